@@ -1,0 +1,373 @@
+//! `cargo xtask tidy`: the laws that can be checked by reading the source.
+//!
+//! Plain text scanning, one function a law. Comments do not count, and this file, which has to spell the forbidden words
+//! out, is not scanned for them.
+//!
+//! | law | where |
+//! |---|---|
+//! | one door: no world `cfg`, no atomics of `core` or `std`, no yield | `src` of the lock crates |
+//! | `SeqCst` only on fences: loom treats `SeqCst` accesses as `AcqRel` | `src` of the lock crates |
+//! | nothing left open: no ignored test, no `todo!`, no `unimplemented!` | every source file |
+//! | a file begins with prose, `tests.rs` beside its code excepted, and has at most 600 lines | every source file |
+//! | a crate has its rooms: README, `lib.rs` with docs; a protocol in `raw.rs` has models and a stress test | public crates |
+//! | workspace lints; no lib or bin is a bench; every bench has its own `main` | every manifest |
+
+use crate::steps::Steps;
+use crate::workspace::{Manifest, Package, Workspace, targets, unquoted};
+use anyhow::Context;
+use std::ffi::OsStr;
+use std::fs;
+use std::path::{Path, PathBuf};
+
+const MAX_LINES: usize = 600;
+const THIS_FILE: &str = "xtask/src/laws.rs";
+
+/// Crates that are the door, or behind it.
+const NOT_LOCKS: [&str; 3] = ["ulocks-core", "ulocks-vm", "ulocks-testkit"];
+
+/// Checks all laws and prints what breaks them as `file:line: what`.
+pub fn run(workspace: &Workspace, steps: &mut Steps) -> anyhow::Result<()> {
+    Ok(steps.check("tidy", "cargo xtask tidy", || {
+        let findings = check(workspace)?;
+        for finding in &findings {
+            eprintln!("{finding}");
+        }
+        Ok(findings.is_empty())
+    })?)
+}
+
+fn check(workspace: &Workspace) -> anyhow::Result<Vec<String>> {
+    let mut findings = Vec::new();
+    for package in &workspace.packages {
+        let is_lock = package.dir.parent() == Some(&workspace.root.join("crates"))
+            && !NOT_LOCKS.contains(&package.name.as_str());
+        let manifest = shown(&package.dir.join("Cargo.toml"), &workspace.root);
+        findings.extend(manifest_laws(package).into_iter().map(|what| format!("{manifest}: {what}")));
+
+        for path in sources(&package.dir)? {
+            let text =
+                fs::read_to_string(&path).with_context(|| format!("cannot read {}", path.display()))?;
+            let file = shown(&path, &workspace.root);
+            let in_lock = is_lock && path.starts_with(package.dir.join("src"));
+            findings.extend(file_laws(&path, &text).into_iter().map(|what| format!("{file}: {what}")));
+            if file != THIS_FILE {
+                let found = code_laws(&text, in_lock);
+                findings.extend(found.into_iter().map(|(line, what)| format!("{file}:{line}: {what}")));
+            }
+        }
+        if package.is_public() {
+            let dir = shown(&package.dir, &workspace.root);
+            findings.extend(missing_rooms(&package.dir)?.into_iter().map(|what| format!("{dir}: {what}")));
+        }
+    }
+    Ok(findings)
+}
+
+/// Laws of code, line by line; `in_lock` adds those of the lock crates.
+fn code_laws(text: &str, in_lock: bool) -> Vec<(usize, &'static str)> {
+    let mut found = Vec::new();
+    for (number, line) in (1..).zip(text.lines()) {
+        let code = without_comment(line);
+        found.extend(left_open(code).map(|what| (number, what)));
+        if in_lock {
+            found.extend(beside_the_door(code).map(|what| (number, what)));
+            found.extend(seq_cst_access(code).map(|what| (number, what)));
+        }
+    }
+    found
+}
+
+fn left_open(code: &str) -> Option<&'static str> {
+    if code.contains("#[ignore") {
+        Some("an ignored test: make it run, or delete it")
+    } else if has_word(code, "todo!") || has_word(code, "unimplemented!") {
+        Some("left open: write it, or leave it out")
+    } else {
+        None
+    }
+}
+
+fn beside_the_door(code: &str) -> Option<&'static str> {
+    let atomics = has_word(code, "core::sync::atomic")
+        || has_word(code, "std::sync::atomic")
+        || (has_word(code, "atomic")
+            && (code.contains("use std::sync::{") || code.contains("use core::sync::{")));
+    let world = has_word(code, "ulocks_loom")
+        || has_word(code, "ulocks_vm")
+        || code.contains("feature = \"loom\"")
+        || code.contains("feature = \"vm\"");
+    if atomics {
+        Some("atomics come from `ulocks_core::sync`")
+    } else if world {
+        Some("worlds are told apart in `ulocks-core` only")
+    } else if has_word(code, "sched_yield") || has_word(code, "thread::yield_now") {
+        Some("no blind yield: wait with `ulocks_core::sync::spin_until` or a futex")
+    } else {
+        None
+    }
+}
+
+fn seq_cst_access(code: &str) -> Option<&'static str> {
+    let is_import = code.trim_start().trim_start_matches("pub ").starts_with("use ");
+    (has_word(code, "SeqCst") && !code.contains("fence(") && !is_import)
+        .then_some("a SeqCst access: use a read-modify-write of one word, or an explicit `fence(SeqCst)`")
+}
+
+/// Laws of a source file as a whole.
+fn file_laws(path: &Path, text: &str) -> Vec<String> {
+    let mut found = Vec::new();
+    let lines = text.lines().count();
+    if lines > MAX_LINES {
+        found.push(format!("{lines} lines, {MAX_LINES} are allowed: one subject a file"));
+    }
+    if !has_header(text) && !path.ends_with("tests.rs") {
+        found.push("begins without prose (`//!`): say what the file is for".into());
+    }
+    found
+}
+
+/// Whether the first thing in a file, plain comments and other inner attributes aside, is its documentation.
+fn has_header(text: &str) -> bool {
+    let is_prose = |line: &str| line.starts_with("//!") || line.starts_with("#![doc");
+    let may_precede = |line: &str| line.is_empty() || line.starts_with("//") || line.starts_with("#![");
+    text.lines().map(str::trim).find(|line| is_prose(line) || !may_precede(line)).is_some_and(is_prose)
+}
+
+/// Rooms a public crate must have and lacks.
+fn missing_rooms(dir: &Path) -> anyhow::Result<Vec<&'static str>> {
+    let mut missing = Vec::new();
+    if !dir.join("README.md").exists() {
+        missing.push("no README.md");
+    }
+    if !dir.join("src/lib.rs").exists() {
+        missing.push("no src/lib.rs");
+    }
+    let has_protocol = sources(&dir.join("src"))?.iter().any(|path| path.ends_with("raw.rs"));
+    let is_core = dir.ends_with("core"); // its raw.rs is the trait, not a protocol
+    if has_protocol && !is_core {
+        let tests = targets(&dir.join("tests"));
+        for (name, what) in [
+            ("loom", "a protocol (raw.rs) without models: no tests/loom*.rs"),
+            ("stress", "a protocol (raw.rs) without tests/stress.rs"),
+        ] {
+            if !tests.iter().any(|test| test.starts_with(name)) {
+                missing.push(what);
+            }
+        }
+    }
+    Ok(missing)
+}
+
+/// Laws of a manifest.
+fn manifest_laws(package: &Package) -> Vec<String> {
+    let manifest = &package.manifest;
+    let mut found = Vec::new();
+    if manifest.get("lints", "workspace") != Some("true") {
+        found.push("does not inherit the workspace's lints: [lints] workspace = true".into());
+    }
+    if package.dir.join("src/lib.rs").exists() && manifest.get("lib", "bench") != Some("false") {
+        found.push("the library is a bench target: [lib] bench = false".into());
+    }
+    let mut bins = targets(&package.dir.join("src/bin"));
+    if package.dir.join("src/main.rs").exists() {
+        bins.push(package.name.clone());
+    }
+    for bin in manifest.target_names("bin", bins) {
+        if !declares(manifest, "bin", &bin, "bench") {
+            found.push(format!("binary `{bin}` is a bench target: [[bin]] name = \"{bin}\", bench = false"));
+        }
+    }
+    for bench in manifest.target_names("bench", targets(&package.dir.join("benches"))) {
+        if !declares(manifest, "bench", &bench, "harness") {
+            found.push(format!(
+                "bench `{bench}` would swallow options: [[bench]] name = \"{bench}\", harness = false"
+            ));
+        }
+    }
+    found
+}
+
+/// Whether the target `name` of a kind says `key = false`.
+fn declares(manifest: &Manifest, kind: &str, name: &str, key: &str) -> bool {
+    let mut of_kind = manifest.sections.iter().filter(|section| section.name == kind);
+    of_kind
+        .any(|section| section.get("name").map(unquoted) == Some(name) && section.get(key) == Some("false"))
+}
+
+/// All `.rs` files under `dir`, sorted.
+fn sources(dir: &Path) -> anyhow::Result<Vec<PathBuf>> {
+    let mut found = Vec::new();
+    let mut dirs = vec![dir.to_owned()];
+    while let Some(dir) = dirs.pop() {
+        for entry in fs::read_dir(&dir).with_context(|| format!("cannot read {}", dir.display()))? {
+            let path = entry?.path();
+            if path.is_dir() {
+                if path.file_name() != Some(OsStr::new("target")) {
+                    dirs.push(path);
+                }
+            } else if path.extension() == Some(OsStr::new("rs")) {
+                found.push(path);
+            }
+        }
+    }
+    found.sort();
+    Ok(found)
+}
+
+fn shown(path: &Path, root: &Path) -> String {
+    path.strip_prefix(root).unwrap_or(path).display().to_string()
+}
+
+/// The line up to its comment. A `//` after a colon is an address in a string.
+fn without_comment(line: &str) -> &str {
+    let start = line.match_indices("//").find(|&(at, _)| !line[..at].ends_with(':'));
+    start.map_or(line, |(at, _)| &line[..at])
+}
+
+/// Whether `word` occurs in `code` and is not the end of a longer name.
+fn has_word(code: &str, word: &str) -> bool {
+    let part_of_name = |c: char| c.is_alphanumeric() || c == '_';
+    code.match_indices(word).any(|(at, _)| {
+        let after = &code[at + word.len()..];
+        !code[..at].ends_with(part_of_name) && !after.starts_with(part_of_name)
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn in_lock(line: &str) -> bool {
+        !code_laws(line, true).is_empty()
+    }
+
+    fn anywhere(line: &str) -> bool {
+        !code_laws(line, false).is_empty()
+    }
+
+    #[test]
+    fn atomics_beside_the_door_are_found() {
+        assert!(in_lock("use core::sync::atomic::AtomicU32;"));
+        assert!(in_lock("let x = std::sync::atomic::AtomicBool::new(true);"));
+        assert!(in_lock("use std::sync::{Arc, atomic::AtomicU32};"));
+        assert!(!in_lock("use ulocks_core::sync::AtomicU32;"));
+        assert!(!in_lock("use ulocks_core::sync::atomic::AtomicU32;"));
+        assert!(!in_lock("//! never `core::sync::atomic`"));
+        assert!(!anywhere("use core::sync::atomic::AtomicU32;"), "core, tests and benches may");
+    }
+
+    #[test]
+    fn world_switches_in_a_lock_crate_are_found() {
+        assert!(in_lock("#[cfg(ulocks_loom)]"));
+        assert!(in_lock("#[cfg(not(all(ulocks_loom, feature = \"loom\")))]"));
+        assert!(in_lock("if cfg!(ulocks_vm) {"));
+        assert!(in_lock("#[cfg(feature = \"loom\")]"));
+        assert!(!in_lock("//! RUSTFLAGS='--cfg ulocks_loom' cargo test"));
+        assert!(!anywhere("#![cfg(ulocks_loom)]"));
+    }
+
+    #[test]
+    fn yields_in_a_lock_crate_are_found() {
+        assert!(in_lock("libc::sched_yield();"));
+        assert!(in_lock("std::thread::yield_now()"));
+        assert!(!in_lock("sync::yield_now()"), "the door's own, for models");
+    }
+
+    #[test]
+    fn seq_cst_is_for_fences() {
+        assert!(in_lock("self.state.swap(0, SeqCst);"));
+        assert!(in_lock("self.state.load(Ordering::SeqCst)"));
+        assert!(!in_lock("fence(SeqCst); // Dekker: (S1) against (S2)"));
+        assert!(!in_lock("use ulocks_core::sync::{Acquire, SeqCst, fence};"));
+    }
+
+    #[test]
+    fn what_is_left_open_is_found_everywhere() {
+        assert!(anywhere("    todo!()"));
+        assert!(anywhere("    unimplemented!(\"later\")"));
+        assert!(anywhere("#[ignore]"));
+        assert!(anywhere("#[ignore = \"slow\"]"));
+        assert!(!anywhere("#[cfg_attr(miri, ignore)]"), "what Miri cannot run");
+        assert!(!anywhere("// todo!() would not do"));
+    }
+
+    #[test]
+    fn the_line_is_reported() {
+        assert_eq!(
+            code_laws("fn f() {\n    todo!()\n}\n", false),
+            [(2, "left open: write it, or leave it out")]
+        );
+    }
+
+    #[test]
+    fn long_files_and_files_without_a_header_are_found() {
+        let laws = |text: &str| file_laws(Path::new("src/raw.rs"), text);
+        let line = "//! x\n";
+        assert!(laws(&line.repeat(MAX_LINES)).is_empty());
+        assert!(laws(&line.repeat(MAX_LINES + 1))[0].starts_with("601 lines"));
+        assert!(laws("#![cfg(ulocks_loom)]\n\n//! Models.\n").is_empty());
+        assert!(laws("#![doc = include_str!(\"../README.md\")]\n").is_empty());
+        assert!(laws("// Not documentation.\nuse std::fmt;\n")[0].starts_with("begins without prose"));
+        assert!(file_laws(Path::new("src/raw/tests.rs"), "use super::*;\n").is_empty());
+    }
+
+    /// A package in a fresh directory with these files.
+    fn package(name: &str, files: &[(&str, &str)]) -> Package {
+        let dir = std::env::temp_dir().join(format!("ulocks-laws-{}-{name}", std::process::id()));
+        let _ = fs::remove_dir_all(&dir);
+        for (path, text) in files {
+            let path = dir.join(path);
+            fs::create_dir_all(path.parent().unwrap()).unwrap();
+            fs::write(path, text).unwrap();
+        }
+        let manifest = files.iter().find(|(path, _)| *path == "Cargo.toml").map_or("", |(_, text)| text);
+        Package { name: name.into(), manifest: Manifest::parse(manifest), dir }
+    }
+
+    #[test]
+    fn manifests_that_break_a_law_are_found() {
+        let bad = package(
+            "bad",
+            &[
+                ("src/lib.rs", ""),
+                ("src/main.rs", ""),
+                ("src/bin/tool.rs", ""),
+                ("benches/speed.rs", ""),
+                ("Cargo.toml", ""),
+            ],
+        );
+        let found = manifest_laws(&bad);
+        for what in ["lints", "the library", "`bad`", "`tool`", "`speed`"] {
+            assert!(found.iter().any(|finding| finding.contains(what)), "{what} is not in {found:?}");
+        }
+        assert_eq!(found.len(), 5);
+        fs::remove_dir_all(bad.dir).unwrap();
+    }
+
+    #[test]
+    fn a_manifest_that_keeps_them_passes() {
+        let text = "[lib]\nbench = false\n[[bin]]\nname = \"good\"\nbench = false\n[[bench]]\nname = \"speed\"\n\
+                    harness = false\n[lints]\nworkspace = true\n";
+        let files = [("src/lib.rs", ""), ("src/main.rs", ""), ("benches/speed.rs", ""), ("Cargo.toml", text)];
+        let good = package("good", &files);
+        assert_eq!(manifest_laws(&good), [""; 0]);
+        fs::remove_dir_all(good.dir).unwrap();
+    }
+
+    #[test]
+    fn a_crate_without_its_rooms_is_found() {
+        let bare = package("bare", &[("src/raw.rs", "")]);
+        assert_eq!(missing_rooms(&bare.dir).unwrap().len(), 4);
+        let files = [
+            ("README.md", ""),
+            ("src/lib.rs", ""),
+            ("src/raw.rs", ""),
+            ("tests/loom.rs", ""),
+            ("tests/stress.rs", ""),
+        ];
+        let full = package("full", &files);
+        assert_eq!(missing_rooms(&full.dir).unwrap(), [""; 0]);
+        fs::remove_dir_all(bare.dir).unwrap();
+        fs::remove_dir_all(full.dir).unwrap();
+    }
+}

@@ -1,0 +1,49 @@
+//! `cargo xtask lean`: what somebody compiles who adds `ulocks` to a `Cargo.toml`.
+//!
+//! The list below is short on purpose and complete: a new name here is a decision. Above all it must stay free of loom,
+//! which is for those who ask for it.
+
+use crate::steps::Steps;
+use crate::workspace::{Workspace, unquoted};
+use std::collections::BTreeSet;
+use xshell::{Shell, cmd};
+
+/// Third-party crates in a user's lockfile, with all targets and no feature.
+const ALLOWED: [&str; 4] = ["crossbeam-utils", "libc", "lock_api", "scopeguard"];
+
+/// Compares the dependency tree of the facade with the list.
+pub fn run(shell: &Shell, workspace: &Workspace, steps: &mut Steps) -> anyhow::Result<()> {
+    let tree =
+        cmd!(shell, "cargo tree --package ulocks --edges normal,build --target all --prefix none").quiet();
+    let ours: Vec<&str> = workspace.packages.iter().map(|package| unquoted(&package.name)).collect();
+    Ok(steps.check("lean", "cargo xtask lean", || {
+        let extra = strangers(&tree.read()?, &ours);
+        for name in &extra {
+            eprintln!(
+                "a user of `ulocks` would compile `{name}`, which is not on the list in xtask/src/lean.rs"
+            );
+        }
+        Ok(extra.is_empty())
+    })?)
+}
+
+/// Names in the output of `cargo tree` that are neither ours nor allowed.
+fn strangers(tree: &str, ours: &[&str]) -> BTreeSet<String> {
+    tree.lines()
+        .filter_map(|line| line.split_whitespace().next())
+        .filter(|name| !ours.contains(name) && !ALLOWED.contains(name))
+        .map(str::to_owned)
+        .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_dependency_that_is_not_on_the_list_is_named() {
+        let tree = "ulocks v0.1.0 (/x/crates/ulocks)\nulocks-core v0.1.0\nlibc v0.2.1\nloom v0.7.2\nlibc v0.2.1 (*)\n";
+        let found: Vec<String> = strangers(tree, &["ulocks", "ulocks-core"]).into_iter().collect();
+        assert_eq!(found, ["loom"]);
+    }
+}

@@ -1,0 +1,80 @@
+//! The commands of this repository: `cargo xtask COMMAND`, one file each.
+//!
+//! Every command is a list of steps. A step prints the command line it runs, so that it can be repeated by hand; the
+//! first one that fails ends the run. At the end stands a table of the steps with their durations.
+//!
+//! Exit codes: 0 all passed, 1 a step failed, 2 a tool is missing or the command line is wrong.
+
+mod flags;
+mod laws;
+mod lean;
+mod loom;
+mod miri;
+mod publish_check;
+mod report;
+mod steps;
+mod test;
+mod tools;
+mod tsan;
+mod workspace;
+
+use crate::flags::{Xtask, XtaskCmd};
+use crate::steps::{Failed, Steps};
+use crate::workspace::Workspace;
+use std::process::ExitCode;
+use xshell::Shell;
+
+fn main() -> ExitCode {
+    let flags = match Xtask::from_env() {
+        Ok(flags) => flags,
+        Err(error) if error.is_help() => error.exit(),
+        Err(error) => {
+            eprintln!("xtask: {error}; `cargo xtask --help` lists the commands and their options");
+            return ExitCode::from(2);
+        }
+    };
+    let mut steps = Steps::default();
+    let result = run(flags.subcommand, &mut steps);
+    steps.print_table();
+    match result {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            eprintln!("xtask: {error:#}");
+            ExitCode::from(exit_code(&error))
+        }
+    }
+}
+
+fn run(command: XtaskCmd, steps: &mut Steps) -> anyhow::Result<()> {
+    let shell = Shell::new()?;
+    let workspace = Workspace::load()?;
+    shell.change_dir(&workspace.root);
+    match command {
+        XtaskCmd::Test(_) => test::run(&shell, &workspace, steps),
+        XtaskCmd::Tidy(_) => laws::run(&workspace, steps),
+        XtaskCmd::Lean(_) => lean::run(&shell, &workspace, steps),
+        XtaskCmd::Loom(flags) => loom::run(&flags, &shell, &workspace, steps),
+        XtaskCmd::Miri(flags) => miri::run(&flags, &shell, &workspace, steps),
+        XtaskCmd::Tsan(flags) => tsan::run(&flags, &shell, &workspace, steps),
+        XtaskCmd::Report(flags) => report::run(&flags, &shell, &workspace, steps),
+        XtaskCmd::PublishCheck(flags) => publish_check::run(&flags, &shell, steps),
+    }
+}
+
+/// A failed step is the repository's fault (1); anything else is the machine's or the caller's (2).
+fn exit_code(error: &anyhow::Error) -> u8 {
+    if error.is::<Failed>() { 1 } else { 2 }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_failed_step_exits_with_1_and_everything_else_with_2() {
+        let failed = Failed { step: "clippy".into(), repeat: "cargo clippy".into() };
+        assert_eq!(exit_code(&failed.into()), 1);
+        assert_eq!(exit_code(&tools::Missing { tool: "Miri", get: "rustup".into() }.into()), 2);
+        assert_eq!(exit_code(&anyhow::anyhow!("--seeds 0: at least 1")), 2);
+    }
+}

@@ -1,0 +1,42 @@
+//! `cargo xtask miri`: undefined behaviour, aliasing and leaks, under many schedules.
+//!
+//! What runs: the unit tests of every public crate, and the integration tests in files `tests/miri*.rs`. Miri knows
+//! futex wait, wake and their bitset forms; tests of what it does not know (requeue, priority inheritance, waitv, shared
+//! mappings) say `#[cfg_attr(miri, ignore)]`.
+
+use crate::flags::Miri;
+use crate::loom::with_flags;
+use crate::steps::Steps;
+use crate::tools::{need, need_toolchain};
+use crate::workspace::{Workspace, dash_p};
+use anyhow::bail;
+use xshell::{Shell, cmd};
+
+const SEEDS: u32 = 16;
+
+/// Runs Miri, each test once a seed.
+pub fn run(flags: &Miri, shell: &Shell, workspace: &Workspace, steps: &mut Steps) -> anyhow::Result<()> {
+    let toolchain = flags.toolchain.as_deref().unwrap_or("nightly");
+    let seeds = flags.seeds.unwrap_or(SEEDS);
+    if seeds == 0 {
+        bail!("--seeds 0: at least 1, for each is one schedule");
+    }
+    let packages = workspace.select(&flags.package, "tests for Miri", |p| p.is_public())?;
+
+    need_toolchain(toolchain)?;
+    let get = format!("rustup component add miri rust-src --toolchain {toolchain}");
+    need("Miri", &get, &["rustup", "run", toolchain, "cargo", "miri", "--version"])?;
+
+    let with_files = packages.iter().any(|package| !package.tests("miri").is_empty());
+    let files: &[&str] = if with_files { &["--test", "miri*"] } else { &[] };
+    let packages = dash_p(&packages);
+    let filter = &flags.filter;
+    let miriflags = with_flags("MIRIFLAGS", &format!("-Zmiri-many-seeds=0..{seeds}"));
+    let target = workspace.target().join("miri");
+    let test = cmd!(
+        shell,
+        "rustup run {toolchain} cargo miri test --target-dir {target} {packages...} --lib {files...} -- {filter...}"
+    );
+    // The schedules run side by side and their output is mixed.
+    Ok(steps.run_uncounted("miri", test, &[("MIRIFLAGS", &miriflags)])?)
+}

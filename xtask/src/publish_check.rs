@@ -1,0 +1,11 @@
+//! `cargo xtask publish-check`: would crates.io take the public crates as they are?
+
+use crate::flags::PublishCheck;
+use crate::steps::Steps;
+use xshell::{Shell, cmd};
+
+/// Packages every public crate and builds it from its package.
+pub fn run(flags: &PublishCheck, shell: &Shell, steps: &mut Steps) -> anyhow::Result<()> {
+    let dirty = flags.allow_dirty.then_some("--allow-dirty");
+    Ok(steps.run("publish", cmd!(shell, "cargo publish --workspace --dry-run {dirty...}"), &[])?)
+}

@@ -1,0 +1,77 @@
+//! `cargo xtask test`: everything that must be green before a change is merged.
+//!
+//! Needs the stable toolchain with rustfmt and clippy, a C linker, and crates.io; no nightly, no root, no network
+//! beyond the registry. Cheap steps come first.
+
+use crate::loom::{World, packages_with_feature, with_flags};
+use crate::steps::Steps;
+use crate::tools::need;
+use crate::workspace::{Package, Workspace};
+use crate::{flags, laws, lean, loom};
+use xshell::{Shell, cmd};
+
+/// Runs all steps.
+pub fn run(shell: &Shell, workspace: &Workspace, steps: &mut Steps) -> anyhow::Result<()> {
+    need("rustfmt", "rustup component add rustfmt", &["cargo", "fmt", "--version"])?;
+    need("clippy", "rustup component add clippy", &["cargo", "clippy", "--version"])?;
+
+    laws::run(workspace, steps)?;
+    lean::run(shell, workspace, steps)?;
+    steps.run("fmt", cmd!(shell, "cargo fmt --all --check"), &[])?;
+    steps.run("clippy", cmd!(shell, "cargo clippy --workspace --all-targets -- -D warnings"), &[])?;
+    let all = cmd!(shell, "cargo clippy --workspace --all-targets --all-features -- -D warnings");
+    steps.run("clippy, all features", all, &[])?;
+
+    steps.run("build", cmd!(shell, "cargo build --workspace --all-targets --all-features"), &[])?;
+    let tests = cmd!(shell, "cargo test --workspace --all-features --tests --no-fail-fast");
+    steps.run("tests", tests, &[])?;
+    let doctests = cmd!(shell, "cargo test --workspace --all-features --doc --no-fail-fast");
+    steps.run("doctests", doctests, &[])?;
+    let deny = with_flags("RUSTDOCFLAGS", "-D warnings");
+    let docs = cmd!(shell, "cargo doc --workspace --all-features --no-deps");
+    steps.run("docs", docs, &[("RUSTDOCFLAGS", &deny)])?;
+
+    loom_world(shell, workspace, steps)?;
+    examples(shell, workspace, steps)?;
+    benches(shell, workspace, steps)
+}
+
+/// Lints, docs and models, compiled against loom.
+fn loom_world(shell: &Shell, workspace: &Workspace, steps: &mut Steps) -> anyhow::Result<()> {
+    let packages = workspace.select(&[], "a feature `loom`", |p| p.has_feature("loom"))?;
+    let packages = &packages_with_feature(&packages);
+    let world = World::new(workspace);
+    // Programs and the other tests are for the machine: in models a lock cannot be a plain static.
+    let clippy = cmd!(shell, "cargo clippy --profile model {packages...} --lib --test loom* -- -D warnings");
+    steps.run("clippy, loom", clippy, &world.env())?;
+
+    let deny = with_flags("RUSTDOCFLAGS", "--cfg ulocks_loom -D warnings");
+    let [flags, target] = world.env();
+    let docs = cmd!(shell, "cargo doc --profile model {packages...} --no-deps");
+    steps.run("docs, loom", docs, &[flags, target, ("RUSTDOCFLAGS", &deny)])?;
+
+    loom::run(&flags::Loom { package: Vec::new(), filter: Vec::new() }, shell, workspace, steps)
+}
+
+/// Runs every example once; an example ends by itself and fails by its exit code.
+fn examples(shell: &Shell, workspace: &Workspace, steps: &mut Steps) -> anyhow::Result<()> {
+    for package in &workspace.packages {
+        for example in package.examples() {
+            let name = &package.name;
+            let run = cmd!(shell, "cargo run --quiet --all-features --package {name} --example {example}");
+            steps.run(&format!("example {example}"), run, &[])?;
+        }
+    }
+    Ok(())
+}
+
+/// Runs every bench once in its test mode: no figures, but each path and each check is taken.
+fn benches(shell: &Shell, workspace: &Workspace, steps: &mut Steps) -> anyhow::Result<()> {
+    for Package { name, dir, .. } in &workspace.packages {
+        if dir.join("benches").is_dir() {
+            let smoke = cmd!(shell, "cargo test --all-features --package {name} --benches");
+            steps.run("benches, once each", smoke, &[])?;
+        }
+    }
+    Ok(())
+}

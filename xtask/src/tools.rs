@@ -1,0 +1,55 @@
+//! Tools a command needs, and how to get them.
+
+use std::fmt;
+use std::process::{Command, Stdio};
+
+/// A tool that is not installed.
+#[derive(Debug)]
+pub struct Missing {
+    /// What is missing.
+    pub tool: &'static str,
+    /// The command that installs it.
+    pub get: String,
+}
+
+impl fmt::Display for Missing {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} is missing; get it with: {}", self.tool, self.get)
+    }
+}
+
+impl std::error::Error for Missing {}
+
+/// Demands that `probe` runs and succeeds.
+pub fn need(tool: &'static str, get: impl Into<String>, probe: &[&str]) -> Result<(), Missing> {
+    let (program, args) = probe.split_first().expect("a probe names a program");
+    let status = Command::new(program).args(args).stdout(Stdio::null()).stderr(Stdio::null()).status();
+    if status.is_ok_and(|status| status.success()) { Ok(()) } else { Err(Missing { tool, get: get.into() }) }
+}
+
+/// Demands the toolchain `name`, through rustup.
+pub fn need_toolchain(name: &str) -> Result<(), Missing> {
+    need("rustup (it selects the nightly toolchain)", "https://rustup.rs", &["rustup", "--version"])?;
+    need(
+        "a nightly toolchain",
+        format!("rustup toolchain install {name}"),
+        &["rustup", "run", name, "rustc", "--version"],
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_missing_tool_is_named_with_the_way_to_get_it() {
+        let missing = need("frobnicator", "apt-get install frob", &["no-such-program-here"]).unwrap_err();
+        assert_eq!(missing.to_string(), "frobnicator is missing; get it with: apt-get install frob");
+    }
+
+    #[test]
+    fn a_tool_that_runs_but_fails_is_missing_and_one_that_succeeds_is_not() {
+        assert!(need("false", "", &["false"]).is_err());
+        assert!(need("true", "", &["true"]).is_ok());
+    }
+}

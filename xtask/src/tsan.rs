@@ -1,0 +1,57 @@
+//! `cargo xtask tsan`: the stress tests under ThreadSanitizer.
+//!
+//! The standard library is built along, instrumented: left as it comes, its channels and its `Arc` are reported as races,
+//! for ThreadSanitizer sees neither their synchronisation nor, in code not built for it, what replaces a fence. It does not
+//! understand `atomic::fence`; a lock that needs one says so in its stress test.
+
+use crate::flags::Tsan;
+use crate::loom::with_flags;
+use crate::steps::Steps;
+use crate::tools::{need, need_toolchain};
+use crate::workspace::{Workspace, dash_p};
+use anyhow::Context;
+use xshell::{Shell, cmd};
+
+/// Runs the stress tests, instrumented.
+pub fn run(flags: &Tsan, shell: &Shell, workspace: &Workspace, steps: &mut Steps) -> anyhow::Result<()> {
+    let toolchain = flags.toolchain.as_deref().unwrap_or("nightly");
+    let packages = workspace.select(&flags.package, "stress tests", |p| !p.tests("stress").is_empty())?;
+    need_toolchain(toolchain)?;
+    let sysroot = cmd!(shell, "rustup run {toolchain} rustc --print sysroot").quiet().read()?;
+    let sources = format!("{sysroot}/lib/rustlib/src/rust/library/Cargo.toml");
+    let get = format!("rustup component add rust-src --toolchain {toolchain}");
+    need("the standard library's source (rust-src)", get, &["test", "-f", &sources])?;
+
+    // With a target named, build scripts and procedural macros are not instrumented.
+    let version = cmd!(shell, "rustup run {toolchain} rustc -vV").quiet().read()?;
+    let host = host(&version).context("`rustc -vV` names no host")?;
+
+    let rustflags = with_flags("RUSTFLAGS", "-Zsanitizer=thread -Cdebuginfo=1");
+    let target = workspace.target().join("tsan");
+    let packages = dash_p(&packages);
+    let filter = &flags.filter;
+    let test = cmd!(
+        shell,
+        "rustup run {toolchain} cargo test -Zbuild-std --profile model --target {host} --target-dir {target} {packages...}
+         --test stress* --no-fail-fast -- {filter...}"
+    );
+    Ok(steps.run("tsan", test, &[("RUSTFLAGS", &rustflags)])?)
+}
+
+fn host(version: &str) -> Option<&str> {
+    version.lines().find_map(|line| line.strip_prefix("host: "))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_host_is_read_from_the_long_version() {
+        assert_eq!(
+            host("rustc 1.95.0\nbinary: rustc\nhost: x86_64-unknown-linux-gnu\n"),
+            Some("x86_64-unknown-linux-gnu")
+        );
+        assert_eq!(host("rustc 1.95.0"), None);
+    }
+}

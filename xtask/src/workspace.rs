@@ -1,0 +1,259 @@
+//! What the workspace is made of, read from its manifests.
+//!
+//! The manifests are ours and plain, so a scanner of sections and `key = value` lines is enough; a TOML parser would be
+//! the largest dependency of this program.
+
+use anyhow::{Context, bail};
+use std::ffi::OsStr;
+use std::path::{Path, PathBuf};
+use std::{env, fs};
+
+/// The repository.
+pub struct Workspace {
+    /// Where the root manifest is.
+    pub root: PathBuf,
+    /// Its members, in the order of their directories.
+    pub packages: Vec<Package>,
+}
+
+/// A member.
+pub struct Package {
+    /// Its name.
+    pub name: String,
+    /// Its directory.
+    pub dir: PathBuf,
+    /// Its manifest.
+    pub manifest: Manifest,
+}
+
+impl Workspace {
+    /// Reads the root manifest and those of all members.
+    pub fn load() -> anyhow::Result<Self> {
+        // As cargo says now, not as it was when this was compiled: checkouts may share a target directory.
+        let here = env::var_os("CARGO_MANIFEST_DIR").unwrap_or_else(|| env!("CARGO_MANIFEST_DIR").into());
+        let root = Path::new(&here).parent().context("xtask has no parent directory")?.to_owned();
+        let manifest = Manifest::read(&root)?;
+        let members = manifest.get("workspace", "members").context("no members in the root manifest")?;
+        let mut dirs = Vec::new();
+        for member in strings(members) {
+            match member.strip_suffix("/*") {
+                Some(parent) => dirs.extend(children(&root.join(parent))?),
+                None => dirs.push(root.join(member)),
+            }
+        }
+        dirs.retain(|dir| dir.join("Cargo.toml").exists());
+        dirs.sort();
+        let packages = dirs.into_iter().map(Package::read).collect::<anyhow::Result<_>>()?;
+        Ok(Self { root, packages })
+    }
+
+    /// Where cargo puts what it builds.
+    pub fn target(&self) -> PathBuf {
+        env::var_os("CARGO_TARGET_DIR").map_or_else(|| self.root.join("target"), |dir| self.root.join(dir))
+    }
+
+    /// The packages that `has` selects, narrowed to `names` where there are any.
+    pub fn select(
+        &self,
+        names: &[String],
+        what: &str,
+        has: impl Fn(&Package) -> bool,
+    ) -> anyhow::Result<Vec<&Package>> {
+        let all: Vec<&Package> = self.packages.iter().filter(|package| has(package)).collect();
+        if all.is_empty() {
+            bail!("no package has {what}");
+        }
+        for name in names {
+            if !all.iter().any(|package| package.name == *name) {
+                let known: Vec<&str> = all.iter().map(|package| package.name.as_str()).collect();
+                bail!("-p {name}: no package of that name has {what}; those that have: {}", known.join(", "));
+            }
+        }
+        Ok(all.into_iter().filter(|package| names.is_empty() || names.contains(&package.name)).collect())
+    }
+}
+
+impl Package {
+    fn read(dir: PathBuf) -> anyhow::Result<Self> {
+        let manifest = Manifest::read(&dir)?;
+        let name = manifest.get("package", "name").context("a package without a name")?;
+        Ok(Self { name: unquoted(name).to_owned(), manifest, dir })
+    }
+
+    /// Whether it goes to crates.io.
+    pub fn is_public(&self) -> bool {
+        self.manifest.get("package", "publish") != Some("false")
+    }
+
+    /// Whether it has the feature `name`.
+    pub fn has_feature(&self, name: &str) -> bool {
+        self.manifest.get("features", name).is_some()
+    }
+
+    /// The names of the integration tests that begin with `prefix`.
+    pub fn tests(&self, prefix: &str) -> Vec<String> {
+        let mut names = targets(&self.dir.join("tests"));
+        names.retain(|name| name.starts_with(prefix));
+        names
+    }
+
+    /// The names of its examples.
+    pub fn examples(&self) -> Vec<String> {
+        self.manifest.target_names("example", targets(&self.dir.join("examples")))
+    }
+}
+
+/// `-p NAME` for each of `packages`.
+pub fn dash_p(packages: &[&Package]) -> Vec<String> {
+    packages.iter().flat_map(|package| ["-p".to_owned(), package.name.clone()]).collect()
+}
+
+/// The targets cargo finds in `dir` by itself: `NAME.rs` and `NAME/main.rs`.
+pub fn targets(dir: &Path) -> Vec<String> {
+    let mut names: Vec<String> = children(dir)
+        .unwrap_or_default()
+        .into_iter()
+        .filter(|path| path.extension() == Some(OsStr::new("rs")) || path.join("main.rs").exists())
+        .filter_map(|path| Some(path.file_stem()?.to_str()?.to_owned()))
+        .collect();
+    names.sort();
+    names
+}
+
+fn children(dir: &Path) -> anyhow::Result<Vec<PathBuf>> {
+    let entries = fs::read_dir(dir).with_context(|| format!("cannot read {}", dir.display()))?;
+    Ok(entries.map(|entry| entry.map(|entry| entry.path())).collect::<Result<_, _>>()?)
+}
+
+/// A manifest as sections of `key = value` lines.
+#[derive(Default)]
+pub struct Manifest {
+    /// In order; an array of tables (`[[bin]]`) is one section an entry.
+    pub sections: Vec<Section>,
+}
+
+/// A section: its header without brackets, and its lines.
+#[derive(Default)]
+pub struct Section {
+    /// `package`, `bin`, `workspace.dependencies`, ..
+    pub name: String,
+    entries: Vec<(String, String)>,
+}
+
+impl Manifest {
+    fn read(dir: &Path) -> anyhow::Result<Self> {
+        let path = dir.join("Cargo.toml");
+        let text = fs::read_to_string(&path).with_context(|| format!("cannot read {}", path.display()))?;
+        Ok(Self::parse(&text))
+    }
+
+    /// Reads sections and entries; a value runs on until its brackets are closed.
+    pub fn parse(text: &str) -> Self {
+        let mut sections = vec![Section::default()];
+        let mut open: Option<(String, String)> = None;
+        for line in text.lines().map(|line| without_comment(line).trim()) {
+            let section = sections.last_mut().expect("there is always one");
+            let (key, value) = match open.take() {
+                Some((key, value)) => (key, value + line),
+                None if line.starts_with('[') => {
+                    let name = line.trim_matches(['[', ']']).to_owned();
+                    sections.push(Section { name, entries: Vec::new() });
+                    continue;
+                }
+                None => match line.split_once('=') {
+                    Some((key, value)) => (key.trim().to_owned(), value.trim().to_owned()),
+                    None => continue,
+                },
+            };
+            if value.matches('[').count() > value.matches(']').count() {
+                open = Some((key, value));
+            } else {
+                section.entries.push((key, value));
+            }
+        }
+        Self { sections }
+    }
+
+    /// The first value of `key` in a section called `section`.
+    pub fn get(&self, section: &str, key: &str) -> Option<&str> {
+        self.sections.iter().filter(|s| s.name == section).find_map(|s| s.get(key))
+    }
+
+    /// The targets of a kind: those `found` in its directory, and those that are only declared.
+    pub fn target_names(&self, kind: &str, mut found: Vec<String>) -> Vec<String> {
+        let declared = self.sections.iter().filter(|section| section.name == kind);
+        found
+            .extend(declared.filter_map(|section| section.get("name")).map(|name| unquoted(name).to_owned()));
+        found.sort();
+        found.dedup();
+        found
+    }
+}
+
+impl Section {
+    /// The value of `key`, as written.
+    pub fn get(&self, key: &str) -> Option<&str> {
+        self.entries.iter().find(|(k, _)| k == key).map(|(_, value)| value.as_str())
+    }
+}
+
+/// A string value without its quotes.
+pub fn unquoted(value: &str) -> &str {
+    value.trim_matches('"')
+}
+
+fn strings(array: &str) -> Vec<&str> {
+    array.split('"').skip(1).step_by(2).collect()
+}
+
+fn without_comment(line: &str) -> &str {
+    let mut quoted = false;
+    for (at, c) in line.char_indices() {
+        match c {
+            '"' => quoted = !quoted,
+            '#' if !quoted => return &line[..at],
+            _ => {}
+        }
+    }
+    line
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn manifests_are_read_as_sections_and_values() {
+        let manifest = Manifest::parse(
+            "[package]\nname = \"a#b\" # not a comment inside\nversion.workspace = true\n\n[[bin]]\nname = \"x\"\n\
+             [[bin]]\nname = \"y\"\nbench = false\n[workspace]\nmembers = [\n  \"crates/*\", # all\n  \"xtask\",\n]\n",
+        );
+        assert_eq!(manifest.get("package", "name"), Some("\"a#b\""));
+        assert_eq!(manifest.get("package", "version.workspace"), Some("true"));
+        assert_eq!(manifest.sections.iter().filter(|s| s.name == "bin").count(), 2);
+        assert_eq!(manifest.get("bin", "bench"), Some("false"));
+        assert_eq!(manifest.target_names("bin", vec!["z".into(), "x".into()]), ["x", "y", "z"]);
+        assert_eq!(strings(manifest.get("workspace", "members").unwrap()), ["crates/*", "xtask"]);
+        assert_eq!(manifest.get("package", "publish"), None);
+    }
+
+    #[test]
+    fn this_workspace_has_its_members() {
+        let workspace = Workspace::load().unwrap();
+        let names: Vec<&str> = workspace.packages.iter().map(|package| package.name.as_str()).collect();
+        for name in ["ulocks-core", "ulocks", "ulocks-benches", "xtask"] {
+            assert!(names.contains(&name), "{name} is not among {names:?}");
+        }
+        let xtask = workspace.packages.iter().find(|package| package.name == "xtask").unwrap();
+        assert!(!xtask.is_public());
+    }
+
+    #[test]
+    fn an_unknown_package_is_answered_with_the_known_ones() {
+        let workspace = Workspace::load().unwrap();
+        let select = |name: &str| workspace.select(&[name.to_owned()], "a manifest", |p| p.name == "xtask");
+        assert_eq!(select("xtask").map(|packages| packages.len()).ok(), Some(1));
+        let error = select("xtusk").map(|_| ()).unwrap_err().to_string();
+        assert_eq!(error, "-p xtusk: no package of that name has a manifest; those that have: xtask");
+    }
+}
