@@ -1,0 +1,55 @@
+//! The caller's `errno`, kept as it was.
+//!
+//! Every call of this crate leaves `errno` as it found it, also when the kernel refuses: a lock may be taken in a
+//! signal handler, or below C code that has not yet read the `errno` of its own last call. [`Guard`] extends the
+//! promise to a whole region of code; the functions of a C interface hold one from their first line to their last.
+
+use core::marker::PhantomData;
+
+/// Restores the thread's `errno` when dropped.
+///
+/// # Signals and forks
+/// Async-signal-safe. A handler that calls anything at all starts with one.
+///
+/// # Examples
+/// ```
+/// let errno = || std::io::Error::last_os_error().raw_os_error();
+/// let before = errno();
+/// {
+///     let _errno = ulocks_core::errno::Guard::new();
+///     assert!(std::fs::File::open("/does/not/exist").is_err());
+///     assert_ne!(errno(), before);
+/// }
+/// assert_eq!(errno(), before);
+/// ```
+#[derive(Debug)]
+#[must_use = "errno is restored when the guard is dropped, which is at once"]
+pub struct Guard {
+    saved: i32,
+    /// `errno` belongs to a thread, and so does the guard.
+    not_send: PhantomData<*const ()>,
+}
+
+impl Guard {
+    /// Remembers the thread's `errno`.
+    #[inline]
+    pub fn new() -> Self {
+        // SAFETY: the call takes nothing, and the address it returns is valid for reads by this thread.
+        Self { saved: unsafe { *libc::__errno_location() }, not_send: PhantomData }
+    }
+}
+
+impl Default for Guard {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+impl Drop for Guard {
+    #[inline]
+    fn drop(&mut self) {
+        // SAFETY: the call takes nothing, and the address it returns is valid for writes by this thread, which is the
+        // one that made the guard because the guard is not `Send`.
+        unsafe { *libc::__errno_location() = self.saved };
+    }
+}

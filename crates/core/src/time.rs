@@ -1,0 +1,120 @@
+//! Deadlines: absolute points on a clock, saturating.
+//!
+//! A wait that can be interrupted, woken spuriously or beaten to the lock is repeated, and only an absolute point in
+//! time can be repeated without drifting. No arithmetic here overflows: what lies beyond the range of the clock is
+//! [`Deadline::NEVER`] in effect, what lies before its zero is its zero.
+
+use crate::world::clock;
+use core::cmp::Ordering;
+use core::time::Duration;
+use std::time::{Instant, SystemTime, UNIX_EPOCH};
+
+/// The clocks a deadline can be on.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Clock {
+    /// `CLOCK_MONOTONIC`: nobody sets it, and it stands still while the machine is suspended.
+    Monotonic,
+    /// `CLOCK_REALTIME`: the time of day. Whoever sets it moves the deadlines that are on it.
+    Realtime,
+}
+
+/// An absolute point in time, on [`Clock::Monotonic`] unless it says otherwise.
+///
+/// Deadlines on different clocks are neither equal nor ordered.
+///
+/// # Examples
+/// ```
+/// use std::time::Duration;
+/// use ulocks_core::time::Deadline;
+///
+/// let soon = Deadline::after(Duration::from_millis(1));
+/// while !soon.has_passed() {
+///     std::thread::sleep(soon.remaining());
+/// }
+/// assert_eq!(soon.remaining(), Duration::ZERO);
+/// assert!(soon < Deadline::after(Duration::MAX));
+/// ```
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct Deadline {
+    clock: Clock,
+    since_zero: Duration,
+}
+
+impl Deadline {
+    /// A deadline that does not pass.
+    pub const NEVER: Self = Self::new(Clock::Monotonic, Duration::MAX);
+
+    /// The moment when `clock` shows `since_zero`, as in the `timespec` of a C interface.
+    #[must_use]
+    pub const fn new(clock: Clock, since_zero: Duration) -> Self {
+        Self { clock, since_zero }
+    }
+
+    /// `timeout` from now.
+    #[must_use]
+    pub fn after(timeout: Duration) -> Self {
+        Self::after_on(Clock::Monotonic, timeout)
+    }
+
+    /// `timeout` from now on `clock`.
+    #[must_use]
+    pub fn after_on(clock: Clock, timeout: Duration) -> Self {
+        Self::new(clock, clock::now(clock).saturating_add(timeout))
+    }
+
+    /// The same moment as `instant`, or later by the time it takes to read the clock, but not earlier.
+    #[must_use]
+    pub fn at(instant: Instant) -> Self {
+        Self::new(Clock::Monotonic, clock::moment_of(instant))
+    }
+
+    /// The same moment as `time`, on [`Clock::Realtime`]. What lies before 1970 is the beginning of 1970.
+    #[must_use]
+    pub fn at_time_of_day(time: SystemTime) -> Self {
+        Self::new(Clock::Realtime, time.duration_since(UNIX_EPOCH).unwrap_or(Duration::ZERO))
+    }
+
+    /// The clock this deadline is on.
+    #[must_use]
+    pub const fn clock(&self) -> Clock {
+        self.clock
+    }
+
+    /// What the clock shows at this moment.
+    #[must_use]
+    pub const fn since_zero(&self) -> Duration {
+        self.since_zero
+    }
+
+    /// Whether the clock has reached this deadline.
+    ///
+    /// In a model this is a choice of the run, consistent with the other deadlines.
+    #[must_use]
+    pub fn has_passed(&self) -> bool {
+        clock::has_passed(self)
+    }
+
+    /// How long it is until this deadline: zero once it has passed.
+    #[must_use]
+    pub fn remaining(&self) -> Duration {
+        self.since_zero.saturating_sub(clock::now(self.clock))
+    }
+}
+
+impl PartialOrd for Deadline {
+    fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
+        (self.clock == other.clock).then(|| self.since_zero.cmp(&other.since_zero))
+    }
+}
+
+impl From<Instant> for Deadline {
+    fn from(instant: Instant) -> Self {
+        Self::at(instant)
+    }
+}
+
+impl From<SystemTime> for Deadline {
+    fn from(time: SystemTime) -> Self {
+        Self::at_time_of_day(time)
+    }
+}

@@ -1,0 +1,66 @@
+//! The machine: `core`'s atomics, the kernel's futex.
+
+pub(crate) mod clock;
+pub(crate) mod kernel;
+pub(crate) mod syscall;
+
+/// Atomic types of this world.
+pub mod atomic {
+    pub use core::sync::atomic::{
+        AtomicBool, AtomicPtr, AtomicU8, AtomicU32, AtomicU64, AtomicUsize, Ordering, compiler_fence, fence,
+    };
+}
+
+/// A cell whose accesses a model world can see: data is reached through closures.
+#[derive(Debug, Default)]
+#[repr(transparent)]
+pub struct UnsafeCell<T: ?Sized>(core::cell::UnsafeCell<T>);
+
+impl<T> UnsafeCell<T> {
+    /// A cell that holds `value`.
+    pub const fn new(value: T) -> Self {
+        Self(core::cell::UnsafeCell::new(value))
+    }
+
+    /// The value, out of its cell.
+    pub fn into_inner(self) -> T {
+        self.0.into_inner()
+    }
+}
+
+impl<T: ?Sized> UnsafeCell<T> {
+    /// Shared access for the duration of `f`.
+    #[inline(always)]
+    pub fn with<R>(&self, f: impl FnOnce(*const T) -> R) -> R {
+        f(self.0.get())
+    }
+
+    /// Exclusive access for the duration of `f`.
+    #[inline(always)]
+    pub fn with_mut<R>(&self, f: impl FnOnce(*mut T) -> R) -> R {
+        f(self.0.get())
+    }
+}
+
+/// One processor hint: the caller is waiting for another CPU's store.
+#[inline(always)]
+pub fn pause() {
+    core::hint::spin_loop();
+}
+
+/// A scheduling point of a model world; on the machine nothing at all (a lock never yields).
+#[inline(always)]
+pub fn yield_now() {}
+
+/// A place in a protocol, between two of its steps, where a modelled signal handler may run on this thread or the
+/// thread may die; on the machine nothing at all, because there every instruction is such a place.
+#[inline(always)]
+pub fn interruption_point() {}
+
+/// Waits, spinning, until `ready` returns true.
+#[inline(always)]
+pub fn spin_until(mut ready: impl FnMut() -> bool) {
+    while !ready() {
+        pause();
+    }
+}

@@ -1,0 +1,25 @@
+//! The worlds a lock can run in. Exactly one is compiled, and all of them offer the same names:
+//!
+//! | item | what |
+//! |---|---|
+//! | `atomic` | `AtomicBool`, `AtomicU8`, `AtomicU32`, `AtomicU64`, `AtomicUsize`, `AtomicPtr`, `Ordering`, `fence`, `compiler_fence` |
+//! | `UnsafeCell` | data behind `with` and `with_mut` |
+//! | `spin_until`, `pause` | the only busy-wait; one processor hint |
+//! | `yield_now` | a scheduling point of a model; nothing on the machine |
+//! | `interruption_point` | where a modelled signal or death may strike; nothing on the machine |
+//! | `kernel` | the futex operations, addresses as keys |
+//! | `clock` | the reading of a clock, the moment of an `Instant`, whether a deadline has passed |
+//!
+//! A model world has two things more: `model`, its public harness, and `Watch`, with which the typed face `api` tells
+//! the model that protected data is being accessed.
+//!
+//! A further world is one more folder and one more arm here, at the macros of `sync` and at `api`; no lock changes.
+
+#[cfg(all(ulocks_loom, feature = "loom"))]
+#[path = "loom/mod.rs"]
+mod imp;
+#[cfg(not(all(ulocks_loom, feature = "loom")))]
+#[path = "machine/mod.rs"]
+mod imp;
+
+pub use imp::*;

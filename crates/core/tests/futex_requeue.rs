@@ -1,0 +1,134 @@
+//! Moving sleepers between futexes: counts, order, and what stays with a sleeper.
+
+#![cfg(not(any(miri, all(ulocks_loom, feature = "loom"))))]
+
+mod support;
+
+use std::thread;
+use support::{Mapping, Sleeper, asleep, until};
+use ulocks_core::futex::{Bits, Futex, FutexKey, Private, RequeueError, Requeued, Scope, Shared, Waited};
+
+/// Requeues with a comparison or without.
+type Requeue<S> = fn(&Futex<S>, u32, u32, FutexKey<S>) -> Result<Requeued, RequeueError>;
+
+fn comparing<S: Scope>() -> Requeue<S> {
+    |from, wake, requeue, to| from.cmp_requeue(1, wake, requeue, to)
+}
+
+fn plain<S: Scope>() -> Requeue<S> {
+    |from, wake, requeue, to| from.key().requeue(wake, requeue, to)
+}
+
+fn counts_and_order<S: Scope>(requeue: Requeue<S>) {
+    let (from, to) = (Futex::<S>::new(1), Futex::<S>::new(2));
+    thread::scope(|scope| {
+        let earlier = asleep(scope, || to.wait(2, None));
+        let mut sleepers: Vec<_> = (0..6).map(|_| asleep(scope, || from.wait(1, None))).collect();
+        assert_eq!(requeue(&from, 0, 0, to.key()), Ok(Requeued { woken: 0, requeued: 0 }));
+
+        // Two wake, three move, one stays.
+        assert_eq!(requeue(&from, 2, 3, to.key()), Ok(Requeued { woken: 2, requeued: 3 }));
+        let stayed = sleepers.pop().unwrap();
+        let moved = sleepers.split_off(2);
+        assert!(sleepers.into_iter().map(Sleeper::join).all(|waited| waited == Waited::Woken));
+        assert_eq!(from.key().wake(u32::MAX), 1);
+        assert_eq!(stayed.join(), Waited::Woken);
+
+        // They stand behind who slept there before, in their order.
+        for sleeper in std::iter::once(earlier).chain(moved) {
+            assert_eq!(to.key().wake(1), 1);
+            assert_eq!(sleeper.join(), Waited::Woken);
+        }
+        assert_eq!(to.key().wake(1), 0);
+    });
+}
+
+#[test]
+fn cmp_requeue_counts_and_keeps_the_order() {
+    counts_and_order::<Private>(comparing());
+    counts_and_order::<Shared>(comparing());
+}
+
+#[test]
+fn requeue_counts_and_keeps_the_order() {
+    counts_and_order::<Private>(plain());
+    counts_and_order::<Shared>(plain());
+}
+
+#[test]
+fn the_largest_counts_mean_all() {
+    let (from, to) = (Futex::<Private>::new(1), Futex::<Private>::new(2));
+    thread::scope(|scope| {
+        for requeue in [comparing(), plain()] {
+            let sleepers: Vec<_> = (0..3).map(|_| asleep(scope, || from.wait(1, None))).collect();
+            assert_eq!(requeue(&from, 0, u32::MAX, to.key()), Ok(Requeued { woken: 0, requeued: 3 }));
+            assert_eq!(
+                to.cmp_requeue(2, u32::MAX, u32::MAX, from.key()),
+                Ok(Requeued { woken: 3, requeued: 0 })
+            );
+            until(|| sleepers.iter().all(Sleeper::is_finished));
+        }
+    });
+}
+
+#[test]
+fn another_value_moves_nobody() {
+    let (from, to) = (Futex::<Private>::new(1), Futex::<Private>::new(2));
+    thread::scope(|scope| {
+        asleep(scope, || from.wait(1, None));
+        assert_eq!(from.cmp_requeue(0, 1, 1, to.key()), Err(RequeueError::Mismatch));
+        assert_eq!(to.key().wake(1), 0);
+        assert_eq!(from.key().wake(1), 1);
+    });
+}
+
+#[test]
+fn bits_stay_with_a_sleeper() {
+    let (from, to) = (Futex::<Private>::new(1), Futex::<Private>::new(2));
+    thread::scope(|scope| {
+        asleep(scope, || from.wait_bits(1, Bits::one(7), None));
+        assert_eq!(from.cmp_requeue(1, 0, 1, to.key()), Ok(Requeued { woken: 0, requeued: 1 }));
+        assert_eq!(to.key().wake_bits(1, Bits::one(8)), 0);
+        assert_eq!(to.key().wake_bits(1, Bits::one(7)), 1);
+    });
+}
+
+#[test]
+fn a_deadline_stays_with_a_sleeper() {
+    let (from, to) = (Futex::<Private>::new(1), Futex::<Private>::new(2));
+    let soon = ulocks_core::time::Deadline::after(std::time::Duration::from_millis(50));
+    thread::scope(|scope| {
+        let sleeper = support::started(scope, || from.wait(1, Some(soon)));
+        // Under load, the sleep may be over before it is seen: then there is nobody to move, which is also right.
+        let moved = from.cmp_requeue(1, 0, 1, to.key()).unwrap();
+        assert_eq!(moved.woken, 0);
+        assert_eq!(sleeper.join(), Waited::TimedOut);
+        assert_eq!(to.key().wake(1), 0);
+    });
+}
+
+#[test]
+fn a_futex_that_is_not_mapped_is_an_error_if_shared() {
+    let from = Futex::<Shared>::new(1);
+    let page = Mapping::inaccessible();
+    let gone = page.futex::<Shared>(0).key();
+    assert_eq!(from.cmp_requeue(1, 1, 1, gone), Err(RequeueError::Inaccessible));
+    assert_eq!(from.key().requeue(1, 1, gone), Err(RequeueError::Inaccessible));
+    assert_eq!(gone.requeue(1, 1, from.key()), Err(RequeueError::Inaccessible));
+    // A private name is an address and no more.
+    let from = Futex::<Private>::new(1);
+    let gone = page.futex::<Private>(0).key();
+    assert_eq!(from.cmp_requeue(1, 1, 1, gone), Ok(Requeued::default()));
+    assert_eq!(gone.requeue(1, 1, from.key()), Ok(Requeued::default()));
+}
+
+#[test]
+fn errors_say_what_to_do() {
+    for (error, advice) in [
+        (RequeueError::Mismatch, "look at it again"),
+        (RequeueError::Inaccessible, "keep both mapped"),
+        (RequeueError::PriorityInheriting, "cmp_requeue_pi"),
+    ] {
+        assert!(error.to_string().contains(advice), "{error}");
+    }
+}

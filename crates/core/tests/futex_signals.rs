@@ -1,0 +1,110 @@
+//! Waits that are interrupted, and waits that are not. One test at a time: signals and their count are global.
+
+#![cfg(not(any(miri, all(ulocks_loom, feature = "loom"))))]
+
+mod support;
+
+use std::sync::{Mutex, MutexGuard};
+use std::thread;
+use std::time::Duration;
+use support::{Signal, asleep, until_asleep};
+use ulocks_core::capabilities::{Capability, capabilities};
+use ulocks_core::futex::{Bits, Futex, Private, Waited, Waiter, WaitvOutcome, futex2, waitv};
+use ulocks_core::time::Deadline;
+
+static ONE_AT_A_TIME: Mutex<()> = Mutex::new(());
+
+fn alone() -> MutexGuard<'static, ()> {
+    ONE_AT_A_TIME.lock().unwrap_or_else(|poisoned| poisoned.into_inner())
+}
+
+fn an_hour() -> Option<Deadline> {
+    Some(Deadline::after(Duration::from_secs(3600)))
+}
+
+/// Sends `signal` to a thread that sleeps in `wait`, wakes it if it goes on sleeping, and returns how `wait` ended.
+fn signalled<T: Send>(signal: Signal, goes_on: bool, wait: impl FnOnce(&Futex<Private>) -> T + Send) -> T {
+    let futex = Futex::new(1);
+    thread::scope(|scope| {
+        let sleeper = asleep(scope, || wait(&futex));
+        signal.send_to_sleeper(&sleeper);
+        if goes_on {
+            until_asleep(std::process::id(), sleeper.id);
+            assert_eq!(futex.key().wake(1), 1);
+        }
+        sleeper.join()
+    })
+}
+
+#[test]
+fn a_plain_handler_interrupts_every_wait() {
+    let _alone = alone();
+    let signal = Signal::plain();
+    assert_eq!(signalled(signal, false, |futex| futex.wait(1, None)), Waited::Interrupted);
+    assert_eq!(signalled(signal, false, |futex| futex.wait(1, an_hour())), Waited::Interrupted);
+    let interruptible = |futex: &Futex<_>| futex.wait_interruptible(1, Bits::ANY, None);
+    assert_eq!(signalled(signal, false, interruptible), Waited::Interrupted);
+}
+
+#[test]
+fn a_restarting_handler_does_not_interrupt_a_wait_without_deadline() {
+    let _alone = alone();
+    assert_eq!(signalled(Signal::restarting(), true, |futex| futex.wait(1, None)), Waited::Woken);
+}
+
+#[test]
+fn a_restarting_handler_interrupts_a_wait_with_a_deadline() {
+    let _alone = alone();
+    let signal = Signal::restarting();
+    assert_eq!(signalled(signal, false, |futex| futex.wait(1, an_hour())), Waited::Interrupted);
+}
+
+#[test]
+fn a_restarting_handler_interrupts_an_interruptible_wait() {
+    let _alone = alone();
+    let signal = Signal::restarting();
+    let untimed = |futex: &Futex<_>| futex.wait_interruptible(1, Bits::ANY, None);
+    assert_eq!(signalled(signal, false, untimed), Waited::Interrupted);
+    let timed = |futex: &Futex<_>| futex.wait_interruptible(1, Bits::ANY, an_hour());
+    assert_eq!(signalled(signal, false, timed), Waited::Interrupted);
+}
+
+#[test]
+fn an_interruptible_wait_is_otherwise_a_wait() {
+    let futex = Futex::<Private>::new(1);
+    let soon = Some(Deadline::after(Duration::from_millis(1)));
+    assert_eq!(futex.wait_interruptible(0, Bits::ANY, None), Waited::Mismatch);
+    assert_eq!(futex.wait_interruptible(1, Bits::ANY, soon), Waited::TimedOut);
+    thread::scope(|scope| {
+        let sleeper = asleep(scope, || futex.wait_interruptible(1, Bits::one(3), None));
+        assert_eq!(futex.key().wake_bits(1, Bits::one(4)), 0);
+        assert_eq!(futex.key().wake_bits(1, Bits::one(3)), 1);
+        assert_eq!(sleeper.join(), Waited::Woken);
+    });
+}
+
+#[test]
+fn waitv_is_interrupted_by_plain_handlers_only() {
+    let _alone = alone();
+    if !capabilities().has(Capability::Waitv) {
+        return eprintln!("no futex_waitv here: not tested");
+    }
+    for deadline in [None, an_hour()] {
+        let wait = |futex: &Futex<_>| waitv(&[Waiter::new(futex, 1)], deadline);
+        assert_eq!(signalled(Signal::plain(), false, wait), Ok(WaitvOutcome::Interrupted));
+        assert_eq!(signalled(Signal::restarting(), true, wait), Ok(WaitvOutcome::Woken(0)));
+    }
+}
+
+#[test]
+fn futex2_wait_is_interrupted_by_plain_handlers_only() {
+    let _alone = alone();
+    if !capabilities().has(Capability::Futex2Wait) {
+        return eprintln!("no futex_wait here: not tested");
+    }
+    for deadline in [None, an_hour()] {
+        let wait = |futex: &Futex<_>| futex2::wait(futex, 1, Bits::ANY, deadline);
+        assert_eq!(signalled(Signal::plain(), false, wait), Ok(Waited::Interrupted));
+        assert_eq!(signalled(Signal::restarting(), true, wait), Ok(Waited::Woken));
+    }
+}

@@ -1,0 +1,217 @@
+//! Waiting and waking.
+
+#![cfg(not(any(miri, all(ulocks_loom, feature = "loom"))))]
+
+mod support;
+
+use std::sync::atomic::Ordering::Relaxed;
+use std::thread;
+use std::time::{Duration, Instant, SystemTime};
+use support::{Child, Mapping, Sleeper, asleep, memory_file, until};
+use ulocks_core::futex::{Bits, Futex, FutexKey, Private, Scope, Shared, Waited};
+use ulocks_core::time::{Clock, Deadline};
+
+const SHORT: Duration = Duration::from_millis(3);
+
+#[test]
+fn another_value_is_a_mismatch() {
+    assert_eq!(Futex::<Private>::new(1).wait(0, None), Waited::Mismatch);
+    assert_eq!(Futex::<Shared>::new(1).wait(0, None), Waited::Mismatch);
+}
+
+#[test]
+fn a_mismatch_comes_before_a_deadline() {
+    let futex = Futex::<Private>::new(1);
+    let past = Deadline::new(Clock::Monotonic, Duration::ZERO);
+    assert_eq!(futex.wait(0, Some(past)), Waited::Mismatch);
+    assert_eq!(futex.wait(1, Some(past)), Waited::TimedOut);
+}
+
+#[test]
+fn a_wait_does_not_end_before_its_deadline() {
+    let futex = Futex::<Private>::new(1);
+    let end = Instant::now() + SHORT;
+    assert_eq!(futex.wait(1, Some(Deadline::at(end))), Waited::TimedOut);
+    assert!(Instant::now() >= end);
+    let end = SystemTime::now() + SHORT;
+    let deadline = Deadline::from(end);
+    assert_eq!(deadline.clock(), Clock::Realtime);
+    assert_eq!(futex.wait(1, Some(deadline)), Waited::TimedOut);
+    assert!(SystemTime::now() >= end);
+}
+
+#[test]
+fn the_farthest_deadlines_are_taken() {
+    let futex = Futex::<Private>::new(1);
+    let far = Deadline::after_on(Clock::Realtime, Duration::MAX);
+    for deadline in [Deadline::NEVER, Deadline::after(Duration::MAX), far] {
+        thread::scope(|scope| {
+            let sleeper = asleep(scope, || futex.wait(1, Some(deadline)));
+            assert_eq!(futex.key().wake(1), 1);
+            assert_eq!(sleeper.join(), Waited::Woken);
+        });
+    }
+}
+
+fn wakes_are_counted<S: Scope>() {
+    let futex = Futex::<S>::new(1);
+    thread::scope(|scope| {
+        let sleepers: Vec<_> = (0..4).map(|_| asleep(scope, || futex.wait(1, None))).collect();
+        assert_eq!(futex.key().wake(0), 0);
+        assert_eq!(futex.key().wake(3), 3);
+        until(|| sleepers.iter().filter(|sleeper| sleeper.is_finished()).count() == 3);
+        assert_eq!(futex.key().wake(u32::MAX), 1);
+        assert_eq!(futex.key().wake(u32::MAX), 0);
+        assert!(sleepers.into_iter().map(Sleeper::join).all(|waited| waited == Waited::Woken));
+    });
+}
+
+#[test]
+fn wakes_are_counted_in_one_process() {
+    wakes_are_counted::<Private>();
+}
+
+#[test]
+fn wakes_are_counted_on_a_shared_futex() {
+    wakes_are_counted::<Shared>();
+}
+
+#[test]
+fn more_than_one_is_woken_by_the_largest_count() {
+    let futex = Futex::<Private>::new(1);
+    thread::scope(|scope| {
+        for _ in 0..2 {
+            asleep(scope, || futex.wait(1, None));
+        }
+        assert_eq!(futex.key().wake(u32::MAX), 2);
+    });
+}
+
+#[test]
+fn the_longest_sleeper_is_woken_first() {
+    let futex = Futex::<Private>::new(1);
+    thread::scope(|scope| {
+        let sleepers: Vec<_> = (0..4).map(|_| asleep(scope, || futex.wait(1, None))).collect();
+        for sleeper in sleepers {
+            assert_eq!(futex.key().wake(1), 1);
+            assert_eq!(sleeper.join(), Waited::Woken);
+        }
+    });
+}
+
+#[test]
+fn bits_select_whom_a_wake_up_finds() {
+    let futex = Futex::<Private>::new(1);
+    let wait = |bits| futex.wait_bits(1, Bits::new(bits).unwrap(), None);
+    thread::scope(|scope| {
+        let [zero, one, both] =
+            [asleep(scope, || wait(0b01)), asleep(scope, || wait(0b10)), asleep(scope, || wait(0b11))];
+        assert_eq!(futex.key().wake_bits(u32::MAX, Bits::one(2)), 0);
+        assert_eq!(futex.key().wake_bits(1, Bits::one(33)), 1); // 33 is bit 1: `one` slept before `both`
+        assert_eq!(one.join(), Waited::Woken);
+        assert_eq!(futex.key().wake_bits(u32::MAX, Bits::one(1)), 1);
+        assert_eq!(both.join(), Waited::Woken);
+        assert_eq!(futex.key().wake_bits(u32::MAX, Bits::ANY), 1);
+        assert_eq!(zero.join(), Waited::Woken);
+    });
+}
+
+#[test]
+fn private_and_shared_do_not_meet() {
+    let private = Futex::<Private>::new(1);
+    let shared = Futex::<Shared>::new(1);
+    thread::scope(|scope| {
+        asleep(scope, || private.wait(1, None));
+        asleep(scope, || shared.wait(1, None));
+        assert_eq!(FutexKey::<Shared>::of((&raw const private).cast()).wake(1), 0);
+        assert_eq!(FutexKey::<Private>::of((&raw const shared).cast()).wake(1), 0);
+        assert_eq!(private.key().wake(1), 1);
+        assert_eq!(shared.key().wake(1), 1);
+    });
+}
+
+#[test]
+fn processes_meet_at_the_same_word_of_different_mappings() {
+    let file = memory_file();
+    let access = libc::PROT_READ | libc::PROT_WRITE;
+    let (mine, theirs) = (Mapping::of_file(&file, access), Mapping::of_file(&file, access));
+    let (mine, theirs) = (mine.futex::<Shared>(5), theirs.futex::<Shared>(5));
+    assert_ne!(mine.key(), theirs.key());
+    let child = Child::run(|| (theirs.wait(0, None) != Waited::Woken).into());
+    child.until_asleep();
+    assert_eq!(mine.key().wake(2), 1);
+    assert_eq!(child.join(), 0);
+}
+
+#[test]
+fn processes_do_not_meet_at_a_private_futex() {
+    let page = Mapping::anonymous();
+    let futex = page.futex::<Private>(0);
+    let child = Child::run(|| {
+        let waited = futex.wait(0, Some(Deadline::after(Duration::from_secs(100))));
+        (waited != Waited::Interrupted).into()
+    });
+    child.until_asleep();
+    assert_eq!(futex.key().wake(1), 0);
+    // SAFETY: our child, which is still there to be waited for.
+    unsafe { libc::kill(child.0 as i32, libc::SIGKILL) };
+    let mut status = 0;
+    // SAFETY: our child, and `status` is writable.
+    unsafe { libc::waitpid(child.0 as i32, &raw mut status, 0) };
+    assert!(libc::WIFSIGNALED(status));
+}
+
+#[test]
+fn a_key_outlives_its_memory() {
+    fn woken_after_unmapping<S: Scope>() -> u32 {
+        let page = Mapping::anonymous();
+        let key = page.futex::<S>(0).key();
+        drop(page);
+        key.wake(u32::MAX)
+    }
+    // In a child, which is alone, so that nobody else maps and sleeps at that address meanwhile.
+    assert_eq!(Child::run(|| woken_after_unmapping::<Private>() as i32).join(), 0);
+    assert_eq!(Child::run(|| woken_after_unmapping::<Shared>() as i32).join(), 0);
+    assert_eq!(FutexKey::<Private>::of(std::ptr::null()).wake(1), 0);
+    assert_eq!(FutexKey::<Shared>::of(std::ptr::null()).wake(1), 0);
+}
+
+#[test]
+#[should_panic = "futex wait: the kernel answers \"Bad address"]
+fn a_wait_on_a_truncated_file_panics() {
+    let file = memory_file();
+    let page = Mapping::of_file(&file, libc::PROT_READ | libc::PROT_WRITE);
+    file.set_len(0).unwrap();
+    page.futex::<Shared>(0).wait(0, None);
+}
+
+#[test]
+fn one_can_sleep_on_memory_one_cannot_write() {
+    let file = memory_file();
+    let page = Mapping::of_file(&file, libc::PROT_READ);
+    let futex = page.futex::<Shared>(0);
+    assert_eq!(futex.wait(1, None), Waited::Mismatch);
+    assert_eq!(futex.wait(0, Some(Deadline::after(SHORT))), Waited::TimedOut);
+}
+
+#[test]
+fn a_store_and_a_wake_up_do_not_pass_a_sleeper() {
+    // Ping-pong: if ever a wake-up were lost, the watchdog would bite.
+    support::watchdog();
+    let turn = Futex::<Private>::new(0);
+    thread::scope(|scope| {
+        for me in 0..2 {
+            let turn = &turn;
+            scope.spawn(move || {
+                for _ in 0..2000 {
+                    while turn.load(Relaxed) != me {
+                        turn.wait(1 - me, None);
+                    }
+                    turn.store(1 - me, Relaxed);
+                    turn.key().wake(1);
+                }
+            });
+        }
+    });
+    assert_eq!(turn.load(Relaxed), 0);
+}

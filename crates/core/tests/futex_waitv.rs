@@ -1,0 +1,122 @@
+//! Waiting on many futexes at once. On a kernel without the call, the tests check that it says so.
+
+#![cfg(not(any(miri, all(ulocks_loom, feature = "loom"))))]
+
+mod support;
+
+use std::thread;
+use std::time::{Duration, Instant, SystemTime};
+use support::{Child, Mapping, asleep, memory_file};
+use ulocks_core::capabilities::{Capability, capabilities};
+use ulocks_core::futex::{Futex, Private, Shared, Waiter, WaitvError, WaitvOutcome, waitv};
+use ulocks_core::time::Deadline;
+
+/// Whether to go on: if not, the call was seen to be refused.
+fn supported() -> bool {
+    let futex = Futex::<Private>::new(1);
+    let supported = capabilities().has(Capability::Waitv);
+    let answer = waitv(&[Waiter::new(&futex, 0)], None);
+    assert_eq!(answer, if supported { Ok(WaitvOutcome::Mismatch) } else { Err(WaitvError::Unsupported) });
+    supported
+}
+
+#[test]
+fn none_and_too_many_are_refused() {
+    let futex = Futex::<Private>::new(1);
+    let many = [Waiter::new(&futex, 1); 129];
+    assert_eq!(waitv(&[], None), Err(WaitvError::Empty));
+    assert_eq!(waitv(&many, None), Err(WaitvError::TooMany(129)));
+    assert_eq!(WaitvError::TooMany(129).to_string(), "129 futexes to wait on; give 1 to 128");
+    assert_eq!(WaitvError::Empty.to_string(), "no futex to wait on; give 1 to 128");
+    assert!(WaitvError::Unsupported.to_string().contains("Linux 5.16"));
+}
+
+#[test]
+fn the_index_is_that_of_the_woken_futex() {
+    if !supported() {
+        return;
+    }
+    let futexes: Vec<_> = (0..128).map(Futex::<Private>::new).collect();
+    let waiters: Vec<_> = futexes.iter().zip(0..).map(|(futex, value)| Waiter::new(futex, value)).collect();
+    for index in [0, 1, 64, 127] {
+        thread::scope(|scope| {
+            let sleeper = asleep(scope, || waitv(&waiters, None));
+            assert_eq!(futexes[index].key().wake(u32::MAX), 1);
+            assert_eq!(sleeper.join(), Ok(WaitvOutcome::Woken(index)));
+        });
+    }
+    // It sleeps nowhere any more.
+    assert!(futexes.iter().all(|futex| futex.key().wake(1) == 0));
+}
+
+#[test]
+fn one_wrong_value_is_a_mismatch() {
+    if !supported() {
+        return;
+    }
+    let (first, second) = (Futex::<Private>::new(1), Futex::<Shared>::new(2));
+    let waiters = [Waiter::new(&first, 1), Waiter::new(&second, 3)];
+    assert_eq!(waitv(&waiters, None), Ok(WaitvOutcome::Mismatch));
+}
+
+#[test]
+fn a_wait_does_not_end_before_its_deadline() {
+    if !supported() {
+        return;
+    }
+    let futex = Futex::<Private>::new(1);
+    let waiters = [Waiter::new(&futex, 1)];
+    let end = Instant::now() + Duration::from_millis(3);
+    assert_eq!(waitv(&waiters, Some(end.into())), Ok(WaitvOutcome::TimedOut));
+    assert!(Instant::now() >= end);
+    let end = SystemTime::now() + Duration::from_millis(3);
+    assert_eq!(waitv(&waiters, Some(end.into())), Ok(WaitvOutcome::TimedOut));
+    assert!(SystemTime::now() >= end);
+}
+
+#[test]
+fn a_far_deadline_is_taken() {
+    if !supported() {
+        return;
+    }
+    let futex = Futex::<Private>::new(1);
+    thread::scope(|scope| {
+        let sleeper = asleep(scope, || waitv(&[Waiter::new(&futex, 1)], Some(Deadline::NEVER)));
+        assert_eq!(futex.key().wake(1), 1);
+        assert_eq!(sleeper.join(), Ok(WaitvOutcome::Woken(0)));
+    });
+}
+
+#[test]
+fn scopes_mix_across_processes() {
+    if !supported() {
+        return;
+    }
+    let page = Mapping::anonymous();
+    let (ours, other) = (page.futex::<Shared>(0), page.futex::<Shared>(1));
+    for woken in 1..=2 {
+        let child = Child::run(|| {
+            let mine = Futex::<Private>::new(9);
+            let waiters = [Waiter::new(&mine, 9), Waiter::new(ours, 0), Waiter::new(other, 0)];
+            match waitv(&waiters, None) {
+                Ok(WaitvOutcome::Woken(index)) => index as i32,
+                _ => 100,
+            }
+        });
+        child.until_asleep();
+        assert_eq!(page.futex::<Shared>(woken - 1).key().wake(1), 1);
+        assert_eq!(child.join(), woken as i32);
+    }
+}
+
+#[test]
+fn a_truncated_file_is_an_error() {
+    if !supported() {
+        return;
+    }
+    let file = memory_file();
+    let page = Mapping::of_file(&file, libc::PROT_READ | libc::PROT_WRITE);
+    file.set_len(0).unwrap();
+    let waiters = [Waiter::new(page.futex::<Shared>(0), 0)];
+    assert_eq!(waitv(&waiters, None), Err(WaitvError::Inaccessible));
+}
