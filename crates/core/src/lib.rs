@@ -5,6 +5,7 @@
 pub mod capabilities;
 pub mod errno;
 pub mod futex;
+pub mod model;
 pub mod sync;
 #[cfg(not(all(ulocks_loom, feature = "loom")))]
 pub mod tid;
