@@ -5,9 +5,15 @@
 pub mod capabilities;
 pub mod errno;
 pub mod futex;
+pub mod meter;
 pub mod model;
+pub mod policy;
+pub mod raw;
+pub mod spin;
 pub mod sync;
 #[cfg(not(all(ulocks_loom, feature = "loom")))]
 pub mod tid;
 pub mod time;
 mod world;
+
+pub use policy::{Policy, Private, Shared};

@@ -1,0 +1,166 @@
+//! What a lock counts about itself: nothing, which takes no room, or every event, at one relaxed increment each.
+//!
+//! Franke built the counters into his locks because "in most cases a single atomic increment or simple increment" does
+//! not show at the application level; the columns WC, RC and R of his table come from them.
+
+use core::fmt;
+use core::sync::atomic::{AtomicUsize, Ordering::Relaxed};
+
+/// An event a lock counts.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(usize)]
+pub enum Event {
+    /// The lock was acquired.
+    Acquired,
+    /// An acquisition found the lock taken.
+    Contended,
+    /// A contended acquisition succeeded without a sleep.
+    Spun,
+    /// A waiter entered the kernel to sleep.
+    Slept,
+    /// A release enters the kernel to wake. Counted when the wake-up becomes owed, where the release itself must not
+    /// touch the lock any more.
+    Woke,
+    /// A shared acquisition found the lock taken.
+    ReaderContended,
+}
+
+const EVENTS: usize = 6;
+
+/// What a lock counts. Chosen by type.
+pub trait Meter: Sized + Send + Sync + 'static {
+    /// A meter that has counted nothing; its bytes are all zero.
+    const INIT: Self;
+    /// Counts one `event`.
+    fn count(&self, event: Event);
+}
+
+/// Counts nothing and takes no room. The default.
+#[derive(Debug, Default)]
+pub struct Off;
+
+impl Meter for Off {
+    const INIT: Self = Self;
+
+    #[inline(always)]
+    fn count(&self, _: Event) {}
+}
+
+/// Counts every event, in the lock itself.
+///
+/// The counters are as wide as a pointer and wrap around. They are relaxed: a [`snapshot`](Self::snapshot) taken while
+/// the lock is in use may show an acquisition and not yet the sleep it took.
+#[derive(Default)]
+#[repr(C)]
+pub struct Counted {
+    counters: [AtomicUsize; EVENTS],
+}
+
+impl Meter for Counted {
+    const INIT: Self = Self { counters: [const { AtomicUsize::new(0) }; EVENTS] };
+
+    #[inline]
+    fn count(&self, event: Event) {
+        self.counters[event as usize].fetch_add(1, Relaxed);
+    }
+}
+
+impl Counted {
+    /// The counters as they stand.
+    pub fn snapshot(&self) -> Snapshot {
+        self.read(|counter| counter.load(Relaxed))
+    }
+
+    /// The counters as they stand, set back to zero one after the other.
+    pub fn reset(&self) -> Snapshot {
+        self.read(|counter| counter.swap(0, Relaxed))
+    }
+
+    fn read(&self, read: impl Fn(&AtomicUsize) -> usize) -> Snapshot {
+        let of = |event: Event| read(&self.counters[event as usize]) as u64;
+        Snapshot {
+            acquired: of(Event::Acquired),
+            contended: of(Event::Contended),
+            spun: of(Event::Spun),
+            slept: of(Event::Slept),
+            woke: of(Event::Woke),
+            reader_contended: of(Event::ReaderContended),
+        }
+    }
+}
+
+impl fmt::Debug for Counted {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Debug::fmt(&self.snapshot(), f)
+    }
+}
+
+/// The counters of a [`Counted`] lock at one moment.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Snapshot {
+    /// Acquisitions, shared ones included.
+    pub acquired: u64,
+    /// Acquisitions that found the lock taken.
+    pub contended: u64,
+    /// Contended acquisitions that succeeded without a sleep.
+    pub spun: u64,
+    /// Entries into the kernel to sleep; those that found the word changed and returned at once are among them.
+    pub slept: u64,
+    /// Entries into the kernel to wake, those included that are owed and not yet made.
+    pub woke: u64,
+    /// Shared acquisitions that found the lock taken.
+    pub reader_contended: u64,
+}
+
+impl Snapshot {
+    /// The share of acquisitions that found the lock taken, 0 to 1: Franke's WC. `None` if there were none.
+    pub fn contention(&self) -> Option<f64> {
+        (self.acquired > 0).then(|| self.contended as f64 / self.acquired as f64)
+    }
+
+    /// Entries into the kernel for each contended acquisition: Franke's R. `None` if there were none.
+    pub fn reentries(&self) -> Option<f64> {
+        (self.contended > 0).then(|| self.slept as f64 / self.contended as f64)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn off_takes_no_room() {
+        assert_eq!(size_of::<Off>(), 0);
+    }
+
+    #[test]
+    fn counts_each_event_by_itself() {
+        let meter = Counted::INIT;
+        let events = [
+            Event::Acquired,
+            Event::Contended,
+            Event::Spun,
+            Event::Slept,
+            Event::Woke,
+            Event::ReaderContended,
+        ];
+        for (times, event) in (1..).zip(events) {
+            for _ in 0..times {
+                meter.count(event);
+            }
+        }
+        let expected =
+            Snapshot { acquired: 1, contended: 2, spun: 3, slept: 4, woke: 5, reader_contended: 6 };
+        assert_eq!(meter.snapshot(), expected);
+        assert_eq!(meter.reset(), expected);
+        assert_eq!(meter.snapshot(), Snapshot::default());
+    }
+
+    #[test]
+    fn ratios_of_nothing_are_none() {
+        assert_eq!(Snapshot::default().contention(), None);
+        assert_eq!(Snapshot::default().reentries(), None);
+        let some = Snapshot { acquired: 8, contended: 2, slept: 3, ..Snapshot::default() };
+        assert_eq!((some.contention(), some.reentries()), (Some(0.25), Some(1.5)));
+    }
+}

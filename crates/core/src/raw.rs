@@ -1,0 +1,65 @@
+//! What a raw lock offers to the typed faces in `api` and to the test kit.
+
+use crate::futex::{FutexKey, Scope};
+use crate::time::Deadline;
+
+/// A mutex without data.
+///
+/// # Safety
+/// Between the return of `lock`, `try_lock` or `lock_until` with a token and the `unlock` of that token no other
+/// acquisition returns a token, and what happened before an `unlock` happens before the next acquisition's return.
+/// A token may be forgotten; a locked mutex may be moved or dropped.
+pub unsafe trait RawMutex: Sized {
+    /// An unlocked mutex. Declared with `ulocks_core::raw_init!`: a constant on the machine, a function in models.
+    #[cfg(not(all(ulocks_loom, feature = "loom")))]
+    #[allow(clippy::declare_interior_mutable_const)]
+    const INIT: Self;
+    /// An unlocked mutex.
+    #[cfg(all(ulocks_loom, feature = "loom"))]
+    fn init() -> Self;
+
+    /// Who may contend: the threads of one process, or every process that maps the lock.
+    type Scope: Scope;
+    /// What an acquisition hands to its release.
+    type Token;
+
+    /// Acquires the mutex, waiting as long as it takes.
+    fn lock(&self) -> Self::Token;
+    /// Acquires the mutex if that needs no waiting.
+    fn try_lock(&self) -> Option<Self::Token>;
+    /// Acquires the mutex, or gives up once `deadline` has passed.
+    fn lock_until(&self, deadline: Deadline) -> Option<Self::Token>;
+    /// Releases the mutex.
+    ///
+    /// # Safety
+    /// The token comes from an acquisition of this mutex in this context.
+    unsafe fn unlock(&self, token: Self::Token);
+    /// Whether somebody holds the mutex at this moment.
+    fn is_locked(&self) -> bool;
+
+    /// The futex on which a condition variable may park its sleepers (`FUTEX_CMP_REQUEUE`), if the protocol allows
+    /// foreign sleepers. A mutex that returns a key implements `lock_requeued` too.
+    #[inline]
+    fn requeue_key(&self) -> Option<FutexKey<Self::Scope>> {
+        None
+    }
+
+    /// Acquires on behalf of a thread that may have slept on `requeue_key`, among others that may still sleep there:
+    /// the release that follows wakes one of them.
+    #[inline]
+    fn lock_requeued(&self) -> Self::Token {
+        self.lock()
+    }
+}
+
+/// A mutex with a release that hands the lock to the longest waiter.
+///
+/// # Safety
+/// As [`RawMutex`].
+pub unsafe trait RawMutexFair: RawMutex {
+    /// Releases the mutex to the longest waiter, if there is one.
+    ///
+    /// # Safety
+    /// As [`RawMutex::unlock`].
+    unsafe fn unlock_fair(&self, token: Self::Token);
+}
