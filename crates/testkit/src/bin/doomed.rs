@@ -1,0 +1,61 @@
+//! Runs a machine client on a broken lock, which kills this process or hangs it until the watchdog does; the tests
+//! start it and look at what it died of. With `sound` it ends well.
+
+#[cfg(not(all(ulocks_loom, feature = "loom")))]
+fn main() {
+    use machine::{release_with_a_sleeper, touch_after_the_release};
+    use ulocks_testkit::broken::{NO_WAKE, SOUND, TIMEOUT_CLEARS_CONTENDED};
+
+    match std::env::args().nth(1).as_deref() {
+        Some("sound") => release_with_a_sleeper::<SOUND>(),
+        Some("touch-after-release") => touch_after_the_release(),
+        Some("no-wake") => release_with_a_sleeper::<NO_WAKE>(),
+        Some("timeout-loses-wake") => release_with_a_sleeper::<TIMEOUT_CLEARS_CONTENDED>(),
+        other => {
+            eprintln!("{other:?}: one of sound, touch-after-release, no-wake, timeout-loses-wake is allowed");
+            std::process::exit(2);
+        }
+    }
+}
+
+#[cfg(all(ulocks_loom, feature = "loom"))]
+fn main() {}
+
+#[cfg(not(all(ulocks_loom, feature = "loom")))]
+mod machine {
+    use std::sync::{Arc, mpsc::channel};
+    use std::thread;
+    use std::time::Duration;
+    use ulocks_core::futex::Private;
+    use ulocks_core::raw::RawMutex;
+    use ulocks_core::time::Deadline;
+    use ulocks_testkit::broken::{self, ThreeState};
+    use ulocks_testkit::{stress, task, watchdog};
+
+    pub(super) fn touch_after_the_release() {
+        stress::last_unlocker_unmaps::<ThreeState<Private, { broken::TOUCH_AFTER_RELEASE }>>(4, 1);
+    }
+
+    /// A release while one thread sleeps, after another waited in vain.
+    pub(super) fn release_with_a_sleeper<const BUG: u8>() {
+        let lock = Arc::new(ThreeState::<Private, BUG>::new());
+        lock.lock();
+        let (say, said) = channel();
+        let sleeper = thread::spawn({
+            let lock = Arc::clone(&lock);
+            move || {
+                say.send(task::id()).unwrap();
+                lock.lock();
+            }
+        });
+        task::until_asleep(&[said.recv().unwrap()]);
+        let _watchdog = watchdog::watch_for(Duration::from_secs(2), "stranded", {
+            let lock = Arc::clone(&lock);
+            move || format!("locked {}", lock.is_locked())
+        });
+        assert!(lock.lock_until(Deadline::after(Duration::from_millis(10))).is_none());
+        // SAFETY: locked above.
+        unsafe { lock.unlock(()) };
+        sleeper.join().unwrap();
+    }
+}

@@ -1,0 +1,35 @@
+//! One client program for every lock of the family.
+//!
+//! A lock author names a raw lock and gets, for each property the family promises, a program that uses the lock and
+//! fails if the property does not hold:
+//!
+//! | property | `model`: few operations, every order | on the machine: many operations |
+//! |---|---|---|
+//! | exclusion and publication | [`model::exclusion`] | `stress::exclusion`, `shared::exclusion` |
+//! | nobody sleeps for ever | [`model::no_lost_wake`] | every one of them, by its `watchdog` |
+//! | a wait that gives up strands nobody | [`model::timeout_vs_unlock`] | `stress::timed`, `stress::cancel`, `shared::timed` |
+//! | the release is the last access | [`model::last_unlocker_frees`] | `stress::last_unlocker_unmaps` |
+//! | `try_lock` tells the truth | [`model::try_lock_coherence`] | `stress::exclusion` |
+//! | progress with many more threads than CPUs | | `stress::oversubscribed` |
+//! | who gets the lock next | | `stress::hand_over_counts` |
+//!
+//! [`broken`] has locks with one seeded bug each. The kit's own tests show that every client fails on the bug it is
+//! there for: a client that cannot fail proves nothing.
+
+pub mod broken;
+#[cfg(not(all(ulocks_loom, feature = "loom")))]
+mod machine;
+pub mod model;
+#[cfg(not(all(ulocks_loom, feature = "loom")))]
+pub use machine::{shared, stress, task, watchdog};
+pub mod thread;
+
+use ulocks_core::raw::RawMutex;
+
+/// An unlocked `L`, in whichever world this is.
+pub fn new_lock<L: RawMutex>() -> L {
+    #[cfg(not(all(ulocks_loom, feature = "loom")))]
+    return L::INIT;
+    #[cfg(all(ulocks_loom, feature = "loom"))]
+    return L::init();
+}

@@ -1,0 +1,6 @@
+//! Clients for the machine: many operations, real threads and processes, the real kernel.
+
+pub mod shared;
+pub mod stress;
+pub mod task;
+pub mod watchdog;

@@ -1,0 +1,171 @@
+//! Clients of a lock in memory that processes share: forked children over one mapping.
+
+use super::stress::{Counts, Load, Protected, Random};
+use super::watchdog::watch;
+use crate::new_lock;
+use std::io;
+use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
+use std::time::Duration;
+use ulocks_core::raw::RawMutex;
+use ulocks_core::time::Deadline;
+
+const PAGE: usize = 4096;
+
+/// Zeroed memory of one page, unmapped when dropped.
+pub struct Mapping(*mut libc::c_void);
+
+impl Mapping {
+    /// A page that children of this process share with it.
+    pub fn shared() -> Self {
+        Self::new(libc::MAP_SHARED)
+    }
+
+    /// A page of this process alone.
+    pub fn private() -> Self {
+        Self::new(libc::MAP_PRIVATE)
+    }
+
+    fn new(sharing: libc::c_int) -> Self {
+        let protection = libc::PROT_READ | libc::PROT_WRITE;
+        // SAFETY: a new anonymous mapping at an address of the kernel's choice disturbs nothing.
+        let page = unsafe {
+            libc::mmap(std::ptr::null_mut(), PAGE, protection, sharing | libc::MAP_ANONYMOUS, -1, 0)
+        };
+        assert_ne!(page, libc::MAP_FAILED, "mmap: {}", io::Error::last_os_error());
+        Self(page)
+    }
+
+    /// The page as a place for a `T`; it stays mapped until somebody unmaps it.
+    ///
+    /// # Panics
+    /// If `T` does not fit into a page.
+    pub fn leak<T>(self) -> *mut T {
+        let page = self.place();
+        std::mem::forget(self);
+        page
+    }
+
+    /// The page as a place for a `T`.
+    ///
+    /// # Panics
+    /// If `T` does not fit into a page.
+    pub fn place<T>(&self) -> *mut T {
+        assert!(size_of::<T>() <= PAGE && align_of::<T>() <= PAGE, "the type is larger than a page");
+        self.0.cast()
+    }
+}
+
+impl Drop for Mapping {
+    fn drop(&mut self) {
+        unmap(self.0.expose_provenance());
+    }
+}
+
+/// Takes the page at `address` away.
+pub(super) fn unmap(address: usize) {
+    // SAFETY: the address is that of a page mapped above which nobody refers to any more.
+    let result = unsafe { libc::munmap(std::ptr::with_exposed_provenance_mut(address), PAGE) };
+    assert_eq!(result, 0, "munmap: {}", io::Error::last_os_error());
+}
+
+/// Runs `body(0)` to `body(children - 1)` in a forked child each and waits for them.
+///
+/// # Panics
+/// If a child panics or dies.
+pub fn forked(children: usize, body: impl Fn(usize)) {
+    let ids: Vec<_> = (0..children)
+        .map(|me| {
+            // SAFETY: the child runs `body` and leaves by `_exit`; it takes no lock that another thread of this process
+            // may have held at the fork, unless `body` allocates, for which glibc makes the child's allocator usable.
+            let id = unsafe { libc::fork() };
+            assert!(id >= 0, "fork: {}", io::Error::last_os_error());
+            if id == 0 {
+                let outcome = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| body(me)));
+                // SAFETY: ends the child without running what belongs to the parent.
+                unsafe { libc::_exit(i32::from(outcome.is_err())) };
+            }
+            id
+        })
+        .collect();
+    for (me, id) in ids.into_iter().enumerate() {
+        let mut status = 0;
+        // SAFETY: `id` is a child that was not waited for; `status` is a place for the result.
+        let waited = unsafe { libc::waitpid(id, &raw mut status, 0) };
+        assert_eq!(waited, id, "waitpid: {}", io::Error::last_os_error());
+        assert_eq!(status, 0, "child {me} ended with status {status:#x}");
+    }
+}
+
+/// What the processes share.
+struct Region<L> {
+    protected: Protected<L>,
+    acquired: [AtomicUsize; 32],
+}
+
+fn run<L: RawMutex>(name: &str, load: Load, acquire: fn(&L, &mut Random) -> Option<L::Token>) -> Counts {
+    assert!(load.threads <= 32, "at most 32 processes");
+    let mapping = Mapping::shared();
+    let region = mapping.place::<Region<L>>();
+    // SAFETY: a fresh page that is large enough.
+    let region = unsafe {
+        region.write(Region { protected: Protected::new(), acquired: [const { AtomicUsize::new(0) }; 32] });
+        &*region
+    };
+    let address = std::ptr::from_ref(region).expose_provenance();
+    let _watchdog = watch(name, move || {
+        // SAFETY: the mapping outlives the watchdog.
+        let region = unsafe { &*std::ptr::with_exposed_provenance::<Region<L>>(address) };
+        format!("acquired {:?}, locked {}", region.acquired, region.protected.lock.is_locked())
+    });
+    forked(load.threads, |me| {
+        let mut random = Random::new(me);
+        for _ in 0..load.operations {
+            let hold = random.below(load.hold + 1);
+            if let Some(token) = acquire(&region.protected.lock, &mut random) {
+                region.protected.count(hold);
+                region.acquired[me].fetch_add(1, Relaxed);
+                // SAFETY: the token is from the acquisition above.
+                unsafe { region.protected.lock.unlock(token) };
+            }
+        }
+    });
+    assert!(!region.protected.lock.is_locked(), "the lock is locked although everybody has left");
+    let acquired: Vec<_> = region.acquired[..load.threads].iter().map(|count| count.load(Relaxed)).collect();
+    Counts {
+        gave_up: load.threads * load.operations - acquired.iter().sum::<usize>(),
+        acquired,
+        counter: region.protected.counter(),
+        signals: 0,
+    }
+}
+
+/// At most one process is inside.
+pub fn exclusion<L: RawMutex>(load: Load) -> Counts {
+    run::<L>(
+        "shared exclusion",
+        load,
+        |lock, random| {
+            if random.below(4) == 0 { lock.try_lock() } else { Some(lock.lock()) }
+        },
+    )
+}
+
+/// Waits that expire, across processes: whoever gives up strands nobody.
+pub fn timed<L: RawMutex>(load: Load) -> Counts {
+    run::<L>("shared timed", load, |lock, random| match random.below(4) {
+        0 => Some(lock.lock()),
+        _ => lock.lock_until(Deadline::after(Duration::from_nanos(random.below(200_000).into()))),
+    })
+}
+
+/// A lock in fresh zeroed memory, never initialised: law 1 of the family.
+pub fn zeroed_is_unlocked<L: RawMutex>() -> bool {
+    let mapping = Mapping::shared();
+    let _ = new_lock::<L>();
+    // SAFETY: the page is zeroed and large enough; that zeroes are an unlocked lock is what the family promises.
+    let lock = unsafe { &*mapping.place::<L>() };
+    let Some(token) = lock.try_lock() else { return false };
+    // SAFETY: acquired above.
+    unsafe { lock.unlock(token) };
+    !lock.is_locked()
+}

@@ -1,0 +1,400 @@
+//! Clients of many operations. Each returns what it counted; the test asserts on the counts. None looks at a clock to
+//! decide whether the lock is right.
+
+use super::watchdog::watch;
+use crate::new_lock;
+use std::cell::UnsafeCell;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering::Relaxed};
+use std::sync::{Arc, Barrier};
+use std::thread;
+use std::time::Duration;
+use ulocks_core::raw::RawMutex;
+use ulocks_core::time::Deadline;
+
+/// How hard to press.
+#[derive(Clone, Copy, Debug)]
+pub struct Load {
+    /// Threads, or processes.
+    pub threads: usize,
+    /// Operations of each.
+    pub operations: usize,
+    /// Rounds of a short loop inside the critical section are drawn from `0..=hold`.
+    pub hold: u32,
+    /// Whether every thread moves to another CPU now and then.
+    pub shuffle: bool,
+    /// Whether a further thread showers them with `SIGUSR1`, so that waits in the kernel end by `EINTR`.
+    pub signals: bool,
+}
+
+impl Default for Load {
+    fn default() -> Self {
+        Self { threads: 4, operations: 10_000, hold: 50, shuffle: false, signals: false }
+    }
+}
+
+/// What happened.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Counts {
+    /// Acquisitions, by thread.
+    pub acquired: Vec<usize>,
+    /// Attempts that came back without the lock.
+    pub gave_up: usize,
+    /// What the protected counter says: the sum of `acquired` if the lock excludes.
+    pub counter: usize,
+    /// Signals that were handled.
+    pub signals: usize,
+}
+
+impl Counts {
+    /// All acquisitions.
+    pub fn total(&self) -> usize {
+        self.acquired.iter().sum()
+    }
+
+    /// # Panics
+    /// Unless every acquisition is in the counter and every operation ended one way or the other.
+    pub fn check(&self, load: Load) {
+        assert_eq!(self.counter, self.total(), "updates were lost: {self:?}");
+        assert_eq!(
+            self.total() + self.gave_up,
+            load.threads * load.operations,
+            "operations are missing: {self:?}"
+        );
+    }
+}
+
+/// A lock and a counter in two halves, written one after the other, so that two threads inside disturb one another.
+pub(super) struct Protected<L> {
+    pub(super) lock: L,
+    halves: UnsafeCell<[usize; 2]>,
+}
+
+// SAFETY: `halves` is accessed by holders of `lock`, or when all threads were joined. That there is one holder at a time is
+// what the tests are about; the accesses are volatile, so a broken lock yields wrong numbers.
+unsafe impl<L: Sync> Sync for Protected<L> {}
+
+impl<L: RawMutex> Protected<L> {
+    pub(super) fn new() -> Self {
+        Self { lock: new_lock(), halves: UnsafeCell::new([0; 2]) }
+    }
+
+    /// Adds one to both halves, with `rounds` of nothing in between.
+    pub(super) fn count(&self, rounds: u32) {
+        let halves = self.halves.get().cast::<usize>();
+        // SAFETY: the pointer is to a live array of two; the caller holds the lock.
+        unsafe {
+            let first = halves.read_volatile() + 1;
+            halves.write_volatile(first);
+            for _ in 0..rounds {
+                std::hint::spin_loop();
+            }
+            let second = halves.add(1);
+            second.write_volatile(second.read_volatile() + 1);
+        }
+    }
+
+    /// The counter, if its halves agree.
+    pub(super) fn counter(&self) -> usize {
+        // SAFETY: nobody else is at it any more.
+        let [first, second] = unsafe { self.halves.get().read_volatile() };
+        if first == second { first } else { first.min(second) }
+    }
+}
+
+/// A small generator (xorshift), seeded by the thread's number: runs are repeatable as far as the scheduler allows.
+pub struct Random(u64);
+
+impl Random {
+    /// The generator of thread `seed`.
+    pub fn new(seed: usize) -> Self {
+        Self((seed as u64 + 1).wrapping_mul(0x9e37_79b9_7f4a_7c15))
+    }
+
+    /// A number in `0..bound`; zero if `bound` is.
+    pub fn below(&mut self, bound: u32) -> u32 {
+        self.0 ^= self.0 << 13;
+        self.0 ^= self.0 >> 7;
+        self.0 ^= self.0 << 17;
+        ((u128::from(self.0 as u32) * u128::from(bound)) >> 32) as u32
+    }
+}
+
+/// One operation on a lock: true if the lock was had.
+type Operation<L> = fn(&Protected<L>, &mut Random, u32) -> bool;
+
+fn unlock<L: RawMutex>(protected: &Protected<L>, token: L::Token, hold: u32) {
+    protected.count(hold);
+    // SAFETY: the token is from the acquisition that the caller just made.
+    unsafe { protected.lock.unlock(token) };
+}
+
+fn run<L: RawMutex + Send + Sync + 'static>(name: &str, load: Load, operation: Operation<L>) -> Counts {
+    let protected = Arc::new(Protected::<L>::new());
+    let progress: Arc<[AtomicUsize]> = (0..load.threads).map(|_| AtomicUsize::new(0)).collect();
+    let _watchdog = {
+        let (progress, protected) = (Arc::clone(&progress), Arc::clone(&protected));
+        watch(name, move || format!("operations done {progress:?}, locked {}", protected.lock.is_locked()))
+    };
+    let start = Arc::new(Barrier::new(load.threads));
+    let storm = load.signals.then(signals::Storm::begin);
+    let threads: Vec<_> = (0..load.threads)
+        .map(|me| {
+            let (protected, progress, start) =
+                (Arc::clone(&protected), Arc::clone(&progress), Arc::clone(&start));
+            let target = storm.as_ref().map(signals::Storm::target);
+            thread::spawn(move || {
+                let _hit = target.map(signals::Target::join);
+                let mut random = Random::new(me);
+                let mut acquired = 0;
+                start.wait();
+                for nth in 0..load.operations {
+                    if load.shuffle && nth % 64 == 0 {
+                        move_to_a_cpu(&mut random);
+                    }
+                    let hold = random.below(load.hold + 1);
+                    acquired += usize::from(operation(&protected, &mut random, hold));
+                    progress[me].store(nth + 1, Relaxed);
+                }
+                acquired
+            })
+        })
+        .collect();
+    let acquired: Vec<_> =
+        threads.into_iter().map(|thread| thread.join().expect("a client panicked")).collect();
+    assert!(!protected.lock.is_locked(), "the lock is locked although everybody has left");
+    Counts {
+        gave_up: load.threads * load.operations - acquired.iter().sum::<usize>(),
+        acquired,
+        counter: protected.counter(),
+        signals: storm.map_or(0, signals::Storm::end),
+    }
+}
+
+/// `lock`, and now and then `try_lock`: at most one thread is inside.
+pub fn exclusion<L: RawMutex + Send + Sync + 'static>(load: Load) -> Counts {
+    run::<L>("exclusion", load, |protected, random, hold| {
+        let token =
+            if random.below(4) == 0 { protected.lock.try_lock() } else { Some(protected.lock.lock()) };
+        token.map(|token| unlock(protected, token, hold)).is_some()
+    })
+}
+
+/// `lock_until` with deadlines from already passed to a millisecond, mixed with `lock`: whoever gives up strands nobody.
+pub fn timed<L: RawMutex + Send + Sync + 'static>(load: Load) -> Counts {
+    run::<L>("timed", load, |protected, random, hold| {
+        let token = match random.below(8) {
+            0 => Some(protected.lock.lock()),
+            _ => protected
+                .lock
+                .lock_until(Deadline::after(Duration::from_nanos(random.below(1_000_000).into()))),
+        };
+        token.map(|token| unlock(protected, token, hold)).is_some()
+    })
+}
+
+/// Nearly every wait is given up at once, so that giving up meets the release, while others wait in earnest.
+pub fn cancel<L: RawMutex + Send + Sync + 'static>(load: Load) -> Counts {
+    run::<L>("cancel", load, |protected, random, hold| {
+        let token = match random.below(4) {
+            0 => Some(protected.lock.lock()),
+            _ => {
+                protected.lock.lock_until(Deadline::after(Duration::from_nanos(random.below(20_000).into())))
+            }
+        };
+        token.map(|token| unlock(protected, token, hold)).is_some()
+    })
+}
+
+/// Eight threads for each CPU, all of which want the lock all the time.
+pub fn oversubscribed<L: RawMutex + Send + Sync + 'static>(operations: usize) -> (Load, Counts) {
+    let cpus = thread::available_parallelism().map_or(1, usize::from);
+    let load = Load { threads: 8 * cpus, operations, ..Load::default() };
+    (load, exclusion_by_lock_only::<L>(load))
+}
+
+fn exclusion_by_lock_only<L: RawMutex + Send + Sync + 'static>(load: Load) -> Counts {
+    run::<L>("oversubscribed", load, |protected, _, hold| {
+        unlock(protected, protected.lock.lock(), hold);
+        true
+    })
+}
+
+/// Who had the lock after whom.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct HandOvers {
+    /// Acquisitions by a thread other than the one before.
+    pub to_another: usize,
+    /// Acquisitions by the thread that had just released it.
+    pub to_itself: usize,
+}
+
+/// Threads that lock and unlock without a pause; counts how often the lock changes hands.
+pub fn hand_over_counts<L: RawMutex + Send + Sync + 'static>(threads: usize, operations: usize) -> HandOvers {
+    struct Owner<L> {
+        lock: L,
+        last: AtomicUsize,
+        to_another: AtomicUsize,
+    }
+    let owner = Arc::new(Owner {
+        lock: new_lock::<L>(),
+        last: AtomicUsize::new(usize::MAX),
+        to_another: AtomicUsize::new(0),
+    });
+    let _watchdog = {
+        let owner = Arc::clone(&owner);
+        watch("hand_over_counts", move || format!("last owner {}", owner.last.load(Relaxed)))
+    };
+    let start = Arc::new(Barrier::new(threads));
+    let shared = Arc::clone(&owner);
+    crate::thread::together(threads, move |me| {
+        start.wait();
+        for _ in 0..operations {
+            let token = shared.lock.lock();
+            // Plain load and store: the lock is held.
+            if shared.last.load(Relaxed) != me {
+                shared.to_another.store(shared.to_another.load(Relaxed) + 1, Relaxed);
+                shared.last.store(me, Relaxed);
+            }
+            // SAFETY: the token is from the acquisition above.
+            unsafe { shared.lock.unlock(token) };
+        }
+    });
+    let to_another = owner.to_another.load(Relaxed);
+    HandOvers { to_another, to_itself: threads * operations - to_another }
+}
+
+/// A lock alone on a page, `threads` users, and the last of them unmaps the page as soon as `unlock` has returned to it.
+/// A release that touches the lock once more meets no memory and the process dies of it. Returns the pages unmapped.
+pub fn last_unlocker_unmaps<L: RawMutex + Send + Sync + 'static>(threads: usize, rounds: usize) -> usize {
+    struct Page<L> {
+        lock: L,
+        users: UnsafeCell<usize>,
+    }
+    let round = Arc::new(AtomicUsize::new(0));
+    let _watchdog = {
+        let round = Arc::clone(&round);
+        watch("last_unlocker_unmaps", move || format!("round {}", round.load(Relaxed)))
+    };
+    let mut unmapped = 0;
+    for nth in 0..rounds {
+        round.store(nth, Relaxed);
+        let page = super::shared::Mapping::private().leak::<Page<L>>();
+        // SAFETY: a fresh page, writable, larger than a `Page` and aligned to more than it needs.
+        unsafe { page.write(Page { lock: new_lock(), users: UnsafeCell::new(threads) }) };
+        let address = page.expose_provenance();
+        let start = Barrier::new(threads);
+        let start = Arc::new(start);
+        let outcomes = crate::thread::together(threads, move |_| {
+            start.wait();
+            // SAFETY: this user is not counted out yet, so the page is mapped.
+            let page = unsafe { &*std::ptr::with_exposed_provenance::<Page<L>>(address) };
+            let token = page.lock.lock();
+            // SAFETY: the lock is held.
+            let last = unsafe {
+                *page.users.get() -= 1;
+                *page.users.get() == 0
+            };
+            // SAFETY: the token is from the acquisition above.
+            unsafe { page.lock.unlock(token) };
+            if last {
+                super::shared::unmap(address);
+            }
+            usize::from(last)
+        });
+        unmapped += outcomes.into_iter().sum::<usize>();
+    }
+    unmapped
+}
+
+/// Restricts the calling thread to one CPU of those it was allowed when the process began.
+fn move_to_a_cpu(random: &mut Random) {
+    // SAFETY: `cpu_set_t` is plain data; the calls read and write it and nothing else.
+    unsafe {
+        let mut allowed: libc::cpu_set_t = std::mem::zeroed();
+        // Of the whole process (its first thread), not of this thread, which may be restricted already.
+        if libc::sched_getaffinity(libc::getpid(), size_of_val(&allowed), &raw mut allowed) != 0 {
+            return;
+        }
+        let cpus: Vec<_> =
+            (0..libc::CPU_SETSIZE as usize).filter(|&cpu| libc::CPU_ISSET(cpu, &allowed)).collect();
+        let mut one: libc::cpu_set_t = std::mem::zeroed();
+        libc::CPU_SET(cpus[random.below(cpus.len() as u32) as usize], &mut one);
+        libc::sched_setaffinity(0, size_of_val(&one), &raw const one);
+    }
+}
+
+mod signals {
+    //! A shower of `SIGUSR1` on chosen threads.
+
+    use super::{Arc, AtomicBool, AtomicUsize, Relaxed, thread};
+    use std::sync::Mutex;
+
+    static HANDLED: AtomicUsize = AtomicUsize::new(0);
+
+    extern "C" fn count(_: libc::c_int) {
+        HANDLED.fetch_add(1, Relaxed);
+    }
+
+    type Targets = Arc<Mutex<Vec<libc::pthread_t>>>;
+
+    pub(super) struct Storm {
+        targets: Targets,
+        over: Arc<AtomicBool>,
+        sender: thread::JoinHandle<()>,
+        before: usize,
+    }
+
+    /// A thread's place among the targets; it leaves them when this is dropped.
+    pub(super) struct Target(Targets, libc::pthread_t);
+
+    impl Storm {
+        pub(super) fn begin() -> Self {
+            // SAFETY: the handler only increments an atomic. Without SA_RESTART, system calls report EINTR.
+            unsafe {
+                let mut action: libc::sigaction = std::mem::zeroed();
+                action.sa_sigaction = count as extern "C" fn(libc::c_int) as usize;
+                assert_eq!(libc::sigaction(libc::SIGUSR1, &raw const action, std::ptr::null_mut()), 0);
+            }
+            let (targets, over) = (Targets::default(), Arc::new(AtomicBool::new(false)));
+            let sender = {
+                let (targets, over) = (Arc::clone(&targets), Arc::clone(&over));
+                thread::spawn(move || {
+                    while !over.load(Relaxed) {
+                        for &target in targets.lock().unwrap().iter() {
+                            // SAFETY: a thread is among the targets only while it runs.
+                            unsafe { libc::pthread_kill(target, libc::SIGUSR1) };
+                        }
+                        thread::sleep(std::time::Duration::from_micros(50));
+                    }
+                })
+            };
+            Self { targets, over, sender, before: HANDLED.load(Relaxed) }
+        }
+
+        pub(super) fn target(&self) -> Target {
+            Target(Arc::clone(&self.targets), 0)
+        }
+
+        /// Stops, and returns how many signals were handled.
+        pub(super) fn end(self) -> usize {
+            self.over.store(true, Relaxed);
+            self.sender.join().expect("the sender of signals panicked");
+            HANDLED.load(Relaxed) - self.before
+        }
+    }
+
+    impl Target {
+        pub(super) fn join(mut self) -> Self {
+            // SAFETY: no preconditions.
+            self.1 = unsafe { libc::pthread_self() };
+            self.0.lock().unwrap().push(self.1);
+            self
+        }
+    }
+
+    impl Drop for Target {
+        fn drop(&mut self) {
+            self.0.lock().unwrap().retain(|&target| target != self.1);
+        }
+    }
+}

@@ -1,0 +1,207 @@
+//! Clients of few operations, for a model checker that tries every order of them.
+//!
+//! Each is the body of one execution: give it to `ulocks_core::model::explore`. Two threads find most bugs; a chain of
+//! wake-ups breaks only with three. On the machine the same clients run once on threads of the system, which is of use
+//! under Miri and as a first sign of life.
+//!
+//! A client fails by a panic; by a data race on its cell, which the model reports; or by a deadlock, which the model
+//! reports too.
+
+use crate::new_lock;
+use crate::thread::{Arc, spawn, together};
+use core::time::Duration;
+use ulocks_core::raw::RawMutex;
+use ulocks_core::sync::UnsafeCell;
+use ulocks_core::time::Deadline;
+
+/// A lock and what it protects: a count that is no atomic, in a cell whose accesses the model checks.
+struct Protected<L> {
+    lock: L,
+    count: UnsafeCell<usize>,
+}
+
+// SAFETY: `count` is accessed by holders of `lock` only, or by the one thread left after the others were joined. That
+// the lock admits one holder at a time is what the clients test; the model reports where it does not.
+unsafe impl<L: Sync> Sync for Protected<L> {}
+// SAFETY: owning a `Protected` is owning both parts.
+unsafe impl<L: Send> Send for Protected<L> {}
+
+impl<L: RawMutex> Protected<L> {
+    fn new() -> Self {
+        Self { lock: new_lock(), count: UnsafeCell::new(0) }
+    }
+
+    /// Adds one to the count and releases the lock.
+    fn count_and_unlock(&self, token: L::Token) -> usize {
+        let count = self.count.with_mut(|count| {
+            // SAFETY: the caller's token says that it holds the lock, so nobody else is here.
+            unsafe {
+                *count += 1;
+                *count
+            }
+        });
+        // SAFETY: the token is from an acquisition of this lock by this thread.
+        unsafe { self.lock.unlock(token) };
+        count
+    }
+
+    /// The lock after all threads but this one are gone: free, and `expected` holders were counted.
+    fn check_at_rest(&self, expected: usize) {
+        assert!(!self.lock.is_locked(), "the lock is locked although its last holder released it");
+        let token = self.lock.try_lock().expect("try_lock failed on a lock that nobody holds");
+        let count = self.count_and_unlock(token) - 1;
+        assert_eq!(count, expected, "updates were lost");
+    }
+}
+
+/// At most one thread at a time is inside, and it sees what the one before it did there.
+pub fn exclusion<L: RawMutex + Send + Sync + 'static>(threads: usize) {
+    let protected = Arc::new(Protected::<L>::new());
+    let shared = Arc::clone(&protected);
+    together(threads, move |_| {
+        let token = shared.lock.lock();
+        shared.count_and_unlock(token);
+    });
+    protected.check_at_rest(threads);
+}
+
+/// Every thread gets the lock `rounds` times: whoever sleeps is woken. A lost wake-up is a deadlock.
+pub fn no_lost_wake<L: RawMutex + Send + Sync + 'static>(threads: usize, rounds: usize) {
+    let lock = Arc::new(new_lock::<L>());
+    let shared = Arc::clone(&lock);
+    together(threads, move |_| {
+        for _ in 0..rounds {
+            let token = shared.lock();
+            // SAFETY: the token is from the line above.
+            unsafe { shared.unlock(token) };
+        }
+    });
+    assert!(!lock.is_locked(), "the lock is locked although its last holder released it");
+}
+
+/// A wait that may expire runs against an unlock and, with three threads, against a waiter without a deadline: at most
+/// one holds the lock, and nobody is left asleep on a free lock, whichever way the timed wait ends.
+///
+/// # Panics
+/// If the property fails, and unless there are two or three threads.
+pub fn timeout_vs_unlock<L: RawMutex + Send + Sync + 'static>(threads: usize) {
+    assert!((2..=3).contains(&threads), "timeout_vs_unlock takes two or three threads");
+    let protected = Arc::new(Protected::<L>::new());
+    let held = protected.lock.lock();
+    let timed = {
+        let protected = Arc::clone(&protected);
+        spawn(move || match protected.lock.lock_until(Deadline::after(Duration::from_millis(1))) {
+            Some(token) => {
+                protected.count_and_unlock(token);
+                1
+            }
+            None => 0,
+        })
+    };
+    let plain = (threads == 3).then(|| {
+        let protected = Arc::clone(&protected);
+        spawn(move || {
+            let token = protected.lock.lock();
+            protected.count_and_unlock(token);
+        })
+    });
+    protected.count_and_unlock(held);
+    // Once more against what the timed waiter left behind.
+    let token = protected.lock.lock();
+    protected.count_and_unlock(token);
+    let mut expected = 2 + timed.join().expect("the timed waiter panicked");
+    if let Some(plain) = plain {
+        plain.join().expect("the plain waiter panicked");
+        expected += 1;
+    }
+    protected.check_at_rest(expected);
+}
+
+/// Memory with a lock in it that is freed by whoever finds itself the last user.
+struct Doomed<L> {
+    lock: L,
+    users: UnsafeCell<usize>,
+}
+
+/// A pointer that threads hand to one another.
+struct Handle<L>(*const Doomed<L>);
+impl<L> Clone for Handle<L> {
+    fn clone(&self) -> Self {
+        Self(self.0)
+    }
+}
+// SAFETY: the clients keep the memory alive until the last user is done; `users` is accessed under the lock only.
+unsafe impl<L: Send + Sync> Send for Handle<L> {}
+// SAFETY: as above.
+unsafe impl<L: Send + Sync> Sync for Handle<L> {}
+
+/// Each user takes the lock, counts itself out and releases; the one that found itself last frees the memory. A lock
+/// that touches its word after the release may touch freed memory.
+///
+/// In a model "freed" means overwritten: an atomic of the model is an index into the table of the execution, and the
+/// index that is left behind does not exist, so the late access panics ("index out of bounds"). The model tries the
+/// orders of accesses to one word; a late *load* of a word that no other user writes is seen only if it happens to run
+/// after the end.
+pub fn last_unlocker_frees<L: RawMutex + Send + Sync + 'static>(threads: usize) {
+    let doomed = Box::new(Doomed { lock: new_lock::<L>(), users: UnsafeCell::new(threads) });
+    let handle = Handle(Box::into_raw(doomed));
+    let freed: usize = together(threads, move |_| {
+        let handle = handle.clone();
+        // SAFETY: this user is not counted out yet, so the memory is alive.
+        let doomed = unsafe { &*handle.0 };
+        let token = doomed.lock.lock();
+        let last = doomed.users.with_mut(|users| {
+            // SAFETY: the lock is held.
+            unsafe {
+                *users -= 1;
+                *users == 0
+            }
+        });
+        // SAFETY: the token is from the acquisition above.
+        unsafe { doomed.lock.unlock(token) };
+        if last {
+            // SAFETY: all users are counted out, and the last of them is this one.
+            unsafe { free(handle.0.cast_mut()) };
+        }
+        usize::from(last)
+    })
+    .into_iter()
+    .sum();
+    assert_eq!(freed, 1, "the memory was freed {freed} times");
+}
+
+/// Ends the life of a lock that users may still be on their way out of.
+#[cfg(not(all(ulocks_loom, feature = "loom")))]
+unsafe fn free<L>(doomed: *mut Doomed<L>) {
+    // SAFETY: it came from `Box::into_raw`, and the caller is the last user.
+    drop(unsafe { Box::from_raw(doomed) });
+}
+
+/// Ends the life of a lock that users may still be on their way out of: the memory stays, so that the model and not
+/// the process meets the late access, and what was in it is not there any more.
+#[cfg(all(ulocks_loom, feature = "loom"))]
+unsafe fn free<L>(doomed: *mut Doomed<L>) {
+    // SAFETY: the memory is still allocated, and the caller is the last user.
+    unsafe { doomed.cast::<u8>().write_bytes(0xff, size_of::<Doomed<L>>()) };
+}
+
+/// `try_lock` and `is_locked` tell the truth: of several attempts on a free lock one succeeds; a success excludes the
+/// others; a holder's own attempt fails.
+pub fn try_lock_coherence<L: RawMutex + Send + Sync + 'static>(threads: usize) {
+    let protected = Arc::new(Protected::<L>::new());
+    assert!(!protected.lock.is_locked(), "a new lock is locked");
+    let shared = Arc::clone(&protected);
+    let acquired: usize = together(threads, move |_| match shared.lock.try_lock() {
+        Some(token) => {
+            assert!(shared.lock.is_locked(), "is_locked is false while the lock is held");
+            assert!(shared.lock.try_lock().is_none(), "try_lock succeeded while the lock is held");
+            shared.count_and_unlock(token);
+            1
+        }
+        None => 0,
+    })
+    .into_iter()
+    .sum();
+    assert!(acquired >= 1, "every try_lock failed on a lock that was free");
+    protected.check_at_rest(acquired);
+}

@@ -1,0 +1,32 @@
+//! Threads of the world this is compiled for.
+
+#[cfg(all(ulocks_loom, feature = "loom"))]
+pub use loom::thread::{JoinHandle, spawn};
+#[cfg(not(all(ulocks_loom, feature = "loom")))]
+pub use std::thread::{JoinHandle, spawn};
+
+/// `std`'s in both worlds. A model need not try the orders of reference counts, and loom's `Arc` aborts the process when
+/// it is dropped by a panic, so that no seeded bug could be reported.
+pub use std::sync::Arc;
+
+/// Runs `body(0)` to `body(threads - 1)` at the same time, the last on the calling thread, and returns what they return.
+///
+/// # Panics
+/// If one of them does.
+pub fn together<R: Send + 'static>(
+    threads: usize,
+    body: impl Fn(usize) -> R + Send + Sync + 'static,
+) -> Vec<R> {
+    let body = Arc::new(body);
+    let others: Vec<_> = (0..threads - 1)
+        .map(|me| {
+            let body = Arc::clone(&body);
+            spawn(move || body(me))
+        })
+        .collect();
+    let last = body(threads - 1);
+    let mut results: Vec<_> =
+        others.into_iter().map(|other| other.join().expect("a client thread panicked")).collect();
+    results.push(last);
+    results
+}
