@@ -3,6 +3,7 @@
 
 #[cfg(not(all(ulocks_loom, feature = "loom")))]
 pub mod capabilities;
+pub mod condvar;
 pub mod errno;
 pub mod futex;
 pub mod meter;
