@@ -1,6 +1,7 @@
 #![doc = include_str!("../README.md")]
 #![cfg_attr(docsrs, feature(doc_cfg))]
 
+pub mod api;
 #[cfg(not(all(ulocks_loom, feature = "loom")))]
 pub mod capabilities;
 pub mod condvar;

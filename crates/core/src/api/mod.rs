@@ -1,0 +1,72 @@
+//! What people hold: data behind a lock, guards, condition variables.
+//!
+//! A lock crate writes a [`RawMutex`](crate::raw::RawMutex) and names its typed face by an alias:
+//!
+//! ```
+//! # // A lock to show it with; lock crates have better ones.
+//! # pub struct RawLock(ulocks_core::futex::Futex<ulocks_core::futex::Private>);
+//! # use ulocks_core::sync::Ordering::{Acquire, Relaxed, Release};
+//! # // SAFETY: the exchange of 0 for 1 admits one holder; acquire and release order them.
+//! # unsafe impl ulocks_core::raw::RawMutex for RawLock {
+//! #     ulocks_core::raw_init!(Self(ulocks_core::futex::Futex::new(0)));
+//! #     type Scope = ulocks_core::futex::Private;
+//! #     type Token = ();
+//! #     fn lock(&self) { ulocks_core::sync::spin_until(|| self.try_lock().is_some()) }
+//! #     fn try_lock(&self) -> Option<()> { self.0.compare_exchange(0, 1, Acquire, Relaxed).ok().map(drop) }
+//! #     fn lock_until(&self, _: ulocks_core::time::Deadline) -> Option<()> { self.try_lock() }
+//! #     unsafe fn unlock(&self, (): ()) { self.0.store(0, Release) }
+//! #     fn is_locked(&self) -> bool { self.0.load(Relaxed) == 1 }
+//! # }
+//! pub type Mutex<T> = ulocks_core::api::Mutex<RawLock, T>;
+//!
+//! static HITS: Mutex<u64> = Mutex::new(0);
+//! *HITS.lock() += 1;
+//! assert_eq!(*HITS.lock(), 1);
+//! ```
+//!
+//! # Two implementations of one face
+//! On the machine these types are those of [`lock_api` 0.5](https://docs.rs/lock_api/0.5): mapped guards, guards that
+//! own an `Arc` (feature `arc_lock`), serde (feature `serde`), timed and fair operations where the raw lock has them.
+//! [`Raw`] is the one newtype that adapts our raw locks to its traits.
+//!
+//! In a model world they are types of our own with the same names, parameters and methods, and the protected data is
+//! under the model's race detection from the moment a guard exists until its release. A crate that uses the locks is
+//! therefore model-checked as it stands. It may not rely on `const` constructors there ([`sync_static!`] declares a
+//! static in every world), on lock_api's traits, or on unlocking while a panic unwinds: a panic ends a model.
+//!
+//! [`sync_static!`]: crate::sync_static
+//!
+//! # Guards
+//! A guard is not `Send`: the thread that locked unlocks. It is `Sync` if what it gives access to is.
+//!
+//! ```compile_fail,E0277
+//! # use ulocks_core::raw::RawMutex;
+//! fn is_send<T: Send>(_: T) {}
+//! fn check<L: RawMutex>(mutex: &ulocks_core::api::Mutex<L, u32>) {
+//!     is_send(mutex.lock());
+//! }
+//! ```
+//! ```compile_fail,E0277
+//! # use ulocks_core::raw::RawMutex;
+//! # use ulocks_core::api::MutexGuard;
+//! fn is_send<T: Send>(_: T) {}
+//! fn check<L: RawMutex>(mutex: &ulocks_core::api::Mutex<L, [u32; 2]>) {
+//!     is_send(MutexGuard::map(mutex.lock(), |pair| &mut pair[0]));
+//! }
+//! ```
+//!
+//! # Panics and aborts
+//! A panic releases the guards it unwinds past; there is no poisoning. If a lock cannot be acquired again where a guard
+//! must come back to life (`MutexGuard::unlocked`, `bump`, `Condvar::wait`), the process aborts.
+
+#[cfg(all(ulocks_loom, feature = "loom"))]
+#[path = "checked/mod.rs"]
+mod imp;
+#[cfg(not(all(ulocks_loom, feature = "loom")))]
+#[path = "machine/mod.rs"]
+mod imp;
+
+mod raw;
+
+pub use imp::*;
+pub use raw::{Raw, RawCondvar, Token};
