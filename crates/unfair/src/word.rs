@@ -1,0 +1,34 @@
+//! The word of a barging mutex: three values.
+
+use core::fmt;
+
+/// A value of the word.
+///
+/// | value | name | meaning |
+/// |---|---|---|
+/// | 0 | `UNLOCKED` | free; nobody is owed a wake-up |
+/// | 1 | `LOCKED` | held; a release owes nobody a wake-up |
+/// | 2 | `CONTENDED` | held; a release wakes one sleeper |
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub struct State(pub u32);
+
+impl State {
+    /// Free.
+    pub const UNLOCKED: Self = Self(0);
+    /// Held, and nobody is owed a wake-up.
+    pub const LOCKED: Self = Self(1);
+    /// Held, and a release wakes one sleeper.
+    pub const CONTENDED: Self = Self(2);
+}
+
+impl fmt::Debug for State {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match *self {
+            Self::UNLOCKED => f.write_str("UNLOCKED"),
+            Self::LOCKED => f.write_str("LOCKED"),
+            Self::CONTENDED => f.write_str("CONTENDED"),
+            // Only a foreign hand on shared memory writes anything else.
+            Self(other) => write!(f, "invalid({other:#x})"),
+        }
+    }
+}
