@@ -1,0 +1,62 @@
+//! A crate that depends on ours has loom in its lockfile if it asked for it, and not otherwise.
+//!
+//! The scratch crates live in the target folder; the workspace's lockfile is their starting point, so that nothing is
+//! looked up on the network.
+#![cfg(not(all(ulocks_loom, feature = "loom")))]
+
+use std::fs;
+use std::path::Path;
+use std::process::Command;
+
+/// The names of the packages in the lockfile of a crate with the given rest of a manifest.
+fn locked(name: &str, rest: &str) -> Vec<String> {
+    let workspace = Path::new(env!("CARGO_MANIFEST_DIR")).ancestors().nth(2).expect("crates/core has a root");
+    let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join(name);
+    fs::create_dir_all(folder.join("src")).unwrap();
+    fs::write(folder.join("src/lib.rs"), "").unwrap();
+    let root = workspace.display();
+    let rest = rest.replace("ROOT", &root.to_string());
+    let manifest = format!(
+        "[package]\nname = \"{name}\"\nversion = \"0.0.0\"\nedition = \"2024\"\n\n{rest}\n\n[workspace]\n"
+    );
+    fs::write(folder.join("Cargo.toml"), manifest).unwrap();
+    fs::copy(workspace.join("Cargo.lock"), folder.join("Cargo.lock")).unwrap();
+
+    // `cargo update` of one package that is there prunes what the manifest does not ask for and keeps the versions.
+    let output = Command::new(env!("CARGO"))
+        .args(["update", "--offline", "--quiet", "--package", "ulocks-core"])
+        .current_dir(&folder)
+        .output()
+        .expect("cargo runs this test");
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    let lockfile = fs::read_to_string(folder.join("Cargo.lock")).unwrap();
+    let names = lockfile.lines().filter_map(|line| line.strip_prefix("name = \"")?.strip_suffix('"'));
+    names.map(str::to_owned).collect()
+}
+
+#[test]
+fn a_plain_dependency_does_not_lock_loom() {
+    for package in ["crates/core", "crates/unfair", "crates/ulocks"] {
+        let key = match package.rsplit_once('/').unwrap().1 {
+            "ulocks" => "ulocks".to_owned(),
+            name => format!("ulocks-{name}"),
+        };
+        let dependency = format!(
+            "[dependencies]\n{key} = {{ path = \"ROOT/{package}\", features = [\"arc_lock\", \"serde\"] }}"
+        );
+        let names = locked(&format!("plain-{key}"), &dependency);
+        assert!(names.iter().any(|name| name == "lock_api"), "{package}: {names:?}");
+        assert!(!names.iter().any(|name| name == "loom"), "{package}: {names:?}");
+    }
+}
+
+#[test]
+fn who_asks_for_the_models_has_loom() {
+    let names = locked(
+        "modelled",
+        "[dependencies]\nulocks = { path = \"ROOT/crates/ulocks\" }\n\n\
+         [features]\nloom = [\"ulocks/loom\", \"dep:loom\"]\n\n\
+         [target.'cfg(ulocks_loom)'.dependencies]\nloom = { version = \"0.7\", optional = true }",
+    );
+    assert!(names.iter().any(|name| name == "loom"), "{names:?}");
+}

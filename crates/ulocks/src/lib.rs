@@ -1,0 +1,24 @@
+#![doc = include_str!("../README.md")]
+//!
+//! # Where things are
+//!
+//! | module | what |
+//! |---|---|
+//! | [`which`] | which lock for which need, at more length |
+//! | [`prelude`] | names that nearly every user needs |
+//! | [`unfair`] | barging locks: `Mutex`, `Condvar` |
+//! | [`policy`], [`spin`], [`meter`] | the one type parameter: where a lock lives, how it waits, what it counts |
+//! | [`futex`], [`time`], [`sync`] | what the locks are made of, for protocols of your own |
+//! | [`model`] | the harness that model-checks your protocols, and your use of the locks |
+#![cfg_attr(docsrs, feature(doc_cfg))]
+
+pub mod prelude;
+pub mod which;
+
+#[doc(inline)]
+pub use ulocks_unfair as unfair;
+
+#[doc(inline)]
+pub use ulocks_core::{
+    Policy, Private, Shared, const_fn, futex, meter, model, policy, spin, sync, sync_static, time,
+};

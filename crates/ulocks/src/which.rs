@@ -1,0 +1,39 @@
+//! Which lock?
+//!
+//! Take the first line that is true.
+//!
+//! 1. *A mutex and no worry*: [`std::sync::Mutex`]. It is everywhere, well made, has no dependency, and
+//!    poisons itself when a holder panics.
+//! 2. *It is held for a few instructions on one word*: no lock, but an atomic.
+//! 3. *It must be small, timed, in special memory, or shared by processes, and nobody minds who goes
+//!    first*: [`unfair::Mutex`](crate::unfair::Mutex), and [`unfair::Condvar`](crate::unfair::Condvar)
+//!    to wait under it.
+//! 4. *Nobody may starve*, *priorities must be inherited*, *many readers*, *several semaphores at
+//!    once*: planned, not yet here. The nearest today: `parking_lot::FairMutex`,
+//!    `PTHREAD_PRIO_INHERIT`, [`std::sync::RwLock`], `semop(2)`.
+//!
+//! # Then choose a policy
+//!
+//! The parameter after the data says where the lock lives, how long it spins before it sleeps, and what
+//! it counts:
+//!
+//! | type | meaning |
+//! |---|---|
+//! | `Mutex<T>` | threads of this process, spinning as long as measurement found best, no counters |
+//! | `MutexWith<T, Shared>` | every process that maps the lock |
+//! | `MutexWith<T, Private<NoSpin>>` | sleep at once: for holds far longer than a wake-up, or when CPU time is dear |
+//! | `MutexWith<T, Private<Patience<3_000>>>` | spin for up to 3 us: enough to cover a hold of that length |
+//! | `MutexWith<T, Private<Adaptive, Counted>>` | count acquisitions, contention, sleeps and wake-ups in the lock |
+//!
+//! A policy is part of the type, so it costs nothing to look up, and two locks with different policies
+//! are two types.
+//!
+//! # Then measure
+//!
+//! Which lock is fast depends on how long it is held, how often it is wanted, and on the machine.
+//! Describe your case to the benchmarks and look at throughput, the longest wait, and CPU time
+//! together:
+//!
+//! ```console
+//! $ cargo bench -- --hold 3us --non-hold 7us --threads 1,2,4..64
+//! ```
