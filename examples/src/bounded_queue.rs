@@ -1,0 +1,267 @@
+//! A bounded queue for any number of producers and consumers: a mutex around a ring, two condition variables.
+
+use std::collections::VecDeque;
+use std::fmt;
+use std::time::Duration;
+use ulocks::unfair::{Condvar, Mutex, MutexGuard};
+
+/// A first-in first-out queue of at most `capacity` items.
+///
+/// Producers wait while it is full and consumers while it is empty, both with or without a time limit. Once it is
+/// [closed](Self::close) nothing more goes in; what is in it still comes out.
+///
+/// # Fairness
+/// Items come out in the order they went in. Threads are served in no particular order.
+///
+/// # Examples
+/// ```
+/// use ulocks_examples::BoundedQueue;
+///
+/// let queue = BoundedQueue::new(2);
+/// std::thread::scope(|scope| {
+///     scope.spawn(|| {
+///         for item in 0..10 {
+///             queue.push(item).unwrap();
+///         }
+///         queue.close();
+///     });
+///     let mut received = Vec::new();
+///     while let Some(item) = queue.pop() {
+///         received.push(item);
+///     }
+///     assert!(received.into_iter().eq(0..10));
+/// });
+/// ```
+///
+/// The parameter `BUG` is for the models in `tests/loom.rs`: a queue with one of the [`seeded`] bugs.
+pub struct BoundedQueue<T, const BUG: u8 = { seeded::NOTHING }> {
+    state: Mutex<State<T>>,
+    /// Consumers wait here. Notified once for each item that comes.
+    not_empty: Condvar,
+    /// Producers wait here. Notified once for each place that becomes free.
+    not_full: Condvar,
+    capacity: usize,
+}
+
+struct State<T> {
+    items: VecDeque<T>,
+    closed: bool,
+}
+
+/// Bugs that people make in such a queue, for the models to find.
+pub mod seeded {
+    /// No bug.
+    pub const NOTHING: u8 = 0;
+    /// A consumer that was woken does not look whether there is an item.
+    pub const LOOKS_ONCE: u8 = 1;
+    /// Producers and consumers share a condition variable, though a notification wakes only one of them.
+    pub const ONE_CONDVAR: u8 = 2;
+    /// A push notifies a producer.
+    pub const WRONG_SIDE: u8 = 3;
+    /// Closing wakes one consumer.
+    pub const CLOSES_ONE: u8 = 4;
+}
+
+/// Why an item did not go in. It comes back.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum PushError<T> {
+    /// The queue is full, and was for as long as the caller wanted to wait.
+    Full(T),
+    /// The queue is closed.
+    Closed(T),
+}
+
+/// Why no item came out.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum PopError {
+    /// The queue is empty, and was for as long as the caller wanted to wait.
+    Empty,
+    /// The queue is empty and closed: there will be no more items.
+    Closed,
+}
+
+impl<T> BoundedQueue<T> {
+    /// An empty queue for at most `capacity` items.
+    ///
+    /// # Panics
+    /// If `capacity` is zero.
+    pub fn new(capacity: usize) -> Self {
+        Self::with_bug(capacity)
+    }
+}
+
+impl<T, const BUG: u8> BoundedQueue<T, BUG> {
+    /// As [`BoundedQueue::new`], with the bug that the type names.
+    #[doc(hidden)]
+    pub fn with_bug(capacity: usize) -> Self {
+        assert!(capacity > 0, "a queue for no items: capacity must be at least 1");
+        Self {
+            state: Mutex::new(State { items: VecDeque::with_capacity(capacity), closed: false }),
+            not_empty: Condvar::new(),
+            not_full: Condvar::new(),
+            capacity,
+        }
+    }
+
+    /// Puts `item` at the end, waiting for a place.
+    ///
+    /// # Errors
+    /// [`PushError::Closed`] with the item.
+    pub fn push(&self, item: T) -> Result<(), PushError<T>> {
+        let mut state = self.state.lock();
+        self.not_full().wait_while(&mut state, |state| self.must_wait_to_push(state));
+        self.finish_push(state, item)
+    }
+
+    /// Puts `item` at the end, waiting for a place no longer than `timeout`.
+    ///
+    /// # Errors
+    /// [`PushError::Full`] or [`PushError::Closed`] with the item.
+    pub fn push_timeout(&self, item: T, timeout: Duration) -> Result<(), PushError<T>> {
+        let mut state = self.state.lock();
+        self.not_full().wait_while_for(&mut state, |state| self.must_wait_to_push(state), timeout);
+        self.finish_push(state, item)
+    }
+
+    /// Puts `item` at the end if there is a place now.
+    ///
+    /// # Errors
+    /// [`PushError::Full`] or [`PushError::Closed`] with the item.
+    pub fn try_push(&self, item: T) -> Result<(), PushError<T>> {
+        self.finish_push(self.state.lock(), item)
+    }
+
+    /// Takes the first item, waiting for one. `None` means that the queue is closed and will stay empty.
+    pub fn pop(&self) -> Option<T> {
+        let mut state = self.state.lock();
+        if BUG == seeded::LOOKS_ONCE {
+            if Self::must_wait_to_pop(&state) {
+                self.not_empty.wait(&mut state);
+            }
+        } else {
+            self.not_empty.wait_while(&mut state, |state| Self::must_wait_to_pop(state));
+        }
+        self.finish_pop(state).ok()
+    }
+
+    /// Takes the first item, waiting for one no longer than `timeout`.
+    ///
+    /// # Errors
+    /// [`PopError::Empty`] or [`PopError::Closed`].
+    pub fn pop_timeout(&self, timeout: Duration) -> Result<T, PopError> {
+        let mut state = self.state.lock();
+        self.not_empty.wait_while_for(&mut state, |state| Self::must_wait_to_pop(state), timeout);
+        self.finish_pop(state)
+    }
+
+    /// Takes the first item if there is one now.
+    ///
+    /// # Errors
+    /// [`PopError::Empty`] or [`PopError::Closed`].
+    pub fn try_pop(&self) -> Result<T, PopError> {
+        self.finish_pop(self.state.lock())
+    }
+
+    /// Lets nothing more in, and ends every wait that this makes hopeless.
+    pub fn close(&self) {
+        self.state.lock().closed = true;
+        if BUG == seeded::CLOSES_ONE {
+            self.not_empty.notify_one();
+        } else {
+            self.not_empty.notify_all();
+        }
+        self.not_full().notify_all();
+    }
+
+    /// Whether the queue is closed. Items may be left in it.
+    pub fn is_closed(&self) -> bool {
+        self.state.lock().closed
+    }
+
+    /// How many items are in the queue at this moment.
+    pub fn len(&self) -> usize {
+        self.state.lock().items.len()
+    }
+
+    /// Whether no item is in the queue at this moment.
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// How many items the queue has places for.
+    pub fn capacity(&self) -> usize {
+        self.capacity
+    }
+
+    fn not_full(&self) -> &Condvar {
+        if BUG == seeded::ONE_CONDVAR { &self.not_empty } else { &self.not_full }
+    }
+
+    fn must_wait_to_push(&self, state: &State<T>) -> bool {
+        state.items.len() == self.capacity && !state.closed
+    }
+
+    fn must_wait_to_pop(state: &State<T>) -> bool {
+        state.items.is_empty() && !state.closed
+    }
+
+    /// Notifies after the release, so that who wakes finds the mutex free.
+    fn finish_push(&self, mut state: MutexGuard<'_, State<T>>, item: T) -> Result<(), PushError<T>> {
+        if state.closed {
+            return Err(PushError::Closed(item));
+        }
+        if state.items.len() == self.capacity {
+            return Err(PushError::Full(item));
+        }
+        state.items.push_back(item);
+        drop(state);
+        if BUG == seeded::WRONG_SIDE {
+            self.not_full.notify_one();
+        } else {
+            self.not_empty.notify_one();
+        }
+        Ok(())
+    }
+
+    fn finish_pop(&self, mut state: MutexGuard<'_, State<T>>) -> Result<T, PopError> {
+        let Some(item) = state.items.pop_front() else {
+            return Err(if state.closed { PopError::Closed } else { PopError::Empty });
+        };
+        drop(state);
+        self.not_full().notify_one();
+        Ok(item)
+    }
+}
+
+impl<T, const BUG: u8> fmt::Debug for BoundedQueue<T, BUG> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let mut shown = f.debug_struct("BoundedQueue");
+        shown.field("capacity", &self.capacity);
+        match self.state.try_lock() {
+            Some(state) => shown.field("len", &state.items.len()).field("closed", &state.closed).finish(),
+            None => shown.finish_non_exhaustive(),
+        }
+    }
+}
+
+impl<T> fmt::Display for PushError<T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Full(_) => "the queue is full",
+            Self::Closed(_) => "the queue is closed",
+        })
+    }
+}
+
+impl<T: fmt::Debug> std::error::Error for PushError<T> {}
+
+impl fmt::Display for PopError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Empty => "the queue is empty",
+            Self::Closed => "the queue is empty and closed",
+        })
+    }
+}
+
+impl std::error::Error for PopError {}

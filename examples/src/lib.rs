@@ -1,0 +1,36 @@
+//! One file per use of the ulocks family.
+//!
+//! | file | what it shows |
+//! |---|---|
+//! | `src/bounded_queue.rs` | [`BoundedQueue`]: library code on a mutex and two condition variables |
+//! | `tests/loom.rs` | the same code, unchanged, model-checked; and four bugs in it that the models find |
+//! | `examples/pipeline.rs` | a program that uses the queue |
+//! | `examples/static_counter.rs` | a lock in a `static`, with its contention counted |
+//! | `examples/timed_lock.rs` | giving up on a lock, and on a condition |
+//! | `examples/shared_counter.rs` | a lock in memory that two processes share |
+//!
+//! Run one with `cargo run -p ulocks-examples --example pipeline`.
+//!
+//! # Model-checking a crate of your own
+//! In its manifest:
+//! ```toml
+//! [features]
+//! loom = ["ulocks/loom", "dep:loom"]
+//!
+//! [target.'cfg(ulocks_loom)'.dependencies]
+//! loom = { version = "0.7", optional = true }
+//!
+//! [lints.rust]
+//! unexpected_cfgs = { level = "warn", check-cfg = ["cfg(ulocks_loom)"] }
+//! ```
+//! In its code nothing changes. A static is declared with `ulocks::sync_static!`, a `const fn` that builds a lock with
+//! `ulocks::const_fn!`; a protocol of atomics and futexes takes them from `ulocks::sync` and `ulocks::futex`. Its models
+//! are tests in a file that begins with `#![cfg(all(ulocks_loom, feature = "loom"))]`, and run by
+//! ```console
+//! $ RUSTFLAGS="--cfg ulocks_loom" cargo test --release --features loom --test loom
+//! ```
+//! Without the feature there is no trace of loom, neither in the build nor in the lockfile of who uses the crate.
+
+mod bounded_queue;
+
+pub use bounded_queue::{BoundedQueue, PopError, PushError, seeded};
