@@ -1,0 +1,18 @@
+//! What every benchmark of this repository shares: the locks under test, the work done with them, trials, pinning,
+//! statistics, and a description of the machine.
+//!
+//! A trial is one lock under one load ([`trial`]); the programs that compare locks run trials of all of them in turn, in
+//! fresh processes, and judge ratios within a round ([`stats`]). How it is meant to be honest is written where it is
+//! done.
+
+pub mod keeper;
+pub mod locks;
+pub mod machine;
+pub mod options;
+pub mod pin;
+pub mod report;
+pub mod scaling;
+pub mod stats;
+mod status;
+pub mod trial;
+pub mod work;

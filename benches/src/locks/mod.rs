@@ -1,0 +1,305 @@
+//! The locks under test: one trait, and a registry in which each lock is one line.
+//!
+//! A benchmark is a [`Visitor`]: generic code that the registry calls with the type of the lock, so that every loop is
+//! compiled for its lock and contains no indirect call. C locks are called through libc, hence never inlined, as in a
+//! C program; that costs them half a nanosecond to two.
+
+mod peers;
+mod posix;
+mod row;
+mod sysv;
+mod ulock;
+
+pub use peers::{NoLock, ParkingLot, ParkingLot012, Std, Usync};
+pub use posix::{Posix, PosixSem};
+pub use row::Row;
+pub use sysv::SysV;
+pub use ulock::{HasMeter, Readable, Ulock};
+
+use crate::trial::Meters;
+use anyhow::{Result, anyhow};
+use posix::{ADAPTIVE, INHERIT, NORMAL, ROBUST};
+use std::sync::LazyLock;
+use ulocks_core::meter::Counted;
+use ulocks_core::policy::{Private, Shared};
+use ulocks_core::spin::{Adaptive, NoSpin, Patience};
+
+/// Who will contend for a lock.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Scope {
+    /// The threads of this process.
+    Threads,
+    /// Processes that share the mapping in which the lock lies.
+    Processes,
+}
+
+/// A lock that can be measured. It lives where it is placed.
+pub trait Lock: Sync + Sized + 'static {
+    /// Whether it excludes at all. Only the base line without a lock says no.
+    const EXCLUDES: bool = true;
+    /// Whether [`with_shared`](Self::with_shared) lets several readers in.
+    const SHARED_MODE: bool = false;
+    /// Whether the lock offers an acquisition with a timeout.
+    const TIMED: bool = false;
+    /// Whether the lock counts its own events.
+    const METERED: bool = false;
+
+    /// Creates an unlocked lock at `place`.
+    ///
+    /// # Safety
+    /// `place` is valid for writes of `Self` and aligned. If this succeeds the lock stays there until it is dropped in
+    /// place or its memory is given up.
+    unsafe fn place(place: *mut Self, scope: Scope) -> Result<()>;
+
+    /// Holding the lock; dropping it releases the lock, by the thread that acquired it.
+    type Held<'a>;
+
+    /// Acquires the lock.
+    fn acquire(&self) -> Self::Held<'_>;
+
+    /// Acquires the lock if that needs no waiting.
+    fn try_acquire(&self) -> Option<Self::Held<'_>>;
+
+    /// Runs `f` while holding the lock.
+    #[inline]
+    fn with<R>(&self, f: impl FnOnce() -> R) -> R {
+        let _held = self.acquire();
+        f()
+    }
+
+    /// Runs `f` while holding the lock if that needs no waiting.
+    #[inline]
+    fn try_with<R>(&self, f: impl FnOnce() -> R) -> Option<R> {
+        let _held = self.try_acquire()?;
+        Some(f())
+    }
+
+    /// Runs `f` while holding the lock together with other readers.
+    #[inline]
+    fn with_shared<R>(&self, f: impl FnOnce() -> R) -> R {
+        self.with(f)
+    }
+
+    /// What the lock counted, if it counts.
+    fn meters(&self) -> Option<Meters> {
+        None
+    }
+
+    /// Gives back what outlives the process, although users of the lock may hang in it. Called before a lock that
+    /// hangs is abandoned; it is not dropped as long as those users live.
+    fn abandon(&self) {}
+}
+
+/// Holding a lock that is released by a call.
+#[derive(Debug)]
+pub struct Held<'a, L: Release>(&'a L);
+
+/// A lock that is released by a call.
+pub trait Release {
+    /// Releases the lock, which the caller holds.
+    fn release(&self);
+}
+
+impl<L: Release> Drop for Held<'_, L> {
+    #[inline]
+    fn drop(&mut self) {
+        self.0.release();
+    }
+}
+
+/// Code that is compiled once for every lock.
+pub trait Visitor {
+    /// What it returns.
+    type Output;
+    /// Runs with lock type `L`.
+    fn visit<L: Lock>(self, entry: &'static Entry) -> Self::Output;
+}
+
+/// A lock in the registry.
+#[derive(Debug)]
+pub struct Entry {
+    /// What `--locks` calls it; unique.
+    pub name: &'static str,
+    /// The lock of which it is a variant; its own name if it is none.
+    pub lock: &'static str,
+    /// The letter of ulockflex's column L, a capital if it spins before it sleeps; variants of one lock may share it.
+    pub letter: char,
+    /// One line about it.
+    pub about: &'static str,
+    /// Whether it works between processes.
+    pub processes: bool,
+    /// Whether it has an acquisition with a timeout.
+    pub timed: bool,
+    /// Whether it has a mode for several readers.
+    pub shared_mode: bool,
+    /// Whether it counts its own events; see [`Entry::metered_twin`].
+    pub metered: bool,
+    /// Whether it excludes at all.
+    pub excludes: bool,
+    /// Whether it belongs to this family, and is not a peer.
+    pub family: bool,
+    /// How long it spins, where that is fixed by the entry.
+    pub patience_ns: Option<u32>,
+}
+
+impl Entry {
+    fn new<L: Lock>(name: &'static str, letter: char, about: &'static str, processes: bool) -> Self {
+        Self {
+            name,
+            lock: name,
+            letter,
+            about,
+            processes,
+            timed: L::TIMED,
+            shared_mode: L::SHARED_MODE,
+            metered: L::METERED,
+            excludes: L::EXCLUDES,
+            family: false,
+            patience_ns: None,
+        }
+    }
+
+    /// Whether it is the lock itself: not a twin that counts, and not a variant whose patience is fixed.
+    pub fn is_plain(&self) -> bool {
+        !self.metered && self.patience_ns.is_none()
+    }
+
+    /// The same lock with counters inside, registered as `NAME-counted`.
+    pub fn metered_twin(&self) -> Option<&'static Entry> {
+        let is_twin =
+            |twin: &&Entry| twin.lock == self.lock && twin.patience_ns == self.patience_ns && twin.metered;
+        if self.metered { None } else { all().iter().find(is_twin) }
+    }
+}
+
+/// Every lock, peers first.
+pub fn all() -> &'static [Entry] {
+    &ALL
+}
+
+/// The lock called `name`.
+pub fn find(name: &str) -> Result<&'static Entry> {
+    all().iter().find(|entry| entry.name == name).ok_or_else(|| {
+        let names: Vec<_> = all().iter().map(|entry| entry.name).collect();
+        anyhow!("unknown lock '{name}'; allowed: {}", names.join(", "))
+    })
+}
+
+/// Runs `visitor` with the type `entry` has for users of `scope`.
+pub fn visit<V: Visitor>(entry: &'static Entry, scope: Scope, visitor: V) -> Result<V::Output> {
+    match scope {
+        Scope::Threads => Ok(visit_threads(entry, visitor)),
+        Scope::Processes => visit_processes(entry, visitor).ok_or_else(|| {
+            let names: Vec<_> =
+                all().iter().filter(|entry| entry.processes).map(|entry| entry.name).collect();
+            anyhow!("lock '{}' does not work between processes; allowed: {}", entry.name, names.join(", "))
+        }),
+    }
+}
+
+/// One line a lock.
+///
+/// A peer has a name, a letter, a description, a type for threads, and after a bar the type for processes, if any. A
+/// lock of the family has its raw type, generic over the policy; it appears as `NAME`, which spins as it sees fit, as
+/// `NAME-0`, which never does, and as `NAME-3us` and so on for each patience (in nanoseconds); each of these again as
+/// `..-counted`.
+///
+/// Letters are as in 2002: a capital spins or yields before it sleeps, a small letter does not. Both cases of a letter
+/// are one lock.
+macro_rules! registry {
+    (peers { $($name:literal $letter:literal $about:literal: $threads:ty $(| $processes:ty)?;)* }
+     family { $($member:literal $small:literal $capital:literal $text:literal: $krate:ident :: $raw:ident;)* }
+     patience $patience:tt) => {
+        static ALL: LazyLock<Vec<Entry>> = LazyLock::new(|| {
+            let mut all = vec![
+                $(Entry::new::<$threads>($name, $letter, $about, registry!(@given $($processes)?)),)*
+            ];
+            $(
+                let plain = Entry::new::<Ulock<$krate::$raw<Private>>>($member, $capital, $text, true);
+                all.extend(variants(plain, $small, &registry!(@values $patience)));
+            )*
+            all
+        });
+
+        fn visit_threads<V: Visitor>(entry: &'static Entry, visitor: V) -> V::Output {
+            match entry.lock {
+                $($name => visitor.visit::<$threads>(entry),)*
+                $($member => registry!(@visit visitor, entry, $krate::$raw, Private, $patience),)*
+                _ => unreachable!("an entry comes from the registry"),
+            }
+        }
+
+        fn visit_processes<V: Visitor>(entry: &'static Entry, visitor: V) -> Option<V::Output> {
+            Some(match entry.lock {
+                $($($name => visitor.visit::<$processes>(entry),)?)*
+                $($member => registry!(@visit visitor, entry, $krate::$raw, Shared, $patience),)*
+                _ => return None,
+            })
+        }
+    };
+    (@given) => { false };
+    (@given $type:ty) => { true };
+    (@values { $($ns:literal)* }) => { [$($ns),*] };
+    (@visit $visitor:ident, $entry:ident, $krate:ident :: $raw:ident, $scope:ident, { $($ns:literal)* }) => {
+        match ($entry.patience_ns, $entry.metered) {
+            (None, false) => $visitor.visit::<Ulock<$krate::$raw<$scope>>>($entry),
+            (None, true) => $visitor.visit::<Ulock<$krate::$raw<$scope<Adaptive, Counted>>>>($entry),
+            (Some(0), false) => $visitor.visit::<Ulock<$krate::$raw<$scope<NoSpin>>>>($entry),
+            (Some(0), true) => $visitor.visit::<Ulock<$krate::$raw<$scope<NoSpin, Counted>>>>($entry),
+            $(
+                (Some($ns), false) => $visitor.visit::<Ulock<$krate::$raw<$scope<Patience<$ns>>>>>($entry),
+                (Some($ns), true) => $visitor.visit::<Ulock<$krate::$raw<$scope<Patience<$ns>, Counted>>>>($entry),
+            )*
+            _ => unreachable!("an entry comes from the registry"),
+        }
+    };
+}
+
+/// A lock of the family in every variant. Names are made up once and live as long as the registry, that is for ever.
+fn variants(plain: Entry, small: char, patience_ns: &[u32]) -> Vec<Entry> {
+    let variant = |patience_ns: Option<u32>, metered: bool| {
+        let (mut name, mut about) = (plain.name.to_owned(), plain.about.to_owned());
+        if let Some(ns) = patience_ns {
+            let patience = patience_text(ns);
+            name += &format!("-{patience}");
+            about += &if ns == 0 { ", never spins".into() } else { format!(", spins for {patience}") };
+        }
+        if metered {
+            name += "-counted";
+            about += ", counting";
+        }
+        let letter = if patience_ns == Some(0) { small } else { plain.letter };
+        let (name, about) = (name.leak(), about.leak());
+        Entry { name, letter, about, metered, family: true, patience_ns, ..plain }
+    };
+    let fixed = [0].iter().chain(patience_ns).map(|&ns| Some(ns));
+    [None].into_iter().chain(fixed).flat_map(|ns| [variant(ns, false), variant(ns, true)]).collect()
+}
+
+/// A patience as names and `--patience` have it: `0`, `3us`.
+pub fn patience_text(ns: u32) -> String {
+    if ns == 0 { "0".into() } else { format!("{}us", ns / 1000) }
+}
+
+registry! {
+    peers {
+        "none" 'e' "no lock at all: the ceiling": NoLock | NoLock;
+        "std" 'D' "std::sync::Mutex": Std;
+        "parking_lot" 'L' "parking_lot 0.13 Mutex": ParkingLot;
+        "parking_lot-0.12" 'O' "parking_lot 0.12 Mutex": ParkingLot012;
+        "usync" 'U' "usync Mutex": Usync;
+        "pthread" 'p' "pthread_mutex_t, normal": Posix<NORMAL> | Posix<NORMAL>;
+        "pthread-adaptive" 'P' "pthread_mutex_t, adaptive": Posix<ADAPTIVE> | Posix<ADAPTIVE>;
+        "pthread-pi" 'i' "pthread_mutex_t, priority inheritance": Posix<INHERIT> | Posix<INHERIT>;
+        "pthread-robust" 'r' "pthread_mutex_t, robust and process-shared": Posix<ROBUST> | Posix<ROBUST>;
+        "sem_t" 'm' "POSIX unnamed semaphore, process-shared": PosixSem | PosixSem;
+        "sysv" 'k' "SysV semaphore, two semop calls an operation": SysV | SysV;
+    }
+    family {
+        "unfair" 'b' 'B' "ulocks unfair Mutex": ulocks_unfair::RawMutex;
+    }
+    patience { 1_000 3_000 10_000 30_000 }
+}
+
+#[cfg(test)]
+mod tests;

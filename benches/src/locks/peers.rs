@@ -1,0 +1,94 @@
+//! The peers written in Rust, and no lock at all.
+
+use super::{Lock, Scope};
+use anyhow::Result;
+use std::sync::PoisonError;
+
+/// No lock: what the workload itself allows.
+#[derive(Debug)]
+pub struct NoLock;
+
+impl Lock for NoLock {
+    const EXCLUDES: bool = false;
+    const SHARED_MODE: bool = true;
+
+    unsafe fn place(_: *mut Self, _: Scope) -> Result<()> {
+        Ok(())
+    }
+
+    type Held<'a> = ();
+
+    #[inline]
+    fn acquire(&self) {}
+
+    #[inline]
+    fn try_acquire(&self) -> Option<()> {
+        Some(())
+    }
+}
+
+/// `std::sync::Mutex`.
+#[derive(Debug)]
+pub struct Std(std::sync::Mutex<()>);
+
+impl Lock for Std {
+    unsafe fn place(place: *mut Self, _: Scope) -> Result<()> {
+        // SAFETY: valid for writes and aligned, by the contract of `place`.
+        unsafe { place.write(Self(std::sync::Mutex::new(()))) };
+        Ok(())
+    }
+
+    type Held<'a> = std::sync::MutexGuard<'a, ()>;
+
+    #[inline]
+    fn acquire(&self) -> Self::Held<'_> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    #[inline]
+    fn try_acquire(&self) -> Option<Self::Held<'_>> {
+        self.0.try_lock().ok()
+    }
+}
+
+/// Locks whose `lock` and `try_lock` return plain guards.
+macro_rules! guarded {
+    ($($(#[$doc:meta])* $name:ident($mutex:ty), $guard:ty, timed $timed:literal;)*) => {$(
+        $(#[$doc])*
+        pub struct $name($mutex);
+
+        impl Lock for $name {
+            const TIMED: bool = $timed;
+
+            unsafe fn place(place: *mut Self, _: Scope) -> Result<()> {
+                // SAFETY: valid for writes and aligned, by the contract of `place`.
+                unsafe { place.write(Self(<$mutex>::new(()))) };
+                Ok(())
+            }
+
+            type Held<'a> = $guard;
+
+            #[inline]
+            fn acquire(&self) -> Self::Held<'_> {
+                self.0.lock()
+            }
+
+            #[inline]
+            fn try_acquire(&self) -> Option<Self::Held<'_>> {
+                self.0.try_lock()
+            }
+        }
+    )*};
+}
+
+guarded! {
+    /// parking_lot 0.13.
+    #[derive(Debug)]
+    ParkingLot(parking_lot::Mutex<()>), parking_lot::MutexGuard<'a, ()>, timed true;
+    /// parking_lot 0.12, another algorithm.
+    #[derive(Debug)]
+    ParkingLot012(parking_lot_012::Mutex<()>), parking_lot_012::MutexGuard<'a, ()>, timed true;
+    /// usync.
+    #[derive(Debug)]
+    Usync(usync::Mutex<()>), usync::MutexGuard<'a, ()>, timed false;
+}

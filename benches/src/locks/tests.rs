@@ -1,0 +1,181 @@
+use super::*;
+use std::sync::mpsc::channel;
+
+#[test]
+fn an_unknown_lock_is_named_and_so_are_the_known() {
+    let error = find("mutex").unwrap_err().to_string();
+    assert!(error.starts_with("unknown lock 'mutex'; allowed: none, std, parking_lot, "), "{error}");
+}
+
+#[test]
+fn names_are_unique_and_letters_but_for_variants() {
+    for (i, a) in all().iter().enumerate() {
+        assert_eq!(find(a.name).unwrap().about, a.about);
+        for b in &all()[..i] {
+            assert_ne!(a.name, b.name);
+            assert!(a.letter != b.letter || a.lock == b.lock, "{} and {}", a.name, b.name);
+        }
+    }
+}
+
+#[test]
+fn a_capital_letter_spins_before_it_sleeps() {
+    let of = |wanted: fn(&Entry) -> bool| all().iter().filter(move |entry| wanted(entry));
+    let sleep_at_once = of(|entry| !entry.family && entry.letter.is_lowercase());
+    let sleep_at_once: Vec<_> = sleep_at_once.map(|entry| entry.name).collect();
+    assert_eq!(sleep_at_once, ["none", "pthread", "pthread-pi", "pthread-robust", "sem_t", "sysv"]);
+    for entry in of(|entry| entry.family) {
+        assert_eq!(entry.letter.is_lowercase(), entry.patience_ns == Some(0), "{}", entry.name);
+        let plain = find(entry.lock).unwrap();
+        assert!(plain.is_plain() && plain.letter == entry.letter.to_ascii_uppercase(), "{}", entry.name);
+    }
+}
+
+#[test]
+fn each_lock_of_the_family_has_variants_and_each_of_them_a_counting_twin() {
+    let names: Vec<_> = all().iter().filter(|entry| entry.lock == "unfair").map(|entry| entry.name).collect();
+    let expected = ["", "-0", "-1us", "-3us", "-10us", "-30us"]
+        .map(|v| [format!("unfair{v}"), format!("unfair{v}-counted")]);
+    assert_eq!(names, expected.concat());
+    for entry in all().iter().filter(|entry| entry.family && !entry.metered) {
+        let twin = entry.metered_twin().unwrap();
+        assert_eq!(twin.name, format!("{}-counted", entry.name));
+        assert!(twin.metered && twin.family && twin.processes && entry.processes, "{}", entry.name);
+        assert_eq!((twin.letter, twin.patience_ns), (entry.letter, entry.patience_ns), "{}", entry.name);
+        assert!(twin.metered_twin().is_none());
+    }
+    assert!(find("std").unwrap().metered_twin().is_none());
+}
+
+/// What the registry says of a lock is what its type says.
+struct Agrees;
+
+impl Visitor for Agrees {
+    type Output = ();
+
+    fn visit<L: Lock>(self, entry: &'static Entry) {
+        let said = (entry.excludes, entry.shared_mode, entry.timed, entry.metered);
+        assert_eq!(said, (L::EXCLUDES, L::SHARED_MODE, L::TIMED, L::METERED), "{}", entry.name);
+        let ns = |ns: &str| format!("Patience<{ns}>");
+        let spins = |policy: &str| std::any::type_name::<L>().contains(policy);
+        match entry.patience_ns {
+            Some(0) => assert!(spins("NoSpin"), "{}", entry.name),
+            Some(patience) => assert!(spins(&ns(&patience.to_string())), "{}", entry.name),
+            None => assert!(!spins("NoSpin") && !spins("Patience"), "{}", entry.name),
+        }
+    }
+}
+
+#[test]
+fn entries_agree_with_their_types() {
+    for entry in all() {
+        visit(entry, Scope::Threads, Agrees).unwrap();
+        if entry.processes {
+            visit(entry, Scope::Processes, Agrees).unwrap();
+        }
+    }
+}
+
+/// A held lock refuses `try_with` from another thread and grants it once it is free; `try_with` itself excludes.
+struct Tries;
+
+impl Visitor for Tries {
+    type Output = ();
+
+    fn visit<L: Lock>(self, entry: &'static Entry) {
+        let row = Row::<L>::new(Scope::Threads, 1).unwrap();
+        let lock = row.get(0);
+        let elsewhere = || std::thread::scope(|s| s.spawn(|| lock.try_with(|| ()).is_some()).join().unwrap());
+        lock.with(|| assert_eq!(elsewhere(), !L::EXCLUDES, "{}", entry.name));
+        assert!(elsewhere(), "{}", entry.name);
+        lock.try_with(|| assert_eq!(elsewhere(), !L::EXCLUDES, "{}", entry.name)).unwrap();
+        assert!(elsewhere(), "{}", entry.name);
+    }
+}
+
+#[test]
+fn a_lock_that_is_held_is_not_to_be_had() {
+    for entry in all() {
+        visit(entry, Scope::Threads, Tries).unwrap();
+    }
+}
+
+/// A waiter gets the lock when its holder lets go.
+struct Waits;
+
+impl Visitor for Waits {
+    type Output = ();
+
+    fn visit<L: Lock>(self, entry: &'static Entry) {
+        let row = Row::<L>::new(Scope::Threads, 1).unwrap();
+        let lock = row.get(0);
+        let (say, hear) = channel();
+        std::thread::scope(|s| {
+            let held = lock.acquire();
+            let first = say.clone();
+            s.spawn(move || lock.with(|| say.send("waiter").unwrap()));
+            // Long enough that the waiter sleeps more often than not; the order must hold either way.
+            std::thread::sleep(std::time::Duration::from_millis(2));
+            first.send("holder").unwrap();
+            drop(held);
+        });
+        let order: Vec<_> = hear.iter().collect();
+        assert_eq!(order, ["holder", "waiter"], "{}", entry.name);
+    }
+}
+
+#[test]
+fn a_waiter_comes_after_the_holder() {
+    for entry in all().iter().filter(|entry| entry.excludes) {
+        visit(entry, Scope::Threads, Waits).unwrap();
+    }
+}
+
+#[test]
+fn a_lock_for_threads_only_is_refused_between_processes() {
+    let error = visit(find("std").unwrap(), Scope::Processes, Tries).unwrap_err().to_string();
+    assert!(
+        error.starts_with("lock 'std' does not work between processes; allowed: none, pthread, "),
+        "{error}"
+    );
+}
+
+fn set_exists(id: libc::c_int) -> bool {
+    // SAFETY: no pointers are involved.
+    unsafe { libc::semctl(id, 0, libc::GETVAL) >= 0 }
+}
+
+#[test]
+fn a_semaphore_set_is_removed_with_its_lock() {
+    let row = Row::<SysV>::new(Scope::Processes, 1).unwrap();
+    let id = row.get(0).id();
+    assert!(set_exists(id));
+    drop(row);
+    assert!(!set_exists(id));
+}
+
+#[test]
+fn a_semaphore_set_is_removed_when_a_signal_ends_its_maker() {
+    let mut ends = [0; 2];
+    // SAFETY: the array has room for two descriptors; the child uses no lock that another thread of this process may
+    // hold, but for the allocator's, which glibc keeps usable across fork.
+    unsafe {
+        assert_eq!(libc::pipe(ends.as_mut_ptr()), 0);
+        let child = libc::fork();
+        assert!(child >= 0);
+        if child == 0 {
+            let row = Row::<SysV>::new(Scope::Processes, 1).unwrap();
+            let id = row.get(0).id();
+            libc::write(ends[1], (&raw const id).cast(), size_of_val(&id));
+            libc::raise(libc::SIGTERM);
+            libc::_exit(0);
+        }
+        let (mut id, mut status) = (0 as libc::c_int, 0);
+        assert_eq!(libc::read(ends[0], (&raw mut id).cast(), size_of_val(&id)), size_of_val(&id) as isize);
+        assert_eq!(libc::waitpid(child, &mut status, 0), child);
+        assert!(libc::WIFSIGNALED(status) && libc::WTERMSIG(status) == libc::SIGTERM, "{status:#x}");
+        assert!(!set_exists(id));
+        libc::close(ends[0]);
+        libc::close(ends[1]);
+    }
+}

@@ -1,0 +1,322 @@
+//! What a run of `scaling` leaves behind: one JSON record, and what is drawn from it.
+//!
+//! The record holds every trial, so all figures can be computed again; nothing in the tables or in the HTML page comes
+//! from anywhere else. [`render`] turns a record into the page, [`tables`] into the text on standard output.
+//!
+//! # The record
+//!
+//! `schema` is `"ulocks-scaling/1"`. The number grows when a field changes its meaning or goes away; new fields may
+//! appear under the same number, and readers ignore what they do not know. Times are in the unit their name ends with.
+//!
+//! | field | content |
+//! |---|---|
+//! | `schema`, `version` | as above; the version of the package that wrote it |
+//! | `took_s` | how long the run took |
+//! | `mode` | `"full"`, `"quick"` or `"smoke"`; only a full run supports a claim |
+//! | `ended` | why no more rounds were run: `"converged"`, `"rounds"`, `"budget"`, `"interrupted"` |
+//! | `machine` | the machine's description, the load before the run, and the date |
+//! | `options` | threads, workloads, pinning and the rule for repetition, as they were used |
+//! | `locks` | name, kind (`"family"`, `"peer"`, `"baseline"`) and one line about each |
+//! | `cells` | hold and non-hold time, threads, and whether acquisitions were timed |
+//! | `trials` | round, lock, index into `cells`, and all that the trial measured |
+//! | `summary` | what [`summarise`] makes of the trials; kept for readers without Rust |
+//!
+//! A round is every (lock, cell) once; ratios are only ever taken between two trials of one round. The last round is
+//! incomplete after an interrupt, and then only pairs that exist are compared.
+
+mod chart;
+#[cfg(test)]
+mod fixture;
+mod html;
+mod summary;
+mod svg;
+mod text;
+mod units;
+
+pub use html::render;
+pub use summary::{
+    Estimate, Level, Point, Ratio, Score, Spread, Summary, Tally, Verdict, WaitSummary, Worst, open_cells,
+    summarise,
+};
+pub use text::tables;
+pub use units::{clock, workload as describe};
+
+use crate::machine::Machine;
+use crate::trial::TrialResult;
+use anyhow::{Context, bail};
+use serde::{Deserialize, Serialize};
+use std::path::Path;
+
+/// The version of the record that this code writes and reads.
+pub const SCHEMA: &str = "ulocks-scaling/1";
+
+/// Names of the two peers that ratios are taken to, as the registry has them.
+pub const STD: &str = "std";
+
+/// The second of them, in its current version.
+pub const PARKING_LOT: &str = "parking_lot";
+
+/// How much a run can support.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Mode {
+    /// A measurement.
+    Full,
+    /// `--quick`: few locks, short windows, few rounds.
+    Quick,
+    /// `--test` or `cargo test`: shows that the program works, measures nothing.
+    Smoke,
+}
+
+/// Why a run ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Ended {
+    /// Every interval is as narrow as was asked for.
+    Converged,
+    /// The greatest number of rounds was run.
+    Rounds,
+    /// The next round would not fit into the time.
+    Budget,
+    /// Somebody pressed Ctrl-C.
+    Interrupted,
+}
+
+/// Mean times inside and outside the lock.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+pub struct Workload {
+    /// Inside, in nanoseconds.
+    pub hold_ns: u64,
+    /// Outside, in nanoseconds.
+    pub non_hold_ns: u64,
+}
+
+impl Workload {
+    /// No time inside or outside: the loop is the lock and nothing else, and clock reads would be most of it.
+    pub fn is_bare(self) -> bool {
+        self.hold_ns == 0 && self.non_hold_ns == 0
+    }
+}
+
+/// One thing to measure of every lock.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+pub struct Cell {
+    /// Times inside and outside.
+    #[serde(flatten)]
+    pub workload: Workload,
+    /// Threads that contend.
+    pub threads: u32,
+    /// Whether each acquisition is timed. The bare workload has one cell of each kind, others only a timed one.
+    pub timed: bool,
+}
+
+impl Cell {
+    /// Whether this cell gives the throughput of its point (and not only its waits).
+    pub fn is_main(self) -> bool {
+        self.timed != self.workload.is_bare()
+    }
+}
+
+/// What a lock is to this comparison.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Kind {
+    /// A lock of this family.
+    Family,
+    /// What people use today.
+    Peer,
+    /// No lock at all: a ceiling, never a winner.
+    Baseline,
+}
+
+/// A lock that took part.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Lock {
+    /// Its name in the registry.
+    pub name: String,
+    /// What it is to this comparison.
+    pub kind: Kind,
+    /// One line about it.
+    pub about: String,
+}
+
+/// The options of the run, as they were used.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Settings {
+    /// Thread counts.
+    pub threads: Vec<u32>,
+    /// Workloads.
+    pub workloads: Vec<Workload>,
+    /// `none`, `compact` or `scatter`.
+    pub pin: String,
+    /// Measured window of a trial.
+    pub window_ms: u64,
+    /// Not measured, before the window.
+    pub warmup_ms: u64,
+    /// Rounds that are always run.
+    pub min_rounds: u32,
+    /// Rounds that are never exceeded.
+    pub max_rounds: u32,
+    /// Half-width of the 95 % interval of throughput, relative, at which a cell is settled.
+    pub precision: f64,
+    /// Time meant for all trials together.
+    pub budget_s: f64,
+    /// Iterations of the busy work in a microsecond, one constant for all trials.
+    pub iterations_per_us: f64,
+    /// Of the order of trials and of the workers' random numbers.
+    pub seed: u32,
+}
+
+/// One trial.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct Trial {
+    /// From 0.
+    pub round: u32,
+    /// The lock's name.
+    pub lock: String,
+    /// Index into the record's `cells`.
+    pub cell: usize,
+    /// What was measured.
+    pub result: TrialResult,
+}
+
+/// All of a run.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct Report {
+    /// [`SCHEMA`].
+    pub schema: String,
+    /// Version of the package that wrote the record.
+    pub version: String,
+    /// Length of the run.
+    pub took_s: f64,
+    /// How much the run can support.
+    pub mode: Mode,
+    /// Why it ended.
+    pub ended: Ended,
+    /// The machine it ran on, at the start of the run.
+    pub machine: Machine,
+    /// Options as used.
+    pub options: Settings,
+    /// Locks in the order of the tables.
+    pub locks: Vec<Lock>,
+    /// Cells in the order of the tables.
+    pub cells: Vec<Cell>,
+    /// Every trial in the order they ran.
+    pub trials: Vec<Trial>,
+    /// Computed from the trials.
+    pub summary: Summary,
+}
+
+impl Report {
+    /// Reads a record from JSON text; one that this code cannot read says why.
+    pub fn from_json(text: &str) -> anyhow::Result<Self> {
+        #[derive(Deserialize)]
+        struct Tag {
+            schema: String,
+        }
+        let tag: Tag = serde_json::from_str(text).context("not a record of `scaling`: no field `schema`")?;
+        if tag.schema != SCHEMA {
+            bail!("the record is `{}`; this program reads `{SCHEMA}`", tag.schema);
+        }
+        let report: Self =
+            serde_json::from_str(text).with_context(|| format!("a damaged `{SCHEMA}` record"))?;
+        if let Some(trial) = report.trials.iter().find(|t| t.cell >= report.cells.len()) {
+            bail!("a damaged `{SCHEMA}` record: a trial names cell {} of {}", trial.cell, report.cells.len());
+        }
+        Ok(report)
+    }
+
+    /// Reads a record from a file.
+    pub fn read(path: &Path) -> anyhow::Result<Self> {
+        let text =
+            std::fs::read_to_string(path).with_context(|| format!("cannot read {}", path.display()))?;
+        Self::from_json(&text).with_context(|| format!("cannot use {}", path.display()))
+    }
+
+    /// The record as JSON text, one trial a line.
+    pub fn to_json(&self) -> String {
+        let mut value = serde_json::to_value(self).expect("a record has string keys and finite numbers");
+        let trials = value.as_object_mut().and_then(|o| o.insert("trials".into(), "@trials@".into()));
+        let lines: Vec<String> = trials
+            .as_ref()
+            .and_then(|t| t.as_array())
+            .into_iter()
+            .flatten()
+            .map(|t| format!("    {t}"))
+            .collect();
+        let frame = serde_json::to_string_pretty(&value).expect("a JSON value prints");
+        frame.replacen("\"@trials@\"", &format!("[\n{}\n  ]", lines.join(",\n")), 1) + "\n"
+    }
+
+    /// Distinct workloads in the order of the tables.
+    pub fn workloads(&self) -> Vec<Workload> {
+        let mut seen = Vec::new();
+        for cell in &self.cells {
+            if !seen.contains(&cell.workload) {
+                seen.push(cell.workload);
+            }
+        }
+        seen
+    }
+
+    /// Thread counts of a workload, in order.
+    pub fn threads(&self, workload: Workload) -> Vec<u32> {
+        let mut seen: Vec<u32> =
+            self.cells.iter().filter(|c| c.workload == workload).map(|c| c.threads).collect();
+        seen.sort_unstable();
+        seen.dedup();
+        seen
+    }
+
+    /// Rounds in which at least one trial ended.
+    pub fn rounds(&self) -> u32 {
+        self.trials.iter().map(|t| t.round + 1).max().unwrap_or(0)
+    }
+
+    /// CPUs that the run could use.
+    pub fn cpus(&self) -> u32 {
+        u32::try_from(self.machine.cpus_allowed).unwrap_or(u32::MAX).max(1)
+    }
+
+    /// What the lock is to this comparison.
+    pub fn kind(&self, lock: &str) -> Kind {
+        self.locks.iter().find(|l| l.name == lock).map_or(Kind::Peer, |l| l.kind)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_record_survives_a_round_trip() {
+        let report = fixture::plain(5);
+        let text = report.to_json();
+        let back = Report::from_json(&text).unwrap();
+        assert!(back.to_json() == text, "not the same text");
+        assert_eq!((back.locks, back.cells, back.options), (report.locks, report.cells, report.options));
+        assert_eq!(back.trials.len(), report.trials.len());
+        assert_eq!(back.trials[9].result.counts, report.trials[9].result.counts);
+    }
+
+    #[test]
+    fn figures_can_be_computed_again_from_the_record() {
+        let report = fixture::plain(7);
+        let back = Report::from_json(&report.to_json()).unwrap();
+        assert!(summarise(&back) == report.summary, "not the same figures");
+        assert!(render(&back) == render(&report), "not the same page");
+    }
+
+    #[test]
+    fn what_is_not_a_record_is_refused_with_a_reason() {
+        let refusal = |text: &str| format!("{:#}", Report::from_json(text).unwrap_err());
+        assert!(refusal("{}").starts_with("not a record of `scaling`"));
+        assert!(
+            refusal("{\"schema\": \"ulocks-scaling/9\"}").contains("this program reads `ulocks-scaling/1`")
+        );
+        assert!(refusal("{\"schema\": \"ulocks-scaling/1\"}").starts_with("a damaged"));
+        let mut report = fixture::plain(1);
+        report.trials[0].cell = 99;
+        assert!(refusal(&report.to_json()).contains("names cell 99 of 6"));
+    }
+}

@@ -1,0 +1,127 @@
+//! Numbers as people read them: three significant digits and a unit.
+
+use super::{Estimate, Point, Ratio, Workload};
+
+/// Three significant digits, no exponent between 0.001 and 1000.
+pub fn digits(value: f64) -> String {
+    match value {
+        0.0 => "0".into(),
+        v if v >= 99.95 => format!("{v:.0}"),
+        v if v >= 9.995 => format!("{v:.1}"),
+        v if v >= 0.9995 => format!("{v:.2}"),
+        v if v >= 0.000_95 => format!("{v:.3}"),
+        v => format!("{v:.0e}"),
+    }
+}
+
+/// Two significant digits below 10, whole numbers above.
+fn two_digits(value: f64) -> String {
+    if value < 9.95 { format!("{value:.1}") } else { format!("{value:.0}") }
+}
+
+/// Operations per second.
+pub fn rate(per_s: f64) -> String {
+    match per_s {
+        v if v >= 999.5e6 => format!("{}G", digits(v / 1e9)),
+        v if v >= 999.5e3 => format!("{}M", digits(v / 1e6)),
+        v if v >= 999.5 => format!("{}k", digits(v / 1e3)),
+        v => digits(v),
+    }
+}
+
+/// A time given in nanoseconds.
+pub fn time(ns: f64) -> String {
+    match ns {
+        v if v >= 999.5e6 => format!("{}s", digits(v / 1e9)),
+        v if v >= 999.5e3 => format!("{}ms", digits(v / 1e6)),
+        v if v >= 999.5 => format!("{}us", digits(v / 1e3)),
+        v => format!("{}ns", digits(v)),
+    }
+}
+
+/// A throughput; two modes as both, never as their mean.
+pub fn throughput(point: &Point) -> String {
+    match point.modes {
+        Some((slow, fast)) => format!("{}|{}", rate(slow.per_s), rate(fast.per_s)),
+        None => rate(point.per_s.value),
+    }
+}
+
+/// How well a throughput is known: half-width of its interval, or how many rounds ran in each mode.
+pub fn certainty(point: &Point) -> String {
+    match (point.modes, point.per_s.interval) {
+        (Some((slow, fast)), _) => format!("{}+{}", slow.rounds, fast.rounds),
+        (None, Some((_, high))) => {
+            let half = (high / point.per_s.value - 1.0) * 100.0;
+            if half < 1000.0 { format!("+-{}%", two_digits(half)) } else { "+-?".into() }
+        }
+        (None, None) => "?".into(),
+    }
+}
+
+/// `1.02 [0.99 1.05]`; a range over two modes stands in braces.
+pub fn ratio(ratio: Option<Ratio>) -> String {
+    let Some(ratio) = ratio else { return "-".into() };
+    let estimate = Estimate { value: ratio.value, interval: ratio.interval };
+    match (estimate.interval, ratio.two_modes) {
+        (Some((low, high)), false) => format!("{} [{} {}]", fixed(estimate.value), fixed(low), fixed(high)),
+        (Some((low, high)), true) => format!("{{{} .. {}}}", fixed(low), fixed(high)),
+        (None, _) => format!("{} [?]", fixed(estimate.value)),
+    }
+}
+
+/// Two decimals for what lies around 1.
+pub fn fixed(value: f64) -> String {
+    match value {
+        v if v >= 99.5 => format!("{v:.0}"),
+        v if v >= 9.95 => format!("{v:.1}"),
+        v if v >= 0.095 => format!("{v:.2}"),
+        v => digits(v),
+    }
+}
+
+/// `hold 3 us, non-hold 7 us`.
+pub fn workload(workload: Workload) -> String {
+    format!("hold {}, non-hold {}", short_time(workload.hold_ns), short_time(workload.non_hold_ns))
+}
+
+/// A time that was given, without padding zeros.
+pub fn short_time(ns: u64) -> String {
+    match ns {
+        0 => "0".into(),
+        n if n % 1_000_000 == 0 => format!("{} ms", n / 1_000_000),
+        n if n % 1000 == 0 => format!("{} us", n / 1000),
+        n => format!("{n} ns"),
+    }
+}
+
+/// `3:07`.
+pub fn clock(seconds: f64) -> String {
+    let whole = seconds.max(0.0).round() as u64;
+    format!("{}:{:02}", whole / 60, whole % 60)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn three_digits_and_a_unit() {
+        let rates = [0.0, 7.0, 999.4, 999.6, 45_678.0, 999_600.0, 1.234e9].map(rate);
+        assert_eq!(rates, ["0", "7.00", "999", "1.00k", "45.7k", "1.00M", "1.23G"]);
+        let times = [9.3, 40.0, 999.7, 1_234_567.0, 2.5e9].map(time);
+        assert_eq!(times, ["9.30ns", "40.0ns", "1.00us", "1.23ms", "2.50s"]);
+        assert_eq!([0.12, 0.0123, 0.000_01].map(digits), ["0.120", "0.012", "1e-5"]);
+        assert_eq!([3_000, 1_500, 0, 2_000_000].map(short_time), ["3 us", "1500 ns", "0", "2 ms"]);
+        assert_eq!([0.4, 61.0, 600.0].map(clock), ["0:00", "1:01", "10:00"]);
+    }
+
+    #[test]
+    fn a_ratio_always_shows_what_is_not_known() {
+        let known = Ratio { value: 1.0, interval: Some((0.9, 1.1)), rounds: 7, two_modes: false };
+        assert_eq!(ratio(Some(known)), "1.00 [0.90 1.10]");
+        assert_eq!(ratio(Some(Ratio { interval: None, ..known })), "1.00 [?]");
+        assert_eq!(ratio(Some(Ratio { two_modes: true, ..known })), "{0.90 .. 1.10}");
+        assert_eq!(ratio(None), "-");
+    }
+}

@@ -1,0 +1,130 @@
+//! One trial: one lock, one workload, one number of workers, in this process.
+//!
+//! Workers start behind a barrier and run Franke's loop. The coordinator opens the window after the warm-up and closes
+//! it; what is counted are the operations that *completed* in between, divided by the time that really passed. The
+//! protected counter of each lock is raised by a load at the start of the critical section and a store at its end: an
+//! operation lost by two holders at once shows in the sum, and the trial is an error, not a result.
+//!
+//! Wait times cover every acquisition that ended in the window, however long before it began, and for each worker the
+//! one that was still waiting when the window closed, with the length it came to. Otherwise a lock could hide its worst
+//! waits by not ending them.
+//!
+//! CPU time and context switches are each worker's own (`RUSAGE_THREAD` as it notices the window's start and end), so
+//! the coordinator's are not among them. A worker that waits as the window opens takes its first sample when it gets in.
+
+mod arena;
+mod children;
+mod run;
+mod worker;
+
+pub use run::{keep_a_thread_asleep, run, run_lock};
+
+use crate::pin::Pin;
+use serde::{Deserialize, Serialize};
+
+/// Who contends.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub enum Workers {
+    /// Threads of this process.
+    Threads(u32),
+    /// Forked processes over a mapped file.
+    Processes(u32),
+}
+
+impl Workers {
+    /// How many.
+    pub fn count(self) -> u32 {
+        match self {
+            Self::Threads(n) | Self::Processes(n) => n,
+        }
+    }
+}
+
+/// What to run. The loop of every worker is Franke's: outside, lock, inside, unlock; both times uniform in
+/// [0.5x, 1.5x] of their mean.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct TrialSpec {
+    /// A name in the registry of `locks`.
+    pub lock: String,
+    /// Who contends.
+    pub workers: Workers,
+    /// Lock instances; worker `i` uses lock `i % lock_count`.
+    pub lock_count: u32,
+    /// Mean time inside, in nanoseconds.
+    pub hold_ns: u64,
+    /// Mean time outside, in nanoseconds.
+    pub non_hold_ns: u64,
+    /// Percentage of acquisitions that are shared; locks without a shared mode accept 0 only.
+    pub read_share: u8,
+    /// Not counted, before the window.
+    pub warmup_ms: u64,
+    /// The measured window.
+    pub window_ms: u64,
+    /// Where workers run.
+    pub pin: Pin,
+    /// Whether each acquisition is timed (two clock reads an operation).
+    pub waits: bool,
+    /// Calibration of the busy work, passed on so that all trials of a run use one constant.
+    pub iterations_per_us: f64,
+    /// Seed of the workers' random numbers.
+    pub seed: u64,
+}
+
+/// Wait times of acquisitions, in nanoseconds.
+#[derive(Clone, Copy, Debug, Default, Serialize, Deserialize)]
+pub struct Waits {
+    /// Median.
+    pub p50: u64,
+    /// 99th percentile.
+    pub p99: u64,
+    /// 99.9th percentile.
+    pub p999: u64,
+    /// Maximum.
+    pub max: u64,
+    /// Mean.
+    pub mean: f64,
+}
+
+/// Counters of a metered lock, summed over its instances.
+#[derive(Clone, Copy, Debug, Default, Serialize, Deserialize)]
+pub struct Meters {
+    /// Acquisitions.
+    pub acquired: u64,
+    /// Acquisitions that found the lock taken.
+    pub contended: u64,
+    /// Contended acquisitions resolved by spinning.
+    pub spun: u64,
+    /// Entries into the kernel to sleep.
+    pub slept: u64,
+    /// Wake calls.
+    pub woke: u64,
+    /// Shared acquisitions that found the lock taken.
+    pub reader_contended: u64,
+}
+
+/// What a trial measured.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct TrialResult {
+    /// Operations of each worker in the window.
+    pub counts: Vec<u64>,
+    /// Length of the window as it really was, in seconds.
+    pub elapsed_s: f64,
+    /// User CPU time of all workers in the window, in seconds.
+    pub user_s: f64,
+    /// System CPU time of all workers in the window, in seconds.
+    pub system_s: f64,
+    /// Voluntary context switches in the window: sleeps in the kernel.
+    pub sleeps: u64,
+    /// Involuntary context switches in the window.
+    pub preemptions: u64,
+    /// Wait times, if asked for.
+    pub waits: Option<Waits>,
+    /// What the lock counted in the window, if it has a meter.
+    pub meters: Option<Meters>,
+    /// How fast the CPU did the busy work just before the trial, as a share of the calibration: 1 is as calibrated.
+    #[serde(default)]
+    pub speed: f64,
+}
+
+#[cfg(test)]
+mod tests;

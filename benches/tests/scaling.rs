@@ -1,0 +1,230 @@
+//! The program `scaling` from outside: exit codes, one-line errors, what it writes. A bench has no path that a test
+//! could know, so this test starts itself again, and in that process is the program.
+
+use std::io::Write;
+use std::process::{Command, ExitCode, Output, Stdio};
+use ulocks_benches::pin::Pin;
+use ulocks_benches::report::{Ended, Mode, Report};
+use ulocks_benches::scaling;
+use ulocks_benches::trial::{TrialResult, TrialSpec, Workers};
+
+/// Inherited by the trials, which are this program, too.
+const AS_PROGRAM: &str = "ULOCKS_TEST_AS_SCALING";
+
+fn main() -> ExitCode {
+    if std::env::var_os(AS_PROGRAM).is_some() {
+        return scaling::main();
+    }
+    let tests: [(&str, fn()); 8] = [
+        ("scaling_is_the_last_bench", scaling_is_the_last_bench),
+        ("wrong_options_are_one_line_and_exit_code_2", wrong_options_are_one_line_and_exit_code_2),
+        ("foreign_filters_and_lists_run_nothing", foreign_filters_and_lists_run_nothing),
+        ("a_smoke_run_leaves_record_and_page", a_smoke_run_leaves_record_and_page),
+        ("one_workload_and_its_window", one_workload_and_its_window),
+        ("an_interrupt_leaves_what_there_is", an_interrupt_leaves_what_there_is),
+        ("a_trial_that_cannot_start_ends_the_run", a_trial_that_cannot_start_ends_the_run),
+        ("a_trial_answers_in_json_or_says_why_not", a_trial_answers_in_json_or_says_why_not),
+    ];
+    let filter = std::env::args().skip(1).find(|a| !a.starts_with('-')).unwrap_or_default();
+    for (name, test) in tests.iter().filter(|(name, _)| name.contains(&filter)) {
+        test();
+        println!("test {name} ... ok");
+    }
+    ExitCode::SUCCESS
+}
+
+fn program(arguments: &[&str]) -> Command {
+    let mut command = Command::new("/proc/self/exe");
+    command.args(arguments).env(AS_PROGRAM, "1").stdin(Stdio::null());
+    command
+}
+
+fn run(arguments: &[&str]) -> Output {
+    program(arguments).output().unwrap()
+}
+
+fn text(bytes: &[u8]) -> String {
+    String::from_utf8_lossy(bytes).into_owned()
+}
+
+fn scratch(name: &str) -> String {
+    format!("{}/scaling-{}-{name}", env!("CARGO_TARGET_TMPDIR"), std::process::id())
+}
+
+/// cargo runs benches in the order of their names, and the last line of `cargo bench` is to be the path of the report.
+fn scaling_is_the_last_bench() {
+    let folder = std::fs::read_dir(concat!(env!("CARGO_MANIFEST_DIR"), "/benches")).unwrap();
+    let files = folder.map(|entry| entry.unwrap().path()).filter(|path| path.is_file());
+    assert!(files.max().unwrap().ends_with("scaling.rs"));
+}
+
+fn wrong_options_are_one_line_and_exit_code_2() {
+    let wrong: [(&[&str], &str); 10] = [
+        (&["--thread", "2"], "--threads"),
+        (&["--locks", "std,lockless"], "unknown lock 'lockless'; allowed: "),
+        (&["--threads", "0"], "0 workers are out of range; allowed: 1 to "),
+        (&["--threads", "many"], "allowed: 1 to "),
+        (&["--hold", "1ns"], "--hold: a time of 1 ns cannot be measured; allowed: "),
+        (
+            &["--non-hold", "9ms", "--seconds", "0.05"],
+            "cannot be measured in runs of 50ms; allowed: up to 5ms, ",
+        ),
+        (&["--hold", "3us", "--non-hold", "7"], "'7' has no unit of time; allowed: "),
+        (&["--seconds", "0"], "allowed: 0.001 to 3600"),
+        (&["--pin", "tight"], "unknown pinning 'tight'; allowed: none, compact, scatter"),
+        (&["--json", "/no/such/folder/x.json"], "--json: cannot write /no/such/folder/x.json"),
+    ];
+    for (arguments, reason) in wrong {
+        let output = run(arguments);
+        let said = text(&output.stderr);
+        assert_eq!(output.status.code(), Some(2), "{arguments:?}: {said}");
+        assert!(said.contains(reason), "{arguments:?}: {said}");
+        assert_eq!(said.trim_end().lines().count(), 1, "{arguments:?}: {said}");
+        assert!(output.stdout.is_empty());
+    }
+}
+
+fn foreign_filters_and_lists_run_nothing() {
+    let output = run(&["handoff", "--bench"]);
+    assert!(output.status.success() && output.stdout.is_empty(), "{}", text(&output.stderr));
+    let output = run(&["--list"]);
+    assert!(output.status.success());
+    assert_eq!(text(&output.stdout), "scaling: benchmark\n");
+}
+
+fn a_smoke_run_leaves_record_and_page() {
+    let copy = scratch("smoke.json");
+    // With options of criterion's that reach all benches of a package.
+    let output =
+        run(&["--test", "--bench", "--sample-size", "10", "--save-baseline", "main", "--json", &copy]);
+    let (out, err) = (text(&output.stdout), text(&output.stderr));
+    assert!(output.status.success(), "{err}");
+    assert!(err.contains("a smoke run") && err.contains("rounds: 2 to 2"), "{err}");
+    assert!(out.contains("\nhold 0, non-hold 0\n") && out.contains("measures nothing"), "{out}");
+
+    let report = Report::read(copy.as_ref()).unwrap();
+    assert_eq!((report.mode, report.rounds()), (Mode::Smoke, 2));
+    assert_eq!(report.trials.len(), 2 * report.locks.len() * report.cells.len());
+    assert!(report.trials.iter().all(|t| t.result.waits.is_some() == report.cells[t.cell].timed));
+    assert!(report.trials.iter().all(|t| t.result.counts.len() == report.cells[t.cell].threads as usize));
+    assert!(ulocks_benches::report::summarise(&report) == report.summary);
+
+    let page = out.lines().last().unwrap().strip_prefix("report: ").unwrap();
+    assert!(page.contains("/ulocks-report/scaling-smoke.html"), "{page}");
+    assert!(std::fs::read_to_string(page).unwrap().starts_with("<!DOCTYPE html>"));
+    std::fs::remove_file(copy).unwrap();
+}
+
+fn one_workload_and_its_window() {
+    let copy = scratch("one.json");
+    let output = run(&[
+        "--threads=1,2",
+        "--hold=3us",
+        "--non-hold=7us",
+        "--seconds=0.02",
+        "--locks=std",
+        "--pin=none",
+        "--json",
+        &copy,
+    ]);
+    assert!(output.status.success(), "{}", text(&output.stderr));
+    let report = Report::read(copy.as_ref()).unwrap();
+    assert_eq!(report.options.window_ms, 20);
+    assert_eq!(report.options.pin, "none");
+    assert_eq!(report.cells.iter().map(|c| c.threads).collect::<Vec<_>>(), [1, 2]);
+    assert!(report.cells.iter().all(|c| c.workload.hold_ns == 3000 && c.workload.non_hold_ns == 7000));
+    assert!(report.trials.iter().all(|t| t.result.elapsed_s >= 0.02));
+    std::fs::remove_file(copy).unwrap();
+}
+
+fn an_interrupt_leaves_what_there_is() {
+    let copy = scratch("interrupted.json");
+    let arguments = ["--threads=2", "--locks=std,none", "--seconds=2", "--json", &copy];
+    let mut child = program(&arguments).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+    // The handler stands when the plan has been printed; the run takes ten seconds and more from there.
+    let mut stderr = std::io::BufReader::new(child.stderr.take().unwrap());
+    let mut line = String::new();
+    while !line.starts_with("rounds:") {
+        line.clear();
+        assert!(std::io::BufRead::read_line(&mut stderr, &mut line).unwrap() > 0, "no plan");
+    }
+    for _ in 0..2 {
+        // SAFETY: `kill` has no preconditions; the child was not waited for, so its number is still its own.
+        unsafe { libc::kill(child.id() as i32, libc::SIGINT) };
+    }
+    let output = child.wait_with_output().unwrap();
+    assert_eq!(output.status.code(), Some(130));
+    let report = Report::read(copy.as_ref()).unwrap();
+    assert_eq!(report.ended, Ended::Interrupted);
+    assert!(report.trials.len() < 2 * report.locks.len() * report.cells.len());
+    assert!(text(&output.stdout).contains("The run was interrupted"));
+    std::fs::remove_file(copy).unwrap();
+}
+
+fn a_trial_that_cannot_start_ends_the_run() {
+    // One file can be open beside the standard ones, and that is too few.
+    let mut command = program(&["--threads=2", "--locks=std", "--hold=1us"]);
+    // SAFETY: `setrlimit` is async-signal-safe and gets a valid structure.
+    unsafe {
+        std::os::unix::process::CommandExt::pre_exec(&mut command, || {
+            let limit = libc::rlimit { rlim_cur: 4, rlim_max: 4 };
+            match libc::setrlimit(libc::RLIMIT_NOFILE, &limit) {
+                0 => Ok(()),
+                _ => Err(std::io::Error::last_os_error()),
+            }
+        });
+    }
+    let output = command.output().unwrap();
+    let said = text(&output.stderr);
+    assert_eq!(output.status.code(), Some(1), "{said}");
+    let line = said.lines().last().unwrap();
+    assert!(
+        line.starts_with("scaling: std, 2 threads, hold 1 us, non-hold 0: cannot create a file in memory"),
+        "{said}"
+    );
+    assert!(output.stdout.is_empty());
+}
+
+/// The protocol between the program and its trials.
+fn a_trial_answers_in_json_or_says_why_not() {
+    let ask = |question: &str| {
+        let mut child = program(&["--trial"])
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped())
+            .spawn()
+            .unwrap();
+        child.stdin.take().unwrap().write_all(question.as_bytes()).unwrap();
+        child.wait_with_output().unwrap()
+    };
+    let spec = |lock: &str| {
+        let spec = TrialSpec {
+            lock: lock.into(),
+            workers: Workers::Threads(2),
+            lock_count: 1,
+            hold_ns: 0,
+            non_hold_ns: 0,
+            read_share: 0,
+            warmup_ms: 1,
+            window_ms: 5,
+            pin: Pin::None,
+            waits: true,
+            iterations_per_us: 1000.0,
+            seed: 1,
+        };
+        serde_json::to_string(&spec).unwrap()
+    };
+    let answer = ask(&spec("std"));
+    assert!(answer.status.success(), "{}", text(&answer.stderr));
+    let result: TrialResult = serde_json::from_slice(&answer.stdout).unwrap();
+    assert!(result.counts.len() == 2 && result.waits.is_some());
+
+    for (question, reason) in
+        [(spec("lockless"), "unknown lock 'lockless'"), ("{}".into(), "not the description")]
+    {
+        let answer = ask(&question);
+        assert_eq!(answer.status.code(), Some(1));
+        assert!(text(&answer.stderr).starts_with(reason), "{}", text(&answer.stderr));
+        assert!(answer.stdout.is_empty());
+    }
+}
