@@ -5,6 +5,7 @@
 //! fresh processes, and judge ratios within a round ([`stats`]). How it is meant to be honest is written where it is
 //! done.
 
+pub mod flex;
 pub mod keeper;
 pub mod locks;
 pub mod machine;
