@@ -125,9 +125,10 @@ pub enum Wakeup {
 ///
 /// # Process-shared
 /// If the mutex's scope is `Shared`, the condition variable may be mapped by several processes at different addresses; it
-/// contains no address. A process that is killed inside of `wait` leaves `waiting` one too high: nothing hangs, but a
-/// notification may find it to notify and make a system call for nobody. One that is killed inside of a notification
-/// may not have notified.
+/// contains no address. It is not robust. A process that is killed inside of `wait` leaves `waiting` one too high, so that
+/// notifications make a system call for nobody; one that is killed after it was woken takes that notification with
+/// it, and another waiter may stay asleep until the next. One that is killed inside of a notification may not have
+/// notified. Bound such waits by a deadline.
 ///
 /// # Signals and forks
 /// A signal handler may notify. A wait survives signals: it goes back to sleep. The child of a fork inherits the count of
@@ -240,10 +241,10 @@ pub mod seeded {
     pub const IGNORES_MISMATCH: u8 = 9;
     /// Sleepers are requeued to the first mutex ever used.
     pub const TRUSTS_AIM: u8 = 10;
-    /// `REQUEUED` is cleared with the last waiter, whether or not somebody is about to requeue.
-    pub const CLEARS_REQUEUED: u8 = 12;
     /// `MIXED` is set, but `moves` is not moved.
     pub const MIXES_QUIETLY: u8 = 11;
+    /// `REQUEUED` is cleared with the last waiter, whether or not somebody is about to requeue.
+    pub const CLEARS_REQUEUED: u8 = 12;
 }
 
 /// [`RawCondvar`] with the seeded bug `BUG`.

@@ -1,34 +1,37 @@
 //! The condition variable on this mutex: sleepers that a notification moves to a word that is free, locked or marked,
 //! beside threads that barge in and release without a look at the queue.
 
+use crate::mutant::{Mutant, bug};
 use core::time::Duration;
 use std::sync::Arc;
 use ulocks_core::Private;
 use ulocks_core::condvar::{RawCondvar, Wakeup};
-use ulocks_core::model::{Config, Grade, explore};
-use ulocks_core::raw::RawMutex as _;
+use ulocks_core::model::{Config, Grade, explore, finds_bug_saying};
+use ulocks_core::raw::RawMutex;
 use ulocks_core::spin::NoSpin;
 use ulocks_core::sync::UnsafeCell;
 use ulocks_core::time::Deadline;
+use ulocks_testkit::new_lock;
 use ulocks_testkit::thread::{JoinHandle, spawn};
 
 type Mutex = ulocks_unfair::RawMutex<Private<NoSpin>>;
+type Forgetful = Mutant<{ bug::REQUEUED_FORGETS }>;
 
 /// Tickets under the mutex, and who waits for them.
-struct Tickets {
-    mutex: Mutex,
-    condvar: RawCondvar<Mutex>,
+struct Tickets<L: RawMutex> {
+    mutex: L,
+    condvar: RawCondvar<L>,
     count: UnsafeCell<usize>,
 }
 
 // SAFETY: `count` is accessed under `mutex` only.
-unsafe impl Sync for Tickets {}
+unsafe impl<L: RawMutex + Sync> Sync for Tickets<L> {}
 // SAFETY: its parts are `Send`.
-unsafe impl Send for Tickets {}
+unsafe impl<L: RawMutex + Send> Send for Tickets<L> {}
 
-impl Tickets {
+impl<L: RawMutex<Token = ()> + Send + Sync + 'static> Tickets<L> {
     fn new() -> Arc<Self> {
-        Arc::new(Self { mutex: Mutex::new(), condvar: RawCondvar::new(), count: UnsafeCell::new(0) })
+        Arc::new(Self { mutex: new_lock(), condvar: RawCondvar::new(), count: UnsafeCell::new(0) })
     }
 
     fn put_and(&self, count: usize, then: impl FnOnce()) {
@@ -70,8 +73,8 @@ impl Tickets {
 }
 
 /// All are notified, by a holder of the mutex or after its release.
-fn all_at_once(while_holding: bool) {
-    let tickets = Tickets::new();
+fn all_at_once<L: RawMutex<Token = ()> + Send + Sync + 'static>(while_holding: bool) {
+    let tickets = Tickets::<L>::new();
     let waiting = [tickets.waiter(), tickets.waiter()];
     if while_holding {
         tickets.put_and(2, || _ = tickets.condvar.notify_all());
@@ -84,8 +87,8 @@ fn all_at_once(while_holding: bool) {
 }
 
 /// Two that wait, one that barges in between, and a notification of all without the mutex.
-fn all_beside_a_barger() {
-    let tickets = Tickets::new();
+fn all_beside_a_barger<L: RawMutex<Token = ()> + Send + Sync + 'static>() {
+    let tickets = Tickets::<L>::new();
     let waiting = [tickets.waiter(), tickets.waiter()];
     let barger = {
         let tickets = Arc::clone(&tickets);
@@ -98,8 +101,8 @@ fn all_beside_a_barger() {
 }
 
 /// One of the two may give up, at any moment of the other's wait or of its own move.
-fn one_gives_up() {
-    let tickets = Tickets::new();
+fn one_gives_up<L: RawMutex<Token = ()> + Send + Sync + 'static>() {
+    let tickets = Tickets::<L>::new();
     let patient = tickets.waiter();
     let impatient = {
         let tickets = Arc::clone(&tickets);
@@ -114,15 +117,28 @@ fn one_gives_up() {
 #[test]
 fn those_who_were_moved_here_all_get_the_mutex() {
     for while_holding in [false, true] {
-        explore(Config::bounded(3), move || all_at_once(while_holding));
-        explore(Config { grade: Grade::Cheap, ..Config::bounded(2) }, move || all_at_once(while_holding));
-        explore(Config { grade: Grade::Unordered, ..Config::bounded(1) }, move || all_at_once(while_holding));
-        explore(Config { spurious: 2, ..Config::bounded(2) }, move || all_at_once(while_holding));
+        explore(Config::bounded(3), move || all_at_once::<Mutex>(while_holding));
+        explore(Config { grade: Grade::Cheap, ..Config::bounded(2) }, move || {
+            all_at_once::<Mutex>(while_holding)
+        });
+        explore(Config { grade: Grade::Unordered, ..Config::bounded(1) }, move || {
+            all_at_once::<Mutex>(while_holding)
+        });
+        explore(Config { spurious: 2, ..Config::bounded(2) }, move || all_at_once::<Mutex>(while_holding));
     }
-    explore(Config::bounded(2), all_beside_a_barger);
+    explore(Config::bounded(2), all_beside_a_barger::<Mutex>);
 }
 
 #[test]
 fn a_waiter_that_gives_up_strands_nobody_that_was_moved_here() {
-    explore(Config { timeouts: 3, ..Config::bounded(2) }, one_gives_up);
+    explore(Config { timeouts: 3, ..Config::bounded(2) }, one_gives_up::<Mutex>);
+}
+
+#[test]
+fn each_of_these_finds_a_mutex_that_forgets_who_else_was_moved() {
+    for while_holding in [false, true] {
+        finds_bug_saying("deadlock", Config::bounded(3), move || all_at_once::<Forgetful>(while_holding));
+    }
+    finds_bug_saying("deadlock", Config::bounded(2), all_beside_a_barger::<Forgetful>);
+    finds_bug_saying("deadlock", Config { timeouts: 3, ..Config::bounded(2) }, one_gives_up::<Forgetful>);
 }

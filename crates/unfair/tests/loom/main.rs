@@ -68,6 +68,7 @@ fn exclusion_finds_each_missing_ordering() {
 #[test]
 fn exclusion_finds_an_acquisition_in_two_steps() {
     finds_bug(exact(2), || model::exclusion::<Mutant<{ bug::LOAD_THEN_STORE }>>(2));
+    finds_bug(exact(2), || model::try_lock_coherence::<Mutant<{ bug::LOAD_THEN_STORE }>>(2));
 }
 
 fn no_lost_wake<L: RawMutex + Send + Sync + 'static>() {

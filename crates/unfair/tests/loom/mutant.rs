@@ -42,6 +42,8 @@ pub mod bug {
     pub const LEAVES_WITH_THE_WAKE_UP: u8 = 11;
     /// A timed waiter that leaves takes the mark with it, as if it had been the only one.
     pub const LEAVES_UNMARKED: u8 = 12;
+    /// A waiter that was moved here takes the mutex as an arrival would, and so forgets those moved with it.
+    pub const REQUEUED_FORGETS: u8 = 14;
     /// The release looks at the word once more afterwards.
     pub const TOUCHES_AFTER: u8 = 13;
 }
@@ -171,6 +173,9 @@ unsafe impl<const BUG: u8> RawMutex for Mutant<BUG> {
     }
 
     fn lock_requeued(&self) {
+        if BUG == REQUEUED_FORGETS && self.arrive() {
+            return;
+        }
         self.lock_asleep(None);
     }
 }
