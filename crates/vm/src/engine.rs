@@ -1,0 +1,262 @@
+//! What stands behind the facade: the operations of lock code, as calls on the engine that runs it.
+//!
+//! Lock code calls [`sync`](crate::sync), [`futex`](crate::futex), [`thread`](crate::thread) and
+//! [`clock`](crate::clock). Each of these is a thin typed layer over one method of [`Engine`]. There are two engines:
+//! the explorer, which keeps a history of every word and chooses what a load reads, and the cost model, which keeps one
+//! value and charges for the way to it. Exactly one engine runs on an OS thread at a time.
+
+use crate::clock::Time;
+use crate::futex::{Entry, Waited};
+use crate::signal;
+use core::cell::Cell;
+use core::ops::Range;
+use core::panic::Location;
+use core::ptr::NonNull;
+use core::sync::atomic::{AtomicU64, Ordering};
+use core::time::Duration;
+
+/// The line of lock code an operation is on.
+pub(crate) type At = &'static Location<'static>;
+
+/// How wide a word is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Width {
+    W8,
+    W32,
+    W64,
+}
+
+/// Where an atomic lives, and how wide it is.
+///
+/// What its bytes hold is the engine's affair. The cost model keeps the value there, as the machine does. The explorer
+/// keeps the number of the word's history there, so that an atomic may be moved, and may lie in a page that is mapped
+/// twice; zero is a word that has no history yet and holds zero.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Word {
+    bytes: NonNull<u8>,
+    width: Width,
+}
+
+impl Word {
+    /// The word at `bytes`, which is valid for reads and writes of `width` for as long as the result is used.
+    pub(crate) fn new(bytes: NonNull<u8>, width: Width) -> Self {
+        Self { bytes, width }
+    }
+
+    pub(crate) fn address(self) -> usize {
+        self.bytes.as_ptr().addr()
+    }
+
+    pub(crate) fn width(self) -> Width {
+        self.width
+    }
+
+    /// What the bytes hold.
+    pub(crate) fn bits(self) -> u64 {
+        // SAFETY: valid and aligned for reads by the promise given at `new`; the engine's OS thread is the only one.
+        unsafe {
+            match self.width {
+                Width::W8 => self.bytes.read().into(),
+                Width::W32 => self.bytes.cast::<u32>().read().into(),
+                Width::W64 => self.bytes.cast::<u64>().read(),
+            }
+        }
+    }
+
+    /// Sets what the bytes hold; what exceeds the width is cut off.
+    pub(crate) fn set_bits(self, bits: u64) {
+        // SAFETY: as in `bits`, for writes.
+        unsafe {
+            match self.width {
+                Width::W8 => self.bytes.write(bits as u8),
+                Width::W32 => self.bytes.cast::<u32>().write(bits as u32),
+                Width::W64 => self.bytes.cast::<u64>().write(bits),
+            }
+        }
+    }
+}
+
+/// A read-modify-write.
+pub(crate) struct Update<'a> {
+    /// What it is called, for reports: `swap`, `compare_exchange`.
+    pub(crate) name: &'static str,
+    pub(crate) success: Ordering,
+    /// The ordering of the load where `change` declines.
+    pub(crate) failure: Ordering,
+    /// Whether it may decline although `change` would not (`compare_exchange_weak`).
+    pub(crate) weak: bool,
+    /// The new value, or `None` to leave the word alone. Called any number of times; has no effects of its own.
+    pub(crate) change: &'a dyn Fn(u64) -> Option<u64>,
+}
+
+/// A futex by address. An address in a region that is mapped more than once names the same futex by each mapping,
+/// unless it is private.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub(crate) struct Key {
+    pub(crate) address: usize,
+    pub(crate) private: bool,
+}
+
+/// The second half of `FUTEX_WAKE_OP`, decoded.
+pub(crate) struct WakeOp<'a> {
+    pub(crate) word: Word,
+    pub(crate) private: bool,
+    pub(crate) change: &'a dyn Fn(u32) -> u32,
+    pub(crate) condition: &'a dyn Fn(u32) -> bool,
+    pub(crate) count: u32,
+}
+
+/// One of the two machines.
+///
+/// Every method that takes a place (`At`) is a step: other threads may run before it.
+pub(crate) trait Engine {
+    // Words.
+    /// The bytes of a new word that holds `value`.
+    fn create(&self, value: u64, width: Width, at: At) -> u64;
+    /// The word ends. Not a step.
+    fn retire(&self, word: Word);
+    fn load(&self, word: Word, order: Ordering, at: At) -> u64;
+    fn store(&self, word: Word, value: u64, order: Ordering, at: At);
+    /// The value before, as `Ok` if it was changed.
+    fn update(&self, word: Word, update: &Update<'_>, at: At) -> Result<u64, u64>;
+    /// The newest value, without a step: for `Debug`, and for whoever owns the word.
+    fn peek(&self, word: Word) -> u64;
+    fn fence(&self, order: Ordering, at: At);
+    /// A `fence(SeqCst)` on every thread of the process, wherever it is (`membarrier`).
+    fn membarrier(&self, at: At);
+
+    // Plain data: `size` bytes at `address`.
+    fn read_plain(&self, address: usize, size: usize, at: At);
+    fn write_plain(&self, address: usize, size: usize, at: At);
+    /// The data ends, or moves. Not a step.
+    fn forget_plain(&self, address: usize, size: usize);
+
+    // Waiting.
+    /// A round of a busy-wait begins: what is read from here on is what it depends on. Not a step.
+    fn begin_round(&self);
+    /// The round was fruitless: waits for something new.
+    fn end_round(&self, at: At);
+    /// The round was the last one: the busy-wait is over. Not a step.
+    fn leave_round(&self) {}
+    /// How many pauses a busy-wait of `ns` nanoseconds has room for; one look is enough for an explorer.
+    fn pauses_in(&self, ns: u32) -> u32;
+    /// `count` pauses of the processor.
+    fn pause(&self, count: u32, at: At);
+    /// A place where a signal or death may strike.
+    fn point(&self, at: At);
+    /// A scheduling point of a thread that lets others go first.
+    fn yield_now(&self, at: At) {
+        self.point(at);
+    }
+    /// `ns` nanoseconds of computation that touch no shared memory.
+    fn work(&self, ns: u64, at: At);
+
+    // The kernel.
+    fn wait(&self, key: Key, word: Word, expected: u32, bits: u32, deadline: Option<Time>, at: At) -> Waited;
+    fn wake(&self, key: Key, count: u32, bits: u32, at: At) -> u32;
+    /// Wakes `wake` and moves `requeue` of the rest, if the word holds what is expected of it. How many of each.
+    fn requeue(
+        &self,
+        from: Key,
+        expected: Option<(Word, u32)>,
+        wake: u32,
+        requeue: u32,
+        to: Key,
+        at: At,
+    ) -> Option<(u32, u32)>;
+    fn wake_op(&self, key: Key, count: u32, second: &WakeOp<'_>, at: At) -> u32;
+    /// Which entry was woken, if one was.
+    fn wait_any(&self, entries: &[Entry<'_>], deadline: Option<Time>, at: At) -> (Waited, Option<usize>);
+
+    // Time.
+    /// Goes to the clock, to read it with [`now`](Self::now): what others do to the time may come before.
+    fn look_at_clock(&self, _at: At) {}
+    fn now(&self, clock: crate::clock::Clock) -> Duration;
+    fn has_passed(&self, deadline: Time, at: At) -> bool;
+
+    // Threads.
+    /// Starts a thread of the calling thread's process.
+    fn spawn(&self, body: Box<dyn FnOnce()>, at: At) -> usize;
+    /// Waits until the thread has ended.
+    fn join(&self, thread: usize, at: At);
+    fn current_thread(&self) -> usize;
+    /// Starts the first thread of a new process.
+    fn spawn_process(&self, _body: Box<dyn FnOnce()>, _at: At) -> usize {
+        not_here("a process")
+    }
+    fn current_process(&self) -> usize {
+        0
+    }
+    /// The memory at `addresses` is a mapping of `region`.
+    fn map(&self, _addresses: Range<usize>, _region: usize) {}
+    /// `set_robust_list` of the calling thread.
+    fn set_robust_list(&self, _head: usize) {}
+    fn signals(&self, _request: signal::Request, _at: At) -> u64 {
+        not_here("a signal")
+    }
+
+    // The run.
+    /// One of `count`, by the run's choice.
+    fn choose(&self, _count: usize, _at: At) -> usize {
+        0
+    }
+    /// A line of the story.
+    fn note(&self, _text: &dyn Fn() -> String, _at: At) {}
+    /// The number of this run, different from that of every other run of this program.
+    fn run(&self) -> u64;
+    /// Calls `make`. The words it creates were there before the run began: what they hold at first is visible to every
+    /// thread. To an engine that keeps no history all words are such.
+    fn before_all(&self, make: &mut dyn FnMut()) {
+        make();
+    }
+}
+
+fn not_here(what: &str) -> ! {
+    panic!("{what} exists in an exploration only: the cost model has none")
+}
+
+thread_local! {
+    static ENGINE: Cell<Option<NonNull<dyn Engine>>> = const { Cell::new(None) };
+}
+
+/// A number for a run, different from that of every other run of this program.
+pub(crate) fn next_run() -> u64 {
+    static RUNS: AtomicU64 = AtomicU64::new(1);
+    RUNS.fetch_add(1, Ordering::Relaxed)
+}
+
+/// Runs `body` with `engine` behind the facade.
+pub(crate) fn install<R>(engine: &dyn Engine, body: impl FnOnce() -> R) -> R {
+    struct Uninstall;
+    impl Drop for Uninstall {
+        fn drop(&mut self) {
+            ENGINE.set(None);
+        }
+    }
+    // Only the lifetime is erased. `Uninstall` removes the pointer before the borrow ends.
+    let engine: NonNull<dyn Engine + '_> = NonNull::from(engine);
+    // SAFETY: the two types differ in a lifetime only.
+    let engine: NonNull<dyn Engine> = unsafe { core::mem::transmute(engine) };
+    assert!(ENGINE.replace(Some(engine)).is_none(), "a run of the virtual machine inside another");
+    let _uninstall = Uninstall;
+    body()
+}
+
+/// Whether an engine runs on this OS thread.
+pub(crate) fn is_installed() -> bool {
+    ENGINE.get().is_some()
+}
+
+/// Calls the engine.
+///
+/// # Panics
+/// Outside of a run.
+#[track_caller]
+pub(crate) fn with<R>(body: impl FnOnce(&dyn Engine) -> R) -> R {
+    let engine = ENGINE.get().expect(
+        "an operation of the virtual machine outside of a run: atomics, futexes and threads of this world exist only \
+         inside the closure that is given to `explore` or `cost`",
+    );
+    // SAFETY: `install` keeps the engine borrowed while the pointer is set.
+    body(unsafe { engine.as_ref() })
+}

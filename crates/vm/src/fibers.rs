@@ -1,0 +1,104 @@
+//! The threads of the machine: coroutines that one OS thread runs in turn.
+//!
+//! A coroutine suspends inside an operation of the facade and nowhere else, so everything between two operations is
+//! one step. What a coroutine owns when a run ends before it does is leaked, not dropped: a thread that is dead or stuck
+//! runs no destructors, and the ones it has might wait for threads that are no more.
+
+use core::any::Any;
+use core::cell::{Cell, RefCell};
+use core::ops::Range;
+use core::ptr::NonNull;
+use corosensei::stack::{DefaultStack, Stack};
+use corosensei::{Coroutine, CoroutineResult, Yielder};
+use std::panic::{AssertUnwindSafe, catch_unwind};
+
+/// Why a coroutine gave the processor back.
+pub(crate) enum Stopped {
+    /// Inside an operation; it can be resumed.
+    Suspended,
+    /// Its body has returned. Its stack, which another may be given.
+    Finished(Range<usize>),
+    /// Its body panicked.
+    Panicked(Box<dyn Any + Send>),
+}
+
+type Outcome = Result<(), Box<dyn Any + Send>>;
+type Fiber = Coroutine<(), (), Outcome, DefaultStack>;
+
+/// Room for the deepest call of a lock and of the formatting of a panic; reserved, and only what is touched is used.
+const STACK_BYTES: usize = 256 * 1024;
+
+thread_local! {
+    /// Stacks that no coroutine uses.
+    static STACKS: RefCell<Vec<DefaultStack>> = const { RefCell::new(Vec::new()) };
+    /// The way out of the coroutine that runs.
+    static YIELDER: Cell<Option<NonNull<Yielder<(), ()>>>> = const { Cell::new(None) };
+}
+
+/// The coroutines of one run, by number.
+#[derive(Default)]
+pub(crate) struct Fibers {
+    fibers: RefCell<Vec<Option<Fiber>>>,
+}
+
+impl Fibers {
+    /// A new coroutine, which has not started. Its number is the count of those before it.
+    pub(crate) fn spawn(&self, body: Box<dyn FnOnce()>) -> usize {
+        let stack = STACKS
+            .with_borrow_mut(Vec::pop)
+            .unwrap_or_else(|| DefaultStack::new(STACK_BYTES).expect("no memory for a stack"));
+        let fiber = Fiber::with_stack(stack, move |yielder, ()| {
+            YIELDER.set(Some(NonNull::from(yielder)));
+            catch_unwind(AssertUnwindSafe(body))
+        });
+        let mut fibers = self.fibers.borrow_mut();
+        fibers.push(Some(fiber));
+        fibers.len() - 1
+    }
+
+    /// Runs the coroutine until it suspends or ends.
+    pub(crate) fn resume(&self, number: usize) -> Stopped {
+        let mut fiber = self.fibers.borrow_mut()[number].take().expect("a coroutine that has ended");
+        let stopped = fiber.resume(());
+        YIELDER.set(None);
+        match stopped {
+            CoroutineResult::Yield(()) => {
+                self.fibers.borrow_mut()[number] = Some(fiber);
+                Stopped::Suspended
+            }
+            CoroutineResult::Return(outcome) => {
+                let stack = fiber.into_stack();
+                let addresses = stack.limit().get()..stack.base().get();
+                keep(stack);
+                match outcome {
+                    Ok(()) => Stopped::Finished(addresses),
+                    Err(payload) => Stopped::Panicked(payload),
+                }
+            }
+        }
+    }
+}
+
+/// Gives the processor back to whoever resumed this coroutine.
+pub(crate) fn suspend() {
+    let yielder = YIELDER.get().expect("suspended outside of a coroutine");
+    // SAFETY: the yielder lives on the stack of the coroutine that is running, which is this one.
+    unsafe { yielder.as_ref() }.suspend(());
+    YIELDER.set(Some(yielder));
+}
+
+impl Drop for Fibers {
+    fn drop(&mut self) {
+        for mut fiber in self.fibers.take().into_iter().flatten() {
+            // SAFETY: what the coroutine owns is leaked. Nobody refers to its stack any more: the run is over, and the
+            // other coroutines never run again.
+            unsafe { fiber.force_reset() };
+            keep(fiber.into_stack());
+        }
+    }
+}
+
+fn keep(stack: DefaultStack) {
+    debug_assert!(stack.base().get() > stack.limit().get());
+    STACKS.with_borrow_mut(|stacks| stacks.push(stack));
+}

@@ -1,0 +1,11 @@
+#![doc = include_str!("../README.md")]
+#![cfg_attr(docsrs, feature(doc_cfg))]
+
+pub mod clock;
+mod engine;
+mod fibers;
+pub mod futex;
+pub mod process;
+pub mod signal;
+pub mod sync;
+pub mod thread;

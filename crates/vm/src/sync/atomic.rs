@@ -1,0 +1,336 @@
+//! The atomic types. Each is as large as the machine's own, and its bytes belong to the engine.
+
+use crate::engine::{self, Update, Width, Word};
+use core::cell::UnsafeCell;
+use core::fmt;
+use core::marker::PhantomData;
+use core::panic::Location;
+use core::ptr::NonNull;
+use core::sync::atomic::Ordering;
+
+/// A fence, as `core::sync::atomic::fence`.
+///
+/// # Panics
+/// If `order` is `Relaxed`.
+#[track_caller]
+pub fn fence(order: Ordering) {
+    assert!(order != Ordering::Relaxed, "there is no such thing as a relaxed fence");
+    let at = Location::caller();
+    engine::with(|engine| engine.fence(order, at));
+}
+
+/// A value as the engine keeps it.
+trait Value: Copy {
+    fn to_bits(self) -> u64;
+    fn from_bits(bits: u64) -> Self;
+}
+
+macro_rules! integer_value {
+    ($($int:ident)*) => {$(
+        impl Value for $int {
+            fn to_bits(self) -> u64 {
+                self as u64
+            }
+            fn from_bits(bits: u64) -> Self {
+                bits as Self
+            }
+        }
+    )*};
+}
+integer_value!(u8 u32 u64 usize);
+
+impl Value for bool {
+    fn to_bits(self) -> u64 {
+        self.into()
+    }
+    fn from_bits(bits: u64) -> Self {
+        bits != 0
+    }
+}
+
+impl<T> Value for *mut T {
+    fn to_bits(self) -> u64 {
+        self.expose_provenance() as u64
+    }
+    fn from_bits(bits: u64) -> Self {
+        core::ptr::with_exposed_provenance_mut(bits as usize)
+    }
+}
+
+macro_rules! atomic {
+    ($(#[$doc:meta])* $name:ident $(<$param:ident>)?, $value:ty, $bytes:ty, $width:ident) => {
+        $(#[$doc])*
+        #[repr(transparent)]
+        pub struct $name $(<$param>)? {
+            bytes: UnsafeCell<$bytes>,
+            value: PhantomData<$value>,
+        }
+
+        // SAFETY: all threads of a run are on one OS thread, and the bytes are touched by the engine of that run only,
+        // never across a switch.
+        unsafe impl $(<$param>)? Sync for $name $(<$param>)? {}
+        // SAFETY: as above.
+        unsafe impl $(<$param>)? Send for $name $(<$param>)? {}
+
+        impl $(<$param>)? $name $(<$param>)? {
+            /// An atomic that holds `value`. Whoever uses it must have learnt of it in an ordered way.
+            #[track_caller]
+            #[must_use]
+            pub fn new(value: $value) -> Self {
+                let at = Location::caller();
+                let bytes = engine::with(|engine| engine.create(value.to_bits(), Width::$width, at));
+                Self { bytes: UnsafeCell::new(bytes as $bytes), value: PhantomData }
+            }
+
+            pub(crate) fn word(&self) -> Word {
+                Word::new(NonNull::from(&self.bytes).cast(), Width::$width)
+            }
+
+            /// Reads the value.
+            #[track_caller]
+            pub fn load(&self, order: Ordering) -> $value {
+                assert!(
+                    !matches!(order, Ordering::Release | Ordering::AcqRel),
+                    "a load cannot be {order:?}"
+                );
+                let at = Location::caller();
+                <$value>::from_bits(engine::with(|engine| engine.load(self.word(), order, at)))
+            }
+
+            /// Writes `value`.
+            #[track_caller]
+            pub fn store(&self, value: $value, order: Ordering) {
+                assert!(
+                    !matches!(order, Ordering::Acquire | Ordering::AcqRel),
+                    "a store cannot be {order:?}"
+                );
+                let at = Location::caller();
+                engine::with(|engine| engine.store(self.word(), value.to_bits(), order, at));
+            }
+
+            /// Writes `value` and returns the one before.
+            #[track_caller]
+            pub fn swap(&self, value: $value, order: Ordering) -> $value {
+                self.update("swap", order, move |_| value)
+            }
+
+            /// Writes `new` if the value is `current`, and returns the value before.
+            ///
+            /// # Errors
+            /// The value, if it is another.
+            #[track_caller]
+            pub fn compare_exchange(
+                &self,
+                current: $value,
+                new: $value,
+                success: Ordering,
+                failure: Ordering,
+            ) -> Result<$value, $value> {
+                self.exchange("compare_exchange", false, current, new, success, failure)
+            }
+
+            /// As `compare_exchange`; may fail although the value is `current`.
+            ///
+            /// # Errors
+            /// The value, if nothing was written.
+            #[track_caller]
+            pub fn compare_exchange_weak(
+                &self,
+                current: $value,
+                new: $value,
+                success: Ordering,
+                failure: Ordering,
+            ) -> Result<$value, $value> {
+                self.exchange("compare_exchange_weak", true, current, new, success, failure)
+            }
+
+            /// Replaces the value by `f` of it until that succeeds or `f` returns `None`.
+            ///
+            /// # Errors
+            /// The value for which `f` returned `None`.
+            #[track_caller]
+            pub fn fetch_update(
+                &self,
+                set_order: Ordering,
+                fetch_order: Ordering,
+                mut f: impl FnMut($value) -> Option<$value>,
+            ) -> Result<$value, $value> {
+                let mut seen = self.load(fetch_order);
+                while let Some(next) = f(seen) {
+                    match self.compare_exchange_weak(seen, next, set_order, fetch_order) {
+                        Ok(before) => return Ok(before),
+                        Err(other) => seen = other,
+                    }
+                }
+                Err(seen)
+            }
+
+            /// The value, out of the atomic.
+            #[must_use]
+            pub fn into_inner(self) -> $value {
+                <$value>::from_bits(engine::with(|engine| engine.peek(self.word())))
+            }
+
+            #[track_caller]
+            fn update(
+                &self,
+                name: &'static str,
+                order: Ordering,
+                change: impl Fn($value) -> $value,
+            ) -> $value {
+                let change = |bits| Some(change(<$value>::from_bits(bits)).to_bits());
+                let update = Update { name, success: order, failure: order, weak: false, change: &change };
+                let at = Location::caller();
+                let (Ok(before) | Err(before)) =
+                    engine::with(|engine| engine.update(self.word(), &update, at));
+                <$value>::from_bits(before)
+            }
+
+            #[track_caller]
+            fn exchange(
+                &self,
+                name: &'static str,
+                weak: bool,
+                current: $value,
+                new: $value,
+                success: Ordering,
+                failure: Ordering,
+            ) -> Result<$value, $value> {
+                assert!(
+                    !matches!(failure, Ordering::Release | Ordering::AcqRel),
+                    "a failing exchange cannot be {failure:?}"
+                );
+                let change = |bits| (bits == current.to_bits()).then(|| new.to_bits());
+                let update = Update { name, success, failure, weak, change: &change };
+                let at = Location::caller();
+                engine::with(|engine| engine.update(self.word(), &update, at))
+                    .map(<$value>::from_bits)
+                    .map_err(<$value>::from_bits)
+            }
+        }
+
+        impl $(<$param>)? Drop for $name $(<$param>)? {
+            fn drop(&mut self) {
+                if engine::is_installed() {
+                    engine::with(|engine| engine.retire(self.word()));
+                }
+            }
+        }
+
+        impl $(<$param>)? fmt::Debug for $name $(<$param>)? {
+            fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                <$value>::from_bits(engine::with(|engine| engine.peek(self.word()))).fmt(f)
+            }
+        }
+    };
+}
+
+macro_rules! arithmetic {
+    ($name:ident, $value:ty) => {
+        impl $name {
+            /// Adds, wrapping around; returns the value before.
+            #[track_caller]
+            pub fn fetch_add(&self, value: $value, order: Ordering) -> $value {
+                self.update("fetch_add", order, move |before| before.wrapping_add(value))
+            }
+
+            /// Subtracts, wrapping around; returns the value before.
+            #[track_caller]
+            pub fn fetch_sub(&self, value: $value, order: Ordering) -> $value {
+                self.update("fetch_sub", order, move |before| before.wrapping_sub(value))
+            }
+
+            /// The larger of the two; returns the value before.
+            #[track_caller]
+            pub fn fetch_max(&self, value: $value, order: Ordering) -> $value {
+                self.update("fetch_max", order, move |before| before.max(value))
+            }
+
+            /// The smaller of the two; returns the value before.
+            #[track_caller]
+            pub fn fetch_min(&self, value: $value, order: Ordering) -> $value {
+                self.update("fetch_min", order, move |before| before.min(value))
+            }
+        }
+
+        impl From<$value> for $name {
+            #[track_caller]
+            fn from(value: $value) -> Self {
+                Self::new(value)
+            }
+        }
+    };
+}
+
+macro_rules! bitwise {
+    ($name:ident, $value:ty) => {
+        impl $name {
+            /// Bitwise and; returns the value before.
+            #[track_caller]
+            pub fn fetch_and(&self, value: $value, order: Ordering) -> $value {
+                self.update("fetch_and", order, move |before| before & value)
+            }
+
+            /// Bitwise or; returns the value before.
+            #[track_caller]
+            pub fn fetch_or(&self, value: $value, order: Ordering) -> $value {
+                self.update("fetch_or", order, move |before| before | value)
+            }
+
+            /// Bitwise exclusive or; returns the value before.
+            #[track_caller]
+            pub fn fetch_xor(&self, value: $value, order: Ordering) -> $value {
+                self.update("fetch_xor", order, move |before| before ^ value)
+            }
+
+            /// Bitwise and, negated; returns the value before.
+            #[track_caller]
+            pub fn fetch_nand(&self, value: $value, order: Ordering) -> $value {
+                self.update("fetch_nand", order, move |before| !(before & value))
+            }
+        }
+
+        impl Default for $name {
+            #[track_caller]
+            fn default() -> Self {
+                Self::new(<$value>::default())
+            }
+        }
+    };
+}
+
+atomic!(/// As `core::sync::atomic::AtomicBool`.
+    AtomicBool, bool, u8, W8);
+atomic!(/// As `core::sync::atomic::AtomicU8`.
+    AtomicU8, u8, u8, W8);
+atomic!(/// As `core::sync::atomic::AtomicU32`.
+    AtomicU32, u32, u32, W32);
+atomic!(/// As `core::sync::atomic::AtomicU64`.
+    AtomicU64, u64, u64, W64);
+atomic!(/// As `core::sync::atomic::AtomicUsize`.
+    AtomicUsize, usize, u64, W64);
+atomic!(/// As `core::sync::atomic::AtomicPtr`.
+    AtomicPtr<T>, *mut T, u64, W64);
+arithmetic!(AtomicU8, u8);
+arithmetic!(AtomicU32, u32);
+arithmetic!(AtomicU64, u64);
+arithmetic!(AtomicUsize, usize);
+bitwise!(AtomicBool, bool);
+bitwise!(AtomicU8, u8);
+bitwise!(AtomicU32, u32);
+bitwise!(AtomicU64, u64);
+bitwise!(AtomicUsize, usize);
+
+impl<T> Default for AtomicPtr<T> {
+    #[track_caller]
+    fn default() -> Self {
+        Self::new(core::ptr::null_mut())
+    }
+}
+
+impl From<bool> for AtomicBool {
+    #[track_caller]
+    fn from(value: bool) -> Self {
+        Self::new(value)
+    }
+}

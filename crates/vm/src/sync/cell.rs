@@ -1,0 +1,107 @@
+//! Plain data whose accesses the machine sees.
+
+use crate::engine;
+use core::cell::Cell;
+use core::fmt;
+use core::mem::ManuallyDrop;
+use core::panic::Location;
+
+/// A cell whose accesses the machine sees: data is reached through closures. Two accesses of which one writes and that
+/// nothing orders are a data race, and end the run. Data of size zero has nothing to race on.
+#[repr(transparent)]
+pub struct UnsafeCell<T: ?Sized>(core::cell::UnsafeCell<T>);
+
+impl<T> UnsafeCell<T> {
+    /// A cell that holds `value`.
+    pub const fn new(value: T) -> Self {
+        Self(core::cell::UnsafeCell::new(value))
+    }
+
+    /// The value, out of its cell.
+    pub fn into_inner(self) -> T {
+        forget(&self);
+        let this = ManuallyDrop::new(self);
+        // SAFETY: the cell is not dropped, so its value is read out once.
+        unsafe { this.0.get().read() }
+    }
+}
+
+impl<T: ?Sized> UnsafeCell<T> {
+    /// Shared access for the duration of `f`.
+    #[track_caller]
+    pub fn with<R>(&self, f: impl FnOnce(*const T) -> R) -> R {
+        let (data, at) = (self.0.get(), Location::caller());
+        engine::with(|engine| engine.read_plain(data.addr(), size_of_val(self), at));
+        f(data)
+    }
+
+    /// Exclusive access for the duration of `f`.
+    #[track_caller]
+    pub fn with_mut<R>(&self, f: impl FnOnce(*mut T) -> R) -> R {
+        let (data, at) = (self.0.get(), Location::caller());
+        engine::with(|engine| engine.write_plain(data.addr(), size_of_val(self), at));
+        f(data)
+    }
+}
+
+impl<T: ?Sized> Drop for UnsafeCell<T> {
+    fn drop(&mut self) {
+        forget(self);
+    }
+}
+
+impl<T: Default> Default for UnsafeCell<T> {
+    fn default() -> Self {
+        Self::new(T::default())
+    }
+}
+
+impl<T: ?Sized> fmt::Debug for UnsafeCell<T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("UnsafeCell { .. }")
+    }
+}
+
+/// What was known about the accesses to `cell` is of no use any more.
+fn forget<T: ?Sized>(cell: &UnsafeCell<T>) {
+    if engine::is_installed() {
+        engine::with(|engine| engine.forget_plain(cell.0.get().addr(), size_of_val(cell)));
+    }
+}
+
+/// Stands for data that lives outside of any [`UnsafeCell`], so that it may have any type, be unsized, and be projected.
+#[derive(Debug, Default)]
+pub struct Watch {
+    cell: UnsafeCell<u8>,
+    writing: Cell<bool>,
+}
+
+// SAFETY: all threads of a run are on one OS thread and are switched inside operations only; `open_write` and `close`
+// touch `writing` after the operation of the same call.
+unsafe impl Sync for Watch {}
+
+impl Watch {
+    /// A watch over data that nobody accesses.
+    #[must_use]
+    pub const fn new() -> Self {
+        Self { cell: UnsafeCell::new(0), writing: Cell::new(false) }
+    }
+
+    /// Exclusive access begins.
+    ///
+    /// # Panics
+    /// If another access is open.
+    #[track_caller]
+    pub fn open_write(&self) {
+        self.cell.with_mut(|_| ());
+        assert!(!self.writing.replace(true), "two threads access the protected data at the same time");
+    }
+
+    /// The access ends.
+    #[track_caller]
+    pub fn close(&self) {
+        // The end of an access is one too: what comes between the two and is not ordered with this is a race.
+        self.cell.with_mut(|_| ());
+        self.writing.set(false);
+    }
+}
