@@ -1,0 +1,290 @@
+use super::super::footprint::{is_covered, is_covered_if_newest};
+use super::super::rng::Rng;
+use super::super::toy::{Access, Newest, Op, System, Weak, execute, explore, reachable};
+use super::*;
+use Footprint::{Clock, Everything, Fence, Futex, Local, Read, Update, Write};
+use core::cell::Cell;
+use std::collections::{BTreeMap, BTreeSet};
+
+fn all(relation: Relation) -> Exhaustive {
+    Exhaustive::new(u64::MAX, relation)
+}
+
+/// Nothing changes places, so that every order is tried.
+fn nothing(_: Footprint, _: Footprint) -> bool {
+    false
+}
+
+fn newest_systems(count: u64, length: usize, with_picks: bool) -> impl Iterator<Item = Newest> {
+    (0..count).map(move |seed| Newest::random(&mut Rng::new(seed), length, with_picks))
+}
+
+fn weak_systems(count: u64) -> impl Iterator<Item = Weak> {
+    (0..count).map(move |seed| Weak::random(&mut Rng::new(seed), 3))
+}
+
+#[test]
+fn every_outcome_is_found_where_values_are_the_newest() {
+    for system in newest_systems(400, 3, true) {
+        let mut strategy = all(is_covered_if_newest);
+        assert_eq!(explore(&system, &mut strategy), reachable(&system), "{system:?}");
+        assert!(strategy.coverage().is_complete);
+    }
+}
+
+#[test]
+fn every_outcome_is_found_in_a_machine_of_views() {
+    for system in weak_systems(300) {
+        let mut strategy = all(is_covered);
+        assert_eq!(explore(&system, &mut strategy), reachable(&system), "{system:?}");
+        assert!(strategy.coverage().is_complete);
+    }
+}
+
+#[test]
+fn what_covers_in_one_direction_saves_executions_over_what_changes_places_in_both() {
+    fn both_ways(a: Footprint, b: Footprint) -> bool {
+        is_covered(a, b) && is_covered(b, a)
+    }
+    let (mut with, mut without) = (0, 0);
+    for system in weak_systems(200) {
+        let (mut one, mut two) = (all(is_covered), all(both_ways));
+        assert_eq!(explore(&system, &mut one), explore(&system, &mut two));
+        assert!(one.coverage().executions <= two.coverage().executions, "{system:?}");
+        with += one.coverage().executions;
+        without += two.coverage().executions;
+    }
+    assert!(with * 10 < without * 9, "{with} of {without}");
+}
+
+/// The relation of the test, wrong in one entry.
+fn wrong(left_out: Footprint, ran: Footprint) -> bool {
+    let (relation, pair) = WRONG.get();
+    relation(left_out, ran) || (class(left_out), class(ran)) == pair
+}
+
+thread_local! {
+    static WRONG: Cell<(Relation, (usize, usize))> = const { Cell::new((nothing, (0, 0))) };
+}
+
+fn class(footprint: Footprint) -> usize {
+    match footprint {
+        Local | Fence => 0,
+        Read(_) => 1,
+        Write(_) => 2,
+        Update(_) => 3,
+        Futex { .. } => 4,
+        Clock => 5,
+        Everything => 6,
+    }
+}
+
+/// The entries that could be wrong in `relation`, among `footprints`, without one of `systems` losing an outcome.
+fn unnoticed<S: System>(
+    relation: Relation,
+    footprints: &[Footprint],
+    systems: &[S],
+) -> Vec<(Footprint, Footprint)> {
+    let expected: Vec<_> = systems.iter().map(reachable).collect();
+    let pairs = footprints.iter().flat_map(|&left_out| footprints.iter().map(move |&ran| (left_out, ran)));
+    let entries: Vec<_> = pairs.filter(|&(left_out, ran)| !relation(left_out, ran)).collect();
+    assert!(entries.len() >= 4, "{entries:?}");
+    let is_noticed = |&(left_out, ran): &(Footprint, Footprint)| {
+        WRONG.set((relation, (class(left_out), class(ran))));
+        systems.iter().zip(&expected).any(|(system, expected)| explore(system, &mut all(wrong)) != *expected)
+    };
+    entries.into_iter().filter(|entry| !is_noticed(entry)).collect()
+}
+
+#[test]
+fn a_wrong_entry_in_the_relation_of_newest_values_is_noticed() {
+    let systems: Vec<_> = newest_systems(1_000, 3, false).collect();
+    let footprints = [Read(0), Write(0), Update(0), Footprint::futex(&[0]), Clock, Everything];
+    assert_eq!(unnoticed(is_covered_if_newest, &footprints, &systems), []);
+}
+
+#[test]
+fn a_wrong_entry_in_the_relation_of_views_is_noticed() {
+    let systems: Vec<_> = weak_systems(300).collect();
+    assert_eq!(unnoticed(is_covered, &[Read(0), Write(0), Update(0)], &systems), []);
+}
+
+/// What an operation reads or writes, written down once more: the words, 10 for the kernel, 11 for the clock.
+fn touched(op: Op) -> (Vec<u32>, bool) {
+    match op {
+        Op::Local | Op::SkipIfOdd | Op::Pick(_) => (vec![], false),
+        Op::Read(word) => (vec![word], false),
+        Op::Write(word) | Op::Add(word) | Op::Take(word) | Op::Give(word) => (vec![word], true),
+        Op::Sleep(word) | Op::Notify(word) => (vec![word, 10, 11], true),
+        Op::Wake => (vec![10, 11], true),
+        Op::Tick => (vec![11], true),
+        Op::Everything => (vec![0, 1, 2, 10, 11], true),
+    }
+}
+
+fn depend(a: Op, b: Op) -> bool {
+    let ((of_a, a_writes), (of_b, b_writes)) = (touched(a), touched(b));
+    (a_writes || b_writes) && of_a.iter().any(|resource| of_b.contains(resource))
+}
+
+/// An event: thread, which of its operations, and what it is.
+type Event = (usize, usize, Op);
+
+/// The traces of a system without picks: of each schedule, which of two dependent events came first.
+fn traces(system: &Newest, events: &mut Vec<Event>, found: &mut BTreeSet<Vec<(usize, usize, usize, usize)>>) {
+    let enabled = system.enabled();
+    if enabled.is_empty() {
+        let mut order = Vec::new();
+        for (later, &(thread, which, op)) in events.iter().enumerate() {
+            for &(before, nth, other) in &events[..later] {
+                if before != thread && depend(op, other) {
+                    order.push((before, nth, thread, which));
+                }
+            }
+        }
+        order.sort_unstable();
+        // Which operations took place at all belongs to the trace.
+        order.extend(system.counters.iter().map(|&counter| (usize::MAX, 0, 0, counter)));
+        found.insert(order);
+    }
+    for candidate in enabled {
+        let thread = candidate.thread;
+        events.push((thread, system.counters[thread], system.next(thread).unwrap()));
+        let mut next = system.clone();
+        next.step(thread, &mut |_, _| unreachable!("no picks"));
+        traces(&next, events, found);
+        events.pop();
+    }
+}
+
+#[test]
+fn without_picks_there_is_one_execution_for_each_mazurkiewicz_trace() {
+    let mut by_count = BTreeMap::new();
+    for system in newest_systems(300, 3, false) {
+        let mut found = BTreeSet::new();
+        traces(&system, &mut Vec::new(), &mut found);
+        let mut strategy = all(is_covered_if_newest);
+        explore(&system, &mut strategy);
+        assert_eq!(strategy.coverage().executions, found.len() as u64, "{system:?}");
+        *by_count.entry(found.len()).or_insert(0) += 1;
+    }
+    assert!(by_count.len() > 20, "the systems differ: {by_count:?}");
+}
+
+#[test]
+fn what_is_apart_is_tried_in_one_order_and_what_is_not_in_all() {
+    let writers = |word: fn(u32) -> u32| {
+        Newest::new((0..3).map(|thread| vec![Op::Write(word(thread)), Op::Write(word(thread))]).collect())
+    };
+    let count = |system: &Newest, relation| {
+        let mut strategy = all(relation);
+        explore(system, &mut strategy);
+        strategy.coverage().executions
+    };
+    // 6! / 2!^3 orders of two steps of each of three threads.
+    assert_eq!(count(&writers(|thread| thread), nothing), 90);
+    assert_eq!(count(&writers(|thread| thread), is_covered_if_newest), 1);
+    assert_eq!(count(&writers(|_| 0), is_covered_if_newest), 90);
+    assert_eq!(count(&writers(|thread| thread / 2), is_covered_if_newest), 6, "4! / 2!^2 of the first two");
+}
+
+#[test]
+fn redundant_executions_are_counted_apart() {
+    let system = Newest::new(vec![vec![Op::Write(0)], vec![Op::Write(1)]]);
+    let mut strategy = all(is_covered_if_newest);
+    assert!(strategy.begin());
+    execute(&system, &mut strategy);
+    assert!(!strategy.is_redundant());
+    assert!(strategy.begin());
+    execute(&system, &mut strategy);
+    assert!(strategy.is_redundant(), "the other order repeats the first");
+    assert_eq!(
+        (strategy.pick(Kind::User, 3), strategy.thread(&system.enabled())),
+        (0, 0),
+        "it may be run on"
+    );
+    assert!(!strategy.begin());
+    assert_eq!(strategy.coverage(), Coverage { executions: 1, redundant: 1, is_complete: true });
+}
+
+#[test]
+fn where_a_thread_does_what_no_other_can_tell_no_other_order_is_tried() {
+    let quiet = vec![Op::Local, Op::Pick(3), Op::Local];
+    let system = Newest::new(vec![quiet.clone(), quiet.clone(), quiet]);
+    let mut strategy = all(is_covered_if_newest);
+    assert_eq!(explore(&system, &mut strategy).len(), 27);
+    assert_eq!(strategy.coverage(), Coverage { executions: 27, redundant: 0, is_complete: true });
+}
+
+#[test]
+fn an_exploration_that_its_limit_cuts_is_not_complete() {
+    let system = Newest::new(vec![vec![Op::Add(0), Op::Pick(2)]; 3]);
+    let mut whole = all(is_covered_if_newest);
+    explore(&system, &mut whole);
+    let Coverage { executions, redundant, .. } = whole.coverage();
+    let runs = executions + redundant;
+    assert_eq!(executions, 6 * 8);
+    for limit in 0..runs + 3 {
+        let mut strategy = Exhaustive::new(limit, is_covered_if_newest);
+        let outcomes = explore(&system, &mut strategy);
+        let coverage = strategy.coverage();
+        assert_eq!(coverage.is_complete, limit >= runs, "{limit} of {runs}");
+        assert_eq!(coverage.executions + coverage.redundant, limit.min(runs));
+        assert_eq!(outcomes == reachable(&system), limit >= runs);
+        assert!(!strategy.begin(), "and stays over");
+    }
+}
+
+#[test]
+fn the_first_execution_has_no_surprises() {
+    let store = |word| Access::Store { word, release: false };
+    let load = |word| Access::Load { word, acquire: false };
+    let system = Weak::new(vec![vec![store(0), load(1)], vec![store(1), load(0)]]);
+    let mut strategy = super::super::Recorder::new(all(is_covered));
+    assert!(strategy.begin());
+    let first = execute(&system, &mut strategy);
+    assert!(strategy.begin());
+    assert_ne!(execute(&system, &mut strategy), first);
+    assert_eq!(strategy.strategy().coverage().executions, 2);
+}
+
+fn asks(strategy: &mut Exhaustive, thread: bool, n: usize) {
+    let enabled: Vec<_> = (0..n).map(|thread| Candidate { thread, footprint: Everything }).collect();
+    if thread {
+        strategy.thread(&enabled)
+    } else {
+        strategy.pick(Kind::User, n)
+    };
+}
+
+#[test]
+#[should_panic(expected = "not deterministic: with the same answers it asked for one of 3")]
+fn another_number_of_answers_is_noticed() {
+    let mut strategy = all(nothing);
+    strategy.begin();
+    asks(&mut strategy, false, 2);
+    strategy.begin();
+    asks(&mut strategy, false, 3);
+}
+
+#[test]
+#[should_panic(expected = "not deterministic: with the same answers other threads were enabled")]
+fn another_thread_is_noticed() {
+    let mut strategy = all(nothing);
+    strategy.begin();
+    asks(&mut strategy, true, 3);
+    strategy.begin();
+    asks(&mut strategy, true, 2);
+}
+
+#[test]
+#[should_panic(expected = "not deterministic: with the same answers it asked less than before")]
+fn an_execution_that_asks_less_is_noticed() {
+    let mut strategy = all(nothing);
+    strategy.begin();
+    asks(&mut strategy, true, 2);
+    asks(&mut strategy, false, 2);
+    strategy.begin();
+    asks(&mut strategy, true, 2);
+    strategy.begin();
+}
