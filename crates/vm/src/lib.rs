@@ -6,6 +6,7 @@ pub mod clock;
 mod engine;
 mod fibers;
 pub mod futex;
+pub mod linear;
 mod memory;
 pub mod process;
 pub mod signal;
