@@ -3,7 +3,9 @@
 
 mod choice;
 pub mod clock;
+pub mod crash;
 mod engine;
+pub mod explore;
 mod fibers;
 pub mod futex;
 pub mod linear;

@@ -1,0 +1,81 @@
+//! How fast the explorer is here: executions and steps a second, and the size of exhaustive explorations. (What the cost
+//! model takes is printed by the example `many_cores`.)
+//!
+//! `cargo run --release -p ulocks-vm --example speed`. One row a line; nothing is judged. The locks are those of the tests.
+
+use std::time::{Duration, Instant};
+use ulocks_vm::explore::{Config, Report, Strategy, run};
+
+/// Locks that are explored.
+#[path = "../tests/locks/mod.rs"]
+#[allow(dead_code, reason = "for the tests")]
+mod small;
+
+/// How long a sampling row takes, at least.
+const SAMPLING: Duration = Duration::from_millis(400);
+
+/// Executions between two looks at the clock.
+const BATCH: u64 = 200;
+
+/// Executions after which an exhaustive row is cut.
+const MOST_EXECUTIONS: u64 = if cfg!(debug_assertions) { 20_000 } else { 2_000_000 };
+
+fn main() {
+    if cfg!(debug_assertions) {
+        println!("built without --release: the figures say nothing");
+    }
+    println!("explorer, sampling             executions/s   M steps/s");
+    for strategy in [Strategy::Random, Strategy::Pct { depth: 3 }] {
+        for threads in [2, 3, 8, 16] {
+            sample(&strategy, threads);
+        }
+    }
+    println!("explorer, exhaustive             executions   redundant     seconds   M steps/s");
+    for (threads, rounds) in [(2, 2), (3, 1), (2, 3)] {
+        exhaust(threads, rounds);
+    }
+}
+
+/// `rounds` critical sections in each of `threads` threads, under the mutex of three states.
+fn explore(config: &Config, threads: usize, rounds: u32) -> Report {
+    let model = small::counting(threads, rounds, || small::three_state::ThreeState::new(None));
+    run(config, model).unwrap_or_else(|failure| panic!("a sound lock: {failure}"))
+}
+
+fn million_a_second(steps: u64, time: Duration) -> f64 {
+    steps as f64 / time.as_secs_f64() / 1e6
+}
+
+fn sample(strategy: &Strategy, threads: usize) {
+    let (start, mut executions, mut steps) = (Instant::now(), 0, 0);
+    for seed in 1.. {
+        let config = Config { strategy: strategy.clone(), executions: BATCH, seed, ..Config::default() };
+        let report = explore(&config, threads, 2);
+        executions += report.executions;
+        steps += report.steps;
+        if start.elapsed() >= SAMPLING {
+            break;
+        }
+    }
+    let time = start.elapsed();
+    let name =
+        format!("{}, {threads} threads x 2", if *strategy == Strategy::Random { "random" } else { "PCT" });
+    let per_second = executions as f64 / time.as_secs_f64();
+    println!("  {name:<28} {per_second:>12.0} {:>11.2}", million_a_second(steps, time));
+}
+
+fn exhaust(threads: usize, rounds: u32) {
+    let config = Config { executions: MOST_EXECUTIONS, ..Config::exhaustive() };
+    let start = Instant::now();
+    let report = explore(&config, threads, rounds);
+    let time = start.elapsed();
+    let cut = if report.complete { "" } else { "  (cut)" };
+    println!(
+        "  {:<28} {:>12} {:>11} {:>11.2} {:>11.2}{cut}",
+        format!("{threads} threads x {rounds}"),
+        report.executions,
+        report.redundant,
+        time.as_secs_f64(),
+        million_a_second(report.steps, time),
+    );
+}

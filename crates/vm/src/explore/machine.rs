@@ -1,0 +1,476 @@
+//! The state of one execution: memory, threads, and who goes next.
+//!
+//! # Rules
+//! 1. Whenever somebody is chosen, the next operation of every other thread is announced, with what it may touch. The
+//!    exhaustive strategy leaves out orders by these footprints, so one that is too small loses executions.
+//! 2. What no other thread can tell is done at once. A thread that a signal may strike, or whose death takes others with
+//!    it, has no such operations.
+//! 3. Who waits is a candidate as soon as what it waits for has come, or a signal has; chosen for a signal alone, it runs
+//!    a handler. The clock is a candidate where all executions are tried; otherwise it is asked for before each step.
+//! 4. When nobody can go, the execution has ended, or it is stuck: without a wake-up if some sleeper's words have all
+//!    changed since it fell asleep, in a deadlock otherwise. An armed signal need not come and saves nobody.
+//! 5. Four bounds keep executions finite, and each leaves out repetitions only: one thread's steps in a row (not where all
+//!    executions are tried), reads of one old message, failures of one weak exchange for no reason, fruitless rounds of
+//!    a busy-wait. An execution that is endless all the same is a livelock.
+
+use super::kernel::{Clocks, Sleeper};
+use super::rounds::Round;
+use super::run::Choices;
+use super::signals::Signals;
+use super::story::{Said, Story, place};
+use super::verdict::{Stuck, Verdict};
+use super::words::{chooser, number};
+use super::{Config, Survivors};
+use crate::choice::{Candidate, Footprint, Kind, Strategy as _};
+use crate::engine::{At, Word};
+use crate::memory::{Fault, Loc, Memory, MsgId, What};
+use core::any::Any;
+use core::ops::Range;
+use core::time::Duration;
+use std::collections::VecDeque;
+
+/// What a thread waits for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Status {
+    /// Its turn.
+    Ready,
+    /// Another value in one of the words it read in its last round.
+    Spinning,
+    /// A wake-up, or the end of its deadline, or a signal.
+    Asleep,
+    /// The end of a thread.
+    Joining(usize),
+    /// It has died, and the kernel has not yet cleaned up after it.
+    Exiting,
+    /// Nothing: it has ended, or died.
+    Done,
+}
+
+/// Who goes next.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Next {
+    Thread(usize),
+    Over,
+}
+
+/// The number by which the clock is a candidate: chosen, it moves to the next deadline.
+const CLOCK: usize = usize::MAX;
+
+/// How many steps one thread may take in a row while others could go.
+const LONGEST_STREAK: u32 = 1_000;
+
+/// How many steps an execution that repeats another is given to come to its end. What is cut off leaks, so it is better
+/// to let it end; but nobody sees to it that its threads take turns.
+const LONGEST_REPETITION: u64 = 1_000;
+
+pub(super) struct Thread {
+    pub(super) process: usize,
+    pub(super) status: Status,
+    pub(super) footprint: Footprint,
+    pub(super) at: Option<At>,
+    pub(super) died: bool,
+    /// By word: the message it read last, and how often in a row it counted.
+    pub(super) reads: Vec<(Loc, MsgId, u32)>,
+    /// The round of its busy-wait.
+    pub(super) round: Round,
+    /// How far the kernel has come with its robust list, once it has died.
+    pub(super) walk: Option<super::kernel::Walk>,
+    /// Where its last weak exchange failed for no reason, and was not tried again since.
+    pub(super) failed_weakly: Option<(Loc, At)>,
+    pub(super) signals: Signals,
+    pub(super) robust_list: Option<usize>,
+    /// Steps it has been chosen for.
+    pub(super) taken: u32,
+}
+
+impl Thread {
+    fn waits(&self) -> bool {
+        matches!(self.status, Status::Spinning | Status::Asleep | Status::Joining(_))
+    }
+}
+
+/// One execution.
+pub(super) struct Machine<'a, 's> {
+    pub(super) config: &'a Config,
+    pub(super) choices: &'a mut Choices<'s>,
+    /// Whether every execution is to be tried: the clock is among the candidates to go next, and what could be repeated
+    /// without end is not.
+    pub(super) is_systematic: bool,
+    /// The step at which this execution turned out to repeat another.
+    pub(super) redundant_since: Option<u64>,
+    pub(super) memory: Memory,
+    pub(super) threads: Vec<Thread>,
+    pub(super) current: usize,
+    pub(super) steps: u64,
+    pub(super) streak: u32,
+    pub(super) run: u64,
+    pub(super) verdict: Option<Verdict>,
+    pub(super) story: Option<Story>,
+    /// The histories of words, by the number in their bytes.
+    pub(super) words: Vec<Loc>,
+    pub(super) first_number: u64,
+    pub(super) bytes: Vec<Loc>,
+    pub(super) queue: VecDeque<Sleeper>,
+    pub(super) clocks: Clocks,
+    pub(super) regions: Vec<(Range<usize>, usize)>,
+    pub(super) handlers: Vec<super::signals::Installed>,
+    pub(super) deaths: u32,
+    pub(super) died_at: Option<At>,
+    pub(super) spurious: u32,
+    /// Whether what is created now was there before the run.
+    pub(super) before_all: bool,
+    /// Scratch for `schedule`.
+    pub(super) enabled: Vec<Candidate>,
+}
+
+impl<'a, 's> Machine<'a, 's> {
+    pub(super) fn new(
+        config: &'a Config,
+        choices: &'a mut Choices<'s>,
+        is_systematic: bool,
+        run: u64,
+        story: Option<Story>,
+    ) -> Self {
+        Self {
+            config,
+            choices,
+            is_systematic,
+            redundant_since: None,
+            memory: Memory::new(),
+            threads: Vec::new(),
+            current: 0,
+            steps: 0,
+            streak: 0,
+            run,
+            verdict: None,
+            story,
+            words: Vec::new(),
+            // Numbers differ from run to run, so that a word that outlived its run is noticed.
+            first_number: 1 + (run % 0x7f_ffff) * 0x100,
+            bytes: Vec::new(),
+            queue: VecDeque::new(),
+            clocks: Clocks::default(),
+            regions: Vec::new(),
+            handlers: Vec::new(),
+            deaths: 0,
+            died_at: None,
+            spurious: 0,
+            before_all: false,
+            enabled: Vec::new(),
+        }
+    }
+
+    pub(super) fn current(&self) -> usize {
+        self.current
+    }
+
+    pub(super) fn process(&self) -> usize {
+        self.threads.get(self.current).map_or(0, |thread| thread.process)
+    }
+
+    pub(super) fn steps(&self) -> u64 {
+        self.steps
+    }
+
+    pub(super) fn run(&self) -> u64 {
+        self.run
+    }
+
+    pub(super) fn take_verdict(&mut self) -> Option<Verdict> {
+        self.verdict.take()
+    }
+
+    pub(super) fn into_story(self) -> Option<Story> {
+        self.memory.recycle();
+        self.story
+    }
+
+    pub(super) fn pick(&mut self, kind: Kind, count: usize) -> usize {
+        if count < 2 { 0 } else { chooser(self.choices, self.config.stale > 0)(kind, count) }
+    }
+
+    pub(super) fn yielded(&mut self) {
+        self.choices.yielded(self.current);
+    }
+
+    // The story.
+
+    pub(super) fn tell(&mut self, at: At, what: impl FnOnce() -> Said) {
+        let (step, thread) = (self.steps, self.current);
+        if let Some(story) = &mut self.story {
+            story.tell(step, thread, at, what());
+        }
+    }
+
+    pub(super) fn fault(&mut self, fault: &Fault, at: At) {
+        let mut text = fault.to_string();
+        if matches!(fault, Fault::Race { second, .. } if second.what == What::Retire) {
+            text += "; join the threads that use it before it goes: what the counts of a `std::sync::Arc` order is not \
+                     known here";
+        }
+        self.tell(at, || Said::Text(text.clone()));
+        self.verdict = Some(Verdict::of_fault(fault, text));
+    }
+
+    /// A word of another run, or bytes that no constructor made.
+    pub(super) fn stale_word(&mut self, word: Word) {
+        self.verdict = Some(Verdict::Misuse(format!(
+            "the bytes of the atomic at {:#x} are neither zero nor made by a constructor in this execution: it \
+             outlived the execution it was made in (declare a static with `sync_static!`), its memory was given back, or \
+             something wrote over it",
+            word.address()
+        )));
+    }
+
+    // Threads.
+
+    pub(super) fn start_thread(&mut self, parent: Option<(usize, bool)>) -> usize {
+        let number = self.memory.spawn(parent.map(|(parent, _)| parent));
+        let process = match parent {
+            None => 0,
+            Some((parent, false)) => self.threads[parent].process,
+            Some((_, true)) => 1 + self.threads.iter().map(|thread| thread.process).max().unwrap_or(0),
+        };
+        self.threads.push(Thread {
+            process,
+            status: Status::Ready,
+            footprint: Footprint::Local,
+            at: None,
+            died: false,
+            reads: Vec::new(),
+            round: Round::default(),
+            walk: None,
+            failed_weakly: None,
+            signals: Signals::default(),
+            robust_list: None,
+            taken: 0,
+        });
+        number
+    }
+
+    /// Where the current thread was last seen.
+    pub(super) fn last_place(&self) -> Option<At> {
+        self.threads[self.current].at
+    }
+
+    pub(super) fn finish(&mut self, thread: usize) {
+        self.threads[thread].status = Status::Done;
+    }
+
+    /// A stack is free for another thread: what was known of the data on it is of no use any more.
+    pub(super) fn forget_stack(&mut self, stack: Range<usize>) {
+        self.memory.plain_forget(stack.start, stack.len());
+    }
+
+    pub(super) fn panicked(&mut self, thread: usize, payload: &(dyn Any + Send)) {
+        let text = super::quiet::take_message().unwrap_or_else(|| {
+            let text = payload.downcast_ref::<&str>().map(ToString::to_string);
+            text.or_else(|| payload.downcast_ref::<String>().cloned()).unwrap_or_else(|| "a panic".into())
+        });
+        let steps = self.steps;
+        if let Some(story) = &mut self.story {
+            story.tell_without_place(steps, thread, format!("panics: {text}"));
+        }
+        self.verdict = Some(Verdict::Panic(text));
+    }
+
+    /// The model goes on after a panic, whose clean-up has not happened here.
+    pub(super) fn caught(&mut self) {
+        let text = super::quiet::take_message().unwrap_or_else(|| "a panic".into());
+        self.verdict = Some(Verdict::Panic(format!("{text}; the model caught it, but a panic ends the run")));
+    }
+
+    pub(super) fn joined(&mut self, thread: usize, at: At) {
+        self.memory.join(self.current, thread);
+        self.tell(at, || Said::Text(format!("has joined thread {thread}")));
+    }
+
+    pub(super) fn announce(&mut self, status: Status, footprint: Footprint, at: At) {
+        let thread = &mut self.threads[self.current];
+        thread.status = status;
+        thread.footprint = footprint;
+        thread.at = Some(at);
+    }
+
+    /// Chooses who goes next and makes it the current thread.
+    pub(super) fn schedule(&mut self) -> Next {
+        loop {
+            if self.redundant_since.is_some_and(|since| self.steps > since + LONGEST_REPETITION) {
+                return Next::Over;
+            }
+            if self.steps >= self.config.max_steps {
+                self.verdict = Some(Verdict::Livelock(self.stuck()));
+                return Next::Over;
+            }
+            let time_passes = !self.is_systematic && self.next_deadline().is_some();
+            if time_passes && self.pick(Kind::Expire, 2) == 1 {
+                self.advance_clock();
+            }
+            self.collect_enabled();
+            if self.enabled.is_empty() {
+                self.verdict = self.nobody_can_go();
+                return Next::Over;
+            }
+            // What depends on nothing is done at once: every order of it and anything else is the same.
+            let local = self.enabled.iter().position(|candidate| candidate.footprint == Footprint::Local);
+            let chosen = match local {
+                Some(local) if self.is_systematic || self.streak < LONGEST_STREAK => local,
+                _ => {
+                    // Where all executions are tried, none may be left out for its length.
+                    if !self.is_systematic && self.streak >= LONGEST_STREAK && self.enabled.len() > 1 {
+                        let tired = self.current;
+                        self.enabled.retain(|candidate| candidate.thread != tired);
+                    }
+                    self.choices.thread(&self.enabled)
+                }
+            };
+            if self.is_systematic && self.redundant_since.is_none() && self.choices.is_redundant() {
+                self.redundant_since = Some(self.steps);
+            }
+            let thread = self.enabled[chosen].thread;
+            self.steps += 1;
+            if thread == CLOCK {
+                self.advance_clock();
+                continue;
+            }
+            self.streak = if thread == self.current { self.streak + 1 } else { 0 };
+            if self.threads[thread].status == Status::Exiting {
+                self.exit(thread);
+                continue;
+            }
+            self.current = thread;
+            return Next::Thread(thread);
+        }
+    }
+
+    /// Who can go, the current thread first; and the clock, if somebody waits for it.
+    ///
+    /// Who could only go on for a signal that is armed counts if somebody else can go: the signal need not come.
+    fn collect_enabled(&mut self) {
+        let mut enabled = core::mem::take(&mut self.enabled);
+        enabled.clear();
+        let mut is_stuck = true;
+        let count = self.threads.len();
+        let order = core::iter::once(self.current).chain((0..count).filter(|&thread| thread != self.current));
+        for number in order.filter(|&number| number < count) {
+            let by_itself = self.can_go_by_itself(number);
+            if by_itself || (self.threads[number].waits() && self.signal_is_due(number)) {
+                is_stuck &= !by_itself && !self.signal_is_pending(number);
+                enabled.push(Candidate { thread: number, footprint: self.footprint(number) });
+            }
+        }
+        if self.next_deadline().is_some() {
+            if self.is_systematic || is_stuck {
+                enabled.push(Candidate { thread: CLOCK, footprint: Footprint::Clock });
+            }
+        } else if is_stuck {
+            enabled.clear();
+        }
+        self.enabled = enabled;
+    }
+
+    /// What the next step of a thread may touch.
+    fn footprint(&self, number: usize) -> Footprint {
+        let announced = self.threads[number].footprint;
+        // Who may be sent a signal is not free to take any step early: the signal would come too late for it. And a
+        // death that takes others with it happens before or after each of their steps.
+        let may_be_struck = announced.is_invisible() && self.handles_signals(number);
+        if may_be_struck || self.death_takes_others(number) { Footprint::Everything } else { announced }
+    }
+
+    /// Whether a thread can go on, signals aside.
+    pub(super) fn can_go_by_itself(&self, number: usize) -> bool {
+        let thread = &self.threads[number];
+        match thread.status {
+            Status::Ready | Status::Exiting => true,
+            Status::Done => false,
+            Status::Joining(other) => self.threads[other].status == Status::Done,
+            Status::Asleep => self.sleeper_can_go(number),
+            Status::Spinning => {
+                let round = &thread.round;
+                round.goes_on()
+                    || round.is_blind()
+                    || round.deadline.is_some_and(|deadline| deadline <= self.clocks.now())
+                    || round
+                        .looks
+                        .iter()
+                        .any(|look| self.memory.has_other(look.loc, look.message, look.value))
+            }
+        }
+    }
+
+    /// The earliest deadline that a spinning thread waits for.
+    pub(super) fn next_spinners_deadline(&self) -> Option<Duration> {
+        let spinning = self.threads.iter().filter(|thread| thread.status == Status::Spinning);
+        spinning
+            .filter_map(|thread| thread.round.deadline)
+            .filter(|deadline| *deadline > self.clocks.now())
+            .min()
+    }
+
+    /// The verdict when nobody can go: none if all have ended.
+    fn nobody_can_go(&self) -> Option<Verdict> {
+        if self.threads.iter().all(|thread| thread.status == Status::Done) {
+            return None;
+        }
+        if self.deaths > 0 && self.config.survivors == Survivors::MayBlock {
+            return None;
+        }
+        let stuck = self.stuck();
+        // A sleeper whose word no longer holds what it fell asleep on would not sleep if it looked again: somebody
+        // changed the word and owed it a wake-up.
+        let forgotten = self.queue.iter().any(|sleeper| {
+            sleeper.entries.iter().all(|(_, loc, expected)| self.memory.newest(*loc) != u64::from(*expected))
+        });
+        Some(if forgotten { Verdict::LostWakeUp(stuck) } else { Verdict::Deadlock(stuck) })
+    }
+
+    /// What each thread that has not ended is doing.
+    fn stuck(&self) -> Stuck {
+        let describe = |(number, thread): (usize, &Thread)| {
+            let at = thread.at.map_or_else(|| "its beginning".to_owned(), place);
+            let what = match thread.status {
+                Status::Done | Status::Exiting => return None,
+                Status::Ready => format!("thread {number} runs at {at}"),
+                Status::Spinning => format!("thread {number} spins at {at}{}", self.looked_at(thread)),
+                Status::Asleep => format!("thread {number} sleeps at {at}{}", self.sleeps_on(number)),
+                Status::Joining(other) => format!("thread {number} waits at {at} for thread {other} to end"),
+            };
+            Some(what)
+        };
+        let mut stuck: Vec<String> = self.threads.iter().enumerate().filter_map(describe).collect();
+        for (number, _) in self.threads.iter().enumerate().filter(|(_, thread)| thread.died) {
+            stuck.push(format!("thread {number} has died"));
+        }
+        Stuck(stuck)
+    }
+
+    fn looked_at(&self, thread: &Thread) -> String {
+        let looks: Vec<_> = thread
+            .round
+            .looks
+            .iter()
+            .map(|look| format!("{} = {:#x}", self.word_name(look.loc), look.value))
+            .collect();
+        if looks.is_empty() { String::new() } else { format!(", having seen {}", looks.join(", ")) }
+    }
+
+    fn sleeps_on(&self, number: usize) -> String {
+        let Some(sleeper) = self.queue.iter().find(|sleeper| sleeper.thread == number) else {
+            return String::new();
+        };
+        let entries: Vec<_> = sleeper
+            .entries
+            .iter()
+            .map(|(_, loc, expected)| {
+                let name = self.word_name(*loc);
+                format!("{name}, expecting {expected:#x}, which holds {:#x} now", self.memory.newest(*loc))
+            })
+            .collect();
+        format!(" on {}", entries.join(" and on "))
+    }
+
+    pub(super) fn word_name(&self, loc: Loc) -> String {
+        self.story.as_ref().map_or_else(|| format!("word {}", number(loc)), |story| story.name_of(loc))
+    }
+}

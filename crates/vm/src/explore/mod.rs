@@ -1,0 +1,389 @@
+//! Explores the executions of a model: schedules, stale reads, time-outs, spurious wake-ups, signals, deaths.
+//!
+//! [`explore`] runs a closure again and again, each time as another execution, and panics with the story of the first
+//! that goes wrong; [`run`] returns it. [`finds_bug`] demands that one goes wrong: the test of a seeded bug.
+//!
+//! ```
+//! use std::sync::Arc;
+//! use ulocks_vm::explore::{Config, explore};
+//! use ulocks_vm::sync::{AtomicU32, Ordering::{Acquire, Relaxed, Release}};
+//! use ulocks_vm::thread;
+//!
+//! explore(Config::exhaustive(), || {
+//!     let (data, ready) = (Arc::new(AtomicU32::new(0)), Arc::new(AtomicU32::new(0)));
+//!     let writer = {
+//!         let (data, ready) = (Arc::clone(&data), Arc::clone(&ready));
+//!         thread::spawn(move || {
+//!             data.store(1, Relaxed);
+//!             ready.store(1, Release);
+//!         })
+//!     };
+//!     if ready.load(Acquire) == 1 {
+//!         assert_eq!(data.load(Relaxed), 1);
+//!     }
+//!     writer.join().unwrap();
+//! });
+//! ```
+//!
+//! # What goes wrong
+//! A panic; a data race on an [`UnsafeCell`](crate::sync::UnsafeCell) or [`Watch`](crate::sync::Watch); an atomic used
+//! before its initialisation was published or after its end; a deadlock; a lost wake-up, which is a deadlock in which a
+//! sleeper sleeps on a word that has changed since; a livelock, which is an execution that reaches
+//! [`Config::max_steps`]. See [`Verdict`].
+//!
+//! # Replays
+//! An execution is a string of choices. A failure is shrunk before it is shown: as few choices as possible that are
+//! not the tame one, and the same verdict. [`Failure::replay`] is that string; `ULOCKS_VM_REPLAY`, or
+//! [`Config::replaying`], runs it again.
+//!
+//! # Environment
+//! | variable | |
+//! |---|---|
+//! | `ULOCKS_VM_EXECUTIONS` | the number of executions of every exploration that is not exhaustive; a seeded bug may take as many as its test says |
+//! | `ULOCKS_VM_SEED` | the seed |
+//! | `ULOCKS_VM_REPLAY` | runs this one execution |
+
+mod engine;
+mod kernel;
+mod machine;
+mod mixed;
+mod quiet;
+#[cfg(test)]
+mod reduction;
+mod rounds;
+mod run;
+mod signals;
+mod story;
+mod verdict;
+mod words;
+
+pub use run::run;
+pub(crate) use run::run_from;
+pub use verdict::{Stuck, Verdict};
+
+use core::fmt;
+use core::panic::Location;
+use std::env;
+
+/// How executions are chosen.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Strategy {
+    /// By chance, every second execution by `Pct` of depth 3.
+    Mixed,
+    /// By chance.
+    Random,
+    /// By priorities with `depth - 1` changes (Burckhardt et al. 2010): a bug that takes `depth` ordered steps is
+    /// found with probability 1 / (threads * steps^(depth - 1)) an execution, or more.
+    Pct {
+        /// How many steps have to come in a certain order.
+        depth: usize,
+    },
+    /// All, less those that sleep sets show to repeat another.
+    Exhaustive,
+    /// The one that a fuzzer's input says.
+    Bytes(Vec<u8>),
+    /// The one of a [`Failure::replay`].
+    Replay(String),
+}
+
+/// Who may die, and where.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Deaths {
+    /// Nobody.
+    None,
+    /// Up to so many threads, each at any of its steps. Thread 0, which runs the model itself, never dies.
+    Threads(u32),
+    /// Up to so many processes, with all their threads; of process 0, threads by themselves.
+    Processes(u32),
+    /// This thread, in place of its step of this number, counted from 0.
+    At {
+        /// The thread.
+        thread: usize,
+        /// Its step.
+        step: u32,
+    },
+}
+
+impl Deaths {
+    fn is_none(self) -> bool {
+        self == Self::None
+    }
+
+    fn max(self) -> u32 {
+        match self {
+            Self::None => 0,
+            Self::Threads(count) | Self::Processes(count) => count,
+            Self::At { .. } => 1,
+        }
+    }
+
+    fn point(self) -> Option<(usize, u32)> {
+        match self {
+            Self::At { thread, step } => Some((thread, step)),
+            _ => None,
+        }
+    }
+
+    fn takes_the_process(self) -> bool {
+        matches!(self, Self::Processes(_) | Self::At { .. })
+    }
+}
+
+/// What is demanded of those who survive a death.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Survivors {
+    /// They come to their end.
+    MustFinish,
+    /// They may wait for the dead for ever; what they do until then has to be right.
+    MayBlock,
+}
+
+/// What to explore, and how far.
+#[derive(Clone, Debug)]
+pub struct Config {
+    /// How executions are chosen.
+    pub strategy: Strategy,
+    /// How many executions there are at most. An exhaustive exploration that is cut by it has failed.
+    pub executions: u64,
+    /// Where chance begins.
+    pub seed: u64,
+    /// Steps of one execution beyond which it counts as endless.
+    pub max_steps: u64,
+    /// How often in a row a thread may read the same old value of a word before it has to read the newest: on a real
+    /// machine every store becomes visible at some time. With 0, loads read the newest value and stores go last:
+    /// memory is sequentially consistent, and what is ordered by nothing is still a data race.
+    pub stale: u32,
+    /// Whether deadlines pass. Without, timed waits sleep until they are woken, so that no time-out hides a lost
+    /// wake-up.
+    pub timeouts: bool,
+    /// How many waits of an execution may end spuriously.
+    pub spurious: u32,
+    /// Who may die.
+    pub deaths: Deaths,
+    /// What is demanded of the survivors.
+    pub survivors: Survivors,
+    /// How many executions may be spent on making a failure small; long ones count for several.
+    pub shrink: usize,
+}
+
+impl Default for Config {
+    fn default() -> Self {
+        Self {
+            strategy: Strategy::Mixed,
+            executions: 10_000,
+            seed: 1,
+            max_steps: 20_000,
+            stale: 8,
+            timeouts: true,
+            spurious: 1,
+            deaths: Deaths::None,
+            survivors: Survivors::MustFinish,
+            shrink: 2_000,
+        }
+    }
+}
+
+impl Config {
+    /// `executions` by chance and by priorities in turn; everything else as by default.
+    #[must_use]
+    pub fn sampled(executions: u64) -> Self {
+        Self { executions, ..Self::default() }
+    }
+
+    /// All executions, up to a million, with the same old value read at most three times in a row; no spurious wake-ups,
+    /// everything else as by default.
+    #[must_use]
+    pub fn exhaustive() -> Self {
+        let (executions, stale) = (1_000_000, 3);
+        Self { strategy: Strategy::Exhaustive, executions, stale, spurious: 0, ..Self::default() }
+    }
+
+    /// The one execution of `replay`, everything else as in `self`.
+    #[must_use]
+    pub fn replaying(self, replay: &str) -> Self {
+        Self { strategy: Strategy::Replay(replay.to_owned()), ..self }
+    }
+
+    fn with_environment(mut self) -> Self {
+        fn number(name: &str) -> Option<u64> {
+            let text = env::var(name).ok()?;
+            Some(text.parse().unwrap_or_else(|_| panic!("{name}={text}: not a number")))
+        }
+        if let Some(executions) = number("ULOCKS_VM_EXECUTIONS").filter(|_| self.is_sampled()) {
+            self.executions = executions;
+        }
+        if let Some(seed) = number("ULOCKS_VM_SEED") {
+            self.seed = seed;
+        }
+        if let Ok(replay) = env::var("ULOCKS_VM_REPLAY") {
+            self.strategy = Strategy::Replay(replay);
+        }
+        self
+    }
+
+    fn is_sampled(&self) -> bool {
+        matches!(self.strategy, Strategy::Mixed | Strategy::Random | Strategy::Pct { .. })
+    }
+}
+
+impl fmt::Display for Config {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match &self.strategy {
+            Strategy::Mixed => write!(f, "random and PCT of depth 3, seed {}", self.seed)?,
+            Strategy::Random => write!(f, "random, seed {}", self.seed)?,
+            Strategy::Pct { depth } => write!(f, "PCT of depth {depth}, seed {}", self.seed)?,
+            Strategy::Exhaustive => write!(f, "exhaustive")?,
+            Strategy::Bytes(bytes) => write!(f, "{} bytes", bytes.len())?,
+            Strategy::Replay(_) => write!(f, "replay")?,
+        }
+        if self.stale == 0 {
+            write!(f, ", newest values only")?;
+        }
+        if !self.timeouts {
+            write!(f, ", no time-outs")?;
+        }
+        if self.spurious > 0 {
+            write!(f, ", up to {} spurious", self.spurious)?;
+        }
+        match self.deaths {
+            Deaths::None => Ok(()),
+            deaths => write!(f, ", deaths: {deaths:?}"),
+        }
+    }
+}
+
+/// What an exploration without a failure covered.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Report {
+    /// Executions, those that repeat another left out.
+    pub executions: u64,
+    /// Executions that sleep sets found to repeat another only after they had begun.
+    pub redundant: u64,
+    /// Steps of all executions together.
+    pub steps: u64,
+    /// Whether these are all executions there are.
+    pub complete: bool,
+    /// Executions in which somebody died.
+    pub deaths: u64,
+    /// Executions in which survivors waited for the dead for ever.
+    pub blocked: u64,
+}
+
+impl fmt::Display for Report {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let all = if self.complete { "all " } else { "" };
+        write!(f, "{all}{} executions", self.executions)?;
+        if self.redundant > 0 {
+            write!(f, " and {} redundant", self.redundant)?;
+        }
+        write!(f, ", {} steps", self.steps)?;
+        if self.deaths > 0 {
+            write!(f, ", {} with a death, {} with survivors held up", self.deaths, self.blocked)?;
+        }
+        Ok(())
+    }
+}
+
+/// An execution that went wrong.
+#[derive(Clone, Debug)]
+pub struct Failure {
+    /// What went wrong.
+    pub verdict: Verdict,
+    /// In which execution, counted from 1.
+    pub execution: u64,
+    /// The execution as a string of choices, shrunk.
+    pub replay: String,
+    /// What happened, step by step.
+    pub story: String,
+    config: String,
+}
+
+/// Characters of a replay beyond which it is not shown.
+const MAX_SHOWN: usize = 2_000;
+
+impl fmt::Display for Failure {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        writeln!(f, "{}", self.verdict)?;
+        writeln!(f, "at execution {} ({})", self.execution, self.config)?;
+        writeln!(f, "{}", self.story)?;
+        match self.replay.len() {
+            0..=MAX_SHOWN => write!(f, "to repeat it: ULOCKS_VM_REPLAY={}", self.replay),
+            more => {
+                write!(f, "to repeat it: the string `Failure::replay`, too long to show ({more} characters)")
+            }
+        }
+    }
+}
+
+impl std::error::Error for Failure {}
+
+/// A choice of the model's own, among `count`: every answer from 0 to `count - 1` is an execution. In a cost model it is 0.
+#[track_caller]
+#[must_use]
+pub fn choose(count: usize) -> usize {
+    let at = Location::caller();
+    crate::engine::with(|engine| engine.choose(count, at))
+}
+
+/// A line for the story of a failure; `text` is called only when one is told.
+#[track_caller]
+pub fn note(text: impl Fn() -> String) {
+    let at = Location::caller();
+    crate::engine::with(|engine| engine.note(&text, at));
+}
+
+/// Explores `model`, and prints how far.
+///
+/// # Panics
+/// With the story of an execution that went wrong; or if an exhaustive exploration does not end within
+/// [`Config::executions`].
+#[track_caller]
+pub fn explore(config: Config, model: impl Fn() + 'static) -> Report {
+    let at = Location::caller();
+    let config = config.with_environment();
+    match run(&config, model) {
+        Ok(report) => {
+            println!("{}: {report} ({config})", story::place_of(at));
+            assert!(
+                report.complete || config.strategy != Strategy::Exhaustive,
+                "the exploration is not exhaustive: more than the {} executions allowed",
+                config.executions
+            );
+            report
+        }
+        Err(failure) => panic!("{failure}"),
+    }
+}
+
+/// Explores `model` until an execution goes wrong, and returns it: the test of a seeded bug.
+///
+/// # Panics
+/// If every execution is right.
+#[track_caller]
+pub fn finds_bug(config: Config, model: impl Fn() + 'static) -> Failure {
+    let at = Location::caller();
+    let enough = config.executions;
+    let mut config = config.with_environment();
+    config.executions = config.executions.max(enough);
+    match run(&config, model) {
+        Ok(report) => panic!("no bug was found: {report} ({config})"),
+        Err(failure) => {
+            let (n, verdict) = (failure.execution, failure.verdict.to_string());
+            let first = verdict.lines().next().unwrap_or_default();
+            println!("{}: bug found at execution {n} ({config}): {first}", story::place_of(at));
+            *failure
+        }
+    }
+}
+
+/// As [`finds_bug`], for a verdict that contains `text`.
+///
+/// # Panics
+/// If every execution is right, or if the first that is not goes wrong in another way.
+#[track_caller]
+pub fn finds_bug_saying(text: &str, config: Config, model: impl Fn() + 'static) -> Failure {
+    let failure = finds_bug(config, model);
+    let said = failure.verdict.to_string();
+    assert!(said.contains(text), "another bug than \"{text}\" was found: {failure}");
+    failure
+}

@@ -1,0 +1,131 @@
+//! Busy-waits: what a fruitless round has read, and what lets its thread go on.
+//!
+//! A round that is repeated with nothing new to see would do the same again. So its thread waits until one of the words it
+//! looked at can show it another value, or until the round could go otherwise by itself; and then it has to see one.
+
+use super::machine::Machine;
+use super::story::Said;
+use super::words::{chooser, number};
+use crate::choice::{Footprint, Kind, Strategy as _};
+use crate::engine::At;
+use crate::memory::{Loc, MsgId};
+use core::time::Duration;
+
+/// A word that a spinning thread looked at, and what it saw.
+#[derive(Clone, Copy)]
+pub(super) struct Look {
+    pub(super) loc: Loc,
+    pub(super) message: MsgId,
+    pub(super) value: u64,
+    /// What the round read before anything else; `None` if it began by writing the word.
+    pub(super) first: Option<u64>,
+}
+
+/// One round of a busy-wait: what its fruitlessness depends on.
+#[derive(Default)]
+pub(super) struct Round {
+    pub(super) is_open: bool,
+    /// By word, what was seen or written last.
+    pub(super) looks: Vec<Look>,
+    /// The next round may end otherwise although nobody does anything: this one had an exchange fail for no reason.
+    pub(super) again: bool,
+    /// The earliest deadline that had not passed.
+    pub(super) deadline: Option<Duration>,
+}
+
+impl Round {
+    /// Whether the next round may end otherwise although nobody does anything. Also if a word has another value now than
+    /// this round found: it changed the word, or saw two values of it. What it wrote before it read, and what it put
+    /// back, the next round does again.
+    pub(super) fn goes_on(&self) -> bool {
+        self.again || self.looks.iter().any(|look| look.first.is_some_and(|first| first != look.value))
+    }
+
+    /// Whether nothing that the machine knows of can make the next round another.
+    pub(super) fn is_blind(&self) -> bool {
+        self.looks.is_empty() && self.deadline.is_none()
+    }
+}
+
+impl Machine<'_, '_> {
+    pub(super) fn begin_round(&mut self) {
+        let round = &mut self.threads[self.current].round;
+        round.looks.clear();
+        *round = Round { is_open: true, looks: core::mem::take(&mut round.looks), ..Round::default() };
+    }
+
+    pub(super) fn leave_round(&mut self) {
+        self.threads[self.current].round.is_open = false;
+    }
+
+    /// A handler begins: its busy-waits are not those of the thread it interrupts.
+    pub(super) fn set_round(&mut self, round: Round) -> Round {
+        core::mem::replace(&mut self.threads[self.current].round, round)
+    }
+
+    pub(super) fn end_round(&mut self) -> Footprint {
+        self.choices.yielded(self.current);
+        let round = &mut self.threads[self.current].round;
+        round.is_open = false;
+        match round.looks.as_slice() {
+            // The next round begins at once, and others may run before it looks at anything.
+            _ if round.goes_on() => Footprint::Local,
+            [look] if round.deadline.is_none() => Footprint::Read(number(look.loc)),
+            _ => Footprint::Everything,
+        }
+    }
+
+    /// The next round has to see something new: one of the values that let the thread go, if it was a value.
+    pub(super) fn look_again(&mut self, at: At) {
+        let me = self.current;
+        let round = &self.threads[me].round;
+        if round.goes_on() || round.deadline.is_some_and(|deadline| deadline <= self.clocks.now()) {
+            return;
+        }
+        let fresh: Vec<Look> = round
+            .looks
+            .iter()
+            .filter(|look| self.memory.has_other(look.loc, look.message, look.value))
+            .copied()
+            .collect();
+        if fresh.is_empty() {
+            return; // it has read nothing
+        }
+        let look = fresh[self.pick(Kind::Message, fresh.len())];
+        self.memory.raise(
+            me,
+            look.loc,
+            look.message,
+            look.value,
+            &mut chooser(self.choices, self.config.stale > 0),
+        );
+        self.tell(at, || Said::Text("looks again".into()));
+    }
+
+    /// Remembers what a spinning thread read. A word that it wrote itself counts with what it wrote.
+    pub(super) fn looked(&mut self, loc: Loc, message: MsgId, value: u64, wrote: bool) {
+        let round = &mut self.threads[self.current].round;
+        if round.is_open {
+            match round.looks.iter_mut().find(|look| look.loc == loc) {
+                Some(look) => *look = Look { message, value, ..*look },
+                None => {
+                    let first = (!wrote).then_some(value);
+                    round.looks.push(Look { loc, message, value, first });
+                }
+            }
+        }
+    }
+
+    /// The next round of a spinning thread may go otherwise by itself.
+    pub(super) fn begins_again(&mut self) {
+        self.threads[self.current].round.again = true;
+    }
+
+    /// A spinning thread has found that a deadline has not passed.
+    pub(super) fn saw_deadline(&mut self, moment: Duration) {
+        let round = &mut self.threads[self.current].round;
+        if round.is_open {
+            round.deadline = Some(round.deadline.map_or(moment, |other| other.min(moment)));
+        }
+    }
+}

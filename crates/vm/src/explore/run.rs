@@ -1,0 +1,215 @@
+//! The harness: one execution after another, until one goes wrong or none is left.
+
+use super::engine::Explorer;
+use super::machine::Machine;
+use super::mixed::Mixed;
+use super::quiet::Quiet;
+use super::story::{Story, place};
+use super::verdict::Verdict;
+use super::{Config, Failure, Report, Strategy};
+use crate::choice::footprint::{Relation, is_covered, is_covered_if_newest};
+use crate::choice::{
+    self, Bytes, Candidate, Exhaustive, Kind, Odds, Pct, Random, Recorder, Strategy as _, shrink, text,
+};
+use crate::engine::{At, install, next_run};
+use std::rc::Rc;
+
+/// Who answers the questions of an execution, and what was answered.
+pub(super) type Choices<'s> = Recorder<Driver<'s>>;
+
+/// Explores `model`.
+///
+/// # Errors
+/// The first execution that went wrong, shrunk.
+///
+/// # Panics
+/// If [`Strategy::Replay`] does not hold the string of a failure.
+pub fn run(config: &Config, model: impl Fn() + 'static) -> Result<Report, Box<Failure>> {
+    run_from(config, &(Rc::new(model) as Rc<dyn Fn()>), &mut |_| ())
+}
+
+/// As [`run`]; `died` is told where somebody died.
+pub(crate) fn run_from(
+    config: &Config,
+    model: &Rc<dyn Fn()>,
+    died: &mut dyn FnMut(String),
+) -> Result<Report, Box<Failure>> {
+    let (input, clock) = input(&config.strategy);
+    let mut choices = Recorder::new(Driver::new(config, &input));
+    let mut report = Report::default();
+    while choices.begin() {
+        let outcome = execute(config, &mut choices, clock, None, model);
+        report.steps += outcome.steps;
+        if let Some((at, blocked)) = outcome.death.filter(|_| !choices.is_redundant()) {
+            report.deaths += 1;
+            report.blocked += u64::from(blocked);
+            died(place(at));
+        }
+        match choices.is_redundant() {
+            true => report.redundant += 1,
+            false => report.executions += 1,
+        }
+        if let Some(verdict) = outcome.verdict {
+            let execution = report.executions + report.redundant;
+            let found = choices.bytes().to_vec();
+            return Err(Box::new(told(config, clock, model, verdict, execution, &found)));
+        }
+    }
+    report.complete = choices.strategy().is_complete();
+    Ok(report)
+}
+
+/// How one execution ended.
+pub(super) struct Outcome {
+    pub(super) verdict: Option<Verdict>,
+    pub(super) steps: u64,
+    /// Where somebody died, and whether the survivors wait for the dead for ever.
+    pub(super) death: Option<(At, bool)>,
+    story: Option<Story>,
+}
+
+/// Runs `model` once. `clock`: whether the clock is among the candidates to go next, as an exhaustive exploration wants
+/// it, or is asked for beside them, as chance does.
+pub(super) fn execute(
+    config: &Config,
+    choices: &mut Choices<'_>,
+    clock: bool,
+    story: Option<Story>,
+    model: &Rc<dyn Fn()>,
+) -> Outcome {
+    let explorer = Explorer::new(Machine::new(config, choices, clock, next_run(), story));
+    let body = Rc::clone(model);
+    let _quiet = Quiet::new();
+    let verdict = install(&explorer, || explorer.run(Box::new(move || body())));
+    let machine = explorer.into_machine();
+    crate::process::end_run();
+    Outcome { verdict, steps: machine.steps(), death: machine.death(), story: machine.into_story() }
+}
+
+/// What an execution may take to count as one of those that may be spent on shrinking.
+const STEPS_OF_A_SHORT_EXECUTION: u64 = 1_000;
+
+/// A failure, as small as it gets, with its story.
+fn told(
+    config: &Config,
+    clock: bool,
+    model: &Rc<dyn Fn()>,
+    verdict: Verdict,
+    execution: u64,
+    found: &[u8],
+) -> Failure {
+    let again = |input: &[u8], story| {
+        let mut choices: Choices<'_> = Recorder::new(Driver::Bytes(Bytes::new(input)));
+        choices.begin();
+        execute(config, &mut choices, clock, story, model)
+    };
+    let mut steps_left = config.shrink as u64 * STEPS_OF_A_SHORT_EXECUTION;
+    let same = |input: &[u8]| {
+        if steps_left == 0 {
+            return false;
+        }
+        let outcome = again(input, None);
+        steps_left = steps_left.saturating_sub(outcome.steps);
+        outcome.verdict.is_some_and(|other| other.kind() == verdict.kind())
+    };
+    let small = shrink(found, config.shrink, same);
+    let last = again(&small, Some(Story::default()));
+    let mark = if clock { CLOCK_MARK } else { "" };
+    Failure {
+        verdict: last.verdict.unwrap_or(verdict),
+        execution,
+        replay: format!("{mark}{}", text::encode(&small)),
+        story: last.story.map_or_else(String::new, |story| story.tale()),
+        config: config.to_string(),
+    }
+}
+
+/// The strategy of an exploration.
+pub(super) enum Driver<'s> {
+    Mixed(Mixed),
+    Random(Random),
+    Pct(Pct),
+    Exhaustive(Exhaustive),
+    Bytes(Bytes<'s>),
+}
+
+impl<'s> Driver<'s> {
+    fn new(config: &Config, input: &'s [u8]) -> Self {
+        let Config { seed, executions, .. } = *config;
+        match config.strategy {
+            Strategy::Mixed => Self::Mixed(Mixed::new(seed, executions)),
+            Strategy::Random => Self::Random(Random::new(seed, executions, Odds::default())),
+            Strategy::Pct { depth } => Self::Pct(Pct::new(seed, executions, depth, Odds::default())),
+            Strategy::Exhaustive => Self::Exhaustive(Exhaustive::new(executions, relation(config))),
+            Strategy::Bytes(_) | Strategy::Replay(_) => Self::Bytes(Bytes::new(input)),
+        }
+    }
+
+    fn is_complete(&self) -> bool {
+        matches!(self, Self::Exhaustive(exhaustive) if exhaustive.coverage().is_complete)
+    }
+}
+
+/// Calls the strategy's own method.
+macro_rules! on_strategy {
+    ($driver:expr, $strategy:ident => $call:expr) => {
+        match $driver {
+            Driver::Mixed($strategy) => $call,
+            Driver::Random($strategy) => $call,
+            Driver::Pct($strategy) => $call,
+            Driver::Exhaustive($strategy) => $call,
+            Driver::Bytes($strategy) => $call,
+        }
+    };
+}
+
+/// Which orders the exhaustive strategy may leave out.
+pub(super) fn relation(config: &Config) -> Relation {
+    match config.stale {
+        0 => is_covered_if_newest,
+        _ => is_covered,
+    }
+}
+
+impl choice::Strategy for Driver<'_> {
+    fn begin(&mut self) -> bool {
+        on_strategy!(self, strategy => strategy.begin())
+    }
+
+    #[inline]
+    fn thread(&mut self, enabled: &[Candidate]) -> usize {
+        on_strategy!(self, strategy => strategy.thread(enabled))
+    }
+
+    #[inline]
+    fn pick(&mut self, kind: Kind, n: usize) -> usize {
+        on_strategy!(self, strategy => strategy.pick(kind, n))
+    }
+
+    fn yielded(&mut self, thread: usize) {
+        on_strategy!(self, strategy => strategy.yielded(thread));
+    }
+
+    fn is_redundant(&self) -> bool {
+        on_strategy!(self, strategy => strategy.is_redundant())
+    }
+}
+
+/// The mark of replays in which the clock is one of the candidates to go next.
+const CLOCK_MARK: &str = "x";
+
+/// The string that drives the choices, if one does, and whether the clock is a candidate.
+fn input(strategy: &Strategy) -> (Vec<u8>, bool) {
+    match strategy {
+        Strategy::Bytes(bytes) => (bytes.clone(), false),
+        Strategy::Replay(replay) => {
+            let (text, clock) = match replay.strip_prefix(CLOCK_MARK) {
+                Some(rest) => (rest, true),
+                None => (replay.as_str(), false),
+            };
+            (text::decode(text).unwrap_or_else(|error| panic!("not a replay: {error}")), clock)
+        }
+        Strategy::Exhaustive => (Vec::new(), true),
+        Strategy::Mixed | Strategy::Random | Strategy::Pct { .. } => (Vec::new(), false),
+    }
+}

@@ -1,0 +1,166 @@
+//! Signals of an execution: who handles what, what is pending where, and when a handler runs.
+
+use super::machine::{Machine, Status};
+use super::story::Said;
+use crate::choice::Kind;
+use crate::engine::At;
+use crate::signal::{Request, Signal};
+use std::rc::Rc;
+
+/// What one thread has of signals. Bit `n` stands for signal `n`.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Signals {
+    masked: u32,
+    pending: u32,
+    /// Arrivals still to come, by signal: the run chooses when.
+    armed: [u8; 32],
+}
+
+impl Signals {
+    fn armed(&self) -> u32 {
+        (0..32).filter(|&signal| self.armed[signal] > 0).fold(0, |bits, signal| bits | 1 << signal)
+    }
+}
+
+/// A handler of a process.
+pub(super) struct Installed {
+    process: usize,
+    signal: Signal,
+    /// Further signals that are masked while it runs.
+    mask: u32,
+    handler: Rc<dyn Fn()>,
+}
+
+/// A handler that runs now.
+pub(super) struct Delivery {
+    pub(super) handler: Rc<dyn Fn()>,
+    /// The mask to restore when it returns.
+    pub(super) restore: u32,
+}
+
+/// Which signals have to be delivered where some may be.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Demand {
+    /// None.
+    Nothing,
+    /// One: the thread was woken for it.
+    One,
+    /// All that are pending and not masked, and nothing else: a system call returns.
+    Pending,
+}
+
+impl Machine<'_, '_> {
+    /// Whether a signal could be handled by a thread.
+    pub(super) fn handles_signals(&self, thread: usize) -> bool {
+        let process = self.threads[thread].process;
+        self.handlers.iter().any(|installed| installed.process == process)
+    }
+
+    /// Those of `arrived` that a thread handles now.
+    fn handled(&self, thread: usize, arrived: u32) -> u32 {
+        let of = &self.threads[thread];
+        let arrived = arrived & !of.signals.masked;
+        if arrived == 0 {
+            return 0;
+        }
+        let handled = self.handlers.iter().filter(|installed| installed.process == of.process);
+        arrived & handled.fold(0, |bits, installed| bits | installed.signal.bit())
+    }
+
+    /// What may be delivered to a thread now.
+    fn due(&self, thread: usize) -> u32 {
+        if self.handlers.is_empty() {
+            return 0;
+        }
+        let signals = &self.threads[thread].signals;
+        self.handled(thread, signals.pending | signals.armed())
+    }
+
+    /// Whether a thread may be interrupted now.
+    pub(super) fn signal_is_due(&self, thread: usize) -> bool {
+        self.due(thread) != 0
+    }
+
+    /// Whether a thread will be interrupted: the signal has been sent.
+    pub(super) fn signal_is_pending(&self, thread: usize) -> bool {
+        self.handled(thread, self.threads[thread].signals.pending) != 0
+    }
+
+    /// Whether the current thread was chosen although what it waits for has not come.
+    pub(super) fn goes_for_a_signal(&self) -> bool {
+        let me = self.current();
+        self.threads[me].status != Status::Ready && self.signal_is_due(me) && !self.can_go_by_itself(me)
+    }
+
+    /// Chooses whether a signal strikes the current thread now, and which.
+    pub(super) fn next_signal(&mut self, demand: Demand) -> Option<Delivery> {
+        let me = self.current();
+        let due = match demand {
+            Demand::Pending => self.handled(me, self.threads[me].signals.pending),
+            Demand::Nothing | Demand::One => self.due(me),
+        };
+        if due == 0 {
+            return None;
+        }
+        let count = due.count_ones() as usize;
+        let chosen = match demand {
+            Demand::One | Demand::Pending => self.pick(Kind::Interrupt, count),
+            Demand::Nothing => self.pick(Kind::Interrupt, count + 1).checked_sub(1)?,
+        };
+        let number = (0..32_u8).filter(|number| due & 1 << number != 0).nth(chosen)?;
+        let process = self.threads[me].process;
+        let installed = self
+            .handlers
+            .iter()
+            .find(|installed| installed.process == process && installed.signal.bit() == 1 << number)?;
+        let (handler, mask) = (Rc::clone(&installed.handler), installed.mask);
+        let signals = &mut self.threads[me].signals;
+        if signals.pending & 1 << number != 0 {
+            signals.pending &= !(1 << number);
+        } else {
+            signals.armed[usize::from(number)] -= 1;
+        }
+        let restore = signals.masked;
+        signals.masked |= mask | 1 << number;
+        if let Some(at) = self.threads[me].at {
+            self.tell(at, || Said::Text(format!("is interrupted: the handler of signal {number} begins")));
+        }
+        Some(Delivery { handler, restore })
+    }
+
+    pub(super) fn return_from_handler(&mut self, restore: u32) {
+        let me = self.current();
+        self.threads[me].signals.masked = restore;
+        if let Some(at) = self.threads[me].at {
+            self.tell(at, || Said::Text("returns from the handler".into()));
+        }
+    }
+
+    /// Carries out a request of the current thread. The answer, and what has to be delivered before it returns.
+    pub(super) fn signals(&mut self, request: Request, at: At) -> (u64, Demand) {
+        let me = self.current();
+        match request {
+            Request::Install { signal, mask, handler } => {
+                let process = self.threads[me].process;
+                self.handlers.retain(|old| old.process != process || old.signal != signal);
+                self.handlers.push(Installed { process, signal, mask, handler });
+                (0, Demand::Pending)
+            }
+            Request::Send { thread, signal } => {
+                assert!(thread < self.threads.len(), "signal sent to thread {thread}, which does not exist");
+                self.threads[thread].signals.pending |= signal.bit();
+                self.tell(at, || Said::Text(format!("sends signal {} to thread {thread}", signal.number())));
+                (0, if thread == me { Demand::Pending } else { Demand::Nothing })
+            }
+            Request::Arm { signal, times } => {
+                self.threads[me].signals.armed[usize::from(signal.number())] = times;
+                (0, Demand::Nothing)
+            }
+            Request::Mask { masked } => {
+                let before = core::mem::replace(&mut self.threads[me].signals.masked, masked);
+                self.tell(at, || Said::Text(format!("masks signals {masked:#b}")));
+                (before.into(), Demand::Pending)
+            }
+        }
+    }
+}

@@ -1,0 +1,257 @@
+//! The words of an execution: the numbers in their bytes, and the operations on their histories.
+
+use super::machine::Machine;
+use super::run::Choices;
+use super::story::Said;
+use crate::choice::{Footprint, Kind, Strategy as _};
+use crate::engine::{At, Update, Width, Word};
+use crate::memory::{Fault, Loc, Read, Why};
+use core::ops::Range;
+use core::sync::atomic::Ordering;
+
+/// A value read, for reports.
+pub(super) struct Seen {
+    pub(super) value: u64,
+    pub(super) newer: usize,
+    pub(super) writer: Option<usize>,
+    pub(super) written_at: Option<At>,
+    pub(super) why: Why,
+}
+
+impl Seen {
+    fn of(read: &Read) -> Self {
+        Self {
+            value: read.value,
+            newer: read.newer,
+            writer: read.writer,
+            written_at: read.written_at,
+            why: read.why,
+        }
+    }
+}
+
+impl Machine<'_, '_> {
+    pub(super) fn create(&mut self, value: u64, width: Width, at: At) -> u64 {
+        let loc = match self.before_all {
+            true => self.memory.create_known(value, at),
+            false => self.memory.create(self.current, value, at),
+        };
+        if let Some(story) = &mut self.story {
+            story.made(loc, at);
+        }
+        self.number(loc, width)
+    }
+
+    /// Gives `loc` the number that goes into the bytes of its word.
+    fn number(&mut self, loc: Loc, width: Width) -> u64 {
+        if width == Width::W8 {
+            self.bytes.push(loc);
+            assert!(
+                self.bytes.len() < 256,
+                "one execution can make 255 atomics of one byte, and no more: use wider ones, or a shorter model"
+            );
+            return self.byte_number(self.bytes.len() - 1);
+        }
+        self.words.push(loc);
+        let number = self.first_number + self.words.len() as u64 - 1;
+        assert!(u32::try_from(number).is_ok(), "too many atomics in one execution");
+        number
+    }
+
+    /// The history of `word`; `None` if its bytes name none of this run.
+    pub(super) fn loc_of(&mut self, word: Word) -> Option<Loc> {
+        let bits = word.bits();
+        if bits == 0 {
+            let loc = self.memory.create_zeroed();
+            let number = self.number(loc, word.width());
+            word.set_bits(number);
+            return Some(loc);
+        }
+        self.known(word)
+    }
+
+    fn known(&self, word: Word) -> Option<Loc> {
+        if word.width() == Width::W8 {
+            let index = (word.bits() + 254).checked_sub(self.run % 255)?;
+            return self.bytes.get(index as usize % 255).copied().filter(|_| word.bits() != 0);
+        }
+        let index = word.bits().checked_sub(self.first_number)?;
+        self.words.get(usize::try_from(index).ok()?).copied()
+    }
+
+    /// The number of the atomic of one byte that was made as the one of this index; another one in another run.
+    fn byte_number(&self, index: usize) -> u64 {
+        1 + (index as u64 + self.run) % 255
+    }
+
+    pub(super) fn peek(&mut self, word: Word) -> u64 {
+        self.known(word).map_or(0, |loc| self.memory.newest(loc))
+    }
+
+    pub(super) fn retire(&mut self, word: Word, at: At) -> Result<(), Fault> {
+        match self.known(word) {
+            Some(loc) => self.memory.retire(self.current, loc, at),
+            None => Ok(()),
+        }
+    }
+
+    pub(super) fn load(&mut self, loc: Loc, order: Ordering, at: At) -> Result<u64, Fault> {
+        let fresh = self.must_read_the_newest(loc);
+        let read = self.memory.load(self.current, loc, order, at, &mut chooser(self.choices, !fresh))?;
+        self.has_read(loc, &read);
+        self.looked(loc, read.message, read.value, false);
+        self.tell(at, || Said::Load { loc, order, seen: Seen::of(&read) });
+        Ok(read.value)
+    }
+
+    /// Whether the current thread has read one message of `loc` as often as it may while there are newer ones. On a real
+    /// machine every store becomes visible at some time; without this rule no loop around a load would have to end.
+    fn must_read_the_newest(&self, loc: Loc) -> bool {
+        self.config.stale == 0 || self.is_at_the_limit(loc)
+    }
+
+    fn is_at_the_limit(&self, loc: Loc) -> bool {
+        let reads = &self.threads[self.current].reads;
+        reads.iter().any(|(of, _, count)| *of == loc && *count >= self.config.stale)
+    }
+
+    /// What the current thread's next read of `loc` touches. Where it has to read the newest message it makes a difference
+    /// whether another has stored one before, and a read or an update does not say so: an old message would do.
+    pub(super) fn reading(&self, loc: Loc, otherwise: Footprint) -> Footprint {
+        if self.is_systematic && self.config.stale > 0 && self.is_at_the_limit(loc) {
+            Footprint::futex(&[number(loc)])
+        } else {
+            otherwise
+        }
+    }
+
+    /// Counts reads of one message in a row. In a systematic exploration also those of the newest: whether a message is the
+    /// newest depends on what other threads have done by now, and how often it may be read must not, or else steps that
+    /// are taken to change places do not.
+    fn has_read(&mut self, loc: Loc, read: &Read) {
+        let counts = self.is_systematic || read.newer > 0;
+        let reads = &mut self.threads[self.current].reads;
+        match reads.iter_mut().find(|(of, _, _)| *of == loc) {
+            Some((_, message, count)) if counts && *message == read.message => *count += 1,
+            Some(known) => *known = (loc, read.message, u32::from(counts)),
+            None => reads.push((loc, read.message, u32::from(counts))),
+        }
+    }
+
+    pub(super) fn store(&mut self, loc: Loc, value: u64, order: Ordering, at: At) -> Result<(), Fault> {
+        let stale = self.config.stale > 0;
+        let written =
+            self.memory.store(self.current, loc, value, order, at, &mut chooser(self.choices, stale))?;
+        self.looked(loc, written.message, value, true);
+        self.tell(at, || Said::Store { loc, order, value, newer: written.newer });
+        Ok(())
+    }
+
+    pub(super) fn update(
+        &mut self,
+        loc: Loc,
+        update: &Update<'_>,
+        at: At,
+    ) -> Result<Result<u64, u64>, Fault> {
+        let me = self.current;
+        let fresh = self.must_read_the_newest(loc);
+        // An exchange that fails for no reason, is tried again at the same place, and fails again shows nothing new.
+        let may_fail = !self.is_systematic || self.threads[me].failed_weakly != Some((loc, at));
+        let updated = {
+            let mut choose = chooser(self.choices, !fresh);
+            let mut choose = |kind, count| match kind {
+                Kind::WeakFailure if !may_fail => 0,
+                _ => choose(kind, count),
+            };
+            self.memory.update(me, loc, update, at, &mut choose)?
+        };
+        self.has_read(loc, &updated.read);
+        let failed = &mut self.threads[me].failed_weakly;
+        if updated.spurious || *failed == Some((loc, at)) {
+            *failed = updated.spurious.then_some((loc, at));
+        }
+        let before = updated.read.value;
+        let after = updated.written.as_ref().map(|written| (written.message, (update.change)(before)));
+        match after {
+            Some((message, value)) => {
+                self.looked(loc, updated.read.message, before, false);
+                self.looked(loc, message, value.unwrap_or(before), true);
+            }
+            None => self.looked(loc, updated.read.message, before, false),
+        }
+        // One that read an older value fails because that has been replaced; the next round has to see by what.
+        let read = &updated.read;
+        if updated.spurious && (read.newer == 0 || !self.memory.has_other(loc, read.message, before)) {
+            self.begins_again();
+        }
+        let (name, success, failure) = (update.name, update.success, update.failure);
+        self.tell(at, || Said::Update {
+            loc,
+            name,
+            order: if after.is_some() { success } else { failure },
+            seen: Seen::of(&updated.read),
+            after: after.and_then(|(_, value)| value),
+            would_have: updated.spurious,
+        });
+        Ok(if after.is_some() { Ok(before) } else { Err(before) })
+    }
+
+    pub(super) fn fence(&mut self, order: Ordering, at: At) {
+        self.memory.fence(self.current, order);
+        self.tell(at, || Said::Text(format!("fence({order:?})")));
+    }
+
+    /// A fence on every thread of the process, wherever it is.
+    pub(super) fn membarrier(&mut self, at: At) {
+        let process = self.process();
+        self.memory.fence(self.current, Ordering::SeqCst);
+        for thread in 0..self.threads.len() {
+            if thread != self.current && self.threads[thread].process == process {
+                self.memory.fence(thread, Ordering::SeqCst);
+            }
+        }
+        self.memory.fence(self.current, Ordering::SeqCst);
+        self.tell(at, || Said::Text("membarrier: a fence(SeqCst) on every thread of the process".into()));
+    }
+
+    pub(super) fn read_plain(&mut self, address: usize, size: usize, at: At) -> Result<(), Fault> {
+        self.memory.plain_read(self.current, address, size, at)
+    }
+
+    pub(super) fn write_plain(&mut self, address: usize, size: usize, at: At) -> Result<(), Fault> {
+        self.memory.plain_write(self.current, address, size, at)
+    }
+
+    pub(super) fn forget_plain(&mut self, address: usize, size: usize) {
+        self.memory.plain_forget(address, size);
+    }
+
+    // Regions.
+
+    pub(super) fn map(&mut self, addresses: Range<usize>, region: usize) {
+        self.regions.retain(|(old, _)| old.end <= addresses.start || addresses.end <= old.start);
+        self.regions.push((addresses, region));
+    }
+
+    /// The address by which the kernel knows a futex of a region: its place in the region.
+    pub(super) fn canonical_address(&self, address: usize) -> usize {
+        let hit = self.regions.iter().find(|(addresses, _)| addresses.contains(&address));
+        hit.map_or(address, |(addresses, region)| (1 << 63) + (region << 32) + (address - addresses.start))
+    }
+}
+
+/// Who answers the questions of the memory; without `stale`, the tame answer does.
+pub(super) fn chooser<'c>(
+    choices: &'c mut Choices<'_>,
+    stale: bool,
+) -> impl FnMut(Kind, usize) -> usize + 'c {
+    move |kind, count| match kind {
+        Kind::Message | Kind::Place if !stale => 0,
+        _ => choices.pick(kind, count),
+    }
+}
+
+/// The number of a word for people and for footprints.
+pub(super) fn number(loc: Loc) -> u32 {
+    loc.index() as u32
+}

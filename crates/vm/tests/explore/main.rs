@@ -1,0 +1,99 @@
+//! The explorer's own correctness: what it shows of small models is compared with what is stated here by hand, by all
+//! their executions where there are few enough.
+//!
+//! The outcomes of the executions are collected outside of the model, in a plain set: all threads of the machine run on
+//! one thread of the system.
+
+#![allow(clippy::undocumented_unsafe_blocks, reason = "cells of models; their accesses are what is tested")]
+
+mod agreement;
+mod crash;
+mod futex;
+mod locks;
+mod processes;
+mod replay;
+mod robust;
+mod signals;
+mod spin;
+mod time;
+mod verdicts;
+mod words;
+
+use std::cell::RefCell;
+use std::collections::BTreeSet;
+use std::fmt::Debug;
+use std::rc::Rc;
+use std::sync::Arc;
+use ulocks_vm::explore::{Config, Failure, Verdict, explore, run};
+use ulocks_vm::sync::AtomicU32;
+use ulocks_vm::thread;
+
+/// The outcomes of all executions of `model` that `config` asks for.
+#[track_caller]
+fn outcomes<T: Ord + 'static>(config: Config, model: impl Fn() -> T + 'static) -> BTreeSet<T> {
+    let seen = Rc::new(RefCell::new(BTreeSet::new()));
+    let into = Rc::clone(&seen);
+    explore(config, move || {
+        let outcome = model();
+        into.borrow_mut().insert(outcome);
+    });
+    seen.take()
+}
+
+/// That the outcomes of all executions of `model` are `expected`, each of them.
+#[track_caller]
+fn all_outcomes<T: Ord + Debug + 'static, const N: usize>(model: impl Fn() -> T + 'static, expected: [T; N]) {
+    assert_eq!(outcomes(Config::exhaustive(), model), BTreeSet::from(expected));
+}
+
+/// As [`all_outcomes`], with another configuration.
+#[track_caller]
+fn all_outcomes_of<T: Ord + Debug + 'static, const N: usize>(
+    config: Config,
+    model: impl Fn() -> T + 'static,
+    expected: [T; N],
+) {
+    assert_eq!(outcomes(config, model), BTreeSet::from(expected));
+}
+
+/// The failure that exploring `model` ends with.
+#[track_caller]
+fn failure(config: &Config, model: impl Fn() + 'static) -> Failure {
+    match run(config, model) {
+        Ok(report) => panic!("nothing went wrong: {report} ({config})"),
+        Err(failure) => *failure,
+    }
+}
+
+/// The verdict of the failure that exploring all executions of `model` ends with.
+#[track_caller]
+fn verdict(model: impl Fn() + 'static) -> Verdict {
+    failure(&Config::exhaustive(), model).verdict
+}
+
+/// Runs each of `bodies` in a thread of its own, and returns what they returned.
+fn threads<S: Send + Sync + 'static, R: Send + 'static, const N: usize>(
+    state: S,
+    bodies: [fn(&S) -> R; N],
+) -> [R; N] {
+    let state = Arc::new(state);
+    let started = bodies.map(|body| {
+        let state = Arc::clone(&state);
+        thread::spawn(move || body(&state))
+    });
+    started.map(|thread| thread.join().expect("nobody dies"))
+}
+
+/// The address of a word.
+fn address(word: &AtomicU32) -> usize {
+    std::ptr::from_ref(word).addr()
+}
+
+/// So many executions by chance, or as `ULOCKS_VM_EXECUTIONS` says: a multiple of it, in hundredths.
+fn sampled(executions: u64) -> Config {
+    let percent = std::env::var("ULOCKS_VM_PERCENT").ok().map_or(100, |text| text.parse().expect("a number"));
+    Config::sampled((executions * percent).div_ceil(100))
+}
+
+/// For answers that a model does not look at.
+fn discard<T>(_: T) {}

@@ -1,0 +1,233 @@
+//! Busy-waits: what lets a spinner go, what it sees then, and what no spinner is let go by.
+
+use crate::locks::{Lock, Mcs, Tas, ThreeStates, Ticket, Ttas, Weak, counting};
+use crate::{all_outcomes, all_outcomes_of, sampled, threads, verdict};
+use ulocks_vm::explore::{Config, Verdict, explore};
+use ulocks_vm::sync::Ordering::{Acquire, Relaxed, Release};
+use ulocks_vm::sync::{AtomicU32, spin_until};
+
+fn exhaustively<L: Lock>(threads: usize, rounds: usize) {
+    let report = explore(Config::exhaustive(), counting::<L>(threads, rounds));
+    assert!(report.complete);
+}
+
+#[test]
+fn two_threads_with_a_lock_that_spins() {
+    exhaustively::<Ticket>(2, 1);
+    exhaustively::<Ttas>(2, 1);
+    exhaustively::<Tas>(2, 1);
+    exhaustively::<Weak>(2, 1);
+    exhaustively::<Mcs>(2, 1);
+}
+
+#[test]
+fn two_threads_twice() {
+    exhaustively::<Ticket>(2, 2);
+    exhaustively::<Ttas>(2, 2);
+    exhaustively::<Tas>(2, 2);
+}
+
+#[test]
+fn three_and_four_threads_with_a_ticket() {
+    exhaustively::<Ticket>(3, 1);
+    exhaustively::<Ticket>(4, 1);
+}
+
+#[test]
+fn three_threads_with_newest_values_only() {
+    let config = Config { stale: 0, ..Config::exhaustive() };
+    explore(config.clone(), counting::<Ttas>(3, 1));
+    explore(config.clone(), counting::<Tas>(3, 1));
+    explore(config.clone(), counting::<Mcs>(2, 2));
+}
+
+#[test]
+fn no_false_alarm_with_many_threads() {
+    for (threads, rounds) in [(2, 3), (3, 2), (5, 2), (16, 1)] {
+        let config = || sampled(4_000 / threads as u64);
+        explore(config(), counting::<ThreeStates>(threads, rounds));
+        explore(config(), counting::<Ticket>(threads, rounds));
+        explore(config(), counting::<Ttas>(threads, rounds));
+        explore(config(), counting::<Tas>(threads, rounds));
+        explore(config(), counting::<Weak>(threads, rounds));
+        explore(config(), counting::<Mcs>(threads, rounds));
+    }
+}
+
+/// A word goes from 0 to 1 and back; a spinner waits for what `until` says, if it waits that long.
+fn for_a_moment() -> bool {
+    let [seen, _] = threads(
+        (AtomicU32::new(0), AtomicU32::new(0)),
+        [
+            |(word, over)| {
+                let mut seen = false;
+                spin_until(|| {
+                    seen = word.load(Relaxed) == 1;
+                    seen || over.load(Relaxed) == 1
+                });
+                seen
+            },
+            |(word, over)| {
+                word.store(1, Relaxed);
+                word.store(0, Relaxed);
+                over.store(1, Relaxed);
+                false
+            },
+        ],
+    );
+    seen
+}
+
+#[test]
+fn a_value_that_was_there_for_a_moment_is_seen_or_not() {
+    all_outcomes(for_a_moment, [false, true]);
+    all_outcomes_of(Config { stale: 0, ..Config::exhaustive() }, for_a_moment, [false, true]);
+}
+
+#[test]
+fn a_spinner_that_saw_a_stale_value_is_not_stuck_with_it() {
+    // The value is newer than the one it saw, but no store is to come.
+    let model = || {
+        let [seen, _] = threads(
+            (AtomicU32::new(0), AtomicU32::new(0)),
+            [
+                |(word, other)| {
+                    spin_until(|| word.load(Acquire) == 1);
+                    other.load(Relaxed)
+                },
+                |(word, other)| {
+                    other.store(5, Relaxed);
+                    word.store(1, Release);
+                    0
+                },
+            ],
+        );
+        seen
+    };
+    all_outcomes(model, [5]);
+}
+
+#[test]
+fn what_a_spinner_waits_for_may_be_its_own_change() {
+    all_outcomes(
+        || {
+            let word = AtomicU32::new(0);
+            spin_until(|| word.fetch_add(1, Relaxed) == 3);
+            word.load(Relaxed)
+        },
+        [4],
+    );
+}
+
+#[test]
+fn a_weak_exchange_that_fails_for_no_reason_is_tried_again() {
+    let model = || {
+        let word = AtomicU32::new(0);
+        let mut looks = 0;
+        spin_until(|| {
+            looks += 1;
+            word.compare_exchange_weak(0, 1, Relaxed, Relaxed).is_ok()
+        });
+        looks
+    };
+    all_outcomes(model, [1, 2]);
+}
+
+#[test]
+fn a_round_that_saw_a_word_change_is_repeated() {
+    // The reader of a sequence lock: what it read is good if nobody wrote meanwhile.
+    let model = || {
+        let [seen, _] = threads(
+            (AtomicU32::new(0), AtomicU32::new(0)),
+            [
+                |(sequence, data)| {
+                    let mut seen = 0;
+                    spin_until(|| {
+                        let before = sequence.load(Acquire);
+                        seen = data.load(Acquire);
+                        before == sequence.load(Relaxed)
+                    });
+                    seen
+                },
+                |(sequence, data)| {
+                    data.store(1, Release);
+                    sequence.store(1, Release);
+                    0
+                },
+            ],
+        );
+        seen
+    };
+    all_outcomes(model, [0, 1]);
+}
+
+#[test]
+fn a_spin_on_two_words_ends_when_either_changes() {
+    for which in 0..2 {
+        let model = move || {
+            threads(
+                (which, [AtomicU32::new(0), AtomicU32::new(0)]),
+                [
+                    |(_, words)| spin_until(|| words.iter().any(|word| word.load(Relaxed) == 1)),
+                    |(which, words)| words[*which].store(1, Relaxed),
+                ],
+            );
+        };
+        all_outcomes(model, [()]);
+    }
+}
+
+#[test]
+fn a_spin_that_nobody_ends_is_a_deadlock_that_names_the_word() {
+    let model = || {
+        let words = [AtomicU32::new(3), AtomicU32::new(4)];
+        threads(
+            words,
+            [|words| spin_until(|| words[1].load(Relaxed) == 5), |words| words[0].store(5, Relaxed)],
+        );
+    };
+    match verdict(model) {
+        Verdict::Deadlock(stuck) => {
+            let text = stuck.to_string();
+            assert!(text.contains("spins at ") && text.contains("spin.rs:"), "{text}");
+            assert!(text.contains("having seen word 1 = 0x4"), "{text}");
+        }
+        other => panic!("{other}"),
+    }
+}
+
+#[test]
+fn a_spinner_is_not_let_go_by_the_same_value() {
+    let model = || {
+        threads(
+            AtomicU32::new(0),
+            [|word| spin_until(|| word.load(Relaxed) == 1), |word| word.store(0, Relaxed)],
+        );
+    };
+    assert!(matches!(verdict(model), Verdict::Deadlock(_)));
+}
+
+#[test]
+fn a_spinner_that_reads_nothing_lets_others_go_first() {
+    let model = || {
+        let [seen, _] = threads(
+            AtomicU32::new(0),
+            [
+                |word| {
+                    let mut rounds = 0;
+                    spin_until(|| {
+                        rounds += 1;
+                        rounds == 3
+                    });
+                    word.load(Relaxed)
+                },
+                |word| {
+                    word.store(1, Relaxed);
+                    0
+                },
+            ],
+        );
+        seen
+    };
+    all_outcomes(model, [0, 1]);
+}

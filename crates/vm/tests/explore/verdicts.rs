@@ -1,0 +1,311 @@
+//! What is wrong is told as what it is, with the places, and nothing else is.
+
+use crate::locks::{Lock, Tas, ThreeStates};
+use crate::{all_outcomes, failure, outcomes, threads, verdict};
+use std::sync::{Arc, Mutex};
+use ulocks_vm::explore::{Config, Verdict, explore, run};
+use ulocks_vm::futex;
+use ulocks_vm::sync::Ordering::{Acquire, Relaxed, Release};
+use ulocks_vm::sync::{AtomicBool, AtomicPtr, AtomicU8, AtomicU32, UnsafeCell, Watch, spin_until};
+use ulocks_vm::thread;
+
+/// That the first failure among all executions of `model` is of this kind and says all of `parts`.
+#[track_caller]
+fn says(kind: &str, parts: &[&str], model: impl Fn() + 'static) {
+    let failure = failure(&Config::exhaustive(), model);
+    let text = failure.to_string();
+    assert_eq!(failure.verdict.kind(), kind, "{text}");
+    for part in parts {
+        assert!(failure.verdict.to_string().contains(part), "no {part:?} in: {text}");
+    }
+}
+
+#[test]
+fn two_locks_in_two_orders_are_a_deadlock() {
+    let model = || {
+        threads(
+            (ThreeStates::default(), ThreeStates::default()),
+            [|(a, b)| a.locked(|| b.locked(|| ())), |(a, b)| b.locked(|| a.locked(|| ()))],
+        );
+    };
+    says(
+        "deadlock",
+        &["thread 1 sleeps at ", "thread 2 sleeps at ", "locks.rs:", "expecting 0x2, which holds 0x2 now"],
+        model,
+    );
+}
+
+#[test]
+fn two_spin_locks_in_two_orders_are_a_deadlock() {
+    let model = || {
+        threads(
+            (Tas::default(), Tas::default()),
+            [|(a, b)| a.locked(|| b.locked(|| ())), |(a, b)| b.locked(|| a.locked(|| ()))],
+        );
+    };
+    says("deadlock", &["thread 1 spins at ", "thread 2 spins at ", " = 0x1"], model);
+}
+
+#[test]
+fn an_unlock_that_wakes_nobody_is_a_lost_wake_up() {
+    let model = || {
+        threads(
+            AtomicU32::new(1),
+            [
+                |word| crate::discard(futex::wait(word, 1, u32::MAX, None, true)),
+                |word| word.store(0, Release),
+            ],
+        );
+    };
+    says("lost wake-up", &["expecting 0x1, which holds 0x0 now", "thread 0 waits at "], model);
+}
+
+#[test]
+fn threads_that_make_way_for_each_other_for_ever_are_a_livelock() {
+    let model = || {
+        threads(
+            (AtomicU32::new(0), AtomicU32::new(0)),
+            [
+                |(a, b)| loop {
+                    a.store(1, Relaxed);
+                    if b.swap(0, Relaxed) == 2 {
+                        return;
+                    }
+                },
+                |(a, b)| loop {
+                    b.store(1, Relaxed);
+                    if a.swap(0, Relaxed) == 2 {
+                        return;
+                    }
+                },
+            ],
+        );
+    };
+    for config in [Config::exhaustive(), Config::default()] {
+        let failure = failure(&Config { max_steps: 500, shrink: 10, ..config }, model);
+        assert_eq!(failure.verdict.kind(), "livelock", "{failure}");
+        assert!(failure.verdict.to_string().contains("thread 1 runs at "), "{failure}");
+    }
+}
+
+#[test]
+fn a_panic_is_told_with_its_message_and_place() {
+    says("panic", &["seven is 8", "verdicts.rs:"], || {
+        let seven = AtomicU32::new(8).into_inner();
+        assert_eq!(seven, 7, "seven is {seven}");
+    });
+    says("panic", &["formatted 3", "verdicts.rs:"], || {
+        drop(thread::spawn(|| panic!("formatted {}", 1 + 2)).join())
+    });
+}
+
+#[test]
+fn a_panic_that_the_model_catches_ends_the_run_if_its_clean_up_was_due() {
+    struct Unlocks<'a>(&'a AtomicU32);
+    impl Drop for Unlocks<'_> {
+        fn drop(&mut self) {
+            self.0.store(0, Release);
+        }
+    }
+    says("panic", &["inside", "the model caught it"], || {
+        let word = AtomicU32::new(0);
+        let _ = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| {
+            word.store(1, Relaxed);
+            let _guard = Unlocks(&word);
+            panic!("inside");
+        }));
+        word.load(Relaxed);
+    });
+}
+
+struct Data<T>(UnsafeCell<T>);
+unsafe impl<T: Send> Sync for Data<T> {}
+
+#[test]
+fn plain_accesses_that_nothing_orders_are_a_race() {
+    let parts = ["thread 1 ", "thread 2 ", "verdicts.rs:", "the data"];
+    let write: fn(&Data<u32>) = |data| data.0.with_mut(|data| unsafe { *data = 1 });
+    let read: fn(&Data<u32>) = |data| crate::discard(data.0.with(|data| unsafe { *data }));
+    let data = || Data(UnsafeCell::new(0));
+    says("data race", &parts, move || crate::discard(threads(data(), [write, write])));
+    says("data race", &parts, move || crate::discard(threads(data(), [write, read])));
+    all_outcomes(move || crate::discard(threads(data(), [read, read])), [()]);
+}
+
+#[test]
+fn a_guard_that_is_not_excluded_is_a_race() {
+    let open: fn(&Watch) = |watch| {
+        watch.open_write();
+        watch.close();
+    };
+    says("data race", &["the data"], move || crate::discard(threads(Watch::new(), [open, open])));
+    let locked = || {
+        threads(
+            (ThreeStates::default(), Watch::new()),
+            [
+                |(lock, watch)| {
+                    lock.locked(|| {
+                        watch.open_write();
+                        watch.close();
+                    });
+                },
+                |(lock, watch)| {
+                    lock.locked(|| {
+                        watch.open_write();
+                        watch.close();
+                    });
+                },
+            ],
+        );
+    };
+    all_outcomes(locked, [()]);
+}
+
+#[test]
+fn an_atomic_that_was_handed_over_without_order_is_unpublished() {
+    let model = |order| {
+        move || {
+            let slot = Arc::new(AtomicPtr::<AtomicU32>::default());
+            let shared = Arc::clone(&slot);
+            let maker =
+                thread::spawn(move || shared.store(Box::into_raw(Box::new(AtomicU32::new(7))), order));
+            let made = slot.load(Acquire);
+            if !made.is_null() {
+                assert_eq!(unsafe { (*made).load(Relaxed) }, 7);
+            }
+            maker.join().unwrap();
+            drop(unsafe { Box::from_raw(slot.load(Relaxed)) });
+        }
+    };
+    says("unordered initialisation", &["verdicts.rs:"], model(Relaxed));
+    all_outcomes(model(Release), [()]);
+}
+
+#[test]
+fn an_atomic_that_is_dropped_while_another_uses_it_is_found_both_ways() {
+    // The last one out drops the word. The first one's last access must come before that.
+    let model = |order| {
+        move || {
+            let word = Box::into_raw(Box::new(AtomicU32::new(2))).expose_provenance();
+            let done = Arc::new(AtomicU32::new(2));
+            let started = [0, 1].map(|_| {
+                let done = Arc::clone(&done);
+                thread::spawn(move || {
+                    let word = std::ptr::with_exposed_provenance_mut::<AtomicU32>(word);
+                    unsafe { (*word).fetch_add(1, Relaxed) };
+                    if done.fetch_sub(1, order) == 1 {
+                        drop(unsafe { Box::from_raw(word) });
+                    }
+                })
+            });
+            started.into_iter().for_each(|thread| thread.join().unwrap());
+        }
+    };
+    says("data race", &["drops the atomic", "accesses the atomic"], model(Relaxed));
+    all_outcomes(model(ulocks_vm::sync::Ordering::AcqRel), [()]);
+    let after = || {
+        let word = Box::into_raw(Box::new(AtomicU32::new(0)));
+        let copy = std::mem::ManuallyDrop::new(unsafe { std::ptr::read(word) });
+        drop(unsafe { Box::from_raw(word) });
+        copy.store(1, Relaxed);
+    };
+    says("use after the end", &["accesses the atomic", "drops the atomic"], after);
+}
+
+#[test]
+fn an_atomic_that_outlives_its_run_is_noticed() {
+    for bytes in [false, true] {
+        let kept = Arc::new(Mutex::new((None::<Arc<AtomicU32>>, None::<Arc<AtomicU8>>)));
+        let failure = failure(&Config::sampled(2), move || {
+            let mut kept = kept.lock().unwrap();
+            match &*kept {
+                (Some(word), Some(byte)) => {
+                    // This run has words of its own, and their numbers are not those of the last one's.
+                    let _own = (AtomicU32::new(2), AtomicU8::new(2));
+                    let (word, byte) = (Arc::clone(word), Arc::clone(byte));
+                    drop(kept);
+                    if bytes {
+                        crate::discard(byte.load(Relaxed))
+                    } else {
+                        crate::discard(word.load(Relaxed))
+                    }
+                }
+                _ => *kept = (Some(Arc::new(AtomicU32::new(1))), Some(Arc::new(AtomicU8::new(1)))),
+            }
+        });
+        assert_eq!(failure.verdict.kind(), "misuse", "{failure}");
+        assert!(failure.verdict.to_string().contains("outlived the execution it was made in"), "{failure}");
+        assert!(failure.verdict.to_string().contains("sync_static!"), "{failure}");
+    }
+}
+
+#[test]
+fn a_run_in_a_run_is_refused() {
+    says("panic", &["a run of the virtual machine inside another"], || {
+        drop(run(&Config::exhaustive(), || ()));
+    });
+    explore(Config::exhaustive(), || ()); // and the machine is free again
+}
+
+#[test]
+fn an_operation_outside_of_a_run_is_refused() {
+    let refused = std::panic::catch_unwind(|| AtomicU32::new(0)).unwrap_err();
+    let text =
+        refused.downcast_ref::<String>().map_or_else(|| refused.downcast_ref::<&str>().copied(), |s| Some(s));
+    assert!(text.unwrap_or_default().contains("outside of a run"), "{text:?}");
+}
+
+#[test]
+fn the_256th_atomic_of_one_byte_is_refused() {
+    let model = |count: usize| move || (0..count).for_each(|_| drop(AtomicBool::new(true)));
+    all_outcomes(model(255), [()]);
+    says("panic", &["255 atomics of one byte"], model(256));
+}
+
+#[test]
+fn bytes_of_one_run_hold_what_was_stored() {
+    let model = || {
+        let bytes: Vec<_> = (0..255).map(|value| AtomicU8::new(value as u8)).collect();
+        bytes.iter().enumerate().all(|(value, byte)| byte.fetch_add(1, Relaxed) == value as u8)
+            && bytes.iter().enumerate().all(|(value, byte)| byte.load(Relaxed) == (value + 1) as u8)
+    };
+    for _ in 0..300 {
+        assert_eq!(outcomes(Config::exhaustive(), model), [true].into());
+    }
+}
+
+#[test]
+fn data_on_a_stack_that_is_used_again_is_no_race() {
+    // The first thread's data has moved away from its stack, and not been dropped there.
+    let model = || {
+        let touch = || {
+            thread::spawn(|| {
+                let data = UnsafeCell::new([0_u32; 8]);
+                data.with_mut(|data| unsafe { (*data)[0] = 1 });
+                std::mem::forget(data);
+            })
+        };
+        let first = touch();
+        spin_until(|| true);
+        let second = touch();
+        let word = AtomicU32::new(0);
+        word.load(Relaxed);
+        let third = touch();
+        [first, second, third].into_iter().for_each(|thread| thread.join().unwrap());
+    };
+    all_outcomes(model, [()]);
+}
+
+#[test]
+fn a_deadlock_is_found_although_another_thread_has_ended() {
+    assert!(matches!(
+        verdict(|| {
+            let word = Arc::new(AtomicU32::new(0));
+            let shared = Arc::clone(&word);
+            let ended = thread::spawn(move || shared.store(1, Relaxed));
+            spin_until(|| word.load(Relaxed) == 2);
+            ended.join().unwrap();
+        }),
+        Verdict::Deadlock(_)
+    ));
+}
