@@ -1,0 +1,197 @@
+//! Little programs: what they are made of, and what they can do in each of the worlds.
+
+use crate::sync::{AtomicU32, Ordering, fence};
+use crate::thread;
+use crate::worlds::explore_by_loom;
+use core::fmt;
+use machine::explore::{Config, run};
+use std::collections::BTreeSet;
+use std::sync::{Arc, Mutex};
+
+#[derive(Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Op {
+    Load(usize, Ordering),
+    Store(usize, u64, Ordering),
+    Swap(usize, u64, Ordering),
+    Add(usize, u64, Ordering),
+    Cas { x: usize, expected: u64, new: u64, success: Ordering, failure: Ordering, weak: bool },
+    Fence(Ordering),
+}
+
+/// The operations of each thread.
+pub type Program = Vec<Vec<Op>>;
+
+/// What the operations of each thread returned, and the last value of each word. A load and a read-modify-write return
+/// the value read; a failed exchange returns it with [`FAILED`].
+#[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Default)]
+pub struct Outcome {
+    pub reads: Vec<Vec<u64>>,
+    pub last: Vec<u64>,
+}
+
+pub const FAILED: u64 = 1 << 40;
+
+impl fmt::Debug for Op {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match *self {
+            Self::Load(x, order) => write!(f, "r{x} {order:?}"),
+            Self::Store(x, value, order) => write!(f, "w{x}={value} {order:?}"),
+            Self::Swap(x, value, order) => write!(f, "swap{x}={value} {order:?}"),
+            Self::Add(x, value, order) => write!(f, "add{x}+{value} {order:?}"),
+            Self::Cas { x, expected, new, success, failure, .. } => {
+                write!(f, "cas{x} {expected}->{new} {success:?}/{failure:?}")
+            }
+            Self::Fence(order) => write!(f, "fence {order:?}"),
+        }
+    }
+}
+
+impl fmt::Debug for Outcome {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        for reads in &self.reads {
+            let show = |&read: &u64| match read & FAILED {
+                0 => read.to_string(),
+                _ => format!("{} (fails)", read & !FAILED),
+            };
+            write!(f, "[{}] ", reads.iter().map(show).collect::<Vec<_>>().join(", "))?;
+        }
+        write!(f, "last {:?}", self.last)
+    }
+}
+
+impl Op {
+    pub fn loc(&self) -> Option<usize> {
+        match *self {
+            Self::Load(x, _)
+            | Self::Store(x, ..)
+            | Self::Swap(x, ..)
+            | Self::Add(x, ..)
+            | Self::Cas { x, .. } => Some(x),
+            Self::Fence(_) => None,
+        }
+    }
+
+    /// Does it, and returns what it returned.
+    fn run(self, memory: &[AtomicU32]) -> Option<u64> {
+        let value = match self {
+            Self::Load(x, order) => memory[x].load(order),
+            Self::Store(x, value, order) => {
+                memory[x].store(value as u32, order);
+                return None;
+            }
+            Self::Swap(x, value, order) => memory[x].swap(value as u32, order),
+            Self::Add(x, value, order) => memory[x].fetch_add(value as u32, order),
+            Self::Cas { x, expected, new, success, failure, weak } => {
+                assert!(!weak, "loom's weak exchange does not fail for no reason");
+                match memory[x].compare_exchange(expected as u32, new as u32, success, failure) {
+                    Ok(before) => before,
+                    Err(other) => return Some(u64::from(other) | FAILED),
+                }
+            }
+            Self::Fence(order) => {
+                fence(order);
+                return None;
+            }
+        };
+        Some(value.into())
+    }
+}
+
+pub fn words(program: &Program) -> usize {
+    program.iter().flatten().filter_map(Op::loc).max().map_or(0, |x| x + 1)
+}
+
+/// One execution, in the world that explores.
+fn execute(program: &Program) -> Outcome {
+    let memory: Arc<[AtomicU32]> = (0..words(program)).map(|_| AtomicU32::new(0)).collect();
+    let run = |ops: &[Op], memory: &[AtomicU32]| ops.iter().filter_map(|op| op.run(memory)).collect();
+    let others: Vec<_> = program[1..]
+        .iter()
+        .map(|ops| {
+            let (ops, memory) = (ops.clone(), Arc::clone(&memory));
+            thread::spawn(move || -> Vec<u64> { run(&ops, &memory) })
+        })
+        .collect();
+    let mut reads = vec![run(&program[0], &memory)];
+    reads.extend(others.into_iter().map(|other| other.join().expect("nobody dies here")));
+    let last = memory.iter().map(|word| word.load(Ordering::Relaxed).into()).collect();
+    Outcome { reads, last }
+}
+
+/// A model that runs `program`, and where it puts the outcomes.
+fn collecting(program: &Program) -> (impl Fn() + Send + Sync + 'static, Arc<Mutex<BTreeSet<Outcome>>>) {
+    let (program, found) = (program.clone(), Arc::new(Mutex::new(BTreeSet::new())));
+    let outcomes = Arc::clone(&found);
+    let model = move || {
+        let outcome = execute(&program);
+        outcomes.lock().expect("no panic here").insert(outcome);
+    };
+    (model, found)
+}
+
+fn taken(found: &Mutex<BTreeSet<Outcome>>) -> BTreeSet<Outcome> {
+    core::mem::take(&mut found.lock().expect("no panic here"))
+}
+
+/// Every outcome that the explorer of this crate reaches, and the number of executions.
+pub fn by_machine(program: &Program) -> (BTreeSet<Outcome>, u64) {
+    let (model, found) = collecting(program);
+    // No program here looks at a word so often that it would have to see the newest value.
+    let config = Config { stale: 16, ..Config::exhaustive() };
+    let report = run(&config, model).unwrap_or_else(|failure| panic!("{program:#?}\n{failure}"));
+    assert!(report.complete, "more than {} executions: {program:#?}", config.executions);
+    (taken(&found), report.executions + report.redundant)
+}
+
+/// Every outcome that loom reaches, without a bound on preemptions, and the number of executions.
+pub fn by_loom(program: &Program) -> (BTreeSet<Outcome>, u64) {
+    let (model, found) = collecting(program);
+    let executions = explore_by_loom(None, model).unwrap_or_else(|why| panic!("loom: {why}: {program:#?}"));
+    (taken(&found), executions as u64)
+}
+
+/// Every outcome of interleaving: one operation after another, on words that hold one value.
+pub fn by_interleaving(program: &Program) -> BTreeSet<Outcome> {
+    fn go(
+        program: &Program,
+        next: &mut [usize],
+        memory: &[u64],
+        reads: &mut [Vec<u64>],
+        found: &mut BTreeSet<Outcome>,
+    ) {
+        let mut is_end = true;
+        for t in 0..program.len() {
+            let Some(&op) = program[t].get(next[t]) else { continue };
+            is_end = false;
+            let mut after = memory.to_vec();
+            let returned = match op {
+                Op::Load(x, _) => Some(memory[x]),
+                Op::Store(x, value, _) => {
+                    after[x] = value;
+                    None
+                }
+                Op::Swap(x, value, _) => Some(core::mem::replace(&mut after[x], value)),
+                Op::Add(x, value, _) => Some(core::mem::replace(&mut after[x], memory[x] + value)),
+                Op::Cas { x, expected, new, .. } if memory[x] == expected => {
+                    Some(core::mem::replace(&mut after[x], new))
+                }
+                Op::Cas { x, .. } => Some(memory[x] | FAILED),
+                Op::Fence(_) => None,
+            };
+            next[t] += 1;
+            reads[t].extend(returned);
+            go(program, next, &after, reads, found);
+            if returned.is_some() {
+                reads[t].pop();
+            }
+            next[t] -= 1;
+        }
+        if is_end {
+            found.insert(Outcome { reads: reads.to_vec(), last: memory.to_vec() });
+        }
+    }
+    let mut found = BTreeSet::new();
+    let (mut next, mut reads) = (vec![0; program.len()], vec![Vec::new(); program.len()]);
+    go(program, &mut next, &vec![0; words(program)], &mut reads, &mut found);
+    found
+}
