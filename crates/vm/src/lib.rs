@@ -3,6 +3,7 @@
 
 mod choice;
 pub mod clock;
+pub mod cost;
 pub mod crash;
 mod engine;
 pub mod explore;

@@ -1,0 +1,110 @@
+//! The laws of locks come out of the model, counts that can be made by hand are exact, and errors that are put into the
+//! model on purpose are noticed by these tests.
+
+mod counts;
+mod kernel;
+mod laws;
+mod spinning;
+
+/// What the locks are compiled against.
+mod world {
+    pub(super) use crate::sync::{AtomicU32, Ordering, pause, spin_until};
+
+    pub(super) fn futex_wait(word: &AtomicU32, expected: u32) {
+        crate::futex::wait(word, expected, !0, None, true);
+    }
+
+    pub(super) fn futex_wake(word: &AtomicU32, count: u32) -> u32 {
+        crate::futex::wake((&raw const *word).addr(), count, !0, true)
+    }
+}
+
+/// The locks of the calibration program.
+#[path = "../../bin/ulocks-vm-calibrate/locks.rs"]
+mod locks;
+
+use super::{CostError, Machine, Outcome, Run};
+use std::cell::Cell;
+
+/// An error to put into the model.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Seed {
+    /// A spinner sleeps without a look at what has changed since it read.
+    UncheckedSleep,
+    /// A write leaves the copies of others valid.
+    SharersSurvive,
+    /// The end of a time slice is ignored.
+    EndlessSlice,
+    /// Sleepers that are moved stay where a wake-up on the old futex finds them.
+    RequeueWakes,
+}
+
+thread_local! {
+    static SEEDED: Cell<Option<Seed>> = const { Cell::new(None) };
+}
+
+pub(super) fn seeded(seed: Seed) -> bool {
+    SEEDED.get() == Some(seed)
+}
+
+/// Runs `test` on a model with an error in it, and demands that it fails.
+fn notices(seed: Seed, test: impl FnOnce() + std::panic::UnwindSafe) {
+    SEEDED.set(Some(seed));
+    let outcome = std::panic::catch_unwind(test);
+    SEEDED.set(None);
+    assert!(outcome.is_err(), "{seed:?} was not noticed");
+}
+
+/// A machine on which times are easy to add up: one complex of 16 CPUs, no time for anything but what a test sets.
+fn plain() -> Machine {
+    let mut machine = Machine::example();
+    machine.name = "plain".into();
+    machine.topology = super::Topology { sockets: 1, complexes: 1, cpus: 16 };
+    machine.memory = super::Memory {
+        hit: 1.0,
+        rmw: 4.0,
+        fence: 5.0,
+        same_complex: 40.0,
+        same_socket: 40.0,
+        cross_socket: 40.0,
+        memory: 80.0,
+        read_occupancy: 10.0,
+        request_share: 0.5,
+        migratory: false,
+        store_buffer: false,
+        pause: 10.0,
+        clock_read: 0.0,
+    };
+    machine.kernel = super::Kernel {
+        futex: 100.0,
+        queue: 0.0,
+        walk: 0.0,
+        block: 200.0,
+        wake: 300.0,
+        interrupt: 400.0,
+        wake_latency: 2_000.0,
+        timer_slack: 0.0,
+        spawn: 1_000.0,
+    };
+    machine.scheduler =
+        super::Scheduler { slice: 10_000.0, wake_preemption: false, context_switch: 500.0, migration: 0.0 };
+    machine
+}
+
+/// A run on it with a CPU for each worker.
+fn on_plain(threads: usize) -> Run {
+    Run { warm_up_ns: 0.0, time_ns: 1e6, ..Run::new(plain(), threads) }
+}
+
+/// A lock under contention.
+fn contend<L: locks::Lock>(run: &Run) -> Result<Outcome, CostError> {
+    let threads = run.threads;
+    run.contend(
+        move || L::new(threads),
+        |lock, worker| {
+            worker.acquire(|| lock.lock(worker.index()));
+            worker.hold();
+            lock.unlock(worker.index());
+        },
+    )
+}
