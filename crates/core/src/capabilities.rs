@@ -7,7 +7,8 @@
 //! The operations of this crate do not wait for the probes. Each tries the better call, takes `ENOSYS` for an answer,
 //! and remembers it; so a process under a strict filter meets no system call that it did not ask for.
 
-use crate::world::syscall::{Errno, SYS_FUTEX_REQUEUE, SYS_FUTEX_WAIT, SYS_FUTEX_WAKE, checked, futex, name};
+use crate::errno::Errno;
+use crate::world::syscall::{SYS_FUTEX_REQUEUE, SYS_FUTEX_WAIT, SYS_FUTEX_WAKE, checked, futex, name};
 use core::fmt;
 use core::ptr::null_mut;
 use core::sync::atomic::{AtomicU32, Ordering::Relaxed};

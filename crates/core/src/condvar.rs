@@ -245,6 +245,10 @@ pub mod seeded {
     pub const MIXES_QUIETLY: u8 = 11;
     /// `REQUEUED` is cleared with the last waiter, whether or not somebody is about to requeue.
     pub const CLEARS_REQUEUED: u8 = 12;
+    /// (M) publishes nothing.
+    pub const RELAXED_MOVE: u8 = 13;
+    /// (W) learns nothing.
+    pub const RELAXED_LOOK: u8 = 14;
 }
 
 /// [`RawCondvar`] with the seeded bug `BUG`.
@@ -370,7 +374,7 @@ impl<L: RawMutex, const BUG: u8> Protocol<L, BUG> {
             }
             // Acquire (W): pairs with (M) in `advance`. A read-modify-write, because the waiter may sleep again on what it
             // finds here, and only that is sure to find what the kernel has just seen.
-            read = self.moves.fetch_add(0, Acquire);
+            read = self.moves.fetch_add(0, if BUG == seeded::RELAXED_LOOK { Relaxed } else { Acquire });
             let key = self.moves.key();
             let Some(left) = self.leave(epoch, waited) else { continue };
             if left.passes_on {
@@ -484,7 +488,8 @@ impl<L: RawMutex, const BUG: u8> Protocol<L, BUG> {
             return self.moves.load(Relaxed);
         }
         // Release (M): pairs with (W) in `sleep`. Acquire (A): `check_aim`.
-        self.moves.fetch_add(1, AcqRel).wrapping_add(1)
+        let order = if BUG == seeded::RELAXED_MOVE { Acquire } else { AcqRel };
+        self.moves.fetch_add(1, order).wrapping_add(1)
     }
 }
 

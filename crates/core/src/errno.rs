@@ -4,7 +4,18 @@
 //! signal handler, or below C code that has not yet read the `errno` of its own last call. [`Guard`] extends the
 //! promise to a whole region of code; the functions of a C interface hold one from their first line to their last.
 
+use core::fmt;
 use core::marker::PhantomData;
+
+/// What the kernel answered instead of a result.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Errno(pub(crate) i32);
+
+impl fmt::Debug for Errno {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Display::fmt(&std::io::Error::from_raw_os_error(self.0), f)
+    }
+}
 
 /// Restores the thread's `errno` when dropped.
 ///

@@ -11,11 +11,11 @@ use crate::time::Deadline;
 /// A token may be forgotten; a locked mutex may be moved or dropped.
 pub unsafe trait RawMutex: Sized {
     /// An unlocked mutex. Declared with `ulocks_core::raw_init!`: a constant on the machine, a function in models.
-    #[cfg(not(all(ulocks_loom, feature = "loom")))]
+    #[cfg(not(any(all(ulocks_loom, feature = "loom"), all(ulocks_vm, feature = "vm"))))]
     #[allow(clippy::declare_interior_mutable_const)]
     const INIT: Self;
     /// An unlocked mutex.
-    #[cfg(all(ulocks_loom, feature = "loom"))]
+    #[cfg(any(all(ulocks_loom, feature = "loom"), all(ulocks_vm, feature = "vm")))]
     fn init() -> Self;
 
     /// Who may contend: the threads of one process, or every process that maps the lock.

@@ -24,6 +24,7 @@
 
 use crate::Policy;
 use crate::futex::Scope;
+use crate::world::pause;
 
 /// The first pause of an arrival. Shorter ones lose throughput on empty critical sections (30 M/s at 13 ns, 40 to
 /// 50 M/s at 140 ns on two CPUs), longer ones on critical sections of less than a microsecond, which they oversleep.
@@ -86,6 +87,7 @@ pub enum Look {
 
 /// An arrival of policy `P`: looks with growing pauses before each look. True if it acquired, false when its budget is
 /// spent, at once if it has none.
+#[cfg_attr(ulocks_vm, track_caller)]
 pub fn backing_off<P: Policy>(mut look: impl FnMut() -> Look) -> bool {
     let budget = pause::budget(P::Scope::PRIVATE, P::Spin::ARRIVAL_NS);
     let if_saturated = pause::count(P::Spin::SATURATED_NS);
@@ -107,6 +109,7 @@ pub fn backing_off<P: Policy>(mut look: impl FnMut() -> Look) -> bool {
 
 /// A woken waiter of policy `P`: looks after each single pause. True if it acquired; false when its budget is spent, at
 /// once if it has none, or when it sees that another waiter is owed the next wake-up.
+#[cfg_attr(ulocks_vm, track_caller)]
 pub fn closely<P: Policy>(mut look: impl FnMut() -> Look) -> bool {
     for _ in 0..pause::budget(P::Scope::PRIVATE, P::Spin::WOKEN_NS) {
         pause::times(1);
@@ -119,147 +122,7 @@ pub fn closely<P: Policy>(mut look: impl FnMut() -> Look) -> bool {
     false
 }
 
-/// The processor's pause as a unit of time.
-#[cfg(not(all(ulocks_loom, feature = "loom")))]
-mod pause {
-    use crate::time::Clock;
-    use crate::world::clock;
-    use core::cell::Cell;
-    use core::sync::atomic::{AtomicU32, Ordering::Relaxed};
-
-    /// How many pauses a waiter with a budget of `ns` has: none if it has no budget, or would spin in vain on a lock
-    /// that is `private` to this process.
-    #[inline]
-    pub(super) fn budget(private: bool, ns: u32) -> u32 {
-        if ns == 0 || (private && on_one_cpu()) { 0 } else { count(ns) }
-    }
-
-    #[inline]
-    pub(super) fn times(count: u32) {
-        for _ in 0..count {
-            crate::world::pause();
-        }
-    }
-
-    /// How many pauses take about `ns`; at least one.
-    #[inline]
-    pub(super) fn count(ns: u32) -> u32 {
-        /// Pauses in a microsecond; zero until somebody has measured.
-        static RATE: AtomicU32 = AtomicU32::new(0);
-
-        let mut rate = RATE.load(Relaxed);
-        if rate == 0 {
-            rate = measure();
-            RATE.store(rate, Relaxed);
-        }
-        u32::try_from((u64::from(ns) * u64::from(rate) / 1_000).max(1)).unwrap_or(u32::MAX)
-    }
-
-    /// How many pauses a microsecond holds, at least one: by the shortest of a few samples, for a preemption only ever
-    /// makes one longer.
-    #[cold]
-    fn measure() -> u32 {
-        const SAMPLES: u32 = 8;
-        const PAUSES: u32 = 50;
-        let shortest = (0..SAMPLES)
-            .map(|_| {
-                let start = clock::now(Clock::Monotonic);
-                times(PAUSES);
-                clock::now(Clock::Monotonic).saturating_sub(start).as_nanos()
-            })
-            .min()
-            .unwrap_or(1);
-        u32::try_from(u128::from(PAUSES) * 1_000 / shortest.max(1)).unwrap_or(u32::MAX).max(1)
-    }
-
-    /// Whether all waiters of this process so far, the caller included, may run on one and the same CPU only. Costs a
-    /// system call at the first wait of a thread, as long as the answer is yes; widening the affinity of a thread after
-    /// that goes unnoticed.
-    fn on_one_cpu() -> bool {
-        /// No waiter yet, or a CPU plus one, or `MANY`.
-        static SEEN: AtomicU32 = AtomicU32::new(0);
-        const MANY: u32 = u32::MAX;
-        std::thread_local! {
-            static LOOKED: Cell<bool> = const { Cell::new(false) };
-        }
-
-        if SEEN.load(Relaxed) != MANY && !LOOKED.replace(true) {
-            let mine = only_cpu().map_or(MANY, |cpu| cpu + 1);
-            let before = SEEN.compare_exchange(0, mine, Relaxed, Relaxed).unwrap_or_else(|seen| seen);
-            if before != 0 && before != mine {
-                SEEN.store(MANY, Relaxed);
-            }
-        }
-        SEEN.load(Relaxed) != MANY
-    }
-
-    /// The CPU that the calling thread is bound to, if it is bound to one.
-    fn only_cpu() -> Option<u32> {
-        // SAFETY: a CPU set is a bit field, for which all-zero is a value.
-        let mut cpus: libc::cpu_set_t = unsafe { core::mem::zeroed() };
-        // SAFETY: the size is that of `cpus`, which is writable; 0 names the calling thread.
-        let failed = unsafe { libc::sched_getaffinity(0, size_of_val(&cpus), &raw mut cpus) };
-        // SAFETY: counts the bits of a set that is borrowed for the call.
-        if failed != 0 || unsafe { libc::CPU_COUNT(&cpus) } != 1 {
-            return None; // it fails where the machine has more CPUs than the set has bits
-        }
-        // SAFETY: every index is below the size of the set.
-        (0..libc::CPU_SETSIZE as u32).find(|&cpu| unsafe { libc::CPU_ISSET(cpu as usize, &cpus) })
-    }
-
-    #[cfg(test)]
-    mod tests {
-        use super::*;
-
-        #[test]
-        fn a_pause_count_follows_the_time() {
-            let (short, long) = (count(1_000), count(100_000));
-            assert!(short >= 1, "a microsecond holds at least one pause");
-            assert!(long >= 90 * short && long <= 200 * short, "{short} and {long}");
-            assert!(count(u32::MAX) > long);
-            assert_eq!(budget(false, 0), 0);
-        }
-
-        fn bind_to(cpu: u32) {
-            // SAFETY: a CPU set is a bit field, for which all-zero is a value.
-            let mut cpus: libc::cpu_set_t = unsafe { core::mem::zeroed() };
-            // SAFETY: the index is below the size of the set.
-            unsafe { libc::CPU_SET(cpu as usize, &mut cpus) };
-            // SAFETY: the size is that of `cpus`, which is read only; 0 names the calling thread.
-            assert_eq!(unsafe { libc::sched_setaffinity(0, size_of_val(&cpus), &raw const cpus) }, 0);
-        }
-
-        #[test]
-        #[cfg_attr(miri, ignore = "asks the kernel where it runs")]
-        fn a_thread_bound_to_one_cpu_is_recognised() {
-            let here = std::thread::spawn(|| {
-                // SAFETY: takes nothing and cannot fail.
-                let cpu = unsafe { libc::sched_getcpu() } as u32;
-                bind_to(cpu);
-                (cpu, only_cpu())
-            });
-            let (cpu, only) = here.join().expect("binding to the CPU one runs on is allowed");
-            assert_eq!(only, Some(cpu));
-        }
-    }
-}
-
-/// In a model a budget is one look: further ones add executions and no behaviour. The pause is nothing at all: told
-/// that a thread pauses, loom lets the others run to their end first, and the look would always find the lock free.
-#[cfg(all(ulocks_loom, feature = "loom"))]
-mod pause {
-    pub(super) fn budget(_: bool, ns: u32) -> u32 {
-        u32::from(ns > 0)
-    }
-
-    pub(super) fn count(_: u32) -> u32 {
-        1
-    }
-
-    pub(super) fn times(_: u32) {}
-}
-
-#[cfg(all(test, not(all(ulocks_loom, feature = "loom"))))]
+#[cfg(all(test, not(any(ulocks_loom, ulocks_vm))))]
 mod tests {
     use super::*;
     use crate::{Private, Shared};

@@ -1,5 +1,5 @@
 //! The typed face on the machine.
-#![cfg(not(all(ulocks_loom, feature = "loom")))]
+#![cfg(not(any(ulocks_loom, ulocks_vm)))]
 
 mod common;
 

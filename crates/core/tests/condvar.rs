@@ -1,5 +1,5 @@
 //! The condition variable on the machine: bounded buffers, storms of notifications, deadlines, and processes.
-#![cfg(not(all(ulocks_loom, feature = "loom")))]
+#![cfg(not(any(ulocks_loom, ulocks_vm)))]
 
 use std::cell::UnsafeCell;
 use std::sync::Arc;

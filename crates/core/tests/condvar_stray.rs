@@ -1,5 +1,5 @@
 //! A wake-up that comes from elsewhere, as every futex must expect, while nobody notifies.
-#![cfg(not(any(miri, all(ulocks_loom, feature = "loom"))))]
+#![cfg(not(any(miri, ulocks_loom, ulocks_vm)))]
 
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering::Relaxed};
 use std::thread;

@@ -1,6 +1,6 @@
 //! The caller's `errno` survives every call, whether it succeeds or fails.
 
-#![cfg(not(all(ulocks_loom, feature = "loom")))]
+#![cfg(not(any(ulocks_loom, ulocks_vm)))]
 
 use ulocks_core::capabilities::capabilities;
 use ulocks_core::errno::Guard;

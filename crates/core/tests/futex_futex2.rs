@@ -1,6 +1,6 @@
 //! The futex2 calls. On a kernel without them, the tests check that they say so.
 
-#![cfg(not(any(miri, all(ulocks_loom, feature = "loom"))))]
+#![cfg(not(any(miri, ulocks_loom, ulocks_vm)))]
 
 mod support;
 

@@ -1,6 +1,6 @@
 //! `wake_op`: every change, every condition, against a table computed here.
 
-#![cfg(not(any(miri, all(ulocks_loom, feature = "loom"))))]
+#![cfg(not(any(miri, ulocks_loom, ulocks_vm)))]
 
 mod support;
 

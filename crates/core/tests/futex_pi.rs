@@ -1,6 +1,6 @@
 //! Priority inheritance, with `FUTEX_LOCK_PI2` and with its fallback. Nothing here needs real-time priorities.
 
-#![cfg(not(any(miri, all(ulocks_loom, feature = "loom"))))]
+#![cfg(not(any(miri, ulocks_loom, ulocks_vm)))]
 
 mod support;
 

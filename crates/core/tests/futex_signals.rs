@@ -1,6 +1,6 @@
 //! Waits that are interrupted, and waits that are not. One test at a time: signals and their count are global.
 
-#![cfg(not(any(miri, all(ulocks_loom, feature = "loom"))))]
+#![cfg(not(any(miri, ulocks_loom, ulocks_vm)))]
 
 mod support;
 

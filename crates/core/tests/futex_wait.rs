@@ -1,6 +1,6 @@
 //! Waiting and waking.
 
-#![cfg(not(any(miri, all(ulocks_loom, feature = "loom"))))]
+#![cfg(not(any(miri, ulocks_loom, ulocks_vm)))]
 
 mod support;
 

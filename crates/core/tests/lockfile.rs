@@ -1,8 +1,8 @@
-//! A crate that depends on ours has loom in its lockfile if it asked for it, and not otherwise.
+//! A crate that depends on ours has loom or the virtual machine in its lockfile if it asked for it, and not otherwise.
 //!
 //! The scratch crates live in the target folder; the workspace's lockfile is their starting point, so that nothing is
 //! looked up on the network.
-#![cfg(not(all(ulocks_loom, feature = "loom")))]
+#![cfg(not(any(ulocks_loom, ulocks_vm)))]
 
 use std::fs;
 use std::path::Path;
@@ -34,8 +34,16 @@ fn locked(name: &str, rest: &str) -> Vec<String> {
     names.map(str::to_owned).collect()
 }
 
+/// What the model worlds bring along.
+const LOOM: &str = "loom";
+const VM: [&str; 2] = ["ulocks-vm", "corosensei"];
+
+fn has(names: &[String], name: &str) -> bool {
+    names.iter().any(|locked| locked == name)
+}
+
 #[test]
-fn a_plain_dependency_does_not_lock_loom() {
+fn a_plain_dependency_locks_no_model_world() {
     for package in ["crates/core", "crates/unfair", "crates/ulocks"] {
         let key = match package.rsplit_once('/').unwrap().1 {
             "ulocks" => "ulocks".to_owned(),
@@ -45,18 +53,31 @@ fn a_plain_dependency_does_not_lock_loom() {
             "[dependencies]\n{key} = {{ path = \"ROOT/{package}\", features = [\"arc_lock\", \"serde\"] }}"
         );
         let names = locked(&format!("plain-{key}"), &dependency);
-        assert!(names.iter().any(|name| name == "lock_api"), "{package}: {names:?}");
-        assert!(!names.iter().any(|name| name == "loom"), "{package}: {names:?}");
+        assert!(has(&names, "lock_api"), "{package}: {names:?}");
+        for name in [LOOM, VM[0], VM[1]] {
+            assert!(!has(&names, name), "{package}: {names:?}");
+        }
     }
 }
 
 #[test]
-fn who_asks_for_the_models_has_loom() {
+fn who_asks_for_loom_has_loom_and_nothing_of_the_machine() {
     let names = locked(
         "modelled",
         "[dependencies]\nulocks = { path = \"ROOT/crates/ulocks\" }\n\n\
          [features]\nloom = [\"ulocks/loom\", \"dep:loom\"]\n\n\
          [target.'cfg(ulocks_loom)'.dependencies]\nloom = { version = \"0.7\", optional = true }",
     );
-    assert!(names.iter().any(|name| name == "loom"), "{names:?}");
+    assert!(has(&names, LOOM), "{names:?}");
+    assert!(!VM.iter().any(|name| has(&names, name)), "{names:?}");
+}
+
+#[test]
+fn who_asks_for_the_virtual_machine_has_it_and_no_loom() {
+    let names = locked(
+        "explored",
+        "[dependencies]\nulocks = { path = \"ROOT/crates/ulocks\" }\n\n[features]\nvm = [\"ulocks/vm\"]",
+    );
+    assert!(VM.iter().all(|name| has(&names, name)), "{names:?}");
+    assert!(!has(&names, LOOM), "{names:?}");
 }

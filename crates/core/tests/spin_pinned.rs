@@ -1,6 +1,6 @@
 //! A waiter that is bound to one CPU spins in vain if all others are bound to the same; of that a process can be sure
 //! only as long as it has seen no other. Alone in its file: the first waiters of the process must be those below.
-#![cfg(not(any(miri, all(ulocks_loom, feature = "loom"))))]
+#![cfg(not(any(miri, ulocks_loom, ulocks_vm)))]
 
 use std::thread;
 use ulocks_core::spin::{Look, Patience, closely};

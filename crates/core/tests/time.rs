@@ -1,6 +1,6 @@
 //! Deadlines: both clocks, both ends, no overflow.
 
-#![cfg(not(all(ulocks_loom, feature = "loom")))]
+#![cfg(not(any(ulocks_loom, ulocks_vm)))]
 
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 use ulocks_core::time::{Clock, Deadline};

@@ -141,7 +141,7 @@ unsafe impl<S: Scope, const BUG: u8> RawMutex for ThreeState<S, BUG> {
 /// On the machine, holds up the first release of the process until the page of the word is unmapped, or for ten seconds.
 /// A model needs no help.
 fn late(address: usize) {
-    #[cfg(not(all(ulocks_loom, feature = "loom")))]
+    #[cfg(not(any(all(ulocks_loom, feature = "loom"), all(ulocks_vm, feature = "vm"))))]
     {
         use std::sync::atomic::AtomicBool;
         static ONE_IS_LATE: AtomicBool = AtomicBool::new(false);
@@ -158,6 +158,6 @@ fn late(address: usize) {
             }
         }
     }
-    #[cfg(all(ulocks_loom, feature = "loom"))]
+    #[cfg(any(all(ulocks_loom, feature = "loom"), all(ulocks_vm, feature = "vm")))]
     let _ = address;
 }

@@ -9,6 +9,7 @@
 //! | nobody sleeps for ever | [`model::no_lost_wake`] | every one of them, by its `watchdog` |
 //! | a wait that gives up strands nobody | [`model::timeout_vs_unlock`] | `stress::timed`, `stress::cancel`, `shared::timed` |
 //! | the release is the last access | [`model::last_unlocker_frees`] | `stress::last_unlocker_unmaps` |
+//! | a death lets nobody in | [`model::exclusion_despite_deaths`] | |
 //! | `try_lock` tells the truth | [`model::try_lock_coherence`] | `stress::exclusion` |
 //! | progress with many more threads than CPUs | | `stress::oversubscribed` |
 //! | who gets the lock next | | `stress::hand_over_counts` |
@@ -17,10 +18,10 @@
 //! there for: a client that cannot fail proves nothing.
 
 pub mod broken;
-#[cfg(not(all(ulocks_loom, feature = "loom")))]
+#[cfg(not(any(all(ulocks_loom, feature = "loom"), all(ulocks_vm, feature = "vm"))))]
 mod machine;
 pub mod model;
-#[cfg(not(all(ulocks_loom, feature = "loom")))]
+#[cfg(not(any(all(ulocks_loom, feature = "loom"), all(ulocks_vm, feature = "vm"))))]
 pub use machine::{shared, stress, task, watchdog};
 pub mod thread;
 
@@ -28,8 +29,8 @@ use ulocks_core::raw::RawMutex;
 
 /// An unlocked `L`, in whichever world this is.
 pub fn new_lock<L: RawMutex>() -> L {
-    #[cfg(not(all(ulocks_loom, feature = "loom")))]
+    #[cfg(not(any(all(ulocks_loom, feature = "loom"), all(ulocks_vm, feature = "vm"))))]
     return L::INIT;
-    #[cfg(all(ulocks_loom, feature = "loom"))]
+    #[cfg(any(all(ulocks_loom, feature = "loom"), all(ulocks_vm, feature = "vm")))]
     return L::init();
 }

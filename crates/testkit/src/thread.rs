@@ -2,10 +2,12 @@
 
 #[cfg(all(ulocks_loom, feature = "loom"))]
 pub use loom::thread::{JoinHandle, spawn};
-#[cfg(not(all(ulocks_loom, feature = "loom")))]
+#[cfg(not(any(all(ulocks_loom, feature = "loom"), all(ulocks_vm, feature = "vm"))))]
 pub use std::thread::{JoinHandle, spawn};
+#[cfg(all(ulocks_vm, feature = "vm"))]
+pub use ulocks_core::model::thread::{JoinHandle, spawn};
 
-/// `std`'s in both worlds. A model need not try the orders of reference counts, and loom's `Arc` aborts the process when
+/// `std`'s in every world. A model need not try the orders of reference counts, and loom's `Arc` aborts the process when
 /// it is dropped by a panic, so that no seeded bug could be reported.
 pub use std::sync::Arc;
 

@@ -59,10 +59,10 @@
 //! A panic releases the guards it unwinds past; there is no poisoning. If a lock cannot be acquired again where a guard
 //! must come back to life (`MutexGuard::unlocked`, `bump`, `Condvar::wait`), the process aborts.
 
-#[cfg(all(ulocks_loom, feature = "loom"))]
+#[cfg(any(all(ulocks_loom, feature = "loom"), all(ulocks_vm, feature = "vm")))]
 #[path = "checked/mod.rs"]
 mod imp;
-#[cfg(not(all(ulocks_loom, feature = "loom")))]
+#[cfg(not(any(all(ulocks_loom, feature = "loom"), all(ulocks_vm, feature = "vm"))))]
 #[path = "machine/mod.rs"]
 mod imp;
 

@@ -1,9 +1,9 @@
 //! What can go wrong, one type for each family of operations, each message with what to do about it.
 //!
-//! An answer that correct use cannot explain is [`Unexpected`] in all of them.
+//! An answer that correct use cannot explain is [`Unexpected`] in all of them. What they are made from is the kernel's
+//! business (`world::machine::refusal`); a modelled kernel answers with a few of them only.
 
-#[cfg(not(all(ulocks_loom, feature = "loom")))]
-use crate::world::syscall::Errno;
+use crate::errno::Errno;
 use core::error::Error;
 use core::fmt;
 
@@ -11,24 +11,17 @@ use core::fmt;
 /// could not be read back from its device, or an error in this crate.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Unexpected {
-    call: &'static str,
-    #[cfg(not(all(ulocks_loom, feature = "loom")))]
-    errno: Errno,
-}
-
-#[cfg(not(all(ulocks_loom, feature = "loom")))]
-impl Unexpected {
-    pub(crate) fn of(call: &'static str, errno: Errno) -> Self {
-        Self { call, errno }
-    }
+    pub(crate) call: &'static str,
+    pub(crate) errno: Errno,
 }
 
 impl fmt::Display for Unexpected {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}: the kernel answers ", self.call)?;
-        #[cfg(not(all(ulocks_loom, feature = "loom")))]
-        write!(f, "\"{:?}\"", self.errno)?;
-        f.write_str("; look for a seccomp filter that forbids the call, or a truncated file behind the futex")
+        write!(
+            f,
+            "{}: the kernel answers \"{:?}\"; look for a seccomp filter that forbids the call, or a truncated file behind the futex",
+            self.call, self.errno
+        )
     }
 }
 
@@ -65,207 +58,154 @@ impl fmt::Display for RequeueError {
 
 impl Error for RequeueError {}
 
-#[cfg(not(all(ulocks_loom, feature = "loom")))]
-pub use machine::{Futex2Error, PiError, WaitvError, WakeOpError};
-
-#[cfg(not(all(ulocks_loom, feature = "loom")))]
-mod machine {
-    use super::*;
-
-    impl RequeueError {
-        pub(crate) fn of(call: &'static str, error: Errno) -> Self {
-            match error {
-                Errno(libc::EAGAIN) => Self::Mismatch,
-                Errno(libc::EFAULT) => Self::Inaccessible,
-                Errno(libc::EINVAL) => Self::PriorityInheriting,
-                error => Self::Unexpected(Unexpected::of(call, error)),
-            }
-        }
-    }
-
-    /// Why `Futex::wake_op` did nothing.
-    #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-    #[non_exhaustive]
-    pub enum WakeOpError {
-        /// The operand of the change cannot be encoded.
-        Operand(i32),
-        /// The operand of the condition cannot be encoded.
-        Comparand(i32),
-        /// One of the two counts is zero; the kernel would take it for a one.
-        ZeroCount,
-        /// A word is not mapped or not writable (`EFAULT`).
-        Inaccessible,
-        /// Sleepers wait there for a priority-inheritance futex (`EINVAL`).
-        PriorityInheriting,
-        /// The kernel refused for a reason of its own.
-        Unexpected(Unexpected),
-    }
-
-    impl fmt::Display for WakeOpError {
-        fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-            match self {
-                Self::Operand(value) => {
-                    write!(
-                        f,
-                        "the operand {value} is neither in -2048..=2047 nor a single bit; use one that is"
-                    )
-                }
-                Self::Comparand(value) => {
-                    write!(f, "the comparand {value} is not in -2048..=2047; use one that is")
-                }
-                Self::ZeroCount => {
-                    f.write_str("a wake_op wakes at least one on each futex; use counts above zero")
-                }
-                Self::Inaccessible => f.write_str(INACCESSIBLE),
-                Self::PriorityInheriting => f.write_str(PRIORITY_INHERITING),
-                Self::Unexpected(error) => error.fmt(f),
-            }
-        }
-    }
-
-    impl Error for WakeOpError {}
-
-    /// Why `waitv` did not wait.
-    #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-    #[non_exhaustive]
-    pub enum WaitvError {
-        /// There is no futex to wait on.
-        Empty,
-        /// There are more than 128 futexes to wait on.
-        TooMany(usize),
-        /// A word is not mapped (`EFAULT`).
-        Inaccessible,
-        /// The kernel has no `futex_waitv` (`ENOSYS`).
-        Unsupported,
-        /// The kernel refused for a reason of its own.
-        Unexpected(Unexpected),
-    }
-
-    impl fmt::Display for WaitvError {
-        fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-            match self {
-                Self::Empty => f.write_str("no futex to wait on; give 1 to 128"),
-                Self::TooMany(count) => write!(f, "{count} futexes to wait on; give 1 to 128"),
-                Self::Inaccessible => f.write_str(INACCESSIBLE),
-                Self::Unsupported => f.write_str("no futex_waitv here; it needs Linux 5.16"),
-                Self::Unexpected(error) => error.fmt(f),
-            }
-        }
-    }
-
-    impl Error for WaitvError {}
-
-    /// Why an operation on a priority-inheritance futex failed.
-    #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-    #[non_exhaustive]
-    pub enum PiError {
-        /// The deadline passed (`ETIMEDOUT`).
-        TimedOut,
-        /// The futex requeued from does not hold the expected value (`EAGAIN`): look at it again.
-        Mismatch,
-        /// The caller holds the lock already, or waiting would close a circle of owners (`EDEADLK`).
-        Deadlock,
-        /// The thread whose id is in the word does not exist (`ESRCH`): it ended without unlocking.
-        OwnerGone,
-        /// The caller is not the owner (unlock), or the word names a kernel thread, which owns no locks (`EPERM`).
-        NotPermitted,
-        /// Word and kernel disagree on who owns and who waits, or one futex is used in two ways (`EINVAL`).
-        Inconsistent,
-        /// The kernel has no memory to keep its side of the lock (`ENOMEM`).
-        OutOfMemory,
-        /// A word is not mapped or not writable (`EFAULT`).
-        Inaccessible,
-        /// The kernel was built without priority inheritance (`ENOSYS`).
-        Unsupported,
-        /// The kernel refused for a reason of its own.
-        Unexpected(Unexpected),
-    }
-
-    impl PiError {
-        pub(crate) fn of(call: &'static str, error: Errno) -> Self {
-            match error.0 {
-                libc::ETIMEDOUT => Self::TimedOut,
-                libc::EAGAIN => Self::Mismatch,
-                libc::EDEADLK => Self::Deadlock,
-                libc::ESRCH => Self::OwnerGone,
-                libc::EPERM => Self::NotPermitted,
-                libc::EINVAL => Self::Inconsistent,
-                libc::ENOMEM => Self::OutOfMemory,
-                libc::EFAULT => Self::Inaccessible,
-                libc::ENOSYS => Self::Unsupported,
-                _ => Self::Unexpected(Unexpected::of(call, error)),
-            }
-        }
-    }
-
-    impl fmt::Display for PiError {
-        fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-            f.write_str(match self {
-                Self::TimedOut => "the deadline passed; the lock is not held",
-                Self::Mismatch => "the futex does not hold the expected value; look at it again",
-                Self::Deadlock => {
-                    "waiting would never end: the caller, or one who waits for it, holds the lock"
-                }
-                Self::OwnerGone => {
-                    "the owner ended without unlocking; repair what the lock protects, then reset it"
-                }
-                Self::NotPermitted => {
-                    "the lock belongs to a thread that is not the caller; only its owner unlocks it"
-                }
-                Self::Inconsistent => {
-                    "word and kernel disagree; write the word by these operations and 0 <-> id only"
-                }
-                Self::OutOfMemory => "the kernel is out of memory; try again later",
-                Self::Inaccessible => INACCESSIBLE,
-                Self::Unsupported => "no priority inheritance here; it needs a kernel with CONFIG_FUTEX_PI",
-                Self::Unexpected(error) => return error.fmt(f),
-            })
-        }
-    }
-
-    impl Error for PiError {}
-
-    /// Why a call of the `futex2` family failed.
-    #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-    #[non_exhaustive]
-    pub enum Futex2Error {
-        /// The word did not hold the expected value (`EAGAIN`): look at it again. A wait says so in its outcome.
-        Mismatch,
-        /// A word is not mapped (`EFAULT`).
-        Inaccessible,
-        /// Sleepers wait there for a priority-inheritance futex (`EINVAL`).
-        PriorityInheriting,
-        /// The kernel has no such call (`ENOSYS`).
-        Unsupported,
-        /// The kernel refused for a reason of its own.
-        Unexpected(Unexpected),
-    }
-
-    impl Futex2Error {
-        pub(crate) fn of(call: &'static str, error: Errno) -> Self {
-            match error.0 {
-                libc::EAGAIN => Self::Mismatch,
-                libc::EFAULT => Self::Inaccessible,
-                libc::EINVAL => Self::PriorityInheriting,
-                libc::ENOSYS => Self::Unsupported,
-                _ => Self::Unexpected(Unexpected::of(call, error)),
-            }
-        }
-    }
-
-    impl fmt::Display for Futex2Error {
-        fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-            match self {
-                Self::Mismatch => f.write_str("the futex does not hold the expected value; look at it again"),
-                Self::Inaccessible => f.write_str(INACCESSIBLE),
-                Self::PriorityInheriting => f.write_str(PRIORITY_INHERITING),
-                Self::Unsupported => {
-                    f.write_str("no such futex2 call here; it needs Linux 6.7, or use Futex instead")
-                }
-                Self::Unexpected(error) => error.fmt(f),
-            }
-        }
-    }
-
-    impl Error for Futex2Error {}
+/// Why `Futex::wake_op` did nothing.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum WakeOpError {
+    /// The operand of the change cannot be encoded.
+    Operand(i32),
+    /// The operand of the condition cannot be encoded.
+    Comparand(i32),
+    /// One of the two counts is zero; the kernel would take it for a one.
+    ZeroCount,
+    /// A word is not mapped or not writable (`EFAULT`).
+    Inaccessible,
+    /// Sleepers wait there for a priority-inheritance futex (`EINVAL`).
+    PriorityInheriting,
+    /// The kernel refused for a reason of its own.
+    Unexpected(Unexpected),
 }
+
+impl fmt::Display for WakeOpError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Operand(value) => {
+                write!(f, "the operand {value} is neither in -2048..=2047 nor a single bit; use one that is")
+            }
+            Self::Comparand(value) => {
+                write!(f, "the comparand {value} is not in -2048..=2047; use one that is")
+            }
+            Self::ZeroCount => {
+                f.write_str("a wake_op wakes at least one on each futex; use counts above zero")
+            }
+            Self::Inaccessible => f.write_str(INACCESSIBLE),
+            Self::PriorityInheriting => f.write_str(PRIORITY_INHERITING),
+            Self::Unexpected(error) => error.fmt(f),
+        }
+    }
+}
+
+impl Error for WakeOpError {}
+
+/// Why `waitv` did not wait.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum WaitvError {
+    /// There is no futex to wait on.
+    Empty,
+    /// There are more than 128 futexes to wait on.
+    TooMany(usize),
+    /// A word is not mapped (`EFAULT`).
+    Inaccessible,
+    /// The kernel has no `futex_waitv` (`ENOSYS`).
+    Unsupported,
+    /// The kernel refused for a reason of its own.
+    Unexpected(Unexpected),
+}
+
+impl fmt::Display for WaitvError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Empty => f.write_str("no futex to wait on; give 1 to 128"),
+            Self::TooMany(count) => write!(f, "{count} futexes to wait on; give 1 to 128"),
+            Self::Inaccessible => f.write_str(INACCESSIBLE),
+            Self::Unsupported => f.write_str("no futex_waitv here; it needs Linux 5.16"),
+            Self::Unexpected(error) => error.fmt(f),
+        }
+    }
+}
+
+impl Error for WaitvError {}
+
+/// Why an operation on a priority-inheritance futex failed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum PiError {
+    /// The deadline passed (`ETIMEDOUT`).
+    TimedOut,
+    /// The futex requeued from does not hold the expected value (`EAGAIN`): look at it again.
+    Mismatch,
+    /// The caller holds the lock already, or waiting would close a circle of owners (`EDEADLK`).
+    Deadlock,
+    /// The thread whose id is in the word does not exist (`ESRCH`): it ended without unlocking.
+    OwnerGone,
+    /// The caller is not the owner (unlock), or the word names a kernel thread, which owns no locks (`EPERM`).
+    NotPermitted,
+    /// Word and kernel disagree on who owns and who waits, or one futex is used in two ways (`EINVAL`).
+    Inconsistent,
+    /// The kernel has no memory to keep its side of the lock (`ENOMEM`).
+    OutOfMemory,
+    /// A word is not mapped or not writable (`EFAULT`).
+    Inaccessible,
+    /// The kernel was built without priority inheritance (`ENOSYS`).
+    Unsupported,
+    /// The kernel refused for a reason of its own.
+    Unexpected(Unexpected),
+}
+
+impl fmt::Display for PiError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::TimedOut => "the deadline passed; the lock is not held",
+            Self::Mismatch => "the futex does not hold the expected value; look at it again",
+            Self::Deadlock => "waiting would never end: the caller, or one who waits for it, holds the lock",
+            Self::OwnerGone => {
+                "the owner ended without unlocking; repair what the lock protects, then reset it"
+            }
+            Self::NotPermitted => {
+                "the lock belongs to a thread that is not the caller; only its owner unlocks it"
+            }
+            Self::Inconsistent => {
+                "word and kernel disagree; write the word by these operations and 0 <-> id only"
+            }
+            Self::OutOfMemory => "the kernel is out of memory; try again later",
+            Self::Inaccessible => INACCESSIBLE,
+            Self::Unsupported => "no priority inheritance here; it needs a kernel with CONFIG_FUTEX_PI",
+            Self::Unexpected(error) => return error.fmt(f),
+        })
+    }
+}
+
+impl Error for PiError {}
+
+/// Why a call of the `futex2` family failed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Futex2Error {
+    /// The word did not hold the expected value (`EAGAIN`): look at it again. A wait says so in its outcome.
+    Mismatch,
+    /// A word is not mapped (`EFAULT`).
+    Inaccessible,
+    /// Sleepers wait there for a priority-inheritance futex (`EINVAL`).
+    PriorityInheriting,
+    /// The kernel has no such call (`ENOSYS`).
+    Unsupported,
+    /// The kernel refused for a reason of its own.
+    Unexpected(Unexpected),
+}
+
+impl fmt::Display for Futex2Error {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Mismatch => f.write_str("the futex does not hold the expected value; look at it again"),
+            Self::Inaccessible => f.write_str(INACCESSIBLE),
+            Self::PriorityInheriting => f.write_str(PRIORITY_INHERITING),
+            Self::Unsupported => {
+                f.write_str("no such futex2 call here; it needs Linux 6.7, or use Futex instead")
+            }
+            Self::Unexpected(error) => error.fmt(f),
+        }
+    }
+}
+
+impl Error for Futex2Error {}

@@ -19,12 +19,14 @@
 //! # Ok::<(), Futex2Error>(())
 //! ```
 
-use super::{Bits, Futex, Futex2Error, FutexKey, Requeued, Scope, Waited, Waiter};
+use super::{Bits, Futex, Futex2Error, FutexKey, Requeued, Scope, Waited};
 use crate::capabilities::{Capability, missing};
+use crate::errno::Errno;
 use crate::time::Deadline;
 use crate::world::clock::Timespec;
+use crate::world::kernel::Entry;
 use crate::world::syscall::{
-    Errno, SYS_FUTEX_REQUEUE, SYS_FUTEX_WAIT, SYS_FUTEX_WAKE, checked, clamp, clock_id, name, pointer, waited,
+    SYS_FUTEX_REQUEUE, SYS_FUTEX_WAIT, SYS_FUTEX_WAKE, checked, clamp, clock_id, name, pointer, waited,
 };
 
 /// Sleeps while `futex` holds `expected`, until a wake-up with a bit of `bits` or until `deadline`.
@@ -90,7 +92,7 @@ pub fn requeue<S: Scope>(
     to: FutexKey<S>,
 ) -> Result<Requeued, Futex2Error> {
     needs(Capability::Futex2Requeue)?;
-    let pair = [Waiter::new(from, expected), Waiter::named(to.address(), S::PRIVATE, 0)];
+    let pair = [Entry::new(from, expected, S::PRIVATE), Entry::named(to.address(), 0, S::PRIVATE)];
     // SAFETY: the kernel reads `pair`, which has its layout, and the word of `from`, both borrowed for the whole call;
     // the address of `to` is a name.
     let answer = checked(|| unsafe {

@@ -4,18 +4,18 @@
 //! [`FutexKey`] is the name of the queue. Who may meet there is part of the type: the threads of one process
 //! ([`Private`], which is faster), or every process that maps the word ([`Shared`]).
 //!
-//! | operation | kernel | everywhere |
+//! | operation | kernel | worlds |
 //! |---|---|---|
-//! | [`Futex::wait`], [`wait_bits`](Futex::wait_bits), [`wait_interruptible`](Futex::wait_interruptible) | `FUTEX_WAIT_BITSET` | yes |
-//! | [`FutexKey::wake`], [`wake_bits`](FutexKey::wake_bits) | `FUTEX_WAKE_BITSET` | yes |
-//! | [`Futex::cmp_requeue`] | `FUTEX_CMP_REQUEUE` | yes |
-//! | `FutexKey::requeue` | `FUTEX_REQUEUE` | machine only |
-//! | `Futex::wake_op` | `FUTEX_WAKE_OP` | machine only |
-//! | `waitv` | `futex_waitv`, Linux 5.16 | machine only |
-//! | `Futex::{lock_pi, try_lock_pi, unlock_pi, wait_requeue_pi, cmp_requeue_pi}` | `FUTEX_LOCK_PI2`, Linux 5.14, or `FUTEX_LOCK_PI`, and their kin | machine only |
-//! | `futex2::{wait, wake, requeue}` | `futex_wait`, `futex_wake`, `futex_requeue`, Linux 6.7 | machine only |
+//! | [`Futex::wait`], [`wait_bits`](Futex::wait_bits), [`wait_interruptible`](Futex::wait_interruptible) | `FUTEX_WAIT_BITSET` | all |
+//! | [`FutexKey::wake`], [`wake_bits`](FutexKey::wake_bits) | `FUTEX_WAKE_BITSET` | all |
+//! | [`Futex::cmp_requeue`] | `FUTEX_CMP_REQUEUE` | all |
+//! | `FutexKey::requeue` | `FUTEX_REQUEUE` | not loom |
+//! | `Futex::wake_op` | `FUTEX_WAKE_OP` | not loom |
+//! | `waitv` | `futex_waitv`, Linux 5.16 | not loom |
+//! | `Futex::{lock_pi, try_lock_pi, unlock_pi, wait_requeue_pi, cmp_requeue_pi}` | `FUTEX_LOCK_PI2`, Linux 5.14, or `FUTEX_LOCK_PI`, and their kin | the machine |
+//! | `futex2::{wait, wake, requeue}` | `futex_wait`, `futex_wake`, `futex_requeue`, Linux 6.7 | the machine |
 //!
-//! "Everywhere" are the operations that the model worlds have too; a lock that is to be model-checked is made of these.
+//! A lock that is to be model-checked under loom is made of what is in all worlds.
 //!
 //! # Rules
 //!
@@ -27,25 +27,24 @@
 //! 5. Misuse is answered before the kernel is asked, where the types have not ruled it out.
 
 mod error;
-#[cfg(not(all(ulocks_loom, feature = "loom")))]
+#[cfg(not(any(all(ulocks_loom, feature = "loom"), all(ulocks_vm, feature = "vm"))))]
 pub mod futex2;
 #[cfg(not(all(ulocks_loom, feature = "loom")))]
 mod op;
-#[cfg(not(all(ulocks_loom, feature = "loom")))]
+#[cfg(not(any(all(ulocks_loom, feature = "loom"), all(ulocks_vm, feature = "vm"))))]
 mod pi;
 mod requeue;
 #[cfg(not(all(ulocks_loom, feature = "loom")))]
 mod waitv;
 
+pub use error::{Futex2Error, PiError, RequeueError, Unexpected, WaitvError, WakeOpError};
 #[cfg(not(all(ulocks_loom, feature = "loom")))]
-pub use self::{
-    error::{Futex2Error, PiError, WaitvError, WakeOpError},
-    op::{Change, Condition},
-    pi::{OWNER_DIED, PiWaited, TID_MASK, WAITERS},
-    waitv::{Waiter, WaitvOutcome, waitv},
-};
-pub use error::{RequeueError, Unexpected};
+pub use op::{Change, Condition};
+#[cfg(not(any(all(ulocks_loom, feature = "loom"), all(ulocks_vm, feature = "vm"))))]
+pub use pi::{OWNER_DIED, PiWaited, TID_MASK, WAITERS};
 pub use requeue::Requeued;
+#[cfg(not(all(ulocks_loom, feature = "loom")))]
+pub use waitv::{Waiter, WaitvOutcome, waitv};
 
 use crate::sync::AtomicU32;
 use crate::time::Deadline;
@@ -209,6 +208,7 @@ impl<S: Scope> Futex<S> {
     /// # Panics
     /// If the kernel refuses: the file behind the word was truncated, or a seccomp filter forbids the call.
     #[inline]
+    #[cfg_attr(ulocks_vm, track_caller)]
     pub fn wait(&self, expected: u32, deadline: Option<Deadline>) -> Waited {
         self.wait_bits(expected, Bits::ANY, deadline)
     }
@@ -218,6 +218,7 @@ impl<S: Scope> Futex<S> {
     /// # Panics
     /// As [`wait`](Self::wait).
     #[inline]
+    #[cfg_attr(ulocks_vm, track_caller)]
     pub fn wait_bits(&self, expected: u32, bits: Bits, deadline: Option<Deadline>) -> Waited {
         kernel::wait(&self.word, expected, bits.get(), deadline, S::PRIVATE)
     }
@@ -235,6 +236,7 @@ impl<S: Scope> Futex<S> {
     /// # Panics
     /// As [`wait`](Self::wait).
     #[inline]
+    #[cfg_attr(ulocks_vm, track_caller)]
     pub fn wait_interruptible(&self, expected: u32, bits: Bits, deadline: Option<Deadline>) -> Waited {
         self.wait_bits(expected, bits, Some(deadline.unwrap_or(Deadline::NEVER)))
     }
@@ -279,6 +281,7 @@ impl<S: Scope> FutexKey<S> {
     /// # Panics
     /// If the kernel refuses the call as such: a seccomp filter forbids it.
     #[inline]
+    #[cfg_attr(ulocks_vm, track_caller)]
     pub fn wake(self, count: u32) -> u32 {
         self.wake_bits(count, Bits::ANY)
     }
@@ -288,6 +291,7 @@ impl<S: Scope> FutexKey<S> {
     /// # Panics
     /// As [`wake`](Self::wake).
     #[inline]
+    #[cfg_attr(ulocks_vm, track_caller)]
     pub fn wake_bits(self, count: u32, bits: Bits) -> u32 {
         kernel::wake(self.address, count, bits.get(), S::PRIVATE)
     }

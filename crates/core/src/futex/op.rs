@@ -4,7 +4,7 @@
 //! operand of the change into a shift count; [`Change`] uses it for single bits, so that flags high in the word work.
 
 use super::{Futex, FutexKey, Scope, WakeOpError};
-use crate::world::syscall::{Errno, clamp, futex, name};
+use crate::world::kernel;
 
 /// What to do to the word. The operand is in -2048..=2047, or a single bit (`1 << n`).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -100,6 +100,7 @@ impl<S: Scope> Futex<S> {
     /// assert_eq!((woken, lock.load(Relaxed)), (0, 0));
     /// # Ok::<(), ulocks_core::futex::WakeOpError>(())
     /// ```
+    #[cfg_attr(ulocks_vm, track_caller)]
     pub fn wake_op(
         &self,
         change: Change,
@@ -112,15 +113,6 @@ impl<S: Scope> Futex<S> {
         if count == 0 || own_count == 0 {
             return Err(WakeOpError::ZeroCount);
         }
-        let (count, own_count) = (clamp(count), clamp(own_count));
-        let first = name(key.address());
-        let command = libc::FUTEX_WAKE_OP;
-        // SAFETY: the kernel writes this word, an atomic that is borrowed for the whole call; the other is a name.
-        let answer = unsafe { futex(first, command, S::PRIVATE, count, own_count, self.as_ptr(), encoded) };
-        answer.map_err(|error| match error {
-            Errno(libc::EFAULT) => WakeOpError::Inaccessible,
-            Errno(libc::EINVAL) => WakeOpError::PriorityInheriting,
-            error => WakeOpError::Unexpected(super::Unexpected::of("FUTEX_WAKE_OP", error)),
-        })
+        kernel::wake_op(self, encoded, own_count, key.address(), count, S::PRIVATE)
     }
 }

@@ -20,8 +20,9 @@
 
 use super::{Futex, PiError, Scope};
 use crate::capabilities::{Capability, missing, note_missing};
+use crate::errno::Errno;
 use crate::time::{Clock, Deadline};
-use crate::world::syscall::{Errno, clamp, futex, futex_until, on_clock_of};
+use crate::world::syscall::{clamp, futex, futex_until, on_clock_of};
 use core::ptr::null_mut;
 
 /// The bits of the word that hold the owner's thread id.

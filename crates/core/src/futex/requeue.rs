@@ -40,6 +40,7 @@ impl<S: Scope> Futex<S> {
     /// assert_eq!(from.cmp_requeue(2, 1, u32::MAX, to.key()), Err(RequeueError::Mismatch));
     /// ```
     #[inline]
+    #[cfg_attr(ulocks_vm, track_caller)]
     pub fn cmp_requeue(
         &self,
         expected: u32,
@@ -48,9 +49,6 @@ impl<S: Scope> Futex<S> {
         to: FutexKey<S>,
     ) -> Result<Requeued, RequeueError> {
         let both = kernel::cmp_requeue(self, expected, wake, requeue, to.address(), S::PRIVATE);
-        // In a model there is one way to fail, and the kernel there says so by `None`.
-        #[cfg(all(ulocks_loom, feature = "loom"))]
-        let both = both.ok_or(RequeueError::Mismatch);
         Ok(Requeued::split(both?, wake))
     }
 }
@@ -65,15 +63,9 @@ impl<S: Scope> FutexKey<S> {
     ///
     /// # Errors
     /// As [`Futex::cmp_requeue`], but never [`RequeueError::Mismatch`].
+    #[cfg_attr(ulocks_vm, track_caller)]
     pub fn requeue(self, wake: u32, requeue: u32, to: Self) -> Result<Requeued, RequeueError> {
-        use crate::world::syscall::{clamp, futex, name};
-        let (first, second) = (name(self.address()), name(to.address()));
-        // SAFETY: the call neither reads nor writes a word: both addresses are names.
-        let answer =
-            unsafe { futex(first, libc::FUTEX_REQUEUE, S::PRIVATE, clamp(wake), clamp(requeue), second, 0) };
-        match answer {
-            Ok(both) => Ok(Requeued::split(both, wake)),
-            Err(error) => Err(RequeueError::of("FUTEX_REQUEUE", error)),
-        }
+        let both = kernel::requeue(self.address(), wake, requeue, to.address(), S::PRIVATE);
+        Ok(Requeued::split(both?, wake))
     }
 }

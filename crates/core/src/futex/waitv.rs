@@ -1,47 +1,25 @@
 //! `futex_waitv` (Linux 5.16): sleep on up to 128 futexes at once, of either scope.
 
-use super::{Futex, Scope, Unexpected, Waited, WaitvError};
-use crate::capabilities::{Capability, missing};
+use super::{Futex, Scope, WaitvError};
 use crate::time::Deadline;
-use crate::world::clock::Timespec;
-use crate::world::syscall::{Errno, checked, clock_id, pointer, waited};
+use crate::world::kernel::{self, Entry};
 use core::fmt;
-use core::marker::PhantomData;
 
-/// One futex of a [`waitv`], and the value it is expected to hold. The kernel's `struct futex_waitv`.
+/// One futex of a [`waitv`], and the value it is expected to hold.
 #[derive(Clone, Copy)]
-#[repr(C)]
-pub struct Waiter<'a> {
-    value: u64,
-    address: u64,
-    flags: u32,
-    reserved: u32,
-    word: PhantomData<&'a Futex<super::Private>>,
-}
-
-const _: () = assert!(size_of::<Waiter<'_>>() == 24);
+#[repr(transparent)]
+pub struct Waiter<'a>(pub(crate) Entry<'a>);
 
 impl<'a> Waiter<'a> {
     /// Waits on `futex` while it holds `expected`.
     pub fn new<S: Scope>(futex: &'a Futex<S>, expected: u32) -> Self {
-        Self::named(futex.key().address(), S::PRIVATE, expected)
-    }
-
-    pub(super) fn named(address: usize, private: bool, value: u32) -> Self {
-        let scope = if private { libc::FUTEX2_PRIVATE } else { 0 };
-        Self {
-            value: value.into(),
-            address: address as u64,
-            flags: (libc::FUTEX2_SIZE_U32 | scope).cast_unsigned(),
-            reserved: 0,
-            word: PhantomData,
-        }
+        Self(Entry::new(futex, expected, S::PRIVATE))
     }
 }
 
 impl fmt::Debug for Waiter<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "Waiter({:#x} while {})", self.address, self.value)
+        write!(f, "Waiter({:#x} while {})", self.0.address(), self.0.expected())
     }
 }
 
@@ -84,36 +62,12 @@ pub enum WaitvOutcome {
 /// }
 /// # Ok::<(), ulocks_core::futex::WaitvError>(())
 /// ```
+#[cfg_attr(ulocks_vm, track_caller)]
 pub fn waitv(waiters: &[Waiter<'_>], deadline: Option<Deadline>) -> Result<WaitvOutcome, WaitvError> {
     match waiters.len() {
         0 => return Err(WaitvError::Empty),
         1..=128 => {}
         more => return Err(WaitvError::TooMany(more)),
     }
-    if missing(Capability::Waitv) {
-        return Err(WaitvError::Unsupported);
-    }
-    let time = deadline.map(Timespec::of);
-    let clock = clock_id(deadline);
-    // SAFETY: `waiters` has the kernel's layout and as many elements as we say, their words are borrowed for longer
-    // than the call, the kernel only reads them, and `time` is null or lives until the end of this function.
-    let answer = checked(|| unsafe {
-        libc::syscall(
-            libc::SYS_futex_waitv,
-            waiters.as_ptr(),
-            waiters.len(),
-            0,
-            pointer(time.as_ref()),
-            clock,
-        )
-    });
-    match waited(answer) {
-        Ok(Waited::Woken) => Ok(WaitvOutcome::Woken(answer.map_or(0, |index| index as usize))),
-        Ok(Waited::Mismatch) => Ok(WaitvOutcome::Mismatch),
-        Ok(Waited::TimedOut) => Ok(WaitvOutcome::TimedOut),
-        Ok(Waited::Interrupted) => Ok(WaitvOutcome::Interrupted),
-        Err(Errno(libc::EFAULT)) => Err(WaitvError::Inaccessible),
-        Err(Errno(libc::ENOSYS)) => Err(WaitvError::Unsupported),
-        Err(error) => Err(WaitvError::Unexpected(Unexpected::of("futex_waitv", error))),
-    }
+    kernel::waitv(waiters, deadline)
 }

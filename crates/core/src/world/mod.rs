@@ -9,17 +9,27 @@
 //! | `interruption_point` | where a modelled signal or death may strike; nothing on the machine |
 //! | `kernel` | the futex operations, addresses as keys |
 //! | `clock` | the reading of a clock, the moment of an `Instant`, whether a deadline has passed |
+//! | `pause` | how many pauses a waiter's nanoseconds are |
+//! | `declare` | `const_fn!`, `raw_init!`, `sync_static!`; the first two are the same in all models (`models`) |
+//! | `thread_id` | the number of the calling thread; not under loom |
 //!
 //! A model world has two things more: `model`, its public harness, and `Watch`, with which the typed face `api` tells
 //! the model that protected data is being accessed.
 //!
-//! A further world is one more folder and one more arm here, at the macros of `sync` and at `api`; no lock changes.
+//! A further world is one more folder and one more arm here, and a model world's name in the conditions that say
+//! `any`; no lock changes.
 
 #[cfg(all(ulocks_loom, feature = "loom"))]
 #[path = "loom/mod.rs"]
 mod imp;
-#[cfg(not(all(ulocks_loom, feature = "loom")))]
+#[cfg(all(ulocks_vm, feature = "vm", not(all(ulocks_loom, feature = "loom"))))]
+#[path = "vm/mod.rs"]
+mod imp;
+#[cfg(not(any(all(ulocks_loom, feature = "loom"), all(ulocks_vm, feature = "vm"))))]
 #[path = "machine/mod.rs"]
 mod imp;
+
+#[cfg(any(all(ulocks_loom, feature = "loom"), all(ulocks_vm, feature = "vm")))]
+mod models;
 
 pub use imp::*;

@@ -1,7 +1,7 @@
 //! Runs a machine client on a broken lock, which kills this process or hangs it until the watchdog does; the tests
 //! start it and look at what it died of. With `sound` it ends well.
 
-#[cfg(not(all(ulocks_loom, feature = "loom")))]
+#[cfg(not(any(all(ulocks_loom, feature = "loom"), all(ulocks_vm, feature = "vm"))))]
 fn main() {
     use machine::{release_with_a_sleeper, touch_after_the_release};
     use ulocks_testkit::broken::{NO_WAKE, SOUND, TIMEOUT_CLEARS_CONTENDED};
@@ -18,10 +18,10 @@ fn main() {
     }
 }
 
-#[cfg(all(ulocks_loom, feature = "loom"))]
+#[cfg(any(all(ulocks_loom, feature = "loom"), all(ulocks_vm, feature = "vm")))]
 fn main() {}
 
-#[cfg(not(all(ulocks_loom, feature = "loom")))]
+#[cfg(not(any(all(ulocks_loom, feature = "loom"), all(ulocks_vm, feature = "vm"))))]
 mod machine {
     use std::sync::{Arc, mpsc::channel};
     use std::thread;

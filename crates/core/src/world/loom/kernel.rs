@@ -18,7 +18,7 @@ use super::atomic::{AtomicU32, AtomicUsize, Ordering::Relaxed};
 use super::interrupted_here;
 use super::model::{Grade, Run};
 use super::table::{Key, Sleeper, Table};
-use crate::futex::{Bits, Waited};
+use crate::futex::{Bits, RequeueError, Waited};
 use crate::time::Deadline;
 use std::rc::Rc;
 
@@ -113,7 +113,7 @@ pub(crate) fn wake(key: usize, count: u32, bitset: u32, private: bool) -> u32 {
     count.min(woken.len() as u32)
 }
 
-/// `FUTEX_CMP_REQUEUE`: `None` if `*word != expected`, otherwise (woken, requeued) taken together.
+/// `FUTEX_CMP_REQUEUE`: an error if `*word != expected`, otherwise how many were woken and requeued together.
 pub(crate) fn cmp_requeue(
     word: &AtomicU32,
     expected: u32,
@@ -121,15 +121,15 @@ pub(crate) fn cmp_requeue(
     requeue: u32,
     to: usize,
     private: bool,
-) -> Option<u32> {
+) -> Result<u32, RequeueError> {
     let from = Key { address: core::ptr::from_ref(word).addr(), private };
     let table = step();
     if !holds(word, expected) {
-        return None;
+        return Err(RequeueError::Mismatch);
     }
     let woken = table.take(from, wake, Bits::ANY.get());
     let moved = table.requeue(from, requeue, Key { address: to, private });
     let_run(table, &woken);
     // The cheap grade wakes whom it should move.
-    Some((woken.len() as u32 + moved).min(wake.saturating_add(requeue)))
+    Ok((woken.len() as u32 + moved).min(wake.saturating_add(requeue)))
 }

@@ -13,8 +13,10 @@
 //! - a panic ends the model: guards do nothing while a thread panics.
 
 pub(crate) mod clock;
+mod declare;
 pub(crate) mod kernel;
 pub mod model;
+pub(crate) mod pause;
 mod table;
 
 use core::cell::{Cell, RefCell};
@@ -24,7 +26,7 @@ pub use loom::thread::yield_now;
 
 /// For `sync_static!`.
 #[doc(hidden)]
-pub use loom as __loom;
+pub use loom as __model;
 
 /// Atomic types of this world.
 pub mod atomic {

@@ -6,9 +6,13 @@
 //! is no failure.
 
 use super::atomic::AtomicU32;
-use super::syscall::{Errno, clamp, futex, futex_until, name, on_clock_of, waited};
-use crate::futex::{RequeueError, Unexpected, Waited};
+use super::clock::Timespec;
+use super::syscall::{checked, clamp, clock_id, futex, futex_until, name, on_clock_of, pointer, waited};
+use crate::capabilities::{Capability, missing};
+use crate::errno::Errno;
+use crate::futex::{RequeueError, Unexpected, Waited, Waiter, WaitvError, WaitvOutcome, WakeOpError};
 use crate::time::Deadline;
+use core::marker::PhantomData;
 use core::ptr::null_mut;
 
 /// `FUTEX_WAIT_BITSET` on `word`.
@@ -45,7 +49,7 @@ pub(crate) fn wake(key: usize, count: u32, bitset: u32, private: bool) -> u32 {
     }
 }
 
-/// `FUTEX_CMP_REQUEUE`: an error if `*word != expected`, otherwise (woken, requeued) taken together.
+/// `FUTEX_CMP_REQUEUE`: an error if `*word != expected`, otherwise how many were woken and requeued together.
 ///
 /// Miri has no such call: there, whoever would be moved is woken, which every waiter must be prepared for anyway.
 #[inline]
@@ -69,6 +73,97 @@ pub(crate) fn cmp_requeue(
     // SAFETY: the kernel reads `word`, which is borrowed for the whole call; the second word is a name.
     let answer = unsafe { futex(word.as_ptr(), command, private, wake, requeue, name(to), expected) };
     answer.map_err(|error| RequeueError::of("FUTEX_CMP_REQUEUE", error))
+}
+
+/// `FUTEX_REQUEUE`: how many were woken and requeued together.
+pub(crate) fn requeue(
+    from: usize,
+    wake: u32,
+    requeue: u32,
+    to: usize,
+    private: bool,
+) -> Result<u32, RequeueError> {
+    let (wake, requeue) = (clamp(wake), clamp(requeue));
+    // SAFETY: the call neither reads nor writes a word: both addresses are names.
+    let answer = unsafe { futex(name(from), libc::FUTEX_REQUEUE, private, wake, requeue, name(to), 0) };
+    answer.map_err(|error| RequeueError::of("FUTEX_REQUEUE", error))
+}
+
+/// `FUTEX_WAKE_OP` on `word`, and on `key`, which need not be mapped any more. Returns how many were woken.
+pub(crate) fn wake_op(
+    word: &AtomicU32,
+    encoded: u32,
+    own_count: u32,
+    key: usize,
+    count: u32,
+    private: bool,
+) -> Result<u32, WakeOpError> {
+    let command = libc::FUTEX_WAKE_OP;
+    let (count, own_count) = (clamp(count), clamp(own_count));
+    // SAFETY: the kernel writes `word`, an atomic that is borrowed for the whole call; the other is a name.
+    let answer = unsafe { futex(name(key), command, private, count, own_count, word.as_ptr(), encoded) };
+    answer.map_err(WakeOpError::of)
+}
+
+/// The kernel's `struct futex_waitv`: a futex, and what it is expected to hold.
+#[derive(Clone, Copy)]
+#[repr(C)]
+pub(crate) struct Entry<'a> {
+    value: u64,
+    address: u64,
+    flags: u32,
+    reserved: u32,
+    word: PhantomData<&'a AtomicU32>,
+}
+
+const _: () = assert!(size_of::<Entry<'_>>() == 24);
+
+impl<'a> Entry<'a> {
+    pub(crate) fn new(word: &'a AtomicU32, expected: u32, private: bool) -> Self {
+        Self::named(word.as_ptr().expose_provenance(), expected, private)
+    }
+
+    /// A futex by its address alone, for calls that do not read it.
+    pub(crate) fn named(address: usize, expected: u32, private: bool) -> Self {
+        let scope = if private { libc::FUTEX2_PRIVATE } else { 0 };
+        Self {
+            value: expected.into(),
+            address: address as u64,
+            flags: (libc::FUTEX2_SIZE_U32 | scope).cast_unsigned(),
+            reserved: 0,
+            word: PhantomData,
+        }
+    }
+
+    pub(crate) fn address(&self) -> u64 {
+        self.address
+    }
+
+    pub(crate) fn expected(&self) -> u64 {
+        self.value
+    }
+}
+
+/// `futex_waitv`.
+pub(crate) fn waitv(waiters: &[Waiter<'_>], deadline: Option<Deadline>) -> Result<WaitvOutcome, WaitvError> {
+    if missing(Capability::Waitv) {
+        return Err(WaitvError::Unsupported);
+    }
+    let time = deadline.map(Timespec::of);
+    let clock = clock_id(deadline);
+    // SAFETY: a waiter is an entry, which has the kernel's layout; there are as many as we say, their words are borrowed
+    // for longer than the call, the kernel only reads them, and `time` is null or lives until the end of this function.
+    let answer = checked(|| unsafe {
+        let time = pointer(time.as_ref());
+        libc::syscall(libc::SYS_futex_waitv, waiters.as_ptr(), waiters.len(), 0, time, clock)
+    });
+    match waited(answer) {
+        Ok(Waited::Woken) => Ok(WaitvOutcome::Woken(answer.map_or(0, |index| index as usize))),
+        Ok(Waited::Mismatch) => Ok(WaitvOutcome::Mismatch),
+        Ok(Waited::TimedOut) => Ok(WaitvOutcome::TimedOut),
+        Ok(Waited::Interrupted) => Ok(WaitvOutcome::Interrupted),
+        Err(error) => Err(WaitvError::of(error)),
+    }
 }
 
 #[cold]

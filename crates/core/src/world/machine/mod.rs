@@ -1,8 +1,14 @@
 //! The machine: `core`'s atomics, the kernel's futex.
 
 pub(crate) mod clock;
+mod declare;
 pub(crate) mod kernel;
+pub(crate) mod pause;
+mod refusal;
 pub(crate) mod syscall;
+mod tid;
+
+pub(crate) use tid::current as thread_id;
 
 /// Atomic types of this world.
 pub mod atomic {

@@ -4,20 +4,9 @@
 //! before that only `futex` with 32-bit seconds; [`futex_until`] uses the first and falls back to the second.
 
 use super::clock::Timespec;
-use crate::errno;
+use crate::errno::{self, Errno};
 use crate::futex::Waited;
 use crate::time::{Clock, Deadline};
-use core::fmt;
-
-/// What the kernel answered instead of a result.
-#[derive(Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Errno(pub(crate) i32);
-
-impl fmt::Debug for Errno {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        fmt::Display::fmt(&std::io::Error::from_raw_os_error(self.0), f)
-    }
-}
 
 /// Makes a `Result` of libc's `syscall`, which reports a failure as -1 and `errno`. The caller's `errno` survives.
 #[inline]

@@ -1,0 +1,70 @@
+//! What a refusal of the kernel means to each family of operations.
+
+use crate::errno::Errno;
+use crate::futex::{Futex2Error, PiError, RequeueError, Unexpected, WaitvError, WakeOpError};
+
+impl Unexpected {
+    pub(crate) fn of(call: &'static str, errno: Errno) -> Self {
+        Self { call, errno }
+    }
+}
+
+impl WakeOpError {
+    pub(super) fn of(error: Errno) -> Self {
+        match error {
+            Errno(libc::EFAULT) => Self::Inaccessible,
+            Errno(libc::EINVAL) => Self::PriorityInheriting,
+            error => Self::Unexpected(Unexpected::of("FUTEX_WAKE_OP", error)),
+        }
+    }
+}
+
+impl WaitvError {
+    pub(super) fn of(error: Errno) -> Self {
+        match error {
+            Errno(libc::EFAULT) => Self::Inaccessible,
+            Errno(libc::ENOSYS) => Self::Unsupported,
+            error => Self::Unexpected(Unexpected::of("futex_waitv", error)),
+        }
+    }
+}
+
+impl RequeueError {
+    pub(crate) fn of(call: &'static str, error: Errno) -> Self {
+        match error {
+            Errno(libc::EAGAIN) => Self::Mismatch,
+            Errno(libc::EFAULT) => Self::Inaccessible,
+            Errno(libc::EINVAL) => Self::PriorityInheriting,
+            error => Self::Unexpected(Unexpected::of(call, error)),
+        }
+    }
+}
+
+impl PiError {
+    pub(crate) fn of(call: &'static str, error: Errno) -> Self {
+        match error.0 {
+            libc::ETIMEDOUT => Self::TimedOut,
+            libc::EAGAIN => Self::Mismatch,
+            libc::EDEADLK => Self::Deadlock,
+            libc::ESRCH => Self::OwnerGone,
+            libc::EPERM => Self::NotPermitted,
+            libc::EINVAL => Self::Inconsistent,
+            libc::ENOMEM => Self::OutOfMemory,
+            libc::EFAULT => Self::Inaccessible,
+            libc::ENOSYS => Self::Unsupported,
+            _ => Self::Unexpected(Unexpected::of(call, error)),
+        }
+    }
+}
+
+impl Futex2Error {
+    pub(crate) fn of(call: &'static str, error: Errno) -> Self {
+        match error.0 {
+            libc::EAGAIN => Self::Mismatch,
+            libc::EFAULT => Self::Inaccessible,
+            libc::EINVAL => Self::PriorityInheriting,
+            libc::ENOSYS => Self::Unsupported,
+            _ => Self::Unexpected(Unexpected::of(call, error)),
+        }
+    }
+}

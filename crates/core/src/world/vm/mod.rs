@@ -1,0 +1,33 @@
+//! The world of the virtual machine: atomics with a history, cells that are watched, the futex and the clock of
+//! `ulocks-vm`. Its harness is that crate's; `crate::model` passes it on.
+//!
+//! What it shows that loom does not: any number of threads, read-modify-writes and failing exchanges that read old
+//! values, weak exchanges that fail, deadlines on a clock, requeues, several futexes in one wait. What a model must
+//! respect is little:
+//! - all state is per execution: statics of a model are declared with `sync_static!`;
+//! - a panic ends the execution: guards do nothing while a thread panics.
+
+pub(crate) mod clock;
+mod declare;
+pub(crate) mod kernel;
+pub mod model;
+pub(crate) mod pause;
+
+/// Atomic types of this world.
+pub mod atomic {
+    pub use ulocks_vm::sync::{
+        AtomicBool, AtomicPtr, AtomicU8, AtomicU32, AtomicU64, AtomicUsize, Ordering, compiler_fence, fence,
+    };
+}
+
+pub(crate) use ulocks_vm::sync::Watch;
+pub use ulocks_vm::sync::{UnsafeCell, interruption_point, pause, spin_until, yield_now};
+
+/// For `sync_static!`.
+#[doc(hidden)]
+pub use ulocks_vm as __model;
+
+/// The calling thread as a thread id: its number in the model, from one.
+pub(crate) fn thread_id() -> u32 {
+    u32::try_from(ulocks_vm::thread::current() + 1).expect("a model of so many threads does not end")
+}

@@ -1,0 +1,4 @@
+//! The harness: `ulocks-vm`'s own. Described in `crate::model`.
+
+pub use ulocks_vm::explore::*;
+pub use ulocks_vm::{crash, linear, process, signal, thread};

@@ -1,0 +1,304 @@
+//! Programs that use the condition variable, small enough for a model: each is the body of one execution.
+//!
+//! The mutex is the test kit's three-state mutex, which takes requeued sleepers. The clients wait as users do: in a loop
+//! around a condition that the mutex protects.
+
+use core::time::Duration;
+use std::sync::Arc;
+use ulocks_core::condvar::{Protocol, Wakeup, seeded};
+use ulocks_core::futex::{Futex, Private};
+use ulocks_core::raw::RawMutex;
+use ulocks_core::sync::Ordering::Relaxed;
+use ulocks_core::sync::UnsafeCell;
+use ulocks_core::time::Deadline;
+use ulocks_testkit::broken::Plain;
+use ulocks_testkit::thread::{JoinHandle, spawn};
+
+/// Tickets under a mutex.
+struct Counter {
+    mutex: Plain,
+    tickets: UnsafeCell<usize>,
+}
+
+// SAFETY: `tickets` is accessed under `mutex` only.
+unsafe impl Sync for Counter {}
+// SAFETY: its parts are `Send`.
+unsafe impl Send for Counter {}
+
+impl Counter {
+    fn new() -> Self {
+        Self { mutex: Plain::new(), tickets: UnsafeCell::new(0) }
+    }
+
+    /// Puts `count` tickets there and calls `then` with the mutex still held.
+    fn put_and(&self, count: usize, then: impl FnOnce()) {
+        self.mutex.lock();
+        // SAFETY: the mutex is held.
+        self.tickets.with_mut(|tickets| unsafe { *tickets += count });
+        then();
+        // SAFETY: locked above.
+        unsafe { self.mutex.unlock(()) };
+    }
+
+    fn put(&self, count: usize) {
+        self.put_and(count, || {});
+    }
+
+    /// Waits for a ticket and takes it; with a deadline, gives up when that has passed and there is still none.
+    fn take<const BUG: u8>(&self, condvar: &Protocol<Plain, BUG>, deadline: Option<Deadline>) -> bool {
+        self.mutex.lock();
+        let mut timed_out = false;
+        let taken = loop {
+            // SAFETY: the mutex is held.
+            let taken = self.tickets.with_mut(|tickets| unsafe {
+                let some = *tickets > 0;
+                *tickets -= usize::from(some);
+                some
+            });
+            if taken || timed_out {
+                break taken;
+            }
+            // SAFETY: the mutex is held by this thread.
+            let ((), wakeup) = unsafe { condvar.wait(&self.mutex, (), deadline) };
+            timed_out = wakeup == Wakeup::TimedOut;
+        };
+        // SAFETY: held, by `lock` or by the last `wait`.
+        unsafe { self.mutex.unlock(()) };
+        taken
+    }
+}
+
+/// A condition variable with one counter, and another for those models that use two mutexes.
+struct Shared<const BUG: u8> {
+    condvar: Protocol<Plain, BUG>,
+    counter: Counter,
+    other: Counter,
+}
+
+pub const SOUND: u8 = seeded::NOTHING;
+
+type Handle<const BUG: u8> = Arc<Shared<BUG>>;
+
+impl<const BUG: u8> Shared<BUG> {
+    fn new() -> Handle<BUG> {
+        Arc::new(Self { condvar: Protocol::new(), counter: Counter::new(), other: Counter::new() })
+    }
+}
+
+fn soon() -> Option<Deadline> {
+    Some(Deadline::after(Duration::from_millis(1)))
+}
+
+fn waiter<const BUG: u8>(shared: &Handle<BUG>) -> JoinHandle<()> {
+    let shared = Arc::clone(shared);
+    spawn(move || assert!(shared.counter.take(&shared.condvar, None)))
+}
+
+fn waiter_on_the_other_mutex<const BUG: u8>(shared: &Handle<BUG>) -> JoinHandle<()> {
+    let shared = Arc::clone(shared);
+    spawn(move || assert!(shared.other.take(&shared.condvar, None)))
+}
+
+fn join(threads: impl IntoIterator<Item = JoinHandle<()>>) {
+    threads.into_iter().for_each(|thread| thread.join().unwrap());
+}
+
+/// One waiter, one notification, sent after the mutex was released.
+pub fn one_waiter<const BUG: u8>() {
+    let shared = Shared::<BUG>::new();
+    let waiter = waiter(&shared);
+    shared.counter.put(1);
+    shared.condvar.notify_one();
+    waiter.join().unwrap();
+    assert_nobody_waits(&shared);
+}
+
+/// Nobody waits any more, and the condition variable knows it.
+fn assert_nobody_waits<const BUG: u8>(shared: &Handle<BUG>) {
+    assert!(!shared.condvar.notify_one(), "notify_one found a waiter where none is");
+    assert_eq!(shared.condvar.notify_all(), 0, "notify_all found waiters where none are");
+}
+
+/// A notification that nobody asked for, sent without the mutex, does not use up the one that counts.
+pub fn stray_notification<const BUG: u8>() {
+    let shared = Shared::<BUG>::new();
+    let waiter = waiter(&shared);
+    shared.condvar.notify_one();
+    shared.counter.put(1);
+    shared.condvar.notify_one();
+    waiter.join().unwrap();
+}
+
+/// The same with two waiters and a stray notification for all: who is moved to the mutex by it need not be who was notified.
+pub fn stray_requeue<const BUG: u8>() {
+    let shared = Shared::<BUG>::new();
+    let waiting = [waiter(&shared), waiter(&shared)];
+    let notifier = {
+        let shared = Arc::clone(&shared);
+        spawn(move || {
+            shared.condvar.notify_all();
+            for _ in 0..2 {
+                shared.counter.put(1);
+                shared.condvar.notify_one();
+            }
+        })
+    };
+    join(waiting);
+    notifier.join().unwrap();
+}
+
+/// Two waiters, two notifications.
+pub fn one_by_one<const BUG: u8>() {
+    let shared = Shared::<BUG>::new();
+    let waiting = [waiter(&shared), waiter(&shared)];
+    for _ in 0..2 {
+        shared.counter.put(1);
+        shared.condvar.notify_one();
+    }
+    join(waiting);
+    assert_nobody_waits(&shared);
+}
+
+/// One notification for everybody, which requeues if it finds them asleep.
+pub fn all_at_once<const BUG: u8>(waiters: usize) {
+    let shared = Shared::<BUG>::new();
+    let waiting: Vec<_> = (0..waiters).map(|_| waiter(&shared)).collect();
+    shared.counter.put(waiters);
+    assert!(shared.condvar.notify_all() <= waiters, "more were notified than there are");
+    join(waiting);
+    assert_nobody_waits(&shared);
+}
+
+/// The same with the mutex held by the notifier: the sleepers are behind its release.
+pub fn all_while_holding<const BUG: u8>() {
+    let shared = Shared::<BUG>::new();
+    let waiting = [waiter(&shared), waiter(&shared)];
+    shared.counter.put_and(2, || {
+        shared.condvar.notify_all();
+    });
+    join(waiting);
+    assert_nobody_waits(&shared);
+}
+
+/// A notification for all against one for one, from two threads without the mutex.
+pub fn two_notifiers() {
+    let shared = Shared::<SOUND>::new();
+    let waiting = [waiter(&shared), waiter(&shared)];
+    shared.counter.put(2);
+    let other = {
+        let shared = Arc::clone(&shared);
+        spawn(move || shared.condvar.notify_one())
+    };
+    shared.condvar.notify_all();
+    other.join().unwrap();
+    join(waiting);
+}
+
+/// A waiter that may give up, two tickets and two notifications, and between the notifications a waiter that does not give
+/// up. What the first leaves behind keeps no notification from the second.
+pub fn timed_and_untimed<const BUG: u8>() {
+    let shared = Shared::<BUG>::new();
+    let arrived = Arc::new(Futex::<Private>::new(0));
+    let timed = {
+        let (shared, arrived) = (Arc::clone(&shared), Arc::clone(&arrived));
+        spawn(move || {
+            arrived.fetch_add(1, Relaxed);
+            arrived.key().wake(1);
+            shared.counter.take(&shared.condvar, soon())
+        })
+    };
+    // The first waiter can go first without a preemption.
+    wait_for_arrival(&arrived, 1);
+    shared.counter.put(1);
+    shared.condvar.notify_one();
+    let untimed = waiter(&shared);
+    shared.counter.put(1);
+    shared.condvar.notify_one();
+    untimed.join().unwrap();
+    timed.join().unwrap();
+    assert_nobody_waits(&shared);
+}
+
+/// Blocks until `nth` threads have arrived.
+fn wait_for_arrival(arrived: &Futex<Private>, nth: u32) {
+    loop {
+        let count = arrived.load(Relaxed);
+        if count == nth {
+            return;
+        }
+        arrived.wait(count, None);
+    }
+}
+
+/// Every notification given is taken by a waiter that says so, even if its deadline passes.
+pub fn somebody_says_so<const BUG: u8>(waiters: usize) {
+    let shared = Shared::<BUG>::new();
+    let waiting: Vec<_> = (0..waiters)
+        .map(|_| {
+            let shared = Arc::clone(&shared);
+            spawn(move || {
+                let Counter { mutex, tickets } = &shared.counter;
+                mutex.lock();
+                // SAFETY: the mutex is held.
+                let open = tickets.with(|tickets| unsafe { *tickets == 0 });
+                // SAFETY: the mutex is held.
+                let notified =
+                    open && unsafe { shared.condvar.wait(mutex, (), soon()) }.1 == Wakeup::Notified;
+                // SAFETY: locked above, or held since `wait` returned.
+                unsafe { mutex.unlock(()) };
+                usize::from(notified)
+            })
+        })
+        .collect();
+    let one = usize::from(shared.condvar.notify_one());
+    let mut all = 0;
+    // Nobody begins to wait after this.
+    shared.counter.put_and(1, || all = shared.condvar.notify_all());
+    let notified: usize = waiting.into_iter().map(|waiter| waiter.join().unwrap()).sum();
+    assert!(notified >= one + all, "{one} + {all} notifications were given and only {notified} taken");
+    assert!(notified == 0 || one + all > 0, "a waiter was notified and no notification was given");
+}
+
+/// Two waiters with a mutex each. The notifier holds the first mutex, so that whoever is moved there waits in its queue.
+pub fn two_mutexes<const BUG: u8>() {
+    let shared = Shared::<BUG>::new();
+    let waiting = [waiter(&shared), waiter_on_the_other_mutex(&shared)];
+    shared.other.put(1);
+    shared.counter.put_and(1, || {
+        shared.condvar.notify_all();
+    });
+    join(waiting);
+}
+
+/// Two waiters with the first mutex, and while they are notified by a holder of it, one that brings a second mutex. The
+/// third thread starts when the first two wait already, which spares the model the orders before.
+pub fn a_second_mutex_on_the_way<const BUG: u8>() {
+    let shared = Shared::<BUG>::new();
+    let arrived = Arc::new(Futex::<Private>::new(0));
+    let waiting = [1, 2].map(|nth| {
+        let (on_thread, arrives) = (Arc::clone(&shared), Arc::clone(&arrived));
+        let waiter = spawn(move || {
+            let mutex = &on_thread.counter.mutex;
+            mutex.lock();
+            arrives.fetch_add(1, Relaxed);
+            arrives.key().wake(1);
+            // SAFETY: the mutex is held, and so it is when `wait` returns.
+            unsafe {
+                let _ = on_thread.condvar.wait(mutex, (), None);
+                mutex.unlock(());
+            }
+        });
+        wait_for_arrival(&arrived, nth);
+        waiter
+    });
+    // Who holds the mutex now knows that both have released it, hence are registered.
+    shared.counter.mutex.lock();
+    let third = waiter_on_the_other_mutex(&shared);
+    shared.condvar.notify_all();
+    // SAFETY: locked above.
+    unsafe { shared.counter.mutex.unlock(()) };
+    shared.other.put(1);
+    shared.condvar.notify_one();
+    third.join().unwrap();
+    join(waiting);
+}

@@ -1,0 +1,247 @@
+//! The typed face on the virtual machine: it excludes, it wakes, and a lock that does neither is caught by its data.
+#![cfg(all(ulocks_vm, feature = "vm"))]
+
+mod common;
+
+use common::Plain;
+use std::mem;
+use std::sync::Arc;
+use std::time::Duration;
+
+use ulocks_core::api;
+use ulocks_core::futex::Private;
+use ulocks_core::model::thread::{JoinHandle, spawn};
+use ulocks_core::model::{Config, explore, finds_bug_saying};
+use ulocks_core::raw::RawMutex;
+use ulocks_core::time::Deadline;
+
+type Mutex<T> = api::Mutex<Plain, T>;
+type MutexGuard<'a, T> = api::MutexGuard<'a, Plain, T>;
+type MappedMutexGuard<'a, T> = api::MappedMutexGuard<'a, Plain, T>;
+type Condvar = api::Condvar<Plain>;
+
+const LATER: Duration = Duration::from_secs(1);
+
+fn sampled() -> Config {
+    Config::sampled(2_000)
+}
+
+/// Runs `f` on what is shared, in a thread of its own.
+fn with<T: Send + Sync + 'static, R: Send + 'static>(
+    shared: &Arc<T>,
+    f: impl FnOnce(&T) -> R + Send + 'static,
+) -> JoinHandle<R> {
+    let shared = Arc::clone(shared);
+    spawn(move || f(&shared))
+}
+
+/// Has two implementations for a type that is `Send`, so that naming neither of them does not compile.
+trait AmbiguousIfSend<A> {
+    const NOT_SEND: () = ();
+}
+enum Sendable {}
+impl<T: ?Sized> AmbiguousIfSend<()> for T {}
+impl<T: ?Sized + Send> AmbiguousIfSend<Sendable> for T {}
+
+#[test]
+fn guards_are_sync_and_not_send_as_on_the_machine() {
+    fn is_sync<T: Sync + ?Sized>() {}
+    fn is_send<T: Send + ?Sized>() {}
+    is_sync::<Mutex<std::cell::Cell<u8>>>();
+    is_send::<Mutex<u8>>();
+    is_sync::<MutexGuard<'_, u8>>();
+    is_sync::<MappedMutexGuard<'_, str>>();
+    is_sync::<Condvar>();
+    is_send::<Condvar>();
+    let () = <MutexGuard<'_, u8> as AmbiguousIfSend<_>>::NOT_SEND;
+    let () = <MappedMutexGuard<'_, u8> as AmbiguousIfSend<_>>::NOT_SEND;
+    #[cfg(feature = "arc_lock")]
+    let () = <api::ArcMutexGuard<Plain, u8> as AmbiguousIfSend<_>>::NOT_SEND;
+}
+
+ulocks_core::sync_static! {
+    static COUNTER: Mutex<u32> = Mutex::new(0);
+}
+
+#[test]
+fn a_static_mutex_counts() {
+    explore(sampled(), || {
+        let others = [(); 4].map(|()| spawn(|| *COUNTER.lock() += 1));
+        *COUNTER.lock() += 1;
+        others.into_iter().for_each(|other| other.join().unwrap());
+        assert_eq!(*COUNTER.lock(), 5);
+    });
+}
+
+/// Locks nothing: every acquisition succeeds.
+struct Forgotten;
+
+// SAFETY: none; the model must say so.
+unsafe impl RawMutex for Forgotten {
+    ulocks_core::raw_init!(Self);
+    type Scope = Private;
+    type Token = ();
+    fn lock(&self) {}
+    fn try_lock(&self) -> Option<()> {
+        Some(())
+    }
+    fn lock_until(&self, _: Deadline) -> Option<()> {
+        Some(())
+    }
+    unsafe fn unlock(&self, (): ()) {}
+    fn is_locked(&self) -> bool {
+        false
+    }
+}
+
+#[test]
+fn a_lock_that_locks_nothing_is_caught_by_its_data_where_it_is_used() {
+    let line = line!() + 3;
+    let failure = finds_bug_saying("data race", Config::exhaustive(), || {
+        let mutex = Arc::new(api::Mutex::<Forgotten, u32>::new(0));
+        let other = with(&mutex, |mutex| *mutex.lock() += 1);
+        *mutex.lock() += 1;
+        other.join().unwrap();
+    });
+    let places = [line, line + 1].map(|line| format!("{}:{line}", file!()));
+    let said = failure.verdict.to_string();
+    assert!(places.iter().any(|place| said.contains(place)), "{said} names none of {places:?}");
+}
+
+#[test]
+fn two_guards_at_a_time_are_caught() {
+    finds_bug_saying("at the same time", Config::exhaustive(), || {
+        let mutex = api::Mutex::<Forgotten, u32>::new(0);
+        let guard = mutex.lock();
+        let second = mutex.try_lock();
+        drop((guard, second));
+    });
+}
+
+#[test]
+fn an_access_lasts_as_long_as_its_guard() {
+    finds_bug_saying("at the same time", Config::exhaustive(), || {
+        let mutex = Arc::new(api::Mutex::<Forgotten, (u32, u32)>::new((0, 0)));
+        let guard = api::MutexGuard::map(mutex.lock(), |pair| &mut pair.0);
+        let other = with(&mutex, |mutex| drop(mutex.lock()));
+        other.join().unwrap();
+        drop(guard);
+    });
+}
+
+#[test]
+fn a_timed_lock_ends_both_ways() {
+    explore(sampled(), || {
+        let mutex = Arc::new(Mutex::new(0));
+        let others = [(); 3].map(|()| {
+            with(&mutex, |mutex| match mutex.try_lock_for(LATER) {
+                Some(mut guard) => {
+                    *guard += 1;
+                    1
+                }
+                None => 0,
+            })
+        });
+        *mutex.lock() += 1;
+        let added: u32 = others.into_iter().map(|other| other.join().unwrap()).sum();
+        assert_eq!(*mutex.lock(), 1 + added);
+    });
+}
+
+#[test]
+fn every_way_of_release_releases() {
+    explore(sampled(), || {
+        let mutex = Arc::new(Mutex::new([0; 2]));
+        let other = with(&mutex, |mutex| {
+            let mut guard = mutex.lock();
+            MutexGuard::unlocked(&mut guard, || mutex.lock()[0] += 1);
+            MutexGuard::bump(&mut guard);
+            MutexGuard::unlock_fair(guard);
+        });
+        let mut second = MutexGuard::map(mutex.lock(), |pair| &mut pair[1]);
+        *second += 1;
+        drop(second);
+        let guard = MutexGuard::try_map(mutex.lock(), |_| None::<&mut i32>).unwrap_err();
+        let first = MappedMutexGuard::map(MutexGuard::map(guard, |pair| &mut pair[..]), |pair| &mut pair[0]);
+        MappedMutexGuard::unlock_fair(first);
+        other.join().unwrap();
+        assert_eq!(*mutex.lock(), [1, 1]);
+    });
+}
+
+#[test]
+fn a_forgotten_guard_can_be_made_up_for() {
+    explore(Config::exhaustive(), || {
+        let mutex = Mutex::new(5);
+        mem::forget(mutex.lock());
+        assert!(mutex.try_lock().is_none());
+        assert_eq!(format!("{mutex:?}"), "Mutex { data: <locked> }");
+        // SAFETY: the forgotten guard held the lock, and no guard or reference is left.
+        unsafe { mutex.force_unlock(api::Token::new(())) };
+        assert_eq!(format!("{mutex:?}"), "Mutex { data: 5 }");
+    });
+}
+
+#[test]
+fn a_condition_is_waited_for() {
+    explore(sampled(), || {
+        let shared = Arc::new((Mutex::new(0), Condvar::new()));
+        let others = [(); 4].map(|()| {
+            with(&shared, |(count, changed)| {
+                *count.lock() += 1;
+                changed.notify_one();
+            })
+        });
+        let mut guard = shared.0.lock();
+        shared.1.wait_while(&mut guard, |count| *count < 4);
+        assert_eq!(*guard, 4);
+        drop(guard);
+        others.into_iter().for_each(|other| other.join().unwrap());
+    });
+}
+
+#[test]
+fn a_condition_is_waited_for_with_a_deadline() {
+    explore(sampled(), || {
+        let shared = Arc::new((Mutex::new(false), Condvar::new()));
+        let other = with(&shared, |(ready, changed)| {
+            *ready.lock() = true;
+            changed.notify_one();
+        });
+        let mut guard = shared.0.lock();
+        let waited = shared.1.wait_while_for(&mut guard, |ready| !*ready, LATER);
+        assert_eq!(waited.timed_out(), !*guard);
+        drop(guard);
+        other.join().unwrap();
+    });
+}
+
+#[test]
+fn a_notification_without_the_condition_is_lost() {
+    finds_bug_saying("nobody can go on", sampled(), || {
+        let shared = Arc::new((Mutex::new(()), Condvar::new()));
+        let other = with(&shared, |(_, changed)| changed.notify_one());
+        // Nothing says that the notification has been given already.
+        let mut guard = shared.0.lock();
+        shared.1.wait(&mut guard);
+        drop(guard);
+        other.join().unwrap();
+    });
+}
+
+#[cfg(feature = "arc_lock")]
+#[test]
+fn a_guard_can_own_a_share_of_its_mutex() {
+    explore(sampled(), || {
+        let mutex = Arc::new(Mutex::new(0));
+        let other = {
+            let mutex = Arc::clone(&mutex);
+            spawn(move || *mutex.lock_arc() += 1)
+        };
+        let mut guard = mutex.lock_arc();
+        *guard += 1;
+        drop(api::ArcMutexGuard::into_arc(guard));
+        other.join().unwrap();
+        assert_eq!(*mutex.lock(), 2);
+    });
+}

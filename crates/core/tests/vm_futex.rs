@@ -1,0 +1,392 @@
+//! The futex of the virtual machine, through its typed face: every operation, every way it can end.
+//!
+//! Where a model is explored exhaustively, the outcomes that are listed are all there are, and all of them come about.
+#![cfg(all(ulocks_vm, feature = "vm"))]
+
+mod outcomes;
+
+use outcomes::Outcomes;
+use std::sync::Arc;
+use std::time::Duration;
+
+use ulocks_core::futex::{
+    Bits, Change, Condition, Futex, FutexKey, Private, RequeueError, Requeued, Scope, Shared, Waited, Waiter,
+    WaitvError, WaitvOutcome, WakeOpError, waitv,
+};
+use ulocks_core::model::process::{self, Region};
+use ulocks_core::model::signal::{self, Signal};
+use ulocks_core::model::thread::{JoinHandle, spawn};
+use ulocks_core::model::{Config, explore, finds_bug_saying};
+use ulocks_core::sync::Ordering::{Relaxed, Release};
+use ulocks_core::sync::{UnsafeCell, spin_until};
+use ulocks_core::time::Deadline;
+
+type Word = Futex<Private>;
+
+fn word(value: u32) -> Arc<Word> {
+    Arc::new(Word::new(value))
+}
+
+fn soon() -> Deadline {
+    Deadline::after(Duration::from_millis(1))
+}
+
+/// By chance: to see that somebody is asleep takes a requeue, and there is no end to how often one may try.
+fn sampled() -> Config {
+    Config { spurious: 0, ..Config::sampled(300) }
+}
+
+/// Starts a thread that sleeps on `word` for one of `bits`, and returns when it does: moved to `word` from elsewhere,
+/// which is the way to see that somebody is asleep.
+fn asleep<S: Scope>(word: FutexKey<S>, bits: Bits) -> JoinHandle<Waited> {
+    let bed = Arc::new(Futex::<S>::new(0));
+    let sleeper = {
+        let bed = Arc::clone(&bed);
+        spawn(move || bed.wait_bits(0, bits, None))
+    };
+    spin_until(|| bed.cmp_requeue(0, 0, 1, word).expect("nobody changes the word").requeued == 1);
+    sleeper
+}
+
+#[test]
+fn a_change_of_the_word_before_the_wake_up_is_never_missed() {
+    let outcomes = Outcomes::new();
+    let seen = outcomes.clone();
+    explore(Config::exhaustive(), move || {
+        let word = word(0);
+        let waker = {
+            let word = Arc::clone(&word);
+            spawn(move || {
+                word.store(1, Release);
+                word.key().wake(1)
+            })
+        };
+        let waited = word.wait(0, None);
+        assert_eq!(waited == Waited::Woken, waker.join().unwrap() == 1);
+        seen.add(waited);
+    });
+    outcomes.are([Waited::Woken, Waited::Mismatch]);
+}
+
+#[test]
+fn a_wake_up_before_the_sleep_is_not_kept() {
+    finds_bug_saying("deadlock", Config::exhaustive(), || {
+        let word = word(0);
+        let waker = {
+            let word = Arc::clone(&word);
+            // Wakes without having changed the word: the sleeper may come later.
+            spawn(move || word.key().wake(1))
+        };
+        word.wait(0, None);
+        waker.join().unwrap();
+    });
+}
+
+#[test]
+fn a_timed_wait_ends_in_three_ways() {
+    let outcomes = Outcomes::new();
+    let seen = outcomes.clone();
+    explore(Config::exhaustive(), move || {
+        let word = word(0);
+        let waker = {
+            let word = Arc::clone(&word);
+            spawn(move || {
+                word.store(1, Relaxed);
+                word.key().wake(1)
+            })
+        };
+        let deadline = soon();
+        let waited = word.wait(0, Some(deadline));
+        assert!(deadline.has_passed() || waited != Waited::TimedOut);
+        // Who has timed out takes no wake-up away.
+        assert_eq!(waker.join().unwrap() == 1, waited == Waited::Woken);
+        seen.add(waited);
+    });
+    outcomes.are([Waited::Woken, Waited::Mismatch, Waited::TimedOut]);
+}
+
+#[test]
+fn a_timed_wait_sleeps_until_it_is_woken_if_nothing_expires() {
+    finds_bug_saying("deadlock", Config { timeouts: false, ..Config::exhaustive() }, || {
+        word(0).wait(0, Some(soon()));
+    });
+    explore(Config::exhaustive(), || assert_eq!(word(0).wait(0, Some(soon())), Waited::TimedOut));
+    finds_bug_saying("deadlock", Config::exhaustive(), || {
+        word(0).wait(0, Some(Deadline::NEVER));
+    });
+}
+
+#[test]
+fn a_wait_may_end_spuriously_if_asked() {
+    let outcomes = Outcomes::new();
+    let seen = outcomes.clone();
+    explore(Config { spurious: 1, ..Config::exhaustive() }, move || {
+        let word = word(0);
+        let waker = {
+            let word = Arc::clone(&word);
+            spawn(move || {
+                word.store(1, Relaxed);
+                word.key().wake(1);
+            })
+        };
+        let waited = word.wait(0, None);
+        seen.add((waited, word.load(Relaxed)));
+        waker.join().unwrap();
+    });
+    // A word that another thread has changed may be read late, but not by one that the kernel has told so.
+    outcomes.are([(Waited::Woken, 0), (Waited::Woken, 1), (Waited::Mismatch, 1)]);
+}
+
+#[test]
+fn a_signal_ends_a_timed_wait_and_restarts_another() {
+    let usr1 = Signal::new(10);
+    explore(Config::exhaustive(), move || {
+        let word = word(0);
+        let (handled, me) = (Arc::clone(&word), 0);
+        signal::install(usr1, 0, move || handled.store(1, Relaxed));
+        let other = {
+            let bed = Arc::clone(&word);
+            spawn(move || {
+                if bed.load(Relaxed) == 0 {
+                    signal::send(me, usr1);
+                }
+            })
+        };
+        // The handler comes before the sleep, or ends it.
+        let waited = word.wait_interruptible(0, Bits::ANY, None);
+        assert!(matches!(waited, Waited::Interrupted | Waited::Mismatch), "{waited:?}");
+        other.join().unwrap();
+
+        // Without a deadline the wait begins again after the handler, and finds the word changed.
+        let again = {
+            let (handled, me) = (Arc::clone(&word), 0);
+            signal::install(usr1, 0, move || handled.store(2, Relaxed));
+            spawn(move || signal::send(me, usr1))
+        };
+        assert_eq!(word.wait(1, None), Waited::Mismatch);
+        again.join().unwrap();
+    });
+}
+
+#[test]
+fn a_wake_up_is_for_those_with_a_common_bit_and_the_oldest_first() {
+    explore(sampled(), || {
+        let word = word(0);
+        let [first, second, third] = [1, 2, 3].map(|bits| asleep(word.key(), Bits::new(bits).unwrap()));
+        assert_eq!(word.key().wake_bits(u32::MAX, Bits::one(2)), 0);
+        assert_eq!(word.key().wake_bits(1, Bits::one(1)), 1);
+        assert_eq!(second.join().unwrap(), Waited::Woken);
+        assert_eq!(word.key().wake(0), 0);
+        assert_eq!(word.key().wake(1), 1);
+        assert_eq!(first.join().unwrap(), Waited::Woken);
+        assert_eq!(word.key().wake(u32::MAX), 1);
+        assert_eq!(third.join().unwrap(), Waited::Woken);
+    });
+}
+
+#[test]
+fn a_wake_up_of_memory_that_is_gone_is_legal() {
+    explore(Config::exhaustive(), || {
+        let word = word(0);
+        let key = word.key();
+        let last = {
+            let word = Arc::clone(&word);
+            spawn(move || drop(word))
+        };
+        drop(word);
+        last.join().unwrap();
+        assert_eq!(key.wake(1), 0);
+    });
+}
+
+/// A value that is passed on by a wake-up alone.
+struct Parcel {
+    word: Word,
+    content: UnsafeCell<u32>,
+}
+
+// SAFETY: the content is written before the wake-up and read after it; that this is not enough is for the model to say.
+unsafe impl Sync for Parcel {}
+// SAFETY: both parts may be sent.
+unsafe impl Send for Parcel {}
+
+#[test]
+fn a_wake_up_orders_nothing() {
+    finds_bug_saying("data race", Config::exhaustive(), || {
+        let parcel = Arc::new(Parcel { word: Word::new(0), content: UnsafeCell::new(0) });
+        let receiver = {
+            let parcel = Arc::clone(&parcel);
+            spawn(move || {
+                if parcel.word.wait(0, None) == Waited::Woken {
+                    // SAFETY: as above.
+                    assert_eq!(parcel.content.with(|content| unsafe { *content }), 7);
+                }
+            })
+        };
+        // SAFETY: as above.
+        parcel.content.with_mut(|content| unsafe { *content = 7 });
+        parcel.word.store(1, Relaxed);
+        parcel.word.key().wake(1);
+        receiver.join().unwrap();
+    });
+}
+
+#[test]
+fn a_requeue_wakes_some_and_moves_some() {
+    explore(sampled(), || {
+        let (from, to) = (word(7), word(0));
+        let sleepers = [(); 3].map(|()| asleep(from.key(), Bits::ANY));
+        assert_eq!(from.cmp_requeue(8, 1, 1, to.key()), Err(RequeueError::Mismatch));
+        assert_eq!(from.cmp_requeue(7, 1, 1, to.key()), Ok(Requeued { woken: 1, requeued: 1 }));
+        // The third comes behind the second, whatever the word holds.
+        from.store(9, Relaxed);
+        assert_eq!(from.key().requeue(0, u32::MAX, to.key()), Ok(Requeued { woken: 0, requeued: 1 }));
+        assert_eq!(from.key().requeue(1, 1, to.key()), Ok(Requeued::default()));
+
+        let [first, second, third] = sleepers;
+        assert_eq!(first.join().unwrap(), Waited::Woken);
+        assert_eq!(to.key().wake(1), 1);
+        assert_eq!(second.join().unwrap(), Waited::Woken);
+        assert_eq!(to.key().wake(1), 1);
+        assert_eq!(third.join().unwrap(), Waited::Woken);
+    });
+}
+
+#[test]
+fn a_sleeper_that_was_moved_keeps_its_bits() {
+    explore(sampled(), || {
+        let word = word(0);
+        let sleeper = asleep(word.key(), Bits::one(3));
+        assert_eq!(word.key().wake_bits(1, Bits::one(4)), 0);
+        assert_eq!(word.key().wake_bits(1, Bits::one(3)), 1);
+        sleeper.join().unwrap();
+    });
+}
+
+#[test]
+fn a_wake_op_changes_the_word_as_the_kernel_does() {
+    const OLD: u32 = 0x8000_0006;
+    let changes = [
+        (Change::Set(-2048), (-2048_i32).cast_unsigned()),
+        (Change::Set(i32::MIN), 1 << 31),
+        (Change::Add(2047), OLD + 2047),
+        (Change::Add(-7), OLD.wrapping_sub(7)),
+        (Change::Add(1 << 20), OLD + (1 << 20)),
+        (Change::Or(9), OLD | 9),
+        (Change::AndNot(i32::MIN), 6),
+        (Change::AndNot(2), OLD & !2),
+        (Change::Xor(-1), !OLD),
+        (Change::Xor(1 << 30), OLD ^ 1 << 30),
+    ];
+    // As a signed number, the value before is far below zero.
+    let conditions = [
+        (Condition::Equal(0), false),
+        (Condition::NotEqual(0), true),
+        (Condition::Less(-2048), true),
+        (Condition::LessOrEqual(2047), true),
+        (Condition::Greater(-2048), false),
+        (Condition::GreaterOrEqual(2047), false),
+    ];
+    explore(sampled(), move || {
+        let nobody = word(0);
+        for (change, expected) in changes {
+            for (condition, holds) in conditions {
+                let second = word(OLD);
+                let sleeper = asleep(second.key(), Bits::ANY);
+                let woken = second.wake_op(change, nobody.key(), 1, condition, 1).unwrap();
+                assert_eq!(
+                    (second.load(Relaxed), woken == 1),
+                    (expected, holds),
+                    "{change:?}, {condition:?}"
+                );
+                second.key().wake(1);
+                sleeper.join().unwrap();
+            }
+        }
+        let equal = word(5);
+        assert_eq!(equal.wake_op(Change::Set(0), nobody.key(), 1, Condition::Equal(5), 1), Ok(0));
+        assert_eq!(equal.load(Relaxed), 0);
+    });
+}
+
+#[test]
+fn a_wake_op_wakes_on_both_words() {
+    explore(sampled(), || {
+        let (first, second) = (word(0), word(2));
+        let sleepers = [first.key(), first.key(), second.key()].map(|key| asleep(key, Bits::ANY));
+        assert_eq!(second.wake_op(Change::Set(0), first.key(), 1, Condition::Greater(1), 7), Ok(2));
+        assert_eq!(second.load(Relaxed), 0);
+        assert_eq!(first.key().wake(7), 1);
+        for sleeper in sleepers {
+            assert_eq!(sleeper.join().unwrap(), Waited::Woken);
+        }
+    });
+}
+
+#[test]
+fn a_wake_op_that_the_kernel_could_not_be_told_is_refused() {
+    explore(Config::exhaustive(), || {
+        let (first, second) = (word(0), word(3));
+        let refused = |change, count, condition| second.wake_op(change, first.key(), count, condition, 1);
+        let never = Condition::Less(-2048);
+        assert_eq!(refused(Change::Add(2048 + 1), 1, never), Err(WakeOpError::Operand(2049)));
+        assert_eq!(refused(Change::Add(1), 1, Condition::Less(5000)), Err(WakeOpError::Comparand(5000)));
+        assert_eq!(refused(Change::Add(1), 0, never), Err(WakeOpError::ZeroCount));
+        assert_eq!(second.load(Relaxed), 3);
+    });
+}
+
+#[test]
+fn a_wait_on_several_ends_by_any_of_them() {
+    let outcomes = Outcomes::new();
+    let seen = outcomes.clone();
+    explore(Config::exhaustive(), move || {
+        let words = Arc::new((Word::new(0), Futex::<Shared>::new(5)));
+        let waker = {
+            let words = Arc::clone(&words);
+            spawn(move || {
+                words.1.store(6, Relaxed);
+                words.1.key().wake(1)
+            })
+        };
+        let entries = [Waiter::new(&words.0, 0), Waiter::new(&words.1, 5)];
+        let outcome = waitv(&entries, Some(soon())).unwrap();
+        assert_eq!(waker.join().unwrap() == 1, outcome == WaitvOutcome::Woken(1));
+        seen.add(outcome);
+    });
+    outcomes.are([WaitvOutcome::Woken(1), WaitvOutcome::Mismatch, WaitvOutcome::TimedOut]);
+}
+
+#[test]
+fn a_wait_on_none_or_on_too_many_is_refused() {
+    explore(Config::exhaustive(), || {
+        let word = word(0);
+        assert_eq!(waitv(&[], None), Err(WaitvError::Empty));
+        assert_eq!(waitv(&vec![Waiter::new(&word, 0); 129], None), Err(WaitvError::TooMany(129)));
+        assert_eq!(waitv(&vec![Waiter::new(&word, 1); 128], None), Ok(WaitvOutcome::Mismatch));
+        let shown = format!("{:?}", Waiter::new(&word, 3));
+        assert_eq!(shown, format!("Waiter({:#x} while 3)", word.key().address()));
+    });
+}
+
+/// Sleeps in one process on a zeroed word of a region, and wakes from another, which has it at another address.
+fn across_processes<S: Scope>() {
+    let region = Region::new(64);
+    let (mine, theirs) = (region.map(), region.map());
+    let sleeper = process::spawn(move || {
+        // SAFETY: all-zero memory is a futex, and nothing else is there.
+        let word = unsafe { theirs.at::<Futex<S>>(8) };
+        word.wait(0, None)
+    });
+    // SAFETY: as above.
+    let word = unsafe { mine.at::<Futex<S>>(8) };
+    word.store(1, Relaxed);
+    word.key().wake(1);
+    sleeper.join().unwrap();
+}
+
+#[test]
+fn a_shared_futex_is_the_same_at_all_its_addresses_and_a_private_one_is_not() {
+    explore(Config::exhaustive(), across_processes::<Shared>);
+    finds_bug_saying("lost wake-up", Config::exhaustive(), across_processes::<Private>);
+}
