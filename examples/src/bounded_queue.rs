@@ -33,7 +33,7 @@ use ulocks::unfair::{Condvar, Mutex, MutexGuard};
 /// });
 /// ```
 ///
-/// The parameter `BUG` is for the models in `tests/loom.rs`: a queue with one of the [`seeded`] bugs.
+/// The parameter `BUG` is for the models in `tests`: a queue with one of the [`seeded`] bugs.
 pub struct BoundedQueue<T, const BUG: u8 = { seeded::NOTHING }> {
     state: Mutex<State<T>>,
     /// Consumers wait here. Notified once for each item that comes.

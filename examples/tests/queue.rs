@@ -1,5 +1,5 @@
 //! The queue on the machine.
-#![cfg(not(all(ulocks_loom, feature = "loom")))]
+#![cfg(not(any(ulocks_loom, ulocks_vm)))]
 
 use std::thread;
 use std::time::{Duration, Instant};

@@ -1,5 +1,5 @@
 //! A global allocator that is guarded by the mutex: locking allocates nothing and needs no thread-local destructor.
-#![cfg(not(all(ulocks_loom, feature = "loom")))]
+#![cfg(not(any(ulocks_loom, ulocks_vm)))]
 
 use std::alloc::{GlobalAlloc, Layout, System};
 use ulocks_unfair::Mutex;

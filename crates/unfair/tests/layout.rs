@@ -1,5 +1,5 @@
 //! What the type promises of its memory: size, alignment, all-zero, constness.
-#![cfg(not(all(ulocks_loom, feature = "loom")))]
+#![cfg(not(any(ulocks_loom, ulocks_vm)))]
 
 use std::mem::MaybeUninit;
 use ulocks_core::meter::Counted;

@@ -1,6 +1,6 @@
 //! The model's clients on real threads, small enough for Miri, which looks for undefined behaviour and leaks on the
 //! schedules it tries.
-#![cfg(not(all(ulocks_loom, feature = "loom")))]
+#![cfg(not(any(ulocks_loom, ulocks_vm)))]
 
 use std::time::Duration;
 use ulocks_core::spin::{NoSpin, Patience};

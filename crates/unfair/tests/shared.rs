@@ -1,5 +1,5 @@
 //! The mutex between processes: policy `Shared`, in memory that forked children map too.
-#![cfg(not(all(ulocks_loom, feature = "loom")))]
+#![cfg(not(any(ulocks_loom, ulocks_vm)))]
 
 use ulocks_core::Shared;
 use ulocks_core::spin::NoSpin;

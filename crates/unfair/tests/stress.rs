@@ -1,5 +1,5 @@
 //! The mutex under load on the machine: threads of one process.
-#![cfg(not(all(ulocks_loom, feature = "loom")))]
+#![cfg(not(any(ulocks_loom, ulocks_vm)))]
 
 use ulocks_core::meter::Counted;
 use ulocks_core::raw::RawMutex as _;

@@ -2,7 +2,10 @@
 #![cfg(all(ulocks_loom, feature = "loom"))]
 
 mod condvar;
+#[path = "../common/mutant.rs"]
 mod mutant;
+#[path = "../common/tickets.rs"]
+mod tickets;
 
 use mutant::{Mutant, bug};
 use ulocks_core::model::{Config, Grade, explore, finds_bug};

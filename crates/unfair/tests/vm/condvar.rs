@@ -1,0 +1,38 @@
+//! The condition variable on this mutex: sleepers that a notification moves to a word that is free, locked or marked,
+//! beside threads that barge in and release without a look at the queue.
+
+use crate::mutant::{Mutant, bug};
+use crate::tickets::{all_at_once, all_beside_a_barger, one_gives_up};
+use crate::{Sleeper as Mutex, found, sampled};
+use ulocks_core::model::explore;
+
+type Forgetful = Mutant<{ bug::REQUEUED_FORGETS }>;
+
+/// How many wait.
+const MANY: [usize; 3] = [2, 4, 8];
+
+#[test]
+fn those_who_were_moved_here_all_get_the_mutex() {
+    for waiters in MANY {
+        for while_holding in [false, true] {
+            explore(sampled(2 * waiters, 1), move || all_at_once::<Mutex>(waiters, while_holding));
+        }
+        explore(sampled(2 * waiters, 1), move || all_beside_a_barger::<Mutex>(waiters));
+    }
+}
+
+#[test]
+fn a_waiter_that_gives_up_strands_nobody_that_was_moved_here() {
+    for patient in MANY {
+        explore(sampled(2 * patient, 1), move || one_gives_up::<Mutex>(patient));
+    }
+}
+
+#[test]
+fn each_of_these_finds_a_mutex_that_forgets_who_else_was_moved() {
+    for while_holding in [false, true] {
+        found("REQUEUED_FORGETS", "lost wake-up", move || all_at_once::<Forgetful>(2, while_holding));
+    }
+    found("REQUEUED_FORGETS, beside a barger", "lost wake-up", || all_beside_a_barger::<Forgetful>(2));
+    found("REQUEUED_FORGETS, one gives up", "lost wake-up", || one_gives_up::<Forgetful>(1));
+}

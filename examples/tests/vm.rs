@@ -1,0 +1,83 @@
+//! The queue on the virtual machine: the code of `src/bounded_queue.rs` as it stands, with more threads than loom can
+//! take, and its histories checked for linearizability.
+//!
+//! `RUSTFLAGS="--cfg ulocks_vm" cargo test --profile model --features vm -p ulocks-examples --test vm`
+#![cfg(all(ulocks_vm, feature = "vm"))]
+
+mod clients;
+
+use clients::{close_on_two, in_order, one_to_two, spawn, timed_pop, two_to_one};
+use std::sync::Arc;
+use ulocks::model::linear::Recorder;
+use ulocks::model::linear::specs::{Queue, QueueCall};
+use ulocks::model::{Config, explore, finds_bug, thread};
+use ulocks_examples::{BoundedQueue, seeded};
+
+#[test]
+fn every_item_comes_out_once() {
+    explore(Config::sampled(3_000), two_to_one::<{ seeded::NOTHING }>);
+    explore(Config::sampled(3_000), one_to_two::<{ seeded::NOTHING }>);
+}
+
+#[test]
+fn items_come_out_in_the_order_they_went_in() {
+    explore(Config::sampled(3_000), in_order);
+}
+
+#[test]
+fn closing_ends_every_wait() {
+    explore(Config::sampled(3_000), close_on_two::<{ seeded::NOTHING }>);
+}
+
+#[test]
+fn a_timed_pop_gets_the_item_or_leaves_it() {
+    explore(Config::sampled(3_000), timed_pop);
+}
+
+/// Three producers and three consumers; what they did is what some order of their calls would have done.
+#[test]
+fn pushes_and_pops_are_linearizable() {
+    explore(Config::sampled(1_000), || {
+        let queue = Arc::new(BoundedQueue::<u32>::new(2));
+        let recorder = Recorder::new();
+        let producers: Vec<_> = (0..3)
+            .map(|me| {
+                let recorder = recorder.clone();
+                spawn(&queue, move |queue| {
+                    for item in [2 * me, 2 * me + 1] {
+                        recorder.record(QueueCall::Push(item), || {
+                            queue.push(item).unwrap();
+                            None
+                        });
+                    }
+                })
+            })
+            .collect();
+        let consumers: Vec<_> = (0..3)
+            .map(|_| {
+                let recorder = recorder.clone();
+                spawn(&queue, move |queue| {
+                    for _ in 0..2 {
+                        recorder.record(QueueCall::Pop, || queue.pop());
+                    }
+                })
+            })
+            .collect();
+        for thread in producers.into_iter().chain(consumers) {
+            thread.join().unwrap();
+        }
+        if let Err(history) = recorder.check(&Queue::new()) {
+            panic!("{history}");
+        }
+    });
+}
+
+#[test]
+fn the_seeded_bugs_are_found() {
+    let stuck = |kind: &str| kind == "deadlock" || kind == "lost wake-up";
+    let config = || Config { timeouts: false, ..Config::sampled(10_000) };
+    assert!(stuck(finds_bug(config(), two_to_one::<{ seeded::WRONG_SIDE }>).verdict.kind()));
+    assert!(stuck(finds_bug(config(), close_on_two::<{ seeded::CLOSES_ONE }>).verdict.kind()));
+    assert_eq!(finds_bug(config(), one_to_two::<{ seeded::LOOKS_ONCE }>).verdict.kind(), "panic");
+    assert!(stuck(finds_bug(config(), one_to_two::<{ seeded::ONE_CONDVAR }>).verdict.kind()));
+}
