@@ -1,0 +1,158 @@
+//! `ulocks-cost`: the command line.
+
+use super::{Cell, Lock, all, page, select, table};
+use anyhow::{Context, Result, bail, ensure};
+use clap::Parser;
+use std::path::{Path, PathBuf};
+use ulocks_vm::cost::{MOST_CPUS, Machine, Run};
+
+/// Predicts what the locks cost on many CPUs: throughput, line transfers, fairness, waits. Nothing is measured.
+#[derive(Debug, Parser)]
+#[command(name = "ulocks-cost", version)]
+pub struct Cli {
+    /// Numbers of CPUs: `1,2,24`, or `1..256` for doublings
+    #[arg(long, default_value = "1..64", value_parser = cpus)]
+    cpus: Cpus,
+    /// The locks, by name
+    #[arg(long, value_delimiter = ',', default_value = "unfair,tas,ttas,ticket,mcs")]
+    locks: Vec<String>,
+    /// Threads for each CPU
+    #[arg(long, default_value_t = 1)]
+    threads_per_cpu: usize,
+    /// Time inside the lock, in nanoseconds
+    #[arg(long, default_value_t = 30.0)]
+    hold: f64,
+    /// Time outside the lock, in nanoseconds
+    #[arg(long, default_value_t = 150.0)]
+    think: f64,
+    /// Virtual time of each run, in microseconds
+    #[arg(long, default_value_t = 200.0)]
+    time: f64,
+    /// A file of machine parameters, as ulocks-vm-calibrate writes them [default: a guess at a large server]
+    #[arg(long, value_name = "FILE")]
+    machine: Option<PathBuf>,
+    /// Where cost.json and cost.html go [default: ulocks-cost in the target directory]
+    #[arg(long, value_name = "DIR")]
+    out: Option<PathBuf>,
+    /// List the locks
+    #[arg(long)]
+    list: bool,
+}
+
+/// Numbers of CPUs, ascending.
+#[derive(Clone, Debug, PartialEq, Eq)]
+struct Cpus(Vec<usize>);
+
+/// Runs the program.
+///
+/// # Errors
+/// If an option is wrong, or a file cannot be read or written.
+pub fn run(cli: &Cli) -> Result<()> {
+    if cli.list {
+        for Lock { name, about, .. } in all() {
+            println!("{name:<14} {about}");
+        }
+        return Ok(());
+    }
+    let locks = select(&cli.locks)?;
+    let Cpus(cpus) = &cli.cpus;
+    let most = cpus.last().copied().unwrap_or(1);
+    let machine = match &cli.machine {
+        Some(path) => Machine::load(path)?,
+        None => Machine::example_with(most),
+    };
+    let has = machine.topology.total();
+    ensure!(most <= has, "--cpus goes to {most}, and the machine {} has {has}", machine.name);
+    ensure!(cli.threads_per_cpu > 0, "--threads-per-cpu is 0: at least 1");
+
+    println!("{machine}\n");
+    let mut cells = Vec::new();
+    for &cpus in cpus {
+        for lock in &locks {
+            let run = Run {
+                cpus,
+                hold_ns: cli.hold,
+                think_ns: cli.think,
+                time_ns: cli.time * 1_000.0,
+                ..Run::new(machine.clone(), cpus * cli.threads_per_cpu)
+            };
+            let outcome =
+                (lock.run)(&run).with_context(|| format!("{} on {cpus} CPUs came to nothing", lock.name))?;
+            cells.push(Cell { lock: lock.name.to_owned(), outcome });
+        }
+    }
+    print!("{}", table::text(&cells));
+    let out = cli.out.clone().map_or_else(default_out, Ok)?;
+    std::fs::create_dir_all(&out).with_context(|| format!("cannot make {}", out.display()))?;
+    let json = serde_json::to_string_pretty(&cells)? + "\n";
+    for (name, content) in [("cost.json", json), ("cost.html", page::html(&machine, &cli.load(), &cells))] {
+        let path = out.join(name);
+        std::fs::write(&path, content).with_context(|| format!("cannot write {}", path.display()))?;
+        println!("{}", path.display());
+    }
+    Ok(())
+}
+
+impl Cli {
+    /// The load, for people.
+    fn load(&self) -> String {
+        format!(
+            "{} ns inside the lock, {} ns outside, {} thread(s) a CPU, {} us of virtual time",
+            self.hold, self.think, self.threads_per_cpu, self.time
+        )
+    }
+}
+
+/// Beside this program: the target directory it was built in.
+fn default_out() -> Result<PathBuf> {
+    let program = std::env::current_exe().context("cannot find this program")?;
+    let target = program.ancestors().find(|folder| folder.join("CACHEDIR.TAG").exists());
+    Ok(target.unwrap_or(Path::new(".")).join("ulocks-cost"))
+}
+
+fn cpus(text: &str) -> Result<Cpus> {
+    let number = |text: &str| -> Result<usize> {
+        let number = text.trim().parse().with_context(|| format!("`{text}` is not a number"))?;
+        ensure!((1..=MOST_CPUS).contains(&number), "{number} CPUs: from 1 to {MOST_CPUS}");
+        Ok(number)
+    };
+    let list = match text.split_once("..") {
+        Some((first, last)) => {
+            let (first, last) = (number(first)?, number(last)?);
+            if first > last {
+                bail!("{first}..{last} is empty");
+            }
+            let doublings = std::iter::successors(Some(first), |cpus| Some(cpus * 2));
+            let mut list: Vec<_> = doublings.take_while(|&cpus| cpus < last).collect();
+            list.push(last);
+            list
+        }
+        None => {
+            let mut list = text.split(',').map(number).collect::<Result<Vec<_>>>()?;
+            list.sort_unstable();
+            list.dedup();
+            list
+        }
+    };
+    Ok(Cpus(list))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_range_of_cpus_doubles_and_keeps_its_end() {
+        assert_eq!(cpus("1..256").unwrap().0, [1, 2, 4, 8, 16, 32, 64, 128, 256]);
+        assert_eq!(cpus("3..20").unwrap().0, [3, 6, 12, 20]);
+        assert_eq!(cpus("5..5").unwrap().0, [5]);
+        assert_eq!(cpus("8, 1,8").unwrap().0, [1, 8]);
+    }
+
+    #[test]
+    fn what_is_no_number_of_cpus_is_named() {
+        for (text, says) in [("0..4", "0 CPUs"), ("4..2", "empty"), ("two", "two"), ("1..99999", "99999")] {
+            assert!(format!("{:#}", cpus(text).unwrap_err()).contains(says), "{text}");
+        }
+    }
+}

@@ -1,0 +1,80 @@
+//! The locks that can be costed, by name.
+
+use super::reference::{Mcs, Section, Tas, Ticket, Ttas};
+use anyhow::{Result, bail};
+use ulocks_core::raw::RawMutex;
+use ulocks_core::spin::NoSpin;
+use ulocks_core::{Private, Shared};
+use ulocks_unfair::RawMutex as Unfair;
+use ulocks_vm::cost::{CostError, Outcome, Run};
+
+/// A lock that can be costed.
+#[derive(Clone, Copy)]
+pub struct Lock {
+    /// How it is asked for.
+    pub name: &'static str,
+    /// What it is.
+    pub about: &'static str,
+    /// Runs it.
+    pub run: fn(&Run) -> Result<Outcome, CostError>,
+}
+
+const LOCKS: [Lock; 7] = [
+    Lock { name: "unfair", about: "unfair::Mutex, default patience", run: family::<Unfair<Private>> },
+    Lock {
+        name: "unfair-nospin",
+        about: "unfair::Mutex whose waiters sleep at once",
+        run: family::<Unfair<Private<NoSpin>>>,
+    },
+    Lock { name: "unfair-shared", about: "unfair::Mutex between processes", run: family::<Unfair<Shared>> },
+    Lock { name: "tas", about: "test-and-set, no back-off", run: reference::<Tas> },
+    Lock { name: "ttas", about: "test-and-test-and-set", run: reference::<Ttas> },
+    Lock { name: "ticket", about: "ticket lock, global spinning", run: reference::<Ticket> },
+    Lock { name: "mcs", about: "queue lock, local spinning", run: reference::<Mcs> },
+];
+
+/// Every lock there is.
+#[must_use]
+pub fn all() -> &'static [Lock] {
+    &LOCKS
+}
+
+/// The locks of these names, in this order.
+///
+/// # Errors
+/// If there is no lock of one of the names.
+pub fn select(names: &[String]) -> Result<Vec<Lock>> {
+    let find = |name: &String| match LOCKS.iter().find(|lock| lock.name == name) {
+        Some(lock) => Ok(*lock),
+        None => {
+            let known: Vec<_> = LOCKS.iter().map(|lock| lock.name).collect();
+            bail!("there is no lock `{name}`; there are {}", known.join(", "))
+        }
+    };
+    names.iter().map(find).collect()
+}
+
+fn family<L: RawMutex + 'static>(run: &Run) -> Result<Outcome, CostError> {
+    run.contend(
+        || L::init(),
+        |lock, worker| {
+            let token = worker.acquire(|| lock.lock());
+            worker.hold();
+            // SAFETY: the token is from the acquisition above, in this thread.
+            unsafe { lock.unlock(token) };
+        },
+    )
+}
+
+fn reference<L: Section + 'static>(run: &Run) -> Result<Outcome, CostError> {
+    let threads = run.threads;
+    run.contend(
+        move || L::new(threads),
+        |lock, worker| {
+            let me = worker.index();
+            let token = worker.acquire(|| lock.enter(me));
+            worker.hold();
+            lock.leave(me, token);
+        },
+    )
+}

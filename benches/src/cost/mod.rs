@@ -1,0 +1,26 @@
+//! What the locks of the family, and those they are told apart from, would cost on many CPUs: predictions of the
+//! virtual machine, in a table, as JSON, and as plots.
+//!
+//! This module exists in the world of the virtual machine only, where the locks are the same source as everywhere.
+//! Nothing here is a measurement, and every output says so.
+
+pub mod cli;
+mod locks;
+mod page;
+mod reference;
+mod table;
+
+pub use locks::{Lock, all, select};
+
+use serde::Serialize;
+use ulocks_vm::cost::Outcome;
+
+/// One lock on so many CPUs.
+#[derive(Debug, Serialize)]
+pub struct Cell {
+    /// The lock's name.
+    pub lock: String,
+    /// What the machine predicts.
+    #[serde(flatten)]
+    pub outcome: Outcome,
+}
