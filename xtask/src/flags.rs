@@ -5,13 +5,13 @@ use std::path::PathBuf;
 xflags::xflags! {
     /// The commands of this repository.
     cmd xtask {
-        /// Everything that must be green: laws, format, lints, build, tests, docs, loom models, examples, benches.
+        /// Everything that must be green: laws, format, lints, build, tests, docs, models, examples, benches.
         cmd test {}
 
         /// The laws that can be checked by reading the source.
         cmd tidy {}
 
-        /// What a user of `ulocks` compiles: the dependency list must stay short and free of loom.
+        /// What a user of `ulocks` compiles: the dependency list must stay short and free of the model worlds.
         cmd lean {}
 
         /// The loom models (tests/loom*.rs): cargo xtask loom [-p NAME].. [-- FILTER..]
@@ -19,6 +19,22 @@ xflags::xflags! {
             /// Only this package; may be repeated.
             repeated -p, --package name: String
             /// Only models whose name contains one of these.
+            repeated filter: String
+        }
+
+        /// The models on the virtual machine (tests/vm*.rs): cargo xtask vm [-p NAME].. [-- FILTER..]
+        cmd vm {
+            /// Executions of each model, in place of its own number.
+            optional --budget n: u64
+            /// Only this package; may be repeated.
+            repeated -p, --package name: String
+            /// Instead of the models: what the locks would cost, as JSON and a plot.
+            optional --cost
+            /// With --cost: numbers of virtual CPUs, as 1..256 or 1,2,8.
+            optional --cpus list: String
+            /// With --cost: which locks, as ticket,mcs.
+            optional --locks list: String
+            /// Only models whose name contains one of these; with --cost, options for the program.
             repeated filter: String
         }
 
@@ -42,6 +58,18 @@ xflags::xflags! {
             repeated -p, --package name: String
             /// Only tests whose name contains one of these.
             repeated filter: String
+        }
+
+        /// Schedules from libFuzzer (nightly, cargo-fuzz): cargo xtask fuzz [--seconds N] [TARGET]
+        cmd fuzz {
+            /// How long each target runs (default 60).
+            optional --seconds n: u32
+            /// The toolchain to use (default nightly).
+            optional --toolchain name: String
+            /// Features of the targets: `seeded` gives them a bug to find.
+            optional --features list: String
+            /// Only this target of fuzz/fuzz_targets.
+            optional target: String
         }
 
         /// Rebuilds the HTML report of a benchmark run from its JSON.
@@ -80,11 +108,36 @@ mod tests {
     }
 
     #[test]
+    fn vm_takes_a_budget_or_a_machine_to_cost() {
+        let Ok(XtaskCmd::Vm(vm)) = parse("vm --budget 1000 -p ulocks-core -- futex") else {
+            panic!("not a vm command");
+        };
+        assert_eq!((vm.budget, vm.cost, vm.filter), (Some(1000), false, vec!["futex".to_owned()]));
+        let Ok(XtaskCmd::Vm(vm)) = parse("vm --cost --cpus 1..256 --locks ticket,mcs") else {
+            panic!("not a vm command");
+        };
+        assert_eq!(
+            (vm.cost, vm.cpus.as_deref(), vm.locks.as_deref()),
+            (true, Some("1..256"), Some("ticket,mcs"))
+        );
+        assert!(parse("vm --budget some").unwrap_err().contains("--budget"));
+    }
+
+    #[test]
     fn miri_takes_a_number_of_seeds() {
         let Ok(XtaskCmd::Miri(miri)) = parse("miri --seeds 64") else { panic!("not a miri command") };
         assert_eq!(miri.seeds, Some(64));
         assert!(parse("miri --seeds many").unwrap_err().contains("--seeds"));
         assert!(parse("miri --seeds").unwrap_err().contains("--seeds"));
+    }
+
+    #[test]
+    fn fuzz_takes_seconds_and_a_target() {
+        let Ok(XtaskCmd::Fuzz(fuzz)) = parse("fuzz --seconds 5 schedules") else {
+            panic!("not a fuzz command")
+        };
+        assert_eq!((fuzz.seconds, fuzz.target.as_deref()), (Some(5), Some("schedules")));
+        assert!(parse("fuzz one two").unwrap_err().contains("two"));
     }
 
     #[test]

@@ -9,7 +9,7 @@
 //! | `SeqCst` only on fences: loom treats `SeqCst` accesses as `AcqRel` | `src` of the lock crates |
 //! | nothing left open: no ignored test, no `todo!`, no `unimplemented!` | every source file |
 //! | a file begins with prose, `tests.rs` beside its code excepted, and has at most 600 lines | every source file |
-//! | a crate has its rooms: README, `lib.rs` with docs; a protocol in `raw.rs` has models and a stress test | public crates |
+//! | a crate has its rooms: README, `lib.rs` with docs; a protocol in `raw.rs` has models in both worlds and a stress test | public crates |
 //! | workspace lints; no lib or bin is a bench; every bench has its own `main` | every manifest |
 
 use crate::steps::Steps;
@@ -148,6 +148,7 @@ fn missing_rooms(dir: &Path) -> anyhow::Result<Vec<&'static str>> {
         let tests = targets(&dir.join("tests"));
         for (name, what) in [
             ("loom", "a protocol (raw.rs) without models: no tests/loom*.rs"),
+            ("vm", "a protocol (raw.rs) without models on the virtual machine: no tests/vm*.rs"),
             ("stress", "a protocol (raw.rs) without tests/stress.rs"),
         ] {
             if !tests.iter().any(|test| test.starts_with(name)) {
@@ -168,11 +169,7 @@ fn manifest_laws(package: &Package) -> Vec<String> {
     if package.dir.join("src/lib.rs").exists() && manifest.get("lib", "bench") != Some("false") {
         found.push("the library is a bench target: [lib] bench = false".into());
     }
-    let mut bins = targets(&package.dir.join("src/bin"));
-    if package.dir.join("src/main.rs").exists() {
-        bins.push(package.name.clone());
-    }
-    for bin in manifest.target_names("bin", bins) {
+    for bin in package.bins() {
         if !declares(manifest, "bin", &bin, "bench") {
             found.push(format!("binary `{bin}` is a bench target: [[bin]] name = \"{bin}\", bench = false"));
         }
@@ -357,12 +354,13 @@ mod tests {
     #[test]
     fn a_crate_without_its_rooms_is_found() {
         let bare = package("bare", &[("src/raw.rs", "")]);
-        assert_eq!(missing_rooms(&bare.dir).unwrap().len(), 4);
+        assert_eq!(missing_rooms(&bare.dir).unwrap().len(), 5);
         let files = [
             ("README.md", ""),
             ("src/lib.rs", ""),
             ("src/raw.rs", ""),
             ("tests/loom.rs", ""),
+            ("tests/vm/main.rs", ""),
             ("tests/stress.rs", ""),
         ];
         let full = package("full", &files);

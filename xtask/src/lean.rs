@@ -1,21 +1,24 @@
 //! `cargo xtask lean`: what somebody compiles who adds `ulocks` to a `Cargo.toml`.
 //!
-//! The list below is short on purpose and complete: a new name here is a decision. Above all it must stay free of loom,
-//! which is for those who ask for it.
+//! The list below is short on purpose and complete: a new name here is a decision. Above all it must stay free of loom and
+//! of the virtual machine, which are for those who ask for them.
 
 use crate::steps::Steps;
-use crate::workspace::{Workspace, unquoted};
+use crate::workspace::Workspace;
 use std::collections::BTreeSet;
 use xshell::{Shell, cmd};
 
 /// Third-party crates in a user's lockfile, with all targets and no feature.
 const ALLOWED: [&str; 4] = ["crossbeam-utils", "libc", "lock_api", "scopeguard"];
 
+/// A crate of ours that no user compiles unasked.
+const VM: &str = "ulocks-vm";
+
 /// Compares the dependency tree of the facade with the list.
 pub fn run(shell: &Shell, workspace: &Workspace, steps: &mut Steps) -> anyhow::Result<()> {
     let tree =
         cmd!(shell, "cargo tree --package ulocks --edges normal,build --target all --prefix none").quiet();
-    let ours: Vec<&str> = workspace.packages.iter().map(|package| unquoted(&package.name)).collect();
+    let ours = ours(workspace);
     Ok(steps.check("lean", "cargo xtask lean", || {
         let extra = strangers(&tree.read()?, &ours);
         for name in &extra {
@@ -25,6 +28,11 @@ pub fn run(shell: &Shell, workspace: &Workspace, steps: &mut Steps) -> anyhow::R
         }
         Ok(extra.is_empty())
     })?)
+}
+
+/// The crates of ours that a user may compile.
+fn ours(workspace: &Workspace) -> Vec<&str> {
+    workspace.packages.iter().map(|package| package.name.as_str()).filter(|name| *name != VM).collect()
 }
 
 /// Names in the output of `cargo tree` that are neither ours nor allowed.
@@ -45,5 +53,15 @@ mod tests {
         let tree = "ulocks v0.1.0 (/x/crates/ulocks)\nulocks-core v0.1.0\nlibc v0.2.1\nloom v0.7.2\nlibc v0.2.1 (*)\n";
         let found: Vec<String> = strangers(tree, &["ulocks", "ulocks-core"]).into_iter().collect();
         assert_eq!(found, ["loom"]);
+    }
+
+    #[test]
+    fn the_virtual_machine_is_a_stranger() {
+        let workspace = Workspace::load().unwrap();
+        let ours = ours(&workspace);
+        assert!(ours.contains(&"ulocks-core"));
+        let found: Vec<String> =
+            strangers("ulocks-core v0.1.0\nulocks-vm v0.1.0\n", &ours).into_iter().collect();
+        assert_eq!(found, [VM]);
     }
 }

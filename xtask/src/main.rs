@@ -6,6 +6,7 @@
 //! Exit codes: 0 all passed, 1 a step failed, 2 a tool is missing or the command line is wrong.
 
 mod flags;
+mod fuzz;
 mod laws;
 mod lean;
 mod loom;
@@ -16,7 +17,9 @@ mod steps;
 mod test;
 mod tools;
 mod tsan;
+mod vm;
 mod workspace;
+mod world;
 
 use crate::flags::{Xtask, XtaskCmd};
 use crate::steps::{Failed, Steps};
@@ -54,8 +57,10 @@ fn run(command: XtaskCmd, steps: &mut Steps) -> anyhow::Result<()> {
         XtaskCmd::Tidy(_) => laws::run(&workspace, steps),
         XtaskCmd::Lean(_) => lean::run(&shell, &workspace, steps),
         XtaskCmd::Loom(flags) => loom::run(&flags, &shell, &workspace, steps),
+        XtaskCmd::Vm(flags) => vm::run(&flags, &shell, &workspace, steps),
         XtaskCmd::Miri(flags) => miri::run(&flags, &shell, &workspace, steps),
         XtaskCmd::Tsan(flags) => tsan::run(&flags, &shell, &workspace, steps),
+        XtaskCmd::Fuzz(flags) => fuzz::run(&flags, &shell, &workspace, steps),
         XtaskCmd::Report(flags) => report::run(&flags, &shell, &workspace, steps),
         XtaskCmd::PublishCheck(flags) => publish_check::run(&flags, &shell, steps),
     }

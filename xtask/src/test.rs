@@ -3,11 +3,11 @@
 //! Needs the stable toolchain with rustfmt and clippy, a C linker, and crates.io; no nightly, no root, no network
 //! beyond the registry. Cheap steps come first.
 
-use crate::loom::{World, packages_with_feature, with_flags};
 use crate::steps::Steps;
 use crate::tools::need;
 use crate::workspace::{Package, Workspace};
-use crate::{flags, laws, lean, loom};
+use crate::world::{World, with_flags};
+use crate::{laws, lean, vm};
 use xshell::{Shell, cmd};
 
 /// Runs all steps.
@@ -31,26 +31,13 @@ pub fn run(shell: &Shell, workspace: &Workspace, steps: &mut Steps) -> anyhow::R
     let docs = cmd!(shell, "cargo doc --workspace --all-features --no-deps");
     steps.run("docs", docs, &[("RUSTDOCFLAGS", &deny)])?;
 
-    loom_world(shell, workspace, steps)?;
+    for world in [World::loom(workspace), World::vm(workspace)] {
+        world.check(shell, workspace, steps)?;
+        world.run_models(&[], &[], &[], shell, workspace, steps)?;
+    }
+    vm::downstream(shell, workspace, steps)?;
     examples(shell, workspace, steps)?;
     benches(shell, workspace, steps)
-}
-
-/// Lints, docs and models, compiled against loom.
-fn loom_world(shell: &Shell, workspace: &Workspace, steps: &mut Steps) -> anyhow::Result<()> {
-    let packages = workspace.select(&[], "a feature `loom`", |p| p.has_feature("loom"))?;
-    let packages = &packages_with_feature(&packages);
-    let world = World::new(workspace);
-    // Programs and the other tests are for the machine: in models a lock cannot be a plain static.
-    let clippy = cmd!(shell, "cargo clippy --profile model {packages...} --lib --test loom* -- -D warnings");
-    steps.run("clippy, loom", clippy, &world.env())?;
-
-    let deny = with_flags("RUSTDOCFLAGS", "--cfg ulocks_loom -D warnings");
-    let [flags, target] = world.env();
-    let docs = cmd!(shell, "cargo doc --profile model {packages...} --no-deps");
-    steps.run("docs, loom", docs, &[flags, target, ("RUSTDOCFLAGS", &deny)])?;
-
-    loom::run(&flags::Loom { package: Vec::new(), filter: Vec::new() }, shell, workspace, steps)
 }
 
 /// Runs every example once; an example ends by itself and fails by its exit code.

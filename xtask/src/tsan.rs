@@ -5,10 +5,10 @@
 //! understand `atomic::fence`; a lock that needs one says so in its stress test.
 
 use crate::flags::Tsan;
-use crate::loom::with_flags;
 use crate::steps::Steps;
 use crate::tools::{need, need_toolchain};
 use crate::workspace::{Workspace, dash_p};
+use crate::world::with_flags;
 use anyhow::Context;
 use xshell::{Shell, cmd};
 

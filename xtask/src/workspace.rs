@@ -74,7 +74,8 @@ impl Workspace {
 }
 
 impl Package {
-    fn read(dir: PathBuf) -> anyhow::Result<Self> {
+    /// The package in `dir`.
+    pub fn read(dir: PathBuf) -> anyhow::Result<Self> {
         let manifest = Manifest::read(&dir)?;
         let name = manifest.get("package", "name").context("a package without a name")?;
         Ok(Self { name: unquoted(name).to_owned(), manifest, dir })
@@ -95,6 +96,15 @@ impl Package {
         let mut names = targets(&self.dir.join("tests"));
         names.retain(|name| name.starts_with(prefix));
         names
+    }
+
+    /// The names of its programs.
+    pub fn bins(&self) -> Vec<String> {
+        let mut found = targets(&self.dir.join("src/bin"));
+        if self.dir.join("src/main.rs").exists() {
+            found.push(self.name.clone());
+        }
+        self.manifest.target_names("bin", found)
     }
 
     /// The names of its examples.

@@ -1,0 +1,78 @@
+//! `cargo xtask fuzz`: libFuzzer chooses executions of the virtual machine; its input answers every choice.
+//!
+//! Sanitizers stay out: memory is the machine's, which checks it itself, and its coroutines switch stacks behind their
+//! backs.
+
+use crate::flags::Fuzz;
+use crate::steps::Steps;
+use crate::tools::{need, need_toolchain};
+use crate::workspace::{Package, Workspace};
+use crate::world::with_flags;
+use anyhow::bail;
+use xshell::{Shell, cmd};
+
+/// The workspace of the fuzz targets.
+const DIR: &str = "fuzz";
+const SECONDS: u32 = 60;
+/// Longer inputs answer choices that no execution of the targets asks for.
+const MAX_BYTES: u32 = 1_024;
+
+/// Runs the fuzz targets one after the other, each for the same time.
+pub fn run(flags: &Fuzz, shell: &Shell, workspace: &Workspace, steps: &mut Steps) -> anyhow::Result<()> {
+    let seconds = flags.seconds.unwrap_or(SECONDS);
+    if seconds == 0 {
+        bail!("--seconds 0: at least 1; without a limit, run `cargo fuzz` itself");
+    }
+    let known = Package::read(workspace.root.join(DIR))?.bins();
+    let targets = select(known, flags.target.as_deref())?;
+
+    let toolchain = flags.toolchain.as_deref().unwrap_or("nightly");
+    need_toolchain(toolchain)?;
+    need("cargo-fuzz", "cargo install cargo-fuzz", &["cargo", "fuzz", "--version"])?;
+
+    let rustflags = with_flags("RUSTFLAGS", "--cfg ulocks_vm");
+    let build = workspace.target().join("fuzz");
+    let features: Vec<&str> = flags.features.iter().flat_map(|features| ["--features", features]).collect();
+    let limits = [format!("-max_total_time={seconds}"), format!("-max_len={MAX_BYTES}")];
+    for target in targets {
+        let limits = &limits;
+        let features = &features;
+        let fuzz = cmd!(
+            shell,
+            "rustup run {toolchain} cargo fuzz run --fuzz-dir {DIR} --target-dir {build} --sanitizer none {features...}
+             {target} -- {limits...}"
+        );
+        steps.run_uncounted(&format!("fuzz {target}"), fuzz, &[("RUSTFLAGS", &rustflags)])?;
+    }
+    Ok(())
+}
+
+/// The target `name`, or all.
+fn select(known: Vec<String>, name: Option<&str>) -> anyhow::Result<Vec<String>> {
+    match name {
+        None => Ok(known),
+        Some(name) if known.iter().any(|target| target == name) => Ok(vec![name.to_owned()]),
+        Some(name) => bail!("{name}: no fuzz target of that name; there are: {}", known.join(", ")),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_target_that_does_not_exist_is_refused_with_those_that_do() {
+        let known = || vec!["one".to_owned(), "two".to_owned()];
+        assert_eq!(select(known(), None).unwrap(), known());
+        assert_eq!(select(known(), Some("two")).unwrap(), ["two"]);
+        let refusal = select(known(), Some("three")).unwrap_err().to_string();
+        assert_eq!(refusal, "three: no fuzz target of that name; there are: one, two");
+    }
+
+    #[test]
+    fn the_targets_are_those_of_the_manifest() {
+        let workspace = Workspace::load().unwrap();
+        let targets = Package::read(workspace.root.join(DIR)).unwrap().bins();
+        assert!(targets.contains(&"schedules".to_owned()), "{targets:?}");
+    }
+}

@@ -1,0 +1,94 @@
+//! `cargo xtask vm`: the models in the world of the virtual machine, `tests/vm*.rs`; with `--cost`, what the locks would
+//! cost on machines that are not at hand.
+//!
+//! How far a model is explored is the model's own choice; `--budget` puts one number of executions in its place.
+
+use crate::flags::Vm;
+use crate::steps::Steps;
+use crate::workspace::Workspace;
+use crate::world::World;
+use anyhow::bail;
+use xshell::{Shell, cmd};
+
+/// What the harness reads the number of executions from.
+const BUDGET: &str = "ULOCKS_VM_EXECUTIONS";
+/// The package and the program that cost.
+const COST: (&str, &str) = ("ulocks-benches", "ulocks-cost");
+
+/// Runs the models, or costs the locks.
+pub fn run(flags: &Vm, shell: &Shell, workspace: &Workspace, steps: &mut Steps) -> anyhow::Result<()> {
+    check(flags)?;
+    if flags.cost {
+        return cost(flags, shell, workspace, steps);
+    }
+    let budget = flags.budget.map(|executions| executions.to_string());
+    let env: Vec<_> = budget.iter().map(|executions| (BUDGET, executions.as_str())).collect();
+    World::vm(workspace).run_models(&flags.package, &flags.filter, &env, shell, workspace, steps)?;
+    if flags.package.is_empty() && flags.filter.is_empty() {
+        downstream(shell, workspace, steps)?;
+    }
+    Ok(())
+}
+
+/// Runs the models of a crate outside of this workspace, by the steps that the README of `ulocks-vm` gives.
+pub fn downstream(shell: &Shell, workspace: &Workspace, steps: &mut Steps) -> anyhow::Result<()> {
+    let world = World::vm(workspace);
+    let run = cmd!(
+        shell,
+        "cargo test --manifest-path examples/downstream/Cargo.toml --profile model --features vm"
+    );
+    Ok(steps.run("downstream, vm", run, &world.env())?)
+}
+
+/// Refuses what does not go together.
+fn check(flags: &Vm) -> anyhow::Result<()> {
+    if flags.budget == Some(0) {
+        bail!("--budget 0: at least 1, for it is a number of executions");
+    }
+    if flags.cost {
+        if flags.budget.is_some() || !flags.package.is_empty() {
+            bail!("--cost explores nothing: --budget and -p go without it");
+        }
+    } else if flags.cpus.is_some() || flags.locks.is_some() {
+        bail!("--cpus and --locks are of --cost: cargo xtask vm --cost --cpus 1..256");
+    }
+    Ok(())
+}
+
+/// Runs the program that costs, with what the caller said.
+fn cost(flags: &Vm, shell: &Shell, workspace: &Workspace, steps: &mut Steps) -> anyhow::Result<()> {
+    let (package, program) = COST;
+    let packages = workspace.select(&[package.to_owned()], &format!("the program `{program}`"), |p| {
+        p.bins().contains(&program.to_owned())
+    })?;
+    let world = World::vm(workspace);
+    let packages = world.args(&packages);
+    let mut args = Vec::new();
+    for (name, value) in [("--cpus", &flags.cpus), ("--locks", &flags.locks)] {
+        args.extend(value.iter().flat_map(|value| [name, value]));
+    }
+    let rest = &flags.filter;
+    let run = cmd!(shell, "cargo run --profile model {packages...} --bin {program} -- {args...} {rest...}");
+    Ok(steps.run_uncounted("cost", run, &world.env())?)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::flags::{Xtask, XtaskCmd};
+
+    fn refusal(line: &str) -> Option<String> {
+        let xtask = Xtask::from_vec(line.split_whitespace().map(Into::into).collect()).unwrap();
+        let XtaskCmd::Vm(flags) = xtask.subcommand else { panic!("not a vm command") };
+        check(&flags).err().map(|error| error.to_string())
+    }
+
+    #[test]
+    fn what_does_not_go_together_is_refused_with_what_does() {
+        assert_eq!(refusal("vm -p ulocks-unfair --budget 100 -- timeout"), None);
+        assert_eq!(refusal("vm --cost --cpus 1..256 --locks ticket,mcs"), None);
+        assert!(refusal("vm --budget 0").unwrap().contains("at least 1"));
+        assert!(refusal("vm --cost --budget 9").unwrap().contains("--budget"));
+        assert!(refusal("vm --cpus 4").unwrap().contains("--cost"));
+    }
+}

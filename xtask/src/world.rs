@@ -1,0 +1,124 @@
+//! The model worlds: what a command needs to be compiled in one.
+//!
+//! A model is a test in a file `tests/NAME*.rs`, where `NAME` is the world's. The packages that have one are found, not
+//! listed; one whose library has no part in the world, and so no feature, may still have tests there. A world has a target directory of its own, because a change of `RUSTFLAGS` rebuilds everything.
+
+use crate::steps::Steps;
+use crate::workspace::{Package, Workspace, dash_p};
+use std::env;
+use xshell::{Shell, cmd};
+
+/// A model world of this workspace, selected by `--cfg ulocks_NAME` together with the feature `NAME`.
+pub struct World {
+    name: &'static str,
+    rustflags: String,
+    target: String,
+}
+
+impl World {
+    /// The world of loom.
+    pub fn loom(workspace: &Workspace) -> Self {
+        Self::new("loom", workspace)
+    }
+
+    /// The world of the virtual machine.
+    pub fn vm(workspace: &Workspace) -> Self {
+        Self::new("vm", workspace)
+    }
+
+    fn new(name: &'static str, workspace: &Workspace) -> Self {
+        let target = workspace.target().join(name).to_string_lossy().into_owned();
+        Self { name, rustflags: with_flags("RUSTFLAGS", &format!("--cfg ulocks_{name}")), target }
+    }
+
+    /// The variables that select it.
+    pub fn env(&self) -> [(&str, &str); 2] {
+        [("RUSTFLAGS", &self.rustflags), ("CARGO_TARGET_DIR", &self.target)]
+    }
+
+    /// `-p NAME .. --features NAME/WORLD,..`, with the features there are.
+    pub fn args(&self, packages: &[&Package]) -> Vec<String> {
+        let with_feature = packages.iter().filter(|package| package.has_feature(self.name));
+        let features: Vec<String> =
+            with_feature.map(|package| format!("{}/{}", package.name, self.name)).collect();
+        let mut args = dash_p(packages);
+        if !features.is_empty() {
+            args.extend(["--features".to_owned(), features.join(",")]);
+        }
+        args
+    }
+
+    fn has_models(&self, package: &Package) -> bool {
+        !package.tests(self.name).is_empty()
+    }
+
+    /// Lints and docs of everything that has a part in this world.
+    pub fn check(&self, shell: &Shell, workspace: &Workspace, steps: &mut Steps) -> anyhow::Result<()> {
+        let name = self.name;
+        let packages = workspace
+            .select(&[], &format!("a part in {name}"), |p| p.has_feature(name) || self.has_models(p))?;
+        let packages = &self.args(&packages);
+        // Programs and the other tests are for the machine: in models a lock cannot be a plain static.
+        let models = format!("{name}*");
+        let clippy =
+            cmd!(shell, "cargo clippy --profile model {packages...} --lib --test {models} -- -D warnings");
+        steps.run(&format!("clippy, {name}"), clippy, &self.env())?;
+
+        let deny = with_flags("RUSTDOCFLAGS", &format!("--cfg ulocks_{name} -D warnings"));
+        let [flags, target] = self.env();
+        let docs = cmd!(shell, "cargo doc --profile model {packages...} --lib --no-deps");
+        Ok(steps.run(&format!("docs, {name}"), docs, &[flags, target, ("RUSTDOCFLAGS", &deny)])?)
+    }
+
+    /// Runs the models of the packages `names`, or of all, whose names contain one of `filter`.
+    pub fn run_models(
+        &self,
+        names: &[String],
+        filter: &[String],
+        more_env: &[(&str, &str)],
+        shell: &Shell,
+        workspace: &Workspace,
+        steps: &mut Steps,
+    ) -> anyhow::Result<()> {
+        let name = self.name;
+        let packages = workspace.select(names, &format!("{name} models"), |p| self.has_models(p))?;
+        let (packages, models) = (self.args(&packages), format!("{name}*"));
+        let run = cmd!(
+            shell,
+            "cargo test --profile model {packages...} --test {models} --no-fail-fast -- {filter...}"
+        );
+        Ok(steps.run(name, run, &[&self.env(), more_env].concat())?)
+    }
+}
+
+/// The caller's own flags, and ours behind them.
+pub fn with_flags(variable: &str, ours: &str) -> String {
+    match env::var(variable) {
+        Ok(theirs) if !theirs.is_empty() => format!("{theirs} {ours}"),
+        _ => ours.to_owned(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_world_is_a_cfg_a_feature_and_a_directory() {
+        let workspace = Workspace::load().unwrap();
+        let vm = World::vm(&workspace);
+        let [(_, flags), (_, target)] = vm.env();
+        assert!(flags.ends_with("--cfg ulocks_vm"), "{flags}");
+        assert!(target.ends_with("/vm"), "{target}");
+        let packages = workspace.select(&["ulocks-core".into()], "the feature", |p| p.has_feature("vm"));
+        assert_eq!(vm.args(&packages.unwrap()), ["-p", "ulocks-core", "--features", "ulocks-core/vm"]);
+    }
+
+    #[test]
+    fn the_virtual_machine_is_compared_with_loom_without_a_feature() {
+        let workspace = Workspace::load().unwrap();
+        let loom = World::loom(&workspace);
+        let packages = workspace.select(&["ulocks-vm".into()], "loom models", |p| loom.has_models(p));
+        assert_eq!(loom.args(&packages.unwrap()), ["-p", "ulocks-vm"]);
+    }
+}
