@@ -59,8 +59,8 @@
 //! what it does not. Beside what is above there are signals and deaths at any step, several processes, and a string with
 //! each failure that repeats it.
 //!
-//! A pass of an exhaustive exploration covers every execution of that model in that memory. A pass of one by chance is
-//! evidence, and more of it with more executions: `ULOCKS_VM_EXECUTIONS` sets their number, `ULOCKS_VM_SEED` where
+//! A pass of an exhaustive exploration covers every execution of that model in that memory, within the bounds that
+//! `Strategy::Exhaustive` states. A pass of one by chance is evidence, and more of it with more executions: `ULOCKS_VM_EXECUTIONS` sets their number, `ULOCKS_VM_SEED` where
 //! chance begins, `ULOCKS_VM_REPLAY` the one execution to repeat.
 
 #[cfg(any(all(ulocks_loom, feature = "loom"), all(ulocks_vm, feature = "vm")))]

@@ -78,7 +78,9 @@ pub enum Strategy {
         /// How many steps have to come in a certain order.
         depth: usize,
     },
-    /// All, less those that sleep sets show to repeat another.
+    /// All, less those that sleep sets show to repeat another; and within bounds, without which no loop would end: a
+    /// thread reads one old message at most [`Config::stale`] times, a weak exchange fails for no reason once before it
+    /// is tried again, and a fruitless round of a busy-wait is not repeated before there is something new to see.
     Exhaustive,
     /// The one that a fuzzer's input says.
     Bytes(Vec<u8>),
@@ -261,7 +263,7 @@ pub struct Report {
     pub redundant: u64,
     /// Steps of all executions together.
     pub steps: u64,
-    /// Whether these are all executions there are.
+    /// Whether these are all executions there are, within the bounds of [`Strategy::Exhaustive`].
     pub complete: bool,
     /// Executions in which somebody died.
     pub deaths: u64,

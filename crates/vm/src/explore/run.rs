@@ -34,11 +34,11 @@ pub(crate) fn run_from(
     model: &Rc<dyn Fn()>,
     died: &mut dyn FnMut(String),
 ) -> Result<Report, Box<Failure>> {
-    let (input, clock) = input(&config.strategy);
+    let (input, systematic) = input(&config.strategy);
     let mut choices = Recorder::new(Driver::new(config, &input));
     let mut report = Report::default();
     while choices.begin() {
-        let outcome = execute(config, &mut choices, clock, None, model);
+        let outcome = execute(config, &mut choices, systematic, None, model);
         report.steps += outcome.steps;
         if let Some((at, blocked)) = outcome.death.filter(|_| !choices.is_redundant()) {
             report.deaths += 1;
@@ -52,7 +52,7 @@ pub(crate) fn run_from(
         if let Some(verdict) = outcome.verdict {
             let execution = report.executions + report.redundant;
             let found = choices.bytes().to_vec();
-            return Err(Box::new(told(config, clock, model, verdict, execution, &found)));
+            return Err(Box::new(told(config, systematic, model, verdict, execution, &found)));
         }
     }
     report.complete = choices.strategy().is_complete();
@@ -68,16 +68,16 @@ pub(super) struct Outcome {
     story: Option<Story>,
 }
 
-/// Runs `model` once. `clock`: whether the clock is among the candidates to go next, as an exhaustive exploration wants
-/// it, or is asked for beside them, as chance does.
+/// Runs `model` once. `systematic`: by the rules of an exploration of all executions (`Machine::is_systematic`), under
+/// which other questions are asked than by chance.
 pub(super) fn execute(
     config: &Config,
     choices: &mut Choices<'_>,
-    clock: bool,
+    systematic: bool,
     story: Option<Story>,
     model: &Rc<dyn Fn()>,
 ) -> Outcome {
-    let explorer = Explorer::new(Machine::new(config, choices, clock, next_run(), story));
+    let explorer = Explorer::new(Machine::new(config, choices, systematic, next_run(), story));
     let body = Rc::clone(model);
     let _quiet = Quiet::new();
     let verdict = install(&explorer, || explorer.run(Box::new(move || body())));
@@ -92,7 +92,7 @@ const STEPS_OF_A_SHORT_EXECUTION: u64 = 1_000;
 /// A failure, as small as it gets, with its story.
 fn told(
     config: &Config,
-    clock: bool,
+    systematic: bool,
     model: &Rc<dyn Fn()>,
     verdict: Verdict,
     execution: u64,
@@ -101,7 +101,7 @@ fn told(
     let again = |input: &[u8], story| {
         let mut choices: Choices<'_> = Recorder::new(Driver::Bytes(Bytes::new(input)));
         choices.begin();
-        execute(config, &mut choices, clock, story, model)
+        execute(config, &mut choices, systematic, story, model)
     };
     let mut steps_left = config.shrink as u64 * STEPS_OF_A_SHORT_EXECUTION;
     let same = |input: &[u8]| {
@@ -114,7 +114,7 @@ fn told(
     };
     let small = shrink(found, config.shrink, same);
     let last = again(&small, Some(Story::default()));
-    let mark = if clock { CLOCK_MARK } else { "" };
+    let mark = if systematic { SYSTEMATIC_MARK } else { "" };
     Failure {
         verdict: last.verdict.unwrap_or(verdict),
         execution,
@@ -195,19 +195,19 @@ impl choice::Strategy for Driver<'_> {
     }
 }
 
-/// The mark of replays in which the clock is one of the candidates to go next.
-const CLOCK_MARK: &str = "x";
+/// The mark of replays that go by the rules of an exploration of all executions.
+const SYSTEMATIC_MARK: &str = "x";
 
-/// The string that drives the choices, if one does, and whether the clock is a candidate.
+/// The string that drives the choices, if one does, and whether the exploration is systematic.
 fn input(strategy: &Strategy) -> (Vec<u8>, bool) {
     match strategy {
         Strategy::Bytes(bytes) => (bytes.clone(), false),
         Strategy::Replay(replay) => {
-            let (text, clock) = match replay.strip_prefix(CLOCK_MARK) {
+            let (text, systematic) = match replay.strip_prefix(SYSTEMATIC_MARK) {
                 Some(rest) => (rest, true),
                 None => (replay.as_str(), false),
             };
-            (text::decode(text).unwrap_or_else(|error| panic!("not a replay: {error}")), clock)
+            (text::decode(text).unwrap_or_else(|error| panic!("not a replay: {error}")), systematic)
         }
         Strategy::Exhaustive => (Vec::new(), true),
         Strategy::Mixed | Strategy::Random | Strategy::Pct { .. } => (Vec::new(), false),
