@@ -14,7 +14,7 @@ pub use peers::{NoLock, ParkingLot, ParkingLot012, Std, Usync};
 pub use posix::{Posix, PosixSem};
 pub use row::Row;
 pub use sysv::SysV;
-pub use ulock::{HasMeter, Readable, Ulock};
+pub use ulock::{Readable, Ulock};
 
 use crate::trial::Meters;
 use anyhow::{Result, anyhow};

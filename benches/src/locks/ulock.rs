@@ -5,8 +5,7 @@ use crate::trial::Meters;
 use anyhow::Result;
 use std::mem::ManuallyDrop;
 use ulocks_core::meter::{Counted, Off};
-use ulocks_core::policy::Policy;
-use ulocks_core::raw::RawMutex;
+use ulocks_core::raw::{Metered, RawMutex};
 
 /// A raw mutex of the family.
 #[derive(Debug)]
@@ -44,23 +43,7 @@ impl Readable for Counted {
     }
 }
 
-/// A lock with a meter inside.
-pub trait HasMeter {
-    /// The meter's type.
-    type Meter: Readable;
-    /// The meter.
-    fn meter(&self) -> &Self::Meter;
-}
-
-impl<P: Policy<Meter: Readable>> HasMeter for ulocks_unfair::RawMutex<P> {
-    type Meter = P::Meter;
-
-    fn meter(&self) -> &P::Meter {
-        self.meter()
-    }
-}
-
-impl<M: RawMutex + HasMeter + Sync + 'static> Lock for Ulock<M> {
+impl<M: RawMutex + Metered<Meter: Readable> + Sync + 'static> Lock for Ulock<M> {
     const TIMED: bool = true;
     const METERED: bool = M::Meter::COUNTS;
 

@@ -1,6 +1,7 @@
 //! What a raw lock offers to the typed faces in `api` and to the test kit.
 
 use crate::futex::{FutexKey, Scope};
+use crate::meter::Meter;
 use crate::time::Deadline;
 
 /// A mutex without data.
@@ -62,4 +63,12 @@ pub unsafe trait RawMutexFair: RawMutex {
     /// # Safety
     /// As [`RawMutex::unlock`].
     unsafe fn unlock_fair(&self, token: Self::Token);
+}
+
+/// A lock that counts its events, if its policy says so.
+pub trait Metered {
+    /// What it counts.
+    type Meter: Meter;
+    /// The counters.
+    fn meter(&self) -> &Self::Meter;
 }

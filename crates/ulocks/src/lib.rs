@@ -16,6 +16,10 @@ pub mod prelude;
 pub mod which;
 
 #[doc(inline)]
+pub use ulocks_fair as fair;
+#[doc(inline)]
+pub use ulocks_pi as pi;
+#[doc(inline)]
 pub use ulocks_unfair as unfair;
 
 #[doc(inline)]

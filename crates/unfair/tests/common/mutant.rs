@@ -1,4 +1,4 @@
-//! The protocol of `src/raw.rs` once more, with a switch for each way to get it wrong.
+//! The protocol of `src/mutex/raw.rs` once more, with a switch for each way to get it wrong.
 //!
 //! `Mutant<SOUND>` is the protocol; its labels are those of the original. It is explored beside the original, so that a
 //! model which finds nothing in either, and every seeded bug in the mutants, says something about the original.

@@ -2,8 +2,8 @@
 //! beside threads that barge in and release without a look at the queue.
 
 use crate::mutant::{Mutant, bug};
+use crate::mutex::{Sleeper as Mutex, found, sampled};
 use crate::tickets::{all_at_once, all_beside_a_barger, one_gives_up};
-use crate::{Sleeper as Mutex, found, sampled};
 use ulocks_core::model::explore;
 
 type Forgetful = Mutant<{ bug::REQUEUED_FORGETS }>;

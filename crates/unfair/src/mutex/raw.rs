@@ -53,7 +53,7 @@
 //! I. Molnar, "Generic Mutex Subsystem" (LKML, 19 December 2005): wake one at a time. U. Drepper, "Futexes Are Tricky"
 //! (2003): the three values. Here: the spinning, the timed wait, and the waiting rule.
 
-use crate::word::State;
+use super::word::State;
 use ulocks_core::futex::{Futex, FutexKey, Waited};
 use ulocks_core::meter::{Event, Meter};
 use ulocks_core::spin::{self, Look};
@@ -151,6 +151,14 @@ impl<P: Policy> RawMutex<P> {
     #[inline(never)]
     fn wake_one(key: FutexKey<P::Scope>) {
         key.wake(1);
+    }
+}
+
+impl<P: Policy> raw::Metered for RawMutex<P> {
+    type Meter = P::Meter;
+
+    fn meter(&self) -> &P::Meter {
+        &self.meter
     }
 }
 

@@ -1,5 +1,4 @@
-//! The mutex under load on the machine: threads of one process.
-#![cfg(not(any(ulocks_loom, ulocks_vm)))]
+//! The mutex.
 
 use ulocks_core::meter::Counted;
 use ulocks_core::raw::RawMutex as _;

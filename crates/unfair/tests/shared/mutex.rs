@@ -1,5 +1,4 @@
-//! The mutex between processes: policy `Shared`, in memory that forked children map too.
-#![cfg(not(any(ulocks_loom, ulocks_vm)))]
+//! The mutex.
 
 use ulocks_core::Shared;
 use ulocks_core::spin::NoSpin;

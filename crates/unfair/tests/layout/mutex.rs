@@ -1,5 +1,4 @@
-//! What the type promises of its memory: size, alignment, all-zero, constness.
-#![cfg(not(any(ulocks_loom, ulocks_vm)))]
+//! The mutex.
 
 use std::mem::MaybeUninit;
 use ulocks_core::meter::Counted;

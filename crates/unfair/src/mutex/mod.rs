@@ -1,0 +1,100 @@
+//! [`Mutex`]: barging, four bytes, the throughput of whatever the machine allows.
+
+mod raw;
+mod word;
+
+pub use raw::RawMutex;
+pub use word::State;
+
+use ulocks_core::{Private, api};
+
+/// Mutual exclusion around a `T`: four bytes beside the data, and the throughput of whatever the machine allows.
+///
+/// This one is for the threads of one process, with the default patience and without counters; [`MutexWith`] has the
+/// others.
+///
+/// # Fairness
+/// None. Whoever finds the mutex free takes it, also past threads that have waited for long, so a thread can starve for
+/// as long as others keep the mutex busy; on a saturated one it does. This is what makes the mutex fast, for a running
+/// thread never waits for a sleeping one to wake up.
+///
+/// # Blocking
+/// [`lock`](api::Mutex::lock) is one atomic read-modify-write if the mutex is free, and so is the release. Otherwise the
+/// caller spins for up to [`ARRIVAL_NS`](ulocks_core::spin::Spin::ARRIVAL_NS) of its policy, 6 us by default, with
+/// growing pauses, for half of that if it sees that the mutex is saturated, and then sleeps in the kernel (`FUTEX_WAIT`). A
+/// release makes a system call only if somebody may be asleep. Neither ever yields to the scheduler. A timed
+/// acquisition tries at least once, and may return late by its spinning budget and by what the scheduler takes.
+///
+/// # Panics
+/// None of its own. Locking a mutex that the calling thread already holds is a deadlock, or, with a deadline, a
+/// timeout.
+///
+/// # Process-shared
+/// [`MutexWith`]`<T, Shared>`: no address is stored, all-zero memory is an unlocked mutex, and processes may map it
+/// wherever they like. It is not robust: if a process dies while it holds the mutex, the mutex stays locked; if one is
+/// killed while it waits, at the moment when it was chosen to be woken, the others may sleep on although the mutex is
+/// free, until another waiter comes and goes. Bound the wait with [`try_lock_for`](api::Mutex::try_lock_for).
+///
+/// # Signals and forks
+/// Signals are handled while a thread waits, and the wait goes on. A handler must not use a mutex that the code it
+/// interrupts may hold. A child of `fork` gets a private copy of a `Private` mutex in the state it was in.
+///
+/// # Memory
+/// The release is one read-modify-write and touches the mutex no more, so the thread that releases last may free or
+/// unmap it at once. Nothing is allocated, so it can guard a global allocator. A guard may be forgotten, which leaves
+/// the mutex locked, and a locked mutex may be moved or dropped.
+///
+/// # Examples
+/// ```
+/// use std::time::Duration;
+/// use ulocks_unfair::Mutex;
+///
+/// static HITS: Mutex<u64> = Mutex::new(0);
+///
+/// std::thread::scope(|scope| {
+///     for _ in 0..4 {
+///         scope.spawn(|| *HITS.lock() += 1);
+///     }
+/// });
+/// assert_eq!(*HITS.lock(), 4);
+///
+/// let held = HITS.lock();
+/// assert!(HITS.try_lock().is_none());
+/// assert!(HITS.try_lock_for(Duration::from_millis(1)).is_none());
+/// drop(held);
+/// assert!(HITS.try_lock().is_some());
+/// ```
+pub type Mutex<T> = MutexWith<T, Private>;
+
+/// A [`Mutex`] with another policy: between processes, with other patience, or with counters inside.
+///
+/// It is a name of its own because a default of a type parameter does not apply in an expression:
+/// `Mutex::new(0)` would not say which mutex it makes.
+///
+/// ```
+/// use ulocks_core::meter::Counted;
+/// use ulocks_core::spin::NoSpin;
+/// use ulocks_core::{Private, Shared};
+/// use ulocks_unfair::MutexWith;
+///
+/// static ACROSS_PROCESSES: MutexWith<u32, Shared> = MutexWith::new(0);
+/// static COUNTED: MutexWith<u32, Private<NoSpin, Counted>> = MutexWith::new(0);
+///
+/// *COUNTED.lock() += 1;
+/// // SAFETY: the raw mutex is only asked for its counters.
+/// let counters = unsafe { COUNTED.raw() }.inner().meter().snapshot();
+/// assert_eq!((counters.acquired, counters.contended), (1, 0));
+/// ```
+pub type MutexWith<T, P> = api::Mutex<RawMutex<P>, T>;
+
+/// What holds a [`Mutex`] locked, and gives access to its data.
+pub type MutexGuard<'a, T, P = Private> = api::MutexGuard<'a, RawMutex<P>, T>;
+
+/// A [`MutexGuard`] narrowed to a part of the data.
+pub type MappedMutexGuard<'a, T, P = Private> = api::MappedMutexGuard<'a, RawMutex<P>, T>;
+
+/// A condition variable for a [`Mutex`] of the same policy.
+pub type Condvar = CondvarWith<Private>;
+
+/// A [`Condvar`] for a [`MutexWith`] of the same policy.
+pub type CondvarWith<P> = api::Condvar<RawMutex<P>>;
