@@ -7,6 +7,7 @@
 
 use crate::clock::Time;
 use crate::futex::{Entry, Waited};
+use crate::pi;
 use crate::signal;
 use core::cell::Cell;
 use core::ops::Range;
@@ -167,6 +168,11 @@ pub(crate) trait Engine {
     fn wake_op(&self, key: Key, count: u32, second: &WakeOp<'_>, at: At) -> u32;
     /// Which entry was woken, if one was.
     fn wait_any(&self, entries: &[Entry<'_>], deadline: Option<Time>, at: At) -> (Waited, Option<usize>);
+
+    /// A call for a priority-inheriting futex.
+    fn pi(&self, _call: pi::Call, _at: At) -> Result<u32, pi::Refusal> {
+        not_here("a priority-inheriting futex")
+    }
 
     // Time.
     /// Goes to the clock, to read it with [`now`](Self::now): what others do to the time may come before.

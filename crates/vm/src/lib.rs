@@ -11,6 +11,7 @@ mod fibers;
 pub mod futex;
 pub mod linear;
 mod memory;
+pub mod pi;
 pub mod process;
 pub mod signal;
 pub mod sync;

@@ -8,6 +8,7 @@
 //! its coroutine is dropped without being resumed.
 
 use super::machine::{Machine, Next, Status};
+use super::pi::{Outcome, Place};
 use super::rounds::Round;
 use super::signals::Demand;
 use super::story::{Said, place};
@@ -19,6 +20,7 @@ use crate::engine::{At, Engine, Key, Update, WakeOp, Width, Word};
 use crate::fibers::{self, Fibers, Stopped};
 use crate::futex::{Entry, Waited};
 use crate::memory::{Fault, Loc};
+use crate::pi::{Call, Refusal};
 use crate::signal::Request;
 use core::cell::{Cell, RefCell};
 use core::mem::replace;
@@ -174,10 +176,11 @@ impl<'a, 's> Explorer<'a, 's> {
         self.machine.borrow().canonical(key)
     }
 
-    /// Sleeps in the queue until woken, expired or interrupted; the sleeper is already in the queue.
-    fn sleep(&self, at: At) -> (Waited, Option<usize>) {
+    /// Sleeps in the queue until woken, expired or interrupted; the sleeper is already in the queue. The kernel reads
+    /// `words` when it wakes.
+    fn sleep(&self, words: &[u32], at: At) -> (Waited, Option<usize>) {
         let me = self.machine.borrow().current();
-        self.machine.borrow_mut().announce(Status::Asleep, Footprint::futex(&[]), at);
+        self.machine.borrow_mut().announce(Status::Asleep, Footprint::futex(words), at);
         self.wait_for_turn();
         self.live_or_die(at);
         let ended = self.machine.borrow_mut().leave_queue(me);
@@ -346,7 +349,7 @@ impl Engine for Explorer<'_, '_> {
             let sleeps = self.machine.borrow_mut().begin_wait(&[(key, loc, expected)], bits, deadline, at);
             match sleeps.unwrap_or_else(|fault| self.fail(&fault, at)) {
                 Err(ended) => return ended,
-                Ok(()) => match self.sleep(at).0 {
+                Ok(()) => match self.sleep(&[], at).0 {
                     // A handler installed with SA_RESTART: an untimed wait is begun again.
                     Waited::Interrupted if deadline.is_none() => {}
                     ended => return ended,
@@ -414,7 +417,37 @@ impl Engine for Explorer<'_, '_> {
         let sleeps = self.machine.borrow_mut().begin_wait(&entries, u32::MAX, deadline, at);
         match sleeps.unwrap_or_else(|fault| self.fail(&fault, at)) {
             Err(ended) => (ended, None),
-            Ok(()) => self.sleep(at),
+            Ok(()) => self.sleep(&[], at),
+        }
+    }
+
+    fn pi(&self, call: Call, at: At) -> Result<u32, Refusal> {
+        if self.is_inert() {
+            return Ok(1);
+        }
+        let mut words = Vec::new();
+        let call = call.map(|futex| {
+            let place = Place { key: self.key(futex.key), loc: self.loc(futex.word) };
+            words.push(number(place.loc));
+            place
+        });
+        loop {
+            self.step(Footprint::futex(&words), at);
+            let outcome = self.machine.borrow_mut().pi(call, at);
+            match outcome.unwrap_or_else(|fault| self.fail(&fault, at)) {
+                Outcome::Returns(answer) => return answer,
+                Outcome::Sleeps => match (self.sleep(&words, at).0, call) {
+                    (Waited::Woken, _) => {
+                        let seen = self.machine.borrow_mut().return_as_owner(call, at);
+                        seen.unwrap_or_else(|fault| self.fail(&fault, at));
+                        return Ok(1);
+                    }
+                    (Waited::TimedOut, _) => return Err(Refusal::TimedOut),
+                    // The wait for a lock is begun again.
+                    (_, Call::Lock { .. }) => {}
+                    _ => return Ok(0),
+                },
+            }
         }
     }
 
@@ -453,7 +486,12 @@ impl Engine for Explorer<'_, '_> {
     }
 
     fn current_thread(&self) -> usize {
-        self.machine.borrow().current()
+        let mut machine = self.machine.borrow_mut();
+        let me = machine.current();
+        if let Some(thread) = machine.threads.get_mut(me) {
+            thread.knows_itself = true;
+        }
+        me
     }
 
     fn current_process(&self) -> usize {

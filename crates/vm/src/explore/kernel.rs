@@ -5,12 +5,14 @@
 
 use super::Survivors;
 use super::machine::{Machine, Status};
+use super::pi::Inherits;
 use super::story::Said;
 use crate::choice::{Footprint, Kind};
 use crate::clock::{Clock, Time};
 use crate::engine::{At, Key, Update, WakeOp, Width, Word};
 use crate::futex::Waited;
 use crate::memory::{Fault, Loc};
+use crate::pi::{OWNER_DIED, TID_MASK, WAITERS};
 use core::cell::Cell;
 use core::ptr::NonNull;
 use core::sync::atomic::Ordering::{AcqRel, Relaxed};
@@ -21,11 +23,13 @@ pub(super) struct Sleeper {
     pub(super) thread: usize,
     /// The futex, its word, and what the word held.
     pub(super) entries: Vec<(Key, Loc, u32)>,
-    bits: u32,
-    deadline: Option<Time>,
+    pub(super) bits: u32,
+    pub(super) deadline: Option<Time>,
     /// By which entry it was woken.
-    woken: Option<usize>,
-    expired: bool,
+    pub(super) woken: Option<usize>,
+    pub(super) expired: bool,
+    /// What it waits for, if that is a priority-inheriting futex. Plain wake-ups do not find it.
+    pub(super) inherits: Option<Inherits>,
 }
 
 /// The clocks of one execution. Both move together.
@@ -57,10 +61,6 @@ impl Clocks {
     }
 }
 
-/// Whether a word is the dying thread's (`FUTEX_TID_MASK`), and the bits beside the owner.
-const TID_MASK: u32 = 0x3fff_ffff;
-const OWNER_DIED: u32 = 0x4000_0000;
-const WAITERS: u32 = 0x8000_0000;
 /// The kernel follows a robust list no further (`ROBUST_LIST_LIMIT`).
 const ROBUST_LIST_LIMIT: usize = 2_048;
 /// The mark of a priority-inheriting lock in the address of an entry.
@@ -113,7 +113,15 @@ impl Machine<'_, '_> {
         let thread = self.current();
         let entries = entries.to_vec();
         let loc = entries.first().map(|entry| entry.1);
-        self.queue.push_back(Sleeper { thread, entries, bits, deadline, woken: None, expired: false });
+        self.queue.push_back(Sleeper {
+            thread,
+            entries,
+            bits,
+            deadline,
+            woken: None,
+            expired: false,
+            inherits: None,
+        });
         self.tell(at, || Said::Sleeps { loc });
         Ok(Ok(()))
     }
@@ -144,7 +152,8 @@ impl Machine<'_, '_> {
     /// Wakes up to `count` sleepers of `key`, longest sleeper first.
     fn take(&mut self, key: Key, count: u32, bits: u32) -> Vec<usize> {
         let mut woken = Vec::new();
-        for sleeper in self.queue.iter_mut().filter(|sleeper| sleeper.woken.is_none()) {
+        let plain = |sleeper: &&mut Sleeper| sleeper.woken.is_none() && sleeper.inherits.is_none();
+        for sleeper in self.queue.iter_mut().filter(plain) {
             if woken.len() as u32 == count {
                 break;
             }
@@ -185,7 +194,8 @@ impl Machine<'_, '_> {
         // Who is moved goes to the end of the other futex's queue, which is the end of the common one.
         for _ in 0..self.queue.len() {
             let Some(mut sleeper) = self.queue.pop_front() else { break };
-            let free = sleeper.woken.is_none() && (moved.len() as u32) < requeue;
+            let free =
+                sleeper.woken.is_none() && sleeper.inherits.is_none() && (moved.len() as u32) < requeue;
             match sleeper.entries.iter_mut().find(|(of, _, _)| free && *of == from) {
                 Some(entry) => {
                     entry.0 = to;
@@ -236,7 +246,7 @@ impl Machine<'_, '_> {
         Clocks::zero(clock) + self.clocks.now()
     }
 
-    fn has_come(&self, deadline: Time) -> bool {
+    pub(super) fn has_come(&self, deadline: Time) -> bool {
         Clocks::moment(deadline).is_some_and(|moment| moment <= self.clocks.now())
     }
 
@@ -325,22 +335,26 @@ impl Machine<'_, '_> {
             })
     }
 
-    /// The kernel cleans up after a thread that has died: it leaves the queue, and its robust list is walked, one lock a
-    /// step.
+    /// The kernel cleans up after a thread that has died: it leaves the queue, its robust list is walked, one lock a
+    /// step, and last come the priority-inheriting locks for which others wait. Of a thread that has come to its end only
+    /// these are looked after.
     pub(super) fn exit(&mut self, thread: usize) {
+        if !self.threads[thread].died {
+            return self.end(thread);
+        }
         let walk = match self.threads[thread].walk.take() {
             Some(walk) => walk,
             None => {
                 self.queue.retain(|sleeper| sleeper.thread != thread);
                 match self.threads[thread].robust_list {
                     Some(head) => self.begin_walk(head),
-                    None => return self.finish(thread),
+                    None => return self.end(thread),
                 }
             }
         };
         match self.walk(thread, walk) {
             Some(rest) => self.threads[thread].walk = Some(rest),
-            None => self.finish(thread),
+            None => self.end(thread),
         }
     }
 

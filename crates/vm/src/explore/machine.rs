@@ -14,6 +14,7 @@
 //!    a busy-wait. An execution that is endless all the same is a livelock.
 
 use super::kernel::{Clocks, Sleeper};
+use super::pi::Inherits;
 use super::rounds::Round;
 use super::run::Choices;
 use super::signals::Signals;
@@ -81,6 +82,10 @@ pub(super) struct Thread {
     pub(super) robust_list: Option<usize>,
     /// Steps it has been chosen for.
     pub(super) taken: u32,
+    /// Its own, without what it inherits.
+    pub(super) priority: u8,
+    /// Whether it has asked for its number, and so may have written its id into a lock.
+    pub(super) knows_itself: bool,
 }
 
 impl Thread {
@@ -244,6 +249,8 @@ impl<'a, 's> Machine<'a, 's> {
             signals: Signals::default(),
             robust_list: None,
             taken: 0,
+            priority: 0,
+            knows_itself: false,
         });
         number
     }
@@ -253,8 +260,11 @@ impl<'a, 's> Machine<'a, 's> {
         self.threads[self.current].at
     }
 
+    /// A thread has come to its end. If it may own a priority-inheriting lock, its exit from the kernel is a step of its own.
     pub(super) fn finish(&mut self, thread: usize) {
-        self.threads[thread].status = Status::Done;
+        let may_own = self.threads[thread].knows_itself && self.may_own_a_lock(thread);
+        self.threads[thread].status = if may_own { Status::Exiting } else { Status::Done };
+        self.threads[thread].footprint = Footprint::Everything;
     }
 
     /// A stack is free for another thread: what was known of the data on it is of no use any more.
@@ -419,8 +429,12 @@ impl<'a, 's> Machine<'a, 's> {
         let stuck = self.stuck();
         // A sleeper whose word no longer holds what it fell asleep on would not sleep if it looked again: somebody
         // changed the word and owed it a wake-up.
-        let forgotten = self.queue.iter().any(|sleeper| {
-            sleeper.entries.iter().all(|(_, loc, expected)| self.memory.newest(*loc) != u64::from(*expected))
+        let forgotten = self.queue.iter().any(|sleeper| match sleeper.inherits {
+            Some(Inherits::Lock) => self.is_forgotten(sleeper),
+            _ => sleeper
+                .entries
+                .iter()
+                .all(|(_, loc, expected)| self.memory.newest(*loc) != u64::from(*expected)),
         });
         Some(if forgotten { Verdict::LostWakeUp(stuck) } else { Verdict::Deadlock(stuck) })
     }

@@ -47,6 +47,7 @@ mod engine;
 mod kernel;
 mod machine;
 mod mixed;
+mod pi;
 mod quiet;
 #[cfg(test)]
 mod reduction;

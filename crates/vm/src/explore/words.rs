@@ -1,6 +1,6 @@
 //! The words of an execution: the numbers in their bytes, and the operations on their histories.
 
-use super::machine::Machine;
+use super::machine::{Machine, Status, Thread};
 use super::run::Choices;
 use super::story::Said;
 use crate::choice::{Footprint, Kind, Strategy as _};
@@ -201,16 +201,24 @@ impl Machine<'_, '_> {
         self.tell(at, || Said::Text(format!("fence({order:?})")));
     }
 
-    /// A fence on every thread of the process, wherever it is.
+    /// A fence on every thread of the process, wherever it is, between two of the caller. More than fences: the kernel
+    /// interrupts the CPU of each thread and waits for it, so what the caller did before is known to what the thread does
+    /// afterwards, and the other way round. A thread that does not run is as well ordered by its next switch.
     pub(super) fn membarrier(&mut self, at: At) {
-        let process = self.process();
-        self.memory.fence(self.current, Ordering::SeqCst);
+        let (current, process) = (self.current, self.process());
+        self.memory.fence(current, Ordering::SeqCst);
         for thread in 0..self.threads.len() {
-            if thread != self.current && self.threads[thread].process == process {
+            let Thread { process: theirs, status, .. } = &self.threads[thread];
+            if thread == current || *theirs != process {
+                continue;
+            }
+            if !matches!(status, Status::Done) {
+                self.memory.hear(thread, current);
                 self.memory.fence(thread, Ordering::SeqCst);
             }
+            self.memory.hear(current, thread);
         }
-        self.memory.fence(self.current, Ordering::SeqCst);
+        self.memory.fence(current, Ordering::SeqCst);
         self.tell(at, || Said::Text("membarrier: a fence(SeqCst) on every thread of the process".into()));
     }
 

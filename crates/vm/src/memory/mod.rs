@@ -239,6 +239,16 @@ impl Memory {
         }
     }
 
+    /// `thread` learns of all that `other` has done so far, by something that is not memory.
+    pub(crate) fn hear(&mut self, thread: usize, other: usize) {
+        let epoch = self.event(thread, None);
+        let [hearer, heard] = self.threads.get_disjoint_mut([thread, other]).expect("two threads");
+        hearer.now.join(&heard.now);
+        if self.psc.is_active() {
+            self.psc.learn(thread, epoch, hearer.now.clock());
+        }
+    }
+
     /// `thread` does nothing more. To be told so saves work; that a thread is joined says it too.
     pub(crate) fn end(&mut self, thread: usize) {
         if self.psc.is_active() {

@@ -7,6 +7,7 @@
 #![allow(clippy::undocumented_unsafe_blocks, reason = "cells of models; their accesses are what is tested")]
 
 mod agreement;
+mod barrier;
 mod crash;
 mod futex;
 mod locks;
