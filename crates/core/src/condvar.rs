@@ -77,7 +77,7 @@
 //! the sequence futex of the Rust standard library it departs by the ledger.
 
 use crate::const_fn;
-use crate::futex::{Futex, FutexKey, Scope, Waited};
+use crate::futex::{Bits, Futex, FutexKey, Scope, Waited};
 use crate::raw::RawMutex;
 use crate::sync::Ordering::{AcqRel, Acquire, Relaxed, Release};
 use crate::sync::{AtomicU32, AtomicU64};
@@ -273,6 +273,9 @@ const MIXED: u32 = 2;
 // Any other value is the distance from `moves` to the mutex in units of four bytes, in two's complement. The distances
 // that the names above take are those of the condition variable's own words.
 
+/// What waiters sleep with, here and on the mutex they are moved to; see [`RawMutex::requeue_key`].
+const MOVABLE: Bits = Bits::one(0);
+
 /// The most that one futex operation can wake or move.
 const EVERYBODY: u32 = i32::MAX as u32;
 
@@ -368,7 +371,7 @@ impl<L: RawMutex, const BUG: u8> Protocol<L, BUG> {
     /// Sleeps and counts the caller out.
     fn sleep(&self, mut read: u32, epoch: u32, deadline: Option<Deadline>) -> Left {
         loop {
-            let waited = self.moves.wait(read, deadline);
+            let waited = self.moves.wait_bits(read, MOVABLE, deadline);
             if waited == Waited::Interrupted {
                 continue;
             }

@@ -8,15 +8,18 @@ pub mod api;
 #[cfg(not(any(all(ulocks_loom, feature = "loom"), all(ulocks_vm, feature = "vm"))))]
 pub mod capabilities;
 pub mod condvar;
+pub mod cpu;
 pub mod errno;
 pub mod futex;
+#[cfg(feature = "parking-lot")]
+pub mod lot;
+pub mod membarrier;
 pub mod meter;
 pub mod model;
 pub mod policy;
 pub mod raw;
 pub mod spin;
 pub mod sync;
-#[cfg(not(all(ulocks_loom, feature = "loom")))]
 pub mod tid;
 pub mod time;
 mod world;

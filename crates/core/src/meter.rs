@@ -14,7 +14,7 @@ pub enum Event {
     Acquired,
     /// An acquisition found the lock taken.
     Contended,
-    /// A contended acquisition succeeded without a sleep.
+    /// A contended acquisition succeeded without a sleep; where the lock tells them apart, past nobody who waited.
     Spun,
     /// A waiter entered the kernel to sleep.
     Slept,
@@ -23,9 +23,15 @@ pub enum Event {
     Woke,
     /// A shared acquisition found the lock taken.
     ReaderContended,
+    /// A contended acquisition without a sleep, past others that wait.
+    Stolen,
+    /// A contended acquisition by a waiter that had slept.
+    Woken,
+    /// A contended acquisition by a waiter for which the lock was kept.
+    Reserved,
 }
 
-const EVENTS: usize = 6;
+const EVENTS: usize = 9;
 
 /// What a lock counts. Chosen by type.
 pub trait Meter: Sized + Send + Sync + 'static {
@@ -33,6 +39,12 @@ pub trait Meter: Sized + Send + Sync + 'static {
     const INIT: Self;
     /// Counts one `event`.
     fn count(&self, event: Event);
+    /// Runs `attempt`, the one atomic step by which a fair lock is acquired or a place in its line is taken, if that
+    /// succeeds. A meter that records the order of arrivals overrides this; it must run `attempt` once.
+    #[inline(always)]
+    fn arrive<T, E>(&self, attempt: impl FnOnce() -> Result<T, E>) -> Result<T, E> {
+        attempt()
+    }
 }
 
 /// Counts nothing and takes no room. The default.
@@ -85,6 +97,9 @@ impl Counted {
             slept: of(Event::Slept),
             woke: of(Event::Woke),
             reader_contended: of(Event::ReaderContended),
+            stolen: of(Event::Stolen),
+            woken: of(Event::Woken),
+            reserved: of(Event::Reserved),
         }
     }
 }
@@ -110,12 +125,24 @@ pub struct Snapshot {
     pub woke: u64,
     /// Shared acquisitions that found the lock taken.
     pub reader_contended: u64,
+    /// Contended acquisitions without a sleep, past others that waited; counted by locks that know of the others.
+    pub stolen: u64,
+    /// Contended acquisitions by waiters that had slept; counted by locks that tell them from the reserved ones.
+    pub woken: u64,
+    /// Contended acquisitions by waiters for which the lock was kept; counted by locks that do so.
+    pub reserved: u64,
 }
 
 impl Snapshot {
     /// The share of acquisitions that found the lock taken, 0 to 1: Franke's WC. `None` if there were none.
     pub fn contention(&self) -> Option<f64> {
         (self.acquired > 0).then(|| self.contended as f64 / self.acquired as f64)
+    }
+
+    /// Acquisitions by the first instruction, of a mutex found free with nobody waiting; for a lock that counts all the
+    /// other ways to obtain it.
+    pub fn fast(&self) -> u64 {
+        self.acquired.saturating_sub(self.spun + self.stolen + self.woken + self.reserved)
     }
 
     /// Entries into the kernel for each contended acquisition: Franke's R. `None` if there were none.
@@ -143,14 +170,26 @@ mod tests {
             Event::Slept,
             Event::Woke,
             Event::ReaderContended,
+            Event::Stolen,
+            Event::Woken,
+            Event::Reserved,
         ];
         for (times, event) in (1..).zip(events) {
             for _ in 0..times {
                 meter.count(event);
             }
         }
-        let expected =
-            Snapshot { acquired: 1, contended: 2, spun: 3, slept: 4, woke: 5, reader_contended: 6 };
+        let expected = Snapshot {
+            acquired: 1,
+            contended: 2,
+            spun: 3,
+            slept: 4,
+            woke: 5,
+            reader_contended: 6,
+            stolen: 7,
+            woken: 8,
+            reserved: 9,
+        };
         assert_eq!(meter.snapshot(), expected);
         assert_eq!(meter.reset(), expected);
         assert_eq!(meter.snapshot(), Snapshot::default());

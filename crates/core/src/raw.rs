@@ -39,7 +39,8 @@ pub unsafe trait RawMutex: Sized {
     fn is_locked(&self) -> bool;
 
     /// The futex on which a condition variable may park its sleepers (`FUTEX_CMP_REQUEUE`), if the protocol allows
-    /// foreign sleepers. A mutex that returns a key implements `lock_requeued` too.
+    /// foreign sleepers. A mutex that returns a key implements `lock_requeued` too. They sleep with bit 0 and no other, so
+    /// that a mutex can leave them asleep while it wakes sleepers of its own by other bits.
     #[inline]
     fn requeue_key(&self) -> Option<FutexKey<Self::Scope>> {
         None

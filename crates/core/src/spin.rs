@@ -1,8 +1,8 @@
 //! How long a waiter looks at a lock before it sleeps, in nanoseconds.
 //!
 //! A waiter that spins saves a sleep and a wake-up, microseconds each, and pays with its CPU and with the owner's
-//! cache line: every look takes the line away from the owner's next store. So there are two gaits, both of loads only
-//! and both with a budget in time:
+//! cache line: every look takes the line away from the owner's next store. So there are three gaits, all of loads only
+//! and all with a budget in time:
 //!
 //! - [`backing_off`], for an arrival. It knows nothing of the owner, and there may be many of it: it pauses *before*
 //!   it looks, [`FIRST_PAUSE_NS`] at first, then twice as long each time up to [`LONGEST_PAUSE_NS`]. The long first
@@ -11,6 +11,8 @@
 //! - [`closely`], for a waiter that was woken and found the lock taken again. There are few of these (whoever woke it
 //!   woke nobody else), a wake-up has been paid for, and the moment in which the lock is free between two critical
 //!   sections of the same thread is short: it looks after every pause.
+//! - [`first_in_line`], for the one waiter to which a lock that is handed over in order goes next. Only that one spins, it
+//!   gets the lock for certain, and whoever waits behind it waits for its wake-up too: it looks after every pause.
 //!
 //! The pauses are the processor's (`pause`, `isb`), whose length differs by a factor of twenty between CPUs; the first
 //! waiter of a process measures it. No gait ever yields to the scheduler: a yield while the owner waits for this CPU
@@ -41,6 +43,9 @@ pub trait Spin: Send + Sync + 'static {
     const SATURATED_NS: u32;
     /// The budget of a waiter that was woken and found the lock taken again, in nanoseconds.
     const WOKEN_NS: u32;
+    /// The budget of a waiter that finds nobody but the holder before it, of a lock that is handed over in order, in
+    /// nanoseconds.
+    const FIRST_NS: u32;
 }
 
 /// Never spins: a waiter sleeps at once.
@@ -59,18 +64,21 @@ impl Spin for NoSpin {
     const ARRIVAL_NS: u32 = 0;
     const SATURATED_NS: u32 = 0;
     const WOKEN_NS: u32 = 0;
+    const FIRST_NS: u32 = 0;
 }
 
 impl<const NS: u32> Spin for Patience<NS> {
     const ARRIVAL_NS: u32 = NS;
     const SATURATED_NS: u32 = NS;
     const WOKEN_NS: u32 = NS;
+    const FIRST_NS: u32 = NS;
 }
 
 impl Spin for Adaptive {
     const ARRIVAL_NS: u32 = 6_000;
     const SATURATED_NS: u32 = 3_000;
     const WOKEN_NS: u32 = 2_000;
+    const FIRST_NS: u32 = 30_000;
 }
 
 /// What a spinning waiter sees when it looks.
@@ -83,6 +91,9 @@ pub enum Look {
     /// The lock is taken, by an owner who had to be woken itself or has sleepers to wake: on a busy lock now and then,
     /// on a saturated one always.
     Saturated,
+    /// The lock is taken, and to look again is in vain: its owner cannot run while the waiter does, or will hand it to a
+    /// sleeper.
+    Hopeless,
 }
 
 /// An arrival of policy `P`: looks with growing pauses before each look. True if it acquired, false when its budget is
@@ -101,6 +112,7 @@ pub fn backing_off<P: Policy>(mut look: impl FnMut() -> Look) -> bool {
         match look() {
             Look::Acquired => return true,
             Look::Saturated if spent >= if_saturated => return false,
+            Look::Hopeless => return false,
             _ => next = (next * 2).min(longest),
         }
     }
@@ -110,16 +122,34 @@ pub fn backing_off<P: Policy>(mut look: impl FnMut() -> Look) -> bool {
 /// A woken waiter of policy `P`: looks after each single pause. True if it acquired; false when its budget is spent, at
 /// once if it has none, or when it sees that another waiter is owed the next wake-up.
 #[cfg_attr(ulocks_vm, track_caller)]
-pub fn closely<P: Policy>(mut look: impl FnMut() -> Look) -> bool {
-    for _ in 0..pause::budget(P::Scope::PRIVATE, P::Spin::WOKEN_NS) {
+pub fn closely<P: Policy>(look: impl FnMut() -> Look) -> bool {
+    closely_for::<P>(P::Spin::WOKEN_NS, look)
+}
+
+/// As [`closely`], with a budget of `ns` nanoseconds.
+#[cfg_attr(ulocks_vm, track_caller)]
+pub fn closely_for<P: Policy>(ns: u32, mut look: impl FnMut() -> Look) -> bool {
+    for _ in 0..pause::budget(P::Scope::PRIVATE, ns) {
         pause::times(1);
         match look() {
             Look::Acquired => return true,
-            Look::Saturated => return false,
+            Look::Saturated | Look::Hopeless => return false,
             Look::Taken => {}
         }
     }
     false
+}
+
+/// The first in line of a lock of policy `P` that is handed over in order: looks after each single pause. True if `look`
+/// was; false when its budget is spent, at once if it has none. The budget is that of a saturated lock if the caller was
+/// woken to be first: then whoever is before it may have been woken too, and need this CPU.
+#[cfg_attr(ulocks_vm, track_caller)]
+pub fn first_in_line<P: Policy>(was_woken: bool, mut look: impl FnMut() -> bool) -> bool {
+    let budget = if was_woken { P::Spin::SATURATED_NS } else { P::Spin::FIRST_NS };
+    (0..pause::budget(P::Scope::PRIVATE, budget)).any(|_| {
+        pause::times(1);
+        look()
+    })
 }
 
 #[cfg(all(test, not(any(ulocks_loom, ulocks_vm))))]
@@ -161,6 +191,12 @@ mod tests {
         let arrival = looks(|look| backing_off::<P>(look), Look::Taken);
         // 140, 280, 560, then 800 ns each, and what is left; rounding down pauses may add one.
         assert!(arrival <= 3 + 20_000_u32.div_ceil(LONGEST_PAUSE_NS) + 1, "{arrival} looks");
+    }
+
+    #[test]
+    fn a_lock_that_is_promised_to_another_ends_the_spin_at_once() {
+        assert_eq!(looks(|look| closely::<Shared>(look), Look::Hopeless), 1);
+        assert_eq!(looks(|look| backing_off::<Shared>(look), Look::Hopeless), 1);
     }
 
     #[test]

@@ -321,10 +321,11 @@ impl Five {
     }
 }
 
-/// The counts are exact when all waiters are known to wait.
+/// The counts are exact when all waiters are asleep: who is on its way returns as well as the one that is notified.
 #[test]
 fn notifications_are_counted() {
     let (five, waiters) = Five::wait();
+    five.until_asleep();
     assert!(five.condvar.notify_one());
     assert!(five.condvar.notify_one());
     assert_eq!(five.condvar.notify_all(), 3);

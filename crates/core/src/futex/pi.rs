@@ -13,17 +13,14 @@
 //! other transition is the kernel's, in the calls below; its read-modify-writes are full barriers, so a lock taken by
 //! a call is ordered like one taken by an exchange. The id is [`tid::current`](crate::tid::current).
 //!
-//! `FUTEX_LOCK_PI` measures its deadline on the realtime clock only. Linux 5.14 mended that with `FUTEX_LOCK_PI2`;
-//! before, a monotonic deadline is translated, and translated anew if the clock was set meanwhile.
+//! A lock that was handed to a waiter is another matter: the waiter makes its own look at the word, acquiring, rather
+//! than trust that the end of a call orders anything. What the models promise is no more than that.
 //!
 //! Sources: Documentation/locking/pi-futex.rst and futex-requeue-pi.rst in the kernel, futex(2).
 
 use super::{Futex, PiError, Scope};
-use crate::capabilities::{Capability, missing, note_missing};
-use crate::errno::Errno;
-use crate::time::{Clock, Deadline};
-use crate::world::syscall::{clamp, futex, futex_until, on_clock_of};
-use core::ptr::null_mut;
+use crate::time::Deadline;
+use crate::world::pi;
 
 /// The bits of the word that hold the owner's thread id.
 pub const TID_MASK: u32 = libc::FUTEX_TID_MASK;
@@ -76,47 +73,9 @@ impl<S: Scope> Futex<S> {
     /// }
     /// # Ok::<(), PiError>(())
     /// ```
+    #[cfg_attr(ulocks_vm, track_caller)]
     pub fn lock_pi(&self, deadline: Option<Deadline>) -> Result<(), PiError> {
-        loop {
-            let answer = if missing(Capability::LockPi2) {
-                self.lock_pi_on_realtime(deadline)
-            } else {
-                self.lock_pi2(deadline)
-            };
-            match answer {
-                Ok(_) => return Ok(()),
-                // The owner is on its way out of the kernel and has not left its locks behind yet.
-                Err(Errno(libc::EAGAIN)) => {}
-                Err(Errno(libc::ENOSYS)) if !missing(Capability::LockPi2) => {
-                    note_missing(Capability::LockPi2)
-                }
-                Err(error) => return Err(PiError::of("FUTEX_LOCK_PI", error)),
-            }
-        }
-    }
-
-    fn lock_pi2(&self, deadline: Option<Deadline>) -> Result<u32, Errno> {
-        let command = on_clock_of(deadline, libc::FUTEX_LOCK_PI2);
-        // SAFETY: the kernel writes this word, an atomic that is borrowed for the whole call; there is no second.
-        unsafe { futex_until(self.as_ptr(), command, S::PRIVATE, 0, deadline, null_mut(), 0) }
-    }
-
-    fn lock_pi_on_realtime(&self, deadline: Option<Deadline>) -> Result<u32, Errno> {
-        let translated = deadline.map(|deadline| match deadline.clock() {
-            Clock::Realtime => deadline,
-            Clock::Monotonic => Deadline::after_on(Clock::Realtime, deadline.remaining()),
-        });
-        // SAFETY: as in `lock_pi2`.
-        let answer = unsafe {
-            futex_until(self.as_ptr(), libc::FUTEX_LOCK_PI, S::PRIVATE, 0, translated, null_mut(), 0)
-        };
-        match answer {
-            // Somebody set the clock forward.
-            Err(Errno(libc::ETIMEDOUT)) if !deadline.is_some_and(|deadline| deadline.has_passed()) => {
-                Err(Errno(libc::EAGAIN))
-            }
-            answer => answer,
-        }
+        pi::lock(&self.word, deadline, S::PRIVATE)
     }
 
     /// Acquires if that needs no waiting; returns whether the lock is the caller's.
@@ -126,27 +85,18 @@ impl<S: Scope> Futex<S> {
     ///
     /// # Errors
     /// As [`lock_pi`](Self::lock_pi), but never [`PiError::TimedOut`].
+    #[cfg_attr(ulocks_vm, track_caller)]
     pub fn try_lock_pi(&self) -> Result<bool, PiError> {
-        // SAFETY: as in `lock_pi2`.
-        let answer = unsafe { futex(self.as_ptr(), libc::FUTEX_TRYLOCK_PI, S::PRIVATE, 0, 0, null_mut(), 0) };
-        match answer {
-            Ok(_) => Ok(true),
-            Err(Errno(libc::EAGAIN)) => Ok(false),
-            Err(error) => Err(PiError::of("FUTEX_TRYLOCK_PI", error)),
-        }
+        pi::try_lock(&self.word, S::PRIVATE)
     }
 
     /// Releases to the waiter of the highest priority, or to nobody.
     ///
     /// # Errors
     /// [`PiError::NotPermitted`] if the word does not hold the caller's id.
+    #[cfg_attr(ulocks_vm, track_caller)]
     pub fn unlock_pi(&self) -> Result<(), PiError> {
-        // SAFETY: as in `lock_pi2`.
-        let answer = unsafe { futex(self.as_ptr(), libc::FUTEX_UNLOCK_PI, S::PRIVATE, 0, 0, null_mut(), 0) };
-        match answer {
-            Ok(_) => Ok(()),
-            Err(error) => Err(PiError::of("FUTEX_UNLOCK_PI", error)),
-        }
+        pi::unlock(&self.word, S::PRIVATE)
     }
 
     /// Sleeps on this plain futex while it holds `expected`, until [`cmp_requeue_pi`](Self::cmp_requeue_pi) has moved
@@ -158,20 +108,14 @@ impl<S: Scope> Futex<S> {
     ///
     /// # Signals and forks
     /// A signal handler may end the wait with [`PiWaited::Retry`], or the wait goes on, as the kernel sees fit.
+    #[cfg_attr(ulocks_vm, track_caller)]
     pub fn wait_requeue_pi(
         &self,
         expected: u32,
         to: &Self,
         deadline: Option<Deadline>,
     ) -> Result<PiWaited, PiError> {
-        let command = on_clock_of(deadline, libc::FUTEX_WAIT_REQUEUE_PI);
-        let (word, to) = (self.as_ptr(), to.as_ptr());
-        // SAFETY: the kernel reads the one word and writes the other, atomics that are borrowed for the whole call.
-        match unsafe { futex_until(word, command, S::PRIVATE, expected, deadline, to, u32::MAX) } {
-            Ok(_) => Ok(PiWaited::Locked),
-            Err(Errno(libc::EAGAIN | libc::EINTR)) => Ok(PiWaited::Retry),
-            Err(error) => Err(PiError::of("FUTEX_WAIT_REQUEUE_PI", error)),
-        }
+        pi::wait_requeue(&self.word, expected, &to.word, deadline, S::PRIVATE)
     }
 
     /// Lets the first waiter of this futex own `to`, or queue for it, and moves up to `requeue` others to the queue of
@@ -181,10 +125,8 @@ impl<S: Scope> Futex<S> {
     /// [`PiError::Mismatch`] if the word holds something else; [`PiError::Inconsistent`] if somebody sleeps here who
     /// did not come by [`wait_requeue_pi`](Self::wait_requeue_pi), or who waits for another futex than `to`;
     /// [`PiError::OwnerGone`] and [`PiError::Deadlock`] as in [`lock_pi`](Self::lock_pi).
+    #[cfg_attr(ulocks_vm, track_caller)]
     pub fn cmp_requeue_pi(&self, expected: u32, requeue: u32, to: &Self) -> Result<u32, PiError> {
-        let (word, to, requeue) = (self.as_ptr(), to.as_ptr(), clamp(requeue));
-        // SAFETY: the kernel reads the one word and writes the other, atomics that are borrowed for the whole call.
-        let answer = unsafe { futex(word, libc::FUTEX_CMP_REQUEUE_PI, S::PRIVATE, 1, requeue, to, expected) };
-        answer.map_err(|error| PiError::of("FUTEX_CMP_REQUEUE_PI", error))
+        pi::cmp_requeue(&self.word, expected, requeue, &to.word, S::PRIVATE)
     }
 }

@@ -6,12 +6,17 @@
 //! | `UnsafeCell` | data behind `with` and `with_mut` |
 //! | `spin_until`, `pause` | the only busy-wait; one processor hint |
 //! | `yield_now` | a scheduling point of a model; nothing on the machine |
+//! | `without_unwinding` | a stretch of code out of which no panic gets; on the machine it aborts |
 //! | `interruption_point` | where a modelled signal or death may strike; nothing on the machine |
 //! | `kernel` | the futex operations, addresses as keys |
 //! | `clock` | the reading of a clock, the moment of an `Instant`, whether a deadline has passed |
+//! | `membarrier` | a fence that one side pays for |
 //! | `pause` | how many pauses a waiter's nanoseconds are |
+//! | `current_cpu` | the CPU the caller runs on, if known |
 //! | `declare` | `const_fn!`, `raw_init!`, `sync_static!`; the first two are the same in all models (`models`) |
-//! | `thread_id` | the number of the calling thread; not under loom |
+//! | `pi` | the priority-inheriting futex |
+//! | `thread_id` | the number of the calling thread |
+//! | `lot` | queues of sleepers by address, with the feature `parking-lot`; the same in all models (`models`) |
 //!
 //! A model world has two things more: `model`, its public harness, and `Watch`, with which the typed face `api` tells
 //! the model that protected data is being accessed.
@@ -31,5 +36,12 @@ mod imp;
 
 #[cfg(any(all(ulocks_loom, feature = "loom"), all(ulocks_vm, feature = "vm")))]
 mod models;
+#[cfg(all(
+    feature = "parking-lot",
+    any(all(ulocks_loom, feature = "loom"), all(ulocks_vm, feature = "vm"))
+))]
+pub(crate) use models::lot;
+#[cfg(any(all(ulocks_loom, feature = "loom"), all(ulocks_vm, feature = "vm")))]
+pub use models::without_unwinding;
 
 pub use imp::*;

@@ -1,5 +1,8 @@
-//! Declarations in the model worlds: nothing is a constant, since an atomic is born in an execution;
-//! it is said to be made where the function is called.
+//! What the model worlds have in common: the parking lot, and declarations. Nothing is a constant, since an atomic is
+//! born in an execution; it is said to be made where the function is called.
+
+#[cfg(feature = "parking-lot")]
+pub(crate) mod lot;
 
 /// Declares a function that is `const` on the machine and plain in the model worlds, whose atomics register
 /// themselves with the running model and cannot be built at compile time.
@@ -17,5 +20,28 @@ macro_rules! raw_init {
         fn init() -> Self {
             $value
         }
+    };
+}
+
+/// The initial value of a raw mutex type, for constructors of locks that are made of one: `raw_initial!(Inner)`.
+#[macro_export]
+macro_rules! raw_initial {
+    ($type:ty) => {
+        <$type as $crate::raw::RawMutex>::init()
+    };
+}
+
+/// Runs `f`. On the machine a panic would abort; in a model it ends the execution, and has to be seen.
+#[inline(always)]
+#[cfg_attr(ulocks_vm, track_caller)]
+pub fn without_unwinding<R>(f: impl FnOnce() -> R) -> R {
+    f()
+}
+
+/// An array of `membarrier::PLACES` equal values, for a static: `each_place!(Gate::new())`. In a model there is one.
+#[macro_export]
+macro_rules! each_place {
+    ($value:expr) => {
+        [$value]
     };
 }

@@ -82,6 +82,15 @@ impl<'a, L: RawMutex, T: ?Sized> MutexGuard<'a, L, T> {
         result
     }
 
+    /// Runs a wait that releases the lock and acquires it again, or fails to; there is no guard then.
+    #[track_caller]
+    pub(super) fn wait_with<E>(s: Self, wait: impl FnOnce(&L) -> Result<L::Token, E>) -> Result<Self, E> {
+        let mutex = s.mutex;
+        let (lock, _token) = Self::into_parts(s);
+        lock.close();
+        Ok(Self::new(mutex, lock.acquire_with(wait)?))
+    }
+
     /// The data, for as long as the mutex lives; the lock is never released.
     pub fn leak(s: Self) -> &'a mut T {
         let data = s.mutex.data_ptr();

@@ -50,6 +50,21 @@ impl<L: RawMutex> Lock<L> {
         Some(Token::new(token))
     }
 
+    #[track_caller]
+    pub(super) fn acquire_with<E>(
+        &self,
+        acquire: impl FnOnce(&L) -> Result<L::Token, E>,
+    ) -> Result<Token<L::Token>, E> {
+        let token = acquire(self.raw.inner())?;
+        self.watch.open_write();
+        Ok(Token::new(token))
+    }
+
+    /// The access of a guard ends, though its lock is not released yet.
+    pub(super) fn close(&self) {
+        self.watch.close();
+    }
+
     /// Releases the lock, unless the thread panics: then the model is over, and another operation of it would panic
     /// again.
     ///

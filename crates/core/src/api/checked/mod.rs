@@ -19,3 +19,34 @@ pub use mapped::MappedMutexGuard;
 pub use mutex::Mutex;
 
 use super::{Raw, RawCondvar, Token};
+use crate::raw::RawMutex;
+
+/// Acquires the lock of `mutex` in a way that the traits do not know: one that can fail, or that tells more.
+///
+/// # Errors
+/// Those of `acquire`.
+///
+/// # Safety
+/// `acquire` returns `Ok` only with the token of an acquisition of the very lock it gets.
+#[track_caller]
+pub unsafe fn lock_with<'a, L: RawMutex, T: ?Sized, E>(
+    mutex: &'a Mutex<L, T>,
+    acquire: impl FnOnce(&L) -> Result<L::Token, E>,
+) -> Result<MutexGuard<'a, L, T>, E> {
+    Ok(MutexGuard::new(mutex, mutex.parts().acquire_with(acquire)?))
+}
+
+/// Gives up the lock of `guard` for as long as `wait` takes, which acquires it again or fails; there is no guard then.
+///
+/// # Errors
+/// Those of `wait`.
+///
+/// # Safety
+/// `wait` is called by a holder of the lock it gets. It returns `Ok` only if the calling thread holds the lock again.
+#[track_caller]
+pub unsafe fn wait_with<'a, L: RawMutex<Token = ()>, T: ?Sized, E>(
+    guard: MutexGuard<'a, L, T>,
+    wait: impl FnOnce(&L) -> Result<(), E>,
+) -> Result<MutexGuard<'a, L, T>, E> {
+    MutexGuard::wait_with(guard, wait)
+}

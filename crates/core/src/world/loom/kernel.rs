@@ -17,6 +17,7 @@
 use super::atomic::{AtomicU32, AtomicUsize, Ordering::Relaxed};
 use super::interrupted_here;
 use super::model::{Grade, Run};
+use super::pi;
 use super::table::{Key, Sleeper, Table};
 use crate::futex::{Bits, RequeueError, Waited};
 use crate::time::Deadline;
@@ -35,6 +36,7 @@ loom::lazy_static! {
 /// ordered after it and no thread's first futex call orders it after another's.
 pub(super) fn boot() {
     table();
+    pi::boot();
 }
 
 /// The state of the kernel, to be looked at without a step of the model.
@@ -49,7 +51,7 @@ fn step() -> &'static Table {
 }
 
 /// Whether the newest value of `word` is `expected`.
-fn holds(word: &AtomicU32, expected: u32) -> bool {
+pub(super) fn holds(word: &AtomicU32, expected: u32) -> bool {
     word.compare_exchange(expected, expected, Relaxed, Relaxed).is_ok()
 }
 

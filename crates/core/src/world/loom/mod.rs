@@ -15,11 +15,15 @@
 pub(crate) mod clock;
 mod declare;
 pub(crate) mod kernel;
+pub(crate) mod membarrier;
 pub mod model;
 pub(crate) mod pause;
+pub(crate) mod pi;
 mod table;
 
 use core::cell::{Cell, RefCell};
+
+pub(crate) use pi::thread_id;
 
 pub use loom::hint::spin_loop as pause;
 pub use loom::thread::yield_now;
@@ -27,6 +31,11 @@ pub use loom::thread::yield_now;
 /// For `sync_static!`.
 #[doc(hidden)]
 pub use loom as __model;
+
+/// Which CPU a thread is on: unknown, as on a machine that does not say.
+pub(crate) fn current_cpu() -> Option<u32> {
+    None
+}
 
 /// Atomic types of this world.
 pub mod atomic {

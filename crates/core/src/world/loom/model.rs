@@ -331,6 +331,8 @@ fn run_all(
                 let nth = counter.fetch_add(1, Relaxed) + 1;
                 check_limits(limits, nth, start);
                 kernel::boot();
+                #[cfg(feature = "parking-lot")]
+                crate::world::lot::boot();
                 model();
             });
         }));

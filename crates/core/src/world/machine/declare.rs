@@ -46,3 +46,19 @@ macro_rules! raw_init {
         const INIT: Self = $value;
     };
 }
+
+/// The initial value of a raw mutex type, for constructors of locks that are made of one: `raw_initial!(Inner)`.
+#[macro_export]
+macro_rules! raw_initial {
+    ($type:ty) => {
+        <$type as $crate::raw::RawMutex>::INIT
+    };
+}
+
+/// An array of `membarrier::PLACES` equal values, for a static: `each_place!(Gate::new())`.
+#[macro_export]
+macro_rules! each_place {
+    ($value:expr) => {
+        [const { $value }; $crate::membarrier::PLACES]
+    };
+}

@@ -1,13 +1,19 @@
 //! The machine: `core`'s atomics, the kernel's futex.
 
 pub(crate) mod clock;
+mod cpu;
 mod declare;
 pub(crate) mod kernel;
+#[cfg(feature = "parking-lot")]
+pub(crate) mod lot;
+pub(crate) mod membarrier;
 pub(crate) mod pause;
+pub(crate) mod pi;
 mod refusal;
 pub(crate) mod syscall;
 mod tid;
 
+pub(crate) use cpu::current as current_cpu;
 pub(crate) use tid::current as thread_id;
 
 /// Atomic types of this world.
@@ -69,4 +75,20 @@ pub fn spin_until(mut ready: impl FnMut() -> bool) {
     while !ready() {
         pause();
     }
+}
+
+/// Runs `f`, and aborts the process if it panics: for the time in which others know an address in this stack frame. In a
+/// model a panic is the end of the execution, and passes.
+#[inline(always)]
+pub fn without_unwinding<R>(f: impl FnOnce() -> R) -> R {
+    struct Abort;
+    impl Drop for Abort {
+        fn drop(&mut self) {
+            std::process::abort();
+        }
+    }
+    let abort = Abort;
+    let result = f();
+    core::mem::forget(abort);
+    result
 }

@@ -10,8 +10,10 @@
 pub(crate) mod clock;
 mod declare;
 pub(crate) mod kernel;
+pub(crate) mod membarrier;
 pub mod model;
 pub(crate) mod pause;
+pub(crate) mod pi;
 
 /// Atomic types of this world.
 pub mod atomic {
@@ -26,6 +28,11 @@ pub use ulocks_vm::sync::{UnsafeCell, interruption_point, pause, spin_until, yie
 /// For `sync_static!`.
 #[doc(hidden)]
 pub use ulocks_vm as __model;
+
+/// Which CPU a thread is on: unknown, as on a machine that does not say.
+pub(crate) fn current_cpu() -> Option<u32> {
+    None
+}
 
 /// The calling thread as a thread id: its number in the model, from one.
 pub(crate) fn thread_id() -> u32 {
