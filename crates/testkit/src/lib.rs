@@ -13,6 +13,9 @@
 //! | `try_lock` tells the truth | [`model::try_lock_coherence`] | `stress::exclusion` |
 //! | progress with many more threads than CPUs | | `stress::oversubscribed` |
 //! | who gets the lock next | | `stress::hand_over_counts` |
+//! | all-zero memory is an unlocked lock | | `shared::zeroed_is_unlocked` |
+//! | 10,000 threads can wait at once, and allocate nothing | | `crowd::ten_thousand_wait` |
+//! | who came first is served first | [`model::in_order`] | `stress::order` |
 //!
 //! [`broken`] has locks with one seeded bug each. The kit's own tests show that every client fails on the bug it is
 //! there for: a client that cannot fail proves nothing.
@@ -21,8 +24,9 @@ pub mod broken;
 #[cfg(not(any(all(ulocks_loom, feature = "loom"), all(ulocks_vm, feature = "vm"))))]
 mod machine;
 pub mod model;
+pub mod order;
 #[cfg(not(any(all(ulocks_loom, feature = "loom"), all(ulocks_vm, feature = "vm"))))]
-pub use machine::{shared, stress, task, watchdog};
+pub use machine::{crowd, shared, stress, task, watchdog};
 pub mod thread;
 
 use ulocks_core::raw::RawMutex;

@@ -8,9 +8,10 @@
 //! reports too.
 
 use crate::new_lock;
+use crate::order::Recorder;
 use crate::thread::{Arc, spawn, together};
 use core::time::Duration;
-use ulocks_core::raw::RawMutex;
+use ulocks_core::raw::{Metered, RawMutex};
 use ulocks_core::sync::UnsafeCell;
 use ulocks_core::time::Deadline;
 
@@ -184,24 +185,33 @@ pub fn last_unlocker_frees<L: RawMutex + Send + Sync + 'static>(threads: usize) 
 }
 
 /// Ends the life of a lock that users may still be on their way out of.
+///
+/// # Safety
+/// `doomed` came from `Box::into_raw`, and nobody but those on their way out uses it.
 #[cfg(not(any(all(ulocks_loom, feature = "loom"), all(ulocks_vm, feature = "vm"))))]
-unsafe fn free<L>(doomed: *mut Doomed<L>) {
+pub unsafe fn free<T>(doomed: *mut T) {
     // SAFETY: it came from `Box::into_raw`, and the caller is the last user.
     drop(unsafe { Box::from_raw(doomed) });
 }
 
 /// Ends the life of a lock that users may still be on their way out of: the memory stays, so that the model and not
 /// the process meets the late access, and what was in it is not there any more.
+///
+/// # Safety
+/// As on the machine.
 #[cfg(all(ulocks_loom, feature = "loom"))]
-unsafe fn free<L>(doomed: *mut Doomed<L>) {
+pub unsafe fn free<T>(doomed: *mut T) {
     // SAFETY: the memory is still allocated, and the caller is the last user.
-    unsafe { doomed.cast::<u8>().write_bytes(0xff, size_of::<Doomed<L>>()) };
+    unsafe { doomed.cast::<u8>().write_bytes(0xff, size_of::<T>()) };
 }
 
 /// Ends the life of a lock that users may still be on their way out of: the memory stays, so that the virtual machine
 /// and not the process meets the late access.
+///
+/// # Safety
+/// As on the machine.
 #[cfg(all(ulocks_vm, feature = "vm"))]
-unsafe fn free<L>(doomed: *mut Doomed<L>) {
+pub unsafe fn free<T>(doomed: *mut T) {
     // SAFETY: it came from `Box::into_raw`, it is dropped once, and the caller is the last user.
     unsafe { doomed.drop_in_place() };
 }
@@ -225,4 +235,51 @@ pub fn try_lock_coherence<L: RawMutex + Send + Sync + 'static>(threads: usize) {
     .sum();
     assert!(acquired >= 1, "every try_lock failed on a lock that was free");
     protected.check_at_rest(acquired);
+}
+
+/// Who came first is served first, waiters that give up apart: of the threads, every second one is timed if `timed`, the
+/// first one included; and everybody who is to be served is.
+pub fn in_order<L: RawMutex + Metered<Meter = Recorder> + Send + Sync + 'static>(
+    threads: usize,
+    timed: bool,
+) {
+    let protected = Arc::new(Protected::<L>::new());
+    let shared = Arc::clone(&protected);
+    let served: usize = together(threads, move |me| {
+        let lock = &shared.lock;
+        let token = if timed && me % 2 == 0 {
+            lock.lock_until(Deadline::after(Duration::from_millis(1)))
+        } else {
+            Some(lock.lock())
+        };
+        let Some(token) = token else { return 0 };
+        lock.meter().served();
+        shared.count_and_unlock(token);
+        1
+    })
+    .into_iter()
+    .sum();
+    protected.check_at_rest(served);
+}
+
+/// Waiters of which each gives up when its time comes, however long the holder stays: none needs the release to leave.
+/// For a model in which all deadlines pass in the end.
+///
+/// # Panics
+/// If one of them gets the lock, and unless there are two threads at least.
+pub fn give_up_while_held<L: RawMutex + Send + Sync + 'static>(threads: usize) {
+    assert!(threads >= 2, "give_up_while_held takes at least two threads");
+    let protected = Arc::new(Protected::<L>::new());
+    let held = protected.lock.lock();
+    let others: Vec<_> = (1..threads)
+        .map(|_| {
+            let protected = Arc::clone(&protected);
+            spawn(move || protected.lock.lock_until(Deadline::after(Duration::from_millis(1))).is_some())
+        })
+        .collect();
+    for other in others {
+        assert!(!other.join().expect("a waiter panicked"), "two hold the lock");
+    }
+    protected.count_and_unlock(held);
+    protected.check_at_rest(1);
 }

@@ -7,6 +7,26 @@ pub use std::thread::{JoinHandle, spawn};
 #[cfg(all(ulocks_vm, feature = "vm"))]
 pub use ulocks_core::model::thread::{JoinHandle, spawn};
 
+/// Who a thread is, in the world this is compiled for.
+#[cfg(all(ulocks_loom, feature = "loom"))]
+pub type Id = loom::thread::ThreadId;
+/// Who a thread is, in the world this is compiled for.
+#[cfg(not(any(all(ulocks_loom, feature = "loom"), all(ulocks_vm, feature = "vm"))))]
+pub type Id = std::thread::ThreadId;
+/// Who a thread is, in the world this is compiled for.
+#[cfg(all(ulocks_vm, feature = "vm"))]
+pub type Id = usize;
+
+/// Who the calling thread is.
+pub fn id() -> Id {
+    #[cfg(all(ulocks_loom, feature = "loom"))]
+    return loom::thread::current().id();
+    #[cfg(not(any(all(ulocks_loom, feature = "loom"), all(ulocks_vm, feature = "vm"))))]
+    return std::thread::current().id();
+    #[cfg(all(ulocks_vm, feature = "vm"))]
+    return ulocks_core::model::thread::current();
+}
+
 /// `std`'s in every world. A model need not try the orders of reference counts, and loom's `Arc` aborts the process when
 /// it is dropped by a panic, so that no seeded bug could be reported.
 pub use std::sync::Arc;

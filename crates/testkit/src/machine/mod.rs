@@ -1,5 +1,6 @@
 //! Clients for the machine: many operations, real threads and processes, the real kernel.
 
+pub mod crowd;
 pub mod shared;
 pub mod stress;
 pub mod task;

@@ -3,12 +3,13 @@
 
 use super::watchdog::watch;
 use crate::new_lock;
+use crate::order::Recorder;
 use std::cell::UnsafeCell;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering::Relaxed};
 use std::sync::{Arc, Barrier};
 use std::thread;
 use std::time::Duration;
-use ulocks_core::raw::RawMutex;
+use ulocks_core::raw::{Metered, RawMutex};
 use ulocks_core::time::Deadline;
 
 /// How hard to press.
@@ -215,6 +216,26 @@ pub fn oversubscribed<L: RawMutex + Send + Sync + 'static>(operations: usize) ->
 fn exclusion_by_lock_only<L: RawMutex + Send + Sync + 'static>(load: Load) -> Counts {
     run::<L>("oversubscribed", load, |protected, _, hold| {
         unlock(protected, protected.lock.lock(), hold);
+        true
+    })
+}
+
+/// Who came first is served first: by `lock`, by `try_lock`, and by `lock_until` with deadlines from already passed to
+/// 200 us, after which a waiter gives its place up.
+///
+/// # Panics
+/// If somebody is overtaken by a later arrival.
+pub fn order<L: RawMutex + Metered<Meter = Recorder> + Send + Sync + 'static>(load: Load) -> Counts {
+    run::<L>("order", load, |protected, random, hold| {
+        let lock = &protected.lock;
+        let token = match random.below(8) {
+            0 => lock.try_lock(),
+            1 | 2 => lock.lock_until(Deadline::after(Duration::from_nanos(random.below(200_000).into()))),
+            _ => Some(lock.lock()),
+        };
+        let Some(token) = token else { return false };
+        lock.meter().served();
+        unlock(protected, token, hold);
         true
     })
 }

@@ -1,0 +1,192 @@
+//! A crowd: ten thousand threads that wait for one lock at the same moment, and what waiting makes them allocate.
+//!
+//! A lock of the family allocates nothing, however many wait. The test names the allocator that looks:
+//!
+//! ```no_run
+//! use ulocks_testkit::broken::Plain;
+//! use ulocks_testkit::crowd;
+//!
+//! #[global_allocator]
+//! static WATCHED: crowd::Watched = crowd::Watched;
+//!
+//! fn main() {
+//!     crowd::ten_thousand_wait::<Plain>().check();
+//! }
+//! ```
+
+use super::stress::Protected;
+use super::task;
+use super::watchdog::watch;
+use std::alloc::{GlobalAlloc, Layout, System};
+use std::cell::Cell;
+use std::hint::black_box;
+use std::sync::atomic::{AtomicI32, AtomicUsize, Ordering::Relaxed};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::thread;
+use std::time::Duration;
+use ulocks_core::raw::RawMutex;
+
+/// How many a lock must bear.
+pub const TEN_THOUSAND: usize = 10_000;
+
+/// The stack of each: the default would take 20 GiB of addresses for all of them.
+const STACK_BYTES: usize = 32 << 10;
+
+/// The system's allocator, which counts what threads allocate while they are watched.
+#[derive(Debug)]
+pub struct Watched;
+
+static ALLOCATIONS: AtomicUsize = AtomicUsize::new(0);
+
+thread_local! {
+    /// Constant and without a destructor, so that the allocator may look at it at any time.
+    static IS_WATCHED: Cell<bool> = const { Cell::new(false) };
+}
+
+fn saw_an_allocation() {
+    if IS_WATCHED.get() {
+        ALLOCATIONS.fetch_add(1, Relaxed);
+    }
+}
+
+// SAFETY: every call is passed on to `System`, whose results are returned unchanged.
+unsafe impl GlobalAlloc for Watched {
+    unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
+        saw_an_allocation();
+        // SAFETY: the caller's contract is the callee's.
+        unsafe { System.alloc(layout) }
+    }
+
+    unsafe fn alloc_zeroed(&self, layout: Layout) -> *mut u8 {
+        saw_an_allocation();
+        // SAFETY: the caller's contract is the callee's.
+        unsafe { System.alloc_zeroed(layout) }
+    }
+
+    unsafe fn realloc(&self, memory: *mut u8, layout: Layout, size: usize) -> *mut u8 {
+        saw_an_allocation();
+        // SAFETY: the caller's contract is the callee's.
+        unsafe { System.realloc(memory, layout, size) }
+    }
+
+    unsafe fn dealloc(&self, memory: *mut u8, layout: Layout) {
+        // SAFETY: the caller's contract is the callee's.
+        unsafe { System.dealloc(memory, layout) };
+    }
+}
+
+/// Runs `body` with this thread's allocations counted.
+fn watched<R>(body: impl FnOnce() -> R) -> R {
+    IS_WATCHED.set(true);
+    let result = body();
+    IS_WATCHED.set(false);
+    result
+}
+
+/// What became of a crowd.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Crowd {
+    /// Threads that were wanted.
+    pub wanted: usize,
+    /// Threads that were asleep at the same moment, and came through: as many as the machine permits.
+    pub waited: usize,
+    /// What they allocated meanwhile.
+    pub allocations: usize,
+}
+
+impl Crowd {
+    /// # Panics
+    /// If one of them allocated, or unless a hundred came together.
+    pub fn check(self) {
+        assert_eq!(self.allocations, 0, "waiting allocates: {self:?}");
+        assert!(self.waited >= self.wanted.min(100), "this machine permits too few threads: {self:?}");
+    }
+}
+
+/// Ten thousand threads sleep on one locked `L` at once; then it is released, and all get it one after the other.
+///
+/// # Panics
+/// If one does not count, or if the test does not run on [`Watched`].
+pub fn ten_thousand_wait<L: RawMutex + Send + Sync + 'static>() -> Crowd {
+    wait_for_lock::<L>(TEN_THOUSAND)
+}
+
+/// As [`ten_thousand_wait`], with another number.
+///
+/// # Panics
+/// As there.
+pub fn wait_for_lock<L: RawMutex + Send + Sync + 'static>(threads: usize) -> Crowd {
+    let protected = Arc::new(Protected::<L>::new());
+    let held = protected.lock.lock();
+    let crowd = wait(
+        threads,
+        {
+            let protected = Arc::clone(&protected);
+            move || {
+                let token = protected.lock.lock();
+                protected.count(0);
+                // SAFETY: the token is from the acquisition above.
+                unsafe { protected.lock.unlock(token) };
+            }
+        },
+        // SAFETY: the token is from the acquisition above.
+        || unsafe { protected.lock.unlock(held) },
+    );
+    assert!(!protected.lock.is_locked(), "the lock is locked although everybody has left");
+    assert_eq!(protected.counter(), crowd.waited, "updates were lost");
+    crowd
+}
+
+/// `threads` threads run `pass`, which is to put each of them to sleep and to lead all of them through once `open` was
+/// called; `open` is called when all are asleep. For locks of any kind.
+///
+/// # Panics
+/// If a thread does, or if the test does not run on [`Watched`].
+pub fn wait(threads: usize, pass: impl Fn() + Send + Sync + 'static, open: impl FnOnce()) -> Crowd {
+    // Two crowds at once might be more than the machine permits.
+    static ONE_CROWD: Mutex<()> = Mutex::new(());
+    let _alone = ONE_CROWD.lock().unwrap_or_else(PoisonError::into_inner);
+    ALLOCATIONS.store(0, Relaxed);
+    watched(|| drop(black_box(Box::new(0))));
+    assert_eq!(ALLOCATIONS.swap(0, Relaxed), 1, "the test has no `#[global_allocator]` of type `Watched`");
+
+    let came_through = Arc::new(AtomicUsize::new(0));
+    let _watchdog = {
+        let came_through = Arc::clone(&came_through);
+        watch("crowd", move || format!("{} of {threads} came through", came_through.load(Relaxed)))
+    };
+    let ids: Arc<[AtomicI32]> = (0..threads).map(|_| AtomicI32::new(0)).collect();
+    let pass = Arc::new(pass);
+    let mut crowd = Vec::with_capacity(threads);
+    for me in 0..threads {
+        let (ids, pass, came_through) = (Arc::clone(&ids), Arc::clone(&pass), Arc::clone(&came_through));
+        let spawned = thread::Builder::new().stack_size(STACK_BYTES).spawn(move || {
+            // From here on it sleeps nowhere but in `pass`.
+            ids[me].store(task::id(), Relaxed);
+            watched(&*pass);
+            came_through.fetch_add(1, Relaxed);
+        });
+        match spawned {
+            Ok(thread) => crowd.push(thread),
+            Err(error) => {
+                println!(
+                    "crowd: {} threads of {threads}, for this machine permits no more: {error}",
+                    crowd.len()
+                );
+                break;
+            }
+        }
+    }
+    let waited = crowd.len();
+    let ids = || ids[..waited].iter().map(|id| id.load(Relaxed));
+    while ids().any(|id| id == 0) {
+        thread::sleep(Duration::from_millis(1));
+    }
+    task::until_asleep(&ids().collect::<Vec<_>>());
+    assert_eq!(came_through.load(Relaxed), 0, "somebody came through before it was opened");
+    watched(open);
+    for thread in crowd {
+        thread.join().expect("one of the crowd panicked");
+    }
+    Crowd { wanted: threads, waited, allocations: ALLOCATIONS.swap(0, Relaxed) }
+}

@@ -1,0 +1,56 @@
+//! The crowd passes on the sound lock, and an allocation of one that waits is seen.
+#![cfg(not(any(ulocks_loom, ulocks_vm)))]
+
+use std::hint::black_box;
+use ulocks_core::raw::RawMutex;
+use ulocks_core::time::Deadline;
+use ulocks_testkit::broken::Plain;
+use ulocks_testkit::crowd;
+
+#[global_allocator]
+static WATCHED: crowd::Watched = crowd::Watched;
+
+/// A lock that allocates when it is taken already.
+struct Greedy(Plain);
+
+// SAFETY: all is passed on to a sound lock.
+unsafe impl RawMutex for Greedy {
+    ulocks_core::raw_init!(Self(Plain::new()));
+    type Scope = <Plain as RawMutex>::Scope;
+    type Token = ();
+
+    fn lock(&self) {
+        if self.0.try_lock().is_none() {
+            drop(black_box(vec![0_u8; 100]));
+            self.0.lock();
+        }
+    }
+
+    fn try_lock(&self) -> Option<()> {
+        self.0.try_lock()
+    }
+
+    fn lock_until(&self, deadline: Deadline) -> Option<()> {
+        self.0.lock_until(deadline)
+    }
+
+    unsafe fn unlock(&self, (): ()) {
+        // SAFETY: the caller's promise is passed on.
+        unsafe { self.0.unlock(()) };
+    }
+
+    fn is_locked(&self) -> bool {
+        self.0.is_locked()
+    }
+}
+
+#[test]
+fn a_sound_lock_bears_ten_thousand() {
+    crowd::ten_thousand_wait::<Plain>().check();
+}
+
+#[test]
+fn allocations_of_those_who_wait_are_counted() {
+    let found = crowd::wait_for_lock::<Greedy>(200);
+    assert_eq!(found, crowd::Crowd { wanted: 200, waited: 200, allocations: 200 });
+}
