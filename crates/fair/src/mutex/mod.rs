@@ -1,0 +1,136 @@
+//! [`FairMutex`]: strict first in, first out, eight bytes.
+
+pub mod private;
+mod queue;
+mod raw;
+pub mod shared;
+mod tickets;
+mod word;
+
+pub use raw::{Line, RawFairMutex};
+
+use ulocks_core::{Private, api};
+
+/// Mutual exclusion around a `T`, strictly first in, first out: who queues first holds the mutex first.
+///
+/// This one is for the threads of one process, with the default patience and without counters; [`FairMutexWith`] has the
+/// others.
+///
+/// # Fairness
+/// Strict. A thread arrives by one atomic step, which takes the mutex if it is free and nobody is in line, and a place in
+/// line otherwise. The mutex goes from one to the next in the order of these steps. Nobody overtakes, not while spinning,
+/// and not by [`try_lock`](api::Mutex::try_lock), which succeeds only if the mutex is free and nobody is in line. So a
+/// thread waits for those before it and for nobody else: with `n` threads for at most `n - 1` critical sections and
+/// hand-overs, unless it gives up. What it takes a thread to arrive, once it has called, is the scheduler's business.
+///
+/// The price is a hand-over to a certain thread, awake or not: if there are more threads than CPUs, and the mutex is busy
+/// all the time, each acquisition costs a switch between threads, whereas an unfair mutex serves who happens to run.
+///
+/// # Blocking
+/// [`lock`](api::Mutex::lock) is one atomic read-modify-write if the mutex is free and nobody is in line, and so is the
+/// release. Otherwise the caller queues. Who is first in line spins, for up to
+/// [`FIRST_NS`](ulocks_core::spin::Spin::FIRST_NS) of its policy if it has found nobody there, for up to
+/// [`SATURATED_NS`](ulocks_core::spin::Spin::SATURATED_NS) if it was woken; everybody else sleeps in the kernel at once. A
+/// release hands over to the first in line and then wakes the second, so that it is awake when its turn comes; it makes no
+/// system call for threads that are awake. Neither ever yields to the scheduler. A timed acquisition tries at least once,
+/// and may return late by its spinning budget and by what the scheduler takes.
+///
+/// # Panics
+/// None of its own. Locking a mutex that the calling thread already holds is a deadlock, or, with a deadline, a timeout.
+///
+/// # Process-shared
+/// [`FairMutexWith`]`<T, Shared>` has another protocol, of two numbers and no address: all-zero memory is an unlocked mutex,
+/// and processes may map it wherever they like. The promises are the same but for one:
+///
+/// **Timed acquisitions have a place in line only while it is short.** A ticket cannot be taken back from the middle of a
+/// long line, so a thread with a deadline draws one only if at most twelve, the holder included, are before it. Then it
+/// keeps its place, and leaves it when its time is up. Otherwise it waits *outside* until the line is short again, and
+/// whoever comes without a deadline meanwhile is served before it: under permanent load by thirteen threads and more it may
+/// be outside until its deadline.
+///
+/// It is not robust: if a process dies while it holds the mutex or waits in line, all who come later wait for ever. Bound
+/// such waits with [`try_lock_for`](api::Mutex::try_lock_for). Beyond 61,440 waiters further ones wait outside, without
+/// order.
+///
+/// # Signals and forks
+/// Signals are handled while a thread waits, and the wait goes on. A handler must not use a mutex that the code it
+/// interrupts may hold or wait for. The child of a `fork` gets a private copy of a `Private` mutex in the state it was in; if
+/// threads were waiting, their places in line are gone, so it must not be used there.
+///
+/// # Memory
+/// Eight bytes. Nothing is allocated, so it can guard a global allocator: who waits keeps its place in line on its own
+/// stack. What releases is one read-modify-write, after which the mutex is touched no more, so the thread that releases last
+/// may free or unmap it at once. A guard may be forgotten, which leaves the mutex locked, and a locked mutex may be moved or
+/// dropped.
+///
+/// # Examples
+/// ```
+/// use std::time::Duration;
+/// use ulocks_fair::FairMutex;
+///
+/// static TURNS: FairMutex<Vec<u32>> = FairMutex::new(Vec::new());
+///
+/// std::thread::scope(|scope| {
+///     for me in 0..4 {
+///         scope.spawn(move || TURNS.lock().push(me));
+///     }
+/// });
+/// assert_eq!(TURNS.lock().len(), 4);
+///
+/// let held = TURNS.lock();
+/// assert!(TURNS.try_lock().is_none());
+/// assert!(TURNS.try_lock_for(Duration::from_millis(1)).is_none());
+/// drop(held);
+/// assert!(TURNS.try_lock().is_some());
+/// ```
+pub type FairMutex<T> = FairMutexWith<T, Private>;
+
+/// A [`FairMutex`] with another policy: between processes, with other patience, or with counters inside.
+///
+/// It is a name of its own because a default of a type parameter does not apply in an expression.
+///
+/// ```
+/// use ulocks_core::meter::Counted;
+/// use ulocks_core::spin::NoSpin;
+/// use ulocks_core::{Private, Shared};
+/// use ulocks_fair::FairMutexWith;
+///
+/// static ACROSS_PROCESSES: FairMutexWith<u32, Shared> = FairMutexWith::new(0);
+/// static COUNTED: FairMutexWith<u32, Private<NoSpin, Counted>> = FairMutexWith::new(0);
+///
+/// *COUNTED.lock() += 1;
+/// // SAFETY: the raw mutex is only asked for its counters.
+/// let counters = unsafe { COUNTED.raw() }.inner().meter().snapshot();
+/// assert_eq!((counters.acquired, counters.contended), (1, 0));
+/// ```
+pub type FairMutexWith<T, P> = api::Mutex<RawFairMutex<P>, T>;
+
+/// What holds a [`FairMutex`] locked, and gives access to its data.
+pub type FairMutexGuard<'a, T, P = Private> = api::MutexGuard<'a, RawFairMutex<P>, T>;
+
+/// A [`FairMutexGuard`] narrowed to a part of the data.
+pub type MappedFairMutexGuard<'a, T, P = Private> = api::MappedMutexGuard<'a, RawFairMutex<P>, T>;
+
+/// A condition variable for a [`FairMutex`]. A notification of all wakes them all; they queue for the mutex like
+/// everybody else, in the order in which they come.
+///
+/// ```
+/// use ulocks_fair::{FairCondvar, FairMutex};
+///
+/// static JOBS: FairMutex<Vec<u32>> = FairMutex::new(Vec::new());
+/// static ARRIVED: FairCondvar = FairCondvar::new();
+///
+/// std::thread::spawn(|| {
+///     JOBS.lock().push(7);
+///     ARRIVED.notify_one();
+/// });
+/// let mut jobs = JOBS.lock();
+/// while jobs.is_empty() {
+///     ARRIVED.wait(&mut jobs);
+/// }
+/// assert_eq!(jobs.pop(), Some(7));
+/// ```
+pub type FairCondvar = FairCondvarWith<Private>;
+
+/// A [`FairCondvar`] for a [`FairMutexWith`] of the same policy.
+pub type FairCondvarWith<P> = api::Condvar<RawFairMutex<P>>;

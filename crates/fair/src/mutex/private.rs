@@ -1,0 +1,543 @@
+//! The protocol of a [`FairMutex`](crate::FairMutex) of one process: a queue of waiters in one word, handed over from
+//! one to the next.
+//!
+//! # Properties
+//! - Exclusion; what a holder did happens before the next acquisition returns.
+//! - Strict first in, first out: who has queued holds the mutex before whoever queues later, and before whoever comes
+//!   while it is in line. An arrival takes the mutex only if it is free *and* nobody is in line.
+//! - A waiter whose time is up leaves the line; of its grant and its time-out exactly one wins.
+//! - One read-modify-write to acquire and one to release when nobody contends. The word is eight bytes; who waits does so
+//!   on a node on its own stack, so nothing is allocated, and a guard that is forgotten strands no node: nodes live only
+//!   inside of a call that waits. No node knows the address of the mutex.
+//! - The release never waits, not even for a thread that was preempted while it works on the queue.
+//! - What releases, or grants, is the last touch (law 2). The wake-ups that follow use addresses only.
+//!
+//! # State
+//! The word is a `State`: the newest waiter, `LOCKED`, `TENDED`, `LEAVERS`. Each transition is one compare-exchange:
+//!
+//! | from | to | by | label |
+//! |---|---|---|---|
+//! | `FREE` | `LOCKED` | an arrival, or `try_lock` | (L1) |
+//! | anything else | the same with the arrival as the newest | an arrival | (L2) |
+//! | `LOCKED` alone | `FREE` | the holder | (U1) |
+//! | `LOCKED`, waiters | `TENDED`, waiters | the holder, which tends the queue | (U2) |
+//! | `LOCKED`, `TENDED` | `TENDED` | the holder; the tender does the rest | (U3) |
+//! | not `TENDED` | `TENDED` | a waiter that leaves | (T1) |
+//! | `TENDED` | `TENDED`, `LEAVERS` | a waiter that leaves | (T2) |
+//! | `TENDED`, `LEAVERS` | `TENDED` | the tender, which then lets go who asks | (T3) |
+//! | `TENDED`, waiters | the same without the newest | the tender | (T4) |
+//! | `TENDED`, not `LEAVERS`, and `LOCKED` or no waiters | without `TENDED` | the tender | (T5) |
+//! | `TENDED`, not `LEAVERS`, not `LOCKED` | `LOCKED`, one waiter less | the tender, for the oldest | (T6) |
+//!
+//! The turn of a waiter is a futex in its node, with the values of `turn`; the node is described in `queue.rs`.
+//!
+//! # The hand-over
+//! The tender finds the mutex released and somebody in line. It takes the oldest out of line, tells the second that it is
+//! `FIRST` now, sets `LOCKED` and lets the queue go in one step (T6), grants by one swap of the oldest waiter's turn (G),
+//! wakes it if it was asleep, and wakes the second if *that* was asleep. So the second is on its way while the first is
+//! inside: *wake-ahead*. Only who is first in line spins, and who has parked again is woken when it is granted. Nobody is
+//! woken who has not parked.
+//!
+//! An arrival that finds nobody in line spins for [`FIRST_NS`](ulocks_core::spin::Spin::FIRST_NS): the holder runs, most
+//! likely, and a hold and a wake-up fit into that. Who was woken to be first spins for
+//! [`SATURATED_NS`](ulocks_core::spin::Spin::SATURATED_NS) only: with more threads than CPUs the holder may be on its way to
+//! the very CPU that the spinner occupies, and each hand-over would last as long as the budget. (Measured on two CPUs, 32
+//! threads, hold 1 us, non-hold 9 us: 45 to 49 k/s with budgets from 1 to 10 us, 29 k/s with 30 us, 8 k/s with 100 us.)
+//!
+//! # Invariants
+//! 1. At most one thread holds the mutex: `LOCKED` is set by (L1), from zero, and by (T6) for one waiter, and cleared by
+//!    the holder.
+//! 2. While somebody is in line and nobody holds the mutex, `TENDED` is set; and the tender lets go only by (T5) or (T6).
+//!    So a release that finds a tender, (U3), leaves it the hand-over: it cannot be overlooked.
+//! 3. While `TENDED` is set and `LOCKED` is not, nobody holds the mutex, so it cannot be taken away: a tender may touch
+//!    the word until (T5) or (T6). A tender at (T5) with `LOCKED` set by another is a waiter that leaves, and is itself a
+//!    reason not to take the mutex away.
+//! 4. A waiter is granted at most once, by the tender that took it out of line. It is granted unless a tender answered
+//!    `LEFT`, and only after `LEAVING`: so a waiter whose time is up waits for one of the two.
+//! 5. Who is `PARKED` or `LEAVING` is woken by whoever changes that.
+//!
+//! # Ordering
+//! - (U1), (U2), (U3) release and (L1) acquires: the word hands over directly.
+//! - (U2), (U3) release, the tender's look at the word acquires; (G) releases, and the waiter's look at its turn acquires.
+//! - (L2) releases the node, the tender's look at the word acquires it. Links go from tender to tender: (T5) and (T6)
+//!   release, (U2) and (T1) acquire. All are read-modify-writes of one word, so each continues the releases before it.
+//! - (T2) releases `LEAVING`, (T3) acquires it.
+//! - `LEFT` is released and acquired like `GRANTED`: the node is its thread's again.
+//!
+//! # Sources
+//! H. Franke, "Fast user-level locks" (2002): fair locks by hand-over, and what they cost. The links are those of the Rust
+//! standard library's `sys::sync::rwlock::queue` and of J. Fang's `usync`: newest first, completed when needed. Here: the
+//! strict order, the release that leaves its work to a tender, leaving, and wake-ahead.
+
+use super::queue::{Waiter, turn};
+use super::word::State;
+use core::fmt;
+use core::ptr;
+use ulocks_core::futex::{self, FutexKey, Waited};
+use ulocks_core::meter::{Event, Meter};
+use ulocks_core::spin;
+use ulocks_core::sync::AtomicPtr;
+use ulocks_core::sync::Ordering::{self, AcqRel, Acquire, Relaxed, Release};
+use ulocks_core::time::Deadline;
+use ulocks_core::{Policy, raw};
+
+/// The bugs that the models must find, one at a time. The mutex proper has none of them: the comparisons with `BUG` are
+/// decided at compile time.
+pub mod seeded {
+    /// No bug.
+    pub const NOTHING: u8 = 0;
+    /// (L1) orders nothing.
+    pub const RELAXED_TAKE: u8 = 1;
+    /// (U1) orders nothing.
+    pub const RELAXED_RELEASE: u8 = 2;
+    /// (U2) and (U3) order nothing.
+    pub const RELAXED_HAND_OVER: u8 = 3;
+    /// (G) orders nothing.
+    pub const RELAXED_GRANT: u8 = 4;
+    /// (L2) publishes nothing.
+    pub const RELAXED_PUSH: u8 = 5;
+    /// Whoever finds the mutex not locked takes it, although others are in line.
+    pub const BARGES: u8 = 6;
+    /// The second in line is served first.
+    pub const SERVES_SECOND: u8 = 7;
+    /// A grant wakes nobody.
+    pub const NO_WAKE: u8 = 8;
+    /// The second is told that it is first, and not woken.
+    pub const NO_WAKE_AHEAD: u8 = 9;
+    /// A waiter parks although it has just been granted.
+    pub const PARKS_BLINDLY: u8 = 10;
+    /// The node is looked at after the grant.
+    pub const TOUCHES_NODE: u8 = 11;
+    /// The queue is let go after the grant.
+    pub const LETS_GO_LATE: u8 = 12;
+    /// The tender does not look whether the mutex was released meanwhile.
+    pub const OVERLOOKS_RELEASE: u8 = 13;
+    /// A waiter whose time is up leaves although a grant is on its way.
+    pub const LEAVES_WITH_GRANT: u8 = 14;
+    /// The tender does not look who asks to be let go.
+    pub const OVERLOOKS_LEAVERS: u8 = 15;
+}
+
+/// The raw mutex of one process, with the seeded bug `BUG`.
+#[repr(C)]
+pub struct Protocol<P: Policy, const BUG: u8> {
+    word: AtomicPtr<Waiter>,
+    meter: P::Meter,
+}
+
+// SAFETY: the pointer is an atomic, and what it points to is accessed by the rules of `queue.rs`.
+unsafe impl<P: Policy, const BUG: u8> Send for Protocol<P, BUG> {}
+// SAFETY: as above.
+unsafe impl<P: Policy, const BUG: u8> Sync for Protocol<P, BUG> {}
+
+fn unless(broken: bool, sound: Ordering) -> Ordering {
+    if broken { Relaxed } else { sound }
+}
+
+impl<P: Policy, const BUG: u8> Protocol<P, BUG> {
+    ulocks_core::const_fn! {
+        /// An unlocked mutex.
+        #[allow(clippy::new_without_default)]
+        pub fn new() -> Self {
+            Self { word: AtomicPtr::new(ptr::null_mut()), meter: P::Meter::INIT }
+        }
+    }
+
+    /// Changes the word from `now` to `next`; the word as it is if that is not `now`.
+    #[inline(always)]
+    fn change(&self, now: State, next: State, order: Ordering) -> Result<(), State> {
+        self.word.compare_exchange(now.0, next.0, order, Acquire).map(drop).map_err(State)
+    }
+
+    /// (L1): takes the mutex if it is free and nobody is in line; the word as it is otherwise.
+    #[inline(always)]
+    fn take(&self) -> Result<(), State> {
+        let order = unless(BUG == seeded::RELAXED_TAKE, Acquire);
+        self.word.compare_exchange(State::FREE.0, State::HELD.0, order, Relaxed).map(drop).map_err(State)
+    }
+
+    /// An arrival that did not find the mutex free: queues, and waits. False if `deadline` passed first.
+    #[cold]
+    #[inline(never)]
+    fn lock_contended(&self, deadline: Option<Deadline>) -> bool {
+        self.meter.count(Event::Contended);
+        let waiter = Waiter::new();
+        let mut word = State(self.word.load(Relaxed));
+        let alone = loop {
+            if word == State::FREE {
+                match self.meter.arrive(|| self.take()) {
+                    Ok(()) => return true,
+                    Err(now) => word = now,
+                }
+            } else if BUG == seeded::BARGES && !word.is_locked() {
+                match self.meter.arrive(|| self.change(word, word.locked(), Acquire)) {
+                    Ok(()) => return true,
+                    Err(now) => word = now,
+                }
+            } else {
+                let older = word.newest();
+                // SAFETY: the node is in nobody's hands yet.
+                unsafe { Waiter::links(&raw const waiter, |links| links.older = older) };
+                let next = word.with_newest(&raw const waiter);
+                let order = unless(BUG == seeded::RELAXED_PUSH, Release);
+                match self.meter.arrive(|| self.change(word, next, order)) {
+                    Ok(()) => break older.is_null(), // (L2)
+                    Err(now) => word = now,
+                }
+            }
+        };
+        let granted = self.await_turn(&waiter, alone, deadline);
+        // The node is this thread's again, and says so to a model that watches its links.
+        // SAFETY: nobody touches the node after `GRANTED` or `LEFT`.
+        unsafe { Waiter::links(&raw const waiter, |links| links.linked = false) };
+        granted
+    }
+
+    /// Waits in line; `first` if nobody was in line before. False if `deadline` passed and the waiter has left.
+    fn await_turn(&self, waiter: &Waiter, mut first: bool, deadline: Option<Deadline>) -> bool {
+        let mut slept = false;
+        loop {
+            // Acquire: pairs with (G).
+            let mut seen = waiter.turn.load(Acquire);
+            first |= seen == turn::FIRST;
+            if first && spin::first_in_line::<P>(slept, || waiter.turn.load(Acquire) == turn::GRANTED) {
+                seen = turn::GRANTED;
+            }
+            if seen == turn::GRANTED {
+                if !slept {
+                    self.meter.count(Event::Spun);
+                }
+                return true;
+            }
+            if BUG == seeded::PARKS_BLINDLY {
+                waiter.turn.swap(turn::PARKED, Acquire);
+            } else if waiter.turn.compare_exchange(seen, turn::PARKED, Relaxed, Relaxed).is_err() {
+                continue;
+            }
+            slept = true;
+            if !self.sleep(waiter, deadline) {
+                return self.leave(waiter);
+            }
+        }
+    }
+
+    /// Sleeps until the turn is not `PARKED` any more; false if `deadline` passed first.
+    fn sleep(&self, waiter: &Waiter, deadline: Option<Deadline>) -> bool {
+        loop {
+            self.meter.count(Event::Slept);
+            let waited = waiter.turn.wait(turn::PARKED, deadline);
+            if waiter.turn.load(Relaxed) != turn::PARKED {
+                // Counted here, because who woke this waiter may have had no lock left to count in.
+                self.meter.count(Event::Woke);
+                return true;
+            }
+            if waited == Waited::TimedOut {
+                return false;
+            }
+        }
+    }
+
+    /// A waiter whose time is up leaves the line, unless it is granted first: then true.
+    #[cold]
+    fn leave(&self, waiter: &Waiter) -> bool {
+        let node = &raw const *waiter;
+        let mut seen = turn::PARKED;
+        while let Err(now) = waiter.turn.compare_exchange(seen, turn::LEAVING, Relaxed, Acquire) {
+            if now == turn::GRANTED {
+                return true;
+            }
+            seen = now;
+        }
+        let mut word = State(self.word.load(Relaxed));
+        // Acquire: pairs with (G), or with `LEFT`.
+        while waiter.turn.load(Acquire) == turn::LEAVING {
+            if word.is_tended() {
+                match self.change(word, word.asked_by_leavers(), AcqRel) {
+                    Ok(()) => break, // (T2)
+                    Err(now) => word = now,
+                }
+            } else {
+                match self.change(word, word.tended(), AcqRel) {
+                    Err(now) => word = now,
+                    // (T1)
+                    Ok(()) => {
+                        // SAFETY: this thread is the tender, and the node is its own.
+                        let linked = unsafe { Waiter::links(node, |links| links.linked) };
+                        word = word.tended();
+                        if linked {
+                            // SAFETY: this thread is the tender, and the node is in line.
+                            word = unsafe { self.take_out(node, word) };
+                        }
+                        self.tend(word);
+                        if linked {
+                            return false;
+                        }
+                        break; // somebody took it out, and is about to say why
+                    }
+                }
+            }
+        }
+        loop {
+            // Acquire: as above.
+            match waiter.turn.load(Acquire) {
+                turn::GRANTED => return BUG != seeded::LEAVES_WITH_GRANT,
+                turn::LEFT => return false,
+                _ => waiter.turn.wait(turn::LEAVING, None),
+            };
+        }
+    }
+
+    /// Takes `node` out of line; returns the word as it is then.
+    ///
+    /// # Safety
+    /// The caller is the tender, has read `word` acquiring, and `node` is in line.
+    unsafe fn take_out(&self, node: *const Waiter, mut word: State) -> State {
+        loop {
+            let newest = word.newest();
+            // SAFETY: by the caller's contract; the word was read acquiring, here too.
+            let next = unsafe {
+                let oldest = Waiter::oldest(newest);
+                Waiter::take(node, newest, oldest)
+            };
+            let Some(next) = next else { return word };
+            match self.change(word, word.with_newest(next), AcqRel) {
+                // (T4)
+                Ok(()) => {
+                    // SAFETY: the links of a node that was in line are the tender's.
+                    unsafe { Waiter::links(node, |links| links.linked = false) };
+                    return word.with_newest(next);
+                }
+                Err(now) => word = now,
+            }
+        }
+    }
+
+    /// Takes everybody out of line who asks for it, and puts them on the list that begins with `left`.
+    ///
+    /// # Safety
+    /// As [`take_out`](Self::take_out).
+    unsafe fn let_go(&self, mut word: State, left: &mut *const Waiter) -> State {
+        let mut node = word.newest();
+        while !node.is_null() {
+            // SAFETY: nodes in line are alive and their links are the tender's. Invariant 2 of the queue ends the walk.
+            unsafe {
+                let older = Waiter::links(node, |links| links.older);
+                if (*node).turn.load(Relaxed) == turn::LEAVING {
+                    word = self.take_out(node, word);
+                    Waiter::push_left(node, left);
+                }
+                node = older;
+            }
+        }
+        word
+    }
+
+    /// Works on the queue and lets it go; what is to be done then is done then. The caller has set `TENDED` and seen
+    /// `word`, acquiring.
+    fn tend(&self, mut word: State) {
+        let mut ahead = None;
+        let mut left: *const Waiter = ptr::null();
+        // Out of line already, because it was not alone in it.
+        let mut chosen: *const Waiter = ptr::null();
+        let granted = loop {
+            if word.has_leavers() && BUG != seeded::OVERLOOKS_LEAVERS {
+                match self.change(word, word.without_leavers(), AcqRel) {
+                    // (T3)
+                    // SAFETY: this thread is the tender and has read the word acquiring.
+                    Ok(()) => word = unsafe { self.let_go(word.without_leavers(), &mut left) },
+                    Err(now) => word = now,
+                }
+                continue;
+            }
+            let newest = word.newest();
+            let mut next = word.untended().without_leavers();
+            let mut granted = chosen;
+            if !chosen.is_null() {
+                next = next.locked();
+            } else if !newest.is_null() && !word.is_locked() && BUG != seeded::OVERLOOKS_RELEASE {
+                // SAFETY: this thread is the tender and has read the word acquiring.
+                unsafe {
+                    let oldest = Waiter::oldest(newest);
+                    if BUG == seeded::SERVES_SECOND && oldest != newest {
+                        chosen = Waiter::links(oldest, |links| links.newer);
+                        word = self.take_out(chosen, word);
+                        continue;
+                    }
+                    next = next.locked();
+                    granted = oldest;
+                    if oldest == newest {
+                        next = State::HELD;
+                        Waiter::links(oldest, |links| links.linked = false);
+                    } else {
+                        ahead = Self::call(Waiter::take_oldest(newest, oldest));
+                        chosen = oldest;
+                    }
+                }
+            }
+            if BUG == seeded::LETS_GO_LATE && !granted.is_null() {
+                Self::grant(granted);
+            }
+            // (T5), (T6); from (T6) on, the mutex may be gone.
+            match self.change(word, next, AcqRel) {
+                Ok(()) => break granted,
+                Err(now) => word = now,
+            }
+            if granted != chosen {
+                // It was alone in line and is not any more.
+                // SAFETY: this thread is the tender still.
+                unsafe { Waiter::links(granted, |links| links.linked = true) };
+            }
+        };
+        if !granted.is_null() && BUG != seeded::LETS_GO_LATE {
+            Self::grant(granted);
+        }
+        if let Some(key) = ahead
+            && BUG != seeded::NO_WAKE_AHEAD
+        {
+            key.wake(1);
+        }
+        Self::dismiss(left);
+    }
+
+    /// Tells `second`, which is in line, that it is first; returns by what to wake it if it is asleep.
+    ///
+    /// # Safety
+    /// The caller is the tender.
+    unsafe fn call(second: *const Waiter) -> Option<FutexKey<futex::Private>> {
+        // SAFETY: nodes in line are alive.
+        let turn = unsafe { &(*second).turn };
+        let mut seen = turn.load(Relaxed);
+        while seen == turn::WAITING || seen == turn::PARKED {
+            match turn.compare_exchange(seen, turn::FIRST, Relaxed, Relaxed) {
+                Ok(_) => return (seen == turn::PARKED).then(|| turn.key()),
+                Err(now) => seen = now,
+            }
+        }
+        None // it is about to leave
+    }
+
+    /// (G): hands the mutex to `waiter`, which the caller took out of line.
+    fn grant(waiter: *const Waiter) {
+        // SAFETY: a node out of line is alive until its turn is `GRANTED`.
+        let turn = unsafe { &(*waiter).turn };
+        let key = turn.key();
+        let order = unless(BUG == seeded::RELAXED_GRANT, Release);
+        let seen = turn.swap(turn::GRANTED, order);
+        if BUG == seeded::TOUCHES_NODE {
+            // SAFETY: not safe, which is the bug.
+            core::hint::black_box(unsafe { Waiter::links(waiter, |links| links.older) });
+        }
+        if (seen == turn::PARKED || seen == turn::LEAVING) && BUG != seeded::NO_WAKE {
+            key.wake(1);
+        }
+    }
+
+    /// Tells those on the list that begins with `left` that they are out of line.
+    fn dismiss(mut left: *const Waiter) {
+        while !left.is_null() {
+            // SAFETY: this thread took them out of line, and they are alive until their turn says so.
+            unsafe {
+                let next = Waiter::next_left(left);
+                let key = (*left).turn.key();
+                (*left).turn.swap(turn::LEFT, Release);
+                key.wake(1);
+                left = next;
+            }
+        }
+    }
+
+    /// (U2), (U3): releases the mutex with somebody in line, or while somebody is leaving.
+    #[cold]
+    #[inline(never)]
+    fn unlock_contended(&self, mut word: State) {
+        let order = unless(BUG == seeded::RELAXED_HAND_OVER, AcqRel);
+        loop {
+            let tends = !word.is_tended() && !word.newest().is_null();
+            let next = if tends { word.unlocked().tended() } else { word.unlocked() };
+            match self.change(word, next, order) {
+                // Otherwise the mutex may be gone.
+                Ok(()) if tends => return self.tend(next),
+                Ok(()) => return,
+                Err(now) => word = now,
+            }
+        }
+    }
+}
+
+impl<P: Policy, const BUG: u8> raw::Metered for Protocol<P, BUG> {
+    type Meter = P::Meter;
+
+    fn meter(&self) -> &P::Meter {
+        &self.meter
+    }
+}
+
+impl<P: Policy, const BUG: u8> fmt::Debug for Protocol<P, BUG> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        State(self.word.load(Relaxed)).fmt(f)
+    }
+}
+
+// SAFETY:
+// * One token at a time: invariant 1.
+// * A release happens before the next acquisition returns: section "Ordering".
+// * The token is nothing, and no address of the mutex is kept, so it may be forgotten and the mutex moved or dropped: a
+//   node is in line only while its thread is inside of `lock` or `lock_until`, which borrow the mutex.
+unsafe impl<P: Policy<Scope = futex::Private>, const BUG: u8> raw::RawMutex for Protocol<P, BUG> {
+    ulocks_core::raw_init!(Self::new());
+
+    type Scope = futex::Private;
+    type Token = ();
+
+    #[inline]
+    fn lock(&self) {
+        if self.meter.arrive(|| self.take()).is_err() {
+            self.lock_contended(None);
+        }
+        self.meter.count(Event::Acquired);
+    }
+
+    #[inline]
+    fn try_lock(&self) -> Option<()> {
+        let taken = self.meter.arrive(|| self.take()).is_ok();
+        if taken {
+            self.meter.count(Event::Acquired);
+        }
+        taken.then_some(())
+    }
+
+    #[inline]
+    fn lock_until(&self, deadline: Deadline) -> Option<()> {
+        let taken = self.meter.arrive(|| self.take()).is_ok()
+            || (!deadline.has_passed() && self.lock_contended(Some(deadline)));
+        if taken {
+            self.meter.count(Event::Acquired);
+        }
+        taken.then_some(())
+    }
+
+    #[inline]
+    unsafe fn unlock(&self, (): ()) {
+        let order = unless(BUG == seeded::RELAXED_RELEASE, Release);
+        // (U1); from here on the mutex may be gone, if it succeeds.
+        let released = self.word.compare_exchange(State::HELD.0, State::FREE.0, order, Relaxed);
+        if let Err(word) = released {
+            self.unlock_contended(State(word));
+        }
+    }
+
+    #[inline]
+    fn is_locked(&self) -> bool {
+        let word = State(self.word.load(Relaxed));
+        word.is_locked() || !word.newest().is_null()
+    }
+}
+
+// SAFETY: as `RawMutex`.
+unsafe impl<P: Policy<Scope = futex::Private>, const BUG: u8> raw::RawMutexFair for Protocol<P, BUG> {
+    #[inline]
+    unsafe fn unlock_fair(&self, (): ()) {
+        // SAFETY: the caller's contract is the callee's.
+        unsafe { raw::RawMutex::unlock(self, ()) };
+    }
+}

@@ -1,0 +1,476 @@
+//! The protocol of a [`FairMutex`](crate::FairMutex) between processes: a ticket, and whose turn it is.
+//!
+//! # Properties
+//! - Exclusion; what a holder did happens before the next acquisition returns.
+//! - Strict first in, first out, by ticket. Who draws no ticket holds nothing: `try_lock` draws one only if it is the
+//!   next to be served.
+//! - No pointers, no addresses: two words, which processes may map wherever they like.
+//! - One sleeper is woken for each release, whatever the number of waiters, and the next one ahead of its turn.
+//! - A waiter with a deadline draws a ticket only if at most eleven others are in front of it, beside the holder, and then keeps
+//!   its place in line, and can give it up; otherwise it waits outside for the line to get shorter.
+//! - The releasing compare-exchange of `turn` is the last touch (law 2); the wake-ups that follow use the address only.
+//!
+//! # State
+//! Two futexes: `next`, described at `Next`, from which tickets are drawn, and `turn`, described at `Turn`. The mutex is
+//! free when the next ticket is the one that is served, all of it modulo 2^16.
+//!
+//! | word | transition | by | label |
+//! |---|---|---|---|
+//! | `next` | one ticket drawn, if there is room in line | an arrival | (D) |
+//! | `next` | `near` moved forwards | (D), if nobody is far; the holder, which then wakes who is near now | (N) |
+//! | `turn` | the next ticket that was not given up is served, flags cleared | the holder | (U) |
+//! | `turn` | `FIRST` or `LATE` set | a waiter that is about to sleep | (S) |
+//! | `turn` | a ticket in `gone` | a waiter whose time is up | (G) |
+//! | `turn` | `WATCHED` set | a waiter outside | (W) |
+//!
+//! # Who sleeps where, and who is woken
+//! Who is first in line spins, then sets `FIRST` and sleeps; everybody further behind sleeps at once. Those of the group of
+//! eight tickets that is served, and of the next one, are *near*: they sleep on `turn`, each with a bit of its own of 16.
+//! The others are *far*: they sleep on `next`, with the bit of their group. So a wake-up on `turn` reaches the one it is
+//! meant for, however many wait. (With one queue for all, tickets have to share bits. To wake all who share one makes 32
+//! sleeps of one at 1000 waiters. To wake one of them reaches the wrong one as soon as two have fallen asleep in another
+//! order than they drew, and what is out of order once stays so: each takes the place in the kernel's queue that the one
+//! served had. Both were measured: 4 and 1 k/s.)
+//!
+//! A release wakes
+//! - the one it serves, if it slept as `FIRST`, or if those before it have just given up;
+//! - the one after that, *ahead* of its turn: if its ticket is drawn, or, by `LATE`, may have been drawn just now;
+//! - with the first ticket of a group, the far ones of the group after the next;
+//! - one of those outside, who sleep on `turn` with the last bit, if there are some and the line is short.
+//!
+//! # Invariants
+//! 1. A ticket is drawn once, by (D), and `serving` goes past a ticket only by its holder's (U), or if it was given up
+//!    (G), after which it is not served. So there is at most one holder.
+//! 2. The tickets drawn and not served stay fewer than 2^16: (D) makes sure. `next` is read before `turn` and must not have
+//!    changed until (D); `turn` can only have become larger since. So there is room at (D) if there was at the look.
+//! 3. `near` is at most the ticket that is served, so those who sleep in line on `turn` are among 16 tickets in a row.
+//! 4. Who sleeps in line has made (S) after its ticket was drawn, also if the flag was set by another. So the next release
+//!    sees the flag, even if it does not see the ticket in `next`, which it reads before (U); and those after it see the
+//!    ticket. Who sleeps on `turn` sleeps only if that has not changed since (S).
+//! 5. Whether to sleep on `next` is decided by the very value that the kernel compares. Who moves `near` wakes all who slept
+//!    because of the old value; and each release moves it that sees a ticket that is far.
+//! 6. Who sleeps as first is woken by the next release: `FIRST`. Who sleeps further behind is woken when it has become the
+//!    first, or, if that skipped somebody who gave up, when it is served.
+//! 7. `WATCHED` ends by a release that wakes one of those outside. That one sets it again before it goes anywhere.
+//!
+//! # Ordering
+//! (U) releases, and whoever reads its own ticket in `turn` acquires. All changes of `turn` are read-modify-writes and
+//! continue its releases. (D) and the look at `next` before it acquire and release, so that the look at `turn` that follows
+//! cannot be older than the last draw. (S) and (G) release and (U) acquires: who comes after it sees the ticket in `next`.
+//! A release that finds `LATE` reads `next` by a read-modify-write, which sees the newest.
+//!
+//! # What it cannot do
+//! It is not robust: a process that is killed while it waits or holds the mutex keeps its place for ever.
+//!
+//! # Sources
+//! D. P. Reed and R. K. Kanodia, "Synchronization with eventcounts and sequencers" (1979): the ticket and the turn. U.
+//! Drepper, "Futexes Are Tricky" (2003). Here: the flags, which let a release decide in one step and touch nothing
+//! afterwards; wake-ahead; tickets that can be given up; near and far.
+
+use super::tickets::{Next, Ticket, Turn};
+use core::fmt;
+use core::time::Duration;
+use ulocks_core::futex::{self, Bits, Futex, Waited};
+use ulocks_core::meter::{Event, Meter};
+use ulocks_core::spin;
+use ulocks_core::sync::Ordering::{self, AcqRel, Acquire, Relaxed, Release};
+use ulocks_core::time::Deadline;
+use ulocks_core::{Policy, raw};
+
+/// The bugs that the models must find, one at a time, and a variant that is sound. The mutex proper has none of them: the
+/// comparisons with `BUG` are decided at compile time.
+pub mod seeded {
+    /// No bug.
+    pub const NOTHING: u8 = 0;
+    /// Sound: groups of one ticket, so that nearly everybody is far.
+    pub const SMALL_GROUPS: u8 = 1;
+    /// (U) orders nothing.
+    pub const RELAXED_RELEASE: u8 = 2;
+    /// Who sees that it is its turn learns nothing.
+    pub const RELAXED_TURN: u8 = 3;
+    /// A ticket is drawn by a load and a store.
+    pub const DRAWS_IN_TWO: u8 = 4;
+    /// The release does not wake who slept as first.
+    pub const NO_WAKE: u8 = 5;
+    /// The release wakes nobody ahead.
+    pub const NO_WAKE_AHEAD: u8 = 6;
+    /// Nobody sets `LATE`.
+    pub const NEVER_LATE: u8 = 7;
+    /// Who finds `LATE` set sleeps without a change of the turn, which would have published its ticket.
+    pub const TRUSTS_THE_FLAG: u8 = 16;
+    /// `SMALL_GROUPS`, and `near` is moved without a wake-up.
+    pub const MOVES_SILENTLY: u8 = 8;
+    /// The release serves tickets that were given up.
+    pub const SERVES_THE_GONE: u8 = 9;
+    /// The release does not wake who is served because those before it have gone.
+    pub const SKIPS_SILENTLY: u8 = 10;
+    /// A waiter gives up although it is its turn.
+    pub const GIVES_UP_ITS_TURN: u8 = 11;
+    /// Nobody wakes those outside.
+    pub const FORGETS_OUTSIDE: u8 = 12;
+    /// Who came in from outside forgets the others there.
+    pub const FORGETS_OTHERS: u8 = 13;
+    /// The release looks at `next` once more afterwards.
+    pub const TOUCHES_AFTER: u8 = 14;
+    /// `SMALL_GROUPS`, and `near` is never moved.
+    pub const NEVER_MOVES: u8 = 17;
+    /// Sound: at most one ticket with a deadline beside the holder's, so that others wait outside.
+    pub const SHORT_LINE: u8 = 15;
+}
+
+/// How many tickets may be drawn and not served. Tickets are counted modulo 2^16.
+const ROOM: u16 = 0xf000;
+/// How many, if the next one is to be given up perhaps.
+const ROOM_TO_LEAVE: u16 = Turn::GONE_BITS + 1;
+/// How many tickets a group has: a power of two.
+const GROUP: Ticket = 8;
+/// How many bits on `turn` are for tickets: two groups.
+const NEAR_BITS: u32 = 2 * GROUP as u32;
+/// The bit on `turn` of those outside.
+const OUTSIDE: u32 = 31;
+const _: () = assert!(GROUP.is_power_of_two() && NEAR_BITS <= OUTSIDE);
+/// How long a waiter without a deadline sleeps before it looks again whether there is room for another 2^16.
+const POLL: Duration = Duration::from_millis(1);
+
+/// The raw mutex between processes, with the seeded bug `BUG`.
+#[repr(C)]
+pub struct Protocol<P: Policy, const BUG: u8> {
+    next: Futex<P::Scope>,
+    turn: Futex<P::Scope>,
+    meter: P::Meter,
+}
+
+fn unless(broken: bool, sound: Ordering) -> Ordering {
+    if broken { Relaxed } else { sound }
+}
+
+/// There is no room in line; what the turn was.
+struct Full(Turn);
+
+impl<P: Policy, const BUG: u8> Protocol<P, BUG> {
+    const ROOM_TO_LEAVE: u16 =
+        if BUG == seeded::SHORT_LINE || BUG == seeded::FORGETS_OUTSIDE || BUG == seeded::FORGETS_OTHERS {
+            2
+        } else {
+            ROOM_TO_LEAVE
+        };
+
+    ulocks_core::const_fn! {
+        /// An unlocked mutex.
+        #[allow(clippy::new_without_default)]
+        pub fn new() -> Self {
+            Self { next: Futex::new(0), turn: Futex::new(0), meter: P::Meter::INIT }
+        }
+    }
+
+    /// The turn; if it is the caller's, it holds the mutex.
+    #[inline(always)]
+    fn look(&self) -> Turn {
+        Turn(self.turn.load(unless(BUG == seeded::RELAXED_TURN, Acquire)))
+    }
+
+    /// Changes the turn from `now` to `next`; the turn as it is if that is not `now`.
+    #[inline(always)]
+    fn change(&self, now: Turn, next: Turn) -> Result<(), Turn> {
+        let seen = unless(BUG == seeded::RELAXED_TURN, Acquire);
+        self.turn.compare_exchange(now.0, next.0, AcqRel, seen).map(drop).map_err(Turn)
+    }
+
+    const GROUP: Ticket =
+        if matches!(BUG, seeded::SMALL_GROUPS | seeded::MOVES_SILENTLY | seeded::NEVER_MOVES) {
+            1
+        } else {
+            GROUP
+        };
+
+    /// The bit on `turn` of who is near.
+    fn bit(ticket: Ticket) -> Bits {
+        Bits::one(u32::from(ticket) % NEAR_BITS)
+    }
+
+    /// The bit on `next` of who is far.
+    fn group_bit(ticket: Ticket) -> Bits {
+        Bits::one(u32::from(ticket / Self::GROUP))
+    }
+
+    /// (D): draws a ticket if fewer than `room` are not served; with it, the turn shortly before.
+    #[inline(always)]
+    fn draw(&self, room: u16) -> Result<(Ticket, Turn), Full> {
+        let mut next = Next(self.next.load(Acquire));
+        loop {
+            let turn = self.look();
+            if turn.ahead_of(next.ticket()) < room {
+                let drawn = self.meter.arrive(|| {
+                    let moved = if next.has_far(Self::GROUP) {
+                        next
+                    } else {
+                        next.nearer(turn.serving(), Self::GROUP)
+                    };
+                    if BUG == seeded::DRAWS_IN_TWO {
+                        self.next.store(moved.drawn().0, Release);
+                        return Ok(next.0);
+                    }
+                    self.next.compare_exchange(next.0, moved.drawn().0, AcqRel, Acquire)
+                });
+                match drawn {
+                    Ok(_) => return Ok((next.ticket(), turn)),
+                    Err(now) => next = Next(now),
+                }
+            } else {
+                // If the turn is newer than `next`, it says nothing about the room.
+                let now = Next(self.next.load(Acquire));
+                if now == next {
+                    return Err(Full(turn));
+                }
+                next = now;
+            }
+        }
+    }
+
+    /// Takes the mutex if nobody holds it or is in line.
+    #[inline(always)]
+    fn take(&self) -> bool {
+        self.draw(1).is_ok()
+    }
+
+    /// An arrival that may have to wait. False if `deadline` passed first.
+    #[cold]
+    #[inline(never)]
+    fn lock_contended(&self, deadline: Option<Deadline>) -> bool {
+        self.meter.count(Event::Contended);
+        let room = if deadline.is_some() { Self::ROOM_TO_LEAVE } else { ROOM };
+        let mut outside = false;
+        let mut expired = false;
+        loop {
+            match self.draw(room) {
+                Ok((ticket, turn)) => {
+                    if outside && BUG != seeded::FORGETS_OTHERS {
+                        self.turn.fetch_or(Turn::WATCHED, AcqRel); // (W), invariant 6
+                    }
+                    return turn.ahead_of(ticket) == 0 || self.await_turn(ticket, turn, deadline);
+                }
+                Err(Full(_)) if expired => return false,
+                Err(Full(turn)) => {
+                    let watched = turn.with(Turn::WATCHED);
+                    if turn == watched || self.change(turn, watched).is_ok() {
+                        self.meter.count(Event::Slept);
+                        let deadline_or_poll = deadline.unwrap_or_else(|| Deadline::after(POLL));
+                        let waited =
+                            self.turn.wait_bits(watched.0, Bits::one(OUTSIDE), Some(deadline_or_poll));
+                        outside |= waited == Waited::Woken;
+                        expired = waited == Waited::TimedOut && deadline.is_some();
+                    }
+                }
+            }
+        }
+    }
+
+    /// Waits in line with `ticket`. False if `deadline` passed and the ticket was given up.
+    fn await_turn(&self, ticket: Ticket, mut turn: Turn, deadline: Option<Deadline>) -> bool {
+        let mut slept = false;
+        loop {
+            if turn.ahead_of(ticket) == 0 {
+                if !slept {
+                    self.meter.count(Event::Spun);
+                }
+                return true;
+            }
+            let first = turn.first() == ticket;
+            if first
+                && spin::first_in_line::<P>(slept, || {
+                    turn = self.look();
+                    turn.ahead_of(ticket) == 0
+                })
+            {
+                continue;
+            }
+            let next = Next(self.next.load(Acquire));
+            let flag = if first { Turn::FIRST } else { Turn::LATE };
+            let marked = if BUG == seeded::NEVER_LATE && !first { turn } else { turn.with(flag) };
+            // (S). Also if the flag is set already: it is this thread's ticket that the next release has to learn of.
+            if (turn != marked || BUG != seeded::TRUSTS_THE_FLAG)
+                && let Err(now) = self.change(turn, marked)
+            {
+                turn = now;
+                continue;
+            }
+            self.meter.count(Event::Slept);
+            slept = true;
+            let waited = if !first && next.is_far(ticket, Self::GROUP) {
+                self.next.wait_bits(next.0, Self::group_bit(ticket), deadline)
+            } else {
+                self.turn.wait_bits(marked.0, Self::bit(ticket), deadline)
+            };
+            if waited == Waited::Woken {
+                // Counted here, because who woke this waiter may have had no lock left to count in.
+                self.meter.count(Event::Woke);
+            }
+            turn = self.look();
+            if waited == Waited::TimedOut {
+                return self.give_up(ticket, turn);
+            }
+        }
+    }
+
+    /// (G): gives `ticket` up, unless it is its turn: then true.
+    #[cold]
+    fn give_up(&self, ticket: Ticket, mut turn: Turn) -> bool {
+        loop {
+            if turn.ahead_of(ticket) == 0 {
+                return BUG != seeded::GIVES_UP_ITS_TURN;
+            }
+            match self.change(turn, turn.given_up(ticket)) {
+                Ok(()) => return false,
+                Err(now) => turn = now,
+            }
+        }
+    }
+
+    /// (U), with somebody in line or outside.
+    #[cold]
+    #[inline(never)]
+    fn unlock_contended(&self, mut turn: Turn) {
+        let (key, far_key) = (self.turn.key(), self.next.key());
+        let mut newly_near = 0;
+        loop {
+            let late = turn.has(Turn::LATE);
+            let mut next = Next(if late { self.next.fetch_or(0, AcqRel) } else { self.next.load(Acquire) });
+            let mut after = turn.released();
+            if BUG == seeded::SERVES_THE_GONE {
+                after = Turn(turn.0 & !0xffff | turn.0 & Turn::WATCHED).released();
+            }
+            if next.has_far(Self::GROUP) && BUG != seeded::NEVER_MOVES {
+                (next, newly_near) = self.move_near(next, after.serving(), newly_near);
+            }
+            let in_line = after.ahead_of(next.ticket()); // with the one that is served
+            let short = in_line < Self::ROOM_TO_LEAVE && turn.has(Turn::WATCHED);
+            if short {
+                after = after.unwatched();
+            }
+            let order = unless(BUG == seeded::RELAXED_RELEASE, AcqRel);
+            // From here on the mutex may be gone, if it succeeds.
+            match self.turn.compare_exchange(turn.0, after.0, order, Acquire) {
+                Err(now) => turn = Turn(now),
+                Ok(_) => {
+                    if BUG == seeded::TOUCHES_AFTER {
+                        core::hint::black_box(self.next.fetch_add(0, Relaxed));
+                    }
+                    let unaware =
+                        turn.skipped() > 0 && (in_line > 0 || late) && BUG != seeded::SKIPS_SILENTLY;
+                    if (turn.has(Turn::FIRST) && BUG != seeded::NO_WAKE) || unaware {
+                        key.wake_bits(1, Self::bit(after.serving()));
+                    }
+                    if (after.ahead_of(after.first()) < in_line || late) && BUG != seeded::NO_WAKE_AHEAD {
+                        key.wake_bits(1, Self::bit(after.first()));
+                    }
+                    if let Some(groups) = Bits::new(newly_near)
+                        && BUG != seeded::MOVES_SILENTLY
+                    {
+                        far_key.wake_bits(u32::MAX, groups);
+                    }
+                    if short && BUG != seeded::FORGETS_OUTSIDE {
+                        key.wake_bits(1, Bits::one(OUTSIDE));
+                    }
+                    return;
+                }
+            }
+        }
+    }
+
+    /// (N): moves `near` to the group of `serving`. Returns `next` as it is then, and `groups` with those that are near now.
+    fn move_near(&self, mut next: Next, serving: Ticket, groups: u32) -> (Next, u32) {
+        loop {
+            let moved = next.nearer(serving, Self::GROUP);
+            if moved == next {
+                return (next, groups);
+            }
+            match self.next.compare_exchange(next.0, moved.0, AcqRel, Acquire) {
+                Err(now) => next = Next(now),
+                Ok(_) => {
+                    let newly = next.newly_near(moved, Self::GROUP);
+                    return (
+                        moved,
+                        newly.fold(groups, |groups, first| groups | Self::group_bit(first).get()),
+                    );
+                }
+            }
+        }
+    }
+}
+
+impl<P: Policy, const BUG: u8> raw::Metered for Protocol<P, BUG> {
+    type Meter = P::Meter;
+
+    fn meter(&self) -> &P::Meter {
+        &self.meter
+    }
+}
+
+impl<P: Policy, const BUG: u8> fmt::Debug for Protocol<P, BUG> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{:?} {:?}", Next(self.next.load(Relaxed)), Turn(self.turn.load(Relaxed)))
+    }
+}
+
+// SAFETY:
+// * One token at a time: invariant 1.
+// * A release happens before the next acquisition returns: section "Ordering".
+// * The token is nothing and no address is kept, so it may be forgotten and the mutex moved or dropped.
+unsafe impl<P: Policy<Scope = futex::Shared>, const BUG: u8> raw::RawMutex for Protocol<P, BUG> {
+    ulocks_core::raw_init!(Self::new());
+
+    type Scope = futex::Shared;
+    type Token = ();
+
+    #[inline]
+    fn lock(&self) {
+        if !self.take() {
+            self.lock_contended(None);
+        }
+        self.meter.count(Event::Acquired);
+    }
+
+    #[inline]
+    fn try_lock(&self) -> Option<()> {
+        let taken = self.take();
+        if taken {
+            self.meter.count(Event::Acquired);
+        }
+        taken.then_some(())
+    }
+
+    #[inline]
+    fn lock_until(&self, deadline: Deadline) -> Option<()> {
+        let taken = self.take() || (!deadline.has_passed() && self.lock_contended(Some(deadline)));
+        if taken {
+            self.meter.count(Event::Acquired);
+        }
+        taken.then_some(())
+    }
+
+    #[inline]
+    unsafe fn unlock(&self, (): ()) {
+        let turn = Turn(self.turn.load(Relaxed));
+        let after = turn.released();
+        let alone = after.serving() == Next(self.next.load(Relaxed)).ticket() && turn.is_plain();
+        let order = unless(BUG == seeded::RELAXED_RELEASE, Release);
+        // (U); from here on the mutex may be gone, if it succeeds.
+        if !alone || self.turn.compare_exchange(turn.0, after.0, order, Relaxed).is_err() {
+            self.unlock_contended(self.look());
+        }
+    }
+
+    #[inline]
+    fn is_locked(&self) -> bool {
+        Turn(self.turn.load(Relaxed)).serving() != Next(self.next.load(Relaxed)).ticket()
+    }
+}
+
+// SAFETY: as `RawMutex`.
+unsafe impl<P: Policy<Scope = futex::Shared>, const BUG: u8> raw::RawMutexFair for Protocol<P, BUG> {
+    #[inline]
+    unsafe fn unlock_fair(&self, (): ()) {
+        // SAFETY: the caller's contract is the callee's.
+        unsafe { raw::RawMutex::unlock(self, ()) };
+    }
+}

@@ -1,0 +1,116 @@
+//! Clients of the condition variable on a mutex that welcomes moved sleepers: tickets, and threads that wait for them.
+
+use core::time::Duration;
+use std::sync::Arc;
+use ulocks_core::condvar::{RawCondvar, Wakeup};
+use ulocks_core::raw::RawMutex;
+use ulocks_core::sync::UnsafeCell;
+use ulocks_core::time::Deadline;
+use ulocks_testkit::new_lock;
+use ulocks_testkit::thread::{JoinHandle, spawn};
+
+/// Tickets under the mutex, and who waits for them.
+struct Tickets<L: RawMutex> {
+    mutex: L,
+    condvar: RawCondvar<L>,
+    count: UnsafeCell<usize>,
+}
+
+// SAFETY: `count` is accessed under `mutex` only.
+unsafe impl<L: RawMutex + Sync> Sync for Tickets<L> {}
+// SAFETY: its parts are `Send`.
+unsafe impl<L: RawMutex + Send> Send for Tickets<L> {}
+
+impl<L: RawMutex<Token = ()> + Send + Sync + 'static> Tickets<L> {
+    fn new() -> Arc<Self> {
+        Arc::new(Self { mutex: new_lock(), condvar: RawCondvar::new(), count: UnsafeCell::new(0) })
+    }
+
+    fn put_and(&self, count: usize, then: impl FnOnce()) {
+        self.mutex.lock();
+        // SAFETY: the mutex is held.
+        self.count.with_mut(|tickets| unsafe { *tickets += count });
+        then();
+        // SAFETY: locked above.
+        unsafe { self.mutex.unlock(()) };
+    }
+
+    /// Waits for a ticket and takes it; with a deadline, gives up when that has passed and there is still none.
+    fn take(&self, deadline: Option<Deadline>) -> bool {
+        self.mutex.lock();
+        let mut timed_out = false;
+        let taken = loop {
+            // SAFETY: the mutex is held.
+            let taken = self.count.with_mut(|tickets| unsafe {
+                let some = *tickets > 0;
+                *tickets -= usize::from(some);
+                some
+            });
+            if taken || timed_out {
+                break taken;
+            }
+            // SAFETY: the mutex is held by this thread.
+            let ((), wakeup) = unsafe { self.condvar.wait(&self.mutex, (), deadline) };
+            timed_out = wakeup == Wakeup::TimedOut;
+        };
+        // SAFETY: held, by `lock` or by the last `wait`.
+        unsafe { self.mutex.unlock(()) };
+        taken
+    }
+
+    /// Threads that wait for a ticket each.
+    fn waiters(self: &Arc<Self>, count: usize) -> Vec<JoinHandle<bool>> {
+        let waiter = |_| {
+            let tickets = Arc::clone(self);
+            spawn(move || tickets.take(None))
+        };
+        (0..count).map(waiter).collect()
+    }
+}
+
+/// All of `waiters` are notified, by a holder of the mutex or after its release.
+pub fn all_at_once<L: RawMutex<Token = ()> + Send + Sync + 'static>(waiters: usize, while_holding: bool) {
+    let tickets = Tickets::<L>::new();
+    let waiting = tickets.waiters(waiters);
+    if while_holding {
+        tickets.put_and(waiters, || _ = tickets.condvar.notify_all());
+    } else {
+        tickets.put_and(waiters, || {});
+        tickets.condvar.notify_all();
+    }
+    assert!(all_taken(waiting));
+    assert!(!tickets.mutex.is_locked(), "the mutex is locked although its last holder released it");
+}
+
+/// Some that wait, one that barges in between, and a notification of all without the mutex.
+pub fn all_beside_a_barger<L: RawMutex<Token = ()> + Send + Sync + 'static>(waiters: usize) {
+    let tickets = Tickets::<L>::new();
+    let waiting = tickets.waiters(waiters);
+    let barger = {
+        let tickets = Arc::clone(&tickets);
+        spawn(move || tickets.put_and(waiters, || {}))
+    };
+    barger.join().unwrap();
+    tickets.condvar.notify_all();
+    tickets.put_and(0, || {});
+    assert!(all_taken(waiting));
+}
+
+/// One beside the patient ones may give up, at any moment of the others' waits or of its own move.
+pub fn one_gives_up<L: RawMutex<Token = ()> + Send + Sync + 'static>(patient: usize) {
+    let tickets = Tickets::<L>::new();
+    let waiting = tickets.waiters(patient);
+    let impatient = {
+        let tickets = Arc::clone(&tickets);
+        spawn(move || tickets.take(Some(Deadline::after(Duration::from_millis(1)))))
+    };
+    tickets.put_and(patient + 1, || _ = tickets.condvar.notify_all());
+    assert!(all_taken(waiting));
+    impatient.join().unwrap();
+    assert!(!tickets.mutex.is_locked(), "the mutex is locked although its last holder released it");
+}
+
+fn all_taken(waiting: Vec<JoinHandle<bool>>) -> bool {
+    let taken: Vec<_> = waiting.into_iter().map(|waiter| waiter.join().unwrap()).collect();
+    !taken.contains(&false)
+}

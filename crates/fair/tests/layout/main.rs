@@ -1,0 +1,4 @@
+//! What the types promise of their memory: size, alignment, all-zero, constness.
+#![cfg(not(any(ulocks_loom, ulocks_vm)))]
+
+mod mutex;

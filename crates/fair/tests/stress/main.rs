@@ -1,0 +1,4 @@
+//! The locks under load on the machine: threads of one process.
+#![cfg(not(any(ulocks_loom, ulocks_vm)))]
+
+mod mutex;

@@ -1,0 +1,28 @@
+//! The condition variable on this mutex: those who are notified queue for it one behind the other.
+
+use crate::mutex::sampled;
+use crate::tickets::{all_at_once, all_beside_a_barger, one_gives_up};
+use ulocks_core::model::explore;
+use ulocks_core::raw::RawMutex;
+use ulocks_core::spin::NoSpin;
+use ulocks_core::{Private, Shared};
+use ulocks_fair::RawFairMutex;
+
+/// How many wait.
+const MANY: [usize; 3] = [2, 4, 8];
+
+fn serves_all<L: RawMutex<Token = ()> + Send + Sync + 'static>() {
+    for waiters in MANY {
+        for while_holding in [false, true] {
+            explore(sampled(2 * waiters, 1), move || all_at_once::<L>(waiters, while_holding));
+        }
+        explore(sampled(2 * waiters, 1), move || all_beside_a_barger::<L>(waiters));
+        explore(sampled(2 * waiters, 1), move || one_gives_up::<L>(waiters));
+    }
+}
+
+#[test]
+fn those_who_are_notified_all_get_the_mutex() {
+    serves_all::<RawFairMutex<Private<NoSpin>>>();
+    serves_all::<RawFairMutex<Shared<NoSpin>>>();
+}
