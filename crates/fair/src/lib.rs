@@ -2,6 +2,7 @@
 #![cfg_attr(docsrs, feature(doc_cfg))]
 
 mod mutex;
+mod semaphore;
 
 pub use mutex::{
     FairCondvar, FairCondvarWith, FairMutex, FairMutexGuard, FairMutexWith, Line, MappedFairMutexGuard,
@@ -9,3 +10,6 @@ pub use mutex::{
 };
 #[doc(hidden)]
 pub use mutex::{private, shared};
+pub use semaphore::{Permit, RawSemaphore, Semaphore, SemaphoreWith, TooManyPermits};
+#[doc(hidden)]
+pub use semaphore::{Protocol as SemaphoreProtocol, seeded as semaphore_seeded};

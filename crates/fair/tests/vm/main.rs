@@ -4,5 +4,8 @@
 
 mod condvar;
 mod mutex;
+#[path = "../common/permits.rs"]
+mod permits;
+mod semaphore;
 #[path = "../common/tickets.rs"]
 mod tickets;

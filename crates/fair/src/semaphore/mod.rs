@@ -1,0 +1,259 @@
+//! [`Semaphore`]: a count of permits and a line in which nobody is overtaken.
+
+mod line;
+mod permit;
+mod private;
+mod queue;
+mod raw;
+mod shared;
+mod word;
+
+pub use permit::Permit;
+pub use raw::RawSemaphore;
+#[doc(hidden)]
+pub use raw::{Protocol, seeded};
+
+use core::fmt;
+use core::time::Duration;
+use ulocks_core::time::Deadline;
+use ulocks_core::{Policy, Private};
+
+/// More permits than a semaphore can have were released: it would have more than
+/// [`MAX_PERMITS`](SemaphoreWith::MAX_PERMITS). None of them is in it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct TooManyPermits;
+
+impl fmt::Display for TooManyPermits {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "too many permits: a semaphore has at most {}", RawSemaphore::<Private>::MAX_PERMITS)
+    }
+}
+
+impl core::error::Error for TooManyPermits {}
+
+/// A counting semaphore that serves in the order of arrival: nobody is overtaken, not by those who want less, not by
+/// those who are faster.
+///
+/// This one is for the threads of one process, with the default patience and without counters; [`SemaphoreWith`] has
+/// the others, and the methods.
+///
+/// # Fairness
+/// Strict. Who waits stands in line, and is served before everybody who comes after it. While somebody is in line, the
+/// permits are for the line: a request for many at its head holds up small ones behind it until it is served or gives up,
+/// and [`try_acquire`](SemaphoreWith::try_acquire) fails, whatever the count says. So a thread waits for as long as
+/// those before it in line need to be served, and nobody starves. Of two threads that come at the same moment either
+/// may be the first.
+///
+/// The price is that of every such order: a thread that is next may have to be woken while others that run could
+/// have gone on. For protecting data with a single permit a mutex is made.
+///
+/// # Blocking
+/// An acquisition is one atomic read-modify-write if the permits are there and nobody waits, and so is a release. Else
+/// the thread stands in line at once; one that comes first spins, for up to the
+/// [`FIRST_NS`](ulocks_core::spin::Spin::FIRST_NS) of the policy, 30 us by default, and then sleeps in the kernel, as the
+/// others do at once. A release makes one system call for each thread it wakes, and none if all
+/// it serves are awake. It never waits. A timed acquisition tries at least once, also if its time has passed already.
+///
+/// # Errors
+/// A release that would make more than [`MAX_PERMITS`](SemaphoreWith::MAX_PERMITS) changes nothing and says so:
+/// [`TooManyPermits`].
+///
+/// # Panics
+/// If more permits are asked for than there can be, since that would be a wait for ever; if 65,519 threads wait already.
+///
+/// # Process-shared
+/// [`SemaphoreWith`]`<Shared>`: no address is stored, all-zero memory is a semaphore without permits, and processes may
+/// map it wherever they like. The order is as strict. Three things differ. A thread whose time has passed leaves at once if it
+/// has the last place in line or one of the first sixteen, and else as soon as it has. Permits for several threads that sleep wake them one
+/// after the other, each the next. A request for many is woken by each release until it has them. It is not robust: the
+/// permits of a process that dies are lost, and if it dies while it waits, those behind it wait for ever. Bound the
+/// wait where that matters.
+///
+/// # Signals and forks
+/// A signal handler may release, whatever it interrupts, also a release or an acquisition of the same semaphore; and may
+/// try to acquire. Signals are handled while a thread waits, and the wait goes on. A child of `fork` gets a private copy
+/// of a `Private` semaphore, with the count it had; if threads of the parent waited at that moment, the copy must not be
+/// used.
+///
+/// # Memory
+/// Sixteen bytes: the count and who waits for it in one word, so that one look tells both, and the line in another.
+/// Nothing is allocated. The step that publishes the permits is the last access of a release, so the thread that
+/// acquires them may free or unmap the semaphore at once, while the release is still returning. What happened before a
+/// release happens before the return of the acquisition that gets its permits. A semaphore may be moved or dropped
+/// whatever its count is.
+///
+/// # Examples
+/// At most three at once:
+/// ```
+/// use ulocks_fair::Semaphore;
+///
+/// static SLOTS: Semaphore = Semaphore::new(3);
+///
+/// std::thread::scope(|scope| {
+///     for _ in 0..8 {
+///         scope.spawn(|| {
+///             let _slot = SLOTS.acquire();
+///             // no more than three are here
+///         });
+///     }
+/// });
+/// assert_eq!(SLOTS.available_permits(), 3);
+/// ```
+///
+/// Things that are handed from one thread to another:
+/// ```
+/// use std::time::Duration;
+/// use ulocks_fair::Semaphore;
+///
+/// let ready = Semaphore::new(0);
+/// std::thread::scope(|scope| {
+///     scope.spawn(|| ready.release(2).expect("there are few"));
+///     ready.acquire().forget();
+///     ready.acquire().forget();
+/// });
+/// assert!(ready.try_acquire().is_none());
+/// assert!(ready.try_acquire_for(Duration::from_millis(1)).is_none());
+/// ```
+pub type Semaphore = SemaphoreWith<Private>;
+
+/// A [`Semaphore`] with another policy: between processes, with other patience, or with counters inside.
+///
+/// ```
+/// use ulocks_core::meter::Counted;
+/// use ulocks_core::spin::NoSpin;
+/// use ulocks_core::{Private, Shared};
+/// use ulocks_fair::SemaphoreWith;
+///
+/// static ACROSS_PROCESSES: SemaphoreWith<Shared> = SemaphoreWith::new(1);
+/// static COUNTED: SemaphoreWith<Private<NoSpin, Counted>> = SemaphoreWith::new(1);
+///
+/// drop(COUNTED.acquire());
+/// let counters = COUNTED.raw().meter().snapshot();
+/// assert_eq!((counters.acquired, counters.contended), (1, 0));
+/// ```
+#[repr(transparent)]
+pub struct SemaphoreWith<P: Policy>(RawSemaphore<P>);
+
+impl<P: Policy> SemaphoreWith<P> {
+    /// The most permits a semaphore can have: 1,073,741,823.
+    pub const MAX_PERMITS: u32 = RawSemaphore::<P>::MAX_PERMITS;
+
+    ulocks_core::const_fn! {
+        /// A semaphore with `permits` permits.
+        ///
+        /// # Panics
+        /// If there are more than [`MAX_PERMITS`](Self::MAX_PERMITS).
+        pub fn new(permits: u32) -> Self {
+            Self(RawSemaphore::new(permits))
+        }
+    }
+
+    /// Acquires a permit, waiting in line as long as it takes.
+    ///
+    /// # Panics
+    /// If 65,519 threads wait already.
+    #[inline]
+    pub fn acquire(&self) -> Permit<'_, P> {
+        self.acquire_many(1)
+    }
+
+    /// Acquires `count` permits at once, waiting in line as long as it takes.
+    ///
+    /// Those behind in line wait until these are there. None are had without waiting.
+    ///
+    /// # Panics
+    /// If `count` is more than [`MAX_PERMITS`](Self::MAX_PERMITS); if 65,519 threads wait already.
+    #[inline]
+    pub fn acquire_many(&self, count: u32) -> Permit<'_, P> {
+        self.0.acquire(count);
+        Permit::new(&self.0, count)
+    }
+
+    /// Acquires a permit if one is there and nobody waits.
+    #[inline]
+    pub fn try_acquire(&self) -> Option<Permit<'_, P>> {
+        self.try_acquire_many(1)
+    }
+
+    /// Acquires `count` permits at once if they are there and nobody waits.
+    #[inline]
+    pub fn try_acquire_many(&self, count: u32) -> Option<Permit<'_, P>> {
+        self.0.try_acquire(count).then(|| Permit::new(&self.0, count))
+    }
+
+    /// Acquires a permit, or gives up after `timeout`.
+    ///
+    /// # Panics
+    /// As [`acquire`](Self::acquire).
+    #[inline]
+    pub fn try_acquire_for(&self, timeout: Duration) -> Option<Permit<'_, P>> {
+        self.try_acquire_many_for(1, timeout)
+    }
+
+    /// Acquires a permit, or gives up at `deadline`, an `Instant` or a [`Deadline`].
+    ///
+    /// # Panics
+    /// As [`acquire`](Self::acquire).
+    #[inline]
+    pub fn try_acquire_until(&self, deadline: impl Into<Deadline>) -> Option<Permit<'_, P>> {
+        self.try_acquire_many_until(1, deadline)
+    }
+
+    /// Acquires `count` permits at once, or gives up after `timeout`.
+    ///
+    /// # Panics
+    /// As [`acquire_many`](Self::acquire_many).
+    #[inline]
+    pub fn try_acquire_many_for(&self, count: u32, timeout: Duration) -> Option<Permit<'_, P>> {
+        self.try_acquire_many(count).or_else(|| self.try_acquire_many_until(count, Deadline::after(timeout)))
+    }
+
+    /// Acquires `count` permits at once, or gives up at `deadline`, an `Instant` or a [`Deadline`].
+    ///
+    /// # Panics
+    /// As [`acquire_many`](Self::acquire_many).
+    #[inline]
+    pub fn try_acquire_many_until(&self, count: u32, deadline: impl Into<Deadline>) -> Option<Permit<'_, P>> {
+        self.0.acquire_until(count, deadline.into()).then(|| Permit::new(&self.0, count))
+    }
+
+    /// Puts `count` permits in, and serves those who wait. They need not have been acquired before, and not here.
+    ///
+    /// # Blocking
+    /// Never waits, so a signal handler may release.
+    ///
+    /// # Errors
+    /// If there would be more than [`MAX_PERMITS`](Self::MAX_PERMITS); then nothing has changed.
+    #[inline]
+    pub fn release(&self, count: u32) -> Result<(), TooManyPermits> {
+        self.0.release(count)
+    }
+
+    /// How many permits are free at this moment. While somebody waits, they are not enough for the first in line, or
+    /// are on their way to it.
+    #[inline]
+    pub fn available_permits(&self) -> u32 {
+        self.0.available()
+    }
+
+    /// The semaphore without guards.
+    pub fn raw(&self) -> &RawSemaphore<P> {
+        &self.0
+    }
+}
+
+impl<P: Policy> Default for SemaphoreWith<P> {
+    /// A semaphore without permits.
+    fn default() -> Self {
+        Self::new(0)
+    }
+}
+
+impl<P: Policy> fmt::Debug for SemaphoreWith<P> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Semaphore")
+            .field("available_permits", &self.0.available())
+            .field("waiters", &self.0.waiters())
+            .finish()
+    }
+}

@@ -1,0 +1,81 @@
+//! What an acquisition gives: permits that go back when they are dropped.
+
+use super::raw::RawSemaphore;
+use core::fmt;
+use ulocks_core::{Policy, Private};
+
+/// Permits of a [`Semaphore`](crate::Semaphore), which go back to it when this is dropped.
+///
+/// It may be sent to another thread. If the semaphore is full when it is dropped, because others released more than they
+/// had acquired, its permits are lost: there is no room for them.
+///
+/// # Examples
+/// ```
+/// use ulocks_fair::Semaphore;
+///
+/// let semaphore = Semaphore::new(5);
+/// let mut three = semaphore.acquire_many(3);
+/// let one = three.split(1).expect("it has three");
+/// assert_eq!((three.count(), one.count()), (2, 1));
+/// one.forget();
+/// drop(three);
+/// assert_eq!(semaphore.available_permits(), 4);
+/// ```
+#[must_use = "if unused the permits go back at once"]
+#[clippy::has_significant_drop]
+pub struct Permit<'a, P: Policy = Private> {
+    semaphore: &'a RawSemaphore<P>,
+    count: u32,
+}
+
+impl<'a, P: Policy> Permit<'a, P> {
+    #[inline]
+    pub(super) fn new(semaphore: &'a RawSemaphore<P>, count: u32) -> Self {
+        Self { semaphore, count }
+    }
+
+    /// How many permits these are.
+    pub fn count(&self) -> u32 {
+        self.count
+    }
+
+    /// Keeps the permits from going back: the semaphore has so many fewer, until somebody releases others.
+    #[inline]
+    pub fn forget(self) {
+        core::mem::forget(self);
+    }
+
+    /// Takes `count` of these permits out, as permits of their own. `None` if these are fewer.
+    pub fn split(&mut self, count: u32) -> Option<Self> {
+        self.count = self.count.checked_sub(count)?;
+        Some(Self { semaphore: self.semaphore, count })
+    }
+
+    /// Adds `other` to these permits.
+    ///
+    /// # Panics
+    /// If `other` is of another semaphore.
+    pub fn merge(&mut self, other: Self) {
+        assert!(
+            core::ptr::eq(self.semaphore, other.semaphore),
+            "permits of different semaphores cannot be merged"
+        );
+        // No overflow by acquired ones, of which there are few enough; others cannot be had in this way.
+        self.count = self.count.checked_add(other.count).expect("fewer than 2^32 permits");
+        other.forget();
+    }
+}
+
+impl<P: Policy> Drop for Permit<'_, P> {
+    #[inline]
+    fn drop(&mut self) {
+        // If they find no room, they are lost, as the type says.
+        _ = self.semaphore.release(self.count);
+    }
+}
+
+impl<P: Policy> fmt::Debug for Permit<'_, P> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Permit").field("count", &self.count).finish()
+    }
+}

@@ -1,0 +1,165 @@
+//! The word of a semaphore: how many permits are free, how many wait, and what is going on in the line.
+
+use core::fmt;
+
+/// A value of the word.
+///
+/// | bits | name | law |
+/// |---|---|---|
+/// | 30 | permits | free ones. Changed by everybody |
+/// | 16 | waiters | threads in line, or on their way into it; while there are any, only the line takes permits |
+/// | 1 | `SERVING` | private: a thread serves the line, and it alone touches links. Only with waiters |
+/// | 1 | `ARRIVED` | private: a node was pushed while a thread served. Only with `SERVING` |
+/// | 1 | `LEAVERS` | private: a waiter wants out. Only with `SERVING` |
+/// | 1 + 16 | `ARMED` and a number | shared: the first in line sleeps, or is about to, while the turn has changed so often. In the places of the three above |
+///
+/// So a word below `ONE_WAITER` is a plain count, and the fast paths need one comparison.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) struct State(pub u64);
+
+const PERMIT_BITS: u32 = 30;
+const WAITER_BITS: u32 = 16;
+
+impl State {
+    const PERMITS_MASK: u64 = (1 << PERMIT_BITS) - 1;
+    const ONE_WAITER: u64 = 1 << PERMIT_BITS;
+    const WAITERS_MASK: u64 = ((1 << WAITER_BITS) - 1) << PERMIT_BITS;
+    const FLAGS_SHIFT: u32 = PERMIT_BITS + WAITER_BITS;
+    const CHANGES_SHIFT: u32 = Self::FLAGS_SHIFT + 1;
+    const FLAGS_MASK: u64 = !(Self::PERMITS_MASK | Self::WAITERS_MASK);
+
+    /// The most permits there can be.
+    pub const MAX_PERMITS: u32 = Self::PERMITS_MASK as u32;
+    /// The most threads that can wait: as many as tickets can tell apart, less those of waiters that have left the
+    /// line and whose turn has not come ([`REMEMBERED`](super::shared::REMEMBERED)).
+    pub const MAX_WAITERS: u32 = (1 << WAITER_BITS) - 1 - super::shared::REMEMBERED;
+
+    pub const SERVING: u64 = 1 << Self::FLAGS_SHIFT;
+    pub const ARRIVED: u64 = 1 << (Self::FLAGS_SHIFT + 1);
+    pub const LEAVERS: u64 = 1 << (Self::FLAGS_SHIFT + 2);
+    const ARMED: u64 = 1 << Self::FLAGS_SHIFT;
+
+    #[inline]
+    pub fn permits(self) -> u32 {
+        (self.0 & Self::PERMITS_MASK) as u32
+    }
+
+    #[inline]
+    pub fn waiters(self) -> u32 {
+        ((self.0 & Self::WAITERS_MASK) >> PERMIT_BITS) as u32
+    }
+
+    /// Whether nobody is in line.
+    #[inline]
+    pub fn has_no_line(self) -> bool {
+        self.0 < Self::ONE_WAITER
+    }
+
+    pub fn has(self, flag: u64) -> bool {
+        self.0 & flag != 0
+    }
+
+    pub fn with(self, flag: u64) -> Self {
+        Self(self.0 | flag)
+    }
+
+    pub fn without(self, flags: u64) -> Self {
+        Self(self.0 & !flags)
+    }
+
+    /// After `count` permits were taken past the line.
+    #[inline]
+    pub fn taken(self, count: u32) -> Option<Self> {
+        (self.has_no_line() && self.0 >= u64::from(count)).then(|| Self(self.0 - u64::from(count)))
+    }
+
+    /// After `count` permits were given; `None` if there would be more than there can be.
+    #[inline]
+    pub fn given(self, count: u32) -> Option<Self> {
+        let fits = u64::from(self.permits()) + u64::from(count) <= u64::from(Self::MAX_PERMITS);
+        fits.then(|| Self(self.0 + u64::from(count)))
+    }
+
+    /// With one more in line; `None` if there are as many as there can be.
+    pub fn with_waiter(self) -> Option<Self> {
+        (self.waiters() < Self::MAX_WAITERS).then(|| Self(self.0 + Self::ONE_WAITER))
+    }
+
+    /// After `waiters` left the line with `permits` together; none of the flags is left. What is counted too low, which
+    /// only foreign writes to shared memory can bring about, stays at zero.
+    pub fn departed(self, waiters: u32, permits: u32) -> Self {
+        let waiters = u64::from(self.waiters().saturating_sub(waiters));
+        let permits = u64::from(self.permits().saturating_sub(permits));
+        Self(permits | waiters << PERMIT_BITS)
+    }
+
+    /// After one left the line without permits, and nothing else.
+    pub fn without_waiter(self) -> Self {
+        if self.has_no_line() { self } else { Self(self.0 - Self::ONE_WAITER) }
+    }
+
+    /// The first in line sleeps while the turn has changed so often.
+    pub fn armed(self, changes: u16) -> Self {
+        Self(self.without(Self::FLAGS_MASK).0 | Self::ARMED | u64::from(changes) << Self::CHANGES_SHIFT)
+    }
+
+    pub fn disarmed(self) -> Self {
+        self.without(Self::FLAGS_MASK)
+    }
+
+    pub fn is_armed(self) -> bool {
+        self.has(Self::ARMED)
+    }
+}
+
+impl fmt::Debug for State {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "permits={}", self.permits())?;
+        if !self.has_no_line() {
+            // What the flags are depends on the scope, which the word does not know.
+            write!(f, " waiters={} flags={:#x}", self.waiters(), self.0 >> Self::FLAGS_SHIFT)?;
+        }
+        Ok(())
+    }
+}
+
+const _: () = assert!(State::CHANGES_SHIFT + 16 <= u64::BITS);
+const _: () = assert!(State(0).0 == 0 && State::MAX_PERMITS == (1 << 30) - 1);
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_plain_count_is_taken_and_given_within_its_bounds() {
+        let three = State(3);
+        assert_eq!(three.taken(3), Some(State(0)));
+        assert_eq!(three.taken(4), None);
+        assert_eq!(three.given(State::MAX_PERMITS - 3), Some(State(u64::from(State::MAX_PERMITS))));
+        assert_eq!(three.given(State::MAX_PERMITS - 2), None);
+        assert_eq!(State(0).given(u32::MAX), None);
+    }
+
+    #[test]
+    fn with_somebody_in_line_nobody_else_takes() {
+        let state = State(5).with_waiter().unwrap();
+        assert_eq!((state.permits(), state.waiters()), (5, 1));
+        assert_eq!(state.taken(1), None);
+        assert_eq!(state.with(State::SERVING | State::LEAVERS).departed(1, 2), State(3));
+    }
+
+    #[test]
+    fn the_line_has_an_end() {
+        let full = State(u64::from(State::MAX_WAITERS) << PERMIT_BITS);
+        assert_eq!(full.with_waiter(), None);
+        assert_eq!(full.departed(1, 0).with_waiter(), Some(full));
+    }
+
+    #[test]
+    fn the_number_stays_apart_from_the_counts() {
+        let state = State(State::PERMITS_MASK).with_waiter().unwrap().armed(u16::MAX);
+        assert!(state.is_armed() && !state.disarmed().is_armed());
+        assert_eq!((state.permits(), state.waiters()), (State::MAX_PERMITS, 1));
+        assert_eq!(state.armed(7).disarmed(), state.disarmed());
+    }
+}

@@ -1,0 +1,247 @@
+//! The semaphore as a mutex, and clients of what a mutex does not have: each is the body of one execution of a model.
+
+use core::time::Duration;
+use ulocks_core::futex::Futex;
+use ulocks_core::raw::{Metered, RawMutex};
+use ulocks_core::sync::Ordering::{Acquire, Relaxed, Release};
+use ulocks_core::sync::{AtomicU32, UnsafeCell};
+use ulocks_core::time::Deadline;
+use ulocks_core::{Policy, futex};
+use ulocks_fair::{SemaphoreProtocol as Protocol, TooManyPermits};
+use ulocks_testkit::model;
+use ulocks_testkit::thread::{Arc, JoinHandle, spawn, together};
+
+/// A semaphore of one permit.
+pub struct Binary<P: Policy, const BUG: u8 = 0>(Protocol<P, BUG>);
+
+// SAFETY: a semaphore that had one permit at first, and gets back only what was taken, lets in one at a time; what
+// happened before a release happens before the acquisition that follows. The token is nothing. That it keeps this is
+// what the clients test.
+unsafe impl<P: Policy, const BUG: u8> RawMutex for Binary<P, BUG> {
+    ulocks_core::raw_init!(Self(Protocol::new(1)));
+
+    type Scope = P::Scope;
+    type Token = ();
+
+    fn lock(&self) {
+        self.0.acquire(1);
+    }
+
+    fn try_lock(&self) -> Option<()> {
+        self.0.try_acquire(1).then_some(())
+    }
+
+    fn lock_until(&self, deadline: Deadline) -> Option<()> {
+        self.0.acquire_until(1, deadline).then_some(())
+    }
+
+    unsafe fn unlock(&self, (): ()) {
+        assert_eq!(self.0.release(1), Ok(()), "there is one permit at most");
+    }
+
+    fn is_locked(&self) -> bool {
+        self.0.available() == 0 || self.0.waiters() > 0
+    }
+}
+
+impl<P: Policy, const BUG: u8> Metered for Binary<P, BUG> {
+    type Meter = P::Meter;
+
+    fn meter(&self) -> &P::Meter {
+        self.0.meter()
+    }
+}
+
+type Shared<P, const BUG: u8> = Arc<Protocol<P, BUG>>;
+
+fn semaphore<P: Policy, const BUG: u8>(permits: u32) -> Shared<P, BUG> {
+    Arc::new(Protocol::new(permits))
+}
+
+/// What an attempt with a deadline waits at the most.
+fn soon() -> Deadline {
+    Deadline::after(Duration::from_millis(1))
+}
+
+fn check_at_rest<P: Policy, const BUG: u8>(semaphore: &Protocol<P, BUG>, permits: u32) {
+    assert_eq!(semaphore.waiters(), 0, "somebody is counted as waiting although everybody has left");
+    assert_eq!(semaphore.available(), permits, "permits were lost or made");
+    assert!(semaphore.try_acquire(permits), "permits that are there cannot be had");
+}
+
+/// Threads want one permit or two, of `permits`: never are more out than there were.
+pub fn never_more_out_than_in<P: Policy, const BUG: u8>(threads: usize, permits: u32) {
+    let semaphore = semaphore::<P, BUG>(permits);
+    let out = Arc::new(AtomicU32::new(0));
+    let users = Arc::clone(&semaphore);
+    together(threads, move |me| {
+        let wanted = 1 + me as u32 % 2;
+        users.acquire(wanted);
+        let before = out.fetch_add(wanted, Relaxed);
+        assert!(before + wanted <= permits, "{} permits of {permits} are out", before + wanted);
+        out.fetch_sub(wanted, Relaxed);
+        assert_eq!(users.release(wanted), Ok(()));
+    });
+    check_at_rest(&semaphore, permits);
+}
+
+/// Threads that release one permit each, and threads that acquire one each: nobody sleeps for ever, and a receiver sees
+/// what its senders did. With `at_once`, one thread releases everything with one call.
+pub fn producers_and_consumers<P: Policy, const BUG: u8>(producers: usize, consumers: usize, at_once: bool) {
+    let semaphore = semaphore::<P, BUG>(0);
+    let receivers: Vec<_> = (0..consumers)
+        .map(|_| {
+            let semaphore = Arc::clone(&semaphore);
+            spawn(move || semaphore.acquire(1))
+        })
+        .collect();
+    if at_once {
+        assert_eq!(semaphore.release(consumers as u32), Ok(()));
+    } else {
+        let sender = Arc::clone(&semaphore);
+        let each = consumers / producers;
+        together(producers, move |_| {
+            for _ in 0..each {
+                assert_eq!(sender.release(1), Ok(()));
+            }
+        });
+    }
+    receivers.into_iter().for_each(|receiver| receiver.join().unwrap());
+    check_at_rest(&semaphore, 0);
+}
+
+/// A value that the only release hands to the only acquisition, by one way or the other.
+pub fn a_release_publishes<P: Policy, const BUG: u8>() {
+    struct Parcel<P: Policy, const BUG: u8>(Protocol<P, BUG>, UnsafeCell<u32>);
+    // SAFETY: the cell is written before the release and read after the acquisition; that the semaphore orders the
+    // two is what the client tests.
+    unsafe impl<P: Policy, const BUG: u8> Sync for Parcel<P, BUG> {}
+
+    let parcel = Arc::new(Parcel::<P, BUG>(Protocol::new(0), UnsafeCell::new(0)));
+    let sender = Arc::clone(&parcel);
+    let sender = spawn(move || {
+        // SAFETY: nobody reads before the release.
+        sender.1.with_mut(|value| unsafe { *value = 7 });
+        assert_eq!(sender.0.release(1), Ok(()));
+    });
+    parcel.0.acquire(1);
+    // SAFETY: the only writer has released.
+    assert_eq!(parcel.1.with(|value| unsafe { *value }), 7);
+    sender.join().unwrap();
+}
+
+/// One that wants two permits is in line; others come that want one. When the first permit comes, nobody gets it; with
+/// the second the first in line has both.
+pub fn the_large_one_is_not_overtaken<P: Policy, const BUG: u8>(small: usize) {
+    let semaphore = semaphore::<P, BUG>(0);
+    let (served, queued) = (Arc::new(AtomicU32::new(0)), Arc::new(Futex::<futex::Private>::new(0)));
+    let large = {
+        let (semaphore, served) = (Arc::clone(&semaphore), Arc::clone(&served));
+        spawn(move || {
+            semaphore.acquire(2);
+            let before = served.fetch_add(1, Relaxed);
+            assert_eq!(semaphore.release(2), Ok(()));
+            before
+        })
+    };
+    // The large one is in line: from here on nobody is before it.
+    ulocks_core::sync::spin_until(|| semaphore.is_queued());
+    let others: Vec<_> = (0..small)
+        .map(|_| {
+            let (semaphore, served, queued) =
+                (Arc::clone(&semaphore), Arc::clone(&served), Arc::clone(&queued));
+            spawn(move || {
+                assert!(!semaphore.try_acquire(1), "try_acquire overtakes one that waits");
+                queued.fetch_add(1, Release);
+                semaphore.acquire(1);
+                let before = served.fetch_add(1, Relaxed);
+                assert_eq!(semaphore.release(1), Ok(()));
+                before
+            })
+        })
+        .collect();
+    assert_eq!(semaphore.release(1), Ok(()));
+    ulocks_core::sync::spin_until(|| queued.load(Acquire) == small as u32);
+    assert_eq!(semaphore.release(1), Ok(()));
+    assert_eq!(large.join().unwrap(), 0, "a small request was served before a large one that came first");
+    let mut order: Vec<_> = others.into_iter().map(|other| other.join().unwrap()).collect();
+    order.sort_unstable();
+    assert_eq!(order, (1..=small as u32).collect::<Vec<_>>());
+    check_at_rest(&semaphore, 2);
+}
+
+/// Of `timed` waits that may end and others that are patient, and as many releases as there are patient ones and one more:
+/// what a timed one has not got is there for somebody else.
+pub fn timeout_against_release<P: Policy, const BUG: u8>(timed: usize, patient: usize) {
+    let semaphore = semaphore::<P, BUG>(0);
+    let attempts: Vec<JoinHandle<u32>> = (0..timed)
+        .map(|_| {
+            let semaphore = Arc::clone(&semaphore);
+            spawn(move || u32::from(semaphore.acquire_until(1, soon())))
+        })
+        .collect();
+    let waits: Vec<_> = (0..patient)
+        .map(|_| {
+            let semaphore = Arc::clone(&semaphore);
+            spawn(move || semaphore.acquire(1))
+        })
+        .collect();
+    for _ in 0..timed + patient {
+        assert_eq!(semaphore.release(1), Ok(()));
+    }
+    waits.into_iter().for_each(|wait| wait.join().unwrap());
+    let had: u32 = attempts.into_iter().map(|attempt| attempt.join().unwrap()).sum();
+    check_at_rest(&semaphore, timed as u32 - had);
+}
+
+/// One that wants more than there is gives up; those behind it get what it has left, although nobody releases anything.
+pub fn who_gives_up_lets_others_pass<P: Policy, const BUG: u8>(behind: usize) {
+    let semaphore = semaphore::<P, BUG>(behind as u32);
+    let impatient = {
+        let semaphore = Arc::clone(&semaphore);
+        spawn(move || semaphore.acquire_until(behind as u32 + 1, soon()))
+    };
+    let users = Arc::clone(&semaphore);
+    together(behind, move |_| users.acquire(1));
+    assert!(!impatient.join().unwrap(), "more permits were had than there are");
+    check_at_rest(&semaphore, 0);
+}
+
+/// Who acquires what is released frees the semaphore at once, while the release may still be on its way back.
+pub fn the_acquirer_frees<P: Policy, const BUG: u8>() {
+    struct Handle<P: Policy, const BUG: u8>(*const Protocol<P, BUG>);
+    // SAFETY: the semaphore can be sent and shared; it is freed after the last use, which is what the client tests.
+    unsafe impl<P: Policy, const BUG: u8> Send for Handle<P, BUG> {}
+
+    let doomed = Box::into_raw(Box::new(Protocol::<P, BUG>::new(0)));
+    let handle = Handle(doomed.cast_const());
+    let releaser = spawn(move || {
+        let handle = handle;
+        // SAFETY: nobody frees it before the permit is there.
+        assert_eq!(unsafe { &*handle.0 }.release(1), Ok(()));
+    });
+    // SAFETY: alive until freed below.
+    unsafe { &*doomed }.acquire(1);
+    // SAFETY: it came from a box, and the only other user is on its way out of its release.
+    unsafe { model::free(doomed) };
+    releaser.join().unwrap();
+}
+
+/// Two releases of which only one finds room: one fails, and has changed nothing.
+pub fn overflow_changes_nothing<P: Policy, const BUG: u8>(waiting: bool) {
+    const MOST: u32 = 1_073_741_823;
+    let semaphore = semaphore::<P, BUG>(MOST - 3);
+    // A request for more than there is: the line is not empty, and the permits stay.
+    let waiter = waiting.then(|| {
+        let semaphore = Arc::clone(&semaphore);
+        spawn(move || semaphore.acquire_until(MOST, soon()))
+    });
+    let users = Arc::clone(&semaphore);
+    let results = together(2, move |_| users.release(2));
+    let failed = results.iter().filter(|&&result| result == Err(TooManyPermits)).count();
+    assert_eq!(failed, 1, "{results:?}");
+    if let Some(waiter) = waiter {
+        assert!(!waiter.join().unwrap());
+    }
+    check_at_rest(&semaphore, MOST - 1);
+}

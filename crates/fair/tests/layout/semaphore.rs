@@ -1,0 +1,152 @@
+//! The semaphore.
+
+use std::mem::MaybeUninit;
+use std::time::{Duration, Instant};
+use ulocks_core::meter::Counted;
+use ulocks_core::spin::{NoSpin, Patience};
+use ulocks_core::{Policy, Private, Shared};
+use ulocks_fair::{Permit, RawSemaphore, Semaphore, SemaphoreWith, TooManyPermits};
+
+static IN_A_STATIC: Semaphore = Semaphore::new(2);
+const _: () = assert!(size_of::<Semaphore>() == 16 && align_of::<Semaphore>() == 8);
+const _: () = assert!(size_of::<SemaphoreWith<Shared>>() == 16);
+const _: () = assert!(size_of::<SemaphoreWith<Private<Patience<3_000>>>>() == 16);
+const _: () = assert!(size_of::<Permit<'_>>() == 16);
+const _: fn() = || {
+    fn sent_and_shared<T: Send + Sync>() {}
+    sent_and_shared::<Semaphore>();
+    sent_and_shared::<SemaphoreWith<Shared>>();
+    sent_and_shared::<Permit<'_>>();
+};
+
+#[test]
+fn lives_in_a_static() {
+    let one = IN_A_STATIC.acquire();
+    assert_eq!(IN_A_STATIC.available_permits(), 1);
+    drop(one);
+    assert_eq!(IN_A_STATIC.available_permits(), 2);
+}
+
+#[test]
+fn zeroed_memory_is_a_semaphore_without_permits() {
+    fn check<P: Policy>() {
+        // SAFETY: that every field is valid when all zero is the promise this test is for; the type has no niche.
+        let semaphore = unsafe { MaybeUninit::<RawSemaphore<P>>::zeroed().assume_init() };
+        assert_eq!(semaphore.available(), 0);
+        assert!(!semaphore.try_acquire(1));
+        assert_eq!(semaphore.release(3), Ok(()));
+        assert!(semaphore.try_acquire(3));
+    }
+    check::<Private>();
+    check::<Shared>();
+    check::<Private<NoSpin, Counted>>();
+}
+
+#[test]
+fn new_is_all_zero_but_for_the_count() {
+    fn bytes<P: Policy>(permits: u32) -> [u8; 16] {
+        let semaphore = RawSemaphore::<P>::new(permits);
+        // SAFETY: the bytes of an initialised value of this size without padding.
+        unsafe { (&raw const semaphore).cast::<[u8; 16]>().read() }
+    }
+    assert_eq!(bytes::<Private>(0), [0; 16]);
+    assert_eq!(bytes::<Shared>(0), [0; 16]);
+    assert_eq!(bytes::<Shared>(258)[..8], 258_u64.to_ne_bytes());
+}
+
+#[test]
+fn permits_go_back_unless_forgotten() {
+    let semaphore = Semaphore::new(10);
+    let mut permits = semaphore.acquire_many(7);
+    assert_eq!((semaphore.available_permits(), permits.count()), (3, 7));
+    let two = permits.split(2).expect("there are seven");
+    assert!(permits.split(6).is_none());
+    assert_eq!(permits.count(), 5);
+    two.forget();
+    permits.merge(semaphore.try_acquire_many(3).expect("there are three"));
+    assert_eq!((semaphore.available_permits(), permits.count()), (0, 8));
+    assert!(semaphore.try_acquire().is_none());
+    std::thread::scope(|scope| {
+        scope.spawn(|| drop(permits));
+    });
+    assert_eq!(semaphore.available_permits(), 8);
+}
+
+#[test]
+#[should_panic(expected = "permits of different semaphores cannot be merged")]
+fn permits_of_two_semaphores_stay_apart() {
+    let (one, other) = (Semaphore::new(1), Semaphore::new(1));
+    one.acquire().merge(other.acquire());
+}
+
+#[test]
+fn more_permits_than_there_can_be_are_refused() {
+    const MOST: u32 = Semaphore::MAX_PERMITS;
+    let semaphore = Semaphore::new(MOST - 1);
+    assert_eq!(semaphore.release(2), Err(TooManyPermits));
+    assert_eq!(semaphore.release(u32::MAX), Err(TooManyPermits));
+    assert_eq!(semaphore.available_permits(), MOST - 1);
+    assert_eq!(semaphore.release(1), Ok(()));
+    assert_eq!(semaphore.release(0), Ok(()));
+    assert_eq!(semaphore.release(1), Err(TooManyPermits));
+    assert_eq!(TooManyPermits.to_string(), "too many permits: a semaphore has at most 1073741823");
+    // A guard whose permits find no room any more.
+    let permit = semaphore.acquire();
+    semaphore.release(1).expect("room for one");
+    drop(permit);
+    assert_eq!(semaphore.available_permits(), MOST);
+}
+
+#[test]
+#[should_panic(expected = "1073741824 permits are more than a semaphore has: at most 1073741823")]
+fn a_request_that_can_never_be_met_panics() {
+    Semaphore::new(1).acquire_many(Semaphore::MAX_PERMITS + 1).forget();
+}
+
+#[test]
+#[should_panic(expected = "a semaphore has at most 1073741823 permits")]
+fn too_many_to_begin_with() {
+    drop(Semaphore::new(u32::MAX));
+}
+
+#[test]
+fn none_are_had_at_once() {
+    let semaphore = Semaphore::new(0);
+    assert_eq!(semaphore.acquire_many(0).count(), 0);
+    assert!(semaphore.try_acquire_many(0).is_some());
+}
+
+#[test]
+fn attempts_end_in_time() {
+    fn check<P: Policy>() {
+        let semaphore = SemaphoreWith::<P>::new(1);
+        let start = Instant::now();
+        assert!(semaphore.try_acquire_many_for(2, Duration::from_millis(20)).is_none());
+        assert!(start.elapsed() >= Duration::from_millis(20), "it gave up before its time");
+        assert!(semaphore.try_acquire_until(Instant::now()).is_some(), "it did not try");
+        assert!(semaphore.try_acquire_many_until(2, Instant::now()).is_none());
+        assert!(semaphore.try_acquire_for(Duration::MAX).is_some());
+    }
+    check::<Private>();
+    check::<Shared>();
+    check::<Private<NoSpin>>();
+}
+
+#[test]
+fn says_what_it_is() {
+    let semaphore = Semaphore::new(3);
+    assert_eq!(format!("{semaphore:?}"), "Semaphore { available_permits: 3, waiters: 0 }");
+    assert_eq!(format!("{:?}", semaphore.raw()), "RawSemaphore(permits=3)");
+    assert_eq!(format!("{:?}", semaphore.acquire()), "Permit { count: 1 }");
+}
+
+#[test]
+fn a_semaphore_may_be_moved_whatever_its_count() {
+    let semaphore = SemaphoreWith::<Private<NoSpin, Counted>>::new(2);
+    semaphore.acquire().forget();
+    let moved = Box::new(semaphore);
+    assert_eq!(moved.available_permits(), 1);
+    drop(moved.acquire());
+    let counted = moved.raw().meter().snapshot();
+    assert_eq!((counted.acquired, counted.contended, counted.slept), (2, 0, 0));
+}

@@ -1,0 +1,304 @@
+//! The semaphore.
+
+use crate::permits::{
+    Binary, a_release_publishes, never_more_out_than_in, overflow_changes_nothing, producers_and_consumers,
+    the_acquirer_frees, the_large_one_is_not_overtaken, timeout_against_release,
+    who_gives_up_lets_others_pass,
+};
+use std::cell::Cell;
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering::Relaxed};
+use std::sync::{Arc, Barrier, Mutex, PoisonError};
+use std::time::Duration;
+use ulocks_core::futex::Scope as _;
+use ulocks_core::meter::{Counted, Event, Meter};
+use ulocks_core::spin::{Adaptive, NoSpin, Patience};
+use ulocks_core::time::Deadline;
+use ulocks_core::{Policy, Private, Shared};
+use ulocks_fair::{RawSemaphore, SemaphoreWith};
+use ulocks_testkit::stress::{self, Load, Random};
+use ulocks_testkit::{task, watchdog};
+
+/// Runs `check` with each protocol and each way of waiting: they leave by different doors.
+macro_rules! with_each_policy {
+    ($check:ident) => {
+        $check::<Private>();
+        $check::<Private<NoSpin>>();
+        $check::<Private<Patience<3_000>, Counted>>();
+        $check::<Shared>();
+        $check::<Shared<NoSpin>>();
+    };
+}
+
+#[test]
+fn one_permit_is_a_mutex() {
+    fn check<P: Policy>() {
+        let load = Load::default();
+        stress::exclusion::<Binary<P>>(load).check(load);
+        let moved_about = Load { shuffle: true, ..load };
+        stress::exclusion::<Binary<P>>(moved_about).check(moved_about);
+    }
+    with_each_policy!(check);
+}
+
+#[test]
+fn survives_waiters_that_give_up() {
+    fn check<P: Policy>() {
+        let load = Load::default();
+        stress::timed::<Binary<P>>(load).check(load);
+        stress::cancel::<Binary<P>>(load).check(load);
+        let many = Load { threads: 40, operations: 500, ..load };
+        stress::timed::<Binary<P>>(many).check(many);
+        stress::cancel::<Binary<P>>(many).check(many);
+    }
+    with_each_policy!(check);
+}
+
+#[test]
+fn survives_a_storm_of_signals() {
+    fn check<P: Policy>() {
+        let load = Load { signals: true, ..Load::default() };
+        for counts in [stress::exclusion::<Binary<P>>(load), stress::timed::<Binary<P>>(load)] {
+            counts.check(load);
+            assert!(counts.signals > 0, "the storm passed without a signal");
+        }
+    }
+    with_each_policy!(check);
+}
+
+#[test]
+fn serves_everybody_when_oversubscribed() {
+    fn check<P: Policy>() {
+        let (load, counts) = stress::oversubscribed::<Binary<P>>(1_000);
+        counts.check(load);
+        assert_eq!(counts.gave_up, 0);
+    }
+    with_each_policy!(check);
+}
+
+#[test]
+fn the_last_one_may_unmap() {
+    fn check<P: Policy>() {
+        assert_eq!(stress::last_unlocker_unmaps::<Binary<P>>(4, 500), 500);
+    }
+    with_each_policy!(check);
+}
+
+#[test]
+fn the_clients_of_the_models_pass_on_the_machine() {
+    fn check<P: Policy>() {
+        for _ in 0..100 {
+            never_more_out_than_in::<P, 0>(6, 3);
+            producers_and_consumers::<P, 0>(2, 6, false);
+            producers_and_consumers::<P, 0>(1, 40, true);
+            a_release_publishes::<P, 0>();
+            the_large_one_is_not_overtaken::<P, 0>(4);
+            timeout_against_release::<P, 0>(4, 4);
+            who_gives_up_lets_others_pass::<P, 0>(3);
+            the_acquirer_frees::<P, 0>();
+            overflow_changes_nothing::<P, 0>(true);
+        }
+    }
+    with_each_policy!(check);
+}
+
+/// Numbers those who come to the line, or take permits past it, in the order of the steps by which they do.
+struct Arrivals(Mutex<u64>);
+
+std::thread_local! {
+    /// The number of the calling thread's last arrival.
+    static ARRIVED: Cell<u64> = const { Cell::new(0) };
+}
+
+impl Meter for Arrivals {
+    const INIT: Self = Self(Mutex::new(0));
+
+    fn count(&self, _: Event) {}
+
+    fn arrive<T, E>(&self, attempt: impl FnOnce() -> Result<T, E>) -> Result<T, E> {
+        let mut count = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let outcome = attempt();
+        if outcome.is_ok() {
+            *count += 1;
+            ARRIVED.set(*count);
+        }
+        outcome
+    }
+}
+
+/// With one permit, acquisitions come one after the other; each came to the line after the one before it.
+#[test]
+fn the_order_of_grants_is_the_order_of_arrivals() {
+    fn check<P: Policy<Meter = Arrivals>>(threads: usize, operations: usize) {
+        let semaphore = Arc::new(RawSemaphore::<P>::new(1));
+        let (last, served) = (Arc::new(AtomicU64::new(0)), Arc::new(AtomicUsize::new(0)));
+        let _watchdog = {
+            let (semaphore, served) = (Arc::clone(&semaphore), Arc::clone(&served));
+            watchdog::watch("order", move || format!("{semaphore:?}, served {}", served.load(Relaxed)))
+        };
+        let start = Arc::new(Barrier::new(threads));
+        let checked = Arc::clone(&served);
+        ulocks_testkit::thread::together(threads, move |me| {
+            let mut random = Random::new(me);
+            start.wait();
+            for _ in 0..operations {
+                let had = match random.below(4) {
+                    0 => semaphore
+                        .acquire_until(1, Deadline::after(Duration::from_nanos(random.below(50_000).into()))),
+                    1 => semaphore.try_acquire(1),
+                    _ => {
+                        semaphore.acquire(1);
+                        true
+                    }
+                };
+                if had {
+                    // Load and store: the one permit is held.
+                    let mine = ARRIVED.get();
+                    let before = last.load(Relaxed);
+                    assert!(before < mine, "number {mine} was served after number {before}");
+                    last.store(mine, Relaxed);
+                    checked.fetch_add(1, Relaxed);
+                    semaphore.release(1).expect("room");
+                }
+            }
+        });
+        assert!(served.load(Relaxed) > threads * operations / 4);
+    }
+    for (threads, operations) in [(2, 50_000), (8, 5_000), (64, 500)] {
+        check::<Private<Adaptive, Arrivals>>(threads, operations);
+        check::<Private<NoSpin, Arrivals>>(threads, operations / 5);
+        check::<Shared<Adaptive, Arrivals>>(threads, operations / 5);
+        check::<Shared<NoSpin, Arrivals>>(threads, operations / 5);
+    }
+}
+
+/// Thousands wait at once, and each is woken by a release of its own, or all of them by one.
+#[test]
+fn thousands_may_wait() {
+    fn check<P: Policy>(threads: usize) {
+        let semaphore = Arc::new(SemaphoreWith::<P>::new(0));
+        let _watchdog = {
+            let semaphore = Arc::clone(&semaphore);
+            watchdog::watch("thousands", move || format!("{semaphore:?}"))
+        };
+        for at_once in [false, true] {
+            let waiters: Vec<_> = (0..threads)
+                .map(|_| {
+                    let semaphore = Arc::clone(&semaphore);
+                    let wait = move || semaphore.acquire().forget();
+                    std::thread::Builder::new().stack_size(64 << 10).spawn(wait).expect("a thread")
+                })
+                .collect();
+            while semaphore.raw().waiters() < threads as u32 {
+                std::thread::yield_now();
+            }
+            if at_once {
+                semaphore.release(threads as u32).expect("room");
+            } else {
+                (0..threads).for_each(|_| semaphore.release(1).expect("room"));
+            }
+            waiters.into_iter().for_each(|waiter| waiter.join().expect("a waiter panicked"));
+            assert_eq!(semaphore.available_permits(), 0);
+        }
+    }
+    check::<Private>(3_000);
+    check::<Shared>(3_000);
+}
+
+/// Of many whose time passes at about the same moment each leaves, also between processes from the middle of the line.
+#[test]
+fn hundreds_may_give_up_behind_one_that_stays() {
+    fn check<P: Policy>() {
+        let semaphore = Arc::new(RawSemaphore::<P>::new(0));
+        let first = {
+            let semaphore = Arc::clone(&semaphore);
+            std::thread::spawn(move || semaphore.acquire(1))
+        };
+        while !semaphore.is_queued() {
+            std::thread::yield_now();
+        }
+        let others = Arc::clone(&semaphore);
+        let had = ulocks_testkit::thread::together(200, move |me| {
+            others.acquire_until(1, Deadline::after(Duration::from_micros(100 + 10 * me as u64)))
+        });
+        assert!(!had.contains(&true), "permits came from nowhere");
+        assert_eq!(semaphore.waiters(), 1);
+        semaphore.release(2).expect("room");
+        first.join().expect("the first panicked");
+        assert!(semaphore.try_acquire(1));
+        assert_eq!((semaphore.waiters(), semaphore.available()), (0, 0));
+    }
+    with_each_policy!(check);
+}
+
+/// In one process nobody is woken who does not sleep. Between processes the next in line may be awake already.
+#[test]
+fn counters_agree_with_one_another() {
+    fn check<P: Policy<Meter = Counted>>() {
+        let semaphore = Arc::new(RawSemaphore::<P>::new(1));
+        let users = Arc::clone(&semaphore);
+        ulocks_testkit::thread::together(4, move |_| {
+            for _ in 0..10_000 {
+                users.acquire(1);
+                users.release(1).expect("room");
+            }
+        });
+        let counted = semaphore.meter().snapshot();
+        assert_eq!(counted.acquired, 40_000);
+        assert!(counted.contended <= counted.acquired, "{counted:?}");
+        assert!(counted.woke <= counted.slept || !P::Scope::PRIVATE, "{counted:?}");
+        assert_eq!(counted.spun + counted.woken, counted.contended, "{counted:?}");
+    }
+    check::<Private<NoSpin, Counted>>();
+    check::<Private<Adaptive, Counted>>();
+    check::<Shared<NoSpin, Counted>>();
+    check::<Shared<Adaptive, Counted>>();
+}
+
+/// A handler that releases strikes threads that acquire and release the same semaphore.
+#[test]
+fn a_signal_handler_may_release() {
+    static SEMAPHORE: SemaphoreWith<Private> = SemaphoreWith::new(0);
+    static HANDLED: AtomicUsize = AtomicUsize::new(0);
+
+    extern "C" fn release(_: libc::c_int) {
+        SEMAPHORE.release(1).expect("room");
+        HANDLED.fetch_add(1, Relaxed);
+    }
+
+    // SAFETY: the handler calls what may be called in handlers, which is what the test is about.
+    unsafe {
+        let mut action: libc::sigaction = std::mem::zeroed();
+        action.sa_sigaction = release as extern "C" fn(libc::c_int) as usize;
+        action.sa_flags = libc::SA_RESTART;
+        assert_eq!(libc::sigaction(libc::SIGUSR2, &raw const action, std::ptr::null_mut()), 0);
+    }
+    let _watchdog = watchdog::watch("signals", || format!("{SEMAPHORE:?}"));
+    const SIGNALS: usize = 5_000;
+    std::thread::scope(|scope| {
+        let (send, target) = std::sync::mpsc::channel();
+        let taker = scope.spawn(move || {
+            // SAFETY: no preconditions.
+            send.send((unsafe { libc::pthread_self() }, task::id())).expect("somebody listens");
+            let mut taken = 0;
+            while taken < SIGNALS {
+                SEMAPHORE.acquire().forget();
+                taken += 1;
+                // Both ways, so that the handler strikes either.
+                SEMAPHORE.release(1).expect("room");
+                SEMAPHORE.acquire().forget();
+            }
+        });
+        let (thread, _) = target.recv().expect("the taker began");
+        let mut sent = 0;
+        while sent < SIGNALS {
+            // SAFETY: the taker runs until it has as many permits as signals were handled, and these are sent one by one.
+            assert_eq!(unsafe { libc::pthread_kill(thread, libc::SIGUSR2) }, 0);
+            sent += 1;
+            while HANDLED.load(Relaxed) < sent {
+                std::hint::spin_loop();
+            }
+        }
+        taker.join().expect("the taker panicked");
+    });
+    assert_eq!(SEMAPHORE.available_permits(), 0);
+}
