@@ -2,3 +2,4 @@
 #![cfg(not(any(ulocks_loom, ulocks_vm)))]
 
 mod mutex;
+mod throughput;

@@ -5,5 +5,8 @@ mod condvar;
 #[path = "../common/mutant.rs"]
 mod mutant;
 mod mutex;
+#[path = "../common/overtaking.rs"]
+mod overtaking;
+mod throughput;
 #[path = "../common/tickets.rs"]
 mod tickets;

@@ -2,3 +2,6 @@
 #![cfg(not(any(ulocks_loom, ulocks_vm)))]
 
 mod mutex;
+#[path = "../common/overtaking.rs"]
+mod overtaking;
+mod throughput;

@@ -1,0 +1,126 @@
+//! [`ThroughputMutex`]: barging and stealing, with a bound on how long that goes on.
+
+mod bound;
+mod line;
+mod raw;
+#[doc(hidden)]
+pub mod seeded;
+mod word;
+
+pub use bound::{After, Bound, HandOff};
+pub use raw::RawThroughputMutex;
+pub use word::ThroughputState;
+
+use ulocks_core::{Private, api};
+
+/// Mutual exclusion around a `T` at the throughput of a barging mutex, where nobody starves: eight bytes beside the data.
+///
+/// This one is for the threads of one process, with the default patience and bound, and without counters;
+/// [`ThroughputMutexWith`] has the others.
+///
+/// # Fairness
+/// Whoever finds the mutex free takes it, past others that wait, but not for ever. Waiters that sleep are served in the
+/// order in which they fell asleep. The one whose turn it is is woken, and lets others overtake it for the bound, one
+/// millisecond unless the type says otherwise ([`After`]). Then it reserves the mutex: the present holder is the last to
+/// have overtaken it. With
+/// - `h`, the longest time the mutex is held,
+/// - `w`, the time in which a woken thread comes to run,
+/// - `k`, the number of other waiters,
+///
+/// a waiter that has fallen asleep waits at most `bound + (k + 1) * (bound + 2h + 2w)`, and one beside a single other
+/// thread `bound + 2h + 2w`. Each of many waiters in turn is overtaken for the bound:
+/// otherwise the mutex would idle for one wake-up at each hand-over, and this is what a strict hand-off costs. Who prefers
+/// short waits of many takes [`HandOff`], with a bound of zero.
+///
+/// Not bound by this is a waiter with a deadline that was woken while another one was on its way: it may be sent to sleep
+/// behind the others again. Nor one whose sleep is ended by a signal. Threads of real-time priority are woken before
+/// others, by the kernel.
+///
+/// [`try_lock`](api::Mutex::try_lock) takes a free mutex past others too, but fails on one that is reserved.
+///
+/// # Blocking
+/// [`lock`](api::Mutex::lock) is one atomic read-modify-write if the mutex is free and nobody waits, and so is the release.
+/// Otherwise the caller spins as on a [`Mutex`](crate::Mutex), for up to 6 us by default, and then sleeps in the kernel
+/// (`FUTEX_WAIT`). A waiter that has reserved spins for up to 40 us before it sleeps again. A spin ends at once if the
+/// holder waited, too, before it acquired, and did so on the CPU where the spinner runs: then it is not running. Nobody
+/// ever yields to the scheduler. A timed acquisition tries at least once, and may return late by its spinning budget and
+/// by what the scheduler takes.
+///
+/// # Panics
+/// None of its own. Locking a mutex that the calling thread already holds is a deadlock, or, with a deadline, a
+/// timeout.
+///
+/// # Process-shared
+/// [`ThroughputMutexWith`]`<T, Shared>`: no address is stored, all-zero memory is an unlocked mutex, and processes may map
+/// it wherever they like. It is not robust: if a process dies while it holds the mutex, the mutex stays locked; if one is
+/// killed while it waits, at the moment when it was chosen to be woken, the others may sleep on although the mutex is
+/// free, until another waiter comes and goes. If one is killed that has reserved the mutex, `try_lock` fails until a waiter
+/// has found the mutex free and untouched for 100 ms and takes the reservation back. A process that is stopped for so
+/// long, when it is its turn, loses its place.
+///
+/// # Signals and forks
+/// Signals are handled while a thread waits, and the wait goes on. A handler must not use a mutex that the code it
+/// interrupts may hold. A child of `fork` gets a private copy of a `Private` mutex in the state it was in, with the
+/// waiters' places but without the waiters: unless nobody waited, the child may not use it.
+///
+/// # Memory
+/// The release is one read-modify-write and touches the mutex no more, so the thread that releases last may free or
+/// unmap it at once. Nothing is allocated, so it can guard a global allocator. A guard may be forgotten, which leaves
+/// the mutex locked, and a locked mutex may be moved or dropped.
+///
+/// # Examples
+/// ```
+/// use std::time::Duration;
+/// use ulocks_unfair::ThroughputMutex;
+///
+/// static HITS: ThroughputMutex<u64> = ThroughputMutex::new(0);
+///
+/// std::thread::scope(|scope| {
+///     for _ in 0..4 {
+///         scope.spawn(|| *HITS.lock() += 1);
+///     }
+/// });
+/// assert_eq!(*HITS.lock(), 4);
+///
+/// let held = HITS.lock();
+/// assert!(HITS.try_lock_for(Duration::from_millis(1)).is_none());
+/// drop(held);
+/// assert!(HITS.try_lock().is_some());
+/// ```
+pub type ThroughputMutex<T> = ThroughputMutexWith<T, Private>;
+
+/// A [`ThroughputMutex`] with another policy or another bound: between processes, with other patience, with counters
+/// inside, or with strict hand-off.
+///
+/// ```
+/// use ulocks_core::meter::Counted;
+/// use ulocks_core::spin::Adaptive;
+/// use ulocks_core::{Private, Shared};
+/// use ulocks_unfair::{After, HandOff, ThroughputMutexWith};
+///
+/// static ACROSS_PROCESSES: ThroughputMutexWith<u32, Shared> = ThroughputMutexWith::new(0);
+/// static IMPATIENT: ThroughputMutexWith<u32, Private, After<200_000>> = ThroughputMutexWith::new(0);
+/// static STRICT: ThroughputMutexWith<u32, Private, HandOff> = ThroughputMutexWith::new(0);
+/// static COUNTED: ThroughputMutexWith<u32, Private<Adaptive, Counted>> = ThroughputMutexWith::new(0);
+///
+/// *COUNTED.lock() += 1;
+/// // SAFETY: the raw mutex is only asked for its counters.
+/// let counted = unsafe { COUNTED.raw() }.inner().meter().snapshot();
+/// // How the mutex was obtained: at once, while spinning, past others, after a sleep, by reservation.
+/// assert_eq!((counted.fast(), counted.spun, counted.stolen, counted.woken, counted.reserved), (1, 0, 0, 0, 0));
+/// ```
+pub type ThroughputMutexWith<T, P, B = After> = api::Mutex<RawThroughputMutex<P, B>, T>;
+
+/// What holds a [`ThroughputMutex`] locked, and gives access to its data.
+pub type ThroughputMutexGuard<'a, T, P = Private, B = After> =
+    api::MutexGuard<'a, RawThroughputMutex<P, B>, T>;
+
+/// A [`ThroughputMutexGuard`] narrowed to a part of the data.
+pub type MappedThroughputMutexGuard<'a, T, P = Private, B = After> =
+    api::MappedMutexGuard<'a, RawThroughputMutex<P, B>, T>;
+
+/// A condition variable for a [`ThroughputMutex`] of the same policy.
+pub type ThroughputCondvar = ThroughputCondvarWith<Private>;
+
+/// A [`ThroughputCondvar`] for a [`ThroughputMutexWith`] of the same policy and bound.
+pub type ThroughputCondvarWith<P, B = After> = api::Condvar<RawThroughputMutex<P, B>>;

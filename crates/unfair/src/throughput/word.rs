@@ -1,0 +1,225 @@
+//! The two words of a throughput mutex: who holds it and must be woken, and the line of those who were.
+
+use core::fmt;
+use ulocks_core::futex::Bits;
+
+/// A value of the first word: four flags, and a hint.
+///
+/// | bits | name | meaning | set by | cleared by |
+/// |---|---|---|---|---|
+/// | 0 | `LOCKED` | held | who acquires | the holder |
+/// | 1 | `MARKED` | somebody outside the line may be asleep; may be stale set, never stale clear | who is about to sleep, and who has slept | an acquisition: the release before it has woken one, or the head |
+/// | 2 | `ASLEEP` | the head of the line may be asleep | the head | an acquisition: the release before it has woken the head |
+/// | 3 | `RESERVED` | only the head may acquire | the head | the head, as it acquires or leaves |
+/// | 16 to 31 | hint | where the holder acquired: the number of the CPU plus one; zero is unknown | an acquisition after spinning or sleeping | any other |
+///
+/// What is written while the mutex is held stays there when it is released, so a free word may be other than zero. The
+/// next acquisition clears it.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub struct ThroughputState(pub u32);
+
+const HINT_SHIFT: u32 = 16;
+
+/// What those sleep with who have no place in line, and those whom a condition variable moves here.
+pub(super) const OUTSIDE: Bits = Bits::one(0);
+/// What the head of the line sleeps with.
+pub(super) const HEAD: Bits = Bits::one(1);
+
+impl ThroughputState {
+    /// Free, and nobody waits.
+    pub const UNLOCKED: Self = Self(0);
+    /// Held.
+    pub const LOCKED: u32 = 1 << 0;
+    /// Somebody outside the line may be asleep.
+    pub const MARKED: u32 = 1 << 1;
+    /// The head of the line may be asleep.
+    pub const ASLEEP: u32 = 1 << 2;
+    /// Only the head of the line may acquire.
+    pub const RESERVED: u32 = 1 << 3;
+
+    pub(super) const fn has(self, bits: u32) -> bool {
+        self.0 & bits != 0
+    }
+
+    pub(super) const fn with(self, bits: u32) -> Self {
+        Self(self.0 | bits)
+    }
+
+    pub(super) const fn without(self, bits: u32) -> Self {
+        Self(self.0 & !bits)
+    }
+
+    /// Held by a thread on `cpu`, if that is known.
+    pub(super) fn held_on(cpu: Option<u32>) -> Self {
+        let hint = cpu.map_or(0, |cpu| cpu.saturating_add(1));
+        Self(Self::LOCKED | if hint <= u32::from(u16::MAX) { hint << HINT_SHIFT } else { 0 })
+    }
+
+    /// Whether somebody holds the mutex.
+    #[must_use]
+    pub const fn is_locked(self) -> bool {
+        self.has(Self::LOCKED)
+    }
+
+    /// Whether the next acquisition belongs to the head of the line.
+    #[must_use]
+    pub const fn is_reserved(self) -> bool {
+        self.has(Self::RESERVED)
+    }
+
+    /// Whether a thread without a place in line may acquire.
+    pub(super) const fn is_open(self) -> bool {
+        !self.has(Self::LOCKED | Self::RESERVED)
+    }
+
+    /// Whether the release of this word wakes somebody.
+    pub(super) const fn owes_wake(self) -> bool {
+        self.has(Self::LOCKED) && self.has(Self::MARKED | Self::ASLEEP)
+    }
+
+    /// The CPU where the holder was when it acquired, if that is known.
+    #[must_use]
+    pub const fn hint(self) -> Option<u32> {
+        (self.0 >> HINT_SHIFT).checked_sub(1)
+    }
+}
+
+impl fmt::Debug for ThroughputState {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        const NAMES: [(u32, &str); 4] = [
+            (ThroughputState::LOCKED, "LOCKED"),
+            (ThroughputState::MARKED, "MARKED"),
+            (ThroughputState::ASLEEP, "ASLEEP"),
+            (ThroughputState::RESERVED, "RESERVED"),
+        ];
+        let mut separator = if self.is_locked() { "" } else { "UNLOCKED" };
+        f.write_str(separator)?;
+        for (_, name) in NAMES.into_iter().filter(|&(bit, _)| self.has(bit)) {
+            write!(f, "{}{name}", if separator.is_empty() { "" } else { "|" })?;
+            separator = "|";
+        }
+        match self.hint() {
+            Some(cpu) if self.is_locked() => write!(f, " on {cpu}"),
+            _ => Ok(()),
+        }
+    }
+}
+
+/// A value of the second word: the line of waiters that were woken once and found the mutex taken.
+///
+/// | bits | name | meaning |
+/// |---|---|---|
+/// | 0 to 15 | `head` | the ticket of the head of the line |
+/// | 16 to 31 | `tail` | the ticket that the next in line will get; the line is empty if it is `head` |
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) struct Line(pub(super) u32);
+
+/// A place in line.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Ticket(u16);
+
+impl Ticket {
+    /// What its owner sleeps with, on the second word, until it is the head.
+    pub(super) fn bits(self) -> Bits {
+        Bits::one(self.0.into())
+    }
+}
+
+impl Line {
+    pub(super) const fn head(self) -> Ticket {
+        Ticket(self.0 as u16)
+    }
+
+    const fn tail(self) -> Ticket {
+        Ticket((self.0 >> 16) as u16)
+    }
+
+    pub(super) const fn length(self) -> u16 {
+        self.tail().0.wrapping_sub(self.head().0)
+    }
+
+    pub(super) fn is_head(self, ticket: Ticket) -> bool {
+        self.length() > 0 && self.head() == ticket
+    }
+
+    /// Whether `ticket` is a place in this line: it is not if its owner was passed over.
+    pub(super) fn contains(self, ticket: Ticket) -> bool {
+        ticket.0.wrapping_sub(self.head().0) < self.length()
+    }
+
+    /// One more in line, and the ticket; `None` if the line is full.
+    pub(super) fn with_one_more(self) -> Option<(Self, Ticket)> {
+        let tail = self.tail();
+        let longer = Self(u32::from(tail.0.wrapping_add(1)) << 16 | u32::from(self.head().0));
+        (self.length() < u16::MAX).then_some((longer, tail))
+    }
+
+    /// The line, which is not empty, without its head.
+    pub(super) fn without_head(self) -> Self {
+        Self(self.0 & !0xffff | u32::from(self.head().0.wrapping_add(1)))
+    }
+}
+
+impl fmt::Debug for Line {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} from {}", self.length(), self.head().0)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_line_is_first_in_first_out() {
+        let (one, first) = Line(0).with_one_more().unwrap();
+        let (two, second) = one.with_one_more().unwrap();
+        assert!(two.is_head(first) && !two.is_head(second) && two.contains(second));
+        let last = two.without_head();
+        assert!(last.is_head(second) && !last.contains(first) && last.length() == 1);
+        let empty = last.without_head();
+        assert!(empty.length() == 0 && !empty.contains(second) && !empty.is_head(empty.head()));
+        assert!(!Line(0).is_head(first) && !Line(0).contains(first));
+    }
+
+    #[test]
+    fn tickets_wrap_around() {
+        let (mut line, _) = Line(0).with_one_more().unwrap();
+        for _ in 0..150_000 {
+            let (longer, ticket) = line.with_one_more().unwrap();
+            assert!(longer.contains(ticket) && longer.length() == 2);
+            line = longer.without_head();
+            assert!(line.is_head(ticket));
+        }
+    }
+
+    #[test]
+    fn a_full_line_takes_nobody() {
+        let mut line = Line(0xfffe_fffe);
+        for _ in 0..u16::MAX {
+            line = line.with_one_more().unwrap().0;
+        }
+        assert_eq!((line.length(), line.with_one_more()), (u16::MAX, None));
+        assert_eq!(line.head(), Ticket(0xfffe));
+    }
+
+    #[test]
+    fn a_hint_is_a_cpu_or_nothing() {
+        assert_eq!(ThroughputState::held_on(Some(0)).hint(), Some(0));
+        assert_eq!(ThroughputState::held_on(Some(65_534)).hint(), Some(65_534));
+        for unknown in [None, Some(65_535), Some(u32::MAX)] {
+            assert_eq!(ThroughputState::held_on(unknown), ThroughputState(ThroughputState::LOCKED));
+        }
+    }
+
+    #[test]
+    fn debug_names_the_flags() {
+        let text = |word: ThroughputState| format!("{word:?}");
+        assert_eq!(text(ThroughputState::UNLOCKED), "UNLOCKED");
+        assert_eq!(text(ThroughputState(ThroughputState::RESERVED)), "UNLOCKED|RESERVED");
+        assert_eq!(
+            text(ThroughputState::held_on(Some(3)).with(ThroughputState::MARKED)),
+            "LOCKED|MARKED on 3"
+        );
+    }
+}

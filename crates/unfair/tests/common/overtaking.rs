@@ -1,0 +1,59 @@
+//! A client of the throughput mutex: once it is reserved, nobody overtakes the reserver.
+
+use std::sync::Arc;
+use ulocks_core::Policy;
+use ulocks_core::raw::RawMutex;
+use ulocks_core::sync::UnsafeCell;
+use ulocks_testkit::new_lock;
+use ulocks_testkit::thread::together;
+use ulocks_unfair::{Bound, RawThroughputMutex};
+
+struct Shared<P: Policy, B: Bound, const BUG: u8> {
+    mutex: RawThroughputMutex<P, B, BUG>,
+    last: UnsafeCell<Last>,
+}
+
+/// Who held the mutex last, and whether it was reserved by then.
+#[derive(Default)]
+struct Last {
+    holder: usize,
+    reserved: bool,
+    /// How often it was reserved when it was released.
+    reservations: usize,
+}
+
+// SAFETY: `last` is accessed under `mutex` only.
+unsafe impl<P: Policy, B: Bound, const BUG: u8> Sync for Shared<P, B, BUG> {}
+// SAFETY: both parts are `Send`.
+unsafe impl<P: Policy, B: Bound, const BUG: u8> Send for Shared<P, B, BUG> {}
+
+/// Threads of which each acquires the mutex `rounds` times. Who held it while another had reserved it already is not the
+/// next to hold it; so between the reservation and the reserver's acquisition there is one release and no acquisition.
+/// `hold` is run by the holder. Returns how many reservations were seen.
+pub fn reserver_is_next<P: Policy, B: Bound, const BUG: u8>(
+    threads: usize,
+    rounds: usize,
+    hold: impl Fn() + Copy + Send + Sync + 'static,
+) -> usize {
+    let shared = Arc::new(Shared::<P, B, BUG> { mutex: new_lock(), last: UnsafeCell::new(Last::default()) });
+    let users = Arc::clone(&shared);
+    together(threads, move |me| {
+        for _ in 0..rounds {
+            users.mutex.lock();
+            users.last.with_mut(|last| {
+                // SAFETY: the mutex is held.
+                let last = unsafe { &mut *last };
+                assert!(!(last.reserved && last.holder == me), "the holder overtook the reserver");
+                last.holder = me;
+                hold();
+                last.reserved = users.mutex.state().is_reserved();
+                last.reservations += usize::from(last.reserved);
+            });
+            // SAFETY: locked above.
+            unsafe { users.mutex.unlock(()) };
+        }
+    });
+    assert!(!shared.mutex.is_locked() && !shared.mutex.state().is_reserved());
+    // SAFETY: all users are gone.
+    shared.last.with(|last| unsafe { (*last).reservations })
+}

@@ -1,0 +1,28 @@
+//! The throughput mutex.
+
+use ulocks_core::Shared;
+use ulocks_core::spin::NoSpin;
+use ulocks_testkit::shared;
+use ulocks_testkit::stress::Load;
+use ulocks_unfair::{HandOff, RawThroughputMutex};
+
+type Strict = RawThroughputMutex<Shared<NoSpin>, HandOff>;
+
+#[test]
+fn processes_exclude_one_another() {
+    let load = Load::default();
+    shared::exclusion::<RawThroughputMutex<Shared>>(load).check(load);
+    shared::exclusion::<Strict>(load).check(load);
+}
+
+#[test]
+fn a_process_that_gives_up_strands_nobody() {
+    let load = Load::default();
+    shared::timed::<RawThroughputMutex<Shared>>(load).check(load);
+    shared::timed::<Strict>(load).check(load);
+}
+
+#[test]
+fn a_zeroed_page_is_an_unlocked_mutex() {
+    assert!(shared::zeroed_is_unlocked::<RawThroughputMutex<Shared>>());
+}
