@@ -1,6 +1,7 @@
 //! Models of the locks, and of what each of them would miss if it found nothing.
 #![cfg(all(ulocks_loom, feature = "loom"))]
 
+mod asym;
 mod condvar;
 #[path = "../common/mutant.rs"]
 mod mutant;
@@ -10,3 +11,5 @@ mod overtaking;
 mod throughput;
 #[path = "../common/tickets.rs"]
 mod tickets;
+#[path = "../common/warm.rs"]
+mod warm;

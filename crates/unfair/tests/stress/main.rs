@@ -1,6 +1,7 @@
 //! The locks under load on the machine: threads of one process.
 #![cfg(not(any(ulocks_loom, ulocks_vm)))]
 
+mod asym;
 mod mutex;
 #[path = "../common/overtaking.rs"]
 mod overtaking;

@@ -2,6 +2,7 @@
 //! would miss if it found nothing.
 #![cfg(all(ulocks_vm, feature = "vm"))]
 
+mod asym;
 mod condvar;
 #[path = "../common/mutant.rs"]
 mod mutant;
@@ -11,3 +12,5 @@ mod overtaking;
 mod throughput;
 #[path = "../common/tickets.rs"]
 mod tickets;
+#[path = "../common/warm.rs"]
+mod warm;

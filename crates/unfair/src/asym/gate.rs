@@ -1,0 +1,183 @@
+//! The gate: whether releases of a mutex may be plain stores at the moment.
+//!
+//! A release by a plain store cannot know whether it overwrites a waiter's mark. So there is a second word, a *gate*,
+//! which waiters shut before they mark a mutex. A thread looks at it before it acquires the mutex and, if it is
+//! open, gets a *pass* to release by a store; after the store it looks again, and if the gate is not just as it was it wakes
+//! somebody. The gate cannot be a part of the mutex, for after the store the mutex may be freed (law 2). So there is a
+//! fixed table of gates in static memory, and a mutex uses the one that its address names. Mutexes that share a gate
+//! disturb one another at times, in speed and in nothing else.
+//!
+//! # State
+//! One word of 64 bits:
+//!
+//! | part | bits | law |
+//! |---|---|---|
+//! | `OPEN` | 1 | set: releases may be plain as long as there is no marker. Zero, the beginning, is shut |
+//! | `markers` | 23 | waiters between (G1) and (G4) |
+//! | `opening` | 40 | the number of the newest opening, among those of all gates |
+//!
+//! | gate | `OPEN` | `markers` | who acquires a mutex now |
+//! |---|---|---|---|
+//! | open | 1 | 0 | may release by a store: its pass is the word |
+//! | closing | 1 | > 0 | releases by an exchange |
+//! | shut | 0 | any | releases by an exchange |
+//!
+//! | from | to | by | label |
+//! |---|---|---|---|
+//! | open | closing | a waiter that is about to mark a mutex, `markers + 1` | (G1) |
+//! | closing | shut | the same waiter, after its heavy fence | (G2), (G3) |
+//! | shut | shut | a further waiter: no fence | (G1) |
+//! | any | the same | a waiter that has set its mark, `markers - 1` | (G4) |
+//! | shut | open or closing, with a new number | a release, after so many that found no mark | (G5) |
+//!
+//! A second waiter that comes while the gate is closing makes a fence of its own instead of waiting for the first one's.
+//!
+//! # Invariants
+//! 1. While a marker is inside, nobody gets a pass.
+//! 2. *Who releases by a store and finds the gate as in its pass has overwritten no mark.* Take a mark set by `M` while
+//!    `U` holds the mutex, and `U`'s store over it. `M` comes after a heavy fence (G2) made since the gate was last open: its
+//!    own, or one it learnt of by (G1) from (G3). The store comes after the mark, hence the light fence behind it after
+//!    (G2), and so `U`'s last look shows that closing or something newer. If it shows the gate of the pass all the same,
+//!    that is a later opening, without a marker: `M` had left (invariant 1), and the pass has learnt of (G4). So the mark was
+//!    there before `U` acquired, and nobody acquires a marked mutex.
+//! 3. No two openings look alike, be it of one gate or of two: a mutex that is moved while locked is released behind
+//!    another gate, whose word cannot be that of its pass.
+//! 4. A gate opens only if the heavy fence is known to work.
+//!
+//! # Ordering
+//! | access | order | pairs with |
+//! |---|---|---|
+//! | (G1) `fetch_add` | Acquire | (G3): what is marked now comes after that fence |
+//! | (G2) | `membarrier::heavy` | the light fence of a release |
+//! | (G3) `fetch_and` | Release | (G1) |
+//! | (G4) `fetch_sub` | Release | (G6): the marks set so far |
+//! | (G5) `compare_exchange` | Relaxed | nobody |
+//! | (G6) a pass is taken | Acquire | (G4) |
+//! | (G7) the look after the store | Relaxed | nobody: the light fence before it does |
+//!
+//! All changes are read-modify-writes, so a release among them is known to who acquires from any later one.
+//! Without (G4) or (G6) a release would have to be told of a mark that is set because of what it does next. The models have
+//! no such loads from the future, some processors do; the seeded bugs for them exchange the two accesses. Without (G1) or (G3)
+//! a mark might be older than the fence it relies on; the kernel's comparison would find it gone, and the waiter awake. The
+//! proof does without the kernel.
+//!
+//! # When to open
+//! A shut gate costs each release the difference between an exchange and a store, and an open one costs the next mark a
+//! heavy fence. Nobody knows which comes first, so one does as with skis that may be rented or bought: rent until the
+//! rent has cost as much as the purchase ([`membarrier::worth`]), and the bill is at most twice that of a prophet. Each
+//! release that finds no mark pays one rent; a mark sets the bill to nothing. The bill is kept by loads and stores that
+//! may lose a payment when they meet.
+//!
+//! # Wrap-around
+//! `opening` has 40 bits, and an opening takes two thousand releases and a heavy fence, 20 us together. A release would
+//! have to stay preempted between its pass and its last look for eight months, and be resumed on the very opening.
+
+use super::seeded;
+use ulocks_core::membarrier::{self, PLACES};
+use ulocks_core::sync::AtomicU64;
+use ulocks_core::sync::Ordering::{Acquire, Relaxed, Release};
+use ulocks_core::{const_fn, sync_static};
+
+const OPEN: u64 = 1;
+const ONE_MARKER: u64 = 1 << 1;
+const OPENING_SHIFT: u32 = 24;
+const MARKERS_MASK: u64 = (1 << OPENING_SHIFT) - ONE_MARKER;
+
+/// One gate, on cache lines of its own.
+#[repr(align(128))]
+pub(super) struct Gate {
+    word: AtomicU64,
+    /// How many more releases are to find no mark before the gate opens.
+    bill: AtomicU64,
+}
+
+sync_static! {
+    static GATES: [Gate; PLACES] = ulocks_core::each_place!(Gate::new());
+    /// The openings of all gates.
+    static OPENINGS: AtomicU64 = AtomicU64::new(0);
+}
+
+/// Whether the holder of a mutex may release it by a store, and what the gate was when it asked.
+#[derive(Clone, Copy, Debug)]
+pub struct Pass(u64);
+
+impl Pass {
+    /// Releases by an exchange.
+    pub(super) const NONE: Self = Self(0);
+
+    #[inline(always)]
+    pub(super) fn is_some(self) -> bool {
+        self.0 != Self::NONE.0
+    }
+}
+
+impl Gate {
+    const_fn! {
+        fn new() -> Self {
+            Self { word: AtomicU64::new(0), bill: AtomicU64::new(0) }
+        }
+    }
+
+    /// The gate of the mutex at `address`.
+    #[inline(always)]
+    pub(super) fn of(address: usize) -> &'static Self {
+        // By cache line, and by page, for what lies at the same place of many pages.
+        &GATES[(address >> 6 ^ address >> 12) % GATES.len()]
+    }
+
+    /// (G6): a pass, if the gate is open, for who is about to acquire a mutex.
+    #[inline(always)]
+    pub(super) fn pass(&self) -> Pass {
+        let word = self.word.load(Acquire);
+        if word & (OPEN | MARKERS_MASK) == OPEN { Pass(word) } else { Pass::NONE }
+    }
+
+    /// (G7): whether the gate is as it was, after a store with `pass` and its light fence.
+    #[inline(always)]
+    pub(super) fn is_as_in(&self, pass: Pass) -> bool {
+        self.word.load(Relaxed) == pass.0
+    }
+
+    /// A waiter that is about to mark a mutex. False if the gate cannot be shut, because the kernel refuses the fence:
+    /// then the mark may get lost.
+    pub(super) fn enter<const BUG: u8>(&self) -> bool {
+        let before = self.word.fetch_add(ONE_MARKER, Acquire); // (G1)
+        self.bill.store(membarrier::worth().into(), Relaxed);
+        if before & OPEN == 0 || (BUG == seeded::TRUSTS_CLOSING && before & MARKERS_MASK != 0) {
+            return true;
+        }
+        if BUG != seeded::NO_HEAVY && !membarrier::heavy() {
+            return false; // (G2)
+        }
+        self.word.fetch_and(!OPEN, Release); // (G3)
+        true
+    }
+
+    /// A waiter that has set its mark.
+    pub(super) fn leave(&self) {
+        self.word.fetch_sub(ONE_MARKER, Release); // (G4)
+    }
+
+    /// A release that found the gate shut and no mark.
+    #[inline]
+    pub(super) fn pay_rent<const BUG: u8>(&self) {
+        match self.bill.load(Relaxed) {
+            0 => self.open::<BUG>(),
+            due => self.bill.store(due - 1, Relaxed),
+        }
+    }
+
+    #[cold]
+    fn open<const BUG: u8>(&self) {
+        if !membarrier::ready() {
+            self.bill.store(u64::MAX, Relaxed); // and ask no more
+            return;
+        }
+        let word = self.word.load(Relaxed);
+        if word & OPEN == 0 {
+            let nth = if BUG == seeded::OPENINGS_ALIKE { 0 } else { OPENINGS.fetch_add(1, Relaxed) };
+            let opened = nth << OPENING_SHIFT | word & MARKERS_MASK | OPEN;
+            let _ = self.word.compare_exchange(word, opened, Relaxed, Relaxed); // (G5)
+        }
+    }
+}

@@ -1,0 +1,141 @@
+//! [`AsymMutex`]: barging, four bytes, released by a plain store.
+
+mod gate;
+mod raw;
+
+pub use raw::RawAsymMutex;
+
+use ulocks_core::{Private, api};
+
+/// The bugs that the models must find, one at a time. The mutex proper has none of them: the comparisons with `BUG` are
+/// decided at compile time.
+#[doc(hidden)]
+pub mod seeded {
+    /// No bug.
+    pub const NOTHING: u8 = 0;
+    /// A release has no light fence.
+    pub const NO_LIGHT: u8 = 1;
+    /// A waiter shuts the gate without a heavy fence.
+    pub const NO_HEAVY: u8 = 2;
+    /// A release looks at the gate before it stores, as a compiler could without the light fence.
+    pub const LOOKS_FIRST: u8 = 3;
+    /// A release looks at the word, stores, and leaves: the trap in the header of `raw.rs`.
+    pub const ONE_WORD: u8 = 4;
+    /// A pass is taken after the acquisition, as could be if (G6) were relaxed: a mark set in between is in neither.
+    pub const PASSES_LATE: u8 = 5;
+    /// A gate that has opened again looks as it did before.
+    pub const OPENINGS_ALIKE: u8 = 7;
+    /// A waiter that finds the gate closing relies on a fence that was not made yet.
+    pub const TRUSTS_CLOSING: u8 = 8;
+    /// A release looks at the word once more afterwards.
+    pub const TOUCHES_AFTER: u8 = 9;
+    /// (U1) and (U2) order nothing.
+    pub const RELAXED_RELEASE: u8 = 10;
+    /// (L1) and (L3) order nothing.
+    pub const RELAXED_TAKE: u8 = 15;
+    /// (L2) orders nothing.
+    pub const RELAXED_MARK: u8 = 16;
+    /// A waiter that was woken takes the mutex as an arrival would: (L3) leaves `LOCKED`.
+    pub const L3_FORGETS: u8 = 17;
+    /// (U2) wakes nobody.
+    pub const NO_WAKE: u8 = 18;
+    /// A waiter leaves the gate before it has set its mark, as could be if (G4) were relaxed.
+    pub const LEAVES_EARLY: u8 = 19;
+}
+
+/// Mutual exclusion around a `T` whose release is a plain store: four bytes beside the data, and one atomic
+/// read-modify-write for a lock and unlock instead of two.
+///
+/// It is a [`Mutex`](crate::Mutex) for locks that are mostly free. A release of that one is an atomic exchange, because it has
+/// to learn whether somebody waits. Here a waiter that is about to sleep pays for both: it has the kernel interrupt the other
+/// CPUs that run this process (`membarrier`), a few microseconds, if releases were plain stores at the time.
+///
+/// # Fairness
+/// None, as with [`Mutex`](crate::Mutex): whoever finds the mutex free takes it, also past threads that have waited for long,
+/// so a thread can starve for as long as others keep the mutex busy.
+///
+/// # Blocking
+/// [`lock`](api::Mutex::lock) is one atomic read-modify-write if the mutex is free; the release is a store and a load.
+/// Otherwise the caller spins as that of [`Mutex`](crate::Mutex) does, and then sleeps in the kernel. While threads
+/// sleep now and then, releases are exchanges; after some two thousand that found no waiter they are stores again, and the next
+/// sleeper interrupts the other CPUs, at most once in so many releases. A release makes a system call if somebody may be
+/// asleep, now and then for somebody who waits for another mutex, and the first release of the process registers it with
+/// the kernel. That is quick while the process has one thread, and tens of milliseconds later;
+/// [`membarrier::ready`](ulocks_core::membarrier::ready) does it earlier. Nobody ever yields to the scheduler.
+///
+/// Whether releases may be stores is decided for groups of mutexes, by their addresses. If a mutex is contended, some
+/// others have the exchange of [`Mutex`](crate::Mutex) meanwhile.
+///
+/// # Panics
+/// None of its own. Locking a mutex that the calling thread already holds is a deadlock, or, with a deadline, a
+/// timeout.
+///
+/// # Process-shared
+/// `membarrier` reaches one process. [`AsymMutexWith`]`<T, Shared>` works, and is a [`MutexWith`](crate::MutexWith)`<T,
+/// Shared>`: its releases are always exchanges. They also are where the kernel has no `membarrier` (before Linux 4.14, or
+/// forbidden by a filter), which is found out at run time.
+///
+/// # Signals and forks
+/// Signals are handled while a thread waits, and the wait goes on. A handler must not use a mutex that the code it
+/// interrupts may hold. A child of `fork` gets a private copy in the state it was in. A filter that takes `membarrier` away
+/// from a process that has used it costs speed: waiters look at the mutex once a millisecond then.
+///
+/// # Memory
+/// The store is the last touch of the mutex, so the thread that releases last may free or unmap it at once. Nothing is
+/// allocated, so it can guard a global allocator; 8 KiB of static memory belong to all of them together. The guard is eight
+/// bytes larger than that of [`Mutex`](crate::Mutex). A guard may be forgotten, which leaves the mutex locked, and a locked
+/// mutex may be moved or dropped. Two copies of this crate in one process (a plugin that links its own) must not share a
+/// mutex: each has its own static memory.
+///
+/// [`AsymCondvar`] is its condition variable; a notification of all wakes everybody instead of moving them to the mutex.
+///
+/// # Examples
+/// ```
+/// use std::time::Duration;
+/// use ulocks_unfair::AsymMutex;
+///
+/// static HITS: AsymMutex<u64> = AsymMutex::new(0);
+///
+/// std::thread::scope(|scope| {
+///     for _ in 0..4 {
+///         scope.spawn(|| *HITS.lock() += 1);
+///     }
+/// });
+/// assert_eq!(*HITS.lock(), 4);
+///
+/// let held = HITS.lock();
+/// assert!(HITS.try_lock_for(Duration::from_millis(1)).is_none());
+/// drop(held);
+/// assert!(HITS.try_lock().is_some());
+/// ```
+pub type AsymMutex<T> = AsymMutexWith<T, Private>;
+
+/// An [`AsymMutex`] with another policy: between processes, with other patience, or with counters inside.
+///
+/// ```
+/// use ulocks_core::meter::Counted;
+/// use ulocks_core::spin::NoSpin;
+/// use ulocks_core::{Private, Shared};
+/// use ulocks_unfair::AsymMutexWith;
+///
+/// static ACROSS_PROCESSES: AsymMutexWith<u32, Shared> = AsymMutexWith::new(0);
+/// static COUNTED: AsymMutexWith<u32, Private<NoSpin, Counted>> = AsymMutexWith::new(0);
+///
+/// *COUNTED.lock() += 1;
+/// // SAFETY: the raw mutex is only asked for its counters.
+/// let counters = unsafe { COUNTED.raw() }.inner().meter().snapshot();
+/// assert_eq!((counters.acquired, counters.contended), (1, 0));
+/// ```
+pub type AsymMutexWith<T, P> = api::Mutex<RawAsymMutex<P>, T>;
+
+/// What holds an [`AsymMutex`] locked, and gives access to its data.
+pub type AsymMutexGuard<'a, T, P = Private> = api::MutexGuard<'a, RawAsymMutex<P>, T>;
+
+/// An [`AsymMutexGuard`] narrowed to a part of the data.
+pub type MappedAsymMutexGuard<'a, T, P = Private> = api::MappedMutexGuard<'a, RawAsymMutex<P>, T>;
+
+/// A condition variable for an [`AsymMutex`].
+pub type AsymCondvar = AsymCondvarWith<Private>;
+
+/// An [`AsymCondvar`] for an [`AsymMutexWith`] of the same policy.
+pub type AsymCondvarWith<P> = api::Condvar<RawAsymMutex<P>>;

@@ -1,0 +1,63 @@
+//! The asymmetric mutex as it is in the middle of a program, with its gate open: all gates begin shut, and a model has no
+//! time to get over that. And a client that uses two mutexes behind one gate.
+
+use ulocks_core::raw::RawMutex;
+use ulocks_core::time::Deadline;
+use ulocks_testkit::new_lock;
+use ulocks_testkit::thread::{Arc, together};
+use ulocks_unfair::RawAsymMutex;
+
+/// The mutex with the policy `P` and the bug `BUG`, used once.
+pub struct Warm<P: ulocks_core::Policy, const BUG: u8>(RawAsymMutex<P, BUG>);
+
+// SAFETY: every call is passed on.
+unsafe impl<P: ulocks_core::Policy, const BUG: u8> RawMutex for Warm<P, BUG> {
+    #[track_caller]
+    fn init() -> Self {
+        let mutex = new_lock::<RawAsymMutex<P, BUG>>();
+        let token = mutex.lock();
+        // SAFETY: locked the line before.
+        unsafe { mutex.unlock(token) };
+        Self(mutex)
+    }
+
+    type Scope = P::Scope;
+    type Token = <RawAsymMutex<P, BUG> as RawMutex>::Token;
+
+    fn lock(&self) -> Self::Token {
+        self.0.lock()
+    }
+
+    fn try_lock(&self) -> Option<Self::Token> {
+        self.0.try_lock()
+    }
+
+    fn lock_until(&self, deadline: Deadline) -> Option<Self::Token> {
+        self.0.lock_until(deadline)
+    }
+
+    unsafe fn unlock(&self, token: Self::Token) {
+        // SAFETY: the caller's promise.
+        unsafe { self.0.unlock(token) };
+    }
+
+    fn is_locked(&self) -> bool {
+        self.0.is_locked()
+    }
+}
+
+/// Two mutexes behind one gate, one used by `threads` and one by `others`: whoever releases one may open the gate on a
+/// waiter of the other, and the mark it has set.
+pub fn neighbours<L: RawMutex + Send + Sync + 'static>(threads: usize, others: usize, rounds: usize) {
+    let locks = Arc::new([new_lock::<L>(), new_lock::<L>()]);
+    let shared = Arc::clone(&locks);
+    together(threads + others, move |me| {
+        let lock = &shared[usize::from(me < others)];
+        for _ in 0..rounds {
+            let token = lock.lock();
+            // SAFETY: locked the line before.
+            unsafe { lock.unlock(token) };
+        }
+    });
+    assert!(!locks[0].is_locked() && !locks[1].is_locked(), "a mutex is locked although all have left");
+}

@@ -1,0 +1,128 @@
+//! The asymmetric mutex.
+
+use crate::warm::{Warm, neighbours};
+use ulocks_core::model::{Config, Grade, explore, finds_bug};
+use ulocks_core::raw::RawMutex;
+use ulocks_core::spin::NoSpin;
+use ulocks_core::{Private, Shared};
+use ulocks_testkit::model;
+use ulocks_unfair::{RawAsymMutex, asym_seeded as bug};
+
+/// With its gate open from the start, and with fewer steps, hence more executions of what is left.
+type Open<const BUG: u8 = { bug::NOTHING }> = Warm<Private<NoSpin>, BUG>;
+
+/// Runs `check` on the mutex in its variants.
+macro_rules! on_each {
+    ($check:ident) => {
+        $check::<Warm<Private, { bug::NOTHING }>>();
+        $check::<Open>();
+        $check::<RawAsymMutex<Private<NoSpin>>>();
+        $check::<RawAsymMutex<Shared<NoSpin>>>();
+    };
+}
+
+fn exact(preemptions: usize) -> Config {
+    Config::bounded(preemptions)
+}
+
+/// A wake-up orders nothing, as on the machine: what a woken waiter sees it has from the word.
+fn unordered(preemptions: usize) -> Config {
+    Config { grade: Grade::Unordered, ..Config::bounded(preemptions) }
+}
+
+/// The first look at the deadline is `lock_until`'s own, the next ones decide how the waits end.
+fn timed(preemptions: usize) -> Config {
+    Config { timeouts: 3, ..Config::bounded(preemptions) }
+}
+
+fn exclusion<L: RawMutex + Send + Sync + 'static>() {
+    explore(exact(3), || model::exclusion::<L>(2));
+    explore(exact(2), || model::exclusion::<L>(3));
+    explore(unordered(1), || model::exclusion::<L>(3));
+    explore(Config { spurious: 2, ..exact(2) }, || model::exclusion::<L>(2));
+}
+
+#[test]
+fn at_most_one_is_inside() {
+    on_each!(exclusion);
+    explore(exact(2), || model::try_lock_coherence::<Open>(3));
+}
+
+fn no_lost_wake<L: RawMutex + Send + Sync + 'static>() {
+    explore(exact(3), || model::no_lost_wake::<L>(2, 2));
+    explore(exact(2), || model::no_lost_wake::<L>(3, 1));
+    explore(unordered(2), || model::no_lost_wake::<L>(2, 2));
+    explore(unordered(1), || model::no_lost_wake::<L>(3, 1));
+}
+
+#[test]
+fn nobody_sleeps_for_ever() {
+    on_each!(no_lost_wake);
+}
+
+fn timeout_vs_unlock<L: RawMutex + Send + Sync + 'static>() {
+    explore(timed(2), || model::timeout_vs_unlock::<L>(2));
+    explore(timed(1), || model::timeout_vs_unlock::<L>(3));
+}
+
+#[test]
+fn a_timeout_strands_nobody() {
+    on_each!(timeout_vs_unlock);
+}
+
+fn last_unlocker_frees<L: RawMutex + Send + Sync + 'static>() {
+    explore(exact(3), || model::last_unlocker_frees::<L>(2));
+    explore(exact(2), || model::last_unlocker_frees::<L>(3));
+}
+
+#[test]
+fn the_release_is_the_last_access() {
+    on_each!(last_unlocker_frees);
+}
+
+#[test]
+fn neighbours_do_not_lose_one_anothers_marks() {
+    explore(exact(3), || neighbours::<Open>(2, 1, 1));
+    explore(exact(1), || neighbours::<Open>(2, 2, 1));
+    explore(exact(2), || neighbours::<RawAsymMutex<Private<NoSpin>>>(2, 1, 1));
+}
+
+#[test]
+fn exclusion_finds_each_missing_ordering() {
+    finds_bug(exact(2), || model::exclusion::<Open<{ bug::RELAXED_TAKE }>>(2));
+    finds_bug(exact(2), || model::exclusion::<RawAsymMutex<Private<NoSpin>, { bug::RELAXED_MARK }>>(2));
+    finds_bug(exact(2), || model::exclusion::<Open<{ bug::RELAXED_RELEASE }>>(2));
+}
+
+#[test]
+fn no_lost_wake_finds_each_missing_fence() {
+    finds_bug(exact(2), || model::no_lost_wake::<Open<{ bug::NO_LIGHT }>>(2, 1));
+    finds_bug(exact(2), || model::no_lost_wake::<Open<{ bug::NO_HEAVY }>>(2, 1));
+    finds_bug(exact(2), || model::no_lost_wake::<Open<{ bug::LOOKS_FIRST }>>(2, 1));
+}
+
+/// The trap of the header of `raw.rs`: all the fences are there.
+#[test]
+fn no_lost_wake_finds_a_release_that_asks_too_early() {
+    finds_bug(exact(2), || model::no_lost_wake::<Open<{ bug::ONE_WORD }>>(2, 1));
+}
+
+#[test]
+fn neighbours_find_a_gate_that_looks_as_before() {
+    finds_bug(exact(3), || neighbours::<Open<{ bug::OPENINGS_ALIKE }>>(2, 1, 1));
+}
+
+#[test]
+fn neighbours_find_a_pass_that_is_taken_late() {
+    finds_bug(exact(3), || neighbours::<Open<{ bug::PASSES_LATE }>>(2, 1, 1));
+}
+
+#[test]
+fn no_lost_wake_finds_a_lost_mark() {
+    finds_bug(exact(2), || model::no_lost_wake::<Open<{ bug::NO_WAKE }>>(3, 1));
+}
+
+#[test]
+fn last_unlocker_frees_finds_a_touch_after_the_release() {
+    finds_bug(exact(2), || model::last_unlocker_frees::<Open<{ bug::TOUCHES_AFTER }>>(2));
+}
