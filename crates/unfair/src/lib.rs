@@ -2,6 +2,8 @@
 #![cfg_attr(docsrs, feature(doc_cfg))]
 
 mod asym;
+#[cfg(feature = "parking-lot")]
+mod byte;
 mod mutex;
 mod throughput;
 
@@ -11,6 +13,15 @@ pub use asym::{
     AsymCondvar, AsymCondvarWith, AsymMutex, AsymMutexGuard, AsymMutexWith, MappedAsymMutexGuard,
     RawAsymMutex,
 };
+#[cfg(feature = "parking-lot")]
+#[cfg_attr(docsrs, doc(cfg(feature = "parking-lot")))]
+pub use byte::{
+    ByteBits, ByteCondvar, ByteCondvarWith, ByteMutex, ByteMutexGuard, ByteMutexWith, ByteState,
+    MappedByteMutexGuard, RawByteMutex, UserBits,
+};
+#[cfg(feature = "parking-lot")]
+#[doc(hidden)]
+pub use byte::{ByteProtocol, byte_seeded};
 pub use mutex::{Condvar, CondvarWith, MappedMutexGuard, Mutex, MutexGuard, MutexWith, RawMutex, State};
 #[doc(hidden)]
 pub use throughput::seeded as throughput_seeded;

@@ -2,6 +2,11 @@
 #![cfg(all(ulocks_loom, feature = "loom"))]
 
 mod asym;
+#[cfg(feature = "parking-lot")]
+#[path = "../common/bits.rs"]
+mod bits;
+#[cfg(feature = "parking-lot")]
+mod byte;
 mod condvar;
 #[path = "../common/mutant.rs"]
 mod mutant;

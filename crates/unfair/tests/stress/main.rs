@@ -2,6 +2,8 @@
 #![cfg(not(any(ulocks_loom, ulocks_vm)))]
 
 mod asym;
+#[cfg(feature = "parking-lot")]
+mod byte;
 mod mutex;
 #[path = "../common/overtaking.rs"]
 mod overtaking;

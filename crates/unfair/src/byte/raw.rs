@@ -1,0 +1,518 @@
+//! The protocol of [`ByteMutex`](crate::ByteMutex): Molnar's mutex in two bits, with the queue in the parking lot.
+//!
+//! # Properties
+//! - Exclusion; what a holder did happens before the next acquisition returns.
+//! - Barging: whoever finds the lock free takes it, waiters or not. No bound on waiting.
+//! - One byte, of which the lock uses two bits. The other six are the user's: every operation preserves them, and they
+//!   may change at any moment, by read-modify-writes of any thread, whether it holds the lock or not.
+//! - One read-modify-write to acquire and one to release when nobody contends and none of the user's bits is set: it is
+//!   tried on the guess that this is so. If bits are set, the failed try tells which, and a second one succeeds.
+//! - What releases is one read-modify-write, and the last touch: a wake-up that follows names the byte by its address
+//!   only. So the thread that releases last may free the byte at once (law 2).
+//! - All-zero is an unlocked lock. The byte holds no address and may be moved while locked.
+//! - The lot allocates when a thread first parks, and has a thread-local destructor: the exception to law 1.
+//!
+//! # State
+//! The lock's bits of the byte, as in [`ByteState`]. Each transition is one read-modify-write that leaves the user's bits
+//! as they are:
+//!
+//! | from | to | by | label |
+//! |---|---|---|---|
+//! | free | `LOCKED` | an arrival, or a waiter that owes nobody a wake-up | (L1) |
+//! | free | `LOCKED PARKED` | a debtor | (L2) |
+//! | `LOCKED` | `LOCKED PARKED` | a waiter that is about to park | (M) |
+//! | `LOCKED` | free | the holder | (U1) |
+//! | `LOCKED PARKED` | free | the holder, which then unparks one | (U2) |
+//!
+//! A *debtor* is a waiter that was unparked and left others in the queue: the lot tells it so. It owes them a mark, and
+//! pays when it sees `PARKED` set, by (M), by (L2) or by another's hand.
+//!
+//! # Invariants
+//! 1. At most one thread holds the lock: only transitions out of "free" acquire.
+//! 2. `PARKED` is never set while the lock is free: (M) sets it on a held lock, and a release clears both at once.
+//! 3. Nobody parks unless the byte was `LOCKED PARKED` at that moment: the lot looks while its queue is locked.
+//! 4. *No waiter is forgotten.* While somebody is in the queue, `PARKED` is set, or a release that cleared it is on its way
+//!    to the lot, or there is a debtor that has not paid. Who parks has `PARKED` set (invariant 3); (U2) goes to the lot; the
+//!    lot names the one it unparks a debtor if anybody is left; and a debtor neither acquires, nor parks, nor gives up,
+//!    before it has paid.
+//!
+//!    That a debtor may be content with a mark that it only *saw*: the release before its own unpark had cleared the mark,
+//!    and this thread has seen that release. So the mark was set after that, and whoever set it is followed by a release
+//!    that finds the queue as the debtor left it, or emptier.
+//! 5. `PARKED` may be stale, which costs one visit to the lot that finds nobody, never the other way round.
+//! 6. An unpark that is late, and meant for a lock that was at this address before, is a spurious one: it takes a waiter
+//!    out of the queue, and breaks nothing, for the waiter is awake and invariant 4 does not count it any more; if it
+//!    leaves others behind, these are told of twice.
+//!
+//! # The waiting rule
+//! That of `unfair::Mutex`: wake one, and no other until that one had its round. (U2) clears the mark together with the
+//! lock, so threads that come and go meanwhile release without a visit to the lot. An arrival backs off before it parks,
+//! half as long if it sees the mark; a woken waiter that finds the lock taken again looks closely for a while. Nobody
+//! yields. A loser parks at the tail.
+//!
+//! # Ordering
+//! (L1) and (L2) are Acquire, and pair with (U1) and (U2), which are Release. The user's changes of the byte are
+//! read-modify-writes, hence part of the release sequence: an acquisition that reads from one of them still
+//! synchronises with the release before it. (M) and the looks in the spins are Relaxed. The look in the lot is Relaxed: a
+//! release that visited the lot before is visible to it by the lot's rule 1, and one that has not will find the thread.
+//!
+//! # Sources
+//! F. Pizlo, "Locking in WebKit" (2016): two bits of any byte, and a parking lot. `parking_lot` by A. d'Antras: the same in
+//! Rust. Both leave the mark set until the queue is empty, so that each release visits the lot while anybody waits, and
+//! clear it under the queue's lock: before the release (WebKit, `parking_lot` 0.12), which lengthens every critical
+//! section, or after it (0.13), which touches a byte that may be gone. Here it goes with the release, and who is woken
+//! knows whether to set it again.
+
+use super::bits::UserBits;
+use super::word::ByteState;
+use core::fmt;
+use ulocks_core::futex;
+use ulocks_core::lot::{LotKey, Parked};
+use ulocks_core::meter::{Event, Meter};
+use ulocks_core::spin::{self, Look};
+use ulocks_core::sync::AtomicU8;
+use ulocks_core::sync::Ordering::{Acquire, Relaxed, Release};
+use ulocks_core::time::Deadline;
+use ulocks_core::{Policy, Private, raw};
+
+/// The bugs that the models must find, one at a time. The lock proper has none of them: the comparisons with `BUG` are
+/// decided at compile time.
+#[doc(hidden)]
+pub mod seeded {
+    /// No bug.
+    pub const NOTHING: u8 = 0;
+    /// (L1) and (L2) order nothing.
+    pub const RELAXED_ACQUIRE: u8 = 1;
+    /// (U1) and (U2) order nothing.
+    pub const RELAXED_RELEASE: u8 = 2;
+    /// (U2) wakes nobody.
+    pub const NO_WAKE: u8 = 3;
+    /// A waiter parks although the byte has changed.
+    pub const PARKS_BLINDLY: u8 = 4;
+    /// A waiter that was unparked forgets those it left behind.
+    pub const NEVER_OWES: u8 = 5;
+    /// A debtor that gives up does not pay.
+    pub const LEAVES_IN_DEBT: u8 = 6;
+    /// A waiter that gives up takes the mark with it, as if it had been the only one.
+    pub const TAKES_THE_MARK: u8 = 7;
+    /// (U2) touches the byte once more when it has woken, as in `parking_lot` 0.13.
+    pub const TOUCHES_AFTER: u8 = 8;
+    /// A release writes back the user's bits as it has read them.
+    pub const RESTORES_BITS: u8 = 9;
+    /// (L1), (L2) and (M) write the byte as if all of it were the lock's.
+    pub const OWNS_THE_BYTE: u8 = 10;
+}
+
+/// [`RawByteMutex`] with the seeded bug `BUG`.
+#[doc(hidden)]
+#[repr(C)]
+pub struct Protocol<P, const LOCKED: u8, const PARKED: u8, const BUG: u8>
+where
+    P: Policy<Scope = futex::Private>,
+{
+    byte: AtomicU8,
+    meter: P::Meter,
+}
+
+impl<P, const LOCKED: u8, const PARKED: u8, const BUG: u8> Protocol<P, LOCKED, PARKED, BUG>
+where
+    P: Policy<Scope = futex::Private>,
+{
+    /// What (L2) and (M) leave.
+    const BOTH: u8 = ByteState::<LOCKED, PARKED>::LOCK_BITS;
+
+    ulocks_core::const_fn! {
+        /// An unlocked lock, and `bits` of the user's.
+        pub fn with_bits(bits: u8) -> Self {
+            assert!(bits & Self::BOTH == 0, "the initial bits include the lock's own: they have to be the user's");
+            Self { byte: AtomicU8::new(bits), meter: P::Meter::INIT }
+        }
+    }
+
+    /// The user's part of the byte.
+    pub const fn bits(&self) -> UserBits<'_, LOCKED, PARKED> {
+        UserBits::of(&self.byte)
+    }
+
+    #[inline(always)]
+    fn state(&self) -> ByteState<LOCKED, PARKED> {
+        ByteState(self.byte.load(Relaxed))
+    }
+
+    /// The name of the queue in the lot.
+    #[inline(always)]
+    fn key(&self) -> LotKey {
+        LotKey::of(&raw const self.byte)
+    }
+
+    /// (L1) for an arrival: guesses that the byte is zero, which costs one step if it is, and two if the user has set bits.
+    #[inline(always)]
+    fn arrive(&self) -> bool {
+        self.take(ByteState(0), LOCKED)
+    }
+
+    /// (L1) and (L2): takes the lock if it is free, leaving `held` in its bits; `seen` is what the byte was, or may be.
+    #[inline(always)]
+    fn take(&self, mut seen: ByteState<LOCKED, PARKED>, held: u8) -> bool {
+        while !seen.is_locked() {
+            match self.exchange(seen, seen.with(held)) {
+                Ok(()) => return true,
+                Err(now) => seen = now,
+            }
+        }
+        false
+    }
+
+    /// As [`take`](Self::take); if the lock is held, sees to it that it is marked.
+    fn take_or_mark(&self, held: u8) -> bool {
+        let mut seen = self.state();
+        while !seen.is_contended() {
+            let free = !seen.is_locked();
+            match self.exchange(seen, seen.with(if free { held } else { PARKED })) {
+                Ok(()) => {
+                    if !free || held == Self::BOTH {
+                        self.owe_wake();
+                    }
+                    return free;
+                }
+                Err(now) => seen = now,
+            }
+        }
+        false
+    }
+
+    /// (L1), (L2) or (M). Fails also when nothing but the user's bits has changed.
+    #[inline(always)]
+    fn exchange(
+        &self,
+        seen: ByteState<LOCKED, PARKED>,
+        next: ByteState<LOCKED, PARKED>,
+    ) -> Result<(), ByteState<LOCKED, PARKED>> {
+        // Acquire: pairs with (U1) and (U2). (M) could do without.
+        let order = if BUG == seeded::RELAXED_ACQUIRE { Relaxed } else { Acquire };
+        let next = if BUG == seeded::OWNS_THE_BYTE { next.0 & Self::BOTH } else { next.0 };
+        match self.byte.compare_exchange(seen.0, next, order, Relaxed) {
+            Ok(_) => Ok(()),
+            Err(now) => Err(ByteState(now)),
+        }
+    }
+
+    /// A spinning waiter's look at the lock; it takes it if it is free, leaving `held` in its bits.
+    #[inline]
+    fn look(&self, held: u8) -> Look {
+        match self.state() {
+            free if !free.is_locked() && self.take(free, held) => Look::Acquired,
+            contended if contended.is_contended() => Look::Saturated,
+            _ => Look::Taken,
+        }
+    }
+
+    /// An arrival that found the lock taken: spins, then parks. False if `deadline` passed first.
+    #[cold]
+    #[inline(never)]
+    fn lock_contended(&self, deadline: Option<Deadline>) -> bool {
+        self.meter.count(Event::Contended);
+        if spin::backing_off::<P>(|| self.look(LOCKED)) {
+            self.meter.count(Event::Spun);
+            return true;
+        }
+        self.lock_parked(deadline)
+    }
+
+    /// A waiter that parks. `held` is what it leaves in the byte if it acquires: as a debtor (invariant 4), the mark too.
+    fn lock_parked(&self, deadline: Option<Deadline>) -> bool {
+        let mut held = LOCKED;
+        loop {
+            if self.take_or_mark(held) {
+                return true;
+            }
+            held = LOCKED; // the mark has paid
+            self.meter.count(Event::Slept);
+            let still = || BUG == seeded::PARKS_BLINDLY || self.state().is_contended(); // invariant 3
+            match self.key().park(still, deadline) {
+                Parked::Refused => {}
+                Parked::TimedOut => {
+                    if BUG == seeded::TAKES_THE_MARK {
+                        self.byte.fetch_and(!PARKED, Relaxed);
+                    }
+                    return false;
+                }
+                Parked::Unparked { others } => {
+                    if others && BUG != seeded::NEVER_OWES {
+                        held = Self::BOTH;
+                    }
+                    if BUG == seeded::LEAVES_IN_DEBT && deadline.is_some_and(|deadline| deadline.has_passed())
+                    {
+                        return false;
+                    }
+                    if spin::closely::<P>(|| self.look(held)) {
+                        if held == Self::BOTH {
+                            self.owe_wake();
+                        }
+                        return true;
+                    }
+                }
+            }
+        }
+    }
+
+    /// Counts the visit to the lot that comes of having marked the byte (U2). The release cannot count it, for it must not
+    /// touch the lock again.
+    #[inline]
+    fn owe_wake(&self) {
+        self.meter.count(Event::Woke);
+    }
+
+    #[inline(always)]
+    fn release(&self) {
+        let key = self.key();
+        let order = if BUG == seeded::RELAXED_RELEASE { Relaxed } else { Release };
+        // (U1), (U2); from here on the byte may be gone. A guess first, as in `arrive`.
+        let mut was = ByteState::<LOCKED, PARKED>(LOCKED);
+        while let Err(now) = self.byte.compare_exchange(was.0, was.user_bits(), order, Relaxed) {
+            was = ByteState(now);
+            if BUG == seeded::RESTORES_BITS {
+                self.byte.swap(was.user_bits(), order);
+                break;
+            }
+        }
+        if was.is_contended() && BUG != seeded::NO_WAKE {
+            Self::unpark_one(key);
+            if BUG == seeded::TOUCHES_AFTER {
+                self.byte.fetch_or(0, Relaxed);
+            }
+        }
+    }
+
+    /// The wake-up a release owes. By key: the byte may be gone.
+    #[cold]
+    #[inline(never)]
+    fn unpark_one(key: LotKey) {
+        key.unpark_one();
+    }
+}
+
+// SAFETY: for `NOTHING`
+// * One token at a time: invariant 1.
+// * A release happens before the next acquisition returns: section "Ordering".
+// * The token is nothing and no address is kept, so it may be forgotten and the lock moved or dropped.
+// The others are broken on purpose and live in models only, which detect it.
+unsafe impl<P, const LOCKED: u8, const PARKED: u8, const BUG: u8> raw::RawMutex
+    for Protocol<P, LOCKED, PARKED, BUG>
+where
+    P: Policy<Scope = futex::Private>,
+{
+    ulocks_core::raw_init!(Self::with_bits(0));
+
+    type Scope = futex::Private;
+    type Token = ();
+
+    #[inline]
+    fn lock(&self) {
+        if !self.arrive() {
+            self.lock_contended(None);
+        }
+        self.meter.count(Event::Acquired);
+    }
+
+    #[inline]
+    fn try_lock(&self) -> Option<()> {
+        let taken = self.arrive();
+        if taken {
+            self.meter.count(Event::Acquired);
+        }
+        taken.then_some(())
+    }
+
+    #[inline]
+    fn lock_until(&self, deadline: Deadline) -> Option<()> {
+        let taken = self.arrive() || (!deadline.has_passed() && self.lock_contended(Some(deadline)));
+        if taken {
+            self.meter.count(Event::Acquired);
+        }
+        taken.then_some(())
+    }
+
+    #[inline]
+    unsafe fn unlock(&self, (): ()) {
+        self.release();
+    }
+
+    #[inline]
+    fn is_locked(&self) -> bool {
+        self.state().is_locked()
+    }
+}
+
+/// The raw lock, without data: the bits `LOCKED` and `PARKED` of a byte of which the rest is the user's, and the counters
+/// if the policy has any.
+///
+/// It is one byte, unlocked if those bits are zero. The six other bits are reached by [`bits`](Self::bits); they are
+/// preserved by whatever is done to the lock, and may change while it is held or waited for. A byte that exists already,
+/// in a header whose layout is given, becomes a lock by [`from_byte`](Self::from_byte), with those two of its bits that
+/// are free.
+///
+/// What waiting costs, and where it must not be used, is described at [`ByteMutex`](crate::ByteMutex).
+///
+/// # Examples
+/// A bit for the lock in a byte full of flags, in an object that is laid out by others:
+/// ```
+/// use std::sync::atomic::{AtomicU8, Ordering::Relaxed};
+/// use ulocks_core::Private;
+/// use ulocks_core::raw::RawMutex as _;
+/// use ulocks_unfair::RawByteMutex;
+///
+/// #[repr(C)]
+/// struct Header {
+///     kind: u8,
+///     flags: AtomicU8, // bits 6 and 7 are free
+/// }
+/// type Lock = RawByteMutex<Private, 0b0100_0000, 0b1000_0000>;
+///
+/// impl Header {
+///     fn lock(&self) -> &Lock {
+///         // SAFETY: everything else in this program changes `flags` by `fetch_or` and `fetch_and` of bits 0 to 5.
+///         unsafe { Lock::from_byte(&self.flags) }
+///     }
+/// }
+///
+/// let header = Header { kind: 7, flags: AtomicU8::new(0b0001_0001) };
+/// header.lock().lock();
+/// header.flags.fetch_or(0b10, Relaxed);
+/// // SAFETY: locked above.
+/// unsafe { header.lock().unlock(()) };
+/// assert_eq!(header.flags.load(Relaxed), 0b0001_0011);
+/// ```
+///
+/// It is a lock of one process, and there is no other policy for it:
+/// ```compile_fail,E0271
+/// static LOCK: ulocks_unfair::RawByteMutex<ulocks_core::Shared> = ulocks_unfair::RawByteMutex::new();
+/// ```
+/// The two bits are two bits:
+/// ```compile_fail,E0080
+/// static LOCK: ulocks_unfair::RawByteMutex<ulocks_core::Private, 1, 1> = ulocks_unfair::RawByteMutex::new();
+/// ```
+#[repr(transparent)]
+pub struct RawByteMutex<P = Private, const LOCKED: u8 = 0b01, const PARKED: u8 = 0b10>(
+    Protocol<P, LOCKED, PARKED, { seeded::NOTHING }>,
+)
+where
+    P: Policy<Scope = futex::Private>;
+
+impl<P, const LOCKED: u8, const PARKED: u8> RawByteMutex<P, LOCKED, PARKED>
+where
+    P: Policy<Scope = futex::Private>,
+{
+    ulocks_core::const_fn! {
+        /// An unlocked lock; its bytes are all zero.
+        pub fn new() -> Self {
+            Self::with_bits(0)
+        }
+    }
+
+    ulocks_core::const_fn! {
+        /// An unlocked lock, and `bits` of the user's.
+        ///
+        /// # Panics
+        /// If one of `bits` is the lock's.
+        pub fn with_bits(bits: u8) -> Self {
+            Self(Protocol::with_bits(bits))
+        }
+    }
+
+    /// A byte as a lock. Only for policies that count nothing; others do not compile.
+    ///
+    /// # Safety
+    /// As long as the lock is used, by anybody, whatever else accesses the byte
+    /// - leaves the bits `LOCKED` and `PARKED` alone, which are zero before the first use, and
+    /// - changes the others by atomic read-modify-writes, not by stores.
+    #[inline(always)]
+    pub const unsafe fn from_byte(byte: &AtomicU8) -> &Self {
+        const {
+            assert!(
+                size_of::<Self>() == size_of::<AtomicU8>() && align_of::<Self>() == align_of::<AtomicU8>(),
+                "a byte has no room for counters: take a policy whose meter is Off"
+            );
+        }
+        // SAFETY: `Self` is an `AtomicU8` and a meter that takes no room, says the assertion; so it is valid where an
+        // `AtomicU8` is, and is borrowed as long.
+        unsafe { &*core::ptr::from_ref(byte).cast::<Self>() }
+    }
+
+    /// The user's part of the byte.
+    #[inline(always)]
+    pub const fn bits(&self) -> UserBits<'_, LOCKED, PARKED> {
+        self.0.bits()
+    }
+
+    /// The counters.
+    pub fn meter(&self) -> &P::Meter {
+        &self.0.meter
+    }
+}
+
+impl<P, const LOCKED: u8, const PARKED: u8> raw::Metered for RawByteMutex<P, LOCKED, PARKED>
+where
+    P: Policy<Scope = futex::Private>,
+{
+    type Meter = P::Meter;
+
+    fn meter(&self) -> &P::Meter {
+        &self.0.meter
+    }
+}
+
+impl<P, const LOCKED: u8, const PARKED: u8> Default for RawByteMutex<P, LOCKED, PARKED>
+where
+    P: Policy<Scope = futex::Private>,
+{
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+impl<P, const LOCKED: u8, const PARKED: u8> fmt::Debug for RawByteMutex<P, LOCKED, PARKED>
+where
+    P: Policy<Scope = futex::Private>,
+{
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_tuple("RawByteMutex").field(&self.0.state()).finish()
+    }
+}
+
+// SAFETY: that of the protocol without a bug, to which everything is passed on.
+unsafe impl<P, const LOCKED: u8, const PARKED: u8> raw::RawMutex for RawByteMutex<P, LOCKED, PARKED>
+where
+    P: Policy<Scope = futex::Private>,
+{
+    ulocks_core::raw_init!(Self::new());
+
+    type Scope = futex::Private;
+    type Token = ();
+
+    #[inline]
+    fn lock(&self) {
+        self.0.lock();
+    }
+
+    #[inline]
+    fn try_lock(&self) -> Option<()> {
+        self.0.try_lock()
+    }
+
+    #[inline]
+    fn lock_until(&self, deadline: Deadline) -> Option<()> {
+        self.0.lock_until(deadline)
+    }
+
+    #[inline]
+    unsafe fn unlock(&self, (): ()) {
+        // SAFETY: the caller's promise is passed on.
+        unsafe { self.0.unlock(()) };
+    }
+
+    #[inline]
+    fn is_locked(&self) -> bool {
+        self.0.is_locked()
+    }
+}

@@ -1,0 +1,68 @@
+//! The byte of a [`ByteMutex`](crate::ByteMutex): two bits of the lock's, six of the user's.
+
+use core::fmt;
+
+/// A value of a byte in which the bits `LOCKED` and `PARKED` are a lock's.
+///
+/// | `LOCKED` | `PARKED` | meaning |
+/// |---|---|---|
+/// | 0 | 0 | free; nobody is owed a wake-up |
+/// | 1 | 0 | held; a release owes nobody a wake-up |
+/// | 1 | 1 | held; a release wakes one waiter |
+/// | 0 | 1 | never |
+///
+/// What the other bits mean is the user's affair.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub struct ByteState<const LOCKED: u8 = 0b01, const PARKED: u8 = 0b10>(pub u8);
+
+impl<const LOCKED: u8, const PARKED: u8> ByteState<LOCKED, PARKED> {
+    /// The lock's bits.
+    pub const LOCK_BITS: u8 = {
+        assert!(
+            LOCKED.count_ones() == 1 && PARKED.count_ones() == 1 && LOCKED != PARKED,
+            "LOCKED and PARKED have to be two different bits of a byte, as in <.., 0b01, 0b10>"
+        );
+        LOCKED | PARKED
+    };
+    /// The user's bits.
+    pub const USER_BITS: u8 = !Self::LOCK_BITS;
+
+    /// Whether somebody holds the lock.
+    #[inline(always)]
+    pub const fn is_locked(self) -> bool {
+        self.0 & LOCKED != 0
+    }
+
+    /// Whether somebody holds the lock and owes a wake-up to another.
+    #[inline(always)]
+    pub const fn is_contended(self) -> bool {
+        self.0 & Self::LOCK_BITS == Self::LOCK_BITS
+    }
+
+    /// What the user keeps in the byte.
+    #[inline(always)]
+    pub const fn user_bits(self) -> u8 {
+        self.0 & Self::USER_BITS
+    }
+
+    /// The same with the bits `lock_bits` of the lock set as well.
+    #[inline(always)]
+    pub(super) const fn with(self, lock_bits: u8) -> Self {
+        Self(self.0 | lock_bits)
+    }
+}
+
+impl<const LOCKED: u8, const PARKED: u8> fmt::Debug for ByteState<LOCKED, PARKED> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match (self.is_locked(), self.0 & PARKED != 0) {
+            (false, false) => "UNLOCKED",
+            (true, false) => "LOCKED",
+            (true, true) => "LOCKED|PARKED",
+            (false, true) => "invalid(PARKED)", // only a foreign hand on the lock's bits
+        })?;
+        match self.user_bits() {
+            0 => Ok(()),
+            bits => write!(f, " bits={bits:#010b}"),
+        }
+    }
+}
