@@ -1,0 +1,179 @@
+//! [`PiCondvar`]: those who are notified wait for the mutex at once, with their priority.
+
+pub(crate) mod raw;
+
+pub use raw::RawPiCondvar;
+
+use crate::mutex::raw::RawPiMutex;
+use crate::mutex::{PiLockError, PiLockResult, PiMutexGuard, PiMutexWith, Taken, told};
+use core::fmt;
+use core::time::Duration;
+use ulocks_core::condvar::Wakeup;
+use ulocks_core::futex::PiError;
+use ulocks_core::time::Deadline;
+use ulocks_core::{Policy, Private, api, const_fn};
+
+/// A condition variable for a [`PiMutex`](crate::PiMutex): a thread that is notified waits for the mutex at once, without
+/// waking up first, and lends its priority to the holder meanwhile.
+///
+/// A notification names the mutex, so that the condition variable need not store where it is. All threads that wait at one
+/// time wait with the same mutex.
+///
+/// For code that is generic over mutexes there is also
+/// [`api::Condvar`](ulocks_core::api::Condvar)`<RawPiMutex>`, which wakes threads that then lock by themselves.
+///
+/// # Fairness
+/// The waiter of highest priority is notified first, and among equals the one that fell asleep first. They get the mutex in
+/// the order of priority.
+///
+/// # Spurious wake-ups
+/// A wait may end without a notification of its own if others are notified at the same time: look at the condition again. No
+/// notification is lost, whichever way a wait ends, and whether or not the notifier holds the mutex. Threads that wait for
+/// different conditions are notified all at once, or by a holder of the mutex.
+///
+/// # Blocking
+/// A wait sleeps in the kernel; it does not spin. A notification never blocks, and makes no system call if nobody waits.
+///
+/// # Errors
+/// A wait ends with the errors of the mutex, see [`PiLockError`]; the guard is gone then, but for `OwnerDied`, which
+/// returns it.
+///
+/// # Process-shared
+/// [`PiCondvarWith`]`<Shared>`, with a mutex that is. A process that dies while it waits costs later notifications a
+/// system call each.
+///
+/// # Signals and forks
+/// Signals are handled while a thread waits; the wait goes on, or ends spuriously. Nobody waits on the copy of a child of
+/// `fork`.
+///
+/// # Examples
+/// ```
+/// use ulocks_pi::{PiCondvar, PiMutex};
+///
+/// static READY: PiMutex<bool> = PiMutex::new(false);
+/// static CHANGED: PiCondvar = PiCondvar::new();
+///
+/// # if cfg!(miri) { return }
+/// std::thread::scope(|scope| {
+///     scope.spawn(|| {
+///         *READY.lock().unwrap() = true;
+///         CHANGED.notify_one(&READY).unwrap();
+///     });
+///     let ready = READY.lock().unwrap();
+///     let ready = CHANGED.wait_while(ready, |ready| !*ready).unwrap();
+///     assert!(*ready);
+/// });
+/// ```
+pub type PiCondvar = PiCondvarWith<Private>;
+
+/// A [`PiCondvar`] for a [`PiMutexWith`] of the same policy.
+#[repr(transparent)]
+pub struct PiCondvarWith<P: Policy = Private> {
+    raw: RawPiCondvar<P>,
+}
+
+/// What a timed wait returns: the guard, and whether the wait timed out.
+pub type PiWaitResult<'a, T, P = Private> =
+    Result<(PiMutexGuard<'a, T, P>, Wakeup), PiLockError<PiMutexGuard<'a, T, P>>>;
+
+impl<P: Policy> PiCondvarWith<P> {
+    const_fn! {
+        /// A condition variable nobody waits on; its bytes are all zero.
+        pub fn new() -> Self {
+            Self { raw: RawPiCondvar::new() }
+        }
+    }
+
+    /// Releases the mutex and sleeps until notified, then holds it again. May end spuriously.
+    ///
+    /// # Errors
+    /// See [`PiLockError`].
+    pub fn wait<'a, T: ?Sized>(&self, guard: PiMutexGuard<'a, T, P>) -> PiLockResult<'a, T, P> {
+        self.wait_with(guard, None).map(|(guard, _)| guard)
+    }
+
+    /// Waits for as long as `condition` holds.
+    ///
+    /// # Errors
+    /// See [`PiLockError`]; the condition is not known then.
+    pub fn wait_while<'a, T: ?Sized>(
+        &self,
+        mut guard: PiMutexGuard<'a, T, P>,
+        mut condition: impl FnMut(&mut T) -> bool,
+    ) -> PiLockResult<'a, T, P> {
+        while condition(&mut guard) {
+            guard = self.wait(guard)?;
+        }
+        Ok(guard)
+    }
+
+    /// As [`wait`](Self::wait), giving up after `timeout`.
+    ///
+    /// # Errors
+    /// See [`PiLockError`].
+    pub fn wait_for<'a, T: ?Sized>(
+        &self,
+        guard: PiMutexGuard<'a, T, P>,
+        timeout: Duration,
+    ) -> PiWaitResult<'a, T, P> {
+        self.wait_with(guard, Some(Deadline::after(timeout)))
+    }
+
+    /// As [`wait`](Self::wait), giving up at `deadline`, which may be an `Instant`, a `SystemTime` or a [`Deadline`]. The
+    /// mutex is held again in any case, however long that takes.
+    ///
+    /// # Errors
+    /// See [`PiLockError`].
+    pub fn wait_until<'a, T: ?Sized>(
+        &self,
+        guard: PiMutexGuard<'a, T, P>,
+        deadline: impl Into<Deadline>,
+    ) -> PiWaitResult<'a, T, P> {
+        self.wait_with(guard, Some(deadline.into()))
+    }
+
+    /// Notifies one waiter, which waits for `mutex` from now on; returns how many were asleep to be notified, 0 or 1.
+    ///
+    /// # Errors
+    /// [`PiError::OwnerGone`] or [`PiError::Deadlock`] if a waiter could not wait for the mutex, and
+    /// [`PiError::Inconsistent`] if the waiters wait with another mutex. They sleep on then.
+    pub fn notify_one<T: ?Sized>(&self, mutex: &PiMutexWith<T, P>) -> Result<usize, PiError> {
+        self.raw.notify_one(mutex.raw())
+    }
+
+    /// Notifies all waiters, which wait for `mutex` from now on; returns how many were asleep to be notified.
+    ///
+    /// # Errors
+    /// As [`notify_one`](Self::notify_one).
+    pub fn notify_all<T: ?Sized>(&self, mutex: &PiMutexWith<T, P>) -> Result<usize, PiError> {
+        self.raw.notify_all(mutex.raw())
+    }
+
+    fn wait_with<'a, T: ?Sized>(
+        &self,
+        guard: PiMutexGuard<'a, T, P>,
+        deadline: Option<Deadline>,
+    ) -> PiWaitResult<'a, T, P> {
+        let mut ended = (Taken::Sound, Wakeup::Notified);
+        let wait = |raw: &RawPiMutex<P>| {
+            // SAFETY: `wait_with` calls this for the holder of the mutex.
+            ended = unsafe { self.raw.wait(raw, deadline) }?;
+            Ok(())
+        };
+        // SAFETY: `RawPiCondvar::wait` returns `Ok` with the mutex held by the calling thread.
+        let guard = unsafe { api::wait_with(guard, wait) };
+        Ok((told(guard, ended.0 == Taken::Sound)?, ended.1))
+    }
+}
+
+impl<P: Policy> Default for PiCondvarWith<P> {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+impl<P: Policy> fmt::Debug for PiCondvarWith<P> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad("PiCondvar { .. }")
+    }
+}

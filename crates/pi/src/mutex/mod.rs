@@ -1,0 +1,253 @@
+//! [`PiMutex`]: its holder runs with the priority of the best waiter.
+
+mod error;
+pub(crate) mod raw;
+mod word;
+
+pub use error::PiLockError;
+pub use raw::{RawPiMutex, Taken};
+pub use word::State;
+
+use core::fmt;
+use core::time::Duration;
+use ulocks_core::futex::PiError;
+use ulocks_core::raw::RawMutex as _;
+use ulocks_core::time::Deadline;
+use ulocks_core::{Policy, Private, api, const_fn};
+
+/// A mutex whose holder inherits the priority of those who wait for it; four bytes beside the data.
+///
+/// While a thread of high priority waits, the holder runs with that priority, so that no thread of middling priority
+/// keeps the two from getting on (priority inversion); and if the holder itself waits for another `PiMutex`, so does the
+/// holder of that. This is what programs with `SCHED_FIFO`, `SCHED_RR` or `SCHED_DEADLINE` threads want. Among threads of
+/// one priority it is a slow mutex: once somebody sleeps, each release is a system call that hands it over, ten to a hundred
+/// times slower under contention than [`unfair::Mutex`](https://docs.rs/ulocks-unfair).
+///
+/// This one is for the threads of one process, with the default patience and without counters; [`PiMutexWith`] has the
+/// others.
+///
+/// # Fairness
+/// Among those who sleep the highest priority is served first, and among equals the first that came to sleep. A release
+/// hands the mutex to a sleeper, and nobody can take it in between. An arrival that spins is not in that order yet: it may
+/// be overtaken while it spins, and while nobody sleeps it may overtake other spinners.
+///
+/// # Blocking
+/// [`lock`](PiMutexWith::lock) is one atomic read-modify-write if the mutex is free, and so is the release if nobody
+/// waits. Otherwise the caller spins for up to [`ARRIVAL_NS`](ulocks_core::spin::Spin::ARRIVAL_NS) of its policy, 6 us by
+/// default, while nobody is known to sleep, half of that while it looks as if somebody did and nothing proves it, and then
+/// sleeps in the kernel (`FUTEX_LOCK_PI2`, or `FUTEX_LOCK_PI` before Linux 5.14) and lends its priority. For exact order and no
+/// delay in lending, take `Private<NoSpin>`. Nobody ever yields to the scheduler.
+///
+/// # Errors
+/// What cannot end is told: [`PiLockError::Deadlock`] and [`PiLockError::OwnerGone`], where glibc sleeps for ever, and
+/// [`PiLockError::OwnerDied`], which comes with a guard. The kernel's list of owners by thread id is what it has: if the
+/// id of a thread that ended with the mutex locked is given to a new thread, the mutex is that thread's.
+///
+/// # Process-shared
+/// [`PiMutexWith`]`<T, Shared>`, between processes of one pid namespace: no address is stored and all-zero memory is an
+/// unlocked mutex. A process that dies with the mutex locked is told to the next in line, or as `OwnerGone`.
+///
+/// # Signals and forks
+/// Signals are handled while a thread waits, and the wait goes on. A child of `fork` does not hold what its parent
+/// holds: to drop the copy of a guard there does nothing, and to lock the copy of a `Private` mutex that was locked waits
+/// for the thread of the parent, until that ends. After a fork, ids are right without any help.
+///
+/// # Memory
+/// What releases touches the mutex no more, so the thread that releases last may free or unmap it at once. A guard may be
+/// forgotten, which leaves the mutex locked, and a locked mutex may be moved or dropped. A guard cannot be sent to another
+/// thread:
+///
+/// ```compile_fail,E0277
+/// # use ulocks_pi::PiMutex;
+/// fn is_send<T: Send>(_: T) {}
+/// let mutex = PiMutex::new(0);
+/// is_send(mutex.lock().unwrap());
+/// ```
+///
+/// # Examples
+/// ```
+/// use std::time::Duration;
+/// use ulocks_pi::{PiLockError, PiMutex};
+///
+/// static HITS: PiMutex<u64> = PiMutex::new(0);
+///
+/// # if cfg!(miri) { return Ok(()) }
+/// std::thread::scope(|scope| {
+///     for _ in 0..4 {
+///         scope.spawn(|| *HITS.lock().unwrap() += 1);
+///     }
+/// });
+///
+/// let held = HITS.lock()?;
+/// assert_eq!(*held, 4);
+/// assert!(HITS.try_lock()?.is_none());
+/// assert!(matches!(HITS.lock(), Err(PiLockError::Deadlock)));
+/// drop(held);
+/// assert!(HITS.try_lock_for(Duration::from_millis(1))?.is_some());
+/// # Ok::<(), PiLockError<ulocks_pi::PiMutexGuard<'static, u64>>>(())
+/// ```
+pub type PiMutex<T> = PiMutexWith<T, Private>;
+
+/// A [`PiMutex`] with another policy: between processes, with other patience, or with counters inside.
+///
+/// It is a name of its own because a default of a type parameter does not apply in an expression:
+/// `PiMutex::new(0)` would not say which mutex it makes.
+///
+/// ```
+/// use ulocks_core::spin::NoSpin;
+/// use ulocks_core::{Private, Shared};
+/// use ulocks_pi::PiMutexWith;
+///
+/// static ACROSS_PROCESSES: PiMutexWith<u32, Shared> = PiMutexWith::new(0);
+/// static EXACT: PiMutexWith<u32, Private<NoSpin>> = PiMutexWith::new(0);
+/// ```
+#[repr(transparent)]
+pub struct PiMutexWith<T: ?Sized, P: Policy = Private> {
+    inner: api::Mutex<RawPiMutex<P>, T>,
+}
+
+/// What holds a [`PiMutex`] locked, and gives access to its data.
+pub type PiMutexGuard<'a, T, P = Private> = api::MutexGuard<'a, RawPiMutex<P>, T>;
+
+/// A [`PiMutexGuard`] narrowed to a part of the data.
+pub type MappedPiMutexGuard<'a, T, P = Private> = api::MappedMutexGuard<'a, RawPiMutex<P>, T>;
+
+/// What locking returns.
+pub type PiLockResult<'a, T, P = Private> =
+    Result<PiMutexGuard<'a, T, P>, PiLockError<PiMutexGuard<'a, T, P>>>;
+
+/// What an attempt to lock returns: no guard if the mutex could not be had in time.
+pub type PiTryLockResult<'a, T, P = Private> =
+    Result<Option<PiMutexGuard<'a, T, P>>, PiLockError<PiMutexGuard<'a, T, P>>>;
+
+impl<T, P: Policy> PiMutexWith<T, P> {
+    const_fn! {
+        /// An unlocked mutex.
+        pub fn new(value: T) -> Self {
+            Self { inner: api::Mutex::new(value) }
+        }
+    }
+
+    /// The data, out of the mutex.
+    pub fn into_inner(self) -> T {
+        self.inner.into_inner()
+    }
+}
+
+impl<T: ?Sized, P: Policy> PiMutexWith<T, P> {
+    /// Acquires the mutex, waiting as long as it takes.
+    ///
+    /// # Errors
+    /// See [`PiLockError`].
+    #[inline]
+    pub fn lock(&self) -> PiLockResult<'_, T, P> {
+        self.guard(|raw| raw.acquire(None))
+    }
+
+    /// Acquires the mutex if that needs no waiting; `None` if somebody holds it, the caller included.
+    ///
+    /// # Errors
+    /// See [`PiLockError`]; neither `Deadlock` nor `OwnerGone`.
+    #[inline]
+    pub fn try_lock(&self) -> PiTryLockResult<'_, T, P> {
+        in_time(self.guard(|raw| raw.try_acquire()?.ok_or(PiError::TimedOut)))
+    }
+
+    /// Acquires the mutex, or gives up after `timeout` (`None`).
+    ///
+    /// # Errors
+    /// See [`PiLockError`].
+    #[inline]
+    pub fn try_lock_for(&self, timeout: Duration) -> PiTryLockResult<'_, T, P> {
+        // The clock is not read if there is nothing to wait for.
+        in_time(self.guard(|raw| match raw.try_acquire()? {
+            Some(taken) => Ok(taken),
+            None => raw.acquire(Some(Deadline::after(timeout))),
+        }))
+    }
+
+    /// Acquires the mutex, or gives up at `deadline` (`None`), which may be an `Instant`, a `SystemTime` or a [`Deadline`].
+    ///
+    /// # Errors
+    /// See [`PiLockError`].
+    #[inline]
+    pub fn try_lock_until(&self, deadline: impl Into<Deadline>) -> PiTryLockResult<'_, T, P> {
+        let deadline = deadline.into();
+        in_time(self.guard(|raw| raw.acquire(Some(deadline))))
+    }
+
+    /// The data; the borrow stands for the lock. It also reaches what an owner that ended has left locked.
+    pub fn get_mut(&mut self) -> &mut T {
+        self.inner.get_mut()
+    }
+
+    /// Whether somebody holds the mutex at this moment.
+    pub fn is_locked(&self) -> bool {
+        self.raw().is_locked()
+    }
+
+    /// The raw mutex, for its counters and its state.
+    pub fn raw(&self) -> &RawPiMutex<P> {
+        // SAFETY: what is safe to do to a raw mutex either takes it or, for a holder, gives it up; see `release`, which is
+        // not public.
+        unsafe { self.inner.raw() }.inner()
+    }
+
+    /// The same mutex with the face that every lock of the family has, whose operations panic instead of returning an
+    /// error, and keep the death of an owner to themselves.
+    pub fn as_infallible(&self) -> &api::Mutex<RawPiMutex<P>, T> {
+        &self.inner
+    }
+
+    #[inline]
+    fn guard(
+        &self,
+        acquire: impl FnOnce(&RawPiMutex<P>) -> Result<Taken, PiError>,
+    ) -> PiLockResult<'_, T, P> {
+        let mut sound = true;
+        // SAFETY: `Ok` comes of an acquisition of this very mutex; its token is nothing.
+        let guard = unsafe {
+            api::lock_with(&self.inner, |raw| acquire(raw).map(|taken| sound = taken == Taken::Sound))
+        };
+        told(guard, sound)
+    }
+}
+
+/// What the holder of `guard` is told.
+pub(crate) fn told<G>(guard: Result<G, PiError>, sound: bool) -> Result<G, PiLockError<G>> {
+    match guard {
+        Ok(guard) if sound => Ok(guard),
+        Ok(guard) => Err(PiLockError::OwnerDied(guard)),
+        Err(error) => Err(PiLockError::of(error)),
+    }
+}
+
+fn in_time<G>(locked: Result<G, PiLockError<G>>) -> Result<Option<G>, PiLockError<G>> {
+    match locked {
+        Ok(guard) => Ok(Some(guard)),
+        Err(PiLockError::Refused(PiError::TimedOut)) => Ok(None),
+        Err(error) => Err(error),
+    }
+}
+
+impl<T: Default, P: Policy> Default for PiMutexWith<T, P> {
+    fn default() -> Self {
+        Self::new(T::default())
+    }
+}
+
+impl<T, P: Policy> From<T> for PiMutexWith<T, P> {
+    fn from(value: T) -> Self {
+        Self::new(value)
+    }
+}
+
+impl<T: ?Sized + fmt::Debug, P: Policy> fmt::Debug for PiMutexWith<T, P> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let mut shown = f.debug_struct("PiMutex");
+        match self.try_lock().unwrap_or_else(|error| error.recover().ok()) {
+            Some(guard) => shown.field("data", &&*guard).finish(),
+            None => shown.field("data", &format_args!("<locked>")).finish(),
+        }
+    }
+}

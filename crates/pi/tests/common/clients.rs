@@ -1,0 +1,86 @@
+//! Clients of what only a priority-inheriting mutex has: deaths and circles that are told.
+
+use ulocks_core::futex::PiError;
+use ulocks_core::raw::RawMutex as _;
+use ulocks_core::{Policy, Private};
+use ulocks_pi::Taken;
+use ulocks_pi::model::Mutex as Protocol;
+use ulocks_testkit::thread::{Arc, spawn};
+
+/// Releases `lock`, which the calling thread has acquired.
+pub fn release<P: Policy, const BUG: u8>(lock: &Protocol<P, BUG>) {
+    // SAFETY: every caller in these models has just acquired it.
+    unsafe { lock.unlock(()) };
+}
+
+/// Two threads that take two mutexes in opposite orders: if they meet, one of them is told, and backs out; both end.
+/// Returns how many were told.
+pub fn opposite_orders<const BUG: u8>() -> usize {
+    let locks: Arc<[Protocol<Private, BUG>; 2]> = Arc::new([Protocol::new(), Protocol::new()]);
+    let other = {
+        let locks = Arc::clone(&locks);
+        spawn(move || both(&locks[1], &locks[0]))
+    };
+    let told = both(&locks[0], &locks[1]) + other.join().expect("nobody dies");
+    assert!(told <= 1, "{told} threads were told of one circle");
+    assert_eq!((locks[0].state().0, locks[1].state().0), (0, 0));
+    told
+}
+
+fn both<const BUG: u8>(first: &Protocol<Private, BUG>, second: &Protocol<Private, BUG>) -> usize {
+    assert_eq!(first.acquire(None), Ok(Taken::Sound));
+    let told = match second.acquire(None) {
+        Ok(_) => {
+            release(second);
+            0
+        }
+        Err(error) => {
+            assert_eq!(error, PiError::Deadlock);
+            1
+        }
+    };
+    release(first);
+    told
+}
+
+/// A thread that ends with the mutex in its hand, and others that want it: each is told of the death, by the mark or by
+/// an error, unless it came before.
+#[cfg_attr(ulocks_loom, allow(dead_code, reason = "threads do not die there"))]
+pub fn owner_ends<const BUG: u8>(others: usize) {
+    let lock = Arc::new(Protocol::<Private, BUG>::new());
+    let owner = {
+        let lock = Arc::clone(&lock);
+        spawn(move || assert!(lock.acquire(None).is_ok()))
+    };
+    let others: Vec<_> = (0..others)
+        .map(|_| {
+            let lock = Arc::clone(&lock);
+            spawn(move || {
+                let taken = lock.acquire(None);
+                if taken.is_ok() {
+                    release(&lock);
+                }
+                taken
+            })
+        })
+        .collect();
+    owner.join().expect("it ends, but does not die");
+    let told: Vec<_> = others.into_iter().map(|other| other.join().expect("nobody dies")).collect();
+    let heirs = told.iter().filter(|told| **told == Ok(Taken::OwnerDied)).count();
+    let gone = told.iter().filter(|told| **told == Err(PiError::OwnerGone)).count();
+    let free = lock.try_acquire() == Ok(Some(Taken::Sound));
+    // Either somebody inherited, and then the mutex lives on, or nobody was there, and it is lost.
+    assert_eq!(heirs, usize::from(free), "{told:?}");
+    assert!(free || gone <= told.len(), "{told:?}");
+    assert!(told.iter().all(|told| matches!(told, Ok(_) | Err(PiError::OwnerGone))), "{told:?}");
+}
+
+/// The owner of the mutex asks for it again.
+pub fn asks_again<const BUG: u8>() {
+    let lock = Protocol::<Private, BUG>::new();
+    assert_eq!(lock.acquire(None), Ok(Taken::Sound));
+    assert_eq!(lock.acquire(None), Err(PiError::Deadlock));
+    assert_eq!(lock.try_acquire(), Ok(None));
+    release(&lock);
+    assert_eq!(lock.state().0, 0);
+}

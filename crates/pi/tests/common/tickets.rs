@@ -1,0 +1,142 @@
+//! Clients of the condition variable: tickets, and threads that wait for them.
+
+use core::time::Duration;
+use ulocks_core::Private;
+use ulocks_core::condvar::Wakeup;
+use ulocks_core::raw::RawMutex as _;
+use ulocks_core::spin::NoSpin;
+use ulocks_core::sync::UnsafeCell;
+use ulocks_core::time::Deadline;
+use ulocks_pi::RawPiMutex;
+use ulocks_pi::model::Condvar;
+use ulocks_testkit::thread::{Arc, JoinHandle, spawn};
+
+type Policy = Private<NoSpin>;
+
+/// Tickets under a mutex, and who waits for them.
+struct Tickets<const BUG: u8> {
+    mutex: RawPiMutex<Policy>,
+    condvar: Condvar<Policy, BUG>,
+    count: UnsafeCell<usize>,
+}
+
+// SAFETY: `count` is accessed under `mutex` only.
+unsafe impl<const BUG: u8> Sync for Tickets<BUG> {}
+// SAFETY: its parts are `Send`.
+unsafe impl<const BUG: u8> Send for Tickets<BUG> {}
+
+impl<const BUG: u8> Tickets<BUG> {
+    fn new() -> Arc<Self> {
+        Arc::new(Self { mutex: RawPiMutex::new(), condvar: Condvar::new(), count: UnsafeCell::new(0) })
+    }
+
+    fn put_and(&self, count: usize, then: impl FnOnce()) {
+        self.mutex.lock();
+        // SAFETY: the mutex is held.
+        self.count.with_mut(|tickets| unsafe { *tickets += count });
+        then();
+        // SAFETY: locked above.
+        unsafe { self.mutex.unlock(()) };
+    }
+
+    /// Waits for a ticket and takes it. With a deadline, it leaves when it is told that this has passed, without another
+    /// look: then no notification may have been meant for it.
+    fn take(&self, deadline: Option<Deadline>) -> bool {
+        self.mutex.lock();
+        let taken = loop {
+            // SAFETY: the mutex is held.
+            let taken = self.count.with_mut(|tickets| unsafe {
+                let some = *tickets > 0;
+                *tickets -= usize::from(some);
+                some
+            });
+            if taken {
+                break true;
+            }
+            // SAFETY: the mutex is held by this thread.
+            let ended = unsafe { self.condvar.wait(&self.mutex, deadline) };
+            if ended.expect("nobody dies with the mutex").1 == Wakeup::TimedOut {
+                break false;
+            }
+        };
+        // SAFETY: held, by `lock` or by the last `wait`.
+        unsafe { self.mutex.unlock(()) };
+        taken
+    }
+
+    fn waiters(self: &Arc<Self>, count: usize) -> Vec<JoinHandle<bool>> {
+        let waiter = |_| {
+            let tickets = Arc::clone(self);
+            spawn(move || tickets.take(None))
+        };
+        (0..count).map(waiter).collect()
+    }
+
+    fn notify_one(&self) {
+        self.condvar.notify_one(&self.mutex).expect("the mutex is sound");
+    }
+
+    fn notify_all(&self) {
+        self.condvar.notify_all(&self.mutex).expect("the mutex is sound");
+    }
+}
+
+fn all_taken(waiting: Vec<JoinHandle<bool>>) -> bool {
+    let taken: Vec<_> = waiting.into_iter().map(|waiter| waiter.join().unwrap()).collect();
+    !taken.contains(&false)
+}
+
+/// All of `waiters` are notified at once, by a holder of the mutex or after its release.
+pub fn all_at_once<const BUG: u8>(waiters: usize, while_holding: bool) {
+    let tickets = Tickets::<BUG>::new();
+    let waiting = tickets.waiters(waiters);
+    if while_holding {
+        tickets.put_and(waiters, || tickets.notify_all());
+    } else {
+        tickets.put_and(waiters, || {});
+        tickets.notify_all();
+    }
+    assert!(all_taken(waiting));
+    assert!(!tickets.mutex.is_locked(), "the mutex is locked although its last holder released it");
+}
+
+/// Each of `waiters` is notified by a ticket of its own, from two threads, of which one holds the mutex meanwhile.
+pub fn one_by_one<const BUG: u8>(waiters: usize) {
+    let tickets = Tickets::<BUG>::new();
+    let waiting = tickets.waiters(waiters);
+    let other = {
+        let tickets = Arc::clone(&tickets);
+        spawn(move || {
+            for _ in 0..waiters / 2 {
+                tickets.put_and(1, || {});
+                tickets.notify_one();
+            }
+        })
+    };
+    for _ in waiters / 2..waiters {
+        tickets.put_and(1, || tickets.notify_one());
+    }
+    other.join().unwrap();
+    assert!(all_taken(waiting));
+}
+
+/// One patient waiter and one that may give up at any moment, also after it was moved to the mutex. There is one ticket and
+/// one notification, and whoever gets it puts another for the other one: if the impatient one leaves without the ticket,
+/// the notification was not its own.
+pub fn one_gives_up<const BUG: u8>() {
+    let tickets = Tickets::<BUG>::new();
+    let waiters = [Some(Deadline::after(Duration::from_millis(1))), None].map(|deadline| {
+        let tickets = Arc::clone(&tickets);
+        spawn(move || {
+            let taken = tickets.take(deadline);
+            if taken {
+                tickets.put_and(1, || tickets.notify_one());
+            }
+            taken
+        })
+    });
+    tickets.put_and(1, || tickets.notify_one());
+    let [_, patient] = waiters.map(|waiter| waiter.join().unwrap());
+    assert!(patient);
+    assert!(!tickets.mutex.is_locked(), "the mutex is locked although its last holder released it");
+}

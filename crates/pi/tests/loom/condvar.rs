@@ -1,0 +1,41 @@
+//! The condition variable.
+
+use crate::tickets::{all_at_once, one_by_one, one_gives_up};
+use ulocks_core::model::{Config, Grade, explore, finds_bug, finds_bug_saying};
+use ulocks_pi::model::condvar::*;
+
+fn exact(preemptions: usize) -> Config {
+    Config::bounded(preemptions)
+}
+
+fn timed(preemptions: usize) -> Config {
+    Config { timeouts: 2, ..Config::bounded(preemptions) }
+}
+
+#[test]
+fn everybody_is_notified_by_a_holder_and_by_others() {
+    for while_holding in [false, true] {
+        explore(exact(3), move || all_at_once::<NOTHING>(1, while_holding));
+        explore(exact(2), move || all_at_once::<NOTHING>(2, while_holding));
+        explore(Config { spurious: 2, ..exact(1) }, move || all_at_once::<NOTHING>(2, while_holding));
+        explore(Config { grade: Grade::Unordered, ..exact(1) }, move || {
+            all_at_once::<NOTHING>(2, while_holding);
+        });
+    }
+    explore(exact(1), || one_by_one::<NOTHING>(2));
+}
+
+#[test]
+fn a_waiter_that_gives_up_takes_no_notification_with_it() {
+    explore(timed(2), one_gives_up::<NOTHING>);
+}
+
+#[test]
+fn each_seeded_bug_is_found() {
+    finds_bug_saying("deadlock", exact(2), || all_at_once::<READS_LATE>(1, false));
+    finds_bug_saying("deadlock", exact(2), || all_at_once::<REGISTERS_LATE>(1, false));
+    finds_bug_saying("deadlock", exact(2), || all_at_once::<NO_MOVE>(1, false));
+    finds_bug_saying("deadlock", exact(2), || one_by_one::<IGNORES_MISMATCH>(2));
+    finds_bug_saying("deadlock", timed(2), one_gives_up::<TIMEOUT_SWALLOWS>);
+    finds_bug(exact(2), || all_at_once::<FORGETS_TO_LOCK>(2, false));
+}

@@ -1,0 +1,230 @@
+//! Priorities, where the system lets the test have them (`CAP_SYS_NICE` or `RLIMIT_RTPRIO`); where not, each test says so
+//! and passes.
+//!
+//! The threads of real-time priority sleep or take the mutex; none of them ever spins. What is waited for is a state that
+//! the kernel shows in `/proc`, and a watchdog ends a test that hangs.
+#![cfg(not(any(miri, ulocks_loom, ulocks_vm)))]
+
+use std::fs;
+use std::sync::atomic::{AtomicU32, Ordering::SeqCst};
+use std::thread::{self, Scope, ScopedJoinHandle};
+use std::time::Duration;
+use ulocks_core::futex::{Futex, Private as Here};
+use ulocks_core::spin::NoSpin;
+use ulocks_core::{Private, tid};
+use ulocks_pi::{PiCondvarWith, PiLockError, PiMutexWith};
+use ulocks_testkit::watchdog::watch;
+
+type Exact = Private<NoSpin>;
+type Mutex<T> = PiMutexWith<T, Exact>;
+
+/// Gives the calling thread the real-time priority `priority`. False if the system does not allow it.
+fn run_at(priority: i32) -> bool {
+    let parameters = libc::sched_param { sched_priority: priority };
+    // SAFETY: the structure lives for the call; 0 is the calling thread.
+    unsafe { libc::sched_setscheduler(0, libc::SCHED_FIFO, &raw const parameters) == 0 }
+}
+
+/// Whether threads of this process may have real-time priorities; says so if not.
+fn allowed(test: &str) -> bool {
+    let allowed = thread::spawn(|| run_at(1)).join().expect("asking does not panic");
+    if !allowed {
+        eprintln!(
+            "{test}: not tested, SCHED_FIFO is not permitted here ({})",
+            std::io::Error::last_os_error()
+        );
+    }
+    allowed
+}
+
+/// The priority a thread runs with at this moment: 20 plus its nice value for an ordinary thread, -1 - p at real-time priority p.
+fn priority_of(thread: u32) -> i32 {
+    let stat =
+        fs::read_to_string(format!("/proc/self/task/{thread}/stat")).expect("a thread of this process");
+    // The name before it is in parentheses; the priority is the 18th field, the state after the name the third.
+    let rest = stat.rsplit(") ").next().expect("a name in parentheses");
+    rest.split(' ').nth(15).and_then(|field| field.parse().ok()).expect("a number")
+}
+
+fn until(mut done: impl FnMut() -> bool) {
+    while !done() {
+        thread::sleep(Duration::from_millis(1));
+    }
+}
+
+/// Whether a thread is in a futex call, asleep.
+fn is_asleep(thread: u32) -> bool {
+    let call = fs::read_to_string(format!("/proc/self/task/{thread}/syscall")).unwrap_or_default();
+    call.split(' ').next().and_then(|number| number.parse().ok()) == Some(libc::SYS_futex)
+}
+
+/// Runs `body` in a thread of that priority (0: an ordinary one), and returns its id once it sleeps in a futex call.
+fn asleep<'scope, T: Send + 'scope>(
+    scope: &'scope Scope<'scope, '_>,
+    priority: i32,
+    body: impl FnOnce() -> T + Send + 'scope,
+) -> (u32, ScopedJoinHandle<'scope, T>) {
+    let id = std::sync::Arc::new(AtomicU32::new(0));
+    let told = std::sync::Arc::clone(&id);
+    let handle = scope.spawn(move || {
+        assert!(priority == 0 || run_at(priority), "permitted a moment ago");
+        told.store(tid::current(), SeqCst);
+        body()
+    });
+    until(|| id.load(SeqCst) != 0 && is_asleep(id.load(SeqCst)));
+    (id.load(SeqCst), handle)
+}
+
+/// What a thread sleeps on until the test lets it go.
+struct Gate(Futex<Here>);
+
+impl Gate {
+    fn wait(&self) {
+        while self.0.load(SeqCst) == 0 {
+            self.0.wait(0, None);
+        }
+    }
+
+    fn open(&self) {
+        self.0.store(1, SeqCst);
+        self.0.key().wake(u32::MAX);
+    }
+}
+
+#[test]
+fn the_highest_priority_is_served_first_and_the_first_among_equals() {
+    if !allowed("the highest first") {
+        return;
+    }
+    let _watchdog = watch("the highest first", String::new);
+    let served = Mutex::new(Vec::new());
+    thread::scope(|scope| {
+        let held = served.lock().unwrap();
+        for (name, priority) in [(1, 2), (2, 5), (3, 3), (4, 5), (5, 4), (6, 2)] {
+            let served = &served;
+            asleep(scope, priority, move || served.lock().unwrap().push(name));
+        }
+        drop(held);
+    });
+    assert_eq!(served.into_inner(), [2, 4, 5, 3, 1, 6]);
+}
+
+#[test]
+fn the_notified_are_served_by_priority_too() {
+    if !allowed("the notified") {
+        return;
+    }
+    let _watchdog = watch("the notified", String::new);
+    let (served, condvar) = (Mutex::new(Vec::new()), PiCondvarWith::<Exact>::new());
+    thread::scope(|scope| {
+        for priority in [2, 5, 3, 4] {
+            let (served, condvar) = (&served, &condvar);
+            asleep(scope, priority, move || {
+                condvar.wait(served.lock().unwrap()).unwrap().push(priority);
+            });
+        }
+        let mut held = served.lock().unwrap();
+        assert_eq!(condvar.notify_one(&served), Ok(1));
+        assert_eq!(condvar.notify_all(&served), Ok(3));
+        // They have been moved to the mutex and wait there: this thread runs with the priority of the best.
+        assert_eq!(priority_of(tid::current()), -1 - 5);
+        held.push(0);
+        drop(held);
+    });
+    assert_eq!(served.into_inner(), [0, 5, 4, 3, 2]);
+}
+
+#[test]
+fn the_owner_inherits_and_gives_back() {
+    if !allowed("the owner inherits") {
+        return;
+    }
+    let _watchdog = watch("the owner inherits", String::new);
+    let (mutex, gate) = (Mutex::new(()), Gate(Futex::new(0)));
+    let ordinary = priority_of(tid::current());
+    thread::scope(|scope| {
+        let (owner, _) = asleep(scope, 0, || {
+            let held = mutex.lock().unwrap();
+            gate.wait();
+            drop(held);
+            assert_eq!(priority_of(tid::current()), ordinary);
+        });
+        assert_eq!(priority_of(owner), ordinary);
+        // One that gives up takes its priority with it.
+        let (_, timed) =
+            asleep(scope, 9, || mutex.try_lock_for(Duration::from_millis(300)).unwrap().is_none());
+        until(|| priority_of(owner) == -1 - 9);
+        assert!(timed.join().unwrap());
+        until(|| priority_of(owner) == ordinary);
+        asleep(scope, 7, || drop(mutex.lock().unwrap()));
+        until(|| priority_of(owner) == -1 - 7);
+        gate.open();
+    });
+}
+
+#[test]
+fn priority_goes_along_a_chain_of_two() {
+    if !allowed("a chain of two") {
+        return;
+    }
+    let _watchdog = watch("a chain of two", String::new);
+    let (first, second, gate) = (Mutex::new(()), Mutex::new(()), Gate(Futex::new(0)));
+    let ordinary = priority_of(tid::current());
+    thread::scope(|scope| {
+        let (owner, _) = asleep(scope, 0, || {
+            let _held = first.lock().unwrap();
+            gate.wait();
+        });
+        let (middle, _) = asleep(scope, 0, || {
+            let _held = second.lock().unwrap();
+            drop(first.lock().unwrap());
+        });
+        assert_eq!((priority_of(owner), priority_of(middle)), (ordinary, ordinary));
+        asleep(scope, 6, || drop(second.lock().unwrap()));
+        until(|| priority_of(owner) == -1 - 6 && priority_of(middle) == -1 - 6);
+        gate.open();
+    });
+}
+
+/// Needs no priorities.
+#[test]
+fn a_circle_is_told_to_who_closes_it() {
+    let _watchdog = watch("a circle", String::new);
+    let (first, second) = (Mutex::new(()), Mutex::new(()));
+    thread::scope(|scope| {
+        let held = first.lock().unwrap();
+        let (_, other) = asleep(scope, 0, || {
+            let _held = second.lock().unwrap();
+            drop(first.lock().unwrap());
+        });
+        assert!(matches!(second.lock(), Err(PiLockError::Deadlock)));
+        drop(held);
+        other.join().unwrap();
+    });
+}
+
+/// Needs no priorities.
+#[test]
+fn the_end_of_an_owner_is_told_to_who_waits() {
+    let _watchdog = watch("the end of an owner", String::new);
+    let (mutex, gate) = (Mutex::new(0), Gate(Futex::new(0)));
+    thread::scope(|scope| {
+        asleep(scope, 0, || {
+            let mut held = mutex.lock().unwrap();
+            *held = 1;
+            gate.wait();
+            std::mem::forget(held);
+        });
+        let (_, heir) = asleep(scope, 0, || match mutex.lock() {
+            Err(PiLockError::OwnerDied(mut guard)) => {
+                *guard += 1;
+                true
+            }
+            _ => false,
+        });
+        let (_, next) = asleep(scope, 0, || mutex.lock().map(|guard| *guard).ok());
+        gate.open();
+        assert!(heir.join().unwrap());
+        assert_eq!(next.join().unwrap(), Some(2), "only the first is told");
+    });
+}
