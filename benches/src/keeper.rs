@@ -25,6 +25,8 @@
 
 use crate::trial::{self, TrialResult, TrialSpec};
 use anyhow::{Context, Result, bail};
+use serde::Serialize;
+use serde::de::DeserializeOwned;
 use std::collections::BTreeSet;
 use std::fs::File;
 use std::io::{Read, Seek, Write};
@@ -40,12 +42,44 @@ pub const TRIAL: &str = "--trial";
 /// How long a trial that is past its work may take to end when we are asked to stop.
 const GRACE: Duration = Duration::from_secs(5);
 
+/// What can be run in a process of its own.
+pub trait Task: Serialize + DeserializeOwned {
+    /// What comes back.
+    type Answer: Serialize + DeserializeOwned;
+
+    /// Does it. Called in the fresh process.
+    fn carry_out(&self) -> Result<Self::Answer>;
+
+    /// How long its workers work.
+    fn own_time(&self) -> Duration;
+
+    /// How many workers it creates.
+    fn workers(&self) -> u32;
+}
+
+impl Task for TrialSpec {
+    type Answer = TrialResult;
+
+    fn carry_out(&self) -> Result<TrialResult> {
+        trial::run(self)
+    }
+
+    fn own_time(&self) -> Duration {
+        Duration::from_millis(self.warmup_ms + self.window_ms)
+    }
+
+    fn workers(&self) -> u32 {
+        self.workers.count()
+    }
+}
+
 /// The trial's side of [`Keeper::run`]: what a program does when its only argument is [`TRIAL`].
-pub fn serve() -> ExitCode {
+pub fn serve<T: Task>() -> ExitCode {
     let serve = || -> Result<()> {
-        let spec = serde_json::from_reader(io::stdin().lock()).context("not the description of a trial")?;
-        let result = trial::run(&spec)?;
-        serde_json::to_writer(io::stdout().lock(), &result)?;
+        let task: T =
+            serde_json::from_reader(io::stdin().lock()).context("not the description of a trial")?;
+        let answer = task.carry_out()?;
+        serde_json::to_writer(io::stdout().lock(), &answer)?;
         Ok(())
     };
     match serve() {
@@ -59,9 +93,9 @@ pub fn serve() -> ExitCode {
 
 /// What became of a trial.
 #[derive(Debug)]
-pub enum Outcome {
+pub enum Outcome<A> {
     /// It ran to its end.
-    Done(TrialResult),
+    Done(A),
     /// This signal asked us to stop; the trial is gone.
     Interrupted(i32),
 }
@@ -90,22 +124,22 @@ impl Keeper {
         Ok(Self { signals })
     }
 
-    /// Runs `spec` in a fresh process; an error says in one line why there is no result.
-    pub fn run(&self, spec: &TrialSpec) -> Result<Outcome> {
+    /// Runs `task` in a fresh process; an error says in one line why there is no result.
+    pub fn run<T: Task>(&self, task: &T) -> Result<Outcome<T::Answer>> {
         if let Some(signal) = self.interrupted() {
             return Ok(Outcome::Interrupted(signal));
         }
         let sets_before = semaphore_sets();
         let mut order = memory_file("trial-order")?;
-        order.write_all(&serde_json::to_vec(spec)?)?;
+        order.write_all(&serde_json::to_vec(task)?)?;
         order.rewind()?;
         let mut answer = memory_file("trial-answer")?;
         let mut complaint = memory_file("trial-complaint")?;
         let mut trial = spawn(order, answer.try_clone()?, complaint.try_clone()?)?;
 
         let started = Instant::now();
-        let ended = self.wait(&trial, deadline(spec));
-        if matches!(ended, Ended::BySignal(_)) && started.elapsed() >= own_time(spec) {
+        let ended = self.wait(&trial, deadline(task));
+        if matches!(ended, Ended::BySignal(_)) && started.elapsed() >= task.own_time() {
             // It is reaping its workers, perhaps the last user of a semaphore set: better let it finish.
             self.wait(&trial, GRACE);
         }
@@ -192,16 +226,10 @@ fn spawn(order: File, answer: File, complaint: File) -> Result<Child> {
     command.spawn().context("cannot start a trial process")
 }
 
-/// How long the children of a trial work.
-fn own_time(spec: &TrialSpec) -> Duration {
-    Duration::from_millis(spec.warmup_ms + spec.window_ms)
-}
-
 /// How long a trial may take: its own time, several times over for a machine that is busy, and what it costs to
 /// create and reap the workers.
-fn deadline(spec: &TrialSpec) -> Duration {
-    let workers = u64::from(spec.workers.count());
-    own_time(spec) * 4 + Duration::from_millis(60_000 + workers * 50)
+fn deadline(task: &impl Task) -> Duration {
+    task.own_time() * 4 + Duration::from_millis(60_000 + u64::from(task.workers()) * 50)
 }
 
 /// Whether the trial is a zombie; leaves it one, so that its process group keeps its number until [`clear`] is done.

@@ -10,7 +10,11 @@
 #[cfg(all(ulocks_vm, feature = "vm"))]
 pub mod cost;
 #[cfg(not(all(ulocks_vm, feature = "vm")))]
+pub mod duel;
+#[cfg(not(all(ulocks_vm, feature = "vm")))]
 pub mod flex;
+#[cfg(not(all(ulocks_vm, feature = "vm")))]
+pub mod handoff;
 #[cfg(not(all(ulocks_vm, feature = "vm")))]
 pub mod keeper;
 #[cfg(not(all(ulocks_vm, feature = "vm")))]
@@ -20,7 +24,11 @@ pub mod machine;
 #[cfg(not(all(ulocks_vm, feature = "vm")))]
 pub mod options;
 #[cfg(not(all(ulocks_vm, feature = "vm")))]
+pub mod pairs;
+#[cfg(not(all(ulocks_vm, feature = "vm")))]
 pub mod pin;
+#[cfg(not(all(ulocks_vm, feature = "vm")))]
+pub mod promises;
 #[cfg(not(all(ulocks_vm, feature = "vm")))]
 pub mod report;
 #[cfg(not(all(ulocks_vm, feature = "vm")))]

@@ -7,6 +7,7 @@
 
 use crate::locks::{self, Entry};
 use crate::pin::Pin;
+use crate::report::Mode;
 use crate::work::Span;
 use anyhow::{Context, Result, anyhow, bail, ensure};
 use clap::error::{ContextKind, ContextValue, ErrorKind};
@@ -33,6 +34,9 @@ pub struct BenchOptions {
     /// Length of the measured window of each trial, in seconds
     #[arg(long, value_name = "S", value_parser = seconds)]
     pub seconds: Option<Duration>,
+    /// Rounds to run, neither more nor fewer
+    #[arg(long, value_name = "N", value_parser = rounds)]
+    pub rounds: Option<u32>,
     /// The locks to measure
     #[arg(long, value_name = "LIST", value_parser = lock_names)]
     pub locks: Option<List<&'static Entry>>,
@@ -42,6 +46,9 @@ pub struct BenchOptions {
     /// Write the results here, too
     #[arg(long, value_name = "FILE")]
     pub json: Option<PathBuf>,
+    /// Only promises whose name contains this, such as throughput/hog
+    #[arg(long, value_name = "PART")]
+    pub only: Option<String>,
     /// Fewer and shorter trials
     #[arg(long)]
     pub quick: bool,
@@ -57,6 +64,15 @@ pub struct BenchOptions {
 }
 
 impl BenchOptions {
+    /// What the run can support. Without `--bench` this is `cargo test`, as criterion sees it, too.
+    pub fn mode(&self) -> Mode {
+        match self {
+            Self { test: true, .. } | Self { bench: false, .. } => Mode::Smoke,
+            Self { quick: true, .. } => Mode::Quick,
+            _ => Mode::Full,
+        }
+    }
+
     /// Whether the filter, if there is one, selects the bench called `name`.
     pub fn selects(&self, name: &str) -> bool {
         self.filter.as_ref().is_none_or(|filter| name.contains(filter.as_str()))
@@ -68,11 +84,13 @@ impl BenchOptions {
 pub struct List<T>(pub Vec<T>);
 
 /// What cargo bench hands on for a harness of its own and criterion does not know; all but the flags take a value.
-const OURS: [(&str, bool); 7] = [
+const OURS: [(&str, bool); 9] = [
     ("--threads", true),
     ("--hold", true),
     ("--non-hold", true),
     ("--seconds", true),
+    ("--rounds", true),
+    ("--only", true),
     ("--locks", true),
     ("--pin", true),
     ("--json", true),
@@ -166,10 +184,10 @@ pub struct CriterionOptions {
 }
 
 impl CriterionOptions {
-    /// The locks asked for; if none was, all but twins that count and variants with a fixed patience.
+    /// The locks asked for; if none was, all but twins that count, variants with a fixed patience, and probes.
     pub fn locks(&self) -> Vec<&'static Entry> {
         if self.locks.is_empty() {
-            return locks::all().iter().filter(|entry| entry.is_plain()).collect();
+            return locks::all().iter().filter(|entry| entry.is_usual()).collect();
         }
         self.locks.clone()
     }
@@ -287,6 +305,14 @@ pub fn counts(text: &str) -> Result<List<u32>> {
     all.sort_unstable();
     all.dedup();
     Ok(List(all))
+}
+
+/// Parses a number of rounds.
+pub fn rounds(text: &str) -> Result<u32> {
+    match text.parse() {
+        Ok(rounds @ 1..=1000) => Ok(rounds),
+        _ => bail!("'{text}' is not a number of rounds; allowed: 1 to 1000"),
+    }
 }
 
 /// Parses a list of times.

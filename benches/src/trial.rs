@@ -17,9 +17,12 @@ mod children;
 mod run;
 mod worker;
 
+pub(crate) use run::Urgent;
 pub use run::{keep_a_thread_asleep, run, run_lock};
+pub(crate) use worker::empty_histogram;
 
 use crate::pin::Pin;
+use hdrhistogram::Histogram;
 use serde::{Deserialize, Serialize};
 
 /// Who contends.
@@ -83,6 +86,20 @@ pub struct Waits {
     pub max: u64,
     /// Mean.
     pub mean: f64,
+}
+
+impl Waits {
+    /// Of a histogram, with the exact sum and maximum of what it holds.
+    pub(crate) fn of(histogram: &Histogram<u64>, sum: u64, max: u64) -> Self {
+        let at = |quantile| histogram.value_at_quantile(quantile).min(max);
+        Self {
+            p50: at(0.5),
+            p99: at(0.99),
+            p999: at(0.999),
+            max,
+            mean: sum as f64 / histogram.len().max(1) as f64,
+        }
+    }
 }
 
 /// Counters of a metered lock, summed over its instances.

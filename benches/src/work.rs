@@ -74,6 +74,11 @@ impl Span {
         self.0 / 2 + rng.below(self.0 + 1)
     }
 
+    /// The mean itself.
+    pub fn mean(self) -> u64 {
+        self.0
+    }
+
     /// Whether there is nothing to do.
     pub fn is_zero(self) -> bool {
         self.0 == 0

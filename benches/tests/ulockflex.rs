@@ -131,7 +131,7 @@ fn wait_times_of_short_loops_come_from_a_further_run() {
 
 #[test]
 fn only_locks_that_count_have_contention() {
-    let usual = || locks::all().iter().filter(|entry| entry.is_plain());
+    let usual = || locks::all().iter().filter(|entry| entry.is_usual());
     let names: Vec<_> = usual().map(|entry| entry.name).collect();
     let text = table(&[&TINY[..], &["--threads", "2", "--locks", &names.join(",")]].concat());
     let rows = rows(&text);
@@ -181,7 +181,7 @@ fn children_may_be_processes() {
 
 #[test]
 fn what_nobody_named_is_left_out_with_a_note() {
-    let able = locks::all().iter().filter(|entry| entry.is_plain() && entry.processes);
+    let able = locks::all().iter().filter(|entry| entry.is_usual() && entry.processes);
     let output = ulockflex(&[&TINY[..], &["--processes", "1", "--read-share", "0,50"]].concat());
     assert!(output.status.success());
     let stderr = String::from_utf8(output.stderr).unwrap();

@@ -5,7 +5,10 @@ use anyhow::{Result, bail};
 use ulocks_core::raw::RawMutex;
 use ulocks_core::spin::NoSpin;
 use ulocks_core::{Private, Shared};
-use ulocks_unfair::RawMutex as Unfair;
+use ulocks_fair::RawFairMutex as Fair;
+use ulocks_unfair::{
+    RawAsymMutex as Asym, RawByteMutex as Byte, RawMutex as Unfair, RawThroughputMutex as Throughput,
+};
 use ulocks_vm::cost::{CostError, Outcome, Run};
 
 /// A lock that can be costed.
@@ -19,7 +22,7 @@ pub struct Lock {
     pub run: fn(&Run) -> Result<Outcome, CostError>,
 }
 
-const LOCKS: [Lock; 7] = [
+const LOCKS: &[Lock] = &[
     Lock { name: "unfair", about: "unfair::Mutex, default patience", run: family::<Unfair<Private>> },
     Lock {
         name: "unfair-nospin",
@@ -27,6 +30,25 @@ const LOCKS: [Lock; 7] = [
         run: family::<Unfair<Private<NoSpin>>>,
     },
     Lock { name: "unfair-shared", about: "unfair::Mutex between processes", run: family::<Unfair<Shared>> },
+    Lock { name: "asym", about: "unfair::AsymMutex, default patience", run: family::<Asym<Private>> },
+    Lock {
+        name: "asym-nospin",
+        about: "unfair::AsymMutex whose waiters sleep at once",
+        run: family::<Asym<Private<NoSpin>>>,
+    },
+    Lock { name: "byte", about: "unfair::ByteMutex over a lot of one queue", run: family::<Byte<Private>> },
+    Lock {
+        name: "throughput",
+        about: "unfair::ThroughputMutex, default patience",
+        run: family::<Throughput<Private>>,
+    },
+    Lock {
+        name: "throughput-shared",
+        about: "unfair::ThroughputMutex between processes",
+        run: family::<Throughput<Shared>>,
+    },
+    Lock { name: "fair", about: "fair::FairMutex, default patience", run: family::<Fair<Private>> },
+    Lock { name: "fair-shared", about: "fair::FairMutex between processes", run: family::<Fair<Shared>> },
     Lock { name: "tas", about: "test-and-set, no back-off", run: reference::<Tas> },
     Lock { name: "ttas", about: "test-and-test-and-set", run: reference::<Ttas> },
     Lock { name: "ticket", about: "ticket lock, global spinning", run: reference::<Ticket> },
@@ -36,7 +58,7 @@ const LOCKS: [Lock; 7] = [
 /// Every lock there is.
 #[must_use]
 pub fn all() -> &'static [Lock] {
-    &LOCKS
+    LOCKS
 }
 
 /// The locks of these names, in this order.

@@ -112,7 +112,7 @@ fn order(arguments: Arguments, iterations_per_us: f64) -> Result<Order> {
         None => Selection::usual(locks::all(), processes, &mut notes),
     };
     if let Some(List(patience)) = arguments.patience {
-        selection = selection.with_patience(&patience)?;
+        selection = selection.with_patience(&patience, &mut notes)?;
     }
     let variants = selection.with_read_shares(&arguments.read_share.0, &mut notes)?;
 

@@ -19,13 +19,14 @@ mod session;
 mod table;
 
 use crate::keeper;
+use crate::trial::TrialSpec;
 use session::Session;
 use std::process::ExitCode;
 
 /// The program.
 pub fn main() -> ExitCode {
     if std::env::args_os().nth(1).is_some_and(|argument| argument == keeper::TRIAL) {
-        return keeper::serve();
+        return keeper::serve::<TrialSpec>();
     }
     Session::start(cli::parse()).and_then(Session::measure).unwrap_or_else(|error| {
         eprintln!("error: {error:#}");

@@ -3,6 +3,7 @@
 use super::plan::Variant;
 use crate::locks::{Entry, patience_text};
 use anyhow::{Result, bail, ensure};
+use std::collections::BTreeSet;
 use std::time::Duration;
 
 /// Locks of a registry.
@@ -27,10 +28,10 @@ impl Selection {
         Ok(Self { registry, locks, named: true })
     }
 
-    /// All locks, except those that count, which run where their counters are wanted, and those of a fixed patience,
-    /// for which `--patience` asks.
+    /// All locks, except those that count, which run where their counters are wanted, those of a fixed patience, for
+    /// which `--patience` asks, and probes.
     pub fn usual(registry: &'static [Entry], processes: bool, notes: &mut Vec<String>) -> Self {
-        let usual = registry.iter().filter(|entry| entry.is_plain());
+        let usual = registry.iter().filter(|entry| entry.is_usual());
         let (locks, left): (Vec<_>, Vec<_>) = usual.partition(|entry| !processes || entry.processes);
         if !left.is_empty() {
             notes.push(format!("left out, since they do not work between processes: {}", names(left)));
@@ -38,8 +39,9 @@ impl Selection {
         Self { registry, locks, named: false }
     }
 
-    /// Replaces each lock that has patience as a parameter by its variants of these values; the others stay.
-    pub fn with_patience(self, patience: &[Duration]) -> Result<Self> {
+    /// Replaces each lock that has patience as a parameter by its variants of these values; the others stay, and so do
+    /// those that have none of the values, unless somebody asked for them by name.
+    pub fn with_patience(self, patience: &[Duration], notes: &mut Vec<String>) -> Result<Self> {
         let has = |lock: &&Entry| !self.variants(lock).is_empty();
         if !self.locks.iter().any(has) {
             let allowed =
@@ -47,14 +49,13 @@ impl Selection {
             bail!("--patience: none of the locks has it as a parameter; locks that have: {allowed}");
         }
         let mut locks = Vec::new();
+        let mut left = Vec::new();
         for lock in &self.locks {
             let variants = self.variants(lock);
-            if variants.is_empty() {
-                locks.push(*lock);
-                continue;
-            }
-            for wanted in patience {
-                let Some((_, variant)) = variants.iter().find(|(patience, _)| patience == wanted) else {
+            let of = |wanted: &Duration| variants.iter().find(|(patience, _)| patience == wanted);
+            let unknown = patience.iter().find(|wanted| of(wanted).is_none());
+            match unknown {
+                Some(wanted) if self.named && !variants.is_empty() => {
                     let known = variants.iter().filter_map(|(_, variant)| variant.patience_ns);
                     let known: Vec<_> = known.map(patience_text).collect();
                     bail!(
@@ -62,9 +63,21 @@ impl Selection {
                         lock.name,
                         known.join(", ")
                     );
-                };
-                locks.push(*variant);
+                }
+                Some(_) if !variants.is_empty() => left.push(*lock),
+                _ => {}
             }
+            let had: Vec<_> = patience.iter().filter_map(of).map(|(_, variant)| *variant).collect();
+            locks.extend(if had.is_empty() { vec![*lock] } else { had });
+        }
+        if left.len() == self.locks.iter().filter(|lock| has(lock)).count() {
+            let known: BTreeSet<u32> =
+                left.iter().flat_map(|lock| self.variants(lock)).filter_map(|(_, v)| v.patience_ns).collect();
+            let known: Vec<_> = known.into_iter().map(patience_text).collect();
+            bail!("--patience: no lock has all of these values; known: {}", known.join(", "));
+        }
+        if !left.is_empty() {
+            notes.push(format!("not with each patience, since they have fewer: {}", names(left)));
         }
         Ok(Self { locks, ..self })
     }
@@ -130,11 +143,12 @@ mod tests {
         metered: false,
         excludes: true,
         family: false,
+        probe: false,
         patience_ns: None,
     };
     const OURS: Entry =
         Entry { name: "ours", lock: "ours", letter: 'O', processes: true, family: true, ..PEER };
-    static REGISTRY: [Entry; 7] = [
+    static REGISTRY: [Entry; 8] = [
         PEER,
         OURS,
         Entry { name: "ours-counted", letter: '#', metered: true, ..OURS },
@@ -142,6 +156,7 @@ mod tests {
         Entry { name: "ours-3us", patience_ns: Some(3_000), ..OURS },
         Entry { name: "ours-3us-counted", letter: '#', patience_ns: Some(3_000), metered: true, ..OURS },
         Entry { name: "readers", lock: "readers", letter: 's', shared_mode: true, ..PEER },
+        Entry { name: "probe", lock: "probe", letter: 'q', probe: true, ..PEER },
     ];
 
     fn usual(processes: bool) -> (Selection, Vec<String>) {
@@ -163,7 +178,7 @@ mod tests {
     }
 
     #[test]
-    fn the_usual_locks_neither_count_nor_have_a_fixed_patience() {
+    fn the_usual_locks_neither_count_nor_have_a_fixed_patience_nor_are_probes() {
         let (selection, notes) = usual(false);
         assert_eq!((ran(selection).as_str(), notes.len()), ("peer, ours, readers", 0));
         let (selection, notes) = usual(true);
@@ -183,22 +198,50 @@ mod tests {
 
     #[test]
     fn patience_selects_variants_and_leaves_the_others() {
-        let selection = usual(false).0.with_patience(&[us(0), us(3)]).unwrap();
+        let selection = usual(false).0.with_patience(&[us(0), us(3)], &mut Vec::new()).unwrap();
         assert_eq!(ran(selection), "peer, ours-0, ours-3us, readers");
         // A variant that was named stays what it is.
-        let selection = named(&["ours-0", "ours"], true).unwrap().with_patience(&[us(3)]).unwrap();
+        let selection =
+            named(&["ours-0", "ours"], true).unwrap().with_patience(&[us(3)], &mut Vec::new()).unwrap();
         assert_eq!(ran(selection), "ours-0, ours-3us");
         // So does one that counts.
-        let selection = named(&["ours-counted"], false).unwrap().with_patience(&[us(3)]).unwrap();
+        let selection =
+            named(&["ours-counted"], false).unwrap().with_patience(&[us(3)], &mut Vec::new()).unwrap();
         assert_eq!(ran(selection), "ours-3us-counted");
     }
 
     #[test]
     fn a_patience_that_does_not_exist_is_refused() {
-        let error = usual(false).0.with_patience(&[us(3), us(7)]).unwrap_err().to_string();
+        let error = named(&["ours"], false)
+            .unwrap()
+            .with_patience(&[us(3), us(7)], &mut Vec::new())
+            .unwrap_err()
+            .to_string();
         assert_eq!(error, "lock 'ours' has no patience of 7µs; allowed: 0, 3us");
-        let error = named(&["peer"], false).unwrap().with_patience(&[us(3)]).unwrap_err().to_string();
+        let error = named(&["peer"], false)
+            .unwrap()
+            .with_patience(&[us(3)], &mut Vec::new())
+            .unwrap_err()
+            .to_string();
         assert_eq!(error, "--patience: none of the locks has it as a parameter; locks that have: ours");
+    }
+
+    #[test]
+    fn a_lock_nobody_named_may_have_fewer_values() {
+        const FEWER: Entry = Entry { name: "fewer", lock: "fewer", letter: 'F', ..OURS };
+        static REGISTRY: [Entry; 5] = [
+            PEER,
+            OURS,
+            Entry { name: "ours-3us", patience_ns: Some(3_000), ..OURS },
+            FEWER,
+            Entry { name: "fewer-0", letter: 'f', patience_ns: Some(0), ..FEWER },
+        ];
+        let usual = || Selection::usual(&REGISTRY, false, &mut Vec::new());
+        let mut notes = Vec::new();
+        assert_eq!(ran(usual().with_patience(&[us(3)], &mut notes).unwrap()), "peer, ours-3us, fewer");
+        assert_eq!(notes, ["not with each patience, since they have fewer: fewer"]);
+        let error = usual().with_patience(&[us(7)], &mut notes).unwrap_err().to_string();
+        assert_eq!(error, "--patience: no lock has all of these values; known: 0, 3us");
     }
 
     #[test]

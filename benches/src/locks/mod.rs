@@ -4,16 +4,22 @@
 //! compiled for its lock and contains no indirect call. C locks are called through libc, hence never inlined, as in a
 //! C program; that costs them half a nanosecond to two.
 
+mod mcs_park;
+mod one_permit;
 mod peers;
 mod posix;
 mod row;
 mod sysv;
+mod ticket_futex;
 mod ulock;
 
-pub use peers::{NoLock, ParkingLot, ParkingLot012, Std, Usync};
+pub use mcs_park::McsPark;
+pub use one_permit::OnePermit;
+pub use peers::{NoLock, ParkingLot, ParkingLot012, ParkingLotFair, Std, Usync};
 pub use posix::{Posix, PosixSem};
 pub use row::Row;
 pub use sysv::SysV;
+pub use ticket_futex::TicketFutex;
 pub use ulock::{Readable, Ulock};
 
 use crate::trial::Meters;
@@ -138,6 +144,8 @@ pub struct Entry {
     pub excludes: bool,
     /// Whether it belongs to this family, and is not a peer.
     pub family: bool,
+    /// Whether it is a design to compare with and not a lock that anybody uses: measured when it is asked for.
+    pub probe: bool,
     /// How long it spins, where that is fixed by the entry.
     pub patience_ns: Option<u32>,
 }
@@ -155,6 +163,7 @@ impl Entry {
             metered: L::METERED,
             excludes: L::EXCLUDES,
             family: false,
+            probe: false,
             patience_ns: None,
         }
     }
@@ -162,6 +171,11 @@ impl Entry {
     /// Whether it is the lock itself: not a twin that counts, and not a variant whose patience is fixed.
     pub fn is_plain(&self) -> bool {
         !self.metered && self.patience_ns.is_none()
+    }
+
+    /// Whether it runs where nobody names locks: the lock itself, and no probe.
+    pub fn is_usual(&self) -> bool {
+        self.is_plain() && !self.probe
     }
 
     /// The same lock with counters inside, registered as `NAME-counted`.
@@ -199,32 +213,53 @@ pub fn visit<V: Visitor>(entry: &'static Entry, scope: Scope, visitor: V) -> Res
 
 /// One line a lock.
 ///
-/// A peer has a name, a letter, a description, a type for threads, and after a bar the type for processes, if any. A
-/// lock of the family has its raw type, generic over the policy; it appears as `NAME`, which spins as it sees fit, as
-/// `NAME-0`, which never does, and as `NAME-3us` and so on for each patience (in nanoseconds); each of these again as
-/// `..-counted`.
+/// A peer or a probe has a name, a letter, a description, a type for threads, and after a bar the type for processes,
+/// if any. So has a fixed lock of the family, one without a policy.
+///
+/// Any other lock of the family has its raw type, generic over the policy; it appears as `NAME`, which spins as it sees
+/// fit, as `NAME-0`, which never does, and as `NAME-3us` and so on for each patience in the braces behind it (in
+/// nanoseconds); each of these again as `..-counted`. All of them are types that every benchmark is compiled for: hence
+/// few. A raw type with parameters behind the policy is written with them, `Raw<_, Other>`; a lock that works in one
+/// process only ends in `, threads`.
 ///
 /// Letters are as in 2002: a capital spins or yields before it sleeps, a small letter does not. Both cases of a letter
 /// are one lock.
 macro_rules! registry {
     (peers { $($name:literal $letter:literal $about:literal: $threads:ty $(| $processes:ty)?;)* }
-     family { $($member:literal $small:literal $capital:literal $text:literal: $krate:ident :: $raw:ident;)* }
-     patience $patience:tt) => {
+     probes { $($probe:literal $sign:literal $what:literal: $probe_threads:ty $(| $probe_processes:ty)?;)* }
+     family { $($member:literal $small:literal $capital:literal $text:literal:
+                $krate:ident :: $raw:ident $(< _ $(, $more:ty)+ >)? $({ $($ns:literal)+ })? $(, $only:ident)?;)* }
+     fixed { $($fixed:literal $initial:literal $line:literal: $fixed_threads:ty $(| $fixed_processes:ty)?;)* }
+    ) => {
         static ALL: LazyLock<Vec<Entry>> = LazyLock::new(|| {
             let mut all = vec![
                 $(Entry::new::<$threads>($name, $letter, $about, registry!(@given $($processes)?)),)*
+                $(Entry {
+                    probe: true,
+                    ..Entry::new::<$probe_threads>($probe, $sign, $what, registry!(@given $($probe_processes)?))
+                },)*
             ];
-            $(
-                let plain = Entry::new::<Ulock<$krate::$raw<Private>>>($member, $capital, $text, true);
-                all.extend(variants(plain, $small, &registry!(@values $patience)));
-            )*
+            $({
+                type Plain = Ulock<$krate::$raw<Private $(, $($more),+)?>>;
+                let plain = Entry::new::<Plain>($member, $capital, $text, registry!(@processes $($only)?));
+                all.extend(variants(plain, $small, &[$($($ns),+)?]));
+            })*
+            all.extend([$(Entry {
+                family: true,
+                ..Entry::new::<$fixed_threads>($fixed, $initial, $line, registry!(@given $($fixed_processes)?))
+            },)*] as [Entry; registry!(@count $($fixed)*)]);
             all
         });
 
         fn visit_threads<V: Visitor>(entry: &'static Entry, visitor: V) -> V::Output {
             match entry.lock {
                 $($name => visitor.visit::<$threads>(entry),)*
-                $($member => registry!(@visit visitor, entry, $krate::$raw, Private, $patience),)*
+                $($probe => visitor.visit::<$probe_threads>(entry),)*
+                $($member => {
+                    type Raw<P> = $krate::$raw<P $(, $($more),+)?>;
+                    registry!(@visit visitor, entry, Raw, Private, [$($($ns)+)?])
+                })*
+                $($fixed => visitor.visit::<$fixed_threads>(entry),)*
                 _ => unreachable!("an entry comes from the registry"),
             }
         }
@@ -232,23 +267,35 @@ macro_rules! registry {
         fn visit_processes<V: Visitor>(entry: &'static Entry, visitor: V) -> Option<V::Output> {
             Some(match entry.lock {
                 $($($name => visitor.visit::<$processes>(entry),)?)*
-                $($member => registry!(@visit visitor, entry, $krate::$raw, Shared, $patience),)*
+                $($($probe => visitor.visit::<$probe_processes>(entry),)?)*
+                $($member => registry!(
+                    @shared [$($only)?] visitor, entry, [$krate :: $raw $(, $($more),+)?], [$($($ns)+)?]
+                ),)*
+                $($($fixed => visitor.visit::<$fixed_processes>(entry),)?)*
                 _ => return None,
             })
         }
     };
     (@given) => { false };
     (@given $type:ty) => { true };
-    (@values { $($ns:literal)* }) => { [$($ns),*] };
-    (@visit $visitor:ident, $entry:ident, $krate:ident :: $raw:ident, $scope:ident, { $($ns:literal)* }) => {
+    (@processes) => { true };
+    (@processes threads) => { false };
+    (@count) => { 0 };
+    (@count $one:literal $($rest:literal)*) => { 1 + registry!(@count $($rest)*) };
+    (@shared [threads] $($rest:tt)*) => { return None };
+    (@shared [] $visitor:ident, $entry:ident, [$krate:ident :: $raw:ident $(, $more:ty)*], $ns:tt) => {{
+        type Raw<P> = $krate::$raw<P $(, $more)*>;
+        registry!(@visit $visitor, $entry, Raw, Shared, $ns)
+    }};
+    (@visit $visitor:ident, $entry:ident, $raw:ident, $scope:ident, [$($ns:literal)*]) => {
         match ($entry.patience_ns, $entry.metered) {
-            (None, false) => $visitor.visit::<Ulock<$krate::$raw<$scope>>>($entry),
-            (None, true) => $visitor.visit::<Ulock<$krate::$raw<$scope<Adaptive, Counted>>>>($entry),
-            (Some(0), false) => $visitor.visit::<Ulock<$krate::$raw<$scope<NoSpin>>>>($entry),
-            (Some(0), true) => $visitor.visit::<Ulock<$krate::$raw<$scope<NoSpin, Counted>>>>($entry),
+            (None, false) => $visitor.visit::<Ulock<$raw<$scope>>>($entry),
+            (None, true) => $visitor.visit::<Ulock<$raw<$scope<Adaptive, Counted>>>>($entry),
+            (Some(0), false) => $visitor.visit::<Ulock<$raw<$scope<NoSpin>>>>($entry),
+            (Some(0), true) => $visitor.visit::<Ulock<$raw<$scope<NoSpin, Counted>>>>($entry),
             $(
-                (Some($ns), false) => $visitor.visit::<Ulock<$krate::$raw<$scope<Patience<$ns>>>>>($entry),
-                (Some($ns), true) => $visitor.visit::<Ulock<$krate::$raw<$scope<Patience<$ns>, Counted>>>>($entry),
+                (Some($ns), false) => $visitor.visit::<Ulock<$raw<$scope<Patience<$ns>>>>>($entry),
+                (Some($ns), true) => $visitor.visit::<Ulock<$raw<$scope<Patience<$ns>, Counted>>>>($entry),
             )*
             _ => unreachable!("an entry comes from the registry"),
         }
@@ -287,6 +334,7 @@ registry! {
         "std" 'D' "std::sync::Mutex": Std;
         "parking_lot" 'L' "parking_lot 0.13 Mutex": ParkingLot;
         "parking_lot-0.12" 'O' "parking_lot 0.12 Mutex": ParkingLot012;
+        "parking_lot-fair" 'G' "parking_lot 0.13 FairMutex": ParkingLotFair;
         "usync" 'U' "usync Mutex": Usync;
         "pthread" 'p' "pthread_mutex_t, normal": Posix<NORMAL> | Posix<NORMAL>;
         "pthread-adaptive" 'P' "pthread_mutex_t, adaptive": Posix<ADAPTIVE> | Posix<ADAPTIVE>;
@@ -295,10 +343,21 @@ registry! {
         "sem_t" 'm' "POSIX unnamed semaphore, process-shared": PosixSem | PosixSem;
         "sysv" 'k' "SysV semaphore, two semop calls an operation": SysV | SysV;
     }
-    family {
-        "unfair" 'b' 'B' "ulocks unfair Mutex": ulocks_unfair::RawMutex;
+    probes {
+        "mcs-park" 'Q' "MCS queue lock, spins for 100 pauses, then parks": McsPark;
+        "ticket-futex" 'n' "ticket lock on a futex with bit sets": TicketFutex<false> | TicketFutex<true>;
     }
-    patience { 1_000 3_000 10_000 30_000 }
+    family {
+        "unfair" 'b' 'B' "ulocks unfair Mutex": ulocks_unfair::RawMutex { 1_000 3_000 10_000 30_000 };
+        "throughput" 't' 'T' "ulocks unfair ThroughputMutex, reserved after 1 ms": ulocks_unfair::RawThroughputMutex;
+        "asym" 'a' 'A' "ulocks unfair AsymMutex": ulocks_unfair::RawAsymMutex;
+        "byte" 'x' 'X' "ulocks unfair ByteMutex": ulocks_unfair::RawByteMutex, threads;
+        "fair" 'f' 'F' "ulocks fair FairMutex": ulocks_fair::RawFairMutex;
+        "semaphore" 's' 'S' "ulocks fair Semaphore, one permit": one_permit::OnePermit;
+        "pi" 'j' 'J' "ulocks PiMutex": ulocks_pi::RawPiMutex;
+    }
+    fixed {
+    }
 }
 
 #[cfg(test)]

@@ -85,6 +85,9 @@ guarded! {
     /// parking_lot 0.13.
     #[derive(Debug)]
     ParkingLot(parking_lot::Mutex<()>), parking_lot::MutexGuard<'a, ()>, timed true;
+    /// parking_lot 0.13's mutex that hands over to the first who waits. Who comes while it is free may still overtake.
+    #[derive(Debug)]
+    ParkingLotFair(parking_lot::FairMutex<()>), parking_lot::FairMutexGuard<'a, ()>, timed true;
     /// parking_lot 0.12, another algorithm.
     #[derive(Debug)]
     ParkingLot012(parking_lot_012::Mutex<()>), parking_lot_012::MutexGuard<'a, ()>, timed true;

@@ -23,24 +23,38 @@ fn a_capital_letter_spins_before_it_sleeps() {
     let of = |wanted: fn(&Entry) -> bool| all().iter().filter(move |entry| wanted(entry));
     let sleep_at_once = of(|entry| !entry.family && entry.letter.is_lowercase());
     let sleep_at_once: Vec<_> = sleep_at_once.map(|entry| entry.name).collect();
-    assert_eq!(sleep_at_once, ["none", "pthread", "pthread-pi", "pthread-robust", "sem_t", "sysv"]);
-    for entry in of(|entry| entry.family) {
+    let expected = ["none", "pthread", "pthread-pi", "pthread-robust", "sem_t", "sysv", "ticket-futex"];
+    assert_eq!(sleep_at_once, expected);
+    for entry in of(has_policy) {
         assert_eq!(entry.letter.is_lowercase(), entry.patience_ns == Some(0), "{}", entry.name);
         let plain = find(entry.lock).unwrap();
         assert!(plain.is_plain() && plain.letter == entry.letter.to_ascii_uppercase(), "{}", entry.name);
     }
 }
 
+/// Whether it is of the family and has its waiting and counting as a parameter.
+fn has_policy(entry: &Entry) -> bool {
+    let variant = |other: &Entry| other.lock == entry.lock && other.patience_ns.is_some();
+    entry.family && all().iter().any(variant)
+}
+
 #[test]
-fn each_lock_of_the_family_has_variants_and_each_of_them_a_counting_twin() {
+fn probes_run_when_they_are_named() {
+    let probes: Vec<_> = all().iter().filter(|entry| entry.probe).map(|entry| entry.name).collect();
+    assert_eq!(probes, ["mcs-park", "ticket-futex"]);
+    assert!(all().iter().all(|entry| entry.is_usual() == (entry.is_plain() && !entry.probe)));
+}
+
+#[test]
+fn each_lock_with_a_policy_has_variants_and_each_of_them_a_counting_twin() {
     let names: Vec<_> = all().iter().filter(|entry| entry.lock == "unfair").map(|entry| entry.name).collect();
     let expected = ["", "-0", "-1us", "-3us", "-10us", "-30us"]
         .map(|v| [format!("unfair{v}"), format!("unfair{v}-counted")]);
     assert_eq!(names, expected.concat());
-    for entry in all().iter().filter(|entry| entry.family && !entry.metered) {
+    for entry in all().iter().filter(|entry| has_policy(entry) && !entry.metered) {
         let twin = entry.metered_twin().unwrap();
         assert_eq!(twin.name, format!("{}-counted", entry.name));
-        assert!(twin.metered && twin.family && twin.processes && entry.processes, "{}", entry.name);
+        assert!(twin.metered && twin.family && twin.processes == entry.processes, "{}", entry.name);
         assert_eq!((twin.letter, twin.patience_ns), (entry.letter, entry.patience_ns), "{}", entry.name);
         assert!(twin.metered_twin().is_none());
     }
@@ -128,6 +142,47 @@ impl Visitor for Waits {
 fn a_waiter_comes_after_the_holder() {
     for entry in all().iter().filter(|entry| entry.excludes) {
         visit(entry, Scope::Threads, Waits).unwrap();
+    }
+}
+
+/// Locks that promise order: who came first is served first. A waiter has queued when the kernel says that it sleeps.
+#[test]
+fn queue_locks_serve_in_order() {
+    struct InOrder;
+    impl Visitor for InOrder {
+        type Output = ();
+        fn visit<L: Lock>(self, entry: &'static Entry) {
+            let row = Row::<L>::new(Scope::Threads, 1).unwrap();
+            let (lock, served) = (row.get(0), std::sync::Mutex::new(Vec::new()));
+            std::thread::scope(|s| {
+                let held = lock.acquire();
+                for index in 0..5 {
+                    let (served, (say, hear)) = (&served, channel());
+                    s.spawn(move || {
+                        // SAFETY: no pointers are involved.
+                        say.send(unsafe { libc::gettid() }).unwrap();
+                        lock.with(|| served.lock().unwrap().push(index));
+                    });
+                    until_asleep(hear.recv().unwrap());
+                }
+                drop(held);
+            });
+            assert_eq!(served.into_inner().unwrap(), [0, 1, 2, 3, 4], "{}", entry.name);
+        }
+    }
+    for name in ["mcs-park", "ticket-futex", "sysv"] {
+        visit(find(name).unwrap(), Scope::Threads, InOrder).unwrap();
+    }
+}
+
+fn until_asleep(thread: libc::pid_t) {
+    let asleep = || {
+        let stat = std::fs::read_to_string(format!("/proc/self/task/{thread}/stat")).unwrap();
+        // The state follows the name, which is in brackets.
+        stat.rsplit(") ").next().unwrap().starts_with('S')
+    };
+    while !asleep() {
+        std::thread::yield_now();
     }
 }
 

@@ -82,7 +82,7 @@ fn an_error_is_one_line() {
     for (line, error) in [
         (
             "--thread 2",
-            "unexpected argument '--thread'; allowed: --threads, --hold, --non-hold, --seconds, --locks, ",
+            "unexpected argument '--thread'; allowed: --threads, --hold, --non-hold, --seconds, --rounds, --locks, ",
         ),
         (
             "--threads 0",

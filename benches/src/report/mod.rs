@@ -31,13 +31,15 @@ mod html;
 mod summary;
 mod svg;
 mod text;
-mod units;
+pub(crate) mod units;
 
 pub use html::render;
+pub(crate) use summary::{ENOUGH_ROUNDS, log_t, mean_ratio, modes, range_ratio};
 pub use summary::{
     Estimate, Level, Point, Ratio, Score, Spread, Summary, Tally, Verdict, WaitSummary, Worst, open_cells,
     summarise,
 };
+pub(crate) use text::Table;
 pub use text::tables;
 pub use units::{clock, workload as describe};
 
@@ -45,7 +47,7 @@ use crate::machine::Machine;
 use crate::trial::TrialResult;
 use anyhow::{Context, bail};
 use serde::{Deserialize, Serialize};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 /// The version of the record that this code writes and reads.
 pub const SCHEMA: &str = "ulocks-scaling/1";
@@ -235,17 +237,7 @@ impl Report {
 
     /// The record as JSON text, one trial a line.
     pub fn to_json(&self) -> String {
-        let mut value = serde_json::to_value(self).expect("a record has string keys and finite numbers");
-        let trials = value.as_object_mut().and_then(|o| o.insert("trials".into(), "@trials@".into()));
-        let lines: Vec<String> = trials
-            .as_ref()
-            .and_then(|t| t.as_array())
-            .into_iter()
-            .flatten()
-            .map(|t| format!("    {t}"))
-            .collect();
-        let frame = serde_json::to_string_pretty(&value).expect("a JSON value prints");
-        frame.replacen("\"@trials@\"", &format!("[\n{}\n  ]", lines.join(",\n")), 1) + "\n"
+        one_trial_a_line(serde_json::to_value(self).expect("a record has string keys and finite numbers"))
     }
 
     /// Distinct workloads in the order of the tables.
@@ -282,6 +274,33 @@ impl Report {
     pub fn kind(&self, lock: &str) -> Kind {
         self.locks.iter().find(|l| l.name == lock).map_or(Kind::Peer, |l| l.kind)
     }
+}
+
+/// A record as JSON text. Its `trials` take a line each.
+pub(crate) fn one_trial_a_line(mut record: serde_json::Value) -> String {
+    let trials = record.as_object_mut().and_then(|o| o.insert("trials".into(), "@trials@".into()));
+    let lines: Vec<String> = trials
+        .as_ref()
+        .and_then(|t| t.as_array())
+        .into_iter()
+        .flatten()
+        .map(|t| format!("    {t}"))
+        .collect();
+    let frame = serde_json::to_string_pretty(&record).expect("a JSON value prints");
+    frame.replacen("\"@trials@\"", &format!("[\n{}\n  ]", lines.join(",\n")), 1) + "\n"
+}
+
+/// Where records and pages go: `ulocks-report` in the target directory this program was built in, which is the nearest
+/// folder above it that cargo marked as a cache, else the one above `release/deps`.
+pub(crate) fn folder() -> anyhow::Result<PathBuf> {
+    let program = std::env::current_exe().context("cannot find out where this program lies")?;
+    let marked = program.ancestors().skip(1).find(|folder| folder.join("CACHEDIR.TAG").is_file());
+    let target = marked
+        .or_else(|| program.ancestors().nth(3))
+        .with_context(|| format!("cannot find the target directory above {}", program.display()))?;
+    let folder = target.join("ulocks-report");
+    std::fs::create_dir_all(&folder).with_context(|| format!("cannot create {}", folder.display()))?;
+    Ok(folder)
 }
 
 #[cfg(test)]

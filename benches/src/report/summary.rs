@@ -20,7 +20,7 @@ use serde::{Deserialize, Serialize};
 use std::collections::HashMap;
 
 /// Rounds from which a bootstrap is used and agreement of all rounds is a verdict (2 * 0.5^6 < 0.05).
-const ENOUGH_ROUNDS: usize = 6;
+pub(crate) const ENOUGH_ROUNDS: usize = 6;
 
 /// Of the bootstrap, so that figures can be computed again to the last digit.
 const SEED: u64 = 1;
@@ -314,7 +314,7 @@ fn point(report: &Report, rates: &Rates, cpu: &Rates, lock: &str, index: usize, 
 }
 
 /// Geometric mean and the t interval of the logarithm.
-fn log_t(values: &[f64]) -> Estimate {
+pub(crate) fn log_t(values: &[f64]) -> Estimate {
     let estimate = stats::geometric_mean_interval(values);
     Estimate { value: estimate.mid, interval: (values.len() > 1).then_some((estimate.low, estimate.high)) }
 }
@@ -333,7 +333,7 @@ pub fn open_cells(report: &Report) -> usize {
 }
 
 /// The two modes, parted at the widest gap between neighbours on a logarithmic scale.
-fn modes(values: &[f64]) -> Option<(Level, Level)> {
+pub(crate) fn modes(values: &[f64]) -> Option<(Level, Level)> {
     if !stats::bimodal(values) {
         return None;
     }
@@ -371,7 +371,8 @@ fn paired(rates: &Rates, lock: &str, peer: &str, cell: usize) -> Option<Ratio> {
     mean_ratio(&pair(rates, lock, peer, cell).into_iter().map(|(_, v)| v).collect::<Vec<_>>())
 }
 
-fn mean_ratio(values: &[f64]) -> Option<Ratio> {
+/// A ratio with its interval over rounds.
+pub(crate) fn mean_ratio(values: &[f64]) -> Option<Ratio> {
     if values.is_empty() {
         return None;
     }
@@ -385,7 +386,8 @@ fn mean_ratio(values: &[f64]) -> Option<Ratio> {
     Some(Ratio { value: by_t.value, interval, rounds: values.len(), two_modes: false })
 }
 
-fn range_ratio(values: &[f64]) -> Option<Ratio> {
+/// A ratio of what has two modes: its range.
+pub(crate) fn range_ratio(values: &[f64]) -> Option<Ratio> {
     if values.is_empty() {
         return None;
     }

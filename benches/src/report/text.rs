@@ -4,14 +4,18 @@ use super::{Ended, Kind, Mode, Point, Report, Score, Verdict, WaitSummary, Workl
 use std::fmt::Write;
 
 /// Rows of text in columns as wide as their widest cell; the first `left` columns lean left, the others right.
-struct Table {
+pub(crate) struct Table {
     left: Vec<usize>,
     rows: Vec<Vec<String>>,
 }
 
 impl Table {
-    fn new(left: &[usize], header: &[&str]) -> Self {
+    pub(crate) fn new(left: &[usize], header: &[&str]) -> Self {
         Self { left: left.to_vec(), rows: vec![header.iter().map(|&h| h.into()).collect()] }
+    }
+
+    pub(crate) fn row(&mut self, row: Vec<String>) {
+        self.rows.push(row);
     }
 
     /// A column without a title holds marks and belongs to the column before it.
@@ -23,7 +27,7 @@ impl Table {
         self.rows.push(Vec::new());
     }
 
-    fn print(&self, out: &mut String) {
+    pub(crate) fn print(&self, out: &mut String) {
         let columns = self.rows[0].len();
         let width = |c: usize| self.rows.iter().filter_map(|r| r.get(c)).map(|s| s.chars().count()).max();
         let widths: Vec<usize> = (0..columns).map(|c| width(c).unwrap_or(0)).collect();

@@ -44,7 +44,7 @@ struct Cli {
 pub fn main() -> ExitCode {
     let has = |flag: &str| std::env::args_os().skip(1).any(|a| a == OsStr::new(flag));
     if has(keeper::TRIAL) {
-        return keeper::serve();
+        return keeper::serve::<TrialSpec>();
     }
     let Cli { options } = options::parse_bench();
     if !options.selects(NAME) {
@@ -65,15 +65,6 @@ pub fn main() -> ExitCode {
     }
 }
 
-/// Without `--bench` this is `cargo test`, as criterion sees it, too.
-fn mode(options: &BenchOptions) -> Mode {
-    match options {
-        BenchOptions { test: true, .. } | BenchOptions { bench: false, .. } => Mode::Smoke,
-        BenchOptions { quick: true, .. } => Mode::Quick,
-        _ => Mode::Full,
-    }
-}
-
 /// Refuses options that [`main`] would refuse. The benches that run before it ask.
 pub fn check(options: &BenchOptions) -> anyhow::Result<()> {
     prepare(options).map(drop)
@@ -81,7 +72,7 @@ pub fn check(options: &BenchOptions) -> anyhow::Result<()> {
 
 /// Everything that can be wrong with the options shows here, before the first trial.
 fn prepare(options: &BenchOptions) -> anyhow::Result<Report> {
-    let mode = mode(options);
+    let mode = options.mode();
     let machine = machine::describe();
     let cpus = u32::try_from(machine.cpus_allowed).unwrap_or(u32::MAX).max(1);
     let iterations_per_us = work::calibrate();
@@ -99,7 +90,10 @@ fn prepare(options: &BenchOptions) -> anyhow::Result<Report> {
     };
     let locks = in_order(&locks);
     let window_ms = options.seconds.map(|s| (s.as_millis() as u64).max(1));
-    let plan = Plan::new(mode, locks, plan::cells(&workloads, &threads), window_ms);
+    let mut plan = Plan::new(mode, locks, plan::cells(&workloads, &threads), window_ms);
+    if let Some(rounds) = options.rounds {
+        (plan.min_rounds, plan.max_rounds) = (rounds, rounds);
+    }
     for (option, mean) in [("--hold", options.hold), ("--non-hold", options.non_hold)] {
         let window = Duration::from_millis(plan.window_ms);
         options::measurable(option, mean.unwrap_or_default(), window, iterations_per_us)?;
@@ -135,11 +129,11 @@ fn prepare(options: &BenchOptions) -> anyhow::Result<Report> {
     })
 }
 
-/// What is measured without `--locks`: all but twins with counters and variants with a fixed patience; for a quick look
-/// the family, the two peers that ratios are taken to, and no lock at all.
+/// What is measured without `--locks`: all but twins with counters, variants with a fixed patience, and probes; for a
+/// quick look the family, the two peers that ratios are taken to, and no lock at all.
 fn is_usual(entry: &Entry, mode: Mode) -> bool {
     let reference = [report::STD, report::PARKING_LOT].contains(&entry.name) || !entry.excludes;
-    entry.is_plain() && (mode == Mode::Full || entry.family || reference)
+    entry.is_usual() && (mode == Mode::Full || entry.family || reference)
 }
 
 /// The family first, then the peers, then no lock, each in the order of the registry and once.
@@ -162,7 +156,13 @@ fn in_order(entries: &[&'static Entry]) -> Vec<Lock> {
 
 /// The plan that the record's settings stand for.
 fn plan_of(report: &Report) -> Plan {
-    Plan::new(report.mode, report.locks.clone(), report.cells.clone(), Some(report.options.window_ms))
+    let (min_rounds, max_rounds) = (report.options.min_rounds, report.options.max_rounds);
+    let window_ms = Some(report.options.window_ms);
+    Plan {
+        min_rounds,
+        max_rounds,
+        ..Plan::new(report.mode, report.locks.clone(), report.cells.clone(), window_ms)
+    }
 }
 
 /// Measures, and writes the report; returns the signal that came in between.
@@ -250,8 +250,7 @@ fn rounds(report: &mut Report, plan: &Plan, pin: Pin, keeper: &Keeper) -> anyhow
 
 /// Writes record and page; returns the path of the page.
 fn write(report: &Report, copy: Option<&Path>) -> anyhow::Result<PathBuf> {
-    let folder = target_dir()?.join("ulocks-report");
-    std::fs::create_dir_all(&folder).with_context(|| format!("cannot create {}", folder.display()))?;
+    let folder = report::folder()?;
     let stem = match report.mode {
         Mode::Full => NAME.into(),
         Mode::Quick => format!("{NAME}-quick"),
@@ -268,15 +267,4 @@ fn write(report: &Report, copy: Option<&Path>) -> anyhow::Result<PathBuf> {
     let page = folder.join(format!("{stem}.html"));
     save(&page, &report::render(report))?;
     Ok(page)
-}
-
-/// The target directory this program was built in: the nearest folder above it that cargo marked as a cache, else
-/// the one above `release/deps`.
-fn target_dir() -> anyhow::Result<PathBuf> {
-    let program = std::env::current_exe().context("cannot find out where this program lies")?;
-    let marked = program.ancestors().skip(1).find(|folder| folder.join("CACHEDIR.TAG").is_file());
-    marked
-        .or_else(|| program.ancestors().nth(3))
-        .map(Path::to_path_buf)
-        .with_context(|| format!("cannot find the target directory above {}", program.display()))
 }

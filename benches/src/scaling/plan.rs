@@ -38,7 +38,7 @@ impl Effort {
     pub fn of(mode: Mode) -> Self {
         match mode {
             Mode::Full => Self {
-                budget: Duration::from_secs(410),
+                budget: Duration::from_secs(330),
                 rounds: 7,
                 max_rounds: 15,
                 min_window_ms: 80,
@@ -54,7 +54,7 @@ impl Effort {
                 precision: 0.10,
             },
             Mode::Smoke => Self {
-                budget: Duration::from_secs(2),
+                budget: Duration::from_secs(4),
                 rounds: 2,
                 max_rounds: 2,
                 min_window_ms: 5,
@@ -280,14 +280,15 @@ mod tests {
 
     #[test]
     fn two_cpus_fit_into_the_time() {
-        for (mode, locks, limit_s) in [(Mode::Full, 14, 420.0), (Mode::Quick, 4, 80.0), (Mode::Smoke, 4, 2.5)]
+        for (mode, locks, limit_s) in
+            [(Mode::Full, 20, 340.0), (Mode::Quick, 10, 80.0), (Mode::Smoke, 10, 4.0)]
         {
             let plan = plan(mode, locks, 2, None);
             assert!(!plan.exceeds_budget(), "{plan}");
             assert!(plan.estimate_s() <= limit_s, "{plan}");
             assert!(plan.rounds() >= plan.min_rounds);
         }
-        assert!(plan(Mode::Full, 14, 2, None).rounds() >= 6);
+        assert!(plan(Mode::Full, 20, 2, None).rounds() >= 6);
     }
 
     #[test]
@@ -304,7 +305,7 @@ mod tests {
         let huge = plan(Mode::Full, 40, 256, None);
         assert_eq!((huge.window_ms, huge.rounds()), (Effort::of(Mode::Full).min_window_ms, MIN_ROUNDS));
         assert!(huge.exceeds_budget());
-        assert!(huge.to_string().contains("more than the 6:50 min meant for it"), "{huge}");
+        assert!(huge.to_string().contains("more than the 5:30 min meant for it"), "{huge}");
         assert!(!plan(Mode::Full, 4, 2, None).to_string().contains("more than"));
     }
 

@@ -189,13 +189,13 @@ impl<L: Lock> Conductor<'_, L> {
 /// While it lives the calling thread runs before all others of ordinary priority, where that is allowed: a coordinator
 /// that is to open and close the window on time must not queue behind a thousand workers. Where it is not allowed the
 /// window gets longer, and its true length is what counts.
-struct Urgent {
+pub(crate) struct Urgent {
     policy: libc::c_int,
     priority: libc::sched_param,
 }
 
 impl Urgent {
-    fn new() -> Option<Self> {
+    pub(crate) fn new() -> Option<Self> {
         let mut priority = libc::sched_param { sched_priority: 0 };
         let urgent = libc::sched_param { sched_priority: 1 };
         // SAFETY: the parameters are valid for the calls; 0 is the calling thread.
@@ -291,14 +291,7 @@ fn waits<L: Lock>(arena: &Arena<L>) -> Waits {
             histogram.saturating_record_n(bucket.value.load(Relaxed), bucket.count.load(Relaxed));
         }
     }
-    let at = |quantile| histogram.value_at_quantile(quantile).min(max);
-    Waits {
-        p50: at(0.5),
-        p99: at(0.99),
-        p999: at(0.999),
-        max,
-        mean: sum as f64 / histogram.len().max(1) as f64,
-    }
+    Waits::of(&histogram, sum, max)
 }
 
 /// The counters of all locks together as they stand, if the locks count.

@@ -87,7 +87,8 @@ fn each_worker_uses_its_lock() {
 fn a_counting_lock_reports_the_window() {
     let metered = locks::all().iter().filter(|entry| entry.metered);
     for entry in metered {
-        let result = run(&TrialSpec { hold_ns: 2_000, ..spec(entry.name, Workers::Processes(3)) }).unwrap();
+        let workers = if entry.processes { Workers::Processes(3) } else { Workers::Threads(3) };
+        let result = run(&TrialSpec { hold_ns: 2_000, ..spec(entry.name, workers) }).unwrap();
         let (meters, counted) = (result.meters.unwrap(), result.counts.iter().sum::<u64>());
         // The two are read at slightly different moments.
         assert!(meters.acquired > 0 && meters.contended <= meters.acquired + 3, "{}: {meters:?}", entry.name);

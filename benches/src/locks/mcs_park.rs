@@ -1,0 +1,181 @@
+//! A probe: a queue lock whose waiters spin for a hundred pauses, then park. Strict first in, first out.
+//!
+//! The queue is that of Mellor-Crummey and Scott, in the form of the K42 kernel: a node is on the stack of its waiter,
+//! and whoever gets the lock moves the head of the queue behind it into the lock, so that holding needs no node. The
+//! release grants the lock to the first in the queue, and wakes that one if it is parked. What a fair mutex is without
+//! wake-ahead: each hand-over to a parked waiter costs its wake-up.
+//!
+//! | `tail` | `head` | meaning |
+//! |---|---|---|
+//! | null | any | free |
+//! | [`HELD`] | null | held, nobody waits |
+//! | a node | the first node, or null for a moment | held, or granted to a waiter that is not back yet |
+//!
+//! An arrival makes itself the tail, then links itself to the node before it, or to the lock if that was `HELD`. In
+//! between the queue has a gap; who needs to pass it spins, and yields if it lasts.
+//!
+//! For threads of one process. Not one of the family: it is compared with, not offered.
+
+use super::{Held, Lock, Release, Scope};
+use anyhow::Result;
+use std::ptr;
+use std::sync::atomic::Ordering::{AcqRel, Acquire, Relaxed, Release as Rel};
+use std::sync::atomic::{AtomicPtr, AtomicU32};
+
+/// Pauses before a waiter parks.
+const PAUSES: u32 = 100;
+
+/// The tail of a lock that is held and that nobody waits for; not an address.
+const HELD: *mut Node = ptr::without_provenance_mut(1);
+
+/// States of a node.
+const WAITING: u32 = 0;
+const PARKED: u32 = 1;
+const GRANTED: u32 = 2;
+
+/// A waiter.
+#[derive(Debug)]
+struct Node {
+    next: AtomicPtr<Node>,
+    state: AtomicU32,
+}
+
+/// The lock.
+#[derive(Debug)]
+pub struct McsPark {
+    tail: AtomicPtr<Node>,
+    head: AtomicPtr<Node>,
+}
+
+impl McsPark {
+    fn take_free(&self) -> bool {
+        self.tail.compare_exchange(ptr::null_mut(), HELD, Acquire, Relaxed).is_ok()
+    }
+
+    #[cold]
+    fn wait(&self) {
+        let node = Node { next: AtomicPtr::new(ptr::null_mut()), state: AtomicU32::new(WAITING) };
+        let me = ptr::from_ref(&node).cast_mut();
+        let mut tail = self.tail.load(Relaxed);
+        loop {
+            if tail.is_null() {
+                if self.take_free() {
+                    return;
+                }
+                tail = self.tail.load(Relaxed);
+                continue;
+            }
+            match self.tail.compare_exchange_weak(tail, me, AcqRel, Relaxed) {
+                Ok(_) => break,
+                Err(now) => tail = now,
+            }
+        }
+        let link = if tail == HELD {
+            &self.head
+        } else {
+            // SAFETY: it was the tail when this node took its place, so its waiter leaves only after it has seen this
+            // link.
+            unsafe { &(*tail).next }
+        };
+        link.store(me, Rel);
+        node.until_granted();
+
+        // The lock is this waiter's; what is behind its node goes into the lock.
+        let mut next = node.next.load(Acquire);
+        if next.is_null() {
+            self.head.store(ptr::null_mut(), Relaxed);
+            if self.tail.compare_exchange(me, HELD, AcqRel, Relaxed).is_ok() {
+                return;
+            }
+            next = linked(&node.next);
+        }
+        self.head.store(next, Relaxed);
+    }
+}
+
+impl Node {
+    fn until_granted(&self) {
+        for _ in 0..PAUSES {
+            if self.state.load(Acquire) == GRANTED {
+                return;
+            }
+            std::hint::spin_loop();
+        }
+        if self.state.compare_exchange(WAITING, PARKED, Acquire, Acquire).is_err() {
+            return;
+        }
+        while self.state.load(Acquire) != GRANTED {
+            // SAFETY: the word lives and there is no timeout. Any outcome is followed by another look.
+            unsafe {
+                libc::syscall(
+                    libc::SYS_futex,
+                    self.state.as_ptr(),
+                    libc::FUTEX_WAIT | libc::FUTEX_PRIVATE_FLAG,
+                    PARKED,
+                    ptr::null::<libc::timespec>(),
+                )
+            };
+        }
+    }
+}
+
+/// What is stored in `link` as soon as the one who is about to link itself has done so.
+fn linked(link: &AtomicPtr<Node>) -> *mut Node {
+    let mut looks = 0;
+    loop {
+        let node = link.load(Acquire);
+        if !node.is_null() {
+            return node;
+        }
+        looks += 1;
+        if looks < PAUSES { std::hint::spin_loop() } else { std::thread::yield_now() }
+    }
+}
+
+impl Lock for McsPark {
+    unsafe fn place(place: *mut Self, _: Scope) -> Result<()> {
+        let free = Self { tail: AtomicPtr::new(ptr::null_mut()), head: AtomicPtr::new(ptr::null_mut()) };
+        // SAFETY: valid for writes and aligned, by the contract of `place`.
+        unsafe { place.write(free) };
+        Ok(())
+    }
+
+    type Held<'a> = Held<'a, Self>;
+
+    #[inline]
+    fn acquire(&self) -> Self::Held<'_> {
+        if !self.take_free() {
+            self.wait();
+        }
+        Held(self)
+    }
+
+    #[inline]
+    fn try_acquire(&self) -> Option<Self::Held<'_>> {
+        self.take_free().then(|| Held(self))
+    }
+}
+
+impl Release for McsPark {
+    #[inline]
+    fn release(&self) {
+        let mut first = self.head.load(Acquire);
+        if first.is_null() {
+            if self.tail.compare_exchange(HELD, ptr::null_mut(), Rel, Relaxed).is_ok() {
+                return;
+            }
+            first = linked(&self.head);
+        }
+        // SAFETY: its waiter leaves only after the grant. From then on only the address of the word is used.
+        let (state, address) = unsafe {
+            let state = &(*first).state;
+            (state.swap(GRANTED, AcqRel), state.as_ptr())
+        };
+        if state == PARKED {
+            // SAFETY: waking needs only the address; waiters look again after a stray wake-up.
+            unsafe {
+                libc::syscall(libc::SYS_futex, address, libc::FUTEX_WAKE | libc::FUTEX_PRIVATE_FLAG, 1)
+            };
+        }
+    }
+}

@@ -1,0 +1,117 @@
+//! Lock and unlock with nobody else about: several locks in one process, in turn.
+//!
+//! The differences are of a nanosecond, less than what two processes differ by. So the locks take turns in short
+//! blocks, each in a loop compiled for it, and the blocks of one turn run within a fraction of a millisecond of one
+//! another. A lock's figure is the median of its blocks. The loop itself is part of it, the same for all: half a
+//! nanosecond that makes ratios look a little closer to 1 than they are.
+//!
+//! Another thread is alive, asleep: without one glibc leaves out the atomic instructions, and membarrier has nobody to
+//! speak to.
+
+use crate::keeper::Task;
+use crate::locks::{self, Entry, Lock, Row, Scope, Visitor};
+use crate::pin::{self, Pin};
+use crate::stats;
+use crate::trial::keep_a_thread_asleep;
+use anyhow::{Result, ensure};
+use serde::{Deserialize, Serialize};
+use std::hint::black_box;
+use std::time::{Duration, Instant};
+
+/// Pairs in a block: some tens of microseconds, far from what a clock read takes and from a time slice.
+const BLOCK: u32 = 4_000;
+
+/// What to run.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct PairsSpec {
+    /// Names in the registry of `locks`.
+    pub locks: Vec<String>,
+    /// How long for each lock.
+    pub window_ms: u64,
+}
+
+/// What came of it.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct PairsResult {
+    /// Nanoseconds of a lock and unlock, in the order of the locks.
+    pub ns: Vec<f64>,
+}
+
+impl Task for PairsSpec {
+    type Answer = PairsResult;
+
+    fn carry_out(&self) -> Result<PairsResult> {
+        ensure!(!self.locks.is_empty(), "no locks to compare; allowed: at least one");
+        keep_a_thread_asleep();
+        if let Some(&cpu) = pin::order(Pin::Scatter)?.first() {
+            pin::bind(cpu)?;
+        }
+        let block = |name: &String| locks::visit(locks::find(name)?, Scope::Threads, Block)?;
+        let mut blocks = self.locks.iter().map(block).collect::<Result<Vec<_>>>()?;
+        let mut times = vec![Vec::new(); blocks.len()];
+        let start = Instant::now();
+        let mut turn = 0;
+        // The first turns warm up caches and predictors.
+        while turn < 5 || start.elapsed() < self.own_time() {
+            for place in 0..blocks.len() {
+                // Who comes first changes, so that nobody always follows the same one.
+                let index = (place + turn) % blocks.len();
+                let ns = blocks[index]().as_nanos() as f64 / f64::from(BLOCK);
+                if turn > 2 {
+                    times[index].push(ns);
+                }
+            }
+            turn += 1;
+        }
+        Ok(PairsResult { ns: times.iter().map(|times| stats::median(times)).collect() })
+    }
+
+    fn own_time(&self) -> Duration {
+        Duration::from_millis(self.window_ms) * self.locks.len() as u32
+    }
+
+    fn workers(&self) -> u32 {
+        1
+    }
+}
+
+/// Runs a block and says how long it took.
+type Run = Box<dyn FnMut() -> Duration>;
+
+/// Makes the block of a lock: one indirect call for thousands of pairs.
+struct Block;
+
+impl Visitor for Block {
+    type Output = Result<Run>;
+
+    fn visit<L: Lock>(self, _: &'static Entry) -> Self::Output {
+        let row = Row::<L>::new(Scope::Threads, 1)?;
+        Ok(Box::new(move || {
+            let lock = black_box(row.get(0));
+            let start = Instant::now();
+            for _ in 0..BLOCK {
+                lock.with(|| ());
+            }
+            start.elapsed()
+        }))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_lock_has_a_figure() {
+        let locks: Vec<String> = locks::all().iter().map(|entry| entry.name.into()).collect();
+        let result = PairsSpec { locks: locks.clone(), window_ms: 1 }.carry_out().unwrap();
+        assert_eq!(result.ns.len(), locks.len());
+        assert!(result.ns.iter().all(|&ns| ns.is_finite() && ns > 0.0), "{result:?}");
+    }
+
+    #[test]
+    fn no_locks_are_refused() {
+        let error = PairsSpec { locks: Vec::new(), window_ms: 1 }.carry_out().unwrap_err().to_string();
+        assert_eq!(error, "no locks to compare; allowed: at least one");
+    }
+}

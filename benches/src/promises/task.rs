@@ -1,0 +1,234 @@
+//! What is run for a promise, and the figures that come of it.
+
+use crate::duel::{DuelResult, DuelSpec, Place};
+use crate::handoff::{HandoffResult, HandoffSpec};
+use crate::keeper::Task;
+use crate::pairs::{PairsResult, PairsSpec};
+use crate::pin::Pin;
+use crate::report::Workload;
+use crate::stats;
+use crate::trial::{TrialResult, TrialSpec, Workers};
+use anyhow::Result;
+use serde::{Deserialize, Serialize};
+use std::time::Duration;
+
+/// What locks are put through.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Cell {
+    /// The loop of 2002.
+    Loop {
+        /// Times inside and outside.
+        workload: Workload,
+        /// Who contends.
+        workers: Workers,
+        /// Whether the window lasts a second at least: fairness is about more than a time slice each.
+        second: bool,
+    },
+    /// Hogs and victims. Hogs hold for so long; victims pause for [`PAUSE_NS`].
+    Duel {
+        /// Threads that always want the lock.
+        hogs: u32,
+        /// Threads that want it now and then.
+        victims: u32,
+        /// How long a hog holds it.
+        hold_ns: u64,
+        /// Where they run.
+        place: Place,
+    },
+    /// A lock passed to and fro between two threads.
+    Handoff,
+    /// Lock and unlock, uncontended: all locks of this cell in one process.
+    Pairs,
+}
+
+/// How long victims sleep before they ask again.
+pub const PAUSE_NS: u64 = 1_000_000;
+
+/// What is read off a trial.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Figure {
+    /// Operations, or hand-overs, a second.
+    PerSecond,
+    /// Standard deviation over mean of the threads' operations.
+    Cov,
+    /// Holds of all hogs a second.
+    HogsPerSecond,
+    /// A victim's longest wait, nanoseconds.
+    WorstWait,
+    /// 99th percentile of the victims' waits, nanoseconds.
+    WaitP99,
+    /// Median of the victims' waits, nanoseconds.
+    WaitP50,
+    /// A lock and unlock, nanoseconds.
+    PairNs,
+}
+
+impl Figure {
+    /// Whether it is a rate, which may have two modes. Waits differ by more than that in every lock.
+    pub fn is_rate(self) -> bool {
+        matches!(self, Self::PerSecond | Self::HogsPerSecond)
+    }
+}
+
+/// A trial, for a process of its own.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Job {
+    /// [`Cell::Loop`].
+    Loop(TrialSpec),
+    /// [`Cell::Duel`].
+    Duel(DuelSpec),
+    /// [`Cell::Handoff`].
+    Handoff(HandoffSpec),
+    /// [`Cell::Pairs`].
+    Pairs(PairsSpec),
+}
+
+/// What a [`Job`] comes to.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Answer {
+    /// Of the loop.
+    Loop(TrialResult),
+    /// Of hogs and victims.
+    Duel(DuelResult),
+    /// Of hand-overs.
+    Handoff(HandoffResult),
+    /// Of uncontended pairs.
+    Pairs(PairsResult),
+}
+
+impl Task for Job {
+    type Answer = Answer;
+
+    fn carry_out(&self) -> Result<Answer> {
+        Ok(match self {
+            Self::Loop(spec) => Answer::Loop(spec.carry_out()?),
+            Self::Duel(spec) => Answer::Duel(spec.carry_out()?),
+            Self::Handoff(spec) => Answer::Handoff(spec.carry_out()?),
+            Self::Pairs(spec) => Answer::Pairs(spec.carry_out()?),
+        })
+    }
+
+    fn own_time(&self) -> Duration {
+        match self {
+            Self::Loop(spec) => spec.own_time(),
+            Self::Duel(spec) => spec.own_time(),
+            Self::Handoff(spec) => spec.own_time(),
+            Self::Pairs(spec) => spec.own_time(),
+        }
+    }
+
+    fn workers(&self) -> u32 {
+        match self {
+            Self::Loop(spec) => spec.workers(),
+            Self::Duel(spec) => spec.workers(),
+            Self::Handoff(spec) => spec.workers(),
+            Self::Pairs(spec) => spec.workers(),
+        }
+    }
+}
+
+/// A trial of a round: one cell, one lock, or all locks of [`Cell::Pairs`].
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Probe {
+    /// What they are put through.
+    pub cell: Cell,
+    /// The locks.
+    pub locks: Vec<String>,
+}
+
+/// A trial that has ended.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct Trial {
+    /// From 0.
+    pub round: u32,
+    /// The locks that ran.
+    pub locks: Vec<String>,
+    /// What they were put through.
+    pub cell: Cell,
+    /// What came of it.
+    pub answer: Answer,
+}
+
+/// How long things are looked at.
+#[derive(Clone, Copy, Debug)]
+pub struct Lengths {
+    /// Window of a loop.
+    pub window_ms: u64,
+    /// Calibration of the busy work.
+    pub iterations_per_us: f64,
+}
+
+/// Hogs and victims get longer windows: a starving victim must have time to starve.
+const DUEL_WINDOWS: u64 = 5;
+
+impl Probe {
+    /// The trial itself.
+    pub fn job(&self, lengths: Lengths, seed: u64) -> Job {
+        let Lengths { window_ms, iterations_per_us } = lengths;
+        let warmup_ms = (window_ms / 4).clamp(2, 100);
+        let lock = self.locks.first().cloned().unwrap_or_default();
+        match self.cell {
+            Cell::Loop { workload, workers, second } => Job::Loop(TrialSpec {
+                lock,
+                workers,
+                lock_count: 1,
+                hold_ns: workload.hold_ns,
+                non_hold_ns: workload.non_hold_ns,
+                read_share: 0,
+                warmup_ms,
+                window_ms: if second { window_ms.max(1000) } else { window_ms },
+                pin: Pin::Scatter,
+                waits: false,
+                iterations_per_us,
+                seed,
+            }),
+            Cell::Duel { hogs, victims, hold_ns, place } => Job::Duel(DuelSpec {
+                lock,
+                hogs,
+                victims,
+                hold_ns,
+                pause_ns: PAUSE_NS,
+                place,
+                warmup_ms,
+                window_ms: window_ms
+                    * if hogs + victims > 2 || place == Place::Apart { DUEL_WINDOWS } else { 3 },
+                iterations_per_us,
+            }),
+            Cell::Handoff => Job::Handoff(HandoffSpec { lock, window_ms: 2 * window_ms }),
+            Cell::Pairs => Job::Pairs(PairsSpec { locks: self.locks.clone(), window_ms: window_ms / 2 + 1 }),
+        }
+    }
+
+    /// What a trial takes, in seconds, its process included.
+    pub fn takes_s(&self, lengths: Lengths) -> f64 {
+        let job = self.job(lengths, 0);
+        let each = match self.cell {
+            Cell::Loop { workers: Workers::Processes(_), .. } => 0.001,
+            _ => 0.000_3,
+        };
+        job.own_time().as_secs_f64() + 0.020 + each * f64::from(job.workers())
+    }
+}
+
+impl Trial {
+    /// The figure of `lock`, if this trial has it.
+    pub fn figure(&self, lock: &str, figure: Figure) -> Option<f64> {
+        let index = self.locks.iter().position(|name| name == lock)?;
+        let sum = |counts: &[u64]| counts.iter().sum::<u64>().max(1) as f64;
+        Some(match (&self.answer, figure) {
+            (Answer::Loop(result), Figure::PerSecond) => sum(&result.counts) / result.elapsed_s.max(1e-9),
+            (Answer::Loop(result), Figure::Cov) => stats::cov(&result.counts),
+            (Answer::Duel(result), Figure::HogsPerSecond) => sum(&result.hogs) / result.elapsed_s.max(1e-9),
+            (Answer::Duel(result), Figure::WorstWait) => result.waits.max.max(1) as f64,
+            (Answer::Duel(result), Figure::WaitP99) => result.waits.p99.max(1) as f64,
+            (Answer::Duel(result), Figure::WaitP50) => result.waits.p50.max(1) as f64,
+            (Answer::Handoff(result), Figure::PerSecond) => result.per_s,
+            (Answer::Pairs(result), Figure::PairNs) => *result.ns.get(index)?,
+            _ => return None,
+        })
+    }
+}
