@@ -147,9 +147,12 @@ fn missing_rooms(dir: &Path) -> anyhow::Result<Vec<&'static str>> {
     if has_protocol && !is_core {
         let tests = targets(&dir.join("tests"));
         for (name, what) in [
-            ("loom", "a protocol (raw.rs) without models: no tests/loom*.rs"),
-            ("vm", "a protocol (raw.rs) without models on the virtual machine: no tests/vm*.rs"),
-            ("stress", "a protocol (raw.rs) without tests/stress.rs"),
+            ("loom", "a protocol (raw.rs) without models: no tests/loom.rs, and no tests/loom/main.rs"),
+            (
+                "vm",
+                "a protocol (raw.rs) without models on the virtual machine: no tests/vm.rs, and no tests/vm/main.rs",
+            ),
+            ("stress", "a protocol (raw.rs) without stress: no tests/stress.rs, and no tests/stress/main.rs"),
         ] {
             if !tests.iter().any(|test| test.starts_with(name)) {
                 missing.push(what);

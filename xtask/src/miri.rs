@@ -7,7 +7,7 @@
 use crate::flags::Miri;
 use crate::steps::Steps;
 use crate::tools::{need, need_toolchain};
-use crate::workspace::{Workspace, dash_p};
+use crate::workspace::{LOCKS, Workspace, dash_p, features};
 use crate::world::with_flags;
 use anyhow::bail;
 use xshell::{Shell, cmd};
@@ -32,7 +32,7 @@ pub fn run(flags: &Miri, shell: &Shell, workspace: &Workspace, steps: &mut Steps
 
     let with_files = packages.iter().any(|package| !package.tests("miri").is_empty());
     let files: &[&str] = if with_files { &["--test", "miri*"] } else { &[] };
-    let packages = dash_p(&packages);
+    let packages = [dash_p(&packages), features(&packages, &LOCKS)].concat();
     let filter = &flags.filter;
     let miriflags = with_flags("MIRIFLAGS", &format!("-Zmiri-many-seeds=0..{seeds}"));
     let target = workspace.target().join("miri");

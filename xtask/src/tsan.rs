@@ -7,7 +7,7 @@
 use crate::flags::Tsan;
 use crate::steps::Steps;
 use crate::tools::{need, need_toolchain};
-use crate::workspace::{Workspace, dash_p};
+use crate::workspace::{LOCKS, Workspace, dash_p, features};
 use crate::world::with_flags;
 use anyhow::Context;
 use xshell::{Shell, cmd};
@@ -28,7 +28,7 @@ pub fn run(flags: &Tsan, shell: &Shell, workspace: &Workspace, steps: &mut Steps
 
     let rustflags = with_flags("RUSTFLAGS", "-Zsanitizer=thread -Cdebuginfo=1");
     let target = workspace.target().join("tsan");
-    let packages = dash_p(&packages);
+    let packages = [dash_p(&packages), features(&packages, &LOCKS)].concat();
     let filter = &flags.filter;
     let test = cmd!(
         shell,

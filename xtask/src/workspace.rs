@@ -118,6 +118,19 @@ pub fn dash_p(packages: &[&Package]) -> Vec<String> {
     packages.iter().flat_map(|package| ["-p".to_owned(), package.name.clone()]).collect()
 }
 
+/// The features without which a lock is not there to be tested.
+pub const LOCKS: [&str; 1] = ["parking-lot"];
+
+/// `--features NAME/FEATURE,..` for each of `features` that each of `packages` has.
+pub fn features(packages: &[&Package], features: &[&str]) -> Vec<String> {
+    let all = packages.iter().flat_map(|package| features.iter().map(move |feature| (package, feature)));
+    let named: Vec<String> = all
+        .filter(|(package, feature)| package.has_feature(feature))
+        .map(|(package, feature)| format!("{}/{feature}", package.name))
+        .collect();
+    if named.is_empty() { Vec::new() } else { vec!["--features".to_owned(), named.join(",")] }
+}
+
 /// The targets cargo finds in `dir` by itself: `NAME.rs` and `NAME/main.rs`.
 pub fn targets(dir: &Path) -> Vec<String> {
     let mut names: Vec<String> = children(dir)
@@ -256,6 +269,16 @@ mod tests {
         }
         let xtask = workspace.packages.iter().find(|package| package.name == "xtask").unwrap();
         assert!(!xtask.is_public());
+    }
+
+    #[test]
+    fn features_are_asked_for_where_they_are() {
+        let workspace = Workspace::load().unwrap();
+        let names = ["ulocks-testkit".to_owned(), "ulocks-unfair".to_owned()];
+        let packages = workspace.select(&names, "a manifest", |_| true).unwrap();
+        let asked = "ulocks-testkit/vm,ulocks-unfair/vm,ulocks-unfair/parking-lot";
+        assert_eq!(features(&packages, &["vm", "parking-lot"]), ["--features", asked]);
+        assert_eq!(features(&packages, &["no-such-feature"]), [""; 0]);
     }
 
     #[test]

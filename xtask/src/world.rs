@@ -4,7 +4,7 @@
 //! listed; one whose library has no part in the world, and so no feature, may still have tests there. A world has a target directory of its own, because a change of `RUSTFLAGS` rebuilds everything.
 
 use crate::steps::Steps;
-use crate::workspace::{Package, Workspace, dash_p};
+use crate::workspace::{LOCKS, Package, Workspace, dash_p, features};
 use std::env;
 use xshell::{Shell, cmd};
 
@@ -36,15 +36,10 @@ impl World {
         [("RUSTFLAGS", &self.rustflags), ("CARGO_TARGET_DIR", &self.target)]
     }
 
-    /// `-p NAME .. --features NAME/WORLD,..`, with the features there are.
+    /// `-p NAME .. --features NAME/WORLD,..`, with the features there are, and those that bring a lock.
     pub fn args(&self, packages: &[&Package]) -> Vec<String> {
-        let with_feature = packages.iter().filter(|package| package.has_feature(self.name));
-        let features: Vec<String> =
-            with_feature.map(|package| format!("{}/{}", package.name, self.name)).collect();
         let mut args = dash_p(packages);
-        if !features.is_empty() {
-            args.extend(["--features".to_owned(), features.join(",")]);
-        }
+        args.extend(features(packages, &[&[self.name], &LOCKS[..]].concat()));
         args
     }
 
@@ -111,7 +106,10 @@ mod tests {
         assert!(flags.ends_with("--cfg ulocks_vm"), "{flags}");
         assert!(target.ends_with("/vm"), "{target}");
         let packages = workspace.select(&["ulocks-core".into()], "the feature", |p| p.has_feature("vm"));
-        assert_eq!(vm.args(&packages.unwrap()), ["-p", "ulocks-core", "--features", "ulocks-core/vm"]);
+        assert_eq!(
+            vm.args(&packages.unwrap()),
+            ["-p", "ulocks-core", "--features", "ulocks-core/vm,ulocks-core/parking-lot"]
+        );
     }
 
     #[test]
