@@ -6,7 +6,9 @@
 //! |---|---|
 //! | [`which`] | which lock for which need, at more length |
 //! | [`prelude`] | names that nearly every user needs |
-//! | [`unfair`] | barging locks: `Mutex`, `Condvar` |
+//! | [`unfair`] | barging locks: `Mutex`, `ThroughputMutex`, `AsymMutex`, `ByteMutex`, and their condition variables |
+//! | [`fair`] | strictly in order of arrival: `FairMutex`, `Semaphore` |
+//! | [`pi`] | priority inheritance: `PiMutex`, `PiCondvar` |
 //! | [`policy`], [`spin`], [`meter`] | the one type parameter: where a lock lives, how it waits, what it counts |
 //! | [`futex`], [`time`], [`sync`] | what the locks are made of, for protocols of your own |
 //! | [`model`] | the harness that model-checks your protocols, and your use of the locks |

@@ -15,5 +15,5 @@
 
 pub use crate::meter::{Counted, Off};
 pub use crate::spin::{Adaptive, NoSpin, Patience};
-pub use crate::unfair;
 pub use crate::{Private, Shared};
+pub use crate::{fair, pi, unfair};

@@ -5,12 +5,26 @@
 //! 1. *A mutex and no worry*: [`std::sync::Mutex`]. It is everywhere, well made, has no dependency, and
 //!    poisons itself when a holder panics.
 //! 2. *It is held for a few instructions on one word*: no lock, but an atomic.
-//! 3. *It must be small, timed, in special memory, or shared by processes, and nobody minds who goes
-//!    first*: [`unfair::Mutex`](crate::unfair::Mutex), and [`unfair::Condvar`](crate::unfair::Condvar)
-//!    to wait under it.
-//! 4. *Nobody may starve*, *priorities must be inherited*, *many readers*, *several semaphores at
-//!    once*: planned, not yet here. The nearest today: `parking_lot::FairMutex`,
-//!    `PTHREAD_PRIO_INHERIT`, [`std::sync::RwLock`], `semop(2)`.
+//! 3. *Threads of different real-time priority want it*, and an urgent one must not wait for one that
+//!    cannot run: [`pi::PiMutex`](crate::pi::PiMutex).
+//! 4. *Who came first must be served first*: [`fair::FairMutex`](crate::fair::FairMutex), and
+//!    [`fair::Semaphore`](crate::fair::Semaphore) where it is not one but several permits that are
+//!    handed out. The order costs a wake-up an acquisition as soon as there are more threads than CPUs.
+//! 5. *Some thread keeps it busy, and others must still get their turn*:
+//!    [`unfair::ThroughputMutex`](crate::unfair::ThroughputMutex), within milliseconds for each waiter
+//!    before it.
+//! 6. *It is locked very often, nearly always by one thread at a time, in one process*:
+//!    [`unfair::AsymMutex`](crate::unfair::AsymMutex), whose release is a plain store.
+//! 7. *It is in every one of a million small objects*: `unfair::ByteMutex`, with the feature
+//!    `parking-lot`.
+//! 8. *It must be small, timed, in special memory, or shared by processes, and nobody minds who goes
+//!    first*: [`unfair::Mutex`](crate::unfair::Mutex).
+//! 9. *Many readers*, *several semaphores at once*: planned, not yet here. The nearest today:
+//!    [`std::sync::RwLock`], `semop(2)`.
+//!
+//! To wait until something is true under one of these mutexes, each has a condition variable beside
+//! it: [`unfair::Condvar`](crate::unfair::Condvar), [`fair::FairCondvar`](crate::fair::FairCondvar),
+//! [`pi::PiCondvar`](crate::pi::PiCondvar) and so on.
 //!
 //! # Then choose a policy
 //!

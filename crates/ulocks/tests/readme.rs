@@ -10,7 +10,22 @@ fn sizes_are_those_of_the_table() {
         let cell = row.and_then(|row| row.trim_end_matches([' ', '|']).rsplit('|').next());
         cell.unwrap_or_else(|| panic!("the table has no row for {of}")).trim().to_owned()
     };
-    assert_eq!(size("`std::sync::Mutex`"), format!("{} B", size_of::<std::sync::Mutex<()>>()));
-    assert_eq!(size("`ulocks::unfair::Mutex`"), format!("{} B", size_of::<ulocks::unfair::Mutex<()>>()));
-    assert_eq!(size("`ulocks::unfair::Condvar`"), format!("{} B", size_of::<ulocks::unfair::Condvar>()));
+    macro_rules! check {
+        ($($name:literal: $lock:ty;)*) => {
+            $(assert_eq!(size(concat!("`", $name, "`")), format!("{} B", size_of::<$lock>()), $name);)*
+        };
+    }
+    check! {
+        "std::sync::Mutex": std::sync::Mutex<()>;
+        "ulocks::unfair::Mutex": ulocks::unfair::Mutex<()>;
+        "ulocks::unfair::ThroughputMutex": ulocks::unfair::ThroughputMutex<()>;
+        "ulocks::unfair::AsymMutex": ulocks::unfair::AsymMutex<()>;
+        "ulocks::unfair::Condvar": ulocks::unfair::Condvar;
+        "ulocks::fair::FairMutex": ulocks::fair::FairMutex<()>;
+        "ulocks::fair::Semaphore": ulocks::fair::Semaphore;
+        "ulocks::pi::PiMutex": ulocks::pi::PiMutex<()>;
+        "ulocks::pi::PiCondvar": ulocks::pi::PiCondvar;
+    }
+    #[cfg(feature = "parking-lot")]
+    check! { "ulocks::unfair::ByteMutex": ulocks::unfair::ByteMutex<()>; }
 }
