@@ -28,6 +28,7 @@ pub mod order;
 #[cfg(not(any(all(ulocks_loom, feature = "loom"), all(ulocks_vm, feature = "vm"))))]
 pub use machine::{crowd, shared, stress, task, watchdog};
 pub mod thread;
+pub mod tickets;
 
 use ulocks_core::raw::RawMutex;
 

@@ -180,7 +180,8 @@ impl<P: Policy, const BUG: u8> Protocol<P, BUG> {
         let mut passed_on = None;
         let mut woken = false;
         loop {
-            let turn = Turn(tickets.turn.load(Acquire));
+            // Who was woken decides for whom, and the end of a wait orders nothing: only the newest turn will do.
+            let turn = if woken { tickets.newest_turn() } else { Turn(tickets.turn.load(Acquire)) };
             if turn.ticket() == ticket {
                 return Waiting::First { slept };
             }

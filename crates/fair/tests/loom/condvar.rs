@@ -1,10 +1,10 @@
 //! The condition variable on this mutex: those who are notified queue for it one behind the other.
 
-use crate::tickets::{all_at_once, all_beside_a_barger, one_gives_up};
 use ulocks_core::model::{Config, explore};
 use ulocks_core::spin::NoSpin;
 use ulocks_core::{Private, Shared};
 use ulocks_fair::RawFairMutex;
+use ulocks_testkit::tickets::{all_at_once, all_beside_a_barger, one_gives_up};
 
 type Mutex = RawFairMutex<Private<NoSpin>>;
 type BetweenProcesses = RawFairMutex<Shared<NoSpin>>;

@@ -6,5 +6,3 @@ mod mutex;
 #[path = "../common/permits.rs"]
 mod permits;
 mod semaphore;
-#[path = "../common/tickets.rs"]
-mod tickets;

@@ -1,12 +1,12 @@
 //! The condition variable on this mutex: those who are notified queue for it one behind the other.
 
 use crate::mutex::sampled;
-use crate::tickets::{all_at_once, all_beside_a_barger, one_gives_up};
 use ulocks_core::model::explore;
 use ulocks_core::raw::RawMutex;
 use ulocks_core::spin::NoSpin;
 use ulocks_core::{Private, Shared};
 use ulocks_fair::RawFairMutex;
+use ulocks_testkit::tickets::{all_at_once, all_beside_a_barger, one_gives_up};
 
 /// How many wait.
 const MANY: [usize; 3] = [2, 4, 8];

@@ -2,12 +2,12 @@
 //! are a little lower than for the mutex on a futex; the virtual machine takes more threads.
 
 use crate::bits::{bits_survive, replacements_succeed_one_another};
-use crate::tickets::{all_at_once, one_gives_up};
 use ulocks_core::Private;
 use ulocks_core::model::{Config, Grade, explore, finds_bug, finds_bug_saying};
 use ulocks_core::raw::RawMutex;
 use ulocks_core::spin::NoSpin;
 use ulocks_testkit::model;
+use ulocks_testkit::tickets::{all_at_once, one_gives_up};
 use ulocks_unfair::{ByteProtocol, RawByteMutex, byte_seeded as bug};
 
 type Mutex = RawByteMutex;

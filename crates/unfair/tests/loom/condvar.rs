@@ -2,10 +2,10 @@
 //! beside threads that barge in and release without a look at the queue.
 
 use crate::mutant::{Mutant, bug};
-use crate::tickets::{all_at_once, all_beside_a_barger, one_gives_up};
 use ulocks_core::Private;
 use ulocks_core::model::{Config, Grade, explore, finds_bug_saying};
 use ulocks_core::spin::NoSpin;
+use ulocks_testkit::tickets::{all_at_once, all_beside_a_barger, one_gives_up};
 
 type Mutex = ulocks_unfair::RawMutex<Private<NoSpin>>;
 type Forgetful = Mutant<{ bug::REQUEUED_FORGETS }>;

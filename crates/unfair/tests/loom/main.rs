@@ -14,7 +14,5 @@ mod mutex;
 #[path = "../common/overtaking.rs"]
 mod overtaking;
 mod throughput;
-#[path = "../common/tickets.rs"]
-mod tickets;
 #[path = "../common/warm.rs"]
 mod warm;

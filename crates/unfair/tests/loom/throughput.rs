@@ -1,13 +1,13 @@
 //! The throughput mutex.
 
 use crate::overtaking::reserver_is_next;
-use crate::tickets::{all_at_once, all_beside_a_barger, one_gives_up};
 use ulocks_core::model::{Config, Grade, explore, finds_bug, finds_bug_saying};
 use ulocks_core::raw::RawMutex;
 use ulocks_core::spin::NoSpin;
 use ulocks_core::sync::yield_now;
 use ulocks_core::{Private, Shared};
 use ulocks_testkit::model;
+use ulocks_testkit::tickets::{all_at_once, all_beside_a_barger, one_gives_up};
 use ulocks_unfair::throughput_seeded as bug;
 use ulocks_unfair::{After, HandOff, RawThroughputMutex};
 

@@ -1,9 +1,11 @@
 //! Ten thousand threads that wait at once: they allocate nothing, and all get the lock.
 #![cfg(not(any(ulocks_loom, ulocks_vm)))]
 
+mod asym;
 #[cfg(feature = "parking-lot")]
 mod byte;
 mod mutex;
+mod throughput;
 
 #[global_allocator]
 static WATCHED: ulocks_testkit::crowd::Watched = ulocks_testkit::crowd::Watched;

@@ -2,12 +2,12 @@
 
 use crate::bits::{bits_survive, replacements_succeed_one_another};
 use crate::mutex::{found, sampled};
-use crate::tickets::{all_at_once, all_beside_a_barger, one_gives_up};
 use ulocks_core::Private;
 use ulocks_core::model::{Config, Deaths, Survivors, explore};
 use ulocks_core::raw::RawMutex;
 use ulocks_core::spin::NoSpin;
 use ulocks_testkit::model;
+use ulocks_testkit::tickets::{all_at_once, all_beside_a_barger, one_gives_up};
 use ulocks_unfair::{ByteProtocol, RawByteMutex, byte_seeded as bug};
 
 type Mutex = RawByteMutex;

@@ -3,8 +3,8 @@
 
 use crate::mutant::{Mutant, bug};
 use crate::mutex::{Sleeper as Mutex, found, sampled};
-use crate::tickets::{all_at_once, all_beside_a_barger, one_gives_up};
 use ulocks_core::model::explore;
+use ulocks_testkit::tickets::{all_at_once, all_beside_a_barger, one_gives_up};
 
 type Forgetful = Mutant<{ bug::REQUEUED_FORGETS }>;
 

@@ -1,13 +1,13 @@
-//! Clients of the condition variable on a mutex that welcomes moved sleepers: tickets, and threads that wait for them.
+//! Clients of a lock's condition variable in a model: tickets, and threads that wait for them.
 
+use crate::new_lock;
+use crate::thread::{JoinHandle, spawn};
 use core::time::Duration;
 use std::sync::Arc;
 use ulocks_core::condvar::{RawCondvar, Wakeup};
 use ulocks_core::raw::RawMutex;
 use ulocks_core::sync::UnsafeCell;
 use ulocks_core::time::Deadline;
-use ulocks_testkit::new_lock;
-use ulocks_testkit::thread::{JoinHandle, spawn};
 
 /// Tickets under the mutex, and who waits for them.
 struct Tickets<L: RawMutex> {
@@ -21,23 +21,23 @@ unsafe impl<L: RawMutex + Sync> Sync for Tickets<L> {}
 // SAFETY: its parts are `Send`.
 unsafe impl<L: RawMutex + Send> Send for Tickets<L> {}
 
-impl<L: RawMutex<Token = ()> + Send + Sync + 'static> Tickets<L> {
+impl<L: RawMutex + Send + Sync + 'static> Tickets<L> {
     fn new() -> Arc<Self> {
         Arc::new(Self { mutex: new_lock(), condvar: RawCondvar::new(), count: UnsafeCell::new(0) })
     }
 
     fn put_and(&self, count: usize, then: impl FnOnce()) {
-        self.mutex.lock();
+        let token = self.mutex.lock();
         // SAFETY: the mutex is held.
         self.count.with_mut(|tickets| unsafe { *tickets += count });
         then();
-        // SAFETY: locked above.
-        unsafe { self.mutex.unlock(()) };
+        // SAFETY: the token is from the acquisition above.
+        unsafe { self.mutex.unlock(token) };
     }
 
     /// Waits for a ticket and takes it; with a deadline, gives up when that has passed and there is still none.
     fn take(&self, deadline: Option<Deadline>) -> bool {
-        self.mutex.lock();
+        let mut token = self.mutex.lock();
         let mut timed_out = false;
         let taken = loop {
             // SAFETY: the mutex is held.
@@ -49,12 +49,13 @@ impl<L: RawMutex<Token = ()> + Send + Sync + 'static> Tickets<L> {
             if taken || timed_out {
                 break taken;
             }
-            // SAFETY: the mutex is held by this thread.
-            let ((), wakeup) = unsafe { self.condvar.wait(&self.mutex, (), deadline) };
+            // SAFETY: the mutex is held by this thread, by this token.
+            let (held, wakeup) = unsafe { self.condvar.wait(&self.mutex, token, deadline) };
+            token = held;
             timed_out = wakeup == Wakeup::TimedOut;
         };
-        // SAFETY: held, by `lock` or by the last `wait`.
-        unsafe { self.mutex.unlock(()) };
+        // SAFETY: the token is from `lock` or from the last `wait`.
+        unsafe { self.mutex.unlock(token) };
         taken
     }
 
@@ -69,7 +70,10 @@ impl<L: RawMutex<Token = ()> + Send + Sync + 'static> Tickets<L> {
 }
 
 /// All of `waiters` are notified, by a holder of the mutex or after its release.
-pub fn all_at_once<L: RawMutex<Token = ()> + Send + Sync + 'static>(waiters: usize, while_holding: bool) {
+///
+/// # Panics
+/// If somebody who should have got a ticket got none, or if the mutex is left locked.
+pub fn all_at_once<L: RawMutex + Send + Sync + 'static>(waiters: usize, while_holding: bool) {
     let tickets = Tickets::<L>::new();
     let waiting = tickets.waiters(waiters);
     if while_holding {
@@ -83,7 +87,10 @@ pub fn all_at_once<L: RawMutex<Token = ()> + Send + Sync + 'static>(waiters: usi
 }
 
 /// Some that wait, one that barges in between, and a notification of all without the mutex.
-pub fn all_beside_a_barger<L: RawMutex<Token = ()> + Send + Sync + 'static>(waiters: usize) {
+///
+/// # Panics
+/// If somebody who should have got a ticket got none.
+pub fn all_beside_a_barger<L: RawMutex + Send + Sync + 'static>(waiters: usize) {
     let tickets = Tickets::<L>::new();
     let waiting = tickets.waiters(waiters);
     let barger = {
@@ -97,7 +104,10 @@ pub fn all_beside_a_barger<L: RawMutex<Token = ()> + Send + Sync + 'static>(wait
 }
 
 /// One beside the patient ones may give up, at any moment of the others' waits or of its own move.
-pub fn one_gives_up<L: RawMutex<Token = ()> + Send + Sync + 'static>(patient: usize) {
+///
+/// # Panics
+/// If somebody who should have got a ticket got none, or if the mutex is left locked.
+pub fn one_gives_up<L: RawMutex + Send + Sync + 'static>(patient: usize) {
     let tickets = Tickets::<L>::new();
     let waiting = tickets.waiters(patient);
     let impatient = {

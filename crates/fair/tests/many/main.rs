@@ -1,0 +1,8 @@
+//! Ten thousand threads that wait at once: they allocate nothing, and all get the lock.
+#![cfg(not(any(ulocks_loom, ulocks_vm)))]
+
+mod mutex;
+mod semaphore;
+
+#[global_allocator]
+static WATCHED: ulocks_testkit::crowd::Watched = ulocks_testkit::crowd::Watched;
