@@ -59,13 +59,14 @@ impl core::error::Error for TooManyPermits {}
 /// [`TooManyPermits`].
 ///
 /// # Panics
-/// If more permits are asked for than there can be, since that would be a wait for ever; if 65,519 threads wait already.
+/// If more permits are asked for than there can be, since that would be a wait for ever; if 65,523 threads wait already.
 ///
 /// # Process-shared
 /// [`SemaphoreWith`]`<Shared>`: no address is stored, all-zero memory is a semaphore without permits, and processes may
-/// map it wherever they like. The order is as strict. Three things differ. A thread whose time has passed leaves at once if it
-/// has the last place in line or one of the first sixteen, and else as soon as it has. Permits for several threads that sleep wake them one
-/// after the other, each the next. A request for many is woken by each release until it has them. It is not robust: the
+/// map it wherever they like. The order is as strict. Four things differ. A thread whose time has passed leaves at once
+/// if it has the last place in line or one of the first thirteen, and else as soon as it has. Permits for several threads
+/// that sleep wake them one after the other, each the next. Of more than 32 threads that wait, those further behind are
+/// woken a second time on their way, and once more for each 512 that were before them. A request for many is woken by each release until it has them. It is not robust: the
 /// permits of a process that dies are lost, and if it dies while it waits, those behind it wait for ever. Bound the
 /// wait where that matters.
 ///
@@ -151,7 +152,7 @@ impl<P: Policy> SemaphoreWith<P> {
     /// Acquires a permit, waiting in line as long as it takes.
     ///
     /// # Panics
-    /// If 65,519 threads wait already.
+    /// If 65,523 threads wait already.
     #[inline]
     pub fn acquire(&self) -> Permit<'_, P> {
         self.acquire_many(1)
@@ -162,7 +163,7 @@ impl<P: Policy> SemaphoreWith<P> {
     /// Those behind in line wait until these are there. None are had without waiting.
     ///
     /// # Panics
-    /// If `count` is more than [`MAX_PERMITS`](Self::MAX_PERMITS); if 65,519 threads wait already.
+    /// If `count` is more than [`MAX_PERMITS`](Self::MAX_PERMITS); if 65,523 threads wait already.
     #[inline]
     pub fn acquire_many(&self, count: u32) -> Permit<'_, P> {
         self.0.acquire(count);

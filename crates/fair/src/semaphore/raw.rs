@@ -20,7 +20,7 @@
 //! | scope | the line | who takes the permits for a waiter | file |
 //! |---|---|---|---|
 //! | private | nodes on the waiters' stacks, one futex each | whoever serves the line; the waiter finds them granted | `private.rs` |
-//! | shared | tickets and one futex | the first in line itself | `shared.rs` |
+//! | shared | tickets and two futexes | the first in line itself | `shared.rs` |
 //!
 //! # Transitions
 //! | what | word | by | label |
@@ -69,8 +69,8 @@ use ulocks_core::{Policy, Private};
 /// Fairness, memory, signals and forks are those of [`Semaphore`](crate::Semaphore).
 pub type RawSemaphore<P = Private> = Protocol<P, { seeded::NOTHING }>;
 
-/// The bugs that the models must find, one at a time. The semaphore proper has none of them: the comparisons with `BUG`
-/// are decided at compile time.
+/// The bugs that the models must find, one at a time, and two variants that are sound. The semaphore proper has none of
+/// them: the comparisons with `BUG` are decided at compile time.
 #[doc(hidden)]
 pub mod seeded {
     /// No bug.
@@ -112,17 +112,38 @@ pub mod seeded {
     /// Shared: a release disturbs after (G).
     pub const DISTURBS_LATE: u8 = 31;
     /// Shared: the word does not say for which turn it is armed.
-    pub const NO_NUMBER: u8 = 32;
+    pub const NO_NOTE: u8 = 32;
     /// Shared: the next in line is not woken for its turn.
     pub const ADVANCES_SILENTLY: u8 = 33;
     /// Shared: a waiter that leaves does not look whether its turn has come meanwhile.
     pub const LEAVES_UNSEEN: u8 = 34;
     /// Shared: the turn stops at a place that was left.
     pub const STOPS_AT_LEFT: u8 = 35;
-    /// Shared: who was woken in another's place does not pass it on.
-    pub const KEEPS_WAKE: u8 = 36;
     /// Shared: the first leaves, and nobody gets the turn.
-    pub const LEAVES_TURN: u8 = 37;
+    pub const LEAVES_TURN: u8 = 36;
+    /// Shared: a waiter that leaves marks its place by what the turn was when it looked.
+    pub const MARKS_BLINDLY: u8 = 37;
+
+    /// Shared, and sound: groups of one ticket, and nobody near but the first.
+    pub const FIRST_IS_NEAR: u8 = 40;
+    /// `FIRST_IS_NEAR`, and those who are near now are not woken.
+    pub const CROSSES_SILENTLY: u8 = 41;
+    /// `FIRST_IS_NEAR`, and they are woken without a new stamp.
+    pub const NEVER_STAMPS: u8 = 42;
+    /// `FIRST_IS_NEAR`, and the stamp changes before the turn.
+    pub const STAMPS_FIRST: u8 = 43;
+    /// `FIRST_IS_NEAR`, and who is far looks at the turn before it reads the stamp, and not after it.
+    pub const LOOKS_AT_TURN_FIRST: u8 = 44;
+    /// `FIRST_IS_NEAR`, and who reads the stamp learns nothing.
+    pub const RELAXED_LOOK: u8 = 45;
+    /// `FIRST_IS_NEAR`, and the new stamp publishes nothing.
+    pub const RELAXED_STAMP: u8 = 46;
+    /// Shared, and sound: groups of two tickets, and four that are near.
+    pub const PAIRS: u8 = 50;
+    /// `PAIRS`, and only one of those who are near now is woken.
+    pub const CALLS_ONE: u8 = 51;
+    /// `PAIRS`, and twice as many sleep on the turn as there are bits.
+    pub const SHARES_BITS: u8 = 52;
 }
 
 /// [`RawSemaphore`] with the seeded bug `BUG`.
@@ -139,7 +160,7 @@ const _: () = assert!(size_of::<RawSemaphore<ulocks_core::Shared>>() == size_of:
 impl<P: Policy, const BUG: u8> Protocol<P, BUG> {
     /// The most permits there can be: 1,073,741,823.
     pub const MAX_PERMITS: u32 = State::MAX_PERMITS;
-    /// The most threads that can wait at the same time: 65,519.
+    /// The most threads that can wait at the same time: 65,523.
     pub const MAX_WAITERS: u32 = State::MAX_WAITERS;
 
     ulocks_core::const_fn! {

@@ -1,61 +1,78 @@
-//! The line of a shared semaphore: tickets, as in a shop, and one futex.
+//! The line of a shared semaphore: tickets, as in a shop, and two futexes.
 //!
 //! No process can see another's stack, so there are no nodes. A waiter draws a ticket and waits for its turn; whose turn
 //! it is, is *the first*, and takes the permits itself as soon as they suffice. Then it passes the turn on.
 //!
 //! # State
+//! Two futexes. Who is near the first sleeps on `turn`, who is far from it on `drawn`.
+//!
 //! | word | what | changed by |
 //! |---|---|---|
-//! | `turn`: 16 bits | whose turn it is; a futex that everybody in line sleeps on | the first, when it leaves, (L5) |
-//! | `turn`: 16 bits | a stamp, which means nothing but that it changes | a release that is about to give to a sleeper, (D) |
+//! | `turn`: 16 bits | whose turn it is | the first, when it leaves, (L5) |
+//! | `turn`: 12 bits | which of the twelve tickets after that were left | those who leave, (L6); (L5), as it goes past them |
+//! | `turn`: 4 bits | a stamp, which means nothing but that it changes | a release that is about to give to a sleeper, (D) |
 //! | `drawn`: 16 bits | the next ticket | arrivals, (L1); the last in line, if it gives up, (L9) |
-//! | `drawn`: 16 bits | places that were left, by ticket modulo 16 | those who leave, (L6); who passes the turn on, (L7) |
-//!
-//! Everybody sleeps with the futex bit of its ticket, modulo 32.
+//! | `drawn`: 16 bits | a stamp likewise | who has passed the turn on, if others are near now, (L10) |
 //!
 //! # Protocol
 //! A **waiter** comes, (C), draws a ticket (L1), and sleeps until the turn is its own. As **the first** it looks for
-//! permits; if they suffice it goes with them (L3), if not it notes in the word how often the turn has changed, `ARMED`
-//! (L2), and sleeps as long as the turn is what it was. When it leaves, with permits or without (L4), it **passes the turn on**:
-//! (L5), and again as long as the place was left (L7); if somebody waits, it wakes the one with that ticket. The next
-//! one is so awake, or has armed, when its permits come.
+//! permits; if they suffice it goes with them (L3), if not it notes in the word for which turn it sleeps, `ARMED` (L2),
+//! and sleeps as long as the turn is what it was. When it leaves, with permits or without (L4), it **passes the turn
+//! on**, past the places that were left (L5); if somebody waits (L8), it wakes the one whose turn it is now. The next one
+//! is so awake, or has armed, when its permits come.
 //!
-//! A **release** that finds the first armed changes the stamp (D) *before* it gives (G), takes `ARMED` out with the
-//! same step, and wakes. If the first is not asleep yet, it finds the new stamp and does not fall asleep; if it then
-//! arms again before (G), or another has become the first and arms, then the word notes another number of changes, (G)
-//! fails, and the release begins again. So no touch after (G) is needed to keep anybody awake.
+//! A **release** that finds the first armed changes the stamp (D), unless the turn has changed already, *before* it
+//! gives (G), takes `ARMED` out with the same step, and wakes. If the first is not asleep yet, it finds the new stamp and
+//! does not fall asleep; if it then arms again before (G), or another has become the first and arms, then the word notes
+//! another turn, (G) fails, and the release begins again. So no touch after (G) is needed to keep anybody awake.
 //!
 //! A waiter that **gives up** and is the last gives its ticket back (L9), and goes. Else it marks its place as left (L6),
-//! if that is among the first sixteen, and goes. If the turn has come to it meanwhile, one of the two takes the mark out,
-//! and that one passes the turn on. There is no room to remember more places: a waiter further back stays until one of
-//! the two is possible, looking every millisecond, and is late. If the turn has come to a ticket that is given back, the
-//! line is empty, and the turn is that of the next arrival, which draws it.
+//! if that is among the twelve after the first, and goes. There is no room to remember more places: a waiter further back
+//! stays until one of the two is possible, looking every millisecond, and is late. If the turn has come to a ticket that
+//! is given back, the line is empty, and the turn is that of the next arrival, which draws it.
 //!
-//! # A wake-up for somebody else
-//! Tickets that differ by a multiple of 32 share a bit. The kernel wakes who sleeps longest, which is nearly always the
-//! oldest ticket. Who is woken in another's place passes the wake-up on, once for each value of the turn, and sleeps
-//! again, behind the others. So it comes to the one it was for, if that one is asleep, and comes to an end if not.
+//! # Near and far
+//! The 32 tickets from the turn's on are *near*. Their waiters sleep on `turn`, each with the bit of its ticket modulo 32.
+//! Everybody else is *far* and sleeps on `drawn`, with the bit of its group, which is sixteen tickets. When the turn
+//! comes into a group, all of the next group are near. Who has passed it on there changes the stamp (L10), and wakes
+//! those who sleep with the bit of that next group; they sleep again, on `turn`, if it is not their turn yet. Groups
+//! that lie 512 tickets apart share a bit, and those who are woken too early find that they are far still.
+//!
+//! A waiter reads `drawn` (L11) before it looks whether it is far, and sleeps there only while that is what it was. (With
+//! one futex for all, tickets have to share bits, and a wake-up reaches the wrong one as soon as two have fallen asleep in
+//! another order than they drew. That was measured: ten thousand took a minute to go, and take two or three seconds.)
 //!
 //! # Invariants
 //! Beside those of `raw.rs`:
-//! 4. Whose ticket is the turn's, is the first, or has not looked yet, or has left with its place marked, and then
-//!    whoever takes the mark out passes the turn on. Only these change the turn.
+//! 4. Whose ticket is the turn's, is the first, or has not looked yet, and it alone passes the turn on: a place is marked
+//!    as left only while the turn is another's (L6), and (L5) does not stop there.
 //! 5. If the first sleeps, the word is `ARMED` for the turn it sleeps on, or a wake-up is on its way: only (G) takes
 //!    `ARMED` out of a word whose first stays. For (G) to do that unnoticed, the first would have to sleep on a turn that
 //!    is newer than (D) and to have noted an older one in the word.
 //! 6. Outstanding tickets, those of waiters and of left places, are fewer than there are tickets.
+//! 7. A bit on `turn` is one waiter's: who sleeps there was near when it fell asleep, and the turn has not gone past it
+//!    since (4). So all of them are among the 32 tickets from the turn's on, and a wake-up reaches the one it is for.
+//! 8. If who is near sleeps on `drawn`, a wake-up for it is on its way: it was far after it had read `drawn` (L11), so the
+//!    (L10) that follows the (L5) which made it near came later. It was asleep when that one woke its group, or it has
+//!    found another stamp.
 //!
 //! # Ordering
-//! (L3) is Acquire and pairs with (G), Release, through the word. (L6) then a look at the turn, against (L5) then a look
-//! at the marks, is store buffering: all four are read-modify-writes, Acquire and Release, so that the one that comes
-//! second to the turn sees the other's mark or turn. The same between (C) and a look at the turn, and (L5) and
-//! a look at the waiters, (L8). (D) comes before (G) by the latter's Release; the one who arms has read the stamp before (L2),
-//! likewise.
+//! (L3) is Acquire and pairs with (G), Release, through the word. (C) then a look at the turn, against (L5) then a look at
+//! the waiters (L8), is store buffering: (C) and (L8) are read-modify-writes of the word, Acquire and Release, so that the
+//! one that comes second sees the other's turn or waiter; and who sees nobody wait need not wake anybody who is far. (L11)
+//! is Acquire and pairs with (L10), Release: who has read the stamp sees the turn for which it was changed. (D) comes
+//! before (G) by the latter's Release; the one who arms has read the stamp before (L2), likewise.
 //!
 //! # Wrap-around
-//! The number of changes has 16 bits in the word. For a wake-up to be lost, the turn must change exactly a multiple of
-//! 65,536 times while one release stands between its look at the word and its (G), and the word be the same again, with
-//! as many permits and as many that wait.
+//! The word notes 17 bits of a turn, made of ticket and stamp. For a wake-up to be lost, a release must stand between its
+//! look at the word and its (G) until the same note is there again, for which the turn has to be passed on a multiple of
+//! 8,192 times and the stamp to be one of sixteen; and as many permits and as many that wait.
+//!
+//! The stamp of `turn` has 4 bits, but a release changes it only from what the word noted. For it to come round while the
+//! first stands between its look at the turn and its sleep, fifteen more releases have to stand between their look at the
+//! word and (D), each since another arming of the same first. That of `drawn` cannot come round while somebody stands
+//! between (L11) and its sleep: there are 4,096 groups, its own is not passed, and the rest of 65,536 stamps would have
+//! to come from as many threads that are late with (L10).
 
 use super::raw::{Protocol, seeded};
 use super::word::State;
@@ -65,30 +82,36 @@ use ulocks_core::Policy;
 use ulocks_core::futex::{Bits, Futex, Scope, Waited};
 use ulocks_core::meter::{Event, Meter};
 use ulocks_core::spin;
-use ulocks_core::sync::AtomicU32;
 use ulocks_core::sync::Ordering::{AcqRel, Acquire, Relaxed};
 use ulocks_core::time::Deadline;
 
 /// How many places that were left can be remembered.
-pub(super) const REMEMBERED: u32 = 16;
+pub(super) const REMEMBERED: u32 = 12;
 /// How often a waiter looks whether its place can be remembered by now.
 const LOOK_AGAIN: Duration = Duration::from_millis(1);
 
-const TICKETS_MASK: u32 = (1 << 16) - 1;
-const STAMP_SHIFT: u32 = 16;
+/// How many tickets a group has.
+const GROUP: u32 = 16;
+/// How many tickets are near: one bit each.
+const NEAR: u32 = u32::BITS;
+
+const TICKET_BITS: u32 = 16;
+const TICKETS_MASK: u32 = (1 << TICKET_BITS) - 1;
+const LEFT_MASK: u32 = (1 << REMEMBERED) - 1;
+const STAMP_SHIFT: u32 = TICKET_BITS + REMEMBERED;
 const ONE_STAMP: u32 = 1 << STAMP_SHIFT;
-const LEFT_SHIFT: u32 = 16;
+const ONE_PASSED: u32 = 1 << TICKET_BITS;
 
 #[repr(C)]
 pub(super) struct Tickets<S: Scope> {
     turn: Futex<S>,
-    drawn: AtomicU32,
+    drawn: Futex<S>,
 }
 
 impl<S: Scope> Tickets<S> {
     ulocks_core::const_fn! {
         pub fn new() -> Self {
-            Self { turn: Futex::new(0), drawn: AtomicU32::new(0) }
+            Self { turn: Futex::new(0), drawn: Futex::new(0) }
         }
     }
 
@@ -120,25 +143,10 @@ impl<S: Scope> Tickets<S> {
         }
         false
     }
-
-    /// The mark of a left place in `drawn`.
-    fn mark(ticket: u32) -> u32 {
-        1 << (LEFT_SHIFT + ticket % REMEMBERED)
-    }
-
-    /// (L7): takes the mark of `ticket` out; false if there is none.
-    fn unmark(&self, ticket: u32) -> bool {
-        self.drawn.fetch_and(!Self::mark(ticket), AcqRel) & Self::mark(ticket) != 0
-    }
-
-    /// The turn as it is now, and not as it may have been.
-    fn newest_turn(&self) -> Turn {
-        Turn(self.turn.fetch_add(0, AcqRel))
-    }
 }
 
 /// A value of `turn`.
-#[derive(Clone, Copy, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Turn(u32);
 
 impl Turn {
@@ -146,14 +154,45 @@ impl Turn {
         self.0 & TICKETS_MASK
     }
 
-    /// What the word notes of a turn: how often it has changed, by which way whatever, modulo 2^16.
-    fn changes(self) -> u16 {
-        (self.0 >> STAMP_SHIFT).wrapping_add(self.0) as u16
+    /// What the word notes of a turn. Those of sixteen stamps differ, and those of the next 8,192 tickets from them.
+    fn note(self) -> u32 {
+        const STAMP_BITS: u32 = u32::BITS - STAMP_SHIFT;
+        const ALL: u32 = (1 << State::NOTE_BITS) - 1;
+        (self.ticket() + (self.0 >> STAMP_SHIFT << (State::NOTE_BITS - STAMP_BITS))) & ALL
     }
 
     /// How many are before `ticket`.
     fn until(self, ticket: u32) -> u32 {
         ticket.wrapping_sub(self.0) & TICKETS_MASK
+    }
+
+    fn left(self) -> u32 {
+        self.0 >> TICKET_BITS & LEFT_MASK
+    }
+
+    fn with(self, ticket: u32, left: u32) -> Self {
+        Self(self.0 >> STAMP_SHIFT << STAMP_SHIFT | left << TICKET_BITS | ticket & TICKETS_MASK)
+    }
+
+    /// With the place of `ticket` left, which is one of the twelve after the first.
+    fn without(self, ticket: u32) -> Self {
+        debug_assert!((1..=REMEMBERED).contains(&self.until(ticket)));
+        self.with(self.ticket(), self.left() | 1 << (self.until(ticket) - 1))
+    }
+
+    /// The next one's turn, or that of the one after `skipped` others.
+    fn passed(self, skipped: u32) -> Self {
+        self.with(self.ticket() + 1 + skipped, self.left() >> skipped >> 1)
+    }
+
+    /// How many places after the first were left, one after the other.
+    fn skipped(self) -> u32 {
+        self.left().trailing_ones()
+    }
+
+    /// After (D).
+    fn stamped(self) -> Self {
+        Self(self.0.wrapping_add(ONE_STAMP))
     }
 }
 
@@ -164,6 +203,33 @@ enum Waiting {
 }
 
 impl<P: Policy, const BUG: u8> Protocol<P, BUG> {
+    /// How many tickets a group has, and how many are near.
+    const SIZES: (u32, u32) = match BUG {
+        seeded::FIRST_IS_NEAR
+        | seeded::CROSSES_SILENTLY
+        | seeded::NEVER_STAMPS
+        | seeded::STAMPS_FIRST
+        | seeded::LOOKS_AT_TURN_FIRST
+        | seeded::RELAXED_STAMP
+        | seeded::RELAXED_LOOK => (1, 1),
+        seeded::PAIRS | seeded::CALLS_ONE | seeded::SHARES_BITS => (2, 4),
+        _ => (GROUP, NEAR),
+    };
+    const GROUP: u32 = Self::SIZES.0;
+    const NEAR: u32 = Self::SIZES.1;
+    /// How many sleep on the turn.
+    const REACH: u32 = if BUG == seeded::SHARES_BITS { 2 * Self::NEAR } else { Self::NEAR };
+
+    /// The bit on `turn` of who is near.
+    fn near_bit(ticket: u32) -> Bits {
+        Bits::one(ticket % Self::NEAR)
+    }
+
+    /// The bit on `drawn` of who is far.
+    fn group_bit(ticket: u32) -> Bits {
+        Bits::one(ticket / Self::GROUP)
+    }
+
     /// Waits for `wanted` permits, counted in already; the first in line spins a little. False if `deadline` passed first.
     pub(super) fn wait_with_ticket(&self, wanted: u32, deadline: Option<Deadline>) -> bool {
         let ticket = self.line.tickets().draw(&self.meter);
@@ -175,53 +241,59 @@ impl<P: Policy, const BUG: u8> Protocol<P, BUG> {
 
     fn wait_for_turn(&self, ticket: u32, deadline: Option<Deadline>) -> Waiting {
         let tickets = self.line.tickets();
-        let bit = Bits::one(ticket);
+        let order = if BUG == seeded::RELAXED_LOOK { Relaxed } else { Acquire };
         let (mut until, mut expired, mut slept) = (deadline, false, false);
-        let mut passed_on = None;
-        let mut woken = false;
         loop {
-            // Who was woken decides for whom, and the end of a wait orders nothing: only the newest turn will do.
-            let turn = if woken { tickets.newest_turn() } else { Turn(tickets.turn.load(Acquire)) };
+            let mut drawn = tickets.drawn.load(order); // (L11)
+            let turn = Turn(tickets.turn.load(Acquire));
             if turn.ticket() == ticket {
                 return Waiting::First { slept };
             }
-            if woken
-                && turn.until(ticket).is_multiple_of(u32::BITS)
-                && passed_on != Some(turn)
-                && BUG != seeded::KEEPS_WAKE
-            {
-                passed_on = Some(turn);
-                tickets.turn.key().wake_bits(1, bit);
-            }
             if expired {
-                match self.leave_place(ticket) {
+                match self.leave_place(ticket, turn) {
                     Some(how) => return how,
                     None => until = Some(Deadline::after(LOOK_AGAIN)),
                 }
             }
             self.meter.count(Event::Slept);
             slept = true;
-            let waited = tickets.turn.wait_bits(turn.0, bit, until);
-            woken = waited == Waited::Woken;
+            let waited = if turn.until(ticket) < Self::REACH {
+                tickets.turn.wait_bits(turn.0, Self::near_bit(ticket), until)
+            } else {
+                if BUG == seeded::LOOKS_AT_TURN_FIRST {
+                    drawn = tickets.drawn.load(Acquire);
+                }
+                tickets.drawn.wait_bits(drawn, Self::group_bit(ticket), until)
+            };
             expired |= waited == Waited::TimedOut;
         }
     }
 
-    /// Leaves a place that is not the first, or finds that it has become the first. `None` if it cannot be remembered.
+    /// Leaves a place that was not the first at `turn`, or finds that it is by now. `None` if it cannot be remembered.
     #[cold]
-    fn leave_place(&self, ticket: u32) -> Option<Waiting> {
+    fn leave_place(&self, ticket: u32, mut turn: Turn) -> Option<Waiting> {
         let tickets = self.line.tickets();
-        if tickets.give_back(ticket) {
-            self.go(); // (L4)
-            return Some(Waiting::Left);
-        }
-        if tickets.newest_turn().until(ticket) >= REMEMBERED {
-            return None;
-        }
-        tickets.drawn.fetch_or(Tickets::<P::Scope>::mark(ticket), AcqRel); // (L6)
-        let turn_came = BUG != seeded::LEAVES_UNSEEN && tickets.newest_turn().ticket() == ticket;
-        if turn_came && tickets.unmark(ticket) {
-            return Some(Waiting::First { slept: true });
+        if !tickets.give_back(ticket) {
+            loop {
+                if turn.ticket() == ticket {
+                    if BUG == seeded::LEAVES_UNSEEN {
+                        break;
+                    }
+                    return Some(Waiting::First { slept: true });
+                }
+                if turn.until(ticket) > REMEMBERED {
+                    return None;
+                }
+                if BUG == seeded::MARKS_BLINDLY {
+                    tickets.turn.fetch_or(turn.without(ticket).0 & !turn.0, AcqRel);
+                    break;
+                }
+                // (L6)
+                match tickets.turn.compare_exchange(turn.0, turn.without(ticket).0, AcqRel, Acquire) {
+                    Ok(_) => break,
+                    Err(now) => turn = Turn(now),
+                }
+            }
         }
         self.go(); // (L4)
         Some(Waiting::Left)
@@ -229,7 +301,7 @@ impl<P: Policy, const BUG: u8> Protocol<P, BUG> {
 
     fn wait_as_first(&self, wanted: u32, ticket: u32, mut slept: bool, deadline: Option<Deadline>) -> bool {
         let tickets = self.line.tickets();
-        let bit = Bits::one(ticket);
+        let bit = Self::near_bit(ticket);
         let mut acquired = spin::first_in_line::<P>(slept, || self.look(wanted));
         while !acquired {
             let turn = Turn(tickets.turn.load(Relaxed)); // before (L2)
@@ -238,7 +310,7 @@ impl<P: Policy, const BUG: u8> Protocol<P, BUG> {
                 acquired = self.depart(state, wanted); // (L3)
                 continue;
             }
-            let armed = state.armed(if BUG == seeded::NO_NUMBER { 0 } else { turn.changes() });
+            let armed = state.armed(if BUG == seeded::NO_NOTE { 0 } else { turn.note() });
             // (L2)
             if self.state.compare_exchange(state.0, armed.0, AcqRel, Relaxed).is_err() {
                 continue;
@@ -291,20 +363,44 @@ impl<P: Policy, const BUG: u8> Protocol<P, BUG> {
         }
     }
 
-    /// The first has left: whose turn is next?
+    /// The first has left: whose turn is next, and who is near now?
     fn pass_turn_on(&self) {
         let tickets = self.line.tickets();
-        let turn = loop {
-            let turn = Turn(tickets.turn.fetch_add(1, AcqRel).wrapping_add(1)); // (L5)
-            if BUG == seeded::STOPS_AT_LEFT || !tickets.unmark(turn.ticket()) {
-                break turn;
+        let mut before = Turn(tickets.turn.load(Relaxed));
+        if BUG == seeded::STAMPS_FIRST {
+            tickets.drawn.fetch_add(ONE_PASSED, AcqRel);
+        }
+        // (L5)
+        let (turn, passed) = loop {
+            let skipped = if BUG == seeded::STOPS_AT_LEFT { 0 } else { before.skipped() };
+            let turn = before.passed(skipped);
+            match tickets.turn.compare_exchange(before.0, turn.0, AcqRel, Relaxed) {
+                Ok(_) => break (turn, 1 + skipped),
+                Err(now) => before = Turn(now),
             }
         };
         // (L8)
-        let somebody_waits = !State(self.state.fetch_add(0, AcqRel)).has_no_line();
-        if somebody_waits && BUG != seeded::ADVANCES_SILENTLY {
+        if State(self.state.fetch_add(0, AcqRel)).has_no_line() {
+            return;
+        }
+        if BUG != seeded::ADVANCES_SILENTLY {
             self.meter.count(Event::Woke);
-            tickets.turn.key().wake_bits(1, Bits::one(turn.ticket()));
+            tickets.turn.key().wake_bits(1, Self::near_bit(turn.ticket()));
+        }
+        // The groups that the turn has come into, and with each the one that is near now.
+        let nearer = (before.ticket() + 1..=before.ticket() + passed)
+            .filter(|ticket| ticket.is_multiple_of(Self::GROUP))
+            .fold(0, |bits, ticket| bits | Self::group_bit(ticket + Self::NEAR - Self::GROUP).get());
+        if let Some(groups) = Bits::new(nearer) {
+            if !matches!(BUG, seeded::NEVER_STAMPS | seeded::STAMPS_FIRST) {
+                let order = if BUG == seeded::RELAXED_STAMP { Relaxed } else { AcqRel };
+                tickets.drawn.fetch_add(ONE_PASSED, order); // (L10)
+            }
+            if BUG != seeded::CROSSES_SILENTLY {
+                self.meter.count(Event::Woke);
+                let all = if BUG == seeded::CALLS_ONE { 1 } else { u32::MAX };
+                tickets.drawn.key().wake_bits(all, groups);
+            }
         }
     }
 
@@ -317,10 +413,17 @@ impl<P: Policy, const BUG: u8> Protocol<P, BUG> {
             let next = state.given(count).ok_or(TooManyPermits)?;
             let mut first = None;
             if state.is_armed() {
-                let before = Turn(tickets.turn.load(Relaxed));
-                first = Some(before.ticket());
-                if BUG != seeded::NO_DISTURBANCE && BUG != seeded::DISTURBS_LATE {
-                    tickets.turn.fetch_add(ONE_STAMP, Relaxed); // (D)
+                let mut turn = Turn(tickets.turn.load(Relaxed));
+                first = Some(turn.ticket());
+                while (turn.note() == state.note() || BUG == seeded::NO_NOTE)
+                    && BUG != seeded::NO_DISTURBANCE
+                    && BUG != seeded::DISTURBS_LATE
+                {
+                    // (D)
+                    match tickets.turn.compare_exchange(turn.0, turn.stamped().0, Relaxed, Relaxed) {
+                        Ok(_) => break,
+                        Err(now) => turn = Turn(now),
+                    }
                 }
             }
             let next = if first.is_some() { next.disarmed() } else { next };
@@ -331,12 +434,45 @@ impl<P: Policy, const BUG: u8> Protocol<P, BUG> {
                         if BUG == seeded::DISTURBS_LATE {
                             tickets.turn.fetch_add(ONE_STAMP, Relaxed);
                         }
-                        key.wake_bits(1, Bits::one(first));
+                        key.wake_bits(1, Self::near_bit(first));
                     }
                     return Ok(());
                 }
                 Err(now) => state = State(now),
             }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_turn_goes_past_places_that_were_left() {
+        let turn = Turn(9 << STAMP_SHIFT | TICKETS_MASK).without(0).without(1).without(3).without(11);
+        assert_eq!((turn.ticket(), turn.until(11), turn.skipped()), (TICKETS_MASK, REMEMBERED, 2));
+        let turn = turn.passed(turn.skipped());
+        assert_eq!((turn.ticket(), turn.skipped()), (2, 1));
+        let turn = turn.passed(turn.skipped());
+        assert_eq!((turn.ticket(), turn.skipped(), turn.left()), (4, 0, 1 << 6));
+        assert_eq!(turn.0 >> STAMP_SHIFT, 9);
+    }
+
+    #[test]
+    fn all_places_that_can_be_remembered_can_be_left() {
+        let all = (1..=REMEMBERED).fold(Turn(0), Turn::without);
+        assert_eq!(all.passed(all.skipped()), Turn(REMEMBERED + 1));
+    }
+
+    #[test]
+    fn sixteen_stamps_differ_whatever_was_left() {
+        const NOTES: u32 = 1 << State::NOTE_BITS;
+        let mut turn = Turn(TICKETS_MASK);
+        let first = turn.note();
+        for nth in 1..=16 {
+            turn = turn.stamped().without(nth % REMEMBERED);
+            assert_eq!(turn.note(), (first + nth * NOTES / 16) % NOTES);
         }
     }
 }

@@ -11,7 +11,7 @@ use core::fmt;
 /// | 1 | `SERVING` | private: a thread serves the line, and it alone touches links. Only with waiters |
 /// | 1 | `ARRIVED` | private: a node was pushed while a thread served. Only with `SERVING` |
 /// | 1 | `LEAVERS` | private: a waiter wants out. Only with `SERVING` |
-/// | 1 + 16 | `ARMED` and a number | shared: the first in line sleeps, or is about to, while the turn has changed so often. In the places of the three above |
+/// | 1 + 17 | `ARMED` and a note | shared: the first in line sleeps, or is about to, as long as the turn is the one noted. In the places of the three above |
 ///
 /// So a word below `ONE_WAITER` is a plain count, and the fast paths need one comparison.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -25,7 +25,7 @@ impl State {
     const ONE_WAITER: u64 = 1 << PERMIT_BITS;
     const WAITERS_MASK: u64 = ((1 << WAITER_BITS) - 1) << PERMIT_BITS;
     const FLAGS_SHIFT: u32 = PERMIT_BITS + WAITER_BITS;
-    const CHANGES_SHIFT: u32 = Self::FLAGS_SHIFT + 1;
+    const NOTE_SHIFT: u32 = Self::FLAGS_SHIFT + 1;
     const FLAGS_MASK: u64 = !(Self::PERMITS_MASK | Self::WAITERS_MASK);
 
     /// The most permits there can be.
@@ -33,6 +33,9 @@ impl State {
     /// The most threads that can wait: as many as tickets can tell apart, less those of waiters that have left the
     /// line and whose turn has not come ([`REMEMBERED`](super::shared::REMEMBERED)).
     pub const MAX_WAITERS: u32 = (1 << WAITER_BITS) - 1 - super::shared::REMEMBERED;
+
+    /// How much of a turn is noted.
+    pub const NOTE_BITS: u32 = 17;
 
     pub const SERVING: u64 = 1 << Self::FLAGS_SHIFT;
     pub const ARRIVED: u64 = 1 << (Self::FLAGS_SHIFT + 1);
@@ -98,9 +101,14 @@ impl State {
         if self.has_no_line() { self } else { Self(self.0 - Self::ONE_WAITER) }
     }
 
-    /// The first in line sleeps while the turn has changed so often.
-    pub fn armed(self, changes: u16) -> Self {
-        Self(self.without(Self::FLAGS_MASK).0 | Self::ARMED | u64::from(changes) << Self::CHANGES_SHIFT)
+    /// The first in line sleeps as long as the turn is the one of this note.
+    pub fn armed(self, note: u32) -> Self {
+        Self(self.without(Self::FLAGS_MASK).0 | Self::ARMED | u64::from(note) << Self::NOTE_SHIFT)
+    }
+
+    /// Of an armed word.
+    pub fn note(self) -> u32 {
+        (self.0 >> Self::NOTE_SHIFT) as u32
     }
 
     pub fn disarmed(self) -> Self {
@@ -123,7 +131,7 @@ impl fmt::Debug for State {
     }
 }
 
-const _: () = assert!(State::CHANGES_SHIFT + 16 <= u64::BITS);
+const _: () = assert!(State::NOTE_SHIFT + State::NOTE_BITS == u64::BITS);
 const _: () = assert!(State(0).0 == 0 && State::MAX_PERMITS == (1 << 30) - 1);
 
 #[cfg(test)]
@@ -156,9 +164,10 @@ mod tests {
     }
 
     #[test]
-    fn the_number_stays_apart_from_the_counts() {
-        let state = State(State::PERMITS_MASK).with_waiter().unwrap().armed(u16::MAX);
+    fn the_note_stays_apart_from_the_counts() {
+        let state = State(State::PERMITS_MASK).with_waiter().unwrap().armed(u32::MAX);
         assert!(state.is_armed() && !state.disarmed().is_armed());
+        assert_eq!(state.note(), (1 << State::NOTE_BITS) - 1);
         assert_eq!((state.permits(), state.waiters()), (State::MAX_PERMITS, 1));
         assert_eq!(state.armed(7).disarmed(), state.disarmed());
     }

@@ -18,9 +18,10 @@ type SleepsShared = Shared<NoSpin>;
 /// Runs `check` on the semaphore in its variants.
 macro_rules! on_each {
     ($check:ident) => {
-        $check::<Private>();
-        $check::<Sleeps>();
-        $check::<SleepsShared>();
+        $check::<Private, 0>();
+        $check::<Sleeps, 0>();
+        $check::<SleepsShared, 0>();
+        $check::<SleepsShared, { bug::FIRST_IS_NEAR }>();
     };
 }
 
@@ -44,22 +45,22 @@ fn expiring(preemptions: usize) -> Config {
 
 #[test]
 fn one_permit_is_a_mutex() {
-    fn check<P: Policy>() {
-        explore(exact(3), || model::exclusion::<Binary<P>>(2));
-        explore(exact(1), || model::exclusion::<Binary<P>>(3));
-        explore(unordered(2), || model::exclusion::<Binary<P>>(2));
-        explore(Config { spurious: 2, ..exact(2) }, || model::exclusion::<Binary<P>>(2));
-        explore(exact(2), || model::no_lost_wake::<Binary<P>>(2, 2));
-        explore(exact(1), || model::try_lock_coherence::<Binary<P>>(3));
+    fn check<P: Policy, const V: u8>() {
+        explore(exact(3), || model::exclusion::<Binary<P, V>>(2));
+        explore(exact(1), || model::exclusion::<Binary<P, V>>(3));
+        explore(unordered(2), || model::exclusion::<Binary<P, V>>(2));
+        explore(Config { spurious: 2, ..exact(2) }, || model::exclusion::<Binary<P, V>>(2));
+        explore(exact(2), || model::no_lost_wake::<Binary<P, V>>(2, 2));
+        explore(exact(1), || model::try_lock_coherence::<Binary<P, V>>(3));
     }
     on_each!(check);
 }
 
 #[test]
 fn never_more_are_out_than_in() {
-    fn check<P: Policy>() {
-        explore(exact(3), || never_more_out_than_in::<P, 0>(2, 2));
-        explore(exact(1), || never_more_out_than_in::<P, 0>(3, 2));
+    fn check<P: Policy, const V: u8>() {
+        explore(exact(3), || never_more_out_than_in::<P, V>(2, 2));
+        explore(exact(1), || never_more_out_than_in::<P, V>(3, 2));
     }
     on_each!(check);
     finds_bug_saying("permits", exact(2), || never_more_out_than_in::<Sleeps, { bug::TAKES_IN_TWO }>(2, 2));
@@ -67,9 +68,9 @@ fn never_more_are_out_than_in() {
 
 #[test]
 fn a_release_is_seen_by_who_gets_its_permits() {
-    fn check<P: Policy>() {
-        explore(exact(3), || a_release_publishes::<P, 0>());
-        explore(unordered(3), || a_release_publishes::<P, 0>());
+    fn check<P: Policy, const V: u8>() {
+        explore(exact(3), || a_release_publishes::<P, V>());
+        explore(unordered(3), || a_release_publishes::<P, V>());
     }
     on_each!(check);
     finds_bug(exact(2), a_release_publishes::<Sleeps, { bug::RELAXED_TAKE }>);
@@ -81,12 +82,12 @@ fn a_release_is_seen_by_who_gets_its_permits() {
 
 #[test]
 fn nobody_sleeps_for_ever() {
-    fn check<P: Policy>() {
-        explore(exact(3), || producers_and_consumers::<P, 0>(1, 1, false));
-        explore(exact(1), || producers_and_consumers::<P, 0>(1, 2, false));
-        explore(exact(2), || producers_and_consumers::<P, 0>(1, 2, true));
-        explore(unordered(1), || producers_and_consumers::<P, 0>(1, 2, true));
-        explore(Config { spurious: 2, ..exact(1) }, || producers_and_consumers::<P, 0>(1, 2, true));
+    fn check<P: Policy, const V: u8>() {
+        explore(exact(3), || producers_and_consumers::<P, V>(1, 1, false));
+        explore(exact(1), || producers_and_consumers::<P, V>(1, 2, false));
+        explore(exact(2), || producers_and_consumers::<P, V>(1, 2, true));
+        explore(unordered(1), || producers_and_consumers::<P, V>(1, 2, true));
+        explore(Config { spurious: 2, ..exact(1) }, || producers_and_consumers::<P, V>(1, 2, true));
     }
     on_each!(check);
 }
@@ -100,8 +101,21 @@ fn a_lost_wake_up_is_found() {
     two::<Sleeps, { bug::COMMITS_BLINDLY }>();
     two::<Sleeps, { bug::GRANTS_SILENTLY }>();
     two::<SleepsShared, { bug::NO_DISTURBANCE }>();
-    // NO_NUMBER takes loom some ten thousand executions, and the virtual machine a hundred.
+    // NO_NOTE takes loom some ten thousand executions, and the virtual machine a hundred.
     finds_bug(exact(2), || producers_and_consumers::<SleepsShared, { bug::ADVANCES_SILENTLY }>(1, 2, true));
+}
+
+#[test]
+fn who_is_far_and_stays_there_is_found() {
+    fn two<const BUG: u8>() {
+        finds_bug(exact(2), || producers_and_consumers::<SleepsShared, BUG>(1, 2, true));
+    }
+    two::<{ bug::CROSSES_SILENTLY }>();
+    two::<{ bug::NEVER_STAMPS }>();
+    two::<{ bug::STAMPS_FIRST }>();
+    two::<{ bug::LOOKS_AT_TURN_FIRST }>();
+    two::<{ bug::RELAXED_STAMP }>();
+    two::<{ bug::RELAXED_LOOK }>();
 }
 
 #[test]
@@ -114,15 +128,16 @@ fn the_first_in_line_is_first() {
 
 #[test]
 fn a_timeout_loses_no_permit_and_strands_nobody() {
-    fn check<P: Policy>() {
-        explore(timed(3), || timeout_against_release::<P, 0>(1, 0));
-        explore(timed(1), || timeout_against_release::<P, 0>(1, 1));
-        explore(expiring(2), || who_gives_up_lets_others_pass::<P, 0>(1));
-        explore(timed(2), || model::timeout_vs_unlock::<Binary<P>>(2));
-        explore(timed(1), || model::timeout_vs_unlock::<Binary<P>>(3));
+    fn check<P: Policy, const V: u8>() {
+        explore(timed(3), || timeout_against_release::<P, V>(1, 0));
+        explore(timed(1), || timeout_against_release::<P, V>(1, 1));
+        explore(expiring(2), || who_gives_up_lets_others_pass::<P, V>(1));
+        explore(timed(2), || model::timeout_vs_unlock::<Binary<P, V>>(2));
+        explore(timed(1), || model::timeout_vs_unlock::<Binary<P, V>>(3));
     }
-    check::<Sleeps>();
-    check::<SleepsShared>();
+    check::<Sleeps, 0>();
+    check::<SleepsShared, 0>();
+    check::<SleepsShared, { bug::FIRST_IS_NEAR }>();
 }
 
 #[test]
@@ -138,11 +153,11 @@ fn a_waiter_that_leaves_badly_is_found() {
 
 #[test]
 fn the_release_touches_the_semaphore_no_more() {
-    fn check<P: Policy>() {
-        explore(exact(3), || the_acquirer_frees::<P, 0>());
-        explore(unordered(3), || the_acquirer_frees::<P, 0>());
-        explore(exact(2), || model::last_unlocker_frees::<Binary<P>>(2));
-        explore(exact(1), || model::last_unlocker_frees::<Binary<P>>(3));
+    fn check<P: Policy, const V: u8>() {
+        explore(exact(3), || the_acquirer_frees::<P, V>());
+        explore(unordered(3), || the_acquirer_frees::<P, V>());
+        explore(exact(2), || model::last_unlocker_frees::<Binary<P, V>>(2));
+        explore(exact(1), || model::last_unlocker_frees::<Binary<P, V>>(3));
     }
     on_each!(check);
     finds_bug(exact(2), the_acquirer_frees::<Sleeps, { bug::GRANTS_FIRST }>);
@@ -153,11 +168,11 @@ fn the_release_touches_the_semaphore_no_more() {
 
 #[test]
 fn an_overflow_changes_nothing() {
-    fn check<P: Policy>() {
-        explore(exact(3), || overflow_changes_nothing::<P, 0>(false));
-        explore(expiring(2), || overflow_changes_nothing::<P, 0>(true));
+    fn check<P: Policy, const V: u8>() {
+        explore(exact(3), || overflow_changes_nothing::<P, V>(false));
+        explore(expiring(2), || overflow_changes_nothing::<P, V>(true));
     }
-    check::<Sleeps>();
-    check::<SleepsShared>();
+    check::<Sleeps, 0>();
+    check::<SleepsShared, 0>();
     finds_bug(exact(2), || overflow_changes_nothing::<Sleeps, { bug::CHECKS_THEN_ADDS }>(false));
 }
