@@ -8,7 +8,7 @@ use crate::world;
 /// The number of the CPU on which the caller runs, if that can be known.
 ///
 /// A few nanoseconds: glibc (from 2.35 on) reads it from the thread's restartable-sequence area, others from the vDSO.
-/// Under Miri and in the model worlds it is unknown.
+/// Under Miri and in models it is unknown; in a cost run of the virtual machine it is the virtual CPU.
 ///
 /// # Blocking
 /// Never. No system call where there is a vDSO.
@@ -25,4 +25,24 @@ use crate::world;
 #[must_use]
 pub fn current() -> Option<u32> {
     world::current_cpu()
+}
+
+/// The CPUs on which the calling thread may run: bit `n` stands for all whose number is `n` modulo 64.
+///
+/// All bits are set where that cannot be known. The thread's affinity is asked for once; a change after that goes
+/// unnoticed.
+///
+/// # Blocking
+/// Never. One system call in the life of a thread.
+///
+/// # Signals and forks
+/// Async-signal-safe. A child of `fork` remembers what its parent was told.
+///
+/// # Examples
+/// ```
+/// assert_ne!(ulocks_core::cpu::usable(), 0);
+/// ```
+#[must_use]
+pub fn usable() -> u64 {
+    world::usable_cpus()
 }

@@ -29,9 +29,13 @@ pub enum Event {
     Woken,
     /// A contended acquisition by a waiter for which the lock was kept.
     Reserved,
+    /// A contended acquisition was put to sleep for the first time, by a lock that restricts how many contend.
+    Culled,
+    /// A waiter that was culled has the lock kept for it.
+    Promoted,
 }
 
-const EVENTS: usize = 9;
+const EVENTS: usize = 11;
 
 /// What a lock counts. Chosen by type.
 pub trait Meter: Sized + Send + Sync + 'static {
@@ -100,6 +104,8 @@ impl Counted {
             stolen: of(Event::Stolen),
             woken: of(Event::Woken),
             reserved: of(Event::Reserved),
+            culled: of(Event::Culled),
+            promoted: of(Event::Promoted),
         }
     }
 }
@@ -131,6 +137,10 @@ pub struct Snapshot {
     pub woken: u64,
     /// Contended acquisitions by waiters for which the lock was kept; counted by locks that do so.
     pub reserved: u64,
+    /// Contended acquisitions that were put to sleep, each once; counted by locks that restrict how many contend.
+    pub culled: u64,
+    /// Waiters for which the lock was kept because they had slept for long; counted by the same locks.
+    pub promoted: u64,
 }
 
 impl Snapshot {
@@ -173,6 +183,8 @@ mod tests {
             Event::Stolen,
             Event::Woken,
             Event::Reserved,
+            Event::Culled,
+            Event::Promoted,
         ];
         for (times, event) in (1..).zip(events) {
             for _ in 0..times {
@@ -189,6 +201,8 @@ mod tests {
             stolen: 7,
             woken: 8,
             reserved: 9,
+            culled: 10,
+            promoted: 11,
         };
         assert_eq!(meter.snapshot(), expected);
         assert_eq!(meter.reset(), expected);

@@ -18,6 +18,8 @@
 //! ends. `finds_bug` demands the opposite: a seeded bug must be found. A model is the same in both worlds but for the
 //! threads it starts and for what `Config` offers.
 //!
+//! In the virtual machine there is also `cost`: the same locks on many CPUs, one event at a time, and what that would cost.
+//!
 //! ```ignore
 //! use std::sync::Arc;
 //! use ulocks_core::futex::{Futex, Private};

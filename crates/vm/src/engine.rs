@@ -193,6 +193,14 @@ pub(crate) trait Engine {
     fn current_process(&self) -> usize {
         0
     }
+    /// The CPU of the calling thread, on an engine that has CPUs. Not a step.
+    fn cpu(&self) -> Option<usize> {
+        None
+    }
+    /// How many CPUs there are, likewise.
+    fn cpus(&self) -> Option<usize> {
+        None
+    }
     /// The memory at `addresses` is a mapping of `region`.
     fn map(&self, _addresses: Range<usize>, _region: usize) {}
     /// `set_robust_list` of the calling thread.

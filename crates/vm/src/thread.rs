@@ -45,6 +45,18 @@ pub fn current() -> usize {
     engine::with(|engine| engine.current_thread())
 }
 
+/// The CPU on which the calling thread runs, if the run has CPUs: in the cost model, from 0 on. An exploration has none.
+#[must_use]
+pub fn cpu() -> Option<usize> {
+    engine::with(|engine| engine.cpu())
+}
+
+/// On how many CPUs threads run, if the run has CPUs: on numbers 0 to one less.
+#[must_use]
+pub fn cpus() -> Option<usize> {
+    engine::with(|engine| engine.cpus())
+}
+
 impl<T> JoinHandle<T> {
     /// The number of the thread.
     #[must_use]

@@ -12,7 +12,7 @@
 //! | `clock` | the reading of a clock, the moment of an `Instant`, whether a deadline has passed |
 //! | `membarrier` | a fence that one side pays for |
 //! | `pause` | how many pauses a waiter's nanoseconds are |
-//! | `current_cpu` | the CPU the caller runs on, if known |
+//! | `current_cpu`, `usable_cpus` | the CPU the caller runs on, if known; those on which it may run, modulo 64 |
 //! | `declare` | `const_fn!`, `raw_init!`, `sync_static!`; the first two are the same in all models (`models`) |
 //! | `pi` | the priority-inheriting futex |
 //! | `thread_id` | the number of the calling thread |

@@ -323,6 +323,20 @@ impl Engine for World {
         self.state().current.unwrap_or(0)
     }
 
+    /// A load from memory of the thread's own, as glibc does it.
+    fn cpu(&self) -> Option<usize> {
+        let me = self.caller()?;
+        let mut state = self.state();
+        let hit = state.costs.hit;
+        let thread = state.thread(me);
+        thread.debt += hit;
+        Some(thread.cpu)
+    }
+
+    fn cpus(&self) -> Option<usize> {
+        Some(self.state().cpus.count())
+    }
+
     fn run(&self) -> u64 {
         self.number
     }

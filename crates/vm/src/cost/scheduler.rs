@@ -50,6 +50,11 @@ impl Cpus {
         }
     }
 
+    /// How many CPUs there are.
+    pub(super) fn count(&self) -> usize {
+        self.cpus.len()
+    }
+
     pub(super) fn get(&mut self, cpu: usize) -> &mut Cpu {
         &mut self.cpus[cpu]
     }

@@ -173,3 +173,9 @@ fn a_releasing_load_is_refused() {
 fn an_acquiring_store_is_refused() {
     run(|| AtomicU32::new(0).store(1, Acquire));
 }
+
+/// What asks for CPUs does the same in every exploration, on whatever machine.
+#[test]
+fn an_exploration_has_no_cpus() {
+    all_outcomes(|| (thread::cpu(), thread::cpus()), [(None, None)]);
+}

@@ -37,6 +37,11 @@ pub(crate) fn current_cpu() -> Option<u32> {
     None
 }
 
+/// On which CPUs a thread may run: on all, as far as is known.
+pub(crate) fn usable_cpus() -> u64 {
+    u64::MAX
+}
+
 /// Atomic types of this world.
 pub mod atomic {
     pub use core::sync::atomic::compiler_fence;

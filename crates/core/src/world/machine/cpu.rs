@@ -1,4 +1,7 @@
-//! The number of the CPU on which the caller runs.
+//! The CPU on which the caller runs, and those on which it may run.
+
+#[cfg(not(miri))]
+use core::cell::Cell;
 
 #[cfg(not(miri))]
 #[inline]
@@ -11,4 +14,38 @@ pub(crate) fn current() -> Option<u32> {
 #[cfg(miri)]
 pub(crate) fn current() -> Option<u32> {
     None
+}
+
+/// The CPUs on which the calling thread may run, modulo 64: what it was when the thread asked first.
+#[cfg(not(miri))]
+pub(crate) fn usable() -> u64 {
+    std::thread_local! {
+        static USABLE: Cell<u64> = const { Cell::new(0) };
+    }
+    let mut usable = USABLE.get();
+    if usable == 0 {
+        usable = ask();
+        USABLE.set(usable);
+    }
+    usable
+}
+
+#[cfg(not(miri))]
+#[cold]
+fn ask() -> u64 {
+    // SAFETY: a CPU set is a bit field, for which all-zero is a value.
+    let mut cpus: libc::cpu_set_t = unsafe { core::mem::zeroed() };
+    // SAFETY: the size is that of `cpus`, which is writable; 0 names the calling thread.
+    let failed = unsafe { libc::sched_getaffinity(0, size_of_val(&cpus), &raw mut cpus) };
+    if failed != 0 {
+        return u64::MAX; // it fails where the machine has more CPUs than the set has bits
+    }
+    // SAFETY: every index is below the size of the set.
+    let mine = |&cpu: &usize| unsafe { libc::CPU_ISSET(cpu, &cpus) };
+    (0..libc::CPU_SETSIZE as usize).filter(mine).fold(0, |usable, cpu| usable | 1 << (cpu % 64))
+}
+
+#[cfg(miri)]
+pub(crate) fn usable() -> u64 {
+    u64::MAX
 }

@@ -13,7 +13,7 @@ mod refusal;
 pub(crate) mod syscall;
 mod tid;
 
-pub(crate) use cpu::current as current_cpu;
+pub(crate) use cpu::{current as current_cpu, usable as usable_cpus};
 pub(crate) use tid::current as thread_id;
 
 /// Atomic types of this world.

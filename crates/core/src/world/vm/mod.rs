@@ -29,9 +29,17 @@ pub use ulocks_vm::sync::{UnsafeCell, interruption_point, pause, spin_until, yie
 #[doc(hidden)]
 pub use ulocks_vm as __model;
 
-/// Which CPU a thread is on: unknown, as on a machine that does not say.
+/// Which CPU a thread is on: of those of the cost model; in an exploration unknown, as on a machine that does not say.
 pub(crate) fn current_cpu() -> Option<u32> {
-    None
+    ulocks_vm::thread::cpu().map(|cpu| u32::try_from(cpu).expect("a machine of at most a thousand CPUs"))
+}
+
+/// On which CPUs a thread may run: on all of the cost model's; in an exploration on all, as far as is known.
+pub(crate) fn usable_cpus() -> u64 {
+    match ulocks_vm::thread::cpus() {
+        Some(count @ 1..64) => (1 << count) - 1,
+        _ => u64::MAX,
+    }
 }
 
 /// The calling thread as a thread id: its number in the model, from one.

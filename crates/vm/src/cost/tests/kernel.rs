@@ -360,6 +360,27 @@ fn slices_go_on_after_one_that_nobody_waited_for() {
 }
 
 #[test]
+fn a_thread_knows_its_cpu() {
+    let run = Run { cpus: 2, ..on_plain(3) };
+    let outcome = run
+        .of(
+            || (),
+            |(), worker| {
+                assert_eq!(thread::cpus(), Some(2));
+                if worker.index() < 2 {
+                    assert_eq!(thread::cpu(), Some(worker.index()));
+                    work(if worker.index() == 0 { 9_000 } else { 1_000 });
+                } else {
+                    // It waited for CPU 0 until the other had nothing to do.
+                    assert_eq!(thread::cpu(), Some(1));
+                }
+            },
+        )
+        .unwrap();
+    assert_eq!((outcome.ended, outcome.kernel.migrations), (Ended::AllDone, 1));
+}
+
+#[test]
 fn threads_start_threads_and_wait_for_them() {
     let run = on_plain(1);
     let outcome = Run { cpus: 4, ..run }
