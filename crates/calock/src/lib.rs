@@ -1,0 +1,159 @@
+#![doc = include_str!("../README.md")]
+#![cfg_attr(docsrs, feature(doc_cfg))]
+
+mod interval;
+mod parked;
+mod plan;
+mod raw;
+#[doc(hidden)]
+pub mod seeded;
+mod word;
+
+pub use interval::{Every, Interval};
+pub use raw::RawCalock;
+pub use word::State;
+
+use ulocks_core::{Private, api};
+
+/// Mutual exclusion around a `T` at a throughput that does not fall however many threads want it, where nobody starves:
+/// forty-eight bytes beside the data.
+///
+/// This one is for the threads of one process, with the default patience and interval, and without counters;
+/// [`CalockWith`] has the others.
+///
+/// # Fairness
+/// None in the short run. Whoever finds the mutex free takes it, past all that wait; and as long as threads come that are
+/// awake anyway, enough of them to use the CPUs, those that sleep are left asleep, so that the same few go round.
+///
+/// In the long run everybody gets a turn. Of those that sleep the first is promoted when an interval has passed, ten
+/// milliseconds unless the type says otherwise ([`Every`]): the mutex is handed to it, and the present holder is the
+/// last to have overtaken it. A waiter that falls asleep behind `k` others is promoted as the `k + 1`st at the latest; if
+/// a release has woken it in vain meanwhile, which sends it to the end, after `2 (n + 1)` promotions, where `n` are the most
+/// others that slept. A promotion takes an interval, the time for which the mutex is held, and the time in which a woken thread
+/// comes to run. So among a hundred threads that want the mutex all the time a thread may wait for one second, or two:
+/// fewer threads or a shorter interval make it less. Each promotion costs the throughput of two wake-ups.
+///
+/// Threads of real-time priority are woken before others, by the kernel.
+///
+/// [`try_lock`](api::Mutex::try_lock) takes a free mutex past others too, but fails on one that is kept for a waiter.
+///
+/// # Blocking
+/// [`lock`](api::Mutex::lock) is one atomic read-modify-write if the mutex is free and nobody waits, and so is the release.
+/// Otherwise the caller spins for up to [`ARRIVAL_NS`](ulocks_core::spin::Spin::ARRIVAL_NS) of its policy, 6 us by default,
+/// with growing pauses, and then sleeps in the kernel (`FUTEX_WAIT_BITSET`). One of those that sleep wakes by itself, after
+/// 200 us at first, then after naps that grow up to an interval, to see whether the mutex lies idle. This is how long a mutex
+/// may lie idle, and somebody sleep for it, when those that went round stop coming: an interval at most. Who is promoted spins
+/// for up to 40 us before it sleeps again. A release makes a system call if it wakes somebody, which most do not. Nobody
+/// ever yields to the scheduler. A timed acquisition tries at least once, and may return late by its spinning budget and
+/// by what the scheduler takes.
+///
+/// # Panics
+/// None of its own. Locking a mutex that the calling thread already holds is a deadlock, or, with a deadline, a
+/// timeout.
+///
+/// # Process-shared
+/// [`CalockWith`]`<T, Shared>`: no address is stored, all-zero memory is an unlocked mutex, and processes may map it
+/// wherever they like. It is not robust: if a process dies while it holds the mutex, the mutex stays locked. If one is
+/// killed while it waits, the others go on: at the latest after two seconds one that waits without a deadline, or with a later one, sees to what the dead should have
+/// done, until when the mutex may lie idle, and `try_lock` fail on it. The dead stays counted as a waiter, and so every
+/// acquisition and release of the mutex takes the longer way from then on. A process that is stopped for a second when it
+/// has been promoted loses its place.
+///
+/// # Signals and forks
+/// Signals are handled while a thread waits, and the wait goes on. A handler must not use a mutex that the code it
+/// interrupts may hold. A child of `fork` gets a private copy of a `Private` mutex in the state it was in, with the
+/// waiters' marks but without the waiters: unless nobody waited, the child may not use it.
+///
+/// # Memory
+/// The release is one read-modify-write and touches the mutex no more, so the thread that releases last may free or
+/// unmap it at once. Nothing is allocated, so it can guard a global allocator. A guard may be forgotten, which leaves
+/// the mutex locked, and a locked mutex may be moved or dropped.
+///
+/// # Examples
+/// ```
+/// use std::time::Duration;
+/// use ulocks_calock::Calock;
+///
+/// static HITS: Calock<u64> = Calock::new(0);
+///
+/// std::thread::scope(|scope| {
+///     for _ in 0..64 {
+///         scope.spawn(|| *HITS.lock() += 1);
+///     }
+/// });
+/// assert_eq!(*HITS.lock(), 64);
+///
+/// let held = HITS.lock();
+/// assert!(HITS.try_lock_for(Duration::from_millis(1)).is_none());
+/// drop(held);
+/// assert!(HITS.try_lock().is_some());
+/// ```
+pub type Calock<T> = CalockWith<T, Private>;
+
+/// A [`Calock`] with another policy or another interval: between processes, with other patience, with counters inside, or
+/// with a tighter bound.
+///
+/// Franke's variants are policies: his `c`, which sleeps at once, his `C`, which has a patience `p` in microseconds, and
+/// `C` with the patience that is chosen here.
+///
+/// ```
+/// use ulocks_calock::{CalockWith, Every};
+/// use ulocks_core::spin::{Adaptive, NoSpin, Patience};
+/// use ulocks_core::{Private, Shared};
+///
+/// static C: CalockWith<u32, Private<NoSpin>> = CalockWith::new(0);
+/// static C_SPIN_3: CalockWith<u32, Private<Patience<3_000>>> = CalockWith::new(0);
+/// static C_SPIN: CalockWith<u32, Private<Adaptive>> = CalockWith::new(0);
+/// static ACROSS_PROCESSES: CalockWith<u32, Shared> = CalockWith::new(0);
+/// static EVERY_MILLISECOND: CalockWith<u32, Private, Every<1_000_000>> = CalockWith::new(0);
+///
+/// assert_eq!(*C.lock() + *C_SPIN_3.lock() + *C_SPIN.lock(), 0);
+/// assert_eq!(*ACROSS_PROCESSES.lock() + *EVERY_MILLISECOND.lock(), 0);
+/// ```
+///
+/// So are the columns of his table. WC, the share of acquisitions that found the mutex taken, is
+/// [`contention`](ulocks_core::meter::Snapshot::contention); R, how often such an acquisition went into the kernel to sleep,
+/// is [`reentries`](ulocks_core::meter::Snapshot::reentries). The others say how an acquisition came about, each in one way,
+/// and how many waiters were put to sleep and promoted:
+///
+/// ```
+/// use std::time::Duration;
+/// use ulocks_calock::CalockWith;
+/// use ulocks_core::Private;
+/// use ulocks_core::meter::Counted;
+/// use ulocks_core::spin::NoSpin;
+///
+/// let counted = CalockWith::<u32, Private<NoSpin, Counted>>::new(0);
+/// let held = counted.lock();
+/// std::thread::scope(|scope| {
+///     scope.spawn(|| *counted.lock() += 1);
+///     // SAFETY: the raw mutex is only asked for its counters.
+///     let meter = unsafe { counted.raw() }.inner().meter();
+///     while meter.snapshot().slept == 0 {
+///         std::thread::sleep(Duration::from_millis(1));
+///     }
+///     drop(held);
+/// });
+/// // SAFETY: as above.
+/// let counts = unsafe { counted.raw() }.inner().meter().snapshot();
+/// assert_eq!((counts.acquired, counts.contended, counts.contention()), (2, 1, Some(0.5)));
+/// assert!(counts.reentries() >= Some(1.0));
+/// // At once, while spinning, past others, after a sleep, by promotion.
+/// assert_eq!((counts.fast(), counts.spun, counts.stolen), (1, 0, 0));
+/// assert_eq!(counts.woken + counts.reserved, 1);
+/// // Put to sleep, and promoted: had the mutex been held for longer than an interval.
+/// assert_eq!((counts.culled, counts.promoted), (1, counts.reserved));
+/// ```
+pub type CalockWith<T, P, I = Every> = api::Mutex<RawCalock<P, I>, T>;
+
+/// What holds a [`Calock`] locked, and gives access to its data.
+pub type CalockGuard<'a, T, P = Private, I = Every> = api::MutexGuard<'a, RawCalock<P, I>, T>;
+
+/// A [`CalockGuard`] narrowed to a part of the data.
+pub type MappedCalockGuard<'a, T, P = Private, I = Every> = api::MappedMutexGuard<'a, RawCalock<P, I>, T>;
+
+/// A condition variable for a [`Calock`].
+pub type CalockCondvar = CalockCondvarWith<Private>;
+
+/// A [`CalockCondvar`] for a [`CalockWith`] of the same policy and interval.
+pub type CalockCondvarWith<P, I = Every> = api::Condvar<RawCalock<P, I>>;

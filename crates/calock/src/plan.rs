@@ -1,0 +1,259 @@
+//! When a release wakes: what the lock knows about who uses it.
+//!
+//! Everything here belongs to the holder: it is read and written between an acquisition and its release, and only if
+//! somebody is parked. It is advice. Exclusion, and that nobody sleeps for ever, do not depend on it (see `raw.rs`).
+//!
+//! # Who circulates
+//! A thread circulates if it acquires, releases, works outside and comes again, without being parked. How many do, the lock
+//! cannot count, for it does not know who will come again. But it can see on which CPUs it was acquired. In rounds of
+//! [`ROUND_US`] to [`LONGEST_US`] microseconds it collects the CPUs on which it was released past somebody parked, by one release in four. If
+//! these are all on which those who came may run, every CPU has a thread that circulates: to wake one more would only
+//! take a CPU from another. Such a round is *full*, and until a round is not, releases wake nobody to contend.
+//!
+//! The estimate errs
+//! - to too many, and so too few are awake: a thread that moved in a round counts twice; of more than 64 CPUs, those whose
+//!   numbers differ by a multiple of 64 count as one, so that some may idle; a CPU whose thread has just left counts
+//!   until the next round ends, at most an interval, for the promoted comes then and finds the lock idle;
+//! - to too few, and so too many are awake: two threads on one CPU count as one; a CPU that is busy with something else, or
+//!   with a thread that comes less often than once in a round, counts as free; so does one on which somebody might
+//!   have run who does not come any more.
+//!
+//! # Who was woken in vain
+//! On a lock that is always taken a waiter that is woken comes too late, whatever the CPUs do. After that no release wakes another
+//! for a while: for [`REST_US`] microseconds, and twice as long each time in a row, up to [`LONGEST_REST_US`].
+//! So it is if somebody was woken and does not come: it may have to wait for a CPU while another is idle.
+//!
+//! # One a round
+//! If the lock was released after a wake-up by somebody who was not parked, then it is not only used by those who are woken,
+//! and what the wake-up does for the CPUs shows in the next round: until that is over nobody else is woken. Otherwise each
+//! release wakes the next: many who come once find a lock that is quick.
+
+use core::time::Duration;
+use ulocks_core::cpu;
+use ulocks_core::time::Deadline;
+
+/// How long a round lasts at least, in microseconds.
+const ROUND_US: u32 = 400;
+/// How long a round may last to say that the CPUs are busy, in microseconds.
+const LONGEST_US: u32 = 1_600;
+/// How long nobody else is woken after somebody was in vain, or was and does not come, in microseconds.
+const REST_US: u16 = 50;
+/// The same at most.
+const LONGEST_REST_US: u16 = 1_600;
+
+/// What the holder knows. All-zero at first; any value is sound, as it may be in memory that others can write.
+#[derive(Clone, Copy, Debug)]
+#[repr(C)]
+pub(crate) struct Plan {
+    /// The CPUs on which those who came may run.
+    usable: Cpus,
+    /// The CPUs on which somebody released in this round.
+    seen: Cpus,
+    /// When this round began, in microseconds.
+    began: u32,
+    /// When the present rest is over, in microseconds.
+    rests_until: u32,
+    /// How long it is, in microseconds: zero if it ends as soon as the one who was woken has come.
+    rest: u16,
+    /// `RESTED`, `WOKE`, `PASSED`, `PARKED`.
+    flags: u8,
+    /// Whether the last round was full: not zero.
+    full: u8,
+}
+
+/// The present rest is over.
+const RESTED: u8 = 1;
+/// Somebody was woken in this round.
+const WOKE: u8 = 8;
+/// Since then, the lock was released by somebody who was not parked.
+const PASSED: u8 = 2;
+/// The holder was parked.
+const PARKED: u8 = 4;
+
+/// A set of CPUs: the numbers modulo 64, in words that do not align what they are in to 8 bytes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Cpus([u32; 2]);
+
+impl Cpus {
+    const fn of(bits: u64) -> Self {
+        Self([bits as u32, (bits >> 32) as u32])
+    }
+
+    fn bits(self) -> u64 {
+        u64::from(self.0[0]) | u64::from(self.0[1]) << 32
+    }
+
+    fn with(self, bits: u64) -> Self {
+        Self::of(self.bits() | bits)
+    }
+
+    fn contain(self, others: Self) -> bool {
+        self.bits() & others.bits() == others.bits()
+    }
+}
+
+impl Plan {
+    /// Knows nothing.
+    pub(crate) const NOTHING: Self =
+        Self { usable: Cpus::of(0), seen: Cpus::of(0), began: 0, rests_until: 0, rest: 0, flags: 0, full: 0 };
+
+    /// The caller is about to release on `cpu`; called now and then.
+    #[inline]
+    pub(crate) fn saw(&mut self, cpu: u32) {
+        self.seen = self.seen.with(1 << (cpu % u64::BITS));
+    }
+
+    /// The time for which the plan is made goes on; called more rarely, by a holder.
+    pub(crate) fn go_on(&mut self) {
+        self.usable = self.usable.with(cpu::usable());
+        self.look_at_the_clock(now_us());
+    }
+
+    fn look_at_the_clock(&mut self, now: u32) {
+        if self.rests_until.wrapping_sub(now).wrapping_sub(1) >= LONGEST_REST_US.into() {
+            self.flags |= RESTED;
+        }
+        let lasted = now.wrapping_sub(self.began);
+        if lasted >= ROUND_US {
+            self.full = u8::from(lasted <= LONGEST_US && self.seen.contain(self.usable));
+            self.seen = Cpus::of(0);
+            self.began = now;
+            self.flags &= !(WOKE | PASSED);
+        }
+    }
+
+    /// Somebody who was parked has acquired; `woken` by a release, or by a timer.
+    pub(crate) fn has_come(&mut self, woken: bool) {
+        self.flags |= PARKED;
+        if woken {
+            self.rest = 0;
+        }
+    }
+
+    /// The holder is about to release.
+    #[inline]
+    pub(crate) fn leaves(&mut self) {
+        if self.flags & (WOKE | PARKED) == WOKE {
+            self.flags |= PASSED;
+        }
+        self.flags &= !PARKED;
+    }
+
+    /// A waiter that was woken has found the lock taken.
+    pub(crate) fn woke_in_vain(&mut self) {
+        self.rest = self.rest.saturating_mul(2).clamp(REST_US, LONGEST_REST_US);
+        self.begin_rest(self.rest);
+    }
+
+    /// The release that is under way wakes somebody to contend; `again`, if the last one has not come yet.
+    pub(crate) fn wakes(&mut self, again: bool) {
+        if again {
+            self.rest = self.rest.saturating_mul(2).clamp(REST_US, LONGEST_REST_US);
+        }
+        self.begin_rest(self.rest.max(REST_US));
+        self.flags = self.flags & !PASSED | WOKE;
+    }
+
+    fn begin_rest(&mut self, us: u16) {
+        self.rests_until = now_us().wrapping_add(us.into());
+        self.flags &= !RESTED;
+    }
+
+    /// A waiter found the lock idle at the end of an interval: what was known is out of date.
+    pub(crate) fn was_idle(&mut self) {
+        *self = Self { usable: self.usable, ..Self::NOTHING };
+    }
+
+    /// Whether the release that is under way should wake somebody to contend; `again`, if one that was woken has not come yet.
+    pub(crate) fn wants_wake(&self, again: bool) -> bool {
+        let rested = self.flags & RESTED != 0;
+        self.full == 0 && if again { rested } else { (rested || self.rest == 0) && self.flags & PASSED == 0 }
+    }
+}
+
+/// The monotonic clock in microseconds, modulo 2^32.
+fn now_us() -> u32 {
+    Deadline::after(Duration::ZERO).since_zero().as_micros() as u32
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn after_a_round(seen: u64, lasted: u32) -> Plan {
+        let mut plan =
+            Plan { usable: Cpus::of(0b11), seen: Cpus::of(seen), began: u32::MAX - 9, ..Plan::NOTHING };
+        plan.look_at_the_clock(lasted - 10);
+        plan
+    }
+
+    #[test]
+    fn nobody_is_woken_after_a_full_round() {
+        assert!(!after_a_round(0b11, ROUND_US).wants_wake(false));
+        assert!(after_a_round(0b01, ROUND_US).wants_wake(false), "a CPU is free");
+        assert!(
+            after_a_round(0b11, LONGEST_US + 1).wants_wake(false),
+            "they come too rarely to use a CPU each"
+        );
+        let mut plan = after_a_round(0b11, ROUND_US);
+        plan.was_idle();
+        assert!(plan.wants_wake(false) && plan.usable == Cpus::of(0b11));
+    }
+
+    #[test]
+    fn a_round_goes_on_until_its_time_is_over() {
+        let plan = after_a_round(0b11, ROUND_US - 1);
+        assert_eq!((plan.full, plan.seen), (0, Cpus::of(0b11)));
+        assert_eq!(after_a_round(0b11, ROUND_US).seen, Cpus::of(0));
+    }
+
+    #[test]
+    fn wake_ups_in_vain_become_rare() {
+        let mut plan = Plan { usable: Cpus::of(1), ..Plan::NOTHING };
+        assert!(plan.wants_wake(false));
+        let mut rests = Vec::new();
+        for _ in 0..7 {
+            plan.woke_in_vain();
+            plan.look_at_the_clock(plan.rests_until.wrapping_sub(1));
+            assert!(!plan.wants_wake(false));
+            plan.look_at_the_clock(plan.rests_until);
+            assert!(plan.wants_wake(false));
+            rests.push(plan.rest);
+        }
+        assert_eq!(rests, [50, 100, 200, 400, 800, 1_600, 1_600]);
+        plan.has_come(true);
+        plan.woke_in_vain();
+        assert_eq!(plan.rest, 50);
+    }
+
+    #[test]
+    fn who_does_not_come_is_replaced() {
+        let mut plan = Plan { usable: Cpus::of(1), ..Plan::NOTHING };
+        plan.wakes(false);
+        assert!(!plan.wants_wake(true) && plan.wants_wake(false));
+        plan.look_at_the_clock(plan.rests_until);
+        assert!(plan.wants_wake(true));
+        plan.wakes(true);
+        assert!(!plan.wants_wake(true));
+    }
+
+    #[test]
+    fn one_is_woken_in_a_round_if_others_use_the_lock() {
+        let mut plan = Plan { usable: Cpus::of(1), ..Plan::NOTHING };
+        plan.wakes(false);
+        plan.has_come(true);
+        plan.leaves();
+        assert!(plan.wants_wake(false), "nobody else uses it");
+        plan.leaves();
+        assert!(!plan.wants_wake(false));
+        plan.look_at_the_clock(plan.began.wrapping_add(ROUND_US));
+        assert!(plan.wants_wake(false));
+    }
+
+    #[test]
+    fn any_bytes_are_a_plan() {
+        let mut plan = Plan { rest: u16::MAX, rests_until: u32::MAX, ..Plan::NOTHING };
+        plan.woke_in_vain();
+        assert_eq!(plan.rest, LONGEST_REST_US);
+    }
+}

@@ -1,0 +1,423 @@
+//! The protocol of [`Calock`](crate::Calock).
+//!
+//! # Properties
+//! - Exclusion; what a holder did happens before the next acquisition returns.
+//! - Convoy avoidance: a release leaves the lock free for whoever comes, also if it wakes somebody, who then contends
+//!   again. It is handed over to one waiter an interval, beside those that are overdue.
+//! - Restriction: while enough threads circulate to use the CPUs, those that are parked are left asleep ([`plan`](super::plan)).
+//! - Promotion: in each interval one of those that are parked, the oldest first; see "How long anybody waits".
+//! - The compare-exchange that releases is the last touch of the lock; a wake-up goes by address (law 2).
+//! - All-zero is an unlocked lock. Nothing is allocated and no address is stored.
+//!
+//! # State
+//! The word is described at [`State`]. Beside it are the *bell*, a futex on which everybody sleeps and which only a holder
+//! changes; the *plan*, which only a holder reads and writes; and three numbers, by which the sentinel and those who are overdue know the time.
+//!
+//! | label | from | to | by |
+//! |---|---|---|---|
+//! | (T) | not `LOCKED` | `LOCKED` | an arrival, a spinner: sets the bit |
+//! | (T) | not `LOCKED`; `GRANTED` for the promoted | `LOCKED`; what the waiter has in the word, `AWAKE`, `HEIR` and `GRANTED` taken out | who was parked |
+//! | (P) | `LOCKED`; free for an heir | one more parked; `SENTINEL` if there is none and the waiter may be it; who was woken takes `AWAKE` and `HEIR` out, and leaves `IN_VAIN` if it was to contend; the promoted takes `AWAKE` out | who has spun, or was woken |
+//! | (R) | `LOCKED`, nobody `PROMOTED` | `PROMOTED` and `AWAKE` | a sentinel whose interval is over; a waiter that is overdue |
+//! | (G) | `LOCKED` | what the waiter has in the word, `AWAKE` and `HEIR` taken out | a waiter whose deadline has passed |
+//! | (A) | held | `AWAKE`, and `HEIR` | the holder, before it rings |
+//! | (U) | held | not `LOCKED`, or `GRANTED` if somebody is `PROMOTED`; without `IN_VAIN` and `MOVED` | the holder |
+//!
+//! # Whom a release wakes
+//! 1. If the lock is handed over, the promoted, unless it is `AWAKE`;
+//! 2. else, if somebody is parked and the plan wants it, one of them, to contend; also if one is `AWAKE` that does not come;
+//! 3. else, if somebody is parked, nobody `AWAKE`, and there is no `SENTINEL`, one of them, to be the sentinel: the `HEIR`.
+//!
+//! And, in any case, if `MOVED`: one of those whom a condition variable moved here. First comes (A), then the bell, so that
+//! whoever is about to fall asleep does not, then (U), then the wake-up.
+//!
+//! # The sentinel
+//! It sleeps with a timer, so that nobody else needs one, nor each release to wake somebody. It naps. After a nap in which
+//! nobody used the lock, although it is free, it takes the lock, and the next naps are short; otherwise they become longer, up
+//! to an interval. So an idle lock is found after about as long as it was busy before, at most an interval. An
+//! interval after it became the sentinel it is promoted. When it leaves, the next release wakes the oldest to be its heir.
+//!
+//! # Invariants
+//! 1. At most one thread holds the lock: (T) needs a word that is not `LOCKED`, or `GRANTED`, which it takes out; only the
+//!    holder takes out `LOCKED` or sets `GRANTED`; but a lock that is `GRANTED` has no holder, and "Deaths" takes out both.
+//! 2. If `AWAKE` is set, then the holder has set it in (A) and is about to wake somebody, or one of those parked is awake or
+//!    will be, and takes it out in (T), (P) or (G): it was woken, or found that the bell had been rung; or it is the promoted.
+//! 3. *A wake-up meets whom it is for.* If `AWAKE` is in the word from (A) to (U), nobody has parked meanwhile who heard the bell, for
+//!    that one takes it out. So each of those parked at (A) has read the bell before it was rung: it sleeps and can be woken,
+//!    or does not fall asleep. If it is not in the word any more, the holder begins anew.
+//! 4. *Nobody is forgotten.* If somebody is parked, then the lock is held, so that a release will come; or handed over; or
+//!    somebody is `AWAKE`; or the sentinel sleeps, and wakes by itself. For: a sentinel leaves in (T), after which the lock is held, or
+//!    in (G), when it is held or handed over; and a release that finds neither a sentinel nor anybody awake wakes an heir.
+//! 5. If the lock is handed over, the promoted is awake, or its wake-up is on its way: it takes `AWAKE` out as it goes to
+//!    sleep, in a word that is not `GRANTED`.
+//! 6. While a thread sleeps that a condition variable moved here, `MOVED` is set or one of them is awake that will set it.
+//!
+//! # How long anybody waits
+//! A sentinel takes the lock, or is promoted and then waits for the present holder only, within an interval. The kernel wakes the
+//! oldest to be its heir, and a newcomer does not become the sentinel past others (but between processes, where the others may
+//! be dead). So a waiter that parks behind `k` others is the sentinel after `k` others have been, unless it is woken and sent
+//! to sleep again behind all others, because the lock is taken or somebody else was the heir. To make up for that, who is woken
+//! after more than `k + 1` sentinels and promoted ones have left is *overdue*, and promotes itself at once; if another is promoted
+//! at that moment, it tries again an interval later. It is woken at the latest when all those before it have left, and as
+//! many are before it as were parked when it was sent to the end. So at most `2 (n + 1)` sentinels or promoted ones leave before it is
+//! promoted, where `n` are the most others that were parked meanwhile, and more only for each time that it is refused.
+//!
+//! # Ordering
+//! (T) is Acquire and pairs with (U), Release; all transitions of the word are read-modify-writes and continue its release
+//! sequence. The bell: a waiter reads it before (P), which is Release; the holder reads (P) by (A), Acquire, and rings
+//! after that. The plan is plain data of the holder.
+//!
+//! # Deaths
+//! Between processes a waiter may be killed. Its count stays, its flags may. So there nobody sleeps for more than [`WATCH`](super::parked::WATCH) at a
+//! time, and who finds that the bell was not rung meanwhile takes `SENTINEL` out, and frees a lock that was handed to somebody who
+//! does not take it. If that one was only stopped, it has lost its promotion; it may still take
+//! one that is another's, who then sleeps on until a release or the next silence. If all who use the lock give up
+//! within a second, nobody frees it.
+//!
+//! # Wrap-around
+//! The bell has 32 bits. A waiter misses a wake-up if between its look at the bell and the kernel's comparison it is rung a multiple
+//! of exactly 2^32 times, with a system call each.
+//!
+//! # Sources
+//! H. Franke, ulocks (LKML, February 2002): the calock, patience, and what is counted. R. Johnson et al., "Decoupling
+//! contention management from scheduling" (2010), and D. Dice, "Malthusian Locks" (2017), for restriction and culling, which they
+//! do by the length of a queue of waiters; R. Guerraoui et al., "Unlocking Energy" (2016), for wake-ups that are left
+//! out. Here: the CPUs that are seen, the sentinel in place of a promise that each release wakes, and promotion.
+
+use crate::interval::{Every, Interval};
+use crate::parked::Waiter;
+use crate::plan::Plan;
+use crate::seeded;
+use crate::word::{self, State};
+use core::fmt;
+use core::marker::PhantomData;
+use ulocks_core::futex::{Futex, FutexKey};
+use ulocks_core::meter::{Event, Meter};
+use ulocks_core::spin::{self, Look};
+use ulocks_core::sync::Ordering::{AcqRel, Acquire, Relaxed, Release};
+use ulocks_core::sync::{AtomicU32, UnsafeCell};
+use ulocks_core::time::Deadline;
+use ulocks_core::{Policy, Private, cpu, membarrier, raw};
+
+const LOCKED: u32 = State::LOCKED;
+const AWAKE: u32 = State::AWAKE;
+const SENTINEL: u32 = State::SENTINEL;
+const PROMOTED: u32 = State::PROMOTED;
+const IN_VAIN: u32 = State::IN_VAIN;
+const MOVED: u32 = State::MOVED;
+const GRANTED: u32 = State::GRANTED;
+const HEIR: u32 = State::HEIR;
+
+/// Of how many releases past somebody parked one tells the plan where it is.
+const SAMPLE: u32 = 4;
+/// Of how many the plan looks at the clock: a multiple of that.
+const LOOK: u32 = 16;
+
+/// The raw lock, without data: the word, the bell, the plan, and the counters if the policy has any.
+///
+/// `BUG` is for the models, which must find each of the bugs that have a number. Number zero has none.
+#[repr(C)]
+pub struct RawCalock<P: Policy = Private, I: Interval = Every, const BUG: u8 = 0> {
+    pub(crate) word: AtomicU32,
+    pub(crate) bell: Futex<P::Scope>,
+    /// How often it was released past somebody parked. Written by the holder.
+    pub(crate) uses: AtomicU32,
+    /// For how long the sentinel sleeps at a time, in microseconds. Written by the sentinel.
+    pub(crate) nap: AtomicU32,
+    /// How often the sentinel or somebody promoted has left.
+    pub(crate) promotions: AtomicU32,
+    plan: UnsafeCell<Plan>,
+    pub(crate) meter: P::Meter,
+    interval: PhantomData<fn() -> I>,
+}
+
+// SAFETY: the plan is read and written by the holder only, and (U) happens before the next (T) returns.
+unsafe impl<P: Policy, I: Interval, const BUG: u8> Sync for RawCalock<P, I, BUG> {}
+
+impl<P: Policy, I: Interval, const BUG: u8> RawCalock<P, I, BUG> {
+    const ALWAYS_WAKES: bool =
+        matches!(BUG, seeded::ALWAYS_WAKES | seeded::RELAXED_TAKE..=seeded::LEAVES_WITH_THE_WAKE_UP)
+            || matches!(BUG, seeded::LEAVES_FLAGS..=seeded::WAKES_ANYBODY | seeded::REQUEUED_FORGETS..);
+    const RARELY_WAKES: bool =
+        matches!(BUG, seeded::RARELY_WAKES | seeded::NO_HEIR | seeded::LEAVES_A_FREE_LOCK);
+
+    ulocks_core::const_fn! {
+        /// An unlocked lock; its bytes are all zero.
+        pub fn new() -> Self {
+            Self {
+                word: AtomicU32::new(State::UNLOCKED.0),
+                bell: Futex::new(0),
+                uses: AtomicU32::new(0),
+                nap: AtomicU32::new(0),
+                promotions: AtomicU32::new(0),
+                plan: UnsafeCell::new(Plan::NOTHING),
+                meter: P::Meter::INIT,
+                interval: PhantomData,
+            }
+        }
+    }
+
+    /// The counters.
+    pub fn meter(&self) -> &P::Meter {
+        &self.meter
+    }
+
+    /// The word at this moment.
+    pub fn state(&self) -> State {
+        State(self.word.load(Relaxed))
+    }
+
+    /// The holder's plan.
+    pub(crate) fn plan<R>(&self, with: impl FnOnce(&mut Plan) -> R) -> R {
+        // SAFETY: called by the holder only, between (T) and (U), and no caller keeps the reference.
+        self.plan.with_mut(|plan| with(unsafe { &mut *plan }))
+    }
+
+    /// (T) by an arrival or a spinner: sets `LOCKED`, and has acquired if that was not set.
+    #[inline(always)]
+    fn take(&self) -> bool {
+        let order = if BUG == seeded::RELAXED_TAKE { Relaxed } else { Acquire };
+        self.word.fetch_or(LOCKED, order) & LOCKED == 0
+    }
+
+    /// A transition of the word.
+    pub(crate) fn change(&self, was: State, now: State) -> Result<(), State> {
+        self.word.compare_exchange(was.0, now.0, AcqRel, Acquire).map(drop).map_err(State)
+    }
+
+    /// An arrival that found the lock taken. False if `deadline` passed first.
+    #[cold]
+    #[inline(never)]
+    fn lock_contended(&self, deadline: Option<Deadline>) -> bool {
+        self.meter.count(Event::Contended);
+        if spin::backing_off::<P>(|| self.look()) {
+            self.meter.count(Event::Spun);
+            return true;
+        }
+        self.meter.count(Event::Culled);
+        self.lock_parked(Waiter::new(), deadline)
+    }
+
+    /// What an arrival sees that spins; it takes the lock if it is free.
+    fn look(&self) -> Look {
+        let was = self.state();
+        if !was.is_locked() && self.take() {
+            Look::Acquired
+        } else if was.has(PROMOTED) {
+            Look::Hopeless
+        } else {
+            Look::Taken
+        }
+    }
+
+    /// (U) of a word that is more than `LOCKED`.
+    #[cold]
+    #[inline(never)]
+    fn unlock_contended(&self, mut was: State) {
+        let key = self.bell.key();
+        if was.parked() > 0 {
+            self.keep_count();
+        }
+        let (mut in_vain, mut rung) = (false, None);
+        loop {
+            if was.has(IN_VAIN) && !in_vain {
+                in_vain = true;
+                self.plan(Plan::woke_in_vain);
+            }
+            if rung.is_none()
+                && let Some(whom) = self.whom(was)
+            {
+                match self.ring(was, whom) {
+                    Ok(awake) => (was, rung) = (awake, Some(whom)),
+                    Err(now) => was = now,
+                }
+                continue;
+            }
+            let hands_over = was.has(PROMOTED) && BUG != seeded::NEVER_GRANTS;
+            let free = if hands_over { was.with(GRANTED) } else { was.without(LOCKED) };
+            // From here on the lock may be gone, if it succeeds.
+            match self.word.compare_exchange(was.0, free.without(IN_VAIN | MOVED).0, Self::RELEASE, Acquire) {
+                Err(now) => {
+                    was = State(now);
+                    // Whoever was to be woken is awake already, and others may have fallen asleep since.
+                    rung = rung.filter(|_| was.has(AWAKE));
+                }
+                Ok(_) => {
+                    if BUG == seeded::TOUCHES_AFTER {
+                        core::hint::black_box(self.word.load(Relaxed));
+                    }
+                    return Self::wake(key, was.has(MOVED), rung);
+                }
+            }
+        }
+    }
+
+    /// Takes note of a release past somebody parked, and now and then of where it is.
+    fn keep_count(&self) {
+        let uses = self.uses.load(Relaxed).wrapping_add(1);
+        self.uses.store(uses, Relaxed);
+        self.plan(Plan::leaves);
+        let samples = uses.is_multiple_of(SAMPLE) || BUG == seeded::ALWAYS_SEEN;
+        if samples && let Some(cpu) = if BUG == seeded::ALWAYS_SEEN { Some(0) } else { cpu::current() } {
+            self.plan(|plan| plan.saw(cpu));
+            if uses.is_multiple_of(LOOK) {
+                self.plan(Plan::go_on);
+            }
+        }
+    }
+
+    /// (A): marks the word, and rings the bell. In this order: who is parked by then has read the bell before, and who
+    /// parks after it takes the mark out.
+    fn ring(&self, was: State, whom: Whom) -> Result<State, State> {
+        // A plain store. The model of the kernel compares by a read-modify-write, which this must not overwrite.
+        let ring = || membarrier::store(&self.bell, self.bell.load(Relaxed).wrapping_add(1), Relaxed);
+        if BUG == seeded::RINGS_EARLY {
+            ring();
+        }
+        let awake = was.without(HEIR).with(AWAKE | if whom == Whom::Heir { HEIR } else { 0 });
+        self.change(was, awake)?;
+        self.meter.count(Event::Woke);
+        if whom == Whom::Contender {
+            self.plan(|plan| plan.wakes(was.has(AWAKE)));
+        }
+        if BUG != seeded::RINGS_EARLY && BUG != seeded::NO_BELL {
+            ring();
+        }
+        Ok(awake)
+    }
+
+    const RELEASE: ulocks_core::sync::Ordering =
+        if BUG == seeded::RELAXED_RELEASE { Relaxed } else { Release };
+
+    /// Whom the release of `was` wakes.
+    fn whom(&self, was: State) -> Option<Whom> {
+        let awake = was.has(AWAKE);
+        if was.has(PROMOTED) {
+            (!awake).then_some(Whom::Promoted)
+        } else if was.parked() == 0 {
+            None
+        } else if self.wants_wake(awake) {
+            Some(Whom::Contender)
+        } else {
+            (!awake && !was.has(SENTINEL) && BUG != seeded::NO_HEIR).then_some(Whom::Heir)
+        }
+    }
+
+    fn wants_wake(&self, again: bool) -> bool {
+        if BUG == seeded::WAKES_EACH_TIME {
+            return true;
+        }
+        if Self::ALWAYS_WAKES {
+            return !again;
+        }
+        !Self::RARELY_WAKES && self.plan(|plan| plan.wants_wake(again))
+    }
+
+    /// What a release owes. By key: the lock may be gone.
+    fn wake(key: FutexKey<P::Scope>, moved: bool, whom: Option<Whom>) {
+        if moved {
+            key.wake_bits(1, word::MOVED);
+        }
+        match whom {
+            Some(Whom::Promoted) if BUG != seeded::WAKES_ANYBODY => _ = key.wake_bits(1, word::PROMOTED),
+            Some(_) => _ = key.wake_bits(1, word::PARKED),
+            None => {}
+        }
+    }
+}
+
+/// Whom a release wakes.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Whom {
+    /// The one to whom it hands the lock.
+    Promoted,
+    /// One of those parked, to contend.
+    Contender,
+    /// One of those parked, to be the sentinel.
+    Heir,
+}
+
+impl<P: Policy, I: Interval, const BUG: u8> raw::Metered for RawCalock<P, I, BUG> {
+    type Meter = P::Meter;
+
+    fn meter(&self) -> &P::Meter {
+        &self.meter
+    }
+}
+
+impl<P: Policy, I: Interval, const BUG: u8> Default for RawCalock<P, I, BUG> {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+impl<P: Policy<Meter: fmt::Debug>, I: Interval, const BUG: u8> fmt::Debug for RawCalock<P, I, BUG> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("RawCalock").field("state", &self.state()).field("meter", &self.meter).finish()
+    }
+}
+
+// SAFETY:
+// * One token at a time: invariant 1.
+// * A release happens before the next acquisition returns: section "Ordering".
+// * The token is nothing and no address is kept, so it may be forgotten and the lock moved or dropped.
+unsafe impl<P: Policy, I: Interval, const BUG: u8> raw::RawMutex for RawCalock<P, I, BUG> {
+    ulocks_core::raw_init!(Self::new());
+
+    type Scope = P::Scope;
+    type Token = ();
+
+    #[inline]
+    fn lock(&self) {
+        if !self.take() {
+            self.lock_contended(None);
+        }
+        self.meter.count(Event::Acquired);
+    }
+
+    #[inline]
+    fn try_lock(&self) -> Option<()> {
+        let taken = self.take();
+        if taken {
+            self.meter.count(Event::Acquired);
+        }
+        taken.then_some(())
+    }
+
+    #[inline]
+    fn lock_until(&self, deadline: Deadline) -> Option<()> {
+        let taken = self.take() || (!deadline.has_passed() && self.lock_contended(Some(deadline)));
+        if taken {
+            self.meter.count(Event::Acquired);
+        }
+        taken.then_some(())
+    }
+
+    #[inline]
+    unsafe fn unlock(&self, (): ()) {
+        // (U); from here on the lock may be gone, if it succeeds.
+        if let Err(was) = self.word.compare_exchange(LOCKED, State::UNLOCKED.0, Self::RELEASE, Acquire) {
+            self.unlock_contended(State(was));
+        }
+    }
+
+    #[inline]
+    fn is_locked(&self) -> bool {
+        self.state().is_locked()
+    }
+
+    #[inline]
+    fn requeue_key(&self) -> Option<FutexKey<P::Scope>> {
+        Some(self.bell.key())
+    }
+
+    fn lock_requeued(&self) {
+        if BUG == seeded::REQUEUED_FORGETS {
+            return self.lock();
+        }
+        self.meter.count(Event::Contended);
+        let waiter = Waiter::moved_here();
+        self.lock_parked(waiter, None);
+        self.meter.count(Event::Acquired);
+    }
+}

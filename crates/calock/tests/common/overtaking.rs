@@ -1,0 +1,95 @@
+//! A client of the calock: once the lock is kept for a waiter, the next acquisition is that waiter's, and it comes.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering::Relaxed};
+use ulocks_calock::{Interval, RawCalock, State};
+use ulocks_core::Private;
+use ulocks_core::meter::{Event, Meter};
+use ulocks_core::raw::{Metered, RawMutex};
+use ulocks_core::spin::NoSpin;
+use ulocks_core::sync::UnsafeCell;
+use ulocks_testkit::new_lock;
+use ulocks_testkit::thread::together;
+
+/// Whether the lock was kept for who holds it, and how often it was promised.
+///
+/// Atomics of the system: they are no steps of the model, and a flag written between an acquisition and the return from it
+/// is read by the same thread.
+pub struct Promises {
+    kept: AtomicBool,
+    made: AtomicUsize,
+}
+
+impl Meter for Promises {
+    const INIT: Self = Self { kept: AtomicBool::new(false), made: AtomicUsize::new(0) };
+
+    fn count(&self, event: Event) {
+        match event {
+            Event::Reserved => self.kept.store(true, Relaxed),
+            Event::Promoted => _ = self.made.fetch_add(1, Relaxed),
+            _ => {}
+        }
+    }
+}
+
+/// A lock that is observed.
+pub type Observed<I, const BUG: u8> = RawCalock<Private<NoSpin, Promises>, I, BUG>;
+
+struct Shared<I: Interval, const BUG: u8> {
+    lock: Observed<I, BUG>,
+    /// Whether the lock was kept for somebody when it was held last.
+    promised: UnsafeCell<bool>,
+}
+
+// SAFETY: `promised` is accessed under `lock` only.
+unsafe impl<I: Interval, const BUG: u8> Sync for Shared<I, BUG> {}
+// SAFETY: both parts are `Send`.
+unsafe impl<I: Interval, const BUG: u8> Send for Shared<I, BUG> {}
+
+/// Threads of which each acquires the lock `rounds` times. If it was kept for a waiter when it was held last, then whoever
+/// holds it next is a waiter for which it was kept. `hold` is run by the holder. Returns how often the lock was promised
+/// to a waiter, and each of these acquired it.
+pub fn promoted_is_next<I: Interval, const BUG: u8>(
+    threads: usize,
+    rounds: usize,
+    hold: impl Fn() + Copy + Send + Sync + 'static,
+) -> usize {
+    let shared = Arc::new(Shared::<I, BUG> { lock: new_lock(), promised: UnsafeCell::new(false) });
+    let users = Arc::clone(&shared);
+    let kept = together(threads, move |_| {
+        let lock = &users.lock;
+        let mut kept = 0;
+        for _ in 0..rounds {
+            lock.lock();
+            let mine = Metered::meter(lock).kept.swap(false, Relaxed);
+            kept += usize::from(mine);
+            users.promised.with_mut(|promised| {
+                // SAFETY: the lock is held.
+                let promised = unsafe { &mut *promised };
+                assert!(!*promised || mine, "the promoted was overtaken");
+                hold();
+                let state = lock.state();
+                *promised = state.0 & State::PROMOTED != 0;
+                if !mine {
+                    leaves_a_sentinel(state);
+                }
+            });
+            // SAFETY: locked above.
+            unsafe { lock.unlock(()) };
+        }
+        kept
+    });
+    let made = Metered::meter(&shared.lock).made.load(Relaxed);
+    assert_eq!(kept.into_iter().sum::<usize>(), made, "not everybody who was promoted acquired the lock so");
+    assert_eq!(shared.lock.state(), State::UNLOCKED);
+    made
+}
+
+/// Whoever was woken in vain and sleeps again left a sentinel, itself if need be, so that the next release need wake nobody.
+/// Unless it slept while the lock was kept for the sentinel, which holds it now, or the sentinel gave up.
+fn leaves_a_sentinel(state: State) {
+    assert!(
+        state.0 & State::IN_VAIN == 0 || state.0 & State::SENTINEL != 0,
+        "without a sentinel, each release wakes somebody: {state:?}"
+    );
+}

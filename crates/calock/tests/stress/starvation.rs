@@ -1,0 +1,251 @@
+//! Nobody starves: the bound that the lock publishes, in the lock's own time.
+//!
+//! A waiter that parks behind `k` others is promoted after at most `2 (k + 1)` intervals (`src/raw.rs`, "How long anybody
+//! waits"). An interval that passes on a busy lock ends in a promotion, so promotions are the clock: while a thread waits, the
+//! lock promotes at most `2 (k + 1)` waiters, that thread included. There is no room beside this: how long an interval
+//! takes on a loaded machine, and how long a woken thread takes to run, does not matter to a clock that waits for them.
+//!
+//! A clock that stands still measures nothing. So a run lasts until it has shown several times the bound, and fails if that
+//! takes too long; the tests at the end show that both faults are found.
+//!
+//! `ULOCKS_STARVATION_SECONDS=10 cargo test -p ulocks-calock --release --test stress starvation` runs with the default
+//! interval for that long, and says what it saw.
+
+use std::fmt;
+use std::hint::spin_loop;
+use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
+use std::thread;
+use std::time::{Duration, Instant};
+use ulocks_calock::{Every, RawCalock};
+use ulocks_core::Private;
+use ulocks_core::meter::{Counted, Event, Meter, Snapshot};
+use ulocks_core::raw::{Metered, RawMutex};
+use ulocks_core::spin::{Adaptive, NoSpin};
+use ulocks_core::time::Deadline;
+use ulocks_testkit::broken::Plain;
+use ulocks_testkit::new_lock;
+use ulocks_testkit::watchdog::watch;
+
+/// Far beyond what it takes to promote enough.
+const PATIENCE: Duration = Duration::from_secs(100);
+
+/// What each thread does again and again.
+#[derive(Clone, Copy, Debug)]
+struct Loop {
+    hold: Duration,
+    outside: Duration,
+}
+
+/// The lock is always wanted.
+const SATURATED: Loop = Loop { hold: Duration::from_micros(10), outside: Duration::ZERO };
+/// The lock is held for a tenth of a loop, so that all the CPUs can be used, and a few threads are enough for it.
+const ONE_NINE: Loop = Loop { hold: Duration::from_micros(1), outside: Duration::from_micros(9) };
+
+struct Seen {
+    threads: usize,
+    /// Promotions that were asked for.
+    wanted: u64,
+    /// The most promotions while one thread waited.
+    longest: u64,
+    /// The most acquisitions while one thread waited.
+    overtaken: u64,
+    /// Acquisitions of the thread that had fewest, the last one of each left out.
+    fewest: u64,
+    counted: Snapshot,
+}
+
+impl Seen {
+    /// `2 (k + 1)`, where `k` are the others.
+    fn bound(&self) -> u64 {
+        2 * self.threads as u64
+    }
+
+    /// What breaks the promise, or what is missing to tell.
+    fn fault(&self) -> Option<String> {
+        let bound = self.bound();
+        if self.counted.promoted < self.wanted {
+            Some(format!("{} promotions are needed to tell: {self}", self.wanted))
+        } else if self.longest > bound {
+            Some(format!("{bound} promotions are allowed while one thread waits: {self}"))
+        } else if self.fewest == 0 {
+            Some(format!("somebody never acquired: {self}"))
+        } else {
+            None
+        }
+    }
+}
+
+impl fmt::Display for Seen {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { threads, longest, overtaken, fewest, counted, .. } = self;
+        write!(
+            f,
+            "{threads} threads; while one waited, at most {longest} promotions and {overtaken} acquisitions; "
+        )?;
+        write!(f, "each acquired {fewest} times or more; {counted:?}")
+    }
+}
+
+fn busy(time: Duration) {
+    let begin = Instant::now();
+    while begin.elapsed() < time {
+        spin_loop();
+    }
+}
+
+/// How long a run lasts: at least this long, then until there are so many promotions, or patience is over.
+#[derive(Clone, Copy, Debug)]
+struct Length {
+    time: Duration,
+    promotions: u64,
+    patience: Duration,
+}
+
+/// `threads` threads run `each`, for `length`.
+fn run<L>(threads: usize, each: Loop, length: Length) -> Seen
+where
+    L: RawMutex + Metered<Meter = Counted> + Send + Sync + 'static,
+{
+    let _watchdog = watch("starvation", move || format!("{each:?} for {length:?}"));
+    let (lock, over) = (new_lock::<L>(), AtomicBool::new(false));
+    let clocks = || {
+        let counted = lock.meter().snapshot();
+        (counted.promoted, counted.acquired)
+    };
+    let thread = || {
+        let (mut longest, mut overtaken, mut acquired) = (0, 0, 0);
+        while !over.load(Relaxed) {
+            busy(each.outside);
+            let before = clocks();
+            let token = lock.lock();
+            let after = clocks();
+            longest = longest.max(after.0 - before.0);
+            overtaken = overtaken.max(after.1 - before.1);
+            acquired += u64::from(!over.load(Relaxed));
+            busy(each.hold);
+            // SAFETY: the token is from the acquisition above.
+            unsafe { lock.unlock(token) };
+        }
+        (longest, overtaken, acquired)
+    };
+    let seen: Vec<(u64, u64, u64)> = thread::scope(|scope| {
+        let threads: Vec<_> = (0..threads).map(|_| scope.spawn(thread)).collect();
+        let begin = Instant::now();
+        thread::sleep(length.time);
+        while clocks().0 < length.promotions && begin.elapsed() < length.patience {
+            thread::sleep(Duration::from_millis(1));
+        }
+        over.store(true, Relaxed);
+        threads.into_iter().map(|thread| thread.join().expect("no thread panics")).collect()
+    });
+    Seen {
+        threads,
+        wanted: length.promotions,
+        longest: seen.iter().map(|it| it.0).max().unwrap_or(0),
+        overtaken: seen.iter().map(|it| it.1).max().unwrap_or(0),
+        fewest: seen.iter().map(|it| it.2).min().unwrap_or(0),
+        counted: lock.meter().snapshot(),
+    }
+}
+
+/// As [`run`], with 32 threads and `Short` until there are several times as many promotions as the bound; or, if the
+/// environment says so, with a hundred threads and `Default` for that long. Then there are not enough promotions unless
+/// `saturated`, and each thread has to have acquired.
+fn nobody_starves<Short, Default>(each: Loop)
+where
+    Short: RawMutex + Metered<Meter = Counted> + Send + Sync + 'static,
+    Default: RawMutex + Metered<Meter = Counted> + Send + Sync + 'static,
+{
+    let bounds = |threads: usize, several: u64| several * 2 * threads as u64;
+    let seen = match std::env::var("ULOCKS_STARVATION_SECONDS") {
+        Err(_) => {
+            let length = Length { time: Duration::ZERO, promotions: bounds(32, 3), patience: PATIENCE };
+            run::<Short>(32, each, length)
+        }
+        Ok(seconds) => {
+            let seconds = seconds.parse().expect("ULOCKS_STARVATION_SECONDS: a whole number of seconds");
+            let saturated = each.outside.is_zero();
+            let promotions = if saturated { bounds(100, 3) } else { 0 };
+            let length = Length { time: Duration::from_secs(seconds), promotions, patience: PATIENCE };
+            run::<Default>(100, each, length)
+        }
+    };
+    println!("{each:?}: {seen}");
+    assert_eq!(seen.fault(), None);
+}
+
+type Lock<S, I> = RawCalock<Private<S, Counted>, I>;
+
+#[test]
+fn nobody_starves_on_a_saturated_lock() {
+    nobody_starves::<Lock<Adaptive, Every<1_000_000>>, Lock<Adaptive, Every>>(SATURATED);
+}
+
+#[test]
+fn nobody_starves_without_patience() {
+    nobody_starves::<Lock<NoSpin, Every<1_000_000>>, Lock<NoSpin, Every>>(SATURATED);
+}
+
+#[test]
+fn nobody_starves_on_a_busy_lock() {
+    nobody_starves::<Lock<Adaptive, Every<300_000>>, Lock<Adaptive, Every>>(ONE_NINE);
+}
+
+const BRIEFLY: Length =
+    Length { time: Duration::from_millis(500), promotions: 1_000, patience: Duration::from_millis(500) };
+
+#[test]
+fn a_lock_that_promotes_nobody_is_found_out() {
+    let fault = run::<Lock<Adaptive, Every<1_000_000_000_000>>>(32, SATURATED, BRIEFLY).fault();
+    assert!(fault.as_ref().is_some_and(|fault| fault.contains("needed to tell")), "{fault:?}");
+}
+
+/// A mutex that promotes whoever comes.
+struct Barging {
+    mutex: Plain,
+    meter: Counted,
+}
+
+#[test]
+fn a_lock_that_lets_somebody_starve_is_found_out() {
+    let fault = run::<Barging>(32, SATURATED, BRIEFLY).fault();
+    assert!(fault.as_ref().is_some_and(|fault| fault.contains("are allowed")), "{fault:?}");
+}
+
+impl Metered for Barging {
+    type Meter = Counted;
+
+    fn meter(&self) -> &Counted {
+        &self.meter
+    }
+}
+
+// SAFETY: as the mutex in it.
+unsafe impl RawMutex for Barging {
+    ulocks_core::raw_init!(Self { mutex: Plain::new(), meter: Counted::INIT });
+
+    type Scope = <Plain as RawMutex>::Scope;
+    type Token = ();
+
+    fn lock(&self) {
+        self.mutex.lock();
+        self.meter.count(Event::Promoted);
+    }
+
+    fn try_lock(&self) -> Option<()> {
+        self.mutex.try_lock()
+    }
+
+    fn lock_until(&self, deadline: Deadline) -> Option<()> {
+        self.mutex.lock_until(deadline)
+    }
+
+    unsafe fn unlock(&self, (): ()) {
+        // SAFETY: the caller's promise.
+        unsafe { self.mutex.unlock(()) }
+    }
+
+    fn is_locked(&self) -> bool {
+        self.mutex.is_locked()
+    }
+}

@@ -1,0 +1,149 @@
+//! The calock keeps its promises.
+
+use crate::impatient::impatient_strand_nobody;
+use crate::overtaking::promoted_is_next;
+use crate::{Short, sampled, timeless};
+use ulocks_calock::{Every, RawCalock, seeded};
+use ulocks_core::model::{Config, Strategy, explore};
+use ulocks_core::raw::RawMutex;
+use ulocks_core::spin::NoSpin;
+use ulocks_core::{Private, Shared};
+use ulocks_testkit::model;
+use ulocks_testkit::tickets::{all_at_once, all_beside_a_barger, one_gives_up};
+
+/// Every release that may wake does.
+type Strict = RawCalock<Private<NoSpin>, Short, { seeded::ALWAYS_WAKES }>;
+type StrictSpinner = RawCalock<Private, Short, { seeded::ALWAYS_WAKES }>;
+type StrictShared = RawCalock<Shared<NoSpin>, Short, { seeded::ALWAYS_WAKES }>;
+type Eager = RawCalock<Private<NoSpin>, Short, { seeded::WAKES_EACH_TIME }>;
+/// As the plan says.
+type Calock = RawCalock<Private, Short>;
+type Sleeper = RawCalock<Private<NoSpin>, Short>;
+/// No release wakes that need not, so that everything comes from the timer of the sentinel.
+type Rare = RawCalock<Private<NoSpin>, Short, { seeded::RARELY_WAKES }>;
+/// The sentinel sleeps twice before its interval has passed.
+type Seen = RawCalock<Private<NoSpin>, Every<300_000>, { seeded::ALWAYS_SEEN }>;
+
+const MANY: [usize; 4] = [3, 4, 8, 16];
+
+/// Runs `check` on locks for which no timer is needed, each with a chance of its own.
+macro_rules! on_each {
+    ($check:ident) => {
+        $check::<Strict>(1);
+        $check::<StrictSpinner>(2);
+        $check::<StrictShared>(3);
+        $check::<Eager>(8);
+    };
+}
+
+/// Runs `check` on locks that rely on the timer of the sentinel.
+macro_rules! on_each_in_time {
+    ($check:ident) => {
+        $check::<Calock>(4);
+        $check::<Sleeper>(5);
+        $check::<Rare>(6);
+        $check::<Seen>(7);
+    };
+}
+
+fn exclusion<L: RawMutex + Send + Sync + 'static>(seed: u64) {
+    for threads in MANY {
+        explore(timeless(threads, seed), move || model::exclusion::<L>(threads));
+    }
+}
+
+fn exclusion_in_time<L: RawMutex + Send + Sync + 'static>(seed: u64) {
+    for threads in MANY {
+        explore(sampled(threads, seed), move || model::exclusion::<L>(threads));
+    }
+}
+
+#[test]
+fn at_most_one_is_inside() {
+    explore(Config::exhaustive(), || model::try_lock_coherence::<Calock>(2));
+    on_each!(exclusion);
+    on_each_in_time!(exclusion_in_time);
+    explore(sampled(4, 1), || model::try_lock_coherence::<Calock>(4));
+}
+
+fn no_lost_wake<L: RawMutex + Send + Sync + 'static>(seed: u64) {
+    for threads in MANY {
+        explore(timeless(threads, seed), move || model::no_lost_wake::<L>(threads, 2));
+    }
+}
+
+fn no_lost_wake_in_time<L: RawMutex + Send + Sync + 'static>(seed: u64) {
+    for threads in MANY {
+        explore(sampled(threads, seed), move || model::no_lost_wake::<L>(threads, 2));
+    }
+}
+
+#[test]
+fn nobody_sleeps_for_ever() {
+    on_each!(no_lost_wake);
+    on_each_in_time!(no_lost_wake_in_time);
+}
+
+fn timeout_vs_unlock<L: RawMutex + Send + Sync + 'static>(seed: u64) {
+    for threads in MANY {
+        explore(sampled(threads, seed), move || model::timeout_vs_unlock::<L>(threads));
+        explore(sampled(threads, seed), move || impatient_strand_nobody::<L>(threads - 1));
+    }
+}
+
+#[test]
+fn a_timeout_strands_nobody() {
+    on_each_in_time!(timeout_vs_unlock);
+}
+
+fn last_unlocker_frees<L: RawMutex + Send + Sync + 'static>(seed: u64) {
+    for threads in MANY {
+        explore(sampled(threads, seed), move || model::last_unlocker_frees::<L>(threads));
+    }
+}
+
+#[test]
+fn the_release_is_the_last_access() {
+    on_each_in_time!(last_unlocker_frees);
+}
+
+#[test]
+fn the_promoted_is_next() {
+    for threads in [2, 3, 4, 8] {
+        explore(sampled(threads, 1), move || {
+            _ = promoted_is_next::<Short, { seeded::ALWAYS_WAKES }>(threads, 2, || {})
+        });
+        explore(sampled(threads, 2), move || {
+            _ = promoted_is_next::<Short, { seeded::RARELY_WAKES }>(threads, 2, || {})
+        });
+        explore(sampled(threads, 3), move || {
+            _ = promoted_is_next::<Every<300_000>, { seeded::ALWAYS_SEEN }>(threads, 2, || {})
+        });
+    }
+}
+
+#[test]
+fn those_who_were_moved_here_all_get_the_mutex() {
+    for waiters in [2, 4, 8] {
+        for while_holding in [false, true] {
+            explore(timeless(2 * waiters, 1), move || all_at_once::<Strict>(waiters, while_holding));
+            explore(sampled(2 * waiters, 1), move || all_at_once::<Rare>(waiters, while_holding));
+        }
+        explore(timeless(2 * waiters, 1), move || all_beside_a_barger::<Strict>(waiters));
+        explore(sampled(2 * waiters, 1), move || all_beside_a_barger::<Rare>(waiters));
+        explore(sampled(2 * waiters, 1), move || one_gives_up::<Sleeper>(waiters));
+    }
+}
+
+/// Between processes waiters look now and then whether somebody is dead, for ever if need be: a run lets time pass by chance,
+/// but not as much as its priorities please.
+#[test]
+fn a_lock_between_processes_keeps_these_promises() {
+    type Lock = RawCalock<Shared<NoSpin>, Short>;
+    for threads in MANY {
+        let by_chance = Config { strategy: Strategy::Random, max_steps: 200_000, ..sampled(threads, 8) };
+        explore(by_chance.clone(), move || model::exclusion::<Lock>(threads));
+        explore(by_chance.clone(), move || model::no_lost_wake::<Lock>(threads, 2));
+        explore(by_chance, move || model::timeout_vs_unlock::<Lock>(threads));
+    }
+}
