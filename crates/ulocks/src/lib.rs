@@ -9,6 +9,7 @@
 //! | [`unfair`] | barging locks: `Mutex`, `ThroughputMutex`, `AsymMutex`, `ByteMutex`, and their condition variables |
 //! | [`fair`] | strictly in order of arrival: `FairMutex`, `Semaphore` |
 //! | [`pi`] | priority inheritance: `PiMutex`, `PiCondvar` |
+//! | [`calock`] | convoy avoidance, for far more threads than CPUs: `Calock`, `CalockCondvar` |
 //! | [`policy`], [`spin`], [`meter`] | the one type parameter: where a lock lives, how it waits, what it counts |
 //! | [`futex`], [`time`], [`sync`] | what the locks are made of, for protocols of your own |
 //! | [`model`] | the harness that model-checks your protocols, and your use of the locks |
@@ -17,6 +18,8 @@
 pub mod prelude;
 pub mod which;
 
+#[doc(inline)]
+pub use ulocks_calock as calock;
 #[doc(inline)]
 pub use ulocks_fair as fair;
 #[doc(inline)]

@@ -16,4 +16,4 @@
 pub use crate::meter::{Counted, Off};
 pub use crate::spin::{Adaptive, NoSpin, Patience};
 pub use crate::{Private, Shared};
-pub use crate::{fair, pi, unfair};
+pub use crate::{calock, fair, pi, unfair};

@@ -13,14 +13,17 @@
 //! 5. *Some thread keeps it busy, and others must still get their turn*:
 //!    [`unfair::ThroughputMutex`](crate::unfair::ThroughputMutex), within milliseconds for each waiter
 //!    before it.
-//! 6. *It is locked very often, nearly always by one thread at a time, in one process*:
+//! 6. *Many more threads want it than there are CPUs*: [`calock::Calock`](crate::calock::Calock), which lets
+//!    as many go round as can run and leaves the others asleep, so that a thousand cost what a few cost. Each
+//!    gets its turn, within tens of milliseconds for each waiter before it.
+//! 7. *It is locked very often, nearly always by one thread at a time, in one process*:
 //!    [`unfair::AsymMutex`](crate::unfair::AsymMutex), whose release is a plain store.
-//! 7. *It is in every one of a million small objects*: `unfair::ByteMutex`, with the feature
+//! 8. *It is in every one of a million small objects*: `unfair::ByteMutex`, with the feature
 //!    `parking-lot`.
-//! 8. *It must be small, timed, in special memory, or shared by processes, and nobody minds who goes
+//! 9. *It must be small, timed, in special memory, or shared by processes, and nobody minds who goes
 //!    first*: [`unfair::Mutex`](crate::unfair::Mutex).
-//! 9. *Many readers*, *several semaphores at once*: planned, not yet here. The nearest today:
-//!    [`std::sync::RwLock`], `semop(2)`.
+//! 10. *Many readers*, *several semaphores at once*: planned, not yet here. The nearest today:
+//!     [`std::sync::RwLock`], `semop(2)`.
 //!
 //! To wait until something is true under one of these mutexes, each has a condition variable beside
 //! it: [`unfair::Condvar`](crate::unfair::Condvar), [`fair::FairCondvar`](crate::fair::FairCondvar),

@@ -19,6 +19,7 @@ fn sizes_are_those_of_the_table() {
         "std::sync::Mutex": std::sync::Mutex<()>;
         "ulocks::unfair::Mutex": ulocks::unfair::Mutex<()>;
         "ulocks::unfair::ThroughputMutex": ulocks::unfair::ThroughputMutex<()>;
+        "ulocks::calock::Calock": ulocks::calock::Calock<()>;
         "ulocks::unfair::AsymMutex": ulocks::unfair::AsymMutex<()>;
         "ulocks::unfair::Condvar": ulocks::unfair::Condvar;
         "ulocks::fair::FairMutex": ulocks::fair::FairMutex<()>;
