@@ -7,12 +7,16 @@
 //!
 //! In the world of the virtual machine this library is something else: `cost`, what the locks would cost on many CPUs.
 
+#[cfg(not(all(ulocks_vm, feature = "vm")))]
+pub mod convoy;
 #[cfg(all(ulocks_vm, feature = "vm"))]
 pub mod cost;
 #[cfg(not(all(ulocks_vm, feature = "vm")))]
 pub mod duel;
 #[cfg(not(all(ulocks_vm, feature = "vm")))]
 pub mod flex;
+#[cfg(not(all(ulocks_vm, feature = "vm")))]
+pub mod futexes;
 #[cfg(not(all(ulocks_vm, feature = "vm")))]
 pub mod handoff;
 #[cfg(not(all(ulocks_vm, feature = "vm")))]
@@ -31,6 +35,8 @@ pub mod pin;
 pub mod promises;
 #[cfg(not(all(ulocks_vm, feature = "vm")))]
 pub mod report;
+#[cfg(not(all(ulocks_vm, feature = "vm")))]
+pub mod rounds;
 #[cfg(not(all(ulocks_vm, feature = "vm")))]
 pub mod scaling;
 #[cfg(not(all(ulocks_vm, feature = "vm")))]

@@ -46,7 +46,7 @@ pub struct BenchOptions {
     /// Write the results here, too
     #[arg(long, value_name = "FILE")]
     pub json: Option<PathBuf>,
-    /// Only promises whose name contains this, such as throughput/hog
+    /// Only rows of promises and convoy whose name contains this, such as throughput/hog or x1000
     #[arg(long, value_name = "PART")]
     pub only: Option<String>,
     /// Fewer and shorter trials

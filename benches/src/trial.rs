@@ -1,8 +1,10 @@
 //! One trial: one lock, one workload, one number of workers, in this process.
 //!
-//! Workers start behind a barrier and run Franke's loop. The coordinator opens the window after the warm-up and closes
-//! it; what is counted are the operations that *completed* in between, divided by the time that really passed. The
-//! protected counter of each lock is raised by a load at the start of the critical section and a store at its end: an
+//! Workers start behind a barrier and run Franke's loop. Before the warm-up each of them has its first turn, and where
+//! there are more of them than CPUs makes room for the next: a thousand runnable threads would take a time slice each,
+//! seconds together, and until then there would be fewer contenders than the trial says. The coordinator opens the window after the warm-up
+//! and closes it; what is counted are the operations that *completed* in between, divided by the time that really passed.
+//! The protected counter of each lock is raised by a load at the start of the critical section and a store at its end: an
 //! operation lost by two holders at once shows in the sum, and the trial is an error, not a result.
 //!
 //! Wait times cover every acquisition that ended in the window, however long before it began, and for each worker the
@@ -10,7 +12,9 @@
 //! waits by not ending them.
 //!
 //! CPU time and context switches are each worker's own (`RUSAGE_THREAD` as it notices the window's start and end), so
-//! the coordinator's are not among them. A worker that waits as the window opens takes its first sample when it gets in.
+//! the coordinator's are not among them. A worker that waits as the window opens takes its first sample when it gets in:
+//! what it cost to wake up and to lose again is in none of them. CPU time and [futex calls](crate::futexes) are therefore
+//! also looked at from outside, by the coordinator at both edges of the window, for all workers together.
 
 mod arena;
 mod children;
@@ -21,6 +25,7 @@ pub(crate) use run::Urgent;
 pub use run::{keep_a_thread_asleep, run, run_lock};
 pub(crate) use worker::empty_histogram;
 
+use crate::futexes::Calls;
 use crate::pin::Pin;
 use hdrhistogram::Histogram;
 use serde::{Deserialize, Serialize};
@@ -119,6 +124,27 @@ pub struct Meters {
     pub reader_contended: u64,
 }
 
+impl Meters {
+    /// Of 100 exclusive acquisitions, how many found the lock taken; none if there were none.
+    pub fn write_contention(self, read_share: u8) -> Option<f64> {
+        let writes = self.acquired as f64 * f64::from(100 - read_share) / 100.0;
+        let contended = self.contended.saturating_sub(self.reader_contended);
+        (writes > 0.0).then(|| 100.0 * contended as f64 / writes)
+    }
+
+    /// Of 100 shared acquisitions, how many found the lock taken; none if there were none. Meters do not count shared
+    /// acquisitions by themselves; they are that share of all, but for chance.
+    pub fn read_contention(self, read_share: u8) -> Option<f64> {
+        let reads = self.acquired as f64 * f64::from(read_share) / 100.0;
+        (reads > 0.0).then(|| 100.0 * self.reader_contended as f64 / reads)
+    }
+
+    /// Entries into the kernel to sleep per contended acquisition; 0 if nothing was contended.
+    pub fn reentries(self) -> f64 {
+        self.slept as f64 / self.contended.max(1) as f64
+    }
+}
+
 /// What a trial measured.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct TrialResult {
@@ -134,6 +160,12 @@ pub struct TrialResult {
     pub sleeps: u64,
     /// Involuntary context switches in the window.
     pub preemptions: u64,
+    /// CPU time of all workers in the window as the coordinator saw it, in seconds.
+    #[serde(default)]
+    pub cpu_s: Option<f64>,
+    /// Futex calls of all workers in the window, where they can be counted.
+    #[serde(default)]
+    pub futexes: Option<Calls>,
     /// Wait times, if asked for.
     pub waits: Option<Waits>,
     /// What the lock counted in the window, if it has a meter.

@@ -9,7 +9,7 @@ use ulocks_benches::trial::keep_a_thread_asleep;
 /// criterion as the command line wants it, and what criterion does not know about. A wrong command line ends here.
 ///
 /// Each bench is sampled for a time of `sampling`. That is short, since there are many locks: all of `cargo bench` has
-/// ten minutes, and two with `--quick`.
+/// fourteen minutes, and three with `--quick`.
 pub fn start(sampling: Duration) -> (Criterion, CriterionOptions) {
     let options = options::for_criterion(scaling::check);
     keep_a_thread_asleep();

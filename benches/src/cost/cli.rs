@@ -19,6 +19,9 @@ pub struct Cli {
     /// Threads for each CPU
     #[arg(long, default_value_t = 1)]
     threads_per_cpu: usize,
+    /// Threads, however many CPUs there are
+    #[arg(long, conflicts_with = "threads_per_cpu")]
+    threads: Option<usize>,
     /// Time inside the lock, in nanoseconds
     #[arg(long, default_value_t = 30.0)]
     hold: f64,
@@ -28,6 +31,9 @@ pub struct Cli {
     /// Virtual time of each run, in microseconds
     #[arg(long, default_value_t = 200.0)]
     time: f64,
+    /// Virtual time before that, in which nothing is counted, in microseconds
+    #[arg(long, default_value_t = 20.0)]
+    warm_up: f64,
     /// A file of machine parameters, as ulocks-vm-calibrate writes them [default: a guess at a large server]
     #[arg(long, value_name = "FILE")]
     machine: Option<PathBuf>,
@@ -64,6 +70,7 @@ pub fn run(cli: &Cli) -> Result<()> {
     let has = machine.topology.total();
     ensure!(most <= has, "--cpus goes to {most}, and the machine {} has {has}", machine.name);
     ensure!(cli.threads_per_cpu > 0, "--threads-per-cpu is 0: at least 1");
+    ensure!(cli.threads != Some(0), "--threads is 0: at least 1");
 
     println!("{machine}\n");
     let mut cells = Vec::new();
@@ -74,7 +81,8 @@ pub fn run(cli: &Cli) -> Result<()> {
                 hold_ns: cli.hold,
                 think_ns: cli.think,
                 time_ns: cli.time * 1_000.0,
-                ..Run::new(machine.clone(), cpus * cli.threads_per_cpu)
+                warm_up_ns: cli.warm_up * 1_000.0,
+                ..Run::new(machine.clone(), cli.threads.unwrap_or(cpus * cli.threads_per_cpu))
             };
             let outcome =
                 (lock.run)(&run).with_context(|| format!("{} on {cpus} CPUs came to nothing", lock.name))?;
@@ -96,9 +104,12 @@ pub fn run(cli: &Cli) -> Result<()> {
 impl Cli {
     /// The load, for people.
     fn load(&self) -> String {
+        let threads = self
+            .threads
+            .map_or(format!("{} thread(s) a CPU", self.threads_per_cpu), |n| format!("{n} thread(s)"));
         format!(
-            "{} ns inside the lock, {} ns outside, {} thread(s) a CPU, {} us of virtual time",
-            self.hold, self.think, self.threads_per_cpu, self.time
+            "{} ns inside the lock, {} ns outside, {threads}, {} us of virtual time after {} us",
+            self.hold, self.think, self.time, self.warm_up
         )
     }
 }

@@ -2,6 +2,7 @@
 
 use super::reference::{Mcs, Section, Tas, Ticket, Ttas};
 use anyhow::{Result, bail};
+use ulocks_calock::RawCalock;
 use ulocks_core::raw::RawMutex;
 use ulocks_core::spin::NoSpin;
 use ulocks_core::{Private, Shared};
@@ -46,6 +47,17 @@ const LOCKS: &[Lock] = &[
         name: "throughput-shared",
         about: "unfair::ThroughputMutex between processes",
         run: family::<Throughput<Shared>>,
+    },
+    Lock { name: "calock", about: "calock::Calock, default patience", run: family::<RawCalock<Private>> },
+    Lock {
+        name: "calock-nospin",
+        about: "calock::Calock whose waiters sleep at once",
+        run: family::<RawCalock<Private<NoSpin>>>,
+    },
+    Lock {
+        name: "calock-shared",
+        about: "calock::Calock between processes",
+        run: family::<RawCalock<Shared>>,
     },
     Lock { name: "fair", about: "fair::FairMutex, default patience", run: family::<Fair<Private>> },
     Lock { name: "fair-shared", about: "fair::FairMutex between processes", run: family::<Fair<Shared>> },

@@ -134,9 +134,9 @@ impl Row {
             non_hold_ns: cell.non_hold_ns,
             hold_ns: cell.hold_ns,
             read_share: variant.read_share,
-            write_contention: meters.and_then(|meters| write_contention(meters, variant.read_share)),
-            read_contention: meters.and_then(|meters| read_contention(meters, variant.read_share)),
-            reentries: meters.map(reentries),
+            write_contention: meters.and_then(|meters| meters.write_contention(variant.read_share)),
+            read_contention: meters.and_then(|meters| meters.read_contention(variant.read_share)),
+            reentries: meters.map(|meters| meters.reentries()),
             cov: stats::mean(&covs),
             throughput: stats::mean(&rates),
             throughput_half_width: (runs.len() > 1)
@@ -164,24 +164,6 @@ pub fn letter(entry: &Entry, read_share: impl Display) -> String {
 /// Loops per second of all children.
 fn throughput(run: &TrialResult) -> f64 {
     run.counts.iter().sum::<u64>() as f64 / run.elapsed_s
-}
-
-/// Of 100 exclusive acquisitions, how many found the lock taken; none if there were none.
-fn write_contention(meters: Meters, read_share: u8) -> Option<f64> {
-    let writes = meters.acquired as f64 * f64::from(100 - read_share) / 100.0;
-    (writes > 0.0).then(|| 100.0 * (meters.contended - meters.reader_contended) as f64 / writes)
-}
-
-/// Of 100 shared acquisitions, how many found the lock taken; none if there were none. Meters do not count shared
-/// acquisitions by themselves; they are that share of all, but for chance.
-fn read_contention(meters: Meters, read_share: u8) -> Option<f64> {
-    let reads = meters.acquired as f64 * f64::from(read_share) / 100.0;
-    (reads > 0.0).then(|| 100.0 * meters.reader_contended as f64 / reads)
-}
-
-/// Entries into the kernel to sleep per contended acquisition; 0 if nothing was contended.
-fn reentries(meters: Meters) -> f64 {
-    meters.slept as f64 / meters.contended.max(1) as f64
 }
 
 fn sum(a: Meters, b: Meters) -> Meters {
@@ -230,6 +212,8 @@ mod tests {
             system_s: 0.1,
             sleeps: 0,
             preemptions: 0,
+            cpu_s: None,
+            futexes: None,
             waits: None,
             meters: None,
             speed: 1.0,
@@ -278,17 +262,17 @@ mod tests {
     #[test]
     fn contention_is_a_share_of_its_own_kind_of_acquisition() {
         let exclusive = Meters { reader_contended: 0, ..METERS };
-        assert_eq!((write_contention(exclusive, 0), read_contention(exclusive, 0)), (Some(30.0), None));
+        assert_eq!((exclusive.write_contention(0), exclusive.read_contention(0)), (Some(30.0), None));
         // 800 writes of which 240 waited, 200 reads of which 60 waited.
-        assert_eq!((write_contention(METERS, 20), read_contention(METERS, 20)), (Some(30.0), Some(30.0)));
-        assert_eq!(write_contention(Meters { reader_contended: 300, ..METERS }, 100), None);
-        assert_eq!(write_contention(Meters::default(), 0), None);
+        assert_eq!((METERS.write_contention(20), METERS.read_contention(20)), (Some(30.0), Some(30.0)));
+        assert_eq!(Meters { reader_contended: 300, ..METERS }.write_contention(100), None);
+        assert_eq!(Meters::default().write_contention(0), None);
     }
 
     #[test]
     fn reentries_are_per_contended_acquisition() {
-        assert_eq!(reentries(METERS), 1.5);
-        assert_eq!(reentries(Meters::default()), 0.0);
-        assert_eq!(reentries(sum(METERS, METERS)), 1.5);
+        assert_eq!(METERS.reentries(), 1.5);
+        assert_eq!(Meters::default().reentries(), 0.0);
+        assert_eq!(sum(METERS, METERS).reentries(), 1.5);
     }
 }

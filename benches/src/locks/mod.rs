@@ -26,6 +26,7 @@ use crate::trial::Meters;
 use anyhow::{Result, anyhow};
 use posix::{ADAPTIVE, INHERIT, NORMAL, ROBUST};
 use std::sync::LazyLock;
+use ulocks_calock::{Every, RawCalock};
 use ulocks_core::meter::Counted;
 use ulocks_core::policy::{Private, Shared};
 use ulocks_core::spin::{Adaptive, NoSpin, Patience};
@@ -49,6 +50,8 @@ pub trait Lock: Sync + Sized + 'static {
     const TIMED: bool = false;
     /// Whether the lock counts its own events.
     const METERED: bool = false;
+    /// Whether all its ways into the kernel lead through libc's `syscall`, where [`futexes`](crate::futexes) counts them.
+    const COUNTABLE: bool = true;
 
     /// Creates an unlocked lock at `place`.
     ///
@@ -346,12 +349,15 @@ registry! {
     probes {
         "mcs-park" 'Q' "MCS queue lock, spins for 100 pauses, then parks": McsPark;
         "ticket-futex" 'n' "ticket lock on a futex with bit sets": TicketFutex<false> | TicketFutex<true>;
+        "calock-1ms" 'Y' "Calock that promotes every millisecond": Ulock<RawCalock<Private, Every<1_000_000>>>;
+        "calock-100ms" 'Z' "Calock that promotes every 100 ms": Ulock<RawCalock<Private, Every<100_000_000>>>;
     }
     family {
         "unfair" 'b' 'B' "ulocks unfair Mutex": ulocks_unfair::RawMutex { 1_000 3_000 10_000 30_000 };
         "throughput" 't' 'T' "ulocks unfair ThroughputMutex, reserved after 1 ms": ulocks_unfair::RawThroughputMutex;
         "asym" 'a' 'A' "ulocks unfair AsymMutex": ulocks_unfair::RawAsymMutex;
         "byte" 'x' 'X' "ulocks unfair ByteMutex": ulocks_unfair::RawByteMutex, threads;
+        "calock" 'c' 'C' "ulocks Calock": ulocks_calock::RawCalock { 3_000 };
         "fair" 'f' 'F' "ulocks fair FairMutex": ulocks_fair::RawFairMutex;
         "semaphore" 's' 'S' "ulocks fair Semaphore, one permit": one_permit::OnePermit;
         "pi" 'j' 'J' "ulocks PiMutex": ulocks_pi::RawPiMutex;

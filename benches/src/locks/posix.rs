@@ -32,6 +32,7 @@ impl<const KIND: u8> Drop for Posix<KIND> {
 
 impl<const KIND: u8> Lock for Posix<KIND> {
     const TIMED: bool = true;
+    const COUNTABLE: bool = false;
 
     unsafe fn place(place: *mut Self, scope: Scope) -> Result<()> {
         let shared = scope == Scope::Processes || KIND == ROBUST;
@@ -129,6 +130,7 @@ impl PosixSem {
 
 impl Lock for PosixSem {
     const TIMED: bool = true;
+    const COUNTABLE: bool = false;
 
     unsafe fn place(place: *mut Self, _: Scope) -> Result<()> {
         // SAFETY: valid for writes and aligned by the caller's word; `PosixSem` is transparent around the semaphore.

@@ -47,6 +47,7 @@ impl SysV {
 
 impl Lock for SysV {
     const TIMED: bool = true;
+    const COUNTABLE: bool = false;
 
     unsafe fn place(place: *mut Self, _: Scope) -> Result<()> {
         survive_signals();

@@ -1,4 +1,5 @@
 use super::*;
+use crate::futexes::{self, Counters};
 use std::sync::mpsc::channel;
 
 #[test]
@@ -41,7 +42,7 @@ fn has_policy(entry: &Entry) -> bool {
 #[test]
 fn probes_run_when_they_are_named() {
     let probes: Vec<_> = all().iter().filter(|entry| entry.probe).map(|entry| entry.name).collect();
-    assert_eq!(probes, ["mcs-park", "ticket-futex"]);
+    assert_eq!(probes, ["mcs-park", "ticket-futex", "calock-1ms", "calock-100ms"]);
     assert!(all().iter().all(|entry| entry.is_usual() == (entry.is_plain() && !entry.probe)));
 }
 
@@ -232,5 +233,36 @@ fn a_semaphore_set_is_removed_when_a_signal_ends_its_maker() {
         assert!(!set_exists(id));
         libc::close(ends[0]);
         libc::close(ends[1]);
+    }
+}
+
+/// Who waits and who wakes is seen at the door to the kernel, wherever the lock says that it goes through it.
+#[test]
+fn the_sleeps_and_wakes_of_countable_locks_are_counted() {
+    struct Counts;
+    impl Visitor for Counts {
+        type Output = ();
+        fn visit<L: Lock>(self, entry: &'static Entry) {
+            let row = Row::<L>::new(Scope::Threads, 1).unwrap();
+            let (lock, [holder, waiter]) = (row.get(0), [Counters::default(), Counters::default()]);
+            std::thread::scope(|s| {
+                let held = lock.acquire();
+                let (waiter, (say, hear)) = (&waiter, channel());
+                s.spawn(move || {
+                    // SAFETY: no pointers are involved.
+                    say.send(unsafe { libc::gettid() }).unwrap();
+                    futexes::count(waiter, || lock.with(|| ()));
+                });
+                until_asleep(hear.recv().unwrap());
+                futexes::count(&holder, || drop(held));
+            });
+            let seen = (waiter.read().waits > 0, holder.read().wakes > 0);
+            assert_eq!(seen, (L::COUNTABLE, L::COUNTABLE), "{}", entry.name);
+        }
+    }
+    if futexes::countable() {
+        for entry in all().iter().filter(|entry| entry.excludes) {
+            visit(entry, Scope::Threads, Counts).unwrap();
+        }
     }
 }

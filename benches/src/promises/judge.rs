@@ -1,7 +1,8 @@
 //! From trials to verdicts.
 //!
 //! A ratio is taken inside a round and averaged over rounds geometrically; which of several peers is the best is
-//! decided over all rounds. The interval is that of `scaling`: a bootstrap over rounds, under six rounds the wider t
+//! decided over all rounds. What is possible without a lock is decided in each round, since it is the machine's and not a
+//! competitor's. The interval is that of `scaling`: a bootstrap over rounds, under six rounds the wider t
 //! interval. A promise *holds* if the whole interval keeps the bound, *falls short* if all of it is beyond, and in
 //! between there is no verdict. Where one of the two rates has two modes (the best round more than twice the worst),
 //! both are shown, the ratio is a range, and a verdict needs six rounds that agree.
@@ -9,10 +10,14 @@
 //! A figure by itself is the median over rounds, with the interval of order statistics: the whole range under six.
 
 use super::list::{Bound, Claim, Promise, Subject};
-use super::task::{Figure, Trial};
-use crate::report::{ENOUGH_ROUNDS, Level, Spread, log_t, mean_ratio, modes, range_ratio};
+use crate::report::ENOUGH_ROUNDS;
+use crate::rounds::compare::{Measured, Series};
+use crate::rounds::task::{Figure, Trial};
 use serde::{Deserialize, Serialize};
 use std::fmt;
+
+/// What stands in place of a lock's name for what is possible without one.
+pub const POSSIBLE: &str = "possible";
 
 /// What became of a promise.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
@@ -43,34 +48,6 @@ impl fmt::Display for Verdict {
             Self::NoData => "no data",
         })
     }
-}
-
-/// One side of a comparison.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct Side {
-    /// The lock.
-    pub lock: String,
-    /// Its figure: geometric mean of a rate, median of anything else; of the longest wait the longest.
-    pub value: f64,
-    /// If it has two modes, slower and faster; then `value` is in no trial.
-    pub modes: Option<(Level, Level)>,
-}
-
-/// What was measured.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct Measured {
-    /// The ratio, or the figure.
-    pub value: f64,
-    /// Its interval; one round has none.
-    pub interval: Option<(f64, f64)>,
-    /// Rounds that count.
-    pub rounds: usize,
-    /// Whether the value is the median of a range over two modes.
-    pub two_modes: bool,
-    /// The lock.
-    pub mine: Side,
-    /// What it is compared with.
-    pub other: Option<Side>,
 }
 
 /// A promise and what became of it.
@@ -110,7 +87,7 @@ pub fn judge(promise: &Promise, built: bool, trials: &[Trial]) -> Row {
         name: promise.name.clone(),
         what: promise.what.clone(),
         figure: promise.figure,
-        ratio: matches!(promise.claim, Claim::Ratio { .. }),
+        ratio: !matches!(promise.claim, Claim::Value(_)),
         bound: promise.bound,
         measured,
         verdict,
@@ -131,79 +108,24 @@ fn verdict(bound: Bound, measured: &Measured) -> Verdict {
 }
 
 fn measure(promise: &Promise, trials: &[Trial]) -> Option<Measured> {
-    let series = |subject: &Subject| series(trials, subject, promise.figure);
+    let series = |subject: &Subject| Series::new(trials, subject.lock, subject.cell, promise.figure);
     match &promise.claim {
-        Claim::Value(subject) => {
-            let values = values(&series(subject));
-            if values.is_empty() {
-                return None;
-            }
-            let spread = Spread::of(&values);
-            Some(Measured {
-                value: spread.median,
-                interval: (values.len() > 1).then_some((spread.low, spread.high)),
-                rounds: values.len(),
-                two_modes: false,
-                mine: side(subject.lock, promise.figure, &values),
-                other: None,
-            })
-        }
+        Claim::Value(subject) => series(subject).measured(),
         Claim::Ratio { mine, others } => {
-            let above = series(mine);
             // All peers or no comparison: the best of those that happened to run is not the best.
-            let below: Vec<(&Subject, Vec<(u32, f64)>)> =
-                others.iter().map(|other| (other, series(other))).collect();
-            if above.is_empty() || below.iter().any(|(_, values)| values.is_empty()) {
+            let others: Vec<Series<'_>> = others.iter().map(series).collect();
+            if others.iter().any(Series::is_empty) {
                 return None;
             }
-            let (best, below) =
-                below.into_iter().max_by(|(_, a), (_, b)| typical(a).total_cmp(&typical(b)))?;
-            let pairs = above.iter().filter_map(|&(round, mine)| {
-                let (_, other) = below.iter().find(|(other, _)| *other == round)?;
-                Some((mine, mine / other))
-            });
-            let ratios: Vec<f64> = pairs.map(|(_, ratio)| ratio).collect();
-            let mine = side(mine.lock, promise.figure, &values(&above));
-            let other = side(best.lock, promise.figure, &values(&below));
-            let two_modes = mine.modes.is_some() || other.modes.is_some();
-            let ratio = if two_modes { range_ratio(&ratios) } else { mean_ratio(&ratios) }?;
-            Some(Measured {
-                value: ratio.value,
-                interval: ratio.interval,
-                rounds: ratio.rounds,
-                two_modes,
-                mine,
-                other: Some(other),
-            })
+            let best = others.iter().max_by(|a, b| {
+                let order = a.typical().total_cmp(&b.typical());
+                if promise.figure.is_rate() { order } else { order.reverse() }
+            })?;
+            series(mine).by(best)
         }
-    }
-}
-
-/// The figure of a subject, by round.
-fn series(trials: &[Trial], subject: &Subject, figure: Figure) -> Vec<(u32, f64)> {
-    let of_cell = trials.iter().filter(|trial| trial.cell == subject.cell);
-    of_cell.filter_map(|trial| Some((trial.round, trial.figure(subject.lock, figure)?))).collect()
-}
-
-fn values(series: &[(u32, f64)]) -> Vec<f64> {
-    series.iter().map(|&(_, value)| value).collect()
-}
-
-fn side(lock: &str, figure: Figure, values: &[f64]) -> Side {
-    let value = match figure {
-        _ if figure.is_rate() => log_t(values).value,
-        Figure::WorstWait => values.iter().copied().fold(0.0, f64::max),
-        _ => Spread::of(values).median,
-    };
-    Side { lock: lock.to_owned(), value, modes: if figure.is_rate() { modes(values) } else { None } }
-}
-
-/// One number to compare peers by: the mean, or the mode of most rounds.
-fn typical(series: &[(u32, f64)]) -> f64 {
-    let values = values(series);
-    match modes(&values) {
-        Some((slow, fast)) if fast.rounds > slow.rounds => fast.per_s,
-        Some((slow, _)) => slow.per_s,
-        None => log_t(&values).value,
+        Claim::Share { mine, limits } => {
+            let limits: Vec<Series<'_>> = limits.iter().map(series).collect();
+            series(mine).by(&Series::least(POSSIBLE, promise.figure, &limits))
+        }
     }
 }

@@ -1,8 +1,9 @@
 //! The promises: what each lock is said to do, as data. Nothing here is measured, nothing elsewhere is promised.
 
-use super::task::{Cell, Figure};
 use crate::duel::Place;
+use crate::futexes;
 use crate::report::Workload;
+use crate::rounds::task::{Cell, Figure};
 use crate::trial::Workers;
 use serde::{Deserialize, Serialize};
 
@@ -31,12 +32,19 @@ pub enum Bound {
 #[derive(Clone, Debug, PartialEq)]
 pub enum Claim {
     /// The figure of one by that of another, round by round; of several others by the best, which is the one with the
-    /// greatest figure.
+    /// greatest rate, or with the smallest of any other figure.
     Ratio {
         /// Above the line.
         mine: Subject,
         /// Below it.
         others: Vec<Subject>,
+    },
+    /// The rate of one by what is possible, which in each round is the least of some rates without a lock.
+    Share {
+        /// Above the line.
+        mine: Subject,
+        /// None of them can be exceeded.
+        limits: Vec<Subject>,
     },
     /// The figure itself.
     Value(Subject),
@@ -85,7 +93,7 @@ const ON_ONE_CPU_NS: u64 = 100_000;
 
 /// Every promise, on a machine with so many CPUs.
 pub fn all(cpus: u32) -> Vec<Promise> {
-    let list = [fair(cpus), throughput(cpus), asym(), semaphore(), pi(), on_one_cpu()];
+    let list = [fair(cpus), throughput(cpus), asym(), semaphore(), pi(), calock(), on_one_cpu()];
     list.into_iter().flatten().collect()
 }
 
@@ -119,12 +127,24 @@ fn against(lock: &'static str, us: (u64, u64), n: u32, peers: &[&'static str], a
 
 /// A ratio of one figure of two subjects.
 fn versus(mine: Subject, other: Subject, figure: Figure, bound: Bound, name: &str, what: String) -> Promise {
+    versus_best(mine, vec![other], figure, bound, name, what)
+}
+
+/// A ratio of one figure of a subject and of the best of others.
+fn versus_best(
+    mine: Subject,
+    others: Vec<Subject>,
+    figure: Figure,
+    bound: Bound,
+    name: &str,
+    what: String,
+) -> Promise {
     Promise {
         lock: mine.lock,
         name: format!("{}/{name}", mine.lock),
         what,
         figure,
-        claim: Claim::Ratio { mine, others: vec![other] },
+        claim: Claim::Ratio { mine, others },
         bound,
         quick: false,
         obstacle: None,
@@ -281,6 +301,71 @@ fn semaphore() -> Vec<Promise> {
 fn pi() -> Vec<Promise> {
     let row = |us| Promise { quick: us == (0, 0), ..against("pi", us, 2, &["pthread-pi"], 1.5) };
     vec![row((0, 0)), row((10, 0))]
+}
+
+/// A share of what is possible: of the rate of the same loop without a lock, and of that of one thread that does nothing
+/// but the work inside.
+fn of_possible(lock: &'static str, us: (u64, u64), n: u32, at_least: f64) -> Promise {
+    let (hold, non_hold) = us;
+    let without = |cell| Subject { lock: "none", cell };
+    let mut limits = vec![without(threads((hold, 0), 1))];
+    if non_hold > 0 {
+        limits.push(without(threads(us, n)));
+    }
+    Promise {
+        lock,
+        name: format!("{lock}/({hold},{non_hold})x{n}/possible"),
+        what: format!("({hold}, {non_hold}) us, {n} threads: rate by what is possible"),
+        figure: Figure::PerSecond,
+        claim: Claim::Share { mine: Subject { lock, cell: threads(us, n) }, limits },
+        bound: Bound::AtLeast(at_least),
+        quick: false,
+        obstacle: None,
+    }
+}
+
+/// `Calock`: however many contend, as fast as the work allows, and at the price of a few.
+fn calock() -> Vec<Promise> {
+    const CALOCK: &str = "calock";
+    const FEW: u32 = 4;
+    let mut list = Vec::new();
+    let of = |lock, us, n| Subject { lock, cell: threads(us, n) };
+    for n in [FEW, 32, 100, 1000] {
+        let quick = n == FEW;
+        for (us, at_least) in [((1, 9), 0.95), ((3, 7), 0.9), ((10, 0), 0.95)] {
+            list.push(Promise { quick, ..of_possible(CALOCK, us, n, at_least) });
+        }
+        list.push(Promise { quick, ..against(CALOCK, (0, 0), n, &["std"], 2.5) });
+    }
+    for us in WORKLOADS_US {
+        let (hold, non_hold) = us;
+        let what = format!("({hold}, {non_hold}) us: rate of 1000 threads by that of {FEW}");
+        let name = format!("({hold},{non_hold})x1000/x{FEW}");
+        let [crowd, few] = [1000, FEW].map(|n| of(CALOCK, us, n));
+        list.push(versus(crowd, few, Figure::PerSecond, Bound::AtLeast(0.9), &name, what));
+    }
+    let uncountable = (!futexes::countable()).then_some("futex calls are counted on x86-64 only");
+    for us in [(0, 0), (1, 9)] {
+        for n in [8, 32, 100, 1000] {
+            let (hold, non_hold) = us;
+            let words = format!("({hold}, {non_hold}) us, {n} threads");
+            let name = |figure: &str| format!("({hold},{non_hold})x{n}/{figure}");
+            let peers = ["std", "parking_lot"].map(|lock| of(lock, us, n)).to_vec();
+            let what = format!("{words}: CPU time an operation by the better of std, parking_lot");
+            let (mine, bound) = (of(CALOCK, us, n), Bound::AtMost(1.0));
+            list.push(versus_best(mine, peers, Figure::CpuPerOp, bound, &name("cpu"), what));
+            let what = format!("{words}: sleeps and wakes an operation by std's");
+            let (mine, bound) = (of(CALOCK, us, n), Bound::AtMost(0.5));
+            let calls = versus(mine, of("std", us, n), Figure::FutexesPerOp, bound, &name("futexes"), what);
+            list.push(Promise { obstacle: uncountable, ..calls });
+        }
+    }
+    let pair = |lock| Subject { lock, cell: Cell::Pairs };
+    let what = "uncontended pair: time by that of std".into();
+    let bound = Bound::AtMost(1.05);
+    let uncontended = versus(pair(CALOCK), pair("std"), Figure::PairNs, bound, "uncontended", what);
+    list.push(Promise { quick: true, ..uncontended });
+    list
 }
 
 /// Holder and waiter on one CPU: whoever waits there must not yield to whom it does not wait for.

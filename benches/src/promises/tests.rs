@@ -1,15 +1,23 @@
 use super::judge::{Verdict, judge};
 use super::list::{Bound, Claim, Subject};
-use super::task::{Answer, Cell, Figure};
 use super::*;
+use crate::futexes::Calls;
 use crate::handoff::HandoffResult;
 use crate::pairs::PairsResult;
-use crate::trial::Waits;
+use crate::report::Workload;
+use crate::rounds::task::{Answer, Cell, Figure, Trial};
+use crate::trial::{TrialResult, Waits, Workers};
 use crate::{duel::DuelResult, duel::Place};
 use std::collections::HashSet;
 
 const HANDOFF: Cell = Cell::Handoff;
 const DUEL: Cell = Cell::Duel { hogs: 1, victims: 1, hold_ns: 100_000, place: Place::Apart };
+
+const LOOP: Cell = Cell::Loop {
+    workload: Workload { hold_ns: 0, non_hold_ns: 0 },
+    workers: Workers::Threads(2),
+    second: false,
+};
 
 /// A trial of `lock` in which its rate was `per_s`.
 fn rate(round: u32, lock: &str, per_s: f64) -> Trial {
@@ -147,6 +155,71 @@ fn less_is_better_where_the_bound_is_above() {
     assert_eq!(judge(&promise, true, &trials(100)).verdict, Verdict::FallsShort);
 }
 
+/// A loop of `lock` with so many operations, CPU time, and futex calls.
+fn cost(round: u32, lock: &str, operations: u64, cpu_s: f64, futexes: Option<Calls>) -> Trial {
+    let result = TrialResult {
+        counts: vec![operations / 2, operations - operations / 2],
+        elapsed_s: 1.0,
+        user_s: 0.0,
+        system_s: 0.0,
+        sleeps: 0,
+        preemptions: 0,
+        cpu_s: Some(cpu_s),
+        futexes,
+        waits: None,
+        meters: None,
+        speed: 1.0,
+    };
+    Trial { round, locks: vec![lock.into()], cell: LOOP, answer: Answer::Loop(result) }
+}
+
+#[test]
+fn cpu_time_and_futex_calls_are_per_operation() {
+    let calls = |waits, wakes| Some(Calls { waits, refused: waits, wakes });
+    let trial = cost(0, "std", 1000, 2e-3, calls(200, 100));
+    assert_eq!(trial.figure("std", Figure::CpuPerOp), Some(2000.0));
+    assert_eq!(trial.figure("std", Figure::FutexesPerOp), Some(0.3));
+    // None in the window may be as many as one; what was not counted is not none.
+    let seen = |calls| cost(0, "std", 1000, 2e-3, calls).figure("std", Figure::FutexesPerOp);
+    assert_eq!((seen(calls(0, 0)), seen(None)), (Some(0.001), None));
+}
+
+#[test]
+fn of_several_costs_the_least_is_to_be_beaten() {
+    let of = |lock| Subject { lock, cell: LOOP };
+    let claim = Claim::Ratio { mine: of("unfair"), others: vec![of("std"), of("parking_lot")] };
+    let promise = promise(Figure::CpuPerOp, claim, Bound::AtMost(1.0));
+    let of = |lock, cpu_s| (0..3).map(move |round| cost(round, lock, 1000, cpu_s, None));
+    let trials: Vec<Trial> =
+        of("unfair", 3e-3).chain(of("std", 6e-3)).chain(of("parking_lot", 2e-3)).collect();
+    let row = judge(&promise, true, &trials);
+    let measured = row.measured.unwrap();
+    assert_eq!((measured.other.unwrap().lock.as_str(), row.verdict), ("parking_lot", Verdict::FallsShort));
+    assert!((measured.value - 1.5).abs() < 1e-9);
+}
+
+#[test]
+fn what_is_possible_is_the_least_limit_of_each_round() {
+    let of = |lock| Subject { lock, cell: HANDOFF };
+    let claim = Claim::Share { mine: of("unfair"), limits: vec![of("none"), of("std")] };
+    let promise = promise(Figure::PerSecond, claim, Bound::AtLeast(0.9));
+    // The second round of one limit is missing: that round does not count.
+    let trials =
+        rounds_of(&[("unfair", &[95.0, 60.0, 95.0]), ("std", &[100.0, 100.0, 160.0]), ("none", &[200.0])]);
+    let trials: Vec<Trial> = trials.into_iter().chain([rate(2, "none", 100.0)]).collect();
+    let row = judge(&promise, true, &trials);
+    let measured = row.measured.unwrap();
+    assert_eq!((measured.rounds, row.ratio, row.verdict), (2, true, Verdict::Holds));
+    assert!((measured.value - 0.95).abs() < 1e-9, "{measured:?}");
+    let other = measured.other.unwrap();
+    assert_eq!((other.lock.as_str(), other.value.round()), ("possible", 100.0));
+    // Without one of the limits nothing is known.
+    assert_eq!(
+        judge(&promise, true, &rounds_of(&[("unfair", &[1.0; 3]), ("std", &[1.0; 3])])).measured,
+        None
+    );
+}
+
 #[test]
 fn pairs_have_a_figure_for_each_lock() {
     let answer = Answer::Pairs(PairsResult { ns: vec![5.0, 10.0] });
@@ -164,10 +237,12 @@ fn a_lock_that_does_not_exist_is_not_built() {
 
 #[test]
 fn what_the_machine_cannot_do_says_so() {
-    let apart: Vec<Promise> = list::all(1).into_iter().filter(|promise| promise.obstacle.is_some()).collect();
-    assert!(!apart.is_empty() && list::all(2).iter().all(|promise| promise.obstacle.is_none()));
+    const ONE_CPU: &str = "needs two CPUs";
+    let with = |cpus, obstacle| list::all(cpus).into_iter().filter(move |p| p.obstacle == Some(obstacle));
+    let apart: Vec<Promise> = with(1, ONE_CPU).collect();
+    assert!(!apart.is_empty() && with(2, ONE_CPU).count() == 0);
     let row = judge(&apart[0], true, &[]);
-    assert_eq!((row.verdict, row.reason.as_deref()), (Verdict::NoData, Some("needs two CPUs")));
+    assert_eq!((row.verdict, row.reason.as_deref()), (Verdict::NoData, Some(ONE_CPU)));
 }
 
 #[test]
@@ -177,7 +252,10 @@ fn names_are_unique_and_peers_exist() {
         let names: HashSet<&str> = promises.iter().map(|promise| promise.name.as_str()).collect();
         assert_eq!(names.len(), promises.len());
         for promise in &promises {
-            let Claim::Ratio { mine, others } = &promise.claim else { continue };
+            let (Claim::Ratio { mine, others } | Claim::Share { mine, limits: others }) = &promise.claim
+            else {
+                continue;
+            };
             for other in others.iter().filter(|other| other.lock != mine.lock) {
                 assert!(locks::find(other.lock).is_ok(), "{}: {}", promise.name, other.lock);
             }
@@ -188,29 +266,29 @@ fn names_are_unique_and_peers_exist() {
 #[test]
 fn each_trial_runs_once_a_round_and_pairs_together() {
     let promises = list::all(2);
-    let plan = Plan::new(Mode::Full, &promises, None, None, 1000.0);
+    let plan = plan::plan(Mode::Full, &promises, None, None, 1000.0);
     for (index, a) in plan.probes.iter().enumerate() {
         assert!(plan.probes[..index].iter().all(|b| a.cell != b.cell || a.locks != b.locks), "{a:?}");
     }
     let pairs: Vec<_> = plan.probes.iter().filter(|probe| probe.cell == Cell::Pairs).collect();
     assert_eq!(pairs.len(), 1);
-    assert_eq!(pairs[0].locks, ["asym", "std", "semaphore", "sem_t"]);
-    let round = plan.round(7);
+    assert_eq!(pairs[0].locks, ["asym", "std", "semaphore", "sem_t", "calock"]);
+    let round = plan.round(0, 7);
     assert_eq!(round.len(), plan.probes.len());
     assert!(plan.probes.iter().all(|probe| round.contains(&probe)));
 }
 
 #[test]
 fn the_time_there_is_is_kept() {
-    for (mode, limit_s) in [(Mode::Full, 90.0), (Mode::Quick, 15.0), (Mode::Smoke, 5.0)] {
+    for (mode, limit_s) in [(Mode::Full, 130.0), (Mode::Quick, 15.0), (Mode::Smoke, 5.0)] {
         let promises = selected(&BenchOptions::default(), mode, 2);
-        let plan = Plan::new(mode, &promises, None, None, 1000.0);
-        let takes_s = f64::from(plan.rounds) * plan.round_s();
+        let plan = plan::plan(mode, &promises, None, None, 1000.0);
+        let takes_s = plan.takes_s();
         assert!(takes_s <= limit_s, "{mode:?}: {takes_s} s, {plan}");
         assert!(mode == Mode::Smoke || plan.rounds >= 3, "{plan}");
     }
     // What is asked for is done, however long it takes.
-    let plan = Plan::new(Mode::Full, &list::all(2), Some(500), Some(9), 1000.0);
+    let plan = plan::plan(Mode::Full, &list::all(2), Some(500), Some(9), 1000.0);
     assert_eq!((plan.lengths.window_ms, plan.rounds), (500, 9));
 }
 

@@ -1,10 +1,11 @@
 //! The table on standard output.
 
 use super::Record;
-use super::judge::{Measured, Row, Side, Verdict};
+use super::judge::{Row, Verdict};
 use super::list::Bound;
-use super::task::Figure;
-use crate::report::{Ended, Mode, Table, units};
+use crate::report::{Table, units};
+use crate::rounds::compare::{Measured, Side};
+use crate::rounds::task::Figure;
 use std::fmt::Write;
 
 /// All promises, a table a lock, and how many are kept.
@@ -30,7 +31,7 @@ pub fn tables(record: &Record) -> String {
         writeln!(out, "{lock}: not built; promises waiting for it: {}", of(lock).len()).unwrap();
     }
     writeln!(out, "\n{NOTES}").unwrap();
-    for caveat in caveats(record) {
+    for caveat in record.caveats() {
         writeln!(out, "{caveat}").unwrap();
     }
     writeln!(out, "\n{}", summary(record)).unwrap();
@@ -99,27 +100,11 @@ fn side(figure: Figure, side: &Side) -> String {
 fn absolute(figure: Figure, value: f64) -> String {
     match figure {
         Figure::PerSecond | Figure::HogsPerSecond => format!("{}/s", units::rate(value)),
-        Figure::Cov => units::digits(value),
-        Figure::WorstWait | Figure::WaitP99 | Figure::WaitP50 | Figure::PairNs => units::time(value),
+        Figure::Cov | Figure::FutexesPerOp => units::digits(value),
+        Figure::WorstWait | Figure::WaitP99 | Figure::WaitP50 | Figure::PairNs | Figure::CpuPerOp => {
+            units::time(value)
+        }
     }
-}
-
-/// What a reader must know before believing anything.
-fn caveats(record: &Record) -> Vec<String> {
-    let mut caveats = Vec::new();
-    match record.mode {
-        Mode::Full => {}
-        Mode::Quick => caveats.push("A quick look: few of the promises, short windows.".into()),
-        Mode::Smoke => caveats.push("A smoke run: it measures nothing.".into()),
-    }
-    if record.ended == Ended::Interrupted {
-        caveats.push("The run was interrupted: what follows rests on the trials that had ended.".into());
-    }
-    if record.machine.load_average[0] > 0.5 {
-        let load = record.machine.load_average[0];
-        caveats.push(format!("The machine was not idle: load {load:.1} in the minute before the run."));
-    }
-    caveats
 }
 
 fn summary(record: &Record) -> String {

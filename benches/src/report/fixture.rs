@@ -77,6 +77,8 @@ fn trial(round: u32, lock: &str, index: usize, cell: Cell, operations: u64) -> T
         system_s: 0.05 / f64::from(3 - cell.threads.min(2)),
         sleeps: operations / 100,
         preemptions: 3,
+        cpu_s: None,
+        futexes: None,
         waits,
         meters: None,
         speed: 0.98,

@@ -23,7 +23,8 @@ impl Table {
         self.rows[0][column].is_empty()
     }
 
-    fn gap(&mut self) {
+    /// An empty line.
+    pub(crate) fn gap(&mut self) {
         self.rows.push(Vec::new());
     }
 

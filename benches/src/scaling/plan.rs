@@ -33,7 +33,7 @@ pub struct Effort {
 }
 
 impl Effort {
-    /// The share of this harness in `cargo bench` (10 minutes on two CPUs), in `cargo bench -- --quick` (2 minutes), or
+    /// The share of this harness in `cargo bench` (14 minutes on two CPUs), in `cargo bench -- --quick` (3 minutes), or
     /// in `cargo test`.
     pub fn of(mode: Mode) -> Self {
         match mode {

@@ -3,6 +3,7 @@
 //! Everything that one side writes and another reads lies on lines of its own, 128 bytes because of adjacent-line
 //! prefetch: the phase, what the coordinator waits for, each worker's results, each lock, each protected counter.
 
+use crate::futexes::Counters;
 use crate::locks::{Lock, Scope};
 use anyhow::{Result, ensure};
 use std::io;
@@ -25,6 +26,8 @@ pub struct Control {
     pub phase: Line<AtomicU32>,
     /// Workers that are at the barrier.
     pub ready: Line<AtomicU32>,
+    /// Workers that have left it and had a lock once before the warm-up.
+    pub started: Line<AtomicU32>,
     /// Workers that have written their results and will not touch the locks again.
     pub finished: Line<AtomicU32>,
     /// Workers that failed; they count as finished too.
@@ -35,18 +38,20 @@ pub struct Control {
 pub mod phase {
     /// Workers gather at the barrier.
     pub const GATHER: u32 = 0;
+    /// Workers go for the lock one after the other, and make room for the next.
+    pub const RAMP_UP: u32 = 1;
     /// Operations do not count yet.
-    pub const WARM_UP: u32 = 1;
+    pub const WARM_UP: u32 = 2;
     /// Operations count.
-    pub const MEASURE: u32 = 2;
+    pub const MEASURE: u32 = 3;
     /// Workers end.
-    pub const STOP: u32 = 3;
+    pub const STOP: u32 = 4;
 }
 
 /// [`Slot::state`] of a worker that has failed; zero before.
 pub const FAILED: u32 = 1;
 
-/// What a worker reports. Atomics only so that other processes may read it; each is written once.
+/// What a worker reports. Atomics only so that other processes may read it; each but the futex calls is written once.
 #[derive(Debug)]
 #[repr(C, align(128))]
 pub struct Slot {
@@ -66,6 +71,8 @@ pub struct Slot {
     pub voluntary: AtomicU64,
     /// Involuntary context switches in the window.
     pub involuntary: AtomicU64,
+    /// Futex calls, counted as they are made.
+    pub futexes: Counters,
     /// Sum of the recorded waits, nanoseconds.
     pub wait_sum: AtomicU64,
     /// The longest of them.

@@ -1,10 +1,12 @@
 //! Workers as forked processes, none of which outlives its trial.
 
 use super::arena::Arena;
+use super::run::clock_time;
 use super::worker::{self, Plan};
 use crate::locks::Lock;
 use anyhow::{Context, Result};
 use std::io;
+use std::time::Duration;
 
 /// The children of one trial. Dropping it kills and reaps those that are left.
 #[derive(Debug, Default)]
@@ -44,6 +46,17 @@ impl Children {
             }
         }
         Ok(children)
+    }
+
+    /// CPU time of those that live, so far.
+    pub fn cpu_time(&self) -> Duration {
+        let of = |&(pid, _): &(libc::pid_t, usize)| {
+            let mut clock = 0;
+            // SAFETY: the clock is writable; the child is ours and was not reaped, so the id is its own.
+            let known = unsafe { libc::clock_getcpuclockid(pid, &mut clock) } == 0;
+            if known { clock_time(clock) } else { Duration::ZERO }
+        };
+        self.alive.iter().map(of).sum()
     }
 
     /// Reaps who has ended; describes a child that ended other than by itself.

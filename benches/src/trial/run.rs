@@ -4,6 +4,7 @@ use super::arena::{Arena, announce, phase, wait_while};
 use super::children::Children;
 use super::worker::{self, Plan};
 use super::{Meters, TrialResult, TrialSpec, Waits, Workers};
+use crate::futexes::{self, Calls};
 use crate::locks::{self, Entry, Lock, Scope, Visitor};
 use crate::work;
 use anyhow::{Context, Result, bail, ensure};
@@ -15,6 +16,9 @@ use std::time::{Duration, Instant};
 
 /// How long a worker may take beyond what its work explains before it counts as hanging.
 const PATIENCE: Duration = Duration::from_secs(30);
+/// How long the first turns of all workers may take, and each of them.
+const RAMP_UP: Duration = Duration::from_millis(10);
+const RAMP_UP_EACH: Duration = Duration::from_micros(500);
 /// How long the others get once one has failed, perhaps with the lock in its hands.
 const PATIENCE_AFTER_FAILURE: Duration = Duration::from_secs(1);
 
@@ -100,6 +104,15 @@ impl Crew {
 /// What the coordinator saw of the window.
 struct Window {
     elapsed: Duration,
+    cpu: Duration,
+    futexes: Calls,
+    meters: Option<Meters>,
+}
+
+/// What can be seen of the workers from outside.
+struct Look {
+    cpu: Duration,
+    futexes: Calls,
     meters: Option<Meters>,
 }
 
@@ -117,16 +130,17 @@ impl<L: Lock> Conductor<'_, L> {
         let (spec, control) = (self.spec, self.arena.control());
         self.wait_for("start", &control.ready.0, self.patience)?;
         let _urgent = Urgent::new();
+        self.ramp_up();
         self.set(phase::WARM_UP);
         pause(Duration::from_millis(spec.warmup_ms), &control.failed.0);
-        let before = meters(self.arena);
+        // To look takes a while where there are many workers: a look before each edge makes the two equally early.
+        let before = self.look();
         let start = Instant::now();
         self.set(phase::MEASURE);
         pause(Duration::from_millis(spec.window_ms), &control.failed.0);
+        let after = self.look();
         let elapsed = start.elapsed();
         self.set(phase::STOP);
-        let meters =
-            meters(self.arena).zip(before).map(|(after, before)| combine(after, before, u64::wrapping_sub));
         // Each worker may still hold its lock once, behind all the others.
         let drain = Duration::from_nanos(2 * (spec.hold_ns + spec.non_hold_ns)) * spec.workers.count();
         self.wait_for("end", &control.finished.0, self.patience + drain)?;
@@ -136,7 +150,46 @@ impl<L: Lock> Conductor<'_, L> {
                 let _ = thread.join();
             }
         }
-        Ok(Window { elapsed, meters })
+        let meters =
+            after.meters.zip(before.meters).map(|(after, before)| combine(after, before, u64::wrapping_sub));
+        Ok(Window {
+            elapsed,
+            cpu: after.cpu.saturating_sub(before.cpu),
+            futexes: after.futexes.since(before.futexes),
+            meters,
+        })
+    }
+
+    /// Waits until every worker has had a lock once. There is an end to it: some locks keep waiters for long, and those
+    /// contend as they should.
+    fn ramp_up(&self) {
+        let (control, everybody) = (self.arena.control(), self.spec.workers.count());
+        self.set(phase::RAMP_UP);
+        let end = Instant::now() + RAMP_UP + everybody * RAMP_UP_EACH;
+        while control.started.0.load(Relaxed) < everybody
+            && control.failed.0.load(Relaxed) == 0
+            && Instant::now() < end
+        {
+            thread::sleep(Duration::from_micros(200));
+        }
+    }
+
+    /// What the workers have used and done so far, those included that have been waiting all the while.
+    fn look(&self) -> Look {
+        Look {
+            cpu: match &self.crew {
+                Crew::Threads(_) => clock_time(libc::CLOCK_PROCESS_CPUTIME_ID)
+                    .saturating_sub(clock_time(libc::CLOCK_THREAD_CPUTIME_ID)),
+                Crew::Processes(children) => children.cpu_time(),
+            },
+            futexes: self
+                .arena
+                .slots()
+                .iter()
+                .map(|slot| slot.futexes.read())
+                .fold(Calls::default(), Calls::plus),
+            meters: meters(self.arena),
+        }
     }
 
     fn set(&self, to: u32) {
@@ -216,6 +269,14 @@ impl Drop for Urgent {
     }
 }
 
+/// What a clock of the kernel shows.
+pub(super) fn clock_time(clock: libc::clockid_t) -> Duration {
+    let mut time = libc::timespec { tv_sec: 0, tv_nsec: 0 };
+    // SAFETY: the time is writable. A clock that is gone leaves the zero.
+    unsafe { libc::clock_gettime(clock, &mut time) };
+    Duration::new(time.tv_sec as u64, time.tv_nsec as u32)
+}
+
 /// Sleeps for `time`, less if a worker fails.
 fn pause(time: Duration, failed: &AtomicU32) {
     let end = Instant::now() + time;
@@ -275,6 +336,8 @@ fn collect<L: Lock>(spec: &TrialSpec, arena: &Arena<L>, window: Window, speed: f
         system_s: sum(|slot| &slot.system_ns) as f64 / 1e9,
         sleeps: sum(|slot| &slot.voluntary),
         preemptions: sum(|slot| &slot.involuntary),
+        cpu_s: Some(window.cpu.as_secs_f64()),
+        futexes: (L::COUNTABLE && futexes::countable()).then_some(window.futexes),
         waits: spec.waits.then(|| waits(arena)),
         meters: window.meters,
         speed,

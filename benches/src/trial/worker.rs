@@ -1,15 +1,16 @@
 //! What one worker does: Franke's loop, and the book-keeping at the edges of the window.
 
 use super::TrialSpec;
-use super::arena::{Arena, Bucket, Cell, announce, phase, put, wait_while};
+use super::arena::{Arena, Bucket, Cell, Control, announce, phase, put, wait_while};
+use crate::futexes;
 use crate::locks::Lock;
 use crate::pin;
 use crate::work::{self, Rng, Span};
 use anyhow::{Result, ensure};
 use hdrhistogram::Histogram;
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::sync::atomic::AtomicU32;
 use std::sync::atomic::Ordering::{Acquire, Relaxed, Release};
+use std::thread;
 use std::time::{Duration, Instant};
 
 /// The longest wait a histogram can hold: five minutes. Longer ones count as that long; the maximum is kept exactly.
@@ -24,6 +25,9 @@ pub struct Plan {
     waits: bool,
     seed: u64,
     cpus: Vec<usize>,
+    workers: u32,
+    /// Whether there are more workers than CPUs.
+    crowded: bool,
 }
 
 impl Plan {
@@ -48,7 +52,17 @@ impl Plan {
             spec.window_ms
         );
         let cpus = pin::order(spec.pin)?;
-        Ok(Self { hold, non_hold, read_share: spec.read_share, waits: spec.waits, seed: spec.seed, cpus })
+        let workers = spec.workers.count();
+        Ok(Self {
+            hold,
+            non_hold,
+            read_share: spec.read_share,
+            waits: spec.waits,
+            seed: spec.seed,
+            cpus,
+            workers,
+            crowded: workers as usize > pin::allowed()?.len(),
+        })
     }
 
     /// An empty histogram of the right shape, if waits are recorded. Made before a fork: the child need not allocate.
@@ -95,13 +109,12 @@ pub fn work<L: Lock>(arena: &Arena<L>, plan: &Plan, index: usize, histogram: Opt
         let cell = &cells[index % cells.len()];
         let rng = Rng::new(plan.seed.wrapping_add(index as u64));
         let idle = plan.hold.is_zero() && plan.non_hold.is_zero();
-        let phase = &control.phase.0;
-        Ok(match (idle, histogram.is_some()) {
-            (true, false) => run::<L, false, false>(cell, phase, plan, rng, None),
-            (true, true) => run::<L, false, true>(cell, phase, plan, rng, histogram),
-            (false, false) => run::<L, true, false>(cell, phase, plan, rng, None),
-            (false, true) => run::<L, true, true>(cell, phase, plan, rng, histogram),
-        })
+        Ok(futexes::count(&slot.futexes, || match (idle, histogram.is_some()) {
+            (true, false) => run::<L, false, false>(cell, control, plan, rng, None),
+            (true, true) => run::<L, false, true>(cell, control, plan, rng, histogram),
+            (false, false) => run::<L, true, false>(cell, control, plan, rng, None),
+            (false, true) => run::<L, true, true>(cell, control, plan, rng, histogram),
+        }))
     }));
     let failure = match outcome {
         Ok(Ok(tally)) => {
@@ -141,16 +154,16 @@ pub fn work<L: Lock>(arena: &Arena<L>, plan: &Plan, index: usize, histogram: Opt
 #[inline(never)]
 fn run<L: Lock, const WORK: bool, const WAITS: bool>(
     cell: &Cell<L>,
-    phase: &AtomicU32,
+    control: &Control,
     plan: &Plan,
     mut rng: Rng,
     mut histogram: Option<Histogram<u64>>,
 ) -> Tally {
-    let (lock, protected) = (&cell.lock.0, &cell.protected.0);
+    let (lock, protected, phase) = (&cell.lock.0, &cell.protected.0, &control.phase.0);
     let mut tally = Tally::default();
     let mut total = 0u64;
     let mut before_window = 0;
-    let mut seen = phase::WARM_UP;
+    let mut seen = phase::GATHER;
     loop {
         let mut inside = 0;
         if WORK {
@@ -185,9 +198,19 @@ fn run<L: Lock, const WORK: bool, const WAITS: bool>(
 
         let now = phase.load(Relaxed);
         if now != seen {
+            if now == phase::RAMP_UP {
+                if total == 1 {
+                    control.started.0.fetch_add(1, Relaxed);
+                }
+                // For those who have not run at all yet: a time slice for each of a thousand would take seconds.
+                if plan.crowded && control.started.0.load(Relaxed) < plan.workers {
+                    thread::yield_now();
+                }
+                continue;
+            }
             // A window that was opened and closed while this worker waited is one change for it, and holds none of its
             // operations.
-            if seen == phase::WARM_UP {
+            if seen < phase::MEASURE && now >= phase::MEASURE {
                 tally.usage = Usage::now();
                 before_window = total - 1;
             }
@@ -198,7 +221,7 @@ fn run<L: Lock, const WORK: bool, const WAITS: bool>(
             seen = now;
         }
         if WAITS
-            && seen != phase::WARM_UP
+            && seen >= phase::MEASURE
             && let (Some(asked), Some(had), Some(histogram)) = (asked, had, &mut histogram)
         {
             let wait = had.duration_since(asked).as_nanos() as u64;

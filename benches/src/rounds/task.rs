@@ -1,4 +1,4 @@
-//! What is run for a promise, and the figures that come of it.
+//! What is run, and the figures that come of it.
 
 use crate::duel::{DuelResult, DuelSpec, Place};
 use crate::handoff::{HandoffResult, HandoffSpec};
@@ -63,6 +63,10 @@ pub enum Figure {
     WaitP50,
     /// A lock and unlock, nanoseconds.
     PairNs,
+    /// CPU time of all workers per operation, the work inside and outside included, nanoseconds.
+    CpuPerOp,
+    /// Calls to sleep and to wake per operation. None at all count as one, in the whole window: less cannot be seen.
+    FutexesPerOp,
 }
 
 impl Figure {
@@ -203,11 +207,12 @@ impl Probe {
         }
     }
 
-    /// What a trial takes, in seconds, its process included.
+    /// What a trial takes, in seconds, its process included. What it costs to create a worker, to give it its first turn
+    /// and to reap it was measured on two cores.
     pub fn takes_s(&self, lengths: Lengths) -> f64 {
         let job = self.job(lengths, 0);
         let each = match self.cell {
-            Cell::Loop { workers: Workers::Processes(_), .. } => 0.001,
+            Cell::Loop { workers: Workers::Processes(_), .. } => 0.000_5,
             _ => 0.000_3,
         };
         job.own_time().as_secs_f64() + 0.020 + each * f64::from(job.workers())
@@ -222,6 +227,10 @@ impl Trial {
         Some(match (&self.answer, figure) {
             (Answer::Loop(result), Figure::PerSecond) => sum(&result.counts) / result.elapsed_s.max(1e-9),
             (Answer::Loop(result), Figure::Cov) => stats::cov(&result.counts),
+            (Answer::Loop(result), Figure::CpuPerOp) => result.cpu_s? * 1e9 / sum(&result.counts),
+            (Answer::Loop(result), Figure::FutexesPerOp) => {
+                result.futexes?.all().max(1) as f64 / sum(&result.counts)
+            }
             (Answer::Duel(result), Figure::HogsPerSecond) => sum(&result.hogs) / result.elapsed_s.max(1e-9),
             (Answer::Duel(result), Figure::WorstWait) => result.waits.max.max(1) as f64,
             (Answer::Duel(result), Figure::WaitP99) => result.waits.p99.max(1) as f64,
