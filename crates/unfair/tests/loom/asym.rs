@@ -6,6 +6,7 @@ use ulocks_core::raw::RawMutex;
 use ulocks_core::spin::NoSpin;
 use ulocks_core::{Private, Shared};
 use ulocks_testkit::model;
+use ulocks_testkit::tickets::{all_at_once, all_beside_a_barger, one_gives_up};
 use ulocks_unfair::{RawAsymMutex, asym_seeded as bug};
 
 /// With its gate open from the start, and with fewer steps, hence more executions of what is left.
@@ -80,6 +81,20 @@ fn the_release_is_the_last_access() {
     on_each!(last_unlocker_frees);
 }
 
+fn condvar<L: RawMutex + Send + Sync + 'static>() {
+    for while_holding in [false, true] {
+        explore(exact(2), move || all_at_once::<L>(2, while_holding));
+    }
+    explore(exact(1), || all_beside_a_barger::<L>(2));
+    explore(Config { timeouts: 2, ..exact(1) }, || one_gives_up::<L>(1));
+}
+
+#[test]
+fn who_waits_for_a_condition_gets_the_mutex() {
+    condvar::<Open>();
+    condvar::<RawAsymMutex<Private<NoSpin>>>();
+}
+
 #[test]
 fn neighbours_do_not_lose_one_anothers_marks() {
     explore(exact(3), || neighbours::<Open>(2, 1, 1));
@@ -120,6 +135,7 @@ fn neighbours_find_a_pass_that_is_taken_late() {
 #[test]
 fn no_lost_wake_finds_a_lost_mark() {
     finds_bug(exact(2), || model::no_lost_wake::<Open<{ bug::NO_WAKE }>>(3, 1));
+    finds_bug(exact(2), || all_at_once::<Open<{ bug::NO_WAKE }>>(2, true));
 }
 
 #[test]

@@ -6,6 +6,7 @@ use ulocks_core::raw::RawMutex;
 use ulocks_core::spin::NoSpin;
 use ulocks_core::{Private, Shared};
 use ulocks_testkit::model;
+use ulocks_testkit::tickets::{all_at_once, all_beside_a_barger, one_gives_up};
 use ulocks_unfair::{RawAsymMutex, asym_seeded as bug};
 
 /// With its gate open from the start, and with fewer steps, hence more executions of what is left.
@@ -99,6 +100,21 @@ fn the_release_is_the_last_access() {
     on_each!(last_unlocker_frees);
 }
 
+fn condvar<L: RawMutex + Send + Sync + 'static>(seed: u64) {
+    for waiters in [2, 4, 8] {
+        for while_holding in [false, true] {
+            explore(sampled(2 * waiters, seed), move || all_at_once::<L>(waiters, while_holding));
+        }
+        explore(sampled(2 * waiters, seed), move || all_beside_a_barger::<L>(waiters));
+        explore(sampled(2 * waiters, seed), move || one_gives_up::<L>(waiters));
+    }
+}
+
+#[test]
+fn who_waits_for_a_condition_gets_the_mutex() {
+    on_each!(condvar);
+}
+
 fn death<L: RawMutex + Send + Sync + 'static>(seed: u64) {
     for threads in MANY {
         let config =
@@ -152,6 +168,7 @@ fn neighbours_find_a_gate_that_opens_too_early() {
 #[test]
 fn no_lost_wake_finds_a_lost_mark() {
     found("NO_WAKE", LOST, || model::no_lost_wake::<Open<{ bug::NO_WAKE }>>(3, 1));
+    found("NO_WAKE, by the condition variable", LOST, || all_at_once::<Open<{ bug::NO_WAKE }>>(2, true));
     found("L3_FORGETS", LOST, || model::no_lost_wake::<Warm<Private, { bug::L3_FORGETS }>>(3, 2));
 }
 
