@@ -23,10 +23,10 @@
 //! for a while: for [`REST_US`] microseconds, and twice as long each time in a row, up to [`LONGEST_REST_US`].
 //! So it is if somebody was woken and does not come: it may have to wait for a CPU while another is idle.
 //!
-//! # One a round
+//! # One for each free CPU a round
 //! If the lock was released after a wake-up by somebody who was not parked, then it is not only used by those who are woken,
-//! and what the wake-up does for the CPUs shows in the next round: until that is over nobody else is woken. Otherwise each
-//! release wakes the next: many who come once find a lock that is quick.
+//! and what the wake-ups do for the CPUs shows in the next round: until that is over no more are woken than CPUs were free in the
+//! last one. Otherwise each release wakes the next: many who come once find a lock that is quick.
 
 use core::time::Duration;
 use ulocks_core::cpu;
@@ -55,20 +55,22 @@ pub(crate) struct Plan {
     rests_until: u32,
     /// How long it is, in microseconds: zero if it ends as soon as the one who was woken has come.
     rest: u16,
-    /// `RESTED`, `WOKE`, `PASSED`, `PARKED`.
+    /// `RESTED`, `PASSED`, `PARKED`, `FULL`, `SPENT`.
     flags: u8,
-    /// Whether the last round was full: not zero.
-    full: u8,
+    /// How many may be woken in this round beside the next one.
+    spare: u8,
 }
 
 /// The present rest is over.
 const RESTED: u8 = 1;
-/// Somebody was woken in this round.
-const WOKE: u8 = 8;
-/// Since then, the lock was released by somebody who was not parked.
+/// As many were woken in this round as may be, and then the lock was released by somebody who was not parked.
 const PASSED: u8 = 2;
 /// The holder was parked.
 const PARKED: u8 = 4;
+/// The last round was full.
+const FULL: u8 = 8;
+/// As many were woken in this round as may be.
+const SPENT: u8 = 16;
 
 /// A set of CPUs: the numbers modulo 64, in words that do not align what they are in to 8 bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -86,16 +88,19 @@ impl Cpus {
     fn with(self, bits: u64) -> Self {
         Self::of(self.bits() | bits)
     }
-
-    fn contain(self, others: Self) -> bool {
-        self.bits() & others.bits() == others.bits()
-    }
 }
 
 impl Plan {
     /// Knows nothing.
-    pub(crate) const NOTHING: Self =
-        Self { usable: Cpus::of(0), seen: Cpus::of(0), began: 0, rests_until: 0, rest: 0, flags: 0, full: 0 };
+    pub(crate) const NOTHING: Self = Self {
+        usable: Cpus::of(0),
+        seen: Cpus::of(0),
+        began: 0,
+        rests_until: 0,
+        rest: 0,
+        flags: 0,
+        spare: 0,
+    };
 
     /// The caller is about to release on `cpu`; called now and then.
     #[inline]
@@ -115,10 +120,12 @@ impl Plan {
         }
         let lasted = now.wrapping_sub(self.began);
         if lasted >= ROUND_US {
-            self.full = u8::from(lasted <= LONGEST_US && self.seen.contain(self.usable));
+            let free = (self.usable.bits() & !self.seen.bits()).count_ones() as u8;
+            let full = lasted <= LONGEST_US && free == 0;
+            self.flags = self.flags & !(FULL | SPENT | PASSED) | if full { FULL } else { 0 };
+            self.spare = free.saturating_sub(1);
             self.seen = Cpus::of(0);
             self.began = now;
-            self.flags &= !(WOKE | PASSED);
         }
     }
 
@@ -133,7 +140,7 @@ impl Plan {
     /// The holder is about to release.
     #[inline]
     pub(crate) fn leaves(&mut self) {
-        if self.flags & (WOKE | PARKED) == WOKE {
+        if self.flags & (SPENT | PARKED) == SPENT {
             self.flags |= PASSED;
         }
         self.flags &= !PARKED;
@@ -151,7 +158,10 @@ impl Plan {
             self.rest = self.rest.saturating_mul(2).clamp(REST_US, LONGEST_REST_US);
         }
         self.begin_rest(self.rest.max(REST_US));
-        self.flags = self.flags & !PASSED | WOKE;
+        match self.spare.checked_sub(1) {
+            Some(spare) => self.spare = spare,
+            None => self.flags = self.flags & !PASSED | SPENT,
+        }
     }
 
     fn begin_rest(&mut self, us: u16) {
@@ -167,7 +177,8 @@ impl Plan {
     /// Whether the release that is under way should wake somebody to contend; `again`, if one that was woken has not come yet.
     pub(crate) fn wants_wake(&self, again: bool) -> bool {
         let rested = self.flags & RESTED != 0;
-        self.full == 0 && if again { rested } else { (rested || self.rest == 0) && self.flags & PASSED == 0 }
+        let due = if again { rested } else { (rested || self.rest == 0) && self.flags & PASSED == 0 };
+        due && self.flags & FULL == 0
     }
 }
 
@@ -203,7 +214,7 @@ mod tests {
     #[test]
     fn a_round_goes_on_until_its_time_is_over() {
         let plan = after_a_round(0b11, ROUND_US - 1);
-        assert_eq!((plan.full, plan.seen), (0, Cpus::of(0b11)));
+        assert_eq!((plan.flags & FULL, plan.seen), (0, Cpus::of(0b11)));
         assert_eq!(after_a_round(0b11, ROUND_US).seen, Cpus::of(0));
     }
 
