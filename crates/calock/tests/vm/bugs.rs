@@ -43,10 +43,10 @@ fn an_overtaken_waiter_is_found() {
 
 #[test]
 fn a_promoted_waiter_that_is_not_woken_is_found() {
-    found("SLEEPS_QUIETLY", "", || {
+    found("SLEEPS_QUIETLY", "nobody can go on", || {
         promoted_is_next::<Short, { bug::SLEEPS_QUIETLY }>(2, 2, || {});
     });
-    found("WAKES_ANYBODY", "", || {
+    found("WAKES_ANYBODY", "nobody can go on", || {
         promoted_is_next::<Short, { bug::WAKES_ANYBODY }>(2, 2, || {});
     });
     // No timer helps: the promoted has none.
@@ -79,16 +79,18 @@ fn a_promise_that_is_not_kept_is_found() {
 
 #[test]
 fn a_missing_sentinel_is_found() {
-    found("NO_SUCCESSOR", "", || {
+    found("NO_SUCCESSOR", "nobody can go on", || {
         promoted_is_next::<Short, { bug::NO_SUCCESSOR }>(2, 3, || {});
     });
-    found("NO_HEIR", "", || model::no_lost_wake::<Broken<{ bug::NO_HEIR }>>(3, 2));
+    found("NO_HEIR", "nobody can go on", || model::no_lost_wake::<Broken<{ bug::NO_HEIR }>>(3, 2));
 }
 
 #[test]
 fn what_a_waiter_leaves_behind_is_found() {
-    found("LEAVES_FLAGS", "", || model::timeout_vs_unlock::<Broken<{ bug::LEAVES_FLAGS }>>(2));
-    found("LEAVES_A_FREE_LOCK", "", || {
+    found("LEAVES_FLAGS", "the lock is locked although", || {
+        model::timeout_vs_unlock::<Broken<{ bug::LEAVES_FLAGS }>>(2)
+    });
+    found("LEAVES_A_FREE_LOCK", "nobody can go on", || {
         impatient_strand_nobody::<Broken<{ bug::LEAVES_A_FREE_LOCK }>>(2);
     });
 }
