@@ -2,7 +2,8 @@
 //!
 //! The standard library is built along, instrumented: left as it comes, its channels and its `Arc` are reported as races,
 //! for ThreadSanitizer sees neither their synchronisation nor, in code not built for it, what replaces a fence. It does not
-//! understand `atomic::fence`; a lock that needs one says so in its stress test.
+//! understand `atomic::fence`; a lock that needs one says so in its stress test. What the kernel does to a word it cannot
+//! see, and is told, under `--cfg ulocks_tsan`.
 
 use crate::flags::Tsan;
 use crate::steps::Steps;
@@ -26,7 +27,7 @@ pub fn run(flags: &Tsan, shell: &Shell, workspace: &Workspace, steps: &mut Steps
     let version = cmd!(shell, "rustup run {toolchain} rustc -vV").quiet().read()?;
     let host = host(&version).context("`rustc -vV` names no host")?;
 
-    let rustflags = with_flags("RUSTFLAGS", "-Zsanitizer=thread -Cdebuginfo=1");
+    let rustflags = with_flags("RUSTFLAGS", "-Zsanitizer=thread -Cdebuginfo=1 --cfg ulocks_tsan");
     let target = workspace.target().join("tsan");
     let packages = [dash_p(&packages), features(&packages, &LOCKS)].concat();
     let filter = &flags.filter;

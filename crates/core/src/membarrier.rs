@@ -40,6 +40,10 @@ pub fn worth() -> u32 {
     membarrier::worth()
 }
 
+/// Whether a read-modify-write is a full fence by itself, so that what follows it needs an order for the compiler
+/// only ([`light`]), on either side. So it is on x86, where it is `lock`ed. Not in the model worlds.
+pub const RMW_IS_FENCE: bool = membarrier::RMW_IS_FENCE;
+
 /// The frequent side: an order for the compiler, nothing for the processor.
 #[inline(always)]
 pub fn light() {

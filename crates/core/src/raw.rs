@@ -1,5 +1,9 @@
 //! What a raw lock offers to the typed faces in `api` and to the test kit.
 
+mod rwlock;
+
+pub use rwlock::{RawRwLock, RawRwLockDowngrade, RawRwLockFair, RawRwLockUpgrade, RawRwLockUpgradeFair};
+
 use crate::futex::{FutexKey, Scope};
 use crate::meter::Meter;
 use crate::time::Deadline;

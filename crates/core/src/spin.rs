@@ -43,8 +43,8 @@ pub trait Spin: Send + Sync + 'static {
     const SATURATED_NS: u32;
     /// The budget of a waiter that was woken and found the lock taken again, in nanoseconds.
     const WOKEN_NS: u32;
-    /// The budget of a waiter that finds nobody but the holder before it, of a lock that is handed over in order, in
-    /// nanoseconds.
+    /// The budget of a waiter that finds nobody but the holder before it, of a lock that is handed over in order, and of one
+    /// that finds nobody asleep for the same, of a reader-writer lock, in nanoseconds.
     const FIRST_NS: u32;
 }
 

@@ -12,6 +12,8 @@
 //!
 //! Whoever may have slept takes the lock as `CONTENDED`, because others may sleep still.
 
+pub mod rw;
+
 use ulocks_core::futex::{Futex, FutexKey, Scope, Waited};
 use ulocks_core::raw::RawMutex;
 use ulocks_core::sync::Ordering::{Acquire, Relaxed, Release};

@@ -17,6 +17,9 @@
 //! | 10,000 threads can wait at once, and allocate nothing | | `crowd::ten_thousand_wait` |
 //! | who came first is served first | [`model::in_order`] | `stress::order` |
 //!
+//! Reader-writer locks have clients of their own: [`model::rw`] and [`model::upgrade`], and on the machine `rw::stress`,
+//! `rw::shared` and `rw::crowd`.
+//!
 //! [`broken`] has locks with one seeded bug each. The kit's own tests show that every client fails on the bug it is
 //! there for: a client that cannot fail proves nothing.
 
@@ -26,14 +29,22 @@ mod machine;
 pub mod model;
 pub mod order;
 #[cfg(not(any(all(ulocks_loom, feature = "loom"), all(ulocks_vm, feature = "vm"))))]
-pub use machine::{crowd, shared, stress, task, watchdog};
+pub use machine::{crowd, rw, shared, stress, task, watchdog};
 pub mod thread;
 pub mod tickets;
 
-use ulocks_core::raw::RawMutex;
+use ulocks_core::raw::{RawMutex, RawRwLock};
 
 /// An unlocked `L`, in whichever world this is.
 pub fn new_lock<L: RawMutex>() -> L {
+    #[cfg(not(any(all(ulocks_loom, feature = "loom"), all(ulocks_vm, feature = "vm"))))]
+    return L::INIT;
+    #[cfg(any(all(ulocks_loom, feature = "loom"), all(ulocks_vm, feature = "vm")))]
+    return L::init();
+}
+
+/// An unlocked `L`, in whichever world this is.
+pub fn new_rw_lock<L: RawRwLock>() -> L {
     #[cfg(not(any(all(ulocks_loom, feature = "loom"), all(ulocks_vm, feature = "vm"))))]
     return L::INIT;
     #[cfg(any(all(ulocks_loom, feature = "loom"), all(ulocks_vm, feature = "vm")))]

@@ -7,6 +7,11 @@
 //! A client fails by a panic; by a data race on its cell, which the model reports; or by a deadlock, which the model
 //! reports too.
 
+#[cfg(all(ulocks_vm, feature = "vm"))]
+pub mod linear;
+pub mod rw;
+pub mod upgrade;
+
 use crate::new_lock;
 use crate::order::Recorder;
 use crate::thread::{Arc, spawn, together};

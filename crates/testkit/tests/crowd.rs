@@ -5,7 +5,8 @@ use std::hint::black_box;
 use ulocks_core::raw::RawMutex;
 use ulocks_core::time::Deadline;
 use ulocks_testkit::broken::Plain;
-use ulocks_testkit::crowd;
+use ulocks_testkit::broken::rw::PlainRw;
+use ulocks_testkit::{crowd, rw};
 
 #[global_allocator]
 static WATCHED: crowd::Watched = crowd::Watched;
@@ -47,6 +48,11 @@ unsafe impl RawMutex for Greedy {
 #[test]
 fn a_sound_lock_bears_ten_thousand() {
     crowd::ten_thousand_wait::<Plain>().check();
+}
+
+#[test]
+fn a_sound_reader_writer_lock_bears_ten_thousand() {
+    rw::crowd::ten_thousand_wait::<PlainRw>().check();
 }
 
 #[test]

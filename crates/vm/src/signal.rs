@@ -64,6 +64,7 @@ pub(crate) enum Request {
     Send { thread: usize, signal: Signal },
     Arm { signal: Signal, times: u8 },
     Mask { masked: u32 },
+    MaskOnReturn { more: u32 },
 }
 
 #[track_caller]
@@ -96,4 +97,14 @@ pub fn arm(signal: Signal, times: u8) {
 #[track_caller]
 pub fn mask(masked: u32) -> u32 {
     request(Request::Mask { masked }) as u32
+}
+
+/// Lets the code that the running handler has interrupted mask the signals in `more`, too, from the return of the handler
+/// on, and returns which it would have masked: what a handler does that changes the mask in its `ucontext_t`.
+///
+/// # Panics
+/// If the calling thread runs no handler.
+#[track_caller]
+pub fn mask_on_return(more: u32) -> u32 {
+    request(Request::MaskOnReturn { more }) as u32
 }

@@ -36,6 +36,11 @@
 //!
 //! [`sync_static!`]: crate::sync_static
 //!
+//! # Readers and writers
+//! A [`RawRwLock`](crate::raw::RawRwLock) gets [`RwLock`], its guards, and with the traits beside it upgrades, downgrades and
+//! fair releases, in the same way. [`read_with`], [`write_with`] and [`upgradable_with`] acquire it in ways that lock_api
+//! does not know, for an extension trait that has a class of readers, say.
+//!
 //! # Guards
 //! A guard is not `Send`: the thread that locked unlocks. It is `Sync` if what it gives access to is.
 //!
@@ -52,6 +57,13 @@
 //! fn is_send<T: Send>(_: T) {}
 //! fn check<L: RawMutex>(mutex: &ulocks_core::api::Mutex<L, [u32; 2]>) {
 //!     is_send(MutexGuard::map(mutex.lock(), |pair| &mut pair[0]));
+//! }
+//! ```
+//! ```compile_fail,E0277
+//! # use ulocks_core::raw::RawRwLock;
+//! fn is_send<T: Send>(_: T) {}
+//! fn check<L: RawRwLock>(rwlock: &ulocks_core::api::RwLock<L, u32>) {
+//!     is_send(rwlock.read());
 //! }
 //! ```
 //!

@@ -52,6 +52,7 @@ use core::hash::{Hash, Hasher};
 use core::marker::PhantomData;
 use core::num::NonZeroU32;
 use core::ops::Deref;
+use core::time::Duration;
 
 /// How a wait ended. It carries neither ordering nor ownership: look at the word again.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -219,6 +220,29 @@ impl<S: Scope> Futex<S> {
     #[cfg_attr(ulocks_vm, track_caller)]
     pub fn wait_bits(&self, expected: u32, bits: Bits, deadline: Option<Deadline>) -> Waited {
         kernel::wait(&self.word, expected, bits.get(), deadline, S::PRIVATE)
+    }
+
+    /// Sleeps in naps until `ready`, or until `deadline`; whether it was `ready`. A wake-up that has a bit in common with
+    /// `bits` cuts a nap short, and need not change the word.
+    ///
+    /// This is for a waiter whose waker may not touch the lock any more. A wake-up without a change of the word is lost if it
+    /// comes between the waiter's look and its sleep; then the waiter finds out by itself when its nap is over. The first nap
+    /// is of 50 us, each further one twice as long, up to `longest`.
+    ///
+    /// # Blocking
+    /// Until `ready`, and by up to a nap longer; until `deadline`, if there is one.
+    ///
+    /// # Panics
+    /// As [`wait`](Self::wait).
+    #[cfg_attr(ulocks_vm, track_caller)]
+    pub fn naps(
+        &self,
+        bits: Bits,
+        deadline: Option<Deadline>,
+        longest: Duration,
+        ready: impl FnMut() -> bool,
+    ) -> bool {
+        crate::world::naps(self, bits, deadline, longest, ready)
     }
 
     /// Sleeps like [`wait_bits`](Self::wait_bits), and reports every signal handler that runs meanwhile.

@@ -6,6 +6,7 @@
 //! | `UnsafeCell` | data behind `with` and `with_mut` |
 //! | `spin_until`, `pause` | the only busy-wait; one processor hint |
 //! | `yield_now` | a scheduling point of a model; nothing on the machine |
+//! | `naps` | naps of a waiter whose waker may only wake |
 //! | `without_unwinding` | a stretch of code out of which no panic gets; on the machine it aborts |
 //! | `interruption_point` | where a modelled signal or death may strike; nothing on the machine |
 //! | `kernel` | the futex operations, addresses as keys |
@@ -16,6 +17,7 @@
 //! | `declare` | `const_fn!`, `raw_init!`, `sync_static!`; the first two are the same in all models (`models`) |
 //! | `pi` | the priority-inheriting futex |
 //! | `thread_id` | the number of the calling thread |
+//! | `signal` | what a thread has of masks; to block signals really, here or in what a handler has interrupted |
 //! | `lot` | queues of sleepers by address, with the feature `parking-lot`; the same in all models (`models`) |
 //!
 //! A model world has two things more: `model`, its public harness, and `Watch`, with which the typed face `api` tells
@@ -36,6 +38,8 @@ mod imp;
 
 #[cfg(any(all(ulocks_loom, feature = "loom"), all(ulocks_vm, feature = "vm")))]
 mod models;
+#[cfg(not(all(ulocks_loom, feature = "loom")))]
+mod naps;
 #[cfg(all(
     feature = "parking-lot",
     any(all(ulocks_loom, feature = "loom"), all(ulocks_vm, feature = "vm"))
@@ -43,5 +47,7 @@ mod models;
 pub(crate) use models::lot;
 #[cfg(any(all(ulocks_loom, feature = "loom"), all(ulocks_vm, feature = "vm")))]
 pub use models::without_unwinding;
+#[cfg(not(all(ulocks_loom, feature = "loom")))]
+pub(crate) use naps::naps;
 
 pub use imp::*;

@@ -45,3 +45,19 @@ macro_rules! each_place {
         [$value]
     };
 }
+
+/// The initial value of a part of a lock: `part!(Slots)`.
+#[macro_export]
+macro_rules! part {
+    ($type:ty) => {
+        <$type as $crate::part::Part>::init()
+    };
+}
+
+/// An array of so many equal values: `each!(Slot::new(); 8)`.
+#[macro_export]
+macro_rules! each {
+    ($value:expr; $count:expr) => {
+        ::core::array::from_fn::<_, { $count }, _>(|_| $value)
+    };
+}

@@ -131,17 +131,41 @@ fn unlock<L: RawMutex>(protected: &Protected<L>, token: L::Token, hold: u32) {
 
 fn run<L: RawMutex + Send + Sync + 'static>(name: &str, load: Load, operation: Operation<L>) -> Counts {
     let protected = Arc::new(Protected::<L>::new());
+    let (acquired, signals) = drive(
+        name,
+        load,
+        &protected,
+        |protected| format!("locked {}", protected.lock.is_locked()),
+        operation,
+    );
+    assert!(!protected.lock.is_locked(), "the lock is locked although everybody has left");
+    Counts {
+        gave_up: load.threads * load.operations - acquired.iter().sum::<usize>(),
+        acquired,
+        counter: protected.counter(),
+        signals,
+    }
+}
+
+/// Puts `load` on what is `shared`, and watches. How many operations of each thread returned true, and how many signals
+/// were handled.
+pub(super) fn drive<S: Send + Sync + 'static>(
+    name: &str,
+    load: Load,
+    shared: &Arc<S>,
+    describe: fn(&S) -> String,
+    operation: impl Fn(&S, &mut Random, u32) -> bool + Copy + Send + 'static,
+) -> (Vec<usize>, usize) {
     let progress: Arc<[AtomicUsize]> = (0..load.threads).map(|_| AtomicUsize::new(0)).collect();
     let _watchdog = {
-        let (progress, protected) = (Arc::clone(&progress), Arc::clone(&protected));
-        watch(name, move || format!("operations done {progress:?}, locked {}", protected.lock.is_locked()))
+        let (progress, shared) = (Arc::clone(&progress), Arc::clone(shared));
+        watch(name, move || format!("operations done {progress:?}, {}", describe(&shared)))
     };
     let start = Arc::new(Barrier::new(load.threads));
     let storm = load.signals.then(signals::Storm::begin);
     let threads: Vec<_> = (0..load.threads)
         .map(|me| {
-            let (protected, progress, start) =
-                (Arc::clone(&protected), Arc::clone(&progress), Arc::clone(&start));
+            let (shared, progress, start) = (Arc::clone(shared), Arc::clone(&progress), Arc::clone(&start));
             let target = storm.as_ref().map(signals::Storm::target);
             thread::spawn(move || {
                 let _hit = target.map(signals::Target::join);
@@ -153,22 +177,15 @@ fn run<L: RawMutex + Send + Sync + 'static>(name: &str, load: Load, operation: O
                         move_to_a_cpu(&mut random);
                     }
                     let hold = random.below(load.hold + 1);
-                    acquired += usize::from(operation(&protected, &mut random, hold));
+                    acquired += usize::from(operation(&shared, &mut random, hold));
                     progress[me].store(nth + 1, Relaxed);
                 }
                 acquired
             })
         })
         .collect();
-    let acquired: Vec<_> =
-        threads.into_iter().map(|thread| thread.join().expect("a client panicked")).collect();
-    assert!(!protected.lock.is_locked(), "the lock is locked although everybody has left");
-    Counts {
-        gave_up: load.threads * load.operations - acquired.iter().sum::<usize>(),
-        acquired,
-        counter: protected.counter(),
-        signals: storm.map_or(0, signals::Storm::end),
-    }
+    let acquired = threads.into_iter().map(|thread| thread.join().expect("a client panicked")).collect();
+    (acquired, storm.map_or(0, signals::Storm::end))
 }
 
 /// `lock`, and now and then `try_lock`: at most one thread is inside.

@@ -154,7 +154,7 @@ impl<'a, 's> Explorer<'a, 's> {
             (delivery.handler)();
             let mut machine = self.machine.borrow_mut();
             machine.set_round(round);
-            machine.return_from_handler(delivery.restore);
+            machine.return_from_handler(delivery.outer);
             any = true;
             if demand == Demand::One {
                 demand = Demand::Nothing;
@@ -515,7 +515,7 @@ impl Engine for Explorer<'_, '_> {
         self.step(
             match request {
                 Request::Send { .. } | Request::Install { .. } => Footprint::Everything,
-                Request::Arm { .. } | Request::Mask { .. } => Footprint::Local,
+                Request::Arm { .. } | Request::Mask { .. } | Request::MaskOnReturn { .. } => Footprint::Local,
             },
             at,
         );

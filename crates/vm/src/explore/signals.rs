@@ -12,6 +12,8 @@ use std::rc::Rc;
 pub(super) struct Signals {
     masked: u32,
     pending: u32,
+    /// Of a thread that runs a handler: what the code masks that it has interrupted.
+    interrupted: Option<u32>,
     /// Arrivals still to come, by signal: the run chooses when.
     armed: [u8; 32],
 }
@@ -34,8 +36,8 @@ pub(super) struct Installed {
 /// A handler that runs now.
 pub(super) struct Delivery {
     pub(super) handler: Rc<dyn Fn()>,
-    /// The mask to restore when it returns.
-    pub(super) restore: u32,
+    /// What is to be restored when it returns: what the code masks that was interrupted by what it interrupts.
+    pub(super) outer: Option<u32>,
 }
 
 /// Which signals have to be delivered where some may be.
@@ -120,17 +122,19 @@ impl Machine<'_, '_> {
         } else {
             signals.armed[usize::from(number)] -= 1;
         }
-        let restore = signals.masked;
+        let outer = signals.interrupted.replace(signals.masked);
         signals.masked |= mask | 1 << number;
         if let Some(at) = self.threads[me].at {
             self.tell(at, || Said::Text(format!("is interrupted: the handler of signal {number} begins")));
         }
-        Some(Delivery { handler, restore })
+        Some(Delivery { handler, outer })
     }
 
-    pub(super) fn return_from_handler(&mut self, restore: u32) {
+    pub(super) fn return_from_handler(&mut self, outer: Option<u32>) {
         let me = self.current();
-        self.threads[me].signals.masked = restore;
+        let signals = &mut self.threads[me].signals;
+        let restored = core::mem::replace(&mut signals.interrupted, outer);
+        signals.masked = restored.expect("a handler has interrupted something");
         if let Some(at) = self.threads[me].at {
             self.tell(at, || Said::Text("returns from the handler".into()));
         }
@@ -160,6 +164,14 @@ impl Machine<'_, '_> {
                 let before = core::mem::replace(&mut self.threads[me].signals.masked, masked);
                 self.tell(at, || Said::Text(format!("masks signals {masked:#b}")));
                 (before.into(), Demand::Pending)
+            }
+            Request::MaskOnReturn { more } => {
+                let interrupted = self.threads[me].signals.interrupted.as_mut();
+                let masked =
+                    interrupted.expect("a mask on return is for a handler: none runs on this thread");
+                let before = core::mem::replace(masked, *masked | more);
+                self.tell(at, || Said::Text(format!("will have signals {more:#b} masked, too, on return")));
+                (before.into(), Demand::Nothing)
             }
         }
     }

@@ -69,22 +69,26 @@ fn forget<T: ?Sized>(cell: &UnsafeCell<T>) {
     }
 }
 
+const OVERLAP: &str = "two threads access the protected data at the same time";
+
 /// Stands for data that lives outside of any [`UnsafeCell`], so that it may have any type, be unsized, and be projected.
 #[derive(Debug, Default)]
 pub struct Watch {
     cell: UnsafeCell<u8>,
     writing: Cell<bool>,
+    /// How many shared accesses are open.
+    reading: Cell<usize>,
 }
 
-// SAFETY: all threads of a run are on one OS thread and are switched inside operations only; `open_write` and `close`
-// touch `writing` after the operation of the same call.
+// SAFETY: all threads of a run are on one OS thread and are switched inside operations only; the methods touch `writing`
+// and `reading` after the operation of the same call.
 unsafe impl Sync for Watch {}
 
 impl Watch {
     /// A watch over data that nobody accesses.
     #[must_use]
     pub const fn new() -> Self {
-        Self { cell: UnsafeCell::new(0), writing: Cell::new(false) }
+        Self { cell: UnsafeCell::new(0), writing: Cell::new(false), reading: Cell::new(0) }
     }
 
     /// Exclusive access begins.
@@ -94,14 +98,35 @@ impl Watch {
     #[track_caller]
     pub fn open_write(&self) {
         self.cell.with_mut(|_| ());
-        assert!(!self.writing.replace(true), "two threads access the protected data at the same time");
+        assert!(self.reading.get() == 0 && !self.writing.replace(true), "{OVERLAP}");
     }
 
-    /// The access ends.
+    /// The exclusive access ends.
     #[track_caller]
-    pub fn close(&self) {
+    pub fn close_write(&self) {
         // The end of an access is one too: what comes between the two and is not ordered with this is a race.
         self.cell.with_mut(|_| ());
         self.writing.set(false);
+    }
+
+    /// Shared access begins. Several may be open.
+    ///
+    /// # Panics
+    /// If an exclusive access is open.
+    #[track_caller]
+    pub fn open_read(&self) {
+        self.cell.with(|_| ());
+        assert!(!self.writing.get(), "{OVERLAP}");
+        self.reading.update(|count| count + 1);
+    }
+
+    /// A shared access ends.
+    ///
+    /// # Panics
+    /// If none is open.
+    #[track_caller]
+    pub fn close_read(&self) {
+        self.cell.with(|_| ());
+        self.reading.set(self.reading.get().checked_sub(1).expect("a shared access ends that never began"));
     }
 }

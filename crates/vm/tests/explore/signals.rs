@@ -305,3 +305,35 @@ fn a_busy_wait_goes_on_after_a_handler_that_spins_too() {
     };
     all_outcomes(model, [()]);
 }
+
+#[test]
+fn a_handler_can_mask_signals_in_what_it_interrupted() {
+    let model = || {
+        let seen = Seen::default();
+        let into = seen.clone();
+        signal::install(USR1, 0, move || {
+            into.push(signal::mask_on_return(USR1.bit() | USR2.bit()));
+        });
+        let into = seen.clone();
+        signal::install(USR2, 0, move || into.push(2));
+        signal::send(thread::current(), USR1);
+        signal::send(thread::current(), USR2);
+        assert_eq!(signal::mask(0), USR1.bit() | USR2.bit());
+        seen.all()
+    };
+    all_outcomes(model, [vec![0, 2]]);
+}
+
+#[test]
+fn what_a_nested_handler_masks_on_return_ends_with_the_handler_it_interrupted() {
+    let model = || {
+        signal::install(USR1, 0, || {
+            signal::send(thread::current(), USR2);
+            assert_eq!(signal::mask(USR1.bit()), ALL, "masked by the handler that has returned");
+        });
+        signal::install(USR2, 0, || assert_eq!(signal::mask_on_return(ALL), USR1.bit()));
+        signal::send(thread::current(), USR1);
+        signal::mask(0)
+    };
+    all_outcomes(model, [0]);
+}

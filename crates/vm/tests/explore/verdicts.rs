@@ -136,7 +136,7 @@ fn plain_accesses_that_nothing_orders_are_a_race() {
 fn a_guard_that_is_not_excluded_is_a_race() {
     let open: fn(&Watch) = |watch| {
         watch.open_write();
-        watch.close();
+        watch.close_write();
     };
     says("data race", &["the data"], move || crate::discard(threads(Watch::new(), [open, open])));
     let locked = || {
@@ -146,19 +146,50 @@ fn a_guard_that_is_not_excluded_is_a_race() {
                 |(lock, watch)| {
                     lock.locked(|| {
                         watch.open_write();
-                        watch.close();
+                        watch.close_write();
                     });
                 },
                 |(lock, watch)| {
                     lock.locked(|| {
                         watch.open_write();
-                        watch.close();
+                        watch.close_write();
                     });
                 },
             ],
         );
     };
     all_outcomes(locked, [()]);
+}
+
+#[test]
+fn guards_of_readers_overlap_and_exclude_writers() {
+    let read: fn(&Watch) = |watch| {
+        watch.open_read();
+        watch.close_read();
+    };
+    let write: fn(&Watch) = |watch| {
+        watch.open_write();
+        watch.close_write();
+    };
+    all_outcomes(move || crate::discard(threads(Watch::new(), [read, read])), [()]);
+    says("data race", &["the data"], move || crate::discard(threads(Watch::new(), [read, write])));
+    let overlap = "at the same time";
+    let alone = |watch: &Watch| {
+        watch.open_read();
+        watch.open_read();
+        watch.close_read();
+    };
+    says("panic", &[overlap], move || {
+        let watch = Watch::new();
+        alone(&watch);
+        // The access of the other reader is open still.
+        watch.open_write();
+    });
+    says("panic", &[overlap], || {
+        let watch = Watch::new();
+        watch.open_write();
+        watch.open_read();
+    });
 }
 
 #[test]

@@ -62,7 +62,7 @@ impl<L: RawMutex> Lock<L> {
 
     /// The access of a guard ends, though its lock is not released yet.
     pub(super) fn close(&self) {
-        self.watch.close();
+        self.watch.close_write();
     }
 
     /// Releases the lock, unless the thread panics: then the model is over, and another operation of it would panic
@@ -75,7 +75,7 @@ impl<L: RawMutex> Lock<L> {
         if panicking() {
             return;
         }
-        self.watch.close();
+        self.watch.close_write();
         // SAFETY: the caller's promise.
         unsafe { self.raw.inner().unlock(token.into_inner()) };
     }
@@ -92,7 +92,7 @@ impl<L: RawMutex> Lock<L> {
         if panicking() {
             return;
         }
-        self.watch.close();
+        self.watch.close_write();
         // SAFETY: the caller's promise.
         unsafe { self.raw.inner().unlock_fair(token.into_inner()) };
     }
@@ -104,7 +104,7 @@ impl<L: RawMutex> Lock<L> {
         token: Token<L::Token>,
         wait: impl FnOnce(&L, L::Token) -> (L::Token, R),
     ) -> (Token<L::Token>, R) {
-        self.watch.close();
+        self.watch.close_write();
         let (token, result) = wait(self.raw.inner(), token.into_inner());
         self.watch.open_write();
         (Token::new(token), result)

@@ -1,7 +1,8 @@
 //! The typed face in a model world: lock_api's names and methods, over data whose accesses the model sees.
 //!
 //! Whoever holds the lock has an access open in the lock's `Watch`, from the moment the raw lock is acquired to just
-//! before it is released (`lock`). Two accesses that overlap, or that nothing orders, fail the model.
+//! before it is released (`lock`, and for readers and writers `rwlock::access`). Two accesses that overlap, or that nothing
+//! orders, fail the model, unless both are readers'.
 
 #[cfg(feature = "arc_lock")]
 mod arc;
@@ -10,6 +11,7 @@ mod guard;
 mod lock;
 mod mapped;
 mod mutex;
+mod rwlock;
 
 #[cfg(feature = "arc_lock")]
 pub use arc::ArcMutexGuard;
@@ -17,6 +19,12 @@ pub use condvar::{Condvar, WaitTimeoutResult};
 pub use guard::MutexGuard;
 pub use mapped::MappedMutexGuard;
 pub use mutex::Mutex;
+#[cfg(feature = "arc_lock")]
+pub use rwlock::{ArcRwLockReadGuard, ArcRwLockUpgradableReadGuard, ArcRwLockWriteGuard};
+pub use rwlock::{
+    MappedRwLockReadGuard, MappedRwLockWriteGuard, RwLock, RwLockReadGuard, RwLockUpgradableReadGuard,
+    RwLockWriteGuard, read_with, upgradable_with, write_with,
+};
 
 use super::{Raw, RawCondvar, Token};
 use crate::raw::RawMutex;

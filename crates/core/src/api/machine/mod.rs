@@ -1,9 +1,16 @@
 //! The typed face on the machine: lock_api's types over [`Raw`].
 
 mod condvar;
+mod rwlock;
 
 pub use condvar::Condvar;
 pub use lock_api::WaitTimeoutResult;
+#[cfg(feature = "arc_lock")]
+pub use rwlock::{ArcRwLockReadGuard, ArcRwLockUpgradableReadGuard, ArcRwLockWriteGuard};
+pub use rwlock::{
+    MappedRwLockReadGuard, MappedRwLockWriteGuard, RwLock, RwLockReadGuard, RwLockUpgradableReadGuard,
+    RwLockWriteGuard, read_with, upgradable_with, write_with,
+};
 
 use super::{Raw, RawCondvar, Token};
 use crate::raw::{RawMutex, RawMutexFair};

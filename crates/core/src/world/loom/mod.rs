@@ -19,9 +19,10 @@ pub(crate) mod membarrier;
 pub mod model;
 pub(crate) mod pause;
 pub(crate) mod pi;
+pub(crate) mod signal;
 mod table;
 
-use core::cell::{Cell, RefCell};
+use core::cell::RefCell;
 
 pub(crate) use pi::thread_id;
 
@@ -87,18 +88,25 @@ impl<T: ?Sized> UnsafeCell<T> {
     }
 }
 
-/// Tells the model when data that lives outside of any [`UnsafeCell`] is being written.
+/// Tells the model when data that lives outside of any [`UnsafeCell`] is being read or written.
 ///
 /// It stands for the data in loom's race detection, so that the data may have any type, be unsized, and be projected.
 pub(crate) struct Watch {
     cell: loom::cell::UnsafeCell<()>,
-    /// The access that is open. Kept here and not in a guard: a guard may be forgotten and its lock released all the
-    /// same.
-    writing: Cell<Option<loom::cell::MutPtr<()>>>,
+    /// The accesses that are open. Kept here and not in guards: a guard may be forgotten and its lock released all the
+    /// same. Which of several readers opened which does not matter: an access ends for the thread that ends it.
+    open: RefCell<Open>,
 }
 
-// SAFETY: every thread of a model runs on one OS thread and is switched only inside loom operations. `open_write` and
-// `close` touch `writing` after the loom operation of the same call, so nobody is switched out holding it half done.
+#[derive(Default)]
+struct Open {
+    writing: Option<loom::cell::MutPtr<()>>,
+    reading: Vec<loom::cell::ConstPtr<()>>,
+}
+
+// SAFETY: every thread of a model runs on one OS thread and is switched only inside loom operations. What opens an access
+// touches `open` after the loom operation of the same call, what closes one takes it out first; nobody is switched out
+// holding it half done.
 unsafe impl Send for Watch {}
 // SAFETY: as above.
 unsafe impl Sync for Watch {}
@@ -106,19 +114,33 @@ unsafe impl Sync for Watch {}
 impl Watch {
     #[track_caller]
     pub(crate) fn new() -> Self {
-        Self { cell: loom::cell::UnsafeCell::new(()), writing: Cell::new(None) }
+        Self { cell: loom::cell::UnsafeCell::new(()), open: RefCell::default() }
     }
 
     /// Exclusive access begins. Fails the model if another access is open or is not ordered before this one.
     #[track_caller]
     pub(crate) fn open_write(&self) {
         let access = self.cell.get_mut();
-        self.writing.set(Some(access));
+        self.open.borrow_mut().writing = Some(access);
     }
 
-    /// The access ends.
-    pub(crate) fn close(&self) {
-        drop(self.writing.take());
+    /// The exclusive access ends.
+    pub(crate) fn close_write(&self) {
+        let access = self.open.borrow_mut().writing.take();
+        drop(access);
+    }
+
+    /// Shared access begins. Fails the model if an exclusive one is open or is not ordered before this one.
+    #[track_caller]
+    pub(crate) fn open_read(&self) {
+        let access = self.cell.get();
+        self.open.borrow_mut().reading.push(access);
+    }
+
+    /// A shared access ends.
+    pub(crate) fn close_read(&self) {
+        let access = self.open.borrow_mut().reading.pop();
+        drop(access);
     }
 }
 
@@ -139,6 +161,23 @@ pub fn spin_until(mut ready: impl FnMut() -> bool) {
         }
         pause();
     }
+}
+
+/// Naps of a waiter whose waker may only wake. Time does not pass here, so a nap may be over at any moment, and the waiter
+/// is one that looks again and again.
+pub(crate) fn naps<S: crate::futex::Scope>(
+    _: &crate::futex::Futex<S>,
+    _: crate::futex::Bits,
+    deadline: Option<crate::time::Deadline>,
+    _: core::time::Duration,
+    mut ready: impl FnMut() -> bool,
+) -> bool {
+    let mut is_ready = false;
+    spin_until(|| {
+        is_ready = ready();
+        is_ready || deadline.is_some_and(|deadline| deadline.has_passed())
+    });
+    is_ready
 }
 
 loom::thread_local! {
@@ -166,12 +205,13 @@ fn interrupted_here() -> bool {
                 pending.points_to_pass -= 1;
                 None
             }
+            Some(_) if signal::are_blocked() => None,
             _ => slot.take(),
         }
     });
     match due {
         Some(interruption) => {
-            (interruption.handler)();
+            signal::handle(interruption.handler);
             true
         }
         None => false,

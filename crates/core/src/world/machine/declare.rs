@@ -62,3 +62,19 @@ macro_rules! each_place {
         [const { $value }; $crate::membarrier::PLACES]
     };
 }
+
+/// The initial value of a [`Part`](crate::part::Part) of a lock: `part!(Slots)`.
+#[macro_export]
+macro_rules! part {
+    ($type:ty) => {
+        <$type as $crate::part::Part>::INIT
+    };
+}
+
+/// An array of so many equal values: `each!(Slot::new(); 8)`.
+#[macro_export]
+macro_rules! each {
+    ($value:expr; $count:expr) => {
+        [const { $value }; $count]
+    };
+}

@@ -10,6 +10,7 @@ pub(crate) mod membarrier;
 pub(crate) mod pause;
 pub(crate) mod pi;
 mod refusal;
+pub(crate) mod signal;
 pub(crate) mod syscall;
 mod tid;
 

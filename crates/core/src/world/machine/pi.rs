@@ -20,7 +20,10 @@ pub(crate) fn lock(word: &AtomicU32, deadline: Option<Deadline>, private: bool) 
             lock2(word, deadline, private)
         };
         match answer {
-            Ok(_) => return Ok(()),
+            Ok(_) => {
+                seen::acquired(word);
+                return Ok(());
+            }
             // The owner is on its way out of the kernel and has not left its locks behind yet.
             Err(Errno(libc::EAGAIN)) => {}
             Err(Errno(libc::ENOSYS)) if !missing(Capability::LockPi2) => note_missing(Capability::LockPi2),
@@ -57,7 +60,10 @@ pub(crate) fn try_lock(word: &AtomicU32, private: bool) -> Result<bool, PiError>
     // SAFETY: as in `lock2`.
     let answer = unsafe { futex(word.as_ptr(), libc::FUTEX_TRYLOCK_PI, private, 0, 0, null_mut(), 0) };
     match answer {
-        Ok(_) => Ok(true),
+        Ok(_) => {
+            seen::acquired(word);
+            Ok(true)
+        }
         Err(Errno(libc::EAGAIN)) => Ok(false),
         Err(error) => Err(PiError::of("FUTEX_TRYLOCK_PI", error)),
     }
@@ -65,6 +71,7 @@ pub(crate) fn try_lock(word: &AtomicU32, private: bool) -> Result<bool, PiError>
 
 /// `FUTEX_UNLOCK_PI`.
 pub(crate) fn unlock(word: &AtomicU32, private: bool) -> Result<(), PiError> {
+    seen::released(word);
     // SAFETY: as in `lock2`.
     let answer = unsafe { futex(word.as_ptr(), libc::FUTEX_UNLOCK_PI, private, 0, 0, null_mut(), 0) };
     match answer {
@@ -82,10 +89,13 @@ pub(crate) fn wait_requeue(
     private: bool,
 ) -> Result<PiWaited, PiError> {
     let command = on_clock_of(deadline, libc::FUTEX_WAIT_REQUEUE_PI);
-    let (word, to) = (word.as_ptr(), to.as_ptr());
+    let words = (word.as_ptr(), to.as_ptr());
     // SAFETY: the kernel reads the one word and writes the other, atomics that are borrowed for the whole call.
-    match unsafe { futex_until(word, command, private, expected, deadline, to, u32::MAX) } {
-        Ok(_) => Ok(PiWaited::Locked),
+    match unsafe { futex_until(words.0, command, private, expected, deadline, words.1, u32::MAX) } {
+        Ok(_) => {
+            seen::acquired(to);
+            Ok(PiWaited::Locked)
+        }
         Err(Errno(libc::EAGAIN | libc::EINTR)) => Ok(PiWaited::Retry),
         Err(error) => Err(PiError::of("FUTEX_WAIT_REQUEUE_PI", error)),
     }
@@ -103,4 +113,37 @@ pub(crate) fn cmp_requeue(
     // SAFETY: the kernel reads the one word and writes the other, atomics that are borrowed for the whole call.
     let answer = unsafe { futex(word, libc::FUTEX_CMP_REQUEUE_PI, private, 1, requeue, to, expected) };
     answer.map_err(|error| PiError::of("FUTEX_CMP_REQUEUE_PI", error))
+}
+
+/// ThreadSanitizer sees what this process does to a word, and not what the kernel does to it. It is told: that a mutex was
+/// acquired from the kernel, or is about to be released to it.
+#[cfg(ulocks_tsan)]
+mod seen {
+    use super::AtomicU32;
+    use core::ffi::c_void;
+
+    unsafe extern "C" {
+        fn __tsan_acquire(address: *mut c_void);
+        fn __tsan_release(address: *mut c_void);
+    }
+
+    pub(super) fn acquired(word: &AtomicU32) {
+        // SAFETY: the address is a name to the sanitizer, which this program was built with.
+        unsafe { __tsan_acquire(word.as_ptr().cast()) };
+    }
+
+    pub(super) fn released(word: &AtomicU32) {
+        // SAFETY: as above.
+        unsafe { __tsan_release(word.as_ptr().cast()) };
+    }
+}
+
+#[cfg(not(ulocks_tsan))]
+mod seen {
+    use super::AtomicU32;
+
+    #[inline(always)]
+    pub(super) fn acquired(_: &AtomicU32) {}
+    #[inline(always)]
+    pub(super) fn released(_: &AtomicU32) {}
 }

@@ -7,6 +7,8 @@ use ulocks_vm::sync::{membarrier, pauses_in};
 
 /// All locks of a model share one place, which is what a lock must bear anyway.
 pub(crate) const PLACES: usize = 1;
+/// Whether a read-modify-write is a full fence.
+pub(crate) const RMW_IS_FENCE: bool = false;
 
 /// As on the machine for the cost model, which counts; nothing for an explorer, which has room for one pause in any
 /// time.

@@ -1,0 +1,254 @@
+//! The typed reader-writer lock on the machine.
+#![cfg(not(any(ulocks_loom, ulocks_vm)))]
+
+mod rwlock_clients;
+
+use rwlock_clients::{self as clients, RwLock, RwLockReadGuard, RwLockUpgradableReadGuard, RwLockWriteGuard};
+use std::cell::Cell;
+use std::panic::{AssertUnwindSafe, Location, catch_unwind};
+use std::thread;
+use std::time::{Duration, Instant};
+use ulocks_core::api;
+use ulocks_core::futex::Private;
+use ulocks_core::raw::{RawRwLock, RawRwLockDowngrade, RawRwLockUpgrade};
+use ulocks_core::time::Deadline;
+use ulocks_testkit::broken::rw::{PlainRw, SOUND};
+
+const SHORT: Duration = Duration::from_millis(5);
+
+static TABLE: RwLock<[u64; 2]> = RwLock::new([0; 2]);
+
+#[test]
+fn a_static_lock_is_read_whole() {
+    thread::scope(|scope| {
+        for _ in 0..2 {
+            scope.spawn(|| {
+                for _ in 0..1_000 {
+                    TABLE.write().iter_mut().for_each(|half| *half += 1);
+                }
+            });
+            scope.spawn(|| {
+                for _ in 0..1_000 {
+                    let [first, second] = *TABLE.read();
+                    assert_eq!(first, second);
+                }
+            });
+        }
+    });
+    assert_eq!(*TABLE.read(), [2_000; 2]);
+}
+
+#[test]
+fn the_clients_of_the_models_run_here() {
+    clients::readers_and_a_writer(4);
+    clients::upgrades::<SOUND>();
+    clients::downgrades::<SOUND>();
+    clients::every_way_of_release_releases();
+    clients::timed();
+    clients::forgotten_guards();
+    clients::by_hand();
+    #[cfg(feature = "arc_lock")]
+    clients::shares();
+}
+
+#[test]
+fn the_adapter_adds_nothing() {
+    assert_eq!(size_of::<RwLock<()>>(), size_of::<PlainRw>());
+    assert_eq!(size_of::<RwLockReadGuard<'_, u8>>(), size_of::<&RwLock<u8>>());
+    assert_eq!(size_of::<RwLockWriteGuard<'_, u8>>(), size_of::<&RwLock<u8>>());
+}
+
+#[test]
+fn what_is_timed_gives_up_after_its_time_and_not_before() {
+    let lock = RwLock::new(());
+    let outlasts = |attempt: &dyn Fn() -> bool| {
+        let start = Instant::now();
+        assert!(!attempt());
+        assert!(start.elapsed() >= SHORT);
+    };
+    let held = lock.write();
+    outlasts(&|| lock.try_read_for(SHORT).is_some());
+    outlasts(&|| lock.try_read_until(Instant::now() + SHORT).is_some());
+    outlasts(&|| lock.try_upgradable_read_for(SHORT).is_some());
+    outlasts(&|| lock.try_upgradable_read_until(Instant::now() + SHORT).is_some());
+    let held = RwLockWriteGuard::downgrade(held);
+    outlasts(&|| lock.try_write_for(SHORT).is_some());
+    outlasts(&|| lock.try_write_until(Instant::now() + SHORT).is_some());
+    outlasts(&|| RwLockUpgradableReadGuard::try_upgrade_for(lock.upgradable_read(), SHORT).is_ok());
+    outlasts(&|| {
+        RwLockUpgradableReadGuard::try_upgrade_until(lock.upgradable_read(), Instant::now() + SHORT).is_ok()
+    });
+    drop(held);
+    assert!(lock.try_read_for(Duration::ZERO).is_some());
+    assert!(lock.try_write_for(Duration::ZERO).is_some());
+}
+
+#[test]
+fn a_panic_releases_the_guards_it_passes() {
+    let lock = RwLock::new(0);
+    let caught = catch_unwind(AssertUnwindSafe(|| {
+        let mut guard = lock.upgradable_read();
+        guard.with_upgraded(|count| {
+            *count += 1;
+            panic!("while upgraded");
+        });
+    }));
+    assert!(caught.is_err());
+    assert!(!lock.is_locked());
+    assert_eq!(*lock.write(), 1);
+}
+
+thread_local! {
+    /// The line that the lock below was last told of.
+    static LINE: Cell<u32> = const { Cell::new(0) };
+}
+
+/// Notes who calls it.
+struct Told(PlainRw);
+
+#[track_caller]
+fn note() {
+    let caller = Location::caller();
+    LINE.set(if caller.file() == file!() { caller.line() } else { 0 });
+}
+
+// SAFETY: all is passed on to a sound lock.
+unsafe impl RawRwLock for Told {
+    ulocks_core::raw_init!(Self(PlainRw::new()));
+    type Scope = Private;
+    type ReadToken = ();
+    type WriteToken = ();
+    fn read(&self) {
+        note();
+        self.0.read();
+    }
+    fn try_read(&self) -> Option<()> {
+        note();
+        self.0.try_read()
+    }
+    fn read_until(&self, deadline: Deadline) -> Option<()> {
+        note();
+        self.0.read_until(deadline)
+    }
+    unsafe fn unlock_read(&self, (): ()) {
+        // SAFETY: the caller's promise.
+        unsafe { self.0.unlock_read(()) };
+    }
+    fn write(&self) {
+        note();
+        self.0.write();
+    }
+    fn try_write(&self) -> Option<()> {
+        note();
+        self.0.try_write()
+    }
+    fn write_until(&self, deadline: Deadline) -> Option<()> {
+        note();
+        self.0.write_until(deadline)
+    }
+    unsafe fn unlock_write(&self, (): ()) {
+        // SAFETY: the caller's promise.
+        unsafe { self.0.unlock_write(()) };
+    }
+    fn is_locked(&self) -> bool {
+        self.0.is_locked()
+    }
+    fn is_write_locked(&self) -> bool {
+        self.0.is_write_locked()
+    }
+}
+
+// SAFETY: as above.
+unsafe impl RawRwLockDowngrade for Told {
+    unsafe fn downgrade(&self, (): ()) {
+        // SAFETY: the caller's promise.
+        unsafe { self.0.downgrade(()) };
+    }
+}
+
+// SAFETY: as above.
+unsafe impl RawRwLockUpgrade for Told {
+    type UpgradableToken = ();
+    fn upgradable(&self) {
+        note();
+        self.0.upgradable();
+    }
+    fn try_upgradable(&self) -> Option<()> {
+        note();
+        self.0.try_upgradable()
+    }
+    fn upgradable_until(&self, deadline: Deadline) -> Option<()> {
+        note();
+        self.0.upgradable_until(deadline)
+    }
+    unsafe fn unlock_upgradable(&self, (): ()) {
+        // SAFETY: the caller's promise.
+        unsafe { self.0.unlock_upgradable(()) };
+    }
+    unsafe fn upgrade(&self, (): ()) {
+        note();
+        // SAFETY: the caller's promise.
+        unsafe { self.0.upgrade(()) };
+    }
+    unsafe fn try_upgrade(&self, (): ()) -> Result<(), ()> {
+        note();
+        // SAFETY: the caller's promise.
+        unsafe { self.0.try_upgrade(()) }
+    }
+    unsafe fn upgrade_until(&self, (): (), deadline: Deadline) -> Result<(), ()> {
+        note();
+        // SAFETY: the caller's promise.
+        unsafe { self.0.upgrade_until((), deadline) }
+    }
+    unsafe fn downgrade_upgradable(&self, (): ()) {
+        // SAFETY: the caller's promise.
+        unsafe { self.0.downgrade_upgradable(()) };
+    }
+    unsafe fn downgrade_to_upgradable(&self, (): ()) {
+        // SAFETY: the caller's promise.
+        unsafe { self.0.downgrade_to_upgradable(()) };
+    }
+}
+
+/// Runs an acquisition, and checks that the lock was told of the line it stands in.
+macro_rules! tells {
+    ($acquire:expr) => {
+        LINE.set(0);
+        drop($acquire);
+        assert_eq!(LINE.get(), line!(), "{}", stringify!($acquire));
+    };
+}
+
+/// `Location::caller()` in a raw lock names the user's line, through the adapter and through lock_api, for everything that
+/// acquires by itself. What acquires again after something else (`unlocked`, `bump`, `with_upgraded`) goes through
+/// closures of lock_api and is not covered.
+#[test]
+fn a_raw_lock_learns_who_acquires_it() {
+    let lock = api::RwLock::<Told, u8>::new(0);
+    type Upgradable<'a> = api::RwLockUpgradableReadGuard<'a, Told, u8>;
+    tells!(lock.read());
+    tells!(lock.try_read());
+    tells!(lock.try_read_for(SHORT));
+    tells!(lock.try_read_until(Instant::now()));
+    tells!(lock.write());
+    tells!(lock.try_write());
+    tells!(lock.try_write_for(SHORT));
+    tells!(lock.try_write_until(Instant::now()));
+    tells!(lock.upgradable_read());
+    tells!(lock.try_upgradable_read());
+    tells!(lock.try_upgradable_read_for(SHORT));
+    tells!(lock.try_upgradable_read_until(Instant::now()));
+    let upgradable = lock.upgradable_read();
+    tells!(Upgradable::upgrade(upgradable));
+    let upgradable = lock.upgradable_read();
+    tells!(Upgradable::try_upgrade(upgradable));
+    // Those that have to wait.
+    let held = lock.read();
+    tells!(lock.try_write_for(Duration::ZERO));
+    tells!(lock.try_write_until(Instant::now()));
+    let upgradable = lock.upgradable_read();
+    tells!(Upgradable::try_upgrade_for(upgradable, Duration::ZERO));
+    let upgradable = lock.upgradable_read();
+    tells!(Upgradable::try_upgrade_until(upgradable, Instant::now()));
+    drop(held);
+}

@@ -1,0 +1,85 @@
+//! The typed reader-writer lock in a model: readers share, a writer is alone, and a lock that does not see to it is caught by
+//! its data.
+#![cfg(all(ulocks_loom, feature = "loom"))]
+
+mod rwlock_clients;
+
+use rwlock_clients as clients;
+use ulocks_core::model::{Config, explore, finds_bug_saying};
+use ulocks_testkit::broken::rw as broken;
+
+fn some() -> Config {
+    Config::default()
+}
+
+fn timed() -> Config {
+    Config { timeouts: 2, ..Config::default() }
+}
+
+#[test]
+fn readers_see_a_writer_whole() {
+    explore(some(), || clients::readers_and_a_writer(1));
+    explore(some(), || clients::readers_and_a_writer(2));
+}
+
+#[test]
+fn readers_that_nothing_excludes_are_no_race() {
+    explore(some(), clients::unlocked_readers);
+}
+
+#[test]
+fn a_lock_that_locks_nothing_is_caught_by_its_data() {
+    finds_bug_saying("Causality violation", some(), clients::unlocked_reader_and_writer);
+}
+
+#[test]
+fn a_readers_access_lasts_as_long_as_its_guard() {
+    finds_bug_saying("currently reading", some(), || clients::write_beside_a_read_guard(false));
+    finds_bug_saying("currently reading", some(), || clients::write_beside_a_read_guard(true));
+}
+
+#[test]
+fn upgrades_change_the_access() {
+    explore(some(), clients::upgrades::<{ broken::SOUND }>);
+    finds_bug_saying("Causality violation", some(), clients::upgrades::<{ broken::UPGRADE_IGNORES_READERS }>);
+    finds_bug_saying("Causality violation", some(), clients::upgrades::<{ broken::RELAXED_UPGRADE }>);
+}
+
+/// Its own reader's access is open while the raw lock upgrades, so a writer in between is found although nothing is read
+/// then.
+#[test]
+fn an_upgrade_that_lets_go_is_caught_by_its_data() {
+    finds_bug_saying("currently reading", some(), clients::upgrades::<{ broken::UPGRADE_LETS_GO }>);
+}
+
+#[test]
+fn downgrades_change_the_access() {
+    explore(some(), clients::downgrades::<{ broken::SOUND }>);
+    finds_bug_saying("currently reading", some(), clients::downgrades::<{ broken::DOWNGRADE_LETS_GO }>);
+}
+
+#[test]
+fn every_way_of_release_releases() {
+    explore(some(), clients::every_way_of_release_releases);
+}
+
+#[test]
+fn timed_acquisitions_end_both_ways() {
+    explore(timed(), clients::timed);
+}
+
+#[test]
+fn forgotten_guards_can_be_made_up_for() {
+    explore(some(), clients::forgotten_guards);
+}
+
+#[test]
+fn acquisitions_can_be_of_another_kind() {
+    explore(some(), clients::by_hand);
+}
+
+#[cfg(feature = "arc_lock")]
+#[test]
+fn a_guard_can_own_a_share_of_its_lock() {
+    explore(some(), clients::shares);
+}

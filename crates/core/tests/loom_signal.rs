@@ -1,0 +1,137 @@
+//! Masks and handlers under loom: a signal strikes at each of a thread's points of interruption in turn, and a second
+//! one at each after that. There is one thread; where the handlers of several signals overlap is for the virtual machine.
+#![cfg(all(ulocks_loom, feature = "loom"))]
+
+use std::cell::{Cell, RefCell};
+use std::rc::Rc;
+use ulocks_core::model::{Config, explore, finds_bug_saying, interrupt_at};
+use ulocks_core::signal::seeded::{
+    FORGETS_NESTING, KEEPS_THE_LAST, LOOKS_FIRST, NEVER_DEFERS, RUNS_TWICE, STAYS_BLOCKED, UNBLOCKS_FIRST,
+};
+use ulocks_core::signal::{Hard, Mask, Soft, SoftMask, dispatch, dispatch_with};
+use ulocks_core::sync::interruption_point;
+
+/// More than a thread passes here.
+const POINTS: usize = 12;
+
+#[derive(Default)]
+struct Watched {
+    is_masked: Cell<bool>,
+    handling: Cell<bool>,
+    handled: RefCell<Vec<i32>>,
+    was_deferred: Cell<bool>,
+}
+
+/// What the wrapper of `signal` does.
+fn strike<const BUG: u8>(signal: i32, watched: &Rc<Watched>) {
+    let watched = Rc::clone(watched);
+    dispatch_with::<BUG>(signal, move |context| {
+        assert!(!watched.is_masked.get(), "a handler runs while the mask is up");
+        assert!(!watched.handling.replace(true), "a handler interrupts a handler");
+        watched.was_deferred.set(context.is_deferred());
+        watched.handled.borrow_mut().push(context.signal());
+        interruption_point();
+        watched.handling.set(false);
+    });
+}
+
+/// Two signals come, the second one `later` points after the first one has been dispatched, to a thread that raises
+/// and lowers two masks.
+fn scenario<const BUG: u8>(points: usize, later: usize) {
+    let watched = Rc::new(Watched::default());
+    let first = Rc::clone(&watched);
+    interrupt_at(points, move || {
+        strike::<BUG>(10, &first);
+        interrupt_at(later, move || strike::<BUG>(12, &first));
+    });
+    SoftMask::<BUG>::raise();
+    watched.is_masked.set(true);
+    SoftMask::<BUG>::raise();
+    SoftMask::<BUG>::lower();
+    interruption_point();
+    watched.is_masked.set(false);
+    SoftMask::<BUG>::lower();
+    if !watched.handled.borrow().is_empty() {
+        SoftMask::<BUG>::raise();
+        SoftMask::<BUG>::lower();
+    }
+    (0..2 * POINTS).for_each(|_| interruption_point());
+    assert_eq!(
+        *watched.handled.borrow(),
+        [10, 12],
+        "not each signal was handled once, in the order of arrival"
+    );
+}
+
+fn all<const BUG: u8>() -> impl Fn() + Send + Sync + 'static {
+    || {
+        for points in 0..POINTS {
+            (0..POINTS).for_each(|later| scenario::<BUG>(points, later));
+        }
+    }
+}
+
+#[test]
+fn a_handler_runs_once_and_never_while_a_mask_is_up() {
+    explore(Config::default(), all::<0>());
+}
+
+#[test]
+fn each_bug_is_found() {
+    let config = Config::default;
+    finds_bug_saying("not each signal", config(), all::<LOOKS_FIRST>());
+    finds_bug_saying("while the mask is up", config(), all::<FORGETS_NESTING>());
+    finds_bug_saying("while the mask is up", config(), all::<NEVER_DEFERS>());
+    finds_bug_saying("not each signal", config(), all::<RUNS_TWICE>());
+    finds_bug_saying("not each signal", config(), all::<STAYS_BLOCKED>());
+    finds_bug_saying("not each signal", config(), all::<KEEPS_THE_LAST>());
+    finds_bug_saying("in the order of arrival", config(), all::<UNBLOCKS_FIRST>());
+}
+
+#[test]
+fn what_comes_while_a_mask_is_up_is_handled_when_it_is_lowered() {
+    explore(Config::default(), || {
+        let watched = Rc::new(Watched::default());
+        let of_handler = Rc::clone(&watched);
+        Soft::raise();
+        interrupt_at(0, move || strike::<0>(10, &of_handler));
+        interruption_point();
+        assert!(watched.handled.borrow().is_empty());
+        Soft::lower();
+        assert!(watched.was_deferred.get());
+    });
+}
+
+#[test]
+fn a_hard_mask_holds_a_handler_back() {
+    explore(Config::default(), || {
+        let handled = Rc::new(Cell::new(false));
+        let handler = Rc::clone(&handled);
+        <Hard>::raise();
+        <Hard>::raise();
+        interrupt_at(0, move || dispatch(10, move |_| handler.set(true)));
+        interruption_point();
+        <Hard>::lower();
+        interruption_point();
+        assert!(!handled.get());
+        <Hard>::lower();
+        assert!(handled.get());
+    });
+}
+
+#[test]
+fn masks_are_of_a_thread() {
+    explore(Config::default(), || {
+        Soft::raise();
+        let other = loom::thread::spawn(|| {
+            assert!(!Soft::is_up());
+            let watched = Rc::new(Watched::default());
+            strike::<0>(10, &watched);
+            assert_eq!(*watched.handled.borrow(), [10]);
+        });
+        assert!(Soft::is_up());
+        Soft::lower();
+        other.join().unwrap();
+        assert!(!Soft::is_up());
+    });
+}
