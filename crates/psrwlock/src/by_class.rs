@@ -1,0 +1,269 @@
+//! What the typed lock has beside the face of a reader-writer lock: classes, handlers, and writes in steps.
+
+use crate::class::ThreadClass;
+use crate::raw::RawPsRwLock;
+use crate::sifted::Discipline;
+use crate::word::State;
+use crate::{PsRwLockReadGuard, PsRwLockUpgradableReadGuard, PsRwLockWith, PsRwLockWriteGuard};
+use core::convert::Infallible;
+use core::fmt;
+use core::panic::Location;
+use core::time::Duration;
+use std::time::Instant;
+use ulocks_core::api;
+use ulocks_core::signal::Context;
+use ulocks_core::time::Deadline;
+
+mod sealed {
+    pub trait Sealed {}
+}
+
+impl<D: Discipline, T: ?Sized> sealed::Sealed for PsRwLockWith<T, D> {}
+impl<D: Discipline, T: ?Sized> sealed::Sealed for PsRwLockUpgradableReadGuard<'_, T, D> {}
+
+/// The raw lock of a typed one.
+fn raw<D: Discipline, T: ?Sized>(lock: &PsRwLockWith<T, D>) -> &RawPsRwLock<D> {
+    // SAFETY: what is done with it here releases nothing that a guard stands for.
+    unsafe { lock.raw() }.inner()
+}
+
+/// Reading in a class, reading in signal handlers, and writing in steps.
+///
+/// Its methods are those of a [`PsRwLock`](crate::PsRwLock) of any discipline. A class that the lock does not have is an error of the
+/// compiler:
+///
+/// ```compile_fail
+/// use ulocks_psrwlock::{BULK, ByClass, PsRwLockWith, Sifted, Urgent};
+///
+/// let lock: PsRwLockWith<u32, Sifted<BULK>> = PsRwLockWith::new(0);
+/// lock.read_in::<Urgent>();
+/// ```
+pub trait ByClass: sealed::Sealed {
+    /// What the lock protects.
+    type Data: ?Sized;
+    /// How it sifts.
+    type Discipline: Discipline;
+
+    /// Acquires for reading in a class, waiting as long as it takes.
+    ///
+    /// # Panics
+    /// As `read`.
+    fn read_in<C: ThreadClass>(&self) -> PsRwLockReadGuard<'_, Self::Data, Self::Discipline>;
+    /// Acquires for reading in a class if that needs no waiting.
+    fn try_read_in<C: ThreadClass>(&self) -> Option<PsRwLockReadGuard<'_, Self::Data, Self::Discipline>>;
+    /// Acquires for reading in a class, or gives up after `timeout`.
+    fn try_read_in_for<C: ThreadClass>(
+        &self,
+        timeout: Duration,
+    ) -> Option<PsRwLockReadGuard<'_, Self::Data, Self::Discipline>>;
+    /// Acquires for reading in a class, or gives up at `timeout`.
+    fn try_read_in_until<C: ThreadClass>(
+        &self,
+        timeout: Instant,
+    ) -> Option<PsRwLockReadGuard<'_, Self::Data, Self::Discipline>>;
+
+    /// Acquires for reading in a signal handler, or fails if a writer has shut the class of [`Handler`](crate::Handler):
+    /// after some microseconds at most, or at once if the signal is a synchronous one. No system call is made, here or by the
+    /// drop of the guard.
+    ///
+    /// On a lock whose mask is [`Soft`](ulocks_core::signal::Soft) the handler is one of
+    /// `signal::Handlers`. It never runs while its own thread writes, so if it fails, a writer on
+    /// another CPU is in its last stage, or in its critical section.
+    fn read_handler<'a>(
+        &'a self,
+        context: &'a Context<'_>,
+    ) -> Option<PsRwLockReadGuard<'a, Self::Data, Self::Discipline>>;
+
+    /// Begins a write that goes on when it is [polled](PendingWrite::poll).
+    fn write_begin(&self) -> PendingWrite<'_, Self::Data, Self::Discipline>;
+
+    /// The state at this moment.
+    fn state(&self) -> State;
+}
+
+impl<D: Discipline, T: ?Sized> ByClass for PsRwLockWith<T, D> {
+    type Data = T;
+    type Discipline = D;
+
+    #[inline]
+    #[track_caller]
+    fn read_in<C: ThreadClass>(&self) -> PsRwLockReadGuard<'_, T, D> {
+        let at = Location::caller();
+        // SAFETY: the token is of this lock, acquired here.
+        match unsafe { api::read_with(self, |raw| Ok::<_, Infallible>(raw.read_in::<C>(at))) } {
+            Ok(guard) => guard,
+        }
+    }
+
+    #[inline]
+    #[track_caller]
+    fn try_read_in<C: ThreadClass>(&self) -> Option<PsRwLockReadGuard<'_, T, D>> {
+        let at = Location::caller();
+        // SAFETY: as in `read_in`.
+        unsafe { api::read_with(self, |raw| raw.try_read_in::<C>(at).ok_or(())) }.ok()
+    }
+
+    #[track_caller]
+    fn try_read_in_for<C: ThreadClass>(&self, timeout: Duration) -> Option<PsRwLockReadGuard<'_, T, D>> {
+        let at = Location::caller();
+        // The clock is not read if there is nothing to wait for.
+        let acquire = |raw: &RawPsRwLock<D>| {
+            let token = raw.try_read_in::<C>(at);
+            token.or_else(|| raw.read_in_until::<C>(Deadline::after(timeout), at)).ok_or(())
+        };
+        // SAFETY: as in `read_in`.
+        unsafe { api::read_with(self, acquire) }.ok()
+    }
+
+    #[track_caller]
+    fn try_read_in_until<C: ThreadClass>(&self, timeout: Instant) -> Option<PsRwLockReadGuard<'_, T, D>> {
+        let at = Location::caller();
+        let acquire = |raw: &RawPsRwLock<D>| {
+            let token = raw.try_read_in::<C>(at);
+            token.or_else(|| raw.read_in_until::<C>(Deadline::at(timeout), at)).ok_or(())
+        };
+        // SAFETY: as in `read_in`.
+        unsafe { api::read_with(self, acquire) }.ok()
+    }
+
+    #[inline]
+    fn read_handler<'a>(&'a self, context: &'a Context<'_>) -> Option<PsRwLockReadGuard<'a, T, D>> {
+        // SAFETY: as in `read_in`.
+        unsafe { api::read_with(self, |raw| raw.read_in_handler(context).ok_or(())) }.ok()
+    }
+
+    fn write_begin(&self) -> PendingWrite<'_, T, D> {
+        PendingWrite { lock: self, owner: None }
+    }
+
+    fn state(&self) -> State {
+        raw(self).state()
+    }
+}
+
+/// Exclusion of some classes of readers, for who may upgrade: a write in two phases.
+///
+/// In the first phase the slow readers are shut out and waited for, while the others still read. What is left for the
+/// second, `upgrade`, is short, and so is the time for which those others may have to wait.
+///
+/// ```
+/// use ulocks_psrwlock::{Bulk, ByClass, Partial, PsRwLock, PsRwLockUpgradableReadGuard, Urgent};
+///
+/// let lock = PsRwLock::new(vec![1, 2, 3]);
+/// let mut prepare = lock.upgradable_read();
+/// Partial::exclude::<Bulk>(&mut prepare);
+/// assert!(lock.try_read().is_none() && lock.try_read_in::<Urgent>().is_some());
+/// let next: Vec<u32> = prepare.iter().map(|item| item * 10).collect();
+/// *PsRwLockUpgradableReadGuard::upgrade(prepare) = next;
+/// assert_eq!(*lock.read(), [10, 20, 30]);
+/// ```
+pub trait Partial: sealed::Sealed {
+    /// Shuts out readers of the class and of all below it, and waits until they have left.
+    ///
+    /// # Panics
+    /// If this thread is such a reader itself, and the discipline [checks](crate::Nesting) that.
+    #[track_caller]
+    fn exclude<C: ThreadClass>(s: &mut Self);
+    /// Lets all classes in again.
+    fn admit(s: &mut Self);
+}
+
+impl<D: Discipline, T: ?Sized> Partial for PsRwLockUpgradableReadGuard<'_, T, D> {
+    fn exclude<C: ThreadClass>(s: &mut Self) {
+        let raw = raw(PsRwLockUpgradableReadGuard::rwlock(s));
+        raw.exclude::<C>(Location::caller());
+    }
+
+    fn admit(s: &mut Self) {
+        raw(PsRwLockUpgradableReadGuard::rwlock(s)).reopen(0);
+    }
+}
+
+/// What a [`PendingWrite`] waits for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Stage {
+    /// Another writer, or an upgradable reader.
+    Writer,
+    /// Readers that have waited in line, and have to go in first.
+    Line,
+    /// Readers of the class of that name, which are inside; it and those below it are shut.
+    Readers(&'static str),
+    /// Nothing: it may be [finished](PendingWrite::finish).
+    Ready,
+}
+
+/// A write that has begun, and goes on when it is polled: for who has something else to do meanwhile.
+///
+/// It never sleeps. Its drop gives up, and lets readers in again. Once it is [ready](Stage::Ready), signal handlers of this thread wait,
+/// too: finish or drop it. It waits for no class of readers with that of signal handlers shut: if
+/// it finds handlers inside, it lets them in again until the next poll.
+///
+/// # Fairness
+/// It does not queue among writers that sleep: each poll is an attempt, until it is the owner. From then on it is passed by
+/// nobody, and readers wait for it as for any writer: poll often, or give up.
+///
+/// ```
+/// use ulocks_psrwlock::{ByClass, PsRwLock, Stage, Urgent};
+///
+/// let lock = PsRwLock::new(1);
+/// let reader = lock.read();
+/// let mut write = lock.write_begin();
+/// assert_eq!(write.poll(), Stage::Readers("Bulk"));
+/// assert!(lock.try_read().is_none(), "shut out");
+/// assert!(lock.try_read_in::<Urgent>().is_some(), "not yet");
+/// drop(reader);
+/// assert_eq!(write.poll(), Stage::Ready);
+/// *write.finish().unwrap() = 2;
+/// assert_eq!(*lock.read(), 2);
+/// ```
+pub struct PendingWrite<'a, T: ?Sized, D: Discipline> {
+    lock: &'a PsRwLockWith<T, D>,
+    owner: Option<PsRwLockUpgradableReadGuard<'a, T, D>>,
+}
+
+impl<'a, T: ?Sized, D: Discipline> PendingWrite<'a, T, D> {
+    /// Goes on as far as that needs no waiting. What it waits for now.
+    #[track_caller]
+    pub fn poll(&mut self) -> Stage {
+        if self.owner.is_none() {
+            self.owner = self.lock.try_upgradable_read();
+        }
+        match self.owner {
+            None => Stage::Writer,
+            Some(_) => raw(self.lock).poll_sift(),
+        }
+    }
+
+    /// The data, if no writer can be at it any more; readers may.
+    pub fn data(&self) -> Option<&T> {
+        self.owner.as_deref()
+    }
+
+    /// The write lock.
+    ///
+    /// # Errors
+    /// The write as it is, if it is not [ready](Stage::Ready).
+    #[track_caller]
+    pub fn finish(mut self) -> Result<PsRwLockWriteGuard<'a, T, D>, Self> {
+        match (self.poll(), self.owner.take()) {
+            (Stage::Ready, Some(owner)) => Ok(PsRwLockUpgradableReadGuard::upgrade(owner)),
+            (_, owner) => Err(Self { owner, ..self }),
+        }
+    }
+
+    /// The write lock, waiting as long as it takes.
+    #[track_caller]
+    pub fn wait(self) -> PsRwLockWriteGuard<'a, T, D> {
+        match self.owner {
+            Some(owner) => PsRwLockUpgradableReadGuard::upgrade(owner),
+            None => self.lock.write(),
+        }
+    }
+}
+
+impl<T: ?Sized, D: Discipline> fmt::Debug for PendingWrite<'_, T, D> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let state = raw(self.lock).state();
+        f.debug_struct("PendingWrite").field("owns", &self.owner.is_some()).field("state", &state).finish()
+    }
+}

@@ -1,0 +1,66 @@
+//! Classes of readers: what a reader is, and so what it may wait for.
+
+mod sealed {
+    pub trait Sealed {}
+}
+
+/// A class of readers. There are four, in the order of their [`RANK`](Self::RANK): a writer shuts them out in this order,
+/// the lowest first, and the next only when there are no readers of the lower ones left.
+///
+/// So a reader waits, at most, for readers of its own class and of higher ones, and for writers; and a thread that
+/// holds a read lock may take another one of a *higher* class, whatever writers wait.
+pub trait Class: sealed::Sealed + Send + Sync + 'static {
+    /// Its place in the order: 0 is shut out first.
+    const RANK: u32;
+    /// Its bit in a set of classes.
+    const BIT: u8 = 1 << Self::RANK;
+    /// What it is called.
+    const NAME: &'static str;
+}
+
+/// A class whose readers are threads, and may sleep: all but [`Handler`].
+pub trait ThreadClass: Class {}
+
+/// Ordinary readers, who may take long. What `read()` is.
+#[derive(Clone, Copy, Debug)]
+pub enum Bulk {}
+
+/// Threads that must not be kept waiting, and do not keep others waiting: short sections only.
+#[derive(Clone, Copy, Debug)]
+pub enum Urgent {}
+
+/// Code that is entered again on a thread that may hold a read lock of a lower class already: callbacks, hooks, `Drop`
+/// of what the lock protects. This recursive read cannot deadlock.
+#[derive(Clone, Copy, Debug)]
+pub enum Nested {}
+
+/// Handlers of asynchronous signals. They never sleep, and make no system call.
+#[derive(Clone, Copy, Debug)]
+pub enum Handler {}
+
+/// The bit of [`Bulk`] in a set of classes.
+pub const BULK: u8 = Bulk::BIT;
+/// The bit of [`Urgent`] in a set of classes.
+pub const URGENT: u8 = Urgent::BIT;
+/// The bit of [`Nested`] in a set of classes.
+pub const NESTED: u8 = Nested::BIT;
+/// The bit of [`Handler`] in a set of classes.
+pub const HANDLER: u8 = Handler::BIT;
+
+macro_rules! class {
+    ($($class:ident = $rank:literal),*) => {$(
+        impl sealed::Sealed for $class {}
+        impl Class for $class {
+            const RANK: u32 = $rank;
+            const NAME: &'static str = stringify!($class);
+        }
+    )*};
+}
+class!(Bulk = 0, Urgent = 1, Nested = 2, Handler = 3);
+
+impl ThreadClass for Bulk {}
+impl ThreadClass for Urgent {}
+impl ThreadClass for Nested {}
+
+/// The names of the classes by rank.
+pub(crate) const NAMES: [&str; 4] = [Bulk::NAME, Urgent::NAME, Nested::NAME, Handler::NAME];

@@ -1,0 +1,358 @@
+//! The lock as the typed faces know it: which part of the protocol each of their operations is.
+
+use crate::class::{Bulk, Class, Handler, ThreadClass};
+use crate::nesting::{self, Access, Nesting};
+use crate::raw::{PolicyOf, RawPsRwLock, ReadToken};
+use crate::readers::Readers;
+use crate::sifted::Discipline;
+use core::panic::Location;
+use ulocks_core::signal::Context;
+use ulocks_core::time::Deadline;
+use ulocks_core::{Policy, raw};
+
+type At = &'static Location<'static>;
+
+/// How often the handler of an asynchronous signal looks at a lock that is shut, at most: for some microseconds.
+const HANDLER_LOOKS: u32 = 64;
+
+impl<D: Discipline, const BUG: u8> RawPsRwLock<D, BUG> {
+    const fn token<C: Class>() -> ReadToken {
+        ReadToken { index: Self::index::<C>() as u8, slot: None }
+    }
+
+    /// A reader of [`Bulk`] at a slot, where the lock has slots and the class is open.
+    #[inline(always)]
+    fn at_slot<C: Class>(&self) -> Option<ReadToken> {
+        if !(D::Readers::DISTRIBUTED && C::RANK == Bulk::RANK) {
+            return None;
+        }
+        self.read_at_slot().map(|slot| ReadToken { slot: Some(slot), ..Self::token::<C>() })
+    }
+
+    /// Acquires for reading in a class of threads, waiting as long as it takes; `at` is the caller's.
+    ///
+    /// # Panics
+    /// If this thread holds the lock in a way for which it may wait, and the discipline [checks](crate::Nesting) that; if
+    /// there are too many readers.
+    #[inline]
+    pub fn read_in<C: ThreadClass>(&self, at: At) -> ReadToken {
+        let mut token = const { Self::token::<C>() };
+        self.check(Access::Read(token.index), at);
+        match self.at_slot::<C>() {
+            Some(at_slot) => token = at_slot,
+            None => _ = self.read_at(token.index.into(), None),
+        }
+        self.enter_table(Access::Read(token.index), at);
+        token
+    }
+
+    /// As [`read_in`](Self::read_in), if that needs no waiting.
+    #[inline]
+    pub fn try_read_in<C: ThreadClass>(&self, at: At) -> Option<ReadToken> {
+        let token = const { Self::token::<C>() };
+        let token = match self.at_slot::<C>() {
+            Some(at_slot) => at_slot,
+            None => self.try_read_at(token.index.into()).then_some(token)?,
+        };
+        self.enter_table(Access::Read(token.index), at);
+        Some(token)
+    }
+
+    /// As [`read_in`](Self::read_in), giving up once `deadline` has passed.
+    #[inline]
+    pub fn read_in_until<C: ThreadClass>(&self, deadline: Deadline, at: At) -> Option<ReadToken> {
+        let token = const { Self::token::<C>() };
+        let token = match self.at_slot::<C>() {
+            Some(at_slot) => at_slot,
+            None => self.read_at(token.index.into(), Some(deadline)).then_some(token)?,
+        };
+        self.enter_table(Access::Read(token.index), at);
+        Some(token)
+    }
+
+    /// Acquires for reading in a signal handler, if that needs no waiting to speak of: a few microseconds at most, and none
+    /// in the handler of a synchronous signal. No system call, here or in the release.
+    #[inline]
+    pub fn read_in_handler(&self, context: &Context<'_>) -> Option<ReadToken> {
+        self.read_in_handler_looking(if context.is_synchronous() { 1 } else { HANDLER_LOOKS })
+    }
+
+    /// The same with so many looks at most, for the models: each is a step of theirs.
+    #[doc(hidden)]
+    #[inline]
+    pub fn read_in_handler_looking(&self, looks: u32) -> Option<ReadToken> {
+        let token = const { Self::token::<Handler>() };
+        self.read_handler(token.index.into(), looks).then_some(token)
+    }
+
+    /// The owner shuts out the class and all below it, and waits until their readers have left.
+    pub(crate) fn exclude<C: ThreadClass>(&self, at: At) {
+        let index = const { Self::index::<C>() };
+        self.check(Access::Exclude(index as u8), at);
+        self.sift(index + 1, None);
+    }
+
+    #[inline(always)]
+    fn check(&self, asked: Access, at: At) {
+        if D::Nesting::CHECKED {
+            let is_held = |held| match (held, asked) {
+                (Access::Read(index), _) => {
+                    (Self::is_bulk(index.into()) && self.has_readers_at_slots())
+                        || Self::LAYOUT.count(self.state(), index.into()) > 0
+                }
+                // Its own partial gate.
+                (Access::Upgradable, Access::Read(index)) => self.state().gate() > index.into(),
+                _ => self.state().is_owned(),
+            };
+            nesting::check(core::ptr::from_ref(self).addr(), asked, Self::LAYOUT, is_held, at);
+        }
+    }
+
+    #[inline(always)]
+    fn enter_table(&self, access: Access, at: At) {
+        if D::Nesting::CHECKED {
+            nesting::enter(core::ptr::from_ref(self).addr(), access, at);
+        }
+    }
+
+    /// Called before a release: after it the place may be another lock's.
+    #[inline(always)]
+    fn leave_table(&self, access: Access) {
+        if D::Nesting::CHECKED {
+            nesting::leave(core::ptr::from_ref(self).addr(), access);
+        }
+    }
+
+    #[inline(always)]
+    fn change_table(&self, from: Access, to: Access, at: At) {
+        self.leave_table(from);
+        self.enter_table(to, at);
+    }
+}
+
+// SAFETY:
+// * A write token, and a thread that has one is alone: invariant 3.
+// * A writer's release happens before every later acquisition, a reader's before every later writer's: "Ordering".
+// * No address is kept, so a token may be forgotten, and the lock moved or dropped.
+unsafe impl<D: Discipline, const BUG: u8> raw::RawRwLock for RawPsRwLock<D, BUG> {
+    ulocks_core::raw_init!(Self::new());
+
+    type Scope = <PolicyOf<D> as Policy>::Scope;
+    type ReadToken = ReadToken;
+    type WriteToken = ();
+
+    #[inline]
+    #[track_caller]
+    fn read(&self) -> ReadToken {
+        self.read_in::<Bulk>(Location::caller())
+    }
+
+    #[inline]
+    #[track_caller]
+    fn try_read(&self) -> Option<ReadToken> {
+        self.try_read_in::<Bulk>(Location::caller())
+    }
+
+    #[inline]
+    #[track_caller]
+    fn read_until(&self, deadline: Deadline) -> Option<ReadToken> {
+        self.read_in_until::<Bulk>(deadline, Location::caller())
+    }
+
+    #[inline]
+    unsafe fn unlock_read(&self, token: ReadToken) {
+        if !Self::LAYOUT.is_handler(token.index.into()) {
+            self.leave_table(Access::Read(token.index));
+        }
+        match token.slot {
+            Some(slot) if D::Readers::DISTRIBUTED => self.depart_slot(slot),
+            _ => self.depart(token.index.into()),
+        }
+    }
+
+    #[inline]
+    #[track_caller]
+    fn write(&self) {
+        self.check(Access::Write, Location::caller());
+        self.write_at(None);
+        self.enter_table(Access::Write, Location::caller());
+    }
+
+    #[inline]
+    #[track_caller]
+    fn try_write(&self) -> Option<()> {
+        let written = self.try_write_at();
+        if written {
+            self.enter_table(Access::Write, Location::caller());
+        }
+        written.then_some(())
+    }
+
+    #[inline]
+    #[track_caller]
+    fn write_until(&self, deadline: Deadline) -> Option<()> {
+        let written = self.write_at(Some(deadline));
+        if written {
+            self.enter_table(Access::Write, Location::caller());
+        }
+        written.then_some(())
+    }
+
+    #[inline]
+    unsafe fn unlock_write(&self, (): ()) {
+        self.leave_table(Access::Write);
+        self.unlock_write_at();
+    }
+
+    #[inline]
+    fn is_locked(&self) -> bool {
+        // In this order: who finds a slot empty because the owner has moved what was there sees it in the state.
+        let at_slots = self.has_readers_at_slots();
+        let state = self.state();
+        at_slots || state.is_owned() || !state.has_no_readers()
+    }
+
+    #[inline]
+    fn is_write_locked(&self) -> bool {
+        self.state().gate() == Self::CLASSES
+    }
+}
+
+// SAFETY: the owner becomes a reader by one step, `become_reader`.
+unsafe impl<D: Discipline, const BUG: u8> raw::RawRwLockDowngrade for RawPsRwLock<D, BUG> {
+    #[inline]
+    #[track_caller]
+    unsafe fn downgrade(&self, (): ()) -> ReadToken {
+        let token = const { Self::token::<Bulk>() };
+        self.change_table(Access::Write, Access::Read(token.index), Location::caller());
+        self.become_reader(Self::CLASSES, token.index.into());
+        token
+    }
+}
+
+// SAFETY: an upgradable reader is the owner, invariant 1, and no reader is shut out until it sifts. What it read happens
+// before the next owner: it gives the write side back by (U), Release. Upgrades keep the write side all the time.
+unsafe impl<D: Discipline, const BUG: u8> raw::RawRwLockUpgrade for RawPsRwLock<D, BUG> {
+    type UpgradableToken = ();
+
+    #[inline]
+    #[track_caller]
+    fn upgradable(&self) {
+        self.check(Access::Upgradable, Location::caller());
+        self.own_to_read(None);
+        self.enter_table(Access::Upgradable, Location::caller());
+    }
+
+    #[inline]
+    #[track_caller]
+    fn try_upgradable(&self) -> Option<()> {
+        let owns = self.try_own_to_read();
+        if owns {
+            self.enter_table(Access::Upgradable, Location::caller());
+        }
+        owns.then_some(())
+    }
+
+    #[inline]
+    #[track_caller]
+    fn upgradable_until(&self, deadline: Deadline) -> Option<()> {
+        let owns = self.own_to_read(Some(deadline));
+        if owns {
+            self.enter_table(Access::Upgradable, Location::caller());
+        }
+        owns.then_some(())
+    }
+
+    #[inline]
+    unsafe fn unlock_upgradable(&self, (): ()) {
+        self.leave_table(Access::Upgradable);
+        self.unlock_upgradable_at();
+    }
+
+    #[inline]
+    #[track_caller]
+    unsafe fn upgrade(&self, (): ()) {
+        self.leave_table(Access::Upgradable);
+        // What consumes an acquisition and panics has released it.
+        let released_by_panic = OnPanic(|| self.unlock_upgradable_at());
+        self.check(Access::Write, Location::caller());
+        core::mem::forget(released_by_panic);
+        self.upgrade_until_done(None);
+        self.enter_table(Access::Write, Location::caller());
+    }
+
+    #[inline]
+    #[track_caller]
+    unsafe fn try_upgrade(&self, (): ()) -> Result<(), ()> {
+        if !self.try_upgrade_at() {
+            return Err(());
+        }
+        self.change_table(Access::Upgradable, Access::Write, Location::caller());
+        Ok(())
+    }
+
+    #[inline]
+    #[track_caller]
+    unsafe fn upgrade_until(&self, (): (), deadline: Deadline) -> Result<(), ()> {
+        if !self.upgrade_until_done(Some(deadline)) {
+            return Err(());
+        }
+        self.change_table(Access::Upgradable, Access::Write, Location::caller());
+        Ok(())
+    }
+
+    #[inline]
+    #[track_caller]
+    unsafe fn downgrade_upgradable(&self, (): ()) -> ReadToken {
+        let token = const { Self::token::<Bulk>() };
+        if self.state().has(Self::LAYOUT.full(token.index.into())) {
+            self.leave_table(Access::Upgradable);
+            self.unlock_upgradable_at();
+            Self::too_many(token.index.into());
+        }
+        self.change_table(Access::Upgradable, Access::Read(token.index), Location::caller());
+        self.become_reader(self.state().gate(), token.index.into());
+        token
+    }
+
+    #[inline]
+    #[track_caller]
+    unsafe fn downgrade_to_upgradable(&self, (): ()) {
+        self.change_table(Access::Write, Access::Upgradable, Location::caller());
+        self.reopen(0);
+    }
+}
+
+// SAFETY: as without; a fair release is a release.
+unsafe impl<D: Discipline, const BUG: u8> raw::RawRwLockFair for RawPsRwLock<D, BUG> {
+    /// As without: a writer that waits for this reader has shut out all that could come before it.
+    #[inline]
+    unsafe fn unlock_read_fair(&self, token: ReadToken) {
+        // SAFETY: the caller's token.
+        unsafe { raw::RawRwLock::unlock_read(self, token) };
+    }
+
+    #[inline]
+    unsafe fn unlock_write_fair(&self, (): ()) {
+        self.leave_table(Access::Write);
+        self.hand_over(Self::CLASSES);
+    }
+}
+
+// SAFETY: as without; a fair release is a release.
+unsafe impl<D: Discipline, const BUG: u8> raw::RawRwLockUpgradeFair for RawPsRwLock<D, BUG> {
+    #[inline]
+    unsafe fn unlock_upgradable_fair(&self, (): ()) {
+        self.leave_table(Access::Upgradable);
+        self.hand_over(self.state().gate());
+    }
+}
+
+/// Runs when it is dropped: if what stands between panics.
+struct OnPanic<F: FnMut()>(F);
+
+impl<F: FnMut()> Drop for OnPanic<F> {
+    fn drop(&mut self) {
+        (self.0)();
+    }
+}

@@ -1,0 +1,186 @@
+//! How the write side is given back, and the gate opened: (U) and (G) of [`raw`](super::raw).
+//!
+//! | who | what it is after it | by | those who sleep are told |
+//! |---|---|---|---|
+//! | a writer for which nobody waits | gone | one exchange | nobody sleeps |
+//! | a writer, an upgradable reader | gone | [`release`](RawPsRwLock::release) | before it, since it is the last touch |
+//! | one that releases fairly | gone; a writer that has slept is the owner | [`hand_over`](RawPsRwLock::hand_over) | likewise |
+//! | one that downgrades | a reader | `open` | after it |
+//! | one that gives up, or admits readers again | in its call; an upgradable reader | `open` | after it |
+
+use crate::raw::{PolicyOf, RawPsRwLock};
+use crate::seeded;
+use crate::sifted::Discipline;
+use crate::word::{Lines, State, WRITERS, readers};
+use ulocks_core::futex::{Bits, FutexKey};
+use ulocks_core::meter::{Event, Meter};
+use ulocks_core::sync::Ordering::{Acquire, Relaxed, Release};
+use ulocks_core::{Policy, sync};
+
+impl<D: Discipline, const BUG: u8> RawPsRwLock<D, BUG> {
+    const RELEASE: sync::Ordering = if BUG == seeded::RELAXED_RELEASE { Relaxed } else { Release };
+
+    /// (U) of a lock that is being written.
+    #[inline(always)]
+    pub(crate) fn unlock_write_at(&self) {
+        if BUG == seeded::LOWERS_EARLY {
+            Self::lower();
+        }
+        let written = Self::LAYOUT.written().0;
+        if self.state.compare_exchange(written, 0, Self::RELEASE, Relaxed).is_err() {
+            return self.release(Self::CLASSES, State::OWNED);
+        }
+        if BUG != seeded::LOWERS_EARLY {
+            Self::lower();
+        }
+    }
+
+    /// (U) by an upgradable reader.
+    #[inline]
+    pub(crate) fn unlock_upgradable_at(&self) {
+        let was = self.state();
+        let alone = !was.has(State::WRITERS) && was.gate() == 0;
+        let free = was.0 & !State::OWNED;
+        if !alone || self.state.compare_exchange(was.0, free, Self::RELEASE, Relaxed).is_err() {
+            self.release(was.gate(), State::OWNED);
+        }
+    }
+
+    /// (U) with the gate at `gate`, and others about; `owned` is `OWNED`, or nothing if that is another's already.
+    ///
+    /// The exchange is the last touch of the lock, so those who sleep are told before it: their flags are taken out, and
+    /// *then* an event is counted. Whoever sets a flag after that may sleep on the new count, and so the exchange fails, and
+    /// all is done once more, after a pause in which those fall asleep who are about to. It fails, too, if a reader has come
+    /// in vain meanwhile, or, where a class is open, has come or gone.
+    #[cold]
+    #[inline(never)]
+    pub(crate) fn release(&self, gate: u32, owned: u64) {
+        let key = self.event.key();
+        let concerned = Self::concerned(gate, 0, owned != 0);
+        let (mut told, mut looks, mut pauses) = (0, true, 0_u32);
+        let mut was = self.state();
+        loop {
+            if was.has(concerned) && looks {
+                if BUG == seeded::COUNTS_EARLY {
+                    self.count_event();
+                }
+                (0..pauses).for_each(|_| sync::pause());
+                pauses = (2 * pauses).clamp(1, 64);
+                told |= self.state.fetch_and(!concerned, Relaxed) & concerned;
+                if BUG != seeded::COUNTS_EARLY {
+                    self.count_event();
+                }
+                was = self.state();
+                looks = BUG != seeded::STALE_WAKE;
+                continue;
+            }
+            let open = (was.0 - u64::from(gate) - owned) | (told & State::IN_LINE);
+            match self.state.compare_exchange(was.0, open, Self::RELEASE, Relaxed) {
+                Ok(_) => break,
+                Err(now) => was = State(now),
+            }
+            looks = BUG != seeded::STALE_WAKE;
+        }
+        sync::interruption_point();
+        if BUG == seeded::TOUCHES_AFTER {
+            core::hint::black_box(self.state.load(Relaxed));
+        }
+        Self::wake(key, told);
+        if gate == Self::CLASSES && BUG != seeded::LOWERS_EARLY {
+            Self::lower();
+        }
+    }
+
+    /// A fair release, with the gate at `gate`: the write side goes to a writer that has slept, if there is one.
+    ///
+    /// It is told by `GRANTED`, and then waits for the gate to open, which is the last touch here. If nobody was asleep to
+    /// hear of it, the write side is taken back, unless somebody has taken it who was about to fall asleep.
+    #[cold]
+    pub(crate) fn hand_over(&self, gate: u32) {
+        if !self.state().has(State::WRITERS) {
+            return self.release(gate, State::OWNED);
+        }
+        if gate == 0 {
+            // For as long as this takes, so that there is a gate to wait for.
+            self.state.fetch_add(State::ONE_CLASS, Relaxed);
+        }
+        self.state.fetch_and(!State::WRITERS, Relaxed);
+        self.lines.fetch_or(Lines::GRANTED, Release);
+        self.count_event();
+        let taken = self.event.key().wake_bits(1, WRITERS) > 0 || !self.claim();
+        self.release(gate.max(1), if taken { 0 } else { State::OWNED });
+    }
+
+    /// (U), and in as a reader of that index by the same step: the lock stays, so that all can be done after it.
+    pub(crate) fn become_reader(&self, gate: u32, index: u32) {
+        if BUG == seeded::OPENS_FIRST {
+            self.open(gate, 0, 0, State::OWNED);
+            self.state.fetch_add(Self::LAYOUT.one(index), Acquire);
+            return;
+        }
+        self.open(gate, 0, Self::LAYOUT.one(index), State::OWNED);
+    }
+
+    /// (G) with the write side: the caller is about to report that it has failed.
+    pub(crate) fn give_up(&self) {
+        self.open(self.state().gate(), 0, 0, State::OWNED);
+    }
+
+    /// (G) back to `to`; the write side stays.
+    pub(crate) fn reopen(&self, to: u32) {
+        let gate = self.state().gate();
+        if gate > to {
+            self.open(gate, to, 0, 0);
+        }
+    }
+
+    /// Opens the gate from `gate` to `to` by one step with what is to be added and taken out, for a caller that is inside after
+    /// it or has not returned; then those who sleep are woken, and handlers may run again.
+    fn open(&self, gate: u32, to: u32, plus: u64, minus: u64) {
+        let change = plus.wrapping_sub(minus).wrapping_sub(u64::from(gate - to));
+        let was = State(self.state.fetch_add(change, Self::RELEASE));
+        sync::interruption_point();
+        let told = was.0 & Self::concerned(gate, to, minus & State::OWNED != 0);
+        if told != 0 && BUG != seeded::ABANDONS_QUIETLY {
+            self.state.fetch_and(!(told & State::WRITERS), Relaxed);
+            self.count_event();
+            Self::wake(self.event.key(), told);
+        }
+        if gate == Self::CLASSES {
+            Self::lower();
+        }
+    }
+
+    /// The flags of those for whom there is news when the gate opens from `gate` to `to`, and the write side is released.
+    const fn concerned(gate: u32, to: u32, released: bool) -> u64 {
+        let top = Self::LAYOUT.top();
+        let low = gate > to && (to < top || top == 0);
+        let high = top > 0 && gate > top && to <= top;
+        (if low { State::LOW } else { 0 })
+            | (if high { State::TOP } else { 0 })
+            | (if released { State::WRITERS } else { 0 })
+    }
+
+    fn count_event(&self) {
+        self.meter.count(Event::Woke);
+        if BUG != seeded::NO_EVENT {
+            self.event.fetch_add(1, Release);
+        }
+    }
+
+    /// Wakes those whose flags were set. By address: the lock may be gone.
+    fn wake(key: FutexKey<<PolicyOf<D> as Policy>::Scope>, told: u64) {
+        let (told, top) = (State(told), Self::LAYOUT.top());
+        if told.has(State::TOP) {
+            key.wake_bits(u32::MAX, readers(top));
+        }
+        if told.has(State::LOW)
+            && let Some(low) = Bits::new((1 << top.max(1)) - 1)
+        {
+            key.wake_bits(u32::MAX, low);
+        }
+        if told.has(State::WRITERS) {
+            key.wake_bits(1, WRITERS);
+        }
+    }
+}

@@ -1,0 +1,106 @@
+//! How a lock sifts: the one type parameter of a lock beside its data.
+
+use crate::class::{BULK, NESTED, URGENT};
+use crate::nesting::{InDebug, Nesting};
+use crate::readers::{Central, Readers};
+use core::fmt;
+use core::marker::PhantomData;
+use ulocks_core::signal::{Mask, Soft};
+use ulocks_core::{Policy, Private};
+
+/// Which classes of readers a lock has, where it lives, whom a release serves first, where readers are counted, how
+/// signals are held off, and what is checked. Zero-sized; chosen by type. [`Sifted`] is all there is of it.
+pub trait Discipline: Send + Sync + 'static {
+    /// The classes of readers, as bits: [`BULK`] and its kin.
+    const CLASSES: u8;
+    /// Where the lock lives, how its waiters spin, what it counts.
+    type Policy: Policy;
+    /// Whom a release serves first.
+    type Fairness: Fairness;
+    /// Where [`Bulk`](crate::Bulk) readers are counted.
+    type Readers: Readers;
+    /// How a writer keeps the signal handlers away that might read.
+    type Mask: Mask;
+    /// Whether it looks for acquisitions that would wait for their own thread.
+    type Nesting: Nesting;
+}
+
+/// A [`Discipline`]: the classes of readers and five choices, each with a default.
+///
+/// ```
+/// use ulocks_psrwlock::{BULK, HANDLER, PsRwLockWith, Sifted, URGENT, WriterBatch};
+/// use ulocks_core::{Private, Shared};
+///
+/// /// Read by slow threads, by urgent ones, and in signal handlers.
+/// static TABLE: PsRwLockWith<[u32; 8], Sifted<{ BULK | URGENT | HANDLER }>> = PsRwLockWith::new([0; 8]);
+/// /// Between processes.
+/// static SHARED: PsRwLockWith<u32, Sifted<{ BULK | URGENT }, Shared>> = PsRwLockWith::new(0);
+/// /// Up to four writers in a row.
+/// static LOG: PsRwLockWith<u32, Sifted<BULK, Private, WriterBatch<4>>> = PsRwLockWith::new(0);
+///
+/// assert_eq!(TABLE.read()[0] + *SHARED.read() + *LOG.read(), 0);
+/// ```
+pub struct Sifted<
+    const CLASSES: u8 = { BULK | URGENT | NESTED },
+    P = Private,
+    F = PhaseFair,
+    R = Central,
+    M = Soft,
+    N = InDebug,
+>(PhantomData<(P, F, R, M, N)>);
+
+impl<const CLASSES: u8, P, F, R, M, N> Discipline for Sifted<CLASSES, P, F, R, M, N>
+where
+    P: Policy,
+    F: Fairness,
+    R: Readers,
+    M: Mask,
+    N: Nesting,
+{
+    const CLASSES: u8 = CLASSES;
+    type Policy = P;
+    type Fairness = F;
+    type Readers = R;
+    type Mask = M;
+    type Nesting = N;
+}
+
+impl<const CLASSES: u8, P, F, R, M, N> fmt::Debug for Sifted<CLASSES, P, F, R, M, N> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Sifted<{CLASSES:#b}>")
+    }
+}
+
+mod sealed {
+    pub trait Sealed {}
+    impl Sealed for super::PhaseFair {}
+    impl<const N: u32> Sealed for super::WriterBatch<N> {}
+}
+
+/// Whom a release serves first, of readers that wait in line and writers.
+pub trait Fairness: sealed::Sealed + Send + Sync + 'static {
+    /// So many write phases in a row may pass readers that wait in line: 1 to 7. Those of the top class are never passed
+    /// more than once, unless there is one class of threads only.
+    const BATCH: u32;
+}
+
+/// Readers and writers take turns: a reader that waits in line is passed by one write phase at most, the one that is on when
+/// it joins. The default.
+#[derive(Debug)]
+pub enum PhaseFair {}
+
+/// Up to `N` write phases in a row, 1 to 7, before those who wait in line may read; but those of the top class, if there is more than one class of threads, come in
+/// after each.
+#[derive(Debug)]
+pub enum WriterBatch<const N: u32> {}
+
+impl Fairness for PhaseFair {
+    const BATCH: u32 = 1;
+}
+
+impl<const N: u32> Fairness for WriterBatch<N> {
+    const BATCH: u32 = {
+        assert!(N >= 1 && N <= 7, "a batch is of 1 to 7 write phases");
+        N
+    };
+}

@@ -1,0 +1,255 @@
+//! The words of a lock: who is inside, who is shut out, who waits.
+
+use crate::class::{HANDLER, NAMES};
+use core::fmt;
+use ulocks_core::futex::Bits;
+
+/// A value of the state word: a gate, five flags, and a count of readers for each class.
+///
+/// | bits | name | meaning | set by | cleared by |
+/// |---|---|---|---|---|
+/// | 0 to 2 | gate | classes below it are shut out; 0 is open, the number of classes is closed to all | the owner, plus one at a time, or at once if nobody is inside | the owner, on its release or when it gives up |
+/// | 3 | `OWNED` | somebody has the write side: it writes, waits for readers to leave, or holds an upgradable read lock | who takes it | that one |
+/// | 4 | `DRAINING` | the owner sleeps, or is about to, until readers have left or have come in | the owner | the owner |
+/// | 5 | `WRITERS` | writers may sleep | a writer, before it sleeps; a writer that has slept, with `OWNED` | a release, which then wakes one |
+/// | 6 | `LOW` | readers below the top class may wait in line | a reader in line, before it sleeps | the owner, when the class is open and nobody is in line; and for a moment in a release |
+/// | 7 | `TOP` | readers of the top class may wait in line | likewise | likewise |
+/// | 8 to 63 | counts | readers inside, class by class, and those that have just found it shut and are about to take themselves out | a reader, on its way in | that one, on its way out |
+///
+/// Each flag may be stale when it is set, never when it is clear. The classes of a lock share the 56 bits equally, so
+/// that four have 14 bits each, and one has them all.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub struct State(pub u64);
+
+const GATE: u64 = 7;
+const COUNTS_SHIFT: u32 = 8;
+const COUNTS_BITS: u32 = 56;
+
+impl State {
+    /// Free, and nobody waits.
+    pub const UNLOCKED: Self = Self(0);
+    /// One class more is shut out.
+    pub(crate) const ONE_CLASS: u64 = 1;
+    /// Somebody has the write side.
+    pub const OWNED: u64 = 1 << 3;
+    /// The owner sleeps.
+    pub const DRAINING: u64 = 1 << 4;
+    /// Writers may sleep.
+    pub const WRITERS: u64 = 1 << 5;
+    /// Readers below the top class may wait in line.
+    pub const LOW: u64 = 1 << 6;
+    /// Readers of the top class may wait in line.
+    pub const TOP: u64 = 1 << 7;
+    /// Readers may wait in line.
+    pub(crate) const IN_LINE: u64 = Self::LOW | Self::TOP;
+
+    pub(crate) const fn has(self, flags: u64) -> bool {
+        self.0 & flags != 0
+    }
+
+    /// How many classes are shut out, the lowest ones.
+    #[must_use]
+    pub const fn gate(self) -> u32 {
+        (self.0 & GATE) as u32
+    }
+
+    /// Whether somebody has the write side.
+    #[must_use]
+    pub const fn is_owned(self) -> bool {
+        self.has(Self::OWNED)
+    }
+
+    /// Whether there are no readers of any class inside.
+    #[must_use]
+    pub const fn has_no_readers(self) -> bool {
+        self.0 >> COUNTS_SHIFT == 0
+    }
+}
+
+impl fmt::Debug for State {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        const NAMES: [(u64, &str); 5] = [
+            (State::OWNED, "OWNED"),
+            (State::DRAINING, "DRAINING"),
+            (State::WRITERS, "WRITERS"),
+            (State::LOW, "LOW"),
+            (State::TOP, "TOP"),
+        ];
+        write!(f, "gate={}", self.gate())?;
+        for (_, name) in NAMES.into_iter().filter(|&(flag, _)| self.has(flag)) {
+            write!(f, "|{name}")?;
+        }
+        write!(f, " counts={:#x}", self.0 >> COUNTS_SHIFT)
+    }
+}
+
+/// Where the classes of a set are in the state word. A class has an *index* there, its place among those of the set.
+#[derive(Clone, Copy)]
+pub(crate) struct Layout {
+    set: u8,
+}
+
+impl Layout {
+    pub(crate) const fn of(set: u8) -> Self {
+        assert!(set != 0 && set < 16, "a set of classes is made of BULK, URGENT, NESTED and HANDLER");
+        assert!(set != HANDLER, "a lock that only signal handlers read needs a class of threads too");
+        Self { set }
+    }
+
+    /// How many classes there are.
+    pub(crate) const fn classes(self) -> u32 {
+        self.set.count_ones()
+    }
+
+    /// Whether the class of this rank is among them.
+    pub(crate) const fn contains(self, rank: u32) -> bool {
+        self.set >> rank & 1 == 1
+    }
+
+    /// The index of the class of this rank.
+    pub(crate) const fn index(self, rank: u32) -> u32 {
+        (self.set & ((1 << rank) - 1)).count_ones()
+    }
+
+    /// What the class of this index is called.
+    pub(crate) fn name(self, index: u32) -> &'static str {
+        let of_set = (0..4).filter(|&rank| self.contains(rank));
+        of_set.map(|rank| NAMES[rank as usize]).nth(index as usize).unwrap_or("?")
+    }
+
+    /// The index of the highest class of threads.
+    pub(crate) const fn top(self) -> u32 {
+        (self.set & !HANDLER).count_ones() - 1
+    }
+
+    /// Whether the class of this index is that of signal handlers.
+    pub(crate) const fn is_handler(self, index: u32) -> bool {
+        index > self.top()
+    }
+
+    const fn bits(self) -> u32 {
+        COUNTS_BITS / self.classes()
+    }
+
+    /// One reader of the class of this index.
+    pub(crate) const fn one(self, index: u32) -> u64 {
+        1 << (COUNTS_SHIFT + index * self.bits())
+    }
+
+    /// How many readers of the class of this index there are.
+    pub(crate) const fn count(self, state: State, index: u32) -> u64 {
+        state.0 >> (COUNTS_SHIFT + index * self.bits()) & ((1 << self.bits()) - 1)
+    }
+
+    /// What is set where readers are as many as are allowed, or more: half of what the count can hold.
+    pub(crate) const fn full(self, index: u32) -> u64 {
+        self.one(index) << (self.bits() - 1)
+    }
+
+    /// Whether a reader of the class of this index that found the word like this is inside.
+    pub(crate) const fn admits(self, state: State, index: u32) -> bool {
+        state.gate() <= index && !state.has(self.full(index))
+    }
+
+    /// The word of a lock that is being written and for which nobody waits.
+    pub(crate) const fn written(self) -> State {
+        State(State::OWNED | self.classes() as u64)
+    }
+
+    /// The flag of the line in which readers of the class of this index wait.
+    pub(crate) const fn line(self, index: u32) -> u64 {
+        if index > 0 && index == self.top() { State::TOP } else { State::LOW }
+    }
+}
+
+/// What readers of the class of an index sleep with, what writers do, what the owner does.
+pub(crate) const fn readers(index: u32) -> Bits {
+    Bits::one(index)
+}
+pub(crate) const WRITERS: Bits = Bits::one(30);
+pub(crate) const OWNER: Bits = Bits::one(31);
+
+/// A value of the second word: how many readers wait in each of the two lines, and how many writers have gone past them.
+///
+/// | bits | name | changed by |
+/// |---|---|---|
+/// | 0 to 13 | low | a reader below the top class, as it joins the line and as it leaves it |
+/// | 14 to 27 | top | a reader of the top class, likewise |
+/// | 28 to 30 | passed | the owner |
+/// | 31 | `GRANTED`: the write side is kept, `OWNED`, for one of the writers that wait | a fair release; the writer that takes it |
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Lines(pub(crate) u32);
+
+impl Lines {
+    const BITS: u32 = 14;
+    /// So many may wait in a line at once; one more panics.
+    pub(crate) const LIMIT: u32 = 12_000;
+    pub(crate) const ONE_PASSED: u32 = 1 << 28;
+    /// The write side is kept for one of the writers that wait.
+    pub(crate) const GRANTED: u32 = 1 << 31;
+
+    const fn shift(line: u64) -> u32 {
+        if line == State::LOW { 0 } else { Self::BITS }
+    }
+
+    /// One reader in the line of that flag.
+    pub(crate) const fn one(line: u64) -> u32 {
+        1 << Self::shift(line)
+    }
+
+    /// How many wait in the line of that flag.
+    pub(crate) const fn waiting(self, line: u64) -> u32 {
+        self.0 >> Self::shift(line) & ((1 << Self::BITS) - 1)
+    }
+
+    /// Whether the write side is kept for one of the writers that wait.
+    pub(crate) const fn is_granted(self) -> bool {
+        self.0 & Self::GRANTED != 0
+    }
+
+    /// How many writers have gone past the lower line since somebody is in it.
+    pub(crate) const fn passed(self) -> u32 {
+        self.0 >> 28 & 7
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::class::{BULK, NESTED, URGENT};
+
+    #[test]
+    fn the_classes_of_a_set_do_not_overlap() {
+        for set in 1..16_u8 {
+            if set == HANDLER {
+                continue;
+            }
+            let layout = Layout::of(set);
+            let mut all = (State::TOP << 1) - 1;
+            for index in 0..layout.classes() {
+                let field = layout.full(index) | (layout.full(index) - layout.one(index));
+                assert_eq!(all & field, 0, "set {set:#b}, class {index}");
+                assert_eq!(layout.count(State(field), index), (1 << layout.bits()) - 1);
+                all |= field;
+            }
+            assert!(layout.written().gate() == layout.classes() && layout.classes() <= 4);
+        }
+    }
+
+    #[test]
+    fn an_index_is_a_place_among_those_of_the_set() {
+        let layout = Layout::of(BULK | NESTED | HANDLER);
+        assert_eq!((layout.index(0), layout.index(2), layout.index(3)), (0, 1, 2));
+        assert_eq!((layout.top(), layout.is_handler(1), layout.is_handler(2)), (1, false, true));
+        assert_eq!((layout.line(0), layout.line(1)), (State::LOW, State::TOP));
+        assert_eq!((layout.name(1), layout.name(2)), ("Nested", "Handler"));
+        assert_eq!(Layout::of(URGENT).line(0), State::LOW, "a single class has no class above it");
+    }
+
+    #[test]
+    fn debug_names_the_parts() {
+        assert_eq!(format!("{:?}", State::UNLOCKED), "gate=0 counts=0x0");
+        let state = State(2 | State::OWNED | State::LOW | 5 << 8);
+        assert_eq!(format!("{state:?}"), "gate=2|OWNED|LOW counts=0x5");
+    }
+}

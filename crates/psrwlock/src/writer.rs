@@ -1,0 +1,362 @@
+//! The writers' part of the protocol: to own the lock, and to sift. How it is given back is in [`release`](super::release), what
+//! the labels and numbers mean in [`raw`](super::raw).
+
+use crate::by_class::Stage;
+use crate::raw::{PolicyOf, RawPsRwLock};
+use crate::readers::Readers;
+use crate::seeded;
+use crate::sifted::Discipline;
+use crate::word::{Lines, OWNER, State, WRITERS};
+use core::time::Duration;
+use ulocks_core::futex::Waited;
+use ulocks_core::meter::{Event, Meter};
+use ulocks_core::signal::Mask;
+use ulocks_core::spin::{self, Look, Spin};
+use ulocks_core::sync::Ordering::{Acquire, Relaxed};
+use ulocks_core::time::Deadline;
+use ulocks_core::{Policy, sync};
+
+/// How long the owner sleeps, at most, without a look at the readers that it waits for; and in the stage of signal handlers, which do
+/// not wake it.
+const NAPS: Duration = Duration::from_millis(1);
+const SHORT_NAPS: Duration = Duration::from_micros(50);
+
+impl<D: Discipline, const BUG: u8> RawPsRwLock<D, BUG> {
+    /// Whether signal handlers may read, so that a writer has to hold those of its own thread off.
+    const MASKS: bool = {
+        let handlers = Self::LAYOUT.is_handler(Self::CLASSES - 1);
+        assert!(
+            !handlers || D::Mask::MASKS,
+            "a lock that signal handlers read needs a mask that keeps them off: `Soft` or `Hard`"
+        );
+        handlers && BUG != seeded::UNMASKED
+    };
+    const DRAINED: sync::Ordering = if BUG == seeded::RELAXED_DRAIN { Relaxed } else { Acquire };
+
+    /// Acquires for writing. False if `deadline` passed first.
+    #[inline(always)]
+    pub(crate) fn write_at(&self, deadline: Option<Deadline>) -> bool {
+        let written = self.write_at_once() || self.write_contended(deadline);
+        if written {
+            self.meter.count(Event::Acquired);
+        }
+        written
+    }
+
+    /// (F) of a lock that nobody uses and nobody waits for.
+    #[inline(always)]
+    fn write_at_once(&self) -> bool {
+        if D::Readers::DISTRIBUTED {
+            return false;
+        }
+        Self::raise();
+        let written =
+            self.state.compare_exchange(0, Self::LAYOUT.written().0, Self::DRAINED, Relaxed).is_ok();
+        if !written {
+            Self::lower();
+        }
+        written
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn write_contended(&self, deadline: Option<Deadline>) -> bool {
+        self.meter.count(Event::Contended);
+        if !self.own(deadline) {
+            return false;
+        }
+        let written = self.sift(Self::CLASSES, deadline);
+        if !written {
+            self.give_up();
+        }
+        written
+    }
+
+    /// Acquires for writing if that needs no waiting.
+    pub(crate) fn try_write_at(&self) -> bool {
+        let written = self.write_at_once() || self.try_write_owned();
+        if written {
+            self.meter.count(Event::Acquired);
+        }
+        written
+    }
+
+    fn try_write_owned(&self) -> bool {
+        // In the state there are readers that are inside for certain only while all is open.
+        let was = self.state();
+        let in_vain = was.is_owned() || !was.has_no_readers() || self.has_readers_at_slots();
+        if in_vain || !self.try_own() {
+            return false;
+        }
+        let written = self.try_sift();
+        if !written {
+            self.give_up();
+        }
+        written
+    }
+
+    /// (O), if nobody is the owner.
+    pub(crate) fn try_own(&self) -> bool {
+        !self.state().is_owned() && self.take(0)
+    }
+
+    /// (O), which also sets `mark`.
+    fn take(&self, mark: u64) -> bool {
+        !State(self.state.fetch_or(State::OWNED | mark, Acquire)).is_owned()
+    }
+
+    /// (O), waiting for it. False if `deadline` passed first.
+    pub(crate) fn own(&self, deadline: Option<Deadline>) -> bool {
+        let look = || match self.state() {
+            was if !was.is_owned() && self.take(0) => Look::Acquired,
+            // Others sleep, and one of them is the next.
+            was if was.has(State::WRITERS) => Look::Saturated,
+            _ => Look::Taken,
+        };
+        let patience = <PolicyOf<D> as Policy>::Spin::FIRST_NS;
+        if look() == Look::Acquired
+            || spin::closely_for::<PolicyOf<D>>(patience, look)
+            || spin::backing_off::<PolicyOf<D>>(look)
+        {
+            return true;
+        }
+        if deadline.is_some_and(|deadline| deadline.has_passed()) {
+            return false;
+        }
+        let (mut mark, mut was_woken) = (0, false);
+        loop {
+            let mut event = self.event.load(Acquire);
+            if (!self.state().is_owned() && self.take(mark)) || (was_woken && self.take_grant()) {
+                return true;
+            }
+            if !State(self.state.fetch_or(State::WRITERS, Relaxed)).is_owned() {
+                continue;
+            }
+            if BUG == seeded::READS_LATE {
+                event = self.event.load(Acquire);
+            }
+            self.meter.count(Event::Slept);
+            match self.event.wait_bits(event, WRITERS, deadline) {
+                Waited::TimedOut => return self.leave_writers(),
+                waited => was_woken |= waited == Waited::Woken,
+            }
+            // The release that woke this one may have taken the mark out, and others may sleep on: invariant 7.
+            mark = if BUG == seeded::FORGETS_OTHERS { 0 } else { State::WRITERS };
+        }
+    }
+
+    /// A writer gives up: it leaves the mark to the owner, whose release wakes another in its place. If there is no owner,
+    /// it has acquired. Linux does not tell one that was woken that its time is up, so that it has no wake-up to pass on; but
+    /// nothing here rests on that.
+    #[cold]
+    fn leave_writers(&self) -> bool {
+        self.take(State::WRITERS) || self.take_grant()
+    }
+
+    /// Takes the write side that a fair release keeps for a writer that has slept, and waits until that one has opened the
+    /// gate, which is its last touch.
+    fn take_grant(&self) -> bool {
+        if !self.claim() {
+            return false;
+        }
+        // Others may sleep on: invariant 7.
+        self.state.fetch_or(State::WRITERS, Relaxed);
+        self.event.naps(OWNER, None, SHORT_NAPS, || State(self.state.load(Acquire)).gate() == 0)
+    }
+
+    /// Takes `GRANTED` out, for whom it was or back.
+    pub(crate) fn claim(&self) -> bool {
+        Lines(self.lines.load(Relaxed)).is_granted()
+            && Lines(self.lines.fetch_and(!Lines::GRANTED, Acquire)).is_granted()
+    }
+
+    /// An upgradable reader acquires. False if `deadline` passed first.
+    #[inline]
+    pub(crate) fn own_to_read(&self, deadline: Option<Deadline>) -> bool {
+        let owns = self.take(0) || {
+            self.meter.count(Event::Contended);
+            self.own(deadline)
+        };
+        if owns {
+            self.meter.count(Event::Acquired);
+        }
+        owns
+    }
+
+    /// An upgradable reader acquires, if that needs no waiting.
+    #[inline]
+    pub(crate) fn try_own_to_read(&self) -> bool {
+        let owns = self.take(0);
+        if owns {
+            self.meter.count(Event::Acquired);
+        }
+        owns
+    }
+
+    /// An upgradable reader becomes a writer. False if `deadline` passed first; then it is what it was.
+    pub(crate) fn upgrade_until_done(&self, deadline: Option<Deadline>) -> bool {
+        if BUG == seeded::UPGRADES_AT_ONCE {
+            self.state.fetch_add(Self::CLASSES.into(), Acquire);
+            return true;
+        }
+        let gate = self.state().gate();
+        let done = self.sift(Self::CLASSES, deadline);
+        if !done {
+            self.reopen(gate);
+        }
+        done
+    }
+
+    /// As [`upgrade_until_done`](Self::upgrade_until_done), if that needs no waiting.
+    pub(crate) fn try_upgrade_at(&self) -> bool {
+        let gate = self.state().gate();
+        let done = self.try_sift();
+        if !done {
+            self.reopen(gate);
+        }
+        done
+    }
+
+    /// Shuts classes out, up to `to` of them, from where the gate is. For the owner. False if `deadline` passed first.
+    pub(crate) fn sift(&self, to: u32, deadline: Option<Deadline>) -> bool {
+        let gate = self.state().gate();
+        let shortcut = gate < to && to == Self::CLASSES && !D::Readers::DISTRIBUTED;
+        if shortcut && self.shut_all(State::IN_LINE) {
+            return true;
+        }
+        // Those that `poll_sift` has shut out may be inside still.
+        (gate == 0 || self.drain(gate - 1, deadline)) && (gate..to).all(|index| self.shut(index, deadline))
+    }
+
+    /// Goes on as far as that needs no waiting, and says what it waits for. For the owner.
+    pub(crate) fn poll_sift(&self) -> Stage {
+        loop {
+            let was = State(self.state.load(Self::DRAINED));
+            let gate = was.gate();
+            if gate > 0 && !self.is_drained(gate - 1, was) {
+                if Self::LAYOUT.is_handler(gate - 1) {
+                    self.reopen_handlers();
+                }
+                return Stage::Readers(Self::LAYOUT.name(gate - 1));
+            }
+            if gate == Self::CLASSES {
+                return Stage::Ready;
+            }
+            if Self::line_before(gate).is_some_and(|flag| !self.line_is_empty(flag)) {
+                return Stage::Line;
+            }
+            self.close(gate);
+        }
+    }
+
+    /// Opens the last class again, that of signal handlers, in which nobody sleeps.
+    fn reopen_handlers(&self) {
+        self.state.fetch_sub(State::ONE_CLASS, Relaxed);
+        Self::lower();
+    }
+
+    /// (F) by the owner, of a lock without readers, unless one of the flags of `stops` is set.
+    fn shut_all(&self, stops: u64) -> bool {
+        let mut was = self.state();
+        if !was.has_no_readers() || was.has(stops) {
+            return false;
+        }
+        Self::raise();
+        while was.has_no_readers() && !was.has(stops) {
+            let shut = was.0 - u64::from(was.gate()) + u64::from(Self::CLASSES);
+            match self.state.compare_exchange(was.0, shut, Self::DRAINED, Relaxed) {
+                Ok(_) => return true,
+                Err(other) => was = State(other),
+            }
+        }
+        Self::lower();
+        false
+    }
+
+    /// One stage: lets the line in, (C), and waits until the readers of the class have left.
+    fn shut(&self, index: u32, deadline: Option<Deadline>) -> bool {
+        if !self.let_in(index, deadline) {
+            return false;
+        }
+        if BUG == seeded::DRAINS_FIRST && !self.drain(index, deadline) {
+            return false;
+        }
+        self.close(index);
+        BUG == seeded::DRAINS_FIRST || self.drain(index, deadline)
+    }
+
+    /// (C). Signal handlers are held off before their class is shut: one that struck this thread afterwards would find it
+    /// shut for ever.
+    pub(crate) fn close(&self, index: u32) {
+        let last = if BUG == seeded::SHUTS_ALL { index == 0 } else { Self::LAYOUT.is_handler(index) };
+        if last {
+            Self::raise();
+        }
+        match BUG {
+            seeded::SHUTS_ALL if index == 0 => _ = self.state.fetch_add(Self::CLASSES.into(), Relaxed),
+            seeded::SHUTS_ALL => {}
+            _ => _ = self.state.fetch_add(State::ONE_CLASS, Relaxed),
+        }
+        sync::interruption_point();
+        if D::Readers::DISTRIBUTED && Self::is_bulk(index) {
+            self.collect_readers();
+        }
+    }
+
+    /// Whether the readers of a class that is shut have left.
+    pub(crate) fn is_drained(&self, index: u32, was: State) -> bool {
+        match BUG {
+            seeded::FORGETS_HANDLERS if Self::LAYOUT.is_handler(index) => true,
+            seeded::DRAINS_ALL => was.has_no_readers(),
+            _ => Self::LAYOUT.count(was, index) == 0,
+        }
+    }
+
+    /// Waits until the readers of a class that is shut have left. False if `deadline` passed first.
+    fn drain(&self, index: u32, deadline: Option<Deadline>) -> bool {
+        let drained = || self.is_drained(index, State(self.state.load(Self::DRAINED)));
+        // The owner is the one to whom the lock goes next.
+        if drained() || spin::first_in_line::<PolicyOf<D>>(false, drained) {
+            return true;
+        }
+        self.meter.count(Event::Slept);
+        if Self::LAYOUT.is_handler(index) {
+            // The mask is up: short naps only.
+            return self.event.naps(OWNER, deadline, SHORT_NAPS, drained);
+        }
+        let done = self.event.naps(OWNER, deadline, NAPS, || {
+            self.is_drained(index, State(self.state.fetch_or(State::DRAINING, Self::DRAINED)))
+        });
+        self.state.fetch_and(!State::DRAINING, Relaxed);
+        done
+    }
+
+    /// Shuts all out, if that needs no waiting. For the owner, which is to open the gate otherwise.
+    pub(crate) fn try_sift(&self) -> bool {
+        let gate = self.state().gate();
+        // A line whose classes are shut has been passed already; and its flag is needed.
+        let lines_are_empty = (gate > 0 || self.line_is_empty(State::LOW))
+            && (gate > Self::LAYOUT.top() || self.line_is_empty(State::TOP));
+        if !lines_are_empty && BUG != seeded::TRIES_PAST_THE_LINE {
+            return false;
+        }
+        if D::Readers::DISTRIBUTED && Self::is_bulk(0) && gate == 0 {
+            self.close(0);
+        }
+        self.shut_all(0)
+    }
+
+    #[inline(always)]
+    pub(crate) fn raise() {
+        if Self::MASKS {
+            D::Mask::raise();
+        }
+    }
+
+    #[inline(always)]
+    pub(crate) fn lower() {
+        if Self::MASKS {
+            D::Mask::lower();
+        }
+    }
+}

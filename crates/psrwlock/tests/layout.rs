@@ -1,0 +1,120 @@
+//! What the types promise of their memory: size, alignment, all-zero, constness; and which threads they may go to.
+#![cfg(not(any(ulocks_loom, ulocks_vm)))]
+
+use std::cell::Cell;
+use ulocks_core::meter::Counted;
+use ulocks_core::raw::RawRwLock as _;
+use ulocks_core::spin::{Adaptive, NoSpin, Patience};
+use ulocks_core::{Private, Shared};
+use ulocks_psrwlock::signal::{Hard, Unmasked};
+use ulocks_psrwlock::{
+    BULK, ByClass as _, Central, Checked, Discipline, Distributed, HANDLER, MappedPsRwLockReadGuard, NESTED,
+    Nested, PhaseFair, PsRwLock, PsRwLockReadGuard, PsRwLockWith, PsRwLockWriteGuard, RawPsRwLock, ReadToken,
+    Sifted, State, URGENT, Urgent, WriterBatch,
+};
+use ulocks_testkit::rw::shared;
+
+const THREE: u8 = BULK | URGENT | NESTED;
+type AtSlots<const N: usize, P = Private> = Sifted<THREE, P, PhaseFair, Distributed<N>>;
+
+static IN_A_STATIC: PsRwLock<()> = PsRwLock::new(());
+static WITH_HANDLERS: PsRwLockWith<u32, Sifted<{ THREE | HANDLER }>> = PsRwLockWith::new(1);
+static BETWEEN_PROCESSES: PsRwLockWith<u32, Sifted<{ BULK | URGENT }, Shared>> = PsRwLockWith::new(2);
+static AT_SLOTS: PsRwLockWith<u32, AtSlots<255>> = PsRwLockWith::new(3);
+static IN_BATCHES: PsRwLockWith<
+    u32,
+    Sifted<BULK, Private<NoSpin>, WriterBatch<7>, Central, Unmasked, Checked>,
+> = PsRwLockWith::new(4);
+static MASKED_BY_THE_KERNEL: PsRwLockWith<
+    u32,
+    Sifted<{ BULK | HANDLER }, Private, PhaseFair, Central, Hard>,
+> = PsRwLockWith::new(5);
+
+const _: () = assert!(size_of::<RawPsRwLock>() == 16 && align_of::<RawPsRwLock>() == 8);
+const _: () = assert!(size_of::<RawPsRwLock<Sifted<BULK, Shared, WriterBatch<3>>>>() == 16);
+const _: () = assert!(size_of::<RawPsRwLock<Sifted<{ THREE | HANDLER }, Private<Patience<3_000>>>>>() == 16);
+const _: () =
+    assert!(size_of::<RawPsRwLock<Sifted<THREE, Private<Adaptive, Counted>>>>() == 16 + size_of::<Counted>());
+const _: () = assert!(size_of::<PsRwLock<()>>() == 16 && size_of::<PsRwLock<u64>>() == 24);
+/// Slots are on cache lines of their own.
+const _: () =
+    assert!(size_of::<RawPsRwLock<AtSlots<1>>>() == 256 && align_of::<RawPsRwLock<AtSlots<1>>>() == 128);
+const _: () = assert!(size_of::<RawPsRwLock<AtSlots<8>>>() == 9 * 128);
+const _: () = assert!(size_of::<RawPsRwLock<AtSlots<255, Shared>>>() == 256 * 128);
+const _: () = assert!(size_of::<State>() == 8 && size_of::<ReadToken>() <= 4);
+
+#[test]
+fn lives_in_a_static() {
+    drop(IN_A_STATIC.write());
+    assert!(!IN_A_STATIC.is_locked());
+    let held = WITH_HANDLERS.read_in::<Nested>();
+    assert!(WITH_HANDLERS.is_locked() && !WITH_HANDLERS.is_locked_exclusive());
+    let sum = *held + *BETWEEN_PROCESSES.read_in::<Urgent>() + *AT_SLOTS.read() + *IN_BATCHES.read();
+    assert_eq!(sum + *MASKED_BY_THE_KERNEL.read(), 1 + 2 + 3 + 4 + 5);
+    *AT_SLOTS.write() += 1;
+    *MASKED_BY_THE_KERNEL.write() += 1;
+}
+
+#[test]
+fn zeroed_memory_is_an_unlocked_lock_and_new_is_all_zero() {
+    /// A lock with so many slots and counters of so many bytes.
+    fn check<D: Discipline>(slots: usize, counters: usize) {
+        assert!(shared::zeroed_is_unlocked::<RawPsRwLock<D>>());
+        let new = RawPsRwLock::<D>::new();
+        let words = (&raw const new).cast::<u32>();
+        let counters_at = size_of_val(&new) / 4 - counters / 4;
+        let slots = (1..=slots).map(|slot| slot * 128 / 4);
+        for word in (0..4).chain(slots).chain(counters_at..counters_at + counters / 4) {
+            // SAFETY: this word is none of those between the parts: it is initialised, and inside of `new`.
+            assert_eq!(unsafe { words.add(word).read() }, 0);
+        }
+    }
+    check::<Sifted>(0, 0);
+    check::<Sifted<{ THREE | HANDLER }, Private<Adaptive, Counted>, WriterBatch<4>>>(0, size_of::<Counted>());
+    check::<Sifted<{ BULK | URGENT }, Shared<NoSpin>>>(0, 0);
+    check::<AtSlots<2>>(2, 0);
+    check::<AtSlots<8, Shared>>(8, 0);
+}
+
+#[test]
+fn a_forgotten_guard_leaves_it_locked_and_it_may_be_moved() {
+    let lock = PsRwLock::new(String::from("kept"));
+    std::mem::forget(lock.read());
+    let moved = Box::new(lock);
+    assert!(moved.is_locked() && moved.try_write().is_none() && moved.try_read().is_some());
+    std::mem::forget(moved.try_read_in::<Urgent>());
+    assert_eq!(moved.into_inner(), "kept");
+    let lock = PsRwLock::new(String::from("kept"));
+    std::mem::forget(lock.write());
+    let moved = Box::new(lock);
+    assert!(moved.try_read().is_none() && moved.try_read_in::<Nested>().is_none());
+    assert_eq!(moved.into_inner(), "kept");
+}
+
+/// As with std's: a lock goes to other threads if its data may, is shared if readers there may see that, and guards stay where
+/// they are, which the documentation of the crate shows.
+#[test]
+fn who_may_go_to_other_threads() {
+    fn send<T: Send>() {}
+    fn sync<T: Sync>() {}
+    send::<PsRwLock<Cell<u32>>>();
+    sync::<PsRwLock<Vec<u32>>>();
+    sync::<PsRwLockWith<u32, AtSlots<2>>>();
+    sync::<PsRwLockReadGuard<'_, u32>>();
+    sync::<PsRwLockWriteGuard<'_, u32, AtSlots<2>>>();
+    sync::<MappedPsRwLockReadGuard<'_, u32>>();
+}
+
+#[test]
+fn it_says_what_it_is() {
+    let lock = RawPsRwLock::<Sifted<THREE, Private<NoSpin, Counted>>>::new();
+    lock.write();
+    assert!(
+        format!("{lock:?}")
+            .starts_with("RawPsRwLock { state: gate=3|OWNED counts=0x0, meter: Snapshot { acquired: 1, ")
+    );
+    let lock = PsRwLock::new(7);
+    assert_eq!(format!("{lock:?}"), "RwLock { data: 7 }");
+    assert_eq!(format!("{:?}", lock.write_begin()), "PendingWrite { owns: false, state: gate=0 counts=0x0 }");
+    assert_eq!(format!("{:?}", *lock.read()), "7");
+}

@@ -1,0 +1,65 @@
+//! Models of the priority-sifting lock, and of what each of them would miss if it found nothing.
+//!
+//! Three threads at a time, as a rule: with two writers in line beside two readers, or a second reader beside a timed one and an
+//! upgradable, loom does not finish in minutes. The virtual machine has those, and larger ones.
+//!
+//! One bug of `seeded` is not looked for. An owner that waits for readers looks again and again here, so that nobody can
+//! see that it was not woken (`DEPARTS_QUIETLY`).
+#![cfg(all(ulocks_loom, feature = "loom"))]
+
+mod bugs;
+// Each world uses those that it can explore.
+#[allow(dead_code)]
+#[path = "../clients/mod.rs"]
+mod clients;
+mod signals;
+mod slots;
+mod sound;
+mod steps;
+
+use clients::phases::Phases;
+use clients::place::Place;
+use ulocks_core::Private;
+use ulocks_core::model::{Config, Grade};
+use ulocks_core::signal::Soft;
+use ulocks_core::spin::NoSpin;
+use ulocks_psrwlock::{
+    BULK, Central, HANDLER, NESTED, PhaseFair, RawPsRwLock, Sifted, URGENT, Unchecked, WriterBatch,
+};
+
+/// How the locks of the models sift: in all ways nobody spins, and nobody checks nesting.
+type Plain<const CLASSES: u8, F = PhaseFair, R = Central> =
+    Sifted<CLASSES, Private<NoSpin>, F, R, Soft, Unchecked>;
+type One = Plain<BULK>;
+type Two = Plain<{ BULK | URGENT }>;
+type Three = Plain<{ BULK | URGENT | NESTED }>;
+type Four = Plain<{ BULK | URGENT | NESTED | HANDLER }>;
+type Batch = Plain<{ BULK | URGENT }, WriterBatch<2>>;
+/// Whose write phases are counted.
+type Watched<F = PhaseFair> = Sifted<{ BULK | URGENT }, Private<NoSpin, Phases>, F, Central, Soft, Unchecked>;
+
+/// An owner that waits for readers naps, so that a model in which it waits for ever does not end.
+const ENDLESS: &str = "maximum number of branches";
+
+/// The place of a lock that sifts like `D` and has the bug.
+type At<D, const BUG: u8 = 0> = Place<D, BUG>;
+type Raw<D, const BUG: u8 = 0> = RawPsRwLock<D, BUG>;
+
+fn exact(preemptions: usize) -> Config {
+    Config::bounded(preemptions)
+}
+
+/// A wake-up orders nothing, as on the machine.
+fn unordered(preemptions: usize) -> Config {
+    Config { grade: Grade::Unordered, ..exact(preemptions) }
+}
+
+/// Some deadlines pass; after these none does.
+fn timed(preemptions: usize, timeouts: u32) -> Config {
+    Config { timeouts, ..exact(preemptions) }
+}
+
+/// Some deadlines pass or not; after these all do.
+fn at_last(preemptions: usize, timeouts: u32) -> Config {
+    Config { rest_expire: true, ..timed(preemptions, timeouts) }
+}

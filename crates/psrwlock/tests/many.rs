@@ -1,0 +1,20 @@
+//! Ten thousand threads that wait at once: they allocate nothing, and all get the lock.
+#![cfg(not(any(ulocks_loom, ulocks_vm)))]
+
+use ulocks_core::spin::NoSpin;
+use ulocks_core::{Private, Shared};
+use ulocks_psrwlock::{BULK, Distributed, NESTED, PhaseFair, RawPsRwLock, Sifted, URGENT, WriterBatch};
+use ulocks_testkit::{crowd, rw};
+
+#[global_allocator]
+static WATCHED: crowd::Watched = crowd::Watched;
+
+const THREE: u8 = BULK | URGENT | NESTED;
+
+#[test]
+fn ten_thousand_wait_and_allocate_nothing() {
+    rw::crowd::ten_thousand_wait::<RawPsRwLock<Sifted<THREE, Private<NoSpin>>>>().check();
+    rw::crowd::ten_thousand_wait::<RawPsRwLock<Sifted<BULK, Shared, WriterBatch<3>>>>().check();
+    rw::crowd::wait_for_rw_lock::<RawPsRwLock<Sifted<THREE, Private, PhaseFair, Distributed<2>>>>(2_000)
+        .check();
+}

@@ -1,0 +1,124 @@
+//! Writes in steps: what each poll says, and that a drop takes everything back.
+
+use crate::threads::{asleep, until, with};
+use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
+use std::thread;
+use ulocks_core::Private;
+use ulocks_psrwlock::{
+    BULK, Bulk, ByClass, Distributed, NESTED, Nested, PhaseFair, PsRwLock, PsRwLockWith, Sifted, Stage,
+    ThreadClass, URGENT, Urgent,
+};
+use ulocks_testkit::task;
+
+#[test]
+fn each_poll_says_what_it_waits_for() {
+    macro_rules! check {
+        ($lock:expr) => {
+            with("stages", $lock, |lock| {
+                let upgradable = lock.upgradable_read();
+                let (slow, urgent, nested) =
+                    (lock.read(), lock.read_in::<Urgent>(), lock.read_in::<Nested>());
+                let mut write = lock.write_begin();
+                assert_eq!(lock.state().gate(), 0, "it begins with the first poll");
+                assert_eq!((write.poll(), write.data().is_none()), (Stage::Writer, true));
+                assert_eq!(lock.state().gate(), 0);
+                drop(upgradable);
+                for _ in 0..3 {
+                    assert_eq!((write.poll(), write.data()), (Stage::Readers("Bulk"), Some(&0)));
+                }
+                assert!(lock.try_read().is_none() && lock.try_read_in::<Urgent>().is_some());
+                drop(slow);
+                assert_eq!(write.poll(), Stage::Readers("Urgent"));
+                assert!(lock.try_read_in::<Urgent>().is_none() && lock.try_read_in::<Nested>().is_some());
+                drop(urgent);
+                let mut write = write.finish().expect_err("it is not ready");
+                assert_eq!(write.poll(), Stage::Readers("Nested"));
+                drop(nested);
+                assert_eq!(write.poll(), Stage::Ready);
+                assert!(lock.try_read_in::<Nested>().is_none());
+                *write.finish().expect("it is ready") += 1;
+                assert_eq!(*lock.read(), 1);
+            })
+        };
+    }
+    check!(PsRwLock::new(0));
+    type Slots = Sifted<{ BULK | URGENT | NESTED }, Private, PhaseFair, Distributed<2>>;
+    check!(PsRwLockWith::<i32, Slots>::new(0));
+}
+
+#[test]
+fn a_drop_takes_back_what_the_polls_have_done() {
+    with("drop", PsRwLock::new(0), |lock| {
+        // Before the first poll, and behind another writer.
+        drop(lock.write_begin());
+        let held = lock.upgradable_read();
+        let mut write = lock.write_begin();
+        assert_eq!(write.poll(), Stage::Writer);
+        drop(write);
+        assert!(lock.try_write().is_none());
+        drop(held);
+
+        // At each stage, with readers that sleep because of it.
+        macro_rules! at_the_stage_of {
+            ($held:expr, $name:literal) => {
+                let held = $held;
+                let mut write = lock.write_begin();
+                assert_eq!(write.poll(), Stage::Readers($name));
+                thread::scope(|scope| {
+                    let reader = asleep(scope, || *lock.read());
+                    drop(write);
+                    assert_eq!(reader.join().unwrap(), 0);
+                });
+                drop(held);
+            };
+        }
+        at_the_stage_of!(lock.read(), "Bulk");
+        at_the_stage_of!(lock.read_in::<Urgent>(), "Urgent");
+        at_the_stage_of!(lock.read_in::<Nested>(), "Nested");
+
+        // And when it would have been ready.
+        let mut write = lock.write_begin();
+        assert_eq!(write.poll(), Stage::Ready);
+        assert_eq!(write.poll(), Stage::Ready);
+        thread::scope(|scope| {
+            let readers = [asleep(scope, || *lock.read()), asleep(scope, || *lock.read_in::<Nested>())];
+            let writer = asleep(scope, || *lock.write() += 1);
+            drop(write);
+            assert!(readers.map(|reader| reader.join().unwrap()).iter().all(|&value| value <= 1));
+            writer.join().unwrap();
+        });
+    });
+}
+
+#[test]
+fn the_last_step_may_wait() {
+    fn check<C: ThreadClass>(lock: &PsRwLock<u32>, stage: Stage) {
+        let (is_inside, may_leave) = (AtomicBool::new(false), AtomicBool::new(false));
+        let me = task::id();
+        thread::scope(|scope| {
+            scope.spawn(|| {
+                let _held = lock.read_in::<C>();
+                is_inside.store(true, Relaxed);
+                until(|| may_leave.load(Relaxed));
+                is_inside.store(false, Relaxed);
+            });
+            until(|| is_inside.load(Relaxed));
+            let mut write = lock.write_begin();
+            assert_eq!(write.poll(), stage);
+            scope.spawn(|| {
+                task::until_asleep(&[me]);
+                may_leave.store(true, Relaxed);
+            });
+            let mut write = write.wait();
+            assert!(!is_inside.load(Relaxed), "it writes beside a reader");
+            *write += 1;
+        });
+    }
+    with("wait", PsRwLock::new(0), |lock| {
+        *lock.write_begin().wait() += 1;
+        check::<Bulk>(lock, Stage::Readers("Bulk"));
+        check::<Urgent>(lock, Stage::Readers("Urgent"));
+        check::<Nested>(lock, Stage::Readers("Nested"));
+        assert_eq!(*lock.read(), 4);
+    });
+}

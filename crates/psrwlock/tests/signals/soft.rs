@@ -1,0 +1,288 @@
+//! When a handler runs, and what it gets, struck at a known place: it waits for the write of its own thread and for nothing
+//! else, and reads wherever its class is open.
+
+use crate::mixed::Lock;
+use crate::strikes::{Seen, Struck, keeping_errno, real_time, strike, strike_me};
+use crate::threads::until;
+use crate::variables::Variables;
+use crate::{ALL, ByAll};
+use std::sync::atomic::{AtomicBool, AtomicI32, Ordering::SeqCst};
+use std::time::Duration;
+use ulocks_core::Private;
+use ulocks_psrwlock::signal::{Handlers, Soft};
+use ulocks_psrwlock::{
+    Bulk, ByClass, Discipline, Distributed, Nested, Partial, PhaseFair,
+    PsRwLockUpgradableReadGuard as UpgradableGuard, PsRwLockWriteGuard as WriteGuard, Sifted, Urgent,
+};
+use ulocks_testkit::task;
+use ulocks_testkit::watchdog::watch;
+
+const LONG: Duration = Duration::from_secs(60);
+const SHORT: Duration = Duration::from_millis(2);
+
+type AtSlots = Sifted<ALL, Private, PhaseFair, Distributed<2>>;
+
+/// Strikes this thread and checks that the handler runs at once, and reads, or finds its class shut.
+fn runs_at_once(seen: &Seen, signal: i32, reads: bool) {
+    let [handled, read, shut] = seen.counts();
+    keeping_errno(|| strike_me(signal));
+    assert_eq!(seen.counts(), [handled + 1, read + usize::from(reads), shut + usize::from(!reads)]);
+    assert!(!Soft::is_up());
+}
+
+/// Strikes this thread, which writes, and checks that the handler runs in `release`, and reads.
+fn runs_in<R>(seen: &Seen, signal: i32, release: impl FnOnce() -> R) -> R {
+    let (before, deferred) = (seen.counts(), seen.deferred.load(SeqCst));
+    strike_me(signal);
+    strike_me(signal);
+    assert_eq!(seen.counts(), before, "it waits");
+    let result = keeping_errno(release);
+    assert_eq!(seen.counts(), [before[0] + 2, before[1] + 2, before[2]], "both were run, and could read");
+    assert_eq!(
+        seen.deferred.load(SeqCst),
+        deferred + 1,
+        "one was put aside, the other stayed with the kernel"
+    );
+    assert!(!Soft::is_up());
+    result
+}
+
+fn at_each_release<D: Discipline>(signal: i32) {
+    let struck = Struck::<D>::new();
+    let installed = struck.install(&[signal]);
+    let Struck { lock, seen } = struck;
+    runs_in(seen, signal, {
+        let held = lock.write();
+        || drop(held)
+    });
+    runs_in(seen, signal, {
+        let held = lock.try_write().expect("free");
+        || drop(held)
+    });
+    runs_in(seen, signal, {
+        let held = lock.try_write_for(LONG).expect("free");
+        || drop(held)
+    });
+    runs_in(seen, signal, {
+        let held = lock.write();
+        || WriteGuard::unlock_fair(held)
+    });
+    let reader = runs_in(seen, signal, {
+        let held = lock.write();
+        || WriteGuard::downgrade(held)
+    });
+    runs_at_once(seen, signal, true);
+    drop(reader);
+    let upgradable = runs_in(seen, signal, {
+        let held = lock.write();
+        || WriteGuard::downgrade_to_upgradable(held)
+    });
+    runs_at_once(seen, signal, true);
+    let held = UpgradableGuard::upgrade(upgradable);
+    runs_in(seen, signal, || drop(held));
+    let held = UpgradableGuard::try_upgrade(lock.upgradable_read()).expect("nobody reads");
+    runs_in(seen, signal, || drop(held));
+    seen.check();
+    installed.uninstall();
+}
+
+#[test]
+fn a_handler_waits_for_the_write_of_its_own_thread() {
+    at_each_release::<ByAll>(real_time(2));
+    at_each_release::<AtSlots>(real_time(2));
+}
+
+#[test]
+fn a_handler_waits_for_nothing_else() {
+    let signal = real_time(3);
+    let struck = Struck::<ByAll>::new();
+    let _installed = struck.install(&[signal]);
+    let Struck { lock, seen } = struck;
+    let at_once = || runs_at_once(seen, signal, true);
+    at_once();
+    let held = (lock.read(), lock.read_in::<Urgent>(), lock.read_in::<Nested>());
+    at_once();
+    // Those that fail have lowered the mask again.
+    assert!(lock.try_write().is_none() && lock.try_write_for(SHORT).is_none());
+    at_once();
+    drop(held);
+    for class in 0..2 {
+        let mut upgradable = lock.upgradable_read();
+        at_once();
+        let held = lock.read_in::<Nested>();
+        let upgradable_again = UpgradableGuard::try_upgrade(upgradable).expect_err("there is a reader");
+        at_once();
+        upgradable =
+            UpgradableGuard::try_upgrade_for(upgradable_again, SHORT).expect_err("there is a reader");
+        at_once();
+        drop(held);
+        if class == 0 {
+            Partial::exclude::<Bulk>(&mut upgradable);
+        } else {
+            Partial::exclude::<Nested>(&mut upgradable);
+        }
+        assert!(lock.try_read().is_none());
+        at_once();
+    }
+    at_once();
+    seen.check();
+}
+
+/// A thread that waits for the lock in some way, and is struck meanwhile.
+fn while_it_waits<D: Discipline>(
+    struck: Struck<D>,
+    signal: i32,
+    waits: impl FnOnce() + Send,
+    is_waiting: impl Fn() -> bool,
+    reads: bool,
+    release: impl FnOnce(),
+) {
+    let seen = struck.seen;
+    let id = AtomicI32::new(0);
+    std::thread::scope(|scope| {
+        let waiter = scope.spawn(|| {
+            id.store(task::id(), SeqCst);
+            keeping_errno(waits);
+        });
+        until(|| id.load(SeqCst) != 0 && is_waiting());
+        task::until_asleep(&[id.load(SeqCst)]);
+        for _ in 0..5 {
+            let [handled, read, shut] = seen.counts();
+            strike(id.load(SeqCst), signal);
+            until(|| seen.handled.load(SeqCst) == handled + 1);
+            assert_eq!(seen.counts(), [handled + 1, read + usize::from(reads), shut + usize::from(!reads)]);
+        }
+        assert!(!waiter.is_finished() && is_waiting(), "the wait goes on");
+        release();
+        waiter.join().unwrap();
+    });
+}
+
+#[test]
+fn a_handler_runs_while_its_thread_waits() {
+    fn check<D: Discipline>(signal: i32) {
+        let struck = Struck::<D>::new();
+        let installed = struck.install(&[signal]);
+        let Struck { lock, seen } = struck;
+        let _watchdog = watch("struck while it waits", move || format!("{:?}, {seen:?}", lock.state()));
+        macro_rules! while_it_waits {
+            ($held:expr, $is_waiting:expr, $reads:literal, $waits:expr) => {{
+                let held = $held;
+                while_it_waits(struck, signal, || _ = $waits, $is_waiting, $reads, || drop(held));
+            }};
+        }
+        // Behind slow readers: the class of handlers is open.
+        let gate = |gate| move || lock.state().gate() == gate;
+        while_it_waits!(lock.read(), gate(1), true, lock.write().add_one());
+        while_it_waits!(lock.read_in::<Urgent>(), gate(2), true, lock.write().add_one());
+        while_it_waits!(
+            lock.read_in::<Nested>(),
+            gate(3),
+            true,
+            lock.try_write_for(LONG).expect("in time").add_one()
+        );
+        while_it_waits!(
+            lock.read(),
+            gate(1),
+            true,
+            UpgradableGuard::upgrade(lock.upgradable_read()).add_one()
+        );
+        while_it_waits!(lock.read_in::<Nested>(), gate(3), true, {
+            let upgraded = UpgradableGuard::try_upgrade_for(lock.upgradable_read(), LONG);
+            upgraded.map(|mut held| held.add_one()).expect("in time")
+        });
+        while_it_waits!(lock.read(), gate(1), true, Partial::exclude::<Nested>(&mut lock.upgradable_read()));
+        // Behind an upgradable reader.
+        while_it_waits!(lock.upgradable_read(), gate(0), true, lock.write().add_one());
+        while_it_waits!(
+            lock.upgradable_read(),
+            gate(0),
+            true,
+            lock.try_upgradable_read_for(LONG).expect("in time")
+        );
+        // Behind a writer on another thread: the class is shut, and the handler gives up.
+        while_it_waits!(lock.write(), gate(4), false, lock.read().look());
+        while_it_waits!(lock.write(), gate(4), false, lock.read_in::<Nested>().look());
+        while_it_waits!(lock.write(), gate(4), false, lock.try_read_for(LONG).expect("in time").look());
+        while_it_waits!(lock.write(), gate(4), false, lock.write().add_one());
+        while_it_waits!(lock.write(), gate(4), false, lock.upgradable_read().look());
+        seen.check();
+        installed.uninstall();
+    }
+    check::<ByAll>(real_time(4));
+    check::<AtSlots>(real_time(4));
+}
+
+/// A thread whose handler is inside until it is told to leave.
+pub struct Inside {
+    pub is_inside: AtomicBool,
+    pub may_leave: AtomicBool,
+}
+
+impl Inside {
+    /// Makes a handler of `signal` that stays inside `lock`.
+    pub fn install(lock: &'static Lock<ByAll>, signal: i32) -> &'static Self {
+        let inside: &Self = Box::leak(Box::new(Self {
+            is_inside: AtomicBool::new(false),
+            may_leave: AtomicBool::new(false),
+        }));
+        let handler = Handlers::new().signal(signal);
+        // SAFETY: the handler does atomic operations and reads variables.
+        let installed = unsafe {
+            handler.install(move |context| {
+                if let Some(variables) = lock.read_handler(context) {
+                    let seen = variables.value();
+                    inside.is_inside.store(true, SeqCst);
+                    while !inside.may_leave.load(SeqCst) {
+                        std::hint::spin_loop();
+                    }
+                    inside.is_inside.store(seen != variables.value(), SeqCst);
+                }
+            })
+        };
+        // It stays.
+        drop(installed.expect("a signal of this test only"));
+        inside
+    }
+
+    /// Lets it leave. It is not inside when this returns, and has seen nobody write.
+    pub fn leave(&self) {
+        assert!(self.is_inside.load(SeqCst));
+        self.may_leave.store(true, SeqCst);
+        until(|| !self.is_inside.load(SeqCst));
+    }
+}
+
+#[test]
+fn a_writer_waits_for_handlers_with_its_own_kept_off() {
+    let (signal, staying) = (real_time(5), real_time(6));
+    let struck = Struck::<ByAll>::new();
+    let _installed = struck.install(&[signal]);
+    let Struck { lock, seen } = struck;
+    let inside = Inside::install(lock, staying);
+    let _watchdog = watch("last stage", move || format!("{:?}, {seen:?}", lock.state()));
+    let id = AtomicI32::new(0);
+    std::thread::scope(|scope| {
+        let handler = scope.spawn(|| strike_me(staying));
+        until(|| inside.is_inside.load(SeqCst));
+        let writer = scope.spawn(|| {
+            id.store(task::id(), SeqCst);
+            let mut held = lock.write();
+            held.add_one();
+            // It was struck when its mask was up already.
+            assert_eq!(seen.counts(), [0; 3]);
+            drop(held);
+            until(|| seen.counts() == [1, 1, 0]);
+        });
+        until(|| lock.state().gate() == 4);
+        assert!(lock.try_read_in::<Nested>().is_none());
+        strike(id.load(SeqCst), signal);
+        assert!(inside.is_inside.load(SeqCst) && !writer.is_finished());
+        inside.leave();
+        handler.join().unwrap();
+        writer.join().unwrap();
+    });
+    seen.check();
+    let _: &Lock<ByAll> = lock;
+    assert_eq!(lock.read().look(), Variables::new().look() + 1);
+}

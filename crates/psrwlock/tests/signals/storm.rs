@@ -1,0 +1,116 @@
+//! Storms: every thread has a timer of its own and is struck by another thread besides, while all operations of the lock go
+//! on at once.
+
+use crate::mixed::{Classes, check_is_free, classes, operate};
+use crate::strikes::{Struck, Timer, strike};
+use crate::{ALL, ByAll, mixed};
+use std::sync::atomic::{AtomicI32, AtomicU64, AtomicUsize, Ordering::Relaxed};
+use std::sync::{Mutex, PoisonError};
+use std::time::Duration;
+use ulocks_core::Private;
+use ulocks_core::spin::NoSpin;
+use ulocks_psrwlock::signal::Hard;
+use ulocks_psrwlock::{BULK, ByClass, Discipline, Distributed, HANDLER, PhaseFair, Sifted, WriterBatch};
+use ulocks_testkit::stress::Random;
+use ulocks_testkit::task;
+use ulocks_testkit::watchdog::watch;
+
+const THREADS: usize = 4;
+/// So many operations each, at least, and so many signals in all.
+const OPERATIONS: usize = 1_500;
+const SIGNALS: usize = 1_000;
+const EVERY: Duration = Duration::from_micros(150);
+
+/// What the storm strikes with: from outside, and by the timers.
+#[derive(Clone, Copy)]
+pub struct Signals {
+    pub sent: i32,
+    pub timed: i32,
+}
+
+/// Blows until there were enough operations and signals.
+pub fn blow<D: Discipline>(struck: Struck<D>, signals: Signals, classes: &Classes<D>) {
+    let Struck { lock, seen } = struck;
+    let (writes, at_work) = (AtomicU64::new(0), AtomicUsize::new(THREADS));
+    let _watchdog = watch("storm", move || format!("{:?}, {seen:?}", lock.state()));
+    let ids: [AtomicI32; THREADS] = Default::default();
+    std::thread::scope(|scope| {
+        for (me, id) in ids.iter().enumerate() {
+            let (writes, at_work) = (&writes, &at_work);
+            scope.spawn(move || {
+                id.store(task::id(), Relaxed);
+                let timer = Timer::strikes_me(signals.timed, EVERY);
+                let mut random = Random::new(me);
+                let mut done = 0;
+                while done < OPERATIONS || seen.handled.load(Relaxed) < SIGNALS {
+                    writes.fetch_add(operate(lock, classes, &mut random, 200), Relaxed);
+                    done += 1;
+                }
+                drop(timer);
+                at_work.fetch_sub(1, Relaxed);
+            });
+        }
+        scope.spawn(|| {
+            while at_work.load(Relaxed) > 0 {
+                for id in &ids {
+                    match id.load(Relaxed) {
+                        0 => {}
+                        id => strike(id, signals.sent),
+                    }
+                }
+                std::thread::sleep(EVERY);
+            }
+        });
+    });
+    assert_eq!(lock.read().look(), writes.into_inner(), "writes were lost");
+    check_is_free(lock);
+    seen.check();
+    let [handled, read, _] = seen.counts();
+    assert!(handled >= SIGNALS && read > 0, "the storm was none: {seen:?}");
+}
+
+/// With handlers of the lock's own wrapper.
+fn soft<D: Discipline>(classes: Classes<D>) {
+    // One storm at a time: all have the same signals.
+    static WEATHER: Mutex<()> = Mutex::new(());
+    let _only = WEATHER.lock().unwrap_or_else(PoisonError::into_inner);
+    let signals = Signals { sent: libc::SIGUSR1, timed: libc::SIGALRM };
+    let struck = Struck::new();
+    let installed = struck.install(&[signals.sent, signals.timed]);
+    blow(struck, signals, &classes);
+    installed.uninstall();
+}
+
+#[test]
+fn all_classes() {
+    soft(classes!(ByAll: Bulk, Urgent, Nested));
+}
+
+#[test]
+fn all_classes_without_spinning() {
+    type D = Sifted<ALL, Private<NoSpin>, WriterBatch<3>>;
+    soft(classes!(D: Bulk, Urgent, Nested));
+}
+
+#[test]
+fn all_classes_at_slots() {
+    type D = Sifted<ALL, Private, PhaseFair, Distributed<2>>;
+    soft(classes!(D: Bulk, Urgent, Nested));
+}
+
+#[test]
+fn two_classes() {
+    type D = Sifted<{ BULK | HANDLER }>;
+    soft(classes!(D: Bulk));
+}
+
+#[test]
+fn masked_by_the_kernel() {
+    type D = ByAll<Hard>;
+    let signals = Signals { sent: libc::SIGUSR2, timed: libc::SIGVTALRM };
+    blow(
+        crate::hard::struck_plainly(&[signals.sent, signals.timed]),
+        signals,
+        &classes!(D: Bulk, Urgent, Nested),
+    );
+}

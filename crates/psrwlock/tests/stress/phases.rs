@@ -1,0 +1,74 @@
+//! Operations of every kind at once, for each discipline.
+
+use crate::mixed::{self, Classes, Lock, check_is_free, classes, operate};
+use crate::variables::Variables;
+use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
+use std::sync::{Arc, Barrier};
+use ulocks_core::Private;
+use ulocks_core::meter::Counted;
+use ulocks_core::spin::{Adaptive, NoSpin, Patience};
+use ulocks_psrwlock::{
+    BULK, ByClass as _, Central, Discipline, Distributed, HANDLER, NESTED, PhaseFair, Sifted, URGENT,
+    WriterBatch,
+};
+use ulocks_testkit::stress::Random;
+use ulocks_testkit::thread::together;
+use ulocks_testkit::watchdog::watch;
+
+const THREE: u8 = BULK | URGENT | NESTED;
+const ALL: u8 = THREE | HANDLER;
+
+/// Some threads, so many operations each; then the variables say how many writes there were, and the lock is as new.
+fn check<D: Discipline>(classes: Classes<D>, threads: usize, operations: usize, hold: u32) {
+    let lock = Arc::new(Lock::<D>::new(Variables::new()));
+    let progress: Arc<[AtomicUsize]> = (0..threads).map(|_| AtomicUsize::new(0)).collect();
+    let _watchdog = {
+        let (lock, progress) = (Arc::clone(&lock), Arc::clone(&progress));
+        watch("mixed", move || format!("{:?}, operations done {progress:?}", lock.state()))
+    };
+    let start = Barrier::new(threads);
+    let users = Arc::clone(&lock);
+    let writes: u64 = together(threads, move |me| {
+        let mut random = Random::new(me);
+        start.wait();
+        let operations = (0..operations).map(|nth| {
+            progress[me].store(nth, Relaxed);
+            operate(&users, &classes, &mut random, hold)
+        });
+        operations.sum::<u64>()
+    })
+    .into_iter()
+    .sum();
+    assert_eq!(lock.read().look(), writes, "writes were lost");
+    assert!(writes > 0, "nobody wrote");
+    check_is_free(&lock);
+}
+
+/// Each discipline with a class list, under some load.
+macro_rules! each_discipline {
+    ($($name:ident: $discipline:ty, $($class:ident),+;)+) => {$(
+        #[test]
+        fn $name() {
+            type D = $discipline;
+            check(classes!(D: $($class),+), 4, 4_000, 50);
+            // More threads than processors, and holds that outlast every patience.
+            check(classes!(D: $($class),+), 12, 150, 5_000);
+        }
+    )+};
+}
+
+each_discipline! {
+    by_default: Sifted, Bulk, Urgent, Nested;
+    without_spinning: Sifted<THREE, Private<NoSpin>>, Bulk, Urgent, Nested;
+    with_long_patience_and_counters: Sifted<THREE, Private<Patience<20_000>, Counted>>, Bulk, Urgent, Nested;
+    in_batches: Sifted<THREE, Private<NoSpin>, WriterBatch<3>>, Bulk, Urgent, Nested;
+    at_two_slots: Sifted<THREE, Private<NoSpin>, PhaseFair, Distributed<2>>, Bulk, Urgent, Nested;
+    at_eight_slots_in_batches: Sifted<THREE, Private<Adaptive>, WriterBatch<2>, Distributed<8>>, Bulk, Urgent, Nested;
+    one_class: Sifted<BULK>, Bulk;
+    one_class_without_spinning: Sifted<BULK, Private<NoSpin>>, Bulk;
+    one_class_at_slots: Sifted<BULK, Private, PhaseFair, Distributed>, Bulk;
+    two_classes_of_which_one_is_skipped: Sifted<{ BULK | NESTED }, Private<NoSpin>>, Bulk, Nested;
+    four_classes: Sifted<ALL>, Bulk, Urgent, Nested;
+    four_classes_without_spinning: Sifted<ALL, Private<NoSpin>, PhaseFair, Central>, Bulk, Urgent, Nested;
+    four_classes_at_slots: Sifted<ALL, Private, WriterBatch<3>, Distributed<2>>, Bulk, Urgent, Nested;
+}

@@ -1,0 +1,260 @@
+//! Readers of all classes, and everybody else, beside one another; what classes are for; and both fairnesses.
+
+use crate::clients::place::{Place, soon};
+use crate::roles::Role::{
+    Downgrade, FairUpgradable, FairWrite, Nest, Read, TimedRead, TimedUpgrade, TimedWrite, TryRead,
+    TryUpgrade, TryWrite, UpAndDown, Upgrade, Write,
+};
+use crate::roles::{ByValue, Of, Role, play};
+use crate::{FOUR, Sleeps, SleepsShared, THREE, found, sampled, tame};
+use ulocks_core::Private;
+use ulocks_core::model::explore;
+use ulocks_core::raw::{RawRwLock, RawRwLockFair, RawRwLockUpgrade};
+use ulocks_core::signal::Soft;
+use ulocks_core::sync::spin_until;
+use ulocks_psrwlock::{
+    Central, Discipline, Distributed, PhaseFair, Sifted, State, Unchecked, WriterBatch, seeded as bug,
+};
+use ulocks_testkit::thread::{Arc, spawn};
+
+type All<const SET: u8, P = Sleeps, F = PhaseFair, R = Central> = Sifted<SET, P, F, R, Soft, Unchecked>;
+
+const BULK: Of = Of::Bulk;
+const URGENT: Of = Of::Urgent;
+const NESTED: Of = Of::Nested;
+const CLASSES: [Of; 3] = [BULK, URGENT, NESTED];
+
+/// Runs `check` on the disciplines there are, each with a chance of its own.
+macro_rules! on_each {
+    ($check:ident) => {
+        $check::<All<THREE>>(1);
+        $check::<All<FOUR>>(2);
+        $check::<All<FOUR, Private>>(3);
+        $check::<All<THREE, SleepsShared>>(4);
+        $check::<All<FOUR, Sleeps, WriterBatch<3>>>(5);
+        $check::<All<FOUR, Sleeps, PhaseFair, Distributed<2>>>(6);
+        $check::<All<THREE, SleepsShared, WriterBatch<2>, Distributed<4>>>(7);
+    };
+}
+
+const CROWDS: [&[Role]; 6] = [
+    &[Read(BULK), Read(URGENT), Read(NESTED), Write],
+    &[Nest, Write, Nest, UpAndDown],
+    &[Upgrade, Read(BULK), TimedWrite, Nest],
+    &[FairWrite, TimedWrite, FairWrite, Read(URGENT), TimedWrite, Write],
+    &[
+        TimedUpgrade,
+        FairUpgradable,
+        TimedRead(BULK),
+        Downgrade,
+        Nest,
+        TryUpgrade,
+        TryWrite,
+        TimedRead(NESTED),
+    ],
+    &[
+        Write,
+        Nest,
+        TimedWrite,
+        Read(BULK),
+        FairWrite,
+        Read(URGENT),
+        TimedUpgrade,
+        TimedRead(URGENT),
+        Downgrade,
+        TryRead(BULK),
+        Upgrade,
+        Read(NESTED),
+        TryWrite,
+        FairUpgradable,
+        TryUpgrade,
+        TimedRead(BULK),
+    ],
+];
+
+#[test]
+fn all_do_what_they_may_beside_all_others() {
+    fn check<D: Discipline>(seed: u64) {
+        for roles in CROWDS {
+            explore(sampled(roles.len(), seed), move || play::<D, 0>(roles, 2));
+        }
+    }
+    on_each!(check);
+}
+
+/// A thread that holds a lower class gets a higher one whatever writers wait: if it had to wait, nobody could go on.
+#[test]
+fn nesting_upward_cannot_deadlock() {
+    fn check<D: Discipline>(seed: u64) {
+        for roles in [&[Nest, Write][..], &[Nest, Write, Nest, TimedWrite, Nest, Upgrade, Nest, FairWrite]] {
+            explore(sampled(roles.len(), seed), move || play::<D, 0>(roles, 1));
+        }
+    }
+    on_each!(check);
+    found("SHUTS_ALL", "nobody can go on", nest_beside_a_writer::<{ bug::SHUTS_ALL }>);
+}
+
+/// Without writers that nap: the one there is waits for the reader, which waits for nobody.
+fn nest_beside_a_writer<const BUG: u8>() {
+    let place = Place::<All<THREE>, BUG>::new();
+    let outer = place.read_of(BULK);
+    let writer = {
+        let place = Arc::clone(&place);
+        spawn(move || place.play(Write))
+    };
+    spin_until(|| place.lock.state().gate() > 0);
+    // What would wait for a shut class would wait for the writer, which waits for `outer`.
+    let inner = place.try_read_of(URGENT).expect("nobody can go on: the class above is shut");
+    place.leave(inner);
+    place.leave(outer);
+    place.check_at_rest(writer.join().expect("the writer panicked"));
+}
+
+/// The promise that no other lock makes: while a writer waits for readers of a class, readers of all classes above go in
+/// and out without waiting; and it goes on to the next class as soon as these have left, whoever is in above.
+fn sifts<const BUG: u8, D: Discipline>(stage: usize) {
+    let place = Place::<D, BUG>::new();
+    let lower = place.read_of(CLASSES[stage]);
+    let above: Vec<_> = CLASSES[stage + 1..].iter().map(|&class| place.read_of(class)).collect();
+    let writer = {
+        let place = Arc::clone(&place);
+        spawn(move || place.play(Write))
+    };
+    spin_until(|| place.lock.state().gate() as usize == stage + 1);
+    for &class in &CLASSES[..=stage] {
+        assert!(place.try_read_of(class).is_none(), "a class that is shut lets readers in");
+    }
+    for &class in &CLASSES[stage + 1..] {
+        let token =
+            place.try_read_of(class).expect("a reader is held up by a writer that waits for a lower class");
+        place.leave(token);
+    }
+    place.leave(lower);
+    if !above.is_empty() {
+        spin_until(|| place.lock.state().gate() as usize > stage + 1);
+    }
+    above.into_iter().for_each(|token| _ = place.leave(token));
+    place.check_at_rest(writer.join().expect("the writer panicked"));
+}
+
+#[test]
+fn a_reader_does_not_wait_for_those_of_lower_classes() {
+    fn check<D: Discipline>(seed: u64) {
+        for stage in 0..3 {
+            explore(sampled(4, seed), move || sifts::<0, D>(stage));
+        }
+    }
+    on_each!(check);
+}
+
+#[test]
+fn a_writer_that_does_not_sift_is_found() {
+    found("SHUTS_ALL", "livelock", || sifts::<{ bug::SHUTS_ALL }, All<THREE>>(0));
+    found("DRAINS_ALL", "livelock", || sifts::<{ bug::DRAINS_ALL }, All<THREE>>(0));
+}
+
+/// A write, or an upgrade, gives up while a reader of that class stays: then nobody is shut out, who waited in line is in,
+/// and the next writer gets by.
+fn gives_up<const BUG: u8, D: Discipline>(stage: usize, upgrade: bool) {
+    let place = Place::<D, BUG>::new();
+    let held = place.read_of(CLASSES[stage]);
+    let owner = {
+        let place = Arc::clone(&place);
+        spawn(move || {
+            if upgrade {
+                place.lock.upgradable();
+                // SAFETY: acquired the line before.
+                let upgraded = unsafe { place.lock.upgrade_until((), soon()) };
+                assert!(upgraded.is_err(), "a writer beside a reader");
+                assert!(place.lock.try_upgradable().is_none(), "who gave up an upgrade lost the rest");
+                // SAFETY: as above.
+                unsafe { place.lock.unlock_upgradable(()) };
+            } else {
+                assert!(place.lock.write_until(soon()).is_none(), "a writer beside a reader");
+            }
+        })
+    };
+    let others: Vec<_> = [Read(BULK), Read(URGENT), Read(CLASSES[stage])]
+        .into_iter()
+        .map(|role| {
+            let place = Arc::clone(&place);
+            spawn(move || place.play(role))
+        })
+        .collect();
+    owner.join().expect("the owner panicked");
+    others.into_iter().for_each(|other| assert_eq!(other.join().expect("a reader panicked"), 0));
+    assert_eq!(place.lock.state().gate(), 0, "somebody is shut out for good");
+    place.leave(held);
+    let next = place.play(Write);
+    place.check_at_rest(next);
+}
+
+#[test]
+fn a_write_that_gives_up_leaves_nothing_behind_at_any_stage() {
+    fn check<D: Discipline>(seed: u64) {
+        for stage in 0..3 {
+            for upgrade in [false, true] {
+                explore(sampled(5, seed), move || gives_up::<0, D>(stage, upgrade));
+            }
+        }
+    }
+    on_each!(check);
+    found("ABANDONS_QUIETLY", "nobody can go on", || {
+        gives_up::<{ bug::ABANDONS_QUIETLY }, All<THREE>>(0, false)
+    });
+}
+
+/// A fair release goes to one of the writers that wait, also where those may give up, and strands none.
+#[test]
+fn a_fair_release_strands_nobody() {
+    const ROLES: [&[Role]; 3] = [
+        &[FairWrite, TimedWrite, FairWrite],
+        &[FairWrite, TimedWrite, Write, TimedWrite, FairUpgradable],
+        &[FairWrite, TimedWrite, FairWrite, TimedWrite, FairUpgradable, TimedUpgrade, Read(BULK), FairWrite],
+    ];
+    fn check<D: Discipline>(seed: u64) {
+        for roles in ROLES {
+            explore(sampled(roles.len(), seed), move || play::<D, 0>(roles, 3));
+        }
+    }
+    on_each!(check);
+}
+
+/// A writer that sleeps is next after a fair release: nobody writes in between who was not waiting. In the one execution in
+/// which it sleeps for certain, that without surprises.
+#[test]
+fn a_fair_release_is_not_overtaken() {
+    use core::sync::atomic::{AtomicUsize, Ordering::SeqCst};
+    explore(tame(), || {
+        let place = Place::<All<THREE>, 0>::new();
+        // Of real atomics: nothing that is explored.
+        let written = Arc::new(AtomicUsize::new(0));
+        place.lock.write();
+        let waiter = {
+            let (place, written) = (Arc::clone(&place), Arc::clone(&written));
+            spawn(move || {
+                place.lock.write();
+                written.store(1, SeqCst);
+                place.count_and_leave();
+            })
+        };
+        spin_until(|| place.lock.state().0 & State::WRITERS != 0);
+        place.count();
+        // SAFETY: acquired above.
+        unsafe { place.lock.unlock_write_fair(()) };
+        let again = place.lock.try_write().is_some();
+        assert!(!again || written.load(SeqCst) == 1, "a writer that waited was overtaken by an attempt");
+        if again {
+            place.count_and_leave();
+        }
+        waiter.join().expect("the writer panicked");
+        place.check_at_rest(2 + usize::from(again));
+    });
+}
+
+#[test]
+fn a_writer_that_forgets_the_others_is_found() {
+    found("FORGETS_OTHERS", "nobody can go on", || {
+        play::<All<THREE>, { bug::FORGETS_OTHERS }>(&[Write, Write, Write], 2);
+    });
+}

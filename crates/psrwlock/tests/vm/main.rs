@@ -1,0 +1,67 @@
+//! Models of the priority-sifting lock on the virtual machine: many threads of all classes, handlers that strike anywhere,
+//! old values, a clock, deaths; and of what each of them would miss if it found nothing.
+#![cfg(all(ulocks_vm, feature = "vm"))]
+
+mod bugs;
+mod classes;
+#[path = "../clients/mod.rs"]
+#[expect(dead_code, reason = "loom has some for itself")]
+mod clients;
+mod crowd;
+mod deaths;
+mod family;
+mod histories;
+mod naps;
+mod phases;
+mod roles;
+mod signals;
+mod slots;
+mod steps;
+
+use ulocks_core::model::{Config, Failure, Strategy, finds_bug_saying};
+use ulocks_core::signal::Soft;
+use ulocks_core::spin::NoSpin;
+use ulocks_core::{Private, Shared};
+use ulocks_psrwlock::{BULK, Central, HANDLER, NESTED, PhaseFair, RawPsRwLock, Sifted, URGENT, Unchecked};
+
+/// Waiters sleep at once: fewer steps, hence more executions of what is left.
+type Sleeps = Private<NoSpin>;
+type SleepsShared = Shared<NoSpin>;
+
+/// What nests is for the table of `Checked` to find, which a model must not depend on.
+type Lock<const SET: u8, P = Sleeps, F = PhaseFair, R = Central, M = Soft> =
+    RawPsRwLock<Sifted<SET, P, F, R, M, Unchecked>>;
+type Broken<const SET: u8, const BUG: u8, P = Sleeps, F = PhaseFair, R = Central> =
+    RawPsRwLock<Sifted<SET, P, F, R, Soft, Unchecked>, BUG>;
+
+/// The two that a lock is made for.
+const TWO: u8 = BULK | URGENT;
+/// All classes of threads.
+const THREE: u8 = BULK | URGENT | NESTED;
+/// All classes.
+const FOUR: u8 = THREE | HANDLER;
+
+/// How many executions of a model of so many threads: about as many steps for each number.
+fn sampled(threads: usize, seed: u64) -> Config {
+    Config { spurious: 2, seed, ..Config::sampled(4_000 / threads as u64) }
+}
+
+/// The one execution without surprises: each thread goes on until it has to wait, and time passes when all do.
+fn tame() -> Config {
+    Config { strategy: Strategy::Bytes(Vec::new()), ..Config::default() }
+}
+
+/// What a seeded bug may take.
+fn hunt() -> Config {
+    Config::sampled(100_000)
+}
+
+/// What a bug is called, by whom it is found, and what is said of it.
+fn found(name: &str, says: &str, client: impl Fn() + 'static) {
+    found_in(hunt(), name, says, client);
+}
+
+fn found_in(config: Config, name: &str, says: &str, client: impl Fn() + 'static) {
+    let Failure { execution, .. } = finds_bug_saying(says, config, client);
+    println!("{name}: found at execution {execution}");
+}

@@ -1,0 +1,164 @@
+//! The clock: what the naps of an owner are for, and what must not need their end.
+
+use crate::clients::place::Place;
+use crate::roles::{ByValue, Of};
+use crate::{FOUR, Sleeps, THREE, found_in, sampled, tame};
+use core::time::Duration;
+use ulocks_core::futex::{Futex, Private};
+use ulocks_core::model::{Config, Strategy, explore};
+use ulocks_core::raw::{RawRwLock, RawRwLockUpgrade};
+use ulocks_core::signal::{Soft, dispatch};
+use ulocks_core::time::Deadline;
+use ulocks_psrwlock::{
+    Central, Discipline, Distributed, PhaseFair, Readers, Sifted, Unchecked, seeded as bug,
+};
+use ulocks_testkit::thread::{Arc, spawn};
+
+type All<const SET: u8 = THREE, R = Central> = Sifted<SET, Sleeps, PhaseFair, R, Soft, Unchecked>;
+
+const NAP: Duration = Duration::from_micros(50);
+
+/// What the machine's clock shows.
+fn now() -> Duration {
+    Deadline::after(Duration::ZERO).since_zero()
+}
+
+/// Sleeps for so long, which is until all others do too.
+fn sleep(time: Duration) {
+    Futex::<Private>::new(0).wait(0, Some(Deadline::after(time)));
+}
+
+/// In the execution without surprises an owner naps when a reader leaves, less than a nap after it came. When it is a
+/// writer, counted from its first look.
+fn owner_waits<D: Discipline, const BUG: u8>(class: Of, upgrades: bool) -> impl Fn() {
+    move || {
+        let place = Place::<D, BUG>::new();
+        let token = place.read_of(class);
+        let writer = {
+            let place = Arc::clone(&place);
+            spawn(move || {
+                if upgrades {
+                    place.lock.upgradable();
+                    // SAFETY: acquired the line before.
+                    unsafe { place.lock.upgrade(()) };
+                } else {
+                    place.lock.write();
+                }
+                let written = now();
+                place.count_and_leave();
+                written
+            })
+        };
+        sleep(NAP / 5);
+        let left = now();
+        place.leave(token);
+        let written = writer.join().expect("the writer panicked");
+        assert!(written < left + NAP / 2, "the owner overslept the last reader: it had to wake by itself");
+        place.check_at_rest(1);
+    }
+}
+
+#[test]
+fn the_last_reader_cuts_the_nap_short() {
+    for class in [Of::Bulk, Of::Urgent, Of::Nested] {
+        for upgrades in [false, true] {
+            explore(tame(), owner_waits::<All, 0>(class, upgrades));
+            explore(tame(), owner_waits::<All<FOUR>, 0>(class, upgrades));
+            explore(tame(), owner_waits::<All<THREE, Distributed<2>>, 0>(class, upgrades));
+        }
+    }
+    const SAYS: &str = "the owner overslept the last reader";
+    found_in(tame(), "DEPARTS_QUIETLY", SAYS, owner_waits::<All, { bug::DEPARTS_QUIETLY }>(Of::Bulk, false));
+}
+
+/// The other way round: a wake-up that comes between the owner's last look and its sleep is lost, and the nap ends by
+/// itself. Without time such an execution does not end, so there is one; with time all end.
+#[test]
+fn a_nap_is_what_a_lost_wake_up_costs() {
+    fn client<R: Readers>() {
+        let place = Place::<All<THREE, R>, 0>::new();
+        let token = place.read_of(Of::Bulk);
+        let writer = {
+            let place = Arc::clone(&place);
+            spawn(move || place.writes())
+        };
+        place.leave(token);
+        writer.join().expect("the writer panicked");
+        place.check_at_rest(1);
+    }
+    explore(sampled(2, 1), client::<Central>);
+    explore(sampled(2, 2), client::<Distributed<2>>);
+    let timeless = Config { timeouts: false, ..Config::sampled(100_000) };
+    found_in(timeless, "no naps", "nobody can go on", client::<Central>);
+}
+
+/// A handler wakes nobody. The owner looks by itself, after short naps only, since its mask is up meanwhile.
+#[test]
+fn the_owner_polls_the_stage_of_handlers() {
+    use ulocks_core::model::signal::{self, Signal};
+    const USR1: Signal = Signal::new(10);
+    const LONG: Duration = Duration::from_millis(20);
+    explore(tame(), || {
+        let place = Place::<All<FOUR>, 0>::new();
+        let left = Arc::new(std::sync::Mutex::new(Duration::ZERO));
+        let (handled, leaving) = (Arc::clone(&place), Arc::clone(&left));
+        signal::install(USR1, u32::MAX, move || {
+            let (place, leaving) = (Arc::clone(&handled), Arc::clone(&leaving));
+            dispatch(10, move |context| {
+                let token = place.lock.read_in_handler(context).expect("nobody writes yet");
+                sleep(LONG);
+                *leaving.lock().unwrap() = now();
+                place.leave(token);
+            });
+        });
+        let writer = {
+            let place = Arc::clone(&place);
+            spawn(move || {
+                sleep(LONG / 20);
+                place.lock.write();
+                let written = now();
+                place.count_and_leave();
+                written
+            })
+        };
+        signal::send(0, USR1);
+        let (written, left) = (writer.join().expect("the writer panicked"), *left.lock().unwrap());
+        assert!(
+            left < written && written <= left + NAP + NAP / 10,
+            "left at {left:?}, written at {written:?}"
+        );
+        place.check_at_rest(1);
+    });
+}
+
+/// Time that passes whenever it may: deadlines in line, in the wait for other writers, and at each stage.
+#[test]
+fn deadlines_pass_anywhere() {
+    use crate::roles::Role::{Nest, Read, TimedRead, TimedUpgrade, TimedWrite, Write};
+    use crate::roles::{Of::Bulk, Of::Urgent, Role, play};
+    const ROLES: [&[Role]; 3] = [
+        &[TimedWrite, TimedRead(Bulk), TimedWrite],
+        &[TimedWrite, TimedRead(Bulk), TimedUpgrade, TimedRead(Urgent), Write, Nest],
+        &[
+            TimedWrite,
+            TimedRead(Bulk),
+            TimedUpgrade,
+            TimedRead(Urgent),
+            Write,
+            TimedWrite,
+            TimedUpgrade,
+            Read(Bulk),
+            TimedRead(Bulk),
+            TimedWrite,
+            Read(Urgent),
+            TimedWrite,
+        ],
+    ];
+    for roles in ROLES {
+        for strategy in [Strategy::Random, Strategy::Pct { depth: 4 }] {
+            let config = |seed| Config { strategy: strategy.clone(), ..sampled(roles.len(), seed) };
+            explore(config(1), move || play::<All, 0>(roles, 3));
+            explore(config(2), move || play::<All<FOUR, Distributed<2>>, 0>(roles, 3));
+        }
+    }
+}

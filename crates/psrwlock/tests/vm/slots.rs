@@ -1,0 +1,68 @@
+//! Readers at slots, in memory that shows old values.
+
+use crate::roles::{Of, Role, play};
+use crate::{Broken, Lock, Sleeps, SleepsShared, THREE, TWO, found, sampled};
+use ulocks_core::model::{Config, explore};
+use ulocks_core::signal::Soft;
+use ulocks_psrwlock::{Distributed, PhaseFair, Sifted, Unchecked, WriterBatch, seeded as bug};
+use ulocks_testkit::model::rw::{
+    self,
+    Role::{Read, TryWrite, Write},
+};
+
+type Slots<const N: usize, P = Sleeps> = Lock<TWO, P, PhaseFair, Distributed<N>>;
+
+/// Threads share slots, leave by each other's, and are moved.
+#[test]
+fn readers_at_slots_are_seen() {
+    const MANY: &[rw::Role] = &[Read, Read, Write, Read, Read, Write, Read, TryWrite, Read, Read];
+    for seed in 1..=4 {
+        let old = |threads| Config { stale: 32, ..sampled(threads, seed) };
+        explore(old(2), || rw::exclusion::<Slots<1>>(&[Read, Write]));
+        explore(old(3), || rw::exclusion::<Slots<1>>(&[Read, Read, Write]));
+        explore(old(3), || rw::exclusion::<Slots<2>>(&[Read, Read, Write]));
+        explore(old(3), || rw::exclusion::<Slots<2, SleepsShared>>(&[Read, Read, Write]));
+        explore(old(10), || rw::exclusion::<Slots<2>>(MANY));
+        explore(old(10), || rw::exclusion::<Slots<4, SleepsShared>>(MANY));
+        explore(old(10), || rw::no_lost_wake::<Slots<4>>(MANY, 3));
+    }
+}
+
+/// Those of higher classes are counted in the state, beside what was moved there.
+#[test]
+fn slots_and_classes_do_not_mix_up() {
+    type All<const N: usize, P> = Sifted<THREE, P, WriterBatch<2>, Distributed<N>, Soft, Unchecked>;
+    const ROLES: &[Role] = &[
+        Role::Nest,
+        Role::Write,
+        Role::Nest,
+        Role::TimedWrite,
+        Role::Read(Of::Bulk),
+        Role::TryRead(Of::Bulk),
+        Role::Upgrade,
+        Role::TryUpgrade,
+    ];
+    for seed in 1..=3 {
+        explore(sampled(8, seed), || play::<All<2, Sleeps>, 0>(ROLES, 2));
+        explore(sampled(8, seed), || play::<All<4, SleepsShared>, 0>(ROLES, 2));
+    }
+}
+
+#[test]
+fn a_reader_and_a_writer_that_do_not_see_each_other_are_found() {
+    type With<const BUG: u8, P> = Broken<TWO, BUG, P, PhaseFair, Distributed<2>>;
+    found("NO_FENCE", "data race", || rw::exclusion::<With<{ bug::NO_FENCE }, Sleeps>>(&[Read, Write]));
+    found("NO_FENCE, shared", "data race", || {
+        rw::exclusion::<With<{ bug::NO_FENCE }, SleepsShared>>(&[Read, Write]);
+    });
+    // Not a matter of old values only: nothing here is wrong if loads read the newest and stores go last.
+    let newest = Config { stale: 0, ..sampled(2, 1) };
+    explore(newest, || rw::exclusion::<With<{ bug::NO_FENCE }, SleepsShared>>(&[Read, Write]));
+}
+
+#[test]
+fn readers_that_are_nowhere_for_a_moment_are_found() {
+    type All = Sifted<THREE, Sleeps, PhaseFair, Distributed<2>, Soft, Unchecked>;
+    const ROLES: &[Role] = &[Role::Read(Of::Bulk), Role::Read(Of::Urgent), Role::Write];
+    found("TAKES_FIRST", "too many Urgent readers", || play::<All, { bug::TAKES_FIRST }>(ROLES, 2));
+}
