@@ -10,6 +10,7 @@
 //! | [`fair`] | strictly in order of arrival: `FairMutex`, `Semaphore` |
 //! | [`pi`] | priority inheritance: `PiMutex`, `PiCondvar` |
 //! | [`calock`] | convoy avoidance, for far more threads than CPUs: `Calock`, `CalockCondvar` |
+//! | [`psrwlock`] | readers by class, writers that sift: `PsRwLock` |
 //! | [`policy`], [`spin`], [`meter`] | the one type parameter: where a lock lives, how it waits, what it counts |
 //! | [`futex`], [`time`], [`sync`] | what the locks are made of, for protocols of your own |
 //! | [`model`] | the harness that model-checks your protocols, and your use of the locks |
@@ -24,6 +25,8 @@ pub use ulocks_calock as calock;
 pub use ulocks_fair as fair;
 #[doc(inline)]
 pub use ulocks_pi as pi;
+#[doc(inline)]
+pub use ulocks_psrwlock as psrwlock;
 #[doc(inline)]
 pub use ulocks_unfair as unfair;
 

@@ -22,8 +22,11 @@
 //!    `parking-lot`.
 //! 9. *It must be small, timed, in special memory, or shared by processes, and nobody minds who goes
 //!    first*: [`unfair::Mutex`](crate::unfair::Mutex).
-//! 10. *Many readers*, *several semaphores at once*: planned, not yet here. The nearest today:
-//!     [`std::sync::RwLock`], `semop(2)`.
+//! 10. *Many readers, all alike, with short sections*: [`std::sync::RwLock`], or a mutex, which is often as fast.
+//! 11. *Readers of which some are slow and some must not wait; readers that come in again on a thread that
+//!     reads already; readers in signal handlers; many readers on many CPUs*:
+//!     [`psrwlock::PsRwLock`](crate::psrwlock::PsRwLock).
+//! 12. *Several semaphores at once*: planned, not yet here. The nearest today: `semop(2)`.
 //!
 //! To wait until something is true under one of these mutexes, each has a condition variable beside
 //! it: [`unfair::Condvar`](crate::unfair::Condvar), [`fair::FairCondvar`](crate::fair::FairCondvar),
