@@ -278,7 +278,7 @@ impl<L: Lock> Ring<'_, L> {
 }
 
 /// Asks the kernel not to group the ends of this thread's sleeps with others', which it may do within 50 us.
-fn wake_on_time() {
+pub(crate) fn wake_on_time() {
     // SAFETY: PR_SET_TIMERSLACK takes one integer and touches no memory; a refusal costs accuracy only.
     unsafe { libc::prctl(libc::PR_SET_TIMERSLACK, 1) };
 }

@@ -38,6 +38,8 @@ pub mod report;
 #[cfg(not(all(ulocks_vm, feature = "vm")))]
 pub mod rounds;
 #[cfg(not(all(ulocks_vm, feature = "vm")))]
+pub mod rw;
+#[cfg(not(all(ulocks_vm, feature = "vm")))]
 pub mod scaling;
 #[cfg(not(all(ulocks_vm, feature = "vm")))]
 pub mod stats;

@@ -46,7 +46,7 @@ pub struct BenchOptions {
     /// Write the results here, too
     #[arg(long, value_name = "FILE")]
     pub json: Option<PathBuf>,
-    /// Only rows of promises and convoy whose name contains this, such as throughput/hog or x1000
+    /// Only rows of promises, convoy and psrw whose name contains this, such as throughput/hog, x1000 or queue/
     #[arg(long, value_name = "PART")]
     pub only: Option<String>,
     /// Fewer and shorter trials
@@ -184,6 +184,11 @@ pub struct CriterionOptions {
 }
 
 impl CriterionOptions {
+    /// Whether the lock called so was asked for, or none was.
+    pub fn asked_for(&self, name: &str) -> bool {
+        self.locks.is_empty() || self.locks.iter().any(|entry| entry.name == name)
+    }
+
     /// The locks asked for; if none was, all but twins that count, variants with a fixed patience, and probes.
     pub fn locks(&self) -> Vec<&'static Entry> {
         if self.locks.is_empty() {

@@ -26,6 +26,9 @@ const BLOCK: u32 = 4_000;
 pub struct PairsSpec {
     /// Names in the registry of `locks`.
     pub locks: Vec<String>,
+    /// Whether they are had together with other readers.
+    #[serde(default)]
+    pub reads: bool,
     /// How long for each lock.
     pub window_ms: u64,
 }
@@ -46,7 +49,8 @@ impl Task for PairsSpec {
         if let Some(&cpu) = pin::order(Pin::Scatter)?.first() {
             pin::bind(cpu)?;
         }
-        let block = |name: &String| locks::visit(locks::find(name)?, Scope::Threads, Block)?;
+        let block =
+            |name: &String| locks::visit(locks::find(name)?, Scope::Threads, Block { reads: self.reads })?;
         let mut blocks = self.locks.iter().map(block).collect::<Result<Vec<_>>>()?;
         let mut times = vec![Vec::new(); blocks.len()];
         let start = Instant::now();
@@ -79,13 +83,30 @@ impl Task for PairsSpec {
 type Run = Box<dyn FnMut() -> Duration>;
 
 /// Makes the block of a lock: one indirect call for thousands of pairs.
-struct Block;
+struct Block {
+    reads: bool,
+}
 
 impl Visitor for Block {
     type Output = Result<Run>;
 
-    fn visit<L: Lock>(self, _: &'static Entry) -> Self::Output {
+    fn visit<L: Lock>(self, entry: &'static Entry) -> Self::Output {
+        ensure!(
+            !self.reads || L::SHARED_MODE,
+            "lock '{}' has no mode for readers; allowed: locks that have",
+            entry.name
+        );
         let row = Row::<L>::new(Scope::Threads, 1)?;
+        if self.reads {
+            return Ok(Box::new(move || {
+                let lock = black_box(row.get(0));
+                let start = Instant::now();
+                for _ in 0..BLOCK {
+                    lock.with_shared(|| ());
+                }
+                start.elapsed()
+            }));
+        }
         Ok(Box::new(move || {
             let lock = black_box(row.get(0));
             let start = Instant::now();
@@ -104,14 +125,15 @@ mod tests {
     #[test]
     fn every_lock_has_a_figure() {
         let locks: Vec<String> = locks::all().iter().map(|entry| entry.name.into()).collect();
-        let result = PairsSpec { locks: locks.clone(), window_ms: 1 }.carry_out().unwrap();
+        let result = PairsSpec { locks: locks.clone(), reads: false, window_ms: 1 }.carry_out().unwrap();
         assert_eq!(result.ns.len(), locks.len());
         assert!(result.ns.iter().all(|&ns| ns.is_finite() && ns > 0.0), "{result:?}");
     }
 
     #[test]
     fn no_locks_are_refused() {
-        let error = PairsSpec { locks: Vec::new(), window_ms: 1 }.carry_out().unwrap_err().to_string();
+        let error =
+            PairsSpec { locks: Vec::new(), reads: false, window_ms: 1 }.carry_out().unwrap_err().to_string();
         assert_eq!(error, "no locks to compare; allowed: at least one");
     }
 }

@@ -2,7 +2,6 @@
 //! could know, so this test starts itself again, and in that process is the program.
 
 use std::process::{Command, ExitCode, Output, Stdio};
-use ulocks_benches::locks;
 use ulocks_benches::promises::judge::{Verdict, judge};
 use ulocks_benches::promises::{self, Record, list};
 use ulocks_benches::report::{Ended, Mode};
@@ -86,7 +85,7 @@ fn a_smoke_run_leaves_a_record() {
     assert_eq!((record.mode, record.ended, record.rounds), (Mode::Smoke, Ended::Rounds, 1));
     assert!(!record.trials.is_empty());
     for row in &record.rows {
-        let built = locks::find(&row.lock).is_ok();
+        let built = promises::is_built(&row.lock);
         assert_eq!(row.verdict == Verdict::NotBuilt, !built, "{}", row.name);
         assert_eq!(row.measured.is_some(), built && row.reason.is_none(), "{}", row.name);
         // One round has no interval, and without one there is no verdict.
@@ -97,7 +96,7 @@ fn a_smoke_run_leaves_a_record() {
     let promises = list::all(record.machine.cpus_allowed as u32);
     for row in &record.rows {
         let promise = promises.iter().find(|promise| promise.name == row.name).unwrap();
-        let again = judge(promise, locks::find(&row.lock).is_ok(), &record.trials);
+        let again = judge(promise, promises::is_built(&row.lock), &record.trials);
         assert_eq!((again.measured, again.verdict), (row.measured.clone(), row.verdict), "{}", row.name);
     }
 }

@@ -3,10 +3,14 @@
 use super::reference::{Mcs, Section, Tas, Ticket, Ttas};
 use anyhow::{Result, bail};
 use ulocks_calock::RawCalock;
-use ulocks_core::raw::RawMutex;
+use ulocks_core::raw::{RawMutex, RawRwLock};
+use ulocks_core::signal::Soft;
 use ulocks_core::spin::NoSpin;
 use ulocks_core::{Private, Shared};
 use ulocks_fair::RawFairMutex as Fair;
+use ulocks_psrwlock::{
+    BULK, Central, Distributed, NESTED, PhaseFair, RawPsRwLock, Sifted, URGENT, Unchecked,
+};
 use ulocks_unfair::{
     RawAsymMutex as Asym, RawByteMutex as Byte, RawMutex as Unfair, RawThroughputMutex as Throughput,
 };
@@ -61,11 +65,23 @@ const LOCKS: &[Lock] = &[
     },
     Lock { name: "fair", about: "fair::FairMutex, default patience", run: family::<Fair<Private>> },
     Lock { name: "fair-shared", about: "fair::FairMutex between processes", run: family::<Fair<Shared>> },
+    Lock {
+        name: "psrw",
+        about: "psrwlock::PsRwLock; one operation in a thousand is a write",
+        run: mostly_read::<Ps<Central>>,
+    },
+    Lock {
+        name: "psrw-slots",
+        about: "the same with its readers at 64 slots",
+        run: mostly_read::<Ps<Distributed<64>>>,
+    },
     Lock { name: "tas", about: "test-and-set, no back-off", run: reference::<Tas> },
     Lock { name: "ttas", about: "test-and-test-and-set", run: reference::<Ttas> },
     Lock { name: "ticket", about: "ticket lock, global spinning", run: reference::<Ticket> },
     Lock { name: "mcs", about: "queue lock, local spinning", run: reference::<Mcs> },
 ];
+
+type Ps<R> = RawPsRwLock<Sifted<{ BULK | URGENT | NESTED }, Private, PhaseFair, R, Soft, Unchecked>>;
 
 /// Every lock there is.
 #[must_use]
@@ -96,6 +112,27 @@ fn family<L: RawMutex + 'static>(run: &Run) -> Result<Outcome, CostError> {
             worker.hold();
             // SAFETY: the token is from the acquisition above, in this thread.
             unsafe { lock.unlock(token) };
+        },
+    )
+}
+
+fn mostly_read<L: RawRwLock + 'static>(run: &Run) -> Result<Outcome, CostError> {
+    const WRITES: f64 = 1e-3;
+    let hold = run.hold_ns;
+    run.contend(
+        || L::init(),
+        move |lock, worker| {
+            if worker.random() < WRITES {
+                let token = worker.acquire(|| lock.write());
+                worker.hold();
+                // SAFETY: the token is from the acquisition above, in this thread.
+                unsafe { lock.unlock_write(token) };
+            } else {
+                let token = worker.acquire(|| lock.read());
+                worker.work_about(hold);
+                // SAFETY: as above.
+                unsafe { lock.unlock_read(token) };
+            }
         },
     )
 }

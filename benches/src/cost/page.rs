@@ -81,6 +81,7 @@ fn plot(title: &str, log: bool, value: Value, locks: &[&str], cells: &[Cell]) ->
     let most = cpus.last().copied().unwrap_or(1);
     draw(&Plot {
         title: title.to_owned(),
+        axis: "threads",
         threads: &cpus,
         cpus: most,
         log,

@@ -9,6 +9,7 @@ mod one_permit;
 mod peers;
 mod posix;
 mod row;
+mod rw;
 mod sysv;
 mod ticket_futex;
 mod ulock;
@@ -18,10 +19,12 @@ pub use one_permit::OnePermit;
 pub use peers::{NoLock, ParkingLot, ParkingLot012, ParkingLotFair, Std, Usync};
 pub use posix::{Posix, PosixSem};
 pub use row::Row;
+pub use rw::Rw;
 pub use sysv::SysV;
 pub use ticket_futex::TicketFutex;
 pub use ulock::{Readable, Ulock};
 
+use crate::rw::{Peer, Psrw, PsrwDistributed, PsrwHandler, Pthread};
 use crate::trial::Meters;
 use anyhow::{Result, anyhow};
 use posix::{ADAPTIVE, INHERIT, NORMAL, ROBUST};
@@ -147,7 +150,8 @@ pub struct Entry {
     pub excludes: bool,
     /// Whether it belongs to this family, and is not a peer.
     pub family: bool,
-    /// Whether it is a design to compare with and not a lock that anybody uses: measured when it is asked for.
+    /// Whether it is measured only when it is asked for: a design to compare with and not a lock that anybody uses, or a
+    /// reader-writer lock, of which [`rw`](crate::rw) knows more.
     pub probe: bool,
     /// How long it spins, where that is fixed by the entry.
     pub patience_ns: Option<u32>,
@@ -166,7 +170,7 @@ impl Entry {
             metered: L::METERED,
             excludes: L::EXCLUDES,
             family: false,
-            probe: false,
+            probe: L::SHARED_MODE && L::EXCLUDES,
             patience_ns: None,
         }
     }
@@ -351,6 +355,11 @@ registry! {
         "ticket-futex" 'n' "ticket lock on a futex with bit sets": TicketFutex<false> | TicketFutex<true>;
         "calock-1ms" 'Y' "Calock that promotes every millisecond": Ulock<RawCalock<Private, Every<1_000_000>>>;
         "calock-100ms" 'Z' "Calock that promotes every 100 ms": Ulock<RawCalock<Private, Every<100_000_000>>>;
+        "std-rw" 'R' "std::sync::RwLock": Rw<Peer<crate::rw::Std>>;
+        "parking_lot-rw" 'W' "parking_lot 0.13 RwLock": Rw<Peer<crate::rw::ParkingLot>>;
+        "usync-rw" 'V' "usync RwLock": Rw<Peer<crate::rw::Usync>>;
+        "pthread-rw" 'v' "pthread_rwlock_t, readers first": Rw<Peer<Pthread<false>>>;
+        "pthread-rw-writer" 'w' "pthread_rwlock_t, writers first": Rw<Peer<Pthread<true>>>;
     }
     family {
         "unfair" 'b' 'B' "ulocks unfair Mutex": ulocks_unfair::RawMutex { 1_000 3_000 10_000 30_000 };
@@ -363,6 +372,9 @@ registry! {
         "pi" 'j' 'J' "ulocks PiMutex": ulocks_pi::RawPiMutex;
     }
     fixed {
+        "psrw" 'H' "ulocks PsRwLock": Rw<Psrw>;
+        "psrw-handler" 'I' "ulocks PsRwLock with the class Handler": Rw<PsrwHandler>;
+        "psrw-distributed" 'K' "ulocks PsRwLock, readers counted in eight places": Rw<PsrwDistributed>;
     }
 }
 

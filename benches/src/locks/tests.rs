@@ -24,7 +24,17 @@ fn a_capital_letter_spins_before_it_sleeps() {
     let of = |wanted: fn(&Entry) -> bool| all().iter().filter(move |entry| wanted(entry));
     let sleep_at_once = of(|entry| !entry.family && entry.letter.is_lowercase());
     let sleep_at_once: Vec<_> = sleep_at_once.map(|entry| entry.name).collect();
-    let expected = ["none", "pthread", "pthread-pi", "pthread-robust", "sem_t", "sysv", "ticket-futex"];
+    let expected = [
+        "none",
+        "pthread",
+        "pthread-pi",
+        "pthread-robust",
+        "sem_t",
+        "sysv",
+        "ticket-futex",
+        "pthread-rw",
+        "pthread-rw-writer",
+    ];
     assert_eq!(sleep_at_once, expected);
     for entry in of(has_policy) {
         assert_eq!(entry.letter.is_lowercase(), entry.patience_ns == Some(0), "{}", entry.name);
@@ -42,7 +52,8 @@ fn has_policy(entry: &Entry) -> bool {
 #[test]
 fn probes_run_when_they_are_named() {
     let probes: Vec<_> = all().iter().filter(|entry| entry.probe).map(|entry| entry.name).collect();
-    assert_eq!(probes, ["mcs-park", "ticket-futex", "calock-1ms", "calock-100ms"]);
+    assert_eq!(probes[..4], ["mcs-park", "ticket-futex", "calock-1ms", "calock-100ms"]);
+    assert!(probes[4..].iter().all(|name| crate::rw::find(name).is_ok()), "{probes:?}");
     assert!(all().iter().all(|entry| entry.is_usual() == (entry.is_plain() && !entry.probe)));
 }
 

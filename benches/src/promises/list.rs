@@ -1,5 +1,6 @@
 //! The promises: what each lock is said to do, as data. Nothing here is measured, nothing elsewhere is promised.
 
+use super::readers;
 use crate::duel::Place;
 use crate::futexes;
 use crate::report::Workload;
@@ -93,11 +94,12 @@ const ON_ONE_CPU_NS: u64 = 100_000;
 
 /// Every promise, on a machine with so many CPUs.
 pub fn all(cpus: u32) -> Vec<Promise> {
-    let list = [fair(cpus), throughput(cpus), asym(), semaphore(), pi(), calock(), on_one_cpu()];
+    let list =
+        [fair(cpus), throughput(cpus), asym(), semaphore(), pi(), calock(), on_one_cpu(), readers::all(cpus)];
     list.into_iter().flatten().collect()
 }
 
-fn workload((hold_us, non_hold_us): (u64, u64)) -> Workload {
+pub(super) fn workload((hold_us, non_hold_us): (u64, u64)) -> Workload {
     Workload { hold_ns: hold_us * 1000, non_hold_ns: non_hold_us * 1000 }
 }
 
@@ -126,12 +128,19 @@ fn against(lock: &'static str, us: (u64, u64), n: u32, peers: &[&'static str], a
 }
 
 /// A ratio of one figure of two subjects.
-fn versus(mine: Subject, other: Subject, figure: Figure, bound: Bound, name: &str, what: String) -> Promise {
+pub(super) fn versus(
+    mine: Subject,
+    other: Subject,
+    figure: Figure,
+    bound: Bound,
+    name: &str,
+    what: String,
+) -> Promise {
     versus_best(mine, vec![other], figure, bound, name, what)
 }
 
 /// A ratio of one figure of a subject and of the best of others.
-fn versus_best(
+pub(super) fn versus_best(
     mine: Subject,
     others: Vec<Subject>,
     figure: Figure,
@@ -152,7 +161,7 @@ fn versus_best(
 }
 
 /// A figure that must not exceed a bound.
-fn at_most(mine: Subject, figure: Figure, bound: f64, name: &str, what: String) -> Promise {
+pub(super) fn at_most(mine: Subject, figure: Figure, bound: f64, name: &str, what: String) -> Promise {
     Promise {
         lock: mine.lock,
         name: format!("{}/{name}", mine.lock),

@@ -7,6 +7,7 @@
 pub mod judge;
 pub mod list;
 mod plan;
+mod readers;
 mod text;
 
 use crate::locks;
@@ -14,6 +15,7 @@ use crate::machine;
 use crate::options::BenchOptions;
 use crate::report::Mode;
 use crate::rounds;
+use crate::rw;
 use crate::work;
 use judge::Row;
 use list::Promise;
@@ -49,8 +51,8 @@ fn selected(options: &BenchOptions, mode: Mode, cpus: u32) -> Vec<Promise> {
 }
 
 /// Whether the lock that the promise is about exists.
-fn is_built(promise: &Promise) -> bool {
-    locks::find(promise.lock).is_ok()
+pub fn is_built(lock: &str) -> bool {
+    locks::find(lock).is_ok() || rw::find(lock).is_ok()
 }
 
 /// Measures, and writes table and record; returns the signal that came in between.
@@ -63,13 +65,15 @@ fn measure(options: &BenchOptions) -> anyhow::Result<Option<i32>> {
         eprintln!("{NAME}: nothing that was asked for is promised");
         return Ok(None);
     }
-    let measurable = promises.iter().filter(|promise| is_built(promise) && promise.obstacle.is_none());
+    let measurable = promises.iter().filter(|promise| is_built(promise.lock) && promise.obstacle.is_none());
     let measurable: Vec<Promise> = measurable.cloned().collect();
     let window_ms = options.seconds.map(|s| (s.as_millis() as u64).max(1));
     let plan = plan::plan(mode, &measurable, window_ms, options.rounds, work::calibrate());
     let (mut record, signal) = Record::measure(NAME, SCHEMA, mode, machine, &plan)?;
-    record.rows =
-        promises.iter().map(|promise| judge::judge(promise, is_built(promise), &record.trials)).collect();
+    record.rows = promises
+        .iter()
+        .map(|promise| judge::judge(promise, is_built(promise.lock), &record.trials))
+        .collect();
     // A reader that closes the pipe has seen enough; the file is written all the same.
     let _ = std::io::stdout().lock().write_all(text::tables(&record).as_bytes());
     record.write(NAME)?;

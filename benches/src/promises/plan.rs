@@ -3,7 +3,7 @@
 use super::list::{Claim, Promise, Subject};
 use crate::report::Mode;
 use crate::rounds::plan::{Effort, Plan};
-use crate::rounds::task::{Cell, Probe};
+use crate::rounds::task::Probe;
 use std::time::Duration;
 
 /// The share of this harness in `cargo bench`, in `cargo bench -- --quick`, or in `cargo test`.
@@ -17,8 +17,8 @@ fn effort(mode: Mode) -> Effort {
         usual_window_ms: (mode == Mode::Full).then_some(200),
     };
     match mode {
-        Mode::Full => of(120, 3, 9, (60, 300)),
-        Mode::Quick => of(13, 3, 5, (30, 100)),
+        Mode::Full => of(190, 3, 9, (60, 300)),
+        Mode::Quick => of(18, 3, 5, (30, 100)),
         Mode::Smoke => of(2, 1, 1, (5, 5)),
     }
 }
@@ -43,7 +43,7 @@ fn probes(promises: &[Promise]) -> Vec<Probe> {
         if probes.iter().any(has) {
             return;
         }
-        match probes.iter_mut().find(|probe| probe.cell == Cell::Pairs && subject.cell == Cell::Pairs) {
+        match probes.iter_mut().find(|probe| probe.cell == subject.cell && subject.cell.is_pairs()) {
             Some(pairs) => pairs.locks.push(lock),
             None => probes.push(Probe { cell: subject.cell, locks: vec![lock] }),
         }

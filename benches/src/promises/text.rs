@@ -99,11 +99,20 @@ fn side(figure: Figure, side: &Side) -> String {
 
 fn absolute(figure: Figure, value: f64) -> String {
     match figure {
-        Figure::PerSecond | Figure::HogsPerSecond => format!("{}/s", units::rate(value)),
-        Figure::Cov | Figure::FutexesPerOp => units::digits(value),
-        Figure::WorstWait | Figure::WaitP99 | Figure::WaitP50 | Figure::PairNs | Figure::CpuPerOp => {
-            units::time(value)
+        Figure::PerSecond | Figure::HogsPerSecond | Figure::WritesPerSecond => {
+            format!("{}/s", units::rate(value))
         }
+        Figure::Cov | Figure::FutexesPerOp | Figure::WriteShares | Figure::FewestReads => {
+            units::digits(value)
+        }
+        Figure::WorstWait
+        | Figure::WaitP99
+        | Figure::WaitP50
+        | Figure::PairNs
+        | Figure::CpuPerOp
+        | Figure::TopP999
+        | Figure::TopP99
+        | Figure::MaskedMax => units::time(value),
     }
 }
 

@@ -56,6 +56,7 @@ fn plot(
     });
     draw(&Plot {
         title: format!("{title}{}", if log { ", logarithmic" } else { "" }),
+        axis: "threads",
         threads: &threads,
         cpus: report.cpus(),
         log,

@@ -29,7 +29,7 @@ mod chart;
 mod fixture;
 mod html;
 mod summary;
-mod svg;
+pub(crate) mod svg;
 mod text;
 pub(crate) mod units;
 

@@ -1,4 +1,4 @@
-//! A line plot as an SVG fragment: thread counts on a logarithmic axis, a mark at the CPU count, one line with a band
+//! A line plot as an SVG fragment: thread counts, or other counts, on a logarithmic axis, a mark at the CPU count, one line with a band
 //! for each lock, names at the right end. Colours and line styles come from the page's style sheet, by class.
 
 use std::fmt::Write;
@@ -16,9 +16,11 @@ const LINE: f64 = 13.0;
 pub struct Plot<'a> {
     /// What is plotted; also the title for screen readers.
     pub title: String,
+    /// What is counted on the horizontal axis.
+    pub axis: &'static str,
     /// Thread counts, ascending.
     pub threads: &'a [u32],
-    /// Where to draw the mark.
+    /// Where to draw the mark; 0 for none.
     pub cpus: u32,
     /// Whether the vertical axis is logarithmic.
     pub log: bool,
@@ -161,7 +163,8 @@ fn frame(svg: &mut String, plot: &Plot, axes: &Axes) {
         }
     }
     let middle = (LEFT + right) / 2.0;
-    write!(svg, "<text x=\"{middle}\" y=\"{}\" text-anchor=\"middle\">threads</text>", HEIGHT - 5.0).unwrap();
+    write!(svg, "<text x=\"{middle}\" y=\"{}\" text-anchor=\"middle\">{}</text>", HEIGHT - 5.0, plot.axis)
+        .unwrap();
     let ends = (plot.threads.first().copied().unwrap_or(1), plot.threads.last().copied().unwrap_or(1));
     if (ends.0..=ends.1).contains(&plot.cpus) {
         let x = axes.x(plot.cpus);
@@ -204,7 +207,7 @@ fn line(svg: &mut String, plot: &Plot, axes: &Axes, series: &Series, aside: f64)
     }
     for mark in &series.points {
         let x = axes.x(mark.threads);
-        let who = format!("{}, {} threads", escape(series.name), mark.threads);
+        let who = format!("{}, {} {}", escape(series.name), mark.threads, plot.axis);
         if let Some((slow, fast)) = mark.modes {
             let (x, a, b) = (x + aside, axes.y(slow), axes.y(fast));
             let say = escape(&format!("two modes, {} and {}", (plot.unit)(slow), (plot.unit)(fast)));

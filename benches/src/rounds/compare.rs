@@ -15,7 +15,7 @@ use serde::{Deserialize, Serialize};
 pub struct Side {
     /// The lock.
     pub lock: String,
-    /// Its figure: geometric mean of a rate, median of anything else; of the longest wait the longest.
+    /// Its figure: geometric mean of a rate, median of anything else; of the longest of anything the longest.
     pub value: f64,
     /// If it has two modes, slower and faster; then `value` is in no trial.
     pub modes: Option<(Level, Level)>,
@@ -84,7 +84,7 @@ impl<'a> Series<'a> {
         let values = self.values();
         let value = match self.figure {
             figure if figure.is_rate() => log_t(&values).value,
-            Figure::WorstWait => values.iter().copied().fold(0.0, f64::max),
+            Figure::WorstWait | Figure::MaskedMax => values.iter().copied().fold(0.0, f64::max),
             _ => Spread::of(&values).median,
         };
         let modes = if self.figure.is_rate() { modes(&values) } else { None };

@@ -214,5 +214,10 @@ fn describe(probe: &Probe) -> String {
         Cell::Duel { hogs, victims, .. } => format!("{locks}, {hogs} hogs, {victims} victims"),
         Cell::Handoff => format!("{locks}, hand-overs"),
         Cell::Pairs => format!("{locks}, uncontended"),
+        Cell::ReadPairs => format!("{locks}, uncontended readers"),
+        Cell::Shared { workload, workers, reads } => {
+            format!("{locks}, {} workers, {reads} % reads, {}", workers.count(), report::describe(workload))
+        }
+        Cell::Rw(run) | Cell::Long(run) => format!("{locks}, {}", run.name()),
     }
 }

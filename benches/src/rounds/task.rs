@@ -6,6 +6,7 @@ use crate::keeper::Task;
 use crate::pairs::{PairsResult, PairsSpec};
 use crate::pin::Pin;
 use crate::report::Workload;
+use crate::rw;
 use crate::stats;
 use crate::trial::{TrialResult, TrialSpec, Workers};
 use anyhow::Result;
@@ -40,7 +41,34 @@ pub enum Cell {
     Handoff,
     /// Lock and unlock, uncontended: all locks of this cell in one process.
     Pairs,
+    /// The same, shared.
+    ReadPairs,
+    /// The loop with readers.
+    Shared {
+        /// Times inside and outside.
+        workload: Workload,
+        /// Who contends.
+        workers: Workers,
+        /// Percentage of acquisitions that are shared.
+        reads: u8,
+    },
+    /// A run of a reader-writer lock.
+    Rw(rw::Run),
+    /// The same for [`LONG_MS`], where windows are not those of a smoke run.
+    Long(rw::Run),
 }
+
+impl Cell {
+    /// Whether all locks of this cell run in one process.
+    pub fn is_pairs(self) -> bool {
+        matches!(self, Self::Pairs | Self::ReadPairs)
+    }
+}
+
+/// What is to happen in each tenth of a second must do so for some seconds: in three rounds, ten.
+pub const LONG_MS: u64 = 3_400;
+/// Windows shorter than this measure nothing.
+const SMOKE_MS: u64 = 10;
 
 /// How long victims sleep before they ask again.
 pub const PAUSE_NS: u64 = 1_000_000;
@@ -67,12 +95,24 @@ pub enum Figure {
     CpuPerOp,
     /// Calls to sleep and to wake per operation. None at all count as one, in the whole window: less cannot be seen.
     FutexesPerOp,
+    /// 99.9th percentile of what readers of the class that is looked at wait, nanoseconds.
+    TopP999,
+    /// 99th percentile of that.
+    TopP99,
+    /// Writes of all that do not only try, a second.
+    WritesPerSecond,
+    /// The most writes of one of them by the fewest. None at all count as one.
+    WriteShares,
+    /// Reads of the class that has the fewest in any tenth of a second.
+    FewestReads,
+    /// The longest that signals were kept off a writer, nanoseconds.
+    MaskedMax,
 }
 
 impl Figure {
     /// Whether it is a rate, which may have two modes. Waits differ by more than that in every lock.
     pub fn is_rate(self) -> bool {
-        matches!(self, Self::PerSecond | Self::HogsPerSecond)
+        matches!(self, Self::PerSecond | Self::HogsPerSecond | Self::WritesPerSecond)
     }
 }
 
@@ -86,8 +126,10 @@ pub enum Job {
     Duel(DuelSpec),
     /// [`Cell::Handoff`].
     Handoff(HandoffSpec),
-    /// [`Cell::Pairs`].
+    /// [`Cell::Pairs`] and [`Cell::ReadPairs`].
     Pairs(PairsSpec),
+    /// [`Cell::Rw`] and [`Cell::Long`].
+    Rw(rw::Spec),
 }
 
 /// What a [`Job`] comes to.
@@ -102,6 +144,8 @@ pub enum Answer {
     Handoff(HandoffResult),
     /// Of uncontended pairs.
     Pairs(PairsResult),
+    /// Of a run of a reader-writer lock.
+    Rw(rw::Outcome),
 }
 
 impl Task for Job {
@@ -113,6 +157,7 @@ impl Task for Job {
             Self::Duel(spec) => Answer::Duel(spec.carry_out()?),
             Self::Handoff(spec) => Answer::Handoff(spec.carry_out()?),
             Self::Pairs(spec) => Answer::Pairs(spec.carry_out()?),
+            Self::Rw(spec) => Answer::Rw(spec.carry_out()?),
         })
     }
 
@@ -122,6 +167,7 @@ impl Task for Job {
             Self::Duel(spec) => spec.own_time(),
             Self::Handoff(spec) => spec.own_time(),
             Self::Pairs(spec) => spec.own_time(),
+            Self::Rw(spec) => spec.own_time(),
         }
     }
 
@@ -131,11 +177,12 @@ impl Task for Job {
             Self::Duel(spec) => spec.workers(),
             Self::Handoff(spec) => spec.workers(),
             Self::Pairs(spec) => spec.workers(),
+            Self::Rw(spec) => spec.workers(),
         }
     }
 }
 
-/// A trial of a round: one cell, one lock, or all locks of [`Cell::Pairs`].
+/// A trial of a round: one cell, one lock, or all locks of [pairs](Cell::is_pairs).
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Probe {
     /// What they are put through.
@@ -175,21 +222,33 @@ impl Probe {
         let Lengths { window_ms, iterations_per_us } = lengths;
         let warmup_ms = (window_ms / 4).clamp(2, 100);
         let lock = self.locks.first().cloned().unwrap_or_default();
-        match self.cell {
-            Cell::Loop { workload, workers, second } => Job::Loop(TrialSpec {
+        let of = |lock: String, workload: Workload, workers, read_share, window_ms| {
+            Job::Loop(TrialSpec {
                 lock,
                 workers,
                 lock_count: 1,
                 hold_ns: workload.hold_ns,
                 non_hold_ns: workload.non_hold_ns,
-                read_share: 0,
+                read_share,
                 warmup_ms,
-                window_ms: if second { window_ms.max(1000) } else { window_ms },
+                window_ms,
                 pin: Pin::Scatter,
                 waits: false,
                 iterations_per_us,
                 seed,
-            }),
+            })
+        };
+        let rw =
+            |lock, run, window_ms| Job::Rw(rw::Spec { lock, run, warmup_ms, window_ms, iterations_per_us });
+        let pairs =
+            |reads| Job::Pairs(PairsSpec { locks: self.locks.clone(), reads, window_ms: window_ms / 2 + 1 });
+        match self.cell {
+            Cell::Loop { workload, workers, second } => {
+                of(lock, workload, workers, 0, if second { window_ms.max(1000) } else { window_ms })
+            }
+            Cell::Shared { workload, workers, reads } => of(lock, workload, workers, reads, window_ms),
+            Cell::Rw(run) => rw(lock, run, window_ms),
+            Cell::Long(run) => rw(lock, run, if window_ms < SMOKE_MS { window_ms } else { LONG_MS }),
             Cell::Duel { hogs, victims, hold_ns, place } => Job::Duel(DuelSpec {
                 lock,
                 hogs,
@@ -203,7 +262,8 @@ impl Probe {
                 iterations_per_us,
             }),
             Cell::Handoff => Job::Handoff(HandoffSpec { lock, window_ms: 2 * window_ms }),
-            Cell::Pairs => Job::Pairs(PairsSpec { locks: self.locks.clone(), window_ms: window_ms / 2 + 1 }),
+            Cell::Pairs => pairs(false),
+            Cell::ReadPairs => pairs(true),
         }
     }
 
@@ -237,6 +297,7 @@ impl Trial {
             (Answer::Duel(result), Figure::WaitP50) => result.waits.p50.max(1) as f64,
             (Answer::Handoff(result), Figure::PerSecond) => result.per_s,
             (Answer::Pairs(result), Figure::PairNs) => *result.ns.get(index)?,
+            (Answer::Rw(outcome), figure) => outcome.figure(figure)?,
             _ => return None,
         })
     }

@@ -1,0 +1,169 @@
+//! The family's reader-writer locks: `PsRwLock` in those of its types that something is promised of.
+
+use super::mask::Timed;
+use super::registry::{Entry, Visitor};
+use super::{OnSignal, RwLock};
+use anyhow::{Result, anyhow};
+use std::mem::MaybeUninit;
+use std::sync::{Mutex, PoisonError};
+use ulocks_core::Private;
+use ulocks_core::signal::{self, Context, Soft};
+use ulocks_psrwlock::{
+    BULK, Bulk, ByClass, Central, Distributed, HANDLER, NESTED, Nested, PhaseFair, PsRwLockReadGuard,
+    PsRwLockWith, PsRwLockWriteGuard, Sifted, URGENT, Urgent,
+};
+
+/// What the benches call the family's lock as it is by default.
+pub const FAMILY: &str = "psrw";
+
+/// Three classes of threads, as by default.
+type Threads = Sifted<{ BULK | URGENT | NESTED }>;
+/// Two, and readers in signal handlers, who are kept off by the soft mask.
+type Handlers = Sifted<{ BULK | URGENT | HANDLER }>;
+/// The same, noting how long the mask is up.
+type TimedHandlers = Sifted<{ BULK | URGENT | HANDLER }, Private, PhaseFair, Central, Timed<Soft>>;
+/// Two classes, of which the lower is counted in eight places.
+type Spread = Sifted<{ BULK | URGENT }, Private, PhaseFair, Distributed<8>>;
+
+/// The handlers that are installed. A signal has one, and in the tests several locks want it in turn.
+static INSTALLED: Mutex<Option<signal::Installed>> = Mutex::new(None);
+
+/// Makes a lock of a discipline a subject. A class that a discipline does not have is an error of the compiler wherever it is
+/// named, called or not: in its place stands `Bulk`, and nobody calls that.
+macro_rules! subjects {
+    ($($(#[$doc:meta])* $name:ident: $discipline:ty, nested $has_nested:literal $nested:ty,
+       handler $has_handler:tt, timed $timed:literal;)*) => {$(
+        $(#[$doc])*
+        #[derive(Debug)]
+        pub struct $name(PsRwLockWith<(), $discipline>);
+
+        impl RwLock for $name {
+            const URGENT: bool = true;
+            const NESTED: bool = $has_nested;
+            const HANDLER: bool = $has_handler;
+            const TIMED_MASK: bool = $timed;
+
+            type Write<'a> = PsRwLockWriteGuard<'a, (), $discipline>;
+            type Bulk<'a> = PsRwLockReadGuard<'a, (), $discipline>;
+            type Urgent<'a> = PsRwLockReadGuard<'a, (), $discipline>;
+            type Nested<'a> = PsRwLockReadGuard<'a, (), $discipline>;
+            type Handler<'a> = PsRwLockReadGuard<'a, (), $discipline>;
+            type Context<'a> = Context<'a>;
+
+            fn place(place: &mut MaybeUninit<Self>) -> Result<()> {
+                place.write(Self(PsRwLockWith::new(())));
+                Ok(())
+            }
+
+            #[inline]
+            fn write(&self) -> Self::Write<'_> {
+                self.0.write()
+            }
+
+            #[inline]
+            fn try_write(&self) -> Option<Self::Write<'_>> {
+                self.0.try_write()
+            }
+
+            #[inline]
+            fn read(&self) -> Self::Bulk<'_> {
+                self.0.read()
+            }
+
+            #[inline]
+            fn try_read(&self) -> Option<Self::Bulk<'_>> {
+                self.0.try_read()
+            }
+
+            #[inline]
+            fn read_urgent(&self) -> Self::Urgent<'_> {
+                self.0.read_in::<Urgent>()
+            }
+
+            #[inline]
+            fn try_read_urgent(&self) -> Option<Self::Urgent<'_>> {
+                self.0.try_read_in::<Urgent>()
+            }
+
+            #[inline]
+            fn read_nested(&self) -> Self::Nested<'_> {
+                self.0.read_in::<$nested>()
+            }
+
+            #[inline]
+            fn try_read_nested(&self) -> Option<Self::Nested<'_>> {
+                self.0.try_read_in::<$nested>()
+            }
+
+            #[inline]
+            fn read_handler<'a>(&'a self, context: &'a Context<'_>) -> Option<Self::Handler<'a>> {
+                subjects!(@handler $has_handler, self, context)
+            }
+
+            #[inline]
+            fn try_read_handler<'a>(&'a self, context: &'a Context<'_>) -> Option<Self::Handler<'a>> {
+                self.read_handler(context)
+            }
+
+            unsafe fn install<H: OnSignal<Self>>(signal: i32) -> Result<()> {
+                // SAFETY: the caller's word.
+                unsafe { install(signal, H::run) }
+            }
+        }
+    )*};
+    (@handler true, $this:ident, $context:ident) => { $this.0.read_handler($context) };
+    (@handler false, $this:ident, $context:ident) => {{
+        let _ = $context;
+        None
+    }};
+}
+
+subjects! {
+    /// As by default.
+    Psrw: Threads, nested true Nested, handler false, timed false;
+    /// With readers in signal handlers.
+    PsrwHandler: Handlers, nested false Bulk, handler true, timed false;
+    /// The same, noting how long the mask is up.
+    PsrwTimed: TimedHandlers, nested false Bulk, handler true, timed true;
+    /// With readers that scale.
+    PsrwDistributed: Spread, nested false Bulk, handler false, timed false;
+}
+
+/// Installs the handler, in place of the one before.
+///
+/// # Safety
+/// As [`signal::Handlers::install`].
+unsafe fn install(signal: i32, run: fn(&Context<'_>)) -> Result<()> {
+    let mut installed = INSTALLED.lock().unwrap_or_else(PoisonError::into_inner);
+    if let Some(before) = installed.take() {
+        before.uninstall();
+    }
+    // SAFETY: the caller's word.
+    let handlers = unsafe { signal::Handlers::new().signal(signal).install(run) };
+    *installed = Some(handlers.map_err(|error| anyhow!("{error}"))?);
+    Ok(())
+}
+
+macro_rules! family {
+    ($($name:literal $about:literal: $lock:ty;)*) => {
+        /// Their lines in the registry.
+        pub(super) fn entries() -> Vec<Entry> {
+            vec![$(Entry::new::<$lock>($name, $about, true)),*]
+        }
+
+        /// Runs `visitor` with the type of `entry`.
+        pub(super) fn visit<V: Visitor>(entry: &'static Entry, visitor: V) -> Result<V::Output> {
+            match entry.name {
+                $($name => Ok(visitor.visit::<$lock>(entry)),)*
+                name => Err(anyhow!("there is no reader-writer lock '{name}'")),
+            }
+        }
+    };
+}
+
+family! {
+    "psrw" "ulocks PsRwLock: Bulk, Urgent, Nested": Psrw;
+    "psrw-handler" "ulocks PsRwLock: Bulk, Urgent, Handler, soft mask": PsrwHandler;
+    "psrw-timed" "the same, noting how long the mask is up": PsrwTimed;
+    "psrw-distributed" "ulocks PsRwLock: Bulk counted in eight places, Urgent": PsrwDistributed;
+}

@@ -1,0 +1,88 @@
+//! The program `psrw` from outside: exit codes, one-line errors, what it writes. A bench has no path that a test could
+//! know, so this test starts itself again, and in that process is the program.
+
+use std::process::{Command, ExitCode, Output, Stdio};
+use ulocks_benches::report::{Ended, Mode};
+use ulocks_benches::rw::bench::{self, Record};
+use ulocks_benches::rw::{self, Run};
+
+/// Inherited by the trials, which are this program, too.
+const AS_PROGRAM: &str = "ULOCKS_TEST_AS_PSRW";
+
+fn main() -> ExitCode {
+    if std::env::var_os(AS_PROGRAM).is_some() {
+        return bench::main();
+    }
+    let tests: [(&str, fn()); 3] = [
+        ("wrong_options_are_one_line_and_exit_code_2", wrong_options_are_one_line_and_exit_code_2),
+        ("foreign_filters_and_lists_run_nothing", foreign_filters_and_lists_run_nothing),
+        ("a_smoke_run_leaves_a_record_and_a_page", a_smoke_run_leaves_a_record_and_a_page),
+    ];
+    let filter = std::env::args().skip(1).find(|a| !a.starts_with('-')).unwrap_or_default();
+    for (name, test) in tests.iter().filter(|(name, _)| name.contains(&filter)) {
+        test();
+        println!("test {name} ... ok");
+    }
+    ExitCode::SUCCESS
+}
+
+fn run(arguments: &[&str]) -> Output {
+    let mut command = Command::new("/proc/self/exe");
+    command.args(arguments).env(AS_PROGRAM, "1").stdin(Stdio::null()).output().unwrap()
+}
+
+fn text(bytes: &[u8]) -> String {
+    String::from_utf8_lossy(bytes).into_owned()
+}
+
+fn wrong_options_are_one_line_and_exit_code_2() {
+    for (arguments, reason) in [
+        (["--rounds", "0"], "'0' is not a number of rounds; allowed: 1 to 1000"),
+        (["--locks", "lockless"], "unknown lock 'lockless'; allowed: "),
+        (["--onyl", "queue"], "unexpected argument '--onyl'; allowed: "),
+    ] {
+        let output = run(&arguments);
+        let said = text(&output.stderr);
+        assert_eq!(output.status.code(), Some(2), "{arguments:?}: {said}");
+        assert!(said.contains(reason), "{arguments:?}: {said}");
+        assert_eq!(said.trim_end().lines().count(), 1, "{arguments:?}: {said}");
+        assert!(output.stdout.is_empty());
+    }
+}
+
+fn foreign_filters_and_lists_run_nothing() {
+    let output = run(&["handoff", "--bench"]);
+    assert!(output.status.success() && output.stdout.is_empty(), "{}", text(&output.stderr));
+    let output = run(&["--list"]);
+    assert!(output.status.success());
+    assert_eq!(text(&output.stdout), "psrw: benchmark\n");
+    let output = run(&["--only", "no such run"]);
+    assert!(output.status.success() && output.stdout.is_empty());
+    assert_eq!(text(&output.stderr), "psrw: no row of the tables is called so\n");
+}
+
+fn a_smoke_run_leaves_a_record_and_a_page() {
+    // With options of criterion's and of `scaling` that reach all benches of a package.
+    let output = run(&["--test", "--bench", "--sample-size", "10", "--threads", "1"]);
+    let (out, err) = (text(&output.stdout), text(&output.stderr));
+    assert!(output.status.success(), "{err}");
+    for words in
+        ["Uncontended, ns", "High contention", "Invariance: ", "Queue: ", "A smoke run: it measures nothing."]
+    {
+        assert!(out.contains(words), "{words}: {out}");
+    }
+    let mut paths = err.lines().rev().filter_map(|line| line.strip_prefix("psrw: "));
+    let (record, page) = (paths.next().unwrap(), paths.next().unwrap());
+    assert!(std::fs::read_to_string(page).unwrap().contains("<svg"));
+    let record: Record = serde_json::from_str(&std::fs::read_to_string(record).unwrap()).unwrap();
+    assert_eq!((record.mode, record.ended, record.rounds), (Mode::Smoke, Ended::Rounds, 1));
+    assert_eq!(record.rows.len(), record.trials.len());
+    // Every lock ran, and those that say how long they keep signals off have said it.
+    for entry in rw::all() {
+        let mine: Vec<_> = record.rows.iter().filter(|row| row.lock == entry.name).collect();
+        assert!(!mine.is_empty(), "{}", entry.name);
+        let behind = mine.iter().find(|row| row.run == Run::Behind);
+        let masked = behind.is_some_and(|row| row.roles.iter().any(|role| role.masked.is_some()));
+        assert_eq!(masked, entry.timed_mask, "{}", entry.name);
+    }
+}
