@@ -159,9 +159,10 @@ impl<D: Discipline, const BUG: u8> RawPsRwLock<D, BUG> {
         interruption_point();
         let count = &self.readers.slots()[usize::from(place)].0;
         // Acquire: who leaves by the state may do so in place of another, who has left by the slot, and hands that one's release on.
-        let mut was = count.load(Acquire);
+        let look = if BUG == seeded::RELAXED_SLOT { Relaxed } else { Acquire };
+        let mut was = count.load(look);
         while was > 0 {
-            match count.compare_exchange_weak(was, was - 1, Release, Acquire) {
+            match count.compare_exchange_weak(was, was - 1, Release, look) {
                 Ok(_) => return,
                 Err(other) => was = other,
             }

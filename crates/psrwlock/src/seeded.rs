@@ -57,3 +57,7 @@ pub const TAKES_FIRST: u8 = 26;
 pub const DEPARTS_QUIETLY: u8 = 27;
 /// A release counts the event before it takes the flags out.
 pub const COUNTS_EARLY: u8 = 28;
+/// A writer that was woken, and slept again for a moment, may not take what a fair release keeps for it.
+pub const FORGETS_THE_CLAIM: u8 = 29;
+/// A distributed reader that leaves by the state in place of another hands nothing of that one on.
+pub const RELAXED_SLOT: u8 = 30;

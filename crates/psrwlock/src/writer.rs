@@ -138,6 +138,8 @@ impl<D: Discipline, const BUG: u8> RawPsRwLock<D, BUG> {
             self.meter.count(Event::Slept);
             match self.event.wait_bits(event, WRITERS, deadline) {
                 Waited::TimedOut => return self.leave_writers(),
+                // Once and for all: it may have looked too early.
+                waited if BUG == seeded::FORGETS_THE_CLAIM => was_woken = waited == Waited::Woken,
                 waited => was_woken |= waited == Waited::Woken,
             }
             // The release that woke this one may have taken the mark out, and others may sleep on: invariant 7.

@@ -3,7 +3,7 @@
 //! Three threads at a time, as a rule: with two writers in line beside two readers, or a second reader beside a timed one and an
 //! upgradable, loom does not finish in minutes. The virtual machine has those, and larger ones.
 //!
-//! One bug of `seeded` is not looked for. An owner that waits for readers looks again and again here, so that nobody can
+//! One bug of `seeded` is not looked for here, and one only in the virtual machine (`FORGETS_THE_CLAIM`). An owner that waits for readers looks again and again here, so that nobody can
 //! see that it was not woken (`DEPARTS_QUIETLY`).
 #![cfg(all(ulocks_loom, feature = "loom"))]
 

@@ -61,6 +61,8 @@ fn each_bug_is_found() {
     const RACE: &str = "Causality violation";
     type B<const BUG: u8> = At<Slots<1>, BUG>;
     type S<const BUG: u8> = At<Symmetric, BUG>;
+    type R = B<{ bug::RELAXED_SLOT }>;
+    finds_bug_saying(RACE, exact(2), || together_with([R::writes, R::reads::<Bulk>, R::reads::<Bulk>]));
     finds_bug_saying(RACE, exact(2), || {
         together_with([B::<{ bug::NO_FENCE }>::writes, B::<{ bug::NO_FENCE }>::reads::<Bulk>]);
     });

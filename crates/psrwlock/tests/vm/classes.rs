@@ -253,6 +253,14 @@ fn a_fair_release_is_not_overtaken() {
 }
 
 #[test]
+fn a_writer_that_forgets_its_claim_is_found() {
+    const ROLES: &[Role] = &[FairWrite, TimedWrite, Write, TimedWrite, FairUpgradable];
+    found("FORGETS_THE_CLAIM", "nobody can go on", || {
+        play::<All<THREE>, { bug::FORGETS_THE_CLAIM }>(ROLES, 3);
+    });
+}
+
+#[test]
 fn a_writer_that_forgets_the_others_is_found() {
     found("FORGETS_OTHERS", "nobody can go on", || {
         play::<All<THREE>, { bug::FORGETS_OTHERS }>(&[Write, Write, Write], 2);
