@@ -4,6 +4,7 @@ use crate::class::ThreadClass;
 use crate::raw::RawPsRwLock;
 use crate::sifted::Discipline;
 use crate::word::State;
+use crate::writer::Stage;
 use crate::{PsRwLockReadGuard, PsRwLockUpgradableReadGuard, PsRwLockWith, PsRwLockWriteGuard};
 use core::convert::Infallible;
 use core::fmt;
@@ -177,19 +178,6 @@ impl<D: Discipline, T: ?Sized> Partial for PsRwLockUpgradableReadGuard<'_, T, D>
     fn admit(s: &mut Self) {
         raw(PsRwLockUpgradableReadGuard::rwlock(s)).reopen(0);
     }
-}
-
-/// What a [`PendingWrite`] waits for.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Stage {
-    /// Another writer, or an upgradable reader.
-    Writer,
-    /// Readers that have waited in line, and have to go in first.
-    Line,
-    /// Readers of the class of that name, which are inside; it and those below it are shut.
-    Readers(&'static str),
-    /// Nothing: it may be [finished](PendingWrite::finish).
-    Ready,
 }
 
 /// A write that has begun, and goes on when it is polled: for who has something else to do meanwhile.

@@ -15,13 +15,14 @@ mod sifted;
 mod word;
 mod writer;
 
-pub use by_class::{ByClass, Partial, PendingWrite, Stage};
+pub use by_class::{ByClass, Partial, PendingWrite};
 pub use class::{BULK, Bulk, Class, HANDLER, Handler, NESTED, Nested, ThreadClass, URGENT, Urgent};
 pub use nesting::{Checked, InDebug, Nesting, Unchecked};
 pub use raw::{RawPsRwLock, ReadToken};
 pub use readers::{Central, Distributed, Readers};
 pub use sifted::{Discipline, Fairness, PhaseFair, Sifted, WriterBatch};
 pub use word::State;
+pub use writer::Stage;
 
 /// What a lock needs that signal handlers read: handlers that wait for its writers, and the ways to keep them off.
 #[doc(inline)]

@@ -1,7 +1,6 @@
 //! The writers' part of the protocol: to own the lock, and to sift. How it is given back is in [`release`](super::release), what
 //! the labels and numbers mean in [`raw`](super::raw).
 
-use crate::by_class::Stage;
 use crate::raw::{PolicyOf, RawPsRwLock};
 use crate::readers::Readers;
 use crate::seeded;
@@ -20,6 +19,19 @@ use ulocks_core::{Policy, sync};
 /// not wake it.
 const NAPS: Duration = Duration::from_millis(1);
 const SHORT_NAPS: Duration = Duration::from_micros(50);
+
+/// What a [`PendingWrite`](crate::PendingWrite) waits for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Stage {
+    /// Another writer, or an upgradable reader.
+    Writer,
+    /// Readers that have waited in line, and have to go in first.
+    Line,
+    /// Readers of the class of that name, which are inside; it and those below it are shut.
+    Readers(&'static str),
+    /// Nothing: it may be [finished](crate::PendingWrite::finish).
+    Ready,
+}
 
 impl<D: Discipline, const BUG: u8> RawPsRwLock<D, BUG> {
     /// Whether signal handlers may read, so that a writer has to hold those of its own thread off.

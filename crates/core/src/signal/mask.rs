@@ -46,10 +46,8 @@ pub trait Mask: Send + Sync + 'static {
 /// Masks handlers that were installed with `Handlers`, and no others, by a count in thread-local memory.
 /// The default.
 ///
-/// A pair is two plain stores: 0.3 ns alone; up to 2 ns around the locked instructions of a lock that does nothing
-/// else, which wait for stores before them; nothing measurable where the thread does something between. The first
-/// signal that comes meanwhile is put aside, and the class blocked, until the mask is lowered; a deferred signal
-/// costs 1.4 us, one that is not deferred 1.1 us, of which 0.05 us are the wrapper's.
+/// A pair is two plain stores, which do not show beside a lock (`cargo bench --bench psrw -- --only writer/`). The first
+/// signal that comes meanwhile is put aside, and the class blocked, until the mask is lowered.
 ///
 /// What this needs of the code between: that it leaves the thread's own signal mask, as far as the class is
 /// concerned, as it found it.
