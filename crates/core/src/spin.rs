@@ -99,8 +99,14 @@ pub enum Look {
 /// An arrival of policy `P`: looks with growing pauses before each look. True if it acquired, false when its budget is
 /// spent, at once if it has none.
 #[cfg_attr(ulocks_vm, track_caller)]
-pub fn backing_off<P: Policy>(mut look: impl FnMut() -> Look) -> bool {
-    let budget = pause::budget(P::Scope::PRIVATE, P::Spin::ARRIVAL_NS);
+pub fn backing_off<P: Policy>(look: impl FnMut() -> Look) -> bool {
+    backing_off_for::<P>(P::Spin::ARRIVAL_NS, look)
+}
+
+/// As [`backing_off`], with a budget of `ns` nanoseconds.
+#[cfg_attr(ulocks_vm, track_caller)]
+pub fn backing_off_for<P: Policy>(ns: u32, mut look: impl FnMut() -> Look) -> bool {
+    let budget = pause::budget(P::Scope::PRIVATE, ns);
     let if_saturated = pause::count(P::Spin::SATURATED_NS);
     let longest = pause::count(LONGEST_PAUSE_NS);
     let mut next = pause::count(FIRST_PAUSE_NS);

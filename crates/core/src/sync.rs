@@ -8,7 +8,9 @@
 //! - no `SeqCst` accesses: read-modify-writes on one word, or an explicit `fence(SeqCst)`.
 
 pub use crate::world::atomic::*;
-pub use crate::world::{UnsafeCell, interruption_point, pause, spin_until, without_unwinding, yield_now};
+pub use crate::world::{
+    UnsafeCell, interruption_point, is_abandoned, pause, spin_until, without_unwinding, yield_now,
+};
 
 #[cfg(any(all(ulocks_loom, feature = "loom"), all(ulocks_vm, feature = "vm")))]
 #[doc(hidden)]

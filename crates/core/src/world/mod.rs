@@ -8,6 +8,7 @@
 //! | `yield_now` | a scheduling point of a model; nothing on the machine |
 //! | `naps` | naps of a waiter whose waker may only wake |
 //! | `without_unwinding` | a stretch of code out of which no panic gets; on the machine it aborts |
+//! | `is_abandoned` | whether a panic ends the execution of a model; never on the machine |
 //! | `interruption_point` | where a modelled signal or death may strike; nothing on the machine |
 //! | `kernel` | the futex operations, addresses as keys |
 //! | `clock` | the reading of a clock, the moment of an `Instant`, whether a deadline has passed |
@@ -46,7 +47,7 @@ mod naps;
 ))]
 pub(crate) use models::lot;
 #[cfg(any(all(ulocks_loom, feature = "loom"), all(ulocks_vm, feature = "vm")))]
-pub use models::without_unwinding;
+pub use models::{is_abandoned, without_unwinding};
 #[cfg(not(all(ulocks_loom, feature = "loom")))]
 pub(crate) use naps::naps;
 

@@ -38,6 +38,14 @@ pub fn without_unwinding<R>(f: impl FnOnce() -> R) -> R {
     f()
 }
 
+/// Whether a panic ends the execution of a model: then what a guard would release is nobody's any more, and another
+/// operation would panic in a destructor. On the machine a panic is no reason not to release.
+#[inline(always)]
+#[must_use]
+pub fn is_abandoned() -> bool {
+    std::thread::panicking()
+}
+
 /// An array of `membarrier::PLACES` equal values, for a static: `each_place!(Gate::new())`. In a model there is one.
 #[macro_export]
 macro_rules! each_place {

@@ -78,6 +78,14 @@ pub fn spin_until(mut ready: impl FnMut() -> bool) {
     }
 }
 
+/// Whether a panic ends the execution of a model: then what a guard would release is nobody's any more, and another
+/// operation would panic in a destructor. On the machine a panic is no reason not to release.
+#[inline(always)]
+#[must_use]
+pub const fn is_abandoned() -> bool {
+    false
+}
+
 /// Runs `f`, and aborts the process if it panics: for the time in which others know an address in this stack frame. In a
 /// model a panic is the end of the execution, and passes.
 #[inline(always)]
