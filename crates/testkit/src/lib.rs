@@ -20,16 +20,22 @@
 //! Reader-writer locks have clients of their own: [`model::rw`] and [`model::upgrade`], and on the machine `rw::stress`,
 //! `rw::shared` and `rw::crowd`.
 //!
+//! [`sets`] is a sequential semaphore array, which real ones are compared with; on the virtual machine `model::sets` looks
+//! for an order of its steps that explains what they did.
+//! [`history`] explains what many calls of real threads returned, with an order of them that there could have been.
+//!
 //! [`broken`] has locks with one seeded bug each. The kit's own tests show that every client fails on the bug it is
 //! there for: a client that cannot fail proves nothing.
 
 pub mod broken;
+pub mod history;
 #[cfg(not(any(all(ulocks_loom, feature = "loom"), all(ulocks_vm, feature = "vm"))))]
 mod machine;
 pub mod model;
 pub mod order;
 #[cfg(not(any(all(ulocks_loom, feature = "loom"), all(ulocks_vm, feature = "vm"))))]
 pub use machine::{crowd, rw, shared, stress, task, watchdog};
+pub mod sets;
 pub mod thread;
 pub mod tickets;
 

@@ -10,6 +10,8 @@
 #[cfg(all(ulocks_vm, feature = "vm"))]
 pub mod linear;
 pub mod rw;
+#[cfg(all(ulocks_vm, feature = "vm"))]
+pub mod sets;
 pub mod upgrade;
 
 use crate::new_lock;
