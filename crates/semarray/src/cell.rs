@@ -1,0 +1,106 @@
+//! One semaphore of an array.
+
+use crate::node::{Node, Queue, Watches};
+use crate::op::{Action, Op};
+use crate::word::State;
+use ulocks_core::sync::{AtomicU32, AtomicUsize, UnsafeCell};
+
+/// No semaphore, where an index is expected.
+pub(crate) const NONE: u32 = u32::MAX;
+
+/// One semaphore. On a pair of cache lines of its own, since processors fetch the other line of a pair too, so that threads
+/// on different semaphores do not meet.
+#[repr(align(128))]
+pub(crate) struct Cell {
+    pub word: AtomicU32,
+    /// The session that has `LOCK`. Only a session's own name tells it anything, since nobody else writes that.
+    pub holder: AtomicUsize,
+    inside: UnsafeCell<Inside>,
+}
+
+/// What the holder of `LOCK` may touch, and if there is `CPLX`, the holder of `LOCK` and `C`.
+pub(crate) struct Inside {
+    /// Who stops here at a subtraction.
+    pub subs: Queue,
+    /// Who stops here at another operation: waits for zero, or stops for an elder.
+    pub others: Queue,
+    /// Complex sleepers that stop further on, and whose earlier operations are here.
+    pub watches: Watches,
+    /// How many in the queues are complex.
+    pub complex: u32,
+    /// The cell that the session locked before this one.
+    pub held_before: u32,
+}
+
+impl Cell {
+    pub fn new(value: u32) -> Self {
+        Self {
+            word: AtomicU32::new(State::with_value(value).0),
+            holder: AtomicUsize::new(0),
+            inside: UnsafeCell::new(Inside {
+                subs: Queue::new(),
+                others: Queue::new(),
+                watches: Watches::new(),
+                complex: 0,
+                held_before: NONE,
+            }),
+        }
+    }
+
+    /// Does something with the inside.
+    ///
+    /// # Safety
+    /// The caller has `LOCK`, and if it touches queues or watches of a cell with `CPLX`, it has `C`; `f` does not come here
+    /// again for the same cell.
+    #[inline]
+    pub unsafe fn inside<R>(&self, f: impl FnOnce(&mut Inside) -> R) -> R {
+        // SAFETY: nobody else is inside, says the caller.
+        self.inside.with_mut(|inside| f(unsafe { &mut *inside }))
+    }
+}
+
+impl Inside {
+    /// The queue for sets that stop at `op`.
+    pub fn queue(&mut self, op: &Op) -> &mut Queue {
+        if op.action == Action::Sub { &mut self.subs } else { &mut self.others }
+    }
+
+    /// What others are to know.
+    pub fn flags(&self) -> u32 {
+        let flag = |is: bool, flag: u32| if is { flag } else { 0 };
+        flag(!self.subs.is_empty(), State::SUBS)
+            | flag(!self.others.is_empty(), State::ZERO)
+            | flag(self.complex != 0 || !self.watches.is_empty(), State::CPLX)
+    }
+
+    /// Puts a node in the queue for `op`.
+    ///
+    /// # Safety
+    /// As [`Queue::insert`].
+    pub unsafe fn enqueue(&mut self, node: *const Node, op: &Op, complex: bool) {
+        self.complex += u32::from(complex);
+        // SAFETY: as the caller says.
+        unsafe { self.queue(op).insert(node) };
+    }
+
+    /// Takes a node out of the queue for `op`.
+    ///
+    /// # Safety
+    /// As [`Queue::remove`].
+    pub unsafe fn dequeue(&mut self, node: *const Node, op: &Op, complex: bool) {
+        self.complex -= u32::from(complex);
+        // SAFETY: as the caller says.
+        unsafe { self.queue(op).remove(node) };
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_cell_is_a_pair_of_lines_and_uses_one() {
+        assert_eq!((size_of::<Cell>(), align_of::<Cell>()), (128, 128));
+        assert!(core::mem::offset_of!(Cell, inside) + size_of::<Inside>() <= 64);
+    }
+}

@@ -1,0 +1,429 @@
+//! Groups: where those sleep whose sets cannot proceed, and how many of them one call wakes.
+//!
+//! To wake sleepers one by one costs a system call each, and between two calls the first of them may take the waker's
+//! CPU: a poster that serves hundreds loses half of its time to that. So sleepers share futexes, each with a bit of its own,
+//! and one `FUTEX_WAKE_BITSET` wakes all those of a futex that were told something.
+//!
+//! # Properties
+//! - Told is told: a sleeper whose status was stored before [`Wakes::add`] wakes up, or does not fall asleep.
+//! - One call wakes all that were told of the 32 in a group, and nobody else. A single one costs one call, as with a futex of
+//!   its own.
+//! - Calls go CPU by CPU: groups belong to the CPU on which their sleepers fell asleep, and are woken in their order.
+//! - The memory is static. After a status is stored, which may be the end of the sleeper's node and of the array, a
+//!   waker needs nothing but the sleeper's [`Berth`], a number (law 2).
+//! - Nothing is allocated, no thread is registered.
+//!
+//! # State
+//! For each of [`SLOTS`] CPUs [`PER_SLOT`] groups of two words:
+//!
+//! | word | law |
+//! |---|---|
+//! | `seq` | the futex: wake-ups so far. A waker adds one, after the statuses and before the call |
+//! | `used` | one bit a berth: set by who claims it, cleared by who gives it back |
+//!
+//! A berth is a group and a bit of it. Its way:
+//!
+//! | from | to | by | label |
+//! |---|---|---|---|
+//! | free | claimed | a thread that is about to queue, on the CPU it runs on | (B1) |
+//! | claimed | told | whoever stores the final status; at most once | |
+//! | told | free | the same, after the call that wakes | (B2) |
+//! | claimed | free | the sleeper, out of the queue untold: it has timed out, or need not sleep | (B3) |
+//!
+//! The last group of each CPU is *common*, for when all others are full: a berth there is a bit that others have too.
+//! Its `used` counts claims, so as to spread them over the bits, and nothing is given back.
+//!
+//! # Who sleeps where
+//! A call is worth as much as it wakes, so those are to be in one group who are told together. While there are few, that is
+//! the first group of their CPU. Where there are many, a set that wakes some of them is about neighbouring semaphores: who
+//! sleeps for a cell has a berth near those who sleep for its neighbours. Berths in the order of arrival alone mix the
+//! sleepers within seconds, and a set then finds hardly two in the same group.
+//!
+//! # Invariants
+//! 1. A bit of a group that is not common has one owner from (B1) to (B2) or (B3), and nobody else sleeps with it. At (B3)
+//!    the owner is awake. At (B2) it is out of the kernel's queue for good: the call has woken it if it slept, and if
+//!    it comes later it finds `seq` changed.
+//! 2. *So a call for as many sleepers as it has bits wakes all of them*: no more can match. In a common group any
+//!    number can, and the call is for all.
+//! 3. *Nobody who was told sleeps on.* A sleeper reads `seq` (S1), then its status, then asks the kernel to sleep while
+//!    `seq` is what it read. If (S1) shows the waker's count (S2), the status shows too. If not, the kernel finds `seq`
+//!    changed, or has the sleeper in its queue before (S2), and so before the call.
+//! 4. Who shares a bit with one that is told, or a group between (S1) and the kernel, is disturbed: it looks at its status
+//!    once more. Nothing else comes of a collision.
+//!
+//! # Ordering
+//! | access | order | pairs with |
+//! |---|---|---|
+//! | (S1) load of `seq` | Acquire | (S2): who sees the count sees the statuses before it |
+//! | (S2) `fetch_add` of `seq` | Release | (S1) |
+//! | (B1) `fetch_or` of `used` | Acquire | (B2), (B3): the previous owner is out of the kernel's queue |
+//! | (B2), (B3) `fetch_and` of `used` | Release | (B1) |
+//!
+//! What a sleeper may do after it was told it has from its status, which the caller stores and loads, not from here.
+//!
+//! # Wrap-around
+//! A sleeper would have to stay preempted between (S1) and the kernel for exactly 2^32 calls, an hour of nothing else.
+//!
+//! # Forks
+//! A child has one thread, and finds the berths of its parent's other threads taken for good: sleepers crowd a little
+//! earlier in the common groups.
+//!
+//! # Sources
+//! C. Mason, "ipc semaphores: order wakeups based on waiter CPU" (LKML, April 2010) sorts a list of sleepers by their CPU, so
+//! that a run queue's lock is taken once; here the place where they sleep does it. D. Hart, `FUTEX_WAIT_BITSET` is T.
+//! Gleixner's (2008), made for `pthread_rwlock`: waiters of several kinds on one word.
+
+use crate::seeded;
+use core::{fmt, iter};
+use ulocks_core::futex::{Bits, Futex, Private, Waited};
+use ulocks_core::membarrier::PLACES;
+use ulocks_core::sync::AtomicU32;
+use ulocks_core::sync::Ordering::{self, Acquire, Relaxed, Release};
+use ulocks_core::time::Deadline;
+use ulocks_core::{const_fn, cpu, each, sync_static};
+
+/// In the model worlds: tables are small there, and soon full.
+pub(crate) const FEW: bool = PLACES == 1;
+
+/// CPUs that have groups of their own; those with greater numbers share them.
+pub const SLOTS: usize = if FEW { 1 } else { 64 };
+/// Groups of a CPU, the common one included: berths for 2,016 sleepers, 512 bytes.
+pub const PER_SLOT: usize = if FEW { 3 } else { 64 };
+/// Berths of a group.
+pub const BERTHS: u32 = if FEW { 2 } else { 32 };
+/// Groups that a list of wake-ups has room for.
+const CAPACITY: usize = if FEW { 2 } else { 16 };
+
+/// Cells are neighbours that lie within so many bits of an address: 64 of them, two groups full, for on one CPU seldom
+/// all of them sleep.
+const NEIGHBOURHOOD: u32 = 13;
+
+/// All berths of a group.
+const FULL: u32 = u32::MAX >> (32 - BERTHS);
+
+struct Group {
+    seq: Futex<Private>,
+    used: AtomicU32,
+}
+
+impl Group {
+    const_fn! {
+        fn new() -> Self {
+            Self { seq: Futex::new(0), used: AtomicU32::new(0) }
+        }
+    }
+
+    /// (B1): a free bit of this group, if there is one.
+    #[inline]
+    fn claim(&self) -> Option<u32> {
+        let mut used = self.used.load(Relaxed);
+        while used != FULL {
+            let bit = (!used).trailing_zeros();
+            used = self.used.fetch_or(1 << bit, Acquire);
+            if used & 1 << bit == 0 {
+                return Some(bit);
+            }
+        }
+        None
+    }
+
+    /// (B2) and (B3): gives bits back.
+    #[inline]
+    fn free(&self, bits: u32) {
+        self.used.fetch_and(!bits, Release);
+    }
+}
+
+/// The groups of one CPU, on cache lines of their own.
+#[repr(align(128))]
+struct Slot {
+    groups: [Group; PER_SLOT],
+}
+
+impl Slot {
+    const_fn! {
+        fn new() -> Self {
+            Self { groups: each!(Group::new(); PER_SLOT) }
+        }
+    }
+}
+
+sync_static! {
+    static TABLE: [Slot; SLOTS] = each!(Slot::new(); SLOTS);
+}
+
+/// The group of this number, and whether it is a common one.
+#[inline]
+fn group(number: u32) -> (&'static Group, bool) {
+    let (slot, nth) = (number as usize / PER_SLOT, number as usize % PER_SLOT);
+    (&TABLE[slot].groups[nth], nth == PER_SLOT - 1)
+}
+
+/// How many berths are claimed at this moment, those of common groups not counted: none while nobody sleeps.
+#[must_use]
+pub fn claimed() -> u32 {
+    let own = |slot: &Slot| {
+        slot.groups[..PER_SLOT - 1].iter().map(|group| group.used.load(Relaxed).count_ones()).sum::<u32>()
+    };
+    TABLE.iter().map(own).sum()
+}
+
+/// How a sleep ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Slept {
+    /// `until` said so.
+    Told,
+    /// The deadline passed, and `until` did not hold even then.
+    TimedOut,
+    /// A signal handler ran, and `until` did not hold even then.
+    Interrupted,
+}
+
+/// A place to sleep: a group and a bit. A number, so that a waker can keep it when the sleeper's node is gone.
+///
+/// It is given back once: by [`give_up`](Self::give_up) of a sleeper that nobody has told and nobody will, or else by the
+/// waker's [`Wakes`].
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub struct Berth(u32);
+
+impl Berth {
+    /// A berth for the calling thread, which sleeps for nothing in particular.
+    #[must_use]
+    pub fn claim() -> Self {
+        Self::claim_near(0)
+    }
+
+    /// A berth for the calling thread on the CPU it runs on, which is going to sleep for the cell at `address`.
+    ///
+    /// In the first group if there is room, where few sleepers are together whatever they sleep for; then near those
+    /// that sleep for the same cell and its neighbours; then anywhere.
+    #[must_use]
+    pub fn claim_near(address: usize) -> Self {
+        let slot = cpu::current().unwrap_or(0) as usize % TABLE.len();
+        let first = slot * PER_SLOT;
+        let (common, own) = TABLE[slot].groups.split_last().expect("a CPU has groups");
+        let near = 1 + (address >> NEIGHBOURHOOD) % (own.len() - 1);
+        for nth in iter::once(0).chain(near..own.len()).chain(1..near) {
+            if let Some(bit) = own[nth].claim() {
+                return Self::new((first + nth) as u32, bit);
+            }
+        }
+        Self::new((first + PER_SLOT - 1) as u32, common.used.fetch_add(1, Relaxed) % BERTHS)
+    }
+
+    const fn new(group: u32, bit: u32) -> Self {
+        Self(group * BERTHS + bit)
+    }
+
+    const fn group(self) -> u32 {
+        self.0 / BERTHS
+    }
+
+    const fn bit(self) -> u32 {
+        self.0 % BERTHS
+    }
+
+    /// Sleeps until `until` holds, or until `deadline`; if `interruptible`, a signal handler ends the sleep too. Does not
+    /// enter the kernel if `until` holds; each time it does not hold, but the last one of a sleep that fails, is an entry.
+    ///
+    /// Nothing is ordered by it but what `until` orders.
+    pub fn sleep<const BUG: u8>(
+        self,
+        mut until: impl FnMut() -> bool,
+        deadline: Option<Deadline>,
+        interruptible: bool,
+    ) -> Slept {
+        let (group, _) = group(self.group());
+        let bits = Bits::one(self.bit());
+        loop {
+            let early = BUG == seeded::LOOKS_BEFORE_COUNT && until();
+            let seq = group.seq.load(ordering::<BUG>(Acquire)); // (S1)
+            let told = if BUG == seeded::LOOKS_BEFORE_COUNT { early } else { until() };
+            if told {
+                return Slept::Told;
+            }
+            let waited = if interruptible {
+                group.seq.wait_interruptible(seq, bits, deadline)
+            } else {
+                group.seq.wait_bits(seq, bits, deadline)
+            };
+            let failed = match waited {
+                Waited::TimedOut => Slept::TimedOut,
+                Waited::Interrupted if interruptible => Slept::Interrupted,
+                _ => continue,
+            };
+            return if until() { Slept::Told } else { failed };
+        }
+    }
+
+    /// (B3): gives the berth back, of a sleeper that has left the queue before anybody told it. One that was told leaves that
+    /// to the waker.
+    pub fn give_up(self) {
+        let (group, common) = group(self.group());
+        if !common {
+            group.free(1 << self.bit());
+        }
+    }
+}
+
+impl fmt::Debug for Berth {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let (group, bit) = (self.group() as usize, self.bit());
+        write!(f, "Berth(CPU {}, group {}, bit {bit})", group / PER_SLOT, group % PER_SLOT)
+    }
+}
+
+/// The order of `seq`, unless it is to be wrong.
+const fn ordering<const BUG: u8>(sound: Ordering) -> Ordering {
+    if BUG == seeded::RELAXED_COUNT { Relaxed } else { sound }
+}
+
+/// Those of one group that are to be woken.
+#[derive(Clone, Copy, Debug, Default)]
+struct Call {
+    group: u32,
+    bits: u32,
+}
+
+/// Those who were told something, by group: they are woken when the list is full, [flushed](Self::flush) or dropped.
+///
+/// Who has one must not wait for anything.
+pub struct Wakes<const BUG: u8> {
+    /// In the order of their groups, hence CPU by CPU.
+    calls: [Call; CAPACITY],
+    len: usize,
+    made: u32,
+}
+
+impl<const BUG: u8> Wakes<BUG> {
+    /// A list without anybody.
+    #[inline]
+    #[must_use]
+    pub fn new() -> Self {
+        Self { calls: [Call::default(); CAPACITY], len: 0, made: 0 }
+    }
+
+    /// Somebody who sleeps in `berth`, or is about to, has been told: its final status has been stored (Release).
+    /// From that store on the sleeper may be gone, with its node and the array.
+    #[inline]
+    pub fn add(&mut self, berth: Berth) {
+        let (group, bits) = (berth.group(), 1 << berth.bit());
+        let mut at = self.calls[..self.len].partition_point(|call| call.group < group);
+        if at < self.len && self.calls[at].group == group {
+            self.calls[at].bits |= bits;
+            return;
+        }
+        if self.len == CAPACITY {
+            if BUG == seeded::DROPS_WHEN_FULL {
+                self.len = 0;
+            }
+            self.flush();
+            at = 0;
+        }
+        self.calls.copy_within(at..self.len, at + 1);
+        self.calls[at] = Call { group, bits };
+        self.len += 1;
+    }
+
+    /// Wakes them.
+    pub fn flush(&mut self) {
+        for &Call { group: number, bits } in &self.calls[..self.len] {
+            let (group, common) = group(number);
+            if BUG == seeded::FREES_FIRST && !common {
+                group.free(bits);
+            }
+            if BUG != seeded::NO_BUMP {
+                group.seq.fetch_add(1, ordering::<BUG>(Release)); // (S2)
+            }
+            // Invariant 2.
+            let most = if common && BUG != seeded::WAKES_ONE_OF_MANY { u32::MAX } else { bits.count_ones() };
+            if let Some(bits) = Bits::new(bits) {
+                group.seq.key().wake_bits(most, bits);
+            }
+            if !common && BUG != seeded::KEEPS_BITS && BUG != seeded::FREES_FIRST {
+                group.free(bits); // (B2)
+            }
+        }
+        self.made += self.len as u32;
+        self.len = 0;
+    }
+
+    /// How many calls were made so far.
+    #[must_use]
+    pub fn made(&self) -> u32 {
+        self.made
+    }
+}
+
+impl<const BUG: u8> Default for Wakes<BUG> {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+impl<const BUG: u8> Drop for Wakes<BUG> {
+    #[inline]
+    fn drop(&mut self) {
+        if self.len > 0 {
+            self.flush();
+        }
+    }
+}
+
+impl<const BUG: u8> fmt::Debug for Wakes<BUG> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let sleepers: u32 = self.calls[..self.len].iter().map(|call| call.bits.count_ones()).sum();
+        f.debug_struct("Wakes").field("sleepers", &sleepers).field("calls", &self.len).finish_non_exhaustive()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    type Sound = Wakes<{ seeded::NOTHING }>;
+
+    fn listed(berths: &[(u32, u32)]) -> Vec<(u32, u32)> {
+        let mut wakes = Sound::new();
+        for &(group, bit) in berths {
+            wakes.add(Berth::new(group, bit));
+        }
+        let listed = wakes.calls[..wakes.len].iter().map(|call| (call.group, call.bits)).collect();
+        wakes.len = 0; // nobody sleeps there
+        listed
+    }
+
+    #[test]
+    fn a_group_is_called_once_and_in_order() {
+        assert_eq!(listed(&[]), []);
+        assert_eq!(listed(&[(5, 3)]), [(5, 0b1000)]);
+        let berths = [(9, 0), (2, 1), (9, 31), (70, 0), (2, 0), (5, 4), (9, 0)];
+        assert_eq!(listed(&berths), [(2, 0b11), (5, 1 << 4), (9, 1 << 31 | 1), (70, 1)]);
+    }
+
+    #[test]
+    fn a_list_has_room_for_the_groups_it_promises() {
+        let berths: Vec<_> = (0..CAPACITY as u32).rev().map(|group| (group, group)).collect();
+        let sorted: Vec<_> = (0..CAPACITY as u32).map(|group| (group, 1 << group)).collect();
+        assert_eq!(listed(&berths), sorted);
+    }
+
+    #[test]
+    fn a_group_has_each_bit_once() {
+        let group = Group::new();
+        for bit in 0..BERTHS {
+            assert_eq!(group.claim(), Some(bit));
+        }
+        assert_eq!(group.claim(), None);
+        group.free(1 << 17 | 1 << 4);
+        assert_eq!((group.claim(), group.claim(), group.claim()), (Some(4), Some(17), None));
+    }
+
+    #[test]
+    fn a_number_is_a_cpu_a_group_and_a_bit() {
+        let last = Berth::new((SLOTS * PER_SLOT - 1) as u32, BERTHS - 1);
+        assert_eq!(format!("{last:?}"), "Berth(CPU 63, group 63, bit 31)");
+        assert!(group(last.group()).1, "the last group of a CPU is common");
+        assert!(!group(Berth::new(0, 0).group()).1);
+    }
+}

@@ -1,0 +1,275 @@
+//! What is done to an array beside performing sets: reading, setting, giving back, closing.
+
+use crate::Error;
+use crate::array::{Fairness, InOneProcess};
+use crate::heap::Heap;
+use crate::node::Told;
+use crate::op::{Action, Op};
+use crate::raw::{Attempt, Protocol, Waiters};
+use crate::seeded;
+use crate::session::{Obstacle, Session};
+use crate::word::State;
+use smallvec::SmallVec;
+use ulocks_core::sync::Ordering::{Acquire, Relaxed, Release};
+use ulocks_core::sync::without_unwinding;
+
+impl<P: InOneProcess, const BUG: u8> Protocol<P, BUG> {
+    /// How many semaphores there are.
+    pub fn len(&self) -> usize {
+        self.cells.len()
+    }
+
+    /// Whether there are none.
+    pub fn is_empty(&self) -> bool {
+        self.cells.is_empty()
+    }
+
+    /// The greatest value a semaphore can have.
+    pub fn limit(&self) -> u32 {
+        self.limit
+    }
+
+    /// The most operations of a set.
+    pub fn max_ops(&self) -> usize {
+        self.max_ops
+    }
+
+    /// Who may pass whom.
+    pub fn fairness(&self) -> Fairness {
+        self.fairness
+    }
+
+    /// What it counts.
+    pub fn meter(&self) -> &P::Meter {
+        &self.meter
+    }
+
+    /// Whether the array was closed.
+    pub fn is_closed(&self) -> bool {
+        self.closed.load(Acquire) != 0
+    }
+
+    /// The value of semaphore `index` at this moment.
+    ///
+    /// # Errors
+    /// [`Error::IndexOutOfRange`].
+    pub fn value(&self, index: usize) -> Result<u32, Error> {
+        self.check_index(index)?;
+        Ok(self.settled(index as u32))
+    }
+
+    /// (V): the value of a cell that nobody has locked. What a session makes of it before it publishes is nobody's business,
+    /// and what it has published elsewhere already is not to be seen before what it will publish here.
+    fn settled(&self, index: u32) -> u32 {
+        let cell = &self.cells[index as usize];
+        loop {
+            let order = seeded::weak(BUG == seeded::RELAXED_READ, Relaxed, Acquire);
+            let word = State(cell.word.load(order));
+            if !word.has(State::LOCK) || BUG == seeded::READS_LOCKED {
+                return word.value();
+            }
+            self.gate().wait_while::<P, BUG>(index, || State(cell.word.load(Relaxed)).has(State::LOCK));
+        }
+    }
+
+    /// All values at one moment.
+    pub fn values(&self) -> Vec<u32> {
+        let here = 0;
+        let mut session = Session::with_c(self, &here);
+        let all = 0..self.cells.len() as u32;
+        let open = all.clone().all(|index| session.lock(index));
+        let values = if open { all.clone().map(|index| session.value(index)).collect() } else { Vec::new() };
+        session.publish();
+        // The values of a closed array do not change any more.
+        if open { values } else { all.map(|index| self.settled(index)).collect() }
+    }
+
+    /// How many sets sleep at semaphore `index`.
+    ///
+    /// # Errors
+    /// [`Error::IndexOutOfRange`].
+    pub fn waiters(&self, index: usize) -> Result<Waiters, Error> {
+        self.check_index(index)?;
+        let here = 0;
+        let mut waiters = Waiters::default();
+        let op = Op::add(index, 0);
+        if let Some(mut session) = self.session(&here, &[op]) {
+            // SAFETY: the session has the cell, and `C` if that is needed; nodes in queues are alive.
+            unsafe {
+                let (subs, others) =
+                    self.cells[index].inside(|inside| (inside.subs.iter(), inside.others.iter()));
+                for node in subs.chain(others) {
+                    let at = (*node).links(|links| links.at);
+                    if (*node).ops()[at].is_wait_zero() { waiters.zero += 1 } else { waiters.increase += 1 }
+                }
+            }
+            session.publish();
+        }
+        Ok(waiters)
+    }
+
+    /// Gives semaphore `index` a value, and completes those who can proceed now.
+    ///
+    /// # Errors
+    /// [`Error::IndexOutOfRange`], [`Error::ValueOutOfRange`], [`Error::Closed`].
+    pub fn set(&self, index: usize, value: u32) -> Result<(), Error> {
+        self.check_index(index)?;
+        self.check_value(index, value)?;
+        self.impose(&[Op::add(index, 0)], |_, _| value)
+    }
+
+    /// Gives the semaphores these values, all at once, and completes those who can proceed now.
+    ///
+    /// # Errors
+    /// [`Error::ValueOutOfRange`], [`Error::Closed`]; [`Error::WrongNumber`] if there are not as many values as semaphores.
+    pub fn set_all(&self, values: &[u32]) -> Result<(), Error> {
+        if values.len() != self.cells.len() {
+            return Err(Error::WrongNumber { values: values.len(), len: self.cells.len() });
+        }
+        values.iter().enumerate().try_for_each(|(index, &value)| self.check_value(index, value))?;
+        without_unwinding(|| {
+            let here = 0;
+            let mut session = Session::with_c(self, &here);
+            let all = 0..self.cells.len() as u32;
+            let open = !self.is_closed() && all.clone().all(|index| session.lock(index));
+            if open {
+                let mut heap = Heap::new();
+                all.clone().for_each(|index| session.set_value(index, values[index as usize]));
+                all.for_each(|index| session.changed(index, true, &mut heap));
+                session.serve(heap);
+            }
+            session.publish();
+            if open { Ok(()) } else { Err(Error::Closed) }
+        })
+    }
+
+    /// Does the opposite of what `ops` did, as far as values go: none below zero, none beyond the limit.
+    ///
+    /// # Errors
+    /// [`Error::IndexOutOfRange`], [`Error::SetTooLong`]; [`Error::Closed`], since a closed array takes nothing back.
+    pub fn give_back(&self, ops: &[Op]) -> Result<(), Error> {
+        let mut back: Opposite = ops.iter().filter(|op| op.alters()).map(opposite).collect();
+        let attempt = match &back[..] {
+            [] => Attempt::Done,
+            [op] => self.perform_one(op),
+            ops => self.perform_several(ops),
+        };
+        if attempt == Attempt::Done {
+            return Ok(());
+        }
+        back = self.in_sum(back);
+        self.check(&back)?;
+        self.impose(&back, |op, value| match op.action {
+            Action::Sub => value.saturating_sub(op.amount),
+            _ => value.saturating_add(op.amount).min(self.limit),
+        })
+    }
+
+    /// One operation for each semaphore, which does what `ops` do.
+    fn in_sum(&self, mut ops: Opposite) -> Opposite {
+        ops.sort_by_key(|op| op.index);
+        let in_sum = |same: &[Op]| {
+            let change: i64 = same.iter().map(Op::change).sum();
+            let amount = change.unsigned_abs().min(self.limit.into()) as u32;
+            let index = same[0].index();
+            if change < 0 { Op::sub(index, amount) } else { Op::add(index, amount) }
+        };
+        ops.chunk_by(|a, b| a.index == b.index).map(in_sum).collect()
+    }
+
+    /// Makes something of the values of the semaphores that `ops` name, each once, and completes those who can proceed now.
+    #[cold]
+    fn impose(&self, ops: &[Op], value: impl Fn(&Op, u32) -> u32) -> Result<(), Error> {
+        without_unwinding(|| {
+            let here = 0;
+            let mut session = self.session(&here, ops).ok_or(Error::Closed)?;
+            let mut heap = Heap::new();
+            for op in ops {
+                let before = session.value(op.index);
+                session.set_value(op.index, value(op, before));
+                if session.has_c {
+                    session.changed(op.index, true, &mut heap);
+                } else {
+                    session.drain(op.index);
+                }
+            }
+            session.serve(heap);
+            session.publish();
+            Ok(())
+        })
+    }
+
+    /// Ends the array: whoever sleeps, and whoever comes, gets [`Error::Closed`].
+    pub fn close(&self) {
+        without_unwinding(|| {
+            let here = 0;
+            let mut session = Session::with_c(self, &here);
+            if (0..self.cells.len() as u32).all(|index| session.lock(index)) {
+                session.closes = true;
+                self.closed.store(1, Release);
+                if BUG != seeded::CLOSES_QUIETLY {
+                    session.end_all();
+                }
+            }
+            session.publish();
+        });
+    }
+
+    /// Whether nobody has a lock, sleeps or watches. What models ask when all are done.
+    #[doc(hidden)]
+    pub fn is_at_rest(&self) -> bool {
+        let flags = State::LOCK | State::SUBS | State::ZERO | State::CPLX;
+        !self.cells.iter().any(|cell| State(cell.word.load(Relaxed)).has(flags)) && self.whole.is_at_rest()
+    }
+
+    /// A session that has the semaphores of `ops`, with `C` if that is needed; none if the array was closed.
+    fn session<'a>(&'a self, here: &'a u8, ops: &[Op]) -> Option<Session<'a, P, BUG>> {
+        let mut session = Session::new(self, here);
+        match session.lock_all(ops) {
+            Ok(()) => Some(session),
+            Err(Obstacle::Closed) => None,
+            Err(_) => {
+                session = Session::with_c(self, here);
+                let open = ops.iter().all(|op| session.lock(op.index));
+                if !open {
+                    session.publish();
+                }
+                open.then_some(session)
+            }
+        }
+    }
+
+    pub(crate) fn check_index(&self, index: usize) -> Result<(), Error> {
+        let len = self.cells.len();
+        if index < len { Ok(()) } else { Err(Error::IndexOutOfRange { index, len }) }
+    }
+
+    fn check_value(&self, index: usize, value: u32) -> Result<(), Error> {
+        if value <= self.limit { Ok(()) } else { Err(Error::ValueOutOfRange { index, limit: self.limit }) }
+    }
+}
+
+impl<P: InOneProcess, const BUG: u8> Session<'_, P, BUG> {
+    /// Tells everybody who sleeps that the array was closed. The session has `C` and all cells.
+    fn end_all(&mut self) {
+        for cell in &self.array.cells {
+            // SAFETY: the session has everything, and nodes in queues are alive. Their watches and elders go with them.
+            unsafe {
+                let (subs, others) = cell.inside(|inside| (inside.subs.iter(), inside.others.iter()));
+                for node in subs.chain(others) {
+                    // What leaves as an elder makes candidates; nobody looks at them any more.
+                    self.leave(node, &mut Heap::new());
+                    self.will_tell(node, Told::Closed);
+                }
+            }
+        }
+    }
+}
+
+/// What is to be given back, without an allocation where a [`Set`](crate::Set) has none.
+type Opposite = SmallVec<[Op; 8]>;
+
+fn opposite(op: &Op) -> Op {
+    let action = if op.action == Action::Sub { Action::Add } else { Action::Sub };
+    Op { action, no_wait: false, ..*op }
+}

@@ -1,0 +1,366 @@
+//! What a sleeping set is known by: a node on its thread's stack, in the queue of the semaphore where it stops.
+//!
+//! | links of | are guarded by |
+//! |---|---|
+//! | a node that sleeps at a cell without `CPLX` | the cell's `LOCK` |
+//! | a node that sleeps at a cell with `CPLX` | `C`, and the cell's `LOCK` for its neighbours |
+//! | a watch | `C`, and the `LOCK` of the cell that is watched |
+//! | a node that was taken out of its queue to be told | nothing: it belongs to whoever took it out, until it has told it |
+
+use crate::groups::Berth;
+use crate::op::{Action, Op};
+use core::ptr;
+use ulocks_core::sync::Ordering::{Acquire, Relaxed, Release};
+use ulocks_core::sync::{AtomicU32, UnsafeCell};
+
+/// What a sleeper is told: nothing yet, or how its set ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Told {
+    Nothing,
+    Done,
+    WouldBlock,
+    /// By the operation at this place of the set.
+    OutOfRange(usize),
+    Closed,
+}
+
+impl Told {
+    const KIND_BITS: u32 = 3;
+
+    fn encode(self) -> u32 {
+        match self {
+            Self::Nothing => 0,
+            Self::Done => 1,
+            Self::WouldBlock => 2,
+            Self::Closed => 3,
+            Self::OutOfRange(at) => 4 | (at as u32) << Self::KIND_BITS,
+        }
+    }
+
+    fn decode(word: u32) -> Self {
+        match word & ((1 << Self::KIND_BITS) - 1) {
+            0 => Self::Nothing,
+            1 => Self::Done,
+            2 => Self::WouldBlock,
+            3 => Self::Closed,
+            _ => Self::OutOfRange((word >> Self::KIND_BITS) as usize),
+        }
+    }
+}
+
+/// A set that sleeps.
+pub(crate) struct Node {
+    told: AtomicU32,
+    ops: *const [Op],
+    /// Whether the set changes a value; one that does not is served first.
+    alters: bool,
+    /// Apart from the links: its owner looks here, under the same guard, while whoever took it out is about to tell it.
+    queued: UnsafeCell<bool>,
+    links: UnsafeCell<Links>,
+}
+
+/// What others do with a node.
+pub(crate) struct Links {
+    /// The number of its arrival: its age, wherever it is moved.
+    pub ticket: u64,
+    /// Where it sleeps; none as long as nobody knows the node.
+    pub berth: Option<Berth>,
+    /// The place in the set of the operation at which it stops: the node is in the queue of that one's semaphore.
+    pub at: usize,
+    /// A set of several operations, or one that others may have to stop for: it is evaluated by holders of `C` only.
+    pub complex: bool,
+    pub previous: *const Node,
+    pub next: *const Node,
+    /// One for each operation; those before `at` are linked.
+    pub watches: *const Watch,
+    /// In the heap of a cascade.
+    pub in_heap: bool,
+    /// Those behind it in its queue have not been looked at since their semaphore grew.
+    pub cursor: bool,
+    pub child: *const Node,
+    pub sibling: *const Node,
+    /// It has slept too long, and is among the elders.
+    pub elder: bool,
+    /// The next older and the next younger of the elders.
+    pub older: *const Node,
+    pub younger: *const Node,
+    /// What it is to be told once the words are published.
+    pub outcome: Told,
+}
+
+impl Node {
+    /// A node for `ops`, which outlives it.
+    pub fn new(ops: &[Op]) -> Self {
+        Self {
+            told: AtomicU32::new(0),
+            ops,
+            alters: ops.iter().any(Op::alters),
+            queued: UnsafeCell::new(false),
+            links: UnsafeCell::new(Links {
+                ticket: 0,
+                berth: None,
+                at: 0,
+                complex: false,
+                previous: ptr::null(),
+                next: ptr::null(),
+                watches: ptr::null(),
+                in_heap: false,
+                cursor: false,
+                child: ptr::null(),
+                sibling: ptr::null(),
+                elder: false,
+                older: ptr::null(),
+                younger: ptr::null(),
+                outcome: Told::Nothing,
+            }),
+        }
+    }
+
+    pub fn ops(&self) -> &[Op] {
+        // SAFETY: the operations outlive the node, says `new`.
+        unsafe { &*self.ops }
+    }
+
+    /// (T2): what its owner was told.
+    #[inline]
+    pub fn told(&self, relaxed: bool) -> Told {
+        Told::decode(self.told.load(if relaxed { Relaxed } else { Acquire }))
+    }
+
+    /// (T1): tells the owner of `node`, which may be gone from here on.
+    ///
+    /// # Safety
+    /// The node has not been told yet, and belongs to the caller.
+    pub unsafe fn tell(node: *const Self, outcome: Told, relaxed: bool) {
+        let order = if relaxed { Relaxed } else { Release };
+        // SAFETY: whoever was taken out of its queue waits to be told, so the node is alive until then.
+        unsafe { (*node).told.store(outcome.encode(), order) };
+    }
+
+    /// Does something with the links.
+    ///
+    /// # Safety
+    /// The caller has what guards them (see the table above), and `f` does not come here again for the same node.
+    #[inline]
+    pub unsafe fn links<R>(&self, f: impl FnOnce(&mut Links) -> R) -> R {
+        // SAFETY: nobody else is at the links, says the caller.
+        self.links.with_mut(|links| f(unsafe { &mut *links }))
+    }
+
+    /// Whether it is in a queue.
+    ///
+    /// # Safety
+    /// The caller has what guards the queue it was put in.
+    pub unsafe fn is_queued(&self) -> bool {
+        // SAFETY: nobody changes it meanwhile, says the caller.
+        self.queued.with(|queued| unsafe { *queued })
+    }
+
+    /// # Safety
+    /// As `is_queued`.
+    unsafe fn set_queued(&self, is: bool) {
+        // SAFETY: nobody else is at it, says the caller.
+        self.queued.with_mut(|queued| unsafe { *queued = is });
+    }
+
+    /// Whether this one is to be served before `other`: if it changes nothing; and else if it is older.
+    ///
+    /// # Safety
+    /// As [`links`](Self::links), for both.
+    pub unsafe fn goes_before(&self, other: &Self) -> bool {
+        // SAFETY: as the caller says.
+        let older = unsafe { self.is_older(other) };
+        if self.alters == other.alters { older } else { other.alters }
+    }
+
+    /// Whether this one came first.
+    ///
+    /// # Safety
+    /// As [`links`](Self::links), for both.
+    pub unsafe fn is_older(&self, other: &Self) -> bool {
+        // SAFETY: as the caller says; the tickets are read one after the other.
+        unsafe { self.links(|links| links.ticket) < other.links(|links| links.ticket) }
+    }
+}
+
+/// A queue of nodes, the oldest first.
+pub(crate) struct Queue {
+    pub oldest: *const Node,
+    youngest: *const Node,
+}
+
+impl Queue {
+    pub const fn new() -> Self {
+        Self { oldest: ptr::null(), youngest: ptr::null() }
+    }
+
+    pub fn is_empty(&self) -> bool {
+        self.oldest.is_null()
+    }
+
+    /// Puts `node` where its ticket belongs.
+    ///
+    /// # Safety
+    /// The caller has what guards the queue, its nodes and `node`, which is in no queue; all are alive.
+    pub unsafe fn insert(&mut self, node: *const Node) {
+        // SAFETY: all links are the caller's, and each call is for one node at a time.
+        unsafe {
+            let ticket = (*node).links(|links| links.ticket);
+            let mut before = self.youngest;
+            while !before.is_null() && (*before).links(|links| links.ticket) > ticket {
+                before = (*before).links(|links| links.previous);
+            }
+            let after = if before.is_null() { self.oldest } else { (*before).links(|links| links.next) };
+            (*node).links(|links| {
+                links.previous = before;
+                links.next = after;
+            });
+            (*node).set_queued(true);
+            self.set_next(before, node);
+            self.set_previous(after, node);
+        }
+    }
+
+    /// Takes `node` out.
+    ///
+    /// # Safety
+    /// The caller has what guards the queue and its nodes, of which `node` is one.
+    pub unsafe fn remove(&mut self, node: *const Node) {
+        // SAFETY: as above.
+        unsafe {
+            (*node).set_queued(false);
+            let (before, after) = (*node).links(|links| (links.previous, links.next));
+            self.set_next(before, after);
+            self.set_previous(after, before);
+        }
+    }
+
+    /// # Safety
+    /// As `remove`.
+    unsafe fn set_next(&mut self, node: *const Node, after: *const Node) {
+        if node.is_null() {
+            self.oldest = after;
+        } else {
+            // SAFETY: the node is alive and in this queue, and its links are the caller's.
+            unsafe { (*node).links(|links| links.next = after) };
+        }
+    }
+
+    /// # Safety
+    /// As `remove`.
+    unsafe fn set_previous(&mut self, node: *const Node, before: *const Node) {
+        if node.is_null() {
+            self.youngest = before;
+        } else {
+            // SAFETY: as above.
+            unsafe { (*node).links(|links| links.previous = before) };
+        }
+    }
+
+    /// The nodes, the oldest first; each may be removed while it is the current one.
+    ///
+    /// # Safety
+    /// The caller has what guards the queue and its nodes until it drops the iterator.
+    pub unsafe fn iter(&self) -> impl Iterator<Item = *const Node> + use<> {
+        let mut next = self.oldest;
+        core::iter::from_fn(move || {
+            let node = next;
+            if node.is_null() {
+                return None;
+            }
+            // SAFETY: the node was in the queue when this one was the next, and is alive.
+            next = unsafe { (*node).links(|links| links.next) };
+            Some(node)
+        })
+    }
+}
+
+/// How a complex sleeper hears of a semaphore that decides about it, though it sleeps at another one.
+pub(crate) struct Watch {
+    node: *const Node,
+    links: UnsafeCell<(*const Watch, *const Watch)>,
+}
+
+/// The watches on a semaphore, in no order.
+pub(crate) struct Watches {
+    first: *const Watch,
+}
+
+impl Watch {
+    pub fn of(node: &Node) -> Self {
+        Self { node, links: UnsafeCell::new((ptr::null(), ptr::null())) }
+    }
+
+    /// # Safety
+    /// The caller has what guards the watch.
+    unsafe fn links<R>(&self, f: impl FnOnce(&mut (*const Watch, *const Watch)) -> R) -> R {
+        // SAFETY: nobody else is at the links, says the caller.
+        self.links.with_mut(|links| f(unsafe { &mut *links }))
+    }
+}
+
+impl Watches {
+    pub const fn new() -> Self {
+        Self { first: ptr::null() }
+    }
+
+    pub fn is_empty(&self) -> bool {
+        self.first.is_null()
+    }
+
+    /// # Safety
+    /// The caller has what guards the watches; `watch` is not among them, and alive until it is removed.
+    pub unsafe fn insert(&mut self, watch: *const Watch) {
+        // SAFETY: as the caller says.
+        unsafe {
+            (*watch).links(|links| *links = (ptr::null(), self.first));
+            if !self.first.is_null() {
+                (*self.first).links(|links| links.0 = watch);
+            }
+        }
+        self.first = watch;
+    }
+
+    /// # Safety
+    /// The caller has what guards the watches, of which `watch` is one.
+    pub unsafe fn remove(&mut self, watch: *const Watch) {
+        // SAFETY: as the caller says.
+        unsafe {
+            let (before, after) = (*watch).links(|links| *links);
+            if before.is_null() {
+                self.first = after;
+            } else {
+                (*before).links(|links| links.1 = after);
+            }
+            if !after.is_null() {
+                (*after).links(|links| links.0 = before);
+            }
+        }
+    }
+
+    /// Who watches; a set that has several operations on the semaphore is named as often.
+    ///
+    /// # Safety
+    /// The caller has what guards the watches until it drops the iterator.
+    pub unsafe fn iter(&self) -> impl Iterator<Item = *const Node> + use<> {
+        let mut next = self.first;
+        core::iter::from_fn(move || {
+            if next.is_null() {
+                return None;
+            }
+            let watch = next;
+            // SAFETY: the watch is linked, and so alive.
+            unsafe {
+                next = (*watch).links(|links| links.1);
+                Some((*watch).node)
+            }
+        })
+    }
+}
+
+impl Op {
+    /// Whether it changes its semaphore.
+    pub(crate) fn alters(&self) -> bool {
+        self.action != Action::WaitZero && self.amount != 0
+    }
+}

@@ -1,0 +1,461 @@
+//! The protocol of [`SemArray`](crate::SemArray): sets of semaphore operations, all or nothing, in user space.
+//!
+//! What a set means is System V's: its operations are evaluated in their order, each sees what those before it did, the
+//! first that cannot proceed decides, and either all take effect at one moment or none does. What Mason's patch of 2010 was
+//! after is how: locks for semaphores instead of one for the array, sleepers queued at the semaphore where they stop, and
+//! wake-ups in bulk. The kernel kept its one lock for sets; here it is done.
+//!
+//! # Properties
+//! - A set takes effect at one moment between call and return, or not at all; the array is strictly serialisable.
+//! - *No set sleeps that could proceed.* Whoever changes a value completes all who can proceed then, before it lets go of
+//!   what it locked; so a value that is reached between two calls is seen by those who wait for it, however short it lasts.
+//! - Newcomers are tried first. Of those that sleep, those that change nothing go first, then the oldest that can proceed.
+//!   A sleeper keeps its age wherever it is moved. Elders: `cascade.rs`.
+//! - One operation with nobody in the way is one compare-exchange, to wait for zero a load. A set with nobody in the way is one
+//!   compare-exchange and one store a semaphore, and a fence. There is no system call in either.
+//! - Operations on different semaphores do not meet, whatever sleeps elsewhere; sets of several operations that sleep
+//!   slow down those on the semaphores that decide about them, and nobody else.
+//! - A set is completed by others: what wakes up has nothing to do but return.
+//! - Nothing is allocated after the array is made, but the watches of a set of more than eight operations that meets
+//!   complex sleepers or becomes one.
+//! - The stores that publish the words are the last touch (law 2). Who has seen all that an operation did may free the array;
+//!   not so one with counters, which come after.
+//!
+//! # State
+//! A cell a semaphore, and a few words for the whole:
+//!
+//! | what | where | guarded by |
+//! |---|---|---|
+//! | value, `LOCK`, `SUBS`, `ZERO`, `CPLX`, `CLOSED` | one word, [`State`] | itself; with `LOCK` it is the holder's |
+//! | who stops here, who watches | the cell | `LOCK`; with `CPLX`, `LOCK` and `C` |
+//! | the elders | the array | `C` |
+//! | where threads wait for a cell | `gate.rs`, static | |
+//! | where sets sleep | `groups.rs`, static | |
+//!
+//! A set that sleeps is a node on its thread's stack, in the queue of the semaphore of its first operation that cannot
+//! proceed. With one operation it is *simple*. With several it is *complex*: its fate depends on the operations before that one
+//! too, and so it watches their semaphores. `CPLX` marks all of them.
+//!
+//! | flag | set by | cleared by | meaning |
+//! |---|---|---|---|
+//! | `LOCK` | a session (L1), a set of one pass (F2) | the same, (L2), (F3) | others wait |
+//! | `SUBS` | (L2), if the queue of subtractions is not empty | (L2) | an addition must serve |
+//! | `ZERO` | (L2), if the other queue is not empty | (L2) | who makes the value zero must serve |
+//! | `CPLX` | (L2), if somebody here is complex, or watches | (L2) | it takes `C` |
+//! | `CLOSED` | (L2) of `close` | never | |
+//!
+//! # Transitions
+//! | what | if | label |
+//! |---|---|---|
+//! | one operation, at once | no flag that matters to it: [`State::alone`] | (F1) |
+//! | each word of a set becomes its next value with `LOCK` | the same | (F2) |
+//! | each of these words loses `LOCK`; if (F2) failed somewhere, also its change | | (F3) |
+//! | a cell is locked | not `LOCK`; without `C` not `CPLX` | (L1) |
+//! | a cell is published | its holder | (L2) |
+//! | a value is read | not `LOCK` | (V) |
+//! | a sleeper is told | its node is out of its queue, the words are published | (T1) |
+//! | it gets up | (T2) shows that | (T2) |
+//!
+//! What (F1) and (F2) cannot do, a *session* does (`session.rs`): it locks the cells, evaluates on the words, serves those who
+//! can proceed now, and publishes. One without `C` serves cells without `CPLX`, where only simple sleepers are: a walk along one
+//! queue each. If the set must sleep and is complex, or meets `CPLX`, it starts again with `C` (`cascade.rs`). Sets that
+//! need not sleep, and meet no `CPLX`, do not take `C`, unless they find their cells locked again and again: posters in bulk
+//! do not meet.
+//!
+//! # Invariants
+//! 1. While nobody has `LOCK`, the evaluation of any sleeping set stops at the operation at whose semaphore it is queued,
+//!    or it stops for the eldest there. It was put there by an evaluation under the `LOCK` of all cells up to that one, and
+//!    whoever changes a value that matters to it finds a flag: `SUBS` if the value grows, `ZERO` if it becomes zero, and
+//!    `CPLX` for any change where a complex one is queued or watches. Then it needs `LOCK`, and serves before it lets go.
+//! 2. Operations after the one where a set stops do not matter to it: it cannot get further before that one can proceed.
+//! 3. A word with `LOCK` is written by its holder only, and no value is learned from it. So what a session does is seen as
+//!    one change, although its words are published one by one: whoever sees one published and comes to another waits.
+//! 4. Who waits for a cell while it has others has `C` (`session.rs`): no deadlock, in whatever order sets name semaphores.
+//! 5. A node leaves its queue once, by whoever serves it or by its owner; who takes it out tells it, or is its owner.
+//! 6. In a queue tickets ascend. A new node draws its ticket with the cell locked; one that moves is put where its ticket belongs.
+//!
+//! # Ordering
+//! | access | order | pairs with |
+//! |---|---|---|
+//! | (F1) compare-exchange, and the load that finds zero | Acquire, Release | (F1), (F3), (L2) |
+//! | (F2), (L1) compare-exchange | Acquire | (F1), (F3), (L2) |
+//! | (F3), (L2) store | Release | (F1), (F2), (L1), (V) |
+//! | (V) load | Acquire | (F1), (F3), (L2) |
+//! | (T1) store of what a sleeper is told | Release | (T2) |
+//! | (T2) load | Acquire | (T1) |
+//! | (C1) taking, (C2) releasing `C` | Acquire, Release | each other |
+//!
+//! Stores between (L1) and (L2) are relaxed: whoever reads one sees `LOCK` and learns nothing. What a sleeper was handed comes to
+//! it by (T1): who serves has acquired each cell that is evaluated for it. Nothing needs `SeqCst` but the gates.
+//!
+//! # Wrap-around
+//! Tickets have 64 bits.
+//!
+//! # Sources
+//! C. Mason, "ipc semaphores: reduce ipc_lock contention in semtimedop" (LKML, April 2010), with N. Piggin's and M.
+//! Spraul's questions: order after a move (tickets), values waited for within a set (evaluation in its own order, whatever the
+//! order of locking), starvation (elders). Linux's `ipc/sem.c` for the semantics, and E. Schenk's note of 1995 there for why a
+//! zero must be served by whoever makes it. Linux's `ntsync` and C++'s `std::lock` for locking without an order.
+
+use crate::array::{Fairness, InOneProcess};
+use crate::cell::Cell;
+use crate::gate::Gate;
+use crate::groups::Berth;
+use crate::node::{Node, Watch};
+use crate::op::Op;
+use crate::session::{Obstacle, Session, Stopped};
+use crate::sleep::Queued;
+use crate::whole::Whole;
+use crate::word::{State, Stop};
+use crate::{Error, seeded};
+use core::time::Duration;
+use smallvec::SmallVec;
+use ulocks_core::meter::{Event, Meter};
+use ulocks_core::spin::NoSpin;
+use ulocks_core::sync::Ordering::{AcqRel, Acquire, Relaxed, Release};
+use ulocks_core::sync::{AtomicU32, AtomicU64, without_unwinding};
+use ulocks_core::time::Deadline;
+use ulocks_core::{Private, membarrier};
+
+/// The greatest value that fits a word.
+pub const GREATEST_LIMIT: u32 = State::GREATEST;
+
+/// The array without permits.
+pub type RawSemArray<P = Private<NoSpin>> = Protocol<P, { seeded::NOTHING }>;
+
+/// How long a set may wait.
+#[derive(Clone, Copy, Debug)]
+pub enum Wait {
+    /// Not at all.
+    No,
+    /// Until the deadline, if there is one.
+    Until(Option<Deadline>),
+    /// The same, and a signal handler ends it.
+    Interruptible(Option<Deadline>),
+}
+
+impl Wait {
+    pub(crate) fn deadline(self) -> Option<Deadline> {
+        match self {
+            Self::No => None,
+            Self::Until(deadline) | Self::Interruptible(deadline) => deadline,
+        }
+    }
+
+    pub(crate) fn is_interruptible(self) -> bool {
+        matches!(self, Self::Interruptible(_))
+    }
+}
+
+/// What came of an attempt without a session.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Attempt {
+    /// The set was performed.
+    Done,
+    /// It stops at this operation: it cannot proceed now.
+    Blocks(usize),
+    /// It takes a session to say.
+    Unclear,
+}
+
+/// How many sets sleep at a semaphore: each where its first operation is that cannot proceed.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Waiters {
+    /// For it to grow (`GETNCNT`).
+    pub increase: usize,
+    /// For it to be zero (`GETZCNT`).
+    pub zero: usize,
+}
+
+/// [`RawSemArray`] with the seeded bug `BUG`.
+#[repr(C)]
+pub struct Protocol<P: InOneProcess, const BUG: u8> {
+    pub(crate) cells: Box<[Cell]>,
+    pub(crate) limit: u32,
+    pub(crate) max_ops: usize,
+    pub(crate) fairness: Fairness,
+    pub(crate) meter: P::Meter,
+    shared: OwnLine,
+    pub(crate) tickets: AtomicU64,
+    pub(crate) whole: Whole,
+    pub(crate) closed: AtomicU32,
+}
+
+/// Begins a cache line: what is above is read by every operation, and not written but for counters; what is below is written.
+#[repr(align(64))]
+struct OwnLine;
+
+// SAFETY: what is not atomic is guarded as the tables in `cell.rs` and `node.rs` say; nodes that it points to are used by the
+// threads that have what guards them.
+unsafe impl<P: InOneProcess, const BUG: u8> Send for Protocol<P, BUG> {}
+// SAFETY: as above.
+unsafe impl<P: InOneProcess, const BUG: u8> Sync for Protocol<P, BUG> {}
+
+impl<P: InOneProcess, const BUG: u8> Protocol<P, BUG> {
+    /// An array of semaphores with these values, none of which is greater than `limit`.
+    #[must_use]
+    pub fn new(values: &[u32], limit: u32, max_ops: usize, fairness: Fairness) -> Self {
+        debug_assert!(limit <= State::GREATEST && values.iter().all(|&value| value <= limit));
+        Self {
+            cells: values.iter().map(|&value| Cell::new(value)).collect(),
+            limit,
+            max_ops,
+            fairness,
+            meter: P::Meter::INIT,
+            shared: OwnLine,
+            tickets: AtomicU64::new(0),
+            whole: Whole::new(),
+            closed: AtomicU32::new(0),
+        }
+    }
+
+    /// Performs the operations, all or none.
+    #[inline]
+    pub fn apply(&self, ops: &[Op], wait: Wait) -> Result<(), Error> {
+        let attempt = match ops {
+            [op] => self.perform_one(op),
+            _ => self.perform_several(ops),
+        };
+        match attempt {
+            Attempt::Done => {}
+            Attempt::Blocks(at) if ops[at].no_wait || matches!(wait, Wait::No) => {
+                return Err(self.check(ops).err().unwrap_or(Error::WouldBlock));
+            }
+            _ => self.perform_slowly(ops, wait)?,
+        }
+        self.meter.count(Event::Acquired);
+        Ok(())
+    }
+
+    /// (F1): one operation with nobody in the way.
+    #[inline]
+    pub(crate) fn perform_one(&self, op: &Op) -> Attempt {
+        let Some(cell) = self.cells.get(op.index()) else { return Attempt::Unclear };
+        let found = seeded::weak(BUG == seeded::RELAXED_ZERO, Relaxed, Acquire);
+        let performed = seeded::weak(BUG == seeded::RELAXED_TAKE, Release, AcqRel);
+        let performed = seeded::weak(BUG == seeded::RELAXED_GIVE, Acquire, performed);
+        let mut word = cell.word.load(found);
+        while let Some(next) = self.alone(word, op) {
+            if next == word {
+                return Attempt::Done;
+            }
+            if BUG == seeded::IN_TWO {
+                cell.word.store(next, Release);
+                return Attempt::Done;
+            }
+            match cell.word.compare_exchange_weak(word, next, performed, found) {
+                Ok(_) => return Attempt::Done,
+                Err(now) => word = now,
+            }
+        }
+        self.stopped(word, op, 0)
+    }
+
+    /// (F2), (F3): a set with nobody in the way: locks each word with the value it is to have, and then lets all go. If it is
+    /// not done, nothing has changed. Operations on one semaphore follow each other here; one that comes back to a
+    /// semaphore later finds it locked.
+    pub(crate) fn perform_several(&self, ops: &[Op]) -> Attempt {
+        if ops.is_empty() || ops.len() > self.max_ops {
+            return Attempt::Unclear;
+        }
+        let mut repeats = false;
+        for (at, op) in ops.iter().enumerate() {
+            let Some(cell) = self.cells.get(op.index()) else {
+                self.let_go(&ops[..at], repeats, State::before);
+                return Attempt::Unclear;
+            };
+            let mut word = cell.word.load(Relaxed);
+            let locked = self.alone(word, op).is_some_and(|next| {
+                let next = if BUG == seeded::ONE_PASS { next } else { next | State::LOCK };
+                let order = seeded::weak(BUG == seeded::RELAXED_PASS, Relaxed, Acquire);
+                cell.word.compare_exchange(word, next, order, Relaxed).is_ok()
+            });
+            if locked {
+                continue;
+            }
+            let ours = at > 0 && ops[at - 1].index == op.index && BUG != seeded::ONE_PASS;
+            if ours {
+                repeats = true;
+                word = cell.word.load(Relaxed) & !State::LOCK;
+                if let Some(next) = self.alone(word, op) {
+                    cell.word.store(next | State::LOCK, Relaxed);
+                    continue;
+                }
+            }
+            self.let_go(&ops[..at], repeats, State::before);
+            return self.stopped(word, op, at);
+        }
+        self.let_go(ops, repeats, |word, _| word);
+        Attempt::Done
+    }
+
+    /// (F3): publishes the words of `ops` from the last one back, as `last` makes them: where a semaphore `repeats`, with the
+    /// first of its operations.
+    fn let_go(&self, ops: &[Op], repeats: bool, last: impl Fn(State, &Op) -> State) {
+        if ops.is_empty() || BUG == seeded::ONE_PASS {
+            return;
+        }
+        let gate = self.gate();
+        let order = seeded::weak(BUG == seeded::RELAXED_LET_GO, Relaxed, Release);
+        let mut bits = 0;
+        for (at, op) in ops.iter().enumerate().rev() {
+            let word = &self.cells[op.index()].word;
+            let last = last(State(word.load(Relaxed)), op);
+            if repeats && at > 0 && ops[at - 1].index == op.index {
+                word.store(last.0, Relaxed);
+                continue;
+            }
+            membarrier::store(word, last.0 & !State::LOCK, order);
+            bits |= 1 << (op.index % 32);
+        }
+        gate.released::<BUG>(bits);
+    }
+
+    /// What an operation makes of a word where nobody is to be asked or told.
+    #[inline]
+    fn alone(&self, word: u32, op: &Op) -> Option<u32> {
+        let ignored = match BUG {
+            seeded::IGNORES_LOCK => State::LOCK,
+            seeded::ADDS_QUIETLY => State::SUBS,
+            seeded::FORGETS_ZERO => State::ZERO,
+            seeded::IGNORES_COMPLEX => State::CPLX,
+            _ => 0,
+        };
+        let next = State(word & !ignored).alone(op, self.limit)?;
+        Some(next.0 | word & ignored)
+    }
+
+    /// What is known of a set that did not get beyond `op`.
+    #[cold]
+    fn stopped(&self, word: u32, op: &Op, at: usize) -> Attempt {
+        if State(word).blocks(op, self.limit) { Attempt::Blocks(at) } else { Attempt::Unclear }
+    }
+
+    pub(crate) fn out_of_range(&self, op: &Op) -> Error {
+        Error::ValueOutOfRange { index: op.index(), limit: self.limit }
+    }
+
+    pub(crate) fn gate(&self) -> &'static Gate {
+        Gate::of(self.cells.as_ptr().addr())
+    }
+
+    /// Whether `ops` are operations of this array.
+    pub(crate) fn check(&self, ops: &[Op]) -> Result<(), Error> {
+        if ops.len() > self.max_ops {
+            return Err(Error::SetTooLong { len: ops.len(), most: self.max_ops });
+        }
+        ops.iter().try_for_each(|op| self.check_index(op.index()))?;
+        match ops.iter().find(|op| op.amount > self.limit) {
+            Some(op) => Err(self.out_of_range(op)),
+            None if ops.is_empty() && self.is_closed() => Err(Error::Closed),
+            None => Ok(()),
+        }
+    }
+
+    #[cold]
+    fn perform_slowly(&self, ops: &[Op], wait: Wait) -> Result<(), Error> {
+        self.check(ops)?;
+        // From the moment when others know the node, its life must not end by a panic.
+        without_unwinding(|| match self.perform_without_c(ops, wait) {
+            Some(end) => end,
+            None => self.perform_with_c(ops, wait),
+        })
+    }
+
+    /// Performs a set in a session without `C`, and if it is one operation, sleeps for it; none if it takes `C`.
+    fn perform_without_c(&self, ops: &[Op], wait: Wait) -> Option<Result<(), Error>> {
+        let node = Node::new(ops);
+        let here = 0;
+        let mut session = Session::new(self, &here);
+        match session.lock_all(ops) {
+            Ok(()) => {}
+            Err(Obstacle::Closed) => return Some(Err(Error::Closed)),
+            Err(_) => return None,
+        }
+        let Err(stopped) = session.evaluate(ops, u64::MAX) else {
+            for op in ops.iter().filter(|op| op.alters()) {
+                session.drain(op.index);
+            }
+            session.publish();
+            return Some(Ok(()));
+        };
+        if let Some(error) = self.error(ops, stopped, wait) {
+            session.publish();
+            return Some(Err(error));
+        }
+        if ops.len() > 1 || matches!(self.fairness, Fairness::Strict { .. }) {
+            session.publish();
+            return None;
+        }
+        let queued = self.enqueue(&mut session, &node, stopped.at);
+        session.publish();
+        Some(self.sleep(&node, queued, wait))
+    }
+
+    /// Performs a set in a session with `C`, and sleeps for it if it must.
+    fn perform_with_c(&self, ops: &[Op], wait: Wait) -> Result<(), Error> {
+        let node = Node::new(ops);
+        // Before anything is locked: a long set's watches lie on the heap.
+        let watches: SmallVec<[Watch; 8]> = match wait {
+            Wait::No => SmallVec::new(),
+            _ => ops.iter().map(|_| Watch::of(&node)).collect(),
+        };
+        let here = 0;
+        let mut session = Session::with_c(self, &here);
+        let Err(stopped) = session.evaluate(ops, u64::MAX) else {
+            session.cascade(ops);
+            session.publish();
+            return Ok(());
+        };
+        if let Some(error) = self.error(ops, stopped, wait) {
+            session.publish();
+            return Err(error);
+        }
+        if BUG == seeded::ENQUEUES_LATE {
+            session.publish();
+            session = Session::with_c(self, &here);
+            for op in &ops[..=stopped.at] {
+                session.lock(op.index);
+            }
+        }
+        // SAFETY: nobody knows the node yet.
+        unsafe { node.links(|links| links.watches = watches.as_ptr()) };
+        let queued = self.enqueue(&mut session, &node, stopped.at);
+        session.publish();
+        self.sleep(&node, queued, wait)
+    }
+
+    /// Why a set that stopped does not wait; none if it does.
+    fn error(&self, ops: &[Op], stopped: Stopped, wait: Wait) -> Option<Error> {
+        match stopped.why {
+            Stop::OutOfRange => Some(self.out_of_range(&ops[stopped.at])),
+            Stop::Closed => Some(Error::Closed),
+            Stop::Blocks if ops[stopped.at].no_wait || matches!(wait, Wait::No) => Some(Error::WouldBlock),
+            Stop::Blocks => None,
+        }
+    }
+
+    /// Puts the node of a set that stopped in its queue.
+    fn enqueue(&self, session: &mut Session<'_, P, BUG>, node: &Node, at: usize) -> Queued {
+        let berth = Berth::claim_near((&raw const self.cells[node.ops()[at].index()]).addr());
+        let after = match self.fairness {
+            Fairness::Strict { after } => Some(after),
+            Fairness::Barging => None,
+        };
+        let complex = node.ops().len() > 1 || after.is_some();
+        // SAFETY: the node is new; the session has its cells up to where it stopped, and C if it is complex. It lives on the
+        // stack of a thread that stays there until it is told or has taken it out. The ticket is drawn with the cell
+        // locked, so those in its queue have smaller ones.
+        unsafe {
+            node.links(|links| {
+                links.ticket = self.tickets.fetch_add(1, Relaxed);
+                links.berth = Some(berth);
+            });
+            session.enqueue(node, at, complex);
+            if after == Some(Duration::ZERO) {
+                session.make_elder(node);
+            }
+        }
+        Queued { berth, complex, grows_old_after: after }
+    }
+}

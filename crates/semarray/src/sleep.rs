@@ -1,0 +1,156 @@
+//! Sleeping, giving up, growing old.
+//!
+//! | a sleeper's | who | how |
+//! |---|---|---|
+//! | being told | whoever took its node out of its queue, after publishing | (T1) |
+//! | giving up, with a simple node | itself, with the `LOCK` of its cell | finds the node queued, and takes it out |
+//! | giving up, with a complex node | itself, with `C` and its cells | the same, and serves those who stopped for it |
+//! | growing old | itself, when its time has come, with `C` | is among the elders from then on |
+//!
+//! Exactly one of being told and giving up wins, since a node leaves its queue once. If it was not in its queue any more, its
+//! set has been performed, or has failed, and the word about it is on its way.
+
+use crate::Error;
+use crate::array::InOneProcess;
+use crate::groups::{Berth, Slept};
+use crate::heap::Heap;
+use crate::node::{Node, Told};
+use crate::raw::{Protocol, Wait};
+use crate::seeded;
+use crate::session::{Obstacle, Session};
+use core::time::Duration;
+use ulocks_core::meter::{Event, Meter};
+use ulocks_core::spin;
+use ulocks_core::time::{Clock, Deadline};
+
+/// After how long the eldest lets those pass that stop for it, at the earliest; each time after twice as long. So they wait
+/// for it no longer than it has slept itself,
+const LET_PASS_AFTER: Duration = Duration::from_millis(10);
+/// and no longer than this.
+const LET_PASS_LATEST: Duration = Duration::from_secs(1);
+
+/// A node that was put in a queue.
+pub(crate) struct Queued {
+    pub berth: Berth,
+    pub complex: bool,
+    /// When it is an elder next, or lets others pass.
+    pub grows_old_after: Option<Duration>,
+}
+
+impl<P: InOneProcess, const BUG: u8> Protocol<P, BUG> {
+    /// Waits until `node` is told, or gives up.
+    pub(crate) fn sleep(&self, node: &Node, queued: Queued, wait: Wait) -> Result<(), Error> {
+        self.meter.count(Event::Contended);
+        let told = || node.told(BUG == seeded::RELAXED_GET_UP) != Told::Nothing;
+        if spin::first_in_line::<P>(false, told) {
+            self.meter.count(Event::Spun);
+            return self.result(node);
+        }
+        self.meter.count(Event::Slept);
+        // On the clock of the deadline, so that one is earlier.
+        let clock = wait.deadline().map_or(Clock::Monotonic, |deadline| deadline.clock());
+        let mut ages = queued.grows_old_after.map(|after| {
+            // An elder from the start: its time to let others pass comes next.
+            let after = if after.is_zero() { LET_PASS_AFTER } else { after };
+            (after, Deadline::after_on(clock, after))
+        });
+        loop {
+            let (until, is_age) = earlier(wait.deadline(), ages.map(|(_, at)| at));
+            match queued.berth.sleep::<BUG>(told, until, wait.is_interruptible()) {
+                Slept::TimedOut if is_age => {
+                    self.grow_old(node);
+                    ages = ages.map(|(after, _)| {
+                        let next = after.saturating_mul(2).clamp(LET_PASS_AFTER, LET_PASS_LATEST);
+                        (next, Deadline::after_on(clock, next))
+                    });
+                }
+                Slept::TimedOut if self.give_up(node, &queued) => return Err(Error::TimedOut),
+                Slept::Interrupted if self.give_up(node, &queued) => return Err(Error::Interrupted),
+                Slept::TimedOut | Slept::Interrupted => {
+                    queued.berth.sleep::<BUG>(told, None, false);
+                    return self.result(node);
+                }
+                _ => return self.result(node),
+            }
+        }
+    }
+
+    fn result(&self, node: &Node) -> Result<(), Error> {
+        match node.told(BUG == seeded::RELAXED_GET_UP) {
+            Told::Done => Ok(()),
+            Told::WouldBlock => Err(Error::WouldBlock),
+            Told::Closed => Err(Error::Closed),
+            Told::OutOfRange(at) => Err(self.out_of_range(&node.ops()[at])),
+            Told::Nothing => unreachable!("a sleeper gets up when it is told"),
+        }
+    }
+
+    /// Takes the node out of its queue; false if somebody has done so already.
+    #[cold]
+    fn give_up(&self, node: &Node, queued: &Queued) -> bool {
+        if BUG == seeded::GIVES_UP_BLINDLY {
+            return true;
+        }
+        let here = 0;
+        let mut session = Session::new(self, &here);
+        let locked = if queued.complex { Err(Obstacle::TakesC) } else { session.lock_all(&node.ops()[..1]) };
+        let open = match locked {
+            Ok(()) => true,
+            Err(Obstacle::Closed) => false,
+            Err(_) => {
+                session = Session::with_c(self, &here);
+                queued.complex || session.lock(node.ops()[0].index)
+            }
+        };
+        // SAFETY: a simple node's queue is guarded by its cell, which is locked, and a complex one's by C. If the array was
+        // closed, nobody is in a queue, and there is nothing to look at.
+        let is_queued = open && unsafe { node.is_queued() };
+        if is_queued {
+            // SAFETY: the node is in its queue, and so it and its neighbours are this session's, as is what it watches.
+            unsafe {
+                if session.has_c {
+                    let mut heap = Heap::new();
+                    session.leave(node, &mut heap);
+                    session.serve(heap);
+                } else {
+                    session.take_out(node);
+                }
+            }
+        }
+        session.publish();
+        if is_queued {
+            queued.berth.give_up();
+        }
+        is_queued
+    }
+
+    /// Makes an elder of a node that has slept for long. If it is the eldest already, lets those pass that stop for it.
+    #[cold]
+    fn grow_old(&self, node: &Node) {
+        let here = 0;
+        let mut session = Session::with_c(self, &here);
+        if session.is_eldest(node) {
+            if BUG != seeded::NEVER_LETS_PASS {
+                session.let_pass();
+            }
+        } else {
+            // SAFETY: with C the node is this session's while it is queued.
+            unsafe {
+                if node.is_queued() && !node.links(|links| links.elder) {
+                    session.make_elder(node);
+                }
+            }
+        }
+        session.publish();
+    }
+}
+
+/// The earlier of two deadlines, and whether it is the second.
+fn earlier(one: Option<Deadline>, other: Option<Deadline>) -> (Option<Deadline>, bool) {
+    match (one, other) {
+        (one, None) => (one, false),
+        (None, other) => (other, true),
+        (Some(a), Some(b)) if a <= b => (one, false),
+        _ => (other, true),
+    }
+}

@@ -1,0 +1,159 @@
+//! The state word of a semaphore.
+
+use crate::op::{Action, Op};
+use core::fmt;
+
+/// A semaphore's value, and who stands in the way of changing it by one compare-exchange.
+///
+/// ```text
+///  31            5   4       3      2      1      0
+/// | value, 27 bits | CLOSED | CPLX | ZERO | SUBS | LOCK |
+/// ```
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(crate) struct State(pub u32);
+
+impl State {
+    /// A session has the cell: nobody else acts on this word, or learns its value.
+    pub const LOCK: u32 = 1;
+    /// Sets sleep here until the value is greater.
+    pub const SUBS: u32 = 1 << 1;
+    /// Sets sleep here until the value is zero.
+    pub const ZERO: u32 = 1 << 2;
+    /// The fate of a sleeping set of several operations depends on this value: whoever changes it needs the array.
+    pub const CPLX: u32 = 1 << 3;
+    /// The array was closed.
+    pub const CLOSED: u32 = 1 << 4;
+
+    const SHIFT: u32 = 5;
+    /// The greatest value there is room for.
+    pub const GREATEST: u32 = u32::MAX >> Self::SHIFT;
+
+    pub const fn with_value(value: u32) -> Self {
+        Self(value << Self::SHIFT)
+    }
+
+    pub const fn value(self) -> u32 {
+        self.0 >> Self::SHIFT
+    }
+
+    pub const fn has(self, flags: u32) -> bool {
+        self.0 & flags != 0
+    }
+
+    /// The same flags and another value.
+    pub const fn set(self, value: u32) -> Self {
+        Self(self.0 & ((1 << Self::SHIFT) - 1) | value << Self::SHIFT)
+    }
+
+    /// What `op` makes of the value, if it can proceed.
+    #[inline]
+    pub fn after(self, op: &Op, limit: u32) -> Result<Self, Stop> {
+        let value = self.value();
+        match op.action {
+            Action::WaitZero if value != 0 => Err(Stop::Blocks),
+            Action::WaitZero => Ok(self),
+            Action::Sub if value < op.amount => Err(Stop::Blocks),
+            Action::Sub => Ok(Self(self.0 - (op.amount << Self::SHIFT))),
+            Action::Add if op.amount > limit - value => Err(Stop::OutOfRange),
+            Action::Add => Ok(Self(self.0 + (op.amount << Self::SHIFT))),
+        }
+    }
+
+    /// What the word was before `op` made it what it is.
+    #[inline]
+    pub const fn before(self, op: &Op) -> Self {
+        match op.action {
+            Action::WaitZero => self,
+            Action::Sub => Self(self.0 + (op.amount << Self::SHIFT)),
+            Action::Add => Self(self.0 - (op.amount << Self::SHIFT)),
+        }
+    }
+
+    /// What `op` makes of the word if it can proceed and nobody is to be asked or told: no session has the cell, and no set
+    /// that sleeps can proceed afterwards.
+    #[inline]
+    pub fn alone(self, op: &Op, limit: u32) -> Option<Self> {
+        let in_the_way = match op.action {
+            Action::Add => Self::LOCK | Self::CLOSED | Self::CPLX | Self::SUBS,
+            Action::Sub | Action::WaitZero => Self::LOCK | Self::CLOSED | Self::CPLX,
+        };
+        let next = self.after(op, limit).ok()?;
+        let becomes_zero = next.value() == 0 && self.value() != 0;
+        (!(self.has(in_the_way) || becomes_zero && self.has(Self::ZERO))).then_some(next)
+    }
+
+    /// Whether it is certain that `op` cannot proceed now: nobody is changing the value.
+    pub fn blocks(self, op: &Op, limit: u32) -> bool {
+        !self.has(Self::LOCK | Self::CLOSED)
+            && op.amount <= limit
+            && self.after(op, limit) == Err(Stop::Blocks)
+    }
+}
+
+/// Why an operation cannot proceed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Stop {
+    /// Not now.
+    Blocks,
+    /// Never, with this value.
+    OutOfRange,
+    /// Never: the array was closed.
+    Closed,
+}
+
+impl fmt::Debug for State {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let names = [
+            (Self::LOCK, "LOCK"),
+            (Self::SUBS, "SUBS"),
+            (Self::ZERO, "ZERO"),
+            (Self::CPLX, "CPLX"),
+            (Self::CLOSED, "CLOSED"),
+        ];
+        write!(f, "{}", self.value())?;
+        names.iter().filter(|(bit, _)| self.has(*bit)).try_for_each(|(_, name)| write!(f, " {name}"))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_value_and_the_flags_do_not_meet() {
+        let all = State(State::LOCK | State::SUBS | State::ZERO | State::CPLX | State::CLOSED);
+        assert_eq!(all.set(State::GREATEST).value(), State::GREATEST);
+        assert_eq!(all.set(State::GREATEST).set(0), all);
+        assert_eq!(format!("{:?}", all.set(3)), "3 LOCK SUBS ZERO CPLX CLOSED");
+    }
+
+    #[test]
+    fn an_operation_is_undone_by_before() {
+        for op in [Op::add(0, 2), Op::sub(0, 2), Op::add(0, 0)] {
+            let word = State(State::ZERO).set(5);
+            assert_eq!(word.after(&op, 7).unwrap().before(&op), word);
+        }
+        assert_eq!(State::with_value(5).after(&Op::add(0, u32::MAX), 7), Err(Stop::OutOfRange));
+        assert_eq!(State::with_value(5).after(&Op::sub(0, u32::MAX), 7), Err(Stop::Blocks));
+        assert_eq!(State::with_value(5).after(&Op::wait_zero(0), 7), Err(Stop::Blocks));
+    }
+
+    #[test]
+    fn alone_means_that_nobody_has_to_be_told() {
+        let with = |flags, value| State(flags).set(value);
+        let alone = |word: State, op| word.alone(&op, 9).is_some();
+        assert!(alone(with(State::ZERO, 1), Op::add(0, 1)) && !alone(with(State::SUBS, 1), Op::add(0, 1)));
+        assert!(alone(with(State::SUBS, 1), Op::sub(0, 1)), "whoever comes is tried first");
+        assert!(alone(with(State::ZERO, 2), Op::sub(0, 1)) && !alone(with(State::ZERO, 1), Op::sub(0, 1)));
+        for flag in [State::LOCK, State::CPLX, State::CLOSED] {
+            assert!(
+                [Op::add(0, 1), Op::sub(0, 1), Op::sub(0, 0)].iter().all(|op| !alone(with(flag, 1), *op))
+            );
+            assert!(!alone(with(flag, 0), Op::wait_zero(0)));
+        }
+        let blocks = |word: State, op| word.blocks(&op, 9);
+        assert!(blocks(with(State::CPLX, 1), Op::sub(0, 2)) && !blocks(with(State::CPLX, 1), Op::sub(0, 1)));
+        assert!(!blocks(with(State::LOCK, 1), Op::sub(0, 2)), "who has the cell may be adding");
+        assert!(!blocks(with(0, 1), Op::sub(0, 10)), "that is an error");
+    }
+}

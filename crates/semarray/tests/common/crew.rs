@@ -1,0 +1,261 @@
+//! A crew of threads that plays scripts on real arrays, one step at a time.
+//!
+//! After a step everybody has either ended or sleeps in the array before the next begins. That is known without the model
+//! and without a clock: the array counts who sleeps in it, and the crew who has not come back. When the two are equal,
+//! nobody is on the way. The counts of several semaphores are not read at one moment, and somebody who moves from one to
+//! another could be counted at both; so they are read until they are the same twice. Whoever would have moved somebody
+//! during the second reading was on the way during the first.
+
+use crate::script::{DRIVER, Seen, Step, predict};
+use std::os::unix::thread::JoinHandleExt;
+use std::sync::Arc;
+use std::sync::Once;
+use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
+use std::sync::mpsc::{Receiver, Sender, channel};
+use std::thread::{self, JoinHandle};
+use std::time::{Duration, Instant};
+use ulocks_testkit::sets::{Ended, Op, Outcome, Refusal, Sets, Waiters};
+use ulocks_testkit::watchdog::watch;
+
+/// How long nothing may happen while somebody is on the way. Far beyond what a wake-up takes on a loaded machine.
+const PATIENCE: Duration = Duration::from_secs(20);
+
+/// When to send another signal: one that comes just before its thread falls asleep interrupts nothing.
+const NEXT_SIGNAL: Duration = Duration::from_millis(2);
+
+/// How long a worker waits.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Patience {
+    /// It tries.
+    None,
+    /// For a moment.
+    Short,
+    /// Until it is interrupted.
+    Endless,
+}
+
+/// An array on which scripts are played.
+pub trait Subject: Send + Sync + 'static {
+    /// Performs a set.
+    fn apply(&self, ops: &[Op], patience: Patience) -> Outcome;
+    /// Gives a semaphore a value.
+    fn set(&self, index: usize, value: u32) -> Outcome;
+    /// Gives all of them values.
+    fn set_all(&self, values: &[u32]) -> Outcome;
+    /// Gives back what a set did.
+    fn give_back(&self, ops: &[Op]);
+    /// Ends the array. It may have been ended before.
+    fn close(&self);
+    /// The values.
+    fn values(&self) -> Vec<u32>;
+    /// Who sleeps.
+    fn waiters(&self) -> Vec<Waiters>;
+
+    /// What can be told from how a set ended.
+    fn told(refusal: Refusal) -> Refusal {
+        refusal
+    }
+}
+
+/// Threads that wait for something to do.
+pub struct Crew {
+    workers: Vec<Worker>,
+    ended: Receiver<(usize, Outcome)>,
+    /// Who was given a set and has not come back.
+    out: Vec<usize>,
+}
+
+struct Worker {
+    jobs: Sender<Job>,
+    thread: JoinHandle<()>,
+    /// How many signals it has handled.
+    handled: Arc<AtomicUsize>,
+}
+
+type Job = Box<dyn FnOnce() -> Outcome + Send>;
+
+impl Crew {
+    /// So many threads.
+    pub fn new(workers: usize) -> Self {
+        install_handler();
+        let (ends, ended) = channel();
+        let worker = |me| {
+            let (jobs, jobs_of_mine) = channel::<Job>();
+            let ends = ends.clone();
+            let thread = thread::spawn(move || {
+                for job in jobs_of_mine {
+                    // The crew may have been given up.
+                    _ = ends.send((me, job()));
+                }
+            });
+            Worker { jobs, thread, handled: Arc::default() }
+        };
+        Self { workers: (0..workers).map(worker).collect(), ended, out: Vec::new() }
+    }
+
+    /// Plays a script to its end, then closes the array. What went on is compared with the model after each step.
+    ///
+    /// # Errors
+    /// The first difference, with the steps up to there.
+    pub fn play<S: Subject>(&mut self, subject: S, model: Sets, steps: &[Step]) -> Result<(), String> {
+        let script = format!("{model:?}\n{steps:?}");
+        let _watchdog = watch("a script on a semaphore array", move || script.clone());
+        let played = self.play_all(subject, model, steps);
+        if !self.out.is_empty() {
+            // Some hang in the array, or have panicked: others take their places.
+            *self = Self::new(self.workers.len());
+        }
+        played
+    }
+
+    fn play_all<S: Subject>(&mut self, subject: S, mut model: Sets, steps: &[Step]) -> Result<(), String> {
+        let closed = Closed(Arc::new(subject));
+        let start = model.clone();
+        for (at, step) in steps.iter().enumerate() {
+            let Some(ended) = predict(&mut model, step) else { continue };
+            let ended = ended.into_iter().map(|(who, outcome)| (who, outcome.map_err(S::told))).collect();
+            let expected = Seen::of(&model, ended);
+            let seen = self.step(&closed.0, step);
+            if seen.as_ref() != Ok(&expected) {
+                closed.0.close();
+                self.come_back();
+                let steps: String = steps[..=at].iter().map(|step| format!("  {step:?}\n")).collect();
+                let seen = seen.map_or_else(|error| error, |seen| format!("{seen:?}"));
+                return Err(format!("{start:?}\n{steps}  expected: {expected:?}\n  seen:     {seen}"));
+            }
+        }
+        let mut expected = model.close();
+        expected.sort_unstable();
+        closed.0.close();
+        let mut seen = self.come_back();
+        seen.sort_unstable();
+        let still_out = &self.out;
+        if seen == expected && still_out.is_empty() {
+            return Ok(());
+        }
+        Err(format!(
+            "{start:?}\n{steps:?}\nclosed, expected: {expected:?}, seen: {seen:?}, out: {still_out:?}"
+        ))
+    }
+
+    fn step<S: Subject>(&mut self, subject: &Arc<S>, step: &Step) -> Result<Seen, String> {
+        let mut by_driver = Ok(());
+        match step {
+            Step::Apply(who, ops) => self.send(*who, subject, ops, Patience::Endless),
+            Step::Try(who, ops) | Step::Timed(who, ops) => {
+                let tries = matches!(step, Step::Try(..));
+                self.send(*who, subject, ops, if tries { Patience::None } else { Patience::Short });
+                // Not yet asleep, or no longer, or, in the kernel, even asleep for no time at all.
+                let ended = self.next_to_end(PATIENCE).ok_or("nobody gives up")?;
+                return self.settled(&**subject, vec![ended]);
+            }
+            Step::Interrupt(who) => {
+                let ended = self.interrupt(*who)?;
+                return self.settled(&**subject, vec![ended]);
+            }
+            Step::Set(index, value) => by_driver = subject.set(*index, *value),
+            Step::SetAll(values) => by_driver = subject.set_all(values),
+            Step::GiveBack(ops) => subject.give_back(ops),
+        }
+        let ended = by_driver.err().map(|refusal| (DRIVER, Err(refusal)));
+        self.settled(&**subject, ended.into_iter().collect())
+    }
+
+    fn send<S: Subject>(&mut self, who: usize, subject: &Arc<S>, ops: &[Op], patience: Patience) {
+        let (subject, ops) = (Arc::clone(subject), ops.to_vec());
+        self.out.push(who);
+        self.workers[who]
+            .jobs
+            .send(Box::new(move || subject.apply(&ops, patience)))
+            .expect("a worker panicked");
+    }
+
+    /// Waits until everybody who is out sleeps.
+    fn settled<S: Subject>(&mut self, subject: &S, mut ended: Ended) -> Result<Seen, String> {
+        let mut since = Instant::now();
+        loop {
+            while let Some(end) = self.next_to_end(Duration::ZERO) {
+                ended.push(end);
+                since = Instant::now();
+            }
+            let waiters = subject.waiters();
+            let asleep: usize = waiters.iter().map(|waiters| waiters.increase + waiters.zero).sum();
+            if asleep == self.out.len() && subject.waiters() == waiters {
+                ended.sort_unstable();
+                return Ok(Seen { ended, values: subject.values(), waiters });
+            }
+            if since.elapsed() > PATIENCE
+                || !self.out.iter().all(|who| !self.workers[*who].thread.is_finished())
+            {
+                return Err(format!("{ended:?}, then out: {:?}, asleep: {waiters:?}", self.out));
+            }
+            thread::yield_now();
+        }
+    }
+
+    /// Who ends within `limit`.
+    fn next_to_end(&mut self, limit: Duration) -> Option<(usize, Outcome)> {
+        let ended =
+            if limit.is_zero() { self.ended.try_recv().ok() } else { self.ended.recv_timeout(limit).ok() };
+        self.out.retain(|who| ended.is_none_or(|(ended, _)| ended != *who));
+        ended
+    }
+
+    /// Sends signals until somebody ends. Each was handled before the next is sent, and none is left over.
+    fn interrupt(&mut self, who: usize) -> Result<(usize, Outcome), String> {
+        let since = Instant::now();
+        while since.elapsed() < PATIENCE {
+            let Worker { thread, handled, .. } = &self.workers[who];
+            let before = handled.load(Relaxed);
+            let value = libc::sigval { sival_ptr: Arc::as_ptr(handled).cast_mut().cast() };
+            // SAFETY: the thread has not been joined; its handler takes the address of a counter that lives as long as the
+            // worker, which outlives the signal, as is waited for below.
+            let sent = unsafe { libc::pthread_sigqueue(thread.as_pthread_t(), libc::SIGUSR1, value) };
+            assert_eq!(sent, 0, "the signal could not be sent");
+            while handled.load(Relaxed) == before {
+                thread::yield_now();
+            }
+            if let Some(ended) = self.next_to_end(NEXT_SIGNAL) {
+                return Ok(ended);
+            }
+        }
+        Err(format!("worker {who} was interrupted and does not end"))
+    }
+
+    /// The array was closed: who ends.
+    fn come_back(&mut self) -> Ended {
+        let mut ended = Vec::new();
+        while !self.out.is_empty() {
+            let Some(end) = self.next_to_end(PATIENCE) else { break };
+            ended.push(end);
+        }
+        ended
+    }
+}
+
+/// Closes the array when a script has ended, however that was.
+struct Closed<S: Subject>(Arc<S>);
+
+impl<S: Subject> Drop for Closed<S> {
+    fn drop(&mut self) {
+        self.0.close();
+    }
+}
+
+/// SIGUSR1 counts how often it was handled, in the counter that comes with it.
+fn install_handler() {
+    extern "C" fn count(_: libc::c_int, info: *mut libc::siginfo_t, _: *mut libc::c_void) {
+        // SAFETY: the kernel passes what the signal came with, and that is the address of a counter.
+        let counter = unsafe { &*(*info).si_value().sival_ptr.cast::<AtomicUsize>() };
+        counter.fetch_add(1, Relaxed);
+    }
+    static ONCE: Once = Once::new();
+    ONCE.call_once(|| {
+        // SAFETY: all zeroes are a `sigaction` without flags, mask and handler.
+        let mut action: libc::sigaction = unsafe { std::mem::zeroed() };
+        action.sa_sigaction = count as extern "C" fn(_, _, _) as usize;
+        action.sa_flags = libc::SA_SIGINFO | libc::SA_RESTART;
+        // SAFETY: the action is whole, and its handler only increments a counter.
+        assert_eq!(unsafe { libc::sigaction(libc::SIGUSR1, &action, std::ptr::null_mut()) }, 0);
+    });
+}

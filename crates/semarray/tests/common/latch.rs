@@ -1,0 +1,94 @@
+//! A lock made of a word and its gate, as a cell of the array is one, and clients of what a mutex does not have.
+
+use ulocks_core::membarrier;
+use ulocks_core::raw::{Metered, RawMutex};
+use ulocks_core::sync::AtomicU32;
+use ulocks_core::sync::Ordering::{Acquire, Relaxed, Release};
+use ulocks_core::time::Deadline;
+use ulocks_core::{Policy, Private, meter};
+use ulocks_semarray::gate::Gate;
+use ulocks_testkit::thread::{Arc, spawn, together};
+
+const UNLOCKED: u32 = 0;
+const LOCKED: u32 = 1;
+
+/// Cell number `CELL` of an array that has no address of its own: all are at the same gate in a model.
+pub struct Latch<const BUG: u8, const CELL: u32 = 0>(AtomicU32);
+
+impl<const BUG: u8, const CELL: u32> Latch<BUG, CELL> {
+    fn gate() -> &'static Gate {
+        Gate::of(0)
+    }
+
+    /// The store of a release, without what follows.
+    fn store(&self) {
+        membarrier::store(&self.0, UNLOCKED, Release);
+    }
+}
+
+// SAFETY: one exchange of many succeeds until the next store, and a release happens before the acquisition that follows.
+// The token is nothing. That it keeps this is what the clients test.
+unsafe impl<const BUG: u8, const CELL: u32> RawMutex for Latch<BUG, CELL> {
+    ulocks_core::raw_init!(Self(AtomicU32::new(UNLOCKED)));
+
+    type Scope = <Private as Policy>::Scope;
+    type Token = ();
+
+    fn lock(&self) {
+        while self.try_lock().is_none() {
+            Self::gate().wait_while::<Private, BUG>(CELL, || self.is_locked());
+        }
+    }
+
+    fn try_lock(&self) -> Option<()> {
+        self.0.compare_exchange(UNLOCKED, LOCKED, Acquire, Relaxed).ok().map(drop)
+    }
+
+    fn lock_until(&self, _: Deadline) -> Option<()> {
+        panic!("nobody waits for a cell with a deadline")
+    }
+
+    unsafe fn unlock(&self, (): ()) {
+        let gate = Self::gate();
+        self.store(); // From here on the latch may be gone.
+        gate.released::<BUG>(1 << (CELL % 32));
+    }
+
+    fn is_locked(&self) -> bool {
+        self.0.load(Relaxed) != UNLOCKED
+    }
+}
+
+impl<const BUG: u8, const CELL: u32> Metered for Latch<BUG, CELL> {
+    type Meter = meter::Off;
+
+    fn meter(&self) -> &meter::Off {
+        &meter::Off
+    }
+}
+
+/// Two cells that one thread holds, and releases with one look at the gate, while others wait for the one and the other.
+pub fn one_look_for_two_cells<const BUG: u8>(waiters: usize) {
+    let cells =
+        Arc::new((ulocks_testkit::new_lock::<Latch<BUG, 3>>(), ulocks_testkit::new_lock::<Latch<BUG, 36>>()));
+    cells.0.lock();
+    cells.1.lock();
+    let waiting = Arc::clone(&cells);
+    let others = spawn(move || {
+        together(waiters, move |me| {
+            if me % 2 == 0 {
+                waiting.0.lock();
+                // SAFETY: locked here.
+                unsafe { waiting.0.unlock(()) };
+            } else {
+                waiting.1.lock();
+                // SAFETY: locked here.
+                unsafe { waiting.1.unlock(()) };
+            }
+        });
+    });
+    cells.0.store();
+    cells.1.store();
+    Gate::of(0).released::<BUG>(1 << 3 | 1 << 4);
+    others.join().unwrap();
+}

@@ -1,0 +1,103 @@
+//! `close`: whoever sleeps, and whoever comes, is told.
+
+use crate::steps::{applying, asleep, sleeping, with, with_values};
+use std::time::{Duration, Instant};
+use ulocks_core::time::Deadline;
+use ulocks_semarray::{Builder, Error, Fairness, Op, SemArray};
+
+#[test]
+fn sleepers_of_every_kind_are_told() {
+    let fairnesses = [
+        Fairness::Barging,
+        Fairness::Strict { after: Duration::ZERO },
+        Fairness::Strict { after: Duration::from_secs(1_000) },
+    ];
+    for fairness in fairnesses {
+        with(Builder::with_values([1, 0, 5]).fairness(fairness).build().unwrap(), |scope, array| {
+            let far = Instant::now() + Duration::from_secs(1_000);
+            let sleepers = [
+                applying(scope, array, [Op::sub(1, 1)]),
+                applying(scope, array, [Op::wait_zero(2)]),
+                applying(scope, array, [Op::sub(0, 1), Op::sub(1, 1)]),
+                applying(scope, array, [Op::wait_zero(1), Op::wait_zero(2), Op::add(1, 1)]),
+                applying(scope, array, [Op::add(0, 1), Op::sub(0, 2), Op::sub(0, 1)]),
+                asleep(scope, array, |array| array.apply_for(&[Op::sub(1, 2)], Duration::from_secs(1_000))),
+                asleep(scope, array, move |array| array.apply_until(&[Op::sub(0, 2), Op::sub(1, 2)], far)),
+                asleep(scope, array, |array| array.apply_interruptible(&[Op::sub(1, 3)], None)),
+                asleep(scope, array, move |array| {
+                    array.apply_interruptible(&[Op::sub(0, 1), Op::sub(1, 3)], Some(Deadline::from(far)))
+                }),
+                asleep(scope, array, |array| array.acquire([Op::sub(1, 1)]).map(drop)),
+            ];
+            let values = array.values();
+            array.close();
+            assert!(array.is_closed());
+            assert_eq!(sleeping(array), [(0, 0); 3], "{fairness:?}");
+            sleepers.into_iter().for_each(|sleeper| sleeper.returns(Err(Error::Closed)));
+            assert_eq!(array.values(), values);
+        });
+    }
+}
+
+#[test]
+fn whoever_comes_is_told() {
+    let array = SemArray::with_values([3, 0]);
+    array.close();
+    array.close();
+    for ops in [
+        &[Op::sub(0, 1)][..],
+        &[Op::add(1, 1)],
+        &[Op::wait_zero(1)],
+        &[Op::wait_zero(0)],
+        &[Op::sub(1, 1)],
+        &[Op::sub(1, 1).no_wait()],
+        &[Op::sub(0, 0)],
+        &[Op::sub(0, 1), Op::add(1, 1)],
+        &[Op::sub(1, 1), Op::add(0, 1)],
+    ] {
+        assert_eq!(array.apply(ops), Err(Error::Closed), "{ops:?}");
+        assert_eq!(array.try_apply(ops), Err(Error::Closed), "{ops:?}");
+        assert_eq!(array.apply_for(ops, Duration::from_secs(1_000)), Err(Error::Closed), "{ops:?}");
+        assert_eq!(array.apply_interruptible(ops, None), Err(Error::Closed), "{ops:?}");
+        assert_eq!(array.acquire(ops).map(drop), Err(Error::Closed), "{ops:?}");
+    }
+    assert_eq!((array.set(0, 1), array.set_all(&[1, 1])), (Err(Error::Closed), Err(Error::Closed)));
+    // What is wrong is wrong in a closed array too; what is read can be read.
+    assert_eq!(array.apply(&[Op::add(2, 1)]), Err(Error::IndexOutOfRange { index: 2, len: 2 }));
+    assert_eq!((array.values(), array.value(0)), (vec![3, 0], Ok(3)));
+    assert_eq!(sleeping(&array), [(0, 0); 2]);
+}
+
+/// Nobody is forgotten who is on the way to its sleep while the array is closed, and nobody gets anything after.
+#[test]
+fn closing_beside_those_who_come_and_go() {
+    for round in 0..300 {
+        with_values([1, 1], |scope, array| {
+            let workers: Vec<_> = (0..3)
+                .map(|id| {
+                    scope.spawn(move || {
+                        let sets = [
+                            vec![Op::sub(0, 1)],
+                            vec![Op::sub(1, 1), Op::sub(0, 1)],
+                            vec![Op::sub(0, 1), Op::sub(1, 1), Op::wait_zero(0)],
+                        ];
+                        let set = &sets[id];
+                        loop {
+                            match array.acquire(&set[..]) {
+                                Ok(permit) => drop(permit),
+                                Err(error) => return error,
+                            }
+                        }
+                    })
+                })
+                .collect();
+            (0..round * 20).for_each(|_| std::hint::spin_loop());
+            array.close();
+            let values = array.values();
+            for worker in workers {
+                assert_eq!(worker.join().unwrap(), Error::Closed);
+            }
+            assert_eq!(array.values(), values, "a closed array has changed");
+        });
+    }
+}

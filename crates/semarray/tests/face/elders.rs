@@ -1,0 +1,249 @@
+//! `Fairness::Strict`: who has slept for too long is passed by nobody; and nobody waits for ever because of that.
+
+use crate::steps::{Result, Sleeper, applying, interruptible, sleepers, sleeping, until, with_elders};
+use std::sync::atomic::{AtomicBool, AtomicU32, Ordering::Relaxed};
+use std::thread::Scope;
+use std::time::Duration;
+use ulocks_semarray::{Error, Fairness, Op, SemArray};
+
+const AT_ONCE: Fairness = Fairness::Strict { after: Duration::ZERO };
+const NEVER: Fairness = Fairness::Strict { after: Duration::from_secs(1_000_000) };
+
+#[test]
+fn a_newcomer_does_not_take_what_an_elder_needs() {
+    with_elders([1, 1], AT_ONCE, |scope, array| {
+        let elder = applying(scope, array, [Op::sub(0, 2)]);
+        for take in [&[Op::sub(0, 1)][..], &[Op::sub(0, 1).no_wait()], &[Op::sub(1, 1), Op::sub(0, 1)]] {
+            assert_eq!(array.try_apply(take), Err(Error::WouldBlock), "{take:?}");
+            assert_eq!(array.values(), [1, 1]);
+        }
+        assert_eq!(array.apply(&[Op::sub(0, 1).no_wait()]), Err(Error::WouldBlock));
+        assert_eq!((array.values(), sleeping(array)), (vec![1, 1], vec![(1, 0), (0, 0)]));
+        // What it does not need, what it could not use, and what it gets.
+        array.apply(&[Op::sub(1, 1)]).unwrap();
+        array.apply(&[Op::add(0, 0), Op::sub(0, 0), Op::wait_zero(1)]).unwrap();
+        array.apply(&[Op::add(0, 1)]).unwrap();
+        elder.returns(Ok(()));
+        assert_eq!(array.values(), [0, 0]);
+    });
+}
+
+#[test]
+fn an_elder_that_waits_for_zero_stops_additions() {
+    with_elders([1], AT_ONCE, |scope, array| {
+        let elder = applying(scope, array, [Op::wait_zero(0), Op::add(0, 7)]);
+        assert_eq!(array.try_apply(&[Op::add(0, 1)]), Err(Error::WouldBlock));
+        array.apply(&[Op::sub(0, 1)]).unwrap();
+        elder.returns(Ok(()));
+        assert_eq!(array.value(0), Ok(7));
+    });
+}
+
+/// Nobody would ever come to the elder with what it needs, if who gives as well as takes were stopped.
+#[test]
+fn who_gives_to_the_elder_passes() {
+    with_elders([1, 0], AT_ONCE, |scope, array| {
+        let elder = applying(scope, array, [Op::sub(0, 1), Op::sub(1, 1)]);
+        array.apply(&[Op::sub(0, 1), Op::add(1, 1)]).unwrap();
+        assert_eq!((array.values(), sleeping(array)), (vec![0, 1], vec![(1, 0), (0, 0)]));
+        array.apply(&[Op::add(0, 1)]).unwrap();
+        elder.returns(Ok(()));
+    });
+}
+
+/// What comes after the operation at which the elder stops is of no use to it yet.
+#[test]
+fn an_elder_stops_others_as_far_as_it_has_got() {
+    with_elders([0, 1], AT_ONCE, |scope, array| {
+        let elder = applying(scope, array, [Op::sub(0, 1), Op::sub(1, 1)]);
+        array.apply(&[Op::sub(1, 1)]).unwrap();
+        array.apply(&[Op::add(0, 1)]).unwrap();
+        assert_eq!(sleeping(array), [(0, 0), (1, 0)]);
+        // It has got further.
+        assert_eq!(array.try_apply(&[Op::sub(0, 1)]), Err(Error::WouldBlock));
+        array.apply(&[Op::add(1, 1)]).unwrap();
+        elder.returns(Ok(()));
+        assert_eq!(array.values(), [0, 0]);
+    });
+}
+
+/// From time to time those who stop for an elder are let pass, and so at any moment of a test: it is tried again until that has
+/// not happened, and what an elder is for is seen. Afterwards the values are great enough for everybody.
+fn unless_let_pass<const N: usize>(
+    values: [u32; N],
+    attempt: impl for<'scope> Fn(&'scope Scope<'scope, '_>, &'scope SemArray) -> bool,
+) {
+    let was_so = (0..200).any(|_| {
+        let mut was_so = false;
+        with_elders(values, AT_ONCE, |scope, array| {
+            was_so = attempt(scope, array);
+            array.set_all(&[100; N]).unwrap();
+        });
+        was_so
+    });
+    assert!(was_so, "others passed the elder each time");
+}
+
+/// Somebody comes, and sleeps or is let pass.
+fn comes<'scope, const N: usize>(
+    scope: &'scope Scope<'scope, '_>,
+    array: &'scope SemArray,
+    line: &mut Vec<Sleeper<'scope, Result>>,
+    ops: [Op; N],
+) {
+    line.push(Sleeper::new(scope, move || array.apply(&ops)));
+    until(|| sleepers(array) + line.iter().filter(|one| one.is_over()).count() == line.len());
+}
+
+#[test]
+fn of_several_elders_the_eldest_is_deferred_to_and_all_go_in_their_order() {
+    unless_let_pass([1, 0], |scope, array| {
+        let mut line = Vec::new();
+        comes(scope, array, &mut line, [Op::sub(0, 1), Op::sub(1, 1)]);
+        (0..3).for_each(|_| comes(scope, array, &mut line, [Op::sub(0, 1)]));
+        // Enough for the eldest, whom nobody has passed.
+        array.apply(&[Op::add(1, 1)]).unwrap();
+        let was_so = (array.values(), sleeping(array)) == (vec![0, 0], vec![(3, 0), (0, 0)]);
+        if was_so {
+            for (nth, one) in line.into_iter().enumerate() {
+                one.returns(Ok(()));
+                assert_eq!((sleeping(array)[0], array.value(0)), ((3 - nth, 0), Ok(0)));
+                if nth < 3 {
+                    array.apply(&[Op::add(0, 1)]).unwrap();
+                }
+            }
+        }
+        was_so
+    });
+}
+
+/// When it gives up, those proceed that stopped for it.
+#[test]
+fn who_stopped_for_an_elder_that_leaves_proceeds() {
+    with_elders([1, 0], AT_ONCE, |scope, array| {
+        let elder = interruptible(scope, array, [Op::sub(0, 1), Op::sub(1, 1)]);
+        let behind = Sleeper::new(scope, || array.apply(&[Op::sub(0, 1)]));
+        elder.ends_interrupted();
+        behind.returns(Ok(()));
+        assert_eq!(array.values(), [0, 0]);
+    });
+    // At the very moment.
+    unless_let_pass([1, 0], |scope, array| {
+        let elder = interruptible(scope, array, [Op::sub(0, 1), Op::sub(1, 1)]);
+        let behind = Sleeper::new(scope, || array.apply(&[Op::sub(0, 1)]));
+        until(|| sleepers(array) == 2 || behind.is_over());
+        let stopped = !behind.is_over();
+        elder.ends_interrupted();
+        assert_eq!((sleeping(array), array.values()), (vec![(0, 0); 2], vec![0, 0]));
+        behind.returns(Ok(()));
+        stopped
+    });
+}
+
+/// It is moved back, because something was set: what it does not stop any more can be had.
+#[test]
+fn an_elder_that_falls_back_lets_go_of_what_is_behind_it() {
+    unless_let_pass([1, 1, 0], |scope, array| {
+        let mut line = Vec::new();
+        comes(scope, array, &mut line, [Op::sub(0, 1), Op::sub(1, 1), Op::sub(2, 1)]);
+        comes(scope, array, &mut line, [Op::sub(1, 1)]);
+        let was_so = sleeping(array) == [(0, 0), (1, 0), (1, 0)];
+        array.set(0, 0).unwrap();
+        assert_eq!((array.values(), sleeping(array)), (vec![0, 0, 0], vec![(1, 0), (0, 0), (0, 0)]));
+        was_so
+    });
+}
+
+/// It gets further, and now there is something that one can give to it who had to stop until then.
+#[test]
+fn an_elder_that_gets_on_lets_those_pass_who_may_give_to_it() {
+    unless_let_pass([5, 1, 0], |scope, array| {
+        let mut line = Vec::new();
+        comes(scope, array, &mut line, [Op::sub(0, 1), Op::sub(1, 2), Op::sub(2, 1)]);
+        comes(scope, array, &mut line, [Op::sub(0, 1), Op::add(2, 1)]);
+        let was_so = sleeping(array) == [(1, 0), (1, 0), (0, 0)];
+        array.apply(&[Op::add(1, 1)]).unwrap();
+        assert_eq!((array.values(), sleeping(array)), (vec![3, 0, 0], vec![(0, 0); 3]));
+        was_so
+    });
+}
+
+#[test]
+fn the_young_are_passed() {
+    with_elders([1, 0], NEVER, |scope, array| {
+        let two = applying(scope, array, [Op::sub(0, 2)]);
+        let both = applying(scope, array, [Op::sub(0, 1), Op::sub(1, 1)]);
+        array.apply(&[Op::sub(0, 1)]).unwrap();
+        array.apply(&[Op::add(0, 3), Op::add(1, 1)]).unwrap();
+        two.returns(Ok(()));
+        both.returns(Ok(()));
+    });
+}
+
+/// Two workers who take turns leave no moment at which both semaphores are free. A manager who needs both gets them.
+#[test]
+fn a_manager_gets_in() {
+    with_elders([1, 1], Fairness::Strict { after: Duration::from_millis(1) }, |scope, array| {
+        let over = AtomicBool::new(false);
+        let over = &*Box::leak(Box::new(over));
+        for own in 0..2 {
+            for _ in 0..2 {
+                scope.spawn(move || {
+                    while !over.load(Relaxed) {
+                        let _held = array.acquire(Op::sub(own, 1)).unwrap();
+                        std::hint::spin_loop();
+                    }
+                });
+            }
+        }
+        for _ in 0..20 {
+            drop(array.acquire([Op::sub(0, 1), Op::sub(1, 1)]).unwrap());
+        }
+        over.store(true, Relaxed);
+    });
+}
+
+/// Who has what the elder needs, and asks for more before it gives that back, would wait for the elder, which waits for it.
+#[test]
+fn who_holds_and_waits_is_let_pass() {
+    with_elders([1, 1], AT_ONCE, |scope, array| {
+        let held = array.acquire(Op::sub(0, 1)).unwrap();
+        let elder = applying(scope, array, [Op::sub(1, 1), Op::sub(0, 1)]);
+        // It stops for the elder at first, and the elder waits for what it holds.
+        let more = array.acquire(Op::sub(1, 1)).unwrap();
+        assert_eq!(sleeping(array), [(0, 0), (1, 0)]);
+        drop(more);
+        drop(held);
+        elder.returns(Ok(()));
+    });
+}
+
+/// The same as a way of life.
+#[test]
+fn holders_that_ask_for_more_do_not_hang() {
+    for after in [Duration::ZERO, Duration::from_micros(200)] {
+        with_elders([1, 1, 1], Fairness::Strict { after }, |scope, array| {
+            let rounds = &*Box::leak(Box::new(AtomicU32::new(0)));
+            for id in 0..3 {
+                scope.spawn(move || {
+                    for _ in 0..30 {
+                        match id {
+                            // In an order, so that by themselves they do not deadlock.
+                            0 => {
+                                let _first = array.acquire(Op::sub(0, 1)).unwrap();
+                                let _second = array.acquire(Op::sub(1, 1)).unwrap();
+                                let _third = array.acquire(Op::sub(2, 1)).unwrap();
+                            }
+                            1 => drop(array.acquire([Op::sub(2, 1), Op::sub(1, 1), Op::sub(0, 1)]).unwrap()),
+                            _ => {
+                                let _first = array.acquire([Op::sub(0, 1), Op::sub(1, 1)]).unwrap();
+                                let _second = array.acquire(Op::sub(2, 1)).unwrap();
+                            }
+                        }
+                        rounds.fetch_add(1, Relaxed);
+                    }
+                });
+            }
+        });
+    }
+}

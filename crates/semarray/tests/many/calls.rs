@@ -1,0 +1,56 @@
+//! How many calls it takes to wake many: one a group. The array's sleepers sleep in these groups, and those who serve them use
+//! this list; see `groups.rs`.
+
+use std::collections::HashSet;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicI32, Ordering::Acquire, Ordering::Relaxed, Ordering::Release};
+use ulocks_semarray::groups::{BERTHS, Berth, Slept, Wakes};
+use ulocks_testkit::task;
+use ulocks_testkit::watchdog::watch;
+
+#[test]
+fn one_call_wakes_a_group() {
+    let _alone = crate::alone();
+    const SLEEPERS: usize = 500;
+    const SOUND: u8 = 0;
+    let _watchdog = watch("one call a group", || "somebody sleeps on".into());
+    let told = Arc::new(AtomicBool::new(false));
+    let (sender, berths) = std::sync::mpsc::channel();
+    let sleepers: Vec<_> = (0..SLEEPERS)
+        .map(|nth| {
+            let (told, sender) = (Arc::clone(&told), sender.clone());
+            let id = Arc::new(AtomicI32::new(0));
+            let own = Arc::clone(&id);
+            let thread = std::thread::spawn(move || {
+                let berth = Berth::claim_near(nth * 64);
+                sender.send(berth).unwrap();
+                own.store(task::id(), Release);
+                assert_eq!(berth.sleep::<SOUND>(|| told.load(Acquire), None, false), Slept::Told);
+            });
+            (thread, id)
+        })
+        .collect();
+    let mut berths: Vec<_> = berths.iter().take(SLEEPERS).collect();
+    let ids: Vec<_> = sleepers
+        .iter()
+        .map(|(_, id)| {
+            while id.load(Relaxed) == 0 {
+                std::thread::yield_now();
+            }
+            id.load(Relaxed)
+        })
+        .collect();
+    task::until_asleep(&ids);
+    // `Berth(CPU 0, group 3, bit 7)`
+    let group = |berth: &Berth| format!("{berth:?}").rsplit_once(',').unwrap().0.to_owned();
+    let groups: HashSet<_> = berths.iter().map(group).collect();
+    berths.sort_by_key(group);
+    told.store(true, Release);
+    let mut wakes = Wakes::<SOUND>::new();
+    berths.into_iter().for_each(|berth| wakes.add(berth));
+    wakes.flush();
+    sleepers.into_iter().for_each(|(thread, _)| thread.join().unwrap());
+    assert_eq!(wakes.made() as usize, groups.len());
+    // Each CPU has a first group, and groups near the cells; where sleepers move about between CPUs, more.
+    assert!(groups.len() >= SLEEPERS / BERTHS as usize, "{} groups for {SLEEPERS} sleepers", groups.len());
+}

@@ -1,0 +1,28 @@
+//! Thousands of threads that wait at once, for few semaphores and for many: they allocate nothing, all of them are served in their
+//! order, and whoever serves hundreds makes few calls for it.
+#![cfg(not(any(ulocks_loom, ulocks_vm)))]
+
+mod calls;
+mod crowds;
+mod semaphores;
+
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+#[global_allocator]
+static WATCHED: ulocks_testkit::crowd::Watched = ulocks_testkit::crowd::Watched;
+
+/// One test at a time: what sleepers occupy is counted for the whole process.
+struct Alone(#[allow(dead_code, reason = "its drop lets the next one in")] MutexGuard<'static, ()>);
+
+fn alone() -> Alone {
+    static ONE: Mutex<()> = Mutex::new(());
+    Alone(ONE.lock().unwrap_or_else(PoisonError::into_inner))
+}
+
+impl Drop for Alone {
+    fn drop(&mut self) {
+        if !std::thread::panicking() {
+            assert_eq!(ulocks_semarray::groups::claimed(), 0, "nobody sleeps, and berths are taken");
+        }
+    }
+}

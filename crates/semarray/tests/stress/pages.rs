@@ -1,0 +1,45 @@
+//! Memory that is gone when it is freed: the semaphores of an array lie on pages of their own.
+
+use std::alloc::{GlobalAlloc, Layout, System};
+use std::ptr;
+
+/// As many semaphores fill a page.
+pub const A_PAGE: usize = 64;
+
+/// The system's allocator, but for what is as large and as aligned as a page full of semaphores.
+struct Pages;
+
+fn is_a_page(layout: Layout) -> bool {
+    (layout.size(), layout.align()) == (64 * A_PAGE, 64)
+}
+
+// SAFETY: pages come from the kernel, large and aligned enough; everything else is passed on to `System`, and what is freed
+// comes from where it is given back to, because both go by the layout.
+unsafe impl GlobalAlloc for Pages {
+    unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
+        if !is_a_page(layout) {
+            // SAFETY: the caller's contract is the callee's.
+            return unsafe { System.alloc(layout) };
+        }
+        let access = libc::PROT_READ | libc::PROT_WRITE;
+        // SAFETY: a new mapping, at an address of the kernel's choice.
+        let page = unsafe {
+            libc::mmap(ptr::null_mut(), layout.size(), access, libc::MAP_PRIVATE | libc::MAP_ANONYMOUS, -1, 0)
+        };
+        if page == libc::MAP_FAILED { ptr::null_mut() } else { page.cast() }
+    }
+
+    unsafe fn dealloc(&self, memory: *mut u8, layout: Layout) {
+        if is_a_page(layout) {
+            // SAFETY: it was mapped above, and the caller does not use it any more.
+            let unmapped = unsafe { libc::munmap(memory.cast(), layout.size()) };
+            assert_eq!(unmapped, 0);
+        } else {
+            // SAFETY: the caller's contract is the callee's.
+            unsafe { System.dealloc(memory, layout) };
+        }
+    }
+}
+
+#[global_allocator]
+static PAGES: Pages = Pages;

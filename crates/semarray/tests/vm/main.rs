@@ -1,0 +1,18 @@
+//! Models of the array and its rooms on the virtual machine: many threads, old values, deadlines; and of what each of them
+//! would miss if it found nothing.
+#![cfg(all(ulocks_vm, feature = "vm"))]
+
+mod array;
+#[path = "../common/arrays.rs"]
+mod arrays;
+mod gate;
+mod groups;
+#[path = "../common/latch.rs"]
+mod latch;
+mod random;
+mod random_corners;
+mod random_elders;
+mod random_memory;
+mod random_recorded;
+#[path = "../common/sleepers.rs"]
+mod sleepers;
