@@ -1,0 +1,170 @@
+//! Semaphore arrays, by a fuzzer: the head of the input says which threads there are and which sets they perform, the rest
+//! answers every choice of the virtual machine. An order of the model's steps has to explain what they all return.
+//!
+//! To see it fail: `cargo xtask fuzz --features seeded semarray`.
+//!
+//! Deadlines pass when the input says so; nobody waits without one, for whom no other thread might come.
+#![no_main]
+
+#[cfg(not(ulocks_vm))]
+compile_error!("compiled without `--cfg ulocks_vm`: run it with `cargo xtask fuzz`");
+
+use libfuzzer_sys::arbitrary::{Result, Unstructured};
+use libfuzzer_sys::fuzz_target;
+use std::sync::Arc;
+use std::time::Duration;
+use ulocks_core::Private;
+use ulocks_core::spin::NoSpin;
+use ulocks_core::time::Deadline;
+use ulocks_semarray::{Error, Fairness, Op, Protocol, Set, Wait, seeded};
+use ulocks_testkit::model::sets::History;
+use ulocks_testkit::sets::{self, Action, Outcome, Refusal, Sets, Waiters, add, sub, wait_zero};
+use ulocks_testkit::thread::together;
+use ulocks_vm::explore::{Config, Strategy, run};
+
+/// How many sets the threads perform in all: the time to look for an order grows with those that overlap.
+const CALLS: usize = 10;
+const THREADS: usize = 4;
+const LEN: usize = 2;
+const LIMIT: u32 = 3;
+
+const BUG: u8 = if cfg!(feature = "seeded") { seeded::NEVER_MOVES } else { seeded::NOTHING };
+type Array = Protocol<Private<NoSpin>, BUG>;
+
+/// What a thread does once.
+enum Call {
+    Try(Vec<sets::Op>),
+    Wait(Vec<sets::Op>),
+    GiveBack(Vec<sets::Op>),
+    Set(usize, u32),
+    SetAll(Vec<u32>),
+    Values,
+    Value(usize),
+    Waiters(usize),
+    Close,
+}
+
+struct Script {
+    start: Vec<u32>,
+    /// What each thread does.
+    calls: Vec<Vec<Call>>,
+}
+
+impl Script {
+    fn read(input: &mut Unstructured<'_>) -> Result<Self> {
+        let start = values(input)?;
+        let mut calls: Vec<_> = (0..input.int_in_range(1..=THREADS)?).map(|_| Vec::new()).collect();
+        for _ in 0..input.int_in_range(1..=CALLS)? {
+            let who = input.choose_index(calls.len())?;
+            calls[who].push(Call::read(input)?);
+        }
+        Ok(Self { start, calls })
+    }
+}
+
+impl Call {
+    fn read(input: &mut Unstructured<'_>) -> Result<Self> {
+        // Those that look are many, because only they see who has arrived.
+        Ok(match input.int_in_range(0..=31_u8)? {
+            0..=13 => Self::Wait(set(input)?),
+            14..=16 => Self::Try(set(input)?),
+            17 => Self::GiveBack(set(input)?),
+            18 => Self::Set(input.choose_index(LEN)?, input.int_in_range(0..=LIMIT)?),
+            19 => Self::SetAll(values(input)?),
+            20 => Self::Close,
+            21 | 22 => Self::Values,
+            23 | 24 => Self::Value(input.choose_index(LEN)?),
+            _ => Self::Waiters(input.choose_index(LEN)?),
+        })
+    }
+
+    fn perform(&self, array: &Array, history: &History) {
+        let soon = || Wait::Until(Some(Deadline::after(Duration::from_millis(1))));
+        match self {
+            Self::Try(ops) => _ = history.tries(ops, || outcome(array.apply(&ours(ops), Wait::No))),
+            Self::Wait(ops) => {
+                let apply = || outcome(array.apply(&ours(ops), soon()));
+                history.waits(ops, Some(Refusal::TimedOut), apply).ok();
+            }
+            Self::GiveBack(ops) => history.gives_back(ops, || array.give_back(&ours(ops))),
+            Self::Set(index, value) => {
+                history.sets(*index, *value, || outcome(array.set(*index, *value))).ok();
+            }
+            Self::SetAll(values) => _ = history.sets_all(values, || outcome(array.set_all(values))),
+            Self::Values => history.reads_all(|| array.values()),
+            Self::Value(index) => {
+                history.reads(*index, || array.value(*index).expect("an index in range"));
+            }
+            Self::Waiters(index) => history.counts(*index, || {
+                let waiters = array.waiters(*index).expect("an index in range");
+                Waiters { increase: waiters.increase, zero: waiters.zero }
+            }),
+            Self::Close => history.closes(|| array.close()),
+        }
+    }
+}
+
+fn values(input: &mut Unstructured<'_>) -> Result<Vec<u32>> {
+    (0..LEN).map(|_| input.int_in_range(0..=LIMIT)).collect()
+}
+
+fn set(input: &mut Unstructured<'_>) -> Result<Vec<sets::Op>> {
+    // Beyond eight operations a set lies on the heap.
+    let most = if input.ratio(1_u8, 16_u8)? { 10 } else { 3 };
+    (0..input.int_in_range(1..=most)?).map(|_| op(input)).collect()
+}
+
+fn op(input: &mut Unstructured<'_>) -> Result<sets::Op> {
+    let index = input.choose_index(LEN)?;
+    let amount = input.int_in_range(0..=2)?;
+    let op = match input.int_in_range(0..=4_u8)? {
+        0 | 1 => add(index, amount),
+        2 | 3 => sub(index, amount),
+        _ => wait_zero(index),
+    };
+    Ok(if input.ratio(1_u8, 8_u8)? { op.no_wait() } else { op })
+}
+
+fn ours(ops: &[sets::Op]) -> Set {
+    let ours = |op: &sets::Op| {
+        let ours = match op.action {
+            Action::Add(amount) => Op::add(op.index, amount),
+            Action::Sub(amount) => Op::sub(op.index, amount),
+            Action::WaitZero => Op::wait_zero(op.index),
+        };
+        if op.no_wait { ours.no_wait() } else { ours }
+    };
+    ops.iter().map(ours).collect()
+}
+
+fn outcome(result: std::result::Result<(), Error>) -> Outcome {
+    result.map_err(|error| match error {
+        Error::WouldBlock => Refusal::WouldBlock,
+        Error::TimedOut => Refusal::TimedOut,
+        Error::ValueOutOfRange { index, .. } => Refusal::OutOfRange(index),
+        Error::Closed => Refusal::Closed,
+        other => panic!("{other}"),
+    })
+}
+
+fuzz_target!(|input: &[u8]| {
+    let mut head = Unstructured::new(input);
+    let Ok(script) = Script::read(&mut head) else { return };
+    let script = Arc::new(script);
+    // What was operated on is compared with an order of steps, so memory has to keep to one too.
+    let rest = Strategy::Bytes(head.take_rest().to_vec());
+    let config = Config { strategy: rest, spurious: 2, stale: 0, ..Config::default() };
+    let execution = move || {
+        let start = Sets::new(script.start.clone(), LIMIT);
+        let array = Array::new(&script.start, LIMIT, 500, Fairness::Barging);
+        let history = History::new();
+        let (script, recorded) = (Arc::clone(&script), history.clone());
+        together(script.calls.len(), move |me| {
+            script.calls[me].iter().for_each(|call| call.perform(&array, &recorded));
+        });
+        history.check(start);
+    };
+    if let Err(failure) = run(&config, execution) {
+        panic!("{failure}");
+    }
+});
