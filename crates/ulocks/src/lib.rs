@@ -11,6 +11,7 @@
 //! | [`pi`] | priority inheritance: `PiMutex`, `PiCondvar` |
 //! | [`calock`] | convoy avoidance, for far more threads than CPUs: `Calock`, `CalockCondvar` |
 //! | [`psrwlock`] | readers by class, writers that sift: `PsRwLock` |
+//! | [`semarray`] | sets of operations on many semaphores, all or nothing: `SemArray` |
 //! | [`policy`], [`spin`], [`meter`] | the one type parameter: where a lock lives, how it waits, what it counts |
 //! | [`futex`], [`time`], [`sync`] | what the locks are made of, for protocols of your own |
 //! | [`model`] | the harness that model-checks your protocols, and your use of the locks |
@@ -27,6 +28,8 @@ pub use ulocks_fair as fair;
 pub use ulocks_pi as pi;
 #[doc(inline)]
 pub use ulocks_psrwlock as psrwlock;
+#[doc(inline)]
+pub use ulocks_semarray as semarray;
 #[doc(inline)]
 pub use ulocks_unfair as unfair;
 

@@ -17,4 +17,4 @@ pub use crate::meter::{Counted, Off};
 pub use crate::psrwlock::ByClass;
 pub use crate::spin::{Adaptive, NoSpin, Patience};
 pub use crate::{Private, Shared};
-pub use crate::{calock, fair, pi, psrwlock, unfair};
+pub use crate::{calock, fair, pi, psrwlock, semarray, unfair};

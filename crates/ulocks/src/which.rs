@@ -26,7 +26,9 @@
 //! 11. *Readers of which some are slow and some must not wait; readers that come in again on a thread that
 //!     reads already; readers in signal handlers; many readers on many CPUs*:
 //!     [`psrwlock::PsRwLock`](crate::psrwlock::PsRwLock).
-//! 12. *Several semaphores at once*: planned, not yet here. The nearest today: `semop(2)`.
+//! 12. *Several things at once, all of them or none*: [`semarray::SemArray`](crate::semarray::SemArray), whose sets of
+//!     operations subtract from several counts, add to others, and wait until others are zero. Where programs use
+//!     `semop(2)` between the threads of one process, it is that in user space; between processes there is none yet.
 //!
 //! To wait until something is true under one of these mutexes, each has a condition variable beside
 //! it: [`unfair::Condvar`](crate::unfair::Condvar), [`fair::FairCondvar`](crate::fair::FairCondvar),

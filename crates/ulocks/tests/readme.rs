@@ -1,15 +1,60 @@
 //! What the README's table says of sizes.
 
+use std::alloc::{GlobalAlloc, Layout, System};
+use std::cell::Cell;
 use std::mem::size_of;
+
+thread_local! {
+    /// Bytes that this thread has allocated, less those that it has freed.
+    static LIVE: Cell<isize> = const { Cell::new(0) };
+}
+
+struct Counting;
+
+#[global_allocator]
+static COUNTING: Counting = Counting;
+
+// SAFETY: the system's allocator does what is asked; to count changes nothing of it, and does not allocate: the counter has
+// no destructor and a constant for its initial value.
+unsafe impl GlobalAlloc for Counting {
+    unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
+        LIVE.set(LIVE.get() + layout.size() as isize);
+        // SAFETY: as the caller says.
+        unsafe { System.alloc(layout) }
+    }
+
+    unsafe fn dealloc(&self, memory: *mut u8, layout: Layout) {
+        LIVE.set(LIVE.get() - layout.size() as isize);
+        // SAFETY: as the caller says.
+        unsafe { System.dealloc(memory, layout) }
+    }
+}
+
+/// What the table says of the size of a lock.
+fn size(of: &str) -> String {
+    let table = include_str!("../README.md");
+    let row = table.lines().find(|line| line.starts_with('|') && line.contains(of));
+    let cell = row.and_then(|row| row.trim_end_matches([' ', '|']).rsplit('|').next());
+    cell.unwrap_or_else(|| panic!("the table has no row for {of}")).trim().to_owned()
+}
+
+#[test]
+fn an_array_has_the_size_of_its_semaphores() {
+    let bytes = |len: usize| {
+        let before = LIVE.get();
+        let array = ulocks::semarray::SemArray::new(len);
+        let live = LIVE.get() - before;
+        drop(array);
+        assert_eq!(LIVE.get(), before, "all is given back");
+        live
+    };
+    let each = (bytes(1_001) - bytes(1)) / 1_000;
+    assert_eq!(size("`ulocks::semarray::SemArray`"), format!("{each} B a semaphore"));
+    assert_eq!(bytes(1_000), 1_000 * each, "the semaphores are all that is allocated");
+}
 
 #[test]
 fn sizes_are_those_of_the_table() {
-    let table = include_str!("../README.md");
-    let size = |of: &str| {
-        let row = table.lines().find(|line| line.starts_with('|') && line.contains(of));
-        let cell = row.and_then(|row| row.trim_end_matches([' ', '|']).rsplit('|').next());
-        cell.unwrap_or_else(|| panic!("the table has no row for {of}")).trim().to_owned()
-    };
     macro_rules! check {
         ($($name:literal: $lock:ty;)*) => {
             $(assert_eq!(size(concat!("`", $name, "`")), format!("{} B", size_of::<$lock>()), $name);)*
