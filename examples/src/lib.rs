@@ -3,9 +3,11 @@
 //! | file | what it shows |
 //! |---|---|
 //! | `src/bounded_queue.rs` | [`BoundedQueue`]: library code on a mutex and two condition variables |
-//! | `tests/loom.rs`, `tests/vm.rs` | the same code, unchanged, model-checked under loom and on the virtual machine; and four bugs in it that the models find |
+//! | `src/job_pool.rs` | [`JobPool`]: jobs that take several things at once, on an array of semaphores |
+//! | `tests/loom.rs`, `tests/vm.rs` | the same code, unchanged, model-checked under loom and on the virtual machine; and seven bugs in it that the models find |
 //! | `downstream/` | a crate outside of this workspace that checks a protocol of its own on the virtual machine |
 //! | `examples/pipeline.rs` | a program that uses the queue |
+//! | `examples/build_farm.rs` | a program that uses the pool |
 //! | `examples/static_counter.rs` | a lock in a `static`, with its contention counted |
 //! | `examples/timed_lock.rs` | giving up on a lock, and on a condition |
 //! | `examples/shared_counter.rs` | a lock in memory that two processes share |
@@ -38,5 +40,7 @@
 //! crate.
 
 mod bounded_queue;
+mod job_pool;
 
 pub use bounded_queue::{BoundedQueue, PopError, PushError, seeded};
+pub use job_pool::{Job, JobPool, Pause, PoolError, seeded as pool_seeded};

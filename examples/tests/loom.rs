@@ -1,14 +1,15 @@
-//! The queue under loom: the code of `src/bounded_queue.rs` as it stands.
+//! The queue and the pool under loom: the code of `src/bounded_queue.rs` and `src/job_pool.rs` as it stands.
 //!
 //! `RUSTFLAGS="--cfg ulocks_loom" cargo test --profile model --features loom -p ulocks-examples --test loom`
 #![cfg(all(ulocks_loom, feature = "loom"))]
 
 mod clients;
 
-use clients::{close_on_two, in_order, one_to_two, timed_pop, two_to_one};
+use clients::pool::{crosswise, job_and_pause, timed};
+use clients::queue::{close_on_two, in_order, one_to_two, timed_pop, two_to_one};
 use loom::thread;
 use ulocks::model::{self, Config};
-use ulocks_examples::seeded;
+use ulocks_examples::{pool_seeded, seeded};
 
 #[test]
 fn every_item_comes_out_once() {
@@ -44,4 +45,27 @@ fn the_seeded_bugs_are_found() {
     model::finds_bug_saying("the queue is open", config(), one_to_two::<{ seeded::LOOKS_ONCE }>);
     // A place becomes free and the other consumer is told, who sleeps again; the producer sleeps on.
     model::finds_bug_saying("deadlock", config(), one_to_two::<{ seeded::ONE_CONDVAR }>);
+}
+
+#[test]
+fn jobs_that_need_the_same_things_do_not_deadlock() {
+    model::explore(Config::bounded(1), crosswise::<{ pool_seeded::NOTHING }>);
+}
+
+#[test]
+fn no_job_runs_in_a_pause() {
+    model::explore(Config::bounded(2), job_and_pause::<{ pool_seeded::NOTHING }>);
+}
+
+#[test]
+fn a_job_that_gives_up_has_taken_nothing() {
+    model::explore(Config { timeouts: 1, ..Config::bounded(1) }, timed);
+}
+
+#[test]
+fn the_bugs_of_the_pool_are_found() {
+    let config = || Config::bounded(2);
+    model::finds_bug_saying("deadlock", Config::bounded(1), crosswise::<{ pool_seeded::ONE_BY_ONE }>);
+    model::finds_bug_saying("in a pause", config(), job_and_pause::<{ pool_seeded::LOOKS_FIRST }>);
+    model::finds_bug_saying("in a pause", config(), job_and_pause::<{ pool_seeded::PAUSES_LATE }>);
 }

@@ -1,17 +1,19 @@
-//! The queue on the virtual machine: the code of `src/bounded_queue.rs` as it stands, with more threads than loom can
-//! take, and its histories checked for linearizability.
+//! The queue and the pool on the virtual machine: the code of `src/bounded_queue.rs` and `src/job_pool.rs` as it stands, with
+//! more threads than loom can take, and the histories of the queue checked for linearizability.
 //!
 //! `RUSTFLAGS="--cfg ulocks_vm" cargo test --profile model --features vm -p ulocks-examples --test vm`
 #![cfg(all(ulocks_vm, feature = "vm"))]
 
 mod clients;
 
-use clients::{close_on_two, in_order, one_to_two, spawn, timed_pop, two_to_one};
+use clients::pool::{crosswise, job_and_pause, timed};
+use clients::queue::{close_on_two, in_order, one_to_two, timed_pop, two_to_one};
+use clients::spawn;
 use std::sync::Arc;
 use ulocks::model::linear::Recorder;
 use ulocks::model::linear::specs::{Queue, QueueCall};
 use ulocks::model::{Config, explore, finds_bug, thread};
-use ulocks_examples::{BoundedQueue, seeded};
+use ulocks_examples::{BoundedQueue, JobPool, pool_seeded, seeded};
 
 #[test]
 fn every_item_comes_out_once() {
@@ -80,4 +82,53 @@ fn the_seeded_bugs_are_found() {
     assert!(stuck(finds_bug(config(), close_on_two::<{ seeded::CLOSES_ONE }>).verdict.kind()));
     assert_eq!(finds_bug(config(), one_to_two::<{ seeded::LOOKS_ONCE }>).verdict.kind(), "panic");
     assert!(stuck(finds_bug(config(), one_to_two::<{ seeded::ONE_CONDVAR }>).verdict.kind()));
+}
+
+#[test]
+fn jobs_that_need_the_same_things_do_not_deadlock() {
+    explore(Config::sampled(3_000), crosswise::<{ pool_seeded::NOTHING }>);
+}
+
+#[test]
+fn no_job_runs_in_a_pause() {
+    explore(Config::sampled(3_000), job_and_pause::<{ pool_seeded::NOTHING }>);
+}
+
+#[test]
+fn a_job_that_gives_up_has_taken_nothing() {
+    explore(Config::sampled(3_000), timed);
+}
+
+/// Five philosophers: a table that is a pool of five forks, of which each job needs two neighbours.
+#[test]
+fn everybody_eats() {
+    explore(Config::sampled(1_000), || {
+        let table = Arc::new(JobPool::new(&[1; 5]));
+        let philosophers: Vec<_> = (0..5)
+            .map(|left| {
+                let right = (left + 1) % 5;
+                spawn(&table, move |table| {
+                    for _ in 0..2 {
+                        let forks = table.take(&[(left, 1), (right, 1)]).unwrap();
+                        let free = table.free();
+                        assert_eq!((free[left], free[right]), (0, 0));
+                        drop(forks);
+                    }
+                })
+            })
+            .collect();
+        for philosopher in philosophers {
+            philosopher.join().unwrap();
+        }
+        assert_eq!(table.free(), [1; 5]);
+    });
+}
+
+#[test]
+fn the_bugs_of_the_pool_are_found() {
+    let stuck = |kind: &str| kind == "deadlock" || kind == "lost wake-up";
+    let config = || Config { timeouts: false, ..Config::sampled(10_000) };
+    assert!(stuck(finds_bug(config(), crosswise::<{ pool_seeded::ONE_BY_ONE }>).verdict.kind()));
+    assert_eq!(finds_bug(config(), job_and_pause::<{ pool_seeded::LOOKS_FIRST }>).verdict.kind(), "panic");
+    assert_eq!(finds_bug(config(), job_and_pause::<{ pool_seeded::PAUSES_LATE }>).verdict.kind(), "panic");
 }

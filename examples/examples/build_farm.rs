@@ -1,0 +1,46 @@
+//! A build farm: jobs that need CPUs, memory and a licence together, one that needs everything, and a pause.
+
+use std::thread;
+use std::time::Duration;
+use ulocks::semarray::Fairness;
+use ulocks_examples::JobPool;
+
+const CPUS: usize = 0;
+const GIGABYTES: usize = 1;
+const LICENCES: usize = 2;
+const FARM: [u32; 3] = [4, 16, 1];
+
+/// What compiles and links needs: neither order of naming things can make two of them wait for one another.
+const COMPILE: &[(usize, u32)] = &[(CPUS, 1), (GIGABYTES, 2)];
+const LINK: &[(usize, u32)] = &[(LICENCES, 1), (GIGABYTES, 8), (CPUS, 1)];
+const BENCHMARK: &[(usize, u32)] = &[(CPUS, 4)];
+
+fn main() {
+    // Without a bound the benchmark would wait for the moment in which nobody compiles.
+    let farm = JobPool::with_fairness(&FARM, Fairness::Strict { after: Duration::from_millis(1) });
+
+    let run = |needs: &[(usize, u32)], times: usize| {
+        for _ in 0..times {
+            let _job = farm.take(needs).expect("the farm has that much");
+            thread::sleep(Duration::from_micros(200));
+        }
+    };
+    thread::scope(|scope| {
+        for _ in 0..6 {
+            scope.spawn(|| run(COMPILE, 20));
+        }
+        for _ in 0..2 {
+            scope.spawn(|| run(LINK, 10));
+        }
+        scope.spawn(|| run(BENCHMARK, 3));
+
+        let pause = farm.pause();
+        assert_eq!(farm.free(), FARM);
+        println!("a pause: no job runs, nothing is taken");
+        drop(pause);
+    });
+
+    assert_eq!(farm.free(), FARM);
+    println!("{} jobs done", 6 * 20 + 2 * 10 + 3);
+    println!("{}", farm.take(&[(LICENCES, 2)]).expect_err("there is one licence"));
+}
