@@ -42,6 +42,10 @@ pub mod rw;
 #[cfg(not(all(ulocks_vm, feature = "vm")))]
 pub mod scaling;
 #[cfg(not(all(ulocks_vm, feature = "vm")))]
+pub mod sem;
+#[cfg(not(all(ulocks_vm, feature = "vm")))]
+pub mod semset;
+#[cfg(not(all(ulocks_vm, feature = "vm")))]
 pub mod stats;
 #[cfg(not(all(ulocks_vm, feature = "vm")))]
 mod status;

@@ -51,23 +51,8 @@ impl Task for PairsSpec {
         }
         let block =
             |name: &String| locks::visit(locks::find(name)?, Scope::Threads, Block { reads: self.reads })?;
-        let mut blocks = self.locks.iter().map(block).collect::<Result<Vec<_>>>()?;
-        let mut times = vec![Vec::new(); blocks.len()];
-        let start = Instant::now();
-        let mut turn = 0;
-        // The first turns warm up caches and predictors.
-        while turn < 5 || start.elapsed() < self.own_time() {
-            for place in 0..blocks.len() {
-                // Who comes first changes, so that nobody always follows the same one.
-                let index = (place + turn) % blocks.len();
-                let ns = blocks[index]().as_nanos() as f64 / f64::from(BLOCK);
-                if turn > 2 {
-                    times[index].push(ns);
-                }
-            }
-            turn += 1;
-        }
-        Ok(PairsResult { ns: times.iter().map(|times| stats::median(times)).collect() })
+        let blocks = self.locks.iter().map(block).collect::<Result<Vec<_>>>()?;
+        Ok(in_turns(blocks, self.own_time()))
     }
 
     fn own_time(&self) -> Duration {
@@ -79,8 +64,38 @@ impl Task for PairsSpec {
     }
 }
 
-/// Runs a block and says how long it took.
-type Run = Box<dyn FnMut() -> Duration>;
+/// Runs a block and says how many nanoseconds a pair took.
+pub(crate) type Run = Box<dyn FnMut() -> f64>;
+
+/// Blocks in turn for so long; the median of each.
+pub(crate) fn in_turns(mut blocks: Vec<Run>, time: Duration) -> PairsResult {
+    let mut times = vec![Vec::new(); blocks.len()];
+    let start = Instant::now();
+    let mut turn = 0;
+    // The first turns warm up caches and predictors.
+    while turn < 5 || start.elapsed() < time {
+        for place in 0..blocks.len() {
+            // Who comes first changes, so that nobody always follows the same one.
+            let index = (place + turn) % blocks.len();
+            let ns = blocks[index]();
+            if turn > 2 {
+                times[index].push(ns);
+            }
+        }
+        turn += 1;
+    }
+    PairsResult { ns: times.iter().map(|times| stats::median(times)).collect() }
+}
+
+/// The time of so many pairs, for one of them.
+#[inline]
+pub(crate) fn timed(times: u32, mut pair: impl FnMut()) -> f64 {
+    let start = Instant::now();
+    for _ in 0..times {
+        pair();
+    }
+    start.elapsed().as_nanos() as f64 / f64::from(times)
+}
 
 /// Makes the block of a lock: one indirect call for thousands of pairs.
 struct Block {
@@ -100,20 +115,12 @@ impl Visitor for Block {
         if self.reads {
             return Ok(Box::new(move || {
                 let lock = black_box(row.get(0));
-                let start = Instant::now();
-                for _ in 0..BLOCK {
-                    lock.with_shared(|| ());
-                }
-                start.elapsed()
+                timed(BLOCK, || lock.with_shared(|| ()))
             }));
         }
         Ok(Box::new(move || {
             let lock = black_box(row.get(0));
-            let start = Instant::now();
-            for _ in 0..BLOCK {
-                lock.with(|| ());
-            }
-            start.elapsed()
+            timed(BLOCK, || lock.with(|| ()))
         }))
     }
 }

@@ -21,7 +21,7 @@ mod children;
 mod run;
 mod worker;
 
-pub(crate) use run::Urgent;
+pub(crate) use run::{Urgent, clock_time};
 pub use run::{keep_a_thread_asleep, run, run_lock};
 pub(crate) use worker::empty_histogram;
 

@@ -1,40 +1,27 @@
-//! The program `convoy` from outside: exit codes, one-line errors, what it writes. A bench has no path that a test could
-//! know, so this test starts itself again, and in that process is the program.
+//! The program `convoy` from outside: exit codes, one-line errors, what it writes.
 
-use std::process::{Command, ExitCode, Output, Stdio};
+mod common;
+
+use common::text;
+use std::process::{ExitCode, Output};
 use ulocks_benches::convoy::{self, Record};
 use ulocks_benches::locks;
 use ulocks_benches::report::{Ended, Mode};
 
-/// Inherited by the trials, which are this program, too.
-const AS_PROGRAM: &str = "ULOCKS_TEST_AS_CONVOY";
+const NAME: &str = "convoy";
 
 fn main() -> ExitCode {
-    if std::env::var_os(AS_PROGRAM).is_some() {
-        return convoy::main();
-    }
-    let tests: [(&str, fn()); 4] = [
+    let tests: &[(&str, fn())] = &[
         ("wrong_options_are_one_line_and_exit_code_2", wrong_options_are_one_line_and_exit_code_2),
         ("foreign_filters_and_lists_run_nothing", foreign_filters_and_lists_run_nothing),
         ("a_smoke_run_leaves_a_record", a_smoke_run_leaves_a_record),
         ("a_cell_is_had_by_its_name", a_cell_is_had_by_its_name),
     ];
-    let filter = std::env::args().skip(1).find(|a| !a.starts_with('-')).unwrap_or_default();
-    for (name, test) in tests.iter().filter(|(name, _)| name.contains(&filter)) {
-        test();
-        println!("test {name} ... ok");
-    }
-    ExitCode::SUCCESS
+    common::main(&[(NAME, convoy::main)], tests)
 }
 
 fn run(arguments: &[&str]) -> Output {
-    let mut command = Command::new("/proc/self/exe");
-    command.args(arguments).env(AS_PROGRAM, "1").stdin(Stdio::null());
-    command.output().unwrap()
-}
-
-fn text(bytes: &[u8]) -> String {
-    String::from_utf8_lossy(bytes).into_owned()
+    common::run(NAME, arguments)
 }
 
 /// The record that a run says it has written.
@@ -44,18 +31,11 @@ fn record(stderr: &str) -> Record {
 }
 
 fn wrong_options_are_one_line_and_exit_code_2() {
-    let output = run(&["--rounds", "0"]);
-    let said = text(&output.stderr);
-    assert_eq!(output.status.code(), Some(2), "{said}");
-    assert!(said.contains("'0' is not a number of rounds; allowed: 1 to 1000"), "{said}");
-    assert_eq!(said.trim_end().lines().count(), 1, "{said}");
+    common::refuses(NAME, &[(&["--rounds", "0"], "'0' is not a number of rounds; allowed: 1 to 1000")]);
 }
 
 fn foreign_filters_and_lists_run_nothing() {
-    let output = run(&["handoff", "--bench"]);
-    assert!(output.status.success() && output.stdout.is_empty(), "{}", text(&output.stderr));
-    let output = run(&["--list"]);
-    assert_eq!(text(&output.stdout), "convoy: benchmark\n");
+    common::knows_its_name(NAME);
     let output = run(&["--only", "no such row"]);
     assert!(output.status.success() && output.stdout.is_empty());
     assert_eq!(text(&output.stderr), "convoy: no row of the table is called so\n");

@@ -1,44 +1,31 @@
-//! The program `promises` from outside: exit codes, one-line errors, what it writes. A bench has no path that a test
-//! could know, so this test starts itself again, and in that process is the program.
+//! The program `promises` from outside: exit codes, one-line errors, what it writes.
 
+mod common;
+
+use common::text;
 use std::process::{Command, ExitCode, Output, Stdio};
 use ulocks_benches::promises::judge::{Verdict, judge};
 use ulocks_benches::promises::{self, Record, list};
 use ulocks_benches::report::{Ended, Mode};
 
-/// Inherited by the trials, which are this program, too.
-const AS_PROGRAM: &str = "ULOCKS_TEST_AS_PROMISES";
+const NAME: &str = "promises";
 
 fn main() -> ExitCode {
-    if std::env::var_os(AS_PROGRAM).is_some() {
-        return promises::main();
-    }
-    let tests: [(&str, fn()); 4] = [
+    let tests: &[(&str, fn())] = &[
         ("wrong_options_are_one_line_and_exit_code_2", wrong_options_are_one_line_and_exit_code_2),
         ("foreign_filters_and_lists_run_nothing", foreign_filters_and_lists_run_nothing),
         ("a_smoke_run_leaves_a_record_that_explains_its_rows", a_smoke_run_leaves_a_record),
         ("an_interrupt_leaves_what_there_is", an_interrupt_leaves_what_there_is),
     ];
-    let filter = std::env::args().skip(1).find(|a| !a.starts_with('-')).unwrap_or_default();
-    for (name, test) in tests.iter().filter(|(name, _)| name.contains(&filter)) {
-        test();
-        println!("test {name} ... ok");
-    }
-    ExitCode::SUCCESS
+    common::main(&[(NAME, promises::main)], tests)
 }
 
 fn program(arguments: &[&str]) -> Command {
-    let mut command = Command::new("/proc/self/exe");
-    command.args(arguments).env(AS_PROGRAM, "1").stdin(Stdio::null());
-    command
+    common::program(NAME, arguments)
 }
 
 fn run(arguments: &[&str]) -> Output {
-    program(arguments).output().unwrap()
-}
-
-fn text(bytes: &[u8]) -> String {
-    String::from_utf8_lossy(bytes).into_owned()
+    common::run(NAME, arguments)
 }
 
 /// The record that a run says it has written.
@@ -48,28 +35,17 @@ fn record(stderr: &str) -> Record {
 }
 
 fn wrong_options_are_one_line_and_exit_code_2() {
-    let wrong: [(&[&str], &str); 4] = [
+    let wrong: &[(&[&str], &str)] = &[
         (&["--rounds", "0"], "'0' is not a number of rounds; allowed: 1 to 1000"),
         (&["--seconds", "0"], "allowed: 0.001 to 3600"),
         (&["--locks", "lockless"], "unknown lock 'lockless'; allowed: "),
         (&["--onyl", "asym"], "unexpected argument '--onyl'; allowed: "),
     ];
-    for (arguments, reason) in wrong {
-        let output = run(arguments);
-        let said = text(&output.stderr);
-        assert_eq!(output.status.code(), Some(2), "{arguments:?}: {said}");
-        assert!(said.contains(reason), "{arguments:?}: {said}");
-        assert_eq!(said.trim_end().lines().count(), 1, "{arguments:?}: {said}");
-        assert!(output.stdout.is_empty());
-    }
+    common::refuses(NAME, wrong);
 }
 
 fn foreign_filters_and_lists_run_nothing() {
-    let output = run(&["handoff", "--bench"]);
-    assert!(output.status.success() && output.stdout.is_empty(), "{}", text(&output.stderr));
-    let output = run(&["--list"]);
-    assert!(output.status.success());
-    assert_eq!(text(&output.stdout), "promises: benchmark\n");
+    common::knows_its_name(NAME);
     let output = run(&["--only", "no such promise"]);
     assert!(output.status.success() && output.stdout.is_empty());
     assert_eq!(text(&output.stderr), "promises: nothing that was asked for is promised\n");

@@ -1,61 +1,39 @@
-//! The program `psrw` from outside: exit codes, one-line errors, what it writes. A bench has no path that a test could
-//! know, so this test starts itself again, and in that process is the program.
+//! The program `psrw` from outside: exit codes, one-line errors, what it writes.
 
-use std::process::{Command, ExitCode, Output, Stdio};
+mod common;
+
+use common::text;
+use std::process::{ExitCode, Output};
 use ulocks_benches::report::{Ended, Mode};
 use ulocks_benches::rw::bench::{self, Record};
 use ulocks_benches::rw::{self, Run};
 
-/// Inherited by the trials, which are this program, too.
-const AS_PROGRAM: &str = "ULOCKS_TEST_AS_PSRW";
+const NAME: &str = "psrw";
 
 fn main() -> ExitCode {
-    if std::env::var_os(AS_PROGRAM).is_some() {
-        return bench::main();
-    }
-    let tests: [(&str, fn()); 3] = [
+    let tests: &[(&str, fn())] = &[
         ("wrong_options_are_one_line_and_exit_code_2", wrong_options_are_one_line_and_exit_code_2),
         ("foreign_filters_and_lists_run_nothing", foreign_filters_and_lists_run_nothing),
         ("a_smoke_run_leaves_a_record_and_a_page", a_smoke_run_leaves_a_record_and_a_page),
     ];
-    let filter = std::env::args().skip(1).find(|a| !a.starts_with('-')).unwrap_or_default();
-    for (name, test) in tests.iter().filter(|(name, _)| name.contains(&filter)) {
-        test();
-        println!("test {name} ... ok");
-    }
-    ExitCode::SUCCESS
+    common::main(&[(NAME, bench::main)], tests)
 }
 
 fn run(arguments: &[&str]) -> Output {
-    let mut command = Command::new("/proc/self/exe");
-    command.args(arguments).env(AS_PROGRAM, "1").stdin(Stdio::null()).output().unwrap()
-}
-
-fn text(bytes: &[u8]) -> String {
-    String::from_utf8_lossy(bytes).into_owned()
+    common::run(NAME, arguments)
 }
 
 fn wrong_options_are_one_line_and_exit_code_2() {
-    for (arguments, reason) in [
-        (["--rounds", "0"], "'0' is not a number of rounds; allowed: 1 to 1000"),
-        (["--locks", "lockless"], "unknown lock 'lockless'; allowed: "),
-        (["--onyl", "queue"], "unexpected argument '--onyl'; allowed: "),
-    ] {
-        let output = run(&arguments);
-        let said = text(&output.stderr);
-        assert_eq!(output.status.code(), Some(2), "{arguments:?}: {said}");
-        assert!(said.contains(reason), "{arguments:?}: {said}");
-        assert_eq!(said.trim_end().lines().count(), 1, "{arguments:?}: {said}");
-        assert!(output.stdout.is_empty());
-    }
+    let wrong: &[(&[&str], &str)] = &[
+        (&["--rounds", "0"], "'0' is not a number of rounds; allowed: 1 to 1000"),
+        (&["--locks", "lockless"], "unknown lock 'lockless'; allowed: "),
+        (&["--onyl", "queue"], "unexpected argument '--onyl'; allowed: "),
+    ];
+    common::refuses(NAME, wrong);
 }
 
 fn foreign_filters_and_lists_run_nothing() {
-    let output = run(&["handoff", "--bench"]);
-    assert!(output.status.success() && output.stdout.is_empty(), "{}", text(&output.stderr));
-    let output = run(&["--list"]);
-    assert!(output.status.success());
-    assert_eq!(text(&output.stdout), "psrw: benchmark\n");
+    common::knows_its_name(NAME);
     let output = run(&["--only", "no such run"]);
     assert!(output.status.success() && output.stdout.is_empty());
     assert_eq!(text(&output.stderr), "psrw: no row of the tables is called so\n");

@@ -1,6 +1,8 @@
-//! The program `scaling` from outside: exit codes, one-line errors, what it writes. A bench has no path that a test
-//! could know, so this test starts itself again, and in that process is the program.
+//! The program `scaling` from outside: exit codes, one-line errors, what it writes.
 
+mod common;
+
+use common::text;
 use std::io::Write;
 use std::process::{Command, ExitCode, Output, Stdio};
 use ulocks_benches::pin::Pin;
@@ -8,15 +10,11 @@ use ulocks_benches::report::{Ended, Mode, Report};
 use ulocks_benches::scaling;
 use ulocks_benches::trial::{TrialResult, TrialSpec, Workers};
 
-/// Inherited by the trials, which are this program, too.
-const AS_PROGRAM: &str = "ULOCKS_TEST_AS_SCALING";
+const NAME: &str = "scaling";
 
 fn main() -> ExitCode {
-    if std::env::var_os(AS_PROGRAM).is_some() {
-        return scaling::main();
-    }
-    let tests: [(&str, fn()); 8] = [
-        ("scaling_is_the_last_bench", scaling_is_the_last_bench),
+    let tests: &[(&str, fn())] = &[
+        ("the_last_bench_says_where_the_report_is", the_last_bench_says_where_the_report_is),
         ("wrong_options_are_one_line_and_exit_code_2", wrong_options_are_one_line_and_exit_code_2),
         ("foreign_filters_and_lists_run_nothing", foreign_filters_and_lists_run_nothing),
         ("a_smoke_run_leaves_record_and_page", a_smoke_run_leaves_record_and_page),
@@ -25,26 +23,15 @@ fn main() -> ExitCode {
         ("a_trial_that_cannot_start_ends_the_run", a_trial_that_cannot_start_ends_the_run),
         ("a_trial_answers_in_json_or_says_why_not", a_trial_answers_in_json_or_says_why_not),
     ];
-    let filter = std::env::args().skip(1).find(|a| !a.starts_with('-')).unwrap_or_default();
-    for (name, test) in tests.iter().filter(|(name, _)| name.contains(&filter)) {
-        test();
-        println!("test {name} ... ok");
-    }
-    ExitCode::SUCCESS
+    common::main(&[(NAME, scaling::main)], tests)
 }
 
 fn program(arguments: &[&str]) -> Command {
-    let mut command = Command::new("/proc/self/exe");
-    command.args(arguments).env(AS_PROGRAM, "1").stdin(Stdio::null());
-    command
+    common::program(NAME, arguments)
 }
 
 fn run(arguments: &[&str]) -> Output {
-    program(arguments).output().unwrap()
-}
-
-fn text(bytes: &[u8]) -> String {
-    String::from_utf8_lossy(bytes).into_owned()
+    common::run(NAME, arguments)
 }
 
 fn scratch(name: &str) -> String {
@@ -52,14 +39,15 @@ fn scratch(name: &str) -> String {
 }
 
 /// cargo runs benches in the order of their names, and the last line of `cargo bench` is to be the path of the report.
-fn scaling_is_the_last_bench() {
+fn the_last_bench_says_where_the_report_is() {
     let folder = std::fs::read_dir(concat!(env!("CARGO_MANIFEST_DIR"), "/benches")).unwrap();
     let files = folder.map(|entry| entry.unwrap().path()).filter(|path| path.is_file());
-    assert!(files.max().unwrap().ends_with("scaling.rs"));
+    let last = std::fs::read_to_string(files.max().unwrap()).unwrap();
+    assert!(last.trim_end().ends_with("scaling::remind();\n}"), "{last}");
 }
 
 fn wrong_options_are_one_line_and_exit_code_2() {
-    let wrong: [(&[&str], &str); 10] = [
+    let wrong: &[(&[&str], &str)] = &[
         (&["--thread", "2"], "--threads"),
         (&["--locks", "std,lockless"], "unknown lock 'lockless'; allowed: "),
         (&["--threads", "0"], "0 workers are out of range; allowed: 1 to "),
@@ -74,22 +62,11 @@ fn wrong_options_are_one_line_and_exit_code_2() {
         (&["--pin", "tight"], "unknown pinning 'tight'; allowed: none, compact, scatter"),
         (&["--json", "/no/such/folder/x.json"], "--json: cannot write /no/such/folder/x.json"),
     ];
-    for (arguments, reason) in wrong {
-        let output = run(arguments);
-        let said = text(&output.stderr);
-        assert_eq!(output.status.code(), Some(2), "{arguments:?}: {said}");
-        assert!(said.contains(reason), "{arguments:?}: {said}");
-        assert_eq!(said.trim_end().lines().count(), 1, "{arguments:?}: {said}");
-        assert!(output.stdout.is_empty());
-    }
+    common::refuses(NAME, wrong);
 }
 
 fn foreign_filters_and_lists_run_nothing() {
-    let output = run(&["handoff", "--bench"]);
-    assert!(output.status.success() && output.stdout.is_empty(), "{}", text(&output.stderr));
-    let output = run(&["--list"]);
-    assert!(output.status.success());
-    assert_eq!(text(&output.stdout), "scaling: benchmark\n");
+    common::knows_its_name(NAME);
 }
 
 fn a_smoke_run_leaves_record_and_page() {

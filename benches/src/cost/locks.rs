@@ -11,6 +11,7 @@ use ulocks_fair::RawFairMutex as Fair;
 use ulocks_psrwlock::{
     BULK, Central, Distributed, NESTED, PhaseFair, RawPsRwLock, Sifted, URGENT, Unchecked,
 };
+use ulocks_semarray::{Op, SemArray, Set};
 use ulocks_unfair::{
     RawAsymMutex as Asym, RawByteMutex as Byte, RawMutex as Unfair, RawThroughputMutex as Throughput,
 };
@@ -75,6 +76,17 @@ const LOCKS: &[Lock] = &[
         about: "the same with its readers at 64 slots",
         run: mostly_read::<Ps<Distributed<64>>>,
     },
+    Lock { name: "semarray", about: "one semaphore of a semarray::SemArray", run: shared_semaphore },
+    Lock {
+        name: "semarray-own",
+        about: "a semaphore of its own for each thread, all in one semarray::SemArray",
+        run: own_semaphore,
+    },
+    Lock {
+        name: "semarray-two",
+        about: "two neighbours of as many semaphores as threads, in one set: philosophers",
+        run: two_semaphores,
+    },
     Lock { name: "tas", about: "test-and-set, no back-off", run: reference::<Tas> },
     Lock { name: "ttas", about: "test-and-test-and-set", run: reference::<Ttas> },
     Lock { name: "ticket", about: "ticket lock, global spinning", run: reference::<Ticket> },
@@ -133,6 +145,38 @@ fn mostly_read<L: RawRwLock + 'static>(run: &Run) -> Result<Outcome, CostError> 
                 // SAFETY: as above.
                 unsafe { lock.unlock_read(token) };
             }
+        },
+    )
+}
+
+fn shared_semaphore(run: &Run) -> Result<Outcome, CostError> {
+    sets(run, 1, |_, _| vec![0])
+}
+
+fn own_semaphore(run: &Run) -> Result<Outcome, CostError> {
+    sets(run, run.threads, |me, _| vec![me])
+}
+
+fn two_semaphores(run: &Run) -> Result<Outcome, CostError> {
+    sets(run, run.threads.max(2), |me, count| vec![me, (me + 1) % count])
+}
+
+/// An array of `count` semaphores, of which each thread takes `mine` at once.
+fn sets(run: &Run, count: usize, mine: fn(usize, usize) -> Vec<usize>) -> Result<Outcome, CostError> {
+    let hold = run.hold_ns;
+    run.contend(
+        move || SemArray::with_values(vec![1; count]),
+        move |array, worker| {
+            let mine = mine(worker.index(), count);
+            let take: Set = mine.iter().map(|&index| Op::sub(index, 1)).collect();
+            let give: Set = mine.iter().map(|&index| Op::add(index, 1)).collect();
+            worker.acquire(|| array.apply(&take)).expect("semaphores that can be had");
+            match count {
+                1 => worker.hold(),
+                // Several are in at once: what one does there is nobody else's.
+                _ => worker.work_about(hold),
+            }
+            array.apply(&give).expect("semaphores that can be given back");
         },
     )
 }

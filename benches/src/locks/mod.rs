@@ -5,6 +5,7 @@
 //! C program; that costs them half a nanosecond to two.
 
 mod mcs_park;
+mod one_of_array;
 mod one_permit;
 mod peers;
 mod posix;
@@ -15,6 +16,7 @@ mod ticket_futex;
 mod ulock;
 
 pub use mcs_park::McsPark;
+pub use one_of_array::OneOfArray;
 pub use one_permit::OnePermit;
 pub use peers::{NoLock, ParkingLot, ParkingLot012, ParkingLotFair, Std, Usync};
 pub use posix::{Posix, PosixSem};
@@ -55,6 +57,8 @@ pub trait Lock: Sync + Sized + 'static {
     const METERED: bool = false;
     /// Whether all its ways into the kernel lead through libc's `syscall`, where [`futexes`](crate::futexes) counts them.
     const COUNTABLE: bool = true;
+    /// Whether it is measured only when it is asked for; see [`Entry::probe`].
+    const BY_NAME: bool = Self::SHARED_MODE && Self::EXCLUDES;
 
     /// Creates an unlocked lock at `place`.
     ///
@@ -150,8 +154,8 @@ pub struct Entry {
     pub excludes: bool,
     /// Whether it belongs to this family, and is not a peer.
     pub family: bool,
-    /// Whether it is measured only when it is asked for: a design to compare with and not a lock that anybody uses, or a
-    /// reader-writer lock, of which [`rw`](crate::rw) knows more.
+    /// Whether it is measured only when it is asked for: a design to compare with and not a lock that anybody uses, a
+    /// reader-writer lock, of which [`rw`](crate::rw) knows more, or a semaphore array, of which [`sem`](crate::sem) does.
     pub probe: bool,
     /// How long it spins, where that is fixed by the entry.
     pub patience_ns: Option<u32>,
@@ -170,7 +174,7 @@ impl Entry {
             metered: L::METERED,
             excludes: L::EXCLUDES,
             family: false,
-            probe: L::SHARED_MODE && L::EXCLUDES,
+            probe: L::BY_NAME,
             patience_ns: None,
         }
     }
@@ -375,6 +379,7 @@ registry! {
         "psrw" 'H' "ulocks PsRwLock": Rw<Psrw>;
         "psrw-handler" 'I' "ulocks PsRwLock with the class Handler": Rw<PsrwHandler>;
         "psrw-distributed" 'K' "ulocks PsRwLock, readers counted in eight places": Rw<PsrwDistributed>;
+        "semarray" 'o' "ulocks SemArray of one semaphore": OneOfArray;
     }
 }
 

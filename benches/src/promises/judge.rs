@@ -103,6 +103,12 @@ fn verdict(bound: Bound, measured: &Measured) -> Verdict {
         (Bound::AtLeast(bound), Some((_, high))) if agree && high < bound => Verdict::FallsShort,
         (Bound::AtMost(bound), Some((_, high))) if agree && high <= bound => Verdict::Holds,
         (Bound::AtMost(bound), Some((low, _))) if agree && low > bound => Verdict::FallsShort,
+        (Bound::Within(most), Some((low, high))) if agree && low >= 1.0 / most && high <= most => {
+            Verdict::Holds
+        }
+        (Bound::Within(most), Some((low, high))) if agree && (low > most || high < 1.0 / most) => {
+            Verdict::FallsShort
+        }
         _ => Verdict::None,
     }
 }

@@ -1,6 +1,6 @@
 //! The promises: what each lock is said to do, as data. Nothing here is measured, nothing elsewhere is promised.
 
-use super::readers;
+use super::{readers, semarray};
 use crate::duel::Place;
 use crate::futexes;
 use crate::report::Workload;
@@ -25,6 +25,8 @@ pub enum Bound {
     AtLeast(f64),
     /// No more than this.
     AtMost(f64),
+    /// Two that are not to differ by more than this factor, whichever is above the line.
+    Within(f64),
     /// Nothing was promised: shown beside a promise.
     Shown,
 }
@@ -94,8 +96,17 @@ const ON_ONE_CPU_NS: u64 = 100_000;
 
 /// Every promise, on a machine with so many CPUs.
 pub fn all(cpus: u32) -> Vec<Promise> {
-    let list =
-        [fair(cpus), throughput(cpus), asym(), semaphore(), pi(), calock(), on_one_cpu(), readers::all(cpus)];
+    let list = [
+        fair(cpus),
+        throughput(cpus),
+        asym(),
+        semaphore(),
+        pi(),
+        calock(),
+        on_one_cpu(),
+        readers::all(cpus),
+        semarray::all(cpus),
+    ];
     list.into_iter().flatten().collect()
 }
 

@@ -8,6 +8,7 @@ pub mod judge;
 pub mod list;
 mod plan;
 mod readers;
+mod semarray;
 mod text;
 
 use crate::locks;

@@ -18,7 +18,7 @@ fn effort(mode: Mode) -> Effort {
     };
     match mode {
         Mode::Full => of(190, 3, 9, (60, 300)),
-        Mode::Quick => of(18, 3, 5, (30, 100)),
+        Mode::Quick => of(20, 3, 5, (30, 100)),
         Mode::Smoke => of(2, 1, 1, (5, 5)),
     }
 }

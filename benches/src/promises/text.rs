@@ -80,6 +80,7 @@ fn bound(row: &Row) -> String {
     match row.bound {
         Bound::AtLeast(value) => format!(">= {}", show(value)),
         Bound::AtMost(value) => format!("<= {}", show(value)),
+        Bound::Within(value) => format!("{} to {}", units::fixed(1.0 / value), units::fixed(value)),
         Bound::Shown => String::new(),
     }
 }
@@ -102,9 +103,12 @@ fn absolute(figure: Figure, value: f64) -> String {
         Figure::PerSecond | Figure::HogsPerSecond | Figure::WritesPerSecond => {
             format!("{}/s", units::rate(value))
         }
-        Figure::Cov | Figure::FutexesPerOp | Figure::WriteShares | Figure::FewestReads => {
-            units::digits(value)
-        }
+        Figure::Cov
+        | Figure::FutexesPerOp
+        | Figure::CallsPerOp
+        | Figure::Share
+        | Figure::WriteShares
+        | Figure::FewestReads => units::digits(value),
         Figure::WorstWait
         | Figure::WaitP99
         | Figure::WaitP50

@@ -69,19 +69,28 @@ pub fn main(
     name: &'static str,
     measure: impl FnOnce(&BenchOptions) -> anyhow::Result<Option<i32>>,
 ) -> ExitCode {
+    main_with(name, |cli: &Cli| &cli.options, |cli| measure(&cli.options))
+}
+
+/// The same for a bench with options `C` of its own, among them `options_of` those of all benches.
+pub fn main_with<C: Parser>(
+    name: &'static str,
+    options_of: impl FnOnce(&C) -> &BenchOptions,
+    measure: impl FnOnce(&C) -> anyhow::Result<Option<i32>>,
+) -> ExitCode {
     let has = |flag: &str| std::env::args_os().skip(1).any(|a| a == OsStr::new(flag));
     if has(keeper::TRIAL) {
         return keeper::serve::<Job>();
     }
-    let Cli { options } = options::parse_bench();
-    if !options.selects(name) {
+    let cli: C = options::parse_bench();
+    if !options_of(&cli).selects(name) {
         return ExitCode::SUCCESS;
     }
     if has("--list") {
         println!("{name}: benchmark");
         return ExitCode::SUCCESS;
     }
-    match measure(&options) {
+    match measure(&cli) {
         Ok(Some(signal)) => ExitCode::from(128 + signal as u8),
         Ok(None) => ExitCode::SUCCESS,
         Err(error) => {
@@ -219,5 +228,8 @@ fn describe(probe: &Probe) -> String {
             format!("{locks}, {} workers, {reads} % reads, {}", workers.count(), report::describe(workload))
         }
         Cell::Rw(run) | Cell::Long(run) => format!("{locks}, {}", run.name()),
+        Cell::Sem(run) => format!("{locks}, {run}"),
+        Cell::Sets(ops) => format!("{locks}, uncontended sets of {ops}"),
+        Cell::Singles(semaphores) => format!("{locks}, uncontended operations on {semaphores}"),
     }
 }

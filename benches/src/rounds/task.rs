@@ -7,6 +7,7 @@ use crate::pairs::{PairsResult, PairsSpec};
 use crate::pin::Pin;
 use crate::report::Workload;
 use crate::rw;
+use crate::sem;
 use crate::stats;
 use crate::trial::{TrialResult, TrialSpec, Workers};
 use anyhow::Result;
@@ -56,12 +57,18 @@ pub enum Cell {
     Rw(rw::Run),
     /// The same for [`LONG_MS`], where windows are not those of a smoke run.
     Long(rw::Run),
+    /// A run of semaphores.
+    Sem(sem::Run),
+    /// Sets of so many operations that nobody stands in the way of, taken and given back: all subjects in one process.
+    Sets(u32),
+    /// Single operations on so many semaphores, one after the other, and then their opposites: all subjects in one process.
+    Singles(u32),
 }
 
 impl Cell {
     /// Whether all locks of this cell run in one process.
     pub fn is_pairs(self) -> bool {
-        matches!(self, Self::Pairs | Self::ReadPairs)
+        matches!(self, Self::Pairs | Self::ReadPairs | Self::Sets(_) | Self::Singles(_))
     }
 }
 
@@ -89,10 +96,14 @@ pub enum Figure {
     WaitP99,
     /// Median of the victims' waits, nanoseconds.
     WaitP50,
-    /// A lock and unlock, nanoseconds.
+    /// A lock and unlock, or a set and its opposite, nanoseconds.
     PairNs,
     /// CPU time of all workers per operation, the work inside and outside included, nanoseconds.
     CpuPerOp,
+    /// System calls of whoever posts per post. None at all count as one, in the whole window.
+    CallsPerOp,
+    /// Turns of the one that is beside the others, by the mean of theirs. None at all count as one.
+    Share,
     /// Calls to sleep and to wake per operation. None at all count as one, in the whole window: less cannot be seen.
     FutexesPerOp,
     /// 99.9th percentile of what readers of the class that is looked at wait, nanoseconds.
@@ -130,6 +141,10 @@ pub enum Job {
     Pairs(PairsSpec),
     /// [`Cell::Rw`] and [`Cell::Long`].
     Rw(rw::Spec),
+    /// [`Cell::Sem`].
+    Sem(sem::Spec),
+    /// [`Cell::Sets`].
+    Sets(sem::SetsSpec),
 }
 
 /// What a [`Job`] comes to.
@@ -142,10 +157,12 @@ pub enum Answer {
     Duel(DuelResult),
     /// Of hand-overs.
     Handoff(HandoffResult),
-    /// Of uncontended pairs.
+    /// Of uncontended pairs, also of sets.
     Pairs(PairsResult),
     /// Of a run of a reader-writer lock.
     Rw(rw::Outcome),
+    /// Of a run of semaphores.
+    Sem(sem::Outcome),
 }
 
 impl Task for Job {
@@ -158,6 +175,8 @@ impl Task for Job {
             Self::Handoff(spec) => Answer::Handoff(spec.carry_out()?),
             Self::Pairs(spec) => Answer::Pairs(spec.carry_out()?),
             Self::Rw(spec) => Answer::Rw(spec.carry_out()?),
+            Self::Sem(spec) => Answer::Sem(spec.carry_out()?),
+            Self::Sets(spec) => Answer::Pairs(spec.carry_out()?),
         })
     }
 
@@ -168,6 +187,8 @@ impl Task for Job {
             Self::Handoff(spec) => spec.own_time(),
             Self::Pairs(spec) => spec.own_time(),
             Self::Rw(spec) => spec.own_time(),
+            Self::Sem(spec) => spec.own_time(),
+            Self::Sets(spec) => spec.own_time(),
         }
     }
 
@@ -178,6 +199,8 @@ impl Task for Job {
             Self::Handoff(spec) => spec.workers(),
             Self::Pairs(spec) => spec.workers(),
             Self::Rw(spec) => spec.workers(),
+            Self::Sem(spec) => spec.workers(),
+            Self::Sets(spec) => spec.workers(),
         }
     }
 }
@@ -242,6 +265,10 @@ impl Probe {
             |lock, run, window_ms| Job::Rw(rw::Spec { lock, run, warmup_ms, window_ms, iterations_per_us });
         let pairs =
             |reads| Job::Pairs(PairsSpec { locks: self.locks.clone(), reads, window_ms: window_ms / 2 + 1 });
+        let sets = |ops, one_by_one| {
+            let (subjects, window_ms) = (self.locks.clone(), window_ms / 2 + 1);
+            Job::Sets(sem::SetsSpec { subjects, ops, one_by_one, window_ms })
+        };
         match self.cell {
             Cell::Loop { workload, workers, second } => {
                 of(lock, workload, workers, 0, if second { window_ms.max(1000) } else { window_ms })
@@ -264,6 +291,11 @@ impl Probe {
             Cell::Handoff => Job::Handoff(HandoffSpec { lock, window_ms: 2 * window_ms }),
             Cell::Pairs => pairs(false),
             Cell::ReadPairs => pairs(true),
+            Cell::Sem(run) => {
+                Job::Sem(sem::Spec { subject: lock, run, warmup_ms, window_ms, iterations_per_us, seed })
+            }
+            Cell::Sets(ops) => sets(ops, false),
+            Cell::Singles(semaphores) => sets(semaphores, true),
         }
     }
 
@@ -298,6 +330,7 @@ impl Trial {
             (Answer::Handoff(result), Figure::PerSecond) => result.per_s,
             (Answer::Pairs(result), Figure::PairNs) => *result.ns.get(index)?,
             (Answer::Rw(outcome), figure) => outcome.figure(figure)?,
+            (Answer::Sem(outcome), figure) => outcome.figure(figure)?,
             _ => return None,
         })
     }

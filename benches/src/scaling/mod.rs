@@ -248,14 +248,35 @@ fn rounds(report: &mut Report, plan: &Plan, pin: Pin, keeper: &Keeper) -> anyhow
     unreachable!("the greatest number of rounds is finite")
 }
 
-/// Writes record and page; returns the path of the page.
-fn write(report: &Report, copy: Option<&Path>) -> anyhow::Result<PathBuf> {
-    let folder = report::folder()?;
-    let stem = match report.mode {
+/// Says again where the report is, if whoever started this process has had one written: in `cargo bench` other benches run
+/// after this one, and the path of the report is to be its last line.
+pub fn remind() {
+    let pages = || {
+        let folder = report::folder().ok()?;
+        let pages = [Mode::Full, Mode::Quick].map(|mode| folder.join(format!("{}.html", stem(mode))));
+        let written = |page: &PathBuf| Some((std::fs::metadata(page).ok()?.modified().ok()?, page.clone()));
+        pages.iter().filter_map(written).max()
+    };
+    if let (Some((written, page)), Some(started)) = (pages(), machine::parent_started())
+        && written >= started
+    {
+        let _ = writeln!(std::io::stdout(), "\nreport: {}", page.display());
+    }
+}
+
+/// Names of the files of a run.
+fn stem(mode: Mode) -> String {
+    match mode {
         Mode::Full => NAME.into(),
         Mode::Quick => format!("{NAME}-quick"),
         Mode::Smoke => format!("{NAME}-smoke"),
-    };
+    }
+}
+
+/// Writes record and page; returns the path of the page.
+fn write(report: &Report, copy: Option<&Path>) -> anyhow::Result<PathBuf> {
+    let folder = report::folder()?;
+    let stem = stem(report.mode);
     let save = |path: &Path, text: &str| {
         std::fs::write(path, text).with_context(|| format!("cannot write {}", path.display()))
     };

@@ -270,7 +270,7 @@ impl Drop for Urgent {
 }
 
 /// What a clock of the kernel shows.
-pub(super) fn clock_time(clock: libc::clockid_t) -> Duration {
+pub(crate) fn clock_time(clock: libc::clockid_t) -> Duration {
     let mut time = libc::timespec { tv_sec: 0, tv_nsec: 0 };
     // SAFETY: the time is writable. A clock that is gone leaves the zero.
     unsafe { libc::clock_gettime(clock, &mut time) };

@@ -1,0 +1,5 @@
+//! One semaphore array and several threads: see `ulocks_benches::sem::bench::semscale`.
+
+fn main() -> std::process::ExitCode {
+    ulocks_benches::sem::bench::semscale::main()
+}

@@ -1,0 +1,62 @@
+//! What the tests of programs from outside share. A bench has no path that a test could know, so such a test starts itself
+//! again, and in that process is the program.
+
+use std::process::{Command, ExitCode, Output, Stdio};
+
+/// Which program it is to be. Inherited by the trials, which are that program, too.
+const AS: &str = "ULOCKS_TEST_AS_PROGRAM";
+
+/// A program, and what it is called.
+pub type Program = (&'static str, fn() -> ExitCode);
+
+/// Is one of the programs, or runs the tests whose names contain what the first argument says.
+pub fn main(programs: &[Program], tests: &[(&str, fn())]) -> ExitCode {
+    if let Some(name) = std::env::var_os(AS) {
+        let (_, program) =
+            programs.iter().find(|&&(program, _)| name == program).expect("one of the programs");
+        return program();
+    }
+    let filter = std::env::args().skip(1).find(|a| !a.starts_with('-')).unwrap_or_default();
+    for (name, test) in tests.iter().filter(|(name, _)| name.contains(&filter)) {
+        test();
+        println!("test {name} ... ok");
+    }
+    ExitCode::SUCCESS
+}
+
+/// The program called `name` with these arguments.
+pub fn program(name: &str, arguments: &[&str]) -> Command {
+    let mut command = Command::new("/proc/self/exe");
+    command.args(arguments).env(AS, name).stdin(Stdio::null());
+    command
+}
+
+/// Runs it.
+pub fn run(name: &str, arguments: &[&str]) -> Output {
+    program(name, arguments).output().unwrap()
+}
+
+pub fn text(bytes: &[u8]) -> String {
+    String::from_utf8_lossy(bytes).into_owned()
+}
+
+/// Each of these command lines is refused with one line that contains the reason, and exit code 2.
+pub fn refuses(name: &str, wrong: &[(&[&str], &str)]) {
+    for (arguments, reason) in wrong {
+        let output = run(name, arguments);
+        let said = text(&output.stderr);
+        assert_eq!(output.status.code(), Some(2), "{arguments:?}: {said}");
+        assert!(said.contains(reason), "{arguments:?}: {said}");
+        assert_eq!(said.trim_end().lines().count(), 1, "{arguments:?}: {said}");
+        assert!(output.stdout.is_empty());
+    }
+}
+
+/// The filter of another bench selects nothing, and a list is not a run.
+pub fn knows_its_name(name: &str) {
+    let output = run(name, &["handoff", "--bench"]);
+    assert!(output.status.success() && output.stdout.is_empty(), "{}", text(&output.stderr));
+    let output = run(name, &["--list"]);
+    assert!(output.status.success());
+    assert_eq!(text(&output.stdout), format!("{name}: benchmark\n"));
+}
