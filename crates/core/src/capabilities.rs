@@ -40,7 +40,7 @@ pub enum Capability {
     /// `MEMBARRIER_CMD_PRIVATE_EXPEDITED`: a barrier on every CPU that runs this process (Linux 4.14).
     Membarrier,
     /// The time slice extension of restartable sequences (`PR_RSEQ_SLICE_EXTENSION`, Linux 7.0). The kernel knows
-    /// it; whether it grants it to a thread is seen when the thread asks.
+    /// it; whether a thread can have it is seen when it asks ([`slice::enable`](crate::slice::enable)).
     SliceExtension,
 }
 
@@ -103,8 +103,8 @@ impl Capability {
 // linux/prctl.h
 const PR_FUTEX_HASH: usize = 78;
 const PR_FUTEX_HASH_GET_SLOTS: usize = 2;
-const PR_RSEQ_SLICE_EXTENSION: usize = 79;
-const PR_RSEQ_SLICE_EXTENSION_GET: usize = 1;
+pub(crate) const PR_RSEQ_SLICE_EXTENSION: usize = 79;
+pub(crate) const PR_RSEQ_SLICE_EXTENSION_GET: usize = 1;
 
 /// Whether the refusal was of the arguments, not of the call.
 fn exists(answer: Result<u32, Errno>) -> bool {

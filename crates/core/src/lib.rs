@@ -20,6 +20,7 @@ pub mod part;
 pub mod policy;
 pub mod raw;
 pub mod signal;
+pub mod slice;
 pub mod spin;
 pub mod sync;
 pub mod tid;

@@ -13,6 +13,7 @@
 //! | [`psrwlock`] | readers by class, writers that sift: `PsRwLock` |
 //! | [`semarray`] | sets of operations on many semaphores, all or nothing: `SemArray` |
 //! | [`policy`], [`spin`], [`meter`] | the one type parameter: where a lock lives, how it waits, what it counts |
+//! | [`slice`](mod@slice) | time slice extensions for holders of a lock, where the kernel has them |
 //! | [`futex`], [`time`], [`sync`] | what the locks are made of, for protocols of your own |
 //! | [`model`] | the harness that model-checks your protocols, and your use of the locks |
 #![cfg_attr(docsrs, feature(doc_cfg))]
@@ -35,5 +36,5 @@ pub use ulocks_unfair as unfair;
 
 #[doc(inline)]
 pub use ulocks_core::{
-    Policy, Private, Shared, const_fn, futex, meter, model, policy, spin, sync, sync_static, time,
+    Policy, Private, Shared, const_fn, futex, meter, model, policy, slice, spin, sync, sync_static, time,
 };

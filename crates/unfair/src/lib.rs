@@ -26,6 +26,8 @@ pub use mutex::{Condvar, CondvarWith, MappedMutexGuard, Mutex, MutexGuard, Mutex
 #[doc(hidden)]
 pub use throughput::seeded as throughput_seeded;
 pub use throughput::{
-    After, Bound, HandOff, MappedThroughputMutexGuard, RawThroughputMutex, ThroughputCondvar,
-    ThroughputCondvarWith, ThroughputMutex, ThroughputMutexGuard, ThroughputMutexWith, ThroughputState,
+    After, Bound, ExtendedThroughputCondvar, ExtendedThroughputCondvarWith, ExtendedThroughputMutex,
+    ExtendedThroughputMutexGuard, ExtendedThroughputMutexWith, HandOff, MappedThroughputMutexGuard,
+    RawThroughputMutex, ThroughputCondvar, ThroughputCondvarWith, ThroughputMutex, ThroughputMutexGuard,
+    ThroughputMutexWith, ThroughputState,
 };

@@ -19,6 +19,7 @@
 //! | `pi` | the priority-inheriting futex |
 //! | `thread_id` | the number of the calling thread |
 //! | `signal` | what a thread has of masks; to block signals really, here or in what a handler has interrupted |
+//! | `slice` | time slice extensions: the sections in which a thread asks for them; nothing in models (`models`) |
 //! | `lot` | queues of sleepers by address, with the feature `parking-lot`; the same in all models (`models`) |
 //!
 //! A model world has two things more: `model`, its public harness, and `Watch`, with which the typed face `api` tells
@@ -46,6 +47,8 @@ mod naps;
     any(all(ulocks_loom, feature = "loom"), all(ulocks_vm, feature = "vm"))
 ))]
 pub(crate) use models::lot;
+#[cfg(any(all(ulocks_loom, feature = "loom"), all(ulocks_vm, feature = "vm")))]
+pub(crate) use models::slice;
 #[cfg(any(all(ulocks_loom, feature = "loom"), all(ulocks_vm, feature = "vm")))]
 pub use models::{is_abandoned, without_unwinding};
 #[cfg(not(all(ulocks_loom, feature = "loom")))]

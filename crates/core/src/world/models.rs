@@ -3,6 +3,7 @@
 
 #[cfg(feature = "parking-lot")]
 pub(crate) mod lot;
+pub(crate) mod slice;
 
 /// Declares a function that is `const` on the machine and plain in the model worlds, whose atomics register
 /// themselves with the running model and cannot be built at compile time.

@@ -1,6 +1,7 @@
 //! [`ThroughputMutex`]: barging and stealing, with a bound on how long that goes on.
 
 mod bound;
+mod extended;
 mod line;
 mod raw;
 #[doc(hidden)]
@@ -8,6 +9,10 @@ pub mod seeded;
 mod word;
 
 pub use bound::{After, Bound, HandOff};
+pub use extended::{
+    ExtendedThroughputCondvar, ExtendedThroughputCondvarWith, ExtendedThroughputMutex,
+    ExtendedThroughputMutexGuard, ExtendedThroughputMutexWith,
+};
 pub use raw::RawThroughputMutex;
 pub use word::ThroughputState;
 
@@ -49,6 +54,10 @@ use ulocks_core::{Private, api};
 /// # Panics
 /// None of its own. Locking a mutex that the calling thread already holds is a deadlock, or, with a deadline, a
 /// timeout.
+///
+/// # Preemption
+/// A holder that is preempted is waited for. [`ExtendedThroughputMutex`] is the same mutex, and asks Linux 7.0 or later to
+/// put that off by a few microseconds, in threads that opt in; this one asks for nothing.
 ///
 /// # Process-shared
 /// [`ThroughputMutexWith`]`<T, Shared>`: no address is stored, all-zero memory is an unlocked mutex, and processes may map

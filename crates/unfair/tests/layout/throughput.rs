@@ -3,14 +3,19 @@
 use std::mem::MaybeUninit;
 use ulocks_core::meter::Counted;
 use ulocks_core::raw::RawMutex as _;
+use ulocks_core::slice::Extended;
 use ulocks_core::spin::{Adaptive, NoSpin};
 use ulocks_core::{Policy, Private, Shared};
-use ulocks_unfair::{After, Bound, HandOff, RawThroughputMutex, ThroughputMutex, ThroughputMutexWith};
+use ulocks_unfair::{
+    After, Bound, ExtendedThroughputMutex, HandOff, RawThroughputMutex, ThroughputMutex, ThroughputMutexWith,
+};
 
 static IN_A_STATIC: ThroughputMutex<()> = ThroughputMutex::new(());
 static STRICT: ThroughputMutexWith<u32, Shared, HandOff> = ThroughputMutexWith::new(1);
 const _: () = assert!(size_of::<RawThroughputMutex>() == 8 && align_of::<RawThroughputMutex>() == 4);
 const _: () = assert!(size_of::<RawThroughputMutex<Shared, After<50_000>>>() == 8);
+const _: () = assert!(size_of::<Extended<RawThroughputMutex>>() == 8);
+const _: () = assert!(size_of::<ExtendedThroughputMutex<u32>>() == 12);
 const _: () = assert!(size_of::<ThroughputMutex<()>>() == 8 && size_of::<ThroughputMutex<u32>>() == 12);
 
 #[test]

@@ -3,6 +3,7 @@
 use crate::overtaking::reserver_is_next;
 use ulocks_core::model::{Config, Grade, explore, finds_bug, finds_bug_saying};
 use ulocks_core::raw::RawMutex;
+use ulocks_core::slice::Extended;
 use ulocks_core::spin::NoSpin;
 use ulocks_core::sync::yield_now;
 use ulocks_core::{Private, Shared};
@@ -105,6 +106,16 @@ fn those_who_were_moved_here_all_get_the_mutex() {
     }
     explore(exact(1), || all_beside_a_barger::<Strict>(2));
     explore(Config { timeouts: 2, ..exact(1) }, || one_gives_up::<Strict>(1));
+}
+
+/// What asks for time slices adds nothing that a model sees, and loses nothing on the way.
+#[test]
+fn around_it_everything_is_as_within() {
+    explore(exact(2), || model::exclusion::<Extended<Sleeper>>(2));
+    explore(exact(2), || model::no_lost_wake::<Extended<Sleeper>>(3, 1));
+    explore(timed(2), || model::timeout_vs_unlock::<Extended<Sleeper>>(2));
+    explore(exact(2), || model::last_unlocker_frees::<Extended<Sleeper>>(2));
+    explore(exact(1), || all_at_once::<Extended<Strict>>(2, true));
 }
 
 /// A client that reserves: who was woken in vain.

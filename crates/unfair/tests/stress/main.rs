@@ -4,6 +4,7 @@
 mod asym;
 #[cfg(feature = "parking-lot")]
 mod byte;
+mod extended;
 mod mutex;
 #[path = "../common/overtaking.rs"]
 mod overtaking;

@@ -4,6 +4,7 @@ use crate::mutex::{found, sampled};
 use crate::overtaking::reserver_is_next;
 use ulocks_core::model::{Config, Deaths, Strategy, Survivors, explore};
 use ulocks_core::raw::RawMutex;
+use ulocks_core::slice::Extended;
 use ulocks_core::spin::NoSpin;
 use ulocks_core::{Private, Shared};
 use ulocks_testkit::model;
@@ -128,6 +129,16 @@ fn those_who_were_moved_here_all_get_the_mutex() {
         explore(sampled(2 * waiters, 1), move || all_beside_a_barger::<Strict>(waiters));
         explore(sampled(2 * waiters, 1), move || one_gives_up::<Strict>(waiters));
     }
+}
+
+/// What asks for time slices adds nothing that a model sees, and loses nothing on the way.
+#[test]
+fn around_it_everything_is_as_within() {
+    exclusion::<Extended<Mutex>>(5);
+    no_lost_wake::<Extended<Sleeper>>(5);
+    timeout_vs_unlock::<Extended<Sleeper>>(5);
+    last_unlocker_frees::<Extended<Mutex>>(5);
+    explore(sampled(8, 5), || all_at_once::<Extended<Strict>>(4, true));
 }
 
 /// A client that reserves: who was woken in vain, in both of its rounds.

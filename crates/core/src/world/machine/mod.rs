@@ -11,6 +11,7 @@ pub(crate) mod pause;
 pub(crate) mod pi;
 mod refusal;
 pub(crate) mod signal;
+pub(crate) mod slice;
 pub(crate) mod syscall;
 mod tid;
 

@@ -82,7 +82,7 @@ pub(crate) unsafe fn futex_until(
 }
 
 // Calls since 5.1 have one number on every architecture, but for those that start counting elsewhere. libc lacks these.
-const FIRST: libc::c_long = if cfg!(all(target_arch = "x86_64", target_pointer_width = "32")) {
+pub(crate) const FIRST: libc::c_long = if cfg!(all(target_arch = "x86_64", target_pointer_width = "32")) {
     0x4000_0000
 } else if cfg!(any(target_arch = "mips", target_arch = "mips32r6")) {
     4000

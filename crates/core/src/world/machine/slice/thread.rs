@@ -1,0 +1,218 @@
+//! What a thread remembers of its critical sections, and the word in which it asks the kernel for more time.
+//!
+//! # State
+//! The word has two bytes: `request` is the thread's, and the kernel's to clear; `granted` is the kernel's. The kernel
+//! changes the word at an interrupt of this thread, or in a system call of it, and nowhere else: no other CPU writes it.
+//!
+//! | `request`, `granted` | to | by | when |
+//! |---|---|---|---|
+//! | 0, 0 | 1, 0 | the thread | it enters its outermost section (E) |
+//! | 1, 0 | 0, 1 | the kernel | it would preempt the thread, and lets it go on |
+//! | 1, 0 | 0, 0 | the kernel | it has other work to do with the thread, and preempts it |
+//! | 0, 1 | 0, 0 | the kernel | the time is up, or the thread makes a system call |
+//! | 1, 0 | 0, 0 | the thread | it leaves its outermost section (L) |
+//! | 0, 1 | 0, 0 | the kernel | ... and gives the CPU back (L) |
+//!
+//! Beside the word, in memory of the thread's own: `depth`, the sections that it is in; `asked`, whether (E) of the
+//! outermost has set the request.
+//!
+//! # Invariants
+//! 1. *The request is never set while an extension runs*; the kernel may kill a thread for that. (E) sets it if it has
+//!    found both bytes zero, `request` first: while that is zero nothing is granted. Between the look and the store
+//!    nobody sets it: other threads have other words, and a handler that strikes there finds `depth` above zero (2).
+//! 2. Only who moves `depth` from 0 to 1 asks, and only who moves it from 1 to 0 withdraws and gives back. It is moved
+//!    *before* (E) touches the word, and *after* (L) is done with it. So a handler of this thread that enters and leaves
+//!    either finds `depth` above zero and leaves the word alone, or runs before or after the whole of the section, and
+//!    finds and leaves the word as zero.
+//! 3. The CPU is given back by who holds nothing any more: at depth 1, in (L), after its lock was released.
+//! 4. What another user of the word has set stays: (E) does not ask on top of it, and then (L) does not withdraw it.
+//!
+//! A request that the kernel has answered is not repeated in the same outermost section: one extension a section.
+//!
+//! # Ordering
+//! All of it happens on one CPU, in the order of the program; `between` keeps the compiler to that.
+
+use core::cell::Cell;
+use core::ptr::NonNull;
+use core::sync::atomic::{
+    AtomicU8,
+    Ordering::{Relaxed, SeqCst},
+    compiler_fence,
+};
+
+/// `rseq::slice_ctrl` of linux/rseq.h.
+#[derive(Debug, Default)]
+#[repr(C, align(4))]
+pub struct Control {
+    /// The thread asks.
+    pub request: AtomicU8,
+    /// The kernel has granted.
+    pub granted: AtomicU8,
+    reserved: [u8; 2],
+}
+
+impl Control {
+    /// Nothing asked, nothing granted.
+    #[must_use]
+    pub const fn new() -> Self {
+        Self { request: AtomicU8::new(0), granted: AtomicU8::new(0), reserved: [0; 2] }
+    }
+}
+
+/// The bugs that the tests must find, one at a time; decided at compile time.
+pub(super) mod seeded {
+    pub(in super::super) const NOTHING: u8 = 0;
+    /// (E) moves `depth` when it is done with the word.
+    pub(in super::super) const COUNTS_LATE: u8 = 1;
+    /// (L) moves `depth` before it touches the word.
+    pub(in super::super) const UNCOUNTS_EARLY: u8 = 2;
+    /// (E) looks at `granted` before it looks at `request`.
+    pub(in super::super) const LOOKS_BACKWARDS: u8 = 3;
+    /// (E) does not look, and asks in every section.
+    pub(in super::super) const LOOKS_AWAY: u8 = 4;
+    /// (L) gives the CPU back from inside of other sections.
+    pub(in super::super) const GIVES_BACK_INSIDE: u8 = 5;
+    /// (L) keeps the CPU.
+    pub(in super::super) const KEEPS: u8 = 6;
+    /// (L) gives back first, and withdraws then.
+    pub(in super::super) const WITHDRAWS_LATE: u8 = 7;
+    /// (L) withdraws what somebody else has asked.
+    pub(in super::super) const TAKES_ALL: u8 = 8;
+}
+
+/// The thread-local part. All-zero, it asks for nothing.
+pub(super) struct Thread<const BUG: u8 = { seeded::NOTHING }> {
+    control: Cell<Option<NonNull<Control>>>,
+    give_back: Cell<Option<fn()>>,
+    depth: Cell<u32>,
+    asked: Cell<bool>,
+}
+
+/// An interrupt may come here, with the kernel or a signal handler.
+#[inline(always)]
+pub(super) fn between() {
+    compiler_fence(SeqCst);
+    #[cfg(test)]
+    super::tests::interrupt();
+}
+
+impl<const BUG: u8> Thread<BUG> {
+    pub(super) const fn new() -> Self {
+        Self {
+            control: Cell::new(None),
+            give_back: Cell::new(None),
+            depth: Cell::new(0),
+            asked: Cell::new(false),
+        }
+    }
+
+    /// From here on the thread asks by `control`, and gives the CPU back by `give_back`.
+    ///
+    /// # Safety
+    /// `control` is valid for as long as this is used.
+    pub(super) unsafe fn enable(&self, control: NonNull<Control>, give_back: fn()) {
+        self.give_back.set(Some(give_back));
+        between();
+        self.control.set(Some(control));
+    }
+
+    pub(super) fn is_enabled(&self) -> bool {
+        self.control.get().is_some()
+    }
+
+    #[cfg(test)]
+    pub(super) fn depth(&self) -> u32 {
+        self.depth.get()
+    }
+
+    #[inline(always)]
+    fn control(&self) -> Option<&Control> {
+        // SAFETY: valid by the promise of `enable`'s caller; what the kernel writes of it are atomics.
+        self.control.get().map(|control| unsafe { control.as_ref() })
+    }
+
+    #[inline(always)]
+    fn set_depth(&self, depth: u32) {
+        between();
+        self.depth.set(depth);
+        between();
+    }
+
+    /// (E)
+    #[inline(always)]
+    pub(super) fn enter(&self) {
+        let Some(control) = self.control() else { return };
+        let depth = self.depth.get();
+        // It wraps after 2^32 forgotten guards. Then somebody asks in the middle.
+        let deeper = depth.wrapping_add(1);
+        if BUG != seeded::COUNTS_LATE {
+            self.set_depth(deeper);
+        }
+        if depth == 0 || BUG == seeded::LOOKS_AWAY {
+            self.asked.set(is_free::<BUG>(control));
+            between();
+            if self.asked.get() {
+                control.request.store(1, Relaxed);
+            }
+        }
+        if BUG == seeded::COUNTS_LATE {
+            self.set_depth(deeper);
+        }
+        between();
+    }
+
+    /// (L)
+    #[inline(always)]
+    pub(super) fn leave(&self) {
+        let Some(control) = self.control() else { return };
+        let depth = self.depth.get();
+        if depth == 0 {
+            return; // entered before the thread was enabled, or by another thread
+        }
+        if BUG == seeded::UNCOUNTS_EARLY {
+            self.set_depth(depth - 1);
+        }
+        if (depth == 1 || BUG == seeded::GIVES_BACK_INSIDE) && (self.asked.get() || BUG == seeded::TAKES_ALL)
+        {
+            self.withdraw(control);
+        }
+        if BUG != seeded::UNCOUNTS_EARLY {
+            self.set_depth(depth - 1);
+        }
+    }
+
+    #[inline(always)]
+    fn withdraw(&self, control: &Control) {
+        between();
+        if BUG != seeded::WITHDRAWS_LATE {
+            control.request.store(0, Relaxed);
+        }
+        between();
+        // The extension may end after this look: then there is nothing to give back, and no harm in it.
+        if control.granted.load(Relaxed) != 0
+            && BUG != seeded::KEEPS
+            && let Some(give_back) = self.give_back.get()
+        {
+            between();
+            give_back();
+        }
+        if BUG == seeded::WITHDRAWS_LATE {
+            between();
+            control.request.store(0, Relaxed);
+        }
+    }
+}
+
+/// Whether nothing is asked and nothing granted: invariant 1.
+#[inline(always)]
+fn is_free<const BUG: u8>(control: &Control) -> bool {
+    let look = |byte: &AtomicU8| {
+        between();
+        byte.load(Relaxed) == 0
+    };
+    match BUG {
+        seeded::LOOKS_AWAY => true,
+        seeded::LOOKS_BACKWARDS => look(&control.granted) && look(&control.request),
+        _ => look(&control.request) && look(&control.granted),
+    }
+}

@@ -1,0 +1,61 @@
+//! [`ExtendedThroughputMutex`]: a [`ThroughputMutex`](crate::ThroughputMutex) whose holder asks for a time slice extension.
+
+use super::{After, RawThroughputMutex};
+use ulocks_core::slice::Extended;
+use ulocks_core::{Private, api};
+
+/// A [`ThroughputMutex`](crate::ThroughputMutex) whose holder asks not to be preempted, in threads that want it.
+///
+/// A holder that is preempted keeps all others waiting for a time slice, and a barging mutex that is taken by whoever
+/// runs meets that as often as any other. From Linux 7.0 on the kernel puts the preemption off by a few microseconds if
+/// the thread asks for it. Each thread opts in by [`enable`](ulocks_core::slice::enable), once; one
+/// that has not, or whose kernel has no such thing, uses this as a `ThroughputMutex`, and both may use the same one. What is
+/// needed, and what is not promised, is told in [`ulocks_core::slice`]; to the promises of `ThroughputMutex`
+/// it adds none, and takes none away.
+///
+/// Where it is enabled, an acquisition and a release cost a few nanoseconds more. A holder that got an extension gives the CPU
+/// back in its release, which may then last as long as the kernel lets others run.
+///
+/// **It was never run on a kernel that extends time slices**: this waits for one. With a kernel played by the tests, it was.
+///
+/// # Examples
+/// ```
+/// use ulocks_core::slice;
+/// use ulocks_unfair::ExtendedThroughputMutex;
+///
+/// static HITS: ExtendedThroughputMutex<u64> = ExtendedThroughputMutex::new(0);
+///
+/// std::thread::scope(|scope| {
+///     for _ in 0..4 {
+///         scope.spawn(|| {
+///             if let Err(error) = slice::enable() {
+///                 eprintln!("no time slice extensions here: {error}");
+///             }
+///             *HITS.lock() += 1;
+///         });
+///     }
+/// });
+/// assert_eq!(*HITS.lock(), 4);
+/// ```
+pub type ExtendedThroughputMutex<T> = ExtendedThroughputMutexWith<T, Private>;
+
+/// An [`ExtendedThroughputMutex`] with another policy or another bound.
+///
+/// ```
+/// use ulocks_core::Shared;
+/// use ulocks_unfair::{ExtendedThroughputMutexWith, HandOff};
+///
+/// static STRICT: ExtendedThroughputMutexWith<u32, Shared, HandOff> = ExtendedThroughputMutexWith::new(0);
+/// *STRICT.lock() += 1;
+/// ```
+pub type ExtendedThroughputMutexWith<T, P, B = After> = api::Mutex<Extended<RawThroughputMutex<P, B>>, T>;
+
+/// What holds an [`ExtendedThroughputMutex`] locked, and gives access to its data.
+pub type ExtendedThroughputMutexGuard<'a, T, P = Private, B = After> =
+    api::MutexGuard<'a, Extended<RawThroughputMutex<P, B>>, T>;
+
+/// A condition variable for an [`ExtendedThroughputMutex`]. While a thread waits it asks for nothing.
+pub type ExtendedThroughputCondvar = ExtendedThroughputCondvarWith<Private>;
+
+/// An [`ExtendedThroughputCondvar`] for an [`ExtendedThroughputMutexWith`] of the same policy and bound.
+pub type ExtendedThroughputCondvarWith<P, B = After> = api::Condvar<Extended<RawThroughputMutex<P, B>>>;
