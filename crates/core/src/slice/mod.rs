@@ -117,7 +117,7 @@ pub fn is_enabled() -> bool {
 
 /// The calling thread enters a critical section, or is about to: from here on it asks for an extension.
 ///
-/// Sections may nest and overlap; the outermost asks. A few nanoseconds in a thread that called [`enable`], a thread-local load
+/// Sections may nest and overlap; the outermost asks. Under a nanosecond in a thread that called [`enable`], a thread-local load
 /// in others.
 ///
 /// # Signals and forks

@@ -13,7 +13,7 @@ use ulocks_core::{Private, api};
 /// needed, and what is not promised, is told in [`ulocks_core::slice`]; to the promises of `ThroughputMutex`
 /// it adds none, and takes none away.
 ///
-/// Where it is enabled, an acquisition and a release cost a few nanoseconds more. A holder that got an extension gives the CPU
+/// Where it is enabled, an acquisition and its release cost a nanosecond more together. A holder that got an extension gives the CPU
 /// back in its release, which may then last as long as the kernel lets others run.
 ///
 /// **It was never run on a kernel that extends time slices**: this waits for one. With a kernel played by the tests, it was.
