@@ -305,7 +305,7 @@ unsafe impl<D: Discipline, const BUG: u8> raw::RawRwLockUpgrade for RawPsRwLock<
     #[track_caller]
     unsafe fn downgrade_upgradable(&self, (): ()) -> ReadToken {
         let token = const { Self::token::<Bulk>() };
-        if self.state().has(Self::LAYOUT.full(token.index.into())) {
+        if self.look().has(Self::LAYOUT.full(token.index.into())) {
             self.leave_table(Access::Upgradable);
             self.unlock_upgradable_at();
             Self::too_many(token.index.into());

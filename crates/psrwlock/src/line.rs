@@ -31,7 +31,7 @@ impl<D: Discipline, const BUG: u8> RawPsRwLock<D, BUG> {
     /// A reader leaves the line, because it is inside or because it gives up. The last one tells the owner: invariant 8.
     pub(crate) fn leave_line(&self, flag: u64) {
         let was = Lines(self.lines.fetch_sub(Lines::one(flag), AcqRel));
-        let owner_sleeps = was.waiting(flag) == 1 && self.state().has(State::DRAINING);
+        let owner_sleeps = was.waiting(flag) == 1 && self.look().has(State::DRAINING);
         if owner_sleeps && BUG != seeded::LEAVES_QUIETLY {
             self.event.fetch_add(1, Release);
             self.event.key().wake_bits(1, OWNER);

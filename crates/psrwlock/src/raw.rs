@@ -30,6 +30,7 @@
 //! | (G) | `OWNED`, `WRITERS`, `g = 0` | `g = 1` until it is handed over | the owner, which releases fairly |
 //! | (G) | `OWNED` | `g` less, with `OWNED` or without | the owner, when it gives up or admits readers again |
 //! | (M) | | `LOW` or `TOP`; `WRITERS`; `DRAINING` | who is about to sleep |
+//! | (W) | | one more of the writers that sleep, or one less | a writer, before its first sleep, and when it is the owner or gives up |
 //!
 //! # Invariants
 //! 1. At most one thread is the owner: (O) and (F) need a word without `OWNED`, which only the owner takes out, or take
@@ -146,8 +147,14 @@ impl<D: Discipline, const BUG: u8> RawPsRwLock<D, BUG> {
         &self.meter
     }
 
-    /// The state at this moment.
+    /// The state at this moment, but for the number of writers that sleep.
     pub fn state(&self) -> State {
+        Self::LAYOUT.without_sleepers(self.look())
+    }
+
+    /// The state at this moment.
+    #[inline(always)]
+    pub(crate) fn look(&self) -> State {
         State(self.state.load(Relaxed))
     }
 
@@ -175,7 +182,7 @@ impl<D: Discipline, const BUG: u8> RawPsRwLock<D, BUG> {
     #[inline(always)]
     fn arrive_at(&self, index: u32, deadline: Option<Deadline>) -> Result<(), State> {
         if deadline.is_some() {
-            let was = self.state();
+            let was = self.look();
             if !Self::LAYOUT.admits(was, index) {
                 return Err(was);
             }
@@ -222,7 +229,7 @@ impl<D: Discipline, const BUG: u8> RawPsRwLock<D, BUG> {
     /// As [`read_at`](Self::read_at), without waiting and without a trace if it fails.
     #[inline]
     pub(crate) fn try_read_at(&self, index: u32) -> bool {
-        let mut was = self.state();
+        let mut was = self.look();
         loop {
             if !Self::LAYOUT.admits(was, index) {
                 return false;
@@ -243,7 +250,7 @@ impl<D: Discipline, const BUG: u8> RawPsRwLock<D, BUG> {
             if look > 0 {
                 pause();
             }
-            Self::LAYOUT.admits(self.state(), index) && self.arrive_at(index, None).is_ok()
+            Self::LAYOUT.admits(self.look(), index) && self.arrive_at(index, None).is_ok()
         });
         if inside {
             self.meter.count(Event::Acquired);
@@ -260,7 +267,7 @@ impl<D: Discipline, const BUG: u8> RawPsRwLock<D, BUG> {
         }
         self.meter.count(Event::ReaderContended);
         let line = Self::LAYOUT.line(index);
-        let look = || match self.state() {
+        let look = || match self.look() {
             was if Self::LAYOUT.admits(was, index) && self.arrive_at(index, None).is_ok() => Look::Acquired,
             // Others sleep, and are woken first.
             was if was.has(line) => Look::Saturated,
@@ -285,7 +292,7 @@ impl<D: Discipline, const BUG: u8> RawPsRwLock<D, BUG> {
         let mut timed_out = false;
         loop {
             let mut event = self.event.load(Acquire);
-            if self.state().gate() <= index {
+            if self.look().gate() <= index {
                 match self.arrive(index) {
                     Ok(()) => return Ok(true),
                     Err(was) => self.depart_in_vain(index, was)?,
@@ -304,7 +311,7 @@ impl<D: Discipline, const BUG: u8> RawPsRwLock<D, BUG> {
             self.meter.count(Event::Slept);
             timed_out = self.event.wait_bits(event, readers(index), deadline) == Waited::TimedOut;
             // An opening is near, or has been; not to sleep at once again spares it a further round of telling.
-            let look = || match Self::LAYOUT.admits(self.state(), index) {
+            let look = || match Self::LAYOUT.admits(self.look(), index) {
                 true if self.arrive_at(index, None).is_ok() => Look::Acquired,
                 _ => Look::Taken,
             };

@@ -132,7 +132,7 @@ impl<D: Discipline, const BUG: u8> RawPsRwLock<D, BUG> {
     #[inline(always)]
     pub(crate) fn read_at_slot(&self) -> Option<Slot> {
         // Who comes in vain looks first, so as not to keep the owner waiting each time.
-        if !Self::LAYOUT.admits(self.state(), 0) {
+        if !Self::LAYOUT.admits(self.look(), 0) {
             return None;
         }
         let slots = self.readers.slots();

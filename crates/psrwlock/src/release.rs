@@ -7,6 +7,10 @@
 //! | one that releases fairly | gone; a writer that has slept is the owner | [`hand_over`](RawPsRwLock::hand_over) | likewise |
 //! | one that downgrades | a reader | `open` | after it |
 //! | one that gives up, or admits readers again | in its call; an upgradable reader | `open` | after it |
+//!
+//! Signal handlers of this thread may run as soon as their class is open, by that very step, and before the system calls that
+//! wake others: those may take long, all the more if the one that is woken takes this CPU. A handler that runs then delays
+//! the wake-ups, as it would if it had struck a moment later.
 
 use crate::raw::{PolicyOf, RawPsRwLock};
 use crate::seeded;
@@ -38,7 +42,7 @@ impl<D: Discipline, const BUG: u8> RawPsRwLock<D, BUG> {
     /// (U) by an upgradable reader.
     #[inline]
     pub(crate) fn unlock_upgradable_at(&self) {
-        let was = self.state();
+        let was = self.look();
         let alone = !was.has(State::WRITERS) && was.gate() == 0;
         let free = was.0 & !State::OWNED;
         if !alone || self.state.compare_exchange(was.0, free, Self::RELEASE, Relaxed).is_err() {
@@ -58,7 +62,7 @@ impl<D: Discipline, const BUG: u8> RawPsRwLock<D, BUG> {
         let key = self.event.key();
         let concerned = Self::concerned(gate, 0, owned != 0);
         let (mut told, mut looks, mut pauses) = (0, true, 0_u32);
-        let mut was = self.state();
+        let mut was = self.look();
         loop {
             if was.has(concerned) && looks {
                 if BUG == seeded::COUNTS_EARLY {
@@ -70,7 +74,7 @@ impl<D: Discipline, const BUG: u8> RawPsRwLock<D, BUG> {
                 if BUG != seeded::COUNTS_EARLY {
                     self.count_event();
                 }
-                was = self.state();
+                was = self.look();
                 looks = BUG != seeded::STALE_WAKE;
                 continue;
             }
@@ -85,10 +89,10 @@ impl<D: Discipline, const BUG: u8> RawPsRwLock<D, BUG> {
         if BUG == seeded::TOUCHES_AFTER {
             core::hint::black_box(self.state.load(Relaxed));
         }
-        Self::wake(key, told);
         if gate == Self::CLASSES && BUG != seeded::LOWERS_EARLY {
             Self::lower();
         }
+        Self::wake(key, told);
     }
 
     /// A fair release, with the gate at `gate`: the write side goes to a writer that has slept, if there is one.
@@ -97,7 +101,7 @@ impl<D: Discipline, const BUG: u8> RawPsRwLock<D, BUG> {
     /// hear of it, the write side is taken back, unless somebody has taken it who was about to fall asleep.
     #[cold]
     pub(crate) fn hand_over(&self, gate: u32) {
-        if !self.state().has(State::WRITERS) {
+        if !self.look().has(State::WRITERS) {
             return self.release(gate, State::OWNED);
         }
         if gate == 0 {
@@ -123,31 +127,31 @@ impl<D: Discipline, const BUG: u8> RawPsRwLock<D, BUG> {
 
     /// (G) with the write side: the caller is about to report that it has failed.
     pub(crate) fn give_up(&self) {
-        self.open(self.state().gate(), 0, 0, State::OWNED);
+        self.open(self.look().gate(), 0, 0, State::OWNED);
     }
 
     /// (G) back to `to`; the write side stays.
     pub(crate) fn reopen(&self, to: u32) {
-        let gate = self.state().gate();
+        let gate = self.look().gate();
         if gate > to {
             self.open(gate, to, 0, 0);
         }
     }
 
     /// Opens the gate from `gate` to `to` by one step with what is to be added and taken out, for a caller that is inside after
-    /// it or has not returned; then those who sleep are woken, and handlers may run again.
+    /// it or has not returned; then handlers may run again, and those who sleep are woken.
     fn open(&self, gate: u32, to: u32, plus: u64, minus: u64) {
         let change = plus.wrapping_sub(minus).wrapping_sub(u64::from(gate - to));
         let was = State(self.state.fetch_add(change, Self::RELEASE));
         sync::interruption_point();
+        if gate == Self::CLASSES {
+            Self::lower();
+        }
         let told = was.0 & Self::concerned(gate, to, minus & State::OWNED != 0);
         if told != 0 && BUG != seeded::ABANDONS_QUIETLY {
             self.state.fetch_and(!(told & State::WRITERS), Relaxed);
             self.count_event();
             Self::wake(self.event.key(), told);
-        }
-        if gate == Self::CLASSES {
-            Self::lower();
         }
     }
 

@@ -14,16 +14,24 @@ use ulocks_core::futex::Bits;
 /// | 5 | `WRITERS` | writers may sleep | a writer, before it sleeps; a writer that has slept, with `OWNED` | a release, which then wakes one |
 /// | 6 | `LOW` | readers below the top class may wait in line | a reader in line, before it sleeps | the owner, when the class is open and nobody is in line; and for a moment in a release |
 /// | 7 | `TOP` | readers of the top class may wait in line | likewise | likewise |
-/// | 8 to 63 | counts | readers inside, class by class, and those that have just found it shut and are about to take themselves out | a reader, on its way in | that one, on its way out |
+/// | from 8 | counts | readers inside, class by class, and those that have just found it shut and are about to take themselves out | a reader, on its way in | that one, on its way out |
+/// | 62, 63 | sleepers | how many writers sleep, or have slept and are on their way, three for more: a hint; with four classes there is no room for it | a writer, before it sleeps | that one, when it is the owner or gives up |
 ///
-/// Each flag may be stale when it is set, never when it is clear. The classes of a lock share the 56 bits equally, so
-/// that four have 14 bits each, and one has them all.
+/// Each flag may be stale when it is set, never when it is clear. The classes of a lock share the bits from 8 on equally: four
+/// have 14 each, three 18, one 54.
+///
+/// Nothing rests on the number of sleepers. It says what `WRITERS` cannot say: whether a writer sleeps for certain. A
+/// writer that has slept leaves that flag behind for others that it does not know of. If there are none, the next that comes
+/// would take the flag at its word and sleep, too, and so two threads would put each other to sleep for ever. The
+/// number is never above the truth; it may be below it if more than three sleep at once.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub struct State(pub u64);
 
 const GATE: u64 = 7;
 const COUNTS_SHIFT: u32 = 8;
 const COUNTS_BITS: u32 = 56;
+const SLEEPERS_BITS: u32 = 2;
+const SLEEPERS_SHIFT: u32 = u64::BITS - SLEEPERS_BITS;
 
 impl State {
     /// Free, and nobody waits.
@@ -128,7 +136,45 @@ impl Layout {
     }
 
     const fn bits(self) -> u32 {
-        COUNTS_BITS / self.classes()
+        let counts = if self.has_sleepers() { COUNTS_BITS - SLEEPERS_BITS } else { COUNTS_BITS };
+        counts / self.classes()
+    }
+
+    /// Whether there is room for the number of writers that sleep.
+    const fn has_sleepers(self) -> bool {
+        COUNTS_BITS % self.classes() >= SLEEPERS_BITS || self.classes() < 3
+    }
+
+    /// What is left without the number of writers that sleep.
+    pub(crate) const fn without_sleepers(self, state: State) -> State {
+        if self.has_sleepers() { State(state.0 << SLEEPERS_BITS >> SLEEPERS_BITS) } else { state }
+    }
+
+    /// Whether there are no readers of any class inside.
+    pub(crate) const fn has_no_readers(self, state: State) -> bool {
+        self.without_sleepers(state).has_no_readers()
+    }
+
+    /// Whether a writer sleeps that nobody has been told to wake, as far as that can be told.
+    pub(crate) const fn has_sleeper(self, state: State) -> bool {
+        state.has(State::WRITERS) && (!self.has_sleepers() || state.0 >> SLEEPERS_SHIFT != 0)
+    }
+
+    /// One writer more sleeps; none if as many do as there is room for.
+    pub(crate) const fn plus_sleeper(self, state: State) -> Option<State> {
+        let most = (1 << SLEEPERS_BITS) - 1;
+        if !self.has_sleepers() || state.0 >> SLEEPERS_SHIFT == most {
+            return None;
+        }
+        Some(State(state.0 + (1 << SLEEPERS_SHIFT)))
+    }
+
+    /// One writer less sleeps; none if there is none to tell of.
+    pub(crate) const fn minus_sleeper(self, state: State) -> Option<State> {
+        if !self.has_sleepers() || state.0 >> SLEEPERS_SHIFT == 0 {
+            return None;
+        }
+        Some(State(state.0 - (1 << SLEEPERS_SHIFT)))
     }
 
     /// One reader of the class of this index.
@@ -226,6 +272,9 @@ mod tests {
             }
             let layout = Layout::of(set);
             let mut all = (State::TOP << 1) - 1;
+            if layout.has_sleepers() {
+                all |= !0 << SLEEPERS_SHIFT;
+            }
             for index in 0..layout.classes() {
                 let field = layout.full(index) | (layout.full(index) - layout.one(index));
                 assert_eq!(all & field, 0, "set {set:#b}, class {index}");
@@ -234,6 +283,34 @@ mod tests {
             }
             assert!(layout.written().gate() == layout.classes() && layout.classes() <= 4);
         }
+    }
+
+    #[test]
+    fn three_sleepers_stand_for_more() {
+        for set in [BULK, BULK | URGENT, BULK | URGENT | NESTED] {
+            let layout = Layout::of(set);
+            let readers = (layout.full(0) - layout.one(0)) | layout.full(layout.classes() - 1);
+            let mut state = State(readers);
+            assert!(
+                !layout.has_sleeper(State(readers | State::WRITERS)) && layout.minus_sleeper(state).is_none()
+            );
+            for more in [true, true, true, false] {
+                let plus = layout.plus_sleeper(state);
+                assert_eq!(plus.is_some(), more);
+                state = plus.unwrap_or(state);
+                assert!(layout.has_sleeper(State(state.0 | State::WRITERS)) && !layout.has_sleeper(state));
+                assert_eq!(layout.without_sleepers(state).0, readers);
+            }
+            for more in [true, true, false] {
+                state = layout.minus_sleeper(state).expect("three were counted");
+                assert_eq!(layout.has_sleeper(State(state.0 | State::WRITERS)), more);
+            }
+            assert!(layout.minus_sleeper(state).is_none());
+        }
+        let four = Layout::of(BULK | URGENT | NESTED | HANDLER);
+        assert!(four.plus_sleeper(State::UNLOCKED).is_none());
+        assert!(four.has_sleeper(State(State::WRITERS)) && four.minus_sleeper(State(!0)).is_none());
+        assert!(!four.has_no_readers(State(four.one(3) << 12)), "that bit is a count's");
     }
 
     #[test]

@@ -95,8 +95,8 @@ impl<D: Discipline, const BUG: u8> RawPsRwLock<D, BUG> {
 
     fn try_write_owned(&self) -> bool {
         // In the state there are readers that are inside for certain only while all is open.
-        let was = self.state();
-        let in_vain = was.is_owned() || !was.has_no_readers() || self.has_readers_at_slots();
+        let was = self.look();
+        let in_vain = was.is_owned() || !Self::LAYOUT.has_no_readers(was) || self.has_readers_at_slots();
         if in_vain || !self.try_own() {
             return false;
         }
@@ -109,7 +109,7 @@ impl<D: Discipline, const BUG: u8> RawPsRwLock<D, BUG> {
 
     /// (O), if nobody is the owner.
     pub(crate) fn try_own(&self) -> bool {
-        !self.state().is_owned() && self.take(0)
+        !self.look().is_owned() && self.take(0)
     }
 
     /// (O), which also sets `mark`.
@@ -119,10 +119,10 @@ impl<D: Discipline, const BUG: u8> RawPsRwLock<D, BUG> {
 
     /// (O), waiting for it. False if `deadline` passed first.
     pub(crate) fn own(&self, deadline: Option<Deadline>) -> bool {
-        let look = || match self.state() {
+        let look = || match self.look() {
             was if !was.is_owned() && self.take(0) => Look::Acquired,
             // Others sleep, and one of them is the next.
-            was if was.has(State::WRITERS) => Look::Saturated,
+            was if Self::LAYOUT.has_sleeper(was) => Look::Saturated,
             _ => Look::Taken,
         };
         let patience = <PolicyOf<D> as Policy>::Spin::FIRST_NS;
@@ -135,10 +135,18 @@ impl<D: Discipline, const BUG: u8> RawPsRwLock<D, BUG> {
         if deadline.is_some_and(|deadline| deadline.has_passed()) {
             return false;
         }
+        self.enter_sleepers();
+        let owns = self.own_asleep(deadline);
+        self.leave_sleepers();
+        owns
+    }
+
+    /// (O) by a writer that sleeps until it can; see invariant 7. False if `deadline` passed first.
+    fn own_asleep(&self, deadline: Option<Deadline>) -> bool {
         let (mut mark, mut was_woken) = (0, false);
         loop {
             let mut event = self.event.load(Acquire);
-            if (!self.state().is_owned() && self.take(mark)) || (was_woken && self.take_grant()) {
+            if (!self.look().is_owned() && self.take(mark)) || (was_woken && self.take_grant()) {
                 return true;
             }
             if !State(self.state.fetch_or(State::WRITERS, Relaxed)).is_owned() {
@@ -156,6 +164,28 @@ impl<D: Discipline, const BUG: u8> RawPsRwLock<D, BUG> {
             }
             // The release that woke this one may have taken the mark out, and others may sleep on: invariant 7.
             mark = if BUG == seeded::FORGETS_OTHERS { 0 } else { State::WRITERS };
+        }
+    }
+
+    /// (W), one more.
+    fn enter_sleepers(&self) {
+        let mut was = self.look();
+        while let Some(more) = Self::LAYOUT.plus_sleeper(was) {
+            match self.state.compare_exchange(was.0, more.0, Relaxed, Relaxed) {
+                Ok(_) => return,
+                Err(now) => was = State(now),
+            }
+        }
+    }
+
+    /// (W), one less.
+    fn leave_sleepers(&self) {
+        let mut was = self.look();
+        while let Some(less) = Self::LAYOUT.minus_sleeper(was) {
+            match self.state.compare_exchange(was.0, less.0, Relaxed, Relaxed) {
+                Ok(_) => return,
+                Err(now) => was = State(now),
+            }
         }
     }
 
@@ -213,7 +243,7 @@ impl<D: Discipline, const BUG: u8> RawPsRwLock<D, BUG> {
             self.state.fetch_add(Self::CLASSES.into(), Acquire);
             return true;
         }
-        let gate = self.state().gate();
+        let gate = self.look().gate();
         let done = self.sift(Self::CLASSES, deadline);
         if !done {
             self.reopen(gate);
@@ -223,7 +253,7 @@ impl<D: Discipline, const BUG: u8> RawPsRwLock<D, BUG> {
 
     /// As [`upgrade_until_done`](Self::upgrade_until_done), if that needs no waiting.
     pub(crate) fn try_upgrade_at(&self) -> bool {
-        let gate = self.state().gate();
+        let gate = self.look().gate();
         let done = self.try_sift();
         if !done {
             self.reopen(gate);
@@ -233,7 +263,7 @@ impl<D: Discipline, const BUG: u8> RawPsRwLock<D, BUG> {
 
     /// Shuts classes out, up to `to` of them, from where the gate is. For the owner. False if `deadline` passed first.
     pub(crate) fn sift(&self, to: u32, deadline: Option<Deadline>) -> bool {
-        let gate = self.state().gate();
+        let gate = self.look().gate();
         let shortcut = gate < to && to == Self::CLASSES && !D::Readers::DISTRIBUTED;
         if shortcut && self.shut_all(State::IN_LINE) {
             return true;
@@ -271,12 +301,12 @@ impl<D: Discipline, const BUG: u8> RawPsRwLock<D, BUG> {
 
     /// (F) by the owner, of a lock without readers, unless one of the flags of `stops` is set.
     fn shut_all(&self, stops: u64) -> bool {
-        let mut was = self.state();
-        if !was.has_no_readers() || was.has(stops) {
+        let mut was = self.look();
+        if !Self::LAYOUT.has_no_readers(was) || was.has(stops) {
             return false;
         }
         Self::raise();
-        while was.has_no_readers() && !was.has(stops) {
+        while Self::LAYOUT.has_no_readers(was) && !was.has(stops) {
             let shut = was.0 - u64::from(was.gate()) + u64::from(Self::CLASSES);
             match self.state.compare_exchange(was.0, shut, Self::DRAINED, Relaxed) {
                 Ok(_) => return true,
@@ -321,7 +351,7 @@ impl<D: Discipline, const BUG: u8> RawPsRwLock<D, BUG> {
     pub(crate) fn is_drained(&self, index: u32, was: State) -> bool {
         match BUG {
             seeded::FORGETS_HANDLERS if Self::LAYOUT.is_handler(index) => true,
-            seeded::DRAINS_ALL => was.has_no_readers(),
+            seeded::DRAINS_ALL => Self::LAYOUT.has_no_readers(was),
             _ => Self::LAYOUT.count(was, index) == 0,
         }
     }
@@ -347,7 +377,7 @@ impl<D: Discipline, const BUG: u8> RawPsRwLock<D, BUG> {
 
     /// Shuts all out, if that needs no waiting. For the owner, which is to open the gate otherwise.
     pub(crate) fn try_sift(&self) -> bool {
-        let gate = self.state().gate();
+        let gate = self.look().gate();
         // A line whose classes are shut has been passed already; and its flag is needed.
         let lines_are_empty = (gate > 0 || self.line_is_empty(State::LOW))
             && (gate > Self::LAYOUT.top() || self.line_is_empty(State::TOP));
