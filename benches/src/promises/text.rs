@@ -116,7 +116,8 @@ fn absolute(figure: Figure, value: f64) -> String {
         | Figure::CpuPerOp
         | Figure::TopP999
         | Figure::TopP99
-        | Figure::MaskedMax => units::time(value),
+        | Figure::MaskedMax
+        | Figure::HeldOffMax => units::time(value),
     }
 }
 

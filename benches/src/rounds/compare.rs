@@ -84,7 +84,9 @@ impl<'a> Series<'a> {
         let values = self.values();
         let value = match self.figure {
             figure if figure.is_rate() => log_t(&values).value,
-            Figure::WorstWait | Figure::MaskedMax => values.iter().copied().fold(0.0, f64::max),
+            Figure::WorstWait | Figure::MaskedMax | Figure::HeldOffMax => {
+                values.iter().copied().fold(0.0, f64::max)
+            }
             _ => Spread::of(&values).median,
         };
         let modes = if self.figure.is_rate() { modes(&values) } else { None };

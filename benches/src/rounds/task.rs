@@ -118,6 +118,8 @@ pub enum Figure {
     FewestReads,
     /// The longest that signals were kept off a writer, nanoseconds.
     MaskedMax,
+    /// The same without the time for which that one was ready and had no CPU, nanoseconds.
+    HeldOffMax,
 }
 
 impl Figure {

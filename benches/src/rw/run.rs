@@ -60,6 +60,7 @@ pub(super) fn run<L: RwLock>(spec: &Spec, name: &str) -> Result<Outcome> {
         slot: ((slot_ms * 1_000_000) as f64 * clock.per_ns).max(1.0) as u64,
         slots: (spec.window_ms / slot_ms) as usize,
         overhead: clock.overhead(),
+        per_ns: clock.per_ns,
         gate: Barrier::new(duties.len() + 1),
     };
     let loads =
@@ -170,7 +171,8 @@ fn roles<L: RwLock>(
             failures: sum(|tally| tally.failures),
             lock: merged(|tally| Some(&tally.lock)),
             unlock: merged(|tally| Some(&tally.unlock)),
-            masked: merged(|tally| tally.masked.as_ref()),
+            masked: merged(|tally| Some(&tally.masked.as_ref()?.masked)),
+            held_off: merged(|tally| Some(&tally.masked.as_ref()?.held_off)),
             handler,
             fewest: (0..slots).map(in_slot).min().unwrap_or(0),
             slot_ms,

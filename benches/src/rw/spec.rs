@@ -52,6 +52,12 @@ impl Outcome {
         }
     }
 
+    /// The longest delay of a writer.
+    fn longest(&self, of: fn(&RoleOutcome) -> Option<Delay>) -> Option<u64> {
+        let writers = ["writer", "try-writer"].iter().filter_map(|name| self.role(name));
+        writers.filter_map(|role| Some(of(role)?.max)).max()
+    }
+
     /// A figure of `promises`, if this run has it.
     pub fn figure(&self, figure: Figure) -> Option<f64> {
         // What is below the clock's own part is not nothing.
@@ -69,10 +75,8 @@ impl Outcome {
                 let readers = ["bulk", "urgent"].iter().filter_map(|name| self.role(name));
                 readers.map(|role| role.fewest).min()? as f64
             }
-            Figure::MaskedMax => {
-                let writers = ["writer", "try-writer"].iter().filter_map(|name| self.role(name));
-                ns(writers.filter_map(|role| Some(role.masked?.max)).max()?)
-            }
+            Figure::MaskedMax => ns(self.longest(|role| role.masked)?),
+            Figure::HeldOffMax => ns(self.longest(|role| role.held_off)?),
             _ => return None,
         })
     }
@@ -95,6 +99,8 @@ pub struct RoleOutcome {
     pub unlock: Option<Delay>,
     /// How long signals were kept off them, where the lock says; from first to last, the warm-up included.
     pub masked: Option<Delay>,
+    /// The same without the time for which they were ready and had no CPU, where the kernel counts that.
+    pub held_off: Option<Delay>,
     /// Their handlers, if they had any.
     pub handler: Option<HandlerOutcome>,
     /// The fewest acquisitions, of all of them together, in any slot of the window.

@@ -41,6 +41,8 @@ pub(super) struct Ring<'a, L> {
     /// Whole slots.
     pub(super) slots: usize,
     pub(super) overhead: u64,
+    /// Ticks in a nanosecond.
+    pub(super) per_ns: f64,
     pub(super) gate: Barrier,
 }
 
@@ -57,7 +59,7 @@ pub(super) struct Tally {
     pub(super) lock: Delays,
     pub(super) unlock: Delays,
     pub(super) slots: Vec<u64>,
-    pub(super) masked: Option<Delays>,
+    pub(super) masked: Option<mask::Log>,
     pub(super) preemptions: u64,
 }
 
@@ -94,7 +96,7 @@ impl<L: RwLock> Ring<'_, L> {
         let mut tally = Tally { slots: vec![0; self.slots], ..Tally::default() };
         let before = preemptions();
         if L::TIMED_MASK {
-            mask::start();
+            mask::start(self.per_ns);
         }
         let timer = desk.map(Timer::start).transpose()?;
         let between = Between { loads, rng: Rng::new(seed) };

@@ -66,6 +66,8 @@ pub struct Role {
     pub unlock: Option<Times>,
     /// How long signals were kept off.
     pub masked: Option<Times>,
+    /// The same without the time for which they were ready and had no CPU.
+    pub held_off: Option<Times>,
     /// From the expiry of the timer to the entry of the handler.
     pub delivery: Option<Times>,
     /// How long it took the handler to get the lock.
@@ -167,6 +169,7 @@ impl Role {
             lock: Times::of(each().map(|role| role.lock)),
             unlock: Times::of(each().map(|role| role.unlock)),
             masked: Times::of(each().map(|role| role.masked)),
+            held_off: Times::of(each().map(|role| role.held_off)),
             delivery: handler(|handler| handler.delivery),
             handler_lock: handler(|handler| handler.lock),
             handler_unlock: handler(|handler| handler.unlock),

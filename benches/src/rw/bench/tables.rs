@@ -49,7 +49,8 @@ times: of all threads of a name; percentiles and means are medians over rounds, 
 had: acquisitions a second; of those who try, also the share of attempts that succeeded, and how often they gave up.
 shares: the most acquisitions of one thread by the fewest of another. fewest: acquisitions in the worst tenth of a second.
 preempted: involuntary context switches a second. steal: CPU time that went to other machines, in the worst round.
-masked: signals kept off the thread, from mask up to mask down. delivery: expiry of the timer to entry of the handler.";
+masked: signals kept off the thread, from mask up to mask down. held off: that without the time for which the thread was
+ready and had no CPU, when no handler could have run. delivery: expiry of the timer to entry of the handler.";
 
 /// What a run is called above its table.
 fn title(run: Run) -> String {
@@ -138,6 +139,7 @@ fn run_table(record: &Record, run: Run, out: &mut String) {
                 ("lock", role.lock),
                 ("unlock", role.unlock),
                 ("masked", role.masked),
+                ("held off", role.held_off),
                 ("handler: delivery", role.delivery),
                 ("handler: lock", role.handler_lock),
                 ("handler: unlock", role.handler_unlock),

@@ -28,6 +28,7 @@ fn outcome(role: &str, ticks: u64) -> Outcome {
             lock: Some(delay),
             unlock: Some(delay),
             masked: None,
+            held_off: None,
             handler: None,
             fewest: 7,
             slot_ms: 100,
