@@ -192,21 +192,20 @@ fn contention() -> Vec<Promise> {
 /// Signals are kept off for as long as handlers are shut out, and no longer.
 fn masked() -> Vec<Promise> {
     let storm = Handlers { every_us: 100, tries: false };
-    let row = |cell, run: Run, words: &str, figure, name, time| {
+    let row = |run: Run, words: &str, figure, name, time| {
+        let cell = Cell::Rw(run);
         let what = format!("{words}: longest {time} by the best that masks for the whole acquisition");
         let (mine, name) = (of(TIMED, cell), format!("{name}/{}", run.name()));
         versus_best(mine, all_of(&MASKED, cell), figure, Bound::AtMost(1.0 / 50.0), &name, what)
     };
-    // A writer that is preempted is masked, but it is not the mask that keeps its handlers from running. Where peers wait
-    // for somebody who is preempted, which is not often, they sleep with the signal blocked: that takes seconds to be seen.
-    let both = |run: Run, held_off: fn(Run) -> Cell, words: &str| {
-        let time = "masked time with a CPU, or asleep,";
+    // A writer that is preempted is masked, but it is not the mask that keeps its handlers from running; hence two figures.
+    let both = |run: Run, words: &str| {
         [
-            row(Cell::Rw(run), run, words, Figure::MaskedMax, "masked", "masked time"),
-            row(held_off(run), run, words, Figure::HeldOffMax, "held-off", time),
+            row(run, words, Figure::MaskedMax, "masked", "masked time"),
+            row(run, words, Figure::HeldOffMax, "held-off", "masked time with a CPU, or asleep,"),
         ]
     };
-    let storm = both(Run::Contention(Some(storm)), Cell::Long, "high contention, a signal every 100 us");
-    let behind = both(Run::Behind, Cell::Rw, "a writer behind a reader of 3 ms");
+    let storm = both(Run::Contention(Some(storm)), "high contention, a signal every 100 us");
+    let behind = both(Run::Behind, "a writer behind a reader of 3 ms");
     storm.into_iter().chain(behind.map(|row| Promise { quick: true, ..row })).collect()
 }

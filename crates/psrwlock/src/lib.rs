@@ -66,7 +66,7 @@ use ulocks_core::api;
 /// that gives up lets everybody in again.
 ///
 /// # Panics
-/// If there are too many readers at once: half of what the class's share of 56 bits can hold, 131,072 with three
+/// If there are too many readers at once: half of what the class's share of some 56 bits can hold, 131,072 with three
 /// classes, 8,192 with four; or if 12,000 wait in one line. With nesting checked, at an acquisition that may wait for its own thread; inside
 /// `with_upgraded` that aborts. Otherwise it is a deadlock, or, with a deadline, a timeout.
 ///

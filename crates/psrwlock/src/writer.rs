@@ -404,3 +404,44 @@ impl<D: Discipline, const BUG: u8> RawPsRwLock<D, BUG> {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::class::{BULK, HANDLER, NESTED, URGENT};
+    use crate::sifted::Sifted;
+    use core::time::Duration;
+    use std::thread;
+    use ulocks_core::Private;
+    use ulocks_core::spin::NoSpin;
+
+    /// Writers that sleep, some of which give up.
+    fn sleepers_are_forgotten<const CLASSES: u8>() {
+        let lock = RawPsRwLock::<Sifted<CLASSES, Private<NoSpin>>>::new();
+        let in_time = || Some(Deadline::after(Duration::from_micros(150)));
+        thread::scope(|scope| {
+            for writer in 0..6 {
+                let lock = &lock;
+                scope.spawn(move || {
+                    for round in 0..40 {
+                        let deadline = if (writer + round) % 3 == 0 { in_time() } else { None };
+                        if lock.write_at(deadline) {
+                            thread::sleep(Duration::from_micros(20));
+                            lock.unlock_write_at();
+                        }
+                    }
+                });
+            }
+        });
+        // The flag may be stale.
+        assert_eq!(lock.look().0 & !State::WRITERS, 0, "{:#x}", lock.look().0);
+    }
+
+    #[test]
+    fn the_number_of_sleepers_comes_down_to_zero() {
+        sleepers_are_forgotten::<BULK>();
+        sleepers_are_forgotten::<{ BULK | URGENT }>();
+        sleepers_are_forgotten::<{ BULK | URGENT | NESTED }>();
+        sleepers_are_forgotten::<{ BULK | URGENT | NESTED | HANDLER }>();
+    }
+}
