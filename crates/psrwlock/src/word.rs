@@ -51,24 +51,28 @@ impl State {
     /// Readers may wait in line.
     pub(crate) const IN_LINE: u64 = Self::LOW | Self::TOP;
 
+    #[inline(always)]
     pub(crate) const fn has(self, flags: u64) -> bool {
         self.0 & flags != 0
     }
 
     /// How many classes are shut out, the lowest ones.
     #[must_use]
+    #[inline(always)]
     pub const fn gate(self) -> u32 {
         (self.0 & GATE) as u32
     }
 
     /// Whether somebody has the write side.
     #[must_use]
+    #[inline(always)]
     pub const fn is_owned(self) -> bool {
         self.has(Self::OWNED)
     }
 
     /// Whether there are no readers of any class inside.
     #[must_use]
+    #[inline(always)]
     pub const fn has_no_readers(self) -> bool {
         self.0 >> COUNTS_SHIFT == 0
     }
@@ -105,6 +109,7 @@ impl Layout {
     }
 
     /// How many classes there are.
+    #[inline(always)]
     pub(crate) const fn classes(self) -> u32 {
         self.set.count_ones()
     }
@@ -126,36 +131,43 @@ impl Layout {
     }
 
     /// The index of the highest class of threads.
+    #[inline(always)]
     pub(crate) const fn top(self) -> u32 {
         (self.set & !HANDLER).count_ones() - 1
     }
 
     /// Whether the class of this index is that of signal handlers.
+    #[inline(always)]
     pub(crate) const fn is_handler(self, index: u32) -> bool {
         index > self.top()
     }
 
+    #[inline(always)]
     const fn bits(self) -> u32 {
         let counts = if self.has_sleepers() { COUNTS_BITS - SLEEPERS_BITS } else { COUNTS_BITS };
         counts / self.classes()
     }
 
     /// Whether there is room for the number of writers that sleep.
+    #[inline(always)]
     const fn has_sleepers(self) -> bool {
         COUNTS_BITS % self.classes() >= SLEEPERS_BITS || self.classes() < 3
     }
 
     /// What is left without the number of writers that sleep.
+    #[inline(always)]
     pub(crate) const fn without_sleepers(self, state: State) -> State {
         if self.has_sleepers() { State(state.0 << SLEEPERS_BITS >> SLEEPERS_BITS) } else { state }
     }
 
     /// Whether there are no readers of any class inside.
+    #[inline(always)]
     pub(crate) const fn has_no_readers(self, state: State) -> bool {
         self.without_sleepers(state).has_no_readers()
     }
 
     /// Whether a writer sleeps that nobody has been told to wake, as far as that can be told.
+    #[inline(always)]
     pub(crate) const fn has_sleeper(self, state: State) -> bool {
         state.has(State::WRITERS) && (!self.has_sleepers() || state.0 >> SLEEPERS_SHIFT != 0)
     }
@@ -178,31 +190,37 @@ impl Layout {
     }
 
     /// One reader of the class of this index.
+    #[inline(always)]
     pub(crate) const fn one(self, index: u32) -> u64 {
         1 << (COUNTS_SHIFT + index * self.bits())
     }
 
     /// How many readers of the class of this index there are.
+    #[inline(always)]
     pub(crate) const fn count(self, state: State, index: u32) -> u64 {
         state.0 >> (COUNTS_SHIFT + index * self.bits()) & ((1 << self.bits()) - 1)
     }
 
     /// What is set where readers are as many as are allowed, or more: half of what the count can hold.
+    #[inline(always)]
     pub(crate) const fn full(self, index: u32) -> u64 {
         self.one(index) << (self.bits() - 1)
     }
 
     /// Whether a reader of the class of this index that found the word like this is inside.
+    #[inline(always)]
     pub(crate) const fn admits(self, state: State, index: u32) -> bool {
         state.gate() <= index && !state.has(self.full(index))
     }
 
     /// The word of a lock that is being written and for which nobody waits.
+    #[inline(always)]
     pub(crate) const fn written(self) -> State {
         State(State::OWNED | self.classes() as u64)
     }
 
     /// The flag of the line in which readers of the class of this index wait.
+    #[inline(always)]
     pub(crate) const fn line(self, index: u32) -> u64 {
         if index > 0 && index == self.top() { State::TOP } else { State::LOW }
     }
@@ -239,6 +257,7 @@ impl Lines {
     }
 
     /// One reader in the line of that flag.
+    #[inline(always)]
     pub(crate) const fn one(line: u64) -> u32 {
         1 << Self::shift(line)
     }
