@@ -4,11 +4,18 @@
 //! CPU: a poster that serves hundreds loses half of its time to that. So sleepers share futexes, each with a bit of its own,
 //! and one `FUTEX_WAKE_BITSET` wakes all those of a futex that were told something.
 //!
+//! Nor does the waker wake them all. To wake a sleeper of another CPU takes that CPU's run queue and the sleeper's cache
+//! lines away from there, one sleeper after the other, while that CPU may have nothing to do. So the waker wakes one of them,
+//! and leaves the others to it: that is a *relay*.
+//!
 //! # Properties
 //! - Told is told: a sleeper whose status was stored before [`Wakes::add`] wakes up, or does not fall asleep.
-//! - One call wakes all that were told of the 32 in a group, and nobody else. A single one costs one call, as with a futex of
+//! - A waker makes one call for all that were told of the 32 in a group. A single one costs one call, as with a futex of
 //!   its own.
-//! - Calls go CPU by CPU: groups belong to the CPU on which their sleepers fell asleep, and are woken in their order.
+//! - On other CPUs than its own it wakes one of a group, if there are [`RELAYED`] or more to be woken; that one makes the
+//!   call for the rest, where they are.
+//! - Calls go CPU by CPU, the waker's own last: once that one's sleepers are awake, they may take it. Groups belong to the
+//!   CPU on which their sleepers fell asleep.
 //! - The memory is static. After a status is stored, which may be the end of the sleeper's node and of the array, a
 //!   waker needs nothing but the sleeper's [`Berth`], a number (law 2).
 //! - Nothing is allocated, no thread is registered.
@@ -16,69 +23,84 @@
 //! # State
 //! For each of [`SLOTS`] CPUs [`PER_SLOT`] groups of two words:
 //!
-//! | word | law |
-//! |---|---|
-//! | `seq` | the futex: wake-ups so far. A waker adds one, after the statuses and before the call |
-//! | `used` | one bit a berth: set by who claims it, cleared by who gives it back |
+//! | word | part | law |
+//! |---|---|---|
+//! | `seq` | | the futex: wake-ups so far. A waker adds one, after the statuses and before the call |
+//! | `berths` | `used` | one bit a berth: set by who claims it, cleared by the same, who is awake then |
+//! | | `left` | one bit a berth: those whose wake-up was left to whoever comes by |
 //!
-//! A berth is a group and a bit of it. Its way:
+//! A berth is a group and a bit of it.
 //!
-//! | from | to | by | label |
-//! |---|---|---|---|
-//! | free | claimed | a thread that is about to queue, on the CPU it runs on | (B1) |
-//! | claimed | told | whoever stores the final status; at most once | |
-//! | told | free | the same, after the call that wakes | (B2) |
-//! | claimed | free | the sleeper, out of the queue untold: it has timed out, or need not sleep | (B3) |
+//! | what | by | label |
+//! |---|---|---|
+//! | a bit of `used` is set | a thread that is about to queue, on the CPU it runs on | (B1) |
+//! | it is cleared | the same, when it was told, or has left its queue untold | (B2) |
+//! | `seq` + 1 | a waker, after the statuses | (S2) |
+//! | bits of `left` are set | a waker that wakes one of them, after (S2) and before the call | (R1) |
+//! | all of `left` is cleared, and those who had a bit are woken by a call | with (B2); and by who was woken untold | (R2) |
 //!
 //! The last group of each CPU is *common*, for when all others are full: a berth there is a bit that others have too.
-//! Its `used` counts claims, so as to spread them over the bits, and nothing is given back.
+//! Its `used` counts claims, so as to spread them over the bits, nothing is given back, and nothing is left to others.
 //!
 //! # Who sleeps where
 //! A call is worth as much as it wakes, so those are to be in one group who are told together. While there are few, that is
 //! the first group of their CPU. Where there are many, a set that wakes some of them is about neighbouring semaphores: who
-//! sleeps for a cell has a berth near those who sleep for its neighbours. Berths in the order of arrival alone mix the
-//! sleepers within seconds, and a set then finds hardly two in the same group.
+//! sleeps for a cell has a berth near those who sleep for its neighbours, if there are any. Berths in the order of arrival
+//! alone mix the sleepers within seconds, and a set then finds hardly two in the same group.
 //!
 //! # Invariants
-//! 1. A bit of a group that is not common has one owner from (B1) to (B2) or (B3), and nobody else sleeps with it. At (B3)
-//!    the owner is awake. At (B2) it is out of the kernel's queue for good: the call has woken it if it slept, and if
-//!    it comes later it finds `seq` changed.
+//! 1. A bit of a group that is not common has one owner from (B1) to (B2). At (B2) the owner is awake: so of those in the
+//!    kernel's queue no two have the same bit.
 //! 2. *So a call for as many sleepers as it has bits wakes all of them*: no more can match. In a common group any
 //!    number can, and the call is for all.
-//! 3. *Nobody who was told sleeps on.* A sleeper reads `seq` (S1), then its status, then asks the kernel to sleep while
-//!    `seq` is what it read. If (S1) shows the waker's count (S2), the status shows too. If not, the kernel finds `seq`
-//!    changed, or has the sleeper in its queue before (S2), and so before the call.
-//! 4. Who shares a bit with one that is told, or a group between (S1) and the kernel, is disturbed: it looks at its status
-//!    once more. Nothing else comes of a collision.
+//! 3. *A call after (S2) finds whoever sleeps on.* A sleeper reads `seq` (S1), then its status, then asks the kernel to
+//!    sleep while `seq` is what it read. If (S1) shows the waker's count (S2), the status shows too. If not, the kernel finds
+//!    `seq` changed, or has the sleeper in its queue before (S2), and so before any call that comes after it.
+//! 4. *Nobody who was told sleeps on.* If the waker calls for all, by 2 and 3. If it calls for one (R1), some bits of its list
+//!    are in the queue, or none. If none, there is nobody to wake, by 3. Else the call wakes the owner of such a bit. This one
+//!    comes by (R2) before it sleeps again or returns, since whoever was woken does, told or not. It finds what is left, all
+//!    the bits of (R1), and calls after (S2); or somebody has come by since (R1), found them, and calls: that one is awake.
+//! 5. Bits that are left although nobody sleeps with them are found by the next who comes by. Its call wakes nobody, or the new
+//!    owner of such a bit.
+//! 6. Who was woken or refused and is not told looks at its status once more, and sleeps again. Nothing else comes of sharing
+//!    a group or a bit.
 //!
 //! # Ordering
 //! | access | order | pairs with |
 //! |---|---|---|
 //! | (S1) load of `seq` | Acquire | (S2): who sees the count sees the statuses before it |
 //! | (S2) `fetch_add` of `seq` | Release | (S1) |
-//! | (B1) `fetch_or` of `used` | Acquire | (B2), (B3): the previous owner is out of the kernel's queue |
-//! | (B2), (B3) `fetch_and` of `used` | Release | (B1) |
+//! | (B1) `fetch_or` of `berths` | Acquire | (B2): the previous owner is out of the kernel's queue |
+//! | (R1) `fetch_or` of `berths` | Release | (R2): (S2) comes before the call |
+//! | (B2), (R2) one `fetch_and` of `berths` | Acquire, Release | (R1); (B1) |
 //!
+//! That (R2) finds what (R1) left needs no order: both are read-modify-writes of one word, and one follows the other in time.
 //! What a sleeper may do after it was told it has from its status, which the caller stores and loads, not from here.
+//!
+//! # What a relay costs
+//! A hop: who is left sleeps until the one that was woken has run. On a CPU of their own they would run after it anyway.
+//! Threads that have moved away since, and could run at once elsewhere, wait for a thread that may be of a lower
+//! priority: of those of a group the kernel wakes a real-time thread first, but knows no order among others.
 //!
 //! # Wrap-around
 //! A sleeper would have to stay preempted between (S1) and the kernel for exactly 2^32 calls, an hour of nothing else.
 //!
 //! # Forks
 //! A child has one thread, and finds the berths of its parent's other threads taken for good: sleepers crowd a little
-//! earlier in the common groups.
+//! earlier in the common groups. What was left to them is found by whoever comes by, and wakes nobody.
 //!
 //! # Sources
 //! C. Mason, "ipc semaphores: order wakeups based on waiter CPU" (LKML, April 2010) sorts a list of sleepers by their CPU, so
 //! that a run queue's lock is taken once; here the place where they sleep does it. D. Hart, `FUTEX_WAIT_BITSET` is T.
-//! Gleixner's (2008), made for `pthread_rwlock`: waiters of several kinds on one word.
+//! Gleixner's (2008), made for `pthread_rwlock`: waiters of several kinds on one word. That a woken thread wakes others
+//! is in D. Lea's `AbstractQueuedSynchronizer` (2004), whose shared acquisitions pass a wake-up on from one to the next.
 
 use crate::seeded;
 use core::{fmt, iter};
 use ulocks_core::futex::{Bits, Futex, Private, Waited};
 use ulocks_core::membarrier::PLACES;
-use ulocks_core::sync::AtomicU32;
-use ulocks_core::sync::Ordering::{self, Acquire, Relaxed, Release};
+use ulocks_core::sync::AtomicU64;
+use ulocks_core::sync::Ordering::{self, AcqRel, Acquire, Relaxed, Release};
 use ulocks_core::time::Deadline;
 use ulocks_core::{const_fn, cpu, each, sync_static};
 
@@ -87,10 +109,13 @@ pub(crate) const FEW: bool = PLACES == 1;
 
 /// CPUs that have groups of their own; those with greater numbers share them.
 pub const SLOTS: usize = if FEW { 1 } else { 64 };
-/// Groups of a CPU, the common one included: berths for 2,016 sleepers, 512 bytes.
+/// Groups of a CPU, the common one included: berths for 2,016 sleepers, a KiB.
 pub const PER_SLOT: usize = if FEW { 3 } else { 64 };
 /// Berths of a group.
 pub const BERTHS: u32 = if FEW { 2 } else { 32 };
+/// So many of a group on another CPU are woken by one of them: to wake one more from here costs about half as much as the
+/// call that this one makes.
+pub const RELAYED: u32 = if FEW { 2 } else { 3 };
 /// Groups that a list of wake-ups has room for.
 const CAPACITY: usize = if FEW { 2 } else { 16 };
 
@@ -103,23 +128,30 @@ const FULL: u32 = u32::MAX >> (32 - BERTHS);
 
 struct Group {
     seq: Futex<Private>,
-    used: AtomicU32,
+    /// `used` in the lower half, `left` in the upper one.
+    berths: AtomicU64,
 }
 
 impl Group {
     const_fn! {
         fn new() -> Self {
-            Self { seq: Futex::new(0), used: AtomicU32::new(0) }
+            Self { seq: Futex::new(0), berths: AtomicU64::new(0) }
         }
+    }
+
+    /// The bits that are claimed.
+    #[inline]
+    fn used(&self) -> u32 {
+        self.berths.load(Relaxed) as u32
     }
 
     /// (B1): a free bit of this group, if there is one.
     #[inline]
     fn claim(&self) -> Option<u32> {
-        let mut used = self.used.load(Relaxed);
+        let mut used = self.used();
         while used != FULL {
             let bit = (!used).trailing_zeros();
-            used = self.used.fetch_or(1 << bit, Acquire);
+            used = self.berths.fetch_or(1 << bit, Acquire) as u32;
             if used & 1 << bit == 0 {
                 return Some(bit);
             }
@@ -127,10 +159,20 @@ impl Group {
         None
     }
 
-    /// (B2) and (B3): gives bits back.
+    /// (B2): gives `bits` back. (R2): wakes those who were left.
     #[inline]
-    fn free(&self, bits: u32) {
-        self.used.fetch_and(!bits, Release);
+    fn come_by<const BUG: u8>(&self, bits: u32) {
+        let left = (self.berths.fetch_and(u64::from(!bits), AcqRel) >> u32::BITS) as u32;
+        if let Some(left) = Bits::new(left)
+            && BUG != seeded::FORGETS_LEFT
+        {
+            self.wake_left(left);
+        }
+    }
+
+    #[cold]
+    fn wake_left(&self, left: Bits) {
+        self.seq.key().wake_bits(left.get().count_ones(), left); // Invariant 2.
     }
 }
 
@@ -152,6 +194,12 @@ sync_static! {
     static TABLE: [Slot; SLOTS] = each!(Slot::new(); SLOTS);
 }
 
+/// The CPU whose groups are those of the calling thread now.
+#[inline]
+fn home() -> u32 {
+    cpu::current().unwrap_or(0) % SLOTS as u32
+}
+
 /// The group of this number, and whether it is a common one.
 #[inline]
 fn group(number: u32) -> (&'static Group, bool) {
@@ -162,9 +210,8 @@ fn group(number: u32) -> (&'static Group, bool) {
 /// How many berths are claimed at this moment, those of common groups not counted: none while nobody sleeps.
 #[must_use]
 pub fn claimed() -> u32 {
-    let own = |slot: &Slot| {
-        slot.groups[..PER_SLOT - 1].iter().map(|group| group.used.load(Relaxed).count_ones()).sum::<u32>()
-    };
+    let own =
+        |slot: &Slot| slot.groups[..PER_SLOT - 1].iter().map(|group| group.used().count_ones()).sum::<u32>();
     TABLE.iter().map(own).sum()
 }
 
@@ -181,8 +228,8 @@ pub enum Slept {
 
 /// A place to sleep: a group and a bit. A number, so that a waker can keep it when the sleeper's node is gone.
 ///
-/// It is given back once: by [`give_up`](Self::give_up) of a sleeper that nobody has told and nobody will, or else by the
-/// waker's [`Wakes`].
+/// It is given back once, by whoever claimed it: by [`sleep`](Self::sleep) that was [told](Slept::Told), or else by
+/// [`give_up`](Self::give_up).
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub struct Berth(u32);
 
@@ -195,20 +242,21 @@ impl Berth {
 
     /// A berth for the calling thread on the CPU it runs on, which is going to sleep for the cell at `address`.
     ///
-    /// In the first group if there is room, where few sleepers are together whatever they sleep for; then near those
-    /// that sleep for the same cell and its neighbours; then anywhere.
+    /// Near those that sleep for the same cell and its neighbours, if there are any; else in the first group if there is
+    /// room, where few sleepers are together whatever they sleep for; else near the cell, or anywhere.
     #[must_use]
     pub fn claim_near(address: usize) -> Self {
-        let slot = cpu::current().unwrap_or(0) as usize % TABLE.len();
+        let slot = home() as usize;
         let first = slot * PER_SLOT;
         let (common, own) = TABLE[slot].groups.split_last().expect("a CPU has groups");
         let near = 1 + (address >> NEIGHBOURHOOD) % (own.len() - 1);
-        for nth in iter::once(0).chain(near..own.len()).chain(1..near) {
+        let neighbours = (own[near].used() != 0).then_some(near);
+        for nth in neighbours.into_iter().chain(iter::once(0)).chain(near..own.len()).chain(1..near) {
             if let Some(bit) = own[nth].claim() {
                 return Self::new((first + nth) as u32, bit);
             }
         }
-        Self::new((first + PER_SLOT - 1) as u32, common.used.fetch_add(1, Relaxed) % BERTHS)
+        Self::new((first + PER_SLOT - 1) as u32, common.berths.fetch_add(1, Relaxed) as u32 % BERTHS)
     }
 
     const fn new(group: u32, bit: u32) -> Self {
@@ -225,6 +273,7 @@ impl Berth {
 
     /// Sleeps until `until` holds, or until `deadline`; if `interruptible`, a signal handler ends the sleep too. Does not
     /// enter the kernel if `until` holds; each time it does not hold, but the last one of a sleep that fails, is an entry.
+    /// If it was told, it has given the berth back.
     ///
     /// Nothing is ordered by it but what `until` orders.
     pub fn sleep<const BUG: u8>(
@@ -233,14 +282,19 @@ impl Berth {
         deadline: Option<Deadline>,
         interruptible: bool,
     ) -> Slept {
-        let (group, _) = group(self.group());
+        let (group, common) = group(self.group());
         let bits = Bits::one(self.bit());
+        let mut woken = false;
         loop {
             let early = BUG == seeded::LOOKS_BEFORE_COUNT && until();
             let seq = group.seq.load(ordering::<BUG>(Acquire)); // (S1)
             let told = if BUG == seeded::LOOKS_BEFORE_COUNT { early } else { until() };
             if told {
+                self.give_back::<BUG>();
                 return Slept::Told;
+            }
+            if woken && !common && BUG != seeded::SLEEPS_AGAIN {
+                group.come_by::<BUG>(0); // (R2)
             }
             let waited = if interruptible {
                 group.seq.wait_interruptible(seq, bits, deadline)
@@ -250,18 +304,32 @@ impl Berth {
             let failed = match waited {
                 Waited::TimedOut => Slept::TimedOut,
                 Waited::Interrupted if interruptible => Slept::Interrupted,
-                _ => continue,
+                waited => {
+                    woken = waited == Waited::Woken;
+                    continue;
+                }
             };
-            return if until() { Slept::Told } else { failed };
+            if until() {
+                self.give_back::<BUG>();
+                return Slept::Told;
+            }
+            return failed;
         }
     }
 
-    /// (B3): gives the berth back, of a sleeper that has left the queue before anybody told it. One that was told leaves that
-    /// to the waker.
+    /// Gives the berth back without having slept until told: of a sleeper that has left its queue before anybody told it, or was
+    /// told while it was awake.
     pub fn give_up(self) {
+        self.give_back::<{ seeded::NOTHING }>();
+    }
+
+    /// (B2) and (R2).
+    #[inline]
+    fn give_back<const BUG: u8>(self) {
         let (group, common) = group(self.group());
         if !common {
-            group.free(1 << self.bit());
+            let kept = BUG == seeded::KEEPS_BITS || BUG == seeded::FREES_FIRST;
+            group.come_by::<BUG>(if kept { 0 } else { 1 << self.bit() });
         }
     }
 }
@@ -327,28 +395,47 @@ impl<const BUG: u8> Wakes<BUG> {
 
     /// Wakes them.
     pub fn flush(&mut self) {
-        for &Call { group: number, bits } in &self.calls[..self.len] {
-            let (group, common) = group(number);
-            if BUG == seeded::FREES_FIRST && !common {
-                group.free(bits);
-            }
-            if BUG != seeded::NO_BUMP {
-                group.seq.fetch_add(1, ordering::<BUG>(Release)); // (S2)
-            }
-            // Invariant 2.
-            let most = if common && BUG != seeded::WAKES_ONE_OF_MANY { u32::MAX } else { bits.count_ones() };
-            if let Some(bits) = Bits::new(bits) {
-                group.seq.key().wake_bits(most, bits);
-            }
-            if !common && BUG != seeded::KEEPS_BITS && BUG != seeded::FREES_FIRST {
-                group.free(bits); // (B2)
-            }
+        let calls = &self.calls[..self.len];
+        let here = home() * PER_SLOT as u32;
+        let own = calls.partition_point(|call| call.group < here);
+        let next = calls.partition_point(|call| call.group < here + PER_SLOT as u32);
+        for &Call { group, bits } in calls[next..].iter().chain(&calls[..own]) {
+            Self::call(group, bits, true);
+        }
+        for &Call { group, bits } in &calls[own..next] {
+            Self::call(group, bits, FEW && group == 0);
         }
         self.made += self.len as u32;
         self.len = 0;
     }
 
-    /// How many calls were made so far.
+    /// Wakes the `bits` of a group: all, or if it is `far`, one of many.
+    fn call(number: u32, bits: u32, far: bool) {
+        let (group, common) = group(number);
+        if BUG == seeded::FREES_FIRST && !common {
+            group.berths.fetch_and(u64::from(!bits), Release);
+        }
+        if BUG != seeded::NO_BUMP {
+            group.seq.fetch_add(1, ordering::<BUG>(Release)); // (S2)
+        }
+        let relayed = far && !common && bits.count_ones() >= RELAYED;
+        if relayed && BUG != seeded::LEAVES_LATE {
+            group.berths.fetch_or(u64::from(bits) << u32::BITS, Release); // (R1)
+        }
+        let most = match (relayed, common) {
+            (true, _) => 1,
+            (_, true) if BUG != seeded::WAKES_ONE_OF_MANY => u32::MAX,
+            _ => bits.count_ones(), // Invariant 2.
+        };
+        if let Some(bits) = Bits::new(bits) {
+            group.seq.key().wake_bits(most, bits);
+        }
+        if relayed && BUG == seeded::LEAVES_LATE {
+            group.berths.fetch_or(u64::from(bits) << u32::BITS, Release);
+        }
+    }
+
+    /// How many calls were made so far, not counted those of others for whom it left.
     #[must_use]
     pub fn made(&self) -> u32 {
         self.made
@@ -415,7 +502,7 @@ mod tests {
             assert_eq!(group.claim(), Some(bit));
         }
         assert_eq!(group.claim(), None);
-        group.free(1 << 17 | 1 << 4);
+        group.come_by::<{ seeded::NOTHING }>(1 << 17 | 1 << 4);
         assert_eq!((group.claim(), group.claim(), group.claim()), (Some(4), Some(17), None));
     }
 

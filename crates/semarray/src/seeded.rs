@@ -90,7 +90,7 @@ pub const RELAXED_READ: u8 = 39;
 pub const NO_BUMP: u8 = 60;
 /// A sleeper looks whether it was told, and reads the count after that.
 pub const LOOKS_BEFORE_COUNT: u8 = 61;
-/// A woken one's bit is given to others before the wake-up.
+/// A bit is given to others by the waker, before the wake-up.
 pub const FREES_FIRST: u8 = 62;
 /// Of those who share a bit, one is woken.
 pub const WAKES_ONE_OF_MANY: u8 = 63;
@@ -100,6 +100,12 @@ pub const RELAXED_COUNT: u8 = 64;
 pub const KEEPS_BITS: u8 = 65;
 /// A list of wake-ups that is full drops what it held.
 pub const DROPS_WHEN_FULL: u8 = 66;
+/// A waker wakes one, and leaves the others to it after that.
+pub const LEAVES_LATE: u8 = 67;
+/// Who comes by forgets those who were left.
+pub const FORGETS_LEFT: u8 = 68;
+/// Who is woken and was not told sleeps again, and does not come by.
+pub const SLEEPS_AGAIN: u8 = 69;
 
 /// A releaser does not put its stores before its look at the gate.
 pub const RELEASES_WITHOUT_FENCE: u8 = 70;

@@ -44,6 +44,7 @@ impl<P: InOneProcess, const BUG: u8> Protocol<P, BUG> {
         let told = || node.told(BUG == seeded::RELAXED_GET_UP) != Told::Nothing;
         if spin::first_in_line::<P>(false, told) {
             self.meter.count(Event::Spun);
+            queued.berth.give_up();
             return self.result(node);
         }
         self.meter.count(Event::Slept);

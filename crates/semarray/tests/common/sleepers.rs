@@ -188,6 +188,36 @@ pub fn a_berth_changes_hands<const BUG: u8>() {
     assert_eq!(claimed(), 0, "a berth was not given back");
 }
 
+/// Two are told together. One of them is awake already, comes back for a berth, and sleeps there while the call for the two
+/// is made; the other one has to wake up before that one is told again.
+pub fn who_is_woken_for_another_passes_it_on<const BUG: u8>() {
+    let (first, other, again) = (Arc::new(Node::new()), Arc::new(Node::new()), Arc::new(Node::new()));
+    let (first_berth, other_berth) = (Berth::claim(), Berth::claim());
+    let twice = {
+        let (first, again) = (Arc::clone(&first), Arc::clone(&again));
+        spawn(move || {
+            assert_eq!(first_berth.sleep::<BUG>(|| first.is_told(), None, false), Slept::Told);
+            let berth = Berth::claim();
+            again.post(berth);
+            assert_eq!(berth.sleep::<BUG>(|| again.is_told(), None, false), Slept::Told);
+        })
+    };
+    let once = {
+        let other = Arc::clone(&other);
+        spawn(move || {
+            assert_eq!(other_berth.sleep::<BUG>(|| other.is_told(), None, false), Slept::Told);
+        })
+    };
+    let mut wakes = Wakes::<BUG>::new();
+    assert!(first.tell(first_berth, &mut wakes) && other.tell(other_berth, &mut wakes));
+    wakes.flush();
+    once.join().unwrap();
+    assert!(again.tell(again.posted(), &mut wakes));
+    wakes.flush();
+    twice.join().unwrap();
+    assert_eq!(claimed(), 0, "a berth was not given back");
+}
+
 /// Sleepers that may leave, with a deadline or when a signal comes, and a patient one, the first, beside them; all are told
 /// unless they have left, after whatever is done to them `before`.
 pub fn who_leaves_gives_the_berth_back<const BUG: u8>(leavers: usize, timed: bool, before: impl FnOnce()) {
@@ -207,6 +237,7 @@ pub fn who_leaves_gives_the_berth_back<const BUG: u8>(leavers: usize, timed: boo
                         berth.give_up();
                         return false;
                     }
+                    assert_eq!(berth.sleep::<BUG>(|| node.is_told(), None, false), Slept::Told);
                 }
                 node.read();
                 true

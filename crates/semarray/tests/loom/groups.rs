@@ -2,7 +2,7 @@
 
 use crate::sleepers::{
     a_berth_changes_hands, a_full_list_forgets_nobody, a_group_is_woken_by_one_call,
-    who_leaves_gives_the_berth_back, who_shares_a_bit_is_woken_too,
+    who_is_woken_for_another_passes_it_on, who_leaves_gives_the_berth_back, who_shares_a_bit_is_woken_too,
 };
 use ulocks_core::model::{Config, Grade, explore, finds_bug};
 use ulocks_semarray::seeded as bug;
@@ -30,6 +30,8 @@ fn told_is_told() {
     explore(exact(2), || who_shares_a_bit_is_woken_too::<SOUND>(2));
     explore(exact(2), a_berth_changes_hands::<SOUND>);
     explore(unordered(1), a_berth_changes_hands::<SOUND>);
+    explore(exact(2), who_is_woken_for_another_passes_it_on::<SOUND>);
+    explore(unordered(1), who_is_woken_for_another_passes_it_on::<SOUND>);
 }
 
 #[test]
@@ -40,6 +42,9 @@ fn a_lost_wake_up_is_found() {
     finds_bug(exact(2), a_full_list_forgets_nobody::<{ bug::DROPS_WHEN_FULL }>);
     finds_bug(exact(2), || who_shares_a_bit_is_woken_too::<{ bug::WAKES_ONE_OF_MANY }>(2));
     finds_bug(exact(3), a_berth_changes_hands::<{ bug::FREES_FIRST }>);
+    finds_bug(exact(2), || a_group_is_woken_by_one_call::<{ bug::LEAVES_LATE }>(2));
+    finds_bug(exact(2), || a_group_is_woken_by_one_call::<{ bug::FORGETS_LEFT }>(2));
+    finds_bug(exact(3), who_is_woken_for_another_passes_it_on::<{ bug::SLEEPS_AGAIN }>);
 }
 
 #[test]

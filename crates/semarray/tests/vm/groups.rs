@@ -2,7 +2,7 @@
 
 use crate::sleepers::{
     a_berth_changes_hands, a_full_list_forgets_nobody, a_group_is_woken_by_one_call,
-    who_leaves_gives_the_berth_back, who_shares_a_bit_is_woken_too,
+    who_is_woken_for_another_passes_it_on, who_leaves_gives_the_berth_back, who_shares_a_bit_is_woken_too,
 };
 use ulocks_core::model::signal::{self, Signal};
 use ulocks_core::model::{Config, Failure, explore, finds_bug_saying};
@@ -32,6 +32,7 @@ fn told_is_told() {
         explore(sampled(sleepers + 1, 3), move || who_shares_a_bit_is_woken_too::<SOUND>(sleepers));
     }
     explore(sampled(3, 4), a_berth_changes_hands::<SOUND>);
+    explore(sampled(3, 5), who_is_woken_for_another_passes_it_on::<SOUND>);
 }
 
 #[test]
@@ -43,6 +44,9 @@ fn a_lost_wake_up_is_found() {
     found("DROPS_WHEN_FULL", LOST, a_full_list_forgets_nobody::<{ bug::DROPS_WHEN_FULL }>);
     found("WAKES_ONE_OF_MANY", LOST, || who_shares_a_bit_is_woken_too::<{ bug::WAKES_ONE_OF_MANY }>(2));
     found("FREES_FIRST", LOST, a_berth_changes_hands::<{ bug::FREES_FIRST }>);
+    found("LEAVES_LATE", LOST, || a_group_is_woken_by_one_call::<{ bug::LEAVES_LATE }>(2));
+    found("FORGETS_LEFT", LOST, || a_group_is_woken_by_one_call::<{ bug::FORGETS_LEFT }>(2));
+    found("SLEEPS_AGAIN", LOST, who_is_woken_for_another_passes_it_on::<{ bug::SLEEPS_AGAIN }>);
 }
 
 #[test]
