@@ -19,7 +19,7 @@ pub enum Kind {
         /// Whether it says so.
         private: bool,
     },
-    /// A word that 32 who run on one CPU sleep on, each with a bit of it.
+    /// A word that 32 who run on one CPU sleep on, each with a bit of it; one of those on another CPU wakes the rest.
     Groups,
     /// Words and nothing else.
     Floor,
@@ -64,7 +64,7 @@ static ALL: [Entry; 12] = [
     entry("futex-private", "the same with FUTEX_WAKE_PRIVATE", futex(true), true),
     entry(
         GROUPS,
-        "a word for 32 sleepers of a CPU, one FUTEX_WAKE_BITSET each: what is possible",
+        "a word for 32 sleepers of a CPU, one FUTEX_WAKE_BITSET each, relayed to other CPUs: what is possible",
         Kind::Groups,
         false,
     ),

@@ -27,6 +27,7 @@ use std::sync::atomic::Ordering::{Acquire, Relaxed, Release};
 use std::sync::atomic::{AtomicU32, AtomicU64};
 use std::thread;
 use std::time::{Duration, Instant};
+use ulocks_semarray::groups::RELAYED;
 
 /// Semaphores in an array.
 pub const EACH: usize = 250;
@@ -136,30 +137,49 @@ impl Post for Words {
     }
 }
 
-/// A word for every [`BERTHS`] workers of a CPU.
+/// A word for every [`BERTHS`] workers of a CPU. Of those on another CPU than the main thread's, one is woken, who wakes the
+/// rest.
 struct Groups {
-    counts: Vec<Count>,
-    cpus: usize,
+    groups: Vec<Group>,
+    /// Those that workers are dealt to, in their order.
+    cpus: Vec<usize>,
 }
 
-/// Wake-ups of a group so far.
+/// A group.
 #[derive(Debug, Default)]
 #[repr(align(64))]
-struct Count(AtomicU32);
+struct Group {
+    /// Wake-ups so far: the word that is slept on.
+    count: AtomicU32,
+    /// Those whom whoever is woken is to wake.
+    left: AtomicU32,
+}
+
+impl Group {
+    fn wake(&self, most: u32, bits: u32) {
+        let operation = libc::FUTEX_WAKE_BITSET | libc::FUTEX_PRIVATE_FLAG;
+        let (no_time, no_word) = (ptr::null::<libc::timespec>(), ptr::null::<u32>());
+        // SAFETY: a wake needs the address alone.
+        unsafe {
+            libc::syscall(libc::SYS_futex, self.count.as_ptr(), operation, most, no_time, no_word, bits)
+        };
+    }
+}
 
 /// As many as a call can tell apart.
 const BERTHS: usize = 32;
 
 impl Groups {
-    fn new(workers: usize, cpus: usize) -> Self {
-        let each = workers.div_ceil(cpus).div_ceil(BERTHS);
-        Self { counts: (0..each * cpus).map(|_| Count::default()).collect(), cpus }
+    fn new(workers: usize, cpus: Vec<usize>) -> Self {
+        let each = workers.div_ceil(cpus.len()).div_ceil(BERTHS);
+        Self { groups: (0..each * cpus.len()).map(|_| Group::default()).collect(), cpus }
     }
 
     /// Workers are dealt to the CPUs in turn.
     fn berth(&self, index: usize) -> (usize, u32) {
-        let (cpu, nth) = (index % self.cpus, index / self.cpus);
-        (nth / BERTHS * self.cpus + cpu, 1 << (nth % BERTHS))
+        let cpus = self.cpus.len();
+        let (cpu, nth) = (index % cpus, index / cpus);
+        (nth / BERTHS * cpus + cpu, 1 << (nth % BERTHS))
     }
 }
 
@@ -168,12 +188,13 @@ impl Post for Groups {
     type Desk = (Vec<u32>, Vec<usize>);
 
     fn desk(&self) -> Self::Desk {
-        (vec![0; self.counts.len()], Vec::with_capacity(self.counts.len()))
+        (vec![0; self.groups.len()], Vec::with_capacity(self.groups.len()))
     }
 
     fn wait(&self, index: usize, worker: &Worker) {
         let (group, bit) = self.berth(index);
-        let word = &self.counts[group].0;
+        let group = &self.groups[group];
+        let word = &group.count;
         loop {
             // Acquire, twice: with the Releases in `post`.
             let count = word.load(Acquire);
@@ -184,6 +205,11 @@ impl Post for Groups {
             let (forever, no_word) = (ptr::null::<libc::timespec>(), ptr::null::<u32>());
             // SAFETY: the word lives until all workers have been joined; no other pointer is followed.
             unsafe { libc::syscall(libc::SYS_futex, word.as_ptr(), operation, count, forever, no_word, bit) };
+            // Posted to or not: one that is back already may have been woken in the place of another.
+            let left = group.left.swap(0, Acquire);
+            if left != 0 {
+                group.wake(left.count_ones(), left);
+            }
         }
     }
 
@@ -198,19 +224,22 @@ impl Post for Groups {
                 }
                 bits[group] |= bit;
             }
-            // CPU by CPU.
-            groups.sort_unstable_by_key(|group| (group % self.cpus, *group));
+            // SAFETY: no pointer is followed.
+            let here = usize::try_from(unsafe { libc::sched_getcpu() }).ok();
+            let is_own = |group: usize| Some(self.cpus[group % self.cpus.len()]) == here;
+            // CPU by CPU, our own last: its workers may take it from us.
+            groups.sort_unstable_by_key(|&group| (is_own(group), group % self.cpus.len(), group));
             calls += groups.len() as u64;
-            for group in groups.drain(..) {
-                let (word, bits) = (&self.counts[group].0, std::mem::take(&mut bits[group]));
-                word.fetch_add(1, Release);
-                let operation = libc::FUTEX_WAKE_BITSET | libc::FUTEX_PRIVATE_FLAG;
-                let (no_time, no_word) = (ptr::null::<libc::timespec>(), ptr::null::<u32>());
-                let most = bits.count_ones();
-                // SAFETY: a wake needs the address alone.
-                unsafe {
-                    libc::syscall(libc::SYS_futex, word.as_ptr(), operation, most, no_time, no_word, bits)
-                };
+            for number in groups.drain(..) {
+                let (group, bits) = (&self.groups[number], std::mem::take(&mut bits[number]));
+                group.count.fetch_add(1, Release);
+                // Workers have bits of their own: a call for as many as there are bits wakes all that sleep.
+                let all = bits.count_ones();
+                let most = if is_own(number) || all < RELAYED { all } else { 1 };
+                if most < all {
+                    group.left.fetch_or(bits, Release);
+                }
+                group.wake(most, bits);
             }
         }
         calls
@@ -235,7 +264,7 @@ pub(super) fn run(spec: &Spec, entry: &Entry) -> Result<Outcome> {
         Kind::Futex { private } => {
             mason(spec, &Words { flag: if private { libc::FUTEX_PRIVATE_FLAG } else { 0 } }, true)
         }
-        Kind::Groups => mason(spec, &Groups::new(workers, pin::order(Pin::Scatter)?.len()), true),
+        Kind::Groups => mason(spec, &Groups::new(workers, pin::order(Pin::Scatter)?), true),
         Kind::Posix | Kind::Floor => bail!("'{}' takes no part in sembench", entry.name),
     }
 }
