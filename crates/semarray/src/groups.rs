@@ -109,7 +109,7 @@ pub(crate) const FEW: bool = PLACES == 1;
 
 /// CPUs that have groups of their own; those with greater numbers share them.
 pub const SLOTS: usize = if FEW { 1 } else { 64 };
-/// Groups of a CPU, the common one included: berths for 2,016 sleepers, a KiB.
+/// Groups of a CPU, the common one included: berths for 2,016 sleepers, 4 KiB.
 pub const PER_SLOT: usize = if FEW { 3 } else { 64 };
 /// Berths of a group.
 pub const BERTHS: u32 = if FEW { 2 } else { 32 };
@@ -126,6 +126,8 @@ const NEIGHBOURHOOD: u32 = 13;
 /// All berths of a group.
 const FULL: u32 = u32::MAX >> (32 - BERTHS);
 
+/// One group, on a cache line of its own: wakers write it from other CPUs, while sleepers write those beside it.
+#[repr(align(64))]
 struct Group {
     seq: Futex<Private>,
     /// `used` in the lower half, `left` in the upper one.
