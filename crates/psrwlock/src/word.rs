@@ -23,7 +23,7 @@ use ulocks_core::futex::Bits;
 /// Nothing rests on the number of sleepers. It says what `WRITERS` cannot say: whether a writer sleeps for certain. A
 /// writer that has slept leaves that flag behind for others that it does not know of. If there are none, the next that comes
 /// would take the flag at its word and sleep, too, and so two threads would put each other to sleep for ever. The
-/// number is never above the truth; it may be below it if more than three sleep at once.
+/// number is above the truth only if one that slept was killed, and may be below it if more than three sleep at once.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub struct State(pub u64);
 
