@@ -16,7 +16,7 @@ pub use word::State;
 use ulocks_core::{Private, api};
 
 /// Mutual exclusion around a `T` at a throughput that does not fall however many threads want it, where nobody starves:
-/// forty-eight bytes beside the data.
+/// fifty-two bytes beside the data.
 ///
 /// This one is for the threads of one process, with the default patience and interval, and without counters;
 /// [`CalockWith`] has the others.

@@ -59,6 +59,8 @@ pub(crate) struct Plan {
     flags: u8,
     /// How many may be woken in this round beside the next one.
     spare: u8,
+    /// The word that the last release left if it found more than `LOCKED`, or zero: most likely nobody has parked since.
+    pub(crate) left: u32,
 }
 
 /// The present rest is over.
@@ -100,6 +102,7 @@ impl Plan {
         rest: 0,
         flags: 0,
         spare: 0,
+        left: 0,
     };
 
     /// The caller is about to release on `cpu`; called now and then.

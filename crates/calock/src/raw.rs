@@ -210,7 +210,7 @@ impl<P: Policy, I: Interval, const BUG: u8> RawCalock<P, I, BUG> {
         }
     }
 
-    /// (U) of a word that is more than `LOCKED`.
+    /// (U) of a word that is more than `LOCKED`: most likely `was`.
     #[cold]
     #[inline(never)]
     fn unlock_contended(&self, mut was: State) {
@@ -234,9 +234,11 @@ impl<P: Policy, I: Interval, const BUG: u8> RawCalock<P, I, BUG> {
                 continue;
             }
             let hands_over = was.has(PROMOTED) && BUG != seeded::NEVER_GRANTS;
-            let free = if hands_over { was.with(GRANTED) } else { was.without(LOCKED) };
+            let free =
+                if hands_over { was.with(GRANTED) } else { was.without(LOCKED) }.without(IN_VAIN | MOVED);
+            self.plan(|plan| plan.left = if hands_over { 0 } else { free.0 });
             // From here on the lock may be gone, if it succeeds.
-            match self.word.compare_exchange(was.0, free.without(IN_VAIN | MOVED).0, Self::RELEASE, Acquire) {
+            match self.word.compare_exchange(was.0, free.0, Self::RELEASE, Acquire) {
                 Err(now) => {
                     was = State(now);
                     // Whoever was to be woken is awake already, and others may have fallen asleep since.
@@ -395,6 +397,11 @@ unsafe impl<P: Policy, I: Interval, const BUG: u8> raw::RawMutex for RawCalock<P
 
     #[inline]
     unsafe fn unlock(&self, (): ()) {
+        // Past somebody parked: an exchange that fails costs as much as one that succeeds.
+        let was = State(self.plan(|plan| plan.left)).with(LOCKED);
+        if was.0 != LOCKED {
+            return self.unlock_contended(was);
+        }
         // (U); from here on the lock may be gone, if it succeeds.
         if let Err(was) = self.word.compare_exchange(LOCKED, State::UNLOCKED.0, Self::RELEASE, Acquire) {
             self.unlock_contended(State(was));

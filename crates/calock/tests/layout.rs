@@ -11,10 +11,10 @@ use ulocks_core::{Policy, Private, Shared};
 static IN_A_STATIC: Calock<()> = Calock::new(());
 static PROMPT: CalockWith<u32, Shared, Every<1_000_000>> = CalockWith::new(1);
 static CONDVAR: CalockCondvar = CalockCondvar::new();
-const _: () = assert!(size_of::<RawCalock>() == 48 && align_of::<RawCalock>() == 4);
-const _: () = assert!(size_of::<RawCalock<Shared, Every<50_000>>>() == 48);
-const _: () = assert!(size_of::<RawCalock<Private<Patience<3_000>>>>() == 48);
-const _: () = assert!(size_of::<Calock<()>>() == 48 && size_of::<Calock<u64>>() == 56);
+const _: () = assert!(size_of::<RawCalock>() == 52 && align_of::<RawCalock>() == 4);
+const _: () = assert!(size_of::<RawCalock<Shared, Every<50_000>>>() == 52);
+const _: () = assert!(size_of::<RawCalock<Private<Patience<3_000>>>>() == 52);
+const _: () = assert!(size_of::<Calock<()>>() == 52 && size_of::<Calock<u64>>() == 64);
 const _: () = assert!(size_of::<CalockCondvar>() == 16);
 
 #[test]
@@ -29,7 +29,10 @@ fn lives_in_a_static() {
 
 #[test]
 fn zeroed_memory_is_an_unlocked_mutex_and_new_is_all_zero() {
-    fn check<P: Policy, I: Interval>(size: usize) {
+    /// The words of the lock, up to the counters.
+    const WORDS: usize = 52;
+
+    fn check<P: Policy, I: Interval>() {
         // SAFETY: that every field is valid when all zero is the promise this test is for; the type has no niche.
         let mutex = unsafe { MaybeUninit::<RawCalock<P, I>>::zeroed().assume_init() };
         assert!(!mutex.is_locked());
@@ -40,14 +43,19 @@ fn zeroed_memory_is_an_unlocked_mutex_and_new_is_all_zero() {
         assert!(!mutex.is_locked());
 
         let new = RawCalock::<P, I>::new();
-        // SAFETY: the bytes of an initialised value without padding: words of 4 bytes, the last one of the
-        // plan of 2, 1 and 1, and counters of a multiple of 8.
-        let bytes = unsafe { std::slice::from_raw_parts((&raw const new).cast::<u8>(), size_of_val(&new)) };
-        assert_eq!(bytes, vec![0; size]);
+        let (start, counters) = ((&raw const new).cast::<u8>(), size_of::<P::Meter>());
+        assert_eq!(size_of_val(&new), WORDS.next_multiple_of(align_of_val(&new)) + counters);
+        // SAFETY: the first `WORDS` bytes of an initialised value, without padding: words of 4 bytes, and in the plan a 2, 1
+        // and 1.
+        assert_eq!(unsafe { std::slice::from_raw_parts(start, WORDS) }, [0; WORDS]);
+        // SAFETY: the last bytes of it, its counters, which are of 8 bytes each.
+        let counters =
+            unsafe { std::slice::from_raw_parts(start.add(size_of_val(&new) - counters), counters) };
+        assert_eq!(counters, vec![0; counters.len()]);
     }
-    check::<Private, Every>(48);
-    check::<Shared, Every<1_000>>(48);
-    check::<Private<NoSpin, Counted>, Every>(48 + size_of::<Counted>());
+    check::<Private, Every>();
+    check::<Shared, Every<1_000>>();
+    check::<Private<NoSpin, Counted>, Every>();
 }
 
 #[test]

@@ -87,7 +87,7 @@ fn a_missing_sentinel_is_found() {
 
 #[test]
 fn what_a_waiter_leaves_behind_is_found() {
-    found("LEAVES_FLAGS", "the lock is locked although", || {
+    found("LEAVES_FLAGS", "nobody can go on", || {
         model::timeout_vs_unlock::<Broken<{ bug::LEAVES_FLAGS }>>(2)
     });
     found("LEAVES_A_FREE_LOCK", "nobody can go on", || {
