@@ -1,16 +1,22 @@
 //! How long a waiter looks at a lock before it sleeps, in nanoseconds.
 //!
 //! A waiter that spins saves a sleep and a wake-up, microseconds each, and pays with its CPU and with the owner's
-//! cache line: every look takes the line away from the owner's next store. So there are three gaits, all of loads only
-//! and all with a budget in time:
+//! cache line. All looks are loads, and each takes one of two courses:
 //!
-//! - [`backing_off`], for an arrival. It knows nothing of the owner, and there may be many of it: it pauses *before*
-//!   it looks, [`FIRST_PAUSE_NS`] at first, then twice as long each time up to [`LONGEST_PAUSE_NS`]. The long first
-//!   pause is what keeps two threads with empty critical sections from passing the line to and fro: the owner runs
-//!   hundreds of critical sections meanwhile.
+//! - it *hits*: the line is where the waiter's last look has brought it, so nobody has written to the lock since. The look is
+//!   free, to the owner too. The critical section is a long one, and its end will be seen at once by who looks again soon;
+//! - it *misses*: the owner has written, and finds the line gone when it writes next. So critical sections are short, and the
+//!   owner runs one after the other if it is left alone. Its line was gone for about as long as the look took.
+//!
+//! The clock tells which it was. After a look that hits a waiter looks again after a single pause, after one that misses not for
+//! [`LEFT_ALONE`] times as long as it took: that is what it may take from the owner. If many look, each look takes longer, and
+//! they come more rarely. There are three gaits, all with a budget in time:
+//!
+//! - [`backing_off`], for an arrival. It knows nothing of the owner, and there may be many of it: it pauses for
+//!   [`FIRST_PAUSE_NS`] before it looks for the first time. That is what keeps two threads with empty critical sections from
+//!   passing the line to and fro: the owner runs some critical sections meanwhile.
 //! - [`closely`], for a waiter that was woken and found the lock taken again. There are few of these (whoever woke it
-//!   woke nobody else), a wake-up has been paid for, and the moment in which the lock is free between two critical
-//!   sections of the same thread is short: it looks after every pause.
+//!   woke nobody else), and a wake-up has been paid for: its first look comes at once.
 //! - [`first_in_line`], for the one waiter to which a lock that is handed over in order goes next. Only that one spins, it
 //!   gets the lock for certain, and whoever waits behind it waits for its wake-up too: it looks after every pause.
 //!
@@ -32,8 +38,9 @@ use crate::world::pause;
 /// 50 M/s at 140 ns on two CPUs), longer ones on critical sections of less than a microsecond, which they oversleep.
 pub const FIRST_PAUSE_NS: u32 = 140;
 
-/// The longest pause of an arrival: what it may oversleep a release by.
-pub const LONGEST_PAUSE_NS: u32 = 800;
+/// For how many times as long as a look that missed has taken the waiter does not look again. More gains a little on empty critical
+/// sections, and oversleeps short ones.
+pub const LEFT_ALONE: u32 = 16;
 
 /// How a waiter of a lock spins. Zero-sized; chosen by type.
 pub trait Spin: Send + Sync + 'static {
@@ -96,7 +103,7 @@ pub enum Look {
     Hopeless,
 }
 
-/// An arrival of policy `P`: looks with growing pauses before each look. True if it acquired, false when its budget is
+/// An arrival of policy `P`: looks after a pause, and then as the looks themselves advise. True if it acquired, false when its budget is
 /// spent, at once if it has none.
 #[cfg_attr(ulocks_vm, track_caller)]
 pub fn backing_off<P: Policy>(look: impl FnMut() -> Look) -> bool {
@@ -105,27 +112,12 @@ pub fn backing_off<P: Policy>(look: impl FnMut() -> Look) -> bool {
 
 /// As [`backing_off`], with a budget of `ns` nanoseconds.
 #[cfg_attr(ulocks_vm, track_caller)]
-pub fn backing_off_for<P: Policy>(ns: u32, mut look: impl FnMut() -> Look) -> bool {
+pub fn backing_off_for<P: Policy>(ns: u32, look: impl FnMut() -> Look) -> bool {
     let budget = pause::budget(P::Scope::PRIVATE, ns);
-    let if_saturated = pause::count(P::Spin::SATURATED_NS);
-    let longest = pause::count(LONGEST_PAUSE_NS);
-    let mut next = pause::count(FIRST_PAUSE_NS);
-    let mut spent = 0;
-    while spent < budget {
-        let now = next.min(budget - spent);
-        pause::times(now);
-        spent += now;
-        match look() {
-            Look::Acquired => return true,
-            Look::Saturated if spent >= if_saturated => return false,
-            Look::Hopeless => return false,
-            _ => next = (next * 2).min(longest),
-        }
-    }
-    false
+    until_spent(budget, pause::count(FIRST_PAUSE_NS), pause::count(P::Spin::SATURATED_NS), look)
 }
 
-/// A woken waiter of policy `P`: looks after each single pause. True if it acquired; false when its budget is spent, at
+/// A woken waiter of policy `P`: looks at once, and then as the looks themselves advise. True if it acquired; false when its budget is spent, at
 /// once if it has none, or when it sees that another waiter is owed the next wake-up.
 #[cfg_attr(ulocks_vm, track_caller)]
 pub fn closely<P: Policy>(look: impl FnMut() -> Look) -> bool {
@@ -134,13 +126,25 @@ pub fn closely<P: Policy>(look: impl FnMut() -> Look) -> bool {
 
 /// As [`closely`], with a budget of `ns` nanoseconds.
 #[cfg_attr(ulocks_vm, track_caller)]
-pub fn closely_for<P: Policy>(ns: u32, mut look: impl FnMut() -> Look) -> bool {
-    for _ in 0..pause::budget(P::Scope::PRIVATE, ns) {
-        pause::times(1);
-        match look() {
+pub fn closely_for<P: Policy>(ns: u32, look: impl FnMut() -> Look) -> bool {
+    until_spent(pause::budget(P::Scope::PRIVATE, ns), 1, 0, look)
+}
+
+/// Looks until `budget` is spent, for the first time after `first`, or until the lock is seen saturated after `if_saturated`;
+/// all of them are counted in pauses.
+#[cfg_attr(ulocks_vm, track_caller)]
+fn until_spent(budget: u32, first: u32, if_saturated: u32, mut look: impl FnMut() -> Look) -> bool {
+    let (mut next, mut spent) = (first, 0);
+    while spent < budget {
+        let now = next.min(budget - spent);
+        pause::times(now);
+        let (seen, price) = pause::timed(&mut look);
+        spent = spent.saturating_add(now).saturating_add(price.took);
+        match seen {
             Look::Acquired => return true,
-            Look::Saturated | Look::Hopeless => return false,
-            Look::Taken => {}
+            Look::Saturated if spent >= if_saturated => return false,
+            Look::Hopeless => return false,
+            _ => next = price.missed.saturating_mul(LEFT_ALONE).max(1),
         }
     }
     false
@@ -162,6 +166,8 @@ pub fn first_in_line<P: Policy>(was_woken: bool, mut look: impl FnMut() -> bool)
 mod tests {
     use super::*;
     use crate::{Private, Shared};
+    use core::time::Duration;
+    use std::time::Instant;
 
     #[test]
     fn no_patience_never_looks() {
@@ -190,13 +196,34 @@ mod tests {
         looks
     }
 
+    type Patient = Shared<Patience<200_000>>;
+
     #[test]
-    fn a_spent_budget_ends_the_spin_and_arrivals_look_rarely() {
-        type P = Shared<Patience<20_000>>;
-        assert_eq!(looks(|look| closely::<P>(look), Look::Taken), pause::count(20_000));
-        let arrival = looks(|look| backing_off::<P>(look), Look::Taken);
-        // 140, 280, 560, then 800 ns each, and what is left; rounding down pauses may add one.
-        assert!(arrival <= 3 + 20_000_u32.div_ceil(LONGEST_PAUSE_NS) + 1, "{arrival} looks");
+    fn a_spent_budget_ends_the_spin() {
+        let most = pause::count(200_000);
+        let closely = looks(|look| closely::<Patient>(look), Look::Taken);
+        let arrival = looks(|look| backing_off::<Patient>(look), Look::Taken);
+        assert!(
+            (1..=most).contains(&closely) && (1..=most).contains(&arrival),
+            "{closely} and {arrival} of {most}"
+        );
+    }
+
+    #[test]
+    fn after_a_look_that_misses_the_owner_is_left_alone() {
+        const MISS: Duration = Duration::from_micros(1);
+        for arrives in [false, true] {
+            let mut looks = 0;
+            let look = || {
+                looks += 1;
+                let start = Instant::now();
+                while start.elapsed() < MISS {}
+                Look::Taken
+            };
+            assert!(!if arrives { backing_off::<Patient>(look) } else { closely::<Patient>(look) });
+            // 17 us a look of 200 us, but for the first; rounding down pauses may add one.
+            assert!(looks <= 14, "{looks} looks");
+        }
     }
 
     #[test]

@@ -13,7 +13,7 @@
 //! | `kernel` | the futex operations, addresses as keys |
 //! | `clock` | the reading of a clock, the moment of an `Instant`, whether a deadline has passed |
 //! | `membarrier` | a fence that one side pays for |
-//! | `pause` | how many pauses a waiter's nanoseconds are |
+//! | `pause` | how many pauses a waiter's nanoseconds are, and what a look costs |
 //! | `current_cpu`, `usable_cpus` | the CPU the caller runs on, if known; those on which it may run, modulo 64 |
 //! | `declare` | `const_fn!`, `raw_init!`, `sync_static!`; the first two are the same in all models (`models`) |
 //! | `pi` | the priority-inheriting futex |
@@ -42,6 +42,7 @@ mod imp;
 mod models;
 #[cfg(not(all(ulocks_loom, feature = "loom")))]
 mod naps;
+mod price;
 #[cfg(all(
     feature = "parking-lot",
     any(all(ulocks_loom, feature = "loom"), all(ulocks_vm, feature = "vm"))
@@ -53,5 +54,6 @@ pub(crate) use models::slice;
 pub use models::{is_abandoned, without_unwinding};
 #[cfg(not(all(ulocks_loom, feature = "loom")))]
 pub(crate) use naps::naps;
+pub(crate) use price::Price;
 
 pub use imp::*;

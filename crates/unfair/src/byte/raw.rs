@@ -46,8 +46,8 @@
 //!
 //! # The waiting rule
 //! That of `unfair::Mutex`: wake one, and no other until that one had its round. (U2) clears the mark together with the
-//! lock, so threads that come and go meanwhile release without a visit to the lot. An arrival backs off before it parks,
-//! half as long if it sees the mark; a woken waiter that finds the lock taken again looks closely for a while. Nobody
+//! lock, so threads that come and go meanwhile release without a visit to the lot. An arrival spins before it parks,
+//! half as long if it sees the mark; a woken waiter that finds the lock taken again does so for a while. Nobody
 //! yields. A loser parks at the tail.
 //!
 //! # Ordering

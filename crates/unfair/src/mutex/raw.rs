@@ -35,8 +35,8 @@
 //! with the lock, so that threads that come and go meanwhile release without a system call, until the woken one has
 //! run and marks the word again. What makes it fast is who spins, and how (the measurements and what else was tried
 //! are in `BENCHMARKS.md`):
-//! - An arrival backs off before it queues, also while others sleep, for longer than a critical section of a few
-//!   microseconds lasts: otherwise a CPU idles while the one waiter in flight is on its way.
+//! - An arrival spins before it queues, also while others sleep, for longer than a critical section of a few
+//!   microseconds lasts, and leaves an owner alone that writes ([`spin`](ulocks_core::spin)): otherwise a CPU idles while the one waiter in flight is on its way.
 //! - It has half that patience when it sees `CONTENDED`: then the holder itself was asleep or has sleepers to wake, which
 //!   happens now and then on a busy lock and all the time on a saturated one.
 //! - A woken waiter that finds the mutex taken again looks closely for a while before it marks the word: as long as it

@@ -73,8 +73,8 @@
 //! With [`HandOff`](crate::HandOff) the bound is zero: every waiter that was woken in vain reserves.
 //!
 //! # The waiting rule
-//! Spinning is as in [`Mutex`](crate::Mutex): an arrival backs off, with half of its patience if the release has to wake
-//! somebody; a woken waiter looks closely. The head that has just reserved looks closely for 40 us, about as long
+//! Spinning is as in [`Mutex`](crate::Mutex), but that an arrival has all of its patience also if the release has to wake
+//! somebody: one that goes to sleep sooner ends up in the line, and reserves. The head that has just reserved looks closely for 40 us, about as long
 //! as a sleep and a wake-up take, because while it sleeps the mutex idles.
 //!
 //! All of them stop at once when the hint names their own CPU: then the holder is not running. Only an acquisition that had
@@ -219,6 +219,15 @@ impl<P: Policy, B: Bound, const BUG: u8> RawThroughputMutex<P, B, BUG> {
         }
     }
 
+    /// What an arrival sees, which does not care whether the release has to wake somebody.
+    #[inline]
+    fn look_in_passing(&self) -> Look {
+        match self.look(|was| self.steal(was, cpu::current())) {
+            Look::Saturated => Look::Taken,
+            seen => seen,
+        }
+    }
+
     /// Whether the holder cannot be running, because the caller is, where the holder was.
     pub(super) fn holder_was_here(was: State) -> bool {
         was.is_locked() && was.hint().is_some() && was.hint() == cpu::current()
@@ -242,7 +251,7 @@ impl<P: Policy, B: Bound, const BUG: u8> RawThroughputMutex<P, B, BUG> {
     fn lock_contended(&self, deadline: Option<Deadline>) -> bool {
         self.meter.count(Event::Contended);
         self.take_if_open()
-            || spin::backing_off::<P>(|| self.look(|was| self.steal(was, cpu::current())))
+            || spin::backing_off::<P>(|| self.look_in_passing())
             || self.lock_outside(deadline, false)
     }
 

@@ -1,9 +1,9 @@
 //! The processor's pause as a unit of time.
 
 use crate::time::Clock;
-use crate::world::clock;
+use crate::world::{Price, clock};
 use core::cell::Cell;
-use core::sync::atomic::{AtomicU32, Ordering::Relaxed};
+use core::sync::atomic::{AtomicU32, AtomicU64, Ordering::Relaxed};
 
 /// How many pauses a waiter with a budget of `ns` has: none if it has no budget, or would spin in vain on a lock
 /// that is `private` to this process.
@@ -22,32 +22,80 @@ pub(crate) fn times(count: u32) {
 /// How many pauses take about `ns`; at least one.
 #[inline]
 pub(crate) fn count(ns: u32) -> u32 {
-    /// Pauses in a microsecond; zero until somebody has measured.
-    static RATE: AtomicU32 = AtomicU32::new(0);
-
-    let mut rate = RATE.load(Relaxed);
-    if rate == 0 {
-        rate = measure();
-        RATE.store(rate, Relaxed);
-    }
-    u32::try_from((u64::from(ns) * u64::from(rate) / 1_000).max(1)).unwrap_or(u32::MAX)
+    Scale::here().pauses(ns)
 }
 
-/// How many pauses a microsecond holds, at least one: by the shortest of a few samples, for a preemption only ever
-/// makes one longer.
-#[cold]
-fn measure() -> u32 {
+/// Runs `look`, and says what it has cost.
+#[inline]
+pub(crate) fn timed<R>(look: impl FnOnce() -> R) -> (R, Price) {
+    let scale = Scale::here();
+    if scale.reading > SLOW_READING_NS {
+        let missed = scale.pauses(GUESSED_MISS_NS);
+        return (look(), Price { took: missed, missed });
+    }
+    let before = clock::now(Clock::Monotonic);
+    let seen = look();
+    let took = clock::now(Clock::Monotonic).saturating_sub(before);
+    (seen, Price::of(took.as_nanos() as u64, scale.reading.into(), |ns| scale.pauses(ns)))
+}
+
+/// A clock that takes longer does not tell whether a line was here, as where each reading is a system call. Then each look
+/// counts as one that missed, and takes so long.
+const SLOW_READING_NS: u32 = 200;
+const GUESSED_MISS_NS: u32 = 25;
+
+/// What takes how long on this machine.
+#[derive(Clone, Copy)]
+struct Scale {
+    /// Pauses in a microsecond.
+    per_us: u32,
+    /// A reading of the clock, in nanoseconds.
+    reading: u32,
+}
+
+impl Scale {
+    /// As the first waiter of the process has measured it.
+    #[inline]
+    fn here() -> Self {
+        /// Both numbers, neither of which is ever zero.
+        static SCALE: AtomicU64 = AtomicU64::new(0);
+
+        let mut scale = SCALE.load(Relaxed);
+        if scale == 0 {
+            let Self { per_us, reading } = Self::measure();
+            scale = u64::from(per_us) << 32 | u64::from(reading);
+            SCALE.store(scale, Relaxed);
+        }
+        Self { per_us: (scale >> 32) as u32, reading: scale as u32 }
+    }
+
+    #[cold]
+    fn measure() -> Self {
+        let pause = shortest(|| times(1));
+        let reading = shortest(|| _ = core::hint::black_box(clock::now(Clock::Monotonic)));
+        let per_us = u32::try_from(1_000 * u128::from(RUNS) / pause).unwrap_or(u32::MAX).max(1);
+        let reading = u32::try_from(reading / u128::from(RUNS)).unwrap_or(u32::MAX).max(1);
+        Self { per_us, reading }
+    }
+
+    #[inline]
+    fn pauses(self, ns: u32) -> u32 {
+        u32::try_from((u64::from(ns) * u64::from(self.per_us) / 1_000).max(1)).unwrap_or(u32::MAX)
+    }
+}
+
+const RUNS: u32 = 50;
+
+/// The nanoseconds that so many runs of `what` take, by the shortest of a few samples, for a preemption only ever makes one
+/// longer.
+fn shortest(what: impl Fn()) -> u128 {
     const SAMPLES: u32 = 8;
-    const PAUSES: u32 = 50;
-    let shortest = (0..SAMPLES)
-        .map(|_| {
-            let start = clock::now(Clock::Monotonic);
-            times(PAUSES);
-            clock::now(Clock::Monotonic).saturating_sub(start).as_nanos()
-        })
-        .min()
-        .unwrap_or(1);
-    u32::try_from(u128::from(PAUSES) * 1_000 / shortest.max(1)).unwrap_or(u32::MAX).max(1)
+    let sample = || {
+        let start = clock::now(Clock::Monotonic);
+        (0..RUNS).for_each(|_| what());
+        clock::now(Clock::Monotonic).saturating_sub(start).as_nanos()
+    };
+    (0..SAMPLES).map(|_| sample()).min().unwrap_or(1).max(1)
 }
 
 /// Whether all waiters of this process so far, the caller included, may run on one and the same CPU only. Costs a
