@@ -1,7 +1,7 @@
 //! When a release wakes: what the lock knows about who uses it.
 //!
 //! Everything here belongs to the holder: it is read and written between an acquisition and its release, and only if
-//! somebody is parked. It is advice. Exclusion, and that nobody sleeps for ever, do not depend on it (see `raw.rs`).
+//! somebody is parked; but for [`left`](Plan::left), which every release reads. It is advice. Exclusion, and that nobody sleeps for ever, do not depend on it (see `raw.rs`).
 //!
 //! # Who circulates
 //! A thread circulates if it acquires, releases, works outside and comes again, without being parked. How many do, the lock

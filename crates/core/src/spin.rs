@@ -3,20 +3,20 @@
 //! A waiter that spins saves a sleep and a wake-up, microseconds each, and pays with its CPU and with the owner's
 //! cache line. All looks are loads, and each takes one of two courses:
 //!
-//! - it *hits*: the line is where the waiter's last look has brought it, so nobody has written to the lock since. The look is
-//!   free, to the owner too. The critical section is a long one, and its end will be seen at once by who looks again soon;
-//! - it *misses*: the owner has written, and finds the line gone when it writes next. So critical sections are short, and the
-//!   owner runs one after the other if it is left alone. Its line was gone for about as long as the look took.
+//! - it *hits*: the line is where the waiter's last look has brought it, so nobody has written to the lock since. The
+//!   look is free, to the owner too. The critical section is a long one, and who looks again soon sees its end at once;
+//! - it *misses*: the owner has written, and finds the line gone when it writes next. So critical sections are short,
+//!   and the owner runs one after the other if it is left alone. Its line was gone for about as long as the look took.
 //!
-//! The clock tells which it was. After a look that hits a waiter looks again after a single pause, after one that misses not for
-//! [`LEFT_ALONE`] times as long as it took: that is what it may take from the owner. If many look, each look takes longer, and
-//! they come more rarely. There are three gaits, all with a budget in time:
+//! The clock tells which it was. After a look that hits a waiter looks again after a single pause, after one that misses
+//! not for [`LEFT_ALONE`] times as long as it took: that is what it may take from the owner. If many look, each look
+//! takes longer, and they come more rarely. There are three gaits, all with a budget in time:
 //!
 //! - [`backing_off`], for an arrival. It knows nothing of the owner, and there may be many of it: it pauses for
-//!   [`FIRST_PAUSE_NS`] before it looks for the first time. That is what keeps two threads with empty critical sections from
-//!   passing the line to and fro: the owner runs some critical sections meanwhile.
+//!   [`FIRST_PAUSE_NS`] before it looks for the first time. That is what keeps two threads with empty critical sections
+//!   from passing the line to and fro: the owner runs some critical sections meanwhile.
 //! - [`closely`], for a waiter that was woken and found the lock taken again. There are few of these (whoever woke it
-//!   woke nobody else), and a wake-up has been paid for: its first look comes at once.
+//!   woke nobody else), and a wake-up has been paid for: it looks for the first time after a single pause.
 //! - [`first_in_line`], for the one waiter to which a lock that is handed over in order goes next. Only that one spins, it
 //!   gets the lock for certain, and whoever waits behind it waits for its wake-up too: it looks after every pause.
 //!
@@ -32,14 +32,14 @@
 
 use crate::Policy;
 use crate::futex::Scope;
-use crate::world::pause;
+use crate::world::{Price, pause};
 
 /// The first pause of an arrival. Shorter ones lose throughput on empty critical sections (30 M/s at 13 ns, 40 to
 /// 50 M/s at 140 ns on two CPUs), longer ones on critical sections of less than a microsecond, which they oversleep.
 pub const FIRST_PAUSE_NS: u32 = 140;
 
-/// For how many times as long as a look that missed has taken the waiter does not look again. More gains a little on empty critical
-/// sections, and oversleeps short ones.
+/// For how many times as long as a look that missed has taken the waiter does not look again. More gains a little on
+/// empty critical sections, and oversleeps short ones.
 pub const LEFT_ALONE: u32 = 16;
 
 /// How a waiter of a lock spins. Zero-sized; chosen by type.
@@ -103,8 +103,8 @@ pub enum Look {
     Hopeless,
 }
 
-/// An arrival of policy `P`: looks after a pause, and then as the looks themselves advise. True if it acquired, false when its budget is
-/// spent, at once if it has none.
+/// An arrival of policy `P`: looks after a long pause, and then as the looks themselves advise. True if it acquired, false
+/// when its budget is spent, at once if it has none.
 #[cfg_attr(ulocks_vm, track_caller)]
 pub fn backing_off<P: Policy>(look: impl FnMut() -> Look) -> bool {
     backing_off_for::<P>(P::Spin::ARRIVAL_NS, look)
@@ -112,13 +112,14 @@ pub fn backing_off<P: Policy>(look: impl FnMut() -> Look) -> bool {
 
 /// As [`backing_off`], with a budget of `ns` nanoseconds.
 #[cfg_attr(ulocks_vm, track_caller)]
-pub fn backing_off_for<P: Policy>(ns: u32, look: impl FnMut() -> Look) -> bool {
+pub fn backing_off_for<P: Policy>(ns: u32, mut look: impl FnMut() -> Look) -> bool {
     let budget = pause::budget(P::Scope::PRIVATE, ns);
-    until_spent(budget, pause::count(FIRST_PAUSE_NS), pause::count(P::Spin::SATURATED_NS), look)
+    let (first, if_saturated) = (pause::count(FIRST_PAUSE_NS), pause::count(P::Spin::SATURATED_NS));
+    until_spent(budget, first, if_saturated, || pause::timed(&mut look))
 }
 
-/// A woken waiter of policy `P`: looks at once, and then as the looks themselves advise. True if it acquired; false when its budget is spent, at
-/// once if it has none, or when it sees that another waiter is owed the next wake-up.
+/// A woken waiter of policy `P`: looks after a single pause, and then as the looks themselves advise. True if it acquired;
+/// false when its budget is spent, at once if it has none, or when it sees that another waiter is owed the next wake-up.
 #[cfg_attr(ulocks_vm, track_caller)]
 pub fn closely<P: Policy>(look: impl FnMut() -> Look) -> bool {
     closely_for::<P>(P::Spin::WOKEN_NS, look)
@@ -126,19 +127,19 @@ pub fn closely<P: Policy>(look: impl FnMut() -> Look) -> bool {
 
 /// As [`closely`], with a budget of `ns` nanoseconds.
 #[cfg_attr(ulocks_vm, track_caller)]
-pub fn closely_for<P: Policy>(ns: u32, look: impl FnMut() -> Look) -> bool {
-    until_spent(pause::budget(P::Scope::PRIVATE, ns), 1, 0, look)
+pub fn closely_for<P: Policy>(ns: u32, mut look: impl FnMut() -> Look) -> bool {
+    until_spent(pause::budget(P::Scope::PRIVATE, ns), 1, 0, || pause::timed(&mut look))
 }
 
-/// Looks until `budget` is spent, for the first time after `first`, or until the lock is seen saturated after `if_saturated`;
-/// all of them are counted in pauses.
+/// Looks until `budget` is spent, for the first time after `first`, or until the lock is seen saturated after
+/// `if_saturated`; all of them are counted in pauses.
 #[cfg_attr(ulocks_vm, track_caller)]
-fn until_spent(budget: u32, first: u32, if_saturated: u32, mut look: impl FnMut() -> Look) -> bool {
+fn until_spent(budget: u32, first: u32, if_saturated: u32, mut look: impl FnMut() -> (Look, Price)) -> bool {
     let (mut next, mut spent) = (first, 0);
     while spent < budget {
         let now = next.min(budget - spent);
         pause::times(now);
-        let (seen, price) = pause::timed(&mut look);
+        let (seen, price) = look();
         spent = spent.saturating_add(now).saturating_add(price.took);
         match seen {
             Look::Acquired => return true,
@@ -166,8 +167,6 @@ pub fn first_in_line<P: Policy>(was_woken: bool, mut look: impl FnMut() -> bool)
 mod tests {
     use super::*;
     use crate::{Private, Shared};
-    use core::time::Duration;
-    use std::time::Instant;
 
     #[test]
     fn no_patience_never_looks() {
@@ -196,34 +195,34 @@ mod tests {
         looks
     }
 
-    type Patient = Shared<Patience<200_000>>;
-
     #[test]
     fn a_spent_budget_ends_the_spin() {
-        let most = pause::count(200_000);
-        let closely = looks(|look| closely::<Patient>(look), Look::Taken);
-        let arrival = looks(|look| backing_off::<Patient>(look), Look::Taken);
-        assert!(
-            (1..=most).contains(&closely) && (1..=most).contains(&arrival),
-            "{closely} and {arrival} of {most}"
-        );
+        type Patient = Shared<Patience<20_000>>;
+        let most = pause::count(20_000);
+        assert!((1..=most).contains(&looks(|look| closely::<Patient>(look), Look::Taken)));
+        assert!((1..=most).contains(&looks(|look| backing_off::<Patient>(look), Look::Taken)));
+    }
+
+    /// How often a waiter with a thousand pauses looks at a lock that is taken, if each look costs `price`.
+    fn looks_at(price: Price, first: u32) -> u32 {
+        let mut looks = 0;
+        assert!(!until_spent(1_000, first, 0, || {
+            looks += 1;
+            (Look::Taken, price)
+        }));
+        looks
     }
 
     #[test]
-    fn after_a_look_that_misses_the_owner_is_left_alone() {
-        const MISS: Duration = Duration::from_micros(1);
-        for arrives in [false, true] {
-            let mut looks = 0;
-            let look = || {
-                looks += 1;
-                let start = Instant::now();
-                while start.elapsed() < MISS {}
-                Look::Taken
-            };
-            assert!(!if arrives { backing_off::<Patient>(look) } else { closely::<Patient>(look) });
-            // 17 us a look of 200 us, but for the first; rounding down pauses may add one.
-            assert!(looks <= 14, "{looks} looks");
-        }
+    fn the_price_of_a_look_decides_when_the_next_comes() {
+        let (hit, miss) = (Price { took: 2, missed: 0 }, Price { took: 12, missed: 10 });
+        // One pause and two; then the long first pause takes the place of 13 of them.
+        assert_eq!(looks_at(hit, 1), 334);
+        assert_eq!(looks_at(hit, 40), 321);
+        // 1 + 12, then 160 + 12 each, and what is left.
+        assert_eq!(looks_at(miss, 1), 7);
+        // One that was preempted is the last.
+        assert_eq!(looks_at(Price { took: u32::MAX, missed: u32::MAX }, 1), 1);
     }
 
     #[test]

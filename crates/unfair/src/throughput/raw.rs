@@ -74,8 +74,8 @@
 //!
 //! # The waiting rule
 //! Spinning is as in [`Mutex`](crate::Mutex), but that an arrival has all of its patience also if the release has to wake
-//! somebody: one that goes to sleep sooner ends up in the line, and reserves. The head that has just reserved looks closely for 40 us, about as long
-//! as a sleep and a wake-up take, because while it sleeps the mutex idles.
+//! somebody: one that goes to sleep sooner ends up in the line, and reserves. The head that has just reserved looks closely
+//! for 40 us, about as long as a sleep and a wake-up take, because while it sleeps the mutex idles.
 //!
 //! All of them stop at once when the hint names their own CPU: then the holder is not running. Only an acquisition that had
 //! to wait leaves a hint, in the same compare-exchange. To leave one at each would cost 2 ns of 12 in a word of its own,
