@@ -42,7 +42,7 @@ impl<P: InOneProcess, const BUG: u8> Session<'_, P, BUG> {
     }
 
     /// Serves the candidates, and those who become candidates by that.
-    pub fn serve(&mut self, mut heap: Heap) {
+    pub fn serve(&mut self, mut heap: Heap<BUG>) {
         // SAFETY: with C, all nodes that are in the heap are this session's: they sleep at cells with CPLX, or at cells that
         // it has locked. They are alive because they have not been told.
         unsafe {
@@ -71,14 +71,14 @@ impl<P: InOneProcess, const BUG: u8> Session<'_, P, BUG> {
     }
 
     /// Finds candidates after `ops` were performed.
-    fn performed(&mut self, ops: &[Op], heap: &mut Heap) {
+    fn performed(&mut self, ops: &[Op], heap: &mut Heap<BUG>) {
         for op in ops.iter().filter(|op| op.alters()) {
             self.changed(op.index, op.action == Action::Add, heap);
         }
     }
 
     /// Finds candidates after the value of a cell has changed, and it may be greater than it was if it `grew`.
-    pub fn changed(&mut self, index: u32, grew: bool, heap: &mut Heap) {
+    pub fn changed(&mut self, index: u32, grew: bool, heap: &mut Heap<BUG>) {
         let cell = &self.array.cells[index as usize];
         // SAFETY: the session has C and the cell, so what is queued or watches is its own, and alive.
         unsafe {
@@ -99,7 +99,7 @@ impl<P: InOneProcess, const BUG: u8> Session<'_, P, BUG> {
     ///
     /// # Safety
     /// The node is null, or in the queue of subtractions of the cell, which the session has with `C`.
-    unsafe fn put_cursor(&mut self, index: u32, node: *const Node, heap: &mut Heap) {
+    unsafe fn put_cursor(&mut self, index: u32, node: *const Node, heap: &mut Heap<BUG>) {
         if !node.is_null() && self.value(index) != 0 {
             // SAFETY: as the caller says.
             unsafe {
@@ -113,7 +113,7 @@ impl<P: InOneProcess, const BUG: u8> Session<'_, P, BUG> {
     ///
     /// # Safety
     /// The session has `C` and the cell.
-    unsafe fn wake_others(&mut self, index: u32, heap: &mut Heap) {
+    unsafe fn wake_others(&mut self, index: u32, heap: &mut Heap<BUG>) {
         // SAFETY: as the caller says.
         unsafe {
             let waiting = self.array.cells[index as usize].inside(|inside| inside.others.iter());
@@ -140,7 +140,7 @@ impl<P: InOneProcess, const BUG: u8> Session<'_, P, BUG> {
     ///
     /// # Safety
     /// As `serve`.
-    unsafe fn move_on(&mut self, node: *const Node, now: usize, heap: &mut Heap) {
+    unsafe fn move_on(&mut self, node: *const Node, now: usize, heap: &mut Heap<BUG>) {
         // SAFETY: with C the node is this session's; its cells up to where it was are locked here, up to where it is now by
         // its evaluation.
         unsafe {
@@ -167,7 +167,7 @@ impl<P: InOneProcess, const BUG: u8> Session<'_, P, BUG> {
     ///
     /// # Safety
     /// As `serve`.
-    pub unsafe fn end(&mut self, node: *const Node, outcome: Told, heap: &mut Heap) {
+    pub unsafe fn end(&mut self, node: *const Node, outcome: Told, heap: &mut Heap<BUG>) {
         // SAFETY: as the caller says.
         unsafe {
             self.leave(node, heap);
@@ -179,7 +179,7 @@ impl<P: InOneProcess, const BUG: u8> Session<'_, P, BUG> {
     ///
     /// # Safety
     /// As `serve`.
-    pub unsafe fn leave(&mut self, node: *const Node, heap: &mut Heap) {
+    pub unsafe fn leave(&mut self, node: *const Node, heap: &mut Heap<BUG>) {
         // SAFETY: with C the node is this session's, and its cells as far as it has got are locked.
         unsafe {
             let at = self.lock_as_far(node);
@@ -254,7 +254,7 @@ impl<P: InOneProcess, const BUG: u8> Session<'_, P, BUG> {
     ///
     /// # Safety
     /// The session has `C` and the cells of these operations.
-    unsafe fn elder_left(&mut self, elder: *const Node, range: Range<usize>, heap: &mut Heap) {
+    unsafe fn elder_left(&mut self, elder: *const Node, range: Range<usize>, heap: &mut Heap<BUG>) {
         if BUG == seeded::LEAVES_STOPPED {
             return;
         }
@@ -276,7 +276,7 @@ impl<P: InOneProcess, const BUG: u8> Session<'_, P, BUG> {
         let was = self.array.whole.eldest();
         // SAFETY: with C the node and the elders are this session's.
         unsafe {
-            self.array.whole.insert_elder(node);
+            self.array.whole.insert_elder::<BUG>(node);
             if !was.is_null() && self.is_eldest(node) {
                 let mut heap = Heap::new();
                 let at = self.lock_as_far(was);

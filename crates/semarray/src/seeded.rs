@@ -64,6 +64,10 @@ pub const KEEPS_FLAGS: u8 = 24;
 pub const RELEASES_C_LAST: u8 = 25;
 /// `C` is released, and nobody woken who sleeps for it.
 pub const RELEASES_C_QUIETLY: u8 = 26;
+/// Of the candidates, the one that was found first is served first.
+pub const SERVES_ANYBODY: u8 = 27;
+/// Of the elders, the one that grew old first is the eldest.
+pub const ELDEST_BY_TURN: u8 = 28;
 
 /// A single operation does not order what comes after it.
 pub const RELAXED_TAKE: u8 = 30;

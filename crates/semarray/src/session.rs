@@ -26,6 +26,7 @@ use crate::seeded;
 use crate::word::{State, Stop};
 use core::{mem, ptr};
 use ulocks_core::membarrier;
+use ulocks_core::meter::{Event, Meter};
 use ulocks_core::sync::Ordering::{Acquire, Relaxed, Release};
 use ulocks_core::sync::is_abandoned;
 
@@ -280,6 +281,10 @@ impl<'a, P: InOneProcess, const BUG: u8> Session<'a, P, BUG> {
 
     /// Lets go of everything, and tells whoever is to be told.
     pub fn publish(&mut self) {
+        if !self.first_told.is_null() {
+            // Here, because the array may be gone when they are woken.
+            self.array.meter.count(Event::Woke);
+        }
         if BUG == seeded::TELLS_FIRST {
             self.tell();
         }

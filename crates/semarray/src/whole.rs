@@ -10,6 +10,7 @@
 //! exchange, and whoever it wakes is woken when the cells are published too.
 
 use crate::node::Node;
+use crate::seeded;
 use core::ptr;
 use ulocks_core::futex::{self, Futex, FutexKey};
 use ulocks_core::spin::{self, Look};
@@ -70,12 +71,12 @@ impl Whole {
     ///
     /// # Safety
     /// The node is in a queue, alive until it leaves the elders, and its links are the caller's.
-    pub unsafe fn insert_elder(&self, node: *const Node) {
+    pub unsafe fn insert_elder<const BUG: u8>(&self, node: *const Node) {
         // SAFETY: the elders are alive, and the caller's with C.
         unsafe {
             let mut younger: *const Node = ptr::null();
             let mut older = self.elders.with(|elders| (*elders).1);
-            while !older.is_null() && (*node).is_older(&*older) {
+            while !older.is_null() && (*node).is_older(&*older) && BUG != seeded::ELDEST_BY_TURN {
                 younger = older;
                 older = (*older).links(|links| links.older);
             }

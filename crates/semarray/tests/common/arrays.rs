@@ -243,6 +243,23 @@ pub fn who_moves_keeps_its_age<const BUG: u8>() {
     at_rest(&array, &[0, 0]);
 }
 
+/// Two that sleep at different semaphores, which one set posts, the younger one's first, want what there is once: the older
+/// one gets it.
+#[allow(dead_code, reason = "it takes loom more than a minute")]
+pub fn the_older_of_two_candidates_proceeds<const BUG: u8>() {
+    let array = array::<BUG>(&[0, 0, 1]);
+    let older = start(&array, [Op::sub(0, 1), Op::sub(2, 1)], PATIENTLY);
+    asleep(&array, 0, 1, 0);
+    let younger = start(&array, [Op::sub(1, 1), Op::sub(2, 1)], PATIENTLY);
+    asleep(&array, 1, 1, 0);
+    assert_eq!(array.apply(&[Op::add(1, 1), Op::add(0, 1)], Wait::No), Ok(()));
+    assert_eq!(array.values(), [0, 1, 0], "the younger one was served first");
+    assert_eq!(older.join().unwrap(), Ok(()));
+    assert_eq!(array.apply(&[Op::add(2, 1)], Wait::No), Ok(()));
+    assert_eq!(younger.join().unwrap(), Ok(()));
+    at_rest(&array, &[0, 0, 0]);
+}
+
 /// A pair sleeps for its second semaphore while its first has enough; somebody takes that away. It sleeps for the first one
 /// then, or, if it is not to wait for that, it ends.
 pub fn what_was_enough_is_taken_away<const BUG: u8>(no_wait: bool) {

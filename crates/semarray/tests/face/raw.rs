@@ -68,7 +68,7 @@ fn anything_may_be_given_back() {
 fn it_counts_what_happened() {
     let counts = |array: &SemArrayWith<Private<NoSpin, Counted>>| {
         let counts = array.raw().meter().snapshot();
-        (counts.acquired, counts.contended, counts.spun, counts.slept)
+        (counts.acquired, counts.contended, counts.spun, counts.slept, counts.woke)
     };
     let array: SemArrayWith<Private<NoSpin, Counted>> = SemArrayWith::with_values([1, 0]);
     array.apply(&[Op::sub(0, 1)]).unwrap();
@@ -76,11 +76,11 @@ fn it_counts_what_happened() {
     array.apply(&[Op::add(0, 1), Op::sub(0, 1)]).unwrap();
     assert_eq!(array.try_apply(&[Op::sub(0, 2)]), Err(Error::WouldBlock));
     assert_eq!(array.apply(&[Op::sub(0, 1), Op::sub(1, 1).no_wait()]), Err(Error::WouldBlock));
-    assert_eq!(counts(&array), (3, 0, 0, 0));
+    assert_eq!(counts(&array), (3, 0, 0, 0, 0));
     let soon = Duration::from_micros(50);
     assert_eq!(array.apply_for(&[Op::sub(0, 2)], soon), Err(Error::TimedOut));
     assert_eq!(array.apply_for(&[Op::sub(0, 1), Op::sub(1, 1)], soon), Err(Error::TimedOut));
-    assert_eq!(counts(&array), (3, 2, 0, 2));
+    assert_eq!(counts(&array), (3, 2, 0, 2, 0));
     // Who has patience enough need not sleep.
     let patient: SemArrayWith<Private<Patience<{ u32::MAX }>, Counted>> = SemArrayWith::new(1);
     std::thread::scope(|scope| {
@@ -90,4 +90,5 @@ fn it_counts_what_happened() {
     });
     let counts = patient.raw().meter().snapshot();
     assert_eq!((counts.acquired, counts.contended, counts.spun + counts.slept), (2, 1, 1));
+    assert_eq!(counts.woke, 1, "owed, whether it spins or sleeps");
 }

@@ -61,6 +61,7 @@ fn a_pair_is_had_at_once() {
 #[test]
 fn the_oldest_that_can_proceed_does() {
     explore(sampled(3, 1), arrays::who_moves_keeps_its_age::<SOUND>);
+    explore(sampled(3, 2), arrays::the_older_of_two_candidates_proceeds::<SOUND>);
 }
 
 #[test]
@@ -134,6 +135,11 @@ fn each_bug_is_found() {
     found("TELLS_FIRST", "", || arrays::the_served_frees::<{ bug::TELLS_FIRST }>(true));
     found("GIVES_UP_BLINDLY", "", || arrays::a_timeout_against_a_post::<{ bug::GIVES_UP_BLINDLY }>(0));
     found("NEVER_MOVES", "", arrays::who_moves_keeps_its_age::<{ bug::NEVER_MOVES }>);
+    found(
+        "SERVES_ANYBODY",
+        "younger",
+        arrays::the_older_of_two_candidates_proceeds::<{ bug::SERVES_ANYBODY }>,
+    );
     found("LOSES_AGE", "younger", arrays::who_moves_keeps_its_age::<{ bug::LOSES_AGE }>);
     found("NO_WATCHES", "", || arrays::what_was_enough_is_taken_away::<{ bug::NO_WATCHES }>(true));
     found("ONE_PASS", "", || arrays::a_pair_excludes::<{ bug::ONE_PASS }>(2));

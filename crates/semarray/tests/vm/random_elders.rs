@@ -3,6 +3,7 @@
 use crate::random_recorded::{Array, soon};
 use core::time::Duration;
 use ulocks_core::model::{Config, Failure, explore, finds_bug_saying};
+use ulocks_core::sync::spin_until;
 use ulocks_core::time::Deadline;
 use ulocks_semarray::{Error, Fairness, Op, Wait, groups, seeded as bug};
 use ulocks_testkit::thread::{Arc, spawn};
@@ -112,6 +113,25 @@ fn an_older_one_grows_old<const BUG: u8>() {
     at_rest(&array, &[0, 0]);
 }
 
+/// The same, and what the older one has got as far as is kept for it once it is the eldest, however soon the younger one was.
+fn the_older_one_is_the_eldest<const BUG: u8>() {
+    let array = array::<BUG>(&[1, 0, 0], LATER);
+    let older = waits!(array, Op::sub(0, 1), Op::sub(1, 1));
+    spin_until(|| sleeps(&array, 1));
+    let younger = waits!(array, Op::sub(2, 1));
+    let is_kept = || array.apply(&[Op::sub(0, 1)], Wait::No) == Err(Error::WouldBlock);
+    spin_until(|| {
+        is_kept() || {
+            array.apply(&[Op::add(0, 1)], Wait::No).expect("there is room");
+            false
+        }
+    });
+    array.apply(&[Op::add(1, 1), Op::add(2, 1)], Wait::No).expect("there is room");
+    older.join().expect("the older one panicked");
+    younger.join().expect("the younger one panicked");
+    at_rest(&array, &[0, 0, 0]);
+}
+
 /// Somebody who has a part of what the eldest needs asks for more before it gives back.
 fn holds_and_waits<const BUG: u8>(fairness: Fairness) {
     let array = array::<BUG>(&[2], fairness);
@@ -156,6 +176,7 @@ fn who_treats_elders_badly_is_found() {
     found("LEAVES_STOPPED", ENDLESS, || the_eldest_is_served::<{ bug::LEAVES_STOPPED }>(AT_ONCE));
     found("LEAVES_STOPPED", ENDLESS, || the_eldest_goes_back::<{ bug::LEAVES_STOPPED }>(AT_ONCE));
     found("LEAVES_STOPPED", ENDLESS, || the_eldest_gives_up::<{ bug::LEAVES_STOPPED }>(AT_ONCE));
+    found("ELDEST_BY_TURN", ENDLESS, the_older_one_is_the_eldest::<{ bug::ELDEST_BY_TURN }>);
     found("LEAVES_STOPPED", ENDLESS, an_older_one_grows_old::<{ bug::LEAVES_STOPPED }>);
 }
 
@@ -172,6 +193,7 @@ fn who_stops_for_the_eldest_is_served_when_it_leaves() {
         explore(sampled(3_000, 3), move || the_eldest_goes_back::<{ bug::NOTHING }>(fairness));
     }
     explore(sampled(3_000, 4), an_older_one_grows_old::<{ bug::NOTHING }>);
+    explore(sampled(3_000, 5), the_older_one_is_the_eldest::<{ bug::NOTHING }>);
 }
 
 #[test]
