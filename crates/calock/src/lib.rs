@@ -23,7 +23,8 @@ use ulocks_core::{Private, api};
 ///
 /// # Fairness
 /// None in the short run. Whoever finds the mutex free takes it, past all that wait; and as long as threads come that are
-/// awake anyway, enough of them to use the CPUs, those that sleep are left asleep, so that the same few go round.
+/// awake anyway, enough of them to use the CPUs, those that sleep are left asleep, so that the same few go round: one alone where
+/// that is faster, because critical sections are shorter than the mutex takes from one CPU to another.
 ///
 /// In the long run everybody gets a turn. Of those that sleep the first is promoted when an interval has passed, ten
 /// milliseconds unless the type says otherwise ([`Every`]): the mutex is handed to it, and the present holder is the
@@ -40,7 +41,7 @@ use ulocks_core::{Private, api};
 /// # Blocking
 /// [`lock`](api::Mutex::lock) is one atomic read-modify-write if the mutex is free and nobody waits, and so is the release.
 /// Otherwise the caller spins for up to [`ARRIVAL_NS`](ulocks_core::spin::Spin::ARRIVAL_NS) of its policy, 6 us by default,
-/// with growing pauses, and then sleeps in the kernel (`FUTEX_WAIT_BITSET`). One of those that sleep wakes by itself, after
+/// with growing pauses, or not at all while one goes round alone, and then sleeps in the kernel (`FUTEX_WAIT_BITSET`). One of those that sleep wakes by itself, after
 /// 200 us at first, then after naps that grow up to an interval, to see whether the mutex lies idle. This is how long a mutex
 /// may lie idle, and somebody sleep for it, when those that went round stop coming: an interval at most. Who is promoted spins
 /// for up to 40 us before it sleeps again. A release makes a system call if it wakes somebody, which most do not. Nobody

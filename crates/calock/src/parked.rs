@@ -21,6 +21,7 @@ const IN_VAIN: u32 = State::IN_VAIN;
 const MOVED: u32 = State::MOVED;
 const GRANTED: u32 = State::GRANTED;
 const HEIR: u32 = State::HEIR;
+const HOT: u32 = State::HOT;
 
 /// How long a waiter sleeps at a time in memory where others may be dead.
 pub(crate) const WATCH: Duration = Duration::from_secs(1);
@@ -28,6 +29,8 @@ pub(crate) const WATCH: Duration = Duration::from_secs(1);
 const FIRST_NAP_US: u32 = 200;
 /// How long the promoted looks at the lock before it sleeps, in nanoseconds.
 const PROMOTED_NS: u32 = 40_000;
+/// For how long the sentinel of a hot lock naps at most, in microseconds.
+const HOT_NAP_US: u32 = 1_000;
 
 /// A waiter that was or will be parked.
 pub(crate) struct Waiter {
@@ -240,8 +243,10 @@ impl<P: Policy, I: Interval, const BUG: u8> RawCalock<P, I, BUG> {
     /// Whether the sentinel does not nap again: because its interval is over, or because nobody used the lock meanwhile, and
     /// the next naps are short. Else they become longer.
     fn wakes_up(&self, waiter: &Waiter) -> bool {
-        let idle = self.uses.load(Relaxed) == waiter.uses && !self.state().is_locked();
+        let now = self.state();
+        let idle = self.uses.load(Relaxed) == waiter.uses && !now.is_locked();
         let longest = u32::try_from(Self::INTERVAL.as_micros()).unwrap_or(u32::MAX);
+        let longest = if now.has(HOT) { longest.min(HOT_NAP_US) } else { longest };
         let nap = if idle { 0 } else { self.nap.load(Relaxed).max(FIRST_NAP_US).saturating_mul(2) };
         self.nap.store(nap.min(longest), Relaxed);
         idle || waiter.rises.remaining().is_zero()
@@ -252,7 +257,7 @@ impl<P: Policy, I: Interval, const BUG: u8> RawCalock<P, I, BUG> {
         let was = self.state();
         if self.shall_take(waiter, was) {
             if self.take_parked(was, waiter).is_ok() { Look::Acquired } else { Look::Taken }
-        } else if was.has(PROMOTED | HEIR) && !waiter.mine.is_promoted() {
+        } else if was.has(PROMOTED | HEIR | HOT) && !waiter.mine.is_promoted() {
             Look::Hopeless
         } else {
             Look::Taken

@@ -5,6 +5,7 @@
 //! - Convoy avoidance: a release leaves the lock free for whoever comes, also if it wakes somebody, who then contends
 //!   again. It is handed over to one waiter an interval, beside those that are overdue.
 //! - Restriction: while enough threads circulate to use the CPUs, those that are parked are left asleep ([`plan`](super::plan)).
+//!   While one is faster alone, the word is `HOT`, and whoever finds the lock taken parks at once.
 //! - Promotion: in each interval one of those that are parked, the oldest first; see "How long anybody waits".
 //! - The compare-exchange that releases is the last touch of the lock; a wake-up goes by address (law 2).
 //! - All-zero is an unlocked lock. Nothing is allocated and no address is stored.
@@ -21,7 +22,7 @@
 //! | (R) | `LOCKED`, nobody `PROMOTED` | `PROMOTED` and `AWAKE` | a sentinel whose interval is over; a waiter that is overdue |
 //! | (G) | `LOCKED` | what the waiter has in the word, `AWAKE` and `HEIR` taken out | a waiter whose deadline has passed |
 //! | (A) | held | `AWAKE`, and `HEIR` | the holder, before it rings |
-//! | (U) | held | not `LOCKED`, or `GRANTED` if somebody is `PROMOTED`; without `IN_VAIN` and `MOVED` | the holder |
+//! | (U) | held | not `LOCKED`, or `GRANTED` if somebody is `PROMOTED`; without `IN_VAIN` and `MOVED`; `HOT` if somebody is parked and the plan wants it, else without | the holder |
 //!
 //! # Whom a release wakes
 //! 1. If the lock is handed over, the promoted, unless it is `AWAKE`;
@@ -34,7 +35,7 @@
 //! # The sentinel
 //! It sleeps with a timer, so that nobody else needs one, nor each release to wake somebody. It naps. After a nap in which
 //! nobody used the lock, although it is free, it takes the lock, and the next naps are short; otherwise they become longer, up
-//! to an interval. So an idle lock is found after about as long as it was busy before, at most an interval. An
+//! to an interval, or while the lock is `HOT` to a millisecond. So an idle lock is found after about as long as it was busy before, at most an interval. An
 //! interval after it became the sentinel it is promoted. When it leaves, the next release wakes the oldest to be its heir.
 //!
 //! # Invariants
@@ -51,6 +52,9 @@
 //! 5. If the lock is handed over, the promoted is awake, or its wake-up is on its way: it takes `AWAKE` out as it goes to
 //!    sleep, in a word that is not `GRANTED`.
 //! 6. While a thread sleeps that a condition variable moved here, `MOVED` is set or one of them is awake that will set it.
+//!
+//! `HOT` and the plan decide only whether an arrival looks before (P), and whom a release wakes beside those that the invariants ask
+//! for. None of them rests on either.
 //!
 //! # How long anybody waits
 //! A sentinel takes the lock, or is promoted and then waits for the present holder only, within an interval. The kernel wakes the
@@ -86,7 +90,7 @@
 
 use crate::interval::{Every, Interval};
 use crate::parked::Waiter;
-use crate::plan::Plan;
+use crate::plan::{Plan, TURN};
 use crate::seeded;
 use crate::word::{self, State};
 use core::fmt;
@@ -107,6 +111,7 @@ const IN_VAIN: u32 = State::IN_VAIN;
 const MOVED: u32 = State::MOVED;
 const GRANTED: u32 = State::GRANTED;
 const HEIR: u32 = State::HEIR;
+const HOT: u32 = State::HOT;
 
 /// Of how many releases past somebody parked one tells the plan where it is.
 const SAMPLE: u32 = 4;
@@ -137,9 +142,11 @@ unsafe impl<P: Policy, I: Interval, const BUG: u8> Sync for RawCalock<P, I, BUG>
 impl<P: Policy, I: Interval, const BUG: u8> RawCalock<P, I, BUG> {
     const ALWAYS_WAKES: bool =
         matches!(BUG, seeded::ALWAYS_WAKES | seeded::RELAXED_TAKE..=seeded::LEAVES_WITH_THE_WAKE_UP)
-            || matches!(BUG, seeded::LEAVES_FLAGS..=seeded::WAKES_ANYBODY | seeded::REQUEUED_FORGETS..);
+            || matches!(BUG, seeded::LEAVES_FLAGS..=seeded::WAKES_ANYBODY)
+            || matches!(BUG, seeded::REQUEUED_FORGETS..=seeded::WAKES_EACH_TIME);
     const RARELY_WAKES: bool =
-        matches!(BUG, seeded::RARELY_WAKES | seeded::NO_HEIR | seeded::LEAVES_A_FREE_LOCK);
+        matches!(BUG, seeded::RARELY_WAKES | seeded::NO_HEIR | seeded::LEAVES_A_FREE_LOCK)
+            || matches!(BUG, seeded::ALWAYS_HOT);
 
     ulocks_core::const_fn! {
         /// An unlocked lock; its bytes are all zero.
@@ -203,7 +210,7 @@ impl<P: Policy, I: Interval, const BUG: u8> RawCalock<P, I, BUG> {
         let was = self.state();
         if !was.is_locked() && self.take() {
             Look::Acquired
-        } else if was.has(PROMOTED) {
+        } else if was.has(PROMOTED | HOT) {
             Look::Hopeless
         } else {
             Look::Taken
@@ -234,8 +241,9 @@ impl<P: Policy, I: Interval, const BUG: u8> RawCalock<P, I, BUG> {
                 continue;
             }
             let hands_over = was.has(PROMOTED) && BUG != seeded::NEVER_GRANTS;
-            let free =
-                if hands_over { was.with(GRANTED) } else { was.without(LOCKED) }.without(IN_VAIN | MOVED);
+            let free = if hands_over { was.with(GRANTED) } else { was.without(LOCKED) }
+                .without(IN_VAIN | MOVED | HOT);
+            let free = if was.parked() > 0 && self.is_hot() { free.with(HOT) } else { free };
             self.plan(|plan| plan.left = if hands_over { 0 } else { free.0 });
             // From here on the lock may be gone, if it succeeds.
             match self.word.compare_exchange(was.0, free.0, Self::RELEASE, Acquire) {
@@ -259,13 +267,21 @@ impl<P: Policy, I: Interval, const BUG: u8> RawCalock<P, I, BUG> {
         let uses = self.uses.load(Relaxed).wrapping_add(1);
         self.uses.store(uses, Relaxed);
         self.plan(Plan::leaves);
+        if self.is_hot() && !uses.is_multiple_of(TURN) && BUG != seeded::ALWAYS_SEEN {
+            return;
+        }
         let samples = uses.is_multiple_of(SAMPLE) || BUG == seeded::ALWAYS_SEEN;
         if samples && let Some(cpu) = if BUG == seeded::ALWAYS_SEEN { Some(0) } else { cpu::current() } {
             self.plan(|plan| plan.saw(cpu));
             if uses.is_multiple_of(LOOK) {
-                self.plan(Plan::go_on);
+                self.plan(|plan| plan.go_on(uses.is_multiple_of(TURN)));
             }
         }
+    }
+
+    /// Whether one thread is to circulate.
+    fn is_hot(&self) -> bool {
+        BUG == seeded::ALWAYS_HOT || self.plan(|plan| plan.is_hot())
     }
 
     /// (A): marks the word, and rings the bell. In this order: who is parked by then has read the bell before, and who

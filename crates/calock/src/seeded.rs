@@ -1,4 +1,4 @@
-//! The bugs that the models must find, one at a time, and four variants that are sound. The comparisons with `BUG` in the
+//! The bugs that the models must find, one at a time, and five variants that are sound. The comparisons with `BUG` in the
 //! protocol are decided at compile time, so the code that is explored is the code that is shipped.
 //!
 //! Where it does not say otherwise, a bug is one of a lock as in `ALWAYS_WAKES`: no timer hides it, and none is missed.
@@ -13,6 +13,8 @@ pub const RARELY_WAKES: u8 = 2;
 pub const ALWAYS_SEEN: u8 = 3;
 /// Sound: each release wakes somebody to contend, also if one that was woken is on its way.
 pub const WAKES_EACH_TIME: u8 = 24;
+/// Sound: as `RARELY_WAKES`, and the lock is hot whenever somebody is parked.
+pub const ALWAYS_HOT: u8 = 25;
 /// (T) of somebody who was not parked learns nothing.
 pub const RELAXED_TAKE: u8 = 4;
 /// (T) of somebody who was parked learns nothing.

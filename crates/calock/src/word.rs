@@ -3,7 +3,7 @@
 use core::fmt;
 use ulocks_core::futex::Bits;
 
-/// A value of the word: eight flags and a count.
+/// A value of the word: nine flags and a count.
 ///
 /// | bits | name | meaning | set by | cleared by |
 /// |---|---|---|---|---|
@@ -15,7 +15,8 @@ use ulocks_core::futex::Bits;
 /// | 5 | `MOVED` | somebody whom a condition variable moved here may be asleep | one of those, as it acquires or parks | the next release, which wakes one |
 /// | 6 | `GRANTED` | nobody holds the lock, but the promoted may take it, and nobody else | a release | the promoted, as it acquires |
 /// | 7 | `HEIR` | whoever was woken is to be the sentinel, and not to contend | the holder, with `AWAKE` | with `AWAKE` |
-/// | 8 to 31 | parked | waiters that are asleep, will be at once, or have been and try again | who parks | who acquires after that or gives up |
+/// | 8 | `HOT` | one thread circulates, and whoever finds the lock taken parks at once | a release past somebody parked | a release |
+/// | 9 to 31 | parked | waiters that are asleep, will be at once, or have been and try again | who parks | who acquires after that or gives up |
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub struct State(pub u32);
 
@@ -30,7 +31,7 @@ pub(crate) const PROMOTED_PERHAPS: Bits = match Bits::new(PARKED.get() | PROMOTE
     None => PROMOTED,
 };
 
-const PARKED_SHIFT: u32 = 8;
+const PARKED_SHIFT: u32 = 9;
 const ONE_PARKED: u32 = 1 << PARKED_SHIFT;
 
 impl State {
@@ -52,6 +53,8 @@ impl State {
     pub const GRANTED: u32 = 1 << 6;
     /// Whoever was woken is to be the sentinel.
     pub const HEIR: u32 = 1 << 7;
+    /// One thread circulates, and whoever finds the lock taken parks at once.
+    pub const HOT: u32 = 1 << 8;
 
     pub(crate) const fn has(self, flags: u32) -> bool {
         self.0 & flags != 0
@@ -120,7 +123,7 @@ impl Mine {
 
 impl fmt::Debug for State {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        const NAMES: [(u32, &str); 7] = [
+        const NAMES: [(u32, &str); 8] = [
             (State::AWAKE, "AWAKE"),
             (State::SENTINEL, "SENTINEL"),
             (State::PROMOTED, "PROMOTED"),
@@ -128,6 +131,7 @@ impl fmt::Debug for State {
             (State::MOVED, "MOVED"),
             (State::GRANTED, "GRANTED"),
             (State::HEIR, "HEIR"),
+            (State::HOT, "HOT"),
         ];
         f.write_str(if self.is_locked() { "LOCKED" } else { "UNLOCKED" })?;
         for (_, name) in NAMES.into_iter().filter(|&(flag, _)| self.has(flag)) {

@@ -17,6 +17,8 @@ type StrictSpinner = RawCalock<Private, Short, { seeded::ALWAYS_WAKES }>;
 type StrictShared = RawCalock<Shared<NoSpin>, Short, { seeded::ALWAYS_WAKES }>;
 /// No release wakes that need not, so that everything comes from the timer of the sentinel.
 type Rare = RawCalock<Private<NoSpin>, Short, { seeded::RARELY_WAKES }>;
+/// The same, and who arrives parks at once while somebody is parked.
+type Hot = RawCalock<Private, Short, { seeded::ALWAYS_HOT }>;
 /// The sentinel sleeps twice before its interval has passed.
 type Seen = RawCalock<Private<NoSpin>, Every<300_000>, { seeded::ALWAYS_SEEN }>;
 
@@ -35,6 +37,7 @@ macro_rules! on_each_in_time {
     ($check:ident) => {
         $check::<RawCalock<Private<NoSpin>, Short>>();
         $check::<Rare>();
+        $check::<Hot>();
         $check::<Seen>();
     };
 }

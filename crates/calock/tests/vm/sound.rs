@@ -21,6 +21,8 @@ type Calock = RawCalock<Private, Short>;
 type Sleeper = RawCalock<Private<NoSpin>, Short>;
 /// No release wakes that need not, so that everything comes from the timer of the sentinel.
 type Rare = RawCalock<Private<NoSpin>, Short, { seeded::RARELY_WAKES }>;
+/// The same, and who arrives parks at once while somebody is parked.
+type Hot = RawCalock<Private, Short, { seeded::ALWAYS_HOT }>;
 /// The sentinel sleeps twice before its interval has passed.
 type Seen = RawCalock<Private<NoSpin>, Every<300_000>, { seeded::ALWAYS_SEEN }>;
 
@@ -43,6 +45,7 @@ macro_rules! on_each_in_time {
         $check::<Sleeper>(5);
         $check::<Rare>(6);
         $check::<Seen>(7);
+        $check::<Hot>(9);
     };
 }
 
