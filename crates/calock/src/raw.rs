@@ -220,11 +220,29 @@ impl<P: Policy, I: Interval, const BUG: u8> RawCalock<P, I, BUG> {
     /// (U) of a word that is more than `LOCKED`: most likely `was`.
     #[cold]
     #[inline(never)]
+    fn unlock_past(&self, was: State) {
+        if was.parked() > 0 {
+            let uses = self.uses.load(Relaxed).wrapping_add(1);
+            self.uses.store(uses, Relaxed);
+            // One thread circulates, and a release is as short as can be: it changes nothing but `LOCKED`, and wakes nobody.
+            if was.flags() == LOCKED | SENTINEL | HOT && self.is_hot() && !uses.is_multiple_of(TURN) {
+                let free = was.without(LOCKED).0;
+                self.plan(|plan| plan.left = free);
+                // From here on the lock may be gone, if it succeeds.
+                return match self.word.compare_exchange(was.0, free, Self::RELEASE, Acquire) {
+                    Ok(_) => {}
+                    Err(now) => self.unlock_contended(State(now)),
+                };
+            }
+            self.keep_count(uses);
+        }
+        self.unlock_contended(was);
+    }
+
+    /// (U), and whatever a release has to do.
+    #[inline(never)]
     fn unlock_contended(&self, mut was: State) {
         let key = self.bell.key();
-        if was.parked() > 0 {
-            self.keep_count();
-        }
         let (mut in_vain, mut rung) = (false, None);
         loop {
             if was.has(IN_VAIN) && !in_vain {
@@ -263,9 +281,7 @@ impl<P: Policy, I: Interval, const BUG: u8> RawCalock<P, I, BUG> {
     }
 
     /// Takes note of a release past somebody parked, and now and then of where it is.
-    fn keep_count(&self) {
-        let uses = self.uses.load(Relaxed).wrapping_add(1);
-        self.uses.store(uses, Relaxed);
+    fn keep_count(&self, uses: u32) {
         self.plan(Plan::leaves);
         if self.is_hot() && !uses.is_multiple_of(TURN) && BUG != seeded::ALWAYS_SEEN {
             return;
@@ -416,11 +432,11 @@ unsafe impl<P: Policy, I: Interval, const BUG: u8> raw::RawMutex for RawCalock<P
         // Past somebody parked: an exchange that fails costs as much as one that succeeds.
         let was = State(self.plan(|plan| plan.left)).with(LOCKED);
         if was.0 != LOCKED {
-            return self.unlock_contended(was);
+            return self.unlock_past(was);
         }
         // (U); from here on the lock may be gone, if it succeeds.
         if let Err(was) = self.word.compare_exchange(LOCKED, State::UNLOCKED.0, Self::RELEASE, Acquire) {
-            self.unlock_contended(State(was));
+            self.unlock_past(State(was));
         }
     }
 

@@ -80,6 +80,11 @@ impl State {
         self.0 >> PARKED_SHIFT
     }
 
+    /// The flags alone.
+    pub(crate) const fn flags(self) -> u32 {
+        self.0 & (ONE_PARKED - 1)
+    }
+
     /// The same without what a waiter has in it.
     pub(crate) const fn without_waiter(self, mine: Mine) -> Self {
         Self(self.0 - mine.count()).without(mine.flags)
