@@ -42,6 +42,9 @@ pub const FIRST_PAUSE_NS: u32 = 140;
 /// empty critical sections, and oversleeps short ones.
 pub const LEFT_ALONE: u32 = 16;
 
+/// How long a waiter leaves a lock that is free to another that spins for it: a line takes less to come and go.
+const GIVE_WAY_NS: u32 = 500;
+
 /// How a waiter of a lock spins. Zero-sized; chosen by type.
 pub trait Spin: Send + Sync + 'static {
     /// The budget of an arrival, in nanoseconds.
@@ -161,6 +164,18 @@ pub fn first_in_line<P: Policy>(was_woken: bool, mut look: impl FnMut() -> bool)
         pause::times(1);
         look()
     })
+}
+
+/// So many looks in a row that hit take `ns`, or somewhat longer; one at least.
+#[inline]
+pub fn looks_in(ns: u32) -> u32 {
+    pause::count(ns)
+}
+
+/// Leaves a lock that is free to another that spins for it.
+#[cfg_attr(ulocks_vm, track_caller)]
+pub fn give_way() {
+    pause::times(pause::count(GIVE_WAY_NS));
 }
 
 #[cfg(all(test, not(any(ulocks_loom, ulocks_vm))))]

@@ -214,7 +214,8 @@ unsafe impl<D: Discipline, const BUG: u8> raw::RawRwLock for RawPsRwLock<D, BUG>
 
     #[inline]
     fn is_write_locked(&self) -> bool {
-        self.state().gate() == Self::CLASSES
+        let state = self.state();
+        state.is_owned() && state.gate() == Self::CLASSES
     }
 }
 

@@ -9,6 +9,8 @@
 //! - A reader in line waits for at most one write phase, or for `BATCH`, by type; in the top class of several for one in any case.
 //!   An owner waits for at most one read phase of each class.
 //! - One writer sifts at a time. The others wait before they have shut out anybody, so they do not add up for readers.
+//! - A writer that spins while another one writes is left the lock with the lowest class shut, unless readers are in line. So those
+//!   who have not waited for long, or not at all, wait for it, too, and go in together; see "Who spins".
 //! - The release is the last touch of the lock; a wake-up goes by address (law 2).
 //! - All-zero is an unlocked lock. Nothing is allocated and no address is stored.
 //!
@@ -21,12 +23,17 @@
 //! | (A) | any | one more of `c`; inside if `g <= c` | a reader; who finds `g > c` goes out again by (D) |
 //! | (A) | `g <= c` | one more of `c` | an attempt, which leaves no trace in the state if it fails |
 //! | (D) | any | one less of `c` | a reader |
-//! | (O) | not `OWNED` | `OWNED`; `WRITERS` if it has slept | a writer, an upgradable reader |
+//! | (O) | not `OWNED` | `OWNED`; `WRITERS` if it has slept | a writer; an upgradable reader, which opens the gate if it is shut |
 //! | (O) | `OWNED`, `GRANTED` among the lines | not `GRANTED`; the gate opens meanwhile | a writer that has slept, after a fair release |
 //! | (C) | `OWNED`, `g = c < N` | `g = c + 1` | the owner, when all below `c` have left and the line of `c` is empty |
 //! | (F) | 0; or `OWNED` without readers and lines | `OWNED`, `g = N` | a writer; the owner. All of (O) and (C) at once |
 //! | (U) | `OWNED`; no flag of one who waits for this | not `OWNED`, `g = 0` | the owner, by an exchange: its last touch |
-//! | (U) | `OWNED` | not `OWNED`, `g = 0`, one more of the lowest class | the owner, which downgrades |
+//! | (A) | `OWNED`, any `g` | one more of the lowest class | the owner, which is about to downgrade |
+//! | (U) | `OWNED` | not `OWNED`, `g = 0` | the same, which is a reader from then on |
+//! | (N) | `OWNED`, `g = N`, no counts, nobody in line | `g = NEXT` | a writer that spins, and has found the same word for some time |
+//! | (N) | `OWNED`, `g = NEXT` | `g = N` | a writer that has done that, before it sleeps or gives up |
+//! | (H) | `OWNED`, `g = NEXT`, no flag of one in line | not `OWNED`, `g = 1` | the owner, in place of (U): its last touch |
+//! | (R) | not `OWNED`, `g = 1` | `g = 0`, one more of the lowest class | a reader of that class, after a moment in which nobody was the owner |
 //! | (G) | `OWNED`, `WRITERS`, `g = 0` | `g = 1` until it is handed over | the owner, which releases fairly |
 //! | (G) | `OWNED` | `g` less, with `OWNED` or without | the owner, when it gives up or admits readers again |
 //! | (M) | | `LOW` or `TOP`; `WRITERS`; `DRAINING` | who is about to sleep |
@@ -35,16 +42,17 @@
 //! # Invariants
 //! 1. At most one thread is the owner: (O) and (F) need a word without `OWNED`, which only the owner takes out, or take
 //!    `GRANTED`, which the owner sets to stop being it.
-//! 2. Only the owner changes the gate. It shuts class `c` only when all counts below `c` have been seen at zero since their
-//!    classes were shut; by (F) all counts are zero at that moment.
+//! 2. Only the owner changes the gate, but for (N), which shuts out nobody and lets nobody in, and for (R), where there is no owner.
+//!    It shuts class `c` only when all counts below `c` have been seen at zero since their
+//!    classes were shut; by (F) all counts are zero at that moment. What (H) leaves shut the next owner has shut, as far as this goes.
 //! 3. *Exclusion.* Once class `c` is shut and its count has been seen at zero, the count is made of readers that are about to
-//!    go out again, until the gate opens. When this holds for all classes, the owner is alone.
+//!    go out again, and of the owner if it is about to downgrade, until the gate opens. When this holds for all classes, the owner is alone.
 //! 4. *Nobody inside waits for a class above its own*, unless that one is full: it is shut only when all below have left.
 //! 5. A reader that has gone in by (A) while its class was open is seen by the owner: both are read-modify-writes of one
 //!    word. One that is about to go out again keeps an owner waiting only in the stage of its class, or makes an exchange fail
 //!    that is tried again or was a shortcut.
-//! 6. *No reader is forgotten.* A reader sleeps only with its line's flag set and its class shut, both seen by one
-//!    read-modify-write after it has read the event. An opening of the gate takes the flag out and then counts an event, and opens only
+//! 6. *No reader is forgotten.* A reader sleeps only with its line's flag set and its class shut by an owner, all seen by one
+//!    read-modify-write after it has read the event. (H) comes only if the flag has not been seen. An opening of the gate takes the flag out and then counts an event, and opens only
 //!    if the flag has not come back; or it opens, finds the flag, and then counts. It wakes all after that. Otherwise the flag is
 //!    cleared by the owner only, while the class is open and nobody is in line.
 //! 7. *No writer is forgotten.* One sleeps only with `WRITERS` and `OWNED` set, likewise. A release that finds `WRITERS`
@@ -52,6 +60,18 @@
 //!    the owner to find; if there is no owner, it has not given up, but is the owner.
 //! 8. *The owner is not forgotten* while it waits for a line: it sets `DRAINING` and then reads the line by a
 //!    read-modify-write; the last to leave the line changes it by one, and then reads `DRAINING`. One of them sees the other.
+//!
+//! 9. *A lock that is left is not lost.* Who has set `NEXT` looks once more before it sleeps or gives up, and takes the mark back, or
+//!    the lock if it has been left. If it does not come, because it has no CPU or has died, the next reader opens the gate, or the next
+//!    writer takes the lock. Those who sleep are told at (H) as at (U).
+//!
+//! # Who spins
+//! Two readers that hold the lock together take half of the time of two that hold it one after the other; so it pays to let those
+//! who want to read gather while somebody writes. A writer that spins helps them: at the end of the section it waits for, (H)
+//! keeps out a reader that has just come, which would read alone, with the writer behind it. A reader that has spun for its patience
+//! joins the line, and (H) does not pass the line. It goes on spinning there, if it is the first, since the section that is on is
+//! the last that it waits for. A writer spins longer than a reader, as long as it sees sections end: if it slept, each release
+//! would make a system call to wake it, only to take the lock again before it has woken up.
 //!
 //! # The drain
 //! (D) is the last touch of a reader, which therefore cannot count an event for an owner that it has let in; it can only wake
@@ -85,7 +105,7 @@ use crate::readers::Slot;
 use crate::seeded;
 use crate::sifted::{Discipline, Sifted};
 use crate::word::{Layout, OWNER, State, readers};
-use core::fmt;
+use core::{fmt, mem};
 use ulocks_core::futex::{Futex, FutexKey, Scope, Waited};
 use ulocks_core::meter::{Event, Meter};
 use ulocks_core::spin::{self, Look, Spin};
@@ -147,9 +167,15 @@ impl<D: Discipline, const BUG: u8> RawPsRwLock<D, BUG> {
         &self.meter
     }
 
-    /// The state at this moment, but for the number of writers that sleep.
+    /// The state at this moment, but for what it says of writers that sleep or spin.
     pub fn state(&self) -> State {
-        Self::LAYOUT.without_sleepers(self.look())
+        Self::LAYOUT.without_next(Self::LAYOUT.without_sleepers(self.look()))
+    }
+
+    /// How many classes are shut out.
+    #[inline(always)]
+    pub(crate) fn gate(&self) -> u32 {
+        Self::LAYOUT.gate(self.look())
     }
 
     /// The state at this moment.
@@ -208,7 +234,7 @@ impl<D: Discipline, const BUG: u8> RawPsRwLock<D, BUG> {
     /// Cuts the owner's nap short, if this was the last reader that it waited for.
     #[cold]
     fn depart_last(event: FutexKey<ScopeOf<D>>, was: State, index: u32) {
-        if was.gate() == index + 1 && Self::LAYOUT.count(was, index) == 1 {
+        if Self::LAYOUT.gate(was) == index + 1 && Self::LAYOUT.count(was, index) == 1 {
             event.wake_bits(1, OWNER);
         }
     }
@@ -231,10 +257,11 @@ impl<D: Discipline, const BUG: u8> RawPsRwLock<D, BUG> {
     pub(crate) fn try_read_at(&self, index: u32) -> bool {
         let mut was = self.look();
         loop {
-            if !Self::LAYOUT.admits(was, index) {
+            let gate = if Self::is_left(was, index) { 0 } else { was.gate() };
+            if !Self::LAYOUT.admits(was.with_gate(gate), index) {
                 return false;
             }
-            let now = was.0 + Self::LAYOUT.one(index);
+            let now = was.with_gate(gate).0 + Self::LAYOUT.one(index);
             match self.state.compare_exchange_weak(was.0, now, Self::ARRIVAL, Relaxed) {
                 Ok(_) => break,
                 Err(other) => was = State(other),
@@ -269,6 +296,11 @@ impl<D: Discipline, const BUG: u8> RawPsRwLock<D, BUG> {
         let line = Self::LAYOUT.line(index);
         let look = || match self.look() {
             was if Self::LAYOUT.admits(was, index) && self.arrive_at(index, None).is_ok() => Look::Acquired,
+            was if Self::is_left(was, index) => {
+                // That writer is about to take it.
+                spin::give_way();
+                if self.open_to_oneself(index) { Look::Acquired } else { Look::Taken }
+            }
             // Others sleep, and are woken first.
             was if was.has(line) => Look::Saturated,
             _ => Look::Taken,
@@ -287,9 +319,38 @@ impl<D: Discipline, const BUG: u8> RawPsRwLock<D, BUG> {
         inside.unwrap_or_else(|TooMany| Self::too_many(index))
     }
 
+    /// Whether the class of that index is shut, without an owner, for a writer that is about to take the lock.
+    #[inline(always)]
+    const fn is_left(was: State, index: u32) -> bool {
+        let is_left = match BUG {
+            seeded::OPENS_ANOTHERS => true,
+            seeded::WAITS_FOR_NOBODY => false,
+            _ => !was.is_owned(),
+        };
+        is_left && was.gate() > index
+    }
+
+    /// (R), if there is no owner. Nobody is inside by that class, so it is not full.
+    fn open_to_oneself(&self, index: u32) -> bool {
+        let mut was = self.look();
+        while Self::is_left(was, index) {
+            let now = was.with_gate(0).0 + Self::LAYOUT.one(index);
+            match self.state.compare_exchange(was.0, now, Self::ARRIVAL, Relaxed) {
+                Ok(_) => return true,
+                Err(other) => was = State(other),
+            }
+        }
+        false
+    }
+
     /// Sleeps until the class is open; see invariant 6. False if `deadline` passed first.
     fn read_in_line(&self, index: u32, flag: u64, deadline: Option<Deadline>) -> Result<bool, TooMany> {
-        let mut timed_out = false;
+        let look = || match Self::LAYOUT.admits(self.look(), index) {
+            true if self.arrive_at(index, None).is_ok() => Look::Acquired,
+            _ => Look::Taken,
+        };
+        let patience = <PolicyOf<D> as Policy>::Spin::FIRST_NS;
+        let (mut timed_out, mut has_spun) = (false, false);
         loop {
             let mut event = self.event.load(Acquire);
             if self.look().gate() <= index {
@@ -298,11 +359,21 @@ impl<D: Discipline, const BUG: u8> RawPsRwLock<D, BUG> {
                     Err(was) => self.depart_in_vain(index, was)?,
                 }
             }
+            if self.open_to_oneself(index) {
+                return Ok(true);
+            }
             if timed_out {
                 return Ok(false);
             }
             let was = State(self.state.fetch_or(flag, Release));
-            if was.gate() <= index {
+            if was.gate() <= index || !(was.is_owned() || BUG == seeded::WAITS_FOR_NOBODY) {
+                continue;
+            }
+            // From here on no other writer comes before it. If nobody else is in line, the end of this one's section is near.
+            if patience > 0 && !mem::replace(&mut has_spun, true) && !was.has(flag) {
+                if spin::closely_for::<PolicyOf<D>>(patience, look) {
+                    return Ok(true);
+                }
                 continue;
             }
             if BUG == seeded::READS_LATE {
@@ -311,10 +382,6 @@ impl<D: Discipline, const BUG: u8> RawPsRwLock<D, BUG> {
             self.meter.count(Event::Slept);
             timed_out = self.event.wait_bits(event, readers(index), deadline) == Waited::TimedOut;
             // An opening is near, or has been; not to sleep at once again spares it a further round of telling.
-            let look = || match Self::LAYOUT.admits(self.look(), index) {
-                true if self.arrive_at(index, None).is_ok() => Look::Acquired,
-                _ => Look::Taken,
-            };
             if spin::closely::<PolicyOf<D>>(look) {
                 return Ok(true);
             }

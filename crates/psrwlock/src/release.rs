@@ -15,7 +15,7 @@
 use crate::raw::{PolicyOf, RawPsRwLock};
 use crate::seeded;
 use crate::sifted::Discipline;
-use crate::word::{Lines, State, WRITERS, readers};
+use crate::word::{GATE, Lines, State, WRITERS, readers};
 use ulocks_core::futex::{Bits, FutexKey};
 use ulocks_core::meter::{Event, Meter};
 use ulocks_core::sync::Ordering::{Acquire, Relaxed, Release};
@@ -43,10 +43,11 @@ impl<D: Discipline, const BUG: u8> RawPsRwLock<D, BUG> {
     #[inline]
     pub(crate) fn unlock_upgradable_at(&self) {
         let was = self.look();
-        let alone = !was.has(State::WRITERS) && was.gate() == 0;
+        let gate = Self::LAYOUT.gate(was);
+        let alone = !was.has(State::WRITERS) && gate == 0;
         let free = was.0 & !State::OWNED;
         if !alone || self.state.compare_exchange(was.0, free, Self::RELEASE, Relaxed).is_err() {
-            self.release(was.gate(), State::OWNED);
+            self.release(gate, State::OWNED);
         }
     }
 
@@ -78,7 +79,10 @@ impl<D: Discipline, const BUG: u8> RawPsRwLock<D, BUG> {
                 looks = BUG != seeded::STALE_WAKE;
                 continue;
             }
-            let open = (was.0 - u64::from(gate) - owned) | (told & State::IN_LINE);
+            let keeps = BUG != seeded::LEAVES_PAST_THE_LINE && told & State::IN_LINE != 0;
+            // (H), if a writer spins.
+            let to = u32::from(was.is_next() && owned != 0 && !keeps);
+            let open = State(was.0 - owned).with_gate(to).0 | (told & State::IN_LINE);
             match self.state.compare_exchange(was.0, open, Self::RELEASE, Relaxed) {
                 Ok(_) => break,
                 Err(now) => was = State(now),
@@ -127,22 +131,30 @@ impl<D: Discipline, const BUG: u8> RawPsRwLock<D, BUG> {
 
     /// (G) with the write side: the caller is about to report that it has failed.
     pub(crate) fn give_up(&self) {
-        self.open(self.look().gate(), 0, 0, State::OWNED);
+        self.open(self.gate(), 0, 0, State::OWNED);
     }
 
     /// (G) back to `to`; the write side stays.
     pub(crate) fn reopen(&self, to: u32) {
-        let gate = self.look().gate();
+        let gate = self.gate();
         if gate > to {
             self.open(gate, to, 0, 0);
         }
     }
 
-    /// Opens the gate from `gate` to `to` by one step with what is to be added and taken out, for a caller that is inside after
-    /// it or has not returned; then handlers may run again, and those who sleep are woken.
+    /// Opens the gate from `gate` to `to`, for a caller that is inside after it, by what is to be added, or has not returned;
+    /// then handlers may run again, and those who sleep are woken. With an open gate none of it is ever repeated, however many
+    /// readers come and go.
     fn open(&self, gate: u32, to: u32, plus: u64, minus: u64) {
-        let change = plus.wrapping_sub(minus).wrapping_sub(u64::from(gate - to));
-        let was = State(self.state.fetch_add(change, Self::RELEASE));
+        if plus != 0 {
+            // Behind a gate that is shut still. Nobody can come between this and the next step.
+            self.state.fetch_add(plus, Relaxed);
+        }
+        let was = if to == 0 {
+            State(self.state.fetch_and(!(GATE | minus), Self::RELEASE))
+        } else {
+            self.reopen_to(to)
+        };
         sync::interruption_point();
         if gate == Self::CLASSES {
             Self::lower();
@@ -152,6 +164,17 @@ impl<D: Discipline, const BUG: u8> RawPsRwLock<D, BUG> {
             self.state.fetch_and(!(told & State::WRITERS), Relaxed);
             self.count_event();
             Self::wake(self.event.key(), told);
+        }
+    }
+
+    /// The gate at `to`, which is not open, in place of further; the state before that.
+    pub(crate) fn reopen_to(&self, to: u32) -> State {
+        let mut was = self.look();
+        loop {
+            match self.state.compare_exchange(was.0, was.with_gate(to).0, Self::RELEASE, Relaxed) {
+                Ok(_) => return was,
+                Err(other) => was = State(other),
+            }
         }
     }
 

@@ -61,3 +61,11 @@ pub const COUNTS_EARLY: u8 = 28;
 pub const FORGETS_THE_CLAIM: u8 = 29;
 /// A distributed reader that leaves by the state in place of another hands nothing of that one on.
 pub const RELAXED_SLOT: u8 = 30;
+/// A release leaves the lock to a writer that spins, past readers that wait in line.
+pub const LEAVES_PAST_THE_LINE: u8 = 31;
+/// A reader opens a gate that an owner has shut.
+pub const OPENS_ANOTHERS: u8 = 32;
+/// A writer that gives up leaves the mark behind by which it is left the lock.
+pub const KEEPS_THE_MARK: u8 = 33;
+/// A reader waits for an owner where there is none.
+pub const WAITS_FOR_NOBODY: u8 = 34;

@@ -8,7 +8,7 @@ use ulocks_core::futex::Bits;
 ///
 /// | bits | name | meaning | set by | cleared by |
 /// |---|---|---|---|---|
-/// | 0 to 2 | gate | classes below it are shut out; 0 is open, the number of classes is closed to all | the owner, plus one at a time, or at once if nobody is inside | the owner, on its release or when it gives up |
+/// | 0 to 2 | gate | classes below it are shut out; 0 is open, the number of classes is closed to all; seven, `NEXT`, is closed to all, too, and a writer spins for the lock | the owner, plus one at a time, or at once if nobody is inside; `NEXT` in place of closed by the writer that spins | the owner, on its release or when it gives up; a reader, if there is no owner |
 /// | 3 | `OWNED` | somebody has the write side: it writes, waits for readers to leave, or holds an upgradable read lock | who takes it | that one |
 /// | 4 | `DRAINING` | the owner sleeps, or is about to, until readers have left or have come in | the owner | the owner |
 /// | 5 | `WRITERS` | writers may sleep | a writer, before it sleeps; a writer that has slept, with `OWNED` | a release, which then wakes one |
@@ -27,7 +27,9 @@ use ulocks_core::futex::Bits;
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub struct State(pub u64);
 
-const GATE: u64 = 7;
+pub(crate) const GATE: u64 = 7;
+/// Closed to all, and a writer spins for the lock.
+const NEXT: u64 = GATE;
 const COUNTS_SHIFT: u32 = 8;
 const COUNTS_BITS: u32 = 56;
 const SLEEPERS_BITS: u32 = 2;
@@ -61,6 +63,24 @@ impl State {
     #[inline(always)]
     pub const fn gate(self) -> u32 {
         (self.0 & GATE) as u32
+    }
+
+    /// Whether a writer spins for what is being written.
+    #[inline(always)]
+    pub(crate) const fn is_next(self) -> bool {
+        self.0 & GATE == NEXT
+    }
+
+    /// The same with the gate at `gate`.
+    #[inline(always)]
+    pub(crate) const fn with_gate(self, gate: u32) -> Self {
+        Self(self.0 & !GATE | gate as u64)
+    }
+
+    /// What is being written, with a writer that spins for it.
+    #[inline(always)]
+    pub(crate) const fn with_next(self) -> Self {
+        Self(self.0 | NEXT)
     }
 
     /// Whether somebody has the write side.
@@ -140,6 +160,18 @@ impl Layout {
     #[inline(always)]
     pub(crate) const fn is_handler(self, index: u32) -> bool {
         index > self.top()
+    }
+
+    /// How many classes are shut out, the lowest ones.
+    #[inline(always)]
+    pub(crate) const fn gate(self, state: State) -> u32 {
+        if state.is_next() { self.classes() } else { state.gate() }
+    }
+
+    /// What is left without the mark of a writer that spins.
+    #[inline(always)]
+    pub(crate) const fn without_next(self, state: State) -> State {
+        state.with_gate(self.gate(state))
     }
 
     #[inline(always)]
@@ -347,5 +379,17 @@ mod tests {
         assert_eq!(format!("{:?}", State::UNLOCKED), "gate=0 counts=0x0");
         let state = State(2 | State::OWNED | State::LOW | 5 << 8);
         assert_eq!(format!("{state:?}"), "gate=2|OWNED|LOW counts=0x5");
+    }
+
+    #[test]
+    fn who_is_next_is_no_class() {
+        let layout = Layout::of(BULK | URGENT);
+        let written = layout.written();
+        assert!(!written.is_next() && written.with_next().is_next());
+        assert_eq!(layout.gate(written.with_next()), 2);
+        assert_eq!(layout.without_next(written.with_next()), written);
+        assert_eq!(written.with_next().with_gate(0).0, State::OWNED);
+        let four = Layout::of(BULK | URGENT | NESTED | HANDLER).written();
+        assert!(!four.is_next() && !Layout::of(HANDLER | BULK).admits(four.with_next(), 1));
     }
 }

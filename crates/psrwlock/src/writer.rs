@@ -6,6 +6,7 @@ use crate::readers::Readers;
 use crate::seeded;
 use crate::sifted::Discipline;
 use crate::word::{Lines, OWNER, State, WRITERS};
+use core::cell::Cell;
 use core::time::Duration;
 use ulocks_core::futex::Waited;
 use ulocks_core::meter::{Event, Meter};
@@ -19,6 +20,12 @@ use ulocks_core::{Policy, sync};
 /// not wake it.
 const NAPS: Duration = Duration::from_millis(1);
 const SHORT_NAPS: Duration = Duration::from_micros(50);
+
+/// A section is worth a mark when it has gone on for so long, in nanoseconds.
+const LASTS_NS: u32 = 500;
+
+/// So many times a writer spins that sees the lock change hands, each time for as long as who sees that nobody else sleeps.
+const ROUNDS: u32 = 3;
 
 /// What a [`PendingWrite`](crate::PendingWrite) waits for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -119,17 +126,7 @@ impl<D: Discipline, const BUG: u8> RawPsRwLock<D, BUG> {
 
     /// (O), waiting for it. False if `deadline` passed first.
     pub(crate) fn own(&self, deadline: Option<Deadline>) -> bool {
-        let look = || match self.look() {
-            was if !was.is_owned() && self.take(0) => Look::Acquired,
-            // Others sleep, and one of them is the next.
-            was if Self::LAYOUT.has_sleeper(was) => Look::Saturated,
-            _ => Look::Taken,
-        };
-        let patience = <PolicyOf<D> as Policy>::Spin::FIRST_NS;
-        if look() == Look::Acquired
-            || spin::closely_for::<PolicyOf<D>>(patience, look)
-            || spin::backing_off::<PolicyOf<D>>(look)
-        {
+        if self.own_spinning() {
             return true;
         }
         if deadline.is_some_and(|deadline| deadline.has_passed()) {
@@ -139,6 +136,68 @@ impl<D: Discipline, const BUG: u8> RawPsRwLock<D, BUG> {
         let owns = self.own_asleep(deadline);
         self.leave_sleepers();
         owns
+    }
+
+    /// (O) by a writer that spins, and says so by (N).
+    fn own_spinning(&self) -> bool {
+        let (before, same, marks) = (Cell::new(State::UNLOCKED), Cell::new(0), Cell::new(0));
+        let look = || {
+            let was = self.look();
+            same.set(if before.replace(was) == was { same.get() + 1 } else { 0 });
+            match was {
+                _ if !was.is_owned() && self.take(0) => Look::Acquired,
+                _ if was.is_next() && marks.get() > 0 => Look::Taken,
+                // A mark costs the owner its line, and a longer way out.
+                _ if same.get() >= spin::looks_in(LASTS_NS) && self.mark(was) => {
+                    marks.set(marks.get() + 1);
+                    Look::Taken
+                }
+                // Others sleep, and one of them is the next.
+                _ if Self::LAYOUT.has_sleeper(was) => Look::Saturated,
+                _ => Look::Taken,
+            }
+        };
+        let patience = <PolicyOf<D> as Policy>::Spin::FIRST_NS;
+        if look() == Look::Acquired
+            || (1..=ROUNDS).any(|round| {
+                let goes_on = marks.get() + 1 >= round;
+                goes_on && spin::closely_for::<PolicyOf<D>>(patience, look)
+            })
+            || spin::backing_off::<PolicyOf<D>>(look)
+        {
+            return true;
+        }
+        marks.get() > 0 && BUG != seeded::KEEPS_THE_MARK && self.own_or_unmark()
+    }
+
+    /// (N).
+    fn mark(&self, was: State) -> bool {
+        let is_written = was.is_owned() && was.gate() == Self::CLASSES && Self::LAYOUT.has_no_readers(was);
+        is_written
+            && !was.has(State::IN_LINE)
+            && !D::Readers::DISTRIBUTED
+            && self.state.compare_exchange(was.0, was.with_next().0, Relaxed, Relaxed).is_ok()
+    }
+
+    /// Takes (N) back, unless it has been heard: then (O).
+    fn own_or_unmark(&self) -> bool {
+        let mut was = self.look();
+        loop {
+            if !was.is_owned() {
+                if self.take(0) {
+                    return true;
+                }
+                was = self.look();
+                continue;
+            }
+            if !was.is_next() {
+                return false;
+            }
+            match self.state.compare_exchange(was.0, Self::LAYOUT.without_next(was).0, Relaxed, Relaxed) {
+                Ok(_) => return false,
+                Err(other) => was = State(other),
+            }
+        }
     }
 
     /// (O) by a writer that sleeps until it can; see invariant 7. False if `deadline` passed first.
@@ -221,17 +280,21 @@ impl<D: Discipline, const BUG: u8> RawPsRwLock<D, BUG> {
             self.meter.count(Event::Contended);
             self.own(deadline)
         };
-        if owns {
-            self.meter.count(Event::Acquired);
-        }
-        owns
+        self.read_if(owns)
     }
 
     /// An upgradable reader acquires, if that needs no waiting.
     #[inline]
     pub(crate) fn try_own_to_read(&self) -> bool {
         let owns = self.take(0);
+        self.read_if(owns)
+    }
+
+    /// An upgradable reader that owns the lock lets in those whom (H) has kept out.
+    #[inline]
+    fn read_if(&self, owns: bool) -> bool {
         if owns {
+            self.reopen(0);
             self.meter.count(Event::Acquired);
         }
         owns
@@ -243,7 +306,7 @@ impl<D: Discipline, const BUG: u8> RawPsRwLock<D, BUG> {
             self.state.fetch_add(Self::CLASSES.into(), Acquire);
             return true;
         }
-        let gate = self.look().gate();
+        let gate = self.gate();
         let done = self.sift(Self::CLASSES, deadline);
         if !done {
             self.reopen(gate);
@@ -253,7 +316,7 @@ impl<D: Discipline, const BUG: u8> RawPsRwLock<D, BUG> {
 
     /// As [`upgrade_until_done`](Self::upgrade_until_done), if that needs no waiting.
     pub(crate) fn try_upgrade_at(&self) -> bool {
-        let gate = self.look().gate();
+        let gate = self.gate();
         let done = self.try_sift();
         if !done {
             self.reopen(gate);
@@ -263,7 +326,7 @@ impl<D: Discipline, const BUG: u8> RawPsRwLock<D, BUG> {
 
     /// Shuts classes out, up to `to` of them, from where the gate is. For the owner. False if `deadline` passed first.
     pub(crate) fn sift(&self, to: u32, deadline: Option<Deadline>) -> bool {
-        let gate = self.look().gate();
+        let gate = self.gate();
         let shortcut = gate < to && to == Self::CLASSES && !D::Readers::DISTRIBUTED;
         if shortcut && self.shut_all(State::IN_LINE) {
             return true;
@@ -276,7 +339,7 @@ impl<D: Discipline, const BUG: u8> RawPsRwLock<D, BUG> {
     pub(crate) fn poll_sift(&self) -> Stage {
         loop {
             let was = State(self.state.load(Self::DRAINED));
-            let gate = was.gate();
+            let gate = Self::LAYOUT.gate(was);
             if gate > 0 && !self.is_drained(gate - 1, was) {
                 if Self::LAYOUT.is_handler(gate - 1) {
                     self.reopen_handlers();
@@ -295,7 +358,7 @@ impl<D: Discipline, const BUG: u8> RawPsRwLock<D, BUG> {
 
     /// Opens the last class again, that of signal handlers, in which nobody sleeps.
     fn reopen_handlers(&self) {
-        self.state.fetch_sub(State::ONE_CLASS, Relaxed);
+        self.reopen_to(Self::CLASSES - 1);
         Self::lower();
     }
 
@@ -307,8 +370,7 @@ impl<D: Discipline, const BUG: u8> RawPsRwLock<D, BUG> {
         }
         Self::raise();
         while Self::LAYOUT.has_no_readers(was) && !was.has(stops) {
-            let shut = was.0 - u64::from(was.gate()) + u64::from(Self::CLASSES);
-            match self.state.compare_exchange(was.0, shut, Self::DRAINED, Relaxed) {
+            match self.state.compare_exchange(was.0, was.with_gate(Self::CLASSES).0, Self::DRAINED, Relaxed) {
                 Ok(_) => return true,
                 Err(other) => was = State(other),
             }
@@ -377,7 +439,7 @@ impl<D: Discipline, const BUG: u8> RawPsRwLock<D, BUG> {
 
     /// Shuts all out, if that needs no waiting. For the owner, which is to open the gate otherwise.
     pub(crate) fn try_sift(&self) -> bool {
-        let gate = self.look().gate();
+        let gate = self.gate();
         // A line whose classes are shut has been passed already; and its flag is needed.
         let lines_are_empty = (gate > 0 || self.line_is_empty(State::LOW))
             && (gate > Self::LAYOUT.top() || self.line_is_empty(State::TOP));

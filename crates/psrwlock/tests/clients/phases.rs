@@ -97,6 +97,7 @@ pub fn phases<D, C, const BUG: u8, const N: usize>(
     let place = Place::<D, BUG>::new();
     place.lock.write();
     place.lock.meter().begin();
+    let writers: Vec<_> = writers.into_iter().map(|writer| with(&place, writer)).collect();
     let readers: Vec<_> = (0..readers)
         .map(|_| {
             with(&place, move |place| {
@@ -112,7 +113,6 @@ pub fn phases<D, C, const BUG: u8, const N: usize>(
             })
         })
         .collect();
-    let writers: Vec<_> = writers.into_iter().map(|writer| with(&place, writer)).collect();
     place.count();
     // A step of the model, so that others join while the phase is on.
     assert!(place.lock.is_write_locked());

@@ -84,6 +84,7 @@ impl<D: Discipline, const BUG: u8> Place<D, BUG> {
     /// that waiters may leave behind, leaves it as new.
     pub fn check_at_rest(&self, expected: usize) {
         assert!(!self.lock.is_locked(), "the lock is locked although its last holder released it");
+        assert_eq!(self.lock.state().gate(), 0, "a lock that nobody uses is shut");
         self.lock.try_write().expect("try_write failed on a lock that nobody holds");
         let count = self.look();
         self.unlock_write();

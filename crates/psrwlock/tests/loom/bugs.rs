@@ -5,9 +5,10 @@ use crate::clients::classes::{nesting, one_at_a_time, sifting};
 use crate::clients::giving_up::{upgrade_gives_up, writer_gives_up};
 use crate::clients::phases::phases;
 use crate::clients::place::{Held, behind, together_with};
-use crate::{At, ENDLESS, Raw, Two, Watched, at_last, exact};
+use crate::{At, ENDLESS, Raw, Spins, Two, Watched, at_last, exact, timed};
 use ulocks_core::model::{Config, finds_bug_saying};
-use ulocks_psrwlock::{Bulk, Urgent, WriterBatch, seeded as bug};
+use ulocks_core::spin::Adaptive;
+use ulocks_psrwlock::{Bulk, PhaseFair, Urgent, WriterBatch, seeded as bug};
 use ulocks_testkit::model::rw;
 use ulocks_testkit::model::upgrade::{self, How};
 
@@ -99,6 +100,22 @@ fn a_reader_in_line_that_is_passed_is_found() {
         type Twice = Watched<WriterBatch<2>>;
         type B = At<Twice, { bug::PASSES_THE_LINE }>;
         phases::<Twice, Bulk, { bug::PASSES_THE_LINE }, 1>(2, [B::writes_two_phases], 1);
+    });
+}
+
+#[test]
+fn a_lock_that_is_left_badly_is_found() {
+    finds_bug_saying(RACE, exact(2), || {
+        type B = At<Spins, { bug::OPENS_ANOTHERS }>;
+        together_with([B::writes, B::reads::<Bulk>]);
+    });
+    finds_bug_saying("a lock that nobody uses is shut", timed(2, 3), || {
+        behind(Held::Written, [At::<Spins, { bug::KEEPS_THE_MARK }>::writes_in_time]);
+    });
+    finds_bug_saying("passed by 2", exact(2), || {
+        type W = Watched<PhaseFair, Adaptive>;
+        type B = At<W, { bug::LEAVES_PAST_THE_LINE }>;
+        phases::<W, Bulk, { bug::LEAVES_PAST_THE_LINE }, 1>(1, [B::writes_a_phase], 1);
     });
 }
 

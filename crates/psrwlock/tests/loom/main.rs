@@ -3,7 +3,7 @@
 //! Three threads at a time, as a rule: with two writers in line beside two readers, or a second reader beside a timed one and an
 //! upgradable, loom does not finish in minutes. The virtual machine has those, and larger ones.
 //!
-//! One bug of `seeded` is not looked for here, and one only in the virtual machine (`FORGETS_THE_CLAIM`). An owner that waits for readers looks again and again here, so that nobody can
+//! One bug of `seeded` is not looked for here, and two only in the virtual machine (`FORGETS_THE_CLAIM`, `WAITS_FOR_NOBODY`). An owner that waits for readers looks again and again here, so that nobody can
 //! see that it was not woken (`DEPARTS_QUIETLY`).
 #![cfg(all(ulocks_loom, feature = "loom"))]
 
@@ -36,7 +36,10 @@ type Three = Plain<{ BULK | URGENT | NESTED }>;
 type Four = Plain<{ BULK | URGENT | NESTED | HANDLER }>;
 type Batch = Plain<{ BULK | URGENT }, WriterBatch<2>>;
 /// Whose write phases are counted.
-type Watched<F = PhaseFair> = Sifted<{ BULK | URGENT }, Private<NoSpin, Phases>, F, Central, Soft, Unchecked>;
+type Watched<F = PhaseFair, S = NoSpin> =
+    Sifted<{ BULK | URGENT }, Private<S, Phases>, F, Central, Soft, Unchecked>;
+/// Whose writers spin, and are left the lock.
+type Spins = Sifted<{ BULK | URGENT }, Private, PhaseFair, Central, Soft, Unchecked>;
 
 /// An owner that waits for readers naps, so that a model in which it waits for ever does not end.
 const ENDLESS: &str = "maximum number of branches";

@@ -4,10 +4,15 @@ use crate::clients::classes::{nesting, one_at_a_time, sifting};
 use crate::clients::giving_up::{the_other_writer_gets_in, upgrade_gives_up, writer_gives_up};
 use crate::clients::phases::phases;
 use crate::clients::place::{Held, behind, together_with};
-use crate::{At, Batch, ENDLESS, Four, One, Raw, Three, Two, Watched, at_last, exact, timed, unordered};
+use crate::{At, Batch, ENDLESS, Four, One, Raw, Spins, Three, Two, Watched};
+use crate::{at_last, exact, timed, unordered};
 use ulocks_core::Private;
 use ulocks_core::model::{Config, explore, finds_bug_saying};
-use ulocks_psrwlock::{BULK, Bulk, Nested, Sifted, URGENT, Urgent, WriterBatch};
+use ulocks_core::signal::Soft;
+use ulocks_core::spin::Adaptive;
+use ulocks_psrwlock::{
+    BULK, Bulk, Central, Nested, PhaseFair, Sifted, URGENT, Unchecked, Urgent, WriterBatch,
+};
 use ulocks_testkit::model::rw::{self, Role};
 use ulocks_testkit::model::upgrade::{self, How};
 
@@ -78,6 +83,28 @@ fn the_release_is_the_last_access() {
     explore(exact(2), || rw::last_unlocker_frees::<Raw<Two>>(1, 2));
     explore(exact(2), || rw::last_unlocker_frees::<Raw<Two>>(0, 3));
     explore(exact(2), || rw::last_unlocker_frees::<Raw<Two>>(2, 1));
+}
+
+#[test]
+fn who_spins_is_left_the_lock() {
+    type S = At<Spins>;
+    explore(exact(3), || behind(Held::Written, [S::writes]));
+    explore(exact(2), || behind(Held::Written, [S::writes, S::reads::<Bulk>]));
+    explore(exact(2), || behind(Held::Written, [S::writes, S::reads::<Urgent>]));
+    explore(exact(1), || behind(Held::Written, [S::writes, S::writes]));
+    explore(exact(1), || behind(Held::WrittenFairly, [S::writes, S::reads::<Bulk>]));
+    explore(exact(2), || behind(Held::Written, [S::writes, S::tries_to_read::<Bulk>]));
+    explore(exact(2), || behind(Held::Written, [S::writes, S::tries_to_write]));
+    explore(exact(1), || behind(Held::Written, [S::writes, S::goes_up_and_down]));
+    explore(exact(1), || behind(Held::Written, [S::writes, S::downgrades]));
+    explore(timed(2, 3), || behind(Held::Written, [S::writes_in_time]));
+    explore(timed(1, 3), || behind(Held::Written, [S::writes_in_time, S::reads::<Bulk>]));
+    explore(timed(1, 3), || behind(Held::Written, [S::writes_in_time, S::reads_in_time::<Bulk>]));
+    type One = Sifted<BULK, Private, PhaseFair, Central, Soft, Unchecked>;
+    explore(exact(2), || behind(Held::Written, [At::<One>::writes, At::<One>::reads::<Bulk>]));
+    type W = At<Watched<PhaseFair, Adaptive>>;
+    explore(exact(2), || phases::<Watched<PhaseFair, Adaptive>, Bulk, 0, 1>(1, [W::writes_two_phases], 1));
+    explore(exact(2), || phases::<Watched<PhaseFair, Adaptive>, Urgent, 0, 1>(1, [W::writes_two_phases], 1));
 }
 
 #[test]

@@ -1,14 +1,17 @@
 //! What the models would miss if they found nothing: the seeded bugs that have no better place. Those of handlers, turns, classes,
 //! slots and naps are found beside what they break.
 
+use crate::clients::place::{Held, Place, behind};
 use crate::{Broken, THREE, TWO, found};
-use ulocks_psrwlock::seeded as bug;
+use ulocks_core::Private;
+use ulocks_core::signal::Soft;
+use ulocks_psrwlock::{Central, PhaseFair, Sifted, Unchecked, seeded as bug};
 use ulocks_testkit::model::rw::Role::{Read, TimedWrite, Write};
 use ulocks_testkit::model::upgrade::How;
 use ulocks_testkit::model::{rw, upgrade};
 
 /// Nobody sleeps on a wake-up that never comes, whatever its name.
-const STUCK: &str = "nobody can go on";
+pub(crate) const STUCK: &str = "nobody can go on";
 
 #[test]
 fn each_missing_ordering_is_found() {
@@ -69,5 +72,16 @@ fn who_gives_up_badly_is_found() {
             rw::Role::Read,
             &[TimedWrite, Read, Write],
         );
+    });
+}
+
+#[test]
+fn a_lock_that_is_left_badly_is_found() {
+    found("OPENS_ANOTHERS", "data race", || {
+        rw::exclusion::<Broken<TWO, { bug::OPENS_ANOTHERS }, Private>>(&[Read, Write]);
+    });
+    found("KEEPS_THE_MARK", "a lock that nobody uses is shut", || {
+        type Spins = Sifted<TWO, Private, PhaseFair, Central, Soft, Unchecked>;
+        behind(Held::Written, [Place::<Spins, { bug::KEEPS_THE_MARK }>::writes_in_time]);
     });
 }

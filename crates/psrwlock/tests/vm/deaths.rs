@@ -14,10 +14,12 @@
 //! - Whoever has a deadline gets away in each of these cases, but for one: a fair release that dies between telling its heir
 //!   and opening the gate, which the heir waits for.
 
+use crate::bugs::STUCK;
 use crate::clients::place::{Place, Role as RoleOf, soon};
 use crate::roles::{ByValue, Of, Role};
-use crate::{Lock, SleepsShared, THREE, TWO, sampled};
+use crate::{Lock, SleepsShared, THREE, TWO, found_in, hunt, sampled};
 use core::panic::Location;
+use ulocks_core::Shared;
 use ulocks_core::model::crash::sweep;
 use ulocks_core::model::process::{self, Region};
 use ulocks_core::model::{Config, Deaths, Strategy, explore};
@@ -25,11 +27,12 @@ use ulocks_core::raw::{RawRwLock, RawRwLockDowngrade, RawRwLockUpgrade};
 use ulocks_core::signal::Soft;
 use ulocks_core::sync::Ordering::Relaxed;
 use ulocks_core::sync::{AtomicU32, interruption_point};
-use ulocks_psrwlock::{Bulk, Central, Distributed, PhaseFair, Sifted, Unchecked, Urgent};
+use ulocks_psrwlock::{Bulk, Central, Distributed, PhaseFair, Sifted, Unchecked, Urgent, seeded as bug};
 use ulocks_testkit::thread::{Arc, spawn};
 
 type D = Sifted<THREE, SleepsShared, PhaseFair, Central, Soft, Unchecked>;
 type Slots = Sifted<THREE, SleepsShared, PhaseFair, Distributed<2>, Soft, Unchecked>;
+type Spins = Sifted<THREE, Shared, PhaseFair, Central, Soft, Unchecked>;
 
 /// Two words that writers change one after the other, and a lock, in memory that is all zero at first.
 #[repr(C)]
@@ -204,6 +207,30 @@ fn a_dead_reader_holds_up_no_reader_of_a_higher_class() {
             let token = place.try_read_of(class).expect("a reader is held up by a dead one");
             place.leave(token);
         }
+    });
+}
+
+/// A writer that spins is left the lock, and may be dead by then: the next reader lets itself in.
+fn is_left_to_a_dead_one<const BUG: u8>() {
+    let place = Place::<Spins, BUG>::new();
+    place.lock.write();
+    let shared = Arc::clone(&place);
+    let next = spawn(move || shared.writes());
+    place.count();
+    place.unlock_write();
+    let died = next.join().is_err();
+    // As the owner it would keep the lock.
+    if !(died && place.lock.state().is_owned()) {
+        place.reads::<Bulk>();
+    }
+}
+
+#[test]
+fn who_is_left_the_lock_and_dies_keeps_nobody_out() {
+    let config = Config { deaths: Deaths::Threads(1), ..sampled(1, 1) };
+    explore(config, is_left_to_a_dead_one::<0>);
+    found_in(Config { deaths: Deaths::Threads(1), ..hunt() }, "WAITS_FOR_NOBODY", STUCK, || {
+        is_left_to_a_dead_one::<{ bug::WAITS_FOR_NOBODY }>()
     });
 }
 

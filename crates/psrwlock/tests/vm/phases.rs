@@ -14,7 +14,7 @@ use ulocks_core::meter::{Event, Meter};
 use ulocks_core::model::{explore, thread};
 use ulocks_core::raw::{RawRwLock, RawRwLockUpgrade};
 use ulocks_core::signal::Soft;
-use ulocks_core::spin::NoSpin;
+use ulocks_core::spin::{Adaptive, NoSpin};
 use ulocks_psrwlock::{
     Bulk, Central, Discipline, Distributed, Fairness as _, PhaseFair, RawPsRwLock, Sifted, Unchecked, Urgent,
     WriterBatch, seeded as bug,
@@ -62,7 +62,8 @@ impl Meter for Turns {
     }
 }
 
-type Counted<const SET: u8, F, R = Central> = Sifted<SET, Private<NoSpin, Turns>, F, R, Soft, Unchecked>;
+type Counted<const SET: u8, F, R = Central, S = NoSpin> =
+    Sifted<SET, Private<S, Turns>, F, R, Soft, Unchecked>;
 
 /// The calling reader may be passed by so many.
 fn may_be_passed(bound: u32) {
@@ -153,6 +154,8 @@ fn a_sleeping_reader_is_passed_by_as_many_as_the_type_says() {
     check::<Counted<TWO, WriterBatch<7>>>(3);
     check::<Counted<TWO, PhaseFair, Distributed<2>>>(4);
     check::<Counted<TWO, WriterBatch<2>, Distributed<2>>>(5);
+    check::<Counted<TWO, PhaseFair, Central, Adaptive>>(6);
+    check::<Counted<TWO, WriterBatch<3>, Central, Adaptive>>(7);
 }
 
 /// The bound of a batch is reached: it is no weaker than it has to be.
@@ -190,5 +193,11 @@ fn a_writer_that_passes_the_line_is_found() {
     });
     found("TRIES_PAST_THE_LINE", SAYS, || {
         turns::<Counted<TWO, PhaseFair>, { bug::TRIES_PAST_THE_LINE }>(2, Writes::Trying);
+    });
+    found("LEAVES_PAST_THE_LINE", SAYS, || {
+        turns::<Counted<TWO, PhaseFair, Central, Adaptive>, { bug::LEAVES_PAST_THE_LINE }>(
+            2,
+            Writes::Plainly,
+        );
     });
 }
