@@ -65,7 +65,8 @@ impl<D: Discipline, const BUG: u8> RawPsRwLock<D, BUG> {
     /// (F) of a lock that nobody uses and nobody waits for.
     #[inline(always)]
     fn write_at_once(&self) -> bool {
-        if D::Readers::DISTRIBUTED {
+        // Who looks first keeps no handlers off in vain: an attempt may be one of very many.
+        if D::Readers::DISTRIBUTED || (Self::MASKS && self.look() != State::UNLOCKED) {
             return false;
         }
         Self::raise();
