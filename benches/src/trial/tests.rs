@@ -43,10 +43,14 @@ fn busy(spec: TrialSpec) -> TrialResult {
     panic!("lock '{}': no operation in 20 s, or no CPU time for it", spec.lock);
 }
 
-/// Gives up on a hanging worker soon.
-fn fails<L: Lock>(spec: &TrialSpec) -> String {
-    run_lock::<L>(spec, Duration::from_millis(300)).expect_err("the lock is broken").to_string()
+/// Workers may take `grace` to end after the window: a short one where they hang, a long one where they do not, since to print
+/// a panic with its backtrace can take a second.
+fn fails<L: Lock>(spec: &TrialSpec, grace: Duration) -> String {
+    run_lock::<L>(spec, grace).expect_err("the lock is broken").to_string()
 }
+
+const SHORT: Duration = Duration::from_millis(300);
+const LONG: Duration = Duration::from_secs(30);
 
 #[test]
 fn every_lock_excludes_threads() {
@@ -145,7 +149,7 @@ impl Lock for Open {
 fn lost_updates_are_found() {
     for workers in [Workers::Threads(4), Workers::Processes(4)] {
         let spec = TrialSpec { hold_ns: 100_000, window_ms: 100, ..spec("open", workers) };
-        let error = fails::<Open>(&spec);
+        let error = fails::<Open>(&spec, LONG);
         let (words, numbers) = error.split_at("lost updates: lock 'open' (instance 0) was held ".len());
         assert_eq!(words, "lost updates: lock 'open' (instance 0) was held ");
         let numbers: Vec<u64> =
@@ -185,7 +189,7 @@ fn readers_and_writers_are_checked() {
     let spec =
         TrialSpec { read_share: 50, hold_ns: 100_000, window_ms: 100, ..spec("rw", Workers::Threads(4)) };
     assert!(run_lock::<Rw<false>>(&spec, Duration::from_secs(30)).is_ok());
-    let error = fails::<Rw<true>>(&spec);
+    let error = fails::<Rw<true>>(&spec, LONG);
     assert!(error.starts_with("torn reads: ") && error.contains("lock 'rw'"), "{error}");
 
     let spec = TrialSpec { lock: "std".into(), read_share: 20, ..spec };
@@ -263,7 +267,7 @@ fn set_is_gone(kind: u8) -> bool {
 fn a_worker_that_hangs_does_not_hang_the_trial() {
     let _alone = ONE_AT_A_TIME.lock().unwrap_or_else(PoisonError::into_inner);
     for workers in [Workers::Threads(2), Workers::Processes(2)] {
-        let error = fails::<Faulty<HANGS>>(&faulty(workers));
+        let error = fails::<Faulty<HANGS>>(&faulty(workers), SHORT);
         assert!(error.starts_with("lock 'faulty': 2 of 2 workers did not end within 0."), "{error}");
         assert!(error.ends_with("they hang") && set_is_gone(HANGS), "{error}");
     }
@@ -273,7 +277,7 @@ fn a_worker_that_hangs_does_not_hang_the_trial() {
 fn a_worker_that_panics_ends_the_trial_with_its_message() {
     let _alone = ONE_AT_A_TIME.lock().unwrap_or_else(PoisonError::into_inner);
     for workers in [Workers::Threads(2), Workers::Processes(2)] {
-        let error = fails::<Faulty<PANICS>>(&faulty(workers));
+        let error = fails::<Faulty<PANICS>>(&faulty(workers), LONG);
         assert!(
             error.starts_with("lock 'faulty': worker ") && error.ends_with(": two are enough"),
             "{error}"
@@ -288,7 +292,7 @@ fn a_worker_that_dies_ends_the_trial_and_none_is_left() {
     let mut ends = [0; 2];
     // SAFETY: the array has room for two descriptors.
     assert_eq!(unsafe { libc::pipe(ends.as_mut_ptr()) }, 0);
-    let error = fails::<Faulty<KILLS>>(&faulty(Workers::Processes(3)));
+    let error = fails::<Faulty<KILLS>>(&faulty(Workers::Processes(3)), LONG);
     assert!(error.contains("was killed by signal 9") && set_is_gone(KILLS), "{error}");
     // The workers have inherited the write end: the pipe ends when the last of them is gone. Other tests' workers may
     // have inherited it as well, and end too.
