@@ -236,17 +236,16 @@ impl<P: Policy, I: Interval, const BUG: u8> RawCalock<P, I, BUG> {
     /// For how long the sentinel sleeps now.
     fn lie_down(&self, waiter: &mut Waiter) -> Duration {
         waiter.uses = self.uses.load(Relaxed);
-        let nap = Duration::from_micros(self.nap.load(Relaxed).max(FIRST_NAP_US).into());
+        let longest = if self.state().has(HOT) { HOT_NAP_US } else { u32::MAX };
+        let nap = Duration::from_micros(self.nap.load(Relaxed).clamp(FIRST_NAP_US, longest).into());
         nap.min(waiter.rises.remaining())
     }
 
     /// Whether the sentinel does not nap again: because its interval is over, or because nobody used the lock meanwhile, and
     /// the next naps are short. Else they become longer.
     fn wakes_up(&self, waiter: &Waiter) -> bool {
-        let now = self.state();
-        let idle = self.uses.load(Relaxed) == waiter.uses && !now.is_locked();
+        let idle = self.uses.load(Relaxed) == waiter.uses && !self.state().is_locked();
         let longest = u32::try_from(Self::INTERVAL.as_micros()).unwrap_or(u32::MAX);
-        let longest = if now.has(HOT) { longest.min(HOT_NAP_US) } else { longest };
         let nap = if idle { 0 } else { self.nap.load(Relaxed).max(FIRST_NAP_US).saturating_mul(2) };
         self.nap.store(nap.min(longest), Relaxed);
         idle || waiter.rises.remaining().is_zero()

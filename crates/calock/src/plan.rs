@@ -6,7 +6,7 @@
 //! # Who circulates
 //! A thread circulates if it acquires, releases, works outside and comes again, without being parked. How many do, the lock
 //! cannot count, for it does not know who will come again. But it can see on which CPUs it was acquired. In rounds of
-//! [`ROUND_US`] to [`LONGEST_US`] microseconds it collects the CPUs on which it was released past somebody parked, by one release in four. If
+//! [`ROUND_US`] to [`LONGEST_US`] microseconds it collects the CPUs on which it was released past somebody parked, by one release in four, or while it is hot in 64. If
 //! these are all on which those who came may run, every CPU has a thread that circulates: to wake one more would only
 //! take a CPU from another. Such a round is *full*, and until a round is not, releases wake nobody to contend.
 //!
@@ -24,12 +24,13 @@
 //! circulates, whoever finds the lock taken parks at once, and releases wake nobody to contend. When that is so is not guessed but
 //! tried. The releases in a round and its length give the time from one to the next. While it is less than [`SLOW_NS`] and
 //! several circulate, which their CPUs show, it is remembered, and one round is hot; it stays so unless they come less
-//! often now, in two rounds in a row, in the first one at once. The answer is valid for [`VALID`] rounds, up to 1/40 s, and then is asked for again, but
-//! below [`ALONE_NS`], where it never changes. So a wrong one costs little, and so does asking: a sleep and a wake-up for each CPU.
+//! often now, in two rounds in a row, in the first one at once. The answer is valid for [`VALID`] rounds, 1/40 s and up to four times that, and then is asked for again,
+//! but below [`ALONE_NS`], where it never changes. So a wrong one costs little, and so does asking: a sleep and a wake-up for each CPU.
 //!
-//! If who circulates alone begins to come less often, that shows in two rounds, or when the next one is promoted. If it
-//! does not come at all any more, the sentinel finds that, which naps for a millisecond at most for this reason.
-//! Two threads of which none was ever parked are not counted, and pass a hot lock to and fro until one is.
+//! If who circulates alone begins to come less often, that shows in two rounds, of [`TURN`] releases at least, or when others are promoted: the first who is
+//! may raise a doubt only. If it does not come at all any more, the sentinel finds that, which for this reason naps for a millisecond at most, but for the nap it lay down
+//! for before. A round in which somebody was promoted is not judged, since both were there, but counts. Two threads of which none was ever parked are not counted, and pass a hot
+//! lock to and fro until one is. When the last one that was parked has come, what is known stays as it is; the next who parks may sleep for a nap for that.
 //!
 //! # Who was woken in vain
 //! On a lock that is always taken a waiter that is woken comes too late, whatever the CPUs do. After that no release wakes another
@@ -80,7 +81,7 @@ pub(crate) struct Plan {
     rest: u8,
     /// How many turns ended in this round, as far as a byte can count.
     turns: u8,
-    /// `RESTED`, `PASSED`, `PARKED`, `FULL`, `SPENT`, `HOT`.
+    /// `RESTED`, `PASSED`, `PARKED`, `FULL`, `SPENT`, `HOT`, `DOUBTED`.
     flags: u8,
     /// How many may be woken in this round beside the next one.
     spare: u8,
@@ -200,9 +201,9 @@ impl Plan {
         let one = self.seen.bits().count_ones() <= 1;
         let mean = if before == 0 { ns } else { (3 * before + ns) / 4 };
         if !one {
-            self.before = (mean / 2) as u8;
+            self.before = mean.div_ceil(2) as u8;
         }
-        let hot = self.valid == 0 && if one { !slower } else { mean < SLOW_NS };
+        let hot = self.valid == 0 && ns < SLOW_NS && if one { !slower } else { mean < SLOW_NS };
         if hot {
             self.flags |= DOUBTED;
             self.valid = VALID;
@@ -218,6 +219,11 @@ impl Plan {
         }
         if self.is_hot() {
             let now = now_us();
+            if now.wrapping_sub(self.began) < ROUND_US {
+                // The round is not judged, and counts all the same.
+                self.valid = self.valid.saturating_sub(1);
+                self.flags &= if self.valid == 0 { !HOT } else { !0 };
+            }
             self.look_at_the_clock(now);
             self.begin_round(now);
         }
@@ -389,6 +395,9 @@ mod tests {
             assert!(!round(&mut plan, 0b11, 120));
         }
         assert!(round(&mut plan, 0b11, 120), "the next trial");
+        (0..1_000).for_each(|_| {
+            assert!(!round(&mut plan, 0b11, 5_000), "it was fast once, and nobody asks any more")
+        });
         assert!(!round(&mut contended(), 0b11, 500), "nobody asks");
         assert!(!round(&mut contended(), 0b01, 1_000), "nor if one is there, and it is slow");
     }
@@ -412,6 +421,19 @@ mod tests {
         plan.began = now_us().wrapping_sub(LONGEST_US + 1);
         plan.has_come(false);
         assert!(!plan.is_hot());
+    }
+
+    #[test]
+    fn promotions_do_not_keep_a_lock_hot() {
+        let mut plan = contended();
+        assert!(round(&mut plan, 0b11, 120));
+        let mut promotions = 0;
+        while plan.is_hot() {
+            plan.began = now_us();
+            plan.has_come(false);
+            promotions += 1;
+        }
+        assert!(promotions <= u32::from(VALID), "{promotions}");
     }
 
     #[test]

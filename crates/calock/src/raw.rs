@@ -35,7 +35,7 @@
 //! # The sentinel
 //! It sleeps with a timer, so that nobody else needs one, nor each release to wake somebody. It naps. After a nap in which
 //! nobody used the lock, although it is free, it takes the lock, and the next naps are short; otherwise they become longer, up
-//! to an interval, or while the lock is `HOT` to a millisecond. So an idle lock is found after about as long as it was busy before, at most an interval. An
+//! to an interval, or to a millisecond if it lies down while the lock is `HOT`. So an idle lock is found after about as long as it was busy before, at most an interval. An
 //! interval after it became the sentinel it is promoted. When it leaves, the next release wakes the oldest to be its heir.
 //!
 //! # Invariants
@@ -53,8 +53,8 @@
 //!    sleep, in a word that is not `GRANTED`.
 //! 6. While a thread sleeps that a condition variable moved here, `MOVED` is set or one of them is awake that will set it.
 //!
-//! `HOT` and the plan decide only whether an arrival looks before (P), and whom a release wakes beside those that the invariants ask
-//! for. None of them rests on either.
+//! `HOT` and the plan decide only how long a waiter looks before (P), for how long the sentinel naps, and whom a release wakes beside
+//! those that the invariants ask for. None of them rests on either.
 //!
 //! # How long anybody waits
 //! A sentinel takes the lock, or is promoted and then waits for the present holder only, within an interval. The kernel wakes the
