@@ -47,7 +47,7 @@ use ulocks_core::api;
 /// waits in line gets in after the write phase that is on when it joins, before the next writer shuts its class
 /// ([`PhaseFair`]; with [`WriterBatch`] after some more, unless it is of the top class). Before it joins the line it spins, for
 /// [`FIRST_NS`](ulocks_core::spin::Spin::FIRST_NS) of its policy, 30 us by default, or less if others sleep there, and in this time
-/// several short writes may pass it. A writer that spins comes before `Bulk` readers that are not in line, or before those of the lowest
+/// several short writes may pass it. A writer that has spun for half a microsecond of another's section comes before `Bulk` readers that are not in line, or before those of the lowest
 /// class that there is.
 ///
 /// A writer waits for at most one read phase of each class: once a class is shut, nobody new gets in. Readers cannot starve it.
@@ -62,7 +62,7 @@ use ulocks_core::api;
 /// A read lock is one atomic addition if no writer has shut its class, and its release one subtraction. A write lock is one
 /// compare-exchange if nobody is there, and so is its release. Otherwise who waits spins, for up to 30 us if nobody else
 /// sleeps for the same, and then sleeps in the kernel; a reader that is the first in line spins for as long again before it sleeps, and
-/// a writer three times as long while it sees other writers come and go. A release makes a system call for each kind of sleepers it has to wake. A writer that waits for
+/// a writer up to three times as long, if others write for more than half a microsecond at a time. A release makes a system call for each kind of sleepers it has to wake. A writer that waits for
 /// readers sleeps in naps of at most a millisecond, which the last reader cuts short. Nobody ever yields to the scheduler. A timed
 /// acquisition tries at least once, and may return late by its spinning budget and by what the scheduler takes; a timed writer
 /// that gives up lets everybody in again.

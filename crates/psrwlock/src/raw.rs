@@ -33,7 +33,7 @@
 //! | (N) | `OWNED`, `g = N`, no counts, nobody in line | `g = NEXT` | a writer that spins, and has found the same word for some time |
 //! | (N) | `OWNED`, `g = NEXT` | `g = N` | a writer that has done that, before it sleeps or gives up |
 //! | (H) | `OWNED`, `g = NEXT`, no flag of one in line | not `OWNED`, `g = 1` | the owner, in place of (U): its last touch |
-//! | (R) | not `OWNED`, `g = 1` | `g = 0`, one more of the lowest class | a reader of that class, after a moment in which nobody was the owner |
+//! | (R) | not `OWNED`, `g = 1` | `g = 0`, one more of the lowest class | a reader of that class: an attempt at once, another after a moment in which nobody was the owner |
 //! | (G) | `OWNED`, `WRITERS`, `g = 0` | `g = 1` until it is handed over | the owner, which releases fairly |
 //! | (G) | `OWNED` | `g` less, with `OWNED` or without | the owner, when it gives up or admits readers again |
 //! | (M) | | `LOW` or `TOP`; `WRITERS`; `DRAINING` | who is about to sleep |
@@ -70,7 +70,8 @@
 //! who want to read gather while somebody writes. A writer that spins helps them: at the end of the section it waits for, (H)
 //! keeps out a reader that has just come, which would read alone, with the writer behind it. A reader that has spun for its patience
 //! joins the line, and (H) does not pass the line. It goes on spinning there, if it is the first, since the section that is on is
-//! the last that it waits for. A writer spins longer than a reader, as long as it sees sections end: if it slept, each release
+//! the last that it waits for, unless the type has batches. A writer spins twice as long as a reader if it has set a mark, and three times if
+//! it has set another, which it mostly does when the lock has changed hands: if it slept, each release
 //! would make a system call to wake it, only to take the lock again before it has woken up.
 //!
 //! # The drain
@@ -294,12 +295,13 @@ impl<D: Discipline, const BUG: u8> RawPsRwLock<D, BUG> {
         }
         self.meter.count(Event::ReaderContended);
         let line = Self::LAYOUT.line(index);
+        let goes_in = |was| Self::LAYOUT.admits(was, index) && self.arrive_at(index, None).is_ok();
         let look = || match self.look() {
-            was if Self::LAYOUT.admits(was, index) && self.arrive_at(index, None).is_ok() => Look::Acquired,
+            was if goes_in(was) => Look::Acquired,
             was if Self::is_left(was, index) => {
-                // That writer is about to take it.
+                // That writer is about to take it, or another reader opens it.
                 spin::give_way();
-                if self.open_to_oneself(index) { Look::Acquired } else { Look::Taken }
+                if self.open_to_oneself(index) || goes_in(self.look()) { Look::Acquired } else { Look::Taken }
             }
             // Others sleep, and are woken first.
             was if was.has(line) => Look::Saturated,
@@ -369,7 +371,7 @@ impl<D: Discipline, const BUG: u8> RawPsRwLock<D, BUG> {
             if was.gate() <= index || !(was.is_owned() || BUG == seeded::WAITS_FOR_NOBODY) {
                 continue;
             }
-            // From here on no other writer comes before it. If nobody else is in line, the end of this one's section is near.
+            // From here on no other writer comes before it, batches apart. If nobody else is in line, the end of this section is near.
             if patience > 0 && !mem::replace(&mut has_spun, true) && !was.has(flag) {
                 if spin::closely_for::<PolicyOf<D>>(patience, look) {
                     return Ok(true);

@@ -24,7 +24,7 @@ const SHORT_NAPS: Duration = Duration::from_micros(50);
 /// A section is worth a mark when it has gone on for so long, in nanoseconds.
 const LASTS_NS: u32 = 500;
 
-/// So many times a writer spins that sees the lock change hands, each time for as long as who sees that nobody else sleeps.
+/// So many times a writer spins at most, once more for each mark it has set, each time for as long as who sees that nobody else sleeps.
 const ROUNDS: u32 = 3;
 
 /// What a [`PendingWrite`](crate::PendingWrite) waits for.

@@ -8,7 +8,7 @@
 //! - A reader that dies asleep in line stays in line. Writers wait for it for ever, before they shut anybody out: readers
 //!   all go on.
 //! - A writer, or an upgradable reader, that dies as the owner keeps the write side: no writer gets it any more. What it has
-//!   shut stays shut, what it has not yet shut stays open.
+//!   shut, or found shut by (H), stays shut, what it has not yet shut stays open.
 //! - A writer that dies asleep is forgotten. One that dies between being woken and taking the write side takes the wake-up
 //!   with it: writers that sleep may sleep until another writer has waited and released.
 //! - Whoever has a deadline gets away in each of these cases, but for one: a fair release that dies between telling its heir
