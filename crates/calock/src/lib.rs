@@ -41,24 +41,24 @@ use ulocks_core::{Private, api};
 /// # Blocking
 /// [`lock`](api::Mutex::lock) is one atomic read-modify-write if the mutex is free and nobody waits, and so is the release.
 /// Otherwise the caller spins for up to [`ARRIVAL_NS`](ulocks_core::spin::Spin::ARRIVAL_NS) of its policy, 6 us by default,
-/// with growing pauses, or not at all while one goes round alone, and then sleeps in the kernel (`FUTEX_WAIT_BITSET`). One of those that sleep wakes by itself, after
-/// 200 us at first, then after naps that grow up to an interval, to see whether the mutex lies idle. This is how long a mutex
-/// may lie idle, and somebody sleep for it, when those that went round stop coming: an interval at most. Who is promoted spins
-/// for up to 40 us before it sleeps again. A release makes a system call if it wakes somebody, which most do not. Nobody
-/// ever yields to the scheduler. A timed acquisition tries at least once, and may return late by its spinning budget and
-/// by what the scheduler takes.
+/// with growing pauses, or not at all while one goes round alone, and then sleeps in the kernel (`FUTEX_WAIT_BITSET`). One of
+/// those that sleep wakes by itself, after 200 us at first, then after naps that grow up to an interval, to see whether the
+/// mutex lies idle. This is how long a mutex may lie idle, and somebody sleep for it, when those that went round stop coming:
+/// an interval at most. Who is promoted spins for up to 40 us before it sleeps again. A release makes a system call if it wakes
+/// somebody, which most do not. Nobody ever yields to the scheduler. A timed acquisition tries at least once, and may return
+/// late by its spinning budget and by what the scheduler takes.
 ///
 /// # Panics
 /// None of its own. Locking a mutex that the calling thread already holds is a deadlock, or, with a deadline, a
 /// timeout.
 ///
 /// # Process-shared
-/// [`CalockWith`]`<T, Shared>`: no address is stored, all-zero memory is an unlocked mutex, and processes may map it
-/// wherever they like. It is not robust: if a process dies while it holds the mutex, the mutex stays locked. If one is
-/// killed while it waits, the others go on: at the latest after two seconds one that waits without a deadline, or with a later one, sees to what the dead should have
-/// done, until when the mutex may lie idle, and `try_lock` fail on it. The dead stays counted as a waiter, and so every
-/// acquisition and release of the mutex takes the longer way from then on. A process that is stopped for a second when it
-/// has been promoted loses its place.
+/// [`CalockWith`]`<T, Shared>`: no address is stored, all-zero memory is an unlocked mutex, and processes may map it wherever
+/// they like. It is not robust: if a process dies while it holds the mutex, the mutex stays locked. If one is killed while it
+/// waits, the others go on: at the latest after two seconds one that waits without a deadline, or with a later one, sees to
+/// what the dead should have done, until when the mutex may lie idle, and `try_lock` fail on it. The dead stays counted as a
+/// waiter, and so every acquisition and release of the mutex takes the longer way from then on. A process that is stopped for a
+/// second when it has been promoted loses its place.
 ///
 /// # Signals and forks
 /// Signals are handled while a thread waits, and the wait goes on. A handler must not use a mutex that the code it

@@ -1,14 +1,16 @@
 //! When a release wakes: what the lock knows about who uses it.
 //!
-//! Everything here belongs to the holder: it is read and written between an acquisition and its release, and only if
-//! somebody is parked; but for [`left`](Plan::left), which every release reads. It is advice. Exclusion, and that nobody sleeps for ever, do not depend on it (see `raw.rs`).
+//! Everything here belongs to the holder: it is read and written between an acquisition and its release, and only if somebody
+//! is parked; but for [`left`](Plan::left), which every release reads. It is advice. Exclusion, and that nobody sleeps for
+//! ever, do not depend on it (see `raw.rs`).
 //!
 //! # Who circulates
 //! A thread circulates if it acquires, releases, works outside and comes again, without being parked. How many do, the lock
 //! cannot count, for it does not know who will come again. But it can see on which CPUs it was acquired. In rounds of
-//! [`ROUND_US`] to [`LONGEST_US`] microseconds it collects the CPUs on which it was released past somebody parked, by one release in four, or while it is hot in 64. If
-//! these are all on which those who came may run, every CPU has a thread that circulates: to wake one more would only
-//! take a CPU from another. Such a round is *full*, and until a round is not, releases wake nobody to contend.
+//! [`ROUND_US`] to [`LONGEST_US`] microseconds it collects the CPUs on which it was released past somebody parked, by one
+//! release in four, or while it is hot in 64. If these are all on which those who came may run, every CPU has a thread that
+//! circulates: to wake one more would only take a CPU from another. Such a round is *full*, and until a round is not, releases
+//! wake nobody to contend.
 //!
 //! The estimate errs
 //! - to too many, and so too few are awake: a thread that moved in a round counts twice; of more than 64 CPUs, those whose
@@ -21,16 +23,19 @@
 //! # One alone
 //! If critical sections are so short that the lock's line takes longer to another CPU and back than its owner to come again,
 //! the second thread that circulates makes the first one slower, and burns a CPU for it. The lock is then *hot*: one thread
-//! circulates, whoever finds the lock taken parks at once, and releases wake nobody to contend. When that is so is not guessed but
-//! tried. The releases in a round and its length give the time from one to the next. While it is less than [`SLOW_NS`] and
-//! several circulate, which their CPUs show, it is remembered, and one round is hot; it stays so unless they come less
-//! often now, in two rounds in a row, in the first one at once. The answer is valid for [`VALID`] rounds, 1/40 s and up to four times that, and then is asked for again,
-//! but below [`ALONE_NS`], where it never changes. So a wrong one costs little, and so does asking: a sleep and a wake-up for each CPU.
+//! circulates, whoever finds the lock taken parks at once, and releases wake nobody to contend. When that is so is not guessed
+//! but tried. The releases in a round and its length give the time from one to the next. While it is less than [`SLOW_NS`] and
+//! several circulate, which their CPUs show, it is remembered, and one round is hot; it stays so unless they come less often
+//! now, in two rounds in a row, in the first one at once. The answer is valid for [`VALID`] rounds, 1/40 s and up to four times
+//! that, and then is asked for again, but below [`ALONE_NS`], where it never changes. So a wrong one costs little, and so does
+//! asking: a sleep and a wake-up for each CPU.
 //!
-//! If who circulates alone begins to come less often, that shows in two rounds, of [`TURN`] releases at least, or when others are promoted: the first who is
-//! may raise a doubt only. If it does not come at all any more, the sentinel finds that, which for this reason naps for a millisecond at most, but for the nap it lay down
-//! for before. A round in which somebody was promoted is not judged, since both were there, but counts. Two threads of which none was ever parked are not counted, and pass a hot
-//! lock to and fro until one is. When the last one that was parked has come, what is known stays as it is; the next who parks may sleep for a nap for that.
+//! If who circulates alone begins to come less often, that shows in two rounds, of [`TURN`] releases at least, or when others
+//! are promoted: the first who is may raise a doubt only. If it does not come at all any more, the sentinel finds that, which
+//! for this reason naps for a millisecond at most, but for the nap it lay down for before. A round in which somebody was
+//! promoted is not judged, since both were there, but counts. Two threads of which none was ever parked are not counted, and
+//! pass a hot lock to and fro until one is. When the last one that was parked has come, what is known stays as it is; the next
+//! who parks may sleep for a nap for that.
 //!
 //! # Who was woken in vain
 //! On a lock that is always taken a waiter that is woken comes too late, whatever the CPUs do. After that no release wakes another
@@ -52,8 +57,9 @@ const ROUND_US: u32 = 400;
 const LONGEST_US: u32 = 1_600;
 /// How long nobody else is woken after somebody was in vain, or was and does not come, in microseconds.
 const REST_US: u16 = 50;
-/// The same at most.
+/// The same at most, in multiples of that.
 const LONGEST_REST: u8 = 32;
+/// And in microseconds.
 const LONGEST_REST_US: u16 = LONGEST_REST as u16 * REST_US;
 /// How many releases past somebody parked are a turn. A hot lock looks at the clock once in each.
 pub(crate) const TURN: u32 = 64;

@@ -12,7 +12,8 @@
 //!
 //! # State
 //! The word is described at [`State`]. Beside it are the *bell*, a futex on which everybody sleeps and which only a holder
-//! changes; the *plan*, which only a holder reads and writes; and three numbers, by which the sentinel and those who are overdue know the time.
+//! changes; the *plan*, which only a holder reads and writes; and three numbers, by which the sentinel and those who are
+//! overdue know the time.
 //!
 //! | label | from | to | by |
 //! |---|---|---|---|
@@ -35,8 +36,9 @@
 //! # The sentinel
 //! It sleeps with a timer, so that nobody else needs one, nor each release to wake somebody. It naps. After a nap in which
 //! nobody used the lock, although it is free, it takes the lock, and the next naps are short; otherwise they become longer, up
-//! to an interval, or to a millisecond if it lies down while the lock is `HOT`. So an idle lock is found after about as long as it was busy before, at most an interval. An
-//! interval after it became the sentinel it is promoted. When it leaves, the next release wakes the oldest to be its heir.
+//! to an interval, or to a millisecond if it lies down while the lock is `HOT`. So an idle lock is found after about as long as
+//! it was busy before, at most an interval. An interval after it became the sentinel it is promoted. When it leaves, the next
+//! release wakes the oldest to be its heir.
 //!
 //! # Invariants
 //! 1. At most one thread holds the lock: (T) needs a word that is not `LOCKED`, or `GRANTED`, which it takes out; only the
@@ -72,11 +74,11 @@
 //! after that. The plan is plain data of the holder.
 //!
 //! # Deaths
-//! Between processes a waiter may be killed. Its count stays, its flags may. So there nobody sleeps for more than [`WATCH`](super::parked::WATCH) at a
-//! time, and who finds that the bell was not rung meanwhile takes `SENTINEL` out, and frees a lock that was handed to somebody who
-//! does not take it. If that one was only stopped, it has lost its promotion; it may still take
-//! one that is another's, who then sleeps on until a release or the next silence. If all who use the lock give up
-//! within a second, nobody frees it.
+//! Between processes a waiter may be killed. Its count stays, its flags may. So there nobody sleeps for more than
+//! [`WATCH`](super::parked::WATCH) at a time, and who finds that the bell was not rung meanwhile takes `SENTINEL` out, and
+//! frees a lock that was handed to somebody who does not take it. If that one was only stopped, it has lost its promotion; it
+//! may still take one that is another's, who then sleeps on until a release or the next silence. If all who use the lock give
+//! up within a second, nobody frees it.
 //!
 //! # Wrap-around
 //! The bell has 32 bits. A waiter misses a wake-up if between its look at the bell and the kernel's comparison it is rung a multiple

@@ -231,8 +231,9 @@ unsafe impl<D: Discipline, const BUG: u8> raw::RawRwLockDowngrade for RawPsRwLoc
     }
 }
 
-// SAFETY: an upgradable reader is the owner, invariant 1, and no reader is shut out until it sifts, but those whom (H) kept out before, until
-// its next step. What it read happens before the next owner: it gives the write side back by (U), Release. Upgrades keep the write side all the time.
+// SAFETY: an upgradable reader is the owner, invariant 1, and no reader is shut out until it sifts, but those whom (H) kept
+// out before, until its next step. What it read happens before the next owner: it gives the write side back by (U), Release.
+// Upgrades keep the write side all the time.
 unsafe impl<D: Discipline, const BUG: u8> raw::RawRwLockUpgrade for RawPsRwLock<D, BUG> {
     type UpgradableToken = ();
 

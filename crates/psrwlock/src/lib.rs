@@ -42,13 +42,13 @@ use ulocks_core::api;
 /// [`PsRwLockWith`] has the others.
 ///
 /// # Fairness
-/// A reader waits for one writer, wherever that one is in its section, and for readers of its own class and of higher ones that were
-/// inside before it; never for readers of a lower class, however long they take. Writers that queue do not add up: a reader that
-/// waits in line gets in after the write phase that is on when it joins, before the next writer shuts its class
+/// A reader waits for one writer, wherever that one is in its section, and for readers of its own class and of higher ones that
+/// were inside before it; never for readers of a lower class, however long they take. Writers that queue do not add up: a
+/// reader that waits in line gets in after the write phase that is on when it joins, before the next writer shuts its class
 /// ([`PhaseFair`]; with [`WriterBatch`] after some more, unless it is of the top class). Before it joins the line it spins, for
-/// [`FIRST_NS`](ulocks_core::spin::Spin::FIRST_NS) of its policy, 30 us by default, or less if others sleep there, and in this time
-/// several short writes may pass it. A writer that has spun for half a microsecond of another's section comes before `Bulk` readers that are not in line, or before those of the lowest
-/// class that there is.
+/// [`FIRST_NS`](ulocks_core::spin::Spin::FIRST_NS) of its policy, 30 us by default, or less if others sleep there, and in this
+/// time several short writes may pass it. A writer that has spun for half a microsecond of another's section comes before
+/// `Bulk` readers that are not in line, or before those of the lowest class that there is.
 ///
 /// A writer waits for at most one read phase of each class: once a class is shut, nobody new gets in. Readers cannot starve it.
 /// Among themselves writers are unfair: who finds the write side free takes it, past those that sleep; a fair release
@@ -60,32 +60,33 @@ use ulocks_core::api;
 ///
 /// # Blocking
 /// A read lock is one atomic addition if no writer has shut its class, and its release one subtraction. A write lock is one
-/// compare-exchange if nobody is there, and so is its release. Otherwise who waits spins, for up to 30 us if nobody else
-/// sleeps for the same, and then sleeps in the kernel; a reader that is the first in line spins for as long again before it sleeps, and
-/// a writer up to three times as long, if others write for more than half a microsecond at a time. A release makes a system call for each kind of sleepers it has to wake. A writer that waits for
-/// readers sleeps in naps of at most a millisecond, which the last reader cuts short. Nobody ever yields to the scheduler. A timed
-/// acquisition tries at least once, and may return late by its spinning budget and by what the scheduler takes; a timed writer
-/// that gives up lets everybody in again.
+/// compare-exchange if nobody is there, and so is its release. Otherwise who waits spins, for up to 30 us if nobody else sleeps
+/// for the same, and then sleeps in the kernel; a reader that is the first in line spins for as long again before it sleeps,
+/// and a writer up to three times as long, if others write for more than half a microsecond at a time. A release makes a system
+/// call for each kind of sleepers it has to wake. A writer that waits for readers sleeps in naps of at most a millisecond,
+/// which the last reader cuts short. Nobody ever yields to the scheduler. A timed acquisition tries at least once, and may
+/// return late by its spinning budget and by what the scheduler takes; a timed writer that gives up lets everybody in again.
 ///
 /// # Panics
-/// If there are too many readers at once: half of what the class's share of some 56 bits can hold, 131,072 with three
-/// classes, 8,192 with four; or if 12,000 wait in one line. With nesting checked, at an acquisition that may wait for its own thread; inside
-/// `with_upgraded` that aborts. Otherwise it is a deadlock, or, with a deadline, a timeout.
+/// If there are too many readers at once: half of what the class's share of some 56 bits can hold, 131,072 with three classes,
+/// 8,192 with four; or if 12,000 wait in one line. With nesting checked, at an acquisition that may wait for its own thread;
+/// inside `with_upgraded` that aborts. Otherwise it is a deadlock, or, with a deadline, a timeout.
 ///
 /// # Process-shared
-/// [`PsRwLockWith`]`<T, Sifted<{ BULK | URGENT }, Shared>>`, without the class of signal handlers: no address is stored, all-zero memory is an
-/// unlocked lock, and processes may map it wherever they like. It is not robust: if a process dies while it holds the
-/// lock for reading, or waits in line, its count stays, and writers wait for ever; readers go on, until the next writer
-/// comes. If it dies as a writer, or as one that has been woken to be the next, nobody else gets in. Bound such waits with a
-/// timeout.
+/// [`PsRwLockWith`]`<T, Sifted<{ BULK | URGENT }, Shared>>`, without the class of signal handlers: no address is stored,
+/// all-zero memory is an unlocked lock, and processes may map it wherever they like. It is not robust: if a process dies while
+/// it holds the lock for reading, or waits in line, its count stays, and writers wait for ever; readers go on, until the next
+/// writer comes. If it dies as a writer, or as one that has been woken to be the next, nobody else gets in. Bound such waits
+/// with a timeout.
 ///
 /// # Signals and forks
-/// A lock with the class [`Handler`] may be [read in signal handlers](ByClass::read_handler): an attempt that makes no system call, allocates nothing
-/// and leaves errno alone. Its writers keep handlers off their own thread for as long as the class is shut, which is the
-/// last stage and the write itself, not while they wait for slower readers: [`signal::Soft`] for handlers that are
-/// wrapped by `signal::Handlers`, at the cost of two additions, [`signal::Hard`] for others. All other operations are not
-/// for handlers. Signals are handled while a thread waits, and the wait goes on. A child of `fork` gets a private copy of a
-/// `Private` lock in the state it was in, with the readers that its other threads were: unless nobody used it, the child may not.
+/// A lock with the class [`Handler`] may be [read in signal handlers](ByClass::read_handler): an attempt that makes no system
+/// call, allocates nothing and leaves errno alone. Its writers keep handlers off their own thread for as long as the class is
+/// shut, which is the last stage and the write itself, not while they wait for slower readers: [`signal::Soft`] for handlers
+/// that are wrapped by `signal::Handlers`, at the cost of two additions, [`signal::Hard`] for others. All other operations are
+/// not for handlers. Signals are handled while a thread waits, and the wait goes on. A child of `fork` gets a private copy of a
+/// `Private` lock in the state it was in, with the readers that its other threads were: unless nobody used it, the child may
+/// not.
 ///
 /// # Memory
 /// A release ends with one read-modify-write and touches the lock no more, so the thread that releases last may free or unmap

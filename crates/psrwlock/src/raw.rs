@@ -1,5 +1,6 @@
 //! The protocol of [`PsRwLock`](crate::PsRwLock), and its readers' part. The writers' is in [`writer`](super::writer) and
-//! [`release`](super::release), how those take turns in [`line`](super::line), readers that are counted elsewhere in [`readers`](super::readers).
+//! [`release`](super::release), how those take turns in [`line`](super::line), readers that are counted elsewhere in
+//! [`readers`](super::readers).
 //!
 //! # Properties
 //! - Exclusion of a writer and anybody else; what a holder did happens before whatever excludes it.
@@ -66,13 +67,13 @@
 //!    writer takes the lock. Those who sleep are told at (H) as at (U).
 //!
 //! # Who spins
-//! Two readers that hold the lock together take half of the time of two that hold it one after the other; so it pays to let those
-//! who want to read gather while somebody writes. A writer that spins helps them: at the end of the section it waits for, (H)
-//! keeps out a reader that has just come, which would read alone, with the writer behind it. A reader that has spun for its patience
-//! joins the line, and (H) does not pass the line. It goes on spinning there, if it is the first, since the section that is on is
-//! the last that it waits for, unless the type has batches. A writer spins twice as long as a reader if it has set a mark, and three times if
-//! it has set another, which it mostly does when the lock has changed hands: if it slept, each release
-//! would make a system call to wake it, only to take the lock again before it has woken up.
+//! Two readers that hold the lock together take half of the time of two that hold it one after the other; so it pays to let
+//! those who want to read gather while somebody writes. A writer that spins helps them: at the end of the section it waits for,
+//! (H) keeps out a reader that has just come, which would read alone, with the writer behind it. A reader that has spun for its
+//! patience joins the line, and (H) does not pass the line. It goes on spinning there, if it is the first, since the section
+//! that is on is the last that it waits for, unless the type has batches. A writer spins twice as long as a reader if it has
+//! set a mark, and three times if it has set another, which it mostly does when the lock has changed hands: if it slept, each
+//! release would make a system call to wake it, only to take the lock again before it has woken up.
 //!
 //! # The drain
 //! (D) is the last touch of a reader, which therefore cannot count an event for an owner that it has let in; it can only wake
@@ -82,12 +83,13 @@
 //! every fifty microseconds.
 //!
 //! # Ordering
-//! All transitions of the state are read-modify-writes of one word and continue each other's release sequences. (A) is
-//! Acquire and pairs with (U); (D) is Release and pairs with the drain's look and with (F), Acquire. (C) is Relaxed: the word
-//! orders it with the counts. (O) is Acquire: an upgradable reader reads what the last writer wrote. `GRANTED` is set (Release) and
-//! taken (Acquire) for the same. The event is read (Acquire) before (M). Where it is counted after (U) or (G), Release, who reads the new
-//! count sees the gate open; where it is counted before (U), who reads the new count sets a flag that the exchange sees. A line is
-//! joined (`lines`, a read-modify-write) before its flag is set (Release), and looked at after the flag was seen (Acquire).
+//! All transitions of the state are read-modify-writes of one word and continue each other's release sequences. (A) is Acquire
+//! and pairs with (U); (D) is Release and pairs with the drain's look and with (F), Acquire. (C) is Relaxed: the word orders it
+//! with the counts. (O) is Acquire: an upgradable reader reads what the last writer wrote. `GRANTED` is set (Release) and taken
+//! (Acquire) for the same. The event is read (Acquire) before (M). Where it is counted after (U) or (G), Release, who reads the
+//! new count sees the gate open; where it is counted before (U), who reads the new count sets a flag that the exchange sees. A
+//! line is joined (`lines`, a read-modify-write) before its flag is set (Release), and looked at after the flag was seen
+//! (Acquire).
 //!
 //! # Overflow
 //! A class that is half full admits nobody: `read` panics, an attempt fails. The other half is room for those that have come in

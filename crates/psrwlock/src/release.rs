@@ -1,4 +1,4 @@
-//! How the write side is given back, and the gate opened: (U) and (G) of [`raw`](super::raw).
+//! How the write side is given back, and the gate opened: (U), (H) and (G) of [`raw`](super::raw).
 //!
 //! | who | what it is after it | by | those who sleep are told |
 //! |---|---|---|---|
@@ -51,7 +51,7 @@ impl<D: Discipline, const BUG: u8> RawPsRwLock<D, BUG> {
         }
     }
 
-    /// (U) with the gate at `gate`, and others about; `owned` is `OWNED`, or nothing if that is another's already.
+    /// (U), or (H), with the gate at `gate`, and others about; `owned` is `OWNED`, or nothing if that is another's already.
     ///
     /// The exchange is the last touch of the lock, so those who sleep are told before it: their flags are taken out, and
     /// *then* an event is counted. Whoever sets a flag after that may sleep on the new count, and so the exchange fails, and
@@ -119,7 +119,7 @@ impl<D: Discipline, const BUG: u8> RawPsRwLock<D, BUG> {
         self.release(gate.max(1), if taken { 0 } else { State::OWNED });
     }
 
-    /// (U), and in as a reader of that index by the same step: the lock stays, so that all can be done after it.
+    /// In as a reader of that index, behind the gate, and then (U): the lock stays, so that all can be done after it.
     pub(crate) fn become_reader(&self, gate: u32, index: u32) {
         if BUG == seeded::OPENS_FIRST {
             self.open(gate, 0, 0, State::OWNED);
