@@ -17,8 +17,8 @@
 //!   from passing the line to and fro: the owner runs some critical sections meanwhile.
 //! - [`closely`], for a waiter that was woken and found the lock taken again. There are few of these (whoever woke it
 //!   woke nobody else), and a wake-up has been paid for: it looks for the first time after a single pause.
-//! - [`first_in_line`], for the one waiter to which a lock that is handed over in order goes next. Only that one spins, it
-//!   gets the lock for certain, and whoever waits behind it waits for its wake-up too: it looks after every pause.
+//! - [`first_in_line`], for the waiter to which a lock that is handed over in order goes next, or next on its CPU. One or two
+//!   spin so, they get the lock for certain, and whoever waits behind waits for their wake-ups too: they look after every pause.
 //!
 //! The pauses are the processor's (`pause`, `isb`), whose length differs by a factor of twenty between CPUs; the first
 //! waiter of a process measures it. No gait ever yields to the scheduler: a yield while the owner waits for this CPU
@@ -156,7 +156,8 @@ fn until_spent(budget: u32, first: u32, if_saturated: u32, mut look: impl FnMut(
 
 /// The first in line of a lock of policy `P` that is handed over in order: looks after each single pause. True if `look`
 /// was; false when its budget is spent, at once if it has none. The budget is that of a saturated lock if the caller was
-/// woken to be first: then whoever is before it may have been woken too, and need this CPU.
+/// woken to be first: then whoever is before it may have been woken too, and need this CPU. Who can tell that it does not
+/// says that it was not woken.
 #[cfg_attr(ulocks_vm, track_caller)]
 pub fn first_in_line<P: Policy>(was_woken: bool, mut look: impl FnMut() -> bool) -> bool {
     let budget = if was_woken { P::Spin::SATURATED_NS } else { P::Spin::FIRST_NS };

@@ -29,20 +29,18 @@
 //! | `TENDED`, not `LEAVERS`, and `LOCKED` or no waiters | without `TENDED` | the tender | (T5) |
 //! | `TENDED`, not `LEAVERS`, not `LOCKED` | `LOCKED`, one waiter less | the tender, for the oldest | (T6) |
 //!
-//! The turn of a waiter is a futex in its node, with the values of `turn`; the node is described in `queue.rs`.
+//! The turn of a waiter is a futex in its node, with the values of `Turn`; the node is described in `queue.rs`.
 //!
 //! # The hand-over
-//! The tender finds the mutex released and somebody in line. It takes the oldest out of line, tells the second that it is
-//! `FIRST` now, sets `LOCKED` and lets the queue go in one step (T6), grants by one swap of the oldest waiter's turn (G),
-//! wakes it if it was asleep, and wakes the second if *that* was asleep. So the second is on its way while the first is
-//! inside: *wake-ahead*. Only who is first in line spins, and who has parked again is woken when it is granted. Nobody is
-//! woken who has not parked.
+//! The tender finds the mutex released and somebody in line. It takes the oldest out of line, *calls* one of those behind
+//! it, sets `LOCKED` and lets the queue go in one step (T6), grants by one swap of the oldest waiter's turn (G), and wakes
+//! the two if they were asleep. So the called one is on its way while the granted one is inside: *wake-ahead*. `ahead.rs`
+//! says who is called. Only who found nobody in line spins, and who was called; who has parked again is woken when it is
+//! granted. Nobody is woken who has not parked.
 //!
-//! An arrival that finds nobody in line spins for [`FIRST_NS`](ulocks_core::spin::Spin::FIRST_NS): the holder runs, most
-//! likely, and a hold and a wake-up fit into that. Who was woken to be first spins for
-//! [`SATURATED_NS`](ulocks_core::spin::Spin::SATURATED_NS) only: with more threads than CPUs the holder may be on its way to
-//! the very CPU that the spinner occupies, and each hand-over would last as long as the budget. (Measured on two CPUs, 32
-//! threads, hold 1 us, non-hold 9 us: 45 to 49 k/s with budgets from 1 to 10 us, 29 k/s with 30 us, 8 k/s with 100 us.)
+//! The one that is to run on the CPU of the tender is woken last: a wake-up may take the CPU away.
+//!
+//! Both spin for [`FIRST_NS`](ulocks_core::spin::Spin::FIRST_NS): a hold and a wake-up fit into that.
 //!
 //! # Invariants
 //! 1. At most one thread holds the mutex: `LOCKED` is set by (L1), from zero, and by (T6) for one waiter, and cleared by
@@ -53,23 +51,26 @@
 //!    the word until (T5) or (T6). A tender at (T5) with `LOCKED` set by another is a waiter that leaves, and is itself a
 //!    reason not to take the mutex away.
 //! 4. A waiter is granted at most once, by the tender that took it out of line. It is granted unless a tender answered
-//!    `LEFT`, and only after `LEAVING`: so a waiter whose time is up waits for one of the two.
-//! 5. Who is `PARKED` or `LEAVING` is woken by whoever changes that.
+//!    `Left`, and only after `Leaving`: so a waiter whose time is up waits for one of the two.
+//! 5. Who is `Parked` or `Leaving` is woken by whoever changes that.
+//! 6. Who is called has no claim: its turn comes by its place in line alone.
 //!
 //! # Ordering
 //! - (U1), (U2), (U3) release and (L1) acquires: the word hands over directly.
 //! - (U2), (U3) release, the tender's look at the word acquires; (G) releases, and the waiter's look at its turn acquires.
 //! - (L2) releases the node, the tender's look at the word acquires it. Links go from tender to tender: (T5) and (T6)
 //!   release, (U2) and (T1) acquire. All are read-modify-writes of one word, so each continues the releases before it.
-//! - (T2) releases `LEAVING`, (T3) acquires it.
-//! - `LEFT` is released and acquired like `GRANTED`: the node is its thread's again.
+//! - (T2) releases `Leaving`, (T3) acquires it.
+//! - `Left` is released and acquired like `Granted`: the node is its thread's again.
 //!
 //! # Sources
 //! H. Franke, "Fast user-level locks" (2002): fair locks by hand-over, and what they cost. The links are those of the Rust
 //! standard library's `sys::sync::rwlock::queue` and of J. Fang's `usync`: newest first, completed when needed. Here: the
 //! strict order, the release that leaves its work to a tender, leaving, and wake-ahead.
 
-use super::queue::{Waiter, turn};
+use super::ahead;
+use super::queue::Waiter;
+use super::turn::{Kind, Turn};
 use super::word::State;
 use core::fmt;
 use core::ptr;
@@ -81,8 +82,8 @@ use ulocks_core::sync::Ordering::{self, AcqRel, Acquire, Relaxed, Release};
 use ulocks_core::time::Deadline;
 use ulocks_core::{Policy, raw};
 
-/// The bugs that the models must find, one at a time. The mutex proper has none of them: the comparisons with `BUG` are
-/// decided at compile time.
+/// The bugs that the models must find, one at a time, and a variant that is sound. The mutex proper has none of them: the
+/// comparisons with `BUG` are decided at compile time.
 pub mod seeded {
     /// No bug.
     pub const NOTHING: u8 = 0;
@@ -116,7 +117,15 @@ pub mod seeded {
     pub const LEAVES_WITH_GRANT: u8 = 14;
     /// The tender does not look who asks to be let go.
     pub const OVERLOOKS_LEAVERS: u8 = 15;
+    /// Sound: threads are at home on two CPUs, by their number, and a line of three is a long one.
+    pub const TWO_CPUS: u8 = 16;
+    /// A waiter is called as what it was at the last look, although it may have parked since.
+    pub const CALLS_BLINDLY: u8 = 17;
+    /// `TWO_CPUS`, and who looks whom to call goes on past the newest waiter, to one that was newer and has left.
+    pub const WALKS_ON: u8 = 18;
 }
+
+type Key = FutexKey<futex::Private>;
 
 /// The raw mutex of one process, with the seeded bug `BUG`.
 #[repr(C)]
@@ -161,7 +170,7 @@ impl<P: Policy, const BUG: u8> Protocol<P, BUG> {
     #[inline(never)]
     fn lock_contended(&self, deadline: Option<Deadline>) -> bool {
         self.meter.count(Event::Contended);
-        let waiter = Waiter::new();
+        let waiter = Waiter::new(ahead::here::<BUG>());
         let mut word = State(self.word.load(Relaxed));
         let alone = loop {
             if word == State::FREE {
@@ -188,45 +197,49 @@ impl<P: Policy, const BUG: u8> Protocol<P, BUG> {
         };
         let granted = self.await_turn(&waiter, alone, deadline);
         // The node is this thread's again, and says so to a model that watches its links.
-        // SAFETY: nobody touches the node after `GRANTED` or `LEFT`.
+        // SAFETY: nobody touches the node after `Granted` or `Left`.
         unsafe { Waiter::links(&raw const waiter, |links| links.linked = false) };
         granted
     }
 
-    /// Waits in line; `first` if nobody was in line before. False if `deadline` passed and the waiter has left.
-    fn await_turn(&self, waiter: &Waiter, mut first: bool, deadline: Option<Deadline>) -> bool {
+    /// Waits in line; `alone` if nobody was in line before. False if `deadline` passed and the waiter has left.
+    fn await_turn(&self, waiter: &Waiter, alone: bool, deadline: Option<Deadline>) -> bool {
         let mut slept = false;
         loop {
-            // Acquire: pairs with (G).
-            let mut seen = waiter.turn.load(Acquire);
-            first |= seen == turn::FIRST;
-            if first && spin::first_in_line::<P>(slept, || waiter.turn.load(Acquire) == turn::GRANTED) {
-                seen = turn::GRANTED;
+            // Acquire, here and in the spin: pairs with (G).
+            let look = || Turn(waiter.turn.load(Acquire));
+            let (here, mut seen) = (ahead::here::<BUG>(), look());
+            if (alone || seen.is(Kind::Called)) && !seen.holder().is(here) {
+                spin::first_in_line::<P>(false, || {
+                    seen = look();
+                    seen.is(Kind::Granted) || seen.holder().is(here)
+                });
             }
-            if seen == turn::GRANTED {
+            if seen.is(Kind::Granted) {
                 if !slept {
                     self.meter.count(Event::Spun);
                 }
                 return true;
             }
+            let parked = Turn::parked(here);
             if BUG == seeded::PARKS_BLINDLY {
-                waiter.turn.swap(turn::PARKED, Acquire);
-            } else if waiter.turn.compare_exchange(seen, turn::PARKED, Relaxed, Relaxed).is_err() {
+                waiter.turn.swap(parked.0, Acquire);
+            } else if waiter.turn.compare_exchange(seen.0, parked.0, Relaxed, Relaxed).is_err() {
                 continue;
             }
             slept = true;
-            if !self.sleep(waiter, deadline) {
+            if !self.sleep(waiter, parked, deadline) {
                 return self.leave(waiter);
             }
         }
     }
 
-    /// Sleeps until the turn is not `PARKED` any more; false if `deadline` passed first.
-    fn sleep(&self, waiter: &Waiter, deadline: Option<Deadline>) -> bool {
+    /// Sleeps until the turn is not `parked` any more; false if `deadline` passed first.
+    fn sleep(&self, waiter: &Waiter, parked: Turn, deadline: Option<Deadline>) -> bool {
         loop {
             self.meter.count(Event::Slept);
-            let waited = waiter.turn.wait(turn::PARKED, deadline);
-            if waiter.turn.load(Relaxed) != turn::PARKED {
+            let waited = waiter.turn.wait(parked.0, deadline);
+            if waiter.turn.load(Relaxed) != parked.0 {
                 // Counted here, because who woke this waiter may have had no lock left to count in.
                 self.meter.count(Event::Woke);
                 return true;
@@ -241,16 +254,21 @@ impl<P: Policy, const BUG: u8> Protocol<P, BUG> {
     #[cold]
     fn leave(&self, waiter: &Waiter) -> bool {
         let node = &raw const *waiter;
-        let mut seen = turn::PARKED;
-        while let Err(now) = waiter.turn.compare_exchange(seen, turn::LEAVING, Relaxed, Acquire) {
-            if now == turn::GRANTED {
+        // Acquire, here and below: pairs with (G), or with `Left`.
+        let look = || Turn(waiter.turn.load(Acquire));
+        let mut seen = look();
+        let leaving = loop {
+            if seen.is(Kind::Granted) {
                 return true;
             }
-            seen = now;
-        }
+            let leaving = seen.with(Kind::Leaving);
+            match waiter.turn.compare_exchange(seen.0, leaving.0, Relaxed, Acquire) {
+                Ok(_) => break leaving,
+                Err(now) => seen = Turn(now),
+            }
+        };
         let mut word = State(self.word.load(Relaxed));
-        // Acquire: pairs with (G), or with `LEFT`.
-        while waiter.turn.load(Acquire) == turn::LEAVING {
+        while look() == leaving {
             if word.is_tended() {
                 match self.change(word, word.asked_by_leavers(), AcqRel) {
                     Ok(()) => break, // (T2)
@@ -278,11 +296,10 @@ impl<P: Policy, const BUG: u8> Protocol<P, BUG> {
             }
         }
         loop {
-            // Acquire: as above.
-            match waiter.turn.load(Acquire) {
-                turn::GRANTED => return BUG != seeded::LEAVES_WITH_GRANT,
-                turn::LEFT => return false,
-                _ => waiter.turn.wait(turn::LEAVING, None),
+            match look() {
+                turn if turn.is(Kind::Granted) => return BUG != seeded::LEAVES_WITH_GRANT,
+                turn if turn.is(Kind::Left) => return false,
+                _ => waiter.turn.wait(leaving.0, None),
             };
         }
     }
@@ -322,7 +339,7 @@ impl<P: Policy, const BUG: u8> Protocol<P, BUG> {
             // SAFETY: nodes in line are alive and their links are the tender's. Invariant 2 of the queue ends the walk.
             unsafe {
                 let older = Waiter::links(node, |links| links.older);
-                if (*node).turn.load(Relaxed) == turn::LEAVING {
+                if Turn((*node).turn.load(Relaxed)).is(Kind::Leaving) {
                     word = self.take_out(node, word);
                     Waiter::push_left(node, left);
                 }
@@ -335,7 +352,7 @@ impl<P: Policy, const BUG: u8> Protocol<P, BUG> {
     /// Works on the queue and lets it go; what is to be done then is done then. The caller has set `TENDED` and seen
     /// `word`, acquiring.
     fn tend(&self, mut word: State) {
-        let mut ahead = None;
+        let (mut called, mut grants_here) = (None, false);
         let mut left: *const Waiter = ptr::null();
         // Out of line already, because it was not alone in it.
         let mut chosen: *const Waiter = ptr::null();
@@ -369,13 +386,17 @@ impl<P: Policy, const BUG: u8> Protocol<P, BUG> {
                         next = State::HELD;
                         Waiter::links(oldest, |links| links.linked = false);
                     } else {
-                        ahead = Self::call(Waiter::take_oldest(newest, oldest));
+                        let second = Waiter::take_oldest(newest, oldest);
+                        let home = Turn((*oldest).turn.load(Relaxed)).home();
+                        let here = ahead::here::<BUG>();
+                        called = ahead::call_ahead::<BUG>(second, newest, home, here);
+                        grants_here = home.is(here);
                         chosen = oldest;
                     }
                 }
             }
             if BUG == seeded::LETS_GO_LATE && !granted.is_null() {
-                Self::grant(granted);
+                _ = Self::grant(granted).map(|key| key.wake(1));
             }
             // (T5), (T6); from (T6) on, the mutex may be gone.
             match self.change(word, next, AcqRel) {
@@ -388,48 +409,28 @@ impl<P: Policy, const BUG: u8> Protocol<P, BUG> {
                 unsafe { Waiter::links(granted, |links| links.linked = true) };
             }
         };
-        if !granted.is_null() && BUG != seeded::LETS_GO_LATE {
-            Self::grant(granted);
-        }
-        if let Some(key) = ahead
-            && BUG != seeded::NO_WAKE_AHEAD
-        {
-            key.wake(1);
-        }
+        let granted =
+            if granted.is_null() || BUG == seeded::LETS_GO_LATE { None } else { Self::grant(granted) };
+        let called = if BUG == seeded::NO_WAKE_AHEAD { None } else { called };
+        // Who is to run on this CPU cannot run before this thread is done, and may take the CPU when it is woken.
+        let wakes = if grants_here { [called, granted] } else { [granted, called] };
+        wakes.into_iter().flatten().for_each(|key| _ = key.wake(1));
         Self::dismiss(left);
     }
 
-    /// Tells `second`, which is in line, that it is first; returns by what to wake it if it is asleep.
-    ///
-    /// # Safety
-    /// The caller is the tender.
-    unsafe fn call(second: *const Waiter) -> Option<FutexKey<futex::Private>> {
-        // SAFETY: nodes in line are alive.
-        let turn = unsafe { &(*second).turn };
-        let mut seen = turn.load(Relaxed);
-        while seen == turn::WAITING || seen == turn::PARKED {
-            match turn.compare_exchange(seen, turn::FIRST, Relaxed, Relaxed) {
-                Ok(_) => return (seen == turn::PARKED).then(|| turn.key()),
-                Err(now) => seen = now,
-            }
-        }
-        None // it is about to leave
-    }
-
-    /// (G): hands the mutex to `waiter`, which the caller took out of line.
-    fn grant(waiter: *const Waiter) {
-        // SAFETY: a node out of line is alive until its turn is `GRANTED`.
+    /// (G): hands the mutex to `waiter`, which the caller took out of line. Returns by what to wake it if it is asleep.
+    fn grant(waiter: *const Waiter) -> Option<Key> {
+        // SAFETY: a node out of line is alive until its turn is `Granted`.
         let turn = unsafe { &(*waiter).turn };
         let key = turn.key();
         let order = unless(BUG == seeded::RELAXED_GRANT, Release);
-        let seen = turn.swap(turn::GRANTED, order);
+        let seen = Turn(turn.swap(Kind::Granted as u32, order));
         if BUG == seeded::TOUCHES_NODE {
             // SAFETY: not safe, which is the bug.
             core::hint::black_box(unsafe { Waiter::links(waiter, |links| links.older) });
         }
-        if (seen == turn::PARKED || seen == turn::LEAVING) && BUG != seeded::NO_WAKE {
-            key.wake(1);
-        }
+        let asleep = seen.is(Kind::Parked) || seen.is(Kind::Leaving);
+        (asleep && BUG != seeded::NO_WAKE).then_some(key)
     }
 
     /// Tells those on the list that begins with `left` that they are out of line.
@@ -439,7 +440,7 @@ impl<P: Policy, const BUG: u8> Protocol<P, BUG> {
             unsafe {
                 let next = Waiter::next_left(left);
                 let key = (*left).turn.key();
-                (*left).turn.swap(turn::LEFT, Release);
+                (*left).turn.swap(Kind::Left as u32, Release);
                 key.wake(1);
                 left = next;
             }

@@ -14,39 +14,24 @@
 //! | state of the node | links belong to | turn may be changed by |
 //! |---|---|---|
 //! | not yet in the word | its thread | its thread |
-//! | in line | the tender | its thread (`WAITING`, `FIRST` -> `PARKED`; any of these -> `LEAVING`), the tender |
+//! | in line | the tender | its thread (`Waiting`, `Called` -> `Parked`; any of these -> `Leaving`), the tender (`Waiting`, `Called`, `Parked` -> `Called`) |
 //! | out of line (`linked` is false) | nobody; its thread reads `linked`, if it is the tender | the tender that took it out |
-//! | `GRANTED`, `LEFT` | its thread | nobody; the swap that said so was the last touch by another |
+//! | `Granted`, `Left` | its thread | nobody; the swap that said so was the last touch by another |
 //!
 //! # Invariants
 //! 1. The first node from the newest on that knows an `oldest` knows the right one, and all nodes from there on have
 //!    right `newer` links. So whoever takes the newest node out tells the next what it knew.
-//! 2. The oldest node has no `older`, the newest no `newer`.
+//! 2. The oldest node has no `older`. The `newer` of the newest says nothing: it may be one that has left.
 
+use super::turn::{Cpu, Turn};
 use core::ptr;
 use ulocks_core::futex::{Futex, Private};
 use ulocks_core::sync::UnsafeCell;
 
-/// The values of [`Waiter::turn`].
-pub(super) mod turn {
-    /// In line, awake, and on its way to sleep.
-    pub(crate) const WAITING: u32 = 0;
-    /// First in line: whoever holds the mutex hands it over to this waiter. It was awake when it was told or was woken.
-    pub(crate) const FIRST: u32 = 1;
-    /// Asleep, or about to be.
-    pub(crate) const PARKED: u32 = 2;
-    /// Its time is up; asleep, or about to be, until the tender answers by `GRANTED` or `LEFT`.
-    pub(crate) const LEAVING: u32 = 3;
-    /// It holds the mutex.
-    pub(crate) const GRANTED: u32 = 4;
-    /// It is out of line, without the mutex.
-    pub(crate) const LEFT: u32 = 5;
-}
-
 /// A place in line. On a cache line of its own: its thread spins on it.
 #[repr(align(64))]
 pub(super) struct Waiter {
-    /// What its thread sleeps on.
+    /// A [`Turn`]. What its thread sleeps on.
     pub(super) turn: Futex<Private>,
     links: UnsafeCell<Links>,
     /// The next one on a tender's list of those it lets go. Not among the links, because the tender walks that list when it
@@ -64,10 +49,10 @@ pub(super) struct Links {
 }
 
 impl Waiter {
-    pub(super) fn new() -> Self {
+    pub(super) fn new(home: Cpu) -> Self {
         let links = Links { older: ptr::null(), newer: ptr::null(), oldest: ptr::null(), linked: true };
         Self {
-            turn: Futex::new(turn::WAITING),
+            turn: Futex::new(Turn::waiting(home).0),
             links: UnsafeCell::new(links),
             left: UnsafeCell::new(ptr::null()),
         }
@@ -91,7 +76,7 @@ impl Waiter {
     /// The caller has taken `node` out of line, and has not said so yet.
     pub(super) unsafe fn push_left(node: *const Self, list: &mut *const Self) {
         let before = core::mem::replace(list, node);
-        // SAFETY: the node is alive until its turn is `LEFT`, and nobody else accesses this cell.
+        // SAFETY: the node is alive until its turn is `Left`, and nobody else accesses this cell.
         unsafe { (*node).left.with_mut(|left| *left = before) };
     }
 

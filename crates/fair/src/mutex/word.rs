@@ -115,11 +115,12 @@ impl fmt::Debug for State {
 
 #[cfg(test)]
 mod tests {
+    use super::super::turn::Cpu;
     use super::*;
 
     #[test]
     fn bits_and_address_do_not_meet() {
-        let waiter = Waiter::new();
+        let waiter = Waiter::new(Cpu::new(None));
         let word = State::HELD.with_newest(&raw const waiter).tended().asked_by_leavers();
         assert!(word.is_locked() && word.is_tended() && word.has_leavers());
         assert_eq!(word.newest(), &raw const waiter);
@@ -130,7 +131,7 @@ mod tests {
 
     #[test]
     fn debug_names_the_parts() {
-        let waiter = Waiter::new();
+        let waiter = Waiter::new(Cpu::new(None));
         assert_eq!(format!("{:?}", State::FREE), "FREE");
         assert_eq!(
             format!("{:?}", State::HELD.tended().with_newest(&raw const waiter)),

@@ -21,6 +21,7 @@ macro_rules! on_sound_locks {
     ($check:ident) => {
         $check::<RawFairMutex<Private>>(2);
         $check::<RawFairMutex<Private<NoSpin>>>(2);
+        $check::<Queue<{ p::TWO_CPUS }>>(2);
         $check::<RawFairMutex<Shared<NoSpin>>>(1);
     };
 }
@@ -112,6 +113,7 @@ fn no_lost_wake_finds_who_is_not_woken() {
     finds_bug(exact(2), || model::no_lost_wake::<Queue<{ p::NO_WAKE }>>(2, 1));
     finds_bug(exact(2), || model::no_lost_wake::<Queue<{ p::NO_WAKE_AHEAD }>>(3, 1));
     finds_bug(exact(2), || model::no_lost_wake::<Queue<{ p::PARKS_BLINDLY }>>(2, 1));
+    finds_bug(exact(2), || model::no_lost_wake::<Queue<{ p::CALLS_BLINDLY }>>(3, 1));
     finds_bug(exact(2), || model::no_lost_wake::<Queue<{ p::OVERLOOKS_RELEASE }>>(2, 1));
     finds_bug(exact(2), || model::no_lost_wake::<Tickets<{ s::NO_WAKE }>>(2, 1));
     finds_bug(exact(2), || model::no_lost_wake::<Tickets<{ s::NO_WAKE_AHEAD }>>(3, 1));

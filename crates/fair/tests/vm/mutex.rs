@@ -15,7 +15,7 @@ type Queue<const BUG: u8> = private::Protocol<Private<NoSpin>, BUG>;
 /// The shared one.
 type Tickets<const BUG: u8> = shared::Protocol<Shared<NoSpin>, BUG>;
 
-/// Runs `check` on the mutex in its variants, and on those of the shared protocol that get into rare corners, each with a
+/// Runs `check` on the mutex in its variants, and on those of the protocols that get into rare corners, each with a
 /// chance of its own.
 macro_rules! on_sound_locks {
     ($check:ident) => {
@@ -25,6 +25,8 @@ macro_rules! on_sound_locks {
         $check::<RawFairMutex<Shared<NoSpin>>>(4);
         $check::<Tickets<{ s::SHORT_LINE }>>(5);
         $check::<Tickets<{ s::SMALL_GROUPS }>>(6);
+        $check::<Queue<{ p::TWO_CPUS }>>(7);
+        $check::<private::Protocol<Private, { p::TWO_CPUS }>>(8);
     };
 }
 
@@ -70,6 +72,9 @@ fn who_came_first_is_served_first() {
         for timed in [false, true] {
             explore(sampled(threads, 1), move || model::in_order::<Recorded>(threads, timed));
             explore(sampled(threads, 2), move || model::in_order::<RecordedShared>(threads, timed));
+            explore(sampled(threads, 3), move || {
+                model::in_order::<RecordedQueue<{ p::TWO_CPUS }>>(threads, timed);
+            });
         }
     }
 }
@@ -152,6 +157,7 @@ fn no_lost_wake_finds_who_is_not_woken() {
     found("NO_WAKE", SAYS, || model::no_lost_wake::<Queue<{ p::NO_WAKE }>>(2, 1));
     found("NO_WAKE_AHEAD", SAYS, || model::no_lost_wake::<Queue<{ p::NO_WAKE_AHEAD }>>(3, 1));
     found("PARKS_BLINDLY", "", || model::no_lost_wake::<Queue<{ p::PARKS_BLINDLY }>>(2, 1));
+    found("CALLS_BLINDLY", SAYS, || model::no_lost_wake::<Queue<{ p::CALLS_BLINDLY }>>(3, 1));
     found("OVERLOOKS_RELEASE", "", || model::no_lost_wake::<Queue<{ p::OVERLOOKS_RELEASE }>>(2, 1));
     found("NO_WAKE", SAYS, || model::no_lost_wake::<Tickets<{ s::NO_WAKE }>>(2, 1));
     found("NO_WAKE_AHEAD", SAYS, || model::no_lost_wake::<Tickets<{ s::NO_WAKE_AHEAD }>>(3, 1));
@@ -170,6 +176,11 @@ fn timeout_vs_unlock_finds_a_turn_that_is_lost() {
     let patient = || Config { timeouts: false, ..hunt() };
     finds_bug_saying("", patient(), || model::timeout_vs_unlock::<Tickets<{ s::FORGETS_OUTSIDE }>>(5));
     finds_bug_saying("", patient(), || model::timeout_vs_unlock::<Tickets<{ s::FORGETS_OTHERS }>>(7));
+}
+
+#[test]
+fn timeout_vs_unlock_finds_who_is_looked_at_after_it_has_left() {
+    found("WALKS_ON", "the atomic", || model::timeout_vs_unlock::<Queue<{ p::WALKS_ON }>>(4));
 }
 
 #[test]
