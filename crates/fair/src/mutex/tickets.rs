@@ -95,7 +95,7 @@ impl Turn {
 ///
 /// | part | bits | meaning | changed by |
 /// |---|---|---|---|
-/// | `near` | 16 | the tickets from this one on, two groups of them, sleep on the turn; those after them here | whoever has the mutex or draws a ticket, always forwards, to the group that is served |
+/// | `near` | 16 | the tickets from this one on, two groups of them, sleep on the turn; those after them here, by group and by section | whoever has the mutex or draws a ticket, always forwards, to the group that is served |
 /// | `ticket` | 16 | the next to be drawn | an arrival |
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) struct Next(pub(super) u32);
@@ -114,19 +114,30 @@ impl Next {
         (self.0 >> 16) as Ticket
     }
 
-    /// Whether the holder of `ticket` sleeps here, if groups are of `group` tickets.
-    pub(super) fn is_far(self, ticket: Ticket, group: Ticket) -> bool {
-        ticket.wrapping_sub(self.near()) >= 2 * group
+    /// The first ticket of the sections, whose holders sleep by section; those before it do by group, or are near.
+    fn sections(self, sizes: Sizes) -> Ticket {
+        self.near().wrapping_add(sizes.groups * sizes.group) & !(sizes.section - 1)
+    }
+
+    /// Of 32 bits the one with which the holder of `ticket` sleeps here, unless it is near.
+    pub(super) fn far_bit(self, ticket: Ticket, sizes: Sizes) -> Option<u32> {
+        if ticket.wrapping_sub(self.near()) < 2 * sizes.group {
+            None
+        } else if ticket.wrapping_sub(self.near()) < self.sections(sizes).wrapping_sub(self.near()) {
+            Some(sizes.group_bit(ticket))
+        } else {
+            Some(sizes.section_bit(ticket))
+        }
     }
 
     /// Whether anybody may sleep here.
-    pub(super) fn has_far(self, group: Ticket) -> bool {
-        self.ticket().wrapping_sub(self.near()) > 2 * group
+    pub(super) fn has_far(self, sizes: Sizes) -> bool {
+        self.ticket().wrapping_sub(self.near()) > 2 * sizes.group
     }
 
     /// The same with the group of `serving` near, and the next one.
-    pub(super) fn nearer(self, serving: Ticket, group: Ticket) -> Self {
-        let near = serving & !(group - 1);
+    pub(super) fn nearer(self, serving: Ticket, sizes: Sizes) -> Self {
+        let near = serving & !(sizes.group - 1);
         // A turn that was read early may lag behind.
         if near.wrapping_sub(self.near()) < 1 << 15 { Self::new(near, self.ticket()) } else { self }
     }
@@ -136,11 +147,45 @@ impl Next {
         Self::new(self.near(), self.ticket().wrapping_add(1))
     }
 
-    /// The first tickets of the groups that are near in `after` and were not here, oldest first.
-    pub(super) fn newly_near(self, after: Self, group: Ticket) -> impl Iterator<Item = Ticket> {
-        let count = after.near().wrapping_sub(self.near()) / group;
-        let first = self.near().wrapping_add(2 * group);
-        (0..count).map(move |nth| first.wrapping_add(nth * group))
+    /// The bits of all who sleep here with another one than they would if `near` is as in `after`, which is not before.
+    pub(super) fn newly_near(self, after: Self, sizes: Sizes) -> u32 {
+        let steps = |from: Ticket, to: Ticket, size: Ticket| {
+            let count = (to.wrapping_sub(from) / size).min(32);
+            (0..count).map(move |nth| from.wrapping_add(nth * size))
+        };
+        let not_near = |next: Self| next.near().wrapping_add(2 * sizes.group);
+        let groups = steps(not_near(self), not_near(after), sizes.group).map(|first| sizes.group_bit(first));
+        let sections = steps(self.sections(sizes), after.sections(sizes), sizes.section)
+            .map(|first| sizes.section_bit(first));
+        groups.chain(sections).fold(0, |bits, bit| bits | 1 << bit)
+    }
+}
+
+/// How those who sleep where tickets are drawn share 32 bits.
+#[derive(Clone, Copy)]
+pub(super) struct Sizes {
+    /// So many tickets, a power of two, make a group.
+    pub(super) group: Ticket,
+    /// So many tickets, a power of two, make a section.
+    section: Ticket,
+    /// So many bits are for groups, the others for sections.
+    groups: Ticket,
+}
+
+impl Sizes {
+    /// Sizes that fit the bits.
+    pub(super) const fn new(group: Ticket, section: Ticket, groups: Ticket) -> Self {
+        assert!(group.is_power_of_two() && section.is_power_of_two() && group <= section);
+        assert!(groups < 32 && groups * group >= 2 * group + section);
+        Self { group, section, groups }
+    }
+
+    fn group_bit(self, ticket: Ticket) -> u32 {
+        u32::from(ticket / self.group % self.groups)
+    }
+
+    fn section_bit(self, ticket: Ticket) -> u32 {
+        u32::from(self.groups + ticket / self.section % (32 - self.groups))
     }
 }
 
@@ -189,14 +234,40 @@ mod tests {
 
     #[test]
     fn two_groups_are_near() {
+        let sizes = Sizes::new(8, 128, 24);
+        let is_far = |next: Next, ticket| next.far_bit(ticket, sizes).is_some();
         let next = Next::new(u16::MAX - 7, 20);
-        assert!(!next.is_far(u16::MAX - 7, 8) && !next.is_far(7, 8) && next.is_far(8, 8) && next.has_far(8));
-        let after = next.nearer(11, 8);
+        assert!(!is_far(next, u16::MAX - 7) && !is_far(next, 7) && is_far(next, 8) && next.has_far(sizes));
+        let after = next.nearer(11, sizes);
         assert_eq!((after.near(), after.ticket()), (8, 20));
-        assert_eq!(next.newly_near(after, 8).collect::<Vec<_>>(), [8, 16]);
-        assert!(!after.is_far(23, 8) && after.is_far(24, 8) && !after.has_far(8));
-        assert_eq!(after.nearer(u16::MAX, 8), after, "never backwards");
+        assert_eq!(next.newly_near(after, sizes), 1 << 1 | 1 << 2, "the groups of 8 and 16");
+        assert_eq!(
+            Next::new(56, 0).newly_near(Next::new(64, 0), sizes),
+            1 << 9 | 1 << 25,
+            "the section of 128"
+        );
+        assert!(!is_far(after, 23) && is_far(after, 24) && !after.has_far(sizes));
+        assert_eq!(after.nearer(u16::MAX, sizes), after, "never backwards");
         assert_eq!(Next::new(8, u16::MAX).drawn(), Next::new(8, 0));
+    }
+
+    #[test]
+    fn whoever_changes_its_bit_is_woken() {
+        let sizes = Sizes::new(8, 128, 24);
+        for start in [0, 56, 64, 1_000, u16::MAX - 63] {
+            let next = Next::new(start & !7, start);
+            for move_by in [0, 8, 16, 64, 72, 512, 4_096] {
+                let after = next.nearer(next.near().wrapping_add(move_by), sizes);
+                let woken = next.newly_near(after, sizes);
+                for ticket in (move_by..6_000).map(|ahead| start.wrapping_add(ahead)) {
+                    if let Some(bit) = next.far_bit(ticket, sizes)
+                        && after.far_bit(ticket, sizes) != Some(bit)
+                    {
+                        assert_ne!(woken & 1 << bit, 0, "{ticket} from {start} on by {move_by}");
+                    }
+                }
+            }
+        }
     }
 
     #[test]
