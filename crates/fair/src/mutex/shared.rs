@@ -5,7 +5,8 @@
 //! - Strict first in, first out, by ticket. Who draws no ticket holds nothing: `try_lock` draws one only if it is the
 //!   next to be served.
 //! - No pointers, no addresses: two words, which processes may map wherever they like.
-//! - One sleeper is woken for each release, whatever the number of waiters, and the next one ahead of its turn.
+//! - A release wakes the one it serves, whatever the number of waiters, the next one ahead of its turn, and of those far
+//!   behind two on average at a thousand waiters, eleven at ten thousand.
 //! - A waiter with a deadline draws a ticket only if at most eleven others are in front of it, beside the holder, and then keeps
 //!   its place in line, and can give it up; otherwise it waits outside for the line to get shorter.
 //! - The releasing compare-exchange of `turn` is the last touch (law 2); the wake-ups that follow use the address only.
@@ -17,7 +18,7 @@
 //! | word | transition | by | label |
 //! |---|---|---|---|
 //! | `next` | one ticket drawn, if there is room in line | an arrival | (D) |
-//! | `next` | `near` moved forwards | (D), if nobody is far; the holder, which then wakes who is near now | (N) |
+//! | `next` | `near` moved forwards | (D), if nobody is far; the holder, which then wakes who would sleep elsewhere now | (N) |
 //! | `turn` | the next ticket that was not given up is served, flags cleared | the holder | (U) |
 //! | `turn` | `FIRST` or `LATE` set | a waiter that is about to sleep | (S) |
 //! | `turn` | a ticket in `gone` | a waiter whose time is up | (G) |
@@ -27,19 +28,19 @@
 //! Who is first in line spins, then sets `FIRST` and sleeps; everybody further behind sleeps at once. Those of the group of
 //! eight tickets that is served, and of the next one, are *near*: they sleep on `turn`, each with a bit of its own of 16.
 //! The others are *far*: they sleep on `next`, where 24 bits are for groups and 8 for *sections* of 128 tickets. Who is in
-//! one of the next 24 groups sleeps with the bit of its group, unless its section goes on beyond them: then, and further
+//! one of the 22 groups behind those sleeps with the bit of its group, unless its section goes on beyond them: then, and further
 //! behind, with the bit of its section. So a wake-up on `turn` reaches the one it is meant for, however many wait, and each
 //! of a thousand sleeps three times. (With one queue for all, tickets have to share bits. To wake all who share one makes 32
 //! sleeps of one at 1000 waiters. To wake one of them reaches the wrong one as soon as two have fallen asleep in another
 //! order than they drew, and what is out of order once stays so: each takes the place in the kernel's queue that the one
 //! served had. Both were measured: 4 and 1 k/s. With all 32 bits of `next` for groups, four of them share a bit at 1000
-//! waiters, and each sleeps five times: 20 k/s, with sections 26. The price is a third sleep for those of 100 to 300 waiters who
-//! would have had two.)
+//! waiters, and each sleeps five times: 20 k/s, with sections 26. The price is a third sleep for who draws a ticket 72 to
+//! 270 behind the one that is served, and that a section wakes up at once.)
 //!
 //! A release wakes
 //! - the one it serves, if it slept as `FIRST`, or if those before it have just given up;
 //! - the one after that, *ahead* of its turn: if its ticket is drawn, or, by `LATE`, may have been drawn just now;
-//! - with the first ticket of a group, the far ones of the group after the next, and now and then those of a section;
+//! - with the first ticket of a group, the far ones of the group that is next now, and now and then those of a section;
 //! - one of those outside, who sleep on `turn` with the last bit, if there are some and the line is short.
 //!
 //! # Invariants
@@ -55,7 +56,10 @@
 //!    wakes all who would sleep elsewhere by the new value; and each release moves it that sees a ticket that is far.
 //! 6. Who sleeps as first is woken by the next release: `FIRST`. Who sleeps further behind is woken when it has become the
 //!    first, or, if that skipped somebody who gave up, when it is served.
-//! 7. `WATCHED` ends by a release that wakes one of those outside. That one sets it again before it goes anywhere.
+//! 7. Nobody is far in an empty line: a release that sees a ticket that is far is never the short one. (A ticket drawn by an old
+//!    look at the turn may be far although it is alone. If its release left `near` behind, so would all that follow on an
+//!    uncontended mutex, until 2^15 later `near` seemed to be ahead and could not be moved.)
+//! 8. `WATCHED` ends by a release that wakes one of those outside. That one sets it again before it goes anywhere.
 //!
 //! # Ordering
 //! (U) releases, and whoever reads its own ticket in `turn` acquires. All changes of `turn` are read-modify-writes and
@@ -64,7 +68,8 @@
 //! A release that finds `LATE` reads `next` by a read-modify-write, which sees the newest.
 //!
 //! # What it cannot do
-//! It is not robust: a process that is killed while it waits or holds the mutex keeps its place for ever.
+//! It is not robust: a process that is killed while it waits or holds the mutex keeps its place for ever, and one that is
+//! killed between (U) and its wake-ups leaves those asleep whom it was to wake.
 //!
 //! # Sources
 //! D. P. Reed and R. K. Kanodia, "Synchronization with eventcounts and sequencers" (1979): the ticket and the turn. U.
@@ -120,6 +125,8 @@ pub mod seeded {
     pub const NEVER_MOVES: u8 = 17;
     /// `SMALL_GROUPS`, and whose section comes nearer is not woken.
     pub const FORGETS_SECTIONS: u8 = 18;
+    /// `SMALL_GROUPS`, and the last in line does not look whether it is far when it releases.
+    pub const LEAVES_FAR: u8 = 19;
     /// Sound: at most one ticket with a deadline beside the holder's, so that others wait outside.
     pub const SHORT_LINE: u8 = 15;
 }
@@ -183,9 +190,11 @@ impl<P: Policy, const BUG: u8> Protocol<P, BUG> {
     }
 
     const SIZES: Sizes = match BUG {
-        seeded::SMALL_GROUPS | seeded::MOVES_SILENTLY | seeded::NEVER_MOVES | seeded::FORGETS_SECTIONS => {
-            Sizes::new(1, 2, 4)
-        }
+        seeded::SMALL_GROUPS
+        | seeded::MOVES_SILENTLY
+        | seeded::NEVER_MOVES
+        | seeded::FORGETS_SECTIONS
+        | seeded::LEAVES_FAR => Sizes::new(1, 2, 4),
         _ => SIZES,
     };
 
@@ -214,7 +223,14 @@ impl<P: Policy, const BUG: u8> Protocol<P, BUG> {
                     self.next.compare_exchange(next.0, moved.drawn().0, AcqRel, Acquire)
                 });
                 match drawn {
-                    Ok(_) => return Ok((next.ticket(), turn)),
+                    Ok(_) => {
+                        let empty = turn.ahead_of(next.ticket()) == 0;
+                        debug_assert!(
+                            !empty || !next.has_far(Self::SIZES),
+                            "invariant 7: far in an empty line"
+                        );
+                        return Ok((next.ticket(), turn));
+                    }
                     Err(now) => next = Next(now),
                 }
             } else {
@@ -246,7 +262,7 @@ impl<P: Policy, const BUG: u8> Protocol<P, BUG> {
             match self.draw(room) {
                 Ok((ticket, turn)) => {
                     if outside && BUG != seeded::FORGETS_OTHERS {
-                        self.turn.fetch_or(Turn::WATCHED, AcqRel); // (W), invariant 6
+                        self.turn.fetch_or(Turn::WATCHED, AcqRel); // (W), invariant 8
                     }
                     return turn.ahead_of(ticket) == 0 || self.await_turn(ticket, turn, deadline);
                 }
@@ -331,7 +347,7 @@ impl<P: Policy, const BUG: u8> Protocol<P, BUG> {
     #[inline(never)]
     fn unlock_contended(&self, mut turn: Turn) {
         let (key, far_key) = (self.turn.key(), self.next.key());
-        let mut newly_near = 0;
+        let mut moved_on = 0;
         loop {
             let late = turn.has(Turn::LATE);
             let mut next = Next(if late { self.next.fetch_or(0, AcqRel) } else { self.next.load(Acquire) });
@@ -340,7 +356,7 @@ impl<P: Policy, const BUG: u8> Protocol<P, BUG> {
                 after = Turn(turn.0 & !0xffff | turn.0 & Turn::WATCHED).released();
             }
             if next.has_far(Self::SIZES) && BUG != seeded::NEVER_MOVES {
-                (next, newly_near) = self.move_near(next, after.serving(), newly_near);
+                (next, moved_on) = self.move_near(next, after.serving(), moved_on);
             }
             let in_line = after.ahead_of(next.ticket()); // with the one that is served
             let short = in_line < Self::ROOM_TO_LEAVE && turn.has(Turn::WATCHED);
@@ -363,10 +379,10 @@ impl<P: Policy, const BUG: u8> Protocol<P, BUG> {
                     if (after.ahead_of(after.first()) < in_line || late) && BUG != seeded::NO_WAKE_AHEAD {
                         key.wake_bits(1, Self::bit(after.first()));
                     }
-                    if let Some(groups) = Bits::new(newly_near)
+                    if let Some(bits) = Bits::new(moved_on)
                         && BUG != seeded::MOVES_SILENTLY
                     {
-                        far_key.wake_bits(u32::MAX, groups);
+                        far_key.wake_bits(u32::MAX, bits);
                     }
                     if short && BUG != seeded::FORGETS_OUTSIDE {
                         key.wake_bits(1, Bits::one(OUTSIDE));
@@ -377,19 +393,20 @@ impl<P: Policy, const BUG: u8> Protocol<P, BUG> {
         }
     }
 
-    /// (N): moves `near` to the group of `serving`. Returns `next` as it is then, and `groups` with those that are near now.
-    fn move_near(&self, mut next: Next, serving: Ticket, groups: u32) -> (Next, u32) {
+    /// (N): moves `near` to the group of `serving`. Returns `next` as it is then, and `moved_on` with the bits of those who
+    /// would sleep elsewhere now.
+    fn move_near(&self, mut next: Next, serving: Ticket, moved_on: u32) -> (Next, u32) {
         loop {
             let moved = next.nearer(serving, Self::SIZES);
             if moved == next {
-                return (next, groups);
+                return (next, moved_on);
             }
             match self.next.compare_exchange(next.0, moved.0, AcqRel, Acquire) {
                 Err(now) => next = Next(now),
                 Ok(_) => {
                     let newly = next.newly_near(moved, Self::SIZES);
                     let newly = if BUG == seeded::FORGETS_SECTIONS { newly & 0xf } else { newly };
-                    return (moved, groups | newly);
+                    return (moved, moved_on | newly);
                 }
             }
         }
@@ -450,7 +467,9 @@ unsafe impl<P: Policy<Scope = futex::Shared>, const BUG: u8> raw::RawMutex for P
     unsafe fn unlock(&self, (): ()) {
         let turn = Turn(self.turn.load(Relaxed));
         let after = turn.released();
-        let alone = after.serving() == Next(self.next.load(Relaxed)).ticket() && turn.is_plain();
+        let next = Next(self.next.load(Relaxed));
+        let near = !next.has_far(Self::SIZES) || BUG == seeded::LEAVES_FAR;
+        let alone = after.serving() == next.ticket() && turn.is_plain() && near;
         let order = unless(BUG == seeded::RELAXED_RELEASE, Release);
         // (U); from here on the mutex may be gone, if it succeeds.
         if !alone || self.turn.compare_exchange(turn.0, after.0, order, Relaxed).is_err() {

@@ -150,7 +150,8 @@ impl Next {
     /// The bits of all who sleep here with another one than they would if `near` is as in `after`, which is not before.
     pub(super) fn newly_near(self, after: Self, sizes: Sizes) -> u32 {
         let steps = |from: Ticket, to: Ticket, size: Ticket| {
-            let count = (to.wrapping_sub(from) / size).min(32);
+            // So many steps reach each bit, also across the wrap of the numbers.
+            let count = (to.wrapping_sub(from) / size).min(64);
             (0..count).map(move |nth| from.wrapping_add(nth * size))
         };
         let not_near = |next: Self| next.near().wrapping_add(2 * sizes.group);
@@ -252,19 +253,28 @@ mod tests {
     }
 
     #[test]
+    #[cfg_attr(miri, ignore = "the numbers are many, and the same in every schedule")]
     fn whoever_changes_its_bit_is_woken() {
+        const LINE: u16 = 0xf000;
         let sizes = Sizes::new(8, 128, 24);
-        for start in [0, 56, 64, 1_000, u16::MAX - 63] {
-            let next = Next::new(start & !7, start);
-            for move_by in [0, 8, 16, 64, 72, 512, 4_096] {
-                let after = next.nearer(next.near().wrapping_add(move_by), sizes);
+        for start in (0..384).chain(u16::MAX - 2_047..=u16::MAX).step_by(24) {
+            let next = Next::new(start, start);
+            for move_by in [0, 8, 16, 64, 72, 128, 400, 512, 4_096, 32_760] {
+                let after = next.nearer(start.wrapping_add(move_by), sizes);
                 let woken = next.newly_near(after, sizes);
-                for ticket in (move_by..6_000).map(|ahead| start.wrapping_add(ahead)) {
+                for ticket in (move_by..LINE).step_by(8).map(|ahead| start.wrapping_add(ahead)) {
                     if let Some(bit) = next.far_bit(ticket, sizes)
                         && after.far_bit(ticket, sizes) != Some(bit)
                     {
                         assert_ne!(woken & 1 << bit, 0, "{ticket} from {start} on by {move_by}");
                     }
+                }
+                if move_by == 8 {
+                    let (groups, sections) = (woken & 0xff_ffff, woken >> 24);
+                    assert!(
+                        groups.count_ones() == 1 && sections.count_ones() <= 1,
+                        "{woken:#x} from {start}"
+                    );
                 }
             }
         }
