@@ -17,8 +17,8 @@
 //!   from passing the line to and fro: the owner runs some critical sections meanwhile.
 //! - [`closely`], for a waiter that was woken and found the lock taken again. There are few of these (whoever woke it
 //!   woke nobody else), and a wake-up has been paid for: it looks for the first time after a single pause.
-//! - [`first_in_line`], for the waiter to which a lock that is handed over in order goes next, or next on its CPU. One or two
-//!   spin so, they get the lock for certain, and whoever waits behind waits for their wake-ups too: they look after every pause.
+//! - [`first_in_line`], for the waiter to which a lock that is handed over in order goes next, or next on its CPU. One a CPU
+//!   spins so, they get the lock for certain, and whoever waits behind waits for their wake-ups too: they look after every pause.
 //!
 //! The pauses are the processor's (`pause`, `isb`), whose length differs by a factor of twenty between CPUs; the first
 //! waiter of a process measures it. No gait ever yields to the scheduler: a yield while the owner waits for this CPU
@@ -53,8 +53,9 @@ pub trait Spin: Send + Sync + 'static {
     const SATURATED_NS: u32;
     /// The budget of a waiter that was woken and found the lock taken again, in nanoseconds.
     const WOKEN_NS: u32;
-    /// The budget of a waiter that finds nobody but the holder before it, of a lock that is handed over in order, and of one
-    /// that finds nobody asleep for the same, of a reader-writer lock, in nanoseconds.
+    /// The budget of a waiter that finds nobody but the holder before it, of a lock that is handed over in order, or was called
+    /// ahead of its turn and can tell that the holder does not need its CPU; and of one that finds nobody asleep for the
+    /// same, of a reader-writer lock. In nanoseconds.
     const FIRST_NS: u32;
 }
 

@@ -17,17 +17,18 @@
 //!   not fall idle, so whoever is woken on it later does not have to wait until it is up again.
 //!
 //! So with two CPUs the line is passed on as if it were two lines, one a CPU, and with many CPUs nearly always the next one
-//! is called. There may be more than one called waiter awake: one a CPU, since each has found a home other than the holder's,
-//! and each for its budget.
+//! is called. There may be more than one called waiter awake, each for its budget, but one of each home: each was the first of
+//! its home in line when it was called. So nobody of the same home is granted before it, and what it is told of the holder
+//! is not out of date in what matters.
 //!
 //! Whoever is called far from its turn may keep from the CPU, for its budget, a thread that has just released and is about to
 //! come into line again. In a short line that thread misses its turn by it: eight threads that hold for 1 us and come again at
 //! once did four times as much as without such calls, but some of them 0.88 and others 1.13 of the mean. So a line is *long*
 //! if it takes a budget to get through it: sixteen hand-overs of 2 us, which is what a switch takes.
 //!
-//! A called waiter is told the home of the holder, and does not spin, or stops, if that is its own CPU: the holder is likely
-//! to wait for it. That allows it the whole of [`FIRST_NS`](ulocks_core::spin::Spin::FIRST_NS), as if it had found nobody in
-//! line. (A budget without that knowledge holds up the holder for as long as it is: on two CPUs, 32 threads, hold 1 us,
+//! A called waiter is told the home of the holder of that moment, and does not spin, or stops, if that is its own CPU: the
+//! holder is likely to wait for it. That allows it the whole of [`FIRST_NS`](ulocks_core::spin::Spin::FIRST_NS), as if it had
+//! found nobody in line, provided it knows both CPUs. (A budget without that knowledge holds up the holder for as long as it is: on two CPUs, 32 threads, hold 1 us,
 //! non-hold 9 us, 45 to 49 k/s with budgets from 1 to 10 us, 29 k/s with 30 us, 8 k/s with 100 us.)
 //!
 //! What a home says may be out of date or unknown, as in models. Then the wrong one is called, or none, or it spins in vain

@@ -32,11 +32,10 @@ use ulocks_core::{Private, api};
 /// [`lock`](api::Mutex::lock) is one atomic read-modify-write if the mutex is free and nobody is in line, and so is the
 /// release. Otherwise the caller queues. Who finds nobody in line spins, for up to
 /// [`FIRST_NS`](ulocks_core::spin::Spin::FIRST_NS) of its policy; everybody else sleeps in the kernel at once. A release
-/// hands over to the first in line and wakes another one ahead of its turn: the next, or one behind it that does not need
-/// the CPU of the new holder. That one spins for up to `FIRST_NS`, too, unless the holder seems to wait for its CPU. A
-/// release makes no system call for threads that are awake, and looks at seventeen of those in line at most. Neither ever
-/// yields to the scheduler. A timed acquisition tries at least once, and may return late by its spinning budget and by what
-/// the scheduler takes.
+/// hands over to the first in line and may wake another one ahead of its turn: the next, or one of the fifteen behind it
+/// that does not need the CPU of the new holder. That one spins for up to `FIRST_NS`, too, unless the holder seems to wait
+/// for its CPU. A release wakes nobody who is awake. Neither ever yields to the scheduler. A timed acquisition tries at least
+/// once, and may return late by its spinning budgets and by what the scheduler takes.
 ///
 /// # Panics
 /// None of its own. Locking a mutex that the calling thread already holds is a deadlock, or, with a deadline, a timeout.

@@ -62,6 +62,7 @@
 //!   release, (U2) and (T1) acquire. All are read-modify-writes of one word, so each continues the releases before it.
 //! - (T2) releases `Leaving`, (T3) acquires it.
 //! - `Left` is released and acquired like `Granted`: the node is its thread's again.
+//! - Calling and parking order nothing: nothing is read by them.
 //!
 //! # Sources
 //! H. Franke, "Fast user-level locks" (2002): fair locks by hand-over, and what they cost. The links are those of the Rust
@@ -103,7 +104,7 @@ pub mod seeded {
     pub const SERVES_SECOND: u8 = 7;
     /// A grant wakes nobody.
     pub const NO_WAKE: u8 = 8;
-    /// The second is told that it is first, and not woken.
+    /// Who is called is not woken.
     pub const NO_WAKE_AHEAD: u8 = 9;
     /// A waiter parks although it has just been granted.
     pub const PARKS_BLINDLY: u8 = 10;
@@ -210,7 +211,8 @@ impl<P: Policy, const BUG: u8> Protocol<P, BUG> {
             let look = || Turn(waiter.turn.load(Acquire));
             let (here, mut seen) = (ahead::here::<BUG>(), look());
             if (alone || seen.is(Kind::Called)) && !seen.holder().is(here) {
-                spin::first_in_line::<P>(false, || {
+                let knows = seen.holder().is_known() && here.is_known();
+                spin::first_in_line::<P>(slept && !knows, || {
                     seen = look();
                     seen.is(Kind::Granted) || seen.holder().is(here)
                 });
@@ -221,7 +223,7 @@ impl<P: Policy, const BUG: u8> Protocol<P, BUG> {
                 }
                 return true;
             }
-            let parked = Turn::parked(here);
+            let parked = Turn::parked(ahead::here::<BUG>());
             if BUG == seeded::PARKS_BLINDLY {
                 waiter.turn.swap(parked.0, Acquire);
             } else if waiter.turn.compare_exchange(seen.0, parked.0, Relaxed, Relaxed).is_err() {
@@ -412,7 +414,7 @@ impl<P: Policy, const BUG: u8> Protocol<P, BUG> {
         let granted =
             if granted.is_null() || BUG == seeded::LETS_GO_LATE { None } else { Self::grant(granted) };
         let called = if BUG == seeded::NO_WAKE_AHEAD { None } else { called };
-        // Who is to run on this CPU cannot run before this thread is done, and may take the CPU when it is woken.
+        // Who is to run on this CPU, as a rule, cannot run before this thread is done, and may take the CPU when it is woken.
         let wakes = if grants_here { [called, granted] } else { [granted, called] };
         wakes.into_iter().flatten().for_each(|key| _ = key.wake(1));
         Self::dismiss(left);

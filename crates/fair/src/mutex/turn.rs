@@ -7,7 +7,7 @@ use core::fmt;
 /// | part | bits | meaning | set by |
 /// |---|---|---|---|
 /// | [`Kind`] | 3 | where the waiter stands | the table in `queue.rs` says who |
-/// | `home` | 12 | the CPU of its thread when that last looked | that thread |
+/// | `home` | 12 | the CPU of its thread when that came into line, or last went to sleep | that thread |
 /// | `holder` | 12 | of who is `CALLED`: the home of the waiter that was granted last | the tender |
 ///
 /// Both CPUs are hints. They decide who is woken ahead and who spins; nobody's place or grant hangs on them.
@@ -64,7 +64,7 @@ impl Turn {
         self.0 & ((1 << KIND_BITS) - 1) == kind as u32
     }
 
-    /// The CPU of the waiter when it last looked.
+    /// The CPU of the waiter when it came, or last went to sleep.
     pub(super) fn home(self) -> Cpu {
         Cpu(self.0 >> HOME_SHIFT & Cpu::MASK)
     }
@@ -87,9 +87,14 @@ impl Cpu {
         Self(number.map_or(0, |number| 1 + number % Self::MASK))
     }
 
+    /// Whether it is known.
+    pub(super) fn is_known(self) -> bool {
+        self.0 != 0
+    }
+
     /// Whether both are known, and the same.
     pub(super) fn is(self, other: Self) -> bool {
-        self.0 != 0 && self == other
+        self.is_known() && self == other
     }
 }
 
