@@ -18,7 +18,7 @@
 //! | word | transition | by | label |
 //! |---|---|---|---|
 //! | `next` | one ticket drawn, if there is room in line | an arrival | (D) |
-//! | `next` | `near` moved forwards | (D), if nobody is far; the holder, which then wakes who would sleep elsewhere now | (N) |
+//! | `next` | `near` moved forwards | the holder, which then wakes who would sleep elsewhere now | (N) |
 //! | `turn` | the next ticket that was not given up is served, flags cleared | the holder | (U) |
 //! | `turn` | `FIRST` or `LATE` set | a waiter that is about to sleep | (S) |
 //! | `turn` | a ticket in `gone` | a waiter whose time is up | (G) |
@@ -46,8 +46,10 @@
 //! # Invariants
 //! 1. A ticket is drawn once, by (D), and `serving` goes past a ticket only by its holder's (U), or if it was given up
 //!    (G), after which it is not served. So there is at most one holder.
-//! 2. The tickets drawn and not served stay fewer than 2^16: (D) makes sure. `next` is read before `turn` and must not have
-//!    changed until (D); `turn` can only have become larger since. So there is room at (D) if there was at the look.
+//! 2. The tickets drawn and not served stay fewer than 2^16: (D) makes sure. `next` is read before `turn` and has the same value
+//!    at (D); `turn` can only have become larger since. So there is room at (D) if there was at the look. But the value may be
+//!    the same 2^16 draws later, if the thread stood still for so long. So the turn by which it goes is read again after (D),
+//!    where it cannot be older than the look of who drew the ticket before; the room has 4,096 places to spare for that.
 //! 3. `near` is at most the ticket that is served, so those who sleep in line on `turn` are among 16 tickets in a row.
 //! 4. Who sleeps in line has made (S) after its ticket was drawn, also if the flag was set by another. So the next release
 //!    sees the flag, even if it does not see the ticket in `next`, which it reads before (U); and those after it see the
@@ -56,9 +58,9 @@
 //!    wakes all who would sleep elsewhere by the new value; and each release moves it that sees a ticket that is far.
 //! 6. Who sleeps as first is woken by the next release: `FIRST`. Who sleeps further behind is woken when it has become the
 //!    first, or, if that skipped somebody who gave up, when it is served.
-//! 7. Nobody is far in an empty line: a release that sees a ticket that is far is never the short one. (A ticket drawn by an old
-//!    look at the turn may be far although it is alone. If its release left `near` behind, so would all that follow on an
-//!    uncontended mutex, until 2^15 later `near` seemed to be ahead and could not be moved.)
+//! 7. Nobody is far in an empty line: a release that sees a ticket that is far is never the short one. (If it
+//!    were, `near` would stay behind by one more with each acquisition of an uncontended mutex, until 2^15 later it seemed to
+//!    be ahead and could not be moved.)
 //! 8. `WATCHED` ends by a release that wakes one of those outside. That one sets it again before it goes anywhere.
 //!
 //! # Ordering
@@ -70,6 +72,10 @@
 //! # What it cannot do
 //! It is not robust: a process that is killed while it waits or holds the mutex keeps its place for ever, and one that is
 //! killed between (U) and its wake-ups leaves those asleep whom it was to wake.
+//!
+//! A thread that stands still between its look and (D) for 2^16 draws, exactly, has a ticket in a line that it took for empty
+//! (invariant 2). If it came with `try_lock` or a deadline it gives the ticket up, or waits for its turn if more than twelve
+//! are ahead. No model here goes round all numbers: this rests on reading.
 //!
 //! # Sources
 //! D. P. Reed and R. K. Kanodia, "Synchronization with eventcounts and sequencers" (1979): the ticket and the turn. U.
@@ -203,35 +209,21 @@ impl<P: Policy, const BUG: u8> Protocol<P, BUG> {
         Bits::one(u32::from(ticket) % NEAR_BITS)
     }
 
-    /// (D): draws a ticket if fewer than `room` are not served; with it, the turn shortly before.
+    /// (D): draws a ticket if fewer than `room` are not served; with it, the turn shortly after.
     #[inline(always)]
     fn draw(&self, room: u16) -> Result<(Ticket, Turn), Full> {
         let mut next = Next(self.next.load(Acquire));
         loop {
             let turn = self.look();
             if turn.ahead_of(next.ticket()) < room {
-                let drawn = self.meter.arrive(|| {
-                    let moved = if next.has_far(Self::SIZES) {
-                        next
-                    } else {
-                        next.nearer(turn.serving(), Self::SIZES)
-                    };
-                    if BUG == seeded::DRAWS_IN_TWO {
-                        self.next.store(moved.drawn().0, Release);
-                        return Ok(next.0);
-                    }
-                    self.next.compare_exchange(next.0, moved.drawn().0, AcqRel, Acquire)
-                });
-                match drawn {
-                    Ok(_) => {
-                        let empty = turn.ahead_of(next.ticket()) == 0;
-                        debug_assert!(
-                            !empty || !next.has_far(Self::SIZES),
-                            "invariant 7: far in an empty line"
-                        );
+                let empty = turn.ahead_of(next.ticket()) == 0 && BUG != seeded::NEVER_MOVES;
+                match self.draw_by(next) {
+                    Ok(turn) => {
+                        let lost = empty && next.has_far(Self::SIZES);
+                        debug_assert!(!lost, "invariant 7: far in an empty line");
                         return Ok((next.ticket(), turn));
                     }
-                    Err(now) => next = Next(now),
+                    Err(now) => next = now,
                 }
             } else {
                 // If the turn is newer than `next`, it says nothing about the room.
@@ -244,10 +236,32 @@ impl<P: Policy, const BUG: u8> Protocol<P, BUG> {
         }
     }
 
-    /// Takes the mutex if nobody holds it or is in line.
+    /// (D) if the word still has the value `next`; returns the turn shortly after (invariant 2), or the value that it has.
     #[inline(always)]
-    fn take(&self) -> bool {
-        self.draw(1).is_ok()
+    fn draw_by(&self, next: Next) -> Result<Turn, Next> {
+        let drawn = self.meter.arrive(|| {
+            if BUG == seeded::DRAWS_IN_TWO {
+                self.next.store(next.drawn().0, Release);
+                return Ok(next.0);
+            }
+            self.next.compare_exchange(next.0, next.drawn().0, AcqRel, Acquire)
+        });
+        drawn.map(|_| self.look()).map_err(Next)
+    }
+
+    /// Takes the mutex if nobody holds it or is in line. Who finds after (D) that somebody is waits until `deadline`.
+    #[inline(always)]
+    fn take(&self, deadline: impl FnOnce() -> Option<Deadline>) -> bool {
+        self.draw(1).is_ok_and(|(ticket, turn)| {
+            turn.ahead_of(ticket) == 0 || self.wait_after_all(ticket, turn, deadline())
+        })
+    }
+
+    /// Waits with a ticket that was drawn by a look at the turn. If that was out of date (invariant 2), so many may be ahead
+    /// that the ticket cannot be given up; then its turn is waited for.
+    #[cold]
+    fn wait_after_all(&self, ticket: Ticket, turn: Turn, deadline: Option<Deadline>) -> bool {
+        self.await_turn(ticket, turn, deadline.filter(|_| turn.ahead_of(ticket) < Self::ROOM_TO_LEAVE))
     }
 
     /// An arrival that may have to wait. False if `deadline` passed first.
@@ -264,7 +278,7 @@ impl<P: Policy, const BUG: u8> Protocol<P, BUG> {
                     if outside && BUG != seeded::FORGETS_OTHERS {
                         self.turn.fetch_or(Turn::WATCHED, AcqRel); // (W), invariant 8
                     }
-                    return turn.ahead_of(ticket) == 0 || self.await_turn(ticket, turn, deadline);
+                    return turn.ahead_of(ticket) == 0 || self.wait_after_all(ticket, turn, deadline);
                 }
                 Err(Full(_)) if expired => return false,
                 Err(Full(turn)) => {
@@ -356,7 +370,7 @@ impl<P: Policy, const BUG: u8> Protocol<P, BUG> {
                 after = Turn(turn.0 & !0xffff | turn.0 & Turn::WATCHED).released();
             }
             if next.has_far(Self::SIZES) && BUG != seeded::NEVER_MOVES {
-                (next, moved_on) = self.move_near(next, after.serving(), moved_on);
+                (next, moved_on) = self.move_near(next, after, moved_on);
             }
             let in_line = after.ahead_of(next.ticket()); // with the one that is served
             let short = in_line < Self::ROOM_TO_LEAVE && turn.has(Turn::WATCHED);
@@ -393,16 +407,18 @@ impl<P: Policy, const BUG: u8> Protocol<P, BUG> {
         }
     }
 
-    /// (N): moves `near` to the group of `serving`. Returns `next` as it is then, and `moved_on` with the bits of those who
+    /// (N): moves `near` to the group that is served `after` the release. Returns `next` as it is then, and `moved_on` with the bits of those who
     /// would sleep elsewhere now.
-    fn move_near(&self, mut next: Next, serving: Ticket, moved_on: u32) -> (Next, u32) {
+    fn move_near(&self, mut next: Next, after: Turn, moved_on: u32) -> (Next, u32) {
         loop {
-            let moved = next.nearer(serving, Self::SIZES);
+            let moved = next.nearer(after.serving(), Self::SIZES);
             if moved == next {
                 return (next, moved_on);
             }
             match self.next.compare_exchange(next.0, moved.0, AcqRel, Acquire) {
                 Err(now) => next = Next(now),
+                // Nobody is behind the holder.
+                Ok(_) if after.ahead_of(moved.ticket()) == 0 => return (moved, moved_on),
                 Ok(_) => {
                     let newly = next.newly_near(moved, Self::SIZES);
                     let newly = if BUG == seeded::FORGETS_SECTIONS { newly & 0xf } else { newly };
@@ -439,7 +455,7 @@ unsafe impl<P: Policy<Scope = futex::Shared>, const BUG: u8> raw::RawMutex for P
 
     #[inline]
     fn lock(&self) {
-        if !self.take() {
+        if !self.take(|| None) {
             self.lock_contended(None);
         }
         self.meter.count(Event::Acquired);
@@ -447,7 +463,7 @@ unsafe impl<P: Policy<Scope = futex::Shared>, const BUG: u8> raw::RawMutex for P
 
     #[inline]
     fn try_lock(&self) -> Option<()> {
-        let taken = self.take();
+        let taken = self.take(|| Some(Deadline::after(Duration::ZERO)));
         if taken {
             self.meter.count(Event::Acquired);
         }
@@ -456,7 +472,8 @@ unsafe impl<P: Policy<Scope = futex::Shared>, const BUG: u8> raw::RawMutex for P
 
     #[inline]
     fn lock_until(&self, deadline: Deadline) -> Option<()> {
-        let taken = self.take() || (!deadline.has_passed() && self.lock_contended(Some(deadline)));
+        let taken =
+            self.take(|| Some(deadline)) || (!deadline.has_passed() && self.lock_contended(Some(deadline)));
         if taken {
             self.meter.count(Event::Acquired);
         }
@@ -489,5 +506,30 @@ unsafe impl<P: Policy<Scope = futex::Shared>, const BUG: u8> raw::RawMutexFair f
     unsafe fn unlock_fair(&self, (): ()) {
         // SAFETY: the caller's contract is the callee's.
         unsafe { raw::RawMutex::unlock(self, ()) };
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use ulocks_core::raw::RawMutex as _;
+
+    /// What happens after a whole round of the numbers, without the round: a thread has seen the mutex free and then stood
+    /// still, and finds the same number to draw while others hold the mutex and wait.
+    #[test]
+    fn who_draws_by_an_old_look_takes_nothing_and_can_leave() {
+        let mutex = Protocol::<ulocks_core::Shared, { seeded::NOTHING }>::new();
+        mutex.lock();
+        let seen = Next(mutex.next.load(Acquire));
+        let turn = mutex.draw_by(seen).expect("nobody has drawn since");
+        assert_eq!(turn.ahead_of(seen.ticket()), 1, "the holder is ahead");
+        assert!(!mutex.wait_after_all(seen.ticket(), turn, Some(Deadline::after(Duration::ZERO))));
+        assert!(mutex.try_lock().is_none());
+        // SAFETY: locked above.
+        unsafe { mutex.unlock(()) };
+        mutex.try_lock().expect("free, and the number given up is passed over");
+        // SAFETY: locked the line before.
+        unsafe { mutex.unlock(()) };
+        assert!(!mutex.is_locked());
     }
 }
