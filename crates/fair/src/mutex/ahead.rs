@@ -28,8 +28,9 @@
 //!
 //! A called waiter is told the home of the holder of that moment, and does not spin, or stops, if that is its own CPU: the
 //! holder is likely to wait for it. That allows it the whole of [`FIRST_NS`](ulocks_core::spin::Spin::FIRST_NS), as if it had
-//! found nobody in line, provided it knows both CPUs. (A budget without that knowledge holds up the holder for as long as it is: on two CPUs, 32 threads, hold 1 us,
-//! non-hold 9 us, 45 to 49 k/s with budgets from 1 to 10 us, 29 k/s with 30 us, 8 k/s with 100 us.)
+//! found nobody in line, provided it knows both CPUs. (A budget without that knowledge holds up the holder for as long as it
+//! is: on two CPUs, 32 threads, hold 1 us, non-hold 9 us, 45 to 49 k/s with budgets from 1 to 10 us, 29 k/s with 30 us, 8 k/s
+//! with 100 us.)
 //!
 //! What a home says may be out of date or unknown, as in models. Then the wrong one is called, or none, or it spins in vain
 //! for its budget. Nothing else hangs on it: who sleeps is woken by its grant.

@@ -51,7 +51,8 @@ use ulocks_core::{Private, api};
 /// be outside until its deadline.
 ///
 /// It is not robust: if a process dies while it holds the mutex or waits in line, all who come later wait for ever. Bound
-/// such waits with [`try_lock_for`](api::Mutex::try_lock_for). Beyond 61,440 waiters further ones wait outside, without
+/// such waits with [`try_lock_for`](api::Mutex::try_lock_for). A `try_lock` that was preempted, while exactly 65,536 others drew
+/// tickets, may have to wait for its turn. Beyond 61,440 waiters further ones wait outside, without
 /// order.
 ///
 /// # Signals and forks

@@ -95,7 +95,7 @@ impl Turn {
 ///
 /// | part | bits | meaning | changed by |
 /// |---|---|---|---|
-/// | `near` | 16 | the tickets from this one on, two groups of them, sleep on the turn; those after them here, by group and by section | whoever has the mutex or draws a ticket, always forwards, to the group that is served |
+/// | `near` | 16 | the tickets from this one on, two groups of them, sleep on the turn; those after them here, by group and by section | the holder as it releases, always forwards, to the group that is served then |
 /// | `ticket` | 16 | the next to be drawn | an arrival |
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) struct Next(pub(super) u32);
@@ -138,7 +138,7 @@ impl Next {
     /// The same with the group of `serving` near, and the next one.
     pub(super) fn nearer(self, serving: Ticket, sizes: Sizes) -> Self {
         let near = serving & !(sizes.group - 1);
-        // A turn that was read early may lag behind.
+        // Never backwards.
         if near.wrapping_sub(self.near()) < 1 << 15 { Self::new(near, self.ticket()) } else { self }
     }
 
