@@ -154,6 +154,11 @@ pub type CalockGuard<'a, T, P = Private, I = Every> = api::MutexGuard<'a, RawCal
 pub type MappedCalockGuard<'a, T, P = Private, I = Every> = api::MappedMutexGuard<'a, RawCalock<P, I>, T>;
 
 /// A condition variable for a [`Calock`].
+///
+/// `notify_one` returns `false` and `notify_all` returns 0, however many threads were notified. lock_api asks this of
+/// condition variables whose waits may end spuriously, and these may, in the cases that
+/// [`RawCondvar`](ulocks_core::condvar::RawCondvar) lists. Its own methods return the true counts:
+/// `condvar.raw().inner().notify_all()`. A waiter spins for up to 12 us before it sleeps.
 pub type CalockCondvar = CalockCondvarWith<Private>;
 
 /// A [`CalockCondvar`] for a [`CalockWith`] of the same policy and interval.

@@ -266,6 +266,12 @@ impl Plan {
         }
     }
 
+    /// The holder is about to release and does not come back by itself: what is known of busy CPUs is out of date.
+    pub(crate) fn departs(&mut self) {
+        self.flags = self.flags & !(FULL | HOT | PASSED) | RESTED;
+        self.rest = 0;
+    }
+
     fn begin_rest(&mut self) {
         self.rests_until = (now_us() as u16).wrapping_add(u16::from(self.rest.max(1)) * REST_US);
         self.flags &= !RESTED;

@@ -30,6 +30,10 @@
 //! 2. else, if somebody is parked and the plan wants it, one of them, to contend; also if one is `AWAKE` that does not come;
 //! 3. else, if somebody is parked, nobody `AWAKE`, and there is no `SENTINEL`, one of them, to be the sentinel: the `HEIR`.
 //!
+//! A holder that goes to wait on a condition variable does not come back by itself. Its release makes the plan forget
+//! which CPUs are busy, so rule 2 wakes a waiter if none is `AWAKE`. Otherwise two threads that notify each other would
+//! take turns at the pace of the sentinel's naps.
+//!
 //! And, in any case, if `MOVED`: one of those whom a condition variable moved here. First comes (A), then the bell, so that
 //! whoever is about to fall asleep does not, then (U), then the wake-up.
 //!
@@ -194,12 +198,13 @@ impl<P: Policy, I: Interval, const BUG: u8> RawCalock<P, I, BUG> {
         self.word.compare_exchange(was.0, now.0, AcqRel, Acquire).map(drop).map_err(State)
     }
 
-    /// An arrival that found the lock taken. False if `deadline` passed first.
+    /// An arrival that found the lock taken. It does not spin while the word has one of the bits `hopeless`. False if
+    /// `deadline` passed first.
     #[cold]
     #[inline(never)]
-    fn lock_contended(&self, deadline: Option<Deadline>) -> bool {
+    fn lock_contended(&self, hopeless: u32, deadline: Option<Deadline>) -> bool {
         self.meter.count(Event::Contended);
-        if spin::backing_off::<P>(|| self.look()) {
+        if spin::backing_off::<P>(|| self.look(hopeless)) {
             self.meter.count(Event::Spun);
             return true;
         }
@@ -208,11 +213,11 @@ impl<P: Policy, I: Interval, const BUG: u8> RawCalock<P, I, BUG> {
     }
 
     /// What an arrival sees that spins; it takes the lock if it is free.
-    fn look(&self) -> Look {
+    fn look(&self, hopeless: u32) -> Look {
         let was = self.state();
         if !was.is_locked() && self.take() {
             Look::Acquired
-        } else if was.has(PROMOTED | HOT) {
+        } else if was.has(hopeless) {
             Look::Hopeless
         } else {
             Look::Taken
@@ -402,11 +407,12 @@ unsafe impl<P: Policy, I: Interval, const BUG: u8> raw::RawMutex for RawCalock<P
 
     type Scope = P::Scope;
     type Token = ();
+    const CONDVAR_NS: u32 = <P::Spin as spin::Spin>::CONDVAR_NS;
 
     #[inline]
     fn lock(&self) {
         if !self.take() {
-            self.lock_contended(None);
+            self.lock_contended(PROMOTED | HOT, None);
         }
         self.meter.count(Event::Acquired);
     }
@@ -422,7 +428,8 @@ unsafe impl<P: Policy, I: Interval, const BUG: u8> raw::RawMutex for RawCalock<P
 
     #[inline]
     fn lock_until(&self, deadline: Deadline) -> Option<()> {
-        let taken = self.take() || (!deadline.has_passed() && self.lock_contended(Some(deadline)));
+        let taken =
+            self.take() || (!deadline.has_passed() && self.lock_contended(PROMOTED | HOT, Some(deadline)));
         if taken {
             self.meter.count(Event::Acquired);
         }
@@ -440,6 +447,26 @@ unsafe impl<P: Policy, I: Interval, const BUG: u8> raw::RawMutex for RawCalock<P
         if let Err(was) = self.word.compare_exchange(LOCKED, State::UNLOCKED.0, Self::RELEASE, Acquire) {
             self.unlock_past(State(was));
         }
+    }
+
+    /// The caller does not come back by itself, so it does not count among the threads that circulate.
+    #[inline]
+    unsafe fn unlock_to_wait(&self, (): ()) {
+        // (U); from here on the lock may be gone, if it succeeds.
+        if let Err(was) = self.word.compare_exchange(LOCKED, State::UNLOCKED.0, Self::RELEASE, Acquire) {
+            self.plan(Plan::departs);
+            self.unlock_past(State(was));
+        }
+    }
+
+    /// A `HOT` lock does not put the caller to sleep: its notifier is often the one thread that circulates, and waits
+    /// for the caller next.
+    #[inline]
+    fn lock_notified(&self) {
+        if !self.take() {
+            self.lock_contended(PROMOTED, None);
+        }
+        self.meter.count(Event::Acquired);
     }
 
     #[inline]

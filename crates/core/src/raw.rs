@@ -39,6 +39,30 @@ pub unsafe trait RawMutex: Sized {
     /// # Safety
     /// The token comes from an acquisition of this mutex in this context.
     unsafe fn unlock(&self, token: Self::Token);
+    /// For how long a waiter on a condition variable of this mutex spins before it sleeps, in nanoseconds.
+    const CONDVAR_NS: u32 = 0;
+
+    /// Releases the mutex for a thread that is about to wait on a condition variable.
+    ///
+    /// That thread does not come back before it is notified. A mutex whose releases leave waiters asleep because its
+    /// users come back by themselves wakes one here.
+    ///
+    /// # Safety
+    /// As [`unlock`](Self::unlock).
+    #[inline]
+    unsafe fn unlock_to_wait(&self, token: Self::Token) {
+        // SAFETY: the caller's promise.
+        unsafe { self.unlock(token) };
+    }
+
+    /// Acquires the mutex for a thread that a condition variable has notified.
+    ///
+    /// The notifier may hold the mutex, and then releases it soon.
+    #[inline]
+    fn lock_notified(&self) -> Self::Token {
+        self.lock()
+    }
+
     /// Whether somebody holds the mutex at this moment.
     fn is_locked(&self) -> bool;
 

@@ -57,6 +57,8 @@ pub trait Spin: Send + Sync + 'static {
     /// ahead of its turn and can tell that the holder does not need its CPU; and of one that finds nobody asleep for the
     /// same, of a reader-writer lock. In nanoseconds.
     const FIRST_NS: u32;
+    /// The budget of a waiter on a condition variable, before it sleeps, in nanoseconds.
+    const CONDVAR_NS: u32;
 }
 
 /// Never spins: a waiter sleeps at once.
@@ -76,6 +78,7 @@ impl Spin for NoSpin {
     const SATURATED_NS: u32 = 0;
     const WOKEN_NS: u32 = 0;
     const FIRST_NS: u32 = 0;
+    const CONDVAR_NS: u32 = 0;
 }
 
 impl<const NS: u32> Spin for Patience<NS> {
@@ -83,6 +86,7 @@ impl<const NS: u32> Spin for Patience<NS> {
     const SATURATED_NS: u32 = NS;
     const WOKEN_NS: u32 = NS;
     const FIRST_NS: u32 = NS;
+    const CONDVAR_NS: u32 = NS;
 }
 
 impl Spin for Adaptive {
@@ -90,6 +94,7 @@ impl Spin for Adaptive {
     const SATURATED_NS: u32 = 3_000;
     const WOKEN_NS: u32 = 2_000;
     const FIRST_NS: u32 = 30_000;
+    const CONDVAR_NS: u32 = 12_000;
 }
 
 /// What a spinning waiter sees when it looks.
@@ -166,6 +171,33 @@ pub fn first_in_line<P: Policy>(was_woken: bool, mut look: impl FnMut() -> bool)
         pause::times(1);
         look()
     })
+}
+
+/// The pauses that a waiter with `ns` nanoseconds has. None if the thread it waits for cannot run meanwhile.
+pub(crate) fn budget<S: Scope>(ns: u32) -> u32 {
+    pause::budget(S::PRIVATE, ns)
+}
+
+/// The longest pause between two polls of [`until`], in nanoseconds. Shorter ones take the notifier's cache line away
+/// more often, longer ones are late: both cost up to a third of the items a second of a bounded buffer.
+const LONGEST_PAUSE_NS: u32 = 400;
+
+/// Polls `is_done` after pauses that double up to [`LONGEST_PAUSE_NS`], until it holds or `budget` pauses are spent.
+#[cfg_attr(ulocks_vm, track_caller)]
+pub(crate) fn until(budget: u32, mut is_done: impl FnMut() -> bool) {
+    let longest = pause::count(LONGEST_PAUSE_NS);
+    let (mut next, mut spent) = (1, 0);
+    while spent < budget && !is_done() {
+        pause::times(next);
+        spent += next;
+        next = (2 * next).min(longest);
+    }
+}
+
+/// A number of the calling process that its parent and its children do not share, modulo four. `None` if the kernel
+/// cannot tell: then nobody may rely on a thread that only spins, since a fork may have left it behind.
+pub(crate) fn process() -> Option<u32> {
+    crate::world::process_generation()
 }
 
 /// So many looks in a row that hit take `ns`, or somewhat longer; one at least.

@@ -7,15 +7,19 @@ use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 use std::thread::JoinHandle;
 use std::time::Duration;
 use ulocks_core::condvar::{RawCondvar, Wakeup};
+use ulocks_core::futex::Private;
 use ulocks_core::raw::RawMutex;
 use ulocks_core::time::Deadline;
-use ulocks_testkit::broken::{Plain, PlainShared};
+use ulocks_testkit::broken::{Plain, PlainShared, SOUND, ThreeState};
 use ulocks_testkit::shared::{Mapping, forked};
 use ulocks_testkit::stress::Random;
 use ulocks_testkit::thread::together;
 use ulocks_testkit::{new_lock, task, watchdog};
 
 const CAPACITY: usize = 4;
+
+/// A mutex on whose condition variables waiters spin for a few microseconds.
+type Patient = ThreeState<Private, SOUND, 10_000>;
 
 /// A ring of numbers. All-zero is empty.
 #[repr(C)]
@@ -150,8 +154,13 @@ const WAYS: [Notify; 4] = [
 ];
 
 /// `pairs` producers and as many consumers.
-fn bounded_buffer(pairs: usize, items: usize, notify: Notify, patience: fn(&mut Random) -> Option<Duration>) {
-    let buffer = Arc::new(Buffer::<Plain>::new());
+fn bounded_buffer<L: RawMutex + Send + Sync + 'static>(
+    pairs: usize,
+    items: usize,
+    notify: Notify,
+    patience: fn(&mut Random) -> Option<Duration>,
+) {
+    let buffer = Arc::new(Buffer::<L>::new());
     let _watchdog = {
         let buffer = Arc::clone(&buffer);
         watchdog::watch("bounded buffer", move || buffer.state())
@@ -179,8 +188,10 @@ fn bounded_buffer(pairs: usize, items: usize, notify: Notify, patience: fn(&mut 
 #[test]
 fn a_bounded_buffer_passes_everything_on() {
     for notify in WAYS {
-        bounded_buffer(1, 5_000, notify, |_| None);
-        bounded_buffer(4, 2_000, notify, |_| None);
+        bounded_buffer::<Plain>(1, 5_000, notify, |_| None);
+        bounded_buffer::<Plain>(4, 2_000, notify, |_| None);
+        bounded_buffer::<Patient>(1, 20_000, notify, |_| None);
+        bounded_buffer::<Patient>(4, 10_000, notify, |_| None);
     }
 }
 
@@ -188,9 +199,11 @@ fn a_bounded_buffer_passes_everything_on() {
 fn deadlines_lose_nothing() {
     for notify in WAYS {
         // Half of the waits have no deadline: if a wait that expires takes a notification away, they hang.
-        bounded_buffer(4, 1_000, notify, |random| {
+        let some = |random: &mut Random| {
             (random.below(2) == 0).then(|| Duration::from_nanos(random.below(100_000).into()))
-        });
+        };
+        bounded_buffer::<Plain>(4, 1_000, notify, some);
+        bounded_buffer::<Patient>(4, 5_000, notify, some);
     }
 }
 
@@ -346,7 +359,7 @@ fn notify_all_requeues() {
     assert_eq!(five.condvar.notify_all(), 5);
     // Whoever was woken leaves the condition variable before it sleeps again, on the mutex.
     five.until_asleep();
-    assert_eq!(format!("{:?}", five.condvar), "RawCondvar(waiting=4 granted=4 REQUEUED epoch=1)");
+    assert_eq!(format!("{:?}", five.condvar), "RawCondvar(waiting=4 spinning=0 granted=4 REQUEUED epoch=1)");
     five.release(waiters);
 }
 

@@ -42,99 +42,99 @@ fn all_expire() -> Config {
 
 #[test]
 fn a_notification_is_not_missed() {
-    each_way(one_waiter::<SOUND>);
-    each_way(stray_notification::<SOUND>);
-    each_way(one_by_one::<SOUND>);
-    explore(unordered(3), one_waiter::<SOUND>);
-    explore(unordered(3), stray_notification::<SOUND>);
+    each_way(one_waiter::<SLEEPS, SOUND>);
+    each_way(stray_notification::<SLEEPS, SOUND>);
+    each_way(one_by_one::<SLEEPS, SOUND>);
+    explore(unordered(3), one_waiter::<SLEEPS, SOUND>);
+    explore(unordered(3), stray_notification::<SLEEPS, SOUND>);
 }
 
 #[test]
 fn finds_a_notification_that_does_not_move() {
-    finds_bug_saying("deadlock", exact(), one_waiter::<{ seeded::NO_MOVE }>);
+    finds_bug_saying("deadlock", exact(), one_waiter::<SLEEPS, { seeded::NO_MOVE }>);
 }
 
 #[test]
 fn finds_a_waiter_that_reads_late() {
-    finds_bug_saying("deadlock", exact(), one_waiter::<{ seeded::READS_LATE }>);
+    finds_bug_saying("deadlock", exact(), one_waiter::<SLEEPS, { seeded::READS_LATE }>);
 }
 
 #[test]
 fn finds_a_waiter_that_registers_late() {
-    finds_bug_saying("deadlock", exact(), one_waiter::<{ seeded::REGISTERS_LATE }>);
+    finds_bug_saying("deadlock", exact(), one_waiter::<SLEEPS, { seeded::REGISTERS_LATE }>);
 }
 
 #[test]
 fn finds_a_waiter_that_reads_after_registering() {
-    finds_bug_saying("deadlock", exact(), stray_notification::<{ seeded::READS_AFTER_REGISTERING }>);
+    finds_bug_saying("deadlock", exact(), stray_notification::<SLEEPS, { seeded::READS_AFTER_REGISTERING }>);
 }
 
 #[test]
 fn all_are_notified_and_all_get_the_mutex() {
-    each_way(|| all_at_once::<SOUND>(2));
-    each_way(all_while_holding::<SOUND>);
-    each_way(two_notifiers);
-    explore(exact(), || all_at_once::<SOUND>(3));
+    each_way(|| all_at_once::<SLEEPS, SOUND>(2));
+    each_way(all_while_holding::<SLEEPS, SOUND>);
+    each_way(two_notifiers::<SLEEPS>);
+    explore(exact(), || all_at_once::<SLEEPS, SOUND>(3));
 }
 
 #[test]
 fn finds_a_requeued_waiter_that_forgets_the_others() {
-    finds_bug_saying("deadlock", exact(), || all_at_once::<{ seeded::PLAIN_LOCK }>(2));
+    finds_bug_saying("deadlock", exact(), || all_at_once::<SLEEPS, { seeded::PLAIN_LOCK }>(2));
 }
 
 #[test]
 fn finds_a_requeue_that_wakes_nobody() {
-    finds_bug_saying("deadlock", exact(), all_while_holding::<{ seeded::REQUEUES_ALL }>);
+    finds_bug_saying("deadlock", exact(), all_while_holding::<SLEEPS, { seeded::REQUEUES_ALL }>);
 }
 
 #[test]
 fn a_timeout_loses_no_notification() {
-    explore(timed(), timed_and_untimed::<SOUND>);
-    explore(all_expire(), || somebody_says_so::<SOUND>(1));
-    explore(all_expire(), || somebody_says_so::<SOUND>(2));
+    explore(timed(), timed_and_untimed::<SLEEPS, SOUND>);
+    explore(all_expire(), || somebody_says_so::<SLEEPS, SOUND>(1));
+    explore(all_expire(), || somebody_says_so::<SLEEPS, SOUND>(2));
 }
 
 #[test]
 fn finds_a_timeout_that_leaves_its_grant() {
-    finds_bug_saying("deadlock", timed(), timed_and_untimed::<{ seeded::TIMEOUT_LEAVES_GRANT }>);
+    finds_bug_saying("deadlock", timed(), timed_and_untimed::<SLEEPS, { seeded::TIMEOUT_LEAVES_GRANT }>);
 }
 
 #[test]
 fn finds_a_timeout_that_swallows_its_grant() {
     finds_bug_saying("only 0 taken", all_expire(), || {
-        somebody_says_so::<{ seeded::TIMEOUT_SWALLOWS_GRANT }>(1);
+        somebody_says_so::<SLEEPS, { seeded::TIMEOUT_SWALLOWS_GRANT }>(1);
     });
 }
 
 #[test]
 fn two_mutexes_do_not_mix() {
-    each_way(two_mutexes::<SOUND>);
-    explore(exact(), a_second_mutex_on_the_way::<SOUND>);
+    each_way(two_mutexes::<SLEEPS, SOUND>);
+    explore(exact(), a_second_mutex_on_the_way::<SLEEPS, SOUND>);
 }
 
 #[test]
 fn finds_sleepers_moved_to_the_wrong_mutex() {
-    finds_bug_saying("deadlock", exact(), two_mutexes::<{ seeded::TRUSTS_AIM }>);
+    finds_bug_saying("deadlock", exact(), two_mutexes::<SLEEPS, { seeded::TRUSTS_AIM }>);
 }
 
 #[test]
 fn finds_a_second_mutex_that_comes_quietly() {
-    finds_bug_saying("deadlock", exact(), a_second_mutex_on_the_way::<{ seeded::MIXES_QUIETLY }>);
+    finds_bug_saying("deadlock", exact(), a_second_mutex_on_the_way::<SLEEPS, { seeded::MIXES_QUIETLY }>);
 }
 
 #[test]
 fn finds_a_requeue_that_gives_up_on_a_mismatch() {
-    finds_bug_saying("deadlock", exact(), a_second_mutex_on_the_way::<{ seeded::IGNORES_MISMATCH }>);
+    finds_bug_saying("deadlock", exact(), a_second_mutex_on_the_way::<SLEEPS, { seeded::IGNORES_MISMATCH }>);
 }
 
 #[test]
 fn who_is_moved_need_not_be_who_was_notified() {
-    explore(exact(), stray_requeue::<SOUND>);
+    explore(exact(), stray_requeue::<SLEEPS, SOUND>);
 }
 
 #[test]
 fn finds_a_requeued_mark_that_is_cleared_too_early() {
     // By far the longest of all: execution 1,079,699, after a minute and a half.
     let patient = Config { max_duration: Some(Duration::from_secs(900)), ..Config::bounded(3) };
-    finds_bug_saying("deadlock", patient, stray_requeue::<{ seeded::CLEARS_REQUEUED }>);
+    finds_bug_saying("deadlock", patient, stray_requeue::<SLEEPS, { seeded::CLEARS_REQUEUED }>);
 }

@@ -41,17 +41,17 @@ pub const TOUCH_AFTER_RELEASE: u8 = 6;
 /// `lock_requeued` forgets that others may sleep on the futex.
 pub const REQUEUED_FORGETS: u8 = 7;
 
-/// A futex mutex with the bug `BUG`.
+/// A futex mutex with the bug `BUG`. Waiters on its condition variables spin for `CONDVAR_NS` before they sleep.
 #[derive(Debug)]
 #[repr(transparent)]
-pub struct ThreeState<S: Scope, const BUG: u8>(Futex<S>);
+pub struct ThreeState<S: Scope, const BUG: u8, const CONDVAR_NS: u32 = 0>(Futex<S>);
 
 /// A futex mutex without a bug, for one process.
 pub type Plain = ThreeState<ulocks_core::futex::Private, SOUND>;
 /// A futex mutex without a bug, for every process that maps it.
 pub type PlainShared = ThreeState<ulocks_core::futex::Shared, SOUND>;
 
-impl<S: Scope, const BUG: u8> ThreeState<S, BUG> {
+impl<S: Scope, const BUG: u8, const CONDVAR_NS: u32> ThreeState<S, BUG, CONDVAR_NS> {
     const_fn! {
         /// An unlocked mutex.
         pub fn new() -> Self {
@@ -77,7 +77,7 @@ impl<S: Scope, const BUG: u8> ThreeState<S, BUG> {
     }
 }
 
-impl<S: Scope, const BUG: u8> Default for ThreeState<S, BUG> {
+impl<S: Scope, const BUG: u8, const CONDVAR_NS: u32> Default for ThreeState<S, BUG, CONDVAR_NS> {
     fn default() -> Self {
         Self::new()
     }
@@ -85,10 +85,11 @@ impl<S: Scope, const BUG: u8> Default for ThreeState<S, BUG> {
 
 // SAFETY: with `SOUND`, the word leaves `UNLOCKED` by one atomic exchange of the thread that gets the token and returns
 // to it by the release of that token; acquire and release order the two. The bugs are for tests that expect to fail.
-unsafe impl<S: Scope, const BUG: u8> RawMutex for ThreeState<S, BUG> {
+unsafe impl<S: Scope, const BUG: u8, const CONDVAR_NS: u32> RawMutex for ThreeState<S, BUG, CONDVAR_NS> {
     raw_init!(Self::new());
     type Scope = S;
     type Token = ();
+    const CONDVAR_NS: u32 = CONDVAR_NS;
 
     fn lock(&self) {
         if self.try_lock().is_none() {

@@ -88,6 +88,7 @@ unsafe impl<L: RawMutex> RawMutex for Extended<L> {
 
     type Scope = L::Scope;
     type Token = L::Token;
+    const CONDVAR_NS: u32 = L::CONDVAR_NS;
 
     #[inline]
     fn lock(&self) -> L::Token {
@@ -110,6 +111,19 @@ unsafe impl<L: RawMutex> RawMutex for Extended<L> {
         unsafe { self.0.unlock(token) };
         // From here on the mutex may be gone.
         leave();
+    }
+
+    #[inline]
+    unsafe fn unlock_to_wait(&self, token: L::Token) {
+        // SAFETY: as in `unlock`.
+        unsafe { self.0.unlock_to_wait(token) };
+        // From here on the mutex may be gone.
+        leave();
+    }
+
+    #[inline]
+    fn lock_notified(&self) -> L::Token {
+        self.at_once().unwrap_or_else(|| entered(self.0.lock_notified()))
     }
 
     #[inline]

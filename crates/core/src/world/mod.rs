@@ -18,6 +18,7 @@
 //! | `declare` | `const_fn!`, `raw_init!`, `sync_static!`; the first two are the same in all models (`models`) |
 //! | `pi` | the priority-inheriting futex |
 //! | `thread_id` | the number of the calling thread |
+//! | `process_generation` | a number that tells the calling process from its parent and its children, if known |
 //! | `signal` | what a thread has of masks; to block signals really, here or in what a handler has interrupted |
 //! | `slice` | time slice extensions: the sections in which a thread asks for them; nothing in models (`models`) |
 //! | `lot` | queues of sleepers by address, with the feature `parking-lot`; the same in all models (`models`) |

@@ -11,23 +11,23 @@ use ulocks_core::raw::RawMutex;
 use ulocks_core::sync::Ordering::Relaxed;
 use ulocks_core::sync::UnsafeCell;
 use ulocks_core::time::Deadline;
-use ulocks_testkit::broken::Plain;
+use ulocks_testkit::broken::{SOUND as SOUND_MUTEX, ThreeState};
 use ulocks_testkit::thread::{JoinHandle, spawn};
 
 /// Tickets under a mutex.
-struct Counter {
-    mutex: Plain,
+struct Counter<const NS: u32> {
+    mutex: Mutex<NS>,
     tickets: UnsafeCell<usize>,
 }
 
 // SAFETY: `tickets` is accessed under `mutex` only.
-unsafe impl Sync for Counter {}
+unsafe impl<const NS: u32> Sync for Counter<NS> {}
 // SAFETY: its parts are `Send`.
-unsafe impl Send for Counter {}
+unsafe impl<const NS: u32> Send for Counter<NS> {}
 
-impl Counter {
+impl<const NS: u32> Counter<NS> {
     fn new() -> Self {
-        Self { mutex: Plain::new(), tickets: UnsafeCell::new(0) }
+        Self { mutex: Mutex::new(), tickets: UnsafeCell::new(0) }
     }
 
     /// Puts `count` tickets there and calls `then` with the mutex still held.
@@ -45,7 +45,7 @@ impl Counter {
     }
 
     /// Waits for a ticket and takes it; with a deadline, gives up when that has passed and there is still none.
-    fn take<const BUG: u8>(&self, condvar: &Protocol<Plain, BUG>, deadline: Option<Deadline>) -> bool {
+    fn take<const BUG: u8>(&self, condvar: &Protocol<Mutex<NS>, BUG>, deadline: Option<Deadline>) -> bool {
         self.mutex.lock();
         let mut timed_out = false;
         let taken = loop {
@@ -69,18 +69,27 @@ impl Counter {
 }
 
 /// A condition variable with one counter, and another for those models that use two mutexes.
-struct Shared<const BUG: u8> {
-    condvar: Protocol<Plain, BUG>,
-    counter: Counter,
-    other: Counter,
+struct Shared<const NS: u32, const BUG: u8> {
+    condvar: Protocol<Mutex<NS>, BUG>,
+    counter: Counter<NS>,
+    other: Counter<NS>,
 }
 
 pub const SOUND: u8 = seeded::NOTHING;
 
-type Handle<const BUG: u8> = Arc<Shared<BUG>>;
+/// Waiters sleep at once.
+pub const SLEEPS: u32 = 0;
+/// Waiters poll once before they sleep: a model has no time, and further polls add no behaviour.
+#[allow(dead_code)] // Loom's models have enough to do with sleepers.
+pub const SPINS: u32 = 1;
 
-impl<const BUG: u8> Shared<BUG> {
-    fn new() -> Handle<BUG> {
+/// The test kit's mutex, on whose condition variables waiters spin for `NS` nanoseconds.
+type Mutex<const NS: u32> = ThreeState<Private, SOUND_MUTEX, NS>;
+
+type Handle<const NS: u32, const BUG: u8> = Arc<Shared<NS, BUG>>;
+
+impl<const NS: u32, const BUG: u8> Shared<NS, BUG> {
+    fn new() -> Handle<NS, BUG> {
         Arc::new(Self { condvar: Protocol::new(), counter: Counter::new(), other: Counter::new() })
     }
 }
@@ -89,12 +98,12 @@ fn soon() -> Option<Deadline> {
     Some(Deadline::after(Duration::from_millis(1)))
 }
 
-fn waiter<const BUG: u8>(shared: &Handle<BUG>) -> JoinHandle<()> {
+fn waiter<const NS: u32, const BUG: u8>(shared: &Handle<NS, BUG>) -> JoinHandle<()> {
     let shared = Arc::clone(shared);
     spawn(move || assert!(shared.counter.take(&shared.condvar, None)))
 }
 
-fn waiter_on_the_other_mutex<const BUG: u8>(shared: &Handle<BUG>) -> JoinHandle<()> {
+fn waiter_on_the_other_mutex<const NS: u32, const BUG: u8>(shared: &Handle<NS, BUG>) -> JoinHandle<()> {
     let shared = Arc::clone(shared);
     spawn(move || assert!(shared.other.take(&shared.condvar, None)))
 }
@@ -104,8 +113,8 @@ fn join(threads: impl IntoIterator<Item = JoinHandle<()>>) {
 }
 
 /// One waiter, one notification, sent after the mutex was released.
-pub fn one_waiter<const BUG: u8>() {
-    let shared = Shared::<BUG>::new();
+pub fn one_waiter<const NS: u32, const BUG: u8>() {
+    let shared = Shared::<NS, BUG>::new();
     let waiter = waiter(&shared);
     shared.counter.put(1);
     shared.condvar.notify_one();
@@ -114,14 +123,14 @@ pub fn one_waiter<const BUG: u8>() {
 }
 
 /// Nobody waits any more, and the condition variable knows it.
-fn assert_nobody_waits<const BUG: u8>(shared: &Handle<BUG>) {
+fn assert_nobody_waits<const NS: u32, const BUG: u8>(shared: &Handle<NS, BUG>) {
     assert!(!shared.condvar.notify_one(), "notify_one found a waiter where none is");
     assert_eq!(shared.condvar.notify_all(), 0, "notify_all found waiters where none are");
 }
 
 /// A notification that nobody asked for, sent without the mutex, does not use up the one that counts.
-pub fn stray_notification<const BUG: u8>() {
-    let shared = Shared::<BUG>::new();
+pub fn stray_notification<const NS: u32, const BUG: u8>() {
+    let shared = Shared::<NS, BUG>::new();
     let waiter = waiter(&shared);
     shared.condvar.notify_one();
     shared.counter.put(1);
@@ -130,8 +139,8 @@ pub fn stray_notification<const BUG: u8>() {
 }
 
 /// The same with two waiters and a stray notification for all: who is moved to the mutex by it need not be who was notified.
-pub fn stray_requeue<const BUG: u8>() {
-    let shared = Shared::<BUG>::new();
+pub fn stray_requeue<const NS: u32, const BUG: u8>() {
+    let shared = Shared::<NS, BUG>::new();
     let waiting = [waiter(&shared), waiter(&shared)];
     let notifier = {
         let shared = Arc::clone(&shared);
@@ -148,8 +157,8 @@ pub fn stray_requeue<const BUG: u8>() {
 }
 
 /// Two waiters, two notifications.
-pub fn one_by_one<const BUG: u8>() {
-    let shared = Shared::<BUG>::new();
+pub fn one_by_one<const NS: u32, const BUG: u8>() {
+    let shared = Shared::<NS, BUG>::new();
     let waiting = [waiter(&shared), waiter(&shared)];
     for _ in 0..2 {
         shared.counter.put(1);
@@ -160,8 +169,8 @@ pub fn one_by_one<const BUG: u8>() {
 }
 
 /// One notification for everybody, which requeues if it finds them asleep.
-pub fn all_at_once<const BUG: u8>(waiters: usize) {
-    let shared = Shared::<BUG>::new();
+pub fn all_at_once<const NS: u32, const BUG: u8>(waiters: usize) {
+    let shared = Shared::<NS, BUG>::new();
     let waiting: Vec<_> = (0..waiters).map(|_| waiter(&shared)).collect();
     shared.counter.put(waiters);
     assert!(shared.condvar.notify_all() <= waiters, "more were notified than there are");
@@ -170,8 +179,8 @@ pub fn all_at_once<const BUG: u8>(waiters: usize) {
 }
 
 /// The same with the mutex held by the notifier: the sleepers are behind its release.
-pub fn all_while_holding<const BUG: u8>() {
-    let shared = Shared::<BUG>::new();
+pub fn all_while_holding<const NS: u32, const BUG: u8>() {
+    let shared = Shared::<NS, BUG>::new();
     let waiting = [waiter(&shared), waiter(&shared)];
     shared.counter.put_and(2, || {
         shared.condvar.notify_all();
@@ -181,8 +190,8 @@ pub fn all_while_holding<const BUG: u8>() {
 }
 
 /// A notification for all against one for one, from two threads without the mutex.
-pub fn two_notifiers() {
-    let shared = Shared::<SOUND>::new();
+pub fn two_notifiers<const NS: u32>() {
+    let shared = Shared::<NS, SOUND>::new();
     let waiting = [waiter(&shared), waiter(&shared)];
     shared.counter.put(2);
     let other = {
@@ -196,8 +205,8 @@ pub fn two_notifiers() {
 
 /// A waiter that may give up, two tickets and two notifications, and between the notifications a waiter that does not give
 /// up. What the first leaves behind keeps no notification from the second.
-pub fn timed_and_untimed<const BUG: u8>() {
-    let shared = Shared::<BUG>::new();
+pub fn timed_and_untimed<const NS: u32, const BUG: u8>() {
+    let shared = Shared::<NS, BUG>::new();
     let arrived = Arc::new(Futex::<Private>::new(0));
     let timed = {
         let (shared, arrived) = (Arc::clone(&shared), Arc::clone(&arrived));
@@ -231,8 +240,8 @@ fn wait_for_arrival(arrived: &Futex<Private>, nth: u32) {
 }
 
 /// Every notification given is taken by a waiter that says so, even if its deadline passes.
-pub fn somebody_says_so<const BUG: u8>(waiters: usize) {
-    let shared = Shared::<BUG>::new();
+pub fn somebody_says_so<const NS: u32, const BUG: u8>(waiters: usize) {
+    let shared = Shared::<NS, BUG>::new();
     let waiting: Vec<_> = (0..waiters)
         .map(|_| {
             let shared = Arc::clone(&shared);
@@ -260,8 +269,8 @@ pub fn somebody_says_so<const BUG: u8>(waiters: usize) {
 }
 
 /// Two waiters with a mutex each. The notifier holds the first mutex, so that whoever is moved there waits in its queue.
-pub fn two_mutexes<const BUG: u8>() {
-    let shared = Shared::<BUG>::new();
+pub fn two_mutexes<const NS: u32, const BUG: u8>() {
+    let shared = Shared::<NS, BUG>::new();
     let waiting = [waiter(&shared), waiter_on_the_other_mutex(&shared)];
     shared.other.put(1);
     shared.counter.put_and(1, || {
@@ -272,8 +281,8 @@ pub fn two_mutexes<const BUG: u8>() {
 
 /// Two waiters with the first mutex, and while they are notified by a holder of it, one that brings a second mutex. The
 /// third thread starts when the first two wait already, which spares the model the orders before.
-pub fn a_second_mutex_on_the_way<const BUG: u8>() {
-    let shared = Shared::<BUG>::new();
+pub fn a_second_mutex_on_the_way<const NS: u32, const BUG: u8>() {
+    let shared = Shared::<NS, BUG>::new();
     let arrived = Arc::new(Futex::<Private>::new(0));
     let waiting = [1, 2].map(|nth| {
         let (on_thread, arrives) = (Arc::clone(&shared), Arc::clone(&arrived));

@@ -117,6 +117,11 @@ pub type MappedFairMutexGuard<'a, T, P = Private> = api::MappedMutexGuard<'a, Ra
 /// A condition variable for a [`FairMutex`]. A notification of all wakes them all; they queue for the mutex like
 /// everybody else, in the order in which they come.
 ///
+/// `notify_one` returns `false` and `notify_all` returns 0, however many threads were notified. lock_api asks this of
+/// condition variables whose waits may end spuriously, and these may, in the cases that
+/// [`RawCondvar`](ulocks_core::condvar::RawCondvar) lists. Its own methods return the true counts:
+/// `condvar.raw().inner().notify_all()`. A waiter spins for up to 12 us before it sleeps.
+///
 /// ```
 /// use ulocks_fair::{FairCondvar, FairMutex};
 ///

@@ -7,6 +7,7 @@ use super::{private, shared};
 use core::fmt;
 use ulocks_core::futex::{self, Scope};
 use ulocks_core::raw::{Metered, RawMutex, RawMutexFair};
+use ulocks_core::spin;
 use ulocks_core::time::Deadline;
 use ulocks_core::{Policy, Private};
 
@@ -77,6 +78,7 @@ unsafe impl<P: Policy<Scope: Line>> RawMutex for RawFairMutex<P> {
 
     type Scope = P::Scope;
     type Token = ();
+    const CONDVAR_NS: u32 = <P::Spin as spin::Spin>::CONDVAR_NS;
 
     #[inline]
     fn lock(&self) {

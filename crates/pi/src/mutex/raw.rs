@@ -320,6 +320,7 @@ unsafe impl<P: Policy, const BUG: u8> raw::RawMutex for Protocol<P, BUG> {
 
     type Scope = P::Scope;
     type Token = ();
+    const CONDVAR_NS: u32 = <P::Spin as spin::Spin>::CONDVAR_NS;
 
     /// # Panics
     /// On every error of [`acquire`](Protocol::acquire). That an owner has died is not told.

@@ -135,6 +135,11 @@ pub type AsymMutexGuard<'a, T, P = Private> = api::MutexGuard<'a, RawAsymMutex<P
 pub type MappedAsymMutexGuard<'a, T, P = Private> = api::MappedMutexGuard<'a, RawAsymMutex<P>, T>;
 
 /// A condition variable for an [`AsymMutex`].
+///
+/// `notify_one` returns `false` and `notify_all` returns 0, however many threads were notified. lock_api asks this of
+/// condition variables whose waits may end spuriously, and these may, in the cases that
+/// [`RawCondvar`](ulocks_core::condvar::RawCondvar) lists. Its own methods return the true counts:
+/// `condvar.raw().inner().notify_all()`. A waiter spins for up to 12 us before it sleeps.
 pub type AsymCondvar = AsymCondvarWith<Private>;
 
 /// An [`AsymCondvar`] for an [`AsymMutexWith`] of the same policy.

@@ -318,6 +318,7 @@ unsafe impl<P: Policy, const BUG: u8> raw::RawMutex for RawAsymMutex<P, BUG> {
 
     type Scope = P::Scope;
     type Token = Pass;
+    const CONDVAR_NS: u32 = <P::Spin as spin::Spin>::CONDVAR_NS;
 
     #[inline]
     fn lock(&self) -> Pass {

@@ -93,6 +93,11 @@ pub type ByteMutexGuard<'a, T, P = Private> = api::MutexGuard<'a, RawByteMutex<P
 pub type MappedByteMutexGuard<'a, T, P = Private> = api::MappedMutexGuard<'a, RawByteMutex<P>, T>;
 
 /// A condition variable for a [`ByteMutex`]; sixteen bytes, which many of them can share.
+///
+/// `notify_one` returns `false` and `notify_all` returns 0, however many threads were notified. lock_api asks this of
+/// condition variables whose waits may end spuriously, and these may, in the cases that
+/// [`RawCondvar`](ulocks_core::condvar::RawCondvar) lists. Its own methods return the true counts:
+/// `condvar.raw().inner().notify_all()`. A waiter spins for up to 12 us before it sleeps.
 pub type ByteCondvar = ByteCondvarWith<Private>;
 
 /// A [`ByteCondvar`] for a [`ByteMutexWith`] of the same policy.

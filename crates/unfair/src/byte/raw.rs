@@ -489,6 +489,7 @@ where
 
     type Scope = futex::Private;
     type Token = ();
+    const CONDVAR_NS: u32 = <P::Spin as spin::Spin>::CONDVAR_NS;
 
     #[inline]
     fn lock(&self) {

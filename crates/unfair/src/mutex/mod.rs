@@ -94,6 +94,11 @@ pub type MutexGuard<'a, T, P = Private> = api::MutexGuard<'a, RawMutex<P>, T>;
 pub type MappedMutexGuard<'a, T, P = Private> = api::MappedMutexGuard<'a, RawMutex<P>, T>;
 
 /// A condition variable for a [`Mutex`] of the same policy.
+///
+/// `notify_one` returns `false` and `notify_all` returns 0, however many threads were notified. lock_api asks this of
+/// condition variables whose waits may end spuriously, and these may, in the cases that
+/// [`RawCondvar`](ulocks_core::condvar::RawCondvar) lists. Its own methods return the true counts:
+/// `condvar.raw().inner().notify_all()`. A waiter spins for up to 12 us before it sleeps.
 pub type Condvar = CondvarWith<Private>;
 
 /// A [`Condvar`] for a [`MutexWith`] of the same policy.

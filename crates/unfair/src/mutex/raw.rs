@@ -177,6 +177,7 @@ unsafe impl<P: Policy> raw::RawMutex for RawMutex<P> {
 
     type Scope = P::Scope;
     type Token = ();
+    const CONDVAR_NS: u32 = <P::Spin as spin::Spin>::CONDVAR_NS;
 
     #[inline]
     fn lock(&self) {

@@ -55,6 +55,11 @@ pub type ExtendedThroughputMutexGuard<'a, T, P = Private, B = After> =
     api::MutexGuard<'a, Extended<RawThroughputMutex<P, B>>, T>;
 
 /// A condition variable for an [`ExtendedThroughputMutex`]. While a thread waits it asks for nothing.
+///
+/// `notify_one` returns `false` and `notify_all` returns 0, however many threads were notified. lock_api asks this of
+/// condition variables whose waits may end spuriously, and these may, in the cases that
+/// [`RawCondvar`](ulocks_core::condvar::RawCondvar) lists. Its own methods return the true counts:
+/// `condvar.raw().inner().notify_all()`. A waiter spins for up to 12 us before it sleeps.
 pub type ExtendedThroughputCondvar = ExtendedThroughputCondvarWith<Private>;
 
 /// An [`ExtendedThroughputCondvar`] for an [`ExtendedThroughputMutexWith`] of the same policy and bound.

@@ -129,6 +129,11 @@ pub type MappedThroughputMutexGuard<'a, T, P = Private, B = After> =
     api::MappedMutexGuard<'a, RawThroughputMutex<P, B>, T>;
 
 /// A condition variable for a [`ThroughputMutex`] of the same policy.
+///
+/// `notify_one` returns `false` and `notify_all` returns 0, however many threads were notified. lock_api asks this of
+/// condition variables whose waits may end spuriously, and these may, in the cases that
+/// [`RawCondvar`](ulocks_core::condvar::RawCondvar) lists. Its own methods return the true counts:
+/// `condvar.raw().inner().notify_all()`. A waiter spins for up to 12 us before it sleeps.
 pub type ThroughputCondvar = ThroughputCondvarWith<Private>;
 
 /// A [`ThroughputCondvar`] for a [`ThroughputMutexWith`] of the same policy and bound.

@@ -424,6 +424,7 @@ unsafe impl<P: Policy, B: Bound, const BUG: u8> raw::RawMutex for RawThroughputM
 
     type Scope = P::Scope;
     type Token = ();
+    const CONDVAR_NS: u32 = <P::Spin as spin::Spin>::CONDVAR_NS;
 
     #[inline]
     fn lock(&self) {

@@ -17,6 +17,7 @@ mod tid;
 
 pub(crate) use cpu::{current as current_cpu, usable as usable_cpus};
 pub(crate) use tid::current as thread_id;
+pub(crate) use tid::generation as process_generation;
 
 /// Atomic types of this world.
 pub mod atomic {

@@ -78,6 +78,21 @@ pub(crate) fn current() -> u32 {
     ask()
 }
 
+/// The generation of the process (Invariant 1). `None` without a page: then it is not known.
+#[inline]
+pub(crate) fn generation() -> Option<u32> {
+    let page = PAGE.load(Acquire); // Acquire: pairs with (P1) in `page`.
+    if !page.is_null() {
+        // SAFETY: as in `current`.
+        let generation = unsafe { &*page }.load(Relaxed);
+        if generation != 0 {
+            return Some(generation);
+        }
+    }
+    ask();
+    Some(self::page().load(Relaxed)).filter(|&generation| generation != 0)
+}
+
 #[cold]
 #[inline(never)]
 fn ask() -> u32 {

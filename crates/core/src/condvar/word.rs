@@ -1,0 +1,230 @@
+//! The ledger of a condition variable: how many wait, how many of them spin, how many were notified.
+
+use core::fmt;
+
+/// A value of the ledger.
+///
+/// | part | bits | law |
+/// |---|---|---|
+/// | `waiting` | 16 | threads between their registration and their leave, notified or not |
+/// | `granted` | 16 | notifications given that no waiter has taken yet |
+/// | `REQUEUING` | 1 | a notification is about to move sleepers to the mutex. Its grant sets the bit, and it clears it afterwards. Other notifications wake everybody meanwhile |
+/// | `REQUEUED` | 1 | a thread may sleep on the mutex: every waiter that leaves locks by `lock_requeued`. Set with `REQUEUING`, cleared when nobody waits and `REQUEUING` is not set |
+/// | `spinning` | 2 | waiters that spin: set by a registration, cleared by the same waiter before it sleeps or as it leaves |
+/// | `process` | 2 | the process of the spinners, see [`spin::process`](crate::spin::process) |
+/// | `vain` | 5 | below `TRIES`: spins in vain in a row. From `TRIES` on: waits since then that did not spin |
+/// | `epoch` | 21 | changes with each grant |
+#[derive(Clone, Copy)]
+pub(super) struct Ledger(pub(super) u64);
+
+impl Ledger {
+    const FIELD_BITS: u32 = 16;
+    /// The most that fits into `waiting` or `granted`.
+    pub(super) const MAX: u32 = (1 << Self::FIELD_BITS) - 1;
+    /// The most waiters that spin at a time. On two CPUs one of them served 4 producers and 4 consumers
+    /// half as fast as three did.
+    pub(super) const SPINNERS: u32 = 3;
+    /// After so many spins in vain in a row waiters sleep at once.
+    pub(super) const TRIES: u32 = 3;
+    /// The value of `vain` with which a waiter spins again.
+    pub(super) const PROBE: u32 = 31;
+
+    const ONE_WAITING: u64 = 1;
+    const GRANTED_SHIFT: u32 = Self::FIELD_BITS;
+    const ONE_GRANTED: u64 = 1 << Self::GRANTED_SHIFT;
+    const REQUEUING: u64 = 1 << 32;
+    pub(super) const REQUEUED: u64 = 1 << 33;
+    const SPINNING_SHIFT: u32 = 34;
+    const PROCESS_SHIFT: u32 = 36;
+    const VAIN_SHIFT: u32 = 38;
+    const EPOCH_SHIFT: u32 = 43;
+    const ONE_EPOCH: u64 = 1 << Self::EPOCH_SHIFT;
+
+    pub(super) fn waiting(self) -> u32 {
+        self.0 as u32 & Self::MAX
+    }
+
+    pub(super) fn granted(self) -> u32 {
+        (self.0 >> Self::GRANTED_SHIFT) as u32 & Self::MAX
+    }
+
+    pub(super) fn is_requeuing(self) -> bool {
+        self.0 & Self::REQUEUING != 0
+    }
+
+    pub(super) fn is_requeued(self) -> bool {
+        self.0 & Self::REQUEUED != 0
+    }
+
+    pub(super) fn epoch(self) -> u32 {
+        (self.0 >> Self::EPOCH_SHIFT) as u32
+    }
+
+    fn field(self, shift: u32, most: u32) -> u32 {
+        (self.0 >> shift) as u32 & most
+    }
+
+    fn with_field(self, shift: u32, most: u32, value: u32) -> Self {
+        Self(self.0 & !(u64::from(most) << shift) | u64::from(value & most) << shift)
+    }
+
+    /// How many spin, in whichever process.
+    pub(super) fn spinning(self) -> u32 {
+        self.field(Self::SPINNING_SHIFT, 3)
+    }
+
+    /// How many spin in `process`.
+    pub(super) fn spinners(self, process: u32) -> u32 {
+        if self.field(Self::PROCESS_SHIFT, 3) == process & 3 { self.spinning() } else { 0 }
+    }
+
+    fn vain(self) -> u32 {
+        self.field(Self::VAIN_SHIFT, Self::PROBE)
+    }
+
+    fn with_vain(self, vain: u32) -> Self {
+        self.with_field(Self::VAIN_SHIFT, Self::PROBE, vain)
+    }
+
+    pub(super) fn with_waiter(self) -> Self {
+        Self(self.0 + Self::ONE_WAITING)
+    }
+
+    /// With a waiter that would spin in `process`, and whether it does.
+    pub(super) fn with_spinner(self, process: u32) -> (Self, bool) {
+        let next = self.with_waiter();
+        if (Self::TRIES..Self::PROBE).contains(&self.vain()) {
+            return (next.with_vain(self.vain() + 1), false);
+        }
+        let others = self.spinners(process);
+        if others == Self::SPINNERS {
+            return (next, false);
+        }
+        let next = next.with_field(Self::PROCESS_SHIFT, 3, process);
+        (next.with_field(Self::SPINNING_SHIFT, 3, others + 1), true)
+    }
+
+    /// Without a spinner, which was notified or has spun in vain.
+    pub(super) fn without_spinner(self, notified: bool) -> Self {
+        let vain = match self.vain() {
+            _ if notified => 0,
+            vain if vain >= Self::TRIES => Self::TRIES,
+            vain => vain + 1,
+        };
+        // Zero only in a child whose one thread forked, in a signal handler, from inside of the spin.
+        self.with_field(Self::SPINNING_SHIFT, 3, self.spinning().saturating_sub(1)).with_vain(vain)
+    }
+
+    /// The epoch wraps around.
+    pub(super) fn with_grants(self, count: u32, requeue: bool) -> Self {
+        let requeued = if requeue { Self::REQUEUING | Self::REQUEUED } else { 0 };
+        Self(
+            (self.0 | requeued)
+                .wrapping_add(Self::ONE_GRANTED * u64::from(count))
+                .wrapping_add(Self::ONE_EPOCH),
+        )
+    }
+
+    /// What is counted too low, which only foreign writes to shared memory can bring about, stays at zero.
+    pub(super) fn without_waiter(self, takes_grant: bool) -> Self {
+        let mut next = self.0;
+        if takes_grant && self.granted() > 0 {
+            next -= Self::ONE_GRANTED;
+        }
+        if self.waiting() > 0 {
+            next -= Self::ONE_WAITING;
+        }
+        Self(next).tidied()
+    }
+
+    pub(super) fn without_requeuing(self) -> Self {
+        Self(self.0 & !Self::REQUEUING).tidied()
+    }
+
+    /// Without `REQUEUED`, if that is not needed any more (Invariant 5).
+    fn tidied(self) -> Self {
+        let needed = self.waiting() > 0 || self.is_requeuing();
+        if needed { self } else { Self(self.0 & !Self::REQUEUED) }
+    }
+}
+
+impl fmt::Debug for Ledger {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let requeued = if self.is_requeued() { " REQUEUED" } else { "" };
+        let (waiting, spinning, granted) = (self.waiting(), self.spinning(), self.granted());
+        write!(f, "waiting={waiting} spinning={spinning} granted={granted}{requeued} epoch={}", self.epoch())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const HERE: u32 = 5;
+
+    /// A waiter that registers for a spin and gives up: what is left of it but its `waiting`.
+    fn in_vain(ledger: Ledger) -> Ledger {
+        let (spinning, spins) = ledger.with_spinner(HERE);
+        let slept = if spins { spinning.without_spinner(false) } else { spinning };
+        slept.without_waiter(false)
+    }
+
+    #[test]
+    fn spins_in_vain_become_rare() {
+        let mut ledger = Ledger(0);
+        let mut spun = Vec::new();
+        for wait in 0..100 {
+            if ledger.with_spinner(HERE).1 {
+                spun.push(wait);
+            }
+            ledger = in_vain(ledger);
+        }
+        let every = Ledger::PROBE - Ledger::TRIES + 1;
+        let after = |probes| Ledger::TRIES - 1 + probes * every;
+        assert_eq!(spun, [0, 1, 2, after(1), after(2), after(3)]);
+    }
+
+    #[test]
+    fn a_spin_that_was_notified_makes_waiters_spin_again() {
+        let probing = (0..Ledger::PROBE).fold(Ledger(0), |ledger, _| in_vain(ledger));
+        let (spinning, spins) = probing.with_spinner(HERE);
+        assert!(spins);
+        let notified = spinning.with_grants(1, false).without_spinner(true).without_waiter(true);
+        assert_eq!((notified.vain(), notified.spinning(), notified.granted()), (0, 0, 0));
+        assert!(notified.with_spinner(HERE).1);
+    }
+
+    #[test]
+    fn only_so_many_spin() {
+        let mut ledger = Ledger(0);
+        for nth in 1..=Ledger::SPINNERS {
+            let (next, spins) = ledger.with_spinner(HERE);
+            assert!(spins && next.spinners(HERE) == nth);
+            ledger = next;
+        }
+        let (next, spins) = ledger.with_spinner(HERE);
+        assert!(!spins && next.spinners(HERE) == Ledger::SPINNERS);
+        assert_eq!(next.waiting(), Ledger::SPINNERS + 1);
+    }
+
+    #[test]
+    fn spinners_of_the_parent_do_not_spin_in_the_child() {
+        let (parents, _) = Ledger(0).with_spinner(HERE);
+        let (parents, _) = parents.with_spinner(HERE);
+        let child = HERE + 1;
+        assert_eq!((parents.spinners(HERE), parents.spinners(child)), (2, 0));
+        let (childs, spins) = parents.with_spinner(child);
+        assert!(spins && childs.spinners(child) == 1 && childs.spinners(HERE) == 0);
+    }
+
+    #[test]
+    fn the_parts_do_not_touch() {
+        let full = (0..Ledger::MAX).fold(Ledger(0), |ledger, _| ledger.with_waiter());
+        assert_eq!((full.waiting(), full.granted(), full.epoch()), (Ledger::MAX, 0, 0));
+        let notified = full.with_grants(Ledger::MAX, true);
+        assert_eq!((notified.waiting(), notified.granted(), notified.epoch()), (Ledger::MAX, Ledger::MAX, 1));
+        assert!(notified.is_requeuing() && notified.is_requeued() && notified.spinning() == 0);
+        let last = Ledger(u64::MAX << Ledger::EPOCH_SHIFT).with_grants(0, false);
+        assert_eq!(last.0, 0, "the epoch wraps around");
+    }
+}
