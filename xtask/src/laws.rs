@@ -7,10 +7,13 @@
 //! |---|---|
 //! | one door: no world `cfg`, no atomics of `core` or `std`, no yield | `src` of the lock crates |
 //! | `SeqCst` only on fences: loom treats `SeqCst` accesses as `AcqRel` | `src` of the lock crates |
+//! | a node that a queue may name is made only where nothing unwinds ([`nodes`]) | `src` of the lock crates |
 //! | nothing left open: no ignored test, no `todo!`, no `unimplemented!` | every source file |
 //! | a file begins with prose, `tests.rs` beside its code excepted, and has at most 600 lines | every source file |
 //! | a crate has its rooms: README, `lib.rs` with docs; a protocol in `raw.rs` has models in both worlds and a stress test | public crates |
 //! | workspace lints; no lib or bin is a bench; every bench has its own `main` | every manifest |
+
+mod nodes;
 
 use crate::steps::Steps;
 use crate::workspace::{Manifest, Package, Workspace, targets, unquoted};
@@ -44,6 +47,7 @@ fn check(workspace: &Workspace) -> anyhow::Result<Vec<String>> {
         let manifest = shown(&package.dir.join("Cargo.toml"), &workspace.root);
         findings.extend(manifest_laws(package).into_iter().map(|what| format!("{manifest}: {what}")));
 
+        let (mut files, mut texts) = (Vec::new(), Vec::new());
         for path in sources(&package.dir)? {
             let text =
                 fs::read_to_string(&path).with_context(|| format!("cannot read {}", path.display()))?;
@@ -54,7 +58,13 @@ fn check(workspace: &Workspace) -> anyhow::Result<Vec<String>> {
                 let found = code_laws(&text, in_lock);
                 findings.extend(found.into_iter().map(|(line, what)| format!("{file}:{line}: {what}")));
             }
+            if in_lock {
+                files.push(file);
+                texts.push(text);
+            }
         }
+        let unguarded = nodes::unguarded(&texts).into_iter();
+        findings.extend(unguarded.map(|(nth, line, what)| format!("{}:{line}: {what}", files[nth])));
         if package.is_public() {
             let dir = shown(&package.dir, &workspace.root);
             findings.extend(missing_rooms(&package.dir)?.into_iter().map(|what| format!("{dir}: {what}")));

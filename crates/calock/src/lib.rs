@@ -52,6 +52,10 @@ use ulocks_core::{Private, api};
 /// None of its own. Locking a mutex that the calling thread already holds is a deadlock, or, with a deadline, a
 /// timeout.
 ///
+/// # Aborts
+/// If the kernel refuses to let a waiter sleep, or to wake a sleeper: a seccomp filter forbids it. A
+/// panic would leave other threads waiting for ever.
+///
 /// # Process-shared
 /// [`CalockWith`]`<T, Shared>`: no address is stored, all-zero memory is an unlocked mutex, and processes may map it wherever
 /// they like. It is not robust: if a process dies while it holds the mutex, the mutex stays locked. If one is killed while it

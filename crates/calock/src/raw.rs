@@ -58,6 +58,8 @@
 //! 5. If the lock is handed over, the promoted is awake, or its wake-up is on its way: it takes `AWAKE` out as it goes to
 //!    sleep, in a word that is not `GRANTED`.
 //! 6. While a thread sleeps that a condition variable moved here, `MOVED` is set or one of them is awake that will set it.
+//! 7. A parked waiter does not unwind: its count and its flags would stay in the word. If the kernel
+//!    refuses the wait, the process aborts.
 //!
 //! `HOT` and the plan decide only how long a waiter looks before (P), for how long the sentinel naps, and whom a release wakes beside
 //! those that the invariants ask for. None of them rests on either.
@@ -105,7 +107,7 @@ use ulocks_core::futex::{Futex, FutexKey};
 use ulocks_core::meter::{Event, Meter};
 use ulocks_core::spin::{self, Look};
 use ulocks_core::sync::Ordering::{AcqRel, Acquire, Relaxed, Release};
-use ulocks_core::sync::{AtomicU32, UnsafeCell};
+use ulocks_core::sync::{AtomicU32, UnsafeCell, without_unwinding};
 use ulocks_core::time::Deadline;
 use ulocks_core::{Policy, Private, cpu, membarrier, raw};
 
@@ -209,7 +211,7 @@ impl<P: Policy, I: Interval, const BUG: u8> RawCalock<P, I, BUG> {
             return true;
         }
         self.meter.count(Event::Culled);
-        self.lock_parked(Waiter::new(), deadline)
+        without_unwinding(|| self.lock_parked(Waiter::new(), deadline)) // invariant 7
     }
 
     /// What an arrival sees that spins; it takes the lock if it is free.
@@ -485,7 +487,7 @@ unsafe impl<P: Policy, I: Interval, const BUG: u8> raw::RawMutex for RawCalock<P
         }
         self.meter.count(Event::Contended);
         let waiter = Waiter::moved_here();
-        self.lock_parked(waiter, None);
+        without_unwinding(|| self.lock_parked(waiter, None)); // invariant 7
         self.meter.count(Event::Acquired);
     }
 }

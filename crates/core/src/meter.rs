@@ -37,14 +37,38 @@ pub enum Event {
 
 const EVENTS: usize = 11;
 
-/// What a lock counts. Chosen by type.
-pub trait Meter: Sized + Send + Sync + 'static {
+/// What keeps [`Meter`] to the meters of this family, and to those of its tests.
+#[doc(hidden)]
+pub mod sealed {
+    /// A type that may be a meter.
+    ///
+    /// # Safety
+    /// A lock calls its meter in the middle of its protocol, between any two steps. So `count` and
+    /// `arrive` return and do not unwind. A panic would leave the lock held, or abort the process if a
+    /// queue names a node of the caller. A meter of a test may panic to fail that test.
+    pub unsafe trait Sealed {}
+}
+
+/// What a lock counts: [`Off`] or [`Counted`]. Chosen by type.
+///
+/// Sealed: a lock calls its meter in the middle of its protocol, where a panic would do harm.
+/// ```compile_fail,E0277
+/// use ulocks_core::meter::{Event, Meter};
+///
+/// struct Mine;
+/// impl Meter for Mine {
+///     const INIT: Self = Self;
+///     fn count(&self, _: Event) {}
+/// }
+/// ```
+pub trait Meter: sealed::Sealed + Sized + Send + Sync + 'static {
     /// A meter that has counted nothing; its bytes are all zero.
     const INIT: Self;
     /// Counts one `event`.
     fn count(&self, event: Event);
     /// Runs `attempt`, the one atomic step by which a fair lock is acquired or a place in its line is taken, if that
-    /// succeeds. A meter that records the order of arrivals overrides this; it must run `attempt` once.
+    /// succeeds. A meter of a test, which records the order of arrivals, overrides this. It runs
+    /// `attempt` once.
     #[inline(always)]
     fn arrive<T, E>(&self, attempt: impl FnOnce() -> Result<T, E>) -> Result<T, E> {
         attempt()
@@ -54,6 +78,9 @@ pub trait Meter: Sized + Send + Sync + 'static {
 /// Counts nothing and takes no room. The default.
 #[derive(Debug, Default)]
 pub struct Off;
+
+// SAFETY: it does nothing.
+unsafe impl sealed::Sealed for Off {}
 
 impl Meter for Off {
     const INIT: Self = Self;
@@ -71,6 +98,9 @@ impl Meter for Off {
 pub struct Counted {
     counters: [AtomicUsize; EVENTS],
 }
+
+// SAFETY: an addition that wraps around; the number of an event is an index, by its type.
+unsafe impl sealed::Sealed for Counted {}
 
 impl Meter for Counted {
     const INIT: Self = Self { counters: [const { AtomicUsize::new(0) }; EVENTS] };

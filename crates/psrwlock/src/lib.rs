@@ -72,6 +72,10 @@ use ulocks_core::api;
 /// 8,192 with four; or if 12,000 wait in one line. With nesting checked, at an acquisition that may wait for its own thread;
 /// inside `with_upgraded` that aborts. Otherwise it is a deadlock, or, with a deadline, a timeout.
 ///
+/// # Aborts
+/// If the kernel refuses to let a waiter sleep, or to wake a sleeper: a seccomp filter forbids it. A
+/// panic would leave other threads waiting for ever.
+///
 /// # Process-shared
 /// [`PsRwLockWith`]`<T, Sifted<{ BULK | URGENT }, Shared>>`, without the class of signal handlers: no address is stored,
 /// all-zero memory is an unlocked lock, and processes may map it wherever they like. It is not robust: if a process dies while

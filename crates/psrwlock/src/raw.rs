@@ -65,6 +65,9 @@
 //! 9. *A lock that is left is not lost.* Who has set `NEXT` looks once more before it sleeps or gives up, and takes the mark back, or
 //!    the lock if it has been left. If it does not come, because it has no CPU or has died, the next reader opens the gate, or the next
 //!    writer takes the lock. Those who sleep are told at (H) as at (U).
+//! 10. A reader in line, a sleeping writer, and an owner that sifts do not unwind. The line would
+//!     never be empty, or the gate stay shut. If the kernel refuses the wait, the process aborts.
+//!     The process aborts, too, if a mask panics.
 //!
 //! # Who spins
 //! Two readers that hold the lock together take half of the time of two that hold it one after the other; so it pays to let
@@ -113,7 +116,7 @@ use ulocks_core::futex::{Futex, FutexKey, Scope, Waited};
 use ulocks_core::meter::{Event, Meter};
 use ulocks_core::spin::{self, Look, Spin};
 use ulocks_core::sync::Ordering::{Acquire, Relaxed, Release};
-use ulocks_core::sync::{AtomicU32, AtomicU64, interruption_point, pause};
+use ulocks_core::sync::{AtomicU32, AtomicU64, interruption_point, pause, without_unwinding};
 use ulocks_core::time::Deadline;
 use ulocks_core::{Policy, raw};
 
@@ -318,8 +321,12 @@ impl<D: Discipline, const BUG: u8> RawPsRwLock<D, BUG> {
             return false;
         }
         self.join_line(line);
-        let inside = self.read_in_line(index, line, deadline);
-        self.leave_line(line);
+        // Invariant 10.
+        let inside = without_unwinding(|| {
+            let inside = self.read_in_line(index, line, deadline);
+            self.leave_line(line);
+            inside
+        });
         inside.unwrap_or_else(|TooMany| Self::too_many(index))
     }
 

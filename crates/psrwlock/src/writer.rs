@@ -133,10 +133,13 @@ impl<D: Discipline, const BUG: u8> RawPsRwLock<D, BUG> {
         if deadline.is_some_and(|deadline| deadline.has_passed()) {
             return false;
         }
-        self.enter_sleepers();
-        let owns = self.own_asleep(deadline);
-        self.leave_sleepers();
-        owns
+        // Invariant 10, here and in `sift`, `close`.
+        sync::without_unwinding(|| {
+            self.enter_sleepers();
+            let owns = self.own_asleep(deadline);
+            self.leave_sleepers();
+            owns
+        })
     }
 
     /// (O) by a writer that spins, and says so by (N).
@@ -332,8 +335,11 @@ impl<D: Discipline, const BUG: u8> RawPsRwLock<D, BUG> {
         if shortcut && self.shut_all(State::IN_LINE) {
             return true;
         }
-        // Those that `poll_sift` has shut out may be inside still.
-        (gate == 0 || self.drain(gate - 1, deadline)) && (gate..to).all(|index| self.shut(index, deadline))
+        sync::without_unwinding(|| {
+            // Those that `poll_sift` has shut out may be inside still.
+            (gate == 0 || self.drain(gate - 1, deadline))
+                && (gate..to).all(|index| self.shut(index, deadline))
+        })
     }
 
     /// Goes on as far as that needs no waiting, and says what it waits for. For the owner.
@@ -406,7 +412,7 @@ impl<D: Discipline, const BUG: u8> RawPsRwLock<D, BUG> {
         }
         sync::interruption_point();
         if D::Readers::DISTRIBUTED && Self::is_bulk(index) {
-            self.collect_readers();
+            sync::without_unwinding(|| self.collect_readers());
         }
     }
 
@@ -456,14 +462,14 @@ impl<D: Discipline, const BUG: u8> RawPsRwLock<D, BUG> {
     #[inline(always)]
     pub(crate) fn raise() {
         if Self::MASKS {
-            D::Mask::raise();
+            sync::without_unwinding(D::Mask::raise);
         }
     }
 
     #[inline(always)]
     pub(crate) fn lower() {
         if Self::MASKS {
-            D::Mask::lower();
+            sync::without_unwinding(D::Mask::lower);
         }
     }
 }

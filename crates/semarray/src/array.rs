@@ -93,6 +93,10 @@ pub enum Fairness {
 /// # Panics
 /// [`with_values`](SemArrayWith::with_values), if a value is greater than the default limit. No operation does.
 ///
+/// # Aborts
+/// If the kernel refuses to let a waiter sleep, or to wake a sleeper: a seccomp filter forbids it. A
+/// panic would leave other threads waiting for ever.
+///
 /// # Process-shared
 /// No: semaphores point to their sleepers. An array lives in one process.
 ///

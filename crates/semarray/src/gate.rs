@@ -55,7 +55,7 @@ use ulocks_core::futex::{Bits, Futex, Private};
 use ulocks_core::membarrier::PLACES;
 use ulocks_core::spin::{self, Look};
 use ulocks_core::sync::Ordering::{self, Acquire, Relaxed, Release, SeqCst};
-use ulocks_core::sync::{AtomicU32, fence};
+use ulocks_core::sync::{AtomicU32, fence, without_unwinding};
 use ulocks_core::{Policy, const_fn, sync_static};
 
 /// How long a thread looks before it parks, in nanoseconds: longer than a cell is locked by a holder that runs, shorter
@@ -102,7 +102,9 @@ impl Gate {
     pub fn wait_while<P: Policy, const BUG: u8>(&self, cell: u32, mut locked: impl FnMut() -> bool) {
         let look = || if locked() { Look::Taken } else { Look::Acquired };
         if !spin::backing_off_for::<P>(SPIN_NS, look) {
-            self.park::<BUG>(Bits::one(cell), locked);
+            // A panic between (G1) and (G5) would leave the count too high, and the cells of the session
+            // locked.
+            without_unwinding(|| self.park::<BUG>(Bits::one(cell), locked));
         }
     }
 

@@ -273,3 +273,41 @@ fn opposite(op: &Op) -> Op {
     let action = if op.action == Action::Sub { Action::Add } else { Action::Sub };
     Op { action, no_wait: false, ..*op }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::raw::RawSemArray;
+    use ulocks_testkit::refusal;
+
+    /// Runs `read` in a thread that may not sleep, while another session has the one semaphore.
+    fn refused(test: &str, read: impl FnOnce(&RawSemArray) + Send) {
+        refusal::aborts(test, &refusal::WAIT, || {
+            let array = RawSemArray::new(&[0], 1, 1, Fairness::Barging);
+            array.cells[0].word.fetch_or(State::LOCK, Relaxed);
+            refusal::wait_refused(|| read(&array));
+        });
+    }
+
+    #[test]
+    #[cfg_attr(miri, ignore = "there are no filters under Miri")]
+    fn a_look_at_all_values_that_is_refused_does_not_keep_the_array_locked() {
+        let test = "manage::tests::a_look_at_all_values_that_is_refused_does_not_keep_the_array_locked";
+        refused(test, |array| _ = array.values());
+    }
+
+    #[test]
+    #[cfg_attr(miri, ignore = "there are no filters under Miri")]
+    fn a_count_of_waiters_that_is_refused_does_not_keep_the_array_locked() {
+        let test = "manage::tests::a_count_of_waiters_that_is_refused_does_not_keep_the_array_locked";
+        refused(test, |array| _ = array.waiters(0));
+    }
+
+    /// The thread has nothing locked, but is counted at the gate.
+    #[test]
+    #[cfg_attr(miri, ignore = "there are no filters under Miri")]
+    fn a_look_at_a_value_that_is_refused_does_not_stay_at_the_gate() {
+        let test = "manage::tests::a_look_at_a_value_that_is_refused_does_not_stay_at_the_gate";
+        refused(test, |array| _ = array.value(0));
+    }
+}

@@ -287,7 +287,7 @@ pub(crate) struct Watches {
 }
 
 impl Watch {
-    pub fn of(node: &Node) -> Self {
+    pub fn new(node: &Node) -> Self {
         Self { node, links: UnsafeCell::new((ptr::null(), ptr::null())) }
     }
 

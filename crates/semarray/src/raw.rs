@@ -355,16 +355,24 @@ impl<P: InOneProcess, const BUG: u8> Protocol<P, BUG> {
     #[cold]
     fn perform_slowly(&self, ops: &[Op], wait: Wait) -> Result<(), Error> {
         self.check(ops)?;
-        // From the moment when others know the node, its life must not end by a panic.
-        without_unwinding(|| match self.perform_without_c(ops, wait) {
-            Some(end) => end,
-            None => self.perform_with_c(ops, wait),
+        // Once other threads know the node and its watches, a panic must not free them.
+        without_unwinding(|| {
+            let node = Node::new(ops);
+            self.perform_without_c(&node, wait).unwrap_or_else(|| {
+                // Before anything is locked: a long set's watches lie on the heap.
+                let watches: SmallVec<[Watch; 8]> = match wait {
+                    Wait::No => SmallVec::new(),
+                    _ => ops.iter().map(|_| Watch::new(&node)).collect(),
+                };
+                self.perform_with_c(&node, &watches, wait)
+            })
         })
     }
 
     /// Performs a set in a session without `C`, and if it is one operation, sleeps for it; none if it takes `C`.
-    fn perform_without_c(&self, ops: &[Op], wait: Wait) -> Option<Result<(), Error>> {
-        let node = Node::new(ops);
+    /// The node is in no queue then.
+    fn perform_without_c(&self, node: &Node, wait: Wait) -> Option<Result<(), Error>> {
+        let ops = node.ops();
         let here = 0;
         let mut session = Session::new(self, &here);
         match session.lock_all(ops) {
@@ -387,19 +395,14 @@ impl<P: InOneProcess, const BUG: u8> Protocol<P, BUG> {
             session.publish();
             return None;
         }
-        let queued = self.enqueue(&mut session, &node, stopped.at);
+        let queued = self.enqueue(&mut session, node, stopped.at);
         session.publish();
-        Some(self.sleep(&node, queued, wait))
+        Some(self.sleep(node, queued, wait))
     }
 
     /// Performs a set in a session with `C`, and sleeps for it if it must.
-    fn perform_with_c(&self, ops: &[Op], wait: Wait) -> Result<(), Error> {
-        let node = Node::new(ops);
-        // Before anything is locked: a long set's watches lie on the heap.
-        let watches: SmallVec<[Watch; 8]> = match wait {
-            Wait::No => SmallVec::new(),
-            _ => ops.iter().map(|_| Watch::of(&node)).collect(),
-        };
+    fn perform_with_c(&self, node: &Node, watches: &[Watch], wait: Wait) -> Result<(), Error> {
+        let ops = node.ops();
         let here = 0;
         let mut session = Session::with_c(self, &here);
         let Err(stopped) = session.evaluate(ops, u64::MAX) else {
@@ -420,9 +423,9 @@ impl<P: InOneProcess, const BUG: u8> Protocol<P, BUG> {
         }
         // SAFETY: nobody knows the node yet.
         unsafe { node.links(|links| links.watches = watches.as_ptr()) };
-        let queued = self.enqueue(&mut session, &node, stopped.at);
+        let queued = self.enqueue(&mut session, node, stopped.at);
         session.publish();
-        self.sleep(&node, queued, wait)
+        self.sleep(node, queued, wait)
     }
 
     /// Why a set that stopped does not wait; none if it does.

@@ -14,6 +14,7 @@
 //! | progress with many more threads than CPUs | | `stress::oversubscribed` |
 //! | who gets the lock next | | `stress::hand_over_counts` |
 //! | all-zero memory is an unlocked lock | | `shared::zeroed_is_unlocked` |
+//! | a kernel that refuses a call strands nobody, and leaves no place in a queue behind | | `refusal::waiter_aborts`, `refusal::waiter_unwinds`, `refusal::release_aborts` |
 //! | 10,000 threads can wait at once, and allocate nothing | | `crowd::ten_thousand_wait` |
 //! | who came first is served first | [`model::in_order`] | `stress::order` |
 //!
@@ -34,7 +35,7 @@ mod machine;
 pub mod model;
 pub mod order;
 #[cfg(not(any(all(ulocks_loom, feature = "loom"), all(ulocks_vm, feature = "vm"))))]
-pub use machine::{crowd, rw, shared, stress, task, watchdog};
+pub use machine::{crowd, refusal, rw, shared, stress, task, watchdog};
 pub mod sets;
 pub mod thread;
 pub mod tickets;

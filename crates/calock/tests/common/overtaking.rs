@@ -4,6 +4,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering::Relaxed};
 use ulocks_calock::{Interval, RawCalock, State};
 use ulocks_core::Private;
+use ulocks_core::meter::sealed::Sealed;
 use ulocks_core::meter::{Event, Meter};
 use ulocks_core::raw::{Metered, RawMutex};
 use ulocks_core::spin::NoSpin;
@@ -19,6 +20,9 @@ pub struct Promises {
     kept: AtomicBool,
     made: AtomicUsize,
 }
+
+// SAFETY: it writes two atomics.
+unsafe impl Sealed for Promises {}
 
 impl Meter for Promises {
     const INIT: Self = Self { kept: AtomicBool::new(false), made: AtomicUsize::new(0) };

@@ -300,8 +300,9 @@ impl<S: Scope> FutexKey<S> {
     /// Threads of real-time priority are woken before others. A `count` of zero wakes nobody. If the futex is not
     /// mapped any more, or something that is not a plain futex lives at its address now, nobody is woken.
     ///
-    /// # Panics
-    /// If the kernel refuses the call as such: a seccomp filter forbids it.
+    /// # Aborts
+    /// If the kernel refuses the call as such: a seccomp filter forbids it. A panic, once caught, would
+    /// leave a sleeper asleep for ever.
     #[inline]
     #[cfg_attr(ulocks_vm, track_caller)]
     pub fn wake(self, count: u32) -> u32 {
@@ -310,7 +311,7 @@ impl<S: Scope> FutexKey<S> {
 
     /// Wakes up to `count` of the sleepers that have a bit in common with `bits`; returns how many.
     ///
-    /// # Panics
+    /// # Aborts
     /// As [`wake`](Self::wake).
     #[inline]
     #[cfg_attr(ulocks_vm, track_caller)]

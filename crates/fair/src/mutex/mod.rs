@@ -40,6 +40,10 @@ use ulocks_core::{Private, api};
 /// # Panics
 /// None of its own. Locking a mutex that the calling thread already holds is a deadlock, or, with a deadline, a timeout.
 ///
+/// # Aborts
+/// If the kernel refuses to let a waiter sleep, or to wake a sleeper: a seccomp filter forbids it. A
+/// panic would leave other threads waiting for ever.
+///
 /// # Process-shared
 /// [`FairMutexWith`]`<T, Shared>` has another protocol, of two numbers and no address: all-zero memory is an unlocked mutex,
 /// and processes may map it wherever they like. The promises are the same but for one:

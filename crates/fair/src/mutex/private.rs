@@ -54,6 +54,9 @@
 //!    `Left`, and only after `Leaving`: so a waiter whose time is up waits for one of the two.
 //! 5. Who is `Parked` or `Leaving` is woken by whoever changes that.
 //! 6. Who is called has no claim: its turn comes by its place in line alone.
+//! 7. A waiter does not unwind from (L2) until its turn is `Granted` or `Left`: the queue names its
+//!    node. If something panics there, such as a wait that the kernel refuses, the process aborts.
+//!    A tender does not unwind either, since a refused wake-up aborts. So each leaver is answered.
 //!
 //! # Ordering
 //! - (U1), (U2), (U3) release and (L1) acquires: the word hands over directly.
@@ -78,8 +81,8 @@ use core::ptr;
 use ulocks_core::futex::{self, FutexKey, Waited};
 use ulocks_core::meter::{Event, Meter};
 use ulocks_core::spin;
-use ulocks_core::sync::AtomicPtr;
 use ulocks_core::sync::Ordering::{self, AcqRel, Acquire, Relaxed, Release};
+use ulocks_core::sync::{AtomicPtr, without_unwinding};
 use ulocks_core::time::Deadline;
 use ulocks_core::{Policy, raw};
 
@@ -171,7 +174,16 @@ impl<P: Policy, const BUG: u8> Protocol<P, BUG> {
     #[inline(never)]
     fn lock_contended(&self, deadline: Option<Deadline>) -> bool {
         self.meter.count(Event::Contended);
-        let waiter = Waiter::new(ahead::here::<BUG>());
+        // Invariant 7.
+        without_unwinding(|| {
+            let waiter = Waiter::new(ahead::here::<BUG>());
+            self.lock_with(&waiter, deadline)
+        })
+    }
+
+    /// Queues, and waits, with the node `waiter`, of which nobody knows yet.
+    fn lock_with(&self, waiter: &Waiter, deadline: Option<Deadline>) -> bool {
+        let node = ptr::from_ref(waiter);
         let mut word = State(self.word.load(Relaxed));
         let alone = loop {
             if word == State::FREE {
@@ -187,8 +199,8 @@ impl<P: Policy, const BUG: u8> Protocol<P, BUG> {
             } else {
                 let older = word.newest();
                 // SAFETY: the node is in nobody's hands yet.
-                unsafe { Waiter::links(&raw const waiter, |links| links.older = older) };
-                let next = word.with_newest(&raw const waiter);
+                unsafe { Waiter::links(node, |links| links.older = older) };
+                let next = word.with_newest(node);
                 let order = unless(BUG == seeded::RELAXED_PUSH, Release);
                 match self.meter.arrive(|| self.change(word, next, order)) {
                     Ok(()) => break older.is_null(), // (L2)
@@ -196,10 +208,10 @@ impl<P: Policy, const BUG: u8> Protocol<P, BUG> {
                 }
             }
         };
-        let granted = self.await_turn(&waiter, alone, deadline);
+        let granted = self.await_turn(waiter, alone, deadline);
         // The node is this thread's again, and says so to a model that watches its links.
         // SAFETY: nobody touches the node after `Granted` or `Left`.
-        unsafe { Waiter::links(&raw const waiter, |links| links.linked = false) };
+        unsafe { Waiter::links(node, |links| links.linked = false) };
         granted
     }
 
@@ -416,6 +428,7 @@ impl<P: Policy, const BUG: u8> Protocol<P, BUG> {
         let called = if BUG == seeded::NO_WAKE_AHEAD { None } else { called };
         // Who is to run on this CPU, as a rule, cannot run before this thread is done, and may take the CPU when it is woken.
         let wakes = if grants_here { [called, granted] } else { [granted, called] };
+        // A refused wake-up aborts, so the leavers are answered in any case.
         wakes.into_iter().flatten().for_each(|key| _ = key.wake(1));
         Self::dismiss(left);
     }
@@ -485,7 +498,8 @@ impl<P: Policy, const BUG: u8> fmt::Debug for Protocol<P, BUG> {
 // * One token at a time: invariant 1.
 // * A release happens before the next acquisition returns: section "Ordering".
 // * The token is nothing, and no address of the mutex is kept, so it may be forgotten and the mutex moved or dropped: a
-//   node is in line only while its thread is inside of `lock` or `lock_until`, which borrow the mutex.
+//   node is in line only while its thread is inside of `lock` or `lock_until`. These borrow the
+//   mutex, and do not unwind meanwhile (invariant 7).
 unsafe impl<P: Policy<Scope = futex::Private>, const BUG: u8> raw::RawMutex for Protocol<P, BUG> {
     ulocks_core::raw_init!(Self::new());
 

@@ -63,6 +63,9 @@
 //!    were, `near` would stay behind by one more with each acquisition of an uncontended mutex, until 2^15 later it seemed to
 //!    be ahead and could not be moved.)
 //! 8. `WATCHED` ends by a release that wakes one of those outside. That one sets it again before it goes anywhere.
+//! 9. A waiter with a ticket does not unwind. Only the twelve tickets after the served one can be
+//!    given up; the turn would come to any other, and nobody would release the mutex. If the kernel
+//!    refuses the wait, the process aborts.
 //!
 //! # Ordering
 //! (U) releases, and whoever reads its own ticket in `turn` acquires. All changes of `turn` are read-modify-writes and
@@ -90,6 +93,7 @@ use ulocks_core::futex::{self, Bits, Futex, Waited};
 use ulocks_core::meter::{Event, Meter};
 use ulocks_core::spin;
 use ulocks_core::sync::Ordering::{self, AcqRel, Acquire, Relaxed, Release};
+use ulocks_core::sync::without_unwinding;
 use ulocks_core::time::Deadline;
 use ulocks_core::{Policy, raw};
 
@@ -262,7 +266,8 @@ impl<P: Policy, const BUG: u8> Protocol<P, BUG> {
     /// that the ticket cannot be given up; then its turn is waited for.
     #[cold]
     fn wait_after_all(&self, ticket: Ticket, turn: Turn, deadline: Option<Deadline>) -> bool {
-        self.await_turn(ticket, turn, deadline.filter(|_| turn.ahead_of(ticket) < Self::ROOM_TO_LEAVE))
+        let deadline = deadline.filter(|_| turn.ahead_of(ticket) < Self::ROOM_TO_LEAVE);
+        without_unwinding(|| self.await_turn(ticket, turn, deadline)) // invariant 9
     }
 
     /// An arrival that may have to wait. False if `deadline` passed first.

@@ -61,6 +61,10 @@ impl core::error::Error for TooManyPermits {}
 /// # Panics
 /// If more permits are asked for than there can be, since that would be a wait for ever; if 65,523 threads wait already.
 ///
+/// # Aborts
+/// If the kernel refuses to let a waiter sleep, or to wake a sleeper: a seccomp filter forbids it. A
+/// panic would leave other threads waiting for ever.
+///
 /// # Process-shared
 /// [`SemaphoreWith`]`<Shared>`: no address is stored, all-zero memory is a semaphore without permits, and processes may
 /// map it wherever they like. The order is as strict. Four things differ. A thread whose time has passed leaves at once

@@ -78,9 +78,9 @@ impl<P: Policy, const BUG: u8> Protocol<P, BUG> {
     /// Waits for `wanted` permits, counted in already. The `first` in line spins a little; the others have to wait for
     /// more than one release. False if `deadline` passed first.
     pub(super) fn wait_in_queue(&self, wanted: u32, first: bool, deadline: Option<Deadline>) -> bool {
-        let node = Node::new(wanted);
-        // From here to its unlinking others know the node: its life must not end by a panic.
+        // From its push to its unlinking other threads know the node: a panic must not free it.
         without_unwinding(|| {
+            let node = Node::new(wanted);
             // SAFETY: the node is new, and lives and stays until the wait is over.
             unsafe { self.line.queue().push(&raw const node, &self.meter) };
             if BUG != seeded::PUSHES_SILENTLY {

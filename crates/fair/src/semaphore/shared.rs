@@ -55,6 +55,8 @@
 //! 8. If who is near sleeps on `drawn`, a wake-up for it is on its way: it was far after it had read `drawn` (L11), so the
 //!    (L10) that follows the (L5) which made it near came later. It was asleep when that one woke its group, or it has
 //!    found another stamp.
+//! 9. A waiter does not unwind from (C) to (L3) or (L4). The turn would come to its ticket, and
+//!    nobody would pass it on. If the kernel refuses the wait, the process aborts.
 //!
 //! # Ordering
 //! (L3) is Acquire and pairs with (G), Release, through the word. (C) then a look at the turn, against (L5) then a look at
@@ -83,6 +85,7 @@ use ulocks_core::futex::{Bits, Futex, Scope, Waited};
 use ulocks_core::meter::{Event, Meter};
 use ulocks_core::spin;
 use ulocks_core::sync::Ordering::{AcqRel, Acquire, Relaxed};
+use ulocks_core::sync::without_unwinding;
 use ulocks_core::time::Deadline;
 
 /// How many places that were left can be remembered.
@@ -232,11 +235,14 @@ impl<P: Policy, const BUG: u8> Protocol<P, BUG> {
 
     /// Waits for `wanted` permits, counted in already; the first in line spins a little. False if `deadline` passed first.
     pub(super) fn wait_with_ticket(&self, wanted: u32, deadline: Option<Deadline>) -> bool {
-        let ticket = self.line.tickets().draw(&self.meter);
-        match self.wait_for_turn(ticket, deadline) {
-            Waiting::First { slept } => self.wait_as_first(wanted, ticket, slept, deadline),
-            Waiting::Left => false,
-        }
+        // Invariant 9.
+        without_unwinding(|| {
+            let ticket = self.line.tickets().draw(&self.meter);
+            match self.wait_for_turn(ticket, deadline) {
+                Waiting::First { slept } => self.wait_as_first(wanted, ticket, slept, deadline),
+                Waiting::Left => false,
+            }
+        })
     }
 
     fn wait_for_turn(&self, ticket: u32, deadline: Option<Deadline>) -> Waiting {

@@ -10,6 +10,7 @@ use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering::Relaxed};
 use std::sync::{Arc, Barrier, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 use ulocks_core::futex::Scope as _;
+use ulocks_core::meter::sealed::Sealed;
 use ulocks_core::meter::{Counted, Event, Meter};
 use ulocks_core::spin::{Adaptive, NoSpin, Patience};
 use ulocks_core::time::Deadline;
@@ -108,6 +109,9 @@ std::thread_local! {
     /// The number of the calling thread's last arrival.
     static ARRIVED: Cell<u64> = const { Cell::new(0) };
 }
+
+// SAFETY: it counts under a mutex that nobody poisons for it.
+unsafe impl Sealed for Arrivals {}
 
 impl Meter for Arrivals {
     const INIT: Self = Self(Mutex::new(0));

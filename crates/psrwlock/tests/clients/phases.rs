@@ -3,6 +3,7 @@
 use super::place::{Place, with};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use ulocks_core::Policy;
+use ulocks_core::meter::sealed::Sealed;
 use ulocks_core::meter::{Event, Meter};
 use ulocks_core::raw::RawRwLock;
 use ulocks_psrwlock::{Discipline, ThreadClass};
@@ -44,6 +45,9 @@ impl Phases {
         log.in_line.iter().find(|(who, _)| *who == id()).map_or(0, |(_, first)| log.begun - first)
     }
 }
+
+// SAFETY: it notes what happens under a mutex that nobody poisons for it.
+unsafe impl Sealed for Phases {}
 
 impl Meter for Phases {
     const INIT: Self = Self(Mutex::new(Log { begun: 0, is_on: false, in_line: Vec::new() }));

@@ -5,6 +5,7 @@ use crate::{Lock, TWO};
 use core::cell::{Cell, RefCell};
 use std::collections::HashMap;
 use std::rc::Rc;
+use ulocks_core::meter::sealed::Sealed;
 use ulocks_core::meter::{Event, Meter};
 use ulocks_core::model::cost::{Machine, Outcome, Run};
 use ulocks_core::model::thread;
@@ -89,6 +90,9 @@ std::thread_local! {
 fn own() -> u64 {
     EVENTS.with_borrow(|events| events.get(&thread::current()).copied().unwrap_or(0))
 }
+
+// SAFETY: it counts in thread-local memory that it does not borrow twice.
+unsafe impl Sealed for Own {}
 
 impl Meter for Own {
     const INIT: Self = Self;

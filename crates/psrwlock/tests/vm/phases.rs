@@ -10,6 +10,7 @@ use crate::{TWO, found, sampled};
 use core::cell::RefCell;
 use std::collections::HashMap;
 use ulocks_core::Private;
+use ulocks_core::meter::sealed::Sealed;
 use ulocks_core::meter::{Event, Meter};
 use ulocks_core::model::{explore, thread};
 use ulocks_core::raw::{RawRwLock, RawRwLockUpgrade};
@@ -37,6 +38,9 @@ std::thread_local! {
 
 /// Counts the phases that pass a sleeping reader.
 struct Turns;
+
+// SAFETY: it panics to fail a test of the virtual machine, which ends the execution.
+unsafe impl Sealed for Turns {}
 
 impl Meter for Turns {
     const INIT: Self = Self;

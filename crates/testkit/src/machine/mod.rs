@@ -1,6 +1,7 @@
 //! Clients for the machine: many operations, real threads and processes, the real kernel.
 
 pub mod crowd;
+pub mod refusal;
 pub mod rw;
 pub mod shared;
 pub mod stress;

@@ -70,6 +70,12 @@ pub mod seeded {
 /// None of its own. Locking a mutex that the calling thread already holds is a deadlock, or, with a deadline, a
 /// timeout.
 ///
+/// If the kernel refuses to let a waiter sleep, because a seccomp filter forbids it. Other threads are
+/// not affected.
+///
+/// # Aborts
+/// If the kernel refuses to wake a sleeper. A panic would leave that one asleep for ever.
+///
 /// # Process-shared
 /// `membarrier` reaches one process. [`AsymMutexWith`]`<T, Shared>` works, and is a [`MutexWith`](crate::MutexWith)`<T,
 /// Shared>`: its releases are always exchanges. They also are where the kernel has no `membarrier` (before Linux 4.14, or

@@ -38,6 +38,10 @@ use ulocks_core::{Policy, Private, api, futex};
 /// # Panics
 /// None of its own. Locking a mutex that the calling thread already holds is a deadlock, or, with a deadline, a timeout.
 ///
+/// # Aborts
+/// If the kernel refuses to let a waiter sleep, or to wake a sleeper: a seccomp filter forbids it. A
+/// panic would leave other threads waiting for ever.
+///
 /// # Process-shared
 /// Not available, and the types say so: the queue is in the memory of one process.
 ///

@@ -29,6 +29,12 @@ use ulocks_core::{Private, api};
 /// None of its own. Locking a mutex that the calling thread already holds is a deadlock, or, with a deadline, a
 /// timeout.
 ///
+/// If the kernel refuses to let a waiter sleep, because a seccomp filter forbids it. Other threads are
+/// not affected.
+///
+/// # Aborts
+/// If the kernel refuses to wake a sleeper. A panic would leave that one asleep for ever.
+///
 /// # Process-shared
 /// [`MutexWith`]`<T, Shared>`: no address is stored, all-zero memory is an unlocked mutex, and processes may map it
 /// wherever they like. It is not robust: if a process dies while it holds the mutex, the mutex stays locked; if one is

@@ -55,6 +55,10 @@ use ulocks_core::{Private, api};
 /// None of its own. Locking a mutex that the calling thread already holds is a deadlock, or, with a deadline, a
 /// timeout.
 ///
+/// # Aborts
+/// If the kernel refuses to let a waiter sleep, or to wake a sleeper: a seccomp filter forbids it. A
+/// panic would leave other threads waiting for ever.
+///
 /// # Preemption
 /// A holder that is preempted is waited for. [`ExtendedThroughputMutex`] is the same mutex, and asks Linux 7.0 or later to
 /// put that off by a few microseconds, in threads that opt in; this one asks for nothing.

@@ -60,6 +60,8 @@
 //!    until it is the head; so a head with somebody behind it need not pay (L4).
 //! 7. `RESERVED` implies a head that set it. It is set and given up on a locked mutex only, so a free reserved mutex has a
 //!    head that is awake, or asleep with the wake-up of (U) on its way, and which acquires.
+//! 8. A waiter that may have to sleep does not unwind: its ticket would stay in the line, or its
+//!    debt unpaid. If the kernel refuses the wait, the process aborts.
 //!
 //! # The bound
 //! Let `h` be the longest hold and `w` the time in which a woken thread comes to run. The head acquires with the first
@@ -108,6 +110,7 @@ use ulocks_core::futex::{Futex, FutexKey, Scope, Waited};
 use ulocks_core::meter::{Event, Meter};
 use ulocks_core::spin::{self, Look};
 use ulocks_core::sync::Ordering::{Acquire, Relaxed, Release};
+use ulocks_core::sync::without_unwinding;
 use ulocks_core::time::Deadline;
 use ulocks_core::{Policy, Private, cpu, raw};
 
@@ -252,7 +255,7 @@ impl<P: Policy, B: Bound, const BUG: u8> RawThroughputMutex<P, B, BUG> {
         self.meter.count(Event::Contended);
         self.take_if_open()
             || spin::backing_off::<P>(|| self.look_in_passing())
-            || self.lock_outside(deadline, false)
+            || without_unwinding(|| self.lock_outside(deadline, false)) // invariant 8
     }
 
     /// A waiter without a ticket. `owes`: it has slept on this futex (invariant 5). False if `deadline` passed first.
@@ -483,7 +486,7 @@ unsafe impl<P: Policy, B: Bound, const BUG: u8> raw::RawMutex for RawThroughputM
             return self.lock();
         }
         self.meter.count(Event::Contended);
-        self.lock_outside(None, true);
+        without_unwinding(|| self.lock_outside(None, true)); // invariant 8
         self.meter.count(Event::Acquired);
     }
 }

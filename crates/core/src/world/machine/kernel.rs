@@ -1,13 +1,17 @@
 //! The futex operations that every world has, on the real kernel.
 //!
-//! A futex word that is borrowed, aligned and mapped leaves the kernel no reason to refuse a wait. If it does so all
-//! the same (the file behind a mapping was truncated, a seccomp filter forbids the call), nobody could say what a lock
-//! should do next, and these functions panic. A wake-up is different: it takes a name, and to find nobody by that name
-//! is no failure.
+//! A futex word that is borrowed, aligned and mapped leaves the kernel no reason to refuse a wait. It
+//! may refuse all the same: the file behind a mapping was truncated, or a seccomp filter forbids the
+//! call. Then the wait panics. The waiter is awake, and its lock knows whether anything must be undone.
+//!
+//! A wake-up takes a name, and to find nobody by that name is no failure. If a seccomp filter forbids
+//! the call, the process aborts. A sleeper would sleep for ever without the wake-up. The caller may not
+//! touch the lock any more, so no caller could make up for it.
 
 use super::atomic::AtomicU32;
 use super::clock::Timespec;
 use super::syscall::{checked, clamp, clock_id, futex, futex_until, name, on_clock_of, pointer, waited};
+use super::without_unwinding;
 use crate::capabilities::{Capability, missing};
 use crate::errno::Errno;
 use crate::futex::{RequeueError, Unexpected, Waited, Waiter, WaitvError, WaitvOutcome, WakeOpError};
@@ -45,7 +49,7 @@ pub(crate) fn wake(key: usize, count: u32, bitset: u32, private: bool) -> u32 {
         // The memory of the futex is gone (EFAULT), or by now somebody else's, who made a priority-inheritance futex
         // of it (EINVAL): nobody sleeps there by this name.
         Err(Errno(libc::EFAULT | libc::EINVAL)) => 0,
-        Err(error) => refused("futex wake", error),
+        Err(error) => without_unwinding(|| -> u32 { refused("futex wake", error) }),
     }
 }
 

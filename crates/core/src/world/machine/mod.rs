@@ -88,18 +88,32 @@ pub const fn is_abandoned() -> bool {
     false
 }
 
-/// Runs `f`, and aborts the process if it panics: for the time in which others know an address in this stack frame. In a
-/// model a panic is the end of the execution, and passes.
+/// Runs `f`, and aborts the process if `f` panics. A lock uses it while other threads know an address
+/// in this stack frame, or wait for something that only this thread can do. In a model a panic is the
+/// end of the execution, and passes.
 #[inline(always)]
 pub fn without_unwinding<R>(f: impl FnOnce() -> R) -> R {
     struct Abort;
     impl Drop for Abort {
         fn drop(&mut self) {
-            std::process::abort();
+            abort_unwinding();
         }
     }
     let abort = Abort;
     let result = f();
     core::mem::forget(abort);
     result
+}
+
+/// Says why the process ends, and ends it. The panic hook has printed the panic itself, unless the
+/// program has silenced the hook.
+#[cold]
+#[inline(never)]
+fn abort_unwinding() -> ! {
+    const WHY: &str = "ulocks: the process aborts, because this panic would leave other threads waiting for ever, \
+                       or with the address of a stack frame that is gone\n";
+    // SAFETY: the bytes are a constant, and are read before the call returns. `write` is
+    // async-signal-safe, for a panic may be in a signal handler.
+    unsafe { libc::write(libc::STDERR_FILENO, WHY.as_ptr().cast(), WHY.len()) };
+    std::process::abort();
 }

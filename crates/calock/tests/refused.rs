@@ -1,0 +1,24 @@
+//! A kernel that refuses the futex calls of a calock: the process aborts, because other threads depend
+//! on the parked waiter.
+#![cfg(not(any(miri, ulocks_loom, ulocks_vm)))]
+
+use ulocks_calock::RawCalock;
+use ulocks_core::meter::Counted;
+use ulocks_core::spin::NoSpin;
+use ulocks_core::{Private, Shared};
+use ulocks_testkit::refusal;
+
+/// The waiter is counted, and may be the sentinel.
+#[test]
+fn a_waiter_that_is_refused_does_not_stay_counted() {
+    refusal::waiter_aborts::<RawCalock<Private<NoSpin, Counted>>>(
+        "a_waiter_that_is_refused_does_not_stay_counted",
+    );
+}
+
+#[test]
+fn a_waiter_between_processes_that_is_refused_does_not_stay_counted() {
+    refusal::waiter_aborts::<RawCalock<Shared<NoSpin, Counted>>>(
+        "a_waiter_between_processes_that_is_refused_does_not_stay_counted",
+    );
+}

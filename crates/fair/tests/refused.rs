@@ -1,0 +1,80 @@
+//! A kernel that refuses the futex calls of a lock: the process aborts if other threads depend on the
+//! caller.
+#![cfg(not(any(miri, ulocks_loom, ulocks_vm)))]
+
+use std::thread;
+use ulocks_core::meter::Counted;
+use ulocks_core::spin::NoSpin;
+use ulocks_core::{Private, Shared};
+use ulocks_fair::{RawFairMutex, SemaphoreWith};
+use ulocks_testkit::refusal;
+
+type Here = Private<NoSpin, Counted>;
+type Between = Shared<NoSpin, Counted>;
+
+/// The mutex names the node, which is on the stack that would unwind.
+#[test]
+fn a_waiter_of_a_fair_mutex_that_is_refused_does_not_free_its_node() {
+    refusal::waiter_aborts::<RawFairMutex<Here>>(
+        "a_waiter_of_a_fair_mutex_that_is_refused_does_not_free_its_node",
+    );
+}
+
+/// The ticket would be served, and nobody would release the mutex.
+#[test]
+fn a_waiter_of_a_shared_fair_mutex_that_is_refused_does_not_leave_its_ticket() {
+    refusal::waiter_aborts::<RawFairMutex<Between>>(
+        "a_waiter_of_a_shared_fair_mutex_that_is_refused_does_not_leave_its_ticket",
+    );
+}
+
+#[test]
+fn a_release_of_a_fair_mutex_that_cannot_wake_does_not_go_on() {
+    refusal::release_aborts::<RawFairMutex<Here>>(
+        "a_release_of_a_fair_mutex_that_cannot_wake_does_not_go_on",
+    );
+}
+
+#[test]
+fn a_release_of_a_shared_fair_mutex_that_cannot_wake_does_not_go_on() {
+    refusal::release_aborts::<RawFairMutex<Between>>(
+        "a_release_of_a_shared_fair_mutex_that_cannot_wake_does_not_go_on",
+    );
+}
+
+/// As for the fair mutex.
+#[test]
+fn a_waiter_of_a_semaphore_that_is_refused_does_not_free_its_node() {
+    refusal::aborts("a_waiter_of_a_semaphore_that_is_refused_does_not_free_its_node", &refusal::WAIT, || {
+        let semaphore = SemaphoreWith::<Here>::new(0);
+        refusal::wait_refused(|| semaphore.acquire().forget());
+    });
+}
+
+/// The waiter is counted, and the turn would come to its ticket.
+#[test]
+fn a_waiter_of_a_shared_semaphore_that_is_refused_does_not_leave_its_ticket() {
+    let test = "a_waiter_of_a_shared_semaphore_that_is_refused_does_not_leave_its_ticket";
+    refusal::aborts(test, &refusal::WAIT, || {
+        let semaphore = SemaphoreWith::<Between>::new(0);
+        refusal::wait_refused(|| semaphore.acquire().forget());
+    });
+}
+
+#[test]
+fn a_release_of_a_semaphore_that_cannot_wake_does_not_go_on() {
+    refusal::aborts("a_release_of_a_semaphore_that_cannot_wake_does_not_go_on", &refusal::WAKE, || {
+        let semaphore = SemaphoreWith::<Here>::new(0);
+        thread::scope(|scope| {
+            scope.spawn(|| semaphore.acquire().forget());
+            while semaphore.raw().meter().snapshot().slept == 0 {
+                thread::yield_now();
+            }
+            refusal::refuse_futex(libc::FUTEX_WAKE_BITSET);
+            let released = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| semaphore.release(1)));
+            eprintln!("a release without a wake-up has come to its end: {released:?}");
+            // Not to wait for a thread that nobody wakes.
+            std::process::exit(3);
+        });
+    });
+}

@@ -1,0 +1,24 @@
+//! A kernel that refuses the futex calls of an array: the process aborts, because other threads depend
+//! on the sleeper.
+#![cfg(not(any(miri, ulocks_loom, ulocks_vm)))]
+
+use ulocks_semarray::{Op, SemArray};
+use ulocks_testkit::refusal;
+
+/// The array names the node, which is on the stack that would unwind.
+#[test]
+fn a_sleeper_that_is_refused_does_not_free_its_node() {
+    refusal::aborts("a_sleeper_that_is_refused_does_not_free_its_node", &refusal::WAIT, || {
+        let array = SemArray::with_values([0, 0]);
+        refusal::wait_refused(|| _ = array.apply(&[Op::sub(0, 1)]));
+    });
+}
+
+/// Nor the watches of a set that has got beyond its first operation.
+#[test]
+fn a_set_that_is_refused_does_not_free_its_watches() {
+    refusal::aborts("a_set_that_is_refused_does_not_free_its_watches", &refusal::WAIT, || {
+        let array = SemArray::with_values([1, 0]);
+        refusal::wait_refused(|| _ = array.apply(&[Op::sub(0, 1), Op::sub(1, 1)]));
+    });
+}
