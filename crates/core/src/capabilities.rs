@@ -112,7 +112,7 @@ fn exists(answer: Result<u32, Errno>) -> bool {
 }
 
 #[cfg(all(target_pointer_width = "32", not(target_arch = "x86_64")))]
-fn time64_is_there() -> bool {
+pub(crate) fn time64_is_there() -> bool {
     use crate::world::syscall::SYS_FUTEX_TIME64;
     // SAFETY: a wake-up of nobody: no process can have memory at this address.
     exists(checked(|| unsafe {

@@ -9,6 +9,7 @@ use std::sync::Barrier;
 use std::thread;
 use support::Child;
 use ulocks_core::tid;
+use ulocks_testkit::refusal;
 
 fn kernels() -> u32 {
     // SAFETY: takes nothing, cannot fail.
@@ -88,4 +89,14 @@ fn a_child_of_a_thread_has_its_own() {
         first + Child::run(wrong).join()
     });
     assert_eq!(forked.join().unwrap(), 0);
+}
+
+/// Some emulators of the kernel answer success to every advice, and wipe nothing. Here a filter does.
+#[test]
+fn a_child_under_a_kernel_that_accepts_any_advice_has_its_own() {
+    refusal::survives("a_child_under_a_kernel_that_accepts_any_advice_has_its_own", || {
+        refusal::refuse(libc::SYS_madvise, 0);
+        assert_eq!(wrong(), 0);
+        assert_eq!(Child::run(wrong).join(), 0);
+    });
 }

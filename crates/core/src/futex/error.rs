@@ -107,7 +107,7 @@ pub enum WaitvError {
     TooMany(usize),
     /// A word is not mapped (`EFAULT`).
     Inaccessible,
-    /// The kernel has no `futex_waitv` (`ENOSYS`).
+    /// The kernel has no `futex_waitv` (`ENOSYS`), or a seccomp filter forbids it (`EPERM`).
     Unsupported,
     /// The kernel refused for a reason of its own.
     Unexpected(Unexpected),
@@ -188,7 +188,7 @@ pub enum Futex2Error {
     Inaccessible,
     /// Sleepers wait there for a priority-inheritance futex (`EINVAL`).
     PriorityInheriting,
-    /// The kernel has no such call (`ENOSYS`).
+    /// The kernel has no such call (`ENOSYS`), or a seccomp filter forbids it (`EPERM`).
     Unsupported,
     /// The kernel refused for a reason of its own.
     Unexpected(Unexpected),

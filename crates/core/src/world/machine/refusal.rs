@@ -23,7 +23,8 @@ impl WaitvError {
     pub(super) fn of(error: Errno) -> Self {
         match error {
             Errno(libc::EFAULT) => Self::Inaccessible,
-            Errno(libc::ENOSYS) => Self::Unsupported,
+            // EPERM is a filter's: the kernel has no such answer to this call.
+            Errno(libc::ENOSYS | libc::EPERM) => Self::Unsupported,
             error => Self::Unexpected(Unexpected::of("futex_waitv", error)),
         }
     }
@@ -63,7 +64,8 @@ impl Futex2Error {
             libc::EAGAIN => Self::Mismatch,
             libc::EFAULT => Self::Inaccessible,
             libc::EINVAL => Self::PriorityInheriting,
-            libc::ENOSYS => Self::Unsupported,
+            // As for `futex_waitv`.
+            libc::ENOSYS | libc::EPERM => Self::Unsupported,
             _ => Self::Unexpected(Unexpected::of(call, error)),
         }
     }

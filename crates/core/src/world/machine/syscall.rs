@@ -1,7 +1,8 @@
 //! The system calls behind the futex, with the kernel's answer as a `Result` and the caller's `errno` kept.
 //!
 //! 64-bit kernels take one shape of a point in time. 32-bit ones have `futex_time64` for it since Linux 5.1, and
-//! before that only `futex` with 32-bit seconds; [`futex_until`] uses the first and falls back to the second.
+//! before that only `futex` with 32-bit seconds; [`futex_until`] uses the first and falls back to the second. It
+//! falls back, too, if a seccomp filter that is older than the first call answers `EPERM` to it.
 
 use super::clock::Timespec;
 use crate::errno::{self, Errno};
@@ -59,13 +60,21 @@ pub(crate) unsafe fn futex_until(
     let time = time.as_ref();
     #[cfg(all(target_pointer_width = "32", not(target_arch = "x86_64")))]
     {
-        use crate::capabilities::{Capability, missing, note_missing};
+        use crate::capabilities::{Capability, missing, note_missing, time64_is_there};
         if !missing(Capability::Time64) {
             // SAFETY: the caller answers for the words; `time` is null or lives until the end of this function.
             let answer = checked(|| unsafe {
                 libc::syscall(SYS_FUTEX_TIME64, word, command, value, pointer(time), second, value3)
             });
-            if answer != Err(Errno(libc::ENOSYS)) {
+            let lacks_the_call = match answer {
+                Err(Errno(libc::ENOSYS)) => true,
+                // Either a filter that is older than the call, or the kernel's own answer to a
+                // priority-inheriting operation. A wake-up of nobody tells the two apart, because
+                // the kernel never answers that to a wake-up.
+                Err(Errno(libc::EPERM)) => !time64_is_there(),
+                _ => false,
+            };
+            if !lacks_the_call {
                 return answer;
             }
             note_missing(Capability::Time64);

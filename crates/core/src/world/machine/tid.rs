@@ -37,6 +37,9 @@
 //!   locks, as it may do hardly anything before `execve` or `_exit`.
 //! - A fork by a signal handler that interrupts [`current`] itself: **no**, the interrupted call returns the parent's id.
 //! - Kernels without `MADV_WIPEONFORK`, or no memory for a page: yes, without a cache, by a system call each time.
+//! - Emulators and filters that answer success to every `madvise` and do nothing: yes, likewise. An
+//!   advice that does not exist is tried first. If it succeeds, success means nothing. (The test is
+//!   known from BoringSSL's `fork_detect`, where it is for old versions of QEMU.)
 
 use core::cell::Cell;
 use core::ptr::null_mut;
@@ -149,6 +152,10 @@ fn map() -> Option<*mut AtomicU32> {
 #[cfg(miri)]
 fn unmap(_: *mut AtomicU32) {}
 
+/// An advice that no kernel has, and that an honest one refuses.
+#[cfg(not(miri))]
+const NO_ADVICE: libc::c_int = -1;
+
 /// Any length is rounded up to a page.
 #[cfg(not(miri))]
 const LENGTH: usize = size_of::<AtomicU32>();
@@ -156,6 +163,10 @@ const LENGTH: usize = size_of::<AtomicU32>();
 #[cfg(not(miri))]
 fn map() -> Option<*mut AtomicU32> {
     let _errno = crate::errno::Guard::new();
+    // SAFETY: the range is empty, and the kernel refuses the advice before it looks at the range.
+    if unsafe { libc::madvise(null_mut(), 0, NO_ADVICE) } == 0 {
+        return None;
+    }
     let (access, kind) = (libc::PROT_READ | libc::PROT_WRITE, libc::MAP_PRIVATE | libc::MAP_ANONYMOUS);
     // SAFETY: a new mapping at an address of the kernel's choice touches no memory in use.
     let page = unsafe { libc::mmap(null_mut(), LENGTH, access, kind, -1, 0) };
