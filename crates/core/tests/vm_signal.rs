@@ -11,7 +11,7 @@ use ulocks_core::signal::seeded::{
     FORGETS_NESTING, HIDES_NOTHING, KEEPS_THE_LAST, LOOKS_FIRST, NEVER_DEFERS, RUNS_TWICE, STAYS_BLOCKED,
     UNBLOCKS_FIRST,
 };
-use ulocks_core::signal::{self, Context, Hard, Mask, SoftMask, dispatch_with};
+use ulocks_core::signal::{self, Context, Hard, Mask, SoftMask, dispatch_with, without_masks};
 use ulocks_core::sync::interruption_point;
 
 /// Wrapped; they make up the class.
@@ -199,6 +199,99 @@ fn a_synchronous_signal_does_not_wait() {
         assert!(handled.get());
         SoftMask::<0>::lower();
     });
+}
+
+/// The signal of a fault.
+const FAULT: Signal = Signal::new(11);
+
+/// Gives faults a handler that counts, and that has masks of its own.
+fn install_fault(faults: &Rc<Cell<u32>>) {
+    let faults = Rc::clone(faults);
+    // As the wrapper's `sa_mask`: the class, and no synchronous signal.
+    vm::install(FAULT, FIRST.bit() | SECOND.bit(), move || {
+        let faults = Rc::clone(&faults);
+        signal::dispatch(libc::SIGSEGV, move |context| {
+            assert!(context.is_synchronous() && !context.is_deferred());
+            SoftMask::<0>::raise();
+            SoftMask::<0>::lower();
+            faults.set(faults.get() + 1);
+        });
+    });
+}
+
+/// What the code here does faults.
+fn fault(faults: &Cell<u32>) {
+    let before = faults.get();
+    vm::send(thread::current(), FAULT);
+    assert!(faults.get() > before, "a fault finds its signal blocked");
+}
+
+/// Faults under a mask and in handlers, whatever came before. The signal strikes at any other step, too, as if it were sent:
+/// in the midst of putting aside, of taking back, and of hiding.
+#[test]
+fn a_fault_is_handled_whatever_came_before() {
+    explore(Config::exhaustive(), || {
+        let faults = Rc::new(Cell::new(0));
+        install_fault(&faults);
+        let watcher = Watcher::default();
+        let in_handler = Rc::clone(&faults);
+        watcher.install::<0>(move || fault(&in_handler));
+        vm::arm(FIRST, 1);
+        vm::arm(SECOND, 1);
+        watcher.masked::<0>(|| fault(&faults));
+        fault(&faults);
+        watcher.check();
+    });
+    explore(Config::exhaustive(), || {
+        let faults = Rc::new(Cell::new(0));
+        install_fault(&faults);
+        let watcher = Watcher::default();
+        watcher.install::<0>(|| {
+            SoftMask::<0>::raise();
+            SoftMask::<0>::lower();
+        });
+        vm::arm(FIRST, 1);
+        vm::arm(FAULT, 1);
+        watcher.masked::<0>(|| {});
+        watcher.masked::<0>(|| {});
+        watcher.check();
+    });
+}
+
+/// What a thread masks that is made under a mask of `M`, while a signal may be put aside at any step.
+fn inherited<M: Mask>() {
+    let watcher = Watcher::default();
+    watcher.install::<0>(|| {});
+    let own = OTHER.bit();
+    vm::mask(own);
+    vm::arm(FIRST, 1);
+    M::raise();
+    let masked = Rc::new(Cell::new(u32::MAX));
+    let seen = SendCell(Rc::clone(&masked));
+    let work = without_masks(move || seen.set(vm::mask(own)));
+    let thread = thread::spawn(work);
+    M::lower();
+    thread.join().unwrap();
+    assert_eq!(masked.get(), own, "a new thread masks what it should not");
+    assert_eq!(vm::mask(0), own);
+}
+
+/// All threads of the machine are one thread of the system.
+struct SendCell(Rc<Cell<u32>>);
+
+// SAFETY: as above.
+unsafe impl Send for SendCell {}
+
+impl SendCell {
+    fn set(&self, value: u32) {
+        self.0.set(value);
+    }
+}
+
+#[test]
+fn a_thread_that_is_made_under_a_mask_inherits_nothing_of_it() {
+    explore(Config::exhaustive(), inherited::<SoftMask<0>>);
+    explore(Config::exhaustive(), inherited::<Hard<BOTH>>);
 }
 
 const BOTH: u64 = signal::of(&[10, 12]);

@@ -5,6 +5,8 @@
 //! the wait ends with `Interrupted` if it has a deadline, and is begun again if it has none, as after a handler that
 //! was installed with `SA_RESTART`.
 //!
+//! A new thread masks what its maker masks at that moment; a new process masks nothing.
+//!
 //! Signals exist in an exploration only.
 //!
 //! ```

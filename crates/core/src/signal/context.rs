@@ -2,6 +2,7 @@
 
 use super::set::{SYNCHRONOUS, bit};
 use crate::world::signal::{self, Info};
+use core::cell::Cell;
 use core::fmt;
 use core::marker::PhantomData;
 
@@ -18,6 +19,7 @@ pub struct Context<'a> {
     signal: i32,
     info: Option<&'a Info>,
     is_deferred: bool,
+    is_passed_on: Cell<bool>,
     not_send: PhantomData<*mut ()>,
 }
 
@@ -31,11 +33,11 @@ impl<'a> Context<'a> {
     /// others that use the same locks: their signals are in each other's `sa_mask`, and none has `SA_NODEFER`.
     #[must_use]
     pub unsafe fn assume(signal: i32) -> Self {
-        Self { signal, info: None, is_deferred: false, not_send: PhantomData }
+        Self { signal, info: None, is_deferred: false, is_passed_on: Cell::new(false), not_send: PhantomData }
     }
 
     pub(super) fn new(signal: i32, info: &'a Info, is_deferred: bool) -> Self {
-        Self { signal, info: Some(info), is_deferred, not_send: PhantomData }
+        Self { signal, info: Some(info), is_deferred, is_passed_on: Cell::new(false), not_send: PhantomData }
     }
 
     /// The number of the signal.
@@ -45,8 +47,8 @@ impl<'a> Context<'a> {
     }
 
     /// Whether the signal is one that cannot be deferred: `SIGSEGV`, `SIGBUS`, `SIGFPE`, `SIGILL`, `SIGTRAP`, `SIGSYS`,
-    /// `SIGABRT`. Its handler may have interrupted a thread in the midst of what a mask protects, and so may wait
-    /// for nothing.
+    /// `SIGABRT`. Its handler may have interrupted a thread in the midst of what a mask protects, or another handler,
+    /// and so may wait for nothing.
     #[must_use]
     pub fn is_synchronous(&self) -> bool {
         (1..=super::set::SIGNALS).contains(&self.signal) && SYNCHRONOUS & bit(self.signal) != 0
@@ -56,6 +58,39 @@ impl<'a> Context<'a> {
     #[must_use]
     pub fn is_deferred(&self) -> bool {
         self.is_deferred
+    }
+
+    /// Whether the signal was raised by what the thread itself did: a fault, a trap, a system call that a filter
+    /// refuses. False if a process or a thread sent it (`kill`, `raise`, `abort`), if it is not a
+    /// [synchronous](Self::is_synchronous) one, in the model worlds, and in a context that was
+    /// [assumed](Self::assume).
+    ///
+    /// After the handler of a fault the thread repeats the instruction, so a fault that is not resolved comes again.
+    /// A signal that was sent does not.
+    #[must_use]
+    pub fn is_fault(&self) -> bool {
+        self.is_synchronous() && self.info.is_some_and(signal::is_fault)
+    }
+
+    /// The address of a [fault](Self::is_fault), if the kernel knows it: the memory of a `SIGSEGV` or `SIGBUS`, the
+    /// instruction of a `SIGFPE`, `SIGILL` or `SIGTRAP`.
+    #[must_use]
+    pub fn address(&self) -> Option<usize> {
+        if self.is_fault() { self.info.and_then(signal::address) } else { None }
+    }
+
+    /// Says that this signal is not the closure's: once the closure has returned, the action that the signal had
+    /// before [`Handlers`](super#signals-that-cannot-wait) gets it, as if nothing had been installed. A closure that
+    /// does not call this has handled the signal.
+    ///
+    /// It is for [synchronous](Self::is_synchronous) signals only, and does nothing for others. It does nothing in
+    /// the model worlds, and in a context that was [assumed](Self::assume): there is no action before.
+    pub fn pass_on(&self) {
+        self.is_passed_on.set(self.is_synchronous());
+    }
+
+    pub(super) fn is_passed_on(&self) -> bool {
+        self.is_passed_on.get()
     }
 
     /// How the signal was caused, as in `siginfo_t`: `SI_USER`, `SI_TKILL`, `SI_QUEUE`, `SI_TIMER`. Nothing in the model

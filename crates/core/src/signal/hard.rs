@@ -33,6 +33,11 @@ impl Blocked {
     }
 }
 
+/// The signals that the calling thread blocks because hard masks are up.
+pub(super) fn blocked() -> u64 {
+    signal::with_blocked(|thread| thread.blocked.load(Relaxed))
+}
+
 #[cfg_attr(ulocks_vm, track_caller)]
 pub(super) fn raise(set: u64) {
     signal::with_blocked(|thread| {

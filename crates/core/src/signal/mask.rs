@@ -1,6 +1,6 @@
 //! How a lock keeps signal handlers off its thread: softly, really, or not at all.
 
-use super::set::ASYNCHRONOUS;
+use super::set::{ASYNCHRONOUS, SYNCHRONOUS};
 use super::{hard, soft};
 
 /// How a lock that is read in signal handlers keeps them off the thread that writes. Zero-sized; chosen by type.
@@ -62,6 +62,13 @@ pub type Soft = SoftMask<0>;
 /// Blocks the signals of `SET` (see [`of`](super::of)) by `pthread_sigmask`, for handlers that are not wrapped: two
 /// system calls a pair, 270 ns. By default all but the [`SYNCHRONOUS`](super::SYNCHRONOUS) ones.
 ///
+/// A set with a synchronous signal is an error of the compiler: a fault whose signal is blocked kills the process.
+///
+/// ```compile_fail,E0080
+/// use ulocks_core::signal::{self, Hard, Mask};
+/// Hard::<{ signal::of(&[libc::SIGUSR1, libc::SIGSEGV]) }>::raise();
+/// ```
+///
 /// What was blocked before stays blocked. Where masks nest, everything that they have blocked stays so until the last
 /// of them is lowered.
 #[derive(Debug)]
@@ -96,11 +103,18 @@ impl<const BUG: u8> Mask for SoftMask<BUG> {
 }
 
 impl<const SET: u64> Mask for Hard<SET> {
-    const MASKS: bool = SET != 0;
+    const MASKS: bool = {
+        assert!(
+            SET & SYNCHRONOUS == 0,
+            "a synchronous signal must not be blocked: a fault would kill the process"
+        );
+        SET != 0
+    };
 
     #[inline]
     #[cfg_attr(ulocks_vm, track_caller)]
     fn raise() {
+        const { assert!(Self::MASKS || SET == 0) };
         hard::raise(SET);
     }
 

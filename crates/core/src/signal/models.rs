@@ -24,5 +24,6 @@ pub fn dispatch(signal: i32, handler: impl Fn(&Context<'_>) + 'static) {
 #[doc(hidden)]
 #[cfg_attr(ulocks_vm, track_caller)]
 pub fn dispatch_with<const BUG: u8>(signal: i32, handler: impl Fn(&Context<'_>) + 'static) {
-    arrive::<BUG>(signal, &(), Rc::new(handler), &mut Interrupted);
+    // In a model there is no action to pass it on to.
+    let _ = arrive::<BUG>(signal, &(), Rc::new(handler), &mut Interrupted);
 }

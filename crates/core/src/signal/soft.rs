@@ -13,7 +13,7 @@
 //! | `depth` | how many masks are up. Written by [`raise`] and [`lower`]; a handler that changes it puts it back |
 //! | `place` | `EMPTY`, `FILLING`, `FULL`: whether a signal is put aside. EMPTY to FULL by a handler with `depth > 0`; FULL to EMPTY by the `lower` that made the depth zero, with the class blocked |
 //! | `arrival` | the signal that is put aside. Belongs to who made `place` FILLING, and once it is FULL to the `lower` |
-//! | `blocked` | the signals that are really blocked for no other reason than that one is put aside. May contain too much of what the thread does not block any more, never too little |
+//! | `blocked` | the signals that are really blocked for no other reason than that one is put aside. May contain too much of what the thread does not block any more, never too little. Never a synchronous one |
 //!
 //! # Invariants
 //! 1. While `depth > 0` no handler of the class runs on the thread, but for those of synchronous signals.
@@ -23,6 +23,8 @@
 //!    the end of that [`lower`].
 //! 4. A handler leaves all of this as it found it. One that runs in the window of 3 hides what was put aside, so that
 //!    its own masks do not act on signals that are blocked in the code which it interrupted.
+//! 5. No synchronous signal is ever really blocked by this file: every set that it blocks is [`deferrable`]. If a fault
+//!    finds its signal blocked, the kernel resets the action and kills the process.
 //!
 //! # Windows
 //! A signal may come between any two instructions. What happens:
@@ -35,6 +37,15 @@
 //! | after the store, before the look | none was put aside: the handler runs. One was: the class is blocked, and the signal waits in the kernel |
 //! | in the look, and while the one that was put aside runs | as before: the class is blocked, until after the run |
 //! | when the class is unblocked | the kernel delivers what it has kept before the call returns; the depth is 0 |
+//!
+//! By Invariant 5 the handler of a synchronous signal may strike anywhere, also in this file and in another handler. It
+//! finds one of three states:
+//! - `depth > 0`: its closure runs, and looks at nothing else. Its own masks raise the depth and bring it back.
+//! - `depth == 0` and `place` FULL: it is in the window of Invariant 3, and hides what is put aside. In the midst of
+//!   [`Thread::take`] it writes back the same arrival.
+//! - `depth == 0` and `place` EMPTY: what was put aside is in the local variables of the code below.
+//!
+//! While it runs the other signals of the class are blocked, so that its own masks put nothing aside.
 //!
 //! Two ways lead to a second signal in spite of the block: the code between [`raise`] and [`lower`] sets the thread's
 //! mask to one of its own; or a handler that is not wrapped was interrupted, and at its end the kernel restores the
@@ -146,6 +157,16 @@ impl Thread {
     }
 }
 
+/// The class without the signals that must never be blocked (Invariant 5).
+fn deferrable() -> u64 {
+    signal::class() & !SYNCHRONOUS
+}
+
+/// The signals that the calling thread blocks for no other reason than that one is put aside.
+pub(super) fn blocked_for_one_aside() -> u64 {
+    signal::with_thread(|thread| thread.blocked.load(Relaxed))
+}
+
 /// Whether a soft mask is up on the calling thread.
 pub(super) fn is_up() -> bool {
     signal::with_thread(|thread| thread.depth.load(Relaxed) > 0)
@@ -198,7 +219,7 @@ pub(super) fn lower<const BUG: u8>() {
 #[cfg_attr(ulocks_vm, track_caller)]
 fn let_in<const BUG: u8>(thread: &Thread) {
     // As a rule they are blocked already; the header says when they are not.
-    let class = signal::class();
+    let class = deferrable();
     let newly = class & !signal::block(class);
     if BUG == seeded::UNBLOCKS_FIRST {
         signal::unblock(newly | thread.blocked.swap(0, Relaxed));
@@ -213,38 +234,41 @@ fn let_in<const BUG: u8>(thread: &Thread) {
             unsafe { thread.fill(Arrival { handler, ..arrival }) };
         }
         let _errno = crate::errno::Guard::new();
-        run(arrival.signal, &arrival.info, arrival.handler, true);
+        // Its signal is not a synchronous one, and so cannot be passed on.
+        let _ = run(arrival.signal, &arrival.info, arrival.handler, true);
     }
     if BUG != seeded::STAYS_BLOCKED {
         signal::unblock(blocked);
     }
 }
 
-/// A signal of the class has struck the calling thread. It is blocked itself, and so is the rest of the class as it was
-/// when the signal was caught.
+/// A signal of the class has struck the calling thread. It is blocked itself, and so are the deferrable signals of the
+/// class as it was when the signal was caught. Returns whether the closure has run and passes the signal on.
 #[cfg_attr(ulocks_vm, track_caller)]
 pub(crate) fn arrive<const BUG: u8>(
     signal: i32,
     info: &Info,
     handler: Handler,
     interrupted: &mut Interrupted,
-) {
+) -> bool {
     signal::with_thread(|thread| {
         let is_up = thread.depth.load(Relaxed) > 0 && BUG != seeded::NEVER_DEFERS;
         if is_up && bit(signal) & SYNCHRONOUS == 0 {
             put_aside::<BUG>(thread, Arrival { signal, info: *info, handler }, interrupted);
+            false
         } else {
             let hides = !is_up && BUG != seeded::HIDES_NOTHING;
             // SAFETY: if somebody were putting a signal aside, the depth would not be zero; and below we put it back.
             let hidden = if hides { unsafe { hide(thread) } } else { None };
-            run(signal, info, handler, false);
+            let is_passed_on = run(signal, info, handler, false);
             if let Some((arrival, blocked)) = hidden {
                 // SAFETY: as above. What was put aside by masks of this handler, they have let in.
                 unsafe { thread.fill(arrival) };
                 thread.blocked.store(blocked, Relaxed);
             }
+            is_passed_on
         }
-    });
+    })
 }
 
 /// Takes away what the interrupted code has put aside (Invariant 4), in the order of [`let_in`].
@@ -267,7 +291,8 @@ fn put_aside<const BUG: u8>(thread: &Thread, arrival: Arrival, interrupted: &mut
         return unsafe { thread.fill(arrival) };
     }
     // Before the place is claimed: who finds it claimed relies on it.
-    let newly = interrupted.block(signal::class() | bit(arrival.signal));
+    // It may have left the class meanwhile, and is blocked all the same.
+    let newly = interrupted.block(deferrable() | bit(arrival.signal));
     thread.blocked.fetch_or(newly, Relaxed);
     // A handler of a signal that has just joined the class may interrupt this one: one of the two gets the place.
     if thread.place.compare_exchange(EMPTY, FILLING, Relaxed, Relaxed).is_ok() {
@@ -278,9 +303,10 @@ fn put_aside<const BUG: u8>(thread: &Thread, arrival: Arrival, interrupted: &mut
     }
 }
 
-/// Runs the handler. A panic does not leave it: there is nobody below who would expect one.
+/// Runs the handler, and returns whether it passes the signal on. A panic does not leave it: the code below expects none.
 #[cfg_attr(ulocks_vm, track_caller)]
-fn run(signal: i32, info: &Info, handler: Handler, is_deferred: bool) {
+fn run(signal: i32, info: &Info, handler: Handler, is_deferred: bool) -> bool {
     let context = Context::new(signal, info, is_deferred);
     without_unwinding(|| handler(&context));
+    context.is_passed_on()
 }

@@ -236,6 +236,11 @@ impl<'a, 's> Machine<'a, 's> {
             Some((parent, false)) => self.threads[parent].process,
             Some((_, true)) => 1 + self.threads.iter().map(|thread| thread.process).max().unwrap_or(0),
         };
+        // As the kernel has it. A process has no masks of its maker's here, and so inherits no signals that they block.
+        let masked = match parent {
+            Some((parent, false)) => self.threads[parent].signals.masked(),
+            _ => 0,
+        };
         self.threads.push(Thread {
             process,
             status: Status::Ready,
@@ -246,7 +251,7 @@ impl<'a, 's> Machine<'a, 's> {
             round: Round::default(),
             walk: None,
             failed_weakly: None,
-            signals: Signals::default(),
+            signals: Signals::masking(masked),
             robust_list: None,
             taken: 0,
             priority: 0,

@@ -19,6 +19,15 @@ pub(super) struct Signals {
 }
 
 impl Signals {
+    /// Of a new thread, which masks what it has inherited.
+    pub(super) fn masking(masked: u32) -> Self {
+        Self { masked, ..Self::default() }
+    }
+
+    pub(super) fn masked(&self) -> u32 {
+        self.masked
+    }
+
     fn armed(&self) -> u32 {
         (0..32).filter(|&signal| self.armed[signal] > 0).fold(0, |bits, signal| bits | 1 << signal)
     }

@@ -70,7 +70,7 @@ impl Interrupted {
 }
 
 pub(crate) fn send_again<const BUG: u8>(signal: i32, (): &Info, handler: Handler) {
-    let again = move || arrive::<BUG>(signal, &(), Rc::clone(&handler), &mut Interrupted);
+    let again = move || _ = arrive::<BUG>(signal, &(), Rc::clone(&handler), &mut Interrupted);
     INTERRUPTION.with(|slot| {
         let before = slot.borrow_mut().replace(Interruption { points_to_pass: 0, handler: Box::new(again) });
         assert!(before.is_none(), "one signal at a time can be due to a thread under loom");
@@ -78,6 +78,14 @@ pub(crate) fn send_again<const BUG: u8>(signal: i32, (): &Info, handler: Handler
 }
 
 pub(crate) fn code(_: &Info) -> Option<i32> {
+    None
+}
+
+pub(crate) fn is_fault(_: &Info) -> bool {
+    false
+}
+
+pub(crate) fn address(_: &Info) -> Option<usize> {
     None
 }
 

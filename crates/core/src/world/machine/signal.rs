@@ -68,6 +68,12 @@ type Word = core::ffi::c_ulong;
 const WORDS: usize = 64 / Word::BITS as usize;
 const _: () = assert!(size_of::<libc::sigset_t>() >= 8 && align_of::<libc::sigset_t>() == align_of::<Word>());
 
+/// The signals of a set of the C library's.
+pub(crate) fn signals_of(set: &libc::sigset_t) -> u64 {
+    // SAFETY: a set has 64 bits at least, and this one is written.
+    unsafe { read(set) }
+}
+
 /// The set as the C library has it.
 pub(crate) fn sigset(set: u64) -> libc::sigset_t {
     let mut signals = MaybeUninit::zeroed();
@@ -98,15 +104,14 @@ unsafe fn write(set: *mut libc::sigset_t, bits: u64) {
     }
 }
 
-/// The code that a handler has interrupted, by its mask in a `ucontext_t`.
-pub(crate) struct Interrupted(*mut libc::sigset_t);
+/// The code that a handler has interrupted, by its `ucontext_t`.
+pub(crate) struct Interrupted(*mut c_void);
 
 impl Interrupted {
     /// # Safety
     /// `context` is the third argument of a handler that has not returned, nobody else uses it, and [`CAN_DEFER`].
     pub(crate) unsafe fn new(context: *mut c_void) -> Self {
-        // SAFETY: the caller's word.
-        Self(unsafe { mask_in(context) })
+        Self(context)
     }
 
     /// Blocks `set` in that code, from the return of the handler on. Which of it was not blocked.
@@ -114,10 +119,51 @@ impl Interrupted {
         // SAFETY: by `new`. The kernel's context is shorter than the C library's, and ends after 64 bits of this
         // field, which are those that are used.
         unsafe {
-            let before = read(self.0);
-            write(self.0, before | set);
+            let mask = mask_in(self.0);
+            let before = read(mask);
+            write(mask, before | set);
             set & !before
         }
+    }
+
+    /// The stack pointer of that code, on architectures where it is known here.
+    pub(crate) fn stack_pointer(&self) -> Option<usize> {
+        // SAFETY: by `new`.
+        unsafe { stack_pointer_in(self.0) }
+    }
+}
+
+/// # Safety
+/// `context` points to a `ucontext_t`.
+#[allow(clippy::unnecessary_cast)] // Its type is not the same everywhere.
+unsafe fn stack_pointer_in(context: *mut c_void) -> Option<usize> {
+    cfg_select! {
+        target_arch = "x86_64" => {
+            let context = context.cast::<libc::ucontext_t>();
+            // SAFETY: by the caller; no reference is made to the whole.
+            Some(unsafe { (&raw const (*context).uc_mcontext.gregs[libc::REG_RSP as usize]).read() } as usize)
+        }
+        target_arch = "aarch64" => {
+            let context = context.cast::<libc::ucontext_t>();
+            // SAFETY: by the caller; no reference is made to the whole.
+            Some(unsafe { (&raw const (*context).uc_mcontext.sp).read() } as usize)
+        }
+        _ => {
+            let _ = context;
+            None
+        }
+    }
+}
+
+/// Whether the calling thread can read the word at `address`, by the answer of a system call that does nothing else.
+pub(crate) fn is_readable(address: usize) -> bool {
+    const NO_SUCH_CHANGE: i32 = -1;
+    let _errno = errno::Guard::new();
+    // SAFETY: the kernel copies the set before it looks at the kind of change, which is none: it fails with EFAULT or
+    // EINVAL, and changes nothing.
+    unsafe {
+        let answer = libc::syscall(libc::SYS_rt_sigprocmask, NO_SUCH_CHANGE, address & !7, 0_usize, 8_usize);
+        answer == 0 || *libc::__errno_location() != libc::EFAULT
     }
 }
 
@@ -157,9 +203,22 @@ contexts! {
 
 /// Puts a signal back into the kernel's queue for the calling thread, as it came.
 pub(crate) fn send_again<const BUG: u8>(signal: i32, info: &Info, _: Handler) {
+    let _ = queue(signal, info);
+}
+
+/// The same, without the info if the kernel refuses it: for a signal that ends the process.
+pub(crate) fn send_at_any_rate(signal: i32, info: &Info) {
+    if !queue(signal, info) {
+        let _errno = errno::Guard::new();
+        // SAFETY: sends a signal to the calling thread.
+        unsafe { libc::syscall(libc::SYS_tgkill, libc::getpid(), libc::gettid(), signal) };
+    }
+}
+
+fn queue(signal: i32, info: &Info) -> bool {
     let _errno = errno::Guard::new();
     // SAFETY: sends a signal to the calling thread. To itself a process may send any info.
-    unsafe {
+    let answer = unsafe {
         libc::syscall(
             libc::SYS_rt_tgsigqueueinfo,
             libc::getpid(),
@@ -168,10 +227,27 @@ pub(crate) fn send_again<const BUG: u8>(signal: i32, info: &Info, _: Handler) {
             core::ptr::from_ref(info),
         )
     };
+    answer == 0
 }
 
 pub(crate) fn code(info: &Info) -> Option<i32> {
     Some(info.si_code)
+}
+
+/// Whether the kernel raised a synchronous signal for what the thread did. Positive codes are the kernel's. One of them
+/// is a notice about memory that the thread has not used.
+pub(crate) fn is_fault(info: &Info) -> bool {
+    info.si_code > 0 && (info.si_signo, info.si_code) != (libc::SIGBUS, libc::BUS_MCEERR_AO)
+}
+
+/// The address of a fault.
+pub(crate) fn address(info: &Info) -> Option<usize> {
+    let has_address =
+        matches!(info.si_signo, libc::SIGSEGV | libc::SIGBUS | libc::SIGFPE | libc::SIGILL | libc::SIGTRAP)
+            && is_fault(info)
+            && info.si_code != libc::SI_KERNEL;
+    // SAFETY: these signals and codes say that the field is written.
+    has_address.then(|| unsafe { info.si_addr() }.addr())
 }
 
 pub(crate) fn sender(info: &Info) -> Option<i32> {

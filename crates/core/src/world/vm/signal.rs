@@ -96,6 +96,14 @@ pub(crate) fn code(_: &Info) -> Option<i32> {
     None
 }
 
+pub(crate) fn is_fault(_: &Info) -> bool {
+    false
+}
+
+pub(crate) fn address(_: &Info) -> Option<usize> {
+    None
+}
+
 pub(crate) fn sender(_: &Info) -> Option<i32> {
     None
 }
