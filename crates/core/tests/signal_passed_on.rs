@@ -105,6 +105,7 @@ fn a_stack_that_the_closure_lets_grow_is_not_an_overflow() {
             check(stack != libc::MAP_FAILED);
             check(libc::mprotect(stack, SIZE - USABLE, libc::PROT_NONE) == 0);
             PAGE.store(stack.expose_provenance(), SeqCst);
+            set_action(libc::SIGSEGV, libc::SIG_DFL, 0, &[]);
             drop(install(&[libc::SIGSEGV], |context| {
                 let stack = PAGE.load(SeqCst);
                 if context.address().is_some_and(|address| address.wrapping_sub(stack) < SIZE) {
@@ -178,16 +179,21 @@ fn the_default_action_kills_by_a_fault_and_by_a_signal_that_was_sent() {
 }
 
 #[test]
-fn abort_kills_if_it_is_passed_on() {
+fn sigabrt_kills_if_it_is_passed_on_and_only_then() {
     let _alone = alone();
-    let end = forked(|| {
-        drop(install(&[libc::SIGABRT, first()], passes_on));
-        Soft::raise();
-        strike(first());
-        // SAFETY: ends the process.
-        unsafe { libc::abort() };
-    });
-    assert_eq!(end, End::Killed(libc::SIGABRT));
+    for passes in [true, false] {
+        let end = forked(|| {
+            drop(install(&[libc::SIGABRT, first()], move |context| {
+                if passes {
+                    context.pass_on();
+                }
+            }));
+            Soft::raise();
+            strike(first());
+            strike(libc::SIGABRT);
+        });
+        assert_eq!(end, if passes { End::Killed(libc::SIGABRT) } else { End::Exit(0) });
+    }
 }
 
 static CALLS: AtomicU32 = AtomicU32::new(0);

@@ -21,6 +21,7 @@ pub enum End {
 /// The child ends with 0 when `body` returns.
 pub fn child(name: &str, body: impl FnOnce()) -> (End, String) {
     if std::env::var(ROLE).is_ok_and(|role| role == name) {
+        bounded();
         body();
         // SAFETY: ends the child, without what the test harness would write.
         unsafe { libc::_exit(0) };
@@ -43,6 +44,7 @@ pub fn forked(body: impl FnOnce()) -> End {
     unsafe {
         let child = libc::fork();
         if child == 0 {
+            bounded();
             body();
             libc::_exit(0);
         }
@@ -53,6 +55,12 @@ pub fn forked(body: impl FnOnce()) -> End {
     } else {
         End::Killed(libc::WTERMSIG(status))
     }
+}
+
+/// A fault that comes again without end is no hang: this process is killed by SIGALRM then.
+fn bounded() {
+    // SAFETY: sets a timer.
+    unsafe { libc::alarm(20) };
 }
 
 /// Ends a forked child with a code.
