@@ -217,10 +217,10 @@ impl<P: Policy, I: Interval, const BUG: u8> RawCalock<P, I, BUG> {
         let trusts = P::Scope::PRIVATE || (naps && BUG == seeded::TRUSTS_THE_PROMOTED);
         let silence = if trusts { Duration::MAX } else { waiter.silence.remaining() };
         let (after, ended) = if silence < due { (silence, Ended::Silence) } else { (due, Ended::Due) };
-        let (until, ended) = match deadline {
-            Some(own) if own.remaining() <= after => (deadline, Ended::Expired),
-            None if after == Duration::MAX => (None, ended),
-            _ => (Some(Deadline::after(after)), ended),
+        let after = (after < Duration::MAX).then(|| Deadline::after(after));
+        let (until, ended) = match Deadline::earlier(deadline, after) {
+            (Some(until), false) => (Some(until), Ended::Expired),
+            (until, _) => (until, ended),
         };
         let bits = match waiter.mine.is_promoted() {
             false => word::PARKED,

@@ -5,7 +5,6 @@
 //! [`Deadline::NEVER`] in effect, what lies before its zero is its zero.
 
 use crate::world::clock;
-use core::cmp::Ordering;
 use core::time::Duration;
 use std::time::{Instant, SystemTime, UNIX_EPOCH};
 
@@ -20,7 +19,8 @@ pub enum Clock {
 
 /// An absolute point in time, on [`Clock::Monotonic`] unless it says otherwise.
 ///
-/// Deadlines on different clocks are neither equal nor ordered.
+/// Deadlines on different clocks are never equal. There is no `<` for deadlines, because it could only be false across clocks:
+/// [`passes_before`](Self::passes_before) compares any two by the time that remains, and [`earlier`](Self::earlier) chooses.
 ///
 /// # Examples
 /// ```
@@ -32,7 +32,7 @@ pub enum Clock {
 ///     std::thread::sleep(soon.remaining());
 /// }
 /// assert_eq!(soon.remaining(), Duration::ZERO);
-/// assert!(soon < Deadline::after(Duration::MAX));
+/// assert!(soon.passes_before(Deadline::after(Duration::MAX)));
 /// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Deadline {
@@ -100,11 +100,41 @@ impl Deadline {
     pub fn remaining(&self) -> Duration {
         self.since_zero.saturating_sub(clock::now(self.clock))
     }
-}
 
-impl PartialOrd for Deadline {
-    fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
-        (self.clock == other.clock).then(|| self.since_zero.cmp(&other.since_zero))
+    /// Whether this deadline passes before `other`: false if both pass at the same moment.
+    ///
+    /// On one clock this compares the moments. Across clocks it reads both clocks and compares the time that remains, so the
+    /// answer is valid for as long as nobody sets the time of day; two deadlines that have passed do so at the same moment.
+    #[must_use]
+    pub fn passes_before(self, other: Self) -> bool {
+        if self.clock == other.clock {
+            self.since_zero < other.since_zero
+        } else {
+            self.remaining() < other.remaining()
+        }
+    }
+
+    /// The deadline that passes first, and whether that is `second`. At the same moment it is `first`; `None` does not pass.
+    ///
+    /// For a wait that ends for one of two reasons. The clocks may differ: see [`passes_before`](Self::passes_before).
+    ///
+    /// # Examples
+    /// ```
+    /// use std::time::Duration;
+    /// use ulocks_core::time::{Clock, Deadline};
+    ///
+    /// let lunch = Deadline::after_on(Clock::Realtime, Duration::from_secs(60));
+    /// let look = Deadline::after(Duration::from_secs(1));
+    /// assert_eq!(Deadline::earlier(Some(lunch), Some(look)), (Some(look), true));
+    /// assert_eq!(Deadline::earlier(Some(lunch), None), (Some(lunch), false));
+    /// ```
+    #[must_use]
+    pub fn earlier(first: Option<Self>, second: Option<Self>) -> (Option<Self>, bool) {
+        match (first, second) {
+            (first, None) => (first, false),
+            (Some(a), Some(b)) if !b.passes_before(a) => (first, false),
+            (_, second) => (second, true),
+        }
     }
 }
 

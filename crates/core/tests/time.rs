@@ -67,10 +67,35 @@ fn a_time_of_day_is_exact() {
 }
 
 #[test]
-fn clocks_do_not_compare() {
-    let [monotonic, realtime] = [Clock::Monotonic, Clock::Realtime].map(|clock| Deadline::new(clock, HOUR));
-    assert_ne!(monotonic, realtime);
-    assert_eq!(monotonic.partial_cmp(&realtime), None);
-    assert!(monotonic < Deadline::new(Clock::Monotonic, 2 * HOUR));
-    assert!(realtime < Deadline::new(Clock::Realtime, 2 * HOUR));
+fn deadlines_on_one_clock_are_compared_by_their_moments() {
+    for clock in [Clock::Monotonic, Clock::Realtime] {
+        let [one, two] = [1, 2].map(|hours| Deadline::new(clock, hours * HOUR));
+        assert!(one.passes_before(two) && !two.passes_before(one) && !one.passes_before(one));
+    }
+}
+
+#[test]
+fn deadlines_on_two_clocks_are_compared_by_the_time_that_remains() {
+    let clocks = [Clock::Monotonic, Clock::Realtime];
+    for (clock, other) in [(clocks[0], clocks[1]), (clocks[1], clocks[0])] {
+        let soon = Deadline::after_on(clock, HOUR);
+        let late = Deadline::after_on(other, 2 * HOUR);
+        assert_ne!(soon, Deadline::new(other, soon.since_zero()), "the same number on another clock");
+        assert!(soon.passes_before(late) && !late.passes_before(soon));
+        assert_eq!(Deadline::earlier(Some(soon), Some(late)), (Some(soon), false));
+        assert_eq!(Deadline::earlier(Some(late), Some(soon)), (Some(soon), true));
+        assert!(soon.passes_before(Deadline::NEVER) && !Deadline::NEVER.passes_before(soon));
+        let [past, long_past] = [clock, other].map(|clock| Deadline::new(clock, Duration::ZERO));
+        assert!(past.passes_before(soon) && past.passes_before(late));
+        assert!(!past.passes_before(long_past), "both have passed");
+    }
+}
+
+#[test]
+fn of_a_deadline_and_none_the_deadline_is_earlier() {
+    let first = Some(Deadline::after(HOUR));
+    assert_eq!(Deadline::earlier(None, None), (None, false));
+    assert_eq!(Deadline::earlier(first, None), (first, false));
+    assert_eq!(Deadline::earlier(None, first), (first, true));
+    assert_eq!(Deadline::earlier(first, first), (first, false), "at the same moment it is the first");
 }

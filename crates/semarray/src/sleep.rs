@@ -21,7 +21,7 @@ use crate::session::{Obstacle, Session};
 use core::time::Duration;
 use ulocks_core::meter::{Event, Meter};
 use ulocks_core::spin;
-use ulocks_core::time::{Clock, Deadline};
+use ulocks_core::time::Deadline;
 
 /// After how long the eldest lets those pass that stop for it, at the earliest; each time after twice as long. So they wait
 /// for it no longer than it has slept itself,
@@ -48,21 +48,19 @@ impl<P: InOneProcess, const BUG: u8> Protocol<P, BUG> {
             return self.result(node);
         }
         self.meter.count(Event::Slept);
-        // On the clock of the deadline, so that one is earlier.
-        let clock = wait.deadline().map_or(Clock::Monotonic, |deadline| deadline.clock());
         let mut ages = queued.grows_old_after.map(|after| {
             // An elder from the start: its time to let others pass comes next.
             let after = if after.is_zero() { LET_PASS_AFTER } else { after };
-            (after, Deadline::after_on(clock, after))
+            (after, Deadline::after(after))
         });
         loop {
-            let (until, is_age) = earlier(wait.deadline(), ages.map(|(_, at)| at));
+            let (until, is_age) = Deadline::earlier(wait.deadline(), ages.map(|(_, at)| at));
             match queued.berth.sleep::<BUG>(told, until, wait.is_interruptible()) {
                 Slept::TimedOut if is_age => {
                     self.grow_old(node);
                     ages = ages.map(|(after, _)| {
                         let next = after.saturating_mul(2).clamp(LET_PASS_AFTER, LET_PASS_LATEST);
-                        (next, Deadline::after_on(clock, next))
+                        (next, Deadline::after(next))
                     });
                 }
                 Slept::TimedOut if self.give_up(node, &queued) => return Err(Error::TimedOut),
@@ -143,15 +141,5 @@ impl<P: InOneProcess, const BUG: u8> Protocol<P, BUG> {
             }
         }
         session.publish();
-    }
-}
-
-/// The earlier of two deadlines, and whether it is the second.
-fn earlier(one: Option<Deadline>, other: Option<Deadline>) -> (Option<Deadline>, bool) {
-    match (one, other) {
-        (one, None) => (one, false),
-        (None, other) => (other, true),
-        (Some(a), Some(b)) if a <= b => (one, false),
-        _ => (other, true),
     }
 }

@@ -35,7 +35,7 @@ mod machine;
 pub mod model;
 pub mod order;
 #[cfg(not(any(all(ulocks_loom, feature = "loom"), all(ulocks_vm, feature = "vm"))))]
-pub use machine::{crowd, refusal, rw, shared, stress, task, watchdog};
+pub use machine::{Child, crowd, refusal, rw, shared, stress, task, watchdog};
 pub mod sets;
 pub mod thread;
 pub mod tickets;

@@ -25,9 +25,8 @@ pub(crate) fn naps<S: Scope>(
         if deadline.is_some_and(|deadline| deadline.has_passed()) {
             return false;
         }
-        let over = Deadline::after(nap);
-        let until = deadline.filter(|&deadline| deadline < over).unwrap_or(over);
-        if futex.wait_bits(seen, bits, Some(until)) == Waited::TimedOut {
+        let (until, _) = Deadline::earlier(deadline, Some(Deadline::after(nap)));
+        if futex.wait_bits(seen, bits, until) == Waited::TimedOut {
             nap = longest.min(2 * nap);
         }
     }

@@ -1,5 +1,6 @@
 //! Clients for the machine: many operations, real threads and processes, the real kernel.
 
+mod child;
 pub mod crowd;
 pub mod refusal;
 pub mod rw;
@@ -7,3 +8,5 @@ pub mod shared;
 pub mod stress;
 pub mod task;
 pub mod watchdog;
+
+pub use child::Child;

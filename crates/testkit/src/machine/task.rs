@@ -13,9 +13,17 @@ pub fn id() -> i32 {
 /// # Panics
 /// If one of them does not exist.
 pub fn until_asleep(ids: &[i32]) {
-    let asleep = |id: &i32| {
-        let stat =
-            fs::read_to_string(format!("/proc/self/task/{id}/stat")).expect("a thread of this process");
+    until_all(ids, |id| format!("/proc/self/task/{id}/stat"));
+}
+
+/// Returns when `process` sleeps in the kernel, in its first thread.
+pub(super) fn until_process_asleep(process: i32) {
+    until_all(&[process], |id| format!("/proc/{id}/stat"));
+}
+
+fn until_all(ids: &[i32], stat: impl Fn(i32) -> String) {
+    let asleep = |&id: &i32| {
+        let stat = fs::read_to_string(stat(id)).expect("a thread that exists");
         // The name before it is in parentheses and may contain anything.
         stat.rsplit(") ").next().is_some_and(|rest| rest.starts_with('S'))
     };

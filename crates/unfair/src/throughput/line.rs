@@ -46,8 +46,7 @@ impl<P: Policy, B: Bound, const BUG: u8> RawThroughputMutex<P, B, BUG> {
                 Settled::GaveUp => return self.leave_line(ticket, Turn::GaveUp),
                 Settled::Asleep(asleep) => asleep,
             };
-            let ends_as_due =
-                !due && deadline.is_none_or(|deadline| bound.is_some_and(|bound| bound <= deadline));
+            let ends_as_due = !due && !Deadline::earlier(bound, deadline).1;
             let (until, watches) = if ends_as_due { (bound, false) } else { self.watch(true, deadline) };
             self.meter.count(Event::Slept);
             let waited = self.futex.wait_bits(asleep.0, HEAD, until);

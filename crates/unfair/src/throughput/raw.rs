@@ -346,11 +346,7 @@ impl<P: Policy, B: Bound, const BUG: u8> RawThroughputMutex<P, B, BUG> {
         if P::Scope::PRIVATE || !others {
             return (deadline, false);
         }
-        let watch = Deadline::after(Duration::from_nanos(DEATH_NS));
-        match deadline {
-            Some(deadline) if deadline <= watch => (Some(deadline), false),
-            _ => (Some(watch), true),
-        }
+        Deadline::earlier(deadline, Some(Deadline::after(Duration::from_nanos(DEATH_NS))))
     }
 
     /// (D), if the words are what they were [`DEATH_NS`] ago. The caller looks at the mutex next, which is as good as a

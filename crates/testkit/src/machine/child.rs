@@ -1,0 +1,75 @@
+//! A process that uses a lock until it ends or is killed.
+
+use super::task;
+use std::io;
+
+/// A forked child, which the test waits for or kills.
+pub struct Child(libc::pid_t);
+
+impl Child {
+    /// Runs `body` in a child, which then ends.
+    ///
+    /// # Panics
+    /// If there can be no child.
+    pub fn runs(body: impl FnOnce()) -> Self {
+        // SAFETY: the child runs `body`, which uses locks that allocate nothing, and leaves by `_exit`. A panic allocates,
+        // for which glibc makes the child's allocator usable.
+        let id = unsafe { libc::fork() };
+        assert!(id >= 0, "fork: {}", io::Error::last_os_error());
+        if id == 0 {
+            // A test that fails leaves nobody behind.
+            // SAFETY: no preconditions; the arguments are those that `PR_SET_PDEATHSIG` takes.
+            unsafe { libc::prctl(libc::PR_SET_PDEATHSIG, libc::SIGKILL) };
+            let outcome = std::panic::catch_unwind(std::panic::AssertUnwindSafe(body));
+            // SAFETY: ends the child without running what belongs to the parent.
+            unsafe { libc::_exit(i32::from(outcome.is_err())) };
+        }
+        Self(id)
+    }
+
+    /// Returns when the child sleeps in the kernel and `seen` holds.
+    #[must_use]
+    pub fn sleeps(self, seen: impl Fn() -> bool) -> Self {
+        loop {
+            task::until_process_asleep(self.0);
+            if seen() {
+                return self;
+            }
+            std::thread::sleep(std::time::Duration::from_micros(100));
+        }
+    }
+
+    /// Sends the child a signal that it handles.
+    ///
+    /// # Panics
+    /// If the child is gone.
+    pub fn signal(&self, number: libc::c_int) {
+        // SAFETY: it is a child that was not waited for.
+        assert_eq!(unsafe { libc::kill(self.0, number) }, 0, "kill: {}", io::Error::last_os_error());
+    }
+
+    /// Kills the child.
+    ///
+    /// # Panics
+    /// If it has ended before.
+    pub fn killed(self) {
+        self.signal(libc::SIGKILL);
+        assert_eq!(self.status(), libc::SIGKILL, "the child was not there to be killed");
+    }
+
+    /// Waits for the child's end.
+    ///
+    /// # Panics
+    /// If it panicked or died.
+    pub fn ends(self) {
+        assert_eq!(self.status(), 0, "a child failed");
+    }
+
+    fn status(self) -> i32 {
+        let mut status = 0;
+        // SAFETY: it is a child that was not waited for; `status` is a place for the result.
+        let waited = unsafe { libc::waitpid(self.0, &raw mut status, 0) };
+        assert_eq!(waited, self.0, "waitpid: {}", io::Error::last_os_error());
+        status
+    }
+}
