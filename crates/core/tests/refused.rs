@@ -1,8 +1,11 @@
-//! Futex calls that the kernel refuses: a wait panics, a wake-up aborts.
+//! Futex calls that the kernel refuses: a wait panics, a wake-up aborts, and so does a wait on a condition variable.
 #![cfg(not(any(miri, ulocks_loom, ulocks_vm)))]
 
 use std::panic::catch_unwind;
+use ulocks_core::condvar::RawCondvar;
 use ulocks_core::futex::{Futex, Private};
+use ulocks_core::raw::RawMutex;
+use ulocks_testkit::broken::Plain;
 use ulocks_testkit::refusal;
 
 /// The sleeper is awake and can do something about it.
@@ -22,5 +25,19 @@ fn a_wake_up_that_is_refused_is_not_lost_in_a_panic() {
         refusal::refuse_futex(libc::FUTEX_WAKE_BITSET);
         let woken = catch_unwind(|| FUTEX.key().wake(1));
         panic!("the wake-up has come to its end: {woken:?}");
+    });
+}
+
+/// A waiter that unwound would stay in the ledger.
+#[test]
+fn a_refused_wait_on_a_condition_variable_aborts() {
+    refusal::aborts("a_refused_wait_on_a_condition_variable_aborts", &refusal::WAIT, || {
+        static MUTEX: Plain = Plain::new();
+        static CONDVAR: RawCondvar<Plain> = RawCondvar::new();
+        refusal::wait_refused(|| {
+            MUTEX.lock();
+            // SAFETY: the mutex is held.
+            let _ = unsafe { CONDVAR.wait(&MUTEX, (), None) };
+        });
     });
 }

@@ -47,6 +47,10 @@ pub enum Wakeup {
 /// notified already, or if a waiter that still spins takes it. That waiter may have been preempted in its spin: then
 /// the notification is taken when it runs again.
 ///
+/// # Aborts
+/// If the kernel refuses to let a waiter sleep, or to wake a sleeper: a seccomp filter forbids it. A panic would leave
+/// other threads waiting for ever.
+///
 /// # Panics
 /// Never. Unlike `parking_lot`'s, it may be used with several mutexes at once: nothing is lost, but from then on
 /// `notify_all` wakes everybody instead of requeueing, and each wait costs one more atomic operation.

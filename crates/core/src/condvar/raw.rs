@@ -116,7 +116,7 @@ use crate::futex::{Bits, Futex, FutexKey, Scope, Waited};
 use crate::raw::RawMutex;
 use crate::spin;
 use crate::sync::Ordering::{AcqRel, Acquire, Relaxed, Release};
-use crate::sync::{AtomicU32, AtomicU64};
+use crate::sync::{AtomicU32, AtomicU64, without_unwinding};
 use crate::time::Deadline;
 use core::fmt;
 use core::marker::PhantomData;
@@ -218,8 +218,11 @@ impl<L: RawMutex, const BUG: u8> Protocol<L, BUG> {
             read = self.moves.load(Relaxed);
         }
         let Some(entry) = registered else { return (mutex.lock(), Wakeup::Notified) };
-        let spun = if entry.spins { self.spin(entry.epoch, budget) } else { None };
-        let left = spun.unwrap_or_else(|| self.sleep(read, entry.epoch, deadline));
+        // A waiter that unwound would leave its count behind, and the wake-up that was meant for it.
+        let left = without_unwinding(|| {
+            let spun = if entry.spins { self.spin(entry.epoch, budget) } else { None };
+            spun.unwrap_or_else(|| self.sleep(read, entry.epoch, deadline))
+        });
         let may_follow_others = left.requeued && BUG != seeded::PLAIN_LOCK;
         let token = if may_follow_others { mutex.lock_requeued() } else { mutex.lock_notified() };
         (token, left.wakeup)
