@@ -263,6 +263,18 @@ fn processes_have_handlers_of_their_own() {
     all_outcomes(model, [vec![0]]);
 }
 
+#[test]
+fn a_new_thread_masks_what_its_maker_masks_and_a_process_nothing() {
+    let model = || {
+        signal::mask(USR1.bit());
+        let masked = || signal::mask(USR2.bit());
+        let by_thread = thread::spawn(move || (masked(), thread::spawn(masked).join().unwrap()));
+        let by_process = process::spawn(masked);
+        (by_thread.join().unwrap(), by_process.join().unwrap(), signal::mask(0))
+    };
+    all_outcomes(model, [((USR1.bit(), USR2.bit()), 0, USR1.bit())]);
+}
+
 /// A handler takes the lock that the thread it interrupts may hold.
 fn lock_in_handler(masks: bool) -> impl Fn() + 'static {
     move || {
