@@ -72,6 +72,16 @@ xflags::xflags! {
             optional target: String
         }
 
+        /// Plants the bugs of crates/*/mutants and demands that the tests named there report each: cargo xtask mutants
+        cmd mutants {
+            /// Only says what there is.
+            optional --list
+            /// Only the mutant of this name, or those of the files whose path contains this.
+            optional --only text: String
+            /// Only the tests of this world: native, loom or vm.
+            optional --world name: String
+        }
+
         /// Rebuilds the HTML report of a benchmark run from its JSON.
         cmd report {
             /// The JSON file (default: the last run's, in target/ulocks-report/).
@@ -129,6 +139,18 @@ mod tests {
         assert_eq!(miri.seeds, Some(64));
         assert!(parse("miri --seeds many").unwrap_err().contains("--seeds"));
         assert!(parse("miri --seeds").unwrap_err().contains("--seeds"));
+    }
+
+    #[test]
+    fn mutants_are_listed_or_narrowed() {
+        let Ok(XtaskCmd::Mutants(mutants)) = parse("mutants --only mutex.toml --world vm") else {
+            panic!("not a mutants command");
+        };
+        assert_eq!(
+            (mutants.list, mutants.only.as_deref(), mutants.world.as_deref()),
+            (false, Some("mutex.toml"), Some("vm"))
+        );
+        assert!(parse("mutants --only").unwrap_err().contains("--only"));
     }
 
     #[test]

@@ -11,10 +11,12 @@
 //! | nothing left open: no ignored test, no `todo!`, no `unimplemented!` | every source file |
 //! | a file begins with prose, `tests.rs` beside its code excepted, and has at most 600 lines | every source file |
 //! | a crate has its rooms: README, `lib.rs` with docs; a protocol in `raw.rs` has models in both worlds and a stress test | public crates |
+//! | a mutant applies, and the tests that must find it exist | `crates/*/mutants` |
 //! | workspace lints; no lib or bin is a bench; every bench has its own `main` | every manifest |
 
 mod nodes;
 
+use crate::mutants::spec;
 use crate::steps::Steps;
 use crate::workspace::{Manifest, Package, Workspace, targets, unquoted};
 use anyhow::Context;
@@ -70,6 +72,7 @@ fn check(workspace: &Workspace) -> anyhow::Result<Vec<String>> {
             findings.extend(missing_rooms(&package.dir)?.into_iter().map(|what| format!("{dir}: {what}")));
         }
     }
+    findings.extend(spec::load(workspace)?.1);
     Ok(findings)
 }
 

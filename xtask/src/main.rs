@@ -11,6 +11,7 @@ mod laws;
 mod lean;
 mod loom;
 mod miri;
+mod mutants;
 mod publish_check;
 mod report;
 mod steps;
@@ -61,6 +62,7 @@ fn run(command: XtaskCmd, steps: &mut Steps) -> anyhow::Result<()> {
         XtaskCmd::Miri(flags) => miri::run(&flags, &shell, &workspace, steps),
         XtaskCmd::Tsan(flags) => tsan::run(&flags, &shell, &workspace, steps),
         XtaskCmd::Fuzz(flags) => fuzz::run(&flags, &shell, &workspace, steps),
+        XtaskCmd::Mutants(flags) => mutants::run(&flags, &workspace, steps),
         XtaskCmd::Report(flags) => report::run(&flags, &shell, &workspace, steps),
         XtaskCmd::PublishCheck(flags) => publish_check::run(&flags, &shell, steps),
     }

@@ -117,14 +117,16 @@ fn pass_through(command: &mut Command, tests: &mut Tally) -> anyhow::Result<bool
 
 /// Tests passed and failed, summed over the summary lines of libtest.
 #[derive(Default, Debug, PartialEq, Eq)]
-struct Tally {
-    passed: u64,
-    failed: u64,
+pub struct Tally {
+    /// Tests that passed.
+    pub passed: u64,
+    /// Tests that did not.
+    pub failed: u64,
 }
 
 impl Tally {
     /// Reads `test result: ok. 3 passed; 0 failed; ..`; other lines count nothing.
-    fn read(&mut self, line: &str) {
+    pub fn read(&mut self, line: &str) {
         let Some((_, counts)) = line.split_once("test result: ") else { return };
         let count = |what: &str| -> u64 {
             let words: Vec<&str> = counts.split([' ', ';']).collect();

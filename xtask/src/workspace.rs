@@ -1,7 +1,7 @@
 //! What the workspace is made of, read from its manifests.
 //!
-//! The manifests are ours and plain, so a scanner of sections and `key = value` lines is enough; a TOML parser would be
-//! the largest dependency of this program.
+//! The manifests are ours and plain, so a scanner of sections and `key = value` lines is enough. Only the specifications of
+//! mutants, which hold source text, go through a TOML parser (`mutants/spec.rs`).
 
 use anyhow::{Context, bail};
 use std::ffi::OsStr;

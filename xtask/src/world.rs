@@ -6,11 +6,12 @@
 use crate::steps::Steps;
 use crate::workspace::{LOCKS, Package, Workspace, dash_p, features};
 use std::env;
+use std::path::Path;
 use xshell::{Shell, cmd};
 
 /// A model world of this workspace, selected by `--cfg ulocks_NAME` together with the feature `NAME`.
 pub struct World {
-    name: &'static str,
+    name: String,
     rustflags: String,
     target: String,
 }
@@ -18,17 +19,19 @@ pub struct World {
 impl World {
     /// The world of loom.
     pub fn loom(workspace: &Workspace) -> Self {
-        Self::new("loom", workspace)
+        Self::new("loom", &workspace.target())
     }
 
     /// The world of the virtual machine.
     pub fn vm(workspace: &Workspace) -> Self {
-        Self::new("vm", workspace)
+        Self::new("vm", &workspace.target())
     }
 
-    fn new(name: &'static str, workspace: &Workspace) -> Self {
-        let target = workspace.target().join(name).to_string_lossy().into_owned();
-        Self { name, rustflags: with_flags("RUSTFLAGS", &format!("--cfg ulocks_{name}")), target }
+    /// The world `name`, built under `target`.
+    pub fn new(name: &str, target: &Path) -> Self {
+        let target = target.join(name).to_string_lossy().into_owned();
+        let rustflags = with_flags("RUSTFLAGS", &format!("--cfg ulocks_{name}"));
+        Self { name: name.to_owned(), rustflags, target }
     }
 
     /// The variables that select it.
@@ -39,17 +42,17 @@ impl World {
     /// `-p NAME .. --features NAME/WORLD,..`, with the features there are, and those that bring a lock.
     pub fn args(&self, packages: &[&Package]) -> Vec<String> {
         let mut args = dash_p(packages);
-        args.extend(features(packages, &[&[self.name], &LOCKS[..]].concat()));
+        args.extend(features(packages, &[&[self.name.as_str()], &LOCKS[..]].concat()));
         args
     }
 
     fn has_models(&self, package: &Package) -> bool {
-        !package.tests(self.name).is_empty()
+        !package.tests(&self.name).is_empty()
     }
 
     /// Lints and docs of everything that has a part in this world.
     pub fn check(&self, shell: &Shell, workspace: &Workspace, steps: &mut Steps) -> anyhow::Result<()> {
-        let name = self.name;
+        let name = self.name.as_str();
         let packages = workspace
             .select(&[], &format!("a part in {name}"), |p| p.has_feature(name) || self.has_models(p))?;
         let packages = &self.args(&packages);
@@ -75,7 +78,7 @@ impl World {
         workspace: &Workspace,
         steps: &mut Steps,
     ) -> anyhow::Result<()> {
-        let name = self.name;
+        let name = self.name.as_str();
         let packages = workspace.select(names, &format!("{name} models"), |p| self.has_models(p))?;
         let (packages, models) = (self.args(&packages), format!("{name}*"));
         let run = cmd!(

@@ -1,0 +1,291 @@
+//! What a mutant is: one planted bug, specified beside the lock it breaks, in
+//! `crates/*/mutants/*.toml`.
+//!
+//! ```toml
+//! [[mutant]]
+//! name = "wakes-nobody"
+//! breaks = "The release wakes nobody."
+//! property = "A waiter that sleeps while the mutex becomes free is woken."
+//! file = "crates/unfair/src/mutex/raw.rs"
+//! find = '''text that occurs exactly once in the file'''
+//! replace = '''the broken text'''
+//! found-by = [
+//!     { world = "vm", package = "ulocks-unfair", test = "vm", filter = "mutex", as = "lost wake" },
+//! ]
+//! ```
+//!
+//! `filter` is a part of the names of the tests, as for libtest. `as` is a text that the output of
+//! the failing run contains; `as = "hang"` demands that the run does not end. `sound = true` marks
+//! a change that breaks nothing: the named tests must pass, and `as` is left out.
+//!
+//! All specifications are checked before anything is built. `cargo xtask tidy` makes this check
+//! too, as it is cheap: a mutant that no longer applies is reported at once.
+
+use crate::workspace::Workspace;
+use anyhow::Context;
+use serde::Deserialize;
+use std::fs;
+use std::path::{Component, Path, PathBuf};
+
+/// The worlds in which a test can find a mutant.
+pub const WORLDS: [&str; 3] = ["native", "loom", "vm"];
+/// What `as` says of a run that must not end.
+pub const HANG: &str = "hang";
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Specification {
+    #[serde(default)]
+    mutant: Vec<Mutant>,
+}
+
+/// One replacement of text in one file of the workspace.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields, rename_all = "kebab-case")]
+pub struct Mutant {
+    /// The file that specifies it.
+    #[serde(skip)]
+    pub spec: String,
+    /// Its name in that file.
+    pub name: String,
+    /// What it does wrong.
+    pub breaks: String,
+    /// What no longer holds.
+    pub property: String,
+    /// The file it changes.
+    pub file: String,
+    find: String,
+    replace: String,
+    /// The tests that must fail, or pass if it is sound.
+    pub found_by: Vec<Probe>,
+    /// A variant that breaks nothing.
+    #[serde(default)]
+    pub sound: bool,
+}
+
+/// The tests of one target in one world, and what they must say.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Probe {
+    /// One of [`WORLDS`].
+    pub world: String,
+    /// The package of the tests.
+    pub package: String,
+    /// Their target, `tests/NAME.rs` or `tests/NAME/main.rs`.
+    pub test: String,
+    /// A part of their names.
+    pub filter: String,
+    /// What the output of the failing run contains.
+    #[serde(rename = "as")]
+    pub says: Option<String>,
+}
+
+impl Mutant {
+    /// The text of its file with the change made, or why the change cannot be made.
+    pub fn applied(&self, text: &str) -> Result<String, String> {
+        match text.matches(&self.find).count() {
+            1 if self.find == self.replace => Err("`replace` equals `find`: write the broken text".into()),
+            1 => Ok(text.replacen(&self.find, &self.replace, 1)),
+            0 => Err(format!("`find` does not occur in {}: copy the text as it is now", self.file)),
+            n => {
+                Err(format!("`find` occurs {n} times in {}: include more of the lines around it", self.file))
+            }
+        }
+    }
+
+    /// What is wrong with it.
+    fn faults(&self, workspace: &Workspace) -> Vec<String> {
+        let mut faults: Vec<String> = self.fault_of_change(&workspace.root).into_iter().collect();
+        if self.found_by.is_empty() {
+            faults.push("`found-by` is empty: name a test".into());
+        }
+        for probe in &self.found_by {
+            faults.extend(probe.faults(workspace, self.sound));
+        }
+        faults
+    }
+
+    fn fault_of_change(&self, root: &Path) -> Option<String> {
+        if !Path::new(&self.file).components().all(|part| matches!(part, Component::Normal(_))) {
+            return Some(format!("`file` {}: write it relative to the workspace", self.file));
+        }
+        match fs::read_to_string(root.join(&self.file)) {
+            Ok(text) => self.applied(&text).err(),
+            Err(error) => Some(format!("`file` {}: {error}; write it relative to the workspace", self.file)),
+        }
+    }
+}
+
+impl Probe {
+    fn faults(&self, workspace: &Workspace, sound: bool) -> Vec<String> {
+        let mut faults = Vec::new();
+        if !WORLDS.contains(&self.world.as_str()) {
+            faults.push(format!("no world `{}`: take one of {}", self.world, WORLDS.join(", ")));
+        }
+        match workspace.packages.iter().find(|package| package.name == self.package) {
+            None => faults.push(format!("no package `{}` in this workspace", self.package)),
+            Some(package) => {
+                let known = package.tests("");
+                if !known.contains(&self.test) {
+                    let known = known.join(", ");
+                    faults.push(format!("no test `{}` in {}; there are: {known}", self.test, self.package));
+                }
+            }
+        }
+        match self.says.as_deref() {
+            None | Some("") if !sound => faults.push("no `as`: name a text of the failing output".into()),
+            Some(_) if sound => faults.push("`as` in a sound mutant, whose tests pass: leave it out".into()),
+            _ => {}
+        }
+        faults
+    }
+}
+
+/// All mutants of the workspace, and what is wrong with them, as `file: what`.
+pub fn load(workspace: &Workspace) -> anyhow::Result<(Vec<Mutant>, Vec<String>)> {
+    let (mut mutants, mut faults) = (Vec::new(), Vec::new());
+    for path in specifications(workspace)? {
+        let text = fs::read_to_string(&path).with_context(|| format!("cannot read {}", path.display()))?;
+        let spec = path.strip_prefix(&workspace.root).unwrap_or(&path).display().to_string();
+        match parse(&spec, &text, workspace) {
+            Ok((found, wrong)) => {
+                mutants.extend(found);
+                faults.extend(wrong);
+            }
+            Err(error) => faults.push(error),
+        }
+    }
+    Ok((mutants, faults))
+}
+
+fn specifications(workspace: &Workspace) -> anyhow::Result<Vec<PathBuf>> {
+    let mut found = Vec::new();
+    for dir in workspace.packages.iter().map(|package| package.dir.join("mutants")) {
+        if dir.is_dir() {
+            for entry in fs::read_dir(&dir).with_context(|| format!("cannot read {}", dir.display()))? {
+                found.push(entry?.path());
+            }
+        }
+    }
+    found.retain(|path| path.extension().is_some_and(|extension| extension == "toml"));
+    found.sort();
+    Ok(found)
+}
+
+/// The mutants of one file, and what is wrong with them; an error if the file cannot be read as
+/// mutants at all.
+fn parse(spec: &str, text: &str, workspace: &Workspace) -> Result<(Vec<Mutant>, Vec<String>), String> {
+    let file: Specification = basic_toml::from_str(text).map_err(|error| format!("{spec}: {error}"))?;
+    let (mut mutants, mut faults) = (file.mutant, Vec::new());
+    if mutants.is_empty() {
+        faults.push(format!("{spec}: no mutant: write one, or delete the file"));
+    }
+    for (at, mutant) in mutants.iter().enumerate() {
+        let mut wrong = mutant.faults(workspace);
+        if mutants[..at].iter().any(|other| other.name == mutant.name) {
+            wrong.push("the name occurs twice: choose another".into());
+        }
+        faults.extend(wrong.into_iter().map(|what| format!("{spec}: mutant `{}`: {what}", mutant.name)));
+    }
+    for mutant in &mut mutants {
+        mutant.spec = spec.to_owned();
+    }
+    Ok((mutants, faults))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const GOOD: &str = r#"
+[[mutant]]
+name = "one"
+breaks = "b"
+property = "p"
+file = "xtask/src/tools.rs"
+find = '''
+need("false", "", &["false"])'''
+replace = "x"
+found-by = [{ world = "native", package = "ulocks-core", test = "TEST", filter = "f", as = "a" }]
+"#;
+
+    /// A specification that has nothing wrong with it but what `change` does to it.
+    fn faults(change: impl Fn(&str) -> String) -> Vec<String> {
+        let workspace = Workspace::load().unwrap();
+        let core = workspace.packages.iter().find(|package| package.name == "ulocks-core").unwrap();
+        let text = change(&GOOD.replace("TEST", &core.tests("")[0]));
+        parse("m.toml", &text, &workspace).map_or_else(|error| vec![error], |(_, faults)| faults)
+    }
+
+    fn with(from: &str, to: &str) -> Vec<String> {
+        assert!(GOOD.contains(from));
+        faults(|good| good.replace(from, to))
+    }
+
+    #[test]
+    fn a_good_specification_has_no_faults_and_changes_the_one_place() {
+        assert_eq!(with("one", "two"), [""; 0]);
+        let (mutants, _) = parse("m.toml", GOOD, &Workspace::load().unwrap()).unwrap();
+        let text = "assert!(need(\"false\", \"\", &[\"false\"]).is_err());";
+        assert_eq!(mutants[0].applied(text).unwrap(), "assert!(x.is_err());");
+        assert_eq!(mutants[0].spec, "m.toml");
+    }
+
+    #[test]
+    fn a_key_that_is_unknown_or_missing_is_named_with_its_line() {
+        let found = with("breaks =", "braeks =");
+        assert!(found[0].starts_with("m.toml: unknown field `braeks`, expected one of"), "{found:?}");
+        let found = with("property = \"p\"\n", "");
+        assert_eq!(found, ["m.toml: missing field `property` for key `mutant` at line 2 column 1"]);
+        let found = with("filter =", "fliter =");
+        assert!(found[0].starts_with("m.toml: unknown field `fliter`, expected one of"), "{found:?}");
+        assert_eq!(parse("m.toml", "", &Workspace::load().unwrap()).unwrap().1.len(), 1, "no mutant");
+    }
+
+    #[test]
+    fn a_text_that_does_not_occur_exactly_once_is_refused() {
+        let fault = |from: &str, to: &str| with(from, to).join("\n");
+        let found = fault("need(\"false\", \"\"", "need(\"False\", \"\"");
+        assert_eq!(
+            found,
+            "m.toml: mutant `one`: `find` does not occur in xtask/src/tools.rs: copy the text as it is now"
+        );
+        assert!(fault("need(\"false\", \"\", &[\"false\"])", "need(").contains("`find` occurs"));
+        assert!(
+            fault("replace = \"x\"", "replace = 'need(\"false\", \"\", &[\"false\"])'").contains("equals")
+        );
+        assert!(fault("tools.rs", "no-such.rs").contains("relative to the workspace"));
+        assert!(fault("xtask/src", "../xtask/src").contains("relative to the workspace"));
+    }
+
+    #[test]
+    fn a_test_that_does_not_exist_is_refused_with_those_that_do() {
+        assert!(with("\"native\"", "\"lom\"")[0].ends_with("no world `lom`: take one of native, loom, vm"));
+        assert!(with("ulocks-core", "ulocks-cro")[0].ends_with("no package `ulocks-cro` in this workspace"));
+        let found = faults(|_| GOOD.to_owned());
+        assert!(found[0].contains("no test `TEST` in ulocks-core; there are: "), "{found:?}");
+        assert!(with("found-by = [", "found-by = [] # ")[0].contains("name a test"));
+    }
+
+    #[test]
+    fn what_a_failing_run_says_is_named_and_what_a_passing_one_says_is_not() {
+        assert!(with(", as = \"a\"", "")[0].contains("no `as`"));
+        assert!(with("as = \"a\"", "as = \"\"")[0].contains("no `as`"));
+        assert!(with("name =", "sound = true\nname =")[0].contains("leave it out"));
+        let sound = faults(|good| good.replace(", as = \"a\"", "").replace("name =", "sound = true\nname ="));
+        assert_eq!(sound, [""; 0]);
+    }
+
+    #[test]
+    fn a_name_that_occurs_twice_in_a_file_is_refused() {
+        let found = faults(|good| good.repeat(2));
+        assert_eq!(found, ["m.toml: mutant `one`: the name occurs twice: choose another"]);
+    }
+
+    #[test]
+    fn the_mutants_of_this_workspace_apply() {
+        let (mutants, faults) = load(&Workspace::load().unwrap()).unwrap();
+        assert_eq!(faults, [""; 0]);
+        assert!(mutants.iter().any(|mutant| mutant.spec == "crates/unfair/mutants/mutex.toml"));
+    }
+}

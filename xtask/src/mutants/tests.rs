@@ -1,0 +1,137 @@
+use super::*;
+use std::env;
+
+fn ran(end: End, output: &str) -> Ran {
+    Ran { end, output: output.into() }
+}
+
+const ONE_PASSED: &str = "test result: ok. 1 passed; 0 failed; 0 ignored; 0 measured; 4 filtered out";
+const NONE_RAN: &str = "test result: ok. 0 passed; 0 failed; 0 ignored; 0 measured; 5 filtered out";
+
+#[test]
+fn a_failure_counts_only_if_it_is_the_one_that_was_said() {
+    let failed = ran(End::Failed, "panicked at x.rs: lost wake-up");
+    assert_eq!(failed.judge(Some("lost wake-up")), Verdict::Caught);
+    assert_eq!(failed.judge(Some("data race")), Verdict::Wrong);
+    assert_eq!(failed.judge(None), Verdict::Wrong, "a sound mutant, or none");
+    assert_eq!(ran(End::Passed, ONE_PASSED).judge(Some("lost wake-up")), Verdict::Survived);
+    assert_eq!(ran(End::Passed, ONE_PASSED).judge(None), Verdict::Passes);
+}
+
+#[test]
+fn a_run_that_does_not_end_is_caught_only_where_that_was_said() {
+    assert_eq!(ran(End::OutOfTime, "lost wake-up").judge(Some("lost wake-up")), Verdict::Wrong);
+    assert_eq!(ran(End::OutOfTime, "").judge(Some(HANG)), Verdict::Caught);
+    assert_eq!(ran(End::Failed, "it would hang").judge(Some(HANG)), Verdict::Wrong);
+}
+
+#[test]
+fn what_was_never_run_is_not_caught_and_does_not_pass() {
+    assert_eq!(ran(End::DoesNotCompile, "error: lost wake-up").judge(Some("lost")), Verdict::DoesNotCompile);
+    assert_eq!(ran(End::Passed, NONE_RAN).judge(None), Verdict::NoTest);
+    assert_eq!(ran(End::Passed, NONE_RAN).judge(Some("lost")), Verdict::NoTest);
+    for verdict in [Verdict::DoesNotCompile, Verdict::NoTest, Verdict::NotRun, Verdict::Survived] {
+        assert!(!verdict.is_as_said());
+    }
+}
+
+#[test]
+fn a_run_ends_with_its_children() {
+    let succeeds = run_within(&mut Command::new("true"), Duration::MAX).unwrap();
+    assert!(succeeds.is_some_and(|status| status.success()));
+    let fails = run_within(&mut Command::new("false"), Duration::MAX).unwrap();
+    assert!(fails.is_some_and(|status| !status.success()));
+
+    // Each sleeper holds the writing end; the reader sees the end of the file when all of them are gone.
+    let (reader, writer) = std::io::pipe().unwrap();
+    let sleeps = |script: &str| {
+        let mut shell = Command::new("sh");
+        shell.args(["-c", script]).stdout(writer.try_clone().unwrap());
+        shell
+    };
+    let hangs = run_within(&mut sleeps("sleep 3600 & sleep 3600"), Duration::from_millis(200)).unwrap();
+    assert_eq!(hangs, None);
+    let leaves = run_within(&mut sleeps("sleep 3600 &"), Duration::MAX).unwrap();
+    assert!(leaves.is_some_and(|status| status.success()));
+    drop(writer);
+    assert_eq!(std::io::read_to_string(reader).unwrap(), "");
+}
+
+#[test]
+fn a_copy_is_renewed_by_content() {
+    let dir = env::temp_dir().join(format!("ulocks-mutants-{}", std::process::id()));
+    let _ = fs::remove_dir_all(&dir);
+    let (from, to) = (dir.join("from"), dir.join("to/a/b"));
+    fs::create_dir_all(&dir).unwrap();
+    fs::write(&from, "one").unwrap();
+    renew_file(&from, &to).unwrap();
+    assert_eq!(fs::read_to_string(&to).unwrap(), "one");
+
+    let old = std::time::SystemTime::UNIX_EPOCH;
+    let touch = || File::options().write(true).open(&to).unwrap().set_modified(old).unwrap();
+    let modified = || fs::metadata(&to).unwrap().modified().unwrap();
+    touch();
+    renew_file(&from, &to).unwrap();
+    assert_eq!(modified(), old, "the same content is left alone");
+    fs::write(&from, "two").unwrap();
+    renew_file(&from, &to).unwrap();
+    assert!(modified() > old, "cargo must see that it has changed");
+    assert_eq!(fs::read_to_string(&to).unwrap(), "two");
+
+    fs::write(dir.join("to/stray"), "").unwrap();
+    let root = dir.join("to");
+    remove_others(&root, &root, &[PathBuf::from("a/b")].into()).unwrap();
+    assert!(to.exists() && !dir.join("to/stray").exists());
+    fs::remove_dir_all(dir).unwrap();
+}
+
+#[test]
+fn git_names_the_files_of_the_workspace_and_not_what_is_built() {
+    let files = git_files(&Workspace::load().unwrap().root).unwrap();
+    assert!(files.contains(Path::new("Cargo.lock")));
+    assert!(files.contains(Path::new("crates/unfair/src/mutex/raw.rs")));
+    assert!(!files.iter().any(|path| path.starts_with("target")));
+}
+
+#[test]
+fn mutants_are_chosen_by_name_by_file_and_by_world() {
+    let (mutants, _) = spec::load(&Workspace::load().unwrap()).unwrap();
+    let all = mutants.len();
+    let chosen = |only: Option<&str>, world: Option<&str>| {
+        let flags = flags::Mutants { list: false, only: only.map(Into::into), world: world.map(Into::into) };
+        choose(mutants.clone(), &flags)
+    };
+    assert_eq!(chosen(None, None).unwrap().len(), all);
+    let one = &chosen(Some("wakes-nobody"), Some("vm")).unwrap()[0];
+    assert!(one.found_by.iter().all(|probe| probe.world == "vm"));
+    let file = chosen(Some("unfair/mutants/mutex"), None).unwrap();
+    assert!(!file.is_empty() && file.iter().all(|mutant| mutant.spec == "crates/unfair/mutants/mutex.toml"));
+    assert!(chosen(None, Some("lom")).unwrap_err().to_string().contains("native, loom, vm"));
+    assert!(chosen(Some("no-such-mutant"), None).unwrap_err().to_string().contains("--list"));
+}
+
+#[test]
+fn each_world_has_its_flags_and_its_directory() {
+    let workspace = Workspace::load().unwrap();
+    let base = PathBuf::from("/base");
+    let lock = File::open(workspace.root.join("Cargo.toml")).unwrap();
+    let scratch = Scratch { workspace: &workspace, source: base.join("source"), base, _lock: lock };
+    let probe = |world: &str| Probe {
+        world: world.into(),
+        package: "ulocks-unfair".into(),
+        test: "t".into(),
+        filter: "f".into(),
+        says: None,
+    };
+    let shown = |world: &str| format!("{:?}", scratch.cargo_test(&probe(world), &["--", "f"]).unwrap());
+    let native = shown("native");
+    assert!(native.contains(r#"CARGO_TARGET_DIR="/base/native""#), "{native}");
+    assert!(
+        native.ends_with(r#""test" "-p" "ulocks-unfair" "--all-features" "--test" "t" "--" "f""#),
+        "{native}"
+    );
+    let loom = shown("loom");
+    assert!(loom.contains(r#"CARGO_TARGET_DIR="/base/loom""#), "{loom}");
+    assert!(loom.contains("--cfg ulocks_loom") && loom.contains(r#""--profile" "model""#), "{loom}");
+    assert!(loom.contains("ulocks-unfair/loom,ulocks-unfair/parking-lot"), "{loom}");
+}
