@@ -8,6 +8,8 @@
 //! In the world of the virtual machine this library is something else: `cost`, what the locks would cost on many CPUs.
 
 #[cfg(not(all(ulocks_vm, feature = "vm")))]
+pub mod condvar;
+#[cfg(not(all(ulocks_vm, feature = "vm")))]
 pub mod convoy;
 #[cfg(all(ulocks_vm, feature = "vm"))]
 pub mod cost;

@@ -2,7 +2,7 @@
 
 use super::{Record, Row, SYSV, seed};
 use crate::report::{Table, describe, units};
-use crate::rounds::compare::{Measured as Compared, Side};
+use crate::rounds::compare::Measured as Compared;
 use std::fmt::Write;
 
 /// A table a workload, what its columns mean, and what the largest crowd says.
@@ -70,12 +70,12 @@ fn table<'a>(rows: impl Iterator<Item = &'a Row>) -> Table {
 fn fields(row: &Row) -> Vec<String> {
     let known = |value: Option<f64>, show: fn(f64) -> String| value.map_or("-".into(), show);
     let (now, then) = (row.now.as_ref(), row.then.as_ref());
-    let by = |compared: Option<&Compared>| compared.map_or("-".into(), ratio);
+    let by = |compared: Option<&Compared>| compared.map_or("-".into(), Compared::ratio);
     vec![
         row.children.to_string(),
         row.lock.clone(),
         match (now, &row.reason) {
-            (Some(now), _) => rate(&now.per_s),
+            (Some(now), _) => now.per_s.rate(),
             (None, Some(_)) if crate::locks::find(&row.lock).is_err() => "not built".into(),
             (None, _) => "no data".into(),
         },
@@ -96,22 +96,6 @@ fn fields(row: &Row) -> Vec<String> {
 
 fn percent(value: f64) -> String {
     format!("{value:.1}")
-}
-
-fn rate(side: &Side) -> String {
-    match side.modes {
-        Some((slow, fast)) => format!("{}|{}", units::rate(slow.per_s), units::rate(fast.per_s)),
-        None => units::rate(side.value),
-    }
-}
-
-fn ratio(compared: &Compared) -> String {
-    let show = units::fixed;
-    match (compared.interval, compared.two_modes) {
-        (Some((low, high)), false) => format!("{} [{} {}]", show(compared.value), show(low), show(high)),
-        (Some((low, high)), true) => format!("{{{} .. {}}}", show(low), show(high)),
-        (None, _) => format!("{} [?]", show(compared.value)),
-    }
 }
 
 /// Why the factors of 2002 do not come back, in the figures of the largest crowd that both have: what grew with the
@@ -144,7 +128,7 @@ fn crowd(record: &Record) -> Vec<String> {
                 units::time(1e9 / then.per_s),
                 units::time(1e9 / here.per_s.value),
                 units::fixed(then_by_sysv),
-                ratio(by_sysv),
+                by_sysv.ratio(),
             ));
         }
     }

@@ -118,16 +118,8 @@ fn measure(promise: &Promise, trials: &[Trial]) -> Option<Measured> {
     match &promise.claim {
         Claim::Value(subject) => series(subject).measured(),
         Claim::Ratio { mine, others } => {
-            // All peers or no comparison: the best of those that happened to run is not the best.
             let others: Vec<Series<'_>> = others.iter().map(series).collect();
-            if others.iter().any(Series::is_empty) {
-                return None;
-            }
-            let best = others.iter().max_by(|a, b| {
-                let order = a.typical().total_cmp(&b.typical());
-                if promise.figure.is_rate() { order } else { order.reverse() }
-            })?;
-            series(mine).by(best)
+            series(mine).by(Series::best(&others)?)
         }
         Claim::Share { mine, limits } => {
             let limits: Vec<Series<'_>> = limits.iter().map(series).collect();

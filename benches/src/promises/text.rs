@@ -106,6 +106,7 @@ fn absolute(figure: Figure, value: f64) -> String {
         Figure::Cov
         | Figure::FutexesPerOp
         | Figure::CallsPerOp
+        | Figure::SwitchesPerOp
         | Figure::Share
         | Figure::WriteShares
         | Figure::FewestReads => units::digits(value),

@@ -7,7 +7,7 @@
 //! A figure by itself is the median over rounds, with the interval of order statistics: the whole range under six.
 
 use super::task::{Cell, Figure, Trial};
-use crate::report::{Level, Spread, log_t, mean_ratio, modes, range_ratio};
+use crate::report::{Level, Spread, log_t, mean_ratio, modes, range_ratio, units};
 use serde::{Deserialize, Serialize};
 
 /// One side of a comparison.
@@ -36,6 +36,28 @@ pub struct Measured {
     pub mine: Side,
     /// What it is compared with.
     pub other: Option<Side>,
+}
+
+impl Side {
+    /// A rate as tables have it: `a|b` are two modes.
+    pub fn rate(&self) -> String {
+        match self.modes {
+            Some((slow, fast)) => format!("{}|{}", units::rate(slow.per_s), units::rate(fast.per_s)),
+            None => units::rate(self.value),
+        }
+    }
+}
+
+impl Measured {
+    /// A ratio as tables have it: with its interval, or `{a .. b}`, a range over two modes.
+    pub fn ratio(&self) -> String {
+        let show = units::fixed;
+        match (self.interval, self.two_modes) {
+            (Some((low, high)), false) => format!("{} [{} {}]", show(self.value), show(low), show(high)),
+            (Some((low, high)), true) => format!("{{{} .. {}}}", show(low), show(high)),
+            (None, _) => format!("{} [?]", show(self.value)),
+        }
+    }
 }
 
 /// A figure of a lock in a cell, by round.
@@ -77,6 +99,23 @@ impl<'a> Series<'a> {
     /// Round by round.
     pub fn values(&self) -> Vec<f64> {
         self.by_round.iter().map(|&(_, value)| value).collect()
+    }
+
+    /// Whose figure it is.
+    pub fn lock(&self) -> &'a str {
+        self.lock
+    }
+
+    /// The best of several: the greatest rate, or the smallest of any other figure. None if one of them has no round: the
+    /// best of those that happened to run is not the best.
+    pub fn best<'b>(several: &'b [Self]) -> Option<&'b Self> {
+        if several.iter().any(Series::is_empty) {
+            return None;
+        }
+        several.iter().max_by(|a, b| {
+            let order = a.typical().total_cmp(&b.typical());
+            if a.figure.is_rate() { order } else { order.reverse() }
+        })
     }
 
     /// In one line.

@@ -1,5 +1,6 @@
 //! What is run, and the figures that come of it.
 
+use crate::condvar;
 use crate::duel::{DuelResult, DuelSpec, Place};
 use crate::handoff::{HandoffResult, HandoffSpec};
 use crate::keeper::Task;
@@ -59,6 +60,8 @@ pub enum Cell {
     Long(rw::Run),
     /// A run of semaphores.
     Sem(sem::Run),
+    /// A run of a condition variable, on CPUs chosen so.
+    Condvar(condvar::Run, Pin),
     /// Sets of so many operations that nobody stands in the way of, taken and given back: all subjects in one process.
     Sets(u32),
     /// Single operations on so many semaphores, one after the other, and then their opposites: all subjects in one process.
@@ -104,6 +107,8 @@ pub enum Figure {
     CallsPerOp,
     /// Turns of the one that is beside the others, by the mean of theirs. None at all count as one.
     Share,
+    /// Context switches of the whole process per operation. None at all count as one, in the whole window.
+    SwitchesPerOp,
     /// Calls to sleep and to wake per operation. None at all count as one, in the whole window: less cannot be seen.
     FutexesPerOp,
     /// 99.9th percentile of what readers of the class that is looked at wait, nanoseconds.
@@ -145,6 +150,8 @@ pub enum Job {
     Rw(rw::Spec),
     /// [`Cell::Sem`].
     Sem(sem::Spec),
+    /// [`Cell::Condvar`].
+    Condvar(condvar::Spec),
     /// [`Cell::Sets`].
     Sets(sem::SetsSpec),
 }
@@ -165,6 +172,8 @@ pub enum Answer {
     Rw(rw::Outcome),
     /// Of a run of semaphores.
     Sem(sem::Outcome),
+    /// Of a run of a condition variable.
+    Condvar(condvar::Outcome),
 }
 
 impl Task for Job {
@@ -178,6 +187,7 @@ impl Task for Job {
             Self::Pairs(spec) => Answer::Pairs(spec.carry_out()?),
             Self::Rw(spec) => Answer::Rw(spec.carry_out()?),
             Self::Sem(spec) => Answer::Sem(spec.carry_out()?),
+            Self::Condvar(spec) => Answer::Condvar(spec.carry_out()?),
             Self::Sets(spec) => Answer::Pairs(spec.carry_out()?),
         })
     }
@@ -190,6 +200,7 @@ impl Task for Job {
             Self::Pairs(spec) => spec.own_time(),
             Self::Rw(spec) => spec.own_time(),
             Self::Sem(spec) => spec.own_time(),
+            Self::Condvar(spec) => spec.own_time(),
             Self::Sets(spec) => spec.own_time(),
         }
     }
@@ -202,6 +213,7 @@ impl Task for Job {
             Self::Pairs(spec) => spec.workers(),
             Self::Rw(spec) => spec.workers(),
             Self::Sem(spec) => spec.workers(),
+            Self::Condvar(spec) => spec.workers(),
             Self::Sets(spec) => spec.workers(),
         }
     }
@@ -296,6 +308,9 @@ impl Probe {
             Cell::Sem(run) => {
                 Job::Sem(sem::Spec { subject: lock, run, warmup_ms, window_ms, iterations_per_us, seed })
             }
+            Cell::Condvar(run, pin) => {
+                Job::Condvar(condvar::Spec { subject: lock, run, pin, warmup_ms, window_ms })
+            }
             Cell::Sets(ops) => sets(ops, false),
             Cell::Singles(semaphores) => sets(semaphores, true),
         }
@@ -333,6 +348,7 @@ impl Trial {
             (Answer::Pairs(result), Figure::PairNs) => *result.ns.get(index)?,
             (Answer::Rw(outcome), figure) => outcome.figure(figure)?,
             (Answer::Sem(outcome), figure) => outcome.figure(figure)?,
+            (Answer::Condvar(outcome), figure) => outcome.figure(figure)?,
             _ => return None,
         })
     }

@@ -1,7 +1,6 @@
 //! What the trials of some semaphores in a run come to.
 
 use super::Subject;
-use crate::report::units;
 use crate::rounds::compare::{Measured, Series, Side};
 use crate::rounds::task::{Answer, Cell, Figure, Trial};
 use crate::sem::{FUTEX, KERNEL, Order, POSIX, Run};
@@ -98,27 +97,9 @@ fn beside_per_s(name: &str, cell: Cell, trial: &Trial) -> Option<f64> {
     }
 }
 
-/// A rate; two modes as both.
-pub(super) fn rate(side: &Side) -> String {
-    match side.modes {
-        Some((slow, fast)) => format!("{}|{}", units::rate(slow.per_s), units::rate(fast.per_s)),
-        None => units::rate(side.value),
-    }
-}
-
 /// A ratio and its interval, or nothing.
 pub(super) fn ratio(measured: Option<&Measured>) -> String {
-    let show = units::fixed;
-    match measured.map(|measured| (measured, measured.interval)) {
-        None => "-".into(),
-        Some((measured, Some((low, high)))) if measured.two_modes => {
-            format!("{{{} .. {}}}", show(low), show(high))
-        }
-        Some((measured, Some((low, high)))) => {
-            format!("{} [{} {}]", show(measured.value), show(low), show(high))
-        }
-        Some((measured, None)) => format!("{} [?]", show(measured.value)),
-    }
+    measured.map_or("-".into(), Measured::ratio)
 }
 
 /// A figure, or nothing.

@@ -158,7 +158,7 @@ fn tables(record: &Record) -> String {
             table.row(vec![
                 order.name().into(),
                 row.subject.clone(),
-                row::rate(&row.per_s),
+                row.per_s.rate(),
                 row::ratio(row.by(KERNEL)),
                 row::ratio(row.by(FUTEX)),
                 row::ratio(row.by_fifo.as_ref()),

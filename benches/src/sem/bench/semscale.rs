@@ -90,7 +90,7 @@ fn tables(record: &Record) -> String {
         table.row(vec![
             if first { row.run.to_string() } else { String::new() },
             row.subject.clone(),
-            row::rate(&row.per_s),
+            row.per_s.rate(),
             row::ratio(row.by(KERNEL)),
             row::ratio(row.by(POSIX)),
             units::time(row.cpu_ns),

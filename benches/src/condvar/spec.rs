@@ -1,0 +1,182 @@
+//! A run of one condition variable, for a process of its own, and what comes back.
+
+use super::{loops, registry};
+use crate::keeper::Task;
+use crate::pin::Pin;
+use crate::rounds::task::Figure;
+use crate::stats;
+use anyhow::{Result, ensure};
+use serde::{Deserialize, Serialize};
+use std::fmt;
+use std::time::Duration;
+
+/// When a thread notifies.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Notify {
+    /// While it holds the mutex.
+    Under,
+    /// After it has released the mutex.
+    After,
+}
+
+impl Notify {
+    /// Both.
+    pub const ALL: [Self; 2] = [Self::Under, Self::After];
+
+    /// What it is called.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Under => "under",
+            Self::After => "after",
+        }
+    }
+
+    fn words(self) -> &'static str {
+        match self {
+            Self::Under => "notified under the lock",
+            Self::After => "notified after the lock",
+        }
+    }
+}
+
+/// What a condition variable is put through.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Run {
+    /// A bounded buffer: a number under a mutex.
+    Buffer {
+        /// Threads that put items in.
+        producers: u32,
+        /// Threads that take them out.
+        consumers: u32,
+        /// The most items that it holds.
+        capacity: u32,
+        /// When they notify.
+        notify: Notify,
+        /// Whether both sides wait on one condition variable: then each notification is for all of them.
+        one: bool,
+    },
+    /// Two threads that pass a turn to and fro.
+    PingPong {
+        /// When they notify.
+        notify: Notify,
+    },
+    /// One notifies all of many, as soon as all of them wait.
+    Crowd {
+        /// The many.
+        waiters: u32,
+        /// When it notifies.
+        notify: Notify,
+    },
+    /// Waits that mostly time out: of [`PATIENCE`](Run::PATIENCE) each, and a notification each [`PAUSE`](Run::PAUSE).
+    Timed {
+        /// The threads that wait.
+        waiters: u32,
+    },
+}
+
+impl Run {
+    /// How long a timed wait lasts.
+    pub const PATIENCE: Duration = Duration::from_micros(100);
+    /// The time between two notifications of those who wait so.
+    pub const PAUSE: Duration = Duration::from_millis(1);
+
+    /// As `--only` knows it.
+    pub fn name(self) -> String {
+        match self {
+            Self::Buffer { producers, consumers, capacity, notify, one } => {
+                let one = if one { "/one" } else { "" };
+                format!("buffer/{producers}+{consumers}/{capacity}/{}{one}", notify.name())
+            }
+            Self::PingPong { notify } => format!("ping-pong/{}", notify.name()),
+            Self::Crowd { waiters, notify } => format!("notify-all/{waiters}/{}", notify.name()),
+            Self::Timed { waiters } => format!("timed/{waiters}"),
+        }
+    }
+
+    /// How many threads it has.
+    pub fn threads(self) -> u32 {
+        match self {
+            Self::Buffer { producers, consumers, .. } => producers + consumers,
+            Self::PingPong { .. } => 2,
+            Self::Crowd { waiters, .. } | Self::Timed { waiters } => waiters + 1,
+        }
+    }
+}
+
+impl fmt::Display for Run {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match *self {
+            Self::Buffer { producers, consumers, capacity, notify, one } => {
+                let one = if one { ", one condition variable" } else { "" };
+                write!(f, "{producers}+{consumers}, capacity {capacity}, {}{one}", notify.words())
+            }
+            Self::PingPong { notify } => write!(f, "ping-pong, {}", notify.words()),
+            Self::Crowd { waiters, notify } => write!(f, "notify_all of {waiters}, {}", notify.words()),
+            Self::Timed { waiters } => write!(f, "{waiters} waiters whose time mostly runs out"),
+        }
+    }
+}
+
+/// What to run.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct Spec {
+    /// A name in the [`registry`](super::all).
+    pub subject: String,
+    /// The run.
+    pub run: Run,
+    /// Where threads run.
+    pub pin: Pin,
+    /// Not counted, before the window.
+    pub warmup_ms: u64,
+    /// The measured window.
+    pub window_ms: u64,
+}
+
+/// What came of it.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct Outcome {
+    /// Length of the window as it really was, in seconds.
+    pub elapsed_s: f64,
+    /// CPU time of the whole process in the window, in seconds.
+    pub cpu_s: f64,
+    /// Context switches of the whole process in the window, voluntary and involuntary.
+    pub switches: u64,
+    /// Items taken out, turns, threads that came back from a wait.
+    pub ops: u64,
+    /// The same of each thread that is counted.
+    pub counts: Vec<u64>,
+}
+
+impl Outcome {
+    /// A figure of `promises`, if this run has it.
+    pub fn figure(&self, figure: Figure) -> Option<f64> {
+        // None at all count as one: less cannot be seen.
+        let ops = self.ops.max(1) as f64;
+        Some(match figure {
+            Figure::PerSecond => ops / self.elapsed_s.max(1e-9),
+            Figure::CpuPerOp => self.cpu_s * 1e9 / ops,
+            Figure::SwitchesPerOp => self.switches.max(1) as f64 / ops,
+            Figure::Cov => stats::cov(&self.counts),
+            _ => return None,
+        })
+    }
+}
+
+impl Task for Spec {
+    type Answer = Outcome;
+
+    fn carry_out(&self) -> Result<Outcome> {
+        ensure!(self.window_ms > 0, "a window of 0 ms measures nothing; allowed: at least 1 ms");
+        loops::run(self, registry::find(&self.subject)?)
+    }
+
+    fn own_time(&self) -> Duration {
+        Duration::from_millis(self.warmup_ms + self.window_ms)
+    }
+
+    fn workers(&self) -> u32 {
+        self.run.threads()
+    }
+}
