@@ -309,7 +309,11 @@ impl<'a> Scratch<'a> {
             let world = World::new(world, &self.base);
             cargo.args(["--profile", "model"]).args(world.args(&packages)).envs(world.env());
         }
-        cargo.args(["--test", test]).args(more);
+        match test.as_str() {
+            spec::LIB => cargo.arg("--lib"),
+            test => cargo.args(["--test", test]),
+        };
+        cargo.args(more);
         Ok(cargo)
     }
 

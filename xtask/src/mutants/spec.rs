@@ -116,6 +116,9 @@ impl Mutant {
     }
 }
 
+/// In the place of a test target: the unit tests of the package.
+pub const LIB: &str = "lib";
+
 impl Probe {
     fn faults(&self, workspace: &Workspace, sound: bool) -> Vec<String> {
         let mut faults = Vec::new();
@@ -126,7 +129,7 @@ impl Probe {
             None => faults.push(format!("no package `{}` in this workspace", self.package)),
             Some(package) => {
                 let known = package.tests("");
-                if !known.contains(&self.test) {
+                if self.test != LIB && !known.contains(&self.test) {
                     let known = known.join(", ");
                     faults.push(format!("no test `{}` in {}; there are: {known}", self.test, self.package));
                 }
