@@ -148,6 +148,10 @@ impl Plan {
         left: 0,
     };
 
+    /// Every CPU has a thread that circulates.
+    #[cfg(test)]
+    pub(crate) const BUSY: Self = Self { flags: FULL, ..Self::NOTHING };
+
     /// The caller is about to release on `cpu`; called now and then.
     #[inline]
     pub(crate) fn saw(&mut self, cpu: u32) {
@@ -264,12 +268,6 @@ impl Plan {
             Some(spare) => self.spare = spare,
             None => self.flags = self.flags & !PASSED | SPENT,
         }
-    }
-
-    /// The holder is about to release and does not come back by itself: what is known of busy CPUs is out of date.
-    pub(crate) fn departs(&mut self) {
-        self.flags = self.flags & !(FULL | HOT | PASSED) | RESTED;
-        self.rest = 0;
     }
 
     fn begin_rest(&mut self) {

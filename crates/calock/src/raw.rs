@@ -27,12 +27,13 @@
 //!
 //! # Whom a release wakes
 //! 1. If the lock is handed over, the promoted, unless it is `AWAKE`;
-//! 2. else, if somebody is parked and the plan wants it, one of them, to contend; also if one is `AWAKE` that does not come;
+//! 2. else, if somebody is parked and the plan wants it, one of them, to contend; also if one is `AWAKE` that does not come.
+//!    The plan is not asked, and a waiter woken if none is `AWAKE`, by a holder that goes to wait on a condition variable;
 //! 3. else, if somebody is parked, nobody `AWAKE`, and there is no `SENTINEL`, one of them, to be the sentinel: the `HEIR`.
 //!
-//! A holder that goes to wait on a condition variable does not come back by itself. Its release makes the plan forget
-//! which CPUs are busy, so rule 2 wakes a waiter if none is `AWAKE`. Otherwise two threads that notify each other would
-//! take turns at the pace of the sentinel's naps.
+//! The exception in rule 2: the plan leaves waiters asleep because the threads that use the lock come back by themselves.
+//! A thread that waits for a notification does not. Two threads that notify each other would take turns at the pace of
+//! the sentinel's naps.
 //!
 //! And, in any case, if `MOVED`: one of those whom a condition variable moved here. First comes (A), then the bell, so that
 //! whoever is about to fall asleep does not, then (U), then the wake-up.
@@ -200,13 +201,12 @@ impl<P: Policy, I: Interval, const BUG: u8> RawCalock<P, I, BUG> {
         self.word.compare_exchange(was.0, now.0, AcqRel, Acquire).map(drop).map_err(State)
     }
 
-    /// An arrival that found the lock taken. It does not spin while the word has one of the bits `hopeless`. False if
-    /// `deadline` passed first.
+    /// An arrival that found the lock taken. False if `deadline` passed first.
     #[cold]
     #[inline(never)]
-    fn lock_contended(&self, hopeless: u32, deadline: Option<Deadline>) -> bool {
+    fn lock_contended(&self, deadline: Option<Deadline>) -> bool {
         self.meter.count(Event::Contended);
-        if spin::backing_off::<P>(|| self.look(hopeless)) {
+        if spin::backing_off::<P>(|| self.look()) {
             self.meter.count(Event::Spun);
             return true;
         }
@@ -215,11 +215,11 @@ impl<P: Policy, I: Interval, const BUG: u8> RawCalock<P, I, BUG> {
     }
 
     /// What an arrival sees that spins; it takes the lock if it is free.
-    fn look(&self, hopeless: u32) -> Look {
+    fn look(&self) -> Look {
         let was = self.state();
         if !was.is_locked() && self.take() {
             Look::Acquired
-        } else if was.has(hopeless) {
+        } else if was.has(PROMOTED | HOT) {
             Look::Hopeless
         } else {
             Look::Taken
@@ -240,17 +240,17 @@ impl<P: Policy, I: Interval, const BUG: u8> RawCalock<P, I, BUG> {
                 // From here on the lock may be gone, if it succeeds.
                 return match self.word.compare_exchange(was.0, free, Self::RELEASE, Acquire) {
                     Ok(_) => {}
-                    Err(now) => self.unlock_contended(State(now)),
+                    Err(now) => self.unlock_contended(State(now), false),
                 };
             }
             self.keep_count(uses);
         }
-        self.unlock_contended(was);
+        self.unlock_contended(was, false);
     }
 
-    /// (U), and whatever a release has to do.
+    /// (U), and whatever a release has to do. `departs`: the holder goes to wait on a condition variable.
     #[inline(never)]
-    fn unlock_contended(&self, mut was: State) {
+    fn unlock_contended(&self, mut was: State, departs: bool) {
         let key = self.bell.key();
         let (mut in_vain, mut rung) = (false, None);
         loop {
@@ -259,7 +259,7 @@ impl<P: Policy, I: Interval, const BUG: u8> RawCalock<P, I, BUG> {
                 self.plan(Plan::woke_in_vain);
             }
             if rung.is_none()
-                && let Some(whom) = self.whom(was)
+                && let Some(whom) = self.whom(was, departs)
             {
                 match self.ring(was, whom) {
                     Ok(awake) => (was, rung) = (awake, Some(whom)),
@@ -333,13 +333,13 @@ impl<P: Policy, I: Interval, const BUG: u8> RawCalock<P, I, BUG> {
         if BUG == seeded::RELAXED_RELEASE { Relaxed } else { Release };
 
     /// Whom the release of `was` wakes.
-    fn whom(&self, was: State) -> Option<Whom> {
+    fn whom(&self, was: State, departs: bool) -> Option<Whom> {
         let awake = was.has(AWAKE);
         if was.has(PROMOTED) {
             (!awake).then_some(Whom::Promoted)
         } else if was.parked() == 0 {
             None
-        } else if self.wants_wake(awake) {
+        } else if (departs && !awake) || self.wants_wake(awake) {
             Some(Whom::Contender)
         } else {
             (!awake && !was.has(SENTINEL) && BUG != seeded::NO_HEIR).then_some(Whom::Heir)
@@ -370,7 +370,7 @@ impl<P: Policy, I: Interval, const BUG: u8> RawCalock<P, I, BUG> {
 }
 
 /// Whom a release wakes.
-#[derive(Clone, Copy, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Whom {
     /// The one to whom it hands the lock.
     Promoted,
@@ -414,7 +414,7 @@ unsafe impl<P: Policy, I: Interval, const BUG: u8> raw::RawMutex for RawCalock<P
     #[inline]
     fn lock(&self) {
         if !self.take() {
-            self.lock_contended(PROMOTED | HOT, None);
+            self.lock_contended(None);
         }
         self.meter.count(Event::Acquired);
     }
@@ -430,8 +430,7 @@ unsafe impl<P: Policy, I: Interval, const BUG: u8> raw::RawMutex for RawCalock<P
 
     #[inline]
     fn lock_until(&self, deadline: Deadline) -> Option<()> {
-        let taken =
-            self.take() || (!deadline.has_passed() && self.lock_contended(PROMOTED | HOT, Some(deadline)));
+        let taken = self.take() || (!deadline.has_passed() && self.lock_contended(Some(deadline)));
         if taken {
             self.meter.count(Event::Acquired);
         }
@@ -451,24 +450,12 @@ unsafe impl<P: Policy, I: Interval, const BUG: u8> raw::RawMutex for RawCalock<P
         }
     }
 
-    /// The caller does not come back by itself, so it does not count among the threads that circulate.
     #[inline]
     unsafe fn unlock_to_wait(&self, (): ()) {
         // (U); from here on the lock may be gone, if it succeeds.
         if let Err(was) = self.word.compare_exchange(LOCKED, State::UNLOCKED.0, Self::RELEASE, Acquire) {
-            self.plan(Plan::departs);
-            self.unlock_past(State(was));
+            self.unlock_contended(State(was), true);
         }
-    }
-
-    /// A `HOT` lock does not put the caller to sleep: its notifier is often the one thread that circulates, and waits
-    /// for the caller next.
-    #[inline]
-    fn lock_notified(&self) {
-        if !self.take() {
-            self.lock_contended(PROMOTED, None);
-        }
-        self.meter.count(Event::Acquired);
     }
 
     #[inline]
@@ -489,5 +476,24 @@ unsafe impl<P: Policy, I: Interval, const BUG: u8> raw::RawMutex for RawCalock<P
         let waiter = Waiter::moved_here();
         without_unwinding(|| self.lock_parked(waiter, None)); // invariant 7
         self.meter.count(Event::Acquired);
+    }
+}
+
+#[cfg(all(test, not(any(ulocks_loom, ulocks_vm))))]
+mod tests {
+    use super::*;
+    use crate::word::Mine;
+
+    /// Of two threads that notify each other, one would wait for the other's nap to end.
+    #[test]
+    fn a_holder_that_goes_to_wait_wakes_a_waiter_whatever_the_plan_says() {
+        let lock = RawCalock::<Private>::new();
+        lock.plan(|plan| *plan = Plan::BUSY);
+        let parked = State(LOCKED).with_waiter(Mine { parked: true, flags: SENTINEL });
+        assert_eq!(lock.whom(parked, false), None, "the plan wants nobody");
+        assert_eq!(lock.whom(parked, true), Some(Whom::Contender));
+        assert_eq!(lock.whom(parked.with(AWAKE), true), None, "one is awake");
+        assert_eq!(lock.whom(parked.with(PROMOTED), true), Some(Whom::Promoted));
+        assert_eq!(lock.whom(State(LOCKED), true), None, "nobody is parked");
     }
 }

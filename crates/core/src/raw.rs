@@ -55,14 +55,6 @@ pub unsafe trait RawMutex: Sized {
         unsafe { self.unlock(token) };
     }
 
-    /// Acquires the mutex for a thread that a condition variable has notified.
-    ///
-    /// The notifier may hold the mutex, and then releases it soon.
-    #[inline]
-    fn lock_notified(&self) -> Self::Token {
-        self.lock()
-    }
-
     /// Whether somebody holds the mutex at this moment.
     fn is_locked(&self) -> bool;
 

@@ -224,7 +224,7 @@ impl<L: RawMutex, const BUG: u8> Protocol<L, BUG> {
             spun.unwrap_or_else(|| self.sleep(read, entry.epoch, deadline))
         });
         let may_follow_others = left.requeued && BUG != seeded::PLAIN_LOCK;
-        let token = if may_follow_others { mutex.lock_requeued() } else { mutex.lock_notified() };
+        let token = if may_follow_others { mutex.lock_requeued() } else { mutex.lock() };
         (token, left.wakeup)
     }
 

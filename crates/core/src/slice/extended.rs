@@ -122,11 +122,6 @@ unsafe impl<L: RawMutex> RawMutex for Extended<L> {
     }
 
     #[inline]
-    fn lock_notified(&self) -> L::Token {
-        self.at_once().unwrap_or_else(|| entered(self.0.lock_notified()))
-    }
-
-    #[inline]
     fn is_locked(&self) -> bool {
         self.0.is_locked()
     }
