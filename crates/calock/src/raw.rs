@@ -479,7 +479,7 @@ unsafe impl<P: Policy, I: Interval, const BUG: u8> raw::RawMutex for RawCalock<P
     }
 }
 
-#[cfg(all(test, not(any(ulocks_loom, ulocks_vm))))]
+#[cfg(test)]
 mod tests {
     use super::*;
     use crate::word::Mine;
