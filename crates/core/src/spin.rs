@@ -173,8 +173,8 @@ pub fn first_in_line<P: Policy>(was_woken: bool, mut look: impl FnMut() -> bool)
     })
 }
 
-/// The pauses that a waiter with `ns` nanoseconds has. None if the thread it waits for cannot run meanwhile.
-pub(crate) fn budget<S: Scope>(ns: u32) -> u32 {
+/// How many pauses a waiter has that may spin for `ns` nanoseconds. Zero if the thread it waits for cannot run meanwhile.
+pub fn budget<S: Scope>(ns: u32) -> u32 {
     pause::budget(S::PRIVATE, ns)
 }
 
@@ -182,9 +182,10 @@ pub(crate) fn budget<S: Scope>(ns: u32) -> u32 {
 /// more often, longer ones are late: both cost up to a third of the items a second of a bounded buffer.
 const LONGEST_PAUSE_NS: u32 = 400;
 
-/// Polls `is_done` after pauses that double up to [`LONGEST_PAUSE_NS`], until it holds or `budget` pauses are spent.
+/// A waiter on a condition variable: polls `is_done` after pauses that double up to 400 ns, until it holds or `budget`
+/// pauses are spent.
 #[cfg_attr(ulocks_vm, track_caller)]
-pub(crate) fn until(budget: u32, mut is_done: impl FnMut() -> bool) {
+pub fn until(budget: u32, mut is_done: impl FnMut() -> bool) {
     let longest = pause::count(LONGEST_PAUSE_NS);
     let (mut next, mut spent) = (1, 0);
     while spent < budget && !is_done() {

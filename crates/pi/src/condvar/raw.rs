@@ -5,37 +5,55 @@
 //! - A notified waiter is moved by the kernel from the condition variable to the queue of the mutex (`FUTEX_CMP_REQUEUE_PI`):
 //!   it lends its priority from that moment on, is served by priority, and wakes up as the owner. A plain futex would wake
 //!   it to queue by itself, which inverts priorities and wakes a herd.
-//! - No lost wake-ups, with or without the mutex held by the notifier. A notification without waiters makes no system call.
+//! - No lost wake-ups, with or without the mutex held by the notifier. A notification without waiters makes no system call,
+//!   and neither does one whose only waiter still spins.
 //!
 //! # State
 //! | word | what | changed by |
 //! |---|---|---|
 //! | `moves` | the futex the waiters sleep on; only "has it changed" matters | every notification that finds a waiter, once |
-//! | `waiting` | threads between their registration and their leave | waiters |
+//! | `waiting` | threads between their registration and their leave, and the state of the one that spins; see [`Waiting`] | waiters, by CAS; a notification of a lone spinner |
 //!
 //! # Protocol
-//! A **wait**, holding the mutex: (1) reads `moves`; (2) `waiting + 1`; (3) releases the mutex; (4) sleeps on `moves` while it
-//! has the value read (`FUTEX_WAIT_REQUEUE_PI`); (5) `waiting - 1`; (6) holds the mutex, or else locks it.
+//! A **wait**, holding the mutex:
+//! 1. reads `moves`;
+//! 2. registers, `waiting + 1`; if nobody else waits and it may spin, it sets `SPINNING`;
+//! 3. releases the mutex;
+//! 4. if it has set `SPINNING`, polls `waiting` and `moves`. If it finds `NOTIFIED`, or `moves` changed, it leaves: one CAS,
+//!    `waiting - 1` without both bits. When its budget is spent, it clears `SPINNING` by a CAS that also shows that
+//!    `NOTIFIED` is not set;
+//! 5. sleeps on `moves` while that has the value read (`FUTEX_WAIT_REQUEUE_PI`);
+//! 6. leaves, `waiting - 1`;
+//! 7. holds the mutex, or else locks it.
 //!
-//! A **notification**: (1) returns if `waiting` is zero; (2) moves `moves`; (3) requeues one, or all, to the mutex on condition
-//! that `moves` has the value of its own move, and does so again with the new value as long as others have moved it
-//! meanwhile.
+//! A **notification**:
+//! 1. returns if `waiting` is zero;
+//! 2. if there is one waiter and it is `SPINNING`, sets `NOTIFIED` in place of that bit, and returns; if it is `NOTIFIED`,
+//!    returns;
+//! 3. changes `moves`;
+//! 4. requeues one, or all, to the mutex on condition that `moves` has the value of its own change, and does so again with
+//!    the new value as long as others have changed it meanwhile.
 //!
 //! # Invariants
 //! 1. Who waits has read `moves` and is counted while it holds the mutex. So a notifier that changed what is waited for under
 //!    the mutex either did it before, and the waiter has seen it, or finds the waiter counted, and moves `moves` after the
-//!    waiter read it: the waiter does not fall asleep any more, or is asleep before (3), or was requeued by another.
+//!    waiter read it: the waiter does not fall asleep any more, or is asleep before step 4, or was requeued by another.
+//!    If it does not change `moves`, it has set `NOTIFIED`, or found it set, for the only waiter there is (5).
 //! 2. Whoever was requeued finds `moves` different from what it read: requeueing comes after moving.
 //! 3. *No notification dies with a waiter.* A waiter whose deadline passes may have been requeued before, with the only
 //!    notification there was, and given up in the queue of the mutex. The kernel does not tell. By 2 it can know that it was
 //!    *not*: `moves` is what it read. Only then it says that it timed out; otherwise it says that it was notified, and looks
 //!    at the condition as everybody does. The same holds for a wait that a signal ends.
 //! 4. All of `waiting` sleep for the same mutex, or the kernel refuses to requeue, and the notifier is told.
+//! 5. One waiter at most has set `SPINNING`, and `NOTIFIED` is set for that one: a registration sets `SPINNING` only if
+//!    nobody waits, and that waiter clears both bits before it sleeps or as it leaves. A waiter that is `NOTIFIED` never
+//!    falls asleep, because it gives up by a CAS that shows the opposite.
+//! 6. The order of priority holds: a notification leaves out the kernel only if there is nobody else to be notified.
 //!
 //! # What is spurious
 //! A wait that times out or is interrupted while others are notified says "notified". A notification that comes between the
-//! waiter's (3) and (4) ends its wait beside that of the sleeper which is requeued. A notifier that does not hold the mutex
-//! may requeue a waiter of higher priority that came after its (2), instead of an older one: both wait for the same thing
+//! waiter's steps 3 and 5 ends its wait beside that of the sleeper which is requeued. A notifier that does not hold the mutex
+//! may requeue a waiter of higher priority that came after its step 3, instead of an older one: both wait for the same thing
 //! or the notifier uses `notify_all`, as with any condition variable that is notified without the mutex.
 //!
 //! # Memory ordering
@@ -44,7 +62,7 @@
 //! (invariant 3), it does so by a read-modify-write, which cannot read an older value than the kernel has seen.
 //!
 //! # Wrap-around
-//! A waiter sleeps through its notification if a multiple of exactly 2^32 moves come between its (1) and (4).
+//! A waiter sleeps through its notification if a multiple of exactly 2^32 moves come between its steps 1 and 5.
 //!
 //! # Sources
 //! Documentation/locking/futex-requeue-pi.rst (D. Hart). glibc bug 11588: its condition variable with a priority-inheriting
@@ -55,7 +73,8 @@
 use crate::mutex::Taken;
 use crate::mutex::raw::{Protocol as Mutex, seeded as mutex};
 use ulocks_core::condvar::Wakeup;
-use ulocks_core::futex::{Futex, PiError, PiWaited};
+use ulocks_core::futex::{Futex, PiError, PiWaited, Scope};
+use ulocks_core::spin::{self, Spin};
 use ulocks_core::sync::AtomicU32;
 use ulocks_core::sync::Ordering::Relaxed;
 use ulocks_core::time::Deadline;
@@ -118,19 +137,21 @@ impl<P: Policy, const BUG: u8> Protocol<P, BUG> {
         deadline: Option<Deadline>,
     ) -> Result<(Taken, Wakeup), PiError> {
         let mut read = self.moves.load(Relaxed);
-        if BUG != REGISTERS_LATE {
-            self.waiting.fetch_add(1, Relaxed);
-        }
+        let budget = if P::Scope::PRIVATE { spin::budget::<P::Scope>(P::Spin::CONDVAR_NS) } else { 0 };
+        let mut spins = BUG != REGISTERS_LATE && self.register(budget > 0);
         mutex.release();
         if BUG == REGISTERS_LATE {
-            self.waiting.fetch_add(1, Relaxed);
+            spins = self.register(budget > 0);
         }
         if BUG == READS_LATE {
             read = self.moves.load(Relaxed);
         }
+        if spins && self.spin(read, budget) {
+            return Ok((mutex.acquire(None)?, Wakeup::Notified));
+        }
         let slept = self.sleep(read, mutex, deadline);
         // Not under the mutex: too many only cost a notifier a system call.
-        self.waiting.fetch_sub(1, Relaxed);
+        self.change(Waiting::without_one);
         let wakeup = match slept? {
             Slept::Owner => return Ok((mutex.look_again(), Wakeup::Notified)),
             Slept::Moved => Wakeup::Notified,
@@ -140,6 +161,32 @@ impl<P: Policy, const BUG: u8> Protocol<P, BUG> {
             return Ok((Taken::Sound, wakeup));
         }
         Ok((mutex.acquire(None)?, wakeup))
+    }
+
+    /// Changes `waiting`, and returns what it was.
+    fn change(&self, change: impl Fn(Waiting) -> Waiting) -> Waiting {
+        let mut was = Waiting(self.waiting.load(Relaxed));
+        while let Err(now) = self.waiting.compare_exchange(was.0, change(was).0, Relaxed, Relaxed) {
+            was = Waiting(now);
+        }
+        was
+    }
+
+    /// Step 2. Whether the caller, which `may_spin`, does.
+    fn register(&self, may_spin: bool) -> bool {
+        let spins = |was: Waiting| may_spin && was.lets_spin();
+        spins(self.change(|was| was.with_one(spins(was), may_spin)))
+    }
+
+    /// Step 4. False if the caller has to sleep.
+    #[cfg_attr(ulocks_vm, track_caller)]
+    fn spin(&self, read: u32, budget: u32) -> bool {
+        let waiting = || Waiting(self.waiting.load(Relaxed));
+        let has_moved = || self.moves.load(Relaxed) != read;
+        spin::until(budget, || waiting().has(Waiting::NOTIFIED) || has_moved());
+        let leaves = has_moved();
+        let was = self.change(|was| was.without_spinner(leaves));
+        leaves || was.has(Waiting::NOTIFIED)
     }
 
     fn sleep(
@@ -168,7 +215,8 @@ impl<P: Policy, const BUG: u8> Protocol<P, BUG> {
         }
     }
 
-    /// Lets the waiter of the highest priority have `mutex`, or wait for it; returns how many were asleep to be moved.
+    /// Lets the waiter of the highest priority have `mutex`, or wait for it; returns how many were asleep to be moved, or one
+    /// for a waiter that was spinning.
     ///
     /// # Errors
     /// Those of [`Futex::cmp_requeue_pi`], but for the mismatch.
@@ -185,8 +233,18 @@ impl<P: Policy, const BUG: u8> Protocol<P, BUG> {
     }
 
     fn notify(&self, beside_one: u32, mutex: &Mutex<P, { mutex::NOTHING }>) -> Result<usize, PiError> {
-        if self.waiting.load(Relaxed) == 0 {
-            return Ok(0);
+        let mut waiting = Waiting(self.waiting.load(Relaxed));
+        while waiting.count() <= 1 {
+            if waiting.count() == 0 || waiting.has(Waiting::NOTIFIED) {
+                return Ok(0);
+            }
+            if !waiting.has(Waiting::SPINNING) {
+                break;
+            }
+            match self.waiting.compare_exchange(waiting.0, waiting.notified().0, Relaxed, Relaxed) {
+                Ok(_) => return Ok(1),
+                Err(now) => waiting = Waiting(now),
+            }
         }
         let mut moved = match BUG {
             NO_MOVE => self.moves.load(Relaxed),
@@ -217,4 +275,77 @@ enum Slept {
     Moved,
     /// The deadline passed and no notification came.
     TimedOut,
+}
+
+/// A value of `waiting`.
+///
+/// | part | bits | law |
+/// |---|---|---|
+/// | count | 24 | threads between their registration and their leave |
+/// | vain | 5 | below `TRIES`: spins in vain in a row. From `TRIES` on: waits since then that did not spin |
+/// | `SPINNING` | 1 | a waiter spins: set and cleared by that waiter, or cleared by the notification that sets `NOTIFIED` |
+/// | `NOTIFIED` | 1 | the waiter that spins was notified: set by a notification, cleared by that waiter |
+#[derive(Clone, Copy)]
+struct Waiting(u32);
+
+impl Waiting {
+    const SPINNING: u32 = 1 << 30;
+    const NOTIFIED: u32 = 1 << 31;
+    const COUNT: u32 = (1 << 24) - 1;
+    const ONE_VAIN: u32 = 1 << 24;
+    /// After so many spins in vain in a row waiters sleep at once, as with the other condition variables.
+    const TRIES: u32 = 3;
+    /// The value of vain with which a waiter spins again.
+    const PROBE: u32 = 31;
+
+    fn count(self) -> u32 {
+        self.0 & Self::COUNT
+    }
+
+    fn has(self, bit: u32) -> bool {
+        self.0 & bit != 0
+    }
+
+    fn vain(self) -> u32 {
+        self.0 / Self::ONE_VAIN % 32
+    }
+
+    fn with_vain(self, vain: u32) -> Self {
+        Self(self.0 - self.vain() * Self::ONE_VAIN + vain * Self::ONE_VAIN)
+    }
+
+    fn lets_spin(self) -> bool {
+        self.count() == 0 && !(Self::TRIES..Self::PROBE).contains(&self.vain())
+    }
+
+    /// With one more waiter, which spins, or would have if it had been let.
+    fn with_one(self, spins: bool, may_spin: bool) -> Self {
+        let next = Self(self.0 + 1);
+        if spins {
+            Self(next.0 | Self::SPINNING)
+        } else if may_spin && (Self::TRIES..Self::PROBE).contains(&self.vain()) {
+            next.with_vain(self.vain() + 1)
+        } else {
+            next
+        }
+    }
+
+    fn without_one(self) -> Self {
+        Self(self.0 - 1)
+    }
+
+    /// Without the spinner's bit, and without the spinner if it was notified or `leaves` for another reason.
+    fn without_spinner(self, leaves: bool) -> Self {
+        let notified = leaves || self.has(Self::NOTIFIED);
+        let vain = match self.vain() {
+            _ if notified => 0,
+            vain => (vain + 1).min(Self::TRIES),
+        };
+        let next = Self(self.0 & !(Self::SPINNING | Self::NOTIFIED)).with_vain(vain);
+        if notified { next.without_one() } else { next }
+    }
+
+    fn notified(self) -> Self {
+        Self(self.0 & !Self::SPINNING | Self::NOTIFIED)
+    }
 }
