@@ -8,6 +8,8 @@
 //! reports too.
 
 #[cfg(all(ulocks_vm, feature = "vm"))]
+pub mod deaths;
+#[cfg(all(ulocks_vm, feature = "vm"))]
 pub mod linear;
 pub mod rw;
 #[cfg(all(ulocks_vm, feature = "vm"))]

@@ -27,6 +27,11 @@ impl Child {
         Self(id)
     }
 
+    /// The kernel's id of the child.
+    pub fn id(&self) -> i32 {
+        self.0
+    }
+
     /// Returns when the child sleeps in the kernel and `seen` holds.
     #[must_use]
     pub fn sleeps(self, seen: impl Fn() -> bool) -> Self {
@@ -55,6 +60,20 @@ impl Child {
     pub fn killed(self) {
         self.signal(libc::SIGKILL);
         assert_eq!(self.status(), libc::SIGKILL, "the child was not there to be killed");
+    }
+
+    /// Whether the child has come to its end.
+    ///
+    /// # Panics
+    /// If the kernel does not know it.
+    pub fn has_ended(&self) -> bool {
+        let mut info = std::mem::MaybeUninit::<libc::siginfo_t>::zeroed();
+        let flags = libc::WEXITED | libc::WNOHANG | libc::WNOWAIT;
+        // SAFETY: `info` is a place for the result; a child that has ended is left to be waited for.
+        let result = unsafe { libc::waitid(libc::P_PID, self.0.unsigned_abs(), info.as_mut_ptr(), flags) };
+        assert_eq!(result, 0, "waitid: {}", io::Error::last_os_error());
+        // SAFETY: zeroes are a `siginfo_t`, and if the kernel wrote another, it is that of a child, which has a process id.
+        unsafe { info.assume_init().si_pid() != 0 }
     }
 
     /// Waits for the child's end.

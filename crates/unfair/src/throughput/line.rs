@@ -2,6 +2,7 @@
 //! its time is up, or gives up. Labels and invariants are those of `raw`.
 
 use super::bound::Bound;
+use super::deaths::Watch;
 use super::raw::{ASLEEP, MARKED, RESERVED, RawThroughputMutex, Turn};
 use super::seeded;
 use super::word::{HEAD, Line, ThroughputState as State, Ticket};
@@ -29,8 +30,8 @@ enum Settled {
 
 impl<P: Policy, B: Bound, const BUG: u8> RawThroughputMutex<P, B, BUG> {
     /// A waiter with a ticket.
-    pub(super) fn lock_in_line(&self, ticket: Ticket, deadline: Option<Deadline>) -> Turn {
-        if !self.wait_for_turn(ticket) {
+    pub(super) fn lock_in_line(&self, ticket: Ticket, watch: &mut Watch, deadline: Option<Deadline>) -> Turn {
+        if !self.wait_for_turn(ticket, watch) {
             return Turn::PassedOver;
         }
         // The clock is read once, and by heads only.
@@ -47,9 +48,12 @@ impl<P: Policy, B: Bound, const BUG: u8> RawThroughputMutex<P, B, BUG> {
                 Settled::Asleep(asleep) => asleep,
             };
             let ends_as_due = !due && !Deadline::earlier(bound, deadline).1;
-            let (until, watches) = if ends_as_due { (bound, false) } else { self.watch(true, deadline) };
+            // Also the head watches. It finds nothing to repair but its own marks, which others may have cleared.
+            let (until, watches) =
+                if ends_as_due { (bound, false) } else { self.watch(watch, asleep, self.line(), deadline) };
             self.meter.count(Event::Slept);
             let waited = self.futex.wait_bits(asleep.0, HEAD, until);
+            *watch = Watch::NEW;
             let acquired = if waited != Waited::TimedOut {
                 spin::closely::<P>(|| self.look_as_head())
             } else if ends_as_due {
@@ -69,35 +73,36 @@ impl<P: Policy, B: Bound, const BUG: u8> RawThroughputMutex<P, B, BUG> {
     }
 
     /// Sleeps until `ticket` is the head of the line. False if it was passed over.
-    fn wait_for_turn(&self, ticket: Ticket) -> bool {
+    fn wait_for_turn(&self, ticket: Ticket, watch: &mut Watch) -> bool {
         loop {
-            let word = self.state();
             // A read-modify-write: who sleeps must have seen what the kernel compares with.
             let line = Line(self.line.fetch_add(0, Relaxed));
             if line.is_head(ticket) || !line.contains(ticket) {
                 return line.is_head(ticket);
             }
             self.meter.count(Event::Slept);
-            let (until, _) = self.watch(true, None);
+            let (until, _) = self.watch(watch, self.state(), line, None);
             if self.line.wait_bits(line.0, ticket.bits(), until) == Waited::TimedOut {
-                self.pass_over_the_dead(word, line);
+                self.end_watch(watch);
             }
         }
     }
 
-    /// (Q2): takes `ticket` out of the line, of which it is the head, and wakes the next.
+    /// (Q2): takes `ticket` out of the line, of which it is the head, and wakes the next. If it is not, its owner was taken
+    /// for dead, and may have acquired or given up in place of the head that is: wakes that one.
     fn leave_line(&self, ticket: Ticket, turn: Turn) -> Turn {
         let mut line = self.line();
-        while line.is_head(ticket) {
+        while P::Scope::PRIVATE || line.is_head(ticket) {
             let shorter = line.without_head();
             match self.line.compare_exchange(line.0, shorter.0, Relaxed, Relaxed) {
                 Ok(_) => {
                     self.wake_next(shorter);
-                    break;
+                    return turn;
                 }
                 Err(now) => line = Line(now),
             }
         }
+        self.wake_heads();
         turn
     }
 

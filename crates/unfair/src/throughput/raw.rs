@@ -39,8 +39,8 @@
 //! | `LOCKED` | with `RESERVED` | the head, its time being up | (R) |
 //! | `LOCKED` | with `MARKED`, without `ASLEEP` and `RESERVED` | the head, giving up | (T) |
 //! | `LOCKED` | without `LOCKED`, all else as it was | the holder, who then wakes whom the old value says | (U) |
-//! | not `LOCKED` | without `ASLEEP` and `RESERVED` | between processes: a waiter, see *Deaths* | (D) |
-//! | line | one more | an outsider that was woken in vain | (Q1) |
+//! | any | without `ASLEEP` and `RESERVED`, with `MARKED` if `LOCKED` | between processes: a waiter, see *Deaths* | (D) |
+//! | line | one more | an outsider that was woken in vain; between processes also one that was not woken for long | (Q1) |
 //! | line | one less, at the head | the head, after (L4) or (T), who then wakes the next; or (D) | (Q2) |
 //!
 //! Whom (U) wakes: if `ASLEEP`, the head of the line; otherwise, if `MARKED`, an outsider.
@@ -84,10 +84,10 @@
 //! since the release waits for the store, and 4 ns in this one.
 //!
 //! # Deaths
-//! In memory shared between processes the head may be killed. Then nobody answers wake-ups, and if it had reserved, nobody
-//! acquires. So a waiter that sleeps while there is a line bounds its sleep there, and if it finds the mutex free, and both
-//! words as they were for [`DEATH_NS`], it takes the head out of the line (D). Should the head live after all, it finds its
-//! ticket passed over and gets in line again: a place is lost, exclusion is not. Invariants 4 to 7 hold up to (D).
+//! In memory shared between processes a waiter may be killed at any step, and take with it what invariants 4 to 7 rest on. So
+//! no waiter there sleeps for longer than a *watch*, at whose end it looks whether the head is dead, and then takes it out of
+//! the line (D). An outsider without a deadline that slept for a whole watch gets in line. Should a head that was taken for
+//! dead live after all, a place is lost, exclusion is not. The rules are in `deaths.rs`.
 //!
 //! # Ordering
 //! Each (L) is Acquire and pairs with (U), which is Release; all transitions of the first word are read-modify-writes, so
@@ -101,12 +101,13 @@
 //! time; the line.
 
 use super::bound::{After, Bound};
+use super::deaths::Watch;
 use super::seeded;
 use super::word::{HEAD, Line, OUTSIDE, ThroughputState as State, Ticket};
 use core::fmt;
 use core::marker::PhantomData;
 use core::time::Duration;
-use ulocks_core::futex::{Futex, FutexKey, Scope, Waited};
+use ulocks_core::futex::{Futex, FutexKey, Waited};
 use ulocks_core::meter::{Event, Meter};
 use ulocks_core::spin::{self, Look};
 use ulocks_core::sync::Ordering::{Acquire, Relaxed, Release};
@@ -118,9 +119,6 @@ const LOCKED: u32 = State::LOCKED;
 pub(super) const MARKED: u32 = State::MARKED;
 pub(super) const ASLEEP: u32 = State::ASLEEP;
 pub(super) const RESERVED: u32 = State::RESERVED;
-
-/// How long a head of the line may leave a free mutex between processes alone before it is taken for dead.
-const DEATH_NS: u64 = 100_000_000;
 
 /// The raw mutex, without data: two words, and the counters if the policy has any.
 ///
@@ -263,12 +261,13 @@ impl<P: Policy, B: Bound, const BUG: u8> RawThroughputMutex<P, B, BUG> {
         let mut woken = owes;
         let mut gives_up = false;
         let mut overdue = None;
+        let mut watch = Watch::NEW;
         loop {
             if owes && !gives_up && spin::closely::<P>(|| self.look(|was| self.take_awake(was))) {
                 return true;
             }
             if woken && let Some(ticket) = self.get_in_line(deadline, &mut overdue) {
-                match self.lock_in_line(ticket, deadline) {
+                match self.lock_in_line(ticket, &mut watch, deadline) {
                     Turn::Acquired => return true,
                     Turn::GaveUp => return false,
                     Turn::PassedOver => {
@@ -281,8 +280,7 @@ impl<P: Policy, B: Bound, const BUG: u8> RawThroughputMutex<P, B, BUG> {
             if gives_up {
                 return false;
             }
-            let line = self.line();
-            let (until, watches) = self.watch(line.length() > 0 || marked.is_reserved(), deadline);
+            let (until, watches) = self.watch(&mut watch, marked, self.line(), deadline);
             self.meter.count(Event::Slept);
             let waited = self.futex.wait_bits(marked.0, OUTSIDE, until);
             owes = true;
@@ -292,7 +290,9 @@ impl<P: Policy, B: Bound, const BUG: u8> RawThroughputMutex<P, B, BUG> {
             }
             gives_up = waited == Waited::TimedOut && !watches;
             if waited == Waited::TimedOut && watches {
-                self.pass_over_the_dead(marked, line);
+                self.end_watch(&mut watch);
+                // As one that was woken in vain for long: outside again it would sleep behind all others.
+                (woken, overdue) = (true, Some(Deadline::after(Duration::ZERO)));
             }
         }
     }
@@ -338,45 +338,6 @@ impl<P: Policy, B: Bound, const BUG: u8> RawThroughputMutex<P, B, BUG> {
             || overdue
                 .replace(overdue.unwrap_or_else(|| Deadline::after(Duration::from_nanos(B::NS))))
                 .is_some_and(|overdue| overdue.has_passed())
-    }
-
-    /// How long to sleep: until `deadline`, but between processes, where `others` may be dead, no longer than that
-    /// may keep the mutex free. The second is true if it is for that.
-    pub(super) fn watch(&self, others: bool, deadline: Option<Deadline>) -> (Option<Deadline>, bool) {
-        if P::Scope::PRIVATE || !others {
-            return (deadline, false);
-        }
-        Deadline::earlier(deadline, Some(Deadline::after(Duration::from_nanos(DEATH_NS))))
-    }
-
-    /// (D), if the words are what they were [`DEATH_NS`] ago. The caller looks at the mutex next, which is as good as a
-    /// wake-up for an outsider.
-    #[cold]
-    pub(super) fn pass_over_the_dead(&self, word: State, line: Line) {
-        if P::Scope::PRIVATE || word.is_locked() || self.state() != word || self.line() != line {
-            return;
-        }
-        if line.length() > 0 {
-            let shorter = line.without_head();
-            if self.line.compare_exchange(line.0, shorter.0, Relaxed, Relaxed).is_ok() {
-                self.wake_next(shorter);
-            }
-        }
-        _ = self.change(word, word.without(ASLEEP | RESERVED), false);
-    }
-
-    /// Who was passed over and lives takes back what it may have left in the word as the head: for itself if nobody is
-    /// head now, and what it was woken for goes to the head that is.
-    #[cold]
-    fn disown(&self) {
-        let mut was = self.state();
-        while self.line().length() == 0 && was.has(ASLEEP | RESERVED) {
-            match self.change(was, was.without(ASLEEP | RESERVED).with(MARKED), false) {
-                Ok(()) => return,
-                Err(now) => was = now,
-            }
-        }
-        self.futex.key().wake_bits(1, HEAD);
     }
 
     /// The wake-up a release owes. By key: the mutex may be gone.

@@ -1,5 +1,6 @@
 //! The throughput mutex.
 
+use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
 use std::time::Duration;
 use ulocks_core::Shared;
 use ulocks_core::raw::RawMutex;
@@ -55,24 +56,35 @@ fn unlock<B: Bound>(lock: &Lock<B>) {
     unsafe { lock.unlock(()) };
 }
 
-/// Acquires the mutex time and again until a wait has come to its end without it.
-fn until_it_times_out<B: Bound>(lock: &Lock<B>, clock: Clock) {
-    while lock.lock_until(Deadline::after_on(clock, Duration::from_millis(50))).is_some() {
+/// A child that locks, unlocks and ends.
+fn user<B: Bound>(lock: &Lock<B>) -> Child {
+    Child::runs(|| {
+        lock.lock();
         unlock(lock);
-    }
+    })
+}
+
+/// A wait that comes to its end without the mutex.
+fn times_out<B: Bound>(lock: &Lock<B>, clock: Clock) {
+    assert!(lock.lock_until(Deadline::after_on(clock, Duration::from_millis(200))).is_none());
 }
 
 fn head_is_asleep<B: Bound>(lock: &Lock<B>) -> bool {
     lock.state().0 & ThroughputState::ASLEEP != 0
 }
 
-/// Releases and acquires a mutex that the caller holds, until a waiter has been woken in vain and sleeps as the head.
-fn wake_in_vain<B: Bound>(lock: &Lock<B>) {
-    while !head_is_asleep(lock) {
-        unlock(lock);
-        lock.lock();
+/// Wakes waiters as a release does whose mutex is taken again at once. None can steal it: the caller holds it.
+fn wake_all_in_vain<B: Bound>(lock: &Lock<B>) {
+    lock.requeue_key().expect("it has one").wake(u32::MAX);
+}
+
+/// Returns when `waiter`, which waits alone, has been woken in vain and sleeps as the head.
+fn first_in_line<B: Bound>(waiter: Child, lock: &Lock<B>) -> Child {
+    while !head_is_asleep(lock) && !waiter.has_ended() {
+        wake_all_in_vain(lock);
         std::thread::sleep(Duration::from_micros(100));
     }
+    waiter
 }
 
 #[test]
@@ -80,9 +92,7 @@ fn a_head_times_out_on_either_clock() {
     fn check<B: Bound>() {
         for clock in [Clock::Monotonic, Clock::Realtime] {
             with_a_locked_mutex::<B>("a head with a deadline", |lock| {
-                let head = Child::runs(|| until_it_times_out(lock, clock));
-                wake_in_vain(lock);
-                head.ends();
+                first_in_line(Child::runs(|| times_out(lock, clock)), lock).ends();
             });
         }
     }
@@ -94,16 +104,104 @@ fn a_head_times_out_on_either_clock() {
 fn a_waiter_behind_a_head_times_out_on_either_clock() {
     for clock in [Clock::Monotonic, Clock::Realtime] {
         with_a_locked_mutex::<After>("a deadline behind a head", |lock| {
-            let head = Child::runs(|| {
-                lock.lock();
-                unlock(lock);
-            });
-            let until_asleep = |child: Child| child.sleeps(|| lock.state().0 & ThroughputState::MARKED != 0);
-            let head = until_asleep(head);
-            wake_in_vain(lock);
-            Child::runs(|| until_it_times_out(lock, clock)).ends();
+            let head = first_in_line(user(lock), lock);
+            Child::runs(|| times_out(lock, clock)).ends();
             unlock(lock);
             head.ends();
         });
     }
+}
+
+fn is_marked<B: Bound>(lock: &Lock<B>) -> bool {
+    lock.state().0 & ThroughputState::MARKED != 0
+}
+
+/// Long enough for the head to be killed before it reserves.
+type Patient = After<200_000_000>;
+
+/// How many waiters are in line: the second word is the ticket of the head and the next one.
+fn in_line<B: Bound>(lock: &Lock<B>) -> u16 {
+    // SAFETY: the mutex is `repr(C)` and consists of two words of four bytes, which are only accessed atomically.
+    let line = unsafe { &*std::ptr::from_ref(lock).cast::<AtomicU32>().add(1) }.load(Relaxed);
+    ((line >> 16) as u16).wrapping_sub(line as u16)
+}
+
+/// A mutex with a head that was killed before it reserved, and two waiters in line behind it; `hold` is called by the holder
+/// until they are gone, which its second argument says.
+fn with_a_dead_head(name: &str, hold: impl Fn(&Lock<Patient>, &dyn Fn() -> bool)) {
+    with_a_locked_mutex::<Patient>(name, |lock| {
+        first_in_line(user(lock), lock).killed();
+        assert!(!lock.state().is_reserved(), "it was not killed in time");
+        let others = [user(lock), user(lock)].map(|other| other.sleeps(|| true));
+        // They get in line when they have lost for as long as the bound. The first of them may have reserved by then.
+        while in_line(lock) < 3 && !lock.state().is_reserved() {
+            wake_all_in_vain(lock);
+            std::thread::sleep(Duration::from_millis(10));
+        }
+        let are_gone = || others.iter().all(Child::has_ended);
+        while !are_gone() {
+            hold(lock, &are_gone);
+            unlock(lock);
+            lock.lock();
+        }
+        others.into_iter().for_each(Child::ends);
+    });
+}
+
+/// Released only for a waiter that has reserved.
+#[test]
+fn a_head_that_dies_does_not_keep_the_others_from_reserving() {
+    with_a_dead_head("head killed, mutex held", |lock, are_gone| {
+        while !lock.state().is_reserved() && !are_gone() {
+            std::thread::sleep(Duration::from_millis(1));
+        }
+    });
+}
+
+#[test]
+fn a_head_that_dies_strands_nobody_on_a_busy_mutex() {
+    with_a_dead_head("head killed, mutex busy", |_, _| std::thread::sleep(Duration::from_micros(300)));
+}
+
+#[test]
+fn a_reservation_of_the_dead_is_taken_back() {
+    with_a_locked_mutex::<HandOff>("reserver killed", |lock| {
+        first_in_line(user(lock), lock).sleeps(|| lock.state().is_reserved()).killed();
+        let other = user(lock);
+        unlock(lock);
+        other.ends();
+        assert!(lock.try_lock().is_some());
+        unlock(lock);
+    });
+}
+
+/// Has `child` run on the CPU of the calling thread, and only when that sleeps.
+fn runs_behind_me(child: &Child) {
+    // SAFETY: the arguments are places and values of the types that the calls take; zeroes are an empty set.
+    unsafe {
+        let mut cpus: libc::cpu_set_t = std::mem::zeroed();
+        libc::CPU_SET(usize::try_from(libc::sched_getcpu()).expect("a CPU"), &mut cpus);
+        for process in [0, child.id()] {
+            assert_eq!(libc::sched_setaffinity(process, size_of_val(&cpus), &raw const cpus), 0);
+        }
+        let mut parameters: libc::sched_param = std::mem::zeroed();
+        parameters.sched_priority = 0;
+        assert_eq!(libc::sched_setscheduler(child.id(), libc::SCHED_IDLE, &raw const parameters), 0);
+    }
+}
+
+/// The wake-up of a release goes to a process that is killed before it runs. Nobody else comes.
+#[test]
+fn a_wake_up_that_dies_with_a_waiter_is_not_the_last() {
+    with_a_locked_mutex::<After>("woken waiter killed", |lock| {
+        let woken = user(lock).sleeps(|| is_marked(lock));
+        let other = user(lock).sleeps(|| true);
+        runs_behind_me(&woken);
+        unlock(lock);
+        // Past the one that was woken, so that nothing in the word says that the other sleeps.
+        lock.lock();
+        unlock(lock);
+        woken.signal(libc::SIGKILL);
+        other.ends();
+    });
 }

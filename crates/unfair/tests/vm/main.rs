@@ -9,6 +9,7 @@ mod bits;
 #[cfg(feature = "parking-lot")]
 mod byte;
 mod condvar;
+mod deaths;
 #[path = "../common/mutant.rs"]
 mod mutant;
 mod mutex;
