@@ -52,8 +52,41 @@ pub(crate) struct Waiter {
     rises: Deadline,
     /// As the sentinel: `uses` when it fell asleep.
     uses: u32,
-    /// Between processes: when the bell will have been silent for so long that somebody may be dead.
-    silence: Deadline,
+    /// Between processes: what it saw last of the waiter whose turn it is.
+    seen: Option<Seen>,
+    /// When it will have seen that for so long that somebody must be dead.
+    suspects: Deadline,
+}
+
+/// What a waiter between processes sees of the sentinel and the promoted, to tell whether they live.
+#[derive(Clone, Copy, PartialEq, Eq)]
+struct Seen {
+    /// How often a sentinel or somebody promoted had left.
+    promotions: u32,
+    turn: Turn,
+}
+
+/// Whose turn it is.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Turn {
+    /// The lock is handed to the promoted, who takes it at once if it lives.
+    Granted,
+    /// The sentinel's, who is promoted after an interval, or takes the lock, if it lives.
+    Sentinel,
+    /// The holder's, who may hold for long; or there is no sentinel, and who looks becomes it.
+    Nobody,
+}
+
+impl Turn {
+    fn of(was: State) -> Self {
+        if was.has(GRANTED) {
+            Self::Granted
+        } else if was.has(SENTINEL) && !was.has(PROMOTED) {
+            Self::Sentinel
+        } else {
+            Self::Nobody
+        }
+    }
 }
 
 impl Waiter {
@@ -73,7 +106,8 @@ impl Waiter {
             again: None,
             rises: Deadline::NEVER,
             uses: 0,
-            silence: Deadline::NEVER,
+            seen: None,
+            suspects: Deadline::NEVER,
         }
     }
 }
@@ -85,7 +119,7 @@ enum Ended {
     Woken,
     /// It is time to be promoted, or the lock may be idle.
     Due,
-    /// Nothing has happened for as long as one sleeps where others may be dead.
+    /// The waiter has slept, or seen the same, for as long as one does where others may be dead.
     Silence,
     /// The waiter's own deadline has passed.
     Expired,
@@ -93,7 +127,7 @@ enum Ended {
 
 impl<P: Policy, I: Interval, const BUG: u8> RawCalock<P, I, BUG> {
     const INTERVAL: Duration = Duration::from_nanos(I::NS);
-    /// How long the bell is silent if somebody may be dead: longer than a living sentinel is.
+    /// How long a waiter sees the same of the sentinel and the promoted if one of them is dead: longer than they live in peace.
     const SILENCE: Duration =
         if I::NS * 2 > WATCH.as_nanos() as u64 { Duration::from_nanos(I::NS * 2) } else { WATCH };
 
@@ -107,14 +141,12 @@ impl<P: Policy, I: Interval, const BUG: u8> RawCalock<P, I, BUG> {
             waiter.woken = ended == Ended::Woken;
             let is_overdue = || promotions().wrapping_sub(overdue).wrapping_sub(1) < 1 << 31;
             match ended {
-                Ended::Due | Ended::Woken if waiter.mine.is_promoted() => {}
-                Ended::Woken if !is_overdue() => {}
-                Ended::Due | Ended::Woken if self.promote(&mut waiter) => return true,
-                Ended::Due | Ended::Woken => {}
-                Ended::Silence => {
-                    self.act_for_the_dead(&waiter);
-                    waiter.silence = Deadline::after(Self::SILENCE);
-                }
+                Ended::Silence if self.act_for_the_dead(&mut waiter) => {}
+                Ended::Due | Ended::Woken | Ended::Silence if waiter.mine.is_promoted() => {}
+                // Its sleep is over, and it will sleep behind all others again, as if it had been woken in vain.
+                Ended::Woken | Ended::Silence if !is_overdue() => {}
+                Ended::Due | Ended::Woken | Ended::Silence if self.promote(&mut waiter) => return true,
+                Ended::Due | Ended::Woken | Ended::Silence => {}
                 Ended::Expired => return self.give_up(&waiter),
             }
             let ns = if waiter.mine.is_promoted() { PROMOTED_NS } else { P::Spin::WOKEN_NS };
@@ -129,9 +161,6 @@ impl<P: Policy, I: Interval, const BUG: u8> RawCalock<P, I, BUG> {
     fn park(&self, waiter: &mut Waiter) -> Option<State> {
         let rung = self.bell.load(Acquire);
         waiter.woken |= waiter.mine.parked && rung != waiter.bell;
-        if !P::Scope::PRIVATE && (rung != waiter.bell || !waiter.mine.parked) {
-            waiter.silence = Deadline::after(Self::SILENCE);
-        }
         waiter.bell = rung;
         let mut was = self.state();
         loop {
@@ -169,6 +198,7 @@ impl<P: Policy, I: Interval, const BUG: u8> RawCalock<P, I, BUG> {
                     }
                     self.owe(was, waiter);
                     waiter.owes_moved = false;
+                    self.watch(waiter, parked);
                     return Some(parked);
                 }
                 Err(now) => was = now,
@@ -200,7 +230,7 @@ impl<P: Policy, I: Interval, const BUG: u8> RawCalock<P, I, BUG> {
                 return ended;
             }
             if !P::Scope::PRIVATE
-                && waiter.silence.remaining().is_zero()
+                && waiter.suspects.remaining().is_zero()
                 && BUG != seeded::TRUSTS_THE_PROMOTED
             {
                 return Ended::Silence;
@@ -215,8 +245,8 @@ impl<P: Policy, I: Interval, const BUG: u8> RawCalock<P, I, BUG> {
             _ => Duration::MAX,
         };
         let trusts = P::Scope::PRIVATE || (naps && BUG == seeded::TRUSTS_THE_PROMOTED);
-        let silence = if trusts { Duration::MAX } else { waiter.silence.remaining() };
-        let (after, ended) = if silence < due { (silence, Ended::Silence) } else { (due, Ended::Due) };
+        let silence = if trusts { Duration::MAX } else { waiter.suspects.remaining() };
+        let (after, ended) = if silence <= due { (silence, Ended::Silence) } else { (due, Ended::Due) };
         let after = (after < Duration::MAX).then(|| Deadline::after(after));
         let (until, ended) = match Deadline::earlier(deadline, after) {
             (Some(until), false) => (Some(until), Ended::Expired),
@@ -274,16 +304,16 @@ impl<P: Policy, I: Interval, const BUG: u8> RawCalock<P, I, BUG> {
             held = held.with(MOVED);
         }
         self.word.compare_exchange(was.0, held.0, order, Relaxed).map_err(State)?;
-        self.owe(was, waiter);
-        if waiter.mine.parked {
-            self.plan(|plan| plan.has_come(waiter.woken && !waiter.mine.is_promoted()));
-        }
-        self.makes_room(waiter);
         if waiter.mine.is_promoted() {
             self.meter.count(Event::Reserved);
         } else {
             self.meter.count(if waiter.mine.parked { Event::Woken } else { Event::Spun });
         }
+        self.owe(was, waiter);
+        if waiter.mine.parked {
+            self.plan(|plan| plan.has_come(waiter.woken && !waiter.mine.is_promoted()));
+        }
+        self.makes_room(waiter);
         Ok(())
     }
 
@@ -337,17 +367,53 @@ impl<P: Policy, I: Interval, const BUG: u8> RawCalock<P, I, BUG> {
         }
     }
 
-    /// If the bell was not rung for so long, the sentinel is dead, or the holder holds for long; and if the lock is handed to
-    /// somebody who does not take it, that one is dead. If one of them lives after all, it finds itself replaced.
+    /// Takes note of whose turn it is in `was`. The time for which it may last begins when a waiter sees it first.
+    fn watch(&self, waiter: &mut Waiter, was: State) {
+        if P::Scope::PRIVATE {
+            return;
+        }
+        let seen = Seen { promotions: self.promotions.load(Relaxed), turn: Turn::of(was) };
+        if waiter.seen != Some(seen) {
+            waiter.seen = Some(seen);
+            waiter.suspects = Deadline::after(Self::SILENCE);
+        }
+    }
+
+    /// (D): if the waiter whose turn it was has not come for so long, it is dead. Takes back a lock that was handed to it, or
+    /// becomes the sentinel in its place; true if so. The count of promotions chooses one of those that find this out.
     #[cold]
-    fn act_for_the_dead(&self, waiter: &Waiter) {
+    fn act_for_the_dead(&self, waiter: &mut Waiter) -> bool {
         let was = self.state();
-        if self.bell.load(Relaxed) == waiter.bell && !waiter.mine.is_promoted() {
-            let handed = LOCKED | GRANTED | PROMOTED | AWAKE | HEIR;
-            // Under a long hold a living sentinel is promoted by now.
-            let sentinel = if was.has(PROMOTED) && !was.has(GRANTED) { 0 } else { SENTINEL };
-            let theirs = sentinel & !waiter.mine.flags | if was.has(GRANTED) { handed } else { 0 };
-            _ = self.change(was, was.without(theirs));
+        let Some(seen) = waiter.seen.take() else { return false };
+        let now = Seen { promotions: self.promotions.load(Relaxed), turn: Turn::of(was) };
+        let is_mine = match seen.turn {
+            Turn::Granted => waiter.mine.is_promoted(),
+            Turn::Sentinel => waiter.mine.is_sentinel(),
+            Turn::Nobody => true,
+        };
+        if now != seen || is_mine {
+            return false;
+        }
+        let left = seen.promotions.wrapping_add(1);
+        if self.promotions.compare_exchange(seen.promotions, left, Relaxed, Relaxed).is_err() {
+            return false;
+        }
+        if seen.turn == Turn::Sentinel {
+            waiter.mine.flags |= SENTINEL;
+            waiter.rises = Deadline::after(Self::INTERVAL);
+        } else {
+            self.take_back(was);
+        }
+        true
+    }
+
+    /// Frees a lock that is handed to a dead waiter.
+    fn take_back(&self, mut was: State) {
+        while was.has(GRANTED) {
+            match self.change(was, was.without(LOCKED | GRANTED | PROMOTED | AWAKE | HEIR)) {
+                Ok(()) => return,
+                Err(now) => was = now,
+            }
         }
     }
 

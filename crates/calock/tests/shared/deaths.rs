@@ -1,10 +1,11 @@
 //! What a process leaves behind that is killed while it waits: the others go on.
 
-use std::io;
 use std::time::Duration;
 use ulocks_calock::{CalockWith, Every, Interval, State};
 use ulocks_core::Shared;
+use ulocks_core::meter::Counted;
 use ulocks_core::spin::NoSpin;
+use ulocks_testkit::Child;
 use ulocks_testkit::shared::Mapping;
 use ulocks_testkit::watchdog::watch;
 
@@ -16,60 +17,13 @@ fn state<I: Interval>(lock: &Lock<I>) -> State {
 }
 
 /// A child that locks, adds one, unlocks and ends.
-struct Child(libc::pid_t);
+fn adds_one<I: Interval>(lock: &Lock<I>) -> Child {
+    Child::runs(|| *lock.lock() += 1)
+}
 
-impl Child {
-    fn adds_one<I: Interval>(lock: &Lock<I>) -> Self {
-        Self::runs(|| *lock.lock() += 1)
-    }
-
-    fn runs(body: impl FnOnce()) -> Self {
-        // SAFETY: the child only uses the lock, which allocates nothing, and leaves by `_exit`.
-        let id = unsafe { libc::fork() };
-        assert!(id >= 0, "fork: {}", io::Error::last_os_error());
-        if id == 0 {
-            body();
-            // SAFETY: ends the child without running what belongs to the parent.
-            unsafe { libc::_exit(0) };
-        }
-        Self(id)
-    }
-
-    /// Returns when it sleeps in the kernel and `seen` holds for the lock.
-    fn sleeps<I: Interval>(self, lock: &Lock<I>, seen: impl Fn(State) -> bool) -> Self {
-        let asleep = || {
-            let stat = std::fs::read_to_string(format!("/proc/{}/stat", self.0)).expect("a child");
-            stat.rsplit(") ").next().is_some_and(|rest| rest.starts_with('S'))
-        };
-        while !(seen(state(lock)) && asleep()) {
-            std::thread::sleep(Duration::from_millis(1));
-        }
-        self
-    }
-
-    /// Ends its sleep in the kernel without a wake-up.
-    fn disturbed(&self) {
-        // SAFETY: it is a child that was not waited for, and handles the signal.
-        assert_eq!(unsafe { libc::kill(self.0, libc::SIGUSR1) }, 0);
-    }
-
-    fn killed(self) {
-        // SAFETY: it is a child that was not waited for.
-        assert_eq!(unsafe { libc::kill(self.0, libc::SIGKILL) }, 0);
-        assert_eq!(self.status(), libc::SIGKILL);
-    }
-
-    fn ends(self) {
-        assert_eq!(self.status(), 0);
-    }
-
-    fn status(self) -> i32 {
-        let mut status = 0;
-        // SAFETY: it is a child that was not waited for; `status` is a place for the result.
-        let waited = unsafe { libc::waitpid(self.0, &raw mut status, 0) };
-        assert_eq!(waited, self.0, "waitpid: {}", io::Error::last_os_error());
-        status
-    }
+/// Returns when `child` sleeps in the kernel and `seen` holds for the lock.
+fn asleep<I: Interval>(child: Child, lock: &Lock<I>, seen: impl Fn(State) -> bool) -> Child {
+    child.sleeps(|| seen(state(lock)))
 }
 
 fn with_a_lock<I: Interval>(name: &str, test: impl Fn(&Lock<I>)) {
@@ -92,8 +46,8 @@ const PROMOTED: fn(State) -> bool = |state| state.0 & State::PROMOTED != 0;
 fn a_sentinel_that_dies_has_a_successor() {
     with_a_lock("sentinel killed", |lock: &Lock| {
         let held = lock.lock();
-        let sentinel = Child::adds_one(lock).sleeps(lock, |state| state.parked() == 1);
-        let other = Child::adds_one(lock).sleeps(lock, |state| state.parked() == 2);
+        let sentinel = asleep(adds_one(lock), lock, |state| state.parked() == 1);
+        let other = asleep(adds_one(lock), lock, |state| state.parked() == 2);
         sentinel.killed();
         drop(held);
         other.ends();
@@ -106,8 +60,8 @@ fn a_sentinel_that_dies_has_a_successor() {
 fn a_lock_that_is_kept_for_the_dead_is_freed() {
     with_a_lock("promoted killed", |lock: &Lock| {
         let held = lock.lock();
-        let promoted = Child::adds_one(lock).sleeps(lock, PROMOTED);
-        let other = Child::adds_one(lock).sleeps(lock, |state| state.parked() == 2);
+        let promoted = asleep(adds_one(lock), lock, PROMOTED);
+        let other = asleep(adds_one(lock), lock, |state| state.parked() == 2);
         promoted.killed();
         drop(held);
         assert!(lock.try_lock().is_none(), "it is kept");
@@ -121,10 +75,10 @@ fn a_lock_that_is_kept_for_the_dead_is_freed() {
 fn a_lock_that_is_kept_for_the_dead_is_freed_for_an_arrival() {
     with_a_lock("promoted killed, nobody else waits", |lock: &Lock| {
         let held = lock.lock();
-        Child::adds_one(lock).sleeps(lock, PROMOTED).killed();
+        asleep(adds_one(lock), lock, PROMOTED).killed();
         drop(held);
         *lock.lock() += 1;
-        Child::adds_one(lock).ends();
+        adds_one(lock).ends();
         assert_eq!(*lock.lock(), 2);
     });
 }
@@ -141,18 +95,21 @@ fn a_lock_that_is_kept_for_the_dead_is_freed_by_the_sentinel() {
     }
     with_a_lock("promoted killed, the sentinel waits", |lock: &Lock<Every<500_000_000>>| {
         let held = lock.lock();
-        let early = Child::runs(|| assert!(lock.try_lock_for(Duration::from_millis(100)).is_none()))
-            .sleeps(lock, |state| state.parked() == 1);
-        let overdue = Child::adds_one(lock).sleeps(lock, |state| state.parked() == 2);
-        let sentinel = Child::adds_one(lock).sleeps(lock, |state| state.parked() == 3);
+        let early = asleep(
+            Child::runs(|| assert!(lock.try_lock_for(Duration::from_millis(100)).is_none())),
+            lock,
+            |state| state.parked() == 1,
+        );
+        let overdue = asleep(adds_one(lock), lock, |state| state.parked() == 2);
+        let sentinel = asleep(adds_one(lock), lock, |state| state.parked() == 3);
         // No sentinel is left: it would have to be woken by a release.
         early.ends();
         // One of the others is overdue after two intervals, the other after three.
         std::thread::sleep(Duration::from_millis(2 * 500));
-        sentinel.disturbed();
-        let sentinel = sentinel.sleeps(lock, |state| state.0 & State::SENTINEL != 0);
-        overdue.disturbed();
-        overdue.sleeps(lock, PROMOTED).killed();
+        sentinel.signal(libc::SIGUSR1);
+        let sentinel = asleep(sentinel, lock, |state| state.0 & State::SENTINEL != 0);
+        overdue.signal(libc::SIGUSR1);
+        asleep(overdue, lock, PROMOTED).killed();
         drop(held);
         sentinel.ends();
         assert_eq!(*lock.lock(), 1);
@@ -165,8 +122,7 @@ fn waiters_that_are_killed_at_any_moment_strand_nobody() {
         let mut acquired = 0;
         for round in 0..5 {
             let held = lock.lock();
-            let [dead, alive] =
-                [3, 2].map(|some| (0..some).map(|_| Child::adds_one(lock)).collect::<Vec<_>>());
+            let [dead, alive] = [3, 2].map(|some| (0..some).map(|_| adds_one(lock)).collect::<Vec<_>>());
             std::thread::sleep(Duration::from_micros(1_000 * round));
             // None of them can have the lock.
             dead.into_iter().for_each(Child::killed);
@@ -179,4 +135,47 @@ fn waiters_that_are_killed_at_any_moment_strand_nobody() {
         }
         assert_eq!(acquired, 5 * 2);
     });
+}
+
+/// The lock is never left free for longer than it takes to acquire it again, and somebody is woken all the time.
+#[test]
+fn a_sentinel_that_dies_does_not_end_promotions_on_a_busy_lock() {
+    // An interval in which the sentinel can be killed before it is promoted.
+    type Counting = CalockWith<bool, Shared<NoSpin, Counted>, Every<400_000_000>>;
+    let mapping = Mapping::shared();
+    let place = mapping.place::<Counting>();
+    // SAFETY: a fresh page that is large enough, zeroed, which is an unlocked mutex around false.
+    let lock = unsafe { &*place };
+    let address = place.expose_provenance();
+    let look = move || {
+        // SAFETY: the mapping outlives the test; the raw mutex is only asked for its state and counters.
+        let raw = unsafe { (*std::ptr::with_exposed_provenance::<Counting>(address)).raw() }.inner();
+        (raw.state(), raw.meter().snapshot().promoted)
+    };
+    let _watchdog = watch("busy, sentinel killed", move || format!("{:?}", look()));
+    let user = || Child::runs(|| while !std::mem::replace(&mut *lock.lock(), false) {});
+    let held = lock.lock();
+    let sentinel = user().sleeps(|| look().0.0 & State::SENTINEL != 0);
+    let others = [user(), user()];
+    sentinel.killed();
+    assert_eq!(look().1, 0, "it was not killed in time");
+    drop(held);
+    let hold = |stop: bool| {
+        let mut held = lock.lock();
+        let began = std::time::Instant::now();
+        while began.elapsed() < Duration::from_micros(300) {
+            std::hint::spin_loop();
+        }
+        *held = stop;
+    };
+    while look().1 < 2 {
+        hold(false);
+    }
+    others.each_ref().iter().for_each(|_| {
+        hold(true);
+        while *lock.lock() {
+            std::thread::yield_now();
+        }
+    });
+    others.into_iter().for_each(Child::ends);
 }

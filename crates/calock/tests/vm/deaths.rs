@@ -2,13 +2,16 @@
 
 use crate::{Short, sampled};
 use core::time::Duration;
-use ulocks_calock::{Every, RawCalock, seeded};
+use ulocks_calock::{Every, Interval, RawCalock, State, seeded};
+use ulocks_core::futex::{self, Futex};
 use ulocks_core::model::{Config, Deaths, Strategy, Survivors, explore, finds_bug_saying};
 use ulocks_core::raw::RawMutex;
 use ulocks_core::spin::NoSpin;
+use ulocks_core::sync::Ordering::Relaxed;
 use ulocks_core::time::Deadline;
 use ulocks_core::{Private, Shared};
 use ulocks_testkit::model;
+use ulocks_testkit::model::deaths::{Face, Holder, Scene, each_step_of_a_waiter_may_be_its_last};
 use ulocks_testkit::new_lock;
 use ulocks_testkit::thread::{Arc, spawn};
 
@@ -76,4 +79,37 @@ fn a_lock_that_is_kept_for_the_dead_is_found() {
     finds_bug_saying("livelock", Config { executions: 10_000, ..mortal(3, 1) }, || {
         dead_waiters_hold_up_nobody::<RawCalock<Shared<NoSpin>, Long, { seeded::TRUSTS_THE_PROMOTED }>>(2);
     });
+}
+
+type Watched<I> = RawCalock<Shared<NoSpin, Holder>, I>;
+
+/// Rings the bell, as a holder does before it wakes somebody. Here nobody is woken: it was somebody else, who came in vain.
+fn ring<I: Interval>(lock: &Watched<I>) {
+    // SAFETY: the lock is `repr(C)` and begins with two words of four bytes, of which the bell is the second.
+    let bell = unsafe { &*std::ptr::from_ref(lock).cast::<Futex<futex::Shared>>().add(1) };
+    bell.fetch_add(1, Relaxed);
+}
+
+/// The bound holds again: a survivor is promoted, although the lock is never free and its bell never silent for long.
+fn survivors_are_promoted<I: Interval>(seed: u64) {
+    let face = Face::<Watched<I>> {
+        is_held: |lock| lock.state().0 & (State::LOCKED | State::GRANTED) == State::LOCKED,
+        until_asked: |lock, nobody_waits| {
+            while lock.state().0 & State::PROMOTED == 0 && !nobody_waits() {
+                ring(lock);
+                Futex::<futex::Private>::new(0).wait(0, Some(Deadline::after(Duration::from_millis(100))));
+            }
+        },
+    };
+    for (survivors, barges, keeps) in [(1, 1, true), (2, 3, true), (2, 3, false)] {
+        let scene = Scene { survivors, barges, keeps };
+        let config = Config { seed, spurious: 2, max_steps: 100_000, ..Config::sampled(200) };
+        each_step_of_a_waiter_may_be_its_last(face, scene, 60, &config);
+    }
+}
+
+#[test]
+fn a_waiter_that_dies_strands_nobody_on_a_lock_that_is_never_free() {
+    survivors_are_promoted::<Long>(1);
+    survivors_are_promoted::<Every<100_000_000>>(2);
 }
