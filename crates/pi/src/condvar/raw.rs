@@ -179,7 +179,6 @@ impl<P: Policy, const BUG: u8> Protocol<P, BUG> {
     }
 
     /// Step 4. False if the caller has to sleep.
-    #[cfg_attr(ulocks_vm, track_caller)]
     fn spin(&self, read: u32, budget: u32) -> bool {
         let waiting = || Waiting(self.waiting.load(Relaxed));
         let has_moved = || self.moves.load(Relaxed) != read;
