@@ -206,10 +206,8 @@ unsafe impl<D: Discipline, const BUG: u8> raw::RawRwLock for RawPsRwLock<D, BUG>
 
     #[inline]
     fn is_locked(&self) -> bool {
-        // In this order: who finds a slot empty because the owner has moved what was there sees it in the state.
-        let at_slots = self.has_readers_at_slots();
         let state = self.state();
-        at_slots || state.is_owned() || !state.has_no_readers()
+        self.has_readers_at_slots() || state.is_owned() || !state.has_no_readers()
     }
 
     #[inline]

@@ -34,11 +34,14 @@
 //! | (N) | `OWNED`, `g = N`, no counts, nobody in line | `g = NEXT` | a writer that spins, and has found the same word for some time |
 //! | (N) | `OWNED`, `g = NEXT` | `g = N` | a writer that has done that, before it sleeps or gives up |
 //! | (H) | `OWNED`, `g = NEXT`, no flag of one in line | not `OWNED`, `g = 1` | the owner, in place of (U): its last touch |
+//! | (L) | `OWNED`, `g = 0` | `DRAINING` | the owner, about to leave: nobody falls asleep from here on |
+//! | (L) | `OWNED`, `g = N` or `NEXT` | `g = NEXT`, `DRAINING` | the same |
+//! | (U) | what (L) has made, whatever has come since | not `OWNED`, not `WRITERS`, not `DRAINING`, `g = 0` | the same, by one `fetch_and`: its last touch |
 //! | (R) | not `OWNED`, `g = 1` | `g = 0`, one more of the lowest class | a reader of that class: an attempt at once, another after a moment in which nobody was the owner |
 //! | (G) | `OWNED`, `WRITERS`, `g = 0` | `g = 1` until it is handed over | the owner, which releases fairly |
 //! | (G) | `OWNED` | `g` less, with `OWNED` or without | the owner, when it gives up or admits readers again |
 //! | (M) | | `LOW` or `TOP`; `WRITERS`; `DRAINING` | who is about to sleep |
-//! | (W) | | one more of the writers that sleep, or one less | a writer, before its first sleep, and when it is the owner or gives up |
+//! | (W) | | one more of the writers that sleep, or one less | a writer, by one addition, before its first sleep, and when it is the owner or gives up |
 //!
 //! # Invariants
 //! 1. At most one thread is the owner: (O) and (F) need a word without `OWNED`, which only the owner takes out, or take
@@ -65,9 +68,28 @@
 //! 9. *A lock that is left is not lost.* Who has set `NEXT` looks once more before it sleeps or gives up, and takes the mark back, or
 //!    the lock if it has been left. If it does not come, because it has no CPU or has died, the next reader opens the gate, or the next
 //!    writer takes the lock. Those who sleep are told at (H) as at (U).
-//! 10. A reader in line, a sleeping writer, and an owner that sifts do not unwind. The line would
+//! 10. *Nobody falls asleep on an owner that leaves.* A waiter that sets its flag and finds the owner about to leave, (L), does not
+//!    sleep without a timer. So every sleeper has set its flag before (L), and (L) returns that flag. Between (L) and (U) only the
+//!    owner changes the gate, `OWNED` and `DRAINING`: a writer takes a mark (N) back only if `DRAINING` is clear, and sets none.
+//! 11. A reader in line, a sleeping writer, and an owner that sifts do not unwind. The line would
 //!     never be empty, or the gate stay shut. If the kernel refuses the wait, the process aborts.
 //!     The process aborts, too, if a mask panics.
+//!
+//! # Releases
+//! Readers change the state all the time, by (A) and (D). So an owner must not repeat a compare-exchange until no reader comes
+//! between: with 64 CPUs that took ten times as long as it takes one after the other to change the word. Nor can it leave by one
+//! `fetch_and` at once. If a waiter sets its flag just before, the owner would have to count an event after its last touch.
+//! Hence every release and every transition of the owner is a fixed number of read-modify-writes:
+//!
+//! 1. A release tries `(U)` by a compare-exchange, [`ATTEMPTS`](super::release::ATTEMPTS) times at most. Nobody sleeps, as a rule.
+//! 2. If each attempt has failed, it says by (L) that it leaves. It learns by the same step who may sleep.
+//! 3. It counts an event if a waiter may sleep. That waiter has read an older count, or is asleep.
+//! 4. It leaves by (U), a `fetch_and`: its last touch. Then it wakes by address, as after the compare-exchange.
+//!
+//! A waiter that sets its flag between steps 2 and 4 sees both marks of (L), and naps until they are gone. Otherwise it would read
+//! the new count, sleep after step 4, and nobody would know of it. A reader that comes between needs no care. A release behind a
+//! partial gate opens the gate first, and is then an owner without a gate. An owner that opens a gate in part does so by a
+//! subtraction; at `g = N`, where a mark (N) may come or go, between (L) and its end.
 //!
 //! # Who spins
 //! Two readers that hold the lock together take half of the time of two that hold it one after the other; so it pays to let
@@ -240,7 +262,8 @@ impl<D: Discipline, const BUG: u8> RawPsRwLock<D, BUG> {
     /// Cuts the owner's nap short, if this was the last reader that it waited for.
     #[cold]
     fn depart_last(event: FutexKey<ScopeOf<D>>, was: State, index: u32) {
-        if Self::LAYOUT.gate(was) == index + 1 && Self::LAYOUT.count(was, index) == 1 {
+        let is_last = Self::LAYOUT.gate(was) == index + 1 && Self::LAYOUT.count(was, index) == 1;
+        if is_last && !was.is_leaving() {
             event.wake_bits(1, OWNER);
         }
     }
@@ -321,7 +344,7 @@ impl<D: Discipline, const BUG: u8> RawPsRwLock<D, BUG> {
             return false;
         }
         self.join_line(line);
-        // Invariant 10.
+        // Invariant 11.
         let inside = without_unwinding(|| {
             let inside = self.read_in_line(index, line, deadline);
             self.leave_line(line);
@@ -385,6 +408,11 @@ impl<D: Discipline, const BUG: u8> RawPsRwLock<D, BUG> {
                 if spin::closely_for::<PolicyOf<D>>(patience, look) {
                     return Ok(true);
                 }
+                continue;
+            }
+            if was.is_leaving() {
+                // Invariant 10.
+                timed_out = !self.nap_until_left(readers(index), index + 1, deadline);
                 continue;
             }
             if BUG == seeded::READS_LATE {

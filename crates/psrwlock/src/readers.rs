@@ -12,18 +12,21 @@
 //! |---|---|
 //! | (A) slot += 1 | (C) shuts the class of index 0 |
 //! | fence | fence |
-//! | is the gate open? then it is inside | (S) for each slot: moves what is counted there into the state |
+//! | is the gate open? then it is inside, otherwise slot -= 1 | (S) waits until it has seen each slot at zero once |
 //!
 //! On x86 the additions that come before are fences already. Elsewhere the owner pays for both, where the kernel has `membarrier`, with some
 //! hundred nanoseconds to some microseconds for each write; between processes and without it both are `fence(SeqCst)`.
 //!
-//! (S) adds the slot's count to the state first, and then takes it out of the slot; if that has changed meanwhile, it takes
-//! the addition back and tries again. A reader leaves by its slot, if there is a count in it, and by the state (D)
-//! otherwise. Counts have no names, so it does not matter who leaves where: in slots and state together there are as many as there are
-//! readers inside and about to go out, and after (S), with the gate shut, a slot has no more than are about to go out. So
-//! whoever is inside is counted in the state, where the owner waits for it, and stage 0 is as without slots. One that leaves by the
-//! state in place of another that has left by the slot hands that one's release on: it has read the slot, Acquire. The costly part of a
-//! write comes while all higher classes are open still.
+//! A reader leaves by the slot by which it has come, with one subtraction: its last touch. All changes of a slot are additions
+//! and subtractions of one, and no reader subtracts before it has added. So if the owner reads zero, every reader whose addition
+//! it could see has left. After the fence it sees the additions of all who are inside. Readers that come later find the gate
+//! shut and go out again. Therefore one look at zero is enough for a slot, and (S) looks at the slots one after the other. The
+//! subtraction is Release and the look Acquire: all subtractions up to the one that was seen continue one release sequence. The
+//! costly part of a write comes while all higher classes are open still.
+//!
+//! A departing reader may not touch the lock after its subtraction, and the subtraction does not tell it whether the owner
+//! sleeps. So it looks at the state before. If the owner falls asleep between, it is not woken, and finds out by itself when its
+//! nap is over; see "The drain" in [`raw`](super::raw).
 //!
 //! # Price
 //! 128 bytes a slot. A write is always sifted, and looks at all slots. It pays where reads are many times as frequent as writes.
@@ -35,13 +38,14 @@ use crate::class::{BULK, Bulk, Class};
 use crate::raw::RawPsRwLock;
 use crate::seeded;
 use crate::sifted::Discipline;
-use crate::word::State;
+use crate::word::{OWNER, State};
+use core::cell::Cell;
 use core::fmt;
 use ulocks_core::futex::Scope;
 use ulocks_core::meter::{Event, Meter};
 use ulocks_core::part::Part;
 use ulocks_core::sync::AtomicU32;
-use ulocks_core::sync::Ordering::{AcqRel, Acquire, Relaxed, Release, SeqCst};
+use ulocks_core::sync::Ordering::{Acquire, Relaxed, Release, SeqCst};
 use ulocks_core::sync::{fence, interruption_point};
 use ulocks_core::{Policy, cpu, membarrier, tid};
 
@@ -116,11 +120,9 @@ impl<D: Discipline, const BUG: u8> RawPsRwLock<D, BUG> {
         index == 0 && D::CLASSES & BULK == 1 << Bulk::RANK
     }
 
-    /// So many readers are counted at one slot; others at the state, so that all together fit in there.
-    const SLOT_LIMIT: u32 = {
-        let limit = Self::LAYOUT.full(0) / Self::LAYOUT.one(0) / 256;
-        if limit < 1 << 16 { limit as u32 } else { 1 << 16 }
-    };
+    /// So many readers are counted at one slot; others at the state. The rest of the count is room for readers that have
+    /// come in vain.
+    const SLOT_LIMIT: u32 = 1 << 16;
 
     /// Whether the other side of a fence pays for this one, or nobody has to: on x86 the addition before it is a fence.
     #[inline(always)]
@@ -153,31 +155,35 @@ impl<D: Discipline, const BUG: u8> RawPsRwLock<D, BUG> {
         None
     }
 
-    /// Leaves by a slot, if anybody is counted there, and by the state otherwise. The last touch of the lock.
+    /// Leaves by a slot: the last touch of the lock.
     #[inline(always)]
     pub(crate) fn depart_slot(&self, Slot(place): Slot) {
         interruption_point();
-        let count = &self.readers.slots()[usize::from(place)].0;
-        // Acquire: who leaves by the state may do so in place of another, who has left by the slot, and hands that one's release on.
-        let look = if BUG == seeded::RELAXED_SLOT { Relaxed } else { Acquire };
-        let mut was = count.load(look);
-        while was > 0 {
-            match count.compare_exchange_weak(was, was - 1, Release, look) {
-                Ok(_) => return,
-                Err(other) => was = other,
-            }
+        let event = self.event.key();
+        let owner_sleeps = self.look().has(State::DRAINING);
+        let was = self.readers.slots()[usize::from(place)].0.fetch_sub(1, Release);
+        if owner_sleeps && was == 1 && BUG != seeded::DEPARTS_QUIETLY {
+            event.wake_bits(1, OWNER);
         }
-        self.depart(0);
     }
 
     /// Whether anybody is counted at a slot.
     pub(crate) fn has_readers_at_slots(&self) -> bool {
-        self.readers.slots().iter().any(|count| count.0.load(Acquire) > 0)
+        !self.slots_were_empty(&Cell::new(0))
     }
 
-    /// (S): the owner, which has shut the class, moves those at the slots into the state.
+    /// (S): whether each slot from `next` on has been seen at zero, and how far that goes.
+    #[inline]
+    pub(crate) fn slots_were_empty(&self, next: &Cell<usize>) -> bool {
+        let rest = self.readers.slots().get(next.get()..).unwrap_or(&[]);
+        let empty = rest.iter().take_while(|count| count.0.load(Acquire) == 0).count();
+        next.set(next.get() + empty);
+        empty == rest.len()
+    }
+
+    /// The owner's fence, after it has shut the class.
     #[cold]
-    pub(crate) fn collect_readers(&self) {
+    pub(crate) fn see_readers(&self) {
         match BUG {
             seeded::NO_FENCE => {}
             _ if membarrier::RMW_IS_FENCE => membarrier::light(),
@@ -186,33 +192,5 @@ impl<D: Discipline, const BUG: u8> RawPsRwLock<D, BUG> {
             }
             _ => fence(SeqCst),
         }
-        for Count(count) in self.readers.slots() {
-            let mut was = count.load(Acquire);
-            while was > 0 {
-                let moved = u64::from(was) * Self::LAYOUT.one(0);
-                if BUG == seeded::TAKES_FIRST {
-                    was = self.take_first(count, was);
-                    continue;
-                }
-                self.state.fetch_add(moved, Relaxed);
-                // Release: who finds the slot empty finds them in the state.
-                match count.compare_exchange(was, 0, AcqRel, Acquire) {
-                    Ok(_) => break,
-                    Err(other) => {
-                        self.state.fetch_sub(moved, Relaxed);
-                        was = other;
-                    }
-                }
-            }
-        }
-    }
-
-    /// The seeded bug: who leaves between the two is counted nowhere.
-    fn take_first(&self, count: &AtomicU32, was: u32) -> u32 {
-        let taken = count.compare_exchange(was, 0, Acquire, Acquire);
-        if taken.is_ok() {
-            self.state.fetch_add(u64::from(was) * Self::LAYOUT.one(0), Relaxed);
-        }
-        taken.err().unwrap_or(0)
     }
 }

@@ -1,4 +1,4 @@
-//! How the write side is given back, and the gate opened: (U), (H) and (G) of [`raw`](super::raw).
+//! How the write side is given back, and the gate opened: (U), (H), (L) and (G) of [`raw`](super::raw).
 //!
 //! | who | what it is after it | by | those who sleep are told |
 //! |---|---|---|---|
@@ -21,6 +21,11 @@ use ulocks_core::meter::{Event, Meter};
 use ulocks_core::sync::Ordering::{Acquire, Relaxed, Release};
 use ulocks_core::{Policy, sync};
 
+/// How many attempts a release makes, each a telling of sleepers or an exchange, before it leaves without one.
+pub(crate) const ATTEMPTS: u32 = 3;
+
+type KeyOf<D> = FutexKey<<PolicyOf<D> as Policy>::Scope>;
+
 impl<D: Discipline, const BUG: u8> RawPsRwLock<D, BUG> {
     const RELEASE: sync::Ordering = if BUG == seeded::RELAXED_RELEASE { Relaxed } else { Release };
 
@@ -32,7 +37,7 @@ impl<D: Discipline, const BUG: u8> RawPsRwLock<D, BUG> {
         }
         let written = Self::LAYOUT.written().0;
         if self.state.compare_exchange(written, 0, Self::RELEASE, Relaxed).is_err() {
-            return self.release(Self::CLASSES, State::OWNED);
+            return self.release(Self::CLASSES);
         }
         if BUG != seeded::LOWERS_EARLY {
             Self::lower();
@@ -47,30 +52,29 @@ impl<D: Discipline, const BUG: u8> RawPsRwLock<D, BUG> {
         let alone = !was.has(State::WRITERS) && gate == 0;
         let free = was.0 & !State::OWNED;
         if !alone || self.state.compare_exchange(was.0, free, Self::RELEASE, Relaxed).is_err() {
-            self.release(gate, State::OWNED);
+            self.release(gate);
         }
     }
 
-    /// (U), or (H), with the gate at `gate`, and others about; `owned` is `OWNED`, or nothing if that is another's already.
+    /// (U), or (H), with the gate at `gate`, and others about.
     ///
-    /// The exchange is the last touch of the lock, so those who sleep are told before it: their flags are taken out, and
-    /// *then* an event is counted. Whoever sets a flag after that may sleep on the new count, and so the exchange fails, and
-    /// all is done once more, after a pause in which those fall asleep who are about to. It fails, too, if a reader has come
-    /// in vain meanwhile, or, where a class is open, has come or gone.
+    /// An exchange is the last touch of the lock, so those who sleep are told before it: their flags are taken out, and *then*
+    /// an event is counted. A waiter that sets a flag after that may sleep on the new count, and so the exchange fails. It
+    /// fails, too, if a reader has come in vain meanwhile, or, where a class is open, has come or gone. After some attempts
+    /// the owner [leaves](Self::leave) in a way that cannot fail.
     #[cold]
     #[inline(never)]
-    pub(crate) fn release(&self, gate: u32, owned: u64) {
+    pub(crate) fn release(&self, gate: u32) {
         let key = self.event.key();
-        let concerned = Self::concerned(gate, 0, owned != 0);
-        let (mut told, mut looks, mut pauses) = (0, true, 0_u32);
+        let (gate, mut told) = self.open_in_part(gate);
+        let concerned = Self::concerned(gate, 0, true);
+        let mut looks = true;
         let mut was = self.look();
-        loop {
+        for _ in 0..ATTEMPTS {
             if was.has(concerned) && looks {
                 if BUG == seeded::COUNTS_EARLY {
                     self.count_event();
                 }
-                (0..pauses).for_each(|_| sync::pause());
-                pauses = (2 * pauses).clamp(1, 64);
                 told |= self.state.fetch_and(!concerned, Relaxed) & concerned;
                 if BUG != seeded::COUNTS_EARLY {
                     self.count_event();
@@ -81,14 +85,35 @@ impl<D: Discipline, const BUG: u8> RawPsRwLock<D, BUG> {
             }
             let keeps = BUG != seeded::LEAVES_PAST_THE_LINE && told & State::IN_LINE != 0;
             // (H), if a writer spins.
-            let to = u32::from(was.is_next() && owned != 0 && !keeps);
-            let open = State(was.0 - owned).with_gate(to).0 | (told & State::IN_LINE);
+            let to = u32::from(was.is_next() && !keeps);
+            let open = State(was.0 - State::OWNED).with_gate(to).0 | (told & State::IN_LINE);
             match self.state.compare_exchange(was.0, open, Self::RELEASE, Relaxed) {
-                Ok(_) => break,
+                Ok(_) => return self.after_release(key, gate, told),
                 Err(now) => was = State(now),
             }
             looks = BUG != seeded::STALE_WAKE;
         }
+        self.leave(key, gate, State::OWNED, told);
+    }
+
+    /// (L) and (U) with the gate at `gate`, which is open or shut to all; `owned` is `OWNED`, or nothing if that is another's
+    /// already; `told` are the flags that were taken out before. No reader can make it fail or repeat a step.
+    fn leave(&self, key: KeyOf<D>, gate: u32, owned: u64, told: u64) {
+        let concerned = Self::concerned(gate, 0, owned != 0);
+        let shut = if gate == Self::CLASSES { GATE } else { 0 };
+        // Those in line are in line until they are inside: the next owner has to see their flags.
+        let was = self.state.fetch_or(State::DRAINING | shut | told & State::IN_LINE, Relaxed);
+        if was & concerned != 0 {
+            self.count_event();
+        }
+        let writers = concerned & State::WRITERS;
+        let last = self.state.fetch_and(!(GATE | State::DRAINING | owned | writers), Self::RELEASE);
+        // Those that have come since (L) nap; being told they wake up sooner.
+        self.after_release(key, gate, told | (was | last) & concerned);
+    }
+
+    /// What follows a release: the lock may be gone.
+    fn after_release(&self, key: KeyOf<D>, gate: u32, told: u64) {
         sync::interruption_point();
         if BUG == seeded::TOUCHES_AFTER {
             core::hint::black_box(self.state.load(Relaxed));
@@ -99,24 +124,39 @@ impl<D: Discipline, const BUG: u8> RawPsRwLock<D, BUG> {
         Self::wake(key, told);
     }
 
+    /// Opens a gate that is shut to some classes only, before a release; where the gate is after that, and the flags of those
+    /// who are still to be woken. The owner stays the owner.
+    fn open_in_part(&self, gate: u32) -> (u32, u64) {
+        if gate == 0 || gate == Self::CLASSES {
+            return (gate, 0);
+        }
+        let told = self.reopen_to(gate, 0).0 & Self::concerned(gate, 0, false);
+        if told != 0 {
+            self.count_event();
+        }
+        (0, told)
+    }
+
     /// A fair release, with the gate at `gate`: the write side goes to a writer that has slept, if there is one.
     ///
-    /// It is told by `GRANTED`, and then waits for the gate to open, which is the last touch here. If nobody was asleep to
-    /// hear of it, the write side is taken back, unless somebody has taken it who was about to fall asleep.
+    /// It is told by `GRANTED`, and then waits for the releasing thread to leave, which is the last touch here. If nobody was
+    /// asleep to hear of it, the write side is taken back, unless somebody has taken it who was about to fall asleep.
     #[cold]
     pub(crate) fn hand_over(&self, gate: u32) {
         if !self.look().has(State::WRITERS) {
-            return self.release(gate, State::OWNED);
+            return self.release(gate);
         }
+        let key = self.event.key();
+        let (gate, told) = self.open_in_part(gate);
         if gate == 0 {
-            // For as long as this takes, so that there is a gate to wait for.
-            self.state.fetch_add(State::ONE_CLASS, Relaxed);
+            // For as long as this takes, so that there is something to wait for: (L).
+            self.state.fetch_or(State::DRAINING, Relaxed);
         }
         self.state.fetch_and(!State::WRITERS, Relaxed);
         self.lines.fetch_or(Lines::GRANTED, Release);
         self.count_event();
         let taken = self.event.key().wake_bits(1, WRITERS) > 0 || !self.claim();
-        self.release(gate.max(1), if taken { 0 } else { State::OWNED });
+        self.leave(key, gate, if taken { 0 } else { State::OWNED }, told);
     }
 
     /// In as a reader of that index, behind the gate, and then (U): the lock stays, so that all can be done after it.
@@ -153,7 +193,7 @@ impl<D: Discipline, const BUG: u8> RawPsRwLock<D, BUG> {
         let was = if to == 0 {
             State(self.state.fetch_and(!(GATE | minus), Self::RELEASE))
         } else {
-            self.reopen_to(to)
+            self.reopen_to(gate, to)
         };
         sync::interruption_point();
         if gate == Self::CLASSES {
@@ -167,15 +207,15 @@ impl<D: Discipline, const BUG: u8> RawPsRwLock<D, BUG> {
         }
     }
 
-    /// The gate at `to`, which is not open, in place of further; the state before that.
-    pub(crate) fn reopen_to(&self, to: u32) -> State {
-        let mut was = self.look();
-        loop {
-            match self.state.compare_exchange(was.0, was.with_gate(to).0, Self::RELEASE, Relaxed) {
-                Ok(_) => return was,
-                Err(other) => was = State(other),
-            }
+    /// The gate at `to` in place of `gate`, which is further; the state before that. At `N` a writer that spins may set its
+    /// mark or take it back at any moment, but not between (L) and its end.
+    pub(crate) fn reopen_to(&self, gate: u32, to: u32) -> State {
+        let mut less = u64::from(gate - to);
+        if gate == Self::CLASSES {
+            self.state.fetch_or(GATE | State::DRAINING, Relaxed);
+            less = (GATE | State::DRAINING) - u64::from(to);
         }
+        State(self.state.fetch_sub(less, Self::RELEASE))
     }
 
     /// The flags of those for whom there is news when the gate opens from `gate` to `to`, and the write side is released.
@@ -196,7 +236,7 @@ impl<D: Discipline, const BUG: u8> RawPsRwLock<D, BUG> {
     }
 
     /// Wakes those whose flags were set. By address: the lock may be gone.
-    fn wake(key: FutexKey<<PolicyOf<D> as Policy>::Scope>, told: u64) {
+    fn wake(key: KeyOf<D>, told: u64) {
         let (told, top) = (State(told), Self::LAYOUT.top());
         if told.has(State::TOP) {
             key.wake_bits(u32::MAX, readers(top));

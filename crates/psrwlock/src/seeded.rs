@@ -51,16 +51,12 @@ pub const UPGRADES_AT_ONCE: u8 = 23;
 pub const TRIES_PAST_THE_LINE: u8 = 24;
 /// Distributed readers and the writer look without a fence between.
 pub const NO_FENCE: u8 = 25;
-/// The writer takes readers off their slot before it counts them.
-pub const TAKES_FIRST: u8 = 26;
 /// A departing reader does not wake the owner.
 pub const DEPARTS_QUIETLY: u8 = 27;
 /// A release counts the event before it takes the flags out.
 pub const COUNTS_EARLY: u8 = 28;
 /// A writer that was woken, and slept again for a moment, may not take what a fair release keeps for it.
 pub const FORGETS_THE_CLAIM: u8 = 29;
-/// A distributed reader that leaves by the state in place of another hands nothing of that one on.
-pub const RELAXED_SLOT: u8 = 30;
 /// A release leaves the lock to a writer that spins, past readers that wait in line.
 pub const LEAVES_PAST_THE_LINE: u8 = 31;
 /// A reader opens a gate that an owner has shut.

@@ -10,12 +10,12 @@ use ulocks_core::futex::Bits;
 /// |---|---|---|---|---|
 /// | 0 to 2 | gate | classes below it are shut out; 0 is open, the number of classes is closed to all; seven, `NEXT`, is closed to all, too, and a writer spins for the lock | the owner, plus one at a time, or at once if nobody is inside; `NEXT` in place of closed by the writer that spins | the owner, on its release or when it gives up; a reader, if there is no owner |
 /// | 3 | `OWNED` | somebody has the write side: it writes, waits for readers to leave, or holds an upgradable read lock | who takes it | that one |
-/// | 4 | `DRAINING` | the owner sleeps, or is about to, until readers have left or have come in | the owner | the owner |
+/// | 4 | `DRAINING` | the owner sleeps, or is about to, until readers have left or have come in; with the gate at 0 or at `NEXT`, the owner is about to leave | the owner | the owner |
 /// | 5 | `WRITERS` | writers may sleep | a writer, before it sleeps; a writer that has slept, with `OWNED` | a release, which then wakes one |
 /// | 6 | `LOW` | readers below the top class may wait in line | a reader in line, before it sleeps | the owner, when the class is open and nobody is in line; and for a moment in a release |
 /// | 7 | `TOP` | readers of the top class may wait in line | likewise | likewise |
 /// | from 8 | counts | readers inside, class by class, and those that have just found it shut and are about to take themselves out | a reader, on its way in | that one, on its way out |
-/// | 62, 63 | sleepers | how many writers sleep, or have slept and are on their way, three for more: a hint; with four classes there is no room for it | a writer, before it sleeps | that one, when it is the owner or gives up |
+/// | 62, 63 | sleepers | how many writers sleep, or have slept and are on their way, three for more, modulo four: a hint; with four classes there is no room for it | a writer, before it sleeps, unless there are three | that one, when it is the owner or gives up |
 ///
 /// Each flag may be stale when it is set, never when it is clear. The classes of a lock share the bits from 8 on equally: four
 /// have 14 each, three 18, one 54.
@@ -23,7 +23,9 @@ use ulocks_core::futex::Bits;
 /// Nothing rests on the number of sleepers. It says what `WRITERS` cannot say: whether a writer sleeps for certain. A
 /// writer that has slept leaves that flag behind for others that it does not know of. If there are none, the next that comes
 /// would take the flag at its word and sleep, too, and so two threads would put each other to sleep for ever. The
-/// number is above the truth only if one that slept was killed, and may be below it if more than three sleep at once.
+/// number is above the truth only if a writer that slept was killed. It may be below the truth if more than three sleep at once: a
+/// writer that finds three does not count itself, and of several that find two at the same time the second takes the number back
+/// to zero, until the first of them leaves.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub struct State(pub u64);
 
@@ -69,6 +71,13 @@ impl State {
     #[inline(always)]
     pub(crate) const fn is_next(self) -> bool {
         self.0 & GATE == NEXT
+    }
+
+    /// Whether the owner is about to leave: nobody may fall asleep. An owner that sleeps until readers have gone in looks the
+    /// same, and so does one that is woken by the last reader, for a moment; a thread that does not sleep then loses nothing.
+    #[inline(always)]
+    pub(crate) const fn is_leaving(self) -> bool {
+        self.has(Self::OWNED) && self.has(Self::DRAINING) && (self.0 & GATE == 0 || self.is_next())
     }
 
     /// The same with the gate at `gate`.
@@ -204,21 +213,12 @@ impl Layout {
         state.has(State::WRITERS) && (!self.has_sleepers() || state.0 >> SLEEPERS_SHIFT != 0)
     }
 
-    /// One writer more sleeps; none if as many do as there is room for.
-    pub(crate) const fn plus_sleeper(self, state: State) -> Option<State> {
-        let most = (1 << SLEEPERS_BITS) - 1;
-        if !self.has_sleepers() || state.0 >> SLEEPERS_SHIFT == most {
-            return None;
-        }
-        Some(State(state.0 + (1 << SLEEPERS_SHIFT)))
-    }
+    /// One writer that sleeps. Nothing is above these bits, so that a sum that does not fit is one modulo four.
+    pub(crate) const ONE_SLEEPER: u64 = 1 << SLEEPERS_SHIFT;
 
-    /// One writer less sleeps; none if there is none to tell of.
-    pub(crate) const fn minus_sleeper(self, state: State) -> Option<State> {
-        if !self.has_sleepers() || state.0 >> SLEEPERS_SHIFT == 0 {
-            return None;
-        }
-        Some(State(state.0 - (1 << SLEEPERS_SHIFT)))
+    /// Whether one writer more that sleeps can be counted.
+    pub(crate) const fn counts_sleeper(self, state: State) -> bool {
+        self.has_sleepers() && state.0 >> SLEEPERS_SHIFT < (1 << SLEEPERS_BITS) - 1
     }
 
     /// One reader of the class of this index.
@@ -258,10 +258,12 @@ impl Layout {
     }
 }
 
-/// What readers of the class of an index sleep with, what writers do, what the owner does.
+/// What readers of the class of an index sleep with, what writers do, what the owner does, and what a thread does that no
+/// other thread wakes.
 pub(crate) const fn readers(index: u32) -> Bits {
     Bits::one(index)
 }
+pub(crate) const NOBODY: Bits = Bits::one(28);
 pub(crate) const WRITERS: Bits = Bits::one(30);
 pub(crate) const OWNER: Bits = Bits::one(31);
 
@@ -342,26 +344,36 @@ mod tests {
             let layout = Layout::of(set);
             let readers = (layout.full(0) - layout.one(0)) | layout.full(layout.classes() - 1);
             let mut state = State(readers);
-            assert!(
-                !layout.has_sleeper(State(readers | State::WRITERS)) && layout.minus_sleeper(state).is_none()
-            );
-            for more in [true, true, true, false] {
-                let plus = layout.plus_sleeper(state);
-                assert_eq!(plus.is_some(), more);
-                state = plus.unwrap_or(state);
+            assert!(!layout.has_sleeper(State(readers | State::WRITERS)));
+            for _ in 0..3 {
+                assert!(layout.counts_sleeper(state));
+                state = State(state.0 + Layout::ONE_SLEEPER);
                 assert!(layout.has_sleeper(State(state.0 | State::WRITERS)) && !layout.has_sleeper(state));
                 assert_eq!(layout.without_sleepers(state).0, readers);
             }
-            for more in [true, true, false] {
-                state = layout.minus_sleeper(state).expect("three were counted");
-                assert_eq!(layout.has_sleeper(State(state.0 | State::WRITERS)), more);
-            }
-            assert!(layout.minus_sleeper(state).is_none());
+            assert!(!layout.counts_sleeper(state));
+            // Of two that have found room for one.
+            let none = State(state.0.wrapping_add(Layout::ONE_SLEEPER));
+            assert_eq!(none.0, readers);
+            assert_eq!(none.0.wrapping_sub(Layout::ONE_SLEEPER), state.0);
         }
         let four = Layout::of(BULK | URGENT | NESTED | HANDLER);
-        assert!(four.plus_sleeper(State::UNLOCKED).is_none());
-        assert!(four.has_sleeper(State(State::WRITERS)) && four.minus_sleeper(State(!0)).is_none());
+        assert!(!four.counts_sleeper(State::UNLOCKED) && four.has_sleeper(State(State::WRITERS)));
         assert!(!four.has_no_readers(State(four.one(3) << 12)), "that bit is a count's");
+    }
+
+    #[test]
+    fn an_owner_that_leaves_is_not_one_that_waits_for_readers() {
+        let layout = Layout::of(BULK | URGENT);
+        let owner = State(State::OWNED | State::DRAINING);
+        assert!(
+            owner.is_leaving() && layout.written().with_next().0 | State::DRAINING == owner.with_next().0
+        );
+        assert!(owner.with_next().is_leaving());
+        for gate in 1..=2 {
+            assert!(!owner.with_gate(gate).is_leaving(), "it waits for readers of class {}", gate - 1);
+        }
+        assert!(!State(State::DRAINING).is_leaving() && !State(State::OWNED).is_leaving());
     }
 
     #[test]

@@ -5,10 +5,10 @@ use crate::raw::{PolicyOf, RawPsRwLock};
 use crate::readers::Readers;
 use crate::seeded;
 use crate::sifted::Discipline;
-use crate::word::{Lines, OWNER, State, WRITERS};
+use crate::word::{Layout, Lines, NOBODY, OWNER, State, WRITERS};
 use core::cell::Cell;
 use core::time::Duration;
-use ulocks_core::futex::Waited;
+use ulocks_core::futex::{Bits, Waited};
 use ulocks_core::meter::{Event, Meter};
 use ulocks_core::signal::Mask;
 use ulocks_core::spin::{self, Look, Spin};
@@ -26,6 +26,9 @@ const LASTS_NS: u32 = 500;
 
 /// So many times a writer spins at most, once more for each mark it has set, each time for as long as who sees that nobody else sleeps.
 const ROUNDS: u32 = 3;
+
+/// How often an owner tries to shut all classes at once. Flags and marks of waiters make an attempt fail, too.
+const ATTEMPTS: u32 = 8;
 
 /// What a [`PendingWrite`](crate::PendingWrite) waits for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -133,11 +136,13 @@ impl<D: Discipline, const BUG: u8> RawPsRwLock<D, BUG> {
         if deadline.is_some_and(|deadline| deadline.has_passed()) {
             return false;
         }
-        // Invariant 10, here and in `sift`, `close`.
+        // Invariant 11, here and in `sift`, `close`.
         sync::without_unwinding(|| {
-            self.enter_sleepers();
+            let counted = self.enter_sleepers();
             let owns = self.own_asleep(deadline);
-            self.leave_sleepers();
+            if counted {
+                self.leave_sleepers();
+            }
             owns
         })
     }
@@ -178,7 +183,7 @@ impl<D: Discipline, const BUG: u8> RawPsRwLock<D, BUG> {
     fn mark(&self, was: State) -> bool {
         let is_written = was.is_owned() && was.gate() == Self::CLASSES && Self::LAYOUT.has_no_readers(was);
         is_written
-            && !was.has(State::IN_LINE)
+            && !was.has(State::IN_LINE | State::DRAINING)
             && !D::Readers::DISTRIBUTED
             && self.state.compare_exchange(was.0, was.with_next().0, Relaxed, Relaxed).is_ok()
     }
@@ -197,6 +202,13 @@ impl<D: Discipline, const BUG: u8> RawPsRwLock<D, BUG> {
             if !was.is_next() {
                 return false;
             }
+            if was.is_leaving() {
+                // The owner takes the mark out itself, and relies on it until then.
+                let is_over = |was: State| !(was.is_leaving() && was.is_next());
+                self.event.naps(NOBODY, None, SHORT_NAPS, || is_over(self.look()));
+                was = self.look();
+                continue;
+            }
             match self.state.compare_exchange(was.0, Self::LAYOUT.without_next(was).0, Relaxed, Relaxed) {
                 Ok(_) => return false,
                 Err(other) => was = State(other),
@@ -212,7 +224,16 @@ impl<D: Discipline, const BUG: u8> RawPsRwLock<D, BUG> {
             if (!self.look().is_owned() && self.take(mark)) || (was_woken && self.take_grant()) {
                 return true;
             }
-            if !State(self.state.fetch_or(State::WRITERS, Relaxed)).is_owned() {
+            let was = State(self.state.fetch_or(State::WRITERS, Relaxed));
+            if !was.is_owned() {
+                continue;
+            }
+            if was.is_leaving() {
+                // Invariant 10. This nap may use up a wake-up, so it counts as a sleep.
+                (mark, was_woken) = (State::WRITERS, true);
+                if !self.nap_until_left(WRITERS, 0, deadline) {
+                    return self.leave_writers();
+                }
                 continue;
             }
             if BUG == seeded::READS_LATE {
@@ -230,51 +251,73 @@ impl<D: Discipline, const BUG: u8> RawPsRwLock<D, BUG> {
         }
     }
 
-    /// (W), one more.
-    fn enter_sleepers(&self) {
-        let mut was = self.look();
-        while let Some(more) = Self::LAYOUT.plus_sleeper(was) {
-            match self.state.compare_exchange(was.0, more.0, Relaxed, Relaxed) {
-                Ok(_) => return,
-                Err(now) => was = State(now),
-            }
-        }
+    /// Waits while the owner is about to leave and the gate is at `gate` or further, without a sleep that only a wake-up ends:
+    /// invariant 10. False if `deadline` passed first.
+    pub(crate) fn nap_until_left(&self, bits: Bits, gate: u32, deadline: Option<Deadline>) -> bool {
+        self.meter.count(Event::Slept);
+        self.event.naps(bits, deadline, NAPS, || {
+            let was = self.look();
+            // The next owner, which waits for the line, looks like one that leaves.
+            !was.is_leaving() || was.gate() < gate
+        })
     }
 
-    /// (W), one less.
-    fn leave_sleepers(&self) {
-        let mut was = self.look();
-        while let Some(less) = Self::LAYOUT.minus_sleeper(was) {
-            match self.state.compare_exchange(was.0, less.0, Relaxed, Relaxed) {
-                Ok(_) => return,
-                Err(now) => was = State(now),
-            }
+    /// (W), one more, if there is room for it; whether there was. By one addition: readers change the word all the time.
+    fn enter_sleepers(&self) -> bool {
+        let counts = Self::LAYOUT.counts_sleeper(self.look());
+        if counts {
+            self.state.fetch_add(Layout::ONE_SLEEPER, Relaxed);
         }
+        counts
+    }
+
+    /// (W), one less, by a writer that was counted.
+    fn leave_sleepers(&self) {
+        self.state.fetch_sub(Layout::ONE_SLEEPER, Relaxed);
     }
 
     /// A writer gives up: it leaves the mark to the owner, whose release wakes another in its place. If there is no owner,
-    /// it has acquired. Linux does not tell one that was woken that its time is up, so that it has no wake-up to pass on; but
-    /// nothing here rests on that.
+    /// it has acquired. A wake-up may have come at the last moment, and with it the write side of a fair release.
     #[cold]
     fn leave_writers(&self) -> bool {
-        self.take(State::WRITERS) || self.take_grant()
+        if self.take(State::WRITERS) {
+            return true;
+        }
+        let takes = self.claim_newest();
+        if takes {
+            self.wait_for_grant();
+        }
+        takes
     }
 
-    /// Takes the write side that a fair release keeps for a writer that has slept, and waits until that one has opened the
-    /// gate, which is its last touch.
+    /// Takes the write side that a fair release keeps for a writer that has slept, and waits until the releasing thread has
+    /// opened the gate and left, which is its last touch.
     fn take_grant(&self) -> bool {
-        if !self.claim() {
-            return false;
+        let takes = self.claim();
+        if takes {
+            self.wait_for_grant();
         }
+        takes
+    }
+
+    /// Waits until the thread that has released the write side to this one has left.
+    fn wait_for_grant(&self) {
         // Others may sleep on: invariant 7.
         self.state.fetch_or(State::WRITERS, Relaxed);
-        self.event.naps(OWNER, None, SHORT_NAPS, || State(self.state.load(Acquire)).gate() == 0)
+        self.event.naps(OWNER, None, SHORT_NAPS, || {
+            let was = State(self.state.load(Acquire));
+            was.gate() == 0 && !was.has(State::DRAINING)
+        });
     }
 
     /// Takes `GRANTED` out, for whom it was or back.
     pub(crate) fn claim(&self) -> bool {
-        Lines(self.lines.load(Relaxed)).is_granted()
-            && Lines(self.lines.fetch_and(!Lines::GRANTED, Acquire)).is_granted()
+        Lines(self.lines.load(Relaxed)).is_granted() && self.claim_newest()
+    }
+
+    /// The same, by a read-modify-write in any case: an old value might hide what a wake-up has told.
+    fn claim_newest(&self) -> bool {
+        Lines(self.lines.fetch_and(!Lines::GRANTED, Acquire)).is_granted()
     }
 
     /// An upgradable reader acquires. False if `deadline` passed first.
@@ -347,7 +390,7 @@ impl<D: Discipline, const BUG: u8> RawPsRwLock<D, BUG> {
         loop {
             let was = State(self.state.load(Self::DRAINED));
             let gate = Self::LAYOUT.gate(was);
-            if gate > 0 && !self.is_drained(gate - 1, was) {
+            if gate > 0 && !self.is_drained_with_slots(gate - 1, was, &Cell::new(0)) {
                 if Self::LAYOUT.is_handler(gate - 1) {
                     self.reopen_handlers();
                 }
@@ -365,7 +408,7 @@ impl<D: Discipline, const BUG: u8> RawPsRwLock<D, BUG> {
 
     /// Opens the last class again, that of signal handlers, in which nobody sleeps.
     fn reopen_handlers(&self) {
-        self.reopen_to(Self::CLASSES - 1);
+        self.reopen_to(Self::CLASSES, Self::CLASSES - 1);
         Self::lower();
     }
 
@@ -376,7 +419,10 @@ impl<D: Discipline, const BUG: u8> RawPsRwLock<D, BUG> {
             return false;
         }
         Self::raise();
-        while Self::LAYOUT.has_no_readers(was) && !was.has(stops) {
+        for _ in 0..ATTEMPTS {
+            if !Self::LAYOUT.has_no_readers(was) || was.has(stops) {
+                break;
+            }
             match self.state.compare_exchange(was.0, was.with_gate(Self::CLASSES).0, Self::DRAINED, Relaxed) {
                 Ok(_) => return true,
                 Err(other) => was = State(other),
@@ -412,12 +458,12 @@ impl<D: Discipline, const BUG: u8> RawPsRwLock<D, BUG> {
         }
         sync::interruption_point();
         if D::Readers::DISTRIBUTED && Self::is_bulk(index) {
-            sync::without_unwinding(|| self.collect_readers());
+            sync::without_unwinding(|| self.see_readers());
         }
     }
 
-    /// Whether the readers of a class that is shut have left.
-    pub(crate) fn is_drained(&self, index: u32, was: State) -> bool {
+    /// Whether the readers of a class that is shut have left, as far as they are counted in the state.
+    fn is_drained(&self, index: u32, was: State) -> bool {
         match BUG {
             seeded::FORGETS_HANDLERS if Self::LAYOUT.is_handler(index) => true,
             seeded::DRAINS_ALL => Self::LAYOUT.has_no_readers(was),
@@ -425,9 +471,17 @@ impl<D: Discipline, const BUG: u8> RawPsRwLock<D, BUG> {
         }
     }
 
+    /// The same, for the readers at slots, too, of which those before `next` have been seen to be empty.
+    fn is_drained_with_slots(&self, index: u32, was: State, next: &Cell<usize>) -> bool {
+        let at_slots = D::Readers::DISTRIBUTED && Self::is_bulk(index);
+        self.is_drained(index, was) && (!at_slots || self.slots_were_empty(next))
+    }
+
     /// Waits until the readers of a class that is shut have left. False if `deadline` passed first.
     fn drain(&self, index: u32, deadline: Option<Deadline>) -> bool {
-        let drained = || self.is_drained(index, State(self.state.load(Self::DRAINED)));
+        let next = Cell::new(0);
+        let is_drained = |was| self.is_drained_with_slots(index, was, &next);
+        let drained = || is_drained(State(self.state.load(Self::DRAINED)));
         // The owner is the one to whom the lock goes next.
         if drained() || spin::first_in_line::<PolicyOf<D>>(false, drained) {
             return true;
@@ -438,7 +492,7 @@ impl<D: Discipline, const BUG: u8> RawPsRwLock<D, BUG> {
             return self.event.naps(OWNER, deadline, SHORT_NAPS, drained);
         }
         let done = self.event.naps(OWNER, deadline, NAPS, || {
-            self.is_drained(index, State(self.state.fetch_or(State::DRAINING, Self::DRAINED)))
+            is_drained(State(self.state.fetch_or(State::DRAINING, Self::DRAINED)))
         });
         self.state.fetch_and(!State::DRAINING, Relaxed);
         done
@@ -456,7 +510,7 @@ impl<D: Discipline, const BUG: u8> RawPsRwLock<D, BUG> {
         if D::Readers::DISTRIBUTED && Self::is_bulk(0) && gate == 0 {
             self.close(0);
         }
-        self.shut_all(0)
+        !self.has_readers_at_slots() && self.shut_all(0)
     }
 
     #[inline(always)]

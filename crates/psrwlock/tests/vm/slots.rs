@@ -12,7 +12,7 @@ use ulocks_testkit::model::rw::{
 
 type Slots<const N: usize, P = Sleeps> = Lock<TWO, P, PhaseFair, Distributed<N>>;
 
-/// Threads share slots, leave by each other's, and are moved.
+/// Threads share slots.
 #[test]
 fn readers_at_slots_are_seen() {
     const MANY: &[rw::Role] = &[Read, Read, Write, Read, Read, Write, Read, TryWrite, Read, Read];
@@ -28,7 +28,7 @@ fn readers_at_slots_are_seen() {
     }
 }
 
-/// Those of higher classes are counted in the state, beside what was moved there.
+/// Readers of higher classes are counted in the state, and so are `Bulk` readers that found their class shut.
 #[test]
 fn slots_and_classes_do_not_mix_up() {
     type All<const N: usize, P> = Sifted<THREE, P, WriterBatch<2>, Distributed<N>, Soft, Unchecked>;
@@ -58,11 +58,4 @@ fn a_reader_and_a_writer_that_do_not_see_each_other_are_found() {
     // Not a matter of old values only: nothing here is wrong if loads read the newest and stores go last.
     let newest = Config { stale: 0, ..sampled(2, 1) };
     explore(newest, || rw::exclusion::<With<{ bug::NO_FENCE }, SleepsShared>>(&[Read, Write]));
-}
-
-#[test]
-fn readers_that_are_nowhere_for_a_moment_are_found() {
-    type All = Sifted<THREE, Sleeps, PhaseFair, Distributed<2>, Soft, Unchecked>;
-    const ROLES: &[Role] = &[Role::Read(Of::Bulk), Role::Read(Of::Urgent), Role::Write];
-    found("TAKES_FIRST", "too many Urgent readers", || play::<All, { bug::TAKES_FIRST }>(ROLES, 2));
 }
