@@ -57,7 +57,7 @@
 //!   was put aside at that moment is handled in both processes.
 //! - threads: a new thread has no masks, but inherits the signals that its maker really blocks. If it is made while a
 //!   [`Hard`] mask is up, or while a [`Soft`] one is and a signal is put aside, it would have those signals blocked for
-//!   good, and no error would show. Make it before the mask is raised or after it is lowered, or by [`spawn`], or
+//!   good, and no error would show. Make it before the mask is raised or after it is lowered, or by `spawn`, or
 //!   give any other way of making threads its work [`without_masks`].
 //! - exec with a mask up: signals that are really blocked at that moment stay blocked in the new program, as always.
 //! - A thread that ends with a mask up takes the signal that it has put aside with it. What the kernel keeps for the
