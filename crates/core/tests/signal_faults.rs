@@ -1,5 +1,5 @@
-//! Faults: no mask and no wrapped handler ever blocks a synchronous signal, wherever the fault comes and whatever came
-//! before. Each in a child, which dies if that does not hold.
+//! Faults: no mask and no wrapped handler ever blocks a synchronous signal, wherever the fault
+//! comes and whatever came before. Each in a child, which dies if that does not hold.
 #![cfg(not(any(miri, ulocks_loom, ulocks_vm)))]
 
 mod faults;
@@ -272,7 +272,8 @@ fn a_fault_is_handled_in_a_child_of_fork_with_a_signal_put_aside() {
     assert_eq!(end, End::Exit(0));
 }
 
-/// What a new thread blocks that is made by `make` on a thread with a mask up and a signal put aside.
+/// What a new thread blocks that is made by `make` on a thread with a mask up and a signal put
+/// aside.
 fn blocked_in(make: impl Fn() -> std::thread::JoinHandle<u64>, raise: fn(), lower: fn()) -> u64 {
     raise();
     strike(first());

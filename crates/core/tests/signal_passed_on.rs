@@ -1,4 +1,5 @@
-//! Synchronous signals that a closure passes on: what was there before gets them, as if nothing had been installed.
+//! Synchronous signals that a closure passes on: what was there before gets them, as if nothing had
+//! been installed.
 #![cfg(not(any(miri, ulocks_loom, ulocks_vm)))]
 
 mod faults;
@@ -96,8 +97,8 @@ fn a_stack_that_the_closure_lets_grow_is_not_an_overflow() {
 
     let _alone = alone();
     let end = forked(|| {
-        // SAFETY: a mapping, which becomes the stack of a thread that ends the child. The handler of a fault on it runs on
-        // an alternate stack, which the thread gives itself.
+        // SAFETY: a mapping, which becomes the stack of a thread that ends the child. The handler
+        // of a fault on it runs on an alternate stack, which the thread gives itself.
         unsafe {
             let access = libc::PROT_READ | libc::PROT_WRITE;
             let kind = libc::MAP_PRIVATE | libc::MAP_ANONYMOUS;
@@ -216,8 +217,8 @@ extern "C" fn with_info(signal: i32, info: *mut libc::siginfo_t, context: *mut l
     with_number(signal);
 }
 
-/// A handler that was there before is called as the kernel would, with a signal put aside or not; what it blocks while it
-/// runs, and what it does not.
+/// A handler that was there before is called as the kernel would, with a signal put aside or not;
+/// what it blocks while it runs, and what it does not.
 #[test]
 fn a_handler_is_called_as_the_kernel_would_call_it() {
     let _alone = alone();
@@ -292,7 +293,8 @@ fn each_installation_passes_on_to_what_was_there_before_it() {
     assert_eq!(end, End::Exit(0));
 }
 
-/// A closure may resolve one fault and pass the next one on, and only synchronous signals can be passed on.
+/// A closure may resolve one fault and pass the next one on, and only synchronous signals can be
+/// passed on.
 #[test]
 fn a_closure_that_says_nothing_has_handled_the_signal() {
     let _alone = alone();

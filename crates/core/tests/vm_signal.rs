@@ -226,8 +226,8 @@ fn fault(faults: &Cell<u32>) {
     assert!(faults.get() > before, "a fault finds its signal blocked");
 }
 
-/// Faults under a mask and in handlers, whatever came before. The signal strikes at any other step, too, as if it were sent:
-/// in the midst of putting aside, of taking back, and of hiding.
+/// Faults under a mask and in handlers, whatever came before. The signal strikes at any other step,
+/// too, as if it were sent: in the midst of putting aside, of taking back, and of hiding.
 #[test]
 fn a_fault_is_handled_whatever_came_before() {
     explore(Config::exhaustive(), || {
@@ -258,7 +258,8 @@ fn a_fault_is_handled_whatever_came_before() {
     });
 }
 
-/// What a thread masks that is made under a mask of `M`, while a signal may be put aside at any step.
+/// What a thread masks that is made under a mask of `M`, while a signal may be put aside at any
+/// step.
 fn inherited<M: Mask>() {
     let watcher = Watcher::default();
     watcher.install::<0>(|| {});

@@ -27,10 +27,12 @@ impl<'a> Context<'a> {
     /// The context of a handler that was not installed by this crate.
     ///
     /// # Safety
-    /// The caller is a handler of `signal`, or code that a handler calls, on the thread that the signal struck. Either
-    /// `signal` is a synchronous one, or the handler does not run while a mask is up on its thread: the locks of this
-    /// thread are used with [`Hard`](super::Hard), and `signal` is in its set. And the handler is not interrupted by
-    /// others that use the same locks: their signals are in each other's `sa_mask`, and none has `SA_NODEFER`.
+    /// The caller is a handler of `signal`, or code that a handler calls, on the thread that the
+    /// signal struck. Either `signal` is a synchronous one, or the handler does not run while a
+    /// mask is up on its thread: the locks of this thread are used with [`Hard`](super::Hard), and
+    /// `signal` is in its set. And the handler is not interrupted by others that use the same
+    /// locks, except by handlers of synchronous signals: the signals of the others are in each
+    /// other's `sa_mask`, and none has `SA_NODEFER`.
     #[must_use]
     pub unsafe fn assume(signal: i32) -> Self {
         Self { signal, info: None, is_deferred: false, is_passed_on: Cell::new(false), not_send: PhantomData }
@@ -46,9 +48,9 @@ impl<'a> Context<'a> {
         self.signal
     }
 
-    /// Whether the signal is one that cannot be deferred: `SIGSEGV`, `SIGBUS`, `SIGFPE`, `SIGILL`, `SIGTRAP`, `SIGSYS`,
-    /// `SIGABRT`. Its handler may have interrupted a thread in the midst of what a mask protects, or another handler,
-    /// and so may wait for nothing.
+    /// Whether the signal is one that cannot be deferred: `SIGSEGV`, `SIGBUS`, `SIGFPE`, `SIGILL`,
+    /// `SIGTRAP`, `SIGSYS`, `SIGABRT`. Its handler may have interrupted a thread in the midst of
+    /// what a mask protects, or another handler, and so may wait for nothing.
     #[must_use]
     pub fn is_synchronous(&self) -> bool {
         (1..=super::set::SIGNALS).contains(&self.signal) && SYNCHRONOUS & bit(self.signal) != 0
@@ -60,31 +62,32 @@ impl<'a> Context<'a> {
         self.is_deferred
     }
 
-    /// Whether the signal was raised by what the thread itself did: a fault, a trap, a system call that a filter
-    /// refuses. False if a process or a thread sent it (`kill`, `raise`, `abort`), if it is not a
-    /// [synchronous](Self::is_synchronous) one, in the model worlds, and in a context that was
-    /// [assumed](Self::assume).
+    /// Whether the signal was raised by what the thread itself did: a fault, a trap, a system call
+    /// that a filter refuses. False if a process or a thread sent it (`kill`, `raise`, `abort`), if
+    /// it is not a [synchronous](Self::is_synchronous) one, in the model worlds, and in a context
+    /// that was [assumed](Self::assume).
     ///
-    /// After the handler of a fault the thread repeats the instruction, so a fault that is not resolved comes again.
-    /// A signal that was sent does not.
+    /// After the handler of a fault the thread repeats the instruction, so a fault that is not
+    /// resolved comes again. A signal that was sent does not.
     #[must_use]
     pub fn is_fault(&self) -> bool {
         self.is_synchronous() && self.info.is_some_and(signal::is_fault)
     }
 
-    /// The address of a [fault](Self::is_fault), if the kernel knows it: the memory of a `SIGSEGV` or `SIGBUS`, the
-    /// instruction of a `SIGFPE`, `SIGILL` or `SIGTRAP`.
+    /// The address of a [fault](Self::is_fault), if the kernel knows it: the memory of a `SIGSEGV`
+    /// or `SIGBUS`, the instruction of a `SIGFPE`, `SIGILL` or `SIGTRAP`.
     #[must_use]
     pub fn address(&self) -> Option<usize> {
         if self.is_fault() { self.info.and_then(signal::address) } else { None }
     }
 
-    /// Says that this signal is not the closure's: once the closure has returned, the action that the signal had
-    /// before [`Handlers`](super#signals-that-cannot-wait) gets it, as if nothing had been installed. A closure that
-    /// does not call this has handled the signal.
+    /// Says that this signal is not the closure's: once the closure has returned, the action that
+    /// the signal had before [`Handlers`](super#signals-that-cannot-wait) gets it, as if nothing
+    /// had been installed. A closure that does not call this has handled the signal.
     ///
-    /// It is for [synchronous](Self::is_synchronous) signals only, and does nothing for others. It does nothing in
-    /// the model worlds, and in a context that was [assumed](Self::assume): there is no action before.
+    /// It is for [synchronous](Self::is_synchronous) signals only, and does nothing for others. It
+    /// does nothing in the model worlds, and in a context that was [assumed](Self::assume): there
+    /// is no action before.
     pub fn pass_on(&self) {
         self.is_passed_on.set(self.is_synchronous());
     }

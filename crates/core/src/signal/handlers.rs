@@ -1,27 +1,30 @@
 //! The wrapper: handlers that keep each other out, and wait for masks.
 //!
-//! One function is the handler of all signals of the class. It keeps errno, looks the closure up in a table of
-//! atomics, and hands both to the soft mask. It allocates nothing and touches no thread-local memory that would have
-//! to be made first. A synchronous signal that the closure passes on it gives to the action that was there before
-//! (`previous.rs`).
+//! One function is the handler of all signals of the class. It keeps errno, looks the closure up in
+//! a table of atomics, and hands both to the soft mask. It allocates nothing and touches no
+//! thread-local memory that would have to be made first. A synchronous signal that the closure
+//! passes on it gives to the action that was there before (`previous.rs`).
 //!
 //! # Invariants
-//! 1. An entry, once in the table, is never freed: a handler on another thread may use it, or be about to, whatever
-//!    `sigaction` says. So the table needs no reader's protocol.
+//! 1. An entry, once in the table, is never freed: a handler on another thread may use it, or be
+//!    about to, whatever `sigaction` says. So the table needs no reader's protocol.
 //! 2. A signal is in the class before its action is the wrapper's, and leaves it after.
-//! 3. The `sa_mask` of each action of the wrapper contains the class, but for synchronous signals. A signal joins all
-//!    masks before it has a handler.
-//! 4. No synchronous signal is in an `sa_mask` of the wrapper, so a fault in a handler is delivered. The kernel itself
-//!    blocks the signal whose handler runs: a fault in its own handler kills, as with any handler.
-//! 5. Synchronous signals have `SA_ONSTACK`, the others not. A stack overflow leaves no room for a handler on the
-//!    thread's own stack. But the alternate stack is small, and handlers of other signals may nest and be large.
+//! 3. The `sa_mask` of each action of the wrapper contains the class, but for synchronous signals.
+//!    A signal joins all masks before it has a handler.
+//! 4. No synchronous signal is in an `sa_mask` of the wrapper, so a fault in a handler is
+//!    delivered. The kernel itself blocks the signal whose handler runs: a fault in its own handler
+//!    kills, as with any handler.
+//! 5. Synchronous signals have `SA_ONSTACK`, the others not. A stack overflow leaves no room for a
+//!    handler on the thread's own stack. But the alternate stack is small, and handlers of other
+//!    signals may nest and be large.
 //!
 //! # Stack overflow
-//! The standard library installs a handler of `SIGSEGV` that tells of an overflow, and an alternate stack for each of
-//! its threads. A closure that knows nothing of overflows returns, and the fault would come again without end. So
-//! [`is_overflow`] passes on, also unasked, a fault whose address is near the stack pointer and which no thread can
-//! read when the closure has returned. No other fault is passed on unasked: that memory cannot be read does not
-//! prove that the fault was not resolved, because another thread may have protected the memory again.
+//! The standard library installs a handler of `SIGSEGV` that tells of an overflow, and an alternate
+//! stack for each of its threads. A closure that knows nothing of overflows returns, and the fault
+//! would come again without end. So [`is_overflow`] passes on, also unasked, a fault whose address
+//! is near the stack pointer and which no thread can read when the closure has returned. No other
+//! fault is passed on unasked: that memory cannot be read does not prove that the fault was not
+//! resolved, because another thread may have protected the memory again.
 //!
 //! What a handler that is already running has blocked does not change with 3: one installed meanwhile may interrupt it
 //! this once.
@@ -72,12 +75,13 @@ fn installing() -> MutexGuard<'static, ()> {
 /// A handler that panics aborts the process: what it interrupted expects no unwinding.
 ///
 /// # Signals and forks
-/// `SA_RESTART`, so that system calls go on after the handler as far as the kernel can; no `SA_NODEFER`. A forked child has
-/// the same handlers; exec resets them.
+/// `SA_RESTART`, so that system calls go on after the handler as far as the kernel can; no
+/// `SA_NODEFER`. A forked child has the same handlers; exec resets them.
 ///
-/// Handlers of [synchronous](super#signals-that-cannot-wait) signals may be in the class, too. They are not deferred, and
-/// no mask or handler of the class blocks them: they may interrupt the other handlers, and each other.
-/// They have `SA_ONSTACK`. A closure that finds that such a signal is not its own [passes it on](Context::pass_on):
+/// Handlers of [synchronous](super#signals-that-cannot-wait) signals may be in the class, too. They
+/// are not deferred, and no mask or handler of the class blocks them: they may interrupt the other
+/// handlers, and each other. They have `SA_ONSTACK`. A closure that finds that such a signal is not
+/// its own [passes it on](Context::pass_on):
 ///
 /// ```
 /// # use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
@@ -151,10 +155,11 @@ impl Handlers {
     /// been installed then.
     ///
     /// # Safety
-    /// `handler` is async-signal-safe: it may run on any thread of the process between any two instructions, and
-    /// calls nothing that allocates, takes a lock other than by an attempt, or initialises thread-local memory. It
-    /// returns: it does not leave by `siglongjmp` or the like. For a synchronous signal it manages with the alternate
-    /// stack of the thread, if there is one: the standard library's has a few KiB. While a mask is up, code on that thread leaves the
+    /// `handler` is async-signal-safe: it may run on any thread of the process between any two
+    /// instructions, and calls nothing that allocates, takes a lock other than by an attempt, or
+    /// initialises thread-local memory. It returns: it does not leave by `siglongjmp` or the like.
+    /// For a synchronous signal it manages with the alternate stack of the thread, if there is one:
+    /// the standard library's has a few KiB. While a mask is up, code on that thread leaves the
     /// thread's signal mask, as far as it concerns these signals, as it found it.
     pub unsafe fn install<F>(self, handler: F) -> Result<Installed, InstallError>
     where
@@ -234,8 +239,9 @@ impl Installed {
         self.set
     }
 
-    /// Gives the signals back the actions they had before. One whose action somebody else has changed meanwhile keeps
-    /// that, and may call the closure still, if it has kept the action before it: uninstall in the reverse order.
+    /// Gives the signals back the actions they had before. One whose action somebody else has
+    /// changed meanwhile keeps that, and may call the closure still, if it has kept the action
+    /// before it: uninstall in the reverse order.
     ///
     /// The closure may still run on other threads, or be run later on one that has put a signal aside. It is never freed.
     /// A signal that is sent after this meets its old action, which for most of them is the end of the process.
@@ -264,7 +270,8 @@ impl fmt::Debug for Installed {
 
 /// The handler of all signals of the class.
 extern "C" fn handle(signal: i32, info: *mut Info, context: *mut c_void) {
-    // By then errno is restored and nothing is left to drop: the action before may leave without a return.
+    // By then errno is restored and nothing is left to drop: the action before may leave without a
+    // return.
     if let Some(previous) = run_closure(signal, info, context) {
         // SAFETY: these are our arguments, and we return.
         unsafe { previous.accept(signal, info, context) };
@@ -275,8 +282,8 @@ extern "C" fn handle(signal: i32, info: *mut Info, context: *mut c_void) {
 fn run_closure(signal: i32, info: *mut Info, context: *mut c_void) -> Option<&'static Previous> {
     let _errno = errno::Guard::new();
     let entry = entry_of(signal)?;
-    // SAFETY: the kernel passes the info and the context of this signal, both valid until `handle` returns; `install`
-    // has asked whether signals can be deferred.
+    // SAFETY: the kernel passes the info and the context of this signal, both valid until `handle`
+    // returns; `install` has asked whether signals can be deferred.
     let (info, mut interrupted) = unsafe { (&*info, Interrupted::new(context)) };
     let is_passed_on = arrive::<0>(signal, info, entry.handler, &mut interrupted);
     (is_passed_on || is_overflow(signal, info, &interrupted)).then_some(&entry.previous)

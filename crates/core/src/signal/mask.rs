@@ -62,7 +62,8 @@ pub type Soft = SoftMask<0>;
 /// Blocks the signals of `SET` (see [`of`](super::of)) by `pthread_sigmask`, for handlers that are not wrapped: two
 /// system calls a pair, 270 ns. By default all but the [`SYNCHRONOUS`](super::SYNCHRONOUS) ones.
 ///
-/// A set with a synchronous signal is an error of the compiler: a fault whose signal is blocked kills the process.
+/// A set with a synchronous signal is an error of the compiler: a fault whose signal is blocked
+/// kills the process.
 ///
 /// ```compile_fail,E0080
 /// use ulocks_core::signal::{self, Hard, Mask};

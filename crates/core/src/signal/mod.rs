@@ -23,10 +23,10 @@
 //! | [`Unmasked`] | none, for locks that handlers do not use | nothing |
 //!
 //! # Signals that cannot wait
-//! `SIGSEGV` and its like ([`SYNCHRONOUS`]) strike because of what the thread does, and it cannot go on before they
-//! are handled. If such a signal is blocked when it is raised, the kernel kills the process. So no mask and no
-//! wrapped handler blocks one. Their handlers may interrupt what a mask protects, and other handlers, and may try a lock
-//! once ([`Context::is_synchronous`]).
+//! `SIGSEGV` and its like ([`SYNCHRONOUS`]) strike because of what the thread does, and it cannot
+//! go on before they are handled. If such a signal is blocked when it is raised, the kernel kills
+//! the process. So no mask and no wrapped handler blocks one. Their handlers may interrupt what a
+//! mask protects, and other handlers, and may try a lock once ([`Context::is_synchronous`]).
 //!
 //! | | raised by a fault or a trap ([`Context::is_fault`]) | sent by `kill`, `raise`, `abort` |
 //! |---|---|---|
@@ -38,27 +38,31 @@
 //! | the closure returns | the instruction is repeated; after a trap the next one follows | the thread goes on |
 //! | the closure has [passed it on](Context::pass_on) | goes to the action before `Handlers` | goes to the action before `Handlers` |
 //!
-//! The action before is called as the kernel would call it if nothing had been installed, but always on the stack of the
-//! wrapper. The default action ends the process, with the fault in its core dump. To ignore a fault is to die of it, as
-//! the kernel has it; a signal that was sent can be ignored.
+//! The action before is called as the kernel would call it if nothing had been installed, but
+//! always on the stack of the wrapper. The default action ends the process, with the fault in its
+//! core dump. To ignore a fault is to die of it, as the kernel has it; a signal that was sent can
+//! be ignored.
 //!
-//! The standard library's handler of `SIGSEGV` and `SIGBUS` tells of a stack overflow and aborts. For other addresses it
-//! sets the default action and returns, so that the fault comes again and kills. Of a `SIGSEGV` that was *sent* nothing
-//! comes again: the thread goes on, without any handler for the next one. An overflow reaches this handler also if the
-//! closure returns without a word, on x86-64 and AArch64; elsewhere the closure has to pass it on.
+//! The standard library's handler of `SIGSEGV` and `SIGBUS` tells of a stack overflow and aborts.
+//! For other addresses it sets the default action and returns, so that the fault comes again and
+//! kills. Of a `SIGSEGV` that was *sent* nothing comes again: the thread goes on, without any
+//! handler for the next one. An overflow reaches this handler also if the closure returns without a
+//! word, on x86-64 and AArch64; elsewhere the closure has to pass it on.
 //!
-//! Their handlers run on the thread's alternate stack (`SA_ONSTACK`). Threads of the standard library have one of
-//! `max(SIGSTKSZ, AT_MINSIGSTKSZ)`, mostly 8 KiB, of which the kernel's frame takes up to several. On a thread that has
-//! none they run on its own stack: faults are handled there, but for an overflow of that stack, which kills.
-//! Handlers of other signals run on the stack of what they interrupt.
+//! Their handlers run on the thread's alternate stack (`SA_ONSTACK`). Threads of the standard
+//! library have one of `max(SIGSTKSZ, AT_MINSIGSTKSZ)`, mostly 8 KiB, of which the kernel's frame
+//! takes up to several. On a thread that has none they run on its own stack: faults are handled
+//! there, but for an overflow of that stack, which kills. Handlers of other signals run on the
+//! stack of what they interrupt.
 //!
 //! # Forks, threads, jumps
 //! - fork: the child has the masks of the thread that called it, and the signals that it had blocked. A signal that
 //!   was put aside at that moment is handled in both processes.
-//! - threads: a new thread has no masks, but inherits the signals that its maker really blocks. If it is made while a
-//!   [`Hard`] mask is up, or while a [`Soft`] one is and a signal is put aside, it would have those signals blocked for
-//!   good, and no error would show. Make it before the mask is raised or after it is lowered, or by `spawn`, or
-//!   give any other way of making threads its work [`without_masks`].
+//! - threads: a new thread has no masks, but inherits the signals that its maker really blocks. If
+//!   it is made while a [`Hard`] mask is up, or while a [`Soft`] one is and a signal is put aside,
+//!   it would have those signals blocked for good, and no error would show. Make it before the mask
+//!   is raised or after it is lowered, or by `spawn`, or give any other way of making threads its
+//!   work [`without_masks`].
 //! - exec with a mask up: signals that are really blocked at that moment stay blocked in the new program, as always.
 //! - A thread that ends with a mask up takes the signal that it has put aside with it. What the kernel keeps for the
 //!   process goes to another thread.

@@ -1,4 +1,5 @@
-//! The action that a signal had before the wrapper's, and how a synchronous signal is passed on to it.
+//! The action that a signal had before the wrapper's, and how a synchronous signal is passed on to
+//! it.
 //!
 //! # What each action does with a signal that the closure passes on
 //!
@@ -8,16 +9,19 @@
 //! | ignored | the process dies of it: the kernel, too, does not let a fault be ignored | nothing |
 //! | a handler | is called, as the kernel would call it | is called, as the kernel would call it |
 //!
-//! The handler gets the info and the context of the signal, or only its number if it has no `SA_SIGINFO`. Its
-//! `sa_mask`, `SA_NODEFER` and `SA_RESETHAND` count. It runs on the stack of the wrapper. The class stays blocked.
+//! The handler gets the info and the context of the signal, or only its number if it has no
+//! `SA_SIGINFO`. Its `sa_mask`, `SA_NODEFER` and `SA_RESETHAND` count. It runs on the stack of the
+//! wrapper. The class stays blocked.
 //!
-//! To die is to set the default action and to send the signal to the thread again, with the same info. It is blocked
-//! while the wrapper runs. The kernel delivers it when the wrapper returns, before the thread executes an instruction.
-//! So a core dump shows the fault. A mere return is not enough: neither a trap nor a sent signal comes again.
+//! To die is to set the default action and to send the signal to the thread again, with the same
+//! info. It is blocked while the wrapper runs. The kernel delivers it when the wrapper returns,
+//! before the thread executes an instruction. So a core dump shows the fault. A mere return is not
+//! enough: neither a trap nor a sent signal comes again.
 //!
 //! # Leaving
-//! The handler may leave by `siglongjmp`, as it could without the wrapper. For that no frame of this crate below it has
-//! anything to drop, and no word of the thread differs from what the interrupted code had.
+//! The handler may leave by `siglongjmp`, as it could without the wrapper. For that no frame of
+//! this crate below it has anything to drop, and no word of the thread differs from what the
+//! interrupted code had.
 
 use super::set::bit;
 use crate::errno;
@@ -47,8 +51,8 @@ impl Previous {
     /// Lets the action have a signal. It may not return.
     ///
     /// # Safety
-    /// The caller is the handler of `signal`, with the arguments that it got, and returns after this. Nothing in its
-    /// frame is to be dropped.
+    /// The caller is the handler of `signal`, with the arguments that it got, and returns after
+    /// this. Nothing in its frame is to be dropped.
     pub(super) unsafe fn accept(&self, signal: i32, info: *mut Info, context: *mut c_void) {
         let handler = self.action.sa_sigaction;
         let is_once = self.action.sa_flags & libc::SA_RESETHAND != 0;
@@ -66,8 +70,9 @@ impl Previous {
         }
         self.set_mask(signal);
         let handler = with_exposed_provenance::<()>(handler);
-        // SAFETY: the action was set as that of this signal, so its handler is a function of the type that its flags
-        // say, and is called as the kernel would call it, with valid arguments, by the caller.
+        // SAFETY: the action was set as that of this signal, so its handler is a function of the
+        // type that its flags say, and is called as the kernel would call it, with valid arguments,
+        // by the caller.
         unsafe {
             if self.action.sa_flags & libc::SA_SIGINFO != 0 {
                 transmute::<*const (), extern "C" fn(i32, *mut Info, *mut c_void)>(handler)(
@@ -79,7 +84,8 @@ impl Previous {
         }
     }
 
-    /// Blocks what the kernel would have blocked for this action. The return of the wrapper restores the mask.
+    /// Blocks what the kernel would have blocked for this action. The return of the wrapper
+    /// restores the mask.
     fn set_mask(&self, signal: i32) {
         let mask = signals_of(&self.action.sa_mask);
         signal::block(mask);
@@ -89,7 +95,8 @@ impl Previous {
     }
 }
 
-/// Lets the signal have its default action, which ends the process, as soon as the wrapper has returned.
+/// Lets the signal have its default action, which ends the process, as soon as the wrapper has
+/// returned.
 fn die(signal: i32, info: &Info) {
     // If the kernel refuses this, a fault comes again, and is passed on again.
     let _ = set_action(signal, &default_action());
@@ -122,8 +129,9 @@ pub(super) fn action_of(signal: i32) -> Option<libc::sigaction> {
 pub(super) fn set_action(signal: i32, action: &libc::sigaction) -> Result<libc::sigaction, i32> {
     let _errno = errno::Guard::new();
     let mut before = MaybeUninit::uninit();
-    // SAFETY: the action is one that was there before, the default one, or the wrapper, which is async-signal-safe by
-    // the word of the caller of `install`; there is room for the one before, which is written if the call succeeds.
+    // SAFETY: the action is one that was there before, the default one, or the wrapper, which is
+    // async-signal-safe by the word of the caller of `install`; there is room for the one before,
+    // which is written if the call succeeds.
     unsafe {
         match libc::sigaction(signal, action, before.as_mut_ptr()) {
             0 => Ok(before.assume_init()),

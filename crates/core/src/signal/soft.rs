@@ -23,8 +23,9 @@
 //!    the end of that [`lower`].
 //! 4. A handler leaves all of this as it found it. One that runs in the window of 3 hides what was put aside, so that
 //!    its own masks do not act on signals that are blocked in the code which it interrupted.
-//! 5. No synchronous signal is ever really blocked by this file: every set that it blocks is [`deferrable`]. If a fault
-//!    finds its signal blocked, the kernel resets the action and kills the process.
+//! 5. No synchronous signal is ever really blocked by this file: every set that it blocks is
+//!    [`deferrable`]. If a fault finds its signal blocked, the kernel resets the action and kills
+//!    the process.
 //!
 //! # Windows
 //! A signal may come between any two instructions. What happens:
@@ -38,14 +39,17 @@
 //! | in the look, and while the one that was put aside runs | as before: the class is blocked, until after the run |
 //! | when the class is unblocked | the kernel delivers what it has kept before the call returns; the depth is 0 |
 //!
-//! By Invariant 5 the handler of a synchronous signal may strike anywhere, also in this file and in another handler. It
-//! finds one of three states:
-//! - `depth > 0`: its closure runs, and looks at nothing else. Its own masks raise the depth and bring it back.
-//! - `depth == 0` and `place` FULL: it is in the window of Invariant 3, and hides what is put aside. In the midst of
-//!   [`Thread::take`] it writes back the same arrival.
-//! - `depth == 0` and `place` EMPTY: what was put aside is in the local variables of the code below.
+//! By Invariant 5 the handler of a synchronous signal may strike anywhere, also in this file and in
+//! another handler. It finds one of three states:
+//! - `depth > 0`: its closure runs, and looks at nothing else. Its own masks raise the depth and
+//!   bring it back.
+//! - `depth == 0` and `place` FULL: it is in the window of Invariant 3, and hides what is put
+//!   aside. In the midst of [`Thread::take`] it writes back the same arrival.
+//! - `depth == 0` and `place` EMPTY: what was put aside is in the local variables of the code
+//!   below.
 //!
-//! While it runs the other signals of the class are blocked, so that its own masks put nothing aside.
+//! While it runs the other signals of the class are blocked, so that its own masks put nothing
+//! aside.
 //!
 //! Two ways lead to a second signal in spite of the block: the code between [`raise`] and [`lower`] sets the thread's
 //! mask to one of its own; or a handler that is not wrapped was interrupted, and at its end the kernel restores the
@@ -242,8 +246,9 @@ fn let_in<const BUG: u8>(thread: &Thread) {
     }
 }
 
-/// A signal of the class has struck the calling thread. It is blocked itself, and so are the deferrable signals of the
-/// class as it was when the signal was caught. Returns whether the closure has run and passes the signal on.
+/// A signal of the class has struck the calling thread. It is blocked itself, and so are the
+/// deferrable signals of the class as it was when the signal was caught. Returns whether the
+/// closure has run and passes the signal on.
 #[cfg_attr(ulocks_vm, track_caller)]
 pub(crate) fn arrive<const BUG: u8>(
     signal: i32,
@@ -303,7 +308,8 @@ fn put_aside<const BUG: u8>(thread: &Thread, arrival: Arrival, interrupted: &mut
     }
 }
 
-/// Runs the handler, and returns whether it passes the signal on. A panic does not leave it: the code below expects none.
+/// Runs the handler, and returns whether it passes the signal on. A panic does not leave it: the
+/// code below expects none.
 #[cfg_attr(ulocks_vm, track_caller)]
 fn run(signal: i32, info: &Info, handler: Handler, is_deferred: bool) -> bool {
     let context = Context::new(signal, info, is_deferred);

@@ -1,23 +1,27 @@
 //! Threads that are made while a mask is up.
 //!
-//! A new thread inherits the signals that its maker really blocks, but not the maker's masks, so nothing would ever
-//! unblock them: a [`Hard`](super::Hard) mask has blocked its set, and a [`Soft`](super::Soft) mask the class if a signal
-//! is put aside. Signals that the program itself blocks are inherited, too, and must stay so. A new thread
-//! cannot tell the ones from the others. Its maker can.
+//! A new thread inherits the signals that its maker really blocks, but not the maker's masks, so
+//! nothing would ever unblock them: a [`Hard`](super::Hard) mask has blocked its set, and a
+//! [`Soft`](super::Soft) mask the class if a signal is put aside. Signals that the program itself
+//! blocks are inherited, too, and must stay so. A new thread cannot tell the ones from the others.
+//! Its maker can.
 //!
 //! # Invariant
-//! What the maker would block if no mask were up is `really blocked & !blocked by masks`. A signal that is put aside
-//! adds the same signals to both. So this set is the same before and after, if the first is read first.
+//! What the maker would block if no mask were up is `really blocked & !blocked by masks`. A signal
+//! that is put aside adds the same signals to both. So this set is the same before and after, if
+//! the first is read first.
 
 use super::set::SYNCHRONOUS;
 use super::{hard, soft};
 use crate::world::signal;
 
-/// Makes of `work`, for a new thread, the same work without the masks that are up on the calling thread.
+/// Makes of `work`, for a new thread, the same work without the masks that are up on the calling
+/// thread.
 ///
-/// A thread that is made while a mask is up may inherit signals that the mask has blocked, and would never get them.
-/// The result first unblocks them. Signals that the maker blocks for other reasons stay blocked. If no mask is up it is
-/// the same as `work`, at the price of two system calls.
+/// A thread that is made while a mask is up may inherit signals that the mask has blocked, and
+/// would never get them. The result first unblocks them. Signals that the maker blocks for other
+/// reasons stay blocked. If no mask is up it is the same as `work`, at the price of two system
+/// calls.
 ///
 /// Call it on the thread that makes the new one, and run the result on the new one only.
 ///
@@ -49,8 +53,8 @@ where
     }
 }
 
-/// Makes a thread as [`std::thread::spawn`] does, which gets its signals although a mask may be up here: see
-/// [`without_masks`].
+/// Makes a thread as [`std::thread::spawn`] does, which gets its signals although a mask may be up
+/// here: see [`without_masks`].
 ///
 /// # Panics
 /// If the system makes no more threads, as [`std::thread::spawn`].

@@ -17,8 +17,8 @@ pub enum End {
     Killed(i32),
 }
 
-/// Runs `body` in a process of its own, which is this test program once more, with the one test `name`, which calls this.
-/// The child ends with 0 when `body` returns.
+/// Runs `body` in a process of its own, which is this test program once more, with the one test
+/// `name`, which calls this. The child ends with 0 when `body` returns.
 pub fn child(name: &str, body: impl FnOnce()) -> (End, String) {
     if std::env::var(ROLE).is_ok_and(|role| role == name) {
         bounded();
@@ -37,7 +37,8 @@ pub fn child(name: &str, body: impl FnOnce()) -> (End, String) {
     (end, String::from_utf8_lossy(&stderr).into_owned())
 }
 
-/// Runs `body` in a fork of this process, which ends with 0 when `body` returns: for many children in one test.
+/// Runs `body` in a fork of this process, which ends with 0 when `body` returns: for many children
+/// in one test.
 pub fn forked(body: impl FnOnce()) -> End {
     let mut status = 0;
     // SAFETY: the child does what `body` does, which faults, strikes itself, and ends it.
@@ -198,8 +199,8 @@ pub fn second() -> i32 {
 /// Runs a fault at some place.
 pub type Place = fn(fn());
 
-/// Where a fault may come, with a signal of the class before it or around it. Each runs `fault` once, if [`second`] is
-/// wrapped and its handler runs `fault`, too.
+/// Where a fault may come, with a signal of the class before it or around it. Each runs `fault`
+/// once, if [`second`] is wrapped and its handler runs `fault`, too.
 pub const PLACES: &[(&str, Place)] = &[
     ("nothing around it", |fault| fault()),
     ("under a mask", |fault| masked(fault)),

@@ -236,7 +236,8 @@ impl<'a, 's> Machine<'a, 's> {
             Some((parent, false)) => self.threads[parent].process,
             Some((_, true)) => 1 + self.threads.iter().map(|thread| thread.process).max().unwrap_or(0),
         };
-        // As the kernel has it. A process has no masks of its maker's here, and so inherits no signals that they block.
+        // As the kernel has it. A process has no masks of its maker's here, and so inherits no
+        // signals that they block.
         let masked = match parent {
             Some((parent, false)) => self.threads[parent].signals.masked(),
             _ => 0,

@@ -155,12 +155,13 @@ unsafe fn stack_pointer_in(context: *mut c_void) -> Option<usize> {
     }
 }
 
-/// Whether the calling thread can read the word at `address`, by the answer of a system call that does nothing else.
+/// Whether the calling thread can read the word at `address`, by the answer of a system call that
+/// does nothing else.
 pub(crate) fn is_readable(address: usize) -> bool {
     const NO_SUCH_CHANGE: i32 = -1;
     let _errno = errno::Guard::new();
-    // SAFETY: the kernel copies the set before it looks at the kind of change, which is none: it fails with EFAULT or
-    // EINVAL, and changes nothing.
+    // SAFETY: the kernel copies the set before it looks at the kind of change, which is none: it
+    // fails with EFAULT or EINVAL, and changes nothing.
     unsafe {
         let answer = libc::syscall(libc::SYS_rt_sigprocmask, NO_SUCH_CHANGE, address & !7, 0_usize, 8_usize);
         answer == 0 || *libc::__errno_location() != libc::EFAULT
@@ -234,8 +235,8 @@ pub(crate) fn code(info: &Info) -> Option<i32> {
     Some(info.si_code)
 }
 
-/// Whether the kernel raised a synchronous signal for what the thread did. Positive codes are the kernel's. One of them
-/// is a notice about memory that the thread has not used.
+/// Whether the kernel raised a synchronous signal for what the thread did. Positive codes are the
+/// kernel's. One of them is a notice about memory that the thread has not used.
 pub(crate) fn is_fault(info: &Info) -> bool {
     info.si_code > 0 && (info.si_signo, info.si_code) != (libc::SIGBUS, libc::BUS_MCEERR_AO)
 }
