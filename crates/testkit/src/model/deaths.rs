@@ -7,7 +7,7 @@
 use crate::new_lock;
 use crate::thread::{Arc, id, spawn};
 use std::sync::atomic::{AtomicUsize as Count, Ordering::Relaxed};
-use ulocks_core::meter::{Event, Meter};
+use ulocks_core::meter::{Event, Meter, sealed};
 use ulocks_core::model::{Config, Deaths, Strategy, explore};
 use ulocks_core::raw::{Metered, RawMutex};
 
@@ -18,6 +18,9 @@ const DOOMED: usize = 1;
 /// between the two.
 #[derive(Debug)]
 pub struct Holder(Count);
+
+// SAFETY: a store; `id` does not panic on a thread of the model, and only those use it.
+unsafe impl sealed::Sealed for Holder {}
 
 impl Meter for Holder {
     const INIT: Self = Self(Count::new(usize::MAX));
