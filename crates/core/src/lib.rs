@@ -9,6 +9,8 @@ pub mod api;
 pub mod capabilities;
 pub mod condvar;
 pub mod cpu;
+#[doc(hidden)]
+pub mod epoch;
 pub mod errno;
 pub mod futex;
 #[cfg(feature = "parking-lot")]

@@ -38,6 +38,7 @@ impl<D: Discipline, const BUG: u8> RawPsRwLock<D, BUG> {
     pub fn read_in<C: ThreadClass>(&self, at: At) -> ReadToken {
         let mut token = const { Self::token::<C>() };
         self.check(Access::Read(token.index), at);
+        self.begin(Access::Read(token.index));
         match self.at_slot::<C>() {
             Some(at_slot) => token = at_slot,
             None => _ = self.read_at(token.index.into(), None),
@@ -50,6 +51,7 @@ impl<D: Discipline, const BUG: u8> RawPsRwLock<D, BUG> {
     #[inline]
     pub fn try_read_in<C: ThreadClass>(&self, at: At) -> Option<ReadToken> {
         let token = const { Self::token::<C>() };
+        self.begin(Access::Read(token.index));
         let token = match self.at_slot::<C>() {
             Some(at_slot) => at_slot,
             None => self.try_read_at(token.index.into()).then_some(token)?,
@@ -62,6 +64,7 @@ impl<D: Discipline, const BUG: u8> RawPsRwLock<D, BUG> {
     #[inline]
     pub fn read_in_until<C: ThreadClass>(&self, deadline: Deadline, at: At) -> Option<ReadToken> {
         let token = const { Self::token::<C>() };
+        self.begin(Access::Read(token.index));
         let token = match self.at_slot::<C>() {
             Some(at_slot) => at_slot,
             None => self.read_at(token.index.into(), Some(deadline)).then_some(token)?,
@@ -92,19 +95,35 @@ impl<D: Discipline, const BUG: u8> RawPsRwLock<D, BUG> {
         self.sift(index + 1, None);
     }
 
+    /// Called before each acquisition that may wait for its own thread.
     #[inline(always)]
     fn check(&self, asked: Access, at: At) {
         if D::Nesting::CHECKED {
             let is_held = |held| match (held, asked) {
-                (Access::Read(index), _) => {
-                    (Self::is_bulk(index.into()) && self.has_readers_at_slots())
-                        || Self::LAYOUT.count(self.state(), index.into()) > 0
-                }
                 // Its own partial gate.
                 (Access::Upgradable, Access::Read(index)) => self.state().gate() > index.into(),
-                _ => self.state().is_owned(),
+                _ => self.has_holder(held),
             };
             nesting::check(core::ptr::from_ref(self).addr(), asked, Self::LAYOUT, is_held, at);
+        }
+    }
+
+    /// Called before each acquisition, whether it is checked or not: see `nesting`.
+    #[inline(always)]
+    fn begin(&self, access: Access) {
+        if D::Nesting::CHECKED && !self.has_holder(access) {
+            nesting::begin(core::ptr::from_ref(self).addr(), access);
+        }
+    }
+
+    /// Whether anybody holds the lock in that way, or has come in vain just now.
+    fn has_holder(&self, access: Access) -> bool {
+        match access {
+            Access::Read(index) => {
+                (Self::is_bulk(index.into()) && self.has_readers_at_slots())
+                    || Self::LAYOUT.count(self.state(), index.into()) > 0
+            }
+            Access::Upgradable | Access::Write | Access::Exclude(_) => self.state().is_owned(),
         }
     }
 
@@ -126,6 +145,7 @@ impl<D: Discipline, const BUG: u8> RawPsRwLock<D, BUG> {
     #[inline(always)]
     fn change_table(&self, from: Access, to: Access, at: At) {
         self.leave_table(from);
+        self.begin(to);
         self.enter_table(to, at);
     }
 }
@@ -174,6 +194,7 @@ unsafe impl<D: Discipline, const BUG: u8> raw::RawRwLock for RawPsRwLock<D, BUG>
     #[track_caller]
     fn write(&self) {
         self.check(Access::Write, Location::caller());
+        self.begin(Access::Write);
         self.write_at(None);
         self.enter_table(Access::Write, Location::caller());
     }
@@ -181,6 +202,7 @@ unsafe impl<D: Discipline, const BUG: u8> raw::RawRwLock for RawPsRwLock<D, BUG>
     #[inline]
     #[track_caller]
     fn try_write(&self) -> Option<()> {
+        self.begin(Access::Write);
         let written = self.try_write_at();
         if written {
             self.enter_table(Access::Write, Location::caller());
@@ -191,6 +213,7 @@ unsafe impl<D: Discipline, const BUG: u8> raw::RawRwLock for RawPsRwLock<D, BUG>
     #[inline]
     #[track_caller]
     fn write_until(&self, deadline: Deadline) -> Option<()> {
+        self.begin(Access::Write);
         let written = self.write_at(Some(deadline));
         if written {
             self.enter_table(Access::Write, Location::caller());
@@ -239,6 +262,7 @@ unsafe impl<D: Discipline, const BUG: u8> raw::RawRwLockUpgrade for RawPsRwLock<
     #[track_caller]
     fn upgradable(&self) {
         self.check(Access::Upgradable, Location::caller());
+        self.begin(Access::Upgradable);
         self.own_to_read(None);
         self.enter_table(Access::Upgradable, Location::caller());
     }
@@ -246,6 +270,7 @@ unsafe impl<D: Discipline, const BUG: u8> raw::RawRwLockUpgrade for RawPsRwLock<
     #[inline]
     #[track_caller]
     fn try_upgradable(&self) -> Option<()> {
+        self.begin(Access::Upgradable);
         let owns = self.try_own_to_read();
         if owns {
             self.enter_table(Access::Upgradable, Location::caller());
@@ -256,6 +281,7 @@ unsafe impl<D: Discipline, const BUG: u8> raw::RawRwLockUpgrade for RawPsRwLock<
     #[inline]
     #[track_caller]
     fn upgradable_until(&self, deadline: Deadline) -> Option<()> {
+        self.begin(Access::Upgradable);
         let owns = self.own_to_read(Some(deadline));
         if owns {
             self.enter_table(Access::Upgradable, Location::caller());

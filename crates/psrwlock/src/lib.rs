@@ -59,19 +59,24 @@ use ulocks_core::api;
 /// both places.
 ///
 /// # Blocking
-/// A read lock is one atomic addition if no writer has shut its class, and its release one subtraction. A write lock is one
-/// compare-exchange if nobody is there, and so is its release. Otherwise who waits spins, for up to 30 us if nobody else sleeps
-/// for the same, and then sleeps in the kernel; a reader that is the first in line spins for as long again before it sleeps,
-/// and a writer up to three times as long, if others write for more than half a microsecond at a time. A release, of whatever
-/// kind, is a fixed number of read-modify-writes, however many readers come and go meanwhile; and a system
-/// call for each kind of sleepers it has to wake. A writer that waits for readers sleeps in naps of at most a millisecond,
-/// which the last reader cuts short. Nobody ever yields to the scheduler. A timed acquisition tries at least once, and may
-/// return late by its spinning budget and by what the scheduler takes; a timed writer that gives up lets everybody in again.
+/// A read lock is one atomic addition if no writer has shut its class, and its release one
+/// subtraction. A write lock is one compare-exchange if nobody is there, and so is its release.
+/// Otherwise who waits spins, for up to 30 us if nobody else sleeps for the same, and then sleeps
+/// in the kernel; a reader that is the first in line spins for as long again before it sleeps, and
+/// a writer up to three times as long, if others write for more than half a microsecond at a time.
+/// A release, of whatever kind, is a fixed number of read-modify-writes, however many readers come
+/// and go meanwhile; and a system call for each kind of sleepers it has to wake. A writer that
+/// waits for readers sleeps in naps of at most a millisecond, which the last reader cuts short.
+/// Nobody ever yields to the scheduler. A timed acquisition tries at least once, and may return
+/// late by its spinning budget and by what the scheduler takes; a timed writer that gives up lets
+/// everybody in again.
 ///
 /// # Panics
-/// If there are too many readers at once: half of what the class's share of some 56 bits can hold, 131,072 with three classes,
-/// 8,192 with four, and 65,536 more at each slot of [`Distributed`]; or if 12,000 wait in one line. With nesting checked, at an acquisition that may wait for its own thread;
-/// inside `with_upgraded` that aborts. Otherwise it is a deadlock, or, with a deadline, a timeout.
+/// If there are too many readers at once: half of what the class's share of some 56 bits can hold,
+/// 131,072 with three classes, 8,192 with four, and 65,536 more at each slot of [`Distributed`]; or
+/// if 12,000 wait in one line. With nesting checked, at an acquisition that may wait for its own
+/// thread; inside `with_upgraded` that aborts. Otherwise it is a deadlock, or, with a deadline, a
+/// timeout.
 ///
 /// # Aborts
 /// If the kernel refuses to let a waiter sleep, or to wake a sleeper: a seccomp filter forbids it. A
@@ -94,10 +99,12 @@ use ulocks_core::api;
 /// not.
 ///
 /// # Memory
-/// A release ends with one read-modify-write and touches the lock no more, so the thread that releases last may free or unmap
-/// it at once. Nothing is allocated, so it can guard a global allocator. A guard may be forgotten, which leaves the lock
-/// locked, and a locked lock may be moved or dropped. On a lock with handlers a forgotten write guard leaves the mask of its
-/// thread up, too. So does a forgotten [`PendingWrite`] that was [ready](Stage::Ready); one that owns the write side keeps it.
+/// A release ends with one read-modify-write and touches the lock no more, so the thread that
+/// releases last may free or unmap it at once. Nothing is allocated, so it can guard a global
+/// allocator. A guard may be forgotten, which leaves the lock locked, and a locked lock may be
+/// moved or dropped. On a lock with handlers a forgotten write guard leaves the mask of its thread
+/// up, too. So does a forgotten [`PendingWrite`] that was [ready](Stage::Ready); one that owns the
+/// write side keeps it.
 ///
 /// # Examples
 /// ```

@@ -4,15 +4,33 @@
 //! the wrong moment, and deadlock when one does: the writer waits for the first acquisition, and the second for the writer.
 //! Here they panic every time, and name both places.
 //!
-//! Each thread has a table of what it holds, of fixed size, so that nothing is allocated and nothing has to be torn down;
-//! what does not fit is not checked. Guards are not `Send`, so what a thread acquires it releases. A guard that is forgotten
-//! leaves its entry behind, also when the lock is gone and another has its place; an entry of which the lock knows nothing is taken for
-//! such a one. Attempts and acquisitions with a deadline are entered and not checked: they come to an end.
+//! Each thread has a table of what it holds, of fixed size, so that nothing is allocated and
+//! nothing has to be torn down; what does not fit is not checked. Guards are not `Send`, so what a
+//! thread acquires it releases. Attempts and acquisitions with a deadline are entered and not
+//! checked: they come to an end.
+//!
+//! # Forgotten guards
+//! A guard that is forgotten leaves its entry behind. The lock may be gone by then, and another one
+//! may be at its address. An entry of which the lock knows nothing is void. But if another thread
+//! holds the new lock in the same way, the lock knows of a holder. So each entry has the [epoch] of
+//! its address and kind, and is void if that is over. Each thread looks at the lock before *every*
+//! acquisition, and ends the epoch if the lock has no holder of the kind that is asked for.
+//!
+//! *An entry that is not void stands for a holder*, as long as all who use the lock are in this
+//! process. As long as this thread holds the lock, nobody finds it without a holder. A lock that
+//! has come to the address since was without a holder at first. The first thread to acquire it has
+//! looked before, has found nobody, and has ended the epoch. So the entry was void before the lock
+//! had a holder. A lock between processes may have its first holder elsewhere: there a forgotten
+//! guard of a lock that is gone may be taken for one of the lock that is there. So may a guard of a
+//! lock that was moved while it was held.
+//!
+//! Several keys share an epoch, one in some ten thousand with any other. So an entry may be void
+//! without a reason; then an acquisition that would wait for its own thread is not found.
 
 use crate::word::Layout;
 use core::cell::RefCell;
 use core::panic::Location;
-use ulocks_core::tid;
+use ulocks_core::{epoch, tid};
 
 /// Whether a lock looks for acquisitions that would wait for their own thread. Chosen by type.
 pub trait Nesting: Send + Sync + 'static {
@@ -62,6 +80,15 @@ impl Access {
         }
     }
 
+    /// What an epoch is of: holders of this kind of the lock at that address. An address of a lock
+    /// is a multiple of eight.
+    fn key(self, lock: usize) -> usize {
+        match self {
+            Self::Read(index) => lock + 1 + usize::from(index),
+            Self::Upgradable | Self::Write | Self::Exclude(_) => lock,
+        }
+    }
+
     fn name(self, layout: Layout) -> &'static str {
         match self {
             Self::Read(index) => layout.name(index.into()),
@@ -77,7 +104,15 @@ struct Entry {
     thread: u32,
     lock: usize,
     access: Access,
+    epoch: u32,
     at: &'static Location<'static>,
+}
+
+impl Entry {
+    /// Whether it stands for a holder for certain.
+    fn is_valid(&self) -> bool {
+        self.epoch == epoch::current(self.access.key(self.lock))
+    }
 }
 
 std::thread_local! {
@@ -96,7 +131,8 @@ pub(crate) fn check(
     let thread = tid::current();
     let found = HELD.with_borrow(|held| {
         let mine = held.iter().flatten().filter(|entry| entry.thread == thread && entry.lock == lock);
-        mine.copied().find(|entry| entry.access.blocks(asked) && is_held(entry.access))
+        // In this order: if a holder is seen, so is the end of the epoch that came before it.
+        mine.copied().find(|entry| entry.access.blocks(asked) && is_held(entry.access) && entry.is_valid())
     });
     if let Some(held) = found {
         panic!(
@@ -110,11 +146,21 @@ pub(crate) fn check(
     }
 }
 
+/// Called before each acquisition of a lock that has no holder of that kind: what is entered of it
+/// is void.
+pub(crate) fn begin(lock: usize, access: Access) {
+    epoch::advance(access.key(lock));
+}
+
 /// This thread holds the lock from now on.
 pub(crate) fn enter(lock: usize, access: Access, at: &'static Location<'static>) {
-    let entry = Entry { thread: tid::current(), lock, access, at };
+    let epoch = epoch::current(access.key(lock));
+    let entry = Entry { thread: tid::current(), lock, access, epoch, at };
     HELD.with_borrow_mut(|held| {
-        if let Some(free) = held.iter_mut().find(|entry| entry.is_none()) {
+        let free = held.iter().position(Option::is_none);
+        let free =
+            free.or_else(|| held.iter().position(|entry| entry.is_some_and(|entry| !entry.is_valid())));
+        if let Some(free) = free.and_then(|free| held.get_mut(free)) {
             *free = Some(entry);
         }
     });
@@ -125,7 +171,9 @@ pub(crate) fn leave(lock: usize, access: Access) {
     let thread = tid::current();
     HELD.with_borrow_mut(|held| {
         let is_it = |entry: &Entry| (entry.thread, entry.lock, entry.access) == (thread, lock, access);
-        if let Some(mine) = held.iter_mut().rev().find(|entry| entry.as_ref().is_some_and(is_it)) {
+        let mine = held.iter_mut().filter(|entry| entry.as_ref().is_some_and(is_it));
+        // One that is void is of a forgotten guard, or as good as any other.
+        if let Some(mine) = mine.max_by_key(|entry| entry.as_ref().is_some_and(Entry::is_valid)) {
             *mine = None;
         }
     });

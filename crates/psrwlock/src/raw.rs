@@ -68,27 +68,34 @@
 //! 9. *A lock that is left is not lost.* Who has set `NEXT` looks once more before it sleeps or gives up, and takes the mark back, or
 //!    the lock if it has been left. If it does not come, because it has no CPU or has died, the next reader opens the gate, or the next
 //!    writer takes the lock. Those who sleep are told at (H) as at (U).
-//! 10. *Nobody falls asleep on an owner that leaves.* A waiter that sets its flag and finds the owner about to leave, (L), does not
-//!    sleep without a timer. So every sleeper has set its flag before (L), and (L) returns that flag. Between (L) and (U) only the
-//!    owner changes the gate, `OWNED` and `DRAINING`: a writer takes a mark (N) back only if `DRAINING` is clear, and sets none.
+//! 10. *Nobody falls asleep on an owner that leaves.* A waiter that sets its flag and finds the
+//!     owner about to leave, (L), does not sleep without a timer. So every sleeper has set its flag
+//!     before (L), and (L) returns that flag. Between (L) and (U) only the owner changes the gate,
+//!     `OWNED` and `DRAINING`: a writer takes a mark (N) back only if `DRAINING` is clear, and sets
+//!     none.
 //! 11. A reader in line, a sleeping writer, and an owner that sifts do not unwind. The line would
 //!     never be empty, or the gate stay shut. If the kernel refuses the wait, the process aborts.
 //!     The process aborts, too, if a mask panics.
 //!
 //! # Releases
-//! Readers change the state all the time, by (A) and (D). So an owner must not repeat a compare-exchange until no reader comes
-//! between: with 64 CPUs that took ten times as long as it takes one after the other to change the word. Nor can it leave by one
-//! `fetch_and` at once. If a waiter sets its flag just before, the owner would have to count an event after its last touch.
+//! Readers change the state all the time, by (A) and (D). So an owner must not repeat a
+//! compare-exchange until no reader comes between: with 64 CPUs that took ten times as long as it
+//! takes one after the other to change the word. Nor can it leave by one `fetch_and` at once. If a
+//! waiter sets its flag just before, the owner would have to count an event after its last touch.
 //! Hence every release and every transition of the owner is a fixed number of read-modify-writes:
 //!
-//! 1. A release tries `(U)` by a compare-exchange, [`ATTEMPTS`](super::release::ATTEMPTS) times at most. Nobody sleeps, as a rule.
-//! 2. If each attempt has failed, it says by (L) that it leaves. It learns by the same step who may sleep.
+//! 1. A release tries `(U)` by a compare-exchange, [`ATTEMPTS`](super::release::ATTEMPTS) times at
+//!    most. Nobody sleeps, as a rule.
+//! 2. If each attempt has failed, it says by (L) that it leaves. It learns by the same step who may
+//!    sleep.
 //! 3. It counts an event if a waiter may sleep. That waiter has read an older count, or is asleep.
-//! 4. It leaves by (U), a `fetch_and`: its last touch. Then it wakes by address, as after the compare-exchange.
+//! 4. It leaves by (U), a `fetch_and`: its last touch. Then it wakes by address, as after the
+//!    compare-exchange.
 //!
-//! A waiter that sets its flag between steps 2 and 4 sees both marks of (L), and naps until they are gone. Otherwise it would read
-//! the new count, sleep after step 4, and nobody would know of it. A reader that comes between needs no care. A release behind a
-//! partial gate opens the gate first, and is then an owner without a gate. An owner that opens a gate in part does so by a
+//! A waiter that sets its flag between steps 2 and 4 sees both marks of (L), and naps until they
+//! are gone. Otherwise it would read the new count, sleep after step 4, and nobody would know of
+//! it. A reader that comes between needs no care. A release behind a partial gate opens the gate
+//! first, and is then an owner without a gate. An owner that opens a gate in part does so by a
 //! subtraction; at `g = N`, where a mark (N) may come or go, between (L) and its end.
 //!
 //! # Who spins

@@ -17,16 +17,19 @@
 //! On x86 the additions that come before are fences already. Elsewhere the owner pays for both, where the kernel has `membarrier`, with some
 //! hundred nanoseconds to some microseconds for each write; between processes and without it both are `fence(SeqCst)`.
 //!
-//! A reader leaves by the slot by which it has come, with one subtraction: its last touch. All changes of a slot are additions
-//! and subtractions of one, and no reader subtracts before it has added. So if the owner reads zero, every reader whose addition
-//! it could see has left. After the fence it sees the additions of all who are inside. Readers that come later find the gate
-//! shut and go out again. Therefore one look at zero is enough for a slot, and (S) looks at the slots one after the other. The
-//! subtraction is Release and the look Acquire: all subtractions up to the one that was seen continue one release sequence. The
-//! costly part of a write comes while all higher classes are open still.
+//! A reader leaves by the slot by which it has come, with one subtraction: its last touch. All
+//! changes of a slot are additions and subtractions of one, and no reader subtracts before it has
+//! added. So if the owner reads zero, every reader whose addition it could see has left. After the
+//! fence it sees the additions of all who are inside. Readers that come later find the gate shut
+//! and go out again. Therefore one look at zero is enough for a slot, and (S) looks at the slots
+//! one after the other. The subtraction is Release and the look Acquire: all subtractions up to the
+//! one that was seen continue one release sequence. The costly part of a write comes while all
+//! higher classes are open still.
 //!
-//! A departing reader may not touch the lock after its subtraction, and the subtraction does not tell it whether the owner
-//! sleeps. So it looks at the state before. If the owner falls asleep between, it is not woken, and finds out by itself when its
-//! nap is over; see "The drain" in [`raw`](super::raw).
+//! A departing reader may not touch the lock after its subtraction, and the subtraction does not
+//! tell it whether the owner sleeps. So it looks at the state before. If the owner falls asleep
+//! between, it is not woken, and finds out by itself when its nap is over; see "The drain" in
+//! [`raw`](super::raw).
 //!
 //! # Price
 //! 128 bytes a slot. A write is always sifted, and looks at all slots. It pays where reads are many times as frequent as writes.
@@ -120,8 +123,8 @@ impl<D: Discipline, const BUG: u8> RawPsRwLock<D, BUG> {
         index == 0 && D::CLASSES & BULK == 1 << Bulk::RANK
     }
 
-    /// So many readers are counted at one slot; others at the state. The rest of the count is room for readers that have
-    /// come in vain.
+    /// So many readers are counted at one slot; others at the state. The rest of the count is room
+    /// for readers that have come in vain.
     const SLOT_LIMIT: u32 = 1 << 16;
 
     /// Whether the other side of a fence pays for this one, or nobody has to: on x86 the addition before it is a fence.

@@ -1,4 +1,5 @@
-//! How the write side is given back, and the gate opened: (U), (H), (L) and (G) of [`raw`](super::raw).
+//! How the write side is given back, and the gate opened: (U), (H), (L) and (G) of
+//! [`raw`](super::raw).
 //!
 //! | who | what it is after it | by | those who sleep are told |
 //! |---|---|---|---|
@@ -21,7 +22,8 @@ use ulocks_core::meter::{Event, Meter};
 use ulocks_core::sync::Ordering::{Acquire, Relaxed, Release};
 use ulocks_core::{Policy, sync};
 
-/// How many attempts a release makes, each a telling of sleepers or an exchange, before it leaves without one.
+/// How many attempts a release makes, each a telling of sleepers or an exchange, before it leaves
+/// without one.
 pub(crate) const ATTEMPTS: u32 = 3;
 
 type KeyOf<D> = FutexKey<<PolicyOf<D> as Policy>::Scope>;
@@ -58,10 +60,11 @@ impl<D: Discipline, const BUG: u8> RawPsRwLock<D, BUG> {
 
     /// (U), or (H), with the gate at `gate`, and others about.
     ///
-    /// An exchange is the last touch of the lock, so those who sleep are told before it: their flags are taken out, and *then*
-    /// an event is counted. A waiter that sets a flag after that may sleep on the new count, and so the exchange fails. It
-    /// fails, too, if a reader has come in vain meanwhile, or, where a class is open, has come or gone. After some attempts
-    /// the owner [leaves](Self::leave) in a way that cannot fail.
+    /// An exchange is the last touch of the lock, so those who sleep are told before it: their
+    /// flags are taken out, and *then* an event is counted. A waiter that sets a flag after that
+    /// may sleep on the new count, and so the exchange fails. It fails, too, if a reader has come
+    /// in vain meanwhile, or, where a class is open, has come or gone. After some attempts the
+    /// owner [leaves](Self::leave) in a way that cannot fail.
     #[cold]
     #[inline(never)]
     pub(crate) fn release(&self, gate: u32) {
@@ -96,8 +99,9 @@ impl<D: Discipline, const BUG: u8> RawPsRwLock<D, BUG> {
         self.leave(key, gate, State::OWNED, told);
     }
 
-    /// (L) and (U) with the gate at `gate`, which is open or shut to all; `owned` is `OWNED`, or nothing if that is another's
-    /// already; `told` are the flags that were taken out before. No reader can make it fail or repeat a step.
+    /// (L) and (U) with the gate at `gate`, which is open or shut to all; `owned` is `OWNED`, or
+    /// nothing if that is another's already; `told` are the flags that were taken out before. No
+    /// reader can make it fail or repeat a step.
     fn leave(&self, key: KeyOf<D>, gate: u32, owned: u64, told: u64) {
         let concerned = Self::concerned(gate, 0, owned != 0);
         let shut = if gate == Self::CLASSES { GATE } else { 0 };
@@ -124,8 +128,8 @@ impl<D: Discipline, const BUG: u8> RawPsRwLock<D, BUG> {
         Self::wake(key, told);
     }
 
-    /// Opens a gate that is shut to some classes only, before a release; where the gate is after that, and the flags of those
-    /// who are still to be woken. The owner stays the owner.
+    /// Opens a gate that is shut to some classes only, before a release; where the gate is after
+    /// that, and the flags of those who are still to be woken. The owner stays the owner.
     fn open_in_part(&self, gate: u32) -> (u32, u64) {
         if gate == 0 || gate == Self::CLASSES {
             return (gate, 0);
@@ -139,8 +143,9 @@ impl<D: Discipline, const BUG: u8> RawPsRwLock<D, BUG> {
 
     /// A fair release, with the gate at `gate`: the write side goes to a writer that has slept, if there is one.
     ///
-    /// It is told by `GRANTED`, and then waits for the releasing thread to leave, which is the last touch here. If nobody was
-    /// asleep to hear of it, the write side is taken back, unless somebody has taken it who was about to fall asleep.
+    /// It is told by `GRANTED`, and then waits for the releasing thread to leave, which is the last
+    /// touch here. If nobody was asleep to hear of it, the write side is taken back, unless
+    /// somebody has taken it who was about to fall asleep.
     #[cold]
     pub(crate) fn hand_over(&self, gate: u32) {
         if !self.look().has(State::WRITERS) {
@@ -207,8 +212,9 @@ impl<D: Discipline, const BUG: u8> RawPsRwLock<D, BUG> {
         }
     }
 
-    /// The gate at `to` in place of `gate`, which is further; the state before that. At `N` a writer that spins may set its
-    /// mark or take it back at any moment, but not between (L) and its end.
+    /// The gate at `to` in place of `gate`, which is further; the state before that. At `N` a
+    /// writer that spins may set its mark or take it back at any moment, but not between (L) and
+    /// its end.
     pub(crate) fn reopen_to(&self, gate: u32, to: u32) -> State {
         let mut less = u64::from(gate - to);
         if gate == Self::CLASSES {

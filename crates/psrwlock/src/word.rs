@@ -20,12 +20,13 @@ use ulocks_core::futex::Bits;
 /// Each flag may be stale when it is set, never when it is clear. The classes of a lock share the bits from 8 on equally: four
 /// have 14 each, three 18, one 54.
 ///
-/// Nothing rests on the number of sleepers. It says what `WRITERS` cannot say: whether a writer sleeps for certain. A
-/// writer that has slept leaves that flag behind for others that it does not know of. If there are none, the next that comes
-/// would take the flag at its word and sleep, too, and so two threads would put each other to sleep for ever. The
-/// number is above the truth only if a writer that slept was killed. It may be below the truth if more than three sleep at once: a
-/// writer that finds three does not count itself, and of several that find two at the same time the second takes the number back
-/// to zero, until the first of them leaves.
+/// Nothing rests on the number of sleepers. It says what `WRITERS` cannot say: whether a writer
+/// sleeps for certain. A writer that has slept leaves that flag behind for others that it does not
+/// know of. If there are none, the next that comes would take the flag at its word and sleep, too,
+/// and so two threads would put each other to sleep for ever. The number is above the truth only if
+/// a writer that slept was killed. It may be below the truth if more than three sleep at once: a
+/// writer that finds three does not count itself, and of several that find two at the same time the
+/// second takes the number back to zero, until the first of them leaves.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub struct State(pub u64);
 
@@ -73,8 +74,9 @@ impl State {
         self.0 & GATE == NEXT
     }
 
-    /// Whether the owner is about to leave: nobody may fall asleep. An owner that sleeps until readers have gone in looks the
-    /// same, and so does one that is woken by the last reader, for a moment; a thread that does not sleep then loses nothing.
+    /// Whether the owner is about to leave: nobody may fall asleep. An owner that sleeps until
+    /// readers have gone in looks the same, and so does one that is woken by the last reader, for a
+    /// moment; a thread that does not sleep then loses nothing.
     #[inline(always)]
     pub(crate) const fn is_leaving(self) -> bool {
         self.has(Self::OWNED) && self.has(Self::DRAINING) && (self.0 & GATE == 0 || self.is_next())
@@ -213,7 +215,8 @@ impl Layout {
         state.has(State::WRITERS) && (!self.has_sleepers() || state.0 >> SLEEPERS_SHIFT != 0)
     }
 
-    /// One writer that sleeps. Nothing is above these bits, so that a sum that does not fit is one modulo four.
+    /// One writer that sleeps. Nothing is above these bits, so that a sum that does not fit is one
+    /// modulo four.
     pub(crate) const ONE_SLEEPER: u64 = 1 << SLEEPERS_SHIFT;
 
     /// Whether one writer more that sleeps can be counted.
@@ -258,8 +261,8 @@ impl Layout {
     }
 }
 
-/// What readers of the class of an index sleep with, what writers do, what the owner does, and what a thread does that no
-/// other thread wakes.
+/// What readers of the class of an index sleep with, what writers do, what the owner does, and what
+/// a thread does that no other thread wakes.
 pub(crate) const fn readers(index: u32) -> Bits {
     Bits::one(index)
 }

@@ -27,7 +27,8 @@ const LASTS_NS: u32 = 500;
 /// So many times a writer spins at most, once more for each mark it has set, each time for as long as who sees that nobody else sleeps.
 const ROUNDS: u32 = 3;
 
-/// How often an owner tries to shut all classes at once. Flags and marks of waiters make an attempt fail, too.
+/// How often an owner tries to shut all classes at once. Flags and marks of waiters make an attempt
+/// fail, too.
 const ATTEMPTS: u32 = 8;
 
 /// What a [`PendingWrite`](crate::PendingWrite) waits for.
@@ -251,8 +252,8 @@ impl<D: Discipline, const BUG: u8> RawPsRwLock<D, BUG> {
         }
     }
 
-    /// Waits while the owner is about to leave and the gate is at `gate` or further, without a sleep that only a wake-up ends:
-    /// invariant 10. False if `deadline` passed first.
+    /// Waits while the owner is about to leave and the gate is at `gate` or further, without a
+    /// sleep that only a wake-up ends: invariant 10. False if `deadline` passed first.
     pub(crate) fn nap_until_left(&self, bits: Bits, gate: u32, deadline: Option<Deadline>) -> bool {
         self.meter.count(Event::Slept);
         self.event.naps(bits, deadline, NAPS, || {
@@ -262,7 +263,8 @@ impl<D: Discipline, const BUG: u8> RawPsRwLock<D, BUG> {
         })
     }
 
-    /// (W), one more, if there is room for it; whether there was. By one addition: readers change the word all the time.
+    /// (W), one more, if there is room for it; whether there was. By one addition: readers change
+    /// the word all the time.
     fn enter_sleepers(&self) -> bool {
         let counts = Self::LAYOUT.counts_sleeper(self.look());
         if counts {
@@ -276,8 +278,9 @@ impl<D: Discipline, const BUG: u8> RawPsRwLock<D, BUG> {
         self.state.fetch_sub(Layout::ONE_SLEEPER, Relaxed);
     }
 
-    /// A writer gives up: it leaves the mark to the owner, whose release wakes another in its place. If there is no owner,
-    /// it has acquired. A wake-up may have come at the last moment, and with it the write side of a fair release.
+    /// A writer gives up: it leaves the mark to the owner, whose release wakes another in its
+    /// place. If there is no owner, it has acquired. A wake-up may have come at the last moment,
+    /// and with it the write side of a fair release.
     #[cold]
     fn leave_writers(&self) -> bool {
         if self.take(State::WRITERS) {
@@ -290,8 +293,8 @@ impl<D: Discipline, const BUG: u8> RawPsRwLock<D, BUG> {
         takes
     }
 
-    /// Takes the write side that a fair release keeps for a writer that has slept, and waits until the releasing thread has
-    /// opened the gate and left, which is its last touch.
+    /// Takes the write side that a fair release keeps for a writer that has slept, and waits until
+    /// the releasing thread has opened the gate and left, which is its last touch.
     fn take_grant(&self) -> bool {
         let takes = self.claim();
         if takes {
@@ -315,7 +318,8 @@ impl<D: Discipline, const BUG: u8> RawPsRwLock<D, BUG> {
         Lines(self.lines.load(Relaxed)).is_granted() && self.claim_newest()
     }
 
-    /// The same, by a read-modify-write in any case: an old value might hide what a wake-up has told.
+    /// The same, by a read-modify-write in any case: an old value might hide what a wake-up has
+    /// told.
     fn claim_newest(&self) -> bool {
         Lines(self.lines.fetch_and(!Lines::GRANTED, Acquire)).is_granted()
     }
@@ -462,7 +466,8 @@ impl<D: Discipline, const BUG: u8> RawPsRwLock<D, BUG> {
         }
     }
 
-    /// Whether the readers of a class that is shut have left, as far as they are counted in the state.
+    /// Whether the readers of a class that is shut have left, as far as they are counted in the
+    /// state.
     fn is_drained(&self, index: u32, was: State) -> bool {
         match BUG {
             seeded::FORGETS_HANDLERS if Self::LAYOUT.is_handler(index) => true,
@@ -471,7 +476,8 @@ impl<D: Discipline, const BUG: u8> RawPsRwLock<D, BUG> {
         }
     }
 
-    /// The same, for the readers at slots, too, of which those before `next` have been seen to be empty.
+    /// The same, for the readers at slots, too, of which those before `next` have been seen to be
+    /// empty.
     fn is_drained_with_slots(&self, index: u32, was: State, next: &Cell<usize>) -> bool {
         let at_slots = D::Readers::DISTRIBUTED && Self::is_bulk(index);
         self.is_drained(index, was) && (!at_slots || self.slots_were_empty(next))

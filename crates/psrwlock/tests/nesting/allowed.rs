@@ -2,6 +2,9 @@
 
 use crate::{AtSlots, Careless, Lock, new};
 use std::mem::{ManuallyDrop, MaybeUninit, forget};
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::Barrier;
+use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::time::{Duration, Instant};
 use ulocks_psrwlock::{
     Bulk, ByClass, Central, Nested, PsRwLockReadGuard as ReadGuard,
@@ -110,12 +113,95 @@ fn a_forgotten_guard_of_a_lock_that_is_gone() {
     std::thread::spawn(test::<AtSlots>).join().unwrap();
 }
 
+/// The same, and another thread holds the new lock in the way in which the old one was held.
+#[test]
+fn a_forgotten_guard_of_a_lock_that_is_gone_beside_another_holder() {
+    fn test<R: Readers>() {
+        let mut place = MaybeUninit::<Lock<R>>::uninit();
+        for forgotten in 0..4 {
+            let lock = place.write(new::<R>());
+            match forgotten {
+                0 => forget(lock.read()),
+                1 => forget(lock.read_in::<Nested>()),
+                2 => forget(lock.upgradable_read()),
+                _ => forget(lock.write()),
+            }
+            let lock = &*place.write(new::<R>());
+            let (held, done, over) = (Barrier::new(2), Barrier::new(2), AtomicBool::new(false));
+            std::thread::scope(|scope| {
+                let other = scope.spawn(|| {
+                    let readers = (lock.read(), lock.read_in::<Nested>());
+                    held.wait();
+                    done.wait();
+                    drop(readers);
+                    let upgradable = lock.upgradable_read();
+                    held.wait();
+                    while lock.state().0 & State::WRITERS == 0 && !over.load(Relaxed) {
+                        std::thread::yield_now();
+                    }
+                    drop(upgradable);
+                });
+                held.wait();
+                let reads = catch_unwind(AssertUnwindSafe(|| drop((lock.read(), lock.read_in::<Nested>()))));
+                done.wait();
+                held.wait();
+                let waits = catch_unwind(AssertUnwindSafe(|| {
+                    drop(lock.read());
+                    drop(lock.upgradable_read());
+                }));
+                over.store(true, Relaxed);
+                other.join().unwrap();
+                reads.and(waits).expect("this thread holds nothing");
+            });
+            drop(lock.write());
+            assert_eq!(lock.state(), State::UNLOCKED);
+        }
+    }
+    std::thread::spawn(test::<Central>).join().unwrap();
+    std::thread::spawn(test::<AtSlots>).join().unwrap();
+}
+
+/// An entry that is void is not the one that a release takes out.
+#[test]
+fn a_release_beside_a_forgotten_guard_of_a_lock_that_is_gone() {
+    std::thread::spawn(|| {
+        let mut place = MaybeUninit::<Lock>::uninit();
+        let other = new::<Central>();
+        let first = other.read();
+        // In the second place of the list; the next entry gets the first.
+        forget(place.write(new::<Central>()).read());
+        drop(first);
+        let lock = &*place.write(new::<Central>());
+        drop(lock.read());
+        let held = lock.read();
+        catch_unwind(AssertUnwindSafe(|| drop(lock.read()))).expect_err("a thread waits for itself");
+        drop(held);
+        drop(lock.read());
+        let barrier = Barrier::new(2);
+        std::thread::scope(|scope| {
+            scope.spawn(|| {
+                let held = lock.read();
+                barrier.wait();
+                barrier.wait();
+                drop(held);
+            });
+            barrier.wait();
+            let reads = catch_unwind(AssertUnwindSafe(|| drop(lock.read())));
+            barrier.wait();
+            reads.expect("this thread holds nothing");
+        });
+    })
+    .join()
+    .unwrap();
+}
+
 /// The list has an end; what is not in it is not checked, and what is in it is.
 #[test]
 fn more_than_there_is_room_for() {
     std::thread::spawn(|| {
         let lock = ManuallyDrop::new(new::<Central>());
-        (0..15).for_each(|_| forget(new::<Central>().read()));
+        let forgotten: [Lock; 15] = std::array::from_fn(|_| Lock::new(0));
+        forgotten.iter().for_each(|lock| forget(lock.read()));
         let listed = lock.read();
         let others: [Lock; 20] = std::array::from_fn(|_| Lock::new(0));
         let held: Vec<ReadGuard<'_, _, _>> = others.iter().map(|other| other.read_in::<Bulk>()).collect();

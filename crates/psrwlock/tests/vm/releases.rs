@@ -1,9 +1,10 @@
-//! What each release costs at most beside readers that come and go without a pause, in the cost model: virtual time, which is
-//! the same in every run.
+//! What each release costs at most beside readers that come and go without a pause, in the cost
+//! model: virtual time, which is the same in every run.
 //!
-//! A read-modify-write of the state costs a queue of all CPUs at the state's cache line. So the unit of the table is the
-//! longest `unlock_read` of the same run, which is one read-modify-write. A release that is wait-free takes a fixed number
-//! of units on any number of CPUs. A release that loops against readers takes more units on more CPUs, without a bound.
+//! A read-modify-write of the state costs a queue of all CPUs at the state's cache line. So the
+//! unit of the table is the longest `unlock_read` of the same run, which is one read-modify-write.
+//! A release that is wait-free takes a fixed number of units on any number of CPUs. A release that
+//! loops against readers takes more units on more CPUs, without a bound.
 //!
 //! `cargo xtask vm -p ulocks-psrwlock -- releases --nocapture` prints the table.
 
@@ -25,7 +26,8 @@ type Lock<D> = PsRwLockWith<u32, D>;
 type Release<D> = fn(&Lock<D>, &dyn Fn(&mut dyn FnMut()));
 
 const CPUS: [usize; 5] = [2, 8, 16, 32, 64];
-/// The most units of a release: telling two kinds of sleepers, two attempts, and leaving, with some room.
+/// The most units of a release: telling two kinds of sleepers, two attempts, and leaving, with some
+/// room.
 const MOST_UNITS: f64 = 8.0;
 /// The most time of one read-modify-write for each CPU, in the longest distances of the machine.
 const MOST_DISTANCES: f64 = 2.0;
@@ -86,7 +88,8 @@ fn excluded<C: ThreadClass, D: Discipline>(lock: &Lock<D>) -> Upgradable<'_, u32
     held
 }
 
-/// The longest time that the release takes beside readers on all other CPUs, in nanoseconds, and how many there were.
+/// The longest time that the release takes beside readers on all other CPUs, in nanoseconds, and
+/// how many there were.
 fn worst<D: Discipline>(cpus: usize, release: Release<D>) -> (f64, u64) {
     let run = Run { warm_up_ns: 0.0, time_ns: 400e3, ..Run::new(Machine::example_with(cpus), cpus) };
     let seen = Rc::new(Cell::new((0.0, 0)));
