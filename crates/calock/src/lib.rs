@@ -57,18 +57,21 @@ use ulocks_core::{Private, api};
 /// panic would leave other threads waiting for ever.
 ///
 /// # Process-shared
-/// [`CalockWith`]`<T, Shared>`: no address is stored, all-zero memory is an unlocked mutex, and processes may map it wherever
-/// they like. It is not robust: if a process dies while it holds the mutex, the mutex stays locked.
+/// [`CalockWith`]`<T, Shared>`: no address is stored, all-zero memory is an unlocked mutex, and
+/// processes may map it wherever they like. It is not robust: if a process dies while it holds the
+/// mutex, the mutex stays locked.
 ///
-/// If a process is killed while it waits, or between a release and the wake-up that it owes, the others go on, also if the
-/// mutex is never free. Let `s` be a second, or twice the interval if that is longer. After `2s` at the latest a mutex that
-/// was handed to the dead can be acquired; until then it lies idle, and `try_lock` fails on it. After `4s` at the latest
-/// there are promotions again, and with them the bound. Each further death may cost as much again. The times hold if
-/// somebody waits for so long: a waiter without a deadline, or with a later one. If all waiters give up sooner, a mutex
-/// that was handed to the dead stays locked.
+/// If a process is killed while it waits, or between a release and the wake-up that it owes, the
+/// others go on, also if the mutex is never free. Let `s` be a second, or twice the interval if
+/// that is longer. After `2s` at the latest a mutex that was handed to the dead can be acquired;
+/// until then it lies idle, and `try_lock` fails on it. After `4s` at the latest there are
+/// promotions again, and with them the bound. Each further death may cost as much again. The times
+/// hold if somebody waits for so long: a waiter without a deadline, or with a later one. If all
+/// waiters give up sooner, a mutex that was handed to the dead stays locked.
 ///
-/// The dead stay counted as waiters. So every acquisition and release takes the longer way from then on, and the `n` of the
-/// bound includes the dead. A process that is stopped for `s` when it has been promoted loses its place.
+/// The dead stay counted as waiters. So every acquisition and release takes the longer way from
+/// then on, and the `n` of the bound includes the dead. A process that is stopped for `s` when it
+/// has been promoted loses its place.
 ///
 /// # Signals and forks
 /// Signals are handled while a thread waits, and the wait goes on. A handler must not use a mutex that the code it

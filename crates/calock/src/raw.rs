@@ -82,9 +82,10 @@
 //! after that. The plan is plain data of the holder.
 //!
 //! # Deaths
-//! Between processes a waiter may be killed. Its count stays, its flags may. So no waiter sleeps there for more than
-//! [`WATCH`](super::parked::WATCH) at a time, or twice the interval if that is longer. What it knows of the others is how often
-//! a sentinel or promoted waiter has left (`promotions`), and whose turn it is:
+//! Between processes a waiter may be killed. Its count stays, its flags may. So no waiter sleeps
+//! there for more than [`WATCH`](super::parked::WATCH) at a time, or twice the interval if that is
+//! longer. What it knows of the others is how often a sentinel or promoted waiter has left
+//! (`promotions`), and whose turn it is:
 //!
 //! | turn | in the word | a living waiter |
 //! |---|---|---|
@@ -92,26 +93,30 @@
 //! | sentinel | `SENTINEL`, not `PROMOTED` | the sentinel is promoted within an interval, or leaves, and `promotions` changes |
 //! | nobody | neither | nothing is due: the holder may hold for long, and without a sentinel the next that parks is it |
 //!
-//! A waiter that has seen the same of the first two for that time takes the one whose turn it is for dead (D). A
-//! compare-exchange that adds one to `promotions` for the dead chooses one of the waiters that find this out. If the lock was
-//! granted, it frees it, with `LOCKED`, `GRANTED`, `PROMOTED`, `AWAKE` and `HEIR` cleared; else it is the sentinel from then on,
-//! and owns the flag that is set. If it dies too, `promotions` has changed, and the others begin anew.
+//! A waiter that has seen the same of the first two for that time takes the one whose turn it is
+//! for dead (D). A compare-exchange that adds one to `promotions` for the dead chooses one of the
+//! waiters that find this out. If the lock was granted, it frees it, with `LOCKED`, `GRANTED`,
+//! `PROMOTED`, `AWAKE` and `HEIR` cleared; else it is the sentinel from then on, and owns the flag
+//! that is set. If it dies too, `promotions` has changed, and the others begin anew.
 //!
-//! Releases, and the bells that they ring for others, are no sign of life of either: a dead sentinel is found on a lock that
-//! is never free, too. What else the dead leave needs no watch: `AWAKE` and `HEIR` keep a release from waking an heir, but not
-//! the next waiter whose sleep ends from becoming the sentinel; and a dead waiter that is `PROMOTED` is granted the lock.
+//! Releases, and the bells that they ring for others, are no sign of life of either: a dead
+//! sentinel is found on a lock that is never free, too. What else the dead leave needs no watch:
+//! `AWAKE` and `HEIR` keep a release from waking an heir, but not the next waiter whose sleep ends
+//! from becoming the sentinel; and a dead waiter that is `PROMOTED` is granted the lock.
 //!
-//! A waiter whose sleep ends so often sleeps behind all others each time, as one that was woken in vain. So it also looks
-//! whether it is overdue, and then promotes itself.
+//! A waiter whose sleep ends so often sleeps behind all others each time, as one that was woken in
+//! vain. So it also looks whether it is overdue, and then promotes itself.
 //!
-//! A waiter sees a new turn when its sleep ends, and takes its owner for dead when the next one does. So after a death the
-//! promotions go on within two sleeps, or four if the dead had `PROMOTED` and `SENTINEL`, which are found one after the other;
-//! during the first two of these the lock may be idle. The dead count among the waiters of "How long anybody waits". All this
-//! needs a waiter that waits for so long: if all that use the lock give up within two sleeps, nobody frees it.
+//! A waiter sees a new turn when its sleep ends, and takes its owner for dead when the next one
+//! does. So after a death the promotions go on within two sleeps, or four if the dead had
+//! `PROMOTED` and `SENTINEL`, which are found one after the other; during the first two of these
+//! the lock may be idle. The dead count among the waiters of "How long anybody waits". All this
+//! needs a waiter that waits for so long: if all that use the lock give up within two sleeps,
+//! nobody frees it.
 //!
-//! If the dead was only stopped, it has lost its promotion, or there are two sentinels until one leaves while no release
-//! comes by. A promoted waiter that lost its promotion may still take another's, who then sleeps on until a release or the end of
-//! its sleep.
+//! If the dead was only stopped, it has lost its promotion, or there are two sentinels until one
+//! leaves while no release comes by. A promoted waiter that lost its promotion may still take
+//! another's, who then sleeps on until a release or the end of its sleep.
 //!
 //! # Wrap-around
 //! The bell has 32 bits. A waiter misses a wake-up if between its look at the bell and the kernel's comparison it is rung a multiple

@@ -83,10 +83,12 @@ use ulocks_core::api;
 /// panic would leave other threads waiting for ever.
 ///
 /// # Process-shared
-/// [`PsRwLockWith`]`<T, Sifted<{ BULK | URGENT }, Shared>>`, without the class of signal handlers: no address is stored,
-/// all-zero memory is an unlocked lock, and processes may map it wherever they like. It is not robust: if a process dies while
-/// it holds the lock for reading, or waits in line, its count stays, and writers wait for ever; readers go on, until the next
-/// writer comes. If it dies as a writer, or as one that has been woken to be the next, nobody else gets in. Bound such waits
+/// [`PsRwLockWith`]`<T, Sifted<{ BULK | URGENT }, Shared>>`, without the class of signal handlers:
+/// no address is stored, all-zero memory is an unlocked lock, and processes may map it wherever
+/// they like. It is not robust: if a process dies while it holds the lock for reading, or waits in
+/// line, its count stays, and writers wait for ever; readers go on, until the next writer comes. If
+/// it dies as a writer, or as one that has been woken to be the next, nobody else gets in; if it
+/// dies inside of a release, the waiters that it was about to wake may sleep on. Bound such waits
 /// with a timeout.
 ///
 /// # Signals and forks

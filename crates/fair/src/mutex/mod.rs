@@ -54,10 +54,11 @@ use ulocks_core::{Private, api};
 /// whoever comes without a deadline meanwhile is served before it: under permanent load by thirteen threads and more it may
 /// be outside until its deadline.
 ///
-/// It is not robust: if a process dies while it holds the mutex or waits in line, all who come later wait for ever. Bound
-/// such waits with [`try_lock_for`](api::Mutex::try_lock_for). A `try_lock` that was preempted, while exactly 65,536 others drew
-/// tickets, may have to wait for its turn. Beyond 61,440 waiters further ones wait outside, without
-/// order.
+/// It is not robust: if a process dies while it holds the mutex, waits in line, or has released and
+/// is about to wake the next, those who wait behind it, and all who come later, may wait for ever.
+/// Bound such waits with [`try_lock_for`](api::Mutex::try_lock_for). A `try_lock` that was
+/// preempted, while exactly 65,536 others drew tickets, may have to wait for its turn. Beyond
+/// 61,440 waiters further ones wait outside, without order.
 ///
 /// # Signals and forks
 /// Signals are handled while a thread waits, and the wait goes on. A handler must not use a mutex that the code it

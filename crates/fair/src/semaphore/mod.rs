@@ -66,13 +66,15 @@ impl core::error::Error for TooManyPermits {}
 /// panic would leave other threads waiting for ever.
 ///
 /// # Process-shared
-/// [`SemaphoreWith`]`<Shared>`: no address is stored, all-zero memory is a semaphore without permits, and processes may
-/// map it wherever they like. The order is as strict. Four things differ. A thread whose time has passed leaves at once
-/// if it has the last place in line or one of the first thirteen, and else as soon as it has. Permits for several threads
-/// that sleep wake them one after the other, each the next. Of more than 32 threads that wait, those further behind are
-/// woken a second time on their way, and once more for each 512 that were before them. A request for many is woken by each release until it has them. It is not robust: the
-/// permits of a process that dies are lost, and if it dies while it waits, those behind it wait for ever. Bound the
-/// wait where that matters.
+/// [`SemaphoreWith`]`<Shared>`: no address is stored, all-zero memory is a semaphore without
+/// permits, and processes may map it wherever they like. The order is as strict. Four things
+/// differ. A thread whose time has passed leaves at once if it has the last place in line or one of
+/// the first thirteen, and else as soon as it has. Permits for several threads that sleep wake them
+/// one after the other, each the next. Of more than 32 threads that wait, those further behind are
+/// woken a second time on their way, and once more for each 512 that were before them. A request
+/// for many is woken by each release until it has them. It is not robust: the permits of a process
+/// that dies are lost, and if it dies while it waits, or inside of a release, those behind it may
+/// wait for ever. Bound the wait where that matters.
 ///
 /// # Signals and forks
 /// A signal handler may release, whatever it interrupts, also a release or an acquisition of the same semaphore; and may

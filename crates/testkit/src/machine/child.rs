@@ -12,8 +12,8 @@ impl Child {
     /// # Panics
     /// If there can be no child.
     pub fn runs(body: impl FnOnce()) -> Self {
-        // SAFETY: the child runs `body`, which uses locks that allocate nothing, and leaves by `_exit`. A panic allocates,
-        // for which glibc makes the child's allocator usable.
+        // SAFETY: the child runs `body`, which uses locks that allocate nothing, and leaves by
+        // `_exit`. A panic allocates, for which glibc makes the child's allocator usable.
         let id = unsafe { libc::fork() };
         assert!(id >= 0, "fork: {}", io::Error::last_os_error());
         if id == 0 {
@@ -69,10 +69,12 @@ impl Child {
     pub fn has_ended(&self) -> bool {
         let mut info = std::mem::MaybeUninit::<libc::siginfo_t>::zeroed();
         let flags = libc::WEXITED | libc::WNOHANG | libc::WNOWAIT;
-        // SAFETY: `info` is a place for the result; a child that has ended is left to be waited for.
+        // SAFETY: `info` is a place for the result; a child that has ended is left to be waited
+        // for.
         let result = unsafe { libc::waitid(libc::P_PID, self.0.unsigned_abs(), info.as_mut_ptr(), flags) };
         assert_eq!(result, 0, "waitid: {}", io::Error::last_os_error());
-        // SAFETY: zeroes are a `siginfo_t`, and if the kernel wrote another, it is that of a child, which has a process id.
+        // SAFETY: zeroes are a `siginfo_t`, and if the kernel wrote another, it is that of a child,
+        // which has a process id.
         unsafe { info.assume_init().si_pid() != 0 }
     }
 

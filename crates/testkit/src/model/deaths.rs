@@ -1,8 +1,10 @@
-//! Waiters that die at each of their steps, and survivors that have to be served on a lock that is never free.
+//! Waiters that die at each of their steps, and survivors that have to be served on a lock that is
+//! never free.
 //!
-//! The property is a bound, so exclusion and the absence of deadlock are not enough: on a lock that others keep busy a waiter
-//! that is never chosen does not deadlock. Here thread 0 holds the lock, and releases it only when it sees that a waiter
-//! has asked for it. If no survivor ever asks, the execution never ends.
+//! The property is a bound, so exclusion and the absence of deadlock are not enough: on a lock that
+//! others keep busy a waiter that is never chosen does not deadlock. Here thread 0 holds the lock,
+//! and releases it only when it sees that a waiter has asked for it. If no survivor ever asks, the
+//! execution never ends.
 
 use crate::new_lock;
 use crate::thread::{Arc, id, spawn};
@@ -14,8 +16,8 @@ use ulocks_core::raw::{Metered, RawMutex};
 /// The thread that dies.
 const DOOMED: usize = 1;
 
-/// A meter that knows the thread that acquired last. A lock counts an acquisition in the step that acquires, so no death comes
-/// between the two.
+/// A meter that knows the thread that acquired last. A lock counts an acquisition in the step that
+/// acquires, so no death comes between the two.
 #[derive(Debug)]
 pub struct Holder(Count);
 
@@ -34,9 +36,11 @@ impl Meter for Holder {
 
 /// What the client has to know of a lock.
 pub struct Face<L> {
-    /// Whether a thread holds the lock, which may not be so although it is locked: it may be kept for a waiter.
+    /// Whether a thread holds the lock, which may not be so although it is locked: it may be kept
+    /// for a waiter.
     pub is_held: fn(&L) -> bool,
-    /// Called by the holder: returns when a waiter has asked for the lock, or the second argument says that no waiter is left.
+    /// Called by the holder: returns when a waiter has asked for the lock, or the second argument
+    /// says that no waiter is left.
     pub until_asked: fn(&L, &dyn Fn() -> bool),
 }
 
@@ -53,23 +57,25 @@ impl<L> Copy for Face<L> {}
 pub struct Scene {
     /// The waiters that do not die.
     pub survivors: usize,
-    /// How often thread 0 releases the lock and takes it again before it waits for a request, so that waiters are woken in
-    /// vain.
+    /// How often thread 0 releases the lock and takes it again before it waits for a request, so
+    /// that waiters are woken in vain.
     pub barges: usize,
-    /// Whether thread 0 then releases the lock for waiters only that have asked for it. Else it does not come again, and the
-    /// survivors have to find a free lock.
+    /// Whether thread 0 then releases the lock for waiters only that have asked for it. Else it
+    /// does not come again, and the survivors have to find a free lock.
     pub keeps: bool,
 }
 
-/// One waiter that may die, beside survivors, on a lock that thread 0 holds: it releases the lock and takes it again a few
-/// times, and then releases it only for a waiter that has asked, or for good.
+/// One waiter that may die, beside survivors, on a lock that thread 0 holds: it releases the lock
+/// and takes it again a few times, and then releases it only for a waiter that has asked, or for
+/// good.
 ///
-/// If the doomed waiter dies as the holder, the lock is released in its place: that is not what is tested here.
+/// If the doomed waiter dies as the holder, the lock is released in its place: that is not what is
+/// tested here.
 fn survivors_are_served<L>(face: Face<L>, scene: Scene)
 where
     L: RawMutex<Token = ()> + Metered<Meter = Holder> + Send + Sync + 'static,
 {
-    // SAFETY (of each call): the calling thread holds the lock, or acts for a dead thread that does.
+    // SAFETY: each caller holds the lock, or acts for a dead thread that does; the token is nothing.
     let unlock = |lock: &L| unsafe { lock.unlock(()) };
     let lock = Arc::new(new_lock::<L>());
     lock.lock();
@@ -117,7 +123,8 @@ where
     survivors.into_iter().for_each(|survivor| survivor.join().expect("nobody else dies"));
 }
 
-/// Lets a waiter die in place of each of its first `steps` steps, each time in some executions of `scene`.
+/// Lets a waiter die in place of each of its first `steps` steps, each time in some executions of
+/// `scene`.
 ///
 /// # Panics
 /// If the survivors of one of them are not served, and if there was no death at all.

@@ -36,10 +36,11 @@ use ulocks_core::{Private, api};
 /// If the kernel refuses to wake a sleeper. A panic would leave that one asleep for ever.
 ///
 /// # Process-shared
-/// [`MutexWith`]`<T, Shared>`: no address is stored, all-zero memory is an unlocked mutex, and processes may map it
-/// wherever they like. It is not robust: if a process dies while it holds the mutex, the mutex stays locked; if one is
-/// killed while it waits, at the moment when it was chosen to be woken, the others may sleep on although the mutex is
-/// free, until another waiter comes and goes. Bound the wait with [`try_lock_for`](api::Mutex::try_lock_for).
+/// [`MutexWith`]`<T, Shared>`: no address is stored, all-zero memory is an unlocked mutex, and
+/// processes may map it wherever they like. It is not robust: if a process dies while it holds the
+/// mutex, the mutex stays locked; if one is killed that was chosen to be woken, or that has
+/// released and is about to wake another, the others may sleep on although the mutex is free, until
+/// another waiter comes and goes. Bound the wait with [`try_lock_for`](api::Mutex::try_lock_for).
 ///
 /// # Signals and forks
 /// Signals are handled while a thread waits, and the wait goes on. A handler must not use a mutex that the code it

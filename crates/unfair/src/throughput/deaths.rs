@@ -1,16 +1,18 @@
-//! Between processes: what the waiters do about a waiter that was killed. Labels and invariants are those of `raw`.
+//! Between processes: what the waiters do about a waiter that was killed. Labels and invariants are
+//! those of `raw`.
 //!
 //! # What a killed waiter leaves behind
-//! - Outside the line: a mark that it owed, or a wake-up that it was to send after (U). Then outsiders may sleep without
-//!   `MARKED` in the word (invariant 5 is broken).
+//! - Outside the line: a mark that it owed, or a wake-up that it was to send after (U). Then
+//!   outsiders may sleep without `MARKED` in the word (invariant 5 is broken).
 //! - In line: its ticket. Nobody leaves the line past it (invariant 6 is broken).
-//! - As the head: `ASLEEP` and `RESERVED` as well. A release wakes it in vain, and a reserved mutex is not acquired
-//!   (invariants 4 and 7 are broken).
-//! - As the waiter that takes a dead head out of the line: any of that head's marks, and a next head that was not woken.
+//! - As the head: `ASLEEP` and `RESERVED` as well. A release wakes it in vain, and a reserved mutex
+//!   is not acquired (invariants 4 and 7 are broken).
+//! - As the waiter that takes a dead head out of the line: any of that head's marks, and a next
+//!   head that was not woken.
 //!
 //! # What the others do
-//! No waiter sleeps for longer than a *watch*. At its end it looks at both words again. The length depends on what it saw
-//! before it fell asleep:
+//! No waiter sleeps for longer than a *watch*. At its end it looks at both words again. The length
+//! depends on what it saw before it fell asleep:
 //!
 //! | line | word | length | if the same at the end |
 //! |---|---|---|---|
@@ -20,30 +22,35 @@
 //! | a head | `RESERVED`, not `LOCKED` | [`DEATH_NS`] | the head is dead: (D) |
 //! | a head | `RESERVED` and `LOCKED` | [`DEATH_NS`] | the hold is long: nothing to repair |
 //!
-//! The third row holds on a mutex that is never free, too: a living head reserves when it has been the head for the bound, or
-//! leaves. So does the fourth: a living head acquires a free mutex. A waiter that is woken meanwhile goes on with the watch
-//! that it began, as long as it sees the same.
+//! The third row holds on a mutex that is never free, too: a living head reserves when it has been
+//! the head for the bound, or leaves. So does the fourth: a living head acquires a free mutex. A
+//! waiter that is woken meanwhile goes on with the watch that it began, as long as it sees the
+//! same.
 //!
-//! An outsider without a deadline that slept for a whole watch then behaves as one that was woken in vain and is overdue: it
-//! gets in line (Q1). It would lose its place in the kernel's order by going back to sleep. From then on it needs no mark.
+//! An outsider without a deadline that slept for a whole watch then behaves as one that was woken
+//! in vain and is overdue: it gets in line (Q1). It would lose its place in the kernel's order by
+//! going back to sleep. From then on it needs no mark.
 //!
-//! (D) has three steps, of which the first has one winner: the head's ticket is taken out of the line; then `ASLEEP` and
-//! `RESERVED` are cleared, with `MARKED` set in a locked word as in (T); then the head of the line is woken, on both words.
-//! The debts of the dead pass to the winner, which has slept outside or is in line, and so is a debtor itself.
+//! (D) has three steps, of which the first has one winner: the head's ticket is taken out of the
+//! line; then `ASLEEP` and `RESERVED` are cleared, with `MARKED` set in a locked word as in (T);
+//! then the head of the line is woken, on both words. The debts of the dead pass to the winner,
+//! which has slept outside or is in line, and so is a debtor itself.
 //!
 //! # A head that was taken for dead and lives
-//! It was stopped, or had no CPU. It finds that its ticket is not the head's, and has lost its place, not exclusion. What it
-//! did to the word meanwhile may have overwritten the marks of the next head, and a wake-up for the next head may have gone
-//! to it. So it wakes all that sleep as heads, whether it acquired, gave up or gets in line again; the next head then sets
-//! its marks again. If the line is empty it clears the marks first.
+//! It was stopped, or had no CPU. It finds that its ticket is not the head's, and has lost its
+//! place, not exclusion. What it did to the word meanwhile may have overwritten the marks of the
+//! next head, and a wake-up for the next head may have gone to it. So it wakes all that sleep as
+//! heads, whether it acquired, gave up or gets in line again; the next head then sets its marks
+//! again. If the line is empty it clears the marks first.
 //!
 //! # How long that takes
-//! An outsider without a deadline is in line after [`OUTSIDE_NS`] at most. In line, a waiter sees a new head after the watch
-//! that it began with the old one, and needs one more watch to take that for dead. So a killed waiter holds up those behind
-//! it for two watches of bound + [`DEATH_NS`], and if it had reserved for a hold more.
+//! An outsider without a deadline is in line after [`OUTSIDE_NS`] at most. In line, a waiter sees a
+//! new head after the watch that it began with the old one, and needs one more watch to take that
+//! for dead. So a killed waiter holds up those behind it for two watches of bound + [`DEATH_NS`],
+//! and if it had reserved for a hold more.
 //!
-//! Not covered are waiters that a condition variable moved here: they sleep in the condition variable's wait, without a
-//! watch, until a mark is paid.
+//! Not covered are waiters that a condition variable moved here: they sleep in the condition
+//! variable's wait, without a watch, until a mark is paid.
 
 use super::bound::Bound;
 use super::raw::{ASLEEP, MARKED, RESERVED, RawThroughputMutex};
@@ -54,10 +61,12 @@ use ulocks_core::futex::Scope;
 use ulocks_core::sync::Ordering::Relaxed;
 use ulocks_core::time::Deadline;
 
-/// How long a living head of the line may take to reserve when its bound has passed, or to acquire a free mutex.
+/// How long a living head of the line may take to reserve when its bound has passed, or to acquire
+/// a free mutex.
 const DEATH_NS: u64 = 100_000_000;
-/// How long an outsider sleeps at a time while it sees no head: its watch ends ten times less often than those of waiters
-/// that see one, because most waiters that sleep for long wait for a long hold.
+/// How long an outsider sleeps at a time while it sees no head: its watch ends ten times less often
+/// than those of waiters that see one, because most waiters that sleep for long wait for a long
+/// hold.
 const OUTSIDE_NS: u64 = 1_000_000_000;
 
 /// What a waiter has seen of the head of the line.
@@ -75,7 +84,8 @@ impl Seen {
         Self { head, reserved: word.is_reserved(), held: word.is_reserved() && word.is_locked() }
     }
 
-    /// For how long a waiter may see this if everybody lives, in nanoseconds; for longer if the mutex is held for longer.
+    /// For how long a waiter may see this if everybody lives, in nanoseconds; for longer if the
+    /// mutex is held for longer.
     fn lasts<B: Bound>(self) -> u64 {
         match (self.head, self.reserved) {
             (None, false) => OUTSIDE_NS,
@@ -84,7 +94,7 @@ impl Seen {
         }
     }
 
-    /// Whether somebody must be dead if it lasts longer than that.
+    /// Whether the head must be dead if this lasts longer than that.
     fn is_suspect(self) -> bool {
         (self.head.is_some() || self.reserved) && !self.held
     }
@@ -101,8 +111,8 @@ impl Watch {
 }
 
 impl<P: Policy, B: Bound, const BUG: u8> RawThroughputMutex<P, B, BUG> {
-    /// Until when a waiter sleeps that has seen these words: until `deadline` or the end of its watch. The second is true
-    /// if that is the end of its watch.
+    /// Until when a waiter sleeps that has seen these words: until `deadline` or the end of its
+    /// watch. The second is true if that is the end of its watch.
     pub(super) fn watch(
         &self,
         watch: &mut Watch,
@@ -121,7 +131,8 @@ impl<P: Policy, B: Bound, const BUG: u8> RawThroughputMutex<P, B, BUG> {
         Deadline::earlier(deadline, Some(watch.over))
     }
 
-    /// The watch is over: (D) if its owner still sees what it saw. The caller looks at the mutex next.
+    /// The watch is over: (D) if its owner still sees what it saw. The caller looks at the mutex
+    /// next.
     #[cold]
     pub(super) fn end_watch(&self, watch: &mut Watch) {
         let mut line = self.line();
@@ -143,7 +154,8 @@ impl<P: Policy, B: Bound, const BUG: u8> RawThroughputMutex<P, B, BUG> {
         }
     }
 
-    /// Clears what a head has in the word. If that was a head that lives, it sets it again: it is woken.
+    /// Clears what a head has in the word. If that was a head that lives, it sets it again: it is
+    /// woken.
     fn take_marks_back(&self) {
         let mut was = self.state();
         while was.has(ASLEEP | RESERVED) {
@@ -156,8 +168,9 @@ impl<P: Policy, B: Bound, const BUG: u8> RawThroughputMutex<P, B, BUG> {
         self.wake_heads();
     }
 
-    /// What a waiter does that was taken for dead and lives: it clears the marks that it may have left as the head, unless
-    /// another is the head now; then they may be that one's, and so may the wake-up that ended its sleep.
+    /// What a waiter does that was taken for dead and lives: it clears the marks that it may have
+    /// left as the head, unless another is the head now; then they may be that one's, and so may
+    /// the wake-up that ended its sleep.
     #[cold]
     pub(super) fn disown(&self) {
         if self.line().length() == 0 { self.take_marks_back() } else { self.wake_heads() }

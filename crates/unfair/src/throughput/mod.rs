@@ -65,18 +65,22 @@ use ulocks_core::{Private, api};
 /// put that off by a few microseconds, in threads that opt in; this one asks for nothing.
 ///
 /// # Process-shared
-/// [`ThroughputMutexWith`]`<T, Shared>`: no address is stored, all-zero memory is an unlocked mutex, and processes may map
-/// it wherever they like. It is not robust: if a process dies while it holds the mutex, the mutex stays locked.
+/// [`ThroughputMutexWith`]`<T, Shared>`: no address is stored, all-zero memory is an unlocked
+/// mutex, and processes may map it wherever they like. It is not robust: if a process dies while it
+/// holds the mutex, the mutex stays locked.
 ///
-/// If processes are killed while they wait, or between a release and the wake-up that they owe, the bound of the other
-/// waiters holds again after `1 s` and, for each of the dead, `2 * (bound + 100 ms + w) + h`, also if the mutex is never
-/// free. Until then the mutex may lie idle. `try_lock` fails on it for `200 ms + w` at most if the dead had reserved it,
-/// and nobody else acquires it either. The times hold if somebody waits for so long: a waiter without a deadline, or
-/// with a later one. If all waiters give up sooner, a mutex that the dead had reserved stays reserved. Waiters of a
-/// condition variable are waiters of the mutex in this sense when they have been woken.
+/// If processes are killed while they wait, or between a release and the wake-up that they owe, the
+/// bound of the other waiters holds again after `1 s` and, for each of the dead, `2 * (bound + 100
+/// ms + w) + h`, also if the mutex is never free. Until then the mutex may lie idle. `try_lock`
+/// fails on it for `200 ms + w` at most if the dead had reserved it, and nobody else acquires it
+/// either. The times hold if somebody waits for so long: a waiter without a deadline, or with a
+/// later one. If all waiters give up sooner, a mutex that the dead had reserved stays reserved.
+/// Waiters of a condition variable are waiters of the mutex in this sense when they have been
+/// woken.
 ///
-/// A waiter without a deadline wakes by itself once a second, and ten times as often or once in a longer bound while another
-/// is first in line. A process that is stopped for the bound and 100 ms, when it is its turn, loses its place.
+/// A waiter without a deadline wakes by itself once a second, and ten times as often or once in a
+/// longer bound while another is first in line. A process that is stopped for the bound and 100 ms,
+/// when it is its turn, loses its place.
 ///
 /// # Signals and forks
 /// Signals are handled while a thread waits, and the wait goes on. A handler must not use a mutex that the code it

@@ -84,10 +84,11 @@
 //! since the release waits for the store, and 4 ns in this one.
 //!
 //! # Deaths
-//! In memory shared between processes a waiter may be killed at any step, and take with it what invariants 4 to 7 rest on. So
-//! no waiter there sleeps for longer than a *watch*, at whose end it looks whether the head is dead, and then takes it out of
-//! the line (D). An outsider without a deadline that slept for a whole watch gets in line. Should a head that was taken for
-//! dead live after all, a place is lost, exclusion is not. The rules are in `deaths.rs`.
+//! In memory shared between processes a waiter may be killed at any step, and take with it what
+//! invariants 4 to 7 rest on. So no waiter there sleeps for longer than a *watch*, at whose end it
+//! looks whether the head is dead, and then takes it out of the line (D). An outsider without a
+//! deadline that slept for a whole watch gets in line. Should a head that was taken for dead live
+//! after all, a place is lost, exclusion is not. The rules are in `deaths.rs`.
 //!
 //! # Ordering
 //! Each (L) is Acquire and pairs with (U), which is Release; all transitions of the first word are read-modify-writes, so
