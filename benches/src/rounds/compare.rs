@@ -108,7 +108,7 @@ impl<'a> Series<'a> {
 
     /// The best of several: the greatest rate, or the smallest of any other figure. None if one of them has no round: the
     /// best of those that happened to run is not the best.
-    pub fn best<'b>(several: &'b [Self]) -> Option<&'b Self> {
+    pub fn best(several: &[Self]) -> Option<&Self> {
         if several.iter().any(Series::is_empty) {
             return None;
         }
