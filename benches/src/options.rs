@@ -46,7 +46,7 @@ pub struct BenchOptions {
     /// Write the results here, too
     #[arg(long, value_name = "FILE")]
     pub json: Option<PathBuf>,
-    /// Only rows of promises, convoy, psrw, sembench and semscale whose name contains this, such as throughput/hog or queue/
+    /// Only rows of promises, condvar, convoy, psrw, sembench and semscale whose name contains this, such as throughput/hog or queue/
     #[arg(long, value_name = "PART")]
     pub only: Option<String>,
     /// Fewer and shorter trials

@@ -3,10 +3,9 @@
 //! One round is every pair in every run once, in random order, each in a process of its own ([`rounds`]). Ratios are of
 //! the same round, to the better of std and parking_lot: the one with the greater rate over all rounds.
 
-use super::{Entry, Notify, PEERS, Run, all};
+use super::{Entry, Load, Notify, PEERS, Place, Run, all};
 use crate::machine;
 use crate::options::{BenchOptions, List};
-use crate::pin::Pin;
 use crate::report::{Mode, Table, units};
 use crate::rounds;
 use crate::rounds::compare::{Measured, Series, Side};
@@ -30,10 +29,16 @@ pub type Record = rounds::Record<Row>;
 /// Producers and consumers, and capacities.
 pub(crate) const CREWS: [(u32, u32); 4] = [(1, 1), (2, 2), (4, 4), (1, 8)];
 pub(crate) const CAPACITIES: [u32; 3] = [1, 2, 64];
-/// The capacity that is also run with one condition variable for both sides.
-const OF_ONE: u32 = 2;
+/// What is also run with one condition variable for both sides, unless options say what to run.
+const OF_ONE: (u32, Notify) = (2, Notify::After);
 const WAITERS: u32 = 100;
 const TIMED_WAITERS: u32 = 4;
+
+/// Where so many threads run, if nobody says where. What two threads do depends on nothing as much as on whether they
+/// share a CPU, and the scheduler keeps to one or the other for as long as a window. So both are run, each by itself.
+pub(crate) fn usual_places(threads: u32) -> &'static [Place] {
+    if threads == 2 { &[Place::Apart, Place::Together] } else { &[Place::Free] }
+}
 
 /// The command line.
 #[derive(Parser)]
@@ -47,9 +52,19 @@ struct Cli {
     /// Capacities of the bounded buffers
     #[arg(long, value_name = "LIST", value_parser = capacities)]
     capacity: Option<List<u32>>,
+    /// Where threads run: free, apart, together
+    #[arg(long, value_name = "LIST", value_parser = places)]
+    place: Option<List<Place>>,
     /// When threads notify: under, after
     #[arg(long, value_name = "LIST", value_parser = orders)]
     notify: Option<List<Notify>>,
+}
+
+impl Cli {
+    /// Whether options say which buffers are to be run.
+    fn asks(&self) -> bool {
+        self.crews.is_some() || self.capacity.is_some()
+    }
 }
 
 fn crews(text: &str) -> Result<List<(u32, u32)>> {
@@ -57,7 +72,7 @@ fn crews(text: &str) -> Result<List<(u32, u32)>> {
     let side = |text: &str| text.parse().ok().filter(|side| (1..=1000).contains(side));
     let one = |text: &str| {
         let sides = text.split_once('+').and_then(|(p, c)| Some((side(p)?, side(c)?)));
-        sides.with_context(|| format!("'{text}' is not so many producers and consumers; {allowed}"))
+        sides.with_context(|| format!("'{text}' is not a number of producers and of consumers; {allowed}"))
     };
     text.split(',').map(one).collect::<Result<_>>().map(List)
 }
@@ -73,9 +88,20 @@ fn capacities(text: &str) -> Result<List<u32>> {
 }
 
 fn orders(text: &str) -> Result<List<Notify>> {
-    let one = |name: &str| match Notify::ALL.into_iter().find(|order| order.name() == name) {
-        Some(order) => Ok(order),
-        None => bail!("unknown order '{name}'; allowed: {}", Notify::ALL.map(Notify::name).join(", ")),
+    named(text, "order", &Notify::ALL.map(|order| (order.name(), order)))
+}
+
+fn places(text: &str) -> Result<List<Place>> {
+    named(text, "place", &Place::ALL.map(|place| (place.name(), place)))
+}
+
+fn named<T: Copy>(text: &str, what: &str, known: &[(&str, T)]) -> Result<List<T>> {
+    let one = |name: &str| match known.iter().find(|(known, _)| *known == name) {
+        Some((_, value)) => Ok(*value),
+        None => {
+            let names: Vec<_> = known.iter().map(|(name, _)| *name).collect();
+            bail!("unknown {what} '{name}'; allowed: {}", names.join(", "))
+        }
     };
     text.split(',').map(one).collect::<Result<_>>().map(List)
 }
@@ -96,8 +122,8 @@ fn share(mode: Mode) -> Effort {
         usual_window_ms,
     };
     match mode {
-        Mode::Full => of(150, (3, 9), (50, 300), Some(100)),
-        Mode::Quick => of(15, (3, 5), (30, 100), None),
+        Mode::Full => of(130, (3, 9), (40, 300), Some(100)),
+        Mode::Quick => of(18, (3, 5), (25, 100), None),
         Mode::Smoke => of(5, (1, 1), (5, 5), None),
     }
 }
@@ -120,24 +146,31 @@ impl Subject {
 fn runs(cli: &Cli, mode: Mode) -> Vec<Run> {
     let few = mode != Mode::Full && cli.options.only.is_none();
     let usual_crews = if few { &[(1, 1), (4, 4)][..] } else { &CREWS };
-    let usual_capacities = if few { &[OF_ONE][..] } else { &CAPACITIES };
+    let usual_capacities = if few { &[2][..] } else { &CAPACITIES };
     let crews = cli.crews.as_ref().map_or(usual_crews, |crews| &crews.0);
     let capacities = cli.capacity.as_ref().map_or(usual_capacities, |capacities| &capacities.0);
-    let orders = cli.notify.as_ref().map_or(&Notify::ALL[..], |orders| &orders.0);
+    let usual_orders = if few { &[Notify::After][..] } else { &Notify::ALL };
+    let orders = cli.notify.as_ref().map_or(usual_orders, |orders| &orders.0);
+    let places = |threads| cli.place.as_ref().map_or(usual_places(threads), |places| &places.0);
     let mut runs = Vec::new();
+    let mut add = |load, places: &[Place]| runs.extend(places.iter().map(|&place| Run { load, place }));
     for one in [false, true] {
         for &(producers, consumers) in crews {
-            for &capacity in capacities.iter().filter(|&&capacity| !one || capacity == OF_ONE) {
-                let buffer = |&notify| Run::Buffer { producers, consumers, capacity, notify, one };
-                runs.extend(orders.iter().map(buffer));
+            for &capacity in capacities {
+                for &notify in orders {
+                    if one && !cli.asks() && (capacity, notify) != OF_ONE {
+                        continue;
+                    }
+                    let load = Load::Buffer { producers, consumers, capacity, notify, one };
+                    add(load, places(producers + consumers));
+                }
             }
         }
     }
-    // Options of the buffers ask for buffers.
-    if cli.crews.is_none() && cli.capacity.is_none() {
-        runs.extend(orders.iter().map(|&notify| Run::PingPong { notify }));
-        runs.extend(orders.iter().map(|&notify| Run::Crowd { waiters: WAITERS, notify }));
-        runs.push(Run::Timed { waiters: TIMED_WAITERS });
+    if !cli.asks() {
+        orders.iter().for_each(|&notify| add(Load::PingPong { notify }, places(2)));
+        orders.iter().for_each(|&notify| add(Load::Crowd { waiters: WAITERS, notify }, places(WAITERS)));
+        add(Load::Timed { waiters: TIMED_WAITERS }, places(TIMED_WAITERS));
     }
     runs
 }
@@ -148,7 +181,7 @@ fn selected(cli: &Cli, mode: Mode) -> Vec<Subject> {
     let takes_part = |entry: &&Entry| match (&options.locks, mode) {
         (Some(named), _) => named.0.iter().any(|lock| lock.name == entry.lock),
         (None, Mode::Quick) => entry.family || PEERS.contains(&entry.name),
-        (None, _) => true,
+        (None, _) => !entry.probe,
     };
     let entries: Vec<_> = all().iter().filter(takes_part).collect();
     let mut subjects: Vec<Subject> = runs(cli, mode)
@@ -162,11 +195,11 @@ fn selected(cli: &Cli, mode: Mode) -> Vec<Subject> {
 }
 
 /// Each subject in its run, and beside it the peers.
-fn probes(subjects: &[Subject], pin: Pin) -> Vec<Probe> {
+fn probes(subjects: &[Subject]) -> Vec<Probe> {
     let mut probes: Vec<Probe> = Vec::new();
     for subject in subjects {
         for name in [subject.entry.name].into_iter().chain(PEERS) {
-            let probe = Probe { cell: Cell::Condvar(subject.run, pin), locks: vec![name.to_owned()] };
+            let probe = Probe { cell: Cell::Condvar(subject.run), locks: vec![name.to_owned()] };
             if !probes.contains(&probe) {
                 probes.push(probe);
             }
@@ -183,13 +216,11 @@ fn measure(cli: &Cli) -> Result<Option<i32>> {
         eprintln!("{NAME}: no row of the table is called so");
         return Ok(None);
     }
-    // Programs with condition variables do not bind their threads: unless it is asked for, these do not either.
-    let pin = options.pin.unwrap_or(Pin::None);
     let window_ms = options.seconds.map(|window| (window.as_millis() as u64).max(1));
-    let probes = probes(&subjects, pin);
+    let probes = probes(&subjects);
     let plan = Plan::new(share(mode), probes, Vec::new(), window_ms, options.rounds, work::calibrate());
     let (mut record, signal) = Record::measure(NAME, SCHEMA, mode, machine::describe(), &plan)?;
-    record.rows = subjects.iter().filter_map(|subject| Row::new(subject, pin, &record.trials)).collect();
+    record.rows = subjects.iter().filter_map(|subject| Row::new(subject, &record.trials)).collect();
     // A reader that closes the pipe has seen enough; the file is written all the same.
     let _ = std::io::stdout().lock().write_all(table(&record).as_bytes());
     record.write(NAME)?;
@@ -203,8 +234,6 @@ pub struct Row {
     pub subject: String,
     /// The run.
     pub run: Run,
-    /// Where threads ran.
-    pub pin: Pin,
     /// As `--only` knows it.
     pub name: String,
     /// Items, turns, or threads back from a wait, a second.
@@ -223,9 +252,9 @@ pub struct Row {
 
 impl Row {
     /// Sums up the trials there are; nothing if there are none.
-    fn new(subject: &Subject, pin: Pin, trials: &[Trial]) -> Option<Self> {
+    fn new(subject: &Subject, trials: &[Trial]) -> Option<Self> {
         let &Subject { entry, run } = subject;
-        let series = |name, figure| Series::new(trials, name, Cell::Condvar(run, pin), figure);
+        let series = |name, figure| Series::new(trials, name, Cell::Condvar(run), figure);
         let rate = series(entry.name, Figure::PerSecond);
         if rate.is_empty() {
             return None;
@@ -241,7 +270,6 @@ impl Row {
         Some(Self {
             subject: entry.name.to_owned(),
             run,
-            pin,
             name: subject.name(),
             cpu_ns: median(Figure::CpuPerOp)?,
             switches: median(Figure::SwitchesPerOp)?,
@@ -301,3 +329,6 @@ by the better  that by the same of std or parking_lot, whichever has more items/
 CPU/item       CPU time of the whole process, median over rounds; beside it by that of the same peer
 switches       context switches of the whole process for an item, voluntary and involuntary, median over rounds
 COV            coefficient of variation of the consumers' items (of all threads' turns): 0 is fair";
+
+#[cfg(test)]
+mod tests;

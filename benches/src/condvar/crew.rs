@@ -76,7 +76,7 @@ pub(super) struct Counted {
 pub(super) fn run<W: Workload>(spec: &Spec, work: W, grace: Duration) -> Result<Counted> {
     keep_a_thread_asleep();
     let threads = spec.run.threads() as usize;
-    let cpus = pin::order(spec.pin)?;
+    let cpus = spec.run.place.cpus()?;
     let laps = (0..threads).map(|_| Laps::default()).collect();
     let shared = Arc::new(Shared { work, counting: AtomicBool::new(false), laps, ended: AtomicU64::new(0) });
     let gate = Arc::new(Barrier::new(threads + 1));

@@ -6,7 +6,7 @@
 use super::crew::{self, Counted, GRACE, Workload};
 use super::monitor::Monitor;
 use super::registry::{self, Entry, Visitor};
-use super::{Notify, Outcome, Run, Spec};
+use super::{Load, Notify, Outcome, Spec};
 use anyhow::{Result, bail, ensure};
 use std::sync::atomic::AtomicU64;
 use std::sync::atomic::Ordering::Relaxed;
@@ -28,14 +28,14 @@ pub(super) fn run(spec: &Spec, entry: &Entry) -> Result<Outcome> {
 /// Carries it out with a pair that need not be registered.
 pub(super) fn run_with<M: Monitor>(spec: &Spec, grace: Duration) -> Result<Outcome> {
     ensure!(
-        spec.run.threads() > 1 && !matches!(spec.run, Run::Buffer { producers: 0, .. }),
+        spec.run.threads() > 1 && !matches!(spec.run.load, Load::Buffer { producers: 0, .. }),
         "{}: a side without threads; allowed: at least 1",
         spec.run
     );
     let threads = spec.run.threads() as usize;
     // Which threads are counted: those of one side, for the other side's turns are the same ones.
-    let (counted, looked_at) = match spec.run {
-        Run::Buffer { producers, consumers, capacity, notify, one } => {
+    let (counted, looked_at) = match spec.run.load {
+        Load::Buffer { producers, consumers, capacity, notify, one } => {
             ensure!(capacity > 0 && consumers > 0, "{}: nothing can move; allowed: at least 1", spec.run);
             let buffer = Buffer::<M> {
                 pair: Pair::new(notify)?,
@@ -45,12 +45,12 @@ pub(super) fn run_with<M: Monitor>(spec: &Spec, grace: Duration) -> Result<Outco
             };
             (crew::run(spec, buffer, grace)?, producers as usize..threads)
         }
-        Run::PingPong { notify } => (crew::run(spec, PingPong::<M>(Pair::new(notify)?), grace)?, 0..threads),
-        Run::Crowd { waiters, notify } => {
+        Load::PingPong { notify } => (crew::run(spec, PingPong::<M>(Pair::new(notify)?), grace)?, 0..threads),
+        Load::Crowd { waiters, notify } => {
             let crowd = Crowd::<M> { pair: Pair::new(notify)?, waiters: u64::from(waiters) };
             (crew::run(spec, crowd, grace)?, 0..threads - 1)
         }
-        Run::Timed { waiters } => {
+        Load::Timed { waiters } => {
             let timed = Timed::<M> {
                 pair: Pair::new(Notify::After)?,
                 waiters: waiters as usize,
@@ -298,7 +298,7 @@ struct Timed<M: Monitor> {
 impl<M: Monitor> Workload for Timed<M> {
     fn turn(&self, index: usize) -> bool {
         if index == self.waiters {
-            thread::sleep(Run::PAUSE);
+            thread::sleep(Load::PAUSE);
         }
         let mut state = self.pair.lock();
         if state.closed {
@@ -310,8 +310,8 @@ impl<M: Monitor> Workload for Timed<M> {
             return true;
         }
         let begin = Instant::now();
-        let (_state, timed_out) = M::wait_for(&self.pair.condvars[CALLED], state, Run::PATIENCE);
-        if timed_out && begin.elapsed() < Run::PATIENCE {
+        let (_state, timed_out) = M::wait_for(&self.pair.condvars[CALLED], state, Load::PATIENCE);
+        if timed_out && begin.elapsed() < Load::PATIENCE {
             self.early.fetch_add(1, Relaxed);
         }
         true

@@ -21,7 +21,7 @@ mod registry;
 mod spec;
 
 pub use registry::{Entry, Visitor, all, find, visit};
-pub use spec::{Notify, Outcome, Run, Spec};
+pub use spec::{Load, Notify, Outcome, Place, Run, Spec};
 
 /// What every condition variable is compared with.
 pub const PEERS: [&str; 2] = ["std", "parking_lot"];

@@ -19,6 +19,8 @@ pub struct Entry {
     pub about: &'static str,
     /// Whether it belongs to this family, and is not a peer.
     pub family: bool,
+    /// Whether it is measured only when it is asked for.
+    pub probe: bool,
 }
 
 /// Code that is compiled once for every pair.
@@ -31,16 +33,19 @@ pub trait Visitor {
 
 macro_rules! registry {
     (peers { $($name:literal $lock:literal $about:literal: $peer:ty;)* }
+     probes { $($probe:literal $with:literal $line:literal: $probed:ty;)* }
      family { $($member:literal $of:literal $text:literal: $own:ty;)* }) => {
         static ALL: &[Entry] = &[
-            $(Entry { name: $name, lock: $lock, about: $about, family: false },)*
-            $(Entry { name: $member, lock: $of, about: $text, family: true },)*
+            $(Entry { name: $name, lock: $lock, about: $about, family: false, probe: false },)*
+            $(Entry { name: $probe, lock: $with, about: $line, family: false, probe: true },)*
+            $(Entry { name: $member, lock: $of, about: $text, family: true, probe: false },)*
         ];
 
         /// Runs `visitor` with the types of `entry`.
         pub fn visit<V: Visitor>(entry: &Entry, visitor: V) -> V::Output {
             match entry.name {
                 $($name => visitor.visit::<$peer>(),)*
+                $($probe => visitor.visit::<$probed>(),)*
                 $($member => visitor.visit::<$own>(),)*
                 _ => unreachable!("an entry comes from the registry"),
             }
@@ -55,11 +60,13 @@ registry! {
     peers {
         "std" "std" "std's": Std;
         "parking_lot" "parking_lot" "parking_lot 0.13's": Api<parking_lot::RawCondvar>;
-        "parking_lot-0.12" "parking_lot-0.12" "parking_lot 0.12's": ParkingLot012;
         "usync" "usync" "usync's": Usync;
         "pthread" "pthread" "glibc's, with a normal mutex": Pthread<NORMAL>;
         "pthread-pi" "pthread-pi" "glibc's, with a mutex of priority inheritance": Pthread<INHERIT>;
         "mcs-park" "mcs-park" "a sequence word with an MCS mutex, strictly in order": WithSequence<McsPark>;
+    }
+    probes {
+        "parking_lot-0.12" "parking_lot-0.12" "parking_lot 0.12's": ParkingLot012;
         "sysv" "sysv" "a sequence word with a SysV semaphore, strictly in order": WithSequence<SysV>;
     }
     family {

@@ -2,7 +2,7 @@
 
 use super::{loops, registry};
 use crate::keeper::Task;
-use crate::pin::Pin;
+use crate::pin::{self, Pin};
 use crate::rounds::task::Figure;
 use crate::stats;
 use anyhow::{Result, ensure};
@@ -34,87 +34,143 @@ impl Notify {
 
     fn words(self) -> &'static str {
         match self {
-            Self::Under => "notified under the lock",
-            Self::After => "notified after the lock",
+            Self::Under => "notify under the lock",
+            Self::After => "notify after the lock",
         }
     }
 }
 
-/// What a condition variable is put through.
+/// On which CPUs the threads of a run run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
-pub enum Run {
+pub enum Place {
+    /// Wherever the scheduler puts them, as in most programs.
+    Free,
+    /// In turn on different CPUs, as far apart as possible.
+    Apart,
+    /// All on one CPU.
+    Together,
+}
+
+impl Place {
+    /// All of them.
+    pub const ALL: [Self; 3] = [Self::Free, Self::Apart, Self::Together];
+
+    /// What it is called.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Free => "free",
+            Self::Apart => "apart",
+            Self::Together => "together",
+        }
+    }
+
+    /// The CPUs that threads are dealt to in turn; none if they are not bound.
+    pub(super) fn cpus(self) -> Result<Vec<usize>> {
+        Ok(match self {
+            Self::Free => Vec::new(),
+            Self::Apart => pin::order(Pin::Scatter)?,
+            Self::Together => pin::order(Pin::Scatter)?.into_iter().take(1).collect(),
+        })
+    }
+}
+
+/// What the threads of a run do.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Load {
     /// A bounded buffer: a number under a mutex.
     Buffer {
         /// Threads that put items in.
         producers: u32,
-        /// Threads that take them out.
+        /// Threads that take items out.
         consumers: u32,
-        /// The most items that it holds.
+        /// The most items that the buffer holds.
         capacity: u32,
-        /// When they notify.
+        /// When these threads notify.
         notify: Notify,
-        /// Whether both sides wait on one condition variable: then each notification is for all of them.
+        /// Whether both sides wait on one condition variable. Then each notification is for all waiters.
         one: bool,
     },
     /// Two threads that pass a turn to and fro.
     PingPong {
-        /// When they notify.
+        /// When these threads notify.
         notify: Notify,
     },
-    /// One notifies all of many, as soon as all of them wait.
+    /// One thread notifies all of many, as soon as all of them wait.
     Crowd {
-        /// The many.
+        /// The waiters.
         waiters: u32,
-        /// When it notifies.
+        /// When the last thread notifies.
         notify: Notify,
     },
-    /// Waits that mostly time out: of [`PATIENCE`](Run::PATIENCE) each, and a notification each [`PAUSE`](Run::PAUSE).
+    /// Waits that mostly time out: of [`PATIENCE`](Load::PATIENCE) each, and a notification each
+    /// [`PAUSE`](Load::PAUSE).
     Timed {
-        /// The threads that wait.
+        /// The waiters.
         waiters: u32,
     },
 }
 
-impl Run {
+impl Load {
     /// How long a timed wait lasts.
     pub const PATIENCE: Duration = Duration::from_micros(100);
-    /// The time between two notifications of those who wait so.
+    /// The time between two notifications of the waiters that wait so.
     pub const PAUSE: Duration = Duration::from_millis(1);
+}
 
-    /// As `--only` knows it.
+/// What a condition variable is put through.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+pub struct Run {
+    /// What the threads do.
+    pub load: Load,
+    /// Where they run.
+    pub place: Place,
+}
+
+impl Run {
+    /// As `--only` knows it: `buffer/4+4/2/after`, `buffer/1+1/2/under/apart`, `buffer/4+4/2/after/one`.
     pub fn name(self) -> String {
-        match self {
-            Self::Buffer { producers, consumers, capacity, notify, one } => {
+        let load = match self.load {
+            Load::Buffer { producers, consumers, capacity, notify, one } => {
                 let one = if one { "/one" } else { "" };
                 format!("buffer/{producers}+{consumers}/{capacity}/{}{one}", notify.name())
             }
-            Self::PingPong { notify } => format!("ping-pong/{}", notify.name()),
-            Self::Crowd { waiters, notify } => format!("notify-all/{waiters}/{}", notify.name()),
-            Self::Timed { waiters } => format!("timed/{waiters}"),
+            Load::PingPong { notify } => format!("ping-pong/{}", notify.name()),
+            Load::Crowd { waiters, notify } => format!("notify-all/{waiters}/{}", notify.name()),
+            Load::Timed { waiters } => format!("timed/{waiters}"),
+        };
+        match self.place {
+            Place::Free => load,
+            place => format!("{load}/{}", place.name()),
         }
     }
 
     /// How many threads it has.
     pub fn threads(self) -> u32 {
-        match self {
-            Self::Buffer { producers, consumers, .. } => producers + consumers,
-            Self::PingPong { .. } => 2,
-            Self::Crowd { waiters, .. } | Self::Timed { waiters } => waiters + 1,
+        match self.load {
+            Load::Buffer { producers, consumers, .. } => producers + consumers,
+            Load::PingPong { .. } => 2,
+            Load::Crowd { waiters, .. } | Load::Timed { waiters } => waiters + 1,
         }
     }
 }
 
 impl fmt::Display for Run {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match *self {
-            Self::Buffer { producers, consumers, capacity, notify, one } => {
+        match self.load {
+            Load::Buffer { producers, consumers, capacity, notify, one } => {
                 let one = if one { ", one condition variable" } else { "" };
-                write!(f, "{producers}+{consumers}, capacity {capacity}, {}{one}", notify.words())
+                write!(f, "{producers}+{consumers}, capacity {capacity}, {}{one}", notify.words())?;
             }
-            Self::PingPong { notify } => write!(f, "ping-pong, {}", notify.words()),
-            Self::Crowd { waiters, notify } => write!(f, "notify_all of {waiters}, {}", notify.words()),
-            Self::Timed { waiters } => write!(f, "{waiters} waiters whose time mostly runs out"),
+            Load::PingPong { notify } => write!(f, "ping-pong, {}", notify.words())?,
+            Load::Crowd { waiters, notify } => write!(f, "notify_all of {waiters}, {}", notify.words())?,
+            Load::Timed { waiters } => write!(f, "{waiters} waits that mostly time out")?,
+        }
+        match self.place {
+            Place::Free => Ok(()),
+            Place::Apart => write!(f, ", on different CPUs"),
+            Place::Together => write!(f, ", on one CPU"),
         }
     }
 }
@@ -126,8 +182,6 @@ pub struct Spec {
     pub subject: String,
     /// The run.
     pub run: Run,
-    /// Where threads run.
-    pub pin: Pin,
     /// Not counted, before the window.
     pub warmup_ms: u64,
     /// The measured window.

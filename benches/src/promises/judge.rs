@@ -1,7 +1,7 @@
 //! From trials to verdicts.
 //!
 //! A ratio is taken inside a round and averaged over rounds geometrically; which of several peers is the best is
-//! decided over all rounds. What is possible without a lock is decided in each round, since it is the machine's and not a
+//! decided over all rounds, by the figure itself or, for what a rate may cost, by the rate. What is possible without a lock is decided in each round, since it is the machine's and not a
 //! competitor's. The interval is that of `scaling`: a bootstrap over rounds, under six rounds the wider t
 //! interval. A promise *holds* if the whole interval keeps the bound, *falls short* if all of it is beyond, and in
 //! between there is no verdict. Where one of the two rates has two modes (the best round more than twice the worst),
@@ -120,6 +120,12 @@ fn measure(promise: &Promise, trials: &[Trial]) -> Option<Measured> {
         Claim::Ratio { mine, others } => {
             let others: Vec<Series<'_>> = others.iter().map(series).collect();
             series(mine).by(Series::best(&others)?)
+        }
+        Claim::ByBestIn { mine, others, best_in } => {
+            let of = |subject: &Subject| Series::new(trials, subject.lock, subject.cell, *best_in);
+            let rates: Vec<Series<'_>> = others.iter().map(of).collect();
+            let best = Series::best(&rates)?.lock();
+            series(mine).by(&series(others.iter().find(|other| other.lock == best)?))
         }
         Claim::Share { mine, limits } => {
             let limits: Vec<Series<'_>> = limits.iter().map(series).collect();

@@ -1,6 +1,6 @@
 //! The promises: what each lock is said to do, as data. Nothing here is measured, nothing elsewhere is promised.
 
-use super::{readers, semarray};
+use super::{condvar, readers, semarray};
 use crate::duel::Place;
 use crate::futexes;
 use crate::report::Workload;
@@ -41,6 +41,16 @@ pub enum Claim {
         mine: Subject,
         /// Below it.
         others: Vec<Subject>,
+    },
+    /// The figure of one by that of another, round by round: of several others by that of the one that is best in another
+    /// figure.
+    ByBestIn {
+        /// Above the line.
+        mine: Subject,
+        /// One of them is below it.
+        others: Vec<Subject>,
+        /// In this.
+        best_in: Figure,
     },
     /// The rate of one by what is possible, which in each round is the least of some rates without a lock.
     Share {
@@ -106,6 +116,7 @@ pub fn all(cpus: u32) -> Vec<Promise> {
         on_one_cpu(),
         readers::all(cpus),
         semarray::all(cpus),
+        condvar::all(),
     ];
     list.into_iter().flatten().collect()
 }

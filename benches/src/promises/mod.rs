@@ -4,6 +4,7 @@
 //! round is every trial that the promises need once ([`rounds`]). A promise whose lock does not exist yet is listed as
 //! not built; one that could not be measured says why. A promise that falls short is a result, not a failure.
 
+mod condvar;
 pub mod judge;
 pub mod list;
 mod plan;

@@ -17,8 +17,8 @@ fn effort(mode: Mode) -> Effort {
         usual_window_ms: (mode == Mode::Full).then_some(200),
     };
     match mode {
-        Mode::Full => of(190, 3, 9, (60, 300)),
-        Mode::Quick => of(20, 3, 5, (30, 100)),
+        Mode::Full => of(250, 3, 9, (60, 300)),
+        Mode::Quick => of(21, 3, 5, (30, 100)),
         Mode::Smoke => of(2, 1, 1, (5, 5)),
     }
 }
@@ -51,7 +51,9 @@ fn probes(promises: &[Promise]) -> Vec<Probe> {
     for promise in promises {
         match &promise.claim {
             Claim::Value(subject) => add(subject),
-            Claim::Ratio { mine, others } | Claim::Share { mine, limits: others } => {
+            Claim::Ratio { mine, others }
+            | Claim::ByBestIn { mine, others, .. }
+            | Claim::Share { mine, limits: others } => {
                 add(mine);
                 others.iter().for_each(&mut add);
             }

@@ -229,7 +229,7 @@ fn describe(probe: &Probe) -> String {
         }
         Cell::Rw(run) | Cell::Long(run) => format!("{locks}, {}", run.name()),
         Cell::Sem(run) => format!("{locks}, {run}"),
-        Cell::Condvar(run, _) => format!("{locks}, {run}"),
+        Cell::Condvar(run) | Cell::BriefCondvar(run) => format!("{locks}, {run}"),
         Cell::Sets(ops) => format!("{locks}, uncontended sets of {ops}"),
         Cell::Singles(semaphores) => format!("{locks}, uncontended operations on {semaphores}"),
     }

@@ -60,8 +60,10 @@ pub enum Cell {
     Long(rw::Run),
     /// A run of semaphores.
     Sem(sem::Run),
-    /// A run of a condition variable, on CPUs chosen so.
-    Condvar(condvar::Run, Pin),
+    /// A run of a condition variable.
+    Condvar(condvar::Run),
+    /// The same for a part of the window: there are [many](BRIEF) of these.
+    BriefCondvar(condvar::Run),
     /// Sets of so many operations that nobody stands in the way of, taken and given back: all subjects in one process.
     Sets(u32),
     /// Single operations on so many semaphores, one after the other, and then their opposites: all subjects in one process.
@@ -77,6 +79,9 @@ impl Cell {
 
 /// What is to happen in each tenth of a second must do so for some seconds: in three rounds, ten.
 pub const LONG_MS: u64 = 3_400;
+/// The part of a window that brief trials last. A trial's figure depends on where the scheduler puts its threads, so more
+/// rounds say more than longer windows.
+pub const BRIEF: u64 = 3;
 /// Windows shorter than this measure nothing.
 const SMOKE_MS: u64 = 10;
 
@@ -150,7 +155,7 @@ pub enum Job {
     Rw(rw::Spec),
     /// [`Cell::Sem`].
     Sem(sem::Spec),
-    /// [`Cell::Condvar`].
+    /// [`Cell::Condvar`] and [`Cell::BriefCondvar`].
     Condvar(condvar::Spec),
     /// [`Cell::Sets`].
     Sets(sem::SetsSpec),
@@ -283,6 +288,10 @@ impl Probe {
             let (subjects, window_ms) = (self.locks.clone(), window_ms / 2 + 1);
             Job::Sets(sem::SetsSpec { subjects, ops, one_by_one, window_ms })
         };
+        let condvar = |subject, run, window_ms: u64| {
+            let warmup_ms = warmup_ms.min(window_ms.div_ceil(4));
+            Job::Condvar(condvar::Spec { subject, run, warmup_ms, window_ms })
+        };
         match self.cell {
             Cell::Loop { workload, workers, second } => {
                 of(lock, workload, workers, 0, if second { window_ms.max(1000) } else { window_ms })
@@ -308,9 +317,8 @@ impl Probe {
             Cell::Sem(run) => {
                 Job::Sem(sem::Spec { subject: lock, run, warmup_ms, window_ms, iterations_per_us, seed })
             }
-            Cell::Condvar(run, pin) => {
-                Job::Condvar(condvar::Spec { subject: lock, run, pin, warmup_ms, window_ms })
-            }
+            Cell::Condvar(run) => condvar(lock, run, window_ms),
+            Cell::BriefCondvar(run) => condvar(lock, run, window_ms.div_ceil(BRIEF)),
             Cell::Sets(ops) => sets(ops, false),
             Cell::Singles(semaphores) => sets(semaphores, true),
         }
