@@ -42,6 +42,8 @@ const LIMIT: Duration = Duration::from_secs(300);
 const POLL: Duration = Duration::from_millis(20);
 /// How many of the last lines of output are printed if a run did not end as specified.
 const SHOWN: usize = 30;
+/// How many lines are printed of the first panic.
+const MESSAGE: usize = 3;
 
 /// Checks all specifications, then runs the chosen mutants.
 pub fn run(flags: &flags::Mutants, workspace: &Workspace, steps: &mut Steps) -> anyhow::Result<()> {
@@ -175,12 +177,17 @@ impl Ran {
         tests
     }
 
-    /// Prints the last lines, which tell why.
+    /// Prints the message of the first panic, and the last lines.
     fn print_end(&self) {
         if matches!(self.end, End::OutOfTime) {
             println!("    stopped after {} s", LIMIT.as_secs());
         }
         let lines: Vec<&str> = self.output.lines().collect();
+        // A long trace may follow the message, so the message comes first.
+        let panics = lines.iter().position(|line| line.contains("panicked at"));
+        for line in panics.iter().flat_map(|&at| lines[at..].iter().take(MESSAGE)) {
+            println!("    > {line}");
+        }
         for line in &lines[lines.len().saturating_sub(SHOWN)..] {
             println!("    | {line}");
         }
@@ -300,8 +307,11 @@ impl<'a> Scratch<'a> {
     fn cargo_test(&self, probe: &Probe, more: &[&str]) -> anyhow::Result<Command> {
         let Probe { world, package, test, .. } = probe;
         let mut cargo = Command::new("cargo");
-        // Without backtraces the last lines of the output hold the message of the failure.
-        cargo.current_dir(&self.source).env("RUST_BACKTRACE", "0").arg("test");
+        cargo.current_dir(&self.source).arg("test");
+        // A mutant changes little of a test target. The profile of models would compile all of it.
+        cargo.env("CARGO_INCREMENTAL", "1");
+        // A backtrace would push everything else out of the last lines.
+        cargo.env("RUST_BACKTRACE", "0");
         if world == "native" {
             cargo.args(["-p", package, "--all-features"]).env("CARGO_TARGET_DIR", self.base.join(world));
         } else {

@@ -36,7 +36,7 @@ pub const HANG: &str = "hang";
 #[serde(deny_unknown_fields)]
 struct Specification {
     #[serde(default)]
-    mutant: Vec<Mutant>,
+    mutant: Vec<toml::Table>,
 }
 
 /// One replacement of text in one file of the workspace.
@@ -150,13 +150,9 @@ pub fn load(workspace: &Workspace) -> anyhow::Result<(Vec<Mutant>, Vec<String>)>
     for path in specifications(workspace)? {
         let text = fs::read_to_string(&path).with_context(|| format!("cannot read {}", path.display()))?;
         let spec = path.strip_prefix(&workspace.root).unwrap_or(&path).display().to_string();
-        match parse(&spec, &text, workspace) {
-            Ok((found, wrong)) => {
-                mutants.extend(found);
-                faults.extend(wrong);
-            }
-            Err(error) => faults.push(error),
-        }
+        let (found, wrong) = parse(&spec, &text, workspace);
+        mutants.extend(found);
+        faults.extend(wrong);
     }
     Ok((mutants, faults))
 }
@@ -175,25 +171,34 @@ fn specifications(workspace: &Workspace) -> anyhow::Result<Vec<PathBuf>> {
     Ok(found)
 }
 
-/// The mutants of one file, and what is wrong with them; an error if the file cannot be read as
-/// mutants at all.
-fn parse(spec: &str, text: &str, workspace: &Workspace) -> Result<(Vec<Mutant>, Vec<String>), String> {
-    let file: Specification = basic_toml::from_str(text).map_err(|error| format!("{spec}: {error}"))?;
-    let (mut mutants, mut faults) = (file.mutant, Vec::new());
-    if mutants.is_empty() {
-        faults.push(format!("{spec}: no mutant: write one, or delete the file"));
-    }
-    for (at, mutant) in mutants.iter().enumerate() {
-        let mut wrong = mutant.faults(workspace);
-        if mutants[..at].iter().any(|other| other.name == mutant.name) {
-            wrong.push("the name occurs twice: choose another".into());
+/// The mutants of one file, and what is wrong with them.
+fn parse(spec: &str, text: &str, workspace: &Workspace) -> (Vec<Mutant>, Vec<String>) {
+    let tables = match toml::from_str::<Specification>(text) {
+        Ok(file) if file.mutant.is_empty() => {
+            return (Vec::new(), vec![format!("{spec}: no mutant: write one, or delete the file")]);
         }
-        faults.extend(wrong.into_iter().map(|what| format!("{spec}: mutant `{}`: {what}", mutant.name)));
+        Ok(file) => file.mutant,
+        Err(error) => return (Vec::new(), vec![format!("{spec}: {error}")]),
+    };
+    let (mut mutants, mut faults) = (Vec::<Mutant>::new(), Vec::new());
+    for (number, table) in (1..).zip(tables) {
+        // Read one by one: an error then belongs to a mutant that has a name.
+        let name = table.get("name").and_then(toml::Value::as_str);
+        let name = name.map_or_else(|| format!("number {number}"), |name| format!("`{name}`"));
+        let wrong = match table.try_into::<Mutant>() {
+            Err(error) => vec![error.to_string().trim().replace('\n', ", ")],
+            Ok(mutant) => {
+                let mut wrong = mutant.faults(workspace);
+                if mutants.iter().any(|other| other.name == mutant.name) {
+                    wrong.push("the name occurs twice: choose another".into());
+                }
+                mutants.push(Mutant { spec: spec.to_owned(), ..mutant });
+                wrong
+            }
+        };
+        faults.extend(wrong.into_iter().map(|what| format!("{spec}: mutant {name}: {what}")));
     }
-    for mutant in &mut mutants {
-        mutant.spec = spec.to_owned();
-    }
-    Ok((mutants, faults))
+    (mutants, faults)
 }
 
 #[cfg(test)]
@@ -217,7 +222,7 @@ found-by = [{ world = "native", package = "ulocks-core", test = "TEST", filter =
         let workspace = Workspace::load().unwrap();
         let core = workspace.packages.iter().find(|package| package.name == "ulocks-core").unwrap();
         let text = change(&GOOD.replace("TEST", &core.tests("")[0]));
-        parse("m.toml", &text, &workspace).map_or_else(|error| vec![error], |(_, faults)| faults)
+        parse("m.toml", &text, &workspace).1
     }
 
     fn with(from: &str, to: &str) -> Vec<String> {
@@ -228,21 +233,36 @@ found-by = [{ world = "native", package = "ulocks-core", test = "TEST", filter =
     #[test]
     fn a_good_specification_has_no_faults_and_changes_the_one_place() {
         assert_eq!(with("one", "two"), [""; 0]);
-        let (mutants, _) = parse("m.toml", GOOD, &Workspace::load().unwrap()).unwrap();
+        let (mutants, _) = parse("m.toml", GOOD, &Workspace::load().unwrap());
         let text = "assert!(need(\"false\", \"\", &[\"false\"]).is_err());";
         assert_eq!(mutants[0].applied(text).unwrap(), "assert!(x.is_err());");
         assert_eq!(mutants[0].spec, "m.toml");
     }
 
     #[test]
-    fn a_key_that_is_unknown_or_missing_is_named_with_its_line() {
-        let found = with("breaks =", "braeks =");
-        assert!(found[0].starts_with("m.toml: unknown field `braeks`, expected one of"), "{found:?}");
-        let found = with("property = \"p\"\n", "");
-        assert_eq!(found, ["m.toml: missing field `property` for key `mutant` at line 2 column 1"]);
-        let found = with("filter =", "fliter =");
-        assert!(found[0].starts_with("m.toml: unknown field `fliter`, expected one of"), "{found:?}");
-        assert_eq!(parse("m.toml", "", &Workspace::load().unwrap()).unwrap().1.len(), 1, "no mutant");
+    fn a_key_that_is_unknown_or_missing_is_named_with_its_mutant() {
+        let found = with("breaks =", "braeks =").join("\n");
+        assert!(
+            found.starts_with("m.toml: mutant `one`: unknown field `braeks`, expected one of"),
+            "{found}"
+        );
+        assert_eq!(with("property = \"p\"\n", ""), ["m.toml: mutant `one`: missing field `property`"]);
+        let found = with("filter =", "fliter =").join("\n");
+        assert!(
+            found.starts_with("m.toml: mutant `one`: unknown field `fliter`, expected one of"),
+            "{found}"
+        );
+        assert_eq!(with("name = \"one\"\n", ""), ["m.toml: mutant number 1: missing field `name`"]);
+        let second =
+            faults(|good| format!("{good}{}", good.replace("one", "two").replace("breaks =", "x =")));
+        assert!(second[0].starts_with("m.toml: mutant `two`: unknown field `x`"), "{second:?}");
+    }
+
+    #[test]
+    fn a_file_that_holds_no_mutants_is_refused() {
+        assert_eq!(faults(|_| String::new()), ["m.toml: no mutant: write one, or delete the file"]);
+        assert!(with("[[mutant]]", "[[mutants]]")[0].contains("unknown field `mutants`"));
+        assert!(with("replace = \"x\"", "replace =")[0].contains("line"), "not TOML");
     }
 
     #[test]
