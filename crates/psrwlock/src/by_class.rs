@@ -165,6 +165,14 @@ pub trait Partial: sealed::Sealed {
     /// If this thread is such a reader itself, and the discipline [checks](crate::Nesting) that.
     #[track_caller]
     fn exclude<C: ThreadClass>(s: &mut Self);
+    /// Shuts out readers of the class and of all below it, if there are none inside. Whether it has; if not, all classes
+    /// may read that might before.
+    fn try_exclude<C: ThreadClass>(s: &mut Self) -> bool;
+    /// Shuts out readers of the class and of all below it, and waits until they have left, for `timeout` at most. Whether they
+    /// have; if not, all classes may read that might before.
+    fn try_exclude_for<C: ThreadClass>(s: &mut Self, timeout: Duration) -> bool;
+    /// As [`try_exclude_for`](Self::try_exclude_for), until the instant `timeout`.
+    fn try_exclude_until<C: ThreadClass>(s: &mut Self, timeout: Instant) -> bool;
     /// Lets all classes in again.
     fn admit(s: &mut Self);
 }
@@ -173,6 +181,21 @@ impl<D: Discipline, T: ?Sized> Partial for PsRwLockUpgradableReadGuard<'_, T, D>
     fn exclude<C: ThreadClass>(s: &mut Self) {
         let raw = raw(PsRwLockUpgradableReadGuard::rwlock(s));
         raw.exclude::<C>(Location::caller());
+    }
+
+    fn try_exclude<C: ThreadClass>(s: &mut Self) -> bool {
+        raw(PsRwLockUpgradableReadGuard::rwlock(s)).try_exclude::<C>()
+    }
+
+    fn try_exclude_for<C: ThreadClass>(s: &mut Self, timeout: Duration) -> bool {
+        // The clock is not read if there is nothing to wait for.
+        let raw = raw(PsRwLockUpgradableReadGuard::rwlock(s));
+        raw.try_exclude::<C>() || raw.exclude_until::<C>(Deadline::after(timeout))
+    }
+
+    fn try_exclude_until<C: ThreadClass>(s: &mut Self, timeout: Instant) -> bool {
+        let raw = raw(PsRwLockUpgradableReadGuard::rwlock(s));
+        raw.try_exclude::<C>() || raw.exclude_until::<C>(Deadline::at(timeout))
     }
 
     fn admit(s: &mut Self) {

@@ -95,6 +95,22 @@ impl<D: Discipline, const BUG: u8> RawPsRwLock<D, BUG> {
         self.sift(index + 1, None);
     }
 
+    /// As [`exclude`](Self::exclude), if that needs no waiting. If it does, no class is shut out that was not before.
+    pub(crate) fn try_exclude<C: ThreadClass>(&self) -> bool {
+        let index = const { Self::index::<C>() };
+        self.try_sift_to(index + 1)
+    }
+
+    /// As [`exclude`](Self::exclude), giving up once `deadline` has passed. Then no class is shut out that was not before.
+    pub(crate) fn exclude_until<C: ThreadClass>(&self, deadline: Deadline) -> bool {
+        let (index, gate) = (const { Self::index::<C>() }, self.gate());
+        let done = self.sift(index + 1, Some(deadline));
+        if !done {
+            self.reopen(gate);
+        }
+        done
+    }
+
     /// Called before each acquisition that may wait for its own thread.
     #[inline(always)]
     fn check(&self, asked: Access, at: At) {

@@ -519,6 +519,28 @@ impl<D: Discipline, const BUG: u8> RawPsRwLock<D, BUG> {
         !self.has_readers_at_slots() && self.shut_all(0)
     }
 
+    /// Shuts out the classes below `to`, which are classes of threads, if that needs no waiting. For the owner, which finds the
+    /// gate as it was otherwise.
+    pub(crate) fn try_sift_to(&self, to: u32) -> bool {
+        let gate = self.gate();
+        let is_empty =
+            |index| self.is_drained_with_slots(index, State(self.state.load(Self::DRAINED)), &Cell::new(0));
+        // Looks first: a class that is shut in vain keeps readers out for a moment.
+        let may =
+            |index| Self::line_before(index).is_none_or(|flag| self.line_is_empty(flag)) && is_empty(index);
+        if !(gate..to).all(may) {
+            return false;
+        }
+        let done = (gate..to).all(|index| {
+            self.close(index);
+            is_empty(index)
+        });
+        if !done {
+            self.reopen(gate);
+        }
+        done
+    }
+
     #[inline(always)]
     pub(crate) fn raise() {
         if Self::MASKS {

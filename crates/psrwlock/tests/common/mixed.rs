@@ -33,7 +33,7 @@ impl How {
 }
 
 type Read<D> = for<'a> fn(&'a Lock<D>, How) -> Option<ReadGuard<'a, D>>;
-type Exclude<D> = fn(&mut UpgradableGuard<'_, D>);
+type Exclude<D> = fn(&mut UpgradableGuard<'_, D>, How) -> bool;
 
 /// What a discipline's classes of threads can do, the lowest class first.
 pub struct Classes<D: Discipline> {
@@ -49,8 +49,13 @@ pub fn read_in<C: ThreadClass, D: Discipline>(lock: &Lock<D>, how: How) -> Optio
     }
 }
 
-pub fn exclude<C: ThreadClass, D: Discipline>(guard: &mut UpgradableGuard<'_, D>) {
-    Partial::exclude::<C>(guard);
+pub fn exclude<C: ThreadClass, D: Discipline>(guard: &mut UpgradableGuard<'_, D>, how: How) -> bool {
+    match how {
+        How::Wait => Partial::exclude::<C>(guard),
+        How::Try => return Partial::try_exclude::<C>(guard),
+        How::For(timeout) => return Partial::try_exclude_for::<C>(guard, timeout),
+    }
+    true
 }
 
 /// The [`Classes`] of a discipline.
@@ -181,7 +186,12 @@ pub fn operate<D: Discipline>(lock: &Lock<D>, classes: &Classes<D>, random: &mut
         12 => upgradable(lock, how).map_or(0, |guard| upgrade(guard, How::drawn(random))),
         13 => {
             let mut guard = lock.upgradable_read();
-            classes.exclude[random.below(classes.exclude.len() as u32) as usize](&mut guard);
+            let exclude = classes.exclude[random.below(classes.exclude.len() as u32) as usize];
+            let gate = UpgradableGuard::rwlock(&guard).state().gate();
+            if !exclude(&mut guard, How::drawn(random)) {
+                let now = UpgradableGuard::rwlock(&guard).state().gate();
+                assert_eq!(now, gate, "an exclusion in vain has left classes shut out");
+            }
             let seen = guard.look();
             idle(hold);
             assert_eq!(guard.look(), seen, "somebody wrote beside an upgradable reader");

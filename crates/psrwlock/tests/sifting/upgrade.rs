@@ -2,7 +2,7 @@
 
 use crate::threads::{asleep, until, with};
 use std::thread;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 use ulocks_psrwlock::{
     Bulk, ByClass, Nested, Partial, PsRwLock, PsRwLockUpgradableReadGuard as UpgradableGuard,
     PsRwLockWriteGuard as WriteGuard, ThreadClass, Urgent,
@@ -84,6 +84,54 @@ fn an_attempt_to_upgrade_beside_a_reader_changes_nothing() {
         let mut upgradable = upgradable;
         Partial::exclude::<Urgent>(&mut upgradable);
         assert_eq!(*UpgradableGuard::try_upgrade(upgradable).expect("there are no readers"), 1);
+    });
+}
+
+#[test]
+fn an_exclusion_that_fails_shuts_nobody_out() {
+    with("exclusion in vain", PsRwLock::new(0), |lock| {
+        let mut held = lock.upgradable_read();
+        let slow = lock.read();
+        assert!(
+            !Partial::try_exclude::<Bulk>(&mut held) && !Partial::try_exclude_for::<Bulk>(&mut held, SHORT)
+        );
+        assert!(!Partial::try_exclude_until::<Urgent>(&mut held, Instant::now() + SHORT));
+        assert_eq!(lock.state().gate(), 0);
+        assert!(lock.try_read().is_some() && lock.try_upgradable_read().is_none());
+        drop(slow);
+        assert!(Partial::try_exclude::<Bulk>(&mut held) && lock.try_read().is_none());
+        // From there it goes on, or comes back to there.
+        let nested = lock.read_in::<Nested>();
+        assert!(
+            !Partial::try_exclude::<Nested>(&mut held)
+                && !Partial::try_exclude_for::<Nested>(&mut held, SHORT)
+        );
+        assert_eq!(lock.state().gate(), 1);
+        assert!(lock.try_read().is_none() && lock.try_read_in::<Urgent>().is_some());
+        assert!(Partial::try_exclude::<Urgent>(&mut held) && Partial::try_exclude::<Bulk>(&mut held));
+        assert_eq!(lock.state().gate(), 2);
+        drop(nested);
+        assert!(Partial::try_exclude_for::<Nested>(&mut held, Duration::from_secs(60)));
+        assert_eq!(lock.state().gate(), 3);
+        Partial::admit(&mut held);
+        assert_eq!(lock.state().gate(), 0);
+    });
+}
+
+/// A reader that sleeps because of it is let in when it fails.
+#[test]
+fn an_exclusion_that_gives_up_wakes_those_it_has_kept_out() {
+    with("exclusion gives up", PsRwLock::new(0), |lock| {
+        for _ in 0..20 {
+            let mut held = lock.upgradable_read();
+            let reader = lock.read();
+            thread::scope(|scope| {
+                let other = scope.spawn(|| *lock.read());
+                assert!(!Partial::try_exclude_for::<Bulk>(&mut held, SHORT));
+                assert_eq!(other.join().unwrap(), 0);
+            });
+            drop(reader);
+        }
     });
 }
 
