@@ -1,7 +1,9 @@
-//! `condvar`: bounded buffers, ping-pong, `notify_all` of a crowd and timed waits, over every condition variable.
+//! `condvar`: bounded buffers, ping-pong, `notify_all` of a crowd and timed waits, over every
+//! condition variable.
 //!
-//! One round is every pair in every run once, in random order, each in a process of its own ([`rounds`]). Ratios are of
-//! the same round, to the better of std and parking_lot: the one with the greater rate over all rounds.
+//! One round is every pair in every run once, in random order, each in a process of its own
+//! ([`rounds`]). Ratios are of the same round, to the better of std and parking_lot: the one with
+//! the greater rate over all rounds.
 
 use super::{Entry, Load, Notify, PEERS, Place, Run, all};
 use crate::machine;
@@ -34,8 +36,9 @@ const OF_ONE: (u32, Notify) = (2, Notify::After);
 const WAITERS: u32 = 100;
 const TIMED_WAITERS: u32 = 4;
 
-/// Where so many threads run, if nobody says where. What two threads do depends on nothing as much as on whether they
-/// share a CPU, and the scheduler keeps to one or the other for as long as a window. So both are run, each by itself.
+/// Where so many threads run, if nobody says where. What two threads do depends on nothing as much
+/// as on whether they share a CPU, and the scheduler keeps to one or the other for as long as a
+/// window. So both are run, each by itself.
 pub(crate) fn usual_places(threads: u32) -> &'static [Place] {
     if threads == 2 { &[Place::Apart, Place::Together] } else { &[Place::Free] }
 }

@@ -1,13 +1,18 @@
-//! Threads that do the same thing over and over, the window in which they are counted, and their end.
+//! Threads that do the same thing over and over, the window in which they are counted, and their
+//! end.
 //!
 //! # Lost wake-ups
-//! A condition variable that loses a wake-up leaves a thread asleep for ever, and perhaps all of them. That must be an
-//! error and not a hang, so there are two looks at it, each with a time of grace:
+//! A condition variable that loses a wake-up leaves a thread asleep for ever, and perhaps all of
+//! them. That must be an error and not a hang, so there are two looks at it, each with a time of
+//! grace:
 //!
-//! 1. After the window the threads must still get on: each look at their counts must find more than the last.
-//! 2. Then the run is closed: a flag is set under the mutex, and all are notified, once. All must end.
+//! 1. After the window the threads must still get on: each look at their counts must find more than
+//!    the last.
+//! 2. Then the run is closed: a flag is set under the mutex, and all are notified, once. All must
+//!    end.
 //!
-//! Threads that sleep cannot be ended. They keep what they use alive, and end with the process of the trial.
+//! Threads that sleep cannot be ended. They keep what they use alive, and end with the process of
+//! the trial.
 
 use super::Spec;
 use crate::pin;

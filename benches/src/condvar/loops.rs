@@ -1,7 +1,7 @@
 //! What the threads of a run do.
 //!
-//! Whatever is under the mutex is plain memory, raised by a load and a store. In the end it must say as much as the
-//! threads have counted.
+//! Whatever is under the mutex is plain memory, raised by a load and a store. In the end it must
+//! say as much as the threads have counted.
 
 use super::crew::{self, Counted, GRACE, Workload};
 use super::monitor::Monitor;

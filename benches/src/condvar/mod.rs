@@ -1,4 +1,5 @@
-//! Condition variables under test, each with its mutex: the family's, the peers', and one for mutexes that have none.
+//! Condition variables under test, each with its mutex: the family's, the peers', and one for
+//! mutexes that have none.
 //!
 //! ```text
 //! monitor.rs   Monitor: a mutex over a value, and condition variables that belong to it

@@ -6,7 +6,8 @@ use std::time::Duration;
 
 /// A kind of mutex and a kind of condition variable that work together.
 ///
-/// Guards go in and out of a wait by value: std and the PI mutex want it so, and the others do not mind.
+/// Guards go in and out of a wait by value: std and the PI mutex want it so, and the others do not
+/// mind.
 pub trait Monitor: 'static {
     /// The mutex over a value.
     type Mutex<T: Send + 'static>: Send + Sync + 'static;

@@ -1,4 +1,5 @@
-//! Pairs that need no place of their own: std, everything with lock_api's faces, usync, the PI mutex.
+//! Pairs that need no place of their own: std, everything with lock_api's faces, usync, the PI
+//! mutex.
 
 use super::monitor::Monitor;
 use anyhow::Result;

@@ -1,7 +1,8 @@
-//! A lock of the benches' registry over a value, with pthread's condition variable or with a sequence word.
+//! A lock of the benches' registry over a value, with pthread's condition variable or with a
+//! sequence word.
 //!
-//! Such a lock stays where it was made, so the mutex is a box. A thread that uses it follows one pointer more than
-//! with the others, which is in its cache.
+//! Such a lock stays where it was made, so the mutex is a box. A thread that uses it follows one
+//! pointer more than with the others, which is in its cache.
 
 use super::monitor::Monitor;
 use crate::locks::{Lock, Posix, Scope};
@@ -22,8 +23,9 @@ pub struct Guarded<L, T> {
     value: UnsafeCell<T>,
 }
 
-// SAFETY: the value goes from thread to thread with the lock, one at a time, and is `Send`; the lock is `Sync`. A lock of
-// the registry may be dropped by another thread than the one that made it: none has anything of a thread's.
+// SAFETY: the value goes from thread to thread with the lock, one at a time, and is `Send`; the
+// lock is `Sync`. A lock of the registry may be dropped by another thread than the one that made
+// it: none has anything of a thread's.
 unsafe impl<L: Lock, T: Send> Send for Guarded<L, T> {}
 // SAFETY: as above.
 unsafe impl<L: Lock, T: Send> Sync for Guarded<L, T> {}
@@ -32,7 +34,8 @@ impl<L: Lock, T> Guarded<L, T> {
     fn new(value: T) -> Result<Box<Self>> {
         let mut place: Box<MaybeUninit<Self>> = Box::new_uninit();
         let to = place.as_mut_ptr();
-        // SAFETY: `to` is valid for writes and aligned, hence its fields are. The lock stays in this box.
+        // SAFETY: `to` is valid for writes and aligned, hence its fields are. The lock stays in
+        // this box.
         unsafe {
             L::place(&raw mut (*to).lock, Scope::Threads)?;
             (&raw mut (*to).value).write(UnsafeCell::new(value));
@@ -66,7 +69,8 @@ impl<L: Lock, T> Deref for PlacedGuard<'_, L, T> {
 impl<L: Lock, T> DerefMut for PlacedGuard<'_, L, T> {
     #[inline]
     fn deref_mut(&mut self) -> &mut T {
-        // SAFETY: this guard's thread holds the lock, and the guard is borrowed for as long as the value is.
+        // SAFETY: this guard's thread holds the lock, and the guard is borrowed for as long as the
+        // value is.
         unsafe { &mut *self.of.value.get() }
     }
 }
@@ -79,7 +83,8 @@ pub struct Pthread<const KIND: u8>;
 #[derive(Debug)]
 pub struct PthreadCondvar(Box<UnsafeCell<libc::pthread_cond_t>>);
 
-// SAFETY: a condition variable is made to be called from several threads; only its functions touch it.
+// SAFETY: a condition variable is made to be called from several threads; only its functions touch
+// it.
 unsafe impl Send for PthreadCondvar {}
 // SAFETY: as above.
 unsafe impl Sync for PthreadCondvar {}
@@ -104,8 +109,8 @@ impl<const KIND: u8> Monitor for Pthread<KIND> {
         let condvar = Box::new(UnsafeCell::new(libc::PTHREAD_COND_INITIALIZER));
         let mut attr = MaybeUninit::uninit();
         let attr = attr.as_mut_ptr();
-        // SAFETY: `attr` is writable, is initialised by the first call and destroyed by the last; the condition variable
-        // is writable, nobody uses it, and it stays in its box.
+        // SAFETY: `attr` is writable, is initialised by the first call and destroyed by the last;
+        // the condition variable is writable, nobody uses it, and it stays in its box.
         let rc = unsafe {
             libc::pthread_condattr_init(attr);
             libc::pthread_condattr_setclock(attr, libc::CLOCK_MONOTONIC);
@@ -127,8 +132,8 @@ impl<const KIND: u8> Monitor for Pthread<KIND> {
         condvar: &PthreadCondvar,
         guard: Self::Guard<'a, T>,
     ) -> Self::Guard<'a, T> {
-        // SAFETY: both are initialised and stay where they are, and this thread holds the mutex. It does so again when the
-        // call returns, so the guard stands for it as before.
+        // SAFETY: both are initialised and stay where they are, and this thread holds the mutex. It
+        // does so again when the call returns, so the guard stands for it as before.
         let rc = unsafe { libc::pthread_cond_wait(condvar.0.get(), guard.of.lock.raw()) };
         assert!(rc == 0, "pthread_cond_wait: {}", io::Error::from_raw_os_error(rc));
         guard
@@ -163,12 +168,13 @@ impl<const KIND: u8> Monitor for Pthread<KIND> {
     }
 }
 
-/// Any lock of the registry with a [`Sequence`], for peers that have no condition variable of their own.
+/// Any lock of the registry with a [`Sequence`], for peers that have no condition variable of their
+/// own.
 #[derive(Debug)]
 pub struct WithSequence<L>(PhantomData<L>);
 
-/// The plainest condition variable on a futex, as std has it: a notification raises a number and wakes, and a waiter
-/// sleeps while the number is what it read under the mutex.
+/// The plainest condition variable on a futex, as std has it: a notification raises a number and
+/// wakes, and a waiter sleeps while the number is what it read under the mutex.
 #[derive(Debug, Default)]
 pub struct Sequence(AtomicU32);
 

@@ -89,7 +89,8 @@ pub enum Load {
         capacity: u32,
         /// When these threads notify.
         notify: Notify,
-        /// Whether both sides wait on one condition variable. Then each notification is for all waiters.
+        /// Whether both sides wait on one condition variable. Then each notification is for all
+        /// waiters.
         one: bool,
     },
     /// Two threads that pass a turn to and fro.
@@ -129,7 +130,8 @@ pub struct Run {
 }
 
 impl Run {
-    /// As `--only` knows it: `buffer/4+4/2/after`, `buffer/1+1/2/under/apart`, `buffer/4+4/2/after/one`.
+    /// As `--only` knows it: `buffer/4+4/2/after`, `buffer/1+1/2/under/apart`,
+    /// `buffer/4+4/2/after/one`.
     pub fn name(self) -> String {
         let load = match self.load {
             Load::Buffer { producers, consumers, capacity, notify, one } => {

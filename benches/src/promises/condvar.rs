@@ -1,10 +1,11 @@
-//! What is promised of the condition variables: a bounded buffer moves as many items as with the better of std and
-//! parking_lot, at the price of that one.
+//! What is promised of the condition variables: a bounded buffer moves as many items as with the
+//! better of std and parking_lot, at the price of that one.
 //!
-//! A mutex that hands over puts a thread to sleep where others barge, so it is held to peers that hand over, too: strictly in
-//! order, and with priority inheritance. parking_lot's fair mutex has no condition variable, and none of the peers that serve
-//! strictly in order has one of its own, so [`mcs-park`](crate::condvar::all) gets a sequence word. The slowest of them,
-//! `sysv`, is left out here.
+//! A mutex that hands over puts a thread to sleep where others barge, so it is held to peers that
+//! hand over, too: strictly in order, and with priority inheritance. parking_lot's fair mutex has
+//! no condition variable, and none of the peers that serve strictly in order has one of its own, so
+//! [`mcs-park`](crate::condvar::all) gets a sequence word. The slowest of them, `sysv`, is left out
+//! here.
 
 use super::list::{Bound, Claim, Promise, Subject, at_most, versus_best};
 use crate::condvar::bench::{CAPACITIES, CREWS, usual_places};

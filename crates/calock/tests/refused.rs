@@ -1,5 +1,5 @@
-//! A kernel that refuses the futex calls of a calock: the process aborts, because other threads depend
-//! on the parked waiter.
+//! A kernel that refuses the futex calls of a calock: the process aborts, because other threads
+//! depend on the parked waiter.
 #![cfg(not(any(miri, ulocks_loom, ulocks_vm)))]
 
 use ulocks_calock::RawCalock;

@@ -11,11 +11,12 @@ use crate::time::Deadline;
 /// A mutex without data.
 ///
 /// # Safety
-/// Between the return of `lock`, `try_lock` or `lock_until` with a token and the `unlock` of that token no other
-/// acquisition returns a token, and what happened before an `unlock` happens before the next acquisition's return.
-/// A token may be forgotten; a locked mutex may be moved or dropped.
+/// Between the return of `lock`, `try_lock` or `lock_until` with a token and the `unlock` of that
+/// token no other acquisition returns a token, and what happened before an `unlock` happens before
+/// the next acquisition's return. A token may be forgotten; a locked mutex may be moved or dropped.
 pub unsafe trait RawMutex: Sized {
-    /// An unlocked mutex. Declared with `ulocks_core::raw_init!`: a constant on the machine, a function in models.
+    /// An unlocked mutex. Declared with `ulocks_core::raw_init!`: a constant on the machine, a
+    /// function in models.
     #[cfg(not(any(all(ulocks_loom, feature = "loom"), all(ulocks_vm, feature = "vm"))))]
     #[allow(clippy::declare_interior_mutable_const)]
     const INIT: Self;
@@ -39,13 +40,14 @@ pub unsafe trait RawMutex: Sized {
     /// # Safety
     /// The token comes from an acquisition of this mutex in this context.
     unsafe fn unlock(&self, token: Self::Token);
-    /// For how long a waiter on a condition variable of this mutex spins before it sleeps, in nanoseconds.
+    /// For how long a waiter on a condition variable of this mutex spins before it sleeps, in
+    /// nanoseconds.
     const CONDVAR_NS: u32 = 0;
 
     /// Releases the mutex for a thread that is about to wait on a condition variable.
     ///
-    /// That thread does not come back before it is notified. A mutex whose releases leave waiters asleep because its
-    /// users come back by themselves wakes one here.
+    /// That thread does not come back before it is notified. A mutex whose releases leave waiters
+    /// asleep because its users come back by themselves wakes one here.
     ///
     /// # Safety
     /// As [`unlock`](Self::unlock).
@@ -58,16 +60,17 @@ pub unsafe trait RawMutex: Sized {
     /// Whether somebody holds the mutex at this moment.
     fn is_locked(&self) -> bool;
 
-    /// The futex on which a condition variable may park its sleepers (`FUTEX_CMP_REQUEUE`), if the protocol allows
-    /// foreign sleepers. A mutex that returns a key implements `lock_requeued` too. They sleep with bit 0 and no other, so
-    /// that a mutex can leave them asleep while it wakes sleepers of its own by other bits.
+    /// The futex on which a condition variable may park its sleepers (`FUTEX_CMP_REQUEUE`), if the
+    /// protocol allows foreign sleepers. A mutex that returns a key implements `lock_requeued` too.
+    /// They sleep with bit 0 and no other, so that a mutex can leave them asleep while it wakes
+    /// sleepers of its own by other bits.
     #[inline]
     fn requeue_key(&self) -> Option<FutexKey<Self::Scope>> {
         None
     }
 
-    /// Acquires on behalf of a thread that may have slept on `requeue_key`, among others that may still sleep there:
-    /// the release that follows wakes one of them.
+    /// Acquires on behalf of a thread that may have slept on `requeue_key`, among others that may
+    /// still sleep there: the release that follows wakes one of them.
     #[inline]
     fn lock_requeued(&self) -> Self::Token {
         self.lock()

@@ -1,4 +1,5 @@
-//! A condition variable whose waiter spins while another thread forks: the child has the ledger, and not the spinner.
+//! A condition variable whose waiter spins while another thread forks: the child has the ledger,
+//! and not the spinner.
 #![cfg(not(any(ulocks_loom, ulocks_vm)))]
 
 use std::sync::atomic::{AtomicBool, AtomicI32, AtomicUsize, Ordering::Relaxed};
@@ -53,7 +54,8 @@ impl Place {
     }
 }
 
-/// The child's waiter sleeps, so its notification must be a wake-up, whatever the parent's ledger says of spinners.
+/// The child's waiter sleeps, so its notification must be a wake-up, whatever the parent's ledger
+/// says of spinners.
 fn in_child(place: &Place) {
     // SAFETY: ends the child if it hangs.
     unsafe { libc::alarm(20) };
@@ -80,7 +82,8 @@ fn a_spinner_left_behind_by_a_fork_takes_no_notification() {
     scope(|threads| {
         threads.spawn(|| place.pass());
         place.until_registered(1);
-        // SAFETY: the child uses what does not depend on the parent's other thread: new threads, and this place.
+        // SAFETY: the child uses what does not depend on the parent's other thread: new threads,
+        // and this place.
         let child = unsafe { libc::fork() };
         assert!(child >= 0, "fork failed");
         if child == 0 {

@@ -1,4 +1,5 @@
-//! Futex calls that the kernel refuses: a wait panics, a wake-up aborts, and so does a wait on a condition variable.
+//! Futex calls that the kernel refuses: a wait panics, a wake-up aborts, and so does a wait on a
+//! condition variable.
 #![cfg(not(any(miri, ulocks_loom, ulocks_vm)))]
 
 use std::panic::catch_unwind;

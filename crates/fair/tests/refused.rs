@@ -1,5 +1,5 @@
-//! A kernel that refuses the futex calls of a lock: the process aborts if other threads depend on the
-//! caller.
+//! A kernel that refuses the futex calls of a lock: the process aborts if other threads depend on
+//! the caller.
 #![cfg(not(any(miri, ulocks_loom, ulocks_vm)))]
 
 use std::thread;

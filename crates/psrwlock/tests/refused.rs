@@ -1,5 +1,5 @@
-//! A kernel that refuses the futex calls of the lock: the process aborts, because other threads depend
-//! on the waiter.
+//! A kernel that refuses the futex calls of the lock: the process aborts, because other threads
+//! depend on the waiter.
 #![cfg(not(any(miri, ulocks_loom, ulocks_vm)))]
 
 use ulocks_core::Private;

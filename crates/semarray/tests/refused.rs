@@ -1,5 +1,5 @@
-//! A kernel that refuses the futex calls of an array: the process aborts, because other threads depend
-//! on the sleeper.
+//! A kernel that refuses the futex calls of an array: the process aborts, because other threads
+//! depend on the sleeper.
 #![cfg(not(any(miri, ulocks_loom, ulocks_vm)))]
 
 use ulocks_semarray::{Op, SemArray};

@@ -1,5 +1,5 @@
-//! A kernel that refuses the futex calls of a lock: the process aborts if other threads depend on the
-//! caller, and else the call unwinds.
+//! A kernel that refuses the futex calls of a lock: the process aborts if other threads depend on
+//! the caller, and else the call unwinds.
 #![cfg(not(any(miri, ulocks_loom, ulocks_vm)))]
 
 use ulocks_core::meter::Counted;

@@ -42,7 +42,8 @@ fn a_run_ends_with_its_children() {
     let fails = run_within(&mut Command::new("false"), Duration::MAX).unwrap();
     assert!(fails.is_some_and(|status| !status.success()));
 
-    // Each sleeper holds the writing end; the reader sees the end of the file when all of them are gone.
+    // Each sleeper holds the writing end; the reader sees the end of the file when all of them are
+    // gone.
     let (reader, writer) = std::io::pipe().unwrap();
     let sleeps = |script: &str| {
         let mut shell = Command::new("sh");

@@ -7,7 +7,8 @@ const LOAD: Load =
     Load::Buffer { producers: 4, consumers: 4, capacity: 2, notify: Notify::After, one: false };
 const RUN: Run = Run { load: LOAD, place: Place::Free };
 
-/// A trial of a second in which so many items were taken out, with so much CPU time and half as many context switches.
+/// A trial of a second in which so many items were taken out, with so much CPU time and half as
+/// many context switches.
 fn trial(round: u32, name: &str, ops: u64, cpu_s: f64) -> Trial {
     let counts = vec![ops / 2, ops / 2];
     let outcome = Outcome { elapsed_s: 1.0, cpu_s, switches: ops / 2, ops, counts };

@@ -4,9 +4,9 @@
 //! - Timed by absolute deadlines. A notification without waiters makes no system call.
 //! - A notification of a waiter that still spins makes no system call either.
 //! - No lost wake-ups, with or without the mutex held by the notifier, for any number of mutexes.
-//! - `notify_all` wakes one sleeper and moves the others to the mutex. Each release of the mutex then
-//!   wakes the next, instead of a herd of which all but one go to sleep again. This needs a mutex of
-//!   one process that offers its futex ([`RawMutex::requeue_key`]).
+//! - `notify_all` wakes one sleeper and moves the others to the mutex. Each release of the mutex
+//!   then wakes the next, instead of a herd of which all but one go to sleep again. This needs a
+//!   mutex of one process that offers its futex ([`RawMutex::requeue_key`]).
 //!
 //! # State
 //! | word | what | changed by |
@@ -34,12 +34,13 @@
 //!
 //! A waiter that finds `moves` changed but is not covered does not leave. The change was for older
 //! waiters, so it sleeps again on the newer value. A waiter that the kernel woke but that is not
-//! covered may have got a wake-up meant for another: an older waiter behind it in the kernel's queue,
-//! or one of lower priority. While a grant is left, it passes the wake-up on, and leaves. If no grant
-//! is left, it just leaves: passing on would let two waiters wake one another for ever.
+//! covered may have got a wake-up meant for another: an older waiter behind it in the kernel's
+//! queue, or one of lower priority. While a grant is left, it passes the wake-up on, and leaves. If
+//! no grant is left, it just leaves: passing on would let two waiters wake one another for ever.
 //!
 //! A **notification**:
-//! 1. grants, `granted + 1` (`granted = waiting` for all) and `epoch + 1`, or returns if nobody waits;
+//! 1. grants, `granted + 1` (`granted = waiting` for all) and `epoch + 1`, or returns if nobody
+//!    waits;
 //! 2. returns if it is *silent*: if after the grant `granted` is at most `spinning`;
 //! 3. changes `moves`;
 //! 4. wakes one, or wakes one and requeues the others, or wakes all.
@@ -48,66 +49,73 @@
 //!
 //! # Invariants
 //! 1. A waiter that a loud grant covers finds `moves` different from what it read in step 2, at the
-//!    latest when its notifier is past step 3. The waiter read before it registered, and the notifier
-//!    changed `moves` after it saw the registration. So the waiter either does not fall asleep, or it
-//!    is asleep before the notifier's step 4.
-//! 2. A covered waiter never goes back to sleep, and a covered spinner never falls asleep. If it did,
-//!    the wake-up it got might be the last one for it, or there might be none.
-//! 3. `granted` is at most the number of covered waiters. A grant covers everyone and does not exceed
-//!    `waiting`. A covered waiter takes a grant when it leaves, if there is any. A waiter that is not
-//!    covered takes none.
-//! 4. `granted` is at most the number of covered spinners, plus the wake-ups to come, plus the covered
-//!    waiters that are awake and about to leave.
+//!    latest when its notifier is past step 3. The waiter read before it registered, and the
+//!    notifier changed `moves` after it saw the registration. So the waiter either does not fall
+//!    asleep, or it is asleep before the notifier's step 4.
+//! 2. A covered waiter never goes back to sleep, and a covered spinner never falls asleep. If it
+//!    did, the wake-up it got might be the last one for it, or there might be none.
+//! 3. `granted` is at most the number of covered waiters. A grant covers everyone and does not
+//!    exceed `waiting`. A covered waiter takes a grant when it leaves, if there is any. A waiter
+//!    that is not covered takes none.
+//! 4. `granted` is at most the number of covered spinners, plus the wake-ups to come, plus the
+//!    covered waiters that are awake and about to leave.
 //!    - A loud grant adds as many wake-ups as grants.
 //!    - A silent grant covers all spinners, and leaves `granted` at most their number.
 //!    - A spinner that gives up is not covered, so it did not count here.
 //!    - A wake-up that meets an uncovered waiter is passed on while `granted` is not zero.
 //!
 //!    Hence, if `granted == waiting`, every waiter is covered and leaves or will be woken, and a
-//!    notification may return at once. In shared memory it does not, because a notifier may have been
-//!    killed between its steps.
-//! 5. A thread sleeps on the mutex only if it waits with that mutex, `REQUEUED` is set, and one of the
-//!    threads that slept with it was woken. All of them lock by `lock_requeued`, so each release wakes
-//!    the next until none sleeps there. The threads that are moved need not be those that were
-//!    notified: all of these may have left, and others be asleep, when the requeue comes. This is why
-//!    `REQUEUED` stays while `REQUEUING` is set.
-//! 6. `aim` goes `FRESH -> PLAIN` or `FRESH -> distance -> MIXED`, never back. A waiter whose mutex is
-//!    not the one aimed at sets `MIXED` *and then* changes `moves`. A notifier reads `aim` after it
-//!    changed `moves`, and requeues only if `moves` still has that value. So every thread that the
-//!    requeue finds asleep waits with the mutex aimed at.
-//! 7. Spinners of another process are none: a fork copies the ledger but not the spinners. `spinning`
-//!    counts only if the `process` beside it is the caller's. A registration for a spin that finds
-//!    another one starts `spinning` anew.
+//!    notification may return at once. In shared memory it does not, because a notifier may have
+//!    been killed between its steps.
+//! 5. A thread sleeps on the mutex only if it waits with that mutex, `REQUEUED` is set, and one of
+//!    the threads that slept with it was woken. All of them lock by `lock_requeued`, so each
+//!    release wakes the next until none sleeps there. The threads that are moved need not be those
+//!    that were notified: all of these may have left, and others be asleep, when the requeue comes.
+//!    This is why `REQUEUED` stays while `REQUEUING` is set.
+//! 6. `aim` goes `FRESH -> PLAIN` or `FRESH -> distance -> MIXED`, never back. A waiter whose mutex
+//!    is not the one aimed at sets `MIXED` *and then* changes `moves`. A notifier reads `aim` after
+//!    it changed `moves`, and requeues only if `moves` still has that value. So every thread that
+//!    the requeue finds asleep waits with the mutex aimed at.
+//! 7. Spinners of another process are none: a fork copies the ledger but not the spinners.
+//!    `spinning` counts only if the `process` beside it is the caller's. A registration for a spin
+//!    that finds another one starts `spinning` anew.
 //!
 //! # The spin
-//! A sleep and a wake-up cost microseconds on both sides, and a thread that sleeps makes its partner
-//! sleep too. So a waiter spins first, for as long as its mutex says ([`RawMutex::CONDVAR_NS`]). The
-//! ledger remembers how many spins in a row were in vain (`vain`). After [`Ledger::TRIES`] of them
-//! waiters sleep at once, and one wait in [`Ledger::PROBE`] - [`Ledger::TRIES`] spins again. At most
-//! [`Ledger::SPINNERS`] waiters spin at a time. `BENCHMARKS.md` ("Condition variables") has the table.
+//! A sleep and a wake-up cost microseconds on both sides, and a thread that sleeps makes its
+//! partner sleep too. So a waiter spins first, for as long as its mutex says
+//! ([`RawMutex::CONDVAR_NS`]). The ledger remembers how many spins in a row were in vain (`vain`).
+//! After [`Ledger::TRIES`] of them waiters sleep at once, and one wait in [`Ledger::PROBE`] -
+//! [`Ledger::TRIES`] spins again. At most [`Ledger::SPINNERS`] waiters spin at a time.
+//! `BENCHMARKS.md` ("Condition variables") has the table.
 //!
 //! # Memory ordering
-//! What a waiter sees of the notifier's work is the mutex's business. The orderings here keep the words in step:
-//! - (R) a registration releases, (G) a grant acquires: what the waiter read of `moves` is older than the notifier's move;
-//! - (M) a move releases, (W) the look at `moves` after a sleep acquires: a waiter that sees the move sees the grant;
-//! - (A) `MIXED` is released, read acquiring, and each move is acquire and release: a later notifier sees it.
+//! What a waiter sees of the notifier's work is the mutex's business. The orderings here keep the
+//! words in step:
+//! - (R) a registration releases, (G) a grant acquires: what the waiter read of `moves` is older
+//!   than the notifier's move;
+//! - (M) a move releases, (W) the look at `moves` after a sleep acquires: a waiter that sees the
+//!   move sees the grant;
+//! - (A) `MIXED` is released, read acquiring, and each move is acquire and release: a later
+//!   notifier sees it.
 //!
-//! A spinner needs none of these. It leaves, or gives up, by a CAS of the ledger, and that is the word
-//! that the grant has changed.
+//! A spinner needs none of these. It leaves, or gives up, by a CAS of the ledger, and that is the
+//! word that the grant has changed.
 //!
 //! # Wrap-around
-//! `moves` has 32 bits. A waiter sleeps through its notification if between its step 2 and the kernel's
-//! comparison in step 6 a multiple of exactly 2^32 moves happen. At a million notifications a second
-//! the thread must stay preempted there for 71 minutes and be resumed on the microsecond. `epoch` has
-//! 21 bits: a waiter takes itself for not covered if exactly a multiple of 2^21 grants happen while it
-//! waits, two seconds at the same rate. The kernel wakes the oldest sleeper first, so the waiter must be
-//! preempted on its way to sleep all this time and be resumed on the microsecond. `process` has two
-//! bits: it fails in the third generation of children that never used the condition variable.
+//! `moves` has 32 bits. A waiter sleeps through its notification if between its step 2 and the
+//! kernel's comparison in step 6 a multiple of exactly 2^32 moves happen. At a million
+//! notifications a second the thread must stay preempted there for 71 minutes and be resumed on the
+//! microsecond. `epoch` has 21 bits: a waiter takes itself for not covered if exactly a multiple of
+//! 2^21 grants happen while it waits, two seconds at the same rate. The kernel wakes the oldest
+//! sleeper first, so the waiter must be preempted on its way to sleep all this time and be resumed
+//! on the microsecond. `process` has two bits: it fails in the third generation of children that
+//! never used the condition variable.
 //!
 //! # Sources
-//! Birrell, "Implementing Condition Variables with Semaphores" (2003), for what goes wrong with counts alone; Drepper,
-//! "Futexes Are Tricky" (2004), for requeueing; glibc bug 13165 for the waiter that steals an older waiter's wake-up. From
-//! the sequence futex of the Rust standard library it departs by the ledger, and by the spin.
+//! Birrell, "Implementing Condition Variables with Semaphores" (2003), for what goes wrong with
+//! counts alone; Drepper, "Futexes Are Tricky" (2004), for requeueing; glibc bug 13165 for the
+//! waiter that steals an older waiter's wake-up. From the sequence futex of the Rust standard
+//! library it departs by the ledger, and by the spin.
 
 use super::Wakeup;
 use super::word::Ledger;
@@ -121,8 +129,8 @@ use crate::time::Deadline;
 use core::fmt;
 use core::marker::PhantomData;
 
-/// The bugs that the models must find, one at a time. The condition variable proper has none of them: the comparisons
-/// with `BUG` are decided at compile time.
+/// The bugs that the models must find, one at a time. The condition variable proper has none of
+/// them: the comparisons with `BUG` are decided at compile time.
 #[doc(hidden)]
 pub mod seeded {
     /// No bug.
@@ -172,12 +180,14 @@ const _: () = assert!(size_of::<AtomicU32>() * 2 + size_of::<AtomicU64>() == 16)
 
 /// `aim`: no waiter yet.
 const FRESH: u32 = 0;
-/// `aim`: the first waiter's mutex cannot be aimed at, so nobody ever is: it has no key, or is out of range.
+/// `aim`: the first waiter's mutex cannot be aimed at, so nobody ever is: it has no key, or is out
+/// of range.
 const PLAIN: u32 = 1;
 /// `aim`: several mutexes are in use.
 const MIXED: u32 = 2;
-// Any other value is the distance from `moves` to the mutex in units of four bytes, in two's complement. The distances
-// that the names above take are those of the condition variable's own words.
+// Any other value is the distance from `moves` to the mutex in units of four bytes, in two's
+// complement. The distances that the names above take are those of the condition variable's own
+// words.
 
 /// What waiters sleep with, here and on the mutex they are moved to; see [`RawMutex::requeue_key`].
 const MOVABLE: Bits = Bits::one(0);
@@ -218,7 +228,8 @@ impl<L: RawMutex, const BUG: u8> Protocol<L, BUG> {
             read = self.moves.load(Relaxed);
         }
         let Some(entry) = registered else { return (mutex.lock(), Wakeup::Notified) };
-        // A waiter that unwound would leave its count behind, and the wake-up that was meant for it.
+        // A waiter that unwound would leave its count behind, and the wake-up that was meant for
+        // it.
         let left = without_unwinding(|| {
             let spun = if entry.spins { self.spin(entry.epoch, budget) } else { None };
             spun.unwrap_or_else(|| self.sleep(read, entry.epoch, deadline))
@@ -228,7 +239,8 @@ impl<L: RawMutex, const BUG: u8> Protocol<L, BUG> {
         (token, left.wakeup)
     }
 
-    /// Makes sure that no notification moves this waiter to another mutex than its own (Invariant 6).
+    /// Makes sure that no notification moves this waiter to another mutex than its own (Invariant
+    /// 6).
     fn check_aim(&self, mutex: &L) {
         if !Self::PRIVATE {
             return;
@@ -244,7 +256,8 @@ impl<L: RawMutex, const BUG: u8> Protocol<L, BUG> {
         if aim == mine || aim == PLAIN || BUG == seeded::TRUSTS_AIM {
             return;
         }
-        // `MIXED` is not enough of a reason to skip this: the waiter that set it may not have moved `moves` yet.
+        // `MIXED` is not enough of a reason to skip this: the waiter that set it may not have moved
+        // `moves` yet.
         self.aim.swap(MIXED, AcqRel); // (A)
         if BUG != seeded::MIXES_QUIETLY {
             self.moves.fetch_add(1, AcqRel); // (A)
@@ -314,8 +327,9 @@ impl<L: RawMutex, const BUG: u8> Protocol<L, BUG> {
             if waited == Waited::Interrupted {
                 continue;
             }
-            // Acquire (W): pairs with (M) in `advance`. A read-modify-write, because the waiter may sleep again on what it
-            // finds here, and only that is sure to find what the kernel has just seen.
+            // Acquire (W): pairs with (M) in `advance`. A read-modify-write, because the waiter may
+            // sleep again on what it finds here, and only that is sure to find what the kernel has
+            // just seen.
             read = self.moves.fetch_add(0, if BUG == seeded::RELAXED_LOOK { Relaxed } else { Acquire });
             let key = self.moves.key();
             let Some(left) = self.leave(epoch, waited) else { continue };
@@ -392,8 +406,9 @@ impl<L: RawMutex, const BUG: u8> Protocol<L, BUG> {
         }
     }
 
-    /// On a mismatch another notification or another mutex came between. It is rare enough that waking everybody, which is
-    /// right whatever came, is better than a second attempt with an argument of its own.
+    /// On a mismatch another notification or another mutex came between. It is rare enough that
+    /// waking everybody, which is right whatever came, is better than a second attempt with an
+    /// argument of its own.
     fn wake_one_requeue_others(&self, moves: u32, mutex: FutexKey<L::Scope>) {
         let first = if BUG == seeded::REQUEUES_ALL { 0 } else { 1 };
         let requeued = self.moves.cmp_requeue(moves, first, EVERYBODY, mutex);
@@ -404,8 +419,8 @@ impl<L: RawMutex, const BUG: u8> Protocol<L, BUG> {
 
     /// Grants up to `most` notifications and covers everybody. `None` if there is nobody to notify.
     ///
-    /// It requeues if `requeue` asks for it, no other notification is about to, and several are to be
-    /// woken. A single waiter is simply woken, and needs no `lock_requeued`.
+    /// It requeues if `requeue` asks for it, no other notification is about to, and several are to
+    /// be woken. A single waiter is simply woken, and needs no `lock_requeued`.
     fn grant(&self, most: u32, requeue: bool) -> Option<Grant> {
         let mut ledger = Ledger(self.ledger.load(Relaxed));
         loop {

@@ -1,4 +1,5 @@
-//! The ledger of a condition variable: how many wait, how many of them spin, how many were notified.
+//! The ledger of a condition variable: how many wait, how many of them spin, how many were
+//! notified.
 
 use core::fmt;
 
@@ -21,8 +22,8 @@ impl Ledger {
     const FIELD_BITS: u32 = 16;
     /// The most that fits into `waiting` or `granted`.
     pub(super) const MAX: u32 = (1 << Self::FIELD_BITS) - 1;
-    /// The most waiters that spin at a time. On two CPUs one of them served 4 producers and 4 consumers
-    /// half as fast as three did.
+    /// The most waiters that spin at a time. On two CPUs one of them served 4 producers and 4
+    /// consumers half as fast as three did.
     pub(super) const SPINNERS: u32 = 3;
     /// After so many spins in vain in a row waiters sleep at once.
     pub(super) const TRIES: u32 = 3;
@@ -111,7 +112,8 @@ impl Ledger {
             vain if vain >= Self::TRIES => Self::TRIES,
             vain => vain + 1,
         };
-        // Zero only in a child whose one thread forked, in a signal handler, from inside of the spin.
+        // Zero only in a child whose one thread forked, in a signal handler, from inside of the
+        // spin.
         self.with_field(Self::SPINNING_SHIFT, 3, self.spinning().saturating_sub(1)).with_vain(vain)
     }
 
@@ -125,7 +127,8 @@ impl Ledger {
         )
     }
 
-    /// What is counted too low, which only foreign writes to shared memory can bring about, stays at zero.
+    /// What is counted too low, which only foreign writes to shared memory can bring about, stays
+    /// at zero.
     pub(super) fn without_waiter(self, takes_grant: bool) -> Self {
         let mut next = self.0;
         if takes_grant && self.granted() > 0 {

@@ -13,42 +13,46 @@ use ulocks_core::futex::PiError;
 use ulocks_core::time::Deadline;
 use ulocks_core::{Policy, Private, api, const_fn};
 
-/// A condition variable for a [`PiMutex`](crate::PiMutex): a thread that is notified waits for the mutex at once, without
-/// waking up first, and lends its priority to the holder meanwhile.
+/// A condition variable for a [`PiMutex`](crate::PiMutex): a thread that is notified waits for the
+/// mutex at once, without waking up first, and lends its priority to the holder meanwhile.
 ///
-/// A notification names the mutex, so that the condition variable need not store where it is. All threads that wait at one
-/// time wait with the same mutex.
+/// A notification names the mutex, so that the condition variable need not store where it is. All
+/// threads that wait at one time wait with the same mutex.
 ///
 /// For code that is generic over mutexes there is also
-/// [`api::Condvar`](ulocks_core::api::Condvar)`<RawPiMutex>`, which wakes threads that then lock by themselves.
+/// [`api::Condvar`](ulocks_core::api::Condvar)`<RawPiMutex>`, which wakes threads that then lock by
+/// themselves.
 ///
 /// # Fairness
-/// The waiter of highest priority is notified first, and among equals the one that fell asleep first. They get the mutex in
-/// the order of priority.
+/// The waiter of highest priority is notified first, and among equals the one that fell asleep
+/// first. They get the mutex in the order of priority.
 ///
 /// # Spurious wake-ups
-/// A wait may end without a notification of its own if others are notified at the same time: look at the condition again. No
-/// notification is lost, whichever way a wait ends, and whether or not the notifier holds the mutex. Threads that wait for
-/// different conditions are notified all at once, or by a holder of the mutex.
+/// A wait may end without a notification of its own if others are notified at the same time: look
+/// at the condition again. No notification is lost, whichever way a wait ends, and whether or not
+/// the notifier holds the mutex. Threads that wait for different conditions are notified all at
+/// once, or by a holder of the mutex.
 ///
 /// # Blocking
-/// A waiter in one process that is the only one spins first, for up to 12 us by default, and then sleeps in the kernel.
-/// After three spins in vain in a row waiters sleep at once, and about one wait in 29 tries again. The policy `NoSpin`
-/// never spins. The spin does not look at the deadline, so a timed wait may end that much later.
+/// A waiter in one process that is the only one spins first, for up to 12 us by default, and then
+/// sleeps in the kernel. After three spins in vain in a row waiters sleep at once, and about one
+/// wait in 29 tries again. The policy `NoSpin` never spins. The spin does not look at the deadline,
+/// so a timed wait may end that much later.
 ///
-/// A notification never blocks. It makes no system call if nobody waits, or if the only waiter still spins.
+/// A notification never blocks. It makes no system call if nobody waits, or if the only waiter
+/// still spins.
 ///
 /// # Errors
-/// A wait ends with the errors of the mutex, see [`PiLockError`]; the guard is gone then, but for `OwnerDied`, which
-/// returns it.
+/// A wait ends with the errors of the mutex, see [`PiLockError`]; the guard is gone then, but for
+/// `OwnerDied`, which returns it.
 ///
 /// # Process-shared
-/// [`PiCondvarWith`]`<Shared>`, with a mutex that is. A process that dies while it waits costs later notifications a
-/// system call each.
+/// [`PiCondvarWith`]`<Shared>`, with a mutex that is. A process that dies while it waits costs
+/// later notifications a system call each.
 ///
 /// # Signals and forks
-/// Signals are handled while a thread waits; the wait goes on, or ends spuriously. Nobody waits on the copy of a child of
-/// `fork`.
+/// Signals are handled while a thread waits; the wait goes on, or ends spuriously. Nobody waits on
+/// the copy of a child of `fork`.
 ///
 /// # Examples
 /// ```
@@ -123,8 +127,8 @@ impl<P: Policy> PiCondvarWith<P> {
         self.wait_with(guard, Some(Deadline::after(timeout)))
     }
 
-    /// As [`wait`](Self::wait), giving up at `deadline`, which may be an `Instant`, a `SystemTime` or a [`Deadline`]. The
-    /// mutex is held again in any case, however long that takes.
+    /// As [`wait`](Self::wait), giving up at `deadline`, which may be an `Instant`, a `SystemTime`
+    /// or a [`Deadline`]. The mutex is held again in any case, however long that takes.
     ///
     /// # Errors
     /// See [`PiLockError`].
@@ -136,16 +140,18 @@ impl<P: Policy> PiCondvarWith<P> {
         self.wait_with(guard, Some(deadline.into()))
     }
 
-    /// Notifies one waiter, which waits for `mutex` from now on; returns how many were asleep to be notified, 0 or 1.
+    /// Notifies one waiter, which waits for `mutex` from now on; returns how many were asleep to be
+    /// notified, 0 or 1.
     ///
     /// # Errors
-    /// [`PiError::OwnerGone`] or [`PiError::Deadlock`] if a waiter could not wait for the mutex, and
-    /// [`PiError::Inconsistent`] if the waiters wait with another mutex. They sleep on then.
+    /// [`PiError::OwnerGone`] or [`PiError::Deadlock`] if a waiter could not wait for the mutex,
+    /// and [`PiError::Inconsistent`] if the waiters wait with another mutex. They sleep on then.
     pub fn notify_one<T: ?Sized>(&self, mutex: &PiMutexWith<T, P>) -> Result<usize, PiError> {
         self.raw.notify_one(mutex.raw())
     }
 
-    /// Notifies all waiters, which wait for `mutex` from now on; returns how many were asleep to be notified.
+    /// Notifies all waiters, which wait for `mutex` from now on; returns how many were asleep to be
+    /// notified.
     ///
     /// # Errors
     /// As [`notify_one`](Self::notify_one).

@@ -1,12 +1,13 @@
-//! The protocol of [`PiCondvar`](crate::PiCondvar): waiters sleep on a word until the kernel makes them waiters of the
-//! mutex.
+//! The protocol of [`PiCondvar`](crate::PiCondvar): waiters sleep on a word until the kernel makes
+//! them waiters of the mutex.
 //!
 //! - 8 bytes, all-zero when nobody waits, no allocation. Timed, on either clock. Process-shared.
-//! - A notified waiter is moved by the kernel from the condition variable to the queue of the mutex (`FUTEX_CMP_REQUEUE_PI`):
-//!   it lends its priority from that moment on, is served by priority, and wakes up as the owner. A plain futex would wake
-//!   it to queue by itself, which inverts priorities and wakes a herd.
-//! - No lost wake-ups, with or without the mutex held by the notifier. A notification without waiters makes no system call,
-//!   and neither does one whose only waiter still spins.
+//! - A notified waiter is moved by the kernel from the condition variable to the queue of the mutex
+//!   (`FUTEX_CMP_REQUEUE_PI`): it lends its priority from that moment on, is served by priority,
+//!   and wakes up as the owner. A plain futex would wake it to queue by itself, which inverts
+//!   priorities and wakes a herd.
+//! - No lost wake-ups, with or without the mutex held by the notifier. A notification without
+//!   waiters makes no system call, and neither does one whose only waiter still spins.
 //!
 //! # State
 //! | word | what | changed by |
@@ -19,56 +20,67 @@
 //! 1. reads `moves`;
 //! 2. registers, `waiting + 1`; if nobody else waits and it may spin, it sets `SPINNING`;
 //! 3. releases the mutex;
-//! 4. if it has set `SPINNING`, polls `waiting` and `moves`. If it finds `NOTIFIED`, or `moves` changed, it leaves: one CAS,
-//!    `waiting - 1` without both bits. When its budget is spent, it clears `SPINNING` by a CAS that also shows that
-//!    `NOTIFIED` is not set;
+//! 4. if it has set `SPINNING`, polls `waiting` and `moves`. If it finds `NOTIFIED`, or `moves`
+//!    changed, it leaves: one CAS, `waiting - 1` without both bits. When its budget is spent, it
+//!    clears `SPINNING` by a CAS that also shows that `NOTIFIED` is not set;
 //! 5. sleeps on `moves` while that has the value read (`FUTEX_WAIT_REQUEUE_PI`);
 //! 6. leaves, `waiting - 1`;
 //! 7. holds the mutex, or else locks it.
 //!
 //! A **notification**:
 //! 1. returns if `waiting` is zero;
-//! 2. if there is one waiter and it is `SPINNING`, sets `NOTIFIED` in place of that bit, and returns; if it is `NOTIFIED`,
-//!    returns;
+//! 2. if there is one waiter and it is `SPINNING`, sets `NOTIFIED` in place of that bit, and
+//!    returns; if it is `NOTIFIED`, returns;
 //! 3. changes `moves`;
-//! 4. requeues one, or all, to the mutex on condition that `moves` has the value of its own change, and does so again with
-//!    the new value as long as others have changed it meanwhile.
+//! 4. requeues one, or all, to the mutex on condition that `moves` has the value of its own change,
+//!    and does so again with the new value as long as others have changed it meanwhile.
 //!
 //! # Invariants
-//! 1. Who waits has read `moves` and is counted while it holds the mutex. So a notifier that changed what is waited for under
-//!    the mutex either did it before, and the waiter has seen it, or finds the waiter counted, and moves `moves` after the
-//!    waiter read it: the waiter does not fall asleep any more, or is asleep before step 4, or was requeued by another.
-//!    If it does not change `moves`, it has set `NOTIFIED`, or found it set, for the only waiter there is (5).
-//! 2. Whoever was requeued finds `moves` different from what it read: requeueing comes after moving.
-//! 3. *No notification dies with a waiter.* A waiter whose deadline passes may have been requeued before, with the only
-//!    notification there was, and given up in the queue of the mutex. The kernel does not tell. By 2 it can know that it was
-//!    *not*: `moves` is what it read. Only then it says that it timed out; otherwise it says that it was notified, and looks
-//!    at the condition as everybody does. The same holds for a wait that a signal ends.
-//! 4. All of `waiting` sleep for the same mutex, or the kernel refuses to requeue, and the notifier is told.
-//! 5. One waiter at most has set `SPINNING`, and `NOTIFIED` is set for that one: a registration sets `SPINNING` only if
-//!    nobody waits, and that waiter clears both bits before it sleeps or as it leaves. A waiter that is `NOTIFIED` never
-//!    falls asleep, because it gives up by a CAS that shows the opposite.
-//! 6. The order of priority holds: a notification leaves out the kernel only if there is nobody else to be notified.
+//! 1. Who waits has read `moves` and is counted while it holds the mutex. So a notifier that
+//!    changed what is waited for under the mutex either did it before, and the waiter has seen it,
+//!    or finds the waiter counted, and moves `moves` after the waiter read it: the waiter does not
+//!    fall asleep any more, or is asleep before step 4, or was requeued by another. If it does not
+//!    change `moves`, it has set `NOTIFIED`, or found it set, for the only waiter there is (5).
+//! 2. Whoever was requeued finds `moves` different from what it read: requeueing comes after
+//!    moving.
+//! 3. *No notification dies with a waiter.* A waiter whose deadline passes may have been requeued
+//!    before, with the only notification there was, and given up in the queue of the mutex. The
+//!    kernel does not tell. By 2 it can know that it was *not*: `moves` is what it read. Only then
+//!    it says that it timed out; otherwise it says that it was notified, and looks at the condition
+//!    as everybody does. The same holds for a wait that a signal ends.
+//! 4. All of `waiting` sleep for the same mutex, or the kernel refuses to requeue, and the notifier
+//!    is told.
+//! 5. One waiter at most has set `SPINNING`, and `NOTIFIED` is set for that one: a registration
+//!    sets `SPINNING` only if nobody waits, and that waiter clears both bits before it sleeps or as
+//!    it leaves. A waiter that is `NOTIFIED` never falls asleep, because it gives up by a CAS that
+//!    shows the opposite.
+//! 6. The order of priority holds: a notification leaves out the kernel only if there is nobody
+//!    else to be notified.
 //!
 //! # What is spurious
-//! A wait that times out or is interrupted while others are notified says "notified". A notification that comes between the
-//! waiter's steps 3 and 5 ends its wait beside that of the sleeper which is requeued. A notifier that does not hold the mutex
-//! may requeue a waiter of higher priority that came after its step 3, instead of an older one: both wait for the same thing
-//! or the notifier uses `notify_all`, as with any condition variable that is notified without the mutex.
+//! A wait that times out or is interrupted while others are notified says "notified". A
+//! notification that comes between the waiter's steps 3 and 5 ends its wait beside that of the
+//! sleeper which is requeued. A notifier that does not hold the mutex may requeue a waiter of
+//! higher priority that came after its step 3, instead of an older one: both wait for the same
+//! thing or the notifier uses `notify_all`, as with any condition variable that is notified without
+//! the mutex.
 //!
 //! # Memory ordering
-//! None of its own: `waiting` and `moves` are read and counted under the mutex, and what the mutex orders is enough for
-//! invariant 1; the kernel compares with the newest value of `moves`. Where a waiter looks at `moves` after its sleep
-//! (invariant 3), it does so by a read-modify-write, which cannot read an older value than the kernel has seen.
+//! None of its own: `waiting` and `moves` are read and counted under the mutex, and what the mutex
+//! orders is enough for invariant 1; the kernel compares with the newest value of `moves`. Where a
+//! waiter looks at `moves` after its sleep (invariant 3), it does so by a read-modify-write, which
+//! cannot read an older value than the kernel has seen.
 //!
 //! # Wrap-around
-//! A waiter sleeps through its notification if a multiple of exactly 2^32 moves come between its steps 1 and 5.
+//! A waiter sleeps through its notification if a multiple of exactly 2^32 moves come between its
+//! steps 1 and 5.
 //!
 //! # Sources
-//! Documentation/locking/futex-requeue-pi.rst (D. Hart). glibc bug 11588: its condition variable with a priority-inheriting
-//! mutex, which had an internal lock that inherits nothing; requeueing was given up in glibc 2.25. librtpi
-//! (<https://gitlab.com/linux-rt/librtpi>): the mutex is an argument of the notification, as here, so that no address
-//! is stored. glibc bug 13165 for stolen wake-ups.
+//! Documentation/locking/futex-requeue-pi.rst (D. Hart). glibc bug 11588: its condition variable
+//! with a priority-inheriting mutex, which had an internal lock that inherits nothing; requeueing
+//! was given up in glibc 2.25. librtpi (<https://gitlab.com/linux-rt/librtpi>): the mutex is an
+//! argument of the notification, as here, so that no address is stored. glibc bug 13165 for stolen
+//! wake-ups.
 
 use crate::mutex::Taken;
 use crate::mutex::raw::{Protocol as Mutex, seeded as mutex};
@@ -80,8 +92,8 @@ use ulocks_core::sync::Ordering::Relaxed;
 use ulocks_core::time::Deadline;
 use ulocks_core::{Policy, Private, const_fn};
 
-/// The bugs that the models must find, one at a time. The condition variable proper has none of them: the comparisons
-/// with `BUG` are decided at compile time.
+/// The bugs that the models must find, one at a time. The condition variable proper has none of
+/// them: the comparisons with `BUG` are decided at compile time.
 #[doc(hidden)]
 pub mod seeded {
     /// No bug.
@@ -214,8 +226,8 @@ impl<P: Policy, const BUG: u8> Protocol<P, BUG> {
         }
     }
 
-    /// Lets the waiter of the highest priority have `mutex`, or wait for it; returns how many were asleep to be moved, or one
-    /// for a waiter that was spinning.
+    /// Lets the waiter of the highest priority have `mutex`, or wait for it; returns how many were
+    /// asleep to be moved, or one for a waiter that was spinning.
     ///
     /// # Errors
     /// Those of [`Futex::cmp_requeue_pi`], but for the mismatch.
@@ -223,7 +235,8 @@ impl<P: Policy, const BUG: u8> Protocol<P, BUG> {
         self.notify(0, mutex)
     }
 
-    /// Lets all waiters have `mutex`, one after the other; returns how many were asleep to be moved.
+    /// Lets all waiters have `mutex`, one after the other; returns how many were asleep to be
+    /// moved.
     ///
     /// # Errors
     /// As [`notify_one`](Self::notify_one).
@@ -292,7 +305,8 @@ impl Waiting {
     const NOTIFIED: u32 = 1 << 31;
     const COUNT: u32 = (1 << 24) - 1;
     const ONE_VAIN: u32 = 1 << 24;
-    /// After so many spins in vain in a row waiters sleep at once, as with the other condition variables.
+    /// After so many spins in vain in a row waiters sleep at once, as with the other condition
+    /// variables.
     const TRIES: u32 = 3;
     /// The value of vain with which a waiter spins again.
     const PROBE: u32 = 31;
@@ -333,7 +347,8 @@ impl Waiting {
         Self(self.0 - 1)
     }
 
-    /// Without the spinner's bit, and without the spinner if it was notified or `leaves` for another reason.
+    /// Without the spinner's bit, and without the spinner if it was notified or `leaves` for
+    /// another reason.
     fn without_spinner(self, leaves: bool) -> Self {
         let notified = leaves || self.has(Self::NOTIFIED);
         let vain = match self.vain() {

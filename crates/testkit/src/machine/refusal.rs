@@ -56,8 +56,9 @@ fn filter(numbers: &[libc::c_long], command: Option<libc::c_int>, errno: libc::c
     }
     program.push(step(ANSWER, 0, 0, ERRNO | errno as u32));
     let program = libc::sock_fprog { len: program.len() as u16, filter: program.as_mut_ptr() };
-    // SAFETY: the first call takes numbers. The second reads a program that lives until it returns, and which the kernel
-    // copies; from then on calls of this thread are answered with an error, as any of them may be.
+    // SAFETY: the first call takes numbers. The second reads a program that lives until it returns,
+    // and which the kernel copies; from then on calls of this thread are answered with an error, as
+    // any of them may be.
     unsafe {
         let done = libc::prctl(libc::PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0);
         assert_eq!(done, 0, "PR_SET_NO_NEW_PRIVS: {}", io::Error::last_os_error());
@@ -71,7 +72,8 @@ fn filter(numbers: &[libc::c_long], command: Option<libc::c_int>, errno: libc::c
 /// returns, and by `SIGALRM` if it hangs.
 fn second_program(test: &str, body: impl FnOnce()) -> Output {
     if env::var_os(SECOND).is_some() {
-        // SAFETY: the calls take numbers, and a pointer to memory that is read before they return. Nobody waits for the alarm.
+        // SAFETY: the calls take numbers, and a pointer to memory that is read before they return.
+        // Nobody waits for the alarm.
         unsafe {
             libc::setrlimit(libc::RLIMIT_CORE, &libc::rlimit { rlim_cur: 0, rlim_max: 0 });
             libc::alarm(60);

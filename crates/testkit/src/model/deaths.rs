@@ -75,7 +75,8 @@ fn survivors_are_served<L>(face: Face<L>, scene: Scene)
 where
     L: RawMutex<Token = ()> + Metered<Meter = Holder> + Send + Sync + 'static,
 {
-    // SAFETY: each caller holds the lock, or acts for a dead thread that does; the token is nothing.
+    // SAFETY: each caller holds the lock, or acts for a dead thread that does; the token is
+    // nothing.
     let unlock = |lock: &L| unsafe { lock.unlock(()) };
     let lock = Arc::new(new_lock::<L>());
     lock.lock();
