@@ -26,8 +26,11 @@ pub enum Wakeup {
 /// something changed.
 ///
 /// # Fairness
-/// The kernel wakes the thread of highest real-time priority first, and among equals the one that
-/// fell asleep first. Who then gets the mutex is the mutex's decision.
+/// A waiter that still spins is notified before those that sleep, whatever their priority and
+/// however long they have waited. Of the sleepers the kernel wakes the thread of highest real-time
+/// priority first, and among equals the one that fell asleep first. While new waiters keep taking
+/// the notifications in their spins, a sleeper waits; the policy `NoSpin` excludes this. The
+/// mutex decides which of the notified threads gets it.
 ///
 /// # Spurious wake-ups
 /// A wait without a notification of its own ends only
