@@ -22,6 +22,7 @@
 //! | (P) | `LOCKED`; free for an heir | one more parked; `SENTINEL` if there is none and the waiter may be it; who was woken takes `AWAKE` and `HEIR` out, and leaves `IN_VAIN` if it was to contend; the promoted takes `AWAKE` out | who has spun, or was woken |
 //! | (R) | `LOCKED`, nobody `PROMOTED` | `PROMOTED` and `AWAKE` | a sentinel whose interval is over; a waiter that is overdue |
 //! | (G) | `LOCKED` | what the waiter has in the word, `AWAKE` and `HEIR` taken out | a waiter whose deadline has passed |
+//! | (M) | `LOCKED` | `MOVED` | a notification that moves a sleeper here |
 //! | (D) | `GRANTED` | not `LOCKED`, with `GRANTED`, `PROMOTED`, `AWAKE` and `HEIR` taken out | between processes: a waiter, see "Deaths" |
 //! | (A) | held | `AWAKE`, and `HEIR` | the holder, before it rings |
 //! | (U) | held | not `LOCKED`, or `GRANTED` if somebody is `PROMOTED`; without `IN_VAIN` and `MOVED`; `HOT` if somebody is parked and the plan wants it, else without | the holder |
@@ -60,6 +61,7 @@
 //! 5. If the lock is handed over, the promoted is awake, or its wake-up is on its way: it takes `AWAKE` out as it goes to
 //!    sleep, in a word that is not `GRANTED`.
 //! 6. While a thread sleeps that a condition variable moved here, `MOVED` is set or one of them is awake that will set it.
+//!    (M) may also set it on a lock that has become free: that costs one wake-up of nobody.
 //! 7. A parked waiter does not unwind: its count and its flags would stay in the word. If the kernel
 //!    refuses the wait, the process aborts.
 //!
@@ -497,6 +499,11 @@ unsafe impl<P: Policy, I: Interval, const BUG: u8> raw::RawMutex for RawCalock<P
     #[inline]
     fn requeue_key(&self) -> Option<FutexKey<P::Scope>> {
         Some(self.bell.key())
+    }
+
+    fn mark_for_requeued(&self) -> bool {
+        // (M)
+        self.state().is_locked() && State(self.word.fetch_or(MOVED, Relaxed)).is_locked()
     }
 
     fn lock_requeued(&self) {

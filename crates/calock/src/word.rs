@@ -12,7 +12,7 @@ use ulocks_core::futex::Bits;
 /// | 2 | `SENTINEL` | one of those parked naps, for an interval at most | who parks and finds it clear, unless it has just come past others | that one, as it acquires or gives up; in shared memory a waiter that takes it for dead owns it then |
 /// | 3 | `PROMOTED` | the next release hands the lock to one that was parked too long | that one | that one, as it acquires or gives up |
 /// | 4 | `IN_VAIN` | somebody was woken and found the lock taken | that one, as it parks again | the next release |
-/// | 5 | `MOVED` | somebody whom a condition variable moved here may be asleep | one of those, as it acquires or parks | the next release, which wakes one |
+/// | 5 | `MOVED` | somebody whom a condition variable moved here may be asleep | one of those, as it acquires or parks; a notification that moves it | the next release, which wakes one |
 /// | 6 | `GRANTED` | nobody holds the lock, but the promoted may take it, and nobody else | a release | the promoted, as it acquires; in shared memory a waiter that takes it for dead |
 /// | 7 | `HEIR` | whoever was woken is to be the sentinel, and not to contend | the holder, with `AWAKE` | with `AWAKE` |
 /// | 8 | `HOT` | one thread circulates, and whoever finds the lock taken parks at once | a release past somebody parked | a release |

@@ -69,6 +69,17 @@ pub unsafe trait RawMutex: Sized {
         None
     }
 
+    /// If the mutex is held, marks it, so that a release wakes a thread that sleeps on
+    /// `requeue_key`. Returns whether it is held and marked.
+    ///
+    /// This is for a condition variable, which then moves a notified thread there. A mark on a
+    /// mutex that is not held costs one wake-up that finds no thread. A mark that is found must be
+    /// found by a read-modify-write: a release that precedes it has not seen it.
+    #[inline]
+    fn mark_for_requeued(&self) -> bool {
+        false
+    }
+
     /// Acquires on behalf of a thread that may have slept on `requeue_key`, among others that may
     /// still sleep there: the release that follows wakes one of them.
     #[inline]

@@ -133,6 +133,17 @@ unsafe impl<S: Scope, const BUG: u8, const CONDVAR_NS: u32> RawMutex for ThreeSt
         Some(self.0.key())
     }
 
+    fn mark_for_requeued(&self) -> bool {
+        let mut held = self.0.load(Relaxed);
+        while held != UNLOCKED {
+            match self.0.compare_exchange(held, CONTENDED, Relaxed, Relaxed) {
+                Ok(_) => return true,
+                Err(now) => held = now,
+            }
+        }
+        false
+    }
+
     fn lock_requeued(&self) {
         if BUG == REQUEUED_FORGETS {
             return self.lock();

@@ -86,6 +86,31 @@ pub fn all_at_once<L: RawMutex + Send + Sync + 'static>(waiters: usize, while_ho
     assert!(!tickets.mutex.is_locked(), "the mutex is locked although its last holder released it");
 }
 
+/// `waiters` are notified one after the other, by a holder of the mutex or after its release, beside
+/// a thread that acquires the mutex meanwhile.
+///
+/// # Panics
+/// If a waiter gets no ticket, or if the mutex is left locked.
+pub fn one_by_one<L: RawMutex + Send + Sync + 'static>(waiters: usize, while_holding: bool) {
+    let tickets = Tickets::<L>::new();
+    let waiting = tickets.waiters(waiters);
+    let locker = {
+        let tickets = Arc::clone(&tickets);
+        spawn(move || tickets.put_and(0, || {}))
+    };
+    for _ in 0..waiters {
+        if while_holding {
+            tickets.put_and(1, || _ = tickets.condvar.notify_one());
+        } else {
+            tickets.put_and(1, || {});
+            tickets.condvar.notify_one();
+        }
+    }
+    locker.join().unwrap();
+    assert!(all_taken(waiting));
+    assert!(!tickets.mutex.is_locked(), "the mutex is locked although its last holder released it");
+}
+
 /// Some that wait, one that barges in between, and a notification of all without the mutex.
 ///
 /// # Panics

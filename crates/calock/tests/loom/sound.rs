@@ -9,7 +9,7 @@ use ulocks_core::raw::RawMutex;
 use ulocks_core::spin::NoSpin;
 use ulocks_core::{Private, Shared};
 use ulocks_testkit::model;
-use ulocks_testkit::tickets::{all_at_once, all_beside_a_barger, one_gives_up};
+use ulocks_testkit::tickets::{all_at_once, all_beside_a_barger, one_by_one, one_gives_up};
 
 /// Every release that may wake does, so that a lost wake-up is a deadlock: no timer helps.
 type Strict = RawCalock<Private<NoSpin>, Short, { seeded::ALWAYS_WAKES }>;
@@ -116,6 +116,7 @@ fn the_promoted_is_next() {
 fn those_who_were_moved_here_all_get_the_mutex() {
     for while_holding in [false, true] {
         explore(exact(2), move || all_at_once::<Strict>(2, while_holding));
+        explore(exact(2), move || one_by_one::<Strict>(1, while_holding));
         explore(timed(1, 3), move || all_at_once::<Strict>(2, while_holding));
     }
     explore(exact(1), || all_beside_a_barger::<Strict>(2));

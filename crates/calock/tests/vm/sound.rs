@@ -9,7 +9,7 @@ use ulocks_core::raw::RawMutex;
 use ulocks_core::spin::NoSpin;
 use ulocks_core::{Private, Shared};
 use ulocks_testkit::model;
-use ulocks_testkit::tickets::{all_at_once, all_beside_a_barger, one_gives_up};
+use ulocks_testkit::tickets::{all_at_once, all_beside_a_barger, one_by_one, one_gives_up};
 
 /// Every release that may wake does.
 type Strict = RawCalock<Private<NoSpin>, Short, { seeded::ALWAYS_WAKES }>;
@@ -131,6 +131,8 @@ fn those_who_were_moved_here_all_get_the_mutex() {
         for while_holding in [false, true] {
             explore(timeless(2 * waiters, 1), move || all_at_once::<Strict>(waiters, while_holding));
             explore(sampled(2 * waiters, 1), move || all_at_once::<Rare>(waiters, while_holding));
+            explore(timeless(2 * waiters, 1), move || one_by_one::<Strict>(waiters, while_holding));
+            explore(sampled(2 * waiters, 1), move || one_by_one::<Rare>(waiters, while_holding));
         }
         explore(timeless(2 * waiters, 1), move || all_beside_a_barger::<Strict>(waiters));
         explore(sampled(2 * waiters, 1), move || all_beside_a_barger::<Rare>(waiters));

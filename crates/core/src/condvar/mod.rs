@@ -4,13 +4,11 @@
 mod raw;
 mod word;
 
-#[doc(hidden)]
-pub use raw::{Protocol, seeded};
-
 use crate::const_fn;
 use crate::raw::RawMutex;
 use crate::time::Deadline;
 use core::fmt;
+use raw::Protocol;
 
 /// How a wait ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -52,6 +50,10 @@ pub enum Wakeup {
 /// `NoSpin` never spins, and neither do waits between processes. The spin does not look at the
 /// deadline, so a timed wait may end that much later.
 ///
+/// If the mutex is held, and offers its futex ([`RawMutex::requeue_key`]), a notification wakes no
+/// sleeper. It moves sleepers to the mutex, whose releases wake one after the other. A waiter returns
+/// only when a notification that is about to do so is done, some 2 us later at most if its thread runs.
+///
 /// A notification never blocks. It makes no system call if nobody waits; nor, in one process, if
 /// every waiter was notified already, or if a waiter that still spins takes it. That waiter may
 /// have been preempted in its spin: then the notification is taken when it runs again.
@@ -62,7 +64,7 @@ pub enum Wakeup {
 ///
 /// # Panics
 /// Never. Unlike `parking_lot`'s, it may be used with several mutexes at once: nothing is lost, but
-/// from then on `notify_all` wakes everybody instead of requeueing, and each wait costs one more
+/// from then on notifications wake sleepers instead of moving them, and each wait costs one more
 /// atomic operation.
 ///
 /// # Destruction
@@ -112,7 +114,7 @@ pub enum Wakeup {
 /// opener.join().unwrap();
 /// ```
 #[repr(transparent)]
-pub struct RawCondvar<L: RawMutex>(Protocol<L, { seeded::NOTHING }>);
+pub struct RawCondvar<L: RawMutex>(Protocol<L>);
 
 impl<L: RawMutex> RawCondvar<L> {
     const_fn! {

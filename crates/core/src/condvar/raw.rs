@@ -4,9 +4,10 @@
 //! - Timed by absolute deadlines. A notification without waiters makes no system call.
 //! - A notification of a waiter that still spins makes no system call either.
 //! - No lost wake-ups, with or without the mutex held by the notifier, for any number of mutexes.
-//! - `notify_all` wakes one sleeper and moves the others to the mutex. Each release of the mutex
-//!   then wakes the next, instead of a herd of which all but one go to sleep again. This needs a
-//!   mutex of one process that offers its futex ([`RawMutex::requeue_key`]).
+//! - If the mutex is held, a notification moves sleepers to it instead of waking them: a woken thread
+//!   would only take the CPU from the holder. Each release of the mutex wakes the next of them. If
+//!   the mutex is free, `notify_all` wakes one sleeper and moves the others. This needs a mutex of
+//!   one process that offers its futex ([`RawMutex::requeue_key`]).
 //!
 //! # State
 //! | word | what | changed by |
@@ -26,7 +27,8 @@
 //!    epoch has not changed;
 //! 6. sleeps on `moves` while that has the value read;
 //! 7. leaves;
-//! 8. locks the mutex.
+//! 8. locks the mutex;
+//! 9. if `REQUEUING` was set as it left, waits until that is cleared.
 //!
 //! A waiter is *covered* if the epoch is not what it was when the waiter registered. A **leave** is
 //! one CAS: `waiting - 1`, and `granted - 1` if the waiter is covered and `granted` is not zero. A
@@ -43,9 +45,16 @@
 //!    waits;
 //! 2. returns if it is *silent*: if after the grant `granted` is at most `spinning`;
 //! 3. changes `moves`;
-//! 4. wakes one, or wakes one and requeues the others, or wakes all.
+//! 4. wakes as many as it may, unless it has set `REQUEUING` in step 1;
+//! 5. otherwise marks the mutex if that is held ([`RawMutex::mark_for_requeued`]);
+//! 6. sets `REQUEUED`, and requeues: all if the mutex was marked, else all but one, which it wakes.
+//!    A single sleeper of a free mutex is simply woken;
+//! 7. marks the mutex again if it was marked and a sleeper was moved. If it is free by now, wakes
+//!    one of those moved;
+//! 8. clears `REQUEUING`.
 //!
-//! A notification that is not silent is *loud*.
+//! A notification that is not silent is *loud*. It sets `REQUEUING` if the aim is a mutex and no
+//! other notification has set it.
 //!
 //! # Invariants
 //! 1. A waiter that a loud grant covers finds `moves` different from what it read in step 2, at the
@@ -67,18 +76,24 @@
 //!    Hence, if `granted == waiting`, every waiter is covered and leaves or will be woken, and a
 //!    notification may return at once. In shared memory it does not, because a notifier may have
 //!    been killed between its steps.
-//! 5. A thread sleeps on the mutex only if it waits with that mutex, `REQUEUED` is set, and one of
-//!    the threads that slept with it was woken. All of them lock by `lock_requeued`, so each
-//!    release wakes the next until none sleeps there. The threads that are moved need not be those
-//!    that were notified: all of these may have left, and others be asleep, when the requeue comes.
-//!    This is why `REQUEUED` stays while `REQUEUING` is set.
+//! 5. A thread sleeps on the mutex only if it waits with that mutex, `REQUEUED` is set, and the
+//!    holder's release wakes one of those that sleep there, or one of them was woken. All sleepers
+//!    lock by `lock_requeued`, so each release wakes the next until none sleeps there. The holder
+//!    that was marked may have released the mutex before the requeue: hence step 7. The threads
+//!    that are moved need not be those that were notified: all of these may have left, and others
+//!    be asleep, when the requeue comes. This is why `REQUEUED` stays while `REQUEUING` is set.
 //! 6. `aim` goes `FRESH -> PLAIN` or `FRESH -> distance -> MIXED`, never back. A waiter whose mutex
 //!    is not the one aimed at sets `MIXED` *and then* changes `moves`. A notifier reads `aim` after
 //!    it changed `moves`, and requeues only if `moves` still has that value. So every thread that
 //!    the requeue finds asleep waits with the mutex aimed at.
-//! 7. Spinners of another process are none: a fork copies the ledger but not the spinners.
-//!    `spinning` counts only if the `process` beside it is the caller's. A registration for a spin
-//!    that finds another one starts `spinning` anew.
+//! 7. Spinners and requeuers of another process are none: a fork copies the ledger but not the
+//!    threads. `spinning` and `REQUEUING` count only if the `process` beside them is the caller's.
+//!    A registration for a spin, and a grant that sets `REQUEUING`, begin anew if it is not.
+//! 8. *The mutex lives while a notification looks at it.* A grant that sets `REQUEUING` finds a
+//!    waiter that is registered. If the aim, read after that, is a mutex, then every registered
+//!    waiter waits with that mutex: a waiter with another one sets `MIXED` before it registers. Each
+//!    of them leaves after the grant. It finds `REQUEUING` as it leaves, and does not return until
+//!    that is cleared. So the mutex is not freed meanwhile.
 //!
 //! # The spin
 //! A sleep and a wake-up cost microseconds on both sides, and a thread that sleeps makes its
@@ -96,7 +111,9 @@
 //! - (M) a move releases, (W) the look at `moves` after a sleep acquires: a waiter that sees the
 //!   move sees the grant;
 //! - (A) `MIXED` is released, read acquiring, and each move is acquire and release: a later
-//!   notifier sees it.
+//!   notifier sees it. One that looks before its move sees it by (R) and (G);
+//! - (P) clearing `REQUEUING` releases, a leave and the look for its end acquire: the notifier's
+//!   accesses to the mutex are over when a waiter returns.
 //!
 //! A spinner needs none of these. It leaves, or gives up, by a CAS of the ledger, and that is the
 //! word that the grant has changed.
@@ -120,55 +137,19 @@
 use super::Wakeup;
 use super::word::Ledger;
 use crate::const_fn;
-use crate::futex::{Bits, Futex, FutexKey, Scope, Waited};
+use crate::futex::{Bits, Futex, Scope, Waited};
 use crate::raw::RawMutex;
 use crate::spin;
 use crate::sync::Ordering::{AcqRel, Acquire, Relaxed, Release};
 use crate::sync::{AtomicU32, AtomicU64, without_unwinding};
 use crate::time::Deadline;
+use crate::world::outlast;
 use core::fmt;
 use core::marker::PhantomData;
 
-/// The bugs that the models must find, one at a time. The condition variable proper has none of
-/// them: the comparisons with `BUG` are decided at compile time.
-#[doc(hidden)]
-pub mod seeded {
-    /// No bug.
-    pub const NOTHING: u8 = 0;
-    /// A notification wakes without moving `moves`.
-    pub const NO_MOVE: u8 = 1;
-    /// A waiter reads `moves` after the mutex is released.
-    pub const READS_LATE: u8 = 2;
-    /// A waiter registers after the mutex is released.
-    pub const REGISTERS_LATE: u8 = 3;
-    /// A waiter reads `moves` after it registered.
-    pub const READS_AFTER_REGISTERING: u8 = 4;
-    /// A covered waiter leaves without taking a grant when its deadline passes.
-    pub const TIMEOUT_LEAVES_GRANT: u8 = 5;
-    /// A covered waiter takes the grant and says that it timed out.
-    pub const TIMEOUT_SWALLOWS_GRANT: u8 = 6;
-    /// A waiter that may have slept on the mutex locks as if it had not.
-    pub const PLAIN_LOCK: u8 = 7;
-    /// A requeue wakes nobody.
-    pub const REQUEUES_ALL: u8 = 8;
-    /// A requeue that finds `moves` changed does nothing instead.
-    pub const IGNORES_MISMATCH: u8 = 9;
-    /// Sleepers are requeued to the first mutex ever used.
-    pub const TRUSTS_AIM: u8 = 10;
-    /// `MIXED` is set, but `moves` is not moved.
-    pub const MIXES_QUIETLY: u8 = 11;
-    /// `REQUEUED` is cleared with the last waiter, whether or not somebody is about to requeue.
-    pub const CLEARS_REQUEUED: u8 = 12;
-    /// (M) publishes nothing.
-    pub const RELAXED_MOVE: u8 = 13;
-    /// (W) learns nothing.
-    pub const RELAXED_LOOK: u8 = 14;
-}
-
-/// [`RawCondvar`] with the seeded bug `BUG`.
-#[doc(hidden)]
+/// What [`RawCondvar`](super::RawCondvar) consists of.
 #[repr(C)]
-pub struct Protocol<L: RawMutex, const BUG: u8> {
+pub(super) struct Protocol<L: RawMutex> {
     moves: Futex<L::Scope>,
     aim: AtomicU32,
     ledger: AtomicU64,
@@ -192,10 +173,7 @@ const MIXED: u32 = 2;
 /// What waiters sleep with, here and on the mutex they are moved to; see [`RawMutex::requeue_key`].
 const MOVABLE: Bits = Bits::one(0);
 
-/// The most that one futex operation can wake or move.
-const EVERYBODY: u32 = i32::MAX as u32;
-
-impl<L: RawMutex, const BUG: u8> Protocol<L, BUG> {
+impl<L: RawMutex> Protocol<L> {
     const PRIVATE: bool = <L::Scope as Scope>::PRIVATE;
 
     const_fn! {
@@ -209,24 +187,11 @@ impl<L: RawMutex, const BUG: u8> Protocol<L, BUG> {
     /// As [`RawCondvar::wait`].
     pub unsafe fn wait(&self, mutex: &L, token: L::Token, deadline: Option<Deadline>) -> (L::Token, Wakeup) {
         self.check_aim(mutex);
-        let mut read = self.moves.load(Relaxed);
-        if BUG == seeded::REGISTERS_LATE {
-            // SAFETY: as below.
-            unsafe { mutex.unlock(token) };
-            let Some(entry) = self.register(0) else { return (mutex.lock(), Wakeup::Notified) };
-            let left = self.sleep(read, entry.epoch, deadline);
-            return (mutex.lock_requeued(), left.wakeup);
-        }
+        let read = self.moves.load(Relaxed);
         let budget = if Self::PRIVATE { spin::budget::<L::Scope>(L::CONDVAR_NS) } else { 0 };
         let registered = self.register(budget);
-        if BUG == seeded::READS_AFTER_REGISTERING {
-            read = self.moves.load(Relaxed);
-        }
         // SAFETY: the caller's promise.
         unsafe { mutex.unlock_to_wait(token) };
-        if BUG == seeded::READS_LATE {
-            read = self.moves.load(Relaxed);
-        }
         let Some(entry) = registered else { return (mutex.lock(), Wakeup::Notified) };
         // A waiter that unwound would leave its count behind, and the wake-up that was meant for
         // it.
@@ -234,8 +199,10 @@ impl<L: RawMutex, const BUG: u8> Protocol<L, BUG> {
             let spun = if entry.spins { self.spin(entry.epoch, budget) } else { None };
             spun.unwrap_or_else(|| self.sleep(read, entry.epoch, deadline))
         });
-        let may_follow_others = left.requeued && BUG != seeded::PLAIN_LOCK;
-        let token = if may_follow_others { mutex.lock_requeued() } else { mutex.lock() };
+        let token = if left.requeued { mutex.lock_requeued() } else { mutex.lock() };
+        if left.requeuing {
+            self.outlast_requeuing();
+        }
         (token, left.wakeup)
     }
 
@@ -245,7 +212,7 @@ impl<L: RawMutex, const BUG: u8> Protocol<L, BUG> {
         if !Self::PRIVATE {
             return;
         }
-        let mine = mutex.requeue_key().and_then(|key| self.distance_to(key)).unwrap_or(PLAIN);
+        let mine = mutex.requeue_key().and_then(|_| self.distance_to(mutex)).unwrap_or(PLAIN);
         let mut aim = self.aim.load(Acquire); // (A)
         if aim == FRESH {
             aim = match self.aim.compare_exchange(FRESH, mine, Relaxed, Acquire) {
@@ -253,29 +220,30 @@ impl<L: RawMutex, const BUG: u8> Protocol<L, BUG> {
                 Err(other) => other, // (A)
             };
         }
-        if aim == mine || aim == PLAIN || BUG == seeded::TRUSTS_AIM {
+        if aim == mine || aim == PLAIN {
             return;
         }
         // `MIXED` is not enough of a reason to skip this: the waiter that set it may not have moved
         // `moves` yet.
         self.aim.swap(MIXED, AcqRel); // (A)
-        if BUG != seeded::MIXES_QUIETLY {
-            self.moves.fetch_add(1, AcqRel); // (A)
-        }
+        self.moves.fetch_add(1, AcqRel); // (A)
     }
 
-    fn distance_to(&self, key: FutexKey<L::Scope>) -> Option<u32> {
-        let bytes = key.address().wrapping_sub(self.moves.key().address()).cast_signed();
-        // Futexes are aligned to four bytes.
+    fn distance_to(&self, mutex: &L) -> Option<u32> {
+        let address = core::ptr::from_ref(mutex).expose_provenance();
+        let bytes = address.wrapping_sub(self.moves.key().address()).cast_signed();
+        if bytes % 4 != 0 {
+            return None;
+        }
         i32::try_from(bytes / 4).ok().map(i32::cast_unsigned).filter(|&distance| distance > MIXED)
     }
 
-    /// The mutex's futex, if sleepers may be moved there.
-    fn target(&self) -> Option<FutexKey<L::Scope>> {
+    /// The mutex to which sleepers may be moved.
+    fn target(&self) -> Option<*const L> {
         let aim = self.aim.load(Relaxed);
         (Self::PRIVATE && aim > MIXED).then(|| {
             let bytes = (aim.cast_signed() as isize) * 4;
-            FutexKey::of(core::ptr::without_provenance(self.moves.key().address().wrapping_add_signed(bytes)))
+            core::ptr::with_exposed_provenance(self.moves.key().address().wrapping_add_signed(bytes))
         })
     }
 
@@ -309,12 +277,18 @@ impl<L: RawMutex, const BUG: u8> Protocol<L, BUG> {
             let covered = ledger.epoch() != epoch;
             let next = ledger.without_spinner(covered);
             let next = if covered { next.without_waiter(ledger.granted() > 0) } else { next };
-            match self.ledger.compare_exchange(ledger.0, next.0, Relaxed, Relaxed) {
+            // Acquire (P): pairs with `end_requeuing`.
+            match self.ledger.compare_exchange(ledger.0, next.0, Acquire, Relaxed) {
                 Err(now) => ledger = Ledger(now),
                 Ok(_) if !covered => return None,
                 Ok(_) => {
-                    let requeued = ledger.is_requeued();
-                    return Some(Left { wakeup: Wakeup::Notified, passes_on: false, requeued });
+                    return Some(Left {
+                        wakeup: Wakeup::Notified,
+                        passes_on: false,
+                        // It has not slept.
+                        requeued: false,
+                        requeuing: ledger.is_requeuing(),
+                    });
                 }
             }
         }
@@ -330,7 +304,7 @@ impl<L: RawMutex, const BUG: u8> Protocol<L, BUG> {
             // Acquire (W): pairs with (M) in `advance`. A read-modify-write, because the waiter may
             // sleep again on what it finds here, and only that is sure to find what the kernel has
             // just seen.
-            read = self.moves.fetch_add(0, if BUG == seeded::RELAXED_LOOK { Relaxed } else { Acquire });
+            read = self.moves.fetch_add(0, Acquire);
             let key = self.moves.key();
             let Some(left) = self.leave(epoch, waited) else { continue };
             if left.passes_on {
@@ -345,75 +319,101 @@ impl<L: RawMutex, const BUG: u8> Protocol<L, BUG> {
         let mut ledger = Ledger(self.ledger.load(Relaxed));
         loop {
             let covered = ledger.epoch() != epoch;
-            let takes_grant = covered
-                && ledger.granted() > 0
-                && !(BUG == seeded::TIMEOUT_LEAVES_GRANT && waited == Waited::TimedOut);
+            let takes_grant = covered && ledger.granted() > 0;
             if waited == Waited::Mismatch && !covered {
                 return None;
             }
-            let mut next = ledger.without_waiter(takes_grant);
-            if BUG == seeded::CLEARS_REQUEUED && next.waiting() == 0 {
-                next = Ledger(next.0 & !Ledger::REQUEUED);
-            }
-            match self.ledger.compare_exchange(ledger.0, next.0, Relaxed, Relaxed) {
+            let next = ledger.without_waiter(takes_grant);
+            // Acquire (P): pairs with `end_requeuing`.
+            match self.ledger.compare_exchange(ledger.0, next.0, Acquire, Relaxed) {
                 Err(now) => ledger = Ledger(now),
                 Ok(_) => {
-                    let kept = takes_grant && BUG != seeded::TIMEOUT_SWALLOWS_GRANT;
-                    let timed_out = waited == Waited::TimedOut && !kept;
+                    let timed_out = waited == Waited::TimedOut && !takes_grant;
                     return Some(Left {
                         wakeup: if timed_out { Wakeup::TimedOut } else { Wakeup::Notified },
                         passes_on: waited == Waited::Woken && !covered && ledger.granted() > 0,
                         requeued: ledger.is_requeued(),
+                        requeuing: ledger.is_requeuing(),
                     });
                 }
             }
         }
     }
 
-    pub fn notify_one(&self) -> bool {
-        let Some(grant) = self.grant(1, false) else { return false };
-        if grant.is_loud {
-            let key = self.moves.key();
-            self.advance();
-            key.wake(1);
+    /// Waits until no notification looks at the mutex any more (Invariant 8).
+    #[cold]
+    #[cfg_attr(ulocks_vm, track_caller)]
+    fn outlast_requeuing(&self) {
+        if let Some(process) = spin::process() {
+            // Acquire (P): pairs with `end_requeuing`.
+            outlast(|| !Ledger(self.ledger.load(Acquire)).is_requeuing_in(process));
         }
-        grant.count > 0
+    }
+
+    pub fn notify_one(&self) -> bool {
+        self.notify(1) > 0
     }
 
     pub fn notify_all(&self) -> usize {
-        let Some(grant) = self.grant(Ledger::MAX, self.target().is_some()) else { return 0 };
+        self.notify(Ledger::MAX) as usize
+    }
+
+    /// Notifies at most so many waiters.
+    fn notify(&self, most: u32) -> u32 {
+        let Some(grant) = self.grant(most, self.target().is_some()) else { return 0 };
         if grant.is_loud {
             let key = self.moves.key();
             let moves = self.advance();
-            // The aim is read anew: after the move, as Invariant 6 demands.
-            match self.target() {
-                Some(mutex) if grant.requeues => self.wake_one_requeue_others(moves, mutex),
-                _ => _ = key.wake(EVERYBODY),
-            }
             if grant.requeues {
-                self.end_requeuing();
+                self.requeue(moves, most);
+            } else {
+                key.wake(most);
             }
         }
-        grant.count as usize
+        grant.count
+    }
+
+    /// Moves up to `most` sleepers to the mutex if that is held. Otherwise it wakes one, and moves
+    /// the others.
+    fn requeue(&self, moves: u32, most: u32) {
+        // The aim is read anew: after the move, as Invariant 6 demands.
+        // SAFETY: not null and aligned, because it is the address of a mutex that a waiter has
+        // named. That mutex lives while `REQUEUING` is set (Invariant 8).
+        let mutex = self.target().map(|mutex| unsafe { &*mutex });
+        let Some((mutex, to)) = mutex.and_then(|mutex| Some((mutex, mutex.requeue_key()?))) else {
+            self.end_requeuing();
+            self.moves.key().wake(most);
+            return;
+        };
+        let is_held = mutex.mark_for_requeued();
+        let wakes = u32::from(!is_held);
+        if wakes == most {
+            self.end_requeuing();
+            self.moves.key().wake(most);
+            return;
+        }
+        self.ledger.fetch_or(Ledger::REQUEUED, Relaxed);
+        match self.moves.cmp_requeue(moves, wakes, most - wakes, to) {
+            // The holder may have released the mutex before they came there.
+            Ok(moved) if is_held && moved.requeued > 0 && !mutex.mark_for_requeued() => {
+                to.wake_bits(1, MOVABLE);
+            }
+            Ok(_) => {}
+            // Another notification or another mutex came between. It is rare enough that waking
+            // all, which is right whatever came, is better than a second attempt with an argument
+            // of its own.
+            Err(_) => _ = self.moves.key().wake(most),
+        }
+        self.end_requeuing();
     }
 
     fn end_requeuing(&self) {
         let mut ledger = Ledger(self.ledger.load(Relaxed));
+        // Release (P): a waiter that finds `REQUEUING` cleared may free the mutex.
         while let Err(now) =
-            self.ledger.compare_exchange(ledger.0, ledger.without_requeuing().0, Relaxed, Relaxed)
+            self.ledger.compare_exchange(ledger.0, ledger.without_requeuing().0, Release, Relaxed)
         {
             ledger = Ledger(now);
-        }
-    }
-
-    /// On a mismatch another notification or another mutex came between. It is rare enough that
-    /// waking everybody, which is right whatever came, is better than a second attempt with an
-    /// argument of its own.
-    fn wake_one_requeue_others(&self, moves: u32, mutex: FutexKey<L::Scope>) {
-        let first = if BUG == seeded::REQUEUES_ALL { 0 } else { 1 };
-        let requeued = self.moves.cmp_requeue(moves, first, EVERYBODY, mutex);
-        if requeued.is_err() && BUG != seeded::IGNORES_MISMATCH {
-            self.moves.key().wake(EVERYBODY);
         }
     }
 
@@ -422,6 +422,7 @@ impl<L: RawMutex, const BUG: u8> Protocol<L, BUG> {
     /// It requeues if `requeue` asks for it, no other notification is about to, and several are to
     /// be woken. A single waiter is simply woken, and needs no `lock_requeued`.
     fn grant(&self, most: u32, requeue: bool) -> Option<Grant> {
+        let process = if requeue { spin::process() } else { None };
         let mut ledger = Ledger(self.ledger.load(Relaxed));
         loop {
             let open = ledger.waiting().saturating_sub(ledger.granted());
@@ -431,11 +432,17 @@ impl<L: RawMutex, const BUG: u8> Protocol<L, BUG> {
             }
             let count = open.min(most);
             let is_loud = ledger.granted() + count > self.spinners(ledger) || !Self::PRIVATE;
-            let requeues = requeue && is_loud && count > 1 && !ledger.is_requeuing();
-            let next = ledger.with_grants(count, requeues);
+            let granted = ledger.with_grants(count);
+            let requeuing = match process {
+                Some(process) if is_loud && !ledger.is_requeuing_in(process) => {
+                    Some(granted.requeuing_in(process))
+                }
+                _ => None,
+            };
+            let next = requeuing.unwrap_or(granted);
             // Acquire (G): pairs with (R) in `register`.
             match self.ledger.compare_exchange(ledger.0, next.0, Acquire, Relaxed) {
-                Ok(_) => return Some(Grant { count, is_loud, requeues }),
+                Ok(_) => return Some(Grant { count, is_loud, requeues: requeuing.is_some() }),
                 Err(now) => ledger = Ledger(now),
             }
         }
@@ -448,12 +455,8 @@ impl<L: RawMutex, const BUG: u8> Protocol<L, BUG> {
 
     /// Moves `moves` and returns its new value.
     fn advance(&self) -> u32 {
-        if BUG == seeded::NO_MOVE {
-            return self.moves.load(Relaxed);
-        }
         // Release (M): pairs with (W) in `sleep`. Acquire (A): `check_aim`.
-        let order = if BUG == seeded::RELAXED_MOVE { Acquire } else { AcqRel };
-        self.moves.fetch_add(1, order).wrapping_add(1)
+        self.moves.fetch_add(1, AcqRel).wrapping_add(1)
     }
 }
 
@@ -479,9 +482,11 @@ struct Left {
     /// Whether the wake-up may be another's.
     passes_on: bool,
     requeued: bool,
+    /// Whether a notification may still look at the mutex.
+    requeuing: bool,
 }
 
-impl<L: RawMutex, const BUG: u8> fmt::Debug for Protocol<L, BUG> {
+impl<L: RawMutex> fmt::Debug for Protocol<L> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         Ledger(self.ledger.load(Relaxed)).fmt(f)
     }

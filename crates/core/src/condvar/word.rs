@@ -9,10 +9,10 @@ use core::fmt;
 /// |---|---|---|
 /// | `waiting` | 16 | threads between their registration and their leave, notified or not |
 /// | `granted` | 16 | notifications given that no waiter has taken yet |
-/// | `REQUEUING` | 1 | a notification is about to move sleepers to the mutex. Its grant sets the bit, and it clears it afterwards. Other notifications wake everybody meanwhile |
-/// | `REQUEUED` | 1 | a thread may sleep on the mutex: every waiter that leaves locks by `lock_requeued`. Set with `REQUEUING`, cleared when nobody waits and `REQUEUING` is not set |
+/// | `REQUEUING` | 1 | a notification may move sleepers to the mutex, and no waiter returns. Its grant sets the bit, and it clears it afterwards. Other notifications only wake meanwhile |
+/// | `REQUEUED` | 1 | a thread may sleep on the mutex: every sleeper that leaves locks by `lock_requeued`. Set while `REQUEUING` is, cleared when nobody waits and `REQUEUING` is not set |
 /// | `spinning` | 2 | waiters that spin: set by a registration, cleared by the same waiter before it sleeps or as it leaves |
-/// | `process` | 2 | the process of the spinners, see [`spin::process`](crate::spin::process) |
+/// | `process` | 2 | the process to which `spinning` and `REQUEUING` belong, see [`spin::process`](crate::spin::process) |
 /// | `vain` | 5 | below `TRIES`: spins in vain in a row. From `TRIES` on: waits since then that did not spin |
 /// | `epoch` | 21 | changes with each grant |
 #[derive(Clone, Copy)]
@@ -53,6 +53,27 @@ impl Ledger {
         self.0 & Self::REQUEUING != 0
     }
 
+    /// Whether a thread of `process` is requeuing.
+    pub(super) fn is_requeuing_in(self, process: u32) -> bool {
+        self.is_requeuing() && self.is_of(process)
+    }
+
+    fn is_of(self, process: u32) -> bool {
+        self.field(Self::PROCESS_SHIFT, 3) == process & 3
+    }
+
+    /// As `process` finds it, which has none of the spinners and requeuers of its parent.
+    fn seen_in(self, process: u32) -> Self {
+        if self.is_of(process) {
+            return self;
+        }
+        Self(self.0 & !Self::REQUEUING).with_field(Self::SPINNING_SHIFT, 3, 0).with_field(
+            Self::PROCESS_SHIFT,
+            3,
+            process,
+        )
+    }
+
     pub(super) fn is_requeued(self) -> bool {
         self.0 & Self::REQUEUED != 0
     }
@@ -76,7 +97,7 @@ impl Ledger {
 
     /// How many spin in `process`.
     pub(super) fn spinners(self, process: u32) -> u32 {
-        if self.field(Self::PROCESS_SHIFT, 3) == process & 3 { self.spinning() } else { 0 }
+        if self.is_of(process) { self.spinning() } else { 0 }
     }
 
     fn vain(self) -> u32 {
@@ -101,7 +122,7 @@ impl Ledger {
         if others == Self::SPINNERS {
             return (next, false);
         }
-        let next = next.with_field(Self::PROCESS_SHIFT, 3, process);
+        let next = next.seen_in(process);
         (next.with_field(Self::SPINNING_SHIFT, 3, others + 1), true)
     }
 
@@ -118,13 +139,14 @@ impl Ledger {
     }
 
     /// The epoch wraps around.
-    pub(super) fn with_grants(self, count: u32, requeue: bool) -> Self {
-        let requeued = if requeue { Self::REQUEUING | Self::REQUEUED } else { 0 };
-        Self(
-            (self.0 | requeued)
-                .wrapping_add(Self::ONE_GRANTED * u64::from(count))
-                .wrapping_add(Self::ONE_EPOCH),
-        )
+    pub(super) fn with_grants(self, count: u32) -> Self {
+        let grants = Self::ONE_GRANTED * u64::from(count);
+        Self(self.0.wrapping_add(grants).wrapping_add(Self::ONE_EPOCH))
+    }
+
+    /// With a thread of `process` that is requeuing.
+    pub(super) fn requeuing_in(self, process: u32) -> Self {
+        Self(self.seen_in(process).0 | Self::REQUEUING)
     }
 
     /// What is counted too low, which only foreign writes to shared memory can bring about, stays
@@ -192,7 +214,7 @@ mod tests {
         let probing = (0..Ledger::PROBE).fold(Ledger(0), |ledger, _| in_vain(ledger));
         let (spinning, spins) = probing.with_spinner(HERE);
         assert!(spins);
-        let notified = spinning.with_grants(1, false).without_spinner(true).without_waiter(true);
+        let notified = spinning.with_grants(1).without_spinner(true).without_waiter(true);
         assert_eq!((notified.vain(), notified.spinning(), notified.granted()), (0, 0, 0));
         assert!(notified.with_spinner(HERE).1);
     }
@@ -221,13 +243,23 @@ mod tests {
     }
 
     #[test]
+    fn what_the_parent_requeues_the_child_does_not() {
+        let parents = Ledger(0).with_waiter().with_grants(1).requeuing_in(HERE);
+        let child = HERE + 1;
+        assert!(parents.is_requeuing_in(HERE) && !parents.is_requeuing_in(child));
+        let (childs, _) = parents.with_spinner(child);
+        assert!(!childs.is_requeuing() && childs.waiting() == 2);
+        assert!(parents.requeuing_in(child).is_requeuing_in(child));
+    }
+
+    #[test]
     fn the_parts_do_not_touch() {
         let full = (0..Ledger::MAX).fold(Ledger(0), |ledger, _| ledger.with_waiter());
         assert_eq!((full.waiting(), full.granted(), full.epoch()), (Ledger::MAX, 0, 0));
-        let notified = full.with_grants(Ledger::MAX, true);
+        let notified = full.with_grants(Ledger::MAX).requeuing_in(HERE);
         assert_eq!((notified.waiting(), notified.granted(), notified.epoch()), (Ledger::MAX, Ledger::MAX, 1));
-        assert!(notified.is_requeuing() && notified.is_requeued() && notified.spinning() == 0);
-        let last = Ledger(u64::MAX << Ledger::EPOCH_SHIFT).with_grants(0, false);
+        assert!(notified.is_requeuing_in(HERE) && !notified.is_requeued() && notified.spinning() == 0);
+        let last = Ledger(u64::MAX << Ledger::EPOCH_SHIFT).with_grants(0);
         assert_eq!(last.0, 0, "the epoch wraps around");
     }
 }

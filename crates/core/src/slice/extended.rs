@@ -132,6 +132,11 @@ unsafe impl<L: RawMutex> RawMutex for Extended<L> {
     }
 
     #[inline]
+    fn mark_for_requeued(&self) -> bool {
+        self.0.mark_for_requeued()
+    }
+
+    #[inline]
     fn lock_requeued(&self) -> L::Token {
         entered(self.0.lock_requeued())
     }

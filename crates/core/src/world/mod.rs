@@ -7,6 +7,7 @@
 //! | `spin_until`, `pause` | the only busy-wait; one processor hint |
 //! | `yield_now` | a scheduling point of a model; nothing on the machine |
 //! | `naps` | naps of a waiter whose waker may only wake |
+//! | `outlast` | a wait for a thread that is about to finish; a busy-wait in models, where no time passes |
 //! | `without_unwinding` | a stretch of code out of which no panic gets; on the machine it aborts |
 //! | `is_abandoned` | whether a panic ends the execution of a model; never on the machine |
 //! | `interruption_point` | where a modelled signal or death may strike; nothing on the machine |
@@ -55,6 +56,10 @@ pub(crate) use models::slice;
 pub use models::{is_abandoned, without_unwinding};
 #[cfg(not(all(ulocks_loom, feature = "loom")))]
 pub(crate) use naps::naps;
+#[cfg(not(any(all(ulocks_loom, feature = "loom"), all(ulocks_vm, feature = "vm"))))]
+pub(crate) use naps::outlast;
 pub(crate) use price::Price;
+#[cfg(any(all(ulocks_loom, feature = "loom"), all(ulocks_vm, feature = "vm")))]
+pub(crate) use spin_until as outlast;
 
 pub use imp::*;

@@ -7,6 +7,10 @@ use core::time::Duration;
 /// The first nap.
 const SHORTEST: Duration = Duration::from_micros(50);
 
+/// For how long [`outlast`] spins before it sleeps.
+#[cfg(not(any(all(ulocks_loom, feature = "loom"), all(ulocks_vm, feature = "vm"))))]
+const BRIEFLY_NS: u32 = 2_000;
+
 /// See [`Futex::naps`].
 #[cfg_attr(ulocks_vm, track_caller)]
 pub(crate) fn naps<S: Scope>(
@@ -30,4 +34,14 @@ pub(crate) fn naps<S: Scope>(
             nap = longest.min(2 * nap);
         }
     }
+}
+
+/// Waits for another thread that finishes in less than [`BRIEFLY_NS`] if it runs. If it was
+/// preempted, the caller leaves it a CPU, whatever the priorities of the two.
+#[cfg(not(any(all(ulocks_loom, feature = "loom"), all(ulocks_vm, feature = "vm"))))]
+pub(crate) fn outlast(mut is_over: impl FnMut() -> bool) {
+    crate::spin::until(crate::spin::budget::<crate::futex::Private>(BRIEFLY_NS), &mut is_over);
+    // No thread wakes it.
+    let word = Futex::<crate::futex::Private>::new(0);
+    word.naps(Bits::one(0), None, SHORTEST, is_over);
 }

@@ -5,7 +5,7 @@
 
 use core::time::Duration;
 use std::sync::Arc;
-use ulocks_core::condvar::{Protocol, Wakeup, seeded};
+use ulocks_core::condvar::{RawCondvar, Wakeup};
 use ulocks_core::futex::{Futex, Private};
 use ulocks_core::raw::RawMutex;
 use ulocks_core::sync::Ordering::Relaxed;
@@ -45,7 +45,7 @@ impl<const NS: u32> Counter<NS> {
     }
 
     /// Waits for a ticket and takes it; with a deadline, gives up when that has passed and there is still none.
-    fn take<const BUG: u8>(&self, condvar: &Protocol<Mutex<NS>, BUG>, deadline: Option<Deadline>) -> bool {
+    fn take(&self, condvar: &RawCondvar<Mutex<NS>>, deadline: Option<Deadline>) -> bool {
         self.mutex.lock();
         let mut timed_out = false;
         let taken = loop {
@@ -69,13 +69,11 @@ impl<const NS: u32> Counter<NS> {
 }
 
 /// A condition variable with one counter, and another for those models that use two mutexes.
-struct Shared<const NS: u32, const BUG: u8> {
-    condvar: Protocol<Mutex<NS>, BUG>,
+struct Shared<const NS: u32> {
+    condvar: RawCondvar<Mutex<NS>>,
     counter: Counter<NS>,
     other: Counter<NS>,
 }
-
-pub const SOUND: u8 = seeded::NOTHING;
 
 /// Waiters sleep at once.
 pub const SLEEPS: u32 = 0;
@@ -86,11 +84,11 @@ pub const SPINS: u32 = 1;
 /// The test kit's mutex, on whose condition variables waiters spin for `NS` nanoseconds.
 type Mutex<const NS: u32> = ThreeState<Private, SOUND_MUTEX, NS>;
 
-type Handle<const NS: u32, const BUG: u8> = Arc<Shared<NS, BUG>>;
+type Handle<const NS: u32> = Arc<Shared<NS>>;
 
-impl<const NS: u32, const BUG: u8> Shared<NS, BUG> {
-    fn new() -> Handle<NS, BUG> {
-        Arc::new(Self { condvar: Protocol::new(), counter: Counter::new(), other: Counter::new() })
+impl<const NS: u32> Shared<NS> {
+    fn new() -> Handle<NS> {
+        Arc::new(Self { condvar: RawCondvar::new(), counter: Counter::new(), other: Counter::new() })
     }
 }
 
@@ -98,12 +96,12 @@ fn soon() -> Option<Deadline> {
     Some(Deadline::after(Duration::from_millis(1)))
 }
 
-fn waiter<const NS: u32, const BUG: u8>(shared: &Handle<NS, BUG>) -> JoinHandle<()> {
+fn waiter<const NS: u32>(shared: &Handle<NS>) -> JoinHandle<()> {
     let shared = Arc::clone(shared);
     spawn(move || assert!(shared.counter.take(&shared.condvar, None)))
 }
 
-fn waiter_on_the_other_mutex<const NS: u32, const BUG: u8>(shared: &Handle<NS, BUG>) -> JoinHandle<()> {
+fn waiter_on_the_other_mutex<const NS: u32>(shared: &Handle<NS>) -> JoinHandle<()> {
     let shared = Arc::clone(shared);
     spawn(move || assert!(shared.other.take(&shared.condvar, None)))
 }
@@ -113,8 +111,8 @@ fn join(threads: impl IntoIterator<Item = JoinHandle<()>>) {
 }
 
 /// One waiter, one notification, sent after the mutex was released.
-pub fn one_waiter<const NS: u32, const BUG: u8>() {
-    let shared = Shared::<NS, BUG>::new();
+pub fn one_waiter<const NS: u32>() {
+    let shared = Shared::<NS>::new();
     let waiter = waiter(&shared);
     shared.counter.put(1);
     shared.condvar.notify_one();
@@ -123,14 +121,14 @@ pub fn one_waiter<const NS: u32, const BUG: u8>() {
 }
 
 /// Nobody waits any more, and the condition variable knows it.
-fn assert_nobody_waits<const NS: u32, const BUG: u8>(shared: &Handle<NS, BUG>) {
+fn assert_nobody_waits<const NS: u32>(shared: &Handle<NS>) {
     assert!(!shared.condvar.notify_one(), "notify_one found a waiter where none is");
     assert_eq!(shared.condvar.notify_all(), 0, "notify_all found waiters where none are");
 }
 
 /// A notification that nobody asked for, sent without the mutex, does not use up the one that counts.
-pub fn stray_notification<const NS: u32, const BUG: u8>() {
-    let shared = Shared::<NS, BUG>::new();
+pub fn stray_notification<const NS: u32>() {
+    let shared = Shared::<NS>::new();
     let waiter = waiter(&shared);
     shared.condvar.notify_one();
     shared.counter.put(1);
@@ -139,8 +137,8 @@ pub fn stray_notification<const NS: u32, const BUG: u8>() {
 }
 
 /// The same with two waiters and a stray notification for all: who is moved to the mutex by it need not be who was notified.
-pub fn stray_requeue<const NS: u32, const BUG: u8>() {
-    let shared = Shared::<NS, BUG>::new();
+pub fn stray_requeue<const NS: u32>() {
+    let shared = Shared::<NS>::new();
     let waiting = [waiter(&shared), waiter(&shared)];
     let notifier = {
         let shared = Arc::clone(&shared);
@@ -157,8 +155,8 @@ pub fn stray_requeue<const NS: u32, const BUG: u8>() {
 }
 
 /// Two waiters, two notifications.
-pub fn one_by_one<const NS: u32, const BUG: u8>() {
-    let shared = Shared::<NS, BUG>::new();
+pub fn one_by_one<const NS: u32>() {
+    let shared = Shared::<NS>::new();
     let waiting = [waiter(&shared), waiter(&shared)];
     for _ in 0..2 {
         shared.counter.put(1);
@@ -169,8 +167,8 @@ pub fn one_by_one<const NS: u32, const BUG: u8>() {
 }
 
 /// One notification for everybody, which requeues if it finds them asleep.
-pub fn all_at_once<const NS: u32, const BUG: u8>(waiters: usize) {
-    let shared = Shared::<NS, BUG>::new();
+pub fn all_at_once<const NS: u32>(waiters: usize) {
+    let shared = Shared::<NS>::new();
     let waiting: Vec<_> = (0..waiters).map(|_| waiter(&shared)).collect();
     shared.counter.put(waiters);
     assert!(shared.condvar.notify_all() <= waiters, "more were notified than there are");
@@ -179,8 +177,8 @@ pub fn all_at_once<const NS: u32, const BUG: u8>(waiters: usize) {
 }
 
 /// The same with the mutex held by the notifier: the sleepers are behind its release.
-pub fn all_while_holding<const NS: u32, const BUG: u8>() {
-    let shared = Shared::<NS, BUG>::new();
+pub fn all_while_holding<const NS: u32>() {
+    let shared = Shared::<NS>::new();
     let waiting = [waiter(&shared), waiter(&shared)];
     shared.counter.put_and(2, || {
         shared.condvar.notify_all();
@@ -189,9 +187,71 @@ pub fn all_while_holding<const NS: u32, const BUG: u8>() {
     assert_nobody_waits(&shared);
 }
 
+/// Two waiters, two notifications by a holder: each may move a sleeper to the mutex.
+pub fn one_by_one_while_holding<const NS: u32>() {
+    let shared = Shared::<NS>::new();
+    let waiting = [waiter(&shared), waiter(&shared)];
+    for _ in 0..2 {
+        shared.counter.put_and(1, || {
+            shared.condvar.notify_one();
+        });
+    }
+    join(waiting);
+    assert_nobody_waits(&shared);
+}
+
+/// The notifier holds the mutex, and another thread queues for it beside the waiter.
+pub fn one_beside_a_locker<const NS: u32>() {
+    let shared = Shared::<NS>::new();
+    let waiter = waiter(&shared);
+    let locker = locker(&shared);
+    shared.counter.put_and(1, || {
+        shared.condvar.notify_one();
+    });
+    join([waiter, locker]);
+    assert_nobody_waits(&shared);
+}
+
+/// The notifier does not hold the mutex, and another thread does at times.
+pub fn one_while_another_holds<const NS: u32>() {
+    let shared = Shared::<NS>::new();
+    let waiter = waiter(&shared);
+    shared.counter.put(1);
+    let locker = locker(&shared);
+    shared.condvar.notify_one();
+    join([waiter, locker]);
+    assert_nobody_waits(&shared);
+}
+
+/// A thread that acquires the mutex and releases it.
+fn locker<const NS: u32>(shared: &Handle<NS>) -> JoinHandle<()> {
+    let shared = Arc::clone(shared);
+    spawn(move || shared.counter.put(0))
+}
+
+/// The mutex is freed as soon as its only waiter has returned, while notifications are under way.
+pub fn a_mutex_that_is_freed<const NS: u32>() {
+    let condvar = Arc::new(RawCondvar::<Mutex<NS>>::new());
+    let waiter = {
+        let condvar = Arc::clone(&condvar);
+        spawn(move || {
+            let mutex = Mutex::<NS>::new();
+            mutex.lock();
+            // SAFETY: the mutex is held, and so it is when `wait` returns.
+            unsafe {
+                let _ = condvar.wait(&mutex, (), soon());
+                mutex.unlock(());
+            }
+        })
+    };
+    condvar.notify_one();
+    condvar.notify_one();
+    waiter.join().unwrap();
+}
+
 /// A notification for all against one for one, from two threads without the mutex.
 pub fn two_notifiers<const NS: u32>() {
-    let shared = Shared::<NS, SOUND>::new();
+    let shared = Shared::<NS>::new();
     let waiting = [waiter(&shared), waiter(&shared)];
     shared.counter.put(2);
     let other = {
@@ -205,8 +265,8 @@ pub fn two_notifiers<const NS: u32>() {
 
 /// A waiter that may give up, two tickets and two notifications, and between the notifications a waiter that does not give
 /// up. What the first leaves behind keeps no notification from the second.
-pub fn timed_and_untimed<const NS: u32, const BUG: u8>() {
-    let shared = Shared::<NS, BUG>::new();
+pub fn timed_and_untimed<const NS: u32>() {
+    let shared = Shared::<NS>::new();
     let arrived = Arc::new(Futex::<Private>::new(0));
     let timed = {
         let (shared, arrived) = (Arc::clone(&shared), Arc::clone(&arrived));
@@ -240,8 +300,8 @@ fn wait_for_arrival(arrived: &Futex<Private>, nth: u32) {
 }
 
 /// Every notification given is taken by a waiter that says so, even if its deadline passes.
-pub fn somebody_says_so<const NS: u32, const BUG: u8>(waiters: usize) {
-    let shared = Shared::<NS, BUG>::new();
+pub fn somebody_says_so<const NS: u32>(waiters: usize) {
+    let shared = Shared::<NS>::new();
     let waiting: Vec<_> = (0..waiters)
         .map(|_| {
             let shared = Arc::clone(&shared);
@@ -269,8 +329,8 @@ pub fn somebody_says_so<const NS: u32, const BUG: u8>(waiters: usize) {
 }
 
 /// Two waiters with a mutex each. The notifier holds the first mutex, so that whoever is moved there waits in its queue.
-pub fn two_mutexes<const NS: u32, const BUG: u8>() {
-    let shared = Shared::<NS, BUG>::new();
+pub fn two_mutexes<const NS: u32>() {
+    let shared = Shared::<NS>::new();
     let waiting = [waiter(&shared), waiter_on_the_other_mutex(&shared)];
     shared.other.put(1);
     shared.counter.put_and(1, || {
@@ -281,8 +341,8 @@ pub fn two_mutexes<const NS: u32, const BUG: u8>() {
 
 /// Two waiters with the first mutex, and while they are notified by a holder of it, one that brings a second mutex. The
 /// third thread starts when the first two wait already, which spares the model the orders before.
-pub fn a_second_mutex_on_the_way<const NS: u32, const BUG: u8>() {
-    let shared = Shared::<NS, BUG>::new();
+pub fn a_second_mutex_on_the_way<const NS: u32>() {
+    let shared = Shared::<NS>::new();
     let arrived = Arc::new(Futex::<Private>::new(0));
     let waiting = [1, 2].map(|nth| {
         let (on_thread, arrives) = (Arc::clone(&shared), Arc::clone(&arrived));

@@ -41,6 +41,7 @@
 //! | `UNLOCKED` | `LOCKED` | an arrival, at once or while it spins | (L1) |
 //! | `UNLOCKED` | `CONTENDED` | a waiter that is about to sleep, or has slept | (L2) (L3) |
 //! | `LOCKED` | `CONTENDED` | a waiter that is about to sleep, inside the gate | (L2) |
+//! | `LOCKED`, `CONTENDED` | `CONTENDED` | a notification that moves a sleeper here, inside the gate | (M) |
 //! | `LOCKED`, or `CONTENDED` unawares | `UNLOCKED` | a holder with a pass, by a store. If the gate has changed, it wakes one sleeper | (U1) |
 //! | `LOCKED` | `UNLOCKED` | the holder, by an exchange | (U2) |
 //! | `CONTENDED` | `UNLOCKED` | the holder, by an exchange, and wakes one sleeper | (U2) |
@@ -51,7 +52,7 @@
 //! 3. *No sleeper is forgotten.* While somebody sleeps, the word is `CONTENDED`, or a wake-up is on its way, or a woken
 //!    waiter is awake that has not yet come to (L2) or (L3). As in [`Mutex`](crate::Mutex), but that `CONTENDED` may also end
 //!    in (U1). A mark on a mutex that another holds was set inside the gate, so that the holder finds the gate changed
-//!    (invariant 2 of the gate), and wakes. A holder that set its own mark, by (L2) or (L3) out of `UNLOCKED`, has no pass.
+//!    (invariant 2 of the gate), and wakes. So does a holder that notifies, (M). A holder that set its own mark, by (L2) or (L3) out of `UNLOCKED`, has no pass.
 //! 4. `CONTENDED` may be stale, and a (U1) may wake for another mutex of its gate: a wake-up that finds nobody, never the
 //!    other way round.
 //!
@@ -238,6 +239,19 @@ impl<P: Policy, const BUG: u8> RawAsymMutex<P, BUG> {
         (was, safe)
     }
 
+    /// (M): marks the word, if the mutex is held. Inside the gate. An exchange also where the word
+    /// does not change: a load could be out of date.
+    fn mark_held(&self) -> bool {
+        let mut held = self.futex.load(Relaxed);
+        while held != UNLOCKED {
+            match self.futex.compare_exchange(held, CONTENDED, Relaxed, Relaxed) {
+                Ok(_) => return true,
+                Err(now) => held = now,
+            }
+        }
+        false
+    }
+
     /// Counts the wake-up that comes of having marked the word. The release cannot count it, for it must not touch the
     /// mutex again.
     #[inline]
@@ -356,5 +370,27 @@ unsafe impl<P: Policy, const BUG: u8> raw::RawMutex for RawAsymMutex<P, BUG> {
     #[inline]
     fn is_locked(&self) -> bool {
         self.futex.load(Relaxed) != UNLOCKED
+    }
+
+    #[inline]
+    fn requeue_key(&self) -> Option<FutexKey<P::Scope>> {
+        Some(self.futex.key())
+    }
+
+    fn mark_for_requeued(&self) -> bool {
+        if self.futex.load(Relaxed) == UNLOCKED {
+            return false;
+        }
+        let gate = self.gate();
+        // A mark that may get lost must not be relied on.
+        let is_marked = gate.enter::<BUG>() && self.mark_held();
+        gate.leave();
+        is_marked
+    }
+
+    fn lock_requeued(&self) -> Pass {
+        self.lock_asleep(None);
+        self.meter.count(Event::Acquired);
+        Pass::NONE
     }
 }

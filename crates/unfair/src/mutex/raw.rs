@@ -17,6 +17,7 @@
 //! | `UNLOCKED` | `LOCKED` | an arrival, at once or while it spins | (L1) |
 //! | `UNLOCKED` | `CONTENDED` | a waiter that is about to sleep, or has slept | (L2) (L3) |
 //! | `LOCKED` | `CONTENDED` | a waiter that is about to sleep | (L2) |
+//! | `LOCKED`, `CONTENDED` | `CONTENDED` | a notification that moves a sleeper here | (M) |
 //! | `LOCKED` | `UNLOCKED` | the holder | (U1) |
 //! | `CONTENDED` | `UNLOCKED` | the holder, which then wakes one sleeper | (U2) |
 //!
@@ -222,6 +223,18 @@ unsafe impl<P: Policy> raw::RawMutex for RawMutex<P> {
     #[inline]
     fn requeue_key(&self) -> Option<FutexKey<P::Scope>> {
         Some(self.futex.key())
+    }
+
+    fn mark_for_requeued(&self) -> bool {
+        let mut held = self.futex.load(Relaxed);
+        while held != UNLOCKED {
+            // (M). An exchange also where the word does not change: a load could be out of date.
+            match self.futex.compare_exchange(held, CONTENDED, Relaxed, Relaxed) {
+                Ok(_) => return true,
+                Err(now) => held = now,
+            }
+        }
+        false
     }
 
     fn lock_requeued(&self) {

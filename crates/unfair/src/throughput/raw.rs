@@ -34,7 +34,7 @@
 //! | open | `LOCKED` and nothing else but a hint | an arrival that finds more than 0, or spins | (L2) |
 //! | open | `LOCKED`, `MARKED` and a hint | an outsider that has slept | (L3) |
 //! | not `LOCKED` | `LOCKED`, a hint, and `MARKED` unless another is in line | the head | (L4) |
-//! | not open | with `MARKED` | an outsider about to sleep, or to give up | (S1) |
+//! | not open | with `MARKED` | an outsider about to sleep, or to give up; a notification that moves an outsider here | (S1) |
 //! | `LOCKED` | with `ASLEEP` | the head, about to sleep | (S2) |
 //! | `LOCKED` | with `RESERVED` | the head, its time being up | (R) |
 //! | `LOCKED` | with `MARKED`, without `ASLEEP` and `RESERVED` | the head, giving up | (T) |
@@ -437,6 +437,18 @@ unsafe impl<P: Policy, B: Bound, const BUG: u8> raw::RawMutex for RawThroughputM
     #[inline]
     fn requeue_key(&self) -> Option<FutexKey<P::Scope>> {
         Some(self.futex.key())
+    }
+
+    fn mark_for_requeued(&self) -> bool {
+        let mut was = self.state();
+        while !Self::is_open(was) {
+            // (S1)
+            match self.change(was, was.with(MARKED), false) {
+                Ok(()) => return true,
+                Err(now) => was = now,
+            }
+        }
+        false
     }
 
     fn lock_requeued(&self) {

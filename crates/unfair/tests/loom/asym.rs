@@ -6,7 +6,7 @@ use ulocks_core::raw::RawMutex;
 use ulocks_core::spin::NoSpin;
 use ulocks_core::{Private, Shared};
 use ulocks_testkit::model;
-use ulocks_testkit::tickets::{all_at_once, all_beside_a_barger, one_gives_up};
+use ulocks_testkit::tickets::{all_at_once, all_beside_a_barger, one_by_one, one_gives_up};
 use ulocks_unfair::{RawAsymMutex, asym_seeded as bug};
 
 /// With its gate open from the start, and with fewer steps, hence more executions of what is left.
@@ -84,6 +84,7 @@ fn the_release_is_the_last_access() {
 fn condvar<L: RawMutex + Send + Sync + 'static>() {
     for while_holding in [false, true] {
         explore(exact(2), move || all_at_once::<L>(2, while_holding));
+        explore(exact(2), move || one_by_one::<L>(1, while_holding));
     }
     explore(exact(1), || all_beside_a_barger::<L>(2));
     explore(Config { timeouts: 2, ..exact(1) }, || one_gives_up::<L>(1));

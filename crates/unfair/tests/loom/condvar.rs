@@ -5,7 +5,7 @@ use crate::mutant::{Mutant, bug};
 use ulocks_core::Private;
 use ulocks_core::model::{Config, Grade, explore, finds_bug_saying};
 use ulocks_core::spin::NoSpin;
-use ulocks_testkit::tickets::{all_at_once, all_beside_a_barger, one_gives_up};
+use ulocks_testkit::tickets::{all_at_once, all_beside_a_barger, one_by_one, one_gives_up};
 
 type Mutex = ulocks_unfair::RawMutex<Private<NoSpin>>;
 type Forgetful = Mutant<{ bug::REQUEUED_FORGETS }>;
@@ -14,6 +14,7 @@ type Forgetful = Mutant<{ bug::REQUEUED_FORGETS }>;
 fn those_who_were_moved_here_all_get_the_mutex() {
     for while_holding in [false, true] {
         explore(Config::bounded(3), move || all_at_once::<Mutex>(2, while_holding));
+        explore(Config::bounded(2), move || one_by_one::<Mutex>(1, while_holding));
         explore(Config { grade: Grade::Cheap, ..Config::bounded(2) }, move || {
             all_at_once::<Mutex>(2, while_holding)
         });

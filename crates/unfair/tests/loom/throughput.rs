@@ -8,7 +8,7 @@ use ulocks_core::spin::NoSpin;
 use ulocks_core::sync::yield_now;
 use ulocks_core::{Private, Shared};
 use ulocks_testkit::model;
-use ulocks_testkit::tickets::{all_at_once, all_beside_a_barger, one_gives_up};
+use ulocks_testkit::tickets::{all_at_once, all_beside_a_barger, one_by_one, one_gives_up};
 use ulocks_unfair::throughput_seeded as bug;
 use ulocks_unfair::{After, HandOff, RawThroughputMutex};
 
@@ -103,6 +103,7 @@ fn nobody_but_the_reserver_takes_a_reserved_mutex() {
 fn those_who_were_moved_here_all_get_the_mutex() {
     for while_holding in [false, true] {
         explore(exact(1), move || all_at_once::<Strict>(2, while_holding));
+        explore(exact(2), move || one_by_one::<Strict>(1, while_holding));
     }
     explore(exact(1), || all_beside_a_barger::<Strict>(2));
     explore(Config { timeouts: 2, ..exact(1) }, || one_gives_up::<Strict>(1));

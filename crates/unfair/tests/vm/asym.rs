@@ -6,7 +6,7 @@ use ulocks_core::raw::RawMutex;
 use ulocks_core::spin::NoSpin;
 use ulocks_core::{Private, Shared};
 use ulocks_testkit::model;
-use ulocks_testkit::tickets::{all_at_once, all_beside_a_barger, one_gives_up};
+use ulocks_testkit::tickets::{all_at_once, all_beside_a_barger, one_by_one, one_gives_up};
 use ulocks_unfair::{RawAsymMutex, asym_seeded as bug};
 
 /// With its gate open from the start, and with fewer steps, hence more executions of what is left.
@@ -104,6 +104,7 @@ fn condvar<L: RawMutex + Send + Sync + 'static>(seed: u64) {
     for waiters in [2, 4, 8] {
         for while_holding in [false, true] {
             explore(sampled(2 * waiters, seed), move || all_at_once::<L>(waiters, while_holding));
+            explore(sampled(2 * waiters, seed), move || one_by_one::<L>(waiters, while_holding));
         }
         explore(sampled(2 * waiters, seed), move || all_beside_a_barger::<L>(waiters));
         explore(sampled(2 * waiters, seed), move || one_gives_up::<L>(waiters));

@@ -4,7 +4,7 @@
 use crate::mutant::{Mutant, bug};
 use crate::mutex::{Sleeper as Mutex, found, sampled};
 use ulocks_core::model::explore;
-use ulocks_testkit::tickets::{all_at_once, all_beside_a_barger, one_gives_up};
+use ulocks_testkit::tickets::{all_at_once, all_beside_a_barger, one_by_one, one_gives_up};
 
 type Forgetful = Mutant<{ bug::REQUEUED_FORGETS }>;
 
@@ -16,6 +16,7 @@ fn those_who_were_moved_here_all_get_the_mutex() {
     for waiters in MANY {
         for while_holding in [false, true] {
             explore(sampled(2 * waiters, 1), move || all_at_once::<Mutex>(waiters, while_holding));
+            explore(sampled(2 * waiters, 1), move || one_by_one::<Mutex>(waiters, while_holding));
         }
         explore(sampled(2 * waiters, 1), move || all_beside_a_barger::<Mutex>(waiters));
     }

@@ -8,7 +8,7 @@ use ulocks_core::slice::Extended;
 use ulocks_core::spin::NoSpin;
 use ulocks_core::{Private, Shared};
 use ulocks_testkit::model;
-use ulocks_testkit::tickets::{all_at_once, all_beside_a_barger, one_gives_up};
+use ulocks_testkit::tickets::{all_at_once, all_beside_a_barger, one_by_one, one_gives_up};
 use ulocks_unfair::throughput_seeded as bug;
 use ulocks_unfair::{After, HandOff, RawThroughputMutex};
 
@@ -125,6 +125,7 @@ fn those_who_were_moved_here_all_get_the_mutex() {
     for waiters in [2, 4, 8] {
         for while_holding in [false, true] {
             explore(sampled(2 * waiters, 1), move || all_at_once::<Strict>(waiters, while_holding));
+            explore(sampled(2 * waiters, 1), move || one_by_one::<Strict>(waiters, while_holding));
         }
         explore(sampled(2 * waiters, 1), move || all_beside_a_barger::<Strict>(waiters));
         explore(sampled(2 * waiters, 1), move || one_gives_up::<Strict>(waiters));
