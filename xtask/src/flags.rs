@@ -80,6 +80,8 @@ xflags::xflags! {
             optional --only text: String
             /// Only the tests of this world: native, loom or vm.
             optional --world name: String
+            /// How many tests run at once (default: the number of CPUs).
+            optional --jobs n: usize
         }
 
         /// Rebuilds the HTML report of a benchmark run from its JSON.

@@ -91,6 +91,14 @@ impl Package {
         self.manifest.get("features", name).is_some()
     }
 
+    /// Whether one of its dependencies is `name`.
+    pub fn depends_on(&self, name: &str) -> bool {
+        let of_dependencies =
+            self.manifest.sections.iter().filter(|section| section.name.ends_with("dependencies"));
+        let mut keys = of_dependencies.flat_map(|section| &section.entries).map(|(key, _)| key);
+        keys.any(|key| key.split('.').next() == Some(name))
+    }
+
     /// The names of the integration tests that begin with `prefix`.
     pub fn tests(&self, prefix: &str) -> Vec<String> {
         let mut names = targets(&self.dir.join("tests"));

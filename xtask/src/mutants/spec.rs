@@ -81,6 +81,15 @@ pub struct Probe {
 }
 
 impl Mutant {
+    /// Its number, the same from run to run, so that what is built stays valid if others are added.
+    pub fn id(&self) -> u32 {
+        // FNV-1a.
+        let bytes = self.spec.bytes().chain([0]).chain(self.name.bytes());
+        let hash =
+            bytes.fold(0x811c_9dc5, |hash: u32, byte| (hash ^ u32::from(byte)).wrapping_mul(0x0100_0193));
+        hash.max(1)
+    }
+
     /// The text of its file with the change made, or why the change cannot be made.
     pub fn applied(&self, text: &str) -> Result<String, String> {
         match text.matches(&self.find).count() {

@@ -1,0 +1,207 @@
+//! Builds the test programs of the copy.
+
+use super::exec::{self, End};
+use super::plant::Plan;
+use super::scratch::Scratch;
+use super::spec;
+use crate::workspace::Package;
+use crate::world::World;
+use anyhow::{Context, bail};
+use serde::Deserialize;
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::PathBuf;
+use std::process::Command;
+use std::time::Duration;
+
+/// The test targets of a package in a world: they are built by one command.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Unit {
+    /// One of [`spec::WORLDS`].
+    pub world: String,
+    /// The package.
+    pub package: String,
+}
+
+/// What a build has made.
+#[derive(Debug)]
+pub enum Built {
+    /// The program of each test target.
+    Programs(BTreeMap<String, PathBuf>),
+    /// It has failed.
+    Broken(Errors),
+}
+
+/// What the compiler says.
+#[derive(Debug, Default, PartialEq, Eq)]
+pub struct Errors {
+    /// The files it complains of, and the places in them.
+    pub places: Vec<(String, usize)>,
+    /// Its words.
+    pub text: String,
+}
+
+impl Errors {
+    /// The mutants that do not compile: those at the places, or else those in the files.
+    pub fn culprits(&self, plan: &Plan) -> BTreeSet<u32> {
+        let at: BTreeSet<u32> = self.places.iter().filter_map(|(file, at)| plan.owner(file, *at)).collect();
+        if at.is_empty() { self.places.iter().flat_map(|(file, _)| plan.owners(file)).collect() } else { at }
+    }
+}
+
+impl Scratch<'_> {
+    /// Builds the targets `tests` of `unit`.
+    pub fn build(&self, unit: &Unit, tests: &BTreeSet<String>) -> anyhow::Result<Built> {
+        let [messages, progress] = ["messages", "progress"].map(|name| self.base.join(name));
+        let mut cargo = self.cargo_test(unit, tests)?;
+        cargo.args(["--no-run", "--message-format=json"]);
+        let ran = exec::finish_apart(&mut cargo, &messages, &progress, Duration::MAX)?;
+        let messages: Vec<Message> =
+            ran.output.lines().filter_map(|line| serde_json::from_str(line).ok()).collect();
+        if !matches!(ran.end, End::Passed) {
+            let mut errors = errors(&messages);
+            if errors.text.is_empty() {
+                errors.text = std::fs::read_to_string(progress)?;
+            }
+            return Ok(Built::Broken(errors));
+        }
+        let programs = programs(messages);
+        for test in tests {
+            if !programs.contains_key(test) {
+                bail!("cargo has built no test `{test}` of {}", unit.package);
+            }
+        }
+        Ok(Built::Programs(programs))
+    }
+
+    /// `cargo test` for the targets `tests`, with the flags of their world; native ones are those of
+    /// `cargo xtask test`.
+    pub fn cargo_test(&self, unit: &Unit, tests: &BTreeSet<String>) -> anyhow::Result<Command> {
+        let Unit { world, package } = unit;
+        let mut cargo = Command::new("cargo");
+        cargo.current_dir(&self.source).arg("test");
+        // A mutant changes little of a test target. The profile of models would compile all of it.
+        cargo.env("CARGO_INCREMENTAL", "1");
+        if world == "native" {
+            cargo.args(["-p", package, "--all-features"]).env("CARGO_TARGET_DIR", self.base.join(world));
+        } else {
+            let world = World::new(world, &self.base);
+            cargo.args(["--profile", "model"]).args(world.args(&[self.package(package)?])).envs(world.env());
+        }
+        for test in tests {
+            match test.as_str() {
+                spec::LIB => cargo.arg("--lib"),
+                test => cargo.args(["--test", test]),
+            };
+        }
+        Ok(cargo)
+    }
+
+    /// The package of this name.
+    pub fn package(&self, name: &str) -> anyhow::Result<&Package> {
+        let mut packages = self.workspace.packages.iter();
+        packages.find(|package| package.name == name).with_context(|| format!("no package {name}"))
+    }
+}
+
+/// A line of `--message-format=json`.
+#[derive(Deserialize)]
+struct Message {
+    #[serde(default)]
+    target: Option<Target>,
+    #[serde(default)]
+    profile: Option<Profile>,
+    #[serde(default)]
+    executable: Option<PathBuf>,
+    #[serde(default)]
+    message: Option<Diagnostic>,
+}
+
+#[derive(Deserialize)]
+struct Target {
+    kind: Vec<String>,
+    name: String,
+}
+
+#[derive(Deserialize)]
+struct Profile {
+    test: bool,
+}
+
+#[derive(Deserialize)]
+struct Diagnostic {
+    level: String,
+    rendered: Option<String>,
+    spans: Vec<Span>,
+}
+
+#[derive(Deserialize)]
+struct Span {
+    file_name: String,
+    byte_start: usize,
+    is_primary: bool,
+}
+
+fn programs(messages: Vec<Message>) -> BTreeMap<String, PathBuf> {
+    let program = |message: Message| {
+        let target = message.target?;
+        let is_test = message.profile.is_some_and(|profile| profile.test);
+        match target.kind.first()?.as_str() {
+            "test" => Some((target.name, message.executable?)),
+            "lib" if is_test => Some((spec::LIB.to_owned(), message.executable?)),
+            _ => None,
+        }
+    };
+    messages.into_iter().filter_map(program).collect()
+}
+
+fn errors(messages: &[Message]) -> Errors {
+    let mut errors = Errors::default();
+    let diagnostics = messages.iter().filter_map(|message| message.message.as_ref());
+    for diagnostic in diagnostics.filter(|diagnostic| diagnostic.level.starts_with("error")) {
+        errors.text.extend(diagnostic.rendered.as_deref());
+        let primary = diagnostic.spans.iter().filter(|span| span.is_primary);
+        errors.places.extend(primary.map(|span| (span.file_name.clone(), span.byte_start)));
+    }
+    errors
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::mutants::plant::Planted;
+
+    fn messages(lines: &[&str]) -> Vec<Message> {
+        lines.iter().map(|line| serde_json::from_str(line).unwrap()).collect()
+    }
+
+    #[test]
+    fn the_programs_are_those_of_tests() {
+        let messages = messages(&[
+            r#"{"reason":"compiler-artifact","target":{"kind":["lib"],"name":"x"},"profile":{"test":false},"executable":null}"#,
+            r#"{"reason":"compiler-artifact","target":{"kind":["lib"],"name":"x"},"profile":{"test":true},"executable":"/x"}"#,
+            r#"{"reason":"compiler-artifact","target":{"kind":["bin"],"name":"b"},"profile":{"test":false},"executable":"/b"}"#,
+            r#"{"reason":"compiler-artifact","target":{"kind":["test"],"name":"vm"},"profile":{"test":true},"executable":"/vm"}"#,
+            r#"{"reason":"build-finished","success":true}"#,
+        ]);
+        let found: Vec<_> = programs(messages).into_iter().collect();
+        assert_eq!(found, [("lib".into(), "/x".into()), ("vm".into(), "/vm".into())]);
+    }
+
+    #[test]
+    fn an_error_belongs_to_the_mutant_at_its_place_or_to_those_of_its_file() {
+        let line = |at: usize, level: &str| {
+            let span = format!(r#"{{"file_name":"f.rs","byte_start":{at},"is_primary":true}}"#);
+            format!(r#"{{"message":{{"level":"{level}","rendered":"text","spans":[{span}]}},"target":null}}"#)
+        };
+        let (first, second) = (line(12, "error"), line(99, "warning"));
+        let inside = errors(&messages(&[&first, &second]));
+        assert_eq!(inside, Errors { places: vec![("f.rs".into(), 12)], text: "text".into() });
+        let outside = errors(&messages(&[&line(99, "error")]));
+        let mut plan = Plan::default();
+        let bodies = vec![(10..20, 7), (30..40, 8)];
+        plan.files.insert("f.rs".into(), Planted { text: String::new(), bodies });
+        assert_eq!(inside.culprits(&plan), [7].into());
+        assert_eq!(outside.culprits(&plan), [7, 8].into());
+        assert_eq!(Errors::default().culprits(&plan), [].into());
+    }
+}

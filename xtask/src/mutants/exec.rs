@@ -1,0 +1,171 @@
+//! Runs a program to its end or to a limit, and judges how it ended.
+
+use super::spec::HANG;
+use crate::steps::Tally;
+use serde::{Deserialize, Serialize};
+use std::fmt;
+use std::fs::{self, File};
+use std::os::unix::process::CommandExt;
+use std::path::Path;
+use std::process::{Command, ExitStatus, Stdio};
+use std::thread::sleep;
+use std::time::{Duration, Instant};
+
+/// The longest time a test run may take. The slowest model needs a small part of it.
+pub const LIMIT: Duration = Duration::from_secs(300);
+/// The time between two looks whether a run has ended.
+const POLL: Duration = Duration::from_millis(20);
+/// How many of the last lines of output are printed if a run did not end as specified.
+const SHOWN: usize = 30;
+/// How many lines are printed of the first panic.
+const MESSAGE: usize = 3;
+
+/// What became of a run.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub enum Verdict {
+    /// It failed, and its output contains the specified text.
+    Caught,
+    /// It passed, as the mutant is sound or absent.
+    Passes,
+    /// It passed, and should have failed.
+    Survived,
+    /// It failed, but not as specified.
+    Wrong,
+    /// It does not compile, not even alone.
+    DoesNotCompile,
+    /// The filter selects no test.
+    NoTest,
+    /// The tests do not pass without the mutant.
+    NotRun,
+}
+
+impl Verdict {
+    /// Whether this is what was specified.
+    pub fn is_as_said(self) -> bool {
+        matches!(self, Self::Caught | Self::Passes)
+    }
+}
+
+impl fmt::Display for Verdict {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Caught => "caught",
+            Self::Passes => "passes",
+            Self::Survived => "SURVIVED",
+            Self::Wrong => "WRONG",
+            Self::DoesNotCompile => "DOES NOT COMPILE",
+            Self::NoTest => "NO TEST",
+            Self::NotRun => "NOT RUN",
+        })
+    }
+}
+
+/// How a run ended, and what it printed.
+#[derive(Debug)]
+pub struct Ran {
+    /// How it ended.
+    pub end: End,
+    /// What it printed.
+    pub output: String,
+}
+
+/// How a run ended.
+#[derive(Clone, Copy, Debug)]
+pub enum End {
+    /// With success.
+    Passed,
+    /// Without.
+    Failed,
+    /// It was stopped.
+    OutOfTime,
+}
+
+impl Ran {
+    /// The verdict. `says` is the text that the output must contain; without it the run must pass.
+    pub fn judge(&self, says: Option<&str>) -> Verdict {
+        match (self.end, says) {
+            (End::Passed, _) if self.tests().passed == 0 => Verdict::NoTest,
+            (End::Passed, None) => Verdict::Passes,
+            (End::Passed, Some(_)) => Verdict::Survived,
+            (End::OutOfTime, Some(HANG)) => Verdict::Caught,
+            (End::Failed, Some(says)) if says != HANG && self.output.contains(says) => Verdict::Caught,
+            (End::OutOfTime | End::Failed, _) => Verdict::Wrong,
+        }
+    }
+
+    /// The tests in its output.
+    pub fn tests(&self) -> Tally {
+        let mut tests = Tally::default();
+        self.output.lines().for_each(|line| tests.read(line));
+        tests
+    }
+
+    /// The message of the first panic, and the last lines.
+    pub fn the_end(&self) -> String {
+        let mut text = String::new();
+        if matches!(self.end, End::OutOfTime) {
+            text += &format!("    stopped after {} s\n", LIMIT.as_secs());
+        }
+        let lines: Vec<&str> = self.output.lines().collect();
+        // A long trace may follow the message, so the message comes first.
+        let panics = lines.iter().position(|line| line.contains("panicked at"));
+        for line in panics.iter().flat_map(|&at| lines[at..].iter().take(MESSAGE)) {
+            text += &format!("    > {line}\n");
+        }
+        for line in &lines[lines.len().saturating_sub(SHOWN)..] {
+            text += &format!("    | {line}\n");
+        }
+        text
+    }
+}
+
+/// Runs `command` to its end, or to `limit`, with its output in the file `output`.
+pub fn finish(command: &mut Command, output: &Path, limit: Duration) -> anyhow::Result<Ran> {
+    let file = File::create(output)?;
+    let status = run_within(command.stdout(file.try_clone()?).stderr(file), limit)?;
+    ran(status, output)
+}
+
+/// The same, with the standard error apart, in the file `errors`.
+pub fn finish_apart(
+    command: &mut Command,
+    output: &Path,
+    errors: &Path,
+    limit: Duration,
+) -> anyhow::Result<Ran> {
+    let status = run_within(command.stdout(File::create(output)?).stderr(File::create(errors)?), limit)?;
+    ran(status, output)
+}
+
+fn ran(status: Option<ExitStatus>, output: &Path) -> anyhow::Result<Ran> {
+    let end = match status {
+        None => End::OutOfTime,
+        Some(status) if status.success() => End::Passed,
+        Some(_) => End::Failed,
+    };
+    Ok(Ran { end, output: String::from_utf8_lossy(&fs::read(output)?).into_owned() })
+}
+
+/// Runs `command` as a process group. None if it has not ended after `limit`.
+///
+/// A shell reads from this process, and kills the group when its input ends. The input ends when
+/// this function returns, and also if this process is killed. So neither a test nor a child of a
+/// test stays behind.
+pub fn run_within(command: &mut Command, limit: Duration) -> anyhow::Result<Option<ExitStatus>> {
+    let mut child = command.stdin(Stdio::null()).process_group(0).spawn()?;
+    let mut reaper = Command::new("sh");
+    reaper.args(["-c", "read _; kill -KILL \"$0\"", &format!("-{}", child.id())]).process_group(0);
+    let mut reaper = reaper.stdin(Stdio::piped()).stderr(Stdio::null()).spawn()?;
+    let start = Instant::now();
+    let mut status = child.try_wait()?;
+    while status.is_none() && start.elapsed() < limit {
+        sleep(POLL);
+        status = child.try_wait()?;
+    }
+    drop(reaper.stdin.take());
+    reaper.wait()?;
+    if status.is_none() {
+        child.wait()?;
+    }
+    Ok(status)
+}

@@ -1,0 +1,59 @@
+//! Which mutant this process runs. `cargo xtask mutants` writes this file into the crates of its
+//! copy of the workspace; nothing else compiles it.
+//!
+//! The variable `ULOCKS_MUTANT` holds the number of the mutant, so child processes run the same one.
+//! It is read once, by the first function that has a mutant, and kept outside of the memory of the
+//! models. The read neither allocates nor locks, because the first function may be a handler.
+
+use core::ffi::{CStr, c_char};
+use core::sync::atomic::{AtomicU64, Ordering};
+
+unsafe extern "C" {
+    fn getenv(name: *const c_char) -> *const c_char;
+}
+
+const UNREAD: u64 = u64::MAX;
+
+// All accesses are Relaxed: every thread that reads the variable stores the same value.
+static CHOSEN: AtomicU64 = AtomicU64::new(UNREAD);
+
+/// Whether this process runs the mutant `id`.
+#[inline]
+pub fn is(id: u32) -> bool {
+    chosen() == u64::from(id) << 8
+}
+
+#[inline]
+fn chosen() -> u64 {
+    match CHOSEN.load(Ordering::Relaxed) {
+        UNREAD => read(),
+        chosen => chosen,
+    }
+}
+
+#[cold]
+fn read() -> u64 {
+    // SAFETY: the name ends with a zero. No test changes its own environment.
+    let value = unsafe { getenv(c"ULOCKS_MUTANT".as_ptr()) };
+    let chosen = if value.is_null() {
+        0
+    } else {
+        // SAFETY: not null, so it is a string of the environment, which nothing changes.
+        parse(unsafe { CStr::from_ptr(value) }.to_bytes())
+    };
+    CHOSEN.store(chosen, Ordering::Relaxed);
+    chosen
+}
+
+/// `NUMBER` or `NUMBER:LETTER`, as the number times 256 and the letter.
+pub(super) fn parse(value: &[u8]) -> u64 {
+    let mut chosen = 0;
+    for &byte in value {
+        match byte {
+            b'0'..=b'9' => chosen = chosen * 10 + u64::from(byte - b'0'),
+            b':' => chosen <<= 8,
+            _ => return chosen | u64::from(byte),
+        }
+    }
+    if value.contains(&b':') { chosen } else { chosen << 8 }
+}
