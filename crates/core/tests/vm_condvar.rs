@@ -94,4 +94,5 @@ fn a_timeout_takes_no_notification_from_a_spinner() {
 #[test]
 fn who_is_moved_need_not_be_who_was_notified() {
     explore(sampled(), stray_requeue::<SLEEPS>);
+    explore(sampled(), stray_requeue_beside_a_timeout::<SLEEPS>);
 }

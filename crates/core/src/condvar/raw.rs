@@ -46,11 +46,11 @@
 //! 2. returns if it is *silent*: if after the grant `granted` is at most `spinning`;
 //! 3. changes `moves`;
 //! 4. wakes as many as it may, unless it has set `REQUEUING` in step 1;
-//! 5. otherwise marks the mutex if that is held ([`RawMutex::mark_for_requeued`]);
-//! 6. sets `REQUEUED`, and requeues: all if the mutex was marked, else all but one, which it wakes.
-//!    A single sleeper of a free mutex is simply woken;
-//! 7. marks the mutex again if it was marked and a sleeper was moved. If it is free by now, wakes
-//!    one of those moved;
+//! 5. otherwise looks whether the mutex is held;
+//! 6. sets `REQUEUED`, and requeues: all if the mutex is held, else all but one, which it wakes. A
+//!    single sleeper of a free mutex is simply woken;
+//! 7. marks the mutex if it woke none and moved some ([`RawMutex::mark_for_requeued`]). If the
+//!    mutex is free by now, wakes one of those moved;
 //! 8. clears `REQUEUING`.
 //!
 //! A notification that is not silent is *loud*. It sets `REQUEUING` if the aim is a mutex and no
@@ -78,10 +78,10 @@
 //!    been killed between its steps.
 //! 5. A thread sleeps on the mutex only if it waits with that mutex, `REQUEUED` is set, and the
 //!    holder's release wakes one of those that sleep there, or one of them was woken. All sleepers
-//!    lock by `lock_requeued`, so each release wakes the next until none sleeps there. The holder
-//!    that was marked may have released the mutex before the requeue: hence step 7. The threads
-//!    that are moved need not be those that were notified: all of these may have left, and others
-//!    be asleep, when the requeue comes. This is why `REQUEUED` stays while `REQUEUING` is set.
+//!    lock by `lock_requeued`, so each release wakes the next until none sleeps there. Between
+//!    steps 6 and 7 the notifier is about to mark or to wake. The threads that are moved need not be
+//!    those that were notified: all of these may have left, and others be asleep, when the requeue
+//!    comes. This is why `REQUEUED` stays while `REQUEUING` is set.
 //! 6. `aim` goes `FRESH -> PLAIN` or `FRESH -> distance -> MIXED`, never back. A waiter whose mutex
 //!    is not the one aimed at sets `MIXED` *and then* changes `moves`. A notifier reads `aim` after
 //!    it changed `moves`, and requeues only if `moves` still has that value. So every thread that
@@ -385,7 +385,7 @@ impl<L: RawMutex> Protocol<L> {
             self.moves.key().wake(most);
             return;
         };
-        let is_held = mutex.mark_for_requeued();
+        let is_held = mutex.is_locked();
         let wakes = u32::from(!is_held);
         if wakes == most {
             self.end_requeuing();
@@ -395,8 +395,10 @@ impl<L: RawMutex> Protocol<L> {
         self.ledger.fetch_or(Ledger::REQUEUED, Relaxed);
         match self.moves.cmp_requeue(moves, wakes, most - wakes, to) {
             // The holder may have released the mutex before they came there.
-            Ok(moved) if is_held && moved.requeued > 0 && !mutex.mark_for_requeued() => {
-                to.wake_bits(1, MOVABLE);
+            Ok(moved) if is_held && moved.requeued > 0 => {
+                if !mutex.mark_for_requeued() {
+                    to.wake_bits(1, MOVABLE);
+                }
             }
             Ok(_) => {}
             // Another notification or another mutex came between. It is rare enough that waking

@@ -243,6 +243,14 @@ mod tests {
     }
 
     #[test]
+    fn the_last_waiter_leaves_the_mark_of_those_moved_while_some_are() {
+        let moving = Ledger(0).with_waiter().with_grants(1).requeuing_in(HERE);
+        let left = Ledger(moving.0 | Ledger::REQUEUED).without_waiter(true);
+        assert!(left.is_requeued(), "a sleeper may be moved to the mutex yet");
+        assert!(!left.without_requeuing().is_requeued(), "no thread is left to be moved");
+    }
+
+    #[test]
     fn what_the_parent_requeues_the_child_does_not() {
         let parents = Ledger(0).with_waiter().with_grants(1).requeuing_in(HERE);
         let child = HERE + 1;
