@@ -7,6 +7,7 @@ mod plan;
 mod raw;
 #[doc(hidden)]
 pub mod seeded;
+mod turn;
 mod word;
 
 pub use interval::{Every, Interval};
@@ -16,7 +17,7 @@ pub use word::State;
 use ulocks_core::{Private, api};
 
 /// Mutual exclusion around a `T` at a throughput that does not fall however many threads want it, where nobody starves:
-/// fifty-two bytes beside the data.
+/// fifty-six bytes beside the data.
 ///
 /// This one is for the threads of one process, with the default patience and interval, and without counters;
 /// [`CalockWith`] has the others.
@@ -63,11 +64,10 @@ use ulocks_core::{Private, api};
 ///
 /// If a process is killed while it waits, or between a release and the wake-up that it owes, the
 /// others go on, also if the mutex is never free. Let `s` be a second, or twice the interval if
-/// that is longer. After `2s` at the latest a mutex that was handed to the dead can be acquired;
-/// until then it lies idle, and `try_lock` fails on it. After `4s` at the latest there are
-/// promotions again, and with them the bound. Each further death may cost as much again. The times
-/// hold if somebody waits for so long: a waiter without a deadline, or with a later one. If all
-/// waiters give up sooner, a mutex that was handed to the dead stays locked.
+/// that is longer. After `2s` a mutex that was handed to the dead can be acquired; until then it
+/// lies idle, and `try_lock` fails on it. After `4s` there are promotions again, and with them the
+/// bound. Each further death may cost as much again. It is the waiters that see to this: if there
+/// is none after so long, the next that comes does.
 ///
 /// The dead stay counted as waiters. So every acquisition and release takes the longer way from
 /// then on, and the `n` of the bound includes the dead. A process that is stopped for `s` when it

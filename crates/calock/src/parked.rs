@@ -4,6 +4,7 @@ use crate::interval::Interval;
 use crate::plan::Plan;
 use crate::raw::RawCalock;
 use crate::seeded;
+use crate::turn::{Turn, Whose};
 use crate::word::{self, Mine, State};
 use core::time::Duration;
 use ulocks_core::Policy;
@@ -52,41 +53,8 @@ pub(crate) struct Waiter {
     rises: Deadline,
     /// As the sentinel: `uses` when it fell asleep.
     uses: u32,
-    /// Between processes: what it saw last of the waiter whose turn it is.
-    seen: Option<Seen>,
-    /// When it will have seen that for so long that somebody must be dead.
+    /// Between processes: when its sleep ends at the latest, because another may be dead.
     suspects: Deadline,
-}
-
-/// What a waiter between processes sees of the sentinel and the promoted, to tell whether they live.
-#[derive(Clone, Copy, PartialEq, Eq)]
-struct Seen {
-    /// How often a sentinel or somebody promoted had left.
-    promotions: u32,
-    turn: Turn,
-}
-
-/// Whose turn it is.
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum Turn {
-    /// The lock is handed to the promoted, who takes it at once if it lives.
-    Granted,
-    /// The sentinel's, who is promoted after an interval, or takes the lock, if it lives.
-    Sentinel,
-    /// The holder's, who may hold for long; or there is no sentinel, and who looks becomes it.
-    Nobody,
-}
-
-impl Turn {
-    fn of(was: State) -> Self {
-        if was.has(GRANTED) {
-            Self::Granted
-        } else if was.has(SENTINEL) && !was.has(PROMOTED) {
-            Self::Sentinel
-        } else {
-            Self::Nobody
-        }
-    }
 }
 
 impl Waiter {
@@ -106,7 +74,6 @@ impl Waiter {
             again: None,
             rises: Deadline::NEVER,
             uses: 0,
-            seen: None,
             suspects: Deadline::NEVER,
         }
     }
@@ -119,7 +86,7 @@ enum Ended {
     Woken,
     /// It is time to be promoted, or the lock may be idle.
     Due,
-    /// The waiter has slept, or seen the same, for as long as one does where others may be dead.
+    /// The waiter has slept for as long as one does where others may be dead.
     Silence,
     /// The waiter's own deadline has passed.
     Expired,
@@ -127,7 +94,7 @@ enum Ended {
 
 impl<P: Policy, I: Interval, const BUG: u8> RawCalock<P, I, BUG> {
     const INTERVAL: Duration = Duration::from_nanos(I::NS);
-    /// How long a waiter sees the same of the sentinel and the promoted if one of them is dead: longer than they live in peace.
+    /// How long it is the turn of the same waiter if that is dead: longer than if it lives.
     const SILENCE: Duration =
         if I::NS * 2 > WATCH.as_nanos() as u64 { Duration::from_nanos(I::NS * 2) } else { WATCH };
 
@@ -198,7 +165,9 @@ impl<P: Policy, I: Interval, const BUG: u8> RawCalock<P, I, BUG> {
                     }
                     self.owe(was, waiter);
                     waiter.owes_moved = false;
-                    self.watch(waiter, parked);
+                    if !P::Scope::PRIVATE {
+                        waiter.suspects = Deadline::after(self.watch(mine, parked));
+                    }
                     return Some(parked);
                 }
                 Err(now) => was = now,
@@ -367,38 +336,35 @@ impl<P: Policy, I: Interval, const BUG: u8> RawCalock<P, I, BUG> {
         }
     }
 
-    /// Takes note of whose turn it is in `was`. The time for which it may last begins when a waiter sees it first.
-    fn watch(&self, waiter: &mut Waiter, was: State) {
-        if P::Scope::PRIVATE {
-            return;
+    /// For how long a waiter sleeps that leaves `was`: until whose turn it is must be dead. Takes note of a new turn.
+    fn watch(&self, mine: Mine, was: State) -> Duration {
+        let turn = Turn::of(was, self.promotions.load(Relaxed));
+        let (noted, now) = (self.turn.load(Relaxed), Turn::now());
+        if !turn.is(noted) {
+            // Whoever else takes note of it at this moment says the same.
+            _ = self.turn.compare_exchange(noted, turn.noted(now), Relaxed, Relaxed);
+        } else if turn.concerns(mine) {
+            return Self::SILENCE.saturating_sub(Turn::lasted(noted, now));
         }
-        let seen = Seen { promotions: self.promotions.load(Relaxed), turn: Turn::of(was) };
-        if waiter.seen != Some(seen) {
-            waiter.seen = Some(seen);
-            waiter.suspects = Deadline::after(Self::SILENCE);
-        }
+        Self::SILENCE
     }
 
     /// (D): if the waiter whose turn it was has not come for so long, it is dead. Takes back a lock that was handed to it, or
     /// becomes the sentinel in its place; true if so. The count of promotions chooses one of those that find this out.
     #[cold]
     fn act_for_the_dead(&self, waiter: &mut Waiter) -> bool {
-        let was = self.state();
-        let Some(seen) = waiter.seen.take() else { return false };
-        let now = Seen { promotions: self.promotions.load(Relaxed), turn: Turn::of(was) };
-        let is_mine = match seen.turn {
-            Turn::Granted => waiter.mine.is_promoted(),
-            Turn::Sentinel => waiter.mine.is_sentinel(),
-            Turn::Nobody => true,
-        };
-        if now != seen || is_mine {
+        let (was, promotions) = (self.state(), self.promotions.load(Relaxed));
+        let turn = Turn::of(was, promotions);
+        let noted = self.turn.load(Relaxed);
+        let is_over = turn.is(noted) && Turn::lasted(noted, Turn::now()) >= Self::SILENCE;
+        if !is_over || !turn.concerns(waiter.mine) {
             return false;
         }
-        let left = seen.promotions.wrapping_add(1);
-        if self.promotions.compare_exchange(seen.promotions, left, Relaxed, Relaxed).is_err() {
+        let left = promotions.wrapping_add(1);
+        if self.promotions.compare_exchange(promotions, left, Relaxed, Relaxed).is_err() {
             return false;
         }
-        if seen.turn == Turn::Sentinel {
+        if turn.whose == Whose::Sentinel {
             waiter.mine.flags |= SENTINEL;
             waiter.rises = Deadline::after(Self::INTERVAL);
         } else {

@@ -84,22 +84,22 @@
 //! after that. The plan is plain data of the holder.
 //!
 //! # Deaths
-//! Between processes a waiter may be killed. Its count stays, its flags may. So no waiter sleeps
-//! there for more than [`WATCH`](super::parked::WATCH) at a time, or twice the interval if that is
-//! longer. What it knows of the others is how often a sentinel or promoted waiter has left
-//! (`promotions`), and whose turn it is:
+//! Between processes a waiter may be killed. Its count stays, its flags may. So a waiter that parks
+//! notes whose turn it is, and since when, in a word of the lock, `turn`, unless that is noted:
 //!
 //! | turn | in the word | a living waiter |
 //! |---|---|---|
-//! | granted | `GRANTED` | the promoted takes the lock at once, and `promotions` changes |
-//! | sentinel | `SENTINEL`, not `PROMOTED` | the sentinel is promoted within an interval, or leaves, and `promotions` changes |
-//! | nobody | neither | nothing is due: the holder may hold for long, and without a sentinel the next that parks is it |
+//! | the promoted's | `GRANTED` | the promoted takes the lock at once, and `promotions` changes |
+//! | the sentinel's | `SENTINEL`, not `PROMOTED` | the sentinel is promoted within an interval, or leaves, and `promotions` changes |
+//! | nobody's | neither | nothing is due: the holder may hold for long, and without a sentinel the next that parks is it |
 //!
-//! A waiter that has seen the same of the first two for that time takes the one whose turn it is
-//! for dead (D). A compare-exchange that adds one to `promotions` for the dead chooses one of the
-//! waiters that find this out. If the lock was granted, it frees it, with `LOCKED`, `GRANTED`,
-//! `PROMOTED`, `AWAKE` and `HEIR` cleared; else it is the sentinel from then on, and owns the flag
-//! that is set. If it dies too, `promotions` has changed, and the others begin anew.
+//! If one of the first two turns has lasted for [`WATCH`](super::parked::WATCH), or for two
+//! intervals if that is longer, its owner is dead. No waiter sleeps past that time, nor for longer,
+//! and a waiter that parks later finds it at once (D). A compare-exchange that adds one to
+//! `promotions`, for the dead, chooses one of the waiters that find it. If the lock was granted,
+//! that one frees it: it clears `LOCKED`, `GRANTED`, `PROMOTED`, `AWAKE` and `HEIR`. Otherwise it
+//! is the sentinel from then on, and owns the flag that is set. If it dies too, the next turn
+//! begins, since `promotions` has changed.
 //!
 //! Releases, and the bells that they ring for others, are no sign of life of either: a dead
 //! sentinel is found on a lock that is never free, too. What else the dead leave needs no watch:
@@ -109,16 +109,14 @@
 //! A waiter whose sleep ends so often sleeps behind all others each time, as one that was woken in
 //! vain. So it also looks whether it is overdue, and then promotes itself.
 //!
-//! A waiter sees a new turn when its sleep ends, and takes its owner for dead when the next one
-//! does. So after a death the promotions go on within two sleeps, or four if the dead had
-//! `PROMOTED` and `SENTINEL`, which are found one after the other; during the first two of these
-//! the lock may be idle. The dead count among the waiters of "How long anybody waits". All this
-//! needs a waiter that waits for so long: if all that use the lock give up within two sleeps,
-//! nobody frees it.
+//! A turn is noted when a waiter parks or its sleep ends, so after one such time at the latest, and
+//! is over after another. So promotions go on two such times after a death, or four if the dead had
+//! `PROMOTED` and `SENTINEL`, which are found one after the other. During the first two of these
+//! the lock may be idle. The dead count among the waiters of "How long anybody waits".
 //!
-//! If the dead was only stopped, it has lost its promotion, or there are two sentinels until one
-//! leaves while no release comes by. A promoted waiter that lost its promotion may still take
-//! another's, who then sleeps on until a release or the end of its sleep.
+//! If the owner of a turn was only stopped, it has lost its promotion, or there are two sentinels
+//! until two leave before the next release. A promoted waiter that lost its promotion may still
+//! take another's, which then sleeps on until a release or the end of its sleep.
 //!
 //! # Wrap-around
 //! The bell has 32 bits. A waiter misses a wake-up if between its look at the bell and the kernel's comparison it is rung a multiple
@@ -173,6 +171,8 @@ pub struct RawCalock<P: Policy = Private, I: Interval = Every, const BUG: u8 = 0
     pub(crate) nap: AtomicU32,
     /// How often the sentinel or somebody promoted has left.
     pub(crate) promotions: AtomicU32,
+    /// Between processes: whose turn it is, and since when. Written by waiters that park.
+    pub(crate) turn: AtomicU32,
     plan: UnsafeCell<Plan>,
     pub(crate) meter: P::Meter,
     interval: PhantomData<fn() -> I>,
@@ -199,6 +199,7 @@ impl<P: Policy, I: Interval, const BUG: u8> RawCalock<P, I, BUG> {
                 uses: AtomicU32::new(0),
                 nap: AtomicU32::new(0),
                 promotions: AtomicU32::new(0),
+                turn: AtomicU32::new(0),
                 plan: UnsafeCell::new(Plan::NOTHING),
                 meter: P::Meter::INIT,
                 interval: PhantomData,

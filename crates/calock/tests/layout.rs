@@ -11,10 +11,10 @@ use ulocks_core::{Policy, Private, Shared};
 static IN_A_STATIC: Calock<()> = Calock::new(());
 static PROMPT: CalockWith<u32, Shared, Every<1_000_000>> = CalockWith::new(1);
 static CONDVAR: CalockCondvar = CalockCondvar::new();
-const _: () = assert!(size_of::<RawCalock>() == 52 && align_of::<RawCalock>() == 4);
-const _: () = assert!(size_of::<RawCalock<Shared, Every<50_000>>>() == 52);
-const _: () = assert!(size_of::<RawCalock<Private<Patience<3_000>>>>() == 52);
-const _: () = assert!(size_of::<Calock<()>>() == 52 && size_of::<Calock<u64>>() == 64);
+const _: () = assert!(size_of::<RawCalock>() == 56 && align_of::<RawCalock>() == 4);
+const _: () = assert!(size_of::<RawCalock<Shared, Every<50_000>>>() == 56);
+const _: () = assert!(size_of::<RawCalock<Private<Patience<3_000>>>>() == 56);
+const _: () = assert!(size_of::<Calock<()>>() == 56 && size_of::<Calock<u64>>() == 64);
 const _: () = assert!(size_of::<CalockCondvar>() == 16);
 
 #[test]
@@ -30,7 +30,7 @@ fn lives_in_a_static() {
 #[test]
 fn zeroed_memory_is_an_unlocked_mutex_and_new_is_all_zero() {
     /// The words of the lock, up to the counters.
-    const WORDS: usize = 52;
+    const WORDS: usize = 56;
 
     fn check<P: Policy, I: Interval>() {
         // SAFETY: that every field is valid when all zero is the promise this test is for; the type has no niche.

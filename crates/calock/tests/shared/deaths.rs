@@ -83,6 +83,21 @@ fn a_lock_that_is_kept_for_the_dead_is_freed_for_an_arrival() {
     });
 }
 
+/// None of them waits for as long as it takes to tell that another is dead.
+#[test]
+fn a_lock_that_is_kept_for_the_dead_is_freed_for_waiters_that_give_up() {
+    with_a_lock("promoted killed, the others give up", |lock: &Lock| {
+        let held = lock.lock();
+        asleep(adds_one(lock), lock, PROMOTED).killed();
+        drop(held);
+        let mut attempts = 1;
+        while lock.try_lock_for(Duration::from_millis(50)).is_none() {
+            attempts += 1;
+        }
+        assert!(attempts > 1, "it was kept");
+    });
+}
+
 /// The sentinel wakes by itself and not by the watch.
 #[test]
 fn a_lock_that_is_kept_for_the_dead_is_freed_by_the_sentinel() {
