@@ -18,6 +18,10 @@
 //! the failing run contains; `as = "hang"` demands that the run does not end. `sound = true` marks
 //! a change that breaks nothing: the named tests must pass, and `as` is left out.
 //!
+//! A bug in several places has `also = [{ find = "..", replace = ".." }]`, in the same file. A bug
+//! that needs smaller sizes, say, has `on = "NAME"`: the mutant `NAME`, which stands before it in
+//! the same specification, is planted first.
+//!
 //! All specifications are checked before anything is built. `cargo xtask tidy` makes this check
 //! too, as it is cheap: a mutant that no longer applies is reported at once.
 
@@ -39,7 +43,15 @@ struct Specification {
     mutant: Vec<toml::Table>,
 }
 
-/// One replacement of text in one file of the workspace.
+/// A replacement of text that occurs exactly once.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Edit {
+    find: String,
+    replace: String,
+}
+
+/// Replacements of text in one file of the workspace.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
 pub struct Mutant {
@@ -56,6 +68,14 @@ pub struct Mutant {
     pub file: String,
     find: String,
     replace: String,
+    /// More replacements, for a bug in several places.
+    #[serde(default)]
+    also: Vec<Edit>,
+    /// The mutant that is planted first.
+    on: Option<String>,
+    /// The replacements of that mutant.
+    #[serde(skip)]
+    first: Vec<Edit>,
     /// The tests that must fail, or pass if it is sound.
     pub found_by: Vec<Probe>,
     /// A variant that breaks nothing.
@@ -92,14 +112,33 @@ impl Mutant {
 
     /// The text of its file with the change made, or why the change cannot be made.
     pub fn applied(&self, text: &str) -> Result<String, String> {
-        match text.matches(&self.find).count() {
-            1 if self.find == self.replace => Err("`replace` equals `find`: write the broken text".into()),
-            1 => Ok(text.replacen(&self.find, &self.replace, 1)),
-            0 => Err(format!("`find` does not occur in {}: copy the text as it is now", self.file)),
-            n => {
-                Err(format!("`find` occurs {n} times in {}: include more of the lines around it", self.file))
+        self.edits().iter().try_fold(text.to_owned(), |text, Edit { find, replace }| {
+            match text.matches(find).count() {
+                1 if find == replace => Err("`replace` equals `find`: write the broken text".into()),
+                1 => Ok(text.replacen(find, replace, 1)),
+                0 => Err(format!("`find` does not occur in {}: copy the text as it is now", self.file)),
+                n => {
+                    let file = &self.file;
+                    Err(format!("`find` occurs {n} times in {file}: include more of the lines around it"))
+                }
             }
+        })
+    }
+
+    /// All its replacements, in their order.
+    fn edits(&self) -> Vec<Edit> {
+        let own = Edit { find: self.find.clone(), replace: self.replace.clone() };
+        self.first.iter().cloned().chain([own]).chain(self.also.iter().cloned()).collect()
+    }
+
+    /// Takes over the replacements of the mutant that is planted first, which is among `before`.
+    fn plant_on(&mut self, before: &[Self]) -> Result<(), String> {
+        if let Some(on) = &self.on {
+            let first = before.iter().find(|mutant| mutant.name == *on && mutant.file == self.file);
+            let missing = || format!("no mutant `{on}` of {} stands before it", self.file);
+            self.first = first.ok_or_else(missing)?.edits();
         }
+        Ok(())
     }
 
     /// What is wrong with it.
@@ -196,8 +235,9 @@ fn parse(spec: &str, text: &str, workspace: &Workspace) -> (Vec<Mutant>, Vec<Str
         let name = name.map_or_else(|| format!("number {number}"), |name| format!("`{name}`"));
         let wrong = match table.try_into::<Mutant>() {
             Err(error) => vec![error.to_string().trim().replace('\n', ", ")],
-            Ok(mutant) => {
-                let mut wrong = mutant.faults(workspace);
+            Ok(mut mutant) => {
+                let mut wrong: Vec<_> = mutant.plant_on(&mutants).err().into_iter().collect();
+                wrong.extend(mutant.faults(workspace));
                 if mutants.iter().any(|other| other.name == mutant.name) {
                     wrong.push("the name occurs twice: choose another".into());
                 }
@@ -288,6 +328,21 @@ found-by = [{ world = "native", package = "ulocks-core", test = "TEST", filter =
         );
         assert!(fault("tools.rs", "no-such.rs").contains("relative to the workspace"));
         assert!(fault("xtask/src", "../xtask/src").contains("relative to the workspace"));
+    }
+
+    #[test]
+    fn a_bug_in_several_places_is_planted_on_another_one() {
+        let also = r#"also = [{ find = "fn need_toolchain(", replace = "fn y(" }]"#;
+        let one = GOOD.replace("found-by", &format!("{also}\nfound-by"));
+        let find = "need(\"false\", \"\", &[\"false\"])";
+        let two = GOOD.replace("\"one\"", "\"two\"\non = \"one\"").replace(find, "fn y(");
+        let (mutants, faults) = parse("m.toml", &(one + &two), &Workspace::load().unwrap());
+        assert!(faults.iter().all(|fault| fault.contains("`TEST`")), "{faults:?}");
+        let text = r#"fn need_toolchain( need("false", "", &["false"])"#;
+        assert_eq!(mutants[0].applied(text).unwrap(), "fn y( x");
+        assert_eq!(mutants[1].applied(text).unwrap(), "x x");
+        let found = with("name =", "on = \"two\"\nname =");
+        assert_eq!(found, ["m.toml: mutant `one`: no mutant `two` of xtask/src/tools.rs stands before it"]);
     }
 
     #[test]
