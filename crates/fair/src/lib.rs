@@ -8,8 +8,6 @@ pub use mutex::{
     FairCondvar, FairCondvarWith, FairMutex, FairMutexGuard, FairMutexWith, Line, MappedFairMutexGuard,
     RawFairMutex,
 };
-#[doc(hidden)]
-pub use mutex::{private, shared};
 pub use semaphore::{Permit, RawSemaphore, Semaphore, SemaphoreWith, TooManyPermits};
 #[doc(hidden)]
 pub use semaphore::{Protocol as SemaphoreProtocol, seeded as semaphore_seeded};

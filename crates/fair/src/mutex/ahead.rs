@@ -35,26 +35,20 @@
 //! What a home says may be out of date or unknown, as in models. Then the wrong one is called, or none, or it spins in vain
 //! for its budget. Nothing else hangs on it: who sleeps is woken by its grant.
 
-use super::private::seeded;
 use super::queue::Waiter;
 use super::turn::{Cpu, Kind, Turn};
+use ulocks_core::cpu;
 use ulocks_core::futex::{Futex, FutexKey, Private};
 use ulocks_core::sync::Ordering::Relaxed;
-use ulocks_core::{cpu, tid};
 
 /// How many of those behind the new holder are near: to be called even if that takes an interrupt.
 const NEAR: usize = 2;
 /// A line of more than so many behind the new holder is long; nobody further behind is looked at.
 const LONG: usize = 16;
 
-/// Whether the model pretends that there are two CPUs, and that a line is long soon.
-const fn pretends<const BUG: u8>() -> bool {
-    matches!(BUG, seeded::TWO_CPUS | seeded::WALKS_ON)
-}
-
 /// The CPU of the calling thread.
-pub(super) fn here<const BUG: u8>() -> Cpu {
-    Cpu::new(if pretends::<BUG>() { Some(tid::current() % 2) } else { cpu::current() })
+pub(super) fn here() -> Cpu {
+    Cpu::new(cpu::current())
 }
 
 /// Calls who is to be awake ahead of its turn while somebody at home on `holder` holds the mutex: of `second`, the first in
@@ -62,48 +56,40 @@ pub(super) fn here<const BUG: u8>() -> Cpu {
 ///
 /// # Safety
 /// The caller is the tender, `second` and `newest` are in line, and the links between them are complete.
-pub(super) unsafe fn call_ahead<const BUG: u8>(
+pub(super) unsafe fn call_ahead(
     second: *const Waiter,
     newest: *const Waiter,
     holder: Cpu,
     here: Cpu,
 ) -> Option<FutexKey<Private>> {
-    let (near, long) = if pretends::<BUG>() { (1, 2) } else { (NEAR, LONG) };
     let (mut node, mut far) = (second, None);
-    for place in 0..long {
+    for place in 0..LONG {
         // SAFETY: nodes in line are alive.
         let turn = unsafe { &(*node).turn };
         let seen = Turn(turn.load(Relaxed));
         let runs_beside = !seen.home().is(holder);
-        if runs_beside && place < near {
-            return call::<BUG>(turn, seen, holder);
+        if runs_beside && place < NEAR {
+            return call(turn, seen, holder);
         }
         if runs_beside && far.is_none() && seen.home().is(here) {
             far = Some((turn, seen));
         }
-        if node == newest && BUG != seeded::WALKS_ON {
+        if node == newest {
             return None;
         }
         // SAFETY: the links are the tender's.
         node = unsafe { Waiter::links(node, |links| links.newer) };
-        if BUG == seeded::WALKS_ON && node.is_null() {
-            return None;
-        }
     }
     let (turn, seen) = far?;
-    call::<BUG>(turn, seen, holder)
+    call(turn, seen, holder)
 }
 
 /// Calls the waiter whose turn was `seen`; returns by what to wake it if it is asleep.
-fn call<const BUG: u8>(turn: &Futex<Private>, mut seen: Turn, holder: Cpu) -> Option<FutexKey<Private>> {
+fn call(turn: &Futex<Private>, mut seen: Turn, holder: Cpu) -> Option<FutexKey<Private>> {
     while seen.is(Kind::Waiting) || seen.is(Kind::Called) || seen.is(Kind::Parked) {
         let called = seen.called(holder);
         if seen == called {
             return None;
-        }
-        if BUG == seeded::CALLS_BLINDLY {
-            turn.store(called.0, Relaxed);
-            return seen.is(Kind::Parked).then(|| turn.key());
         }
         match turn.compare_exchange(seen.0, called.0, Relaxed, Relaxed) {
             Ok(_) => return seen.is(Kind::Parked).then(|| turn.key()),

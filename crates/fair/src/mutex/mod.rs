@@ -1,10 +1,10 @@
 //! [`FairMutex`]: strict first in, first out, eight bytes.
 
 mod ahead;
-pub mod private;
+mod private;
 mod queue;
 mod raw;
-pub mod shared;
+mod shared;
 mod tickets;
 mod turn;
 mod word;

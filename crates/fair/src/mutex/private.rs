@@ -86,68 +86,21 @@ use ulocks_core::sync::{AtomicPtr, without_unwinding};
 use ulocks_core::time::Deadline;
 use ulocks_core::{Policy, raw};
 
-/// The bugs that the models must find, one at a time, and a variant that is sound. The mutex proper has none of them: the
-/// comparisons with `BUG` are decided at compile time.
-pub mod seeded {
-    /// No bug.
-    pub const NOTHING: u8 = 0;
-    /// (L1) orders nothing.
-    pub const RELAXED_TAKE: u8 = 1;
-    /// (U1) orders nothing.
-    pub const RELAXED_RELEASE: u8 = 2;
-    /// (U2) and (U3) order nothing.
-    pub const RELAXED_HAND_OVER: u8 = 3;
-    /// (G) orders nothing.
-    pub const RELAXED_GRANT: u8 = 4;
-    /// (L2) publishes nothing.
-    pub const RELAXED_PUSH: u8 = 5;
-    /// Whoever finds the mutex not locked takes it, although others are in line.
-    pub const BARGES: u8 = 6;
-    /// The second in line is served first.
-    pub const SERVES_SECOND: u8 = 7;
-    /// A grant wakes nobody.
-    pub const NO_WAKE: u8 = 8;
-    /// Who is called is not woken.
-    pub const NO_WAKE_AHEAD: u8 = 9;
-    /// A waiter parks although it has just been granted.
-    pub const PARKS_BLINDLY: u8 = 10;
-    /// The node is looked at after the grant.
-    pub const TOUCHES_NODE: u8 = 11;
-    /// The queue is let go after the grant.
-    pub const LETS_GO_LATE: u8 = 12;
-    /// The tender does not look whether the mutex was released meanwhile.
-    pub const OVERLOOKS_RELEASE: u8 = 13;
-    /// A waiter whose time is up leaves although a grant is on its way.
-    pub const LEAVES_WITH_GRANT: u8 = 14;
-    /// The tender does not look who asks to be let go.
-    pub const OVERLOOKS_LEAVERS: u8 = 15;
-    /// Sound: threads are at home on two CPUs, by their number, and a line of three is a long one.
-    pub const TWO_CPUS: u8 = 16;
-    /// A waiter is called as what it was at the last look, although it may have parked since.
-    pub const CALLS_BLINDLY: u8 = 17;
-    /// `TWO_CPUS`, and who looks whom to call goes on past the newest waiter, to one that was newer and has left.
-    pub const WALKS_ON: u8 = 18;
-}
-
 type Key = FutexKey<futex::Private>;
 
-/// The raw mutex of one process, with the seeded bug `BUG`.
+/// The raw mutex of one process.
 #[repr(C)]
-pub struct Protocol<P: Policy, const BUG: u8> {
+pub struct Protocol<P: Policy> {
     word: AtomicPtr<Waiter>,
     meter: P::Meter,
 }
 
 // SAFETY: the pointer is an atomic, and what it points to is accessed by the rules of `queue.rs`.
-unsafe impl<P: Policy, const BUG: u8> Send for Protocol<P, BUG> {}
+unsafe impl<P: Policy> Send for Protocol<P> {}
 // SAFETY: as above.
-unsafe impl<P: Policy, const BUG: u8> Sync for Protocol<P, BUG> {}
+unsafe impl<P: Policy> Sync for Protocol<P> {}
 
-fn unless(broken: bool, sound: Ordering) -> Ordering {
-    if broken { Relaxed } else { sound }
-}
-
-impl<P: Policy, const BUG: u8> Protocol<P, BUG> {
+impl<P: Policy> Protocol<P> {
     ulocks_core::const_fn! {
         /// An unlocked mutex.
         #[allow(clippy::new_without_default)]
@@ -165,8 +118,7 @@ impl<P: Policy, const BUG: u8> Protocol<P, BUG> {
     /// (L1): takes the mutex if it is free and nobody is in line; the word as it is otherwise.
     #[inline(always)]
     fn take(&self) -> Result<(), State> {
-        let order = unless(BUG == seeded::RELAXED_TAKE, Acquire);
-        self.word.compare_exchange(State::FREE.0, State::HELD.0, order, Relaxed).map(drop).map_err(State)
+        self.word.compare_exchange(State::FREE.0, State::HELD.0, Acquire, Relaxed).map(drop).map_err(State)
     }
 
     /// An arrival that did not find the mutex free: queues, and waits. False if `deadline` passed first.
@@ -176,7 +128,7 @@ impl<P: Policy, const BUG: u8> Protocol<P, BUG> {
         self.meter.count(Event::Contended);
         // Invariant 7.
         without_unwinding(|| {
-            let waiter = Waiter::new(ahead::here::<BUG>());
+            let waiter = Waiter::new(ahead::here());
             self.lock_with(&waiter, deadline)
         })
     }
@@ -191,18 +143,12 @@ impl<P: Policy, const BUG: u8> Protocol<P, BUG> {
                     Ok(()) => return true,
                     Err(now) => word = now,
                 }
-            } else if BUG == seeded::BARGES && !word.is_locked() {
-                match self.meter.arrive(|| self.change(word, word.locked(), Acquire)) {
-                    Ok(()) => return true,
-                    Err(now) => word = now,
-                }
             } else {
                 let older = word.newest();
                 // SAFETY: the node is in nobody's hands yet.
                 unsafe { Waiter::links(node, |links| links.older = older) };
                 let next = word.with_newest(node);
-                let order = unless(BUG == seeded::RELAXED_PUSH, Release);
-                match self.meter.arrive(|| self.change(word, next, order)) {
+                match self.meter.arrive(|| self.change(word, next, Release)) {
                     Ok(()) => break older.is_null(), // (L2)
                     Err(now) => word = now,
                 }
@@ -221,7 +167,7 @@ impl<P: Policy, const BUG: u8> Protocol<P, BUG> {
         loop {
             // Acquire, here and in the spin: pairs with (G).
             let look = || Turn(waiter.turn.load(Acquire));
-            let (here, mut seen) = (ahead::here::<BUG>(), look());
+            let (here, mut seen) = (ahead::here(), look());
             if (alone || seen.is(Kind::Called)) && !seen.holder().is(here) {
                 let knows = seen.holder().is_known() && here.is_known();
                 spin::first_in_line::<P>(slept && !knows, || {
@@ -235,10 +181,8 @@ impl<P: Policy, const BUG: u8> Protocol<P, BUG> {
                 }
                 return true;
             }
-            let parked = Turn::parked(ahead::here::<BUG>());
-            if BUG == seeded::PARKS_BLINDLY {
-                waiter.turn.swap(parked.0, Acquire);
-            } else if waiter.turn.compare_exchange(seen.0, parked.0, Relaxed, Relaxed).is_err() {
+            let parked = Turn::parked(ahead::here());
+            if waiter.turn.compare_exchange(seen.0, parked.0, Relaxed, Relaxed).is_err() {
                 continue;
             }
             slept = true;
@@ -311,7 +255,7 @@ impl<P: Policy, const BUG: u8> Protocol<P, BUG> {
         }
         loop {
             match look() {
-                turn if turn.is(Kind::Granted) => return BUG != seeded::LEAVES_WITH_GRANT,
+                turn if turn.is(Kind::Granted) => return true,
                 turn if turn.is(Kind::Left) => return false,
                 _ => waiter.turn.wait(leaving.0, None),
             };
@@ -371,7 +315,7 @@ impl<P: Policy, const BUG: u8> Protocol<P, BUG> {
         // Out of line already, because it was not alone in it.
         let mut chosen: *const Waiter = ptr::null();
         let granted = loop {
-            if word.has_leavers() && BUG != seeded::OVERLOOKS_LEAVERS {
+            if word.has_leavers() {
                 match self.change(word, word.without_leavers(), AcqRel) {
                     // (T3)
                     // SAFETY: this thread is the tender and has read the word acquiring.
@@ -385,15 +329,10 @@ impl<P: Policy, const BUG: u8> Protocol<P, BUG> {
             let mut granted = chosen;
             if !chosen.is_null() {
                 next = next.locked();
-            } else if !newest.is_null() && !word.is_locked() && BUG != seeded::OVERLOOKS_RELEASE {
+            } else if !newest.is_null() && !word.is_locked() {
                 // SAFETY: this thread is the tender and has read the word acquiring.
                 unsafe {
                     let oldest = Waiter::oldest(newest);
-                    if BUG == seeded::SERVES_SECOND && oldest != newest {
-                        chosen = Waiter::links(oldest, |links| links.newer);
-                        word = self.take_out(chosen, word);
-                        continue;
-                    }
                     next = next.locked();
                     granted = oldest;
                     if oldest == newest {
@@ -402,15 +341,12 @@ impl<P: Policy, const BUG: u8> Protocol<P, BUG> {
                     } else {
                         let second = Waiter::take_oldest(newest, oldest);
                         let home = Turn((*oldest).turn.load(Relaxed)).home();
-                        let here = ahead::here::<BUG>();
-                        called = ahead::call_ahead::<BUG>(second, newest, home, here);
+                        let here = ahead::here();
+                        called = ahead::call_ahead(second, newest, home, here);
                         grants_here = home.is(here);
                         chosen = oldest;
                     }
                 }
-            }
-            if BUG == seeded::LETS_GO_LATE && !granted.is_null() {
-                _ = Self::grant(granted).map(|key| key.wake(1));
             }
             // (T5), (T6); from (T6) on, the mutex may be gone.
             match self.change(word, next, AcqRel) {
@@ -423,9 +359,7 @@ impl<P: Policy, const BUG: u8> Protocol<P, BUG> {
                 unsafe { Waiter::links(granted, |links| links.linked = true) };
             }
         };
-        let granted =
-            if granted.is_null() || BUG == seeded::LETS_GO_LATE { None } else { Self::grant(granted) };
-        let called = if BUG == seeded::NO_WAKE_AHEAD { None } else { called };
+        let granted = if granted.is_null() { None } else { Self::grant(granted) };
         // Who is to run on this CPU, as a rule, cannot run before this thread is done, and may take the CPU when it is woken.
         let wakes = if grants_here { [called, granted] } else { [granted, called] };
         // A refused wake-up aborts, so the leavers are answered in any case.
@@ -438,14 +372,9 @@ impl<P: Policy, const BUG: u8> Protocol<P, BUG> {
         // SAFETY: a node out of line is alive until its turn is `Granted`.
         let turn = unsafe { &(*waiter).turn };
         let key = turn.key();
-        let order = unless(BUG == seeded::RELAXED_GRANT, Release);
-        let seen = Turn(turn.swap(Kind::Granted as u32, order));
-        if BUG == seeded::TOUCHES_NODE {
-            // SAFETY: not safe, which is the bug.
-            core::hint::black_box(unsafe { Waiter::links(waiter, |links| links.older) });
-        }
+        let seen = Turn(turn.swap(Kind::Granted as u32, Release));
         let asleep = seen.is(Kind::Parked) || seen.is(Kind::Leaving);
-        (asleep && BUG != seeded::NO_WAKE).then_some(key)
+        asleep.then_some(key)
     }
 
     /// Tells those on the list that begins with `left` that they are out of line.
@@ -466,11 +395,10 @@ impl<P: Policy, const BUG: u8> Protocol<P, BUG> {
     #[cold]
     #[inline(never)]
     fn unlock_contended(&self, mut word: State) {
-        let order = unless(BUG == seeded::RELAXED_HAND_OVER, AcqRel);
         loop {
             let tends = !word.is_tended() && !word.newest().is_null();
             let next = if tends { word.unlocked().tended() } else { word.unlocked() };
-            match self.change(word, next, order) {
+            match self.change(word, next, AcqRel) {
                 // Otherwise the mutex may be gone.
                 Ok(()) if tends => return self.tend(next),
                 Ok(()) => return,
@@ -480,7 +408,7 @@ impl<P: Policy, const BUG: u8> Protocol<P, BUG> {
     }
 }
 
-impl<P: Policy, const BUG: u8> raw::Metered for Protocol<P, BUG> {
+impl<P: Policy> raw::Metered for Protocol<P> {
     type Meter = P::Meter;
 
     fn meter(&self) -> &P::Meter {
@@ -488,7 +416,7 @@ impl<P: Policy, const BUG: u8> raw::Metered for Protocol<P, BUG> {
     }
 }
 
-impl<P: Policy, const BUG: u8> fmt::Debug for Protocol<P, BUG> {
+impl<P: Policy> fmt::Debug for Protocol<P> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         State(self.word.load(Relaxed)).fmt(f)
     }
@@ -500,7 +428,7 @@ impl<P: Policy, const BUG: u8> fmt::Debug for Protocol<P, BUG> {
 // * The token is nothing, and no address of the mutex is kept, so it may be forgotten and the mutex moved or dropped: a
 //   node is in line only while its thread is inside of `lock` or `lock_until`. These borrow the
 //   mutex, and do not unwind meanwhile (invariant 7).
-unsafe impl<P: Policy<Scope = futex::Private>, const BUG: u8> raw::RawMutex for Protocol<P, BUG> {
+unsafe impl<P: Policy<Scope = futex::Private>> raw::RawMutex for Protocol<P> {
     ulocks_core::raw_init!(Self::new());
 
     type Scope = futex::Private;
@@ -535,9 +463,8 @@ unsafe impl<P: Policy<Scope = futex::Private>, const BUG: u8> raw::RawMutex for 
 
     #[inline]
     unsafe fn unlock(&self, (): ()) {
-        let order = unless(BUG == seeded::RELAXED_RELEASE, Release);
         // (U1); from here on the mutex may be gone, if it succeeds.
-        let released = self.word.compare_exchange(State::HELD.0, State::FREE.0, order, Relaxed);
+        let released = self.word.compare_exchange(State::HELD.0, State::FREE.0, Release, Relaxed);
         if let Err(word) = released {
             self.unlock_contended(State(word));
         }
@@ -551,7 +478,7 @@ unsafe impl<P: Policy<Scope = futex::Private>, const BUG: u8> raw::RawMutex for 
 }
 
 // SAFETY: as `RawMutex`.
-unsafe impl<P: Policy<Scope = futex::Private>, const BUG: u8> raw::RawMutexFair for Protocol<P, BUG> {
+unsafe impl<P: Policy<Scope = futex::Private>> raw::RawMutexFair for Protocol<P> {
     #[inline]
     unsafe fn unlock_fair(&self, (): ()) {
         // SAFETY: the caller's contract is the callee's.

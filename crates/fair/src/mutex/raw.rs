@@ -25,11 +25,11 @@ pub trait Line: Scope {
 }
 
 impl Line for futex::Private {
-    type Mutex<P: Policy<Scope = Self>> = private::Protocol<P, { private::seeded::NOTHING }>;
+    type Mutex<P: Policy<Scope = Self>> = private::Protocol<P>;
 }
 
 impl Line for futex::Shared {
-    type Mutex<P: Policy<Scope = Self>> = shared::Protocol<P, { shared::seeded::NOTHING }>;
+    type Mutex<P: Policy<Scope = Self>> = shared::Protocol<P>;
 }
 
 type Mutex<P> = <<P as Policy>::Scope as Line>::Mutex<P>;

@@ -92,55 +92,10 @@ use core::time::Duration;
 use ulocks_core::futex::{self, Bits, Futex, Waited};
 use ulocks_core::meter::{Event, Meter};
 use ulocks_core::spin;
-use ulocks_core::sync::Ordering::{self, AcqRel, Acquire, Relaxed, Release};
+use ulocks_core::sync::Ordering::{AcqRel, Acquire, Relaxed, Release};
 use ulocks_core::sync::without_unwinding;
 use ulocks_core::time::Deadline;
 use ulocks_core::{Policy, raw};
-
-/// The bugs that the models must find, one at a time, and a variant that is sound. The mutex proper has none of them: the
-/// comparisons with `BUG` are decided at compile time.
-pub mod seeded {
-    /// No bug.
-    pub const NOTHING: u8 = 0;
-    /// Sound: groups of one ticket and sections of two, so that nearly everybody is far.
-    pub const SMALL_GROUPS: u8 = 1;
-    /// (U) orders nothing.
-    pub const RELAXED_RELEASE: u8 = 2;
-    /// Who sees that it is its turn learns nothing.
-    pub const RELAXED_TURN: u8 = 3;
-    /// A ticket is drawn by a load and a store.
-    pub const DRAWS_IN_TWO: u8 = 4;
-    /// The release does not wake who slept as first.
-    pub const NO_WAKE: u8 = 5;
-    /// The release wakes nobody ahead.
-    pub const NO_WAKE_AHEAD: u8 = 6;
-    /// Nobody sets `LATE`.
-    pub const NEVER_LATE: u8 = 7;
-    /// Who finds `LATE` set sleeps without a change of the turn, which would have published its ticket.
-    pub const TRUSTS_THE_FLAG: u8 = 16;
-    /// `SMALL_GROUPS`, and `near` is moved without a wake-up.
-    pub const MOVES_SILENTLY: u8 = 8;
-    /// The release serves tickets that were given up.
-    pub const SERVES_THE_GONE: u8 = 9;
-    /// The release does not wake who is served because those before it have gone.
-    pub const SKIPS_SILENTLY: u8 = 10;
-    /// A waiter gives up although it is its turn.
-    pub const GIVES_UP_ITS_TURN: u8 = 11;
-    /// Nobody wakes those outside.
-    pub const FORGETS_OUTSIDE: u8 = 12;
-    /// Who came in from outside forgets the others there.
-    pub const FORGETS_OTHERS: u8 = 13;
-    /// The release looks at `next` once more afterwards.
-    pub const TOUCHES_AFTER: u8 = 14;
-    /// `SMALL_GROUPS`, and `near` is never moved.
-    pub const NEVER_MOVES: u8 = 17;
-    /// `SMALL_GROUPS`, and whose section comes nearer is not woken.
-    pub const FORGETS_SECTIONS: u8 = 18;
-    /// `SMALL_GROUPS`, and the last in line does not look whether it is far when it releases.
-    pub const LEAVES_FAR: u8 = 19;
-    /// Sound: at most one ticket with a deadline beside the holder's, so that others wait outside.
-    pub const SHORT_LINE: u8 = 15;
-}
 
 /// How many tickets may be drawn and not served. Tickets are counted modulo 2^16.
 const ROOM: u16 = 0xf000;
@@ -156,29 +111,18 @@ const _: () = assert!(NEAR_BITS <= OUTSIDE);
 /// How long a waiter without a deadline sleeps before it looks again whether there is room for another 2^16.
 const POLL: Duration = Duration::from_millis(1);
 
-/// The raw mutex between processes, with the seeded bug `BUG`.
+/// The raw mutex between processes.
 #[repr(C)]
-pub struct Protocol<P: Policy, const BUG: u8> {
+pub struct Protocol<P: Policy> {
     next: Futex<P::Scope>,
     turn: Futex<P::Scope>,
     meter: P::Meter,
 }
 
-fn unless(broken: bool, sound: Ordering) -> Ordering {
-    if broken { Relaxed } else { sound }
-}
-
 /// There is no room in line; what the turn was.
 struct Full(Turn);
 
-impl<P: Policy, const BUG: u8> Protocol<P, BUG> {
-    const ROOM_TO_LEAVE: u16 =
-        if BUG == seeded::SHORT_LINE || BUG == seeded::FORGETS_OUTSIDE || BUG == seeded::FORGETS_OTHERS {
-            2
-        } else {
-            ROOM_TO_LEAVE
-        };
-
+impl<P: Policy> Protocol<P> {
     ulocks_core::const_fn! {
         /// An unlocked mutex.
         #[allow(clippy::new_without_default)]
@@ -190,24 +134,14 @@ impl<P: Policy, const BUG: u8> Protocol<P, BUG> {
     /// The turn; if it is the caller's, it holds the mutex.
     #[inline(always)]
     fn look(&self) -> Turn {
-        Turn(self.turn.load(unless(BUG == seeded::RELAXED_TURN, Acquire)))
+        Turn(self.turn.load(Acquire))
     }
 
     /// Changes the turn from `now` to `next`; the turn as it is if that is not `now`.
     #[inline(always)]
     fn change(&self, now: Turn, next: Turn) -> Result<(), Turn> {
-        let seen = unless(BUG == seeded::RELAXED_TURN, Acquire);
-        self.turn.compare_exchange(now.0, next.0, AcqRel, seen).map(drop).map_err(Turn)
+        self.turn.compare_exchange(now.0, next.0, AcqRel, Acquire).map(drop).map_err(Turn)
     }
-
-    const SIZES: Sizes = match BUG {
-        seeded::SMALL_GROUPS
-        | seeded::MOVES_SILENTLY
-        | seeded::NEVER_MOVES
-        | seeded::FORGETS_SECTIONS
-        | seeded::LEAVES_FAR => Sizes::new(1, 2, 4),
-        _ => SIZES,
-    };
 
     /// The bit on `turn` of who is near.
     fn bit(ticket: Ticket) -> Bits {
@@ -221,10 +155,10 @@ impl<P: Policy, const BUG: u8> Protocol<P, BUG> {
         loop {
             let turn = self.look();
             if turn.ahead_of(next.ticket()) < room {
-                let empty = turn.ahead_of(next.ticket()) == 0 && BUG != seeded::NEVER_MOVES;
+                let empty = turn.ahead_of(next.ticket()) == 0;
                 match self.draw_by(next) {
                     Ok(turn) => {
-                        let lost = empty && next.has_far(Self::SIZES);
+                        let lost = empty && next.has_far(SIZES);
                         debug_assert!(!lost, "invariant 7: far in an empty line");
                         return Ok((next.ticket(), turn));
                     }
@@ -244,13 +178,7 @@ impl<P: Policy, const BUG: u8> Protocol<P, BUG> {
     /// (D) if the word still has the value `next`; returns the turn shortly after (invariant 2), or the value that it has.
     #[inline(always)]
     fn draw_by(&self, next: Next) -> Result<Turn, Next> {
-        let drawn = self.meter.arrive(|| {
-            if BUG == seeded::DRAWS_IN_TWO {
-                self.next.store(next.drawn().0, Release);
-                return Ok(next.0);
-            }
-            self.next.compare_exchange(next.0, next.drawn().0, AcqRel, Acquire)
-        });
+        let drawn = self.meter.arrive(|| self.next.compare_exchange(next.0, next.drawn().0, AcqRel, Acquire));
         drawn.map(|_| self.look()).map_err(Next)
     }
 
@@ -266,7 +194,7 @@ impl<P: Policy, const BUG: u8> Protocol<P, BUG> {
     /// that the ticket cannot be given up; then its turn is waited for.
     #[cold]
     fn wait_after_all(&self, ticket: Ticket, turn: Turn, deadline: Option<Deadline>) -> bool {
-        let deadline = deadline.filter(|_| turn.ahead_of(ticket) < Self::ROOM_TO_LEAVE);
+        let deadline = deadline.filter(|_| turn.ahead_of(ticket) < ROOM_TO_LEAVE);
         without_unwinding(|| self.await_turn(ticket, turn, deadline)) // invariant 9
     }
 
@@ -275,13 +203,13 @@ impl<P: Policy, const BUG: u8> Protocol<P, BUG> {
     #[inline(never)]
     fn lock_contended(&self, deadline: Option<Deadline>) -> bool {
         self.meter.count(Event::Contended);
-        let room = if deadline.is_some() { Self::ROOM_TO_LEAVE } else { ROOM };
+        let room = if deadline.is_some() { ROOM_TO_LEAVE } else { ROOM };
         let mut outside = false;
         let mut expired = false;
         loop {
             match self.draw(room) {
                 Ok((ticket, turn)) => {
-                    if outside && BUG != seeded::FORGETS_OTHERS {
+                    if outside {
                         self.turn.fetch_or(Turn::WATCHED, AcqRel); // (W), invariant 8
                     }
                     return turn.ahead_of(ticket) == 0 || self.wait_after_all(ticket, turn, deadline);
@@ -323,17 +251,15 @@ impl<P: Policy, const BUG: u8> Protocol<P, BUG> {
             }
             let next = Next(self.next.load(Acquire));
             let flag = if first { Turn::FIRST } else { Turn::LATE };
-            let marked = if BUG == seeded::NEVER_LATE && !first { turn } else { turn.with(flag) };
+            let marked = turn.with(flag);
             // (S). Also if the flag is set already: it is this thread's ticket that the next release has to learn of.
-            if (turn != marked || BUG != seeded::TRUSTS_THE_FLAG)
-                && let Err(now) = self.change(turn, marked)
-            {
+            if let Err(now) = self.change(turn, marked) {
                 turn = now;
                 continue;
             }
             self.meter.count(Event::Slept);
             slept = true;
-            let waited = match next.far_bit(ticket, Self::SIZES) {
+            let waited = match next.far_bit(ticket, SIZES) {
                 Some(bit) if !first => self.next.wait_bits(next.0, Bits::one(bit), deadline),
                 _ => self.turn.wait_bits(marked.0, Self::bit(ticket), deadline),
             };
@@ -353,7 +279,7 @@ impl<P: Policy, const BUG: u8> Protocol<P, BUG> {
     fn give_up(&self, ticket: Ticket, mut turn: Turn) -> bool {
         loop {
             if turn.ahead_of(ticket) == 0 {
-                return BUG != seeded::GIVES_UP_ITS_TURN;
+                return true;
             }
             match self.change(turn, turn.given_up(ticket)) {
                 Ok(()) => return false,
@@ -372,39 +298,29 @@ impl<P: Policy, const BUG: u8> Protocol<P, BUG> {
             let late = turn.has(Turn::LATE);
             let mut next = Next(if late { self.next.fetch_or(0, AcqRel) } else { self.next.load(Acquire) });
             let mut after = turn.released();
-            if BUG == seeded::SERVES_THE_GONE {
-                after = Turn(turn.0 & !0xffff | turn.0 & Turn::WATCHED).released();
-            }
-            if next.has_far(Self::SIZES) && BUG != seeded::NEVER_MOVES {
+            if next.has_far(SIZES) {
                 (next, moved_on) = self.move_near(next, after, moved_on);
             }
             let in_line = after.ahead_of(next.ticket()); // with the one that is served
-            let short = in_line < Self::ROOM_TO_LEAVE && turn.has(Turn::WATCHED);
+            let short = in_line < ROOM_TO_LEAVE && turn.has(Turn::WATCHED);
             if short {
                 after = after.unwatched();
             }
-            let order = unless(BUG == seeded::RELAXED_RELEASE, AcqRel);
             // From here on the mutex may be gone, if it succeeds.
-            match self.turn.compare_exchange(turn.0, after.0, order, Acquire) {
+            match self.turn.compare_exchange(turn.0, after.0, AcqRel, Acquire) {
                 Err(now) => turn = Turn(now),
                 Ok(_) => {
-                    if BUG == seeded::TOUCHES_AFTER {
-                        core::hint::black_box(self.next.fetch_add(0, Relaxed));
-                    }
-                    let unaware =
-                        turn.skipped() > 0 && (in_line > 0 || late) && BUG != seeded::SKIPS_SILENTLY;
-                    if (turn.has(Turn::FIRST) && BUG != seeded::NO_WAKE) || unaware {
+                    let unaware = turn.skipped() > 0 && (in_line > 0 || late);
+                    if turn.has(Turn::FIRST) || unaware {
                         key.wake_bits(1, Self::bit(after.serving()));
                     }
-                    if (after.ahead_of(after.first()) < in_line || late) && BUG != seeded::NO_WAKE_AHEAD {
+                    if after.ahead_of(after.first()) < in_line || late {
                         key.wake_bits(1, Self::bit(after.first()));
                     }
-                    if let Some(bits) = Bits::new(moved_on)
-                        && BUG != seeded::MOVES_SILENTLY
-                    {
+                    if let Some(bits) = Bits::new(moved_on) {
                         far_key.wake_bits(u32::MAX, bits);
                     }
-                    if short && BUG != seeded::FORGETS_OUTSIDE {
+                    if short {
                         key.wake_bits(1, Bits::one(OUTSIDE));
                     }
                     return;
@@ -417,7 +333,7 @@ impl<P: Policy, const BUG: u8> Protocol<P, BUG> {
     /// the bits of those who would sleep elsewhere now.
     fn move_near(&self, mut next: Next, after: Turn, moved_on: u32) -> (Next, u32) {
         loop {
-            let moved = next.nearer(after.serving(), Self::SIZES);
+            let moved = next.nearer(after.serving(), SIZES);
             if moved == next {
                 return (next, moved_on);
             }
@@ -425,17 +341,13 @@ impl<P: Policy, const BUG: u8> Protocol<P, BUG> {
                 Err(now) => next = Next(now),
                 // Nobody is behind the holder.
                 Ok(_) if after.ahead_of(moved.ticket()) == 0 => return (moved, moved_on),
-                Ok(_) => {
-                    let newly = next.newly_near(moved, Self::SIZES);
-                    let newly = if BUG == seeded::FORGETS_SECTIONS { newly & 0xf } else { newly };
-                    return (moved, moved_on | newly);
-                }
+                Ok(_) => return (moved, moved_on | next.newly_near(moved, SIZES)),
             }
         }
     }
 }
 
-impl<P: Policy, const BUG: u8> raw::Metered for Protocol<P, BUG> {
+impl<P: Policy> raw::Metered for Protocol<P> {
     type Meter = P::Meter;
 
     fn meter(&self) -> &P::Meter {
@@ -443,7 +355,7 @@ impl<P: Policy, const BUG: u8> raw::Metered for Protocol<P, BUG> {
     }
 }
 
-impl<P: Policy, const BUG: u8> fmt::Debug for Protocol<P, BUG> {
+impl<P: Policy> fmt::Debug for Protocol<P> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{:?} {:?}", Next(self.next.load(Relaxed)), Turn(self.turn.load(Relaxed)))
     }
@@ -453,7 +365,7 @@ impl<P: Policy, const BUG: u8> fmt::Debug for Protocol<P, BUG> {
 // * One token at a time: invariant 1.
 // * A release happens before the next acquisition returns: section "Ordering".
 // * The token is nothing and no address is kept, so it may be forgotten and the mutex moved or dropped.
-unsafe impl<P: Policy<Scope = futex::Shared>, const BUG: u8> raw::RawMutex for Protocol<P, BUG> {
+unsafe impl<P: Policy<Scope = futex::Shared>> raw::RawMutex for Protocol<P> {
     ulocks_core::raw_init!(Self::new());
 
     type Scope = futex::Shared;
@@ -491,11 +403,9 @@ unsafe impl<P: Policy<Scope = futex::Shared>, const BUG: u8> raw::RawMutex for P
         let turn = Turn(self.turn.load(Relaxed));
         let after = turn.released();
         let next = Next(self.next.load(Relaxed));
-        let near = !next.has_far(Self::SIZES) || BUG == seeded::LEAVES_FAR;
-        let alone = after.serving() == next.ticket() && turn.is_plain() && near;
-        let order = unless(BUG == seeded::RELAXED_RELEASE, Release);
+        let alone = after.serving() == next.ticket() && turn.is_plain() && !next.has_far(SIZES);
         // (U); from here on the mutex may be gone, if it succeeds.
-        if !alone || self.turn.compare_exchange(turn.0, after.0, order, Relaxed).is_err() {
+        if !alone || self.turn.compare_exchange(turn.0, after.0, Release, Relaxed).is_err() {
             self.unlock_contended(self.look());
         }
     }
@@ -507,7 +417,7 @@ unsafe impl<P: Policy<Scope = futex::Shared>, const BUG: u8> raw::RawMutex for P
 }
 
 // SAFETY: as `RawMutex`.
-unsafe impl<P: Policy<Scope = futex::Shared>, const BUG: u8> raw::RawMutexFair for Protocol<P, BUG> {
+unsafe impl<P: Policy<Scope = futex::Shared>> raw::RawMutexFair for Protocol<P> {
     #[inline]
     unsafe fn unlock_fair(&self, (): ()) {
         // SAFETY: the caller's contract is the callee's.
@@ -524,7 +434,7 @@ mod tests {
     /// still, and finds the same number to draw while others hold the mutex and wait.
     #[test]
     fn who_draws_by_an_old_look_takes_nothing_and_can_leave() {
-        let mutex = Protocol::<ulocks_core::Shared, { seeded::NOTHING }>::new();
+        let mutex = Protocol::<ulocks_core::Shared>::new();
         mutex.lock();
         let seen = Next(mutex.next.load(Acquire));
         let turn = mutex.draw_by(seen).expect("nobody has drawn since");
