@@ -9,5 +9,3 @@ pub use mutex::{
     RawFairMutex,
 };
 pub use semaphore::{Permit, RawSemaphore, Semaphore, SemaphoreWith, TooManyPermits};
-#[doc(hidden)]
-pub use semaphore::{Protocol as SemaphoreProtocol, seeded as semaphore_seeded};

@@ -10,8 +10,6 @@ mod word;
 
 pub use permit::Permit;
 pub use raw::RawSemaphore;
-#[doc(hidden)]
-pub use raw::{Protocol, seeded};
 
 use core::fmt;
 use core::time::Duration;

@@ -54,7 +54,7 @@
 //! its own again.
 
 use super::queue::{Departures, Node};
-use super::raw::{Protocol, seeded};
+use super::raw::RawSemaphore;
 use super::word::State;
 use crate::TooManyPermits;
 use ulocks_core::Policy;
@@ -74,7 +74,7 @@ const GONE: u32 = 8;
 
 const NOTES: u64 = State::ARRIVED | State::LEAVERS;
 
-impl<P: Policy, const BUG: u8> Protocol<P, BUG> {
+impl<P: Policy> RawSemaphore<P> {
     /// Waits for `wanted` permits, counted in already. The `first` in line spins a little; the others have to wait for
     /// more than one release. False if `deadline` passed first.
     pub(super) fn wait_in_queue(&self, wanted: u32, first: bool, deadline: Option<Deadline>) -> bool {
@@ -83,9 +83,7 @@ impl<P: Policy, const BUG: u8> Protocol<P, BUG> {
             let node = Node::new(wanted);
             // SAFETY: the node is new, and lives and stays until the wait is over.
             unsafe { self.line.queue().push(&raw const node, &self.meter) };
-            if BUG != seeded::PUSHES_SILENTLY {
-                self.tell_of_arrival();
-            }
+            self.tell_of_arrival();
             if first && Self::spin_on(&node) {
                 self.meter.count(Event::Spun);
                 return true;
@@ -153,7 +151,7 @@ impl<P: Policy, const BUG: u8> Protocol<P, BUG> {
     fn leave(&self, node: &Node) -> bool {
         // (N2)
         if node.status.compare_exchange(PARKED, LEAVING, Relaxed, Acquire).is_err() {
-            return BUG != seeded::LEAVES_GRANT;
+            return true;
         }
         let mut state = State(self.state.load(Relaxed));
         // Nobody is in line: a server has unlinked this node already, and its word is on the way.
@@ -161,9 +159,6 @@ impl<P: Policy, const BUG: u8> Protocol<P, BUG> {
             let serves = !state.has(State::SERVING);
             // (S1) or (S2)
             let next = state.with(if serves { State::SERVING } else { State::LEAVERS });
-            if BUG == seeded::LEAVES_SILENTLY && !serves {
-                break;
-            }
             match self.state.compare_exchange(state.0, next.0, AcqRel, Relaxed) {
                 Ok(_) if serves => {
                     self.serve(next, Some(node));
@@ -175,7 +170,7 @@ impl<P: Policy, const BUG: u8> Protocol<P, BUG> {
         }
         loop {
             match node.status.load(Acquire) {
-                GRANTED => return BUG != seeded::LEAVES_GRANT,
+                GRANTED => return true,
                 GONE => return false,
                 _ => {}
             }
@@ -212,12 +207,12 @@ impl<P: Policy, const BUG: u8> Protocol<P, BUG> {
             unsafe {
                 if queue.unlink(leaver) {
                     gone.push(leaver);
-                    waiters += u32::from(BUG != seeded::LEAVES_COUNTED);
+                    waiters += 1;
                 }
             }
         }
         loop {
-            if state.has(NOTES) && BUG != seeded::FORGETS_NEWS {
+            if state.has(NOTES) {
                 // (S3). Before the look: what comes after it is noted anew.
                 match self.state.compare_exchange(state.0, state.without(NOTES).0, AcqRel, Acquire) {
                     Ok(_) if state.has(State::LEAVERS) => waiters += self.unlink_leavers(&mut gone),
@@ -234,10 +229,7 @@ impl<P: Policy, const BUG: u8> Protocol<P, BUG> {
                 loop {
                     let left = state.permits() - permits;
                     let fits = |node: *const Node| !node.is_null() && (*node).wanted <= left;
-                    let mut node = queue.oldest();
-                    if BUG == seeded::SMALL_FIRST && !node.is_null() && !fits(node) {
-                        node = queue.newer(node);
-                    }
+                    let node = queue.oldest();
                     if !fits(node) {
                         break;
                     }
@@ -246,13 +238,6 @@ impl<P: Policy, const BUG: u8> Protocol<P, BUG> {
                     permits += (*node).wanted;
                     waiters += 1;
                 }
-            }
-            if BUG == seeded::GRANTS_FIRST {
-                core::mem::replace(&mut granted, Departures::new())
-                    .tell_each(|node| Self::tell(node, GRANTED));
-            }
-            if BUG == seeded::COMMITS_BLINDLY {
-                state = State(self.state.load(Acquire));
             }
             let next = state.departed(waiters, permits);
             // (S4). The last touch.
@@ -280,7 +265,7 @@ impl<P: Policy, const BUG: u8> Protocol<P, BUG> {
                 if (*node).status.load(Relaxed) & LEAVING != 0 {
                     queue.unlink(node);
                     gone.push(node);
-                    count += u32::from(BUG != seeded::LEAVES_COUNTED);
+                    count += 1;
                 }
                 node = newer;
             }
@@ -293,8 +278,7 @@ impl<P: Policy, const BUG: u8> Protocol<P, BUG> {
         // SAFETY: whoever was unlinked waits for a word, so the node is alive until it has one.
         let status = unsafe { &(*node).status };
         let key = status.key();
-        let order = if BUG == seeded::RELAXED_GRANT { Relaxed } else { Release };
-        if status.swap(word, order) & PARKED != 0 && BUG != seeded::GRANTS_SILENTLY {
+        if status.swap(word, Release) & PARKED != 0 {
             key.wake(1);
         }
     }

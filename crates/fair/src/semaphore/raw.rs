@@ -67,88 +67,8 @@ use ulocks_core::{Policy, Private};
 /// The semaphore without guards: two words, and the counters if the policy has any.
 ///
 /// Fairness, memory, signals and forks are those of [`Semaphore`](crate::Semaphore).
-pub type RawSemaphore<P = Private> = Protocol<P, { seeded::NOTHING }>;
-
-/// The bugs that the models must find, one at a time, and two variants that are sound. The semaphore proper has none of
-/// them: the comparisons with `BUG` are decided at compile time.
-#[doc(hidden)]
-pub mod seeded {
-    /// No bug.
-    pub const NOTHING: u8 = 0;
-    /// (T) is a load and a store.
-    pub const TAKES_IN_TWO: u8 = 1;
-    /// (T) does not look whether somebody waits.
-    pub const OVERTAKES: u8 = 2;
-    /// (G) checks the bound on a value that may be old, and then adds.
-    pub const CHECKS_THEN_ADDS: u8 = 3;
-    /// (T) learns nothing.
-    pub const RELAXED_TAKE: u8 = 4;
-    /// (G) publishes nothing.
-    pub const RELAXED_GIVE: u8 = 5;
-
-    /// Private: whoever wants few is served although the first wants more.
-    pub const SMALL_FIRST: u8 = 10;
-    /// Private: a waiter that has pushed its node tells nobody.
-    pub const PUSHES_SILENTLY: u8 = 11;
-    /// Private: a server takes the news out of the word after its look.
-    pub const FORGETS_NEWS: u8 = 12;
-    /// Private: a server leaves although the word has changed.
-    pub const COMMITS_BLINDLY: u8 = 13;
-    /// Private: permits are granted before the server has left.
-    pub const GRANTS_FIRST: u8 = 14;
-    /// Private: a sleeper is granted permits and not woken.
-    pub const GRANTS_SILENTLY: u8 = 15;
-    /// Private: a grant publishes nothing.
-    pub const RELAXED_GRANT: u8 = 16;
-    /// Private: a waiter that is granted permits when it wants to leave leaves without them.
-    pub const LEAVES_GRANT: u8 = 17;
-    /// Private: a waiter that leaves stays counted.
-    pub const LEAVES_COUNTED: u8 = 18;
-    /// Private: a waiter that wants out while another serves does not say so.
-    pub const LEAVES_SILENTLY: u8 = 19;
-
-    /// Shared: a release does not disturb who is about to sleep.
-    pub const NO_DISTURBANCE: u8 = 30;
-    /// Shared: a release disturbs after (G).
-    pub const DISTURBS_LATE: u8 = 31;
-    /// Shared: the word does not say for which turn it is armed.
-    pub const NO_NOTE: u8 = 32;
-    /// Shared: the next in line is not woken for its turn.
-    pub const ADVANCES_SILENTLY: u8 = 33;
-    /// Shared: a waiter that leaves does not look whether its turn has come meanwhile.
-    pub const LEAVES_UNSEEN: u8 = 34;
-    /// Shared: the turn stops at a place that was left.
-    pub const STOPS_AT_LEFT: u8 = 35;
-    /// Shared: the first leaves, and nobody gets the turn.
-    pub const LEAVES_TURN: u8 = 36;
-    /// Shared: a waiter that leaves marks its place by what the turn was when it looked.
-    pub const MARKS_BLINDLY: u8 = 37;
-
-    /// Shared, and sound: groups of one ticket, and nobody near but the first.
-    pub const FIRST_IS_NEAR: u8 = 40;
-    /// `FIRST_IS_NEAR`, and those who are near now are not woken.
-    pub const CROSSES_SILENTLY: u8 = 41;
-    /// `FIRST_IS_NEAR`, and they are woken without a new stamp.
-    pub const NEVER_STAMPS: u8 = 42;
-    /// `FIRST_IS_NEAR`, and the stamp changes before the turn.
-    pub const STAMPS_FIRST: u8 = 43;
-    /// `FIRST_IS_NEAR`, and who is far looks at the turn before it reads the stamp, and not after it.
-    pub const LOOKS_AT_TURN_FIRST: u8 = 44;
-    /// `FIRST_IS_NEAR`, and who reads the stamp learns nothing.
-    pub const RELAXED_LOOK: u8 = 45;
-    /// `FIRST_IS_NEAR`, and the new stamp publishes nothing.
-    pub const RELAXED_STAMP: u8 = 46;
-    /// Shared, and sound: groups of two tickets, and four that are near.
-    pub const PAIRS: u8 = 50;
-    /// `PAIRS`, and only one of those who are near now is woken.
-    pub const CALLS_ONE: u8 = 51;
-    /// `PAIRS`, and twice as many sleep on the turn as there are bits.
-    pub const SHARES_BITS: u8 = 52;
-}
-
-/// [`RawSemaphore`] with the seeded bug `BUG`.
 #[repr(C)]
-pub struct Protocol<P: Policy, const BUG: u8> {
+pub struct RawSemaphore<P: Policy = Private> {
     pub(super) state: AtomicU64,
     pub(super) line: Line<P::Scope>,
     pub(super) meter: P::Meter,
@@ -157,7 +77,7 @@ pub struct Protocol<P: Policy, const BUG: u8> {
 #[cfg(test)]
 const _: () = assert!(size_of::<RawSemaphore<ulocks_core::Shared>>() == size_of::<RawSemaphore<Private>>());
 
-impl<P: Policy, const BUG: u8> Protocol<P, BUG> {
+impl<P: Policy> RawSemaphore<P> {
     /// The most permits there can be: 1,073,741,823.
     pub const MAX_PERMITS: u32 = State::MAX_PERMITS;
     /// The most threads that can wait at the same time: 65,523.
@@ -224,7 +144,6 @@ impl<P: Policy, const BUG: u8> Protocol<P, BUG> {
     pub fn release(&self, count: u32) -> Result<(), TooManyPermits> {
         let state = State(self.state.load(Relaxed));
         if let (Some(next), true) = (state.given(count), state.has_no_line())
-            && BUG != seeded::CHECKS_THEN_ADDS
             && self.change(state, next)
         {
             return Ok(());
@@ -257,34 +176,20 @@ impl<P: Policy, const BUG: u8> Protocol<P, BUG> {
     /// (G) on a semaphore nobody waits for.
     #[inline(always)]
     fn change(&self, from: State, to: State) -> bool {
-        let order = if BUG == seeded::RELAXED_GIVE { Relaxed } else { Release };
-        self.state.compare_exchange(from.0, to.0, order, Relaxed).is_ok()
+        self.state.compare_exchange(from.0, to.0, Release, Relaxed).is_ok()
     }
 
     /// (T).
     #[inline(always)]
     fn take(&self, count: u32) -> bool {
-        let order = if BUG == seeded::RELAXED_TAKE { Relaxed } else { Acquire };
-        let mut state = State(self.state.load(if BUG == seeded::TAKES_IN_TWO { order } else { Relaxed }));
-        while let Some(next) = Self::after_take(state, count) {
-            if BUG == seeded::TAKES_IN_TWO {
-                self.state.store(next.0, Relaxed);
-                return true;
-            }
-            match self.meter.arrive(|| self.state.compare_exchange(state.0, next.0, order, Relaxed)) {
+        let mut state = State(self.state.load(Relaxed));
+        while let Some(next) = state.taken(count) {
+            match self.meter.arrive(|| self.state.compare_exchange(state.0, next.0, Acquire, Relaxed)) {
                 Ok(_) => return true,
                 Err(now) => state = State(now),
             }
         }
         count == 0
-    }
-
-    #[inline(always)]
-    fn after_take(state: State, count: u32) -> Option<State> {
-        if BUG == seeded::OVERTAKES {
-            return (state.permits() >= count).then(|| State(state.0 - u64::from(count)));
-        }
-        state.taken(count)
     }
 
     /// An arrival that has found no permits, or somebody in line: comes (C), and waits. False if `deadline` passed first.
@@ -302,7 +207,7 @@ impl<P: Policy, const BUG: u8> Protocol<P, BUG> {
         }
         let mut state = State(self.state.load(Relaxed));
         loop {
-            if Self::after_take(state, count).is_some() {
+            if state.taken(count).is_some() {
                 if self.take(count) {
                     self.meter.count(Event::Spun);
                     return true;
@@ -332,16 +237,11 @@ impl<P: Policy, const BUG: u8> Protocol<P, BUG> {
         if count == 0 {
             return Ok(());
         }
-        if BUG == seeded::CHECKS_THEN_ADDS {
-            State(self.state.load(Relaxed)).given(count).ok_or(TooManyPermits)?;
-            self.state.fetch_add(u64::from(count), AcqRel);
-            return Ok(());
-        }
         if <P::Scope as Scope>::PRIVATE { self.give_to_queue(count) } else { self.give_to_tickets(count) }
     }
 }
 
-impl<P: Policy, const BUG: u8> Metered for Protocol<P, BUG> {
+impl<P: Policy> Metered for RawSemaphore<P> {
     type Meter = P::Meter;
 
     fn meter(&self) -> &P::Meter {
@@ -349,14 +249,14 @@ impl<P: Policy, const BUG: u8> Metered for Protocol<P, BUG> {
     }
 }
 
-impl<P: Policy, const BUG: u8> Default for Protocol<P, BUG> {
+impl<P: Policy> Default for RawSemaphore<P> {
     /// Without permits.
     fn default() -> Self {
         Self::new(0)
     }
 }
 
-impl<P: Policy, const BUG: u8> fmt::Debug for Protocol<P, BUG> {
+impl<P: Policy> fmt::Debug for RawSemaphore<P> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_tuple("RawSemaphore").field(&State(self.state.load(Relaxed))).finish()
     }

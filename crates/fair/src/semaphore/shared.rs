@@ -76,7 +76,7 @@
 //! between (L11) and its sleep: there are 4,096 groups, its own is not passed, and the rest of 65,536 stamps would have
 //! to come from as many threads that are late with (L10).
 
-use super::raw::{Protocol, seeded};
+use super::raw::RawSemaphore;
 use super::word::State;
 use crate::TooManyPermits;
 use core::time::Duration;
@@ -205,32 +205,15 @@ enum Waiting {
     Left,
 }
 
-impl<P: Policy, const BUG: u8> Protocol<P, BUG> {
-    /// How many tickets a group has, and how many are near.
-    const SIZES: (u32, u32) = match BUG {
-        seeded::FIRST_IS_NEAR
-        | seeded::CROSSES_SILENTLY
-        | seeded::NEVER_STAMPS
-        | seeded::STAMPS_FIRST
-        | seeded::LOOKS_AT_TURN_FIRST
-        | seeded::RELAXED_STAMP
-        | seeded::RELAXED_LOOK => (1, 1),
-        seeded::PAIRS | seeded::CALLS_ONE | seeded::SHARES_BITS => (2, 4),
-        _ => (GROUP, NEAR),
-    };
-    const GROUP: u32 = Self::SIZES.0;
-    const NEAR: u32 = Self::SIZES.1;
-    /// How many sleep on the turn.
-    const REACH: u32 = if BUG == seeded::SHARES_BITS { 2 * Self::NEAR } else { Self::NEAR };
-
+impl<P: Policy> RawSemaphore<P> {
     /// The bit on `turn` of who is near.
     fn near_bit(ticket: u32) -> Bits {
-        Bits::one(ticket % Self::NEAR)
+        Bits::one(ticket % NEAR)
     }
 
     /// The bit on `drawn` of who is far.
     fn group_bit(ticket: u32) -> Bits {
-        Bits::one(ticket / Self::GROUP)
+        Bits::one(ticket / GROUP)
     }
 
     /// Waits for `wanted` permits, counted in already; the first in line spins a little. False if `deadline` passed first.
@@ -247,10 +230,9 @@ impl<P: Policy, const BUG: u8> Protocol<P, BUG> {
 
     fn wait_for_turn(&self, ticket: u32, deadline: Option<Deadline>) -> Waiting {
         let tickets = self.line.tickets();
-        let order = if BUG == seeded::RELAXED_LOOK { Relaxed } else { Acquire };
         let (mut until, mut expired, mut slept) = (deadline, false, false);
         loop {
-            let mut drawn = tickets.drawn.load(order); // (L11)
+            let drawn = tickets.drawn.load(Acquire); // (L11)
             let turn = Turn(tickets.turn.load(Acquire));
             if turn.ticket() == ticket {
                 return Waiting::First { slept };
@@ -263,12 +245,9 @@ impl<P: Policy, const BUG: u8> Protocol<P, BUG> {
             }
             self.meter.count(Event::Slept);
             slept = true;
-            let waited = if turn.until(ticket) < Self::REACH {
+            let waited = if turn.until(ticket) < NEAR {
                 tickets.turn.wait_bits(turn.0, Self::near_bit(ticket), until)
             } else {
-                if BUG == seeded::LOOKS_AT_TURN_FIRST {
-                    drawn = tickets.drawn.load(Acquire);
-                }
                 tickets.drawn.wait_bits(drawn, Self::group_bit(ticket), until)
             };
             expired |= waited == Waited::TimedOut;
@@ -282,17 +261,10 @@ impl<P: Policy, const BUG: u8> Protocol<P, BUG> {
         if !tickets.give_back(ticket) {
             loop {
                 if turn.ticket() == ticket {
-                    if BUG == seeded::LEAVES_UNSEEN {
-                        break;
-                    }
                     return Some(Waiting::First { slept: true });
                 }
                 if turn.until(ticket) > REMEMBERED {
                     return None;
-                }
-                if BUG == seeded::MARKS_BLINDLY {
-                    tickets.turn.fetch_or(turn.without(ticket).0 & !turn.0, AcqRel);
-                    break;
                 }
                 // (L6)
                 match tickets.turn.compare_exchange(turn.0, turn.without(ticket).0, AcqRel, Acquire) {
@@ -316,7 +288,7 @@ impl<P: Policy, const BUG: u8> Protocol<P, BUG> {
                 acquired = self.depart(state, wanted); // (L3)
                 continue;
             }
-            let armed = state.armed(if BUG == seeded::NO_NOTE { 0 } else { turn.note() });
+            let armed = state.armed(turn.note());
             // (L2)
             if self.state.compare_exchange(state.0, armed.0, AcqRel, Relaxed).is_err() {
                 continue;
@@ -332,9 +304,7 @@ impl<P: Policy, const BUG: u8> Protocol<P, BUG> {
         if acquired {
             self.meter.count(if slept { Event::Woken } else { Event::Spun });
         }
-        if acquired || BUG != seeded::LEAVES_TURN {
-            self.pass_turn_on();
-        }
+        self.pass_turn_on();
         acquired
     }
 
@@ -373,12 +343,9 @@ impl<P: Policy, const BUG: u8> Protocol<P, BUG> {
     fn pass_turn_on(&self) {
         let tickets = self.line.tickets();
         let mut before = Turn(tickets.turn.load(Relaxed));
-        if BUG == seeded::STAMPS_FIRST {
-            tickets.drawn.fetch_add(ONE_PASSED, AcqRel);
-        }
         // (L5)
         let (turn, passed) = loop {
-            let skipped = if BUG == seeded::STOPS_AT_LEFT { 0 } else { before.skipped() };
+            let skipped = before.skipped();
             let turn = before.passed(skipped);
             match tickets.turn.compare_exchange(before.0, turn.0, AcqRel, Relaxed) {
                 Ok(_) => break (turn, 1 + skipped),
@@ -389,24 +356,16 @@ impl<P: Policy, const BUG: u8> Protocol<P, BUG> {
         if State(self.state.fetch_add(0, AcqRel)).has_no_line() {
             return;
         }
-        if BUG != seeded::ADVANCES_SILENTLY {
-            self.meter.count(Event::Woke);
-            tickets.turn.key().wake_bits(1, Self::near_bit(turn.ticket()));
-        }
+        self.meter.count(Event::Woke);
+        tickets.turn.key().wake_bits(1, Self::near_bit(turn.ticket()));
         // The groups that the turn has come into, and with each the one that is near now.
         let nearer = (before.ticket() + 1..=before.ticket() + passed)
-            .filter(|ticket| ticket.is_multiple_of(Self::GROUP))
-            .fold(0, |bits, ticket| bits | Self::group_bit(ticket + Self::NEAR - Self::GROUP).get());
+            .filter(|ticket| ticket.is_multiple_of(GROUP))
+            .fold(0, |bits, ticket| bits | Self::group_bit(ticket + NEAR - GROUP).get());
         if let Some(groups) = Bits::new(nearer) {
-            if !matches!(BUG, seeded::NEVER_STAMPS | seeded::STAMPS_FIRST) {
-                let order = if BUG == seeded::RELAXED_STAMP { Relaxed } else { AcqRel };
-                tickets.drawn.fetch_add(ONE_PASSED, order); // (L10)
-            }
-            if BUG != seeded::CROSSES_SILENTLY {
-                self.meter.count(Event::Woke);
-                let all = if BUG == seeded::CALLS_ONE { 1 } else { u32::MAX };
-                tickets.drawn.key().wake_bits(all, groups);
-            }
+            tickets.drawn.fetch_add(ONE_PASSED, AcqRel); // (L10)
+            self.meter.count(Event::Woke);
+            tickets.drawn.key().wake_bits(u32::MAX, groups);
         }
     }
 
@@ -421,10 +380,7 @@ impl<P: Policy, const BUG: u8> Protocol<P, BUG> {
             if state.is_armed() {
                 let mut turn = Turn(tickets.turn.load(Relaxed));
                 first = Some(turn.ticket());
-                while (turn.note() == state.note() || BUG == seeded::NO_NOTE)
-                    && BUG != seeded::NO_DISTURBANCE
-                    && BUG != seeded::DISTURBS_LATE
-                {
+                while turn.note() == state.note() {
                     // (D)
                     match tickets.turn.compare_exchange(turn.0, turn.stamped().0, Relaxed, Relaxed) {
                         Ok(_) => break,
@@ -437,9 +393,6 @@ impl<P: Policy, const BUG: u8> Protocol<P, BUG> {
             match self.state.compare_exchange(state.0, next.0, AcqRel, Acquire) {
                 Ok(_) => {
                     if let Some(first) = first {
-                        if BUG == seeded::DISTURBS_LATE {
-                            tickets.turn.fetch_add(ONE_STAMP, Relaxed);
-                        }
                         key.wake_bits(1, Self::near_bit(first));
                     }
                     return Ok(());

@@ -7,18 +7,18 @@ use ulocks_core::sync::Ordering::{Acquire, Relaxed, Release};
 use ulocks_core::sync::{AtomicU32, UnsafeCell};
 use ulocks_core::time::Deadline;
 use ulocks_core::{Policy, futex};
-use ulocks_fair::{SemaphoreProtocol as Protocol, TooManyPermits};
+use ulocks_fair::{RawSemaphore, TooManyPermits};
 use ulocks_testkit::model;
 use ulocks_testkit::thread::{Arc, JoinHandle, spawn, together};
 
 /// A semaphore of one permit.
-pub struct Binary<P: Policy, const BUG: u8 = 0>(Protocol<P, BUG>);
+pub struct Binary<P: Policy>(RawSemaphore<P>);
 
 // SAFETY: a semaphore that had one permit at first, and gets back only what was taken, lets in one at a time; what
 // happened before a release happens before the acquisition that follows. The token is nothing. That it keeps this is
 // what the clients test.
-unsafe impl<P: Policy, const BUG: u8> RawMutex for Binary<P, BUG> {
-    ulocks_core::raw_init!(Self(Protocol::new(1)));
+unsafe impl<P: Policy> RawMutex for Binary<P> {
+    ulocks_core::raw_init!(Self(RawSemaphore::new(1)));
 
     type Scope = P::Scope;
     type Token = ();
@@ -44,7 +44,7 @@ unsafe impl<P: Policy, const BUG: u8> RawMutex for Binary<P, BUG> {
     }
 }
 
-impl<P: Policy, const BUG: u8> Metered for Binary<P, BUG> {
+impl<P: Policy> Metered for Binary<P> {
     type Meter = P::Meter;
 
     fn meter(&self) -> &P::Meter {
@@ -52,10 +52,10 @@ impl<P: Policy, const BUG: u8> Metered for Binary<P, BUG> {
     }
 }
 
-type Shared<P, const BUG: u8> = Arc<Protocol<P, BUG>>;
+type Shared<P> = Arc<RawSemaphore<P>>;
 
-fn semaphore<P: Policy, const BUG: u8>(permits: u32) -> Shared<P, BUG> {
-    Arc::new(Protocol::new(permits))
+fn semaphore<P: Policy>(permits: u32) -> Shared<P> {
+    Arc::new(RawSemaphore::new(permits))
 }
 
 /// What an attempt with a deadline waits at the most.
@@ -63,15 +63,15 @@ fn soon() -> Deadline {
     Deadline::after(Duration::from_millis(1))
 }
 
-fn check_at_rest<P: Policy, const BUG: u8>(semaphore: &Protocol<P, BUG>, permits: u32) {
+fn check_at_rest<P: Policy>(semaphore: &RawSemaphore<P>, permits: u32) {
     assert_eq!(semaphore.waiters(), 0, "somebody is counted as waiting although everybody has left");
     assert_eq!(semaphore.available(), permits, "permits were lost or made");
     assert!(semaphore.try_acquire(permits), "permits that are there cannot be had");
 }
 
 /// Threads want one permit or two, of `permits`: never are more out than there were.
-pub fn never_more_out_than_in<P: Policy, const BUG: u8>(threads: usize, permits: u32) {
-    let semaphore = semaphore::<P, BUG>(permits);
+pub fn never_more_out_than_in<P: Policy>(threads: usize, permits: u32) {
+    let semaphore = semaphore::<P>(permits);
     let out = Arc::new(AtomicU32::new(0));
     let users = Arc::clone(&semaphore);
     together(threads, move |me| {
@@ -87,8 +87,8 @@ pub fn never_more_out_than_in<P: Policy, const BUG: u8>(threads: usize, permits:
 
 /// Threads that release one permit each, and threads that acquire one each: nobody sleeps for ever, and a receiver sees
 /// what its senders did. With `at_once`, one thread releases everything with one call.
-pub fn producers_and_consumers<P: Policy, const BUG: u8>(producers: usize, consumers: usize, at_once: bool) {
-    let semaphore = semaphore::<P, BUG>(0);
+pub fn producers_and_consumers<P: Policy>(producers: usize, consumers: usize, at_once: bool) {
+    let semaphore = semaphore::<P>(0);
     let receivers: Vec<_> = (0..consumers)
         .map(|_| {
             let semaphore = Arc::clone(&semaphore);
@@ -111,13 +111,13 @@ pub fn producers_and_consumers<P: Policy, const BUG: u8>(producers: usize, consu
 }
 
 /// A value that the only release hands to the only acquisition, by one way or the other.
-pub fn a_release_publishes<P: Policy, const BUG: u8>() {
-    struct Parcel<P: Policy, const BUG: u8>(Protocol<P, BUG>, UnsafeCell<u32>);
+pub fn a_release_publishes<P: Policy>() {
+    struct Parcel<P: Policy>(RawSemaphore<P>, UnsafeCell<u32>);
     // SAFETY: the cell is written before the release and read after the acquisition; that the semaphore orders the
     // two is what the client tests.
-    unsafe impl<P: Policy, const BUG: u8> Sync for Parcel<P, BUG> {}
+    unsafe impl<P: Policy> Sync for Parcel<P> {}
 
-    let parcel = Arc::new(Parcel::<P, BUG>(Protocol::new(0), UnsafeCell::new(0)));
+    let parcel = Arc::new(Parcel::<P>(RawSemaphore::new(0), UnsafeCell::new(0)));
     let sender = Arc::clone(&parcel);
     let sender = spawn(move || {
         // SAFETY: nobody reads before the release.
@@ -132,8 +132,8 @@ pub fn a_release_publishes<P: Policy, const BUG: u8>() {
 
 /// One that wants two permits is in line; others come that want one. When the first permit comes, nobody gets it; with
 /// the second the first in line has both.
-pub fn the_large_one_is_not_overtaken<P: Policy, const BUG: u8>(small: usize) {
-    let semaphore = semaphore::<P, BUG>(0);
+pub fn the_large_one_is_not_overtaken<P: Policy>(small: usize) {
+    let semaphore = semaphore::<P>(0);
     let (served, queued) = (Arc::new(AtomicU32::new(0)), Arc::new(Futex::<futex::Private>::new(0)));
     let large = {
         let (semaphore, served) = (Arc::clone(&semaphore), Arc::clone(&served));
@@ -172,8 +172,8 @@ pub fn the_large_one_is_not_overtaken<P: Policy, const BUG: u8>(small: usize) {
 
 /// Of `timed` waits that may end and others that are patient, and as many releases as there are patient ones and one more:
 /// what a timed one has not got is there for somebody else.
-pub fn timeout_against_release<P: Policy, const BUG: u8>(timed: usize, patient: usize) {
-    let semaphore = semaphore::<P, BUG>(0);
+pub fn timeout_against_release<P: Policy>(timed: usize, patient: usize) {
+    let semaphore = semaphore::<P>(0);
     let attempts: Vec<JoinHandle<u32>> = (0..timed)
         .map(|_| {
             let semaphore = Arc::clone(&semaphore);
@@ -195,8 +195,8 @@ pub fn timeout_against_release<P: Policy, const BUG: u8>(timed: usize, patient: 
 }
 
 /// One that wants more than there is gives up; those behind it get what it has left, although nobody releases anything.
-pub fn who_gives_up_lets_others_pass<P: Policy, const BUG: u8>(behind: usize) {
-    let semaphore = semaphore::<P, BUG>(behind as u32);
+pub fn who_gives_up_lets_others_pass<P: Policy>(behind: usize) {
+    let semaphore = semaphore::<P>(behind as u32);
     let impatient = {
         let semaphore = Arc::clone(&semaphore);
         spawn(move || semaphore.acquire_until(behind as u32 + 1, soon()))
@@ -208,12 +208,12 @@ pub fn who_gives_up_lets_others_pass<P: Policy, const BUG: u8>(behind: usize) {
 }
 
 /// Who acquires what is released frees the semaphore at once, while the release may still be on its way back.
-pub fn the_acquirer_frees<P: Policy, const BUG: u8>() {
-    struct Handle<P: Policy, const BUG: u8>(*const Protocol<P, BUG>);
+pub fn the_acquirer_frees<P: Policy>() {
+    struct Handle<P: Policy>(*const RawSemaphore<P>);
     // SAFETY: the semaphore can be sent and shared; it is freed after the last use, which is what the client tests.
-    unsafe impl<P: Policy, const BUG: u8> Send for Handle<P, BUG> {}
+    unsafe impl<P: Policy> Send for Handle<P> {}
 
-    let doomed = Box::into_raw(Box::new(Protocol::<P, BUG>::new(0)));
+    let doomed = Box::into_raw(Box::new(RawSemaphore::<P>::new(0)));
     let handle = Handle(doomed.cast_const());
     let releaser = spawn(move || {
         let handle = handle;
@@ -228,9 +228,9 @@ pub fn the_acquirer_frees<P: Policy, const BUG: u8>() {
 }
 
 /// Two releases of which only one finds room: one fails, and has changed nothing.
-pub fn overflow_changes_nothing<P: Policy, const BUG: u8>(waiting: bool) {
+pub fn overflow_changes_nothing<P: Policy>(waiting: bool) {
     const MOST: u32 = 1_073_741_823;
-    let semaphore = semaphore::<P, BUG>(MOST - 3);
+    let semaphore = semaphore::<P>(MOST - 3);
     // A request for more than there is: the line is not empty, and the permits stay.
     let waiter = waiting.then(|| {
         let semaphore = Arc::clone(&semaphore);

@@ -15,15 +15,15 @@ fn clients<P: Policy>() {
     model::no_lost_wake::<Binary<P>>(3, 20);
     model::timeout_vs_unlock::<Binary<P>>(3);
     model::last_unlocker_frees::<Binary<P>>(3);
-    never_more_out_than_in::<P, 0>(3, 2);
-    producers_and_consumers::<P, 0>(2, 4, false);
-    producers_and_consumers::<P, 0>(1, 4, true);
-    a_release_publishes::<P, 0>();
-    the_large_one_is_not_overtaken::<P, 0>(2);
-    timeout_against_release::<P, 0>(2, 2);
-    who_gives_up_lets_others_pass::<P, 0>(2);
-    the_acquirer_frees::<P, 0>();
-    overflow_changes_nothing::<P, 0>(true);
+    never_more_out_than_in::<P>(3, 2);
+    producers_and_consumers::<P>(2, 4, false);
+    producers_and_consumers::<P>(1, 4, true);
+    a_release_publishes::<P>();
+    the_large_one_is_not_overtaken::<P>(2);
+    timeout_against_release::<P>(2, 2);
+    who_gives_up_lets_others_pass::<P>(2);
+    the_acquirer_frees::<P>();
+    overflow_changes_nothing::<P>(true);
 }
 
 #[test]

@@ -88,15 +88,15 @@ fn the_last_one_may_unmap() {
 fn the_clients_of_the_models_pass_on_the_machine() {
     fn check<P: Policy>() {
         for _ in 0..100 {
-            never_more_out_than_in::<P, 0>(6, 3);
-            producers_and_consumers::<P, 0>(2, 6, false);
-            producers_and_consumers::<P, 0>(1, 40, true);
-            a_release_publishes::<P, 0>();
-            the_large_one_is_not_overtaken::<P, 0>(4);
-            timeout_against_release::<P, 0>(4, 4);
-            who_gives_up_lets_others_pass::<P, 0>(3);
-            the_acquirer_frees::<P, 0>();
-            overflow_changes_nothing::<P, 0>(true);
+            never_more_out_than_in::<P>(6, 3);
+            producers_and_consumers::<P>(2, 6, false);
+            producers_and_consumers::<P>(1, 40, true);
+            a_release_publishes::<P>();
+            the_large_one_is_not_overtaken::<P>(4);
+            timeout_against_release::<P>(4, 4);
+            who_gives_up_lets_others_pass::<P>(3);
+            the_acquirer_frees::<P>();
+            overflow_changes_nothing::<P>(true);
         }
     }
     with_each_policy!(check);
