@@ -50,11 +50,10 @@
 //! Dekker's handshake as in Linux's `wait_event` and `wake_up` with `waitqueue_active`, whose comment demands the same
 //! two fences; a table of static queues by address as in `wait_on_bit` (W. L. Irwin, 2004).
 
-use crate::seeded;
 use ulocks_core::futex::{Bits, Futex, Private};
 use ulocks_core::membarrier::PLACES;
 use ulocks_core::spin::{self, Look};
-use ulocks_core::sync::Ordering::{self, Acquire, Relaxed, Release, SeqCst};
+use ulocks_core::sync::Ordering::{Acquire, Relaxed, Release, SeqCst};
 use ulocks_core::sync::{AtomicU32, fence, without_unwinding};
 use ulocks_core::{Policy, const_fn, sync_static};
 
@@ -72,11 +71,6 @@ pub struct Gate {
 
 sync_static! {
     static GATES: [Gate; PLACES] = ulocks_core::each_place!(Gate::new());
-}
-
-/// The order of `seq`, unless it is to be wrong.
-const fn ordering<const BUG: u8>(sound: Ordering) -> Ordering {
-    if BUG == seeded::RELAXED_COUNT_AT_GATE { Relaxed } else { sound }
 }
 
 impl Gate {
@@ -99,63 +93,41 @@ impl Gate {
     /// `locked` must load the cell's word, and be true only for a lock that is released by a call of
     /// [`released`](Self::released) with the bit of this cell.
     #[cold]
-    pub fn wait_while<P: Policy, const BUG: u8>(&self, cell: u32, mut locked: impl FnMut() -> bool) {
+    pub fn wait_while<P: Policy>(&self, cell: u32, mut locked: impl FnMut() -> bool) {
         let look = || if locked() { Look::Taken } else { Look::Acquired };
         if !spin::backing_off_for::<P>(SPIN_NS, look) {
             // A panic between (G1) and (G5) would leave the count too high, and the cells of the session
             // locked.
-            without_unwinding(|| self.park::<BUG>(Bits::one(cell), locked));
+            without_unwinding(|| self.park(Bits::one(cell), locked));
         }
     }
 
-    fn park<const BUG: u8>(&self, bits: Bits, mut locked: impl FnMut() -> bool) {
-        if BUG == seeded::LOOKS_BEFORE_ANNOUNCING {
-            let seq = self.seq.load(Acquire);
-            if locked() {
-                self.waiting.fetch_add(1, Relaxed);
-                fence(SeqCst);
-                self.seq.wait_bits(seq, bits, None);
-                self.waiting.fetch_sub(1, Relaxed);
-            }
-            return;
-        }
+    fn park(&self, bits: Bits, mut locked: impl FnMut() -> bool) {
         self.waiting.fetch_add(1, Relaxed); // (G1)
-        if BUG != seeded::PARKS_WITHOUT_FENCE {
-            fence(SeqCst); // (G2)
-        }
-        if BUG == seeded::WITHDRAWS_EARLY {
-            self.waiting.fetch_sub(1, Relaxed);
-        }
+        fence(SeqCst); // (G2)
         loop {
-            let seq = self.seq.load(ordering::<BUG>(Acquire)); // (G3)
+            let seq = self.seq.load(Acquire); // (G3)
             if !locked() {
                 break; // (G4)
             }
             self.seq.wait_bits(seq, bits, None);
         }
-        if BUG != seeded::WITHDRAWS_EARLY {
-            self.waiting.fetch_sub(1, Relaxed); // (G5)
-        }
+        self.waiting.fetch_sub(1, Relaxed); // (G5)
     }
 
     /// Cells were released, by stores before this call: bit `n` stands for those whose number is `n` modulo 32. The array
     /// may be gone.
     #[inline]
-    pub fn released<const BUG: u8>(&self, cells: u32) {
-        if BUG != seeded::RELEASES_WITHOUT_FENCE {
-            fence(SeqCst); // (G6)
-        }
+    pub fn released(&self, cells: u32) {
+        fence(SeqCst); // (G6)
         if self.waiting.load(Relaxed) != 0 {
-            self.wake::<BUG>(cells); // (G7)
+            self.wake(cells); // (G7)
         }
     }
 
     #[cold]
-    fn wake<const BUG: u8>(&self, cells: u32) {
-        if BUG != seeded::NO_BUMP_AT_GATE {
-            self.seq.fetch_add(1, ordering::<BUG>(Release)); // (G8)
-        }
-        let cells = if BUG == seeded::WRONG_BITS { cells.rotate_left(1) } else { cells };
+    fn wake(&self, cells: u32) {
+        self.seq.fetch_add(1, Release); // (G8)
         if let Some(bits) = Bits::new(cells) {
             self.seq.key().wake_bits(u32::MAX, bits);
         }

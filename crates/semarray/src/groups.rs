@@ -95,12 +95,11 @@
 //! Gleixner's (2008), made for `pthread_rwlock`: waiters of several kinds on one word. That a woken thread wakes others
 //! is in D. Lea's `AbstractQueuedSynchronizer` (2004), whose shared acquisitions pass a wake-up on from one to the next.
 
-use crate::seeded;
 use core::{fmt, iter};
 use ulocks_core::futex::{Bits, Futex, Private, Waited};
 use ulocks_core::membarrier::PLACES;
 use ulocks_core::sync::AtomicU64;
-use ulocks_core::sync::Ordering::{self, AcqRel, Acquire, Relaxed, Release};
+use ulocks_core::sync::Ordering::{AcqRel, Acquire, Relaxed, Release};
 use ulocks_core::time::Deadline;
 use ulocks_core::{const_fn, cpu, each, sync_static};
 
@@ -163,11 +162,9 @@ impl Group {
 
     /// (B2): gives `bits` back. (R2): wakes those who were left.
     #[inline]
-    fn come_by<const BUG: u8>(&self, bits: u32) {
+    fn come_by(&self, bits: u32) {
         let left = (self.berths.fetch_and(u64::from(!bits), AcqRel) >> u32::BITS) as u32;
-        if let Some(left) = Bits::new(left)
-            && BUG != seeded::FORGETS_LEFT
-        {
+        if let Some(left) = Bits::new(left) {
             self.wake_left(left);
         }
     }
@@ -278,7 +275,7 @@ impl Berth {
     /// If it was told, it has given the berth back.
     ///
     /// Nothing is ordered by it but what `until` orders.
-    pub fn sleep<const BUG: u8>(
+    pub fn sleep(
         self,
         mut until: impl FnMut() -> bool,
         deadline: Option<Deadline>,
@@ -288,15 +285,13 @@ impl Berth {
         let bits = Bits::one(self.bit());
         let mut woken = false;
         loop {
-            let early = BUG == seeded::LOOKS_BEFORE_COUNT && until();
-            let seq = group.seq.load(ordering::<BUG>(Acquire)); // (S1)
-            let told = if BUG == seeded::LOOKS_BEFORE_COUNT { early } else { until() };
-            if told {
-                self.give_back::<BUG>();
+            let seq = group.seq.load(Acquire); // (S1)
+            if until() {
+                self.give_up();
                 return Slept::Told;
             }
-            if woken && !common && BUG != seeded::SLEEPS_AGAIN {
-                group.come_by::<BUG>(0); // (R2)
+            if woken && !common {
+                group.come_by(0); // (R2)
             }
             let waited = if interruptible {
                 group.seq.wait_interruptible(seq, bits, deadline)
@@ -312,7 +307,7 @@ impl Berth {
                 }
             };
             if until() {
-                self.give_back::<BUG>();
+                self.give_up();
                 return Slept::Told;
             }
             return failed;
@@ -320,18 +315,12 @@ impl Berth {
     }
 
     /// Gives the berth back without having slept until told: of a sleeper that has left its queue before anybody told it, or was
-    /// told while it was awake.
-    pub fn give_up(self) {
-        self.give_back::<{ seeded::NOTHING }>();
-    }
-
-    /// (B2) and (R2).
+    /// told while it was awake. (B2) and (R2).
     #[inline]
-    fn give_back<const BUG: u8>(self) {
+    pub fn give_up(self) {
         let (group, common) = group(self.group());
         if !common {
-            let kept = BUG == seeded::KEEPS_BITS || BUG == seeded::FREES_FIRST;
-            group.come_by::<BUG>(if kept { 0 } else { 1 << self.bit() });
+            group.come_by(1 << self.bit());
         }
     }
 }
@@ -341,11 +330,6 @@ impl fmt::Debug for Berth {
         let (group, bit) = (self.group() as usize, self.bit());
         write!(f, "Berth(CPU {}, group {}, bit {bit})", group / PER_SLOT, group % PER_SLOT)
     }
-}
-
-/// The order of `seq`, unless it is to be wrong.
-const fn ordering<const BUG: u8>(sound: Ordering) -> Ordering {
-    if BUG == seeded::RELAXED_COUNT { Relaxed } else { sound }
 }
 
 /// Those of one group that are to be woken.
@@ -358,14 +342,14 @@ struct Call {
 /// Those who were told something, by group: they are woken when the list is full, [flushed](Self::flush) or dropped.
 ///
 /// Who has one must not wait for anything.
-pub struct Wakes<const BUG: u8> {
+pub struct Wakes {
     /// In the order of their groups, hence CPU by CPU.
     calls: [Call; CAPACITY],
     len: usize,
     made: u32,
 }
 
-impl<const BUG: u8> Wakes<BUG> {
+impl Wakes {
     /// A list without anybody.
     #[inline]
     #[must_use]
@@ -384,9 +368,6 @@ impl<const BUG: u8> Wakes<BUG> {
             return;
         }
         if self.len == CAPACITY {
-            if BUG == seeded::DROPS_WHEN_FULL {
-                self.len = 0;
-            }
             self.flush();
             at = 0;
         }
@@ -414,26 +395,18 @@ impl<const BUG: u8> Wakes<BUG> {
     /// Wakes the `bits` of a group: all, or if it is `far`, one of many.
     fn call(number: u32, bits: u32, far: bool) {
         let (group, common) = group(number);
-        if BUG == seeded::FREES_FIRST && !common {
-            group.berths.fetch_and(u64::from(!bits), Release);
-        }
-        if BUG != seeded::NO_BUMP {
-            group.seq.fetch_add(1, ordering::<BUG>(Release)); // (S2)
-        }
+        group.seq.fetch_add(1, Release); // (S2)
         let relayed = far && !common && bits.count_ones() >= RELAYED;
-        if relayed && BUG != seeded::LEAVES_LATE {
+        if relayed {
             group.berths.fetch_or(u64::from(bits) << u32::BITS, Release); // (R1)
         }
         let most = match (relayed, common) {
             (true, _) => 1,
-            (_, true) if BUG != seeded::WAKES_ONE_OF_MANY => u32::MAX,
+            (_, true) => u32::MAX,
             _ => bits.count_ones(), // Invariant 2.
         };
         if let Some(bits) = Bits::new(bits) {
             group.seq.key().wake_bits(most, bits);
-        }
-        if relayed && BUG == seeded::LEAVES_LATE {
-            group.berths.fetch_or(u64::from(bits) << u32::BITS, Release);
         }
     }
 
@@ -444,13 +417,13 @@ impl<const BUG: u8> Wakes<BUG> {
     }
 }
 
-impl<const BUG: u8> Default for Wakes<BUG> {
+impl Default for Wakes {
     fn default() -> Self {
         Self::new()
     }
 }
 
-impl<const BUG: u8> Drop for Wakes<BUG> {
+impl Drop for Wakes {
     #[inline]
     fn drop(&mut self) {
         if self.len > 0 {
@@ -459,7 +432,7 @@ impl<const BUG: u8> Drop for Wakes<BUG> {
     }
 }
 
-impl<const BUG: u8> fmt::Debug for Wakes<BUG> {
+impl fmt::Debug for Wakes {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let sleepers: u32 = self.calls[..self.len].iter().map(|call| call.bits.count_ones()).sum();
         f.debug_struct("Wakes").field("sleepers", &sleepers).field("calls", &self.len).finish_non_exhaustive()
@@ -470,10 +443,8 @@ impl<const BUG: u8> fmt::Debug for Wakes<BUG> {
 mod tests {
     use super::*;
 
-    type Sound = Wakes<{ seeded::NOTHING }>;
-
     fn listed(berths: &[(u32, u32)]) -> Vec<(u32, u32)> {
-        let mut wakes = Sound::new();
+        let mut wakes = Wakes::new();
         for &(group, bit) in berths {
             wakes.add(Berth::new(group, bit));
         }
@@ -504,7 +475,7 @@ mod tests {
             assert_eq!(group.claim(), Some(bit));
         }
         assert_eq!(group.claim(), None);
-        group.come_by::<{ seeded::NOTHING }>(1 << 17 | 1 << 4);
+        group.come_by(1 << 17 | 1 << 4);
         assert_eq!((group.claim(), group.claim(), group.claim()), (Some(4), Some(17), None));
     }
 

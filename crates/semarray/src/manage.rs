@@ -68,7 +68,7 @@ impl<P: InOneProcess, const BUG: u8> Protocol<P, BUG> {
             if !word.has(State::LOCK) || BUG == seeded::READS_LOCKED {
                 return word.value();
             }
-            self.gate().wait_while::<P, BUG>(index, || State(cell.word.load(Relaxed)).has(State::LOCK));
+            self.gate().wait_while::<P>(index, || State(cell.word.load(Relaxed)).has(State::LOCK));
         }
     }
 

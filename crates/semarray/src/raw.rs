@@ -308,7 +308,7 @@ impl<P: InOneProcess, const BUG: u8> Protocol<P, BUG> {
             membarrier::store(word, last.0 & !State::LOCK, order);
             bits |= 1 << (op.index % 32);
         }
-        gate.released::<BUG>(bits);
+        gate.released(bits);
     }
 
     /// What an operation makes of a word where nobody is to be asked or told.

@@ -89,39 +89,3 @@ pub const RELAXED_TAKE_C: u8 = 37;
 pub const RELAXED_RELEASE_C: u8 = 38;
 /// A value that is read orders nothing.
 pub const RELAXED_READ: u8 = 39;
-
-/// A waker stores what it has to say, and leaves the group's count of wake-ups as it was.
-pub const NO_BUMP: u8 = 60;
-/// A sleeper looks whether it was told, and reads the count after that.
-pub const LOOKS_BEFORE_COUNT: u8 = 61;
-/// A bit is given to others by the waker, before the wake-up.
-pub const FREES_FIRST: u8 = 62;
-/// Of those who share a bit, one is woken.
-pub const WAKES_ONE_OF_MANY: u8 = 63;
-/// The count of wake-ups orders nothing.
-pub const RELAXED_COUNT: u8 = 64;
-/// A woken one's bit is never given back.
-pub const KEEPS_BITS: u8 = 65;
-/// A list of wake-ups that is full drops what it held.
-pub const DROPS_WHEN_FULL: u8 = 66;
-/// A waker wakes one, and leaves the others to it after that.
-pub const LEAVES_LATE: u8 = 67;
-/// Who comes by forgets those who were left.
-pub const FORGETS_LEFT: u8 = 68;
-/// Who is woken and was not told sleeps again, and does not come by.
-pub const SLEEPS_AGAIN: u8 = 69;
-
-/// A releaser does not put its stores before its look at the gate.
-pub const RELEASES_WITHOUT_FENCE: u8 = 70;
-/// A parker does not put its announcement before its look at the word.
-pub const PARKS_WITHOUT_FENCE: u8 = 71;
-/// A parker looks at the word, announces itself, and does not look again.
-pub const LOOKS_BEFORE_ANNOUNCING: u8 = 72;
-/// A releaser wakes those who wait for the next cell.
-pub const WRONG_BITS: u8 = 73;
-/// A releaser wakes, and leaves the gate's count of wake-ups as it was.
-pub const NO_BUMP_AT_GATE: u8 = 74;
-/// The gate's count of wake-ups orders nothing.
-pub const RELAXED_COUNT_AT_GATE: u8 = 75;
-/// A parker withdraws before it sleeps.
-pub const WITHDRAWS_EARLY: u8 = 76;

@@ -165,7 +165,7 @@ impl<'a, P: InOneProcess, const BUG: u8> Session<'a, P, BUG> {
     /// Waits until a cell is not locked.
     fn wait_for(&self, index: u32) {
         let cell = &self.array.cells[index as usize];
-        self.array.gate().wait_while::<P, BUG>(index, || State(cell.word.load(Relaxed)).has(State::LOCK));
+        self.array.gate().wait_while::<P>(index, || State(cell.word.load(Relaxed)).has(State::LOCK));
     }
 
     pub fn value(&self, index: u32) -> u32 {
@@ -304,7 +304,7 @@ impl<'a, P: InOneProcess, const BUG: u8> Session<'a, P, BUG> {
             c = self.array.whole.unlock_without_waking(false);
         }
         if bits != 0 {
-            gate.released::<BUG>(bits);
+            gate.released(bits);
         }
         if let Some(c) = c {
             c.wake(1);
@@ -329,7 +329,7 @@ impl<'a, P: InOneProcess, const BUG: u8> Session<'a, P, BUG> {
         if self.first_told.is_null() {
             return;
         }
-        let mut wakes = Wakes::<BUG>::new();
+        let mut wakes = Wakes::new();
         let mut node = mem::replace(&mut self.first_told, ptr::null());
         self.last_told = ptr::null();
         while !node.is_null() {

@@ -55,7 +55,7 @@ impl<P: InOneProcess, const BUG: u8> Protocol<P, BUG> {
         });
         loop {
             let (until, is_age) = Deadline::earlier(wait.deadline(), ages.map(|(_, at)| at));
-            match queued.berth.sleep::<BUG>(told, until, wait.is_interruptible()) {
+            match queued.berth.sleep(told, until, wait.is_interruptible()) {
                 Slept::TimedOut if is_age => {
                     self.grow_old(node);
                     ages = ages.map(|(after, _)| {
@@ -66,7 +66,7 @@ impl<P: InOneProcess, const BUG: u8> Protocol<P, BUG> {
                 Slept::TimedOut if self.give_up(node, &queued) => return Err(Error::TimedOut),
                 Slept::Interrupted if self.give_up(node, &queued) => return Err(Error::Interrupted),
                 Slept::TimedOut | Slept::Interrupted => {
-                    queued.berth.sleep::<BUG>(told, None, false);
+                    queued.berth.sleep(told, None, false);
                     return self.result(node);
                 }
                 _ => return self.result(node),

@@ -13,9 +13,9 @@ const UNLOCKED: u32 = 0;
 const LOCKED: u32 = 1;
 
 /// Cell number `CELL` of an array that has no address of its own: all are at the same gate in a model.
-pub struct Latch<const BUG: u8, const CELL: u32 = 0>(AtomicU32);
+pub struct Latch<const CELL: u32 = 0>(AtomicU32);
 
-impl<const BUG: u8, const CELL: u32> Latch<BUG, CELL> {
+impl<const CELL: u32> Latch<CELL> {
     fn gate() -> &'static Gate {
         Gate::of(0)
     }
@@ -28,7 +28,7 @@ impl<const BUG: u8, const CELL: u32> Latch<BUG, CELL> {
 
 // SAFETY: one exchange of many succeeds until the next store, and a release happens before the acquisition that follows.
 // The token is nothing. That it keeps this is what the clients test.
-unsafe impl<const BUG: u8, const CELL: u32> RawMutex for Latch<BUG, CELL> {
+unsafe impl<const CELL: u32> RawMutex for Latch<CELL> {
     ulocks_core::raw_init!(Self(AtomicU32::new(UNLOCKED)));
 
     type Scope = <Private as Policy>::Scope;
@@ -36,7 +36,7 @@ unsafe impl<const BUG: u8, const CELL: u32> RawMutex for Latch<BUG, CELL> {
 
     fn lock(&self) {
         while self.try_lock().is_none() {
-            Self::gate().wait_while::<Private, BUG>(CELL, || self.is_locked());
+            Self::gate().wait_while::<Private>(CELL, || self.is_locked());
         }
     }
 
@@ -51,7 +51,7 @@ unsafe impl<const BUG: u8, const CELL: u32> RawMutex for Latch<BUG, CELL> {
     unsafe fn unlock(&self, (): ()) {
         let gate = Self::gate();
         self.store(); // From here on the latch may be gone.
-        gate.released::<BUG>(1 << (CELL % 32));
+        gate.released(1 << (CELL % 32));
     }
 
     fn is_locked(&self) -> bool {
@@ -59,7 +59,7 @@ unsafe impl<const BUG: u8, const CELL: u32> RawMutex for Latch<BUG, CELL> {
     }
 }
 
-impl<const BUG: u8, const CELL: u32> Metered for Latch<BUG, CELL> {
+impl<const CELL: u32> Metered for Latch<CELL> {
     type Meter = meter::Off;
 
     fn meter(&self) -> &meter::Off {
@@ -68,9 +68,8 @@ impl<const BUG: u8, const CELL: u32> Metered for Latch<BUG, CELL> {
 }
 
 /// Two cells that one thread holds, and releases with one look at the gate, while others wait for the one and the other.
-pub fn one_look_for_two_cells<const BUG: u8>(waiters: usize) {
-    let cells =
-        Arc::new((ulocks_testkit::new_lock::<Latch<BUG, 3>>(), ulocks_testkit::new_lock::<Latch<BUG, 36>>()));
+pub fn one_look_for_two_cells(waiters: usize) {
+    let cells = Arc::new((ulocks_testkit::new_lock::<Latch<3>>(), ulocks_testkit::new_lock::<Latch<36>>()));
     cells.0.lock();
     cells.1.lock();
     let waiting = Arc::clone(&cells);
@@ -89,6 +88,6 @@ pub fn one_look_for_two_cells<const BUG: u8>(waiters: usize) {
     });
     cells.0.store();
     cells.1.store();
-    Gate::of(0).released::<BUG>(1 << 3 | 1 << 4);
+    Gate::of(0).released(1 << 3 | 1 << 4);
     others.join().unwrap();
 }

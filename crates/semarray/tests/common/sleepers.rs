@@ -40,7 +40,7 @@ impl Node {
     }
 
     /// Tells it, if it has not left. What the array's locks decide is decided by an exchange here.
-    fn tell<const BUG: u8>(&self, berth: Berth, wakes: &mut Wakes<BUG>) -> bool {
+    fn tell(&self, berth: Berth, wakes: &mut Wakes) -> bool {
         // SAFETY: the sleeper reads it when it was told.
         self.letter.with_mut(|letter| unsafe { *letter = 7 });
         let told = self.status.compare_exchange(WAITING, TOLD, Release, Relaxed).is_ok();
@@ -74,7 +74,7 @@ impl Node {
 
 /// Sleepers in berths that are given, each told once, all in one list. `before` berths are taken by others, so that
 /// groups and bits are of all kinds. Returns how many calls it took.
-fn tell_all<const BUG: u8>(sleepers: usize, before: usize) -> u32 {
+fn tell_all(sleepers: usize, before: usize) -> u32 {
     let others: Vec<_> = (0..before).map(|_| Berth::claim()).collect();
     let nodes: Vec<_> = (0..sleepers).map(|_| (Arc::new(Node::new()), Berth::claim())).collect();
     let asleep: Vec<_> = nodes
@@ -82,12 +82,12 @@ fn tell_all<const BUG: u8>(sleepers: usize, before: usize) -> u32 {
         .map(|(node, berth)| {
             let (node, berth) = (Arc::clone(node), *berth);
             spawn(move || {
-                assert_eq!(berth.sleep::<BUG>(|| node.is_told(), None, false), Slept::Told);
+                assert_eq!(berth.sleep(|| node.is_told(), None, false), Slept::Told);
                 node.read();
             })
         })
         .collect();
-    let mut wakes = Wakes::<BUG>::new();
+    let mut wakes = Wakes::new();
     for (node, berth) in &nodes {
         assert!(node.tell(*berth, &mut wakes));
     }
@@ -99,12 +99,12 @@ fn tell_all<const BUG: u8>(sleepers: usize, before: usize) -> u32 {
 }
 
 /// Sleepers who have the first group, and what is beside it, to themselves.
-pub fn a_group_is_woken_by_one_call<const BUG: u8>(sleepers: usize) {
-    assert_eq!(tell_all::<BUG>(sleepers, 0), (sleepers as u32).div_ceil(BERTHS));
+pub fn a_group_is_woken_by_one_call(sleepers: usize) {
+    assert_eq!(tell_all(sleepers, 0), (sleepers as u32).div_ceil(BERTHS));
 }
 
 /// One sleeper in each group of the CPU: more groups than the list has room for.
-pub fn a_full_list_forgets_nobody<const BUG: u8>() {
+pub fn a_full_list_forgets_nobody() {
     let sleepers: Vec<_> = (0..PER_SLOT)
         .map(|_| {
             let berth = Berth::claim();
@@ -115,12 +115,12 @@ pub fn a_full_list_forgets_nobody<const BUG: u8>() {
             let node = Arc::new(Node::new());
             let asleep = Arc::clone(&node);
             let thread = spawn(move || {
-                assert_eq!(berth.sleep::<BUG>(|| asleep.is_told(), None, false), Slept::Told);
+                assert_eq!(berth.sleep(|| asleep.is_told(), None, false), Slept::Told);
             });
             (node, berth, thread)
         })
         .collect();
-    let mut wakes = Wakes::<BUG>::new();
+    let mut wakes = Wakes::new();
     for (node, berth, _) in &sleepers {
         assert!(node.tell(*berth, &mut wakes));
     }
@@ -131,7 +131,7 @@ pub fn a_full_list_forgets_nobody<const BUG: u8>() {
 }
 
 /// All berths of the CPU are taken: these share a bit, and are told one after the other.
-pub fn who_shares_a_bit_is_woken_too<const BUG: u8>(sleepers: usize) {
+pub fn who_shares_a_bit_is_woken_too(sleepers: usize) {
     let others: Vec<_> = (0..OWN).map(|_| Berth::claim()).collect();
     let nodes: Vec<_> = (0..sleepers)
         .map(|_| {
@@ -148,12 +148,12 @@ pub fn who_shares_a_bit_is_woken_too<const BUG: u8>(sleepers: usize) {
         .map(|(node, berth)| {
             let (node, berth) = (Arc::clone(node), *berth);
             spawn(move || {
-                assert_eq!(berth.sleep::<BUG>(|| node.is_told(), None, false), Slept::Told);
+                assert_eq!(berth.sleep(|| node.is_told(), None, false), Slept::Told);
             })
         })
         .collect();
     for (node, berth) in nodes.iter().rev() {
-        assert!(node.tell(*berth, &mut Wakes::<BUG>::new()));
+        assert!(node.tell(*berth, &mut Wakes::new()));
     }
     asleep.into_iter().for_each(|sleeper| sleeper.join().unwrap());
     others.into_iter().for_each(Berth::give_up);
@@ -162,14 +162,14 @@ pub fn who_shares_a_bit_is_woken_too<const BUG: u8>(sleepers: usize) {
 
 /// One berth is left. Who has it is told, while another comes for a berth and sleeps there, and is told next: it has
 /// the same berth, or a common one.
-pub fn a_berth_changes_hands<const BUG: u8>() {
+pub fn a_berth_changes_hands() {
     let others: Vec<_> = (1..OWN).map(|_| Berth::claim()).collect();
     let berth = Berth::claim();
     let (first, second) = (Arc::new(Node::new()), Arc::new(Node::new()));
     let early = {
         let first = Arc::clone(&first);
         spawn(move || {
-            assert_eq!(berth.sleep::<BUG>(|| first.is_told(), None, false), Slept::Told);
+            assert_eq!(berth.sleep(|| first.is_told(), None, false), Slept::Told);
         })
     };
     let late = {
@@ -177,11 +177,11 @@ pub fn a_berth_changes_hands<const BUG: u8>() {
         spawn(move || {
             let berth = Berth::claim();
             second.post(berth);
-            assert_eq!(berth.sleep::<BUG>(|| second.is_told(), None, false), Slept::Told);
+            assert_eq!(berth.sleep(|| second.is_told(), None, false), Slept::Told);
         })
     };
-    assert!(first.tell(berth, &mut Wakes::<BUG>::new()));
-    assert!(second.tell(second.posted(), &mut Wakes::<BUG>::new()));
+    assert!(first.tell(berth, &mut Wakes::new()));
+    assert!(second.tell(second.posted(), &mut Wakes::new()));
     early.join().unwrap();
     late.join().unwrap();
     others.into_iter().for_each(Berth::give_up);
@@ -190,25 +190,25 @@ pub fn a_berth_changes_hands<const BUG: u8>() {
 
 /// Two are told together. One of them is awake already, comes back for a berth, and sleeps there while the call for the two
 /// is made; the other one has to wake up before that one is told again.
-pub fn who_is_woken_for_another_passes_it_on<const BUG: u8>() {
+pub fn who_is_woken_for_another_passes_it_on() {
     let (first, other, again) = (Arc::new(Node::new()), Arc::new(Node::new()), Arc::new(Node::new()));
     let (first_berth, other_berth) = (Berth::claim(), Berth::claim());
     let twice = {
         let (first, again) = (Arc::clone(&first), Arc::clone(&again));
         spawn(move || {
-            assert_eq!(first_berth.sleep::<BUG>(|| first.is_told(), None, false), Slept::Told);
+            assert_eq!(first_berth.sleep(|| first.is_told(), None, false), Slept::Told);
             let berth = Berth::claim();
             again.post(berth);
-            assert_eq!(berth.sleep::<BUG>(|| again.is_told(), None, false), Slept::Told);
+            assert_eq!(berth.sleep(|| again.is_told(), None, false), Slept::Told);
         })
     };
     let once = {
         let other = Arc::clone(&other);
         spawn(move || {
-            assert_eq!(other_berth.sleep::<BUG>(|| other.is_told(), None, false), Slept::Told);
+            assert_eq!(other_berth.sleep(|| other.is_told(), None, false), Slept::Told);
         })
     };
-    let mut wakes = Wakes::<BUG>::new();
+    let mut wakes = Wakes::new();
     assert!(first.tell(first_berth, &mut wakes) && other.tell(other_berth, &mut wakes));
     wakes.flush();
     once.join().unwrap();
@@ -220,7 +220,7 @@ pub fn who_is_woken_for_another_passes_it_on<const BUG: u8>() {
 
 /// Sleepers that may leave, with a deadline or when a signal comes, and a patient one, the first, beside them; all are told
 /// unless they have left, after whatever is done to them `before`.
-pub fn who_leaves_gives_the_berth_back<const BUG: u8>(leavers: usize, timed: bool, before: impl FnOnce()) {
+pub fn who_leaves_gives_the_berth_back(leavers: usize, timed: bool, before: impl FnOnce()) {
     let nodes: Vec<_> = (0..=leavers).map(|_| (Arc::new(Node::new()), Berth::claim())).collect();
     let asleep: Vec<_> = nodes
         .iter()
@@ -229,7 +229,7 @@ pub fn who_leaves_gives_the_berth_back<const BUG: u8>(leavers: usize, timed: boo
             let (node, berth, leaves) = (Arc::clone(node), *berth, nth > 0);
             spawn(move || {
                 let deadline = (leaves && timed).then(|| Deadline::after(Duration::from_millis(1)));
-                let slept = berth.sleep::<BUG>(|| node.is_told(), deadline, leaves && !timed);
+                let slept = berth.sleep(|| node.is_told(), deadline, leaves && !timed);
                 if slept != Slept::Told {
                     assert_eq!(slept, if timed { Slept::TimedOut } else { Slept::Interrupted });
                     assert!(leaves, "a patient sleeper left");
@@ -237,7 +237,7 @@ pub fn who_leaves_gives_the_berth_back<const BUG: u8>(leavers: usize, timed: boo
                         berth.give_up();
                         return false;
                     }
-                    assert_eq!(berth.sleep::<BUG>(|| node.is_told(), None, false), Slept::Told);
+                    assert_eq!(berth.sleep(|| node.is_told(), None, false), Slept::Told);
                 }
                 node.read();
                 true
@@ -245,7 +245,7 @@ pub fn who_leaves_gives_the_berth_back<const BUG: u8>(leavers: usize, timed: boo
         })
         .collect();
     before();
-    let mut wakes = Wakes::<BUG>::new();
+    let mut wakes = Wakes::new();
     let told: Vec<_> = nodes.iter().map(|(node, berth)| node.tell(*berth, &mut wakes)).collect();
     drop(wakes);
     let stayed: Vec<_> = asleep.into_iter().map(|sleeper| sleeper.join().unwrap()).collect();

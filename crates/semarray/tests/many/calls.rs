@@ -12,7 +12,6 @@ use ulocks_testkit::watchdog::watch;
 fn one_call_wakes_a_group() {
     let _alone = crate::alone();
     const SLEEPERS: usize = 500;
-    const SOUND: u8 = 0;
     let _watchdog = watch("one call a group", || "somebody sleeps on".into());
     let told = Arc::new(AtomicBool::new(false));
     let (sender, berths) = std::sync::mpsc::channel();
@@ -25,7 +24,7 @@ fn one_call_wakes_a_group() {
                 let berth = Berth::claim_near(nth * 64);
                 sender.send(berth).unwrap();
                 own.store(task::id(), Release);
-                assert_eq!(berth.sleep::<SOUND>(|| told.load(Acquire), None, false), Slept::Told);
+                assert_eq!(berth.sleep(|| told.load(Acquire), None, false), Slept::Told);
             });
             (thread, id)
         })
@@ -46,7 +45,7 @@ fn one_call_wakes_a_group() {
     let groups: HashSet<_> = berths.iter().map(group).collect();
     berths.sort_by_key(group);
     told.store(true, Release);
-    let mut wakes = Wakes::<SOUND>::new();
+    let mut wakes = Wakes::new();
     berths.into_iter().for_each(|berth| wakes.add(berth));
     wakes.flush();
     sleepers.into_iter().for_each(|(thread, _)| thread.join().unwrap());
