@@ -1,7 +1,7 @@
 //! Semaphore arrays, by a fuzzer: the head of the input says which threads there are and which sets they perform, the rest
 //! answers every choice of the virtual machine. An order of the model's steps has to explain what they all return.
 //!
-//! To see it fail: `cargo xtask fuzz --features seeded semarray`.
+//! To see it fail, plant a bug of `crates/semarray/mutants` by hand, for example `never-moves`.
 //!
 //! Deadlines pass when the input says so; nobody waits without one, for whom no other thread might come.
 #![no_main]
@@ -13,10 +13,8 @@ use libfuzzer_sys::arbitrary::{Result, Unstructured};
 use libfuzzer_sys::fuzz_target;
 use std::sync::Arc;
 use std::time::Duration;
-use ulocks_core::Private;
-use ulocks_core::spin::NoSpin;
 use ulocks_core::time::Deadline;
-use ulocks_semarray::{Error, Fairness, Op, Protocol, Set, Wait, seeded};
+use ulocks_semarray::{Error, Fairness, Op, RawSemArray, Set, Wait};
 use ulocks_testkit::model::sets::History;
 use ulocks_testkit::sets::{self, Action, Outcome, Refusal, Sets, Waiters, add, sub, wait_zero};
 use ulocks_testkit::thread::together;
@@ -28,8 +26,7 @@ const THREADS: usize = 4;
 const LEN: usize = 2;
 const LIMIT: u32 = 3;
 
-const BUG: u8 = if cfg!(feature = "seeded") { seeded::NEVER_MOVES } else { seeded::NOTHING };
-type Array = Protocol<Private<NoSpin>, BUG>;
+type Array = RawSemArray;
 
 /// What a thread does once.
 enum Call {

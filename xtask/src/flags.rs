@@ -66,7 +66,7 @@ xflags::xflags! {
             optional --seconds n: u32
             /// The toolchain to use (default nightly).
             optional --toolchain name: String
-            /// Features of the targets: `seeded` gives them a bug to find.
+            /// Features of the targets: `seeded` gives `schedules` a bug to find.
             optional --features list: String
             /// Only this target of fuzz/fuzz_targets.
             optional target: String

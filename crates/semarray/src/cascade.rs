@@ -26,14 +26,12 @@ use crate::array::InOneProcess;
 use crate::heap::Heap;
 use crate::node::{Node, Told, Watch};
 use crate::op::{Action, Op};
-use crate::seeded;
 use crate::session::{Session, Stopped};
 use crate::word::Stop;
 use core::mem;
 use core::ops::Range;
-use ulocks_core::sync::Ordering::Relaxed;
 
-impl<P: InOneProcess, const BUG: u8> Session<'_, P, BUG> {
+impl<P: InOneProcess> Session<'_, P> {
     /// Serves all who can proceed after `ops` were performed.
     pub fn cascade(&mut self, ops: &[Op]) {
         let mut heap = Heap::new();
@@ -42,7 +40,7 @@ impl<P: InOneProcess, const BUG: u8> Session<'_, P, BUG> {
     }
 
     /// Serves the candidates, and those who become candidates by that.
-    pub fn serve(&mut self, mut heap: Heap<BUG>) {
+    pub fn serve(&mut self, mut heap: Heap) {
         // SAFETY: with C, all nodes that are in the heap are this session's: they sleep at cells with CPLX, or at cells that
         // it has locked. They are alive because they have not been told.
         unsafe {
@@ -53,7 +51,7 @@ impl<P: InOneProcess, const BUG: u8> Session<'_, P, BUG> {
                 let index = ops[at].index;
                 match self.evaluate(ops, ticket) {
                     Err(Stopped { at: now, why: Stop::Blocks }) if !ops[now].no_wait => {
-                        if now != at && BUG != seeded::NEVER_MOVES {
+                        if now != at {
                             self.move_on(node, now, &mut heap);
                         }
                     }
@@ -63,7 +61,7 @@ impl<P: InOneProcess, const BUG: u8> Session<'_, P, BUG> {
                         self.performed(ops, &mut heap);
                     }
                 }
-                if was_cursor && BUG != seeded::CURSOR_STAYS {
+                if was_cursor {
                     self.put_cursor(index, next, &mut heap);
                 }
             }
@@ -71,21 +69,19 @@ impl<P: InOneProcess, const BUG: u8> Session<'_, P, BUG> {
     }
 
     /// Finds candidates after `ops` were performed.
-    fn performed(&mut self, ops: &[Op], heap: &mut Heap<BUG>) {
+    fn performed(&mut self, ops: &[Op], heap: &mut Heap) {
         for op in ops.iter().filter(|op| op.alters()) {
             self.changed(op.index, op.action == Action::Add, heap);
         }
     }
 
     /// Finds candidates after the value of a cell has changed, and it may be greater than it was if it `grew`.
-    pub fn changed(&mut self, index: u32, grew: bool, heap: &mut Heap<BUG>) {
+    pub fn changed(&mut self, index: u32, grew: bool, heap: &mut Heap) {
         let cell = &self.array.cells[index as usize];
         // SAFETY: the session has C and the cell, so what is queued or watches is its own, and alive.
         unsafe {
             let (watching, oldest) = cell.inside(|inside| (inside.watches.iter(), inside.subs.oldest));
-            if BUG != seeded::NO_WATCHES {
-                watching.for_each(|node| heap.push(node));
-            }
+            watching.for_each(|node| heap.push(node));
             if grew {
                 self.put_cursor(index, oldest, heap);
             }
@@ -99,7 +95,7 @@ impl<P: InOneProcess, const BUG: u8> Session<'_, P, BUG> {
     ///
     /// # Safety
     /// The node is null, or in the queue of subtractions of the cell, which the session has with `C`.
-    unsafe fn put_cursor(&mut self, index: u32, node: *const Node, heap: &mut Heap<BUG>) {
+    unsafe fn put_cursor(&mut self, index: u32, node: *const Node, heap: &mut Heap) {
         if !node.is_null() && self.value(index) != 0 {
             // SAFETY: as the caller says.
             unsafe {
@@ -113,7 +109,7 @@ impl<P: InOneProcess, const BUG: u8> Session<'_, P, BUG> {
     ///
     /// # Safety
     /// The session has `C` and the cell.
-    unsafe fn wake_others(&mut self, index: u32, heap: &mut Heap<BUG>) {
+    unsafe fn wake_others(&mut self, index: u32, heap: &mut Heap) {
         // SAFETY: as the caller says.
         unsafe {
             let waiting = self.array.cells[index as usize].inside(|inside| inside.others.iter());
@@ -140,19 +136,14 @@ impl<P: InOneProcess, const BUG: u8> Session<'_, P, BUG> {
     ///
     /// # Safety
     /// As `serve`.
-    unsafe fn move_on(&mut self, node: *const Node, now: usize, heap: &mut Heap<BUG>) {
+    unsafe fn move_on(&mut self, node: *const Node, now: usize, heap: &mut Heap) {
         // SAFETY: with C the node is this session's; its cells up to where it was are locked here, up to where it is now by
         // its evaluation.
         unsafe {
             let was = self.lock_as_far(node);
             let op = &(*node).ops()[now];
             self.take_out(node);
-            (*node).links(|links| {
-                links.at = now;
-                if BUG == seeded::LOSES_AGE {
-                    links.ticket = self.array.tickets.fetch_add(1, Relaxed);
-                }
-            });
+            (*node).links(|links| links.at = now);
             self.array.cells[op.index as usize].inside(|inside| inside.enqueue(node, op, true));
             self.watch(node, was..now, true);
             self.watch(node, now..was, false);
@@ -167,7 +158,7 @@ impl<P: InOneProcess, const BUG: u8> Session<'_, P, BUG> {
     ///
     /// # Safety
     /// As `serve`.
-    pub unsafe fn end(&mut self, node: *const Node, outcome: Told, heap: &mut Heap<BUG>) {
+    pub unsafe fn end(&mut self, node: *const Node, outcome: Told, heap: &mut Heap) {
         // SAFETY: as the caller says.
         unsafe {
             self.leave(node, heap);
@@ -179,7 +170,7 @@ impl<P: InOneProcess, const BUG: u8> Session<'_, P, BUG> {
     ///
     /// # Safety
     /// As `serve`.
-    pub unsafe fn leave(&mut self, node: *const Node, heap: &mut Heap<BUG>) {
+    pub unsafe fn leave(&mut self, node: *const Node, heap: &mut Heap) {
         // SAFETY: with C the node is this session's, and its cells as far as it has got are locked.
         unsafe {
             let at = self.lock_as_far(node);
@@ -228,9 +219,6 @@ impl<P: InOneProcess, const BUG: u8> Session<'_, P, BUG> {
     /// Whether a set has to stop where it hurts the eldest.
     pub fn stops_for_elder(&self, ops: &[Op], ticket: u64) -> bool {
         let Some((elder, its_ticket)) = self.eldest() else { return false };
-        if BUG == seeded::IGNORES_ELDER {
-            return false;
-        }
         !self.passes && ticket > its_ticket && !ops.iter().any(|op| elder.iter().any(|its| gives(op, its)))
     }
 
@@ -254,10 +242,7 @@ impl<P: InOneProcess, const BUG: u8> Session<'_, P, BUG> {
     ///
     /// # Safety
     /// The session has `C` and the cells of these operations.
-    unsafe fn elder_left(&mut self, elder: *const Node, range: Range<usize>, heap: &mut Heap<BUG>) {
-        if BUG == seeded::LEAVES_STOPPED {
-            return;
-        }
+    unsafe fn elder_left(&mut self, elder: *const Node, range: Range<usize>, heap: &mut Heap) {
         // SAFETY: as the caller says; the elder is alive, since it has not been told.
         unsafe {
             for op in &(*elder).ops()[range] {
@@ -276,7 +261,7 @@ impl<P: InOneProcess, const BUG: u8> Session<'_, P, BUG> {
         let was = self.array.whole.eldest();
         // SAFETY: with C the node and the elders are this session's.
         unsafe {
-            self.array.whole.insert_elder::<BUG>(node);
+            self.array.whole.insert_elder(node);
             if !was.is_null() && self.is_eldest(node) {
                 let mut heap = Heap::new();
                 let at = self.lock_as_far(was);

@@ -2,15 +2,14 @@
 //! Tarjan 1986), linked through the nodes themselves, so that a cascade allocates nothing.
 
 use crate::node::Node;
-use crate::seeded;
 use core::ptr;
 
 /// Lives in one cascade, whose thread has all that guards the nodes in it.
-pub(crate) struct Heap<const BUG: u8> {
+pub(crate) struct Heap {
     top: *const Node,
 }
 
-impl<const BUG: u8> Heap<BUG> {
+impl Heap {
     pub const fn new() -> Self {
         Self { top: ptr::null() }
     }
@@ -25,7 +24,7 @@ impl<const BUG: u8> Heap<BUG> {
             let is_in = (*node).links(|links| core::mem::replace(&mut links.in_heap, true));
             if !is_in {
                 (*node).links(|links| links.child = ptr::null());
-                self.top = meld::<BUG>(self.top, node);
+                self.top = meld(self.top, node);
             }
         }
     }
@@ -45,7 +44,7 @@ impl<const BUG: u8> Heap<BUG> {
                 links.in_heap = false;
                 links.child
             });
-            self.top = meld_all::<BUG>(children);
+            self.top = meld_all(children);
         }
         Some(top)
     }
@@ -55,14 +54,13 @@ impl<const BUG: u8> Heap<BUG> {
 ///
 /// # Safety
 /// Both are heaps whose nodes are the caller's.
-unsafe fn meld<const BUG: u8>(a: *const Node, b: *const Node) -> *const Node {
+unsafe fn meld(a: *const Node, b: *const Node) -> *const Node {
     if a.is_null() || b.is_null() {
         return if a.is_null() { b } else { a };
     }
     // SAFETY: neither is null, and both are the caller's.
     unsafe {
-        let (parent, child) =
-            if (*b).goes_before(&*a) && BUG != seeded::SERVES_ANYBODY { (b, a) } else { (a, b) };
+        let (parent, child) = if (*b).goes_before(&*a) { (b, a) } else { (a, b) };
         let others = (*parent).links(|links| core::mem::replace(&mut links.child, child));
         (*child).links(|links| links.sibling = others);
         parent
@@ -73,7 +71,7 @@ unsafe fn meld<const BUG: u8>(a: *const Node, b: *const Node) -> *const Node {
 ///
 /// # Safety
 /// As `meld`.
-unsafe fn meld_all<const BUG: u8>(mut siblings: *const Node) -> *const Node {
+unsafe fn meld_all(mut siblings: *const Node) -> *const Node {
     let mut pairs: *const Node = ptr::null();
     // SAFETY: a node's sibling is null or one of the caller's.
     unsafe {
@@ -82,14 +80,14 @@ unsafe fn meld_all<const BUG: u8>(mut siblings: *const Node) -> *const Node {
         while !siblings.is_null() {
             let (a, b) = (siblings, cut(siblings));
             siblings = if b.is_null() { b } else { cut(b) };
-            let pair = meld::<BUG>(a, b);
+            let pair = meld(a, b);
             (*pair).links(|links| links.sibling = pairs);
             pairs = pair;
         }
         let mut all = ptr::null();
         while !pairs.is_null() {
             let next = cut(pairs);
-            all = meld::<BUG>(all, pairs);
+            all = meld(all, pairs);
             pairs = next;
         }
         all

@@ -20,13 +20,9 @@ mod word;
 pub mod gate;
 #[doc(hidden)]
 pub mod groups;
-#[doc(hidden)]
-pub mod seeded;
 
 pub use array::{Builder, Fairness, InOneProcess, SemArray, SemArrayWith};
 pub use error::Error;
 pub use op::{Op, Set};
 pub use permit::Permit;
-#[doc(hidden)]
-pub use raw::Protocol;
 pub use raw::{RawSemArray, Wait, Waiters};

@@ -5,15 +5,14 @@ use crate::array::{Fairness, InOneProcess};
 use crate::heap::Heap;
 use crate::node::Told;
 use crate::op::{Action, Op};
-use crate::raw::{Attempt, Protocol, Waiters};
-use crate::seeded;
+use crate::raw::{Attempt, RawSemArray, Waiters};
 use crate::session::{Obstacle, Session};
 use crate::word::State;
 use smallvec::SmallVec;
 use ulocks_core::sync::Ordering::{Acquire, Relaxed, Release};
 use ulocks_core::sync::without_unwinding;
 
-impl<P: InOneProcess, const BUG: u8> Protocol<P, BUG> {
+impl<P: InOneProcess> RawSemArray<P> {
     /// How many semaphores there are.
     pub fn len(&self) -> usize {
         self.cells.len()
@@ -63,9 +62,8 @@ impl<P: InOneProcess, const BUG: u8> Protocol<P, BUG> {
     fn settled(&self, index: u32) -> u32 {
         let cell = &self.cells[index as usize];
         loop {
-            let order = seeded::weak(BUG == seeded::RELAXED_READ, Relaxed, Acquire);
-            let word = State(cell.word.load(order));
-            if !word.has(State::LOCK) || BUG == seeded::READS_LOCKED {
+            let word = State(cell.word.load(Acquire));
+            if !word.has(State::LOCK) {
                 return word.value();
             }
             self.gate().wait_while::<P>(index, || State(cell.word.load(Relaxed)).has(State::LOCK));
@@ -207,9 +205,7 @@ impl<P: InOneProcess, const BUG: u8> Protocol<P, BUG> {
             if (0..self.cells.len() as u32).all(|index| session.lock(index)) {
                 session.closes = true;
                 self.closed.store(1, Release);
-                if BUG != seeded::CLOSES_QUIETLY {
-                    session.end_all();
-                }
+                session.end_all();
             }
             session.publish();
         });
@@ -223,7 +219,7 @@ impl<P: InOneProcess, const BUG: u8> Protocol<P, BUG> {
     }
 
     /// A session that has the semaphores of `ops`, with `C` if that is needed; none if the array was closed.
-    fn session<'a>(&'a self, here: &'a u8, ops: &[Op]) -> Option<Session<'a, P, BUG>> {
+    fn session<'a>(&'a self, here: &'a u8, ops: &[Op]) -> Option<Session<'a, P>> {
         let mut session = Session::new(self, here);
         match session.lock_all(ops) {
             Ok(()) => Some(session),
@@ -249,7 +245,7 @@ impl<P: InOneProcess, const BUG: u8> Protocol<P, BUG> {
     }
 }
 
-impl<P: InOneProcess, const BUG: u8> Session<'_, P, BUG> {
+impl<P: InOneProcess> Session<'_, P> {
     /// Tells everybody who sleeps that the array was closed. The session has `C` and all cells.
     fn end_all(&mut self) {
         for cell in &self.array.cells {
@@ -277,7 +273,6 @@ fn opposite(op: &Op) -> Op {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::raw::RawSemArray;
     use ulocks_testkit::refusal;
 
     /// Runs `read` in a thread that may not sleep, while another session has the one semaphore.

@@ -10,7 +10,7 @@
 use crate::groups::Berth;
 use crate::op::{Action, Op};
 use core::ptr;
-use ulocks_core::sync::Ordering::{Acquire, Relaxed, Release};
+use ulocks_core::sync::Ordering::{Acquire, Release};
 use ulocks_core::sync::{AtomicU32, UnsafeCell};
 
 /// What a sleeper is told: nothing yet, or how its set ended.
@@ -123,18 +123,17 @@ impl Node {
 
     /// (T2): what its owner was told.
     #[inline]
-    pub fn told(&self, relaxed: bool) -> Told {
-        Told::decode(self.told.load(if relaxed { Relaxed } else { Acquire }))
+    pub fn told(&self) -> Told {
+        Told::decode(self.told.load(Acquire))
     }
 
     /// (T1): tells the owner of `node`, which may be gone from here on.
     ///
     /// # Safety
     /// The node has not been told yet, and belongs to the caller.
-    pub unsafe fn tell(node: *const Self, outcome: Told, relaxed: bool) {
-        let order = if relaxed { Relaxed } else { Release };
+    pub unsafe fn tell(node: *const Self, outcome: Told) {
         // SAFETY: whoever was taken out of its queue waits to be told, so the node is alive until then.
-        unsafe { (*node).told.store(outcome.encode(), order) };
+        unsafe { (*node).told.store(outcome.encode(), Release) };
     }
 
     /// Does something with the links.

@@ -97,6 +97,7 @@
 //! order of locking), starvation (elders). Linux's `ipc/sem.c` for the semantics, and E. Schenk's note of 1995 there for why a
 //! zero must be served by whoever makes it. Linux's `ntsync` and C++'s `std::lock` for locking without an order.
 
+use crate::Error;
 use crate::array::{Fairness, InOneProcess};
 use crate::cell::Cell;
 use crate::gate::Gate;
@@ -107,7 +108,6 @@ use crate::session::{Obstacle, Session, Stopped};
 use crate::sleep::Queued;
 use crate::whole::Whole;
 use crate::word::{State, Stop};
-use crate::{Error, seeded};
 use core::time::Duration;
 use smallvec::SmallVec;
 use ulocks_core::meter::{Event, Meter};
@@ -119,9 +119,6 @@ use ulocks_core::{Private, membarrier};
 
 /// The greatest value that fits a word.
 pub const GREATEST_LIMIT: u32 = State::GREATEST;
-
-/// The array without permits.
-pub type RawSemArray<P = Private<NoSpin>> = Protocol<P, { seeded::NOTHING }>;
 
 /// How long a set may wait.
 #[derive(Clone, Copy, Debug)]
@@ -167,9 +164,9 @@ pub struct Waiters {
     pub zero: usize,
 }
 
-/// [`RawSemArray`] with the seeded bug `BUG`.
+/// The array without permits.
 #[repr(C)]
-pub struct Protocol<P: InOneProcess, const BUG: u8> {
+pub struct RawSemArray<P: InOneProcess = Private<NoSpin>> {
     pub(crate) cells: Box<[Cell]>,
     pub(crate) limit: u32,
     pub(crate) max_ops: usize,
@@ -187,11 +184,11 @@ struct OwnLine;
 
 // SAFETY: what is not atomic is guarded as the tables in `cell.rs` and `node.rs` say; nodes that it points to are used by the
 // threads that have what guards them.
-unsafe impl<P: InOneProcess, const BUG: u8> Send for Protocol<P, BUG> {}
+unsafe impl<P: InOneProcess> Send for RawSemArray<P> {}
 // SAFETY: as above.
-unsafe impl<P: InOneProcess, const BUG: u8> Sync for Protocol<P, BUG> {}
+unsafe impl<P: InOneProcess> Sync for RawSemArray<P> {}
 
-impl<P: InOneProcess, const BUG: u8> Protocol<P, BUG> {
+impl<P: InOneProcess> RawSemArray<P> {
     /// An array of semaphores with these values, none of which is greater than `limit`.
     #[must_use]
     pub fn new(values: &[u32], limit: u32, max_ops: usize, fairness: Fairness) -> Self {
@@ -231,19 +228,12 @@ impl<P: InOneProcess, const BUG: u8> Protocol<P, BUG> {
     #[inline]
     pub(crate) fn perform_one(&self, op: &Op) -> Attempt {
         let Some(cell) = self.cells.get(op.index()) else { return Attempt::Unclear };
-        let found = seeded::weak(BUG == seeded::RELAXED_ZERO, Relaxed, Acquire);
-        let performed = seeded::weak(BUG == seeded::RELAXED_TAKE, Release, AcqRel);
-        let performed = seeded::weak(BUG == seeded::RELAXED_GIVE, Acquire, performed);
-        let mut word = cell.word.load(found);
+        let mut word = cell.word.load(Acquire);
         while let Some(next) = self.alone(word, op) {
             if next == word {
                 return Attempt::Done;
             }
-            if BUG == seeded::IN_TWO {
-                cell.word.store(next, Release);
-                return Attempt::Done;
-            }
-            match cell.word.compare_exchange_weak(word, next, performed, found) {
+            match cell.word.compare_exchange_weak(word, next, AcqRel, Acquire) {
                 Ok(_) => return Attempt::Done,
                 Err(now) => word = now,
             }
@@ -266,14 +256,12 @@ impl<P: InOneProcess, const BUG: u8> Protocol<P, BUG> {
             };
             let mut word = cell.word.load(Relaxed);
             let locked = self.alone(word, op).is_some_and(|next| {
-                let next = if BUG == seeded::ONE_PASS { next } else { next | State::LOCK };
-                let order = seeded::weak(BUG == seeded::RELAXED_PASS, Relaxed, Acquire);
-                cell.word.compare_exchange(word, next, order, Relaxed).is_ok()
+                cell.word.compare_exchange(word, next | State::LOCK, Acquire, Relaxed).is_ok()
             });
             if locked {
                 continue;
             }
-            let ours = at > 0 && ops[at - 1].index == op.index && BUG != seeded::ONE_PASS;
+            let ours = at > 0 && ops[at - 1].index == op.index;
             if ours {
                 repeats = true;
                 word = cell.word.load(Relaxed) & !State::LOCK;
@@ -292,11 +280,10 @@ impl<P: InOneProcess, const BUG: u8> Protocol<P, BUG> {
     /// (F3): publishes the words of `ops` from the last one back, as `last` makes them: where a semaphore `repeats`, with the
     /// first of its operations.
     fn let_go(&self, ops: &[Op], repeats: bool, last: impl Fn(State, &Op) -> State) {
-        if ops.is_empty() || BUG == seeded::ONE_PASS {
+        if ops.is_empty() {
             return;
         }
         let gate = self.gate();
-        let order = seeded::weak(BUG == seeded::RELAXED_LET_GO, Relaxed, Release);
         let mut bits = 0;
         for (at, op) in ops.iter().enumerate().rev() {
             let word = &self.cells[op.index()].word;
@@ -305,7 +292,7 @@ impl<P: InOneProcess, const BUG: u8> Protocol<P, BUG> {
                 word.store(last.0, Relaxed);
                 continue;
             }
-            membarrier::store(word, last.0 & !State::LOCK, order);
+            membarrier::store(word, last.0 & !State::LOCK, Release);
             bits |= 1 << (op.index % 32);
         }
         gate.released(bits);
@@ -314,15 +301,7 @@ impl<P: InOneProcess, const BUG: u8> Protocol<P, BUG> {
     /// What an operation makes of a word where nobody is to be asked or told.
     #[inline]
     fn alone(&self, word: u32, op: &Op) -> Option<u32> {
-        let ignored = match BUG {
-            seeded::IGNORES_LOCK => State::LOCK,
-            seeded::ADDS_QUIETLY => State::SUBS,
-            seeded::FORGETS_ZERO => State::ZERO,
-            seeded::IGNORES_COMPLEX => State::CPLX,
-            _ => 0,
-        };
-        let next = State(word & !ignored).alone(op, self.limit)?;
-        Some(next.0 | word & ignored)
+        State(word).alone(op, self.limit).map(|next| next.0)
     }
 
     /// What is known of a set that did not get beyond `op`.
@@ -414,13 +393,6 @@ impl<P: InOneProcess, const BUG: u8> Protocol<P, BUG> {
             session.publish();
             return Err(error);
         }
-        if BUG == seeded::ENQUEUES_LATE {
-            session.publish();
-            session = Session::with_c(self, &here);
-            for op in &ops[..=stopped.at] {
-                session.lock(op.index);
-            }
-        }
         // SAFETY: nobody knows the node yet.
         unsafe { node.links(|links| links.watches = watches.as_ptr()) };
         let queued = self.enqueue(&mut session, node, stopped.at);
@@ -439,7 +411,7 @@ impl<P: InOneProcess, const BUG: u8> Protocol<P, BUG> {
     }
 
     /// Puts the node of a set that stopped in its queue.
-    fn enqueue(&self, session: &mut Session<'_, P, BUG>, node: &Node, at: usize) -> Queued {
+    fn enqueue(&self, session: &mut Session<'_, P>, node: &Node, at: usize) -> Queued {
         let berth = Berth::claim_near((&raw const self.cells[node.ops()[at].index()]).addr());
         let after = match self.fairness {
             Fairness::Strict { after } => Some(after),

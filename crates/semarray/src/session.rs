@@ -21,8 +21,7 @@ use crate::cell::NONE;
 use crate::groups::{FEW, Wakes};
 use crate::node::{Node, Told};
 use crate::op::Op;
-use crate::raw::Protocol;
-use crate::seeded;
+use crate::raw::RawSemArray;
 use crate::word::{State, Stop};
 use core::{mem, ptr};
 use ulocks_core::membarrier;
@@ -51,8 +50,8 @@ pub(crate) struct Stopped {
     pub why: Stop,
 }
 
-pub(crate) struct Session<'a, P: InOneProcess, const BUG: u8> {
-    pub array: &'a Protocol<P, BUG>,
+pub(crate) struct Session<'a, P: InOneProcess> {
+    pub array: &'a RawSemArray<P>,
     /// A name that no other session has while this one lives.
     name: usize,
     /// The cell that was locked last.
@@ -68,9 +67,9 @@ pub(crate) struct Session<'a, P: InOneProcess, const BUG: u8> {
     last_told: *const Node,
 }
 
-impl<'a, P: InOneProcess, const BUG: u8> Session<'a, P, BUG> {
+impl<'a, P: InOneProcess> Session<'a, P> {
     /// A session that has nothing. `here` is a byte on the caller's stack, whose address names it.
-    pub fn new(array: &'a Protocol<P, BUG>, here: &'a u8) -> Self {
+    pub fn new(array: &'a RawSemArray<P>, here: &'a u8) -> Self {
         Self {
             array,
             name: (&raw const *here).addr(),
@@ -84,8 +83,8 @@ impl<'a, P: InOneProcess, const BUG: u8> Session<'a, P, BUG> {
     }
 
     /// A session that has `C`.
-    pub fn with_c(array: &'a Protocol<P, BUG>, here: &'a u8) -> Self {
-        array.whole.lock(BUG == seeded::RELAXED_TAKE_C);
+    pub fn with_c(array: &'a RawSemArray<P>, here: &'a u8) -> Self {
+        array.whole.lock();
         Self { has_c: true, ..Self::new(array, here) }
     }
 
@@ -101,11 +100,10 @@ impl<'a, P: InOneProcess, const BUG: u8> Session<'a, P, BUG> {
                 let mine = cell.holder.load(Relaxed) == self.name;
                 return if mine { Ok(()) } else { Err(Obstacle::Busy) };
             }
-            if State(word).has(State::CPLX) && !self.has_c && BUG != seeded::IGNORES_COMPLEX {
+            if State(word).has(State::CPLX) && !self.has_c {
                 return Err(Obstacle::TakesC);
             }
-            let order = seeded::weak(BUG == seeded::RELAXED_LOCK, Relaxed, Acquire);
-            match cell.word.compare_exchange_weak(word, word | State::LOCK, order, Relaxed) {
+            match cell.word.compare_exchange_weak(word, word | State::LOCK, Acquire, Relaxed) {
                 Ok(_) => break,
                 Err(now) => word = now,
             }
@@ -144,9 +142,7 @@ impl<'a, P: InOneProcess, const BUG: u8> Session<'a, P, BUG> {
             match failed {
                 None => return Ok(()),
                 Some((index, Obstacle::Busy)) => {
-                    if BUG != seeded::WAITS_HOLDING {
-                        self.publish();
-                    }
+                    self.publish();
                     self.wait_for(index);
                     contended = Some(index);
                 }
@@ -155,9 +151,6 @@ impl<'a, P: InOneProcess, const BUG: u8> Session<'a, P, BUG> {
                     return Err(obstacle);
                 }
             }
-        }
-        if BUG == seeded::WAITS_HOLDING {
-            self.publish();
         }
         Err(Obstacle::TakesC)
     }
@@ -195,9 +188,7 @@ impl<'a, P: InOneProcess, const BUG: u8> Session<'a, P, BUG> {
             match next {
                 Ok(next) => word.store(next.0, Relaxed),
                 Err(why) => {
-                    if BUG != seeded::KEEPS_PART {
-                        self.take_back(&ops[..at]);
-                    }
+                    self.take_back(&ops[..at]);
                     return Err(Stopped { at, why });
                 }
             }
@@ -227,8 +218,6 @@ impl<'a, P: InOneProcess, const BUG: u8> Session<'a, P, BUG> {
                         value -= wanted;
                         self.take_out(node);
                         self.will_tell(node, Told::Done);
-                    } else if BUG == seeded::HEAD_ONLY {
-                        break;
                     }
                     if value == 0 {
                         break;
@@ -236,7 +225,7 @@ impl<'a, P: InOneProcess, const BUG: u8> Session<'a, P, BUG> {
                 }
                 self.set_value(index, value);
             }
-            if value == 0 && BUG != seeded::FORGETS_ZERO {
+            if value == 0 {
                 let waiting = cell.inside(|inside| inside.others.iter());
                 for node in waiting {
                     self.take_out(node);
@@ -285,23 +274,13 @@ impl<'a, P: InOneProcess, const BUG: u8> Session<'a, P, BUG> {
             // Here, because the array may be gone when they are woken.
             self.array.meter.count(Event::Woke);
         }
-        if BUG == seeded::TELLS_FIRST {
-            self.tell();
-        }
         let gate = self.array.gate();
-        let has_c = mem::take(&mut self.has_c);
-        let release = || {
-            let key = self.array.whole.unlock_without_waking(BUG == seeded::RELAXED_RELEASE_C);
-            key.filter(|_| BUG != seeded::RELEASES_C_QUIETLY)
-        };
-        let mut c = (has_c && BUG != seeded::RELEASES_C_LAST).then(release).flatten();
+        let had_c = mem::take(&mut self.has_c);
+        let c = had_c.then(|| self.array.whole.unlock_without_waking()).flatten();
         let mut bits = 0;
         while self.held != NONE {
             bits |= 1 << (self.held % 32);
             self.publish_last();
-        }
-        if has_c && BUG == seeded::RELEASES_C_LAST {
-            c = self.array.whole.unlock_without_waking(false);
         }
         if bits != 0 {
             gate.released(bits);
@@ -320,9 +299,7 @@ impl<'a, P: InOneProcess, const BUG: u8> Session<'a, P, BUG> {
         let value = State(cell.word.load(Relaxed)).value();
         let closed = if self.closes { State::CLOSED } else { 0 };
         cell.holder.store(0, Relaxed);
-        let order = seeded::weak(BUG == seeded::RELAXED_PUBLISH, Relaxed, Release);
-        let kept = if BUG == seeded::KEEPS_FLAGS { cell.word.load(Relaxed) & State::CPLX } else { 0 };
-        membarrier::store(&cell.word, State(flags | closed | kept).set(value).0, order);
+        membarrier::store(&cell.word, State(flags | closed).set(value).0, Release);
     }
 
     fn tell(&mut self) {
@@ -336,7 +313,7 @@ impl<'a, P: InOneProcess, const BUG: u8> Session<'a, P, BUG> {
             // SAFETY: whoever was taken out belongs to this session until it is told, and is alive until then.
             unsafe {
                 let (next, berth, outcome) = (*node).links(|links| (links.next, links.berth, links.outcome));
-                Node::tell(node, outcome, BUG == seeded::RELAXED_TELL);
+                Node::tell(node, outcome);
                 berth.into_iter().for_each(|berth| wakes.add(berth));
                 node = next;
             }
@@ -344,7 +321,7 @@ impl<'a, P: InOneProcess, const BUG: u8> Session<'a, P, BUG> {
     }
 }
 
-impl<P: InOneProcess, const BUG: u8> Drop for Session<'_, P, BUG> {
+impl<P: InOneProcess> Drop for Session<'_, P> {
     fn drop(&mut self) {
         let published = self.held == NONE && !self.has_c;
         debug_assert!(published || is_abandoned(), "a session ends by being published");

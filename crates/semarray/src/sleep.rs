@@ -15,8 +15,7 @@ use crate::array::InOneProcess;
 use crate::groups::{Berth, Slept};
 use crate::heap::Heap;
 use crate::node::{Node, Told};
-use crate::raw::{Protocol, Wait};
-use crate::seeded;
+use crate::raw::{RawSemArray, Wait};
 use crate::session::{Obstacle, Session};
 use core::time::Duration;
 use ulocks_core::meter::{Event, Meter};
@@ -37,11 +36,11 @@ pub(crate) struct Queued {
     pub grows_old_after: Option<Duration>,
 }
 
-impl<P: InOneProcess, const BUG: u8> Protocol<P, BUG> {
+impl<P: InOneProcess> RawSemArray<P> {
     /// Waits until `node` is told, or gives up.
     pub(crate) fn sleep(&self, node: &Node, queued: Queued, wait: Wait) -> Result<(), Error> {
         self.meter.count(Event::Contended);
-        let told = || node.told(BUG == seeded::RELAXED_GET_UP) != Told::Nothing;
+        let told = || node.told() != Told::Nothing;
         if spin::first_in_line::<P>(false, told) {
             self.meter.count(Event::Spun);
             queued.berth.give_up();
@@ -75,7 +74,7 @@ impl<P: InOneProcess, const BUG: u8> Protocol<P, BUG> {
     }
 
     fn result(&self, node: &Node) -> Result<(), Error> {
-        match node.told(BUG == seeded::RELAXED_GET_UP) {
+        match node.told() {
             Told::Done => Ok(()),
             Told::WouldBlock => Err(Error::WouldBlock),
             Told::Closed => Err(Error::Closed),
@@ -87,9 +86,6 @@ impl<P: InOneProcess, const BUG: u8> Protocol<P, BUG> {
     /// Takes the node out of its queue; false if somebody has done so already.
     #[cold]
     fn give_up(&self, node: &Node, queued: &Queued) -> bool {
-        if BUG == seeded::GIVES_UP_BLINDLY {
-            return true;
-        }
         let here = 0;
         let mut session = Session::new(self, &here);
         let locked = if queued.complex { Err(Obstacle::TakesC) } else { session.lock_all(&node.ops()[..1]) };
@@ -129,9 +125,7 @@ impl<P: InOneProcess, const BUG: u8> Protocol<P, BUG> {
         let here = 0;
         let mut session = Session::with_c(self, &here);
         if session.is_eldest(node) {
-            if BUG != seeded::NEVER_LETS_PASS {
-                session.let_pass();
-            }
+            session.let_pass();
         } else {
             // SAFETY: with C the node is this session's while it is queued.
             unsafe {

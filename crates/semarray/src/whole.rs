@@ -10,7 +10,6 @@
 //! exchange, and whoever it wakes is woken when the cells are published too.
 
 use crate::node::Node;
-use crate::seeded;
 use core::ptr;
 use ulocks_core::futex::{self, Futex, FutexKey};
 use ulocks_core::spin::{self, Look};
@@ -33,26 +32,24 @@ impl Whole {
     }
 
     /// (C1)
-    pub fn lock(&self, relaxed: bool) {
-        let order = if relaxed { Relaxed } else { Acquire };
-        if self.word.compare_exchange(0, 1, order, Relaxed).is_ok() {
+    pub fn lock(&self) {
+        if self.word.compare_exchange(0, 1, Acquire, Relaxed).is_ok() {
             return;
         }
         let free =
-            || self.word.load(Relaxed) == 0 && self.word.compare_exchange(0, 1, order, Relaxed).is_ok();
+            || self.word.load(Relaxed) == 0 && self.word.compare_exchange(0, 1, Acquire, Relaxed).is_ok();
         if spin::closely::<Briefly>(|| if free() { Look::Acquired } else { Look::Taken }) {
             return;
         }
-        while self.word.swap(2, order) != 0 {
+        while self.word.swap(2, Acquire) != 0 {
             self.word.wait(2, None);
         }
     }
 
     /// (C2): where one is to be woken, if somebody may sleep for `C`.
-    pub fn unlock_without_waking(&self, relaxed: bool) -> Option<FutexKey<futex::Private>> {
+    pub fn unlock_without_waking(&self) -> Option<FutexKey<futex::Private>> {
         let key = self.word.key();
-        let order = if relaxed { Relaxed } else { Release };
-        (self.word.swap(0, order) == 2).then_some(key)
+        (self.word.swap(0, Release) == 2).then_some(key)
     }
 
     /// Whether nobody has `C`, and there are no elders.
@@ -71,12 +68,12 @@ impl Whole {
     ///
     /// # Safety
     /// The node is in a queue, alive until it leaves the elders, and its links are the caller's.
-    pub unsafe fn insert_elder<const BUG: u8>(&self, node: *const Node) {
+    pub unsafe fn insert_elder(&self, node: *const Node) {
         // SAFETY: the elders are alive, and the caller's with C.
         unsafe {
             let mut younger: *const Node = ptr::null();
             let mut older = self.elders.with(|elders| (*elders).1);
-            while !older.is_null() && (*node).is_older(&*older) && BUG != seeded::ELDEST_BY_TURN {
+            while !older.is_null() && (*node).is_older(&*older) {
                 younger = older;
                 older = (*older).links(|links| links.older);
             }

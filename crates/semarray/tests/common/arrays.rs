@@ -4,25 +4,23 @@
 //! everything races.
 
 use core::time::Duration;
-use ulocks_core::Private;
-use ulocks_core::spin::NoSpin;
 use ulocks_core::sync::{UnsafeCell, spin_until};
 use ulocks_core::time::Deadline;
-use ulocks_semarray::{Error, Fairness, Op, Protocol, Wait, groups};
+use ulocks_semarray::{Error, Fairness, Op, RawSemArray, Wait, groups};
 use ulocks_testkit::model;
 use ulocks_testkit::thread::{Arc, JoinHandle, spawn, together};
 
 /// Sleepers sleep at once: fewer steps, hence more executions of what is left.
-pub type Array<const BUG: u8> = Protocol<Private<NoSpin>, BUG>;
+pub type Array = RawSemArray;
 
-type Shared<const BUG: u8> = Arc<Array<BUG>>;
+type Shared = Arc<Array>;
 
 /// What values grow to at the most, here.
 const LIMIT: u32 = 8;
 
 const PATIENTLY: Wait = Wait::Until(None);
 
-fn array<const BUG: u8>(values: &[u32]) -> Shared<BUG> {
+fn array(values: &[u32]) -> Shared {
     Arc::new(Array::new(values, LIMIT, 500, Fairness::Barging))
 }
 
@@ -32,17 +30,13 @@ fn soon() -> Wait {
 }
 
 /// Performs the set in a thread of its own.
-fn start<const BUG: u8, const N: usize>(
-    array: &Shared<BUG>,
-    ops: [Op; N],
-    wait: Wait,
-) -> JoinHandle<Result<(), Error>> {
+fn start<const N: usize>(array: &Shared, ops: [Op; N], wait: Wait) -> JoinHandle<Result<(), Error>> {
     let array = Arc::clone(array);
     spawn(move || array.apply(&ops, wait))
 }
 
 /// Waits until so many sets sleep at semaphore `index` for it to grow, and so many for it to be zero.
-fn asleep<const BUG: u8>(array: &Array<BUG>, index: usize, increase: usize, zero: usize) {
+fn asleep(array: &Array, index: usize, increase: usize, zero: usize) {
     spin_until(|| {
         let waiters = array.waiters(index).unwrap();
         (waiters.increase, waiters.zero) == (increase, zero)
@@ -50,11 +44,11 @@ fn asleep<const BUG: u8>(array: &Array<BUG>, index: usize, increase: usize, zero
 }
 
 /// How many sets sleep at each semaphore for it to grow.
-fn counts<const BUG: u8>(array: &Array<BUG>) -> Vec<usize> {
+fn counts(array: &Array) -> Vec<usize> {
     (0..array.len()).map(|index| array.waiters(index).unwrap().increase).collect()
 }
 
-fn at_rest<const BUG: u8>(array: &Array<BUG>, values: &[u32]) {
+fn at_rest(array: &Array, values: &[u32]) {
     assert_eq!(array.values(), values, "units were lost or made");
     for index in 0..array.len() {
         let waiters = array.waiters(index).unwrap();
@@ -71,8 +65,8 @@ fn at_rest<const BUG: u8>(array: &Array<BUG>, values: &[u32]) {
 }
 
 /// Threads that add one each, and threads that take one each.
-pub fn posts_and_waits<const BUG: u8>(posters: usize, waiters: usize) {
-    let array = array::<BUG>(&[0]);
+pub fn posts_and_waits(posters: usize, waiters: usize) {
+    let array = array(&[0]);
     let waiting: Vec<_> = (0..waiters).map(|_| start(&array, [Op::sub(0, 1)], PATIENTLY)).collect();
     let shared = Arc::clone(&array);
     let each = (waiters / posters) as u32;
@@ -90,16 +84,16 @@ pub struct Parcel {
 }
 
 /// Threads that add one each.
-pub fn additions_add_up<const BUG: u8>(threads: usize) {
-    let array = array::<BUG>(&[0]);
+pub fn additions_add_up(threads: usize) {
+    let array = array(&[0]);
     let shared = Arc::clone(&array);
     together(threads, move |_| assert_eq!(shared.apply(&[Op::add(0, 1)], Wait::No), Ok(())));
     at_rest(&array, &[threads as u32]);
 }
 
 /// Sets in an order in which they cannot be performed in one pass, against single operations on the same semaphores.
-pub fn sets_and_singles_add_up<const BUG: u8>(threads: usize) {
-    let array = array::<BUG>(&[0, 0]);
+pub fn sets_and_singles_add_up(threads: usize) {
+    let array = array(&[0, 0]);
     let shared = Arc::clone(&array);
     together(threads, move |me| {
         if me % 2 == 0 {
@@ -113,8 +107,8 @@ pub fn sets_and_singles_add_up<const BUG: u8>(threads: usize) {
 }
 
 /// A set that takes a unit and puts it back: nobody sees it missing.
-pub fn nobody_sees_inside_a_set<const BUG: u8>() {
-    let array = array::<BUG>(&[1]);
+pub fn nobody_sees_inside_a_set() {
+    let array = array(&[1]);
     let there_and_back = start(&array, [Op::sub(0, 1), Op::add(0, 1)], Wait::No);
     assert_eq!(array.value(0), Ok(1), "a value is seen that nobody has published");
     assert_eq!(array.apply(&[Op::sub(0, 1)], Wait::No), Ok(()), "a set failed for want of what is there");
@@ -126,8 +120,8 @@ pub fn nobody_sees_inside_a_set<const BUG: u8>() {
 }
 
 /// One that wants two is there first, and one that wants one: with one unit the second proceeds.
-pub fn who_can_proceed_passes_who_cannot<const BUG: u8>() {
-    let array = array::<BUG>(&[0]);
+pub fn who_can_proceed_passes_who_cannot() {
+    let array = array(&[0]);
     let large = start(&array, [Op::sub(0, 2)], PATIENTLY);
     asleep(&array, 0, 1, 0);
     let small = start(&array, [Op::sub(0, 1)], PATIENTLY);
@@ -155,14 +149,13 @@ pub fn parcels() -> [Parcel; 5] {
 }
 
 /// What the sender did before its set the receiver sees after its own, by whichever way it comes to it.
-pub fn a_set_publishes<const BUG: u8>(parcel: &Parcel) {
-    struct Box<const BUG: u8>(Array<BUG>, UnsafeCell<u32>);
+pub fn a_set_publishes(parcel: &Parcel) {
+    struct Box(Array, UnsafeCell<u32>);
     // SAFETY: the cell is written before the one set and read after the other; that the array orders the two is what the
     // client tests.
-    unsafe impl<const BUG: u8> Sync for Box<BUG> {}
+    unsafe impl Sync for Box {}
 
-    let shared =
-        Arc::new(Box::<BUG>(Array::new(&parcel.values, LIMIT, 500, Fairness::Barging), UnsafeCell::new(0)));
+    let shared = Arc::new(Box(Array::new(&parcel.values, LIMIT, 500, Fairness::Barging), UnsafeCell::new(0)));
     let (sender, send) = (Arc::clone(&shared), parcel.send.clone());
     let sender = spawn(move || {
         // SAFETY: nobody reads before the set.
@@ -176,8 +169,8 @@ pub fn a_set_publishes<const BUG: u8>(parcel: &Parcel) {
 }
 
 /// One that gives up against one that adds what it wants: the unit is had, or is there.
-pub fn a_timeout_against_a_post<const BUG: u8>(patient: usize) {
-    let array = array::<BUG>(&[0]);
+pub fn a_timeout_against_a_post(patient: usize) {
+    let array = array(&[0]);
     let timed = start(&array, [Op::sub(0, 1)], soon());
     let others: Vec<_> = (0..patient).map(|_| start(&array, [Op::sub(0, 1)], PATIENTLY)).collect();
     for _ in 0..=patient {
@@ -195,8 +188,8 @@ pub fn a_timeout_against_a_post<const BUG: u8>(patient: usize) {
 }
 
 /// The same for one that wants one of each of two.
-pub fn a_pairs_timeout_against_posts<const BUG: u8>() {
-    let array = array::<BUG>(&[0, 0]);
+pub fn a_pairs_timeout_against_posts() {
+    let array = array(&[0, 0]);
     let timed = start(&array, [Op::sub(0, 1), Op::sub(1, 1)], soon());
     for index in [0, 1] {
         assert_eq!(array.apply(&[Op::add(index, 1)], Wait::No), Ok(()));
@@ -212,8 +205,8 @@ pub fn a_pairs_timeout_against_posts<const BUG: u8>() {
 }
 
 /// One that wants one of each of two, which come from two threads; beside it one that wants one of the second only.
-pub fn a_pair_from_two_posters<const BUG: u8>(beside: bool) {
-    let array = array::<BUG>(&[0, u32::from(beside)]);
+pub fn a_pair_from_two_posters(beside: bool) {
+    let array = array(&[0, u32::from(beside)]);
     let pair = start(&array, [Op::sub(0, 1), Op::sub(1, 1)], PATIENTLY);
     let single = beside.then(|| start(&array, [Op::sub(1, 1)], PATIENTLY));
     let posts = Arc::clone(&array);
@@ -227,8 +220,8 @@ pub fn a_pair_from_two_posters<const BUG: u8>(beside: bool) {
 
 /// A pair that sleeps for its first semaphore, and moves to its second when that one has come, keeps its age: it is served
 /// before one that came after it and sleeps there already.
-pub fn who_moves_keeps_its_age<const BUG: u8>() {
-    let array = array::<BUG>(&[0, 0]);
+pub fn who_moves_keeps_its_age() {
+    let array = array(&[0, 0]);
     let old = start(&array, [Op::sub(0, 1), Op::sub(1, 1)], PATIENTLY);
     asleep(&array, 0, 1, 0);
     let young = start(&array, [Op::sub(1, 1)], PATIENTLY);
@@ -246,8 +239,8 @@ pub fn who_moves_keeps_its_age<const BUG: u8>() {
 /// Two that sleep at different semaphores, which one set posts, the younger one's first, want what there is once: the older
 /// one gets it.
 #[allow(dead_code, reason = "it takes loom more than a minute")]
-pub fn the_older_of_two_candidates_proceeds<const BUG: u8>() {
-    let array = array::<BUG>(&[0, 0, 1]);
+pub fn the_older_of_two_candidates_proceeds() {
+    let array = array(&[0, 0, 1]);
     let older = start(&array, [Op::sub(0, 1), Op::sub(2, 1)], PATIENTLY);
     asleep(&array, 0, 1, 0);
     let younger = start(&array, [Op::sub(1, 1), Op::sub(2, 1)], PATIENTLY);
@@ -262,8 +255,8 @@ pub fn the_older_of_two_candidates_proceeds<const BUG: u8>() {
 
 /// A pair sleeps for its second semaphore while its first has enough; somebody takes that away. It sleeps for the first one
 /// then, or, if it is not to wait for that, it ends.
-pub fn what_was_enough_is_taken_away<const BUG: u8>(no_wait: bool) {
-    let array = array::<BUG>(&[1, 0]);
+pub fn what_was_enough_is_taken_away(no_wait: bool) {
+    let array = array(&[1, 0]);
     let first = Op::sub(0, 1);
     let pair = start(&array, [if no_wait { first.no_wait() } else { first }, Op::sub(1, 1)], PATIENTLY);
     asleep(&array, 1, 1, 0);
@@ -280,8 +273,8 @@ pub fn what_was_enough_is_taken_away<const BUG: u8>(no_wait: bool) {
 }
 
 /// A pair that adds to its first semaphore sleeps for its second, while somebody fills the first to the brim.
-pub fn a_sleeper_overflows<const BUG: u8>() {
-    let array = array::<BUG>(&[LIMIT - 1, 0]);
+pub fn a_sleeper_overflows() {
+    let array = array(&[LIMIT - 1, 0]);
     let pair = start(&array, [Op::add(0, 1), Op::sub(1, 1)], PATIENTLY);
     asleep(&array, 1, 1, 0);
     assert_eq!(array.apply(&[Op::add(0, 1)], Wait::No), Ok(()));
@@ -291,8 +284,8 @@ pub fn a_sleeper_overflows<const BUG: u8>() {
 
 /// Two that want the same pair, each in another order, and a third thread that provides for both, with one set or with
 /// single operations.
-pub fn crossed_pairs<const BUG: u8>(one_by_one: bool) {
-    let array = array::<BUG>(&[0, 0]);
+pub fn crossed_pairs(one_by_one: bool) {
+    let array = array(&[0, 0]);
     let pairs = [
         start(&array, [Op::sub(0, 1), Op::sub(1, 1)], PATIENTLY),
         start(&array, [Op::sub(1, 1), Op::sub(0, 1)], PATIENTLY),
@@ -309,8 +302,8 @@ pub fn crossed_pairs<const BUG: u8>(one_by_one: bool) {
 }
 
 /// Sets that name a semaphore twice, so that they take their cells one by one and keep them, in one order and in the other.
-pub fn crossed_posters<const BUG: u8>(posters: usize) {
-    let array = array::<BUG>(&[0, 0]);
+pub fn crossed_posters(posters: usize) {
+    let array = array(&[0, 0]);
     let posts = Arc::clone(&array);
     together(posters, move |me| {
         let (a, b) = (me % 2, 1 - me % 2);
@@ -323,13 +316,12 @@ pub fn crossed_posters<const BUG: u8>(posters: usize) {
 }
 
 /// A pair of semaphores is a mutex that is taken in one order by some threads and in the other by others.
-pub fn a_pair_excludes<const BUG: u8>(threads: usize) {
-    struct Inside<const BUG: u8>(Array<BUG>, UnsafeCell<usize>);
+pub fn a_pair_excludes(threads: usize) {
+    struct Inside(Array, UnsafeCell<usize>);
     // SAFETY: the cell is accessed by who has both semaphores; that only one has is what the client tests.
-    unsafe impl<const BUG: u8> Sync for Inside<BUG> {}
+    unsafe impl Sync for Inside {}
 
-    let inside =
-        Arc::new(Inside::<BUG>(Array::new(&[1, 1], LIMIT, 500, Fairness::Barging), UnsafeCell::new(0)));
+    let inside = Arc::new(Inside(Array::new(&[1, 1], LIMIT, 500, Fairness::Barging), UnsafeCell::new(0)));
     let shared = Arc::clone(&inside);
     together(threads, move |me| {
         let (a, b) = (me % 2, 1 - me % 2);
@@ -345,8 +337,8 @@ pub fn a_pair_excludes<const BUG: u8>(threads: usize) {
 
 /// Who waits for zero is served by the operation that makes it zero, though the next one makes it one again. What is zero
 /// within a set only is nothing to it.
-pub fn zero_between_two_sets<const BUG: u8>() {
-    let array = array::<BUG>(&[1]);
+pub fn zero_between_two_sets() {
+    let array = array(&[1]);
     let waiter = start(&array, [Op::wait_zero(0)], PATIENTLY);
     asleep(&array, 0, 0, 1);
     assert_eq!(array.apply(&[Op::sub(0, 1), Op::add(0, 1)], Wait::No), Ok(()));
@@ -358,8 +350,8 @@ pub fn zero_between_two_sets<const BUG: u8>() {
 }
 
 /// Two who wait for zero, or for zero and for a unit, against one that takes the last and one that adds.
-pub fn zero_and_growth<const BUG: u8>() {
-    let array = array::<BUG>(&[1]);
+pub fn zero_and_growth() {
+    let array = array(&[1]);
     let waiter = start(&array, [Op::wait_zero(0)], PATIENTLY);
     let lock = start(&array, [Op::wait_zero(0), Op::add(0, 1)], PATIENTLY);
     assert_eq!(array.apply(&[Op::sub(0, 1)], Wait::No), Ok(()));
@@ -370,8 +362,8 @@ pub fn zero_and_growth<const BUG: u8>() {
 }
 
 /// One that sleeps, or is about to, against the end of the array: it is served, or told of the end. `pair` sleeps for two.
-pub fn the_end<const BUG: u8>(pair: bool, post: bool) {
-    let array = array::<BUG>(&[u32::from(pair), 0]);
+pub fn the_end(pair: bool, post: bool) {
+    let array = array(&[u32::from(pair), 0]);
     let ops = [Op::sub(0, u32::from(pair)), Op::sub(1, 1)];
     let sleeper = {
         let array = Arc::clone(&array);
@@ -389,8 +381,8 @@ pub fn the_end<const BUG: u8>(pair: bool, post: bool) {
 }
 
 /// A set sleeps for its first semaphore, and is not to wait for its second: when the first comes, it ends, and takes nothing.
-pub fn a_sleeper_that_is_not_to_wait<const BUG: u8>() {
-    let array = array::<BUG>(&[0, 0]);
+pub fn a_sleeper_that_is_not_to_wait() {
+    let array = array(&[0, 0]);
     let set = start(&array, [Op::sub(0, 1), Op::sub(1, 1).no_wait()], PATIENTLY);
     assert_eq!(array.apply(&[Op::add(0, 1)], Wait::No), Ok(()));
     assert_eq!(set.join().unwrap(), Err(Error::WouldBlock));
@@ -398,8 +390,8 @@ pub fn a_sleeper_that_is_not_to_wait<const BUG: u8>() {
 }
 
 /// Sets that post to both, in one order and in the other, while a pair sleeps or is about to, and a single one beside it.
-pub fn posters_against_the_cascade<const BUG: u8>(posters: usize) {
-    let array = array::<BUG>(&[0, 0]);
+pub fn posters_against_the_cascade(posters: usize) {
+    let array = array(&[0, 0]);
     let pair = start(&array, [Op::sub(1, 1), Op::sub(0, 1)], PATIENTLY);
     let posts = Arc::clone(&array);
     together(posters, move |me| {
@@ -412,8 +404,8 @@ pub fn posters_against_the_cascade<const BUG: u8>(posters: usize) {
 }
 
 /// Somebody sets the value, or all of them, while one sleeps and another comes.
-pub fn a_value_is_set<const BUG: u8>(all: bool) {
-    let array = array::<BUG>(&[0, 0]);
+pub fn a_value_is_set(all: bool) {
+    let array = array(&[0, 0]);
     let pair = start(&array, [Op::sub(0, 1), Op::sub(1, 1)], PATIENTLY);
     let single = start(&array, [Op::sub(1, 1)], PATIENTLY);
     if all {
@@ -429,13 +421,13 @@ pub fn a_value_is_set<const BUG: u8>(all: bool) {
 }
 
 /// An array in which whoever sleeps is an elder.
-fn strict_array<const BUG: u8>(values: &[u32]) -> Shared<BUG> {
+fn strict_array(values: &[u32]) -> Shared {
     Arc::new(Array::new(values, LIMIT, 500, Fairness::Strict { after: Duration::ZERO }))
 }
 
 /// The eldest wants two units of which one is there: who comes later does not get that one.
-pub fn nobody_takes_from_the_eldest<const BUG: u8>() {
-    let array = strict_array::<BUG>(&[1, 0]);
+pub fn nobody_takes_from_the_eldest() {
+    let array = strict_array(&[1, 0]);
     let eldest = start(&array, [Op::sub(0, 1), Op::sub(1, 1)], PATIENTLY);
     asleep(&array, 1, 1, 0);
     assert_eq!(array.apply(&[Op::sub(0, 1)], Wait::No), Err(Error::WouldBlock), "the eldest was robbed");
@@ -446,8 +438,8 @@ pub fn nobody_takes_from_the_eldest<const BUG: u8>() {
 
 /// One sleeps because it would take from the eldest. When the eldest gives up, it is served, by the eldest.
 #[allow(dead_code, reason = "it takes a clock, which loom has not")]
-pub fn the_eldest_leaves<const BUG: u8>() {
-    let array = strict_array::<BUG>(&[1, 0]);
+pub fn the_eldest_leaves() {
+    let array = strict_array(&[1, 0]);
     let eldest = start(&array, [Op::sub(0, 1), Op::sub(1, 1)], soon());
     let stopped = start(&array, [Op::sub(0, 1)], PATIENTLY);
     assert_eq!(eldest.join().unwrap(), Err(Error::TimedOut));
@@ -459,8 +451,8 @@ pub fn the_eldest_leaves<const BUG: u8>() {
 
 /// Who has what the eldest waits for wants what is kept for the eldest before it gives anything back: it may pass, in time.
 #[allow(dead_code, reason = "it takes a clock, which loom has not")]
-pub fn who_has_and_wants_more_passes<const BUG: u8>() {
-    let array = strict_array::<BUG>(&[1, 0]);
+pub fn who_has_and_wants_more_passes() {
+    let array = strict_array(&[1, 0]);
     let eldest = start(&array, [Op::sub(0, 1), Op::sub(1, 1)], PATIENTLY);
     asleep(&array, 1, 1, 0);
     assert_eq!(array.apply(&[Op::sub(0, 1)], PATIENTLY), Ok(()));
@@ -472,13 +464,13 @@ pub fn who_has_and_wants_more_passes<const BUG: u8>() {
 
 /// Who is served frees the array at once, while the one that served it may still be on its way back. `pair` wants two, and
 /// the poster gives just that.
-pub fn the_served_frees<const BUG: u8>(pair: bool) {
-    struct Handle<const BUG: u8>(*const Array<BUG>);
+pub fn the_served_frees(pair: bool) {
+    struct Handle(*const Array);
     // SAFETY: the array can be sent and shared; it is freed after the last use, which is what the client tests.
-    unsafe impl<const BUG: u8> Send for Handle<BUG> {}
+    unsafe impl Send for Handle {}
 
     let first = usize::from(!pair);
-    let doomed = Box::into_raw(Box::new(Array::<BUG>::new(&[0, 0], LIMIT, 500, Fairness::Barging)));
+    let doomed = Box::into_raw(Box::new(Array::new(&[0, 0], LIMIT, 500, Fairness::Barging)));
     let handle = Handle(doomed.cast_const());
     let poster = spawn(move || {
         let handle = handle;

@@ -5,15 +5,15 @@ use std::time::Duration;
 use ulocks_core::Private;
 use ulocks_core::spin::NoSpin;
 use ulocks_core::time::Deadline;
-use ulocks_semarray::{Builder, Error, Fairness, Op, Protocol, Set, Wait};
+use ulocks_semarray::{Builder, Error, Fairness, Op, RawSemArray, Set, Wait};
 use ulocks_testkit::sets::{self, Action, Outcome, Refusal, Waiters};
 
 /// Sleepers sleep at once.
 pub type Sleeps = Private<NoSpin>;
 
-/// An array of these values, with a bug or without.
-pub fn array<const BUG: u8>(values: &[u32], limit: u32, fairness: Fairness) -> Protocol<Sleeps, BUG> {
-    Protocol::new(values, limit, Builder::MAX_OPS, fairness)
+/// An array of these values.
+pub fn array(values: &[u32], limit: u32, fairness: Fairness) -> RawSemArray<Sleeps> {
+    RawSemArray::new(values, limit, Builder::MAX_OPS, fairness)
 }
 
 /// The same operation for the crate.
@@ -45,7 +45,7 @@ pub fn outcome<T>(result: Result<T, Error>) -> Outcome {
     })
 }
 
-impl<const BUG: u8> Subject for Protocol<Sleeps, BUG> {
+impl Subject for RawSemArray<Sleeps> {
     fn apply(&self, ops: &[sets::Op], patience: Patience) -> Outcome {
         let wait = match patience {
             Patience::None => Wait::No,

@@ -4,7 +4,7 @@ use crate::crew::{Crew, Subject};
 use crate::kernel;
 use crate::ours;
 use crate::script::{Step, predict};
-use ulocks_semarray::{Fairness, seeded};
+use ulocks_semarray::Fairness;
 use ulocks_testkit::sets::Refusal::{Closed, Interrupted, OutOfRange, TimedOut, WouldBlock};
 use ulocks_testkit::sets::{Ended, Op, Outcome, Sets, add, sub, wait_zero};
 
@@ -72,7 +72,7 @@ impl Script {
     fn check_ours(&self) {
         let model = Sets::new(self.start.clone(), LIMIT);
         self.expected_of(model.clone());
-        self.play(ours::array::<{ seeded::NOTHING }>(&self.start, LIMIT, Fairness::Barging), model);
+        self.play(ours::array(&self.start, LIMIT, Fairness::Barging), model);
     }
 
     fn check_kernel(&self) {

@@ -7,7 +7,7 @@ use crate::script::{self, Seen, Step, predict, scripts, set, step};
 use proptest::prelude::Strategy;
 use proptest::test_runner::{TestCaseError, TestRunner};
 use std::cell::{Cell, RefCell};
-use ulocks_semarray::{Fairness, seeded};
+use ulocks_semarray::Fairness;
 use ulocks_testkit::sets::Sets;
 
 const LIMIT: u32 = 32_767;
@@ -27,8 +27,7 @@ fn the_kernel_does_what_the_model_says_of_linux_and_ours_what_it_promises() {
         let mut crew = crew.borrow_mut();
         let kernels = kernel::array(&values);
         kernels.map_or(Ok(()), |array| crew.play(array, in_linux, &steps)).map_err(TestCaseError::fail)?;
-        crew.play(ours::array::<{ seeded::NOTHING }>(&values, LIMIT, Fairness::Barging), model, &steps)
-            .map_err(TestCaseError::fail)
+        crew.play(ours::array(&values, LIMIT, Fairness::Barging), model, &steps).map_err(TestCaseError::fail)
     });
     result.unwrap_or_else(|error| panic!("{error}"));
     let (all, alike) = (all.get(), alike.get());

@@ -1,4 +1,4 @@
-//! Models of the array and its rooms, and of what each of them would miss if it found nothing.
+//! Models of the array and its rooms.
 #![cfg(all(ulocks_loom, feature = "loom"))]
 
 mod array;

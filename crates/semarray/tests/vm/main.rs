@@ -1,5 +1,4 @@
-//! Models of the array and its rooms on the virtual machine: many threads, old values, deadlines; and of what each of them
-//! would miss if it found nothing.
+//! Models of the array and its rooms on the virtual machine: many threads, old values, deadlines.
 #![cfg(all(ulocks_vm, feature = "vm"))]
 
 mod array;

@@ -1,11 +1,11 @@
 //! Random sets of many threads on a few semaphores: whatever they do, and whenever, an order of the steps of the sequential
-//! model explains it. So does nothing of what the seeded bugs do.
+//! model explains it.
 
 use crate::random_recorded::{self, Recorded, soon};
 use core::time::Duration;
-use ulocks_core::model::{Config, Failure, choose, explore, finds_bug};
+use ulocks_core::model::{Config, choose, explore};
 use ulocks_core::time::Deadline;
-use ulocks_semarray::{Error, Fairness, SemArray, Wait, seeded as bug};
+use ulocks_semarray::{Error, Fairness, SemArray, Wait};
 use ulocks_testkit::sets::{Op, Sets, add, sub, wait_zero};
 use ulocks_testkit::thread::{Arc, together};
 
@@ -43,8 +43,8 @@ fn any() -> Op {
 /// Each thread borrows, waiting as long as it takes, and gives back what it got. Nobody asks for more while it has
 /// something, and with all of it given back every set can proceed that waits without a deadline: so all come to their
 /// end.
-fn lenders<const BUG: u8>(fairness: Fairness, rounds: usize) {
-    let shared = Recorded::<BUG>::new(&AT_REST, LIMIT, fairness);
+fn lenders(fairness: Fairness, rounds: usize) {
+    let shared = Recorded::new(&AT_REST, LIMIT, fairness);
     let recorded = Arc::clone(&shared);
     together(THREADS, move |_| {
         for _ in 0..rounds {
@@ -70,8 +70,8 @@ fn lenders<const BUG: u8>(fairness: Fairness, rounds: usize) {
 }
 
 /// Each thread does whatever it likes, and gives up waiting at some time. One of them may close the array.
-fn strangers<const BUG: u8>(rounds: usize) {
-    let shared = Recorded::<BUG>::new(&[1, 0, 2, 0], LIMIT, Fairness::Barging);
+fn strangers(rounds: usize) {
+    let shared = Recorded::new(&[1, 0, 2, 0], LIMIT, Fairness::Barging);
     let recorded = Arc::clone(&shared);
     together(THREADS, move |me| {
         for _ in 0..rounds {
@@ -127,44 +127,23 @@ fn permits() {
 
 #[test]
 fn lenders_are_explained() {
-    explore(sampled(1_200, 1), || lenders::<{ bug::NOTHING }>(Fairness::Barging, 1));
-    explore(sampled(100, 2), || lenders::<{ bug::NOTHING }>(Fairness::Barging, 2));
+    explore(sampled(1_200, 1), || lenders(Fairness::Barging, 1));
+    explore(sampled(100, 2), || lenders(Fairness::Barging, 2));
 }
 
 #[test]
 fn strangers_are_explained() {
-    explore(sampled(2_000, 1), || strangers::<{ bug::NOTHING }>(2));
+    explore(sampled(2_000, 1), || strangers(2));
 }
 
 #[test]
 fn lenders_with_elders_are_explained() {
     for after in [Duration::ZERO, Duration::from_millis(1)] {
-        explore(sampled(1_500, 1), move || lenders::<{ bug::NOTHING }>(Fairness::Strict { after }, 2));
+        explore(sampled(1_500, 1), move || lenders(Fairness::Strict { after }, 2));
     }
 }
 
 #[test]
 fn permits_are_given_back() {
     explore(sampled(2_000, 1), permits);
-}
-
-/// What a seeded bug is called, and by whom it is found. In so many threads it shows in many ways; it is not made small, for
-/// then it would meet the protocol's own assertions, which end the process.
-fn found(name: &str, client: impl Fn() + 'static) {
-    let Failure { execution, .. } = finds_bug(Config { shrink: 0, ..sampled(5_000, 1) }, client);
-    println!("{name}: found at execution {execution}");
-}
-
-#[test]
-fn what_others_would_do_is_found() {
-    const BARGING: Fairness = Fairness::Barging;
-    found("IN_TWO", || lenders::<{ bug::IN_TWO }>(BARGING, 1));
-    found("IGNORES_LOCK", || lenders::<{ bug::IGNORES_LOCK }>(BARGING, 1));
-    found("ADDS_QUIETLY", || lenders::<{ bug::ADDS_QUIETLY }>(BARGING, 1));
-    found("FORGETS_ZERO", || lenders::<{ bug::FORGETS_ZERO }>(BARGING, 1));
-    found("WAITS_HOLDING", || lenders::<{ bug::WAITS_HOLDING }>(BARGING, 1));
-    found("KEEPS_PART", || strangers::<{ bug::KEEPS_PART }>(2));
-    found("NEVER_MOVES", || lenders::<{ bug::NEVER_MOVES }>(BARGING, 1));
-    found("ONE_PASS", || strangers::<{ bug::ONE_PASS }>(2));
-    found("ENQUEUES_LATE", || lenders::<{ bug::ENQUEUES_LATE }>(BARGING, 1));
 }

@@ -1,19 +1,17 @@
 //! An array whose operations are recorded.
 
 use core::time::Duration;
-use ulocks_core::Private;
 use ulocks_core::model::linear::{Recorder, Specification};
-use ulocks_core::spin::NoSpin;
 use ulocks_core::sync::AtomicU32;
 use ulocks_core::sync::Ordering::AcqRel;
 use ulocks_core::time::Deadline;
-use ulocks_semarray::{Error, Fairness, Op, Protocol, Set, Wait, groups};
+use ulocks_semarray::{Error, Fairness, Op, RawSemArray, Set, Wait, groups};
 use ulocks_testkit::model::sets::History;
 use ulocks_testkit::sets::{self, Action, Outcome, Refusal, Sets, Waiters};
 use ulocks_testkit::thread::Arc;
 
 /// Waiters sleep at once: fewer steps, hence more executions of what is left.
-pub type Array<const BUG: u8> = Protocol<Private<NoSpin>, BUG>;
+pub type Array = RawSemArray;
 
 /// Until a deadline that may pass at any time.
 pub fn soon() -> Wait {
@@ -59,8 +57,8 @@ impl Specification for Values {
 }
 
 /// An array, and the history of what is done to it.
-pub struct Recorded<const BUG: u8> {
-    array: Array<BUG>,
+pub struct Recorded {
+    array: Array,
     start: Sets,
     history: History,
     /// The history as far as an array with elders is concerned.
@@ -71,7 +69,7 @@ pub struct Recorded<const BUG: u8> {
     wall_clock: AtomicU32,
 }
 
-impl<const BUG: u8> Recorded<BUG> {
+impl Recorded {
     pub fn new(values: &[u32], limit: u32, fairness: Fairness) -> Arc<Self> {
         assert_eq!(groups::claimed(), 0, "somebody has left a berth behind");
         Arc::new(Self {
@@ -84,7 +82,7 @@ impl<const BUG: u8> Recorded<BUG> {
         })
     }
 
-    pub fn array(&self) -> &Array<BUG> {
+    pub fn array(&self) -> &Array {
         &self.array
     }
 
