@@ -19,9 +19,6 @@ pub use byte::{
     ByteBits, ByteCondvar, ByteCondvarWith, ByteMutex, ByteMutexGuard, ByteMutexWith, ByteState,
     MappedByteMutexGuard, RawByteMutex, UserBits,
 };
-#[cfg(feature = "parking-lot")]
-#[doc(hidden)]
-pub use byte::{ByteProtocol, byte_seeded};
 pub use mutex::{Condvar, CondvarWith, MappedMutexGuard, Mutex, MutexGuard, MutexWith, RawMutex, State};
 #[doc(hidden)]
 pub use throughput::seeded as throughput_seeded;

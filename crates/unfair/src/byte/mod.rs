@@ -6,8 +6,6 @@ mod word;
 
 pub use bits::UserBits;
 pub use raw::RawByteMutex;
-#[doc(hidden)]
-pub use raw::{Protocol as ByteProtocol, seeded as byte_seeded};
 pub use word::ByteState;
 
 use ulocks_core::{Policy, Private, api, futex};

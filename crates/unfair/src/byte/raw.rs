@@ -75,38 +75,56 @@ use ulocks_core::sync::Ordering::{Acquire, Relaxed, Release};
 use ulocks_core::time::Deadline;
 use ulocks_core::{Policy, Private, raw};
 
-/// The bugs that the models must find, one at a time. The lock proper has none of them: the comparisons with `BUG` are
-/// decided at compile time.
-#[doc(hidden)]
-pub mod seeded {
-    /// No bug.
-    pub const NOTHING: u8 = 0;
-    /// (L1) and (L2) order nothing.
-    pub const RELAXED_ACQUIRE: u8 = 1;
-    /// (U1) and (U2) order nothing.
-    pub const RELAXED_RELEASE: u8 = 2;
-    /// (U2) wakes nobody.
-    pub const NO_WAKE: u8 = 3;
-    /// A waiter parks although the byte has changed.
-    pub const PARKS_BLINDLY: u8 = 4;
-    /// A waiter that was unparked forgets those it left behind.
-    pub const NEVER_OWES: u8 = 5;
-    /// A debtor that gives up does not pay.
-    pub const LEAVES_IN_DEBT: u8 = 6;
-    /// A waiter that gives up takes the mark with it, as if it had been the only one.
-    pub const TAKES_THE_MARK: u8 = 7;
-    /// (U2) touches the byte once more when it has woken, as in `parking_lot` 0.13.
-    pub const TOUCHES_AFTER: u8 = 8;
-    /// A release writes back the user's bits as it has read them.
-    pub const RESTORES_BITS: u8 = 9;
-    /// (L1), (L2) and (M) write the byte as if all of it were the lock's.
-    pub const OWNS_THE_BYTE: u8 = 10;
-}
-
-/// [`RawByteMutex`] with the seeded bug `BUG`.
-#[doc(hidden)]
+/// The raw lock, without data: the bits `LOCKED` and `PARKED` of a byte of which the rest is the user's, and the counters
+/// if the policy has any.
+///
+/// It is one byte, unlocked if those bits are zero. The six other bits are reached by [`bits`](Self::bits); they are
+/// preserved by whatever is done to the lock, and may change while it is held or waited for. A byte that exists already,
+/// in a header whose layout is given, becomes a lock by [`from_byte`](Self::from_byte), with those two of its bits that
+/// are free.
+///
+/// What waiting costs, and where it must not be used, is described at [`ByteMutex`](crate::ByteMutex).
+///
+/// # Examples
+/// A bit for the lock in a byte full of flags, in an object that is laid out by others:
+/// ```
+/// use std::sync::atomic::{AtomicU8, Ordering::Relaxed};
+/// use ulocks_core::Private;
+/// use ulocks_core::raw::RawMutex as _;
+/// use ulocks_unfair::RawByteMutex;
+///
+/// #[repr(C)]
+/// struct Header {
+///     kind: u8,
+///     flags: AtomicU8, // bits 6 and 7 are free
+/// }
+/// type Lock = RawByteMutex<Private, 0b0100_0000, 0b1000_0000>;
+///
+/// impl Header {
+///     fn lock(&self) -> &Lock {
+///         // SAFETY: everything else in this program changes `flags` by `fetch_or` and `fetch_and` of bits 0 to 5.
+///         unsafe { Lock::from_byte(&self.flags) }
+///     }
+/// }
+///
+/// let header = Header { kind: 7, flags: AtomicU8::new(0b0001_0001) };
+/// header.lock().lock();
+/// header.flags.fetch_or(0b10, Relaxed);
+/// // SAFETY: locked above.
+/// unsafe { header.lock().unlock(()) };
+/// assert_eq!(header.flags.load(Relaxed), 0b0001_0011);
+/// ```
+///
+/// It is a lock of one process, and there is no other policy for it:
+/// ```compile_fail,E0271
+/// static LOCK: ulocks_unfair::RawByteMutex<ulocks_core::Shared> = ulocks_unfair::RawByteMutex::new();
+/// ```
+/// The two bits are two bits:
+/// ```compile_fail,E0080
+/// static LOCK: ulocks_unfair::RawByteMutex<ulocks_core::Private, 1, 1> = ulocks_unfair::RawByteMutex::new();
+/// ```
 #[repr(C)]
-pub struct Protocol<P, const LOCKED: u8, const PARKED: u8, const BUG: u8>
+pub struct RawByteMutex<P = Private, const LOCKED: u8 = 0b01, const PARKED: u8 = 0b10>
 where
     P: Policy<Scope = futex::Private>,
 {
@@ -114,7 +132,7 @@ where
     meter: P::Meter,
 }
 
-impl<P, const LOCKED: u8, const PARKED: u8, const BUG: u8> Protocol<P, LOCKED, PARKED, BUG>
+impl<P, const LOCKED: u8, const PARKED: u8> RawByteMutex<P, LOCKED, PARKED>
 where
     P: Policy<Scope = futex::Private>,
 {
@@ -122,16 +140,51 @@ where
     const BOTH: u8 = ByteState::<LOCKED, PARKED>::LOCK_BITS;
 
     ulocks_core::const_fn! {
+        /// An unlocked lock; its bytes are all zero.
+        pub fn new() -> Self {
+            Self::with_bits(0)
+        }
+    }
+
+    ulocks_core::const_fn! {
         /// An unlocked lock, and `bits` of the user's.
+        ///
+        /// # Panics
+        /// If one of `bits` is the lock's.
         pub fn with_bits(bits: u8) -> Self {
             assert!(bits & Self::BOTH == 0, "the initial bits include the lock's own: they have to be the user's");
             Self { byte: AtomicU8::new(bits), meter: P::Meter::INIT }
         }
     }
 
+    /// A byte as a lock. Only for policies that count nothing; others do not compile.
+    ///
+    /// # Safety
+    /// As long as the lock is used, by anybody, whatever else accesses the byte
+    /// - leaves the bits `LOCKED` and `PARKED` alone, which are zero before the first use, and
+    /// - changes the others by atomic read-modify-writes, not by stores.
+    #[inline(always)]
+    pub const unsafe fn from_byte(byte: &AtomicU8) -> &Self {
+        const {
+            assert!(
+                size_of::<Self>() == size_of::<AtomicU8>() && align_of::<Self>() == align_of::<AtomicU8>(),
+                "a byte has no room for counters: take a policy whose meter is Off"
+            );
+        }
+        // SAFETY: `Self` is an `AtomicU8` and a meter that takes no room, says the assertion; so it is valid where an
+        // `AtomicU8` is, and is borrowed as long.
+        unsafe { &*core::ptr::from_ref(byte).cast::<Self>() }
+    }
+
     /// The user's part of the byte.
+    #[inline(always)]
     pub const fn bits(&self) -> UserBits<'_, LOCKED, PARKED> {
         UserBits::of(&self.byte)
+    }
+
+    /// The counters.
+    pub fn meter(&self) -> &P::Meter {
+        &self.meter
     }
 
     #[inline(always)]
@@ -189,9 +242,7 @@ where
         next: ByteState<LOCKED, PARKED>,
     ) -> Result<(), ByteState<LOCKED, PARKED>> {
         // Acquire: pairs with (U1) and (U2). (M) could do without.
-        let order = if BUG == seeded::RELAXED_ACQUIRE { Relaxed } else { Acquire };
-        let next = if BUG == seeded::OWNS_THE_BYTE { next.0 & Self::BOTH } else { next.0 };
-        match self.byte.compare_exchange(seen.0, next, order, Relaxed) {
+        match self.byte.compare_exchange(seen.0, next.0, Acquire, Relaxed) {
             Ok(_) => Ok(()),
             Err(now) => Err(ByteState(now)),
         }
@@ -228,22 +279,13 @@ where
             }
             held = LOCKED; // the mark has paid
             self.meter.count(Event::Slept);
-            let still = || BUG == seeded::PARKS_BLINDLY || self.state().is_contended(); // invariant 3
+            let still = || self.state().is_contended(); // invariant 3
             match self.key().park(still, deadline) {
                 Parked::Refused => {}
-                Parked::TimedOut => {
-                    if BUG == seeded::TAKES_THE_MARK {
-                        self.byte.fetch_and(!PARKED, Relaxed);
-                    }
-                    return false;
-                }
+                Parked::TimedOut => return false,
                 Parked::Unparked { others } => {
-                    if others && BUG != seeded::NEVER_OWES {
+                    if others {
                         held = Self::BOTH;
-                    }
-                    if BUG == seeded::LEAVES_IN_DEBT && deadline.is_some_and(|deadline| deadline.has_passed())
-                    {
-                        return false;
                     }
                     if spin::closely::<P>(|| self.look(held)) {
                         if held == Self::BOTH {
@@ -266,21 +308,13 @@ where
     #[inline(always)]
     fn release(&self) {
         let key = self.key();
-        let order = if BUG == seeded::RELAXED_RELEASE { Relaxed } else { Release };
         // (U1), (U2); from here on the byte may be gone. A guess first, as in `arrive`.
         let mut was = ByteState::<LOCKED, PARKED>(LOCKED);
-        while let Err(now) = self.byte.compare_exchange(was.0, was.user_bits(), order, Relaxed) {
+        while let Err(now) = self.byte.compare_exchange(was.0, was.user_bits(), Release, Relaxed) {
             was = ByteState(now);
-            if BUG == seeded::RESTORES_BITS {
-                self.byte.swap(was.user_bits(), order);
-                break;
-            }
         }
-        if was.is_contended() && BUG != seeded::NO_WAKE {
+        if was.is_contended() {
             Self::unpark_one(key);
-            if BUG == seeded::TOUCHES_AFTER {
-                self.byte.fetch_or(0, Relaxed);
-            }
         }
     }
 
@@ -292,20 +326,48 @@ where
     }
 }
 
-// SAFETY: for `NOTHING`
-// * One token at a time: invariant 1.
-// * A release happens before the next acquisition returns: section "Ordering".
-// * The token is nothing and no address is kept, so it may be forgotten and the lock moved or dropped.
-// The others are broken on purpose and live in models only, which detect it.
-unsafe impl<P, const LOCKED: u8, const PARKED: u8, const BUG: u8> raw::RawMutex
-    for Protocol<P, LOCKED, PARKED, BUG>
+impl<P, const LOCKED: u8, const PARKED: u8> raw::Metered for RawByteMutex<P, LOCKED, PARKED>
 where
     P: Policy<Scope = futex::Private>,
 {
-    ulocks_core::raw_init!(Self::with_bits(0));
+    type Meter = P::Meter;
+
+    fn meter(&self) -> &P::Meter {
+        &self.meter
+    }
+}
+
+impl<P, const LOCKED: u8, const PARKED: u8> Default for RawByteMutex<P, LOCKED, PARKED>
+where
+    P: Policy<Scope = futex::Private>,
+{
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+impl<P, const LOCKED: u8, const PARKED: u8> fmt::Debug for RawByteMutex<P, LOCKED, PARKED>
+where
+    P: Policy<Scope = futex::Private>,
+{
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_tuple("RawByteMutex").field(&self.state()).finish()
+    }
+}
+
+// SAFETY:
+// * One token at a time: invariant 1.
+// * A release happens before the next acquisition returns: section "Ordering".
+// * The token is nothing and no address is kept, so it may be forgotten and the lock moved or dropped.
+unsafe impl<P, const LOCKED: u8, const PARKED: u8> raw::RawMutex for RawByteMutex<P, LOCKED, PARKED>
+where
+    P: Policy<Scope = futex::Private>,
+{
+    ulocks_core::raw_init!(Self::new());
 
     type Scope = futex::Private;
     type Token = ();
+    const CONDVAR_NS: u32 = <P::Spin as spin::Spin>::CONDVAR_NS;
 
     #[inline]
     fn lock(&self) {
@@ -341,179 +403,5 @@ where
     #[inline]
     fn is_locked(&self) -> bool {
         self.state().is_locked()
-    }
-}
-
-/// The raw lock, without data: the bits `LOCKED` and `PARKED` of a byte of which the rest is the user's, and the counters
-/// if the policy has any.
-///
-/// It is one byte, unlocked if those bits are zero. The six other bits are reached by [`bits`](Self::bits); they are
-/// preserved by whatever is done to the lock, and may change while it is held or waited for. A byte that exists already,
-/// in a header whose layout is given, becomes a lock by [`from_byte`](Self::from_byte), with those two of its bits that
-/// are free.
-///
-/// What waiting costs, and where it must not be used, is described at [`ByteMutex`](crate::ByteMutex).
-///
-/// # Examples
-/// A bit for the lock in a byte full of flags, in an object that is laid out by others:
-/// ```
-/// use std::sync::atomic::{AtomicU8, Ordering::Relaxed};
-/// use ulocks_core::Private;
-/// use ulocks_core::raw::RawMutex as _;
-/// use ulocks_unfair::RawByteMutex;
-///
-/// #[repr(C)]
-/// struct Header {
-///     kind: u8,
-///     flags: AtomicU8, // bits 6 and 7 are free
-/// }
-/// type Lock = RawByteMutex<Private, 0b0100_0000, 0b1000_0000>;
-///
-/// impl Header {
-///     fn lock(&self) -> &Lock {
-///         // SAFETY: everything else in this program changes `flags` by `fetch_or` and `fetch_and` of bits 0 to 5.
-///         unsafe { Lock::from_byte(&self.flags) }
-///     }
-/// }
-///
-/// let header = Header { kind: 7, flags: AtomicU8::new(0b0001_0001) };
-/// header.lock().lock();
-/// header.flags.fetch_or(0b10, Relaxed);
-/// // SAFETY: locked above.
-/// unsafe { header.lock().unlock(()) };
-/// assert_eq!(header.flags.load(Relaxed), 0b0001_0011);
-/// ```
-///
-/// It is a lock of one process, and there is no other policy for it:
-/// ```compile_fail,E0271
-/// static LOCK: ulocks_unfair::RawByteMutex<ulocks_core::Shared> = ulocks_unfair::RawByteMutex::new();
-/// ```
-/// The two bits are two bits:
-/// ```compile_fail,E0080
-/// static LOCK: ulocks_unfair::RawByteMutex<ulocks_core::Private, 1, 1> = ulocks_unfair::RawByteMutex::new();
-/// ```
-#[repr(transparent)]
-pub struct RawByteMutex<P = Private, const LOCKED: u8 = 0b01, const PARKED: u8 = 0b10>(
-    Protocol<P, LOCKED, PARKED, { seeded::NOTHING }>,
-)
-where
-    P: Policy<Scope = futex::Private>;
-
-impl<P, const LOCKED: u8, const PARKED: u8> RawByteMutex<P, LOCKED, PARKED>
-where
-    P: Policy<Scope = futex::Private>,
-{
-    ulocks_core::const_fn! {
-        /// An unlocked lock; its bytes are all zero.
-        pub fn new() -> Self {
-            Self::with_bits(0)
-        }
-    }
-
-    ulocks_core::const_fn! {
-        /// An unlocked lock, and `bits` of the user's.
-        ///
-        /// # Panics
-        /// If one of `bits` is the lock's.
-        pub fn with_bits(bits: u8) -> Self {
-            Self(Protocol::with_bits(bits))
-        }
-    }
-
-    /// A byte as a lock. Only for policies that count nothing; others do not compile.
-    ///
-    /// # Safety
-    /// As long as the lock is used, by anybody, whatever else accesses the byte
-    /// - leaves the bits `LOCKED` and `PARKED` alone, which are zero before the first use, and
-    /// - changes the others by atomic read-modify-writes, not by stores.
-    #[inline(always)]
-    pub const unsafe fn from_byte(byte: &AtomicU8) -> &Self {
-        const {
-            assert!(
-                size_of::<Self>() == size_of::<AtomicU8>() && align_of::<Self>() == align_of::<AtomicU8>(),
-                "a byte has no room for counters: take a policy whose meter is Off"
-            );
-        }
-        // SAFETY: `Self` is an `AtomicU8` and a meter that takes no room, says the assertion; so it is valid where an
-        // `AtomicU8` is, and is borrowed as long.
-        unsafe { &*core::ptr::from_ref(byte).cast::<Self>() }
-    }
-
-    /// The user's part of the byte.
-    #[inline(always)]
-    pub const fn bits(&self) -> UserBits<'_, LOCKED, PARKED> {
-        self.0.bits()
-    }
-
-    /// The counters.
-    pub fn meter(&self) -> &P::Meter {
-        &self.0.meter
-    }
-}
-
-impl<P, const LOCKED: u8, const PARKED: u8> raw::Metered for RawByteMutex<P, LOCKED, PARKED>
-where
-    P: Policy<Scope = futex::Private>,
-{
-    type Meter = P::Meter;
-
-    fn meter(&self) -> &P::Meter {
-        &self.0.meter
-    }
-}
-
-impl<P, const LOCKED: u8, const PARKED: u8> Default for RawByteMutex<P, LOCKED, PARKED>
-where
-    P: Policy<Scope = futex::Private>,
-{
-    fn default() -> Self {
-        Self::new()
-    }
-}
-
-impl<P, const LOCKED: u8, const PARKED: u8> fmt::Debug for RawByteMutex<P, LOCKED, PARKED>
-where
-    P: Policy<Scope = futex::Private>,
-{
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_tuple("RawByteMutex").field(&self.0.state()).finish()
-    }
-}
-
-// SAFETY: that of the protocol without a bug, to which everything is passed on.
-unsafe impl<P, const LOCKED: u8, const PARKED: u8> raw::RawMutex for RawByteMutex<P, LOCKED, PARKED>
-where
-    P: Policy<Scope = futex::Private>,
-{
-    ulocks_core::raw_init!(Self::new());
-
-    type Scope = futex::Private;
-    type Token = ();
-    const CONDVAR_NS: u32 = <P::Spin as spin::Spin>::CONDVAR_NS;
-
-    #[inline]
-    fn lock(&self) {
-        self.0.lock();
-    }
-
-    #[inline]
-    fn try_lock(&self) -> Option<()> {
-        self.0.try_lock()
-    }
-
-    #[inline]
-    fn lock_until(&self, deadline: Deadline) -> Option<()> {
-        self.0.lock_until(deadline)
-    }
-
-    #[inline]
-    unsafe fn unlock(&self, (): ()) {
-        // SAFETY: the caller's promise is passed on.
-        unsafe { self.0.unlock(()) };
-    }
-
-    #[inline]
-    fn is_locked(&self) -> bool {
-        self.0.is_locked()
     }
 }

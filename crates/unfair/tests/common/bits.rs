@@ -6,29 +6,29 @@ use ulocks_core::spin::NoSpin;
 use ulocks_core::sync::Ordering::Relaxed;
 use ulocks_core::sync::UnsafeCell;
 use ulocks_testkit::thread::{Arc, spawn};
-use ulocks_unfair::ByteProtocol;
+use ulocks_unfair::RawByteMutex;
 
 /// The lock's bits are the second and the last.
-type Lock<const BUG: u8> = ByteProtocol<Private<NoSpin>, 0b0000_0010, 0b1000_0000, BUG>;
+type Lock = RawByteMutex<Private<NoSpin>, 0b0000_0010, 0b1000_0000>;
 
 /// What the user writes into the byte: first, by a flip, and by a holder.
 const FIRST: u8 = 0b0100_0000;
 const FLIPPED: u8 = 0b0000_0001;
 const BY_A_HOLDER: [u8; 2] = [0b0000_0100, 0b0000_1000];
 
-struct Object<const BUG: u8> {
-    header: Lock<BUG>,
+struct Object {
+    header: Lock,
     count: UnsafeCell<usize>,
 }
 
 // SAFETY: `count` is accessed under the lock only.
-unsafe impl<const BUG: u8> Sync for Object<BUG> {}
+unsafe impl Sync for Object {}
 
 /// Threads that lock an object and set a bit of its header each, beside one that flips a bit without the lock: no bit is
 /// lost, and holders exclude one another although the byte changes under them.
-pub fn bits_survive<const BUG: u8>(holders: usize) {
+pub fn bits_survive(holders: usize) {
     assert!(holders <= BY_A_HOLDER.len());
-    let object = Arc::new(Object::<BUG> { header: Lock::with_bits(FIRST), count: UnsafeCell::new(0) });
+    let object = Arc::new(Object { header: Lock::with_bits(FIRST), count: UnsafeCell::new(0) });
     let holders: Vec<_> = (0..holders)
         .map(|me| {
             let object = Arc::clone(&object);
@@ -54,8 +54,8 @@ pub fn bits_survive<const BUG: u8>(holders: usize) {
 
 /// Threads without the lock that replace all bits, each as it finds them, while another takes the lock and releases it:
 /// every replacement is based on the one before.
-pub fn replacements_succeed_one_another<const BUG: u8>(writers: usize) {
-    let object = Arc::new(Object::<BUG> { header: Lock::with_bits(0), count: UnsafeCell::new(0) });
+pub fn replacements_succeed_one_another(writers: usize) {
+    let object = Arc::new(Object { header: Lock::with_bits(0), count: UnsafeCell::new(0) });
     let writers: Vec<_> = (0..writers)
         .map(|me| {
             let object = Arc::clone(&object);

@@ -1,19 +1,18 @@
 //! The mutex in two bits of a byte.
 
 use crate::bits::{bits_survive, replacements_succeed_one_another};
-use crate::mutex::{found, sampled};
+use crate::mutex::sampled;
 use ulocks_core::Private;
 use ulocks_core::model::{Config, Deaths, Survivors, explore};
 use ulocks_core::raw::RawMutex;
 use ulocks_core::spin::NoSpin;
 use ulocks_testkit::model;
 use ulocks_testkit::tickets::{all_at_once, all_beside_a_barger, one_gives_up};
-use ulocks_unfair::{ByteProtocol, RawByteMutex, byte_seeded as bug};
+use ulocks_unfair::RawByteMutex;
 
 type Mutex = RawByteMutex;
 /// Fewer steps, hence more executions of what is left; and other bits.
 type Sleeper = RawByteMutex<Private<NoSpin>, 0b0001_0000, 0b0000_1000>;
-type Broken<const BUG: u8> = ByteProtocol<Private<NoSpin>, 0b01, 0b10, BUG>;
 
 /// Runs `check` on the mutex in its variants, each with a chance of its own.
 macro_rules! on_sound_locks {
@@ -95,9 +94,9 @@ fn a_death_lets_nobody_in() {
 
 #[test]
 fn the_other_bits_are_the_users() {
-    explore(Config::exhaustive(), || bits_survive::<{ bug::NOTHING }>(1));
-    explore(sampled(4, 1), || bits_survive::<{ bug::NOTHING }>(2));
-    explore(sampled(4, 2), || replacements_succeed_one_another::<{ bug::NOTHING }>(2));
+    explore(Config::exhaustive(), || bits_survive(1));
+    explore(sampled(4, 1), || bits_survive(2));
+    explore(sampled(4, 2), || replacements_succeed_one_another(2));
 }
 
 #[test]
@@ -109,48 +108,4 @@ fn a_condition_variable_works_with_it() {
         explore(sampled(2 * waiters, 1), move || all_beside_a_barger::<Sleeper>(waiters));
         explore(sampled(2 * waiters, 1), move || one_gives_up::<Sleeper>(waiters));
     }
-}
-
-#[test]
-fn exclusion_finds_each_missing_ordering() {
-    found("RELAXED_ACQUIRE", "data race", || model::exclusion::<Broken<{ bug::RELAXED_ACQUIRE }>>(2));
-    found("RELAXED_RELEASE", "data race", || model::exclusion::<Broken<{ bug::RELAXED_RELEASE }>>(2));
-}
-
-#[test]
-fn no_lost_wake_finds_a_release_that_does_not_wake() {
-    found("NO_WAKE", "deadlock", || model::no_lost_wake::<Broken<{ bug::NO_WAKE }>>(2, 1));
-}
-
-#[test]
-fn no_lost_wake_finds_a_waiter_that_does_not_look() {
-    found("PARKS_BLINDLY", "deadlock", || model::no_lost_wake::<Broken<{ bug::PARKS_BLINDLY }>>(2, 1));
-}
-
-#[test]
-fn no_lost_wake_finds_a_debtor_that_does_not_pay() {
-    found("NEVER_OWES", "deadlock", || model::no_lost_wake::<Broken<{ bug::NEVER_OWES }>>(3, 1));
-}
-
-#[test]
-fn timeout_vs_unlock_finds_a_waiter_that_leaves_with_what_is_owed_to_others() {
-    found("TAKES_THE_MARK", "deadlock", || {
-        model::timeout_vs_unlock::<Broken<{ bug::TAKES_THE_MARK }>>(3);
-    });
-    found("LEAVES_IN_DEBT", "deadlock", || {
-        model::timeout_vs_unlock::<Broken<{ bug::LEAVES_IN_DEBT }>>(3);
-    });
-}
-
-#[test]
-fn last_unlocker_frees_finds_a_touch_after_the_release() {
-    found("TOUCHES_AFTER", "the atomic", || {
-        model::last_unlocker_frees::<Broken<{ bug::TOUCHES_AFTER }>>(2);
-    });
-}
-
-#[test]
-fn bits_survive_finds_a_lock_that_takes_the_byte_for_its_own() {
-    found("RESTORES_BITS", "user's bits", || bits_survive::<{ bug::RESTORES_BITS }>(1));
-    found("OWNS_THE_BYTE", "user's bits", || bits_survive::<{ bug::OWNS_THE_BYTE }>(1));
 }
