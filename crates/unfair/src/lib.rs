@@ -7,8 +7,6 @@ mod byte;
 mod mutex;
 mod throughput;
 
-#[doc(hidden)]
-pub use asym::seeded as asym_seeded;
 pub use asym::{
     AsymCondvar, AsymCondvarWith, AsymMutex, AsymMutexGuard, AsymMutexWith, MappedAsymMutexGuard,
     RawAsymMutex,

@@ -57,7 +57,7 @@
 //!
 //! All changes are read-modify-writes, so a release among them is known to who acquires from any later one.
 //! Without (G4) or (G6) a release would have to be told of a mark that is set because of what it does next. The models have
-//! no such loads from the future, some processors do; the seeded bugs for them exchange the two accesses. Without (G1) or (G3)
+//! no such loads from the future, some processors do; the mutants for them exchange the two accesses. Without (G1) or (G3)
 //! a mark might be older than the fence it relies on; the kernel's comparison would find it gone, and the waiter awake. The
 //! proof does without the kernel.
 //!
@@ -72,7 +72,6 @@
 //! `opening` has 40 bits, and an opening takes two thousand releases and a heavy fence, 20 us together. A release would
 //! have to stay preempted between its pass and its last look for eight months, and be resumed on the very opening.
 
-use super::seeded;
 use ulocks_core::membarrier::{self, PLACES};
 use ulocks_core::sync::AtomicU64;
 use ulocks_core::sync::Ordering::{Acquire, Relaxed, Release};
@@ -140,13 +139,13 @@ impl Gate {
 
     /// A waiter that is about to mark a mutex. False if the gate cannot be shut, because the kernel refuses the fence:
     /// then the mark may get lost.
-    pub(super) fn enter<const BUG: u8>(&self) -> bool {
+    pub(super) fn enter(&self) -> bool {
         let before = self.word.fetch_add(ONE_MARKER, Acquire); // (G1)
         self.bill.store(membarrier::worth().into(), Relaxed);
-        if before & OPEN == 0 || (BUG == seeded::TRUSTS_CLOSING && before & MARKERS_MASK != 0) {
+        if before & OPEN == 0 {
             return true;
         }
-        if BUG != seeded::NO_HEAVY && !membarrier::heavy() {
+        if !membarrier::heavy() {
             return false; // (G2)
         }
         self.word.fetch_and(!OPEN, Release); // (G3)
@@ -160,22 +159,22 @@ impl Gate {
 
     /// A release that found the gate shut and no mark.
     #[inline]
-    pub(super) fn pay_rent<const BUG: u8>(&self) {
+    pub(super) fn pay_rent(&self) {
         match self.bill.load(Relaxed) {
-            0 => self.open::<BUG>(),
+            0 => self.open(),
             due => self.bill.store(due - 1, Relaxed),
         }
     }
 
     #[cold]
-    fn open<const BUG: u8>(&self) {
+    fn open(&self) {
         if !membarrier::ready() {
             self.bill.store(u64::MAX, Relaxed); // and ask no more
             return;
         }
         let word = self.word.load(Relaxed);
         if word & OPEN == 0 {
-            let nth = if BUG == seeded::OPENINGS_ALIKE { 0 } else { OPENINGS.fetch_add(1, Relaxed) };
+            let nth = OPENINGS.fetch_add(1, Relaxed);
             let opened = nth << OPENING_SHIFT | word & MARKERS_MASK | OPEN;
             let _ = self.word.compare_exchange(word, opened, Relaxed, Relaxed); // (G5)
         }

@@ -7,42 +7,6 @@ pub use raw::RawAsymMutex;
 
 use ulocks_core::{Private, api};
 
-/// The bugs that the models must find, one at a time. The mutex proper has none of them: the comparisons with `BUG` are
-/// decided at compile time.
-#[doc(hidden)]
-pub mod seeded {
-    /// No bug.
-    pub const NOTHING: u8 = 0;
-    /// A release has no light fence.
-    pub const NO_LIGHT: u8 = 1;
-    /// A waiter shuts the gate without a heavy fence.
-    pub const NO_HEAVY: u8 = 2;
-    /// A release looks at the gate before it stores, as a compiler could without the light fence.
-    pub const LOOKS_FIRST: u8 = 3;
-    /// A release looks at the word, stores, and leaves: the trap in the header of `raw.rs`.
-    pub const ONE_WORD: u8 = 4;
-    /// A pass is taken after the acquisition, as could be if (G6) were relaxed: a mark set in between is in neither.
-    pub const PASSES_LATE: u8 = 5;
-    /// A gate that has opened again looks as it did before.
-    pub const OPENINGS_ALIKE: u8 = 7;
-    /// A waiter that finds the gate closing relies on a fence that was not made yet.
-    pub const TRUSTS_CLOSING: u8 = 8;
-    /// A release looks at the word once more afterwards.
-    pub const TOUCHES_AFTER: u8 = 9;
-    /// (U1) and (U2) order nothing.
-    pub const RELAXED_RELEASE: u8 = 10;
-    /// (L1) and (L3) order nothing.
-    pub const RELAXED_TAKE: u8 = 15;
-    /// (L2) orders nothing.
-    pub const RELAXED_MARK: u8 = 16;
-    /// A waiter that was woken takes the mutex as an arrival would: (L3) leaves `LOCKED`.
-    pub const L3_FORGETS: u8 = 17;
-    /// (U2) wakes nobody.
-    pub const NO_WAKE: u8 = 18;
-    /// A waiter leaves the gate before it has set its mark, as could be if (G4) were relaxed.
-    pub const LEAVES_EARLY: u8 = 19;
-}
-
 /// Mutual exclusion around a `T` whose release is a plain store: four bytes beside the data, and one atomic
 /// read-modify-write for a lock and unlock instead of two.
 ///

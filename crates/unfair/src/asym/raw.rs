@@ -73,14 +73,13 @@
 //! Desnoyers, `membarrier(2)`. The waiting rule is [`Mutex`](crate::Mutex)'s. Here: the gate.
 
 use super::gate::{Gate, Pass};
-use super::seeded;
 use crate::State;
 use core::time::Duration;
 use ulocks_core::futex::{Futex, FutexKey, Scope, Waited};
 use ulocks_core::membarrier;
 use ulocks_core::meter::{Event, Meter};
 use ulocks_core::spin::{self, Look};
-use ulocks_core::sync::Ordering::{self, Acquire, Relaxed, Release};
+use ulocks_core::sync::Ordering::{Acquire, Relaxed, Release};
 use ulocks_core::time::Deadline;
 use ulocks_core::{Policy, Private, raw};
 
@@ -92,20 +91,21 @@ const CONTENDED: u32 = State::CONTENDED.0;
 const NAP: Duration = Duration::from_millis(1);
 
 /// The raw mutex, without data: one futex, and the counters if the policy has any.
-///
-/// `BUG` is for models, which must find each of the bugs it can name; the mutex has none.
 #[derive(Debug)]
 #[repr(C)]
-pub struct RawAsymMutex<P: Policy = Private, const BUG: u8 = { seeded::NOTHING }> {
+pub struct RawAsymMutex<P: Policy = Private> {
     futex: Futex<P::Scope>,
     meter: P::Meter,
 }
 
 impl<P: Policy> RawAsymMutex<P> {
+    /// Whether releases may be plain at all: `membarrier` reaches one process.
+    const PLAIN: bool = <P::Scope as Scope>::PRIVATE;
+
     ulocks_core::const_fn! {
         /// An unlocked mutex; its bytes are all zero.
         pub fn new() -> Self {
-            Self::unlocked()
+            Self { futex: Futex::new(UNLOCKED), meter: P::Meter::INIT }
         }
     }
 
@@ -113,27 +113,11 @@ impl<P: Policy> RawAsymMutex<P> {
     pub fn meter(&self) -> &P::Meter {
         &self.meter
     }
-}
-
-impl<P: Policy, const BUG: u8> RawAsymMutex<P, BUG> {
-    /// Whether releases may be plain at all: `membarrier` reaches one process.
-    const PLAIN: bool = <P::Scope as Scope>::PRIVATE;
-
-    ulocks_core::const_fn! {
-        fn unlocked() -> Self {
-            Self { futex: Futex::new(UNLOCKED), meter: P::Meter::INIT }
-        }
-    }
-
-    const fn unless(bug: u8, sound: Ordering) -> Ordering {
-        if BUG == bug { Relaxed } else { sound }
-    }
 
     /// (L1) and (L3): takes the mutex if it is free, leaving `held` in the word.
     #[inline(always)]
     fn take(&self, held: u32) -> bool {
-        let order = const { Self::unless(seeded::RELAXED_TAKE, Acquire) };
-        self.futex.compare_exchange(UNLOCKED, held, order, Relaxed).is_ok()
+        self.futex.compare_exchange(UNLOCKED, held, Acquire, Relaxed).is_ok()
     }
 
     /// A spinning waiter's look at the mutex; it takes it if it is free, leaving `held` in the word.
@@ -166,7 +150,7 @@ impl<P: Policy, const BUG: u8> RawAsymMutex<P, BUG> {
             return None;
         }
         self.meter.count(Event::Acquired);
-        Some(if BUG == seeded::PASSES_LATE { self.pass() } else { pass })
+        Some(pass)
     }
 
     /// An arrival that found the mutex taken: spins, then sleeps. `None` if `deadline` passed first.
@@ -212,8 +196,7 @@ impl<P: Policy, const BUG: u8> RawAsymMutex<P, BUG> {
                 deadline.is_some_and(|deadline| deadline.has_passed())
             };
             // (L3)
-            let held = if BUG == seeded::L3_FORGETS { LOCKED } else { CONTENDED };
-            if spin::closely::<P>(|| self.look(held)) {
+            if spin::closely::<P>(|| self.look(CONTENDED)) {
                 self.owe_wake();
                 return true;
             }
@@ -223,19 +206,14 @@ impl<P: Policy, const BUG: u8> RawAsymMutex<P, BUG> {
     /// (L2): marks the word, inside the gate. What the word was, and whether the mark is safe from releases that do not
     /// see it.
     fn mark(&self) -> (u32, bool) {
-        let order = const { Self::unless(seeded::RELAXED_MARK, Acquire) };
+        let mark = || self.futex.swap(CONTENDED, Acquire);
         if !Self::PLAIN {
-            return (self.futex.swap(CONTENDED, order), true);
+            return (mark(), true);
         }
         let gate = self.gate();
-        let safe = gate.enter::<BUG>();
-        if BUG == seeded::LEAVES_EARLY {
-            gate.leave();
-        }
-        let was = self.futex.swap(CONTENDED, order);
-        if BUG != seeded::LEAVES_EARLY {
-            gate.leave();
-        }
+        let safe = gate.enter();
+        let was = mark();
+        gate.leave();
         (was, safe)
     }
 
@@ -262,26 +240,9 @@ impl<P: Policy, const BUG: u8> RawAsymMutex<P, BUG> {
     /// (U1): a release by a store.
     #[inline(always)]
     fn release_by_store(&self, key: FutexKey<P::Scope>, gate: &Gate, pass: Pass) {
-        let early = BUG == seeded::LOOKS_FIRST && gate.is_as_in(pass);
-        let order = const { Self::unless(seeded::RELAXED_RELEASE, Release) };
-        membarrier::store(&self.futex, UNLOCKED, order); // From here on the mutex may be gone.
-        if BUG != seeded::NO_LIGHT {
-            membarrier::light();
-        }
-        if BUG == seeded::TOUCHES_AFTER {
-            self.futex.load(Relaxed);
-        }
-        if !early && !gate.is_as_in(pass) {
-            Self::wake_one(key);
-        }
-    }
-
-    /// The trap: looks whether somebody waits, and stores.
-    fn release_by_one_word(&self, key: FutexKey<P::Scope>) {
-        if self.futex.load(Relaxed) == LOCKED {
-            membarrier::store(&self.futex, UNLOCKED, Release);
-            membarrier::light();
-        } else if self.futex.swap(UNLOCKED, Release) == CONTENDED {
+        membarrier::store(&self.futex, UNLOCKED, Release); // From here on the mutex may be gone.
+        membarrier::light();
+        if !gate.is_as_in(pass) {
             Self::wake_one(key);
         }
     }
@@ -290,12 +251,10 @@ impl<P: Policy, const BUG: u8> RawAsymMutex<P, BUG> {
     #[inline(never)]
     fn release_by_exchange(&self, key: FutexKey<P::Scope>) {
         let gate = self.gate();
-        let order = const { Self::unless(seeded::RELAXED_RELEASE, Release) };
         // From here on the mutex may be gone.
-        match self.futex.swap(UNLOCKED, order) {
-            CONTENDED if BUG == seeded::NO_WAKE => {}
+        match self.futex.swap(UNLOCKED, Release) {
             CONTENDED => Self::wake_one(key),
-            _ if Self::PLAIN => gate.pay_rent::<BUG>(),
+            _ if Self::PLAIN => gate.pay_rent(),
             _ => {}
         }
     }
@@ -308,7 +267,7 @@ impl<P: Policy, const BUG: u8> RawAsymMutex<P, BUG> {
     }
 }
 
-impl<P: Policy, const BUG: u8> raw::Metered for RawAsymMutex<P, BUG> {
+impl<P: Policy> raw::Metered for RawAsymMutex<P> {
     type Meter = P::Meter;
 
     fn meter(&self) -> &P::Meter {
@@ -326,9 +285,8 @@ impl<P: Policy> Default for RawAsymMutex<P> {
 // * One token at a time: invariant 1.
 // * A release happens before the next acquisition returns: section "Ordering".
 // * The token says how to release and may get lost, and no address is kept, so it may be forgotten and the mutex moved or dropped.
-// A `BUG` breaks these promises on purpose, in models, which detect it.
-unsafe impl<P: Policy, const BUG: u8> raw::RawMutex for RawAsymMutex<P, BUG> {
-    ulocks_core::raw_init!(Self::unlocked());
+unsafe impl<P: Policy> raw::RawMutex for RawAsymMutex<P> {
+    ulocks_core::raw_init!(Self::new());
 
     type Scope = P::Scope;
     type Token = Pass;
@@ -358,9 +316,7 @@ unsafe impl<P: Policy, const BUG: u8> raw::RawMutex for RawAsymMutex<P, BUG> {
     #[inline]
     unsafe fn unlock(&self, pass: Pass) {
         let key = self.futex.key();
-        if BUG == seeded::ONE_WORD {
-            self.release_by_one_word(key);
-        } else if pass.is_some() {
+        if pass.is_some() {
             self.release_by_store(key, self.gate(), pass);
         } else {
             self.release_by_exchange(key);
@@ -383,7 +339,7 @@ unsafe impl<P: Policy, const BUG: u8> raw::RawMutex for RawAsymMutex<P, BUG> {
         }
         let gate = self.gate();
         // A mark that may get lost must not be relied on.
-        let is_marked = gate.enter::<BUG>() && self.mark_held();
+        let is_marked = gate.enter() && self.mark_held();
         gate.leave();
         is_marked
     }

@@ -7,14 +7,14 @@ use ulocks_testkit::new_lock;
 use ulocks_testkit::thread::{Arc, together};
 use ulocks_unfair::RawAsymMutex;
 
-/// The mutex with the policy `P` and the bug `BUG`, used once.
-pub struct Warm<P: ulocks_core::Policy, const BUG: u8>(RawAsymMutex<P, BUG>);
+/// The mutex with the policy `P`, used once.
+pub struct Warm<P: ulocks_core::Policy>(RawAsymMutex<P>);
 
 // SAFETY: every call is passed on.
-unsafe impl<P: ulocks_core::Policy, const BUG: u8> RawMutex for Warm<P, BUG> {
+unsafe impl<P: ulocks_core::Policy> RawMutex for Warm<P> {
     #[track_caller]
     fn init() -> Self {
-        let mutex = new_lock::<RawAsymMutex<P, BUG>>();
+        let mutex = new_lock::<RawAsymMutex<P>>();
         let token = mutex.lock();
         // SAFETY: locked the line before.
         unsafe { mutex.unlock(token) };
@@ -22,7 +22,7 @@ unsafe impl<P: ulocks_core::Policy, const BUG: u8> RawMutex for Warm<P, BUG> {
     }
 
     type Scope = P::Scope;
-    type Token = <RawAsymMutex<P, BUG> as RawMutex>::Token;
+    type Token = <RawAsymMutex<P> as RawMutex>::Token;
 
     fn lock(&self) -> Self::Token {
         self.0.lock()

@@ -1,21 +1,21 @@
 //! The asymmetric mutex.
 
 use crate::warm::{Warm, neighbours};
-use ulocks_core::model::{Config, Grade, explore, finds_bug};
+use ulocks_core::model::{Config, Grade, explore};
 use ulocks_core::raw::RawMutex;
 use ulocks_core::spin::NoSpin;
 use ulocks_core::{Private, Shared};
 use ulocks_testkit::model;
 use ulocks_testkit::tickets::{all_at_once, all_beside_a_barger, one_by_one, one_gives_up};
-use ulocks_unfair::{RawAsymMutex, asym_seeded as bug};
+use ulocks_unfair::RawAsymMutex;
 
 /// With its gate open from the start, and with fewer steps, hence more executions of what is left.
-type Open<const BUG: u8 = { bug::NOTHING }> = Warm<Private<NoSpin>, BUG>;
+type Open = Warm<Private<NoSpin>>;
 
 /// Runs `check` on the mutex in its variants.
 macro_rules! on_each {
     ($check:ident) => {
-        $check::<Warm<Private, { bug::NOTHING }>>();
+        $check::<Warm<Private>>();
         $check::<Open>();
         $check::<RawAsymMutex<Private<NoSpin>>>();
         $check::<RawAsymMutex<Shared<NoSpin>>>();
@@ -101,45 +101,4 @@ fn neighbours_do_not_lose_one_anothers_marks() {
     explore(exact(3), || neighbours::<Open>(2, 1, 1));
     explore(exact(1), || neighbours::<Open>(2, 2, 1));
     explore(exact(2), || neighbours::<RawAsymMutex<Private<NoSpin>>>(2, 1, 1));
-}
-
-#[test]
-fn exclusion_finds_each_missing_ordering() {
-    finds_bug(exact(2), || model::exclusion::<Open<{ bug::RELAXED_TAKE }>>(2));
-    finds_bug(exact(2), || model::exclusion::<RawAsymMutex<Private<NoSpin>, { bug::RELAXED_MARK }>>(2));
-    finds_bug(exact(2), || model::exclusion::<Open<{ bug::RELAXED_RELEASE }>>(2));
-}
-
-#[test]
-fn no_lost_wake_finds_each_missing_fence() {
-    finds_bug(exact(2), || model::no_lost_wake::<Open<{ bug::NO_LIGHT }>>(2, 1));
-    finds_bug(exact(2), || model::no_lost_wake::<Open<{ bug::NO_HEAVY }>>(2, 1));
-    finds_bug(exact(2), || model::no_lost_wake::<Open<{ bug::LOOKS_FIRST }>>(2, 1));
-}
-
-/// The trap of the header of `raw.rs`: all the fences are there.
-#[test]
-fn no_lost_wake_finds_a_release_that_asks_too_early() {
-    finds_bug(exact(2), || model::no_lost_wake::<Open<{ bug::ONE_WORD }>>(2, 1));
-}
-
-#[test]
-fn neighbours_find_a_gate_that_looks_as_before() {
-    finds_bug(exact(3), || neighbours::<Open<{ bug::OPENINGS_ALIKE }>>(2, 1, 1));
-}
-
-#[test]
-fn neighbours_find_a_pass_that_is_taken_late() {
-    finds_bug(exact(3), || neighbours::<Open<{ bug::PASSES_LATE }>>(2, 1, 1));
-}
-
-#[test]
-fn no_lost_wake_finds_a_lost_mark() {
-    finds_bug(exact(2), || model::no_lost_wake::<Open<{ bug::NO_WAKE }>>(3, 1));
-    finds_bug(exact(2), || all_at_once::<Open<{ bug::NO_WAKE }>>(2, true));
-}
-
-#[test]
-fn last_unlocker_frees_finds_a_touch_after_the_release() {
-    finds_bug(exact(2), || model::last_unlocker_frees::<Open<{ bug::TOUCHES_AFTER }>>(2));
 }
