@@ -18,8 +18,6 @@ pub use byte::{
     MappedByteMutexGuard, RawByteMutex, UserBits,
 };
 pub use mutex::{Condvar, CondvarWith, MappedMutexGuard, Mutex, MutexGuard, MutexWith, RawMutex, State};
-#[doc(hidden)]
-pub use throughput::seeded as throughput_seeded;
 pub use throughput::{
     After, Bound, ExtendedThroughputCondvar, ExtendedThroughputCondvarWith, ExtendedThroughputMutex,
     ExtendedThroughputMutexGuard, ExtendedThroughputMutexWith, HandOff, MappedThroughputMutexGuard,

@@ -110,7 +110,7 @@ impl Watch {
     pub(super) const NEW: Self = Self { seen: None, over: Deadline::NEVER };
 }
 
-impl<P: Policy, B: Bound, const BUG: u8> RawThroughputMutex<P, B, BUG> {
+impl<P: Policy, B: Bound> RawThroughputMutex<P, B> {
     /// Until when a waiter sleeps that has seen these words: until `deadline` or the end of its
     /// watch. The second is true if that is the end of its watch.
     pub(super) fn watch(

@@ -4,7 +4,6 @@
 use super::bound::Bound;
 use super::deaths::Watch;
 use super::raw::{ASLEEP, MARKED, RESERVED, RawThroughputMutex, Turn};
-use super::seeded;
 use super::word::{HEAD, Line, ThroughputState as State, Ticket};
 use core::time::Duration;
 use ulocks_core::futex::{Scope, Waited};
@@ -28,7 +27,7 @@ enum Settled {
     Asleep(State),
 }
 
-impl<P: Policy, B: Bound, const BUG: u8> RawThroughputMutex<P, B, BUG> {
+impl<P: Policy, B: Bound> RawThroughputMutex<P, B> {
     /// A waiter with a ticket.
     pub(super) fn lock_in_line(&self, ticket: Ticket, watch: &mut Watch, deadline: Option<Deadline>) -> Turn {
         if !self.wait_for_turn(ticket, watch) {
@@ -108,7 +107,7 @@ impl<P: Policy, B: Bound, const BUG: u8> RawThroughputMutex<P, B, BUG> {
 
     /// Wakes the head of a line that was not head before. Who shares its bits looks and sleeps again.
     pub(super) fn wake_next(&self, line: Line) {
-        if line.length() > 0 && BUG != seeded::FORGETS_NEXT {
+        if line.length() > 0 {
             self.meter.count(Event::Woke);
             self.line.key().wake_bits(u32::MAX, line.head().bits());
         }
@@ -117,9 +116,9 @@ impl<P: Policy, B: Bound, const BUG: u8> RawThroughputMutex<P, B, BUG> {
     /// (L4): the head acquires a free mutex.
     fn take_in_turn(&self, was: State) -> Result<(), State> {
         // The line does not get shorter behind a head.
-        let pays = self.line().length() <= 1 && BUG != seeded::HEAD_FORGETS_OUTSIDERS;
+        let pays = self.line().length() <= 1;
         let now = State::held_on(cpu::current()).with(if pays { MARKED } else { 0 });
-        self.change(was, now, BUG != seeded::RELAXED_L4)?;
+        self.change(was, now, true)?;
         self.meter.count(if was.is_reserved() { Event::Reserved } else { Event::Woken });
         Ok(())
     }
@@ -144,15 +143,10 @@ impl<P: Policy, B: Bound, const BUG: u8> RawThroughputMutex<P, B, BUG> {
             let done = if !was.is_locked() {
                 self.take_in_turn(was).map(|()| Settled::Acquired)
             } else if gives_up {
-                let left = match BUG {
-                    seeded::LEAVES_RESERVED => was.without(ASLEEP).with(MARKED),
-                    seeded::LEAVES_ASLEEP => was.without(RESERVED),
-                    _ => was.without(ASLEEP | RESERVED).with(MARKED),
-                };
+                let left = was.without(ASLEEP | RESERVED).with(MARKED);
                 self.change(was, left, false).map(|()| Settled::GaveUp)
             } else {
-                let quiet = BUG == seeded::SLEEPS_QUIETLY;
-                let asleep = was.with(if quiet { 0 } else { ASLEEP } | if due { RESERVED } else { 0 });
+                let asleep = was.with(ASLEEP | if due { RESERVED } else { 0 });
                 self.change(was, asleep, false).map(|()| Settled::Asleep(asleep))
             };
             match done {

@@ -5,8 +5,6 @@ mod deaths;
 mod extended;
 mod line;
 mod raw;
-#[doc(hidden)]
-pub mod seeded;
 mod word;
 
 pub use bound::{After, Bound, HandOff};

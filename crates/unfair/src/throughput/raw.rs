@@ -103,7 +103,6 @@
 
 use super::bound::{After, Bound};
 use super::deaths::Watch;
-use super::seeded;
 use super::word::{HEAD, Line, OUTSIDE, ThroughputState as State, Ticket};
 use core::fmt;
 use core::marker::PhantomData;
@@ -122,10 +121,8 @@ pub(super) const ASLEEP: u32 = State::ASLEEP;
 pub(super) const RESERVED: u32 = State::RESERVED;
 
 /// The raw mutex, without data: two words, and the counters if the policy has any.
-///
-/// `BUG` is for the models, which must find each of the bugs that have a number. Number zero has none.
 #[repr(C)]
-pub struct RawThroughputMutex<P: Policy = Private, B: Bound = After, const BUG: u8 = 0> {
+pub struct RawThroughputMutex<P: Policy = Private, B: Bound = After> {
     pub(super) futex: Futex<P::Scope>,
     pub(super) line: Futex<P::Scope>,
     pub(super) meter: P::Meter,
@@ -142,7 +139,7 @@ pub(super) enum Turn {
     PassedOver,
 }
 
-impl<P: Policy, B: Bound, const BUG: u8> RawThroughputMutex<P, B, BUG> {
+impl<P: Policy, B: Bound> RawThroughputMutex<P, B> {
     ulocks_core::const_fn! {
         /// An unlocked mutex; its bytes are all zero.
         pub fn new() -> Self {
@@ -172,8 +169,7 @@ impl<P: Policy, B: Bound, const BUG: u8> RawThroughputMutex<P, B, BUG> {
     /// (L1)
     #[inline(always)]
     fn take_at_once(&self) -> bool {
-        let order = if BUG == seeded::RELAXED_L1 { Relaxed } else { Acquire };
-        self.futex.compare_exchange(State::UNLOCKED.0, LOCKED, order, Relaxed).is_ok()
+        self.futex.compare_exchange(State::UNLOCKED.0, LOCKED, Acquire, Relaxed).is_ok()
     }
 
     /// A transition of the first word.
@@ -187,21 +183,16 @@ impl<P: Policy, B: Bound, const BUG: u8> RawThroughputMutex<P, B, BUG> {
         Ok(())
     }
 
-    fn is_open(was: State) -> bool {
-        if BUG == seeded::IGNORES_RESERVED { !was.is_locked() } else { was.is_open() }
-    }
-
     /// (L2): an arrival acquires an open mutex.
     fn steal(&self, was: State, cpu: Option<u32>) -> Result<(), State> {
-        self.change(was, State::held_on(cpu), BUG != seeded::RELAXED_TAKE)?;
+        self.change(was, State::held_on(cpu), true)?;
         self.meter.count(if was.has(MARKED | ASLEEP) { Event::Stolen } else { Event::Spun });
         Ok(())
     }
 
     /// (L3): an outsider that has slept acquires an open mutex, and pays what it owes.
     fn take_awake(&self, was: State) -> Result<(), State> {
-        let debt = if BUG == seeded::FORGETS_OUTSIDERS { 0 } else { MARKED };
-        self.change(was, State::held_on(cpu::current()).with(debt), BUG != seeded::RELAXED_TAKE)?;
+        self.change(was, State::held_on(cpu::current()).with(MARKED), true)?;
         self.meter.count(Event::Woken);
         Ok(())
     }
@@ -210,7 +201,7 @@ impl<P: Policy, B: Bound, const BUG: u8> RawThroughputMutex<P, B, BUG> {
     #[inline]
     fn look(&self, take: impl FnOnce(State) -> Result<(), State>) -> Look {
         let was = self.state();
-        if Self::is_open(was) {
+        if was.is_open() {
             if take(was).is_ok() { Look::Acquired } else { Look::Taken }
         } else if Self::holder_was_here(was) {
             Look::Hopeless
@@ -238,7 +229,7 @@ impl<P: Policy, B: Bound, const BUG: u8> RawThroughputMutex<P, B, BUG> {
     /// Takes a mutex that is open but not zero.
     fn take_if_open(&self) -> bool {
         let mut was = self.state();
-        while Self::is_open(was) {
+        while was.is_open() {
             match self.steal(was, None) {
                 Ok(()) => return true,
                 Err(now) => was = now,
@@ -286,9 +277,6 @@ impl<P: Policy, B: Bound, const BUG: u8> RawThroughputMutex<P, B, BUG> {
             let waited = self.futex.wait_bits(marked.0, OUTSIDE, until);
             owes = true;
             woken = waited == Waited::Woken;
-            if BUG == seeded::LEAVES_WITH_THE_WAKE_UP && woken && deadline.is_some() {
-                return false;
-            }
             gives_up = waited == Waited::TimedOut && !watches;
             if waited == Waited::TimedOut && watches {
                 self.end_watch(&mut watch);
@@ -302,7 +290,7 @@ impl<P: Policy, B: Bound, const BUG: u8> RawThroughputMutex<P, B, BUG> {
     fn mark(&self, owes: bool) -> Option<State> {
         let mut was = self.state();
         loop {
-            let done = if Self::is_open(was) {
+            let done = if was.is_open() {
                 if owes { self.take_awake(was) } else { self.steal(was, cpu::current()) }.map(|()| None)
             } else {
                 // Also if it is marked already: a load may be out of date.
@@ -347,13 +335,13 @@ impl<P: Policy, B: Bound, const BUG: u8> RawThroughputMutex<P, B, BUG> {
     fn wake(key: FutexKey<P::Scope>, was: State) {
         if !was.has(ASLEEP) {
             key.wake_bits(1, OUTSIDE);
-        } else if BUG != seeded::WAKES_NO_HEAD {
+        } else {
             key.wake_bits(1, HEAD);
         }
     }
 }
 
-impl<P: Policy, B: Bound, const BUG: u8> raw::Metered for RawThroughputMutex<P, B, BUG> {
+impl<P: Policy, B: Bound> raw::Metered for RawThroughputMutex<P, B> {
     type Meter = P::Meter;
 
     fn meter(&self) -> &P::Meter {
@@ -361,13 +349,13 @@ impl<P: Policy, B: Bound, const BUG: u8> raw::Metered for RawThroughputMutex<P, 
     }
 }
 
-impl<P: Policy, B: Bound, const BUG: u8> Default for RawThroughputMutex<P, B, BUG> {
+impl<P: Policy, B: Bound> Default for RawThroughputMutex<P, B> {
     fn default() -> Self {
         Self::new()
     }
 }
 
-impl<P: Policy<Meter: fmt::Debug>, B: Bound, const BUG: u8> fmt::Debug for RawThroughputMutex<P, B, BUG> {
+impl<P: Policy<Meter: fmt::Debug>, B: Bound> fmt::Debug for RawThroughputMutex<P, B> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("RawThroughputMutex")
             .field("state", &self.state())
@@ -380,7 +368,7 @@ impl<P: Policy<Meter: fmt::Debug>, B: Bound, const BUG: u8> fmt::Debug for RawTh
 // * One token at a time: invariant 1.
 // * A release happens before the next acquisition returns: section "Ordering".
 // * The token is nothing and no address is kept, so it may be forgotten and the mutex moved or dropped.
-unsafe impl<P: Policy, B: Bound, const BUG: u8> raw::RawMutex for RawThroughputMutex<P, B, BUG> {
+unsafe impl<P: Policy, B: Bound> raw::RawMutex for RawThroughputMutex<P, B> {
     ulocks_core::raw_init!(Self::new());
 
     type Scope = P::Scope;
@@ -418,14 +406,10 @@ unsafe impl<P: Policy, B: Bound, const BUG: u8> raw::RawMutex for RawThroughputM
     #[inline]
     unsafe fn unlock(&self, (): ()) {
         let key = self.futex.key();
-        let order = if BUG == seeded::RELAXED_RELEASE { Relaxed } else { Release };
         // (U); from here on the mutex may be gone.
-        let was = State(self.futex.fetch_sub(LOCKED, order));
+        let was = State(self.futex.fetch_sub(LOCKED, Release));
         if was.has(MARKED | ASLEEP) {
             Self::wake(key, was);
-        }
-        if BUG == seeded::TOUCHES_AFTER {
-            self.state();
         }
     }
 
@@ -441,7 +425,7 @@ unsafe impl<P: Policy, B: Bound, const BUG: u8> raw::RawMutex for RawThroughputM
 
     fn mark_for_requeued(&self) -> bool {
         let mut was = self.state();
-        while !Self::is_open(was) {
+        while !was.is_open() {
             // (S1)
             match self.change(was, was.with(MARKED), false) {
                 Ok(()) => return true,
@@ -452,9 +436,6 @@ unsafe impl<P: Policy, B: Bound, const BUG: u8> raw::RawMutex for RawThroughputM
     }
 
     fn lock_requeued(&self) {
-        if BUG == seeded::REQUEUED_FORGETS {
-            return self.lock();
-        }
         self.meter.count(Event::Contended);
         without_unwinding(|| self.lock_outside(None, true)); // invariant 8
         self.meter.count(Event::Acquired);

@@ -8,8 +8,8 @@ use ulocks_testkit::new_lock;
 use ulocks_testkit::thread::together;
 use ulocks_unfair::{Bound, RawThroughputMutex};
 
-struct Shared<P: Policy, B: Bound, const BUG: u8> {
-    mutex: RawThroughputMutex<P, B, BUG>,
+struct Shared<P: Policy, B: Bound> {
+    mutex: RawThroughputMutex<P, B>,
     last: UnsafeCell<Last>,
 }
 
@@ -23,22 +23,21 @@ struct Last {
 }
 
 // SAFETY: `last` is accessed under `mutex` only.
-unsafe impl<P: Policy, B: Bound, const BUG: u8> Sync for Shared<P, B, BUG> {}
+unsafe impl<P: Policy, B: Bound> Sync for Shared<P, B> {}
 // SAFETY: both parts are `Send`.
-unsafe impl<P: Policy, B: Bound, const BUG: u8> Send for Shared<P, B, BUG> {}
+unsafe impl<P: Policy, B: Bound> Send for Shared<P, B> {}
 
-/// Threads of which each acquires the mutex `rounds` times. Who held it while another had reserved it already is not the
+/// Threads, one for each of `rounds`, that acquire the mutex so often. Who held it while another had reserved it already is not the
 /// next to hold it; so between the reservation and the reserver's acquisition there is one release and no acquisition.
 /// `hold` is run by the holder. Returns how many reservations were seen.
-pub fn reserver_is_next<P: Policy, B: Bound, const BUG: u8>(
-    threads: usize,
-    rounds: usize,
+pub fn reserver_is_next<P: Policy, B: Bound>(
+    rounds: Vec<usize>,
     hold: impl Fn() + Copy + Send + Sync + 'static,
 ) -> usize {
-    let shared = Arc::new(Shared::<P, B, BUG> { mutex: new_lock(), last: UnsafeCell::new(Last::default()) });
+    let shared = Arc::new(Shared::<P, B> { mutex: new_lock(), last: UnsafeCell::new(Last::default()) });
     let users = Arc::clone(&shared);
-    together(threads, move |me| {
-        for _ in 0..rounds {
+    together(rounds.len(), move |me| {
+        for _ in 0..rounds[me] {
             users.mutex.lock();
             users.last.with_mut(|last| {
                 // SAFETY: the mutex is held.

@@ -82,9 +82,9 @@ fn nobody_overtakes_who_has_reserved() {
     fn hold() {
         (0..1_000).for_each(|_| std::hint::spin_loop());
     }
-    let reservations = reserver_is_next::<Private, HandOff, 0>(8, 500, hold)
-        + reserver_is_next::<Private<NoSpin>, HandOff, 0>(4, 1_000, hold)
-        + reserver_is_next::<Private, After<10_000>, 0>(32, 200, hold);
+    let reservations = reserver_is_next::<Private, HandOff>(vec![500; 8], hold)
+        + reserver_is_next::<Private<NoSpin>, HandOff>(vec![1_000; 4], hold)
+        + reserver_is_next::<Private, After<10_000>>(vec![200; 32], hold);
     assert!(reservations > 0, "nobody ever reserved");
 }
 
