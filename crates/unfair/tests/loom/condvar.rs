@@ -1,14 +1,12 @@
 //! The condition variable on this mutex: sleepers that a notification moves to a word that is free, locked or marked,
 //! beside threads that barge in and release without a look at the queue.
 
-use crate::mutant::{Mutant, bug};
 use ulocks_core::Private;
-use ulocks_core::model::{Config, Grade, explore, finds_bug_saying};
+use ulocks_core::model::{Config, Grade, explore};
 use ulocks_core::spin::NoSpin;
 use ulocks_testkit::tickets::{all_at_once, all_beside_a_barger, one_by_one, one_gives_up};
 
 type Mutex = ulocks_unfair::RawMutex<Private<NoSpin>>;
-type Forgetful = Mutant<{ bug::REQUEUED_FORGETS }>;
 
 #[test]
 fn those_who_were_moved_here_all_get_the_mutex() {
@@ -29,15 +27,4 @@ fn those_who_were_moved_here_all_get_the_mutex() {
 #[test]
 fn a_waiter_that_gives_up_strands_nobody_that_was_moved_here() {
     explore(Config { timeouts: 3, ..Config::bounded(2) }, || one_gives_up::<Mutex>(1));
-}
-
-#[test]
-fn each_of_these_finds_a_mutex_that_forgets_who_else_was_moved() {
-    for while_holding in [false, true] {
-        finds_bug_saying("deadlock", Config::bounded(3), move || all_at_once::<Forgetful>(2, while_holding));
-    }
-    finds_bug_saying("deadlock", Config::bounded(2), || all_beside_a_barger::<Forgetful>(2));
-    finds_bug_saying("deadlock", Config { timeouts: 3, ..Config::bounded(2) }, || {
-        one_gives_up::<Forgetful>(1)
-    });
 }

@@ -1,4 +1,4 @@
-//! Models of the locks, and of what each of them would miss if it found nothing.
+//! Models of the locks. The mutants in `mutants/*.toml` show what they find.
 #![cfg(all(ulocks_loom, feature = "loom"))]
 
 mod asym;
@@ -8,8 +8,6 @@ mod bits;
 #[cfg(feature = "parking-lot")]
 mod byte;
 mod condvar;
-#[path = "../common/mutant.rs"]
-mod mutant;
 mod mutex;
 #[path = "../common/overtaking.rs"]
 mod overtaking;

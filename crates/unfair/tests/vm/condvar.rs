@@ -1,12 +1,9 @@
 //! The condition variable on this mutex: sleepers that a notification moves to a word that is free, locked or marked,
 //! beside threads that barge in and release without a look at the queue.
 
-use crate::mutant::{Mutant, bug};
-use crate::mutex::{Sleeper as Mutex, found, sampled};
+use crate::mutex::{Sleeper as Mutex, sampled};
 use ulocks_core::model::explore;
 use ulocks_testkit::tickets::{all_at_once, all_beside_a_barger, one_by_one, one_gives_up};
-
-type Forgetful = Mutant<{ bug::REQUEUED_FORGETS }>;
 
 /// How many wait.
 const MANY: [usize; 3] = [2, 4, 8];
@@ -27,13 +24,4 @@ fn a_waiter_that_gives_up_strands_nobody_that_was_moved_here() {
     for patient in MANY {
         explore(sampled(2 * patient, 1), move || one_gives_up::<Mutex>(patient));
     }
-}
-
-#[test]
-fn each_of_these_finds_a_mutex_that_forgets_who_else_was_moved() {
-    for while_holding in [false, true] {
-        found("REQUEUED_FORGETS", "lost wake-up", move || all_at_once::<Forgetful>(2, while_holding));
-    }
-    found("REQUEUED_FORGETS, beside a barger", "lost wake-up", || all_beside_a_barger::<Forgetful>(2));
-    found("REQUEUED_FORGETS, one gives up", "lost wake-up", || one_gives_up::<Forgetful>(1));
 }

@@ -1,5 +1,5 @@
-//! Models of the locks on the virtual machine: many threads, old values, deadlines, deaths; and of what each of them
-//! would miss if it found nothing.
+//! Models of the locks on the virtual machine: many threads, old values, deadlines, deaths. The
+//! mutants in `mutants/*.toml` show what they find.
 #![cfg(all(ulocks_vm, feature = "vm"))]
 
 mod asym;
@@ -10,8 +10,6 @@ mod bits;
 mod byte;
 mod condvar;
 mod deaths;
-#[path = "../common/mutant.rs"]
-mod mutant;
 mod mutex;
 #[path = "../common/overtaking.rs"]
 mod overtaking;

@@ -1,8 +1,7 @@
 //! The mutex.
 
-use crate::mutant::{Mutant, bug};
 use ulocks_core::model::crash::sweep;
-use ulocks_core::model::{Config, Deaths, Failure, Survivors, explore, finds_bug, finds_bug_saying};
+use ulocks_core::model::{Config, Deaths, Survivors, explore};
 use ulocks_core::raw::RawMutex;
 use ulocks_core::spin::NoSpin;
 use ulocks_core::{Private, Shared};
@@ -12,24 +11,18 @@ type Mutex = ulocks_unfair::RawMutex<Private>;
 /// Fewer steps, hence more executions of what is left.
 pub(crate) type Sleeper = ulocks_unfair::RawMutex<Private<NoSpin>>;
 
-/// Runs `check` on the mutex in its variants, and on the unbroken mutant, each with a chance of its own.
+/// Runs `check` on the mutex in its variants, each with a chance of its own.
 macro_rules! on_sound_locks {
     ($check:ident) => {
         $check::<Mutex>(1);
         $check::<Sleeper>(2);
         $check::<ulocks_unfair::RawMutex<Shared>>(3);
-        $check::<Mutant<{ bug::SOUND }>>(4);
     };
 }
 
 /// How many executions of a model of so many threads: about as many steps for each number.
 pub(crate) fn sampled(threads: usize, seed: u64) -> Config {
     Config { spurious: 2, seed, ..Config::sampled(16_000 / threads as u64) }
-}
-
-/// What a seeded bug may take.
-fn hunt() -> Config {
-    Config::sampled(10_000)
 }
 
 const MANY: [usize; 4] = [3, 4, 8, 16];
@@ -109,58 +102,4 @@ fn a_death_before_the_first_access_holds_up_nobody() {
     let sweep = sweep(&sampled(3, 1), 1, || model::exclusion_despite_deaths::<Sleeper>(3)).unwrap();
     println!("{sweep}");
     assert_eq!(sweep.fatal().next().map(|point| point.step), Some(1), "the release that is not reached");
-}
-
-/// What a bug is called, by whom it is found, and what is said of it.
-pub(crate) fn found(name: &str, says: &str, client: impl Fn() + 'static) {
-    let Failure { execution, .. } = finds_bug_saying(says, hunt(), client);
-    println!("{name}: found at execution {execution}");
-}
-
-#[test]
-fn exclusion_finds_each_missing_ordering() {
-    found("RELAXED_L1", "data race", || model::exclusion::<Mutant<{ bug::RELAXED_L1 }>>(2));
-    found("RELAXED_L2", "data race", || model::exclusion::<Mutant<{ bug::RELAXED_L2 }>>(2));
-    found("RELAXED_L3", "data race", || model::exclusion::<Mutant<{ bug::RELAXED_L3 }>>(2));
-    found("RELAXED_RELEASE", "data race", || model::exclusion::<Mutant<{ bug::RELAXED_RELEASE }>>(2));
-}
-
-#[test]
-fn exclusion_finds_an_acquisition_in_two_steps() {
-    found("LOAD_THEN_STORE", "data race", || model::exclusion::<Mutant<{ bug::LOAD_THEN_STORE }>>(2));
-    finds_bug(hunt(), || model::try_lock_coherence::<Mutant<{ bug::LOAD_THEN_STORE }>>(2));
-}
-
-#[test]
-fn no_lost_wake_finds_a_release_that_does_not_wake_in_time() {
-    found("NO_WAKE", "lost wake-up", || model::no_lost_wake::<Mutant<{ bug::NO_WAKE }>>(2, 1));
-    found("WAKES_FIRST", "lost wake-up", || model::no_lost_wake::<Mutant<{ bug::WAKES_FIRST }>>(2, 1));
-    found("RELEASES_IN_TWO", "lost wake-up", || {
-        model::no_lost_wake::<Mutant<{ bug::RELEASES_IN_TWO }>>(2, 1)
-    });
-}
-
-#[test]
-fn no_lost_wake_finds_a_lost_mark() {
-    found("SLEEPS_UNMARKED", "lost wake-up", || {
-        model::no_lost_wake::<Mutant<{ bug::SLEEPS_UNMARKED }>>(2, 1)
-    });
-    found("L3_FORGETS", "lost wake-up", || model::no_lost_wake::<Mutant<{ bug::L3_FORGETS }>>(3, 1));
-}
-
-#[test]
-fn timeout_vs_unlock_finds_a_waiter_that_leaves_with_what_is_owed_to_others() {
-    found("LEAVES_UNMARKED", "lost wake-up", || {
-        model::timeout_vs_unlock::<Mutant<{ bug::LEAVES_UNMARKED }>>(3);
-    });
-    found("LEAVES_WITH_THE_WAKE_UP", "lost wake-up", || {
-        model::timeout_vs_unlock::<Mutant<{ bug::LEAVES_WITH_THE_WAKE_UP }>>(3);
-    });
-}
-
-#[test]
-fn last_unlocker_frees_finds_a_touch_after_the_release() {
-    found("TOUCHES_AFTER", "the atomic", || {
-        model::last_unlocker_frees::<Mutant<{ bug::TOUCHES_AFTER }>>(2);
-    });
 }
