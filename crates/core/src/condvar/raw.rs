@@ -422,10 +422,9 @@ impl<L: RawMutex> Protocol<L> {
 
     /// Grants up to `most` notifications and covers everybody. `None` if there is nobody to notify.
     ///
-    /// It requeues if `requeue` asks for it, no other notification is about to, and several are to
-    /// be woken. A single waiter is simply woken, and needs no `lock_requeued`.
+    /// It sets `REQUEUING` if `requeue` asks for that, a sleeper is to be woken, and no other
+    /// notification has set it.
     fn grant(&self, most: u32, requeue: bool) -> Option<Grant> {
-        let process = if requeue { spin::process() } else { None };
         let mut ledger = Ledger(self.ledger.load(Relaxed));
         loop {
             let open = ledger.waiting().saturating_sub(ledger.granted());
@@ -436,12 +435,10 @@ impl<L: RawMutex> Protocol<L> {
             let count = open.min(most);
             let is_loud = ledger.granted() + count > self.spinners(ledger) || !Self::PRIVATE;
             let granted = ledger.with_grants(count);
-            let requeuing = match process {
-                Some(process) if is_loud && !ledger.is_requeuing_in(process) => {
-                    Some(granted.requeuing_in(process))
-                }
-                _ => None,
-            };
+            let process = if requeue && is_loud { spin::process() } else { None };
+            let requeuing = process
+                .filter(|&process| !ledger.is_requeuing_in(process))
+                .map(|process| granted.requeuing_in(process));
             let next = requeuing.unwrap_or(granted);
             // Acquire (G): pairs with (R) in `register`.
             match self.ledger.compare_exchange(ledger.0, next.0, Acquire, Relaxed) {
