@@ -1,7 +1,14 @@
 //! How often a waiter that was culled is promoted.
 
+use crate::advice::{Advice, Advised, Planned};
+
 mod sealed {
-    pub trait Sealed {}
+    use crate::advice::Advice;
+
+    pub trait Sealed {
+        /// What is decided in place of the plan.
+        type Advice: Advice;
+    }
 }
 
 /// How long the oldest waiter that was culled sleeps before the lock is kept for it. Zero-sized; chosen by type: [`Every`].
@@ -16,7 +23,16 @@ pub trait Interval: sealed::Sealed + Send + Sync + 'static {
 #[derive(Debug)]
 pub enum Every<const NS: u64 = 10_000_000> {}
 
-impl<const NS: u64> sealed::Sealed for Every<NS> {}
+impl<const NS: u64> sealed::Sealed for Every<NS> {
+    type Advice = Planned;
+}
 impl<const NS: u64> Interval for Every<NS> {
     const NS: u64 = NS;
+}
+
+impl<I: Interval, A: Advice> sealed::Sealed for Advised<I, A> {
+    type Advice = A;
+}
+impl<I: Interval, A: Advice> Interval for Advised<I, A> {
+    const NS: u64 = I::NS;
 }

@@ -1,12 +1,12 @@
 #![doc = include_str!("../README.md")]
 #![cfg_attr(docsrs, feature(doc_cfg))]
 
+#[doc(hidden)]
+pub mod advice;
 mod interval;
 mod parked;
 mod plan;
 mod raw;
-#[doc(hidden)]
-pub mod seeded;
 mod turn;
 mod word;
 

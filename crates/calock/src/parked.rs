@@ -3,7 +3,6 @@
 use crate::interval::Interval;
 use crate::plan::Plan;
 use crate::raw::RawCalock;
-use crate::seeded;
 use crate::turn::{Turn, Whose};
 use crate::word::{self, Mine, State};
 use core::time::Duration;
@@ -92,7 +91,7 @@ enum Ended {
     Expired,
 }
 
-impl<P: Policy, I: Interval, const BUG: u8> RawCalock<P, I, BUG> {
+impl<P: Policy, I: Interval> RawCalock<P, I> {
     const INTERVAL: Duration = Duration::from_nanos(I::NS);
     /// How long it is the turn of the same waiter if that is dead: longer than if it lives.
     const SILENCE: Duration =
@@ -143,9 +142,7 @@ impl<P: Policy, I: Interval, const BUG: u8> RawCalock<P, I, BUG> {
                 mine.flags |= SENTINEL;
             }
             let mut parked = was.without_waiter(waiter.mine).with_waiter(mine);
-            if (waiter.woken && BUG != seeded::PARKS_AWAKE)
-                || (mine.is_promoted() && BUG != seeded::SLEEPS_QUIETLY)
-            {
+            if waiter.woken || mine.is_promoted() {
                 parked = parked.without(AWAKE | HEIR);
             }
             if waiter.woken && waiter.slept && was.has(AWAKE) && !was.has(HEIR) && !mine.is_promoted() {
@@ -160,9 +157,6 @@ impl<P: Policy, I: Interval, const BUG: u8> RawCalock<P, I, BUG> {
                         waiter.rises = Deadline::after(Self::INTERVAL);
                     }
                     waiter.mine = mine;
-                    if BUG == seeded::READS_LATE {
-                        waiter.bell = self.bell.load(Acquire);
-                    }
                     self.owe(was, waiter);
                     waiter.owes_moved = false;
                     if !P::Scope::PRIVATE {
@@ -177,17 +171,14 @@ impl<P: Policy, I: Interval, const BUG: u8> RawCalock<P, I, BUG> {
 
     /// Whether a waiter takes a lock in `was`: if it may, and was not woken for something else.
     fn shall_take(&self, waiter: &Waiter, was: State) -> bool {
-        let may_take = waiter.mine.may_take(was) || (BUG == seeded::IGNORES_PROMOTED && was.has(GRANTED));
         let is_heir = waiter.woken && waiter.slept && was.has(HEIR) && !waiter.mine.is_promoted();
-        may_take && !is_heir
+        waiter.mine.may_take(was) && !is_heir
     }
 
     /// Whether a waiter may be the sentinel of a lock that has none: not if it has just come and others are parked, for then
     /// the release wakes the oldest of these, who shall be it. Between processes they may all be dead.
     fn may_be_sentinel(waiter: &Waiter, was: State) -> bool {
-        BUG != seeded::NO_SUCCESSOR && waiter.slept
-            || was.parked() == 0
-            || (!P::Scope::PRIVATE && BUG != seeded::NO_SUCCESSOR)
+        waiter.slept || was.parked() == 0 || !P::Scope::PRIVATE
     }
 
     /// Sleeps, unless the bell was rung since it was read.
@@ -198,10 +189,7 @@ impl<P: Policy, I: Interval, const BUG: u8> RawCalock<P, I, BUG> {
             if ended != Ended::Due || !naps || self.wakes_up(waiter) {
                 return ended;
             }
-            if !P::Scope::PRIVATE
-                && waiter.suspects.remaining().is_zero()
-                && BUG != seeded::TRUSTS_THE_PROMOTED
-            {
+            if !P::Scope::PRIVATE && waiter.suspects.remaining().is_zero() {
                 return Ended::Silence;
             }
         }
@@ -213,8 +201,7 @@ impl<P: Policy, I: Interval, const BUG: u8> RawCalock<P, I, BUG> {
             Some(again) if !waiter.mine.is_promoted() => again.remaining(),
             _ => Duration::MAX,
         };
-        let trusts = P::Scope::PRIVATE || (naps && BUG == seeded::TRUSTS_THE_PROMOTED);
-        let silence = if trusts { Duration::MAX } else { waiter.suspects.remaining() };
+        let silence = if P::Scope::PRIVATE { Duration::MAX } else { waiter.suspects.remaining() };
         let (after, ended) = if silence <= due { (silence, Ended::Silence) } else { (due, Ended::Due) };
         let after = (after < Duration::MAX).then(|| Deadline::after(after));
         let (until, ended) = match Deadline::earlier(deadline, after) {
@@ -264,15 +251,14 @@ impl<P: Policy, I: Interval, const BUG: u8> RawCalock<P, I, BUG> {
 
     /// (T) by somebody who is parked, or has slept here for a condition variable.
     fn take_parked(&self, was: State, waiter: &Waiter) -> Result<(), State> {
-        let order = if BUG == seeded::RELAXED_TAKE_PARKED { Relaxed } else { Acquire };
         let mut held = was.without_waiter(waiter.mine).without(GRANTED).with(LOCKED);
-        if waiter.mine.parked && BUG != seeded::LEAVES_AWAKE {
+        if waiter.mine.parked {
             held = held.without(AWAKE | HEIR);
         }
         if waiter.owes_moved {
             held = held.with(MOVED);
         }
-        self.word.compare_exchange(was.0, held.0, order, Relaxed).map_err(State)?;
+        self.word.compare_exchange(was.0, held.0, Acquire, Relaxed).map_err(State)?;
         if waiter.mine.is_promoted() {
             self.meter.count(Event::Reserved);
         } else {
@@ -388,13 +374,11 @@ impl<P: Policy, I: Interval, const BUG: u8> RawCalock<P, I, BUG> {
     fn give_up(&self, waiter: &Waiter) -> bool {
         let mut was = self.state();
         loop {
-            let may_take = waiter.mine.may_take(was) && BUG != seeded::LEAVES_A_FREE_LOCK;
+            let may_take = waiter.mine.may_take(was);
             let changed = if may_take {
                 self.take_parked(was, waiter)
             } else {
-                let flags = if BUG == seeded::LEAVES_FLAGS { 0 } else { waiter.mine.flags };
-                let awake = if BUG == seeded::LEAVES_WITH_THE_WAKE_UP { 0 } else { AWAKE | HEIR };
-                self.change(was, was.without_waiter(Mine { flags, ..waiter.mine }).without(awake))
+                self.change(was, was.without_waiter(waiter.mine).without(AWAKE | HEIR))
             };
             match changed {
                 Ok(()) if may_take => return true,

@@ -128,10 +128,10 @@
 //! do by the length of a queue of waiters; R. Guerraoui et al., "Unlocking Energy" (2016), for wake-ups that are left
 //! out. Here: the CPUs that are seen, the sentinel in place of a promise that each release wakes, and promotion.
 
+use crate::advice::Advice;
 use crate::interval::{Every, Interval};
 use crate::parked::Waiter;
 use crate::plan::{Plan, TURN};
-use crate::seeded;
 use crate::word::{self, State};
 use core::fmt;
 use core::marker::PhantomData;
@@ -159,10 +159,8 @@ const SAMPLE: u32 = 4;
 const LOOK: u32 = 16;
 
 /// The raw lock, without data: the word, the bell, the plan, and the counters if the policy has any.
-///
-/// `BUG` is for the models, which must find each of the bugs that have a number. Number zero has none.
 #[repr(C)]
-pub struct RawCalock<P: Policy = Private, I: Interval = Every, const BUG: u8 = 0> {
+pub struct RawCalock<P: Policy = Private, I: Interval = Every> {
     pub(crate) word: AtomicU32,
     pub(crate) bell: Futex<P::Scope>,
     /// How often it was released past somebody parked. Written by the holder.
@@ -179,17 +177,9 @@ pub struct RawCalock<P: Policy = Private, I: Interval = Every, const BUG: u8 = 0
 }
 
 // SAFETY: the plan is read and written by the holder only, and (U) happens before the next (T) returns.
-unsafe impl<P: Policy, I: Interval, const BUG: u8> Sync for RawCalock<P, I, BUG> {}
+unsafe impl<P: Policy, I: Interval> Sync for RawCalock<P, I> {}
 
-impl<P: Policy, I: Interval, const BUG: u8> RawCalock<P, I, BUG> {
-    const ALWAYS_WAKES: bool =
-        matches!(BUG, seeded::ALWAYS_WAKES | seeded::RELAXED_TAKE..=seeded::LEAVES_WITH_THE_WAKE_UP)
-            || matches!(BUG, seeded::LEAVES_FLAGS..=seeded::WAKES_ANYBODY)
-            || matches!(BUG, seeded::REQUEUED_FORGETS..=seeded::WAKES_EACH_TIME);
-    const RARELY_WAKES: bool =
-        matches!(BUG, seeded::RARELY_WAKES | seeded::NO_HEIR | seeded::LEAVES_A_FREE_LOCK)
-            || matches!(BUG, seeded::ALWAYS_HOT);
-
+impl<P: Policy, I: Interval> RawCalock<P, I> {
     ulocks_core::const_fn! {
         /// An unlocked lock; its bytes are all zero.
         pub fn new() -> Self {
@@ -226,8 +216,13 @@ impl<P: Policy, I: Interval, const BUG: u8> RawCalock<P, I, BUG> {
     /// (T) by an arrival or a spinner: sets `LOCKED`, and has acquired if that was not set.
     #[inline(always)]
     fn take(&self) -> bool {
-        let order = if BUG == seeded::RELAXED_TAKE { Relaxed } else { Acquire };
-        self.word.fetch_or(LOCKED, order) & LOCKED == 0
+        self.word.fetch_or(LOCKED, Acquire) & LOCKED == 0
+    }
+
+    /// (U). If it succeeds, the lock may be gone.
+    #[inline(always)]
+    fn release(&self, was: u32, free: u32) -> Result<(), State> {
+        self.word.compare_exchange(was, free, Release, Acquire).map(drop).map_err(State)
     }
 
     /// A transition of the word.
@@ -271,11 +266,10 @@ impl<P: Policy, I: Interval, const BUG: u8> RawCalock<P, I, BUG> {
             if was.flags() == LOCKED | SENTINEL | HOT && self.is_hot() && !uses.is_multiple_of(TURN) {
                 let free = was.without(LOCKED).0;
                 self.plan(|plan| plan.left = free);
-                // From here on the lock may be gone, if it succeeds.
-                return match self.word.compare_exchange(was.0, free, Self::RELEASE, Acquire) {
-                    Ok(_) => {}
-                    Err(now) => self.unlock_contended(State(now), false),
-                };
+                if let Err(now) = self.release(was.0, free) {
+                    self.unlock_contended(now, false);
+                }
+                return;
             }
             self.keep_count(uses);
         }
@@ -301,24 +295,18 @@ impl<P: Policy, I: Interval, const BUG: u8> RawCalock<P, I, BUG> {
                 }
                 continue;
             }
-            let hands_over = was.has(PROMOTED) && BUG != seeded::NEVER_GRANTS;
+            let hands_over = was.has(PROMOTED);
             let free = if hands_over { was.with(GRANTED) } else { was.without(LOCKED) }
                 .without(IN_VAIN | MOVED | HOT);
             let free = if was.parked() > 0 && self.is_hot() { free.with(HOT) } else { free };
             self.plan(|plan| plan.left = if hands_over { 0 } else { free.0 });
-            // From here on the lock may be gone, if it succeeds.
-            match self.word.compare_exchange(was.0, free.0, Self::RELEASE, Acquire) {
+            match self.release(was.0, free.0) {
                 Err(now) => {
-                    was = State(now);
+                    was = now;
                     // Whoever was to be woken is awake already, and others may have fallen asleep since.
                     rung = rung.filter(|_| was.has(AWAKE));
                 }
-                Ok(_) => {
-                    if BUG == seeded::TOUCHES_AFTER {
-                        core::hint::black_box(self.word.load(Relaxed));
-                    }
-                    return Self::wake(key, was.has(MOVED), rung);
-                }
+                Ok(()) => return Self::wake(key, was.has(MOVED), rung),
             }
         }
     }
@@ -326,11 +314,11 @@ impl<P: Policy, I: Interval, const BUG: u8> RawCalock<P, I, BUG> {
     /// Takes note of a release past somebody parked, and now and then of where it is.
     fn keep_count(&self, uses: u32) {
         self.plan(Plan::leaves);
-        if self.is_hot() && !uses.is_multiple_of(TURN) && BUG != seeded::ALWAYS_SEEN {
+        if self.is_hot() && !uses.is_multiple_of(TURN) && !I::Advice::NOTES_EACH {
             return;
         }
-        let samples = uses.is_multiple_of(SAMPLE) || BUG == seeded::ALWAYS_SEEN;
-        if samples && let Some(cpu) = if BUG == seeded::ALWAYS_SEEN { Some(0) } else { cpu::current() } {
+        let samples = uses.is_multiple_of(SAMPLE) || I::Advice::NOTES_EACH;
+        if samples && let Some(cpu) = if I::Advice::NOTES_EACH { Some(0) } else { cpu::current() } {
             self.plan(|plan| plan.saw(cpu));
             if uses.is_multiple_of(LOOK) {
                 self.plan(|plan| plan.go_on(uses.is_multiple_of(TURN)));
@@ -340,31 +328,22 @@ impl<P: Policy, I: Interval, const BUG: u8> RawCalock<P, I, BUG> {
 
     /// Whether one thread is to circulate.
     fn is_hot(&self) -> bool {
-        BUG == seeded::ALWAYS_HOT || self.plan(|plan| plan.is_hot())
+        I::Advice::HOT || self.plan(|plan| plan.is_hot())
     }
 
     /// (A): marks the word, and rings the bell. In this order: who is parked by then has read the bell before, and who
     /// parks after it takes the mark out.
     fn ring(&self, was: State, whom: Whom) -> Result<State, State> {
-        // A plain store. The model of the kernel compares by a read-modify-write, which this must not overwrite.
-        let ring = || membarrier::store(&self.bell, self.bell.load(Relaxed).wrapping_add(1), Relaxed);
-        if BUG == seeded::RINGS_EARLY {
-            ring();
-        }
         let awake = was.without(HEIR).with(AWAKE | if whom == Whom::Heir { HEIR } else { 0 });
         self.change(was, awake)?;
         self.meter.count(Event::Woke);
         if whom == Whom::Contender {
             self.plan(|plan| plan.wakes(was.has(AWAKE)));
         }
-        if BUG != seeded::RINGS_EARLY && BUG != seeded::NO_BELL {
-            ring();
-        }
+        // A plain store. The model of the kernel compares by a read-modify-write, which this must not overwrite.
+        membarrier::store(&self.bell, self.bell.load(Relaxed).wrapping_add(1), Relaxed);
         Ok(awake)
     }
-
-    const RELEASE: ulocks_core::sync::Ordering =
-        if BUG == seeded::RELAXED_RELEASE { Relaxed } else { Release };
 
     /// Whom the release of `was` wakes.
     fn whom(&self, was: State, departs: bool) -> Option<Whom> {
@@ -376,18 +355,15 @@ impl<P: Policy, I: Interval, const BUG: u8> RawCalock<P, I, BUG> {
         } else if (departs && !awake) || self.wants_wake(awake) {
             Some(Whom::Contender)
         } else {
-            (!awake && !was.has(SENTINEL) && BUG != seeded::NO_HEIR).then_some(Whom::Heir)
+            (!awake && !was.has(SENTINEL)).then_some(Whom::Heir)
         }
     }
 
     fn wants_wake(&self, again: bool) -> bool {
-        if BUG == seeded::WAKES_EACH_TIME {
-            return true;
+        match I::Advice::wants_wake(again) {
+            Some(wants) => wants,
+            None => self.plan(|plan| plan.wants_wake(again)),
         }
-        if Self::ALWAYS_WAKES {
-            return !again;
-        }
-        !Self::RARELY_WAKES && self.plan(|plan| plan.wants_wake(again))
     }
 
     /// What a release owes. By key: the lock may be gone.
@@ -396,7 +372,7 @@ impl<P: Policy, I: Interval, const BUG: u8> RawCalock<P, I, BUG> {
             key.wake_bits(1, word::MOVED);
         }
         match whom {
-            Some(Whom::Promoted) if BUG != seeded::WAKES_ANYBODY => _ = key.wake_bits(1, word::PROMOTED),
+            Some(Whom::Promoted) => _ = key.wake_bits(1, word::PROMOTED),
             Some(_) => _ = key.wake_bits(1, word::PARKED),
             None => {}
         }
@@ -414,7 +390,7 @@ enum Whom {
     Heir,
 }
 
-impl<P: Policy, I: Interval, const BUG: u8> raw::Metered for RawCalock<P, I, BUG> {
+impl<P: Policy, I: Interval> raw::Metered for RawCalock<P, I> {
     type Meter = P::Meter;
 
     fn meter(&self) -> &P::Meter {
@@ -422,13 +398,13 @@ impl<P: Policy, I: Interval, const BUG: u8> raw::Metered for RawCalock<P, I, BUG
     }
 }
 
-impl<P: Policy, I: Interval, const BUG: u8> Default for RawCalock<P, I, BUG> {
+impl<P: Policy, I: Interval> Default for RawCalock<P, I> {
     fn default() -> Self {
         Self::new()
     }
 }
 
-impl<P: Policy<Meter: fmt::Debug>, I: Interval, const BUG: u8> fmt::Debug for RawCalock<P, I, BUG> {
+impl<P: Policy<Meter: fmt::Debug>, I: Interval> fmt::Debug for RawCalock<P, I> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("RawCalock").field("state", &self.state()).field("meter", &self.meter).finish()
     }
@@ -438,7 +414,7 @@ impl<P: Policy<Meter: fmt::Debug>, I: Interval, const BUG: u8> fmt::Debug for Ra
 // * One token at a time: invariant 1.
 // * A release happens before the next acquisition returns: section "Ordering".
 // * The token is nothing and no address is kept, so it may be forgotten and the lock moved or dropped.
-unsafe impl<P: Policy, I: Interval, const BUG: u8> raw::RawMutex for RawCalock<P, I, BUG> {
+unsafe impl<P: Policy, I: Interval> raw::RawMutex for RawCalock<P, I> {
     ulocks_core::raw_init!(Self::new());
 
     type Scope = P::Scope;
@@ -478,17 +454,15 @@ unsafe impl<P: Policy, I: Interval, const BUG: u8> raw::RawMutex for RawCalock<P
         if was.0 != LOCKED {
             return self.unlock_past(was);
         }
-        // (U); from here on the lock may be gone, if it succeeds.
-        if let Err(was) = self.word.compare_exchange(LOCKED, State::UNLOCKED.0, Self::RELEASE, Acquire) {
-            self.unlock_past(State(was));
+        if let Err(was) = self.release(LOCKED, State::UNLOCKED.0) {
+            self.unlock_past(was);
         }
     }
 
     #[inline]
     unsafe fn unlock_to_wait(&self, (): ()) {
-        // (U); from here on the lock may be gone, if it succeeds.
-        if let Err(was) = self.word.compare_exchange(LOCKED, State::UNLOCKED.0, Self::RELEASE, Acquire) {
-            self.unlock_contended(State(was), true);
+        if let Err(was) = self.release(LOCKED, State::UNLOCKED.0) {
+            self.unlock_contended(was, true);
         }
     }
 
@@ -508,9 +482,6 @@ unsafe impl<P: Policy, I: Interval, const BUG: u8> raw::RawMutex for RawCalock<P
     }
 
     fn lock_requeued(&self) {
-        if BUG == seeded::REQUEUED_FORGETS {
-            return self.lock();
-        }
         self.meter.count(Event::Contended);
         let waiter = Waiter::moved_here();
         without_unwinding(|| self.lock_parked(waiter, None)); // invariant 7

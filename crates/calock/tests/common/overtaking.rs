@@ -37,28 +37,28 @@ impl Meter for Promises {
 }
 
 /// A lock that is observed.
-pub type Observed<I, const BUG: u8> = RawCalock<Private<NoSpin, Promises>, I, BUG>;
+pub type Observed<I> = RawCalock<Private<NoSpin, Promises>, I>;
 
-struct Shared<I: Interval, const BUG: u8> {
-    lock: Observed<I, BUG>,
+struct Shared<I: Interval> {
+    lock: Observed<I>,
     /// Whether the lock was kept for somebody when it was held last.
     promised: UnsafeCell<bool>,
 }
 
 // SAFETY: `promised` is accessed under `lock` only.
-unsafe impl<I: Interval, const BUG: u8> Sync for Shared<I, BUG> {}
+unsafe impl<I: Interval> Sync for Shared<I> {}
 // SAFETY: both parts are `Send`.
-unsafe impl<I: Interval, const BUG: u8> Send for Shared<I, BUG> {}
+unsafe impl<I: Interval> Send for Shared<I> {}
 
 /// Threads of which each acquires the lock `rounds` times. If it was kept for a waiter when it was held last, then whoever
 /// holds it next is a waiter for which it was kept. `hold` is run by the holder. Returns how often the lock was promised
 /// to a waiter, and each of these acquired it.
-pub fn promoted_is_next<I: Interval, const BUG: u8>(
+pub fn promoted_is_next<I: Interval>(
     threads: usize,
     rounds: usize,
     hold: impl Fn() + Copy + Send + Sync + 'static,
 ) -> usize {
-    let shared = Arc::new(Shared::<I, BUG> { lock: new_lock(), promised: UnsafeCell::new(false) });
+    let shared = Arc::new(Shared::<I> { lock: new_lock(), promised: UnsafeCell::new(false) });
     let users = Arc::clone(&shared);
     let kept = together(threads, move |_| {
         let lock = &users.lock;

@@ -1,18 +1,15 @@
-//! Models of the calock, and of what each of them would miss if it found nothing.
+//! Models of the calock.
 #![cfg(all(ulocks_loom, feature = "loom"))]
 
-mod bugs;
+#[path = "../common/advice.rs"]
+mod advice;
 #[path = "../common/impatient.rs"]
 mod impatient;
 #[path = "../common/overtaking.rs"]
 mod overtaking;
 mod sound;
 
-use ulocks_calock::Every;
 use ulocks_core::model::{Config, Grade};
-
-/// The first nap that ends is a whole interval.
-type Short = Every<1>;
 
 fn exact(preemptions: usize) -> Config {
     Config::bounded(preemptions)

@@ -1,9 +1,11 @@
 //! The calock keeps its promises.
 
+use crate::advice::{self, AlwaysHot, Rarely, Short, Strictly, WakesEachTime};
 use crate::impatient::impatient_strand_nobody;
 use crate::overtaking::promoted_is_next;
-use crate::{Short, at_last, exact, timed, unordered};
-use ulocks_calock::{Every, RawCalock, seeded};
+use crate::{at_last, exact, timed, unordered};
+use ulocks_calock::RawCalock;
+use ulocks_calock::advice::Advised;
 use ulocks_core::model::{Config, explore};
 use ulocks_core::raw::RawMutex;
 use ulocks_core::spin::NoSpin;
@@ -12,15 +14,15 @@ use ulocks_testkit::model;
 use ulocks_testkit::tickets::{all_at_once, all_beside_a_barger, one_by_one, one_gives_up};
 
 /// Every release that may wake does, so that a lost wake-up is a deadlock: no timer helps.
-type Strict = RawCalock<Private<NoSpin>, Short, { seeded::ALWAYS_WAKES }>;
-type StrictSpinner = RawCalock<Private, Short, { seeded::ALWAYS_WAKES }>;
-type StrictShared = RawCalock<Shared<NoSpin>, Short, { seeded::ALWAYS_WAKES }>;
+type Strict = RawCalock<Private<NoSpin>, Strictly>;
+type StrictSpinner = RawCalock<Private, Strictly>;
+type StrictShared = RawCalock<Shared<NoSpin>, Strictly>;
 /// No release wakes that need not, so that everything comes from the timer of the sentinel.
-type Rare = RawCalock<Private<NoSpin>, Short, { seeded::RARELY_WAKES }>;
+type Rare = RawCalock<Private<NoSpin>, Rarely>;
 /// The same, and who arrives parks at once while somebody is parked.
-type Hot = RawCalock<Private, Short, { seeded::ALWAYS_HOT }>;
+type Hot = RawCalock<Private, Advised<Short, AlwaysHot>>;
 /// The sentinel sleeps twice before its interval has passed.
-type Seen = RawCalock<Private<NoSpin>, Every<300_000>, { seeded::ALWAYS_SEEN }>;
+type Seen = RawCalock<Private<NoSpin>, advice::Seen>;
 
 /// Runs `check` on the lock in its variants.
 macro_rules! on_each {
@@ -28,7 +30,7 @@ macro_rules! on_each {
         $check::<Strict>();
         $check::<StrictSpinner>();
         $check::<StrictShared>();
-        $check::<RawCalock<Private<NoSpin>, Short, { seeded::WAKES_EACH_TIME }>>();
+        $check::<RawCalock<Private<NoSpin>, Advised<Short, WakesEachTime>>>();
     };
 }
 
@@ -106,10 +108,10 @@ fn the_release_is_the_last_access() {
 
 #[test]
 fn the_promoted_is_next() {
-    explore(timed(2, 3), || _ = promoted_is_next::<Short, { seeded::ALWAYS_WAKES }>(2, 2, || {}));
-    explore(timed(1, 3), || _ = promoted_is_next::<Short, { seeded::ALWAYS_WAKES }>(3, 2, || {}));
-    explore(at_last(3), || _ = promoted_is_next::<Short, { seeded::RARELY_WAKES }>(2, 2, || {}));
-    explore(at_last(3), || _ = promoted_is_next::<Every<300_000>, { seeded::ALWAYS_SEEN }>(2, 2, || {}));
+    explore(timed(2, 3), || _ = promoted_is_next::<Strictly>(2, 2, || {}));
+    explore(timed(1, 3), || _ = promoted_is_next::<Strictly>(3, 2, || {}));
+    explore(at_last(3), || _ = promoted_is_next::<Rarely>(2, 2, || {}));
+    explore(at_last(3), || _ = promoted_is_next::<advice::Seen>(2, 2, || {}));
 }
 
 #[test]

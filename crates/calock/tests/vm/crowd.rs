@@ -1,9 +1,11 @@
 //! A thousand threads on a few CPUs of the cost model: how many of them go round, and how often one sleeps. Counts, of runs
 //! that are always the same; no times.
 
+use crate::advice::{AlwaysWakes, RarelyWakes};
 use std::cell::Cell;
 use std::rc::Rc;
-use ulocks_calock::{Every, RawCalock, seeded};
+use ulocks_calock::advice::Advised;
+use ulocks_calock::{Every, Interval, RawCalock};
 use ulocks_core::model::cost::{Machine, Run};
 use ulocks_core::raw::RawMutex;
 use ulocks_core::{Private, cpu};
@@ -19,8 +21,7 @@ struct Settled {
     operations: u64,
 }
 
-fn crowd<const BUG: u8>(cpus: usize, hold_ns: f64, think_ns: f64) -> Settled {
-    type Lock<const BUG: u8> = RawCalock<Private, Every, BUG>;
+fn crowd<I: Interval>(cpus: usize, hold_ns: f64, think_ns: f64) -> Settled {
     let (warm_up_ns, time_ns) = (100e6, 100e6);
     let run = Run {
         cpus,
@@ -32,7 +33,7 @@ fn crowd<const BUG: u8>(cpus: usize, hold_ns: f64, think_ns: f64) -> Settled {
     };
     let most = Rc::new(Cell::new(0));
     let seen = Rc::clone(&most);
-    let outcome = run.contend(Lock::<BUG>::init, move |lock, worker| {
+    let outcome = run.contend(RawCalock::<Private, I>::init, move |lock, worker| {
         worker.acquire(|| lock.lock());
         if worker.now_ns() > warm_up_ns {
             seen.set(seen.get().max(THREADS as u32 - lock.state().parked()));
@@ -54,10 +55,10 @@ fn a_sleep_is_shared_by_many_operations() {
         (16, 1_000.0, 9_000.0, 3),
         (4, 10_000.0, 0.0, 50),
     ] {
-        let Settled { operations, sleeps, .. } = crowd::<{ seeded::NOTHING }>(cpus, hold, think);
+        let Settled { operations, sleeps, .. } = crowd::<Every>(cpus, hold, think);
         assert!(sleeps * least < operations, "{cpus} CPUs: {sleeps} sleeps in {operations} operations");
         // Without the plan.
-        let Settled { operations, sleeps, .. } = crowd::<{ seeded::ALWAYS_WAKES }>(cpus, hold, think);
+        let Settled { operations, sleeps, .. } = crowd::<Advised<Every, AlwaysWakes>>(cpus, hold, think);
         assert!(sleeps * least > operations, "{cpus} CPUs: {sleeps} sleeps in {operations} operations");
     }
 }
@@ -66,7 +67,7 @@ fn a_sleep_is_shared_by_many_operations() {
 #[test]
 fn a_saturated_lock_has_few_awake() {
     for (cpus, hold, think) in [(4, 10_000.0, 0.0), (16, 10_000.0, 0.0), (16, 3_000.0, 7_000.0)] {
-        let Settled { awake, .. } = crowd::<{ seeded::NOTHING }>(cpus, hold, think);
+        let Settled { awake, .. } = crowd::<Every>(cpus, hold, think);
         assert!(awake <= 10, "{cpus} CPUs: {awake} of {THREADS} do not sleep");
     }
 }
@@ -74,8 +75,8 @@ fn a_saturated_lock_has_few_awake() {
 /// If no release wakes anybody to contend, the lock is restricted too, to those that found it free by chance.
 #[test]
 fn those_who_can_use_a_cpu_are_woken() {
-    let as_planned = crowd::<{ seeded::NOTHING }>(16, 1_000.0, 9_000.0).operations;
-    let seldom = crowd::<{ seeded::RARELY_WAKES }>(16, 1_000.0, 9_000.0).operations;
+    let as_planned = crowd::<Every>(16, 1_000.0, 9_000.0).operations;
+    let seldom = crowd::<Advised<Every, RarelyWakes>>(16, 1_000.0, 9_000.0).operations;
     assert!(
         as_planned > seldom + seldom / 4,
         "{as_planned} operations, {seldom} if nobody is woken to contend"

@@ -1,10 +1,12 @@
 //! Threads that die while they use the lock.
 
-use crate::{Short, sampled};
+use crate::advice::{RarelyWakes, Strictly};
+use crate::sampled;
 use core::time::Duration;
-use ulocks_calock::{Every, Interval, RawCalock, State, seeded};
+use ulocks_calock::advice::Advised;
+use ulocks_calock::{Every, Interval, RawCalock, State};
 use ulocks_core::futex::{self, Futex};
-use ulocks_core::model::{Config, Deaths, Strategy, Survivors, explore, finds_bug_saying};
+use ulocks_core::model::{Config, Deaths, Strategy, Survivors, explore};
 use ulocks_core::raw::RawMutex;
 use ulocks_core::spin::NoSpin;
 use ulocks_core::sync::Ordering::Relaxed;
@@ -18,7 +20,7 @@ use ulocks_testkit::thread::{Arc, spawn};
 /// As the longest sleep of a waiter between processes.
 type Long = Every<1_000_000_000>;
 type BetweenProcesses = RawCalock<Shared<NoSpin>, Long>;
-type Rare = RawCalock<Shared<NoSpin>, Long, { seeded::RARELY_WAKES }>;
+type Rare = RawCalock<Shared<NoSpin>, Advised<Long, RarelyWakes>>;
 
 /// Up to two die, somewhere.
 fn mortal(threads: usize, seed: u64) -> Config {
@@ -36,8 +38,8 @@ fn death<L: RawMutex + Send + Sync + 'static>(seed: u64, timeouts: bool) {
 /// model lets no time pass.
 #[test]
 fn a_death_lets_nobody_in() {
-    death::<RawCalock<Private<NoSpin>, Short, { seeded::ALWAYS_WAKES }>>(1, false);
-    death::<RawCalock<Shared<NoSpin>, Short, { seeded::ALWAYS_WAKES }>>(2, false);
+    death::<RawCalock<Private<NoSpin>, Strictly>>(1, false);
+    death::<RawCalock<Shared<NoSpin>, Strictly>>(2, false);
 }
 
 /// Waiters that die, or give up, while the lock is held, and one that waits for it.
@@ -72,13 +74,6 @@ fn a_dead_waiter_holds_up_nobody() {
         explore(mortal(waiters + 1, 1), move || dead_waiters_hold_up_nobody::<BetweenProcesses>(waiters));
         explore(mortal(waiters + 1, 2), move || dead_waiters_hold_up_nobody::<Rare>(waiters));
     }
-}
-
-#[test]
-fn a_lock_that_is_kept_for_the_dead_is_found() {
-    finds_bug_saying("livelock", Config { executions: 10_000, ..mortal(3, 1) }, || {
-        dead_waiters_hold_up_nobody::<RawCalock<Shared<NoSpin>, Long, { seeded::TRUSTS_THE_PROMOTED }>>(2);
-    });
 }
 
 type Watched<I> = RawCalock<Shared<NoSpin, Holder>, I>;

@@ -1,8 +1,8 @@
-//! Models of the calock on the virtual machine: many threads, old values, deadlines, deaths; and of what each of them
-//! would miss if it found nothing.
+//! Models of the calock on the virtual machine: many threads, old values, deadlines, deaths.
 #![cfg(all(ulocks_vm, feature = "vm"))]
 
-mod bugs;
+#[path = "../common/advice.rs"]
+mod advice;
 mod crowd;
 mod deaths;
 #[path = "../common/impatient.rs"]
@@ -11,11 +11,7 @@ mod impatient;
 mod overtaking;
 mod sound;
 
-use ulocks_calock::Every;
 use ulocks_core::model::Config;
-
-/// The first nap that ends is a whole interval.
-type Short = Every<1>;
 
 /// How many executions of a model of so many threads: about as many steps for each number.
 fn sampled(threads: usize, seed: u64) -> Config {
@@ -25,9 +21,4 @@ fn sampled(threads: usize, seed: u64) -> Config {
 /// The same without time, so that no timer hides a lost wake-up.
 fn timeless(threads: usize, seed: u64) -> Config {
     Config { timeouts: false, ..sampled(threads, seed) }
-}
-
-/// What a seeded bug may take.
-fn hunt() -> Config {
-    Config::sampled(200_000)
 }

@@ -1,9 +1,11 @@
 //! The calock keeps its promises.
 
+use crate::advice::{self, AlwaysHot, Rarely, Short, Strictly, WakesEachTime};
 use crate::impatient::impatient_strand_nobody;
 use crate::overtaking::promoted_is_next;
-use crate::{Short, sampled, timeless};
-use ulocks_calock::{Every, RawCalock, seeded};
+use crate::{sampled, timeless};
+use ulocks_calock::RawCalock;
+use ulocks_calock::advice::Advised;
 use ulocks_core::model::{Config, Strategy, explore};
 use ulocks_core::raw::RawMutex;
 use ulocks_core::spin::NoSpin;
@@ -12,19 +14,19 @@ use ulocks_testkit::model;
 use ulocks_testkit::tickets::{all_at_once, all_beside_a_barger, one_by_one, one_gives_up};
 
 /// Every release that may wake does.
-type Strict = RawCalock<Private<NoSpin>, Short, { seeded::ALWAYS_WAKES }>;
-type StrictSpinner = RawCalock<Private, Short, { seeded::ALWAYS_WAKES }>;
-type StrictShared = RawCalock<Shared<NoSpin>, Short, { seeded::ALWAYS_WAKES }>;
-type Eager = RawCalock<Private<NoSpin>, Short, { seeded::WAKES_EACH_TIME }>;
+type Strict = RawCalock<Private<NoSpin>, Strictly>;
+type StrictSpinner = RawCalock<Private, Strictly>;
+type StrictShared = RawCalock<Shared<NoSpin>, Strictly>;
+type Eager = RawCalock<Private<NoSpin>, Advised<Short, WakesEachTime>>;
 /// As the plan says.
 type Calock = RawCalock<Private, Short>;
 type Sleeper = RawCalock<Private<NoSpin>, Short>;
 /// No release wakes that need not, so that everything comes from the timer of the sentinel.
-type Rare = RawCalock<Private<NoSpin>, Short, { seeded::RARELY_WAKES }>;
+type Rare = RawCalock<Private<NoSpin>, Rarely>;
 /// The same, and who arrives parks at once while somebody is parked.
-type Hot = RawCalock<Private, Short, { seeded::ALWAYS_HOT }>;
+type Hot = RawCalock<Private, Advised<Short, AlwaysHot>>;
 /// The sentinel sleeps twice before its interval has passed.
-type Seen = RawCalock<Private<NoSpin>, Every<300_000>, { seeded::ALWAYS_SEEN }>;
+type Seen = RawCalock<Private<NoSpin>, advice::Seen>;
 
 const MANY: [usize; 4] = [3, 4, 8, 16];
 
@@ -97,6 +99,9 @@ fn timeout_vs_unlock<L: RawMutex + Send + Sync + 'static>(seed: u64) {
 #[test]
 fn a_timeout_strands_nobody() {
     on_each_in_time!(timeout_vs_unlock);
+    explore(Config::sampled(20_000), || model::timeout_vs_unlock::<Strict>(2));
+    // A waiter that gives up is seldom woken at that moment.
+    explore(Config::sampled(50_000), || impatient_strand_nobody::<Strict>(2));
 }
 
 fn last_unlocker_frees<L: RawMutex + Send + Sync + 'static>(seed: u64) {
@@ -112,16 +117,12 @@ fn the_release_is_the_last_access() {
 
 #[test]
 fn the_promoted_is_next() {
+    explore(Config::sampled(50_000), || _ = promoted_is_next::<Strictly>(2, 2, || {}));
+    explore(Config::sampled(20_000), || _ = promoted_is_next::<Short>(2, 3, || {}));
     for threads in [2, 3, 4, 8] {
-        explore(sampled(threads, 1), move || {
-            _ = promoted_is_next::<Short, { seeded::ALWAYS_WAKES }>(threads, 2, || {})
-        });
-        explore(sampled(threads, 2), move || {
-            _ = promoted_is_next::<Short, { seeded::RARELY_WAKES }>(threads, 2, || {})
-        });
-        explore(sampled(threads, 3), move || {
-            _ = promoted_is_next::<Every<300_000>, { seeded::ALWAYS_SEEN }>(threads, 2, || {})
-        });
+        explore(sampled(threads, 1), move || _ = promoted_is_next::<Strictly>(threads, 2, || {}));
+        explore(sampled(threads, 2), move || _ = promoted_is_next::<Rarely>(threads, 2, || {}));
+        explore(sampled(threads, 3), move || _ = promoted_is_next::<advice::Seen>(threads, 2, || {}));
     }
 }
 
