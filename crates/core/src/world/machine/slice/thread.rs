@@ -59,29 +59,8 @@ impl Control {
     }
 }
 
-/// The bugs that the tests must find, one at a time; decided at compile time.
-pub(super) mod seeded {
-    pub(in super::super) const NOTHING: u8 = 0;
-    /// (E) moves `depth` when it is done with the word.
-    pub(in super::super) const COUNTS_LATE: u8 = 1;
-    /// (L) moves `depth` before it touches the word.
-    pub(in super::super) const UNCOUNTS_EARLY: u8 = 2;
-    /// (E) looks at `granted` before it looks at `request`.
-    pub(in super::super) const LOOKS_BACKWARDS: u8 = 3;
-    /// (E) does not look, and asks in every section.
-    pub(in super::super) const LOOKS_AWAY: u8 = 4;
-    /// (L) gives the CPU back from inside of other sections.
-    pub(in super::super) const GIVES_BACK_INSIDE: u8 = 5;
-    /// (L) keeps the CPU.
-    pub(in super::super) const KEEPS: u8 = 6;
-    /// (L) gives back first, and withdraws then.
-    pub(in super::super) const WITHDRAWS_LATE: u8 = 7;
-    /// (L) withdraws what somebody else has asked.
-    pub(in super::super) const TAKES_ALL: u8 = 8;
-}
-
 /// The thread-local part. All-zero, it asks for nothing.
-pub(super) struct Thread<const BUG: u8 = { seeded::NOTHING }> {
+pub(super) struct Thread {
     control: Cell<Option<NonNull<Control>>>,
     give_back: Cell<Option<fn()>>,
     depth: Cell<u32>,
@@ -96,7 +75,7 @@ pub(super) fn between() {
     super::tests::interrupt();
 }
 
-impl<const BUG: u8> Thread<BUG> {
+impl Thread {
     pub(super) const fn new() -> Self {
         Self {
             control: Cell::new(None),
@@ -144,19 +123,13 @@ impl<const BUG: u8> Thread<BUG> {
         let Some(control) = self.control() else { return };
         let depth = self.depth.get();
         // It wraps after 2^32 forgotten guards. Then somebody asks in the middle.
-        let deeper = depth.wrapping_add(1);
-        if BUG != seeded::COUNTS_LATE {
-            self.set_depth(deeper);
-        }
-        if depth == 0 || BUG == seeded::LOOKS_AWAY {
-            self.asked.set(is_free::<BUG>(control));
+        self.set_depth(depth.wrapping_add(1));
+        if depth == 0 {
+            self.asked.set(is_free(control));
             between();
             if self.asked.get() {
                 control.request.store(1, Relaxed);
             }
-        }
-        if BUG == seeded::COUNTS_LATE {
-            self.set_depth(deeper);
         }
         between();
     }
@@ -169,50 +142,33 @@ impl<const BUG: u8> Thread<BUG> {
         if depth == 0 {
             return; // entered before the thread was enabled, or by another thread
         }
-        if BUG == seeded::UNCOUNTS_EARLY {
-            self.set_depth(depth - 1);
-        }
-        if (depth == 1 || BUG == seeded::GIVES_BACK_INSIDE) && (self.asked.get() || BUG == seeded::TAKES_ALL)
-        {
+        if depth == 1 && self.asked.get() {
             self.withdraw(control);
         }
-        if BUG != seeded::UNCOUNTS_EARLY {
-            self.set_depth(depth - 1);
-        }
+        self.set_depth(depth - 1);
     }
 
     #[inline(always)]
     fn withdraw(&self, control: &Control) {
         between();
-        if BUG != seeded::WITHDRAWS_LATE {
-            control.request.store(0, Relaxed);
-        }
+        control.request.store(0, Relaxed);
         between();
         // The extension may end after this look: then there is nothing to give back, and no harm in it.
         if control.granted.load(Relaxed) != 0
-            && BUG != seeded::KEEPS
             && let Some(give_back) = self.give_back.get()
         {
             between();
             give_back();
-        }
-        if BUG == seeded::WITHDRAWS_LATE {
-            between();
-            control.request.store(0, Relaxed);
         }
     }
 }
 
 /// Whether nothing is asked and nothing granted: invariant 1.
 #[inline(always)]
-fn is_free<const BUG: u8>(control: &Control) -> bool {
+fn is_free(control: &Control) -> bool {
     let look = |byte: &AtomicU8| {
         between();
         byte.load(Relaxed) == 0
     };
-    match BUG {
-        seeded::LOOKS_AWAY => true,
-        seeded::LOOKS_BACKWARDS => look(&control.granted) && look(&control.request),
-        _ => look(&control.request) && look(&control.granted),
-    }
+    look(&control.request) && look(&control.granted)
 }
