@@ -15,7 +15,7 @@
 //! ```
 //!
 //! `explore` runs a closure in one execution after another, and fails if one of them panics, deadlocks, races or never
-//! ends. `finds_bug` demands the opposite: a seeded bug must be found. A model is the same in both worlds but for the
+//! ends. `finds_bug` demands the opposite: an execution must fail. A model is the same in both worlds but for the
 //! threads it starts and for what `Config` offers.
 //!
 //! In the virtual machine there is also `cost`: the same locks on many CPUs, one event at a time, and what that would cost.

@@ -285,7 +285,7 @@ fn run_closure(signal: i32, info: *mut Info, context: *mut c_void) -> Option<&'s
     // SAFETY: the kernel passes the info and the context of this signal, both valid until `handle`
     // returns; `install` has asked whether signals can be deferred.
     let (info, mut interrupted) = unsafe { (&*info, Interrupted::new(context)) };
-    let is_passed_on = arrive::<0>(signal, info, entry.handler, &mut interrupted);
+    let is_passed_on = arrive(signal, info, entry.handler, &mut interrupted);
     (is_passed_on || is_overflow(signal, info, &interrupted)).then_some(&entry.previous)
 }
 

@@ -51,13 +51,8 @@ pub trait Mask: Send + Sync + 'static {
 ///
 /// What this needs of the code between: that it leaves the thread's own signal mask, as far as the class is
 /// concerned, as it found it.
-///
-/// `BUG` is for the models, which must find each of the bugs that have a number. [`Soft`] has none.
 #[derive(Debug)]
-pub enum SoftMask<const BUG: u8> {}
-
-/// The [`SoftMask`].
-pub type Soft = SoftMask<0>;
+pub enum Soft {}
 
 /// Blocks the signals of `SET` (see [`of`](super::of)) by `pthread_sigmask`, for handlers that are not wrapped: two
 /// system calls a pair, 270 ns. By default all but the [`SYNCHRONOUS`](super::SYNCHRONOUS) ones.
@@ -79,7 +74,7 @@ pub enum Hard<const SET: u64 = ASYNCHRONOUS> {}
 #[derive(Debug)]
 pub enum Unmasked {}
 
-impl<const BUG: u8> SoftMask<BUG> {
+impl Soft {
     /// Whether a soft mask is up on the calling thread.
     #[must_use]
     pub fn is_up() -> bool {
@@ -87,7 +82,7 @@ impl<const BUG: u8> SoftMask<BUG> {
     }
 }
 
-impl<const BUG: u8> Mask for SoftMask<BUG> {
+impl Mask for Soft {
     const MASKS: bool = true;
 
     #[inline(always)]
@@ -99,7 +94,7 @@ impl<const BUG: u8> Mask for SoftMask<BUG> {
     #[inline(always)]
     #[cfg_attr(ulocks_vm, track_caller)]
     fn lower() {
-        soft::lower::<BUG>();
+        soft::lower();
     }
 }
 

@@ -95,12 +95,10 @@ pub use context::Context;
 pub use error::InstallError;
 #[cfg(not(any(all(ulocks_loom, feature = "loom"), all(ulocks_vm, feature = "vm"))))]
 pub use handlers::{Handlers, Installed};
-pub use mask::{Hard, Mask, Soft, SoftMask, Unmasked};
+pub use mask::{Hard, Mask, Soft, Unmasked};
 #[cfg(any(all(ulocks_loom, feature = "loom"), all(ulocks_vm, feature = "vm")))]
-pub use models::{dispatch, dispatch_with};
+pub use models::dispatch;
 pub use set::{ASYNCHRONOUS, SIGNALS, SYNCHRONOUS, of};
-#[doc(hidden)]
-pub use soft::seeded;
 #[cfg(not(any(all(ulocks_loom, feature = "loom"), all(ulocks_vm, feature = "vm"))))]
 pub use thread::spawn;
 pub use thread::without_masks;

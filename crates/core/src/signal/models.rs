@@ -17,13 +17,6 @@ use std::rc::Rc;
 /// ```
 #[cfg_attr(ulocks_vm, track_caller)]
 pub fn dispatch(signal: i32, handler: impl Fn(&Context<'_>) + 'static) {
-    dispatch_with::<0>(signal, handler);
-}
-
-/// [`dispatch`] with the seeded bug `BUG`.
-#[doc(hidden)]
-#[cfg_attr(ulocks_vm, track_caller)]
-pub fn dispatch_with<const BUG: u8>(signal: i32, handler: impl Fn(&Context<'_>) + 'static) {
     // In a model there is no action to pass it on to.
-    let _ = arrive::<BUG>(signal, &(), Rc::new(handler), &mut Interrupted);
+    let _ = arrive(signal, &(), Rc::new(handler), &mut Interrupted);
 }

@@ -79,28 +79,6 @@ use core::sync::atomic::{
     compiler_fence,
 };
 
-/// The bugs that the models must find, one at a time. The mask proper has none of them: the comparisons with `BUG` are
-/// decided at compile time.
-#[doc(hidden)]
-pub mod seeded {
-    /// `lower` looks before it subtracts: who is put aside between the two is forgotten.
-    pub const LOOKS_FIRST: u8 = 1;
-    /// `lower` brings the depth to zero, however many masks are up.
-    pub const FORGETS_NESTING: u8 = 2;
-    /// A handler does not look at the depth.
-    pub const NEVER_DEFERS: u8 = 3;
-    /// A signal stays put aside when it has run.
-    pub const RUNS_TWICE: u8 = 4;
-    /// What was blocked stays blocked.
-    pub const STAYS_BLOCKED: u8 = 5;
-    /// Putting aside blocks nothing, and a second signal takes the place of the first.
-    pub const KEEPS_THE_LAST: u8 = 6;
-    /// The class is unblocked before the one that was put aside has run.
-    pub const UNBLOCKS_FIRST: u8 = 7;
-    /// A handler in the window of a `lower` sees, and runs, what was put aside for that.
-    pub const HIDES_NOTHING: u8 = 8;
-}
-
 #[cfg(all(test, not(any(ulocks_loom, ulocks_vm))))]
 mod tests;
 
@@ -191,28 +169,16 @@ pub(super) fn raise() {
 /// Takes back one [`raise`]; the last one lets in who had to wait.
 #[inline(always)]
 #[cfg_attr(ulocks_vm, track_caller)]
-pub(super) fn lower<const BUG: u8>() {
+pub(super) fn lower() {
     compiler_fence(SeqCst);
     signal::with_thread(|thread| {
         let outer = thread.depth.load(Relaxed).wrapping_sub(1);
-        debug_assert!(
-            outer < u32::MAX || BUG == seeded::FORGETS_NESTING,
-            "a mask is lowered that was not raised"
-        );
-        if BUG == seeded::LOOKS_FIRST && outer == 0 {
-            if thread.place.load(Relaxed) != EMPTY {
-                thread.depth.store(0, Relaxed);
-                return let_in::<BUG>(thread);
-            }
-            interruption_point();
-            return thread.depth.store(0, Relaxed);
-        }
-        let outer = if BUG == seeded::FORGETS_NESTING { 0 } else { outer };
+        debug_assert!(outer < u32::MAX, "a mask is lowered that was not raised");
         thread.depth.store(outer, Relaxed);
         compiler_fence(SeqCst);
         interruption_point();
         if outer == 0 && thread.place.load(Relaxed) != EMPTY {
-            let_in::<BUG>(thread);
+            let_in(thread);
         }
     });
 }
@@ -221,50 +187,34 @@ pub(super) fn lower<const BUG: u8>() {
 #[cold]
 #[inline(never)]
 #[cfg_attr(ulocks_vm, track_caller)]
-fn let_in<const BUG: u8>(thread: &Thread) {
+fn let_in(thread: &Thread) {
     // As a rule they are blocked already; the header says when they are not.
     let class = deferrable();
     let newly = class & !signal::block(class);
-    if BUG == seeded::UNBLOCKS_FIRST {
-        signal::unblock(newly | thread.blocked.swap(0, Relaxed));
-    }
     // First this, then the place: while the place is FULL, a handler hides both.
     let blocked = newly | thread.blocked.swap(0, Relaxed);
     // SAFETY: the depth is zero, so that no handler puts anything aside; handlers put back what they take.
     if let Some(arrival) = unsafe { thread.take() } {
-        if BUG == seeded::RUNS_TWICE {
-            let handler = Clone::clone(&arrival.handler);
-            // SAFETY: nobody else fills it, as above.
-            unsafe { thread.fill(Arrival { handler, ..arrival }) };
-        }
         let _errno = crate::errno::Guard::new();
         // Its signal is not a synchronous one, and so cannot be passed on.
         let _ = run(arrival.signal, &arrival.info, arrival.handler, true);
     }
-    if BUG != seeded::STAYS_BLOCKED {
-        signal::unblock(blocked);
-    }
+    signal::unblock(blocked);
 }
 
 /// A signal of the class has struck the calling thread. It is blocked itself, and so are the
 /// deferrable signals of the class as it was when the signal was caught. Returns whether the
 /// closure has run and passes the signal on.
 #[cfg_attr(ulocks_vm, track_caller)]
-pub(crate) fn arrive<const BUG: u8>(
-    signal: i32,
-    info: &Info,
-    handler: Handler,
-    interrupted: &mut Interrupted,
-) -> bool {
+pub(crate) fn arrive(signal: i32, info: &Info, handler: Handler, interrupted: &mut Interrupted) -> bool {
     signal::with_thread(|thread| {
-        let is_up = thread.depth.load(Relaxed) > 0 && BUG != seeded::NEVER_DEFERS;
+        let is_up = thread.depth.load(Relaxed) > 0;
         if is_up && bit(signal) & SYNCHRONOUS == 0 {
-            put_aside::<BUG>(thread, Arrival { signal, info: *info, handler }, interrupted);
+            put_aside(thread, Arrival { signal, info: *info, handler }, interrupted);
             false
         } else {
-            let hides = !is_up && BUG != seeded::HIDES_NOTHING;
             // SAFETY: if somebody were putting a signal aside, the depth would not be zero; and below we put it back.
-            let hidden = if hides { unsafe { hide(thread) } } else { None };
+            let hidden = if is_up { None } else { unsafe { hide(thread) } };
             let is_passed_on = run(signal, info, handler, false);
             if let Some((arrival, blocked)) = hidden {
                 // SAFETY: as above. What was put aside by masks of this handler, they have let in.
@@ -290,11 +240,7 @@ unsafe fn hide(thread: &Thread) -> Option<(Arrival, u64)> {
 }
 
 #[cold]
-fn put_aside<const BUG: u8>(thread: &Thread, arrival: Arrival, interrupted: &mut Interrupted) {
-    if BUG == seeded::KEEPS_THE_LAST {
-        // SAFETY: the models run their handlers one after the other.
-        return unsafe { thread.fill(arrival) };
-    }
+fn put_aside(thread: &Thread, arrival: Arrival, interrupted: &mut Interrupted) {
     // Before the place is claimed: who finds it claimed relies on it.
     // It may have left the class meanwhile, and is blocked all the same.
     let newly = interrupted.block(deferrable() | bit(arrival.signal));
@@ -304,7 +250,7 @@ fn put_aside<const BUG: u8>(thread: &Thread, arrival: Arrival, interrupted: &mut
         // SAFETY: we have claimed it.
         unsafe { thread.fill(arrival) };
     } else {
-        signal::send_again::<BUG>(arrival.signal, &arrival.info, arrival.handler);
+        signal::send_again(arrival.signal, &arrival.info, arrival.handler);
     }
 }
 

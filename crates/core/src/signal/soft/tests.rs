@@ -15,7 +15,7 @@ fn strike(signal: i32, handler: Handler) -> bool {
         unsafe { (MaybeUninit::zeroed().assume_init(), MaybeUninit::zeroed().assume_init()) };
     // SAFETY: used here alone, and alive until the end.
     let mut interrupted = unsafe { Interrupted::new((&raw mut context).cast()) };
-    arrive::<0>(signal, &info, handler, &mut interrupted);
+    arrive(signal, &info, handler, &mut interrupted);
     interrupted.block(of(&[signal])) == 0
 }
 
@@ -36,13 +36,13 @@ fn a_signal_is_put_aside_and_run_once() {
     raise();
     assert!(strike(SIGNAL, handler), "its own signal is blocked, also if it is not in the class any more");
     assert_eq!((RUN.load(Relaxed), place()), (1, FULL));
-    lower::<0>();
+    lower();
     assert!(is_up());
     assert_eq!(RUN.load(Relaxed), 1);
-    lower::<0>();
+    lower();
     assert_eq!((RUN.load(Relaxed), place()), (11, EMPTY));
     raise();
-    lower::<0>();
+    lower();
     assert_eq!(RUN.load(Relaxed), 11);
     assert_eq!(CLASS.load(Relaxed), 0);
 }
@@ -54,7 +54,7 @@ fn a_synchronous_signal_is_never_put_aside() {
     let handler: Handler = &|context| RUN.store(context.is_synchronous().into(), Relaxed);
     assert!(!strike(libc::SIGSEGV, handler));
     assert_eq!((RUN.load(Relaxed), place()), (1, EMPTY));
-    lower::<0>();
+    lower();
 }
 
 /// The window of a `lower`: the depth is zero, and something is put aside.
@@ -70,7 +70,7 @@ fn a_handler_hides_what_the_code_below_has_put_aside() {
         // Its own mask is a mask, and its own signals are put aside.
         strike(SIGNAL, &|_| ran(10));
         assert_eq!(RUN.load(Relaxed), 0);
-        lower::<0>();
+        lower();
         assert_eq!(RUN.load(Relaxed), 10);
     };
     raise();
@@ -82,7 +82,7 @@ fn a_handler_hides_what_the_code_below_has_put_aside() {
     assert_eq!((RUN.load(Relaxed), place()), (10, FULL));
     assert_eq!(with_thread(|thread| thread.blocked.load(Relaxed)), blocked);
     raise();
-    lower::<0>();
+    lower();
     assert_eq!((RUN.load(Relaxed), place()), (11, EMPTY));
 }
 
@@ -90,5 +90,5 @@ fn a_handler_hides_what_the_code_below_has_put_aside() {
 #[cfg(debug_assertions)]
 #[should_panic = "a mask is lowered that was not raised"]
 fn a_mask_that_is_not_up_cannot_be_lowered() {
-    lower::<0>();
+    lower();
 }

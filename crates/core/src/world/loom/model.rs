@@ -168,7 +168,7 @@ impl Run {
     }
 }
 
-/// Keeps the panic that a seeded bug is expected to end in off the screen: its message is printed with the result.
+/// Keeps the panic that [`finds_bug`] expects off the screen: its message is printed with the result.
 fn silence_expected_panics() {
     static ONCE: Once = Once::new();
     ONCE.call_once(|| {
@@ -241,7 +241,7 @@ pub fn explore(config: Config, model: impl Fn() + Send + Sync + 'static) -> Repo
     }
 }
 
-/// Runs `model` until an execution fails, and returns the number of executions that took: the test of a seeded bug.
+/// Runs `model` until an execution fails, and returns the number of executions that took.
 ///
 /// # Panics
 /// If every execution passes, or if a limit is reached before one fails.

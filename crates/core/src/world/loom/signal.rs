@@ -69,8 +69,8 @@ impl Interrupted {
     }
 }
 
-pub(crate) fn send_again<const BUG: u8>(signal: i32, (): &Info, handler: Handler) {
-    let again = move || _ = arrive::<BUG>(signal, &(), Rc::clone(&handler), &mut Interrupted);
+pub(crate) fn send_again(signal: i32, (): &Info, handler: Handler) {
+    let again = move || _ = arrive(signal, &(), Rc::clone(&handler), &mut Interrupted);
     INTERRUPTION.with(|slot| {
         let before = slot.borrow_mut().replace(Interruption { points_to_pass: 0, handler: Box::new(again) });
         assert!(before.is_none(), "one signal at a time can be due to a thread under loom");

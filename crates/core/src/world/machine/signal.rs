@@ -203,7 +203,7 @@ contexts! {
 }
 
 /// Puts a signal back into the kernel's queue for the calling thread, as it came.
-pub(crate) fn send_again<const BUG: u8>(signal: i32, info: &Info, _: Handler) {
+pub(crate) fn send_again(signal: i32, info: &Info, _: Handler) {
     let _ = queue(signal, info);
 }
 

@@ -87,7 +87,7 @@ impl Interrupted {
 }
 
 #[track_caller]
-pub(crate) fn send_again<const BUG: u8>(signal: i32, _: &Info, _: Handler) {
+pub(crate) fn send_again(signal: i32, _: &Info, _: Handler) {
     let signal = u8::try_from(signal).expect("a signal of the virtual machine");
     signal::send(thread::current(), Signal::new(signal));
 }
