@@ -403,7 +403,8 @@ unsafe impl<P: Policy<Scope = futex::Shared>> raw::RawMutex for Protocol<P> {
         let turn = Turn(self.turn.load(Relaxed));
         let after = turn.released();
         let next = Next(self.next.load(Relaxed));
-        let alone = after.serving() == next.ticket() && turn.is_plain() && !next.has_far(SIZES);
+        let near = !next.has_far(SIZES);
+        let alone = after.serving() == next.ticket() && turn.is_plain() && near;
         // (U); from here on the mutex may be gone, if it succeeds.
         if !alone || self.turn.compare_exchange(turn.0, after.0, Release, Relaxed).is_err() {
             self.unlock_contended(self.look());

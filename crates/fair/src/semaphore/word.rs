@@ -71,7 +71,7 @@ impl State {
     }
 
     /// After `count` permits were taken past the line.
-    #[inline]
+    #[inline(always)]
     pub fn taken(self, count: u32) -> Option<Self> {
         (self.has_no_line() && self.0 >= u64::from(count)).then(|| Self(self.0 - u64::from(count)))
     }
