@@ -69,7 +69,8 @@ use ulocks_core::api;
 /// waits for readers sleeps in naps of at most a millisecond, which the last reader cuts short.
 /// Nobody ever yields to the scheduler. A timed acquisition tries at least once, and may return
 /// late by its spinning budget and by what the scheduler takes; a timed writer that gives up lets
-/// everybody in again.
+/// everybody in again. Beside readers that use every CPU it may have to give up often: see
+/// [`PhaseFair`].
 ///
 /// # Panics
 /// If there are too many readers at once: half of what the class's share of some 56 bits can hold,

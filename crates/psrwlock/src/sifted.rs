@@ -86,6 +86,29 @@ pub trait Fairness: sealed::Sealed + Send + Sync + 'static {
 
 /// Readers and writers take turns: a reader that waits in line is passed by one write phase at most, the one that is on when
 /// it joins. The default.
+///
+/// # Timed writers
+/// A writer that gives up has begun a phase for nothing. The readers that it has shut out are in
+/// line then, and the next writer lets them in first. So a timed writer succeeds only if all of
+/// them get a CPU before its deadline, which may take a time slice of the scheduler for each where
+/// readers use every CPU. Measured on two CPUs, with readers of 5 us that do not pause and one
+/// writer that tries each half millisecond, on a machine that others use, too. In how many of a
+/// hundred attempts it wrote in time:
+///
+/// | timeout | 100 us | 300 us | 1 ms | 3 ms | 10 ms | 30 ms |
+/// |---|---|---|---|---|---|---|
+/// | 2 readers | 98 | 100 | 100 | 100 | 100 | 100 |
+/// | 4 readers | 28 | 16 | 83 | 75 | 98 | 100 |
+/// | 4 readers, [`WriterBatch`]`<7>` | 33 | 59 | 68 | 99 | 97 | 100 |
+/// | 8 readers | 0 | 53 | 41 | 82 | 89 | 100 |
+/// | 8 readers, [`WriterBatch`]`<7>` | 34 | 96 | 84 | 91 | 100 | 100 |
+///
+/// Of these 7,200 attempts 105 wrote late, all but six of them with 100 us. An attempt
+/// that fails returns late only if it spins, or does not get a CPU.
+/// The rows of 8 readers have some thirty attempts a field, the others a hundred or more.
+/// More is possible only past readers in line. `parking_lot`'s lock does not let them in first, and
+/// was written in time by all but 4 of 4,970 attempts. So beside such readers a writer with a
+/// deadline below some ten milliseconds needs [`WriterBatch`], or readers that leave a CPU free.
 #[derive(Debug)]
 pub enum PhaseFair {}
 
