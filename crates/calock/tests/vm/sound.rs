@@ -117,8 +117,8 @@ fn the_release_is_the_last_access() {
 
 #[test]
 fn the_promoted_is_next() {
-    explore(Config::sampled(50_000), || _ = promoted_is_next::<Strictly>(2, 2, || {}));
     explore(Config::sampled(20_000), || _ = promoted_is_next::<Short>(2, 3, || {}));
+    explore(Config::sampled(50_000), || _ = promoted_is_next::<Strictly>(2, 2, || {}));
     for threads in [2, 3, 4, 8] {
         explore(sampled(threads, 1), move || _ = promoted_is_next::<Strictly>(threads, 2, || {}));
         explore(sampled(threads, 2), move || _ = promoted_is_next::<Rarely>(threads, 2, || {}));
