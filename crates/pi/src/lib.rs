@@ -9,10 +9,3 @@ pub use mutex::{
     MappedPiMutexGuard, PiLockError, PiLockResult, PiMutex, PiMutexGuard, PiMutexWith, PiTryLockResult,
     RawPiMutex, State, Taken,
 };
-
-/// The protocols with their seeded bugs, for the models.
-#[doc(hidden)]
-pub mod model {
-    pub use crate::condvar::raw::{Protocol as Condvar, seeded as condvar};
-    pub use crate::mutex::raw::{Protocol as Mutex, seeded as mutex};
-}

@@ -82,8 +82,7 @@
 //! argument of the notification, as here, so that no address is stored. glibc bug 13165 for stolen
 //! wake-ups.
 
-use crate::mutex::Taken;
-use crate::mutex::raw::{Protocol as Mutex, seeded as mutex};
+use crate::mutex::{RawPiMutex, Taken};
 use ulocks_core::condvar::Wakeup;
 use ulocks_core::futex::{Futex, PiError, PiWaited, Scope};
 use ulocks_core::spin::{self, Spin};
@@ -92,43 +91,18 @@ use ulocks_core::sync::Ordering::Relaxed;
 use ulocks_core::time::Deadline;
 use ulocks_core::{Policy, Private, const_fn};
 
-/// The bugs that the models must find, one at a time. The condition variable proper has none of
-/// them: the comparisons with `BUG` are decided at compile time.
-#[doc(hidden)]
-pub mod seeded {
-    /// No bug.
-    pub const NOTHING: u8 = 0;
-    /// A waiter reads `moves` after the mutex is released.
-    pub const READS_LATE: u8 = 1;
-    /// A waiter registers after the mutex is released.
-    pub const REGISTERS_LATE: u8 = 2;
-    /// A notification requeues without moving `moves`.
-    pub const NO_MOVE: u8 = 3;
-    /// A notification that finds `moves` moved by another does nothing instead.
-    pub const IGNORES_MISMATCH: u8 = 4;
-    /// A waiter whose deadline passes says so, whether or not a notification came to it.
-    pub const TIMEOUT_SWALLOWS: u8 = 5;
-    /// A waiter that was not given the mutex by the kernel returns as if it had been.
-    pub const FORGETS_TO_LOCK: u8 = 6;
-}
-use seeded::*;
-
 /// The most that one futex operation can move.
 const EVERYBODY: u32 = i32::MAX as u32;
 
-/// The protocol with the seeded bug `BUG`; [`RawPiCondvar`] is the one that has none.
-#[doc(hidden)]
+/// The raw condition variable, for a [`RawPiMutex`] of the same policy.
 #[derive(Debug)]
 #[repr(C)]
-pub struct Protocol<P: Policy, const BUG: u8> {
+pub struct RawPiCondvar<P: Policy = Private> {
     moves: Futex<P::Scope>,
     waiting: AtomicU32,
 }
 
-/// The raw condition variable, for a [`RawPiMutex`](crate::RawPiMutex) of the same policy.
-pub type RawPiCondvar<P = Private> = Protocol<P, NOTHING>;
-
-impl<P: Policy, const BUG: u8> Protocol<P, BUG> {
+impl<P: Policy> RawPiCondvar<P> {
     const_fn! {
         /// A condition variable nobody waits on; its bytes are all zero.
         pub fn new() -> Self {
@@ -145,19 +119,13 @@ impl<P: Policy, const BUG: u8> Protocol<P, BUG> {
     /// The caller holds `mutex`.
     pub unsafe fn wait(
         &self,
-        mutex: &Mutex<P, { mutex::NOTHING }>,
+        mutex: &RawPiMutex<P>,
         deadline: Option<Deadline>,
     ) -> Result<(Taken, Wakeup), PiError> {
-        let mut read = self.moves.load(Relaxed);
+        let read = self.moves.load(Relaxed);
         let budget = if P::Scope::PRIVATE { spin::budget::<P::Scope>(P::Spin::CONDVAR_NS) } else { 0 };
-        let mut spins = BUG != REGISTERS_LATE && self.register(budget > 0);
+        let spins = self.register(budget > 0);
         mutex.release();
-        if BUG == REGISTERS_LATE {
-            spins = self.register(budget > 0);
-        }
-        if BUG == READS_LATE {
-            read = self.moves.load(Relaxed);
-        }
         if spins && self.spin(read, budget) {
             return Ok((mutex.acquire(None)?, Wakeup::Notified));
         }
@@ -169,9 +137,6 @@ impl<P: Policy, const BUG: u8> Protocol<P, BUG> {
             Slept::Moved => Wakeup::Notified,
             Slept::TimedOut => Wakeup::TimedOut,
         };
-        if BUG == FORGETS_TO_LOCK {
-            return Ok((Taken::Sound, wakeup));
-        }
         Ok((mutex.acquire(None)?, wakeup))
     }
 
@@ -200,12 +165,7 @@ impl<P: Policy, const BUG: u8> Protocol<P, BUG> {
         leaves || was.has(Waiting::NOTIFIED)
     }
 
-    fn sleep(
-        &self,
-        read: u32,
-        mutex: &Mutex<P, { mutex::NOTHING }>,
-        deadline: Option<Deadline>,
-    ) -> Result<Slept, PiError> {
+    fn sleep(&self, read: u32, mutex: &RawPiMutex<P>, deadline: Option<Deadline>) -> Result<Slept, PiError> {
         loop {
             let timed_out = match self.moves.wait_requeue_pi(read, mutex.futex(), deadline) {
                 Ok(PiWaited::Locked) => return Ok(Slept::Owner),
@@ -213,9 +173,6 @@ impl<P: Policy, const BUG: u8> Protocol<P, BUG> {
                 Err(PiError::TimedOut) => true,
                 Err(error) => return Err(error),
             };
-            if timed_out && BUG == TIMEOUT_SWALLOWS {
-                return Ok(Slept::TimedOut);
-            }
             // Invariant 3.
             if self.moves.fetch_add(0, Relaxed) != read {
                 return Ok(Slept::Moved);
@@ -231,7 +188,7 @@ impl<P: Policy, const BUG: u8> Protocol<P, BUG> {
     ///
     /// # Errors
     /// Those of [`Futex::cmp_requeue_pi`], but for the mismatch.
-    pub fn notify_one(&self, mutex: &Mutex<P, { mutex::NOTHING }>) -> Result<usize, PiError> {
+    pub fn notify_one(&self, mutex: &RawPiMutex<P>) -> Result<usize, PiError> {
         self.notify(0, mutex)
     }
 
@@ -240,11 +197,11 @@ impl<P: Policy, const BUG: u8> Protocol<P, BUG> {
     ///
     /// # Errors
     /// As [`notify_one`](Self::notify_one).
-    pub fn notify_all(&self, mutex: &Mutex<P, { mutex::NOTHING }>) -> Result<usize, PiError> {
+    pub fn notify_all(&self, mutex: &RawPiMutex<P>) -> Result<usize, PiError> {
         self.notify(EVERYBODY, mutex)
     }
 
-    fn notify(&self, beside_one: u32, mutex: &Mutex<P, { mutex::NOTHING }>) -> Result<usize, PiError> {
+    fn notify(&self, beside_one: u32, mutex: &RawPiMutex<P>) -> Result<usize, PiError> {
         let mut waiting = Waiting(self.waiting.load(Relaxed));
         while waiting.count() <= 1 {
             if waiting.count() == 0 || waiting.has(Waiting::NOTIFIED) {
@@ -258,14 +215,10 @@ impl<P: Policy, const BUG: u8> Protocol<P, BUG> {
                 Err(now) => waiting = Waiting(now),
             }
         }
-        let mut moved = match BUG {
-            NO_MOVE => self.moves.load(Relaxed),
-            _ => self.moves.fetch_add(1, Relaxed).wrapping_add(1),
-        };
+        let mut moved = self.moves.fetch_add(1, Relaxed).wrapping_add(1);
         loop {
             match self.moves.cmp_requeue_pi(moved, beside_one, mutex.futex()) {
                 Ok(count) => return Ok(count as usize),
-                Err(PiError::Mismatch) if BUG == IGNORES_MISMATCH => return Ok(0),
                 Err(PiError::Mismatch) => moved = self.moves.fetch_add(0, Relaxed),
                 Err(error) => return Err(error),
             }
@@ -273,7 +226,7 @@ impl<P: Policy, const BUG: u8> Protocol<P, BUG> {
     }
 }
 
-impl<P: Policy, const BUG: u8> Default for Protocol<P, BUG> {
+impl<P: Policy> Default for RawPiCondvar<P> {
     fn default() -> Self {
         Self::new()
     }

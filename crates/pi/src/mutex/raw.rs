@@ -61,7 +61,7 @@ use super::word::State;
 use ulocks_core::futex::{Futex, PiError};
 use ulocks_core::meter::{Event, Meter};
 use ulocks_core::spin::{self, Look};
-use ulocks_core::sync::Ordering::{self, Acquire, Relaxed, Release};
+use ulocks_core::sync::Ordering::{Acquire, Relaxed, Release};
 use ulocks_core::time::Deadline;
 use ulocks_core::{Policy, Private, raw, tid};
 
@@ -77,54 +77,15 @@ pub enum Taken {
     OwnerDied,
 }
 
-/// The bugs that the models must find, one at a time. The mutex proper has none of them: the comparisons with `BUG` are
-/// decided at compile time.
-#[doc(hidden)]
-pub mod seeded {
-    /// No bug.
-    pub const NOTHING: u8 = 0;
-    /// (L1) orders nothing.
-    pub const RELAXED_L1: u8 = 1;
-    /// (L2) orders nothing.
-    pub const RELAXED_L2: u8 = 2;
-    /// (U1) orders nothing.
-    pub const RELAXED_U1: u8 = 3;
-    /// The release stores 0 and overwrites a mark.
-    pub const STORES_ZERO: u8 = 4;
-    /// The release looks whether there is a mark, and if not, stores 0: a mark set in between is lost.
-    pub const RELEASES_IN_TWO: u8 = 5;
-    /// A spinner takes a word that is marked, as if the mark stood for a free mutex.
-    pub const TAKES_MARKED: u8 = 6;
-    /// A waiter that gives up takes the mark with it, as if it had been the only one.
-    pub const GIVES_UP_THE_MARK: u8 = 7;
-    /// A waiter that gives up says that it holds the mutex.
-    pub const TIMEOUT_HOLDS: u8 = 8;
-    /// The release looks at the word once more afterwards.
-    pub const TOUCHES_AFTER: u8 = 9;
-    /// Who cannot ever get the mutex sleeps for ever, as in glibc.
-    pub const SLEEPS_ON_ERRORS: u8 = 10;
-    /// Nobody is told of the death of an owner.
-    pub const HIDES_DEATHS: u8 = 11;
-}
-use seeded::*;
-
-/// The protocol with the seeded bug `BUG`; [`RawPiMutex`] is the one that has none.
-#[doc(hidden)]
+/// The raw mutex, without data: one futex, and the counters if the policy has any.
 #[derive(Debug)]
 #[repr(C)]
-pub struct Protocol<P: Policy, const BUG: u8> {
+pub struct RawPiMutex<P: Policy = Private> {
     futex: Futex<P::Scope>,
     meter: P::Meter,
 }
 
-/// The raw mutex, without data: one futex, and the counters if the policy has any.
-pub type RawPiMutex<P = Private> = Protocol<P, NOTHING>;
-
-fn unless(broken: bool, sound: Ordering) -> Ordering {
-    if broken { Relaxed } else { sound }
-}
-
-impl<P: Policy, const BUG: u8> Protocol<P, BUG> {
+impl<P: Policy> RawPiMutex<P> {
     ulocks_core::const_fn! {
         /// An unlocked mutex; its bytes are all zero.
         pub fn new() -> Self {
@@ -187,30 +148,17 @@ impl<P: Policy, const BUG: u8> Protocol<P, BUG> {
     /// and stays as it is.
     #[inline]
     pub(crate) fn release(&self) {
-        if BUG == STORES_ZERO {
-            self.futex.swap(UNLOCKED, Release);
-            return;
-        }
         let me = tid::current();
-        if BUG == RELEASES_IN_TWO && self.futex.load(Relaxed) == me {
-            self.futex.swap(UNLOCKED, Release);
-            return;
-        }
-        let order = unless(BUG == RELAXED_U1, Release);
         // (U1); from here on the mutex may be gone.
-        if let Err(seen) = self.futex.compare_exchange(me, UNLOCKED, order, Relaxed) {
+        if let Err(seen) = self.futex.compare_exchange(me, UNLOCKED, Release, Relaxed) {
             self.release_contended(me, State(seen));
-        }
-        if BUG == TOUCHES_AFTER {
-            core::hint::black_box(self.futex.load(Relaxed));
         }
     }
 
     /// (L1): takes the mutex if it is free, or tells what was seen.
     #[inline(always)]
     fn take(&self, me: u32) -> Result<(), State> {
-        let order = unless(BUG == RELAXED_L1, Acquire);
-        self.futex.compare_exchange(UNLOCKED, me, order, Relaxed).map(drop).map_err(State)
+        self.futex.compare_exchange(UNLOCKED, me, Acquire, Relaxed).map(drop).map_err(State)
     }
 
     /// An arrival that found the mutex taken: spins while nobody waits, then waits.
@@ -230,23 +178,7 @@ impl<P: Policy, const BUG: u8> Protocol<P, BUG> {
             return Ok(Taken::Sound);
         }
         self.meter.count(Event::Slept);
-        match self.futex.lock_pi(deadline) {
-            Ok(()) => Ok(self.look_again()),
-            Err(PiError::TimedOut) if BUG == TIMEOUT_HOLDS => Ok(Taken::Sound),
-            Err(PiError::TimedOut) if BUG == GIVES_UP_THE_MARK => {
-                let seen = self.state();
-                let unmarked = seen.owner();
-                let _ = self.futex.compare_exchange(seen.0, unmarked, Relaxed, Relaxed);
-                Err(PiError::TimedOut)
-            }
-            Err(PiError::Deadlock | PiError::OwnerGone) if BUG == SLEEPS_ON_ERRORS => {
-                let forever = Futex::<P::Scope>::new(0);
-                loop {
-                    forever.wait(0, None);
-                }
-            }
-            Err(error) => Err(error),
-        }
+        self.futex.lock_pi(deadline).map(|()| self.look_again())
     }
 
     /// A spinning waiter's look at the mutex, which was in the state `found` when it came; it takes it if it is free.
@@ -255,13 +187,6 @@ impl<P: Policy, const BUG: u8> Protocol<P, BUG> {
         match self.state() {
             State::UNLOCKED if self.take(me).is_ok() => Look::Acquired,
             seen if seen.is_unmarked() => Look::Taken,
-            seen if BUG == TAKES_MARKED => {
-                let mine = seen.0 & !seen.owner() | me;
-                match self.futex.compare_exchange(seen.0, mine, Acquire, Relaxed) {
-                    Ok(_) => Look::Acquired,
-                    Err(_) => Look::Taken,
-                }
-            }
             doubtful if doubtful == found => Look::Saturated,
             _ => Look::Hopeless,
         }
@@ -269,9 +194,9 @@ impl<P: Policy, const BUG: u8> Protocol<P, BUG> {
 
     /// (L2): what an owner by the kernel's hand finds in the word.
     pub(crate) fn look_again(&self) -> Taken {
-        let seen = State(self.futex.load(unless(BUG == RELAXED_L2, Acquire)));
+        let seen = State(self.futex.load(Acquire));
         debug_assert_eq!(seen.owner(), tid::current(), "the kernel gave the mutex to another: {seen:?}");
-        if seen.owner_died() && BUG != HIDES_DEATHS { Taken::OwnerDied } else { Taken::Sound }
+        if seen.owner_died() { Taken::OwnerDied } else { Taken::Sound }
     }
 
     /// (K3), (K4): the release of a marked mutex, unless it is another's (invariant 4).
@@ -288,7 +213,7 @@ impl<P: Policy, const BUG: u8> Protocol<P, BUG> {
     }
 }
 
-impl<P: Policy, const BUG: u8> raw::Metered for Protocol<P, BUG> {
+impl<P: Policy> raw::Metered for RawPiMutex<P> {
     type Meter = P::Meter;
 
     fn meter(&self) -> &P::Meter {
@@ -296,7 +221,7 @@ impl<P: Policy, const BUG: u8> raw::Metered for Protocol<P, BUG> {
     }
 }
 
-impl<P: Policy, const BUG: u8> Default for Protocol<P, BUG> {
+impl<P: Policy> Default for RawPiMutex<P> {
     fn default() -> Self {
         Self::new()
     }
@@ -310,12 +235,12 @@ fn refused(error: PiError) -> ! {
     panic!("a PiMutex cannot be locked: {error}");
 }
 
-// SAFETY: for `NOTHING`, the others being for models that expect to fail:
+// SAFETY:
 // * One token at a time: invariant 2.
 // * A release happens before the next acquisition returns: section "Ordering".
 // * The token is nothing and no address is kept, so it may be forgotten; the word says who owns it wherever it is moved.
 //   (The kernel keeps the address of a futex while somebody waits there, who borrows the mutex, so it cannot be moved.)
-unsafe impl<P: Policy, const BUG: u8> raw::RawMutex for Protocol<P, BUG> {
+unsafe impl<P: Policy> raw::RawMutex for RawPiMutex<P> {
     ulocks_core::raw_init!(Self::new());
 
     type Scope = P::Scope;
@@ -323,7 +248,7 @@ unsafe impl<P: Policy, const BUG: u8> raw::RawMutex for Protocol<P, BUG> {
     const CONDVAR_NS: u32 = <P::Spin as spin::Spin>::CONDVAR_NS;
 
     /// # Panics
-    /// On every error of [`acquire`](Protocol::acquire). That an owner has died is not told.
+    /// On every error of [`acquire`](Self::acquire). That an owner has died is not told.
     #[inline]
     fn lock(&self) {
         if let Err(error) = self.acquire(None) {
@@ -340,7 +265,7 @@ unsafe impl<P: Policy, const BUG: u8> raw::RawMutex for Protocol<P, BUG> {
     }
 
     /// # Panics
-    /// On every error of [`acquire`](Protocol::acquire) but the time-out.
+    /// On every error of [`acquire`](Self::acquire) but the time-out.
     #[inline]
     fn lock_until(&self, deadline: Deadline) -> Option<()> {
         match self.acquire(Some(deadline)) {

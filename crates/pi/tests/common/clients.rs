@@ -3,20 +3,19 @@
 use ulocks_core::futex::PiError;
 use ulocks_core::raw::RawMutex as _;
 use ulocks_core::{Policy, Private};
-use ulocks_pi::Taken;
-use ulocks_pi::model::Mutex as Protocol;
+use ulocks_pi::{RawPiMutex, Taken};
 use ulocks_testkit::thread::{Arc, spawn};
 
 /// Releases `lock`, which the calling thread has acquired.
-pub fn release<P: Policy, const BUG: u8>(lock: &Protocol<P, BUG>) {
+pub fn release<P: Policy>(lock: &RawPiMutex<P>) {
     // SAFETY: every caller in these models has just acquired it.
     unsafe { lock.unlock(()) };
 }
 
 /// Two threads that take two mutexes in opposite orders: if they meet, one of them is told, and backs out; both end.
 /// Returns how many were told.
-pub fn opposite_orders<const BUG: u8>() -> usize {
-    let locks: Arc<[Protocol<Private, BUG>; 2]> = Arc::new([Protocol::new(), Protocol::new()]);
+pub fn opposite_orders() -> usize {
+    let locks: Arc<[RawPiMutex<Private>; 2]> = Arc::new([RawPiMutex::new(), RawPiMutex::new()]);
     let other = {
         let locks = Arc::clone(&locks);
         spawn(move || both(&locks[1], &locks[0]))
@@ -27,7 +26,7 @@ pub fn opposite_orders<const BUG: u8>() -> usize {
     told
 }
 
-fn both<const BUG: u8>(first: &Protocol<Private, BUG>, second: &Protocol<Private, BUG>) -> usize {
+fn both(first: &RawPiMutex<Private>, second: &RawPiMutex<Private>) -> usize {
     assert_eq!(first.acquire(None), Ok(Taken::Sound));
     let told = match second.acquire(None) {
         Ok(_) => {
@@ -46,8 +45,8 @@ fn both<const BUG: u8>(first: &Protocol<Private, BUG>, second: &Protocol<Private
 /// A thread that ends with the mutex in its hand, and others that want it: each is told of the death, by the mark or by
 /// an error, unless it came before.
 #[cfg_attr(ulocks_loom, allow(dead_code, reason = "threads do not die there"))]
-pub fn owner_ends<const BUG: u8>(others: usize) {
-    let lock = Arc::new(Protocol::<Private, BUG>::new());
+pub fn owner_ends(others: usize) {
+    let lock = Arc::new(RawPiMutex::<Private>::new());
     let owner = {
         let lock = Arc::clone(&lock);
         spawn(move || assert!(lock.acquire(None).is_ok()))
@@ -76,8 +75,8 @@ pub fn owner_ends<const BUG: u8>(others: usize) {
 }
 
 /// The owner of the mutex asks for it again.
-pub fn asks_again<const BUG: u8>() {
-    let lock = Protocol::<Private, BUG>::new();
+pub fn asks_again() {
+    let lock = RawPiMutex::<Private>::new();
     assert_eq!(lock.acquire(None), Ok(Taken::Sound));
     assert_eq!(lock.acquire(None), Err(PiError::Deadlock));
     assert_eq!(lock.try_acquire(), Ok(None));

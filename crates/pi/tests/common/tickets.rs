@@ -7,25 +7,24 @@ use ulocks_core::futex::Private;
 use ulocks_core::raw::RawMutex as _;
 use ulocks_core::sync::UnsafeCell;
 use ulocks_core::time::Deadline;
-use ulocks_pi::RawPiMutex;
-use ulocks_pi::model::Condvar;
+use ulocks_pi::{RawPiCondvar, RawPiMutex};
 use ulocks_testkit::thread::{Arc, JoinHandle, spawn};
 
 /// Tickets under a mutex, and who waits for them.
-struct Tickets<P: Policy<Scope = Private>, const BUG: u8> {
+struct Tickets<P: Policy<Scope = Private>> {
     mutex: RawPiMutex<P>,
-    condvar: Condvar<P, BUG>,
+    condvar: RawPiCondvar<P>,
     count: UnsafeCell<usize>,
 }
 
 // SAFETY: `count` is accessed under `mutex` only.
-unsafe impl<P: Policy<Scope = Private>, const BUG: u8> Sync for Tickets<P, BUG> {}
+unsafe impl<P: Policy<Scope = Private>> Sync for Tickets<P> {}
 // SAFETY: its parts are `Send`.
-unsafe impl<P: Policy<Scope = Private>, const BUG: u8> Send for Tickets<P, BUG> {}
+unsafe impl<P: Policy<Scope = Private>> Send for Tickets<P> {}
 
-impl<P: Policy<Scope = Private>, const BUG: u8> Tickets<P, BUG> {
+impl<P: Policy<Scope = Private>> Tickets<P> {
     fn new() -> Arc<Self> {
-        Arc::new(Self { mutex: RawPiMutex::new(), condvar: Condvar::new(), count: UnsafeCell::new(0) })
+        Arc::new(Self { mutex: RawPiMutex::new(), condvar: RawPiCondvar::new(), count: UnsafeCell::new(0) })
     }
 
     fn put_and(&self, count: usize, then: impl FnOnce()) {
@@ -85,8 +84,8 @@ fn all_taken(waiting: Vec<JoinHandle<bool>>) -> bool {
 }
 
 /// All of `waiters` are notified at once, by a holder of the mutex or after its release.
-pub fn all_at_once<P: Policy<Scope = Private>, const BUG: u8>(waiters: usize, while_holding: bool) {
-    let tickets = Tickets::<P, BUG>::new();
+pub fn all_at_once<P: Policy<Scope = Private>>(waiters: usize, while_holding: bool) {
+    let tickets = Tickets::<P>::new();
     let waiting = tickets.waiters(waiters);
     if while_holding {
         tickets.put_and(waiters, || tickets.notify_all());
@@ -99,8 +98,8 @@ pub fn all_at_once<P: Policy<Scope = Private>, const BUG: u8>(waiters: usize, wh
 }
 
 /// Each of `waiters` is notified by a ticket of its own, from two threads, of which one holds the mutex meanwhile.
-pub fn one_by_one<P: Policy<Scope = Private>, const BUG: u8>(waiters: usize) {
-    let tickets = Tickets::<P, BUG>::new();
+pub fn one_by_one<P: Policy<Scope = Private>>(waiters: usize) {
+    let tickets = Tickets::<P>::new();
     let waiting = tickets.waiters(waiters);
     let other = {
         let tickets = Arc::clone(&tickets);
@@ -121,8 +120,8 @@ pub fn one_by_one<P: Policy<Scope = Private>, const BUG: u8>(waiters: usize) {
 /// One patient waiter and one that may give up at any moment, also after it was moved to the mutex. There is one ticket and
 /// one notification, and whoever gets it puts another for the other one: if the impatient one leaves without the ticket,
 /// the notification was not its own.
-pub fn one_gives_up<P: Policy<Scope = Private>, const BUG: u8>() {
-    let tickets = Tickets::<P, BUG>::new();
+pub fn one_gives_up<P: Policy<Scope = Private>>() {
+    let tickets = Tickets::<P>::new();
     let waiters = [Some(Deadline::after(Duration::from_millis(1))), None].map(|deadline| {
         let tickets = Arc::clone(&tickets);
         spawn(move || {

@@ -1,4 +1,4 @@
-//! Models of the locks under loom, and of what each of them would miss if it found nothing.
+//! Models of the locks under loom.
 #![cfg(all(ulocks_loom, feature = "loom"))]
 
 #[path = "../common/clients.rs"]

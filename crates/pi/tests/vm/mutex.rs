@@ -6,12 +6,11 @@ use std::collections::BTreeSet;
 use std::rc::Rc;
 use std::sync::Arc;
 use ulocks_core::futex::PiError;
-use ulocks_core::model::{Config, Deaths, Failure, explore, finds_bug_saying};
+use ulocks_core::model::{Config, Deaths, explore};
 use ulocks_core::raw::RawMutex;
 use ulocks_core::spin::NoSpin;
 use ulocks_core::sync::{AtomicU32, Ordering::Relaxed};
 use ulocks_core::{Private, Shared};
-use ulocks_pi::model::{Mutex as Protocol, mutex as seeded};
 use ulocks_pi::{RawPiMutex, Taken};
 use ulocks_testkit::model;
 use ulocks_testkit::thread::spawn;
@@ -32,11 +31,6 @@ macro_rules! on_each {
 /// How many executions of a model of so many threads: about as many steps for each number.
 pub(crate) fn sampled(threads: usize, seed: u64) -> Config {
     Config { spurious: 2, seed, ..Config::sampled(12_000 / threads as u64) }
-}
-
-/// What a seeded bug may take.
-fn hunt() -> Config {
-    Config::sampled(10_000)
 }
 
 const MANY: [usize; 4] = [3, 4, 8, 16];
@@ -102,23 +96,24 @@ fn a_circle_is_told_to_one_of_those_in_it() {
     let told = Rc::new(RefCell::new(BTreeSet::new()));
     let into = Rc::clone(&told);
     explore(Config::exhaustive(), move || {
-        into.borrow_mut().insert(opposite_orders::<{ seeded::NOTHING }>());
+        let how_many = opposite_orders();
+        into.borrow_mut().insert(how_many);
     });
     assert_eq!(told.take(), BTreeSet::from([0, 1]), "they may meet, and may not");
-    explore(Config::exhaustive(), asks_again::<{ seeded::NOTHING }>);
+    explore(Config::exhaustive(), asks_again);
 }
 
 #[test]
 fn the_end_of_an_owner_is_told() {
-    explore(Config::exhaustive(), || owner_ends::<{ seeded::NOTHING }>(1));
+    explore(Config::exhaustive(), || owner_ends(1));
     for others in [2, 3, 7, 15] {
-        explore(sampled(others + 1, 1), move || owner_ends::<{ seeded::NOTHING }>(others));
+        explore(sampled(others + 1, 1), move || owner_ends(others));
     }
 }
 
 /// Threads of which two may die at any step: the others all come to their end, with the mutex or with an error.
-fn despite_deaths<const BUG: u8>(threads: usize) {
-    let lock = Arc::new(Protocol::<Private<NoSpin>, BUG>::new());
+fn despite_deaths(threads: usize) {
+    let lock = Arc::new(RawPiMutex::<Private<NoSpin>>::new());
     let inside = Arc::new(AtomicU32::new(0));
     let users: Vec<_> = (0..threads)
         .map(|me| {
@@ -145,56 +140,6 @@ fn despite_deaths<const BUG: u8>(threads: usize) {
 fn a_death_lets_nobody_in_and_holds_up_nobody() {
     for threads in [2, 3, 4, 8] {
         let config = Config { deaths: Deaths::Threads(2), ..sampled(threads, 1) };
-        explore(config, move || despite_deaths::<{ seeded::NOTHING }>(threads));
+        explore(config, move || despite_deaths(threads));
     }
-}
-
-/// What a bug is called, by whom it is found, and what is said of it.
-pub(crate) fn found(name: &str, says: &str, client: impl Fn() + 'static) {
-    let Failure { execution, .. } = finds_bug_saying(says, hunt(), client);
-    println!("{name}: found at execution {execution}");
-}
-
-type Bug<const BUG: u8> = Protocol<Private, BUG>;
-
-#[test]
-fn exclusion_finds_each_missing_ordering() {
-    found("RELAXED_L1", "data race", || model::exclusion::<Bug<{ seeded::RELAXED_L1 }>>(2));
-    found("RELAXED_L2", "data race", || model::exclusion::<Bug<{ seeded::RELAXED_L2 }>>(2));
-    found("RELAXED_U1", "data race", || model::exclusion::<Bug<{ seeded::RELAXED_U1 }>>(2));
-}
-
-#[test]
-fn exclusion_finds_who_takes_what_is_promised_to_another() {
-    found("TAKES_MARKED", "", || model::exclusion::<Bug<{ seeded::TAKES_MARKED }>>(3));
-}
-
-#[test]
-fn no_lost_wake_finds_an_overwritten_mark() {
-    found("STORES_ZERO", "lost wake-up", || model::no_lost_wake::<Bug<{ seeded::STORES_ZERO }>>(2, 1));
-    found("RELEASES_IN_TWO", "lost wake-up", || {
-        model::no_lost_wake::<Bug<{ seeded::RELEASES_IN_TWO }>>(2, 1);
-    });
-}
-
-#[test]
-fn timeout_vs_unlock_finds_a_waiter_that_gives_up_wrongly() {
-    found("GIVES_UP_THE_MARK", "lost wake-up", || {
-        model::timeout_vs_unlock::<Bug<{ seeded::GIVES_UP_THE_MARK }>>(3);
-    });
-    found("TIMEOUT_HOLDS", "", || model::timeout_vs_unlock::<Bug<{ seeded::TIMEOUT_HOLDS }>>(2));
-}
-
-#[test]
-fn last_unlocker_frees_finds_a_touch_after_the_release() {
-    found("TOUCHES_AFTER", "the atomic", || model::last_unlocker_frees::<Bug<{ seeded::TOUCHES_AFTER }>>(2));
-}
-
-#[test]
-fn eternal_sleep_and_hidden_deaths_are_found() {
-    found("SLEEPS_ON_ERRORS, a circle", "deadlock", || {
-        opposite_orders::<{ seeded::SLEEPS_ON_ERRORS }>();
-    });
-    found("SLEEPS_ON_ERRORS, a death", "deadlock", || owner_ends::<{ seeded::SLEEPS_ON_ERRORS }>(1));
-    found("HIDES_DEATHS", "panic", || owner_ends::<{ seeded::HIDES_DEATHS }>(1));
 }
