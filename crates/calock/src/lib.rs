@@ -66,8 +66,11 @@ use ulocks_core::{Private, api};
 /// others go on, also if the mutex is never free. Let `s` be a second, or twice the interval if
 /// that is longer. After `2s` a mutex that was handed to the dead can be acquired; until then it
 /// lies idle, and `try_lock` fails on it. After `4s` there are promotions again, and with them the
-/// bound. Each further death may cost as much again. It is the waiters that see to this: if there
-/// is none after so long, the next that comes does.
+/// bound. Each further death may cost as much again. It is the waiters that see to this, also if each
+/// of them gives up sooner: if nobody waits when that time is over, the next that sleeps does.
+/// With an interval of more than half an hour the dead are never found. The time is that of the
+/// monotonic clock: among processes in time namespaces with different offsets the living may lose
+/// their places, and the dead keep theirs.
 ///
 /// The dead stay counted as waiters. So every acquisition and release takes the longer way from
 /// then on, and the `n` of the bound includes the dead. A process that is stopped for `s` when it

@@ -327,7 +327,7 @@ impl<P: Policy, I: Interval> RawCalock<P, I> {
         let turn = Turn::of(was, self.promotions.load(Relaxed));
         let (noted, now) = (self.turn.load(Relaxed), Turn::now());
         if !turn.is(noted) {
-            // Whoever else takes note of it at this moment says the same.
+            // If this fails, another waiter has noted a turn at this moment.
             _ = self.turn.compare_exchange(noted, turn.noted(now), Relaxed, Relaxed);
         } else if turn.concerns(mine) {
             return Self::SILENCE.saturating_sub(Turn::lasted(noted, now));
