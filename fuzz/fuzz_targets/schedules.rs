@@ -2,23 +2,20 @@
 //! schedules, old values, time-outs and spurious wake-ups that were not seen before.
 //!
 //! A crash is an execution that went wrong. Its story is printed, shrunk, and ends with the string that repeats it.
-//! To see one: `cargo xtask fuzz --features seeded schedules`.
+//! To see one, plant `forgets-sleepers` of `crates/testkit/mutants/mutex.toml` by hand.
 #![no_main]
 
 #[cfg(not(ulocks_vm))]
 compile_error!("compiled without `--cfg ulocks_vm`: run it with `cargo xtask fuzz`");
 
 use libfuzzer_sys::fuzz_target;
-use ulocks_core::futex::Private;
-use ulocks_testkit::broken::{FORGETS_SLEEPERS, SOUND, ThreeState};
+use ulocks_testkit::plain::Plain;
 use ulocks_testkit::model::timeout_vs_unlock;
 use ulocks_vm::explore::{Config, Strategy, run};
 
-type Mutex = ThreeState<Private, { if cfg!(feature = "seeded") { FORGETS_SLEEPERS } else { SOUND } }>;
-
 fuzz_target!(|input: &[u8]| {
     let config = Config { strategy: Strategy::Bytes(input.to_vec()), spurious: 2, ..Config::default() };
-    if let Err(failure) = run(&config, || timeout_vs_unlock::<Mutex>(4)) {
+    if let Err(failure) = run(&config, || timeout_vs_unlock::<Plain>(4)) {
         panic!("{failure}");
     }
 });

@@ -10,7 +10,7 @@ use ulocks_core::condvar::{RawCondvar, Wakeup};
 use ulocks_core::futex::Private;
 use ulocks_core::raw::RawMutex;
 use ulocks_core::time::Deadline;
-use ulocks_testkit::broken::{Plain, PlainShared, SOUND, ThreeState};
+use ulocks_testkit::plain::{Plain, PlainShared, ThreeState};
 use ulocks_testkit::shared::{Mapping, forked};
 use ulocks_testkit::stress::Random;
 use ulocks_testkit::thread::together;
@@ -19,7 +19,7 @@ use ulocks_testkit::{new_lock, task, watchdog};
 const CAPACITY: usize = 4;
 
 /// A mutex on whose condition variables waiters spin for a few microseconds.
-type Patient = ThreeState<Private, SOUND, 10_000>;
+type Patient = ThreeState<Private, 10_000>;
 
 /// A ring of numbers. All-zero is empty.
 #[repr(C)]

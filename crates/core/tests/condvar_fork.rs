@@ -7,11 +7,11 @@ use std::thread::{scope, yield_now};
 use ulocks_core::condvar::RawCondvar;
 use ulocks_core::futex::Private;
 use ulocks_core::raw::RawMutex;
-use ulocks_testkit::broken::{SOUND, ThreeState};
+use ulocks_testkit::plain::ThreeState;
 use ulocks_testkit::task;
 
 /// Long enough for a fork to come into the spin.
-type Patient = ThreeState<Private, SOUND, 500_000_000>;
+type Patient = ThreeState<Private, 500_000_000>;
 
 struct Place {
     mutex: Patient,

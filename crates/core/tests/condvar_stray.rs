@@ -7,7 +7,7 @@ use std::time::Duration;
 use ulocks_core::condvar::RawCondvar;
 use ulocks_core::futex::{Futex, FutexKey, Private};
 use ulocks_core::raw::RawMutex;
-use ulocks_testkit::broken::Plain;
+use ulocks_testkit::plain::Plain;
 
 static MUTEX: Plain = Plain::INIT;
 static CONDVAR: RawCondvar<Plain> = RawCondvar::new();

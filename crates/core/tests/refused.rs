@@ -6,7 +6,7 @@ use std::panic::catch_unwind;
 use ulocks_core::condvar::RawCondvar;
 use ulocks_core::futex::{Futex, Private};
 use ulocks_core::raw::RawMutex;
-use ulocks_testkit::broken::Plain;
+use ulocks_testkit::plain::Plain;
 use ulocks_testkit::refusal;
 
 /// The sleeper is awake and can do something about it.

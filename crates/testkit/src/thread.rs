@@ -28,7 +28,7 @@ pub fn id() -> Id {
 }
 
 /// `std`'s in every world. A model need not try the orders of reference counts, and loom's `Arc` aborts the process when
-/// it is dropped by a panic, so that no seeded bug could be reported.
+/// it is dropped by a panic, so that no failure could be reported.
 pub use std::sync::Arc;
 
 /// Runs `body(0)` to `body(threads - 1)` at the same time, the last on the calling thread, and returns what they return.

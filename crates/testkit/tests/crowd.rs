@@ -4,8 +4,8 @@
 use std::hint::black_box;
 use ulocks_core::raw::RawMutex;
 use ulocks_core::time::Deadline;
-use ulocks_testkit::broken::Plain;
-use ulocks_testkit::broken::rw::PlainRw;
+use ulocks_testkit::plain::Plain;
+use ulocks_testkit::plain::rw::PlainRw;
 use ulocks_testkit::{crowd, rw};
 
 #[global_allocator]

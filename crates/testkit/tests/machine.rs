@@ -1,14 +1,14 @@
-//! The machine clients pass on the sound lock, and fail on the bug they are there for.
+//! The machine clients pass on the plain lock. The mutants of the lock show that each can fail.
 #![cfg(not(any(ulocks_loom, ulocks_vm)))]
 
-use std::os::unix::process::ExitStatusExt;
-use std::process::{Command, Output};
-use ulocks_core::futex::Private;
-use ulocks_testkit::broken::{self, Plain, PlainShared, ThreeState};
+use std::sync::{Arc, mpsc::channel};
+use std::thread;
+use std::time::Duration;
+use ulocks_core::raw::RawMutex as _;
+use ulocks_core::time::Deadline;
+use ulocks_testkit::plain::{Plain, PlainShared};
 use ulocks_testkit::stress::{self, Load};
-use ulocks_testkit::{model, shared};
-
-type Broken<const BUG: u8> = ThreeState<Private, BUG>;
+use ulocks_testkit::{model, shared, task, watchdog};
 
 #[test]
 fn the_model_clients_run_on_the_machine() {
@@ -64,40 +64,26 @@ fn processes_exclude_one_another() {
     assert!(shared::zeroed_is_unlocked::<PlainShared>());
 }
 
-/// Exclusion fails on a lock that lets two in. The window is two instructions wide, so the threads are kept busy until a
-/// pass would be a wonder.
+/// A release while one thread sleeps, after another waited in vain.
 #[test]
-fn exclusion_finds_a_lost_update() {
-    let load = Load { threads: 4, operations: 200_000, hold: 5, shuffle: true, ..Load::default() };
-    let found = (0..20).any(|_| {
-        let counts = stress::exclusion::<Broken<{ broken::LOAD_THEN_STORE }>>(load);
-        counts.counter != counts.total()
+fn a_release_wakes_the_sleeper() {
+    let lock = Arc::new(Plain::new());
+    lock.lock();
+    let (say, said) = channel();
+    let sleeper = thread::spawn({
+        let lock = Arc::clone(&lock);
+        move || {
+            say.send(task::id()).unwrap();
+            lock.lock();
+        }
     });
-    assert!(found, "no update was lost in 16 million acquisitions of a lock that does not exclude");
-}
-
-/// Runs a client on a broken lock in a process of its own.
-fn doomed(how: &str) -> Output {
-    Command::new(env!("CARGO_BIN_EXE_doomed")).arg(how).output().expect("the program beside this test")
-}
-
-#[test]
-fn last_unlocker_unmaps_finds_a_touch_after_the_release() {
-    let output = doomed("touch-after-release");
-    assert_eq!(output.status.signal(), Some(libc::SIGSEGV), "{output:?}");
-}
-
-#[test]
-fn the_watchdog_finds_a_lost_wake_up() {
-    for how in ["no-wake", "timeout-loses-wake"] {
-        let output = doomed(how);
-        assert_eq!(output.status.signal(), Some(libc::SIGABRT), "{how}: {output:?}");
-        let text = String::from_utf8_lossy(&output.stderr);
-        assert!(text.contains("stranded: not finished after") && text.contains("thread "), "{how}: {text}");
-    }
-}
-
-#[test]
-fn a_sound_release_wakes_the_sleeper() {
-    assert!(doomed("sound").status.success());
+    task::until_asleep(&[said.recv().unwrap()]);
+    let _watchdog = watchdog::watch_for(Duration::from_secs(20), "stranded", {
+        let lock = Arc::clone(&lock);
+        move || format!("locked {}", lock.is_locked())
+    });
+    assert!(lock.lock_until(Deadline::after(Duration::from_millis(10))).is_none());
+    // SAFETY: locked above.
+    unsafe { lock.unlock(()) };
+    sleeper.join().unwrap();
 }

@@ -1,17 +1,18 @@
-//! The machine clients for reader-writer locks pass on the sound lock, and fail on the bug they are there for.
+//! The machine clients for reader-writer locks pass on the plain lock. The mutants of the lock show
+//! that each can fail.
 #![cfg(not(any(ulocks_loom, ulocks_vm)))]
 
-use std::os::unix::process::ExitStatusExt;
-use std::process::{Command, Output};
-use ulocks_core::futex::Private;
-use ulocks_testkit::broken::rw::{self as broken, CountedRw, PlainRw, PlainRwShared};
+use std::sync::{Arc, mpsc::channel};
+use std::thread;
+use std::time::Duration;
+use ulocks_core::raw::RawRwLock as _;
 use ulocks_testkit::model::rw::Role::{Read, TimedRead, TimedWrite, Write};
 use ulocks_testkit::model::upgrade::How;
 use ulocks_testkit::model::{rw as model, upgrade};
+use ulocks_testkit::plain::rw::{PlainRw, PlainRwShared};
 use ulocks_testkit::rw::{shared, stress};
 use ulocks_testkit::stress::Load;
-
-type Broken<const BUG: u8> = CountedRw<Private, BUG>;
+use ulocks_testkit::{task, watchdog};
 
 #[test]
 fn the_model_clients_run_on_the_machine() {
@@ -66,49 +67,29 @@ fn processes_exclude_one_another() {
     assert!(shared::zeroed_is_unlocked::<PlainRwShared>());
 }
 
+/// Two readers leave while a writer sleeps.
 #[test]
-fn stress_finds_readers_and_writers_that_meet() {
-    let load = Load { threads: 4, operations: 20_000, hold: 50, shuffle: true, ..Load::default() };
-    let found = (0..20).any(|_| stress::mixed::<Broken<{ broken::WRITE_IGNORES_READERS }>>(load).torn > 0);
-    assert!(found, "nobody saw half a write of a writer that does not look for readers");
-}
-
-#[test]
-fn stress_finds_upgrades_and_downgrades_that_let_go() {
-    let load = Load { threads: 4, operations: 20_000, hold: 50, shuffle: true, ..Load::default() };
-    let upgrade = || stress::upgrading::<Broken<{ broken::UPGRADE_LETS_GO }>>(load).torn > 0;
-    assert!((0..20).any(|_| upgrade()), "nobody wrote in between an upgrade that lets go");
-    let downgrade = || stress::upgrading::<Broken<{ broken::DOWNGRADE_LETS_GO }>>(load).torn > 0;
-    assert!((0..20).any(|_| downgrade()), "nobody wrote in between a downgrade that lets go");
-}
-
-/// Runs a client on a broken lock in a process of its own.
-fn doomed(how: &str) -> Output {
-    Command::new(env!("CARGO_BIN_EXE_doomed")).arg(how).output().expect("the program beside this test")
-}
-
-#[test]
-fn last_unlocker_unmaps_finds_a_touch_after_the_release_of_a_writer() {
-    let output = doomed("rw-touch-after-write");
-    assert_eq!(output.status.signal(), Some(libc::SIGSEGV), "{output:?}");
-}
-
-/// Of sixteen users one is a reader; if that one happens to be the last, its late touch harms nobody.
-#[test]
-fn last_unlocker_unmaps_finds_a_touch_after_the_release_of_a_reader() {
-    let died = (0..4).any(|_| doomed("rw-touch-after-read").status.signal() == Some(libc::SIGSEGV));
-    assert!(died, "four times the reader was the last of sixteen, or nobody noticed");
-}
-
-#[test]
-fn the_watchdog_finds_readers_that_are_not_woken() {
-    let output = doomed("rw-no-wake");
-    assert_eq!(output.status.signal(), Some(libc::SIGABRT), "{output:?}");
-    let text = String::from_utf8_lossy(&output.stderr);
-    assert!(text.contains("stranded: not finished after") && text.contains("thread "), "{text}");
-}
-
-#[test]
-fn a_sound_release_wakes_the_writer() {
-    assert!(doomed("rw-sound").status.success());
+fn the_last_reader_wakes_the_writer() {
+    let lock = Arc::new(PlainRw::new());
+    lock.read();
+    lock.read();
+    let (say, said) = channel();
+    let sleeper = thread::spawn({
+        let lock = Arc::clone(&lock);
+        move || {
+            say.send(task::id()).unwrap();
+            lock.write();
+        }
+    });
+    task::until_asleep(&[said.recv().unwrap()]);
+    let _watchdog = watchdog::watch_for(Duration::from_secs(20), "stranded", {
+        let lock = Arc::clone(&lock);
+        move || format!("locked {}", lock.is_locked())
+    });
+    // SAFETY: locked above, twice.
+    unsafe {
+        lock.unlock_read(());
+        lock.unlock_read(());
+    }
+    sleeper.join().unwrap();
 }

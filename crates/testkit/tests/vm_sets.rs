@@ -3,17 +3,14 @@
 
 use std::collections::BTreeMap;
 use ulocks_core::condvar::RawCondvar;
-use ulocks_core::futex::Private;
 use ulocks_core::model::{Config, explore, finds_bug_saying};
 use ulocks_core::raw::RawMutex;
 use ulocks_core::sync::UnsafeCell;
-use ulocks_testkit::broken::{SOUND, ThreeState};
 use ulocks_testkit::model::sets::History;
 use ulocks_testkit::new_lock;
+use ulocks_testkit::plain::Plain as Mutex;
 use ulocks_testkit::sets::{Op, Outcome, Refusal, Sets, Waiters, add, sub, wait_zero};
 use ulocks_testkit::thread::{self, Arc, together};
-
-type Mutex = ThreeState<Private, SOUND>;
 
 /// How many threads there may be, at most.
 const THREADS: usize = 8;

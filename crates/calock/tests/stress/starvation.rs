@@ -22,8 +22,8 @@ use ulocks_core::meter::{Counted, Event, Meter, Snapshot};
 use ulocks_core::raw::{Metered, RawMutex};
 use ulocks_core::spin::{Adaptive, NoSpin};
 use ulocks_core::time::Deadline;
-use ulocks_testkit::broken::Plain;
 use ulocks_testkit::new_lock;
+use ulocks_testkit::plain::Plain;
 use ulocks_testkit::watchdog::watch;
 
 /// Far beyond what it takes to promote enough.

@@ -91,7 +91,7 @@ pub enum Wakeup {
 /// use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 /// use ulocks_core::condvar::RawCondvar;
 /// use ulocks_core::raw::RawMutex;
-/// # use ulocks_testkit::broken::Plain as Mutex;
+/// # use ulocks_testkit::plain::Plain as Mutex;
 ///
 /// static MUTEX: Mutex = Mutex::INIT;
 /// static CHANGED: RawCondvar<Mutex> = RawCondvar::new();

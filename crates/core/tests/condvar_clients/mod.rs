@@ -11,7 +11,7 @@ use ulocks_core::raw::RawMutex;
 use ulocks_core::sync::Ordering::Relaxed;
 use ulocks_core::sync::UnsafeCell;
 use ulocks_core::time::Deadline;
-use ulocks_testkit::broken::{SOUND as SOUND_MUTEX, ThreeState};
+use ulocks_testkit::plain::ThreeState;
 use ulocks_testkit::thread::{JoinHandle, spawn};
 
 /// Tickets under a mutex.
@@ -82,7 +82,7 @@ pub const SLEEPS: u32 = 0;
 pub const SPINS: u32 = 1;
 
 /// The test kit's mutex, on whose condition variables waiters spin for `NS` nanoseconds.
-type Mutex<const NS: u32> = ThreeState<Private, SOUND_MUTEX, NS>;
+type Mutex<const NS: u32> = ThreeState<Private, NS>;
 
 type Handle<const NS: u32> = Arc<Shared<NS>>;
 

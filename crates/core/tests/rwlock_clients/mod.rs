@@ -11,7 +11,7 @@ use ulocks_core::api;
 use ulocks_core::futex::Private;
 use ulocks_core::raw::{RawRwLock, RawRwLockUpgrade};
 use ulocks_core::time::Deadline;
-use ulocks_testkit::broken::rw::{CountedRw, PlainRw};
+use ulocks_testkit::plain::rw::PlainRw;
 use ulocks_testkit::thread::{JoinHandle, spawn};
 
 pub type RwLock<T> = api::RwLock<PlainRw, T>;
@@ -20,9 +20,6 @@ pub type RwLockWriteGuard<'a, T> = api::RwLockWriteGuard<'a, PlainRw, T>;
 pub type RwLockUpgradableReadGuard<'a, T> = api::RwLockUpgradableReadGuard<'a, PlainRw, T>;
 pub type MappedRwLockReadGuard<'a, T> = api::MappedRwLockReadGuard<'a, PlainRw, T>;
 pub type MappedRwLockWriteGuard<'a, T> = api::MappedRwLockWriteGuard<'a, PlainRw, T>;
-
-/// The sound lock with a seeded bug.
-pub type Broken<const BUG: u8> = api::RwLock<CountedRw<Private, BUG>, u32>;
 
 const LATER: Duration = Duration::from_secs(1);
 
@@ -119,8 +116,8 @@ pub fn write_beside_a_read_guard(mapped: bool) {
 }
 
 /// Upgradable holders upgrade, beside readers and in every way.
-pub fn upgrades<const BUG: u8>() {
-    let lock = Arc::new(Broken::<BUG>::new(0));
+pub fn upgrades() {
+    let lock = Arc::new(RwLock::new(0));
     let other = with(&lock, |lock| {
         let guard = lock.upgradable_read();
         let seen = *guard;
@@ -139,8 +136,8 @@ pub fn upgrades<const BUG: u8>() {
 }
 
 /// Writers become readers beside a writer.
-pub fn downgrades<const BUG: u8>() {
-    let lock = Arc::new(Broken::<BUG>::new(0));
+pub fn downgrades() {
+    let lock = Arc::new(RwLock::new(0));
     let other = with(&lock, |lock| *lock.write() += 1);
     let mut guard = lock.write();
     *guard += 1;

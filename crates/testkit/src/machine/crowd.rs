@@ -3,7 +3,7 @@
 //! A lock of the family allocates nothing, however many wait. The test names the allocator that looks:
 //!
 //! ```no_run
-//! use ulocks_testkit::broken::Plain;
+//! use ulocks_testkit::plain::Plain;
 //! use ulocks_testkit::crowd;
 //!
 //! #[global_allocator]

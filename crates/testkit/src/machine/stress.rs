@@ -102,7 +102,8 @@ impl<L: RawMutex> Protected<L> {
     }
 }
 
-/// A small generator (xorshift), seeded by the thread's number: runs are repeatable as far as the scheduler allows.
+/// A small generator (xorshift) that begins with the thread's number: runs are repeatable as far as
+/// the scheduler allows.
 pub struct Random(u64);
 
 impl Random {
