@@ -4,10 +4,8 @@ use crate::class::ThreadClass;
 use crate::raw::RawPsRwLock;
 use crate::sifted::Discipline;
 use crate::word::State;
-use crate::writer::Stage;
-use crate::{PsRwLockReadGuard, PsRwLockUpgradableReadGuard, PsRwLockWith, PsRwLockWriteGuard};
+use crate::{PendingWrite, PsRwLockReadGuard, PsRwLockUpgradableReadGuard, PsRwLockWith};
 use core::convert::Infallible;
-use core::fmt;
 use core::panic::Location;
 use core::time::Duration;
 use std::time::Instant;
@@ -23,7 +21,7 @@ impl<D: Discipline, T: ?Sized> sealed::Sealed for PsRwLockWith<T, D> {}
 impl<D: Discipline, T: ?Sized> sealed::Sealed for PsRwLockUpgradableReadGuard<'_, T, D> {}
 
 /// The raw lock of a typed one.
-fn raw<D: Discipline, T: ?Sized>(lock: &PsRwLockWith<T, D>) -> &RawPsRwLock<D> {
+pub(crate) fn raw<D: Discipline, T: ?Sized>(lock: &PsRwLockWith<T, D>) -> &RawPsRwLock<D> {
     // SAFETY: what is done with it here releases nothing that a guard stands for.
     unsafe { lock.raw() }.inner()
 }
@@ -134,7 +132,7 @@ impl<D: Discipline, T: ?Sized> ByClass for PsRwLockWith<T, D> {
     }
 
     fn write_begin(&self) -> PendingWrite<'_, T, D> {
-        PendingWrite { lock: self, owner: None }
+        PendingWrite::new(self)
     }
 
     fn state(&self) -> State {
@@ -165,11 +163,11 @@ pub trait Partial: sealed::Sealed {
     /// If this thread is such a reader itself, and the discipline [checks](crate::Nesting) that.
     #[track_caller]
     fn exclude<C: ThreadClass>(s: &mut Self);
-    /// Shuts out readers of the class and of all below it, if there are none inside. Whether it has; if not, all classes
-    /// may read that might before.
+    /// Shuts out readers of the class and of all below it, if there are none inside. Whether it
+    /// has; if not, all classes may read that might before.
     fn try_exclude<C: ThreadClass>(s: &mut Self) -> bool;
-    /// Shuts out readers of the class and of all below it, and waits until they have left, for `timeout` at most. Whether they
-    /// have; if not, all classes may read that might before.
+    /// Shuts out readers of the class and of all below it, and waits until they have left, for
+    /// `timeout` at most. Whether they have; if not, all classes may read that might before.
     fn try_exclude_for<C: ThreadClass>(s: &mut Self, timeout: Duration) -> bool;
     /// As [`try_exclude_for`](Self::try_exclude_for), until the instant `timeout`.
     fn try_exclude_until<C: ThreadClass>(s: &mut Self, timeout: Instant) -> bool;
@@ -200,81 +198,5 @@ impl<D: Discipline, T: ?Sized> Partial for PsRwLockUpgradableReadGuard<'_, T, D>
 
     fn admit(s: &mut Self) {
         raw(PsRwLockUpgradableReadGuard::rwlock(s)).reopen(0);
-    }
-}
-
-/// A write that has begun, and goes on when it is polled: for who has something else to do meanwhile.
-///
-/// It never sleeps. Its drop gives up, and lets readers in again. Once it is [ready](Stage::Ready), signal handlers of this thread wait,
-/// too: finish or drop it. It waits for no class of readers with that of signal handlers shut: if
-/// it finds handlers inside, it lets them in again until the next poll.
-///
-/// # Fairness
-/// It does not queue among writers that sleep: each poll is an attempt, until it is the owner. From then on it is passed by
-/// nobody, and readers wait for it as for any writer: poll often, or give up.
-///
-/// ```
-/// use ulocks_psrwlock::{ByClass, PsRwLock, Stage, Urgent};
-///
-/// let lock = PsRwLock::new(1);
-/// let reader = lock.read();
-/// let mut write = lock.write_begin();
-/// assert_eq!(write.poll(), Stage::Readers("Bulk"));
-/// assert!(lock.try_read().is_none(), "shut out");
-/// assert!(lock.try_read_in::<Urgent>().is_some(), "not yet");
-/// drop(reader);
-/// assert_eq!(write.poll(), Stage::Ready);
-/// *write.finish().unwrap() = 2;
-/// assert_eq!(*lock.read(), 2);
-/// ```
-pub struct PendingWrite<'a, T: ?Sized, D: Discipline> {
-    lock: &'a PsRwLockWith<T, D>,
-    owner: Option<PsRwLockUpgradableReadGuard<'a, T, D>>,
-}
-
-impl<'a, T: ?Sized, D: Discipline> PendingWrite<'a, T, D> {
-    /// Goes on as far as that needs no waiting. What it waits for now.
-    #[track_caller]
-    pub fn poll(&mut self) -> Stage {
-        if self.owner.is_none() {
-            self.owner = self.lock.try_upgradable_read();
-        }
-        match self.owner {
-            None => Stage::Writer,
-            Some(_) => raw(self.lock).poll_sift(),
-        }
-    }
-
-    /// The data, if no writer can be at it any more; readers may.
-    pub fn data(&self) -> Option<&T> {
-        self.owner.as_deref()
-    }
-
-    /// The write lock.
-    ///
-    /// # Errors
-    /// The write as it is, if it is not [ready](Stage::Ready).
-    #[track_caller]
-    pub fn finish(mut self) -> Result<PsRwLockWriteGuard<'a, T, D>, Self> {
-        match (self.poll(), self.owner.take()) {
-            (Stage::Ready, Some(owner)) => Ok(PsRwLockUpgradableReadGuard::upgrade(owner)),
-            (_, owner) => Err(Self { owner, ..self }),
-        }
-    }
-
-    /// The write lock, waiting as long as it takes.
-    #[track_caller]
-    pub fn wait(self) -> PsRwLockWriteGuard<'a, T, D> {
-        match self.owner {
-            Some(owner) => PsRwLockUpgradableReadGuard::upgrade(owner),
-            None => self.lock.write(),
-        }
-    }
-}
-
-impl<T: ?Sized, D: Discipline> fmt::Debug for PendingWrite<'_, T, D> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let state = raw(self.lock).state();
-        f.debug_struct("PendingWrite").field("owns", &self.owner.is_some()).field("state", &state).finish()
     }
 }

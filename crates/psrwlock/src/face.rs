@@ -2,6 +2,7 @@
 
 use crate::class::{Bulk, Class, Handler, ThreadClass};
 use crate::nesting::{self, Access, Nesting};
+use crate::pending::Asked;
 use crate::raw::{PolicyOf, RawPsRwLock, ReadToken};
 use crate::readers::Readers;
 use crate::sifted::Discipline;
@@ -88,6 +89,17 @@ impl<D: Discipline, const BUG: u8> RawPsRwLock<D, BUG> {
         self.read_handler(token.index.into(), looks).then_some(token)
     }
 
+    /// An upgradable reader acquires, if that needs no waiting, or asks for the write side. `asked`
+    /// says whether it has asked before.
+    pub(crate) fn poll_upgradable(&self, asked: bool, at: At) -> Result<(), Asked> {
+        self.begin(Access::Upgradable);
+        let owns = self.poll_own(asked);
+        if self.read_if(owns.is_ok()) {
+            self.enter_table(Access::Upgradable, at);
+        }
+        owns
+    }
+
     /// The owner shuts out the class and all below it, and waits until their readers have left.
     pub(crate) fn exclude<C: ThreadClass>(&self, at: At) {
         let index = const { Self::index::<C>() };
@@ -95,13 +107,15 @@ impl<D: Discipline, const BUG: u8> RawPsRwLock<D, BUG> {
         self.sift(index + 1, None);
     }
 
-    /// As [`exclude`](Self::exclude), if that needs no waiting. If it does, no class is shut out that was not before.
+    /// As [`exclude`](Self::exclude), if that needs no waiting. If it does, no class is shut out
+    /// that was not before.
     pub(crate) fn try_exclude<C: ThreadClass>(&self) -> bool {
         let index = const { Self::index::<C>() };
         self.try_sift_to(index + 1)
     }
 
-    /// As [`exclude`](Self::exclude), giving up once `deadline` has passed. Then no class is shut out that was not before.
+    /// As [`exclude`](Self::exclude), giving up once `deadline` has passed. Then no class is shut
+    /// out that was not before.
     pub(crate) fn exclude_until<C: ThreadClass>(&self, deadline: Deadline) -> bool {
         let (index, gate) = (const { Self::index::<C>() }, self.gate());
         let done = self.sift(index + 1, Some(deadline));

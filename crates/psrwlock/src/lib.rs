@@ -6,23 +6,26 @@ mod class;
 mod face;
 mod line;
 mod nesting;
+mod pending;
 mod raw;
 mod readers;
 mod release;
 #[doc(hidden)]
 pub mod seeded;
 mod sifted;
+mod steps;
 mod word;
 mod writer;
 
-pub use by_class::{ByClass, Partial, PendingWrite};
+pub use by_class::{ByClass, Partial};
 pub use class::{BULK, Bulk, Class, HANDLER, Handler, NESTED, Nested, ThreadClass, URGENT, Urgent};
 pub use nesting::{Checked, InDebug, Nesting, Unchecked};
+pub use pending::Stage;
 pub use raw::{RawPsRwLock, ReadToken};
 pub use readers::{Central, Distributed, Readers};
 pub use sifted::{Discipline, Fairness, PhaseFair, Sifted, WriterBatch};
+pub use steps::{News, PendingWrite};
 pub use word::State;
-pub use writer::Stage;
 
 /// What a lock needs that signal handlers read: handlers that wait for its writers, and the ways to keep them off.
 #[doc(inline)]
@@ -75,9 +78,9 @@ use ulocks_core::api;
 /// # Panics
 /// If there are too many readers at once: half of what the class's share of some 56 bits can hold,
 /// 131,072 with three classes, 8,192 with four, and 65,536 more at each slot of [`Distributed`]; or
-/// if 12,000 wait in one line. With nesting checked, at an acquisition that may wait for its own
-/// thread; inside `with_upgraded` that aborts. Otherwise it is a deadlock, or, with a deadline, a
-/// timeout.
+/// if 12,000 wait in one line, 6,000 in that of the top class. With nesting checked, at an
+/// acquisition that may wait for its own thread; inside `with_upgraded` that aborts. Otherwise it
+/// is a deadlock, or, with a deadline, a timeout.
 ///
 /// # Aborts
 /// If the kernel refuses to let a waiter sleep, or to wake a sleeper: a seccomp filter forbids it. A

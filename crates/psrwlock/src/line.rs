@@ -22,9 +22,9 @@ impl<D: Discipline, const BUG: u8> RawPsRwLock<D, BUG> {
     /// A reader joins the line of that flag. It is in line before it looks at the state.
     pub(crate) fn join_line(&self, flag: u64) {
         let was = Lines(self.lines.fetch_add(Lines::one(flag), AcqRel));
-        if was.waiting(flag) >= Lines::LIMIT {
+        if was.waiting(flag) >= Lines::limit(flag) {
             self.leave_line(flag);
-            panic!("too many readers wait for one lock: {} at once may", Lines::LIMIT);
+            panic!("too many readers wait for one lock: {} at once may", Lines::limit(flag));
         }
     }
 

@@ -1,6 +1,6 @@
 //! The protocol of [`PsRwLock`](crate::PsRwLock), and its readers' part. The writers' is in [`writer`](super::writer) and
 //! [`release`](super::release), how those take turns in [`line`](super::line), readers that are counted elsewhere in
-//! [`readers`](super::readers).
+//! [`readers`](super::readers), writes in steps in [`pending`](super::pending).
 //!
 //! # Properties
 //! - Exclusion of a writer and anybody else; what a holder did happens before whatever excludes it.
@@ -25,7 +25,7 @@
 //! | (A) | `g <= c` | one more of `c` | an attempt, which leaves no trace in the state if it fails |
 //! | (D) | any | one less of `c` | a reader |
 //! | (O) | not `OWNED` | `OWNED`; `WRITERS` if it has slept | a writer; an upgradable reader, which opens the gate if it is shut |
-//! | (O) | `OWNED`, `GRANTED` among the lines | not `GRANTED`; the gate opens meanwhile | a writer that has slept, after a fair release |
+//! | (O) | `OWNED`, `GRANTED` among the lines | not `GRANTED`; the gate opens meanwhile | a writer that has slept, after a fair release; (T) in [`pending`](super::pending) |
 //! | (C) | `OWNED`, `g = c < N` | `g = c + 1` | the owner, when all below `c` have left and the line of `c` is empty |
 //! | (F) | 0; or `OWNED` without readers and lines | `OWNED`, `g = N` | a writer; the owner. All of (O) and (C) at once |
 //! | (U) | `OWNED`; no flag of one who waits for this | not `OWNED`, `g = 0` | the owner, by an exchange: its last touch |
@@ -139,7 +139,7 @@ use crate::class::Class;
 use crate::readers::Slot;
 use crate::seeded;
 use crate::sifted::{Discipline, Sifted};
-use crate::word::{Layout, OWNER, State, readers};
+use crate::word::{DRAINED, Layout, State, readers};
 use core::{fmt, mem};
 use ulocks_core::futex::{Futex, FutexKey, Scope, Waited};
 use ulocks_core::meter::{Event, Meter};
@@ -271,7 +271,7 @@ impl<D: Discipline, const BUG: u8> RawPsRwLock<D, BUG> {
     fn depart_last(event: FutexKey<ScopeOf<D>>, was: State, index: u32) {
         let is_last = Self::LAYOUT.gate(was) == index + 1 && Self::LAYOUT.count(was, index) == 1;
         if is_last && !was.is_leaving() {
-            event.wake_bits(1, OWNER);
+            event.wake_bits(u32::MAX, DRAINED);
         }
     }
 

@@ -41,7 +41,7 @@ use crate::class::{BULK, Bulk, Class};
 use crate::raw::RawPsRwLock;
 use crate::seeded;
 use crate::sifted::Discipline;
-use crate::word::{OWNER, State};
+use crate::word::{DRAINED, State};
 use core::cell::Cell;
 use core::fmt;
 use ulocks_core::futex::Scope;
@@ -166,7 +166,7 @@ impl<D: Discipline, const BUG: u8> RawPsRwLock<D, BUG> {
         let owner_sleeps = self.look().has(State::DRAINING);
         let was = self.readers.slots()[usize::from(place)].0.fetch_sub(1, Release);
         if owner_sleeps && was == 1 && BUG != seeded::DEPARTS_QUIETLY {
-            event.wake_bits(1, OWNER);
+            event.wake_bits(u32::MAX, DRAINED);
         }
     }
 

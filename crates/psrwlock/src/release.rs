@@ -5,6 +5,7 @@
 //! |---|---|---|---|
 //! | a writer for which nobody waits | gone | one exchange | nobody sleeps |
 //! | a writer, an upgradable reader | gone | [`release`](RawPsRwLock::release) | before it, since it is the last touch |
+//! | one that finds a write in steps that asks | gone; the write side is reserved: (K) in [`pending`](super::pending) | `leave` | after it |
 //! | one that releases fairly | gone; a writer that has slept is the owner | [`hand_over`](RawPsRwLock::hand_over) | likewise |
 //! | one that downgrades | a reader | `open` | after it |
 //! | one that gives up, or admits readers again | in its call; an upgradable reader | `open` | after it |
@@ -16,7 +17,7 @@
 use crate::raw::{PolicyOf, RawPsRwLock};
 use crate::seeded;
 use crate::sifted::Discipline;
-use crate::word::{GATE, Lines, State, WRITERS, readers};
+use crate::word::{GATE, Lines, PENDING, State, WRITERS, readers};
 use ulocks_core::futex::{Bits, FutexKey};
 use ulocks_core::meter::{Event, Meter};
 use ulocks_core::sync::Ordering::{Acquire, Relaxed, Release};
@@ -78,9 +79,13 @@ impl<D: Discipline, const BUG: u8> RawPsRwLock<D, BUG> {
                 if BUG == seeded::COUNTS_EARLY {
                     self.count_event();
                 }
-                told |= self.state.fetch_and(!concerned, Relaxed) & concerned;
+                // Acquire: if a poll has set `WRITERS`, this thread sees its `AWAITED`.
+                told |= self.state.fetch_and(!concerned, Acquire) & concerned;
                 if BUG != seeded::COUNTS_EARLY {
                     self.count_event();
+                }
+                if told & State::WRITERS != 0 && self.is_awaited() {
+                    return self.give_away(key, gate, told);
                 }
                 was = self.look();
                 looks = BUG != seeded::STALE_WAKE;
@@ -91,39 +96,45 @@ impl<D: Discipline, const BUG: u8> RawPsRwLock<D, BUG> {
             let to = u32::from(was.is_next() && !keeps);
             let open = State(was.0 - State::OWNED).with_gate(to).0 | (told & State::IN_LINE);
             match self.state.compare_exchange(was.0, open, Self::RELEASE, Relaxed) {
-                Ok(_) => return self.after_release(key, gate, told),
+                Ok(_) => return self.after_release(key, gate, told, false),
                 Err(now) => was = State(now),
             }
             looks = BUG != seeded::STALE_WAKE;
         }
-        self.leave(key, gate, State::OWNED, told);
+        self.leave(key, gate, State::OWNED, told, false);
     }
 
     /// (L) and (U) with the gate at `gate`, which is open or shut to all; `owned` is `OWNED`, or
-    /// nothing if that is another's already; `told` are the flags that were taken out before. No
-    /// reader can make it fail or repeat a step.
-    fn leave(&self, key: KeyOf<D>, gate: u32, owned: u64, told: u64) {
+    /// nothing if that is another's already; `told` are the flags that were taken out before;
+    /// `awaited` says whether writes in steps are to be woken in any case. No reader can make it
+    /// fail or repeat a step.
+    fn leave(&self, key: KeyOf<D>, gate: u32, owned: u64, told: u64, awaited: bool) {
         let concerned = Self::concerned(gate, 0, owned != 0);
         let shut = if gate == Self::CLASSES { GATE } else { 0 };
         // Those in line are in line until they are inside: the next owner has to see their flags.
-        let was = self.state.fetch_or(State::DRAINING | shut | told & State::IN_LINE, Relaxed);
+        let was = self.state.fetch_or(State::DRAINING | shut | told & State::IN_LINE, Acquire);
         if was & concerned != 0 {
             self.count_event();
         }
+        // A poll that asks after (L) sees it, and relies on no wake-up.
+        let awaited = awaited || was & concerned & State::WRITERS != 0 && self.is_awaited();
         let writers = concerned & State::WRITERS;
         let last = self.state.fetch_and(!(GATE | State::DRAINING | owned | writers), Self::RELEASE);
         // Those that have come since (L) nap; being told they wake up sooner.
-        self.after_release(key, gate, told | (was | last) & concerned);
+        self.after_release(key, gate, told | (was | last) & concerned, awaited);
     }
 
     /// What follows a release: the lock may be gone.
-    fn after_release(&self, key: KeyOf<D>, gate: u32, told: u64) {
+    fn after_release(&self, key: KeyOf<D>, gate: u32, told: u64, awaited: bool) {
         sync::interruption_point();
         if BUG == seeded::TOUCHES_AFTER {
             core::hint::black_box(self.state.load(Relaxed));
         }
         if gate == Self::CLASSES && BUG != seeded::LOWERS_EARLY {
             Self::lower();
+        }
+        if awaited {
+            key.wake_bits(u32::MAX, PENDING);
         }
         Self::wake(key, told);
     }
@@ -145,7 +156,7 @@ impl<D: Discipline, const BUG: u8> RawPsRwLock<D, BUG> {
     ///
     /// It is told by `GRANTED`, and then waits for the releasing thread to leave, which is the last
     /// touch here. If nobody was asleep to hear of it, the write side is taken back, unless
-    /// somebody has taken it who was about to fall asleep.
+    /// somebody has taken it who was about to fall asleep. If a write in steps asks, this is (K).
     #[cold]
     pub(crate) fn hand_over(&self, gate: u32) {
         if !self.look().has(State::WRITERS) {
@@ -153,15 +164,24 @@ impl<D: Discipline, const BUG: u8> RawPsRwLock<D, BUG> {
         }
         let key = self.event.key();
         let (gate, told) = self.open_in_part(gate);
+        self.state.fetch_and(!State::WRITERS, Relaxed);
+        self.give_away(key, gate, told);
+    }
+
+    /// (K), or the same without `AWAITED` for a writer that has slept; `WRITERS` has been cleared.
+    fn give_away(&self, key: KeyOf<D>, gate: u32, told: u64) {
         if gate == 0 {
             // For as long as this takes, so that there is something to wait for: (L).
             self.state.fetch_or(State::DRAINING, Relaxed);
         }
-        self.state.fetch_and(!State::WRITERS, Relaxed);
-        self.lines.fetch_or(Lines::GRANTED, Release);
+        // Another thread may have cleared `AWAITED` meanwhile.
+        let awaited = Lines(self.lines.fetch_or(Lines::GRANTED, Release)).is_awaited();
         self.count_event();
+        if awaited {
+            return self.leave(key, gate, 0, told | State::WRITERS, true);
+        }
         let taken = self.event.key().wake_bits(1, WRITERS) > 0 || !self.claim();
-        self.leave(key, gate, if taken { 0 } else { State::OWNED }, told);
+        self.leave(key, gate, if taken { 0 } else { State::OWNED }, told, false);
     }
 
     /// In as a reader of that index, behind the gate, and then (U): the lock stays, so that all can be done after it.
@@ -206,8 +226,11 @@ impl<D: Discipline, const BUG: u8> RawPsRwLock<D, BUG> {
         }
         let told = was.0 & Self::concerned(gate, to, minus & State::OWNED != 0);
         if told != 0 && BUG != seeded::ABANDONS_QUIETLY {
-            self.state.fetch_and(!(told & State::WRITERS), Relaxed);
+            self.state.fetch_and(!(told & State::WRITERS), Acquire);
             self.count_event();
+            if told & State::WRITERS != 0 && self.is_awaited() {
+                self.event.key().wake_bits(u32::MAX, PENDING);
+            }
             Self::wake(self.event.key(), told);
         }
     }

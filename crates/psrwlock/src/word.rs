@@ -267,30 +267,48 @@ pub(crate) const fn readers(index: u32) -> Bits {
     Bits::one(index)
 }
 pub(crate) const NOBODY: Bits = Bits::one(28);
+/// The bit of a thread that waits for news of readers. Not that of the owner: a wake-up of one
+/// owner must not go to a thread that holds old news.
+pub(crate) const SIFTING: Bits = Bits::one(27);
+/// The bit of a thread that waits for news of the write side.
+pub(crate) const PENDING: Bits = Bits::one(29);
 pub(crate) const WRITERS: Bits = Bits::one(30);
 pub(crate) const OWNER: Bits = Bits::one(31);
+/// The bits that the last reader of a class wakes.
+pub(crate) const DRAINED: Bits = match Bits::new(OWNER.get() | SIFTING.get()) {
+    Some(bits) => bits,
+    None => OWNER,
+};
 
 /// A value of the second word: how many readers wait in each of the two lines, and how many writers have gone past them.
 ///
 /// | bits | name | changed by |
 /// |---|---|---|
 /// | 0 to 13 | low | a reader below the top class, as it joins the line and as it leaves it |
-/// | 14 to 27 | top | a reader of the top class, likewise |
+/// | 14 to 26 | top | a reader of the top class, likewise |
+/// | 27 | `AWAITED`: a write in steps asks for the write side | see (Q) in [`pending`](crate::pending) |
 /// | 28 to 30 | passed | the owner |
-/// | 31 | `GRANTED`: the write side is kept, `OWNED`, for one of the writers that wait | a fair release; the writer that takes it |
+/// | 31 | `GRANTED`: the write side is kept, `OWNED`, for one of the writers that wait | a fair release, (K); the writer that takes it |
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Lines(pub(crate) u32);
 
 impl Lines {
-    const BITS: u32 = 14;
-    /// So many may wait in a line at once; one more panics.
-    pub(crate) const LIMIT: u32 = 12_000;
+    const LOW_BITS: u32 = 14;
+    const TOP_BITS: u32 = 13;
+    /// A write in steps asks for the write side.
+    pub(crate) const AWAITED: u32 = 1 << 27;
     pub(crate) const ONE_PASSED: u32 = 1 << 28;
     /// The write side is kept for one of the writers that wait.
     pub(crate) const GRANTED: u32 = 1 << 31;
 
     const fn shift(line: u64) -> u32 {
-        if line == State::LOW { 0 } else { Self::BITS }
+        if line == State::LOW { 0 } else { Self::LOW_BITS }
+    }
+
+    /// The most readers that may wait in the line of that flag at once; one more panics. Three
+    /// quarters of the room: readers that are refused are counted for a moment, too.
+    pub(crate) const fn limit(line: u64) -> u32 {
+        if line == State::LOW { 12_000 } else { 6_000 }
     }
 
     /// One reader in the line of that flag.
@@ -301,7 +319,13 @@ impl Lines {
 
     /// How many wait in the line of that flag.
     pub(crate) const fn waiting(self, line: u64) -> u32 {
-        self.0 >> Self::shift(line) & ((1 << Self::BITS) - 1)
+        let bits = if line == State::LOW { Self::LOW_BITS } else { Self::TOP_BITS };
+        self.0 >> Self::shift(line) & ((1 << bits) - 1)
+    }
+
+    /// Whether a write in steps asks for the write side.
+    pub(crate) const fn is_awaited(self) -> bool {
+        self.0 & Self::AWAITED != 0
     }
 
     /// Whether the write side is kept for one of the writers that wait.

@@ -1,6 +1,7 @@
 //! The writers' part of the protocol: to own the lock, and to sift. How it is given back is in [`release`](super::release), what
 //! the labels and numbers mean in [`raw`](super::raw).
 
+use crate::pending::GRACE;
 use crate::raw::{PolicyOf, RawPsRwLock};
 use crate::readers::Readers;
 use crate::seeded;
@@ -18,8 +19,8 @@ use ulocks_core::{Policy, sync};
 
 /// How long the owner sleeps, at most, without a look at the readers that it waits for; and in the stage of signal handlers, which do
 /// not wake it.
-const NAPS: Duration = Duration::from_millis(1);
-const SHORT_NAPS: Duration = Duration::from_micros(50);
+pub(crate) const NAPS: Duration = Duration::from_millis(1);
+pub(crate) const SHORT_NAPS: Duration = Duration::from_micros(50);
 
 /// A section is worth a mark when it has gone on for so long, in nanoseconds.
 const LASTS_NS: u32 = 500;
@@ -31,19 +32,6 @@ const ROUNDS: u32 = 3;
 /// fail, too.
 const ATTEMPTS: u32 = 8;
 
-/// What a [`PendingWrite`](crate::PendingWrite) waits for.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Stage {
-    /// Another writer, or an upgradable reader.
-    Writer,
-    /// Readers that have waited in line, and have to go in first.
-    Line,
-    /// Readers of the class of that name, which are inside; it and those below it are shut.
-    Readers(&'static str),
-    /// Nothing: it may be [finished](crate::PendingWrite::finish).
-    Ready,
-}
-
 impl<D: Discipline, const BUG: u8> RawPsRwLock<D, BUG> {
     /// Whether signal handlers may read, so that a writer has to hold those of its own thread off.
     const MASKS: bool = {
@@ -54,7 +42,7 @@ impl<D: Discipline, const BUG: u8> RawPsRwLock<D, BUG> {
         );
         handlers && BUG != seeded::UNMASKED
     };
-    const DRAINED: sync::Ordering = if BUG == seeded::RELAXED_DRAIN { Relaxed } else { Acquire };
+    pub(crate) const DRAINED: sync::Ordering = if BUG == seeded::RELAXED_DRAIN { Relaxed } else { Acquire };
 
     /// Acquires for writing. False if `deadline` passed first.
     #[inline(always)]
@@ -108,7 +96,7 @@ impl<D: Discipline, const BUG: u8> RawPsRwLock<D, BUG> {
     fn try_write_owned(&self) -> bool {
         // In the state there are readers that are inside for certain only while all is open.
         let was = self.look();
-        let in_vain = was.is_owned() || !Self::LAYOUT.has_no_readers(was) || self.has_readers_at_slots();
+        let in_vain = !Self::LAYOUT.has_no_readers(was) || self.has_readers_at_slots();
         if in_vain || !self.try_own() {
             return false;
         }
@@ -119,9 +107,9 @@ impl<D: Discipline, const BUG: u8> RawPsRwLock<D, BUG> {
         written
     }
 
-    /// (O), if nobody is the owner.
+    /// (O), if there is no owner; or (T), the same if the write side is reserved.
     pub(crate) fn try_own(&self) -> bool {
-        !self.look().is_owned() && self.take(0)
+        if self.look().is_owned() { self.take_reserved() } else { self.take(0) || self.take_reserved() }
     }
 
     /// (O), which also sets `mark`.
@@ -219,10 +207,14 @@ impl<D: Discipline, const BUG: u8> RawPsRwLock<D, BUG> {
 
     /// (O) by a writer that sleeps until it can; see invariant 7. False if `deadline` passed first.
     fn own_asleep(&self, deadline: Option<Deadline>) -> bool {
-        let (mut mark, mut was_woken) = (0, false);
+        let (mut mark, mut was_woken, mut grace) = (0, false, None::<Deadline>);
+        let gives_way =
+            |grace: Option<Deadline>| self.is_reserved() && !grace.is_some_and(|grace| grace.has_passed());
         loop {
             let mut event = self.event.load(Acquire);
-            if (!self.look().is_owned() && self.take(mark)) || (was_woken && self.take_grant()) {
+            if (!self.look().is_owned() && self.take(mark))
+                || (was_woken && !gives_way(grace) && self.take_grant())
+            {
                 return true;
             }
             let was = State(self.state.fetch_or(State::WRITERS, Relaxed));
@@ -233,6 +225,18 @@ impl<D: Discipline, const BUG: u8> RawPsRwLock<D, BUG> {
                 // Invariant 10. This nap may use up a wake-up, so it counts as a sleep.
                 (mark, was_woken) = (State::WRITERS, true);
                 if !self.nap_until_left(WRITERS, 0, deadline) {
+                    return self.leave_writers();
+                }
+                continue;
+            }
+            if self.is_reserved() {
+                // There is no owner. If no write in steps comes, this writer does (T).
+                (mark, was_woken) = (State::WRITERS, true);
+                self.meter.count(Event::Slept);
+                let over = *grace.get_or_insert_with(|| Deadline::after(GRACE));
+                let (until, _) = Deadline::earlier(Some(over), deadline);
+                self.event.wait_bits(event, WRITERS, until);
+                if deadline.is_some_and(|deadline| deadline.has_passed()) {
                     return self.leave_writers();
                 }
                 continue;
@@ -295,7 +299,7 @@ impl<D: Discipline, const BUG: u8> RawPsRwLock<D, BUG> {
 
     /// Takes the write side that a fair release keeps for a writer that has slept, and waits until
     /// the releasing thread has opened the gate and left, which is its last touch.
-    fn take_grant(&self) -> bool {
+    pub(crate) fn take_grant(&self) -> bool {
         let takes = self.claim();
         if takes {
             self.wait_for_grant();
@@ -304,7 +308,7 @@ impl<D: Discipline, const BUG: u8> RawPsRwLock<D, BUG> {
     }
 
     /// Waits until the thread that has released the write side to this one has left.
-    fn wait_for_grant(&self) {
+    pub(crate) fn wait_for_grant(&self) {
         // Others may sleep on: invariant 7.
         self.state.fetch_or(State::WRITERS, Relaxed);
         self.event.naps(OWNER, None, SHORT_NAPS, || {
@@ -313,15 +317,20 @@ impl<D: Discipline, const BUG: u8> RawPsRwLock<D, BUG> {
         });
     }
 
-    /// Takes `GRANTED` out, for whom it was or back.
+    /// Clears `GRANTED`: for the thread for which it was set, or back. Clears `AWAITED` by the same
+    /// step, and tells the writes in steps that have asked.
     pub(crate) fn claim(&self) -> bool {
         Lines(self.lines.load(Relaxed)).is_granted() && self.claim_newest()
     }
 
     /// The same, by a read-modify-write in any case: an old value might hide what a wake-up has
     /// told.
-    fn claim_newest(&self) -> bool {
-        Lines(self.lines.fetch_and(!Lines::GRANTED, Acquire)).is_granted()
+    pub(crate) fn claim_newest(&self) -> bool {
+        let was = Lines(self.lines.fetch_and(!(Lines::GRANTED | Lines::AWAITED), Acquire));
+        if was.is_awaited() {
+            self.tell_pending();
+        }
+        was.is_granted()
     }
 
     /// An upgradable reader acquires. False if `deadline` passed first.
@@ -337,13 +346,13 @@ impl<D: Discipline, const BUG: u8> RawPsRwLock<D, BUG> {
     /// An upgradable reader acquires, if that needs no waiting.
     #[inline]
     pub(crate) fn try_own_to_read(&self) -> bool {
-        let owns = self.take(0);
+        let owns = self.try_own();
         self.read_if(owns)
     }
 
     /// An upgradable reader that owns the lock lets in those whom (H) has kept out.
     #[inline]
-    fn read_if(&self, owns: bool) -> bool {
+    pub(crate) fn read_if(&self, owns: bool) -> bool {
         if owns {
             self.reopen(0);
             self.meter.count(Event::Acquired);
@@ -387,33 +396,6 @@ impl<D: Discipline, const BUG: u8> RawPsRwLock<D, BUG> {
             (gate == 0 || self.drain(gate - 1, deadline))
                 && (gate..to).all(|index| self.shut(index, deadline))
         })
-    }
-
-    /// Goes on as far as that needs no waiting, and says what it waits for. For the owner.
-    pub(crate) fn poll_sift(&self) -> Stage {
-        loop {
-            let was = State(self.state.load(Self::DRAINED));
-            let gate = Self::LAYOUT.gate(was);
-            if gate > 0 && !self.is_drained_with_slots(gate - 1, was, &Cell::new(0)) {
-                if Self::LAYOUT.is_handler(gate - 1) {
-                    self.reopen_handlers();
-                }
-                return Stage::Readers(Self::LAYOUT.name(gate - 1));
-            }
-            if gate == Self::CLASSES {
-                return Stage::Ready;
-            }
-            if Self::line_before(gate).is_some_and(|flag| !self.line_is_empty(flag)) {
-                return Stage::Line;
-            }
-            self.close(gate);
-        }
-    }
-
-    /// Opens the last class again, that of signal handlers, in which nobody sleeps.
-    fn reopen_handlers(&self) {
-        self.reopen_to(Self::CLASSES, Self::CLASSES - 1);
-        Self::lower();
     }
 
     /// (F) by the owner, of a lock without readers, unless one of the flags of `stops` is set.
@@ -478,7 +460,7 @@ impl<D: Discipline, const BUG: u8> RawPsRwLock<D, BUG> {
 
     /// The same, for the readers at slots, too, of which those before `next` have been seen to be
     /// empty.
-    fn is_drained_with_slots(&self, index: u32, was: State, next: &Cell<usize>) -> bool {
+    pub(crate) fn is_drained_with_slots(&self, index: u32, was: State, next: &Cell<usize>) -> bool {
         let at_slots = D::Readers::DISTRIBUTED && Self::is_bulk(index);
         self.is_drained(index, was) && (!at_slots || self.slots_were_empty(next))
     }

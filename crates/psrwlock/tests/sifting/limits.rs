@@ -116,20 +116,21 @@ fn an_upgradable_reader_finds_no_room_as_a_plain_one() {
 #[test]
 fn a_line_that_is_full_admits_nobody() {
     const ROOM: u32 = 12_000;
+    const TOP_ROOM: u32 = 6_000;
     with("full line", Lock::<Central>::new(0), |lock| {
         // SAFETY: the lock is not used but for its address.
         let raw = std::ptr::from_ref(unsafe { lock.raw() }).cast::<AtomicU32>();
         // SAFETY: the lock has four words of this size at least, and the last of these is that of the lines.
         let lines = unsafe { &*raw.add(3) };
         let held = lock.write();
-        for (waiting, message_of) in [
-            (ROOM, &(|| message(|| lock.read())) as &dyn Fn() -> String),
-            (ROOM, &|| message(|| lock.try_read_in_for::<Urgent>(SHORT))),
-            (ROOM << 14, &|| message(|| lock.read_in::<Nested>())),
+        for (waiting, room, message_of) in [
+            (ROOM, "12000", &(|| message(|| lock.read())) as &dyn Fn() -> String),
+            (ROOM, "12000", &|| message(|| lock.try_read_in_for::<Urgent>(SHORT))),
+            (TOP_ROOM << 14, "6000", &|| message(|| lock.read_in::<Nested>())),
         ] {
             lines.store(waiting, Relaxed);
             let message = message_of();
-            assert!(message.contains("too many readers wait") && message.contains("12000"), "{message}");
+            assert!(message.contains("too many readers wait") && message.contains(room), "{message}");
             assert_eq!(lines.swap(0, Relaxed), waiting, "who came in vain is not counted");
         }
         drop(held);

@@ -5,8 +5,9 @@ use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::thread;
 use ulocks_core::Private;
 use ulocks_psrwlock::{
-    BULK, Bulk, ByClass, Distributed, NESTED, Nested, PhaseFair, PsRwLock, PsRwLockWith, Sifted, Stage,
-    ThreadClass, URGENT, Urgent,
+    BULK, Bulk, ByClass, Distributed, NESTED, Nested, Partial, PhaseFair, PsRwLock,
+    PsRwLockUpgradableReadGuard as UpgradableGuard, PsRwLockWith, PsRwLockWriteGuard as WriteGuard, Sifted,
+    Stage, State, ThreadClass, URGENT, Urgent,
 };
 use ulocks_testkit::task;
 
@@ -120,5 +121,151 @@ fn the_last_step_may_wait() {
         check::<Urgent>(lock, Stage::Readers("Urgent"));
         check::<Nested>(lock, Stage::Readers("Nested"));
         assert_eq!(*lock.read(), 4);
+    });
+}
+
+#[test]
+fn a_poll_that_fails_is_the_next() {
+    with("place", PsRwLock::new(0), |lock| {
+        for fair in [false, true] {
+            let held = lock.write();
+            let mut write = lock.write_begin();
+            assert_eq!(write.poll(), Stage::Writer);
+            assert!(!write.news().has_come());
+            if fair {
+                WriteGuard::unlock_fair(held)
+            } else {
+                drop(held)
+            };
+            assert!(write.news().has_come());
+            assert!(lock.try_read().is_some(), "it is kept from writers only");
+            assert_eq!(write.poll(), Stage::Ready, "it is the next");
+            *write.finish().expect("it is ready") += 1;
+            // The same behind an upgradable reader, and one that has shut readers out.
+            for gate in 0..2 {
+                let mut held = lock.upgradable_read();
+                if gate == 1 {
+                    Partial::exclude::<Bulk>(&mut held);
+                }
+                let mut write = lock.write_begin();
+                assert_eq!(write.poll(), Stage::Writer);
+                if fair {
+                    UpgradableGuard::unlock_fair(held)
+                } else {
+                    drop(held)
+                };
+                assert!(write.news().has_come());
+                assert_eq!(write.poll(), Stage::Ready, "it is the next");
+            }
+        }
+        assert_eq!(*lock.read(), 2);
+    });
+}
+
+/// Of two one comes first, and the other asks again.
+#[test]
+fn of_several_each_has_its_turn() {
+    with("several", PsRwLock::new(0), |lock| {
+        let held = lock.write();
+        let mut writes = [lock.write_begin(), lock.write_begin(), lock.write_begin()];
+        writes.iter_mut().for_each(|write| assert_eq!(write.poll(), Stage::Writer));
+        drop(held);
+        for write in writes {
+            assert!(write.news().has_come());
+            let mut write = write;
+            assert_eq!(write.poll(), Stage::Ready);
+            *write.finish().expect("it is ready") += 1;
+        }
+        assert_eq!(*lock.read(), 3);
+    });
+}
+
+/// A writer that writes again and again does not keep it out, however often it is polled.
+#[test]
+fn a_write_in_steps_beside_a_busy_writer() {
+    with("busy", PsRwLock::new(0_u64), |lock| {
+        let done = AtomicBool::new(false);
+        thread::scope(|scope| {
+            scope.spawn(|| {
+                while !done.load(Relaxed) {
+                    let mut held = lock.write();
+                    *held += 1;
+                    (0..2_000).for_each(|_| std::hint::spin_loop());
+                }
+            });
+            for _ in 0..20 {
+                let mut write = lock.write_begin();
+                while write.poll() != Stage::Ready {
+                    write.news().wait();
+                }
+                drop(write.finish().expect("it is ready"));
+            }
+            done.store(true, Relaxed);
+        });
+    });
+}
+
+#[test]
+fn what_is_kept_for_a_write_that_does_not_come_is_taken_by_others() {
+    with("forgotten", PsRwLock::new(0), |lock| {
+        // Forgotten, or dropped, before or after the write side is kept for it.
+        for forgets in [true, false] {
+            for first in [true, false] {
+                let end = |write| if forgets { std::mem::forget(write) } else { drop(write) };
+                let held = lock.write();
+                let mut write = lock.write_begin();
+                assert_eq!(write.poll(), Stage::Writer);
+                let mut write = Some(write);
+                if first && let Some(write) = write.take() {
+                    end(write);
+                }
+                thread::scope(|scope| {
+                    let waits = asleep(scope, || *lock.write() += 1);
+                    drop(held);
+                    if let Some(write) = write.take() {
+                        end(write);
+                    }
+                    waits.join().unwrap();
+                });
+                *lock.write() += 1;
+            }
+            let held = lock.upgradable_read();
+            let mut write = lock.write_begin();
+            assert_eq!(write.poll(), Stage::Writer);
+            std::mem::forget(write);
+            drop(held);
+            // Without a wait.
+            *lock.try_write().expect("nobody has it") += 1;
+        }
+        assert_eq!(*lock.read(), 10);
+    });
+}
+
+/// A thread sleeps until there is news, at each stage.
+#[test]
+fn news_wakes() {
+    with("news", PsRwLock::new(0), |lock| {
+        let mut upgradable = lock.upgradable_read();
+        Partial::exclude::<Bulk>(&mut upgradable);
+        let mut write = lock.write_begin();
+        assert_eq!(write.poll(), Stage::Writer);
+        assert_eq!(write.news().at_most(), None);
+        let news = write.news();
+        thread::scope(|scope| {
+            let waits = asleep(scope, move || news.wait());
+            drop(upgradable);
+            waits.join().unwrap();
+        });
+        let reader = lock.read();
+        assert_eq!(write.poll(), Stage::Readers("Bulk"));
+        assert!(write.news().at_most().is_some());
+        let news = write.news();
+        assert!(!news.wait_for(std::time::Duration::ZERO));
+        drop(reader);
+        while write.poll() != Stage::Ready {
+            write.news().wait();
+        }
+        drop(write);
+        assert_eq!(lock.state(), State::UNLOCKED);
     });
 }

@@ -28,7 +28,8 @@ fn readers_at_slots_are_seen() {
     }
 }
 
-/// Readers of higher classes are counted in the state, and so are `Bulk` readers that found their class shut.
+/// Readers of higher classes are counted in the state, and so are `Bulk` readers that found their
+/// class shut.
 #[test]
 fn slots_and_classes_do_not_mix_up() {
     type All<const N: usize, P> = Sifted<THREE, P, WriterBatch<2>, Distributed<N>, Soft, Unchecked>;
