@@ -72,16 +72,27 @@ xflags::xflags! {
             optional target: String
         }
 
-        /// Plants the bugs of crates/*/mutants and demands that the tests named there report each: cargo xtask mutants
+        /// Plants bugs, weakens orderings, and demands that tests report each: cargo xtask mutants
         cmd mutants {
             /// Only says what there is.
             optional --list
-            /// Only the mutant of this name, or those of the files whose path contains this.
+            /// Only `logic`, the bugs of crates/*/mutants, or only `orderings`.
+            optional --kind name: String
+            /// Only the bug of this name, or those of the files whose path contains this; only the orderings whose
+            /// FILE:LINE contains it.
             optional --only text: String
+            /// Only what is in files that differ from this commit.
+            optional --changed rev: String
             /// Only the tests of this world: native, loom or vm.
             optional --world name: String
             /// How many tests run at once (default: the number of CPUs).
             optional --jobs n: usize
+            /// Begins nothing after so many minutes; the next run goes on.
+            optional --budget minutes: u64
+            /// Runs also what earlier runs have found.
+            optional --again
+            /// Runs also the weakened orderings that comments explain.
+            optional --explained
         }
 
         /// Rebuilds the HTML report of a benchmark run from its JSON.
@@ -153,6 +164,17 @@ mod tests {
             (false, Some("mutex.toml"), Some("vm"))
         );
         assert!(parse("mutants --only").unwrap_err().contains("--only"));
+        let Ok(XtaskCmd::Mutants(mutants)) =
+            parse("mutants --kind orderings --jobs 3 --budget 60 --changed HEAD~1")
+        else {
+            panic!("not a mutants command");
+        };
+        assert_eq!(
+            (mutants.kind.as_deref(), mutants.changed.as_deref()),
+            (Some("orderings"), Some("HEAD~1"))
+        );
+        assert_eq!((mutants.jobs, mutants.budget, mutants.again), (Some(3), Some(60), false));
+        assert!(parse("mutants --budget long").unwrap_err().contains("--budget"));
     }
 
     #[test]

@@ -12,11 +12,12 @@
 //! | a file begins with prose, `tests.rs` beside its code excepted, and has at most 600 lines | every source file |
 //! | a crate has its rooms: README, `lib.rs` with docs; a protocol in `raw.rs` has models in both worlds and a stress test | public crates |
 //! | a mutant applies, and the tests that must find it exist | `crates/*/mutants` |
+//! | what explains a weaker ordering stands at one that can become weaker | `src` of the lock crates and core |
 //! | workspace lints; no lib or bin is a bench; every bench has its own `main` | every manifest |
 
 mod nodes;
 
-use crate::mutants::spec;
+use crate::mutants::{spec, weaken};
 use crate::steps::Steps;
 use crate::workspace::{Manifest, Package, Workspace, targets, unquoted};
 use anyhow::Context;
@@ -73,6 +74,7 @@ fn check(workspace: &Workspace) -> anyhow::Result<Vec<String>> {
         }
     }
     findings.extend(spec::load(workspace)?.1);
+    findings.extend(weaken::load(workspace)?.1);
     Ok(findings)
 }
 

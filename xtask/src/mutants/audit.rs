@@ -1,217 +1,171 @@
-//! Builds the planted workspace, and runs the tests for each mutant.
+//! What all audits share: what is built, what earlier runs have found, and the work on all CPUs.
 
 use super::build::{Built, Unit};
-use super::exec::{self, LIMIT, Verdict};
 use super::plant::{Plan, VARIABLE};
-use super::scratch::{Scratch, renew_file};
-use super::spec::{Mutant, Probe};
+use super::results::{Hashes, Record, Results};
+use super::scratch::Scratch;
+use super::spec::Mutant;
+use super::weaken::Placed;
 use crate::workspace::Workspace;
-use anyhow::bail;
+use anyhow::{Context, bail};
 use std::collections::{BTreeMap, BTreeSet};
-use std::fs;
 use std::path::PathBuf;
 use std::process::Command;
 use std::sync::Mutex;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::thread;
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
-/// A line of the table.
-pub struct Row {
-    /// The mutant's name.
-    pub mutant: String,
-    /// The tests.
-    pub tests: String,
-    /// What became of it.
-    pub verdict: Verdict,
-    /// How long the tests ran.
-    pub took: Duration,
-    /// Whether it was not built together with the others.
-    pub alone: bool,
+/// The test targets to build.
+pub type Needed = BTreeMap<Unit, BTreeSet<String>>;
+
+/// What earlier runs have found, and where this run adds to it.
+pub struct Store<'a> {
+    /// The copy of the workspace.
+    pub scratch: Scratch<'a>,
+    /// The hashes of the packages.
+    pub hashes: Hashes<'a>,
+    /// The records.
+    pub results: Results,
+    /// Whether to run what has a record, too.
+    pub again: bool,
 }
 
-/// The program of each test target that was built.
-type Programs = BTreeMap<(Unit, String), PathBuf>;
+impl<'a> Store<'a> {
+    /// Opens the copy of `workspace`, and the records beside it.
+    pub fn open(workspace: &'a Workspace, again: bool) -> anyhow::Result<Self> {
+        let scratch = Scratch::open(workspace)?;
+        let results = Results::open(&scratch.base.join("results.jsonl"))?;
+        Ok(Self { hashes: Hashes::new(workspace)?, results, scratch, again })
+    }
 
-/// A run of tests, with a mutant or without.
-struct Job<'a> {
-    mutant: Option<&'a Mutant>,
-    probe: &'a Probe,
+    /// What an earlier run has found.
+    pub fn earlier(&self, key: &str, hash: u64) -> Option<&Record> {
+        self.results.find(key, hash).filter(|_| !self.again)
+    }
 }
 
-/// Plants `mutants`, all that there are, and runs the `chosen` ones.
-pub fn run(
-    workspace: &Workspace,
-    mutants: &[Mutant],
-    chosen: &[Mutant],
-    jobs: usize,
-) -> anyhow::Result<Vec<Row>> {
-    let scratch = Scratch::open(workspace)?;
-    let mut plan = Plan::new(workspace, mutants, BTreeMap::new())?;
-    scratch.renew(&plan)?;
-    let programs = build_all(&scratch, mutants, chosen, &mut plan)?;
-
-    let mut rows = Vec::new();
-    let probes: BTreeMap<_, _> =
-        chosen.iter().flat_map(|mutant| &mutant.found_by).map(|probe| (key(probe), probe)).collect();
-    let baseline = probes.values().map(|probe| Job { mutant: None, probe }).collect();
-    rows.extend(run_jobs(&scratch, &programs, baseline, jobs)?);
-    let sound: BTreeSet<_> =
-        probes.keys().zip(&rows).filter(|(_, row)| row.verdict.is_as_said()).map(|(key, _)| *key).collect();
-
-    let (mut together, mut apart, mut not_run) = (Vec::new(), Vec::new(), Vec::new());
-    for mutant in chosen {
-        let alone = plan.alone.contains_key(&mutant.id());
-        for probe in &mutant.found_by {
-            let job = Job { mutant: Some(mutant), probe };
-            match sound.contains(&key(probe)) {
-                false => not_run.push(job.row(Verdict::NotRun, Duration::ZERO)),
-                true if alone => apart.push(job),
-                true => together.push(job),
-            }
-        }
-    }
-    rows.extend(run_jobs(&scratch, &programs, together, jobs)?);
-    rows.extend(not_run);
-    rows.extend(run_alone(&scratch, &plan, apart)?);
-    Ok(rows)
+/// How to run.
+#[derive(Clone, Copy)]
+pub struct Effort {
+    /// How many tests run at once.
+    pub jobs: usize,
+    /// When no more tests are begun.
+    pub until: Option<Instant>,
 }
 
-/// Builds what the `chosen` mutants need. A mutant that does not compile is made to stay alone.
-fn build_all(
-    scratch: &Scratch<'_>,
-    mutants: &[Mutant],
-    chosen: &[Mutant],
-    plan: &mut Plan,
-) -> anyhow::Result<Programs> {
-    let mut units = BTreeMap::<Unit, BTreeSet<String>>::new();
-    for probe in chosen.iter().flat_map(|mutant| &mutant.found_by) {
-        units.entry(unit(probe)).or_default().insert(probe.test.clone());
-    }
-    let mut programs = Programs::new();
-    for (unit, tests) in units {
-        println!("\n-- builds {} for {}", unit.package, unit.world);
-        let start = Instant::now();
-        loop {
-            match scratch.build(&unit, &tests)? {
-                Built::Programs(built) => {
-                    programs.extend(built.into_iter().map(|(test, path)| ((unit.clone(), test), path)));
-                    break;
-                }
-                Built::Broken(errors) => {
-                    let culprits = errors.culprits(plan);
-                    if culprits.is_empty() {
-                        bail!("{} does not compile for {}:\n{}", unit.package, unit.world, errors.text);
-                    }
-                    let mut alone = std::mem::take(&mut plan.alone);
-                    let why = "it does not compile beside the others";
-                    alone.extend(culprits.into_iter().map(|id| (id, why.to_owned())));
-                    *plan = Plan::new(scratch.workspace, mutants, alone)?;
-                    scratch.renew(plan)?;
-                }
-            }
-        }
-        println!("{:.1} s", start.elapsed().as_secs_f64());
-    }
-    for mutant in chosen {
-        if let Some(why) = plan.alone.get(&mutant.id()) {
-            println!("{} gets a build of its own: {why}", mutant.name);
-        }
-    }
-    Ok(programs)
+/// The planted workspace with what is built of it.
+pub struct Audit<'a> {
+    /// What earlier runs have found.
+    pub store: &'a Store<'a>,
+    /// What is planted.
+    pub plan: Plan,
+    effort: Effort,
+    programs: BTreeMap<(Unit, String), PathBuf>,
+    /// How much work was not begun in time.
+    left: AtomicUsize,
 }
 
-/// Runs `work` on `jobs` threads; the rows are in its order.
-fn run_jobs(
-    scratch: &Scratch<'_>,
-    programs: &Programs,
-    work: Vec<Job<'_>>,
-    jobs: usize,
-) -> anyhow::Result<Vec<Row>> {
-    let work = Mutex::new(work.into_iter().enumerate());
-    let done = Mutex::new(BTreeMap::new());
-    thread::scope(|scope| {
-        let worker = |worker: usize| -> anyhow::Result<()> {
+impl<'a> Audit<'a> {
+    /// Plants `mutants` and `sites`, all that there are, and builds what is `needed`. A mutant that
+    /// does not compile is made to stay alone.
+    pub fn prepare(
+        store: &'a Store<'a>,
+        mutants: &[Mutant],
+        sites: &[Placed],
+        needed: Needed,
+        effort: Effort,
+    ) -> anyhow::Result<Self> {
+        let Store { scratch, .. } = store;
+        let mut plan = Plan::new(scratch.workspace, mutants, sites, BTreeMap::new())?;
+        scratch.renew(&plan)?;
+        let mut programs = BTreeMap::new();
+        for (unit, tests) in needed {
+            println!("-- builds {} for {}", unit.package, unit.world);
+            let start = Instant::now();
             loop {
-                let Some((nth, job)) = work.lock().unwrap().next() else { return Ok(()) };
-                let program = &programs[&(unit(job.probe), job.probe.test.clone())];
-                let row = job.run(scratch, program, worker)?;
-                done.lock().unwrap().insert(nth, row);
+                let errors = match scratch.build(&unit, &tests)? {
+                    Built::Programs(built) => {
+                        programs.extend(built.into_iter().map(|(test, path)| ((unit.clone(), test), path)));
+                        break;
+                    }
+                    Built::Broken(errors) => errors,
+                };
+                let culprits = errors.culprits(&plan);
+                if culprits.is_empty() {
+                    bail!("{} does not compile for {}:\n{}", unit.package, unit.world, errors.text);
+                }
+                println!("   without those that do not compile beside the others");
+                let mut alone = std::mem::take(&mut plan.alone);
+                let why = "it does not compile beside the others";
+                alone.extend(culprits.into_iter().map(|id| (id, why.to_owned())));
+                plan = Plan::new(scratch.workspace, mutants, sites, alone)?;
+                scratch.renew(&plan)?;
             }
-        };
-        let workers: Vec<_> = (0..jobs).map(|nth| scope.spawn(move || worker(nth))).collect();
-        workers.into_iter().try_for_each(|worker| worker.join().expect("a worker does not panic"))
-    })?;
-    Ok(done.into_inner().unwrap().into_values().collect())
-}
-
-/// Builds and runs the mutants of `work` one after the other.
-fn run_alone(scratch: &Scratch<'_>, plan: &Plan, work: Vec<Job<'_>>) -> anyhow::Result<Vec<Row>> {
-    let mut rows = Vec::new();
-    for job in work {
-        let mutant = job.mutant.expect("a run without a mutant needs no build of its own");
-        let original = fs::read_to_string(scratch.workspace.root.join(&mutant.file))?;
-        let broken =
-            mutant.applied(&original).map_err(|fault| anyhow::anyhow!("{}: {fault}", mutant.name))?;
-        let path = scratch.source.join(&mutant.file);
-        renew_file(broken.as_bytes(), &path)?;
-        let unit = unit(job.probe);
-        let row = match scratch.build(&unit, &[job.probe.test.clone()].into())? {
-            Built::Programs(programs) => job.run(scratch, &programs[&job.probe.test], 0)?,
-            Built::Broken(errors) => {
-                println!("\n-- {}\n{}", mutant.name, errors.text);
-                job.row(Verdict::DoesNotCompile, Duration::ZERO)
-            }
-        };
-        rows.push(Row { alone: true, ..row });
-        let text = plan.files.get(&mutant.file).map_or(original.as_str(), |planted| &planted.text);
-        renew_file(text.as_bytes(), &path)?;
-    }
-    Ok(rows)
-}
-
-impl Job<'_> {
-    /// Runs the tests in `program`, and prints the verdict.
-    fn run(&self, scratch: &Scratch<'_>, program: &PathBuf, worker: usize) -> anyhow::Result<Row> {
-        let mut command = command(scratch, program, self.probe)?;
-        if let Some(mutant) = self.mutant {
-            command.env(VARIABLE, mutant.id().to_string());
+            println!("   {:.1} s", start.elapsed().as_secs_f64());
         }
-        let start = Instant::now();
-        let ran = exec::finish(&mut command, &scratch.base.join(format!("output-{worker}")), LIMIT)?;
-        let says = self.mutant.filter(|mutant| !mutant.sound).and(self.probe.says.as_deref());
-        let row = self.row(ran.judge(says), start.elapsed());
-        let mut text =
-            format!("{}, {}: {}, {:.1} s", row.mutant, row.tests, row.verdict, row.took.as_secs_f64());
-        if !row.verdict.is_as_said() {
-            text += &format!("\n{}", ran.the_end());
-        }
-        println!("{text}");
-        Ok(row)
+        Ok(Self { store, plan, effort, programs, left: AtomicUsize::new(0) })
     }
 
-    fn row(&self, verdict: Verdict, took: Duration) -> Row {
-        let mutant = self.mutant.map_or("(no mutant)", |mutant| &mutant.name).to_owned();
-        let Probe { world, package, filter, .. } = self.probe;
-        Row { mutant, tests: format!("{world}: {package} {filter}"), verdict, took, alone: false }
+    /// Calls `run` for each of `work`, on several threads, and returns what it returns, in the order
+    /// of `work`. The first argument is the number of the thread.
+    pub fn on_all_cpus<T: Send, R: Send>(
+        &self,
+        work: Vec<T>,
+        run: impl Fn(usize, T) -> anyhow::Result<R> + Sync,
+    ) -> anyhow::Result<Vec<R>> {
+        let (work, done) = (Mutex::new(work.into_iter().enumerate()), Mutex::new(BTreeMap::new()));
+        let (run, work, done_) = (&run, &work, &done);
+        thread::scope(|scope| {
+            let worker = move |worker: usize| -> anyhow::Result<()> {
+                loop {
+                    let Some((nth, item)) = work.lock().unwrap().next() else { return Ok(()) };
+                    if !self.is_in_time() {
+                        continue;
+                    }
+                    let result = run(worker, item)?;
+                    done_.lock().unwrap().insert(nth, result);
+                }
+            };
+            let workers: Vec<_> = (0..self.effort.jobs).map(|nth| scope.spawn(move || worker(nth))).collect();
+            workers.into_iter().try_for_each(|worker| worker.join().expect("a worker does not panic"))
+        })?;
+        Ok(done.into_inner().unwrap().into_values().collect())
+    }
+
+    /// Whether the next run may begin. If not, it is counted.
+    pub fn is_in_time(&self) -> bool {
+        let is_in_time = self.effort.until.is_none_or(|until| Instant::now() < until);
+        self.left.fetch_add(usize::from(!is_in_time), Ordering::Relaxed);
+        is_in_time
+    }
+
+    /// How many runs were not begun in time.
+    pub fn left(&self) -> usize {
+        self.left.load(Ordering::Relaxed)
+    }
+
+    /// The test program `test` of `unit`, in the directory where cargo would run it.
+    pub fn command(&self, unit: &Unit, test: &str) -> anyhow::Result<Command> {
+        let program = self.programs.get(&(unit.clone(), test.to_owned()));
+        self.store.scratch.command(&unit.package, program.context("a program that was not built")?)
+    }
+
+    /// Where the thread `worker` keeps the output of its run.
+    pub fn output(&self, worker: usize) -> PathBuf {
+        self.store.scratch.base.join(format!("output-{worker}"))
     }
 }
 
-/// The tests of `probe` in `program`, in the directory where cargo would run it.
-fn command(scratch: &Scratch<'_>, program: &PathBuf, probe: &Probe) -> anyhow::Result<Command> {
-    let dir = &scratch.package(&probe.package)?.dir;
-    let dir = scratch.source.join(dir.strip_prefix(&scratch.workspace.root)?);
-    let mut command = Command::new(program);
-    command.arg(&probe.filter).env("CARGO_MANIFEST_DIR", &dir).current_dir(dir).env_remove(VARIABLE);
-    // A backtrace would push everything else out of the last lines.
-    command.env("RUST_BACKTRACE", "0");
-    Ok(command)
-}
-
-/// What makes the tests of two probes the same.
-fn key(probe: &Probe) -> [&str; 4] {
-    [&probe.world, &probe.package, &probe.test, &probe.filter]
-}
-
-fn unit(probe: &Probe) -> Unit {
-    Unit { world: probe.world.clone(), package: probe.package.clone() }
+impl Scratch<'_> {
+    /// A command that runs `program` as cargo runs the tests of `package`, without a mutant.
+    pub fn command(&self, package: &str, program: &PathBuf) -> anyhow::Result<Command> {
+        let dir = &self.package(package)?.dir;
+        let dir = self.source.join(dir.strip_prefix(&self.workspace.root)?);
+        let mut command = Command::new(program);
+        command.env("CARGO_MANIFEST_DIR", &dir).current_dir(dir).env_remove(VARIABLE);
+        // A backtrace would push everything else out of the last lines.
+        command.env("RUST_BACKTRACE", "0");
+        Ok(command)
+    }
 }

@@ -37,12 +37,18 @@ pub enum Verdict {
     NoTest,
     /// The tests do not pass without the mutant.
     NotRun,
+    /// It did not end in time.
+    OutOfTime,
+    /// It passed, and no test runs what is mutated.
+    NotReached,
+    /// It was not run, as the source says why no model can find it.
+    Explained,
 }
 
 impl Verdict {
     /// Whether this is what was specified.
     pub fn is_as_said(self) -> bool {
-        matches!(self, Self::Caught | Self::Passes)
+        matches!(self, Self::Caught | Self::Passes | Self::Explained)
     }
 }
 
@@ -56,6 +62,9 @@ impl fmt::Display for Verdict {
             Self::DoesNotCompile => "DOES NOT COMPILE",
             Self::NoTest => "NO TEST",
             Self::NotRun => "NOT RUN",
+            Self::OutOfTime => "OUT OF TIME",
+            Self::NotReached => "NOT REACHED",
+            Self::Explained => "explained",
         })
     }
 }
@@ -100,6 +109,26 @@ impl Ran {
         tests
     }
 
+    /// The first test that failed, if the tests ran one after the other with all their output.
+    pub fn failed_test(&self) -> Option<String> {
+        let mut test = None;
+        for line in self.output.lines() {
+            if let Some((name, _)) = line.strip_prefix("test ").and_then(|rest| rest.split_once(" ... ")) {
+                test = Some(name.to_owned());
+            }
+            if is_failure(line) {
+                break;
+            }
+        }
+        test
+    }
+
+    /// In which execution the virtual machine found the first failure.
+    pub fn executions(&self) -> Option<u64> {
+        let mut lines = self.output.lines().filter_map(|line| line.strip_prefix("at execution "));
+        lines.next()?.split_whitespace().next()?.parse().ok()
+    }
+
     /// The message of the first panic, and the last lines.
     pub fn the_end(&self) -> String {
         let mut text = String::new();
@@ -137,6 +166,27 @@ pub fn finish_apart(
     ran(status, output)
 }
 
+/// Runs `command` until it ends or its output, in the file `output`, says that a test has failed.
+pub fn finish_or_fail(command: &mut Command, output: &Path, limit: Duration) -> anyhow::Result<Ran> {
+    let file = File::create(output)?;
+    let (mut read, mut has_failed) = (0, false);
+    let status = run_until(command.stdout(file.try_clone()?).stderr(file), limit, || {
+        let length = fs::metadata(output).map_or(0, |data| data.len());
+        if length != read {
+            read = length;
+            has_failed =
+                fs::read(output).is_ok_and(|output| String::from_utf8_lossy(&output).lines().any(is_failure));
+        }
+        has_failed
+    })?;
+    if has_failed { Ok(Ran { end: End::Failed, ..ran(status, output)? }) } else { ran(status, output) }
+}
+
+/// What libtest prints behind the output of a test that has failed.
+fn is_failure(line: &str) -> bool {
+    line == "FAILED" || line.starts_with("test ") && line.ends_with("... FAILED")
+}
+
 fn ran(status: Option<ExitStatus>, output: &Path) -> anyhow::Result<Ran> {
     let end = match status {
         None => End::OutOfTime,
@@ -152,13 +202,22 @@ fn ran(status: Option<ExitStatus>, output: &Path) -> anyhow::Result<Ran> {
 /// this function returns, and also if this process is killed. So neither a test nor a child of a
 /// test stays behind.
 pub fn run_within(command: &mut Command, limit: Duration) -> anyhow::Result<Option<ExitStatus>> {
+    run_until(command, limit, || false)
+}
+
+/// The same, but it also ends when `is_enough`.
+fn run_until(
+    command: &mut Command,
+    limit: Duration,
+    mut is_enough: impl FnMut() -> bool,
+) -> anyhow::Result<Option<ExitStatus>> {
     let mut child = command.stdin(Stdio::null()).process_group(0).spawn()?;
     let mut reaper = Command::new("sh");
     reaper.args(["-c", "read _; kill -KILL \"$0\"", &format!("-{}", child.id())]).process_group(0);
     let mut reaper = reaper.stdin(Stdio::piped()).stderr(Stdio::null()).spawn()?;
     let start = Instant::now();
     let mut status = child.try_wait()?;
-    while status.is_none() && start.elapsed() < limit {
+    while status.is_none() && start.elapsed() < limit && !is_enough() {
         sleep(POLL);
         status = child.try_wait()?;
     }

@@ -1,14 +1,17 @@
 //! `cargo xtask mutants`: plants bugs and demands that the tests named for each report it.
 //!
-//! A model that has never failed proves nothing. The bugs that the models must report are kept
-//! beside the source, as replacements of text (`spec.rs` has the format). This command plants them
-//! in a copy of the workspace:
+//! A model that has never failed proves nothing. There are two kinds of mutants. The bugs that the
+//! models must report are kept beside the source, as replacements of text (`spec.rs` has the
+//! format). The orderings that can be weaker are found in the source (`orderings.rs` says which).
+//! This command plants both in a copy of the workspace:
 //!
 //! | in `target/mutants` | what |
 //! |---|---|
 //! | `source/` | the tracked files, and the untracked files that git does not ignore, with all mutants |
 //! | `native/`, `loom/`, `vm/` | the target directory of each world, kept from run to run |
 //! | `messages`, `progress`, `output-N` | the output of the last commands |
+//! | `results.jsonl` | the verdicts, with the hash of what they were found in |
+//! | `report.txt` | the last table |
 //! | `lock` | held by the command that works here |
 //!
 //! All mutants are in one copy. Each changed function chooses its body by the variable
@@ -18,99 +21,190 @@
 //!
 //! A file of the copy is written only if its content differs, so cargo rebuilds only what has
 //! changed. An interrupted run may leave a mutant that is alone in the copy; the next run overwrites
-//! it.
+//! it. What was found before the interruption is not run again (`results.rs`).
 //!
-//! The named tests first run without any mutant. They must pass, and at least one test must run.
+//! The tests first run without any mutant. They must pass, and at least one test must run.
 //! Otherwise a failure under a mutant would prove nothing: the test might always fail, or the
 //! filter might select no test.
 
 mod audit;
 mod build;
 mod exec;
+mod logic;
+mod orderings;
 mod plant;
+mod report;
+mod results;
 mod scratch;
 mod source;
 pub mod spec;
+pub mod weaken;
 
 use crate::flags;
 use crate::steps::Steps;
 use crate::workspace::Workspace;
-use anyhow::bail;
-use audit::Row;
+use anyhow::{Context, bail};
+use audit::{Audit, Effort, Needed, Store};
+use report::{score, table};
 use spec::{Mutant, Probe, WORLDS};
+use std::collections::BTreeSet;
+use std::fs;
 use std::thread;
+use std::time::{Duration, Instant};
+use weaken::{Placed, Weakening};
+
+const KINDS: [&str; 2] = ["logic", "orderings"];
+
+/// What there is: the bugs that are specified, and the orderings that can be weakened.
+struct All {
+    mutants: Vec<Mutant>,
+    sites: Vec<Placed>,
+}
+
+/// What `flags` select of it.
+struct Chosen {
+    mutants: Vec<Mutant>,
+    weakenings: Vec<Weakening>,
+}
 
 /// Checks all specifications, then runs the chosen mutants.
 pub fn run(flags: &flags::Mutants, workspace: &Workspace, steps: &mut Steps) -> anyhow::Result<()> {
-    let mut mutants = Vec::new();
+    let until = flags.budget.map(|minutes| Instant::now() + Duration::from_secs(60 * minutes));
+    let mut all = All { mutants: Vec::new(), sites: Vec::new() };
     steps.check("specifications", "cargo xtask mutants --list", || {
-        let (found, faults) = spec::load(workspace)?;
+        let (mutants, mut faults) = spec::load(workspace)?;
+        let (sites, wrong) = weaken::load(workspace)?;
+        faults.extend(wrong);
+        faults.extend(ambiguous(&mutants, &sites));
         faults.iter().for_each(|fault| eprintln!("{fault}"));
-        mutants = found;
+        all = All { mutants, sites };
         Ok(faults.is_empty())
     })?;
-    let chosen = choose(mutants.clone(), flags)?;
+    let changed = flags.changed.as_deref().map(|revision| scratch::changed(&workspace.root, revision));
+    let chosen = choose(&all, flags, changed.transpose()?.as_ref())?;
     if flags.list {
         list(&chosen);
         return Ok(());
     }
+    let jobs = flags.jobs.unwrap_or_else(|| thread::available_parallelism().map_or(1, usize::from)).max(1);
     Ok(steps.check("mutants", &repeat(flags), || {
-        let rows = audit::run(workspace, &mutants, &chosen, jobs(flags))?;
-        print_table(&rows);
-        Ok(rows.iter().all(|row| row.verdict.is_as_said()))
+        let store = Store::open(workspace, flags.again)?;
+        run_chosen(&store, &all, &chosen, flags, Effort { jobs, until })
     })?)
 }
 
-/// How many tests run at once.
-fn jobs(flags: &flags::Mutants) -> usize {
-    let all = thread::available_parallelism().map_or(1, usize::from);
-    flags.jobs.map_or(all, |jobs| jobs.max(1))
+/// Runs what is chosen. Whether all of it has the verdict that it should have.
+fn run_chosen(
+    store: &Store<'_>,
+    all: &All,
+    chosen: &Chosen,
+    flags: &flags::Mutants,
+    effort: Effort,
+) -> anyhow::Result<bool> {
+    let (bugs, mut logic) = logic::pending(store, &chosen.mutants);
+    let world = flags.world.as_deref();
+    let (weaker, mut orderings) = weaken::pending(store, &chosen.weakenings, world, flags.explained);
+    let mut needed = Needed::new();
+    logic::need(&bugs, &mut needed);
+    weaken::need(&weaker, &mut needed);
+    let known = logic.len() + orderings.len();
+    println!("{} to run, {known} are explained or known from earlier runs", bugs.len() + weaker.len());
+    let audit = Audit::prepare(store, &all.mutants, &all.sites, needed, effort)?;
+    // The orderings come first: a mutant that is built alone changes the programs.
+    orderings.extend(weaken::run(&audit, weaker)?);
+    logic.extend(logic::run(&audit, &bugs)?);
+
+    orderings.sort_by(|a, b| a.mutant.cmp(&b.mutant));
+    let mut text = String::new();
+    for rows in [&logic, &orderings] {
+        if !rows.is_empty() {
+            text += &format!("{}\n", table(rows));
+        }
+    }
+    if let Some(score) = score(&orderings) {
+        text += &format!("{score}\n");
+    }
+    if audit.left() > 0 {
+        text += &format!("{} were not begun in time; run the command again\n", audit.left());
+    }
+    print!("\n{text}");
+    let path = store.scratch.base.join("report.txt");
+    fs::write(&path, &text).with_context(|| format!("cannot write {}", path.display()))?;
+    println!("written to {}", path.display());
+    Ok(logic.iter().chain(&orderings).all(|row| row.verdict.is_as_said()))
 }
 
-/// The mutants that `flags` select, with the tests that they select.
-fn choose(mut mutants: Vec<Mutant>, flags: &flags::Mutants) -> anyhow::Result<Vec<Mutant>> {
-    if let Some(world) = &flags.world {
-        if !WORLDS.contains(&world.as_str()) {
-            bail!("--world {world}: no such world; there are: {}", WORLDS.join(", "));
+/// Names that have the same number, which is a hash.
+fn ambiguous(mutants: &[Mutant], sites: &[Placed]) -> Vec<String> {
+    let mut seen = BTreeSet::new();
+    let mutants = mutants.iter().map(|mutant| (mutant.id(), format!("{}: {}", mutant.spec, mutant.name)));
+    let sites = sites.iter().map(|placed| (placed.id, format!("{}:{}", placed.file, placed.site.line)));
+    let twice = mutants.chain(sites).filter(|(id, _)| !seen.insert(*id));
+    twice.map(|(_, name)| format!("{name}: its number is that of another mutant: rename it")).collect()
+}
+
+/// The mutants that `flags` select, with the tests that they select; `changed` are the files that
+/// differ from a commit, if that was asked for.
+fn choose(all: &All, flags: &flags::Mutants, changed: Option<&BTreeSet<String>>) -> anyhow::Result<Chosen> {
+    let select = |what: &str, value: &Option<String>, known: &[&str]| match value {
+        Some(value) if !known.contains(&value.as_str()) => {
+            bail!("--{what} {value}: no such {what}; there are: {}", known.join(", "))
         }
+        _ => Ok(()),
+    };
+    select("world", &flags.world, &WORLDS)?;
+    select("kind", &flags.kind, &KINDS)?;
+    let is_kind = |kind: &str| flags.kind.as_deref().is_none_or(|chosen| chosen == kind);
+    let is_changed = |file: &str| changed.is_none_or(|changed| changed.contains(file));
+    let is_named = |name: &str, place: &str| {
+        flags.only.as_deref().is_none_or(|only| name == only || place.contains(only))
+    };
+
+    let mut mutants = all.mutants.clone();
+    if let Some(world) = &flags.world {
         mutants.iter_mut().for_each(|mutant| mutant.found_by.retain(|probe| probe.world == *world));
     }
-    if let Some(only) = &flags.only {
-        mutants.retain(|mutant| mutant.name == *only || mutant.spec.contains(only.as_str()));
-    }
-    mutants.retain(|mutant| !mutant.found_by.is_empty());
-    if mutants.is_empty() {
+    mutants.retain(|mutant| {
+        let is_changed = is_changed(&mutant.file) || is_changed(&mutant.spec);
+        is_kind(KINDS[0]) && is_changed && is_named(&mutant.name, &mutant.spec) && !mutant.found_by.is_empty()
+    });
+    let mut weakenings: Vec<_> = all.sites.iter().flat_map(Placed::weakenings).collect();
+    weakenings.retain(|weakening| {
+        let has_models = flags.world.as_deref() != Some("native");
+        is_kind(KINDS[1]) && has_models && is_changed(&weakening.file) && is_named("", &weakening.name)
+    });
+    if mutants.is_empty() && weakenings.is_empty() {
         bail!("no mutant is selected; `cargo xtask mutants --list` names all");
     }
-    Ok(mutants)
+    Ok(Chosen { mutants, weakenings })
 }
 
-fn list(mutants: &[Mutant]) {
-    for Mutant { spec, name, breaks, property, found_by, sound, .. } in mutants {
+fn list(chosen: &Chosen) {
+    for Mutant { spec, name, breaks, property, found_by, sound, .. } in &chosen.mutants {
         println!("{spec}: {name}{}\n    {breaks}\n    {property}", if *sound { " (sound)" } else { "" });
         for Probe { world, package, test, filter, says } in found_by {
             let says = says.as_deref().map_or(String::new(), |says| format!(": \"{says}\""));
             println!("    {world}: {package}, {test}, {filter}{says}");
         }
     }
+    for Weakening { name, explained, .. } in &chosen.weakenings {
+        let explained = explained.as_deref().map_or(String::new(), |why| format!(" (explained: {why})"));
+        println!("{name}{explained}");
+    }
 }
 
 fn repeat(flags: &flags::Mutants) -> String {
     let mut line = "cargo xtask mutants".to_owned();
-    for (flag, value) in [("--only", &flags.only), ("--world", &flags.world)] {
+    let values = [
+        ("--only", &flags.only),
+        ("--world", &flags.world),
+        ("--kind", &flags.kind),
+        ("--changed", &flags.changed),
+    ];
+    for (flag, value) in values {
         line.extend(value.iter().map(|value| format!(" {flag} {value}")));
     }
-    line
-}
-
-fn print_table(rows: &[Row]) {
-    let width = |column: fn(&Row) -> usize| rows.iter().map(column).max().unwrap_or(0);
-    let (mutants, tests) = (width(|row| row.mutant.len()), width(|row| row.tests.len()));
-    println!("\n{:mutants$}  {:tests$}  {:>8}  verdict", "mutant", "tests", "time");
-    for Row { mutant, tests: named, verdict, took, alone } in rows {
-        let alone = if *alone { ", alone" } else { "" };
-        println!("{mutant:mutants$}  {named:tests$}  {:>6.1} s  {verdict}{alone}", took.as_secs_f64());
-    }
+    line + if flags.explained { " --explained" } else { "" }
 }
 
 #[cfg(test)]

@@ -4,11 +4,15 @@
 //! fn release(&self) { if ::ulocks_core::__mutant::is(7) { MUTATED BODY } else { ORIGINAL BODY } }
 //! ```
 //!
+//! An ordering that can be weakened is passed through a function of the same module:
+//! `::ulocks_core::__mutant::ordering(9, Acquire)`.
+//!
 //! The bodies are slices of the text, nothing is printed anew. A mutant that changes anything else
 //! than bodies, or that does not compile beside the others, stays alone: it gets a build of its own.
 
 use super::source::{self, Function};
 use super::spec::Mutant;
+use super::weaken::Placed;
 use crate::workspace::{Package, Workspace};
 use anyhow::Context;
 use std::collections::BTreeMap;
@@ -43,16 +47,18 @@ pub struct Planted {
 }
 
 impl Plan {
-    /// Plants all `mutants` but those that are `alone` already.
+    /// Plants all `mutants` and `sites` but those that are `alone` already.
     pub fn new(
         workspace: &Workspace,
         mutants: &[Mutant],
+        sites: &[Placed],
         alone: BTreeMap<u32, String>,
     ) -> anyhow::Result<Self> {
         let mut plan = Self { alone, ..Self::default() };
-        let mut by_file = BTreeMap::<&str, Vec<&Mutant>>::new();
-        mutants.iter().for_each(|mutant| by_file.entry(&mutant.file).or_default().push(mutant));
-        for (file, mutants) in by_file {
+        let mut by_file = BTreeMap::<&str, (Vec<&Mutant>, Vec<&Placed>)>::new();
+        mutants.iter().for_each(|mutant| by_file.entry(&mutant.file).or_default().0.push(mutant));
+        sites.iter().for_each(|site| by_file.entry(&site.file).or_default().1.push(site));
+        for (file, (mutants, sites)) in by_file {
             let text = read(workspace, file)?;
             let Some(selector) = selector(workspace, file) else {
                 let why = "its package does not depend on ulocks-core";
@@ -65,13 +71,16 @@ impl Plan {
                 if plan.alone.contains_key(&id) {
                     continue;
                 }
-                let mutated = mutant.applied(&text).map_err(|fault| anyhow::anyhow!("{id}: {fault}"))?;
+                let mutated =
+                    mutant.applied(&text).map_err(|fault| anyhow::anyhow!("{}: {fault}", mutant.name))?;
                 match changes(&text, &mutated) {
                     Ok(bodies) => changed.extend(bodies.into_iter().map(|(at, body)| (at, id, body))),
                     Err(why) => drop(plan.alone.insert(id, why)),
                 }
             }
-            plan.files.insert(file.to_owned(), plant(&text, &selector, &changed));
+            let sites = sites.into_iter().filter(|site| !plan.alone.contains_key(&site.id));
+            let edits: Vec<Edit> = sites.map(|site| edit(&text, &selector, site)).collect();
+            plan.files.insert(file.to_owned(), plant(&text, &selector, &changed, &edits));
         }
         plan.add_selectors(workspace)?;
         Ok(plan)
@@ -156,28 +165,64 @@ fn between<'a>(text: &'a str, functions: &[Function]) -> Vec<&'a str> {
     starts.zip(ends).map(|(start, end)| &text[start..end]).collect()
 }
 
-/// `text` in which the body at each place chooses between itself and the mutated ones for it.
-fn plant(text: &str, selector: &str, changed: &[(Range<usize>, u32, String)]) -> Planted {
+/// A part of a text, whose site it is, and what takes its place.
+type Edit = (Range<usize>, u32, String);
+
+/// The ordering or fence of `site` passed through the selector.
+fn edit(text: &str, selector: &str, Placed { id, site, .. }: &Placed) -> Edit {
+    let old = &text[site.range.clone()];
+    let new = match old.split_once('(') {
+        Some((fence, order)) if site.is_fence => {
+            let order = order.trim_end_matches(')');
+            format!("{{ if let Some(order) = {selector}::fence({id}, {order}) {{ {fence}(order) }} }}")
+        }
+        _ => format!("{selector}::ordering({id}, {old})"),
+    };
+    (site.range.clone(), *id, new)
+}
+
+/// `text` in which the body at each place chooses between itself and the mutated ones for it. The
+/// `edits`, in order, are made outside of the mutated ones.
+fn plant(text: &str, selector: &str, changed: &[(Range<usize>, u32, String)], edits: &[Edit]) -> Planted {
     let mut choices = BTreeMap::<usize, (usize, Vec<(u32, &str)>)>::new();
     for (place, id, body) in changed {
         choices.entry(place.start).or_insert((place.end, Vec::new())).1.push((*id, body));
     }
     let (mut planted, mut at) = (Planted::default(), 0);
     for (start, (end, bodies)) in choices {
-        planted.text += &text[at..start];
+        planted.add_edited(text, at..start, edits);
         planted.text.push('{');
         for (id, body) in bodies {
             planted.text += &format!(" if {selector}::is({id}) ");
-            let from = planted.text.len();
-            planted.text += body;
-            planted.bodies.push((from..planted.text.len(), id));
+            planted.add(id, body);
             planted.text += " else";
         }
-        planted.text += &format!(" {} }}", &text[start..end]);
+        planted.text.push(' ');
+        planted.add_edited(text, start..end, edits);
+        planted.text += " }";
         at = end;
     }
-    planted.text += &text[at..];
+    planted.add_edited(text, at..text.len(), edits);
     planted
+}
+
+impl Planted {
+    /// Adds text that is there for the mutant `id` only.
+    fn add(&mut self, id: u32, text: &str) {
+        let from = self.text.len();
+        self.text += text;
+        self.bodies.push((from..self.text.len(), id));
+    }
+
+    fn add_edited(&mut self, text: &str, range: Range<usize>, edits: &[Edit]) {
+        let mut at = range.start;
+        for (place, id, new) in edits.iter().filter(|(place, ..)| range.contains(&place.start)) {
+            self.text += &text[at..place.start];
+            self.add(*id, new);
+            at = place.end;
+        }
+        self.text += &text[at..range.end];
+    }
 }
 
 #[cfg(test)]
@@ -188,6 +233,7 @@ mod selector;
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::mutants::orderings::{self, Constants};
 
     const TEXT: &str = "use x;\nfn a() { 1 }\nconst fn b() { 2 }\nfn c() { 3 }\n";
 
@@ -204,12 +250,39 @@ mod tests {
                 changed(from, to).unwrap().into_iter().map(move |(at, body)| (at, id, body))
             })
             .collect();
-        let planted = plant(TEXT, "s", &all);
+        let planted = plant(TEXT, "s", &all, &[]);
         let expected = "use x;\nfn a() { if s::is(7) { one } else if s::is(9) { uno } else { 1 } }\n\
                         const fn b() { 2 }\nfn c() { if s::is(8) { three } else { 3 } }\n";
         assert_eq!(planted.text, expected);
         let bodies: Vec<_> = planted.bodies.into_iter().map(|(at, id)| (&planted.text[at], id)).collect();
         assert_eq!(bodies, [("{ one }", 7), ("{ uno }", 9), ("{ three }", 8)]);
+    }
+
+    #[test]
+    fn an_ordering_passes_the_selector_wherever_no_mutant_has_its_own_body() {
+        let text = "fn a() { x(Acquire); y::fence(SeqCst) }\nfn b() { x(Release) }";
+        let (sites, _) = orderings::find(text, &Constants::new()).unwrap();
+        let placed = |(id, site)| Placed { id, site, file: "f.rs".into(), package: "p".into() };
+        let edits: Vec<_> = (1..).zip(sites).map(placed).map(|site| edit(text, "s", &site)).collect();
+        let body = (7..39, 9, "{ m(Acquire) }".to_owned());
+        assert_eq!(&text[body.0.clone()], "{ x(Acquire); y::fence(SeqCst) }");
+        let planted = plant(text, "s", &[body], &edits);
+        let expected = "fn a() { if s::is(9) { m(Acquire) } else { x(s::ordering(1, Acquire)); \
+                        { if let Some(order) = s::fence(2, SeqCst) { y::fence(order) } } } }\n\
+                        fn b() { x(s::ordering(3, Release)) }";
+        assert_eq!(planted.text, expected);
+        let owned: Vec<_> = planted.bodies.iter().map(|(at, id)| (*id, &planted.text[at.clone()])).collect();
+        assert_eq!(owned[1], (1, "s::ordering(1, Acquire)"));
+        assert_eq!(owned.len(), 4);
+    }
+
+    #[test]
+    fn the_selector_weakens_and_never_strengthens() {
+        use std::sync::atomic::Ordering::{AcqRel, Acquire, Relaxed, Release, SeqCst};
+        let weakened = super::selector::weakened;
+        assert_eq!((weakened(AcqRel, b'a'), weakened(AcqRel, b'r')), (Acquire, Release));
+        assert_eq!((weakened(SeqCst, b'q'), weakened(AcqRel, b'x')), (AcqRel, Relaxed));
+        assert_eq!((weakened(Release, b'a'), weakened(Relaxed, b'r')), (Release, Relaxed));
     }
 
     #[test]
@@ -251,7 +324,7 @@ mod tests {
     fn the_mutants_of_this_workspace_are_planted_at_once() {
         let workspace = Workspace::load().unwrap();
         let (mutants, _) = super::super::spec::load(&workspace).unwrap();
-        let plan = Plan::new(&workspace, &mutants, BTreeMap::new()).unwrap();
+        let plan = Plan::new(&workspace, &mutants, &[], BTreeMap::new()).unwrap();
         let raw = &plan.files["crates/unfair/src/mutex/raw.rs"];
         assert!(raw.text.contains("{ if ::ulocks_core::__mutant::is("));
         assert!(plan.files["crates/core/src/lib.rs"].text.ends_with("pub mod __mutant;\n"));

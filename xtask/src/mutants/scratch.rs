@@ -56,13 +56,24 @@ impl<'a> Scratch<'a> {
 
 /// The files of the repository at `root`, as they are in the working tree.
 pub fn git_files(root: &Path) -> anyhow::Result<BTreeSet<PathBuf>> {
-    let args = ["ls-files", "-z", "--cached", "--others", "--exclude-standard"];
-    let listed = Command::new("git").args(args).current_dir(root).output().context("git")?;
-    if !listed.status.success() {
-        bail!("git ls-files: {}", String::from_utf8_lossy(&listed.stderr));
+    let paths = git(root, &["ls-files", "-z", "--cached", "--others", "--exclude-standard"])?;
+    Ok(paths.into_iter().map(PathBuf::from).filter(|path| root.join(path).is_file()).collect())
+}
+
+/// The files that differ from those of `revision`, with those that git does not know.
+pub fn changed(root: &Path, revision: &str) -> anyhow::Result<BTreeSet<String>> {
+    let mut paths = git(root, &["diff", "-z", "--name-only", "--no-renames", revision, "--"])?;
+    paths.extend(git(root, &["ls-files", "-z", "--others", "--exclude-standard"])?);
+    Ok(paths)
+}
+
+/// The paths that git prints.
+fn git(root: &Path, args: &[&str]) -> anyhow::Result<BTreeSet<String>> {
+    let printed = Command::new("git").args(args).current_dir(root).output().context("git")?;
+    if !printed.status.success() {
+        bail!("git {}: {}", args[0], String::from_utf8_lossy(&printed.stderr));
     }
-    let paths = String::from_utf8(listed.stdout)?;
-    Ok(paths.split_terminator('\0').map(PathBuf::from).filter(|path| root.join(path).is_file()).collect())
+    Ok(String::from_utf8(printed.stdout)?.split_terminator('\0').map(str::to_owned).collect())
 }
 
 /// Makes `content` that of `to`, unless it is. So cargo rebuilds only what has changed.

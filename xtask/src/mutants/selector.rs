@@ -10,6 +10,7 @@ use core::sync::atomic::{AtomicU64, Ordering};
 
 unsafe extern "C" {
     fn getenv(name: *const c_char) -> *const c_char;
+    fn write(fd: i32, from: *const c_char, count: usize) -> isize;
 }
 
 const UNREAD: u64 = u64::MAX;
@@ -21,6 +22,43 @@ static CHOSEN: AtomicU64 = AtomicU64::new(UNREAD);
 #[inline]
 pub fn is(id: u32) -> bool {
     chosen() == u64::from(id) << 8
+}
+
+/// The ordering of the site `id`: `sound`, or what the letter of the mutant makes of it.
+#[inline]
+pub fn ordering(id: u32, sound: Ordering) -> Ordering {
+    let chosen = chosen();
+    if chosen >> 8 == u64::from(id) { weakened(sound, chosen as u8) } else { sound }
+}
+
+/// The ordering of the fence `id`. None if it is gone.
+#[inline]
+pub fn fence(id: u32, sound: Ordering) -> Option<Ordering> {
+    match ordering(id, sound) {
+        Ordering::Relaxed => None,
+        order => Some(order),
+    }
+}
+
+#[cold]
+pub(super) fn weakened(sound: Ordering, letter: u8) -> Ordering {
+    use Ordering::{AcqRel, Acquire, Relaxed, Release, SeqCst};
+    match (letter, sound) {
+        (b'!', _) => reached(),
+        (_, Relaxed) | (b'x', _) => Relaxed,
+        (b'a', AcqRel | SeqCst) => Acquire,
+        (b'r', AcqRel | SeqCst) => Release,
+        (b'q', SeqCst) => AcqRel,
+        _ => sound,
+    }
+}
+
+/// Ends the process of a run that only asks whether a site is reached.
+fn reached() -> ! {
+    let text = c"the mutant is reached\n";
+    // SAFETY: the pointer and the count are those of the text.
+    let _ = unsafe { write(2, text.as_ptr(), text.count_bytes()) };
+    std::process::abort()
 }
 
 #[inline]

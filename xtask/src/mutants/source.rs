@@ -16,7 +16,8 @@ pub struct Function {
     pub choice: Result<(), &'static str>,
 }
 
-const IS_CONST: &str = "it changes a `const fn`";
+/// Why a `const fn` cannot choose.
+pub const IS_CONST: &str = "it changes a `const fn`";
 const IS_OPAQUE: &str = "it changes a function that returns `impl Trait`";
 
 /// The tokens of `text`.
@@ -53,7 +54,7 @@ fn scan(tokens: TokenStream, found: &mut Vec<Function>) {
 
 /// The function whose `fn` is at `at`, if it has a body, and the place behind it. None if this is
 /// the type of a function pointer.
-fn function(trees: &[TokenTree], at: usize) -> Option<(Option<Function>, usize)> {
+pub fn function(trees: &[TokenTree], at: usize) -> Option<(Option<Function>, usize)> {
     let TokenTree::Ident(_) = trees.get(at + 1)? else { return None };
     let (mut depth, mut opaque, mut returns) = (0_i32, false, false);
     for (end, tree) in trees.iter().enumerate().skip(at + 2) {

@@ -103,11 +103,12 @@ pub struct Probe {
 impl Mutant {
     /// Its number, the same from run to run, so that what is built stays valid if others are added.
     pub fn id(&self) -> u32 {
-        // FNV-1a.
-        let bytes = self.spec.bytes().chain([0]).chain(self.name.bytes());
-        let hash =
-            bytes.fold(0x811c_9dc5, |hash: u32, byte| (hash ^ u32::from(byte)).wrapping_mul(0x0100_0193));
-        hash.max(1)
+        number(&self.spec, &self.name)
+    }
+
+    /// What it changes, and how.
+    pub fn change(&self) -> [&str; 3] {
+        [&self.file, &self.find, &self.replace]
     }
 
     /// The text of its file with the change made, or why the change cannot be made.
@@ -162,6 +163,14 @@ impl Mutant {
             Err(error) => Some(format!("`file` {}: {error}; write it relative to the workspace", self.file)),
         }
     }
+}
+
+/// The number of what is called `name` in `file`: not 0, and the same from run to run.
+pub fn number(file: &str, name: &str) -> u32 {
+    // FNV-1a.
+    let bytes = file.bytes().chain([0]).chain(name.bytes());
+    let hash = bytes.fold(0x811c_9dc5, |hash: u32, byte| (hash ^ u32::from(byte)).wrapping_mul(0x0100_0193));
+    hash.max(1)
 }
 
 /// In the place of a test target: the unit tests of the package.

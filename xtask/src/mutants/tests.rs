@@ -99,25 +99,67 @@ fn git_names_the_files_of_the_workspace_and_not_what_is_built() {
 }
 
 #[test]
-fn mutants_are_chosen_by_name_by_file_and_by_world() {
-    let (mutants, _) = spec::load(&Workspace::load().unwrap()).unwrap();
-    let all = mutants.len();
-    let chosen = |only: Option<&str>, world: Option<&str>| {
-        let flags = flags::Mutants {
-            list: false,
-            jobs: None,
-            only: only.map(Into::into),
-            world: world.map(Into::into),
-        };
-        choose(mutants.clone(), &flags)
+fn mutants_are_chosen_by_name_by_file_by_world_by_kind_and_by_what_has_changed() {
+    let workspace = Workspace::load().unwrap();
+    let all = All { mutants: spec::load(&workspace).unwrap().0, sites: weaken::load(&workspace).unwrap().0 };
+    let flags = |flags: &str| {
+        let words = ["mutants"].into_iter().chain(flags.split_whitespace()).map(Into::into);
+        match flags::Xtask::from_vec(words.collect()).unwrap().subcommand {
+            flags::XtaskCmd::Mutants(flags) => flags,
+            _ => panic!("not a mutants command"),
+        }
     };
-    assert_eq!(chosen(None, None).unwrap().len(), all);
-    let one = &chosen(Some("wakes-nobody"), Some("vm")).unwrap()[0];
-    assert!(one.found_by.iter().all(|probe| probe.world == "vm"));
-    let file = chosen(Some("unfair/mutants/mutex"), None).unwrap();
-    assert!(!file.is_empty() && file.iter().all(|mutant| mutant.spec == "crates/unfair/mutants/mutex.toml"));
-    assert!(chosen(None, Some("lom")).unwrap_err().to_string().contains("native, loom, vm"));
-    assert!(chosen(Some("no-such-mutant"), None).unwrap_err().to_string().contains("--list"));
+    let chosen = |line: &str| choose(&all, &flags(line), None);
+    let everything = chosen("").unwrap();
+    assert_eq!(everything.mutants.len(), all.mutants.len());
+    assert!(everything.weakenings.len() >= all.sites.len());
+
+    let one = chosen("--only wakes-nobody --world vm").unwrap();
+    assert!(one.mutants[0].found_by.iter().all(|probe| probe.world == "vm"));
+    assert!(one.weakenings.is_empty());
+    let spec = chosen("--only unfair/mutants/mutex").unwrap();
+    let expected = "crates/unfair/mutants/mutex.toml";
+    assert!(!spec.mutants.is_empty() && spec.mutants.iter().all(|mutant| mutant.spec == expected));
+    let file = chosen("--only unfair/src/mutex/raw.rs").unwrap();
+    assert!(file.mutants.is_empty() && !file.weakenings.is_empty());
+    assert!(chosen("--kind logic").unwrap().weakenings.is_empty());
+    assert!(chosen("--kind orderings").unwrap().mutants.is_empty());
+    assert!(chosen("--world native").unwrap().weakenings.is_empty());
+
+    let changed = BTreeSet::from(["crates/unfair/src/mutex/raw.rs".to_owned()]);
+    let some = choose(&all, &flags(""), Some(&changed)).unwrap();
+    assert_eq!(some.weakenings.len(), file.weakenings.len());
+    assert!(!some.mutants.is_empty() && some.mutants.iter().all(|mutant| changed.contains(&mutant.file)));
+
+    let refused = |line: &str| chosen(line).map(|_| ()).unwrap_err().to_string();
+    assert!(refused("--world lom").contains("native, loom, vm"));
+    assert!(refused("--kind logics").contains("logic, orderings"));
+    assert!(refused("--only no-such-mutant").contains("--list"));
+}
+
+#[test]
+fn a_run_ends_with_the_first_test_that_fails() {
+    let output = env::temp_dir().join(format!("ulocks-first-{}", std::process::id()));
+    let script = "echo 'test a::b ... ok'; echo 'test c ... '; echo 'at execution 12 (exhaustive)'; \
+                  echo FAILED; echo 'at execution 3'; sleep 3600";
+    let mut shell = Command::new("sh");
+    let ran = exec::finish_or_fail(shell.args(["-c", script]), &output, Duration::MAX).unwrap();
+    assert!(matches!(ran.end, End::Failed));
+    assert_eq!((ran.failed_test().as_deref(), ran.executions()), (Some("c"), Some(12)));
+    let mut passes = Command::new("sh");
+    let ran =
+        exec::finish_or_fail(passes.args(["-c", "echo 'test a ... ok'"]), &output, Duration::MAX).unwrap();
+    assert!(matches!(ran.end, End::Passed));
+    fs::remove_file(output).unwrap();
+}
+
+#[test]
+fn git_names_what_differs_from_a_commit() {
+    let root = Workspace::load().unwrap().root;
+    assert!(
+        scratch::changed(&root, "no-such-revision").unwrap_err().to_string().contains("no-such-revision")
+    );
+    assert!(scratch::changed(&root, "HEAD").is_ok());
 }
 
 #[test]

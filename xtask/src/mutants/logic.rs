@@ -1,0 +1,172 @@
+//! The audit of the mutants in `crates/*/mutants`: each is run on the tests that its specification
+//! names.
+
+use super::audit::{Audit, Needed, Store};
+use super::build::{Built, Unit};
+use super::exec::{self, LIMIT, Verdict};
+use super::plant::VARIABLE;
+use super::report::Row;
+use super::results::Record;
+use super::scratch::renew_file;
+use super::spec::{Mutant, Probe};
+use std::collections::{BTreeMap, BTreeSet};
+use std::fs;
+use std::path::Path;
+use std::process::Command;
+use std::time::{Duration, Instant};
+
+/// A mutant and some of its tests.
+#[derive(Clone, Copy)]
+pub struct Job<'a> {
+    mutant: Option<&'a Mutant>,
+    probe: &'a Probe,
+}
+
+/// The work for the `chosen` mutants, and the rows of what an earlier run has done.
+pub fn pending<'a>(store: &Store<'_>, chosen: &'a [Mutant]) -> (Vec<Job<'a>>, Vec<Row>) {
+    let (mut pending, mut rows) = (Vec::new(), Vec::new());
+    for mutant in chosen {
+        for probe in &mutant.found_by {
+            let job = Job { mutant: Some(mutant), probe };
+            let (key, hash) = job.key(store);
+            match store.earlier(&key, hash) {
+                Some(record) => rows.push(job.row(record.verdict, record.took).with_note("earlier")),
+                None => pending.push(job),
+            }
+        }
+    }
+    (pending, rows)
+}
+
+/// Adds to `needed` what the jobs run.
+pub fn need(jobs: &[Job<'_>], needed: &mut Needed) {
+    for Job { probe, .. } in jobs {
+        needed.entry(unit(probe)).or_default().insert(probe.test.clone());
+    }
+}
+
+/// Runs the tests of `jobs` without a mutant, and then the jobs.
+pub fn run(audit: &Audit<'_>, jobs: &[Job<'_>]) -> anyhow::Result<Vec<Row>> {
+    let mut told = BTreeSet::new();
+    for mutant in jobs.iter().filter_map(|job| job.mutant) {
+        if let Some(why) = audit.plan.alone.get(&mutant.id())
+            && told.insert(mutant.id())
+        {
+            println!("{} gets a build of its own: {why}", mutant.name);
+        }
+    }
+    let probes: BTreeMap<_, _> = jobs.iter().map(|job| (key(job.probe), job.probe)).collect();
+    let without = probes.values().map(|probe| Job { mutant: None, probe }).collect();
+    let mut rows = audit.on_all_cpus(without, |worker, job: Job<'_>| {
+        let (key, hash) = job.key(audit.store);
+        match audit.store.earlier(&key, hash) {
+            Some(record) => Ok((job, job.row(record.verdict, record.took).with_note("earlier"))),
+            None => Ok((job, job.run(audit, worker)?)),
+        }
+    })?;
+    let passes: BTreeSet<_> =
+        rows.iter().filter(|(_, row)| row.verdict.is_as_said()).map(|(job, _)| key(job.probe)).collect();
+    let known: BTreeSet<_> = rows.iter().map(|(job, _)| key(job.probe)).collect();
+    let mut rows: Vec<Row> = rows.drain(..).map(|(_, row)| row).collect();
+
+    let (mut together, mut apart) = (Vec::new(), Vec::new());
+    for job in jobs {
+        let id = job.mutant.map_or(0, Mutant::id);
+        // What was not run for want of time is not listed.
+        if !passes.contains(&key(job.probe)) && known.contains(&key(job.probe)) {
+            rows.push(job.row(Verdict::NotRun, Duration::ZERO));
+        } else if audit.plan.alone.contains_key(&id) {
+            apart.push(*job);
+        } else {
+            together.push(*job);
+        }
+    }
+    rows.extend(audit.on_all_cpus(together, |worker, job: Job<'_>| job.run(audit, worker))?);
+    for job in apart {
+        if audit.is_in_time() {
+            rows.push(job.run_alone(audit)?.with_note("alone"));
+        }
+    }
+    Ok(rows)
+}
+
+impl Job<'_> {
+    /// Runs the tests.
+    fn run(&self, audit: &Audit<'_>, worker: usize) -> anyhow::Result<Row> {
+        let command = audit.command(&unit(self.probe), &self.probe.test)?;
+        self.finish(audit, command, worker)
+    }
+
+    /// Builds the mutant alone, and runs the tests.
+    fn run_alone(&self, audit: &Audit<'_>) -> anyhow::Result<Row> {
+        let mutant = self.mutant.expect("a run without a mutant needs no build of its own");
+        let scratch = &audit.store.scratch;
+        let original = fs::read_to_string(scratch.workspace.root.join(&mutant.file))?;
+        let broken =
+            mutant.applied(&original).map_err(|fault| anyhow::anyhow!("{}: {fault}", mutant.name))?;
+        let path = scratch.source.join(&mutant.file);
+        renew_file(broken.as_bytes(), &path)?;
+        let row = match scratch.build(&unit(self.probe), &[self.probe.test.clone()].into())? {
+            Built::Programs(programs) => {
+                let command = scratch.command(&self.probe.package, &programs[&self.probe.test])?;
+                self.finish(audit, command, 0)?
+            }
+            Built::Broken(errors) => {
+                println!("{}:\n{}", mutant.name, errors.text);
+                self.row(Verdict::DoesNotCompile, Duration::ZERO)
+            }
+        };
+        let planted = audit.plan.files.get(&mutant.file);
+        renew_file(planted.map_or(original.as_bytes(), |planted| planted.text.as_bytes()), Path::new(&path))?;
+        Ok(row)
+    }
+
+    /// Runs the tests with `command`, records and prints the verdict.
+    fn finish(&self, audit: &Audit<'_>, mut command: Command, worker: usize) -> anyhow::Result<Row> {
+        command.arg(&self.probe.filter);
+        if let Some(mutant) = self.mutant {
+            command.env(VARIABLE, mutant.id().to_string());
+        }
+        let start = Instant::now();
+        let ran = exec::finish(&mut command, &audit.output(worker), LIMIT)?;
+        let says = self.mutant.filter(|mutant| !mutant.sound).and(self.probe.says.as_deref());
+        let row = self.row(ran.judge(says), start.elapsed());
+        let mut text = row.line();
+        if row.verdict.is_as_said() {
+            let ((key, hash), verdict, took) = (self.key(audit.store), row.verdict, row.took);
+            audit.store.results.add(&Record { key, hash, verdict, took, by: None, executions: None })?;
+        } else {
+            text += &format!("\n{}", ran.the_end());
+        }
+        println!("{text}");
+        Ok(row)
+    }
+
+    /// What it is called in the records, and its hash.
+    fn key(&self, store: &Store<'_>) -> (String, u64) {
+        let Probe { world, package, test, filter, says } = self.probe;
+        let tests = format!("{world} {package} {test} {filter}");
+        match self.mutant {
+            None => (format!("no mutant, {tests}"), store.hashes.of(package, &tests)),
+            Some(mutant) => {
+                let hash = store.hashes.of(package, (&tests, says, mutant.sound, mutant.change()));
+                (format!("{}: {}, {tests}", mutant.spec, mutant.name), hash)
+            }
+        }
+    }
+
+    fn row(&self, verdict: Verdict, took: Duration) -> Row {
+        let mutant = self.mutant.map_or("(no mutant)", |mutant| &mutant.name);
+        let Probe { world, package, filter, .. } = self.probe;
+        Row::new(mutant, &format!("{world}: {package} {filter}"), verdict, took)
+    }
+}
+
+/// What makes the tests of two probes the same.
+fn key(probe: &Probe) -> [&str; 4] {
+    [&probe.world, &probe.package, &probe.test, &probe.filter]
+}
+
+fn unit(probe: &Probe) -> Unit {
+    Unit { world: probe.world.clone(), package: probe.package.clone() }
+}

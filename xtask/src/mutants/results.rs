@@ -1,0 +1,231 @@
+//! What earlier runs have found, so that an interrupted audit goes on where it was.
+//!
+//! `results.jsonl` has a line for each verdict. A line counts as long as its hash is that of today:
+//! the hash covers the mutant, and the tokens of all sources that its tests are built from. So a
+//! changed comment asks for nothing to be run again.
+
+use super::exec::Verdict;
+use super::source;
+use crate::workspace::{Package, Workspace};
+use anyhow::Context;
+use proc_macro2::{TokenStream, TokenTree};
+use serde::{Deserialize, Serialize};
+use std::collections::{BTreeMap, BTreeSet};
+use std::fs::{self, File};
+use std::hash::{DefaultHasher, Hash, Hasher};
+use std::io::Write;
+use std::path::{Path, PathBuf};
+use std::sync::Mutex;
+use std::time::Duration;
+
+/// What a run has found.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Record {
+    /// The mutant and the tests.
+    pub key: String,
+    /// What both were.
+    pub hash: u64,
+    /// The verdict.
+    pub verdict: Verdict,
+    /// How long the tests ran.
+    pub took: Duration,
+    /// The test that failed.
+    #[serde(default)]
+    pub by: Option<String>,
+    /// After how many executions.
+    #[serde(default)]
+    pub executions: Option<u64>,
+}
+
+/// The records, in a file.
+pub struct Results {
+    known: BTreeMap<(String, u64), Record>,
+    file: Mutex<File>,
+}
+
+impl Results {
+    /// Reads the file at `path`. A line that an interrupted run has cut off is no record.
+    pub fn open(path: &Path) -> anyhow::Result<Self> {
+        let text = fs::read_to_string(path).unwrap_or_default();
+        let records = text.lines().filter_map(|line| serde_json::from_str::<Record>(line).ok());
+        let known = records.map(|record| ((record.key.clone(), record.hash), record)).collect();
+        let mut file = File::options().create(true).append(true).open(path)?;
+        if !text.is_empty() && !text.ends_with('\n') {
+            file.write_all(b"\n")?;
+        }
+        Ok(Self { known, file: Mutex::new(file) })
+    }
+
+    /// The record of `key`, if nothing has changed since.
+    pub fn find(&self, key: &str, hash: u64) -> Option<&Record> {
+        self.known.get(&(key.to_owned(), hash))
+    }
+
+    /// Adds `record` to the file.
+    pub fn add(&self, record: &Record) -> anyhow::Result<()> {
+        let line = serde_json::to_string(record)? + "\n";
+        Ok(self.file.lock().unwrap().write_all(line.as_bytes())?)
+    }
+}
+
+/// The hashes of packages, with what they are built from.
+pub struct Hashes<'a> {
+    workspace: &'a Workspace,
+    own: BTreeMap<&'a str, u64>,
+}
+
+impl<'a> Hashes<'a> {
+    /// Reads the sources of all packages.
+    pub fn new(workspace: &'a Workspace) -> anyhow::Result<Self> {
+        let mut own = BTreeMap::new();
+        for package in &workspace.packages {
+            own.insert(package.name.as_str(), of_sources(package)?);
+        }
+        Ok(Self { workspace, own })
+    }
+
+    /// The hash of `more`, of the sources of `package`, and of the packages that it depends on.
+    pub fn of(&self, package: &str, more: impl Hash) -> u64 {
+        let mut hasher = DefaultHasher::new();
+        more.hash(&mut hasher);
+        let (mut closure, mut open) = (BTreeSet::new(), vec![package]);
+        while let Some(name) = open.pop() {
+            let Some(package) = self.workspace.packages.iter().find(|package| package.name == name) else {
+                continue;
+            };
+            if closure.insert(name) {
+                let all = self.workspace.packages.iter().map(|package| package.name.as_str());
+                open.extend(all.filter(|other| package.depends_on(other)));
+            }
+        }
+        for name in closure {
+            (name, self.own[name]).hash(&mut hasher);
+        }
+        hasher.finish()
+    }
+}
+
+fn of_sources(package: &Package) -> anyhow::Result<u64> {
+    let mut paths = vec![package.dir.join("Cargo.toml")];
+    for dir in ["src", "tests"] {
+        files(&package.dir.join(dir), &mut paths)?;
+    }
+    paths.sort();
+    let mut hasher = DefaultHasher::new();
+    for path in paths {
+        path.strip_prefix(&package.dir)?.hash(&mut hasher);
+        let content = fs::read(&path).with_context(|| format!("cannot read {}", path.display()))?;
+        let is_source = path.extension().is_some_and(|extension| extension == "rs");
+        let tokens = std::str::from_utf8(&content).ok().filter(|_| is_source).map(source::tokens);
+        match tokens {
+            Some(Ok(tokens)) => hash_tokens(tokens, &mut hasher),
+            _ => content.hash(&mut hasher),
+        }
+    }
+    Ok(hasher.finish())
+}
+
+fn files(dir: &Path, found: &mut Vec<PathBuf>) -> anyhow::Result<()> {
+    if dir.is_dir() {
+        for entry in fs::read_dir(dir)? {
+            let path = entry?.path();
+            if path.is_dir() { files(&path, found)? } else { found.push(path) }
+        }
+    }
+    Ok(())
+}
+
+/// Hashes all tokens but those of documentation.
+fn hash_tokens(tokens: TokenStream, hasher: &mut DefaultHasher) {
+    let mut trees = tokens.into_iter().peekable();
+    while let Some(tree) = trees.next() {
+        if source::is_punct(&tree, '#') {
+            trees.next_if(|next| source::is_punct(next, '!'));
+            if trees.next_if(is_documentation).is_some() {
+                continue;
+            }
+        }
+        match tree {
+            TokenTree::Group(group) => {
+                format!("{:?}", group.delimiter()).hash(hasher);
+                hash_tokens(group.stream(), hasher);
+                0_u8.hash(hasher);
+            }
+            tree => tree.to_string().hash(hasher),
+        }
+    }
+}
+
+fn is_documentation(tree: &TokenTree) -> bool {
+    let TokenTree::Group(group) = tree else { return false };
+    group.stream().into_iter().next().is_some_and(|first| source::is_word(&first, "doc"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::workspace::Manifest;
+
+    fn record(key: &str, hash: u64) -> Record {
+        let took = Duration::from_millis(1500);
+        Record { key: key.into(), hash, verdict: Verdict::Caught, took, by: None, executions: Some(7) }
+    }
+
+    #[test]
+    fn a_record_is_found_by_the_next_run_unless_its_hash_has_changed() {
+        let path = std::env::temp_dir().join(format!("ulocks-results-{}", std::process::id()));
+        let _ = fs::remove_file(&path);
+        let first = Results::open(&path).unwrap();
+        assert_eq!(first.find("a", 1), None);
+        first.add(&record("a", 1)).unwrap();
+        File::options().append(true).open(&path).unwrap().write_all(b"{\"key\": \"cut").unwrap();
+
+        let second = Results::open(&path).unwrap();
+        assert_eq!(second.find("a", 1), Some(&record("a", 1)));
+        assert_eq!(second.find("a", 2), None);
+        second.add(&record("b", 3)).unwrap();
+        let third = Results::open(&path).unwrap();
+        assert_eq!(third.find("a", 1), Some(&record("a", 1)), "the cut line costs nothing else");
+        assert_eq!(third.find("b", 3), Some(&record("b", 3)));
+        fs::remove_file(path).unwrap();
+    }
+
+    #[test]
+    fn tokens_count_and_comments_do_not() {
+        let hash = |text: &str| {
+            let mut hasher = DefaultHasher::new();
+            hash_tokens(source::tokens(text).unwrap(), &mut hasher);
+            hasher.finish()
+        };
+        let plain = hash("fn f() { a(b) }");
+        assert_eq!(hash("//! x\n\n/// y\nfn f() { // z\n    a(b) }"), plain);
+        for other in ["fn f() { a(c) }", "fn f() { a b () }", "#[inline] fn f() { a(b) }"] {
+            assert_ne!(hash(other), plain, "{other}");
+        }
+    }
+
+    #[test]
+    fn a_hash_covers_what_the_package_depends_on_and_nothing_else() {
+        let dir = std::env::temp_dir().join(format!("ulocks-hashes-{}", std::process::id()));
+        let package = |name: &str, manifest: &str| {
+            fs::create_dir_all(dir.join(name).join("src/deep")).unwrap();
+            fs::write(dir.join(name).join("Cargo.toml"), manifest).unwrap();
+            fs::write(dir.join(name).join("src/deep/x.rs"), "fn x() {}").unwrap();
+            Package { name: name.into(), manifest: Manifest::parse(manifest), dir: dir.join(name) }
+        };
+        let packages = vec![
+            package("a", "[dev-dependencies]\nb.workspace = true\n"),
+            package("b", ""),
+            package("c", ""),
+        ];
+        let workspace = Workspace { root: dir.clone(), packages };
+        let hash = || Hashes::new(&workspace).unwrap().of("a", "mutant");
+        let before = hash();
+        assert_ne!(Hashes::new(&workspace).unwrap().of("a", "other"), before);
+        fs::write(dir.join("c/src/deep/x.rs"), "fn y() {}").unwrap();
+        assert_eq!(hash(), before);
+        fs::write(dir.join("b/src/deep/x.rs"), "fn y() {}").unwrap();
+        assert_ne!(hash(), before);
+        fs::remove_dir_all(dir).unwrap();
+    }
+}
