@@ -1,6 +1,9 @@
 //! The machine clients pass on the plain lock. The mutants of the lock show that each can fail.
 #![cfg(not(any(ulocks_loom, ulocks_vm)))]
 
+use std::env;
+use std::os::unix::process::ExitStatusExt;
+use std::process::Command;
 use std::sync::{Arc, mpsc::channel};
 use std::thread;
 use std::time::Duration;
@@ -86,4 +89,23 @@ fn a_release_wakes_the_sleeper() {
     // SAFETY: locked above.
     unsafe { lock.unlock(()) };
     sleeper.join().unwrap();
+}
+
+/// A test in a process of its own: libtest keeps what it prints.
+#[test]
+fn the_watchdog_is_heard_although_libtest_keeps_what_a_test_prints() {
+    const NAME: &str = "the_watchdog_is_heard_although_libtest_keeps_what_a_test_prints";
+    const CHILD: &str = "ULOCKS_TESTKIT_HUNG";
+    if env::var_os(CHILD).is_some() {
+        let _watchdog = watchdog::watch_for(Duration::ZERO, "hung", String::new);
+        loop {
+            thread::park();
+        }
+    }
+    let mut child = Command::new(env::current_exe().unwrap());
+    child.args([NAME, "--exact"]).env(CHILD, "1").env_remove("RUST_TEST_NOCAPTURE");
+    let output = child.output().unwrap();
+    assert_eq!(output.status.signal(), Some(libc::SIGABRT), "{output:?}");
+    let text = String::from_utf8_lossy(&output.stderr);
+    assert!(text.contains("hung: not finished after") && text.contains("thread "), "{text}");
 }

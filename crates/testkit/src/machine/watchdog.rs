@@ -1,5 +1,6 @@
 //! An end for tests that hang: what is known about them, then an abort.
 
+use std::io::{Write as _, stderr};
 use std::sync::Arc;
 use std::sync::mpsc::{RecvTimeoutError, Sender, channel};
 use std::thread;
@@ -24,7 +25,8 @@ pub fn watch_for(limit: Duration, name: &str, state: impl Fn() -> String + Send 
     let name: Arc<str> = name.into();
     thread::spawn(move || {
         if kept.recv_timeout(limit) == Err(RecvTimeoutError::Timeout) {
-            eprintln!("{name}: not finished after {limit:?}\n{}\n{}", state(), threads());
+            // libtest would keep what `eprintln!` writes, and the abort would lose it.
+            let _ = writeln!(stderr(), "{name}: not finished after {limit:?}\n{}\n{}", state(), threads());
             std::process::abort();
         }
     });
