@@ -193,7 +193,12 @@ fn ran(status: Option<ExitStatus>, output: &Path) -> anyhow::Result<Ran> {
         Some(status) if status.success() => End::Passed,
         Some(_) => End::Failed,
     };
-    Ok(Ran { end, output: String::from_utf8_lossy(&fs::read(output)?).into_owned() })
+    let mut output = String::from_utf8_lossy(&fs::read(output)?).into_owned();
+    if let Some(status) = status.filter(|status| !status.success()) {
+        // A signal has no other trace.
+        output += &format!("\nended by {status}\n");
+    }
+    Ok(Ran { end, output })
 }
 
 /// Runs `command` as a process group. None if it has not ended after `limit`.
