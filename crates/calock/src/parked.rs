@@ -322,7 +322,8 @@ impl<P: Policy, I: Interval> RawCalock<P, I> {
         }
     }
 
-    /// For how long a waiter sleeps that leaves `was`: until whose turn it is must be dead. Takes note of a new turn.
+    /// For how long a waiter sleeps that leaves `was`: until the owner of the turn must be dead.
+    /// Takes note of a new turn.
     fn watch(&self, mine: Mine, was: State) -> Duration {
         let turn = Turn::of(was, self.promotions.load(Relaxed));
         let (noted, now) = (self.turn.load(Relaxed), Turn::now());

@@ -1,6 +1,6 @@
 //! Threads that die while they use the lock.
 
-use crate::advice::{RarelyWakes, Strictly};
+use crate::advice::{RarelyWakes, Short, Strictly};
 use crate::sampled;
 use core::time::Duration;
 use ulocks_calock::advice::Advised;
@@ -107,4 +107,41 @@ fn survivors_are_promoted<I: Interval>(seed: u64) {
 fn a_waiter_that_dies_strands_nobody_on_a_lock_that_is_never_free() {
     survivors_are_promoted::<Long>(1);
     survivors_are_promoted::<Every<100_000_000>>(2);
+}
+
+/// A waiter that is promoted while the lock is held, if it lives so long, and then threads that give
+/// up sooner than a death is noticed, one after the other, until one acquires the lock.
+fn waiters_that_give_up_are_served() {
+    let lock = Arc::new(new_lock::<RawCalock<Shared<NoSpin>, Short>>());
+    // SAFETY: each caller holds the lock, or acts for a dead thread that does; the token is nothing.
+    let unlock = |lock: &RawCalock<_, _>| unsafe { lock.unlock(()) };
+    lock.lock();
+    let doomed = {
+        let lock = Arc::clone(&lock);
+        spawn(move || {
+            lock.lock();
+            unlock(&lock);
+        })
+    };
+    Futex::<futex::Private>::new(0).wait(0, Some(Deadline::after(Duration::from_millis(1))));
+    unlock(&lock);
+    let died = doomed.join().is_err();
+    // An old value may be read a few times in a row.
+    let state = (0..64).fold(State::UNLOCKED, |_, _| lock.state());
+    if died && state.0 & (State::LOCKED | State::GRANTED) == State::LOCKED {
+        unlock(&lock);
+    }
+    while lock.lock_until(Deadline::after(Duration::from_millis(50))).is_none() {}
+    unlock(&lock);
+}
+
+#[test]
+fn a_lock_that_is_kept_for_the_dead_is_freed_for_waiters_that_give_up() {
+    let deaths = |step| {
+        let deaths = Deaths::At { thread: 1, step };
+        let config = Config { seed: step.into(), max_steps: 100_000, ..Config::sampled(200) };
+        explore(Config { deaths, strategy: Strategy::Random, ..config }, waiters_that_give_up_are_served)
+            .deaths
+    };
+    assert!((0..60).map(deaths).sum::<u64>() > 0, "nobody died");
 }
