@@ -128,14 +128,15 @@ pub enum Look {
 /// True if it acquired, false when its budget is spent, at once if it has none.
 #[cfg_attr(ulocks_vm, track_caller)]
 pub fn backing_off<P: Policy>(look: impl FnMut() -> Look) -> bool {
-    backing_off_for::<P>(P::Spin::ARRIVAL_NS, look)
+    backing_off_for::<P>(P::Spin::ARRIVAL_NS, P::Spin::SATURATED_NS, look)
 }
 
-/// As [`backing_off`], with a budget of `ns` nanoseconds.
+/// As [`backing_off`], with a budget of `ns` nanoseconds, and of `if_saturated` nanoseconds on a
+/// lock that is saturated.
 #[cfg_attr(ulocks_vm, track_caller)]
-pub fn backing_off_for<P: Policy>(ns: u32, mut look: impl FnMut() -> Look) -> bool {
+pub fn backing_off_for<P: Policy>(ns: u32, if_saturated: u32, mut look: impl FnMut() -> Look) -> bool {
     let budget = pause::budget(P::Scope::PRIVATE, ns);
-    let (first, if_saturated) = (pause::count(FIRST_PAUSE_NS), pause::count(P::Spin::SATURATED_NS));
+    let (first, if_saturated) = (pause::count(FIRST_PAUSE_NS), pause::count(if_saturated));
     until_spent(budget, first, if_saturated, || pause::timed(&mut look))
 }
 

@@ -95,7 +95,7 @@ impl Gate {
     #[cold]
     pub fn wait_while<P: Policy>(&self, cell: u32, mut locked: impl FnMut() -> bool) {
         let look = || if locked() { Look::Taken } else { Look::Acquired };
-        if !spin::backing_off_for::<P>(SPIN_NS, look) {
+        if !spin::backing_off_for::<P>(SPIN_NS, SPIN_NS, look) {
             // A panic between (G1) and (G5) would leave the count too high, and the cells of the session
             // locked.
             without_unwinding(|| self.park(Bits::one(cell), locked));

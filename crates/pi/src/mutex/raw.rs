@@ -34,17 +34,23 @@
 //!    process does nothing.
 //!
 //! # The spin
-//! While somebody waits in the kernel the word goes from id to id and never becomes 0, so that to spin is futile, and worse:
-//! the spinner's priority is lent to nobody. So an arrival spins, with loads, only while nobody is known to wait: it goes to
-//! the kernel as soon as it sees a mark that was not there when it came, or that has passed from one owner to another.
+//! While a thread waits in the kernel the word goes from id to id and never becomes 0. A spin is
+//! futile then, and the spinner's priority is lent to nobody. So an arriving thread spins, with
+//! loads, only while no waiter is known. It goes to the kernel as soon as it sees a mark that was
+//! not there when it came, or that has passed from one owner to another.
 //!
-//! A mark that it finds on its arrival is doubtful. (K3) marks the word of the new owner whether or not anybody else waits,
-//! so the mark outlives the last waiter by one ownership; who takes it at its word in that time becomes a waiter and makes
-//! it true, for another ownership. Two threads that never meet an unmarked word again pay two system calls and a sleep for
-//! each acquisition, for ever. So the arrival gives a doubtful mark the policy's patience for a saturated lock: if it was
-//! stale, (K4) clears it. This is where the throughput comes from (measured on two CPUs, two threads, empty critical
-//! sections: 7 M/s without the doubt, 33 M/s with it, 0.3 M/s without any spin, as in glibc), and what it costs is that an
-//! arrival may enter the queue later by its patience. Who cannot afford that takes the policy `NoSpin`.
+//! A mark that the thread finds on its arrival is doubtful. (K3) marks the word of the new owner
+//! whether or not another thread waits, so the mark outlives the last waiter by one ownership. A
+//! thread that believes it becomes a waiter, and makes it true for another ownership. Two threads
+//! would never meet an unmarked word again: each acquisition would cost two system calls and a
+//! sleep. So the arriving thread gives a doubtful mark [`DOUBT_NS`]: if the mark was stale, (K4)
+//! clears it meanwhile. An arriving thread may enter the queue later by that time. The policy
+//! `NoSpin` has none of it.
+//!
+//! Measured on two CPUs of a Xeon, two threads with empty critical sections: 7 M/s without the
+//! doubt, 33 M/s with it, 0.3 M/s without any spin, as in glibc. The table in `BENCHMARKS.md`,
+//! section "Condition variables", says why the doubt is not longer: if the mark is true, its owner
+//! may be asleep, and need this CPU.
 //!
 //! # Ordering
 //! Each (L1) is Acquire and pairs with (U1), Release, and with (K4). The kernel's changes are read-modify-writes with a
@@ -60,12 +66,15 @@
 use super::word::State;
 use ulocks_core::futex::{Futex, PiError};
 use ulocks_core::meter::{Event, Meter};
-use ulocks_core::spin::{self, Look};
+use ulocks_core::spin::{self, Look, Spin};
 use ulocks_core::sync::Ordering::{Acquire, Relaxed, Release};
 use ulocks_core::time::Deadline;
 use ulocks_core::{Policy, Private, raw, tid};
 
 const UNLOCKED: u32 = State::UNLOCKED.0;
+
+/// The longest spin at a mark that was there before the thread came, in nanoseconds.
+const DOUBT_NS: u32 = 1_000;
 
 /// How an acquisition ended well.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -173,7 +182,8 @@ impl<P: Policy> RawPiMutex<P> {
             return Err(PiError::TimedOut);
         }
         self.meter.count(Event::Contended);
-        if spin::backing_off::<P>(|| self.look(me, seen)) {
+        let doubt = DOUBT_NS.min(P::Spin::SATURATED_NS);
+        if spin::backing_off_for::<P>(P::Spin::ARRIVAL_NS, doubt, || self.look(me, seen)) {
             self.meter.count(Event::Spun);
             return Ok(Taken::Sound);
         }
@@ -245,7 +255,7 @@ unsafe impl<P: Policy> raw::RawMutex for RawPiMutex<P> {
 
     type Scope = P::Scope;
     type Token = ();
-    const CONDVAR_NS: u32 = <P::Spin as spin::Spin>::CONDVAR_NS;
+    const CONDVAR_NS: u32 = P::Spin::CONDVAR_NS;
 
     /// # Panics
     /// On every error of [`acquire`](Self::acquire). That an owner has died is not told.
