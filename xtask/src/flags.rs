@@ -60,6 +60,12 @@ xflags::xflags! {
             repeated filter: String
         }
 
+        /// Litmus tests in models of processors (herd7): cargo xtask litmus [FILTER]
+        cmd litmus {
+            /// Only files whose name contains this.
+            optional filter: String
+        }
+
         /// Schedules from libFuzzer (nightly, cargo-fuzz): cargo xtask fuzz [--seconds N] [TARGET]
         cmd fuzz {
             /// How long each target runs (default 60).
@@ -175,6 +181,13 @@ mod tests {
         );
         assert_eq!((mutants.jobs, mutants.budget, mutants.again), (Some(3), Some(60), false));
         assert!(parse("mutants --budget long").unwrap_err().contains("--budget"));
+    }
+
+    #[test]
+    fn litmus_takes_a_filter() {
+        let Ok(XtaskCmd::Litmus(litmus)) = parse("litmus asym") else { panic!("not a litmus command") };
+        assert_eq!(litmus.filter.as_deref(), Some("asym"));
+        assert!(parse("litmus one two").unwrap_err().contains("two"));
     }
 
     #[test]

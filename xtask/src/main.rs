@@ -9,6 +9,7 @@ mod flags;
 mod fuzz;
 mod laws;
 mod lean;
+mod litmus;
 mod loom;
 mod miri;
 mod mutants;
@@ -61,6 +62,7 @@ fn run(command: XtaskCmd, steps: &mut Steps) -> anyhow::Result<()> {
         XtaskCmd::Vm(flags) => vm::run(&flags, &shell, &workspace, steps),
         XtaskCmd::Miri(flags) => miri::run(&flags, &shell, &workspace, steps),
         XtaskCmd::Tsan(flags) => tsan::run(&flags, &shell, &workspace, steps),
+        XtaskCmd::Litmus(flags) => litmus::run(&flags, &shell, &workspace, steps),
         XtaskCmd::Fuzz(flags) => fuzz::run(&flags, &shell, &workspace, steps),
         XtaskCmd::Mutants(flags) => mutants::run(&flags, &workspace, steps),
         XtaskCmd::Report(flags) => report::run(&flags, &shell, &workspace, steps),
