@@ -107,7 +107,8 @@
 //! What a waiter sees of the notifier's work is the mutex's business. The orderings here keep the
 //! words in step:
 //! - (R) a registration releases, (G) a grant acquires: what the waiter read of `moves` is older
-//!   than the notifier's move;
+//!   than the notifier's move. This is load buffering, which no model world has:
+//!   `litmus/condvar-registration.litmus`;
 //! - (M) a move releases, (W) the look at `moves` after a sleep acquires: a waiter that sees the
 //!   move sees the grant;
 //! - (A) `MIXED` is released, read acquiring, and each move is acquire and release: a later
@@ -258,6 +259,7 @@ impl<L: RawMutex> Protocol<L> {
                 None => (ledger.with_waiter(), false),
             };
             // Release (R): pairs with (G) in `grant`.
+            // Mutant: Release -> Relaxed: load buffering, by litmus/condvar-registration.litmus.
             match self.ledger.compare_exchange(ledger.0, next.0, Release, Relaxed) {
                 Ok(_) => return Some(Entry { epoch: ledger.epoch(), spins }),
                 Err(now) => ledger = Ledger(now),

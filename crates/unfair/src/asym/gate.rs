@@ -56,10 +56,14 @@
 //! | (G7) the look after the store | Relaxed | nobody: the light fence before it does |
 //!
 //! All changes are read-modify-writes, so a release among them is known to who acquires from any later one.
-//! Without (G4) or (G6) a release would have to be told of a mark that is set because of what it does next. The models have
-//! no such loads from the future, some processors do; the mutants for them exchange the two accesses. Without (G1) or (G3)
-//! a mark might be older than the fence it relies on; the kernel's comparison would find it gone, and the waiter awake. The
-//! proof does without the kernel.
+//!
+//! Without (G4) or (G6) a pass could learn of a mark that is set because of what its owner does
+//! next. This is load buffering. Some processors allow it. The models do not: their mutants exchange
+//! the two accesses, and `litmus/asym-gate.litmus` has the instructions.
+//!
+//! Without (G1) or (G3) a mark might be older than the fence it relies on
+//! (`litmus/asym-gate-second.litmus`). The kernel's comparison would find it gone, and the waiter
+//! awake. The proof does without the kernel.
 //!
 //! # When to open
 //! A shut gate costs each release the difference between an exchange and a store, and an open one costs the next mark a
@@ -127,6 +131,7 @@ impl Gate {
     /// (G6): a pass, if the gate is open, for who is about to acquire a mutex.
     #[inline(always)]
     pub(super) fn pass(&self) -> Pass {
+        // Mutant: Acquire -> Relaxed: load buffering, by litmus/asym-gate.litmus.
         let word = self.word.load(Acquire);
         if word & (OPEN | MARKERS_MASK) == OPEN { Pass(word) } else { Pass::NONE }
     }
@@ -154,6 +159,7 @@ impl Gate {
 
     /// A waiter that has set its mark.
     pub(super) fn leave(&self) {
+        // Mutant: Release -> Relaxed: load buffering, by litmus/asym-gate.c.litmus.
         self.word.fetch_sub(ONE_MARKER, Release); // (G4)
     }
 
