@@ -127,6 +127,8 @@ mod tests {
         assert_eq!(word.unlocked().untended().without_leavers().0.cast_const(), &raw const waiter);
         assert_eq!(word.with_newest(ptr::null()).untended().without_leavers(), State::HELD);
         assert_eq!(State::HELD.unlocked(), State::FREE);
+        let free = State::FREE.with_newest(&raw const waiter);
+        assert!(!free.is_locked() && !free.is_tended() && !free.has_leavers());
     }
 
     #[test]

@@ -164,6 +164,15 @@ mod tests {
     }
 
     #[test]
+    fn the_flags_stay_apart_from_the_counts() {
+        let flags = [State::SERVING, State::ARRIVED, State::LEAVERS];
+        assert_eq!(flags, [1 << 46, 1 << 47, 1 << 48]);
+        assert_eq!((State::ARMED, State::FLAGS_MASK), (1 << 46, !0 << 46));
+        // Ticket numbers have 16 bits, and one number is no waiter's.
+        assert_eq!(State::MAX_WAITERS + super::super::shared::REMEMBERED, u32::from(u16::MAX));
+    }
+
+    #[test]
     fn the_note_stays_apart_from_the_counts() {
         let state = State(State::PERMITS_MASK).with_waiter().unwrap().armed(u32::MAX);
         assert!(state.is_armed() && !state.disarmed().is_armed());

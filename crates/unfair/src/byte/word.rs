@@ -66,3 +66,37 @@ impl<const LOCKED: u8, const PARKED: u8> fmt::Debug for ByteState<LOCKED, PARKED
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    type State = ByteState<0b0000_1000, 0b0100_0000>;
+
+    const fn of(byte: u8) -> State {
+        ByteState(byte)
+    }
+
+    #[test]
+    fn two_bits_are_the_locks_and_six_the_users() {
+        assert_eq!((State::LOCK_BITS, State::USER_BITS), (0b0100_1000, 0b1011_0111));
+        assert_eq!(of(0xff).user_bits(), State::USER_BITS);
+        assert_eq!(of(State::LOCK_BITS).user_bits(), 0);
+        for users in [0, State::USER_BITS] {
+            let free = of(users);
+            let (held, contended) = (free.with(0b1000), free.with(State::LOCK_BITS));
+            assert_eq!([free, held, contended].map(State::is_locked), [false, true, true]);
+            assert_eq!([free, held, contended].map(State::is_contended), [false, false, true]);
+            assert_eq!([free, held, contended].map(State::user_bits), [users; 3]);
+            assert_eq!(held.with(0b0100_0000), contended);
+        }
+    }
+
+    #[test]
+    fn debug_names_the_bits() {
+        let text = |byte| format!("{:?}", of(byte));
+        assert_eq!([0, 0b1000, 0b0100_1000].map(text), ["UNLOCKED", "LOCKED", "LOCKED|PARKED"]);
+        assert_eq!(text(0b0100_0000), "invalid(PARKED)");
+        assert_eq!(text(0b1000_1001), "LOCKED bits=0b10000001");
+    }
+}

@@ -32,3 +32,16 @@ impl fmt::Debug for State {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn debug_names_the_state() {
+        let text = |state| format!("{state:?}");
+        let named = [State::UNLOCKED, State::LOCKED, State::CONTENDED].map(text);
+        assert_eq!(named, ["UNLOCKED", "LOCKED", "CONTENDED"]);
+        assert_eq!(text(State(0x10)), "invalid(0x10)");
+    }
+}

@@ -213,6 +213,25 @@ mod tests {
     }
 
     #[test]
+    fn the_flags_say_whose_the_mutex_is() {
+        use ThroughputState as Word;
+        let flags = [Word::LOCKED, Word::MARKED, Word::ASLEEP, Word::RESERVED];
+        assert_eq!(flags, [1, 2, 4, 8]);
+        for word in (0..16).map(Word) {
+            let has = |flag| word.0 & flag != 0;
+            assert_eq!(word.is_locked(), has(Word::LOCKED));
+            assert_eq!(word.is_reserved(), has(Word::RESERVED));
+            assert_eq!(word.is_open(), !has(Word::LOCKED) && !has(Word::RESERVED));
+            assert_eq!(word.owes_wake(), has(Word::LOCKED) && (has(Word::MARKED) || has(Word::ASLEEP)));
+            for flag in flags {
+                assert_eq!(word.with(flag).0, word.0 - (word.0 & flag) + flag, "{word:?} with {flag}");
+                assert_eq!(word.without(flag).0, word.0 - (word.0 & flag), "{word:?} without {flag}");
+            }
+        }
+        assert_eq!((OUTSIDE, HEAD), (Bits::one(0), Bits::one(1)));
+    }
+
+    #[test]
     fn debug_names_the_flags() {
         let text = |word: ThroughputState| format!("{word:?}");
         assert_eq!(text(ThroughputState::UNLOCKED), "UNLOCKED");
@@ -221,5 +240,9 @@ mod tests {
             text(ThroughputState::held_on(Some(3)).with(ThroughputState::MARKED)),
             "LOCKED|MARKED on 3"
         );
+        let released = ThroughputState::held_on(Some(3)).without(ThroughputState::LOCKED);
+        assert_eq!(text(released), "UNLOCKED");
+        let (one, _) = Line(0x7_0007).with_one_more().unwrap();
+        assert_eq!(format!("{one:?}"), "1 from 7");
     }
 }
