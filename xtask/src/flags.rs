@@ -101,6 +101,16 @@ xflags::xflags! {
             optional --explained
         }
 
+        /// Runs the tests that crates/*/checks.toml name, and writes VERIFICATION.md from what they print.
+        cmd verify {
+            /// Runs nothing: writes the table from what is on record.
+            optional --table
+            /// Only the locks whose names contain this.
+            optional --only lock: String
+            /// Only this tool: loom, vm, miri, tsan, stress, differential or fuzz.
+            optional --tool name: String
+        }
+
         /// Rebuilds the HTML report of a benchmark run from its JSON.
         cmd report {
             /// The JSON file (default: the last run's, in target/ulocks-report/).
@@ -188,6 +198,16 @@ mod tests {
         let Ok(XtaskCmd::Litmus(litmus)) = parse("litmus asym") else { panic!("not a litmus command") };
         assert_eq!(litmus.filter.as_deref(), Some("asym"));
         assert!(parse("litmus one two").unwrap_err().contains("two"));
+    }
+
+    #[test]
+    fn verify_runs_the_checks_of_a_lock_or_writes_the_table() {
+        let Ok(XtaskCmd::Verify(verify)) = parse("verify --only unfair::Mutex --tool vm") else {
+            panic!("not a verify command")
+        };
+        assert_eq!((verify.only.as_deref(), verify.tool.as_deref()), (Some("unfair::Mutex"), Some("vm")));
+        assert!(!verify.table);
+        assert!(matches!(parse("verify --table"), Ok(XtaskCmd::Verify(verify)) if verify.table));
     }
 
     #[test]

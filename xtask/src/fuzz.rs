@@ -5,7 +5,7 @@
 
 use crate::flags::Fuzz;
 use crate::steps::Steps;
-use crate::tools::{need, need_toolchain};
+use crate::tools::{Missing, need, need_toolchain};
 use crate::workspace::{Package, Workspace};
 use crate::world::with_flags;
 use anyhow::bail;
@@ -27,8 +27,7 @@ pub fn run(flags: &Fuzz, shell: &Shell, workspace: &Workspace, steps: &mut Steps
     let targets = select(known, flags.target.as_deref())?;
 
     let toolchain = flags.toolchain.as_deref().unwrap_or("nightly");
-    need_toolchain(toolchain)?;
-    need("cargo-fuzz", "cargo install cargo-fuzz", &["cargo", "fuzz", "--version"])?;
+    needs(toolchain)?;
 
     let rustflags = with_flags("RUSTFLAGS", "--cfg ulocks_vm");
     let build = workspace.target().join("fuzz");
@@ -45,6 +44,12 @@ pub fn run(flags: &Fuzz, shell: &Shell, workspace: &Workspace, steps: &mut Steps
         steps.run_uncounted(&format!("fuzz {target}"), fuzz, &[("RUSTFLAGS", &rustflags)])?;
     }
     Ok(())
+}
+
+/// Demands cargo-fuzz, and the toolchain that it needs.
+pub fn needs(toolchain: &str) -> Result<(), Missing> {
+    need_toolchain(toolchain)?;
+    need("cargo-fuzz", "cargo install cargo-fuzz", &["cargo", "fuzz", "--version"])
 }
 
 /// The target `name`, or all.

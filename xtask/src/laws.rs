@@ -13,12 +13,14 @@
 //! | a crate has its rooms: README, `lib.rs` with docs; a protocol in `raw.rs` has models in both worlds and a stress test | public crates |
 //! | a mutant applies, and the tests that must find it exist | `crates/*/mutants` |
 //! | what explains a weaker ordering stands at one that can become weaker | `src` of the lock crates and core |
+//! | each property of a lock has a test or a reason, the tests exist, and the table of them is up to date | `crates/*/checks.toml`, `VERIFICATION.md` |
 //! | workspace lints; no lib or bin is a bench; every bench has its own `main` | every manifest |
 
 mod nodes;
 
 use crate::mutants::{spec, weaken};
 use crate::steps::Steps;
+use crate::verify;
 use crate::workspace::{Manifest, Package, Workspace, targets, unquoted};
 use anyhow::Context;
 use std::ffi::OsStr;
@@ -75,6 +77,7 @@ fn check(workspace: &Workspace) -> anyhow::Result<Vec<String>> {
     }
     findings.extend(spec::load(workspace)?.1);
     findings.extend(weaken::load(workspace)?.1);
+    findings.extend(verify::faults(workspace)?);
     Ok(findings)
 }
 

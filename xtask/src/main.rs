@@ -19,6 +19,7 @@ mod steps;
 mod test;
 mod tools;
 mod tsan;
+mod verify;
 mod vm;
 mod workspace;
 mod world;
@@ -65,6 +66,7 @@ fn run(command: XtaskCmd, steps: &mut Steps) -> anyhow::Result<()> {
         XtaskCmd::Litmus(flags) => litmus::run(&flags, &shell, &workspace, steps),
         XtaskCmd::Fuzz(flags) => fuzz::run(&flags, &shell, &workspace, steps),
         XtaskCmd::Mutants(flags) => mutants::run(&flags, &workspace, steps),
+        XtaskCmd::Verify(flags) => verify::run(&flags, &workspace, steps),
         XtaskCmd::Report(flags) => report::run(&flags, &shell, &workspace, steps),
         XtaskCmd::PublishCheck(flags) => publish_check::run(&flags, &shell, steps),
     }

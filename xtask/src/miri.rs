@@ -6,7 +6,7 @@
 
 use crate::flags::Miri;
 use crate::steps::Steps;
-use crate::tools::{need, need_toolchain};
+use crate::tools::{Missing, need, need_toolchain};
 use crate::workspace::{LOCKS, Workspace, dash_p, features};
 use crate::world::with_flags;
 use anyhow::bail;
@@ -26,9 +26,7 @@ pub fn run(flags: &Miri, shell: &Shell, workspace: &Workspace, steps: &mut Steps
     let packages =
         workspace.select(&flags.package, "tests for Miri", |p| p.is_public() && p.name != SWITCHES_STACKS)?;
 
-    need_toolchain(toolchain)?;
-    let get = format!("rustup component add miri rust-src --toolchain {toolchain}");
-    need("Miri", &get, &["rustup", "run", toolchain, "cargo", "miri", "--version"])?;
+    needs(toolchain)?;
 
     let with_files = packages.iter().any(|package| !package.tests("miri").is_empty());
     let files: &[&str] = if with_files { &["--test", "miri*"] } else { &[] };
@@ -42,4 +40,11 @@ pub fn run(flags: &Miri, shell: &Shell, workspace: &Workspace, steps: &mut Steps
     );
     // The schedules run side by side and their output is mixed.
     Ok(steps.run_uncounted("miri", test, &[("MIRIFLAGS", &miriflags)])?)
+}
+
+/// Demands Miri.
+pub fn needs(toolchain: &str) -> Result<(), Missing> {
+    need_toolchain(toolchain)?;
+    let get = format!("rustup component add miri rust-src --toolchain {toolchain}");
+    need("Miri", get, &["rustup", "run", toolchain, "cargo", "miri", "--version"])
 }

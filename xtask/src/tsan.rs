@@ -7,36 +7,56 @@
 
 use crate::flags::Tsan;
 use crate::steps::Steps;
-use crate::tools::{need, need_toolchain};
+use crate::tools::{Missing, need, need_toolchain};
 use crate::workspace::{LOCKS, Workspace, dash_p, features};
 use crate::world::with_flags;
 use anyhow::Context;
+use std::path::Path;
+use std::process::Command;
 use xshell::{Shell, cmd};
 
 /// Runs the stress tests, instrumented.
 pub fn run(flags: &Tsan, shell: &Shell, workspace: &Workspace, steps: &mut Steps) -> anyhow::Result<()> {
     let toolchain = flags.toolchain.as_deref().unwrap_or("nightly");
     let packages = workspace.select(&flags.package, "stress tests", |p| !p.tests("stress").is_empty())?;
-    need_toolchain(toolchain)?;
-    let sysroot = cmd!(shell, "rustup run {toolchain} rustc --print sysroot").quiet().read()?;
-    let sources = format!("{sysroot}/lib/rustlib/src/rust/library/Cargo.toml");
-    let get = format!("rustup component add rust-src --toolchain {toolchain}");
-    need("the standard library's source (rust-src)", get, &["test", "-f", &sources])?;
-
-    // With a target named, build scripts and procedural macros are not instrumented.
-    let version = cmd!(shell, "rustup run {toolchain} rustc -vV").quiet().read()?;
-    let host = host(&version).context("`rustc -vV` names no host")?;
-
-    let rustflags = with_flags("RUSTFLAGS", "-Zsanitizer=thread -Cdebuginfo=1 --cfg ulocks_tsan");
-    let target = workspace.target().join("tsan");
+    needs(toolchain)?;
+    let (rustflags, args) = (rustflags(), cargo_args(toolchain, &workspace.target())?);
     let packages = [dash_p(&packages), features(&packages, &LOCKS)].concat();
     let filter = &flags.filter;
     let test = cmd!(
         shell,
-        "rustup run {toolchain} cargo test -Zbuild-std --profile model --target {host} --target-dir {target} {packages...}
-         --test stress* --no-fail-fast -- {filter...}"
+        "rustup run {toolchain} cargo test {args...} {packages...} --test stress* --no-fail-fast -- {filter...}"
     );
     Ok(steps.run("tsan", test, &[("RUSTFLAGS", &rustflags)])?)
+}
+
+/// Demands what instrumented code is built with.
+pub fn needs(toolchain: &str) -> Result<(), Missing> {
+    need_toolchain(toolchain)?;
+    let sysroot = read(toolchain, &["--print", "sysroot"]).unwrap_or_default();
+    let sources = format!("{}/lib/rustlib/src/rust/library/Cargo.toml", sysroot.trim());
+    let get = format!("rustup component add rust-src --toolchain {toolchain}");
+    need("the standard library's source (rust-src)", get, &["test", "-f", &sources])
+}
+
+/// The value of `RUSTFLAGS` that instruments.
+pub fn rustflags() -> String {
+    with_flags("RUSTFLAGS", "-Zsanitizer=thread -Cdebuginfo=1 --cfg ulocks_tsan")
+}
+
+/// What `cargo test` needs to build the standard library along, in its own directory under `target`.
+pub fn cargo_args(toolchain: &str, target: &Path) -> anyhow::Result<Vec<String>> {
+    // With a target named, build scripts and procedural macros are not instrumented.
+    let version = read(toolchain, &["-vV"])?;
+    let host = host(&version).context("`rustc -vV` names no host")?;
+    let target = target.join("tsan").to_string_lossy().into_owned();
+    let args = ["-Zbuild-std", "--profile", "model", "--target", host, "--target-dir", &target];
+    Ok(args.map(str::to_owned).into())
+}
+
+fn read(toolchain: &str, args: &[&str]) -> anyhow::Result<String> {
+    let printed = Command::new("rustup").args(["run", toolchain, "rustc"]).args(args).output()?;
+    Ok(String::from_utf8(printed.stdout)?)
 }
 
 fn host(version: &str) -> Option<&str> {

@@ -29,7 +29,7 @@
 
 mod audit;
 mod build;
-mod exec;
+pub mod exec;
 mod logic;
 mod orderings;
 mod plant;
@@ -38,6 +38,7 @@ mod results;
 mod scratch;
 mod source;
 pub mod spec;
+mod standing;
 pub mod weaken;
 
 use crate::flags;
@@ -47,6 +48,7 @@ use anyhow::{Context, bail};
 use audit::{Audit, Effort, Needed, Store};
 use report::{score, table};
 use spec::{Mutant, Probe, WORLDS};
+pub use standing::{Standing, standing};
 use std::collections::BTreeSet;
 use std::fs;
 use std::thread;

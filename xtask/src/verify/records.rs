@@ -1,0 +1,273 @@
+//! What the tests did when they last ran: `verification.jsonl`, a line for each test.
+//!
+//! The file is committed, so that the table can be generated again without running anything, and so that a
+//! test that was not run again keeps its figures with their date.
+
+use super::map::{Check, Tool};
+use crate::mutants::Standing;
+use crate::workspace::Workspace;
+use anyhow::Context;
+use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
+use std::fs;
+use std::path::PathBuf;
+use std::time::{SystemTime, UNIX_EPOCH};
+
+const FILE: &str = "verification.jsonl";
+
+/// What a run of a test has come to. It passed: a test that fails has no record.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Figures {
+    /// The day.
+    pub date: String,
+    /// How long it ran.
+    pub seconds: f64,
+    /// The most threads of an execution.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub threads: Option<u64>,
+    /// Executions of a model that were all there are, within its bound.
+    #[serde(skip_serializing_if = "is_zero")]
+    pub all: u64,
+    /// Executions of a model that were chosen by chance.
+    #[serde(skip_serializing_if = "is_zero")]
+    pub sampled: u64,
+    /// The bound of loom's search, in loom's words.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub within: Option<String>,
+    /// The schedules of Miri.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub seeds: Option<u64>,
+}
+
+fn is_zero(count: &u64) -> bool {
+    *count == 0
+}
+
+/// A line of the file.
+#[derive(Serialize, Deserialize)]
+#[serde(untagged)]
+enum Line {
+    Audit { audit: Audit },
+    Test { test: String, figures: Figures },
+}
+
+/// How the audit of the orderings stood.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Audit {
+    /// The day.
+    pub date: String,
+    /// The verdicts.
+    pub standing: Standing,
+}
+
+/// All records.
+#[derive(Debug, Default, PartialEq)]
+pub struct Records {
+    tests: BTreeMap<String, Figures>,
+    /// The audit of the orderings.
+    pub audit: Option<Audit>,
+}
+
+impl Records {
+    /// Reads the file.
+    pub fn load(workspace: &Workspace) -> anyhow::Result<Self> {
+        let path = path(workspace);
+        let text = if path.exists() {
+            fs::read_to_string(&path).with_context(|| format!("cannot read {FILE}"))?
+        } else {
+            String::new()
+        };
+        Self::parse(&text)
+    }
+
+    fn parse(text: &str) -> anyhow::Result<Self> {
+        let mut records = Self::default();
+        for (nth, line) in (1..).zip(text.lines()) {
+            match serde_json::from_str(line).with_context(|| format!("{FILE}:{nth}"))? {
+                Line::Audit { audit } => records.audit = Some(audit),
+                Line::Test { test, figures } => _ = records.tests.insert(test, figures),
+            }
+        }
+        Ok(records)
+    }
+
+    /// Writes the file.
+    pub fn save(&self, workspace: &Workspace) -> anyhow::Result<()> {
+        fs::write(path(workspace), self.text()?).with_context(|| format!("cannot write {FILE}"))
+    }
+
+    fn text(&self) -> anyhow::Result<String> {
+        let mut text = String::new();
+        if let Some(audit) = self.audit.clone() {
+            text += &(serde_json::to_string(&Line::Audit { audit })? + "\n");
+        }
+        for (test, figures) in &self.tests {
+            let line = Line::Test { test: test.clone(), figures: figures.clone() };
+            text += &(serde_json::to_string(&line)? + "\n");
+        }
+        Ok(text)
+    }
+
+    /// What `check` did last.
+    pub fn of(&self, check: &Check) -> Option<&Figures> {
+        self.tests.get(&key(check))
+    }
+
+    /// Notes what `check` did. None if it failed, since older figures would say that it passes.
+    pub fn note(&mut self, check: &Check, figures: Option<Figures>) {
+        match figures {
+            Some(figures) => _ = self.tests.insert(key(check), figures),
+            None => _ = self.tests.remove(&key(check)),
+        }
+    }
+
+    /// Forgets the tests that are not among `checks`.
+    pub fn retain(&mut self, checks: &[&Check]) {
+        let keys: Vec<_> = checks.iter().map(|check| key(check)).collect();
+        self.tests.retain(|test, _| keys.contains(test));
+    }
+}
+
+impl Figures {
+    /// The figures of a run of `tool` that printed `output`.
+    pub fn read(tool: Tool, output: &str, seconds: f64) -> Self {
+        // Figures for people: more digits would change with every run and mean nothing.
+        let seconds = (seconds * 10.0).ceil() / 10.0;
+        let mut figures = Self { date: today(), seconds, ..Self::default() };
+        for line in output.lines() {
+            match tool {
+                Tool::Loom | Tool::Vm => figures.read_report(line),
+                Tool::Fuzz => {
+                    let mut words = line.strip_prefix("Done ").unwrap_or_default().split(' ');
+                    figures.sampled += words.next().and_then(|count| count.parse().ok()).unwrap_or(0);
+                }
+                _ => {}
+            }
+        }
+        figures
+    }
+
+    /// Reads the line that `explore` prints, in the words of either world.
+    fn read_report(&mut self, line: &str) {
+        let Some((before, after)) = line.split_once(" executions") else { return };
+        let mut words = before.rsplit(' ');
+        let Some(count) = words.next().and_then(|count| count.parse::<u64>().ok()) else { return };
+        let within = after.split_once('(').map_or("", |(_, within)| within.trim_end_matches(')'));
+        let (bound, is_loom) = match within.split_once(", ") {
+            Some((bound, grade)) if grade.ends_with(" futex") => (bound, true),
+            _ => (within, false),
+        };
+        if is_loom {
+            self.all += count;
+            let known = self.within.get_or_insert_default();
+            if !known.split("; ").any(|known| known == bound) {
+                *known += if known.is_empty() { "" } else { "; " };
+                *known += bound;
+            }
+        } else if words.next() == Some("all") {
+            self.all += count;
+        } else {
+            self.sampled += count;
+        }
+        let threads = after.strip_prefix(" of up to ").and_then(|rest| rest.split(' ').next()?.parse().ok());
+        self.threads = self.threads.max(threads);
+    }
+}
+
+/// What a test is called in the file.
+fn key(check: &Check) -> String {
+    let Check { tool, package, target, test } = check;
+    format!("{tool} {package} {target} {test}").trim_end().to_owned()
+}
+
+fn path(workspace: &Workspace) -> PathBuf {
+    workspace.root.join(FILE)
+}
+
+/// The day in Greenwich, as `2026-11-23`.
+pub fn today() -> String {
+    let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+    date(since.as_secs() / 86_400)
+}
+
+/// The day that is `days` after the first of January 1970, in the Gregorian calendar.
+fn date(days: u64) -> String {
+    let is_leap =
+        |year: u64| year.is_multiple_of(4) && (!year.is_multiple_of(100) || year.is_multiple_of(400));
+    let (mut year, mut left) = (1970, days);
+    loop {
+        let length = if is_leap(year) { 366 } else { 365 };
+        if left < length {
+            break;
+        }
+        (year, left) = (year + 1, left - length);
+    }
+    let february = if is_leap(year) { 29 } else { 28 };
+    let mut month = 1;
+    for length in [31, february, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31] {
+        if left < length {
+            break;
+        }
+        (month, left) = (month + 1, left - length);
+    }
+    format!("{year}-{month:02}-{:02}", left + 1)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn check(test: &str) -> Check {
+        Check { tool: Tool::Vm, package: "p".into(), target: "vm".into(), test: test.into() }
+    }
+
+    #[test]
+    fn the_reports_of_both_worlds_are_summed() {
+        let vm = "x.rs:6: all 465 executions and 79 redundant, 12744 steps (exhaustive)\n\
+                  x.rs:7: 5333 executions of up to 3 threads, 123986 steps (random, seed 1)\n\
+                  x.rs:7: 1000 executions of up to 16 threads, 139178 steps (random, seed 1)\ntest m ... ok";
+        let figures = Figures::read(Tool::Vm, vm, 1.96);
+        assert_eq!((figures.all, figures.sampled, figures.threads), (465, 6333, Some(16)));
+        assert_eq!((figures.seconds, figures.within), (2.0, None));
+        let loom = "x.rs:6:9: 120 executions, 4 masks (at most 2 preemptions, Exact futex)\n\
+                    x.rs:7:9: 12 executions, 1 masks (at most 2 preemptions, Exact futex)\n\
+                    x.rs:8:9: 3 executions, 1 masks (preemptions unbounded, Bare futex)";
+        let figures = Figures::read(Tool::Loom, loom, 0.1);
+        assert_eq!((figures.all, figures.sampled), (135, 0));
+        assert_eq!(figures.within.as_deref(), Some("at most 2 preemptions; preemptions unbounded"));
+        let fuzz = Figures::read(Tool::Fuzz, "#9 NEW\nDone 4711 runs in 60 second(s)", 61.0);
+        assert_eq!(fuzz.sampled, 4711);
+    }
+
+    #[test]
+    fn records_are_read_as_they_were_written() {
+        let standing = Standing { caught: 8, survived: 1, explained: 2, unknown: 3 };
+        let audit = Audit { date: "2026-11-23".into(), standing };
+        let mut records = Records { audit: Some(audit), ..Records::default() };
+        records.note(&check("a"), Some(Figures { threads: Some(3), all: 4, ..Figures::default() }));
+        records.note(&check("b"), Some(Figures::default()));
+        assert_eq!(Records::parse(&records.text().unwrap()).unwrap(), records);
+        assert!(Records::parse("{\"test\": 1}").unwrap_err().to_string().contains("verification.jsonl:1"));
+    }
+
+    #[test]
+    fn a_test_that_fails_or_is_gone_has_no_record() {
+        let mut records = Records::default();
+        let (a, b) = (check("a"), check("b"));
+        records.note(&a, Some(Figures::default()));
+        records.note(&b, Some(Figures::default()));
+        records.note(&a, None);
+        assert_eq!((records.of(&a), records.of(&b)), (None, Some(&Figures::default())));
+        records.retain(&[&a]);
+        assert_eq!(records, Records::default());
+    }
+
+    #[test]
+    fn days_are_those_of_the_calendar() {
+        assert_eq!(date(0), "1970-01-01");
+        assert_eq!(date(11_016), "2000-02-29");
+        assert_eq!(date(20_780), "2026-11-23");
+        assert_eq!(date(20_819), "2027-01-01");
+    }
+}
