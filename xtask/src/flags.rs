@@ -95,6 +95,9 @@ xflags::xflags! {
             optional --jobs n: usize
             /// Begins nothing after so many minutes; the next run goes on.
             optional --budget minutes: u64
+            /// Only these planted bugs, as 3/17: the third of 17 parts. `cargo xtask test` runs one, and the next with
+            /// the next commit.
+            optional --part nth: String
             /// Runs also what earlier runs have found.
             optional --again
             /// Runs also the weakened orderings that comments explain.

@@ -1,14 +1,17 @@
 //! `cargo xtask test`: everything that must be green before a change is merged.
 //!
 //! Needs the stable toolchain with rustfmt and clippy, a C linker, and crates.io; no nightly, no root, no network
-//! beyond the registry. Cheap steps come first.
+//! beyond the registry. Cheap steps come first. Of the planted bugs it runs one part, the next with the next commit.
 
 use crate::steps::Steps;
 use crate::tools::need;
 use crate::workspace::{Package, Workspace};
 use crate::world::{World, with_flags};
-use crate::{laws, lean, vm};
+use crate::{laws, lean, mutants, vm};
 use xshell::{Shell, cmd};
+
+/// After so many minutes no further planted bug is begun. Their part takes two or three on two quiet CPUs.
+const MUTANTS_MINUTES: u64 = 5;
 
 /// Runs all steps.
 pub fn run(shell: &Shell, workspace: &Workspace, steps: &mut Steps) -> anyhow::Result<()> {
@@ -36,6 +39,7 @@ pub fn run(shell: &Shell, workspace: &Workspace, steps: &mut Steps) -> anyhow::R
         world.run_models(&[], &[], &[], shell, workspace, steps)?;
     }
     vm::downstream(shell, workspace, steps)?;
+    mutants::run_part(workspace, steps, MUTANTS_MINUTES)?;
     examples(shell, workspace, steps)?;
     benches(shell, workspace, steps)
 }

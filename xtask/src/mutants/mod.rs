@@ -32,6 +32,7 @@ mod build;
 pub mod exec;
 mod logic;
 mod orderings;
+mod part;
 mod plant;
 mod report;
 mod results;
@@ -93,6 +94,17 @@ pub fn run(flags: &flags::Mutants, workspace: &Workspace, steps: &mut Steps) -> 
         let store = Store::open(workspace, flags.again)?;
         run_chosen(&store, &all, &chosen, flags, Effort { jobs, until })
     })?)
+}
+
+/// Runs the part of the planted bugs whose turn it is at this commit, and begins nothing after `minutes`.
+pub fn run_part(workspace: &Workspace, steps: &mut Steps, minutes: u64) -> anyhow::Result<()> {
+    let part = part::of_commit(&workspace.root, &spec::load(workspace)?.0)?;
+    println!("\nthe planted bugs of part {part}; all: cargo xtask mutants --kind logic");
+    let line = ["mutants", "--part", &part, "--budget", &minutes.to_string()].map(Into::into);
+    match flags::Xtask::from_vec(line.into())?.subcommand {
+        flags::XtaskCmd::Mutants(flags) => run(&flags, workspace, steps),
+        _ => bail!("not the command `mutants`"),
+    }
 }
 
 /// Runs what is chosen. Whether all of it has the verdict that it should have.
@@ -162,7 +174,10 @@ fn choose(all: &All, flags: &flags::Mutants, changed: Option<&BTreeSet<String>>)
         flags.only.as_deref().is_none_or(|only| name == only || place.contains(only))
     };
 
-    let mut mutants = all.mutants.clone();
+    let mut mutants = match &flags.part {
+        Some(part) => part::choose(part, &all.mutants)?,
+        None => all.mutants.clone(),
+    };
     if let Some(world) = &flags.world {
         mutants.iter_mut().for_each(|mutant| mutant.found_by.retain(|probe| probe.world == *world));
     }
@@ -173,7 +188,11 @@ fn choose(all: &All, flags: &flags::Mutants, changed: Option<&BTreeSet<String>>)
     let mut weakenings: Vec<_> = all.sites.iter().flat_map(Placed::weakenings).collect();
     weakenings.retain(|weakening| {
         let has_models = flags.world.as_deref() != Some("native");
-        is_kind(KINDS[1]) && has_models && is_changed(&weakening.file) && is_named("", &weakening.name)
+        flags.part.is_none()
+            && is_kind(KINDS[1])
+            && has_models
+            && is_changed(&weakening.file)
+            && is_named("", &weakening.name)
     });
     if mutants.is_empty() && weakenings.is_empty() {
         bail!("no mutant is selected; `cargo xtask mutants --list` names all");
@@ -202,6 +221,7 @@ fn repeat(flags: &flags::Mutants) -> String {
         ("--world", &flags.world),
         ("--kind", &flags.kind),
         ("--changed", &flags.changed),
+        ("--part", &flags.part),
     ];
     for (flag, value) in values {
         line.extend(value.iter().map(|value| format!(" {flag} {value}")));

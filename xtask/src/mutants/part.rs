@@ -1,0 +1,100 @@
+//! Parts of the planted bugs, for `cargo xtask test`: one part in each run, the next one with the next commit.
+//!
+//! A part has bugs of one crate, so that one package is built for each world, and so many of them that it
+//! takes about as long as the build.
+
+use super::spec::Mutant;
+use anyhow::{Context, bail};
+use std::collections::BTreeMap;
+use std::path::Path;
+use std::process::Command;
+
+/// The most bugs of a part: with the build about two minutes on two CPUs.
+const MOST: usize = 24;
+
+/// The parts, each as places in `mutants`. Every bug is in one part.
+pub fn parts(mutants: &[Mutant]) -> Vec<Vec<usize>> {
+    let mut of_crates = BTreeMap::<&str, Vec<usize>>::new();
+    for (nth, mutant) in mutants.iter().enumerate() {
+        let name = mutant.spec.split("/mutants/").next().unwrap_or_default();
+        of_crates.entry(name).or_default().push(nth);
+    }
+    let mut parts = Vec::new();
+    for places in of_crates.values() {
+        // Every part has bugs of all the crate's locks, which stand in the files one after the other.
+        let count = places.len().div_ceil(MOST);
+        parts.extend((0..count).map(|part| places.iter().copied().skip(part).step_by(count).collect()));
+    }
+    parts
+}
+
+/// The bugs of the part that `text`, as `3/17`, names.
+pub fn choose(text: &str, mutants: &[Mutant]) -> anyhow::Result<Vec<Mutant>> {
+    let parts = parts(mutants);
+    let all = parts.len();
+    let number = |text: &str| text.parse::<usize>().ok();
+    let numbers = text.split_once('/').and_then(|(part, of)| Some((number(part)?, number(of)?)));
+    match numbers {
+        Some((1.., of)) if of != all => bail!("--part {text}: there are {all} parts: the bugs have changed"),
+        Some((part @ 1.., _)) if part <= all => {
+            Ok(parts[part - 1].iter().map(|&nth| mutants[nth].clone()).collect())
+        }
+        _ => bail!("--part {text}: write it as 3/{all}, from 1/{all} to {all}/{all}"),
+    }
+}
+
+/// The part whose turn it is at the commit that is checked out in `root`, as `3/17`.
+pub fn of_commit(root: &Path, mutants: &[Mutant]) -> anyhow::Result<String> {
+    let printed = Command::new("git").args(["rev-list", "--count", "HEAD"]).current_dir(root).output()?;
+    let commits: usize =
+        String::from_utf8_lossy(&printed.stdout).trim().parse().context("git counts no commits")?;
+    Ok(turn(commits, parts(mutants).len()))
+}
+
+fn turn(commits: usize, parts: usize) -> String {
+    format!("{}/{parts}", commits % parts.max(1) + 1)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::mutants::spec;
+    use crate::workspace::Workspace;
+    use std::collections::BTreeSet;
+
+    #[test]
+    fn every_bug_is_in_one_part_and_a_part_is_of_one_crate() {
+        let (mutants, _) = spec::load(&Workspace::load().unwrap()).unwrap();
+        let parts = parts(&mutants);
+        let all: Vec<_> = parts.iter().flatten().copied().collect();
+        assert_eq!(all.len(), mutants.len());
+        assert_eq!(all.iter().collect::<BTreeSet<_>>().len(), mutants.len());
+        for part in &parts {
+            let crates: BTreeSet<_> =
+                part.iter().map(|&nth| mutants[nth].spec.split('/').nth(1).unwrap()).collect();
+            assert!(crates.len() == 1 && !part.is_empty() && part.len() <= MOST, "{crates:?}");
+        }
+    }
+
+    #[test]
+    fn a_part_is_named_by_its_number_and_by_how_many_there_are() {
+        let (mutants, _) = spec::load(&Workspace::load().unwrap()).unwrap();
+        let all = parts(&mutants).len();
+        let chosen = choose(&format!("{all}/{all}"), &mutants).unwrap();
+        assert!(!chosen.is_empty() && chosen.len() <= MOST);
+        let refused = |text: &str| choose(text, &mutants).unwrap_err().to_string();
+        assert!(refused(&format!("1/{}", all + 1)).contains(&format!("there are {all} parts")));
+        for text in ["3", "0/9", "x/9", &format!("{}/{all}", all + 1)] {
+            assert!(refused(text).contains(&format!("from 1/{all} to {all}/{all}")), "{text}");
+        }
+    }
+
+    #[test]
+    fn each_commit_has_the_next_part() {
+        let turns: Vec<_> = (4..8).map(|commits| turn(commits, 3)).collect();
+        assert_eq!(turns, ["2/3", "3/3", "1/3", "2/3"]);
+        let workspace = Workspace::load().unwrap();
+        let (mutants, _) = spec::load(&workspace).unwrap();
+        assert!(choose(&of_commit(&workspace.root, &mutants).unwrap(), &mutants).is_ok());
+    }
+}
