@@ -114,6 +114,14 @@ xflags::xflags! {
             optional --tool name: String
         }
 
+        /// Everything that looks for bugs by chance, in turn, for so many minutes: cargo xtask long --minutes N
+        cmd long {
+            /// How long all of it runs.
+            required --minutes n: u64
+            /// Only these parts, as vm,soak.
+            optional --only parts: String
+        }
+
         /// Rebuilds the HTML report of a benchmark run from its JSON.
         cmd report {
             /// The JSON file (default: the last run's, in target/ulocks-report/).
@@ -211,6 +219,15 @@ mod tests {
         assert_eq!((verify.only.as_deref(), verify.tool.as_deref()), (Some("unfair::Mutex"), Some("vm")));
         assert!(!verify.table);
         assert!(matches!(parse("verify --table"), Ok(XtaskCmd::Verify(verify)) if verify.table));
+    }
+
+    #[test]
+    fn long_takes_minutes_and_parts() {
+        let Ok(XtaskCmd::Long(long)) = parse("long --minutes 60 --only vm,soak") else {
+            panic!("not a long command")
+        };
+        assert_eq!((long.minutes, long.only.as_deref()), (60, Some("vm,soak")));
+        assert!(parse("long").unwrap_err().contains("--minutes"));
     }
 
     #[test]

@@ -23,8 +23,7 @@ pub fn run(flags: &Fuzz, shell: &Shell, workspace: &Workspace, steps: &mut Steps
     if seconds == 0 {
         bail!("--seconds 0: at least 1; without a limit, run `cargo fuzz` itself");
     }
-    let known = Package::read(workspace.root.join(DIR))?.bins();
-    let targets = select(known, flags.target.as_deref())?;
+    let targets = select(targets(workspace)?, flags.target.as_deref())?;
 
     let toolchain = flags.toolchain.as_deref().unwrap_or("nightly");
     needs(toolchain)?;
@@ -44,6 +43,11 @@ pub fn run(flags: &Fuzz, shell: &Shell, workspace: &Workspace, steps: &mut Steps
         steps.run_uncounted(&format!("fuzz {target}"), fuzz, &[("RUSTFLAGS", &rustflags)])?;
     }
     Ok(())
+}
+
+/// All fuzz targets.
+pub fn targets(workspace: &Workspace) -> anyhow::Result<Vec<String>> {
+    Ok(Package::read(workspace.root.join(DIR))?.bins())
 }
 
 /// Demands cargo-fuzz, and the toolchain that it needs.
@@ -77,7 +81,7 @@ mod tests {
     #[test]
     fn the_targets_are_those_of_the_manifest() {
         let workspace = Workspace::load().unwrap();
-        let targets = Package::read(workspace.root.join(DIR)).unwrap().bins();
+        let targets = targets(&workspace).unwrap();
         assert!(targets.contains(&"schedules".to_owned()), "{targets:?}");
     }
 }

@@ -5,14 +5,17 @@
 //!
 //! Exit codes: 0 all passed, 1 a step failed, 2 a tool is missing or the command line is wrong.
 
+mod asan;
 mod flags;
 mod fuzz;
 mod laws;
 mod lean;
 mod litmus;
+mod long;
 mod loom;
 mod miri;
 mod mutants;
+mod programs;
 mod publish_check;
 mod report;
 mod steps;
@@ -67,6 +70,7 @@ fn run(command: XtaskCmd, steps: &mut Steps) -> anyhow::Result<()> {
         XtaskCmd::Fuzz(flags) => fuzz::run(&flags, &shell, &workspace, steps),
         XtaskCmd::Mutants(flags) => mutants::run(&flags, &workspace, steps),
         XtaskCmd::Verify(flags) => verify::run(&flags, &workspace, steps),
+        XtaskCmd::Long(flags) => long::run(&flags, &workspace, steps),
         XtaskCmd::Report(flags) => report::run(&flags, &shell, &workspace, steps),
         XtaskCmd::PublishCheck(flags) => publish_check::run(&flags, &shell, steps),
     }

@@ -7,7 +7,7 @@
 use crate::flags::Miri;
 use crate::steps::Steps;
 use crate::tools::{Missing, need, need_toolchain};
-use crate::workspace::{LOCKS, Workspace, dash_p, features};
+use crate::workspace::{LOCKS, Package, Workspace, dash_p, features};
 use crate::world::with_flags;
 use anyhow::bail;
 use xshell::{Shell, cmd};
@@ -23,9 +23,7 @@ pub fn run(flags: &Miri, shell: &Shell, workspace: &Workspace, steps: &mut Steps
     if seeds == 0 {
         bail!("--seeds 0: at least 1, for each is one schedule");
     }
-    let packages =
-        workspace.select(&flags.package, "tests for Miri", |p| p.is_public() && p.name != SWITCHES_STACKS)?;
-
+    let packages = packages(workspace, &flags.package)?;
     needs(toolchain)?;
 
     let with_files = packages.iter().any(|package| !package.tests("miri").is_empty());
@@ -40,6 +38,11 @@ pub fn run(flags: &Miri, shell: &Shell, workspace: &Workspace, steps: &mut Steps
     );
     // The schedules run side by side and their output is mixed.
     Ok(steps.run_uncounted("miri", test, &[("MIRIFLAGS", &miriflags)])?)
+}
+
+/// The packages `names`, or all that Miri can run.
+pub fn packages<'a>(workspace: &'a Workspace, names: &[String]) -> anyhow::Result<Vec<&'a Package>> {
+    workspace.select(names, "tests for Miri", |p| p.is_public() && p.name != SWITCHES_STACKS)
 }
 
 /// Demands Miri.

@@ -47,11 +47,16 @@ pub fn rustflags() -> String {
 /// What `cargo test` needs to build the standard library along, in its own directory under `target`.
 pub fn cargo_args(toolchain: &str, target: &Path) -> anyhow::Result<Vec<String>> {
     // With a target named, build scripts and procedural macros are not instrumented.
-    let version = read(toolchain, &["-vV"])?;
-    let host = host(&version).context("`rustc -vV` names no host")?;
+    let host = host_of(toolchain)?;
     let target = target.join("tsan").to_string_lossy().into_owned();
-    let args = ["-Zbuild-std", "--profile", "model", "--target", host, "--target-dir", &target];
+    let args = ["-Zbuild-std", "--profile", "model", "--target", &host, "--target-dir", &target];
     Ok(args.map(str::to_owned).into())
+}
+
+/// The target that `toolchain` builds for.
+pub fn host_of(toolchain: &str) -> anyhow::Result<String> {
+    let version = read(toolchain, &["-vV"])?;
+    Ok(host(&version).context("`rustc -vV` names no host")?.to_owned())
 }
 
 fn read(toolchain: &str, args: &[&str]) -> anyhow::Result<String> {

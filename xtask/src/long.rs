@@ -1,0 +1,433 @@
+//! `cargo xtask long --minutes N`: everything that looks for bugs by chance, one part after the other, for a
+//! stated time.
+//!
+//! | part | what |
+//! |---|---|
+//! | mutants | the planted bugs, then the weakened orderings; verdicts of earlier runs stay |
+//! | vm | each model with a large budget, from a new seed |
+//! | miri | unit tests and `tests/miri*` of every public crate, with schedules of a new seed |
+//! | tsan, asan | the stress tests, instrumented, again and again |
+//! | fuzz | the fuzz targets |
+//! | soak | stress, processes and crowds, optimised, with more threads than CPUs, again and again |
+//!
+//! Each part has a share of the time that is left. What a part does not use goes to the others. A part whose
+//! tool is missing is skipped, and the table says how to get it. A failing run is a finding: its output and
+//! the command that repeats it are printed, and the parts go on. At the end a finding is exit code 1.
+//! A run that is cut off because the time is up is none.
+
+use crate::flags;
+use crate::mutants::exec::{self, End};
+use crate::programs::{self, How, NIGHTLY, Program};
+use crate::steps::Steps;
+use crate::tools::Missing;
+use crate::workspace::{Package, Workspace};
+use crate::{asan, fuzz, miri, tsan};
+use anyhow::bail;
+use std::collections::BTreeSet;
+use std::env;
+use std::fs;
+use std::path::PathBuf;
+use std::process::Command;
+use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
+
+/// The parts in their order, with their shares.
+const PARTS: [(Part, u32); 7] = [
+    (Part::Mutants, 30),
+    (Part::Vm, 25),
+    (Part::Miri, 15),
+    (Part::Tsan, 8),
+    (Part::Asan, 6),
+    (Part::Fuzz, 8),
+    (Part::Soak, 8),
+];
+
+/// A run that takes longer hangs. The slowest model with the largest budget takes a small part of it.
+const HANG: Duration = Duration::from_secs(1800);
+/// Executions of each exploration in the first round; ten times the usual number for many threads.
+const EXECUTIONS: u64 = 20_000;
+/// Schedules of each test in a round under Miri.
+const SCHEDULES: u64 = 32;
+/// Tests that run at once in the soak: each has threads and processes of its own.
+const SOAK_TESTS: &str = "4";
+/// The fuzz targets need their build, and end by themselves.
+const FUZZ_BUILD: Duration = Duration::from_secs(90);
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Part {
+    Mutants,
+    Vm,
+    Miri,
+    Tsan,
+    Asan,
+    Fuzz,
+    Soak,
+}
+
+impl Part {
+    fn name(self) -> &'static str {
+        match self {
+            Self::Mutants => "mutants",
+            Self::Vm => "vm",
+            Self::Miri => "miri",
+            Self::Tsan => "tsan",
+            Self::Asan => "asan",
+            Self::Fuzz => "fuzz",
+            Self::Soak => "soak",
+        }
+    }
+
+    /// What it needs and does not find.
+    fn missing(self) -> Option<Missing> {
+        let there = match self {
+            Self::Miri => miri::needs(NIGHTLY),
+            Self::Tsan => tsan::needs(NIGHTLY),
+            Self::Asan => asan::needs(NIGHTLY),
+            Self::Fuzz => fuzz::needs(NIGHTLY),
+            Self::Mutants | Self::Vm | Self::Soak => Ok(()),
+        };
+        there.err()
+    }
+}
+
+/// What a part did.
+#[derive(Debug, Default, PartialEq, Eq)]
+struct Did {
+    runs: u64,
+    findings: u64,
+    note: String,
+}
+
+impl Did {
+    fn text(&self) -> String {
+        let Self { runs, findings, note } = self;
+        let found = match findings {
+            0 => "no finding".to_owned(),
+            1 => "1 FINDING".to_owned(),
+            n => format!("{n} FINDINGS"),
+        };
+        let note = if note.is_empty() { String::new() } else { format!(", {note}") };
+        format!("{runs} runs, {found}{note}")
+    }
+}
+
+/// Runs the parts that `flags` select, and prints what each did.
+pub fn run(flags: &flags::Long, workspace: &Workspace, steps: &mut Steps) -> anyhow::Result<()> {
+    if flags.minutes == 0 {
+        bail!("--minutes 0: at least 1");
+    }
+    let parts = select(flags.only.as_deref())?;
+    let until = Instant::now() + Duration::from_secs(60 * flags.minutes);
+    let seed = SystemTime::now().duration_since(UNIX_EPOCH)?.as_secs() / 60;
+    println!("the seed of this run is {seed}");
+    let (mut lines, mut first) = (Vec::new(), Ok(()));
+    for (nth, (part, weight)) in parts.iter().enumerate() {
+        let part = *part;
+        let left = until.saturating_duration_since(Instant::now());
+        if left.is_zero() {
+            lines.push(format!("{:8} {:>8}  not begun: the time is up", part.name(), ""));
+            continue;
+        }
+        if let Some(missing) = part.missing() {
+            println!("\n{} is skipped: {missing}", part.name());
+            lines.push(format!("{:8} {:>8}  skipped: {missing}", part.name(), ""));
+            continue;
+        }
+        let weights: u32 = parts[nth..].iter().map(|(_, weight)| weight).sum();
+        let share = left * *weight / weights;
+        let mut did = Did::default();
+        let start = Instant::now();
+        let repeat = format!("cargo xtask long --minutes {} --only {}", flags.minutes, part.name());
+        let ran = steps.check(part.name(), &repeat, || {
+            println!("for {} s", share.as_secs());
+            let long = Long { workspace, until: start + share, seed };
+            did = long.part(part)?;
+            Ok(did.findings == 0)
+        });
+        lines.push(format!("{:8} {:>6.0} s  {}", part.name(), start.elapsed().as_secs_f64(), did.text()));
+        if let (Ok(()), Err(failed)) = (&first, ran) {
+            first = Err(failed);
+        }
+    }
+    println!("\npart         time  what it did");
+    lines.iter().for_each(|line| println!("{line}"));
+    Ok(first?)
+}
+
+/// The parts that `only` names, or all.
+fn select(only: Option<&str>) -> anyhow::Result<Vec<(Part, u32)>> {
+    let Some(only) = only else { return Ok(PARTS.into()) };
+    let names: Vec<_> = only.split(',').collect();
+    let known = PARTS.map(|(part, _)| part.name());
+    if let Some(name) = names.iter().find(|name| !known.contains(name)) {
+        bail!("--only {name}: no such part; there are: {}", known.join(", "));
+    }
+    Ok(PARTS.into_iter().filter(|(part, _)| names.contains(&part.name())).collect())
+}
+
+/// A command that is run again and again, with another number in each round.
+struct Job<'a> {
+    name: String,
+    command: Box<dyn Fn(u64) -> Command + 'a>,
+}
+
+/// A part at work.
+struct Long<'a> {
+    workspace: &'a Workspace,
+    until: Instant,
+    seed: u64,
+}
+
+impl Long<'_> {
+    fn part(&self, part: Part) -> anyhow::Result<Did> {
+        match part {
+            Part::Mutants => self.mutants(),
+            Part::Vm => self.vm(),
+            Part::Miri => self.miri(),
+            Part::Tsan => self.tests(How::Tsan, &["stress*"], |_| {}),
+            Part::Asan => self
+                .tests(How::Asan, &["stress*"], |command| _ = command.env(asan::OPTIONS.0, asan::OPTIONS.1)),
+            Part::Fuzz => self.fuzz(),
+            Part::Soak => self.tests(How::Optimised, &["stress*", "shared*", "many*"], |command| {
+                command.args(["--test-threads", SOAK_TESTS]);
+            }),
+        }
+    }
+
+    /// The planted bugs first, for they are few; the audit of the orderings goes on where the last one ended.
+    fn mutants(&self) -> anyhow::Result<Did> {
+        let mut did = Did::default();
+        let half = Instant::now() + self.left() / 2;
+        for (kind, until) in [("logic", half), ("orderings", self.until)] {
+            let left = until.saturating_duration_since(Instant::now());
+            // A test that has begun may take minutes more; the last minutes are for it.
+            let minutes = (left.as_secs() * 3 / 4 / 60).max(1).to_string();
+            let name = format!("mutants, {kind}");
+            let command = self.xtask(&["mutants", "--kind", kind, "--budget", &minutes]);
+            self.once(&name, command, &mut did)?;
+        }
+        did.note = "see target/mutants/report.txt".into();
+        Ok(did)
+    }
+
+    fn vm(&self) -> anyhow::Result<Did> {
+        let Some(built) = self.build(How::Vm, "vm", &["vm*"])? else { return Ok(out_of_time()) };
+        let mut jobs = Vec::new();
+        for program in &built {
+            for test in program.tests()? {
+                jobs.push(Job {
+                    name: format!("{} {}", program.package, test),
+                    command: Box::new(move |round| {
+                        let mut command = program.command();
+                        command.args(["--exact", &test]);
+                        command.env("ULOCKS_VM_EXECUTIONS", (EXECUTIONS << round.min(10)).to_string());
+                        command.env("ULOCKS_VM_SEED", (self.seed + round).to_string());
+                        command
+                    }),
+                });
+            }
+        }
+        self.cycle(jobs)
+    }
+
+    fn miri(&self) -> anyhow::Result<Did> {
+        let packages = miri::packages(self.workspace, &[])?;
+        let jobs = packages.into_iter().map(|package| Job {
+            name: format!("miri {}", package.name),
+            command: Box::new(move |round| {
+                // Beyond the schedules of `cargo xtask miri`.
+                let first = (self.seed % 1_000_000 + round) * SCHEDULES;
+                let mut command = programs::miri(self.workspace, &[package], first..first + SCHEDULES);
+                command.arg("--lib");
+                if !package.tests("miri").is_empty() {
+                    command.args(["--test", "miri*"]);
+                }
+                command
+            }),
+        });
+        self.cycle(jobs.collect())
+    }
+
+    /// All tests of the targets `targets`, a program at a time.
+    fn tests(&self, how: How, targets: &[&str], with: impl Fn(&mut Command)) -> anyhow::Result<Did> {
+        let Some(built) = self.build(how, "stress", targets)? else { return Ok(out_of_time()) };
+        let jobs = built.iter().map(|program| Job {
+            name: format!("{} {}", program.package, program.target),
+            command: Box::new(|_| {
+                let mut command = program.command();
+                with(&mut command);
+                command
+            }),
+        });
+        self.cycle(jobs.collect())
+    }
+
+    fn fuzz(&self) -> anyhow::Result<Did> {
+        let targets = fuzz::targets(self.workspace)?;
+        let mut did = Did::default();
+        for (nth, target) in targets.iter().enumerate() {
+            let share = self.left() / (targets.len() - nth) as u32;
+            let seconds = share.saturating_sub(FUZZ_BUILD).as_secs().max(10).to_string();
+            self.once(
+                &format!("fuzz {target}"),
+                self.xtask(&["fuzz", "--seconds", &seconds, target]),
+                &mut did,
+            )?;
+        }
+        Ok(did)
+    }
+
+    /// Builds the targets `targets` of the packages that have a test `prefix*`. None if the time is up before.
+    fn build(&self, how: How, prefix: &str, targets: &[&str]) -> anyhow::Result<Option<Vec<Program>>> {
+        let has = |package: &Package| {
+            package.dir.starts_with(self.workspace.root.join("crates")) && !package.tests(prefix).is_empty()
+        };
+        let packages = self.workspace.select(&[], &format!("tests/{prefix}*"), has)?;
+        let mut all = BTreeSet::new();
+        for package in &packages {
+            for target in targets {
+                let start = target.trim_end_matches('*');
+                all.extend(package.tests(start));
+            }
+        }
+        let all = all.iter().map(String::as_str).collect();
+        programs::build(self.workspace, how, &packages, &all, self.left())
+    }
+
+    /// Runs `jobs` in turn until the time is up, each turn with the next number.
+    fn cycle(&self, mut jobs: Vec<Job<'_>>) -> anyhow::Result<Did> {
+        let mut did = Did::default();
+        if jobs.is_empty() {
+            bail!("there is nothing to run");
+        }
+        // A short run does not always begin with the same ones.
+        let places = jobs.len() as u64;
+        jobs.rotate_left((self.seed % places) as usize);
+        for round in 0.. {
+            for (nth, job) in jobs.iter().enumerate() {
+                if self.left().is_zero() {
+                    did.note = format!("{nth} of {places} in round {}", round + 1);
+                    return Ok(did);
+                }
+                self.once(&job.name, (job.command)(round), &mut did)?;
+            }
+        }
+        Ok(did)
+    }
+
+    /// Runs `command` to its end, or until the time is up.
+    fn once(&self, name: &str, mut command: Command, did: &mut Did) -> anyhow::Result<()> {
+        let start = Instant::now();
+        let limit = self.left().min(HANG);
+        let ran = exec::finish(&mut command, &self.output(), limit)?;
+        let seconds = start.elapsed().as_secs_f64();
+        let result = match ran.end {
+            End::Passed => "ok",
+            End::OutOfTime if limit < HANG => "cut off, the time is up",
+            End::OutOfTime => "HANGS",
+            End::Failed => "FAILED",
+        };
+        println!("{name}: {result}, {seconds:.1} s");
+        did.runs += 1;
+        if matches!(result, "HANGS" | "FAILED") {
+            did.findings += 1;
+            let kept = self.keep(&ran.output, did.findings)?;
+            println!(
+                "{}    to repeat it: {command:?}\n    all of its output: {}",
+                ran.the_end(),
+                kept.display()
+            );
+        }
+        Ok(())
+    }
+
+    /// Keeps the output of a finding.
+    fn keep(&self, output: &str, nth: u64) -> anyhow::Result<PathBuf> {
+        let dir = self.workspace.target().join("long");
+        fs::create_dir_all(&dir)?;
+        let seconds = SystemTime::now().duration_since(UNIX_EPOCH)?.as_secs();
+        let path = dir.join(format!("finding-{seconds}-{nth}"));
+        fs::write(&path, output)?;
+        Ok(path)
+    }
+
+    fn xtask(&self, args: &[&str]) -> Command {
+        let this = env::current_exe().unwrap_or_else(|_| "xtask".into());
+        let mut command = Command::new(this);
+        command.args(args).current_dir(&self.workspace.root);
+        command
+    }
+
+    fn output(&self) -> PathBuf {
+        self.workspace.target().join("long-output")
+    }
+
+    fn left(&self) -> Duration {
+        self.until.saturating_duration_since(Instant::now())
+    }
+}
+
+fn out_of_time() -> Did {
+    Did { note: "the time was up before everything was built".into(), ..Did::default() }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::cell::RefCell;
+
+    const FAR: Duration = Duration::from_secs(3600);
+
+    fn shell(script: &str) -> Command {
+        let mut command = Command::new("sh");
+        command.args(["-c", script]);
+        command
+    }
+
+    #[test]
+    fn jobs_are_run_in_turn_until_the_time_is_up() {
+        let workspace = Workspace::load().unwrap();
+        let ran = RefCell::new(Vec::new());
+        let noted = &ran;
+        let job = |name: &'static str| Job {
+            name: name.into(),
+            command: Box::new(move |round| {
+                noted.borrow_mut().push((name, round));
+                // That there is no such program ends the turns.
+                if (name, round) == ("b", 1) { Command::new("/no/such/program") } else { shell("true") }
+            }),
+        };
+        let long = |left, seed| Long { workspace: &workspace, until: Instant::now() + left, seed };
+        assert!(long(FAR, 3).cycle(vec![job("a"), job("b"), job("c")]).is_err());
+        let turns = [("a", 0), ("b", 0), ("c", 0), ("a", 1), ("b", 1)];
+        assert_eq!(*ran.borrow(), turns);
+        let did = long(Duration::ZERO, 0).cycle(vec![job("a"), job("b")]).unwrap();
+        assert_eq!(did.text(), "0 runs, no finding, 0 of 2 in round 1");
+    }
+
+    #[test]
+    fn a_failure_is_a_finding_and_what_is_cut_off_is_none() {
+        let workspace = Workspace::load().unwrap();
+        let (mut did, now) = (Did::default(), Instant::now());
+        let mut once = |script: &str, until| {
+            let long = Long { workspace: &workspace, until, seed: 0 };
+            long.once(script, shell(script), &mut did).unwrap();
+            did.text()
+        };
+        assert_eq!(once("true", now + FAR), "1 runs, no finding");
+        assert_eq!(once("sleep 3600", now), "2 runs, no finding");
+        assert_eq!(once("echo the reason; exit 3", now + FAR), "3 runs, 1 FINDING");
+    }
+
+    #[test]
+    fn a_part_that_does_not_exist_is_refused_with_those_that_do() {
+        assert_eq!(select(None).unwrap().len(), PARTS.len());
+        let some: Vec<_> =
+            select(Some("soak,vm")).unwrap().into_iter().map(|(part, _)| part.name()).collect();
+        assert_eq!(some, ["vm", "soak"]);
+        let refused = select(Some("vm,sock")).unwrap_err().to_string();
+        assert_eq!(
+            refused,
+            "--only sock: no such part; there are: mutants, vm, miri, tsan, asan, fuzz, soak"
+        );
+    }
+}

@@ -1,0 +1,184 @@
+//! Test programs: built without being run, and found by what cargo says of them.
+
+use crate::mutants::exec::{self, End};
+use crate::mutants::spec::LIB;
+use crate::workspace::{LOCKS, Package, Workspace, dash_p, features};
+use crate::world::{World, with_flags};
+use crate::{asan, tsan};
+use anyhow::bail;
+use serde_json::Value;
+use std::collections::BTreeSet;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::time::Duration;
+
+/// The toolchain of what stable Rust cannot do.
+pub const NIGHTLY: &str = "nightly";
+/// Where rustup's cargo is told which toolchain to use.
+const RUN: [&str; 4] = ["run", NIGHTLY, "cargo", "test"];
+
+/// How test programs are built.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum How {
+    /// As `cargo xtask test` builds them.
+    Native,
+    /// The same, optimised.
+    Optimised,
+    /// For loom.
+    Loom,
+    /// For the virtual machine.
+    Vm,
+    /// With ThreadSanitizer.
+    Tsan,
+    /// With AddressSanitizer.
+    Asan,
+}
+
+/// A test program.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Program {
+    /// Its package.
+    pub package: String,
+    /// The target, or [`LIB`].
+    pub target: String,
+    /// The file.
+    pub path: PathBuf,
+    /// Where cargo would run it.
+    dir: PathBuf,
+}
+
+impl Program {
+    /// A command that runs it as cargo does.
+    pub fn command(&self) -> Command {
+        let mut command = Command::new(&self.path);
+        command.env("CARGO_MANIFEST_DIR", &self.dir).current_dir(&self.dir);
+        command
+    }
+
+    /// The names of its tests.
+    pub fn tests(&self) -> anyhow::Result<Vec<String>> {
+        let printed = self.command().args(["--list", "--format", "terse"]).output()?;
+        let lines = String::from_utf8_lossy(&printed.stdout);
+        Ok(lines.lines().filter_map(|line| Some(line.strip_suffix(": test")?.to_owned())).collect())
+    }
+}
+
+/// Builds the targets `targets`, which may be patterns, of `packages`. None if that takes longer than `limit`.
+pub fn build(
+    workspace: &Workspace,
+    how: How,
+    packages: &[&Package],
+    targets: &BTreeSet<&str>,
+    limit: Duration,
+) -> anyhow::Result<Option<Vec<Program>>> {
+    let mut cargo = command(workspace, how, packages)?;
+    for target in targets {
+        match *target {
+            LIB => cargo.arg("--lib"),
+            target => cargo.args(["--test", target]),
+        };
+    }
+    cargo.args(["--no-run", "--message-format=json-render-diagnostics"]);
+    let [output, errors] =
+        ["messages", "progress"].map(|name| workspace.target().join(format!("programs-{name}")));
+    fs::create_dir_all(workspace.target())?;
+    println!(
+        "-- builds for {how:?}: {}",
+        packages.iter().map(|p| p.name.as_str()).collect::<Vec<_>>().join(" ")
+    );
+    let ran = exec::finish_apart(&mut cargo, &output, &errors, limit)?;
+    match ran.end {
+        End::OutOfTime => Ok(None),
+        End::Failed => bail!("{cargo:?} fails:\n{}", fs::read_to_string(errors)?),
+        End::Passed => Ok(Some(ran.output.lines().filter_map(|line| program(line, workspace)).collect())),
+    }
+}
+
+/// `cargo test` for `packages`.
+fn command(workspace: &Workspace, how: How, packages: &[&Package]) -> anyhow::Result<Command> {
+    let target = workspace.target();
+    let mut cargo = Command::new(if matches!(how, How::Tsan | How::Asan) { "rustup" } else { "cargo" });
+    cargo.current_dir(&workspace.root);
+    let with_locks = [dash_p(packages), features(packages, &LOCKS)].concat();
+    match how {
+        How::Native => _ = cargo.arg("test").args(dash_p(packages)).arg("--all-features"),
+        How::Optimised => {
+            cargo.args(["test", "--profile", "model"]).args(dash_p(packages)).arg("--all-features");
+        }
+        How::Loom | How::Vm => {
+            let world = World::new(if how == How::Vm { "vm" } else { "loom" }, &target);
+            cargo.args(["test", "--profile", "model"]).args(world.args(packages)).envs(world.env());
+        }
+        How::Tsan => {
+            cargo.args(RUN).args(tsan::cargo_args(NIGHTLY, &target)?).args(with_locks);
+            cargo.env("RUSTFLAGS", tsan::rustflags());
+        }
+        How::Asan => {
+            cargo.args(RUN).args(asan::cargo_args(NIGHTLY, &target)?).args(with_locks);
+            cargo.env("RUSTFLAGS", asan::rustflags());
+        }
+    }
+    Ok(cargo)
+}
+
+/// `cargo miri test` for `packages` and the schedules `seeds`.
+pub fn miri(workspace: &Workspace, packages: &[&Package], seeds: std::ops::Range<u64>) -> Command {
+    let mut command = Command::new("rustup");
+    command.current_dir(&workspace.root).args(["run", NIGHTLY, "cargo", "miri", "test", "--target-dir"]);
+    command.arg(workspace.target().join("miri")).args(dash_p(packages)).args(features(packages, &LOCKS));
+    let seeds = format!("-Zmiri-many-seeds={}..{}", seeds.start, seeds.end);
+    command.env("MIRIFLAGS", with_flags("MIRIFLAGS", &seeds));
+    command
+}
+
+/// The test program in a message of cargo.
+fn program(line: &str, workspace: &Workspace) -> Option<Program> {
+    let message: Value = serde_json::from_str(line).ok()?;
+    let path = PathBuf::from(message["executable"].as_str()?);
+    if !message["profile"]["test"].as_bool()? {
+        return None;
+    }
+    let target = match message["target"]["kind"][0].as_str()? {
+        "test" => message["target"]["name"].as_str()?.to_owned(),
+        "lib" => LIB.to_owned(),
+        _ => return None,
+    };
+    let dir = Path::new(message["manifest_path"].as_str()?).parent()?;
+    let package = workspace.packages.iter().find(|package| package.dir == dir)?;
+    Some(Program { package: package.name.clone(), target, path, dir: dir.to_owned() })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn test_programs_are_read_from_the_messages_of_cargo() {
+        let workspace = Workspace::load().unwrap();
+        let manifest = workspace.root.join("crates/unfair/Cargo.toml");
+        let artifact = |kind: &str, test: bool| {
+            let target = format!(r#""target":{{"kind":["{kind}"],"name":"n"}}"#);
+            let rest = format!(r#""profile":{{"test":{test}}},"executable":"/p""#);
+            let line = format!(r#"{{{target},{rest},"manifest_path":"{}"}}"#, manifest.display());
+            program(&line, &workspace).map(|program| (program.package, program.target))
+        };
+        assert_eq!(artifact("test", true), Some(("ulocks-unfair".into(), "n".into())));
+        assert_eq!(artifact("lib", true), Some(("ulocks-unfair".into(), "lib".into())));
+        assert_eq!(artifact("bin", true), None);
+        assert_eq!(artifact("lib", false), None);
+        assert_eq!(program(r#"{"reason":"build-finished"}"#, &workspace), None);
+    }
+
+    #[test]
+    fn each_way_to_build_has_its_flags() {
+        let workspace = Workspace::load().unwrap();
+        let packages = workspace.select(&["ulocks-unfair".into()], "a manifest", |_| true).unwrap();
+        let shown = |how| format!("{:?}", command(&workspace, how, &packages).unwrap());
+        assert!(shown(How::Native).ends_with(r#""test" "-p" "ulocks-unfair" "--all-features""#));
+        assert!(shown(How::Optimised).contains(r#""--profile" "model""#));
+        assert!(shown(How::Vm).contains("--cfg ulocks_vm") && shown(How::Loom).contains("--cfg ulocks_loom"));
+        let miri = format!("{:?}", miri(&workspace, &packages, 64..128));
+        assert!(miri.contains("-Zmiri-many-seeds=64..128") && miri.contains("parking-lot"), "{miri}");
+    }
+}
