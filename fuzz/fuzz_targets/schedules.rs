@@ -9,8 +9,8 @@
 compile_error!("compiled without `--cfg ulocks_vm`: run it with `cargo xtask fuzz`");
 
 use libfuzzer_sys::fuzz_target;
-use ulocks_testkit::plain::Plain;
 use ulocks_testkit::model::timeout_vs_unlock;
+use ulocks_testkit::plain::Plain;
 use ulocks_vm::explore::{Config, Strategy, run};
 
 fuzz_target!(|input: &[u8]| {

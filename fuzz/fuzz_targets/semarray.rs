@@ -83,7 +83,11 @@ impl Call {
                 let apply = || outcome(array.apply(&ours(ops), soon()));
                 history.waits(ops, Some(Refusal::TimedOut), apply).ok();
             }
-            Self::GiveBack(ops) => history.gives_back(ops, || array.give_back(&ours(ops))),
+            Self::GiveBack(ops) => history.gives_back(ops, || match array.give_back(&ours(ops)) {
+                // A closed array takes nothing back, and neither does the model's.
+                Ok(()) | Err(Error::Closed) => {}
+                Err(other) => panic!("{other}"),
+            }),
             Self::Set(index, value) => {
                 history.sets(*index, *value, || outcome(array.set(*index, *value))).ok();
             }
