@@ -109,7 +109,7 @@ fn sources(path: &Path, found: &mut Vec<PathBuf>) -> anyhow::Result<()> {
         for entry in fs::read_dir(path)? {
             sources(&entry?.path(), found)?;
         }
-    } else if path.is_file() {
+    } else if path.extension().is_some_and(|extension| extension == "rs") {
         found.push(path.to_owned());
     }
     Ok(())

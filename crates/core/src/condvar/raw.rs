@@ -1,4 +1,5 @@
-//! The protocol of [`RawCondvar`](super::RawCondvar).
+//! The protocol of [`RawCondvar`](super::RawCondvar). `PROTOCOL.md` beside this file tells it step by
+//! step.
 //!
 //! - 16 bytes, all-zero when nobody waits, no allocation, nothing to initialise.
 //! - Timed by absolute deadlines. A notification without waiters makes no system call.
