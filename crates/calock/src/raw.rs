@@ -1,4 +1,4 @@
-//! The protocol of [`Calock`](crate::Calock).
+//! The protocol of [`Calock`](crate::Calock). `PROTOCOL.md` beside this folder tells it step by step.
 //!
 //! # Properties
 //! - Exclusion; what a holder did happens before the next acquisition returns.
