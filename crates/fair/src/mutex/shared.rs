@@ -1,4 +1,5 @@
 //! The protocol of a [`FairMutex`](crate::FairMutex) between processes: a ticket, and whose turn it is.
+//! `PROTOCOL.md` beside this file tells it step by step.
 //!
 //! # Properties
 //! - Exclusion; what a holder did happens before the next acquisition returns.
