@@ -1,4 +1,5 @@
 //! The protocol of [`AsymMutex`](crate::AsymMutex): the barging mutex, released by a plain store.
+//! `PROTOCOL.md` beside this file tells it step by step.
 //!
 //! # The question of 2005
 //! When Molnar posted his mutex, Ben LaHaise wished for a release like that of a spinlock, without "a locked, serialising
