@@ -1,4 +1,5 @@
 //! The protocol of [`SemArray`](crate::SemArray): sets of semaphore operations, all or nothing, in user space.
+//! `PROTOCOL.md` beside this folder tells it step by step.
 //!
 //! What a set means is System V's: its operations are evaluated in their order, each sees what those before it did, the
 //! first that cannot proceed decides, and either all take effect at one moment or none does. What Mason's patch of 2010 was
