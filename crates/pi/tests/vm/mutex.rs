@@ -1,15 +1,17 @@
 //! The mutex.
 
 use crate::clients::{asks_again, opposite_orders, owner_ends, release};
-use std::cell::RefCell;
+use std::cell::{Cell, RefCell};
 use std::collections::BTreeSet;
 use std::rc::Rc;
 use std::sync::Arc;
+use std::time::Duration;
 use ulocks_core::futex::PiError;
-use ulocks_core::model::{Config, Deaths, explore};
+use ulocks_core::model::{Config, Deaths, explore, set_priority};
 use ulocks_core::raw::RawMutex;
 use ulocks_core::spin::NoSpin;
 use ulocks_core::sync::{AtomicU32, Ordering::Relaxed};
+use ulocks_core::time::Deadline;
 use ulocks_core::{Private, Shared};
 use ulocks_pi::{RawPiMutex, Taken};
 use ulocks_testkit::model;
@@ -109,6 +111,63 @@ fn the_end_of_an_owner_is_told() {
     for others in [2, 3, 7, 15] {
         explore(sampled(others + 1, 1), move || owner_ends(others));
     }
+}
+
+/// How often a thread tries again that is told of a deadlock, or that cannot tell.
+const ATTEMPTS: usize = 8;
+
+/// Whether the thread that holds `own` waits for a mutex that the caller holds. Then the kernel refuses to let the caller
+/// wait for `own`.
+fn is_waiting(own: &Sleeper) -> bool {
+    for _ in 0..ATTEMPTS {
+        match own.acquire(Some(Deadline::after(Duration::from_millis(1)))) {
+            Ok(taken) => {
+                assert_eq!(taken, Taken::Sound);
+                release(own);
+            }
+            Err(PiError::Deadlock) => return true,
+            Err(error) => assert_eq!(error, PiError::TimedOut),
+        }
+    }
+    false
+}
+
+/// Three that wait, of priorities that do not follow their arrival. Each holds a mutex of its own, by which the holder
+/// learns that it waits. Where all of them were waiting at the release, they are served by priority.
+#[test]
+fn who_waits_is_served_by_priority() {
+    let all_waited = Rc::new(Cell::new(0));
+    let counted = Rc::clone(&all_waited);
+    explore(Config::sampled(6_000), move || {
+        let wanted = Arc::new(Sleeper::new());
+        let served = Arc::new(std::sync::Mutex::new(Vec::new()));
+        assert_eq!(wanted.acquire(None), Ok(Taken::Sound));
+        let waiters = [1, 3, 2].map(|priority| {
+            let own = Arc::new(Sleeper::new());
+            let (wanted, served, mine) = (Arc::clone(&wanted), Arc::clone(&served), Arc::clone(&own));
+            let waiter = spawn(move || {
+                set_priority(priority);
+                assert_eq!(mine.acquire(None), Ok(Taken::Sound));
+                // A deadlock is told to this thread if the holder waits for `mine` at the moment.
+                if (0..ATTEMPTS).any(|_| wanted.acquire(None) == Ok(Taken::Sound)) {
+                    served.lock().unwrap().push(priority);
+                    release(&wanted);
+                }
+                release(&mine);
+            });
+            (own, waiter)
+        });
+        let all_wait = waiters.iter().all(|(own, _)| is_waiting(own));
+        release(&wanted);
+        for (_, waiter) in waiters {
+            waiter.join().unwrap();
+        }
+        if all_wait {
+            counted.set(counted.get() + 1);
+            assert_eq!(*served.lock().unwrap(), [3, 2, 1]);
+        }
+    });
+    assert!(all_waited.get() > 100, "{} executions show anything", all_waited.get());
 }
 
 /// Threads of which two may die at any step: the others all come to their end, with the mutex or with an error.
