@@ -163,6 +163,32 @@ mod tests {
     }
 
     #[test]
+    fn the_flags_stay_apart_from_one_another_and_from_the_count() {
+        type S = State;
+        let flags = [
+            S::LOCKED,
+            S::AWAKE,
+            S::SENTINEL,
+            S::PROMOTED,
+            S::IN_VAIN,
+            S::MOVED,
+            S::GRANTED,
+            S::HEIR,
+            S::HOT,
+        ];
+        assert_eq!(flags, core::array::from_fn(|bit| 1 << bit));
+        let all = State(flags.iter().sum());
+        assert_eq!((all.parked(), all.flags()), (0, all.0));
+        let crowd = State(all.0 + 3 * ONE_PARKED);
+        assert_eq!((crowd.parked(), crowd.flags()), (3, all.0));
+        for flag in flags {
+            assert!(!crowd.without(flag).has(flag) && crowd.without(flag).with(flag) == crowd);
+        }
+        assert_eq!([MOVED, PARKED, PROMOTED], [Bits::one(0), Bits::one(1), Bits::one(2)]);
+        assert_eq!(PROMOTED_PERHAPS.get(), 0b110);
+    }
+
+    #[test]
     fn a_lock_that_is_handed_over_is_open_to_one() {
         let granted = State(State::LOCKED | State::PROMOTED | State::GRANTED);
         let promoted = Mine { parked: true, flags: State::PROMOTED };
