@@ -1,8 +1,9 @@
-//! The time of one operation, with all threads together, at a few points of the load the scaling bench covers.
+//! The time of one operation, with all threads together, at a few points of the load the scaling
+//! bench covers.
 //!
-//! Threads share a number of operations and stop when it is reached; the count is what the lock protects. This is what
-//! criterion can compare from day to day; how fair a lock was, how long somebody waited and what it cost in CPU time is
-//! in the report of `scaling`.
+//! Threads share a number of operations and stop when it is reached; the count is what the lock
+//! protects. This is what criterion can compare from day to day; how fair a lock was, how long
+//! somebody waited and what it cost in CPU time is in the report of `scaling`.
 
 mod common;
 
@@ -82,7 +83,8 @@ impl Load<'_> {
                 .collect();
             let times = workers.into_iter().map(|worker| worker.join().expect("a lock that can be acquired"));
             let (starts, ends): (Vec<_>, Vec<_>) = times.unzip();
-            // From the first to start until the first to see the number reached; the others may still be on their way.
+            // From the first to start until the first to see the number reached; the others may
+            // still be on their way.
             let (Some(start), Some(end)) = (starts.into_iter().min(), ends.into_iter().min()) else {
                 unreachable!()
             };

@@ -1,4 +1,5 @@
-//! The table of Franke's mail of 2002, measured here, beside his own figures: see `ulocks_benches::convoy`.
+//! The table of Franke's mail of 2002, measured here, beside his own figures: see
+//! `ulocks_benches::convoy`.
 
 fn main() -> std::process::ExitCode {
     ulocks_benches::convoy::main()

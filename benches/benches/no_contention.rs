@@ -1,7 +1,8 @@
-//! A lock that nobody else wants: lock and unlock, try and unlock. The length of the code path, nothing else.
+//! A lock that nobody else wants: lock and unlock, try and unlock. The length of the code path,
+//! nothing else.
 //!
-//! One other thread is alive, asleep: without it glibc leaves out the atomic instructions. `none` is the cost of the
-//! loop.
+//! One other thread is alive, asleep: without it glibc leaves out the atomic instructions. `none`
+//! is the cost of the loop.
 
 mod common;
 

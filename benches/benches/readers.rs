@@ -1,7 +1,8 @@
 //! Reader-writer locks: each class uncontended, several readers, and a mixed load.
 //!
-//! What criterion can compare from day to day; delays, fairness and the tails are the business of `psrw`. In the mixed
-//! load the kind of each acquisition is drawn, and 3 us are worked inside and 7 us outside.
+//! What criterion can compare from day to day; delays, fairness and the tails are the business of
+//! `psrw`. In the mixed load the kind of each acquisition is drawn, and 3 us are worked inside and
+//! 7 us outside.
 
 mod common;
 
@@ -124,7 +125,8 @@ fn main() {
     let (mut criterion, options) = common::start(Duration::from_millis(300));
     let cpus = pin::order(Pin::Scatter).unwrap_or_else(|error| options::refuse(&error));
     let iterations_per_us = work::calibrate();
-    // Named locks are those of the other registry; of this one they are reader-writer locks by the same names.
+    // Named locks are those of the other registry; of this one they are reader-writer locks by the
+    // same names.
     let wanted = |entry: &&Entry| options.asked_for(entry.name) && !entry.timed_mask;
     for entry in rw::all().iter().filter(wanted) {
         let quick = options.quick;

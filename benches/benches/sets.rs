@@ -1,7 +1,9 @@
-//! Sets of semaphore operations that nobody stands in the way of: one operation and its opposite, a wait for zero, and sets
-//! of 2, 8, 64 and 500 taken and given back; the kernel's, ours, and where there is one operation `sem_t`.
+//! Sets of semaphore operations that nobody stands in the way of: one operation and its opposite, a
+//! wait for zero, and sets of 2, 8, 64 and 500 taken and given back; the kernel's, ours, and where
+//! there is one operation `sem_t`.
 //!
-//! What criterion can compare from day to day; sleepers are the business of `sembench` and `semscale`.
+//! What criterion can compare from day to day; sleepers are the business of `sembench` and
+//! `semscale`.
 
 mod common;
 
@@ -70,6 +72,7 @@ fn main() {
     let (mut criterion, options) = common::start(Duration::from_millis(500));
     run(&mut criterion, |name| options.asked_for(name)).unwrap_or_else(|error| options::refuse(&error));
     criterion.final_summary();
-    // This is the last bench in the order of their names, and the last line of all of them is the path of the report.
+    // This is the last bench in the order of their names, and the last line of all of them is the
+    // path of the report.
     scaling::remind();
 }

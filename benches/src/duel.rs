@@ -1,15 +1,18 @@
 //! Hogs and victims: who holds a lock nearly always, and who wants it now and then.
 //!
-//! A hog holds the lock for a time and asks for it again at once, with nothing in between. A victim sleeps for a while,
-//! asks, holds the lock for a moment, and sleeps again. What matters is how long victims wait, and what their being
-//! served costs the hogs. A closed loop of equal threads shows neither: there everybody is a hog.
+//! A hog holds the lock for a time and asks for it again at once, with nothing in between. A victim
+//! sleeps for a while, asks, holds the lock for a moment, and sleeps again. What matters is how
+//! long victims wait, and what their being served costs the hogs. A closed loop of equal threads
+//! shows neither: there everybody is a hog.
 //!
-//! Sleeping, not working, is what makes a victim wake up while the hog is at work: on the hog's own CPU it then finds
-//! the lock taken by a thread that cannot run as long as it looks. A lock that yields there pays with time slices.
+//! Sleeping, not working, is what makes a victim wake up while the hog is at work: on the hog's own
+//! CPU it then finds the lock taken by a thread that cannot run as long as it looks. A lock that
+//! yields there pays with time slices.
 //!
-//! Waits are those of the victims, as in a [trial](crate::trial): every acquisition that ended in the window, however
-//! long before it began, and the ones still waiting when the window closes, with the length they come to. A wait begins
-//! when the victim asks, not when it should have woken up.
+//! Waits are those of the victims, as in a [trial](crate::trial): every acquisition that ended in
+//! the window, however long before it began, and the ones still waiting when the window closes,
+//! with the length they come to. A wait begins when the victim asks, not when it should have woken
+//! up.
 
 use crate::keeper::Task;
 use crate::locks::{self, Entry, Lock, Row, Scope, Visitor};
@@ -277,9 +280,11 @@ impl<L: Lock> Ring<'_, L> {
     }
 }
 
-/// Asks the kernel not to group the ends of this thread's sleeps with others', which it may do within 50 us.
+/// Asks the kernel not to group the ends of this thread's sleeps with others', which it may do
+/// within 50 us.
 pub(crate) fn wake_on_time() {
-    // SAFETY: PR_SET_TIMERSLACK takes one integer and touches no memory; a refusal costs accuracy only.
+    // SAFETY: PR_SET_TIMERSLACK takes one integer and touches no memory; a refusal costs accuracy
+    // only.
     unsafe { libc::prctl(libc::PR_SET_TIMERSLACK, 1) };
 }
 
@@ -322,10 +327,12 @@ mod tests {
 
     #[test]
     fn a_wait_that_outlives_the_window_is_recorded() {
-        // The hog's first hold is longer than warm-up and window: the victim asks during it and waits for its end.
+        // The hog's first hold is longer than warm-up and window: the victim asks during it and
+        // waits for its end.
         let spec = DuelSpec { hold_ns: 200_000_000, ..spec("mcs-park", Place::Together) };
         let result = spec.carry_out().unwrap();
-        // Unless the victim was first, which a sleep of a millisecond makes unlikely and not impossible.
+        // Unless the victim was first, which a sleep of a millisecond makes unlikely and not
+        // impossible.
         assert!(result.waits.max > 50_000_000 || result.victims[0] > 0, "{result:?}");
     }
 

@@ -1,15 +1,18 @@
 //! How often a thread asks the kernel for a sleep or for a wake-up, whichever lock it uses.
 //!
-//! A lock of this family counts its own sleeps; std, parking_lot and usync do not. But all of them, and the family too,
-//! reach the kernel through one door, libc's function `syscall`, and a program may define a function of that name: the
-//! linker takes the program's before the C library's. So every program that is linked with this library has this
-//! `syscall`. It does what libc's does, and where a thread has asked for it counts its futex calls, in memory that a
-//! coordinator may read while the thread works or sleeps. That adds 3 to 5 ns to the shortest call, a wake-up of nobody,
-//! which takes 127 ns (Xeon in a virtual machine); a call that sleeps or wakes somebody takes microseconds.
+//! A lock of this family counts its own sleeps; std, parking_lot and usync do not. But all of them,
+//! and the family too, reach the kernel through one door, libc's function `syscall`, and a program
+//! may define a function of that name: the linker takes the program's before the C library's. So
+//! every program that is linked with this library has this `syscall`. It does what libc's does, and
+//! where a thread has asked for it counts its futex calls, in memory that a coordinator may read
+//! while the thread works or sleeps. That adds 3 to 5 ns to the shortest call, a wake-up of nobody,
+//! which takes 127 ns (Xeon in a virtual machine); a call that sleeps or wakes somebody takes
+//! microseconds.
 //!
-//! What does not come through the door cannot be counted, and is missing rather than zero: glibc's own mutexes and
-//! semaphores enter the kernel from within libc, SysV semaphores by `semop` ([`Lock::COUNTABLE`]). On other
-//! architectures than x86-64 nothing is counted: libc's function stays ([`countable`]).
+//! What does not come through the door cannot be counted, and is missing rather than zero: glibc's
+//! own mutexes and semaphores enter the kernel from within libc, SysV semaphores by `semop`
+//! ([`Lock::COUNTABLE`]). On other architectures than x86-64 nothing is counted: libc's function
+//! stays ([`countable`]).
 //!
 //! [`Lock::COUNTABLE`]: crate::locks::Lock::COUNTABLE
 
@@ -47,7 +50,8 @@ pub struct Calls {
     pub waits: u64,
     /// Those of them that did not sleep, because the word had changed by then.
     pub refused: u64,
-    /// To wake, to requeue, or to pass a lock with priority inheritance on, whether or not there was anybody.
+    /// To wake, to requeue, or to pass a lock with priority inheritance on, whether or not there
+    /// was anybody.
     pub wakes: u64,
 }
 
@@ -77,8 +81,8 @@ impl Calls {
 }
 
 thread_local! {
-    /// Where this thread's calls are counted; null if they are not. Constant and without a destructor, so that it can be
-    /// looked at in whatever state a thread makes a system call.
+    /// Where this thread's calls are counted; null if they are not. Constant and without a
+    /// destructor, so that it can be looked at in whatever state a thread makes a system call.
     static MINE: Cell<*const Counters> = const { Cell::new(ptr::null()) };
 }
 
@@ -95,7 +99,8 @@ pub fn count<R>(counters: &Counters, f: impl FnOnce() -> R) -> R {
     f()
 }
 
-/// Whether futex calls are counted in this program: on this architecture, and with what the linker made of it.
+/// Whether futex calls are counted in this program: on this architecture, and with what the linker
+/// made of it.
 pub fn countable() -> bool {
     static ANSWER: OnceLock<bool> = OnceLock::new();
     *ANSWER.get_or_init(|| {
@@ -155,9 +160,9 @@ mod door {
         counter.store(counter.load(Relaxed).wrapping_add(1), Relaxed);
     }
 
-    /// libc's `syscall`, and a count. libc's takes what follows the number as variable arguments, which on this
-    /// architecture are passed as these are; those that a caller left out are read as whatever is there, and the kernel
-    /// does not look at them.
+    /// libc's `syscall`, and a count. libc's takes what follows the number as variable arguments,
+    /// which on this architecture are passed as these are; those that a caller left out are read as
+    /// whatever is there, and the kernel does not look at them.
     ///
     /// # Safety
     /// That of the system call.
@@ -174,7 +179,8 @@ mod door {
         let mine: *const Counters = MINE.get();
         let counted = if mine.is_null() { None } else { kind(number, b) };
         if let Some(kind) = &counted {
-            // SAFETY: it points to the counters that `count` borrows as long as they are registered.
+            // SAFETY: it points to the counters that `count` borrows as long as they are
+            // registered.
             let mine = unsafe { &*mine };
             raise(match kind {
                 Kind::Wait => &mine.waits,
@@ -182,8 +188,8 @@ mod door {
             });
         }
         let result: c_long;
-        // SAFETY: the convention of the kernel: number and result in rax, arguments in these six, rcx and r11 lost. What
-        // the call itself does is the caller's responsibility.
+        // SAFETY: the convention of the kernel: number and result in rax, arguments in these six,
+        // rcx and r11 lost. What the call itself does is the caller's responsibility.
         unsafe {
             asm!(
                 "syscall",
@@ -264,8 +270,8 @@ mod tests {
         // SAFETY: a file descriptor that is none is refused.
         assert_eq!(unsafe { libc::syscall(libc::SYS_close, -1) }, -1);
         assert_eq!(std::io::Error::last_os_error().raw_os_error(), Some(libc::EBADF));
-        // Six arguments: a page of zeros, writable.
-        // SAFETY: a fresh anonymous mapping harms nobody; it is written within its length and unmapped once.
+        // Six arguments: a page of zeros, writable. SAFETY: a fresh anonymous mapping harms nobody;
+        // it is written within its length and unmapped once.
         unsafe {
             let access = libc::PROT_READ | libc::PROT_WRITE;
             let flags = libc::MAP_PRIVATE | libc::MAP_ANONYMOUS;

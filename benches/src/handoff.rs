@@ -1,11 +1,14 @@
-//! A lock on its way from a thread that lets go to a thread that waits, and back: one round trip is two hand-overs.
+//! A lock on its way from a thread that lets go to a thread that waits, and back: one round trip is
+//! two hand-overs.
 //!
-//! Two threads pass four locks around so that each acquisition finds its lock held by the other thread, which releases
-//! it next. Nobody can barge, nobody polls: what is measured is the release, the wake-up if the waiter sleeps, and the
-//! return of the acquisition. The threads run on CPUs as far apart as possible, if there are two.
+//! Two threads pass four locks around so that each acquisition finds its lock held by the other
+//! thread, which releases it next. Nobody can barge, nobody polls: what is measured is the release,
+//! the wake-up if the waiter sleeps, and the return of the acquisition. The threads run on CPUs as
+//! far apart as possible, if there are two.
 //!
-//! A lock that spins has two steady states here: both threads spin and a trip takes less than a microsecond, or both
-//! sleep, because a wake-up takes longer than the other is patient. A wide interval says that it saw both.
+//! A lock that spins has two steady states here: both threads spin and a trip takes less than a
+//! microsecond, or both sleep, because a wake-up takes longer than the other is patient. A wide
+//! interval says that it saw both.
 //!
 //! ```text
 //!   A holds 0 2                                    B holds 1 3
@@ -110,7 +113,8 @@ impl Task for HandoffSpec {
                 let row = Row::<L>::new(Scope::Threads, LOCKS)?;
                 let cpus = pin::order(Pin::Scatter)?;
                 let (start, mut trips, mut took) = (Instant::now(), 0, Duration::ZERO);
-                // The first chunk warms up; each of the others is a tenth of what fits by the one before.
+                // The first chunk warms up; each of the others is a tenth of what fits by the one
+                // before.
                 let mut chunk = 100;
                 measure(&row, &cpus, chunk)?;
                 loop {

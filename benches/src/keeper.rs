@@ -1,9 +1,10 @@
 //! Runs one trial in a fresh process and sees to it that nothing of it stays behind.
 //!
-//! A fresh process draws new addresses, a new placement on the CPUs and new allocator state, so that the spread over
-//! runs is the spread a user will see; and a trial that crashes or hangs takes only itself along. Nor can a lock inherit
-//! the state of a global table from the lock before it. The program executes itself with a hidden argument
-//! ([`TRIAL`], answered by [`serve`]); the order goes in on stdin and the result comes back on stdout, both as JSON.
+//! A fresh process draws new addresses, a new placement on the CPUs and new allocator state, so
+//! that the spread over runs is the spread a user will see; and a trial that crashes or hangs takes
+//! only itself along. Nor can a lock inherit the state of a global table from the lock before it.
+//! The program executes itself with a hidden argument ([`TRIAL`], answered by [`serve`]); the order
+//! goes in on stdin and the result comes back on stdout, both as JSON.
 //!
 //! # What may be left over, and who clears it
 //!
@@ -14,14 +15,15 @@
 //! | a SysV semaphore set | removed if it appeared during the trial and a process of the trial was the last to use it |
 //! | the mapped file | has no name, ends with its processes |
 //!
-//! One thing is beyond us: a semaphore set stays if this program itself dies by SIGKILL while a trial uses it.
+//! One thing is beyond us: a semaphore set stays if this program itself dies by SIGKILL while a
+//! trial uses it.
 //!
 //! # Signals
 //!
-//! SIGINT, SIGTERM and SIGHUP (those that are not ignored, think of `nohup`) and SIGCHLD stay blocked in this program
-//! and are fetched with `sigtimedwait`: no handler, hence no race between a flag and a sleep. The trial has a process
-//! group of its own, so that Ctrl-C reaches only us. Once a signal has come the program writes what it has and ends; a
-//! further one waits for that.
+//! SIGINT, SIGTERM and SIGHUP (those that are not ignored, think of `nohup`) and SIGCHLD stay
+//! blocked in this program and are fetched with `sigtimedwait`: no handler, hence no race between a
+//! flag and a sleep. The trial has a process group of its own, so that Ctrl-C reaches only us. Once
+//! a signal has come the program writes what it has and ends; a further one waits for that.
 
 use crate::trial::{self, TrialResult, TrialSpec};
 use anyhow::{Context, Result, bail};
@@ -140,7 +142,8 @@ impl Keeper {
         let started = Instant::now();
         let ended = self.wait(&trial, deadline(task));
         if matches!(ended, Ended::BySignal(_)) && started.elapsed() >= task.own_time() {
-            // It is reaping its workers, perhaps the last user of a semaphore set: better let it finish.
+            // It is reaping its workers, perhaps the last user of a semaphore set: better let it
+            // finish.
             self.wait(&trial, GRACE);
         }
         let (status, family) = clear(&mut trial)?;
@@ -168,7 +171,8 @@ impl Keeper {
         }
     }
 
-    /// Sleeps until the trial has exited (it stays a zombie), a signal asks us to stop, or `limit` has passed.
+    /// Sleeps until the trial has exited (it stays a zombie), a signal asks us to stop, or `limit`
+    /// has passed.
     fn wait(&self, trial: &Child, limit: Duration) -> Ended {
         let end = Instant::now() + limit;
         loop {
@@ -204,13 +208,14 @@ enum Ended {
 /// Starts this program again as a trial, in a process group of its own, with a clean signal mask.
 fn spawn(order: File, answer: File, complaint: File) -> Result<Child> {
     let parent = std::process::id();
-    // Not `current_exe`: a rebuild may have replaced the file, and the numbers would come from two programs.
+    // Not `current_exe`: a rebuild may have replaced the file, and the numbers would come from two
+    // programs.
     let mut command = Command::new("/proc/self/exe");
     command.arg(TRIAL).stdin(order).stdout(answer).stderr(Stdio::from(complaint)).process_group(0);
     let prepare = move || {
         let none = signals([]);
-        // SAFETY: `none` is an initialised set, the other calls touch no memory; all three are async-signal-safe, as
-        // a child between fork and exec demands.
+        // SAFETY: `none` is an initialised set, the other calls touch no memory; all three are
+        // async-signal-safe, as a child between fork and exec demands.
         unsafe {
             libc::sigprocmask(libc::SIG_SETMASK, &none, ptr::null_mut());
             libc::prctl(libc::PR_SET_PDEATHSIG, libc::SIGKILL);
@@ -226,24 +231,27 @@ fn spawn(order: File, answer: File, complaint: File) -> Result<Child> {
     command.spawn().context("cannot start a trial process")
 }
 
-/// How long a trial may take: its own time, several times over for a machine that is busy, and what it costs to
-/// create and reap the workers.
+/// How long a trial may take: its own time, several times over for a machine that is busy, and what
+/// it costs to create and reap the workers.
 fn deadline(task: &impl Task) -> Duration {
     task.own_time() * 4 + Duration::from_millis(60_000 + u64::from(task.workers()) * 50)
 }
 
-/// Whether the trial is a zombie; leaves it one, so that its process group keeps its number until [`clear`] is done.
+/// Whether the trial is a zombie; leaves it one, so that its process group keeps its number until
+/// [`clear`] is done.
 fn has_exited(trial: &Child) -> bool {
     // SAFETY: all-zero is a valid `siginfo_t`.
     let mut info: libc::siginfo_t = unsafe { mem::zeroed() };
     let flags = libc::WEXITED | libc::WNOWAIT | libc::WNOHANG;
-    // SAFETY: `info` is a valid place for the answer; WNOWAIT leaves the child to be reaped by `Child`.
+    // SAFETY: `info` is a valid place for the answer; WNOWAIT leaves the child to be reaped by
+    // `Child`.
     let failed = unsafe { libc::waitid(libc::P_PID, trial.id(), &mut info, flags) } != 0;
     // SAFETY: `waitid` has filled in `info`, or has left its zeros if the child still runs.
     failed || unsafe { info.si_pid() } != 0
 }
 
-/// Kills what is left of the trial's process group, reaps the trial and every orphan, and says who they were.
+/// Kills what is left of the trial's process group, reaps the trial and every orphan, and says who
+/// they were.
 fn clear(trial: &mut Child) -> Result<(ExitStatus, BTreeSet<i32>)> {
     let leader = trial.id() as i32;
     // SAFETY: the trial is not reaped yet, so the group's number cannot belong to anybody else.
@@ -251,8 +259,8 @@ fn clear(trial: &mut Child) -> Result<(ExitStatus, BTreeSet<i32>)> {
     let status = trial.wait().context("cannot reap the trial")?;
     let mut family = BTreeSet::from([leader]);
     loop {
-        // SAFETY: a null status pointer is allowed. The call blocks, but only for children of ours: orphans of the
-        // trial, and those are dying.
+        // SAFETY: a null status pointer is allowed. The call blocks, but only for children of ours:
+        // orphans of the trial, and those are dying.
         match unsafe { libc::waitpid(-1, ptr::null_mut(), 0) } {
             -1 if io::Error::last_os_error().kind() == io::ErrorKind::Interrupted => {}
             -1 => return Ok((status, family)),
@@ -263,7 +271,8 @@ fn clear(trial: &mut Child) -> Result<(ExitStatus, BTreeSet<i32>)> {
 
 /// One line for a trial that failed: its own last words, or how it died.
 fn reason(status: ExitStatus, complaint: &str) -> String {
-    // A trial says what is wrong in one line, a panic in two; a backtrace behind that has no place in a table.
+    // A trial says what is wrong in one line, a panic in two; a backtrace behind that has no place
+    // in a table.
     let lines = complaint.lines().map(str::trim).filter(|line| !line.is_empty());
     let words = lines.take(2).collect::<Vec<_>>().join("; ");
     match (status.signal(), words.as_str()) {
@@ -287,7 +296,8 @@ fn remove_semaphores(before: &BTreeSet<i32>, family: &BTreeSet<i32>) {
         // SAFETY: GETPID takes no fourth argument and touches no memory of ours.
         let user = unsafe { libc::semctl(*set, 0, libc::GETPID) };
         if family.contains(&user) {
-            // SAFETY: IPC_RMID takes no fourth argument; the set belongs to processes that are dead.
+            // SAFETY: IPC_RMID takes no fourth argument; the set belongs to processes that are
+            // dead.
             unsafe { libc::semctl(*set, 0, libc::IPC_RMID) };
         }
     }
@@ -305,7 +315,8 @@ fn is_ignored(signal: i32) -> bool {
 
 /// The set of these signals.
 fn signals(list: impl IntoIterator<Item = i32>) -> libc::sigset_t {
-    // SAFETY: all-zero is a valid `sigset_t` on Linux, and `sigemptyset` and `sigaddset` write only to it.
+    // SAFETY: all-zero is a valid `sigset_t` on Linux, and `sigemptyset` and `sigaddset` write only
+    // to it.
     unsafe {
         let mut set = mem::zeroed();
         libc::sigemptyset(&mut set);

@@ -1,11 +1,12 @@
-//! What every benchmark of this repository shares: the locks under test, the work done with them, trials, pinning,
-//! statistics, and a description of the machine.
+//! What every benchmark of this repository shares: the locks under test, the work done with them,
+//! trials, pinning, statistics, and a description of the machine.
 //!
-//! A trial is one lock under one load (`trial`); the programs that compare locks run trials of all of them in turn, in
-//! fresh processes, and judge ratios within a round (`stats`). How it is meant to be honest is written where it is
-//! done.
+//! A trial is one lock under one load (`trial`); the programs that compare locks run trials of all
+//! of them in turn, in fresh processes, and judge ratios within a round (`stats`). How it is meant
+//! to be honest is written where it is done.
 //!
-//! In the world of the virtual machine this library is something else: `cost`, what the locks would cost on many CPUs.
+//! In the world of the virtual machine this library is something else: `cost`, what the locks would
+//! cost on many CPUs.
 
 #[cfg(not(all(ulocks_vm, feature = "vm")))]
 pub mod condvar;

@@ -1,4 +1,5 @@
-//! What a report says about the machine it was made on. A number without it cannot be compared with another.
+//! What a report says about the machine it was made on. A number without it cannot be compared with
+//! another.
 
 use crate::pin;
 use serde::{Deserialize, Serialize};
@@ -128,7 +129,8 @@ fn date(seconds: u64) -> String {
 pub fn parent_started() -> Option<SystemTime> {
     let parent = std::os::unix::process::parent_id();
     let stat = read_to_string(format!("/proc/{parent}/stat")).ok()?;
-    // The second field is a name in brackets, which may hold anything; the 22nd is the start, in ticks since the boot.
+    // The second field is a name in brackets, which may hold anything; the 22nd is the start, in
+    // ticks since the boot.
     let ticks: f64 = stat.rsplit_once(')')?.1.split_whitespace().nth(19)?.parse().ok()?;
     let up_s: f64 = read_to_string("/proc/uptime").ok()?.split_whitespace().next()?.parse().ok()?;
     // SAFETY: no pointers are involved.

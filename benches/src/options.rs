@@ -1,9 +1,9 @@
 //! The command line of the benches, and the parsers that other programs share with it.
 //!
-//! `cargo bench -- ARGUMENTS` hands the same arguments to every bench: to those that criterion runs and to those with a
-//! harness of their own. Each therefore passes over what only the other kind knows ([`for_criterion`],
-//! [`parse_bench`]); what neither knows is an error. Errors are one line that says what is wrong and what is allowed,
-//! and the exit code is 2.
+//! `cargo bench -- ARGUMENTS` hands the same arguments to every bench: to those that criterion runs
+//! and to those with a harness of their own. Each therefore passes over what only the other kind
+//! knows ([`for_criterion`], [`parse_bench`]); what neither knows is an error. Errors are one line
+//! that says what is wrong and what is allowed, and the exit code is 2.
 
 use crate::locks::{self, Entry};
 use crate::pin::Pin;
@@ -25,7 +25,8 @@ pub struct BenchOptions {
     /// Numbers of threads; A..B doubles from A until B
     #[arg(long, value_name = "LIST", value_parser = counts)]
     pub threads: Option<List<u32>>,
-    /// Mean time inside the lock (3us, 250ns, 0); with --non-hold or alone, instead of the usual workloads
+    /// Mean time inside the lock (3us, 250ns, 0); with --non-hold or alone, instead of the usual
+    /// workloads
     #[arg(long, value_name = "TIME", value_parser = duration)]
     pub hold: Option<Duration>,
     /// Mean time outside the lock
@@ -46,7 +47,8 @@ pub struct BenchOptions {
     /// Write the results here, too
     #[arg(long, value_name = "FILE")]
     pub json: Option<PathBuf>,
-    /// Only rows of promises, condvar, convoy, psrw, sembench and semscale whose name contains this, such as throughput/hog or queue/
+    /// Only rows of promises, condvar, convoy, psrw, sembench and semscale whose name contains
+    /// this, such as throughput/hog or queue/
     #[arg(long, value_name = "PART")]
     pub only: Option<String>,
     /// Fewer and shorter trials
@@ -83,7 +85,8 @@ impl BenchOptions {
 #[derive(Clone, Debug, PartialEq)]
 pub struct List<T>(pub Vec<T>);
 
-/// What cargo bench hands on for a harness of its own and criterion does not know; all but the flags take a value.
+/// What cargo bench hands on for a harness of its own and criterion does not know; all but the
+/// flags take a value.
 const OURS: [(&str, bool); 9] = [
     ("--threads", true),
     ("--hold", true),
@@ -142,11 +145,13 @@ pub fn parse_bench<P: Parser>() -> P {
     parse_from(without(std::env::args_os().collect(), &CRITERIONS))
 }
 
-/// Prepares a criterion bench: checks the whole command line, and hands criterion only what it knows.
+/// Prepares a criterion bench: checks the whole command line, and hands criterion only what it
+/// knows.
 ///
-/// criterion reads the arguments of the process, so a process that was given others starts itself again without them;
-/// `--locks` survives that in the environment. Before that `check` has its say on what the parsers cannot see, since
-/// nobody wants to hear of a wrong option from the last bench.
+/// criterion reads the arguments of the process, so a process that was given others starts itself
+/// again without them; `--locks` survives that in the environment. Before that `check` has its say
+/// on what the parsers cannot see, since nobody wants to hear of a wrong option from the last
+/// bench.
 pub fn for_criterion(check: impl FnOnce(&BenchOptions) -> Result<()>) -> CriterionOptions {
     const LOCKS: &str = "ULOCKS_BENCH_LOCKS";
     #[derive(Parser)]
@@ -189,7 +194,8 @@ impl CriterionOptions {
         self.locks.is_empty() || self.locks.iter().any(|entry| entry.name == name)
     }
 
-    /// The locks asked for; if none was, all but twins that count, variants with a fixed patience, and probes.
+    /// The locks asked for; if none was, all but twins that count, variants with a fixed patience,
+    /// and probes.
     pub fn locks(&self) -> Vec<&'static Entry> {
         if self.locks.is_empty() {
             return locks::all().iter().filter(|entry| entry.is_usual()).collect();
@@ -286,7 +292,8 @@ pub fn seconds(text: &str) -> Result<Duration> {
     Ok(Duration::from_secs_f64(number))
 }
 
-/// Parses numbers of workers: `1,2,4..64`. A range doubles from its start and always contains its end.
+/// Parses numbers of workers: `1,2,4..64`. A range doubles from its start and always contains its
+/// end.
 pub fn counts(text: &str) -> Result<List<u32>> {
     let allowed = "allowed: 1 to 10000, as in 1,2,4..64 (a range doubles)";
     let one = |text: &str| -> Result<u32> {
@@ -339,7 +346,8 @@ pub fn lock_names(text: &str) -> Result<List<&'static Entry>> {
     text.split(',').map(locks::find).collect::<Result<_>>().map(List)
 }
 
-/// Refuses a mean time that is too short for the busy work, or so long that a run holds but a few of them.
+/// Refuses a mean time that is too short for the busy work, or so long that a run holds but a few
+/// of them.
 pub fn measurable(option: &str, mean: Duration, run: Duration, iterations_per_us: f64) -> Result<()> {
     Span::new(&format!("{option}: a time"), mean.as_nanos() as u64, iterations_per_us)?;
     let most = run / 10;
@@ -350,8 +358,8 @@ pub fn measurable(option: &str, mean: Duration, run: Duration, iterations_per_us
     Ok(())
 }
 
-/// Refuses a file that cannot be written, before anything is measured in vain. What it holds stays until there is
-/// something better.
+/// Refuses a file that cannot be written, before anything is measured in vain. What it holds stays
+/// until there is something better.
 pub fn writable(option: &str, file: &Path) -> Result<()> {
     let opened = OpenOptions::new().append(true).create(true).open(file);
     opened.map(drop).map_err(|error| {

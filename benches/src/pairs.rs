@@ -1,12 +1,13 @@
 //! Lock and unlock with nobody else about: several locks in one process, in turn.
 //!
-//! The differences are of a nanosecond, less than what two processes differ by. So the locks take turns in short
-//! blocks, each in a loop compiled for it, and the blocks of one turn run within a fraction of a millisecond of one
-//! another. A lock's figure is the median of its blocks. The loop itself is part of it, the same for all: half a
-//! nanosecond that makes ratios look a little closer to 1 than they are.
+//! The differences are of a nanosecond, less than what two processes differ by. So the locks take
+//! turns in short blocks, each in a loop compiled for it, and the blocks of one turn run within a
+//! fraction of a millisecond of one another. A lock's figure is the median of its blocks. The loop
+//! itself is part of it, the same for all: half a nanosecond that makes ratios look a little closer
+//! to 1 than they are.
 //!
-//! Another thread is alive, asleep: without one glibc leaves out the atomic instructions, and membarrier has nobody to
-//! speak to.
+//! Another thread is alive, asleep: without one glibc leaves out the atomic instructions, and
+//! membarrier has nobody to speak to.
 
 use crate::keeper::Task;
 use crate::locks::{self, Entry, Lock, Row, Scope, Visitor};
@@ -18,7 +19,8 @@ use serde::{Deserialize, Serialize};
 use std::hint::black_box;
 use std::time::{Duration, Instant};
 
-/// Pairs in a block: some tens of microseconds, far from what a clock read takes and from a time slice.
+/// Pairs in a block: some tens of microseconds, far from what a clock read takes and from a time
+/// slice.
 const BLOCK: u32 = 4_000;
 
 /// What to run.

@@ -1,8 +1,9 @@
 //! On which CPU each worker runs.
 //!
-//! Workers are dealt round-robin to an order of CPUs. `Compact` fills one core with its SMT siblings, then the next
-//! core of the package, then the next package; `Scatter` takes one CPU of every package in turn, then the next core of
-//! each, and siblings last. Only CPUs of the process's affinity mask are used; the topology comes from sysfs.
+//! Workers are dealt round-robin to an order of CPUs. `Compact` fills one core with its SMT
+//! siblings, then the next core of the package, then the next package; `Scatter` takes one CPU of
+//! every package in turn, then the next core of each, and siblings last. Only CPUs of the process's
+//! affinity mask are used; the topology comes from sysfs.
 
 use anyhow::{Context, Result, bail, ensure};
 use serde::{Deserialize, Serialize};
@@ -65,7 +66,8 @@ pub fn allowed() -> Result<Vec<usize>> {
     Ok((0..libc::CPU_SETSIZE as usize).filter(|&cpu| unsafe { libc::CPU_ISSET(cpu, &set) }).collect())
 }
 
-/// The order in which workers are dealt to CPUs; empty for [`Pin::None`]. Worker `i` runs on entry `i % len`.
+/// The order in which workers are dealt to CPUs; empty for [`Pin::None`]. Worker `i` runs on entry
+/// `i % len`.
 pub fn order(pin: Pin) -> Result<Vec<usize>> {
     if pin == Pin::None {
         return Ok(Vec::new());
@@ -91,7 +93,8 @@ fn topology(ids: &[usize]) -> Result<Vec<Cpu>> {
     ids.iter()
         .map(|&id| {
             let folder = format!("/sys/devices/system/cpu/cpu{id}/topology");
-            // A kernel without this folder (a sandbox) still has CPUs: each counts as a core of its own.
+            // A kernel without this folder (a sandbox) still has CPUs: each counts as a core of its
+            // own.
             if !Path::new(&folder).exists() {
                 return Ok(Cpu { id, package: 0, core: id });
             }
@@ -139,7 +142,8 @@ fn arrange(pin: Pin, mut cpus: Vec<Cpu>) -> Vec<usize> {
 mod tests {
     use super::*;
 
-    /// Two packages of two cores with two siblings each, numbered as Linux does: siblings in the upper half.
+    /// Two packages of two cores with two siblings each, numbered as Linux does: siblings in the
+    /// upper half.
     fn two_by_two_by_two() -> Vec<Cpu> {
         (0..8).map(|id| Cpu { id, package: id % 4 / 2, core: id % 2 }).collect()
     }

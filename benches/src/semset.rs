@@ -1,10 +1,11 @@
 //! A set of the kernel's semaphores that does not outlive whoever made it.
 //!
-//! System V semaphores stay when their process ends, and cannot be removed while they are still to be used. The process
-//! that made a set therefore removes it: when [`SemSet`] is dropped, also by a panic that unwinds; when a trial with
-//! hanging workers is abandoned (they then fail with EIDRM); and when the process is interrupted or terminated by a signal.
-//! Only SIGKILL leaves a set behind; a [keeper](crate::keeper) removes those of its trials, `ipcs -s` shows the others.
-//! SEM_UNDO is never used.
+//! System V semaphores stay when their process ends, and cannot be removed while they are still to
+//! be used. The process that made a set therefore removes it: when [`SemSet`] is dropped, also by a
+//! panic that unwinds; when a trial with hanging workers is abandoned (they then fail with EIDRM);
+//! and when the process is interrupted or terminated by a signal. Only SIGKILL leaves a set behind;
+//! a [keeper](crate::keeper) removes those of its trials, `ipcs -s` shows the others. SEM_UNDO is
+//! never used.
 
 use anyhow::{Context, Result, ensure};
 use std::io;
@@ -46,8 +47,8 @@ impl SemSet {
         // SAFETY: no pointers are involved.
         let set = Self { id, maker: unsafe { libc::getpid() }, len: values.len() };
         remember(&set);
-        // Also where all are zero: from now on the kernel names this process as the last that used each of them, by which a
-        // keeper knows whose they are.
+        // Also where all are zero: from now on the kernel names this process as the last that used
+        // each of them, by which a keeper knows whose they are.
         let all = Fourth { array: values.as_mut_ptr() };
         // SAFETY: SETALL reads as many values as the set has semaphores, and there are as many.
         let done = unsafe { libc::semctl(id, 0, libc::SETALL, all) };
@@ -64,14 +65,15 @@ impl SemSet {
     pub fn values(&self) -> Result<Vec<u32>> {
         let mut values = vec![0u16; self.len];
         let all = Fourth { array: values.as_mut_ptr() };
-        // SAFETY: GETALL writes as many values as the set has semaphores, and there is room for them.
+        // SAFETY: GETALL writes as many values as the set has semaphores, and there is room for
+        // them.
         let done = unsafe { libc::semctl(self.id, 0, libc::GETALL, all) };
         ensure!(done == 0, "semctl(GETALL): {}", io::Error::last_os_error());
         Ok(values.into_iter().map(u32::from).collect())
     }
 
-    /// Performs the operations, waiting until that is possible; says whether it was, which it is not if an operation that
-    /// does not wait stopped it. A signal handler does not end it.
+    /// Performs the operations, waiting until that is possible; says whether it was, which it is
+    /// not if an operation that does not wait stopped it. A signal handler does not end it.
     ///
     /// # Panics
     /// If the kernel refuses the set for another reason.
@@ -91,20 +93,22 @@ impl SemSet {
         }
     }
 
-    /// Removes the set, if this is the process that made it: a forked worker must not take it from the others.
+    /// Removes the set, if this is the process that made it: a forked worker must not take it from
+    /// the others.
     pub fn remove(&self) {
         // SAFETY: no pointers are involved.
         if unsafe { libc::getpid() } == self.maker {
             forget(self);
-            // SAFETY: no pointers are involved; removing a set twice fails with EINVAL and harms nobody.
+            // SAFETY: no pointers are involved; removing a set twice fails with EINVAL and harms
+            // nobody.
             unsafe { libc::semctl(self.id, 0, libc::IPC_RMID) };
         }
     }
 }
 
-/// Sets to remove when a signal ends the process: the maker's process id in the upper half, the id plus one in the
-/// lower; zero is a free place. A forked worker inherits the list and the handler, hence the process id. More sets than
-/// places are not remembered: a signal leaves those behind.
+/// Sets to remove when a signal ends the process: the maker's process id in the upper half, the id
+/// plus one in the lower; zero is a free place. A forked worker inherits the list and the handler,
+/// hence the process id. More sets than places are not remembered: a signal leaves those behind.
 static SETS: [AtomicU64; 256] = [const { AtomicU64::new(0) }; 256];
 
 fn entry(maker: libc::pid_t, id: libc::c_int) -> u64 {
@@ -121,10 +125,11 @@ fn forget(set: &SemSet) {
     let _ = SETS.iter().any(|place| place.compare_exchange(old, 0, Relaxed, Relaxed).is_ok());
 }
 
-/// Removes the sets and lets the signal do what it would have done. Async-signal-safe: atomics and system calls.
+/// Removes the sets and lets the signal do what it would have done. Async-signal-safe: atomics and
+/// system calls.
 extern "C" fn remove_all(signal: libc::c_int) {
-    // SAFETY: no pointers are involved. SA_RESETHAND has restored the default action; the signal is raised again and
-    // comes as soon as this handler returns.
+    // SAFETY: no pointers are involved. SA_RESETHAND has restored the default action; the signal is
+    // raised again and comes as soon as this handler returns.
     unsafe {
         let own = libc::getpid() as u64;
         for place in &SETS {
@@ -137,7 +142,8 @@ extern "C" fn remove_all(signal: libc::c_int) {
     }
 }
 
-/// Installs [`remove_all`], once, for the signals that would end the process and for which nobody else has a handler.
+/// Installs [`remove_all`], once, for the signals that would end the process and for which nobody
+/// else has a handler.
 fn survive_signals() {
     static ONCE: Once = Once::new();
     ONCE.call_once(|| {

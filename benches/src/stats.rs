@@ -50,8 +50,8 @@ pub fn standard_deviation(values: &[f64]) -> f64 {
     if values.len() < 2 { 0.0 } else { (squares(values) / (values.len() - 1) as f64).sqrt() }
 }
 
-/// Coefficient of variation of the workers' counts: standard deviation by mean. The workers are the whole population,
-/// not a sample of one (divided by n). 0 is perfectly fair.
+/// Coefficient of variation of the workers' counts: standard deviation by mean. The workers are the
+/// whole population, not a sample of one (divided by n). 0 is perfectly fair.
 pub fn cov(counts: &[u64]) -> f64 {
     let values = floats(counts);
     let mean = mean(&values);
@@ -84,16 +84,17 @@ pub fn mean_interval(values: &[f64]) -> Interval {
     Interval { low: mid - half, mid, high: mid + half }
 }
 
-/// Student's 95 % confidence interval of the geometric mean: computed of the logarithms, as fits ratios and rates.
+/// Student's 95 % confidence interval of the geometric mean: computed of the logarithms, as fits
+/// ratios and rates.
 pub fn geometric_mean_interval(values: &[f64]) -> Interval {
     let logs: Vec<f64> = values.iter().map(|value| value.ln()).collect();
     let interval = mean_interval(&logs);
     Interval { low: interval.low.exp(), mid: interval.mid.exp(), high: interval.high.exp() }
 }
 
-/// Geometric mean of paired ratios `a[i] / b[i]`, with a 95 % percentile bootstrap interval over the pairs. Pairs are
-/// rounds: what both members of a round suffered alike cancels. The slices have equal lengths; `seed` makes it
-/// reproducible.
+/// Geometric mean of paired ratios `a[i] / b[i]`, with a 95 % percentile bootstrap interval over
+/// the pairs. Pairs are rounds: what both members of a round suffered alike cancels. The slices
+/// have equal lengths; `seed` makes it reproducible.
 pub fn ratio_interval(a: &[f64], b: &[f64], seed: u64) -> Interval {
     const RESAMPLES: usize = 2000;
     assert_eq!(a.len(), b.len(), "ratios are paired");
@@ -116,7 +117,8 @@ pub fn ratio_interval(a: &[f64], b: &[f64], seed: u64) -> Interval {
     }
 }
 
-/// Whether repeated measurements have two modes: the largest is more than twice the smallest. Then no mean is quoted.
+/// Whether repeated measurements have two modes: the largest is more than twice the smallest. Then
+/// no mean is quoted.
 pub fn bimodal(values: &[f64]) -> bool {
     let min = values.iter().copied().fold(f64::INFINITY, f64::min);
     let max = values.iter().copied().fold(f64::NEG_INFINITY, f64::max);
@@ -133,7 +135,8 @@ pub fn student_t(degrees: usize) -> f64 {
     match degrees {
         0 => f64::INFINITY,
         1..=30 => TABLE[degrees - 1],
-        // The first two terms of the Cornish-Fisher expansion around the normal quantile; exact to three digits here.
+        // The first two terms of the Cornish-Fisher expansion around the normal quantile; exact to
+        // three digits here.
         _ => {
             const Z: f64 = 1.959_964;
             let n = degrees as f64;
@@ -206,7 +209,8 @@ mod tests {
 
     #[test]
     fn ratios_are_paired() {
-        // Rounds differ by a factor of ten, the ratio within a round does not: the interval is a point.
+        // Rounds differ by a factor of ten, the ratio within a round does not: the interval is a
+        // point.
         let (a, b) = ([2.0, 20.0, 200.0], [1.0, 10.0, 100.0]);
         let interval = ratio_interval(&a, &b, 1);
         assert!(close(interval.low, 2.0) && close(interval.mid, 2.0) && close(interval.high, 2.0));

@@ -1,4 +1,5 @@
-//! What a long run is doing just now: one line on standard error that is written over. It is shown on a terminal only.
+//! What a long run is doing just now: one line on standard error that is written over. It is shown
+//! on a terminal only.
 
 use std::io::{IsTerminal, Write, stderr};
 

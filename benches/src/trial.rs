@@ -1,20 +1,23 @@
 //! One trial: one lock, one workload, one number of workers, in this process.
 //!
-//! Workers start behind a barrier and run Franke's loop. Before the warm-up each of them has its first turn, and where
-//! there are more of them than CPUs makes room for the next: a thousand runnable threads would take a time slice each,
-//! seconds together, and until then there would be fewer contenders than the trial says. The coordinator opens the window after the warm-up
-//! and closes it; what is counted are the operations that *completed* in between, divided by the time that really passed.
-//! The protected counter of each lock is raised by a load at the start of the critical section and a store at its end: an
-//! operation lost by two holders at once shows in the sum, and the trial is an error, not a result.
+//! Workers start behind a barrier and run Franke's loop. Before the warm-up each of them has its
+//! first turn, and where there are more of them than CPUs makes room for the next: a thousand
+//! runnable threads would take a time slice each, seconds together, and until then there would be
+//! fewer contenders than the trial says. The coordinator opens the window after the warm-up and
+//! closes it; what is counted are the operations that *completed* in between, divided by the time
+//! that really passed. The protected counter of each lock is raised by a load at the start of the
+//! critical section and a store at its end: an operation lost by two holders at once shows in the
+//! sum, and the trial is an error, not a result.
 //!
-//! Wait times cover every acquisition that ended in the window, however long before it began, and for each worker the
-//! one that was still waiting when the window closed, with the length it came to. Otherwise a lock could hide its worst
-//! waits by not ending them.
+//! Wait times cover every acquisition that ended in the window, however long before it began, and
+//! for each worker the one that was still waiting when the window closed, with the length it came
+//! to. Otherwise a lock could hide its worst waits by not ending them.
 //!
-//! CPU time and context switches are each worker's own (`RUSAGE_THREAD` as it notices the window's start and end), so
-//! the coordinator's are not among them. A worker that waits as the window opens takes its first sample when it gets in:
-//! what it cost to wake up and to lose again is in none of them. CPU time and [futex calls](crate::futexes) are therefore
-//! also looked at from outside, by the coordinator at both edges of the window, for all workers together.
+//! CPU time and context switches are each worker's own (`RUSAGE_THREAD` as it notices the window's
+//! start and end), so the coordinator's are not among them. A worker that waits as the window opens
+//! takes its first sample when it gets in: what it cost to wake up and to lose again is in none of
+//! them. CPU time and [futex calls](crate::futexes) are therefore also looked at from outside, by
+//! the coordinator at both edges of the window, for all workers together.
 
 mod arena;
 mod children;
@@ -48,8 +51,8 @@ impl Workers {
     }
 }
 
-/// What to run. The loop of every worker is Franke's: outside, lock, inside, unlock; both times uniform in
-/// [0.5x, 1.5x] of their mean.
+/// What to run. The loop of every worker is Franke's: outside, lock, inside, unlock; both times
+/// uniform in [0.5x, 1.5x] of their mean.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct TrialSpec {
     /// A name in the registry of `locks`.
@@ -132,8 +135,8 @@ impl Meters {
         (writes > 0.0).then(|| 100.0 * contended as f64 / writes)
     }
 
-    /// Of 100 shared acquisitions, how many found the lock taken; none if there were none. Meters do not count shared
-    /// acquisitions by themselves; they are that share of all, but for chance.
+    /// Of 100 shared acquisitions, how many found the lock taken; none if there were none. Meters
+    /// do not count shared acquisitions by themselves; they are that share of all, but for chance.
     pub fn read_contention(self, read_share: u8) -> Option<f64> {
         let reads = self.acquired as f64 * f64::from(read_share) / 100.0;
         (reads > 0.0).then(|| 100.0 * self.reader_contended as f64 / reads)
@@ -170,7 +173,8 @@ pub struct TrialResult {
     pub waits: Option<Waits>,
     /// What the lock counted in the window, if it has a meter.
     pub meters: Option<Meters>,
-    /// How fast the CPU did the busy work just before the trial, as a share of the calibration: 1 is as calibrated.
+    /// How fast the CPU did the busy work just before the trial, as a share of the calibration: 1
+    /// is as calibrated.
     #[serde(default)]
     pub speed: f64,
 }

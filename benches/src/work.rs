@@ -1,9 +1,10 @@
 //! Busy work of a known length, and the random numbers that vary it.
 //!
-//! Work is counted in iterations of a dependent chain, never against a clock: a holder that is preempted must still
-//! do its work when it comes back, or an oversubscribed lock looks better than it is. One iteration is a
-//! multiplication and a shift that needs the result of the one before; no compiler or CPU can shorten the chain. It
-//! is calibrated once a run, and every trial of that run uses the same constant.
+//! Work is counted in iterations of a dependent chain, never against a clock: a holder that is
+//! preempted must still do its work when it comes back, or an oversubscribed lock looks better than
+//! it is. One iteration is a multiplication and a shift that needs the result of the one before; no
+//! compiler or CPU can shorten the chain. It is calibrated once a run, and every trial of that run
+//! uses the same constant.
 
 use anyhow::{Result, ensure};
 use std::hint::black_box;
@@ -24,8 +25,8 @@ pub fn burn(iterations: u64) {
     black_box(x);
 }
 
-/// Measures how many iterations make a microsecond: the fastest of many short samples, since whatever disturbs a
-/// sample makes it slower. Takes about 30 ms.
+/// Measures how many iterations make a microsecond: the fastest of many short samples, since
+/// whatever disturbs a sample makes it slower. Takes about 30 ms.
 pub fn calibrate() -> f64 {
     // Until the clock frequency has settled.
     let start = Instant::now();
@@ -35,7 +36,8 @@ pub fn calibrate() -> f64 {
     (0..40).map(|_| sample()).fold(0.0, f64::max)
 }
 
-/// Iterations per microsecond over about half a millisecond; what a trial reports as the speed it ran at.
+/// Iterations per microsecond over about half a millisecond; what a trial reports as the speed it
+/// ran at.
 pub fn sample() -> f64 {
     const ITERATIONS: u64 = 400_000;
     let start = Instant::now();

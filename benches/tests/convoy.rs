@@ -68,7 +68,8 @@ fn a_cell_is_had_by_its_name() {
     let record = record(&err);
     let names: Vec<_> = record.rows.iter().map(|row| row.name.as_str()).collect();
     assert_eq!(names, ["(3,7)x100/fair"]);
-    // Two rounds of the lock and of both references, and the twin that counts once; the interval is that of two rounds.
+    // Two rounds of the lock and of both references, and the twin that counts once; the interval is
+    // that of two rounds.
     assert_eq!(record.trials.len(), 7);
     let now = record.rows[0].now.as_ref().unwrap();
     assert_eq!(now.by_sysv.as_ref().map(|by| (by.rounds, by.interval.is_some())), Some((2, true)));

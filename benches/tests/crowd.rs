@@ -1,5 +1,5 @@
-//! `ulockflex` with a thousand children. A file of its own: cargo runs the tests of one file side by side, and beside a
-//! thousand threads the short windows of other tests would hold nothing.
+//! `ulockflex` with a thousand children. A file of its own: cargo runs the tests of one file side
+//! by side, and beside a thousand threads the short windows of other tests would hold nothing.
 
 use std::process::{Command, Stdio};
 

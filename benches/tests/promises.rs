@@ -86,7 +86,8 @@ fn an_interrupt_leaves_what_there_is() {
     while !said.contains("round 1 of 50") {
         assert!(std::io::BufRead::read_line(&mut stderr, &mut said).unwrap() > 0, "no round: {said}");
     }
-    // SAFETY: `kill` has no preconditions; the child was not waited for, so its number is still its own.
+    // SAFETY: `kill` has no preconditions; the child was not waited for, so its number is still its
+    // own.
     unsafe { libc::kill(child.id() as i32, libc::SIGINT) };
     std::io::Read::read_to_string(&mut stderr, &mut said).unwrap();
     let output = child.wait_with_output().unwrap();

@@ -38,7 +38,8 @@ fn scratch(name: &str) -> String {
     format!("{}/scaling-{}-{name}", env!("CARGO_TARGET_TMPDIR"), std::process::id())
 }
 
-/// cargo runs benches in the order of their names, and the last line of `cargo bench` is to be the path of the report.
+/// cargo runs benches in the order of their names, and the last line of `cargo bench` is to be the
+/// path of the report.
 fn the_last_bench_says_where_the_report_is() {
     let folder = std::fs::read_dir(concat!(env!("CARGO_MANIFEST_DIR"), "/benches")).unwrap();
     let files = folder.map(|entry| entry.unwrap().path()).filter(|path| path.is_file());
@@ -118,7 +119,8 @@ fn an_interrupt_leaves_what_there_is() {
     let copy = scratch("interrupted.json");
     let arguments = ["--threads=2", "--locks=std,none", "--seconds=2", "--json", &copy];
     let mut child = program(&arguments).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
-    // The handler stands when the plan has been printed; the run takes ten seconds and more from there.
+    // The handler stands when the plan has been printed; the run takes ten seconds and more from
+    // there.
     let mut stderr = std::io::BufReader::new(child.stderr.take().unwrap());
     let mut line = String::new();
     while !line.starts_with("rounds:") {
@@ -126,7 +128,8 @@ fn an_interrupt_leaves_what_there_is() {
         assert!(std::io::BufRead::read_line(&mut stderr, &mut line).unwrap() > 0, "no plan");
     }
     for _ in 0..2 {
-        // SAFETY: `kill` has no preconditions; the child was not waited for, so its number is still its own.
+        // SAFETY: `kill` has no preconditions; the child was not waited for, so its number is still
+        // its own.
         unsafe { libc::kill(child.id() as i32, libc::SIGINT) };
     }
     let output = child.wait_with_output().unwrap();

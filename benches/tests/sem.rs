@@ -1,4 +1,5 @@
-//! The programs `sembench` and `semscale` from outside: exit codes, one-line errors, what they write.
+//! The programs `sembench` and `semscale` from outside: exit codes, one-line errors, what they
+//! write.
 
 mod common;
 
@@ -72,7 +73,8 @@ fn foreign_filters_and_lists_run_nothing() {
     }
 }
 
-/// The record of a smoke run, with options of criterion's and of `scaling` that reach all benches of a package.
+/// The record of a smoke run, with options of criterion's and of `scaling` that reach all benches
+/// of a package.
 fn smoke(name: &str) -> (Record, String) {
     let output = run(name, &["--test", "--bench", "--sample-size", "10", "--threads", "1"]);
     let (out, err) = (text(&output.stdout), text(&output.stderr));
@@ -145,7 +147,8 @@ fn sets_of(group: i32) -> Vec<i32> {
     let listing = std::fs::read_to_string("/proc/sysvipc/sem").unwrap();
     // key semid perms nsems ..
     let ids = listing.lines().skip(1).filter_map(|line| line.split_whitespace().nth(1)?.parse().ok());
-    // SAFETY: GETPID takes no fourth argument, and a process that is gone has no group; neither touches memory of ours.
+    // SAFETY: GETPID takes no fourth argument, and a process that is gone has no group; neither
+    // touches memory of ours.
     ids.filter(|&id| unsafe { libc::getpgid(libc::semctl(id, 0, libc::GETPID)) } == group).collect()
 }
 
@@ -168,7 +171,8 @@ fn an_interrupt_leaves_a_record_and_no_semaphores() {
         std::thread::sleep(std::time::Duration::from_millis(1));
     };
     let sets = sets_of(trial);
-    // SAFETY: `kill` has no preconditions; the child was not waited for, so its number is still its own.
+    // SAFETY: `kill` has no preconditions; the child was not waited for, so its number is still its
+    // own.
     unsafe { libc::kill(child.id() as i32, libc::SIGINT) };
     let mut said = String::new();
     let mut stderr = BufReader::new(child.stderr.take().unwrap());

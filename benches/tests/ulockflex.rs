@@ -1,5 +1,5 @@
-//! The program from outside: what it prints, what it refuses, what it leaves behind. Windows are tiny, so nothing here
-//! looks at how fast a lock is.
+//! The program from outside: what it prints, what it refuses, what it leaves behind. Windows are
+//! tiny, so nothing here looks at how fast a lock is.
 
 use serde_json::Value;
 use std::collections::BTreeSet;

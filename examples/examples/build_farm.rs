@@ -1,4 +1,5 @@
-//! A build farm: jobs that need CPUs, memory and a licence together, one that needs everything, and a pause.
+//! A build farm: jobs that need CPUs, memory and a licence together, one that needs everything, and
+//! a pause.
 
 use std::thread;
 use std::time::Duration;
@@ -10,7 +11,8 @@ const GIGABYTES: usize = 1;
 const LICENCES: usize = 2;
 const FARM: [u32; 3] = [4, 16, 1];
 
-/// What compiles and links needs: neither order of naming things can make two of them wait for one another.
+/// What compiles and links needs: neither order of naming things can make two of them wait for one
+/// another.
 const COMPILE: &[(usize, u32)] = &[(CPUS, 1), (GIGABYTES, 2)];
 const LINK: &[(usize, u32)] = &[(LICENCES, 1), (GIGABYTES, 8), (CPUS, 1)];
 const BENCHMARK: &[(usize, u32)] = &[(CPUS, 4)];

@@ -22,7 +22,8 @@ fn shared_counter() -> &'static Counter {
         )
     };
     assert_ne!(page, libc::MAP_FAILED, "{}", std::io::Error::last_os_error());
-    // SAFETY: the mapping is large enough, page-aligned, never unmapped, and all zero: an unlocked mutex around 0.
+    // SAFETY: the mapping is large enough, page-aligned, never unmapped, and all zero: an unlocked
+    // mutex around 0.
     unsafe { &*page.cast() }
 }
 

@@ -7,7 +7,8 @@ use ulocks::spin::Adaptive;
 use ulocks::unfair::MutexWith;
 
 ulocks::sync_static! {
-    /// On the machine this is a plain `static HITS: .. = MutexWith::new(0);`, and may be written so.
+    /// On the machine this is a plain `static HITS: .. = MutexWith::new(0);`, and may be written
+    /// so.
     static HITS: MutexWith<u64, Private<Adaptive, Counted>> = MutexWith::new(0);
 }
 

@@ -1,4 +1,5 @@
-//! A bounded queue for any number of producers and consumers: a mutex around a ring, two condition variables.
+//! A bounded queue for any number of producers and consumers: a mutex around a ring, two condition
+//! variables.
 
 use std::collections::VecDeque;
 use std::fmt;
@@ -7,8 +8,8 @@ use ulocks::unfair::{Condvar, Mutex, MutexGuard};
 
 /// A first-in first-out queue of at most `capacity` items.
 ///
-/// Producers wait while it is full and consumers while it is empty, both with or without a time limit. Once it is
-/// [closed](Self::close) nothing more goes in; what is in it still comes out.
+/// Producers wait while it is full and consumers while it is empty, both with or without a time
+/// limit. Once it is [closed](Self::close) nothing more goes in; what is in it still comes out.
 ///
 /// # Fairness
 /// Items come out in the order they went in. Threads are served in no particular order.
@@ -54,7 +55,8 @@ pub mod seeded {
     pub const NOTHING: u8 = 0;
     /// A consumer that was woken does not look whether there is an item.
     pub const LOOKS_ONCE: u8 = 1;
-    /// Producers and consumers share a condition variable, though a notification wakes only one of them.
+    /// Producers and consumers share a condition variable, though a notification wakes only one of
+    /// them.
     pub const ONE_CONDVAR: u8 = 2;
     /// A push notifies a producer.
     pub const WRONG_SIDE: u8 = 3;
@@ -131,7 +133,8 @@ impl<T, const BUG: u8> BoundedQueue<T, BUG> {
         self.finish_push(self.state.lock(), item)
     }
 
-    /// Takes the first item, waiting for one. `None` means that the queue is closed and will stay empty.
+    /// Takes the first item, waiting for one. `None` means that the queue is closed and will stay
+    /// empty.
     pub fn pop(&self) -> Option<T> {
         let mut state = self.state.lock();
         if BUG == seeded::LOOKS_ONCE {

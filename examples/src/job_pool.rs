@@ -1,18 +1,20 @@
-//! A pool of several kinds of things, from which a job takes all it needs at once: an array of semaphores.
+//! A pool of several kinds of things, from which a job takes all it needs at once: an array of
+//! semaphores.
 
 use std::fmt;
 use std::time::Duration;
 use ulocks::semarray::{Builder, Error, Fairness, Op, Permit, SemArray, Set};
 
-/// Things of several kinds, so and so many of each, from which a job takes all it needs at once, or nothing: two CPUs and a
-/// licence, say. Jobs that need the same things in another order do not deadlock.
+/// Things of several kinds, so and so many of each, from which a job takes all it needs at once, or
+/// nothing: two CPUs and a licence, say. Jobs that need the same things in another order do not
+/// deadlock.
 ///
 /// A [pause](Self::pause) waits until no job runs, and lets none start until it is over.
 ///
 /// # Fairness
-/// Of the jobs that wait and can start the one starts that has waited longest, and whoever comes is tried first. So a job that
-/// needs much may wait for ever while small ones take turns; [`with_fairness`](Self::with_fairness) makes pools that bound
-/// it.
+/// Of the jobs that wait and can start the one starts that has waited longest, and whoever comes is
+/// tried first. So a job that needs much may wait for ever while small ones take turns;
+/// [`with_fairness`](Self::with_fairness) makes pools that bound it.
 ///
 /// # Examples
 /// ```
@@ -58,7 +60,8 @@ pub mod seeded {
 /// Why a job did not start. It has taken nothing.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum PoolError {
-    /// Not all was free that it needs, or there was a pause, for as long as the caller wanted to wait.
+    /// Not all was free that it needs, or there was a pause, for as long as the caller wanted to
+    /// wait.
     Busy,
     /// It needs more than there is of a kind.
     TooMuch {
@@ -93,7 +96,8 @@ impl JobPool {
         Self::with_fairness(sizes, Fairness::Barging)
     }
 
-    /// As [`new`](Self::new); [`Fairness::Strict`] is for pools in which some jobs need much, and many little.
+    /// As [`new`](Self::new); [`Fairness::Strict`] is for pools in which some jobs need much, and
+    /// many little.
     ///
     /// # Panics
     /// As [`new`](Self::new).
@@ -120,7 +124,8 @@ impl<const BUG: u8> JobPool<BUG> {
         self.start(needs, |set| self.counts.acquire(set))
     }
 
-    /// Starts a job that needs so many of each kind, waiting until all are free, but no longer than `timeout`.
+    /// Starts a job that needs so many of each kind, waiting until all are free, but no longer than
+    /// `timeout`.
     ///
     /// # Errors
     /// [`PoolError::Busy`], [`PoolError::TooMuch`].

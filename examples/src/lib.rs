@@ -27,17 +27,18 @@
 //! [lints.rust]
 //! unexpected_cfgs = { level = "warn", check-cfg = ["cfg(ulocks_loom)", "cfg(ulocks_vm)"] }
 //! ```
-//! In its code nothing changes. A static is declared with `ulocks::sync_static!`, a `const fn` that builds a lock with
-//! `ulocks::const_fn!`; a protocol of atomics and futexes takes them from `ulocks::sync` and `ulocks::futex`. Its models
-//! are tests in a file for each world, which begins with `#![cfg(all(ulocks_loom, feature = "loom"))]` and starts
-//! `loom::thread`s, or with `#![cfg(all(ulocks_vm, feature = "vm"))]` and starts those of `ulocks::model::thread`. They
-//! are run by
+//! In its code nothing changes. A static is declared with `ulocks::sync_static!`, a `const fn` that
+//! builds a lock with `ulocks::const_fn!`; a protocol of atomics and futexes takes them from
+//! `ulocks::sync` and `ulocks::futex`. Its models are tests in a file for each world, which begins
+//! with `#![cfg(all(ulocks_loom, feature = "loom"))]` and starts `loom::thread`s, or with
+//! `#![cfg(all(ulocks_vm, feature = "vm"))]` and starts those of `ulocks::model::thread`. They are
+//! run by
 //! ```console
 //! $ RUSTFLAGS="--cfg ulocks_loom" cargo test --release --features loom --test loom
 //! $ RUSTFLAGS="--cfg ulocks_vm" cargo test --release --features vm --test vm
 //! ```
-//! Without the features there is no trace of either world, neither in the build nor in the lockfile of who uses the
-//! crate.
+//! Without the features there is no trace of either world, neither in the build nor in the lockfile
+//! of who uses the crate.
 
 mod bounded_queue;
 mod job_pool;

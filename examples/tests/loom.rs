@@ -1,6 +1,8 @@
-//! The queue and the pool under loom: the code of `src/bounded_queue.rs` and `src/job_pool.rs` as it stands.
+//! The queue and the pool under loom: the code of `src/bounded_queue.rs` and `src/job_pool.rs` as
+//! it stands.
 //!
-//! `RUSTFLAGS="--cfg ulocks_loom" cargo test --profile model --features loom -p ulocks-examples --test loom`
+//! `RUSTFLAGS="--cfg ulocks_loom" cargo test --profile model --features loom -p ulocks-examples
+//! --test loom`
 #![cfg(all(ulocks_loom, feature = "loom"))]
 
 mod clients;
@@ -43,7 +45,8 @@ fn the_seeded_bugs_are_found() {
     model::finds_bug_saying("deadlock", config(), two_to_one::<{ seeded::WRONG_SIDE }>);
     model::finds_bug_saying("deadlock", config(), close_on_two::<{ seeded::CLOSES_ONE }>);
     model::finds_bug_saying("the queue is open", config(), one_to_two::<{ seeded::LOOKS_ONCE }>);
-    // A place becomes free and the other consumer is told, who sleeps again; the producer sleeps on.
+    // A place becomes free and the other consumer is told, who sleeps again; the producer sleeps
+    // on.
     model::finds_bug_saying("deadlock", config(), one_to_two::<{ seeded::ONE_CONDVAR }>);
 }
 

@@ -1,7 +1,9 @@
-//! The queue and the pool on the virtual machine: the code of `src/bounded_queue.rs` and `src/job_pool.rs` as it stands, with
-//! more threads than loom can take, and the histories of the queue checked for linearizability.
+//! The queue and the pool on the virtual machine: the code of `src/bounded_queue.rs` and
+//! `src/job_pool.rs` as it stands, with more threads than loom can take, and the histories of the
+//! queue checked for linearizability.
 //!
-//! `RUSTFLAGS="--cfg ulocks_vm" cargo test --profile model --features vm -p ulocks-examples --test vm`
+//! `RUSTFLAGS="--cfg ulocks_vm" cargo test --profile model --features vm -p ulocks-examples --test
+//! vm`
 #![cfg(all(ulocks_vm, feature = "vm"))]
 
 mod clients;
@@ -36,7 +38,8 @@ fn a_timed_pop_gets_the_item_or_leaves_it() {
     explore(Config::sampled(3_000), timed_pop);
 }
 
-/// Three producers and three consumers; what they did is what some order of their calls would have done.
+/// Three producers and three consumers; what they did is what some order of their calls would have
+/// done.
 #[test]
 fn pushes_and_pops_are_linearizable() {
     explore(Config::sampled(1_000), || {

@@ -6,10 +6,11 @@ use ulocks_benches::options::{self, CriterionOptions};
 use ulocks_benches::scaling;
 use ulocks_benches::trial::keep_a_thread_asleep;
 
-/// criterion as the command line wants it, and what criterion does not know about. A wrong command line ends here.
+/// criterion as the command line wants it, and what criterion does not know about. A wrong command
+/// line ends here.
 ///
-/// Each bench is sampled for a time of `sampling`. That is short, since there are many locks: all of `cargo bench` has
-/// fourteen minutes, and three with `--quick`.
+/// Each bench is sampled for a time of `sampling`. That is short, since there are many locks: all
+/// of `cargo bench` has fourteen minutes, and three with `--quick`.
 pub fn start(sampling: Duration) -> (Criterion, CriterionOptions) {
     let options = options::for_criterion(scaling::check);
     keep_a_thread_asleep();

@@ -1,4 +1,5 @@
-//! `ulocks-cost`: what the locks would cost on many CPUs, predicted. `cargo xtask vm --cost` builds and runs it.
+//! `ulocks-cost`: what the locks would cost on many CPUs, predicted. `cargo xtask vm --cost` builds
+//! and runs it.
 
 #[cfg(all(ulocks_vm, feature = "vm"))]
 fn main() -> std::process::ExitCode {

@@ -6,7 +6,8 @@
 //! peers.rs     std, parking_lot and every other pair with lock_api's faces, usync, PiMutex
 //! placed.rs    pthread's, and a sequence word for mutexes without a condition variable
 //! registry.rs  every subject by name
-//! spec.rs      Run, what they are put through; Spec, a run for a process of its own; Outcome, what comes back
+//! spec.rs      Run, what they are put through; Spec, a run for a process of its own; Outcome, what
+//!              comes back
 //! crew.rs      threads, the window, and the end: a lost wake-up is an error and not a hang
 //! loops.rs     what the threads do: bounded buffer, ping-pong, notify_all of a crowd, timed waits
 //! bench.rs     the program `condvar`: which runs, and the table

@@ -1,13 +1,14 @@
 //! `convoy`: the table of Franke's mail of 2002, measured here, beside his own figures.
 //!
-//! Children are processes and the locks lie in memory that they share, as in his program. A cell is a number of children
-//! and a workload; in each cell run his calocks of today, his usema of today, SysV's semaphore, and no lock. What is
-//! compared is not a throughput of 2002 with one of today but the ratio of two locks then with the ratio of the same two
-//! locks now: his figures lie in `franke-2002.txt` ([`seed`]).
+//! Children are processes and the locks lie in memory that they share, as in his program. A cell is
+//! a number of children and a workload; in each cell run his calocks of today, his usema of today,
+//! SysV's semaphore, and no lock. What is compared is not a throughput of 2002 with one of today
+//! but the ratio of two locks then with the ratio of the same two locks now: his figures lie in
+//! `franke-2002.txt` ([`seed`]).
 //!
-//! How trials are run and what a run leaves behind is written in [`rounds`]. Contention and entries into the kernel are
-//! counted inside the lock by a twin that counts, in one further trial of the first round. A lock that does not exist yet
-//! is listed as not built.
+//! How trials are run and what a run leaves behind is written in [`rounds`]. Contention and entries
+//! into the kernel are counted inside the lock by a twin that counts, in one further trial of the
+//! first round. A lock that does not exist yet is listed as not built.
 
 mod row;
 pub mod seed;
@@ -94,8 +95,9 @@ impl Subject {
         Cell::Loop { workload: self.workload, workers, second: false }
     }
 
-    /// The cell in which the twin counts. A crowd gets a second: contention counts when it begins and an acquisition when
-    /// the waiting is over, and in a short window the one may be of far more children than the other.
+    /// The cell in which the twin counts. A crowd gets a second: contention counts when it begins
+    /// and an acquisition when the waiting is over, and in a short window the one may be of far
+    /// more children than the other.
     fn counting_cell(&self) -> Cell {
         let workers = Workers::Processes(self.children);
         Cell::Loop { workload: self.workload, workers, second: self.children >= CROWD }
@@ -147,8 +149,8 @@ fn effort(mode: Mode) -> Effort {
     }
 }
 
-/// What is run for the rows: each lock in its cells and beside it those that ratios are taken to; and once the twins that
-/// count.
+/// What is run for the rows: each lock in its cells and beside it those that ratios are taken to;
+/// and once the twins that count.
 fn plan(options: &BenchOptions, mode: Mode, subjects: &[Subject], iterations_per_us: f64) -> Plan {
     let mut probes: Vec<Probe> = Vec::new();
     let mut once: Vec<Probe> = Vec::new();

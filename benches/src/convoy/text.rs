@@ -98,8 +98,9 @@ fn percent(value: f64) -> String {
     format!("{value:.1}")
 }
 
-/// Why the factors of 2002 do not come back, in the figures of the largest crowd that both have: what grew with the
-/// number of children then was the time of a lock that switches at each hand-over.
+/// Why the factors of 2002 do not come back, in the figures of the largest crowd that both have:
+/// what grew with the number of children then was the time of a lock that switches at each
+/// hand-over.
 fn crowd(record: &Record) -> Vec<String> {
     let known = record.rows.iter().filter(|row| row.now.is_some() && row.then.is_some());
     let sysv = known.clone().filter(|row| row.lock == SYSV).max_by_key(|row| row.children);

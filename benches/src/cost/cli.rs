@@ -6,7 +6,8 @@ use clap::Parser;
 use std::path::{Path, PathBuf};
 use ulocks_vm::cost::{MOST_CPUS, Machine, Run};
 
-/// Predicts what the locks cost on many CPUs: throughput, line transfers, fairness, waits. Nothing is measured.
+/// Predicts what the locks cost on many CPUs: throughput, line transfers, fairness, waits. Nothing
+/// is measured.
 #[derive(Debug, Parser)]
 #[command(name = "ulocks-cost", version)]
 pub struct Cli {
@@ -34,7 +35,8 @@ pub struct Cli {
     /// Virtual time before that, in which nothing is counted, in microseconds
     #[arg(long, default_value_t = 20.0)]
     warm_up: f64,
-    /// A file of machine parameters, as ulocks-vm-calibrate writes them [default: a guess at a large server]
+    /// A file of machine parameters, as ulocks-vm-calibrate writes them [default: a guess at a
+    /// large server]
     #[arg(long, value_name = "FILE")]
     machine: Option<PathBuf>,
     /// Where cost.json and cost.html go [default: ulocks-cost in the target directory]

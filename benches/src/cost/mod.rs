@@ -1,8 +1,8 @@
-//! What the locks of the family, and those they are told apart from, would cost on many CPUs: predictions of the
-//! virtual machine, in a table, as JSON, and as plots.
+//! What the locks of the family, and those they are told apart from, would cost on many CPUs:
+//! predictions of the virtual machine, in a table, as JSON, and as plots.
 //!
-//! This module exists in the world of the virtual machine only, where the locks are the same source as everywhere.
-//! Nothing here is a measurement, and every output says so.
+//! This module exists in the world of the virtual machine only, where the locks are the same source
+//! as everywhere. Nothing here is a measurement, and every output says so.
 
 pub mod cli;
 mod locks;

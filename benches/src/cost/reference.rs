@@ -1,7 +1,8 @@
-//! The spin locks of the literature, as yardsticks: what a lock costs that does nothing but its textbook algorithm.
+//! The spin locks of the literature, as yardsticks: what a lock costs that does nothing but its
+//! textbook algorithm.
 //!
-//! J. M. Mellor-Crummey, M. L. Scott, "Algorithms for Scalable Synchronization on Shared-Memory Multiprocessors" (ACM TOCS
-//! 1991). Each word lies on a cache line of its own.
+//! J. M. Mellor-Crummey, M. L. Scott, "Algorithms for Scalable Synchronization on Shared-Memory
+//! Multiprocessors" (ACM TOCS 1991). Each word lies on a cache line of its own.
 
 use ulocks_vm::sync::Ordering::{AcqRel, Acquire, Relaxed, Release};
 use ulocks_vm::sync::{AtomicBool, AtomicU32, pause, spin_until};

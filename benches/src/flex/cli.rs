@@ -1,4 +1,5 @@
-//! The command line, turned into a plan, or into one line that says what is wrong and what is allowed.
+//! The command line, turned into a plan, or into one line that says what is wrong and what is
+//! allowed.
 
 use super::plan::{Cell, MIN_RUNS, Plan, WIDTH};
 use super::select::Selection;
@@ -42,8 +43,9 @@ struct Arguments {
     /// Length of each run, in seconds
     #[arg(long, value_name = "S", value_parser = options::seconds, default_value = "0.1")]
     seconds: Duration,
-    /// Mean time inside the lock (1us, 250ns, 0), drawn uniformly from half to one and a half times this; with
-    /// --non-hold, where either may be left out and is then 0 [default: Franke's four workloads]
+    /// Mean time inside the lock (1us, 250ns, 0), drawn uniformly from half to one and a half times
+    /// this; with --non-hold, where either may be left out and is then 0 [default: Franke's four
+    /// workloads]
     #[arg(long, value_name = "TIME", value_parser = options::duration)]
     hold: Option<Duration>,
     /// Mean time outside the lock, likewise

@@ -1,14 +1,16 @@
 //! `ulockflex`: Franke's program of 2002, for the locks of today.
 //!
-//! A number of children run his loop, [uniform work outside, lock, uniform work inside, unlock](crate::trial), over one
-//! or several locks. What they achieve together is the throughput, how evenly they share it the fairness.
+//! A number of children run his loop, [uniform work outside, lock, uniform work inside,
+//! unlock](crate::trial), over one or several locks. What they achieve together is the throughput,
+//! how evenly they share it the fairness.
 //!
-//! - `cli` turns the command line into a `plan`: cells (children and workload), and the locks that run in each
-//!   (`select`).
-//! - A `session` walks through it. Within a cell the locks take turns, run by run, so that a machine that changes its
-//!   speed or its load changes it for all of them. [`keeper`] gives each run a process of its own and clears up after it.
-//! - A `row` is repeated, after one warm-up run, until the 95 % interval of its throughput is narrow enough, and goes
-//!   into the `table` and the JSON file.
+//! - `cli` turns the command line into a `plan`: cells (children and workload), and the locks that
+//!   run in each (`select`).
+//! - A `session` walks through it. Within a cell the locks take turns, run by run, so that a
+//!   machine that changes its speed or its load changes it for all of them. [`keeper`] gives each
+//!   run a process of its own and clears up after it.
+//! - A `row` is repeated, after one warm-up run, until the 95 % interval of its throughput is
+//!   narrow enough, and goes into the `table` and the JSON file.
 
 mod cli;
 mod plan;

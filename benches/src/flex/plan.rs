@@ -7,11 +7,14 @@ use serde::Serialize;
 use std::fmt;
 use std::time::Duration;
 
-/// Fewer counted runs than this say nothing about their spread; it is the least that stands in Franke's column i.
+/// Fewer counted runs than this say nothing about their spread; it is the least that stands in
+/// Franke's column i.
 pub const MIN_RUNS: usize = 5;
-/// A throughput is known when the half width of its 95 % interval is at most this share of the mean.
+/// A throughput is known when the half width of its 95 % interval is at most this share of the
+/// mean.
 pub const WIDTH: f64 = 0.05;
-/// Loops shorter than this are not timed in the counted runs: two clock reads would be part of what is measured.
+/// Loops shorter than this are not timed in the counted runs: two clock reads would be part of what
+/// is measured.
 const TIMED_FROM_NS: u64 = 1_000;
 
 /// A number of children and a workload.
@@ -97,7 +100,8 @@ pub struct Plan {
 }
 
 impl Plan {
-    /// The order for one run. A round has one seed for all locks, so that they meet the same sequence of times.
+    /// The order for one run. A round has one seed for all locks, so that they meet the same
+    /// sequence of times.
     pub fn spec(&self, cell: &Cell, variant: &Variant, purpose: Purpose, round: usize) -> TrialSpec {
         let closer = purpose == Purpose::CloseLook;
         let entry =
@@ -118,9 +122,10 @@ impl Plan {
         }
     }
 
-    /// Whether a row needs one more run for what its counted runs cannot tell without being slowed down by it: wait
-    /// times, where a loop is hardly longer than two looks at the clock, and contention, which a twin of the lock
-    /// counts at the price of an atomic increment for each acquisition.
+    /// Whether a row needs one more run for what its counted runs cannot tell without being slowed
+    /// down by it: wait times, where a loop is hardly longer than two looks at the clock, and
+    /// contention, which a twin of the lock counts at the price of an atomic increment for each
+    /// acquisition.
     pub fn close_look(&self, cell: &Cell, variant: &Variant) -> bool {
         !cell.timed() || variant.entry.metered_twin().is_some()
     }
@@ -137,7 +142,8 @@ impl Plan {
         (with(self.min_runs), with(self.max_runs))
     }
 
-    /// How long one run takes. What it costs to create and reap the children was measured on two cores.
+    /// How long one run takes. What it costs to create and reap the children was measured on two
+    /// cores.
     fn run_time(&self, workers: Workers) -> Duration {
         let per_child = match workers {
             Workers::Threads(n) => Duration::from_micros(60) * n,
@@ -201,7 +207,8 @@ mod tests {
     #[test]
     fn the_estimate_covers_every_run() {
         let (least, most) = plan(&["std", "unfair"]).estimate();
-        // Two cells of two locks: a warm-up and five or seven counted runs, and one and two closer looks.
+        // Two cells of two locks: a warm-up and five or seven counted runs, and one and two closer
+        // looks.
         let runs = |counted: u32| Duration::from_millis(120) * (2 * 2 * (1 + counted) + 3);
         assert!(least >= runs(5) && least < runs(6), "{least:?}");
         assert!(most >= runs(7) && most < runs(8), "{most:?}");

@@ -4,7 +4,8 @@ use super::plan::{Cell, Plan};
 use crate::status::StatusLine;
 use std::time::{Duration, Instant};
 
-/// Counts cells and tells the time. A terminal sees one line that changes with each run, a file one line a cell.
+/// Counts cells and tells the time. A terminal sees one line that changes with each run, a file one
+/// line a cell.
 #[derive(Debug)]
 pub struct Progress {
     start: Instant,

@@ -153,7 +153,8 @@ impl Row {
     }
 }
 
-/// What stands in column L: the letter, and as Franke wrote it, the percentage of readers if there may be any.
+/// What stands in column L: the letter, and as Franke wrote it, the percentage of readers if there
+/// may be any.
 pub fn letter(entry: &Entry, read_share: impl Display) -> String {
     match entry.shared_mode && entry.excludes {
         true => format!("{}{read_share}", entry.letter),
@@ -203,7 +204,8 @@ mod tests {
         }
     }
 
-    /// A series of runs in which two children made so many loops each second, three quarters of them the first.
+    /// A series of runs in which two children made so many loops each second, three quarters of
+    /// them the first.
     fn series(rates: &[u64]) -> Series {
         let run = |&rate: &u64| TrialResult {
             counts: vec![rate * 3 / 4 / 2, rate / 4 / 2],

@@ -1,4 +1,5 @@
-//! Which locks run: those named, all of which must be able to do what is asked, or all that are able to.
+//! Which locks run: those named, all of which must be able to do what is asked, or all that are
+//! able to.
 
 use super::plan::Variant;
 use crate::locks::{Entry, patience_text};
@@ -28,8 +29,8 @@ impl Selection {
         Ok(Self { registry, locks, named: true })
     }
 
-    /// All locks, except those that count, which run where their counters are wanted, those of a fixed patience, for
-    /// which `--patience` asks, and probes.
+    /// All locks, except those that count, which run where their counters are wanted, those of a
+    /// fixed patience, for which `--patience` asks, and probes.
     pub fn usual(registry: &'static [Entry], processes: bool, notes: &mut Vec<String>) -> Self {
         let usual = registry.iter().filter(|entry| entry.is_usual());
         let (locks, left): (Vec<_>, Vec<_>) = usual.partition(|entry| !processes || entry.processes);
@@ -39,8 +40,9 @@ impl Selection {
         Self { registry, locks, named: false }
     }
 
-    /// Replaces each lock that has patience as a parameter by its variants of these values; the others stay, and so do
-    /// those that have none of the values, unless somebody asked for them by name.
+    /// Replaces each lock that has patience as a parameter by its variants of these values; the
+    /// others stay, and so do those that have none of the values, unless somebody asked for them by
+    /// name.
     pub fn with_patience(self, patience: &[Duration], notes: &mut Vec<String>) -> Result<Self> {
         let has = |lock: &&Entry| !self.variants(lock).is_empty();
         if !self.locks.iter().any(has) {
@@ -90,7 +92,8 @@ impl Selection {
         alike.filter_map(|entry| Some((Duration::from_nanos(entry.patience_ns?.into()), entry))).collect()
     }
 
-    /// Each lock once for each share of readers; a lock without a shared mode runs without readers or not at all.
+    /// Each lock once for each share of readers; a lock without a shared mode runs without readers
+    /// or not at all.
     pub fn with_read_shares(self, shares: &[u8], notes: &mut Vec<String>) -> Result<Vec<Variant>> {
         let mut all: Vec<Variant> = Vec::new();
         let mut left = Vec::new();

@@ -133,8 +133,8 @@ impl Session {
         Ok(())
     }
 
-    /// Runs the locks of a cell in turn: a round to warm up, rounds that count until every row has settled, and a
-    /// closer look where one is needed.
+    /// Runs the locks of a cell in turn: a round to warm up, rounds that count until every row has
+    /// settled, and a closer look where one is needed.
     fn cell(&mut self, cell: &Cell) -> Result<Vec<Series>, Stop> {
         let mut all: Vec<_> = self.plan.variants.iter().copied().map(Series::new).collect();
         let warm_up = std::iter::once(Purpose::WarmUp);

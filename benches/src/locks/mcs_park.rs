@@ -1,9 +1,11 @@
-//! A probe: a queue lock whose waiters spin for a hundred pauses, then park. Strict first in, first out.
+//! A probe: a queue lock whose waiters spin for a hundred pauses, then park. Strict first in, first
+//! out.
 //!
-//! The queue is that of Mellor-Crummey and Scott, in the form of the K42 kernel: a node is on the stack of its waiter,
-//! and whoever gets the lock moves the head of the queue behind it into the lock, so that holding needs no node. The
-//! release grants the lock to the first in the queue, and wakes that one if it is parked. What a fair mutex is without
-//! wake-ahead: each hand-over to a parked waiter costs its wake-up.
+//! The queue is that of Mellor-Crummey and Scott, in the form of the K42 kernel: a node is on the
+//! stack of its waiter, and whoever gets the lock moves the head of the queue behind it into the
+//! lock, so that holding needs no node. The release grants the lock to the first in the queue, and
+//! wakes that one if it is parked. What a fair mutex is without wake-ahead: each hand-over to a
+//! parked waiter costs its wake-up.
 //!
 //! | `tail` | `head` | meaning |
 //! |---|---|---|
@@ -11,8 +13,9 @@
 //! | [`HELD`] | null | held, nobody waits |
 //! | a node | the first node, or null for a moment | held, or granted to a waiter that is not back yet |
 //!
-//! An arrival makes itself the tail, then links itself to the node before it, or to the lock if that was `HELD`. In
-//! between the queue has a gap; who needs to pass it spins, and yields if it lasts.
+//! An arrival makes itself the tail, then links itself to the node before it, or to the lock if
+//! that was `HELD`. In between the queue has a gap; who needs to pass it spins, and yields if it
+//! lasts.
 //!
 //! For threads of one process. Not one of the family: it is compared with, not offered.
 
@@ -73,8 +76,8 @@ impl McsPark {
         let link = if tail == HELD {
             &self.head
         } else {
-            // SAFETY: it was the tail when this node took its place, so its waiter leaves only after it has seen this
-            // link.
+            // SAFETY: it was the tail when this node took its place, so its waiter leaves only
+            // after it has seen this link.
             unsafe { &(*tail).next }
         };
         link.store(me, Rel);
@@ -105,7 +108,8 @@ impl Node {
             return;
         }
         while self.state.load(Acquire) != GRANTED {
-            // SAFETY: the word lives and there is no timeout. Any outcome is followed by another look.
+            // SAFETY: the word lives and there is no timeout. Any outcome is followed by another
+            // look.
             unsafe {
                 libc::syscall(
                     libc::SYS_futex,
@@ -166,7 +170,8 @@ impl Release for McsPark {
             }
             first = linked(&self.head);
         }
-        // SAFETY: its waiter leaves only after the grant. From then on only the address of the word is used.
+        // SAFETY: its waiter leaves only after the grant. From then on only the address of the word
+        // is used.
         let (state, address) = unsafe {
             let state = &(*first).state;
             (state.swap(GRANTED, AcqRel), state.as_ptr())

@@ -1,8 +1,8 @@
 //! The locks under test: one trait, and a registry in which each lock is one line.
 //!
-//! A benchmark is a [`Visitor`]: generic code that the registry calls with the type of the lock, so that every loop is
-//! compiled for its lock and contains no indirect call. C locks are called through libc, hence never inlined, as in a
-//! C program; that costs them half a nanosecond to two.
+//! A benchmark is a [`Visitor`]: generic code that the registry calls with the type of the lock, so
+//! that every loop is compiled for its lock and contains no indirect call. C locks are called
+//! through libc, hence never inlined, as in a C program; that costs them half a nanosecond to two.
 
 mod mcs_park;
 mod one_of_array;
@@ -55,7 +55,8 @@ pub trait Lock: Sync + Sized + 'static {
     const TIMED: bool = false;
     /// Whether the lock counts its own events.
     const METERED: bool = false;
-    /// Whether all its ways into the kernel lead through libc's `syscall`, where [`futexes`](crate::futexes) counts them.
+    /// Whether all its ways into the kernel lead through libc's `syscall`, where
+    /// [`futexes`](crate::futexes) counts them.
     const COUNTABLE: bool = true;
     /// Whether it is measured only when it is asked for; see [`Entry::probe`].
     const BY_NAME: bool = Self::SHARED_MODE && Self::EXCLUDES;
@@ -63,8 +64,8 @@ pub trait Lock: Sync + Sized + 'static {
     /// Creates an unlocked lock at `place`.
     ///
     /// # Safety
-    /// `place` is valid for writes of `Self` and aligned. If this succeeds the lock stays there until it is dropped in
-    /// place or its memory is given up.
+    /// `place` is valid for writes of `Self` and aligned. If this succeeds the lock stays there
+    /// until it is dropped in place or its memory is given up.
     unsafe fn place(place: *mut Self, scope: Scope) -> Result<()>;
 
     /// Holding the lock; dropping it releases the lock, by the thread that acquired it.
@@ -101,8 +102,8 @@ pub trait Lock: Sync + Sized + 'static {
         None
     }
 
-    /// Gives back what outlives the process, although users of the lock may hang in it. Called before a lock that
-    /// hangs is abandoned; it is not dropped as long as those users live.
+    /// Gives back what outlives the process, although users of the lock may hang in it. Called
+    /// before a lock that hangs is abandoned; it is not dropped as long as those users live.
     fn abandon(&self) {}
 }
 
@@ -138,7 +139,8 @@ pub struct Entry {
     pub name: &'static str,
     /// The lock of which it is a variant; its own name if it is none.
     pub lock: &'static str,
-    /// The letter of ulockflex's column L, a capital if it spins before it sleeps; variants of one lock may share it.
+    /// The letter of ulockflex's column L, a capital if it spins before it sleeps; variants of one
+    /// lock may share it.
     pub letter: char,
     /// One line about it.
     pub about: &'static str,
@@ -154,8 +156,9 @@ pub struct Entry {
     pub excludes: bool,
     /// Whether it belongs to this family, and is not a peer.
     pub family: bool,
-    /// Whether it is measured only when it is asked for: a design to compare with and not a lock that anybody uses, a
-    /// reader-writer lock, of which [`rw`](crate::rw) knows more, or a semaphore array, of which [`sem`](crate::sem) does.
+    /// Whether it is measured only when it is asked for: a design to compare with and not a lock
+    /// that anybody uses, a reader-writer lock, of which [`rw`](crate::rw) knows more, or a
+    /// semaphore array, of which [`sem`](crate::sem) does.
     pub probe: bool,
     /// How long it spins, where that is fixed by the entry.
     pub patience_ns: Option<u32>,
@@ -179,7 +182,8 @@ impl Entry {
         }
     }
 
-    /// Whether it is the lock itself: not a twin that counts, and not a variant whose patience is fixed.
+    /// Whether it is the lock itself: not a twin that counts, and not a variant whose patience is
+    /// fixed.
     pub fn is_plain(&self) -> bool {
         !self.metered && self.patience_ns.is_none()
     }
@@ -224,17 +228,18 @@ pub fn visit<V: Visitor>(entry: &'static Entry, scope: Scope, visitor: V) -> Res
 
 /// One line a lock.
 ///
-/// A peer or a probe has a name, a letter, a description, a type for threads, and after a bar the type for processes,
-/// if any. So has a fixed lock of the family, one without a policy.
+/// A peer or a probe has a name, a letter, a description, a type for threads, and after a bar the
+/// type for processes, if any. So has a fixed lock of the family, one without a policy.
 ///
-/// Any other lock of the family has its raw type, generic over the policy; it appears as `NAME`, which spins as it sees
-/// fit, as `NAME-0`, which never does, and as `NAME-3us` and so on for each patience in the braces behind it (in
-/// nanoseconds); each of these again as `..-counted`. All of them are types that every benchmark is compiled for: hence
-/// few. A raw type with parameters behind the policy is written with them, `Raw<_, Other>`; a lock that works in one
-/// process only ends in `, threads`.
+/// Any other lock of the family has its raw type, generic over the policy; it appears as `NAME`,
+/// which spins as it sees fit, as `NAME-0`, which never does, and as `NAME-3us` and so on for each
+/// patience in the braces behind it (in nanoseconds); each of these again as `..-counted`. All of
+/// them are types that every benchmark is compiled for: hence few. A raw type with parameters
+/// behind the policy is written with them, `Raw<_, Other>`; a lock that works in one process only
+/// ends in `, threads`.
 ///
-/// Letters are as in 2002: a capital spins or yields before it sleeps, a small letter does not. Both cases of a letter
-/// are one lock.
+/// Letters are as in 2002: a capital spins or yields before it sleeps, a small letter does not.
+/// Both cases of a letter are one lock.
 macro_rules! registry {
     (peers { $($name:literal $letter:literal $about:literal: $threads:ty $(| $processes:ty)?;)* }
      probes { $($probe:literal $sign:literal $what:literal: $probe_threads:ty $(| $probe_processes:ty)?;)* }
@@ -313,7 +318,8 @@ macro_rules! registry {
     };
 }
 
-/// A lock of the family in every variant. Names are made up once and live as long as the registry, that is for ever.
+/// A lock of the family in every variant. Names are made up once and live as long as the registry,
+/// that is for ever.
 fn variants(plain: Entry, small: char, patience_ns: &[u32]) -> Vec<Entry> {
     let variant = |patience_ns: Option<u32>, metered: bool| {
         let (mut name, mut about) = (plain.name.to_owned(), plain.about.to_owned());

@@ -31,8 +31,8 @@ impl<const KIND: u8> Posix<KIND> {
 
 impl<const KIND: u8> Drop for Posix<KIND> {
     fn drop(&mut self) {
-        // SAFETY: `place` initialised the mutex, and `&mut self` says that nobody uses it. One that a killed worker
-        // left locked is refused with EBUSY, which harms nobody.
+        // SAFETY: `place` initialised the mutex, and `&mut self` says that nobody uses it. One that
+        // a killed worker left locked is refused with EBUSY, which harms nobody.
         unsafe { libc::pthread_mutex_destroy(self.0.get()) };
     }
 }
@@ -45,8 +45,9 @@ impl<const KIND: u8> Lock for Posix<KIND> {
         let shared = scope == Scope::Processes || KIND == ROBUST;
         let mut attr = std::mem::MaybeUninit::uninit();
         let attr = attr.as_mut_ptr();
-        // SAFETY: `attr` is writable, is initialised by the first call and destroyed by the last. `place` is valid for
-        // writes and aligned by the caller's word, and `Posix` is transparent around the mutex.
+        // SAFETY: `attr` is writable, is initialised by the first call and destroyed by the last.
+        // `place` is valid for writes and aligned by the caller's word, and `Posix` is transparent
+        // around the mutex.
         unsafe {
             check("pthread_mutexattr_init", libc::pthread_mutexattr_init(attr))?;
             if shared {
@@ -140,7 +141,8 @@ impl Lock for PosixSem {
     const COUNTABLE: bool = false;
 
     unsafe fn place(place: *mut Self, _: Scope) -> Result<()> {
-        // SAFETY: valid for writes and aligned by the caller's word; `PosixSem` is transparent around the semaphore.
+        // SAFETY: valid for writes and aligned by the caller's word; `PosixSem` is transparent
+        // around the semaphore.
         let rc = unsafe { libc::sem_init(place.cast(), 1, 1) };
         ensure!(rc == 0, "sem_init: {}", io::Error::last_os_error());
         Ok(())

@@ -32,7 +32,8 @@ impl<L: Lock> Row<L> {
         let Some(first) = NonNull::new(memory.cast()) else { handle_alloc_error(layout) };
         let mut row = Self { first, len: 0, layout };
         while row.len < len {
-            // SAFETY: the memory is writable and aligned for a lock, which stays there until `drop`.
+            // SAFETY: the memory is writable and aligned for a lock, which stays there until
+            // `drop`.
             unsafe { L::place(ptr::addr_of_mut!((*row.first.as_ptr().add(row.len)).0), scope)? };
             row.len += 1;
         }

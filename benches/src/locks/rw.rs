@@ -1,11 +1,13 @@
-//! Reader-writer locks in the registry of all locks, for the programs that know of a share of readers.
+//! Reader-writer locks in the registry of all locks, for the programs that know of a share of
+//! readers.
 
 use super::{Lock, Scope};
 use crate::rw::RwLock;
 use anyhow::{Result, ensure};
 use std::mem::MaybeUninit;
 
-/// A reader-writer lock, whose writer is the one who has the lock, and whose readers are those of class `Bulk`.
+/// A reader-writer lock, whose writer is the one who has the lock, and whose readers are those of
+/// class `Bulk`.
 #[derive(Debug)]
 #[repr(transparent)]
 pub struct Rw<L>(L);
@@ -19,8 +21,8 @@ impl<L: RwLock> Lock for Rw<L> {
             scope == Scope::Threads,
             "this reader-writer lock works in one process only; allowed: threads"
         );
-        // SAFETY: `Self` is transparent around `L`; the place is valid for writes and aligned, by the contract, and
-        // `MaybeUninit` may be uninitialised.
+        // SAFETY: `Self` is transparent around `L`; the place is valid for writes and aligned, by
+        // the contract, and `MaybeUninit` may be uninitialised.
         L::place(unsafe { &mut *place.cast::<MaybeUninit<L>>() })
     }
 

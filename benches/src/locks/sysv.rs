@@ -1,4 +1,5 @@
-//! A SysV semaphore as a lock: Franke's base line, two system calls an acquisition, without SEM_UNDO, as in his program.
+//! A SysV semaphore as a lock: Franke's base line, two system calls an acquisition, without
+//! SEM_UNDO, as in his program.
 
 use super::{Held, Lock, Release, Scope};
 use crate::semset::SemSet;

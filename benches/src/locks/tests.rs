@@ -103,7 +103,8 @@ fn entries_agree_with_their_types() {
     }
 }
 
-/// A held lock refuses `try_with` from another thread and grants it once it is free; `try_with` itself excludes.
+/// A held lock refuses `try_with` from another thread and grants it once it is free; `try_with`
+/// itself excludes.
 struct Tries;
 
 impl Visitor for Tries {
@@ -141,7 +142,8 @@ impl Visitor for Waits {
             let held = lock.acquire();
             let first = say.clone();
             s.spawn(move || lock.with(|| say.send("waiter").unwrap()));
-            // Long enough that the waiter sleeps more often than not; the order must hold either way.
+            // Long enough that the waiter sleeps more often than not; the order must hold either
+            // way.
             std::thread::sleep(std::time::Duration::from_millis(2));
             first.send("holder").unwrap();
             drop(held);
@@ -158,7 +160,8 @@ fn a_waiter_comes_after_the_holder() {
     }
 }
 
-/// Locks that promise order: who came first is served first. A waiter has queued when the kernel says that it sleeps.
+/// Locks that promise order: who came first is served first. A waiter has queued when the kernel
+/// says that it sleeps.
 #[test]
 fn queue_locks_serve_in_order() {
     struct InOrder;
@@ -225,8 +228,8 @@ fn a_semaphore_set_is_removed_with_its_lock() {
 #[test]
 fn a_semaphore_set_is_removed_when_a_signal_ends_its_maker() {
     let mut ends = [0; 2];
-    // SAFETY: the array has room for two descriptors; the child uses no lock that another thread of this process may
-    // hold, but for the allocator's, which glibc keeps usable across fork.
+    // SAFETY: the array has room for two descriptors; the child uses no lock that another thread of
+    // this process may hold, but for the allocator's, which glibc keeps usable across fork.
     unsafe {
         assert_eq!(libc::pipe(ends.as_mut_ptr()), 0);
         let child = libc::fork();
@@ -248,7 +251,8 @@ fn a_semaphore_set_is_removed_when_a_signal_ends_its_maker() {
     }
 }
 
-/// Who waits and who wakes is seen at the door to the kernel, wherever the lock says that it goes through it.
+/// Who waits and who wakes is seen at the door to the kernel, wherever the lock says that it goes
+/// through it.
 #[test]
 fn the_sleeps_and_wakes_of_countable_locks_are_counted() {
     struct Counts;

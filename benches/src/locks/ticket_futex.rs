@@ -1,9 +1,9 @@
 //! A probe: the plainest ticket lock that sleeps in the kernel.
 //!
-//! Draw a ticket, sleep until it is served. A release serves the next ticket and wakes those who sleep with its bit, one
-//! of 32: tickets that differ by a multiple of 32 wake one another for nothing. All sleep in one bucket of the
-//! kernel's hash table, which each wake-up walks. What `ulocks_fair`'s process-shared mutex must not be like when a
-//! thousand wait.
+//! Draw a ticket, sleep until it is served. A release serves the next ticket and wakes those who
+//! sleep with its bit, one of 32: tickets that differ by a multiple of 32 wake one another for
+//! nothing. All sleep in one bucket of the kernel's hash table, which each wake-up walks. What
+//! `ulocks_fair`'s process-shared mutex must not be like when a thousand wait.
 
 use super::{Held, Lock, Release, Scope};
 use anyhow::Result;
@@ -34,8 +34,8 @@ impl<const SHARED: bool> TicketFutex<SHARED> {
             if serving == ticket {
                 return;
             }
-            // SAFETY: the word lives; there is no timeout, and the second address is not used. Any outcome is followed
-            // by another look.
+            // SAFETY: the word lives; there is no timeout, and the second address is not used. Any
+            // outcome is followed by another look.
             unsafe {
                 libc::syscall(
                     libc::SYS_futex,
@@ -72,7 +72,8 @@ impl<const SHARED: bool> Lock for TicketFutex<SHARED> {
     #[inline]
     fn try_acquire(&self) -> Option<Self::Held<'_>> {
         let serving = self.serving.load(Acquire);
-        // Nobody is served before drawing: success says that the ticket was still to be had, so the lock was free.
+        // Nobody is served before drawing: success says that the ticket was still to be had, so the
+        // lock was free.
         self.next.compare_exchange(serving, serving.wrapping_add(1), SeqCst, Relaxed).ok().map(|_| Held(self))
     }
 }
@@ -80,8 +81,9 @@ impl<const SHARED: bool> Lock for TicketFutex<SHARED> {
 impl<const SHARED: bool> Release for TicketFutex<SHARED> {
     #[inline]
     fn release(&self) {
-        // Either the release sees a ticket that was drawn, or who draws it sees that it is served: both raise one
-        // counter and read the other, in the one order of all SeqCst accesses (the kernel's look is a barrier too).
+        // Either the release sees a ticket that was drawn, or who draws it sees that it is served:
+        // both raise one counter and read the other, in the one order of all SeqCst accesses (the
+        // kernel's look is a barrier too).
         let next = self.serving.fetch_add(1, SeqCst).wrapping_add(1);
         if self.next.load(SeqCst) != next {
             // SAFETY: waking needs only the address.

@@ -81,8 +81,8 @@ pub struct HeldUlock<'a, M: RawMutex> {
 impl<M: RawMutex> Drop for HeldUlock<'_, M> {
     #[inline]
     fn drop(&mut self) {
-        // SAFETY: the token is taken once, here; it came from an acquisition of this mutex by this thread, which
-        // alone may drop what holds the token.
+        // SAFETY: the token is taken once, here; it came from an acquisition of this mutex by this
+        // thread, which alone may drop what holds the token.
         unsafe { self.raw.unlock(ManuallyDrop::take(&mut self.token)) };
     }
 }

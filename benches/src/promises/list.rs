@@ -1,4 +1,5 @@
-//! The promises: what each lock is said to do, as data. Nothing here is measured, nothing elsewhere is promised.
+//! The promises: what each lock is said to do, as data. Nothing here is measured, nothing elsewhere
+//! is promised.
 
 use super::{condvar, readers, semarray};
 use crate::duel::Place;
@@ -34,16 +35,16 @@ pub enum Bound {
 /// What is compared with the bound.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Claim {
-    /// The figure of one by that of another, round by round; of several others by the best, which is the one with the
-    /// greatest rate, or with the smallest of any other figure.
+    /// The figure of one by that of another, round by round; of several others by the best, which
+    /// is the one with the greatest rate, or with the smallest of any other figure.
     Ratio {
         /// Above the line.
         mine: Subject,
         /// Below it.
         others: Vec<Subject>,
     },
-    /// The figure of one by that of another, round by round: of several others by that of the one that is best in another
-    /// figure.
+    /// The figure of one by that of another, round by round: of several others by that of the one
+    /// that is best in another figure.
     ByBestIn {
         /// Above the line.
         mine: Subject,
@@ -52,7 +53,8 @@ pub enum Claim {
         /// In this.
         best_in: Figure,
     },
-    /// The rate of one by what is possible, which in each round is the least of some rates without a lock.
+    /// The rate of one by what is possible, which in each round is the least of some rates without
+    /// a lock.
     Share {
         /// Above the line.
         mine: Subject,
@@ -93,13 +95,15 @@ const ON_ONE_CPU: [&str; 7] = ["unfair", "throughput", "asym", "byte", "fair", "
 
 const WORKLOADS_US: [(u64, u64); 4] = [(0, 0), (1, 9), (3, 7), (10, 0)];
 
-/// After so long a waiter of `ThroughputMutex` has the lock reserved, unless its type says otherwise.
+/// After so long a waiter of `ThroughputMutex` has the lock reserved, unless its type says
+/// otherwise.
 const RESERVED_AFTER_NS: u64 = 1_000_000;
 /// How long hogs hold.
 const HOG_NS: u64 = 100_000;
 /// What scheduling may add to a bounded wait.
 const SLACK_NS: u64 = 1_000_000;
-/// How long the holder holds where holder and waiter share a CPU: far less than the median wait that is allowed.
+/// How long the holder holds where holder and waiter share a CPU: far less than the median wait
+/// that is allowed.
 const SHORT_HOG_NS: u64 = 20_000;
 /// The median wait that is allowed there.
 const ON_ONE_CPU_NS: u64 = 100_000;
@@ -212,7 +216,8 @@ fn fair(cpus: u32) -> Vec<Promise> {
             list.push(Promise { quick, ..against(FAIR, us, n, &FIFO_PEERS, at_least) });
         }
     }
-    // A thousand waiters. The naive ticket lock falls to a fifth; half is far from that and from what noise does.
+    // A thousand waiters. The naive ticket lock falls to a fifth; half is far from that and from
+    // what noise does.
     let crowd = |lock, workers| Subject {
         lock,
         cell: Cell::Loop { workload: workload((1, 9)), workers, second: false },
@@ -265,8 +270,9 @@ fn throughput(cpus: u32) -> Vec<Promise> {
             let (bound, name) = (Bound::AtMost(1.0 / 20.0), format!("{id}/worst/{peer}"));
             rows.push(versus(of(THROUGHPUT), of(peer), Figure::WorstWait, bound, &name, what));
         }
-        // Hogs wait for one another too. With many of them each has been waiting for longer than the bound when its
-        // turn comes, all are in one queue, and no order of service gives the victim more than its place in it.
+        // Hogs wait for one another too. With many of them each has been waiting for longer than
+        // the bound when its turn comes, all are in one queue, and no order of service gives the
+        // victim more than its place in it.
         let ahead = u64::from(hogs);
         let bound = (RESERVED_AFTER_NS + ahead * HOG_NS + SLACK_NS) as f64;
         let holds = if hogs == 1 { "one hold".into() } else { format!("{hogs} holds") };
@@ -328,14 +334,15 @@ fn semaphore() -> Vec<Promise> {
     ]
 }
 
-/// `PiMutex`, in the cells where two threads do nothing but contend: work outside would hide the lock.
+/// `PiMutex`, in the cells where two threads do nothing but contend: work outside would hide the
+/// lock.
 fn pi() -> Vec<Promise> {
     let row = |us| Promise { quick: us == (0, 0), ..against("pi", us, 2, &["pthread-pi"], 1.5) };
     vec![row((0, 0)), row((10, 0))]
 }
 
-/// A share of what is possible: of the rate of the same loop without a lock, and of that of one thread that does nothing
-/// but the work inside.
+/// A share of what is possible: of the rate of the same loop without a lock, and of that of one
+/// thread that does nothing but the work inside.
 fn of_possible(lock: &'static str, us: (u64, u64), n: u32, at_least: f64) -> Promise {
     let (hold, non_hold) = us;
     let without = |cell| Subject { lock: "none", cell };

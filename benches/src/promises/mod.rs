@@ -1,8 +1,9 @@
 //! `promises`: what the locks of the family are said to do, against what they do on this machine.
 //!
-//! One row a promise ([`list`]): what, the measured ratio with its interval, the bound, and a verdict ([`judge`]). One
-//! round is every trial that the promises need once ([`rounds`]). A promise whose lock does not exist yet is listed as
-//! not built; one that could not be measured says why. A promise that falls short is a result, not a failure.
+//! One row a promise ([`list`]): what, the measured ratio with its interval, the bound, and a
+//! verdict ([`judge`]). One round is every trial that the promises need once ([`rounds`]). A
+//! promise whose lock does not exist yet is listed as not built; one that could not be measured
+//! says why. A promise that falls short is a result, not a failure.
 
 mod condvar;
 pub mod judge;
@@ -38,7 +39,8 @@ pub fn main() -> ExitCode {
     rounds::main(NAME, measure)
 }
 
-/// The promises that `options` ask for: of some locks, with a part of a name, or the few of a quick look.
+/// The promises that `options` ask for: of some locks, with a part of a name, or the few of a quick
+/// look.
 fn selected(options: &BenchOptions, mode: Mode, cpus: u32) -> Vec<Promise> {
     let mut promises = list::all(cpus);
     if let Some(only) = &options.only {

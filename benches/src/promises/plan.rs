@@ -23,7 +23,8 @@ fn effort(mode: Mode) -> Effort {
     }
 }
 
-/// What `promises` need, each trial once a round. A window or a number of rounds that is given is kept.
+/// What `promises` need, each trial once a round. A window or a number of rounds that is given is
+/// kept.
 pub fn plan(
     mode: Mode,
     promises: &[Promise],

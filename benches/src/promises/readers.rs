@@ -198,8 +198,8 @@ fn masked() -> Vec<Promise> {
         let (mine, name) = (of(TIMED, cell), format!("{name}/{}", run.name()));
         versus_best(mine, all_of(&MASKED, cell), figure, bound, &name, what)
     };
-    // A writer that is preempted is masked, but it is not the mask that keeps its handlers from running; hence a second figure, of
-    // which nothing is promised.
+    // A writer that is preempted is masked, but it is not the mask that keeps its handlers from
+    // running; hence a second figure, of which nothing is promised.
     let both = |run: Run, words: &str| {
         [
             row(run, words, Figure::MaskedMax, "masked", "masked time", Bound::AtMost(1.0 / 50.0)),

@@ -1,5 +1,5 @@
-//! What is promised of `SemArray`: little where nobody waits, as much as the kernel's where everybody does, and a place for
-//! whoever wants several semaphores at once.
+//! What is promised of `SemArray`: little where nobody waits, as much as the kernel's where
+//! everybody does, and a place for whoever wants several semaphores at once.
 
 use super::list::{Bound, Claim, Promise, Subject, at_most, versus};
 use crate::rounds::task::{Cell, Figure};
@@ -33,7 +33,8 @@ fn against(
 /// Semaphores in a row: an operation on one of them does not wait for the one before it.
 const ROW: u32 = 64;
 
-/// Nobody stands in the way: no system call. Beside it what a compare-exchange for each operation comes to by itself.
+/// Nobody stands in the way: no system call. Beside it what a compare-exchange for each operation
+/// comes to by itself.
 fn uncontended() -> Vec<Promise> {
     let row = |cell, words: &str, other, bound| {
         let what = format!("uncontended {words} and its opposite: time by that of {other}");

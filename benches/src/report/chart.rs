@@ -35,7 +35,8 @@ fn points(report: &Report, workload: Workload) -> impl Iterator<Item = &Point> {
     report.summary.points.iter().filter(move |p| p.workload == workload)
 }
 
-/// Whose bands are always shown; those of the others only under the pointer, or they would cover everything.
+/// Whose bands are always shown; those of the others only under the pointer, or they would cover
+/// everything.
 fn is_reference(lock: &Lock) -> bool {
     lock.kind == Kind::Family || lock.name == STD || lock.name == PARKING_LOT
 }

@@ -57,7 +57,8 @@ pub fn filled(rounds: u32, rate: impl Fn(&str, Cell, u32) -> f64) -> Report {
     report
 }
 
-/// A window of a tenth of a second. With two threads the second has three operations for each of the first.
+/// A window of a tenth of a second. With two threads the second has three operations for each of
+/// the first.
 fn trial(round: u32, lock: &str, index: usize, cell: Cell, operations: u64) -> Trial {
     let counts = match cell.threads {
         1 => vec![operations],
@@ -86,8 +87,8 @@ fn trial(round: u32, lock: &str, index: usize, cell: Cell, operations: u64) -> T
     Trial { round, lock: lock.into(), cell: index, result }
 }
 
-/// `ours` makes twice the operations of `std` in every round, `parking_lot` is now faster than `std` and now slower,
-/// and the machine itself is up to 40 % slower from round to round.
+/// `ours` makes twice the operations of `std` in every round, `parking_lot` is now faster than
+/// `std` and now slower, and the machine itself is up to 40 % slower from round to round.
 pub fn plain(rounds: u32) -> Report {
     filled(rounds, |lock, cell, round| {
         let machine = [1.0, 0.8, 0.6, 0.9, 0.7, 1.0, 0.65][round as usize % 7];

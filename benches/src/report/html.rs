@@ -1,5 +1,6 @@
-//! The page: one file, no scripts, nothing fetched. Locks are switched on and off by the check boxes of the legend and
-//! a style sheet that looks at them; without `:has()` in the browser all lines simply stay.
+//! The page: one file, no scripts, nothing fetched. Locks are switched on and off by the check
+//! boxes of the legend and a style sheet that looks at them; without `:has()` in the browser all
+//! lines simply stay.
 
 use super::summary::{Ratio, Verdict};
 use super::svg::escape;

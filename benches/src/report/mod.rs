@@ -1,12 +1,14 @@
 //! What a run of `scaling` leaves behind: one JSON record, and what is drawn from it.
 //!
-//! The record holds every trial, so all figures can be computed again; nothing in the tables or in the HTML page comes
-//! from anywhere else. [`render`] turns a record into the page, [`tables`] into the text on standard output.
+//! The record holds every trial, so all figures can be computed again; nothing in the tables or in
+//! the HTML page comes from anywhere else. [`render`] turns a record into the page, [`tables`] into
+//! the text on standard output.
 //!
 //! # The record
 //!
-//! `schema` is `"ulocks-scaling/1"`. The number grows when a field changes its meaning or goes away; new fields may
-//! appear under the same number, and readers ignore what they do not know. Times are in the unit their name ends with.
+//! `schema` is `"ulocks-scaling/1"`. The number grows when a field changes its meaning or goes
+//! away; new fields may appear under the same number, and readers ignore what they do not know.
+//! Times are in the unit their name ends with.
 //!
 //! | field | content |
 //! |---|---|
@@ -21,8 +23,8 @@
 //! | `trials` | round, lock, index into `cells`, and all that the trial measured |
 //! | `summary` | what [`summarise`] makes of the trials; kept for readers without Rust |
 //!
-//! A round is every (lock, cell) once; ratios are only ever taken between two trials of one round. The last round is
-//! incomplete after an interrupt, and then only pairs that exist are compared.
+//! A round is every (lock, cell) once; ratios are only ever taken between two trials of one round.
+//! The last round is incomplete after an interrupt, and then only pairs that exist are compared.
 
 mod chart;
 #[cfg(test)]
@@ -94,7 +96,8 @@ pub struct Workload {
 }
 
 impl Workload {
-    /// No time inside or outside: the loop is the lock and nothing else, and clock reads would be most of it.
+    /// No time inside or outside: the loop is the lock and nothing else, and clock reads would be
+    /// most of it.
     pub fn is_bare(self) -> bool {
         self.hold_ns == 0 && self.non_hold_ns == 0
     }
@@ -108,7 +111,8 @@ pub struct Cell {
     pub workload: Workload,
     /// Threads that contend.
     pub threads: u32,
-    /// Whether each acquisition is timed. The bare workload has one cell of each kind, others only a timed one.
+    /// Whether each acquisition is timed. The bare workload has one cell of each kind, others only
+    /// a timed one.
     pub timed: bool,
 }
 
@@ -290,8 +294,9 @@ pub(crate) fn one_trial_a_line(mut record: serde_json::Value) -> String {
     frame.replacen("\"@trials@\"", &format!("[\n{}\n  ]", lines.join(",\n")), 1) + "\n"
 }
 
-/// Where records and pages go: `ulocks-report` in the target directory this program was built in, which is the nearest
-/// folder above it that cargo marked as a cache, else the one above `release/deps`.
+/// Where records and pages go: `ulocks-report` in the target directory this program was built in,
+/// which is the nearest folder above it that cargo marked as a cache, else the one above
+/// `release/deps`.
 pub(crate) fn folder() -> anyhow::Result<PathBuf> {
     let program = std::env::current_exe().context("cannot find out where this program lies")?;
     let marked = program.ancestors().skip(1).find(|folder| folder.join("CACHEDIR.TAG").is_file());

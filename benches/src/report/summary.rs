@@ -1,17 +1,19 @@
 //! From trials to figures.
 //!
-//! - **Throughput** of a point is the geometric mean over rounds, with the t interval of its logarithm.
-//! - A point whose best round is more than twice its worst has **two modes**: queue locks convoy or do not, and a
-//!   virtual machine places its CPUs near or far. Both modes are given and no mean.
-//! - **Ratios** are taken inside a round, between trials that ran minutes apart at most, and then averaged
-//!   geometrically. The 95 % interval is a bootstrap over rounds; under six rounds a bootstrap cannot reach beyond the
-//!   few values it has, so the t interval of the logarithm, which is wider, stands in.
-//! - **Waits, fairness, CPU and sleeps** are medians over rounds with the interval that order statistics give
-//!   without any assumption (under six rounds that is the whole range, and covers less than 95 %). The maximum wait is
-//!   the longest of all rounds.
+//! - **Throughput** of a point is the geometric mean over rounds, with the t interval of its
+//!   logarithm.
+//! - A point whose best round is more than twice its worst has **two modes**: queue locks convoy or
+//!   do not, and a virtual machine places its CPUs near or far. Both modes are given and no mean.
+//! - **Ratios** are taken inside a round, between trials that ran minutes apart at most, and then
+//!   averaged geometrically. The 95 % interval is a bootstrap over rounds; under six rounds a
+//!   bootstrap cannot reach beyond the few values it has, so the t interval of the logarithm, which
+//!   is wider, stands in.
+//! - **Waits, fairness, CPU and sleeps** are medians over rounds with the interval that order
+//!   statistics give without any assumption (under six rounds that is the whole range, and covers
+//!   less than 95 %). The maximum wait is the longest of all rounds.
 //!
-//! A verdict needs an interval that excludes 1. With many cells one in twenty such verdicts is wrong by chance; the
-//! score over all cells of a lock is the figure to quote.
+//! A verdict needs an interval that excludes 1. With many cells one in twenty such verdicts is
+//! wrong by chance; the score over all cells of a lock is the figure to quote.
 
 use super::{Cell, Kind, Report, STD, Trial, Workload};
 use crate::stats;
@@ -19,7 +21,8 @@ use crate::trial::{TrialResult, Waits};
 use serde::{Deserialize, Serialize};
 use std::collections::HashMap;
 
-/// Rounds from which a bootstrap is used and agreement of all rounds is a verdict (2 * 0.5^6 < 0.05).
+/// Rounds from which a bootstrap is used and agreement of all rounds is a verdict (2 * 0.5^6 <
+/// 0.05).
 pub(crate) const ENOUGH_ROUNDS: usize = 6;
 
 /// Of the bootstrap, so that figures can be computed again to the last digit.
@@ -319,8 +322,8 @@ pub(crate) fn log_t(values: &[f64]) -> Estimate {
     Estimate { value: estimate.mid, interval: (values.len() > 1).then_some((estimate.low, estimate.high)) }
 }
 
-/// Main cells of the locks whose throughput is not yet known to the given precision. Two modes count as known: more
-/// rounds do not turn them into one.
+/// Main cells of the locks whose throughput is not yet known to the given precision. Two modes
+/// count as known: more rounds do not turn them into one.
 pub fn open_cells(report: &Report) -> usize {
     let rates = by_round(report, throughput);
     let main = |&(_, cell): &(&str, usize)| report.cells[cell].is_main();
@@ -469,7 +472,8 @@ fn range(values: &[f64]) -> (f64, f64) {
 }
 
 impl Spread {
-    /// Median and the order-statistics interval with at least 95 % coverage, or the whole range under six values.
+    /// Median and the order-statistics interval with at least 95 % coverage, or the whole range
+    /// under six values.
     pub fn of(values: &[f64]) -> Self {
         let mut sorted = values.to_vec();
         sorted.sort_by(f64::total_cmp);
@@ -478,8 +482,8 @@ impl Spread {
             return Self { median: 0.0, low: 0.0, high: 0.0 };
         }
         let median = stats::median(values);
-        // The interval from the k-th smallest to the k-th greatest misses the median with probability
-        // 2 * P(Binomial(n, 1/2) < k); take the greatest k that keeps this under 5 %.
+        // The interval from the k-th smallest to the k-th greatest misses the median with
+        // probability 2 * P(Binomial(n, 1/2) < k); take the greatest k that keeps this under 5 %.
         let (mut k, mut term, mut tail) = (0, 0.5_f64.powi(n as i32), 0.0);
         while k < n / 2 && 2.0 * (tail + term) <= 0.05 {
             tail += term;

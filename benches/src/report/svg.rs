@@ -1,5 +1,6 @@
-//! A line plot as an SVG fragment: thread counts, or other counts, on a logarithmic axis, a mark at the CPU count, one line with a band
-//! for each lock, names at the right end. Colours and line styles come from the page's style sheet, by class.
+//! A line plot as an SVG fragment: thread counts, or other counts, on a logarithmic axis, a mark at
+//! the CPU count, one line with a band for each lock, names at the right end. Colours and line
+//! styles come from the page's style sheet, by class.
 
 use std::fmt::Write;
 
@@ -70,7 +71,8 @@ impl Axes {
         for mark in plot.series.iter().flat_map(|s| &s.points) {
             let (a, b) = mark.modes.unwrap_or((mark.value, mark.value));
             (low, high) = (low.min(a), high.max(b));
-            // A band of few rounds may be huge; it is clipped rather than allowed to flatten everything else.
+            // A band of few rounds may be huge; it is clipped rather than allowed to flatten
+            // everything else.
             if mark.band.1 < 1.5 * mark.value && !plot.log {
                 high = high.max(mark.band.1);
             }

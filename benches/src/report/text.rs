@@ -3,7 +3,8 @@
 use super::{Ended, Kind, Mode, Point, Report, Score, Verdict, WaitSummary, Workload, units};
 use std::fmt::Write;
 
-/// Rows of text in columns as wide as their widest cell; the first `left` columns lean left, the others right.
+/// Rows of text in columns as wide as their widest cell; the first `left` columns lean left, the
+/// others right.
 pub(crate) struct Table {
     left: Vec<usize>,
     rows: Vec<Vec<String>>,
@@ -134,7 +135,8 @@ pub fn caveats(report: &Report) -> Vec<String> {
     lines
 }
 
-/// How much of the CPUs they could use the threads got when no lock made them wait; the rest went to somebody else.
+/// How much of the CPUs they could use the threads got when no lock made them wait; the rest went
+/// to somebody else.
 fn cpu_share(report: &Report) -> Option<f64> {
     let free = report.trials.iter().filter(|t| report.kind(&t.lock) == Kind::Baseline);
     let shares: Vec<f64> = free
@@ -146,7 +148,8 @@ fn cpu_share(report: &Report) -> Option<f64> {
     (!shares.is_empty()).then(|| crate::stats::median(&shares))
 }
 
-/// The best points of one thread count: greatest throughput, least p99.9, least CPU time per operation.
+/// The best points of one thread count: greatest throughput, least p99.9, least CPU time per
+/// operation.
 #[derive(Default)]
 pub struct Best<'a> {
     /// Greatest throughput.

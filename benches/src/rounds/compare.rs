@@ -1,10 +1,12 @@
 //! A figure over rounds, and the ratio of two of them.
 //!
-//! A ratio is taken inside a round and averaged over rounds geometrically. The interval is that of `scaling`: a bootstrap
-//! over rounds, under six rounds the wider t interval. Where one of two rates has two modes (the best round more than
-//! twice the worst), both are shown, and the ratio is a range.
+//! A ratio is taken inside a round and averaged over rounds geometrically. The interval is that of
+//! `scaling`: a bootstrap over rounds, under six rounds the wider t interval. Where one of two
+//! rates has two modes (the best round more than twice the worst), both are shown, and the ratio is
+//! a range.
 //!
-//! A figure by itself is the median over rounds, with the interval of order statistics: the whole range under six.
+//! A figure by itself is the median over rounds, with the interval of order statistics: the whole
+//! range under six.
 
 use super::task::{Cell, Figure, Trial};
 use crate::report::{Level, Spread, log_t, mean_ratio, modes, range_ratio, units};
@@ -15,7 +17,8 @@ use serde::{Deserialize, Serialize};
 pub struct Side {
     /// The lock.
     pub lock: String,
-    /// Its figure: geometric mean of a rate, median of anything else; of the longest of anything the longest.
+    /// Its figure: geometric mean of a rate, median of anything else; of the longest of anything
+    /// the longest.
     pub value: f64,
     /// If it has two modes, slower and faster; then `value` is in no trial.
     pub modes: Option<(Level, Level)>,
@@ -106,8 +109,8 @@ impl<'a> Series<'a> {
         self.lock
     }
 
-    /// The best of several: the greatest rate, or the smallest of any other figure. None if one of them has no round: the
-    /// best of those that happened to run is not the best.
+    /// The best of several: the greatest rate, or the smallest of any other figure. None if one of
+    /// them has no round: the best of those that happened to run is not the best.
     pub fn best(several: &[Self]) -> Option<&Self> {
         if several.iter().any(Series::is_empty) {
             return None;

@@ -1,12 +1,13 @@
 //! Rounds of trials: what `promises` and `convoy` share.
 //!
-//! A [`Plan`] says which locks run in which cells. One round is each of these trials once, in random order, each in a
-//! process of its own ([`keeper`]): the locks of a comparison run minutes apart at most, under whatever the machine does
-//! to that round. What is made of the trials, the rows of the [`Record`], is the business of each bench.
+//! A [`Plan`] says which locks run in which cells. One round is each of these trials once, in
+//! random order, each in a process of its own ([`keeper`]): the locks of a comparison run minutes
+//! apart at most, under whatever the machine does to that round. What is made of the trials, the
+//! rows of the [`Record`], is the business of each bench.
 //!
-//! The table goes to standard output, progress to standard error, and everything to `NAME.json` (`-quick`, `-smoke`) in
-//! `ulocks-report` in the target directory: schema, machine, rows, and every trial, from which the rows can be computed
-//! again.
+//! The table goes to standard output, progress to standard error, and everything to `NAME.json`
+//! (`-quick`, `-smoke`) in `ulocks-report` in the target directory: schema, machine, rows, and
+//! every trial, from which the rows can be computed again.
 
 pub mod compare;
 pub mod plan;
@@ -101,8 +102,8 @@ pub fn main_with<C: Parser>(
 }
 
 impl<R: Serialize> Record<R> {
-    /// Runs the plan of the bench called `name`, or as much of it as there is before a signal, which is returned. There
-    /// are no rows yet.
+    /// Runs the plan of the bench called `name`, or as much of it as there is before a signal,
+    /// which is returned. There are no rows yet.
     pub fn measure(
         name: &str,
         schema: &str,

@@ -38,8 +38,8 @@ pub struct Plan {
 }
 
 impl Plan {
-    /// Each of `probes` once a round, and each of `once` in the first. A window or a number of rounds that is given is
-    /// kept.
+    /// Each of `probes` once a round, and each of `once` in the first. A window or a number of
+    /// rounds that is given is kept.
     pub fn new(
         effort: Effort,
         probes: Vec<Probe>,

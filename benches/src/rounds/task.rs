@@ -25,7 +25,8 @@ pub enum Cell {
         workload: Workload,
         /// Who contends.
         workers: Workers,
-        /// Whether the window lasts a second at least: fairness is about more than a time slice each.
+        /// Whether the window lasts a second at least: fairness is about more than a time slice
+        /// each.
         second: bool,
     },
     /// Hogs and victims. Hogs hold for so long; victims pause for [`PAUSE_NS`].
@@ -64,9 +65,11 @@ pub enum Cell {
     Condvar(condvar::Run),
     /// The same for a part of the window: there are [many](BRIEF) of these.
     BriefCondvar(condvar::Run),
-    /// Sets of so many operations that nobody stands in the way of, taken and given back: all subjects in one process.
+    /// Sets of so many operations that nobody stands in the way of, taken and given back: all
+    /// subjects in one process.
     Sets(u32),
-    /// Single operations on so many semaphores, one after the other, and then their opposites: all subjects in one process.
+    /// Single operations on so many semaphores, one after the other, and then their opposites: all
+    /// subjects in one process.
     Singles(u32),
 }
 
@@ -79,8 +82,8 @@ impl Cell {
 
 /// What is to happen in each tenth of a second must do so for some seconds: in three rounds, ten.
 pub const LONG_MS: u64 = 3_400;
-/// The part of a window that brief trials last. A trial's figure depends on where the scheduler puts its threads, so more
-/// rounds say more than longer windows.
+/// The part of a window that brief trials last. A trial's figure depends on where the scheduler
+/// puts its threads, so more rounds say more than longer windows.
 pub const BRIEF: u64 = 3;
 /// Windows shorter than this measure nothing.
 const SMOKE_MS: u64 = 10;
@@ -112,9 +115,11 @@ pub enum Figure {
     CallsPerOp,
     /// Turns of the one that is beside the others, by the mean of theirs. None at all count as one.
     Share,
-    /// Context switches of the whole process per operation. None at all count as one, in the whole window.
+    /// Context switches of the whole process per operation. None at all count as one, in the whole
+    /// window.
     SwitchesPerOp,
-    /// Calls to sleep and to wake per operation. None at all count as one, in the whole window: less cannot be seen.
+    /// Calls to sleep and to wake per operation. None at all count as one, in the whole window:
+    /// less cannot be seen.
     FutexesPerOp,
     /// 99.9th percentile of what readers of the class that is looked at wait, nanoseconds.
     TopP999,
@@ -133,7 +138,8 @@ pub enum Figure {
 }
 
 impl Figure {
-    /// Whether it is a rate, which may have two modes. Waits differ by more than that in every lock.
+    /// Whether it is a rate, which may have two modes. Waits differ by more than that in every
+    /// lock.
     pub fn is_rate(self) -> bool {
         matches!(self, Self::PerSecond | Self::HogsPerSecond | Self::WritesPerSecond)
     }
@@ -324,8 +330,8 @@ impl Probe {
         }
     }
 
-    /// What a trial takes, in seconds, its process included. What it costs to create a worker, to give it its first turn
-    /// and to reap it was measured on two cores.
+    /// What a trial takes, in seconds, its process included. What it costs to create a worker, to
+    /// give it its first turn and to reap it was measured on two cores.
     pub fn takes_s(&self, lengths: Lengths) -> f64 {
         let job = self.job(lengths, 0);
         let each = match self.cell {

@@ -1,10 +1,13 @@
-//! Lock and unlock where nobody contends: some nanoseconds each, which no clock can time one by one.
+//! Lock and unlock where nobody contends: some nanoseconds each, which no clock can time one by
+//! one.
 //!
-//! A batch takes a row of locks, all of them, and then lets go of all: two clock reads for each half, and the locks fit
-//! into the first cache. So lock and unlock are timed apart. A pair is timed on one lock, over and over. Of many batches
-//! the best and the median are kept: what disturbs a batch makes it slower.
+//! A batch takes a row of locks, all of them, and then lets go of all: two clock reads for each
+//! half, and the locks fit into the first cache. So lock and unlock are timed apart. A pair is
+//! timed on one lock, over and over. Of many batches the best and the median are kept: what
+//! disturbs a batch makes it slower.
 //!
-//! A lock that keeps signals off while it is held would do so once for a whole row; of such a lock there are pairs only.
+//! A lock that keeps signals off while it is held would do so once for a whole row; of such a lock
+//! there are pairs only.
 
 use super::clock::{self, Calibration};
 use super::{Bulk, Class, Nested, Placed, Rank, Run, RwLock, Urgent};
@@ -35,7 +38,8 @@ pub struct Batch {
     pub pair: (f64, f64),
 }
 
-/// What belongs to a run, if it is one without contention. Binds the calling thread to a CPU for good.
+/// What belongs to a run, if it is one without contention. Binds the calling thread to a CPU for
+/// good.
 pub(super) fn of<L: RwLock>(run: Run, cpus: &[usize], window_ms: u64) -> Result<Option<Batch>> {
     if let Some(&cpu) = cpus.first() {
         pin::bind(cpu)?;
@@ -54,7 +58,8 @@ pub(super) fn of<L: RwLock>(run: Run, cpus: &[usize], window_ms: u64) -> Result<
 
 /// All batches, or those before the limit: one at least.
 fn batches<'l, L: RwLock, G>(limit: Duration, take: impl Fn(&'l L) -> G) -> Result<Batch> {
-    // The locks live as long as the process: a guard borrows them for a lifetime that `take` has chosen.
+    // The locks live as long as the process: a guard borrows them for a lifetime that `take` has
+    // chosen.
     let row = (0..ROW).map(|_| Ok(&*Box::leak(Placed::<L>::new()?))).collect::<Result<Vec<_>>>()?;
     let row: Vec<&'l L> = row.into_iter().map(Placed::lock).collect();
     let (clock, start) = (Calibration::new(), Instant::now());

@@ -1,9 +1,10 @@
 //! The cycle counter, read so that nothing before or behind it overlaps.
 //!
-//! As in the seed: fence, read, fence. Where there is no counter that a program may read, the monotonic clock in
-//! nanoseconds takes its place. An empty pair of reads takes time itself; the median of many is the clock's own part,
-//! which is subtracted from each delay. (The seed took the average. On a virtual machine one interrupted pair of a
-//! thousand would move that.) What is shorter than a [step](Calibration::step) cannot be told from nothing: see
+//! As in the seed: fence, read, fence. Where there is no counter that a program may read, the
+//! monotonic clock in nanoseconds takes its place. An empty pair of reads takes time itself; the
+//! median of many is the clock's own part, which is subtracted from each delay. (The seed took the
+//! average. On a virtual machine one interrupted pair of a thousand would move that.) What is
+//! shorter than a [step](Calibration::step) cannot be told from nothing: see
 //! [`batch`](super::batch).
 
 use crate::stats;
@@ -59,7 +60,8 @@ pub fn monotonic_ns() -> u64 {
 pub struct Calibration {
     /// Ticks in a nanosecond.
     pub per_ns: f64,
-    /// An empty pair of reads: the shortest, the median, the longest. The median is subtracted from delays.
+    /// An empty pair of reads: the shortest, the median, the longest. The median is subtracted from
+    /// delays.
     pub empty: [u64; 3],
     /// The smallest difference between two readings that are not equal.
     pub step: u64,

@@ -4,7 +4,8 @@ use crate::trial::empty_histogram;
 use hdrhistogram::Histogram;
 use serde::{Deserialize, Serialize};
 
-/// Delays in ticks of the [`clock`](super::clock), within 1 % of the truth; least, greatest and sum exactly.
+/// Delays in ticks of the [`clock`](super::clock), within 1 % of the truth; least, greatest and sum
+/// exactly.
 #[derive(Clone, Debug)]
 pub struct Delays {
     histogram: Histogram<u64>,

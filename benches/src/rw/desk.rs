@@ -1,8 +1,10 @@
-//! What a thread's signal handler works with: memory that is there before the first signal, and nothing else.
+//! What a thread's signal handler works with: memory that is there before the first signal, and
+//! nothing else.
 //!
-//! The handler finds it by a thread-local pointer that is constant-initialised and has no destructor, so that to read it
-//! is to load it. The desk is written by handlers of its thread, which do not interrupt each other; it is read when
-//! the thread has ended. Everything in it is atomic and relaxed.
+//! The handler finds it by a thread-local pointer that is constant-initialised and has no
+//! destructor, so that to read it is to load it. The desk is written by handlers of its thread,
+//! which do not interrupt each other; it is read when the thread has ended. Everything in it is
+//! atomic and relaxed.
 
 use super::clock;
 use super::vars::Vars;
@@ -82,7 +84,8 @@ impl<'a, L: RwLock> Desk<'a, L> {
         self.first_ns.store(first_ns, Relaxed);
     }
 
-    /// From here on handlers on the calling thread work at this desk; with `None` at none. The caller blocks the signal.
+    /// From here on handlers on the calling thread work at this desk; with `None` at none. The
+    /// caller blocks the signal.
     pub(super) fn sit(desk: Option<&Self>) {
         DESK.set(desk.map_or(ptr::null(), |desk| ptr::from_ref(desk).cast()));
     }
@@ -107,7 +110,8 @@ impl<'a, L: RwLock> Desk<'a, L> {
         }
 
         let timer = ptr::with_exposed_provenance_mut(self.timer.load(Relaxed));
-        // SAFETY: the timer is deleted only when its thread has blocked the signal. The call is async-signal-safe.
+        // SAFETY: the timer is deleted only when its thread has blocked the signal. The call is
+        // async-signal-safe.
         let missed = u64::try_from(unsafe { libc::timer_getoverrun(timer) }).unwrap_or(0);
         let expiry = self.expiry.load(Relaxed);
         self.expiry.store(expiry + 1 + missed, Relaxed);
@@ -188,8 +192,8 @@ pub(super) enum AtDesk {}
 impl<L: RwLock> OnSignal<L> for AtDesk {
     fn run(context: &L::Context<'_>) {
         let desk = DESK.get().cast::<Desk<'_, L>>();
-        // SAFETY: null, or set by `sit` on this thread, which keeps the desk until it sits at none; there is one type of
-        // lock in a process that has installed this handler.
+        // SAFETY: null, or set by `sit` on this thread, which keeps the desk until it sits at none;
+        // there is one type of lock in a process that has installed this handler.
         if let Some(desk) = unsafe { desk.as_ref() } {
             desk.serve(context);
         }

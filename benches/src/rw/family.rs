@@ -1,4 +1,5 @@
-//! The family's reader-writer locks: `PsRwLock` in those of its types that something is promised of.
+//! The family's reader-writer locks: `PsRwLock` in those of its types that something is promised
+//! of.
 
 use super::mask::Timed;
 use super::registry::{Entry, Visitor};
@@ -25,11 +26,13 @@ type TimedHandlers = Sifted<{ BULK | URGENT | HANDLER }, Private, PhaseFair, Cen
 /// Two classes, of which the lower is counted in eight places.
 type Spread = Sifted<{ BULK | URGENT }, Private, PhaseFair, Distributed<8>>;
 
-/// The handlers that are installed. A signal has one, and in the tests several locks want it in turn.
+/// The handlers that are installed. A signal has one, and in the tests several locks want it in
+/// turn.
 static INSTALLED: Mutex<Option<signal::Installed>> = Mutex::new(None);
 
-/// Makes a lock of a discipline a subject. A class that a discipline does not have is an error of the compiler wherever it is
-/// named, called or not: in its place stands `Bulk`, and nobody calls that.
+/// Makes a lock of a discipline a subject. A class that a discipline does not have is an error of
+/// the compiler wherever it is named, called or not: in its place stands `Bulk`, and nobody calls
+/// that.
 macro_rules! subjects {
     ($($(#[$doc:meta])* $name:ident: $discipline:ty, nested $has_nested:literal $nested:ty,
        handler $has_handler:tt, timed $timed:literal;)*) => {$(

@@ -1,25 +1,31 @@
-//! Signals kept off a thread while it has to do with a lock, and for how long: the counterpart of the seed's "irqs off".
+//! Signals kept off a thread while it has to do with a lock, and for how long: the counterpart of
+//! the seed's "irqs off".
 //!
-//! [`Blocking`] is the design that the sifting lock is compared with: whoever wants the lock blocks the signals of
-//! those who read it in handlers, really, by `pthread_sigmask`, until it has let go again. [`Masked`] gives it to a peer.
-//! The writer's acquisition is part of it, since a handler that struck a waiting writer would find itself behind it;
-//! and readers block the signals, too, because a reader in a handler would wait for a writer who waits for the very
-//! reader that it interrupted.
+//! [`Blocking`] is the design that the sifting lock is compared with: whoever wants the lock blocks
+//! the signals of those who read it in handlers, really, by `pthread_sigmask`, until it has let go
+//! again. [`Masked`] gives it to a peer. The writer's acquisition is part of it, since a handler
+//! that struck a waiting writer would find itself behind it; and readers block the signals, too,
+//! because a reader in a handler would wait for a writer who waits for the very reader that it
+//! interrupted.
 //!
-//! [`Timed`] notes how long a mask is up, around any mask. The clock is read after the mask is raised and before it is
-//! lowered. Where masks nest the outermost counts. The note is made when the mask is down.
+//! [`Timed`] notes how long a mask is up, around any mask. The clock is read after the mask is
+//! raised and before it is lowered. Where masks nest the outermost counts. The note is made when
+//! the mask is down.
 //!
 //! # Masked, and held off
-//! There are two notes. *Masked* is the time from mask up to mask down, whatever the thread did. *Held off* is that time without
-//! what the scheduler took: the time for which the thread was ready and had no CPU. The seed's "irqs off" is both at once, since
-//! a CPU with its interrupts off runs nobody else. A thread that was preempted runs no handler, mask or not: that time is the
-//! scheduler's and not the lock's, and it is as long as time slices are. All the rest counts: work, spinning, system calls,
-//! and sleep with the signal blocked, because a thread that sleeps would be woken for its handler.
+//! There are two notes. *Masked* is the time from mask up to mask down, whatever the thread did.
+//! *Held off* is that time without what the scheduler took: the time for which the thread was ready
+//! and had no CPU. The seed's "irqs off" is both at once, since a CPU with its interrupts off runs
+//! nobody else. A thread that was preempted runs no handler, mask or not: that time is the
+//! scheduler's and not the lock's, and it is as long as time slices are. All the rest counts: work,
+//! spinning, system calls, and sleep with the signal blocked, because a thread that sleeps would be
+//! woken for its handler.
 //!
-//! The kernel counts for each thread how long it was ready without a CPU (`schedstat` of proc(5), the second number). It is read
-//! before the mask is raised and after it is lowered, so that *masked* is without it. What is between a reading and
-//! the mask is taken to be all of it waiting for a CPU, which can only make *held off* longer than it was. Where the kernel
-//! does not count, there is no second note.
+//! The kernel counts for each thread how long it was ready without a CPU (`schedstat` of proc(5),
+//! the second number). It is read before the mask is raised and after it is lowered, so that
+//! *masked* is without it. What is between a reading and the mask is taken to be all of it waiting
+//! for a CPU, which can only make *held off* longer than it was. Where the kernel does not count,
+//! there is no second note.
 
 use super::clock;
 use super::peers::{Plain, place_inside};
@@ -104,7 +110,8 @@ pub struct Timed<M>(PhantomData<fn() -> M>);
 pub(super) struct Log {
     /// From mask up to mask down.
     pub(super) masked: Delays,
-    /// That without the time for which the thread was ready and did not run; nothing where that is not known.
+    /// That without the time for which the thread was ready and did not run; nothing where that is
+    /// not known.
     pub(super) held_off: Delays,
     waits: Option<Waits>,
 }
@@ -212,7 +219,8 @@ impl<M: Mask> Mask for Timed<M> {
     }
 }
 
-/// From here on the calling thread notes how long masks are up; the clock has `per_ns` ticks a nanosecond.
+/// From here on the calling thread notes how long masks are up; the clock has `per_ns` ticks a
+/// nanosecond.
 pub(super) fn start(per_ns: f64) {
     LOG.set(Some(Box::new(Log { waits: Waits::new(per_ns), ..Log::default() })));
 }
@@ -336,8 +344,8 @@ impl<P: Plain> RwLock for Masked<P> {
             H::run(&());
             *errno = before;
         }
-        // SAFETY: all-zero is a valid action with an empty mask; the signal itself is blocked while it runs. `H` is
-        // async-signal-safe by the caller's word.
+        // SAFETY: all-zero is a valid action with an empty mask; the signal itself is blocked while
+        // it runs. `H` is async-signal-safe by the caller's word.
         let rc = unsafe {
             let mut action: libc::sigaction = mem::zeroed();
             action.sa_sigaction = handler::<P, H> as extern "C" fn(i32) as usize;
@@ -356,7 +364,8 @@ mod tests {
     #[test]
     fn what_may_have_been_outside_of_the_mask_is_not_taken_out() {
         let reading = |at, waited| Reading { at, waited };
-        // Ready without a CPU for 500 of the thousand ticks between the readings; 30 of these were outside of the mask.
+        // Ready without a CPU for 500 of the thousand ticks between the readings; 30 of these were
+        // outside of the mask.
         assert_eq!(waited(970, reading(0, 7), 10, 980, reading(1000, 507)), 470);
         // All of it may have been outside.
         assert_eq!(waited(50, reading(0, 0), 900, 950, reading(1000, 500)), 0);

@@ -1,10 +1,12 @@
-//! Reader-writer locks under test: one trait, a registry, and the runs of the seed's test module of 2008.
+//! Reader-writer locks under test: one trait, a registry, and the runs of the seed's test module
+//! of 2008.
 //!
-//! A subject has *classes* of readers. `Bulk` is the ordinary reader, of long sections; `Urgent` the thread that must
-//! not wait for them; `Nested` a reader on a thread that may hold a lower class already; `Handler` a reader in a signal
-//! handler. A lock that does not know of classes, as none of the peers does, has one kind of reader, which plays the
-//! thread classes all alike. It is not read in handlers at all ([`Peer`]), unless every thread blocks the signals for as
-//! long as it wants or has the lock ([`Masked`]), which is what one does with such a lock.
+//! A subject has *classes* of readers. `Bulk` is the ordinary reader, of long sections; `Urgent`
+//! the thread that must not wait for them; `Nested` a reader on a thread that may hold a lower
+//! class already; `Handler` a reader in a signal handler. A lock that does not know of classes, as
+//! none of the peers does, has one kind of reader, which plays the thread classes all alike. It is
+//! not read in handlers at all ([`Peer`]), unless every thread blocks the signals for as long as it
+//! wants or has the lock ([`Masked`]), which is what one does with such a lock.
 //!
 //! ```text
 //! Run (roles.rs)  which threads there are and what each does
@@ -52,7 +54,8 @@ pub trait RwLock: Send + Sync + Sized + 'static {
     const NESTED: bool = false;
     /// Whether it can be read in signal handlers that interrupt those who use it.
     const HANDLER: bool = false;
-    /// Whether all its ways into the kernel lead through libc's `syscall`, where [`futexes`](crate::futexes) counts them.
+    /// Whether all its ways into the kernel lead through libc's `syscall`, where
+    /// [`futexes`](crate::futexes) counts them.
     const COUNTABLE: bool = true;
     /// Whether it notes how long it keeps signals off, with [`mask`].
     const TIMED_MASK: bool = false;
@@ -89,13 +92,15 @@ pub trait RwLock: Send + Sync + Sized + 'static {
     fn read_nested(&self) -> Self::Nested<'_>;
     /// The same if that needs no waiting.
     fn try_read_nested(&self) -> Option<Self::Nested<'_>>;
-    /// Locks for reading in a signal handler; none if that needs more patience than a handler may have. Who must have it asks
-    /// again.
+    /// Locks for reading in a signal handler; none if that needs more patience than a handler may
+    /// have. Who must have it asks again.
     fn read_handler<'a>(&'a self, context: &'a Self::Context<'_>) -> Option<Self::Handler<'a>>;
-    /// Locks for reading in a signal handler in the fewest steps that the lock has for that: one attempt, or a bounded one.
+    /// Locks for reading in a signal handler in the fewest steps that the lock has for that: one
+    /// attempt, or a bounded one.
     fn try_read_handler<'a>(&'a self, context: &'a Self::Context<'_>) -> Option<Self::Handler<'a>>;
 
-    /// Installs the handler of `signal` for the whole process, which is wrapped as the lock demands and stays.
+    /// Installs the handler of `signal` for the whole process, which is wrapped as the lock demands
+    /// and stays.
     ///
     /// # Safety
     /// `H` does only what is async-signal-safe, beside the lock's own functions for handlers.
@@ -156,8 +161,8 @@ impl<L: RwLock> Placed<L> {
     /// Creates a lock.
     pub fn new() -> Result<Box<Self>> {
         let mut place = Box::<Self>::new_uninit();
-        // SAFETY: a pointer to the field of an allocated, aligned value; `MaybeUninit` may be uninitialised, and nobody
-        // else refers to it.
+        // SAFETY: a pointer to the field of an allocated, aligned value; `MaybeUninit` may be
+        // uninitialised, and nobody else refers to it.
         let inner = unsafe { &mut *(&raw mut (*place.as_mut_ptr()).0).cast::<MaybeUninit<L>>() };
         L::place(inner)?;
         // SAFETY: the only field has just been initialised.

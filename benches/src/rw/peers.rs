@@ -35,8 +35,8 @@ pub struct Peer<P>(pub(super) P);
 /// Places the lock inside a transparent wrapper.
 pub(super) fn place_inside<P: Plain, W>(place: &mut MaybeUninit<W>) -> Result<()> {
     const { assert!(size_of::<P>() == size_of::<W>() && align_of::<P>() == align_of::<W>()) };
-    // SAFETY: `W` is a transparent wrapper around `P`, as both callers know and the assertion supports; uninitialised
-    // memory of one is that of the other.
+    // SAFETY: `W` is a transparent wrapper around `P`, as both callers know and the assertion
+    // supports; uninitialised memory of one is that of the other.
     P::place(unsafe { &mut *place.as_mut_ptr().cast::<MaybeUninit<P>>() })
 }
 
@@ -197,8 +197,8 @@ pub struct Pthread<const WRITERS_FIRST: bool>(UnsafeCell<libc::pthread_rwlock_t>
 /// glibc's number of the kind that lets no reader pass a waiting writer; libc has no name for it.
 const PREFER_WRITER_NONRECURSIVE: libc::c_int = 2;
 
-// SAFETY: a pthread rwlock is made to be called from several threads, and knows no owner of a read lock; only its
-// functions touch it.
+// SAFETY: a pthread rwlock is made to be called from several threads, and knows no owner of a read
+// lock; only its functions touch it.
 unsafe impl<const WRITERS_FIRST: bool> Sync for Pthread<WRITERS_FIRST> {}
 
 /// Holding one; either way it is released by the same call.
@@ -222,7 +222,8 @@ impl<const WRITERS_FIRST: bool> Drop for Pthread<WRITERS_FIRST> {
 }
 
 impl<const WRITERS_FIRST: bool> Pthread<WRITERS_FIRST> {
-    /// Takes it by `call`; says whether it was had. A default lock answers EAGAIN when it has too many readers.
+    /// Takes it by `call`; says whether it was had. A default lock answers EAGAIN when it has too
+    /// many readers.
     #[inline]
     fn take(
         &self,
@@ -246,8 +247,8 @@ impl<const WRITERS_FIRST: bool> Plain for Pthread<WRITERS_FIRST> {
     fn place(place: &mut MaybeUninit<Self>) -> Result<()> {
         let mut attr = MaybeUninit::uninit();
         let attr = attr.as_mut_ptr();
-        // SAFETY: `attr` is writable, is initialised by the first call and destroyed by the last; `place` is valid for
-        // writes, and `Pthread` is transparent around the lock.
+        // SAFETY: `attr` is writable, is initialised by the first call and destroyed by the last;
+        // `place` is valid for writes, and `Pthread` is transparent around the lock.
         let rc = unsafe {
             let mut rc = libc::pthread_rwlockattr_init(attr);
             if rc == 0 && WRITERS_FIRST {

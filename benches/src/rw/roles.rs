@@ -11,12 +11,13 @@
 //! | queue | so many writers, each holding 10 us, one behind the other; the probe | probe on a CPU of its own |
 //! | behind | a Bulk reader that holds 3 ms, 50 us apart; a writer every millisecond, struck by a timer | writer on a CPU of its own |
 //!
-//! The probe asks for the lock every 50 us or so, as a thread, or in a handler that a timer runs; it is what is measured.
-//! It does not ask all the time, or nearly all its delays would be those of an idle lock and no percentile would show what
-//! happens when the writer comes.
+//! The probe asks for the lock every 50 us or so, as a thread, or in a handler that a timer runs;
+//! it is what is measured. It does not ask all the time, or nearly all its delays would be those of
+//! an idle lock and no percentile would show what happens when the writer comes.
 //!
-//! The 50 us are for peers that wake a writer and let it race with readers who run already: without them the reader is
-//! back before the writer has woken up, and it starves. That is another property, which `contention` shows.
+//! The 50 us are for peers that wake a writer and let it race with readers who run already: without
+//! them the reader is back before the writer has woken up, and it starves. That is another
+//! property, which `contention` shows.
 //!
 //! On one CPU there is no CPU of its own, and delays are time slices.
 

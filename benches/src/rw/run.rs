@@ -45,7 +45,8 @@ pub(super) fn run<L: RwLock>(spec: &Spec, name: &str) -> Result<Outcome> {
     // Inherited by all threads; only those with a timer unblock it.
     mask::change(libc::SIG_BLOCK);
     if spec.run.has_handlers() {
-        // SAFETY: `AtDesk` reads clocks, the timer's overrun and atomics, and takes the lock by its functions for that.
+        // SAFETY: `AtDesk` reads clocks, the timer's overrun and atomics, and takes the lock by its
+        // functions for that.
         unsafe { L::install::<AtDesk>(mask::signal())? };
     }
     let cpus = pin::order(Pin::Scatter)?;

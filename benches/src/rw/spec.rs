@@ -30,7 +30,8 @@ pub struct Outcome {
     pub clock: Calibration,
     /// Length of the window as it really was, in seconds.
     pub elapsed_s: f64,
-    /// CPU time in the window that the hypervisor gave to others, in seconds, of all CPUs; none where nobody says.
+    /// CPU time in the window that the hypervisor gave to others, in seconds, of all CPUs; none
+    /// where nobody says.
     pub steal_s: Option<f64>,
     /// The threads, those of one name together.
     pub roles: Vec<RoleOutcome>,
@@ -97,9 +98,11 @@ pub struct RoleOutcome {
     pub lock: Option<Delay>,
     /// And to let it go.
     pub unlock: Option<Delay>,
-    /// How long signals were kept off them, where the lock says; from first to last, the warm-up included.
+    /// How long signals were kept off them, where the lock says; from first to last, the warm-up
+    /// included.
     pub masked: Option<Delay>,
-    /// The same without the time for which they were ready and had no CPU, where the kernel counts that.
+    /// The same without the time for which they were ready and had no CPU, where the kernel counts
+    /// that.
     pub held_off: Option<Delay>,
     /// Their handlers, if they had any.
     pub handler: Option<HandlerOutcome>,

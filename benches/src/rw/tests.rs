@@ -107,7 +107,8 @@ impl Visitor for Waits {
                 let _held = lock.write();
                 say.send("writer").unwrap();
             });
-            // Long enough that the writer sleeps more often than not; the order must hold either way.
+            // Long enough that the writer sleeps more often than not; the order must hold either
+            // way.
             std::thread::sleep(std::time::Duration::from_millis(2));
             first.send("reader").unwrap();
             drop(held);
@@ -125,7 +126,8 @@ fn locks_are_what_they_are_said_to_be() {
     }
 }
 
-/// Carries it out, with a longer window if other programs left no time to the workers in a short one.
+/// Carries it out, with a longer window if other programs left no time to the workers in a short
+/// one.
 fn busy(spec: &Spec) -> Outcome {
     for window_ms in [spec.window_ms, 200, 2_000, 20_000] {
         let outcome = Spec { window_ms, ..spec.clone() }.carry_out().unwrap();
@@ -144,7 +146,8 @@ fn every_run_goes_with_every_lock_that_can() {
             let can =
                 (entry.handler || !run.has_handlers()) && (entry.nested || run != Run::Reader(Rank::Nested));
             let words = format!("{} of {}", run.name(), entry.name);
-            // Some runs need a handler installed, and there is one type of lock to a process: see `handlers_read`.
+            // Some runs need a handler installed, and there is one type of lock to a process: see
+            // `handlers_read`.
             if !can {
                 let error = spec.carry_out().unwrap_err().to_string();
                 assert!(error.contains("; allowed: locks that "), "{words}: {error}");
@@ -166,8 +169,8 @@ fn every_run_goes_with_every_lock_that_can() {
     }
 }
 
-/// In one process there may be handlers of one lock at a time, hence one test. A handler may wait for the whole of a window
-/// where its thread waits with signals blocked; not in all runs, though.
+/// In one process there may be handlers of one lock at a time, hence one test. A handler may wait
+/// for the whole of a window where its thread waits with signals blocked; not in all runs, though.
 #[test]
 fn handlers_read() {
     let locks = ["std-rw-masked", "psrw-handler", "psrw-timed"];

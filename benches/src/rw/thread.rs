@@ -1,8 +1,9 @@
 //! What the threads of a run do.
 //!
-//! Fence, clock, lock, clock, look at the variables, clock, unlock, clock: so in the seed, so here. A delay counts if it
-//! ended in the window, however long before it began; and so does one that was still to end when the window closed, with
-//! the length it comes to, or the longest would be missing.
+//! Fence, clock, lock, clock, look at the variables, clock, unlock, clock: so in the seed, so here.
+//! A delay counts if it ended in the window, however long before it began; and so does one that was
+//! still to end when the window closed, with the length it comes to, or the longest would be
+//! missing.
 
 use super::clock;
 use super::desk::{Desk, MEASURE};

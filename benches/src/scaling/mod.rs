@@ -1,12 +1,15 @@
-//! `scaling`: throughput, waits, fairness, CPU time and sleeps of every lock against the number of threads.
+//! `scaling`: throughput, waits, fairness, CPU time and sleeps of every lock against the number of
+//! threads.
 //!
-//! One round is every (lock, cell) once, in random order, each trial in a process of its own ([`keeper`]). Rounds are
-//! repeated until all throughputs are known well enough, a greatest number is reached, or the time is used up
-//! ([`plan`]). Tables go to standard output, progress to standard error; a JSON record and a page drawn from it go to
-//! `ulocks-report` in the target directory, and the page's path is the last line.
+//! One round is every (lock, cell) once, in random order, each trial in a process of its own
+//! ([`keeper`]). Rounds are repeated until all throughputs are known well enough, a greatest number
+//! is reached, or the time is used up ([`plan`]). Tables go to standard output, progress to
+//! standard error; a JSON record and a page drawn from it go to `ulocks-report` in the target
+//! directory, and the page's path is the last line.
 //!
-//! Exit codes: 0; 1 when a trial fails (a lock that lost an update, a trial that hung) or a file cannot be written; 2
-//! for wrong options; 128 + N after signal N (Ctrl-C, SIGTERM, SIGHUP), which leaves a report on the trials that had ended.
+//! Exit codes: 0; 1 when a trial fails (a lock that lost an update, a trial that hung) or a file
+//! cannot be written; 2 for wrong options; 128 + N after signal N (Ctrl-C, SIGTERM, SIGHUP), which
+//! leaves a report on the trials that had ended.
 
 pub mod plan;
 mod progress;
@@ -129,8 +132,9 @@ fn prepare(options: &BenchOptions) -> anyhow::Result<Report> {
     })
 }
 
-/// What is measured without `--locks`: all but twins with counters, variants with a fixed patience, and probes; for a
-/// quick look the family, the two peers that ratios are taken to, and no lock at all.
+/// What is measured without `--locks`: all but twins with counters, variants with a fixed patience,
+/// and probes; for a quick look the family, the two peers that ratios are taken to, and no lock at
+/// all.
 fn is_usual(entry: &Entry, mode: Mode) -> bool {
     let reference = [report::STD, report::PARKING_LOT].contains(&entry.name) || !entry.excludes;
     entry.is_usual() && (mode == Mode::Full || entry.family || reference)
@@ -189,7 +193,8 @@ fn headline(mode: Mode) -> &'static str {
     }
 }
 
-/// Runs rounds until there are enough, or a signal comes; the report then says that it was interrupted.
+/// Runs rounds until there are enough, or a signal comes; the report then says that it was
+/// interrupted.
 fn rounds(report: &mut Report, plan: &Plan, pin: Pin, keeper: &Keeper) -> anyhow::Result<Option<i32>> {
     let progress = Progress::new(plan.trials(), plan.rounds());
     let start = Instant::now();
@@ -248,8 +253,9 @@ fn rounds(report: &mut Report, plan: &Plan, pin: Pin, keeper: &Keeper) -> anyhow
     unreachable!("the greatest number of rounds is finite")
 }
 
-/// Says again where the report is, if whoever started this process has had one written: in `cargo bench` other benches run
-/// after this one, and the path of the report is to be its last line.
+/// Says again where the report is, if whoever started this process has had one written: in
+/// `cargo bench` other benches run after this one, and the path of the report is to be its last
+/// line.
 pub fn remind() {
     let pages = || {
         let folder = report::folder().ok()?;

@@ -1,8 +1,9 @@
 //! What to run, how long, how often, worked out from the time there is.
 //!
-//! The time is shared out in this order: every lock runs in every cell at least [`MIN_ROUNDS`] times; then windows grow
-//! until [`Effort::rounds`] rounds fill the time; what is left over buys more rounds. Where even the shortest windows
-//! and fewest rounds do not fit, the plan says how long it will take instead of measuring too little.
+//! The time is shared out in this order: every lock runs in every cell at least [`MIN_ROUNDS`]
+//! times; then windows grow until [`Effort::rounds`] rounds fill the time; what is left over buys
+//! more rounds. Where even the shortest windows and fewest rounds do not fit, the plan says how
+//! long it will take instead of measuring too little.
 
 use crate::report::{Cell, Lock, Mode, Workload};
 use crate::work::Rng;
@@ -33,8 +34,8 @@ pub struct Effort {
 }
 
 impl Effort {
-    /// The share of this harness in `cargo bench` (14 minutes on two CPUs), in `cargo bench -- --quick` (3 minutes), or
-    /// in `cargo test`.
+    /// The share of this harness in `cargo bench` (14 minutes on two CPUs), in
+    /// `cargo bench -- --quick` (3 minutes), or in `cargo test`.
     pub fn of(mode: Mode) -> Self {
         match mode {
             Mode::Full => Self {
@@ -110,7 +111,8 @@ pub fn default_workloads(mode: Mode) -> Vec<Workload> {
     }
 }
 
-/// One timed cell for each workload and thread count, and for the bare workload one without clock reads before it.
+/// One timed cell for each workload and thread count, and for the bare workload one without clock
+/// reads before it.
 pub fn cells(workloads: &[Workload], threads: &[u32]) -> Vec<Cell> {
     let mut cells = Vec::new();
     for &workload in workloads {
@@ -135,7 +137,8 @@ fn warmup_of(window_ms: u64) -> u64 {
 }
 
 impl Plan {
-    /// Shares out the time. A window that is given is kept, and only the number of rounds follows from the time.
+    /// Shares out the time. A window that is given is kept, and only the number of rounds follows
+    /// from the time.
     pub fn new(mode: Mode, locks: Vec<Lock>, cells: Vec<Cell>, window_ms: Option<u64>) -> Self {
         let effort = Effort::of(mode);
         let trials = (locks.len() * cells.len()).max(1) as f64;

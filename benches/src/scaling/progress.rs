@@ -1,4 +1,5 @@
-//! How far a run is, on standard error: one line that is written over on a terminal, a line for each round elsewhere.
+//! How far a run is, on standard error: one line that is written over on a terminal, a line for
+//! each round elsewhere.
 
 use crate::report::{Cell, clock};
 use crate::status::StatusLine;

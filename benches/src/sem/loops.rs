@@ -1,7 +1,8 @@
 //! Threads that do the same thing over and over, on semaphores of one array.
 //!
-//! What is excluded is checked: who takes a fork, a turn or the reader-writer lock raises a counter by a load and a store,
-//! and in the end the counters must say as much as the threads. And an array must be left as it was found.
+//! What is excluded is checked: who takes a fork, a turn or the reader-writer lock raises a counter
+//! by a load and a store, and in the end the counters must say as much as the threads. And an array
+//! must be left as it was found.
 
 use super::arrays::{Array, Kernel, Ours, Posix, Singles};
 use super::registry::{Entry, Kind};
@@ -129,8 +130,8 @@ fn complex<A: Array>(spec: &Spec, a: &A) -> Result<Outcome> {
     Ok(laps.outcome)
 }
 
-/// Thread `index` takes the semaphores `of(index)` of so many at once, holds them, and gives them back; the last threads are
-/// beside.
+/// Thread `index` takes the semaphores `of(index)` of so many at once, holds them, and gives them
+/// back; the last threads are beside.
 fn turns<A: Array>(
     spec: &Spec,
     a: &A,
@@ -160,7 +161,8 @@ fn turns<A: Array>(
     Ok(laps.outcome)
 }
 
-/// Readers of semaphore 0, writers of semaphore 1: a reader waits until there is no writer, a writer until there is nobody.
+/// Readers of semaphore 0, writers of semaphore 1: a reader waits until there is no writer, a
+/// writer until there is nobody.
 fn readers<A: Array>(spec: &Spec, a: &A, reads: u64) -> Result<Outcome> {
     const READERS: usize = 0;
     const WRITERS: usize = 1;

@@ -2,7 +2,8 @@
 //!
 //! ```text
 //! registry.rs  every subject by name; arrays.rs, their types
-//! spec.rs      Run, what they are put through; Spec, a run for a process of its own; Outcome, what comes back
+//! spec.rs      Run, what they are put through; Spec, a run for a process of its own; Outcome, what
+//!              comes back
 //! wakes.rs     the program of the seed of 2010: many wait, one posts to many at a time
 //! loops.rs     threads that do the same thing over and over
 //! pairs.rs     sets that nobody stands in the way of

@@ -1,4 +1,5 @@
-//! Sets that nobody stands in the way of: taken and given back, by turns with those that are compared with them.
+//! Sets that nobody stands in the way of: taken and given back, by turns with those that are
+//! compared with them.
 //!
 //! One thread, all subjects in one process, in blocks of some hundred microseconds by turns, as
 //! [uncontended locks](crate::pairs) are.
@@ -88,7 +89,8 @@ fn single(s: impl Singles + 'static, semaphores: u32) -> Run {
     })
 }
 
-/// Words each on a line of its own, and nothing else: what semaphores in user space come to at least.
+/// Words each on a line of its own, and nothing else: what semaphores in user space come to at
+/// least.
 struct Words(Box<[Word]>);
 
 #[repr(align(64))]
@@ -126,7 +128,8 @@ impl Singles for Words {
     }
 }
 
-/// A bit set in each word of a set by a compare-exchange that changes its value too, and cleared in each by a store.
+/// A bit set in each word of a set by a compare-exchange that changes its value too, and cleared in
+/// each by a store.
 fn locked_words(words: Words, ops: u32) -> Run {
     Box::new(move || {
         let words = black_box(&words.0[..ops as usize]);

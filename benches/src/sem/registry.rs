@@ -14,12 +14,14 @@ pub enum Kind {
     Ours(Fairness),
     /// Semaphores by themselves.
     Posix,
-    /// A word that somebody sleeps on, with or without the flag that says that it is of one process.
+    /// A word that somebody sleeps on, with or without the flag that says that it is of one
+    /// process.
     Futex {
         /// Whether it says so.
         private: bool,
     },
-    /// A word that 32 who run on one CPU sleep on, each with a bit of it; one of those on another CPU wakes the rest.
+    /// A word that 32 who run on one CPU sleep on, each with a bit of it; one of those on another
+    /// CPU wakes the rest.
     Groups,
     /// Words and nothing else.
     Floor,

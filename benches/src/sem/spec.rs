@@ -39,7 +39,8 @@ impl Order {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Run {
-    /// Chris Mason's `sembench`: each waits for a semaphore of its own, and one posts to many at a time.
+    /// Chris Mason's `sembench`: each waits for a semaphore of its own, and one posts to many at a
+    /// time.
     Wakes {
         /// Who wait.
         threads: u32,
@@ -60,13 +61,14 @@ pub enum Run {
         /// How many pairs.
         pairs: u32,
     },
-    /// Each waits for a semaphore of its own to be zero and raises it, in one set, and lowers it again.
+    /// Each waits for a semaphore of its own to be zero and raises it, in one set, and lowers it
+    /// again.
     Complex {
         /// How many.
         threads: u32,
     },
-    /// A reader-writer lock made of two semaphores, as Perl's documentation has it: readers wait until there is no writer,
-    /// writers until there is nobody.
+    /// A reader-writer lock made of two semaphores, as Perl's documentation has it: readers wait
+    /// until there is no writer, writers until there is nobody.
     Readers {
         /// How many.
         threads: u32,

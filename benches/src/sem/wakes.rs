@@ -1,17 +1,19 @@
 //! `sembench`, the program of the seed of 2010, written anew from the description of what it does.
 //!
-//! Each of many workers says that it is ready and waits, for a semaphore of its own in arrays of [`EACH`], or for a word of
-//! its own. The main thread looks through the workers in a circle, begins where it found the last one, takes up to so many
-//! that are ready, and posts to all of them: array by array, up to [`PER_CALL`] semaphores a call, or one by one. A worker
-//! that comes back must find that it was posted to, and everything that was posted must have arrived in the end; else the
-//! run is an error.
+//! Each of many workers says that it is ready and waits, for a semaphore of its own in arrays of
+//! [`EACH`], or for a word of its own. The main thread looks through the workers in a circle,
+//! begins where it found the last one, takes up to so many that are ready, and posts to all of
+//! them: array by array, up to [`PER_CALL`] semaphores a call, or one by one. A worker that comes
+//! back must find that it was posted to, and everything that was posted must have arrived in the
+//! end; else the run is an error.
 //!
-//! Workers are dealt to the CPUs in turn, the main thread runs where it likes. Where nobody is ready it looks again at once:
-//! that is CPU time of its own, in all modes alike.
+//! Workers are dealt to the CPUs in turn, the main thread runs where it likes. Where nobody is
+//! ready it looks again at once: that is CPU time of its own, in all modes alike.
 //!
-//! What differs from his program: his list of those to post to is in the order in which they were found, which was the best
-//! case of what the patch replaced; here it may be reversed or shuffled too. His futex mode wakes while it looks, this one
-//! when it has looked. The clock starts when all workers work, and a window is measured, not a whole run.
+//! What differs from his program: his list of those to post to is in the order in which they were
+//! found, which was the best case of what the patch replaced; here it may be reversed or shuffled
+//! too. His futex mode wakes while it looks, this one when it has looked. The clock starts when all
+//! workers work, and a window is measured, not a whole run.
 
 use super::arrays::{Array, Kernel, Ours};
 use super::registry::{Entry, Kind};
@@ -117,7 +119,8 @@ impl Post for Words {
         // Acquire: with the Release in `post`.
         while worker.waiting.load(Acquire) == 1 {
             let (operation, forever) = (libc::FUTEX_WAIT | self.flag, ptr::null::<libc::timespec>());
-            // SAFETY: the word lives until all workers have been joined; without a timeout no other pointer is followed.
+            // SAFETY: the word lives until all workers have been joined; without a timeout no other
+            // pointer is followed.
             unsafe { libc::syscall(libc::SYS_futex, worker.waiting.as_ptr(), operation, 1, forever) };
         }
     }
@@ -137,8 +140,8 @@ impl Post for Words {
     }
 }
 
-/// A word for every [`BERTHS`] workers of a CPU. Of those on another CPU than the main thread's, one is woken, who wakes the
-/// rest.
+/// A word for every [`BERTHS`] workers of a CPU. Of those on another CPU than the main thread's,
+/// one is woken, who wakes the rest.
 struct Groups {
     groups: Vec<Group>,
     /// Those that workers are dealt to, in their order.
@@ -203,9 +206,11 @@ impl Post for Groups {
             }
             let operation = libc::FUTEX_WAIT_BITSET | libc::FUTEX_PRIVATE_FLAG;
             let (forever, no_word) = (ptr::null::<libc::timespec>(), ptr::null::<u32>());
-            // SAFETY: the word lives until all workers have been joined; no other pointer is followed.
+            // SAFETY: the word lives until all workers have been joined; no other pointer is
+            // followed.
             unsafe { libc::syscall(libc::SYS_futex, word.as_ptr(), operation, count, forever, no_word, bit) };
-            // Posted to or not: one that is back already may have been woken in the place of another.
+            // Posted to or not: one that is back already may have been woken in the place of
+            // another.
             let left = group.left.swap(0, Acquire);
             if left != 0 {
                 group.wake(left.count_ones(), left);
@@ -233,7 +238,8 @@ impl Post for Groups {
             for number in groups.drain(..) {
                 let (group, bits) = (&self.groups[number], std::mem::take(&mut bits[number]));
                 group.count.fetch_add(1, Release);
-                // Workers have bits of their own: a call for as many as there are bits wakes all that sleep.
+                // Workers have bits of their own: a call for as many as there are bits wakes all
+                // that sleep.
                 let all = bits.count_ones();
                 let most = if is_own(number) || all < RELAYED { all } else { 1 };
                 if most < all {
@@ -364,7 +370,8 @@ struct Reading {
     calls: u64,
 }
 
-/// `own_calls`: whether every system call of posting is a call that [`Post::post`] counts. Else they are those that wake.
+/// `own_calls`: whether every system call of posting is a call that [`Post::post`] counts. Else
+/// they are those that wake.
 fn mason<P: Post>(spec: &Spec, post: &P, own_calls: bool) -> Result<Outcome> {
     let Run::Wakes { threads, wakes, order } = spec.run else { bail!("a run of another kind") };
     let cpus = pin::order(Pin::Scatter)?;
@@ -389,7 +396,8 @@ fn mason<P: Post>(spec: &Spec, post: &P, own_calls: bool) -> Result<Outcome> {
             let (ring, cpu) = (&ring, cpus[index % cpus.len()]);
             let build = thread::Builder::new().stack_size(64 * 1024);
             build.spawn_scoped(s, move || {
-                // One that cannot be bound works all the same: the main thread waits for all of them.
+                // One that cannot be bound works all the same: the main thread waits for all of
+                // them.
                 let bound = pin::bind(cpu);
                 let burns = ring.work(index);
                 bound.map(|()| burns)

@@ -1,7 +1,9 @@
-//! The memory of a trial: a mapped memory file, so that forked workers see the same locks and counters as threads do.
+//! The memory of a trial: a mapped memory file, so that forked workers see the same locks and
+//! counters as threads do.
 //!
-//! Everything that one side writes and another reads lies on lines of its own, 128 bytes because of adjacent-line
-//! prefetch: the phase, what the coordinator waits for, each worker's results, each lock, each protected counter.
+//! Everything that one side writes and another reads lies on lines of its own, 128 bytes because of
+//! adjacent-line prefetch: the phase, what the coordinator waits for, each worker's results, each
+//! lock, each protected counter.
 
 use crate::futexes::Counters;
 use crate::locks::{Lock, Scope};
@@ -22,7 +24,8 @@ pub struct Line<T>(pub T);
 #[derive(Debug, Default)]
 #[repr(C)]
 pub struct Control {
-    /// One of the phases in [`phase`]; written by the coordinator, read by each worker at each operation.
+    /// One of the phases in [`phase`]; written by the coordinator, read by each worker at each
+    /// operation.
     pub phase: Line<AtomicU32>,
     /// Workers that are at the barrier.
     pub ready: Line<AtomicU32>,
@@ -51,7 +54,8 @@ pub mod phase {
 /// [`Slot::state`] of a worker that has failed; zero before.
 pub const FAILED: u32 = 1;
 
-/// What a worker reports. Atomics only so that other processes may read it; each but the futex calls is written once.
+/// What a worker reports. Atomics only so that other processes may read it; each but the futex
+/// calls is written once.
 #[derive(Debug)]
 #[repr(C, align(128))]
 pub struct Slot {
@@ -128,8 +132,8 @@ pub struct Cell<L> {
     pub protected: Line<AtomicU64>,
 }
 
-/// The mapping, with `L` locks in it. Dropping it drops the locks, in the process that made them only because forked
-/// workers leave through `_exit`.
+/// The mapping, with `L` locks in it. Dropping it drops the locks, in the process that made them
+/// only because forked workers leave through `_exit`.
 #[derive(Debug)]
 pub struct Arena<L> {
     base: *mut u8,
@@ -145,12 +149,13 @@ pub struct Arena<L> {
 
 // SAFETY: the mapping holds atomics and locks that are `Sync`; the rest is constant after `new`.
 unsafe impl<L: Lock> Sync for Arena<L> {}
-// SAFETY: as above; the last owner drops the locks, which are dropped in place wherever that happens, as any lock in an
-// `Arc` is.
+// SAFETY: as above; the last owner drops the locks, which are dropped in place wherever that
+// happens, as any lock in an `Arc` is.
 unsafe impl<L: Lock> Send for Arena<L> {}
 
 impl<L: Lock> Arena<L> {
-    /// Maps room for `workers` workers with `buckets_each` histogram buckets and for `locks` locks, and creates those.
+    /// Maps room for `workers` workers with `buckets_each` histogram buckets and for `locks` locks,
+    /// and creates those.
     pub fn new(scope: Scope, workers: usize, buckets_each: usize, locks: usize) -> Result<Self> {
         let slots_at = size_of::<Control>();
         let cells_at = slots_at + workers * size_of::<Slot>();
@@ -169,9 +174,9 @@ impl<L: Lock> Arena<L> {
             locks: PhantomData,
         };
         for index in 0..locks {
-            // Counted only once it stands, so that a failure drops those before it.
-            // SAFETY: the offset is within the mapping, which is writable, zeroed and aligned to a page; `Cell` and all
-            // before it are multiples of 128 bytes.
+            // Counted only once it stands, so that a failure drops those before it. SAFETY: the
+            // offset is within the mapping, which is writable, zeroed and aligned to a page; `Cell`
+            // and all before it are multiples of 128 bytes.
             unsafe { L::place(ptr::addr_of_mut!((*arena.cell_ptr(index)).lock.0), scope)? };
             arena.cells += 1;
         }
@@ -185,7 +190,8 @@ impl<L: Lock> Arena<L> {
 
     /// What coordinator and workers tell each other.
     pub fn control(&self) -> &Control {
-        // SAFETY: it lies at the start of the zeroed mapping, consists of atomics, and lives as long as `self`.
+        // SAFETY: it lies at the start of the zeroed mapping, consists of atomics, and lives as
+        // long as `self`.
         unsafe { &*self.base.cast() }
     }
 
@@ -205,7 +211,8 @@ impl<L: Lock> Arena<L> {
     pub fn buckets(&self, worker: usize) -> &[Bucket] {
         assert!(worker < self.workers);
         let at = self.buckets_at + worker * self.buckets_each * size_of::<Bucket>();
-        // SAFETY: `new` mapped room for so many at this offset, a multiple of 16; they are zeroed atomics.
+        // SAFETY: `new` mapped room for so many at this offset, a multiple of 16; they are zeroed
+        // atomics.
         unsafe { std::slice::from_raw_parts(self.base.add(at).cast(), self.buckets_each) }
     }
 }
@@ -213,8 +220,8 @@ impl<L: Lock> Arena<L> {
 impl<L> Drop for Arena<L> {
     fn drop(&mut self) {
         for index in 0..self.cells {
-            // SAFETY: this lock was placed and nobody uses it: the arena is owned by all its threads, and forked
-            // workers have been reaped.
+            // SAFETY: this lock was placed and nobody uses it: the arena is owned by all its
+            // threads, and forked workers have been reaped.
             unsafe {
                 let cell = self.base.add(self.cells_at).cast::<Cell<L>>().add(index);
                 ptr::drop_in_place(ptr::addr_of_mut!((*cell).lock.0));
@@ -230,7 +237,8 @@ fn map(bytes: usize) -> Result<*mut u8> {
     // SAFETY: the name is a C string.
     let file = unsafe { libc::memfd_create(c"ulocks-trial".as_ptr(), libc::MFD_CLOEXEC) };
     ensure!(file >= 0, "memfd_create: {}", io::Error::last_os_error());
-    // SAFETY: the descriptor is ours; a fresh mapping harms nobody; the file may be closed once it is mapped.
+    // SAFETY: the descriptor is ours; a fresh mapping harms nobody; the file may be closed once it
+    // is mapped.
     let (base, error) = unsafe {
         let base = if libc::ftruncate(file, bytes as libc::off_t) == 0 {
             let access = libc::PROT_READ | libc::PROT_WRITE;

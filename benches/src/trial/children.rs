@@ -18,14 +18,15 @@ pub struct Children {
 impl Children {
     /// Forks `n` workers.
     pub fn start<L: Lock>(n: usize, arena: &Arena<L>, plan: &Plan) -> Result<Self> {
-        // Made here so that a child, the copy of one thread of many, need not allocate before it works.
+        // Made here so that a child, the copy of one thread of many, need not allocate before it
+        // works.
         let mut histogram = plan.histogram();
         let mut children = Self { alive: Vec::with_capacity(n) };
         // SAFETY: no pointers are involved.
         let parent = unsafe { libc::getpid() };
         for index in 0..n {
-            // SAFETY: the child touches the arena and its own copy of this stack only, and leaves through `_exit`, so
-            // that it runs nobody's destructors or exit handlers.
+            // SAFETY: the child touches the arena and its own copy of this stack only, and leaves
+            // through `_exit`, so that it runs nobody's destructors or exit handlers.
             let pid = unsafe { libc::fork() };
             match pid {
                 -1 => {
@@ -33,7 +34,8 @@ impl Children {
                     return Err(error).with_context(|| format!("cannot start process {index} of {n}"));
                 }
                 0 => {
-                    // SAFETY: no pointers are involved. A parent that died before the request is noticed by its id.
+                    // SAFETY: no pointers are involved. A parent that died before the request is
+                    // noticed by its id.
                     unsafe {
                         libc::prctl(libc::PR_SET_PDEATHSIG, libc::SIGKILL);
                         if libc::getppid() == parent {
@@ -52,7 +54,8 @@ impl Children {
     pub fn cpu_time(&self) -> Duration {
         let of = |&(pid, _): &(libc::pid_t, usize)| {
             let mut clock = 0;
-            // SAFETY: the clock is writable; the child is ours and was not reaped, so the id is its own.
+            // SAFETY: the clock is writable; the child is ours and was not reaped, so the id is its
+            // own.
             let known = unsafe { libc::clock_getcpuclockid(pid, &mut clock) } == 0;
             if known { clock_time(clock) } else { Duration::ZERO }
         };

@@ -1,4 +1,5 @@
-//! The coordinator: starts the workers, opens and closes the window, ends them, and checks what they did.
+//! The coordinator: starts the workers, opens and closes the window, ends them, and checks what
+//! they did.
 
 use super::arena::{Arena, announce, phase, wait_while};
 use super::children::Children;
@@ -35,7 +36,8 @@ pub fn run(spec: &TrialSpec) -> Result<TrialResult> {
     locks::visit(entry, scope(spec), Trial(spec))?
 }
 
-/// Runs a trial of lock type `L`, which need not be registered; gives up on workers that hang for `patience`.
+/// Runs a trial of lock type `L`, which need not be registered; gives up on workers that hang for
+/// `patience`.
 pub fn run_lock<L: Lock>(spec: &TrialSpec, patience: Duration) -> Result<TrialResult> {
     let plan = Plan::new::<L>(spec)?;
     keep_a_thread_asleep();
@@ -51,8 +53,8 @@ pub fn run_lock<L: Lock>(spec: &TrialSpec, patience: Duration) -> Result<TrialRe
     Ok(collect(spec, &arena, window, speed))
 }
 
-/// Keeps one thread asleep for the rest of the process: glibc omits atomic instructions in a process that has never had
-/// a second thread, and no program that needs a lock is like that.
+/// Keeps one thread asleep for the rest of the process: glibc omits atomic instructions in a
+/// process that has never had a second thread, and no program that needs a lock is like that.
 pub fn keep_a_thread_asleep() {
     static SLEEPER: OnceLock<()> = OnceLock::new();
     SLEEPER.get_or_init(|| {
@@ -133,7 +135,8 @@ impl<L: Lock> Conductor<'_, L> {
         self.ramp_up();
         self.set(phase::WARM_UP);
         pause(Duration::from_millis(spec.warmup_ms), &control.failed.0);
-        // To look takes a while where there are many workers: a look before each edge makes the two equally early.
+        // To look takes a while where there are many workers: a look before each edge makes the two
+        // equally early.
         let before = self.look();
         let start = Instant::now();
         self.set(phase::MEASURE);
@@ -160,8 +163,8 @@ impl<L: Lock> Conductor<'_, L> {
         })
     }
 
-    /// Waits until every worker has had a lock once. There is an end to it: some locks keep waiters for long, and those
-    /// contend as they should.
+    /// Waits until every worker has had a lock once. There is an end to it: some locks keep waiters
+    /// for long, and those contend as they should.
     fn ramp_up(&self) {
         let (control, everybody) = (self.arena.control(), self.spec.workers.count());
         self.set(phase::RAMP_UP);
@@ -174,7 +177,8 @@ impl<L: Lock> Conductor<'_, L> {
         }
     }
 
-    /// What the workers have used and done so far, those included that have been waiting all the while.
+    /// What the workers have used and done so far, those included that have been waiting all the
+    /// while.
     fn look(&self) -> Look {
         Look {
             cpu: match &self.crew {
@@ -220,7 +224,8 @@ impl<L: Lock> Conductor<'_, L> {
             }
             // Read before the others fail because the lock is taken from them.
             let failure = failures(self.spec, self.arena);
-            // Threads cannot be killed: they keep the arena and its locks alive for as long as they hang.
+            // Threads cannot be killed: they keep the arena and its locks alive for as long as they
+            // hang.
             for cell in self.arena.cells() {
                 cell.lock.0.abandon();
             }
@@ -239,9 +244,10 @@ impl<L: Lock> Conductor<'_, L> {
     }
 }
 
-/// While it lives the calling thread runs before all others of ordinary priority, where that is allowed: a coordinator
-/// that is to open and close the window on time must not queue behind a thousand workers. Where it is not allowed the
-/// window gets longer, and its true length is what counts.
+/// While it lives the calling thread runs before all others of ordinary priority, where that is
+/// allowed: a coordinator that is to open and close the window on time must not queue behind a
+/// thousand workers. Where it is not allowed the window gets longer, and its true length is what
+/// counts.
 pub(crate) struct Urgent {
     policy: libc::c_int,
     priority: libc::sched_param,

@@ -43,8 +43,8 @@ fn busy(spec: TrialSpec) -> TrialResult {
     panic!("lock '{}': no operation in 20 s, or no CPU time for it", spec.lock);
 }
 
-/// Workers may take `grace` to end after the window: a short one where they hang, a long one where they do not, since to print
-/// a panic with its backtrace can take a second.
+/// Workers may take `grace` to end after the window: a short one where they hang, a long one where
+/// they do not, since to print a panic with its backtrace can take a second.
 fn fails<L: Lock>(spec: &TrialSpec, grace: Duration) -> String {
     run_lock::<L>(spec, grace).expect_err("the lock is broken").to_string()
 }
@@ -83,7 +83,8 @@ fn every_lock_that_can_excludes_processes() {
 
 #[test]
 fn each_worker_uses_its_lock() {
-    // Workers 0 and 2 share one lock, worker 1 has the other; the check of each counter relies on it.
+    // Workers 0 and 2 share one lock, worker 1 has the other; the check of each counter relies on
+    // it.
     let spec = TrialSpec { lock_count: 2, hold_ns: 500, ..spec("pthread", Workers::Threads(3)) };
     assert_eq!(busy(spec).counts.len(), 3);
 }
@@ -156,7 +157,8 @@ fn lost_updates_are_found() {
             numbers.split(|c: char| !c.is_ascii_digit()).filter_map(|n| n.parse().ok()).collect();
         assert!(numbers.len() == 2 && numbers[0] > numbers[1], "{error}");
     }
-    // The base line excludes nothing, loses updates, and says so in the registry instead of failing.
+    // The base line excludes nothing, loses updates, and says so in the registry instead of
+    // failing.
     let spec = TrialSpec { hold_ns: 100_000, window_ms: 100, ..spec("none", Workers::Threads(4)) };
     assert!(run(&spec).is_ok() && !NoLock::EXCLUDES && !locks::find("none").unwrap().excludes);
 }
@@ -216,7 +218,8 @@ static SETS: [AtomicI32; 3] = [const { AtomicI32::new(-1) }; 3];
 
 impl<const HOW: u8> Lock for Faulty<HOW> {
     unsafe fn place(place: *mut Self, scope: Scope) -> Result<()> {
-        // SAFETY: by the contract of `place`, field by field; `SysV` starts with its id, which the test asks for.
+        // SAFETY: by the contract of `place`, field by field; `SysV` starts with its id, which the
+        // test asks for.
         unsafe {
             SysV::place(addr_of_mut!((*place).lock), scope)?;
             addr_of_mut!((*place).left).write(UnsafeCell::new(2));
@@ -251,7 +254,8 @@ impl<const HOW: u8> Lock for Faulty<HOW> {
     }
 }
 
-/// These tests fork while threads of theirs panic; one at a time, or a child inherits the lock of the panic's printer.
+/// These tests fork while threads of theirs panic; one at a time, or a child inherits the lock of
+/// the panic's printer.
 static ONE_AT_A_TIME: Mutex<()> = Mutex::new(());
 
 fn faulty(workers: Workers) -> TrialSpec {
@@ -294,8 +298,8 @@ fn a_worker_that_dies_ends_the_trial_and_none_is_left() {
     assert_eq!(unsafe { libc::pipe(ends.as_mut_ptr()) }, 0);
     let error = fails::<Faulty<KILLS>>(&faulty(Workers::Processes(3)), LONG);
     assert!(error.contains("was killed by signal 9") && set_is_gone(KILLS), "{error}");
-    // The workers have inherited the write end: the pipe ends when the last of them is gone. Other tests' workers may
-    // have inherited it as well, and end too.
+    // The workers have inherited the write end: the pipe ends when the last of them is gone. Other
+    // tests' workers may have inherited it as well, and end too.
     let mut byte = 0u8;
     // SAFETY: both descriptors are this test's own; the byte is writable.
     unsafe {

@@ -13,7 +13,8 @@ use std::sync::atomic::Ordering::{Acquire, Relaxed, Release};
 use std::thread;
 use std::time::{Duration, Instant};
 
-/// The longest wait a histogram can hold: five minutes. Longer ones count as that long; the maximum is kept exactly.
+/// The longest wait a histogram can hold: five minutes. Longer ones count as that long; the maximum
+/// is kept exactly.
 const LONGEST_WAIT_NS: u64 = 300_000_000_000;
 
 /// What all workers of a trial share.
@@ -65,7 +66,8 @@ impl Plan {
         })
     }
 
-    /// An empty histogram of the right shape, if waits are recorded. Made before a fork: the child need not allocate.
+    /// An empty histogram of the right shape, if waits are recorded. Made before a fork: the child
+    /// need not allocate.
     pub fn histogram(&self) -> Option<Histogram<u64>> {
         self.waits.then(empty_histogram)
     }
@@ -202,14 +204,15 @@ fn run<L: Lock, const WORK: bool, const WAITS: bool>(
                 if total == 1 {
                     control.started.0.fetch_add(1, Relaxed);
                 }
-                // For those who have not run at all yet: a time slice for each of a thousand would take seconds.
+                // For those who have not run at all yet: a time slice for each of a thousand would
+                // take seconds.
                 if plan.crowded && control.started.0.load(Relaxed) < plan.workers {
                     thread::yield_now();
                 }
                 continue;
             }
-            // A window that was opened and closed while this worker waited is one change for it, and holds none of its
-            // operations.
+            // A window that was opened and closed while this worker waited is one change for it,
+            // and holds none of its operations.
             if seen < phase::MEASURE && now >= phase::MEASURE {
                 tally.usage = Usage::now();
                 before_window = total - 1;

@@ -28,7 +28,8 @@ fn a_time_that_cannot_be_measured_is_refused() {
 
 #[test]
 fn calibration_is_a_speed() {
-    // An iteration is a multiplication at least: between a tenth of a nanosecond and a tenth of a microsecond.
+    // An iteration is a multiplication at least: between a tenth of a nanosecond and a tenth of a
+    // microsecond.
     let speed = calibrate();
     assert!((10.0..10_000.0).contains(&speed), "{speed}");
 }

@@ -1,5 +1,5 @@
-//! What the tests of programs from outside share. A bench has no path that a test could know, so such a test starts itself
-//! again, and in that process is the program.
+//! What the tests of programs from outside share. A bench has no path that a test could know, so
+//! such a test starts itself again, and in that process is the program.
 
 use std::process::{Command, ExitCode, Output, Stdio};
 

@@ -2,42 +2,47 @@
 //!
 //! Take the first line that is true.
 //!
-//! 1. *A mutex and no worry*: [`std::sync::Mutex`]. It is everywhere, well made, has no dependency, and
-//!    poisons itself when a holder panics.
+//! 1. *A mutex and no worry*: [`std::sync::Mutex`]. It is everywhere, well made, has no dependency,
+//!    and poisons itself when a holder panics.
 //! 2. *It is held for a few instructions on one word*: no lock, but an atomic.
-//! 3. *Threads of different real-time priority want it*, and an urgent one must not wait for one that
-//!    cannot run: [`pi::PiMutex`](crate::pi::PiMutex).
+//! 3. *Threads of different real-time priority want it*, and an urgent one must not wait for one
+//!    that cannot run: [`pi::PiMutex`](crate::pi::PiMutex).
 //! 4. *Who came first must be served first*: [`fair::FairMutex`](crate::fair::FairMutex), and
 //!    [`fair::Semaphore`](crate::fair::Semaphore) where it is not one but several permits that are
-//!    handed out. The order costs a wake-up an acquisition as soon as there are more threads than CPUs.
+//!    handed out. The order costs a wake-up an acquisition as soon as there are more threads than
+//!    CPUs.
 //! 5. *Some thread keeps it busy, and others must still get their turn*:
-//!    [`unfair::ThroughputMutex`](crate::unfair::ThroughputMutex), within milliseconds for each waiter
-//!    before it.
-//! 6. *Many more threads want it than there are CPUs*: [`calock::Calock`](crate::calock::Calock), which lets
-//!    as many go round as can run and leaves the others asleep, so that a thousand cost what a few cost. Each
-//!    gets its turn, within tens of milliseconds for each waiter before it.
+//!    [`unfair::ThroughputMutex`](crate::unfair::ThroughputMutex), within milliseconds for each
+//!    waiter before it.
+//! 6. *Many more threads want it than there are CPUs*: [`calock::Calock`](crate::calock::Calock),
+//!    which lets as many go round as can run and leaves the others asleep, so that a thousand cost
+//!    what a few cost. Each gets its turn, within tens of milliseconds for each waiter before it.
 //! 7. *It is locked very often, nearly always by one thread at a time, in one process*:
 //!    [`unfair::AsymMutex`](crate::unfair::AsymMutex), whose release is a plain store.
 //! 8. *It is in every one of a million small objects*: `unfair::ByteMutex`, with the feature
 //!    `parking-lot`.
-//! 9. *It must be small, timed, in special memory, or shared by processes, and nobody minds who goes
-//!    first*: [`unfair::Mutex`](crate::unfair::Mutex).
-//! 10. *Many readers, all alike, with short sections*: [`std::sync::RwLock`], or a mutex, which is often as fast.
-//! 11. *Readers of which some are slow and some must not wait; readers that come in again on a thread that
-//!     reads already; readers in signal handlers; many readers on many CPUs*:
+//! 9. *It must be small, timed, in special memory, or shared by processes, and nobody minds who
+//!    goes first*: [`unfair::Mutex`](crate::unfair::Mutex).
+//! 10. *Many readers, all alike, with short sections*: [`std::sync::RwLock`], or a mutex, which is
+//!     often as fast.
+//! 11. *Readers of which some are slow and some must not wait; readers that come in again on a
+//!     thread that reads already; readers in signal handlers; many readers on many CPUs*:
 //!     [`psrwlock::PsRwLock`](crate::psrwlock::PsRwLock).
-//! 12. *Several things at once, all of them or none*: [`semarray::SemArray`](crate::semarray::SemArray), whose sets of
-//!     operations subtract from several counts, add to others, and wait until others are zero. Where programs use
-//!     `semop(2)` between the threads of one process, it is that in user space; between processes there is none yet.
+//! 12. *Several things at once, all of them or none*:
+//!     [`semarray::SemArray`](crate::semarray::SemArray), whose sets of operations subtract from
+//!     several counts, add to others, and wait until others are zero. Where programs use `semop(2)`
+//!     between the threads of one process, it is that in user space; between processes there is
+//!     none yet.
 //!
 //! To wait until something is true under one of these mutexes, each has a condition variable beside
-//! it: [`unfair::Condvar`](crate::unfair::Condvar), [`fair::FairCondvar`](crate::fair::FairCondvar),
-//! [`pi::PiCondvar`](crate::pi::PiCondvar) and so on.
+//! it: [`unfair::Condvar`](crate::unfair::Condvar),
+//! [`fair::FairCondvar`](crate::fair::FairCondvar), [`pi::PiCondvar`](crate::pi::PiCondvar) and so
+//! on.
 //!
 //! # Then choose a policy
 //!
-//! The parameter after the data says where the lock lives, how long it spins before it sleeps, and what
-//! it counts:
+//! The parameter after the data says where the lock lives, how long it spins before it sleeps, and
+//! what it counts:
 //!
 //! | type | meaning |
 //! |---|---|
@@ -47,8 +52,8 @@
 //! | `MutexWith<T, Private<Patience<3_000>>>` | spin for up to 3 us: enough to cover a hold of that length |
 //! | `MutexWith<T, Private<Adaptive, Counted>>` | count acquisitions, contention, sleeps and wake-ups in the lock |
 //!
-//! A policy is part of the type, so it costs nothing to look up, and two locks with different policies
-//! are two types.
+//! A policy is part of the type, so it costs nothing to look up, and two locks with different
+//! policies are two types.
 //!
 //! # Then measure
 //!

@@ -14,8 +14,8 @@ struct Counting;
 #[global_allocator]
 static COUNTING: Counting = Counting;
 
-// SAFETY: the system's allocator does what is asked; to count changes nothing of it, and does not allocate: the counter has
-// no destructor and a constant for its initial value.
+// SAFETY: the system's allocator does what is asked; to count changes nothing of it, and does not
+// allocate: the counter has no destructor and a constant for its initial value.
 unsafe impl GlobalAlloc for Counting {
     unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
         LIVE.set(LIVE.get() + layout.size() as isize);

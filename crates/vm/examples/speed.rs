@@ -1,7 +1,8 @@
-//! How fast the explorer is here: executions and steps a second, and the size of exhaustive explorations. (What the cost
-//! model takes is printed by the example `many_cores`.)
+//! How fast the explorer is here: executions and steps a second, and the size of exhaustive
+//! explorations. (What the cost model takes is printed by the example `many_cores`.)
 //!
-//! `cargo run --release -p ulocks-vm --example speed`. One row a line; nothing is judged. The locks are those of the tests.
+//! `cargo run --release -p ulocks-vm --example speed`. One row a line; nothing is judged. The locks
+//! are those of the tests.
 
 use std::time::{Duration, Instant};
 use ulocks_vm::explore::{Config, Report, Strategy, run};

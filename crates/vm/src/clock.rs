@@ -32,7 +32,8 @@ pub fn now(clock: Clock) -> Duration {
     })
 }
 
-/// Whether `deadline` has passed. Until it has, the answer is a choice of the run; once it has, it stays so.
+/// Whether `deadline` has passed. Until it has, the answer is a choice of the run; once it has, it
+/// stays so.
 #[track_caller]
 #[must_use]
 pub fn has_passed(deadline: Time) -> bool {

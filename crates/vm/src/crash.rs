@@ -1,10 +1,13 @@
-//! Deaths, enumerated: a thread stops for ever in place of each of its steps in turn, and the others have to go on.
+//! Deaths, enumerated: a thread stops for ever in place of each of its steps in turn, and the
+//! others have to go on.
 //!
-//! [`sweep`] finds out, for every step of a thread, what its death there does to the others: whether they all come to
-//! their end, or wait for the dead for ever. What they do until then is checked as in any exploration. A lock that
-//! survives its owner has no step that blocks anybody; of a plain one, the sweep says which steps do.
+//! [`sweep`] finds out, for every step of a thread, what its death there does to the others:
+//! whether they all come to their end, or wait for the dead for ever. What they do until then is
+//! checked as in any exploration. A lock that survives its owner has no step that blocks anybody;
+//! of a plain one, the sweep says which steps do.
 //!
-//! Thread 0, which runs the model, never dies; so a model starts its threads and judges what is left.
+//! Thread 0, which runs the model, never dies; so a model starts its threads and judges what is
+//! left.
 
 use crate::explore::{Config, Deaths, Failure, Survivors, run_from};
 use core::fmt;
@@ -55,12 +58,12 @@ impl fmt::Display for Sweep {
     }
 }
 
-/// Lets `thread` die in place of its first step, its second, and so on, until it ends before it could: each time in all
-/// the executions that `config` asks for.
+/// Lets `thread` die in place of its first step, its second, and so on, until it ends before it
+/// could: each time in all the executions that `config` asks for.
 ///
 /// # Errors
-/// The first execution that went wrong. That survivors wait for the dead is not wrong here, it is counted; demand what
-/// has to hold of the [`Sweep`].
+/// The first execution that went wrong. That survivors wait for the dead is not wrong here, it is
+/// counted; demand what has to hold of the [`Sweep`].
 pub fn sweep(config: &Config, thread: usize, model: impl Fn() + 'static) -> Result<Sweep, Box<Failure>> {
     let model: Rc<dyn Fn()> = Rc::new(model);
     let mut points = Vec::new();

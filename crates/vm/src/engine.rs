@@ -1,9 +1,10 @@
 //! What stands behind the facade: the operations of lock code, as calls on the engine that runs it.
 //!
 //! Lock code calls [`sync`](crate::sync), [`futex`](crate::futex), [`thread`](crate::thread) and
-//! [`clock`](crate::clock). Each of these is a thin typed layer over one method of [`Engine`]. There are two engines:
-//! the explorer, which keeps a history of every word and chooses what a load reads, and the cost model, which keeps one
-//! value and charges for the way to it. Exactly one engine runs on an OS thread at a time.
+//! [`clock`](crate::clock). Each of these is a thin typed layer over one method of [`Engine`].
+//! There are two engines: the explorer, which keeps a history of every word and chooses what a load
+//! reads, and the cost model, which keeps one value and charges for the way to it. Exactly one
+//! engine runs on an OS thread at a time.
 
 use crate::clock::Time;
 use crate::futex::{Entry, Waited};
@@ -29,9 +30,10 @@ pub(crate) enum Width {
 
 /// Where an atomic lives, and how wide it is.
 ///
-/// What its bytes hold is the engine's affair. The cost model keeps the value there, as the machine does. The explorer
-/// keeps the number of the word's history there, so that an atomic may be moved, and may lie in a page that is mapped
-/// twice; zero is a word that has no history yet and holds zero.
+/// What its bytes hold is the engine's affair. The cost model keeps the value there, as the machine
+/// does. The explorer keeps the number of the word's history there, so that an atomic may be moved,
+/// and may lie in a page that is mapped twice; zero is a word that has no history yet and holds
+/// zero.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Word {
     bytes: NonNull<u8>,
@@ -39,7 +41,8 @@ pub(crate) struct Word {
 }
 
 impl Word {
-    /// The word at `bytes`, which is valid for reads and writes of `width` for as long as the result is used.
+    /// The word at `bytes`, which is valid for reads and writes of `width` for as long as the
+    /// result is used.
     pub(crate) fn new(bytes: NonNull<u8>, width: Width) -> Self {
         Self { bytes, width }
     }
@@ -54,7 +57,8 @@ impl Word {
 
     /// What the bytes hold.
     pub(crate) fn bits(self) -> u64 {
-        // SAFETY: valid and aligned for reads by the promise given at `new`; the engine's OS thread is the only one.
+        // SAFETY: valid and aligned for reads by the promise given at `new`; the engine's OS thread
+        // is the only one.
         unsafe {
             match self.width {
                 Width::W8 => self.bytes.read().into(),
@@ -86,12 +90,13 @@ pub(crate) struct Update<'a> {
     pub(crate) failure: Ordering,
     /// Whether it may decline although `change` would not (`compare_exchange_weak`).
     pub(crate) weak: bool,
-    /// The new value, or `None` to leave the word alone. Called any number of times; has no effects of its own.
+    /// The new value, or `None` to leave the word alone. Called any number of times; has no effects
+    /// of its own.
     pub(crate) change: &'a dyn Fn(u64) -> Option<u64>,
 }
 
-/// A futex by address. An address in a region that is mapped more than once names the same futex by each mapping,
-/// unless it is private.
+/// A futex by address. An address in a region that is mapped more than once names the same futex by
+/// each mapping, unless it is private.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(crate) struct Key {
     pub(crate) address: usize,
@@ -139,7 +144,8 @@ pub(crate) trait Engine {
     fn end_round(&self, at: At);
     /// The round was the last one: the busy-wait is over. Not a step.
     fn leave_round(&self) {}
-    /// How many pauses a busy-wait of `ns` nanoseconds has room for; one look is enough for an explorer.
+    /// How many pauses a busy-wait of `ns` nanoseconds has room for; one look is enough for an
+    /// explorer.
     fn pauses_in(&self, ns: u32) -> u32;
     /// `count` pauses of the processor.
     fn pause(&self, count: u32, at: At);
@@ -155,7 +161,8 @@ pub(crate) trait Engine {
     // The kernel.
     fn wait(&self, key: Key, word: Word, expected: u32, bits: u32, deadline: Option<Time>, at: At) -> Waited;
     fn wake(&self, key: Key, count: u32, bits: u32, at: At) -> u32;
-    /// Wakes `wake` and moves `requeue` of the rest, if the word holds what is expected of it. How many of each.
+    /// Wakes `wake` and moves `requeue` of the rest, if the word holds what is expected of it. How
+    /// many of each.
     fn requeue(
         &self,
         from: Key,
@@ -175,7 +182,8 @@ pub(crate) trait Engine {
     }
 
     // Time.
-    /// Goes to the clock, to read it with [`now`](Self::now): what others do to the time may come before.
+    /// Goes to the clock, to read it with [`now`](Self::now): what others do to the time may come
+    /// before.
     fn look_at_clock(&self, _at: At) {}
     fn now(&self, clock: crate::clock::Clock) -> Duration;
     fn has_passed(&self, deadline: Time, at: At) -> bool;
@@ -218,8 +226,8 @@ pub(crate) trait Engine {
     fn note(&self, _text: &dyn Fn() -> String, _at: At) {}
     /// The number of this run, different from that of every other run of this program.
     fn run(&self) -> u64;
-    /// Calls `make`. The words it creates were there before the run began: what they hold at first is visible to every
-    /// thread. To an engine that keeps no history all words are such.
+    /// Calls `make`. The words it creates were there before the run began: what they hold at first
+    /// is visible to every thread. To an engine that keeps no history all words are such.
     fn before_all(&self, make: &mut dyn FnMut()) {
         make();
     }

@@ -1,8 +1,9 @@
 //! The threads of the machine: coroutines that one OS thread runs in turn.
 //!
-//! A coroutine suspends inside an operation of the facade and nowhere else, so everything between two operations is
-//! one step. What a coroutine owns when a run ends before it does is leaked, not dropped: a thread that is dead or stuck
-//! runs no destructors, and the ones it has might wait for threads that are no more.
+//! A coroutine suspends inside an operation of the facade and nowhere else, so everything between
+//! two operations is one step. What a coroutine owns when a run ends before it does is leaked, not
+//! dropped: a thread that is dead or stuck runs no destructors, and the ones it has might wait for
+//! threads that are no more.
 
 use core::any::Any;
 use core::cell::{Cell, RefCell};
@@ -25,7 +26,8 @@ pub(crate) enum Stopped {
 type Outcome = Result<(), Box<dyn Any + Send>>;
 type Fiber = Coroutine<(), (), Outcome, DefaultStack>;
 
-/// Room for the deepest call of a lock and of the formatting of a panic; reserved, and only what is touched is used.
+/// Room for the deepest call of a lock and of the formatting of a panic; reserved, and only what is
+/// touched is used.
 const STACK_BYTES: usize = 256 * 1024;
 
 thread_local! {
@@ -90,8 +92,8 @@ pub(crate) fn suspend() {
 impl Drop for Fibers {
     fn drop(&mut self) {
         for mut fiber in self.fibers.take().into_iter().flatten() {
-            // SAFETY: what the coroutine owns is leaked. Nobody refers to its stack any more: the run is over, and the
-            // other coroutines never run again.
+            // SAFETY: what the coroutine owns is leaked. Nobody refers to its stack any more: the
+            // run is over, and the other coroutines never run again.
             unsafe { fiber.force_reset() };
             keep(fiber.into_stack());
         }

@@ -1,4 +1,5 @@
-//! The futex of the machine: the kernel's operations, with addresses as keys and nothing ordered by them.
+//! The futex of the machine: the kernel's operations, with addresses as keys and nothing ordered by
+//! them.
 
 use crate::clock::Time;
 use crate::engine::{self, Key, WakeOp};
@@ -29,7 +30,8 @@ pub struct Entry<'a> {
     pub private: bool,
 }
 
-/// `FUTEX_WAIT_BITSET`: sleeps while `word` holds `expected`, until a wake-up that has a bit in common with `bits`.
+/// `FUTEX_WAIT_BITSET`: sleeps while `word` holds `expected`, until a wake-up that has a bit in
+/// common with `bits`.
 #[track_caller]
 pub fn wait(word: &AtomicU32, expected: u32, bits: u32, deadline: Option<Time>, private: bool) -> Waited {
     assert_ne!(bits, 0, "a sleeper without a bit could never be woken");
@@ -38,15 +40,16 @@ pub fn wait(word: &AtomicU32, expected: u32, bits: u32, deadline: Option<Time>, 
     engine::with(|engine| engine.wait(key, word.word(), expected, bits, deadline, at))
 }
 
-/// `FUTEX_WAKE_BITSET`: wakes up to `count` sleepers at `address`, longest sleeper first. How many. The address is never
-/// dereferenced.
+/// `FUTEX_WAKE_BITSET`: wakes up to `count` sleepers at `address`, longest sleeper first. How many.
+/// The address is never dereferenced.
 #[track_caller]
 pub fn wake(address: usize, count: u32, bits: u32, private: bool) -> u32 {
     let at = Location::caller();
     engine::with(|engine| engine.wake(Key { address, private }, count, bits, at))
 }
 
-/// `FUTEX_CMP_REQUEUE`: `None` if `word` does not hold `expected`, otherwise how many were woken and how many moved.
+/// `FUTEX_CMP_REQUEUE`: `None` if `word` does not hold `expected`, otherwise how many were woken
+/// and how many moved.
 #[track_caller]
 pub fn cmp_requeue(
     word: &AtomicU32,
@@ -70,8 +73,8 @@ pub fn requeue(from: usize, wake: u32, requeue: u32, to: usize, private: bool) -
     engine::with(|engine| engine.requeue(from, None, wake, requeue, to, at)).unwrap_or((0, 0))
 }
 
-/// `FUTEX_WAKE_OP`: changes `second` by `change`, wakes up to `count` sleepers at `address`, and, if `condition` held of
-/// the value before, up to `second_count` at `second`. How many in all.
+/// `FUTEX_WAKE_OP`: changes `second` by `change`, wakes up to `count` sleepers at `address`, and,
+/// if `condition` held of the value before, up to `second_count` at `second`. How many in all.
 #[track_caller]
 pub fn wake_op(
     address: usize,
@@ -88,7 +91,8 @@ pub fn wake_op(
     engine::with(|engine| engine.wake_op(Key { address, private }, count, &second, at))
 }
 
-/// `futex_waitv`: sleeps while every word holds what is expected of it, until one of them is woken. Which, if one was.
+/// `futex_waitv`: sleeps while every word holds what is expected of it, until one of them is woken.
+/// Which, if one was.
 #[track_caller]
 pub fn wait_any(entries: &[Entry<'_>], deadline: Option<Time>) -> (Waited, Option<usize>) {
     let at = Location::caller();

@@ -1,17 +1,18 @@
 //! The priority-inheriting futex of the machine, as the kernel's `FUTEX_LOCK_PI` and its kin.
 //!
-//! The word holds the id of its owner, which is the number of the thread plus one, and the kernel's marks. A release goes to
-//! the waiter of the highest priority, and among equals to the one that came first; a thread that others wait for has at
-//! least their priority. The scheduler of an exploration tries every order and heeds no priority: it decides only who is
-//! served.
+//! The word holds the id of its owner, which is the number of the thread plus one, and the kernel's
+//! marks. A release goes to the waiter of the highest priority, and among equals to the one that
+//! came first; a thread that others wait for has at least their priority. The scheduler of an
+//! exploration tries every order and heeds no priority: it decides only who is served.
 //!
-//! A thread that ends while it owns a lock for which others wait hands it over, with [`OWNER_DIED`]; without waiters it
-//! leaves its id behind, and who asks for the lock then is told that the owner is gone. A circle of waiters is
-//! refused. What the kernel writes is a read-modify-write with acquire and release, by the thread that makes the call;
-//! the end of a wait orders nothing.
+//! A thread that ends while it owns a lock for which others wait hands it over, with
+//! [`OWNER_DIED`]; without waiters it leaves its id behind, and who asks for the lock then is told
+//! that the owner is gone. A circle of waiters is refused. What the kernel writes is a
+//! read-modify-write with acquire and release, by the thread that makes the call; the end of a wait
+//! orders nothing.
 //!
-//! Not here: signals that end a wait for a lock do not, as in the kernel; ids are not used again; the word and the kernel's
-//! own record of the owner are not compared.
+//! Not here: signals that end a wait for a lock do not, as in the kernel; ids are not used again;
+//! the word and the kernel's own record of the owner are not compared.
 
 use crate::clock::Time;
 use crate::engine::{self, Key, Word};
@@ -111,8 +112,9 @@ pub fn unlock(word: &AtomicU32, private: bool) -> Result<(), Refusal> {
     call(Call::Unlock { lock: Futex::of(word, private) }).map(drop)
 }
 
-/// `FUTEX_WAIT_REQUEUE_PI`: sleeps while `word` holds `expected`, until it was moved to the lock `to` and owns that. False if
-/// the wait ended before: the word held something else, a signal came, or for no reason.
+/// `FUTEX_WAIT_REQUEUE_PI`: sleeps while `word` holds `expected`, until it was moved to the lock
+/// `to` and owns that. False if the wait ended before: the word held something else, a signal came,
+/// or for no reason.
 ///
 /// # Errors
 /// [`Refusal::TimedOut`], [`Refusal::Inconsistent`].
@@ -128,8 +130,8 @@ pub fn wait_requeue(
     call(Call::WaitRequeue { from, expected, to, deadline }).map(|locked| locked != 0)
 }
 
-/// `FUTEX_CMP_REQUEUE_PI`: if `word` holds `expected`, lets the best waiter there own the lock `to`, or wait for it, and moves
-/// up to `requeue` others. How many in all.
+/// `FUTEX_CMP_REQUEUE_PI`: if `word` holds `expected`, lets the best waiter there own the lock
+/// `to`, or wait for it, and moves up to `requeue` others. How many in all.
 ///
 /// # Errors
 /// [`Refusal::Mismatch`], [`Refusal::Deadlock`], [`Refusal::OwnerGone`], [`Refusal::Inconsistent`].

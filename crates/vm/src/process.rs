@@ -1,8 +1,9 @@
 //! Processes of the machine, and memory that they share at different addresses.
 //!
-//! The processes of a run live in one address space and trust each other not to look. What tells them apart is what the
-//! kernel tells apart: private futexes, signal handlers, and who dies together. A [`Region`] is mapped as often as one
-//! likes, each time at another address, and a shared futex in it is the same futex at all of them.
+//! The processes of a run live in one address space and trust each other not to look. What tells
+//! them apart is what the kernel tells apart: private futexes, signal handlers, and who dies
+//! together. A [`Region`] is mapped as often as one likes, each time at another address, and a
+//! shared futex in it is the same futex at all of them.
 
 use crate::engine;
 use crate::thread::{self, JoinHandle};
@@ -26,12 +27,14 @@ pub fn current() -> usize {
     engine::with(|engine| engine.current_process())
 }
 
-/// Registers the calling thread's robust list, as `set_robust_list`: the kernel walks it when the thread dies.
+/// Registers the calling thread's robust list, as `set_robust_list`: the kernel walks it when the
+/// thread dies.
 ///
-/// `head` is the address of three words: an `AtomicPtr` to the first entry, an `AtomicUsize` with the distance from an
-/// entry to its futex word, and an `AtomicPtr` to the entry of the lock that is being acquired or released. An entry
-/// begins with an `AtomicPtr` to the next; the last one's is `head`. A lock is taken for the thread's if its word holds
-/// the thread's number plus one ([`robust_tid`]).
+/// `head` is the address of three words: an `AtomicPtr` to the first entry, an `AtomicUsize` with
+/// the distance from an entry to its futex word, and an `AtomicPtr` to the entry of the lock that
+/// is being acquired or released. An entry begins with an `AtomicPtr` to the next; the last one's
+/// is `head`. A lock is taken for the thread's if its word holds the thread's number plus one
+/// ([`robust_tid`]).
 ///
 /// # Safety
 /// What the list leads to is alive whenever the thread may die.
@@ -65,7 +68,8 @@ pub struct Mapping {
     region: Region,
 }
 
-/// What a run has asked the kernel for. Threads that die in it drop nothing, so the rest is given back at its end.
+/// What a run has asked the kernel for. Threads that die in it drop nothing, so the rest is given
+/// back at its end.
 #[derive(Clone, Copy)]
 enum Resource {
     File(i32),
@@ -91,7 +95,8 @@ fn keep(number: usize, resource: Resource) {
     }
 }
 
-/// Gives back what the run that has just ended still has. Nothing of it refers to that any more but by `unsafe` code.
+/// Gives back what the run that has just ended still has. Nothing of it refers to that any more but
+/// by `unsafe` code.
 pub(crate) fn end_run() {
     RESOURCES.with_borrow_mut(|kept| kept.drain().for_each(|(_, resource)| give_back(resource)));
 }
@@ -112,8 +117,8 @@ fn give_back(resource: Resource) {
         },
         Resource::Mapping { start, bytes } => {
             let base = core::ptr::with_exposed_provenance_mut(start);
-            // SAFETY: the mapping was made by `map` and is given back once. Borrows of what is in it end before the
-            // `Mapping` does, and are of a run, which has ended.
+            // SAFETY: the mapping was made by `map` and is given back once. Borrows of what is in
+            // it end before the `Mapping` does, and are of a run, which has ended.
             unsafe {
                 libc::munmap(base, bytes);
             }
@@ -187,8 +192,8 @@ impl Mapping {
     /// The `T` at `offset`.
     ///
     /// # Safety
-    /// A `T` is there: all-zero memory is one, or somebody has made one; and it is not accessed as anything else. The
-    /// run in which the region was mapped has not ended.
+    /// A `T` is there: all-zero memory is one, or somebody has made one; and it is not accessed as
+    /// anything else. The run in which the region was mapped has not ended.
     ///
     /// # Panics
     /// If it would not lie in the mapping, or not be aligned.
@@ -197,7 +202,8 @@ impl Mapping {
         assert!(offset.is_multiple_of(align_of::<T>()), "offset {offset} is not aligned for the type");
         let end = offset.checked_add(size_of::<T>());
         assert!(end.is_some_and(|end| end <= self.bytes()), "offset {offset} lies outside of the region");
-        // SAFETY: aligned and inside, by the assertions; a `T`, by the caller's promise; mapped as long as `self`.
+        // SAFETY: aligned and inside, by the assertions; a `T`, by the caller's promise; mapped as
+        // long as `self`.
         unsafe { self.base.byte_add(offset).cast().as_ref() }
     }
 }

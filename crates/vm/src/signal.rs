@@ -1,9 +1,11 @@
-//! Signals of the machine: handlers that run on a thread between any two of its steps, unless it masks them.
+//! Signals of the machine: handlers that run on a thread between any two of its steps, unless it
+//! masks them.
 //!
-//! A handler is the property of a process, as with `sigaction`. It runs nested on the thread it strikes, with its own
-//! signal masked, and may itself be interrupted by others. A thread that sleeps in a futex wait is interrupted there:
-//! the wait ends with `Interrupted` if it has a deadline, and is begun again if it has none, as after a handler that
-//! was installed with `SA_RESTART`.
+//! A handler is the property of a process, as with `sigaction`. It runs nested on the thread it
+//! strikes, with its own signal masked, and may itself be interrupted by others. A thread that
+//! sleeps in a futex wait is interrupted there: the wait ends with `Interrupted` if it has a
+//! deadline, and is begun again if it has none, as after a handler that was installed with
+//! `SA_RESTART`.
 //!
 //! A new thread masks what its maker masks at that moment; a new process masks nothing.
 //!
@@ -81,28 +83,31 @@ pub fn install(signal: Signal, mask: u32, handler: impl Fn() + 'static) {
     request(Request::Install { signal, mask, handler: Rc::new(handler) });
 }
 
-/// Sends `signal` to a thread. It is delivered at one of that thread's steps from now on, or, if it is sent to the
-/// caller itself and not masked, before this returns. A signal that is already pending is not sent twice.
+/// Sends `signal` to a thread. It is delivered at one of that thread's steps from now on, or, if it
+/// is sent to the caller itself and not masked, before this returns. A signal that is already
+/// pending is not sent twice.
 #[track_caller]
 pub fn send(thread: usize, signal: Signal) {
     request(Request::Send { thread, signal });
 }
 
-/// Lets `signal` strike the calling thread up to `times` times from now on, at steps that the run chooses.
+/// Lets `signal` strike the calling thread up to `times` times from now on, at steps that the run
+/// chooses.
 #[track_caller]
 pub fn arm(signal: Signal, times: u8) {
     request(Request::Arm { signal, times });
 }
 
-/// Sets which signals the calling thread masks, and returns which it masked before: bit `n` for signal `n`. What is
-/// pending and not masked any more is delivered before this returns.
+/// Sets which signals the calling thread masks, and returns which it masked before: bit `n` for
+/// signal `n`. What is pending and not masked any more is delivered before this returns.
 #[track_caller]
 pub fn mask(masked: u32) -> u32 {
     request(Request::Mask { masked }) as u32
 }
 
-/// Lets the code that the running handler has interrupted mask the signals in `more`, too, from the return of the handler
-/// on, and returns which it would have masked: what a handler does that changes the mask in its `ucontext_t`.
+/// Lets the code that the running handler has interrupted mask the signals in `more`, too, from the
+/// return of the handler on, and returns which it would have masked: what a handler does that
+/// changes the mask in its `ucontext_t`.
 ///
 /// # Panics
 /// If the calling thread runs no handler.

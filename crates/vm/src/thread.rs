@@ -12,8 +12,8 @@ pub struct JoinHandle<T> {
     result: Rc<RefCell<Option<T>>>,
 }
 
-// SAFETY: all threads of the machine run on one OS thread, which is also the only one on which the engine answers: to
-// use the handle on another is a panic before `result` is touched.
+// SAFETY: all threads of the machine run on one OS thread, which is also the only one on which the
+// engine answers: to use the handle on another is a panic before `result` is touched.
 unsafe impl<T: Send> Send for JoinHandle<T> {}
 // SAFETY: as above.
 unsafe impl<T: Send> Sync for JoinHandle<T> {}
@@ -45,7 +45,8 @@ pub fn current() -> usize {
     engine::with(|engine| engine.current_thread())
 }
 
-/// The CPU on which the calling thread runs, if the run has CPUs: in the cost model, from 0 on. An exploration has none.
+/// The CPU on which the calling thread runs, if the run has CPUs: in the cost model, from 0 on. An
+/// exploration has none.
 #[must_use]
 pub fn cpu() -> Option<usize> {
     engine::with(|engine| engine.cpu())

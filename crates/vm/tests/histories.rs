@@ -58,8 +58,8 @@ fn register(told: impl Fn([Read; 2]) + 'static) -> impl Fn() + 'static {
     }
 }
 
-/// Also under a strategy that leaves out orders of steps that make no difference to the machine: when an operation
-/// begins makes one to the history.
+/// Also under a strategy that leaves out orders of steps that make no difference to the machine:
+/// when an operation begins makes one to the history.
 #[test]
 fn every_history_of_a_register_is_seen_and_explained() {
     let seen = Rc::new(RefCell::new(BTreeSet::new()));
@@ -68,8 +68,8 @@ fn every_history_of_a_register_is_seen_and_explained() {
         told.borrow_mut().insert(reads);
     });
     explore(newest(Config::exhaustive()), model);
-    // A write returns with its one step. So a read returns the number of writes that were made when it was made, which is
-    // any number from that at its call to that at the next one's.
+    // A write returns with its one step. So a read returns the number of writes that were made when
+    // it was made, which is any number from that at its call to that at the next one's.
     let mut expected = BTreeSet::new();
     for first_called in 0..=2 {
         for first in first_called..=2 {

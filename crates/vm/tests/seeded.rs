@@ -1,9 +1,9 @@
 //! Every seeded bug is found, and nothing is found where there is no bug.
 //!
-//! Each bug is looked for by chance, by priorities (PCT), by both in turn, and in all executions; the execution that finds
-//! it is printed: `cargo test --profile model -p ulocks-vm --test seeded -- --nocapture`. Both in turn, which is the
-//! default, has to find it, and so has the exhaustive exploration if it comes to its end. What is found is shrunk and
-//! replayed.
+//! Each bug is looked for by chance, by priorities (PCT), by both in turn, and in all executions;
+//! the execution that finds it is printed: `cargo test --profile model -p ulocks-vm --test seeded
+//! -- --nocapture`. Both in turn, which is the default, has to find it, and so has the exhaustive
+//! exploration if it comes to its end. What is found is shrunk and replayed.
 //!
 //! `ULOCKS_VM_EXECUTIONS` sets how often each sound form runs (2,000 by default).
 
@@ -21,7 +21,8 @@ use ulocks_vm::sync::{UnsafeCell, spin_until};
 /// A bug counts as found if it takes no more executions than this.
 const EXECUTIONS: u64 = 10_000;
 
-/// No execution of a model with a bug has more steps, unless it goes round and round in a bare loop, waiting.
+/// No execution of a model with a bug has more steps, unless it goes round and round in a bare
+/// loop, waiting.
 const MAX_STEPS: u64 = 900;
 
 fn config(strategy: Strategy) -> Config {
@@ -107,7 +108,8 @@ fn mcs_lock() {
     let three = |bug: Bug, kinds| found(&format!("MCS, {bug:?}"), kinds, model(3, 1, bug));
     three(RelaxedSwap, &["data race", "lost wake-up", "deadlock", "livelock"]);
     three(SwapWithoutRelease, STUCK);
-    // Its own link is not ordered after what its predecessor did before it entered the queue, either.
+    // Its own link is not ordered after what its predecessor did before it entered the queue,
+    // either.
     three(SwapWithoutAcquire, &["data race", "lost wake-up", "deadlock"]);
     three(RelaxedLink, STUCK);
     three(RelaxedGrant, RACE);
@@ -196,7 +198,8 @@ fn psrwlock_that_is_sound() {
 
 struct Guarded(dekker::Handshake, UnsafeCell<u32>);
 
-// SAFETY: the cell is accessed by who has entered. Where the handshake is broken, the machine ends the run before.
+// SAFETY: the cell is accessed by who has entered. Where the handshake is broken, the machine ends
+// the run before.
 unsafe impl Sync for Guarded {}
 
 impl Guarded {
@@ -219,8 +222,8 @@ fn handshake(rounds: usize, bug: Option<dekker::Bug>) -> impl Fn() + 'static {
     }
 }
 
-/// As `handshake`, but one of the two tries until it has entered. Each round of its wait raises a flag and lowers it again,
-/// which changes nothing for the next one.
+/// As `handshake`, but one of the two tries until it has entered. Each round of its wait raises a
+/// flag and lowers it again, which changes nothing for the next one.
 fn insisting_handshake() {
     let guarded = Arc::new(Guarded(dekker::Handshake::new(None), UnsafeCell::new(0)));
     locks::together(2, move |me| {

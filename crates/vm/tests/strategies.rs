@@ -1,10 +1,11 @@
 //! The strategies against each other: what chance finds, the exhaustive exploration finds too.
 //!
-//! Random small programs of loads, stores, read-modify-writes, fences, timed sleeps and wake-ups. The outcome of an
-//! execution is every value read, how every sleep ended, and the values in the end. Sleep sets leave out most orders of
-//! steps; if they left out one too many, chance would come upon an outcome that the exhaustive exploration has not. And
-//! one that reads each old value a few times only has no others than one that reads them as often as it likes, and all
-//! those of one that reads none.
+//! Random small programs of loads, stores, read-modify-writes, fences, timed sleeps and wake-ups.
+//! The outcome of an execution is every value read, how every sleep ended, and the values in the
+//! end. Sleep sets leave out most orders of steps; if they left out one too many, chance would come
+//! upon an outcome that the exhaustive exploration has not. And one that reads each old value a few
+//! times only has no others than one that reads them as often as it likes, and all those of one
+//! that reads none.
 
 use std::cell::RefCell;
 use std::collections::BTreeSet;
@@ -125,8 +126,8 @@ fn outcomes(config: &Config, program: &[Vec<Step>]) -> (BTreeSet<Vec<Seen>>, Rep
     (outcomes, report)
 }
 
-/// The exhaustive exploration lets an exchange at one place fail for no reason once, and not again when it is tried again;
-/// here all steps are at one place.
+/// The exhaustive exploration lets an exchange at one place fail for no reason once, and not again
+/// when it is tried again; here all steps are at one place.
 fn keep_one_weak(steps: &mut [Step]) {
     let mut has_weak = [false; 2];
     for step in steps {
@@ -137,8 +138,8 @@ fn keep_one_weak(steps: &mut [Step]) {
     }
 }
 
-/// The number of outcomes of `program`, and those that a smaller set of executions has and all do not have. `None` if
-/// there are too many executions.
+/// The number of outcomes of `program`, and those that a smaller set of executions has and all do
+/// not have. `None` if there are too many executions.
 fn missed(program: &[Vec<Step>], chances: u64) -> Option<(usize, Vec<Vec<Seen>>)> {
     let exhaustive = Config { executions: 20_000, spurious: 1, ..Config::exhaustive() };
     // No program reads a word so often that this is a limit.
@@ -155,7 +156,8 @@ fn missed(program: &[Vec<Step>], chances: u64) -> Option<(usize, Vec<Vec<Seen>>)
     Some((all.len(), missed.cloned().collect()))
 }
 
-/// Leaves out steps of a program of which the exhaustive exploration misses outcomes, as long as it still does.
+/// Leaves out steps of a program of which the exhaustive exploration misses outcomes, as long as it
+/// still does.
 fn shrunk(mut program: Vec<Vec<Step>>) -> Vec<Vec<Step>> {
     loop {
         let places = (0..program.len()).flat_map(|t| (0..program[t].len()).map(move |step| (t, step)));

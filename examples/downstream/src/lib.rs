@@ -1,5 +1,5 @@
-//! An event: threads wait until it is set. A small protocol of somebody who uses ulocks' door to the machine, and has
-//! it checked in the virtual machine.
+//! An event: threads wait until it is set. A small protocol of somebody who uses ulocks' door to
+//! the machine, and has it checked in the virtual machine.
 //!
 //! # State
 //! | word | meaning |
@@ -8,8 +8,8 @@
 //! | `AWAITED` | not set, somebody may sleep |
 //! | `SET` | set, for good |
 //!
-//! `set` makes it `SET` (Release) and wakes all if it was `AWAITED`; a waiter makes it `AWAITED` before it sleeps, and
-//! returns when it reads `SET` (Acquire).
+//! `set` makes it `SET` (Release) and wakes all if it was `AWAITED`; a waiter makes it `AWAITED`
+//! before it sleeps, and returns when it reads `SET` (Acquire).
 
 use ulocks_core::futex::{Futex, Private};
 use ulocks_core::sync::Ordering::{Acquire, Relaxed, Release};

@@ -16,7 +16,8 @@ struct Letter<const BUG: u8> {
     text: UnsafeCell<u32>,
 }
 
-// SAFETY: `text` is written before the event is set and read after it was seen set; the machine reports it if not.
+// SAFETY: `text` is written before the event is set and read after it was seen set; the machine
+// reports it if not.
 unsafe impl<const BUG: u8> Sync for Letter<BUG> {}
 // SAFETY: as above.
 unsafe impl<const BUG: u8> Send for Letter<BUG> {}

@@ -1,5 +1,5 @@
-//! What threads do in a model, for each of the worlds that can check it. The world's `thread` is named by the test this is
-//! a module of.
+//! What threads do in a model, for each of the worlds that can check it. The world's `thread` is
+//! named by the test this is a module of.
 
 pub mod pool;
 pub mod queue;

@@ -1,7 +1,8 @@
 use super::super::fixture::{empty, filled, plain};
 use super::*;
 
-/// Reads XML as far as this page needs it: every tag is closed in order, attributes are quoted, text is escaped.
+/// Reads XML as far as this page needs it: every tag is closed in order, attributes are quoted,
+/// text is escaped.
 fn check(page: &str) -> Result<usize, String> {
     let (mut open, mut elements, mut rest) = (Vec::new(), 0, page);
     while let Some(start) = rest.find('<') {

@@ -89,7 +89,8 @@ fn the_other_figures_of_a_point() {
     let waits = point.waits.unwrap();
     assert_eq!((waits.p50.median, waits.p999.median, waits.max), (40.0, 4003.0, 7e6));
     assert_eq!((waits.p999.low, waits.p999.high), (4000.0, 4006.0));
-    // The bare workload takes its throughput from the cell without clock reads, its waits from the other.
+    // The bare workload takes its throughput from the cell without clock reads, its waits from the
+    // other.
     let bare = report.summary.point("ours", BARE, 2).unwrap();
     assert!(bare.waits.is_some() && bare.rounds == 7);
     assert_eq!(report.summary.points.len(), 4 * 4);
@@ -103,7 +104,8 @@ fn the_score_of_a_lock() {
     assert_eq!(ours.tally, Tally { faster: 2, slower: 0, none: 0 });
     assert!(close(ours.vs_std.unwrap().value, 2.0) && close(ours.uncontended.unwrap().value, 2.0));
     assert_eq!((ours.max_p999, ours.two_modes), (Some(4003.0), 0));
-    // A family's lock is measured against the best of the others, and no lock at all is nobody's peer.
+    // A family's lock is measured against the best of the others, and no lock at all is nobody's
+    // peer.
     let worst = ours.worst.as_ref().unwrap();
     assert!(["std", "parking_lot"].contains(&worst.peer.as_str()) && worst.ratio > 1.8, "{worst:?}");
     let std = &report.summary.scores[1];

@@ -1,11 +1,14 @@
-//! `psrw`: the runs of the seed of 2008 with today's reader-writer locks, and two properties of the sifting one.
+//! `psrw`: the runs of the seed of 2008 with today's reader-writer locks, and two properties of the
+//! sifting one.
 //!
-//! One round is every lock in every run that it can take part in, once, in random order ([`rounds`]). The tables have
-//! the seed's figures: how long it took to lock and to unlock, by class, in cycles and in nanoseconds. Where nobody
-//! contends that is less than a clock can tell, and the figure is of [batches](super::batch).
+//! One round is every lock in every run that it can take part in, once, in random order
+//! ([`rounds`]). The tables have the seed's figures: how long it took to lock and to unlock, by
+//! class, in cycles and in nanoseconds. Where nobody contends that is less than a clock can tell,
+//! and the figure is of [batches](super::batch).
 //!
-//! *Invariance*: what a reader at the top waits, while readers at the bottom hold for longer and longer and a writer comes
-//! now and then. *Queue*: the same beside more and more writers. Both are tables, and plots on a page.
+//! *Invariance*: what a reader at the top waits, while readers at the bottom hold for longer and
+//! longer and a writer comes now and then. *Queue*: the same beside more and more writers. Both are
+//! tables, and plots on a page.
 
 mod page;
 mod row;
@@ -65,8 +68,9 @@ impl Subject {
         format!("{}/{}", self.run.name(), self.lock.name)
     }
 
-    /// Whether it is part of the table. A lock that is read in handlers is made for that, and its runs are those with
-    /// handlers and the uncontended ones; where signals are blocked really, the former.
+    /// Whether it is part of the table. A lock that is read in handlers is made for that, and its
+    /// runs are those with handlers and the uncontended ones; where signals are blocked really, the
+    /// former.
     fn belongs(&self) -> bool {
         let Entry { name, family, urgent, nested, handler, timed_mask, .. } = *self.lock;
         match self.run {

@@ -1,4 +1,5 @@
-//! The page with the two properties: a file without scripts, in the manner of the report of `scaling`.
+//! The page with the two properties: a file without scripts, in the manner of the report of
+//! `scaling`.
 
 use super::Record;
 use super::tables::Property;

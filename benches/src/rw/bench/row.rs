@@ -1,6 +1,7 @@
 //! What the trials of a lock in a run come to.
 //!
-//! Percentiles and means are medians over rounds, the shortest and the longest are those of all rounds.
+//! Percentiles and means are medians over rounds, the shortest and the longest are those of all
+//! rounds.
 
 use crate::rounds::task::{Answer, Cell, Trial};
 use crate::rw::batch::Batch;

@@ -1,7 +1,8 @@
 //! `sembench` and `semscale`: semaphore arrays in the seed's program of 2010, and in other company.
 //!
-//! One round is every subject in every run that it can take part in, once, in random order ([`rounds`]). What is made of
-//! them is a [`Row`] each: a rate, its ratios to others of the same round, and what it cost.
+//! One round is every subject in every run that it can take part in, once, in random order
+//! ([`rounds`]). What is made of them is a [`Row`] each: a rate, its ratios to others of the same
+//! round, and what it cost.
 
 mod row;
 pub mod sembench;
@@ -56,7 +57,8 @@ fn narrow(subjects: &mut Vec<Subject>, options: &BenchOptions) {
     }
 }
 
-/// How much is spent on a run: about so long, at least and at most so many rounds and milliseconds a window.
+/// How much is spent on a run: about so long, at least and at most so many rounds and milliseconds
+/// a window.
 fn effort(seconds: u64, rounds: (u32, u32), windows_ms: (u64, u64), usual_window_ms: Option<u64>) -> Effort {
     Effort {
         budget: Duration::from_secs(seconds),

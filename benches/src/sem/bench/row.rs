@@ -24,11 +24,13 @@ pub struct Row {
     pub by_fifo: Option<Measured>,
     /// CPU time of the process for one of them, nanoseconds, median over rounds.
     pub cpu_ns: f64,
-    /// System calls of whoever posts, for one of them, median over rounds, where they can be counted.
+    /// System calls of whoever posts, for one of them, median over rounds, where they can be
+    /// counted.
     pub calls: Option<f64>,
     /// Coefficient of variation of the threads', median over rounds.
     pub cov: f64,
-    /// Turns a second of the one beside the others: sets of the poster, turns of the manager; median over rounds.
+    /// Turns a second of the one beside the others: sets of the poster, turns of the manager;
+    /// median over rounds.
     pub beside_per_s: Option<f64>,
     /// Turns of the manager by the mean of the workers'.
     pub share: Option<Measured>,

@@ -1,7 +1,8 @@
-//! `sembench`: the program of the seed of 2010 ([`wakes`](crate::sem)), over the kernel's semaphores, futexes, and ours.
+//! `sembench`: the program of the seed of 2010 ([`wakes`](crate::sem)), over the kernel's
+//! semaphores, futexes, and ours.
 //!
-//! Without options of its own it shows the two sizes that are promised about; with `-t`, `-w`, `-r` and `-o`, as his
-//! program has them, one size of one's own.
+//! Without options of its own it shows the two sizes that are promised about; with `-t`, `-w`, `-r`
+//! and `-o`, as his program has them, one size of one's own.
 
 use super::row::{self, Row};
 use super::{Bench, Record, Subject, effort};

@@ -1,4 +1,5 @@
-//! `semscale`: one array and several threads, which sleep or do not: on semaphores of their own, in turns, in sets.
+//! `semscale`: one array and several threads, which sleep or do not: on semaphores of their own, in
+//! turns, in sets.
 
 use super::row;
 use super::{Bench, Record, Subject, effort};
@@ -37,8 +38,8 @@ pub(super) fn usual(mode: Mode, cpus: u32) -> (Vec<Subject>, Effort) {
     (selected(&BenchOptions::default(), mode, cpus), share(mode))
 }
 
-/// Numbers of threads on semaphores of their own, on a machine with so many CPUs: doubled up to eight, or to twice as many
-/// as CPUs.
+/// Numbers of threads on semaphores of their own, on a machine with so many CPUs: doubled up to
+/// eight, or to twice as many as CPUs.
 pub(crate) fn counts(cpus: u32) -> Vec<u32> {
     std::iter::successors(Some(1), |n| Some(n * 2)).take_while(|&n| n <= (2 * cpus).max(8)).collect()
 }

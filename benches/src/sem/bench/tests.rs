@@ -7,7 +7,8 @@ use std::collections::HashSet;
 const FIFO: Run = Run::Wakes { threads: 8, wakes: 4, order: Order::Fifo };
 const LIFO: Run = Run::Wakes { threads: 8, wakes: 4, order: Order::Lifo };
 
-/// A trial in which there were so many posts in a second, half as many system calls, and 2 s of CPU time.
+/// A trial in which there were so many posts in a second, half as many system calls, and 2 s of CPU
+/// time.
 fn trial(round: u32, name: &str, run: Run, ops: u64) -> Trial {
     let outcome = Outcome {
         elapsed_s: 1.0,

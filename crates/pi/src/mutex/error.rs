@@ -7,18 +7,22 @@ use ulocks_core::futex::PiError;
 /// What an acquisition has to tell. `G` is the guard.
 #[non_exhaustive]
 pub enum PiLockError<G> {
-    /// The calling thread holds the mutex already, or the wait would close a circle of threads that wait for one another.
-    /// The mutex is not the caller's; whoever sees this gives back what it holds, and begins again.
+    /// The calling thread holds the mutex already, or the wait would close a circle of threads that
+    /// wait for one another. The mutex is not the caller's; whoever sees this gives back what it
+    /// holds, and begins again.
     Deadlock,
-    /// The thread that holds the mutex ended without unlocking, and nobody waited for it then. The mutex stays locked for
-    /// ever; what it protects can be reached by [`PiMutexWith::get_mut`](crate::PiMutexWith::get_mut).
+    /// The thread that holds the mutex ended without unlocking, and nobody waited for it then. The
+    /// mutex stays locked for ever; what it protects can be reached by
+    /// [`PiMutexWith::get_mut`](crate::PiMutexWith::get_mut).
     OwnerGone,
-    /// The mutex is held by this guard, and what it protects may be half changed: the thread that held it before ended
-    /// without unlocking. Only this acquisition is told; once the guard is dropped, the mutex is like any other.
+    /// The mutex is held by this guard, and what it protects may be half changed: the thread that
+    /// held it before ended without unlocking. Only this acquisition is told; once the guard is
+    /// dropped, the mutex is like any other.
     OwnerDied(G),
     /// The word of the mutex is not what the kernel expects: something else has written over it.
     Inconsistent,
-    /// The kernel refused for another reason: no memory, no support for priority inheritance, the mapping gone.
+    /// The kernel refused for another reason: no memory, no support for priority inheritance, the
+    /// mapping gone.
     Refused(PiError),
 }
 
@@ -32,7 +36,8 @@ impl<G> PiLockError<G> {
         }
     }
 
-    /// The guard, if the mutex was acquired all the same: for who has repaired what it protects, or need not.
+    /// The guard, if the mutex was acquired all the same: for who has repaired what it protects, or
+    /// need not.
     ///
     /// # Errors
     /// All but [`OwnerDied`](Self::OwnerDied).

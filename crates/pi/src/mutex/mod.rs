@@ -17,45 +17,52 @@ use ulocks_core::{Policy, Private, api, const_fn};
 
 /// A mutex whose holder inherits the priority of those who wait for it; four bytes beside the data.
 ///
-/// While a thread of high priority waits, the holder runs with that priority, so that no thread of middling priority
-/// keeps the two from getting on (priority inversion); and if the holder itself waits for another `PiMutex`, so does the
-/// holder of that. This is what programs with `SCHED_FIFO`, `SCHED_RR` or `SCHED_DEADLINE` threads want. Among threads of
-/// one priority it is a slow mutex: once somebody sleeps, each release is a system call that hands it over, ten to a hundred
-/// times slower under contention than [`unfair::Mutex`](https://docs.rs/ulocks-unfair).
+/// While a thread of high priority waits, the holder runs with that priority, so that no thread of
+/// middling priority keeps the two from getting on (priority inversion); and if the holder itself
+/// waits for another `PiMutex`, so does the holder of that. This is what programs with
+/// `SCHED_FIFO`, `SCHED_RR` or `SCHED_DEADLINE` threads want. Among threads of one priority it is a
+/// slow mutex: once somebody sleeps, each release is a system call that hands it over, ten to a
+/// hundred times slower under contention than [`unfair::Mutex`](https://docs.rs/ulocks-unfair).
 ///
-/// This one is for the threads of one process, with the default patience and without counters; [`PiMutexWith`] has the
-/// others.
+/// This one is for the threads of one process, with the default patience and without counters;
+/// [`PiMutexWith`] has the others.
 ///
 /// # Fairness
-/// Among those who sleep the highest priority is served first, and among equals the first that came to sleep. A release
-/// hands the mutex to a sleeper, and nobody can take it in between. An arrival that spins is not in that order yet: it may
-/// be overtaken while it spins, and while nobody sleeps it may overtake other spinners.
+/// Among those who sleep the highest priority is served first, and among equals the first that came
+/// to sleep. A release hands the mutex to a sleeper, and nobody can take it in between. An arrival
+/// that spins is not in that order yet: it may be overtaken while it spins, and while nobody sleeps
+/// it may overtake other spinners.
 ///
 /// # Blocking
-/// [`lock`](PiMutexWith::lock) is one atomic read-modify-write if the mutex is free, and so is the release if nobody
-/// waits. Otherwise the caller spins for up to [`ARRIVAL_NS`](ulocks_core::spin::Spin::ARRIVAL_NS) of its policy, 6 us by
-/// default, while nobody is known to sleep, half of that while it looks as if somebody did and nothing proves it, and then
-/// sleeps in the kernel (`FUTEX_LOCK_PI2`, or `FUTEX_LOCK_PI` before Linux 5.14) and lends its priority. For exact order and no
-/// delay in lending, take `Private<NoSpin>`. Nobody ever yields to the scheduler.
+/// [`lock`](PiMutexWith::lock) is one atomic read-modify-write if the mutex is free, and so is the
+/// release if nobody waits. Otherwise the caller spins for up to
+/// [`ARRIVAL_NS`](ulocks_core::spin::Spin::ARRIVAL_NS) of its policy, 6 us by default, while nobody
+/// is known to sleep, half of that while it looks as if somebody did and nothing proves it, and
+/// then sleeps in the kernel (`FUTEX_LOCK_PI2`, or `FUTEX_LOCK_PI` before Linux 5.14) and lends its
+/// priority. For exact order and no delay in lending, take `Private<NoSpin>`. Nobody ever yields to
+/// the scheduler.
 ///
 /// # Errors
-/// What cannot end is told: [`PiLockError::Deadlock`] and [`PiLockError::OwnerGone`], where glibc sleeps for ever, and
-/// [`PiLockError::OwnerDied`], which comes with a guard. The kernel's list of owners by thread id is what it has: if the
-/// id of a thread that ended with the mutex locked is given to a new thread, the mutex is that thread's.
+/// What cannot end is told: [`PiLockError::Deadlock`] and [`PiLockError::OwnerGone`], where glibc
+/// sleeps for ever, and [`PiLockError::OwnerDied`], which comes with a guard. The kernel's list of
+/// owners by thread id is what it has: if the id of a thread that ended with the mutex locked is
+/// given to a new thread, the mutex is that thread's.
 ///
 /// # Process-shared
-/// [`PiMutexWith`]`<T, Shared>`, between processes of one pid namespace: no address is stored and all-zero memory is an
-/// unlocked mutex. A process that dies with the mutex locked is told to the next in line, or as `OwnerGone`.
+/// [`PiMutexWith`]`<T, Shared>`, between processes of one pid namespace: no address is stored and
+/// all-zero memory is an unlocked mutex. A process that dies with the mutex locked is told to the
+/// next in line, or as `OwnerGone`.
 ///
 /// # Signals and forks
-/// Signals are handled while a thread waits, and the wait goes on. A child of `fork` does not hold what its parent
-/// holds: to drop the copy of a guard there does nothing, and to lock the copy of a `Private` mutex that was locked waits
-/// for the thread of the parent, until that ends. After a fork, ids are right without any help.
+/// Signals are handled while a thread waits, and the wait goes on. A child of `fork` does not hold
+/// what its parent holds: to drop the copy of a guard there does nothing, and to lock the copy of a
+/// `Private` mutex that was locked waits for the thread of the parent, until that ends. After a
+/// fork, ids are right without any help.
 ///
 /// # Memory
-/// What releases touches the mutex no more, so the thread that releases last may free or unmap it at once. A guard may be
-/// forgotten, which leaves the mutex locked, and a locked mutex may be moved or dropped. A guard cannot be sent to another
-/// thread:
+/// What releases touches the mutex no more, so the thread that releases last may free or unmap it
+/// at once. A guard may be forgotten, which leaves the mutex locked, and a locked mutex may be
+/// moved or dropped. A guard cannot be sent to another thread:
 ///
 /// ```compile_fail,E0277
 /// # use ulocks_pi::PiMutex;
@@ -88,7 +95,8 @@ use ulocks_core::{Policy, Private, api, const_fn};
 /// ```
 pub type PiMutex<T> = PiMutexWith<T, Private>;
 
-/// A [`PiMutex`] with another policy: between processes, with other patience, or with counters inside.
+/// A [`PiMutex`] with another policy: between processes, with other patience, or with counters
+/// inside.
 ///
 /// It is a name of its own because a default of a type parameter does not apply in an expression:
 /// `PiMutex::new(0)` would not say which mutex it makes.
@@ -144,7 +152,8 @@ impl<T: ?Sized, P: Policy> PiMutexWith<T, P> {
         self.guard(|raw| raw.acquire(None))
     }
 
-    /// Acquires the mutex if that needs no waiting; `None` if somebody holds it, the caller included.
+    /// Acquires the mutex if that needs no waiting; `None` if somebody holds it, the caller
+    /// included.
     ///
     /// # Errors
     /// See [`PiLockError`]; neither `Deadlock` nor `OwnerGone`.
@@ -166,7 +175,8 @@ impl<T: ?Sized, P: Policy> PiMutexWith<T, P> {
         }))
     }
 
-    /// Acquires the mutex, or gives up at `deadline` (`None`), which may be an `Instant`, a `SystemTime` or a [`Deadline`].
+    /// Acquires the mutex, or gives up at `deadline` (`None`), which may be an `Instant`, a
+    /// `SystemTime` or a [`Deadline`].
     ///
     /// # Errors
     /// See [`PiLockError`].
@@ -176,7 +186,8 @@ impl<T: ?Sized, P: Policy> PiMutexWith<T, P> {
         in_time(self.guard(|raw| raw.acquire(Some(deadline))))
     }
 
-    /// The data; the borrow stands for the lock. It also reaches what an owner that ended has left locked.
+    /// The data; the borrow stands for the lock. It also reaches what an owner that ended has left
+    /// locked.
     pub fn get_mut(&mut self) -> &mut T {
         self.inner.get_mut()
     }
@@ -188,13 +199,13 @@ impl<T: ?Sized, P: Policy> PiMutexWith<T, P> {
 
     /// The raw mutex, for its counters and its state.
     pub fn raw(&self) -> &RawPiMutex<P> {
-        // SAFETY: what is safe to do to a raw mutex either takes it or, for a holder, gives it up; see `release`, which is
-        // not public.
+        // SAFETY: what is safe to do to a raw mutex either takes it or, for a holder, gives it up;
+        // see `release`, which is not public.
         unsafe { self.inner.raw() }.inner()
     }
 
-    /// The same mutex with the face that every lock of the family has, whose operations panic instead of returning an
-    /// error, and keep the death of an owner to themselves.
+    /// The same mutex with the face that every lock of the family has, whose operations panic
+    /// instead of returning an error, and keep the death of an owner to themselves.
     pub fn as_infallible(&self) -> &api::Mutex<RawPiMutex<P>, T> {
         &self.inner
     }

@@ -1,15 +1,18 @@
-//! The protocol of [`PiMutex`](crate::PiMutex): the kernel's priority-inheriting futex, with a spin in front of it.
+//! The protocol of [`PiMutex`](crate::PiMutex): the kernel's priority-inheriting futex, with a spin
+//! in front of it.
 //!
 //! # Properties
 //! - Exclusion; what a holder did happens before the next acquisition returns.
-//! - Among those who wait in the kernel the mutex goes to the one of highest priority, and among equals to the one that
-//!   came first. Meanwhile the owner runs with the priority of the best of them, and if the owner itself waits for
-//!   another such mutex, so does the owner of that, and so on.
+//! - Among those who wait in the kernel the mutex goes to the one of highest priority, and among
+//!   equals to the one that came first. Meanwhile the owner runs with the priority of the best of
+//!   them, and if the owner itself waits for another such mutex, so does the owner of that, and so
+//!   on.
 //! - One read-modify-write to acquire and one to release while nobody waits.
 //! - What cannot end is told: [`PiError::Deadlock`], [`PiError::OwnerGone`].
-//! - Timed, on either clock. Four bytes; all-zero is unlocked; nothing is allocated in user space; works between
-//!   processes of one pid namespace.
-//! - What releases is the last touch, in user space and in the kernel: the thread that releases last may unmap the mutex.
+//! - Timed, on either clock. Four bytes; all-zero is unlocked; nothing is allocated in user space;
+//!   works between processes of one pid namespace.
+//! - What releases is the last touch, in user space and in the kernel: the thread that releases
+//!   last may unmap the mutex.
 //!
 //! # State
 //! The values are those of [`State`]. `me` is the caller's thread id, `it` another's.
@@ -25,13 +28,15 @@
 //! | `it`, `WAITERS` | `me`, `WAITERS`, `OWNER_DIED` | the kernel, at the end of the owner, to the best waiter | (K5) |
 //!
 //! # Invariants
-//! 1. User space changes the word only from 0 to its own id and from its own id, unmarked, to 0. Hence a mark set by the
-//!    kernel is never overwritten, and while somebody waits the release is a call, which hands over: no wake-up is lost.
-//! 2. At most one thread holds the mutex: the word has one id in it, and gets it in (L1), (K2), (K3) and (K5) only, from a
-//!    word that has none or by the kernel on behalf of an owner that gives it up or has ended.
+//! 1. User space changes the word only from 0 to its own id and from its own id, unmarked, to 0.
+//!    Hence a mark set by the kernel is never overwritten, and while somebody waits the release is
+//!    a call, which hands over: no wake-up is lost.
+//! 2. At most one thread holds the mutex: the word has one id in it, and gets it in (L1), (K2),
+//!    (K3) and (K5) only, from a word that has none or by the kernel on behalf of an owner that
+//!    gives it up or has ended.
 //! 3. A thread that returns from the kernel with the mutex finds its own id in the word.
-//! 4. The word is released by the thread whose id is in it and by no other: a guard that was copied by fork into another
-//!    process does nothing.
+//! 4. The word is released by the thread whose id is in it and by no other: a guard that was copied
+//!    by fork into another process does nothing.
 //!
 //! # The spin
 //! While a thread waits in the kernel the word goes from id to id and never becomes 0. A spin is
@@ -53,15 +58,16 @@
 //! may be asleep, and need this CPU.
 //!
 //! # Ordering
-//! Each (L1) is Acquire and pairs with (U1), Release, and with (K4). The kernel's changes are read-modify-writes with a
-//! full barrier. A thread that was handed the mutex by (K3) or (K5) has itself done nothing to the word, and no end of a
-//! call orders anything, so it looks at the word again: (L2) is Acquire and reads what (K2), (K3) or (K5) wrote, which
-//! it needs for `OWNER_DIED` in any case.
+//! Each (L1) is Acquire and pairs with (U1), Release, and with (K4). The kernel's changes are
+//! read-modify-writes with a full barrier. A thread that was handed the mutex by (K3) or (K5) has
+//! itself done nothing to the word, and no end of a call orders anything, so it looks at the word
+//! again: (L2) is Acquire and reads what (K2), (K3) or (K5) wrote, which it needs for `OWNER_DIED`
+//! in any case.
 //!
 //! # Sources
-//! Documentation/locking/pi-futex.rst and kernel/futex/pi.c of Linux. T. Gleixner's and I. Molnar's futex of 2006. From glibc
-//! (`nptl/pthread_mutex_lock.c`) it departs by the spin and by telling what glibc answers with eternal sleep: ESRCH, and
-//! EDEADLK on mutexes that do not check errors.
+//! Documentation/locking/pi-futex.rst and kernel/futex/pi.c of Linux. T. Gleixner's and I. Molnar's
+//! futex of 2006. From glibc (`nptl/pthread_mutex_lock.c`) it departs by the spin and by telling
+//! what glibc answers with eternal sleep: ESRCH, and EDEADLK on mutexes that do not check errors.
 
 use super::word::State;
 use ulocks_core::futex::{Futex, PiError};
@@ -120,8 +126,9 @@ impl<P: Policy> RawPiMutex<P> {
     /// Acquires the mutex, waiting until `deadline`, if there is one.
     ///
     /// # Errors
-    /// [`PiError::TimedOut`]; [`PiError::Deadlock`], also if the caller holds the mutex already, which takes no call to
-    /// find out; [`PiError::OwnerGone`]; and the kernel's other refusals. The mutex is not the caller's then.
+    /// [`PiError::TimedOut`]; [`PiError::Deadlock`], also if the caller holds the mutex already,
+    /// which takes no call to find out; [`PiError::OwnerGone`]; and the kernel's other refusals.
+    /// The mutex is not the caller's then.
     #[inline]
     pub fn acquire(&self, deadline: Option<Deadline>) -> Result<Taken, PiError> {
         let me = tid::current();
@@ -135,7 +142,8 @@ impl<P: Policy> RawPiMutex<P> {
         taken
     }
 
-    /// Acquires the mutex if that needs no waiting; `None` if somebody owns it, the caller included.
+    /// Acquires the mutex if that needs no waiting; `None` if somebody owns it, the caller
+    /// included.
     ///
     /// # Errors
     /// The kernel's refusals, of a word that has an owner's mark and no owner.
@@ -144,7 +152,8 @@ impl<P: Policy> RawPiMutex<P> {
         let taken = match self.take(tid::current()) {
             Ok(()) => Some(Taken::Sound),
             Err(seen) if seen.owner() != 0 => return Ok(None),
-            // A mark without an owner is for the kernel to sort out; it can take the word, user space cannot.
+            // A mark without an owner is for the kernel to sort out; it can take the word, user
+            // space cannot.
             Err(_) => self.futex.try_lock_pi()?.then(|| self.look_again()),
         };
         if taken.is_some() {
@@ -153,8 +162,8 @@ impl<P: Policy> RawPiMutex<P> {
         Ok(taken)
     }
 
-    /// Releases the mutex if the caller holds it. What a copy of a guard in a child of fork stands for is its parent's,
-    /// and stays as it is.
+    /// Releases the mutex if the caller holds it. What a copy of a guard in a child of fork stands
+    /// for is its parent's, and stays as it is.
     #[inline]
     pub(crate) fn release(&self) {
         let me = tid::current();
@@ -191,7 +200,8 @@ impl<P: Policy> RawPiMutex<P> {
         self.futex.lock_pi(deadline).map(|()| self.look_again())
     }
 
-    /// A spinning waiter's look at the mutex, which was in the state `found` when it came; it takes it if it is free.
+    /// A spinning waiter's look at the mutex, which was in the state `found` when it came; it takes
+    /// it if it is free.
     #[inline]
     fn look(&self, me: u32, found: State) -> Look {
         match self.state() {
@@ -248,8 +258,9 @@ fn refused(error: PiError) -> ! {
 // SAFETY:
 // * One token at a time: invariant 2.
 // * A release happens before the next acquisition returns: section "Ordering".
-// * The token is nothing and no address is kept, so it may be forgotten; the word says who owns it wherever it is moved.
-//   (The kernel keeps the address of a futex while somebody waits there, who borrows the mutex, so it cannot be moved.)
+// * The token is nothing and no address is kept, so it may be forgotten; the word says who owns it
+//   wherever it is moved. (The kernel keeps the address of a futex while somebody waits there, who
+//   borrows the mutex, so it cannot be moved.)
 unsafe impl<P: Policy> raw::RawMutex for RawPiMutex<P> {
     ulocks_core::raw_init!(Self::new());
 

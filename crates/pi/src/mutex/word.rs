@@ -11,8 +11,8 @@ use ulocks_core::futex::{OWNER_DIED, TID_MASK, WAITERS};
 /// | 30 | `OWNER_DIED`: the owner before this one ended without unlocking | the kernel, at the hand-over | the kernel, at the release by call |
 /// | 31 | `WAITERS`: the kernel keeps a queue; the release is a call | the kernel, when somebody queues, and at a hand-over | the kernel, at a release that finds nobody |
 ///
-/// `WAITERS` may be stale, for those who waited may have given up, which costs the owner one system call. It is never
-/// missing while somebody waits.
+/// `WAITERS` may be stale, for those who waited may have given up, which costs the owner one system
+/// call. It is never missing while somebody waits.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub struct State(pub u32);
 

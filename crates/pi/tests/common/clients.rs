@@ -12,8 +12,8 @@ pub fn release<P: Policy>(lock: &RawPiMutex<P>) {
     unsafe { lock.unlock(()) };
 }
 
-/// Two threads that take two mutexes in opposite orders: if they meet, one of them is told, and backs out; both end.
-/// Returns how many were told.
+/// Two threads that take two mutexes in opposite orders: if they meet, one of them is told, and
+/// backs out; both end. Returns how many were told.
 pub fn opposite_orders() -> usize {
     let locks: Arc<[RawPiMutex<Private>; 2]> = Arc::new([RawPiMutex::new(), RawPiMutex::new()]);
     let other = {
@@ -42,8 +42,8 @@ fn both(first: &RawPiMutex<Private>, second: &RawPiMutex<Private>) -> usize {
     told
 }
 
-/// A thread that ends with the mutex in its hand, and others that want it: each is told of the death, by the mark or by
-/// an error, unless it came before.
+/// A thread that ends with the mutex in its hand, and others that want it: each is told of the
+/// death, by the mark or by an error, unless it came before.
 #[cfg_attr(ulocks_loom, allow(dead_code, reason = "threads do not die there"))]
 pub fn owner_ends(others: usize) {
     let lock = Arc::new(RawPiMutex::<Private>::new());

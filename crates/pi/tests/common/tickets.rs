@@ -36,8 +36,8 @@ impl<P: Policy<Scope = Private>> Tickets<P> {
         unsafe { self.mutex.unlock(()) };
     }
 
-    /// Waits for a ticket and takes it. With a deadline, it leaves when it is told that this has passed, without another
-    /// look: then no notification may have been meant for it.
+    /// Waits for a ticket and takes it. With a deadline, it leaves when it is told that this has
+    /// passed, without another look: then no notification may have been meant for it.
     fn take(&self, deadline: Option<Deadline>) -> bool {
         self.mutex.lock();
         let taken = loop {
@@ -97,7 +97,8 @@ pub fn all_at_once<P: Policy<Scope = Private>>(waiters: usize, while_holding: bo
     assert!(!tickets.mutex.is_locked(), "the mutex is locked although its last holder released it");
 }
 
-/// Each of `waiters` is notified by a ticket of its own, from two threads, of which one holds the mutex meanwhile.
+/// Each of `waiters` is notified by a ticket of its own, from two threads, of which one holds the
+/// mutex meanwhile.
 pub fn one_by_one<P: Policy<Scope = Private>>(waiters: usize) {
     let tickets = Tickets::<P>::new();
     let waiting = tickets.waiters(waiters);
@@ -117,9 +118,9 @@ pub fn one_by_one<P: Policy<Scope = Private>>(waiters: usize) {
     assert!(all_taken(waiting));
 }
 
-/// One patient waiter and one that may give up at any moment, also after it was moved to the mutex. There is one ticket and
-/// one notification, and whoever gets it puts another for the other one: if the impatient one leaves without the ticket,
-/// the notification was not its own.
+/// One patient waiter and one that may give up at any moment, also after it was moved to the mutex.
+/// There is one ticket and one notification, and whoever gets it puts another for the other one: if
+/// the impatient one leaves without the ticket, the notification was not its own.
 pub fn one_gives_up<P: Policy<Scope = Private>>() {
     let tickets = Tickets::<P>::new();
     let waiters = [Some(Deadline::after(Duration::from_millis(1))), None].map(|deadline| {

@@ -1,4 +1,5 @@
-//! The mutex. Loom's kernel serves in the order of arrival, and its threads do not die; the virtual machine has the rest.
+//! The mutex. Loom's kernel serves in the order of arrival, and its threads do not die; the virtual
+//! machine has the rest.
 
 use crate::clients::{asks_again, opposite_orders};
 use ulocks_core::model::{Config, Grade, explore};

@@ -1,8 +1,8 @@
-//! Priorities, where the system lets the test have them (`CAP_SYS_NICE` or `RLIMIT_RTPRIO`); where not, each test says so
-//! and passes.
+//! Priorities, where the system lets the test have them (`CAP_SYS_NICE` or `RLIMIT_RTPRIO`); where
+//! not, each test says so and passes.
 //!
-//! The threads of real-time priority sleep or take the mutex; none of them ever spins. What is waited for is a state that
-//! the kernel shows in `/proc`, and a watchdog ends a test that hangs.
+//! The threads of real-time priority sleep or take the mutex; none of them ever spins. What is
+//! waited for is a state that the kernel shows in `/proc`, and a watchdog ends a test that hangs.
 #![cfg(not(any(miri, ulocks_loom, ulocks_vm)))]
 
 use std::fs;
@@ -18,7 +18,8 @@ use ulocks_testkit::watchdog::watch;
 type Exact = Private<NoSpin>;
 type Mutex<T> = PiMutexWith<T, Exact>;
 
-/// Gives the calling thread the real-time priority `priority`. False if the system does not allow it.
+/// Gives the calling thread the real-time priority `priority`. False if the system does not allow
+/// it.
 fn run_at(priority: i32) -> bool {
     let parameters = libc::sched_param { sched_priority: priority };
     // SAFETY: the structure lives for the call; 0 is the calling thread.
@@ -37,11 +38,13 @@ fn allowed(test: &str) -> bool {
     allowed
 }
 
-/// The priority a thread runs with at this moment: 20 plus its nice value for an ordinary thread, -1 - p at real-time priority p.
+/// The priority a thread runs with at this moment: 20 plus its nice value for an ordinary thread,
+/// -1 - p at real-time priority p.
 fn priority_of(thread: u32) -> i32 {
     let stat =
         fs::read_to_string(format!("/proc/self/task/{thread}/stat")).expect("a thread of this process");
-    // The name before it is in parentheses; the priority is the 18th field, the state after the name the third.
+    // The name before it is in parentheses; the priority is the 18th field, the state after the
+    // name the third.
     let rest = stat.rsplit(") ").next().expect("a name in parentheses");
     rest.split(' ').nth(15).and_then(|field| field.parse().ok()).expect("a number")
 }
@@ -58,7 +61,8 @@ fn is_asleep(thread: u32) -> bool {
     call.split(' ').next().and_then(|number| number.parse().ok()) == Some(libc::SYS_futex)
 }
 
-/// Runs `body` in a thread of that priority (0: an ordinary one), and returns its id once it sleeps in a futex call.
+/// Runs `body` in a thread of that priority (0: an ordinary one), and returns its id once it sleeps
+/// in a futex call.
 fn asleep<'scope, T: Send + 'scope>(
     scope: &'scope Scope<'scope, '_>,
     priority: i32,
@@ -126,7 +130,8 @@ fn the_notified_are_served_by_priority_too() {
         let mut held = served.lock().unwrap();
         assert_eq!(condvar.notify_one(&served), Ok(1));
         assert_eq!(condvar.notify_all(&served), Ok(3));
-        // They have been moved to the mutex and wait there: this thread runs with the priority of the best.
+        // They have been moved to the mutex and wait there: this thread runs with the priority of
+        // the best.
         assert_eq!(priority_of(tid::current()), -1 - 5);
         held.push(0);
         drop(held);

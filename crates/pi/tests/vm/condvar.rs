@@ -72,8 +72,8 @@ fn the_typed_face_hands_data_over() {
     });
 }
 
-/// Three that wait, of priorities that do not follow their arrival. Where all were asleep to be moved to the mutex, they are
-/// served by priority.
+/// Three that wait, of priorities that do not follow their arrival. Where all were asleep to be
+/// moved to the mutex, they are served by priority.
 #[test]
 fn who_waits_is_served_by_priority() {
     let all_slept = Rc::new(Cell::new(0));

@@ -116,8 +116,8 @@ fn the_end_of_an_owner_is_told() {
 /// How often a thread tries again that is told of a deadlock, or that cannot tell.
 const ATTEMPTS: usize = 8;
 
-/// Whether the thread that holds `own` waits for a mutex that the caller holds. Then the kernel refuses to let the caller
-/// wait for `own`.
+/// Whether the thread that holds `own` waits for a mutex that the caller holds. Then the kernel
+/// refuses to let the caller wait for `own`.
 fn is_waiting(own: &Sleeper) -> bool {
     for _ in 0..ATTEMPTS {
         match own.acquire(Some(Deadline::after(Duration::from_millis(1)))) {
@@ -132,8 +132,9 @@ fn is_waiting(own: &Sleeper) -> bool {
     false
 }
 
-/// Three that wait, of priorities that do not follow their arrival. Each holds a mutex of its own, by which the holder
-/// learns that it waits. Where all of them were waiting at the release, they are served by priority.
+/// Three that wait, of priorities that do not follow their arrival. Each holds a mutex of its own,
+/// by which the holder learns that it waits. Where all of them were waiting at the release, they
+/// are served by priority.
 #[test]
 fn who_waits_is_served_by_priority() {
     let all_waited = Rc::new(Cell::new(0));
@@ -170,7 +171,8 @@ fn who_waits_is_served_by_priority() {
     assert!(all_waited.get() > 100, "{} executions show anything", all_waited.get());
 }
 
-/// Threads of which two may die at any step: the others all come to their end, with the mutex or with an error.
+/// Threads of which two may die at any step: the others all come to their end, with the mutex or
+/// with an error.
 fn despite_deaths(threads: usize) {
     let lock = Arc::new(RawPiMutex::<Private<NoSpin>>::new());
     let inside = Arc::new(AtomicU32::new(0));

@@ -1,8 +1,9 @@
 //! Executions from an input string: a fuzzer's, or a recorded one.
 //!
-//! A choice among `n` takes no byte if `n` is 1, one if `n` is at most 256, and otherwise two, the lower half first. The
-//! answer is what was taken modulo `n`; after the end of the string it is 0. So every string is an execution, and one that
-//! is changed in one place stays the same execution up to there: what a fuzzer that mutates strings needs.
+//! A choice among `n` takes no byte if `n` is 1, one if `n` is at most 256, and otherwise two, the
+//! lower half first. The answer is what was taken modulo `n`; after the end of the string it is 0.
+//! So every string is an execution, and one that is changed in one place stays the same execution
+//! up to there: what a fuzzer that mutates strings needs.
 
 use super::{Candidate, Kind, Strategy};
 

@@ -1,28 +1,31 @@
 //! Every execution, less those that repeat another.
 //!
-//! Depth-first over the tree of questions, without keeping states: every execution starts from the beginning, gives the
-//! answers of the last one up to the deepest question that has an answer left, gives that one, and goes on with the
-//! first answer to everything. A tree of threads alone would have `n!` branches where `n` threads touch different words. Two
-//! things cut them:
+//! Depth-first over the tree of questions, without keeping states: every execution starts from the
+//! beginning, gives the answers of the last one up to the deepest question that has an answer left,
+//! gives that one, and goes on with the first answer to everything. A tree of threads alone would
+//! have `n!` branches where `n` threads touch different words. Two things cut them:
 //!
-//! - **Sleep sets.** After all executions in which thread `a` goes first were tried, the sibling branches leave `a` out: it
-//!   *sleeps* until something runs that does not change places with its operation ([`footprint`](super::footprint) says
-//!   what does). A branch in which every enabled thread sleeps repeats what was tried, and ends as *redundant*.
-//! - **Invisible operations.** Where a thread can do something that no other can tell, it does so, and no other
-//!   order is tried.
+//! - **Sleep sets.** After all executions in which thread `a` goes first were tried, the sibling
+//!   branches leave `a` out: it *sleeps* until something runs that does not change places with its
+//!   operation ([`footprint`](super::footprint) says what does). A branch in which every enabled
+//!   thread sleeps repeats what was tried, and ends as *redundant*.
+//! - **Invisible operations.** Where a thread can do something that no other can tell, it does so,
+//!   and no other order is tried.
 //!
-//! Both keep every state in which nothing can run any more, and every operation that fails, from every state it can fail
-//! in. Where operations change places in both directions or not at all, there is exactly one execution for
-//! each Mazurkiewicz trace; redundant ones come on top and are counted apart.
+//! Both keep every state in which nothing can run any more, and every operation that fails, from
+//! every state it can fail in. Where operations change places in both directions or not at all,
+//! there is exactly one execution for each Mazurkiewicz trace; redundant ones come on top and are
+//! counted apart.
 //!
 //! # Preconditions
-//! The model is deterministic: the same answers lead to the same questions. Executions that are not redundant come to
-//! their end, for what was left out for one that is cut short may not have been seen anywhere: whoever limits steps must
-//! call the exploration failed. Footprints name all that an operation touches.
+//! The model is deterministic: the same answers lead to the same questions. Executions that are not
+//! redundant come to their end, for what was left out for one that is cut short may not have been
+//! seen anywhere: whoever limits steps must call the exploration failed. Footprints name all that
+//! an operation touches.
 //!
 //! # State
-//! `nodes` are the questions of this execution, and `depth` is how many of them were asked. The candidates of a thread
-//! node lie in `entries`, in this order:
+//! `nodes` are the questions of this execution, and `depth` is how many of them were asked. The
+//! candidates of a thread node lie in `entries`, in this order:
 //!
 //! ```text
 //! start          first awake        current              end
@@ -31,16 +34,19 @@
 //! ```
 //!
 //! # Invariants
-//! 1. `start <= first awake <= current < end`, and the ranges of the nodes lie one behind the other.
-//! 2. What stands before `current` has been tried, here or at an earlier node, with all that follows.
+//! 1. `start <= first awake <= current < end`, and the ranges of the nodes lie one behind the
+//!    other.
+//! 2. What stands before `current` has been tried, here or at an earlier node, with all that
+//!    follows.
 //! 3. A pick's answers below `answer` have been tried.
 //!
-//! Source: P. Godefroid, *Partial-Order Methods for the Verification of Concurrent Systems*, LNCS 1032, 1996. There,
-//! transitions are deterministic and change places both ways. That one direction is enough, and that an inner choice may
-//! need another answer when two operations change places, follows by the same induction: let `e` lead from a state to a
-//! final one, and begin with `u`, which is tried here. If what follows `u` is left out, then for a sleeping `t` that could
-//! come next; since `u, t` leads to nothing that `t, u` does not lead to, some execution that begins with `t` ends
-//! in the same state, and `t` was tried here before, or slept on arrival.
+//! Source: P. Godefroid, *Partial-Order Methods for the Verification of Concurrent Systems*, LNCS
+//! 1032, 1996. There, transitions are deterministic and change places both ways. That one direction
+//! is enough, and that an inner choice may need another answer when two operations change places,
+//! follows by the same induction: let `e` lead from a state to a final one, and begin with `u`,
+//! which is tried here. If what follows `u` is left out, then for a sleeping `t` that could come
+//! next; since `u, t` leads to nothing that `t, u` does not lead to, some execution that begins
+//! with `t` ends in the same state, and `t` was tried here before, or slept on arrival.
 
 use super::footprint::Relation;
 use super::{Candidate, Footprint, Kind, Strategy};
@@ -65,7 +71,8 @@ pub(crate) struct Coverage {
     pub(crate) executions: u64,
     /// Executions that turned out to repeat another.
     pub(crate) redundant: u64,
-    /// Whether nothing is left to try. False if the limit cut the exploration, and as long as it runs.
+    /// Whether nothing is left to try. False if the limit cut the exploration, and as long as it
+    /// runs.
     pub(crate) is_complete: bool,
 }
 
@@ -113,7 +120,8 @@ impl Exhaustive {
         }
     }
 
-    /// Goes to the next answer that was not tried, from the deepest question upwards. False if there is none.
+    /// Goes to the next answer that was not tried, from the deepest question upwards. False if
+    /// there is none.
     fn advance(&mut self) -> bool {
         assert_eq!(self.depth, self.nodes.len(), "{NOT_DETERMINISTIC}it asked less than before");
         while let Some(node) = self.nodes.last_mut() {

@@ -1,14 +1,16 @@
 //! What a thread's next operation touches, and which operations may change places.
 //!
-//! [`Exhaustive`](super::Exhaustive) leaves out an order of two operations if the other order leads to the same states.
-//! The question it asks is one-sided. Suppose that at some state all executions that begin with operation `a` have been
-//! tried, and now `e` of another thread runs instead. May `a` still be left out after `e`? Yes, if every state that
-//! `e, a` leads to is also one that `a, e` leads to, with whatever answers to their inner choices. [`is_covered`] and
+//! [`Exhaustive`](super::Exhaustive) leaves out an order of two operations if the other order leads
+//! to the same states. The question it asks is one-sided. Suppose that at some state all executions
+//! that begin with operation `a` have been tried, and now `e` of another thread runs instead. May
+//! `a` still be left out after `e`? Yes, if every state that `e, a` leads to is also one that
+//! `a, e` leads to, with whatever answers to their inner choices. [`is_covered`] and
 //! [`is_covered_if_newest`] say when.
 //!
 //! # In the view machine: [`is_covered`]
-//! An operation there may read an old message and a store may go to an earlier place, so that what was done *first* forces
-//! little. On one word, with "covered" meaning that `a` may be left out after `e`:
+//! An operation there may read an old message and a store may go to an earlier place, so that what
+//! was done *first* forces little. On one word, with "covered" meaning that `a` may be left out
+//! after `e`:
 //!
 //! | `a` left out \ `e` ran | `Read` | `Write` | `Update` |
 //! |---|---|---|---|
@@ -16,29 +18,33 @@
 //! | `Write` | covered: after `a`, `e` may read an older message still | covered: the later one takes an earlier place | covered: after `a`, `e` may update an older message still |
 //! | `Update` | covered: as `Write` | **no**: `e, a` may update what `e` wrote | **no**: likewise |
 //!
-//! `Read`, `Write` and `Update` of different words touch nothing in common. Who sees which message, and which
-//! placements the axiom on sequentially consistent events allows, is a property of the graph of events, not of the order
-//! in which the graph was built.
+//! `Read`, `Write` and `Update` of different words touch nothing in common. Who sees which message,
+//! and which placements the axiom on sequentially consistent events allows, is a property of the
+//! graph of events, not of the order in which the graph was built.
 //!
-//! An operation for which it matters what is the newest message at the time is no mere `Read` or `Update`: the kernel's
-//! look at a futex, or a read of a thread that may not read old messages any more. It has the footprint of a `Futex`.
+//! An operation for which it matters what is the newest message at the time is no mere `Read` or
+//! `Update`: the kernel's look at a futex, or a read of a thread that may not read old messages any
+//! more. It has the footprint of a `Futex`.
 //!
 //! # With newest values only: [`is_covered_if_newest`]
-//! Loads read the newest message and stores go last, so the order of two operations on one word matters unless both read.
+//! Loads read the newest message and stores go last, so the order of two operations on one word
+//! matters unless both read.
 //!
 //! # In all of them
-//! - [`Local`](Footprint::Local) and [`Fence`](Footprint::Fence) change places with everything: no other thread can tell when
-//!   they happen. Where one of them can run, it is the only one that has to be tried.
-//! - [`Futex`](Footprint::Futex) operations keep their order among themselves, and with any operation on the words they
-//!   read or write.
-//! - [`Clock`](Footprint::Clock) operations keep theirs among themselves and with `Futex`, whose deadlines pass.
+//! - [`Local`](Footprint::Local) and [`Fence`](Footprint::Fence) change places with everything: no
+//!   other thread can tell when they happen. Where one of them can run, it is the only one that has
+//!   to be tried.
+//! - [`Futex`](Footprint::Futex) operations keep their order among themselves, and with any
+//!   operation on the words they read or write.
+//! - [`Clock`](Footprint::Clock) operations keep theirs among themselves and with `Futex`, whose
+//!   deadlines pass.
 //! - [`Everything`](Footprint::Everything) changes places with nothing but the first two.
 //!
-//! A footprint has to name all that an operation may touch, whatever it reads or is answered. Where that is not known
-//! before it runs, it is `Everything`.
+//! A footprint has to name all that an operation may touch, whatever it reads or is answered. Where
+//! that is not known before it runs, it is `Everything`.
 //!
-//! Sources: A. Mazurkiewicz, *Trace Theory*, 1987. P. Godefroid, *Partial-Order Methods for the Verification of Concurrent
-//! Systems*, LNCS 1032, 1996, chapter 5.
+//! Sources: A. Mazurkiewicz, *Trace Theory*, 1987. P. Godefroid, *Partial-Order Methods for the
+//! Verification of Concurrent Systems*, LNCS 1032, 1996, chapter 5.
 
 /// What one operation may touch. Words are numbered.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -85,7 +91,8 @@ impl Footprint {
         }
     }
 
-    /// Whether the two touch nothing in common, so that each order gives the same states; two accesses of one word do.
+    /// Whether the two touch nothing in common, so that each order gives the same states; two
+    /// accesses of one word do.
     fn is_apart_from(self, other: Self) -> bool {
         use Footprint::{Clock, Everything, Fence, Futex, Local};
         match (self, other) {
@@ -102,8 +109,8 @@ impl Footprint {
 /// Whether one order of two operations covers the other, as [`is_covered`] says.
 pub(crate) type Relation = fn(left_out: Footprint, ran: Footprint) -> bool;
 
-/// Whether, where `left_out` has been tried, it need not be tried again after `ran`: the view machine, with stale reads and
-/// earlier places.
+/// Whether, where `left_out` has been tried, it need not be tried again after `ran`: the view
+/// machine, with stale reads and earlier places.
 pub(crate) fn is_covered(left_out: Footprint, ran: Footprint) -> bool {
     use Footprint::{Read, Update, Write};
     left_out.is_apart_from(ran)
@@ -143,7 +150,8 @@ mod tests {
         ]
     }
 
-    /// The pairs `(left_out, ran)` that are covered, over all footprints; what changes places with everything aside.
+    /// The pairs `(left_out, ran)` that are covered, over all footprints; what changes places with
+    /// everything aside.
     fn covered(relation: Relation) -> Vec<(Footprint, Footprint)> {
         let visible: Vec<_> = all().into_iter().filter(|footprint| !footprint.is_invisible()).collect();
         let pairs = visible.iter().flat_map(|&a| visible.iter().map(move |&b| (a, b)));

@@ -1,7 +1,8 @@
-//! Choices: who runs next, which message a load reads, whether a waiter times out. One answer to each makes an execution.
+//! Choices: who runs next, which message a load reads, whether a waiter times out. One answer to
+//! each makes an execution.
 //!
-//! The explorer asks, a [`Strategy`] answers. Nothing here knows of memory or coroutines: an execution is its list of
-//! answers, and the same answers give the same execution.
+//! The explorer asks, a [`Strategy`] answers. Nothing here knows of memory or coroutines: an
+//! execution is its list of answers, and the same answers give the same execution.
 //!
 //! | strategy | answers | ends |
 //! |---|---|---|
@@ -10,18 +11,20 @@
 //! | [`Exhaustive`] | each in turn, less what commutes | when nothing is left, or cut by its budget |
 //! | [`Bytes`] | as an input string says | after one execution |
 //!
-//! A [`Recorder`] around any of them writes down the string that makes `Bytes` repeat the execution. [`shrink()`] makes
-//! such a string small while it still fails, and [`text`] writes it for people.
+//! A [`Recorder`] around any of them writes down the string that makes `Bytes` repeat the
+//! execution. [`shrink()`] makes such a string small while it still fails, and [`text`] writes it
+//! for people.
 //!
-//! Answer 0 is always the tame one: the thread that ran last goes on, a load reads the newest message, nothing is
-//! spurious, nobody dies. A string of zeros, and so the empty string, is the execution without surprises, and the
-//! smaller a string the fewer surprises it has.
+//! Answer 0 is always the tame one: the thread that ran last goes on, a load reads the newest
+//! message, nothing is spurious, nobody dies. A string of zeros, and so the empty string, is the
+//! execution without surprises, and the smaller a string the fewer surprises it has.
 //!
 //! # Invariants
 //! 1. An answer is below the number of answers there were.
-//! 2. `begin` decides everything that is decided once an execution; it returns false for ever after it did once.
-//! 3. With the same construction and the same questions, a strategy gives the same answers: there is no other source of
-//!    chance than its seed.
+//! 2. `begin` decides everything that is decided once an execution; it returns false for ever after
+//!    it did once.
+//! 3. With the same construction and the same questions, a strategy gives the same answers: there
+//!    is no other source of chance than its seed.
 
 mod bytes;
 mod exhaustive;
@@ -81,8 +84,9 @@ pub(crate) trait Strategy {
     /// A new execution. False if there is none: all are done, or the budget is spent.
     fn begin(&mut self) -> bool;
 
-    /// Which of `enabled` runs. It is not empty, each thread stands in it once, and the one that ran last, if it is
-    /// enabled, stands first. Asked before every operation, also where only one thread can run.
+    /// Which of `enabled` runs. It is not empty, each thread stands in it once, and the one that
+    /// ran last, if it is enabled, stands first. Asked before every operation, also where only one
+    /// thread can run.
     fn thread(&mut self, enabled: &[Candidate]) -> usize;
 
     /// One of `n` answers, at least two.
@@ -91,7 +95,8 @@ pub(crate) trait Strategy {
     /// `thread` spins: it can do nothing useful before others have run.
     fn yielded(&mut self, _thread: usize) {}
 
-    /// Whether the execution is known to repeat another. The caller may end it at once; all answers are 0 from here on.
+    /// Whether the execution is known to repeat another. The caller may end it at once; all answers
+    /// are 0 from here on.
     fn is_redundant(&self) -> bool {
         false
     }

@@ -1,22 +1,26 @@
 //! Probabilistic concurrency testing: few changes of priority, in random places.
 //!
-//! Most bugs need few things to happen in a certain order. A bug that needs `d` orders has *depth* `d`: a use before the
-//! initialisation has depth 1, a lost update 2. This strategy finds a bug of depth `d` with probability at least
-//! `1 / (n k^(d-1))` in every execution, where `n` threads take `k` steps. A uniformly random walk gives no such bound:
-//! there it falls exponentially in `k`.
+//! Most bugs need few things to happen in a certain order. A bug that needs `d` orders has *depth*
+//! `d`: a use before the initialisation has depth 1, a lost update 2. This strategy finds a bug of
+//! depth `d` with probability at least `1 / (n k^(d-1))` in every execution, where `n` threads take
+//! `k` steps. A uniformly random walk gives no such bound: there it falls exponentially in `k`.
 //!
 //! # Protocol
-//! 1. Each thread has a priority, and the enabled one with the highest runs. First priorities are in random order.
-//! 2. `d - 1` change points are drawn from the steps `1..=k`. After the step of a change point, the thread that made it gets
-//!    a priority below all first ones; which of the change points gives which is random too.
-//! 3. A thread that spins (`yielded`) gets the lowest priority of all. This is not in the paper, whose programs do not spin;
-//!    without it, a thread that waits for one of lower priority would do so for ever.
+//! 1. Each thread has a priority, and the enabled one with the highest runs. First priorities are
+//!    in random order.
+//! 2. `d - 1` change points are drawn from the steps `1..=k`. After the step of a change point, the
+//!    thread that made it gets a priority below all first ones; which of the change points gives
+//!    which is random too.
+//! 3. A thread that spins (`yielded`) gets the lowest priority of all. This is not in the paper,
+//!    whose programs do not spin; without it, a thread that waits for one of lower priority would
+//!    do so for ever.
 //!
-//! `k` is learnt: the longest of the executions so far, where one that was much longer than those after it is forgotten by
-//! and by. All that is not a choice of threads is answered as [`Random`](super::Random) does.
+//! `k` is learnt: the longest of the executions so far, where one that was much longer than those
+//! after it is forgotten by and by. All that is not a choice of threads is answered as
+//! [`Random`](super::Random) does.
 //!
-//! Source: Burckhardt, Kothari, Musuvathi and Nagarakatte, "A Randomized Scheduler with Probabilistic Guarantees of
-//! Finding Bugs", ASPLOS 2010.
+//! Source: Burckhardt, Kothari, Musuvathi and Nagarakatte, "A Randomized Scheduler with
+//! Probabilistic Guarantees of Finding Bugs", ASPLOS 2010.
 
 use super::random::{Odds, Surprises};
 use super::rng::Rng;
@@ -100,8 +104,8 @@ impl Pct {
     }
 }
 
-/// Where the priority of `thread` lies. The first place is for the largest number, by which a machine may have a candidate
-/// that is no thread, such as its clock.
+/// Where the priority of `thread` lies. The first place is for the largest number, by which a
+/// machine may have a candidate that is no thread, such as its clock.
 #[inline]
 fn slot(thread: usize) -> usize {
     thread.wrapping_add(1)
@@ -199,8 +203,8 @@ mod tests {
         schedule.iter().enumerate().filter(|&(_, &t)| t == thread).nth(step).unwrap().0
     }
 
-    /// Bugs of depth 1, 2 and 3: thread 1 begins before thread 0 does; it makes its sixth step between two of
-    /// thread 0; and it does so with thread 0 getting ahead of its seventh.
+    /// Bugs of depth 1, 2 and 3: thread 1 begins before thread 0 does; it makes its sixth step
+    /// between two of thread 0; and it does so with thread 0 getting ahead of its seventh.
     fn bug(depth: usize, schedule: &[usize]) -> bool {
         let at = |thread, step| when(schedule, thread, step);
         match depth {

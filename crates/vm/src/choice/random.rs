@@ -1,11 +1,13 @@
 //! Random executions.
 //!
-//! Uniform answers find little: with a switch at every step no thread ever gets far alone, and with stale reads
-//! everywhere a lock hardly moves. Nor does one fixed bias do, for what one bug needs another forbids. So every execution has habits,
-//! drawn when it begins: how often the running thread is left for another, and for each kind of choice whether surprises
-//! come never, as often as [`Odds`] says, or four times as often. (Groce et al., "Swarm Testing", ISSTA 2012.)
+//! Uniform answers find little: with a switch at every step no thread ever gets far alone, and with
+//! stale reads everywhere a lock hardly moves. Nor does one fixed bias do, for what one bug needs
+//! another forbids. So every execution has habits, drawn when it begins: how often the running
+//! thread is left for another, and for each kind of choice whether surprises come never, as often
+//! as [`Odds`] says, or four times as often. (Groce et al., "Swarm Testing", ISSTA 2012.)
 //!
-//! Every execution of the model has positive probability in every execution that has all surprises on.
+//! Every execution of the model has positive probability in every execution that has all surprises
+//! on.
 
 use super::rng::Rng;
 use super::{Candidate, Kind, Strategy};
@@ -17,8 +19,9 @@ pub(crate) struct Odds([u16; Kind::COUNT]);
 impl Odds {
     /// No answer is preferred.
     pub(crate) const UNIFORM: u16 = u16::MAX;
-    /// Three in four: who is surprised nearly always would read the same old value a hundred thousand times, which no
-    /// machine does, and a loop that looks until it sees a change would be taken for one that never ends.
+    /// Three in four: who is surprised nearly always would read the same old value a hundred
+    /// thousand times, which no machine does, and a loop that looks until it sees a change would be
+    /// taken for one that never ends.
     const MOST: u16 = 3 << 14;
 
     /// The same with `surprises` in 65,536 choices of `kind`.
@@ -29,8 +32,8 @@ impl Odds {
 }
 
 impl Default for Odds {
-    /// Stale reads, and what is needed together with them, often; what ends or disturbs a thread rarely, because the
-    /// question comes at every step.
+    /// Stale reads, and what is needed together with them, often; what ends or disturbs a thread
+    /// rarely, because the question comes at every step.
     fn default() -> Self {
         Self([Self::UNIFORM; Kind::COUNT])
             .with(Kind::Message, 1 << 14)

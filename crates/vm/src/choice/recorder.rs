@@ -15,8 +15,8 @@ impl<S> Recorder<S> {
         Self { strategy, bytes: Vec::new() }
     }
 
-    /// The input that makes [`Bytes`](super::Bytes) repeat this execution so far. What would only say "tame" at the end
-    /// is left out.
+    /// The input that makes [`Bytes`](super::Bytes) repeat this execution so far. What would only
+    /// say "tame" at the end is left out.
     pub(crate) fn bytes(&self) -> &[u8] {
         let end = self.bytes.iter().rposition(|&byte| byte != 0).map_or(0, |last| last + 1);
         &self.bytes[..end]

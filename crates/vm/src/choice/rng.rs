@@ -1,4 +1,5 @@
-//! Chance from a seed: SplitMix64 (Steele, Lea and Flood, OOPSLA 2014). One addition and two multiplications a number.
+//! Chance from a seed: SplitMix64 (Steele, Lea and Flood, OOPSLA 2014). One addition and two
+//! multiplications a number.
 
 #[derive(Clone, Debug)]
 pub(crate) struct Rng(u64);
@@ -8,7 +9,8 @@ impl Rng {
         Self(seed)
     }
 
-    /// The generator of the execution with this number: each has its own, so that one can be repeated without the others.
+    /// The generator of the execution with this number: each has its own, so that one can be
+    /// repeated without the others.
     pub(crate) fn of_execution(seed: u64, number: u64) -> Self {
         Self(mix(seed ^ mix(number)))
     }

@@ -1,29 +1,34 @@
 //! Makes a failing input small, so that what is left is what matters.
 //!
-//! Small means, in this order: few bytes that are not 0 (each is a surprise, [`Bytes`](super::Bytes)), few bytes, small
-//! bytes. Five passes are repeated until none of them helps:
+//! Small means, in this order: few bytes that are not 0 (each is a surprise,
+//! [`Bytes`](super::Bytes)), few bytes, small bytes. Five passes are repeated until none of them
+//! helps:
 //!
 //! 1. cut the tail, by halves;
 //! 2. set chunks of the bytes that are not 0 to 0, from half of them down to one;
 //! 3. delete chunks, from half of the string down to one byte;
 //! 4. make single bytes smaller;
-//! 5. take out up to two neighbours among the bytes that are not 0, and give what follows another distance from what is
-//!    before: with another thread running, there are other questions in between.
+//! 5. take out up to two neighbours among the bytes that are not 0, and give what follows another
+//!    distance from what is before: with another thread running, there are other questions in
+//!    between.
 //!
-//! The result cannot be made smaller by setting one byte to 0, by leaving out one, or by lowering one by one, unless the
-//! budget ran out. There is no chance in it.
+//! The result cannot be made smaller by setting one byte to 0, by leaving out one, or by lowering
+//! one by one, unless the budget ran out. There is no chance in it.
 //!
-//! Sources: Zeller and Hildebrandt, "Simplifying and Isolating Failure-Inducing Input", IEEE TSE 28(2), 2002, for the
-//! chunks. MacIver and Donaldson, "Test-Case Reduction via Test-Case Generation: Insights from the Hypothesis Reducer",
-//! ECOOP 2020, for reducing the answers to choices in place of what was made of them.
+//! Sources: Zeller and Hildebrandt, "Simplifying and Isolating Failure-Inducing Input", IEEE TSE
+//! 28(2), 2002, for the chunks. MacIver and Donaldson, "Test-Case Reduction via Test-Case
+//! Generation: Insights from the Hypothesis Reducer", ECOOP 2020, for reducing the answers to
+//! choices in place of what was made of them.
 
-/// Distances below this are all tried, and those that differ from the one before by at most `REACH`.
+/// Distances below this are all tried, and those that differ from the one before by at most
+/// `REACH`.
 const NEAR: usize = 64;
 const REACH: usize = 16;
 /// Bytes up to this are all tried where a byte is made smaller.
 const SMALL: u8 = 8;
 
-/// The smallest input found that still fails, with at most `budget` calls of `fails`. `input` is taken to fail.
+/// The smallest input found that still fails, with at most `budget` calls of `fails`. `input` is
+/// taken to fail.
 ///
 /// `fails` says whether an input fails *in the same way*: else the result may show another fault.
 pub(crate) fn shrink(input: &[u8], budget: usize, fails: impl FnMut(&[u8]) -> bool) -> Vec<u8> {
@@ -111,7 +116,8 @@ impl<F: FnMut(&[u8]) -> bool> Search<F> {
     fn lower_bytes(&mut self) {
         for position in (0..self.best.len()).rev() {
             while let Some(&byte) = self.best.get(position) {
-                // Answers are taken modulo something small, so that lower bytes may mean higher answers.
+                // Answers are taken modulo something small, so that lower bytes may mean higher
+                // answers.
                 let mut smaller = (1..=SMALL).chain([byte / 2, byte.saturating_sub(1)]);
                 let lowered = smaller.any(|smaller| {
                     let mut candidate = self.best.clone();
@@ -169,7 +175,8 @@ mod tests {
         Died,
     }
 
-    /// Two threads add to a counter by a load and a store, ten times each; now and then one may die.
+    /// Two threads add to a counter by a load and a store, ten times each; now and then one may
+    /// die.
     fn execution(input: &[u8]) -> Option<Verdict> {
         let mut bytes = Bytes::new(input);
         let (mut steps, mut counter, mut loaded) = ([0; 2], 0, [0; 2]);

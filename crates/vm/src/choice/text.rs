@@ -1,7 +1,8 @@
 //! Input strings as text that people copy, paste and put into tests: `v1_s3hi1x1f_27cd`.
 //!
-//! A word of small letters, digits and `_`, so that a double click selects it and a shell leaves it alone:
-//! the version, the bytes, and a checksum. White space, as from a line that was wrapped, does not matter.
+//! A word of small letters, digits and `_`, so that a double click selects it and a shell leaves it
+//! alone: the version, the bytes, and a checksum. White space, as from a line that was wrapped,
+//! does not matter.
 //!
 //! | text | bytes |
 //! |---|---|
@@ -9,11 +10,12 @@
 //! | `x` and two hexadecimal digits | that byte, 10 to ff |
 //! | `g` to `v`, as many as stand together | so many zeros, written to base 16 with `g` as 0 |
 //!
-//! Most answers are 0 and most others small, so most surprises take one letter and the tame stretch between two of them one
-//! or two.
+//! Most answers are 0 and most others small, so most surprises take one letter and the tame stretch
+//! between two of them one or two.
 //!
-//! Each string of bytes has one text. The checksum is CRC-16/CCITT-FALSE of the part in the middle: every single wrong
-//! character and every exchange of two neighbours is noticed, and other mistakes but for one in 65,536.
+//! Each string of bytes has one text. The checksum is CRC-16/CCITT-FALSE of the part in the middle:
+//! every single wrong character and every exchange of two neighbours is noticed, and other mistakes
+//! but for one in 65,536.
 
 use std::fmt;
 

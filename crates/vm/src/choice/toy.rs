@@ -1,8 +1,10 @@
-//! Toy systems, to hold strategies against: a few threads of straight-line code, simulated without coroutines.
+//! Toy systems, to hold strategies against: a few threads of straight-line code, simulated without
+//! coroutines.
 //!
-//! [`Newest`] has one value a word, and everything that makes orders matter: values, blocking, sleeping, a clock. [`Weak`] is
-//! a small machine of views, with stale reads, earlier places, and release and acquire. Both print no two different
-//! histories as the same outcome if a thread could tell.
+//! [`Newest`] has one value a word, and everything that makes orders matter: values, blocking,
+//! sleeping, a clock. [`Weak`] is a small machine of views, with stale reads, earlier places, and
+//! release and acquire. Both print no two different histories as the same outcome if a thread could
+//! tell.
 
 use super::rng::Rng;
 use super::{Candidate, Footprint, Kind, Strategy};
@@ -357,7 +359,8 @@ impl Weak {
         (0..a.len()).map(|word| later(word)[word]).collect()
     }
 
-    /// The places from the newest message back to the oldest `thread` may see, those that `allowed` refuses left out.
+    /// The places from the newest message back to the oldest `thread` may see, those that `allowed`
+    /// refuses left out.
     fn places(&self, thread: usize, word: usize, allowed: impl Fn(&Message) -> bool) -> Vec<usize> {
         let floor = self.position(word, self.views[thread][word]);
         (floor..self.words[word].len()).rev().filter(|&place| allowed(&self.words[word][place])).collect()

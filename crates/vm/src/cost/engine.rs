@@ -1,11 +1,12 @@
 //! The engine: an operation of lock code, from its issue to its effect.
 //!
-//! An operation runs in the coroutine of its thread, in these steps: the thread leaves if its slice is over; the request
-//! travels; the line serves it; the effect takes place, at that moment of virtual time and before anything else happens.
-//! Between steps the coroutine is suspended, unless nothing else happens before the next one.
+//! An operation runs in the coroutine of its thread, in these steps: the thread leaves if its slice
+//! is over; the request travels; the line serves it; the effect takes place, at that moment of
+//! virtual time and before anything else happens. Between steps the coroutine is suspended, unless
+//! nothing else happens before the next one.
 //!
-//! What happens outside of any thread, before time begins, costs nothing and leaves no trace in caches. The same holds
-//! for what destructors do while a panic unwinds, which ends the run.
+//! What happens outside of any thread, before time begins, costs nothing and leaves no trace in
+//! caches. The same holds for what destructors do while a panic unwinds, which ends the run.
 
 use super::events::Event;
 use super::mesi::Access;
@@ -156,8 +157,9 @@ impl World {
 
     // ---- Memory.
 
-    /// Brings the line of `address` to the caller's CPU, as far as `access` needs it, and executes for `extra` beyond a
-    /// hit. What follows takes place at the moment of the effect. The number of the line.
+    /// Brings the line of `address` to the caller's CPU, as far as `access` needs it, and executes
+    /// for `extra` beyond a hit. What follows takes place at the moment of the effect. The number
+    /// of the line.
     pub(super) fn access(&self, me: usize, address: usize, access: Access, extra: Ps) -> usize {
         let mut state = self.state();
         let cpu = state.thread(me).cpu;
@@ -211,7 +213,8 @@ impl World {
         }
     }
 
-    /// The caller did something after which another round of its busy-wait may see something new by itself.
+    /// The caller did something after which another round of its busy-wait may see something new by
+    /// itself.
     pub(super) fn note_effect(&self, me: usize) {
         self.state().thread(me).round.restless = true;
     }

@@ -1,11 +1,12 @@
-//! What will happen, in the order of time. What is to happen at the same time happens in the order it was decided.
+//! What will happen, in the order of time. What is to happen at the same time happens in the order
+//! it was decided.
 
 use super::units::Ps;
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
-/// Something that happens to a thread or a CPU. The numbers say to which of its doings; if it has gone on to another
-/// meanwhile, nothing happens.
+/// Something that happens to a thread or a CPU. The numbers say to which of its doings; if it has
+/// gone on to another meanwhile, nothing happens.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Event {
     /// The thread goes on.

@@ -120,7 +120,8 @@ impl Engine for World {
             self.enter(me);
             return self.compute(me, pause);
         }
-        // Nothing has happened since the versions were compared, and nothing happens until it sleeps.
+        // Nothing has happened since the versions were compared, and nothing happens until it
+        // sleeps.
         let since = state.now();
         let thread = state.thread(me);
         let (sleep, lines, deadline) =
@@ -173,7 +174,8 @@ impl Engine for World {
         self.compute_for(Ps::from(count) * pause);
     }
 
-    /// A system call that interrupts every other CPU on which a thread runs, and waits for all of them.
+    /// A system call that interrupts every other CPU on which a thread runs, and waits for all of
+    /// them.
     fn membarrier(&self, _: At) {
         let Some(me) = self.caller() else { return };
         self.enter(me);

@@ -1,7 +1,8 @@
 //! The kernel's table of sleepers: a queue for each futex, first come, first served.
 //!
-//! Who is put into the table is found by wake-ups from then on, also while its CPU is still busy putting it to sleep. A
-//! sleeper of `futex_waitv` stands in several queues; whoever takes it from one removes it from the others.
+//! Who is put into the table is found by wake-ups from then on, also while its CPU is still busy
+//! putting it to sleep. A sleeper of `futex_waitv` stands in several queues; whoever takes it from
+//! one removes it from the others.
 
 use super::units::Ps;
 use crate::engine::Key;
@@ -50,7 +51,8 @@ impl Futexes {
         }
     }
 
-    /// Takes up to `count` sleepers that have a bit in common with `bits`, and says how many were looked at.
+    /// Takes up to `count` sleepers that have a bit in common with `bits`, and says how many were
+    /// looked at.
     pub(super) fn take(&mut self, key: Key, count: u32, bits: u32) -> (Vec<Sleeper>, usize) {
         let Some(queue) = self.queues.get_mut(&key) else { return (Vec::new(), 0) };
         let (mut taken, mut looked, mut place) = (Vec::<Sleeper>::new(), 0, 0);
@@ -58,7 +60,8 @@ impl Futexes {
             && let Some(&sleeper) = queue.sleepers.get(place)
         {
             looked += 1;
-            // A thread that waits for one futex twice is woken once; its caller removes the rest of it.
+            // A thread that waits for one futex twice is woken once; its caller removes the rest of
+            // it.
             if sleeper.bits & bits != 0 && taken.iter().all(|other| other.thread != sleeper.thread) {
                 queue.sleepers.remove(place);
                 taken.push(sleeper);

@@ -1,9 +1,10 @@
 //! The parameters of a machine, and the file they are kept in.
 //!
-//! A file is JSON: the workspace already reads and writes it, outcomes are JSON too, and a file can be cut out of an
-//! outcome that carries it. Every time is in nanoseconds. A file has no default for any number, since a forgotten
-//! latency would be a wrong prediction that nobody sees; it may say for each where it comes from (`sources`), and it must
-//! say whether the numbers were measured or guessed (`origin`).
+//! A file is JSON: the workspace already reads and writes it, outcomes are JSON too, and a file can
+//! be cut out of an outcome that carries it. Every time is in nanoseconds. A file has no default
+//! for any number, since a forgotten latency would be a wrong prediction that nobody sees; it may
+//! say for each where it comes from (`sources`), and it must say whether the numbers were measured
+//! or guessed (`origin`).
 
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
@@ -15,7 +16,8 @@ pub const MOST_CPUS: usize = 1024;
 
 /// A machine that lock code can be costed on.
 ///
-/// `Display` prints every parameter, one a line, with its source: print it with every figure that was made on it.
+/// `Display` prints every parameter, one a line, with its source: print it with every figure that
+/// was made on it.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Machine {
@@ -46,8 +48,8 @@ pub enum Origin {
     Guessed,
 }
 
-/// How many CPUs there are, and which are near to each other: CPUs are numbered through core complexes, and these
-/// through sockets.
+/// How many CPUs there are, and which are near to each other: CPUs are numbered through core
+/// complexes, and these through sockets.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Topology {
@@ -87,10 +89,12 @@ pub struct Memory {
     pub memory: f64,
     /// How long a line that is being read by one CPU cannot be served to the next.
     pub read_occupancy: f64,
-    /// The part of a transfer, from 0 to 1, in which the request is on its way and the owner still has the line.
+    /// The part of a transfer, from 0 to 1, in which the request is on its way and the owner still
+    /// has the line.
     pub request_share: f64,
-    /// Whether a read takes a modified line over from its owner, who is left without, as some machines do because a write
-    /// is likely to follow. Otherwise both share it, as in the textbook.
+    /// Whether a read takes a modified line over from its owner, who is left without, as some
+    /// machines do because a write is likely to follow. Otherwise both share it, as in the
+    /// textbook.
     pub migratory: bool,
     /// Whether a store lets the work behind it go on while its line is fetched.
     pub store_buffer: bool,
@@ -104,7 +108,8 @@ pub struct Memory {
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Kernel {
-    /// A futex call that finds nothing to do: a wake-up of nobody, a wait on a word that has changed.
+    /// A futex call that finds nothing to do: a wake-up of nobody, a wait on a word that has
+    /// changed.
     pub futex: f64,
     /// How long a futex call keeps its queue to itself.
     pub queue: f64,
@@ -114,7 +119,8 @@ pub struct Kernel {
     pub block: f64,
     /// What it costs the caller to wake one thread.
     pub wake: f64,
-    /// What it costs the caller beyond `wake` if the thread's CPU is idle and has to be interrupted.
+    /// What it costs the caller beyond `wake` if the thread's CPU is idle and has to be
+    /// interrupted.
     pub interrupt: f64,
     /// From the wake-up until the thread runs on a CPU that was idle.
     pub wake_latency: f64,
@@ -130,8 +136,8 @@ pub struct Kernel {
 pub struct Scheduler {
     /// How long a thread may keep a CPU for which another thread waits.
     pub slice: f64,
-    /// Whether a thread that wakes up, finds no idle CPU, and has had less CPU time than the one that runs where it ran
-    /// last, takes its place at once. Otherwise it waits for its turn.
+    /// Whether a thread that wakes up, finds no idle CPU, and has had less CPU time than the one
+    /// that runs where it ran last, takes its place at once. Otherwise it waits for its turn.
     pub wake_preemption: bool,
     /// From one thread of a CPU to the next.
     pub context_switch: f64,
@@ -152,9 +158,9 @@ impl fmt::Display for BadMachine {
 impl std::error::Error for BadMachine {}
 
 impl Machine {
-    /// A guess at a server of two sockets with 128 cores each, in core complexes of eight, for examples and tests. It is
-    /// `machines/many-core.json` of this crate, which says of each number where it comes from: most guesses, and
-    /// none from a calibration.
+    /// A guess at a server of two sockets with 128 cores each, in core complexes of eight, for
+    /// examples and tests. It is `machines/many-core.json` of this crate, which says of each number
+    /// where it comes from: most guesses, and none from a calibration.
     #[must_use]
     pub fn example() -> Self {
         Self::from_json(include_str!("../../machines/many-core.json"))
@@ -179,8 +185,8 @@ impl Machine {
     /// Reads a machine from a file.
     ///
     /// # Errors
-    /// If the file cannot be read or is not a machine; the message names the file, the line or parameter, and what is
-    /// allowed.
+    /// If the file cannot be read or is not a machine; the message names the file, the line or
+    /// parameter, and what is allowed.
     pub fn load(path: impl AsRef<Path>) -> Result<Self, BadMachine> {
         let path = path.as_ref();
         let text = std::fs::read_to_string(path)

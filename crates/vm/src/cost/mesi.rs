@@ -8,30 +8,34 @@
 //! | none | S | shared | those of S | nobody's |
 //! | c | none | exclusive, or modified (`modified`) | those of c | those of c |
 //!
-//! The first reader of a line that no cache holds becomes its owner (exclusive), so that its first write is silent. A
-//! modified line that another CPU reads is shared by both; on a `migratory` machine the reader becomes its owner.
+//! The first reader of a line that no cache holds becomes its owner (exclusive), so that its first
+//! write is silent. A modified line that another CPU reads is shared by both; on a `migratory`
+//! machine the reader becomes its owner.
 //!
 //! # What a miss costs
 //!
-//! A miss is a *transfer*: a remote memory reference of the cache-coherent model, whether it moves data or only the
-//! right to write. A transfer takes as long as its way: from the owner; for a read, from the nearest sharer; for a
-//! write, to the farthest sharer, whose copy has to go; or from memory.
+//! A miss is a *transfer*: a remote memory reference of the cache-coherent model, whether it moves
+//! data or only the right to write. A transfer takes as long as its way: from the owner; for a
+//! read, from the nearest sharer; for a write, to the farthest sharer, whose copy has to go; or
+//! from memory.
 //!
-//! The first part of that time (`request_share`) the request travels, and the owner goes on using the line. Then it
-//! waits for those that arrived before it: a line serves one request after the other. A write keeps the line until its
-//! data has arrived and the instruction is done; a read only for `read_occupancy`.
+//! The first part of that time (`request_share`) the request travels, and the owner goes on using
+//! the line. Then it waits for those that arrived before it: a line serves one request after the
+//! other. A write keeps the line until its data has arrived and the instruction is done; a read
+//! only for `read_occupancy`.
 //!
 //! # What is not there
 //!
-//! Capacity (what was cached stays so), prefetching, a home node with its own distance, and any unfairness other than
-//! that near requests arrive earlier.
+//! Capacity (what was cached stays so), prefetching, a home node with its own distance, and any
+//! unfairness other than that near requests arrive earlier.
 //!
 //! # Versions
 //!
-//! The version of a line changes twice when a CPU takes it for itself: when the request arrives, which is when the
-//! copies of others are gone, and when the access takes effect. A spinner that is asleep on lines is one whose copies stayed
-//! valid. It is woken at the first change, whatever is written, because its next look will miss and wait behind the
-//! writer; the second change is for a look that hit its copy just before it went, and saw the old value.
+//! The version of a line changes twice when a CPU takes it for itself: when the request arrives,
+//! which is when the copies of others are gone, and when the access takes effect. A spinner that is
+//! asleep on lines is one whose copies stayed valid. It is woken at the first change, whatever is
+//! written, because its next look will miss and wait behind the writer; the second change is for a
+//! look that hit its copy just before it went, and saw the old value.
 
 use super::machine::{Distance, MOST_CPUS, Machine};
 use super::units::{Costs, CpuSet, Ps};
@@ -66,9 +70,11 @@ struct Line {
 /// What went over the wires.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct Traffic {
-    /// Accesses of threads to lines, hits included. What a spinner sees in its own cache while it waits is not counted.
+    /// Accesses of threads to lines, hits included. What a spinner sees in its own cache while it
+    /// waits is not counted.
     pub accesses: u64,
-    /// Misses: remote memory references, exactly. What the kernel reads of futex words is among them; its own data is not.
+    /// Misses: remote memory references, exactly. What the kernel reads of futex words is among
+    /// them; its own data is not.
     pub transfers: u64,
     /// Those served, or the farthest copy destroyed, within the core complex.
     pub within_complex: u64,
@@ -124,8 +130,8 @@ impl Directory {
         self.costs.request(self.way(line, cpu, access).1)
     }
 
-    /// The request of a miss arrives at `now`. When the instruction, which keeps the line for `hold`, is done, and whether
-    /// others have lost their copies by it.
+    /// The request of a miss arrives at `now`. When the instruction, which keeps the line for
+    /// `hold`, is done, and whether others have lost their copies by it.
     pub(super) fn fetch(&mut self, line: usize, cpu: usize, access: Access, hold: Ps, now: Ps) -> (Ps, bool) {
         let (distance, transfer) = self.way(line, cpu, access);
         self.traffic.transfers += 1;

@@ -1,12 +1,14 @@
 //! What lock code would cost on many CPUs.
 //!
-//! The same source that runs on a machine runs here on virtual CPUs, up to [`MOST_CPUS`] of them, one event at a time,
-//! and every access is charged: to the cache line it touches (a directory of owners and sharers, with distances and
-//! queues), to the kernel (sleeping, waking, time slices), or to the CPU. The outcome is a throughput, exact counts of
-//! remote memory references, fairness, and waits. Two equal runs have equal outcomes, to the last bit.
+//! The same source that runs on a machine runs here on virtual CPUs, up to [`MOST_CPUS`] of them,
+//! one event at a time, and every access is charged: to the cache line it touches (a directory of
+//! owners and sharers, with distances and queues), to the kernel (sleeping, waking, time slices),
+//! or to the CPU. The outcome is a throughput, exact counts of remote memory references, fairness,
+//! and waits. Two equal runs have equal outcomes, to the last bit.
 //!
-//! **An outcome is a prediction from the parameters of its [`Machine`], no better than they are.** It carries both marks,
-//! in text and in JSON. What holds up beyond machines that were measured are counts, orders and growth, not nanoseconds.
+//! **An outcome is a prediction from the parameters of its [`Machine`], no better than they are.**
+//! It carries both marks, in text and in JSON. What holds up beyond machines that were measured are
+//! counts, orders and growth, not nanoseconds.
 //!
 //! ```
 //! use ulocks_vm::cost::{Machine, Run};
@@ -37,23 +39,27 @@
 //!
 //! # What is modelled
 //!
-//! - **Lines** of 64 bytes, at the addresses that atomics and cells really have, so false sharing comes out; MESI with a
-//!   queue for each line, three distances, and memory. State that the closure of [`Run::of`] makes starts on a line of
-//!   its own; what it allocates lies where the allocator puts it, so *align what must not share a line*.
-//! - **Spinning**: [`spin_until`](crate::sync::spin_until) sleeps on the lines that its round read and wakes when one is
-//!   taken by a writer, at the time its next look would have been. It holds its CPU meanwhile. A round that writes,
-//!   pauses or reads the clock without a deadline is executed again and again instead.
-//! - **The store buffer**, only as far as [`work`](crate::sync::work) and pauses behind a store hide the wait for its
-//!   line. The effects of stores are in order and at once: this engine shows no weak memory.
-//! - **The kernel**: futexes with their queues, system call, wake-up, interrupt and sleep costs, timeouts with slack.
+//! - **Lines** of 64 bytes, at the addresses that atomics and cells really have, so false sharing
+//!   comes out; MESI with a queue for each line, three distances, and memory. State that the
+//!   closure of [`Run::of`] makes starts on a line of its own; what it allocates lies where the
+//!   allocator puts it, so *align what must not share a line*.
+//! - **Spinning**: [`spin_until`](crate::sync::spin_until) sleeps on the lines that its round read
+//!   and wakes when one is taken by a writer, at the time its next look would have been. It holds
+//!   its CPU meanwhile. A round that writes, pauses or reads the clock without a deadline is
+//!   executed again and again instead.
+//! - **The store buffer**, only as far as [`work`](crate::sync::work) and pauses behind a store
+//!   hide the wait for its line. The effects of stores are in order and at once: this engine shows
+//!   no weak memory.
+//! - **The kernel**: futexes with their queues, system call, wake-up, interrupt and sleep costs,
+//!   timeouts with slack.
 //! - **The scheduler**: time slices, context switches, threads that move to idle CPUs.
 //!
 //! # What is not
 //!
-//! Capacity and conflict misses, prefetching, out-of-order overlap of loads, several threads on one core, frequency,
-//! hypervisors, interrupts other than the scheduler's, home nodes of lines, bandwidth other than a line's, idle states,
-//! priorities, and the kernel's own cache lines. Spurious wake-ups and spurious failures do not happen: they are a matter
-//! for an explorer.
+//! Capacity and conflict misses, prefetching, out-of-order overlap of loads, several threads on one
+//! core, frequency, hypervisors, interrupts other than the scheduler's, home nodes of lines,
+//! bandwidth other than a line's, idle states, priorities, and the kernel's own cache lines.
+//! Spurious wake-ups and spurious failures do not happen: they are a matter for an explorer.
 
 mod engine;
 mod events;

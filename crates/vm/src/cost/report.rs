@@ -7,7 +7,8 @@ use serde::{Serialize, Serializer};
 use std::cell::{Cell, RefCell};
 use std::fmt;
 
-/// What the threads did, and the time; shared between the engine and the observers inside threads, who look for free.
+/// What the threads did, and the time; shared between the engine and the observers inside threads,
+/// who look for free.
 #[derive(Debug, Default)]
 pub(super) struct Records {
     pub(super) now: Cell<Ps>,
@@ -57,7 +58,8 @@ impl Records {
         self.now.get() - self.from.get()
     }
 
-    /// Operations by thread, and waits in order of length. A wait that had not ended counts with the length it came to.
+    /// Operations by thread, and waits in order of length. A wait that had not ended counts with
+    /// the length it came to.
     pub(super) fn collect(&self, workers: usize) -> (Vec<u64>, Vec<Ps>) {
         let threads = self.threads.borrow();
         let operations = threads[..workers].iter().map(|record| record.operations).collect();
@@ -82,8 +84,8 @@ impl Serialize for Predicted {
 
 /// What a run came to.
 ///
-/// It is a prediction, and says so in its JSON (`"predicted": true`), which also carries the whole machine, so that no
-/// figure is ever without its parameters.
+/// It is a prediction, and says so in its JSON (`"predicted": true`), which also carries the whole
+/// machine, so that no figure is ever without its parameters.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Outcome {
     /// Never a measurement.

@@ -31,7 +31,8 @@ pub struct Run {
     pub time_ns: f64,
     /// What passes before that.
     pub warm_up_ns: f64,
-    /// The mean time inside the lock, for [`Worker::hold`]. Drawn evenly from half to one and a half of it.
+    /// The mean time inside the lock, for [`Worker::hold`]. Drawn evenly from half to one and a
+    /// half of it.
     pub hold_ns: f64,
     /// The mean time outside the lock, likewise.
     pub think_ns: f64,
@@ -42,8 +43,8 @@ pub struct Run {
 }
 
 impl Run {
-    /// `threads` workers on as many CPUs, or on all that the machine has; 200 us after a warm-up of 20 us, holding the
-    /// lock for 30 ns and staying away for 150 ns.
+    /// `threads` workers on as many CPUs, or on all that the machine has; 200 us after a warm-up of
+    /// 20 us, holding the lock for 30 ns and staying away for 150 ns.
     #[must_use]
     pub fn new(machine: Machine, threads: usize) -> Self {
         Self {
@@ -87,11 +88,12 @@ impl Run {
 
     /// Runs `body` once in every worker, on what `state` makes before time begins.
     ///
-    /// A worker that has not ended when time is up is abandoned in the middle of its operation: its destructors do not run,
-    /// and what it owns, `state` and `body` among it, is leaked.
+    /// A worker that has not ended when time is up is abandoned in the middle of its operation: its
+    /// destructors do not run, and what it owns, `state` and `body` among it, is leaked.
     ///
     /// # Errors
-    /// If the run is not possible on the machine, or if its threads end up waiting for each other for ever.
+    /// If the run is not possible on the machine, or if its threads end up waiting for each other
+    /// for ever.
     ///
     /// # Panics
     /// If `state` or `body` does.
@@ -124,8 +126,8 @@ impl Run {
         self.outcome(&world, &records)
     }
 
-    /// Workers that stay away, and call `section` with what `make` makes, for ever. `section` takes the lock (timed by
-    /// [`Worker::acquire`]), calls [`Worker::hold`], and releases the lock.
+    /// Workers that stay away, and call `section` with what `make` makes, for ever. `section` takes
+    /// the lock (timed by [`Worker::acquire`]), calls [`Worker::hold`], and releases the lock.
     ///
     /// # Errors
     /// As [`of`](Run::of).
@@ -261,7 +263,8 @@ impl Worker {
         result
     }
 
-    /// The critical section of [`Run::contend`]: writes the protected data and works for the time inside the lock.
+    /// The critical section of [`Run::contend`]: writes the protected data and works for the time
+    /// inside the lock.
     ///
     /// # Panics
     /// If another worker is inside: the lock does not exclude.
@@ -272,8 +275,8 @@ impl Worker {
             let other = data.inside.replace(Some(self.index));
             assert_eq!(other, None, "worker {} enters a critical section that this worker is in", self.index);
             for line in &data.lines {
-                // SAFETY: the engine runs one thread at a time and switches in operations only, so nothing else has a
-                // pointer to the number while the closure runs.
+                // SAFETY: the engine runs one thread at a time and switches in operations only, so
+                // nothing else has a pointer to the number while the closure runs.
                 line.0.with_mut(|number| unsafe { *number += 1 });
             }
         }

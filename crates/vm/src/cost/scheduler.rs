@@ -1,10 +1,11 @@
 //! CPUs: who runs, who waits for one, and which are idle.
 //!
-//! Each CPU has a queue, first in, first out. A thread keeps its CPU until it sleeps, ends, or has had its time slice
-//! while another waits; then it goes to the end of the queue. A thread that wakes up takes an idle CPU: the one it ran
-//! on last, or the nearest; if none is idle it queues where it ran last. A CPU that runs out of threads takes the first
-//! of the longest queue. There are no priorities. Where `wake_preemption` is set, a thread that wakes up with no CPU idle
-//! goes to the head of its queue and takes the place of the running one, if that has had more CPU time.
+//! Each CPU has a queue, first in, first out. A thread keeps its CPU until it sleeps, ends, or has
+//! had its time slice while another waits; then it goes to the end of the queue. A thread that
+//! wakes up takes an idle CPU: the one it ran on last, or the nearest; if none is idle it queues
+//! where it ran last. A CPU that runs out of threads takes the first of the longest queue. There
+//! are no priorities. Where `wake_preemption` is set, a thread that wakes up with no CPU idle goes
+//! to the head of its queue and takes the place of the running one, if that has had more CPU time.
 
 use super::machine::Machine;
 use super::units::{CpuSet, Ps};
@@ -20,9 +21,11 @@ pub(super) struct Cpu {
     /// Whether an event is on its way that ends the slice, and which slice that is.
     pub(super) armed: bool,
     pub(super) slice: u64,
-    /// The most CPU time that a thread had when it got this CPU: who slept long is not owed all of it.
+    /// The most CPU time that a thread had when it got this CPU: who slept long is not owed all of
+    /// it.
     pub(super) pace: Ps,
-    /// The slice is over, but the running thread is in the middle of an instruction or a system call.
+    /// The slice is over, but the running thread is in the middle of an instruction or a system
+    /// call.
     pub(super) switch_soon: bool,
 }
 
@@ -102,7 +105,8 @@ impl Cpus {
         let from = if self.has_queue(cpu) {
             Some(cpu)
         } else if self.queued > 0 {
-            // The last of the longest queues would do as well; the first is as good and always the same.
+            // The last of the longest queues would do as well; the first is as good and always the
+            // same.
             (0..self.cpus.len()).rev().max_by_key(|&other| self.cpus[other].queue.len())
         } else {
             None

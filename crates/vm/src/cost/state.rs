@@ -13,10 +13,12 @@
 //!
 //! # Invariants
 //!
-//! 1. A thread has at most one `Go` that counts: its `step` changes with each `Go` that is pushed, taken or cancelled.
-//! 2. A CPU for which a thread waits has an event on its way that ends the slice of the one that runs (`armed`), or that
-//!    one leaves at its next operation (`switch_soon`).
-//! 3. A spinner sleeps only on lines that have the versions it read, and is woken when one of them gets another.
+//! 1. A thread has at most one `Go` that counts: its `step` changes with each `Go` that is pushed,
+//!    taken or cancelled.
+//! 2. A CPU for which a thread waits has an event on its way that ends the slice of the one that
+//!    runs (`armed`), or that one leaves at its next operation (`switch_soon`).
+//! 3. A spinner sleeps only on lines that have the versions it read, and is woken when one of them
+//!    gets another.
 
 use super::events::{Event, Events};
 use super::kernel::{Futexes, Sleeper};
@@ -352,7 +354,8 @@ impl State {
         (taken, looked)
     }
 
-    /// A roused thread gets a CPU, unless it had not left its own yet. Whether an idle one was interrupted.
+    /// A roused thread gets a CPU, unless it had not left its own yet. Whether an idle one was
+    /// interrupted.
     pub(super) fn deliver(&mut self, thread: usize, sleep: u64) -> bool {
         self.trace(4, thread as u64);
         let sleeper = &self.threads[thread];

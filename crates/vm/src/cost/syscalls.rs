@@ -1,9 +1,9 @@
 //! System calls, as their caller sees them: from the entry into the kernel to the way back.
 //!
-//! A call reaches the queue of its futex after `futex`, and has it to itself for `queue` and the sleepers it passes. What
-//! it does to the queue happens at one moment, and so does the look at a word with what follows from it. Threads are woken
-//! after the queue has been left, one after the other; but from the moment they were taken from it, no deadline and no
-//! other wake-up finds them.
+//! A call reaches the queue of its futex after `futex`, and has it to itself for `queue` and the
+//! sleepers it passes. What it does to the queue happens at one moment, and so does the look at a
+//! word with what follows from it. Threads are woken after the queue has been left, one after the
+//! other; but from the moment they were taken from it, no deadline and no other wake-up finds them.
 
 use super::engine::World;
 use super::events::Event;
@@ -29,7 +29,8 @@ pub(super) fn since_start(time: Time) -> Ps {
 }
 
 impl World {
-    /// A system call: how long the caller is in the kernel before it reaches the queue of `key`, and until it has it.
+    /// A system call: how long the caller is in the kernel before it reaches the queue of `key`,
+    /// and until it has it.
     pub(super) fn call(&self, me: usize, key: Key) {
         self.enter(me);
         self.note_effect(me);

@@ -1,11 +1,13 @@
-//! The explorer as an engine: what each operation of the facade does to the machine, and when other threads run.
+//! The explorer as an engine: what each operation of the facade does to the machine, and when other
+//! threads run.
 //!
-//! An operation announces itself, lets the scheduler choose who goes next, and is carried out when its thread is
-//! chosen. So whenever somebody is chosen, the next operation of every thread is known; the reduction of the exhaustive
-//! strategy needs that. What a thread does between two operations belongs to the first of them.
+//! An operation announces itself, lets the scheduler choose who goes next, and is carried out when
+//! its thread is chosen. So whenever somebody is chosen, the next operation of every thread is
+//! known; the reduction of the exhaustive strategy needs that. What a thread does between two
+//! operations belongs to the first of them.
 //!
-//! Nothing here unwinds. An operation that ends the run notes the verdict, marks the run as over, and never returns:
-//! its coroutine is dropped without being resumed.
+//! Nothing here unwinds. An operation that ends the run notes the verdict, marks the run as over,
+//! and never returns: its coroutine is dropped without being resumed.
 
 use super::machine::{Machine, Next, Status};
 use super::pi::{Outcome, Place};
@@ -92,8 +94,8 @@ impl<'a, 's> Explorer<'a, 's> {
         self.announced(Status::Ready, footprint, at);
     }
 
-    /// Announces an operation, and returns when this thread is chosen, is still alive, and has run the handlers of the
-    /// signals that arrived.
+    /// Announces an operation, and returns when this thread is chosen, is still alive, and has run
+    /// the handlers of the signals that arrived.
     fn announced(&self, status: Status, footprint: Footprint, at: At) {
         if self.unwound.get() {
             self.machine.borrow_mut().caught();
@@ -144,7 +146,8 @@ impl<'a, 's> Explorer<'a, 's> {
         }
     }
 
-    /// Runs the handlers of signals that arrive now, at least those that are demanded. Whether one ran.
+    /// Runs the handlers of signals that arrive now, at least those that are demanded. Whether one
+    /// ran.
     fn deliver_signals(&self, mut demand: Demand) -> bool {
         let mut any = false;
         loop {
@@ -176,8 +179,8 @@ impl<'a, 's> Explorer<'a, 's> {
         self.machine.borrow().canonical(key)
     }
 
-    /// Sleeps in the queue until woken, expired or interrupted; the sleeper is already in the queue. The kernel reads
-    /// `words` when it wakes.
+    /// Sleeps in the queue until woken, expired or interrupted; the sleeper is already in the
+    /// queue. The kernel reads `words` when it wakes.
     fn sleep(&self, words: &[u32], at: At) -> (Waited, Option<usize>) {
         let me = self.machine.borrow().current();
         self.machine.borrow_mut().announce(Status::Asleep, Footprint::futex(words), at);
@@ -217,7 +220,8 @@ impl Engine for Explorer<'_, '_> {
         if self.is_inert() {
             return;
         }
-        // A drop has no place of its own: that of the thread's last operation is the nearest there is.
+        // A drop has no place of its own: that of the thread's last operation is the nearest there
+        // is.
         let at = self.machine.borrow().last_place().unwrap_or(Location::caller());
         let fault = self.machine.borrow_mut().retire(word, at);
         if let Err(fault) = fault {

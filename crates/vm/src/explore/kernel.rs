@@ -1,7 +1,8 @@
-//! The kernel's part of an execution: the futex queue, the clocks, and what it does for a thread that has died.
+//! The kernel's part of an execution: the futex queue, the clocks, and what it does for a thread
+//! that has died.
 //!
-//! Each method is one step for everybody else. Nothing here orders memory: a wake-up makes nothing visible, and the
-//! kernel's own look at a word is a relaxed load of the newest value.
+//! Each method is one step for everybody else. Nothing here orders memory: a wake-up makes nothing
+//! visible, and the kernel's own look at a word is a relaxed load of the newest value.
 
 use super::Survivors;
 use super::machine::{Machine, Status};
@@ -36,7 +37,8 @@ pub(super) struct Sleeper {
 #[derive(Default)]
 pub(super) struct Clocks {
     passed: Duration,
-    /// Each reading is a nanosecond later than it would be, so that no two deadlines are the same moment.
+    /// Each reading is a nanosecond later than it would be, so that no two deadlines are the same
+    /// moment.
     readings: Cell<u32>,
 }
 
@@ -92,8 +94,8 @@ impl Machine<'_, '_> {
         at: At,
     ) -> Result<Result<(), Waited>, Fault> {
         for (_, loc, expected) in entries {
-            // The kernel reads the newest value, on the thread's behalf: the thread reads nothing older after that. It is
-            // a relaxed load all the same, and orders nothing else.
+            // The kernel reads the newest value, on the thread's behalf: the thread reads nothing
+            // older after that. It is a relaxed load all the same, and orders nothing else.
             let holds = self.memory.load(self.current(), *loc, Relaxed, at, &mut |_, _| 0)?.value;
             if holds != u64::from(*expected) {
                 let (loc, expected) = (*loc, *expected);
@@ -191,7 +193,8 @@ impl Machine<'_, '_> {
         }
         let woken = self.take(from, wake, u32::MAX);
         let mut moved = Vec::new();
-        // Who is moved goes to the end of the other futex's queue, which is the end of the common one.
+        // Who is moved goes to the end of the other futex's queue, which is the end of the common
+        // one.
         for _ in 0..self.queue.len() {
             let Some(mut sleeper) = self.queue.pop_front() else { break };
             let free =
@@ -286,7 +289,8 @@ impl Machine<'_, '_> {
         let now = self.clocks.now();
         for sleeper in &mut self.queue {
             let deadline = sleeper.deadline.and_then(Clocks::moment);
-            // Whoever is woken before it runs has been woken: the kernel looks at the queue, not at the timer.
+            // Whoever is woken before it runs has been woken: the kernel looks at the queue, not at
+            // the timer.
             sleeper.expired |= sleeper.woken.is_none() && deadline.is_some_and(|deadline| deadline <= now);
         }
     }
@@ -335,9 +339,9 @@ impl Machine<'_, '_> {
             })
     }
 
-    /// The kernel cleans up after a thread that has died: it leaves the queue, its robust list is walked, one lock a
-    /// step, and last come the priority-inheriting locks for which others wait. Of a thread that has come to its end only
-    /// these are looked after.
+    /// The kernel cleans up after a thread that has died: it leaves the queue, its robust list is
+    /// walked, one lock a step, and last come the priority-inheriting locks for which others wait.
+    /// Of a thread that has come to its end only these are looked after.
     pub(super) fn exit(&mut self, thread: usize) {
         if !self.threads[thread].died {
             return self.end(thread);
@@ -363,16 +367,17 @@ impl Machine<'_, '_> {
         self.threads[me].robust_list = Some(head);
     }
 
-    /// The head is three words: the first entry, the distance from an entry to its futex word, and the pending entry. An
-    /// entry begins with the address of the next; the last one's is the head's.
+    /// The head is three words: the first entry, the distance from an entry to its futex word, and
+    /// the pending entry. An entry begins with the address of the next; the last one's is the
+    /// head's.
     fn begin_walk(&mut self, head: usize) -> Walk {
         let offset = self.read_user(head + 8) as usize;
         let pending = self.read_user(head + 16) as usize & !PI;
         Walk { head, offset, pending, entry: self.read_user(head) as usize & !PI, count: 0 }
     }
 
-    /// `exit_robust_list`: every lock on the list, then the one in `list_op_pending`. Comes to one of them, and returns
-    /// the rest of the way.
+    /// `exit_robust_list`: every lock on the list, then the one in `list_op_pending`. Comes to one
+    /// of them, and returns the rest of the way.
     fn walk(&mut self, thread: usize, mut walk: Walk) -> Option<Walk> {
         let Walk { head, offset, pending, .. } = walk;
         while walk.entry != head && walk.entry != 0 && walk.count < ROBUST_LIST_LIMIT {
@@ -398,7 +403,8 @@ impl Machine<'_, '_> {
         let holds = self.memory.newest(loc) as u32;
         let key = Key { address: self.canonical_address(address), private: false };
         if holds & TID_MASK == thread as u32 + 1 {
-            // The kernel exchanges it with a full barrier: what the dead thread did is visible to who acquires.
+            // The kernel exchanges it with a full barrier: what the dead thread did is visible to
+            // who acquires.
             let change = |value: u64| Some(value & u64::from(WAITERS) | u64::from(OWNER_DIED));
             let update =
                 Update { name: "exit", success: AcqRel, failure: Relaxed, weak: false, change: &change };

@@ -1,17 +1,21 @@
 //! The state of one execution: memory, threads, and who goes next.
 //!
 //! # Rules
-//! 1. Whenever somebody is chosen, the next operation of every other thread is announced, with what it may touch. The
-//!    exhaustive strategy leaves out orders by these footprints, so one that is too small loses executions.
-//! 2. What no other thread can tell is done at once. A thread that a signal may strike, or whose death takes others with
-//!    it, has no such operations.
-//! 3. Who waits is a candidate as soon as what it waits for has come, or a signal has; chosen for a signal alone, it runs
-//!    a handler. The clock is a candidate where all executions are tried; otherwise it is asked for before each step.
-//! 4. When nobody can go, the execution has ended, or it is stuck: without a wake-up if some sleeper's words have all
-//!    changed since it fell asleep, in a deadlock otherwise. An armed signal need not come and saves nobody.
-//! 5. Four bounds keep executions finite, and each leaves out repetitions only: one thread's steps in a row (not where all
-//!    executions are tried), reads of one old message, failures of one weak exchange for no reason, fruitless rounds of
-//!    a busy-wait. An execution that is endless all the same is a livelock.
+//! 1. Whenever somebody is chosen, the next operation of every other thread is announced, with what
+//!    it may touch. The exhaustive strategy leaves out orders by these footprints, so one that is
+//!    too small loses executions.
+//! 2. What no other thread can tell is done at once. A thread that a signal may strike, or whose
+//!    death takes others with it, has no such operations.
+//! 3. Who waits is a candidate as soon as what it waits for has come, or a signal has; chosen for a
+//!    signal alone, it runs a handler. The clock is a candidate where all executions are tried;
+//!    otherwise it is asked for before each step.
+//! 4. When nobody can go, the execution has ended, or it is stuck: without a wake-up if some
+//!    sleeper's words have all changed since it fell asleep, in a deadlock otherwise. An armed
+//!    signal need not come and saves nobody.
+//! 5. Four bounds keep executions finite, and each leaves out repetitions only: one thread's steps
+//!    in a row (not where all executions are tried), reads of one old message, failures of one weak
+//!    exchange for no reason, fruitless rounds of a busy-wait. An execution that is endless all the
+//!    same is a livelock.
 
 use super::kernel::{Clocks, Sleeper};
 use super::pi::Inherits;
@@ -60,8 +64,8 @@ const CLOCK: usize = usize::MAX;
 /// How many steps one thread may take in a row while others could go.
 const LONGEST_STREAK: u32 = 1_000;
 
-/// How many steps an execution that repeats another is given to come to its end. What is cut off leaks, so it is better
-/// to let it end; but nobody sees to it that its threads take turns.
+/// How many steps an execution that repeats another is given to come to its end. What is cut off
+/// leaks, so it is better to let it end; but nobody sees to it that its threads take turns.
 const LONGEST_REPETITION: u64 = 1_000;
 
 pub(super) struct Thread {
@@ -98,8 +102,8 @@ impl Thread {
 pub(super) struct Machine<'a, 's> {
     pub(super) config: &'a Config,
     pub(super) choices: &'a mut Choices<'s>,
-    /// Whether every execution is to be tried: the clock is among the candidates to go next, and what could be repeated
-    /// without end is not.
+    /// Whether every execution is to be tried: the clock is among the candidates to go next, and
+    /// what could be repeated without end is not.
     pub(super) is_systematic: bool,
     /// The step at which this execution turned out to repeat another.
     pub(super) redundant_since: Option<u64>,
@@ -266,7 +270,8 @@ impl<'a, 's> Machine<'a, 's> {
         self.threads[self.current].at
     }
 
-    /// A thread has come to its end. If it may own a priority-inheriting lock, its exit from the kernel is a step of its own.
+    /// A thread has come to its end. If it may own a priority-inheriting lock, its exit from the
+    /// kernel is a step of its own.
     pub(super) fn finish(&mut self, thread: usize) {
         let may_own = self.threads[thread].knows_itself && self.may_own_a_lock(thread);
         self.threads[thread].status = if may_own { Status::Exiting } else { Status::Done };
@@ -327,7 +332,8 @@ impl<'a, 's> Machine<'a, 's> {
                 self.verdict = self.nobody_can_go();
                 return Next::Over;
             }
-            // What depends on nothing is done at once: every order of it and anything else is the same.
+            // What depends on nothing is done at once: every order of it and anything else is the
+            // same.
             let local = self.enabled.iter().position(|candidate| candidate.footprint == Footprint::Local);
             let chosen = match local {
                 Some(local) if self.is_systematic || self.streak < LONGEST_STREAK => local,
@@ -361,7 +367,8 @@ impl<'a, 's> Machine<'a, 's> {
 
     /// Who can go, the current thread first; and the clock, if somebody waits for it.
     ///
-    /// Who could only go on for a signal that is armed counts if somebody else can go: the signal need not come.
+    /// Who could only go on for a signal that is armed counts if somebody else can go: the signal
+    /// need not come.
     fn collect_enabled(&mut self) {
         let mut enabled = core::mem::take(&mut self.enabled);
         enabled.clear();
@@ -388,8 +395,9 @@ impl<'a, 's> Machine<'a, 's> {
     /// What the next step of a thread may touch.
     fn footprint(&self, number: usize) -> Footprint {
         let announced = self.threads[number].footprint;
-        // Who may be sent a signal is not free to take any step early: the signal would come too late for it. And a
-        // death that takes others with it happens before or after each of their steps.
+        // Who may be sent a signal is not free to take any step early: the signal would come too
+        // late for it. And a death that takes others with it happens before or after each of their
+        // steps.
         let may_be_struck = announced.is_invisible() && self.handles_signals(number);
         if may_be_struck || self.death_takes_others(number) { Footprint::Everything } else { announced }
     }
@@ -433,8 +441,8 @@ impl<'a, 's> Machine<'a, 's> {
             return None;
         }
         let stuck = self.stuck();
-        // A sleeper whose word no longer holds what it fell asleep on would not sleep if it looked again: somebody
-        // changed the word and owed it a wake-up.
+        // A sleeper whose word no longer holds what it fell asleep on would not sleep if it looked
+        // again: somebody changed the word and owed it a wake-up.
         let forgotten = self.queue.iter().any(|sleeper| match sleeper.inherits {
             Some(Inherits::Lock) => self.is_forgotten(sleeper),
             _ => sleeper

@@ -1,7 +1,9 @@
-//! Explores the executions of a model: schedules, stale reads, time-outs, spurious wake-ups, signals, deaths.
+//! Explores the executions of a model: schedules, stale reads, time-outs, spurious wake-ups,
+//! signals, deaths.
 //!
-//! [`explore`] runs a closure again and again, each time as another execution, and panics with the story of the first
-//! that goes wrong; [`run`] returns it. [`finds_bug`] demands that one goes wrong: the test of a seeded bug.
+//! [`explore`] runs a closure again and again, each time as another execution, and panics with the
+//! story of the first that goes wrong; [`run`] returns it. [`finds_bug`] demands that one goes
+//! wrong: the test of a seeded bug.
 //!
 //! ```
 //! use std::sync::Arc;
@@ -26,15 +28,16 @@
 //! ```
 //!
 //! # What goes wrong
-//! A panic; a data race on an [`UnsafeCell`](crate::sync::UnsafeCell) or [`Watch`](crate::sync::Watch); an atomic used
-//! before its initialisation was published or after its end; a deadlock; a lost wake-up, which is a deadlock in which a
-//! sleeper sleeps on a word that has changed since; a livelock, which is an execution that reaches
-//! [`Config::max_steps`]. See [`Verdict`].
+//! A panic; a data race on an [`UnsafeCell`](crate::sync::UnsafeCell) or
+//! [`Watch`](crate::sync::Watch); an atomic used before its initialisation was published or after
+//! its end; a deadlock; a lost wake-up, which is a deadlock in which a sleeper sleeps on a word
+//! that has changed since; a livelock, which is an execution that reaches [`Config::max_steps`].
+//! See [`Verdict`].
 //!
 //! # Replays
-//! An execution is a string of choices. A failure is shrunk before it is shown: as few choices as possible that are
-//! not the tame one, and the same verdict. [`Failure::replay`] is that string; `ULOCKS_VM_REPLAY`, or
-//! [`Config::replaying`], runs it again.
+//! An execution is a string of choices. A failure is shrunk before it is shown: as few choices as
+//! possible that are not the tame one, and the same verdict. [`Failure::replay`] is that string;
+//! `ULOCKS_VM_REPLAY`, or [`Config::replaying`], runs it again.
 //!
 //! # Environment
 //! | variable | |
@@ -73,15 +76,17 @@ pub enum Strategy {
     Mixed,
     /// By chance.
     Random,
-    /// By priorities with `depth - 1` changes (Burckhardt et al. 2010): a bug that takes `depth` ordered steps is
-    /// found with probability 1 / (threads * steps^(depth - 1)) an execution, or more.
+    /// By priorities with `depth - 1` changes (Burckhardt et al. 2010): a bug that takes `depth`
+    /// ordered steps is found with probability 1 / (threads * steps^(depth - 1)) an execution, or
+    /// more.
     Pct {
         /// How many steps have to come in a certain order.
         depth: usize,
     },
-    /// All, less those that sleep sets show to repeat another; and within bounds, without which no loop would end: a
-    /// thread reads one old message at most [`Config::stale`] times, a weak exchange fails for no reason once before it
-    /// is tried again, and a fruitless round of a busy-wait is not repeated before there is something new to see.
+    /// All, less those that sleep sets show to repeat another; and within bounds, without which no
+    /// loop would end: a thread reads one old message at most [`Config::stale`] times, a weak
+    /// exchange fails for no reason once before it is tried again, and a fruitless round of a
+    /// busy-wait is not repeated before there is something new to see.
     Exhaustive,
     /// The one that a fuzzer's input says.
     Bytes(Vec<u8>),
@@ -94,7 +99,8 @@ pub enum Strategy {
 pub enum Deaths {
     /// Nobody.
     None,
-    /// Up to so many threads, each at any of its steps. Thread 0, which runs the model itself, never dies.
+    /// Up to so many threads, each at any of its steps. Thread 0, which runs the model itself,
+    /// never dies.
     Threads(u32),
     /// Up to so many processes, with all their threads; of process 0, threads by themselves.
     Processes(u32),
@@ -146,18 +152,20 @@ pub enum Survivors {
 pub struct Config {
     /// How executions are chosen.
     pub strategy: Strategy,
-    /// How many executions there are at most. An exhaustive exploration that is cut by it has failed.
+    /// How many executions there are at most. An exhaustive exploration that is cut by it has
+    /// failed.
     pub executions: u64,
     /// Where chance begins.
     pub seed: u64,
     /// Steps of one execution beyond which it counts as endless.
     pub max_steps: u64,
-    /// How often in a row a thread may read the same old value of a word before it has to read the newest: on a real
-    /// machine every store becomes visible at some time. With 0, loads read the newest value and stores go last:
-    /// memory is sequentially consistent, and what is ordered by nothing is still a data race.
+    /// How often in a row a thread may read the same old value of a word before it has to read the
+    /// newest: on a real machine every store becomes visible at some time. With 0, loads read the
+    /// newest value and stores go last: memory is sequentially consistent, and what is ordered by
+    /// nothing is still a data race.
     pub stale: u32,
-    /// Whether deadlines pass. Without, timed waits sleep until they are woken, so that no time-out hides a lost
-    /// wake-up.
+    /// Whether deadlines pass. Without, timed waits sleep until they are woken, so that no time-out
+    /// hides a lost wake-up.
     pub timeouts: bool,
     /// How many waits of an execution may end spuriously.
     pub spurious: u32,
@@ -193,8 +201,8 @@ impl Config {
         Self { executions, ..Self::default() }
     }
 
-    /// All executions, up to a million, with the same old value read at most three times in a row; no spurious wake-ups,
-    /// everything else as by default.
+    /// All executions, up to a million, with the same old value read at most three times in a row;
+    /// no spurious wake-ups, everything else as by default.
     #[must_use]
     pub fn exhaustive() -> Self {
         let (executions, stale) = (1_000_000, 3);
@@ -320,7 +328,8 @@ impl fmt::Display for Failure {
 
 impl std::error::Error for Failure {}
 
-/// A choice of the model's own, among `count`: every answer from 0 to `count - 1` is an execution. In a cost model it is 0.
+/// A choice of the model's own, among `count`: every answer from 0 to `count - 1` is an execution.
+/// In a cost model it is 0.
 #[track_caller]
 #[must_use]
 pub fn choose(count: usize) -> usize {
@@ -338,8 +347,8 @@ pub fn note(text: impl Fn() -> String) {
 /// Explores `model`, and prints how far.
 ///
 /// # Panics
-/// With the story of an execution that went wrong; or if an exhaustive exploration does not end within
-/// [`Config::executions`].
+/// With the story of an execution that went wrong; or if an exhaustive exploration does not end
+/// within [`Config::executions`].
 #[track_caller]
 pub fn explore(config: Config, model: impl Fn() + 'static) -> Report {
     let at = Location::caller();

@@ -1,6 +1,7 @@
 //! The kernel's part of priority-inheriting futexes: who owns, who waits, who is next.
 //!
-//! The word says who owns; who waits is in the kernel's queue. Each method is one step for everybody else.
+//! The word says who owns; who waits is in the kernel's queue. Each method is one step for
+//! everybody else.
 
 use super::kernel::Sleeper;
 use super::machine::{Machine, Status};
@@ -200,8 +201,9 @@ impl Machine<'_, '_> {
         Ok(Outcome::Sleeps)
     }
 
-    /// The current thread returns with the lock that was handed to it. The kernel knows by now that the word is its own, so
-    /// the thread reads nothing older after that; but nothing else is ordered by this.
+    /// The current thread returns with the lock that was handed to it. The kernel knows by now that
+    /// the word is its own, so the thread reads nothing older after that; but nothing else is
+    /// ordered by this.
     pub(super) fn return_as_owner(&mut self, call: Call<Place>, at: At) -> Result<(), Fault> {
         if let Call::Lock { lock, .. } | Call::WaitRequeue { to: lock, .. } = call {
             self.memory.load(self.current, lock.loc, Relaxed, at, &mut |_, _| 0)?;
@@ -322,7 +324,8 @@ impl Machine<'_, '_> {
         self.words.iter().any(|&loc| self.holds(loc) & TID_MASK == tid(thread))
     }
 
-    /// The last step of a thread in the kernel: the locks for which others wait go to them (`exit_pi_state_list`).
+    /// The last step of a thread in the kernel: the locks for which others wait go to them
+    /// (`exit_pi_state_list`).
     pub(super) fn end(&mut self, thread: usize) {
         self.threads[thread].status = Status::Done;
         let at = self.threads[thread].at;

@@ -1,4 +1,5 @@
-//! Panics inside an execution are its result, not news for the terminal: they are caught, kept, and told in the report.
+//! Panics inside an execution are its result, not news for the terminal: they are caught, kept, and
+//! told in the report.
 
 use std::cell::{Cell, RefCell};
 use std::panic;

@@ -1,5 +1,5 @@
-//! The exhaustive strategy leaves out orders by what operations say they touch. Here small random programs run on the
-//! machine itself twice, with and without, and must come to the same results.
+//! The exhaustive strategy leaves out orders by what operations say they touch. Here small random
+//! programs run on the machine itself twice, with and without, and must come to the same results.
 
 use super::Config;
 use super::run::{Choices, Driver, execute, relation};
@@ -154,7 +154,8 @@ fn program(seed: u64) -> Vec<Vec<Op>> {
 /// Programs that take more executions are left out.
 const LIMIT: u64 = 5_000;
 
-/// What is left of an execution: how it went wrong, what each thread knows, and the words if it came to its end.
+/// What is left of an execution: how it went wrong, what each thread knows, and the words if it
+/// came to its end.
 type End = (Option<&'static str>, Vec<Vec<u32>>, Vec<u32>);
 
 /// All ends of `program`, or `None` if there are too many executions.

@@ -1,7 +1,8 @@
 //! Busy-waits: what a fruitless round has read, and what lets its thread go on.
 //!
-//! A round that is repeated with nothing new to see would do the same again. So its thread waits until one of the words it
-//! looked at can show it another value, or until the round could go otherwise by itself; and then it has to see one.
+//! A round that is repeated with nothing new to see would do the same again. So its thread waits
+//! until one of the words it looked at can show it another value, or until the round could go
+//! otherwise by itself; and then it has to see one.
 
 use super::machine::Machine;
 use super::story::Said;
@@ -27,16 +28,17 @@ pub(super) struct Round {
     pub(super) is_open: bool,
     /// By word, what was seen or written last.
     pub(super) looks: Vec<Look>,
-    /// The next round may end otherwise although nobody does anything: this one had an exchange fail for no reason.
+    /// The next round may end otherwise although nobody does anything: this one had an exchange
+    /// fail for no reason.
     pub(super) again: bool,
     /// The earliest deadline that had not passed.
     pub(super) deadline: Option<Duration>,
 }
 
 impl Round {
-    /// Whether the next round may end otherwise although nobody does anything. Also if a word has another value now than
-    /// this round found: it changed the word, or saw two values of it. What it wrote before it read, and what it put
-    /// back, the next round does again.
+    /// Whether the next round may end otherwise although nobody does anything. Also if a word has
+    /// another value now than this round found: it changed the word, or saw two values of it. What
+    /// it wrote before it read, and what it put back, the next round does again.
     pub(super) fn goes_on(&self) -> bool {
         self.again || self.looks.iter().any(|look| look.first.is_some_and(|first| first != look.value))
     }
@@ -75,7 +77,8 @@ impl Machine<'_, '_> {
         }
     }
 
-    /// The next round has to see something new: one of the values that let the thread go, if it was a value.
+    /// The next round has to see something new: one of the values that let the thread go, if it was
+    /// a value.
     pub(super) fn look_again(&mut self, at: At) {
         let me = self.current;
         let round = &self.threads[me].round;
@@ -102,7 +105,8 @@ impl Machine<'_, '_> {
         self.tell(at, || Said::Text("looks again".into()));
     }
 
-    /// Remembers what a spinning thread read. A word that it wrote itself counts with what it wrote.
+    /// Remembers what a spinning thread read. A word that it wrote itself counts with what it
+    /// wrote.
     pub(super) fn looked(&mut self, loc: Loc, message: MsgId, value: u64, wrote: bool) {
         let round = &mut self.threads[self.current].round;
         if round.is_open {

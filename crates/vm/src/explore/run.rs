@@ -68,8 +68,8 @@ pub(super) struct Outcome {
     story: Option<Story>,
 }
 
-/// Runs `model` once. `systematic`: by the rules of an exploration of all executions (`Machine::is_systematic`), under
-/// which other questions are asked than by chance.
+/// Runs `model` once. `systematic`: by the rules of an exploration of all executions
+/// (`Machine::is_systematic`), under which other questions are asked than by chance.
 pub(super) fn execute(
     config: &Config,
     choices: &mut Choices<'_>,

@@ -45,7 +45,8 @@ pub(super) struct Installed {
 /// A handler that runs now.
 pub(super) struct Delivery {
     pub(super) handler: Rc<dyn Fn()>,
-    /// What is to be restored when it returns: what the code masks that was interrupted by what it interrupts.
+    /// What is to be restored when it returns: what the code masks that was interrupted by what it
+    /// interrupts.
     pub(super) outer: Option<u32>,
 }
 
@@ -149,7 +150,8 @@ impl Machine<'_, '_> {
         }
     }
 
-    /// Carries out a request of the current thread. The answer, and what has to be delivered before it returns.
+    /// Carries out a request of the current thread. The answer, and what has to be delivered before
+    /// it returns.
     pub(super) fn signals(&mut self, request: Request, at: At) -> (u64, Demand) {
         let me = self.current();
         match request {

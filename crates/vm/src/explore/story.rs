@@ -1,4 +1,5 @@
-//! An execution told as a story: who did what, at which line, what was read, and why that could be read.
+//! An execution told as a story: who did what, at which line, what was read, and why that could be
+//! read.
 
 use super::engine::describe;
 use super::words::{Seen, number};

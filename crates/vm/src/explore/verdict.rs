@@ -16,7 +16,8 @@ pub enum Verdict {
     Dead(String),
     /// Nobody can go on, and no wake-up is missing: each waits for another.
     Deadlock(Stuck),
-    /// Nobody can go on, and a sleeper sleeps on a word that has changed since: whoever changed it owed a wake-up.
+    /// Nobody can go on, and a sleeper sleeps on a word that has changed since: whoever changed it
+    /// owed a wake-up.
     LostWakeUp(Stuck),
     /// The threads go on and on, and none comes to its end.
     Livelock(Stuck),

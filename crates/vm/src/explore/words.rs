@@ -79,7 +79,8 @@ impl Machine<'_, '_> {
         self.words.get(usize::try_from(index).ok()?).copied()
     }
 
-    /// The number of the atomic of one byte that was made as the one of this index; another one in another run.
+    /// The number of the atomic of one byte that was made as the one of this index; another one in
+    /// another run.
     fn byte_number(&self, index: usize) -> u64 {
         1 + (index as u64 + self.run) % 255
     }
@@ -104,8 +105,9 @@ impl Machine<'_, '_> {
         Ok(read.value)
     }
 
-    /// Whether the current thread has read one message of `loc` as often as it may while there are newer ones. On a real
-    /// machine every store becomes visible at some time; without this rule no loop around a load would have to end.
+    /// Whether the current thread has read one message of `loc` as often as it may while there are
+    /// newer ones. On a real machine every store becomes visible at some time; without this rule no
+    /// loop around a load would have to end.
     fn must_read_the_newest(&self, loc: Loc) -> bool {
         self.config.stale == 0 || self.is_at_the_limit(loc)
     }
@@ -115,8 +117,9 @@ impl Machine<'_, '_> {
         reads.iter().any(|(of, _, count)| *of == loc && *count >= self.config.stale)
     }
 
-    /// What the current thread's next read of `loc` touches. Where it has to read the newest message it makes a difference
-    /// whether another has stored one before, and a read or an update does not say so: an old message would do.
+    /// What the current thread's next read of `loc` touches. Where it has to read the newest
+    /// message it makes a difference whether another has stored one before, and a read or an update
+    /// does not say so: an old message would do.
     pub(super) fn reading(&self, loc: Loc, otherwise: Footprint) -> Footprint {
         if self.is_systematic && self.config.stale > 0 && self.is_at_the_limit(loc) {
             Footprint::futex(&[number(loc)])
@@ -125,9 +128,9 @@ impl Machine<'_, '_> {
         }
     }
 
-    /// Counts reads of one message in a row. In a systematic exploration also those of the newest: whether a message is the
-    /// newest depends on what other threads have done by now, and how often it may be read must not, or else steps that
-    /// are taken to change places do not.
+    /// Counts reads of one message in a row. In a systematic exploration also those of the newest:
+    /// whether a message is the newest depends on what other threads have done by now, and how
+    /// often it may be read must not, or else steps that are taken to change places do not.
     fn has_read(&mut self, loc: Loc, read: &Read) {
         let counts = self.is_systematic || read.newer > 0;
         let reads = &mut self.threads[self.current].reads;
@@ -155,7 +158,8 @@ impl Machine<'_, '_> {
     ) -> Result<Result<u64, u64>, Fault> {
         let me = self.current;
         let fresh = self.must_read_the_newest(loc);
-        // An exchange that fails for no reason, is tried again at the same place, and fails again shows nothing new.
+        // An exchange that fails for no reason, is tried again at the same place, and fails again
+        // shows nothing new.
         let may_fail = !self.is_systematic || self.threads[me].failed_weakly != Some((loc, at));
         let updated = {
             let mut choose = chooser(self.choices, !fresh);
@@ -179,7 +183,8 @@ impl Machine<'_, '_> {
             }
             None => self.looked(loc, updated.read.message, before, false),
         }
-        // One that read an older value fails because that has been replaced; the next round has to see by what.
+        // One that read an older value fails because that has been replaced; the next round has to
+        // see by what.
         let read = &updated.read;
         if updated.spurious && (read.newer == 0 || !self.memory.has_other(loc, read.message, before)) {
             self.begins_again();
@@ -201,9 +206,10 @@ impl Machine<'_, '_> {
         self.tell(at, || Said::Text(format!("fence({order:?})")));
     }
 
-    /// A fence on every thread of the process, wherever it is, between two of the caller. More than fences: the kernel
-    /// interrupts the CPU of each thread and waits for it, so what the caller did before is known to what the thread does
-    /// afterwards, and the other way round. A thread that does not run is as well ordered by its next switch.
+    /// A fence on every thread of the process, wherever it is, between two of the caller. More than
+    /// fences: the kernel interrupts the CPU of each thread and waits for it, so what the caller
+    /// did before is known to what the thread does afterwards, and the other way round. A thread
+    /// that does not run is as well ordered by its next switch.
     pub(super) fn membarrier(&mut self, at: At) {
         let (current, process) = (self.current, self.process());
         self.memory.fence(current, Ordering::SeqCst);

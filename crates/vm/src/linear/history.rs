@@ -8,8 +8,8 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 /// When operations were called and returned.
 ///
-/// Every call and every return takes the next number of one counter, beginning with 0. Operations of one thread may
-/// nest, as those of a signal handler do.
+/// Every call and every return takes the next number of one counter, beginning with 0. Operations
+/// of one thread may nest, as those of a signal handler do.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct History<C, R> {
     operations: Vec<Operation<C, R>>,
@@ -116,8 +116,8 @@ impl<C, R> Recorder<C, R> {
 
     /// Records that the calling thread calls `call`, runs it, and records what it returns.
     ///
-    /// The call is a step of the run: it waits for its turn like any other, so that a call is recorded when the
-    /// operation begins, and not when the one before it ended.
+    /// The call is a step of the run: it waits for its turn like any other, so that a call is
+    /// recorded when the operation begins, and not when the one before it ended.
     #[track_caller]
     pub fn record(&self, call: C, operation: impl FnOnce() -> R) -> R
     where
@@ -143,10 +143,11 @@ impl<C, R> Recorder<C, R> {
         Open { recorder: self.clone(), operation }
     }
 
-    /// The history, which stands still as long as the result lives: hold it for one expression only.
+    /// The history, which stands still as long as the result lives: hold it for one expression
+    /// only.
     pub fn history(&self) -> MutexGuard<'_, History<C, R>> {
-        // In a run nobody ever waits here: threads of the machine change in its operations, and none happens under this
-        // lock. A panic under it leaves a history that is whole.
+        // In a run nobody ever waits here: threads of the machine change in its operations, and
+        // none happens under this lock. A panic under it leaves a history that is whole.
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -163,7 +164,8 @@ impl<C, R> Recorder<C, R> {
 }
 
 impl<C, R> Open<C, R> {
-    /// Records that the operation returned `value`. Not a step: what it did, it did in its last step.
+    /// Records that the operation returned `value`. Not a step: what it did, it did in its last
+    /// step.
     #[track_caller]
     pub fn returned(self, value: R) {
         self.recorder.history().returned(self.operation, value);

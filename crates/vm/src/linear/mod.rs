@@ -1,10 +1,11 @@
 //! Is a history of concurrent operations explained by some order of them, one after the other?
 //!
-//! A run records when each operation was called and when it returned, as numbers of one counter: a [`History`]. It is
-//! *linearizable* with respect to a sequential [`Specification`] if every operation can be given a point between its call
-//! and its return, such that the operations, one after the other in the order of these points, do what the
-//! specification says and return what they did return. An operation that never returned (its thread died, or the run
-//! was cut) may have such a point after its call, or none: it took effect, or it did not.
+//! A run records when each operation was called and when it returned, as numbers of one counter: a
+//! [`History`]. It is *linearizable* with respect to a sequential [`Specification`] if every
+//! operation can be given a point between its call and its return, such that the operations, one
+//! after the other in the order of these points, do what the specification says and return what
+//! they did return. An operation that never returned (its thread died, or the run was cut) may have
+//! such a point after its call, or none: it took effect, or it did not.
 //!
 //! ```
 //! use ulocks_vm::linear::specs::{Queue, QueueCall::{Pop, Push}};
@@ -25,24 +26,27 @@
 //! println!("{}", history.check(&Queue::new()).unwrap_err());
 //! ```
 //!
-//! In a run of the machine, a [`Recorder`] writes the history: clone it into the threads, wrap each operation in
-//! [`record`](Recorder::record), and [`check`](Recorder::check) at the end of the model.
+//! In a run of the machine, a [`Recorder`] writes the history: clone it into the threads, wrap each
+//! operation in [`record`](Recorder::record), and [`check`](Recorder::check) at the end of the
+//! model.
 //!
 //! # What is compared
-//! Linearizability takes the order of steps for the order of time. C11 promises less: a relaxed load may return an old
-//! value long after a newer one was written, and a `try_lock` that fails on such a value is sound although nobody held
-//! the lock *then*. So either explore without stale reads, which checks the protocol alone, or allow the operation in the
-//! specification to fail at any time, as [`MutexCall::Attempt`](specs::MutexCall::Attempt) does.
+//! Linearizability takes the order of steps for the order of time. C11 promises less: a relaxed
+//! load may return an old value long after a newer one was written, and a `try_lock` that fails on
+//! such a value is sound although nobody held the lock *then*. So either explore without stale
+//! reads, which checks the protocol alone, or allow the operation in the specification to fail at
+//! any time, as [`MutexCall::Attempt`](specs::MutexCall::Attempt) does.
 //!
-//! Linearizability is local (Herlihy & Wing, theorem 1): a history of two objects is linearizable if the histories of
-//! each are. One recorder for each object makes for shorter histories, and the time to check one may grow
-//! exponentially with the number of operations that overlap.
+//! Linearizability is local (Herlihy & Wing, theorem 1): a history of two objects is linearizable
+//! if the histories of each are. One recorder for each object makes for shorter histories, and the
+//! time to check one may grow exponentially with the number of operations that overlap.
 //!
 //! # Sources
-//! M. Herlihy, J. Wing, "Linearizability: A Correctness Condition for Concurrent Objects" (TOPLAS 1990). J. Wing,
-//! C. Gong, "Testing and Verifying Concurrent Objects" (JPDC 1993): the search. G. Lowe, "Testing for Linearizability"
-//! (CCPE 2017): no configuration is searched twice. A. Horn, D. Kroening, "Faster Linearizability Checking via
-//! P-Compositionality" (FORTE 2015): the list of events that operations are lifted out of.
+//! M. Herlihy, J. Wing, "Linearizability: A Correctness Condition for Concurrent Objects" (TOPLAS
+//! 1990). J. Wing, C. Gong, "Testing and Verifying Concurrent Objects" (JPDC 1993): the search. G.
+//! Lowe, "Testing for Linearizability" (CCPE 2017): no configuration is searched twice. A. Horn, D.
+//! Kroening, "Faster Linearizability Checking via P-Compositionality" (FORTE 2015): the list of
+//! events that operations are lifted out of.
 
 mod history;
 mod report;
@@ -69,9 +73,9 @@ pub trait Specification {
 
     /// What may come of `call` in `state`: each state it may leave, with what it returns then.
     ///
-    /// One outcome for an operation that has no choice; several if it has, as a timed lock, which acquires or gives up;
-    /// none if it has to wait in this state, as a lock that is held. Where there is never more than one, an `Option`
-    /// will do.
+    /// One outcome for an operation that has no choice; several if it has, as a timed lock, which
+    /// acquires or gives up; none if it has to wait in this state, as a lock that is held. Where
+    /// there is never more than one, an `Option` will do.
     fn outcomes(
         &self,
         state: &Self::State,

@@ -18,15 +18,16 @@ impl Order {
         &self.sequence
     }
 
-    /// How many configurations (a set of operations that were, and the state after them) the search went through.
+    /// How many configurations (a set of operations that were, and the state after them) the search
+    /// went through.
     #[must_use]
     pub fn configurations(&self) -> usize {
         self.configurations
     }
 }
 
-/// No order explains the history. To display it is to show the history as a table, a column for each thread, and the
-/// return up to which it can be explained.
+/// No order explains the history. To display it is to show the history as a table, a column for
+/// each thread, and the return up to which it can be explained.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct NotLinearizable {
     event: usize,
@@ -36,8 +37,8 @@ pub struct NotLinearizable {
 }
 
 impl NotLinearizable {
-    /// The number of the return with which the history ceases to be linearizable: what happened before it can be
-    /// explained, it cannot.
+    /// The number of the return with which the history ceases to be linearizable: what happened
+    /// before it can be explained, it cannot.
     #[must_use]
     pub fn event(&self) -> usize {
         self.event
@@ -73,8 +74,8 @@ pub(super) fn check<S: Specification>(
         Ok(Found { sequence, configurations, .. }) => return Ok(Order { sequence, configurations }),
         Err(stuck) => stuck,
     };
-    // Everything before the return it is stuck at can be explained. But the search held the returns after it against
-    // those operations that are still open there; without them it may get further.
+    // Everything before the return it is stuck at can be explained. But the search held the returns
+    // after it against those operations that are still open there; without them it may get further.
     let mut event = stuck.event;
     while search(specification, operations, event + 1).is_ok() {
         event = next_return(operations, event).expect("the whole history has no explanation");

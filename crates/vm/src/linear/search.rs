@@ -1,15 +1,16 @@
 //! The search for an order: Wing and Gong's, with Lowe's memory of where it has been.
 //!
-//! A *configuration* is a set of operations that have been given their place, and the state after them. From each, any
-//! operation may come next that no other has to precede: the calls before the first return that is left. The events that
-//! are left are a linked list. To give an operation its place is to lift its call and its return out of it; to take
-//! that back is to put them in again, in reverse, so that the links of a lifted event always tell where it belongs.
+//! A *configuration* is a set of operations that have been given their place, and the state after
+//! them. From each, any operation may come next that no other has to precede: the calls before the
+//! first return that is left. The events that are left are a linked list. To give an operation its
+//! place is to lift its call and its return out of it; to take that back is to put them in again,
+//! in reverse, so that the links of a lifted event always tell where it belongs.
 //!
-//! What can come of a configuration does not depend on the order that led to it. So each is searched once: at most
-//! 2^n sets instead of n! orders, for n operations that all overlap.
+//! What can come of a configuration does not depend on the order that led to it. So each is
+//! searched once: at most 2^n sets instead of n! orders, for n operations that all overlap.
 //!
-//! An operation that did not return has a call in the list and no return: it may be given a place, with any outcome,
-//! and need not.
+//! An operation that did not return has a call in the list and no return: it may be given a place,
+//! with any outcome, and need not.
 
 use super::{Operation, Specification};
 use std::collections::HashSet;
@@ -30,7 +31,8 @@ pub(super) struct Found<State> {
 
 /// No order explains the history.
 pub(super) struct Stuck {
-    /// The latest return that no configuration gets past. Those before it can be explained all at once.
+    /// The latest return that no configuration gets past. Those before it can be explained all at
+    /// once.
     pub(super) event: usize,
     /// How many configurations were searched.
     pub(super) configurations: usize,
@@ -97,7 +99,8 @@ pub(super) fn search<S: Specification>(
     Err(Stuck { event: stuck, configurations: seen.len() + 1 })
 }
 
-/// The events that are left, a doubly linked list. Events have their numbers plus one; 0 is the end.
+/// The events that are left, a doubly linked list. Events have their numbers plus one; 0 is the
+/// end.
 struct Events {
     next: Vec<usize>,
     previous: Vec<usize>,

@@ -50,8 +50,8 @@ pub enum MutexCall {
     Lock,
     /// Acquires the mutex if and only if it is free.
     TryLock,
-    /// Acquires the mutex if it is free, or gives up, free or not: a wait with a deadline, or a `try_lock` that may
-    /// fail for no reason.
+    /// Acquires the mutex if it is free, or gives up, free or not: a wait with a deadline, or a
+    /// `try_lock` that may fail for no reason.
     Attempt,
     /// Releases the mutex, which has to be held.
     Unlock,
@@ -97,8 +97,8 @@ pub enum Holders {
 pub enum RwLockCall {
     /// Waits until no writer holds the lock, and acquires it as a reader.
     Read,
-    /// Acquires the lock as a reader if no writer holds it, or gives up, in any state: also a lock that prefers writers
-    /// turns readers away.
+    /// Acquires the lock as a reader if no writer holds it, or gives up, in any state: also a lock
+    /// that prefers writers turns readers away.
     AttemptRead,
     /// A reader releases the lock.
     ReadUnlock,

@@ -28,7 +28,8 @@ pub(crate) struct Read {
 pub(crate) enum Why {
     /// There is none newer.
     Newest,
-    /// A newer one, of which this is the oldest, does not happen before the read, nor does any read of it.
+    /// A newer one, of which this is the oldest, does not happen before the read, nor does any read
+    /// of it.
     Unordered { writer: usize, written_at: At },
 }
 
@@ -177,7 +178,8 @@ impl Memory {
         Ok(Step { thread, epoch, slot: loc.index(), at })
     }
 
-    /// Whether the update may read the message at `position` and write, and whether it may read it and fail.
+    /// Whether the update may read the message at `position` and write, and whether it may read it
+    /// and fail.
     fn prospects(&self, step: Step, position: usize, update: &Update<'_>) -> (bool, bool) {
         let message = &self.words[step.slot].messages[position];
         let writes = (update.change)(message.value).is_some();
@@ -230,7 +232,8 @@ impl Memory {
         }
     }
 
-    /// Gives the access its place among the SC events. If it writes, its message will have the label `new`.
+    /// Gives the access its place among the SC events. If it writes, its message will have the
+    /// label `new`.
     fn keep_order(&mut self, step: Step, position: usize, reads: bool, new: Option<u64>, order: Ordering) {
         let Self { threads, archive, words, psc, .. } = self;
         if psc.is_active() {
@@ -270,8 +273,8 @@ impl Memory {
         })
     }
 
-    /// What a message with the label `label` is going to carry, which continues a release sequence that carries
-    /// `continued`. The writer knows of the message.
+    /// What a message with the label `label` is going to carry, which continues a release sequence
+    /// that carries `continued`. The writer knows of the message.
     fn released_by(&mut self, step: Step, label: u64, order: Ordering, continued: ViewId) -> ViewId {
         let Thread { now, released, .. } = &mut self.threads[step.thread];
         now.raise(step.slot, label);

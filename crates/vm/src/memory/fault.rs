@@ -28,7 +28,8 @@ pub(crate) enum Fault {
     Race { first: Access, second: Access },
     /// An access to an atomic whose creation does not happen before it.
     Unpublished { access: Access, created: Access },
-    /// An access to an atomic that has ended. `ended` is unknown once its place was taken by another.
+    /// An access to an atomic that has ended. `ended` is unknown once its place was taken by
+    /// another.
     Dead { access: Access, ended: Option<Access> },
 }
 

@@ -119,7 +119,8 @@ impl Graph {
         nodes
     }
 
-    /// An edge, with all that follows from it: the nodes that have more before them now, or none if that is old.
+    /// An edge, with all that follows from it: the nodes that have more before them now, or none if
+    /// that is old.
     pub(super) fn order(&mut self, from: usize, to: usize) -> Option<Bits> {
         debug_assert!(from != to, "an SC event before itself");
         if self[from].reach.has(to) {

@@ -1,15 +1,17 @@
 //! The history of one word: its messages, in modification order.
 //!
-//! A message is named inside its word by a *label*. Labels grow along the modification order, and a message that is
-//! placed between two others gets one between theirs, so that labels never change and a view is a plain array of
-//! numbers. Where there is no room left, the word is relabelled, with everything that names its messages.
+//! A message is named inside its word by a *label*. Labels grow along the modification order, and a
+//! message that is placed between two others gets one between theirs, so that labels never change
+//! and a view is a plain array of numbers. Where there is no room left, the word is relabelled,
+//! with everything that names its messages.
 
 use super::fault::{Access, Fault, What};
 use super::view::{View, ViewId};
 use super::{Loc, MsgId};
 use crate::engine::At;
 
-/// From one message to the next at the end of a history: room for 32 that are placed between, one after the other.
+/// From one message to the next at the end of a history: room for 32 that are placed between, one
+/// after the other.
 pub(super) const GAP: u64 = 1 << 32;
 
 #[derive(Clone, Debug)]
@@ -85,7 +87,8 @@ impl History {
         }
     }
 
-    /// That `thread`, which knows `view`, may access the word with its event `epoch`; it has done so then.
+    /// That `thread`, which knows `view`, may access the word with its event `epoch`; it has done
+    /// so then.
     pub(super) fn access(
         &mut self,
         loc: Loc,

@@ -1,23 +1,26 @@
-//! Memory as the C++20 model has it, as a machine that takes steps: words with histories, threads with views.
+//! Memory as the C++20 model has it, as a machine that takes steps: words with histories, threads
+//! with views.
 //!
-//! This is RC11 (Lahav, Vafeiadis, Kang, Hur, Dreyer, "Repairing Sequential Consistency in C/C++11", PLDI 2017), made
-//! operational as in Kang, Hur, Lahav, Vafeiadis, Dreyer, "A Promising Semantics for Relaxed-Memory Concurrency", POPL
-//! 2017, without promises. It is exact: every execution that the axioms admit can be reached by some choices, and no
-//! other can.
+//! This is RC11 (Lahav, Vafeiadis, Kang, Hur, Dreyer, "Repairing Sequential Consistency in
+//! C/C++11", PLDI 2017), made operational as in Kang, Hur, Lahav, Vafeiadis, Dreyer, "A Promising
+//! Semantics for Relaxed-Memory Concurrency", POPL 2017, without promises. It is exact: every
+//! execution that the axioms admit can be reached by some choices, and no other can.
 //!
 //! Where it stands beside the standard:
 //!
-//! - *Load buffering is left out.* RC11's NO-THIN-AIR says that program order and reads-from together have no cycle, so
-//!   a load never reads a store that comes later, in either. C++20 allows such executions, and Arm and Power show
-//!   some. What needs them to fail is not found here.
-//! - *Release sequences* are those of C++20 (P0982): a store heads one and read-modify-writes continue it; plain stores
-//!   of the same thread no longer do.
+//! - *Load buffering is left out.* RC11's NO-THIN-AIR says that program order and reads-from
+//!   together have no cycle, so a load never reads a store that comes later, in either. C++20
+//!   allows such executions, and Arm and Power show some. What needs them to fail is not found
+//!   here.
+//! - *Release sequences* are those of C++20 (P0982): a store heads one and read-modify-writes
+//!   continue it; plain stores of the same thread no longer do.
 //! - *Sequential consistency* is RC11's `psc`, which C++20 took over (P0668): see the module `sc`.
 //! - *Consume* does not exist, as in Rust.
-//! - *Threads*: all of the parent's past happens before the child's first event, and the child's last event before the
-//!   return of the join. *Atomics*: the first value is plain data of whoever creates it, and the end is a plain write.
-//!   Whoever accesses an atomic must come after its creation, and before its end, in happens-before, or there is a
-//!   fault. *Plain data* is checked for races and holds no values here.
+//! - *Threads*: all of the parent's past happens before the child's first event, and the child's
+//!   last event before the return of the join. *Atomics*: the first value is plain data of whoever
+//!   creates it, and the end is a plain write. Whoever accesses an atomic must come after its
+//!   creation, and before its end, in happens-before, or there is a fault. *Plain data* is checked
+//!   for races and holds no values here.
 //!
 //! # State
 //!
@@ -45,19 +48,21 @@
 //! | release fence | | `released` becomes `now` |
 //! | SC fence | | both, and its place in `psc` |
 //!
-//! The floor of a thread on a word is the newest message that `now` holds, or that `psc` demands. SC accesses leave out
-//! the choices that would close a cycle in `psc`.
+//! The floor of a thread on a word is the newest message that `now` holds, or that `psc` demands.
+//! SC accesses leave out the choices that would close a cycle in `psc`.
 //!
 //! # Invariants
 //!
-//! 1. A message is in a thread's `now` iff a write or read of it happens before the thread's next event, or a newer one
-//!    is. With the floors this is COHERENCE (`hb;eco?` is irreflexive).
-//! 2. A read-modify-write stands right after what it read, from its first moment on, and nothing is placed between. This
-//!    is ATOMICITY.
-//! 3. The view of a message holds exactly the views of the release events that a reader would synchronise with: its own,
-//!    if there is one, and, for a read-modify-write, those of what it read.
-//! 4. Steps of different threads can be exchanged unless the later one reads what the earlier one wrote: the graph of
-//!    the execution is the same. Explorers may leave out one of the two; the tests do, and miss nothing.
+//! 1. A message is in a thread's `now` iff a write or read of it happens before the thread's next
+//!    event, or a newer one is. With the floors this is COHERENCE (`hb;eco?` is irreflexive).
+//! 2. A read-modify-write stands right after what it read, from its first moment on, and nothing is
+//!    placed between. This is ATOMICITY.
+//! 3. The view of a message holds exactly the views of the release events that a reader would
+//!    synchronise with: its own, if there is one, and, for a read-modify-write, those of what it
+//!    read.
+//! 4. Steps of different threads can be exchanged unless the later one reads what the earlier one
+//!    wrote: the graph of the execution is the same. Explorers may leave out one of the two; the
+//!    tests do, and miss nothing.
 //!
 //! That the steps are the axioms is tested, not proven: see `tests`.
 
@@ -105,8 +110,8 @@ impl Loc {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub(crate) struct MsgId(u32);
 
-/// Who decides: given what is to be chosen and how many there are, at least two, the index of one. 0 is always the tame
-/// answer.
+/// Who decides: given what is to be chosen and how many there are, at least two, the index of one.
+/// 0 is always the tame answer.
 pub(crate) type Choose<'a> = &'a mut dyn FnMut(Kind, usize) -> usize;
 
 fn choose_one(choose: Choose<'_>, kind: Kind, n: usize) -> usize {
@@ -158,7 +163,8 @@ pub(crate) struct Memory {
     seed: Seed,
 }
 
-/// So many slots rest before one is used again: an access after the end is then reported with the place of the end.
+/// So many slots rest before one is used again: an access after the end is then reported with the
+/// place of the end.
 const RESTING: usize = 64;
 
 thread_local! {
@@ -188,8 +194,8 @@ impl Memory {
         }
     }
 
-    /// The execution is over. What the memory has allocated serves the next one: executions are short, and would spend
-    /// more on allocation than on everything else.
+    /// The execution is over. What the memory has allocated serves the next one: executions are
+    /// short, and would spend more on allocation than on everything else.
     pub(crate) fn recycle(mut self) {
         self.threads.clear();
         self.words[..self.used].iter_mut().for_each(|word| word.messages.clear());
@@ -203,8 +209,8 @@ impl Memory {
         SPARE.set(Some(self));
     }
 
-    /// A memory with a bug, and with less room and patience than others: `gap` from label to label, and SC events are
-    /// dropped once there are `sweep`.
+    /// A memory with a bug, and with less room and patience than others: `gap` from label to label,
+    /// and SC events are dropped once there are `sweep`.
     #[cfg(test)]
     fn strange(gap: u64, sweep: usize, bug: Option<seed::Bug>) -> Self {
         let mut memory = Self { gap, seed: Seed(bug), ..Self::fresh() };
@@ -212,7 +218,8 @@ impl Memory {
         memory
     }
 
-    /// A new thread, which knows what `parent` knows. Threads without a parent come before all steps.
+    /// A new thread, which knows what `parent` knows. Threads without a parent come before all
+    /// steps.
     pub(crate) fn spawn(&mut self, parent: Option<usize>) -> usize {
         let thread = self.threads.len();
         let mut now = View::default();
@@ -256,7 +263,8 @@ impl Memory {
         }
     }
 
-    /// A new atomic whose first value is plain data of `thread`: whoever uses it must have learnt of it in order.
+    /// A new atomic whose first value is plain data of `thread`: whoever uses it must have learnt
+    /// of it in order.
     pub(crate) fn create(&mut self, thread: usize, value: u64, at: At) -> Loc {
         let epoch = self.event(thread, None);
         let created = Access { thread, what: What::Create, at };
@@ -364,15 +372,16 @@ impl Memory {
         self.plain.forget(address, size);
     }
 
-    /// Whether a thread that has read `value` from the message `seen` can read another value later, without anybody
-    /// writing one.
+    /// Whether a thread that has read `value` from the message `seen` can read another value later,
+    /// without anybody writing one.
     pub(crate) fn has_other(&self, loc: Loc, seen: MsgId, value: u64) -> bool {
         let word = &self.words[loc.index()];
         word.messages.iter().rev().take_while(|message| message.id != seen).any(|other| other.value != value)
     }
 
-    /// Sees to it that `thread`, which has read `value` from the message `seen` and waits for something else, reads a
-    /// message with another value, or a later one, when it reads the word next. There is such ([`Self::has_other`]).
+    /// Sees to it that `thread`, which has read `value` from the message `seen` and waits for
+    /// something else, reads a message with another value, or a later one, when it reads the word
+    /// next. There is such ([`Self::has_other`]).
     pub(crate) fn raise(&mut self, thread: usize, loc: Loc, seen: MsgId, value: u64, choose: Choose<'_>) {
         let word = &self.words[loc.index()];
         let after = word.find(seen).map_or(0, |position| position + 1);

@@ -1,11 +1,13 @@
 //! Data races on plain memory.
 //!
-//! For every stretch of memory the last write is kept, and the last read of each thread since. An access races with
-//! what is kept, conflicts with it, and does not come after it in happens-before. To keep the last write only is
-//! enough: an earlier write happened before it (or the race between the two was reported). The same holds for reads of
-//! one thread. Flanagan and Freund, "FastTrack", PLDI 2009, without its compression of reads to one epoch.
+//! For every stretch of memory the last write is kept, and the last read of each thread since. An
+//! access races with what is kept, conflicts with it, and does not come after it in happens-before.
+//! To keep the last write only is enough: an earlier write happened before it (or the race between
+//! the two was reported). The same holds for reads of one thread. Flanagan and Freund, "FastTrack",
+//! PLDI 2009, without its compression of reads to one epoch.
 //!
-//! Stretches are kept by address and split where accesses overlap in part, so a race is found byte by byte.
+//! Stretches are kept by address and split where accesses overlap in part, so a race is found byte
+//! by byte.
 
 use super::fault::{Access, Fault, What};
 use super::view::View;
@@ -95,7 +97,8 @@ impl Plain {
         self.stretches.clear();
     }
 
-    /// Applies `body` to all stretches of `size` bytes at `address`, of which there may be none yet.
+    /// Applies `body` to all stretches of `size` bytes at `address`, of which there may be none
+    /// yet.
     fn on_each(
         &mut self,
         address: usize,

@@ -1,10 +1,12 @@
-//! Sequential consistency: the axiom that RC11's partial order `psc` has no cycle, kept while an execution grows.
+//! Sequential consistency: the axiom that RC11's partial order `psc` has no cycle, kept while an
+//! execution grows.
 //!
 //! # The axiom
 //!
-//! With `sb` for program order, `hb` for happens-before, `mo` for modification order, `rb` for "reads before" (from a
-//! read to every later message than the one it read), `eco` for the transitive closure of `rf`, `mo` and `rb`, and
-//! `E`, `F` for the SC accesses and the SC fences (Lahav et al.):
+//! With `sb` for program order, `hb` for happens-before, `mo` for modification order, `rb` for
+//! "reads before" (from a read to every later message than the one it read), `eco` for the
+//! transitive closure of `rf`, `mo` and `rb`, and `E`, `F` for the SC accesses and the SC fences
+//! (Lahav et al.):
 //!
 //! ```text
 //! scb      = sb ∪ sb≠loc;hb;sb≠loc ∪ hb|loc ∪ mo ∪ rb
@@ -13,39 +15,45 @@
 //! psc_base ∪ psc_F is acyclic
 //! ```
 //!
-//! One view that all fences join is stronger than this: it orders fences by execution. With `x = 1; F; y = 1` beside
-//! `r = y; z = 1` beside `s = z; F; t = x`, all relaxed, `r = s = 1` and `t = 0` is allowed, since nothing in the middle
-//! connects the two fences.
+//! One view that all fences join is stronger than this: it orders fences by execution. With
+//! `x = 1; F; y = 1` beside `r = y; z = 1` beside `s = z; F; t = x`, all relaxed, `r = s = 1` and
+//! `t = 0` is allowed, since nothing in the middle connects the two fences.
 //!
 //! # The steps
 //!
-//! An execution grows along `sb ∪ rf`, so a new event is the last in happens-before, and it adds to `psc` only edges
-//! that begin or end at itself, or that use it as the first event of an `eco` or `scb` step:
+//! An execution grows along `sb ∪ rf`, so a new event is the last in happens-before, and it adds to
+//! `psc` only edges that begin or end at itself, or that use it as the first event of an `eco` or
+//! `scb` step:
 //!
-//! 1. into the new event, if that is SC. These alone close no cycle: a new event has no successors by them.
+//! 1. into the new event, if that is SC. These alone close no cycle: a new event has no successors
+//!    by them.
 //! 2. from the new event, if it is an SC access, to what is after it in `mo` or `rb`.
-//! 3. from each SC fence `f` that happens before the new event, to whoever has seen more of its word than it does: SC
-//!    fences whose view holds a newer message, and SC writes of newer messages.
+//! 3. from each SC fence `f` that happens before the new event, to whoever has seen more of its
+//!    word than it does: SC fences whose view holds a newer message, and SC writes of newer
+//!    messages.
 //!
-//! So the cycles that a candidate message would close are those of 2 and 3. For 3 this is a floor: let the *claim* of
-//! a fence be its view, and that of an SC write its message. A thread must not go behind the claims of whatever comes
-//! before, in `psc`, the fences that happen before it. The closure of the claims is kept with every node (`before`),
-//! and their join with every thread (`floor`): an ordinary access pays one comparison. For 2 the edges of every
-//! candidate are worked out (`admits`); SC accesses are rare in lock code.
+//! So the cycles that a candidate message would close are those of 2 and 3. For 3 this is a floor:
+//! let the *claim* of a fence be its view, and that of an SC write its message. A thread must not
+//! go behind the claims of whatever comes before, in `psc`, the fences that happen before it. The
+//! closure of the claims is kept with every node (`before`), and their join with every thread
+//! (`floor`): an ordinary access pays one comparison. For 2 the edges of every candidate are worked
+//! out (`admits`); SC accesses are rare in lock code.
 //!
 //! # How the relations are known
 //!
-//! - `eco` between accesses of one word compares codes: `2p` for a write of label `p`, `2p + 1` for a read of it. The
-//!   view of a fence holds the greatest code on every word that happens before it (if it holds a label that no read of
-//!   which happens before it, the message itself does, and the edge in question exists by `hb`). The least code after
-//!   a fence is kept with it, by word (`first`): for each thread that is the code of its first access.
-//! - `hb` is the clocks. The subtle parts of `scb` are about edges into or out of an SC access that consist of
-//!   synchronisation alone: release writes, or acquire reads, of the same word, and nothing else between. For `sb≠loc`
-//!   an SC access knows the first event after it on another word (`escape`), and a thread the clock it had at the
-//!   beginning of its present run of accesses to one word (`run_clock`). For `hb|loc` the accesses of each word are
-//!   logged by thread.
+//! - `eco` between accesses of one word compares codes: `2p` for a write of label `p`, `2p + 1` for
+//!   a read of it. The view of a fence holds the greatest code on every word that happens before it
+//!   (if it holds a label that no read of which happens before it, the message itself does, and the
+//!   edge in question exists by `hb`). The least code after a fence is kept with it, by word
+//!   (`first`): for each thread that is the code of its first access.
+//! - `hb` is the clocks. The subtle parts of `scb` are about edges into or out of an SC access that
+//!   consist of synchronisation alone: release writes, or acquire reads, of the same word, and
+//!   nothing else between. For `sb≠loc` an SC access knows the first event after it on another word
+//!   (`escape`), and a thread the clock it had at the beginning of its present run of accesses to
+//!   one word (`run_clock`). For `hb|loc` the accesses of each word are logged by thread.
 //!
-//! Nodes that happen before all living threads and have no predecessor left can get none, and are dropped.
+//! Nodes that happen before all living threads and have no predecessor left can get none, and are
+//! dropped.
 
 use super::bits::Bits;
 use super::graph::{Event, Graph, Node};
@@ -61,7 +69,8 @@ struct Past {
     known: Vec<usize>,
     /// The join of what is before the fences among the nodes.
     floor: Vec<u64>,
-    /// How many times a fence was added; and by word, at which count the fences learnt of an access to it.
+    /// How many times a fence was added; and by word, at which count the fences learnt of an access
+    /// to it.
     version: u32,
     noted: Vec<u32>,
     /// The word of the latest events, the clock before them, and the SC accesses among them.
@@ -242,8 +251,8 @@ impl Psc {
         join(&mut past.floor, &self.graph[index].before);
     }
 
-    /// Whether an SC access closes no cycle by the edges that begin or end at itself. That it respects the floor is
-    /// known already.
+    /// Whether an SC access closes no cycle by the edges that begin or end at itself. That it
+    /// respects the floor is known already.
     pub(super) fn admits(&self, candidate: Candidate<'_>) -> bool {
         let later = self.later(candidate);
         if later.iter().next().is_none() {
@@ -371,7 +380,8 @@ impl Psc {
         })
     }
 
-    /// The fences that happen before the latest event of `thread` come before whoever has seen more of its word.
+    /// The fences that happen before the latest event of `thread` come before whoever has seen more
+    /// of its word.
     fn order_fences(&mut self, thread: usize, slot: usize, label: u64) {
         if at(&self.claimed, slot, 0) <= label || self.seed.has(Bug::NoWayBack) {
             return;
@@ -405,7 +415,8 @@ impl Psc {
         }
     }
 
-    /// Whether `node` happens before an access to `slot` that is no later than `epoch` says, by thread.
+    /// Whether `node` happens before an access to `slot` that is no later than `epoch` says, by
+    /// thread.
     fn accesses_after(&self, node: &Node, slot: usize, epoch: impl Fn(usize) -> u32) -> bool {
         let Some(logs) = self.logs.get(slot) else { return false };
         logs.iter().enumerate().any(|(thread, log)| {
@@ -425,7 +436,8 @@ impl Psc {
         index
     }
 
-    /// Edges from all of `sources`. The latest come first: what comes before them needs no edge of its own then.
+    /// Edges from all of `sources`. The latest come first: what comes before them needs no edge of
+    /// its own then.
     fn order_all(&mut self, sources: &Bits, to: usize) {
         for source in self.graph.latest_first(sources) {
             self.order(source, to);
@@ -442,8 +454,8 @@ impl Psc {
         }
     }
 
-    /// Drops what can be on no cycle any more: nodes that everybody who is still to act knows, so that no edge to them
-    /// will be added, and that no edge leads to.
+    /// Drops what can be on no cycle any more: nodes that everybody who is still to act knows, so
+    /// that no edge to them will be added, and that no edge leads to.
     fn sweep(&mut self) {
         if self.graph.len() < self.sweep_at.max(self.sweep_from) {
             return;

@@ -1,4 +1,5 @@
-//! Bugs that tests put into the memory, to show that they would find them. Outside of tests there are none.
+//! Bugs that tests put into the memory, to show that they would find them. Outside of tests there
+//! are none.
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Bug {

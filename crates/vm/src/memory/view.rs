@@ -2,12 +2,15 @@
 //!
 //! A view has two halves that always travel together.
 //!
-//! - `labels`: per word, the newest message (by its label) that an event of the past wrote *or read*. Coherence says
-//!   that nobody reads, or writes, before what he knows: the labels are floors.
-//! - `clock`: per thread, how many of its events happened before. This is happens-before itself, exactly: event `n` of
-//!   thread `t` happened before whoever has `clock[t] >= n`. Data races are judged by it.
+//! - `labels`: per word, the newest message (by its label) that an event of the past wrote *or
+//!   read*. Coherence says that nobody reads, or writes, before what he knows: the labels are
+//!   floors.
+//! - `clock`: per thread, how many of its events happened before. This is happens-before itself,
+//!   exactly: event `n` of thread `t` happened before whoever has `clock[t] >= n`. Data races are
+//!   judged by it.
 //!
-//! Reading a message raises the reader's label and nothing else; only what synchronises joins whole views.
+//! Reading a message raises the reader's label and nothing else; only what synchronises joins whole
+//! views.
 
 /// What an event knows of the events before it. What is not listed is zero.
 #[derive(Debug, Default)]
@@ -91,7 +94,8 @@ impl ViewId {
     pub(super) const NOTHING: Self = Self(u32::MAX);
 }
 
-/// Views that messages carry: written once, shared by any number of messages, and reused when the run is over.
+/// Views that messages carry: written once, shared by any number of messages, and reused when the
+/// run is over.
 #[derive(Debug, Default)]
 pub(super) struct Archive {
     views: Vec<View>,

@@ -66,14 +66,15 @@ macro_rules! atomic {
             value: PhantomData<$value>,
         }
 
-        // SAFETY: all threads of a run are on one OS thread, and the bytes are touched by the engine of that run only,
-        // never across a switch.
+        // SAFETY: all threads of a run are on one OS thread, and the bytes are touched by the
+        // engine of that run only, never across a switch.
         unsafe impl $(<$param>)? Sync for $name $(<$param>)? {}
         // SAFETY: as above.
         unsafe impl $(<$param>)? Send for $name $(<$param>)? {}
 
         impl $(<$param>)? $name $(<$param>)? {
-            /// An atomic that holds `value`. Whoever uses it must have learnt of it in an ordered way.
+            /// An atomic that holds `value`. Whoever uses it must have learnt of it in an ordered
+            /// way.
             #[track_caller]
             #[must_use]
             pub fn new(value: $value) -> Self {

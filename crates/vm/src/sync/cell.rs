@@ -6,8 +6,9 @@ use core::fmt;
 use core::mem::ManuallyDrop;
 use core::panic::Location;
 
-/// A cell whose accesses the machine sees: data is reached through closures. Two accesses of which one writes and that
-/// nothing orders are a data race, and end the run. Data of size zero has nothing to race on.
+/// A cell whose accesses the machine sees: data is reached through closures. Two accesses of which
+/// one writes and that nothing orders are a data race, and end the run. Data of size zero has
+/// nothing to race on.
 #[repr(transparent)]
 pub struct UnsafeCell<T: ?Sized>(core::cell::UnsafeCell<T>);
 
@@ -71,7 +72,8 @@ fn forget<T: ?Sized>(cell: &UnsafeCell<T>) {
 
 const OVERLAP: &str = "two threads access the protected data at the same time";
 
-/// Stands for data that lives outside of any [`UnsafeCell`], so that it may have any type, be unsized, and be projected.
+/// Stands for data that lives outside of any [`UnsafeCell`], so that it may have any type, be
+/// unsized, and be projected.
 #[derive(Debug, Default)]
 pub struct Watch {
     cell: UnsafeCell<u8>,
@@ -80,8 +82,8 @@ pub struct Watch {
     reading: Cell<usize>,
 }
 
-// SAFETY: all threads of a run are on one OS thread and are switched inside operations only; the methods touch `writing`
-// and `reading` after the operation of the same call.
+// SAFETY: all threads of a run are on one OS thread and are switched inside operations only; the
+// methods touch `writing` and `reading` after the operation of the same call.
 unsafe impl Sync for Watch {}
 
 impl Watch {
@@ -104,7 +106,8 @@ impl Watch {
     /// The exclusive access ends.
     #[track_caller]
     pub fn close_write(&self) {
-        // The end of an access is one too: what comes between the two and is not ordered with this is a race.
+        // The end of an access is one too: what comes between the two and is not ordered with this
+        // is a race.
         self.cell.with_mut(|_| ());
         self.writing.set(false);
     }

@@ -14,7 +14,8 @@ use core::panic::Location;
 
 /// Waits, spinning, until `ready` returns true.
 ///
-/// A fruitless round ends when another value than the one it read can be read from one of the words it looked at.
+/// A fruitless round ends when another value than the one it read can be read from one of the words
+/// it looked at.
 #[track_caller]
 pub fn spin_until(mut ready: impl FnMut() -> bool) {
     let at = Location::caller();
@@ -41,8 +42,8 @@ pub fn pause_times(count: u32) {
     engine::with(|engine| engine.pause(count, at));
 }
 
-/// How many pauses a busy-wait of `ns` nanoseconds has room for. An explorer answers one, since every further look adds
-/// executions and no behaviour.
+/// How many pauses a busy-wait of `ns` nanoseconds has room for. An explorer answers one, since
+/// every further look adds executions and no behaviour.
 #[must_use]
 pub fn pauses_in(ns: u32) -> u32 {
     engine::with(|engine| engine.pauses_in(ns))
@@ -55,7 +56,8 @@ pub fn yield_now() {
     engine::with(|engine| engine.yield_now(at));
 }
 
-/// `membarrier(MEMBARRIER_CMD_PRIVATE_EXPEDITED)`: a `fence(SeqCst)` on every thread of the process, wherever it is.
+/// `membarrier(MEMBARRIER_CMD_PRIVATE_EXPEDITED)`: a `fence(SeqCst)` on every thread of the
+/// process, wherever it is.
 #[track_caller]
 pub fn membarrier() {
     let at = Location::caller();
@@ -69,7 +71,8 @@ pub fn interruption_point() {
     engine::with(|engine| engine.point(at));
 }
 
-/// `ns` nanoseconds of computation that touch no shared memory: time in the cost model, nothing to an explorer.
+/// `ns` nanoseconds of computation that touch no shared memory: time in the cost model, nothing to
+/// an explorer.
 #[track_caller]
 pub fn work(ns: u64) {
     let at = Location::caller();

@@ -7,11 +7,13 @@ use core::ops::Deref;
 use std::cell::RefCell;
 use std::collections::HashMap;
 
-/// A static whose value belongs to one run: it is made at the first use in each, and dereferences to it.
+/// A static whose value belongs to one run: it is made at the first use in each, and dereferences
+/// to it.
 ///
-/// What the value is made of was there before the run began, as the parts of a static of the machine were: no thread
-/// has to learn of it first. The value is never dropped, as a static is not, and its memory is never given back, since
-/// a reference to it may have been kept: a run that uses the static costs its size.
+/// What the value is made of was there before the run began, as the parts of a static of the
+/// machine were: no thread has to learn of it first. The value is never dropped, as a static is
+/// not, and its memory is never given back, since a reference to it may have been kept: a run that
+/// uses the static costs its size.
 ///
 /// # Examples
 /// ```
@@ -23,7 +25,8 @@ pub struct PerRun<T> {
     make: fn() -> T,
 }
 
-/// On cache lines that nothing else is on, so that what a run costs does not depend on the allocator.
+/// On cache lines that nothing else is on, so that what a run costs does not depend on the
+/// allocator.
 #[repr(align(128))]
 struct OwnLines<T>(T);
 
@@ -70,7 +73,8 @@ impl<T: 'static> PerRun<T> {
         engine::with(|engine| engine.before_all(&mut || value = Some((self.make)())));
         let value = value.expect("the engine calls what it is given");
         let value = &Box::leak(Box::new(OwnLines(value))).0;
-        // An engine may let another thread run while a value is made. Then the value that was finished first counts.
+        // An engine may let another thread run while a value is made. Then the value that was
+        // finished first counts.
         self.made().unwrap_or_else(|| {
             VALUES.with_borrow_mut(|values| {
                 values.values.insert(core::ptr::from_ref(self).addr(), value);

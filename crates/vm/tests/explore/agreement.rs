@@ -1,4 +1,5 @@
-//! The exhaustive exploration against two others that know nothing of its reductions: all strings of choices, and chance.
+//! The exhaustive exploration against two others that know nothing of its reductions: all strings
+//! of choices, and chance.
 
 use crate::{outcomes, threads};
 use std::collections::BTreeSet;

@@ -41,8 +41,9 @@ fn one_barrier_forbids_store_buffering() {
     );
 }
 
-/// A barrier that strikes *before* the other thread's store orders what that thread loads after it, although there is no
-/// fence between its store and its load. (A plain store beside a read-modify-write: the release of an asymmetric mutex.)
+/// A barrier that strikes *before* the other thread's store orders what that thread loads after it,
+/// although there is no fence between its store and its load. (A plain store beside a
+/// read-modify-write: the release of an asymmetric mutex.)
 #[test]
 fn what_was_stored_before_a_barrier_is_loaded_after_it() {
     all_outcomes(

@@ -25,7 +25,8 @@ fn the_last_steps_that_hold_up_others_are_those_of_an_owner_and_of_a_waker() {
     let sweep = sweep(&Config::exhaustive(), 1, model).unwrap_or_else(|failure| panic!("{failure}"));
     println!("{sweep}");
     let fatal: Vec<_> = sweep.fatal().map(|point| point.step).collect();
-    // 0: take it. 1: start the other. 2: give it back. 3: wake, or wait for the other to end. 4: wait.
+    // 0: take it. 1: start the other. 2: give it back. 3: wake, or wait for the other to end. 4:
+    // wait.
     assert_eq!(sweep.points.iter().map(|point| point.step).collect::<Vec<_>>(), [0, 1, 2, 3, 4]);
     assert_eq!(fatal, [2, 3], "{sweep}");
     let [_, start, give_back, wake, end] = &sweep.points[..] else { panic!("{sweep}") };

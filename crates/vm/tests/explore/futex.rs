@@ -234,7 +234,8 @@ fn one_page_at_two_addresses_is_one_shared_futex_and_two_private_ones() {
 
 #[test]
 fn requeued_sleepers_keep_their_order_behind_those_who_sleep_there() {
-    // Threads 1 and 2 sleep on `a`, in this order; thread 3 sleeps on `b`. One of `a` is woken, the other moved.
+    // Threads 1 and 2 sleep on `a`, in this order; thread 3 sleeps on `b`. One of `a` is woken, the
+    // other moved.
     let model = || {
         let words = Arc::new((word(0), word(0)));
         let [one, two, three] = [Arc::clone(&words), Arc::clone(&words), Arc::clone(&words)];
@@ -311,7 +312,8 @@ fn who_was_moved_is_not_found_where_it_came_from() {
 
 #[test]
 fn wake_op_changes_and_wakes_here_and_there() {
-    // A sleeper at each of the two words; the second word goes from 0 to 7, and who sleeps there is woken if it was `if_was`.
+    // A sleeper at each of the two words; the second word goes from 0 to 7, and who sleeps there is
+    // woken if it was `if_was`.
     let model = |if_was: u32| {
         move || {
             let words = Arc::new((word(0), word(0)));

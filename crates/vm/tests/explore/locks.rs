@@ -1,4 +1,5 @@
-//! Locks for the models: a futex mutex in three states, ticket, test-and-test-and-set, and the queue of MCS.
+//! Locks for the models: a futex mutex in three states, ticket, test-and-test-and-set, and the
+//! queue of MCS.
 
 use std::sync::Arc;
 use ulocks_vm::sync::Ordering::{AcqRel, Acquire, Relaxed, Release};

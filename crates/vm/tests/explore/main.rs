@@ -1,8 +1,8 @@
-//! The explorer's own correctness: what it shows of small models is compared with what is stated here by hand, by all
-//! their executions where there are few enough.
+//! The explorer's own correctness: what it shows of small models is compared with what is stated
+//! here by hand, by all their executions where there are few enough.
 //!
-//! The outcomes of the executions are collected outside of the model, in a plain set: all threads of the machine run on
-//! one thread of the system.
+//! The outcomes of the executions are collected outside of the model, in a plain set: all threads
+//! of the machine run on one thread of the system.
 
 #![allow(clippy::undocumented_unsafe_blocks, reason = "cells of models; their accesses are what is tested")]
 
@@ -90,7 +90,8 @@ fn address(word: &AtomicU32) -> usize {
     std::ptr::from_ref(word).addr()
 }
 
-/// So many executions by chance, or as `ULOCKS_VM_EXECUTIONS` says: a multiple of it, in hundredths.
+/// So many executions by chance, or as `ULOCKS_VM_EXECUTIONS` says: a multiple of it, in
+/// hundredths.
 fn sampled(executions: u64) -> Config {
     let percent = std::env::var("ULOCKS_VM_PERCENT").ok().map_or(100, |text| text.parse().expect("a number"));
     Config::sampled((executions * percent).div_ceil(100))

@@ -125,7 +125,8 @@ fn survivors_may_wait_for_the_dead_if_that_is_allowed() {
 
 #[test]
 fn a_sleeper_that_dies_is_not_woken_in_anothers_place() {
-    // Two sleepers, one wake-up, one death: if it was the first sleeper that died before the wake-up, the second is woken.
+    // Two sleepers, one wake-up, one death: if it was the first sleeper that died before the
+    // wake-up, the second is woken.
     let model = || {
         let word = Arc::new(AtomicU32::new(0));
         let sleepers = [1, 2].map(|_| {
@@ -147,7 +148,8 @@ fn the_dead_are_out_of_the_queue_once_the_kernel_has_cleaned_up() {
     let model = || {
         let word: &AtomicU32 = Box::leak(Box::new(AtomicU32::new(0)));
         let sleeper = process::spawn(move || {
-            thread::spawn(ulocks_vm::sync::interruption_point); // dies here, and takes the sleeper with it
+            // It dies here, and takes the sleeper with it.
+            thread::spawn(ulocks_vm::sync::interruption_point);
             futex::wait(word, 0, u32::MAX, None, false);
         });
         assert!(sleeper.join().is_err());

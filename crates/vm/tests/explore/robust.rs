@@ -1,4 +1,5 @@
-//! What the kernel does with the robust list of a thread that dies: the facts that were measured on a kernel.
+//! What the kernel does with the robust list of a thread that dies: the facts that were measured on
+//! a kernel.
 
 use crate::{all_outcomes_of, failure, outcomes};
 use std::sync::Arc;
@@ -84,7 +85,8 @@ fn deaths() -> Config {
     Config { deaths: DIES, ..Config::exhaustive() }
 }
 
-/// A thread that knows of a lock whose word is `word` dies, while `survivor` runs. What that returns.
+/// A thread that knows of a lock whose word is `word` dies, while `survivor` runs. What that
+/// returns.
 fn with_death<T>(held: Held, word: u32, survivor: impl FnOnce(&Arc<Robust>) -> T) -> T {
     let (lock, head) = (Arc::new(Robust::new(word)), Head::new());
     if held != Held::Pending {
@@ -135,7 +137,8 @@ fn a_lock_of_the_dead_is_marked_and_keeps_its_waiters_bit() {
     }
 }
 
-/// How two timed waits on the lock's word end while its owner dies: how many were woken, at most and at least.
+/// How two timed waits on the lock's word end while its owner dies: how many were woken, at most
+/// and at least.
 fn woken(held: Held, word: u32, private: bool) -> Vec<u32> {
     let model = move || {
         let wait_once =

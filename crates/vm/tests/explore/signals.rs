@@ -1,4 +1,5 @@
-//! Signals: where a handler can run, what keeps it from running, and what it does to the thread it interrupts.
+//! Signals: where a handler can run, what keeps it from running, and what it does to the thread it
+//! interrupts.
 
 use crate::{all_outcomes, outcomes, verdict};
 use std::cell::{Cell, RefCell};
@@ -86,7 +87,8 @@ fn a_masked_signal_waits() {
     all_outcomes(model, [vec![], vec![0], vec![2]]);
 }
 
-/// Runs a model whose handlers nest, and returns the order in which they began (their number) and ended (ten times it).
+/// Runs a model whose handlers nest, and returns the order in which they began (their number) and
+/// ended (ten times it).
 fn nested(mask: u32, times: u8, signals: &'static [Signal]) -> BTreeSet<Vec<u32>> {
     outcomes(Config::exhaustive(), move || {
         let seen = Seen::default();
@@ -140,7 +142,8 @@ fn a_timed_wait_is_interrupted() {
 
 #[test]
 fn an_untimed_wait_begins_again_after_the_handler() {
-    // The handler changes the word, so who begins again does not sleep; nobody is told that it was interrupted.
+    // The handler changes the word, so who begins again does not sleep; nobody is told that it was
+    // interrupted.
     let untimed = || {
         let word = Arc::new(AtomicU32::new(0));
         let shared = Arc::clone(&word);
@@ -189,7 +192,8 @@ fn a_signal_to_oneself_is_handled_before_anything_else() {
 
 #[test]
 fn a_signal_can_strike_right_before_a_fence_or_a_point() {
-    // Whoever sends has seen the store, so the handler runs after it; wherever the thread is by then.
+    // Whoever sends has seen the store, so the handler runs after it; wherever the thread is by
+    // then.
     let model = || {
         let (word, place, seen) = (Arc::new(AtomicU32::new(0)), Place::default(), Seen::default());
         let (at, into) = (place.clone(), seen.clone());

@@ -251,7 +251,8 @@ fn an_atomic_that_outlives_its_run_is_noticed() {
             let mut kept = kept.lock().unwrap();
             match &*kept {
                 (Some(word), Some(byte)) => {
-                    // This run has words of its own, and their numbers are not those of the last one's.
+                    // This run has words of its own, and their numbers are not those of the last
+                    // one's.
                     let _own = (AtomicU32::new(2), AtomicU8::new(2));
                     let (word, byte) = (Arc::clone(word), Arc::clone(byte));
                     drop(kept);

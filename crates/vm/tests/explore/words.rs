@@ -11,7 +11,8 @@ use ulocks_vm::thread;
 /// Numbers that are good at overflows.
 const VALUES: [u64; 9] = [0, 1, 2, 0x7f, 0x80, 0xff, 0x7fff_ffff, 0xffff_ffff, u64::MAX];
 
-/// The one execution without surprises: an exchange that `fetch_update` makes may fail for no reason.
+/// The one execution without surprises: an exchange that `fetch_update` makes may fail for no
+/// reason.
 fn run(model: impl Fn() + 'static) {
     let config = Config { strategy: Strategy::Bytes(Vec::new()), ..Config::default() };
     assert_eq!(explore(config, model).executions, 1);

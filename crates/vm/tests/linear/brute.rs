@@ -1,5 +1,6 @@
-//! Random small histories, against a checker that is too simple to be wrong: it tries every order of every choice of
-//! open operations. And long histories that are linearizable because of how they were made.
+//! Random small histories, against a checker that is too simple to be wrong: it tries every order
+//! of every choice of open operations. And long histories that are linearizable because of how they
+//! were made.
 
 use std::collections::HashSet;
 use std::fmt::Debug;
@@ -33,7 +34,8 @@ fn precedes<C, R>(first: &Operation<C, R>, second: &Operation<C, R>) -> bool {
     first.returned.as_ref().is_some_and(|(number, _)| *number < second.called)
 }
 
-/// Whether the operations can come in this order, and return what they do: all states they may lead to.
+/// Whether the operations can come in this order, and return what they do: all states they may lead
+/// to.
 fn replay<S: Specification>(spec: &S, operations: &Operations<S>, order: &[usize], end: usize) -> bool {
     let mut states = HashSet::from([spec.start()]);
     for &number in order {
@@ -58,8 +60,8 @@ fn respects_time<C, R>(operations: &[Operation<C, R>], order: &[usize]) -> bool 
     })
 }
 
-/// Whether the events before number `end` are linearizable: some permutation of all operations that returned and some
-/// that did not.
+/// Whether the events before number `end` are linearizable: some permutation of all operations that
+/// returned and some that did not.
 fn brute_force<S: Specification>(spec: &S, operations: &Operations<S>, end: usize) -> bool {
     fn permutations<S: Specification>(
         spec: &S,
@@ -86,7 +88,8 @@ fn brute_force<S: Specification>(spec: &S, operations: &Operations<S>, end: usiz
     permutations(spec, operations, &mut Vec::new(), end)
 }
 
-/// Each thread calls, returns, or dies; what is returned is one of `returns`, wherever the run stands.
+/// Each thread calls, returns, or dies; what is returned is one of `returns`, wherever the run
+/// stands.
 fn random_history<C, R>(
     random: &mut Random,
     call: impl Fn(&mut Random) -> C,
@@ -230,7 +233,8 @@ fn semaphore_agrees_with_brute_force() {
     );
 }
 
-/// Takes effect at a moment between call and return, on a real queue: linearizable whatever is chosen.
+/// Takes effect at a moment between call and return, on a real queue: linearizable whatever is
+/// chosen.
 #[test]
 fn long_histories_of_an_atomic_object_are_linearizable() {
     use QueueCall::{Pop, Push};
@@ -270,7 +274,8 @@ fn long_histories_of_an_atomic_object_are_linearizable() {
     }
 }
 
-/// All n operations overlap, so there are n! orders; but only 2^n sets of operations, and one state for each.
+/// All n operations overlap, so there are n! orders; but only 2^n sets of operations, and one state
+/// for each.
 #[test]
 fn no_configuration_is_searched_twice() {
     let mut history = History::new();

@@ -146,7 +146,8 @@ fn register_read_during_a_write_sees_old_or_new_and_nothing_else() {
 
 #[test]
 fn register_new_old_inversion() {
-    // Lamport, "On Interprocess Communication" (1986): regular registers do this, atomic ones do not.
+    // Lamport, "On Interprocess Communication" (1986): regular registers do this, atomic ones do
+    // not.
     use RegisterCall::{Read, Write};
     let reads = |first, second| {
         [

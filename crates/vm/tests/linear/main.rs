@@ -1,5 +1,5 @@
-//! The checker of histories: on histories whose verdict is known, against a checker that tries every order, and where it
-//! would take for ever if it forgot where it has been.
+//! The checker of histories: on histories whose verdict is known, against a checker that tries
+//! every order, and where it would take for ever if it forgot where it has been.
 
 mod brute;
 mod known;

@@ -56,8 +56,8 @@ fn an_explanation_may_need_operations_that_are_open() {
 #[test]
 fn a_prefix_is_not_held_to_what_comes_after_it() {
     use QueueCall::{Pop, Push};
-    // With what the first pop returned in the end it has no place at all. But when the second one finds the queue empty,
-    // the first is still open and may have taken the value.
+    // With what the first pop returned in the end it has no place at all. But when the second one
+    // finds the queue empty, the first is still open and may have taken the value.
     let error = history([
         Call(0, Pop),
         Call(1, Push('x')),

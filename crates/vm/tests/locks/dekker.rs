@@ -1,23 +1,26 @@
-//! Exclusion of two threads without read-modify-writes: Dekker's handshake and Peterson's lock, with fences.
+//! Exclusion of two threads without read-modify-writes: Dekker's handshake and Peterson's lock,
+//! with fences.
 //!
 //! # Dekker's handshake
-//! Each thread raises its flag, and enters if the other's is down; otherwise it gives up. Store buffering is what it has
-//! to be kept from: each reads the other's flag as it was before. One `SeqCst` fence in each thread, between the store
-//! and the load (F1), forbids that; one alone does not.
+//! Each thread raises its flag, and enters if the other's is down; otherwise it gives up. Store
+//! buffering is what it has to be kept from: each reads the other's flag as it was before. One
+//! `SeqCst` fence in each thread, between the store and the load (F1), forbids that; one alone does
+//! not.
 //!
 //! # Peterson's lock (IPL 1981)
-//! Each thread raises its flag, gives the turn to the other, and waits until the other's flag is down or the turn is its
-//! own. Two fences:
+//! Each thread raises its flag, gives the turn to the other, and waits until the other's flag is
+//! down or the turn is its own. Two fences:
 //! - (F1) between the store of the turn and the loads, against store buffering as above;
-//! - (F2) between the store of the flag and the store of the turn. Without it, what a thread gives up may come *before*
-//!   what the other gave up in the modification order of the turn, although the other has not seen its flag: thread 1
-//!   finds the turn given to it and enters, thread 0 finds the flag of thread 1 down and enters too. (Two stores of one
-//!   location in an order that no load has shown: the shape R of the litmus tests.)
+//! - (F2) between the store of the flag and the store of the turn. Without it, what a thread gives
+//!   up may come *before* what the other gave up in the modification order of the turn, although
+//!   the other has not seen its flag: thread 1 finds the turn given to it and enters, thread 0
+//!   finds the flag of thread 1 down and enters too. (Two stores of one location in an order that
+//!   no load has shown: the shape R of the litmus tests.)
 //!
 //! # Ordering
-//! A flag goes down with Release and is read with Acquire. Whoever enters on the turn has to have seen the section of the
-//! other as well, if there was one: a thread that has left and come back stores the turn with Release, and it is read
-//! with Acquire.
+//! A flag goes down with Release and is read with Acquire. Whoever enters on the turn has to have
+//! seen the section of the other as well, if there was one: a thread that has left and come back
+//! stores the turn with Release, and it is read with Acquire.
 
 use super::Exclusive;
 use ulocks_vm::sync::Ordering::{Acquire, Relaxed, Release, SeqCst};

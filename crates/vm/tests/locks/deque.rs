@@ -1,14 +1,17 @@
-//! The work-stealing deque of Chase and Lev (SPAA 2005), with a buffer that never grows, as Lê, Pop, Cohen and Zappa
-//! Nardelli give it for C11 (PPoPP 2013).
+//! The work-stealing deque of Chase and Lev (SPAA 2005), with a buffer that never grows, as Lê,
+//! Pop, Cohen and Zappa Nardelli give it for C11 (PPoPP 2013).
 //!
 //! # State
-//! The values with the numbers from `top` up to `bottom` are in the deque. The owner pushes and takes at the bottom,
-//! thieves steal at the top. Only the owner writes `bottom`; `top` only grows, by an exchange.
+//! The values with the numbers from `top` up to `bottom` are in the deque. The owner pushes and
+//! takes at the bottom, thieves steal at the top. Only the owner writes `bottom`; `top` only grows,
+//! by an exchange.
 //!
 //! # Ordering
-//! - (P) `bottom` is stored after a Release fence by `push` and loaded with Acquire by `steal`: the value is there.
-//! - (F1) in `take`, between the store of `bottom` and the load of `top`, and (F2) in `steal`, between the load of `top`
-//!   and the load of `bottom`: store buffering. Without either, owner and thief both get the last value.
+//! - (P) `bottom` is stored after a Release fence by `push` and loaded with Acquire by `steal`: the
+//!   value is there.
+//! - (F1) in `take`, between the store of `bottom` and the load of `top`, and (F2) in `steal`,
+//!   between the load of `top` and the load of `bottom`: store buffering. Without either, owner and
+//!   thief both get the last value.
 
 use std::sync::Arc;
 use ulocks_vm::sync::Ordering::{Acquire, Relaxed, Release, SeqCst};
@@ -34,7 +37,8 @@ pub struct Deque {
     bug: Option<Bug>,
 }
 
-// SAFETY: the owner writes a slot before it publishes it (P), and no slot is used twice; after that it is only read.
+// SAFETY: the owner writes a slot before it publishes it (P), and no slot is used twice; after that
+// it is only read.
 unsafe impl Sync for Deque {}
 
 impl Deque {
@@ -103,8 +107,8 @@ impl Deque {
     }
 }
 
-/// The owner pushes two values and takes until it finds none; a thief steals twice. No value comes out twice or not at
-/// all.
+/// The owner pushes two values and takes until it finds none; a thief steals twice. No value comes
+/// out twice or not at all.
 pub fn stealing(bug: Option<Bug>) -> impl Fn() + 'static {
     move || {
         let deque = Arc::new(Deque::new(2, bug));

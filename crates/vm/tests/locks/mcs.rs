@@ -1,5 +1,5 @@
-//! The queue lock of Mellor-Crummey and Scott (TOCS 1991), with waiters that park. Nodes in an array, one for each
-//! thread, used again and again.
+//! The queue lock of Mellor-Crummey and Scott (TOCS 1991), with waiters that park. Nodes in an
+//! array, one for each thread, used again and again.
 //!
 //! # State
 //! `tail` names the last node of the queue, as its index plus one; 0 is a free lock. A node has
@@ -10,15 +10,18 @@
 //! | `grant` | `GRANTED`, `WAITING`, or `PARKED`: its owner sleeps or is about to |
 //!
 //! # Invariants
-//! 1. The owner writes its node before it is in the queue (N), its predecessor only after it has found it by `next`.
+//! 1. The owner writes its node before it is in the queue (N), its predecessor only after it has
+//!    found it by `next`.
 //! 2. Exactly one store links each node (L), exactly one swap grants it (G).
 //!
 //! # Ordering
-//! - (T) the swap of `tail`: its Release publishes (N), so that the successor's (L) comes after the `next = 0` of (N);
-//!   its Acquire pairs with the Release of the exchange in `unlock` that frees the lock.
-//! - (L) Release, read by the predecessor's Acquire load of `next`: so that (G) comes after the `grant = WAITING` of
-//!   (N). If it is Relaxed, the grant may be overwritten by what was stored before it, and the waiter sleeps for ever.
-//!   loom and Miri let a read-modify-write see only the newest store, and cannot show this.
+//! - (T) the swap of `tail`: its Release publishes (N), so that the successor's (L) comes after the
+//!   `next = 0` of (N); its Acquire pairs with the Release of the exchange in `unlock` that frees
+//!   the lock.
+//! - (L) Release, read by the predecessor's Acquire load of `next`: so that (G) comes after the
+//!   `grant = WAITING` of (N). If it is Relaxed, the grant may be overwritten by what was stored
+//!   before it, and the waiter sleeps for ever. loom and Miri let a read-modify-write see only the
+//!   newest store, and cannot show this.
 //! - (G) Release, read by the waiter's Acquire.
 
 use super::Exclusive;
@@ -45,7 +48,8 @@ pub enum Bug {
     RelaxedGrant,
     /// The grant wakes nobody.
     NoWake,
-    /// The holder looks at the node's word once more after the grant. Seen only if the node ends with its owner's wait.
+    /// The holder looks at the node's word once more after the grant. Seen only if the node ends
+    /// with its owner's wait.
     TouchAfterGrant,
 }
 

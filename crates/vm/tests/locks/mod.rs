@@ -1,8 +1,10 @@
-//! Small locks and structures, each sound in one form and broken in several, and the programs that use them.
+//! Small locks and structures, each sound in one form and broken in several, and the programs that
+//! use them.
 //!
-//! They show that the explorer finds what it is there to find, and that it finds nothing where there is nothing. Each
-//! takes the bug it is to have, or `None`. A program that ends has shown exclusion, publication (the machine reports
-//! unordered accesses to plain data) and that nobody was left asleep (it reports threads that cannot go on).
+//! They show that the explorer finds what it is there to find, and that it finds nothing where
+//! there is nothing. Each takes the bug it is to have, or `None`. A program that ends has shown
+//! exclusion, publication (the machine reports unordered accesses to plain data) and that nobody
+//! was left asleep (it reports threads that cannot go on).
 
 pub mod dekker;
 pub mod deque;
@@ -20,7 +22,8 @@ use ulocks_vm::thread;
 
 /// A lock with one holder.
 pub trait Exclusive: Send + Sync + 'static {
-    /// Runs `section` while the lock is held. `thread` is the number of the calling thread in this program, from 0.
+    /// Runs `section` while the lock is held. `thread` is the number of the calling thread in this
+    /// program, from 0.
     fn hold(&self, thread: usize, section: impl FnOnce());
 }
 
@@ -43,10 +46,12 @@ struct Counter<L> {
     count: UnsafeCell<u32>,
 }
 
-// SAFETY: `count` is accessed under the lock. Where the lock is broken, the machine ends the run before the access.
+// SAFETY: `count` is accessed under the lock. Where the lock is broken, the machine ends the run
+// before the access.
 unsafe impl<L: Sync> Sync for Counter<L> {}
 
-/// Exclusion, and that nobody sleeps for ever: each of `threads` threads counts under the lock, `rounds` times.
+/// Exclusion, and that nobody sleeps for ever: each of `threads` threads counts under the lock,
+/// `rounds` times.
 pub fn counting<L: Exclusive>(
     threads: usize,
     rounds: u32,

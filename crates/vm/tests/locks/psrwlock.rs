@@ -1,8 +1,9 @@
-//! The reader-writer lock that M. Desnoyers proposed in 2008 (psrwlock), with the lost wake-up of its slow unlock.
+//! The reader-writer lock that M. Desnoyers proposed in 2008 (psrwlock), with the lost wake-up of
+//! its slow unlock.
 //!
-//! A rendition for user space of the protocol as our design notes describe it, for one class of readers (preemptable
-//! threads) and writers of the same class: nothing here raises a context, and who would spin in the kernel sleeps at
-//! once. No line of the kernel patch was looked at for it.
+//! A rendition for user space of the protocol as our design notes describe it, for one class of
+//! readers (preemptable threads) and writers of the same class: nothing here raises a context, and
+//! who would spin in the kernel sleeps at once. No line of the kernel patch was looked at for it.
 //!
 //! # State
 //! | word | bits | meaning |
@@ -19,28 +20,33 @@
 //! | | high half | how many readers are in the slow path, let in by no writer |
 //!
 //! # Protocol
-//! - A reader enters by `uc` 0 to one reader, or while neither writer bit is set. Otherwise it waits until no writer locks
-//!   slow readers out, counts itself in `prio`, waits until `WRITER` is clear, counts itself in `uc`, and leaves `prio`.
-//! - A writer enters by `uc` 0 to `WRITER`. Otherwise it counts itself in `ws` and sets `SLOW_WRITER`, locks slow readers
-//!   out, waits until those that were let in have left `prio`, *then* until nobody is in `uc` (a reader enters `uc`
-//!   before it leaves `prio`, so none falls between the two), and takes `HELD`.
+//! - A reader enters by `uc` 0 to one reader, or while neither writer bit is set. Otherwise it
+//!   waits until no writer locks slow readers out, counts itself in `prio`, waits until `WRITER` is
+//!   clear, counts itself in `uc`, and leaves `prio`.
+//! - A writer enters by `uc` 0 to `WRITER`. Otherwise it counts itself in `ws` and sets
+//!   `SLOW_WRITER`, locks slow readers out, waits until those that were let in have left `prio`,
+//!   *then* until nobody is in `uc` (a reader enters `uc` before it leaves `prio`, so none falls
+//!   between the two), and takes `HELD`.
 //! - To wait is to set `QUEUE_ACTIVE`, to look once more, to enter the queue and to sleep.
-//! - To wake is to take the queue's mutex and, if a reader is counted in `uc`, to leave it to that reader's unlock.
+//! - To wake is to take the queue's mutex and, if a reader is counted in `uc`, to leave it to that
+//!   reader's unlock.
 //!
 //! # Invariants
 //! 1. A reader in the slow path is counted in `prio` or `uc`, or both.
-//! 2. *Whoever changes what somebody may wait for looks at `QUEUE_ACTIVE` after the change*: in the value that the change
-//!    of `uc` itself returned, or in a load that a `SeqCst` fence keeps behind the change (a waiter has its own between
-//!    the bit and its last look).
+//! 2. *Whoever changes what somebody may wait for looks at `QUEUE_ACTIVE` after the change*: in the
+//!    value that the change of `uc` itself returned, or in a load that a `SeqCst` fence keeps
+//!    behind the change (a waiter has its own between the bit and its last look).
 //!
 //! # The defect
-//! The slow unlock begins with the exchange of the fast one, which fails. It goes on to release `HELD`, to let slow
-//! readers in again and to clear `SLOW_WRITER`, and then looks for `QUEUE_ACTIVE` in the value *that first exchange*
-//! returned. A reader that queues in between had its last look while the writer still locked it out: it sleeps until
-//! somebody else's unlock, or for ever. This breaks invariant 2; the repaired form loads `uc` again, behind a fence.
+//! The slow unlock begins with the exchange of the fast one, which fails. It goes on to release
+//! `HELD`, to let slow readers in again and to clear `SLOW_WRITER`, and then looks for
+//! `QUEUE_ACTIVE` in the value *that first exchange* returned. A reader that queues in between had
+//! its last look while the writer still locked it out: it sleeps until somebody else's unlock, or
+//! for ever. This breaks invariant 2; the repaired form loads `uc` again, behind a fence.
 //!
 //! # Sources
-//! M. Desnoyers, "Priority Sifting Reader-Writer Lock" (LKML, September 2008), as described in our notes.
+//! M. Desnoyers, "Priority Sifting Reader-Writer Lock" (LKML, September 2008), as described in our
+//! notes.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -55,10 +61,11 @@ pub enum Bug {
     StaleUnlock,
     /// The slow unlock loads `uc` again, without a fence before it.
     UnfencedUnlock,
-    /// A wake-up wakes one, writers first: a writer that has to wait for a slow reader in the same queue goes back to
-    /// sleep, and the reader was not woken.
+    /// A wake-up wakes one, writers first: a writer that has to wait for a slow reader in the same
+    /// queue goes back to sleep, and the reader was not woken.
     WakesOne,
-    /// A writer looks at `uc` before it looks at `prio`: a reader that goes from one to the other is in neither.
+    /// A writer looks at `uc` before it looks at `prio`: a reader that goes from one to the other
+    /// is in neither.
     ReadersInTheWrongOrder,
 }
 
@@ -297,7 +304,8 @@ struct Guarded {
     data: UnsafeCell<u32>,
 }
 
-// SAFETY: `data` is accessed under the lock. Where the lock is broken, the machine ends the run before the access.
+// SAFETY: `data` is accessed under the lock. Where the lock is broken, the machine ends the run
+// before the access.
 unsafe impl Sync for Guarded {}
 
 /// What one thread does with the lock.

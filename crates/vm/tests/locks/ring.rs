@@ -1,12 +1,15 @@
-//! A bounded queue for one producer and one consumer (Lamport 1977), the shape in which most publication bugs are made.
+//! A bounded queue for one producer and one consumer (Lamport 1977), the shape in which most
+//! publication bugs are made.
 //!
 //! # State
-//! `pushed` and `popped` count; only the producer writes the one, only the consumer the other. Value n is in slot
-//! n mod the capacity from its push to its pop.
+//! `pushed` and `popped` count; only the producer writes the one, only the consumer the other.
+//! Value n is in slot n mod the capacity from its push to its pop.
 //!
 //! # Ordering
-//! - (P) the store of `pushed`, Release, pairs with the consumer's Acquire load of it: the value is there.
-//! - (C) the store of `popped`, Release, pairs with the producer's Acquire load of it: the slot is free.
+//! - (P) the store of `pushed`, Release, pairs with the consumer's Acquire load of it: the value is
+//!   there.
+//! - (C) the store of `popped`, Release, pairs with the producer's Acquire load of it: the slot is
+//!   free.
 
 use std::sync::Arc;
 use ulocks_vm::sync::Ordering::{Acquire, Relaxed, Release};
@@ -36,8 +39,8 @@ pub struct Ring {
     bug: Option<Bug>,
 }
 
-// SAFETY: a slot is accessed by the producer between (C) and (P), and by the consumer between (P) and (C). Where a bug
-// breaks that, the machine ends the run before the access.
+// SAFETY: a slot is accessed by the producer between (C) and (P), and by the consumer between (P)
+// and (C). Where a bug breaks that, the machine ends the run before the access.
 unsafe impl Sync for Ring {}
 
 impl Ring {

@@ -1,16 +1,17 @@
 //! A sequence lock: two words that one thread writes and others read together.
 //!
 //! # State
-//! `sequence` is odd while the words are being written. A reader that finds it even and the same before and after has
-//! read two words that belong together.
+//! `sequence` is odd while the words are being written. A reader that finds it even and the same
+//! before and after has read two words that belong together.
 //!
 //! # Ordering
 //! (Boehm, "Can Seqlocks Get Along with Programming Language Memory Models?", MSPC 2012.)
-//! - The writer's second store of `sequence` (W2) is Release and pairs with the reader's first load (R1), Acquire: who
-//!   sees the new number sees the new words.
-//! - The writer's Release fence (F1), after its first store (W1), pairs with the reader's Acquire fence (F2), before
-//!   its second load (R2): who has seen one of the new words sees that `sequence` has changed. An Acquire on (R2) itself
-//!   does not do that: it keeps what comes *after* it from moving before it, and the words come before.
+//! - The writer's second store of `sequence` (W2) is Release and pairs with the reader's first load
+//!   (R1), Acquire: who sees the new number sees the new words.
+//! - The writer's Release fence (F1), after its first store (W1), pairs with the reader's Acquire
+//!   fence (F2), before its second load (R2): who has seen one of the new words sees that
+//!   `sequence` has changed. An Acquire on (R2) itself does not do that: it keeps what comes
+//!   *after* it from moving before it, and the words come before.
 
 use std::sync::Arc;
 use ulocks_vm::sync::Ordering::{Acquire, Relaxed, Release};

@@ -13,7 +13,8 @@
 //! 3. Nobody sleeps unless the word was `CONTENDED` at that moment.
 //!
 //! # Ordering
-//! What acquires is Acquire and pairs with the Release of the swap in `unlock`. All are read-modify-writes of one word.
+//! What acquires is Acquire and pairs with the Release of the swap in `unlock`. All are
+//! read-modify-writes of one word.
 
 use super::Exclusive;
 use ulocks_vm::futex;
@@ -37,11 +38,13 @@ pub enum Bug {
     NoWake,
     /// The release wakes before it releases.
     WakeBeforeUnlock,
-    /// A waiter wants to sleep on `LOCKED`, having written `CONTENDED`: it never sleeps and goes round and round.
+    /// A waiter wants to sleep on `LOCKED`, having written `CONTENDED`: it never sleeps and goes
+    /// round and round.
     WaitOnOne,
     /// The release looks and then writes: a waiter that comes in between is not seen.
     LoadThenStore,
-    /// A woken waiter acquires as `LOCKED`: it forgets those who sleep still (invariant 2). Takes three threads.
+    /// A woken waiter acquires as `LOCKED`: it forgets those who sleep still (invariant 2). Takes
+    /// three threads.
     OneAfterWakeUp,
 }
 

@@ -8,7 +8,8 @@
 //! 2. Only the holder writes `serving`.
 //!
 //! # Ordering
-//! The look at `serving` that ends the wait is Acquire and pairs with the Release store of the holder before.
+//! The look at `serving` that ends the wait is Acquire and pairs with the Release store of the
+//! holder before.
 
 use super::Exclusive;
 use ulocks_vm::sync::Ordering::{Acquire, Relaxed, Release};
@@ -23,7 +24,8 @@ pub enum Bug {
     RelaxedRelease,
     /// A ticket is taken by a load and a store: two may have the same (invariant 1).
     LostTicket,
-    /// A waiter that finds others before it moves `serving` on, as if the holder were gone (invariant 2).
+    /// A waiter that finds others before it moves `serving` on, as if the holder were gone
+    /// (invariant 2).
     ServedByAWaiter,
 }
 

@@ -175,7 +175,8 @@ struct Tally {
     programs: usize,
     outcomes: usize,
     equal: usize,
-    /// Programs of which loom misses an outcome, and of these those of which it misses one of interleaving.
+    /// Programs of which loom misses an outcome, and of these those of which it misses one of
+    /// interleaving.
     missed: usize,
     missed_interleaving: usize,
     /// Programs of which it reaches an outcome that there is not.

@@ -1,14 +1,16 @@
-//! The explorer agrees with loom where loom is right, and where it is not, loom is shown to be wrong.
+//! The explorer agrees with loom where loom is right, and where it is not, loom is shown to be
+//! wrong.
 //!
-//! loom 0.7 is the model checker that most Rust code with atomics is checked by: another implementation, another
-//! algorithm (dynamic partial order reduction over a history of stores, after CDSChecker), other authors. Random little
-//! programs of one to four operations a thread are explored by both to the end, loom without a bound on preemptions, and
-//! the sets of their outcomes are compared: what each operation read, and the last value of each word. A third party
-//! decides who is right: the axioms of RC11, by enumeration of graphs ([`axioms`]).
+//! loom 0.7 is the model checker that most Rust code with atomics is checked by: another
+//! implementation, another algorithm (dynamic partial order reduction over a history of stores,
+//! after CDSChecker), other authors. Random little programs of one to four operations a thread are
+//! explored by both to the end, loom without a bound on preemptions, and the sets of their outcomes
+//! are compared: what each operation read, and the last value of each word. A third party decides
+//! who is right: the axioms of RC11, by enumeration of graphs ([`axioms`]).
 //!
 //! # What is demanded
-//! Of the machine, in every class: exactly the outcomes that the axioms allow, and among them all of interleaving. Of
-//! loom:
+//! Of the machine, in every class: exactly the outcomes that the axioms allow, and among them all
+//! of interleaving. Of loom:
 //!
 //! | class: programs with | loom's outcomes are | because it |
 //! |---|---|---|
@@ -19,20 +21,23 @@
 //! | words that are stored to and updated | neither | lets a store come between the two halves of an update (#254); lets an update read the newest value only |
 //! | threads that access a word twice | neither | remembers only the last access to a word, and misses even plain interleavings (#166); its order of stores is not transitive, and it invents last values |
 //!
-//! The first row has 1,600 programs of two threads and three words, and a few of three threads and two words, of which
-//! each takes loom thousands of executions. The table with the counts, and the shortest program of each class on which
-//! loom is wrong, is printed:
+//! The first row has 1,600 programs of two threads and three words, and a few of three threads and
+//! two words, of which each takes loom thousands of executions. The table with the counts, and the
+//! shortest program of each class on which loom is wrong, is printed:
 //!
-//! `RUSTFLAGS="--cfg ulocks_loom" cargo test --profile model -p ulocks-vm --test loom -- --nocapture`
+//! `RUSTFLAGS="--cfg ulocks_loom" cargo test --profile model -p ulocks-vm --test loom --
+//! --nocapture`
 //!
-//! `ULOCKS_VM_FUZZ` is the number of programs of each class, `ULOCKS_VM_SEED` where they begin. One program for each of
-//! the reasons above stands by itself in [`agreement`]; if loom is mended, it fails, and its row moves up.
+//! `ULOCKS_VM_FUZZ` is the number of programs of each class, `ULOCKS_VM_SEED` where they begin. One
+//! program for each of the reasons above stands by itself in [`agreement`]; if loom is mended, it
+//! fails, and its row moves up.
 //!
 //! # Whole locks
-//! What is true of random programs does not make loom a bad judge of locks. The sound locks of `tests/locks` and their
-//! seeded bugs are explored in both worlds ([`verdicts`]), from one source ([`worlds`]). The verdicts are the same, but
-//! for two: the queue lock with a relaxed link, which loom passes since its updates read the newest value, and the sound
-//! test-and-set lock with a plain store as its release, which loom fails (#254).
+//! What is true of random programs does not make loom a bad judge of locks. The sound locks of
+//! `tests/locks` and their seeded bugs are explored in both worlds ([`verdicts`]), from one source
+//! ([`worlds`]). The verdicts are the same, but for two: the queue lock with a relaxed link, which
+//! loom passes since its updates read the newest value, and the sound test-and-set lock with a
+//! plain store as its release, which loom fails (#254).
 
 #![cfg(ulocks_loom)]
 

@@ -21,8 +21,8 @@ pub enum Op {
 /// The operations of each thread.
 pub type Program = Vec<Vec<Op>>;
 
-/// What the operations of each thread returned, and the last value of each word. A load and a read-modify-write return
-/// the value read; a failed exchange returns it with [`FAILED`].
+/// What the operations of each thread returned, and the last value of each word. A load and a
+/// read-modify-write return the value read; a failed exchange returns it with [`FAILED`].
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Default)]
 pub struct Outcome {
     pub reads: Vec<Vec<u64>>,

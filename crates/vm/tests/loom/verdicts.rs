@@ -94,7 +94,8 @@ fn mcs_lock() {
     for bug in [RelaxedSwap, SwapWithoutRelease, SwapWithoutAcquire, RelaxedGrant, NoWake] {
         case(Some(bug), 3, 1, Both);
     }
-    // The grant, an update, does not read the newest value and is overwritten by what was stored before.
+    // The grant, an update, does not read the newest value and is overwritten by what was stored
+    // before.
     case(Some(RelaxedLink), 3, 1, OnlyTheMachine);
 }
 
@@ -116,7 +117,8 @@ impl Exclusive for Ttas {
 
 #[test]
 fn test_and_set_lock() {
-    // The swap of a waiter comes between another's swap and the store after it, again and again (#254).
+    // The swap of a waiter comes between another's swap and the store after it, again and again
+    // (#254).
     compare("TTAS 2x1", OnlyLoom, counting(2, 1, || Ttas(AtomicU32::new(0))));
     compare("TTAS 3x1", OnlyLoom, counting(3, 1, || Ttas(AtomicU32::new(0))));
 }

@@ -1,8 +1,8 @@
-//! The face of the machine, with either explorer behind it: what is made while loom runs is loom's, and everything else
-//! is the machine's. So one and the same lock or program is explored by both.
+//! The face of the machine, with either explorer behind it: what is made while loom runs is loom's,
+//! and everything else is the machine's. So one and the same lock or program is explored by both.
 //!
-//! The source of the locks says `ulocks_vm::sync`; in this test that is [`sync`] (see `main.rs`), and the crate itself is
-//! `machine`.
+//! The source of the locks says `ulocks_vm::sync`; in this test that is [`sync`] (see `main.rs`),
+//! and the crate itself is `machine`.
 
 use core::any::Any;
 use core::cell::{Cell, RefCell};
@@ -28,8 +28,9 @@ fn is_loom() -> bool {
 /// Loom's steps in one execution, beyond which it counts as endless.
 const MAX_BRANCHES: usize = 2_000;
 
-/// Every execution of `model` that loom knows, with at most `preemptions` of them if there is a bound: how many there
-/// were, or what the one that went wrong says. Nothing in the environment changes what is explored.
+/// Every execution of `model` that loom knows, with at most `preemptions` of them if there is a
+/// bound: how many there were, or what the one that went wrong says. Nothing in the environment
+/// changes what is explored.
 pub fn explore_by_loom(
     preemptions: Option<usize>,
     model: impl Fn() + Send + Sync + 'static,
@@ -88,7 +89,8 @@ pub mod sync {
 
     macro_rules! atomic {
         ($name:ident $(<$param:ident>)?, $value:ty) => {
-            /// Begins with the machine's own, so that the address of the two is one: it is the futex's key.
+            /// Begins with the machine's own, so that the address of the two is one: it is the
+            /// futex's key.
             #[repr(C)]
             pub struct $name $(<$param>)? {
                 machine: MaybeUninit<machine::sync::$name $(<$param>)?>,
@@ -207,8 +209,8 @@ pub mod sync {
         }
     }
 
-    /// Fruitless rounds of a busy-wait on which loom branches. After that it runs the schedule and does not branch:
-    /// otherwise three threads that spin never come to an end.
+    /// Fruitless rounds of a busy-wait on which loom branches. After that it runs the schedule and
+    /// does not branch: otherwise three threads that spin never come to an end.
     const ROUNDS: usize = 2;
 
     #[track_caller]
@@ -229,9 +231,10 @@ pub mod sync {
 }
 
 pub mod futex {
-    //! The futex. Loom has none: this one is a step of a counter, which makes loom try the orders of futex operations and
-    //! orders nothing, and a queue that it does not see. The word is compared by an exchange for itself, which reads the
-    //! newest value, and no step of loom's comes between that and the queue.
+    //! The futex. Loom has none: this one is a step of a counter, which makes loom try the orders
+    //! of futex operations and orders nothing, and a queue that it does not see. The word is
+    //! compared by an exchange for itself, which reads the newest value, and no step of loom's
+    //! comes between that and the queue.
 
     use super::sync::{AtomicU32, Ordering::Relaxed};
     use super::{Cell, Rc, RefCell, is_loom};

@@ -1,5 +1,5 @@
-//! From measurements to parameters: some are read off, some are solved for, so that the model repeats what was measured.
-//! No lock is part of it; those are what a validation predicts.
+//! From measurements to parameters: some are read off, some are solved for, so that the model
+//! repeats what was measured. No lock is part of it; those are what a validation predicts.
 
 use crate::probes::{
     Alone, Sharing, alone, contended_add, lateness, misses, ping_pong, sharing, wake_up, walk,
@@ -255,7 +255,8 @@ fn modelled_ping_pong(machine: &Machine) -> f64 {
     outcome.expect("each waits for the other alone").time_ns / f64::from(TURNS)
 }
 
-/// The share at which the model adds as fast as the machine, and how fast that is. If none does, the nearest.
+/// The share at which the model adds as fast as the machine, and how fast that is. If none does,
+/// the nearest.
 fn solve_request_share(machine: &Machine, measured: f64) -> (f64, f64) {
     let adds = |share: f64| {
         let mut machine = machine.clone();

@@ -1,6 +1,7 @@
 //! Small locks, as the textbooks have them. No lock of the family: what they cost is known.
 //!
-//! The file is compiled against whatever its parent calls `world`: the machine, or the virtual machine.
+//! The file is compiled against whatever its parent calls `world`: the machine, or the virtual
+//! machine.
 
 use super::world::{AtomicU32, Ordering::*, futex_wait, futex_wake, pause, spin_until};
 

@@ -1,5 +1,5 @@
-//! What single operations take on the machine at hand, in nanoseconds. Each is the median of several attempts, since a
-//! disturbance lengthens an attempt and nothing shortens it much.
+//! What single operations take on the machine at hand, in nanoseconds. Each is the median of
+//! several attempts, since a disturbance lengthens an attempt and nothing shortens it much.
 
 use crate::real::locks::Line;
 use crate::real::world::{futex, futex_wait, futex_wake};
@@ -145,7 +145,8 @@ pub struct Misses {
     pub upgrade: f64,
 }
 
-/// Lines in a random order, of which each says which is next, so that one miss is over before the next begins.
+/// Lines in a random order, of which each says which is next, so that one miss is over before the
+/// next begins.
 pub fn misses((one, other): (usize, usize)) -> Misses {
     const LINES: usize = 256;
     const ROUNDS: u32 = 300;

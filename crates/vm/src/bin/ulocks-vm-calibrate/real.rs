@@ -19,9 +19,11 @@ pub mod world {
         futex(word, libc::FUTEX_WAKE, count, 0)
     }
 
-    /// A private futex call; `mask` is for those that take one. Its result, if that is not an error.
+    /// A private futex call; `mask` is for those that take one. Its result, if that is not an
+    /// error.
     pub fn futex(word: &AtomicU32, operation: libc::c_int, value: u32, mask: u32) -> u32 {
-        // SAFETY: the word is borrowed for the call, which reads it at most; there is no timeout and no second word.
+        // SAFETY: the word is borrowed for the call, which reads it at most; there is no timeout
+        // and no second word.
         let result = unsafe {
             libc::syscall(
                 libc::SYS_futex,

@@ -33,7 +33,8 @@ pub fn allowed() -> io::Result<Vec<usize>> {
 
 impl Cpus {
     pub fn find() -> io::Result<Self> {
-        // One CPU per core, by package and last-level cache. A machine that says nothing is one complex.
+        // One CPU per core, by package and last-level cache. A machine that says nothing is one
+        // complex.
         let mut packages: BTreeMap<String, BTreeMap<String, Vec<usize>>> = BTreeMap::new();
         let (mut siblings, mut all) = (Vec::new(), 0);
         for cpu in allowed()? {

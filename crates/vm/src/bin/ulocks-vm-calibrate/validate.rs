@@ -1,4 +1,5 @@
-//! Predicted against measured, for locks that took no part in the calibration. Errors are shown as they are.
+//! Predicted against measured, for locks that took no part in the calibration. Errors are shown as
+//! they are.
 
 use crate::probes::median;
 use crate::topology::{Cpus, pin, pin_to};
@@ -107,7 +108,8 @@ pub fn validate(machine: &Machine, cpus: &Cpus) -> Vec<Row> {
                     continue; // nothing keeps its threads apart, or nothing is left
                 }
                 if threads > most && !subject.name.starts_with("futex") {
-                    continue; // who spins for a thread that has no CPU shows nothing but time slices
+                    // A thread that spins for one without a CPU shows nothing but time slices.
+                    continue;
                 }
                 let outcome = (subject.predict)(machine, most, threads, load);
                 let figure = |of: fn(&Outcome) -> f64| outcome.as_ref().map_or(f64::NAN, of);

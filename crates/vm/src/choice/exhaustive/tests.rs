@@ -79,7 +79,8 @@ fn class(footprint: Footprint) -> usize {
     }
 }
 
-/// The entries that could be wrong in `relation`, among `footprints`, without one of `systems` losing an outcome.
+/// The entries that could be wrong in `relation`, among `footprints`, without one of `systems`
+/// losing an outcome.
 fn unnoticed<S: System>(
     relation: Relation,
     footprints: &[Footprint],
@@ -109,7 +110,8 @@ fn a_wrong_entry_in_the_relation_of_views_is_noticed() {
     assert_eq!(unnoticed(is_covered, &[Read(0), Write(0), Update(0)], &systems), []);
 }
 
-/// What an operation reads or writes, written down once more: the words, 10 for the kernel, 11 for the clock.
+/// What an operation reads or writes, written down once more: the words, 10 for the kernel, 11 for
+/// the clock.
 fn touched(op: Op) -> (Vec<u32>, bool) {
     match op {
         Op::Local | Op::SkipIfOdd | Op::Pick(_) => (vec![], false),
@@ -130,7 +132,8 @@ fn depend(a: Op, b: Op) -> bool {
 /// An event: thread, which of its operations, and what it is.
 type Event = (usize, usize, Op);
 
-/// The traces of a system without picks: of each schedule, which of two dependent events came first.
+/// The traces of a system without picks: of each schedule, which of two dependent events came
+/// first.
 fn traces(system: &Newest, events: &mut Vec<Event>, found: &mut BTreeSet<Vec<(usize, usize, usize, usize)>>) {
     let enabled = system.enabled();
     if enabled.is_empty() {

@@ -164,16 +164,18 @@ fn a_failing_exchange_takes_the_line() {
     assert_eq!(outcome.traffic.transfers, 20);
 }
 
-/// The owner goes on while a request for its line is on the way, and each write waits for the one before.
+/// The owner goes on while a request for its line is on the way, and each write waits for the one
+/// before.
 #[test]
 fn a_line_serves_one_after_the_other() {
     let outcome = on_plain(4).of(|| AtomicU32::new(0), |word, _| _ = word.swap(1, Relaxed)).unwrap();
-    // Requests start at 0. The first: 80 from memory and 5 of execution. The others arrive at 40 like it, and get the
-    // line 20 after their predecessor was done.
+    // Requests start at 0. The first: 80 from memory and 5 of execution. The others arrive at 40
+    // like it, and get the line 20 after their predecessor was done.
     assert_eq!(outcome.time_ns, 85.0 + 3.0 * (20.0 + 5.0));
 }
 
-/// On a migratory machine a read of a modified line is followed by a silent write, and the second reader shares.
+/// On a migratory machine a read of a modified line is followed by a silent write, and the second
+/// reader shares.
 #[test]
 fn a_modified_line_migrates_to_its_reader() {
     let counted = |migratory| {

@@ -88,7 +88,8 @@ fn sleepers_are_served_in_order_and_by_mask() {
                     work(20_000);
                     assert_eq!(futex::wake(address(word), 9, 2, true), 1); // worker 1 alone
                     work(20_000);
-                    assert_eq!(futex::wake(address(word), 1, !0, true), 1); // worker 0, who came first
+                    // Worker 0, which came first.
+                    assert_eq!(futex::wake(address(word), 1, !0, true), 1);
                     work(20_000);
                     assert_eq!(futex::wake(address(word), 9, 1, false), 0); // another futex
                     assert_eq!(futex::wake(address(word), 9, 1, true), 1);
@@ -279,7 +280,8 @@ fn an_idle_cpu_takes_who_waits() {
     assert_eq!(outcome.kernel.migrations, 1);
 }
 
-/// One CPU. Worker 0 sleeps, worker 1 computes and wakes it: who had less takes the CPU at once, if the machine is so.
+/// One CPU. Worker 0 sleeps, worker 1 computes and wakes it: who had less takes the CPU at once, if
+/// the machine is so.
 #[test]
 fn a_woken_thread_takes_the_cpu_from_one_that_had_more() {
     let woken_at = |wake_preemption| {
@@ -307,7 +309,8 @@ fn a_woken_thread_takes_the_cpu_from_one_that_had_more() {
     assert_eq!(woken_at(false), 3_281.0 + 5_000.0 + 500.0);
 }
 
-/// Who has slept for long is owed a slice, and not all the time that it slept: after that it waits for its turns.
+/// Who has slept for long is owed a slice, and not all the time that it slept: after that it waits
+/// for its turns.
 #[test]
 fn a_sleeper_is_not_owed_all_it_missed() {
     let mut run = Run { cpus: 1, ..on_plain(2) };
@@ -327,15 +330,16 @@ fn a_sleeper_is_not_owed_all_it_missed() {
                 futex::wait(word, 0, !0, at(soon), true);
             }
             let took = worker.now_ns() - woken;
-            // 20 times 5,000 and a little, if it could always take the CPU; but the other has its half.
+            // 20 times 5,000 and a little, if it could always take the CPU; but the other has its
+            // half.
             assert!((200_000.0..400_000.0).contains(&took), "{took}");
         },
     )
     .unwrap();
 }
 
-/// A slice that ends in the middle of a call, when nobody waits any more by the end of the call, does not stand in the way
-/// of the next.
+/// A slice that ends in the middle of a call, when nobody waits any more by the end of the call,
+/// does not stand in the way of the next.
 #[test]
 fn slices_go_on_after_one_that_nobody_waited_for() {
     let run = Run { cpus: 2, ..on_plain(3) };
@@ -401,7 +405,8 @@ fn threads_start_threads_and_wait_for_them() {
     assert_eq!(outcome.ended, Ended::AllDone);
 }
 
-/// A store's wait for its line is hidden by what the thread computes next, if the machine has a store buffer.
+/// A store's wait for its line is hidden by what the thread computes next, if the machine has a
+/// store buffer.
 #[test]
 fn a_store_buffer_hides_the_wait() {
     let time = |store_buffer| {

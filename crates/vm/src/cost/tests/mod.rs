@@ -1,5 +1,5 @@
-//! The laws of locks come out of the model, counts that can be made by hand are exact, and errors that are put into the
-//! model on purpose are noticed by these tests.
+//! The laws of locks come out of the model, counts that can be made by hand are exact, and errors
+//! that are put into the model on purpose are noticed by these tests.
 
 mod counts;
 mod kernel;
@@ -55,7 +55,8 @@ fn notices(seed: Seed, test: impl FnOnce() + std::panic::UnwindSafe) {
     assert!(outcome.is_err(), "{seed:?} was not noticed");
 }
 
-/// A machine on which times are easy to add up: one complex of 16 CPUs, no time for anything but what a test sets.
+/// A machine on which times are easy to add up: one complex of 16 CPUs, no time for anything but
+/// what a test sets.
 fn plain() -> Machine {
     let mut machine = Machine::example();
     machine.name = "plain".into();

@@ -7,8 +7,9 @@ use crate::clock::{Clock, Time, has_passed};
 use crate::sync::{AtomicU32, Ordering::*, spin_until, work};
 use core::time::Duration;
 
-/// The round reads `flag`, then something slow; `flag` changes meanwhile. A spinner that went to sleep on it now would
-/// sleep for ever: the first version of this model did, and was wrong by a factor of a hundred.
+/// The round reads `flag`, then something slow; `flag` changes meanwhile. A spinner that went to
+/// sleep on it now would sleep for ever: the first version of this model did, and was wrong by a
+/// factor of a hundred.
 fn a_store_between_look_and_sleep() {
     let outcome = on_plain(2)
         .of(
@@ -59,8 +60,9 @@ fn a_spinner_looks_at_its_own_times() {
             .unwrap();
         outcome.time_ns
     };
-    // It has looked by 81, and looks every 10. The store's request arrives after 20 and invalidates its copy; the look that
-    // misses asks for 20, waits for the store to be done, 21 after its arrival, and is done 21 later.
+    // It has looked by 81, and looks every 10. The store's request arrives after 20 and invalidates
+    // its copy; the look that misses asks for 20, waits for the store to be done, 21 after its
+    // arrival, and is done 21 later.
     assert_eq!(seen(195), 221.0 + 20.0 + 21.0);
     assert_eq!(seen(201), 221.0 + 21.0 + 21.0);
     assert_eq!(seen(202), 231.0 + 20.0 + 21.0);
@@ -142,7 +144,8 @@ fn a_round_that_writes_is_executed_again_and_again() {
     assert!((600..700).contains(&outcome.traffic.accesses), "{}", outcome.traffic.accesses);
 }
 
-/// Two threads on one CPU: the one that spins is asleep on its line and keeps the CPU all the same, until its slice ends.
+/// Two threads on one CPU: the one that spins is asleep on its line and keeps the CPU all the same,
+/// until its slice ends.
 #[test]
 fn a_spinner_holds_its_cpu() {
     let run = Run { cpus: 1, ..on_plain(2) };
@@ -154,7 +157,8 @@ fn a_spinner_holds_its_cpu() {
                     spin_until(|| word.load(Acquire) == 1);
                     assert!(worker.now_ns() > 10_500.0);
                 } else {
-                    assert!(worker.now_ns() >= 10_500.0, "{}", worker.now_ns()); // a slice and a switch
+                    // A slice and a switch.
+                    assert!(worker.now_ns() >= 10_500.0, "{}", worker.now_ns());
                     word.store(1, Release);
                 }
             },
@@ -163,7 +167,8 @@ fn a_spinner_holds_its_cpu() {
     assert_eq!((outcome.ended, outcome.kernel.preemptions), (Ended::AllDone, 1));
 }
 
-/// The owner is preempted in its critical section: all others wait for at least the slice that came between.
+/// The owner is preempted in its critical section: all others wait for at least the slice that came
+/// between.
 fn a_preempted_owner_delays_the_others() {
     let run = Run { cpus: 2, ..on_plain(3) };
     let outcome = run
@@ -179,7 +184,8 @@ fn a_preempted_owner_delays_the_others() {
                 1 => {
                     work(1_000);
                     spin_until(|| lock.0.load(Acquire) == 2);
-                    // 10,000 of the first slice, 10,000 of the intruder's, two switches, and what was left.
+                    // 10,000 of the first slice, 10,000 of the intruder's, two switches, and what
+                    // was left.
                     let now = worker.now_ns();
                     assert!((21_000.0..23_000.0).contains(&now), "{now}");
                 }

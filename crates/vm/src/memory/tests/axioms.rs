@@ -1,11 +1,13 @@
 //! RC11 as its authors write it: executions are graphs, and axioms say which are consistent.
 //!
-//! All graphs of a little program are enumerated: where every read reads from, and how the writes of every word are
-//! ordered. A read-modify-write is two events, as in the paper. Nothing here is shared with the memory, which knows no
-//! graphs, no read-modify-writes of two events, and no reads-from: the two agree because they say the same.
+//! All graphs of a little program are enumerated: where every read reads from, and how the writes
+//! of every word are ordered. A read-modify-write is two events, as in the paper. Nothing here is
+//! shared with the memory, which knows no graphs, no read-modify-writes of two events, and no
+//! reads-from: the two agree because they say the same.
 //!
-//! Lahav, Vafeiadis, Kang, Hur, Dreyer, "Repairing Sequential Consistency in C/C++11", PLDI 2017, definitions 1 to 3;
-//! release sequences as C++20 has them (P0982): without the plain stores of the same thread.
+//! Lahav, Vafeiadis, Kang, Hur, Dreyer, "Repairing Sequential Consistency in C/C++11", PLDI 2017,
+//! definitions 1 to 3; release sequences as C++20 has them (P0982): without the plain stores of the
+//! same thread.
 
 use super::program::{FAILED, Op, Outcome, Program, words};
 use core::sync::atomic::Ordering::{self, AcqRel, Acquire, Relaxed, Release, SeqCst};
@@ -240,7 +242,8 @@ impl Graph {
         };
         for write in 0..self.events.len() {
             if self.events[write].kind == Kind::Write && self.events[write].loc == self.events[read].loc {
-                // ATOMICITY in part: two read-modify-writes of one write could not both stand right after it.
+                // ATOMICITY in part: two read-modify-writes of one write could not both stand right
+                // after it.
                 let taken = |other: usize| rf.has(write, other) && self.rmw.0[other] != 0;
                 if self.rmw.0[read] != 0 && (0..self.events.len()).any(taken) {
                     continue;
@@ -252,12 +255,14 @@ impl Graph {
         }
     }
 
-    /// The values of all events, and what each thread reads; `None` if an exchange cannot have gone as it is said to.
+    /// The values of all events, and what each thread reads; `None` if an exchange cannot have gone
+    /// as it is said to.
     fn values(&self, program: &Program, rf: &Relation) -> Option<(Vec<u64>, Vec<Vec<u64>>)> {
         let n = self.events.len();
         let mut values: Vec<Option<u64>> = self.events.iter().map(|e| e.op.is_none().then_some(0)).collect();
         let source = rf.inverse();
-        // A write of a read-modify-write needs the read's value, a read its source's: so many rounds are enough.
+        // A write of a read-modify-write needs the read's value, a read its source's: so many
+        // rounds are enough.
         for _ in 0..n {
             for e in 0..n {
                 let Some((t, i)) = self.events[e].op else { continue };
@@ -319,8 +324,9 @@ impl Graph {
         );
     }
 
-    /// Calls `done` with every modification order of the words from `word` on that COHERENCE and ATOMICITY do not
-    /// plainly forbid: along happens-before, and with a read-modify-write right after what it read.
+    /// Calls `done` with every modification order of the words from `word` on that COHERENCE and
+    /// ATOMICITY do not plainly forbid: along happens-before, and with a read-modify-write right
+    /// after what it read.
     #[expect(clippy::too_many_arguments, reason = "a recursion")]
     fn order_word(
         &self,
@@ -386,7 +392,8 @@ impl Graph {
     fn happens_before(&self, rf: &Relation) -> Relation {
         let writes = self.on(|e| e.kind == Kind::Write);
         let fences = self.on(|e| e.kind == Kind::Fence);
-        // Where an event has both kinds of order, as the two halves of a read-modify-write do, each takes its own.
+        // Where an event has both kinds of order, as the two halves of a read-modify-write do, each
+        // takes its own.
         let releases = self.on(|e| e.kind != Kind::Read && matches!(e.order, Release | AcqRel | SeqCst));
         let acquires = self.on(|e| e.kind != Kind::Write && matches!(e.order, Acquire | AcqRel | SeqCst));
         let rs = writes.then(&rf.then(&self.rmw).closure().maybe());

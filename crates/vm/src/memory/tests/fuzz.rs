@@ -107,7 +107,8 @@ fn budget() -> usize {
     std::env::var("ULOCKS_VM_FUZZ").map_or(default, |n| n.parse().expect("ULOCKS_VM_FUZZ is a number"))
 }
 
-/// A memory without room between labels, without patience with old SC events, and whose slots were all used before.
+/// A memory without room between labels, without patience with old SC events, and whose slots were
+/// all used before.
 pub(super) fn worn() -> Memory {
     let at = core::panic::Location::caller();
     let mut memory = Memory::strange(2, 0, None);

@@ -11,14 +11,16 @@
 //! | `Cx01` | `x.compare_exchange(0, 1)`; `Vx01` is the weak one |
 //! | `F` | `fence` |
 //!
-//! each relaxed unless `.acq`, `.rel`, `.ar` or `.sc` follows; after an exchange `.acq/acq` gives the failure ordering,
-//! which is relaxed else. An outcome is what the operations return, thread by thread, with `!` after what a failed
-//! exchange read; and where the modification order is of interest, after `/` the last values of all words.
+//! each relaxed unless `.acq`, `.rel`, `.ar` or `.sc` follows; after an exchange `.acq/acq` gives
+//! the failure ordering, which is relaxed else. An outcome is what the operations return, thread by
+//! thread, with `!` after what a failed exchange read; and where the modification order is of
+//! interest, after `/` the last values of all words.
 //!
-//! The names are those of Alglave, Maranget, Tautschnig, "Herding Cats", TOPLAS 2014, and of the RC11 paper (Lahav et
-//! al., PLDI 2017), from which `IRIW-acq-sc`, `Z6.U`, `RWC+fscs` and `W+RWC` are taken: the two that C++11 forbids and
-//! RC11 allows, since compilers for Power do not keep them, and the two that C++11 allows and RC11 forbids, since fences
-//! should restore sequential consistency. Release sequences are those of C++20 (P0982).
+//! The names are those of Alglave, Maranget, Tautschnig, "Herding Cats", TOPLAS 2014, and of the
+//! RC11 paper (Lahav et al., PLDI 2017), from which `IRIW-acq-sc`, `Z6.U`, `RWC+fscs` and `W+RWC`
+//! are taken: the two that C++11 forbids and RC11 allows, since compilers for Power do not keep
+//! them, and the two that C++11 allows and RC11 forbids, since fences should restore sequential
+//! consistency. Release sequences are those of C++20 (P0982).
 
 use super::super::Memory;
 use super::axioms;

@@ -1,4 +1,5 @@
-//! Executions that are too long for all of their like to be enumerated: each is one graph, which the axioms admit.
+//! Executions that are too long for all of their like to be enumerated: each is one graph, which
+//! the axioms admit.
 //!
 //! This is where labels run out, where old SC events are dropped, and where SC events are many.
 

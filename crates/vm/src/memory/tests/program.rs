@@ -1,4 +1,5 @@
-//! Little programs, and all they can do: every interleaving, times every choice that the memory offers.
+//! Little programs, and all they can do: every interleaving, times every choice that the memory
+//! offers.
 
 use super::super::{Loc, Memory, MsgId};
 use crate::choice::Kind;
@@ -20,8 +21,9 @@ pub(super) enum Op {
 
 pub(super) type Program = Vec<Vec<Op>>;
 
-/// What the operations of each thread returned, and the last value of each word in modification order. A load and a
-/// read-modify-write return the value read; a failed exchange returns it with [`FAILED`].
+/// What the operations of each thread returned, and the last value of each word in modification
+/// order. A load and a read-modify-write return the value read; a failed exchange returns it with
+/// [`FAILED`].
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Default)]
 pub(super) struct Outcome {
     pub(super) reads: Vec<Vec<u64>>,
@@ -100,12 +102,13 @@ impl Walk {
     }
 }
 
-/// All outcomes of `program`, on memories that `memory` makes, and how many executions it took. All words begin as
-/// zero. Either all executions are made, or only those that are no twins of others.
+/// All outcomes of `program`, on memories that `memory` makes, and how many executions it took. All
+/// words begin as zero. Either all executions are made, or only those that are no twins of others.
 ///
-/// Two executions are twins if they are one graph: the same reads from the same, in the same modification orders. A
-/// step can be exchanged with the one before it, of another thread, unless it reads what that wrote. So of two such
-/// steps the one of the lower thread goes first, and what departs from this is cut.
+/// Two executions are twins if they are one graph: the same reads from the same, in the same
+/// modification orders. A step can be exchanged with the one before it, of another thread, unless
+/// it reads what that wrote. So of two such steps the one of the lower thread goes first, and what
+/// departs from this is cut.
 pub(super) fn explore(
     program: &Program,
     memory: impl Fn() -> Memory,

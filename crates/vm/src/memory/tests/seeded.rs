@@ -1,4 +1,5 @@
-//! A check that cannot fail proves nothing: the litmus table and the random programs find bugs that are put in.
+//! A check that cannot fail proves nothing: the litmus table and the random programs find bugs that
+//! are put in.
 
 use super::super::Memory;
 use super::super::seed::Bug;
