@@ -16,7 +16,7 @@ type At = &'static Location<'static>;
 /// How often the handler of an asynchronous signal looks at a lock that is shut, at most: for some microseconds.
 const HANDLER_LOOKS: u32 = 64;
 
-impl<D: Discipline, const BUG: u8> RawPsRwLock<D, BUG> {
+impl<D: Discipline> RawPsRwLock<D> {
     const fn token<C: Class>() -> ReadToken {
         ReadToken { index: Self::index::<C>() as u8, slot: None }
     }
@@ -184,7 +184,7 @@ impl<D: Discipline, const BUG: u8> RawPsRwLock<D, BUG> {
 // * A write token, and a thread that has one is alone: invariant 3.
 // * A writer's release happens before every later acquisition, a reader's before every later writer's: "Ordering".
 // * No address is kept, so a token may be forgotten, and the lock moved or dropped.
-unsafe impl<D: Discipline, const BUG: u8> raw::RawRwLock for RawPsRwLock<D, BUG> {
+unsafe impl<D: Discipline> raw::RawRwLock for RawPsRwLock<D> {
     ulocks_core::raw_init!(Self::new());
 
     type Scope = <PolicyOf<D> as Policy>::Scope;
@@ -271,7 +271,7 @@ unsafe impl<D: Discipline, const BUG: u8> raw::RawRwLock for RawPsRwLock<D, BUG>
 }
 
 // SAFETY: the owner becomes a reader by one step, `become_reader`.
-unsafe impl<D: Discipline, const BUG: u8> raw::RawRwLockDowngrade for RawPsRwLock<D, BUG> {
+unsafe impl<D: Discipline> raw::RawRwLockDowngrade for RawPsRwLock<D> {
     #[inline]
     #[track_caller]
     unsafe fn downgrade(&self, (): ()) -> ReadToken {
@@ -285,7 +285,7 @@ unsafe impl<D: Discipline, const BUG: u8> raw::RawRwLockDowngrade for RawPsRwLoc
 // SAFETY: an upgradable reader is the owner, invariant 1, and no reader is shut out until it sifts, but those whom (H) kept
 // out before, until its next step. What it read happens before the next owner: it gives the write side back by (U), Release.
 // Upgrades keep the write side all the time.
-unsafe impl<D: Discipline, const BUG: u8> raw::RawRwLockUpgrade for RawPsRwLock<D, BUG> {
+unsafe impl<D: Discipline> raw::RawRwLockUpgrade for RawPsRwLock<D> {
     type UpgradableToken = ();
 
     #[inline]
@@ -380,7 +380,7 @@ unsafe impl<D: Discipline, const BUG: u8> raw::RawRwLockUpgrade for RawPsRwLock<
 }
 
 // SAFETY: as without; a fair release is a release.
-unsafe impl<D: Discipline, const BUG: u8> raw::RawRwLockFair for RawPsRwLock<D, BUG> {
+unsafe impl<D: Discipline> raw::RawRwLockFair for RawPsRwLock<D> {
     /// As without: a writer that waits for this reader has shut out all that could come before it.
     #[inline]
     unsafe fn unlock_read_fair(&self, token: ReadToken) {
@@ -396,7 +396,7 @@ unsafe impl<D: Discipline, const BUG: u8> raw::RawRwLockFair for RawPsRwLock<D, 
 }
 
 // SAFETY: as without; a fair release is a release.
-unsafe impl<D: Discipline, const BUG: u8> raw::RawRwLockUpgradeFair for RawPsRwLock<D, BUG> {
+unsafe impl<D: Discipline> raw::RawRwLockUpgradeFair for RawPsRwLock<D> {
     #[inline]
     unsafe fn unlock_upgradable_fair(&self, (): ()) {
         self.leave_table(Access::Upgradable);

@@ -11,7 +11,6 @@ mod raw;
 mod readers;
 mod release;
 #[doc(hidden)]
-pub mod seeded;
 mod sifted;
 mod steps;
 mod word;

@@ -10,7 +10,6 @@
 //! microseconds only.
 
 use crate::raw::RawPsRwLock;
-use crate::seeded;
 use crate::sifted::{Discipline, Fairness};
 use crate::word::{Lines, OWNER, State};
 use ulocks_core::futex::Waited;
@@ -18,7 +17,7 @@ use ulocks_core::spin;
 use ulocks_core::sync::Ordering::{AcqRel, Acquire, Relaxed, Release};
 use ulocks_core::time::Deadline;
 
-impl<D: Discipline, const BUG: u8> RawPsRwLock<D, BUG> {
+impl<D: Discipline> RawPsRwLock<D> {
     /// A reader joins the line of that flag. It is in line before it looks at the state.
     pub(crate) fn join_line(&self, flag: u64) {
         let was = Lines(self.lines.fetch_add(Lines::one(flag), AcqRel));
@@ -31,8 +30,7 @@ impl<D: Discipline, const BUG: u8> RawPsRwLock<D, BUG> {
     /// A reader leaves the line, because it is inside or because it gives up. The last one tells the owner: invariant 8.
     pub(crate) fn leave_line(&self, flag: u64) {
         let was = Lines(self.lines.fetch_sub(Lines::one(flag), AcqRel));
-        let owner_sleeps = was.waiting(flag) == 1 && self.look().has(State::DRAINING);
-        if owner_sleeps && BUG != seeded::LEAVES_QUIETLY {
+        if was.waiting(flag) == 1 && self.look().has(State::DRAINING) {
             self.event.fetch_add(1, Release);
             self.event.key().wake_bits(1, OWNER);
         }
@@ -53,8 +51,7 @@ impl<D: Discipline, const BUG: u8> RawPsRwLock<D, BUG> {
     /// `deadline` passed first.
     pub(crate) fn let_in(&self, index: u32, deadline: Option<Deadline>) -> bool {
         let Some(flag) = Self::line_before(index) else { return true };
-        if BUG == seeded::PASSES_THE_LINE || self.line_is_empty(flag) || (flag == State::LOW && self.passes())
-        {
+        if self.line_is_empty(flag) || (flag == State::LOW && self.passes()) {
             return true;
         }
         spin::first_in_line::<D::Policy>(false, || self.line_is_empty(flag))
@@ -66,7 +63,7 @@ impl<D: Discipline, const BUG: u8> RawPsRwLock<D, BUG> {
         if !State(self.state.load(Acquire)).has(flag) {
             return true;
         }
-        let empty = Lines(self.lines.load(Acquire)).waiting(flag) == 0 || BUG == seeded::CLEARS_THE_LINE;
+        let empty = Lines(self.lines.load(Acquire)).waiting(flag) == 0;
         if empty {
             self.clear_line(flag);
         }
@@ -95,13 +92,11 @@ impl<D: Discipline, const BUG: u8> RawPsRwLock<D, BUG> {
         let mut timed_out = false;
         loop {
             let event = self.event.load(Acquire);
-            let early = Lines(self.lines.load(Acquire));
             // In this order, and both by read-modify-writes: invariant 8.
             self.state.fetch_or(State::DRAINING, Relaxed);
             let lines = Lines(self.lines.fetch_add(0, AcqRel));
-            let empty = if BUG == seeded::LOOKS_FIRST { early } else { lines }.waiting(flag) == 0;
-            // Somebody who has just learnt that the class was shut a moment ago may have joined since.
-            let empty = empty && self.line_is_empty(flag);
+            // A reader that saw the class shut a moment ago may have joined since: a second look.
+            let empty = lines.waiting(flag) == 0 && self.line_is_empty(flag);
             if empty || timed_out {
                 self.state.fetch_and(!State::DRAINING, Relaxed);
                 return empty;

@@ -115,7 +115,7 @@ impl Due {
     }
 }
 
-impl<D: Discipline, const BUG: u8> RawPsRwLock<D, BUG> {
+impl<D: Discipline> RawPsRwLock<D> {
     /// (O), (T), or (Q). `asked` says whether this write has asked before.
     pub(crate) fn poll_own(&self, asked: bool) -> Result<(), Asked> {
         if self.try_own() {
@@ -177,7 +177,7 @@ impl<D: Discipline, const BUG: u8> RawPsRwLock<D, BUG> {
     /// Goes on as far as that needs no waiting, and says what it waits for. For the owner.
     pub(crate) fn poll_sift(&self) -> Stage {
         loop {
-            let was = State(self.state.load(Self::DRAINED));
+            let was = State(self.state.load(Acquire));
             let gate = Self::LAYOUT.gate(was);
             let is_drained = |was| gate == 0 || self.is_drained_with_slots(gate - 1, was, &Cell::new(0));
             if !is_drained(was) {
@@ -186,7 +186,7 @@ impl<D: Discipline, const BUG: u8> RawPsRwLock<D, BUG> {
                     self.reopen_handlers();
                     return stage;
                 }
-                if is_drained(State(self.state.fetch_or(State::DRAINING, Self::DRAINED))) {
+                if is_drained(State(self.state.fetch_or(State::DRAINING, Acquire))) {
                     continue;
                 }
                 return stage;

@@ -137,7 +137,6 @@
 
 use crate::class::Class;
 use crate::readers::Slot;
-use crate::seeded;
 use crate::sifted::{Discipline, Sifted};
 use crate::word::{DRAINED, Layout, State, readers};
 use core::{fmt, mem};
@@ -154,10 +153,8 @@ type ScopeOf<D> = <PolicyOf<D> as Policy>::Scope;
 type MeterOf<D> = <PolicyOf<D> as Policy>::Meter;
 
 /// The raw lock, without data: the state, the event, the lines, and what the discipline adds.
-///
-/// `BUG` is for the models, which must find each of the bugs that have a number. Number zero has none.
 #[repr(C)]
-pub struct RawPsRwLock<D: Discipline = Sifted, const BUG: u8 = 0> {
+pub struct RawPsRwLock<D: Discipline = Sifted> {
     pub(crate) state: AtomicU64,
     pub(crate) event: Futex<ScopeOf<D>>,
     pub(crate) lines: AtomicU32,
@@ -173,7 +170,7 @@ pub struct ReadToken {
     pub(crate) slot: Option<Slot>,
 }
 
-impl<D: Discipline, const BUG: u8> RawPsRwLock<D, BUG> {
+impl<D: Discipline> RawPsRwLock<D> {
     pub(crate) const LAYOUT: Layout = {
         let layout = Layout::of(D::CLASSES);
         assert!(
@@ -225,15 +222,10 @@ impl<D: Discipline, const BUG: u8> RawPsRwLock<D, BUG> {
         Self::LAYOUT.index(C::RANK)
     }
 
-    const ARRIVAL: ulocks_core::sync::Ordering =
-        if BUG == seeded::RELAXED_ARRIVAL { Relaxed } else { Acquire };
-    const DEPARTURE: ulocks_core::sync::Ordering =
-        if BUG == seeded::RELAXED_DEPARTURE { Relaxed } else { Release };
-
     /// (A): whether the reader is inside. Counted it is in any case.
     #[inline(always)]
     fn arrive(&self, index: u32) -> Result<(), State> {
-        let was = State(self.state.fetch_add(Self::LAYOUT.one(index), Self::ARRIVAL));
+        let was = State(self.state.fetch_add(Self::LAYOUT.one(index), Acquire));
         interruption_point();
         if Self::LAYOUT.admits(was, index) { Ok(()) } else { Err(was) }
     }
@@ -256,13 +248,10 @@ impl<D: Discipline, const BUG: u8> RawPsRwLock<D, BUG> {
     pub(crate) fn depart(&self, index: u32) {
         interruption_point();
         let event = self.event.key();
-        let was = State(self.state.fetch_sub(Self::LAYOUT.one(index), Self::DEPARTURE));
+        let was = State(self.state.fetch_sub(Self::LAYOUT.one(index), Release));
         // Handlers make no system call: their stage is polled.
-        if was.has(State::DRAINING) && !Self::LAYOUT.is_handler(index) && BUG != seeded::DEPARTS_QUIETLY {
+        if was.has(State::DRAINING) && !Self::LAYOUT.is_handler(index) {
             Self::depart_last(event, was, index);
-        }
-        if BUG == seeded::TOUCHES_AFTER {
-            core::hint::black_box(self.state.load(Relaxed));
         }
     }
 
@@ -298,7 +287,7 @@ impl<D: Discipline, const BUG: u8> RawPsRwLock<D, BUG> {
                 return false;
             }
             let now = was.with_gate(gate).0 + Self::LAYOUT.one(index);
-            match self.state.compare_exchange_weak(was.0, now, Self::ARRIVAL, Relaxed) {
+            match self.state.compare_exchange_weak(was.0, now, Acquire, Relaxed) {
                 Ok(_) => break,
                 Err(other) => was = State(other),
             }
@@ -362,13 +351,8 @@ impl<D: Discipline, const BUG: u8> RawPsRwLock<D, BUG> {
 
     /// Whether the class of that index is shut, without an owner, for a writer that is about to take the lock.
     #[inline(always)]
-    const fn is_left(was: State, index: u32) -> bool {
-        let is_left = match BUG {
-            seeded::OPENS_ANOTHERS => true,
-            seeded::WAITS_FOR_NOBODY => false,
-            _ => !was.is_owned(),
-        };
-        is_left && was.gate() > index
+    fn is_left(was: State, index: u32) -> bool {
+        !was.is_owned() && was.gate() > index
     }
 
     /// (R), if there is no owner. Nobody is inside by that class, so it is not full.
@@ -376,7 +360,7 @@ impl<D: Discipline, const BUG: u8> RawPsRwLock<D, BUG> {
         let mut was = self.look();
         while Self::is_left(was, index) {
             let now = was.with_gate(0).0 + Self::LAYOUT.one(index);
-            match self.state.compare_exchange(was.0, now, Self::ARRIVAL, Relaxed) {
+            match self.state.compare_exchange(was.0, now, Acquire, Relaxed) {
                 Ok(_) => return true,
                 Err(other) => was = State(other),
             }
@@ -393,7 +377,7 @@ impl<D: Discipline, const BUG: u8> RawPsRwLock<D, BUG> {
         let patience = <PolicyOf<D> as Policy>::Spin::FIRST_NS;
         let (mut timed_out, mut has_spun) = (false, false);
         loop {
-            let mut event = self.event.load(Acquire);
+            let event = self.event.load(Acquire);
             if self.look().gate() <= index {
                 match self.arrive(index) {
                     Ok(()) => return Ok(true),
@@ -407,7 +391,7 @@ impl<D: Discipline, const BUG: u8> RawPsRwLock<D, BUG> {
                 return Ok(false);
             }
             let was = State(self.state.fetch_or(flag, Release));
-            if was.gate() <= index || !(was.is_owned() || BUG == seeded::WAITS_FOR_NOBODY) {
+            if was.gate() <= index || !was.is_owned() {
                 continue;
             }
             // From here on no other writer comes before it, batches apart. If nobody else is in line, the end of this section is near.
@@ -421,9 +405,6 @@ impl<D: Discipline, const BUG: u8> RawPsRwLock<D, BUG> {
                 // Invariant 10.
                 timed_out = !self.nap_until_left(readers(index), index + 1, deadline);
                 continue;
-            }
-            if BUG == seeded::READS_LATE {
-                event = self.event.load(Acquire);
             }
             self.meter.count(Event::Slept);
             timed_out = self.event.wait_bits(event, readers(index), deadline) == Waited::TimedOut;
@@ -453,7 +434,7 @@ impl<D: Discipline, const BUG: u8> RawPsRwLock<D, BUG> {
 /// A class is open, and full.
 struct TooMany;
 
-impl<D: Discipline, const BUG: u8> raw::Metered for RawPsRwLock<D, BUG> {
+impl<D: Discipline> raw::Metered for RawPsRwLock<D> {
     type Meter = MeterOf<D>;
 
     fn meter(&self) -> &MeterOf<D> {
@@ -461,13 +442,13 @@ impl<D: Discipline, const BUG: u8> raw::Metered for RawPsRwLock<D, BUG> {
     }
 }
 
-impl<D: Discipline, const BUG: u8> Default for RawPsRwLock<D, BUG> {
+impl<D: Discipline> Default for RawPsRwLock<D> {
     fn default() -> Self {
         Self::new()
     }
 }
 
-impl<D: Discipline<Policy: Policy<Meter: fmt::Debug>>, const BUG: u8> fmt::Debug for RawPsRwLock<D, BUG> {
+impl<D: Discipline<Policy: Policy<Meter: fmt::Debug>>> fmt::Debug for RawPsRwLock<D> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("RawPsRwLock").field("state", &self.state()).field("meter", &self.meter).finish()
     }

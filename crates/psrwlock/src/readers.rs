@@ -39,7 +39,6 @@
 
 use crate::class::{BULK, Bulk, Class};
 use crate::raw::RawPsRwLock;
-use crate::seeded;
 use crate::sifted::Discipline;
 use crate::word::{DRAINED, State};
 use core::cell::Cell;
@@ -117,7 +116,7 @@ impl<const N: usize> fmt::Debug for Distributed<N> {
     }
 }
 
-impl<D: Discipline, const BUG: u8> RawPsRwLock<D, BUG> {
+impl<D: Discipline> RawPsRwLock<D> {
     /// Whether the class of that index is [`Bulk`].
     pub(crate) const fn is_bulk(index: u32) -> bool {
         index == 0 && D::CLASSES & BULK == 1 << Bulk::RANK
@@ -143,10 +142,10 @@ impl<D: Discipline, const BUG: u8> RawPsRwLock<D, BUG> {
         let slots = self.readers.slots();
         let place = cpu::current().unwrap_or_else(tid::current) as usize % slots.len();
         let was = slots[place].0.fetch_add(1, Acquire);
-        match BUG {
-            seeded::NO_FENCE => {}
-            _ if Self::is_asymmetric() => membarrier::light(),
-            _ => fence(SeqCst),
+        if Self::is_asymmetric() {
+            membarrier::light();
+        } else {
+            fence(SeqCst);
         }
         interruption_point();
         let slot = Slot(place as u8);
@@ -165,7 +164,7 @@ impl<D: Discipline, const BUG: u8> RawPsRwLock<D, BUG> {
         let event = self.event.key();
         let owner_sleeps = self.look().has(State::DRAINING);
         let was = self.readers.slots()[usize::from(place)].0.fetch_sub(1, Release);
-        if owner_sleeps && was == 1 && BUG != seeded::DEPARTS_QUIETLY {
+        if owner_sleeps && was == 1 {
             event.wake_bits(u32::MAX, DRAINED);
         }
     }
@@ -187,13 +186,12 @@ impl<D: Discipline, const BUG: u8> RawPsRwLock<D, BUG> {
     /// The owner's fence, after it has shut the class.
     #[cold]
     pub(crate) fn see_readers(&self) {
-        match BUG {
-            seeded::NO_FENCE => {}
-            _ if membarrier::RMW_IS_FENCE => membarrier::light(),
-            _ if Self::is_asymmetric() => {
-                assert!(membarrier::heavy(), "the kernel has taken membarrier(2) back")
-            }
-            _ => fence(SeqCst),
+        if membarrier::RMW_IS_FENCE {
+            membarrier::light();
+        } else if Self::is_asymmetric() {
+            assert!(membarrier::heavy(), "the kernel has taken membarrier(2) back");
+        } else {
+            fence(SeqCst);
         }
     }
 }

@@ -15,7 +15,6 @@
 //! the wake-ups, as it would if it had struck a moment later.
 
 use crate::raw::{PolicyOf, RawPsRwLock};
-use crate::seeded;
 use crate::sifted::Discipline;
 use crate::word::{GATE, Lines, PENDING, State, WRITERS, readers};
 use ulocks_core::futex::{Bits, FutexKey};
@@ -29,22 +28,15 @@ pub(crate) const ATTEMPTS: u32 = 3;
 
 type KeyOf<D> = FutexKey<<PolicyOf<D> as Policy>::Scope>;
 
-impl<D: Discipline, const BUG: u8> RawPsRwLock<D, BUG> {
-    const RELEASE: sync::Ordering = if BUG == seeded::RELAXED_RELEASE { Relaxed } else { Release };
-
+impl<D: Discipline> RawPsRwLock<D> {
     /// (U) of a lock that is being written.
     #[inline(always)]
     pub(crate) fn unlock_write_at(&self) {
-        if BUG == seeded::LOWERS_EARLY {
-            Self::lower();
-        }
         let written = Self::LAYOUT.written().0;
-        if self.state.compare_exchange(written, 0, Self::RELEASE, Relaxed).is_err() {
+        if self.state.compare_exchange(written, 0, Release, Relaxed).is_err() {
             return self.release(Self::CLASSES);
         }
-        if BUG != seeded::LOWERS_EARLY {
-            Self::lower();
-        }
+        Self::lower();
     }
 
     /// (U) by an upgradable reader.
@@ -54,7 +46,7 @@ impl<D: Discipline, const BUG: u8> RawPsRwLock<D, BUG> {
         let gate = Self::LAYOUT.gate(was);
         let alone = !was.has(State::WRITERS) && gate == 0;
         let free = was.0 & !State::OWNED;
-        if !alone || self.state.compare_exchange(was.0, free, Self::RELEASE, Relaxed).is_err() {
+        if !alone || self.state.compare_exchange(was.0, free, Release, Relaxed).is_err() {
             self.release(gate);
         }
     }
@@ -72,34 +64,26 @@ impl<D: Discipline, const BUG: u8> RawPsRwLock<D, BUG> {
         let key = self.event.key();
         let (gate, mut told) = self.open_in_part(gate);
         let concerned = Self::concerned(gate, 0, true);
-        let mut looks = true;
         let mut was = self.look();
         for _ in 0..ATTEMPTS {
-            if was.has(concerned) && looks {
-                if BUG == seeded::COUNTS_EARLY {
-                    self.count_event();
-                }
+            if was.has(concerned) {
                 // Acquire: if a poll has set `WRITERS`, this thread sees its `AWAITED`.
                 told |= self.state.fetch_and(!concerned, Acquire) & concerned;
-                if BUG != seeded::COUNTS_EARLY {
-                    self.count_event();
-                }
+                self.count_event();
                 if told & State::WRITERS != 0 && self.is_awaited() {
                     return self.give_away(key, gate, told);
                 }
                 was = self.look();
-                looks = BUG != seeded::STALE_WAKE;
                 continue;
             }
-            let keeps = BUG != seeded::LEAVES_PAST_THE_LINE && told & State::IN_LINE != 0;
+            let keeps = told & State::IN_LINE != 0;
             // (H), if a writer spins.
             let to = u32::from(was.is_next() && !keeps);
             let open = State(was.0 - State::OWNED).with_gate(to).0 | (told & State::IN_LINE);
-            match self.state.compare_exchange(was.0, open, Self::RELEASE, Relaxed) {
-                Ok(_) => return self.after_release(key, gate, told, false),
+            match self.state.compare_exchange(was.0, open, Release, Relaxed) {
+                Ok(_) => return Self::after_release(key, gate, told, false),
                 Err(now) => was = State(now),
             }
-            looks = BUG != seeded::STALE_WAKE;
         }
         self.leave(key, gate, State::OWNED, told, false);
     }
@@ -119,18 +103,15 @@ impl<D: Discipline, const BUG: u8> RawPsRwLock<D, BUG> {
         // A poll that asks after (L) sees it, and relies on no wake-up.
         let awaited = awaited || was & concerned & State::WRITERS != 0 && self.is_awaited();
         let writers = concerned & State::WRITERS;
-        let last = self.state.fetch_and(!(GATE | State::DRAINING | owned | writers), Self::RELEASE);
+        let last = self.state.fetch_and(!(GATE | State::DRAINING | owned | writers), Release);
         // Those that have come since (L) nap; being told they wake up sooner.
-        self.after_release(key, gate, told | (was | last) & concerned, awaited);
+        Self::after_release(key, gate, told | (was | last) & concerned, awaited);
     }
 
-    /// What follows a release: the lock may be gone.
-    fn after_release(&self, key: KeyOf<D>, gate: u32, told: u64, awaited: bool) {
+    /// What follows a release. The lock may be gone, so this has no reference to it.
+    fn after_release(key: KeyOf<D>, gate: u32, told: u64, awaited: bool) {
         sync::interruption_point();
-        if BUG == seeded::TOUCHES_AFTER {
-            core::hint::black_box(self.state.load(Relaxed));
-        }
-        if gate == Self::CLASSES && BUG != seeded::LOWERS_EARLY {
+        if gate == Self::CLASSES {
             Self::lower();
         }
         if awaited {
@@ -186,11 +167,6 @@ impl<D: Discipline, const BUG: u8> RawPsRwLock<D, BUG> {
 
     /// In as a reader of that index, behind the gate, and then (U): the lock stays, so that all can be done after it.
     pub(crate) fn become_reader(&self, gate: u32, index: u32) {
-        if BUG == seeded::OPENS_FIRST {
-            self.open(gate, 0, 0, State::OWNED);
-            self.state.fetch_add(Self::LAYOUT.one(index), Acquire);
-            return;
-        }
         self.open(gate, 0, Self::LAYOUT.one(index), State::OWNED);
     }
 
@@ -216,7 +192,7 @@ impl<D: Discipline, const BUG: u8> RawPsRwLock<D, BUG> {
             self.state.fetch_add(plus, Relaxed);
         }
         let was = if to == 0 {
-            State(self.state.fetch_and(!(GATE | minus), Self::RELEASE))
+            State(self.state.fetch_and(!(GATE | minus), Release))
         } else {
             self.reopen_to(gate, to)
         };
@@ -225,7 +201,7 @@ impl<D: Discipline, const BUG: u8> RawPsRwLock<D, BUG> {
             Self::lower();
         }
         let told = was.0 & Self::concerned(gate, to, minus & State::OWNED != 0);
-        if told != 0 && BUG != seeded::ABANDONS_QUIETLY {
+        if told != 0 {
             self.state.fetch_and(!(told & State::WRITERS), Acquire);
             self.count_event();
             if told & State::WRITERS != 0 && self.is_awaited() {
@@ -244,7 +220,7 @@ impl<D: Discipline, const BUG: u8> RawPsRwLock<D, BUG> {
             self.state.fetch_or(GATE | State::DRAINING, Relaxed);
             less = (GATE | State::DRAINING) - u64::from(to);
         }
-        State(self.state.fetch_sub(less, Self::RELEASE))
+        State(self.state.fetch_sub(less, Release))
     }
 
     /// The flags of those for whom there is news when the gate opens from `gate` to `to`, and the write side is released.
@@ -259,9 +235,7 @@ impl<D: Discipline, const BUG: u8> RawPsRwLock<D, BUG> {
 
     fn count_event(&self) {
         self.meter.count(Event::Woke);
-        if BUG != seeded::NO_EVENT {
-            self.event.fetch_add(1, Release);
-        }
+        self.event.fetch_add(1, Release);
     }
 
     /// Wakes those whose flags were set. By address: the lock may be gone.

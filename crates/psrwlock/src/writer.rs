@@ -4,7 +4,6 @@
 use crate::pending::GRACE;
 use crate::raw::{PolicyOf, RawPsRwLock};
 use crate::readers::Readers;
-use crate::seeded;
 use crate::sifted::Discipline;
 use crate::word::{Layout, Lines, NOBODY, OWNER, State, WRITERS};
 use core::cell::Cell;
@@ -32,7 +31,7 @@ const ROUNDS: u32 = 3;
 /// fail, too.
 const ATTEMPTS: u32 = 8;
 
-impl<D: Discipline, const BUG: u8> RawPsRwLock<D, BUG> {
+impl<D: Discipline> RawPsRwLock<D> {
     /// Whether signal handlers may read, so that a writer has to hold those of its own thread off.
     const MASKS: bool = {
         let handlers = Self::LAYOUT.is_handler(Self::CLASSES - 1);
@@ -40,9 +39,8 @@ impl<D: Discipline, const BUG: u8> RawPsRwLock<D, BUG> {
             !handlers || D::Mask::MASKS,
             "a lock that signal handlers read needs a mask that keeps them off: `Soft` or `Hard`"
         );
-        handlers && BUG != seeded::UNMASKED
+        handlers
     };
-    pub(crate) const DRAINED: sync::Ordering = if BUG == seeded::RELAXED_DRAIN { Relaxed } else { Acquire };
 
     /// Acquires for writing. False if `deadline` passed first.
     #[inline(always)]
@@ -62,8 +60,7 @@ impl<D: Discipline, const BUG: u8> RawPsRwLock<D, BUG> {
             return false;
         }
         Self::raise();
-        let written =
-            self.state.compare_exchange(0, Self::LAYOUT.written().0, Self::DRAINED, Relaxed).is_ok();
+        let written = self.state.compare_exchange(0, Self::LAYOUT.written().0, Acquire, Relaxed).is_ok();
         if !written {
             Self::lower();
         }
@@ -165,7 +162,7 @@ impl<D: Discipline, const BUG: u8> RawPsRwLock<D, BUG> {
         {
             return true;
         }
-        marks.get() > 0 && BUG != seeded::KEEPS_THE_MARK && self.own_or_unmark()
+        marks.get() > 0 && self.own_or_unmark()
     }
 
     /// (N).
@@ -211,7 +208,7 @@ impl<D: Discipline, const BUG: u8> RawPsRwLock<D, BUG> {
         let gives_way =
             |grace: Option<Deadline>| self.is_reserved() && !grace.is_some_and(|grace| grace.has_passed());
         loop {
-            let mut event = self.event.load(Acquire);
+            let event = self.event.load(Acquire);
             if (!self.look().is_owned() && self.take(mark))
                 || (was_woken && !gives_way(grace) && self.take_grant())
             {
@@ -241,18 +238,14 @@ impl<D: Discipline, const BUG: u8> RawPsRwLock<D, BUG> {
                 }
                 continue;
             }
-            if BUG == seeded::READS_LATE {
-                event = self.event.load(Acquire);
-            }
             self.meter.count(Event::Slept);
             match self.event.wait_bits(event, WRITERS, deadline) {
                 Waited::TimedOut => return self.leave_writers(),
                 // Once and for all: it may have looked too early.
-                waited if BUG == seeded::FORGETS_THE_CLAIM => was_woken = waited == Waited::Woken,
                 waited => was_woken |= waited == Waited::Woken,
             }
             // The release that woke this one may have taken the mark out, and others may sleep on: invariant 7.
-            mark = if BUG == seeded::FORGETS_OTHERS { 0 } else { State::WRITERS };
+            mark = State::WRITERS;
         }
     }
 
@@ -362,10 +355,6 @@ impl<D: Discipline, const BUG: u8> RawPsRwLock<D, BUG> {
 
     /// An upgradable reader becomes a writer. False if `deadline` passed first; then it is what it was.
     pub(crate) fn upgrade_until_done(&self, deadline: Option<Deadline>) -> bool {
-        if BUG == seeded::UPGRADES_AT_ONCE {
-            self.state.fetch_add(Self::CLASSES.into(), Acquire);
-            return true;
-        }
         let gate = self.gate();
         let done = self.sift(Self::CLASSES, deadline);
         if !done {
@@ -409,7 +398,7 @@ impl<D: Discipline, const BUG: u8> RawPsRwLock<D, BUG> {
             if !Self::LAYOUT.has_no_readers(was) || was.has(stops) {
                 break;
             }
-            match self.state.compare_exchange(was.0, was.with_gate(Self::CLASSES).0, Self::DRAINED, Relaxed) {
+            match self.state.compare_exchange(was.0, was.with_gate(Self::CLASSES).0, Acquire, Relaxed) {
                 Ok(_) => return true,
                 Err(other) => was = State(other),
             }
@@ -423,25 +412,17 @@ impl<D: Discipline, const BUG: u8> RawPsRwLock<D, BUG> {
         if !self.let_in(index, deadline) {
             return false;
         }
-        if BUG == seeded::DRAINS_FIRST && !self.drain(index, deadline) {
-            return false;
-        }
         self.close(index);
-        BUG == seeded::DRAINS_FIRST || self.drain(index, deadline)
+        self.drain(index, deadline)
     }
 
     /// (C). Signal handlers are held off before their class is shut: one that struck this thread afterwards would find it
     /// shut for ever.
     pub(crate) fn close(&self, index: u32) {
-        let last = if BUG == seeded::SHUTS_ALL { index == 0 } else { Self::LAYOUT.is_handler(index) };
-        if last {
+        if Self::LAYOUT.is_handler(index) {
             Self::raise();
         }
-        match BUG {
-            seeded::SHUTS_ALL if index == 0 => _ = self.state.fetch_add(Self::CLASSES.into(), Relaxed),
-            seeded::SHUTS_ALL => {}
-            _ => _ = self.state.fetch_add(State::ONE_CLASS, Relaxed),
-        }
+        self.state.fetch_add(State::ONE_CLASS, Relaxed);
         sync::interruption_point();
         if D::Readers::DISTRIBUTED && Self::is_bulk(index) {
             sync::without_unwinding(|| self.see_readers());
@@ -451,11 +432,7 @@ impl<D: Discipline, const BUG: u8> RawPsRwLock<D, BUG> {
     /// Whether the readers of a class that is shut have left, as far as they are counted in the
     /// state.
     fn is_drained(&self, index: u32, was: State) -> bool {
-        match BUG {
-            seeded::FORGETS_HANDLERS if Self::LAYOUT.is_handler(index) => true,
-            seeded::DRAINS_ALL => Self::LAYOUT.has_no_readers(was),
-            _ => Self::LAYOUT.count(was, index) == 0,
-        }
+        Self::LAYOUT.count(was, index) == 0
     }
 
     /// The same, for the readers at slots, too, of which those before `next` have been seen to be
@@ -469,7 +446,7 @@ impl<D: Discipline, const BUG: u8> RawPsRwLock<D, BUG> {
     fn drain(&self, index: u32, deadline: Option<Deadline>) -> bool {
         let next = Cell::new(0);
         let is_drained = |was| self.is_drained_with_slots(index, was, &next);
-        let drained = || is_drained(State(self.state.load(Self::DRAINED)));
+        let drained = || is_drained(State(self.state.load(Acquire)));
         // The owner is the one to whom the lock goes next.
         if drained() || spin::first_in_line::<PolicyOf<D>>(false, drained) {
             return true;
@@ -479,9 +456,8 @@ impl<D: Discipline, const BUG: u8> RawPsRwLock<D, BUG> {
             // The mask is up: short naps only.
             return self.event.naps(OWNER, deadline, SHORT_NAPS, drained);
         }
-        let done = self.event.naps(OWNER, deadline, NAPS, || {
-            is_drained(State(self.state.fetch_or(State::DRAINING, Self::DRAINED)))
-        });
+        let drained = || is_drained(State(self.state.fetch_or(State::DRAINING, Acquire)));
+        let done = self.event.naps(OWNER, deadline, NAPS, drained);
         self.state.fetch_and(!State::DRAINING, Relaxed);
         done
     }
@@ -492,7 +468,7 @@ impl<D: Discipline, const BUG: u8> RawPsRwLock<D, BUG> {
         // A line whose classes are shut has been passed already; and its flag is needed.
         let lines_are_empty = (gate > 0 || self.line_is_empty(State::LOW))
             && (gate > Self::LAYOUT.top() || self.line_is_empty(State::TOP));
-        if !lines_are_empty && BUG != seeded::TRIES_PAST_THE_LINE {
+        if !lines_are_empty {
             return false;
         }
         if D::Readers::DISTRIBUTED && Self::is_bulk(0) && gate == 0 {
@@ -506,7 +482,7 @@ impl<D: Discipline, const BUG: u8> RawPsRwLock<D, BUG> {
     pub(crate) fn try_sift_to(&self, to: u32) -> bool {
         let gate = self.gate();
         let is_empty =
-            |index| self.is_drained_with_slots(index, State(self.state.load(Self::DRAINED)), &Cell::new(0));
+            |index| self.is_drained_with_slots(index, State(self.state.load(Acquire)), &Cell::new(0));
         // Looks first: a class that is shut in vain keeps readers out for a moment.
         let may =
             |index| Self::line_before(index).is_none_or(|flag| self.line_is_empty(flag)) && is_empty(index);

@@ -6,8 +6,8 @@ use ulocks_psrwlock::{Bulk, Discipline, ThreadClass};
 
 /// A thread that reads in one class takes another read lock, while a writer comes: with the inner class higher than the outer
 /// one both get in.
-pub fn nesting<D: Discipline, Outer: ThreadClass, Inner: ThreadClass, const BUG: u8>() {
-    let place = Place::<D, BUG>::new();
+pub fn nesting<D: Discipline, Outer: ThreadClass, Inner: ThreadClass>() {
+    let place = Place::<D>::new();
     let writer = with(&place, Place::writes);
     let outer = place.read::<Outer>();
     let before = place.look();
@@ -21,11 +21,8 @@ pub fn nesting<D: Discipline, Outer: ThreadClass, Inner: ThreadClass, const BUG:
 
 /// While a writer waits for a reader of [`Bulk`], or has not even come, readers of a higher class go in and out: that reader
 /// waits for them.
-pub fn sifting<D: Discipline, Higher: ThreadClass, const BUG: u8, const N: usize>(
-    writers: usize,
-    higher: [(); N],
-) {
-    let place = Place::<D, BUG>::new();
+pub fn sifting<D: Discipline, Higher: ThreadClass, const N: usize>(writers: usize, higher: [(); N]) {
+    let place = Place::<D>::new();
     let bulk = place.read::<Bulk>();
     let writers: Vec<_> = (0..writers).map(|_| with(&place, Place::writes)).collect();
     let expected = writers.len();
@@ -38,8 +35,8 @@ pub fn sifting<D: Discipline, Higher: ThreadClass, const BUG: u8, const N: usize
 
 /// A writer that finds no reader of [`Bulk`] goes on to the next class, although there is a reader of that one: which waits
 /// until it has.
-pub fn one_at_a_time<D: Discipline, Higher: ThreadClass, const BUG: u8>() {
-    let place = Place::<D, BUG>::new();
+pub fn one_at_a_time<D: Discipline, Higher: ThreadClass>() {
+    let place = Place::<D>::new();
     let higher = place.read::<Higher>();
     let writer = with(&place, Place::writes);
     spin_until(|| place.lock.state().gate() == 2);

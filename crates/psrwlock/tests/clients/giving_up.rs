@@ -7,8 +7,8 @@ use ulocks_psrwlock::{Discipline, ThreadClass};
 
 /// A reader of `Held` stays until a writer has given up, and all that the writer has kept out have come in: readers of
 /// `Kept`, and another writer's place among those who wait. For a model in which all deadlines pass in the end.
-pub fn writer_gives_up<D: Discipline, Held: ThreadClass, Kept: ThreadClass, const BUG: u8>(readers: usize) {
-    let place = Place::<D, BUG>::new();
+pub fn writer_gives_up<D: Discipline, Held: ThreadClass, Kept: ThreadClass>(readers: usize) {
+    let place = Place::<D>::new();
     let held = place.read::<Held>();
     let writer = with(&place, |place| place.lock.write_until(soon()).is_some());
     let readers: Vec<_> = (0..readers).map(|_| with(&place, Place::reads::<Kept>)).collect();
@@ -21,8 +21,8 @@ pub fn writer_gives_up<D: Discipline, Held: ThreadClass, Kept: ThreadClass, cons
 }
 
 /// The same of an upgrade, which leaves an upgradable reader.
-pub fn upgrade_gives_up<D: Discipline, Held: ThreadClass, Kept: ThreadClass, const BUG: u8>(readers: usize) {
-    let place = Place::<D, BUG>::new();
+pub fn upgrade_gives_up<D: Discipline, Held: ThreadClass, Kept: ThreadClass>(readers: usize) {
+    let place = Place::<D>::new();
     let held = place.read::<Held>();
     let writer = with(&place, |place| {
         place.lock.upgradable();
@@ -42,8 +42,8 @@ pub fn upgrade_gives_up<D: Discipline, Held: ThreadClass, Kept: ThreadClass, con
 }
 
 /// A writer waits for a reader that stays until the other writer, which has given up, is gone: it is not forgotten.
-pub fn the_other_writer_gets_in<D: Discipline, const BUG: u8>() {
-    let place = Place::<D, BUG>::new();
+pub fn the_other_writer_gets_in<D: Discipline>() {
+    let place = Place::<D>::new();
     place.lock.upgradable();
     let patient = with(&place, Place::writes);
     let other = with(&place, Place::writes_in_time);

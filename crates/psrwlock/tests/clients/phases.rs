@@ -63,7 +63,7 @@ impl Meter for Phases {
     }
 }
 
-impl<D: Discipline<Policy: Policy<Meter = Phases>>, const BUG: u8> Place<D, BUG> {
+impl<D: Discipline<Policy: Policy<Meter = Phases>>> Place<D> {
     /// A write phase.
     pub fn writes_a_phase(&self) -> usize {
         self.lock.write();
@@ -90,15 +90,12 @@ impl<D: Discipline<Policy: Policy<Meter = Phases>>, const BUG: u8> Place<D, BUG>
 }
 
 /// Of readers that have to wait in line, none is passed by more than `limit` write phases.
-pub fn phases<D, C, const BUG: u8, const N: usize>(
-    limit: usize,
-    writers: [super::place::Role<D, BUG>; N],
-    readers: usize,
-) where
+pub fn phases<D, C, const N: usize>(limit: usize, writers: [super::place::Role<D>; N], readers: usize)
+where
     D: Discipline<Policy: Policy<Meter = Phases>>,
     C: ThreadClass,
 {
-    let place = Place::<D, BUG>::new();
+    let place = Place::<D>::new();
     place.lock.write();
     place.lock.meter().begin();
     let writers: Vec<_> = writers.into_iter().map(|writer| with(&place, writer)).collect();

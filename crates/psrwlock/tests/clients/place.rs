@@ -11,26 +11,26 @@ use ulocks_psrwlock::{Discipline, RawPsRwLock, ReadToken, State, ThreadClass};
 use ulocks_testkit::thread::{Arc, JoinHandle, spawn, together};
 
 /// A lock, and a count that is no atomic in a cell whose accesses the model checks.
-pub struct Place<D: Discipline, const BUG: u8> {
-    pub lock: RawPsRwLock<D, BUG>,
+pub struct Place<D: Discipline> {
+    pub lock: RawPsRwLock<D>,
     count: UnsafeCell<usize>,
 }
 
 // SAFETY: `count` is read by readers of `lock` and written by its writers, or by the one thread left after the others were
 // joined. That the lock keeps these apart is what the clients test; the model reports where it does not.
-unsafe impl<D: Discipline, const BUG: u8> Sync for Place<D, BUG> {}
+unsafe impl<D: Discipline> Sync for Place<D> {}
 // SAFETY: owning a place is owning both parts.
-unsafe impl<D: Discipline, const BUG: u8> Send for Place<D, BUG> {}
+unsafe impl<D: Discipline> Send for Place<D> {}
 
 /// How a thread goes at the lock; what it adds to the count. Each is a function of [`Place`].
-pub type Role<D, const BUG: u8> = fn(&Place<D, BUG>) -> usize;
+pub type Role<D> = fn(&Place<D>) -> usize;
 
 /// A deadline that may pass before a model has anything else to do.
 pub fn soon() -> Deadline {
     Deadline::after(Duration::from_millis(1))
 }
 
-impl<D: Discipline, const BUG: u8> Place<D, BUG> {
+impl<D: Discipline> Place<D> {
     pub fn new() -> Arc<Self> {
         Arc::new(Self { lock: RawPsRwLock::new(), count: UnsafeCell::new(0) })
     }
@@ -94,7 +94,7 @@ impl<D: Discipline, const BUG: u8> Place<D, BUG> {
 }
 
 /// Roles.
-impl<D: Discipline, const BUG: u8> Place<D, BUG> {
+impl<D: Discipline> Place<D> {
     pub fn reads<C: ThreadClass>(&self) -> usize {
         let token = self.read::<C>();
         self.look_and_unlock(token);
@@ -236,16 +236,16 @@ impl<D: Discipline, const BUG: u8> Place<D, BUG> {
 }
 
 /// A thread that runs `body`.
-pub fn with<D: Discipline, R: Send + 'static, const BUG: u8>(
-    place: &Arc<Place<D, BUG>>,
-    body: impl FnOnce(&Place<D, BUG>) -> R + Send + 'static,
+pub fn with<D: Discipline, R: Send + 'static>(
+    place: &Arc<Place<D>>,
+    body: impl FnOnce(&Place<D>) -> R + Send + 'static,
 ) -> JoinHandle<R> {
     let place = Arc::clone(place);
     spawn(move || body(&place))
 }
 
 /// A thread in each role, all at once.
-pub fn together_with<D: Discipline, const BUG: u8, const N: usize>(roles: [Role<D, BUG>; N]) {
+pub fn together_with<D: Discipline, const N: usize>(roles: [Role<D>; N]) {
     let place = Place::new();
     let shared = Arc::clone(&place);
     let counted = together(N, move |me| roles[me](&shared)).into_iter().sum();
@@ -263,7 +263,7 @@ pub enum Held {
 }
 
 /// A thread in each role, while another one holds the lock, which then releases it.
-pub fn behind<D: Discipline, const BUG: u8, const N: usize>(held: Held, roles: [Role<D, BUG>; N]) {
+pub fn behind<D: Discipline, const N: usize>(held: Held, roles: [Role<D>; N]) {
     let place = Place::new();
     let lock = &place.lock;
     let start = || -> Vec<_> { roles.into_iter().map(|role| with(&place, role)).collect() };

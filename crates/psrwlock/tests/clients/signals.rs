@@ -22,9 +22,9 @@ struct Strike {
 
 impl Strike {
     /// A handler that read-locks, with so many looks, and has to get in whenever `must` says so.
-    fn handler<D: Discipline, const BUG: u8>(
+    fn handler<D: Discipline>(
         &self,
-        place: &Arc<Place<D, BUG>>,
+        place: &Arc<Place<D>>,
         looks: u32,
         must: impl Fn() -> bool + 'static,
     ) -> Handler {
@@ -46,10 +46,10 @@ impl Strike {
 
 /// A thread in the role `acts`, twice, the only one of the roles that writes, is struck: the handler gets in at once, wherever it is. Whether the
 /// signal came.
-pub fn struck_writer<D: Discipline, const BUG: u8, const N: usize>(
+pub fn struck_writer<D: Discipline, const N: usize>(
     arm: impl Fn(Handler),
-    acts: Role<D, BUG>,
-    beside: [Role<D, BUG>; N],
+    acts: Role<D>,
+    beside: [Role<D>; N],
 ) -> bool {
     let place = Place::new();
     let others: Vec<_> = beside.into_iter().map(|role| with(&place, role)).collect();
@@ -63,10 +63,10 @@ pub fn struck_writer<D: Discipline, const BUG: u8, const N: usize>(
 
 /// A reader is struck, inside or outside, beside `writers`: while it is inside the handler gets in, and then no writer does. Whether the
 /// signal came.
-pub fn struck_reader<D: Discipline, C: ThreadClass, const BUG: u8, const N: usize>(
+pub fn struck_reader<D: Discipline, C: ThreadClass, const N: usize>(
     arm: impl Fn(Handler),
     looks: u32,
-    writers: [Role<D, BUG>; N],
+    writers: [Role<D>; N],
 ) -> bool {
     let place = Place::new();
     let others: Vec<_> = writers.into_iter().map(|role| with(&place, role)).collect();

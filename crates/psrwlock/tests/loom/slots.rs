@@ -3,10 +3,10 @@
 use crate::clients::place::{Held, behind, together_with};
 use crate::{At, Plain, exact, timed};
 use ulocks_core::Shared;
-use ulocks_core::model::{explore, finds_bug_saying};
+use ulocks_core::model::explore;
 use ulocks_core::signal::Soft;
 use ulocks_core::spin::NoSpin;
-use ulocks_psrwlock::{BULK, Bulk, Distributed, PhaseFair, Sifted, URGENT, Unchecked, Urgent, seeded as bug};
+use ulocks_psrwlock::{BULK, Bulk, Distributed, PhaseFair, Sifted, URGENT, Unchecked, Urgent};
 
 type Slots<const N: usize> = Plain<{ BULK | URGENT }, PhaseFair, Distributed<N>>;
 /// Both sides of the fence pay.
@@ -53,18 +53,5 @@ fn attempts_and_upgrades_see_the_slots() {
     });
     explore(timed(3, 2), || {
         together_with([At::<Slots<1>>::upgrades_in_time, At::<Slots<1>>::reads_in_time::<Bulk>])
-    });
-}
-
-#[test]
-fn each_bug_is_found() {
-    const RACE: &str = "Causality violation";
-    type B<const BUG: u8> = At<Slots<1>, BUG>;
-    type S<const BUG: u8> = At<Symmetric, BUG>;
-    finds_bug_saying(RACE, exact(2), || {
-        together_with([B::<{ bug::NO_FENCE }>::writes, B::<{ bug::NO_FENCE }>::reads::<Bulk>]);
-    });
-    finds_bug_saying(RACE, exact(2), || {
-        together_with([S::<{ bug::NO_FENCE }>::writes, S::<{ bug::NO_FENCE }>::reads::<Bulk>]);
     });
 }

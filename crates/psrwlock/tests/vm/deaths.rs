@@ -14,10 +14,9 @@
 //! - Whoever has a deadline gets away in each of these cases, but for one: a fair release that dies between telling its heir
 //!   and opening the gate, which the heir waits for.
 
-use crate::bugs::STUCK;
 use crate::clients::place::{Place, Role as RoleOf, soon};
 use crate::roles::{ByValue, Of, Role};
-use crate::{Lock, SleepsShared, THREE, TWO, found_in, hunt, sampled};
+use crate::{Lock, SleepsShared, THREE, TWO, sampled};
 use core::panic::Location;
 use ulocks_core::Shared;
 use ulocks_core::model::crash::sweep;
@@ -27,7 +26,7 @@ use ulocks_core::raw::{RawRwLock, RawRwLockDowngrade, RawRwLockUpgrade};
 use ulocks_core::signal::Soft;
 use ulocks_core::sync::Ordering::Relaxed;
 use ulocks_core::sync::{AtomicU32, interruption_point};
-use ulocks_psrwlock::{Bulk, Central, Distributed, PhaseFair, Sifted, Unchecked, Urgent, seeded as bug};
+use ulocks_psrwlock::{Bulk, Central, Distributed, PhaseFair, Sifted, Unchecked, Urgent};
 use ulocks_testkit::thread::{Arc, spawn};
 
 type D = Sifted<THREE, SleepsShared, PhaseFair, Central, Soft, Unchecked>;
@@ -146,11 +145,11 @@ fn a_death_lets_nobody_in() {
 }
 
 /// Thread 1 plays `dying` and dies in place of each of its steps in turn; the others, in `roles`, have to come to their end.
-fn survive<S: ulocks_psrwlock::Discipline>(dying: RoleOf<S, 0>, roles: &'static [Role]) {
+fn survive<S: ulocks_psrwlock::Discipline>(dying: RoleOf<S>, roles: &'static [Role]) {
     for step in 0.. {
         let config = Config { deaths: Deaths::At { thread: 1, step }, ..sampled(4, 1 + u64::from(step)) };
         let deaths = explore(Config { executions: 200, ..config }, move || {
-            let place = Place::<S, 0>::new();
+            let place = Place::<S>::new();
             let mut others = Vec::new();
             let shared = Arc::clone(&place);
             others.push(spawn(move || dying(&shared)));
@@ -196,7 +195,7 @@ fn a_dead_reader_holds_up_no_reader_of_a_higher_class() {
     survive::<Slots>(Place::reads::<Bulk>, ALL);
     // A writer without a deadline, which never gets the lock: the readers above come and go beside it.
     explore(sampled(4, 1), || {
-        let place = Place::<D, 0>::new();
+        let place = Place::<D>::new();
         // As if its thread were dead: it never leaves.
         let _dead = place.read_of(Of::Bulk);
         place.lock.upgradable();
@@ -211,8 +210,8 @@ fn a_dead_reader_holds_up_no_reader_of_a_higher_class() {
 }
 
 /// A writer that spins is left the lock, and may be dead by then: the next reader lets itself in.
-fn is_left_to_a_dead_one<const BUG: u8>() {
-    let place = Place::<Spins, BUG>::new();
+fn is_left_to_a_dead_one() {
+    let place = Place::<Spins>::new();
     place.lock.write();
     let shared = Arc::clone(&place);
     let next = spawn(move || shared.writes());
@@ -228,10 +227,7 @@ fn is_left_to_a_dead_one<const BUG: u8>() {
 #[test]
 fn who_is_left_the_lock_and_dies_keeps_nobody_out() {
     let config = Config { deaths: Deaths::Threads(1), ..sampled(1, 1) };
-    explore(config, is_left_to_a_dead_one::<0>);
-    found_in(Config { deaths: Deaths::Threads(1), ..hunt() }, "WAITS_FOR_NOBODY", STUCK, || {
-        is_left_to_a_dead_one::<{ bug::WAITS_FOR_NOBODY }>()
-    });
+    explore(config, is_left_to_a_dead_one);
 }
 
 /// Which of a reader's deaths hold up a writer without a deadline: those inside, and no others, if nobody shuts it out.
@@ -240,7 +236,7 @@ fn only_a_reader_that_dies_inside_holds_up_a_writer() {
     let config =
         Config { executions: 300, timeouts: false, strategy: Strategy::Random, spurious: 0, ..sampled(1, 1) };
     let swept = sweep(&config, 1, || {
-        let place = Place::<D, 0>::new();
+        let place = Place::<D>::new();
         let reader = {
             let place = Arc::clone(&place);
             spawn(move || {

@@ -12,19 +12,19 @@ use ulocks_core::raw::{RawRwLock, RawRwLockDowngrade, RawRwLockFair, RawRwLockUp
 use ulocks_core::signal::{Soft, dispatch};
 use ulocks_psrwlock::{
     Central, Discipline, Distributed, PhaseFair, RawPsRwLock, ReadToken, Sifted, Unchecked, Urgent,
-    WriterBatch, seeded as bug,
+    WriterBatch,
 };
 use ulocks_testkit::thread::{Arc, together};
 
 type Calls = Recorder<RwLockCall, bool>;
 
 /// A lock whose operations are recorded.
-struct Recorded<D: Discipline, const BUG: u8> {
-    lock: RawPsRwLock<D, BUG>,
+struct Recorded<D: Discipline> {
+    lock: RawPsRwLock<D>,
     calls: Calls,
 }
 
-impl<D: Discipline, const BUG: u8> Recorded<D, BUG> {
+impl<D: Discipline> Recorded<D> {
     fn acquire<T>(&self, call: RwLockCall, acquire: impl FnOnce() -> Option<T>) -> Option<T> {
         let mut token = None;
         self.calls.record(call, || {
@@ -95,8 +95,8 @@ impl<D: Discipline, const BUG: u8> Recorded<D, BUG> {
     }
 }
 
-fn histories<D: Discipline, const BUG: u8>(threads: usize) {
-    let recorded = Arc::new(Recorded::<D, BUG> { lock: RawPsRwLock::new(), calls: Recorder::new() });
+fn histories<D: Discipline>(threads: usize) {
+    let recorded = Arc::new(Recorded::<D> { lock: RawPsRwLock::new(), calls: Recorder::new() });
     let shared = Arc::clone(&recorded);
     together(threads, move |_| {
         shared.operate();
@@ -109,9 +109,7 @@ fn histories<D: Discipline, const BUG: u8>(threads: usize) {
 fn histories_are_those_of_a_reader_writer_lock() {
     fn check<D: Discipline>(seed: u64) {
         for threads in [3, 4, 5] {
-            explore(Config { executions: 1_000, ..sampled(threads, seed) }, move || {
-                histories::<D, 0>(threads)
-            });
+            explore(Config { executions: 1_000, ..sampled(threads, seed) }, move || histories::<D>(threads));
         }
     }
     check::<Sifted<TWO, Sleeps, PhaseFair, Central, Soft, Unchecked>>(1);
@@ -119,9 +117,6 @@ fn histories_are_those_of_a_reader_writer_lock() {
     check::<Sifted<FOUR, Sleeps, WriterBatch<3>, Central, Soft, Unchecked>>(3);
     check::<Sifted<TWO, Sleeps, PhaseFair, Distributed<2>, Soft, Unchecked>>(4);
     check::<Sifted<THREE, SleepsShared, PhaseFair, Distributed<4>, Soft, Unchecked>>(5);
-    crate::found("DRAINS_FIRST", "not linearizable", || {
-        histories::<Sifted<TWO, Sleeps, PhaseFair, Central, Soft, Unchecked>, { bug::DRAINS_FIRST }>(3);
-    });
 }
 
 /// The reads of handlers are among them.
@@ -130,7 +125,7 @@ fn histories_with_handlers_are_those_of_a_reader_writer_lock() {
     type D = Sifted<FOUR, Sleeps, PhaseFair, Central, Soft, Unchecked>;
     const USR1: Signal = Signal::new(10);
     explore(Config { executions: 2_000, ..sampled(3, 1) }, || {
-        let recorded = Arc::new(Recorded::<D, 0> { lock: RawPsRwLock::new(), calls: Recorder::new() });
+        let recorded = Arc::new(Recorded::<D> { lock: RawPsRwLock::new(), calls: Recorder::new() });
         let handled = Arc::clone(&recorded);
         signal::install(USR1, u32::MAX, move || {
             let recorded = Arc::clone(&handled);

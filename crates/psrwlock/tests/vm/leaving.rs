@@ -15,7 +15,7 @@ use ulocks_psrwlock::{
 use ulocks_testkit::thread::together;
 
 type Plain<const SET: u8, P = Sleeps, R = Central> = Sifted<SET, P, PhaseFair, R, Soft, Unchecked>;
-type At<D> = Place<D, 0>;
+type At<D> = Place<D>;
 
 /// Enough to meet the few steps between which a waiter may come.
 fn many() -> Config {
@@ -26,7 +26,7 @@ fn many() -> Config {
 #[test]
 fn nobody_sleeps_on_an_owner_that_leaves() {
     fn check<D: Discipline>() {
-        let reads: Role<D, 0> = At::reads_twice::<Bulk>;
+        let reads: Role<D> = At::reads_twice::<Bulk>;
         for held in [Held::Upgradable, Held::Written, Held::UpgradableFairly, Held::WrittenFairly] {
             explore(many(), move || behind(held, [reads, At::writes]));
             explore(many(), move || behind(held, [reads, reads, At::writes]));

@@ -1,8 +1,8 @@
-//! Models of the priority-sifting lock on the virtual machine: many threads of all classes, handlers that strike anywhere,
-//! old values, a clock, deaths; and of what each of them would miss if it found nothing.
+//! Models of the priority-sifting lock on the virtual machine: many threads of all classes,
+//! handlers that strike anywhere, old values, a clock, deaths. The mutants of the package are what
+//! they must find.
 #![cfg(all(ulocks_vm, feature = "vm"))]
 
-mod bugs;
 mod classes;
 #[path = "../clients/mod.rs"]
 #[expect(dead_code, reason = "loom has some for itself")]
@@ -10,6 +10,7 @@ mod clients;
 mod crowd;
 mod deaths;
 mod family;
+mod few;
 mod histories;
 mod leaving;
 mod naps;
@@ -33,8 +34,6 @@ type SleepsShared = Shared<NoSpin>;
 /// What nests is for the table of `Checked` to find, which a model must not depend on.
 type Lock<const SET: u8, P = Sleeps, F = PhaseFair, R = Central, M = Soft> =
     RawPsRwLock<Sifted<SET, P, F, R, M, Unchecked>>;
-type Broken<const SET: u8, const BUG: u8, P = Sleeps, F = PhaseFair, R = Central> =
-    RawPsRwLock<Sifted<SET, P, F, R, Soft, Unchecked>, BUG>;
 
 /// The two that a lock is made for.
 const TWO: u8 = BULK | URGENT;
@@ -53,12 +52,12 @@ fn tame() -> Config {
     Config { strategy: Strategy::Bytes(Vec::new()), ..Config::default() }
 }
 
-/// What a seeded bug may take.
+/// How many executions a model may take that has to go wrong.
 fn hunt() -> Config {
     Config::sampled(100_000)
 }
 
-/// What a bug is called, by whom it is found, and what is said of it.
+/// The `client` goes wrong, and `says` is a part of what is reported; `name` is for the log.
 fn found(name: &str, says: &str, client: impl Fn() + 'static) {
     found_in(hunt(), name, says, client);
 }

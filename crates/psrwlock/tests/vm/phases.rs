@@ -12,13 +12,13 @@ use std::collections::HashMap;
 use ulocks_core::Private;
 use ulocks_core::meter::sealed::Sealed;
 use ulocks_core::meter::{Event, Meter};
-use ulocks_core::model::{explore, thread};
+use ulocks_core::model::{Config, explore, thread};
 use ulocks_core::raw::{RawRwLock, RawRwLockUpgrade};
 use ulocks_core::signal::Soft;
 use ulocks_core::spin::{Adaptive, NoSpin};
 use ulocks_psrwlock::{
     Bulk, Central, Discipline, Distributed, Fairness as _, PhaseFair, RawPsRwLock, Sifted, Unchecked, Urgent,
-    WriterBatch, seeded as bug,
+    WriterBatch,
 };
 use ulocks_testkit::thread::{Arc, together};
 
@@ -88,7 +88,7 @@ enum Writes {
 }
 
 /// One phase.
-fn write<D: Discipline, const BUG: u8>(place: &Place<D, BUG>, how: Writes) {
+fn write<D: Discipline>(place: &Place<D>, how: Writes) {
     use ulocks_core::raw::RawRwLockFair;
     let lock = &place.lock;
     match how {
@@ -116,9 +116,9 @@ fn write<D: Discipline, const BUG: u8>(place: &Place<D, BUG>, how: Writes) {
 }
 
 /// So many writers, several times each, and a reader of each class.
-fn turns<D: Discipline, const BUG: u8>(writers: usize, how: Writes) {
+fn turns<D: Discipline>(writers: usize, how: Writes) {
     PHASES.take();
-    let place = Place::<D, BUG>::new();
+    let place = Place::<D>::new();
     together(writers + 2, move |me| {
         let place = &*place;
         match me {
@@ -149,7 +149,7 @@ fn a_sleeping_reader_is_passed_by_as_many_as_the_type_says() {
     fn check<D: Discipline>(seed: u64) {
         for how in WAYS {
             for writers in [1, 2, 4, 8] {
-                explore(sampled(2 * (writers + 2), seed), move || turns::<D, 0>(writers, how));
+                explore(sampled(2 * (writers + 2), seed), move || turns::<D>(writers, how));
             }
         }
     }
@@ -160,6 +160,16 @@ fn a_sleeping_reader_is_passed_by_as_many_as_the_type_says() {
     check::<Counted<TWO, WriterBatch<2>, Distributed<2>>>(5);
     check::<Counted<TWO, PhaseFair, Central, Adaptive>>(6);
     check::<Counted<TWO, WriterBatch<3>, Central, Adaptive>>(7);
+}
+
+/// With more executions: how a release to a writer that spins goes wrong takes an order that is rare.
+#[test]
+fn a_reader_that_sleeps_beside_two_writers_is_passed_by_one_phase() {
+    explore(Config::sampled(1_000), || turns::<Counted<TWO, PhaseFair>>(2, Writes::Plainly));
+    explore(Config::sampled(1_000), || turns::<Counted<TWO, PhaseFair>>(2, Writes::Trying));
+    explore(Config::sampled(30_000), || {
+        turns::<Counted<TWO, PhaseFair, Central, Adaptive>>(2, Writes::Plainly)
+    });
 }
 
 /// The bound of a batch is reached: it is no weaker than it has to be.
@@ -183,25 +193,5 @@ fn a_batch_is_used_to_the_full() {
                 unsafe { lock.unlock_write(()) };
             }
         });
-    });
-}
-
-#[test]
-fn a_writer_that_passes_the_line_is_found() {
-    const SAYS: &str = "write phases passed a reader that slept, and 1 may";
-    found("PASSES_THE_LINE", SAYS, || {
-        turns::<Counted<TWO, PhaseFair>, { bug::PASSES_THE_LINE }>(2, Writes::Plainly);
-    });
-    found("CLEARS_THE_LINE", SAYS, || {
-        turns::<Counted<TWO, PhaseFair>, { bug::CLEARS_THE_LINE }>(2, Writes::Plainly);
-    });
-    found("TRIES_PAST_THE_LINE", SAYS, || {
-        turns::<Counted<TWO, PhaseFair>, { bug::TRIES_PAST_THE_LINE }>(2, Writes::Trying);
-    });
-    found("LEAVES_PAST_THE_LINE", SAYS, || {
-        turns::<Counted<TWO, PhaseFair, Central, Adaptive>, { bug::LEAVES_PAST_THE_LINE }>(
-            2,
-            Writes::Plainly,
-        );
     });
 }

@@ -47,7 +47,7 @@ pub trait ByValue {
     fn play(&self, role: Role) -> usize;
 }
 
-impl<D: Discipline, const BUG: u8> ByValue for Place<D, BUG> {
+impl<D: Discipline> ByValue for Place<D> {
     fn read_of(&self, class: Of) -> ReadToken {
         match class {
             Of::Bulk => self.read::<Bulk>(),
@@ -122,8 +122,8 @@ impl<D: Discipline, const BUG: u8> ByValue for Place<D, BUG> {
 }
 
 /// All play their roles at once, each so many times.
-pub fn play<D: Discipline, const BUG: u8>(roles: &'static [Role], rounds: usize) {
-    let place = Place::<D, BUG>::new();
+pub fn play<D: Discipline>(roles: &'static [Role], rounds: usize) {
+    let place = Place::<D>::new();
     let shared = Arc::clone(&place);
     let counts = together(roles.len(), move |me| (0..rounds).map(|_| shared.play(roles[me])).sum::<usize>());
     place.check_at_rest(counts.into_iter().sum());

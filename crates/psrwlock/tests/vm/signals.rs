@@ -5,19 +5,19 @@
 
 use crate::clients::place::{Place, soon};
 use crate::roles::{ByValue, Of, Role};
-use crate::{FOUR, Sleeps, found, sampled};
+use crate::{FOUR, Sleeps, sampled};
 use core::sync::atomic::{AtomicBool, Ordering::SeqCst};
 use std::sync::atomic::AtomicUsize;
 use ulocks_core::Private;
 use ulocks_core::model::signal::{self, Signal};
-use ulocks_core::model::{explore, thread};
+use ulocks_core::model::{Config, explore, thread};
 use ulocks_core::raw::RawRwLock;
 use ulocks_core::signal::{Context, Hard, Mask, Soft, dispatch};
 use ulocks_core::sync::Ordering::Relaxed;
 use ulocks_core::sync::{self, interruption_point, spin_until};
 use ulocks_psrwlock::{
     ByClass, Central, Discipline, Distributed, Nested, Partial, PhaseFair, PsRwLockUpgradableReadGuard,
-    PsRwLockWith, Readers, Sifted, Unchecked, seeded as bug,
+    PsRwLockWith, Sifted, Unchecked,
 };
 use ulocks_testkit::thread::{Arc, spawn, together};
 
@@ -65,7 +65,7 @@ impl Known {
 }
 
 /// A handler: reads if it can, and looks.
-fn handle<D: Discipline, const BUG: u8>(place: &Place<D, BUG>, known: &Known, context: &Context<'_>) {
+fn handle<D: Discipline>(place: &Place<D>, known: &Known, context: &Context<'_>) {
     known.handled.fetch_add(1, SeqCst);
     match place.lock.read_in_handler(context) {
         Some(token) => _ = place.leave(token),
@@ -80,7 +80,7 @@ fn handle<D: Discipline, const BUG: u8>(place: &Place<D, BUG>, known: &Known, co
 }
 
 /// Reads, and knows when its handlers have to get in.
-fn read<D: Discipline, const BUG: u8>(place: &Place<D, BUG>, known: &Known, class: Of) {
+fn read<D: Discipline>(place: &Place<D>, known: &Known, class: Of) {
     let token = place.read_of(class);
     known.handlers_get_in(true);
     let seen = place.look();
@@ -91,8 +91,8 @@ fn read<D: Discipline, const BUG: u8>(place: &Place<D, BUG>, known: &Known, clas
 }
 
 /// Threads that play `roles`, the first the only writer among them, each struck up to twice by two signals.
-fn struck<D: Discipline<Mask: Installs>, const BUG: u8>(roles: &'static [Role], times: u8) {
-    let (place, known) = (Place::<D, BUG>::new(), Arc::new(Known::default()));
+fn struck<D: Discipline<Mask: Installs>>(roles: &'static [Role], times: u8) {
+    let (place, known) = (Place::<D>::new(), Arc::new(Known::default()));
     for signal in [USR1, USR2] {
         let (place, known) = (Arc::clone(&place), Arc::clone(&known));
         let handler = move |context: &Context<'_>| handle(&place, &known, context);
@@ -130,8 +130,8 @@ fn one_writer<D: Discipline<Mask: Installs>>(seed: u64) {
             const FEW: &[Role] = &[Role::$role, BULK_READ];
             const MANY: &[Role] =
                 &[Role::$role, BULK_READ, URGENT_READ, NESTED_READ, Role::TimedRead(Of::Bulk), Role::Nest];
-            explore(sampled(4, seed), || struck::<D, 0>(FEW, 2));
-            explore(sampled(12, seed), || struck::<D, 0>(MANY, 1));
+            explore(sampled(4, seed), || struck::<D>(FEW, 2));
+            explore(sampled(12, seed), || struck::<D>(MANY, 1));
         })*};
     }
     beside!(Write TimedWrite TryWrite FairWrite Downgrade Upgrade TimedUpgrade TryUpgrade FairUpgradable UpAndDown);
@@ -158,8 +158,8 @@ fn handlers_strike_those_who_wait_for_each_other() {
         Role::TimedRead(Of::Urgent),
         NESTED_READ,
     ];
-    fn crowd<D: Discipline<Mask: Installs>, const BUG: u8>() {
-        let (place, known) = (Place::<D, BUG>::new(), Arc::new(Known::default()));
+    fn crowd<D: Discipline<Mask: Installs>>() {
+        let (place, known) = (Place::<D>::new(), Arc::new(Known::default()));
         let handled = Arc::clone(&place);
         D::Mask::install(USR1, move |context| handle(&handled, &known, context));
         let shared = Arc::clone(&place);
@@ -171,13 +171,13 @@ fn handlers_strike_those_who_wait_for_each_other() {
         });
         place.check_at_rest(counts.into_iter().sum());
     }
-    explore(sampled(4, 1), crowd::<Masked<Soft>, 0>);
-    explore(sampled(4, 2), crowd::<Masked<Hard>, 0>);
+    explore(sampled(4, 1), crowd::<Masked<Soft>>);
+    explore(sampled(4, 2), crowd::<Masked<Hard>>);
 }
 
 /// A handler is inside on one thread while another thread's write gives up in its last stage, and that one is struck too.
 fn gives_up_in_the_last_stage<D: Discipline<Mask: Installs>>(in_the_last: &AtomicUsize) {
-    let (place, known) = (Place::<D, 0>::new(), Arc::new(Known::default()));
+    let (place, known) = (Place::<D>::new(), Arc::new(Known::default()));
     let gave_up = Arc::new(sync::AtomicBool::new(false));
     let (in_handler, given_up, shut) = (Arc::clone(&place), Arc::clone(&gave_up), Arc::clone(&known));
     D::Mask::install(USR1, move |context| {
@@ -233,7 +233,7 @@ fn a_write_gives_up_although_a_handler_stays() {
 #[test]
 fn a_handler_gets_in_beside_a_writer_that_waits_for_its_thread() {
     fn client<D: Discipline<Mask: Installs>>(class: Of) {
-        let (place, known) = (Place::<D, 0>::new(), Arc::new(Known::default()));
+        let (place, known) = (Place::<D>::new(), Arc::new(Known::default()));
         let handled = Arc::clone(&place);
         let seen = Arc::clone(&known);
         D::Mask::install(USR1, move |context| handle(&handled, &seen, context));
@@ -263,7 +263,7 @@ fn a_handler_gets_in_beside_a_writer_that_waits_for_its_thread() {
 fn the_handler_of_a_fault_fails_where_its_thread_writes() {
     const SEGV: Signal = Signal::new(11);
     explore(sampled(2, 1), || {
-        let place = Place::<Masked<Soft>, 0>::new();
+        let place = Place::<Masked<Soft>>::new();
         let handled = Arc::clone(&place);
         <Soft as Installs>::install(SEGV, move |context| {
             assert!(context.is_synchronous());
@@ -277,31 +277,13 @@ fn the_handler_of_a_fault_fails_where_its_thread_writes() {
     });
 }
 
-/// With the seeded bug `BUG`.
-fn one_writer_with<const BUG: u8, R: Readers>(name: &str, says: &'static str) {
-    found(name, says, || {
-        struck::<Sifted<FOUR, Sleeps, PhaseFair, R, Soft, Unchecked>, BUG>(&[Role::Write, BULK_READ], 2);
-    });
-}
-
+/// The first is the only writer.
 #[test]
-fn a_handler_that_its_own_thread_shuts_out_is_found() {
-    const SAYS: &str = "a handler is shut out by the thread that it interrupts";
-    one_writer_with::<{ bug::UNMASKED }, Central>("UNMASKED", SAYS);
-    one_writer_with::<{ bug::LOWERS_EARLY }, Central>("LOWERS_EARLY", SAYS);
-    one_writer_with::<{ bug::UNMASKED }, Distributed<2>>("UNMASKED, distributed", SAYS);
-}
-
-#[test]
-fn a_writer_beside_a_handler_is_found() {
-    one_writer_with::<{ bug::FORGETS_HANDLERS }, Central>("FORGETS_HANDLERS", "data race");
-}
-
-#[test]
-fn a_handler_that_is_shut_out_with_all_others_is_found() {
-    found("SHUTS_ALL", "a handler is shut out by the thread that it interrupts", || {
-        struck::<Masked<Soft>, { bug::SHUTS_ALL }>(&[Role::Write, BULK_READ], 1);
-    });
+fn a_handler_beside_one_writer_gets_in_and_is_waited_for() {
+    const ROLES: &[Role] = &[Role::Write, BULK_READ];
+    explore(Config::sampled(2_000), || struck::<Masked<Soft>>(ROLES, 2));
+    explore(Config::sampled(2_000), || struck::<Masked<Soft, Sleeps, Distributed<2>>>(ROLES, 2));
+    explore(Config::sampled(2_000), || struck::<Masked<Soft>>(ROLES, 1));
 }
 
 /// What a thread does with a typed lock, between whose steps handlers on it get in.

@@ -1,0 +1,62 @@
+//! Two or three threads on a plain lock, each model with many executions: what takes a certain
+//! order of a few steps is met here rather than in a crowd.
+
+use crate::clients::place::{Held, Place, behind};
+use crate::{Lock, THREE, TWO};
+use ulocks_core::Private;
+use ulocks_core::model::{Config, explore};
+use ulocks_core::signal::Soft;
+use ulocks_psrwlock::{Central, PhaseFair, Sifted, Unchecked};
+use ulocks_testkit::model::rw::Role::{Read, TimedWrite, Write};
+use ulocks_testkit::model::upgrade::How;
+use ulocks_testkit::model::{rw, upgrade};
+
+type Two = Lock<TWO>;
+
+fn many() -> Config {
+    Config::sampled(10_000)
+}
+
+#[test]
+fn a_writer_is_alone_among_few() {
+    explore(many(), || rw::exclusion::<Two>(&[Read, Write]));
+    explore(many(), || rw::exclusion::<Two>(&[Write, Write]));
+    explore(many(), || rw::exclusion::<Two>(&[Read, Read, Write]));
+    // A writer that spins is left the lock.
+    explore(many(), || rw::exclusion::<Lock<TWO, Private>>(&[Read, Write]));
+}
+
+#[test]
+fn nobody_sleeps_for_ever_among_few() {
+    explore(many(), || rw::no_lost_wake::<Two>(&[Read, Write, Write], 1));
+    explore(many(), || rw::no_lost_wake::<Two>(&[Read, Read, Write], 1));
+}
+
+/// With a second writer this would tell less: it would take the owner that sleeps for one that
+/// leaves, and nap.
+#[test]
+fn the_only_writer_is_told_of_the_line() {
+    explore(many(), || rw::no_lost_wake::<Two>(&[Read, Write], 2));
+}
+
+#[test]
+fn upgrades_and_downgrades_hold_among_few() {
+    explore(many(), || upgrade::upgrades::<Two>(How::Wait, 1, 1, 0));
+    explore(many(), || upgrade::downgrades::<Two>(2, 0));
+}
+
+#[test]
+fn the_release_is_the_last_access_of_two() {
+    explore(many(), || rw::last_unlocker_frees::<Two>(1, 1));
+}
+
+#[test]
+fn a_writer_that_gives_up_strands_neither_readers_nor_writers() {
+    explore(many(), || rw::timeout_vs_unlock::<Lock<THREE>>(Read, &[TimedWrite, Read, Write]));
+}
+
+#[test]
+fn a_writer_that_gives_up_takes_its_mark_back() {
+    type Spins = Sifted<TWO, Private, PhaseFair, Central, Soft, Unchecked>;
+    explore(many(), || behind(Held::Written, [Place::<Spins>::writes_in_time]));
+}
