@@ -89,10 +89,14 @@ fn nesting_upward_cannot_deadlock() {
         }
     }
     on_each!(check);
+}
+
+/// No writer naps here: the only one waits for the reader, which waits for no thread.
+#[test]
+fn a_reader_nests_beside_a_writer_that_waits_for_it() {
     explore(sampled(2, 1), nest_beside_a_writer);
 }
 
-/// Without writers that nap: the one there is waits for the reader, which waits for nobody.
 fn nest_beside_a_writer() {
     let place = Place::<All<THREE>>::new();
     let outer = place.read_of(BULK);
