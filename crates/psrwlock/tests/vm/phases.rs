@@ -162,7 +162,8 @@ fn a_sleeping_reader_is_passed_by_as_many_as_the_type_says() {
     check::<Counted<TWO, WriterBatch<3>, Central, Adaptive>>(7);
 }
 
-/// With more executions: how a release to a writer that spins goes wrong takes an order that is rare.
+/// With more executions than above. A release that leaves the lock to a writer that spins can pass
+/// the line in rare orders only.
 #[test]
 fn a_reader_that_sleeps_beside_two_writers_is_passed_by_one_phase() {
     explore(Config::sampled(1_000), || turns::<Counted<TWO, PhaseFair>>(2, Writes::Plainly));
