@@ -1,4 +1,5 @@
-//! The protocol of [`PsRwLock`](crate::PsRwLock), and its readers' part. The writers' is in [`writer`](super::writer) and
+//! The protocol of [`PsRwLock`](crate::PsRwLock), and its readers' part. `PROTOCOL.md` beside this
+//! folder tells it step by step. The writers' is in [`writer`](super::writer) and
 //! [`release`](super::release), how those take turns in [`line`](super::line), readers that are counted elsewhere in
 //! [`readers`](super::readers), writes in steps in [`pending`](super::pending).
 //!

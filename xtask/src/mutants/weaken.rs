@@ -102,7 +102,7 @@ pub fn load(workspace: &Workspace) -> anyhow::Result<(Vec<Placed>, Vec<String>)>
 /// The sources at `path` that are not tests, nor bugs that are planted in the source.
 fn sources(path: &Path, found: &mut Vec<PathBuf>) -> anyhow::Result<()> {
     let name = path.file_stem().and_then(|name| name.to_str()).unwrap_or_default();
-    if ["tests", "seeded"].contains(&name) {
+    if name == "tests" {
         return Ok(());
     }
     if path.is_dir() {
@@ -388,7 +388,6 @@ mod tests {
             assert_eq!(models(&workspace, &weakening, None).len(), 2, "{name}");
             assert_eq!(models(&workspace, &weakening, Some("vm")).len(), 1, "{name}");
         }
-        assert!(placed.iter().all(|placed| !placed.file.contains("seeded")));
     }
 
     #[test]
