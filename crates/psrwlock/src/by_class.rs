@@ -1,4 +1,5 @@
-//! What the typed lock has beside the face of a reader-writer lock: classes, handlers, and writes in steps.
+//! What the typed lock has beside the face of a reader-writer lock: classes, handlers, and writes
+//! in steps.
 
 use crate::class::ThreadClass;
 use crate::raw::RawPsRwLock;
@@ -28,8 +29,8 @@ pub(crate) fn raw<D: Discipline, T: ?Sized>(lock: &PsRwLockWith<T, D>) -> &RawPs
 
 /// Reading in a class, reading in signal handlers, and writing in steps.
 ///
-/// Its methods are those of a [`PsRwLock`](crate::PsRwLock) of any discipline. A class that the lock does not have is an error of the
-/// compiler:
+/// Its methods are those of a [`PsRwLock`](crate::PsRwLock) of any discipline. A class that the
+/// lock does not have is an error of the compiler:
 ///
 /// ```compile_fail
 /// use ulocks_psrwlock::{BULK, ByClass, PsRwLockWith, Sifted, Urgent};
@@ -61,9 +62,9 @@ pub trait ByClass: sealed::Sealed {
         timeout: Instant,
     ) -> Option<PsRwLockReadGuard<'_, Self::Data, Self::Discipline>>;
 
-    /// Acquires for reading in a signal handler, or fails if a writer has shut the class of [`Handler`](crate::Handler):
-    /// after some microseconds at most, or at once if the signal is a synchronous one. No system call is made, here or by the
-    /// drop of the guard.
+    /// Acquires for reading in a signal handler, or fails if a writer has shut the class of
+    /// [`Handler`](crate::Handler): after some microseconds at most, or at once if the signal is a
+    /// synchronous one. No system call is made, here or by the drop of the guard.
     ///
     /// On a lock whose mask is [`Soft`](ulocks_core::signal::Soft) the handler is one of
     /// `signal::Handlers`. It never runs while its own thread writes, so if it fails, a writer on
@@ -142,8 +143,9 @@ impl<D: Discipline, T: ?Sized> ByClass for PsRwLockWith<T, D> {
 
 /// Exclusion of some classes of readers, for who may upgrade: a write in two phases.
 ///
-/// In the first phase the slow readers are shut out and waited for, while the others still read. What is left for the
-/// second, `upgrade`, is short, and so is the time for which those others may have to wait.
+/// In the first phase the slow readers are shut out and waited for, while the others still read.
+/// What is left for the second, `upgrade`, is short, and so is the time for which those others may
+/// have to wait.
 ///
 /// ```
 /// use ulocks_psrwlock::{Bulk, ByClass, Partial, PsRwLock, PsRwLockUpgradableReadGuard, Urgent};

@@ -4,11 +4,13 @@ mod sealed {
     pub trait Sealed {}
 }
 
-/// A class of readers. There are four, in the order of their [`RANK`](Self::RANK): a writer shuts them out in this order,
-/// the lowest first, and the next only when there are no readers of the lower ones left.
+/// A class of readers. There are four, in the order of their [`RANK`](Self::RANK): a writer shuts
+/// them out in this order, the lowest first, and the next only when there are no readers of the
+/// lower ones left.
 ///
-/// So a reader waits, at most, for readers of its own class and of higher ones, and for writers; and a thread that
-/// holds a read lock may take another one of a *higher* class, whatever writers wait.
+/// So a reader waits, at most, for readers of its own class and of higher ones, and for writers;
+/// and a thread that holds a read lock may take another one of a *higher* class, whatever writers
+/// wait.
 pub trait Class: sealed::Sealed + Send + Sync + 'static {
     /// Its place in the order: 0 is shut out first.
     const RANK: u32;
@@ -29,8 +31,8 @@ pub enum Bulk {}
 #[derive(Clone, Copy, Debug)]
 pub enum Urgent {}
 
-/// Code that is entered again on a thread that may hold a read lock of a lower class already: callbacks, hooks, `Drop`
-/// of what the lock protects. This recursive read cannot deadlock.
+/// Code that is entered again on a thread that may hold a read lock of a lower class already:
+/// callbacks, hooks, `Drop` of what the lock protects. This recursive read cannot deadlock.
 #[derive(Clone, Copy, Debug)]
 pub enum Nested {}
 

@@ -13,7 +13,8 @@ use ulocks_core::{Policy, raw};
 
 type At = &'static Location<'static>;
 
-/// How often the handler of an asynchronous signal looks at a lock that is shut, at most: for some microseconds.
+/// How often the handler of an asynchronous signal looks at a lock that is shut, at most: for some
+/// microseconds.
 const HANDLER_LOOKS: u32 = 64;
 
 impl<D: Discipline> RawPsRwLock<D> {
@@ -30,11 +31,12 @@ impl<D: Discipline> RawPsRwLock<D> {
         self.read_at_slot().map(|slot| ReadToken { slot: Some(slot), ..Self::token::<C>() })
     }
 
-    /// Acquires for reading in a class of threads, waiting as long as it takes; `at` is the caller's.
+    /// Acquires for reading in a class of threads, waiting as long as it takes; `at` is the
+    /// caller's.
     ///
     /// # Panics
-    /// If this thread holds the lock in a way for which it may wait, and the discipline [checks](crate::Nesting) that; if
-    /// there are too many readers.
+    /// If this thread holds the lock in a way for which it may wait, and the discipline
+    /// [checks](crate::Nesting) that; if there are too many readers.
     #[inline]
     pub fn read_in<C: ThreadClass>(&self, at: At) -> ReadToken {
         let mut token = const { Self::token::<C>() };
@@ -74,8 +76,9 @@ impl<D: Discipline> RawPsRwLock<D> {
         Some(token)
     }
 
-    /// Acquires for reading in a signal handler, if that needs no waiting to speak of: a few microseconds at most, and none
-    /// in the handler of a synchronous signal. No system call, here or in the release.
+    /// Acquires for reading in a signal handler, if that needs no waiting to speak of: a few
+    /// microseconds at most, and none in the handler of a synchronous signal. No system call, here
+    /// or in the release.
     #[inline]
     pub fn read_in_handler(&self, context: &Context<'_>) -> Option<ReadToken> {
         self.read_in_handler_looking(if context.is_synchronous() { 1 } else { HANDLER_LOOKS })
@@ -182,7 +185,8 @@ impl<D: Discipline> RawPsRwLock<D> {
 
 // SAFETY:
 // * A write token, and a thread that has one is alone: invariant 3.
-// * A writer's release happens before every later acquisition, a reader's before every later writer's: "Ordering".
+// * A writer's release happens before every later acquisition, a reader's before every later
+//   writer's: "Ordering".
 // * No address is kept, so a token may be forgotten, and the lock moved or dropped.
 unsafe impl<D: Discipline> raw::RawRwLock for RawPsRwLock<D> {
     ulocks_core::raw_init!(Self::new());
@@ -282,9 +286,9 @@ unsafe impl<D: Discipline> raw::RawRwLockDowngrade for RawPsRwLock<D> {
     }
 }
 
-// SAFETY: an upgradable reader is the owner, invariant 1, and no reader is shut out until it sifts, but those whom (H) kept
-// out before, until its next step. What it read happens before the next owner: it gives the write side back by (U), Release.
-// Upgrades keep the write side all the time.
+// SAFETY: an upgradable reader is the owner, invariant 1, and no reader is shut out until it sifts,
+// but those whom (H) kept out before, until its next step. What it read happens before the next
+// owner: it gives the write side back by (U), Release. Upgrades keep the write side all the time.
 unsafe impl<D: Discipline> raw::RawRwLockUpgrade for RawPsRwLock<D> {
     type UpgradableToken = ();
 

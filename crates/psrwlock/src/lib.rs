@@ -26,39 +26,44 @@ pub use sifted::{Discipline, Fairness, PhaseFair, Sifted, WriterBatch};
 pub use steps::{News, PendingWrite};
 pub use word::State;
 
-/// What a lock needs that signal handlers read: handlers that wait for its writers, and the ways to keep them off.
+/// What a lock needs that signal handlers read: handlers that wait for its writers, and the ways to
+/// keep them off.
 #[doc(inline)]
 pub use ulocks_core::signal;
 
 use ulocks_core::api;
 
-/// Shared access for readers, exclusive access for a writer, around a `T`, where a reader of a higher class is never delayed by a
-/// writer that waits for readers of a lower class: sixteen bytes beside the data.
+/// Shared access for readers, exclusive access for a writer, around a `T`, where a reader of a
+/// higher class is never delayed by a writer that waits for readers of a lower class: sixteen bytes
+/// beside the data.
 ///
-/// There are four classes of readers: [`Bulk`], which is what [`read`](api::RwLock::read) acquires, [`Urgent`], [`Nested`]
-/// and [`Handler`]. A writer *sifts*: it shuts out the lowest class and waits until its readers have left; only then it shuts
-/// out the next. So while it waits for slow readers, urgent ones come and go. The methods that name a class are in
-/// [`ByClass`].
+/// There are four classes of readers: [`Bulk`], which is what [`read`](api::RwLock::read) acquires,
+/// [`Urgent`], [`Nested`] and [`Handler`]. A writer *sifts*: it shuts out the lowest class and
+/// waits until its readers have left; only then it shuts out the next. So while it waits for slow
+/// readers, urgent ones come and go. The methods that name a class are in [`ByClass`].
 ///
-/// This one is for the threads of one process, with the three classes of threads, fair to readers and writers in turn;
-/// [`PsRwLockWith`] has the others.
+/// This one is for the threads of one process, with the three classes of threads, fair to readers
+/// and writers in turn; [`PsRwLockWith`] has the others.
 ///
 /// # Fairness
-/// A reader waits for one writer, wherever that one is in its section, and for readers of its own class and of higher ones that
-/// were inside before it; never for readers of a lower class, however long they take. Writers that queue do not add up: a
-/// reader that waits in line gets in after the write phase that is on when it joins, before the next writer shuts its class
-/// ([`PhaseFair`]; with [`WriterBatch`] after some more, unless it is of the top class). Before it joins the line it spins, for
-/// [`FIRST_NS`](ulocks_core::spin::Spin::FIRST_NS) of its policy, 30 us by default, or less if others sleep there, and in this
-/// time several short writes may pass it. A writer that has spun for half a microsecond of another's section comes before
-/// `Bulk` readers that are not in line, or before those of the lowest class that there is.
+/// A reader waits for one writer, wherever that one is in its section, and for readers of its own
+/// class and of higher ones that were inside before it; never for readers of a lower class, however
+/// long they take. Writers that queue do not add up: a reader that waits in line gets in after the
+/// write phase that is on when it joins, before the next writer shuts its class ([`PhaseFair`];
+/// with [`WriterBatch`] after some more, unless it is of the top class). Before it joins the line
+/// it spins, for [`FIRST_NS`](ulocks_core::spin::Spin::FIRST_NS) of its policy, 30 us by default,
+/// or less if others sleep there, and in this time several short writes may pass it. A writer that
+/// has spun for half a microsecond of another's section comes before `Bulk` readers that are not in
+/// line, or before those of the lowest class that there is.
 ///
-/// A writer waits for at most one read phase of each class: once a class is shut, nobody new gets in. Readers cannot starve it.
-/// Among themselves writers are unfair: who finds the write side free takes it, past those that sleep; a fair release
-/// (`RwLockWriteGuard::unlock_fair`) keeps it for one that waits.
+/// A writer waits for at most one read phase of each class: once a class is shut, nobody new gets
+/// in. Readers cannot starve it. Among themselves writers are unfair: who finds the write side free
+/// takes it, past those that sleep; a fair release (`RwLockWriteGuard::unlock_fair`) keeps it for
+/// one that waits.
 ///
-/// *Nesting.* A thread that holds a read lock may take one of a *higher* class, whatever writers wait. A second one of the same class,
-/// or of a lower one, deadlocks if a writer comes between. In debug builds, and with [`Checked`] in all, that panics and names
-/// both places.
+/// *Nesting.* A thread that holds a read lock may take one of a *higher* class, whatever writers
+/// wait. A second one of the same class, or of a lower one, deadlocks if a writer comes between. In
+/// debug builds, and with [`Checked`] in all, that panics and names both places.
 ///
 /// # Blocking
 /// A read lock is one atomic addition if no writer has shut its class, and its release one
@@ -82,8 +87,8 @@ use ulocks_core::api;
 /// is a deadlock, or, with a deadline, a timeout.
 ///
 /// # Aborts
-/// If the kernel refuses to let a waiter sleep, or to wake a sleeper: a seccomp filter forbids it. A
-/// panic would leave other threads waiting for ever.
+/// If the kernel refuses to let a waiter sleep, or to wake a sleeper: a seccomp filter forbids it.
+/// A panic would leave other threads waiting for ever.
 ///
 /// # Process-shared
 /// [`PsRwLockWith`]`<T, Sifted<{ BULK | URGENT }, Shared>>`, without the class of signal handlers:
@@ -95,13 +100,14 @@ use ulocks_core::api;
 /// with a timeout.
 ///
 /// # Signals and forks
-/// A lock with the class [`Handler`] may be [read in signal handlers](ByClass::read_handler): an attempt that makes no system
-/// call, allocates nothing and leaves errno alone. Its writers keep handlers off their own thread for as long as the class is
-/// shut, which is the last stage and the write itself, not while they wait for slower readers: [`signal::Soft`] for handlers
-/// that are wrapped by `signal::Handlers`, at the cost of two additions, [`signal::Hard`] for others. All other operations are
-/// not for handlers. Signals are handled while a thread waits, and the wait goes on. A child of `fork` gets a private copy of a
-/// `Private` lock in the state it was in, with the readers that its other threads were: unless nobody used it, the child may
-/// not.
+/// A lock with the class [`Handler`] may be [read in signal handlers](ByClass::read_handler): an
+/// attempt that makes no system call, allocates nothing and leaves errno alone. Its writers keep
+/// handlers off their own thread for as long as the class is shut, which is the last stage and the
+/// write itself, not while they wait for slower readers: [`signal::Soft`] for handlers that are
+/// wrapped by `signal::Handlers`, at the cost of two additions, [`signal::Hard`] for others. All
+/// other operations are not for handlers. Signals are handled while a thread waits, and the wait
+/// goes on. A child of `fork` gets a private copy of a `Private` lock in the state it was in, with
+/// the readers that its other threads were: unless nobody used it, the child may not.
 ///
 /// # Memory
 /// A release ends with one read-modify-write and touches the lock no more, so the thread that
@@ -129,11 +135,13 @@ use ulocks_core::api;
 /// ```
 pub type PsRwLock<T> = PsRwLockWith<T, Sifted>;
 
-/// A [`PsRwLock`] with another discipline: other classes, between processes, with other patience, with counters inside, with
-/// batches of writers, with readers that scale, or with another mask. See [`Sifted`].
+/// A [`PsRwLock`] with another discipline: other classes, between processes, with other patience,
+/// with counters inside, with batches of writers, with readers that scale, or with another mask.
+/// See [`Sifted`].
 ///
-/// Where reads are many and writes rare, readers can be counted in several cache lines, so that they do not pass one
-/// line to and fro. The price is memory, and a write that looks at all of them:
+/// Where reads are many and writes rare, readers can be counted in several cache lines, so that
+/// they do not pass one line to and fro. The price is memory, and a write that looks at all of
+/// them:
 ///
 /// ```
 /// use ulocks_core::Private;
@@ -169,8 +177,8 @@ pub type PsRwLockReadGuard<'a, T, D = Sifted> = api::RwLockReadGuard<'a, RawPsRw
 /// Exclusive access to what a [`PsRwLock`] protects.
 pub type PsRwLockWriteGuard<'a, T, D = Sifted> = api::RwLockWriteGuard<'a, RawPsRwLock<D>, T>;
 
-/// Shared access to what a [`PsRwLock`] protects, beside readers and no writer, that can become exclusive. [`Partial`] shuts out
-/// some classes of readers before.
+/// Shared access to what a [`PsRwLock`] protects, beside readers and no writer, that can become
+/// exclusive. [`Partial`] shuts out some classes of readers before.
 pub type PsRwLockUpgradableReadGuard<'a, T, D = Sifted> =
     api::RwLockUpgradableReadGuard<'a, RawPsRwLock<D>, T>;
 

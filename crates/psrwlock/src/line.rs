@@ -1,13 +1,14 @@
 //! Whose turn it is: readers that wait in line go in before their class is shut again.
 //!
-//! There are two lines, that of the top class of threads and that of all classes below it. Before the owner shuts a class it
-//! waits until the line is empty that would be shut out: at its first stage the lower one, at the stage of the top class the
-//! top one. Those in it were woken when the gate opened, and find it open; nobody else joins while it is. So the line empties
-//! as fast as its readers wake up, and a reader in line is passed by no writer but the one that holds when it joins. By type
-//! some more may pass the lower line (`BATCH`), and then count so many `passed`.
+//! There are two lines, that of the top class of threads and that of all classes below it. Before
+//! the owner shuts a class it waits until the line is empty that would be shut out: at its first
+//! stage the lower one, at the stage of the top class the top one. Those in it were woken when the
+//! gate opened, and find it open; nobody else joins while it is. So the line empties as fast as its
+//! readers wake up, and a reader in line is passed by no writer but the one that holds when it
+//! joins. By type some more may pass the lower line (`BATCH`), and then count so many `passed`.
 //!
-//! A reader that is not in line, because it has just come or because it spins, may be passed by more. It spins for some tens of
-//! microseconds only.
+//! A reader that is not in line, because it has just come or because it spins, may be passed by
+//! more. It spins for some tens of microseconds only.
 
 use crate::raw::RawPsRwLock;
 use crate::sifted::{Discipline, Fairness};
@@ -27,7 +28,8 @@ impl<D: Discipline> RawPsRwLock<D> {
         }
     }
 
-    /// A reader leaves the line, because it is inside or because it gives up. The last one tells the owner: invariant 8.
+    /// A reader leaves the line, because it is inside or because it gives up. The last one tells
+    /// the owner: invariant 8.
     pub(crate) fn leave_line(&self, flag: u64) {
         let was = Lines(self.lines.fetch_sub(Lines::one(flag), AcqRel));
         if was.waiting(flag) == 1 && self.look().has(State::DRAINING) {
@@ -47,8 +49,8 @@ impl<D: Discipline> RawPsRwLock<D> {
         }
     }
 
-    /// The owner waits until those in line are inside whom it would shut out with the class of that index. False if
-    /// `deadline` passed first.
+    /// The owner waits until those in line are inside whom it would shut out with the class of that
+    /// index. False if `deadline` passed first.
     pub(crate) fn let_in(&self, index: u32, deadline: Option<Deadline>) -> bool {
         let Some(flag) = Self::line_before(index) else { return true };
         if self.line_is_empty(flag) || (flag == State::LOW && self.passes()) {
@@ -58,7 +60,8 @@ impl<D: Discipline> RawPsRwLock<D> {
             || self.sleep_until_empty(flag, deadline)
     }
 
-    /// Whether nobody is in that line, whose flag is taken out then. For the owner, while the classes of the line are open.
+    /// Whether nobody is in that line, whose flag is taken out then. For the owner, while the
+    /// classes of the line are open.
     pub(crate) fn line_is_empty(&self, flag: u64) -> bool {
         if !State(self.state.load(Acquire)).has(flag) {
             return true;

@@ -1,8 +1,9 @@
 //! Who holds what on this thread: finds the acquisition that would wait for its own thread.
 //!
-//! A thread may nest read locks of one lock upward only. Same-class recursion and downward nesting work as long as no writer comes at
-//! the wrong moment, and deadlock when one does: the writer waits for the first acquisition, and the second for the writer.
-//! Here they panic every time, and name both places.
+//! A thread may nest read locks of one lock upward only. Same-class recursion and downward nesting
+//! work as long as no writer comes at the wrong moment, and deadlock when one does: the writer
+//! waits for the first acquisition, and the second for the writer. Here they panic every time, and
+//! name both places.
 //!
 //! Each thread has a table of what it holds, of fixed size, so that nothing is allocated and
 //! nothing has to be torn down; what does not fit is not checked. Guards are not `Send`, so what a
@@ -65,7 +66,8 @@ pub(crate) enum Access {
     Read(u8),
     Upgradable,
     Write,
-    /// Asked for by an upgradable reader: to be without readers of the class of this index and below.
+    /// Asked for by an upgradable reader: to be without readers of the class of this index and
+    /// below.
     Exclude(u8),
 }
 
@@ -119,8 +121,8 @@ std::thread_local! {
     static HELD: RefCell<[Option<Entry>; 16]> = const { RefCell::new([None; 16]) };
 }
 
-/// Panics if this thread holds the lock at the address `lock` in a way for which `asked` may wait. `is_held` says whether the
-/// lock knows of such a holder, and would make it wait.
+/// Panics if this thread holds the lock at the address `lock` in a way for which `asked` may wait.
+/// `is_held` says whether the lock knows of such a holder, and would make it wait.
 pub(crate) fn check(
     lock: usize,
     asked: Access,

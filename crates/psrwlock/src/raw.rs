@@ -1,24 +1,30 @@
 //! The protocol of [`PsRwLock`](crate::PsRwLock), and its readers' part. `PROTOCOL.md` beside this
 //! folder tells it step by step. The writers' is in [`writer`](super::writer) and
-//! [`release`](super::release), how those take turns in [`line`](super::line), readers that are counted elsewhere in
-//! [`readers`](super::readers), writes in steps in [`pending`](super::pending).
+//! [`release`](super::release), how those take turns in [`line`](super::line), readers that are
+//! counted elsewhere in [`readers`](super::readers), writes in steps in
+//! [`pending`](super::pending).
 //!
 //! # Properties
 //! - Exclusion of a writer and anybody else; what a holder did happens before whatever excludes it.
-//! - *Sifting*: a writer shuts readers out class by class, the lowest first, and the next class only when the readers of
-//!   the lower ones have left. So a reader never waits for a writer that waits for readers of a lower class.
-//! - Hence *nesting upward*: a thread that holds a read lock may take one of a higher class, whatever writers wait.
-//! - A reader in line waits for at most one write phase, or for `BATCH`, by type; in the top class of several for one in any case.
-//!   An owner waits for at most one read phase of each class.
-//! - One writer sifts at a time. The others wait before they have shut out anybody, so they do not add up for readers.
-//! - A writer that spins while another one writes is left the lock with the lowest class shut, unless readers are in line. So those
-//!   who have not waited for long, or not at all, wait for it, too, and go in together; see "Who spins".
+//! - *Sifting*: a writer shuts readers out class by class, the lowest first, and the next class
+//!   only when the readers of the lower ones have left. So a reader never waits for a writer that
+//!   waits for readers of a lower class.
+//! - Hence *nesting upward*: a thread that holds a read lock may take one of a higher class,
+//!   whatever writers wait.
+//! - A reader in line waits for at most one write phase, or for `BATCH`, by type; in the top class
+//!   of several for one in any case. An owner waits for at most one read phase of each class.
+//! - One writer sifts at a time. The others wait before they have shut out anybody, so they do not
+//!   add up for readers.
+//! - A writer that spins while another one writes is left the lock with the lowest class shut,
+//!   unless readers are in line. So those who have not waited for long, or not at all, wait for it,
+//!   too, and go in together; see "Who spins".
 //! - The release is the last touch of the lock; a wake-up goes by address (law 2).
 //! - All-zero is an unlocked lock. Nothing is allocated and no address is stored.
 //!
 //! # State
-//! Three words: the state ([`State`]), the lines (`Lines`), and the event, a futex on which everybody sleeps and which
-//! counts the openings of the gate. `g` is the gate, `c` the index of a class, `N` their number.
+//! Three words: the state ([`State`]), the lines (`Lines`), and the event, a futex on which
+//! everybody sleeps and which counts the openings of the gate. `g` is the gate, `c` the index of a
+//! class, `N` their number.
 //!
 //! | label | from | to | by |
 //! |---|---|---|---|
@@ -45,30 +51,38 @@
 //! | (W) | | one more of the writers that sleep, or one less | a writer, by one addition, before its first sleep, and when it is the owner or gives up |
 //!
 //! # Invariants
-//! 1. At most one thread is the owner: (O) and (F) need a word without `OWNED`, which only the owner takes out, or take
-//!    `GRANTED`, which the owner sets to stop being it.
-//! 2. Only the owner changes the gate, but for (N), which shuts out nobody and lets nobody in, and for (R), where there is no owner.
-//!    It shuts class `c` only when all counts below `c` have been seen at zero since their
-//!    classes were shut; by (F) all counts are zero at that moment. What (H) leaves shut the next owner has shut, as far as this goes.
-//! 3. *Exclusion.* Once class `c` is shut and its count has been seen at zero, the count is made of readers that are about to
-//!    go out again, and of the owner if it is about to downgrade, until the gate opens. When this holds for all classes, the owner is alone.
-//! 4. *Nobody inside waits for a class above its own*, unless that one is full: it is shut only when all below have left.
-//! 5. A reader that has gone in by (A) while its class was open is seen by the owner: both are read-modify-writes of one
-//!    word. One that is about to go out again keeps an owner waiting only in the stage of its class, or makes an exchange fail
-//!    that is tried again or was a shortcut.
-//! 6. *No reader is forgotten.* A reader sleeps only with its line's flag set and its class shut by an owner, all seen by one
-//!    read-modify-write after it has read the event. (H) comes only if the flag has not been seen. An opening of the gate takes the flag out and then counts an event, and opens only
-//!    if the flag has not come back; or it opens, finds the flag, and then counts. It wakes all after that. Otherwise the flag is
-//!    cleared by the owner only, while the class is open and nobody is in line.
-//! 7. *No writer is forgotten.* One sleeps only with `WRITERS` and `OWNED` set, likewise. A release that finds `WRITERS`
-//!    takes it out and wakes one. That one, on its way, leaves it behind again in (O) or (M). If it gives up it sets it, too, for
-//!    the owner to find; if there is no owner, it has not given up, but is the owner.
-//! 8. *The owner is not forgotten* while it waits for a line: it sets `DRAINING` and then reads the line by a
-//!    read-modify-write; the last to leave the line changes it by one, and then reads `DRAINING`. One of them sees the other.
+//! 1. At most one thread is the owner: (O) and (F) need a word without `OWNED`, which only the
+//!    owner takes out, or take `GRANTED`, which the owner sets to stop being it.
+//! 2. Only the owner changes the gate, but for (N), which shuts out nobody and lets nobody in, and
+//!    for (R), where there is no owner. It shuts class `c` only when all counts below `c` have been
+//!    seen at zero since their classes were shut; by (F) all counts are zero at that moment. What
+//!    (H) leaves shut the next owner has shut, as far as this goes.
+//! 3. *Exclusion.* Once class `c` is shut and its count has been seen at zero, the count is made of
+//!    readers that are about to go out again, and of the owner if it is about to downgrade, until
+//!    the gate opens. When this holds for all classes, the owner is alone.
+//! 4. *Nobody inside waits for a class above its own*, unless that one is full: it is shut only
+//!    when all below have left.
+//! 5. A reader that has gone in by (A) while its class was open is seen by the owner: both are
+//!    read-modify-writes of one word. One that is about to go out again keeps an owner waiting only
+//!    in the stage of its class, or makes an exchange fail that is tried again or was a shortcut.
+//! 6. *No reader is forgotten.* A reader sleeps only with its line's flag set and its class shut by
+//!    an owner, all seen by one read-modify-write after it has read the event. (H) comes only if
+//!    the flag has not been seen. An opening of the gate takes the flag out and then counts an
+//!    event, and opens only if the flag has not come back; or it opens, finds the flag, and then
+//!    counts. It wakes all after that. Otherwise the flag is cleared by the owner only, while the
+//!    class is open and nobody is in line.
+//! 7. *No writer is forgotten.* One sleeps only with `WRITERS` and `OWNED` set, likewise. A release
+//!    that finds `WRITERS` takes it out and wakes one. That one, on its way, leaves it behind again
+//!    in (O) or (M). If it gives up it sets it, too, for the owner to find; if there is no owner,
+//!    it has not given up, but is the owner.
+//! 8. *The owner is not forgotten* while it waits for a line: it sets `DRAINING` and then reads the
+//!    line by a read-modify-write; the last to leave the line changes it by one, and then reads
+//!    `DRAINING`. One of them sees the other.
 //!
-//! 9. *A lock that is left is not lost.* Who has set `NEXT` looks once more before it sleeps or gives up, and takes the mark back, or
-//!    the lock if it has been left. If it does not come, because it has no CPU or has died, the next reader opens the gate, or the next
-//!    writer takes the lock. Those who sleep are told at (H) as at (U).
+//! 9. *A lock that is left is not lost.* Who has set `NEXT` looks once more before it sleeps or
+//!    gives up, and takes the mark back, or the lock if it has been left. If it does not come,
+//!    because it has no CPU or has died, the next reader opens the gate, or the next writer takes
+//!    the lock. Those who sleep are told at (H) as at (U).
 //! 10. *Nobody falls asleep on an owner that leaves.* A waiter that sets its flag and finds the
 //!     owner about to leave, (L), does not sleep without a timer. So every sleeper has set its flag
 //!     before (L), and (L) returns that flag. Between (L) and (U) only the owner changes the gate,
@@ -100,41 +114,47 @@
 //! subtraction; at `g = N`, where a mark (N) may come or go, between (L) and its end.
 //!
 //! # Who spins
-//! Two readers that hold the lock together take half of the time of two that hold it one after the other; so it pays to let
-//! those who want to read gather while somebody writes. A writer that spins helps them: at the end of the section it waits for,
-//! (H) keeps out a reader that has just come, which would read alone, with the writer behind it. A reader that has spun for its
-//! patience joins the line, and (H) does not pass the line. It goes on spinning there, if it is the first, since the section
-//! that is on is the last that it waits for, unless the type has batches. A writer spins twice as long as a reader if it has
-//! set a mark, and three times if it has set another, which it mostly does when the lock has changed hands: if it slept, each
-//! release would make a system call to wake it, only to take the lock again before it has woken up.
+//! Two readers that hold the lock together take half of the time of two that hold it one after the
+//! other; so it pays to let those who want to read gather while somebody writes. A writer that
+//! spins helps them: at the end of the section it waits for, (H) keeps out a reader that has just
+//! come, which would read alone, with the writer behind it. A reader that has spun for its patience
+//! joins the line, and (H) does not pass the line. It goes on spinning there, if it is the first,
+//! since the section that is on is the last that it waits for, unless the type has batches. A
+//! writer spins twice as long as a reader if it has set a mark, and three times if it has set
+//! another, which it mostly does when the lock has changed hands: if it slept, each release would
+//! make a system call to wake it, only to take the lock again before it has woken up.
 //!
 //! # The drain
-//! (D) is the last touch of a reader, which therefore cannot count an event for an owner that it has let in; it can only wake
-//! by address. If that happens between the owner's last look and its sleep, the wake-up is lost. So the owner sleeps with a
-//! timer, [fifty microseconds](ulocks_core::futex::Futex::naps) at first, later a millisecond at most: it looks by itself, and a
-//! departing reader cuts its nap short. Readers in signal handlers do not even that: they make no system call, and the owner looks
-//! every fifty microseconds.
+//! (D) is the last touch of a reader, which therefore cannot count an event for an owner that it
+//! has let in; it can only wake by address. If that happens between the owner's last look and its
+//! sleep, the wake-up is lost. So the owner sleeps with a timer, [fifty
+//! microseconds](ulocks_core::futex::Futex::naps) at first, later a millisecond at most: it looks
+//! by itself, and a departing reader cuts its nap short. Readers in signal handlers do not even
+//! that: they make no system call, and the owner looks every fifty microseconds.
 //!
 //! # Ordering
-//! All transitions of the state are read-modify-writes of one word and continue each other's release sequences. (A) is Acquire
-//! and pairs with (U); (D) is Release and pairs with the drain's look and with (F), Acquire. (C) is Relaxed: the word orders it
-//! with the counts. (O) is Acquire: an upgradable reader reads what the last writer wrote. `GRANTED` is set (Release) and taken
-//! (Acquire) for the same. The event is read (Acquire) before (M). Where it is counted after (U) or (G), Release, who reads the
-//! new count sees the gate open; where it is counted before (U), who reads the new count sets a flag that the exchange sees. A
-//! line is joined (`lines`, a read-modify-write) before its flag is set (Release), and looked at after the flag was seen
+//! All transitions of the state are read-modify-writes of one word and continue each other's
+//! release sequences. (A) is Acquire and pairs with (U); (D) is Release and pairs with the drain's
+//! look and with (F), Acquire. (C) is Relaxed: the word orders it with the counts. (O) is Acquire:
+//! an upgradable reader reads what the last writer wrote. `GRANTED` is set (Release) and taken
+//! (Acquire) for the same. The event is read (Acquire) before (M). Where it is counted after (U) or
+//! (G), Release, who reads the new count sees the gate open; where it is counted before (U), who
+//! reads the new count sets a flag that the exchange sees. A line is joined (`lines`, a
+//! read-modify-write) before its flag is set (Release), and looked at after the flag was seen
 //! (Acquire).
 //!
 //! # Overflow
-//! A class that is half full admits nobody: `read` panics, an attempt fails. The other half is room for those that have come in
-//! and are about to learn it. The event has 32 bits: a waiter misses a wake-up if between its look and the kernel's
-//! comparison exactly a multiple of 2^32 are counted.
+//! A class that is half full admits nobody: `read` panics, an attempt fails. The other half is room
+//! for those that have come in and are about to learn it. The event has 32 bits: a waiter misses a
+//! wake-up if between its look and the kernel's comparison exactly a multiple of 2^32 are counted.
 //!
 //! # Sources
-//! M. Desnoyers, "Priority Sifting Reader-Writer Lock" (LKML, September 2008), for classes, sifting and raise-before-close. That
-//! one has three words with all readers in one count, a queue under a spin bit, and its writers' mutex last: each has a
-//! price that its own figures show. Here one word has the gate and a count for each class, and the mutex comes first. B.
-//! Brandenburg and J. Anderson, "Spin-based reader-writer synchronization for multiprocessor real-time systems" (2010), for
-//! phases.
+//! M. Desnoyers, "Priority Sifting Reader-Writer Lock" (LKML, September 2008), for classes, sifting
+//! and raise-before-close. That one has three words with all readers in one count, a queue under a
+//! spin bit, and its writers' mutex last: each has a price that its own figures show. Here one word
+//! has the gate and a count for each class, and the mutex comes first. B. Brandenburg and J.
+//! Anderson, "Spin-based reader-writer synchronization for multiprocessor real-time systems"
+//! (2010), for phases.
 
 use crate::class::Class;
 use crate::readers::Slot;
@@ -231,8 +251,8 @@ impl<D: Discipline> RawPsRwLock<D> {
         if Self::LAYOUT.admits(was, index) { Ok(()) } else { Err(was) }
     }
 
-    /// (A), and (D) if that was in vain. One that may give up and come again looks first, so as not to keep the owner waiting
-    /// each time.
+    /// (A), and (D) if that was in vain. One that may give up and come again looks first, so as not
+    /// to keep the owner waiting each time.
     #[inline(always)]
     fn arrive_at(&self, index: u32, deadline: Option<Deadline>) -> Result<(), State> {
         if deadline.is_some() {
@@ -265,7 +285,8 @@ impl<D: Discipline> RawPsRwLock<D> {
         }
     }
 
-    /// Acquires for reading in the class of that index, a class of threads. False if `deadline` passed first.
+    /// Acquires for reading in the class of that index, a class of threads. False if `deadline`
+    /// passed first.
     #[inline(always)]
     pub(crate) fn read_at(&self, index: u32, deadline: Option<Deadline>) -> bool {
         let inside = match self.arrive_at(index, deadline) {
@@ -297,7 +318,8 @@ impl<D: Discipline> RawPsRwLock<D> {
         true
     }
 
-    /// Acquires for reading in a signal handler: up to `looks` attempts, and nothing but loads and read-modify-writes.
+    /// Acquires for reading in a signal handler: up to `looks` attempts, and nothing but loads and
+    /// read-modify-writes.
     pub(crate) fn read_handler(&self, index: u32, looks: u32) -> bool {
         let inside = (0..looks).any(|look| {
             if look > 0 {
@@ -311,7 +333,8 @@ impl<D: Discipline> RawPsRwLock<D> {
         inside
     }
 
-    /// A reader that has found its class shut, and is not counted: looks for a while, and joins the line.
+    /// A reader that has found its class shut, and is not counted: looks for a while, and joins the
+    /// line.
     #[cold]
     #[inline(never)]
     fn read_contended(&self, index: u32, was: State, deadline: Option<Deadline>) -> bool {
@@ -350,7 +373,8 @@ impl<D: Discipline> RawPsRwLock<D> {
         inside.unwrap_or_else(|TooMany| Self::too_many(index))
     }
 
-    /// Whether the class of that index is shut, without an owner, for a writer that is about to take the lock.
+    /// Whether the class of that index is shut, without an owner, for a writer that is about to
+    /// take the lock.
     #[inline(always)]
     fn is_left(was: State, index: u32) -> bool {
         !was.is_owned() && was.gate() > index
@@ -395,7 +419,8 @@ impl<D: Discipline> RawPsRwLock<D> {
             if was.gate() <= index || !was.is_owned() {
                 continue;
             }
-            // From here on no other writer comes before it, batches apart. If nobody else is in line, the end of this section is near.
+            // From here on no other writer comes before it, batches apart. If nobody else is in
+            // line, the end of this section is near.
             if patience > 0 && !mem::replace(&mut has_spun, true) && !was.has(flag) {
                 if spin::closely_for::<PolicyOf<D>>(patience, look) {
                     return Ok(true);
@@ -409,7 +434,8 @@ impl<D: Discipline> RawPsRwLock<D> {
             }
             self.meter.count(Event::Slept);
             timed_out = self.event.wait_bits(event, readers(index), deadline) == Waited::TimedOut;
-            // An opening is near, or has been; not to sleep at once again spares it a further round of telling.
+            // An opening is near, or has been; not to sleep at once again spares it a further round
+            // of telling.
             if spin::closely::<PolicyOf<D>>(look) {
                 return Ok(true);
             }

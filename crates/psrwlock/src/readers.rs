@@ -1,12 +1,13 @@
 //! Where [`Bulk`](crate::Bulk) readers are counted: in the state, or spread over slots.
 //!
-//! In the state every reader changes the same cache line, which then goes from CPU to CPU: two read-modify-writes for each
-//! read, one after the other for all. With slots a reader counts itself in one of several lines, most likely one that only its own
-//! CPU uses, and looks at the gate, which nobody changes while nobody writes. So readers scale.
+//! In the state every reader changes the same cache line, which then goes from CPU to CPU: two
+//! read-modify-writes for each read, one after the other for all. With slots a reader counts itself
+//! in one of several lines, most likely one that only its own CPU uses, and looks at the gate,
+//! which nobody changes while nobody writes. So readers scale.
 //!
 //! # Protocol
-//! A reader and the owner each write one word and then read the other's, so there must be a fence between on both sides, and
-//! at least one of them sees the other:
+//! A reader and the owner each write one word and then read the other's, so there must be a fence
+//! between on both sides, and at least one of them sees the other:
 //!
 //! | reader | owner |
 //! |---|---|
@@ -14,8 +15,9 @@
 //! | fence | fence |
 //! | is the gate open? then it is inside, otherwise slot -= 1 | (S) waits until it has seen each slot at zero once |
 //!
-//! On x86 the additions that come before are fences already. Elsewhere the owner pays for both, where the kernel has `membarrier`, with some
-//! hundred nanoseconds to some microseconds for each write; between processes and without it both are `fence(SeqCst)`.
+//! On x86 the additions that come before are fences already. Elsewhere the owner pays for both,
+//! where the kernel has `membarrier`, with some hundred nanoseconds to some microseconds for each
+//! write; between processes and without it both are `fence(SeqCst)`.
 //!
 //! A reader leaves by the slot by which it has come, with one subtraction: its last touch. All
 //! changes of a slot are additions and subtractions of one, and no reader subtracts before it has
@@ -32,10 +34,12 @@
 //! [`raw`](super::raw).
 //!
 //! # Price
-//! 128 bytes a slot. A write is always sifted, and looks at all slots. It pays where reads are many times as frequent as writes.
+//! 128 bytes a slot. A write is always sifted, and looks at all slots. It pays where reads are many
+//! times as frequent as writes.
 //!
 //! # Sources
-//! N. Bronson and others, `folly::SharedMutex` (deferred readers, moved by the writer); D. Dice and A. Kogan, "BRAVO" (2019).
+//! N. Bronson and others, `folly::SharedMutex` (deferred readers, moved by the writer); D. Dice and
+//! A. Kogan, "BRAVO" (2019).
 
 use crate::class::{BULK, Bulk, Class};
 use crate::raw::RawPsRwLock;
@@ -126,7 +130,8 @@ impl<D: Discipline> RawPsRwLock<D> {
     /// for readers that have come in vain.
     const SLOT_LIMIT: u32 = 1 << 16;
 
-    /// Whether the other side of a fence pays for this one, or nobody has to: on x86 the addition before it is a fence.
+    /// Whether the other side of a fence pays for this one, or nobody has to: on x86 the addition
+    /// before it is a fence.
     #[inline(always)]
     fn is_asymmetric() -> bool {
         membarrier::RMW_IS_FENCE || (<D::Policy as Policy>::Scope::PRIVATE && membarrier::ready())

@@ -10,9 +10,10 @@
 //! | one that downgrades | a reader | `open` | after it |
 //! | one that gives up, or admits readers again | in its call; an upgradable reader | `open` | after it |
 //!
-//! Signal handlers of this thread may run as soon as their class is open, by that very step, and before the system calls that
-//! wake others: those may take long, all the more if the one that is woken takes this CPU. A handler that runs then delays
-//! the wake-ups, as it would if it had struck a moment later.
+//! Signal handlers of this thread may run as soon as their class is open, by that very step, and
+//! before the system calls that wake others: those may take long, all the more if the one that is
+//! woken takes this CPU. A handler that runs then delays the wake-ups, as it would if it had struck
+//! a moment later.
 
 use crate::raw::{PolicyOf, RawPsRwLock};
 use crate::sifted::Discipline;
@@ -133,7 +134,8 @@ impl<D: Discipline> RawPsRwLock<D> {
         (0, told)
     }
 
-    /// A fair release, with the gate at `gate`: the write side goes to a writer that has slept, if there is one.
+    /// A fair release, with the gate at `gate`: the write side goes to a writer that has slept, if
+    /// there is one.
     ///
     /// It is told by `GRANTED`, and then waits for the releasing thread to leave, which is the last
     /// touch here. If nobody was asleep to hear of it, the write side is taken back, unless
@@ -165,7 +167,8 @@ impl<D: Discipline> RawPsRwLock<D> {
         self.leave(key, gate, if taken { 0 } else { State::OWNED }, told, false);
     }
 
-    /// In as a reader of that index, behind the gate, and then (U): the lock stays, so that all can be done after it.
+    /// In as a reader of that index, behind the gate, and then (U): the lock stays, so that all can
+    /// be done after it.
     pub(crate) fn become_reader(&self, gate: u32, index: u32) {
         self.open(gate, 0, Self::LAYOUT.one(index), State::OWNED);
     }
@@ -183,9 +186,9 @@ impl<D: Discipline> RawPsRwLock<D> {
         }
     }
 
-    /// Opens the gate from `gate` to `to`, for a caller that is inside after it, by what is to be added, or has not returned;
-    /// then handlers may run again, and those who sleep are woken. With an open gate none of it is ever repeated, however many
-    /// readers come and go.
+    /// Opens the gate from `gate` to `to`, for a caller that is inside after it, by what is to be
+    /// added, or has not returned; then handlers may run again, and those who sleep are woken. With
+    /// an open gate none of it is ever repeated, however many readers come and go.
     fn open(&self, gate: u32, to: u32, plus: u64, minus: u64) {
         if plus != 0 {
             // Behind a gate that is shut still. Nobody can come between this and the next step.
@@ -223,7 +226,8 @@ impl<D: Discipline> RawPsRwLock<D> {
         State(self.state.fetch_sub(less, Release))
     }
 
-    /// The flags of those for whom there is news when the gate opens from `gate` to `to`, and the write side is released.
+    /// The flags of those for whom there is news when the gate opens from `gate` to `to`, and the
+    /// write side is released.
     const fn concerned(gate: u32, to: u32, released: bool) -> u64 {
         let top = Self::LAYOUT.top();
         let low = gate > to && (to < top || top == 0);

@@ -8,8 +8,9 @@ use core::marker::PhantomData;
 use ulocks_core::signal::{Mask, Soft};
 use ulocks_core::{Policy, Private};
 
-/// Which classes of readers a lock has, where it lives, whom a release serves first, where readers are counted, how
-/// signals are held off, and what is checked. Zero-sized; chosen by type. [`Sifted`] is all there is of it.
+/// Which classes of readers a lock has, where it lives, whom a release serves first, where readers
+/// are counted, how signals are held off, and what is checked. Zero-sized; chosen by type.
+/// [`Sifted`] is all there is of it.
 pub trait Discipline: Send + Sync + 'static {
     /// The classes of readers, as bits: [`BULK`] and its kin.
     const CLASSES: u8;
@@ -79,13 +80,13 @@ mod sealed {
 
 /// Whom a release serves first, of readers that wait in line and writers.
 pub trait Fairness: sealed::Sealed + Send + Sync + 'static {
-    /// So many write phases in a row may pass readers that wait in line: 1 to 7. Those of the top class are never passed
-    /// more than once, unless there is one class of threads only.
+    /// So many write phases in a row may pass readers that wait in line: 1 to 7. Those of the top
+    /// class are never passed more than once, unless there is one class of threads only.
     const BATCH: u32;
 }
 
-/// Readers and writers take turns: a reader that waits in line is passed by one write phase at most, the one that is on when
-/// it joins. The default.
+/// Readers and writers take turns: a reader that waits in line is passed by one write phase at
+/// most, the one that is on when it joins. The default.
 ///
 /// # Timed writers
 /// A writer that gives up has begun a phase for nothing. The readers that it has shut out are in
@@ -112,8 +113,8 @@ pub trait Fairness: sealed::Sealed + Send + Sync + 'static {
 #[derive(Debug)]
 pub enum PhaseFair {}
 
-/// Up to `N` write phases in a row, 1 to 7, before those who wait in line may read; but those of the top class, if there is more than one class of threads, come in
-/// after each.
+/// Up to `N` write phases in a row, 1 to 7, before those who wait in line may read; but those of
+/// the top class, if there is more than one class of threads, come in after each.
 #[derive(Debug)]
 pub enum WriterBatch<const N: u32> {}
 

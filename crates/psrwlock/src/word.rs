@@ -17,8 +17,8 @@ use ulocks_core::futex::Bits;
 /// | from 8 | counts | readers inside, class by class, and those that have just found it shut and are about to take themselves out | a reader, on its way in | that one, on its way out |
 /// | 62, 63 | sleepers | how many writers sleep, or have slept and are on their way, three for more, modulo four: a hint; with four classes there is no room for it | a writer, before it sleeps, unless there are three | that one, when it is the owner or gives up |
 ///
-/// Each flag may be stale when it is set, never when it is clear. The classes of a lock share the bits from 8 on equally: four
-/// have 14 each, three 18, one 54.
+/// Each flag may be stale when it is set, never when it is clear. The classes of a lock share the
+/// bits from 8 on equally: four have 14 each, three 18, one 54.
 ///
 /// Nothing rests on the number of sleepers. It says what `WRITERS` cannot say: whether a writer
 /// sleeps for certain. A writer that has slept leaves that flag behind for others that it does not
@@ -126,7 +126,8 @@ impl fmt::Debug for State {
     }
 }
 
-/// Where the classes of a set are in the state word. A class has an *index* there, its place among those of the set.
+/// Where the classes of a set are in the state word. A class has an *index* there, its place among
+/// those of the set.
 #[derive(Clone, Copy)]
 pub(crate) struct Layout {
     set: u8,
@@ -236,7 +237,8 @@ impl Layout {
         state.0 >> (COUNTS_SHIFT + index * self.bits()) & ((1 << self.bits()) - 1)
     }
 
-    /// What is set where readers are as many as are allowed, or more: half of what the count can hold.
+    /// What is set where readers are as many as are allowed, or more: half of what the count can
+    /// hold.
     #[inline(always)]
     pub(crate) const fn full(self, index: u32) -> u64 {
         self.one(index) << (self.bits() - 1)
@@ -280,7 +282,8 @@ pub(crate) const DRAINED: Bits = match Bits::new(OWNER.get() | SIFTING.get()) {
     None => OWNER,
 };
 
-/// A value of the second word: how many readers wait in each of the two lines, and how many writers have gone past them.
+/// A value of the second word: how many readers wait in each of the two lines, and how many writers
+/// have gone past them.
 ///
 /// | bits | name | changed by |
 /// |---|---|---|

@@ -1,5 +1,5 @@
-//! The writers' part of the protocol: to own the lock, and to sift. How it is given back is in [`release`](super::release), what
-//! the labels and numbers mean in [`raw`](super::raw).
+//! The writers' part of the protocol: to own the lock, and to sift. How it is given back is in
+//! [`release`](super::release), what the labels and numbers mean in [`raw`](super::raw).
 
 use crate::pending::GRACE;
 use crate::raw::{PolicyOf, RawPsRwLock};
@@ -16,15 +16,16 @@ use ulocks_core::sync::Ordering::{Acquire, Relaxed};
 use ulocks_core::time::Deadline;
 use ulocks_core::{Policy, sync};
 
-/// How long the owner sleeps, at most, without a look at the readers that it waits for; and in the stage of signal handlers, which do
-/// not wake it.
+/// How long the owner sleeps, at most, without a look at the readers that it waits for; and in the
+/// stage of signal handlers, which do not wake it.
 pub(crate) const NAPS: Duration = Duration::from_millis(1);
 pub(crate) const SHORT_NAPS: Duration = Duration::from_micros(50);
 
 /// A section is worth a mark when it has gone on for so long, in nanoseconds.
 const LASTS_NS: u32 = 500;
 
-/// So many times a writer spins at most, once more for each mark it has set, each time for as long as who sees that nobody else sleeps.
+/// So many times a writer spins at most, once more for each mark it has set, each time for as long
+/// as who sees that nobody else sleeps.
 const ROUNDS: u32 = 3;
 
 /// How often an owner tries to shut all classes at once. Flags and marks of waiters make an attempt
@@ -244,7 +245,8 @@ impl<D: Discipline> RawPsRwLock<D> {
                 // Once and for all: it may have looked too early.
                 waited => was_woken |= waited == Waited::Woken,
             }
-            // The release that woke this one may have taken the mark out, and others may sleep on: invariant 7.
+            // The release that woke this one may have taken the mark out, and others may sleep on:
+            // invariant 7.
             mark = State::WRITERS;
         }
     }
@@ -353,7 +355,8 @@ impl<D: Discipline> RawPsRwLock<D> {
         owns
     }
 
-    /// An upgradable reader becomes a writer. False if `deadline` passed first; then it is what it was.
+    /// An upgradable reader becomes a writer. False if `deadline` passed first; then it is what it
+    /// was.
     pub(crate) fn upgrade_until_done(&self, deadline: Option<Deadline>) -> bool {
         let gate = self.gate();
         let done = self.sift(Self::CLASSES, deadline);
@@ -373,7 +376,8 @@ impl<D: Discipline> RawPsRwLock<D> {
         done
     }
 
-    /// Shuts classes out, up to `to` of them, from where the gate is. For the owner. False if `deadline` passed first.
+    /// Shuts classes out, up to `to` of them, from where the gate is. For the owner. False if
+    /// `deadline` passed first.
     pub(crate) fn sift(&self, to: u32, deadline: Option<Deadline>) -> bool {
         let gate = self.gate();
         let shortcut = gate < to && to == Self::CLASSES && !D::Readers::DISTRIBUTED;
@@ -416,8 +420,8 @@ impl<D: Discipline> RawPsRwLock<D> {
         self.drain(index, deadline)
     }
 
-    /// (C). Signal handlers are held off before their class is shut: one that struck this thread afterwards would find it
-    /// shut for ever.
+    /// (C). Signal handlers are held off before their class is shut: one that struck this thread
+    /// afterwards would find it shut for ever.
     pub(crate) fn close(&self, index: u32) {
         if Self::LAYOUT.is_handler(index) {
             Self::raise();
@@ -477,8 +481,8 @@ impl<D: Discipline> RawPsRwLock<D> {
         !self.has_readers_at_slots() && self.shut_all(0)
     }
 
-    /// Shuts out the classes below `to`, which are classes of threads, if that needs no waiting. For the owner, which finds the
-    /// gate as it was otherwise.
+    /// Shuts out the classes below `to`, which are classes of threads, if that needs no waiting.
+    /// For the owner, which finds the gate as it was otherwise.
     pub(crate) fn try_sift_to(&self, to: u32) -> bool {
         let gate = self.gate();
         let is_empty =

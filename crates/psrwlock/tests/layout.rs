@@ -1,4 +1,5 @@
-//! What the types promise of their memory: size, alignment, all-zero, constness; and which threads they may go to.
+//! What the types promise of their memory: size, alignment, all-zero, constness; and which threads
+//! they may go to.
 #![cfg(not(any(ulocks_loom, ulocks_vm)))]
 
 use std::cell::Cell;
@@ -65,7 +66,8 @@ fn zeroed_memory_is_an_unlocked_lock_and_new_is_all_zero() {
         let counters_at = size_of_val(&new) / 4 - counters / 4;
         let slots = (1..=slots).map(|slot| slot * 128 / 4);
         for word in (0..4).chain(slots).chain(counters_at..counters_at + counters / 4) {
-            // SAFETY: this word is none of those between the parts: it is initialised, and inside of `new`.
+            // SAFETY: this word is none of those between the parts: it is initialised, and inside
+            // of `new`.
             assert_eq!(unsafe { words.add(word).read() }, 0);
         }
     }
@@ -91,8 +93,8 @@ fn a_forgotten_guard_leaves_it_locked_and_it_may_be_moved() {
     assert_eq!(moved.into_inner(), "kept");
 }
 
-/// As with std's: a lock goes to other threads if its data may, is shared if readers there may see that, and guards stay where
-/// they are, which the documentation of the crate shows.
+/// As with std's: a lock goes to other threads if its data may, is shared if readers there may see
+/// that, and guards stay where they are, which the documentation of the crate shows.
 #[test]
 fn who_may_go_to_other_threads() {
     fn send<T: Send>() {}

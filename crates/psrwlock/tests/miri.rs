@@ -1,5 +1,5 @@
-//! The models' clients on real threads, small enough for Miri, which looks for undefined behaviour and leaks on the schedules it
-//! tries.
+//! The models' clients on real threads, small enough for Miri, which looks for undefined behaviour
+//! and leaks on the schedules it tries.
 #![cfg(not(any(ulocks_loom, ulocks_vm)))]
 
 use ulocks_core::raw::RawRwLockUpgrade as Raw;

@@ -1,16 +1,19 @@
-//! Long histories of real threads: is there an order of all calls, one at a time, that explains what each returned?
+//! Long histories of real threads: is there an order of all calls, one at a time, that explains
+//! what each returned?
 //!
-//! Linearizability (Herlihy, Wing 1990): each call is to take effect at one point between its beginning and its end. Threads
-//! write down what they called, what came of it, and two [stamps](Clock) of one counter; [`check`] looks at all of it
-//! afterwards.
+//! Linearizability (Herlihy, Wing 1990): each call is to take effect at one point between its
+//! beginning and its end. Threads write down what they called, what came of it, and two
+//! [stamps](Clock) of one counter; [`check`] looks at all of it afterwards.
 //!
 //! # How it is checked
-//! Just in time (Lowe 2017): the stamps are gone through in their order, with all states the object can be in at that
-//! moment, each with the open calls that have taken effect in it: a *configuration*. When a call begins, nothing happens.
-//! When it ends, it must have taken effect: a configuration in which it has not is replaced by those in which it has, perhaps
-//! after others that are open. A call that changes nothing takes effect as soon as it can, because that takes nothing from
-//! anybody. The history is explained if a configuration is left at its end. So nothing is kept of what is over, and the
-//! work is for as many calls as are open at a time, however long the history: not more than there were threads.
+//! Just in time (Lowe 2017): the stamps are gone through in their order, with all states the object
+//! can be in at that moment, each with the open calls that have taken effect in it: a
+//! *configuration*. When a call begins, nothing happens. When it ends, it must have taken effect: a
+//! configuration in which it has not is replaced by those in which it has, perhaps after others
+//! that are open. A call that changes nothing takes effect as soon as it can, because that takes
+//! nothing from anybody. The history is explained if a configuration is left at its end. So nothing
+//! is kept of what is over, and the work is for as many calls as are open at a time, however long
+//! the history: not more than there were threads.
 //!
 //! It is exact: nothing is sampled, and no order is left out.
 

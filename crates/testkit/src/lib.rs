@@ -1,7 +1,7 @@
 //! One client program for every lock of the family.
 //!
-//! A lock author names a raw lock and gets, for each property the family promises, a program that uses the lock and
-//! fails if the property does not hold:
+//! A lock author names a raw lock and gets, for each property the family promises, a program that
+//! uses the lock and fails if the property does not hold:
 //!
 //! | property | `model`: few operations, every order | on the machine: many operations |
 //! |---|---|---|
@@ -19,15 +19,16 @@
 //! | 10,000 threads can wait at once, and allocate nothing | | `crowd::ten_thousand_wait` |
 //! | who came first is served first | [`model::in_order`] | `stress::order` |
 //!
-//! Reader-writer locks have clients of their own: [`model::rw`] and [`model::upgrade`], and on the machine `rw::stress`,
-//! `rw::shared` and `rw::crowd`.
+//! Reader-writer locks have clients of their own: [`model::rw`] and [`model::upgrade`], and on the
+//! machine `rw::stress`, `rw::shared` and `rw::crowd`.
 //!
-//! [`sets`] is a sequential semaphore array, which real ones are compared with; on the virtual machine `model::sets` looks
-//! for an order of its steps that explains what they did.
-//! [`history`] explains what many calls of real threads returned, with an order of them that there could have been.
+//! [`sets`] is a sequential semaphore array, which real ones are compared with; on the virtual
+//! machine `model::sets` looks for an order of its steps that explains what they did. [`history`]
+//! explains what many calls of real threads returned, with an order of them that there could have
+//! been.
 //!
-//! [`plain`] has the locks with which the kit itself is tested. The mutants of these locks show that
-//! every client fails on the bug it is there for: a client that cannot fail proves nothing.
+//! [`plain`] has the locks with which the kit itself is tested. The mutants of these locks show
+//! that every client fails on the bug it is there for: a client that cannot fail proves nothing.
 
 pub mod history;
 #[cfg(not(any(all(ulocks_loom, feature = "loom"), all(ulocks_vm, feature = "vm"))))]

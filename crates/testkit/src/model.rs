@@ -1,11 +1,11 @@
 //! Clients of few operations, for a model checker that tries every order of them.
 //!
-//! Each is the body of one execution: give it to `ulocks_core::model::explore`. Two threads find most bugs; a chain of
-//! wake-ups breaks only with three. On the machine the same clients run once on threads of the system, which is of use
-//! under Miri and as a first sign of life.
+//! Each is the body of one execution: give it to `ulocks_core::model::explore`. Two threads find
+//! most bugs; a chain of wake-ups breaks only with three. On the machine the same clients run once
+//! on threads of the system, which is of use under Miri and as a first sign of life.
 //!
-//! A client fails by a panic; by a data race on its cell, which the model reports; or by a deadlock, which the model
-//! reports too.
+//! A client fails by a panic; by a data race on its cell, which the model reports; or by a
+//! deadlock, which the model reports too.
 
 #[cfg(all(ulocks_vm, feature = "vm"))]
 pub mod deaths;
@@ -24,14 +24,16 @@ use ulocks_core::raw::{Metered, RawMutex};
 use ulocks_core::sync::UnsafeCell;
 use ulocks_core::time::Deadline;
 
-/// A lock and what it protects: a count that is no atomic, in a cell whose accesses the model checks.
+/// A lock and what it protects: a count that is no atomic, in a cell whose accesses the model
+/// checks.
 struct Protected<L> {
     lock: L,
     count: UnsafeCell<usize>,
 }
 
-// SAFETY: `count` is accessed by holders of `lock` only, or by the one thread left after the others were joined. That
-// the lock admits one holder at a time is what the clients test; the model reports where it does not.
+// SAFETY: `count` is accessed by holders of `lock` only, or by the one thread left after the others
+// were joined. That the lock admits one holder at a time is what the clients test; the model
+// reports where it does not.
 unsafe impl<L: Sync> Sync for Protected<L> {}
 // SAFETY: owning a `Protected` is owning both parts.
 unsafe impl<L: Send> Send for Protected<L> {}
@@ -75,8 +77,9 @@ pub fn exclusion<L: RawMutex + Send + Sync + 'static>(threads: usize) {
     protected.check_at_rest(threads);
 }
 
-/// Threads of which some may die at any step: still at most one at a time is inside, and it sees what those before it
-/// did there. Who waits for a dead holder may wait for ever, so this is for a model that lets survivors block.
+/// Threads of which some may die at any step: still at most one at a time is inside, and it sees
+/// what those before it did there. Who waits for a dead holder may wait for ever, so this is for a
+/// model that lets survivors block.
 pub fn exclusion_despite_deaths<L: RawMutex + Send + Sync + 'static>(threads: usize) {
     let protected = Arc::new(Protected::<L>::new());
     let users: Vec<_> = (0..threads)
@@ -93,7 +96,8 @@ pub fn exclusion_despite_deaths<L: RawMutex + Send + Sync + 'static>(threads: us
     assert!((1..=threads).filter(|count| counts.contains(count)).count() == counts.len(), "{counts:?}");
 }
 
-/// Every thread gets the lock `rounds` times: whoever sleeps is woken. A lost wake-up is a deadlock.
+/// Every thread gets the lock `rounds` times: whoever sleeps is woken. A lost wake-up is a
+/// deadlock.
 pub fn no_lost_wake<L: RawMutex + Send + Sync + 'static>(threads: usize, rounds: usize) {
     let lock = Arc::new(new_lock::<L>());
     let shared = Arc::clone(&lock);
@@ -107,9 +111,10 @@ pub fn no_lost_wake<L: RawMutex + Send + Sync + 'static>(threads: usize, rounds:
     assert!(!lock.is_locked(), "the lock is locked although its last holder released it");
 }
 
-/// Waits that may expire run against an unlock and, with three threads or more, against waiters without a deadline: at
-/// most one holds the lock, and nobody is left asleep on a free lock, whichever way the timed waits end. Beside the
-/// holder, every second thread is timed, the first one included.
+/// Waits that may expire run against an unlock and, with three threads or more, against waiters
+/// without a deadline: at most one holds the lock, and nobody is left asleep on a free lock,
+/// whichever way the timed waits end. Beside the holder, every second thread is timed, the first
+/// one included.
 ///
 /// # Panics
 /// If the property fails, and unless there are two threads at least.
@@ -153,18 +158,20 @@ impl<L> Clone for Handle<L> {
         Self(self.0)
     }
 }
-// SAFETY: the clients keep the memory alive until the last user is done; `users` is accessed under the lock only.
+// SAFETY: the clients keep the memory alive until the last user is done; `users` is accessed under
+// the lock only.
 unsafe impl<L: Send + Sync> Send for Handle<L> {}
 // SAFETY: as above.
 unsafe impl<L: Send + Sync> Sync for Handle<L> {}
 
-/// Each user takes the lock, counts itself out and releases; the one that found itself last frees the memory. A lock
-/// that touches its word after the release may touch freed memory.
+/// Each user takes the lock, counts itself out and releases; the one that found itself last frees
+/// the memory. A lock that touches its word after the release may touch freed memory.
 ///
-/// Under loom "freed" means overwritten: an atomic of loom is an index into the table of the execution, and the index
-/// that is left behind does not exist, so the late access panics ("index out of bounds"). Loom tries the orders of
-/// accesses to one word; a late *load* of a word that no other user writes is seen only if it happens to run after the
-/// end. The virtual machine knows that the word is gone, and says so.
+/// Under loom "freed" means overwritten: an atomic of loom is an index into the table of the
+/// execution, and the index that is left behind does not exist, so the late access panics ("index
+/// out of bounds"). Loom tries the orders of accesses to one word; a late *load* of a word that no
+/// other user writes is seen only if it happens to run after the end. The virtual machine knows
+/// that the word is gone, and says so.
 pub fn last_unlocker_frees<L: RawMutex + Send + Sync + 'static>(threads: usize) {
     let doomed = Box::new(Doomed { lock: new_lock::<L>(), users: UnsafeCell::new(threads) });
     let handle = Handle(Box::into_raw(doomed));
@@ -203,8 +210,8 @@ pub unsafe fn free<T>(doomed: *mut T) {
     drop(unsafe { Box::from_raw(doomed) });
 }
 
-/// Ends the life of a lock that users may still be on their way out of: the memory stays, so that the model and not
-/// the process meets the late access, and what was in it is not there any more.
+/// Ends the life of a lock that users may still be on their way out of: the memory stays, so that
+/// the model and not the process meets the late access, and what was in it is not there any more.
 ///
 /// # Safety
 /// As on the machine.
@@ -214,8 +221,8 @@ pub unsafe fn free<T>(doomed: *mut T) {
     unsafe { doomed.cast::<u8>().write_bytes(0xff, size_of::<T>()) };
 }
 
-/// Ends the life of a lock that users may still be on their way out of: the memory stays, so that the virtual machine
-/// and not the process meets the late access.
+/// Ends the life of a lock that users may still be on their way out of: the memory stays, so that
+/// the virtual machine and not the process meets the late access.
 ///
 /// # Safety
 /// As on the machine.
@@ -225,8 +232,8 @@ pub unsafe fn free<T>(doomed: *mut T) {
     unsafe { doomed.drop_in_place() };
 }
 
-/// `try_lock` and `is_locked` tell the truth: of several attempts on a free lock one succeeds; a success excludes the
-/// others; a holder's own attempt fails.
+/// `try_lock` and `is_locked` tell the truth: of several attempts on a free lock one succeeds; a
+/// success excludes the others; a holder's own attempt fails.
 pub fn try_lock_coherence<L: RawMutex + Send + Sync + 'static>(threads: usize) {
     let protected = Arc::new(Protected::<L>::new());
     assert!(!protected.lock.is_locked(), "a new lock is locked");
@@ -246,8 +253,8 @@ pub fn try_lock_coherence<L: RawMutex + Send + Sync + 'static>(threads: usize) {
     protected.check_at_rest(acquired);
 }
 
-/// Who came first is served first, waiters that give up apart: of the threads, every second one is timed if `timed`, the
-/// first one included; and everybody who is to be served is.
+/// Who came first is served first, waiters that give up apart: of the threads, every second one is
+/// timed if `timed`, the first one included; and everybody who is to be served is.
 pub fn in_order<L: RawMutex + Metered<Meter = Recorder> + Send + Sync + 'static>(
     threads: usize,
     timed: bool,
@@ -271,8 +278,8 @@ pub fn in_order<L: RawMutex + Metered<Meter = Recorder> + Send + Sync + 'static>
     protected.check_at_rest(served);
 }
 
-/// Waiters of which each gives up when its time comes, however long the holder stays: none needs the release to leave.
-/// For a model in which all deadlines pass in the end.
+/// Waiters of which each gives up when its time comes, however long the holder stays: none needs
+/// the release to leave. For a model in which all deadlines pass in the end.
 ///
 /// # Panics
 /// If one of them gets the lock, and unless there are two threads at least.

@@ -6,10 +6,12 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use ulocks_core::meter::sealed::Sealed;
 use ulocks_core::meter::{Event, Meter};
 
-/// A meter that knows the order of arrivals at a fair lock, and checks that it is the order of acquisitions.
+/// A meter that knows the order of arrivals at a fair lock, and checks that it is the order of
+/// acquisitions.
 ///
-/// An arrival is the very step by which a lock is acquired or a place in its line is taken. On the machine arrivals pass
-/// through here one at a time, so that their numbers are exact; everything else the lock does is as concurrent as ever.
+/// An arrival is the very step by which a lock is acquired or a place in its line is taken. On the
+/// machine arrivals pass through here one at a time, so that their numbers are exact; everything
+/// else the lock does is as concurrent as ever.
 pub struct Recorder(Mutex<Log>);
 
 struct Log {
@@ -25,8 +27,8 @@ impl Recorder {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// The calling thread holds the lock: it came after everybody who has held it before. Returns its number among
-    /// the arrivals, from one.
+    /// The calling thread holds the lock: it came after everybody who has held it before. Returns
+    /// its number among the arrivals, from one.
     ///
     /// # Panics
     /// If it was overtaken by somebody who came later.
@@ -69,7 +71,8 @@ impl Meter for Recorder {
     fn count(&self, _: Event) {}
 
     fn arrive<T, E>(&self, attempt: impl FnOnce() -> Result<T, E>) -> Result<T, E> {
-        // In a model no other thread runs between the step and the next one, and a lock must not be held across it.
+        // In a model no other thread runs between the step and the next one, and a lock must not be
+        // held across it.
         #[cfg(any(all(ulocks_loom, feature = "loom"), all(ulocks_vm, feature = "vm")))]
         let (arrived, mut log) = (attempt()?, self.log());
         #[cfg(not(any(all(ulocks_loom, feature = "loom"), all(ulocks_vm, feature = "vm"))))]

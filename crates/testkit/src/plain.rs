@@ -44,7 +44,8 @@ impl<S: Scope, const CONDVAR_NS: u32> ThreeState<S, CONDVAR_NS> {
         }
     }
 
-    /// Takes the mutex as `CONTENDED`, sleeping while it is held. False if the deadline passed first.
+    /// Takes the mutex as `CONTENDED`, sleeping while it is held. False if the deadline passed
+    /// first.
     fn lock_contended(&self, deadline: Option<Deadline>) -> bool {
         while self.0.swap(CONTENDED, Acquire) != UNLOCKED {
             if self.0.wait(CONTENDED, deadline) == Waited::TimedOut {
@@ -61,8 +62,8 @@ impl<S: Scope, const CONDVAR_NS: u32> Default for ThreeState<S, CONDVAR_NS> {
     }
 }
 
-// SAFETY: the word leaves `UNLOCKED` by one atomic exchange of the thread that gets the token and returns
-// to it by the release of that token; acquire and release order the two.
+// SAFETY: the word leaves `UNLOCKED` by one atomic exchange of the thread that gets the token and
+// returns to it by the release of that token; acquire and release order the two.
 unsafe impl<S: Scope, const CONDVAR_NS: u32> RawMutex for ThreeState<S, CONDVAR_NS> {
     raw_init!(Self::new());
     type Scope = S;

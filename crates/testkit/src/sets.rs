@@ -1,25 +1,32 @@
-//! Semaphore arrays, one step after the other: the reference that arrays of this family are compared with.
+//! Semaphore arrays, one step after the other: the reference that arrays of this family are
+//! compared with.
 //!
-//! It says what System V's `semop` does, and what Linux adds about the order, as plainly as possible: every step looks at
-//! every sleeper. In short:
+//! It says what System V's `semop` does, and what Linux adds about the order, as plainly as
+//! possible: every step looks at every sleeper. In short:
 //!
-//! - The operations of a set are tried in their order, on values in which those before them have happened. The first
-//!   that cannot proceed decides: the set sleeps *there*, or is refused. Nothing has changed unless all can proceed.
+//! - The operations of a set are tried in their order, on values in which those before them have
+//!   happened. The first that cannot proceed decides: the set sleeps *there*, or is refused.
+//!   Nothing has changed unless all can proceed.
 //! - Whoever comes is tried before anybody who sleeps.
-//! - When values have changed, those that sleep are tried, one at a time: first the sets that change nothing, then the
-//!   others, the oldest first. Whoever can proceed, or is to be refused now, ends; then it all begins again. So nobody
-//!   sleeps who could do anything else, and a zero that was there between two steps was there.
-//! - A set that names a semaphore that there is not, or an amount beyond the limit, is refused before it is tried.
-//! - A sleeper counts where its first operation that cannot proceed is, and stays as old as it is when that changes.
+//! - When values have changed, those that sleep are tried, one at a time: first the sets that
+//!   change nothing, then the others, the oldest first. Whoever can proceed, or is to be refused
+//!   now, ends; then it all begins again. So nobody sleeps who could do anything else, and a zero
+//!   that was there between two steps was there.
+//! - A set that names a semaphore that there is not, or an amount beyond the limit, is refused
+//!   before it is tried.
+//! - A sleeper counts where its first operation that cannot proceed is, and stays as old as it is
+//!   when that changes.
 //!
 //! # What Linux does differently
-//! [`Sets::as_in_linux`] departs in two points from the above, both visible only with sets of several operations:
+//! [`Sets::as_in_linux`] departs in two points from the above, both visible only with sets of
+//! several operations:
 //!
-//! 1. Sleeping sets of several operations that change nothing are tried again only when one of the semaphores that were
-//!    operated on is zero (`do_smart_wakeup_zero`). They cannot succeed sooner; but they may be refused, or count on
-//!    another semaphore, later than with us.
-//! 2. When the first set of several operations goes to sleep, single operations that sleep on different semaphores change
-//!    their places: those of the last semaphore become the oldest (`merge_queues`).
+//! 1. Sleeping sets of several operations that change nothing are tried again only when one of the
+//!    semaphores that were operated on is zero (`do_smart_wakeup_zero`). They cannot succeed
+//!    sooner; but they may be refused, or count on another semaphore, later than with us.
+//! 2. When the first set of several operations goes to sleep, single operations that sleep on
+//!    different semaphores change their places: those of the last semaphore become the oldest
+//!    (`merge_queues`).
 
 use core::cmp::Reverse;
 use core::fmt;
@@ -156,7 +163,8 @@ impl Sets {
         Self { values: values.into(), limit, closed: false, in_linux: false, sleepers: Vec::new() }
     }
 
-    /// The same array in the kernel of Linux, which departs from the model in the points that the module names.
+    /// The same array in the kernel of Linux, which departs from the model in the points that the
+    /// module names.
     #[must_use]
     pub fn as_in_linux(self) -> Self {
         Self { in_linux: true, ..self }
@@ -203,7 +211,8 @@ impl Sets {
         Ok(self.settled())
     }
 
-    /// Takes back what a set did; a semaphore that would leave its range goes to the end of it. Who ends by that.
+    /// Takes back what a set did; a semaphore that would leave its range goes to the end of it. Who
+    /// ends by that.
     pub fn give_back(&mut self, ops: &[Op]) -> Ended {
         if self.closed {
             return Vec::new();
@@ -299,7 +308,8 @@ impl Sets {
         ended
     }
 
-    /// Tries those that sleep until none of them can do anything else. `zero`: whether there is one where Linux looks.
+    /// Tries those that sleep until none of them can do anything else. `zero`: whether there is one
+    /// where Linux looks.
     fn settle(&mut self, mut zero: bool, ended: &mut Ended) {
         let mut at = 0;
         while at < self.sleepers.len() {

@@ -27,11 +27,12 @@ pub fn id() -> Id {
     return ulocks_core::model::thread::current();
 }
 
-/// `std`'s in every world. A model need not try the orders of reference counts, and loom's `Arc` aborts the process when
-/// it is dropped by a panic, so that no failure could be reported.
+/// `std`'s in every world. A model need not try the orders of reference counts, and loom's `Arc`
+/// aborts the process when it is dropped by a panic, so that no failure could be reported.
 pub use std::sync::Arc;
 
-/// Runs `body(0)` to `body(threads - 1)` at the same time, the last on the calling thread, and returns what they return.
+/// Runs `body(0)` to `body(threads - 1)` at the same time, the last on the calling thread, and
+/// returns what they return.
 ///
 /// # Panics
 /// If one of them does.

@@ -35,7 +35,8 @@ impl<L: RawMutex + Send + Sync + 'static> Tickets<L> {
         unsafe { self.mutex.unlock(token) };
     }
 
-    /// Waits for a ticket and takes it; with a deadline, gives up when that has passed and there is still none.
+    /// Waits for a ticket and takes it; with a deadline, gives up when that has passed and there is
+    /// still none.
     fn take(&self, deadline: Option<Deadline>) -> bool {
         let mut token = self.mutex.lock();
         let mut timed_out = false;
@@ -86,8 +87,8 @@ pub fn all_at_once<L: RawMutex + Send + Sync + 'static>(waiters: usize, while_ho
     assert!(!tickets.mutex.is_locked(), "the mutex is locked although its last holder released it");
 }
 
-/// `waiters` are notified one after the other, by a holder of the mutex or after its release, beside
-/// a thread that acquires the mutex meanwhile.
+/// `waiters` are notified one after the other, by a holder of the mutex or after its release,
+/// beside a thread that acquires the mutex meanwhile.
 ///
 /// # Panics
 /// If a waiter gets no ticket, or if the mutex is left locked.

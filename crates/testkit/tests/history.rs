@@ -82,7 +82,8 @@ fn what_happens_in_turn_is_explained_in_this_order_only() {
 
 #[test]
 fn what_overlaps_may_have_been_in_any_order() {
-    // A reader beside a writer sees the one or the other; of two that follow one another the second does not see less.
+    // A reader beside a writer sees the one or the other; of two that follow one another the second
+    // does not see less.
     for (first, second, so) in [(0, 0, true), (0, 1, true), (1, 1, true), (1, 0, false)] {
         let calls = [(0, 9, Add([1, 0])), (1, 2, First(first)), (3, 4, First(second))];
         assert_eq!(is_explained(&calls), so, "{first}, then {second}");
@@ -151,7 +152,8 @@ fn it_says_what_it_cannot_explain() {
     assert!(text.contains("[1, 0], []"), "{text}");
 }
 
-/// Threads that call an object that is right: in each step one of them begins, takes effect, or ends.
+/// Threads that call an object that is right: in each step one of them begins, takes effect, or
+/// ends.
 fn drawn(seed: usize) -> (Vec<Record<Call>>, [i32; 2]) {
     /// Began then; and, if it has taken effect, with what.
     type Open = (u64, Option<Call>);

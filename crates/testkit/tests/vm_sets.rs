@@ -1,4 +1,5 @@
-//! Histories of semaphore arrays tell one that hands over from one that wakes all and lets them try again.
+//! Histories of semaphore arrays tell one that hands over from one that wakes all and lets them try
+//! again.
 #![cfg(all(ulocks_vm, feature = "vm"))]
 
 use std::collections::BTreeMap;
@@ -15,8 +16,8 @@ use ulocks_testkit::thread::{self, Arc, together};
 /// How many threads there may be, at most.
 const THREADS: usize = 8;
 
-/// The model under a mutex. If it hands over, whoever completes a sleeper leaves the outcome for it; if not, who changes
-/// something sends all sleepers back, to try again.
+/// The model under a mutex. If it hands over, whoever completes a sleeper leaves the outcome for
+/// it; if not, who changes something sends all sleepers back, to try again.
 struct Coarse<const HANDS_OVER: bool> {
     mutex: Mutex,
     changed: RawCondvar<Mutex>,

@@ -4,8 +4,8 @@ use super::place::{Place, with};
 use ulocks_core::sync::spin_until;
 use ulocks_psrwlock::{Bulk, Discipline, ThreadClass};
 
-/// A thread that reads in one class takes another read lock, while a writer comes: with the inner class higher than the outer
-/// one both get in.
+/// A thread that reads in one class takes another read lock, while a writer comes: with the inner
+/// class higher than the outer one both get in.
 pub fn nesting<D: Discipline, Outer: ThreadClass, Inner: ThreadClass>() {
     let place = Place::<D>::new();
     let writer = with(&place, Place::writes);
@@ -19,8 +19,8 @@ pub fn nesting<D: Discipline, Outer: ThreadClass, Inner: ThreadClass>() {
     place.check_at_rest(1);
 }
 
-/// While a writer waits for a reader of [`Bulk`], or has not even come, readers of a higher class go in and out: that reader
-/// waits for them.
+/// While a writer waits for a reader of [`Bulk`], or has not even come, readers of a higher class
+/// go in and out: that reader waits for them.
 pub fn sifting<D: Discipline, Higher: ThreadClass, const N: usize>(writers: usize, higher: [(); N]) {
     let place = Place::<D>::new();
     let bulk = place.read::<Bulk>();
@@ -33,8 +33,8 @@ pub fn sifting<D: Discipline, Higher: ThreadClass, const N: usize>(writers: usiz
     place.check_at_rest(expected);
 }
 
-/// A writer that finds no reader of [`Bulk`] goes on to the next class, although there is a reader of that one: which waits
-/// until it has.
+/// A writer that finds no reader of [`Bulk`] goes on to the next class, although there is a reader
+/// of that one: which waits until it has.
 pub fn one_at_a_time<D: Discipline, Higher: ThreadClass>() {
     let place = Place::<D>::new();
     let higher = place.read::<Higher>();

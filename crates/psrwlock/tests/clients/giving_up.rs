@@ -5,8 +5,9 @@ use core::panic::Location;
 use ulocks_core::raw::{RawRwLock, RawRwLockUpgrade};
 use ulocks_psrwlock::{Discipline, ThreadClass};
 
-/// A reader of `Held` stays until a writer has given up, and all that the writer has kept out have come in: readers of
-/// `Kept`, and another writer's place among those who wait. For a model in which all deadlines pass in the end.
+/// A reader of `Held` stays until a writer has given up, and all that the writer has kept out have
+/// come in: readers of `Kept`, and another writer's place among those who wait. For a model in
+/// which all deadlines pass in the end.
 pub fn writer_gives_up<D: Discipline, Held: ThreadClass, Kept: ThreadClass>(readers: usize) {
     let place = Place::<D>::new();
     let held = place.read::<Held>();
@@ -41,7 +42,8 @@ pub fn upgrade_gives_up<D: Discipline, Held: ThreadClass, Kept: ThreadClass>(rea
     place.check_at_rest(0);
 }
 
-/// A writer waits for a reader that stays until the other writer, which has given up, is gone: it is not forgotten.
+/// A writer waits for a reader that stays until the other writer, which has given up, is gone: it
+/// is not forgotten.
 pub fn the_other_writer_gets_in<D: Discipline>() {
     let place = Place::<D>::new();
     place.lock.upgradable();

@@ -1,5 +1,5 @@
-//! Programs of few operations that use the lock as only this lock can be used, for both model worlds. What any
-//! reader-writer lock is asked for is in the test kit.
+//! Programs of few operations that use the lock as only this lock can be used, for both model
+//! worlds. What any reader-writer lock is asked for is in the test kit.
 //!
 //! | property | client |
 //! |---|---|

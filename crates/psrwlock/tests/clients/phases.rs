@@ -39,7 +39,8 @@ impl Phases {
         self.log().is_on = false;
     }
 
-    /// The calling reader is inside: how many phases have passed it since it joined the line, if it had to.
+    /// The calling reader is inside: how many phases have passed it since it joined the line, if it
+    /// had to.
     fn passed(&self) -> usize {
         let log = self.log();
         log.in_line.iter().find(|(who, _)| *who == id()).map_or(0, |(_, first)| log.begun - first)
@@ -52,8 +53,8 @@ unsafe impl Sealed for Phases {}
 impl Meter for Phases {
     const INIT: Self = Self(Mutex::new(Log { begun: 0, is_on: false, in_line: Vec::new() }));
 
-    /// Who sleeps for the first time has just seen its class shut: by the phase that is on, or, if none is, by a writer that is
-    /// about to begin one or has just ended one.
+    /// Who sleeps for the first time has just seen its class shut: by the phase that is on, or, if
+    /// none is, by a writer that is about to begin one or has just ended one.
     fn count(&self, event: Event) {
         let mut log = self.log();
         if event == Event::Slept && log.in_line.iter().all(|(who, _)| *who != id()) {

@@ -16,8 +16,9 @@ pub struct Place<D: Discipline> {
     count: UnsafeCell<usize>,
 }
 
-// SAFETY: `count` is read by readers of `lock` and written by its writers, or by the one thread left after the others were
-// joined. That the lock keeps these apart is what the clients test; the model reports where it does not.
+// SAFETY: `count` is read by readers of `lock` and written by its writers, or by the one thread
+// left after the others were joined. That the lock keeps these apart is what the clients test; the
+// model reports where it does not.
 unsafe impl<D: Discipline> Sync for Place<D> {}
 // SAFETY: owning a place is owning both parts.
 unsafe impl<D: Discipline> Send for Place<D> {}
@@ -80,8 +81,8 @@ impl<D: Discipline> Place<D> {
         1
     }
 
-    /// The lock after all threads but this one are gone: `expected` is the count, and an attempt to write, which looks at all
-    /// that waiters may leave behind, leaves it as new.
+    /// The lock after all threads but this one are gone: `expected` is the count, and an attempt to
+    /// write, which looks at all that waiters may leave behind, leaves it as new.
     pub fn check_at_rest(&self, expected: usize) {
         assert!(!self.lock.is_locked(), "the lock is locked although its last holder released it");
         assert_eq!(self.lock.state().gate(), 0, "a lock that nobody uses is shut");

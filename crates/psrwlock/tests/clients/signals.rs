@@ -1,4 +1,5 @@
-//! Readers in signal handlers. `arm` is the model world's way to have the calling thread struck somewhere.
+//! Readers in signal handlers. `arm` is the model world's way to have the calling thread struck
+//! somewhere.
 
 use super::place::{Place, Role, with};
 use std::cell::Cell;
@@ -44,8 +45,8 @@ impl Strike {
     }
 }
 
-/// A thread in the role `acts`, twice, the only one of the roles that writes, is struck: the handler gets in at once, wherever it is. Whether the
-/// signal came.
+/// A thread in the role `acts`, twice, the only one of the roles that writes, is struck: the
+/// handler gets in at once, wherever it is. Whether the signal came.
 pub fn struck_writer<D: Discipline, const N: usize>(
     arm: impl Fn(Handler),
     acts: Role<D>,
@@ -61,8 +62,8 @@ pub fn struck_writer<D: Discipline, const N: usize>(
     strike.came.get()
 }
 
-/// A reader is struck, inside or outside, beside `writers`: while it is inside the handler gets in, and then no writer does. Whether the
-/// signal came.
+/// A reader is struck, inside or outside, beside `writers`: while it is inside the handler gets in,
+/// and then no writer does. Whether the signal came.
 pub fn struck_reader<D: Discipline, C: ThreadClass, const N: usize>(
     arm: impl Fn(Handler),
     looks: u32,
@@ -87,8 +88,8 @@ pub fn struck_reader<D: Discipline, C: ThreadClass, const N: usize>(
     strike.came.get()
 }
 
-/// A thread outside is struck beside a write in steps, which neither waits for the handler with handlers shut out, nor writes
-/// while it reads.
+/// A thread outside is struck beside a write in steps, which neither waits for the handler with
+/// handlers shut out, nor writes while it reads.
 pub fn struck_beside_steps<D: Discipline>(arm: impl Fn(Handler) + Send + 'static, polls: usize) {
     let lock = Arc::new(PsRwLockWith::<usize, D>::new(0));
     let other = {

@@ -185,8 +185,8 @@ pub enum Then {
     Releases,
 }
 
-/// An upgradable reader shuts [`Bulk`] out, beside a reader of that class that may give up, one that does not, and one of a
-/// higher class.
+/// An upgradable reader shuts [`Bulk`] out, beside a reader of that class that may give up, one
+/// that does not, and one of a higher class.
 pub fn two_phases<D: Discipline, Higher: ThreadClass>(
     then: Then,
     impatient: usize,

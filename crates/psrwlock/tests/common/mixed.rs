@@ -226,7 +226,8 @@ pub fn idle(rounds: u32) {
     }
 }
 
-/// That the lock is as new, but for its event: nobody is counted, inside or in line, and nobody will be. The caller has it for itself.
+/// That the lock is as new, but for its event: nobody is counted, inside or in line, and nobody
+/// will be. The caller has it for itself.
 ///
 /// # Panics
 /// If it is not.
@@ -239,6 +240,7 @@ pub fn check_is_free<D: Discipline>(lock: &Lock<D>) {
     assert_eq!(lock.state(), State::UNLOCKED);
     // SAFETY: the lock is not used but for its address.
     let raw = std::ptr::from_ref(unsafe { lock.raw() }).cast::<AtomicU32>();
-    // SAFETY: the lock has four words of this size at least, and the last of these is that of the lines.
+    // SAFETY: the lock has four words of this size at least, and the last of these is that of the
+    // lines.
     assert_eq!(unsafe { &*raw.add(3) }.load(Relaxed), 0, "the word of the lines");
 }

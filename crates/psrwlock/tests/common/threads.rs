@@ -1,4 +1,5 @@
-//! Threads that are known to sleep, and waits for a state: for tests in which everything has its order.
+//! Threads that are known to sleep, and waits for a state: for tests in which everything has its
+//! order.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicI32, Ordering::Relaxed};
@@ -14,7 +15,8 @@ pub fn until(is_so: impl Fn() -> bool) {
     }
 }
 
-/// Starts a thread that runs `body`, which is to wait for a lock, and returns when it sleeps in the kernel.
+/// Starts a thread that runs `body`, which is to wait for a lock, and returns when it sleeps in the
+/// kernel.
 pub fn asleep<'scope, R: Send + 'scope>(
     scope: &'scope Scope<'scope, '_>,
     body: impl FnOnce() -> R + Send + 'scope,

@@ -1,7 +1,8 @@
 //! Models of the priority-sifting lock. The mutants of the package are what they must find.
 //!
-//! Three threads at a time, as a rule: with two writers in line beside two readers, or a second reader beside a timed one and an
-//! upgradable, loom does not finish in minutes. The virtual machine has those, and larger ones.
+//! Three threads at a time, as a rule: with two writers in line beside two readers, or a second
+//! reader beside a timed one and an upgradable, loom does not finish in minutes. The virtual
+//! machine has those, and larger ones.
 //!
 //! An owner that waits for readers polls again and again here. So no model of this world can tell
 //! whether a departing reader has woken it; the virtual machine can.

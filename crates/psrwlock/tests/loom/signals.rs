@@ -17,7 +17,8 @@ fn at(points: usize) -> impl Fn(Handler) {
     move |handler| interrupt_at(points, move || handler())
 }
 
-/// Explores `client` with a signal at the first point, at the second, and so on until none comes any more.
+/// Explores `client` with a signal at the first point, at the second, and so on until none comes
+/// any more.
 fn at_each_point(config: impl Fn() -> Config, client: impl Fn(usize) -> bool + Copy + Send + Sync + 'static) {
     for points in 0.. {
         let came = Arc::new(AtomicBool::new(false));

@@ -13,7 +13,8 @@ fn message<R>(acquire: impl FnOnce() -> R) -> String {
     *panic.downcast::<String>().expect("a message with places in it")
 }
 
-/// Checks that `asked` on this very line panics, with this line and that of `held` in the message, and what both are called.
+/// Checks that `asked` on this very line panics, with this line and that of `held` in the message,
+/// and what both are called.
 macro_rules! finds {
     ($lock:ident, $held_at:expr, $held:literal, $asked:expr, $called:literal) => {{
         let message = message(|| $asked);

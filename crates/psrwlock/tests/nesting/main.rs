@@ -1,4 +1,5 @@
-//! The detector of acquisitions that would wait for their own thread: what panics, with which places, and what does not.
+//! The detector of acquisitions that would wait for their own thread: what panics, with which
+//! places, and what does not.
 #![cfg(not(any(ulocks_loom, ulocks_vm)))]
 
 mod allowed;

@@ -24,7 +24,8 @@ struct Views([*mut libc::c_void; 2]);
 impl Views {
     fn new() -> Self {
         let (protection, none) = (libc::PROT_READ | libc::PROT_WRITE, std::ptr::null_mut());
-        // SAFETY: a new file without a name, and new mappings of it at addresses of the kernel's choice disturb nothing.
+        // SAFETY: a new file without a name, and new mappings of it at addresses of the kernel's
+        // choice disturb nothing.
         let views = unsafe {
             let file = libc::memfd_create(c"lock".as_ptr(), 0);
             assert!(file >= 0, "memfd_create: {}", io::Error::last_os_error());
@@ -41,7 +42,8 @@ impl Views {
     /// What is there: a `T` for which zeroes will do.
     fn get<T>(&self) -> [&T; 2] {
         assert!(size_of::<T>() <= PAGE);
-        // SAFETY: the pages are large enough, aligned, and zeroed at first; the caller's type is made for that.
+        // SAFETY: the pages are large enough, aligned, and zeroed at first; the caller's type is
+        // made for that.
         self.0.map(|view| unsafe { &*view.cast::<T>() })
     }
 }

@@ -16,8 +16,8 @@ pub struct Child(libc::pid_t);
 impl Child {
     /// Starts a child that runs `body` and ends.
     pub fn runs(body: impl FnOnce()) -> Self {
-        // SAFETY: the child uses the lock, which allocates nothing, unless it panics, for which glibc makes its allocator
-        // usable; and it leaves by `_exit`.
+        // SAFETY: the child uses the lock, which allocates nothing, unless it panics, for which
+        // glibc makes its allocator usable; and it leaves by `_exit`.
         let id = unsafe { libc::fork() };
         assert!(id >= 0, "fork: {}", io::Error::last_os_error());
         if id == 0 {

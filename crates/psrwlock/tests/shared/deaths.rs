@@ -1,5 +1,6 @@
-//! What a process leaves behind that is killed while it holds the lock or waits for it. The lock is not robust: the
-//! others have to bound their waits, and these tests say which of them come to nothing.
+//! What a process leaves behind that is killed while it holds the lock or waits for it. The lock is
+//! not robust: the others have to bound their waits, and these tests say which of them come to
+//! nothing.
 
 use crate::children::{Child, with_a_lock};
 use std::time::Duration;

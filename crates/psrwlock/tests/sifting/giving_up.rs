@@ -17,7 +17,8 @@ const LONGER: Duration = Duration::from_millis(30);
 type Slots = Sifted<{ BULK | URGENT | NESTED }, Private, PhaseFair, Distributed<2>>;
 type NoSpinning = Sifted<{ BULK | URGENT | NESTED }, Private<NoSpin>>;
 
-/// A writer waits for a reader of class `C` and gives up: those that it has shut out, and who sleep, get in beside that reader.
+/// A writer waits for a reader of class `C` and gives up: those that it has shut out, and who
+/// sleep, get in beside that reader.
 macro_rules! a_writer_gives_up {
     ($lock:ident, $class:ty, $gate:literal) => {
         for _ in 0..3 {
@@ -85,7 +86,8 @@ fn a_reader_that_gives_up_is_in_nobody_s_way() {
             drop(held);
             assert_eq!(patient.join().unwrap(), 0);
         });
-        // None is in line any more, so a writer needs no waiting, nor an attempt once the flag is out.
+        // None is in line any more, so a writer needs no waiting, nor an attempt once the flag is
+        // out.
         drop(lock.write());
         drop(lock.try_write().expect("nobody is there"));
     }

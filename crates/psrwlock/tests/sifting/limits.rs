@@ -120,7 +120,8 @@ fn a_line_that_is_full_admits_nobody() {
     with("full line", Lock::<Central>::new(0), |lock| {
         // SAFETY: the lock is not used but for its address.
         let raw = std::ptr::from_ref(unsafe { lock.raw() }).cast::<AtomicU32>();
-        // SAFETY: the lock has four words of this size at least, and the last of these is that of the lines.
+        // SAFETY: the lock has four words of this size at least, and the last of these is that of
+        // the lines.
         let lines = unsafe { &*raw.add(3) };
         let held = lock.write();
         for (waiting, room, message_of) in [

@@ -1,4 +1,5 @@
-//! Readers and writers in turn: by how many writes one who waits in line is passed, counted and not timed.
+//! Readers and writers in turn: by how many writes one who waits in line is passed, counted and not
+//! timed.
 
 use crate::threads::{asleep, with};
 use std::thread;
@@ -15,8 +16,8 @@ const ROUNDS: u32 = 20;
 
 type Lock<F, R, P> = PsRwLockWith<u32, Sifted<{ BULK | URGENT | NESTED }, P, F, R>>;
 
-/// A reader of class `C` waits in line while one writer is inside and others queue. Returns by how many of those it was
-/// passed, at most.
+/// A reader of class `C` waits in line while one writer is inside and others queue. Returns by how
+/// many of those it was passed, at most.
 fn passed<C: ThreadClass, D: Discipline>(lock: &PsRwLockWith<u32, D>, fair: bool) -> u32 {
     let most = (0..ROUNDS).map(|_| {
         let mut first = lock.write();
@@ -104,8 +105,8 @@ fn a_crowd_of_readers_in_line_goes_in_before_the_next_writer() {
     });
 }
 
-/// While a writer waits for slow readers, those that sleep in line because of it are let in by the next opening of the gate, and
-/// the line is not lost on the way.
+/// While a writer waits for slow readers, those that sleep in line because of it are let in by the
+/// next opening of the gate, and the line is not lost on the way.
 #[test]
 fn readers_of_all_classes_in_line_go_in_together() {
     with("all classes in line", Lock::<PhaseFair, Central, Private<NoSpin>>::new(0), |lock| {
@@ -127,7 +128,8 @@ fn readers_of_all_classes_in_line_go_in_together() {
     });
 }
 
-/// A fair release keeps the write side for a writer that waits: who comes at that very moment is after it.
+/// A fair release keeps the write side for a writer that waits: who comes at that very moment is
+/// after it.
 #[test]
 fn a_fair_release_is_for_a_writer_that_waits() {
     with("fair release", Lock::<PhaseFair, Central, Private>::new(0), |lock| {

@@ -141,7 +141,8 @@ fn an_upgrade_that_gives_up_lets_all_in_and_stays_what_it_was() {
         thread::scope(|scope| {
             let upgradable = lock.upgradable_read();
             let reader = lock.read();
-            // It comes while the class is shut, or before or after; either way it gets in beside the upgradable reader.
+            // It comes while the class is shut, or before or after; either way it gets in beside
+            // the upgradable reader.
             let other = scope.spawn(|| *lock.read());
             let upgradable =
                 UpgradableGuard::try_upgrade_for(upgradable, SHORT).expect_err("there is a reader");

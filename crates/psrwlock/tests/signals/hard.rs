@@ -15,7 +15,8 @@ static STRUCK: [OnceLock<Struck<ByAll<Hard>>>; 65] = [const { OnceLock::new() };
 
 extern "C" fn handle(signal: libc::c_int) {
     let _errno = errno::Guard::new();
-    // SAFETY: this is a handler of that signal; the lock's mask contains it, and its action's mask everything.
+    // SAFETY: this is a handler of that signal; the lock's mask contains it, and its action's mask
+    // everything.
     let context = unsafe { Context::assume(signal) };
     if let Some(struck) = STRUCK[signal as usize].get() {
         struck.seen.look(struck.lock, &context);

@@ -1,5 +1,5 @@
-//! When a handler runs, and what it gets, struck at a known place: it waits for the write of its own thread and for nothing
-//! else, and reads wherever its class is open.
+//! When a handler runs, and what it gets, struck at a known place: it waits for the write of its
+//! own thread and for nothing else, and reads wherever its class is open.
 
 use crate::mixed::Lock;
 use crate::strikes::{Seen, Struck, keeping_errno, real_time, strike, strike_me};
@@ -22,7 +22,8 @@ const SHORT: Duration = Duration::from_millis(2);
 
 type AtSlots = Sifted<ALL, Private, PhaseFair, Distributed<2>>;
 
-/// Strikes this thread and checks that the handler runs at once, and reads, or finds its class shut.
+/// Strikes this thread and checks that the handler runs at once, and reads, or finds its class
+/// shut.
 fn runs_at_once(seen: &Seen, signal: i32, reads: bool) {
     let [handled, read, shut] = seen.counts();
     keeping_errno(|| strike_me(signal));

@@ -1,5 +1,5 @@
-//! Storms: every thread has a timer of its own and is struck by another thread besides, while all operations of the lock go
-//! on at once.
+//! Storms: every thread has a timer of its own and is struck by another thread besides, while all
+//! operations of the lock go on at once.
 
 use crate::mixed::{Classes, check_is_free, classes, operate};
 use crate::strikes::{Struck, Timer, strike};

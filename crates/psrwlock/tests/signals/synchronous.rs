@@ -1,4 +1,5 @@
-//! Synchronous signals cannot wait: their handlers may strike a thread that writes, and then do not get in.
+//! Synchronous signals cannot wait: their handlers may strike a thread that writes, and then do not
+//! get in.
 
 use crate::ByAll;
 use crate::strikes::{Struck, keeping_errno, strike_me};

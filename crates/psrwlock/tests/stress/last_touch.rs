@@ -1,4 +1,5 @@
-//! Law 2: whoever lets go of the lock last may free its memory at once, in whatever way it held it and lets go.
+//! Law 2: whoever lets go of the lock last may free its memory at once, in whatever way it held it
+//! and lets go.
 
 use crate::mixed::idle;
 use std::sync::Barrier;

@@ -18,7 +18,8 @@ use ulocks_testkit::watchdog::watch;
 const THREE: u8 = BULK | URGENT | NESTED;
 const ALL: u8 = THREE | HANDLER;
 
-/// Some threads, so many operations each; then the variables say how many writes there were, and the lock is as new.
+/// Some threads, so many operations each; then the variables say how many writes there were, and
+/// the lock is as new.
 fn check<D: Discipline>(classes: Classes<D>, threads: usize, operations: usize, hold: u32) {
     let lock = Arc::new(Lock::<D>::new(Variables::new()));
     let progress: Arc<[AtomicUsize]> = (0..threads).map(|_| AtomicUsize::new(0)).collect();

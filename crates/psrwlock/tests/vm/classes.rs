@@ -1,4 +1,5 @@
-//! Readers of all classes, and everybody else, beside one another; what classes are for; and both fairnesses.
+//! Readers of all classes, and everybody else, beside one another; what classes are for; and both
+//! fairnesses.
 
 use crate::clients::place::{Place, soon};
 use crate::roles::Role::{
@@ -80,7 +81,8 @@ fn all_do_what_they_may_beside_all_others() {
     on_each!(check);
 }
 
-/// A thread that holds a lower class gets a higher one whatever writers wait: if it had to wait, nobody could go on.
+/// A thread that holds a lower class gets a higher one whatever writers wait: if it had to wait,
+/// nobody could go on.
 #[test]
 fn nesting_upward_cannot_deadlock() {
     fn check<D: Discipline>(seed: u64) {
@@ -112,8 +114,9 @@ fn nest_beside_a_writer() {
     place.check_at_rest(writer.join().expect("the writer panicked"));
 }
 
-/// The promise that no other lock makes: while a writer waits for readers of a class, readers of all classes above go in
-/// and out without waiting; and it goes on to the next class as soon as these have left, whoever is in above.
+/// The promise that no other lock makes: while a writer waits for readers of a class, readers of
+/// all classes above go in and out without waiting; and it goes on to the next class as soon as
+/// these have left, whoever is in above.
 fn sifts<D: Discipline>(stage: usize) {
     let place = Place::<D>::new();
     let lower = place.read_of(CLASSES[stage]);
@@ -149,8 +152,8 @@ fn a_reader_does_not_wait_for_those_of_lower_classes() {
     on_each!(check);
 }
 
-/// A write, or an upgrade, gives up while a reader of that class stays: then nobody is shut out, who waited in line is in,
-/// and the next writer gets by.
+/// A write, or an upgrade, gives up while a reader of that class stays: then nobody is shut out,
+/// who waited in line is in, and the next writer gets by.
 fn gives_up<D: Discipline>(stage: usize, upgrade: bool) {
     let place = Place::<D>::new();
     let held = place.read_of(CLASSES[stage]);
@@ -197,7 +200,8 @@ fn a_write_that_gives_up_leaves_nothing_behind_at_any_stage() {
     on_each!(check);
 }
 
-/// A fair release goes to one of the writers that wait, also where those may give up, and strands none.
+/// A fair release goes to one of the writers that wait, also where those may give up, and strands
+/// none.
 #[test]
 fn a_fair_release_strands_nobody() {
     const ROLES: [&[Role]; 3] = [
@@ -213,8 +217,8 @@ fn a_fair_release_strands_nobody() {
     on_each!(check);
 }
 
-/// A writer that sleeps is next after a fair release: nobody writes in between who was not waiting. In the one execution in
-/// which it sleeps for certain, that without surprises.
+/// A writer that sleeps is next after a fair release: nobody writes in between who was not waiting.
+/// In the one execution in which it sleeps for certain, that without surprises.
 #[test]
 fn a_fair_release_is_not_overtaken() {
     use core::sync::atomic::{AtomicUsize, Ordering::SeqCst};

@@ -1,5 +1,5 @@
-//! What reading costs on many CPUs, in the cost model: readers counted in the state against readers at slots. Orders and
-//! counts, of runs that are always the same; the model predicts no times.
+//! What reading costs on many CPUs, in the cost model: readers counted in the state against readers
+//! at slots. Orders and counts, of runs that are always the same; the model predicts no times.
 
 use crate::{Lock, TWO};
 use core::cell::{Cell, RefCell};
@@ -14,7 +14,8 @@ use ulocks_core::spin::{Adaptive, NoSpin};
 use ulocks_core::{Policy, Private};
 use ulocks_psrwlock::{Central, Distributed, PhaseFair, Readers};
 
-/// Everybody reads for about 30 ns and stays away for about 150; one operation in `every` is a write, if any is.
+/// Everybody reads for about 30 ns and stays away for about 150; one operation in `every` is a
+/// write, if any is.
 fn mostly_read<R: Readers>(cpus: usize, every: Option<u32>) -> Outcome {
     let run = Run { warm_up_ns: 100e3, time_ns: 400e3, ..Run::new(Machine::example_with(cpus), cpus) };
     let outcome = run.contend(Lock::<TWO, Private, PhaseFair, R>::init, move |lock, worker| {
@@ -52,7 +53,8 @@ fn both<const N: usize>(cpus: usize, every: Option<u32>) -> (Outcome, Outcome) {
     (central, slots)
 }
 
-/// Readers of one word pass its line on, each for all; readers at slots, one for each CPU, share nothing that anybody changes.
+/// Readers of one word pass its line on, each for all; readers at slots, one for each CPU, share
+/// nothing that anybody changes.
 #[test]
 fn readers_at_slots_share_no_line() {
     for (cpus, outcomes) in [(2, both::<2>(2, None)), (8, both::<8>(8, None)), (64, both::<64>(64, None))] {
@@ -64,8 +66,8 @@ fn readers_at_slots_share_no_line() {
     }
 }
 
-/// How rare writes have to be: each looks at all slots, and interrupts all CPUs. Between one in a hundred, where slots lose,
-/// and one in a thousand.
+/// How rare writes have to be: each looks at all slots, and interrupts all CPUs. Between one in a
+/// hundred, where slots lose, and one in a thousand.
 #[test]
 fn readers_at_slots_pay_where_writes_are_rare() {
     let mut gain = Vec::new();
@@ -104,8 +106,8 @@ impl Meter for Own {
     }
 }
 
-/// What a release may have to do more than once, if those who are about to sleep come round just then: how many events it
-/// counts, on average, where it counts any.
+/// What a release may have to do more than once, if those who are about to sleep come round just
+/// then: how many events it counts, on average, where it counts any.
 #[test]
 fn those_about_to_sleep_do_not_hold_up_a_release() {
     fn check<P: Policy<Meter = Own>>(cpus: usize, every: u32, hold_ns: f64) {
@@ -141,7 +143,8 @@ fn those_about_to_sleep_do_not_hold_up_a_release() {
             outcome.kernel.sleeps,
             most.get()
         );
-        // Without a pause before each further attempt it was seven on average, and hundreds at most.
+        // Without a pause before each further attempt it was seven on average, and hundreds at
+        // most.
         assert!(average < 1.5 && most.get() <= 16, "a release is held up by those about to sleep");
     }
     for cpus in [4, 16, 64] {

@@ -1,18 +1,22 @@
 //! Processes that share a lock, and threads that die while they use it.
 //!
 //! The lock is not robust: nobody notices a death. What holds all the same, and is shown here:
-//! - A death lets nobody in who would have been kept out: the data are never written beside anybody.
-//! - A reader that dies inside keeps its count. A writer that comes then waits for ever with that reader's class shut, and with it
-//!   wait all readers of that class and of those below. Readers of higher classes go on for ever, and so does everybody
-//!   as long as writers only try, or have deadlines.
-//! - A reader that dies asleep in line stays in line. Writers wait for it for ever, before they shut anybody out: readers
-//!   all go on.
-//! - A writer, or an upgradable reader, that dies as the owner keeps the write side: no writer gets it any more. What it has
-//!   shut, or found shut by (H), stays shut, what it has not yet shut stays open.
-//! - A writer that dies asleep is forgotten. One that dies between being woken and taking the write side takes the wake-up
-//!   with it: writers that sleep may sleep until another writer has waited and released.
-//! - Whoever has a deadline gets away in each of these cases, but for one: a fair release that dies between telling its heir
-//!   and opening the gate, which the heir waits for.
+//! - A death lets nobody in who would have been kept out: the data are never written beside
+//!   anybody.
+//! - A reader that dies inside keeps its count. A writer that comes then waits for ever with that
+//!   reader's class shut, and with it wait all readers of that class and of those below. Readers of
+//!   higher classes go on for ever, and so does everybody as long as writers only try, or have
+//!   deadlines.
+//! - A reader that dies asleep in line stays in line. Writers wait for it for ever, before they
+//!   shut anybody out: readers all go on.
+//! - A writer, or an upgradable reader, that dies as the owner keeps the write side: no writer gets
+//!   it any more. What it has shut, or found shut by (H), stays shut, what it has not yet shut
+//!   stays open.
+//! - A writer that dies asleep is forgotten. One that dies between being woken and taking the write
+//!   side takes the wake-up with it: writers that sleep may sleep until another writer has waited
+//!   and released.
+//! - Whoever has a deadline gets away in each of these cases, but for one: a fair release that dies
+//!   between telling its heir and opening the gate, which the heir waits for.
 
 use crate::clients::place::{Place, Role as RoleOf, soon};
 use crate::roles::{ByValue, Of, Role};
@@ -33,7 +37,8 @@ type D = Sifted<THREE, SleepsShared, PhaseFair, Central, Soft, Unchecked>;
 type Slots = Sifted<THREE, SleepsShared, PhaseFair, Distributed<2>, Soft, Unchecked>;
 type Spins = Sifted<THREE, Shared, PhaseFair, Central, Soft, Unchecked>;
 
-/// Two words that writers change one after the other, and a lock, in memory that is all zero at first.
+/// Two words that writers change one after the other, and a lock, in memory that is all zero at
+/// first.
 #[repr(C)]
 struct Page<const N: usize> {
     lock: Lock<TWO, SleepsShared>,
@@ -133,7 +138,8 @@ fn processes_share_a_lock_at_different_addresses() {
     }
 }
 
-/// Up to two die, somewhere, with all that they hold. Everybody has a deadline, and so comes to an end.
+/// Up to two die, somewhere, with all that they hold. Everybody has a deadline, and so comes to an
+/// end.
 #[test]
 fn a_death_lets_nobody_in() {
     for processes in [3, 5, 8] {
@@ -144,7 +150,8 @@ fn a_death_lets_nobody_in() {
     }
 }
 
-/// Thread 1 plays `dying` and dies in place of each of its steps in turn; the others, in `roles`, have to come to their end.
+/// Thread 1 plays `dying` and dies in place of each of its steps in turn; the others, in `roles`,
+/// have to come to their end.
 fn survive<S: ulocks_psrwlock::Discipline>(dying: RoleOf<S>, roles: &'static [Role]) {
     for step in 0.. {
         let config = Config { deaths: Deaths::At { thread: 1, step }, ..sampled(4, 1 + u64::from(step)) };
@@ -183,8 +190,8 @@ fn who_has_a_deadline_gets_away() {
     survive::<Slots>(Place::writes, IN_TIME);
 }
 
-/// A dead reader holds up no reader of a higher class, whatever writers wait for it; and no reader at all while writers have
-/// deadlines.
+/// A dead reader holds up no reader of a higher class, whatever writers wait for it; and no reader
+/// at all while writers have deadlines.
 #[test]
 fn a_dead_reader_holds_up_no_reader_of_a_higher_class() {
     const ABOVE: &[Role] = &[Role::TimedWrite, Role::Read(Of::Urgent), Role::Read(Of::Nested)];
@@ -193,7 +200,8 @@ fn a_dead_reader_holds_up_no_reader_of_a_higher_class() {
     survive::<D>(Place::reads::<Bulk>, ALL);
     survive::<D>(Place::reads::<Urgent>, ALL);
     survive::<Slots>(Place::reads::<Bulk>, ALL);
-    // A writer without a deadline, which never gets the lock: the readers above come and go beside it.
+    // A writer without a deadline, which never gets the lock: the readers above come and go beside
+    // it.
     explore(sampled(4, 1), || {
         let place = Place::<D>::new();
         // As if its thread were dead: it never leaves.
@@ -230,7 +238,8 @@ fn who_is_left_the_lock_and_dies_keeps_nobody_out() {
     explore(config, is_left_to_a_dead_one);
 }
 
-/// Which of a reader's deaths hold up a writer without a deadline: those inside, and no others, if nobody shuts it out.
+/// Which of a reader's deaths hold up a writer without a deadline: those inside, and no others, if
+/// nobody shuts it out.
 #[test]
 fn only_a_reader_that_dies_inside_holds_up_a_writer() {
     let config =

@@ -106,7 +106,8 @@ fn who_gives_up_strands_nobody() {
     on_each!(check);
 }
 
-/// Not with slots: there an attempt to write shuts out readers for a moment, and another attempt may find that.
+/// Not with slots: there an attempt to write shuts out readers for a moment, and another attempt
+/// may find that.
 #[test]
 fn attempts_tell_the_truth() {
     fn check<L: Rw>(seed: u64) {

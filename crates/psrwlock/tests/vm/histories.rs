@@ -80,7 +80,8 @@ impl<D: Discipline> Recorded<D> {
         });
     }
 
-    /// An upgradable reader is beside readers, so for this specification it holds nothing until it has upgraded.
+    /// An upgradable reader is beside readers, so for this specification it holds nothing until it
+    /// has upgraded.
     fn upgrade(&self) -> Option<()> {
         let lock = &self.lock;
         lock.try_upgradable()?;

@@ -47,7 +47,8 @@ fn sampled(threads: usize, seed: u64) -> Config {
     Config { spurious: 2, seed, ..Config::sampled(4_000 / threads as u64) }
 }
 
-/// The one execution without surprises: each thread goes on until it has to wait, and time passes when all do.
+/// The one execution without surprises: each thread goes on until it has to wait, and time passes
+/// when all do.
 fn tame() -> Config {
     Config { strategy: Strategy::Bytes(Vec::new()), ..Config::default() }
 }

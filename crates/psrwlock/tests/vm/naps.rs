@@ -26,8 +26,8 @@ fn sleep(time: Duration) {
     Futex::<Private>::new(0).wait(0, Some(Deadline::after(time)));
 }
 
-/// In the execution without surprises an owner naps when a reader leaves, less than a nap after it came. When it is a
-/// writer, counted from its first look.
+/// In the execution without surprises an owner naps when a reader leaves, less than a nap after it
+/// came. When it is a writer, counted from its first look.
 fn owner_waits<D: Discipline>(class: Of, upgrades: bool) -> impl Fn() {
     move || {
         let place = Place::<D>::new();
@@ -67,8 +67,9 @@ fn the_last_reader_cuts_the_nap_short() {
     }
 }
 
-/// The other way round: a wake-up that comes between the owner's last look and its sleep is lost, and the nap ends by
-/// itself. Without time such an execution does not end, so there is one; with time all end.
+/// The other way round: a wake-up that comes between the owner's last look and its sleep is lost,
+/// and the nap ends by itself. Without time such an execution does not end, so there is one; with
+/// time all end.
 #[test]
 fn a_nap_is_what_a_lost_wake_up_costs() {
     fn client<R: Readers>() {
@@ -88,7 +89,8 @@ fn a_nap_is_what_a_lost_wake_up_costs() {
     found_in(timeless, "no naps", "nobody can go on", client::<Central>);
 }
 
-/// A handler wakes nobody. The owner looks by itself, after short naps only, since its mask is up meanwhile.
+/// A handler wakes nobody. The owner looks by itself, after short naps only, since its mask is up
+/// meanwhile.
 #[test]
 fn the_owner_polls_the_stage_of_handlers() {
     use ulocks_core::model::signal::{self, Signal};
@@ -127,7 +129,8 @@ fn the_owner_polls_the_stage_of_handlers() {
     });
 }
 
-/// Time that passes whenever it may: deadlines in line, in the wait for other writers, and at each stage.
+/// Time that passes whenever it may: deadlines in line, in the wait for other writers, and at each
+/// stage.
 #[test]
 fn deadlines_pass_anywhere() {
     use crate::roles::Role::{Nest, Read, TimedRead, TimedUpgrade, TimedWrite, Write};

@@ -1,8 +1,8 @@
 //! Turns: by how many write phases a reader is passed that sleeps in line.
 //!
-//! Counted by the lock's meter: it is told when a reader goes to sleep, and when it is in; and the writers say when a phase
-//! ends, before they release. A reader that sleeps sees the end of the phase that is on, and, if it is below the top class
-//! and the type says so, of some more.
+//! Counted by the lock's meter: it is told when a reader goes to sleep, and when it is in; and the
+//! writers say when a phase ends, before they release. A reader that sleeps sees the end of the
+//! phase that is on, and, if it is below the top class and the type says so, of some more.
 
 use crate::clients::place::Place;
 use crate::roles::ByValue;

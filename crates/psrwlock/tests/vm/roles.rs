@@ -1,4 +1,5 @@
-//! The clients' roles as values, for lists of threads of any length; and two that loom has no room for.
+//! The clients' roles as values, for lists of threads of any length; and two that loom has no room
+//! for.
 
 use crate::clients::place::{Place, soon};
 use core::panic::Location;

@@ -1,7 +1,9 @@
-//! Handlers that read, and strike anywhere: readers and writers, inside and in line, asleep and on their way out.
+//! Handlers that read, and strike anywhere: readers and writers, inside and in line, asleep and on
+//! their way out.
 //!
-//! What is promised, and asserted in the handlers: on a thread that reads, and on the only thread that writes, a handler
-//! gets in at once, whatever writers wait for. On others it may find the lock being written, and fails.
+//! What is promised, and asserted in the handlers: on a thread that reads, and on the only thread
+//! that writes, a handler gets in at once, whatever writers wait for. On others it may find the
+//! lock being written, and fails.
 
 use crate::clients::place::{Place, soon};
 use crate::roles::{ByValue, Of, Role};
@@ -27,7 +29,8 @@ type Masked<M, P = Sleeps, R = Central> = Sifted<FOUR, P, PhaseFair, R, M, Unche
 const USR1: Signal = Signal::new(10);
 const USR2: Signal = Signal::new(12);
 
-/// How a handler of that mask is installed: wrapped for the soft one, bare for the real one. They keep each other out.
+/// How a handler of that mask is installed: wrapped for the soft one, bare for the real one. They
+/// keep each other out.
 trait Installs: Mask {
     fn install(signal: Signal, handler: impl Fn(&Context<'_>) + Clone + 'static);
 }
@@ -41,13 +44,15 @@ impl Installs for Soft {
 impl Installs for Hard {
     fn install(signal: Signal, handler: impl Fn(&Context<'_>) + Clone + 'static) {
         signal::install(signal, u32::MAX, move || {
-            // SAFETY: this is the handler; the lock's mask is `Hard`, of all signals; the handlers mask each other.
+            // SAFETY: this is the handler; the lock's mask is `Hard`, of all signals; the handlers
+            // mask each other.
             handler(&unsafe { Context::assume(signal.number().into()) });
         });
     }
 }
 
-/// What the handlers of an execution know beside what they see. No part of what is explored: of real atomics.
+/// What the handlers of an execution know beside what they see. No part of what is explored: of
+/// real atomics.
 #[derive(Default)]
 struct Known {
     /// By thread: whether its handler has to get in.
@@ -90,7 +95,8 @@ fn read<D: Discipline>(place: &Place<D>, known: &Known, class: Of) {
     place.leave(token);
 }
 
-/// Threads that play `roles`, the first the only writer among them, each struck up to twice by two signals.
+/// Threads that play `roles`, the first the only writer among them, each struck up to twice by two
+/// signals.
 fn struck<D: Discipline<Mask: Installs>>(roles: &'static [Role], times: u8) {
     let (place, known) = (Place::<D>::new(), Arc::new(Known::default()));
     for signal in [USR1, USR2] {
@@ -175,7 +181,8 @@ fn handlers_strike_those_who_wait_for_each_other() {
     explore(sampled(4, 2), crowd::<Masked<Hard>>);
 }
 
-/// A handler is inside on one thread while another thread's write gives up in its last stage, and that one is struck too.
+/// A handler is inside on one thread while another thread's write gives up in its last stage, and
+/// that one is struck too.
 fn gives_up_in_the_last_stage<D: Discipline<Mask: Installs>>(in_the_last: &AtomicUsize) {
     let (place, known) = (Place::<D>::new(), Arc::new(Known::default()));
     let gave_up = Arc::new(sync::AtomicBool::new(false));
@@ -228,8 +235,8 @@ fn a_write_gives_up_although_a_handler_stays() {
     assert!(often > all / 4, "only {often} of {all} executions come to the last stage");
 }
 
-/// A thread holds a lock of a lower class, and its handler comes in however long a writer waits for that thread: the writer
-/// has shut no class above.
+/// A thread holds a lock of a lower class, and its handler comes in however long a writer waits for
+/// that thread: the writer has shut no class above.
 #[test]
 fn a_handler_gets_in_beside_a_writer_that_waits_for_its_thread() {
     fn client<D: Discipline<Mask: Installs>>(class: Of) {
@@ -258,7 +265,8 @@ fn a_handler_gets_in_beside_a_writer_that_waits_for_its_thread() {
     }
 }
 
-/// A synchronous signal strikes in the midst of what its thread writes: it cannot wait, and its handler fails at once.
+/// A synchronous signal strikes in the midst of what its thread writes: it cannot wait, and its
+/// handler fails at once.
 #[test]
 fn the_handler_of_a_fault_fails_where_its_thread_writes() {
     const SEGV: Signal = Signal::new(11);

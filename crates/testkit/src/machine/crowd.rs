@@ -1,6 +1,8 @@
-//! A crowd: ten thousand threads that wait for one lock at the same moment, and what waiting makes them allocate.
+//! A crowd: ten thousand threads that wait for one lock at the same moment, and what waiting makes
+//! them allocate.
 //!
-//! A lock of the family allocates nothing, however many wait. The test names the allocator that looks:
+//! A lock of the family allocates nothing, however many wait. The test names the allocator that
+//! looks:
 //!
 //! ```no_run
 //! use ulocks_testkit::plain::Plain;
@@ -88,7 +90,8 @@ fn watched<R>(body: impl FnOnce() -> R) -> R {
 pub struct Crowd {
     /// Threads that were wanted.
     pub wanted: usize,
-    /// Threads that were asleep at the same moment, and came through: as many as the machine permits.
+    /// Threads that were asleep at the same moment, and came through: as many as the machine
+    /// permits.
     pub waited: usize,
     /// What they allocated meanwhile.
     pub allocations: usize,
@@ -103,7 +106,8 @@ impl Crowd {
     }
 }
 
-/// Ten thousand threads sleep on one locked `L` at once; then it is released, and all get it one after the other.
+/// Ten thousand threads sleep on one locked `L` at once; then it is released, and all get it one
+/// after the other.
 ///
 /// # Panics
 /// If one does not count, or if the test does not run on [`Watched`].
@@ -137,8 +141,8 @@ pub fn wait_for_lock<L: RawMutex + Send + Sync + 'static>(threads: usize) -> Cro
     crowd
 }
 
-/// `threads` threads run `pass`, which is to put each of them to sleep and to lead all of them through once `open` was
-/// called; `open` is called when all are asleep. For locks of any kind.
+/// `threads` threads run `pass`, which is to put each of them to sleep and to lead all of them
+/// through once `open` was called; `open` is called when all are asleep. For locks of any kind.
 ///
 /// # Panics
 /// If a thread does, or if the test does not run on [`Watched`].

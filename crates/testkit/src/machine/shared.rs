@@ -75,8 +75,9 @@ pub(super) fn unmap(address: usize) {
 pub fn forked(children: usize, body: impl Fn(usize)) {
     let ids: Vec<_> = (0..children)
         .map(|me| {
-            // SAFETY: the child runs `body` and leaves by `_exit`; it takes no lock that another thread of this process
-            // may have held at the fork, unless `body` allocates, for which glibc makes the child's allocator usable.
+            // SAFETY: the child runs `body` and leaves by `_exit`; it takes no lock that another
+            // thread of this process may have held at the fork, unless `body` allocates, for which
+            // glibc makes the child's allocator usable.
             let id = unsafe { libc::fork() };
             assert!(id >= 0, "fork: {}", io::Error::last_os_error());
             if id == 0 {
@@ -162,7 +163,8 @@ pub fn timed<L: RawMutex>(load: Load) -> Counts {
 pub fn zeroed_is_unlocked<L: RawMutex>() -> bool {
     let mapping = Mapping::shared();
     let _ = new_lock::<L>();
-    // SAFETY: the page is zeroed and large enough; that zeroes are an unlocked lock is what the family promises.
+    // SAFETY: the page is zeroed and large enough; that zeroes are an unlocked lock is what the
+    // family promises.
     let lock = unsafe { &*mapping.place::<L>() };
     let Some(token) = lock.try_lock() else { return false };
     // SAFETY: acquired above.

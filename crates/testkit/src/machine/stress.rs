@@ -1,5 +1,5 @@
-//! Clients of many operations. Each returns what it counted; the test asserts on the counts. None looks at a clock to
-//! decide whether the lock is right.
+//! Clients of many operations. Each returns what it counted; the test asserts on the counts. None
+//! looks at a clock to decide whether the lock is right.
 
 use super::watchdog::watch;
 use crate::new_lock;
@@ -23,7 +23,8 @@ pub struct Load {
     pub hold: u32,
     /// Whether every thread moves to another CPU now and then.
     pub shuffle: bool,
-    /// Whether a further thread showers them with `SIGUSR1`, so that waits in the kernel end by `EINTR`.
+    /// Whether a further thread showers them with `SIGUSR1`, so that waits in the kernel end by
+    /// `EINTR`.
     pub signals: bool,
 }
 
@@ -64,14 +65,16 @@ impl Counts {
     }
 }
 
-/// A lock and a counter in two halves, written one after the other, so that two threads inside disturb one another.
+/// A lock and a counter in two halves, written one after the other, so that two threads inside
+/// disturb one another.
 pub(super) struct Protected<L> {
     pub(super) lock: L,
     halves: UnsafeCell<[usize; 2]>,
 }
 
-// SAFETY: `halves` is accessed by holders of `lock`, or when all threads were joined. That there is one holder at a time is
-// what the tests are about; the accesses are volatile, so a broken lock yields wrong numbers.
+// SAFETY: `halves` is accessed by holders of `lock`, or when all threads were joined. That there is
+// one holder at a time is what the tests are about; the accesses are volatile, so a broken lock
+// yields wrong numbers.
 unsafe impl<L: Sync> Sync for Protected<L> {}
 
 impl<L: RawMutex> Protected<L> {
@@ -148,8 +151,8 @@ fn run<L: RawMutex + Send + Sync + 'static>(name: &str, load: Load, operation: O
     }
 }
 
-/// Puts `load` on what is `shared`, and watches. How many operations of each thread returned true, and how many signals
-/// were handled.
+/// Puts `load` on what is `shared`, and watches. How many operations of each thread returned true,
+/// and how many signals were handled.
 pub(super) fn drive<S: Send + Sync + 'static>(
     name: &str,
     load: Load,
@@ -198,7 +201,8 @@ pub fn exclusion<L: RawMutex + Send + Sync + 'static>(load: Load) -> Counts {
     })
 }
 
-/// `lock_until` with deadlines from already passed to a millisecond, mixed with `lock`: whoever gives up strands nobody.
+/// `lock_until` with deadlines from already passed to a millisecond, mixed with `lock`: whoever
+/// gives up strands nobody.
 pub fn timed<L: RawMutex + Send + Sync + 'static>(load: Load) -> Counts {
     run::<L>("timed", load, |protected, random, hold| {
         let token = match random.below(8) {
@@ -211,7 +215,8 @@ pub fn timed<L: RawMutex + Send + Sync + 'static>(load: Load) -> Counts {
     })
 }
 
-/// Nearly every wait is given up at once, so that giving up meets the release, while others wait in earnest.
+/// Nearly every wait is given up at once, so that giving up meets the release, while others wait in
+/// earnest.
 pub fn cancel<L: RawMutex + Send + Sync + 'static>(load: Load) -> Counts {
     run::<L>("cancel", load, |protected, random, hold| {
         let token = match random.below(4) {
@@ -238,8 +243,8 @@ fn exclusion_by_lock_only<L: RawMutex + Send + Sync + 'static>(load: Load) -> Co
     })
 }
 
-/// Who came first is served first: by `lock`, by `try_lock`, and by `lock_until` with deadlines from already passed to
-/// 200 us, after which a waiter gives its place up.
+/// Who came first is served first: by `lock`, by `try_lock`, and by `lock_until` with deadlines
+/// from already passed to 200 us, after which a waiter gives its place up.
 ///
 /// # Panics
 /// If somebody is overtaken by a later arrival.
@@ -302,8 +307,9 @@ pub fn hand_over_counts<L: RawMutex + Send + Sync + 'static>(threads: usize, ope
     HandOvers { to_another, to_itself: threads * operations - to_another }
 }
 
-/// A lock alone on a page, `threads` users, and the last of them unmaps the page as soon as `unlock` has returned to it.
-/// A release that touches the lock once more meets no memory and the process dies of it. Returns the pages unmapped.
+/// A lock alone on a page, `threads` users, and the last of them unmaps the page as soon as
+/// `unlock` has returned to it. A release that touches the lock once more meets no memory and the
+/// process dies of it. Returns the pages unmapped.
 pub fn last_unlocker_unmaps<L: RawMutex + Send + Sync + 'static>(threads: usize, rounds: usize) -> usize {
     struct Page<L> {
         lock: L,
@@ -350,7 +356,8 @@ fn move_to_a_cpu(random: &mut Random) {
     // SAFETY: `cpu_set_t` is plain data; the calls read and write it and nothing else.
     unsafe {
         let mut allowed: libc::cpu_set_t = std::mem::zeroed();
-        // Of the whole process (its first thread), not of this thread, which may be restricted already.
+        // Of the whole process (its first thread), not of this thread, which may be restricted
+        // already.
         if libc::sched_getaffinity(libc::getpid(), size_of_val(&allowed), &raw mut allowed) != 0 {
             return;
         }
@@ -388,7 +395,8 @@ mod signals {
 
     impl Storm {
         pub(super) fn begin() -> Self {
-            // SAFETY: the handler only increments an atomic. Without SA_RESTART, system calls report EINTR.
+            // SAFETY: the handler only increments an atomic. Without SA_RESTART, system calls
+            // report EINTR.
             unsafe {
                 let mut action: libc::sigaction = std::mem::zeroed();
                 action.sa_sigaction = count as extern "C" fn(libc::c_int) as usize;

@@ -6,15 +6,17 @@ use std::sync::mpsc::{RecvTimeoutError, Sender, channel};
 use std::thread;
 use std::time::Duration;
 
-/// How long a client may take before it counts as hung. Far beyond what any of them needs on a loaded machine.
+/// How long a client may take before it counts as hung. Far beyond what any of them needs on a
+/// loaded machine.
 pub const PATIENCE: Duration = Duration::from_secs(120);
 
 /// Aborts the process if it is not dropped in time.
 #[must_use = "dropped at once, it guards nothing"]
 pub struct Watchdog(#[allow(dead_code, reason = "its drop is the message")] Sender<()>);
 
-/// Watches until the result is dropped. After [`PATIENCE`] prints `name`, what `state` says and what each thread of the
-/// process waits for in the kernel, and aborts: a hung test is a failed test, with something to go by.
+/// Watches until the result is dropped. After [`PATIENCE`] prints `name`, what `state` says and
+/// what each thread of the process waits for in the kernel, and aborts: a hung test is a failed
+/// test, with something to go by.
 pub fn watch(name: &str, state: impl Fn() -> String + Send + 'static) -> Watchdog {
     watch_for(PATIENCE, name, state)
 }

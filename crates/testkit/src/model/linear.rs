@@ -1,5 +1,6 @@
-//! Histories of a reader-writer lock, on the virtual machine: there is an order of all its operations, one at a time, that
-//! explains what each returned. It says nothing of memory, and sees overlaps without any data to race on.
+//! Histories of a reader-writer lock, on the virtual machine: there is an order of all its
+//! operations, one at a time, that explains what each returned. It says nothing of memory, and sees
+//! overlaps without any data to race on.
 
 use super::rw::{Role, soon};
 use crate::new_rw_lock;
@@ -8,8 +9,8 @@ use ulocks_core::model::linear::Recorder;
 use ulocks_core::model::linear::specs::{self, RwLockCall};
 use ulocks_core::raw::RawRwLock;
 
-/// Threads play their roles `rounds` times. Attempts may fail in any state: a lock may turn readers away for a writer that
-/// waits.
+/// Threads play their roles `rounds` times. Attempts may fail in any state: a lock may turn readers
+/// away for a writer that waits.
 ///
 /// # Panics
 /// If no order explains the history.

@@ -1,4 +1,5 @@
-//! The clients of `model`, for reader-writer locks. What they may be asked to do beside one another are [`Role`]s.
+//! The clients of `model`, for reader-writer locks. What they may be asked to do beside one another
+//! are [`Role`]s.
 //!
 //! | property | client |
 //! |---|---|
@@ -50,14 +51,16 @@ pub(super) fn soon() -> Deadline {
     Deadline::after(Duration::from_millis(1))
 }
 
-/// A lock and what it protects: a count that is no atomic, in a cell whose accesses the model checks.
+/// A lock and what it protects: a count that is no atomic, in a cell whose accesses the model
+/// checks.
 pub(super) struct Protected<L> {
     pub(super) lock: L,
     count: UnsafeCell<usize>,
 }
 
-// SAFETY: `count` is read by readers of `lock` and written by its writers, or by the one thread left after the others were
-// joined. That the lock keeps these apart is what the clients test; the model reports where it does not.
+// SAFETY: `count` is read by readers of `lock` and written by its writers, or by the one thread
+// left after the others were joined. That the lock keeps these apart is what the clients test; the
+// model reports where it does not.
 unsafe impl<L: Sync> Sync for Protected<L> {}
 // SAFETY: owning a `Protected` is owning both parts.
 unsafe impl<L: Send> Send for Protected<L> {}
@@ -160,8 +163,8 @@ impl Meeting {
         Arc::new(Self { came: Futex::new(0), expected: expected.try_into().expect("a meeting of threads") })
     }
 
-    /// Arrives, and waits for the others. Without an order between them that the lock would have to make: all accesses
-    /// are relaxed. If one never comes, all sleep, which the model reports.
+    /// Arrives, and waits for the others. Without an order between them that the lock would have to
+    /// make: all accesses are relaxed. If one never comes, all sleep, which the model reports.
     pub(super) fn wait(&self) {
         let mut came = self.came.fetch_add(1, Relaxed) + 1;
         if came == self.expected {
@@ -174,7 +177,8 @@ impl Meeting {
     }
 }
 
-/// A writer is alone, and sees what the writers before it did; a reader sees it too, and nobody writes what it reads.
+/// A writer is alone, and sees what the writers before it did; a reader sees it too, and nobody
+/// writes what it reads.
 pub fn exclusion<L: RawRwLock + Send + Sync + 'static>(roles: &'static [Role]) {
     let protected = Protected::<L>::new();
     let shared = Arc::clone(&protected);
@@ -182,7 +186,8 @@ pub fn exclusion<L: RawRwLock + Send + Sync + 'static>(roles: &'static [Role]) {
     protected.check_at_rest(counted);
 }
 
-/// Every thread gets the lock `rounds` times: whoever sleeps is woken. A lost wake-up is a deadlock.
+/// Every thread gets the lock `rounds` times: whoever sleeps is woken. A lost wake-up is a
+/// deadlock.
 pub fn no_lost_wake<L: RawRwLock + Send + Sync + 'static>(roles: &'static [Role], rounds: usize) {
     let lock = Arc::new(new_rw_lock::<L>());
     let shared = Arc::clone(&lock);
@@ -202,8 +207,9 @@ pub fn no_lost_wake<L: RawRwLock + Send + Sync + 'static>(roles: &'static [Role]
     assert!(!lock.is_locked(), "the lock is locked although its last holder released it");
 }
 
-/// Readers that had to wait for a writer, and the writer turned reader itself, all get in together: nobody leaves before
-/// the last has come. A lock that lets one of them in as if it were a writer makes all wait for ever.
+/// Readers that had to wait for a writer, and the writer turned reader itself, all get in together:
+/// nobody leaves before the last has come. A lock that lets one of them in as if it were a writer
+/// makes all wait for ever.
 pub fn readers_meet<L: RawRwLock + Send + Sync + 'static>(readers: usize) {
     let protected = Protected::<L>::new();
     let meeting = Meeting::of(readers + 1);
@@ -228,8 +234,8 @@ pub fn readers_meet<L: RawRwLock + Send + Sync + 'static>(readers: usize) {
     protected.check_at_rest(1);
 }
 
-/// Waits that may expire run against the release of `held`, and against one another: whichever way the timed ones end,
-/// nobody is left asleep on a free lock.
+/// Waits that may expire run against the release of `held`, and against one another: whichever way
+/// the timed ones end, nobody is left asleep on a free lock.
 ///
 /// # Panics
 /// If the property fails, and if `held` is not `Read` or `Write`.
@@ -261,9 +267,9 @@ pub fn timeout_vs_unlock<L: RawRwLock + Send + Sync + 'static>(held: Role, roles
     protected.check_at_rest(counted);
 }
 
-/// Waiters of which each gives up when its time comes, however long the holder stays: none needs the release to leave,
-/// and none leaves anything behind. Writers that gave up on a reader do not keep the next reader out. For a model in
-/// which all deadlines pass in the end.
+/// Waiters of which each gives up when its time comes, however long the holder stays: none needs
+/// the release to leave, and none leaves anything behind. Writers that gave up on a reader do not
+/// keep the next reader out. For a model in which all deadlines pass in the end.
 ///
 /// # Panics
 /// If one of them gets the lock, or leaves a trace; and if `held` is not `Read` or `Write`.
@@ -298,9 +304,9 @@ pub fn give_up_while_held<L: RawRwLock + Send + Sync + 'static>(held: Role, wait
     }
 }
 
-/// `try_read`, `try_write`, `is_locked` and `is_write_locked` tell the truth: of several attempts on a free lock one
-/// succeeds, and all if only readers make any; a success excludes what it should; and a holder's own attempt is answered
-/// as anybody's.
+/// `try_read`, `try_write`, `is_locked` and `is_write_locked` tell the truth: of several attempts
+/// on a free lock one succeeds, and all if only readers make any; a success excludes what it
+/// should; and a holder's own attempt is answered as anybody's.
 pub fn try_coherence<L: RawRwLock + Send + Sync + 'static>(readers: usize, writers: usize) {
     let protected = Protected::<L>::new();
     assert!(!protected.lock.is_locked() && !protected.lock.is_write_locked(), "a new lock is locked");
@@ -347,12 +353,14 @@ unsafe impl<L: Send + Sync> Send for Handle<L> {}
 // SAFETY: as above.
 unsafe impl<L: Send + Sync> Sync for Handle<L> {}
 
-/// Each user takes the lock, counts itself as done and releases. A writer that finds all others done knows that they have
-/// released, since it is alone, and frees the memory once it has released too; a reader knows the same if all the others
-/// are writers. A lock that touches its word after the release of a reader or of a writer may touch freed memory.
+/// Each user takes the lock, counts itself as done and releases. A writer that finds all others
+/// done knows that they have released, since it is alone, and frees the memory once it has released
+/// too; a reader knows the same if all the others are writers. A lock that touches its word after
+/// the release of a reader or of a writer may touch freed memory.
 ///
-/// If the last is one of several readers nobody knows, and nobody frees. What "freed" means in the models, and what loom
-/// may miss, is told at [`model::last_unlocker_frees`](super::last_unlocker_frees).
+/// If the last is one of several readers nobody knows, and nobody frees. What "freed" means in the
+/// models, and what loom may miss, is told at
+/// [`model::last_unlocker_frees`](super::last_unlocker_frees).
 pub fn last_unlocker_frees<L: RawRwLock + Send + Sync + 'static>(readers: usize, writers: usize) {
     let users = readers + writers;
     let doomed = Box::new(Doomed { lock: new_rw_lock::<L>(), done: AtomicUsize::new(0) });

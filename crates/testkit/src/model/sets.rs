@@ -1,10 +1,11 @@
-//! Histories of semaphore arrays, on the virtual machine: some order of the steps of [`Sets`] explains what every
-//! operation returned.
+//! Histories of semaphore arrays, on the virtual machine: some order of the steps of [`Sets`]
+//! explains what every operation returned.
 //!
-//! A set that may wait is two operations of the history: it *comes*, when it is tried, proceeds or falls asleep; and it
-//! *goes*, when it returns what has become of it. Both lie between its call and its return, and others between the two:
-//! those that complete it, or pass it. So an order is found only if everybody who slept was completed, or refused, by
-//! the very step that the model says, before whom it should and after whom it should.
+//! A set that may wait is two operations of the history: it *comes*, when it is tried, proceeds or
+//! falls asleep; and it *goes*, when it returns what has become of it. Both lie between its call
+//! and its return, and others between the two: those that complete it, or pass it. So an order is
+//! found only if everybody who slept was completed, or refused, by the very step that the model
+//! says, before whom it should and after whom it should.
 
 use crate::sets::{Ended, Op, Outcome, Refusal, Sets, Waiters};
 use crate::thread;
@@ -68,7 +69,8 @@ impl History {
         self.outcome(Call::Try(ops.into()), apply)
     }
 
-    /// Runs `apply`, which performs a set, waits for it if need be, and may give up for the reason `gives_up`.
+    /// Runs `apply`, which performs a set, waits for it if need be, and may give up for the reason
+    /// `gives_up`.
     pub fn waits(&self, ops: &[Op], gives_up: Option<Refusal>, apply: impl FnOnce() -> Outcome) -> Outcome {
         let me = thread::id();
         let comes = self.0.call(Call::Come(me, ops.into()));
@@ -114,7 +116,8 @@ impl History {
         self.0.record(Call::Waiters(index), || Returned::Waiters(waiters()));
     }
 
-    /// Looks for an order that explains what was recorded, of an array that was `start` in the beginning.
+    /// Looks for an order that explains what was recorded, of an array that was `start` in the
+    /// beginning.
     ///
     /// # Panics
     /// If there is none, with the history.

@@ -38,7 +38,8 @@ unsafe fn upgrade<L: RawRwLockUpgrade>(lock: &L, token: L::UpgradableToken, how:
     first.unwrap_or_else(|token| unsafe { lock.upgrade(token) })
 }
 
-/// While one thread holds the lock upgradable, readers come in and meet it there; writers and upgradables do not.
+/// While one thread holds the lock upgradable, readers come in and meet it there; writers and
+/// upgradables do not.
 pub fn upgradable_beside_readers<L: RawRwLockUpgrade + Send + Sync + 'static>(readers: usize) {
     let protected = Protected::<L>::new();
     let meeting = Meeting::of(readers + 1);
@@ -118,7 +119,8 @@ pub fn downgrades<L: RawRwLockDowngrade + Send + Sync + 'static>(writers: usize,
     protected.check_at_rest(writers);
 }
 
-/// Readers wait for a writer, which writes and becomes a reader: they see what it wrote, and meet it inside.
+/// Readers wait for a writer, which writes and becomes a reader: they see what it wrote, and meet
+/// it inside.
 pub fn downgrade_meets_readers<L: RawRwLockDowngrade + Send + Sync + 'static>(readers: usize) {
     let protected = Protected::<L>::new();
     let meeting = Meeting::of(readers + 1);
@@ -149,8 +151,8 @@ pub fn downgrade_meets_readers<L: RawRwLockDowngrade + Send + Sync + 'static>(re
     protected.check_at_rest(1);
 }
 
-/// Threads each of which goes from writer to upgradable, to writer again, to upgradable and to reader, beside `readers`:
-/// from beginning to end nobody else writes.
+/// Threads each of which goes from writer to upgradable, to writer again, to upgradable and to
+/// reader, beside `readers`: from beginning to end nobody else writes.
 pub fn round_trips<L: RawRwLockUpgrade + Send + Sync + 'static>(how: How, travellers: usize, readers: usize) {
     let protected = Protected::<L>::new();
     let shared = Arc::clone(&protected);
@@ -176,8 +178,8 @@ pub fn round_trips<L: RawRwLockUpgrade + Send + Sync + 'static>(how: How, travel
     protected.check_at_rest(2 * travellers);
 }
 
-/// A reader that holds the lock makes `try_upgrade` fail and an `upgrade_until` give up; its release lets an upgrade by. For
-/// a model in which all deadlines pass in the end.
+/// A reader that holds the lock makes `try_upgrade` fail and an `upgrade_until` give up; its
+/// release lets an upgrade by. For a model in which all deadlines pass in the end.
 pub fn upgrade_waits_for_readers<L: RawRwLockUpgrade + Send + Sync + 'static>() {
     let protected = Protected::<L>::new();
     let read = protected.lock.read();

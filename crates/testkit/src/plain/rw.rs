@@ -12,9 +12,10 @@
 //! | 2 `PARKED` | somebody may sleep | who goes to sleep | a release, which wakes all |
 //! | 3.. | readers | | |
 //!
-//! Every step is one exchange of the whole word: a release that clears `PARKED` need not touch the word again, and a wake
-//! is by its address. All exchanges that take are acquire, all that give up are release; between them there are
-//! exchanges only, so that a writer comes after all the readers before it.
+//! Every step is one exchange of the whole word: a release that clears `PARKED` need not touch the
+//! word again, and a wake is by its address. All exchanges that take are acquire, all that give up
+//! are release; between them there are exchanges only, so that a writer comes after all the readers
+//! before it.
 
 use ulocks_core::futex::{Futex, Scope, Waited};
 use ulocks_core::raw::{
@@ -92,8 +93,8 @@ impl<S: Scope> CountedRw<S> {
         Some(())
     }
 
-    /// Replaces the word by what `left` makes of it, less `PARKED`, and wakes those who sleep. The exchange is the last
-    /// access to the lock.
+    /// Replaces the word by what `left` makes of it, less `PARKED`, and wakes those who sleep. The
+    /// exchange is the last access to the lock.
     fn give_up(&self, left: fn(u32) -> u32) {
         let key = self.0.key();
         let mut word = self.0.load(Relaxed);
@@ -112,9 +113,9 @@ impl<S: Scope> Default for CountedRw<S> {
     }
 }
 
-// SAFETY: `WRITER` is set only in a word without holders, by one atomic exchange, and while it is set no
-// other step can be taken; acquire and release order the exchanges (header). The word is all there is: tokens may be
-// forgotten, the lock moved or dropped.
+// SAFETY: `WRITER` is set only in a word without holders, by one atomic exchange, and while it is
+// set no other step can be taken; acquire and release order the exchanges (header). The word is all
+// there is: tokens may be forgotten, the lock moved or dropped.
 unsafe impl<S: Scope> RawRwLock for CountedRw<S> {
     raw_init!(Self::new());
     type Scope = S;
@@ -171,8 +172,8 @@ unsafe impl<S: Scope> RawRwLockDowngrade for CountedRw<S> {
     }
 }
 
-// SAFETY: `UPGRADABLE` is set by one exchange in a word without it and without a writer, and shuts writers
-// out; it becomes `WRITER` by an exchange that acquires, in a word without readers.
+// SAFETY: `UPGRADABLE` is set by one exchange in a word without it and without a writer, and shuts
+// writers out; it becomes `WRITER` by an exchange that acquires, in a word without readers.
 unsafe impl<S: Scope> RawRwLockUpgrade for CountedRw<S> {
     type UpgradableToken = ();
 

@@ -6,8 +6,8 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 use ulocks_core::raw::RawRwLock;
 
-/// Ten thousand threads, every second of them to write, sleep on one `L` that a writer holds; then it is released, and all
-/// get it.
+/// Ten thousand threads, every second of them to write, sleep on one `L` that a writer holds; then
+/// it is released, and all get it.
 ///
 /// # Panics
 /// If one does not, and if the test does not run on [`Watched`](super::super::crowd::Watched).

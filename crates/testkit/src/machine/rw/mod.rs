@@ -1,9 +1,10 @@
 //! Clients of many operations for reader-writer locks.
 //!
-//! All of them use a table of a hundred variables that are equal whenever nobody writes: a reader compares them all, a
-//! writer compares them and sets each to the next number. So one run measures the lock's work and checks it: a reader
-//! beside a writer finds two numbers, and a writer beside a writer loses one. It is the check of the module that tested
-//! the priority-sifting rwlock (Desnoyers 2008).
+//! All of them use a table of a hundred variables that are equal whenever nobody writes: a reader
+//! compares them all, a writer compares them and sets each to the next number. So one run measures
+//! the lock's work and checks it: a reader beside a writer finds two numbers, and a writer beside a
+//! writer loses one. It is the check of the module that tested the priority-sifting rwlock
+//! (Desnoyers 2008).
 
 pub mod crowd;
 pub mod shared;
@@ -30,8 +31,9 @@ pub(super) struct Table<L> {
     writes: AtomicUsize,
 }
 
-// SAFETY: `variables` is read by readers of `lock` and written by its writers. That the lock keeps these apart is what the
-// tests are about; the accesses are volatile, so a broken lock yields wrong numbers.
+// SAFETY: `variables` is read by readers of `lock` and written by its writers. That the lock keeps
+// these apart is what the tests are about; the accesses are volatile, so a broken lock yields wrong
+// numbers.
 unsafe impl<L: Sync> Sync for Table<L> {}
 
 /// What happened.
@@ -45,8 +47,8 @@ pub struct Counts {
     pub writes: usize,
     /// What the variables say: `writes`, if writers exclude one another.
     pub counter: usize,
-    /// Accesses that found two numbers, or another than the same holder had seen before: none, if writers exclude everybody
-    /// and nobody lets go where one access turns into another.
+    /// Accesses that found two numbers, or another than the same holder had seen before: none, if
+    /// writers exclude everybody and nobody lets go where one access turns into another.
     pub torn: usize,
     /// Signals that were handled.
     pub signals: usize,
@@ -85,7 +87,8 @@ impl<L: RawRwLock> Table<L> {
         }
     }
 
-    /// What the variables say, after comparing them with `rounds` of nothing in the midst. The caller holds the lock.
+    /// What the variables say, after comparing them with `rounds` of nothing in the midst. The
+    /// caller holds the lock.
     pub(super) fn look(&self, rounds: u32) -> usize {
         let variables = self.variables.get().cast::<usize>();
         // SAFETY: the pointers are into a live array; the caller holds the lock, so nobody writes.
@@ -102,8 +105,8 @@ impl<L: RawRwLock> Table<L> {
         first
     }
 
-    /// Looks once more: the holder has seen `value` and never let go. A difference is counted and not a panic, which would
-    /// leave the others waiting.
+    /// Looks once more: the holder has seen `value` and never let go. A difference is counted and
+    /// not a panic, which would leave the others waiting.
     pub(super) fn expect_still(&self, value: usize, rounds: u32) {
         let differs = self.look(rounds) != value;
         self.torn.fetch_add(differs.into(), Relaxed);
@@ -135,8 +138,9 @@ impl<L: RawRwLock> Table<L> {
         unsafe { self.lock.unlock_write(token) };
     }
 
-    /// Reads or writes once: three times in four reads, half of all without a deadline, a quarter with one from already
-    /// passed to `longest` nanoseconds, a quarter if it needs no waiting. Whether the lock was had.
+    /// Reads or writes once: three times in four reads, half of all without a deadline, a quarter
+    /// with one from already passed to `longest` nanoseconds, a quarter if it needs no waiting.
+    /// Whether the lock was had.
     fn read_or_write(&self, random: &mut Random, longest: u32, rounds: u32) -> bool {
         let lock = &self.lock;
         let way = random.below(4);

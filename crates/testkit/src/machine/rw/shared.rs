@@ -49,7 +49,8 @@ pub fn mixed<L: RawRwLock>(load: Load) -> Counts {
 pub fn zeroed_is_unlocked<L: RawRwLock>() -> bool {
     let mapping = Mapping::shared();
     let _ = new_rw_lock::<L>();
-    // SAFETY: the page is zeroed and large enough; that zeroes are an unlocked lock is what the family promises.
+    // SAFETY: the page is zeroed and large enough; that zeroes are an unlocked lock is what the
+    // family promises.
     let lock = unsafe { &*mapping.place::<L>() };
     let Some(token) = lock.try_write() else { return false };
     // SAFETY: acquired above.

@@ -1,4 +1,5 @@
-//! Many operations by the threads of one process. Each client returns what it counted; the test asserts on the counts.
+//! Many operations by the threads of one process. Each client returns what it counted; the test
+//! asserts on the counts.
 
 use super::super::shared::{Mapping, unmap};
 use super::super::stress::{Load, Random, drive};
@@ -23,13 +24,14 @@ fn run<L: RawRwLock + Send + Sync + 'static>(
     Counts::new(&table, load, acquired, signals)
 }
 
-/// Readers and writers of every kind, with deadlines up to a millisecond: a writer is alone, and whoever gives up strands
-/// nobody.
+/// Readers and writers of every kind, with deadlines up to a millisecond: a writer is alone, and
+/// whoever gives up strands nobody.
 pub fn mixed<L: RawRwLock + Send + Sync + 'static>(load: Load) -> Counts {
     run::<L>("mixed", load, |table, random, hold| table.read_or_write(random, 1_000_000, hold))
 }
 
-/// Nearly every wait is given up at once, so that giving up meets the releases, while others wait in earnest.
+/// Nearly every wait is given up at once, so that giving up meets the releases, while others wait
+/// in earnest.
 pub fn cancel<L: RawRwLock + Send + Sync + 'static>(load: Load) -> Counts {
     run::<L>("cancel", load, |table, random, hold| match random.below(4) {
         0 => table.read_or_write(random, 20_000, hold),
@@ -58,7 +60,8 @@ pub fn oversubscribed<L: RawRwLock + Send + Sync + 'static>(operations: usize) -
     })
 }
 
-/// As [`mixed`], with upgradable holders that upgrade in every way, and writers that become readers and upgradables.
+/// As [`mixed`], with upgradable holders that upgrade in every way, and writers that become readers
+/// and upgradables.
 pub fn upgrading<L: RawRwLockUpgrade + Send + Sync + 'static>(load: Load) -> Counts {
     run::<L>("upgrading", load, |table, random, hold| match random.below(4) {
         0 => upgrade(table, random, hold),
@@ -67,7 +70,8 @@ pub fn upgrading<L: RawRwLockUpgrade + Send + Sync + 'static>(load: Load) -> Cou
     })
 }
 
-/// Looks as an upgradable holder, upgrades somehow and writes; what it saw has not changed meanwhile.
+/// Looks as an upgradable holder, upgrades somehow and writes; what it saw has not changed
+/// meanwhile.
 fn upgrade<L: RawRwLockUpgrade>(table: &Table<L>, random: &mut Random, hold: u32) -> bool {
     let lock = &table.lock;
     let token = match random.below(4) {
@@ -126,9 +130,10 @@ fn downgrade<L: RawRwLockUpgrade>(table: &Table<L>, random: &mut Random, hold: u
     true
 }
 
-/// A lock alone on a page, and users of it of whom the last unmaps the page as soon as its release has returned: a writer
-/// that finds all others done, or the only reader. A release that touches the lock once more meets no memory and the
-/// process dies of it. Returns how many rounds ended that way; in the others the last was one of several readers.
+/// A lock alone on a page, and users of it of whom the last unmaps the page as soon as its release
+/// has returned: a writer that finds all others done, or the only reader. A release that touches
+/// the lock once more meets no memory and the process dies of it. Returns how many rounds ended
+/// that way; in the others the last was one of several readers.
 pub fn last_unlocker_unmaps<L: RawRwLock + Send + Sync + 'static>(
     readers: usize,
     writers: usize,
