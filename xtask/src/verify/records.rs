@@ -1,7 +1,7 @@
 //! What the tests did when they last ran: `verification.jsonl`, a line for each test.
 //!
-//! The file is committed, so that the table can be generated again without running anything, and so that a
-//! test that was not run again keeps its figures with their date.
+//! The file is committed, so that the table can be generated again without running anything, and so
+//! that a test that was not run again keeps its figures with their date.
 
 use super::map::{Check, Tool};
 use crate::mutants::Standing;
@@ -170,7 +170,8 @@ impl Figures {
         } else {
             self.sampled += count;
         }
-        let threads = after.strip_prefix(" of up to ").and_then(|rest| rest.split(' ').next()?.parse().ok());
+        let threads =
+            after.split_once(" of up to ").and_then(|(_, rest)| rest.split(' ').next()?.parse().ok());
         self.threads = self.threads.max(threads);
     }
 }
@@ -224,7 +225,7 @@ mod tests {
 
     #[test]
     fn the_reports_of_both_worlds_are_summed() {
-        let vm = "x.rs:6: all 465 executions and 79 redundant, 12744 steps (exhaustive)\n\
+        let vm = "x.rs:6: all 465 executions and 79 redundant of up to 2 threads, 12744 steps (exhaustive)\n\
                   x.rs:7: 5333 executions of up to 3 threads, 123986 steps (random, seed 1)\n\
                   x.rs:7: 1000 executions of up to 16 threads, 139178 steps (random, seed 1)\ntest m ... ok";
         let figures = Figures::read(Tool::Vm, vm, 1.96);

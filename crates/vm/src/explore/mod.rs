@@ -272,6 +272,8 @@ pub struct Report {
     pub redundant: u64,
     /// Steps of all executions together.
     pub steps: u64,
+    /// The most threads of an execution, the one that begins it included.
+    pub threads: usize,
     /// Whether these are all executions there are, within the bounds of [`Strategy::Exhaustive`].
     pub complete: bool,
     /// Executions in which somebody died.
@@ -287,7 +289,7 @@ impl fmt::Display for Report {
         if self.redundant > 0 {
             write!(f, " and {} redundant", self.redundant)?;
         }
-        write!(f, ", {} steps", self.steps)?;
+        write!(f, " of up to {} threads, {} steps", self.threads, self.steps)?;
         if self.deaths > 0 {
             write!(f, ", {} with a death, {} with survivors held up", self.deaths, self.blocked)?;
         }

@@ -40,6 +40,7 @@ pub(crate) fn run_from(
     while choices.begin() {
         let outcome = execute(config, &mut choices, systematic, None, model);
         report.steps += outcome.steps;
+        report.threads = report.threads.max(outcome.threads);
         if let Some((at, blocked)) = outcome.death.filter(|_| !choices.is_redundant()) {
             report.deaths += 1;
             report.blocked += u64::from(blocked);
@@ -63,6 +64,7 @@ pub(crate) fn run_from(
 pub(super) struct Outcome {
     pub(super) verdict: Option<Verdict>,
     pub(super) steps: u64,
+    threads: usize,
     /// Where somebody died, and whether the survivors wait for the dead for ever.
     pub(super) death: Option<(At, bool)>,
     story: Option<Story>,
@@ -83,7 +85,8 @@ pub(super) fn execute(
     let verdict = install(&explorer, || explorer.run(Box::new(move || body())));
     let machine = explorer.into_machine();
     crate::process::end_run();
-    Outcome { verdict, steps: machine.steps(), death: machine.death(), story: machine.into_story() }
+    let (steps, threads, death) = (machine.steps(), machine.threads.len(), machine.death());
+    Outcome { verdict, steps, threads, death, story: machine.into_story() }
 }
 
 /// What an execution may take to count as one of those that may be spent on shrinking.
