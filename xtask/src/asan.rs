@@ -1,5 +1,5 @@
-//! How the stress tests are built with AddressSanitizer, for `cargo xtask long`: accesses to memory that was
-//! freed or unmapped, which a touch after a release may be.
+//! How the stress tests are built with AddressSanitizer, for `cargo xtask long`: accesses to memory
+//! that was freed or unmapped, which a touch after a release may be.
 //!
 //! The standard library stays as it comes. Leaks are not looked for: some tests forget guards.
 

@@ -95,8 +95,8 @@ xflags::xflags! {
             optional --jobs n: usize
             /// Begins nothing after so many minutes; the next run goes on.
             optional --budget minutes: u64
-            /// Only these planted bugs, as 3/17: the third of 17 parts. `cargo xtask test` runs one, and the next with
-            /// the next commit.
+            /// Only these planted bugs, as 3/17: the third of 17 parts. `cargo xtask test` runs
+            /// one part, and the next part with the next commit.
             optional --part nth: String
             /// Runs also what earlier runs have found.
             optional --again
@@ -104,7 +104,7 @@ xflags::xflags! {
             optional --explained
         }
 
-        /// Runs the tests that crates/*/checks.toml name, and writes VERIFICATION.md from what they print.
+        /// Runs the tests of crates/*/checks.toml, and writes VERIFICATION.md from their output.
         cmd verify {
             /// Runs nothing: writes the table from what is on record.
             optional --table
@@ -114,7 +114,7 @@ xflags::xflags! {
             optional --tool name: String
         }
 
-        /// Everything that looks for bugs by chance, in turn, for so many minutes: cargo xtask long --minutes N
+        /// Looks for bugs by chance, with all tools in turn: cargo xtask long --minutes N
         cmd long {
             /// How long all of it runs.
             required --minutes n: u64

@@ -13,7 +13,7 @@
 //! | a crate has its rooms: README, `lib.rs` with docs; a protocol in `raw.rs` has models in both worlds and a stress test | public crates |
 //! | a mutant applies, and the tests that must find it exist | `crates/*/mutants` |
 //! | what explains a weaker ordering stands at one that can become weaker | `src` of the lock crates and core |
-//! | each property of a lock has a test or a reason, the tests exist, and the table of them is up to date | `crates/*/checks.toml`, `VERIFICATION.md` |
+//! | a property of a lock has tests or a reason; the table is up to date | `crates/*/checks.toml` |
 //! | workspace lints; no lib or bin is a bench; every bench has its own `main` | every manifest |
 
 mod nodes;

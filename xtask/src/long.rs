@@ -1,5 +1,5 @@
-//! `cargo xtask long --minutes N`: everything that looks for bugs by chance, one part after the other, for a
-//! stated time.
+//! `cargo xtask long --minutes N`: everything that looks for bugs by chance, one part after the
+//! other, for a stated time.
 //!
 //! | part | what |
 //! |---|---|
@@ -10,10 +10,10 @@
 //! | fuzz | the fuzz targets |
 //! | soak | stress, processes and crowds, optimised, with more threads than CPUs, again and again |
 //!
-//! Each part has a share of the time that is left. What a part does not use goes to the others. A part whose
-//! tool is missing is skipped, and the table says how to get it. A failing run is a finding: its output and
-//! the command that repeats it are printed, and the parts go on. At the end a finding is exit code 1.
-//! A run that is cut off because the time is up is none.
+//! Each part has a share of the time that is left. What a part does not use goes to the others. A
+//! part whose tool is missing is skipped, and the table says how to get it. A failing run is a
+//! finding: its output and the command that repeats it are printed, and the parts go on. At the end
+//! a finding is exit code 1. A run that is cut off because the time is up is none.
 
 use crate::flags;
 use crate::mutants::exec::{self, End};
@@ -41,7 +41,8 @@ const PARTS: [(Part, u32); 7] = [
     (Part::Soak, 8),
 ];
 
-/// A run that takes longer hangs. The slowest model with the largest budget takes a small part of it.
+/// A run that takes longer hangs. The slowest model with the largest budget takes a small part of
+/// it.
 const HANG: Duration = Duration::from_secs(1800);
 /// Executions of each exploration in the first round; ten times the usual number for many threads.
 const EXECUTIONS: u64 = 20_000;
@@ -193,7 +194,8 @@ impl Long<'_> {
         }
     }
 
-    /// The planted bugs first, for they are few; the audit of the orderings goes on where the last one ended.
+    /// The planted bugs first, for they are few; the audit of the orderings goes on where the last
+    /// one ended.
     fn mutants(&self) -> anyhow::Result<Did> {
         let mut did = Did::default();
         let half = Instant::now() + self.left() / 2;
@@ -276,7 +278,8 @@ impl Long<'_> {
         Ok(did)
     }
 
-    /// Builds the targets `targets` of the packages that have a test `prefix*`. None if the time is up before.
+    /// Builds the targets `targets` of the packages that have a test `prefix*`. None if the time is
+    /// up before.
     fn build(&self, how: How, prefix: &str, targets: &[&str]) -> anyhow::Result<Option<Vec<Program>>> {
         let has = |package: &Package| {
             package.dir.starts_with(self.workspace.root.join("crates")) && !package.tests(prefix).is_empty()

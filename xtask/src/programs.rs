@@ -64,7 +64,8 @@ impl Program {
     }
 }
 
-/// Builds the targets `targets`, which may be patterns, of `packages`. None if that takes longer than `limit`.
+/// Builds the targets `targets`, which may be patterns, of `packages`. None if that takes longer
+/// than `limit`.
 pub fn build(
     workspace: &Workspace,
     how: How,

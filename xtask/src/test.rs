@@ -1,7 +1,8 @@
 //! `cargo xtask test`: everything that must be green before a change is merged.
 //!
 //! Needs the stable toolchain with rustfmt and clippy, a C linker, and crates.io; no nightly, no root, no network
-//! beyond the registry. Cheap steps come first. Of the planted bugs it runs one part, the next with the next commit.
+//! beyond the registry. Cheap steps come first. Of the planted bugs one part runs, and the next part
+//! with the next commit.
 
 use crate::steps::Steps;
 use crate::tools::need;
@@ -10,7 +11,8 @@ use crate::world::{World, with_flags};
 use crate::{laws, lean, mutants, vm};
 use xshell::{Shell, cmd};
 
-/// After so many minutes no further planted bug is begun. Their part takes two or three on two quiet CPUs.
+/// After so many minutes no further planted bug is begun. A part takes two or three minutes on two
+/// quiet CPUs.
 const MUTANTS_MINUTES: u64 = 5;
 
 /// Runs all steps.

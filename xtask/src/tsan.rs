@@ -44,7 +44,7 @@ pub fn rustflags() -> String {
     with_flags("RUSTFLAGS", "-Zsanitizer=thread -Cdebuginfo=1 --cfg ulocks_tsan")
 }
 
-/// What `cargo test` needs to build the standard library along, in its own directory under `target`.
+/// What `cargo test` needs to build the standard library along, in a directory under `target`.
 pub fn cargo_args(toolchain: &str, target: &Path) -> anyhow::Result<Vec<String>> {
     // With a target named, build scripts and procedural macros are not instrumented.
     let host = host_of(toolchain)?;

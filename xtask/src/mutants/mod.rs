@@ -96,7 +96,8 @@ pub fn run(flags: &flags::Mutants, workspace: &Workspace, steps: &mut Steps) -> 
     })?)
 }
 
-/// Runs the part of the planted bugs whose turn it is at this commit, and begins nothing after `minutes`.
+/// Runs the part of the planted bugs whose turn it is at this commit. Begins nothing after
+/// `minutes`.
 pub fn run_part(workspace: &Workspace, steps: &mut Steps, minutes: u64) -> anyhow::Result<()> {
     let part = part::of_commit(&workspace.root, &spec::load(workspace)?.0)?;
     println!("\nthe planted bugs of part {part}; all: cargo xtask mutants --kind logic");

@@ -1,7 +1,8 @@
-//! Parts of the planted bugs, for `cargo xtask test`: one part in each run, the next one with the next commit.
+//! Parts of the planted bugs, for `cargo xtask test`: one part in each run, the next one with the
+//! next commit.
 //!
-//! A part has bugs of one crate, so that one package is built for each world, and so many of them that it
-//! takes about as long as the build.
+//! A part has bugs of one crate, so that one package is built for each world, and so many of them
+//! that it takes about as long as the build.
 
 use super::spec::Mutant;
 use anyhow::{Context, bail};
@@ -21,7 +22,8 @@ pub fn parts(mutants: &[Mutant]) -> Vec<Vec<usize>> {
     }
     let mut parts = Vec::new();
     for places in of_crates.values() {
-        // Every part has bugs of all the crate's locks, which stand in the files one after the other.
+        // Every part has bugs of all the crate's locks, which stand in the files one after the
+        // other.
         let count = places.len().div_ceil(MOST);
         parts.extend((0..count).map(|part| places.iter().copied().skip(part).step_by(count).collect()));
     }

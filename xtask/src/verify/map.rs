@@ -13,13 +13,14 @@
 //! not = "a barging lock promises no order"
 //! ```
 //!
-//! A property has tests for each tool, or `not`, the reason why it does not apply. It may have both, if what
-//! is tested is less than the property says. `mutants` are the files of the crate's `mutants`, or of another
-//! crate's as `core/condvar.toml`, that plant bugs in this lock; `*` stands for all files of the crate.
+//! A property has tests for each tool, or `not`, the reason why it does not apply. It may have
+//! both, if what is tested is less than the property says. `mutants` are the files of the crate's
+//! `mutants`, or of another crate's as `core/condvar.toml`, that plant bugs in this lock; `*`
+//! stands for all files of the crate.
 //!
 //! A test is named as libtest names it, with its target before it if that is not the tool's own:
-//! `TARGET/TEST`. `PACKAGE TARGET/TEST` is a test of another package. `PART*` stands for all tests whose
-//! names begin with `PART`. The tool tsan is never named: it runs the tests of `stress*`.
+//! `TARGET/TEST`. `PACKAGE TARGET/TEST` is a test of another package. `PART*` stands for all tests
+//! whose names begin with `PART`. The tool tsan is never named: it runs the tests of `stress*`.
 
 use super::scan;
 use crate::mutants::spec::Mutant;
@@ -91,7 +92,8 @@ impl Tool {
         Self::ALL.into_iter().find(|tool| tool.name() == name)
     }
 
-    /// The world in which mutants are planted for it. Miri, ThreadSanitizer and libFuzzer run without mutants.
+    /// The world in which mutants are planted for it. Miri, ThreadSanitizer and libFuzzer run
+    /// without mutants.
     pub fn world(self) -> Option<&'static str> {
         match self {
             Self::Loom => Some("loom"),
@@ -115,7 +117,8 @@ pub struct Check {
     pub tool: Tool,
     /// The package.
     pub package: String,
-    /// The target, `tests/NAME.rs` or `tests/NAME/main.rs`; a fuzz target has no package and no test.
+    /// The target, `tests/NAME.rs` or `tests/NAME/main.rs`; a fuzz target has no package and no
+    /// test.
     pub target: String,
     /// Its name in the target.
     pub test: String,
@@ -349,8 +352,9 @@ impl Reader<'_> {
 }
 
 impl Lock {
-    /// The mutants, of `all`, that the tests `checks` report: each is found by a filter that selects tests of
-    /// `checks` only. So the mutant makes one of these fail, and no other test can have reported it.
+    /// The mutants, of `all`, that the tests `checks` report: each is found by a filter that
+    /// selects tests of `checks` only. So the mutant makes one of these fail, and no other test can
+    /// have reported it.
     pub fn shown_by<'a>(
         &self,
         checks: &[Check],

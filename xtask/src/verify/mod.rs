@@ -7,8 +7,9 @@
 //! | `verification.jsonl` | what each of these tests did when it last ran (`records.rs`) |
 //! | `VERIFICATION.md` | the table (`table.rs`) |
 //!
-//! With `--table` nothing is run: the table is generated from what is on record. The score of the orderings is
-//! then read from `target/mutants`, if as many sites are on record there as when it was last read.
+//! With `--table` nothing is run: the table is generated from what is on record. The score of the
+//! orderings is then read from `target/mutants`, if as many sites are on record there as when it
+//! was last read.
 
 mod map;
 mod records;
@@ -24,7 +25,7 @@ use anyhow::{Context, bail};
 use map::{Check, Lock, Tool};
 use records::{Audit, Records};
 use std::collections::{BTreeMap, BTreeSet};
-use std::fs;
+use std::fs::{self, File};
 
 const TABLE: &str = "VERIFICATION.md";
 
@@ -37,6 +38,10 @@ pub fn run(flags: &flags::Verify, workspace: &Workspace, steps: &mut Steps) -> a
         locks = found;
         Ok(faults.is_empty())
     })?;
+    // Two runs would overwrite each other's figures.
+    fs::create_dir_all(workspace.target())?;
+    let lock = File::create(workspace.target().join("verify-lock"))?;
+    lock.try_lock().context("another `cargo xtask verify` is running")?;
     let mut records = Records::load(workspace)?;
     let all = checks(&locks, |_| true, None);
     records.retain(&all.iter().copied().collect::<Vec<_>>());

@@ -19,7 +19,8 @@ const FUZZ_SECONDS: u64 = 60;
 /// Miri is a hundred times as slow as the machine, and runs each test once for each schedule.
 const MIRI_LIMIT: Duration = Duration::from_secs(1800);
 
-/// Runs the checks of one tool and one package, and calls `note` with each and its figures, or None if it failed.
+/// Runs the checks of one tool and one package, and calls `note` with each and its figures, or None
+/// if it failed.
 pub fn run(
     workspace: &Workspace,
     tool: Tool,

@@ -1,7 +1,7 @@
 //! The tests of a target, read from its source.
 //!
-//! libtest lists the same names, but only after everything is compiled. This takes milliseconds, so that
-//! `cargo xtask tidy` can say at once that a test was renamed.
+//! libtest lists the same names, but only after everything is compiled. This takes milliseconds, so
+//! that `cargo xtask tidy` can say at once that a test was renamed.
 
 use crate::mutants::spec::LIB;
 use proc_macro2::{Delimiter, TokenStream, TokenTree};

@@ -1,4 +1,5 @@
-//! `VERIFICATION.md`: what checks which property of which lock, and what shows that the check can fail.
+//! `VERIFICATION.md`: what checks which property of which lock, and what shows that the check can
+//! fail.
 //!
 //! The text depends on committed files only, so `cargo xtask tidy` generates it again and compares.
 

@@ -113,7 +113,7 @@ fn the_end_of_an_owner_is_told() {
     }
 }
 
-/// How often a thread tries again that is told of a deadlock, or that cannot tell.
+/// How often a thread tries again after it was told of a deadlock, or has timed out.
 const ATTEMPTS: usize = 8;
 
 /// Whether the thread that holds `own` waits for a mutex that the caller holds. Then the kernel
@@ -132,9 +132,9 @@ fn is_waiting(own: &Sleeper) -> bool {
     false
 }
 
-/// Three that wait, of priorities that do not follow their arrival. Each holds a mutex of its own,
-/// by which the holder learns that it waits. Where all of them were waiting at the release, they
-/// are served by priority.
+/// Three waiters, of priorities that do not follow their arrival. Each holds a mutex of its own, by
+/// which the holder learns that it waits. If all of them wait at the release, they are served by
+/// priority.
 #[test]
 fn who_waits_is_served_by_priority() {
     let all_waited = Rc::new(Cell::new(0));
