@@ -107,7 +107,10 @@ impl Did {
             n => format!("{n} FINDINGS"),
         };
         let note = if note.is_empty() { String::new() } else { format!(", {note}") };
-        format!("{runs} runs, {found}{note}")
+        match runs {
+            0 => format!("NOTHING WAS RUN{note}"),
+            runs => format!("{runs} runs, {found}{note}"),
+        }
     }
 }
 
@@ -404,7 +407,7 @@ mod tests {
         let turns = [("a", 0), ("b", 0), ("c", 0), ("a", 1), ("b", 1)];
         assert_eq!(*ran.borrow(), turns);
         let did = long(Duration::ZERO, 0).cycle(vec![job("a"), job("b")]).unwrap();
-        assert_eq!(did.text(), "0 runs, no finding, 0 of 2 in round 1");
+        assert_eq!(did.text(), "NOTHING WAS RUN, 0 of 2 in round 1");
     }
 
     #[test]
