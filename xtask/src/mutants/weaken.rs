@@ -2,8 +2,9 @@
 //!
 //! A mutant runs on all models of its crate, without those of the crate's other locks and those of
 //! planted bugs: first on the virtual machine, and then under loom if it survives. The first test
-//! that fails ends the run. A mutant that survives all worlds runs once more, to learn whether any
-//! model reaches its site at all.
+//! that fails ends the run. A mutant that survives a world runs there once more, to learn whether
+//! any model reaches its site at all. Each world has a record of its own, so a run in one world is
+//! a part of the run in all.
 
 use super::audit::{Audit, Needed, Store};
 use super::build::Unit;
@@ -189,9 +190,12 @@ struct Outcome {
 /// A weakening that has to be run.
 pub struct Job<'a> {
     weakening: &'a Weakening,
+    /// The worlds.
+    worlds: String,
+    /// What runs in those that have not been run.
     models: Vec<Models>,
-    key: String,
-    hash: u64,
+    /// What the others have found.
+    found: Vec<Record>,
 }
 
 /// The work for the `chosen` weakenings, and the rows of the others: they are explained, or an
@@ -208,16 +212,20 @@ pub fn pending<'a>(
             rows.push(Row::new(&weakening.name, "", Verdict::Explained, Duration::ZERO).with_note(why));
             continue;
         }
-        let models = models(store.scratch.workspace, weakening, world);
-        let key = format!("{}, {}", weakening.key, shown(&models));
-        let hash = store.hashes.of(&weakening.package, &key);
-        let job = Job { weakening, models, key, hash };
-        match store.earlier(&job.key, hash) {
-            Some(record) => {
-                let row = job.row(record.verdict, record.took).with_note("earlier");
-                rows.push(row.with_record(record));
+        let all = models(store.scratch.workspace, weakening, world);
+        let mut job = Job { weakening, worlds: shown(&all), models: Vec::new(), found: Vec::new() };
+        for models in all {
+            let (key, hash) = job.key(store, &models);
+            match store.earlier(&key, hash) {
+                Some(record) => job.found.push(record.clone()),
+                None => job.models.push(models),
             }
-            None => pending.push(job),
+        }
+        match job.deciding() {
+            Some(record) if record.verdict == Verdict::Caught || job.models.is_empty() => {
+                rows.push(job.row(record.verdict).with_note("earlier").with_record(record));
+            }
+            _ => pending.push(job),
         }
     }
     (pending, rows)
@@ -272,52 +280,66 @@ fn without_mutant(audit: &Audit<'_>, models: &Models, worker: usize) -> anyhow::
 }
 
 impl Job<'_> {
-    fn row(&self, verdict: Verdict, took: Duration) -> Row {
-        Row::new(&self.weakening.name, &shown(&self.models), verdict, took)
+    fn row(&self, verdict: Verdict) -> Row {
+        let took = self.found.iter().map(|record| record.took).sum();
+        Row::new(&self.weakening.name, &self.worlds, verdict, took)
+    }
+
+    /// The key and the hash of its record in one world.
+    fn key(&self, store: &Store<'_>, models: &Models) -> (String, u64) {
+        let key = format!("{}, {}", self.weakening.key, models.unit.world);
+        let hash = store.hashes.of(&self.weakening.package, &key);
+        (key, hash)
+    }
+
+    /// What the worlds have found together: the record of the one that decides.
+    fn deciding(&self) -> Option<&Record> {
+        let verdicts = [Verdict::Caught, Verdict::OutOfTime, Verdict::Survived, Verdict::NotReached];
+        verdicts.iter().find_map(|verdict| self.found.iter().find(|record| record.verdict == *verdict))
     }
 
     fn run(
-        &self,
+        mut self,
         audit: &Audit<'_>,
         without: &BTreeMap<Models, Option<Duration>>,
         worker: usize,
     ) -> anyhow::Result<Row> {
         let value = &self.weakening.value;
-        let not_run = |why| Ok(self.row(Verdict::NotRun, Duration::ZERO).with_note(why));
         if let Some(why) = audit.plan.alone.get(&id(value)) {
-            return not_run(why);
+            return Ok(self.row(Verdict::NotRun).with_note(why));
         }
-        let start = Instant::now();
-        let mut outcome = Outcome { verdict: Verdict::Survived, by: None, executions: None, passed: 0 };
-        for models in &self.models {
-            let Some(Some(passes)) = without.get(models) else {
-                return not_run("its models fail without it");
+        for models in std::mem::take(&mut self.models) {
+            let Some(Some(passes)) = without.get(&models) else {
+                return Ok(self.row(Verdict::NotRun).with_note("its models fail without it"));
             };
-            outcome = self::outcome(audit, models, Some(value), LIMIT.max(*passes * PATIENCE), worker)?;
-            if outcome.verdict == Verdict::Caught {
+            let start = Instant::now();
+            let limit = LIMIT.max(*passes * PATIENCE);
+            let Outcome { mut verdict, by, executions, .. } =
+                outcome(audit, &models, Some(value), limit, worker)?;
+            let took = start.elapsed();
+            if verdict == Verdict::Survived && !self.is_reached(audit, &models, worker)? {
+                verdict = Verdict::NotReached;
+            }
+            let (key, hash) = self.key(audit.store, &models);
+            let record = Record { key, hash, verdict, took, by, executions };
+            audit.store.results.add(&record)?;
+            self.found.push(record);
+            if verdict == Verdict::Caught {
                 break;
             }
         }
-        let took = start.elapsed();
-        if outcome.verdict == Verdict::Survived && !self.is_reached(audit, worker)? {
-            outcome.verdict = Verdict::NotReached;
-        }
-        let (key, hash, Outcome { verdict, by, executions, .. }) = (self.key.clone(), self.hash, outcome);
-        let record = Record { key, hash, verdict, took, by, executions };
-        audit.store.results.add(&record)?;
-        Ok(self.row(verdict, took).with_record(&record))
+        let record = self.deciding().context("a weakening without models")?;
+        Ok(self.row(record.verdict).with_record(record))
     }
 
     /// Whether some of the models run the site.
-    fn is_reached(&self, audit: &Audit<'_>, worker: usize) -> anyhow::Result<bool> {
+    fn is_reached(&self, audit: &Audit<'_>, models: &Models, worker: usize) -> anyhow::Result<bool> {
         let value = format!("{}:!", id(&self.weakening.value));
-        for models in &self.models {
-            for test in &models.tests {
-                let mut command = command(audit, models, test, Some(&value))?;
-                let ran = exec::finish(&mut command, &audit.output(worker), Duration::MAX)?;
-                if ran.output.contains("the mutant is reached") {
-                    return Ok(true);
-                }
+        for test in &models.tests {
+            let mut command = command(audit, models, test, Some(&value))?;
+            let ran = exec::finish(&mut command, &audit.output(worker), Duration::MAX)?;
+            if ran.output.contains("the mutant is reached") {
+                return Ok(true);
             }
         }
         Ok(false)
