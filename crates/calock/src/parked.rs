@@ -125,7 +125,7 @@ impl<P: Policy, I: Interval> RawCalock<P, I> {
 
     /// (P), having read the bell; the word then. None if it acquired instead.
     fn park(&self, waiter: &mut Waiter) -> Option<State> {
-        let rung = self.bell.load(Acquire);
+        let rung = self.bell.load(Relaxed);
         waiter.woken |= waiter.mine.parked && rung != waiter.bell;
         waiter.bell = rung;
         let mut was = self.state();

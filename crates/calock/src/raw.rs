@@ -79,9 +79,13 @@
 //! promoted, where `n` are the most others that were parked meanwhile, and more only for each time that it is refused.
 //!
 //! # Ordering
-//! (T) is Acquire and pairs with (U), Release; all transitions of the word are read-modify-writes and continue its release
-//! sequence. The bell: a waiter reads it before (P), which is Release; the holder reads (P) by (A), Acquire, and rings
-//! after that. The plan is plain data of the holder.
+//! - (T) is Acquire and pairs with (U), Release. All transitions of the word are read-modify-writes and
+//!   continue its release sequence. The plan is plain data of the holder.
+//! - (P) is Release and pairs with (A), Acquire. A waiter reads the bell before (P), and the holder
+//!   rings after (A). So a waiter that (A) finds parked has read the bell before it was rung
+//!   (`litmus/calock-bell.litmus`). Loads and stores of the bell itself are Relaxed.
+//! - A transition that fails is Relaxed: the thread tries again from the word that it has found, and
+//!   the attempt that succeeds acquires.
 //!
 //! # Deaths
 //! Between processes a waiter may be killed. Its count stays, its flags may. So a waiter that parks
@@ -222,12 +226,13 @@ impl<P: Policy, I: Interval> RawCalock<P, I> {
     /// (U). If it succeeds, the lock may be gone.
     #[inline(always)]
     fn release(&self, was: u32, free: u32) -> Result<(), State> {
-        self.word.compare_exchange(was, free, Release, Acquire).map(drop).map_err(State)
+        self.word.compare_exchange(was, free, Release, Relaxed).map(drop).map_err(State)
     }
 
     /// A transition of the word.
     pub(crate) fn change(&self, was: State, now: State) -> Result<(), State> {
-        self.word.compare_exchange(was.0, now.0, AcqRel, Acquire).map(drop).map_err(State)
+        // Mutant: AcqRel -> Acquire, Release, Relaxed: load buffering, by litmus/calock-bell.litmus.
+        self.word.compare_exchange(was.0, now.0, AcqRel, Relaxed).map(drop).map_err(State)
     }
 
     /// An arrival that found the lock taken. False if `deadline` passed first.
