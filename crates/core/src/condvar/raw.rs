@@ -112,8 +112,10 @@
 //!   `litmus/condvar-registration.litmus`;
 //! - (M) a move releases, (W) the look at `moves` after a sleep acquires: a waiter that sees the
 //!   move sees the grant;
-//! - (A) `MIXED` is released, read acquiring, and each move is acquire and release: a later
-//!   notifier sees it. One that looks before its move sees it by (R) and (G);
+//! - (A) the move of a waiter that has set `MIXED` releases, the move of a notifier acquires: if the
+//!   notifier moves later, it sees `MIXED`. If its grant finds that waiter registered, it sees
+//!   `MIXED` by (R) and (G), too. The accesses to `aim` are relaxed: a waiter that finds `MIXED`
+//!   sets it again and moves again, so it relies on no other waiter's move;
 //! - (P) clearing `REQUEUING` releases, a leave and the look for its end acquire: the notifier's
 //!   accesses to the mutex are over when a waiter returns.
 //!
@@ -215,11 +217,11 @@ impl<L: RawMutex> Protocol<L> {
             return;
         }
         let mine = mutex.requeue_key().and_then(|_| self.distance_to(mutex)).unwrap_or(PLAIN);
-        let mut aim = self.aim.load(Acquire); // (A)
+        let mut aim = self.aim.load(Relaxed);
         if aim == FRESH {
-            aim = match self.aim.compare_exchange(FRESH, mine, Relaxed, Acquire) {
+            aim = match self.aim.compare_exchange(FRESH, mine, Relaxed, Relaxed) {
                 Ok(_) => mine,
-                Err(other) => other, // (A)
+                Err(other) => other,
             };
         }
         if aim == mine || aim == PLAIN {
@@ -227,8 +229,8 @@ impl<L: RawMutex> Protocol<L> {
         }
         // `MIXED` is not enough of a reason to skip this: the waiter that set it may not have moved
         // `moves` yet.
-        self.aim.swap(MIXED, AcqRel); // (A)
-        self.moves.fetch_add(1, AcqRel); // (A)
+        self.aim.swap(MIXED, Relaxed);
+        self.moves.fetch_add(1, Release); // (A)
     }
 
     fn distance_to(&self, mutex: &L) -> Option<u32> {
@@ -282,6 +284,7 @@ impl<L: RawMutex> Protocol<L> {
             let next = ledger.without_spinner(covered);
             let next = if covered { next.without_waiter(ledger.granted() > 0) } else { next };
             // Acquire (P): pairs with `end_requeuing`.
+            // Mutant: Acquire -> Relaxed: a sleeper of the grant acquires, too, or a fork has left it behind.
             match self.ledger.compare_exchange(ledger.0, next.0, Acquire, Relaxed) {
                 Err(now) => ledger = Ledger(now),
                 Ok(_) if !covered => return None,

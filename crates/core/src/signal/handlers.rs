@@ -306,6 +306,7 @@ fn is_overflow(signal: i32, info: &Info, interrupted: &Interrupted) -> bool {
 fn entry_of(signal: i32) -> Option<&'static Entry> {
     let entry = TABLE.get(usize::try_from(signal).ok()?)?;
     // SAFETY: null, or leaked by `enter`. Acquire: pairs with the store there.
+    // Mutant: Acquire -> Relaxed: no model has the handlers of the kernel.
     unsafe { entry.load(Acquire).as_ref() }
 }
 
@@ -313,6 +314,7 @@ fn entry_of(signal: i32) -> Option<&'static Entry> {
 fn enter(signal: i32, handler: Handler, previous: libc::sigaction) -> &'static Previous {
     let entry: &'static Entry = Box::leak(Box::new(Entry { handler, previous: Previous::new(previous) }));
     // Release: pairs with `entry_of`: a handler that finds the entry finds it written.
+    // Mutant: Release -> Relaxed: as in `entry_of`.
     TABLE[signal as usize].store(core::ptr::from_ref(entry).cast_mut(), Release);
     &entry.previous
 }
