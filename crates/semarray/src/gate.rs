@@ -40,8 +40,9 @@
 //! 3. A count that is too great costs a release a system call that finds nobody.
 //!
 //! # Ordering
-//! (G3) is Acquire and pairs with (G8), Release. (G1) and (G7) are Relaxed and ordered by the fences; (G5) is Relaxed,
-//! for it may be seen at any time. What a parker may do to a word that it finds unlocked it has from its own acquisition.
+//! (G3) is Acquire and pairs with the fence (G6), which comes before (G8): a parker that has read the
+//! changed `seq` sees the release (`litmus/semarray-gate-seq.litmus`). (G1), (G7) and (G8) are Relaxed
+//! and ordered by the fences. (G5) is Relaxed, for it may be seen at any time. What a parker may do to a word that it finds unlocked it has from its own acquisition.
 //!
 //! # Wrap-around
 //! A parker would have to stay preempted between (G3) and the kernel for exactly 2^32 releases that wake.
@@ -53,7 +54,7 @@
 use ulocks_core::futex::{Bits, Futex, Private};
 use ulocks_core::membarrier::PLACES;
 use ulocks_core::spin::{self, Look};
-use ulocks_core::sync::Ordering::{Acquire, Relaxed, Release, SeqCst};
+use ulocks_core::sync::Ordering::{Acquire, Relaxed, SeqCst};
 use ulocks_core::sync::{AtomicU32, fence, without_unwinding};
 use ulocks_core::{Policy, const_fn, sync_static};
 
@@ -127,7 +128,7 @@ impl Gate {
 
     #[cold]
     fn wake(&self, cells: u32) {
-        self.seq.fetch_add(1, Release); // (G8)
+        self.seq.fetch_add(1, Relaxed); // (G8)
         if let Some(bits) = Bits::new(cells) {
             self.seq.key().wake_bits(u32::MAX, bits);
         }

@@ -152,6 +152,7 @@ impl Group {
         let mut used = self.used();
         while used != FULL {
             let bit = (!used).trailing_zeros();
+            // Mutant: Acquire -> Relaxed: it orders the kernel's queue, and that of a model is up to date.
             used = self.berths.fetch_or(1 << bit, Acquire) as u32;
             if used & 1 << bit == 0 {
                 return Some(bit);
@@ -163,6 +164,7 @@ impl Group {
     /// (B2): gives `bits` back. (R2): wakes those who were left.
     #[inline]
     fn come_by(&self, bits: u32) {
+        // Mutant: AcqRel -> Acquire, Release, Relaxed: as (B1) and (R1).
         let left = (self.berths.fetch_and(u64::from(!bits), AcqRel) >> u32::BITS) as u32;
         if let Some(left) = Bits::new(left) {
             self.wake_left(left);
@@ -398,6 +400,7 @@ impl Wakes {
         group.seq.fetch_add(1, Release); // (S2)
         let relayed = far && !common && bits.count_ones() >= RELAYED;
         if relayed {
+            // Mutant: Release -> Relaxed: the kernel of a model compares with the newest `seq`.
             group.berths.fetch_or(u64::from(bits) << u32::BITS, Release); // (R1)
         }
         let most = match (relayed, common) {

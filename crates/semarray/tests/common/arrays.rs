@@ -168,6 +168,32 @@ pub fn a_set_publishes(parcel: &Parcel) {
     sender.join().unwrap();
 }
 
+/// A thread that sees a value, or the end of the array, without an operation of its own sees what came before it.
+pub fn a_look_shows_what_came_before(closes: bool) {
+    struct Box(Array, UnsafeCell<u32>);
+    // SAFETY: the cell is written before the change and read by a thread that has seen it; that the array orders the two
+    // is what the client tests.
+    unsafe impl Sync for Box {}
+
+    let shared = Arc::new(Box(Array::new(&[0], LIMIT, 500, Fairness::Barging), UnsafeCell::new(0)));
+    let sender = Arc::clone(&shared);
+    let sender = spawn(move || {
+        // SAFETY: nobody reads before the change.
+        sender.1.with_mut(|value| unsafe { *value = 7 });
+        if closes {
+            sender.0.close();
+        } else {
+            assert_eq!(sender.0.apply(&[Op::add(0, 1)], Wait::No), Ok(()));
+        }
+    });
+    let is_changed = if closes { shared.0.is_closed() } else { shared.0.value(0) == Ok(1) };
+    if is_changed {
+        // SAFETY: the only writer is done.
+        assert_eq!(shared.1.with(|value| unsafe { *value }), 7);
+    }
+    sender.join().unwrap();
+}
+
 /// One that gives up against one that adds what it wants: the unit is had, or is there.
 pub fn a_timeout_against_a_post(patient: usize) {
     let array = array(&[0]);

@@ -42,6 +42,9 @@ fn a_set_is_seen_by_who_has_what_it_gave() {
         explore(exact(preemptions), move || arrays::a_set_publishes(&parcel));
         explore(unordered(1), move || arrays::a_set_publishes(&again));
     }
+    for closes in [false, true] {
+        explore(exact(2), move || arrays::a_look_shows_what_came_before(closes));
+    }
 }
 
 #[test]

@@ -30,6 +30,9 @@ fn a_set_is_seen_by_who_has_what_it_gave() {
     for parcel in parcels() {
         explore(sampled(2, 1), move || arrays::a_set_publishes(&parcel));
     }
+    for closes in [false, true] {
+        explore(sampled(2, 2), move || arrays::a_look_shows_what_came_before(closes));
+    }
 }
 
 #[test]
