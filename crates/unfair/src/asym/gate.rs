@@ -145,6 +145,7 @@ impl Gate {
     /// A waiter that is about to mark a mutex. False if the gate cannot be shut, because the kernel refuses the fence:
     /// then the mark may get lost.
     pub(super) fn enter(&self) -> bool {
+        // Mutant: Acquire -> Relaxed: a mark that is overwritten is found gone by the kernel's comparison.
         let before = self.word.fetch_add(ONE_MARKER, Acquire); // (G1)
         self.bill.store(membarrier::worth().into(), Relaxed);
         if before & OPEN == 0 {
@@ -153,6 +154,7 @@ impl Gate {
         if !membarrier::heavy() {
             return false; // (G2)
         }
+        // Mutant: Release -> Relaxed: as (G1).
         self.word.fetch_and(!OPEN, Release); // (G3)
         true
     }
