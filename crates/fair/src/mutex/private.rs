@@ -64,6 +64,11 @@
 //! - (L2) releases the node, the tender's look at the word acquires it. Links go from tender to tender: (T5) and (T6)
 //!   release, (U2) and (T1) acquire. All are read-modify-writes of one word, so each continues the releases before it.
 //! - (T2) releases `Leaving`, (T3) acquires it.
+//! - (T4), (T5) and (T6) acquire nothing. They succeed on a word that the tender has written, or has
+//!   read acquiring when it failed: while there is a tender, other threads only add a newest waiter,
+//!   clear `LOCKED`, or set `LEAVERS`, so no value comes back. If (T2) writes the value that was there,
+//!   `LEAVERS` is set, and (T3) follows.
+//! - (T1), (T3) and (T4) release nothing: links are read by the next tender only, after (T5) or (T6).
 //! - `Left` is released and acquired like `Granted`: the node is its thread's again.
 //! - Calling and parking order nothing: nothing is read by them.
 //!
@@ -228,12 +233,12 @@ impl<P: Policy> Protocol<P> {
         let mut word = State(self.word.load(Relaxed));
         while look() == leaving {
             if word.is_tended() {
-                match self.change(word, word.asked_by_leavers(), AcqRel) {
+                match self.change(word, word.asked_by_leavers(), Release) {
                     Ok(()) => break, // (T2)
                     Err(now) => word = now,
                 }
             } else {
-                match self.change(word, word.tended(), AcqRel) {
+                match self.change(word, word.tended(), Acquire) {
                     Err(now) => word = now,
                     // (T1)
                     Ok(()) => {
@@ -275,7 +280,7 @@ impl<P: Policy> Protocol<P> {
                 Waiter::take(node, newest, oldest)
             };
             let Some(next) = next else { return word };
-            match self.change(word, word.with_newest(next), AcqRel) {
+            match self.change(word, word.with_newest(next), Relaxed) {
                 // (T4)
                 Ok(()) => {
                     // SAFETY: the links of a node that was in line are the tender's.
@@ -316,7 +321,7 @@ impl<P: Policy> Protocol<P> {
         let mut chosen: *const Waiter = ptr::null();
         let granted = loop {
             if word.has_leavers() {
-                match self.change(word, word.without_leavers(), AcqRel) {
+                match self.change(word, word.without_leavers(), Acquire) {
                     // (T3)
                     // SAFETY: this thread is the tender and has read the word acquiring.
                     Ok(()) => word = unsafe { self.let_go(word.without_leavers(), &mut left) },
@@ -349,7 +354,7 @@ impl<P: Policy> Protocol<P> {
                 }
             }
             // (T5), (T6); from (T6) on, the mutex may be gone.
-            match self.change(word, next, AcqRel) {
+            match self.change(word, next, Release) {
                 Ok(()) => break granted,
                 Err(now) => word = now,
             }

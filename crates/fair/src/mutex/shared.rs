@@ -69,10 +69,16 @@
 //!    refuses the wait, the process aborts.
 //!
 //! # Ordering
-//! (U) releases, and whoever reads its own ticket in `turn` acquires. All changes of `turn` are read-modify-writes and
-//! continue its releases. (D) and the look at `next` before it acquire and release, so that the look at `turn` that follows
-//! cannot be older than the last draw. (S) and (G) release and (U) acquires: who comes after it sees the ticket in `next`.
-//! A release that finds `LATE` reads `next` by a read-modify-write, which sees the newest.
+//! - (U) releases, and a waiter that reads its own ticket in `turn` acquires. All changes of `turn` are
+//!   read-modify-writes and continue its releases.
+//! - (D) and the look at `next` before it acquire, and (D) releases, so that the look at `turn` that
+//!   follows is not older than the last draw (invariant 2).
+//! - (S) and (G) release and (U) acquires: later holders see the ticket in `next`. A release that finds
+//!   `LATE` reads `next` by a read-modify-write, which sees the newest ticket.
+//! - All else is Relaxed. (W) tells nothing but the flag, (N) nothing but `near`: the kernel compares
+//!   the `next` by which a waiter has decided where it sleeps. A release that looks at an old `next`
+//!   without `LATE` misses only tickets whose waiters set a flag later, and then (U) fails. A (U) that
+//!   fails is tried again from the word that it has found.
 //!
 //! # What it cannot do
 //! It is not robust: a process that is killed while it waits or holds the mutex keeps its place for ever, and one that is
@@ -141,7 +147,7 @@ impl<P: Policy> Protocol<P> {
     /// Changes the turn from `now` to `next`; the turn as it is if that is not `now`.
     #[inline(always)]
     fn change(&self, now: Turn, next: Turn) -> Result<(), Turn> {
-        self.turn.compare_exchange(now.0, next.0, AcqRel, Acquire).map(drop).map_err(Turn)
+        self.turn.compare_exchange(now.0, next.0, Release, Acquire).map(drop).map_err(Turn)
     }
 
     /// The bit on `turn` of who is near.
@@ -152,6 +158,7 @@ impl<P: Policy> Protocol<P> {
     /// (D): draws a ticket if fewer than `room` are not served; with it, the turn shortly after.
     #[inline(always)]
     fn draw(&self, room: u16) -> Result<(Ticket, Turn), Full> {
+        // Mutant: Acquire -> Relaxed: matters for a look at the turn that is 2^16 tickets old only.
         let mut next = Next(self.next.load(Acquire));
         loop {
             let turn = self.look();
@@ -167,6 +174,7 @@ impl<P: Policy> Protocol<P> {
                 }
             } else {
                 // If the turn is newer than `next`, it says nothing about the room.
+                // Mutant: Acquire -> Relaxed: as above.
                 let now = Next(self.next.load(Acquire));
                 if now == next {
                     return Err(Full(turn));
@@ -179,6 +187,8 @@ impl<P: Policy> Protocol<P> {
     /// (D) if the word still has the value `next`; returns the turn shortly after (invariant 2), or the value that it has.
     #[inline(always)]
     fn draw_by(&self, next: Next) -> Result<Turn, Next> {
+        // Mutant: AcqRel -> Acquire, Release, Relaxed: no model draws 2^16 tickets (invariant 2).
+        // Mutant: failure Acquire -> Relaxed: as the look before it.
         let drawn = self.meter.arrive(|| self.next.compare_exchange(next.0, next.drawn().0, AcqRel, Acquire));
         drawn.map(|_| self.look()).map_err(Next)
     }
@@ -211,7 +221,7 @@ impl<P: Policy> Protocol<P> {
             match self.draw(room) {
                 Ok((ticket, turn)) => {
                     if outside {
-                        self.turn.fetch_or(Turn::WATCHED, AcqRel); // (W), invariant 8
+                        self.turn.fetch_or(Turn::WATCHED, Relaxed); // (W), invariant 8
                     }
                     return turn.ahead_of(ticket) == 0 || self.wait_after_all(ticket, turn, deadline);
                 }
@@ -250,7 +260,7 @@ impl<P: Policy> Protocol<P> {
             {
                 continue;
             }
-            let next = Next(self.next.load(Acquire));
+            let next = Next(self.next.load(Relaxed));
             let flag = if first { Turn::FIRST } else { Turn::LATE };
             let marked = turn.with(flag);
             // (S). Also if the flag is set already: it is this thread's ticket that the next release has to learn of.
@@ -297,7 +307,7 @@ impl<P: Policy> Protocol<P> {
         let mut moved_on = 0;
         loop {
             let late = turn.has(Turn::LATE);
-            let mut next = Next(if late { self.next.fetch_or(0, AcqRel) } else { self.next.load(Acquire) });
+            let mut next = Next(if late { self.next.fetch_or(0, Relaxed) } else { self.next.load(Relaxed) });
             let mut after = turn.released();
             if next.has_far(SIZES) {
                 (next, moved_on) = self.move_near(next, after, moved_on);
@@ -308,7 +318,7 @@ impl<P: Policy> Protocol<P> {
                 after = after.unwatched();
             }
             // From here on the mutex may be gone, if it succeeds.
-            match self.turn.compare_exchange(turn.0, after.0, AcqRel, Acquire) {
+            match self.turn.compare_exchange(turn.0, after.0, AcqRel, Relaxed) {
                 Err(now) => turn = Turn(now),
                 Ok(_) => {
                     let unaware = turn.skipped() > 0 && (in_line > 0 || late);
@@ -338,7 +348,7 @@ impl<P: Policy> Protocol<P> {
             if moved == next {
                 return (next, moved_on);
             }
-            match self.next.compare_exchange(next.0, moved.0, AcqRel, Acquire) {
+            match self.next.compare_exchange(next.0, moved.0, Relaxed, Relaxed) {
                 Err(now) => next = Next(now),
                 // Nobody is behind the holder.
                 Ok(_) if after.ahead_of(moved.ticket()) == 0 => return (moved, moved_on),

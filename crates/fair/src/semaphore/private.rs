@@ -48,10 +48,13 @@
 //!    as there are notes.
 //!
 //! # Ordering
-//! All changes of the word here are Acquire and Release: links go from server to server that way, nodes from their
-//! owners to the servers, and what was done before a release to the server that hands its permits over. (N4) is Release
-//! and the look that finds `GRANTED`, (N6), is Acquire: that carries it to the waiter. (N5) likewise: the owner's stack is
-//! its own again.
+//! - The changes of the word here are Acquire and Release: links go from server to server that way, nodes
+//!   from their owners to the servers, and what was done before a release to the server that hands its
+//!   permits over. Two do less: (S3) releases nothing, since (S4) follows; (C) of `raw.rs` has nothing
+//!   to tell a server, since the node comes later. A change that fails is Relaxed: the attempt that
+//!   succeeds acquires.
+//! - (N4) is Release and the look that finds `GRANTED`, (N6), is Acquire: that carries it to the waiter.
+//!   (N5) likewise: the owner's stack is its own again.
 
 use super::queue::{Departures, Node};
 use super::raw::RawSemaphore;
@@ -214,7 +217,7 @@ impl<P: Policy> RawSemaphore<P> {
         loop {
             if state.has(NOTES) {
                 // (S3). Before the look: what comes after it is noted anew.
-                match self.state.compare_exchange(state.0, state.without(NOTES).0, AcqRel, Acquire) {
+                match self.state.compare_exchange(state.0, state.without(NOTES).0, Acquire, Relaxed) {
                     Ok(_) if state.has(State::LEAVERS) => waiters += self.unlink_leavers(&mut gone),
                     Ok(_) => {}
                     Err(now) => {
@@ -241,7 +244,7 @@ impl<P: Policy> RawSemaphore<P> {
             }
             let next = state.departed(waiters, permits);
             // (S4). The last touch.
-            match self.state.compare_exchange(state.0, next.0, AcqRel, Acquire) {
+            match self.state.compare_exchange(state.0, next.0, AcqRel, Relaxed) {
                 Ok(_) => break,
                 Err(now) => state = State(now),
             }

@@ -21,8 +21,10 @@
 //! links to is then that other node, which is the right one. It never looks inside.
 //!
 //! # Ordering
-//! (Q1) a push is Release, (Q2) a look at `top` is Acquire: who finds a node finds its links. What makes sure that a
-//! pushed node is looked for is not here.
+//! (Q1) a push is Release, (Q2) a look at `top` is Acquire: a thread that finds a node finds its links. All
+//! changes of `top` are read-modify-writes and continue the pushes before them, also that of an unlinking
+//! thread, which is Relaxed: it removes a node that (Q2) has found, and its links go to the next unlinking
+//! thread by other ways. What makes sure that a pushed node is looked for is not here.
 //!
 //! # Sources
 //! The standard library's `rwlock/queue.rs` (J. Wunder, 2023), and usync, for the lazily made links; there the word
@@ -31,7 +33,7 @@
 use core::ptr;
 use ulocks_core::futex::{self, Futex};
 use ulocks_core::meter::Meter;
-use ulocks_core::sync::Ordering::{AcqRel, Acquire, Relaxed, Release};
+use ulocks_core::sync::Ordering::{Acquire, Relaxed, Release};
 use ulocks_core::sync::{AtomicPtr, UnsafeCell};
 
 /// A waiter's place in the line, on its stack.
@@ -88,7 +90,7 @@ impl Queue {
 
     /// Whether a node is in the queue.
     pub fn is_used(&self) -> bool {
-        !self.top.load(Acquire).is_null()
+        !self.top.load(Relaxed).is_null()
     }
 
     /// Appends `node`, an arrival for `meter`.
@@ -173,8 +175,8 @@ impl Queue {
             let mut top = self.linked_top();
             if top == node {
                 let Links { older, oldest, .. } = Node::links(node, |links| *links);
-                // Acquire and Release: as (Q2) for who comes next, and the links below stay published.
-                if self.top.compare_exchange(top.cast_mut(), older.cast_mut(), AcqRel, Relaxed).is_ok() {
+                // Relaxed: a read-modify-write, so the pushes below stay published.
+                if self.top.compare_exchange(top.cast_mut(), older.cast_mut(), Relaxed, Relaxed).is_ok() {
                     if !older.is_null() {
                         Node::links(older, |links| {
                             links.newer = ptr::null();

@@ -59,11 +59,17 @@
 //!    nobody would pass it on. If the kernel refuses the wait, the process aborts.
 //!
 //! # Ordering
-//! (L3) is Acquire and pairs with (G), Release, through the word. (C) then a look at the turn, against (L5) then a look at
-//! the waiters (L8), is store buffering: (C) and (L8) are read-modify-writes of the word, Acquire and Release, so that the
-//! one that comes second sees the other's turn or waiter; and who sees nobody wait need not wake anybody who is far. (L11)
-//! is Acquire and pairs with (L10), Release: who has read the stamp sees the turn for which it was changed. (D) comes
-//! before (G) by the latter's Release; the one who arms has read the stamp before (L2), likewise.
+//! - (L3) is Acquire and pairs with (G), Release, through the word.
+//! - (C) then a look at the turn, against (L5) then a look at the waiters (L8), is store buffering. (C)
+//!   and (L8) are read-modify-writes of the word, (L8) Release and (C) Acquire. If (C) comes second, its
+//!   thread sees the turn. If (L8) does, its thread sees the waiter.
+//! - (L11) is Acquire and pairs with (L10), Release: a waiter that has read the stamp sees the turn for
+//!   which it was changed. This and the pair before matter to far waiters only. If a near waiter has
+//!   seen an old turn, the kernel's comparison finds a newer one.
+//! - (L2) is Release, and the look of a releasing thread at the word is Acquire: it sees the turn for
+//!   which the first has armed, or a newer one. (D) comes before (G) by the latter's Release.
+//! - All else is Relaxed. The turn and the tickets are numbers, and publish nothing: the first takes its
+//!   permits from the word, by (L3).
 //!
 //! # Wrap-around
 //! The word notes 17 bits of a turn, made of ticket and stamp. For a wake-up to be lost, a release must stand between its
@@ -84,7 +90,7 @@ use ulocks_core::Policy;
 use ulocks_core::futex::{Bits, Futex, Scope, Waited};
 use ulocks_core::meter::{Event, Meter};
 use ulocks_core::spin;
-use ulocks_core::sync::Ordering::{AcqRel, Acquire, Relaxed};
+use ulocks_core::sync::Ordering::{Acquire, Relaxed, Release};
 use ulocks_core::sync::without_unwinding;
 use ulocks_core::time::Deadline;
 
@@ -120,7 +126,9 @@ impl<S: Scope> Tickets<S> {
 
     /// Whether a ticket is out.
     pub fn are_used(&self) -> bool {
-        Turn(self.turn.load(Acquire)).until(self.drawn.load(Acquire)) > 0
+        // Acquire: the tickets are not older than the turn.
+        // Mutant: Acquire -> Relaxed: only tests ask, and none while turns are passed on.
+        Turn(self.turn.load(Acquire)).until(self.drawn.load(Relaxed)) > 0
     }
 
     /// (L1), an arrival for `meter`.
@@ -128,7 +136,7 @@ impl<S: Scope> Tickets<S> {
         let mut drawn = self.drawn.load(Relaxed);
         loop {
             let next = drawn & !TICKETS_MASK | drawn.wrapping_add(1) & TICKETS_MASK;
-            match meter.arrive(|| self.drawn.compare_exchange(drawn, next, AcqRel, Relaxed)) {
+            match meter.arrive(|| self.drawn.compare_exchange(drawn, next, Relaxed, Relaxed)) {
                 Ok(_) => return drawn & TICKETS_MASK,
                 Err(now) => drawn = now,
             }
@@ -139,7 +147,7 @@ impl<S: Scope> Tickets<S> {
     fn give_back(&self, ticket: u32) -> bool {
         let mut drawn = self.drawn.load(Relaxed);
         while drawn.wrapping_sub(1) & TICKETS_MASK == ticket {
-            match self.drawn.compare_exchange(drawn, drawn & !TICKETS_MASK | ticket, AcqRel, Relaxed) {
+            match self.drawn.compare_exchange(drawn, drawn & !TICKETS_MASK | ticket, Relaxed, Relaxed) {
                 Ok(_) => return true,
                 Err(now) => drawn = now,
             }
@@ -232,8 +240,9 @@ impl<P: Policy> RawSemaphore<P> {
         let tickets = self.line.tickets();
         let (mut until, mut expired, mut slept) = (deadline, false, false);
         loop {
+            // Mutant: Acquire -> Relaxed: as (L8); the mutant `relaxed-look` is caught with fewer near.
             let drawn = tickets.drawn.load(Acquire); // (L11)
-            let turn = Turn(tickets.turn.load(Acquire));
+            let turn = Turn(tickets.turn.load(Relaxed));
             if turn.ticket() == ticket {
                 return Waiting::First { slept };
             }
@@ -267,7 +276,7 @@ impl<P: Policy> RawSemaphore<P> {
                     return None;
                 }
                 // (L6)
-                match tickets.turn.compare_exchange(turn.0, turn.without(ticket).0, AcqRel, Acquire) {
+                match tickets.turn.compare_exchange(turn.0, turn.without(ticket).0, Relaxed, Relaxed) {
                     Ok(_) => break,
                     Err(now) => turn = Turn(now),
                 }
@@ -290,7 +299,7 @@ impl<P: Policy> RawSemaphore<P> {
             }
             let armed = state.armed(turn.note());
             // (L2)
-            if self.state.compare_exchange(state.0, armed.0, AcqRel, Relaxed).is_err() {
+            if self.state.compare_exchange(state.0, armed.0, Release, Relaxed).is_err() {
                 continue;
             }
             slept = true;
@@ -316,7 +325,7 @@ impl<P: Policy> RawSemaphore<P> {
 
     /// (L3): the first goes with `permits`, if the word is `state` still.
     fn depart(&self, state: State, permits: u32) -> bool {
-        self.state.compare_exchange(state.0, state.departed(1, permits).0, AcqRel, Relaxed).is_ok()
+        self.state.compare_exchange(state.0, state.departed(1, permits).0, Acquire, Relaxed).is_ok()
     }
 
     /// The first has waited long enough: it takes the permits if they are there after all, or goes without (L4).
@@ -334,7 +343,8 @@ impl<P: Policy> RawSemaphore<P> {
     /// (L4): one that is not the first goes.
     fn go(&self) {
         let mut state = State(self.state.load(Relaxed));
-        while let Err(now) = self.state.compare_exchange(state.0, state.without_waiter().0, AcqRel, Relaxed) {
+        while let Err(now) = self.state.compare_exchange(state.0, state.without_waiter().0, Relaxed, Relaxed)
+        {
             state = State(now);
         }
     }
@@ -347,13 +357,15 @@ impl<P: Policy> RawSemaphore<P> {
         let (turn, passed) = loop {
             let skipped = before.skipped();
             let turn = before.passed(skipped);
-            match tickets.turn.compare_exchange(before.0, turn.0, AcqRel, Relaxed) {
+            // Mutant: Release -> Relaxed: it pairs with the look of tests only, in `are_used`.
+            match tickets.turn.compare_exchange(before.0, turn.0, Release, Relaxed) {
                 Ok(_) => break (turn, 1 + skipped),
                 Err(now) => before = Turn(now),
             }
         };
         // (L8)
-        if State(self.state.fetch_add(0, AcqRel)).has_no_line() {
+        // Mutant: Release -> Relaxed: only a waiter 32 tickets behind relies on it, and models have fewer.
+        if State(self.state.fetch_add(0, Release)).has_no_line() {
             return;
         }
         self.meter.count(Event::Woke);
@@ -363,7 +375,8 @@ impl<P: Policy> RawSemaphore<P> {
             .filter(|ticket| ticket.is_multiple_of(GROUP))
             .fold(0, |bits, ticket| bits | Self::group_bit(ticket + NEAR - GROUP).get());
         if let Some(groups) = Bits::new(nearer) {
-            tickets.drawn.fetch_add(ONE_PASSED, AcqRel); // (L10)
+            // Mutant: Release -> Relaxed: as (L8); the mutant `relaxed-stamp` is caught with fewer near.
+            tickets.drawn.fetch_add(ONE_PASSED, Release); // (L10)
             self.meter.count(Event::Woke);
             tickets.drawn.key().wake_bits(u32::MAX, groups);
         }
@@ -390,7 +403,7 @@ impl<P: Policy> RawSemaphore<P> {
             }
             let next = if first.is_some() { next.disarmed() } else { next };
             // The last touch.
-            match self.state.compare_exchange(state.0, next.0, AcqRel, Acquire) {
+            match self.state.compare_exchange(state.0, next.0, Release, Acquire) {
                 Ok(_) => {
                     if let Some(first) = first {
                         key.wake_bits(1, Self::near_bit(first));
