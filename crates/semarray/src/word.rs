@@ -134,6 +134,8 @@ mod tests {
             assert_eq!(word.after(&op, 7).unwrap().before(&op), word);
         }
         assert_eq!(State::with_value(5).after(&Op::add(0, u32::MAX), 7), Err(Stop::OutOfRange));
+        assert_eq!(State::with_value(5).after(&Op::add(0, 3), 7), Err(Stop::OutOfRange));
+        assert_eq!(State::with_value(0).after(&Op::wait_zero(0), 7), Ok(State::with_value(0)));
         assert_eq!(State::with_value(5).after(&Op::sub(0, u32::MAX), 7), Err(Stop::Blocks));
         assert_eq!(State::with_value(5).after(&Op::wait_zero(0), 7), Err(Stop::Blocks));
     }
