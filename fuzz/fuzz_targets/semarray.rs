@@ -1,9 +1,11 @@
-//! Semaphore arrays, by a fuzzer: the head of the input says which threads there are and which sets they perform, the rest
-//! answers every choice of the virtual machine. An order of the model's steps has to explain what they all return.
+//! Semaphore arrays, by a fuzzer: the head of the input says which threads there are and which sets
+//! they perform, the rest answers every choice of the virtual machine. An order of the model's
+//! steps has to explain what they all return.
 //!
 //! To see it fail, plant a bug of `crates/semarray/mutants` by hand, for example `never-moves`.
 //!
-//! Deadlines pass when the input says so; nobody waits without one, for whom no other thread might come.
+//! Deadlines pass when the input says so; nobody waits without one, for whom no other thread might
+//! come.
 #![no_main]
 
 #[cfg(not(ulocks_vm))]
@@ -20,7 +22,8 @@ use ulocks_testkit::sets::{self, Action, Outcome, Refusal, Sets, Waiters, add, s
 use ulocks_testkit::thread::together;
 use ulocks_vm::explore::{Config, Strategy, run};
 
-/// How many sets the threads perform in all: the time to look for an order grows with those that overlap.
+/// How many sets the threads perform in all: the time to look for an order grows with those that
+/// overlap.
 const CALLS: usize = 10;
 const THREADS: usize = 4;
 const LEN: usize = 2;

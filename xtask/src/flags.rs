@@ -5,13 +5,15 @@ use std::path::PathBuf;
 xflags::xflags! {
     /// The commands of this repository.
     cmd xtask {
-        /// Everything that must be green: laws, format, lints, build, tests, docs, models, examples, benches.
+        /// Everything that must be green: laws, format, lints, build, tests, docs, models,
+        /// examples, benches.
         cmd test {}
 
         /// The laws that can be checked by reading the source.
         cmd tidy {}
 
-        /// What a user of `ulocks` compiles: the dependency list must stay short and free of the model worlds.
+        /// What a user of `ulocks` compiles: the dependency list must stay short and free of the
+        /// model worlds.
         cmd lean {}
 
         /// The loom models (tests/loom*.rs): cargo xtask loom [-p NAME].. [-- FILTER..]
@@ -22,7 +24,8 @@ xflags::xflags! {
             repeated filter: String
         }
 
-        /// The models on the virtual machine (tests/vm*.rs): cargo xtask vm [-p NAME].. [-- FILTER..]
+        /// The models on the virtual machine (tests/vm*.rs): cargo xtask vm [-p NAME].. [--
+        /// FILTER..]
         cmd vm {
             /// Executions of each model, in place of its own number.
             optional --budget n: u64
@@ -84,8 +87,8 @@ xflags::xflags! {
             optional --list
             /// Only `logic`, the bugs of crates/*/mutants, or only `orderings`.
             optional --kind name: String
-            /// Only the bug of this name, or those of the files whose path contains this; only the orderings whose
-            /// FILE:LINE contains it.
+            /// Only the bug of this name, or those of the files whose path contains this; only the
+            /// orderings whose FILE:LINE contains it.
             optional --only text: String
             /// Only what is in files that differ from this commit.
             optional --changed rev: String

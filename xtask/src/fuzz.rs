@@ -1,7 +1,8 @@
-//! `cargo xtask fuzz`: libFuzzer chooses executions of the virtual machine; its input answers every choice.
+//! `cargo xtask fuzz`: libFuzzer chooses executions of the virtual machine; its input answers every
+//! choice.
 //!
-//! Sanitizers stay out: memory is the machine's, which checks it itself, and its coroutines switch stacks behind their
-//! backs.
+//! Sanitizers stay out: memory is the machine's, which checks it itself, and its coroutines switch
+//! stacks behind their backs.
 
 use crate::flags::Fuzz;
 use crate::steps::Steps;

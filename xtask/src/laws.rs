@@ -1,7 +1,7 @@
 //! `cargo xtask tidy`: the laws that can be checked by reading the source.
 //!
-//! Plain text scanning, one function a law. Comments do not count, and this file, which has to spell the forbidden words
-//! out, is not scanned for them.
+//! Plain text scanning, one function a law. Comments do not count, and this file, which has to
+//! spell the forbidden words out, is not scanned for them.
 //!
 //! | law | where |
 //! |---|---|
@@ -144,7 +144,8 @@ fn file_laws(path: &Path, text: &str) -> Vec<String> {
     found
 }
 
-/// Whether the first thing in a file, plain comments and other inner attributes aside, is its documentation.
+/// Whether the first thing in a file, plain comments and other inner attributes aside, is its
+/// documentation.
 fn has_header(text: &str) -> bool {
     let is_prose = |line: &str| line.starts_with("//!") || line.starts_with("#![doc");
     let may_precede = |line: &str| line.is_empty() || line.starts_with("//") || line.starts_with("#![");

@@ -1,7 +1,7 @@
 //! `cargo xtask lean`: what somebody compiles who adds `ulocks` to a `Cargo.toml`.
 //!
-//! The list below is short on purpose and complete: a new name here is a decision. Above all it must stay free of loom and
-//! of the virtual machine, which are for those who ask for them.
+//! The list below is short on purpose and complete: a new name here is a decision. Above all it
+//! must stay free of loom and of the virtual machine, which are for those who ask for them.
 
 use crate::steps::Steps;
 use crate::workspace::Workspace;

@@ -5,8 +5,8 @@
 //! few accesses that a protocol relies on, as instructions, and let herd7 enumerate all executions
 //! that a model of the processor allows.
 //!
-//! A file says in comments what it expects; `litmus/README.md` has the format. A *variant* weakens a
-//! part of the file: it shows that the test can fail.
+//! A file says in comments what it expects; `litmus/README.md` has the format. A *variant* weakens
+//! a part of the file: it shows that the test can fail.
 
 use crate::flags::Litmus;
 use crate::steps::{Failed, Steps};

@@ -1,7 +1,8 @@
 //! The commands of this repository: `cargo xtask COMMAND`, one file each.
 //!
-//! Every command is a list of steps. A step prints the command line it runs, so that it can be repeated by hand; the
-//! first one that fails ends the run. At the end stands a table of the steps with their durations.
+//! Every command is a list of steps. A step prints the command line it runs, so that it can be
+//! repeated by hand; the first one that fails ends the run. At the end stands a table of the steps
+//! with their durations.
 //!
 //! Exit codes: 0 all passed, 1 a step failed, 2 a tool is missing or the command line is wrong.
 

@@ -1,8 +1,9 @@
 //! `cargo xtask miri`: undefined behaviour, aliasing and leaks, under many schedules.
 //!
-//! What runs: the unit tests of every public crate, and the integration tests in files `tests/miri*.rs`. Miri knows
-//! futex wait, wake and their bitset forms; tests of what it does not know (requeue, priority inheritance, waitv, shared
-//! mappings) say `#[cfg_attr(miri, ignore)]`. The virtual machine is left out: Miri cannot switch stacks.
+//! What runs: the unit tests of every public crate, and the integration tests in files
+//! `tests/miri*.rs`. Miri knows futex wait, wake and their bitset forms; tests of what it does not
+//! know (requeue, priority inheritance, waitv, shared mappings) say `#[cfg_attr(miri, ignore)]`.
+//! The virtual machine is left out: Miri cannot switch stacks.
 
 use crate::flags::Miri;
 use crate::steps::Steps;

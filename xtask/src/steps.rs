@@ -46,7 +46,8 @@ impl Steps {
         self.timed(name, repeat, |tests| pass_through(&mut command, tests))
     }
 
-    /// Runs `cmd` as [`Steps::run`] does, but counts nothing: for output that several processes write at once.
+    /// Runs `cmd` as [`Steps::run`] does, but counts nothing: for output that several processes
+    /// write at once.
     pub fn run_uncounted(&mut self, name: &str, cmd: Cmd<'_>, env: &[(&str, &str)]) -> Result<(), Failed> {
         let repeat = command_line(&cmd, env);
         eprintln!("\n== {name}\n$ {repeat}");
@@ -100,7 +101,8 @@ impl Steps {
     }
 }
 
-/// Runs `command`, copies its standard output line by line and counts the tests in it; whether it succeeded.
+/// Runs `command`, copies its standard output line by line and counts the tests in it; whether it
+/// succeeded.
 fn pass_through(command: &mut Command, tests: &mut Tally) -> anyhow::Result<bool> {
     let mut child = command.spawn()?;
     let pipe = child.stdout.take().expect("stdout is piped");

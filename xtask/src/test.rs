@@ -1,8 +1,8 @@
 //! `cargo xtask test`: everything that must be green before a change is merged.
 //!
-//! Needs the stable toolchain with rustfmt and clippy, a C linker, and crates.io; no nightly, no root, no network
-//! beyond the registry. Cheap steps come first. Of the planted bugs one part runs, and the next part
-//! with the next commit.
+//! Needs the stable toolchain with rustfmt and clippy, a C linker, and crates.io; no nightly, no
+//! root, no network beyond the registry. Cheap steps come first. Of the planted bugs one part runs,
+//! and the next part with the next commit.
 
 use crate::steps::Steps;
 use crate::tools::need;

@@ -1,9 +1,10 @@
 //! `cargo xtask tsan`: the stress tests under ThreadSanitizer.
 //!
-//! The standard library is built along, instrumented: left as it comes, its channels and its `Arc` are reported as races,
-//! for ThreadSanitizer sees neither their synchronisation nor, in code not built for it, what replaces a fence. It does not
-//! understand `atomic::fence`; a lock that needs one says so in its stress test. What the kernel does to a word it cannot
-//! see, and is told, under `--cfg ulocks_tsan`.
+//! The standard library is built along, instrumented: left as it comes, its channels and its `Arc`
+//! are reported as races, for ThreadSanitizer sees neither their synchronisation nor, in code not
+//! built for it, what replaces a fence. It does not understand `atomic::fence`; a lock that needs
+//! one says so in its stress test. What the kernel does to a word it cannot see, and is told, under
+//! `--cfg ulocks_tsan`.
 
 use crate::flags::Tsan;
 use crate::steps::Steps;

@@ -1,7 +1,8 @@
-//! `cargo xtask vm`: the models in the world of the virtual machine, `tests/vm*.rs`; with `--cost`, what the locks would
-//! cost on machines that are not at hand.
+//! `cargo xtask vm`: the models in the world of the virtual machine, `tests/vm*.rs`; with `--cost`,
+//! what the locks would cost on machines that are not at hand.
 //!
-//! How far a model is explored is the model's own choice; `--budget` puts one number of executions in its place.
+//! How far a model is explored is the model's own choice; `--budget` puts one number of executions
+//! in its place.
 
 use crate::flags::Vm;
 use crate::steps::Steps;
@@ -30,7 +31,8 @@ pub fn run(flags: &Vm, shell: &Shell, workspace: &Workspace, steps: &mut Steps) 
     Ok(())
 }
 
-/// Runs the models of a crate outside of this workspace, by the steps that the README of `ulocks-vm` gives.
+/// Runs the models of a crate outside of this workspace, by the steps that the README of
+/// `ulocks-vm` gives.
 pub fn downstream(shell: &Shell, workspace: &Workspace, steps: &mut Steps) -> anyhow::Result<()> {
     let world = World::vm(workspace);
     let run = cmd!(

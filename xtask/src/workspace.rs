@@ -1,7 +1,8 @@
 //! What the workspace is made of, read from its manifests.
 //!
-//! The manifests are ours and plain, so a scanner of sections and `key = value` lines is enough. Only the specifications of
-//! mutants, which hold source text, go through a TOML parser (`mutants/spec.rs`).
+//! The manifests are ours and plain, so a scanner of sections and `key = value` lines is enough.
+//! Only the specifications of mutants, which hold source text, go through a TOML parser
+//! (`mutants/spec.rs`).
 
 use anyhow::{Context, bail};
 use std::ffi::OsStr;
@@ -29,7 +30,8 @@ pub struct Package {
 impl Workspace {
     /// Reads the root manifest and those of all members.
     pub fn load() -> anyhow::Result<Self> {
-        // As cargo says now, not as it was when this was compiled: checkouts may share a target directory.
+        // As cargo says now, not as it was when this was compiled: checkouts may share a target
+        // directory.
         let here = env::var_os("CARGO_MANIFEST_DIR").unwrap_or_else(|| env!("CARGO_MANIFEST_DIR").into());
         let root = Path::new(&here).parent().context("xtask has no parent directory")?.to_owned();
         let manifest = Manifest::read(&root)?;

@@ -1,7 +1,9 @@
 //! The model worlds: what a command needs to be compiled in one.
 //!
-//! A model is a test in a file `tests/NAME*.rs`, where `NAME` is the world's. The packages that have one are found, not
-//! listed; one whose library has no part in the world, and so no feature, may still have tests there. A world has a target directory of its own, because a change of `RUSTFLAGS` rebuilds everything.
+//! A model is a test in a file `tests/NAME*.rs`, where `NAME` is the world's. The packages that
+//! have one are found, not listed; one whose library has no part in the world, and so no feature,
+//! may still have tests there. A world has a target directory of its own, because a change of
+//! `RUSTFLAGS` rebuilds everything.
 
 use crate::steps::Steps;
 use crate::workspace::{LOCKS, Package, Workspace, dash_p, features};
@@ -9,7 +11,8 @@ use std::env;
 use std::path::Path;
 use xshell::{Shell, cmd};
 
-/// A model world of this workspace, selected by `--cfg ulocks_NAME` together with the feature `NAME`.
+/// A model world of this workspace, selected by `--cfg ulocks_NAME` together with the feature
+/// `NAME`.
 pub struct World {
     name: String,
     rustflags: String,
@@ -39,7 +42,8 @@ impl World {
         [("RUSTFLAGS", &self.rustflags), ("CARGO_TARGET_DIR", &self.target)]
     }
 
-    /// `-p NAME .. --features NAME/WORLD,..`, with the features there are, and those that bring a lock.
+    /// `-p NAME .. --features NAME/WORLD,..`, with the features there are, and those that bring a
+    /// lock.
     pub fn args(&self, packages: &[&Package]) -> Vec<String> {
         let mut args = dash_p(packages);
         args.extend(features(packages, &[&[self.name.as_str()], &LOCKS[..]].concat()));
@@ -56,7 +60,8 @@ impl World {
         let packages = workspace
             .select(&[], &format!("a part in {name}"), |p| p.has_feature(name) || self.has_models(p))?;
         let packages = &self.args(&packages);
-        // Programs and the other tests are for the machine: in models a lock cannot be a plain static.
+        // Programs and the other tests are for the machine: in models a lock cannot be a plain
+        // static.
         let models = format!("{name}*");
         let clippy =
             cmd!(shell, "cargo clippy --profile model {packages...} --lib --test {models} -- -D warnings");

@@ -16,46 +16,53 @@ pub use word::State;
 
 use ulocks_core::{Private, api};
 
-/// Mutual exclusion around a `T` at a throughput that does not fall however many threads want it, where nobody starves:
-/// fifty-six bytes beside the data.
+/// Mutual exclusion around a `T` at a throughput that does not fall however many threads want it,
+/// where nobody starves: fifty-six bytes beside the data.
 ///
-/// This one is for the threads of one process, with the default patience and interval, and without counters;
-/// [`CalockWith`] has the others.
+/// This one is for the threads of one process, with the default patience and interval, and without
+/// counters; [`CalockWith`] has the others.
 ///
 /// # Fairness
-/// None in the short run. Whoever finds the mutex free takes it, past all that wait; and as long as threads come that are
-/// awake anyway, enough of them to use the CPUs, those that sleep are left asleep, so that the same few go round: one alone where
-/// that is faster, because critical sections are shorter than the mutex takes from one CPU to another.
+/// None in the short run. Whoever finds the mutex free takes it, past all that wait; and as long as
+/// threads come that are awake anyway, enough of them to use the CPUs, those that sleep are left
+/// asleep, so that the same few go round: one alone where that is faster, because critical sections
+/// are shorter than the mutex takes from one CPU to another.
 ///
-/// In the long run everybody gets a turn. Of those that sleep the first is promoted when an interval has passed, ten
-/// milliseconds unless the type says otherwise ([`Every`]): the mutex is handed to it, and the present holder is the
-/// last to have overtaken it. A waiter that falls asleep behind `k` others is promoted as the `k + 1`st at the latest; if
-/// a release has woken it in vain meanwhile, which sends it to the end, after `2 (n + 1)` promotions, where `n` are the most
-/// others that slept. A promotion takes an interval, the time for which the mutex is held, and the time in which a woken thread
-/// comes to run. So among a hundred threads that want the mutex all the time a thread may wait for one second, or two:
-/// fewer threads or a shorter interval make it less. Each promotion costs the throughput of two wake-ups.
+/// In the long run everybody gets a turn. Of those that sleep the first is promoted when an
+/// interval has passed, ten milliseconds unless the type says otherwise ([`Every`]): the mutex is
+/// handed to it, and the present holder is the last to have overtaken it. A waiter that falls
+/// asleep behind `k` others is promoted as the `k + 1`st at the latest; if a release has woken it
+/// in vain meanwhile, which sends it to the end, after `2 (n + 1)` promotions, where `n` are the
+/// most others that slept. A promotion takes an interval, the time for which the mutex is held, and
+/// the time in which a woken thread comes to run. So among a hundred threads that want the mutex
+/// all the time a thread may wait for one second, or two: fewer threads or a shorter interval make
+/// it less. Each promotion costs the throughput of two wake-ups.
 ///
 /// Threads of real-time priority are woken before others, by the kernel.
 ///
-/// [`try_lock`](api::Mutex::try_lock) takes a free mutex past others too, but fails on one that is kept for a waiter.
+/// [`try_lock`](api::Mutex::try_lock) takes a free mutex past others too, but fails on one that is
+/// kept for a waiter.
 ///
 /// # Blocking
-/// [`lock`](api::Mutex::lock) is one atomic read-modify-write if the mutex is free and nobody waits, and so is the release.
-/// Otherwise the caller spins for up to [`ARRIVAL_NS`](ulocks_core::spin::Spin::ARRIVAL_NS) of its policy, 6 us by default,
-/// with growing pauses, or not at all while one goes round alone, and then sleeps in the kernel (`FUTEX_WAIT_BITSET`). One of
-/// those that sleep wakes by itself, after 200 us at first, then after naps that grow up to an interval, to see whether the
-/// mutex lies idle. This is how long a mutex may lie idle, and somebody sleep for it, when those that went round stop coming:
-/// an interval at most. Who is promoted spins for up to 40 us before it sleeps again. A release makes a system call if it wakes
-/// somebody, which most do not. Nobody ever yields to the scheduler. A timed acquisition tries at least once, and may return
-/// late by its spinning budget and by what the scheduler takes.
+/// [`lock`](api::Mutex::lock) is one atomic read-modify-write if the mutex is free and nobody
+/// waits, and so is the release. Otherwise the caller spins for up to
+/// [`ARRIVAL_NS`](ulocks_core::spin::Spin::ARRIVAL_NS) of its policy, 6 us by default, with growing
+/// pauses, or not at all while one goes round alone, and then sleeps in the kernel
+/// (`FUTEX_WAIT_BITSET`). One of those that sleep wakes by itself, after 200 us at first, then
+/// after naps that grow up to an interval, to see whether the mutex lies idle. This is how long a
+/// mutex may lie idle, and somebody sleep for it, when those that went round stop coming: an
+/// interval at most. Who is promoted spins for up to 40 us before it sleeps again. A release makes
+/// a system call if it wakes somebody, which most do not. Nobody ever yields to the scheduler. A
+/// timed acquisition tries at least once, and may return late by its spinning budget and by what
+/// the scheduler takes.
 ///
 /// # Panics
-/// None of its own. Locking a mutex that the calling thread already holds is a deadlock, or, with a deadline, a
-/// timeout.
+/// None of its own. Locking a mutex that the calling thread already holds is a deadlock, or, with a
+/// deadline, a timeout.
 ///
 /// # Aborts
-/// If the kernel refuses to let a waiter sleep, or to wake a sleeper: a seccomp filter forbids it. A
-/// panic would leave other threads waiting for ever.
+/// If the kernel refuses to let a waiter sleep, or to wake a sleeper: a seccomp filter forbids it.
+/// A panic would leave other threads waiting for ever.
 ///
 /// # Process-shared
 /// [`CalockWith`]`<T, Shared>`: no address is stored, all-zero memory is an unlocked mutex, and
@@ -66,8 +73,8 @@ use ulocks_core::{Private, api};
 /// others go on, also if the mutex is never free. Let `s` be a second, or twice the interval if
 /// that is longer. After `2s` a mutex that was handed to the dead can be acquired; until then it
 /// lies idle, and `try_lock` fails on it. After `4s` there are promotions again, and with them the
-/// bound. Each further death may cost as much again. It is the waiters that see to this, also if each
-/// of them gives up sooner: if nobody waits when that time is over, the next that sleeps does.
+/// bound. Each further death may cost as much again. It is the waiters that see to this, also if
+/// each of them gives up sooner: if nobody waits when that time is over, the next that sleeps does.
 /// With an interval of more than half an hour the dead are never found. The time is that of the
 /// monotonic clock: among processes in time namespaces with different offsets the living may lose
 /// their places, and the dead keep theirs.
@@ -77,14 +84,16 @@ use ulocks_core::{Private, api};
 /// has been promoted loses its place.
 ///
 /// # Signals and forks
-/// Signals are handled while a thread waits, and the wait goes on. A handler must not use a mutex that the code it
-/// interrupts may hold. A child of `fork` gets a private copy of a `Private` mutex in the state it was in, with the
-/// waiters' marks but without the waiters: unless nobody waited, the child may not use it.
+/// Signals are handled while a thread waits, and the wait goes on. A handler must not use a mutex
+/// that the code it interrupts may hold. A child of `fork` gets a private copy of a `Private` mutex
+/// in the state it was in, with the waiters' marks but without the waiters: unless nobody waited,
+/// the child may not use it.
 ///
 /// # Memory
-/// The release is one read-modify-write and touches the mutex no more, so the thread that releases last may free or
-/// unmap it at once. Nothing is allocated, so it can guard a global allocator. A guard may be forgotten, which leaves
-/// the mutex locked, and a locked mutex may be moved or dropped.
+/// The release is one read-modify-write and touches the mutex no more, so the thread that releases
+/// last may free or unmap it at once. Nothing is allocated, so it can guard a global allocator. A
+/// guard may be forgotten, which leaves the mutex locked, and a locked mutex may be moved or
+/// dropped.
 ///
 /// # Examples
 /// ```
@@ -107,11 +116,11 @@ use ulocks_core::{Private, api};
 /// ```
 pub type Calock<T> = CalockWith<T, Private>;
 
-/// A [`Calock`] with another policy or another interval: between processes, with other patience, with counters inside, or
-/// with a tighter bound.
+/// A [`Calock`] with another policy or another interval: between processes, with other patience,
+/// with counters inside, or with a tighter bound.
 ///
-/// Franke's variants are policies: his `c`, which sleeps at once, his `C`, which has a patience `p` in microseconds, and
-/// `C` with the patience that is chosen here.
+/// Franke's variants are policies: his `c`, which sleeps at once, his `C`, which has a patience `p`
+/// in microseconds, and `C` with the patience that is chosen here.
 ///
 /// ```
 /// use ulocks_calock::{CalockWith, Every};
@@ -129,9 +138,10 @@ pub type Calock<T> = CalockWith<T, Private>;
 /// ```
 ///
 /// So are the columns of his table. WC, the share of acquisitions that found the mutex taken, is
-/// [`contention`](ulocks_core::meter::Snapshot::contention); R, how often such an acquisition went into the kernel to sleep,
-/// is [`reentries`](ulocks_core::meter::Snapshot::reentries). The others say how an acquisition came about, each in one way,
-/// and how many waiters were put to sleep and promoted:
+/// [`contention`](ulocks_core::meter::Snapshot::contention); R, how often such an acquisition went
+/// into the kernel to sleep, is [`reentries`](ulocks_core::meter::Snapshot::reentries). The others
+/// say how an acquisition came about, each in one way, and how many waiters were put to sleep and
+/// promoted:
 ///
 /// ```
 /// use std::time::Duration;
@@ -171,10 +181,11 @@ pub type MappedCalockGuard<'a, T, P = Private, I = Every> = api::MappedMutexGuar
 
 /// A condition variable for a [`Calock`].
 ///
-/// `notify_one` returns `false` and `notify_all` returns 0, however many threads were notified. lock_api asks this of
-/// condition variables whose waits may end spuriously, and these may, in the cases that
-/// [`RawCondvar`](ulocks_core::condvar::RawCondvar) lists. Its own methods return the true counts:
-/// `condvar.raw().inner().notify_all()`. A waiter spins for up to 12 us before it sleeps.
+/// `notify_one` returns `false` and `notify_all` returns 0, however many threads were notified.
+/// lock_api asks this of condition variables whose waits may end spuriously, and these may, in the
+/// cases that [`RawCondvar`](ulocks_core::condvar::RawCondvar) lists. Its own methods return the
+/// true counts: `condvar.raw().inner().notify_all()`. A waiter spins for up to 12 us before it
+/// sleeps.
 pub type CalockCondvar = CalockCondvarWith<Private>;
 
 /// A [`CalockCondvar`] for a [`CalockWith`] of the same policy and interval.

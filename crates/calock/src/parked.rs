@@ -1,4 +1,5 @@
-//! The part of the protocol (`raw.rs`) that waiters follow who are parked: they sleep, nap, are woken, promoted, or give up.
+//! The part of the protocol (`raw.rs`) that waiters follow who are parked: they sleep, nap, are
+//! woken, promoted, or give up.
 
 use crate::interval::Interval;
 use crate::plan::Plan;
@@ -109,7 +110,8 @@ impl<P: Policy, I: Interval> RawCalock<P, I> {
             match ended {
                 Ended::Silence if self.act_for_the_dead(&mut waiter) => {}
                 Ended::Due | Ended::Woken | Ended::Silence if waiter.mine.is_promoted() => {}
-                // Its sleep is over, and it will sleep behind all others again, as if it had been woken in vain.
+                // Its sleep is over, and it will sleep behind all others again, as if it had been
+                // woken in vain.
                 Ended::Woken | Ended::Silence if !is_overdue() => {}
                 Ended::Due | Ended::Woken | Ended::Silence if self.promote(&mut waiter) => return true,
                 Ended::Due | Ended::Woken | Ended::Silence => {}
@@ -175,8 +177,9 @@ impl<P: Policy, I: Interval> RawCalock<P, I> {
         waiter.mine.may_take(was) && !is_heir
     }
 
-    /// Whether a waiter may be the sentinel of a lock that has none: not if it has just come and others are parked, for then
-    /// the release wakes the oldest of these, who shall be it. Between processes they may all be dead.
+    /// Whether a waiter may be the sentinel of a lock that has none: not if it has just come and
+    /// others are parked, for then the release wakes the oldest of these, who shall be it. Between
+    /// processes they may all be dead.
     fn may_be_sentinel(waiter: &Waiter, was: State) -> bool {
         waiter.slept || was.parked() == 0 || !P::Scope::PRIVATE
     }
@@ -227,8 +230,8 @@ impl<P: Policy, I: Interval> RawCalock<P, I> {
         nap.min(waiter.rises.remaining())
     }
 
-    /// Whether the sentinel does not nap again: because its interval is over, or because nobody used the lock meanwhile, and
-    /// the next naps are short. Else they become longer.
+    /// Whether the sentinel does not nap again: because its interval is over, or because nobody
+    /// used the lock meanwhile, and the next naps are short. Else they become longer.
     fn wakes_up(&self, waiter: &Waiter) -> bool {
         let idle = self.uses.load(Relaxed) == waiter.uses && !self.state().is_locked();
         let longest = u32::try_from(Self::INTERVAL.as_micros()).unwrap_or(u32::MAX);
@@ -272,23 +275,24 @@ impl<P: Policy, I: Interval> RawCalock<P, I> {
         Ok(())
     }
 
-    /// The clock of those who are overdue: a sentinel or somebody promoted has left, and it is another's turn.
+    /// The clock of those who are overdue: a sentinel or somebody promoted has left, and it is
+    /// another's turn.
     fn makes_room(&self, waiter: &Waiter) {
         if waiter.mine.flags != 0 {
             self.promotions.fetch_add(1, Relaxed);
         }
     }
 
-    /// Counts the wake-up that a release owes those who were moved here, if this waiter has put it into the word. The release cannot:
-    /// the lock may be gone.
+    /// Counts the wake-up that a release owes those who were moved here, if this waiter has put it
+    /// into the word. The release cannot: the lock may be gone.
     fn owe(&self, was: State, waiter: &Waiter) {
         if waiter.owes_moved && !was.has(MOVED) {
             self.meter.count(Event::Woke);
         }
     }
 
-    /// (R): has the next release hand the lock over, unless that is promised to another. True if the lock was free, and
-    /// acquired.
+    /// (R): has the next release hand the lock over, unless that is promised to another. True if
+    /// the lock was free, and acquired.
     #[cold]
     fn promote(&self, waiter: &mut Waiter) -> bool {
         let naps = waiter.mine.is_sentinel() && !waiter.woken && !waiter.rises.remaining().is_zero();
@@ -336,8 +340,9 @@ impl<P: Policy, I: Interval> RawCalock<P, I> {
         Self::SILENCE
     }
 
-    /// (D): if the waiter whose turn it was has not come for so long, it is dead. Takes back a lock that was handed to it, or
-    /// becomes the sentinel in its place; true if so. The count of promotions chooses one of those that find this out.
+    /// (D): if the waiter whose turn it was has not come for so long, it is dead. Takes back a lock
+    /// that was handed to it, or becomes the sentinel in its place; true if so. The count of
+    /// promotions chooses one of those that find this out.
     #[cold]
     fn act_for_the_dead(&self, waiter: &mut Waiter) -> bool {
         let (was, promotions) = (self.state(), self.promotions.load(Relaxed));

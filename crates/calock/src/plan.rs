@@ -1,51 +1,59 @@
 //! When a release wakes: what the lock knows about who uses it.
 //!
-//! Everything here belongs to the holder: it is read and written between an acquisition and its release, and only if somebody
-//! is parked; but for [`left`](Plan::left), which every release reads. It is advice. Exclusion, and that nobody sleeps for
-//! ever, do not depend on it (see `raw.rs`).
+//! Everything here belongs to the holder: it is read and written between an acquisition and its
+//! release, and only if somebody is parked; but for [`left`](Plan::left), which every release
+//! reads. It is advice. Exclusion, and that nobody sleeps for ever, do not depend on it (see
+//! `raw.rs`).
 //!
 //! # Who circulates
-//! A thread circulates if it acquires, releases, works outside and comes again, without being parked. How many do, the lock
-//! cannot count, for it does not know who will come again. But it can see on which CPUs it was acquired. In rounds of
-//! [`ROUND_US`] to [`LONGEST_US`] microseconds it collects the CPUs on which it was released past somebody parked, by one
-//! release in four, or while it is hot in 64. If these are all on which those who came may run, every CPU has a thread that
-//! circulates: to wake one more would only take a CPU from another. Such a round is *full*, and until a round is not, releases
-//! wake nobody to contend.
+//! A thread circulates if it acquires, releases, works outside and comes again, without being
+//! parked. How many do, the lock cannot count, for it does not know who will come again. But it can
+//! see on which CPUs it was acquired. In rounds of [`ROUND_US`] to [`LONGEST_US`] microseconds it
+//! collects the CPUs on which it was released past somebody parked, by one release in four, or
+//! while it is hot in 64. If these are all on which those who came may run, every CPU has a thread
+//! that circulates: to wake one more would only take a CPU from another. Such a round is *full*,
+//! and until a round is not, releases wake nobody to contend.
 //!
 //! The estimate errs
-//! - to too many, and so too few are awake: a thread that moved in a round counts twice; of more than 64 CPUs, those whose
-//!   numbers differ by a multiple of 64 count as one, so that some may idle; a CPU whose thread has just left counts
-//!   until the next round ends, at most an interval, for the promoted comes then and finds the lock idle;
-//! - to too few, and so too many are awake: two threads on one CPU count as one; a CPU that is busy with something else, or
-//!   with a thread that comes less often than once in a round, counts as free; so does one on which somebody might
-//!   have run who does not come any more.
+//! - to too many, and so too few are awake: a thread that moved in a round counts twice; of more
+//!   than 64 CPUs, those whose numbers differ by a multiple of 64 count as one, so that some may
+//!   idle; a CPU whose thread has just left counts until the next round ends, at most an interval,
+//!   for the promoted comes then and finds the lock idle;
+//! - to too few, and so too many are awake: two threads on one CPU count as one; a CPU that is busy
+//!   with something else, or with a thread that comes less often than once in a round, counts as
+//!   free; so does one on which somebody might have run who does not come any more.
 //!
 //! # One alone
-//! If critical sections are so short that the lock's line takes longer to another CPU and back than its owner to come again,
-//! the second thread that circulates makes the first one slower, and burns a CPU for it. The lock is then *hot*: one thread
-//! circulates, whoever finds the lock taken parks at once, and releases wake nobody to contend. When that is so is not guessed
-//! but tried. The releases in a round and its length give the time from one to the next. While it is less than [`SLOW_NS`] and
-//! several circulate, which their CPUs show, it is remembered, and one round is hot; it stays so unless they come less often
-//! now, in two rounds in a row, in the first one at once. The answer is valid for [`VALID`] rounds, 1/40 s and up to four times
-//! that, and then is asked for again, but below [`ALONE_NS`], where it never changes. So a wrong one costs little, and so does
-//! asking: a sleep and a wake-up for each CPU.
+//! If critical sections are so short that the lock's line takes longer to another CPU and back than
+//! its owner to come again, the second thread that circulates makes the first one slower, and burns
+//! a CPU for it. The lock is then *hot*: one thread circulates, whoever finds the lock taken parks
+//! at once, and releases wake nobody to contend. When that is so is not guessed but tried. The
+//! releases in a round and its length give the time from one to the next. While it is less than
+//! [`SLOW_NS`] and several circulate, which their CPUs show, it is remembered, and one round is
+//! hot; it stays so unless they come less often now, in two rounds in a row, in the first one at
+//! once. The answer is valid for [`VALID`] rounds, 1/40 s and up to four times that, and then is
+//! asked for again, but below [`ALONE_NS`], where it never changes. So a wrong one costs little,
+//! and so does asking: a sleep and a wake-up for each CPU.
 //!
-//! If who circulates alone begins to come less often, that shows in two rounds, of [`TURN`] releases at least, or when others
-//! are promoted: the first who is may raise a doubt only. If it does not come at all any more, the sentinel finds that, which
-//! for this reason naps for a millisecond at most, but for the nap it lay down for before. A round in which somebody was
-//! promoted is not judged, since both were there, but counts. Two threads of which none was ever parked are not counted, and
-//! pass a hot lock to and fro until one is. When the last one that was parked has come, what is known stays as it is; the next
-//! who parks may sleep for a nap for that.
+//! If who circulates alone begins to come less often, that shows in two rounds, of [`TURN`]
+//! releases at least, or when others are promoted: the first who is may raise a doubt only. If it
+//! does not come at all any more, the sentinel finds that, which for this reason naps for a
+//! millisecond at most, but for the nap it lay down for before. A round in which somebody was
+//! promoted is not judged, since both were there, but counts. Two threads of which none was ever
+//! parked are not counted, and pass a hot lock to and fro until one is. When the last one that was
+//! parked has come, what is known stays as it is; the next who parks may sleep for a nap for that.
 //!
 //! # Who was woken in vain
-//! On a lock that is always taken a waiter that is woken comes too late, whatever the CPUs do. After that no release wakes another
-//! for a while: for [`REST_US`] microseconds, and twice as long each time in a row, up to [`LONGEST_REST_US`].
-//! So it is if somebody was woken and does not come: it may have to wait for a CPU while another is idle.
+//! On a lock that is always taken a waiter that is woken comes too late, whatever the CPUs do.
+//! After that no release wakes another for a while: for [`REST_US`] microseconds, and twice as long
+//! each time in a row, up to [`LONGEST_REST_US`]. So it is if somebody was woken and does not come:
+//! it may have to wait for a CPU while another is idle.
 //!
 //! # One for each free CPU a round
-//! If the lock was released after a wake-up by somebody who was not parked, then it is not only used by those who are woken,
-//! and what the wake-ups do for the CPUs shows in the next round: until that is over no more are woken than CPUs were free in the
-//! last one. Otherwise each release wakes the next: many who come once find a lock that is quick.
+//! If the lock was released after a wake-up by somebody who was not parked, then it is not only
+//! used by those who are woken, and what the wake-ups do for the CPUs shows in the next round:
+//! until that is over no more are woken than CPUs were free in the last one. Otherwise each release
+//! wakes the next: many who come once find a lock that is quick.
 
 use core::time::Duration;
 use ulocks_core::cpu;
@@ -55,7 +63,8 @@ use ulocks_core::time::Deadline;
 const ROUND_US: u32 = 400;
 /// How long a round may last to say that the CPUs are busy, in microseconds.
 const LONGEST_US: u32 = 1_600;
-/// How long nobody else is woken after somebody was in vain, or was and does not come, in microseconds.
+/// How long nobody else is woken after somebody was in vain, or was and does not come, in
+/// microseconds.
 const REST_US: u16 = 50;
 /// The same at most, in multiples of that.
 const LONGEST_REST: u8 = 32;
@@ -63,15 +72,17 @@ const LONGEST_REST: u8 = 32;
 const LONGEST_REST_US: u16 = LONGEST_REST as u16 * REST_US;
 /// How many releases past somebody parked are a turn. A hot lock looks at the clock once in each.
 pub(crate) const TURN: u32 = 64;
-/// At so many nanoseconds from one release to the next nobody asks whether one thread is faster alone. A line goes to another CPU and
-/// back in 200 to 400 ns where that was measured, and the answer changed at 100 ns outside, and at 150 both inside and outside.
+/// At so many nanoseconds from one release to the next nobody asks whether one thread is faster
+/// alone. A line goes to another CPU and back in 200 to 400 ns where that was measured, and the
+/// answer changed at 100 ns outside, and at 150 both inside and outside.
 const SLOW_NS: u32 = 400;
 /// At no more than so many it is.
 const ALONE_NS: u32 = 64;
 /// For how many rounds the answer is valid.
 const VALID: u8 = 64;
 
-/// What the holder knows. All-zero at first; any value is sound, as it may be in memory that others can write.
+/// What the holder knows. All-zero at first; any value is sound, as it may be in memory that others
+/// can write.
 #[derive(Clone, Copy, Debug)]
 #[repr(C)]
 pub(crate) struct Plan {
@@ -81,9 +92,11 @@ pub(crate) struct Plan {
     seen: Cpus,
     /// When this round began, in microseconds.
     began: u32,
-    /// When the present rest is over, in microseconds modulo 2^16: one that is long over may last for another.
+    /// When the present rest is over, in microseconds modulo 2^16: one that is long over may last
+    /// for another.
     rests_until: u16,
-    /// How long it is, in multiples of `REST_US`: zero if it ends as soon as the one who was woken has come.
+    /// How long it is, in multiples of `REST_US`: zero if it ends as soon as the one who was woken
+    /// has come.
     rest: u8,
     /// How many turns ended in this round, as far as a byte can count.
     turns: u8,
@@ -95,13 +108,15 @@ pub(crate) struct Plan {
     before: u8,
     /// For how many more rounds it is known whether one thread is faster alone.
     valid: u8,
-    /// The word that the last release left if it found more than `LOCKED`, or zero: most likely nobody has parked since.
+    /// The word that the last release left if it found more than `LOCKED`, or zero: most likely
+    /// nobody has parked since.
     pub(crate) left: u32,
 }
 
 /// The present rest is over.
 const RESTED: u8 = 1;
-/// As many were woken in this round as may be, and then the lock was released by somebody who was not parked.
+/// As many were woken in this round as may be, and then the lock was released by somebody who was
+/// not parked.
 const PASSED: u8 = 2;
 /// The holder was parked.
 const PARKED: u8 = 4;
@@ -158,7 +173,8 @@ impl Plan {
         self.seen = self.seen.with(1 << (cpu % u64::BITS));
     }
 
-    /// The time for which the plan is made goes on; called more rarely, by a holder, and once a `turn`.
+    /// The time for which the plan is made goes on; called more rarely, by a holder, and once a
+    /// `turn`.
     pub(crate) fn go_on(&mut self, turn: bool) {
         self.usable = self.usable.with(cpu::usable());
         self.turns = self.turns.saturating_add(turn.into());
@@ -258,7 +274,8 @@ impl Plan {
         self.rest = self.rest.saturating_mul(2).clamp(1, LONGEST_REST);
     }
 
-    /// The release that is under way wakes somebody to contend; `again`, if the last one has not come yet.
+    /// The release that is under way wakes somebody to contend; `again`, if the last one has not
+    /// come yet.
     pub(crate) fn wakes(&mut self, again: bool) {
         if again {
             self.rests_longer();
@@ -280,7 +297,8 @@ impl Plan {
         *self = Self { usable: self.usable, ..Self::NOTHING };
     }
 
-    /// Whether the release that is under way should wake somebody to contend; `again`, if one that was woken has not come yet.
+    /// Whether the release that is under way should wake somebody to contend; `again`, if one that
+    /// was woken has not come yet.
     pub(crate) fn wants_wake(&self, again: bool) -> bool {
         let rested = self.flags & RESTED != 0;
         let due = if again { rested } else { (rested || self.rest == 0) && self.flags & PASSED == 0 };

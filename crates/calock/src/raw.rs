@@ -1,19 +1,24 @@
-//! The protocol of [`Calock`](crate::Calock). `PROTOCOL.md` beside this folder tells it step by step.
+//! The protocol of [`Calock`](crate::Calock). `PROTOCOL.md` beside this folder tells it step by
+//! step.
 //!
 //! # Properties
 //! - Exclusion; what a holder did happens before the next acquisition returns.
-//! - Convoy avoidance: a release leaves the lock free for whoever comes, also if it wakes somebody, who then contends
-//!   again. It is handed over to one waiter an interval, beside those that are overdue.
-//! - Restriction: while enough threads circulate to use the CPUs, those that are parked are left asleep ([`plan`](super::plan)).
-//!   While one is faster alone, the word is `HOT`, and whoever finds the lock taken parks at once.
-//! - Promotion: in each interval one of those that are parked, the oldest first; see "How long anybody waits".
-//! - The compare-exchange that releases is the last touch of the lock; a wake-up goes by address (law 2).
+//! - Convoy avoidance: a release leaves the lock free for whoever comes, also if it wakes somebody,
+//!   who then contends again. It is handed over to one waiter an interval, beside those that are
+//!   overdue.
+//! - Restriction: while enough threads circulate to use the CPUs, those that are parked are left
+//!   asleep ([`plan`](super::plan)). While one is faster alone, the word is `HOT`, and whoever
+//!   finds the lock taken parks at once.
+//! - Promotion: in each interval one of those that are parked, the oldest first; see "How long
+//!   anybody waits".
+//! - The compare-exchange that releases is the last touch of the lock; a wake-up goes by address
+//!   (law 2).
 //! - All-zero is an unlocked lock. Nothing is allocated and no address is stored.
 //!
 //! # State
-//! The word is described at [`State`]. Beside it are the *bell*, a futex on which everybody sleeps and which only a holder
-//! changes; the *plan*, which only a holder reads and writes; and three numbers, by which the sentinel and those who are
-//! overdue know the time.
+//! The word is described at [`State`]. Beside it are the *bell*, a futex on which everybody sleeps
+//! and which only a holder changes; the *plan*, which only a holder reads and writes; and three
+//! numbers, by which the sentinel and those who are overdue know the time.
 //!
 //! | label | from | to | by |
 //! |---|---|---|---|
@@ -29,63 +34,76 @@
 //!
 //! # Whom a release wakes
 //! 1. If the lock is handed over, the promoted, unless it is `AWAKE`;
-//! 2. else, if somebody is parked and the plan wants it, one of them, to contend; also if one is `AWAKE` that does not come.
-//!    The plan is not asked, and a waiter woken if none is `AWAKE`, by a holder that goes to wait on a condition variable;
-//! 3. else, if somebody is parked, nobody `AWAKE`, and there is no `SENTINEL`, one of them, to be the sentinel: the `HEIR`.
+//! 2. else, if somebody is parked and the plan wants it, one of them, to contend; also if one is
+//!    `AWAKE` that does not come. The plan is not asked, and a waiter woken if none is `AWAKE`, by
+//!    a holder that goes to wait on a condition variable;
+//! 3. else, if somebody is parked, nobody `AWAKE`, and there is no `SENTINEL`, one of them, to be
+//!    the sentinel: the `HEIR`.
 //!
-//! The exception in rule 2: the plan leaves waiters asleep because the threads that use the lock come back by themselves.
-//! A thread that waits for a notification does not. Two threads that notify each other would take turns at the pace of
-//! the sentinel's naps.
+//! The exception in rule 2: the plan leaves waiters asleep because the threads that use the lock
+//! come back by themselves. A thread that waits for a notification does not. Two threads that
+//! notify each other would take turns at the pace of the sentinel's naps.
 //!
-//! And, in any case, if `MOVED`: one of those whom a condition variable moved here. First comes (A), then the bell, so that
-//! whoever is about to fall asleep does not, then (U), then the wake-up.
+//! And, in any case, if `MOVED`: one of those whom a condition variable moved here. First comes
+//! (A), then the bell, so that whoever is about to fall asleep does not, then (U), then the
+//! wake-up.
 //!
 //! # The sentinel
-//! It sleeps with a timer, so that nobody else needs one, nor each release to wake somebody. It naps. After a nap in which
-//! nobody used the lock, although it is free, it takes the lock, and the next naps are short; otherwise they become longer, up
-//! to an interval, or to a millisecond if it lies down while the lock is `HOT`. So an idle lock is found after about as long as
-//! it was busy before, at most an interval. An interval after it became the sentinel it is promoted. When it leaves, the next
-//! release wakes the oldest to be its heir.
+//! It sleeps with a timer, so that nobody else needs one, nor each release to wake somebody. It
+//! naps. After a nap in which nobody used the lock, although it is free, it takes the lock, and the
+//! next naps are short; otherwise they become longer, up to an interval, or to a millisecond if it
+//! lies down while the lock is `HOT`. So an idle lock is found after about as long as it was busy
+//! before, at most an interval. An interval after it became the sentinel it is promoted. When it
+//! leaves, the next release wakes the oldest to be its heir.
 //!
 //! # Invariants
-//! 1. At most one thread holds the lock: (T) needs a word that is not `LOCKED`, or `GRANTED`, which it takes out; only the
-//!    holder takes out `LOCKED` or sets `GRANTED`; but a lock that is `GRANTED` has no holder, and "Deaths" takes out both.
-//! 2. If `AWAKE` is set, then the holder has set it in (A) and is about to wake somebody, or one of those parked is awake or
-//!    will be, and takes it out in (T), (P) or (G): it was woken, or found that the bell had been rung; or it is the promoted.
-//! 3. *A wake-up meets whom it is for.* If `AWAKE` is in the word from (A) to (U), nobody has parked meanwhile who heard the bell, for
-//!    that one takes it out. So each of those parked at (A) has read the bell before it was rung: it sleeps and can be woken,
-//!    or does not fall asleep. If it is not in the word any more, the holder begins anew.
-//! 4. *Nobody is forgotten.* If somebody is parked, then the lock is held, so that a release will come; or handed over; or
-//!    somebody is `AWAKE`; or the sentinel sleeps, and wakes by itself. For: a sentinel leaves in (T), after which the lock is held, or
-//!    in (G), when it is held or handed over; and a release that finds neither a sentinel nor anybody awake wakes an heir.
-//! 5. If the lock is handed over, the promoted is awake, or its wake-up is on its way: it takes `AWAKE` out as it goes to
-//!    sleep, in a word that is not `GRANTED`.
-//! 6. While a thread sleeps that a condition variable moved here, `MOVED` is set or one of them is awake that will set it.
-//!    (M) may also set it on a lock that has become free: that costs one wake-up of nobody.
-//! 7. A parked waiter does not unwind: its count and its flags would stay in the word. If the kernel
-//!    refuses the wait, the process aborts.
+//! 1. At most one thread holds the lock: (T) needs a word that is not `LOCKED`, or `GRANTED`, which
+//!    it takes out; only the holder takes out `LOCKED` or sets `GRANTED`; but a lock that is
+//!    `GRANTED` has no holder, and "Deaths" takes out both.
+//! 2. If `AWAKE` is set, then the holder has set it in (A) and is about to wake somebody, or one of
+//!    those parked is awake or will be, and takes it out in (T), (P) or (G): it was woken, or found
+//!    that the bell had been rung; or it is the promoted.
+//! 3. *A wake-up meets whom it is for.* If `AWAKE` is in the word from (A) to (U), nobody has
+//!    parked meanwhile who heard the bell, for that one takes it out. So each of those parked at
+//!    (A) has read the bell before it was rung: it sleeps and can be woken, or does not fall
+//!    asleep. If it is not in the word any more, the holder begins anew.
+//! 4. *Nobody is forgotten.* If somebody is parked, then the lock is held, so that a release will
+//!    come; or handed over; or somebody is `AWAKE`; or the sentinel sleeps, and wakes by itself.
+//!    For: a sentinel leaves in (T), after which the lock is held, or in (G), when it is held or
+//!    handed over; and a release that finds neither a sentinel nor anybody awake wakes an heir.
+//! 5. If the lock is handed over, the promoted is awake, or its wake-up is on its way: it takes
+//!    `AWAKE` out as it goes to sleep, in a word that is not `GRANTED`.
+//! 6. While a thread sleeps that a condition variable moved here, `MOVED` is set or one of them is
+//!    awake that will set it. (M) may also set it on a lock that has become free: that costs one
+//!    wake-up of nobody.
+//! 7. A parked waiter does not unwind: its count and its flags would stay in the word. If the
+//!    kernel refuses the wait, the process aborts.
 //!
-//! `HOT` and the plan decide only how long a waiter looks before (P), for how long the sentinel naps, and whom a release wakes beside
-//! those that the invariants ask for. None of them rests on either.
+//! `HOT` and the plan decide only how long a waiter looks before (P), for how long the sentinel
+//! naps, and whom a release wakes beside those that the invariants ask for. None of them rests on
+//! either.
 //!
 //! # How long anybody waits
-//! A sentinel takes the lock, or is promoted and then waits for the present holder only, within an interval. The kernel wakes the
-//! oldest to be its heir, and a newcomer does not become the sentinel past others (but between processes, where the others may
-//! be dead). So a waiter that parks behind `k` others is the sentinel after `k` others have been, unless it is woken and sent
-//! to sleep again behind all others, because the lock is taken or somebody else was the heir. To make up for that, who is woken
-//! after more than `k + 1` sentinels and promoted ones have left is *overdue*, and promotes itself at once; if another is promoted
-//! at that moment, it tries again an interval later. It is woken at the latest when all those before it have left, and as
-//! many are before it as were parked when it was sent to the end. So at most `2 (n + 1)` sentinels or promoted ones leave before it is
-//! promoted, where `n` are the most others that were parked meanwhile, and more only for each time that it is refused.
+//! A sentinel takes the lock, or is promoted and then waits for the present holder only, within an
+//! interval. The kernel wakes the oldest to be its heir, and a newcomer does not become the
+//! sentinel past others (but between processes, where the others may be dead). So a waiter that
+//! parks behind `k` others is the sentinel after `k` others have been, unless it is woken and sent
+//! to sleep again behind all others, because the lock is taken or somebody else was the heir. To
+//! make up for that, who is woken after more than `k + 1` sentinels and promoted ones have left is
+//! *overdue*, and promotes itself at once; if another is promoted at that moment, it tries again an
+//! interval later. It is woken at the latest when all those before it have left, and as many are
+//! before it as were parked when it was sent to the end. So at most `2 (n + 1)` sentinels or
+//! promoted ones leave before it is promoted, where `n` are the most others that were parked
+//! meanwhile, and more only for each time that it is refused.
 //!
 //! # Ordering
-//! - (T) is Acquire and pairs with (U), Release. All transitions of the word are read-modify-writes and
-//!   continue its release sequence. The plan is plain data of the holder.
+//! - (T) is Acquire and pairs with (U), Release. All transitions of the word are read-modify-writes
+//!   and continue its release sequence. The plan is plain data of the holder.
 //! - (P) is Release and pairs with (A), Acquire. A waiter reads the bell before (P), and the holder
 //!   rings after (A). So a waiter that (A) finds parked has read the bell before it was rung
 //!   (`litmus/calock-bell.litmus`). Loads and stores of the bell itself are Relaxed.
-//! - A transition that fails is Relaxed: the thread tries again from the word that it has found, and
-//!   the attempt that succeeds acquires.
+//! - A transition that fails is Relaxed: the thread tries again from the word that it has found,
+//!   and the attempt that succeeds acquires.
 //!
 //! # Deaths
 //! Between processes a waiter may be killed. Its count stays, its flags may. So a waiter that parks
@@ -123,14 +141,15 @@
 //! take another's, which then sleeps on until a release or the end of its sleep.
 //!
 //! # Wrap-around
-//! The bell has 32 bits. A waiter misses a wake-up if between its look at the bell and the kernel's comparison it is rung a multiple
-//! of exactly 2^32 times, with a system call each.
+//! The bell has 32 bits. A waiter misses a wake-up if between its look at the bell and the kernel's
+//! comparison it is rung a multiple of exactly 2^32 times, with a system call each.
 //!
 //! # Sources
-//! H. Franke, ulocks (LKML, February 2002): the calock, patience, and what is counted. R. Johnson et al., "Decoupling
-//! contention management from scheduling" (2010), and D. Dice, "Malthusian Locks" (2017), for restriction and culling, which they
-//! do by the length of a queue of waiters; R. Guerraoui et al., "Unlocking Energy" (2016), for wake-ups that are left
-//! out. Here: the CPUs that are seen, the sentinel in place of a promise that each release wakes, and promotion.
+//! H. Franke, ulocks (LKML, February 2002): the calock, patience, and what is counted. R. Johnson
+//! et al., "Decoupling contention management from scheduling" (2010), and D. Dice, "Malthusian
+//! Locks" (2017), for restriction and culling, which they do by the length of a queue of waiters;
+//! R. Guerraoui et al., "Unlocking Energy" (2016), for wake-ups that are left out. Here: the CPUs
+//! that are seen, the sentinel in place of a promise that each release wakes, and promotion.
 
 use crate::advice::Advice;
 use crate::interval::{Every, Interval};
@@ -162,7 +181,8 @@ const SAMPLE: u32 = 4;
 /// Of how many the plan looks at the clock: a multiple of that.
 const LOOK: u32 = 16;
 
-/// The raw lock, without data: the word, the bell, the plan, and the counters if the policy has any.
+/// The raw lock, without data: the word, the bell, the plan, and the counters if the policy has
+/// any.
 #[repr(C)]
 pub struct RawCalock<P: Policy = Private, I: Interval = Every> {
     pub(crate) word: AtomicU32,
@@ -180,7 +200,8 @@ pub struct RawCalock<P: Policy = Private, I: Interval = Every> {
     interval: PhantomData<fn() -> I>,
 }
 
-// SAFETY: the plan is read and written by the holder only, and (U) happens before the next (T) returns.
+// SAFETY: the plan is read and written by the holder only, and (U) happens before the next (T)
+// returns.
 unsafe impl<P: Policy, I: Interval> Sync for RawCalock<P, I> {}
 
 impl<P: Policy, I: Interval> RawCalock<P, I> {
@@ -213,7 +234,8 @@ impl<P: Policy, I: Interval> RawCalock<P, I> {
 
     /// The holder's plan.
     pub(crate) fn plan<R>(&self, with: impl FnOnce(&mut Plan) -> R) -> R {
-        // SAFETY: called by the holder only, between (T) and (U), and no caller keeps the reference.
+        // SAFETY: called by the holder only, between (T) and (U), and no caller keeps the
+        // reference.
         self.plan.with_mut(|plan| with(unsafe { &mut *plan }))
     }
 
@@ -267,7 +289,8 @@ impl<P: Policy, I: Interval> RawCalock<P, I> {
         if was.parked() > 0 {
             let uses = self.uses.load(Relaxed).wrapping_add(1);
             self.uses.store(uses, Relaxed);
-            // One thread circulates, and a release is as short as can be: it changes nothing but `LOCKED`, and wakes nobody.
+            // One thread circulates, and a release is as short as can be: it changes nothing but
+            // `LOCKED`, and wakes nobody.
             if was.flags() == LOCKED | SENTINEL | HOT && self.is_hot() && !uses.is_multiple_of(TURN) {
                 let free = was.without(LOCKED).0;
                 self.plan(|plan| plan.left = free);
@@ -281,7 +304,8 @@ impl<P: Policy, I: Interval> RawCalock<P, I> {
         self.unlock_contended(was, false);
     }
 
-    /// (U), and whatever a release has to do. `departs`: the holder goes to wait on a condition variable.
+    /// (U), and whatever a release has to do. `departs`: the holder goes to wait on a condition
+    /// variable.
     #[inline(never)]
     fn unlock_contended(&self, mut was: State, departs: bool) {
         let key = self.bell.key();
@@ -308,7 +332,8 @@ impl<P: Policy, I: Interval> RawCalock<P, I> {
             match self.release(was.0, free.0) {
                 Err(now) => {
                     was = now;
-                    // Whoever was to be woken is awake already, and others may have fallen asleep since.
+                    // Whoever was to be woken is awake already, and others may have fallen asleep
+                    // since.
                     rung = rung.filter(|_| was.has(AWAKE));
                 }
                 Ok(()) => return Self::wake(key, was.has(MOVED), rung),
@@ -336,8 +361,8 @@ impl<P: Policy, I: Interval> RawCalock<P, I> {
         I::Advice::HOT || self.plan(|plan| plan.is_hot())
     }
 
-    /// (A): marks the word, and rings the bell. In this order: who is parked by then has read the bell before, and who
-    /// parks after it takes the mark out.
+    /// (A): marks the word, and rings the bell. In this order: who is parked by then has read the
+    /// bell before, and who parks after it takes the mark out.
     fn ring(&self, was: State, whom: Whom) -> Result<State, State> {
         let awake = was.without(HEIR).with(AWAKE | if whom == Whom::Heir { HEIR } else { 0 });
         self.change(was, awake)?;
@@ -345,7 +370,8 @@ impl<P: Policy, I: Interval> RawCalock<P, I> {
         if whom == Whom::Contender {
             self.plan(|plan| plan.wakes(was.has(AWAKE)));
         }
-        // A plain store. The model of the kernel compares by a read-modify-write, which this must not overwrite.
+        // A plain store. The model of the kernel compares by a read-modify-write, which this must
+        // not overwrite.
         membarrier::store(&self.bell, self.bell.load(Relaxed).wrapping_add(1), Relaxed);
         Ok(awake)
     }
@@ -418,7 +444,8 @@ impl<P: Policy<Meter: fmt::Debug>, I: Interval> fmt::Debug for RawCalock<P, I> {
 // SAFETY:
 // * One token at a time: invariant 1.
 // * A release happens before the next acquisition returns: section "Ordering".
-// * The token is nothing and no address is kept, so it may be forgotten and the lock moved or dropped.
+// * The token is nothing and no address is kept, so it may be forgotten and the lock moved or
+//   dropped.
 unsafe impl<P: Policy, I: Interval> raw::RawMutex for RawCalock<P, I> {
     ulocks_core::raw_init!(Self::new());
 

@@ -12,7 +12,8 @@ use ulocks_core::time::Deadline;
 /// Whose turn it is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Whose {
-    /// The holder's, which may hold for long; or there is no sentinel, and the next waiter that parks is it.
+    /// The holder's, which may hold for long; or there is no sentinel, and the next waiter that
+    /// parks is it.
     Nobody,
     /// The sentinel's. If it lives, it is promoted after an interval, or leaves.
     Sentinel,
@@ -83,7 +84,8 @@ impl Turn {
         noted % (1 << TIME_SHIFT) == self.bits()
     }
 
-    /// How long ago it was `noted`. Zero if that is in the future, because another waiter looked at the clock later.
+    /// How long ago it was `noted`. Zero if that is in the future, because another waiter looked at
+    /// the clock later.
     pub(crate) fn lasted(noted: u32, now: u32) -> Duration {
         let lasted = now.wrapping_sub(noted >> TIME_SHIFT) % TIMES;
         Duration::from_millis(if lasted < TIMES - AHEAD { lasted.into() } else { 0 })

@@ -20,8 +20,8 @@ use ulocks_core::futex::Bits;
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub struct State(pub u32);
 
-/// What those sleep with who were parked, what the promoted one sleeps with; bit 0 is for those whom a condition variable
-/// moves here.
+/// What those sleep with who were parked, what the promoted one sleeps with; bit 0 is for those
+/// whom a condition variable moves here.
 pub(crate) const MOVED: Bits = Bits::one(0);
 pub(crate) const PARKED: Bits = Bits::one(1);
 pub(crate) const PROMOTED: Bits = Bits::one(2);

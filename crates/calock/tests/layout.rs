@@ -33,7 +33,8 @@ fn zeroed_memory_is_an_unlocked_mutex_and_new_is_all_zero() {
     const WORDS: usize = 56;
 
     fn check<P: Policy, I: Interval>() {
-        // SAFETY: that every field is valid when all zero is the promise this test is for; the type has no niche.
+        // SAFETY: that every field is valid when all zero is the promise this test is for; the type
+        // has no niche.
         let mutex = unsafe { MaybeUninit::<RawCalock<P, I>>::zeroed().assume_init() };
         assert!(!mutex.is_locked());
         mutex.try_lock().expect("free");
@@ -45,8 +46,8 @@ fn zeroed_memory_is_an_unlocked_mutex_and_new_is_all_zero() {
         let new = RawCalock::<P, I>::new();
         let (start, counters) = ((&raw const new).cast::<u8>(), size_of::<P::Meter>());
         assert_eq!(size_of_val(&new), WORDS.next_multiple_of(align_of_val(&new)) + counters);
-        // SAFETY: the first `WORDS` bytes of an initialised value, without padding: words of 4 bytes, and in the plan a 2, 1
-        // and 1.
+        // SAFETY: the first `WORDS` bytes of an initialised value, without padding: words of 4
+        // bytes, and in the plan a 2, 1 and 1.
         assert_eq!(unsafe { std::slice::from_raw_parts(start, WORDS) }, [0; WORDS]);
         // SAFETY: the last bytes of it, its counters, which are of 8 bytes each.
         let counters =

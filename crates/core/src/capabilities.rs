@@ -1,11 +1,13 @@
 //! What the running kernel can do for locks beyond what every kernel can.
 //!
-//! [`capabilities`] asks the kernel once. The probes change nothing: they pass an address no process has, a flag no
-//! kernel knows, or ask a question that is only a question; the kind of refusal tells whether the call exists. An
-//! answer that is neither yes nor no, as from a seccomp filter, counts as no.
+//! [`capabilities`] asks the kernel once. The probes change nothing: they pass an address no
+//! process has, a flag no kernel knows, or ask a question that is only a question; the kind of
+//! refusal tells whether the call exists. An answer that is neither yes nor no, as from a seccomp
+//! filter, counts as no.
 //!
-//! The operations of this crate do not wait for the probes. Each tries the better call, takes `ENOSYS` for an answer,
-//! and remembers it; so a process under a strict filter meets no system call that it did not ask for.
+//! The operations of this crate do not wait for the probes. Each tries the better call, takes
+//! `ENOSYS` for an answer, and remembers it; so a process under a strict filter meets no system
+//! call that it did not ask for.
 
 use crate::errno::Errno;
 use crate::world::syscall::{SYS_FUTEX_REQUEUE, SYS_FUTEX_WAIT, SYS_FUTEX_WAKE, checked, futex, name};
@@ -19,7 +21,8 @@ use std::sync::Mutex;
 #[non_exhaustive]
 #[repr(u8)]
 pub enum Capability {
-    /// Deadlines beyond 2038 on 32-bit machines (`futex_time64`, Linux 5.1). Always there on 64-bit ones.
+    /// Deadlines beyond 2038 on 32-bit machines (`futex_time64`, Linux 5.1). Always there on 64-bit
+    /// ones.
     Time64,
     /// Futexes with priority inheritance (`CONFIG_FUTEX_PI`).
     PriorityInheritance,
@@ -37,10 +40,12 @@ pub enum Capability {
     PrivateHash,
     /// `FUTEX_ROBUST_UNLOCK`: release and forget a robust futex in one step (Linux 7.2).
     RobustUnlock,
-    /// `MEMBARRIER_CMD_PRIVATE_EXPEDITED`: a barrier on every CPU that runs this process (Linux 4.14).
+    /// `MEMBARRIER_CMD_PRIVATE_EXPEDITED`: a barrier on every CPU that runs this process (Linux
+    /// 4.14).
     Membarrier,
-    /// The time slice extension of restartable sequences (`PR_RSEQ_SLICE_EXTENSION`, Linux 7.0). The kernel knows
-    /// it; whether a thread can have it is seen when it asks ([`slice::enable`](crate::slice::enable)).
+    /// The time slice extension of restartable sequences (`PR_RSEQ_SLICE_EXTENSION`, Linux 7.0).
+    /// The kernel knows it; whether a thread can have it is seen when it asks
+    /// ([`slice::enable`](crate::slice::enable)).
     SliceExtension,
 }
 
@@ -73,8 +78,8 @@ impl Capability {
             exists(unsafe { futex(nowhere, command, true, 1, 0, null_mut(), u32::MAX) })
         };
         let ask = |number: libc::c_long, first: usize, second: usize, third: usize, fourth: usize| {
-            // SAFETY: in all the calls below, the kernel refuses the address or a flag before it does anything, or the
-            // arguments are numbers that ask for a number.
+            // SAFETY: in all the calls below, the kernel refuses the address or a flag before it
+            // does anything, or the arguments are numbers that ask for a number.
             checked(|| unsafe { libc::syscall(number, first, second, third, fourth, 0usize, 0usize) })
         };
         let no_flag = u32::MAX as usize;
@@ -224,7 +229,8 @@ pub fn capabilities() -> Capabilities {
     Capabilities(answers & !ASKED & !FOUND_MISSING.load(Relaxed) & !FORCED.load(Relaxed))
 }
 
-/// Whether an operation must do without `capability`: it was found missing, or a test wants it so, or Miri has none.
+/// Whether an operation must do without `capability`: it was found missing, or a test wants it so,
+/// or Miri has none.
 #[inline]
 pub(crate) fn missing(capability: Capability) -> bool {
     cfg!(miri) || (FOUND_MISSING.load(Relaxed) | FORCED.load(Relaxed)) & capability.bit() != 0
@@ -244,10 +250,12 @@ pub struct Forced(Capability);
 /// How many [`Forced`] there are of each.
 static FORCES: Mutex<[u32; Capability::ALL.len()]> = Mutex::new([0; _]);
 
-/// For tests: the process behaves as if the kernel lacked `capability` until the returned value is dropped.
+/// For tests: the process behaves as if the kernel lacked `capability` until the returned value is
+/// dropped.
 ///
-/// Operations use their fallback, or say they are unsupported; [`capabilities`] says the capability is missing. This
-/// is for the whole process: tests that run beside this one must not rely on the capability.
+/// Operations use their fallback, or say they are unsupported; [`capabilities`] says the capability
+/// is missing. This is for the whole process: tests that run beside this one must not rely on the
+/// capability.
 ///
 /// # Examples
 /// ```

@@ -1,8 +1,9 @@
 //! The caller's `errno`, kept as it was.
 //!
-//! Every call of this crate leaves `errno` as it found it, also when the kernel refuses: a lock may be taken in a
-//! signal handler, or below C code that has not yet read the `errno` of its own last call. [`Guard`] extends the
-//! promise to a whole region of code; the functions of a C interface hold one from their first line to their last.
+//! Every call of this crate leaves `errno` as it found it, also when the kernel refuses: a lock may
+//! be taken in a signal handler, or below C code that has not yet read the `errno` of its own last
+//! call. [`Guard`] extends the promise to a whole region of code; the functions of a C interface
+//! hold one from their first line to their last.
 
 use core::fmt;
 use core::marker::PhantomData;
@@ -45,7 +46,8 @@ impl Guard {
     /// Remembers the thread's `errno`.
     #[inline]
     pub fn new() -> Self {
-        // SAFETY: the call takes nothing, and the address it returns is valid for reads by this thread.
+        // SAFETY: the call takes nothing, and the address it returns is valid for reads by this
+        // thread.
         Self { saved: unsafe { *libc::__errno_location() }, not_send: PhantomData }
     }
 }
@@ -59,8 +61,8 @@ impl Default for Guard {
 impl Drop for Guard {
     #[inline]
     fn drop(&mut self) {
-        // SAFETY: the call takes nothing, and the address it returns is valid for writes by this thread, which is the
-        // one that made the guard because the guard is not `Send`.
+        // SAFETY: the call takes nothing, and the address it returns is valid for writes by this
+        // thread, which is the one that made the guard because the guard is not `Send`.
         unsafe { *libc::__errno_location() = self.saved };
     }
 }

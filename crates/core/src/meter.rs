@@ -1,7 +1,9 @@
-//! What a lock counts about itself: nothing, which takes no room, or every event, at one relaxed increment each.
+//! What a lock counts about itself: nothing, which takes no room, or every event, at one relaxed
+//! increment each.
 //!
-//! Franke built the counters into his locks because "in most cases a single atomic increment or simple increment" does
-//! not show at the application level; the columns WC, RC and R of his table come from them.
+//! Franke built the counters into his locks because "in most cases a single atomic increment or
+//! simple increment" does not show at the application level; the columns WC, RC and R of his table
+//! come from them.
 
 use core::fmt;
 use core::sync::atomic::{AtomicUsize, Ordering::Relaxed};
@@ -14,12 +16,13 @@ pub enum Event {
     Acquired,
     /// An acquisition found the lock taken.
     Contended,
-    /// A contended acquisition succeeded without a sleep; where the lock tells them apart, past nobody who waited.
+    /// A contended acquisition succeeded without a sleep; where the lock tells them apart, past
+    /// nobody who waited.
     Spun,
     /// A waiter entered the kernel to sleep.
     Slept,
-    /// A release enters the kernel to wake. Counted when the wake-up becomes owed, where the release itself must not
-    /// touch the lock any more.
+    /// A release enters the kernel to wake. Counted when the wake-up becomes owed, where the
+    /// release itself must not touch the lock any more.
     Woke,
     /// A shared acquisition found the lock taken.
     ReaderContended,
@@ -29,7 +32,8 @@ pub enum Event {
     Woken,
     /// A contended acquisition by a waiter for which the lock was kept.
     Reserved,
-    /// A contended acquisition was put to sleep for the first time, by a lock that restricts how many contend.
+    /// A contended acquisition was put to sleep for the first time, by a lock that restricts how
+    /// many contend.
     Culled,
     /// A waiter that was culled has the lock kept for it.
     Promoted,
@@ -44,8 +48,8 @@ pub mod sealed {
     ///
     /// # Safety
     /// A lock calls its meter in the middle of its protocol, between any two steps. So `count` and
-    /// `arrive` return and do not unwind. A panic would leave the lock held, or abort the process if a
-    /// queue names a node of the caller. A meter of a test may panic to fail that test.
+    /// `arrive` return and do not unwind. A panic would leave the lock held, or abort the process
+    /// if a queue names a node of the caller. A meter of a test may panic to fail that test.
     pub unsafe trait Sealed {}
 }
 
@@ -66,9 +70,9 @@ pub trait Meter: sealed::Sealed + Sized + Send + Sync + 'static {
     const INIT: Self;
     /// Counts one `event`.
     fn count(&self, event: Event);
-    /// Runs `attempt`, the one atomic step by which a fair lock is acquired or a place in its line is taken, if that
-    /// succeeds. A meter of a test, which records the order of arrivals, overrides this. It runs
-    /// `attempt` once.
+    /// Runs `attempt`, the one atomic step by which a fair lock is acquired or a place in its line
+    /// is taken, if that succeeds. A meter of a test, which records the order of arrivals,
+    /// overrides this. It runs `attempt` once.
     #[inline(always)]
     fn arrive<T, E>(&self, attempt: impl FnOnce() -> Result<T, E>) -> Result<T, E> {
         attempt()
@@ -91,8 +95,9 @@ impl Meter for Off {
 
 /// Counts every event, in the lock itself.
 ///
-/// The counters are as wide as a pointer and wrap around. They are relaxed: a [`snapshot`](Self::snapshot) taken while
-/// the lock is in use may show an acquisition and not yet the sleep it took.
+/// The counters are as wide as a pointer and wrap around. They are relaxed: a
+/// [`snapshot`](Self::snapshot) taken while the lock is in use may show an acquisition and not yet
+/// the sleep it took.
 #[derive(Default)]
 #[repr(C)]
 pub struct Counted {
@@ -155,37 +160,44 @@ pub struct Snapshot {
     pub contended: u64,
     /// Contended acquisitions that succeeded without a sleep.
     pub spun: u64,
-    /// Entries into the kernel to sleep; those that found the word changed and returned at once are among them.
+    /// Entries into the kernel to sleep; those that found the word changed and returned at once are
+    /// among them.
     pub slept: u64,
     /// Entries into the kernel to wake, those included that are owed and not yet made.
     pub woke: u64,
     /// Shared acquisitions that found the lock taken.
     pub reader_contended: u64,
-    /// Contended acquisitions without a sleep, past others that waited; counted by locks that know of the others.
+    /// Contended acquisitions without a sleep, past others that waited; counted by locks that know
+    /// of the others.
     pub stolen: u64,
-    /// Contended acquisitions by waiters that had slept; counted by locks that tell them from the reserved ones.
+    /// Contended acquisitions by waiters that had slept; counted by locks that tell them from the
+    /// reserved ones.
     pub woken: u64,
     /// Contended acquisitions by waiters for which the lock was kept; counted by locks that do so.
     pub reserved: u64,
-    /// Contended acquisitions that were put to sleep, each once; counted by locks that restrict how many contend.
+    /// Contended acquisitions that were put to sleep, each once; counted by locks that restrict how
+    /// many contend.
     pub culled: u64,
-    /// Waiters for which the lock was kept because they had slept for long; counted by the same locks.
+    /// Waiters for which the lock was kept because they had slept for long; counted by the same
+    /// locks.
     pub promoted: u64,
 }
 
 impl Snapshot {
-    /// The share of acquisitions that found the lock taken, 0 to 1: Franke's WC. `None` if there were none.
+    /// The share of acquisitions that found the lock taken, 0 to 1: Franke's WC. `None` if there
+    /// were none.
     pub fn contention(&self) -> Option<f64> {
         (self.acquired > 0).then(|| self.contended as f64 / self.acquired as f64)
     }
 
-    /// Acquisitions by the first instruction, of a mutex found free with nobody waiting; for a lock that counts all the
-    /// other ways to obtain it.
+    /// Acquisitions by the first instruction, of a mutex found free with nobody waiting; for a lock
+    /// that counts all the other ways to obtain it.
     pub fn fast(&self) -> u64 {
         self.acquired.saturating_sub(self.spun + self.stolen + self.woken + self.reserved)
     }
 
-    /// Entries into the kernel for each contended acquisition: Franke's R. `None` if there were none.
+    /// Entries into the kernel for each contended acquisition: Franke's R. `None` if there were
+    /// none.
     pub fn reentries(&self) -> Option<f64> {
         (self.contended > 0).then(|| self.slept as f64 / self.contended as f64)
     }

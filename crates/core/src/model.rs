@@ -1,8 +1,9 @@
-//! Model checking of protocols made of [`sync`](crate::sync) and [`futex`](crate::futex), and of code that uses the
-//! typed locks.
+//! Model checking of protocols made of [`sync`](crate::sync) and [`futex`](crate::futex), and of
+//! code that uses the typed locks.
 //!
-//! **Empty on the machine.** What is described here exists in the two model worlds. Each is asked for by a `cfg` and the
-//! feature that goes with it; neither does anything alone, and both worlds at once are an error.
+//! **Empty on the machine.** What is described here exists in the two model worlds. Each is asked
+//! for by a `cfg` and the feature that goes with it; neither does anything alone, and both worlds
+//! at once are an error.
 //!
 //! | world | asked for by | what `explore` visits | threads | time | memory |
 //! |---|---|---|---|---|---|
@@ -14,11 +15,12 @@
 //! $ RUSTFLAGS="--cfg ulocks_vm" cargo test --release --features vm --test vm
 //! ```
 //!
-//! `explore` runs a closure in one execution after another, and fails if one of them panics, deadlocks, races or never
-//! ends. `finds_bug` demands the opposite: an execution must fail. A model is the same in both worlds but for the
-//! threads it starts and for what `Config` offers.
+//! `explore` runs a closure in one execution after another, and fails if one of them panics,
+//! deadlocks, races or never ends. `finds_bug` demands the opposite: an execution must fail. A
+//! model is the same in both worlds but for the threads it starts and for what `Config` offers.
 //!
-//! In the virtual machine there is also `cost`: the same locks on many CPUs, one event at a time, and what that would cost.
+//! In the virtual machine there is also `cost`: the same locks on many CPUs, one event at a time,
+//! and what that would cost.
 //!
 //! ```ignore
 //! use std::sync::Arc;
@@ -44,26 +46,29 @@
 //! ```
 //!
 //! # Under loom
-//! Whether a timed wait expires, and whether a wait ends spuriously, are choices loom knows nothing of. The harness
-//! enumerates them around loom: with `Config::timeouts` set to `k` the first `k` looks at a deadline in an execution
-//! are told that it has passed or that it has not, in all combinations. A combination that no execution can tell from
-//! one already explored is left out.
+//! Whether a timed wait expires, and whether a wait ends spuriously, are choices loom knows nothing
+//! of. The harness enumerates them around loom: with `Config::timeouts` set to `k` the first `k`
+//! looks at a deadline in an execution are told that it has passed or that it has not, in all
+//! combinations. A combination that no execution can tell from one already explored is left out.
 //!
-//! A pass means no failure in the executions loom visits within the bound. Loom's reduction leaves out some executions
-//! and its memory model has gaps (see its documentation); a pass is strong evidence and no proof. Use three threads at
-//! least once: two-thread models miss errors in chains of wake-ups.
+//! A pass means no failure in the executions loom visits within the bound. Loom's reduction leaves
+//! out some executions and its memory model has gaps (see its documentation); a pass is strong
+//! evidence and no proof. Use three threads at least once: two-thread models miss errors in chains
+//! of wake-ups.
 //!
-//! `LOOM_MAX_PREEMPTIONS`, `LOOM_MAX_BRANCHES`, `LOOM_MAX_PERMUTATIONS` and `LOOM_MAX_DURATION` (seconds) override the
-//! configuration, `LOOM_LOCATION` works as in loom. An exploration that a limit cuts short has failed, and says so.
+//! `LOOM_MAX_PREEMPTIONS`, `LOOM_MAX_BRANCHES`, `LOOM_MAX_PERMUTATIONS` and `LOOM_MAX_DURATION`
+//! (seconds) override the configuration, `LOOM_LOCATION` works as in loom. An exploration that a
+//! limit cuts short has failed, and says so.
 //!
 //! # On the virtual machine
-//! The harness is that of the crate `ulocks-vm`, passed on as it is: its documentation says what the machine does and
-//! what it does not. Beside what is above there are signals and deaths at any step, several processes, and a string with
-//! each failure that repeats it.
+//! The harness is that of the crate `ulocks-vm`, passed on as it is: its documentation says what
+//! the machine does and what it does not. Beside what is above there are signals and deaths at any
+//! step, several processes, and a string with each failure that repeats it.
 //!
-//! A pass of an exhaustive exploration covers every execution of that model in that memory, within the bounds that
-//! `Strategy::Exhaustive` states. A pass of one by chance is evidence, and more of it with more executions: `ULOCKS_VM_EXECUTIONS` sets their number, `ULOCKS_VM_SEED` where
-//! chance begins, `ULOCKS_VM_REPLAY` the one execution to repeat.
+//! A pass of an exhaustive exploration covers every execution of that model in that memory, within
+//! the bounds that `Strategy::Exhaustive` states. A pass of one by chance is evidence, and more of
+//! it with more executions: `ULOCKS_VM_EXECUTIONS` sets their number, `ULOCKS_VM_SEED` where chance
+//! begins, `ULOCKS_VM_REPLAY` the one execution to repeat.
 
 #[cfg(any(all(ulocks_loom, feature = "loom"), all(ulocks_vm, feature = "vm")))]
 pub use crate::world::model::*;

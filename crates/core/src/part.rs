@@ -2,8 +2,8 @@
 
 /// A part of a lock whose initial bytes are all zero.
 ///
-/// Declared with `ulocks_core::raw_init!`, as a raw lock's: a constant on the machine, a function in models. A lock makes
-/// its part with `ulocks_core::part!(Type)`.
+/// Declared with `ulocks_core::raw_init!`, as a raw lock's: a constant on the machine, a function
+/// in models. A lock makes its part with `ulocks_core::part!(Type)`.
 pub trait Part: Sized {
     /// The part of an unlocked lock.
     #[cfg(not(any(all(ulocks_loom, feature = "loom"), all(ulocks_vm, feature = "vm"))))]

@@ -1,4 +1,5 @@
-//! The one type parameter of a lock beside its data: where it lives, how its waiters spin, what it counts.
+//! The one type parameter of a lock beside its data: where it lives, how its waiters spin, what it
+//! counts.
 //!
 //! ```
 //! use ulocks_core::meter::Counted;

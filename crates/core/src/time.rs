@@ -1,8 +1,9 @@
 //! Deadlines: absolute points on a clock, saturating.
 //!
-//! A wait that can be interrupted, woken spuriously or beaten to the lock is repeated, and only an absolute point in
-//! time can be repeated without drifting. No arithmetic here overflows: what lies beyond the range of the clock is
-//! [`Deadline::NEVER`] in effect, what lies before its zero is its zero.
+//! A wait that can be interrupted, woken spuriously or beaten to the lock is repeated, and only an
+//! absolute point in time can be repeated without drifting. No arithmetic here overflows: what lies
+//! beyond the range of the clock is [`Deadline::NEVER`] in effect, what lies before its zero is its
+//! zero.
 
 use crate::world::clock;
 use core::time::Duration;
@@ -19,8 +20,9 @@ pub enum Clock {
 
 /// An absolute point in time, on [`Clock::Monotonic`] unless it says otherwise.
 ///
-/// Deadlines on different clocks are never equal. There is no `<` for deadlines, because it could only be false across clocks:
-/// [`passes_before`](Self::passes_before) compares any two by the time that remains, and [`earlier`](Self::earlier) chooses.
+/// Deadlines on different clocks are never equal. There is no `<` for deadlines, because it could
+/// only be false across clocks: [`passes_before`](Self::passes_before) compares any two by the time
+/// that remains, and [`earlier`](Self::earlier) chooses.
 ///
 /// # Examples
 /// ```
@@ -62,13 +64,15 @@ impl Deadline {
         Self::new(clock, clock::now(clock).saturating_add(timeout))
     }
 
-    /// The same moment as `instant`, or later by the time it takes to read the clock, but not earlier.
+    /// The same moment as `instant`, or later by the time it takes to read the clock, but not
+    /// earlier.
     #[must_use]
     pub fn at(instant: Instant) -> Self {
         Self::new(Clock::Monotonic, clock::moment_of(instant))
     }
 
-    /// The same moment as `time`, on [`Clock::Realtime`]. What lies before 1970 is the beginning of 1970.
+    /// The same moment as `time`, on [`Clock::Realtime`]. What lies before 1970 is the beginning
+    /// of 1970.
     #[must_use]
     pub fn at_time_of_day(time: SystemTime) -> Self {
         Self::new(Clock::Realtime, time.duration_since(UNIX_EPOCH).unwrap_or(Duration::ZERO))
@@ -103,8 +107,9 @@ impl Deadline {
 
     /// Whether this deadline passes before `other`: false if both pass at the same moment.
     ///
-    /// On one clock this compares the moments. Across clocks it reads both clocks and compares the time that remains, so the
-    /// answer is valid for as long as nobody sets the time of day; two deadlines that have passed do so at the same moment.
+    /// On one clock this compares the moments. Across clocks it reads both clocks and compares the
+    /// time that remains, so the answer is valid for as long as nobody sets the time of day; two
+    /// deadlines that have passed do so at the same moment.
     #[must_use]
     pub fn passes_before(self, other: Self) -> bool {
         if self.clock == other.clock {
@@ -114,9 +119,11 @@ impl Deadline {
         }
     }
 
-    /// The deadline that passes first, and whether that is `second`. At the same moment it is `first`; `None` does not pass.
+    /// The deadline that passes first, and whether that is `second`. At the same moment it is
+    /// `first`; `None` does not pass.
     ///
-    /// For a wait that ends for one of two reasons. The clocks may differ: see [`passes_before`](Self::passes_before).
+    /// For a wait that ends for one of two reasons. The clocks may differ: see
+    /// [`passes_before`](Self::passes_before).
     ///
     /// # Examples
     /// ```

@@ -219,9 +219,9 @@ macro_rules! tells {
     };
 }
 
-/// `Location::caller()` in a raw lock names the user's line, through the adapter and through lock_api, for everything that
-/// acquires by itself. What acquires again after something else (`unlocked`, `bump`, `with_upgraded`) goes through
-/// closures of lock_api and is not covered.
+/// `Location::caller()` in a raw lock names the user's line, through the adapter and through
+/// lock_api, for everything that acquires by itself. What acquires again after something else
+/// (`unlocked`, `bump`, `with_upgraded`) goes through closures of lock_api and is not covered.
 #[test]
 fn a_raw_lock_learns_who_acquires_it() {
     let lock = api::RwLock::<Told, u8>::new(0);

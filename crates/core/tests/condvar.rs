@@ -1,4 +1,5 @@
-//! The condition variable on the machine: bounded buffers, storms of notifications, deadlines, and processes.
+//! The condition variable on the machine: bounded buffers, storms of notifications, deadlines, and
+//! processes.
 #![cfg(not(any(ulocks_loom, ulocks_vm)))]
 
 use std::cell::UnsafeCell;
@@ -57,8 +58,9 @@ impl<L: RawMutex> Buffer<L> {
         }
     }
 
-    /// Waits on `condvar` until `change` returns something, with deadlines that `patience` draws; they only end waits, not
-    /// the waiting. `then` is called with the mutex held (`true`) and again after its release (`false`).
+    /// Waits on `condvar` until `change` returns something, with deadlines that `patience` draws;
+    /// they only end waits, not the waiting. `then` is called with the mutex held (`true`) and
+    /// again after its release (`false`).
     fn when<R>(
         &self,
         condvar: &RawCondvar<L>,
@@ -198,7 +200,8 @@ fn a_bounded_buffer_passes_everything_on() {
 #[test]
 fn deadlines_lose_nothing() {
     for notify in WAYS {
-        // Half of the waits have no deadline: if a wait that expires takes a notification away, they hang.
+        // Half of the waits have no deadline: if a wait that expires takes a notification away,
+        // they hang.
         let some = |random: &mut Random| {
             (random.below(2) == 0).then(|| Duration::from_nanos(random.below(100_000).into()))
         };
@@ -207,7 +210,8 @@ fn deadlines_lose_nothing() {
     }
 }
 
-/// Threads that wait for a round number, which one thread advances; everybody must see every round. Requeues all the time.
+/// Threads that wait for a round number, which one thread advances; everybody must see every round.
+/// Requeues all the time.
 #[test]
 fn a_storm_of_notifications_reaches_everybody() {
     const WAITERS: usize = 16;
@@ -270,8 +274,8 @@ fn a_storm_of_notifications_reaches_everybody() {
     }
 }
 
-/// Five threads that wait once, and a mutex that was locked when all of them were waiting: none can leave before its
-/// release.
+/// Five threads that wait once, and a mutex that was locked when all of them were waiting: none can
+/// leave before its release.
 struct Five {
     mutex: Plain,
     condvar: RawCondvar<Plain>,
@@ -334,7 +338,8 @@ impl Five {
     }
 }
 
-/// The counts are exact when all waiters are asleep: who is on its way returns as well as the one that is notified.
+/// The counts are exact when all waiters are asleep: who is on its way returns as well as the one
+/// that is notified.
 #[test]
 fn notifications_are_counted() {
     let (five, waiters) = Five::wait();
@@ -383,8 +388,8 @@ fn a_wait_outlasts_its_deadline() {
     assert!(!condvar.notify_one());
 }
 
-/// Two mutexes with one condition variable, and a broadcast that may requeue: everybody returns, and both mutexes stay
-/// usable.
+/// Two mutexes with one condition variable, and a broadcast that may requeue: everybody returns,
+/// and both mutexes stay usable.
 #[test]
 fn two_mutexes_at_once() {
     struct Two {
@@ -428,14 +433,16 @@ fn two_mutexes_at_once() {
     }
 }
 
-/// A buffer in zeroed shared memory, never initialised; producers and consumers are forked processes.
+/// A buffer in zeroed shared memory, never initialised; producers and consumers are forked
+/// processes.
 #[test]
 fn processes_share_a_buffer() {
     const PAIRS: usize = 3;
     const ITEMS: usize = 1_000;
     for notify in WAYS {
         let mapping = Mapping::shared();
-        // SAFETY: the page is zeroed: an unlocked mutex, two condition variables without waiters, an empty ring.
+        // SAFETY: the page is zeroed: an unlocked mutex, two condition variables without waiters,
+        // an empty ring.
         let buffer = unsafe { &*mapping.place::<Buffer<PlainShared>>() };
         let sums = Mapping::shared();
         // SAFETY: the page is zeroed and large enough.

@@ -26,7 +26,8 @@ fn wait_until_open() {
     unsafe { MUTEX.unlock(()) };
 }
 
-/// It ends one wait, or one for each sleeper if they hand it on; but they do not hand it to and fro for ever.
+/// It ends one wait, or one for each sleeper if they hand it on; but they do not hand it to and fro
+/// for ever.
 #[test]
 fn a_stray_wake_up_does_not_go_round() {
     const WAITERS: usize = 3;

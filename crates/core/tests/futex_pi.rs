@@ -1,4 +1,5 @@
-//! Priority inheritance, with `FUTEX_LOCK_PI2` and with its fallback. Nothing here needs real-time priorities.
+//! Priority inheritance, with `FUTEX_LOCK_PI2` and with its fallback. Nothing here needs real-time
+//! priorities.
 
 #![cfg(not(any(miri, ulocks_loom, ulocks_vm)))]
 
@@ -298,7 +299,8 @@ fn processes_inherit_from_each_other() {
     });
     child.until_asleep();
     assert_eq!(futex.unlock_pi(), Ok(()));
-    // The child ends without unlocking. Its waiters, of which there are none, would be told by the kernel.
+    // The child ends without unlocking. Its waiters, of which there are none, would be told by the
+    // kernel.
     let id = child.0;
     assert_eq!(child.join(), 0);
     assert_eq!(futex.load(Relaxed) & TID_MASK, id);

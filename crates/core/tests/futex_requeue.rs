@@ -99,7 +99,8 @@ fn a_deadline_stays_with_a_sleeper() {
     let soon = ulocks_core::time::Deadline::after(std::time::Duration::from_millis(50));
     thread::scope(|scope| {
         let sleeper = support::started(scope, || from.wait(1, Some(soon)));
-        // Under load, the sleep may be over before it is seen: then there is nobody to move, which is also right.
+        // Under load, the sleep may be over before it is seen: then there is nobody to move, which
+        // is also right.
         let moved = from.cmp_requeue(1, 0, 1, to.key()).unwrap();
         assert_eq!(moved.woken, 0);
         assert_eq!(sleeper.join(), Waited::TimedOut);

@@ -1,4 +1,5 @@
-//! Waits that are interrupted, and waits that are not. One test at a time: signals and their count are global.
+//! Waits that are interrupted, and waits that are not. One test at a time: signals and their count
+//! are global.
 
 #![cfg(not(any(miri, ulocks_loom, ulocks_vm)))]
 
@@ -22,7 +23,8 @@ fn an_hour() -> Option<Deadline> {
     Some(Deadline::after(Duration::from_secs(3600)))
 }
 
-/// Sends `signal` to a thread that sleeps in `wait`, wakes it if it goes on sleeping, and returns how `wait` ended.
+/// Sends `signal` to a thread that sleeps in `wait`, wakes it if it goes on sleeping, and returns
+/// how `wait` ended.
 fn signalled<T: Send>(signal: Signal, goes_on: bool, wait: impl FnOnce(&Futex<Private>) -> T + Send) -> T {
     let futex = Futex::new(1);
     thread::scope(|scope| {

@@ -1,7 +1,8 @@
-//! A crate that depends on ours has loom or the virtual machine in its lockfile if it asked for it, and not otherwise.
+//! A crate that depends on ours has loom or the virtual machine in its lockfile if it asked for it,
+//! and not otherwise.
 //!
-//! The scratch crates live in the target folder; the workspace's lockfile is their starting point, so that nothing is
-//! looked up on the network.
+//! The scratch crates live in the target folder; the workspace's lockfile is their starting point,
+//! so that nothing is looked up on the network.
 #![cfg(not(any(ulocks_loom, ulocks_vm)))]
 
 use std::fs;
@@ -22,7 +23,8 @@ fn locked(name: &str, rest: &str) -> Vec<String> {
     fs::write(folder.join("Cargo.toml"), manifest).unwrap();
     fs::copy(workspace.join("Cargo.lock"), folder.join("Cargo.lock")).unwrap();
 
-    // `cargo update` of one package that is there prunes what the manifest does not ask for and keeps the versions.
+    // `cargo update` of one package that is there prunes what the manifest does not ask for and
+    // keeps the versions.
     let output = Command::new(env!("CARGO"))
         .args(["update", "--offline", "--quiet", "--package", "ulocks-core"])
         .current_dir(&folder)

@@ -1,4 +1,5 @@
-//! The typed face in a model: it excludes, it wakes, and a lock that does neither is caught by its data.
+//! The typed face in a model: it excludes, it wakes, and a lock that does neither is caught by its
+//! data.
 #![cfg(all(ulocks_loom, feature = "loom"))]
 
 mod common;

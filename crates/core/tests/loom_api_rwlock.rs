@@ -1,5 +1,5 @@
-//! The typed reader-writer lock in a model: readers share, a writer is alone, and a lock that does not see to it is caught by
-//! its data.
+//! The typed reader-writer lock in a model: readers share, a writer is alone, and a lock that does
+//! not see to it is caught by its data.
 #![cfg(all(ulocks_loom, feature = "loom"))]
 
 mod rwlock_clients;

@@ -1,8 +1,9 @@
 //! The condition variable's protocol under loom. The bugs that it must find are in
 //! `mutants/condvar.toml`.
 //!
-//! What these models cannot see: a wake-up that goes to a younger sleeper of higher priority (the modelled kernel is first
-//! in, first out), and the orderings (M)/(W), because a read-modify-write under loom always finds the newest ledger.
+//! What these models cannot see: a wake-up that goes to a younger sleeper of higher priority (the
+//! modelled kernel is first in, first out), and the orderings (M)/(W), because a read-modify-write
+//! under loom always finds the newest ledger.
 #![cfg(all(ulocks_loom, feature = "loom"))]
 
 mod condvar_clients;
@@ -14,9 +15,11 @@ fn exact() -> Config {
     Config::default()
 }
 
-/// A wake-up orders nothing, as on the machine: what a woken waiter sees it has from the words and from the mutex.
+/// A wake-up orders nothing, as on the machine: what a woken waiter sees it has from the words and
+/// from the mutex.
 ///
-/// One preemption where several sleep: loom may let two that poll run in turn for ever, and takes that for a failure.
+/// One preemption where several sleep: loom may let two that poll run in turn for ever, and takes
+/// that for a failure.
 fn unordered(preemptions: usize) -> Config {
     Config { grade: Grade::Unordered, ..Config::bounded(preemptions) }
 }

@@ -1,6 +1,8 @@
-//! The modelled futex itself: what a sleeper and a waker may rely on, and that a mutex with a bug is caught.
+//! The modelled futex itself: what a sleeper and a waker may rely on, and that a mutex with a bug
+//! is caught.
 //!
-//! `RUSTFLAGS="--cfg ulocks_loom" cargo test --profile model --features loom -p ulocks-core --test loom_futex`
+//! `RUSTFLAGS="--cfg ulocks_loom" cargo test --profile model --features loom -p ulocks-core --test
+//! loom_futex`
 #![cfg(all(ulocks_loom, feature = "loom"))]
 
 use std::cell::Cell;
@@ -40,7 +42,8 @@ impl<T: PartialEq> Outcomes<T> {
     }
 }
 
-/// Moves sleepers from `word` to `to` until `count` have moved. A requeue is the way to see that somebody is asleep.
+/// Moves sleepers from `word` to `to` until `count` have moved. A requeue is the way to see that
+/// somebody is asleep.
 fn gather(word: &Word, count: u32, to: &Word) {
     let mut moved = 0;
     spin_until(|| {
@@ -81,12 +84,14 @@ struct Guarded {
     data: UnsafeCell<u32>,
 }
 
-// SAFETY: nothing makes it so; whether two threads meet at `data` is for the model to find out, and it reports where.
+// SAFETY: nothing makes it so; whether two threads meet at `data` is for the model to find out, and
+// it reports where.
 unsafe impl Sync for Guarded {}
 // SAFETY: both parts may be sent.
 unsafe impl Send for Guarded {}
 
-/// A bug that only shows if another thread comes between a spinner's fruitless look and what it does afterwards.
+/// A bug that only shows if another thread comes between a spinner's fruitless look and what it
+/// does afterwards.
 #[test]
 fn what_follows_a_fruitless_look_is_explored() {
     model::finds_bug_saying("Concurrent write", Config::bounded(3), || {
@@ -335,7 +340,8 @@ struct Parcel {
     content: UnsafeCell<u32>,
 }
 
-// SAFETY: the content is written before the wake-up and read after it; that this is not enough is for the model to say.
+// SAFETY: the content is written before the wake-up and read after it; that this is not enough is
+// for the model to say.
 unsafe impl Sync for Parcel {}
 
 fn hand_over_by_wake_up() {

@@ -1,7 +1,7 @@
 //! The three-state futex mutex and eight ways to get it wrong, each of which the model finds.
 //!
-//! The mutex is the one of Drepper's "Futexes Are Tricky" (2004), section 5: 0 free, 1 held, 2 held and somebody may
-//! sleep.
+//! The mutex is the one of Drepper's "Futexes Are Tricky" (2004), section 5: 0 free, 1 held, 2 held
+//! and somebody may sleep.
 #![cfg(all(ulocks_loom, feature = "loom"))]
 
 use std::sync::Arc;

@@ -1,5 +1,6 @@
-//! Masks and handlers under loom: a signal strikes at each of a thread's points of interruption in turn, and a second
-//! one at each after that. There is one thread; where the handlers of several signals overlap is for the virtual machine.
+//! Masks and handlers under loom: a signal strikes at each of a thread's points of interruption in
+//! turn, and a second one at each after that. There is one thread; where the handlers of several
+//! signals overlap is for the virtual machine.
 #![cfg(all(ulocks_loom, feature = "loom"))]
 
 use std::cell::{Cell, RefCell};
@@ -32,8 +33,8 @@ fn strike(signal: i32, watched: &Rc<Watched>) {
     });
 }
 
-/// Two signals come, the second one `later` points after the first one has been dispatched, to a thread that raises
-/// and lowers two masks.
+/// Two signals come, the second one `later` points after the first one has been dispatched, to a
+/// thread that raises and lowers two masks.
 fn scenario(points: usize, later: usize) {
     let watched = Rc::new(Watched::default());
     let first = Rc::clone(&watched);

@@ -1,5 +1,5 @@
-//! The operations that Miri has too, without any look at the kernel: whoever waits for a sleeper tries to wake it until
-//! that works.
+//! The operations that Miri has too, without any look at the kernel: whoever waits for a sleeper
+//! tries to wake it until that works.
 
 #![cfg(not(any(ulocks_loom, ulocks_vm)))]
 

@@ -1,5 +1,5 @@
-//! Masks and wrapped handlers with real signals: who runs when, and what it is told. One test at a time: the class is the
-//! process's.
+//! Masks and wrapped handlers with real signals: who runs when, and what it is told. One test at a
+//! time: the class is the process's.
 #![cfg(not(any(miri, ulocks_loom, ulocks_vm)))]
 
 mod signals;
@@ -39,8 +39,8 @@ impl Entry {
 /// Handlers of these signals that write what they see into the log of their thread.
 fn logging(signals: &[i32]) -> Installed {
     let handlers = signals.iter().fold(Handlers::new(), |handlers, &signal| handlers.signal(signal));
-    // SAFETY: cells of a thread-local that has no destructor and a constant for its value, and which nobody uses while a
-    // signal is on its way.
+    // SAFETY: cells of a thread-local that has no destructor and a constant for its value, and
+    // which nobody uses while a signal is on its way.
     let installed = unsafe {
         handlers.install(|context| {
             LOG.with(|log| {

@@ -1,5 +1,5 @@
-//! What installing handlers does to the process's actions, what it refuses, and what the wrapper keeps from whom it
-//! interrupts.
+//! What installing handlers does to the process's actions, what it refuses, and what the wrapper
+//! keeps from whom it interrupts.
 #![cfg(not(any(miri, ulocks_loom, ulocks_vm)))]
 
 mod signals;
@@ -21,7 +21,8 @@ fn handlers_of_the_class_keep_each_other_out() {
                 if RUNNING.swap(true, Relaxed) {
                     std::process::abort();
                 }
-                // The first one strikes while there is no other handler yet, if it is not in the class.
+                // The first one strikes while there is no other handler yet, if it is not in the
+                // class.
                 if RUN.fetch_add(1, Relaxed) < 4 {
                     strike(other);
                 }

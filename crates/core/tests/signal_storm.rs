@@ -9,8 +9,8 @@ use std::sync::atomic::{AtomicBool, AtomicU32, AtomicUsize, Ordering::Relaxed};
 use ulocks_core::signal::{Handlers, Mask, Soft};
 use ulocks_core::tid;
 
-/// Signals from all sides at a thread that does nothing but raise and lower: from threads, counted, each with its
-/// number; from two timers.
+/// Signals from all sides at a thread that does nothing but raise and lower: from threads, counted,
+/// each with its number; from two timers.
 #[test]
 fn a_storm_reaches_no_masked_code_and_loses_nothing() {
     const EACH: usize = 20_000;
@@ -68,8 +68,8 @@ fn a_storm_reaches_no_masked_code_and_loses_nothing() {
         let senders = [0, 1].map(|nth: usize| {
             scope.spawn(move || {
                 for value in 0..EACH {
-                    // The kernel searches its queue from the front for each signal: a long one would take all the time
-                    // there is between the ticks of the timers.
+                    // The kernel searches its queue from the front for each signal: a long one
+                    // would take all the time there is between the ticks of the timers.
                     while value > NEXT[nth].load(Relaxed) + 50 || !queue(target, queued[nth], value) {
                         std::thread::yield_now();
                     }

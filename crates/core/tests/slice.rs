@@ -1,4 +1,5 @@
-//! Time slice extensions on the machine: what the kernel says, and what a lock does with and without them.
+//! Time slice extensions on the machine: what the kernel says, and what a lock does with and
+//! without them.
 #![cfg(not(any(ulocks_loom, ulocks_vm)))]
 #![cfg_attr(miri, allow(unused))]
 

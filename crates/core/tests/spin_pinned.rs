@@ -1,5 +1,6 @@
-//! A waiter that is bound to one CPU spins in vain if all others are bound to the same; of that a process can be sure
-//! only as long as it has seen no other. Alone in its file: the first waiters of the process must be those below.
+//! A waiter that is bound to one CPU spins in vain if all others are bound to the same; of that a
+//! process can be sure only as long as it has seen no other. Alone in its file: the first waiters
+//! of the process must be those below.
 #![cfg(not(any(miri, ulocks_loom, ulocks_vm)))]
 
 use std::thread;
@@ -29,7 +30,8 @@ fn bind_to(cpu: usize) {
     let mut one: libc::cpu_set_t = unsafe { core::mem::zeroed() };
     // SAFETY: the index is that of a CPU in another set of the same size.
     unsafe { libc::CPU_SET(cpu, &mut one) };
-    // SAFETY: the size is that of `one`, which is borrowed for the call; 0 names the calling thread.
+    // SAFETY: the size is that of `one`, which is borrowed for the call; 0 names the calling
+    // thread.
     assert_eq!(unsafe { libc::sched_setaffinity(0, size_of_val(&one), &raw const one) }, 0);
 }
 

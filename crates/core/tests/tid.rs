@@ -59,7 +59,8 @@ fn a_child_has_its_own() {
 #[test]
 fn a_child_of_a_raw_call_has_its_own() {
     let mine = tid::current();
-    // SAFETY: a fork that libc does not know of; the child makes futex-free system calls only, and ends.
+    // SAFETY: a fork that libc does not know of; the child makes futex-free system calls only, and
+    // ends.
     let child = unsafe { libc::syscall(libc::SYS_clone, libc::SIGCHLD, 0usize, 0usize, 0usize, 0usize) };
     if child == 0 {
         // SAFETY: ends the child.
@@ -70,8 +71,8 @@ fn a_child_of_a_raw_call_has_its_own() {
     assert_eq!(tid::current(), mine);
 }
 
-/// The hard case: in the child, a new thread asks first and so makes the ids of the process valid again. The copied
-/// thread must not take its own for valid.
+/// The hard case: in the child, a new thread asks first and so makes the ids of the process valid
+/// again. The copied thread must not take its own for valid.
 #[test]
 fn a_copied_cache_stays_invalid_when_another_thread_asks_first() {
     assert_eq!(wrong(), 0);
@@ -91,7 +92,8 @@ fn a_child_of_a_thread_has_its_own() {
     assert_eq!(forked.join().unwrap(), 0);
 }
 
-/// Some emulators of the kernel answer success to every advice, and wipe nothing. Here a filter does.
+/// Some emulators of the kernel answer success to every advice, and wipe nothing. Here a filter
+/// does.
 #[test]
 fn a_child_under_a_kernel_that_accepts_any_advice_has_its_own() {
     refusal::survives("a_child_under_a_kernel_that_accepts_any_advice_has_its_own", || {

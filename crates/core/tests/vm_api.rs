@@ -1,4 +1,5 @@
-//! The typed face on the virtual machine: it excludes, it wakes, and a lock that does neither is caught by its data.
+//! The typed face on the virtual machine: it excludes, it wakes, and a lock that does neither is
+//! caught by its data.
 #![cfg(all(ulocks_vm, feature = "vm"))]
 
 mod common;

@@ -1,5 +1,5 @@
-//! The typed reader-writer lock on the virtual machine: readers share, a writer is alone, and a lock that does not see to it is caught by
-//! its data.
+//! The typed reader-writer lock on the virtual machine: readers share, a writer is alone, and a
+//! lock that does not see to it is caught by its data.
 #![cfg(all(ulocks_vm, feature = "vm"))]
 
 mod rwlock_clients;

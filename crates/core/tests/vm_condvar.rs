@@ -1,9 +1,9 @@
 //! The condition variable's protocol on the virtual machine. The bugs that it must find are in
 //! `mutants/condvar.toml`.
 //!
-//! Beside what loom tries, a failing exchange of the ledger may see an old one, a mutex may be taken by any of many
-//! threads, and deadlines pass at any moment. What these models cannot see: a wake-up that goes to a younger sleeper of
-//! higher priority.
+//! Beside what loom tries, a failing exchange of the ledger may see an old one, a mutex may be
+//! taken by any of many threads, and deadlines pass at any moment. What these models cannot see: a
+//! wake-up that goes to a younger sleeper of higher priority.
 #![cfg(all(ulocks_vm, feature = "vm"))]
 
 mod condvar_clients;
@@ -67,7 +67,8 @@ fn two_mutexes_do_not_mix() {
     explore(many, a_second_mutex_on_the_way::<SLEEPS>);
 }
 
-/// Each waiter polls once before it sleeps, so that a notification meets spinners, sleepers and waiters on their way.
+/// Each waiter polls once before it sleeps, so that a notification meets spinners, sleepers and
+/// waiters on their way.
 #[test]
 fn a_notification_finds_spinners_and_sleepers() {
     explore(Config::exhaustive(), one_waiter::<SPINS>);

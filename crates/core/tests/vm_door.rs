@@ -1,5 +1,5 @@
-//! What else the door offers on the virtual machine: time, statics, busy-waits, thread ids; and the example of the
-//! documentation, which is for both model worlds.
+//! What else the door offers on the virtual machine: time, statics, busy-waits, thread ids; and the
+//! example of the documentation, which is for both model worlds.
 #![cfg(all(ulocks_vm, feature = "vm"))]
 
 mod outcomes;

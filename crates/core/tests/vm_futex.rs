@@ -1,6 +1,7 @@
 //! The futex of the virtual machine, through its typed face: every operation, every way it can end.
 //!
-//! Where a model is explored exhaustively, the outcomes that are listed are all there are, and all of them come about.
+//! Where a model is explored exhaustively, the outcomes that are listed are all there are, and all
+//! of them come about.
 #![cfg(all(ulocks_vm, feature = "vm"))]
 
 mod outcomes;
@@ -31,13 +32,14 @@ fn soon() -> Deadline {
     Deadline::after(Duration::from_millis(1))
 }
 
-/// By chance: to see that somebody is asleep takes a requeue, and there is no end to how often one may try.
+/// By chance: to see that somebody is asleep takes a requeue, and there is no end to how often one
+/// may try.
 fn sampled() -> Config {
     Config { spurious: 0, ..Config::sampled(300) }
 }
 
-/// Starts a thread that sleeps on `word` for one of `bits`, and returns when it does: moved to `word` from elsewhere,
-/// which is the way to see that somebody is asleep.
+/// Starts a thread that sleeps on `word` for one of `bits`, and returns when it does: moved to
+/// `word` from elsewhere, which is the way to see that somebody is asleep.
 fn asleep<S: Scope>(word: FutexKey<S>, bits: Bits) -> JoinHandle<Waited> {
     let bed = Arc::new(Futex::<S>::new(0));
     let sleeper = {
@@ -133,7 +135,8 @@ fn a_wait_may_end_spuriously_if_asked() {
         seen.add((waited, word.load(Relaxed)));
         waker.join().unwrap();
     });
-    // A word that another thread has changed may be read late, but not by one that the kernel has told so.
+    // A word that another thread has changed may be read late, but not by one that the kernel has
+    // told so.
     outcomes.are([(Waited::Woken, 0), (Waited::Woken, 1), (Waited::Mismatch, 1)]);
 }
 
@@ -205,7 +208,8 @@ struct Parcel {
     content: UnsafeCell<u32>,
 }
 
-// SAFETY: the content is written before the wake-up and read after it; that this is not enough is for the model to say.
+// SAFETY: the content is written before the wake-up and read after it; that this is not enough is
+// for the model to say.
 unsafe impl Sync for Parcel {}
 // SAFETY: both parts may be sent.
 unsafe impl Send for Parcel {}
@@ -369,7 +373,8 @@ fn a_wait_on_none_or_on_too_many_is_refused() {
     });
 }
 
-/// Sleeps in one process on a zeroed word of a region, and wakes from another, which has it at another address.
+/// Sleeps in one process on a zeroed word of a region, and wakes from another, which has it at
+/// another address.
 fn across_processes<S: Scope>() {
     let region = Region::new(64);
     let (mine, theirs) = (region.map(), region.map());

@@ -15,7 +15,8 @@ const SECOND: Signal = Signal::new(12);
 /// Has a handler that is not wrapped.
 const OTHER: Signal = Signal::new(14);
 
-/// What a model looks at: plain data outside of the machine, all of whose threads are one thread of the system.
+/// What a model looks at: plain data outside of the machine, all of whose threads are one thread of
+/// the system.
 #[derive(Clone, Default)]
 struct Watcher(Rc<Watched>);
 
@@ -113,8 +114,8 @@ fn sent() {
     watcher.check();
 }
 
-/// A handler that is not wrapped is struck by signals of the class, and takes their block with it when it returns. And
-/// handlers have masks of their own.
+/// A handler that is not wrapped is struck by signals of the class, and takes their block with it
+/// when it returns. And handlers have masks of their own.
 fn unwrapped() {
     let watcher = Watcher::default();
     watcher.install(|| {
@@ -273,7 +274,8 @@ fn a_thread_that_is_made_under_a_mask_inherits_nothing_of_it() {
 const BOTH: u64 = signal::of(&[10, 12]);
 const ONE: u64 = signal::of(&[10]);
 
-/// Hard masks of two kinds, which end in the order in which they began, while handlers come that use them too.
+/// Hard masks of two kinds, which end in the order in which they began, while handlers come that
+/// use them too.
 #[test]
 fn hard_masks_overlap() {
     explore(Config::exhaustive(), || {

@@ -69,8 +69,8 @@
 //!    an owner, all seen by one read-modify-write after it has read the event. (H) comes only if
 //!    the flag has not been seen. An opening of the gate takes the flag out and then counts an
 //!    event, and opens only if the flag has not come back; or it opens, finds the flag, and then
-//!    counts; or it is (L), see 10. It wakes all after that. Otherwise the flag is cleared by the owner only, while the
-//!    class is open and nobody is in line.
+//!    counts; or it is (L), see 10. It wakes all after that. Otherwise the flag is cleared by the
+//!    owner only, while the class is open and nobody is in line.
 //! 7. *No writer is forgotten.* One sleeps only with `WRITERS` and `OWNED` set, likewise. A release
 //!    that finds `WRITERS` takes it out and wakes one. That one, on its way, leaves it behind again
 //!    in (O) or (M). If it gives up it sets it, too, for the owner to find; if there is no owner,

@@ -1,26 +1,31 @@
-//! What follows from a change when sets of several operations sleep: with `C`, one sleeper after the other proceeds, and
-//! what it changed lets others proceed.
+//! What follows from a change when sets of several operations sleep: with `C`, one sleeper after
+//! the other proceeds, and what it changed lets others proceed.
 //!
-//! Candidates are those whose fate may have changed: who stops at a semaphore that grew, who waits for one that became zero,
-//! who watches one that changed. The first among them in the order of service is evaluated: it proceeds, ends, or stops, here
-//! or elsewhere; then the next. Of those who stop at subtractions on one semaphore, the *cursor* stands for all behind it:
-//! they become candidates one by one, and none of them once the value is zero. So each evaluation is paid for by a change of
-//! a semaphore that decides about the set, and nobody is evaluated twice for one change.
+//! Candidates are those whose fate may have changed: who stops at a semaphore that grew, who waits
+//! for one that became zero, who watches one that changed. The first among them in the order of
+//! service is evaluated: it proceeds, ends, or stops, here or elsewhere; then the next. Of those
+//! who stop at subtractions on one semaphore, the *cursor* stands for all behind it: they become
+//! candidates one by one, and none of them once the value is zero. So each evaluation is paid for
+//! by a change of a semaphore that decides about the set, and nobody is evaluated twice for one
+//! change.
 //!
 //! # Order of service
-//! Sets that change nothing come first, since they take nothing from anybody. Of the others the oldest that can proceed does:
-//! when one has proceeded, those before it that its changes may help are candidates again, and are on top of the heap.
+//! Sets that change nothing come first, since they take nothing from anybody. Of the others the
+//! oldest that can proceed does: when one has proceeded, those before it that its changes may help
+//! are candidates again, and are on top of the heap.
 //!
 //! # Elders
-//! An array with [`Fairness::Strict`](crate::Fairness::Strict) knows of sets that have slept too long: the elders. All
-//! sleepers of such an array are complex. The eldest alone is deferred to: a set that came later stops at an operation that
-//! would take from the eldest, which is a subtraction where the eldest subtracts, an addition where it waits for zero; but
-//! only as far as the eldest has got, up to and including the operation at which it stops, because what comes after that is
-//! of no use to it yet. A set that also gives to the eldest is not stopped: nobody else might.
+//! An array with [`Fairness::Strict`](crate::Fairness::Strict) knows of sets that have slept too
+//! long: the elders. All sleepers of such an array are complex. The eldest alone is deferred to: a
+//! set that came later stops at an operation that would take from the eldest, which is a
+//! subtraction where the eldest subtracts, an addition where it waits for zero; but only as far as
+//! the eldest has got, up to and including the operation at which it stops, because what comes
+//! after that is of no use to it yet. A set that also gives to the eldest is not stopped: nobody
+//! else might.
 //!
-//! Somebody who already has what the eldest needs, and asks for more before giving it back, would wait for the eldest,
-//! which waits for it. System V does not know this deadlock, and neither do we: from time to time (see `sleep.rs`) all that
-//! are stopped are let pass, once.
+//! Somebody who already has what the eldest needs, and asks for more before giving it back, would
+//! wait for the eldest, which waits for it. System V does not know this deadlock, and neither do
+//! we: from time to time (see `sleep.rs`) all that are stopped are let pass, once.
 
 use crate::array::InOneProcess;
 use crate::heap::Heap;
@@ -41,8 +46,9 @@ impl<P: InOneProcess> Session<'_, P> {
 
     /// Serves the candidates, and those who become candidates by that.
     pub fn serve(&mut self, mut heap: Heap) {
-        // SAFETY: with C, all nodes that are in the heap are this session's: they sleep at cells with CPLX, or at cells that
-        // it has locked. They are alive because they have not been told.
+        // SAFETY: with C, all nodes that are in the heap are this session's: they sleep at cells
+        // with CPLX, or at cells that it has locked. They are alive because they have not been
+        // told.
         unsafe {
             while let Some(node) = heap.pop() {
                 let ops = (*node).ops();
@@ -75,10 +81,12 @@ impl<P: InOneProcess> Session<'_, P> {
         }
     }
 
-    /// Finds candidates after the value of a cell has changed, and it may be greater than it was if it `grew`.
+    /// Finds candidates after the value of a cell has changed, and it may be greater than it was if
+    /// it `grew`.
     pub fn changed(&mut self, index: u32, grew: bool, heap: &mut Heap) {
         let cell = &self.array.cells[index as usize];
-        // SAFETY: the session has C and the cell, so what is queued or watches is its own, and alive.
+        // SAFETY: the session has C and the cell, so what is queued or watches is its own, and
+        // alive.
         unsafe {
             let (watching, oldest) = cell.inside(|inside| (inside.watches.iter(), inside.subs.oldest));
             watching.for_each(|node| heap.push(node));
@@ -94,7 +102,8 @@ impl<P: InOneProcess> Session<'_, P> {
     /// Makes a candidate of `node`, which stands for all behind it, unless the value is zero.
     ///
     /// # Safety
-    /// The node is null, or in the queue of subtractions of the cell, which the session has with `C`.
+    /// The node is null, or in the queue of subtractions of the cell, which the session has with
+    /// `C`.
     unsafe fn put_cursor(&mut self, index: u32, node: *const Node, heap: &mut Heap) {
         if !node.is_null() && self.value(index) != 0 {
             // SAFETY: as the caller says.
@@ -120,8 +129,8 @@ impl<P: InOneProcess> Session<'_, P> {
     /// Puts a new node in the queue of the operation at which it stops.
     ///
     /// # Safety
-    /// The node is new, has a ticket that is the greatest, and lives until it is told or taken out; its cells up to `at` are
-    /// locked; a complex one needs `C` and has watches.
+    /// The node is new, has a ticket that is the greatest, and lives until it is told or taken out;
+    /// its cells up to `at` are locked; a complex one needs `C` and has watches.
     pub unsafe fn enqueue(&mut self, node: *const Node, at: usize, complex: bool) {
         // SAFETY: as the caller says.
         unsafe {
@@ -137,8 +146,8 @@ impl<P: InOneProcess> Session<'_, P> {
     /// # Safety
     /// As `serve`.
     unsafe fn move_on(&mut self, node: *const Node, now: usize, heap: &mut Heap) {
-        // SAFETY: with C the node is this session's; its cells up to where it was are locked here, up to where it is now by
-        // its evaluation.
+        // SAFETY: with C the node is this session's; its cells up to where it was are locked here,
+        // up to where it is now by its evaluation.
         unsafe {
             let was = self.lock_as_far(node);
             let op = &(*node).ops()[now];
@@ -201,7 +210,8 @@ impl<P: InOneProcess> Session<'_, P> {
     /// Links or unlinks the watches of the operations in `range`.
     ///
     /// # Safety
-    /// The session has `C` and the cells of these operations; they are not linked, or linked, respectively.
+    /// The session has `C` and the cells of these operations; they are not linked, or linked,
+    /// respectively.
     unsafe fn watch(&mut self, node: *const Node, range: Range<usize>, on: bool) {
         // SAFETY: a node that gets further than its first operation has a watch for each.
         unsafe {
@@ -230,7 +240,8 @@ impl<P: InOneProcess> Session<'_, P> {
     /// The operations of the eldest as far as it has got, and its age.
     fn eldest(&self) -> Option<(&[Op], u64)> {
         let eldest = self.array.whole.eldest();
-        // SAFETY: the session has C, so the elders are alive and stay, and their links are this session's.
+        // SAFETY: the session has C, so the elders are alive and stay, and their links are this
+        // session's.
         unsafe { eldest.as_ref().map(|node| node.links(|links| (&node.ops()[..=links.at], links.ticket))) }
     }
 
@@ -238,7 +249,8 @@ impl<P: InOneProcess> Session<'_, P> {
         core::ptr::eq(self.array.whole.eldest(), node)
     }
 
-    /// Makes candidates of those who may have stopped for an elder that has left, or got further or less far.
+    /// Makes candidates of those who may have stopped for an elder that has left, or got further or
+    /// less far.
     ///
     /// # Safety
     /// The session has `C` and the cells of these operations.
@@ -253,7 +265,8 @@ impl<P: InOneProcess> Session<'_, P> {
         }
     }
 
-    /// Makes an elder of `node`. If it is the eldest now, those are served who stopped for the one that was.
+    /// Makes an elder of `node`. If it is the eldest now, those are served who stopped for the one
+    /// that was.
     ///
     /// # Safety
     /// The node is in a queue, and no elder; the session has `C`.

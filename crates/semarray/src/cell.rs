@@ -8,12 +8,13 @@ use ulocks_core::sync::{AtomicU32, AtomicUsize, UnsafeCell};
 /// No semaphore, where an index is expected.
 pub(crate) const NONE: u32 = u32::MAX;
 
-/// One semaphore. On a pair of cache lines of its own, since processors fetch the other line of a pair too, so that threads
-/// on different semaphores do not meet.
+/// One semaphore. On a pair of cache lines of its own, since processors fetch the other line of a
+/// pair too, so that threads on different semaphores do not meet.
 #[repr(align(128))]
 pub(crate) struct Cell {
     pub word: AtomicU32,
-    /// The session that has `LOCK`. Only a session's own name tells it anything, since nobody else writes that.
+    /// The session that has `LOCK`. Only a session's own name tells it anything, since nobody else
+    /// writes that.
     pub holder: AtomicUsize,
     inside: UnsafeCell<Inside>,
 }
@@ -50,8 +51,8 @@ impl Cell {
     /// Does something with the inside.
     ///
     /// # Safety
-    /// The caller has `LOCK`, and if it touches queues or watches of a cell with `CPLX`, it has `C`; `f` does not come here
-    /// again for the same cell.
+    /// The caller has `LOCK`, and if it touches queues or watches of a cell with `CPLX`, it has
+    /// `C`; `f` does not come here again for the same cell.
     #[inline]
     pub unsafe fn inside<R>(&self, f: impl FnOnce(&mut Inside) -> R) -> R {
         // SAFETY: nobody else is inside, says the caller.

@@ -6,15 +6,16 @@ use core::fmt;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum Error {
-    /// The set cannot proceed now, and was not to wait: the operation that stopped it is one without waiting, or the whole
-    /// set was tried only. A set that sleeps ends so too, when the operation at which it stops is one without waiting.
+    /// The set cannot proceed now, and was not to wait: the operation that stopped it is one
+    /// without waiting, or the whole set was tried only. A set that sleeps ends so too, when the
+    /// operation at which it stops is one without waiting.
     WouldBlock,
     /// The deadline passed first.
     TimedOut,
     /// A signal handler ran while the set slept, and the caller wanted to know.
     Interrupted,
-    /// An operation would have made the value of semaphore `index` greater than the array's limit, `limit`; or it is an
-    /// operation on more than `limit`, which can never proceed.
+    /// An operation would have made the value of semaphore `index` greater than the array's limit,
+    /// `limit`; or it is an operation on more than `limit`, which can never proceed.
     ValueOutOfRange {
         /// The semaphore.
         index: usize,

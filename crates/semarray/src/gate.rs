@@ -1,15 +1,18 @@
 //! Gates: where a thread parks that finds a cell locked whose holder does not come back soon.
 //!
-//! A cell is locked for a fraction of a microsecond, unless its holder is preempted; then those who spin keep it from
-//! coming back. But the word has no room for "somebody waits", and would not help if it had: a holder releases it by a
-//! plain store, which does not know what it overwrites. So a parker announces itself elsewhere, at a *gate* in static
-//! memory, and a releaser looks there after its stores.
+//! A cell is locked for a fraction of a microsecond, unless its holder is preempted; then those who
+//! spin keep it from coming back. But the word has no room for "somebody waits", and would not help
+//! if it had: a holder releases it by a plain store, which does not know what it overwrites. So a
+//! parker announces itself elsewhere, at a *gate* in static memory, and a releaser looks there
+//! after its stores.
 //!
 //! # Properties
-//! - Nobody parks for ever: whoever parks while a cell is locked is woken after that cell's release.
-//! - A release of any number of cells costs one fence and one load, and touches the array no more after its stores
-//!   (law 2).
-//! - Arrays whose addresses name the same gate disturb one another at times, in speed and in nothing else.
+//! - Nobody parks for ever: whoever parks while a cell is locked is woken after that cell's
+//!   release.
+//! - A release of any number of cells costs one fence and one load, and touches the array no more
+//!   after its stores (law 2).
+//! - Arrays whose addresses name the same gate disturb one another at times, in speed and in
+//!   nothing else.
 //!
 //! # State
 //! Two words:
@@ -27,29 +30,34 @@
 //! | (G4) | looks at the word; while it is locked, sleeps while `seq` is that, and from (G3) again | `seq` + 1 | (G8) |
 //! | (G5) | `waiting` - 1 | wakes those who sleep with a bit of one of the cells | |
 //!
-//! A bit is the number of the cell modulo 32. Whoever has it is woken, of whatever array: each looks at its own word.
+//! A bit is the number of the cell modulo 32. Whoever has it is woken, of whatever array: each
+//! looks at its own word.
 //!
 //! # Invariants
-//! 1. *A release sees the parker, or the parker sees the release.* This is store buffering, and both sides have the
-//!    `SeqCst` fence it needs: if (G6) comes first of the two, every look (G4) shows the store before (G6) or a newer one;
-//!    if (G2) does, (G7) shows the parker, or that it has left.
-//! 2. *Nobody sleeps for a cell that was released.* Let a parker fall asleep because (G4) showed a word locked. The
-//!    release that unlocks it was not seen by that look, and so sees the parker, comes to (G8), and wakes. If (G3) shows
-//!    that (G8), then (G4) shows the release, which it did not. So the kernel finds `seq` changed, or has the parker in its
-//!    queue before the call.
+//! 1. *A release sees the parker, or the parker sees the release.* This is store buffering, and
+//!    both sides have the `SeqCst` fence it needs: if (G6) comes first of the two, every look (G4)
+//!    shows the store before (G6) or a newer one; if (G2) does, (G7) shows the parker, or that it
+//!    has left.
+//! 2. *Nobody sleeps for a cell that was released.* Let a parker fall asleep because (G4) showed a
+//!    word locked. The release that unlocks it was not seen by that look, and so sees the parker,
+//!    comes to (G8), and wakes. If (G3) shows that (G8), then (G4) shows the release, which it did
+//!    not. So the kernel finds `seq` changed, or has the parker in its queue before the call.
 //! 3. A count that is too great costs a release a system call that finds nobody.
 //!
 //! # Ordering
-//! (G3) is Acquire and pairs with the fence (G6), which comes before (G8): a parker that has read the
-//! changed `seq` sees the release (`litmus/semarray-gate-seq.litmus`). (G1), (G7) and (G8) are Relaxed
-//! and ordered by the fences. (G5) is Relaxed, for it may be seen at any time. What a parker may do to a word that it finds unlocked it has from its own acquisition.
+//! (G3) is Acquire and pairs with the fence (G6), which comes before (G8): a parker that has read
+//! the changed `seq` sees the release (`litmus/semarray-gate-seq.litmus`). (G1), (G7) and (G8) are
+//! Relaxed and ordered by the fences. (G5) is Relaxed, for it may be seen at any time. What a
+//! parker may do to a word that it finds unlocked it has from its own acquisition.
 //!
 //! # Wrap-around
-//! A parker would have to stay preempted between (G3) and the kernel for exactly 2^32 releases that wake.
+//! A parker would have to stay preempted between (G3) and the kernel for exactly 2^32 releases that
+//! wake.
 //!
 //! # Sources
-//! Dekker's handshake as in Linux's `wait_event` and `wake_up` with `waitqueue_active`, whose comment demands the same
-//! two fences; a table of static queues by address as in `wait_on_bit` (W. L. Irwin, 2004).
+//! Dekker's handshake as in Linux's `wait_event` and `wake_up` with `waitqueue_active`, whose
+//! comment demands the same two fences; a table of static queues by address as in `wait_on_bit` (W.
+//! L. Irwin, 2004).
 
 use ulocks_core::futex::{Bits, Futex, Private};
 use ulocks_core::membarrier::PLACES;
@@ -58,8 +66,8 @@ use ulocks_core::sync::Ordering::{Acquire, Relaxed, SeqCst};
 use ulocks_core::sync::{AtomicU32, fence, without_unwinding};
 use ulocks_core::{Policy, const_fn, sync_static};
 
-/// How long a thread looks before it parks, in nanoseconds: longer than a cell is locked by a holder that runs, shorter
-/// than to fall asleep and be woken.
+/// How long a thread looks before it parks, in nanoseconds: longer than a cell is locked by a
+/// holder that runs, shorter than to fall asleep and be woken.
 const SPIN_NS: u32 = 4_000;
 
 /// One gate, on cache lines of its own.
@@ -89,16 +97,17 @@ impl Gate {
         &GATES[(address >> 6 ^ address >> 12) % GATES.len()]
     }
 
-    /// Waits while cell number `cell` is `locked`. It may be locked again on return: try, and come back.
+    /// Waits while cell number `cell` is `locked`. It may be locked again on return: try, and come
+    /// back.
     ///
-    /// `locked` must load the cell's word, and be true only for a lock that is released by a call of
-    /// [`released`](Self::released) with the bit of this cell.
+    /// `locked` must load the cell's word, and be true only for a lock that is released by a call
+    /// of [`released`](Self::released) with the bit of this cell.
     #[cold]
     pub fn wait_while<P: Policy>(&self, cell: u32, mut locked: impl FnMut() -> bool) {
         let look = || if locked() { Look::Taken } else { Look::Acquired };
         if !spin::backing_off_for::<P>(SPIN_NS, SPIN_NS, look) {
-            // A panic between (G1) and (G5) would leave the count too high, and the cells of the session
-            // locked.
+            // A panic between (G1) and (G5) would leave the count too high, and the cells of the
+            // session locked.
             without_unwinding(|| self.park(Bits::one(cell), locked));
         }
     }
@@ -116,8 +125,8 @@ impl Gate {
         self.waiting.fetch_sub(1, Relaxed); // (G5)
     }
 
-    /// Cells were released, by stores before this call: bit `n` stands for those whose number is `n` modulo 32. The array
-    /// may be gone.
+    /// Cells were released, by stores before this call: bit `n` stands for those whose number is
+    /// `n` modulo 32. The array may be gone.
     #[inline]
     pub fn released(&self, cells: u32) {
         fence(SeqCst); // (G6)

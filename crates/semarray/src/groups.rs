@@ -1,23 +1,26 @@
 //! Groups: where those sleep whose sets cannot proceed, and how many of them one call wakes.
 //!
-//! To wake sleepers one by one costs a system call each, and between two calls the first of them may take the waker's
-//! CPU: a poster that serves hundreds loses half of its time to that. So sleepers share futexes, each with a bit of its own,
-//! and one `FUTEX_WAKE_BITSET` wakes all those of a futex that were told something.
+//! To wake sleepers one by one costs a system call each, and between two calls the first of them
+//! may take the waker's CPU: a poster that serves hundreds loses half of its time to that. So
+//! sleepers share futexes, each with a bit of its own, and one `FUTEX_WAKE_BITSET` wakes all those
+//! of a futex that were told something.
 //!
-//! Nor does the waker wake them all. To wake a sleeper of another CPU takes that CPU's run queue and the sleeper's cache
-//! lines away from there, one sleeper after the other, while that CPU may have nothing to do. So the waker wakes one of them,
-//! and leaves the others to it: that is a *relay*.
+//! Nor does the waker wake them all. To wake a sleeper of another CPU takes that CPU's run queue
+//! and the sleeper's cache lines away from there, one sleeper after the other, while that CPU may
+//! have nothing to do. So the waker wakes one of them, and leaves the others to it: that is a
+//! *relay*.
 //!
 //! # Properties
-//! - Told is told: a sleeper whose status was stored before [`Wakes::add`] wakes up, or does not fall asleep.
-//! - A waker makes one call for all that were told of the 32 in a group. A single one costs one call, as with a futex of
-//!   its own.
-//! - On other CPUs than its own it wakes one of a group, if there are [`RELAYED`] or more to be woken; that one makes the
-//!   call for the rest, where they are.
-//! - Calls go CPU by CPU, the waker's own last: once that one's sleepers are awake, they may take it. Groups belong to the
-//!   CPU on which their sleepers fell asleep.
-//! - The memory is static. After a status is stored, which may be the end of the sleeper's node and of the array, a
-//!   waker needs nothing but the sleeper's [`Berth`], a number (law 2).
+//! - Told is told: a sleeper whose status was stored before [`Wakes::add`] wakes up, or does not
+//!   fall asleep.
+//! - A waker makes one call for all that were told of the 32 in a group. A single one costs one
+//!   call, as with a futex of its own.
+//! - On other CPUs than its own it wakes one of a group, if there are [`RELAYED`] or more to be
+//!   woken; that one makes the call for the rest, where they are.
+//! - Calls go CPU by CPU, the waker's own last: once that one's sleepers are awake, they may take
+//!   it. Groups belong to the CPU on which their sleepers fell asleep.
+//! - The memory is static. After a status is stored, which may be the end of the sleeper's node and
+//!   of the array, a waker needs nothing but the sleeper's [`Berth`], a number (law 2).
 //! - Nothing is allocated, no thread is registered.
 //!
 //! # State
@@ -39,31 +42,36 @@
 //! | bits of `left` are set | a waker that wakes one of them, after (S2) and before the call | (R1) |
 //! | all of `left` is cleared, and those who had a bit are woken by a call | with (B2); and by who was woken untold | (R2) |
 //!
-//! The last group of each CPU is *common*, for when all others are full: a berth there is a bit that others have too.
-//! Its `used` counts claims, so as to spread them over the bits, nothing is given back, and nothing is left to others.
+//! The last group of each CPU is *common*, for when all others are full: a berth there is a bit
+//! that others have too. Its `used` counts claims, so as to spread them over the bits, nothing is
+//! given back, and nothing is left to others.
 //!
 //! # Who sleeps where
-//! A call is worth as much as it wakes, so those are to be in one group who are told together. While there are few, that is
-//! the first group of their CPU. Where there are many, a set that wakes some of them is about neighbouring semaphores: who
-//! sleeps for a cell has a berth near those who sleep for its neighbours, if there are any. Berths in the order of arrival
-//! alone mix the sleepers within seconds, and a set then finds hardly two in the same group.
+//! A call is worth as much as it wakes, so those are to be in one group who are told together.
+//! While there are few, that is the first group of their CPU. Where there are many, a set that
+//! wakes some of them is about neighbouring semaphores: who sleeps for a cell has a berth near
+//! those who sleep for its neighbours, if there are any. Berths in the order of arrival alone mix
+//! the sleepers within seconds, and a set then finds hardly two in the same group.
 //!
 //! # Invariants
-//! 1. A bit of a group that is not common has one owner from (B1) to (B2). At (B2) the owner is awake: so of those in the
-//!    kernel's queue no two have the same bit.
-//! 2. *So a call for as many sleepers as it has bits wakes all of them*: no more can match. In a common group any
-//!    number can, and the call is for all.
-//! 3. *A call after (S2) finds whoever sleeps on.* A sleeper reads `seq` (S1), then its status, then asks the kernel to
-//!    sleep while `seq` is what it read. If (S1) shows the waker's count (S2), the status shows too. If not, the kernel finds
-//!    `seq` changed, or has the sleeper in its queue before (S2), and so before any call that comes after it.
-//! 4. *Nobody who was told sleeps on.* If the waker calls for all, by 2 and 3. If it calls for one (R1), some bits of its list
-//!    are in the queue, or none. If none, there is nobody to wake, by 3. Else the call wakes the owner of such a bit. This one
-//!    comes by (R2) before it sleeps again or returns, since whoever was woken does, told or not. It finds what is left, all
-//!    the bits of (R1), and calls after (S2); or somebody has come by since (R1), found them, and calls: that one is awake.
-//! 5. Bits that are left although nobody sleeps with them are found by the next who comes by. Its call wakes nobody, or the new
-//!    owner of such a bit.
-//! 6. Who was woken or refused and is not told looks at its status once more, and sleeps again. Nothing else comes of sharing
-//!    a group or a bit.
+//! 1. A bit of a group that is not common has one owner from (B1) to (B2). At (B2) the owner is
+//!    awake: so of those in the kernel's queue no two have the same bit.
+//! 2. *So a call for as many sleepers as it has bits wakes all of them*: no more can match. In a
+//!    common group any number can, and the call is for all.
+//! 3. *A call after (S2) finds whoever sleeps on.* A sleeper reads `seq` (S1), then its status,
+//!    then asks the kernel to sleep while `seq` is what it read. If (S1) shows the waker's count
+//!    (S2), the status shows too. If not, the kernel finds `seq` changed, or has the sleeper in its
+//!    queue before (S2), and so before any call that comes after it.
+//! 4. *Nobody who was told sleeps on.* If the waker calls for all, by 2 and 3. If it calls for one
+//!    (R1), some bits of its list are in the queue, or none. If none, there is nobody to wake,
+//!    by 3. Else the call wakes the owner of such a bit. This one comes by (R2) before it sleeps
+//!    again or returns, since whoever was woken does, told or not. It finds what is left, all the
+//!    bits of (R1), and calls after (S2); or somebody has come by since (R1), found them, and
+//!    calls: that one is awake.
+//! 5. Bits that are left although nobody sleeps with them are found by the next who comes by. Its
+//!    call wakes nobody, or the new owner of such a bit.
+//! 6. Who was woken or refused and is not told looks at its status once more, and sleeps again.
+//!    Nothing else comes of sharing a group or a bit.
 //!
 //! # Ordering
 //! | access | order | pairs with |
@@ -74,26 +82,32 @@
 //! | (R1) `fetch_or` of `berths` | Release | (R2): (S2) comes before the call |
 //! | (B2), (R2) one `fetch_and` of `berths` | Acquire, Release | (R1); (B1) |
 //!
-//! That (R2) finds what (R1) left needs no order: both are read-modify-writes of one word, and one follows the other in time.
-//! What a sleeper may do after it was told it has from its status, which the caller stores and loads, not from here.
+//! That (R2) finds what (R1) left needs no order: both are read-modify-writes of one word, and one
+//! follows the other in time. What a sleeper may do after it was told it has from its status, which
+//! the caller stores and loads, not from here.
 //!
 //! # What a relay costs
-//! A hop: who is left sleeps until the one that was woken has run. On a CPU of their own they would run after it anyway.
-//! Threads that have moved away since, and could run at once elsewhere, wait for a thread that may be of a lower
-//! priority: of those of a group the kernel wakes a real-time thread first, but knows no order among others.
+//! A hop: who is left sleeps until the one that was woken has run. On a CPU of their own they would
+//! run after it anyway. Threads that have moved away since, and could run at once elsewhere, wait
+//! for a thread that may be of a lower priority: of those of a group the kernel wakes a real-time
+//! thread first, but knows no order among others.
 //!
 //! # Wrap-around
-//! A sleeper would have to stay preempted between (S1) and the kernel for exactly 2^32 calls, an hour of nothing else.
+//! A sleeper would have to stay preempted between (S1) and the kernel for exactly 2^32 calls, an
+//! hour of nothing else.
 //!
 //! # Forks
-//! A child has one thread, and finds the berths of its parent's other threads taken for good: sleepers crowd a little
-//! earlier in the common groups. What was left to them is found by whoever comes by, and wakes nobody.
+//! A child has one thread, and finds the berths of its parent's other threads taken for good:
+//! sleepers crowd a little earlier in the common groups. What was left to them is found by whoever
+//! comes by, and wakes nobody.
 //!
 //! # Sources
-//! C. Mason, "ipc semaphores: order wakeups based on waiter CPU" (LKML, April 2010) sorts a list of sleepers by their CPU, so
-//! that a run queue's lock is taken once; here the place where they sleep does it. D. Hart, `FUTEX_WAIT_BITSET` is T.
-//! Gleixner's (2008), made for `pthread_rwlock`: waiters of several kinds on one word. That a woken thread wakes others
-//! is in D. Lea's `AbstractQueuedSynchronizer` (2004), whose shared acquisitions pass a wake-up on from one to the next.
+//! C. Mason, "ipc semaphores: order wakeups based on waiter CPU" (LKML, April 2010) sorts a list of
+//! sleepers by their CPU, so that a run queue's lock is taken once; here the place where they sleep
+//! does it. D. Hart, `FUTEX_WAIT_BITSET` is T. Gleixner's (2008), made for `pthread_rwlock`:
+//! waiters of several kinds on one word. That a woken thread wakes others is in D. Lea's
+//! `AbstractQueuedSynchronizer` (2004), whose shared acquisitions pass a wake-up on from one to the
+//! next.
 
 use core::{fmt, iter};
 use ulocks_core::futex::{Bits, Futex, Private, Waited};
@@ -112,20 +126,21 @@ pub const SLOTS: usize = if FEW { 1 } else { 64 };
 pub const PER_SLOT: usize = if FEW { 3 } else { 64 };
 /// Berths of a group.
 pub const BERTHS: u32 = if FEW { 2 } else { 32 };
-/// So many of a group on another CPU are woken by one of them: to wake one more from here costs about half as much as the
-/// call that this one makes.
+/// So many of a group on another CPU are woken by one of them: to wake one more from here costs
+/// about half as much as the call that this one makes.
 pub const RELAYED: u32 = if FEW { 2 } else { 3 };
 /// Groups that a list of wake-ups has room for.
 const CAPACITY: usize = if FEW { 2 } else { 16 };
 
-/// Cells are neighbours that lie within so many bits of an address: 64 of them, two groups full, for on one CPU seldom
-/// all of them sleep.
+/// Cells are neighbours that lie within so many bits of an address: 64 of them, two groups full,
+/// for on one CPU seldom all of them sleep.
 const NEIGHBOURHOOD: u32 = 13;
 
 /// All berths of a group.
 const FULL: u32 = u32::MAX >> (32 - BERTHS);
 
-/// One group, on a cache line of its own: wakers write it from other CPUs, while sleepers write those beside it.
+/// One group, on a cache line of its own: wakers write it from other CPUs, while sleepers write
+/// those beside it.
 #[repr(align(64))]
 struct Group {
     seq: Futex<Private>,
@@ -208,7 +223,8 @@ fn group(number: u32) -> (&'static Group, bool) {
     (&TABLE[slot].groups[nth], nth == PER_SLOT - 1)
 }
 
-/// How many berths are claimed at this moment, those of common groups not counted: none while nobody sleeps.
+/// How many berths are claimed at this moment, those of common groups not counted: none while
+/// nobody sleeps.
 #[must_use]
 pub fn claimed() -> u32 {
     let own =
@@ -227,10 +243,11 @@ pub enum Slept {
     Interrupted,
 }
 
-/// A place to sleep: a group and a bit. A number, so that a waker can keep it when the sleeper's node is gone.
+/// A place to sleep: a group and a bit. A number, so that a waker can keep it when the sleeper's
+/// node is gone.
 ///
-/// It is given back once, by whoever claimed it: by [`sleep`](Self::sleep) that was [told](Slept::Told), or else by
-/// [`give_up`](Self::give_up).
+/// It is given back once, by whoever claimed it: by [`sleep`](Self::sleep) that was
+/// [told](Slept::Told), or else by [`give_up`](Self::give_up).
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub struct Berth(u32);
 
@@ -241,10 +258,12 @@ impl Berth {
         Self::claim_near(0)
     }
 
-    /// A berth for the calling thread on the CPU it runs on, which is going to sleep for the cell at `address`.
+    /// A berth for the calling thread on the CPU it runs on, which is going to sleep for the cell
+    /// at `address`.
     ///
-    /// Near those that sleep for the same cell and its neighbours, if there are any; else in the first group if there is
-    /// room, where few sleepers are together whatever they sleep for; else near the cell, or anywhere.
+    /// Near those that sleep for the same cell and its neighbours, if there are any; else in the
+    /// first group if there is room, where few sleepers are together whatever they sleep for; else
+    /// near the cell, or anywhere.
     #[must_use]
     pub fn claim_near(address: usize) -> Self {
         let slot = home() as usize;
@@ -272,9 +291,10 @@ impl Berth {
         self.0 % BERTHS
     }
 
-    /// Sleeps until `until` holds, or until `deadline`; if `interruptible`, a signal handler ends the sleep too. Does not
-    /// enter the kernel if `until` holds; each time it does not hold, but the last one of a sleep that fails, is an entry.
-    /// If it was told, it has given the berth back.
+    /// Sleeps until `until` holds, or until `deadline`; if `interruptible`, a signal handler ends
+    /// the sleep too. Does not enter the kernel if `until` holds; each time it does not hold, but
+    /// the last one of a sleep that fails, is an entry. If it was told, it has given the berth
+    /// back.
     ///
     /// Nothing is ordered by it but what `until` orders.
     pub fn sleep(
@@ -316,8 +336,8 @@ impl Berth {
         }
     }
 
-    /// Gives the berth back without having slept until told: of a sleeper that has left its queue before anybody told it, or was
-    /// told while it was awake. (B2) and (R2).
+    /// Gives the berth back without having slept until told: of a sleeper that has left its queue
+    /// before anybody told it, or was told while it was awake. (B2) and (R2).
     #[inline]
     pub fn give_up(self) {
         let (group, common) = group(self.group());
@@ -341,7 +361,8 @@ struct Call {
     bits: u32,
 }
 
-/// Those who were told something, by group: they are woken when the list is full, [flushed](Self::flush) or dropped.
+/// Those who were told something, by group: they are woken when the list is full,
+/// [flushed](Self::flush) or dropped.
 ///
 /// Who has one must not wait for anything.
 pub struct Wakes {
@@ -359,8 +380,8 @@ impl Wakes {
         Self { calls: [Call::default(); CAPACITY], len: 0, made: 0 }
     }
 
-    /// Somebody who sleeps in `berth`, or is about to, has been told: its final status has been stored (Release).
-    /// From that store on the sleeper may be gone, with its node and the array.
+    /// Somebody who sleeps in `berth`, or is about to, has been told: its final status has been
+    /// stored (Release). From that store on the sleeper may be gone, with its node and the array.
     #[inline]
     pub fn add(&mut self, berth: Berth) {
         let (group, bits) = (berth.group(), 1 << berth.bit());

@@ -1,5 +1,6 @@
-//! Sleepers that may be able to proceed, the one to be served first on top: a pairing heap (Fredman, Sedgewick, Sleator,
-//! Tarjan 1986), linked through the nodes themselves, so that a cascade allocates nothing.
+//! Sleepers that may be able to proceed, the one to be served first on top: a pairing heap
+//! (Fredman, Sedgewick, Sleator, Tarjan 1986), linked through the nodes themselves, so that a
+//! cascade allocates nothing.
 
 use crate::node::Node;
 use core::ptr;

@@ -57,8 +57,9 @@ impl<P: InOneProcess> RawSemArray<P> {
         Ok(self.settled(index as u32))
     }
 
-    /// (V): the value of a cell that nobody has locked. What a session makes of it before it publishes is nobody's business,
-    /// and what it has published elsewhere already is not to be seen before what it will publish here.
+    /// (V): the value of a cell that nobody has locked. What a session makes of it before it
+    /// publishes is nobody's business, and what it has published elsewhere already is not to be
+    /// seen before what it will publish here.
     fn settled(&self, index: u32) -> u32 {
         let cell = &self.cells[index as usize];
         loop {
@@ -92,7 +93,8 @@ impl<P: InOneProcess> RawSemArray<P> {
         let mut waiters = Waiters::default();
         let op = Op::add(index, 0);
         if let Some(mut session) = self.session(&here, &[op]) {
-            // SAFETY: the session has the cell, and `C` if that is needed; nodes in queues are alive.
+            // SAFETY: the session has the cell, and `C` if that is needed; nodes in queues are
+            // alive.
             unsafe {
                 let (subs, others) =
                     self.cells[index].inside(|inside| (inside.subs.iter(), inside.others.iter()));
@@ -119,7 +121,8 @@ impl<P: InOneProcess> RawSemArray<P> {
     /// Gives the semaphores these values, all at once, and completes those who can proceed now.
     ///
     /// # Errors
-    /// [`Error::ValueOutOfRange`], [`Error::Closed`]; [`Error::WrongNumber`] if there are not as many values as semaphores.
+    /// [`Error::ValueOutOfRange`], [`Error::Closed`]; [`Error::WrongNumber`] if there are not as
+    /// many values as semaphores.
     pub fn set_all(&self, values: &[u32]) -> Result<(), Error> {
         if values.len() != self.cells.len() {
             return Err(Error::WrongNumber { values: values.len(), len: self.cells.len() });
@@ -141,10 +144,12 @@ impl<P: InOneProcess> RawSemArray<P> {
         })
     }
 
-    /// Does the opposite of what `ops` did, as far as values go: none below zero, none beyond the limit.
+    /// Does the opposite of what `ops` did, as far as values go: none below zero, none beyond the
+    /// limit.
     ///
     /// # Errors
-    /// [`Error::IndexOutOfRange`], [`Error::SetTooLong`]; [`Error::Closed`], since a closed array takes nothing back.
+    /// [`Error::IndexOutOfRange`], [`Error::SetTooLong`]; [`Error::Closed`], since a closed array
+    /// takes nothing back.
     pub fn give_back(&self, ops: &[Op]) -> Result<(), Error> {
         let mut back: Opposite = ops.iter().filter(|op| op.alters()).map(opposite).collect();
         let attempt = match &back[..] {
@@ -175,7 +180,8 @@ impl<P: InOneProcess> RawSemArray<P> {
         ops.chunk_by(|a, b| a.index == b.index).map(in_sum).collect()
     }
 
-    /// Makes something of the values of the semaphores that `ops` name, each once, and completes those who can proceed now.
+    /// Makes something of the values of the semaphores that `ops` name, each once, and completes
+    /// those who can proceed now.
     #[cold]
     fn impose(&self, ops: &[Op], value: impl Fn(&Op, u32) -> u32) -> Result<(), Error> {
         without_unwinding(|| {
@@ -218,7 +224,8 @@ impl<P: InOneProcess> RawSemArray<P> {
         !self.cells.iter().any(|cell| State(cell.word.load(Relaxed)).has(flags)) && self.whole.is_at_rest()
     }
 
-    /// A session that has the semaphores of `ops`, with `C` if that is needed; none if the array was closed.
+    /// A session that has the semaphores of `ops`, with `C` if that is needed; none if the array
+    /// was closed.
     fn session<'a>(&'a self, here: &'a u8, ops: &[Op]) -> Option<Session<'a, P>> {
         let mut session = Session::new(self, here);
         match session.lock_all(ops) {
@@ -249,7 +256,8 @@ impl<P: InOneProcess> Session<'_, P> {
     /// Tells everybody who sleeps that the array was closed. The session has `C` and all cells.
     fn end_all(&mut self) {
         for cell in &self.array.cells {
-            // SAFETY: the session has everything, and nodes in queues are alive. Their watches and elders go with them.
+            // SAFETY: the session has everything, and nodes in queues are alive. Their watches and
+            // elders go with them.
             unsafe {
                 let (subs, others) = cell.inside(|inside| (inside.subs.iter(), inside.others.iter()));
                 for node in subs.chain(others) {

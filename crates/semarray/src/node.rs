@@ -1,4 +1,5 @@
-//! What a sleeping set is known by: a node on its thread's stack, in the queue of the semaphore where it stops.
+//! What a sleeping set is known by: a node on its thread's stack, in the queue of the semaphore
+//! where it stops.
 //!
 //! | links of | are guarded by |
 //! |---|---|
@@ -54,7 +55,8 @@ pub(crate) struct Node {
     ops: *const [Op],
     /// Whether the set changes a value; one that does not is served first.
     alters: bool,
-    /// Apart from the links: its owner looks here, under the same guard, while whoever took it out is about to tell it.
+    /// Apart from the links: its owner looks here, under the same guard, while whoever took it out
+    /// is about to tell it.
     queued: UnsafeCell<bool>,
     links: UnsafeCell<Links>,
 }
@@ -65,9 +67,11 @@ pub(crate) struct Links {
     pub ticket: u64,
     /// Where it sleeps; none as long as nobody knows the node.
     pub berth: Option<Berth>,
-    /// The place in the set of the operation at which it stops: the node is in the queue of that one's semaphore.
+    /// The place in the set of the operation at which it stops: the node is in the queue of that
+    /// one's semaphore.
     pub at: usize,
-    /// A set of several operations, or one that others may have to stop for: it is evaluated by holders of `C` only.
+    /// A set of several operations, or one that others may have to stop for: it is evaluated by
+    /// holders of `C` only.
     pub complex: bool,
     pub previous: *const Node,
     pub next: *const Node,
@@ -132,14 +136,16 @@ impl Node {
     /// # Safety
     /// The node has not been told yet, and belongs to the caller.
     pub unsafe fn tell(node: *const Self, outcome: Told) {
-        // SAFETY: whoever was taken out of its queue waits to be told, so the node is alive until then.
+        // SAFETY: whoever was taken out of its queue waits to be told, so the node is alive until
+        // then.
         unsafe { (*node).told.store(outcome.encode(), Release) };
     }
 
     /// Does something with the links.
     ///
     /// # Safety
-    /// The caller has what guards them (see the table above), and `f` does not come here again for the same node.
+    /// The caller has what guards them (see the table above), and `f` does not come here again for
+    /// the same node.
     #[inline]
     pub unsafe fn links<R>(&self, f: impl FnOnce(&mut Links) -> R) -> R {
         // SAFETY: nobody else is at the links, says the caller.
@@ -162,7 +168,8 @@ impl Node {
         self.queued.with_mut(|queued| unsafe { *queued = is });
     }
 
-    /// Whether this one is to be served before `other`: if it changes nothing; and else if it is older.
+    /// Whether this one is to be served before `other`: if it changes nothing; and else if it is
+    /// older.
     ///
     /// # Safety
     /// As [`links`](Self::links), for both.
@@ -200,7 +207,8 @@ impl Queue {
     /// Puts `node` where its ticket belongs.
     ///
     /// # Safety
-    /// The caller has what guards the queue, its nodes and `node`, which is in no queue; all are alive.
+    /// The caller has what guards the queue, its nodes and `node`, which is in no queue; all are
+    /// alive.
     pub unsafe fn insert(&mut self, node: *const Node) {
         // SAFETY: all links are the caller's, and each call is for one node at a time.
         unsafe {
@@ -274,7 +282,8 @@ impl Queue {
     }
 }
 
-/// How a complex sleeper hears of a semaphore that decides about it, though it sleeps at another one.
+/// How a complex sleeper hears of a semaphore that decides about it, though it sleeps at another
+/// one.
 pub(crate) struct Watch {
     node: *const Node,
     links: UnsafeCell<(*const Watch, *const Watch)>,
@@ -308,7 +317,8 @@ impl Watches {
     }
 
     /// # Safety
-    /// The caller has what guards the watches; `watch` is not among them, and alive until it is removed.
+    /// The caller has what guards the watches; `watch` is not among them, and alive until it is
+    /// removed.
     pub unsafe fn insert(&mut self, watch: *const Watch) {
         // SAFETY: as the caller says.
         unsafe {

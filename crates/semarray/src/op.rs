@@ -44,15 +44,15 @@ impl Op {
         Self { index, amount, action, no_wait: false }
     }
 
-    /// Adds `amount` to semaphore `index`. It never waits: what would exceed the limit is an error. To add 0 is always
-    /// possible, and changes nothing.
+    /// Adds `amount` to semaphore `index`. It never waits: what would exceed the limit is an error.
+    /// To add 0 is always possible, and changes nothing.
     #[must_use]
     pub const fn add(index: usize, amount: u32) -> Self {
         Self::new(index, amount, Action::Add)
     }
 
-    /// Subtracts `amount` from semaphore `index`, and waits until its value is as great. To subtract 0 is always possible,
-    /// and changes nothing.
+    /// Subtracts `amount` from semaphore `index`, and waits until its value is as great. To
+    /// subtract 0 is always possible, and changes nothing.
     #[must_use]
     pub const fn sub(index: usize, amount: u32) -> Self {
         Self::new(index, amount, Action::Sub)
@@ -64,8 +64,9 @@ impl Op {
         Self::new(index, 0, Action::WaitZero)
     }
 
-    /// The same operation, for which the set does not wait: if this is where the set stops, now or later when it is tried
-    /// again in its sleep, it ends with [`Error::WouldBlock`](crate::Error::WouldBlock). `IPC_NOWAIT` of System V.
+    /// The same operation, for which the set does not wait: if this is where the set stops, now or
+    /// later when it is tried again in its sleep, it ends with
+    /// [`Error::WouldBlock`](crate::Error::WouldBlock). `IPC_NOWAIT` of System V.
     #[must_use]
     pub const fn no_wait(self) -> Self {
         Self { no_wait: true, ..self }
@@ -100,10 +101,11 @@ impl Op {
     }
 }
 
-/// Operations that are performed together, in their order: up to eight of them without an allocation.
+/// Operations that are performed together, in their order: up to eight of them without an
+/// allocation.
 ///
-/// It is built operation by operation, or from an array or a slice of them; what performs a set takes its slice
-/// (`array.apply(&set)`), what returns a permit takes the set.
+/// It is built operation by operation, or from an array or a slice of them; what performs a set
+/// takes its slice (`array.apply(&set)`), what returns a permit takes the set.
 ///
 /// # Examples
 /// The reader's side of a lock made of two semaphores, 0 the writers and 1 the readers:

@@ -11,13 +11,13 @@ use ulocks_core::sync::is_abandoned;
 
 /// What a set of operations did to an array; dropping it gives that back.
 ///
-/// Giving back undoes what the set changed, of each semaphore the sum, all at once, and completes whoever can proceed then.
-/// It does not wait until it can proceed: a value that would fall below zero becomes zero, one that would exceed the limit
-/// becomes the limit, as when System V undoes at the exit of a process. After [`close`](crate::SemArrayWith::close) it does
-/// nothing.
+/// Giving back undoes what the set changed, of each semaphore the sum, all at once, and completes
+/// whoever can proceed then. It does not wait until it can proceed: a value that would fall below
+/// zero becomes zero, one that would exceed the limit becomes the limit, as when System V undoes at
+/// the exit of a process. After [`close`](crate::SemArrayWith::close) it does nothing.
 ///
-/// A permit may go to another thread, and be dropped there. One that is leaked gives nothing back, as one that is
-/// [kept](Self::forget).
+/// A permit may go to another thread, and be dropped there. One that is leaked gives nothing back,
+/// as one that is [kept](Self::forget).
 ///
 /// # Examples
 /// ```

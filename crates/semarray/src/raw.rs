@@ -1,26 +1,31 @@
-//! The protocol of [`SemArray`](crate::SemArray): sets of semaphore operations, all or nothing, in user space.
-//! `PROTOCOL.md` beside this folder tells it step by step.
+//! The protocol of [`SemArray`](crate::SemArray): sets of semaphore operations, all or nothing, in
+//! user space. `PROTOCOL.md` beside this folder tells it step by step.
 //!
-//! What a set means is System V's: its operations are evaluated in their order, each sees what those before it did, the
-//! first that cannot proceed decides, and either all take effect at one moment or none does. What Mason's patch of 2010 was
-//! after is how: locks for semaphores instead of one for the array, sleepers queued at the semaphore where they stop, and
-//! wake-ups in bulk. The kernel kept its one lock for sets; here it is done.
+//! What a set means is System V's: its operations are evaluated in their order, each sees what
+//! those before it did, the first that cannot proceed decides, and either all take effect at one
+//! moment or none does. What Mason's patch of 2010 was after is how: locks for semaphores instead
+//! of one for the array, sleepers queued at the semaphore where they stop, and wake-ups in bulk.
+//! The kernel kept its one lock for sets; here it is done.
 //!
 //! # Properties
-//! - A set takes effect at one moment between call and return, or not at all; the array is strictly serialisable.
-//! - *No set sleeps that could proceed.* Whoever changes a value completes all who can proceed then, before it lets go of
-//!   what it locked; so a value that is reached between two calls is seen by those who wait for it, however short it lasts.
-//! - Newcomers are tried first. Of those that sleep, those that change nothing go first, then the oldest that can proceed.
-//!   A sleeper keeps its age wherever it is moved. Elders: `cascade.rs`.
-//! - One operation with nobody in the way is one compare-exchange, to wait for zero a load. A set with nobody in the way is one
-//!   compare-exchange and one store a semaphore, and a fence. There is no system call in either.
-//! - Operations on different semaphores do not meet, whatever sleeps elsewhere; sets of several operations that sleep
-//!   slow down those on the semaphores that decide about them, and nobody else.
+//! - A set takes effect at one moment between call and return, or not at all; the array is strictly
+//!   serialisable.
+//! - *No set sleeps that could proceed.* Whoever changes a value completes all who can proceed
+//!   then, before it lets go of what it locked; so a value that is reached between two calls is
+//!   seen by those who wait for it, however short it lasts.
+//! - Newcomers are tried first. Of those that sleep, those that change nothing go first, then the
+//!   oldest that can proceed. A sleeper keeps its age wherever it is moved. Elders: `cascade.rs`.
+//! - One operation with nobody in the way is one compare-exchange, to wait for zero a load. A set
+//!   with nobody in the way is one compare-exchange and one store a semaphore, and a fence. There
+//!   is no system call in either.
+//! - Operations on different semaphores do not meet, whatever sleeps elsewhere; sets of several
+//!   operations that sleep slow down those on the semaphores that decide about them, and nobody
+//!   else.
 //! - A set is completed by others: what wakes up has nothing to do but return.
-//! - Nothing is allocated after the array is made, but the watches of a set of more than eight operations that meets
-//!   complex sleepers or becomes one.
-//! - The stores that publish the words are the last touch (law 2). Who has seen all that an operation did may free the array;
-//!   not so one with counters, which come after.
+//! - Nothing is allocated after the array is made, but the watches of a set of more than eight
+//!   operations that meets complex sleepers or becomes one.
+//! - The stores that publish the words are the last touch (law 2). Who has seen all that an
+//!   operation did may free the array; not so one with counters, which come after.
 //!
 //! # State
 //! A cell a semaphore, and a few words for the whole:
@@ -33,9 +38,10 @@
 //! | where threads wait for a cell | `gate.rs`, static | |
 //! | where sets sleep | `groups.rs`, static | |
 //!
-//! A set that sleeps is a node on its thread's stack, in the queue of the semaphore of its first operation that cannot
-//! proceed. With one operation it is *simple*. With several it is *complex*: its fate depends on the operations before that one
-//! too, and so it watches their semaphores. `CPLX` marks all of them.
+//! A set that sleeps is a node on its thread's stack, in the queue of the semaphore of its first
+//! operation that cannot proceed. With one operation it is *simple*. With several it is *complex*:
+//! its fate depends on the operations before that one too, and so it watches their semaphores.
+//! `CPLX` marks all of them.
 //!
 //! | flag | set by | cleared by | meaning |
 //! |---|---|---|---|
@@ -57,23 +63,30 @@
 //! | a sleeper is told | its node is out of its queue, the words are published | (T1) |
 //! | it gets up | (T2) shows that | (T2) |
 //!
-//! What (F1) and (F2) cannot do, a *session* does (`session.rs`): it locks the cells, evaluates on the words, serves those who
-//! can proceed now, and publishes. One without `C` serves cells without `CPLX`, where only simple sleepers are: a walk along one
-//! queue each. If the set must sleep and is complex, or meets `CPLX`, it starts again with `C` (`cascade.rs`). Sets that
-//! need not sleep, and meet no `CPLX`, do not take `C`, unless they find their cells locked again and again: posters in bulk
-//! do not meet.
+//! What (F1) and (F2) cannot do, a *session* does (`session.rs`): it locks the cells, evaluates on
+//! the words, serves those who can proceed now, and publishes. One without `C` serves cells without
+//! `CPLX`, where only simple sleepers are: a walk along one queue each. If the set must sleep and
+//! is complex, or meets `CPLX`, it starts again with `C` (`cascade.rs`). Sets that need not sleep,
+//! and meet no `CPLX`, do not take `C`, unless they find their cells locked again and again:
+//! posters in bulk do not meet.
 //!
 //! # Invariants
-//! 1. While nobody has `LOCK`, the evaluation of any sleeping set stops at the operation at whose semaphore it is queued,
-//!    or it stops for the eldest there. It was put there by an evaluation under the `LOCK` of all cells up to that one, and
-//!    whoever changes a value that matters to it finds a flag: `SUBS` if the value grows, `ZERO` if it becomes zero, and
-//!    `CPLX` for any change where a complex one is queued or watches. Then it needs `LOCK`, and serves before it lets go.
-//! 2. Operations after the one where a set stops do not matter to it: it cannot get further before that one can proceed.
-//! 3. A word with `LOCK` is written by its holder only, and no value is learned from it. So what a session does is seen as
-//!    one change, although its words are published one by one: whoever sees one published and comes to another waits.
-//! 4. Who waits for a cell while it has others has `C` (`session.rs`): no deadlock, in whatever order sets name semaphores.
-//! 5. A node leaves its queue once, by whoever serves it or by its owner; who takes it out tells it, or is its owner.
-//! 6. In a queue tickets ascend. A new node draws its ticket with the cell locked; one that moves is put where its ticket belongs.
+//! 1. While nobody has `LOCK`, the evaluation of any sleeping set stops at the operation at whose
+//!    semaphore it is queued, or it stops for the eldest there. It was put there by an evaluation
+//!    under the `LOCK` of all cells up to that one, and whoever changes a value that matters to it
+//!    finds a flag: `SUBS` if the value grows, `ZERO` if it becomes zero, and `CPLX` for any change
+//!    where a complex one is queued or watches. Then it needs `LOCK`, and serves before it lets go.
+//! 2. Operations after the one where a set stops do not matter to it: it cannot get further before
+//!    that one can proceed.
+//! 3. A word with `LOCK` is written by its holder only, and no value is learned from it. So what a
+//!    session does is seen as one change, although its words are published one by one: whoever sees
+//!    one published and comes to another waits.
+//! 4. Who waits for a cell while it has others has `C` (`session.rs`): no deadlock, in whatever
+//!    order sets name semaphores.
+//! 5. A node leaves its queue once, by whoever serves it or by its owner; who takes it out tells
+//!    it, or is its owner.
+//! 6. In a queue tickets ascend. A new node draws its ticket with the cell locked; one that moves
+//!    is put where its ticket belongs.
 //!
 //! # Ordering
 //! | access | order | pairs with |
@@ -86,17 +99,19 @@
 //! | (T2) load | Acquire | (T1) |
 //! | (C1) taking, (C2) releasing `C` | Acquire, Release | each other |
 //!
-//! Stores between (L1) and (L2) are relaxed: whoever reads one sees `LOCK` and learns nothing. What a sleeper was handed comes to
-//! it by (T1): who serves has acquired each cell that is evaluated for it. Nothing needs `SeqCst` but the gates.
+//! Stores between (L1) and (L2) are relaxed: whoever reads one sees `LOCK` and learns nothing. What
+//! a sleeper was handed comes to it by (T1): who serves has acquired each cell that is evaluated
+//! for it. Nothing needs `SeqCst` but the gates.
 //!
 //! # Wrap-around
 //! Tickets have 64 bits.
 //!
 //! # Sources
-//! C. Mason, "ipc semaphores: reduce ipc_lock contention in semtimedop" (LKML, April 2010), with N. Piggin's and M.
-//! Spraul's questions: order after a move (tickets), values waited for within a set (evaluation in its own order, whatever the
-//! order of locking), starvation (elders). Linux's `ipc/sem.c` for the semantics, and E. Schenk's note of 1995 there for why a
-//! zero must be served by whoever makes it. Linux's `ntsync` and C++'s `std::lock` for locking without an order.
+//! C. Mason, "ipc semaphores: reduce ipc_lock contention in semtimedop" (LKML, April 2010), with N.
+//! Piggin's and M. Spraul's questions: order after a move (tickets), values waited for within a set
+//! (evaluation in its own order, whatever the order of locking), starvation (elders). Linux's
+//! `ipc/sem.c` for the semantics, and E. Schenk's note of 1995 there for why a zero must be served
+//! by whoever makes it. Linux's `ntsync` and C++'s `std::lock` for locking without an order.
 
 use crate::Error;
 use crate::array::{Fairness, InOneProcess};
@@ -179,12 +194,13 @@ pub struct RawSemArray<P: InOneProcess = Private<NoSpin>> {
     pub(crate) closed: AtomicU32,
 }
 
-/// Begins a cache line: what is above is read by every operation, and not written but for counters; what is below is written.
+/// Begins a cache line: what is above is read by every operation, and not written but for counters;
+/// what is below is written.
 #[repr(align(64))]
 struct OwnLine;
 
-// SAFETY: what is not atomic is guarded as the tables in `cell.rs` and `node.rs` say; nodes that it points to are used by the
-// threads that have what guards them.
+// SAFETY: what is not atomic is guarded as the tables in `cell.rs` and `node.rs` say; nodes that it
+// points to are used by the threads that have what guards them.
 unsafe impl<P: InOneProcess> Send for RawSemArray<P> {}
 // SAFETY: as above.
 unsafe impl<P: InOneProcess> Sync for RawSemArray<P> {}
@@ -242,9 +258,9 @@ impl<P: InOneProcess> RawSemArray<P> {
         self.stopped(word, op, 0)
     }
 
-    /// (F2), (F3): a set with nobody in the way: locks each word with the value it is to have, and then lets all go. If it is
-    /// not done, nothing has changed. Operations on one semaphore follow each other here; one that comes back to a
-    /// semaphore later finds it locked.
+    /// (F2), (F3): a set with nobody in the way: locks each word with the value it is to have, and
+    /// then lets all go. If it is not done, nothing has changed. Operations on one semaphore follow
+    /// each other here; one that comes back to a semaphore later finds it locked.
     pub(crate) fn perform_several(&self, ops: &[Op]) -> Attempt {
         if ops.is_empty() || ops.len() > self.max_ops {
             return Attempt::Unclear;
@@ -278,8 +294,8 @@ impl<P: InOneProcess> RawSemArray<P> {
         Attempt::Done
     }
 
-    /// (F3): publishes the words of `ops` from the last one back, as `last` makes them: where a semaphore `repeats`, with the
-    /// first of its operations.
+    /// (F3): publishes the words of `ops` from the last one back, as `last` makes them: where a
+    /// semaphore `repeats`, with the first of its operations.
     fn let_go(&self, ops: &[Op], repeats: bool, last: impl Fn(State, &Op) -> State) {
         if ops.is_empty() {
             return;
@@ -349,8 +365,8 @@ impl<P: InOneProcess> RawSemArray<P> {
         })
     }
 
-    /// Performs a set in a session without `C`, and if it is one operation, sleeps for it; none if it takes `C`.
-    /// The node is in no queue then.
+    /// Performs a set in a session without `C`, and if it is one operation, sleeps for it; none if
+    /// it takes `C`. The node is in no queue then.
     fn perform_without_c(&self, node: &Node, wait: Wait) -> Option<Result<(), Error>> {
         let ops = node.ops();
         let here = 0;
@@ -419,9 +435,10 @@ impl<P: InOneProcess> RawSemArray<P> {
             Fairness::Barging => None,
         };
         let complex = node.ops().len() > 1 || after.is_some();
-        // SAFETY: the node is new; the session has its cells up to where it stopped, and C if it is complex. It lives on the
-        // stack of a thread that stays there until it is told or has taken it out. The ticket is drawn with the cell
-        // locked, so those in its queue have smaller ones.
+        // SAFETY: the node is new; the session has its cells up to where it stopped, and C if it is
+        // complex. It lives on the stack of a thread that stays there until it is told or has taken
+        // it out. The ticket is drawn with the cell locked, so those in its queue have smaller
+        // ones.
         unsafe {
             node.links(|links| {
                 links.ticket = self.tickets.fetch_add(1, Relaxed);

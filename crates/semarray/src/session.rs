@@ -1,20 +1,23 @@
 //! A session: the cells a thread has locked, what it makes of them, whom it has to tell.
 //!
-//! A session evaluates on the words themselves, since nobody acts on a word with `LOCK` or learns its value, and takes back
-//! what it did if the set cannot proceed. It is two-phase locking: all cells are locked before the first is published.
+//! A session evaluates on the words themselves, since nobody acts on a word with `LOCK` or learns
+//! its value, and takes back what it did if the set cannot proceed. It is two-phase locking: all
+//! cells are locked before the first is published.
 //!
 //! # Locking without an order
-//! Only the holder of `C` waits for a cell while it has another. A session without `C` waits with nothing held; it tries for
-//! the rest, and where it finds a cell locked, it lets all go and begins with that one; after [`RESTARTS`] it takes `C`. So
-//! of those that wait while they hold there is one, and it waits for one that does not wait.
+//! Only the holder of `C` waits for a cell while it has another. A session without `C` waits with
+//! nothing held; it tries for the rest, and where it finds a cell locked, it lets all go and begins
+//! with that one; after [`RESTARTS`] it takes `C`. So of those that wait while they hold there is
+//! one, and it waits for one that does not wait.
 //!
 //! # Publishing
-//! 1. `C` is released first. What it guards beyond the cells is done with; the cells are still locked.
-//! 2. (L2) Each word is stored with its value, its flags, and without `LOCK`: plain stores, because nobody else writes a word
-//!    with `LOCK`. The last of them is the last touch of the array.
+//! 1. `C` is released first. What it guards beyond the cells is done with; the cells are still
+//!    locked.
+//! 2. (L2) Each word is stored with its value, its flags, and without `LOCK`: plain stores, because
+//!    nobody else writes a word with `LOCK`. The last of them is the last touch of the array.
 //! 3. (G) One fence, for those who wait for cells: `gate.rs`.
-//! 4. (T1) Those whose sets are done are told, and woken: nodes are their owners', and alive until they are told; where they
-//!    sleep is static memory: `groups.rs`.
+//! 4. (T1) Those whose sets are done are told, and woken: nodes are their owners', and alive until
+//!    they are told; where they sleep is static memory: `groups.rs`.
 
 use crate::array::InOneProcess;
 use crate::cell::NONE;
@@ -171,8 +174,8 @@ impl<'a, P: InOneProcess> Session<'a, P> {
         word.store(State(word.load(Relaxed)).set(value).0, Relaxed);
     }
 
-    /// Performs `ops` in their order, or changes nothing. The cells are locked, or with `C`, locked here as far as the set
-    /// gets. The `ticket` says whom it has to stop for.
+    /// Performs `ops` in their order, or changes nothing. The cells are locked, or with `C`, locked
+    /// here as far as the set gets. The `ticket` says whom it has to stop for.
     pub fn evaluate(&mut self, ops: &[Op], ticket: u64) -> Result<(), Stopped> {
         let stops_for_elder = self.has_c && self.stops_for_elder(ops, ticket);
         for (at, op) in ops.iter().enumerate() {
@@ -203,8 +206,9 @@ impl<'a, P: InOneProcess> Session<'a, P> {
         }
     }
 
-    /// Hands the value of a cell without `CPLX` to those who wait for it, the oldest that can proceed first. They only
-    /// subtract: one walk is enough, and zero is reached at its end or never.
+    /// Hands the value of a cell without `CPLX` to those who wait for it, the oldest that can
+    /// proceed first. They only subtract: one walk is enough, and zero is reached at its end or
+    /// never.
     pub fn drain(&mut self, index: u32) {
         let cell = &self.array.cells[index as usize];
         let mut value = self.value(index);
@@ -310,7 +314,8 @@ impl<'a, P: InOneProcess> Session<'a, P> {
         let mut node = mem::replace(&mut self.first_told, ptr::null());
         self.last_told = ptr::null();
         while !node.is_null() {
-            // SAFETY: whoever was taken out belongs to this session until it is told, and is alive until then.
+            // SAFETY: whoever was taken out belongs to this session until it is told, and is alive
+            // until then.
             unsafe {
                 let (next, berth, outcome) = (*node).links(|links| (links.next, links.berth, links.outcome));
                 Node::tell(node, outcome);

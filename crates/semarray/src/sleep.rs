@@ -7,8 +7,9 @@
 //! | giving up, with a complex node | itself, with `C` and its cells | the same, and serves those who stopped for it |
 //! | growing old | itself, when its time has come, with `C` | is among the elders from then on |
 //!
-//! Exactly one of being told and giving up wins, since a node leaves its queue once. If it was not in its queue any more, its
-//! set has been performed, or has failed, and the word about it is on its way.
+//! Exactly one of being told and giving up wins, since a node leaves its queue once. If it was not
+//! in its queue any more, its set has been performed, or has failed, and the word about it is on
+//! its way.
 
 use crate::Error;
 use crate::array::InOneProcess;
@@ -22,8 +23,8 @@ use ulocks_core::meter::{Event, Meter};
 use ulocks_core::spin;
 use ulocks_core::time::Deadline;
 
-/// After how long the eldest lets those pass that stop for it, at the earliest; each time after twice as long. So they wait
-/// for it no longer than it has slept itself,
+/// After how long the eldest lets those pass that stop for it, at the earliest; each time after
+/// twice as long. So they wait for it no longer than it has slept itself,
 const LET_PASS_AFTER: Duration = Duration::from_millis(10);
 /// and no longer than this.
 const LET_PASS_LATEST: Duration = Duration::from_secs(1);
@@ -97,11 +98,13 @@ impl<P: InOneProcess> RawSemArray<P> {
                 queued.complex || session.lock(node.ops()[0].index)
             }
         };
-        // SAFETY: a simple node's queue is guarded by its cell, which is locked, and a complex one's by C. If the array was
-        // closed, nobody is in a queue, and there is nothing to look at.
+        // SAFETY: a simple node's queue is guarded by its cell, which is locked, and a complex
+        // one's by C. If the array was closed, nobody is in a queue, and there is nothing to look
+        // at.
         let is_queued = open && unsafe { node.is_queued() };
         if is_queued {
-            // SAFETY: the node is in its queue, and so it and its neighbours are this session's, as is what it watches.
+            // SAFETY: the node is in its queue, and so it and its neighbours are this session's, as
+            // is what it watches.
             unsafe {
                 if session.has_c {
                     let mut heap = Heap::new();
@@ -119,7 +122,8 @@ impl<P: InOneProcess> RawSemArray<P> {
         is_queued
     }
 
-    /// Makes an elder of a node that has slept for long. If it is the eldest already, lets those pass that stop for it.
+    /// Makes an elder of a node that has slept for long. If it is the eldest already, lets those
+    /// pass that stop for it.
     #[cold]
     fn grow_old(&self, node: &Node) {
         let here = 0;

@@ -6,8 +6,9 @@
 //! | 1 | taken |
 //! | 2 | taken, and somebody may sleep for it |
 //!
-//! The mutex is Molnar's of 2005: whoever has slept takes it as 2, so the mark is never lost (law 5). It is released by an
-//! exchange, and whoever it wakes is woken when the cells are published too.
+//! The mutex is Molnar's of 2005: whoever has slept takes it as 2, so the mark is never lost (law
+//! 5). It is released by an exchange, and whoever it wakes is woken when the cells are published
+//! too.
 
 use crate::node::Node;
 use core::ptr;
@@ -63,8 +64,8 @@ impl Whole {
         self.elders.with(|elders| unsafe { (*elders).0 })
     }
 
-    /// Makes an elder of `node`, for the holder of `C`. It goes before those that are younger, of which there are few: they
-    /// grew old sooner.
+    /// Makes an elder of `node`, for the holder of `C`. It goes before those that are younger, of
+    /// which there are few: they grew old sooner.
     ///
     /// # Safety
     /// The node is in a queue, alive until it leaves the elders, and its links are the caller's.

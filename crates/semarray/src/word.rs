@@ -19,7 +19,8 @@ impl State {
     pub const SUBS: u32 = 1 << 1;
     /// Sets sleep here until the value is zero.
     pub const ZERO: u32 = 1 << 2;
-    /// The fate of a sleeping set of several operations depends on this value: whoever changes it needs the array.
+    /// The fate of a sleeping set of several operations depends on this value: whoever changes it
+    /// needs the array.
     pub const CPLX: u32 = 1 << 3;
     /// The array was closed.
     pub const CLOSED: u32 = 1 << 4;
@@ -69,8 +70,8 @@ impl State {
         }
     }
 
-    /// What `op` makes of the word if it can proceed and nobody is to be asked or told: no session has the cell, and no set
-    /// that sleeps can proceed afterwards.
+    /// What `op` makes of the word if it can proceed and nobody is to be asked or told: no session
+    /// has the cell, and no set that sleeps can proceed afterwards.
     #[inline]
     pub fn alone(self, op: &Op, limit: u32) -> Option<Self> {
         let in_the_way = match op.action {

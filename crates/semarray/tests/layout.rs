@@ -43,7 +43,8 @@ fn it_goes_to_other_threads() {
     send::<Error>();
 }
 
-/// Arrays are of one process: sleepers are linked by pointers. This compiles because there is one candidate for `Shared`.
+/// Arrays are of one process: sleepers are linked by pointers. This compiles because there is one
+/// candidate for `Shared`.
 #[test]
 fn it_does_not_go_to_other_processes() {
     struct OfOneProcess;

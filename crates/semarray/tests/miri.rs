@@ -1,5 +1,5 @@
-//! Short programs on real threads, small enough for Miri, which looks for undefined behaviour and leaks on the schedules it
-//! tries.
+//! Short programs on real threads, small enough for Miri, which looks for undefined behaviour and
+//! leaks on the schedules it tries.
 #![cfg(not(any(ulocks_loom, ulocks_vm)))]
 
 use std::mem::ManuallyDrop;
@@ -15,7 +15,8 @@ fn array<P: InOneProcess>(values: &[u32], fairness: Fairness) -> SemArrayWith<P>
     Builder::with_values(values).fairness(fairness).build().unwrap()
 }
 
-/// A value behind a semaphore, so that two who have it at once, or one who does not see what the other did, are a data race.
+/// A value behind a semaphore, so that two who have it at once, or one who does not see what the
+/// other did, are a data race.
 struct Guarded(std::cell::UnsafeCell<Vec<u32>>);
 // SAFETY: it is used by whoever has the semaphore; that the array sees to this is what is tested.
 unsafe impl Sync for Guarded {}
@@ -47,8 +48,8 @@ fn sets_exclude_each_other() {
     exclusion::<Private<Patience<1_000>, Counted>>(Fairness::Strict { after: Duration::ZERO });
 }
 
-/// Sleepers of every kind on the stacks of threads: some are served, some move, some give up, and the rest is told that the
-/// array was closed.
+/// Sleepers of every kind on the stacks of threads: some are served, some move, some give up, and
+/// the rest is told that the array was closed.
 fn sleepers(fairness: Fairness) {
     let array: SemArray = array(&[0, 1, 1], fairness);
     thread::scope(|scope| {
@@ -90,8 +91,9 @@ fn sleepers_come_and_go() {
     sleepers(Fairness::Strict { after: Duration::ZERO });
 }
 
-/// Who gets what the last operation gave frees the semaphores, while that is still on its way back. Miri wants the array itself
-/// to stay while it is borrowed, although nobody looks at it any more: the stress tests do without that too.
+/// Who gets what the last operation gave frees the semaphores, while that is still on its way back.
+/// Miri wants the array itself to stay while it is borrowed, although nobody looks at it any more:
+/// the stress tests do without that too.
 #[test]
 fn who_has_seen_everything_may_free() {
     let (one, both) = ([Op::sub(0, 1)], [Op::sub(0, 1), Op::sub(1, 1)]);

@@ -1,4 +1,5 @@
-//! Arrays of many kinds against the model: scripts of one thread, that try everything and never sleep, and of several.
+//! Arrays of many kinds against the model: scripts of one thread, that try everything and never
+//! sleep, and of several.
 #![cfg(not(any(ulocks_loom, ulocks_vm)))]
 
 #[path = "common/crew.rs"]

@@ -1,4 +1,5 @@
-//! A global allocator that is guarded by the mutex: locking allocates nothing and needs no thread-local destructor.
+//! A global allocator that is guarded by the mutex: locking allocates nothing and needs no
+//! thread-local destructor.
 #![cfg(not(any(ulocks_loom, ulocks_vm)))]
 
 use std::alloc::{GlobalAlloc, Layout, System};
@@ -51,6 +52,7 @@ fn guards_a_global_allocator_under_contention() {
         threads.into_iter().map(|thread| thread.join().expect("no thread panics")).sum()
     });
     assert_eq!(kept, 4 * 200);
-    // The harness allocates beside this test, so the balance is not exact; a broken lock loses thousands.
+    // The harness allocates beside this test, so the balance is not exact; a broken lock loses
+    // thousands.
     assert!(GLOBAL.live.lock().abs_diff(before) < 1_000);
 }

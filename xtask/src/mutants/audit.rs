@@ -107,8 +107,8 @@ impl<'a> Audit<'a> {
         Ok(Self { store, plan, effort, programs, left: AtomicUsize::new(0) })
     }
 
-    /// Calls `run` for each of `work`, on several threads, and returns what it returns, in the order
-    /// of `work`. The first argument is the number of the thread.
+    /// Calls `run` for each of `work`, on several threads, and returns what it returns, in the
+    /// order of `work`. The first argument is the number of the thread.
     pub fn on_all_cpus<T: Send, R: Send>(
         &self,
         work: Vec<T>,

@@ -73,8 +73,8 @@ impl Scratch<'_> {
         Ok(Built::Programs(programs))
     }
 
-    /// `cargo test` for the targets `tests`, with the flags of their world; native ones are those of
-    /// `cargo xtask test`.
+    /// `cargo test` for the targets `tests`, with the flags of their world; native ones are those
+    /// of `cargo xtask test`.
     pub fn cargo_test(&self, unit: &Unit, tests: &BTreeSet<String>) -> anyhow::Result<Command> {
         let Unit { world, package } = unit;
         let mut cargo = Command::new("cargo");

@@ -20,8 +20,8 @@
 //! behind the others; the table calls it `alone`, and says why above.
 //!
 //! A file of the copy is written only if its content differs, so cargo rebuilds only what has
-//! changed. An interrupted run may leave a mutant that is alone in the copy; the next run overwrites
-//! it. What was found before the interruption is not run again (`results.rs`).
+//! changed. An interrupted run may leave a mutant that is alone in the copy; the next run
+//! overwrites it. What was found before the interruption is not run again (`results.rs`).
 //!
 //! The tests first run without any mutant. They must pass, and at least one test must run.
 //! Otherwise a failure under a mutant would prove nothing: the test might always fail, or the

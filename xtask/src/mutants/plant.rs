@@ -8,7 +8,8 @@
 //! `::ulocks_core::__mutant::ordering(9, Acquire)`.
 //!
 //! The bodies are slices of the text, nothing is printed anew. A mutant that changes anything else
-//! than bodies, or that does not compile beside the others, stays alone: it gets a build of its own.
+//! than bodies, or that does not compile beside the others, stays alone: it gets a build of its
+//! own.
 
 use super::source::{self, Function};
 use super::spec::Mutant;

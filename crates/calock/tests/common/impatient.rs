@@ -6,8 +6,9 @@ use ulocks_core::time::Deadline;
 use ulocks_testkit::new_lock;
 use ulocks_testkit::thread::{Arc, spawn};
 
-/// Waiters of which every second one, the first included, has a deadline that is earlier than the end of its first sleep,
-/// beside a holder that releases and comes again: whoever has none gets the lock.
+/// Waiters of which every second one, the first included, has a deadline that is earlier than the
+/// end of its first sleep, beside a holder that releases and comes again: whoever has none gets the
+/// lock.
 pub fn impatient_strand_nobody<L: RawMutex + Send + Sync + 'static>(waiters: usize) {
     let lock = Arc::new(new_lock::<L>());
     let held = lock.lock();

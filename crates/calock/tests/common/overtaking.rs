@@ -1,4 +1,5 @@
-//! A client of the calock: once the lock is kept for a waiter, the next acquisition is that waiter's, and it comes.
+//! A client of the calock: once the lock is kept for a waiter, the next acquisition is that
+//! waiter's, and it comes.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering::Relaxed};
@@ -14,8 +15,8 @@ use ulocks_testkit::thread::together;
 
 /// Whether the lock was kept for who holds it, and how often it was promised.
 ///
-/// Atomics of the system: they are no steps of the model, and a flag written between an acquisition and the return from it
-/// is read by the same thread.
+/// Atomics of the system: they are no steps of the model, and a flag written between an acquisition
+/// and the return from it is read by the same thread.
 pub struct Promises {
     kept: AtomicBool,
     made: AtomicUsize,
@@ -50,9 +51,9 @@ unsafe impl<I: Interval> Sync for Shared<I> {}
 // SAFETY: both parts are `Send`.
 unsafe impl<I: Interval> Send for Shared<I> {}
 
-/// Threads of which each acquires the lock `rounds` times. If it was kept for a waiter when it was held last, then whoever
-/// holds it next is a waiter for which it was kept. `hold` is run by the holder. Returns how often the lock was promised
-/// to a waiter, and each of these acquired it.
+/// Threads of which each acquires the lock `rounds` times. If it was kept for a waiter when it was
+/// held last, then whoever holds it next is a waiter for which it was kept. `hold` is run by the
+/// holder. Returns how often the lock was promised to a waiter, and each of these acquired it.
 pub fn promoted_is_next<I: Interval>(
     threads: usize,
     rounds: usize,
@@ -89,8 +90,9 @@ pub fn promoted_is_next<I: Interval>(
     made
 }
 
-/// Whoever was woken in vain and sleeps again left a sentinel, itself if need be, so that the next release need wake nobody.
-/// Unless it slept while the lock was kept for the sentinel, which holds it now, or the sentinel gave up.
+/// Whoever was woken in vain and sleeps again left a sentinel, itself if need be, so that the next
+/// release need wake nobody. Unless it slept while the lock was kept for the sentinel, which holds
+/// it now, or the sentinel gave up.
 fn leaves_a_sentinel(state: State) {
     assert!(
         state.0 & State::IN_VAIN == 0 || state.0 & State::SENTINEL != 0,

@@ -20,12 +20,14 @@ fn unordered(preemptions: usize) -> Config {
     Config { grade: Grade::Unordered, ..Config::bounded(preemptions) }
 }
 
-/// Some deadlines pass: of naps, of waiters that are overdue, of timed waiters. After these none does.
+/// Some deadlines pass: of naps, of waiters that are overdue, of timed waiters. After these none
+/// does.
 fn timed(preemptions: usize, timeouts: u32) -> Config {
     Config { timeouts, ..Config::bounded(preemptions) }
 }
 
-/// All deadlines pass. For two threads: the sentinel of a lock that is kept for another would never block.
+/// All deadlines pass. For two threads: the sentinel of a lock that is kept for another would never
+/// block.
 fn at_last(preemptions: usize) -> Config {
     Config { rest_expire: true, ..exact(preemptions) }
 }

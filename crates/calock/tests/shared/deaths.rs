@@ -152,7 +152,8 @@ fn waiters_that_are_killed_at_any_moment_strand_nobody() {
     });
 }
 
-/// The lock is never left free for longer than it takes to acquire it again, and somebody is woken all the time.
+/// The lock is never left free for longer than it takes to acquire it again, and somebody is woken
+/// all the time.
 #[test]
 fn a_sentinel_that_dies_does_not_end_promotions_on_a_busy_lock() {
     // An interval in which the sentinel can be killed before it is promoted.
@@ -163,7 +164,8 @@ fn a_sentinel_that_dies_does_not_end_promotions_on_a_busy_lock() {
     let lock = unsafe { &*place };
     let address = place.expose_provenance();
     let look = move || {
-        // SAFETY: the mapping outlives the test; the raw mutex is only asked for its state and counters.
+        // SAFETY: the mapping outlives the test; the raw mutex is only asked for its state and
+        // counters.
         let raw = unsafe { (*std::ptr::with_exposed_provenance::<Counting>(address)).raw() }.inner();
         (raw.state(), raw.meter().snapshot().promoted)
     };

@@ -1,4 +1,5 @@
-//! The condition variable: sleepers that a notification moves to the lock, among others that are parked there.
+//! The condition variable: sleepers that a notification moves to the lock, among others that are
+//! parked there.
 
 use std::collections::VecDeque;
 use std::thread;
@@ -16,7 +17,8 @@ macro_rules! with_each {
     };
 }
 
-/// Waiters see every round, which one thread begins; the mutex is contended by others that know nothing of rounds.
+/// Waiters see every round, which one thread begins; the mutex is contended by others that know
+/// nothing of rounds.
 fn everybody_sees_every_round<P: Policy, I: Interval>(waiters: usize, rounds: usize, bargers: usize) {
     struct Rounds {
         now: usize,

@@ -7,7 +7,8 @@ use ulocks_core::spin::{Adaptive, NoSpin, Patience};
 use ulocks_core::{Policy, Private};
 use ulocks_testkit::stress::{self, Load};
 
-/// Runs `check` with each way of waiting and with intervals that pass often: they leave by different doors.
+/// Runs `check` with each way of waiting and with intervals that pass often: they leave by
+/// different doors.
 macro_rules! with_each {
     ($check:ident) => {
         $check::<Private, Every>();
@@ -39,7 +40,8 @@ fn survives_waiters_that_give_up() {
     with_each!(check);
 }
 
-/// Holds that outlast every patience, so that waiters park, are promoted, and give up in each state.
+/// Holds that outlast every patience, so that waiters park, are promoted, and give up in each
+/// state.
 #[test]
 fn survives_waiters_that_give_up_asleep() {
     fn check<P: Policy, I: Interval>() {
@@ -79,7 +81,8 @@ fn the_last_unlocker_may_unmap() {
     with_each!(check);
 }
 
-/// `threads` threads that acquire `rounds` times each and hold for `hold` pauses; what the lock counted.
+/// `threads` threads that acquire `rounds` times each and hold for `hold` pauses; what the lock
+/// counted.
 fn counted<I: Interval>(threads: u64, rounds: u64, hold: u32) -> Snapshot {
     let mutex = RawCalock::<Private<NoSpin, Counted>, I>::new();
     std::thread::scope(|scope| {
@@ -103,7 +106,8 @@ fn counted<I: Interval>(threads: u64, rounds: u64, hold: u32) -> Snapshot {
 #[test]
 fn each_acquisition_is_counted_in_one_way() {
     for counted in [counted::<Every>(4, 20_000, 0), counted::<Every<20_000>>(16, 1_000, 500)] {
-        // Who finds a lock free for which others are parked takes it past them without having contended.
+        // Who finds a lock free for which others are parked takes it past them without having
+        // contended.
         let other_than_fast = counted.spun + counted.stolen + counted.woken + counted.reserved;
         assert_eq!(counted.fast(), counted.acquired - other_than_fast);
         assert!(counted.contended <= other_than_fast, "{counted:?}");

@@ -1,15 +1,17 @@
 //! Nobody starves: the bound that the lock publishes, in the lock's own time.
 //!
-//! A waiter that parks behind `k` others is promoted after at most `2 (k + 1)` intervals (`src/raw.rs`, "How long anybody
-//! waits"). An interval that passes on a busy lock ends in a promotion, so promotions are the clock: while a thread waits, the
-//! lock promotes at most `2 (k + 1)` waiters, that thread included. There is no room beside this: how long an interval
-//! takes on a loaded machine, and how long a woken thread takes to run, does not matter to a clock that waits for them.
+//! A waiter that parks behind `k` others is promoted after at most `2 (k + 1)` intervals
+//! (`src/raw.rs`, "How long anybody waits"). An interval that passes on a busy lock ends in a
+//! promotion, so promotions are the clock: while a thread waits, the lock promotes at most
+//! `2 (k + 1)` waiters, that thread included. There is no room beside this: how long an interval
+//! takes on a loaded machine, and how long a woken thread takes to run, does not matter to a clock
+//! that waits for them.
 //!
-//! A clock that stands still measures nothing. So a run lasts until it has shown several times the bound, and fails if that
-//! takes too long; the tests at the end show that both faults are found.
+//! A clock that stands still measures nothing. So a run lasts until it has shown several times the
+//! bound, and fails if that takes too long; the tests at the end show that both faults are found.
 //!
-//! `ULOCKS_STARVATION_SECONDS=10 cargo test -p ulocks-calock --release --test stress starvation` runs with the default
-//! interval for that long, and says what it saw.
+//! `ULOCKS_STARVATION_SECONDS=10 cargo test -p ulocks-calock --release --test stress starvation`
+//! runs with the default interval for that long, and says what it saw.
 
 use std::fmt;
 use std::hint::spin_loop;
@@ -38,7 +40,8 @@ struct Loop {
 
 /// The lock is always wanted.
 const SATURATED: Loop = Loop { hold: Duration::from_micros(10), outside: Duration::ZERO };
-/// The lock is held for a tenth of a loop, so that all the CPUs can be used, and a few threads are enough for it.
+/// The lock is held for a tenth of a loop, so that all the CPUs can be used, and a few threads are
+/// enough for it.
 const ONE_NINE: Loop = Loop { hold: Duration::from_micros(1), outside: Duration::from_micros(9) };
 
 struct Seen {
@@ -93,7 +96,8 @@ fn busy(time: Duration) {
     }
 }
 
-/// How long a run lasts: at least this long, then until there are so many promotions, or patience is over.
+/// How long a run lasts: at least this long, then until there are so many promotions, or patience
+/// is over.
 #[derive(Clone, Copy, Debug)]
 struct Length {
     time: Duration,
@@ -148,9 +152,9 @@ where
     }
 }
 
-/// As [`run`], with 32 threads and `Short` until there are several times as many promotions as the bound; or, if the
-/// environment says so, with a hundred threads and `Default` for that long. Then there are not enough promotions unless
-/// `saturated`, and each thread has to have acquired.
+/// As [`run`], with 32 threads and `Short` until there are several times as many promotions as the
+/// bound; or, if the environment says so, with a hundred threads and `Default` for that long. Then
+/// there are not enough promotions unless `saturated`, and each thread has to have acquired.
 fn nobody_starves<Short, Default>(each: Loop)
 where
     Short: RawMutex + Metered<Meter = Counted> + Send + Sync + 'static,

@@ -1,5 +1,5 @@
-//! A thousand threads on a few CPUs of the cost model: how many of them go round, and how often one sleeps. Counts, of runs
-//! that are always the same; no times.
+//! A thousand threads on a few CPUs of the cost model: how many of them go round, and how often one
+//! sleeps. Counts, of runs that are always the same; no times.
 
 use crate::advice::{AlwaysWakes, RarelyWakes};
 use std::cell::Cell;
@@ -63,7 +63,8 @@ fn a_sleep_is_shared_by_many_operations() {
     }
 }
 
-/// Where all of them want the lock, those that do not sleep are a handful: most of the CPUs have nothing to do.
+/// Where all of them want the lock, those that do not sleep are a handful: most of the CPUs have
+/// nothing to do.
 #[test]
 fn a_saturated_lock_has_few_awake() {
     for (cpus, hold, think) in [(4, 10_000.0, 0.0), (16, 10_000.0, 0.0), (16, 3_000.0, 7_000.0)] {
@@ -72,7 +73,8 @@ fn a_saturated_lock_has_few_awake() {
     }
 }
 
-/// If no release wakes anybody to contend, the lock is restricted too, to those that found it free by chance.
+/// If no release wakes anybody to contend, the lock is restricted too, to those that found it free
+/// by chance.
 #[test]
 fn those_who_can_use_a_cpu_are_woken() {
     let as_planned = crowd::<Every>(16, 1_000.0, 9_000.0).operations;

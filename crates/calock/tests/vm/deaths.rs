@@ -34,8 +34,8 @@ fn death<L: RawMutex + Send + Sync + 'static>(seed: u64, timeouts: bool) {
     }
 }
 
-/// A dead holder holds up the others. Between processes they look now and then whether somebody is dead, for ever, and so the
-/// model lets no time pass.
+/// A dead holder holds up the others. Between processes they look now and then whether somebody is
+/// dead, for ever, and so the model lets no time pass.
 #[test]
 fn a_death_lets_nobody_in() {
     death::<RawCalock<Private<NoSpin>, Strictly>>(1, false);
@@ -78,14 +78,17 @@ fn a_dead_waiter_holds_up_nobody() {
 
 type Watched<I> = RawCalock<Shared<NoSpin, Holder>, I>;
 
-/// Rings the bell, as a holder does before it wakes somebody. Here nobody is woken: it was somebody else, who came in vain.
+/// Rings the bell, as a holder does before it wakes somebody. Here nobody is woken: it was somebody
+/// else, who came in vain.
 fn ring<I: Interval>(lock: &Watched<I>) {
-    // SAFETY: the lock is `repr(C)` and begins with two words of four bytes, of which the bell is the second.
+    // SAFETY: the lock is `repr(C)` and begins with two words of four bytes, of which the bell is
+    // the second.
     let bell = unsafe { &*std::ptr::from_ref(lock).cast::<Futex<futex::Shared>>().add(1) };
     bell.fetch_add(1, Relaxed);
 }
 
-/// The bound holds again: a survivor is promoted, although the lock is never free and its bell never silent for long.
+/// The bound holds again: a survivor is promoted, although the lock is never free and its bell
+/// never silent for long.
 fn survivors_are_promoted<I: Interval>(seed: u64) {
     let face = Face::<Watched<I>> {
         is_held: |lock| lock.state().0 & (State::LOCKED | State::GRANTED) == State::LOCKED,
@@ -109,11 +112,12 @@ fn a_waiter_that_dies_strands_nobody_on_a_lock_that_is_never_free() {
     survivors_are_promoted::<Every<100_000_000>>(2);
 }
 
-/// A waiter that is promoted while the lock is held, if it lives so long, and then threads that give
-/// up sooner than a death is noticed, one after the other, until one acquires the lock.
+/// A waiter that is promoted while the lock is held, if it lives so long, and then threads that
+/// give up sooner than a death is noticed, one after the other, until one acquires the lock.
 fn waiters_that_give_up_are_served() {
     let lock = Arc::new(new_lock::<RawCalock<Shared<NoSpin>, Short>>());
-    // SAFETY: each caller holds the lock, or acts for a dead thread that does; the token is nothing.
+    // SAFETY: each caller holds the lock, or acts for a dead thread that does; the token is
+    // nothing.
     let unlock = |lock: &RawCalock<_, _>| unsafe { lock.unlock(()) };
     lock.lock();
     let doomed = {

@@ -141,8 +141,8 @@ fn those_who_were_moved_here_all_get_the_mutex() {
     }
 }
 
-/// Between processes waiters look now and then whether somebody is dead, for ever if need be: a run lets time pass by chance,
-/// but not as much as its priorities please.
+/// Between processes waiters look now and then whether somebody is dead, for ever if need be: a run
+/// lets time pass by chance, but not as much as its priorities please.
 #[test]
 fn a_lock_between_processes_keeps_these_promises() {
     type Lock = RawCalock<Shared<NoSpin>, Short>;

@@ -25,24 +25,28 @@
 //! ```
 //!
 //! # Two implementations of one face
-//! On the machine these types are those of [`lock_api` 0.5](https://docs.rs/lock_api/0.5): mapped guards, guards that
-//! own an `Arc` (feature `arc_lock`), serde (feature `serde`), timed and fair operations where the raw lock has them.
-//! [`Raw`] is the one newtype that adapts our raw locks to its traits.
+//! On the machine these types are those of [`lock_api` 0.5](https://docs.rs/lock_api/0.5): mapped
+//! guards, guards that own an `Arc` (feature `arc_lock`), serde (feature `serde`), timed and fair
+//! operations where the raw lock has them. [`Raw`] is the one newtype that adapts our raw locks to
+//! its traits.
 //!
-//! In a model world they are types of our own with the same names, parameters and methods, and the protected data is
-//! under the model's race detection from the moment a guard exists until its release. A crate that uses the locks is
-//! therefore model-checked as it stands. It may not rely on `const` constructors there ([`sync_static!`] declares a
-//! static in every world), on lock_api's traits, or on unlocking while a panic unwinds: a panic ends a model.
+//! In a model world they are types of our own with the same names, parameters and methods, and the
+//! protected data is under the model's race detection from the moment a guard exists until its
+//! release. A crate that uses the locks is therefore model-checked as it stands. It may not rely on
+//! `const` constructors there ([`sync_static!`] declares a static in every world), on lock_api's
+//! traits, or on unlocking while a panic unwinds: a panic ends a model.
 //!
 //! [`sync_static!`]: crate::sync_static
 //!
 //! # Readers and writers
-//! A [`RawRwLock`](crate::raw::RawRwLock) gets [`RwLock`], its guards, and with the traits beside it upgrades, downgrades and
-//! fair releases, in the same way. [`read_with`], [`write_with`] and [`upgradable_with`] acquire it in ways that lock_api
-//! does not know, for an extension trait that has a class of readers, say.
+//! A [`RawRwLock`](crate::raw::RawRwLock) gets [`RwLock`], its guards, and with the traits beside
+//! it upgrades, downgrades and fair releases, in the same way. [`read_with`], [`write_with`] and
+//! [`upgradable_with`] acquire it in ways that lock_api does not know, for an extension trait that
+//! has a class of readers, say.
 //!
 //! # Guards
-//! A guard is not `Send`: the thread that locked unlocks. It is `Sync` if what it gives access to is.
+//! A guard is not `Send`: the thread that locked unlocks. It is `Sync` if what it gives access to
+//! is.
 //!
 //! ```compile_fail,E0277
 //! # use ulocks_core::raw::RawMutex;
@@ -68,8 +72,9 @@
 //! ```
 //!
 //! # Panics and aborts
-//! A panic releases the guards it unwinds past; there is no poisoning. If a lock cannot be acquired again where a guard
-//! must come back to life (`MutexGuard::unlocked`, `bump`, `Condvar::wait`), the process aborts.
+//! A panic releases the guards it unwinds past; there is no poisoning. If a lock cannot be acquired
+//! again where a guard must come back to life (`MutexGuard::unlocked`, `bump`, `Condvar::wait`),
+//! the process aborts.
 
 #[cfg(any(all(ulocks_loom, feature = "loom"), all(ulocks_vm, feature = "vm")))]
 #[path = "checked/mod.rs"]

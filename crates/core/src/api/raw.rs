@@ -56,7 +56,8 @@ impl<K> fmt::Debug for Token<K> {
 
 /// The condition variable of the family, in the shape the typed layer takes.
 ///
-/// Its waits may end spuriously, so by lock_api's rule a notification does not say how many it reached.
+/// Its waits may end spuriously, so by lock_api's rule a notification does not say how many it
+/// reached.
 #[repr(transparent)]
 pub struct RawCondvar<L: RawMutex>(condvar::RawCondvar<L>);
 

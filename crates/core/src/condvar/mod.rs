@@ -51,8 +51,9 @@ pub enum Wakeup {
 /// deadline, so a timed wait may end that much later.
 ///
 /// If the mutex is held, and offers its futex ([`RawMutex::requeue_key`]), a notification wakes no
-/// sleeper. It moves sleepers to the mutex, whose releases wake one after the other. A waiter returns
-/// only when a notification that is about to do so is done, some 2 us later at most if its thread runs.
+/// sleeper. It moves sleepers to the mutex, whose releases wake one after the other. A waiter
+/// returns only when a notification that is about to do so is done, some 2 us later at most if its
+/// thread runs.
 ///
 /// A notification never blocks. It makes no system call if nobody waits; nor, in one process, if
 /// every waiter was notified already, or if a waiter that still spins takes it. That waiter may

@@ -1,14 +1,14 @@
-//! The protocol of [`RawCondvar`](super::RawCondvar). `PROTOCOL.md` beside this file tells it step by
-//! step.
+//! The protocol of [`RawCondvar`](super::RawCondvar). `PROTOCOL.md` beside this file tells it step
+//! by step.
 //!
 //! - 16 bytes, all-zero when nobody waits, no allocation, nothing to initialise.
 //! - Timed by absolute deadlines. A notification without waiters makes no system call.
 //! - A notification of a waiter that still spins makes no system call either.
 //! - No lost wake-ups, with or without the mutex held by the notifier, for any number of mutexes.
-//! - If the mutex is held, a notification moves sleepers to it instead of waking them: a woken thread
-//!   would only take the CPU from the holder. Each release of the mutex wakes the next of them. If
-//!   the mutex is free, `notify_all` wakes one sleeper and moves the others. This needs a mutex of
-//!   one process that offers its futex ([`RawMutex::requeue_key`]).
+//! - If the mutex is held, a notification moves sleepers to it instead of waking them: a woken
+//!   thread would only take the CPU from the holder. Each release of the mutex wakes the next of
+//!   them. If the mutex is free, `notify_all` wakes one sleeper and moves the others. This needs a
+//!   mutex of one process that offers its futex ([`RawMutex::requeue_key`]).
 //!
 //! # State
 //! | word | what | changed by |
@@ -80,9 +80,9 @@
 //! 5. A thread sleeps on the mutex only if it waits with that mutex, `REQUEUED` is set, and the
 //!    holder's release wakes one of those that sleep there, or one of them was woken. All sleepers
 //!    lock by `lock_requeued`, so each release wakes the next until none sleeps there. Between
-//!    steps 6 and 7 the notifier is about to mark or to wake. The threads that are moved need not be
-//!    those that were notified: all of these may have left, and others be asleep, when the requeue
-//!    comes. This is why `REQUEUED` stays while `REQUEUING` is set.
+//!    steps 6 and 7 the notifier is about to mark or to wake. The threads that are moved need not
+//!    be those that were notified: all of these may have left, and others be asleep, when the
+//!    requeue comes. This is why `REQUEUED` stays while `REQUEUING` is set.
 //! 6. `aim` goes `FRESH -> PLAIN` or `FRESH -> distance -> MIXED`, never back. A waiter whose mutex
 //!    is not the one aimed at sets `MIXED` *and then* changes `moves`. A notifier reads `aim` after
 //!    it changed `moves`, and requeues only if `moves` still has that value. So every thread that
@@ -92,9 +92,9 @@
 //!    A registration for a spin, and a grant that sets `REQUEUING`, begin anew if it is not.
 //! 8. *The mutex lives while a notification looks at it.* A grant that sets `REQUEUING` finds a
 //!    waiter that is registered. If the aim, read after that, is a mutex, then every registered
-//!    waiter waits with that mutex: a waiter with another one sets `MIXED` before it registers. Each
-//!    of them leaves after the grant. It finds `REQUEUING` as it leaves, and does not return until
-//!    that is cleared. So the mutex is not freed meanwhile.
+//!    waiter waits with that mutex: a waiter with another one sets `MIXED` before it registers.
+//!    Each of them leaves after the grant. It finds `REQUEUING` as it leaves, and does not return
+//!    until that is cleared. So the mutex is not freed meanwhile.
 //!
 //! # The spin
 //! A sleep and a wake-up cost microseconds on both sides, and a thread that sleeps makes its
@@ -112,8 +112,8 @@
 //!   `litmus/condvar-registration.litmus`;
 //! - (M) a move releases, (W) the look at `moves` after a sleep acquires: a waiter that sees the
 //!   move sees the grant;
-//! - (A) the move of a waiter that has set `MIXED` releases, the move of a notifier acquires: if the
-//!   notifier moves later, it sees `MIXED`. If its grant finds that waiter registered, it sees
+//! - (A) the move of a waiter that has set `MIXED` releases, the move of a notifier acquires: if
+//!   the notifier moves later, it sees `MIXED`. If its grant finds that waiter registered, it sees
 //!   `MIXED` by (R) and (G), too. The accesses to `aim` are relaxed: a waiter that finds `MIXED`
 //!   sets it again and moves again, so it relies on no other waiter's move;
 //! - (P) clearing `REQUEUING` releases, a leave and the look for its end acquire: the notifier's

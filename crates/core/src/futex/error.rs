@@ -1,14 +1,16 @@
-//! What can go wrong, one type for each family of operations, each message with what to do about it.
+//! What can go wrong, one type for each family of operations, each message with what to do about
+//! it.
 //!
-//! An answer that correct use cannot explain is [`Unexpected`] in all of them. What they are made from is the kernel's
-//! business (`world::machine::refusal`); a modelled kernel answers with a few of them only.
+//! An answer that correct use cannot explain is [`Unexpected`] in all of them. What they are made
+//! from is the kernel's business (`world::machine::refusal`); a modelled kernel answers with a few
+//! of them only.
 
 use crate::errno::Errno;
 use core::error::Error;
 use core::fmt;
 
-/// An answer of the kernel that correct use cannot explain: a system call forbidden by a seccomp filter, memory that
-/// could not be read back from its device, or an error in this crate.
+/// An answer of the kernel that correct use cannot explain: a system call forbidden by a seccomp
+/// filter, memory that could not be read back from its device, or an error in this crate.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Unexpected {
     pub(crate) call: &'static str,
@@ -139,9 +141,11 @@ pub enum PiError {
     Deadlock,
     /// The thread whose id is in the word does not exist (`ESRCH`): it ended without unlocking.
     OwnerGone,
-    /// The caller is not the owner (unlock), or the word names a kernel thread, which owns no locks (`EPERM`).
+    /// The caller is not the owner (unlock), or the word names a kernel thread, which owns no locks
+    /// (`EPERM`).
     NotPermitted,
-    /// Word and kernel disagree on who owns and who waits, or one futex is used in two ways (`EINVAL`).
+    /// Word and kernel disagree on who owns and who waits, or one futex is used in two ways
+    /// (`EINVAL`).
     Inconsistent,
     /// The kernel has no memory to keep its side of the lock (`ENOMEM`).
     OutOfMemory,
@@ -182,7 +186,8 @@ impl Error for PiError {}
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Futex2Error {
-    /// The word did not hold the expected value (`EAGAIN`): look at it again. A wait says so in its outcome.
+    /// The word did not hold the expected value (`EAGAIN`): look at it again. A wait says so in its
+    /// outcome.
     Mismatch,
     /// A word is not mapped (`EFAULT`).
     Inaccessible,

@@ -1,10 +1,13 @@
-//! The second generation of futex calls (Linux 6.7), as they are: one call for each operation, sizes and scopes as flags.
+//! The second generation of futex calls (Linux 6.7), as they are: one call for each operation,
+//! sizes and scopes as flags.
 //!
-//! On 32-bit words they do what the methods of [`Futex`] do, which work on every kernel. They are here for code that
-//! wants these very calls: under a seccomp filter that allows no others, or to compare. Where the kernel has no such
-//! call, the answer is [`Futex2Error::Unsupported`], and nothing was done. Not under Miri.
+//! On 32-bit words they do what the methods of [`Futex`] do, which work on every kernel. They are
+//! here for code that wants these very calls: under a seccomp filter that allows no others, or to
+//! compare. Where the kernel has no such call, the answer is [`Futex2Error::Unsupported`], and
+//! nothing was done. Not under Miri.
 //!
-//! [`requeue`] takes scope flags for each of its futexes, but kernels up to now (6.18) want both alike; so do we.
+//! [`requeue`] takes scope flags for each of its futexes, but kernels up to now (6.18) want both
+//! alike; so do we.
 //!
 //! # Examples
 //! ```
@@ -38,8 +41,8 @@ use crate::world::syscall::{
 /// [`Futex2Error::Unsupported`]; a mismatch is an outcome.
 ///
 /// # Signals and forks
-/// A handler that was installed without `SA_RESTART` ends the wait with [`Waited::Interrupted`]. With `SA_RESTART`,
-/// the wait goes on, with a deadline or without.
+/// A handler that was installed without `SA_RESTART` ends the wait with [`Waited::Interrupted`].
+/// With `SA_RESTART`, the wait goes on, with a deadline or without.
 pub fn wait<S: Scope>(
     futex: &Futex<S>,
     expected: u32,
@@ -49,8 +52,8 @@ pub fn wait<S: Scope>(
     needs(Capability::Futex2Wait)?;
     let time = deadline.map(Timespec::of);
     let (expected, bits) = (expected as usize, bits.get() as usize);
-    // SAFETY: the kernel reads the word, which is borrowed for the whole call; `time` is null or lives until the end
-    // of this function.
+    // SAFETY: the kernel reads the word, which is borrowed for the whole call; `time` is null or
+    // lives until the end of this function.
     let answer = checked(|| unsafe {
         let (time, clock) = (pointer(time.as_ref()), clock_id(deadline));
         libc::syscall(SYS_FUTEX_WAIT, futex.as_ptr(), expected, bits, flags(S::PRIVATE), time, clock)
@@ -78,12 +81,13 @@ pub fn wake<S: Scope>(key: FutexKey<S>, count: u32, bits: Bits) -> Result<u32, F
     }
 }
 
-/// Wakes up to `wake` sleepers of `from` and moves up to `requeue` of the others to the futex named `to`, if `from`
-/// holds `expected`.
+/// Wakes up to `wake` sleepers of `from` and moves up to `requeue` of the others to the futex named
+/// `to`, if `from` holds `expected`.
 ///
 /// # Errors
-/// [`Futex2Error::Mismatch`] if the word holds something else; [`Futex2Error::Inaccessible`] if the futexes are shared
-/// and `to` is not mapped; [`Futex2Error::PriorityInheriting`]; [`Futex2Error::Unsupported`].
+/// [`Futex2Error::Mismatch`] if the word holds something else; [`Futex2Error::Inaccessible`] if the
+/// futexes are shared and `to` is not mapped; [`Futex2Error::PriorityInheriting`];
+/// [`Futex2Error::Unsupported`].
 pub fn requeue<S: Scope>(
     from: &Futex<S>,
     expected: u32,
@@ -93,8 +97,8 @@ pub fn requeue<S: Scope>(
 ) -> Result<Requeued, Futex2Error> {
     needs(Capability::Futex2Requeue)?;
     let pair = [Entry::new(from, expected, S::PRIVATE), Entry::named(to.address(), 0, S::PRIVATE)];
-    // SAFETY: the kernel reads `pair`, which has its layout, and the word of `from`, both borrowed for the whole call;
-    // the address of `to` is a name.
+    // SAFETY: the kernel reads `pair`, which has its layout, and the word of `from`, both borrowed
+    // for the whole call; the address of `to` is a name.
     let answer = checked(|| unsafe {
         libc::syscall(SYS_FUTEX_REQUEUE, pair.as_ptr(), 0, clamp(wake), clamp(requeue))
     });

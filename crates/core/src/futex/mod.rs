@@ -1,8 +1,9 @@
 //! The futex, typed: a word to sleep on, a key to wake by.
 //!
-//! A futex is 32 bits of memory and, while somebody sleeps on it, a queue in the kernel. [`Futex`] is the word,
-//! [`FutexKey`] is the name of the queue. Who may meet there is part of the type: the threads of one process
-//! ([`Private`], which is faster), or every process that maps the word ([`Shared`]).
+//! A futex is 32 bits of memory and, while somebody sleeps on it, a queue in the kernel. [`Futex`]
+//! is the word, [`FutexKey`] is the name of the queue. Who may meet there is part of the type: the
+//! threads of one process ([`Private`], which is faster), or every process that maps the word
+//! ([`Shared`]).
 //!
 //! | operation | kernel | worlds |
 //! |---|---|---|
@@ -19,9 +20,11 @@
 //!
 //! # Rules
 //!
-//! 1. The end of a wait carries neither ordering nor ownership, and may be spurious: look at the word again.
-//! 2. A wake-up needs the name of the futex, not its memory: whoever is the last to use a lock may have unmapped it.
-//!    If something else lives at that address by now, its sleepers wake spuriously, which rule 1 allows.
+//! 1. The end of a wait carries neither ordering nor ownership, and may be spurious: look at the
+//!    word again.
+//! 2. A wake-up needs the name of the futex, not its memory: whoever is the last to use a lock may
+//!    have unmapped it. If something else lives at that address by now, its sleepers wake
+//!    spuriously, which rule 1 allows.
 //! 3. Deadlines are absolute, so that a wait can be repeated without arithmetic.
 //! 4. Every call leaves the caller's `errno` as it was.
 //! 5. Misuse is answered before the kernel is asked, where the types have not ruled it out.
@@ -137,11 +140,13 @@ impl Bits {
 /// A 32-bit word that threads can sleep on; derefs to its atomic.
 ///
 /// # Process-shared
-/// A `Futex<Shared>` is the bare word, at any 4-byte aligned place of a mapping; the mappings may lie at different
-/// addresses. A `Futex<Private>` in shared memory works among the threads of each process and not between processes.
+/// A `Futex<Shared>` is the bare word, at any 4-byte aligned place of a mapping; the mappings may
+/// lie at different addresses. A `Futex<Private>` in shared memory works among the threads of each
+/// process and not between processes.
 ///
 /// # Signals and forks
-/// All operations are async-signal-safe. After a fork, nobody sleeps on the child's copy of a private futex.
+/// All operations are async-signal-safe. After a fork, nobody sleeps on the child's copy of a
+/// private futex.
 ///
 /// # Examples
 /// ```
@@ -194,25 +199,28 @@ impl<S: Scope> Futex<S> {
 
     /// Sleeps while the word holds `expected`, until woken or until `deadline`.
     ///
-    /// The comparison and the falling asleep are one step for every wake-up of this futex: a wake-up that follows a
-    /// change of the word either finds the sleeper or the sleeper finds the change.
+    /// The comparison and the falling asleep are one step for every wake-up of this futex: a
+    /// wake-up that follows a change of the word either finds the sleeper or the sleeper finds the
+    /// change.
     ///
     /// # Blocking
     /// Until woken; until `deadline`, if there is one, on the clock of the deadline.
     ///
     /// # Signals and forks
-    /// A signal handler may end the wait with [`Waited::Interrupted`]; whether it does depends on the handler and on
-    /// the deadline. See [`wait_interruptible`](Self::wait_interruptible).
+    /// A signal handler may end the wait with [`Waited::Interrupted`]; whether it does depends on
+    /// the handler and on the deadline. See [`wait_interruptible`](Self::wait_interruptible).
     ///
     /// # Panics
-    /// If the kernel refuses: the file behind the word was truncated, or a seccomp filter forbids the call.
+    /// If the kernel refuses: the file behind the word was truncated, or a seccomp filter forbids
+    /// the call.
     #[inline]
     #[cfg_attr(ulocks_vm, track_caller)]
     pub fn wait(&self, expected: u32, deadline: Option<Deadline>) -> Waited {
         self.wait_bits(expected, Bits::ANY, deadline)
     }
 
-    /// Sleeps like [`wait`](Self::wait), but only wake-ups that have a bit in common with `bits` end the sleep.
+    /// Sleeps like [`wait`](Self::wait), but only wake-ups that have a bit in common with `bits`
+    /// end the sleep.
     ///
     /// # Panics
     /// As [`wait`](Self::wait).
@@ -222,12 +230,13 @@ impl<S: Scope> Futex<S> {
         kernel::wait(&self.word, expected, bits.get(), deadline, S::PRIVATE)
     }
 
-    /// Sleeps in naps until `ready`, or until `deadline`; whether it was `ready`. A wake-up that has a bit in common with
-    /// `bits` cuts a nap short, and need not change the word.
+    /// Sleeps in naps until `ready`, or until `deadline`; whether it was `ready`. A wake-up that
+    /// has a bit in common with `bits` cuts a nap short, and need not change the word.
     ///
-    /// This is for a waiter whose waker may not touch the lock any more. A wake-up without a change of the word is lost if it
-    /// comes between the waiter's look and its sleep; then the waiter finds out by itself when its nap is over. The first nap
-    /// is of 50 us, each further one twice as long, up to `longest`.
+    /// This is for a waiter whose waker may not touch the lock any more. A wake-up without a change
+    /// of the word is lost if it comes between the waiter's look and its sleep; then the waiter
+    /// finds out by itself when its nap is over. The first nap is of 50 us, each further one twice
+    /// as long, up to `longest`.
     ///
     /// # Blocking
     /// Until `ready`, and by up to a nap longer; until `deadline`, if there is one.
@@ -245,15 +254,17 @@ impl<S: Scope> Futex<S> {
         crate::world::naps(self, bits, deadline, longest, ready)
     }
 
-    /// Sleeps like [`wait_bits`](Self::wait_bits), and reports every signal handler that runs meanwhile.
+    /// Sleeps like [`wait_bits`](Self::wait_bits), and reports every signal handler that runs
+    /// meanwhile.
     ///
-    /// The kernel restarts a wait *without* deadline behind the caller's back when the handler was installed with
-    /// `SA_RESTART`, as most are. A wait *with* a deadline always ends with [`Waited::Interrupted`], so this one has a
-    /// deadline in any case: [`Deadline::NEVER`] for want of another.
+    /// The kernel restarts a wait *without* deadline behind the caller's back when the handler was
+    /// installed with `SA_RESTART`, as most are. A wait *with* a deadline always ends with
+    /// [`Waited::Interrupted`], so this one has a deadline in any case: [`Deadline::NEVER`] for
+    /// want of another.
     ///
     /// # Signals and forks
-    /// A handler that runs before the thread sleeps is not reported. One who must not miss a signal lets the handler
-    /// change the word.
+    /// A handler that runs before the thread sleeps is not reported. One who must not miss a signal
+    /// lets the handler change the word.
     ///
     /// # Panics
     /// As [`wait`](Self::wait).
@@ -297,12 +308,13 @@ impl<S: Scope> FutexKey<S> {
 
     /// Wakes up to `count` sleepers, longest sleeper first; returns how many.
     ///
-    /// Threads of real-time priority are woken before others. A `count` of zero wakes nobody. If the futex is not
-    /// mapped any more, or something that is not a plain futex lives at its address now, nobody is woken.
+    /// Threads of real-time priority are woken before others. A `count` of zero wakes nobody. If
+    /// the futex is not mapped any more, or something that is not a plain futex lives at its
+    /// address now, nobody is woken.
     ///
     /// # Aborts
-    /// If the kernel refuses the call as such: a seccomp filter forbids it. A panic, once caught, would
-    /// leave a sleeper asleep for ever.
+    /// If the kernel refuses the call as such: a seccomp filter forbids it. A panic, once caught,
+    /// would leave a sleeper asleep for ever.
     #[inline]
     #[cfg_attr(ulocks_vm, track_caller)]
     pub fn wake(self, count: u32) -> u32 {

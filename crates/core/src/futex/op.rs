@@ -1,7 +1,9 @@
-//! `FUTEX_WAKE_OP`: change one word, wake the sleepers of another, and perhaps those of the first, in one call.
+//! `FUTEX_WAKE_OP`: change one word, wake the sleepers of another, and perhaps those of the first,
+//! in one call.
 //!
-//! The kernel packs the change and the condition into 32 bits, with 12 signed bits for each operand. A flag turns the
-//! operand of the change into a shift count; [`Change`] uses it for single bits, so that flags high in the word work.
+//! The kernel packs the change and the condition into 32 bits, with 12 signed bits for each
+//! operand. A flag turns the operand of the change into a shift count; [`Change`] uses it for
+//! single bits, so that flags high in the word work.
 
 use super::{Futex, FutexKey, Scope, WakeOpError};
 use crate::world::kernel;
@@ -21,7 +23,8 @@ pub enum Change {
     Xor(i32),
 }
 
-/// What the word's value before the change is compared with: as a signed number, to one in -2048..=2047.
+/// What the word's value before the change is compared with: as a signed number, to one in
+/// -2048..=2047.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Condition {
     /// `old == comparand`
@@ -78,15 +81,18 @@ fn twelve_bits(value: i32) -> Option<u32> {
 }
 
 impl<S: Scope> Futex<S> {
-    /// Applies `change` to this word, wakes up to `count` sleepers of `key`, and up to `own_count` of its own if the
-    /// value before the change met `condition`; returns how many were woken on both together.
+    /// Applies `change` to this word, wakes up to `count` sleepers of `key`, and up to `own_count`
+    /// of its own if the value before the change met `condition`; returns how many were woken on
+    /// both together.
     ///
-    /// The change is one atomic read-modify-write, and the three steps are one for every other operation on the two
-    /// futexes. Take it for a full barrier on neither side: order what must be ordered by accesses of your own.
+    /// The change is one atomic read-modify-write, and the three steps are one for every other
+    /// operation on the two futexes. Take it for a full barrier on neither side: order what must be
+    /// ordered by accesses of your own.
     ///
     /// # Errors
-    /// An operand that cannot be encoded and a count of zero are refused, and so is a futex that is not mapped (`key`:
-    /// noticed for shared futexes only) or in use for priority inheritance. Nothing was changed then. Not under Miri.
+    /// An operand that cannot be encoded and a count of zero are refused, and so is a futex that is
+    /// not mapped (`key`: noticed for shared futexes only) or in use for priority inheritance.
+    /// Nothing was changed then. Not under Miri.
     ///
     /// # Examples
     /// Release a lock and announce it in one call:

@@ -1,4 +1,5 @@
-//! Priority inheritance: the kernel knows who owns the lock and lends the owner the priority of the best waiter.
+//! Priority inheritance: the kernel knows who owns the lock and lends the owner the priority of the
+//! best waiter.
 //!
 //! # State
 //!
@@ -9,12 +10,14 @@
 //! | thread id, [`WAITERS`] | owned, and the kernel keeps a queue |
 //! | thread id, [`OWNER_DIED`], maybe `WAITERS` | owned by the next in line after an owner that ended without unlocking |
 //!
-//! User space takes a free lock by `0 -> id` (acquire) and releases one without waiters by `id -> 0` (release). Every
-//! other transition is the kernel's, in the calls below; its read-modify-writes are full barriers, so a lock taken by
-//! a call is ordered like one taken by an exchange. The id is [`tid::current`](crate::tid::current).
+//! User space takes a free lock by `0 -> id` (acquire) and releases one without waiters by
+//! `id -> 0` (release). Every other transition is the kernel's, in the calls below; its
+//! read-modify-writes are full barriers, so a lock taken by a call is ordered like one taken by an
+//! exchange. The id is [`tid::current`](crate::tid::current).
 //!
-//! A lock that was handed to a waiter is another matter: the waiter makes its own look at the word, acquiring, rather
-//! than trust that the end of a call orders anything. What the models promise is no more than that.
+//! A lock that was handed to a waiter is another matter: the waiter makes its own look at the word,
+//! acquiring, rather than trust that the end of a call orders anything. What the models promise is
+//! no more than that.
 //!
 //! Sources: Documentation/locking/pi-futex.rst and futex-requeue-pi.rst in the kernel, futex(2).
 
@@ -34,7 +37,8 @@ pub const OWNER_DIED: u32 = libc::FUTEX_OWNER_DIED;
 pub enum PiWaited {
     /// The caller owns the priority-inheritance futex.
     Locked,
-    /// The caller owns nothing: the word did not hold the expected value, or a signal handler ran. Look again.
+    /// The caller owns nothing: the word did not hold the expected value, or a signal handler ran.
+    /// Look again.
     Retry,
 }
 
@@ -42,19 +46,21 @@ pub enum PiWaited {
 impl<S: Scope> Futex<S> {
     /// Acquires, waiting until `deadline`; the owner inherits the caller's priority meanwhile.
     ///
-    /// The word holds the caller's id afterwards, with [`OWNER_DIED`] if an earlier owner ended without unlocking
-    /// while others waited: what the lock protects may then be half changed.
+    /// The word holds the caller's id afterwards, with [`OWNER_DIED`] if an earlier owner ended
+    /// without unlocking while others waited: what the lock protects may then be half changed.
     ///
     /// # Blocking
-    /// Until the lock is the caller's; until `deadline`, if there is one. A free lock is taken even if the deadline
-    /// has passed.
+    /// Until the lock is the caller's; until `deadline`, if there is one. A free lock is taken even
+    /// if the deadline has passed.
     ///
     /// # Errors
-    /// [`PiError::TimedOut`], [`PiError::Deadlock`], [`PiError::OwnerGone`]; [`PiError::NotPermitted`] and
-    /// [`PiError::Inconsistent`] if the word holds something that is no lock.
+    /// [`PiError::TimedOut`], [`PiError::Deadlock`], [`PiError::OwnerGone`];
+    /// [`PiError::NotPermitted`] and [`PiError::Inconsistent`] if the word holds something that is
+    /// no lock.
     ///
     /// # Signals and forks
-    /// Signal handlers run, and the wait goes on. A child of fork does not own what its parent owns.
+    /// Signal handlers run, and the wait goes on. A child of fork does not own what its parent
+    /// owns.
     ///
     /// # Examples
     /// ```
@@ -80,8 +86,8 @@ impl<S: Scope> Futex<S> {
 
     /// Acquires if that needs no waiting; returns whether the lock is the caller's.
     ///
-    /// The kernel can do so where an exchange of 0 for the id cannot: when the word holds no id but has [`OWNER_DIED`] or
-    /// [`WAITERS`] set.
+    /// The kernel can do so where an exchange of 0 for the id cannot: when the word holds no id but
+    /// has [`OWNER_DIED`] or [`WAITERS`] set.
     ///
     /// # Errors
     /// As [`lock_pi`](Self::lock_pi), but never [`PiError::TimedOut`].
@@ -99,15 +105,17 @@ impl<S: Scope> Futex<S> {
         pi::unlock(&self.word, S::PRIVATE)
     }
 
-    /// Sleeps on this plain futex while it holds `expected`, until [`cmp_requeue_pi`](Self::cmp_requeue_pi) has moved
-    /// the caller to the priority-inheritance futex `to` and the caller owns that, or until `deadline`.
+    /// Sleeps on this plain futex while it holds `expected`, until
+    /// [`cmp_requeue_pi`](Self::cmp_requeue_pi) has moved the caller to the priority-inheritance
+    /// futex `to` and the caller owns that, or until `deadline`.
     ///
     /// # Errors
-    /// [`PiError::TimedOut`]; [`PiError::Inconsistent`] if both futexes are the same, or if a plain wake-up or requeue
-    /// found the sleeper.
+    /// [`PiError::TimedOut`]; [`PiError::Inconsistent`] if both futexes are the same, or if a plain
+    /// wake-up or requeue found the sleeper.
     ///
     /// # Signals and forks
-    /// A signal handler may end the wait with [`PiWaited::Retry`], or the wait goes on, as the kernel sees fit.
+    /// A signal handler may end the wait with [`PiWaited::Retry`], or the wait goes on, as the
+    /// kernel sees fit.
     #[cfg_attr(ulocks_vm, track_caller)]
     pub fn wait_requeue_pi(
         &self,
@@ -118,13 +126,15 @@ impl<S: Scope> Futex<S> {
         pi::wait_requeue(&self.word, expected, &to.word, deadline, S::PRIVATE)
     }
 
-    /// Lets the first waiter of this futex own `to`, or queue for it, and moves up to `requeue` others to the queue of
-    /// `to`, if the word holds `expected`; returns how many were moved, the first among them.
+    /// Lets the first waiter of this futex own `to`, or queue for it, and moves up to `requeue`
+    /// others to the queue of `to`, if the word holds `expected`; returns how many were moved, the
+    /// first among them.
     ///
     /// # Errors
-    /// [`PiError::Mismatch`] if the word holds something else; [`PiError::Inconsistent`] if somebody sleeps here who
-    /// did not come by [`wait_requeue_pi`](Self::wait_requeue_pi), or who waits for another futex than `to`;
-    /// [`PiError::OwnerGone`] and [`PiError::Deadlock`] as in [`lock_pi`](Self::lock_pi).
+    /// [`PiError::Mismatch`] if the word holds something else; [`PiError::Inconsistent`] if
+    /// somebody sleeps here who did not come by [`wait_requeue_pi`](Self::wait_requeue_pi), or who
+    /// waits for another futex than `to`; [`PiError::OwnerGone`] and [`PiError::Deadlock`] as in
+    /// [`lock_pi`](Self::lock_pi).
     #[cfg_attr(ulocks_vm, track_caller)]
     pub fn cmp_requeue_pi(&self, expected: u32, requeue: u32, to: &Self) -> Result<u32, PiError> {
         pi::cmp_requeue(&self.word, expected, requeue, &to.word, S::PRIVATE)

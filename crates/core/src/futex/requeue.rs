@@ -13,7 +13,8 @@ pub struct Requeued {
 }
 
 impl Requeued {
-    /// The kernel counts both together, and moves nobody before it has woken as many as it was asked to.
+    /// The kernel counts both together, and moves nobody before it has woken as many as it was
+    /// asked to.
     pub(super) fn split(both: u32, wake: u32) -> Self {
         let woken = both.min(wake);
         Self { woken, requeued: both - woken }
@@ -21,15 +22,17 @@ impl Requeued {
 }
 
 impl<S: Scope> Futex<S> {
-    /// Wakes up to `wake` sleepers and moves up to `requeue` of the others to the futex named `to`, if the word holds
-    /// `expected`.
+    /// Wakes up to `wake` sleepers and moves up to `requeue` of the others to the futex named `to`,
+    /// if the word holds `expected`.
     ///
-    /// Comparison, waking and moving are one step for every other operation on the two futexes. Who was moved wakes by
-    /// wake-ups of `to`, with the bits it fell asleep with. Under Miri, who would be moved is woken.
+    /// Comparison, waking and moving are one step for every other operation on the two futexes. Who
+    /// was moved wakes by wake-ups of `to`, with the bits it fell asleep with. Under Miri, who
+    /// would be moved is woken.
     ///
     /// # Errors
-    /// [`RequeueError::Mismatch`] if the word holds something else. The other errors mean misuse: `to` is not mapped
-    /// (noticed for shared futexes only), or either futex is in use for priority inheritance.
+    /// [`RequeueError::Mismatch`] if the word holds something else. The other errors mean misuse:
+    /// `to` is not mapped (noticed for shared futexes only), or either futex is in use for priority
+    /// inheritance.
     ///
     /// # Examples
     /// ```
@@ -55,11 +58,11 @@ impl<S: Scope> Futex<S> {
 
 #[cfg(not(all(ulocks_loom, feature = "loom")))]
 impl<S: Scope> FutexKey<S> {
-    /// Wakes up to `wake` sleepers and moves up to `requeue` of the others to the futex named `to`, whatever the word
-    /// holds.
+    /// Wakes up to `wake` sleepers and moves up to `requeue` of the others to the futex named `to`,
+    /// whatever the word holds.
     ///
-    /// Who falls asleep between the caller's last look at the word and this call is woken or moved too: prefer
-    /// [`Futex::cmp_requeue`] unless the protocol allows that. Not under Miri.
+    /// Who falls asleep between the caller's last look at the word and this call is woken or moved
+    /// too: prefer [`Futex::cmp_requeue`] unless the protocol allows that. Not under Miri.
     ///
     /// # Errors
     /// As [`Futex::cmp_requeue`], but never [`RequeueError::Mismatch`].

@@ -36,7 +36,8 @@ pub enum WaitvOutcome {
     Interrupted,
 }
 
-/// Sleeps while every futex holds its expected value, until one of them is woken or until `deadline`.
+/// Sleeps while every futex holds its expected value, until one of them is woken or until
+/// `deadline`.
 ///
 /// Wake-ups with any bits end the sleep.
 ///
@@ -47,8 +48,9 @@ pub enum WaitvOutcome {
 /// No futex, more than 128, a word that is not mapped any more, a kernel without the call.
 ///
 /// # Signals and forks
-/// A handler that was installed without `SA_RESTART` ends the wait with [`WaitvOutcome::Interrupted`]. With
-/// `SA_RESTART`, the wait goes on, with a deadline or without; whoever needs to know lets the handler change a word.
+/// A handler that was installed without `SA_RESTART` ends the wait with
+/// [`WaitvOutcome::Interrupted`]. With `SA_RESTART`, the wait goes on, with a deadline or without;
+/// whoever needs to know lets the handler change a word.
 ///
 /// # Examples
 /// ```

@@ -6,9 +6,9 @@
 //! | write | everybody | [`RawRwLock`] |
 //! | upgradable | writers and upgradables, no readers | [`RawRwLockUpgrade`] |
 //!
-//! Everything that acquires is `#[track_caller]`, in every implementation, since the attribute of a trait's method is
-//! that of all its implementations: a lock that looks for misuse can name the line of the user. A closure in between
-//! breaks the chain.
+//! Everything that acquires is `#[track_caller]`, in every implementation, since the attribute of a
+//! trait's method is that of all its implementations: a lock that looks for misuse can name the
+//! line of the user. A closure in between breaks the chain.
 
 use crate::futex::Scope;
 use crate::time::Deadline;
@@ -16,13 +16,15 @@ use crate::time::Deadline;
 /// A reader-writer lock without data.
 ///
 /// # Safety
-/// Between the return of an acquisition with a [`WriteToken`](RawRwLock::WriteToken) and the release of that token no
-/// other acquisition of any kind returns a token, and none that returned one before is still unreleased. What happened
-/// before the release of a writer happens before the return of every later acquisition; what happened before the
-/// release of a reader happens before the return of every later acquisition by a writer. A token may be forgotten; a
-/// locked lock may be moved or dropped.
+/// Between the return of an acquisition with a [`WriteToken`](RawRwLock::WriteToken) and the
+/// release of that token no other acquisition of any kind returns a token, and none that returned
+/// one before is still unreleased. What happened before the release of a writer happens before the
+/// return of every later acquisition; what happened before the release of a reader happens before
+/// the return of every later acquisition by a writer. A token may be forgotten; a locked lock may
+/// be moved or dropped.
 pub unsafe trait RawRwLock: Sized {
-    /// An unlocked lock. Declared with `ulocks_core::raw_init!`: a constant on the machine, a function in models.
+    /// An unlocked lock. Declared with `ulocks_core::raw_init!`: a constant on the machine, a
+    /// function in models.
     #[cfg(not(any(all(ulocks_loom, feature = "loom"), all(ulocks_vm, feature = "vm"))))]
     #[allow(clippy::declare_interior_mutable_const)]
     const INIT: Self;
@@ -76,8 +78,8 @@ pub unsafe trait RawRwLock: Sized {
 /// A reader-writer lock whose writer can become a reader without letting go.
 ///
 /// # Safety
-/// As [`RawRwLock`]: a downgrade is the release of the writer to the acquisitions that follow, and no writer gets in
-/// between it and the reader it leaves behind.
+/// As [`RawRwLock`]: a downgrade is the release of the writer to the acquisitions that follow, and
+/// no writer gets in between it and the reader it leaves behind.
 pub unsafe trait RawRwLockDowngrade: RawRwLock {
     /// Turns the lock of a writer into that of a reader.
     ///
@@ -92,11 +94,12 @@ pub unsafe trait RawRwLockDowngrade: RawRwLock {
 ///
 /// # Safety
 /// As [`RawRwLock`], and: between the return of an acquisition with an
-/// [`UpgradableToken`](RawRwLockUpgrade::UpgradableToken) and the release of that token no other acquisition by a writer
-/// or an upgradable returns a token. What happened before its release happens before the return of every later
-/// acquisition by a writer or an upgradable. An upgrade is the acquisition of a writer, a downgrade to upgradable is the
-/// release of one, and a downgrade to a reader is the release of an upgradable; no writer gets in between an access and
-/// the one it is turned into. A failed upgrade leaves the upgradable access as it was.
+/// [`UpgradableToken`](RawRwLockUpgrade::UpgradableToken) and the release of that token no other
+/// acquisition by a writer or an upgradable returns a token. What happened before its release
+/// happens before the return of every later acquisition by a writer or an upgradable. An upgrade is
+/// the acquisition of a writer, a downgrade to upgradable is the release of one, and a downgrade to
+/// a reader is the release of an upgradable; no writer gets in between an access and the one it is
+/// turned into. A failed upgrade leaves the upgradable access as it was.
 pub unsafe trait RawRwLockUpgrade: RawRwLockDowngrade {
     /// What an upgradable acquisition hands to its release.
     type UpgradableToken;
@@ -107,7 +110,8 @@ pub unsafe trait RawRwLockUpgrade: RawRwLockDowngrade {
     /// Acquires the lock beside readers, to be upgraded perhaps, if that needs no waiting.
     #[track_caller]
     fn try_upgradable(&self) -> Option<Self::UpgradableToken>;
-    /// Acquires the lock beside readers, to be upgraded perhaps, or gives up once `deadline` has passed.
+    /// Acquires the lock beside readers, to be upgraded perhaps, or gives up once `deadline` has
+    /// passed.
     #[track_caller]
     fn upgradable_until(&self, deadline: Deadline) -> Option<Self::UpgradableToken>;
     /// Releases the lock of an upgradable holder.

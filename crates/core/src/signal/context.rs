@@ -6,8 +6,9 @@ use core::cell::Cell;
 use core::fmt;
 use core::marker::PhantomData;
 
-/// What the handler of a signal is given: which signal it is, and who sent it. It is also the proof, for a lock, that its
-/// caller is a handler, which may interrupt anything but not what a [`Mask`](super::Mask) protects.
+/// What the handler of a signal is given: which signal it is, and who sent it. It is also the
+/// proof, for a lock, that its caller is a handler, which may interrupt anything but not what a
+/// [`Mask`](super::Mask) protects.
 ///
 /// It cannot leave the handler: it is borrowed, and neither `Send` nor `Sync`.
 ///
@@ -96,8 +97,8 @@ impl<'a> Context<'a> {
         self.is_passed_on.get()
     }
 
-    /// How the signal was caused, as in `siginfo_t`: `SI_USER`, `SI_TKILL`, `SI_QUEUE`, `SI_TIMER`. Nothing in the model
-    /// worlds, nor in a context that was [assumed](Self::assume).
+    /// How the signal was caused, as in `siginfo_t`: `SI_USER`, `SI_TKILL`, `SI_QUEUE`, `SI_TIMER`.
+    /// Nothing in the model worlds, nor in a context that was [assumed](Self::assume).
     #[must_use]
     pub fn code(&self) -> Option<i32> {
         self.info.and_then(signal::code)
@@ -109,8 +110,9 @@ impl<'a> Context<'a> {
         self.info.and_then(signal::sender)
     }
 
-    /// What was sent with it, by `sigqueue`, a timer or a message queue: the whole width of the `sigval`, of which a
-    /// sender that filled in the integer has written the first four bytes only.
+    /// What was sent with it, by `sigqueue`, a timer or a message queue: the whole width of the
+    /// `sigval`, of which a sender that filled in the integer has written the first four bytes
+    /// only.
     #[must_use]
     pub fn value(&self) -> Option<usize> {
         self.info.and_then(signal::value)

@@ -26,8 +26,8 @@
 //! fault is passed on unasked: that memory cannot be read does not prove that the fault was not
 //! resolved, because another thread may have protected the memory again.
 //!
-//! What a handler that is already running has blocked does not change with 3: one installed meanwhile may interrupt it
-//! this once.
+//! What a handler that is already running has blocked does not change with 3: one installed
+//! meanwhile may interrupt it this once.
 
 use super::context::Context;
 use super::error::InstallError;
@@ -64,12 +64,14 @@ fn installing() -> MutexGuard<'static, ()> {
 
 /// Signals that get a handler.
 ///
-/// Handlers installed with this make up a class: they do not interrupt each other, and they wait while a
-/// [`Soft`](super::Soft) mask is up on the thread that they strike. They may read-lock what is written under such a mask.
+/// Handlers installed with this make up a class: they do not interrupt each other, and they wait
+/// while a [`Soft`](super::Soft) mask is up on the thread that they strike. They may read-lock what
+/// is written under such a mask.
 ///
 /// # Blocking
-/// Not in a handler: installing takes a mutex against other installations, allocates, and makes a system call for
-/// each signal of the class. A handler itself blocks on nothing, allocates nothing, and keeps errno.
+/// Not in a handler: installing takes a mutex against other installations, allocates, and makes a
+/// system call for each signal of the class. A handler itself blocks on nothing, allocates nothing,
+/// and keeps errno.
 ///
 /// # Panics
 /// A handler that panics aborts the process: what it interrupted expects no unwinding.
@@ -151,8 +153,8 @@ impl Handlers {
     /// Installs `handler` for these signals, in the whole process. The closure is never freed.
     ///
     /// # Errors
-    /// If a number is not one of a signal that can have a handler, or the signal is in the class already. Nothing has
-    /// been installed then.
+    /// If a number is not one of a signal that can have a handler, or the signal is in the class
+    /// already. Nothing has been installed then.
     ///
     /// # Safety
     /// `handler` is async-signal-safe: it may run on any thread of the process between any two
@@ -243,8 +245,9 @@ impl Installed {
     /// changed meanwhile keeps that, and may call the closure still, if it has kept the action
     /// before it: uninstall in the reverse order.
     ///
-    /// The closure may still run on other threads, or be run later on one that has put a signal aside. It is never freed.
-    /// A signal that is sent after this meets its old action, which for most of them is the end of the process.
+    /// The closure may still run on other threads, or be run later on one that has put a signal
+    /// aside. It is never freed. A signal that is sent after this meets its old action, which for
+    /// most of them is the end of the process.
     pub fn uninstall(mut self) {
         let _installing = installing();
         self.take_back();

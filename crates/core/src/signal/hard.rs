@@ -1,18 +1,19 @@
 //! The hard mask: the kernel's, with a count.
 //!
 //! # State
-//! Of each thread: `depth`, how many hard masks are up, and `blocked`, the signals that were not blocked before one of
-//! them blocked them.
+//! Of each thread: `depth`, how many hard masks are up, and `blocked`, the signals that were not
+//! blocked before one of them blocked them.
 //!
 //! # Windows
-//! A handler of a signal that is in no mask may interrupt this and use masks of its own, in pairs; at its end the kernel
-//! restores the signal mask of the interrupted code. So nothing may be in our state that says of that mask more than the
-//! kernel has done:
-//! - Every [`raise`] asks the kernel, also when the signals must be blocked already: that something else has blocked them
-//!   may have been undone by the end of a handler. Masks seldom nest.
-//! - [`raise`] counts before it blocks. The other way round a handler between the two would be the outermost, and would
-//!   take away what is in `blocked`.
-//! - `blocked` may contain what a handler blocked for itself, which is not blocked any more: to unblock it does no harm.
+//! A handler of a signal that is in no mask may interrupt this and use masks of its own, in pairs;
+//! at its end the kernel restores the signal mask of the interrupted code. So nothing may be in our
+//! state that says of that mask more than the kernel has done:
+//! - Every [`raise`] asks the kernel, also when the signals must be blocked already: that something
+//!   else has blocked them may have been undone by the end of a handler. Masks seldom nest.
+//! - [`raise`] counts before it blocks. The other way round a handler between the two would be the
+//!   outermost, and would take away what is in `blocked`.
+//! - `blocked` may contain what a handler blocked for itself, which is not blocked any more: to
+//!   unblock it does no harm.
 
 use crate::world::signal;
 use core::sync::atomic::{

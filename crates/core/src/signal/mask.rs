@@ -3,18 +3,19 @@
 use super::set::{ASYNCHRONOUS, SYNCHRONOUS};
 use super::{hard, soft};
 
-/// How a lock that is read in signal handlers keeps them off the thread that writes. Zero-sized; chosen by type.
+/// How a lock that is read in signal handlers keeps them off the thread that writes. Zero-sized;
+/// chosen by type.
 ///
-/// A lock calls [`raise`](Self::raise) before it shuts such readers out and [`lower`](Self::lower) after it has let
-/// them in again, on the same thread. Masks nest, also those of different locks and kinds, and need not be lowered in
-/// the order in which they were raised.
+/// A lock calls [`raise`](Self::raise) before it shuts such readers out and [`lower`](Self::lower)
+/// after it has let them in again, on the same thread. Masks nest, also those of different locks
+/// and kinds, and need not be lowered in the order in which they were raised.
 ///
 /// # Blocking
 /// Never. [`lower`](Self::lower) runs the handlers that had to wait.
 ///
 /// # Signals and forks
-/// Handlers that are wrapped by `Handlers` may use masks, in pairs. Others must not. A fork takes the
-/// masks of its thread into the child.
+/// Handlers that are wrapped by `Handlers` may use masks, in pairs. Others must not. A fork takes
+/// the masks of its thread into the child.
 ///
 /// # Examples
 /// ```
@@ -35,27 +36,30 @@ pub trait Mask: Send + Sync + 'static {
     /// From here on the handlers that this mask is about do not run on the calling thread.
     fn raise();
 
-    /// Takes back one [`raise`](Self::raise). The last one runs, or lets the kernel run, the handlers that had to wait,
-    /// before it returns.
+    /// Takes back one [`raise`](Self::raise). The last one runs, or lets the kernel run, the
+    /// handlers that had to wait, before it returns.
     ///
     /// # Panics
-    /// With `debug_assertions`, if no mask of this kind is up. Without, such a call leaves one up for good.
+    /// With `debug_assertions`, if no mask of this kind is up. Without, such a call leaves one up
+    /// for good.
     fn lower();
 }
 
-/// Masks handlers that were installed with `Handlers`, and no others, by a count in thread-local memory.
-/// The default.
+/// Masks handlers that were installed with `Handlers`, and no others, by a count in thread-local
+/// memory. The default.
 ///
-/// A pair is two plain stores, which do not show beside a lock (`cargo bench --bench psrw -- --only writer/`). The first
-/// signal that comes meanwhile is put aside, and the class blocked, until the mask is lowered.
+/// A pair is two plain stores, which do not show beside a lock
+/// (`cargo bench --bench psrw -- --only writer/`). The first signal that comes meanwhile is put
+/// aside, and the class blocked, until the mask is lowered.
 ///
-/// What this needs of the code between: that it leaves the thread's own signal mask, as far as the class is
-/// concerned, as it found it.
+/// What this needs of the code between: that it leaves the thread's own signal mask, as far as the
+/// class is concerned, as it found it.
 #[derive(Debug)]
 pub enum Soft {}
 
-/// Blocks the signals of `SET` (see [`of`](super::of)) by `pthread_sigmask`, for handlers that are not wrapped: two
-/// system calls a pair, 270 ns. By default all but the [`SYNCHRONOUS`](super::SYNCHRONOUS) ones.
+/// Blocks the signals of `SET` (see [`of`](super::of)) by `pthread_sigmask`, for handlers that are
+/// not wrapped: two system calls a pair, 270 ns. By default all but the
+/// [`SYNCHRONOUS`](super::SYNCHRONOUS) ones.
 ///
 /// A set with a synchronous signal is an error of the compiler: a fault whose signal is blocked
 /// kills the process.
@@ -65,8 +69,8 @@ pub enum Soft {}
 /// Hard::<{ signal::of(&[libc::SIGUSR1, libc::SIGSEGV]) }>::raise();
 /// ```
 ///
-/// What was blocked before stays blocked. Where masks nest, everything that they have blocked stays so until the last
-/// of them is lowered.
+/// What was blocked before stays blocked. Where masks nest, everything that they have blocked stays
+/// so until the last of them is lowered.
 #[derive(Debug)]
 pub enum Hard<const SET: u64 = ASYNCHRONOUS> {}
 

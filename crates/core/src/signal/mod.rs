@@ -1,9 +1,11 @@
-//! Signal handlers that may read what a lock protects, and masks that keep them off the thread that writes it.
+//! Signal handlers that may read what a lock protects, and masks that keep them off the thread that
+//! writes it.
 //!
-//! A handler interrupts its thread anywhere, also inside a critical section, and the thread does not go on before the
-//! handler has returned: a handler that waits for the lock of its own thread waits for ever. So the writer must not
-//! be interrupted by those who read, which is what a [`Mask`] is for, and the handlers must not interrupt each other,
-//! which is what `Handlers` sees to.
+//! A handler interrupts its thread anywhere, also inside a critical section, and the thread does
+//! not go on before the handler has returned: a handler that waits for the lock of its own thread
+//! waits for ever. So the writer must not be interrupted by those who read, which is what a
+//! [`Mask`] is for, and the handlers must not interrupt each other, which is what `Handlers` sees
+//! to.
 //!
 //! ```text
 //! lock                                      handler, wrapped by `Handlers`
@@ -56,24 +58,27 @@
 //! stack of what they interrupt.
 //!
 //! # Forks, threads, jumps
-//! - fork: the child has the masks of the thread that called it, and the signals that it had blocked. A signal that
-//!   was put aside at that moment is handled in both processes.
+//! - fork: the child has the masks of the thread that called it, and the signals that it had
+//!   blocked. A signal that was put aside at that moment is handled in both processes.
 //! - threads: a new thread has no masks, but inherits the signals that its maker really blocks. If
 //!   it is made while a [`Hard`] mask is up, or while a [`Soft`] one is and a signal is put aside,
 //!   it would have those signals blocked for good, and no error would show. Make it before the mask
 //!   is raised or after it is lowered, or by `spawn`, or give any other way of making threads its
 //!   work [`without_masks`].
-//! - exec with a mask up: signals that are really blocked at that moment stay blocked in the new program, as always.
-//! - A thread that ends with a mask up takes the signal that it has put aside with it. What the kernel keeps for the
-//!   process goes to another thread.
-//! - A handler returns. One that leaves by `siglongjmp` leaves behind errno, masks, and what it has hidden: it must not.
-//! - In a library that is loaded by `dlopen`, the first access of a thread to its thread-local words may allocate.
-//!   There a thread that handlers may strike should have used a mask before.
+//! - exec with a mask up: signals that are really blocked at that moment stay blocked in the new
+//!   program, as always.
+//! - A thread that ends with a mask up takes the signal that it has put aside with it. What the
+//!   kernel keeps for the process goes to another thread.
+//! - A handler returns. One that leaves by `siglongjmp` leaves behind errno, masks, and what it has
+//!   hidden: it must not.
+//! - In a library that is loaded by `dlopen`, the first access of a thread to its thread-local
+//!   words may allocate. There a thread that handlers may strike should have used a mask before.
 //!
 //! # In the model worlds
-//! The masks are the same code. What interrupts a thread there is the model's: it calls `dispatch` in its handler,
-//! with the closure that would have been installed. On the virtual machine a signal strikes at any step; under loom
-//! at the points of interruption, of which the masks have one after each store.
+//! The masks are the same code. What interrupts a thread there is the model's: it calls `dispatch`
+//! in its handler, with the closure that would have been installed. On the virtual machine a signal
+//! strikes at any step; under loom at the points of interruption, of which the masks have one after
+//! each store.
 
 mod context;
 #[cfg(not(any(all(ulocks_loom, feature = "loom"), all(ulocks_vm, feature = "vm"))))]

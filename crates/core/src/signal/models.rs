@@ -5,8 +5,8 @@ use super::soft::arrive;
 use crate::world::signal::Interrupted;
 use std::rc::Rc;
 
-/// What a wrapped handler of `signal` does when the signal strikes: calls `handler`, now or when the mask is lowered.
-/// For the models, and to be called in a handler of theirs.
+/// What a wrapped handler of `signal` does when the signal strikes: calls `handler`, now or when
+/// the mask is lowered. For the models, and to be called in a handler of theirs.
 ///
 /// ```ignore
 /// // Under loom: at the third of this thread's points of interruption.

@@ -3,8 +3,9 @@
 /// How many signals there are: they are numbered from 1 to this.
 pub const SIGNALS: i32 = 64;
 
-/// The signals that the processor or the C library raises for what the thread itself does: `SIGSEGV`, `SIGBUS`, `SIGFPE`,
-/// `SIGILL`, `SIGTRAP`, `SIGSYS` and `SIGABRT`. They cannot wait: the thread could not go on.
+/// The signals that the processor or the C library raises for what the thread itself does:
+/// `SIGSEGV`, `SIGBUS`, `SIGFPE`, `SIGILL`, `SIGTRAP`, `SIGSYS` and `SIGABRT`. They cannot wait:
+/// the thread could not go on.
 pub const SYNCHRONOUS: u64 = of(&[
     libc::SIGSEGV,
     libc::SIGBUS,
@@ -15,7 +16,8 @@ pub const SYNCHRONOUS: u64 = of(&[
     libc::SIGABRT,
 ]);
 
-/// All signals that can be blocked, but for the [`SYNCHRONOUS`] ones and those that the C library keeps for itself.
+/// All signals that can be blocked, but for the [`SYNCHRONOUS`] ones and those that the C library
+/// keeps for itself.
 pub const ASYNCHRONOUS: u64 = !(SYNCHRONOUS | of(&[libc::SIGKILL, libc::SIGSTOP]) | RESERVED);
 
 /// Those that the C library keeps for itself, whose `SIGRTMIN` is not a constant.

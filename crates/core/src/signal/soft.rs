@@ -1,9 +1,10 @@
 //! The soft mask: a thread says that handlers must wait, and asks the kernel only if one came.
 //!
-//! A thread keeps a depth, and whoever interrupts it looks there. It is Linux' lazy disabling of interrupts: two
-//! plain additions where `pthread_sigmask` would be two system calls. The price is paid by the first signal that comes in
-//! between: it is put aside, and then the class is really blocked, so that all others stay with the kernel, which has a
-//! queue for them. There is one place to put a signal aside, and no ring that could overflow.
+//! A thread keeps a depth, and whoever interrupts it looks there. It is Linux' lazy disabling of
+//! interrupts: two plain additions where `pthread_sigmask` would be two system calls. The price is
+//! paid by the first signal that comes in between: it is put aside, and then the class is really
+//! blocked, so that all others stay with the kernel, which has a queue for them. There is one place
+//! to put a signal aside, and no ring that could overflow.
 //!
 //! # State
 //! Of each thread, accessed by that thread and by handlers on it:
@@ -16,13 +17,15 @@
 //! | `blocked` | the signals that are really blocked for no other reason than that one is put aside. May contain too much of what the thread does not block any more, never too little. Never a synchronous one |
 //!
 //! # Invariants
-//! 1. While `depth > 0` no handler of the class runs on the thread, but for those of synchronous signals.
-//! 2. A signal that arrives is run once: at once if `depth` is 0, else it is put aside, else it goes back into the
-//!    kernel's queue with the class blocked.
-//! 3. `place` is FULL, or `blocked` not empty, only while `depth > 0`, or between the subtraction of a [`lower`] and
-//!    the end of that [`lower`].
-//! 4. A handler leaves all of this as it found it. One that runs in the window of 3 hides what was put aside, so that
-//!    its own masks do not act on signals that are blocked in the code which it interrupted.
+//! 1. While `depth > 0` no handler of the class runs on the thread, but for those of synchronous
+//!    signals.
+//! 2. A signal that arrives is run once: at once if `depth` is 0, else it is put aside, else it
+//!    goes back into the kernel's queue with the class blocked.
+//! 3. `place` is FULL, or `blocked` not empty, only while `depth > 0`, or between the subtraction
+//!    of a [`lower`] and the end of that [`lower`].
+//! 4. A handler leaves all of this as it found it. One that runs in the window of 3 hides what was
+//!    put aside, so that its own masks do not act on signals that are blocked in the code which it
+//!    interrupted.
 //! 5. No synchronous signal is ever really blocked by this file: every set that it blocks is
 //!    [`deferrable`]. If a fault finds its signal blocked, the kernel resets the action and kills
 //!    the process.
@@ -51,21 +54,22 @@
 //! While it runs the other signals of the class are blocked, so that its own masks put nothing
 //! aside.
 //!
-//! Two ways lead to a second signal in spite of the block: the code between [`raise`] and [`lower`] sets the thread's
-//! mask to one of its own; or a handler that is not wrapped was interrupted, and at its end the kernel restores the
-//! mask that was there before it. The place is not EMPTY then, and the signal is sent to the thread once more, as it
-//! was (`rt_tgsigqueueinfo`), after the class has been blocked. It may then be behind a younger one of the same
-//! number; and a real-time signal is lost if the user's queues are full (`RLIMIT_SIGPENDING`), as it would be for any
-//! sender.
+//! Two ways lead to a second signal in spite of the block: the code between [`raise`] and [`lower`]
+//! sets the thread's mask to one of its own; or a handler that is not wrapped was interrupted, and
+//! at its end the kernel restores the mask that was there before it. The place is not EMPTY then,
+//! and the signal is sent to the thread once more, as it was (`rt_tgsigqueueinfo`), after the class
+//! has been blocked. It may then be behind a younger one of the same number; and a real-time signal
+//! is lost if the user's queues are full (`RLIMIT_SIGPENDING`), as it would be for any sender.
 //!
 //! # Memory ordering
-//! All of it belongs to one thread, so that only the compiler could reorder it: `compiler_fence` after the depth is
-//! raised and on both sides of where it is lowered. The accesses are of atomic types, relaxed, for they are shared
-//! with handlers; where nothing is put aside, none is a read-modify-write.
+//! All of it belongs to one thread, so that only the compiler could reorder it: `compiler_fence`
+//! after the depth is raised and on both sides of where it is lowered. The accesses are of atomic
+//! types, relaxed, for they are shared with handlers; where nothing is put aside, none is a
+//! read-modify-write.
 //!
 //! # Sources
-//! D. Stodolsky, J. Chen, B. Bershad, "Fast Interrupt Priority Management in Operating System Kernels" (1993); Linux'
-//! soft-disabled interrupts on powerpc (`arch/powerpc/kernel/irq.c`).
+//! D. Stodolsky, J. Chen, B. Bershad, "Fast Interrupt Priority Management in Operating System
+//! Kernels" (1993); Linux' soft-disabled interrupts on powerpc (`arch/powerpc/kernel/irq.c`).
 
 use super::context::Context;
 use super::set::{SYNCHRONOUS, bit};
@@ -119,8 +123,9 @@ impl Thread {
         if self.place.load(Relaxed) != FULL {
             return None;
         }
-        // SAFETY: FULL says that it is written, and the caller that nobody writes. It is not read again before it is
-        // written again, since the place becomes EMPTY; who interrupts us here writes what it has read.
+        // SAFETY: FULL says that it is written, and the caller that nobody writes. It is not read
+        // again before it is written again, since the place becomes EMPTY; who interrupts us here
+        // writes what it has read.
         let arrival = unsafe { (*self.arrival.get()).assume_init_read() };
         compiler_fence(SeqCst);
         self.place.store(EMPTY, Relaxed);
@@ -193,7 +198,8 @@ fn let_in(thread: &Thread) {
     let newly = class & !signal::block(class);
     // First this, then the place: while the place is FULL, a handler hides both.
     let blocked = newly | thread.blocked.swap(0, Relaxed);
-    // SAFETY: the depth is zero, so that no handler puts anything aside; handlers put back what they take.
+    // SAFETY: the depth is zero, so that no handler puts anything aside; handlers put back what
+    // they take.
     if let Some(arrival) = unsafe { thread.take() } {
         let _errno = crate::errno::Guard::new();
         // Its signal is not a synchronous one, and so cannot be passed on.
@@ -213,7 +219,8 @@ pub(crate) fn arrive(signal: i32, info: &Info, handler: Handler, interrupted: &m
             put_aside(thread, Arrival { signal, info: *info, handler }, interrupted);
             false
         } else {
-            // SAFETY: if somebody were putting a signal aside, the depth would not be zero; and below we put it back.
+            // SAFETY: if somebody were putting a signal aside, the depth would not be zero; and
+            // below we put it back.
             let hidden = if is_up { None } else { unsafe { hide(thread) } };
             let is_passed_on = run(signal, info, handler, false);
             if let Some((arrival, blocked)) = hidden {
@@ -245,7 +252,8 @@ fn put_aside(thread: &Thread, arrival: Arrival, interrupted: &mut Interrupted) {
     // It may have left the class meanwhile, and is blocked all the same.
     let newly = interrupted.block(deferrable() | bit(arrival.signal));
     thread.blocked.fetch_or(newly, Relaxed);
-    // A handler of a signal that has just joined the class may interrupt this one: one of the two gets the place.
+    // A handler of a signal that has just joined the class may interrupt this one: one of the two
+    // gets the place.
     if thread.place.compare_exchange(EMPTY, FILLING, Relaxed, Relaxed).is_ok() {
         // SAFETY: we have claimed it.
         unsafe { thread.fill(arrival) };

@@ -1,32 +1,35 @@
 //! [`Extended`]: any raw lock, with a time slice extension asked for while it is held.
 //!
 //! # Why around the lock
-//! A policy of each protocol could put the request before the very read-modify-write that acquires, also after a wait. It
-//! would stand in every protocol of the family, would be ignored by those that forget it, and tokens would have to carry
-//! it. Around the lock it serves all of them, and those of users; a lock that does not opt in is untouched, and so are
-//! its models. The price is paid after a wait only:
+//! A policy of each protocol could put the request before the very read-modify-write that acquires,
+//! also after a wait. It would stand in every protocol of the family, would be ignored by those
+//! that forget it, and tokens would have to carry it. Around the lock it serves all of them, and
+//! those of users; a lock that does not opt in is untouched, and so are its models. The price is
+//! paid after a wait only:
 //!
 //! | acquisition | the request is set |
 //! |---|---|
 //! | at once | before the lock is tried, hence before it is held |
 //! | after a wait | when the wait is over: a few instructions late. While it waits a thread asks for nothing |
 //!
-//! A preemption in those few instructions finds a holder that has not asked, as it would without all this. To ask
-//! throughout the wait would close the gap and be worse: a spinner would get extensions, perhaps on the CPU on
-//! which the holder is to run; and a grant would be used up before the lock is held.
+//! A preemption in those few instructions finds a holder that has not asked, as it would without
+//! all this. To ask throughout the wait would close the gap and be worse: a spinner would get
+//! extensions, perhaps on the CPU on which the holder is to run; and a grant would be used up
+//! before the lock is held.
 //!
-//! The request is withdrawn, and the CPU given back, after the release, which stays the last touch of the lock: what follows
-//! it is in the thread's own memory.
+//! The request is withdrawn, and the CPU given back, after the release, which stays the last touch
+//! of the lock: what follows it is in the thread's own memory.
 
 use crate::futex::FutexKey;
 use crate::raw::{Metered, RawMutex, RawMutexFair};
 use crate::slice::{enter, leave};
 use crate::time::Deadline;
 
-/// The raw lock `L`, whose holders ask for a time slice extension if their thread has been [enabled](super::enable).
+/// The raw lock `L`, whose holders ask for a time slice extension if their thread has been
+/// [enabled](super::enable).
 ///
-/// It promises what `L` promises, and is as large. In a thread that is not enabled it costs a thread-local load
-/// at each acquisition and each release.
+/// It promises what `L` promises, and is as large. In a thread that is not enabled it costs a
+/// thread-local load at each acquisition and each release.
 ///
 /// # Examples
 /// ```
@@ -81,8 +84,10 @@ fn entered<T>(token: T) -> T {
 }
 
 // SAFETY:
-// * Exclusion and order: each acquisition is one of `L`'s, each release is `L`'s release of that acquisition's token.
-// * Forgotten tokens and moved locks: nothing is kept in the lock beside `L`, nor an address of it elsewhere.
+// * Exclusion and order: each acquisition is one of `L`'s, each release is `L`'s release of that
+//   acquisition's token.
+// * Forgotten tokens and moved locks: nothing is kept in the lock beside `L`, nor an address of it
+//   elsewhere.
 unsafe impl<L: RawMutex> RawMutex for Extended<L> {
     crate::raw_init!(Self(crate::raw_initial!(L)));
 
@@ -107,7 +112,8 @@ unsafe impl<L: RawMutex> RawMutex for Extended<L> {
 
     #[inline]
     unsafe fn unlock(&self, token: L::Token) {
-        // SAFETY: the token comes from an acquisition of this mutex, which was one of `L`'s, in this context.
+        // SAFETY: the token comes from an acquisition of this mutex, which was one of `L`'s, in
+        // this context.
         unsafe { self.0.unlock(token) };
         // From here on the mutex may be gone.
         leave();

@@ -24,11 +24,11 @@
 //! | `slice` | time slice extensions: the sections in which a thread asks for them; nothing in models (`models`) |
 //! | `lot` | queues of sleepers by address, with the feature `parking-lot`; the same in all models (`models`) |
 //!
-//! A model world has two things more: `model`, its public harness, and `Watch`, with which the typed face `api` tells
-//! the model that protected data is being accessed.
+//! A model world has two things more: `model`, its public harness, and `Watch`, with which the
+//! typed face `api` tells the model that protected data is being accessed.
 //!
-//! A further world is one more folder and one more arm here, and a model world's name in the conditions that say
-//! `any`; no lock changes.
+//! A further world is one more folder and one more arm here, and a model world's name in the
+//! conditions that say `any`; no lock changes.
 
 #[cfg(all(ulocks_loom, feature = "loom"))]
 #[path = "loom/mod.rs"]

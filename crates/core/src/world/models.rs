@@ -1,12 +1,12 @@
-//! What the model worlds have in common: the parking lot, and declarations. Nothing is a constant, since an atomic is
-//! born in an execution; it is said to be made where the function is called.
+//! What the model worlds have in common: the parking lot, and declarations. Nothing is a constant,
+//! since an atomic is born in an execution; it is said to be made where the function is called.
 
 #[cfg(feature = "parking-lot")]
 pub(crate) mod lot;
 pub(crate) mod slice;
 
-/// Declares a function that is `const` on the machine and plain in the model worlds, whose atomics register
-/// themselves with the running model and cannot be built at compile time.
+/// Declares a function that is `const` on the machine and plain in the model worlds, whose atomics
+/// register themselves with the running model and cannot be built at compile time.
 #[macro_export]
 macro_rules! const_fn {
     ($(#[$meta:meta])* $vis:vis fn $($rest:tt)*) => { $(#[$meta])* #[track_caller] $vis fn $($rest)* };
@@ -24,7 +24,8 @@ macro_rules! raw_init {
     };
 }
 
-/// The initial value of a raw mutex type, for constructors of locks that are made of one: `raw_initial!(Inner)`.
+/// The initial value of a raw mutex type, for constructors of locks that are made of one:
+/// `raw_initial!(Inner)`.
 #[macro_export]
 macro_rules! raw_initial {
     ($type:ty) => {
@@ -32,22 +33,25 @@ macro_rules! raw_initial {
     };
 }
 
-/// Runs `f`. On the machine a panic would abort; in a model it ends the execution, and has to be seen.
+/// Runs `f`. On the machine a panic would abort; in a model it ends the execution, and has to be
+/// seen.
 #[inline(always)]
 #[cfg_attr(ulocks_vm, track_caller)]
 pub fn without_unwinding<R>(f: impl FnOnce() -> R) -> R {
     f()
 }
 
-/// Whether a panic ends the execution of a model: then what a guard would release is nobody's any more, and another
-/// operation would panic in a destructor. On the machine a panic is no reason not to release.
+/// Whether a panic ends the execution of a model: then what a guard would release is nobody's any
+/// more, and another operation would panic in a destructor. On the machine a panic is no reason not
+/// to release.
 #[inline(always)]
 #[must_use]
 pub fn is_abandoned() -> bool {
     std::thread::panicking()
 }
 
-/// An array of `membarrier::PLACES` equal values, for a static: `each_place!(Gate::new())`. In a model there is one.
+/// An array of `membarrier::PLACES` equal values, for a static: `each_place!(Gate::new())`. In a
+/// model there is one.
 #[macro_export]
 macro_rules! each_place {
     ($value:expr) => {

@@ -1,7 +1,8 @@
-//! Programs that use the condition variable, small enough for a model: each is the body of one execution.
+//! Programs that use the condition variable, small enough for a model: each is the body of one
+//! execution.
 //!
-//! The mutex is the test kit's three-state mutex, which takes requeued sleepers. The clients wait as users do: in a loop
-//! around a condition that the mutex protects.
+//! The mutex is the test kit's three-state mutex, which takes requeued sleepers. The clients wait
+//! as users do: in a loop around a condition that the mutex protects.
 
 use core::time::Duration;
 use std::sync::Arc;
@@ -44,7 +45,8 @@ impl<const NS: u32> Counter<NS> {
         self.put_and(count, || {});
     }
 
-    /// Waits for a ticket and takes it; with a deadline, gives up when that has passed and there is still none.
+    /// Waits for a ticket and takes it; with a deadline, gives up when that has passed and there is
+    /// still none.
     fn take(&self, condvar: &RawCondvar<Mutex<NS>>, deadline: Option<Deadline>) -> bool {
         self.mutex.lock();
         let mut timed_out = false;
@@ -126,7 +128,8 @@ fn assert_nobody_waits<const NS: u32>(shared: &Handle<NS>) {
     assert_eq!(shared.condvar.notify_all(), 0, "notify_all found waiters where none are");
 }
 
-/// A notification that nobody asked for, sent without the mutex, does not use up the one that counts.
+/// A notification that nobody asked for, sent without the mutex, does not use up the one that
+/// counts.
 pub fn stray_notification<const NS: u32>() {
     let shared = Shared::<NS>::new();
     let waiter = waiter(&shared);
@@ -136,7 +139,8 @@ pub fn stray_notification<const NS: u32>() {
     waiter.join().unwrap();
 }
 
-/// The same with two waiters and a stray notification for all: who is moved to the mutex by it need not be who was notified.
+/// The same with two waiters and a stray notification for all: who is moved to the mutex by it need
+/// not be who was notified.
 pub fn stray_requeue<const NS: u32>() {
     let shared = Shared::<NS>::new();
     let waiting = [waiter(&shared), waiter(&shared)];
@@ -287,8 +291,9 @@ pub fn two_notifiers<const NS: u32>() {
     join(waiting);
 }
 
-/// A waiter that may give up, two tickets and two notifications, and between the notifications a waiter that does not give
-/// up. What the first leaves behind keeps no notification from the second.
+/// A waiter that may give up, two tickets and two notifications, and between the notifications a
+/// waiter that does not give up. What the first leaves behind keeps no notification from the
+/// second.
 pub fn timed_and_untimed<const NS: u32>() {
     let shared = Shared::<NS>::new();
     let arrived = Arc::new(Futex::<Private>::new(0));
@@ -352,7 +357,8 @@ pub fn somebody_says_so<const NS: u32>(waiters: usize) {
     assert!(notified == 0 || one + all > 0, "a waiter was notified and no notification was given");
 }
 
-/// Two waiters with a mutex each. The notifier holds the first mutex, so that whoever is moved there waits in its queue.
+/// Two waiters with a mutex each. The notifier holds the first mutex, so that whoever is moved
+/// there waits in its queue.
 pub fn two_mutexes<const NS: u32>() {
     let shared = Shared::<NS>::new();
     let waiting = [waiter(&shared), waiter_on_the_other_mutex(&shared)];
@@ -363,8 +369,9 @@ pub fn two_mutexes<const NS: u32>() {
     join(waiting);
 }
 
-/// Two waiters with the first mutex, and while they are notified by a holder of it, one that brings a second mutex. The
-/// third thread starts when the first two wait already, which spares the model the orders before.
+/// Two waiters with the first mutex, and while they are notified by a holder of it, one that brings
+/// a second mutex. The third thread starts when the first two wait already, which spares the model
+/// the orders before.
 pub fn a_second_mutex_on_the_way<const NS: u32>() {
     let shared = Shared::<NS>::new();
     let arrived = Arc::new(Futex::<Private>::new(0));

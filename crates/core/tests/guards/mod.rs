@@ -1,4 +1,5 @@
-//! What the guards of the typed face can be sent to and shared with is the same in every model world.
+//! What the guards of the typed face can be sent to and shared with is the same in every model
+//! world.
 
 use crate::common::Plain;
 use ulocks_core::api;
@@ -8,7 +9,8 @@ type MutexGuard<'a, T> = api::MutexGuard<'a, Plain, T>;
 type MappedMutexGuard<'a, T> = api::MappedMutexGuard<'a, Plain, T>;
 type Condvar = api::Condvar<Plain>;
 
-/// Has two implementations for a type that is `Send`, so that naming neither of them does not compile.
+/// Has two implementations for a type that is `Send`, so that naming neither of them does not
+/// compile.
 trait AmbiguousIfSend<A> {
     const NOT_SEND: () = ();
 }

@@ -1,4 +1,5 @@
-//! Bodies of models of the typed reader-writer lock, for every model world. They run on the machine too.
+//! Bodies of models of the typed reader-writer lock, for every model world. They run on the machine
+//! too.
 
 #![allow(dead_code)] // Each world uses its own part.
 
@@ -268,7 +269,8 @@ pub fn shares() {
     assert_eq!(*lock.read(), 2);
 }
 
-/// Has two implementations for a type that is `Send`, so that naming neither of them does not compile.
+/// Has two implementations for a type that is `Send`, so that naming neither of them does not
+/// compile.
 trait AmbiguousIfSend<A> {
     const NOT_SEND: () = ();
 }

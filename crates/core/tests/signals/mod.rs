@@ -1,4 +1,5 @@
-//! What the tests of masks and handlers share: signals one sends oneself, and the masks of a thread.
+//! What the tests of masks and handlers share: signals one sends oneself, and the masks of a
+//! thread.
 
 #![allow(dead_code)] // Each test program uses its own part.
 

@@ -1,8 +1,8 @@
 //! What the futex tests share: threads one can watch falling asleep, children, mappings, signals.
 //!
-//! A test never sleeps to wait for another thread; it asks the kernel, in `/proc`, whether that thread is asleep in a
-//! futex call. A watchdog ends a test program that hangs, and one whose assertion fails beside a sleeping thread, which
-//! would otherwise wait for that thread for ever.
+//! A test never sleeps to wait for another thread; it asks the kernel, in `/proc`, whether that
+//! thread is asleep in a futex call. A watchdog ends a test program that hangs, and one whose
+//! assertion fails beside a sleeping thread, which would otherwise wait for that thread for ever.
 
 #![allow(dead_code)] // Each test program uses its own part.
 
@@ -18,8 +18,8 @@ use ulocks_core::tid;
 
 const PATIENCE: Duration = Duration::from_secs(120);
 
-/// Ends the program if it is still there after two minutes. What any thread panicked with before is on stderr then:
-/// written past the test harness, which holds output back until a test has ended.
+/// Ends the program if it is still there after two minutes. What any thread panicked with before is
+/// on stderr then: written past the test harness, which holds output back until a test has ended.
 pub fn watchdog() {
     static START: Once = Once::new();
     START.call_once(|| {
@@ -117,7 +117,8 @@ impl Mapping {
         Self::map(-1, libc::MAP_SHARED | libc::MAP_ANONYMOUS, libc::PROT_READ | libc::PROT_WRITE)
     }
 
-    /// A page that nobody may touch. To the kernel it is as good as none, and no other test gets the address.
+    /// A page that nobody may touch. To the kernel it is as good as none, and no other test gets
+    /// the address.
     pub fn inaccessible() -> Self {
         Self::map(-1, libc::MAP_SHARED | libc::MAP_ANONYMOUS, libc::PROT_NONE)
     }
@@ -176,8 +177,9 @@ pub fn memory_file() -> fs::File {
 pub struct Child(pub u32);
 
 impl Child {
-    /// Forks; `body` runs in the child, which ends with its result. It may make futex calls and little else: the
-    /// other threads of the parent do not exist there, and their locks stay as they were.
+    /// Forks; `body` runs in the child, which ends with its result. It may make futex calls and
+    /// little else: the other threads of the parent do not exist there, and their locks stay as
+    /// they were.
     pub fn run(body: impl FnOnce() -> i32) -> Self {
         watchdog();
         // SAFETY: the child calls nothing but `body`, which is held to the above, and `_exit`.
@@ -227,7 +229,8 @@ impl Signal {
         extern "C" fn handler(_: i32) {
             HANDLED.fetch_add(1, Relaxed);
         }
-        // SAFETY: all-zero is a valid sigaction (an empty mask), and the handler does nothing but count.
+        // SAFETY: all-zero is a valid sigaction (an empty mask), and the handler does nothing but
+        // count.
         unsafe {
             let mut action: libc::sigaction = std::mem::zeroed();
             action.sa_sigaction = handler as *const () as usize;
@@ -244,8 +247,9 @@ impl Signal {
         assert_eq!(sent, 0);
     }
 
-    /// Sends the signal to a thread of this process that is asleep; returns once its handler has run and the thread is
-    /// asleep again or has `ended`. No other test of the program may send signals meanwhile.
+    /// Sends the signal to a thread of this process that is asleep; returns once its handler has
+    /// run and the thread is asleep again or has `ended`. No other test of the program may send
+    /// signals meanwhile.
     pub fn send_to_sleeper<T>(self, sleeper: &Sleeper<'_, T>) {
         let before = HANDLED.load(Relaxed);
         self.send(sleeper.id);

@@ -1,7 +1,7 @@
 //! Clients of the array: each is the body of one execution of a model.
 //!
-//! A client says who sleeps where before it goes on, by [`asleep`], where the order of arrival matters; where it does not,
-//! everything races.
+//! A client says who sleeps where before it goes on, by [`asleep`], where the order of arrival
+//! matters; where it does not, everything races.
 
 use core::time::Duration;
 use ulocks_core::sync::{UnsafeCell, spin_until};
@@ -35,7 +35,8 @@ fn start<const N: usize>(array: &Shared, ops: [Op; N], wait: Wait) -> JoinHandle
     spawn(move || array.apply(&ops, wait))
 }
 
-/// Waits until so many sets sleep at semaphore `index` for it to grow, and so many for it to be zero.
+/// Waits until so many sets sleep at semaphore `index` for it to grow, and so many for it to be
+/// zero.
 fn asleep(array: &Array, index: usize, increase: usize, zero: usize) {
     spin_until(|| {
         let waiters = array.waiters(index).unwrap();
@@ -91,7 +92,8 @@ pub fn additions_add_up(threads: usize) {
     at_rest(&array, &[threads as u32]);
 }
 
-/// Sets in an order in which they cannot be performed in one pass, against single operations on the same semaphores.
+/// Sets in an order in which they cannot be performed in one pass, against single operations on the
+/// same semaphores.
 pub fn sets_and_singles_add_up(threads: usize) {
     let array = array(&[0, 0]);
     let shared = Arc::clone(&array);
@@ -148,11 +150,12 @@ pub fn parcels() -> [Parcel; 5] {
     ]
 }
 
-/// What the sender did before its set the receiver sees after its own, by whichever way it comes to it.
+/// What the sender did before its set the receiver sees after its own, by whichever way it comes to
+/// it.
 pub fn a_set_publishes(parcel: &Parcel) {
     struct Box(Array, UnsafeCell<u32>);
-    // SAFETY: the cell is written before the one set and read after the other; that the array orders the two is what the
-    // client tests.
+    // SAFETY: the cell is written before the one set and read after the other; that the array
+    // orders the two is what the client tests.
     unsafe impl Sync for Box {}
 
     let shared = Arc::new(Box(Array::new(&parcel.values, LIMIT, 500, Fairness::Barging), UnsafeCell::new(0)));
@@ -168,11 +171,12 @@ pub fn a_set_publishes(parcel: &Parcel) {
     sender.join().unwrap();
 }
 
-/// A thread that sees a value, or the end of the array, without an operation of its own sees what came before it.
+/// A thread that sees a value, or the end of the array, without an operation of its own sees what
+/// came before it.
 pub fn a_look_shows_what_came_before(closes: bool) {
     struct Box(Array, UnsafeCell<u32>);
-    // SAFETY: the cell is written before the change and read by a thread that has seen it; that the array orders the two
-    // is what the client tests.
+    // SAFETY: the cell is written before the change and read by a thread that has seen it; that the
+    // array orders the two is what the client tests.
     unsafe impl Sync for Box {}
 
     let shared = Arc::new(Box(Array::new(&[0], LIMIT, 500, Fairness::Barging), UnsafeCell::new(0)));
@@ -230,7 +234,8 @@ pub fn a_pairs_timeout_against_posts() {
     at_rest(&array, &[rest, rest]);
 }
 
-/// One that wants one of each of two, which come from two threads; beside it one that wants one of the second only.
+/// One that wants one of each of two, which come from two threads; beside it one that wants one of
+/// the second only.
 pub fn a_pair_from_two_posters(beside: bool) {
     let array = array(&[0, u32::from(beside)]);
     let pair = start(&array, [Op::sub(0, 1), Op::sub(1, 1)], PATIENTLY);
@@ -244,8 +249,8 @@ pub fn a_pair_from_two_posters(beside: bool) {
     at_rest(&array, &[0, 0]);
 }
 
-/// A pair that sleeps for its first semaphore, and moves to its second when that one has come, keeps its age: it is served
-/// before one that came after it and sleeps there already.
+/// A pair that sleeps for its first semaphore, and moves to its second when that one has come,
+/// keeps its age: it is served before one that came after it and sleeps there already.
 pub fn who_moves_keeps_its_age() {
     let array = array(&[0, 0]);
     let old = start(&array, [Op::sub(0, 1), Op::sub(1, 1)], PATIENTLY);
@@ -262,8 +267,8 @@ pub fn who_moves_keeps_its_age() {
     at_rest(&array, &[0, 0]);
 }
 
-/// Two that sleep at different semaphores, which one set posts, the younger one's first, want what there is once: the older
-/// one gets it.
+/// Two that sleep at different semaphores, which one set posts, the younger one's first, want what
+/// there is once: the older one gets it.
 #[allow(dead_code, reason = "it takes loom more than a minute")]
 pub fn the_older_of_two_candidates_proceeds() {
     let array = array(&[0, 0, 1]);
@@ -279,8 +284,8 @@ pub fn the_older_of_two_candidates_proceeds() {
     at_rest(&array, &[0, 0, 0]);
 }
 
-/// A pair sleeps for its second semaphore while its first has enough; somebody takes that away. It sleeps for the first one
-/// then, or, if it is not to wait for that, it ends.
+/// A pair sleeps for its second semaphore while its first has enough; somebody takes that away. It
+/// sleeps for the first one then, or, if it is not to wait for that, it ends.
 pub fn what_was_enough_is_taken_away(no_wait: bool) {
     let array = array(&[1, 0]);
     let first = Op::sub(0, 1);
@@ -298,7 +303,8 @@ pub fn what_was_enough_is_taken_away(no_wait: bool) {
     at_rest(&array, &[0, 0]);
 }
 
-/// A pair that adds to its first semaphore sleeps for its second, while somebody fills the first to the brim.
+/// A pair that adds to its first semaphore sleeps for its second, while somebody fills the first to
+/// the brim.
 pub fn a_sleeper_overflows() {
     let array = array(&[LIMIT - 1, 0]);
     let pair = start(&array, [Op::add(0, 1), Op::sub(1, 1)], PATIENTLY);
@@ -308,8 +314,8 @@ pub fn a_sleeper_overflows() {
     at_rest(&array, &[LIMIT, 0]);
 }
 
-/// Two that want the same pair, each in another order, and a third thread that provides for both, with one set or with
-/// single operations.
+/// Two that want the same pair, each in another order, and a third thread that provides for both,
+/// with one set or with single operations.
 pub fn crossed_pairs(one_by_one: bool) {
     let array = array(&[0, 0]);
     let pairs = [
@@ -327,7 +333,8 @@ pub fn crossed_pairs(one_by_one: bool) {
     at_rest(&array, &[0, 0]);
 }
 
-/// Sets that name a semaphore twice, so that they take their cells one by one and keep them, in one order and in the other.
+/// Sets that name a semaphore twice, so that they take their cells one by one and keep them, in one
+/// order and in the other.
 pub fn crossed_posters(posters: usize) {
     let array = array(&[0, 0]);
     let posts = Arc::clone(&array);
@@ -341,10 +348,12 @@ pub fn crossed_posters(posters: usize) {
     at_rest(&array, &[posters as u32; 2]);
 }
 
-/// A pair of semaphores is a mutex that is taken in one order by some threads and in the other by others.
+/// A pair of semaphores is a mutex that is taken in one order by some threads and in the other by
+/// others.
 pub fn a_pair_excludes(threads: usize) {
     struct Inside(Array, UnsafeCell<usize>);
-    // SAFETY: the cell is accessed by who has both semaphores; that only one has is what the client tests.
+    // SAFETY: the cell is accessed by who has both semaphores; that only one has is what the client
+    // tests.
     unsafe impl Sync for Inside {}
 
     let inside = Arc::new(Inside(Array::new(&[1, 1], LIMIT, 500, Fairness::Barging), UnsafeCell::new(0)));
@@ -361,8 +370,8 @@ pub fn a_pair_excludes(threads: usize) {
     at_rest(&inside.0, &[1, 1]);
 }
 
-/// Who waits for zero is served by the operation that makes it zero, though the next one makes it one again. What is zero
-/// within a set only is nothing to it.
+/// Who waits for zero is served by the operation that makes it zero, though the next one makes it
+/// one again. What is zero within a set only is nothing to it.
 pub fn zero_between_two_sets() {
     let array = array(&[1]);
     let waiter = start(&array, [Op::wait_zero(0)], PATIENTLY);
@@ -375,7 +384,8 @@ pub fn zero_between_two_sets() {
     at_rest(&array, &[1]);
 }
 
-/// Two who wait for zero, or for zero and for a unit, against one that takes the last and one that adds.
+/// Two who wait for zero, or for zero and for a unit, against one that takes the last and one that
+/// adds.
 pub fn zero_and_growth() {
     let array = array(&[1]);
     let waiter = start(&array, [Op::wait_zero(0)], PATIENTLY);
@@ -387,7 +397,8 @@ pub fn zero_and_growth() {
     at_rest(&array, &[0]);
 }
 
-/// One that sleeps, or is about to, against the end of the array: it is served, or told of the end. `pair` sleeps for two.
+/// One that sleeps, or is about to, against the end of the array: it is served, or told of the end.
+/// `pair` sleeps for two.
 pub fn the_end(pair: bool, post: bool) {
     let array = array(&[u32::from(pair), 0]);
     let ops = [Op::sub(0, u32::from(pair)), Op::sub(1, 1)];
@@ -406,7 +417,8 @@ pub fn the_end(pair: bool, post: bool) {
     assert_eq!(groups::claimed(), 0, "a berth was not given back");
 }
 
-/// A set sleeps for its first semaphore, and is not to wait for its second: when the first comes, it ends, and takes nothing.
+/// A set sleeps for its first semaphore, and is not to wait for its second: when the first comes,
+/// it ends, and takes nothing.
 pub fn a_sleeper_that_is_not_to_wait() {
     let array = array(&[0, 0]);
     let set = start(&array, [Op::sub(0, 1), Op::sub(1, 1).no_wait()], PATIENTLY);
@@ -415,7 +427,8 @@ pub fn a_sleeper_that_is_not_to_wait() {
     at_rest(&array, &[1, 0]);
 }
 
-/// Sets that post to both, in one order and in the other, while a pair sleeps or is about to, and a single one beside it.
+/// Sets that post to both, in one order and in the other, while a pair sleeps or is about to, and a
+/// single one beside it.
 pub fn posters_against_the_cascade(posters: usize) {
     let array = array(&[0, 0]);
     let pair = start(&array, [Op::sub(1, 1), Op::sub(0, 1)], PATIENTLY);
@@ -462,7 +475,8 @@ pub fn nobody_takes_from_the_eldest() {
     at_rest(&array, &[0, 0]);
 }
 
-/// One sleeps because it would take from the eldest. When the eldest gives up, it is served, by the eldest.
+/// One sleeps because it would take from the eldest. When the eldest gives up, it is served, by the
+/// eldest.
 #[allow(dead_code, reason = "it takes a clock, which loom has not")]
 pub fn the_eldest_leaves() {
     let array = strict_array(&[1, 0]);
@@ -475,7 +489,8 @@ pub fn the_eldest_leaves() {
     at_rest(&array, &[0, 0]);
 }
 
-/// Who has what the eldest waits for wants what is kept for the eldest before it gives anything back: it may pass, in time.
+/// Who has what the eldest waits for wants what is kept for the eldest before it gives anything
+/// back: it may pass, in time.
 #[allow(dead_code, reason = "it takes a clock, which loom has not")]
 pub fn who_has_and_wants_more_passes() {
     let array = strict_array(&[1, 0]);
@@ -488,11 +503,12 @@ pub fn who_has_and_wants_more_passes() {
     at_rest(&array, &[0, 0]);
 }
 
-/// Who is served frees the array at once, while the one that served it may still be on its way back. `pair` wants two, and
-/// the poster gives just that.
+/// Who is served frees the array at once, while the one that served it may still be on its way
+/// back. `pair` wants two, and the poster gives just that.
 pub fn the_served_frees(pair: bool) {
     struct Handle(*const Array);
-    // SAFETY: the array can be sent and shared; it is freed after the last use, which is what the client tests.
+    // SAFETY: the array can be sent and shared; it is freed after the last use, which is what the
+    // client tests.
     unsafe impl Send for Handle {}
 
     let first = usize::from(!pair);

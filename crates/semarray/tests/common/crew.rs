@@ -1,10 +1,11 @@
 //! A crew of threads that plays scripts on real arrays, one step at a time.
 //!
-//! After a step everybody has either ended or sleeps in the array before the next begins. That is known without the model
-//! and without a clock: the array counts who sleeps in it, and the crew who has not come back. When the two are equal,
-//! nobody is on the way. The counts of several semaphores are not read at one moment, and somebody who moves from one to
-//! another could be counted at both; so they are read until they are the same twice. Whoever would have moved somebody
-//! during the second reading was on the way during the first.
+//! After a step everybody has either ended or sleeps in the array before the next begins. That is
+//! known without the model and without a clock: the array counts who sleeps in it, and the crew who
+//! has not come back. When the two are equal, nobody is on the way. The counts of several
+//! semaphores are not read at one moment, and somebody who moves from one to another could be
+//! counted at both; so they are read until they are the same twice. Whoever would have moved
+//! somebody during the second reading was on the way during the first.
 
 use crate::script::{DRIVER, Seen, Step, predict};
 use std::os::unix::thread::JoinHandleExt;
@@ -17,10 +18,12 @@ use std::time::{Duration, Instant};
 use ulocks_testkit::sets::{Ended, Op, Outcome, Refusal, Sets, Waiters};
 use ulocks_testkit::watchdog::watch;
 
-/// How long nothing may happen while somebody is on the way. Far beyond what a wake-up takes on a loaded machine.
+/// How long nothing may happen while somebody is on the way. Far beyond what a wake-up takes on a
+/// loaded machine.
 const PATIENCE: Duration = Duration::from_secs(20);
 
-/// When to send another signal: one that comes just before its thread falls asleep interrupts nothing.
+/// When to send another signal: one that comes just before its thread falls asleep interrupts
+/// nothing.
 const NEXT_SIGNAL: Duration = Duration::from_millis(2);
 
 /// How long a worker waits.
@@ -93,7 +96,8 @@ impl Crew {
         Self { workers: (0..workers).map(worker).collect(), ended, out: Vec::new() }
     }
 
-    /// Plays a script to its end, then closes the array. What went on is compared with the model after each step.
+    /// Plays a script to its end, then closes the array. What went on is compared with the model
+    /// after each step.
     ///
     /// # Errors
     /// The first difference, with the steps up to there.
@@ -201,15 +205,16 @@ impl Crew {
         ended
     }
 
-    /// Sends signals until somebody ends. Each was handled before the next is sent, and none is left over.
+    /// Sends signals until somebody ends. Each was handled before the next is sent, and none is
+    /// left over.
     fn interrupt(&mut self, who: usize) -> Result<(usize, Outcome), String> {
         let since = Instant::now();
         while since.elapsed() < PATIENCE {
             let Worker { thread, handled, .. } = &self.workers[who];
             let before = handled.load(Relaxed);
             let value = libc::sigval { sival_ptr: Arc::as_ptr(handled).cast_mut().cast() };
-            // SAFETY: the thread has not been joined; its handler takes the address of a counter that lives as long as the
-            // worker, which outlives the signal, as is waited for below.
+            // SAFETY: the thread has not been joined; its handler takes the address of a counter
+            // that lives as long as the worker, which outlives the signal, as is waited for below.
             let sent = unsafe { libc::pthread_sigqueue(thread.as_pthread_t(), libc::SIGUSR1, value) };
             assert_eq!(sent, 0, "the signal could not be sent");
             while handled.load(Relaxed) == before {
@@ -245,7 +250,8 @@ impl<S: Subject> Drop for Closed<S> {
 /// SIGUSR1 counts how often it was handled, in the counter that comes with it.
 fn install_handler() {
     extern "C" fn count(_: libc::c_int, info: *mut libc::siginfo_t, _: *mut libc::c_void) {
-        // SAFETY: the kernel passes what the signal came with, and that is the address of a counter.
+        // SAFETY: the kernel passes what the signal came with, and that is the address of a
+        // counter.
         let counter = unsafe { &*(*info).si_value().sival_ptr.cast::<AtomicUsize>() };
         counter.fetch_add(1, Relaxed);
     }

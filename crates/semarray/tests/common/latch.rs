@@ -1,4 +1,5 @@
-//! A lock made of a word and its gate, as a cell of the array is one, and clients of what a mutex does not have.
+//! A lock made of a word and its gate, as a cell of the array is one, and clients of what a mutex
+//! does not have.
 
 use ulocks_core::membarrier;
 use ulocks_core::raw::{Metered, RawMutex};
@@ -12,7 +13,8 @@ use ulocks_testkit::thread::{Arc, spawn, together};
 const UNLOCKED: u32 = 0;
 const LOCKED: u32 = 1;
 
-/// Cell number `CELL` of an array that has no address of its own: all are at the same gate in a model.
+/// Cell number `CELL` of an array that has no address of its own: all are at the same gate in a
+/// model.
 pub struct Latch<const CELL: u32 = 0>(AtomicU32);
 
 impl<const CELL: u32> Latch<CELL> {
@@ -26,8 +28,8 @@ impl<const CELL: u32> Latch<CELL> {
     }
 }
 
-// SAFETY: one exchange of many succeeds until the next store, and a release happens before the acquisition that follows.
-// The token is nothing. That it keeps this is what the clients test.
+// SAFETY: one exchange of many succeeds until the next store, and a release happens before the
+// acquisition that follows. The token is nothing. That it keeps this is what the clients test.
 unsafe impl<const CELL: u32> RawMutex for Latch<CELL> {
     ulocks_core::raw_init!(Self(AtomicU32::new(UNLOCKED)));
 
@@ -67,7 +69,8 @@ impl<const CELL: u32> Metered for Latch<CELL> {
     }
 }
 
-/// Two cells that one thread holds, and releases with one look at the gate, while others wait for the one and the other.
+/// Two cells that one thread holds, and releases with one look at the gate, while others wait for
+/// the one and the other.
 pub fn one_look_for_two_cells(waiters: usize) {
     let cells = Arc::new((ulocks_testkit::new_lock::<Latch<3>>(), ulocks_testkit::new_lock::<Latch<36>>()));
     cells.0.lock();

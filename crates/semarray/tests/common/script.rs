@@ -11,7 +11,8 @@ pub const DRIVER: usize = usize::MAX;
 /// Where scripts that failed are kept, to be tried first the next time.
 const FAILED: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/failed-scripts.txt");
 
-/// One step of a script. A step for a worker that sleeps is left out, and so is the interruption of one that does not.
+/// One step of a script. A step for a worker that sleeps is left out, and so is the interruption of
+/// one that does not.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Step {
     /// A worker comes with a set and waits for it, if need be until the end of the script.
@@ -44,7 +45,8 @@ pub struct Seen {
 impl Seen {
     /// What is seen of a model after a step in which these ended.
     pub fn of(model: &Sets, mut ended: Ended) -> Self {
-        // Several that end in one step run on when the scheduler lets them: the order is not seen from outside.
+        // Several that end in one step run on when the scheduler lets them: the order is not seen
+        // from outside.
         ended.sort_unstable();
         Self { ended, values: model.values().to_vec(), waiters: model.waiters() }
     }

@@ -23,8 +23,8 @@ struct Node {
     ready: AtomicU32,
 }
 
-// SAFETY: the letter is written before the status and read after it, the berth before and after `ready`; that nothing
-// else happens is what the clients test.
+// SAFETY: the letter is written before the status and read after it, the berth before and after
+// `ready`; that nothing else happens is what the clients test.
 unsafe impl Sync for Node {}
 // SAFETY: as above.
 unsafe impl Send for Node {}
@@ -72,8 +72,8 @@ impl Node {
     }
 }
 
-/// Sleepers in berths that are given, each told once, all in one list. `before` berths are taken by others, so that
-/// groups and bits are of all kinds. Returns how many calls it took.
+/// Sleepers in berths that are given, each told once, all in one list. `before` berths are taken by
+/// others, so that groups and bits are of all kinds. Returns how many calls it took.
 fn tell_all(sleepers: usize, before: usize) -> u32 {
     let others: Vec<_> = (0..before).map(|_| Berth::claim()).collect();
     let nodes: Vec<_> = (0..sleepers).map(|_| (Arc::new(Node::new()), Berth::claim())).collect();
@@ -160,8 +160,8 @@ pub fn who_shares_a_bit_is_woken_too(sleepers: usize) {
     assert_eq!(claimed(), 0, "a common berth was given back");
 }
 
-/// One berth is left. Who has it is told, while another comes for a berth and sleeps there, and is told next: it has
-/// the same berth, or a common one.
+/// One berth is left. Who has it is told, while another comes for a berth and sleeps there, and is
+/// told next: it has the same berth, or a common one.
 pub fn a_berth_changes_hands() {
     let others: Vec<_> = (1..OWN).map(|_| Berth::claim()).collect();
     let berth = Berth::claim();
@@ -188,8 +188,8 @@ pub fn a_berth_changes_hands() {
     assert_eq!(claimed(), 0, "a berth was not given back");
 }
 
-/// Two are told together. One of them is awake already, comes back for a berth, and sleeps there while the call for the two
-/// is made; the other one has to wake up before that one is told again.
+/// Two are told together. One of them is awake already, comes back for a berth, and sleeps there
+/// while the call for the two is made; the other one has to wake up before that one is told again.
 pub fn who_is_woken_for_another_passes_it_on() {
     let (first, other, again) = (Arc::new(Node::new()), Arc::new(Node::new()), Arc::new(Node::new()));
     let (first_berth, other_berth) = (Berth::claim(), Berth::claim());
@@ -218,8 +218,8 @@ pub fn who_is_woken_for_another_passes_it_on() {
     assert_eq!(claimed(), 0, "a berth was not given back");
 }
 
-/// Sleepers that may leave, with a deadline or when a signal comes, and a patient one, the first, beside them; all are told
-/// unless they have left, after whatever is done to them `before`.
+/// Sleepers that may leave, with a deadline or when a signal comes, and a patient one, the first,
+/// beside them; all are told unless they have left, after whatever is done to them `before`.
 pub fn who_leaves_gives_the_berth_back(leavers: usize, timed: bool, before: impl FnOnce()) {
     let nodes: Vec<_> = (0..=leavers).map(|_| (Arc::new(Node::new()), Berth::claim())).collect();
     let asleep: Vec<_> = nodes

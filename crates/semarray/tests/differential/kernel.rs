@@ -9,7 +9,8 @@ use ulocks_testkit::sets::{Op, Outcome, Refusal, Waiters};
 
 const LIMIT: i64 = 32_767;
 
-/// An array of these values. `None` if there are no such arrays here, or if they are not permitted; a line says so.
+/// An array of these values. `None` if there are no such arrays here, or if they are not permitted;
+/// a line says so.
 pub fn array(values: &[u32]) -> Option<SysV> {
     match SysV::new(values) {
         Ok(array) => Some(array),
@@ -43,13 +44,14 @@ impl SysV {
         Ok(array)
     }
 
-    /// Prepares a step that gives back what `ops` do: a process performs them with `SEM_UNDO` and stops. The values are as
-    /// before, as long as nobody sets them, which would make the kernel forget what is to be undone. Of several such steps
-    /// the first is to be prepared first.
+    /// Prepares a step that gives back what `ops` do: a process performs them with `SEM_UNDO` and
+    /// stops. The values are as before, as long as nobody sets them, which would make the kernel
+    /// forget what is to be undone. Of several such steps the first is to be prepared first.
     pub fn prepare_give_back(&self, ops: &[Op]) {
         let change = |index| ops.iter().filter(|op| op.index == index).map(|op| op.change()).sum::<i64>();
         let values = self.values();
-        // What the process needs, as far as there is room for it, and when it has done its part, what is missing or too much.
+        // What the process needs, as far as there is room for it, and when it has done its part,
+        // what is missing or too much.
         let room = |index: usize| LIMIT - i64::from(values[index]);
         let before: Vec<i64> = (0..self.len).map(|index| (-change(index)).clamp(0, room(index))).collect();
         self.add(&before);
@@ -162,7 +164,8 @@ impl Subject for SysV {
         (0..self.len).map(at).collect()
     }
 
-    /// `semop` has one error for what must not wait and what has waited long enough, and does not say which semaphore.
+    /// `semop` has one error for what must not wait and what has waited long enough, and does not
+    /// say which semaphore.
     fn told(refusal: Refusal) -> Refusal {
         match refusal {
             Refusal::TimedOut => Refusal::WouldBlock,

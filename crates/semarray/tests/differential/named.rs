@@ -1,4 +1,5 @@
-//! One script for each consequence of the rules that one would not guess, with what comes of it written out.
+//! One script for each consequence of the rules that one would not guess, with what comes of it
+//! written out.
 
 use crate::crew::{Crew, Subject};
 use crate::kernel;
@@ -321,8 +322,8 @@ fn a_value_that_is_set_completes_who_sleeps() {
         .check();
 }
 
-/// As at the end of a process. It counts what was done to a semaphore in all: to undo +2 +7 -2, 7 are taken from 3, and
-/// not 2 added to none.
+/// As at the end of a process. It counts what was done to a semaphore in all: to undo +2 +7 -2, 7
+/// are taken from 3, and not 2 added to none.
 #[test]
 fn what_is_given_back_completes_who_sleeps() {
     on([0, 3, LIMIT])
@@ -373,7 +374,8 @@ fn all_who_sleep_are_told_of_the_end() {
     assert_eq!(model.apply(0, &[sub(0, 1)], true), [(0, Err(Closed))]);
 }
 
-/// The kernel tries sleeping sets that change nothing when a semaphore that was operated on is zero, we when it matters.
+/// The kernel tries sleeping sets that change nothing when a semaphore that was operated on is
+/// zero, we when it matters.
 #[test]
 fn sets_that_change_nothing_may_be_refused_later_in_the_kernel() {
     let sleeps = on([0, 1]).apply(0, [wait_zero(0).no_wait(), wait_zero(1)]).asleep([(0, 0), (0, 1)]);
@@ -397,9 +399,10 @@ fn sets_that_change_nothing_may_move_later_in_the_kernel() {
     sleeps.apply(1, [add(0, 1)]).ends([(1, DONE)]).asleep([(0, 1), (0, 0), (0, 0)]).check_ours();
 }
 
-/// The kernel keeps one line a semaphore as long as only single operations sleep; when the lines become one, that of the
-/// last semaphore comes first. Then 1, which is younger than 0, is completed before it, and 2 never sees a value of
-/// semaphore 1 that is not zero beside a zero of semaphore 0.
+/// The kernel keeps one line a semaphore as long as only single operations sleep; when the lines
+/// become one, that of the last semaphore comes first. Then 1, which is younger than 0, is
+/// completed before it, and 2 never sees a value of semaphore 1 that is not zero beside a zero of
+/// semaphore 0.
 #[test]
 fn single_operations_on_different_semaphores_may_pass_each_other_in_the_kernel() {
     let asleep = on([1, 1])

@@ -68,7 +68,8 @@ fn whoever_comes_is_told() {
     assert_eq!(sleeping(&array), [(0, 0); 2]);
 }
 
-/// Nobody is forgotten who is on the way to its sleep while the array is closed, and nobody gets anything after.
+/// Nobody is forgotten who is on the way to its sleep while the array is closed, and nobody gets
+/// anything after.
 #[test]
 fn closing_beside_those_who_come_and_go() {
     for round in 0..300 {

@@ -1,4 +1,5 @@
-//! `Fairness::Strict`: who has slept for too long is passed by nobody; and nobody waits for ever because of that.
+//! `Fairness::Strict`: who has slept for too long is passed by nobody; and nobody waits for ever
+//! because of that.
 
 use crate::steps::{Result, Sleeper, applying, interruptible, sleepers, sleeping, until, with_elders};
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering::Relaxed};
@@ -39,7 +40,8 @@ fn an_elder_that_waits_for_zero_stops_additions() {
     });
 }
 
-/// Nobody would ever come to the elder with what it needs, if who gives as well as takes were stopped.
+/// Nobody would ever come to the elder with what it needs, if who gives as well as takes were
+/// stopped.
 #[test]
 fn who_gives_to_the_elder_passes() {
     with_elders([1, 0], AT_ONCE, |scope, array| {
@@ -67,8 +69,9 @@ fn an_elder_stops_others_as_far_as_it_has_got() {
     });
 }
 
-/// From time to time those who stop for an elder are let pass, and so at any moment of a test: it is tried again until that has
-/// not happened, and what an elder is for is seen. Afterwards the values are great enough for everybody.
+/// From time to time those who stop for an elder are let pass, and so at any moment of a test: it
+/// is tried again until that has not happened, and what an elder is for is seen. Afterwards the
+/// values are great enough for everybody.
 fn unless_let_pass<const N: usize>(
     values: [u32; N],
     attempt: impl for<'scope> Fn(&'scope Scope<'scope, '_>, &'scope SemArray) -> bool,
@@ -180,7 +183,8 @@ fn the_young_are_passed() {
     });
 }
 
-/// Two workers who take turns leave no moment at which both semaphores are free. A manager who needs both gets them.
+/// Two workers who take turns leave no moment at which both semaphores are free. A manager who
+/// needs both gets them.
 #[test]
 fn a_manager_gets_in() {
     with_elders([1, 1], Fairness::Strict { after: Duration::from_millis(1) }, |scope, array| {
@@ -203,7 +207,8 @@ fn a_manager_gets_in() {
     });
 }
 
-/// Who has what the elder needs, and asks for more before it gives that back, would wait for the elder, which waits for it.
+/// Who has what the elder needs, and asks for more before it gives that back, would wait for the
+/// elder, which waits for it.
 #[test]
 fn who_holds_and_waits_is_let_pass() {
     with_elders([1, 1], AT_ONCE, |scope, array| {

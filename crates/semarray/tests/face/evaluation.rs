@@ -1,5 +1,5 @@
-//! What comes of a set: in the order of its operations, on what those before have made. The numbers are those of the scripts
-//! that were run against the kernel.
+//! What comes of a set: in the order of its operations, on what those before have made. The numbers
+//! are those of the scripts that were run against the kernel.
 
 use crate::steps::{applying, sleeping, with_values};
 use ulocks_semarray::{Error, Op, SemArray};
@@ -102,7 +102,8 @@ fn a_sleeper_is_tried_again_when_its_beginning_changes() {
     });
 }
 
-/// 12: a zero within a set is nobody's business; a zero between two calls completes those who wait for it.
+/// 12: a zero within a set is nobody's business; a zero between two calls completes those who wait
+/// for it.
 #[test]
 fn a_zero_counts_if_it_is_there_between_two_calls() {
     with_values([1, 0], |scope, array| {

@@ -41,7 +41,8 @@ fn a_deadline_ends_the_sleep_and_changes_nothing() {
     }
 }
 
-/// Those that are served and those that give up at the same time: a unit is had by the one or still there.
+/// Those that are served and those that give up at the same time: a unit is had by the one or still
+/// there.
 #[test]
 fn a_unit_is_not_lost_between_a_deadline_and_an_addition() {
     for ops in [vec![Op::sub(0, 1)], vec![Op::sub(0, 1), Op::sub(1, 1)], vec![Op::sub(1, 1), Op::sub(0, 1)]] {

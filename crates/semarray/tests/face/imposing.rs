@@ -98,7 +98,8 @@ fn values_are_of_one_moment() {
     });
 }
 
-/// What a set makes of a value before it stops further on, or before it takes that back itself, was never there.
+/// What a set makes of a value before it stops further on, or before it takes that back itself, was
+/// never there.
 #[test]
 fn a_value_is_never_that_of_half_a_set() {
     let array = SemArray::with_values([1, 0]);

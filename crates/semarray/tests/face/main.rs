@@ -1,4 +1,5 @@
-//! The face of the array, one step after the other: every error, every order that is promised, everybody who can be waiting.
+//! The face of the array, one step after the other: every error, every order that is promised,
+//! everybody who can be waiting.
 #![cfg(not(any(ulocks_loom, ulocks_vm)))]
 
 mod closing;

@@ -133,7 +133,8 @@ fn after_each_that_proceeds_it_begins_with_the_oldest() {
     });
 }
 
-/// Who gives up lets nobody proceed who could not before, and leaves the order of the others as it was.
+/// Who gives up lets nobody proceed who could not before, and leaves the order of the others as it
+/// was.
 #[test]
 fn who_gives_up_leaves_the_others_in_their_order() {
     with_values([0, 0], |scope, array| {

@@ -106,8 +106,8 @@ fn install_handler() {
     }
 }
 
-/// Starts a thread that makes a call which is to sleep in `array`, and returns when it does. Nobody else comes or goes
-/// meanwhile, not because of a deadline either.
+/// Starts a thread that makes a call which is to sleep in `array`, and returns when it does. Nobody
+/// else comes or goes meanwhile, not because of a deadline either.
 pub fn asleep<'scope, P: InOneProcess, R: Send + 'scope>(
     scope: &'scope Scope<'scope, '_>,
     array: &'scope SemArrayWith<P>,

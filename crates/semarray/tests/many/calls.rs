@@ -1,5 +1,5 @@
-//! How many calls it takes to wake many: one a group. The array's sleepers sleep in these groups, and those who serve them use
-//! this list; see `groups.rs`.
+//! How many calls it takes to wake many: one a group. The array's sleepers sleep in these groups,
+//! and those who serve them use this list; see `groups.rs`.
 
 use std::collections::HashSet;
 use std::sync::Arc;
@@ -50,6 +50,7 @@ fn one_call_wakes_a_group() {
     wakes.flush();
     sleepers.into_iter().for_each(|(thread, _)| thread.join().unwrap());
     assert_eq!(wakes.made() as usize, groups.len());
-    // Each CPU has a first group, and groups near the cells; where sleepers move about between CPUs, more.
+    // Each CPU has a first group, and groups near the cells; where sleepers move about between
+    // CPUs, more.
     assert!(groups.len() >= SLEEPERS / BERTHS as usize, "{} groups for {SLEEPERS} sleepers", groups.len());
 }

@@ -78,7 +78,8 @@ fn thousands_wait_for_zero_and_all_are_served_at_once() {
 #[test]
 fn a_bulk_serves_the_oldest_of_each_semaphore() {
     let _alone = crate::alone();
-    // Simple sleepers, whose second operation is nothing anybody waits for; then such as need a second semaphore.
+    // Simple sleepers, whose second operation is nothing anybody waits for; then such as need a
+    // second semaphore.
     for complex in [false, true] {
         let array = Arc::new(SemArray::new(BULK + 1));
         array.set(BULK, 1).unwrap();

@@ -1,5 +1,5 @@
-//! Thousands of threads that wait at once, for few semaphores and for many: they allocate nothing, all of them are served in their
-//! order, and whoever serves hundreds makes few calls for it.
+//! Thousands of threads that wait at once, for few semaphores and for many: they allocate nothing,
+//! all of them are served in their order, and whoever serves hundreds makes few calls for it.
 #![cfg(not(any(ulocks_loom, ulocks_vm)))]
 
 mod calls;

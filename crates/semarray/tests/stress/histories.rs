@@ -1,4 +1,5 @@
-//! Random sets by eight threads, and an order of them that explains what became of every one: see `ulocks_testkit::history`.
+//! Random sets by eight threads, and an order of them that explains what became of every one: see
+//! `ulocks_testkit::history`.
 //!
 //! | what came of a set | what explains it: a moment at which |
 //! |---|---|
@@ -7,7 +8,8 @@
 //! | `TimedOut`, `Interrupted` | one of them could not, and it is one that waits |
 //! | `ValueOutOfRange` | one of them went too far, and those before it could proceed |
 //!
-//! Elders stop others for reasons that are not in the values: of an array with `Strict` only what was performed is explained.
+//! Elders stop others for reasons that are not in the values: of an array with `Strict` only what
+//! was performed is explained.
 
 use crate::storm::Storm;
 use std::fmt;
@@ -195,7 +197,8 @@ impl<P: InOneProcess> Worker<'_, P> {
         self.log.push(Record { span, thread: self.thread, call });
     }
 
-    /// A set of up to four operations. It takes where there is much, and adds where there is little.
+    /// A set of up to four operations. It takes where there is much, and adds where there is
+    /// little.
     fn draw(&mut self) -> Vec<Op> {
         let len = [1, 1, 1, 1, 2, 2, 3, 4][self.below(8) as usize];
         let op = |worker: &mut Self| {
@@ -250,7 +253,8 @@ impl<P: InOneProcess> Worker<'_, P> {
                     self.note(|array| Call::Set { result: array.try_apply(&ops), ops, how: How::Try });
                 }
             }
-            // What gives back units that others have taken meanwhile stops at zero: they would not add up.
+            // What gives back units that others have taken meanwhile stops at zero: they would not
+            // add up.
             _ if self.adds_up() && net(&ops).iter().any(|change| *change > 0) => self.sets -= 1,
             lot => self.with_permit(ops, (lot == 13).then_some(timeout)),
         }

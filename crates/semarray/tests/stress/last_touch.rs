@@ -1,5 +1,5 @@
-//! Law 2: whoever has seen all that an operation did may free the array, while that operation is on its way back. What is
-//! touched after that is not mapped any more.
+//! Law 2: whoever has seen all that an operation did may free the array, while that operation is on
+//! its way back. What is touched after that is not mapped any more.
 
 use crate::pages::A_PAGE;
 use std::sync::Barrier;
@@ -57,7 +57,8 @@ fn check(fairness: Fairness) {
         for round in 0..ROUNDS {
             let page = Mapping::private().leak::<SemArray>();
             let array = Builder::new(A_PAGE).fairness(fairness).build().unwrap();
-            // SAFETY: a fresh page, writable, larger than an array and aligned to more than it needs.
+            // SAFETY: a fresh page, writable, larger than an array and aligned to more than it
+            // needs.
             unsafe { page.write(array) };
             let (address, start) = (page.expose_provenance(), Barrier::new(2));
             std::thread::scope(|scope| {
@@ -73,7 +74,8 @@ fn check(fairness: Fairness) {
                     let array = std::ptr::with_exposed_provenance_mut::<SemArray>(address);
                     // SAFETY: this thread frees it, below.
                     take(unsafe { &*array });
-                    // SAFETY: what the other thread gave is here, so it does not need the array any more.
+                    // SAFETY: what the other thread gave is here, so it does not need the array any
+                    // more.
                     unsafe { array.drop_in_place() };
                     // SAFETY: the page was mapped above.
                     let unmapped = unsafe { libc::munmap(array.cast(), PAGE) };

@@ -1,4 +1,5 @@
-//! Loads with a meaning of their own: those who eat, those who read and write, those who post in bulk.
+//! Loads with a meaning of their own: those who eat, those who read and write, those who post in
+//! bulk.
 
 use crate::storm::{Storm, struck};
 use std::cell::UnsafeCell;
@@ -29,7 +30,8 @@ macro_rules! with_each {
     };
 }
 
-/// Runs `body(0)` to `body(threads - 1)` at once on an array, with an end if it hangs. What the values are then.
+/// Runs `body(0)` to `body(threads - 1)` at once on an array, with an end if it hangs. What the
+/// values are then.
 fn run<P: InOneProcess>(
     name: &str,
     values: &[u32],
@@ -97,7 +99,8 @@ fn philosophers_eat() {
     with_each!(check);
 }
 
-/// The reader-writer lock that Perl's documentation makes of three operations: the sets that sleep most in the wild.
+/// The reader-writer lock that Perl's documentation makes of three operations: the sets that sleep
+/// most in the wild.
 #[test]
 fn readers_and_writers_exclude_each_other() {
     fn check<P: InOneProcess>(fairness: Fairness) {
@@ -136,7 +139,8 @@ fn readers_and_writers_exclude_each_other() {
     with_each!(check);
 }
 
-/// As `sembench`: workers wait each for a semaphore of its own, and posters wake many of them with one call.
+/// As `sembench`: workers wait each for a semaphore of its own, and posters wake many of them with
+/// one call.
 #[test]
 fn posters_in_bulk_wake_everybody() {
     fn check<P: InOneProcess>(fairness: Fairness) {
@@ -173,7 +177,8 @@ fn posters_in_bulk_wake_everybody() {
     with_each!(check);
 }
 
-/// Few threads, of whom nobody else would wake one that was forgotten, and who sleep as soon as they can.
+/// Few threads, of whom nobody else would wake one that was forgotten, and who sleep as soon as
+/// they can.
 #[test]
 fn nobody_is_left_asleep() {
     /// One thread performs these sets, one after the other, and another those.

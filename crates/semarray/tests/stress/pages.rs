@@ -13,8 +13,8 @@ fn is_a_page(layout: Layout) -> bool {
     (layout.size(), layout.align()) == (64 * A_PAGE, 64)
 }
 
-// SAFETY: pages come from the kernel, large and aligned enough; everything else is passed on to `System`, and what is freed
-// comes from where it is given back to, because both go by the layout.
+// SAFETY: pages come from the kernel, large and aligned enough; everything else is passed on to
+// `System`, and what is freed comes from where it is given back to, because both go by the layout.
 unsafe impl GlobalAlloc for Pages {
     unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
         if !is_a_page(layout) {

@@ -1,5 +1,5 @@
-//! Random sets of many threads on a few semaphores: whatever they do, and whenever, an order of the steps of the sequential
-//! model explains it.
+//! Random sets of many threads on a few semaphores: whatever they do, and whenever, an order of the
+//! steps of the sequential model explains it.
 
 use crate::random_recorded::{self, Recorded, soon};
 use core::time::Duration;
@@ -40,9 +40,9 @@ fn any() -> Op {
     }
 }
 
-/// Each thread borrows, waiting as long as it takes, and gives back what it got. Nobody asks for more while it has
-/// something, and with all of it given back every set can proceed that waits without a deadline: so all come to their
-/// end.
+/// Each thread borrows, waiting as long as it takes, and gives back what it got. Nobody asks for
+/// more while it has something, and with all of it given back every set can proceed that waits
+/// without a deadline: so all come to their end.
 fn lenders(fairness: Fairness, rounds: usize) {
     let shared = Recorded::new(&AT_REST, LIMIT, fairness);
     let recorded = Arc::clone(&shared);
@@ -69,7 +69,8 @@ fn lenders(fairness: Fairness, rounds: usize) {
     shared.check_history();
 }
 
-/// Each thread does whatever it likes, and gives up waiting at some time. One of them may close the array.
+/// Each thread does whatever it likes, and gives up waiting at some time. One of them may close the
+/// array.
 fn strangers(rounds: usize) {
     let shared = Recorded::new(&[1, 0, 2, 0], LIMIT, Fairness::Barging);
     let recorded = Arc::clone(&shared);

@@ -46,7 +46,8 @@ fn play((values, parts): Script) {
     shared.check_history();
 }
 
-/// A complex sleeper gives up while two others bring what it waits for, and somebody wants a part of that.
+/// A complex sleeper gives up while two others bring what it waits for, and somebody wants a part
+/// of that.
 const GIVES_UP: Script = (
     &[0, 0, 0],
     &[

@@ -40,7 +40,8 @@ fn sleeps(array: &Array, index: usize) -> bool {
     array.waiters(index).expect("an index").increase > 0
 }
 
-/// Who comes does not take what the eldest needs, not even of what it would not need all; who gives may.
+/// Who comes does not take what the eldest needs, not even of what it would not need all; who gives
+/// may.
 fn newcomers_stop() {
     let array = array(&[1, 0], AT_ONCE);
     let lets_pass = Deadline::after(Duration::from_millis(10));
@@ -95,8 +96,8 @@ fn the_eldest_goes_back(fairness: Fairness) {
     at_rest(&array, &[0, 0]);
 }
 
-/// The older of two grows old after the younger, and is the eldest from then on; who stopped for the younger is not in its
-/// way, and brings what both need.
+/// The older of two grows old after the younger, and is the eldest from then on; who stopped for
+/// the younger is not in its way, and brings what both need.
 fn an_older_one_grows_old() {
     let array = array(&[0, 1], LATER);
     let older = waits!(array, Op::sub(0, 1));
@@ -113,7 +114,8 @@ fn an_older_one_grows_old() {
     at_rest(&array, &[0, 0]);
 }
 
-/// The same, and what the older one has got as far as is kept for it once it is the eldest, however soon the younger one was.
+/// The same, and what the older one has got as far as is kept for it once it is the eldest, however
+/// soon the younger one was.
 fn the_older_one_is_the_eldest() {
     let array = array(&[1, 0, 0], LATER);
     let older = waits!(array, Op::sub(0, 1), Op::sub(1, 1));

@@ -1,5 +1,5 @@
-//! What semaphores protect: data that are no atomics, in a cell whose accesses the machine checks. Each ordering of the
-//! protocol is there for one of these models, which fails without it.
+//! What semaphores protect: data that are no atomics, in a cell whose accesses the machine checks.
+//! Each ordering of the protocol is there for one of these models, which fails without it.
 
 use crate::random_recorded::{Array, soon};
 use ulocks_core::model::{Config, explore};
@@ -15,8 +15,8 @@ struct Protected {
     count: UnsafeCell<usize>,
 }
 
-// SAFETY: the count is accessed by whoever has acquired it by a set, or by the thread that is left; that this is one at a
-// time is what the models test.
+// SAFETY: the count is accessed by whoever has acquired it by a set, or by the thread that is left;
+// that this is one at a time is what the models test.
 unsafe impl Sync for Protected {}
 // SAFETY: as above.
 unsafe impl Send for Protected {}

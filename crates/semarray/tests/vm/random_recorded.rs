@@ -18,8 +18,9 @@ pub fn soon() -> Wait {
     Wait::Until(Some(Deadline::after(Duration::from_millis(1))))
 }
 
-/// What is known of the order in which an array with elders performs sets: whatever it performs, it performs at one moment,
-/// on the values that there are; and it may refuse what would have to wait if somebody is in the way.
+/// What is known of the order in which an array with elders performs sets: whatever it performs, it
+/// performs at one moment, on the values that there are; and it may refuse what would have to wait
+/// if somebody is in the way.
 #[derive(Clone)]
 struct Values {
     start: Vec<u32>,
@@ -64,8 +65,8 @@ pub struct Recorded {
     /// The history as far as an array with elders is concerned.
     done: Recorder<Done, Outcome>,
     values: Values,
-    /// What makes before and after of the history a matter of the program: without it, a thread need not see what another
-    /// did before, for nothing told it that this was before.
+    /// What makes before and after of the history a matter of the program: without it, a thread
+    /// need not see what another did before, for nothing told it that this was before.
     wall_clock: AtomicU32,
 }
 

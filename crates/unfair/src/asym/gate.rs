@@ -1,11 +1,12 @@
 //! The gate: whether releases of a mutex may be plain stores at the moment.
 //!
-//! A release by a plain store cannot know whether it overwrites a waiter's mark. So there is a second word, a *gate*,
-//! which waiters shut before they mark a mutex. A thread looks at it before it acquires the mutex and, if it is
-//! open, gets a *pass* to release by a store; after the store it looks again, and if the gate is not just as it was it wakes
-//! somebody. The gate cannot be a part of the mutex, for after the store the mutex may be freed (law 2). So there is a
-//! fixed table of gates in static memory, and a mutex uses the one that its address names. Mutexes that share a gate
-//! disturb one another at times, in speed and in nothing else.
+//! A release by a plain store cannot know whether it overwrites a waiter's mark. So there is a
+//! second word, a *gate*, which waiters shut before they mark a mutex. A thread looks at it before
+//! it acquires the mutex and, if it is open, gets a *pass* to release by a store; after the store
+//! it looks again, and if the gate is not just as it was it wakes somebody. The gate cannot be a
+//! part of the mutex, for after the store the mutex may be freed (law 2). So there is a fixed table
+//! of gates in static memory, and a mutex uses the one that its address names. Mutexes that share a
+//! gate disturb one another at times, in speed and in nothing else.
 //!
 //! # State
 //! One word of 64 bits:
@@ -30,18 +31,21 @@
 //! | any | the same | a waiter that has set its mark, `markers - 1` | (G4) |
 //! | shut | open or closing, with a new number | a release, after so many that found no mark | (G5) |
 //!
-//! A second waiter that comes while the gate is closing makes a fence of its own instead of waiting for the first one's.
+//! A second waiter that comes while the gate is closing makes a fence of its own instead of waiting
+//! for the first one's.
 //!
 //! # Invariants
 //! 1. While a marker is inside, nobody gets a pass.
-//! 2. *Who releases by a store and finds the gate as in its pass has overwritten no mark.* Take a mark set by `M` while
-//!    `U` holds the mutex, and `U`'s store over it. `M` comes after a heavy fence (G2) made since the gate was last open: its
-//!    own, or one it learnt of by (G1) from (G3). The store comes after the mark, hence the light fence behind it after
-//!    (G2), and so `U`'s last look shows that closing or something newer. If it shows the gate of the pass all the same,
-//!    that is a later opening, without a marker: `M` had left (invariant 1), and the pass has learnt of (G4). So the mark was
-//!    there before `U` acquired, and nobody acquires a marked mutex.
-//! 3. No two openings look alike, be it of one gate or of two: a mutex that is moved while locked is released behind
-//!    another gate, whose word cannot be that of its pass.
+//! 2. *Who releases by a store and finds the gate as in its pass has overwritten no mark.* Take a
+//!    mark set by `M` while `U` holds the mutex, and `U`'s store over it. `M` comes after a heavy
+//!    fence (G2) made since the gate was last open: its own, or one it learnt of by (G1) from (G3).
+//!    The store comes after the mark, hence the light fence behind it after (G2), and so `U`'s last
+//!    look shows that closing or something newer. If it shows the gate of the pass all the same,
+//!    that is a later opening, without a marker: `M` had left (invariant 1), and the pass has
+//!    learnt of (G4). So the mark was there before `U` acquired, and nobody acquires a marked
+//!    mutex.
+//! 3. No two openings look alike, be it of one gate or of two: a mutex that is moved while locked
+//!    is released behind another gate, whose word cannot be that of its pass.
 //! 4. A gate opens only if the heavy fence is known to work.
 //!
 //! # Ordering
@@ -55,26 +59,29 @@
 //! | (G6) a pass is taken | Acquire | (G4) |
 //! | (G7) the look after the store | Relaxed | nobody: the light fence before it does |
 //!
-//! All changes are read-modify-writes, so a release among them is known to who acquires from any later one.
+//! All changes are read-modify-writes, so a release among them is known to who acquires from any
+//! later one.
 //!
 //! Without (G4) or (G6) a pass could learn of a mark that is set because of what its owner does
-//! next. This is load buffering. Some processors allow it. The models do not: their mutants exchange
-//! the two accesses, and `litmus/asym-gate.litmus` has the instructions.
+//! next. This is load buffering. Some processors allow it. The models do not: their mutants
+//! exchange the two accesses, and `litmus/asym-gate.litmus` has the instructions.
 //!
 //! Without (G1) or (G3) a mark might be older than the fence it relies on
 //! (`litmus/asym-gate-second.litmus`). The kernel's comparison would find it gone, and the waiter
 //! awake. The proof does without the kernel.
 //!
 //! # When to open
-//! A shut gate costs each release the difference between an exchange and a store, and an open one costs the next mark a
-//! heavy fence. Nobody knows which comes first, so one does as with skis that may be rented or bought: rent until the
-//! rent has cost as much as the purchase ([`membarrier::worth`]), and the bill is at most twice that of a prophet. Each
-//! release that finds no mark pays one rent; a mark sets the bill to nothing. The bill is kept by loads and stores that
-//! may lose a payment when they meet.
+//! A shut gate costs each release the difference between an exchange and a store, and an open one
+//! costs the next mark a heavy fence. Nobody knows which comes first, so one does as with skis that
+//! may be rented or bought: rent until the rent has cost as much as the purchase
+//! ([`membarrier::worth`]), and the bill is at most twice that of a prophet. Each release that
+//! finds no mark pays one rent; a mark sets the bill to nothing. The bill is kept by loads and
+//! stores that may lose a payment when they meet.
 //!
 //! # Wrap-around
-//! `opening` has 40 bits, and an opening takes two thousand releases and a heavy fence, 20 us together. A release would
-//! have to stay preempted between its pass and its last look for eight months, and be resumed on the very opening.
+//! `opening` has 40 bits, and an opening takes two thousand releases and a heavy fence, 20 us
+//! together. A release would have to stay preempted between its pass and its last look for eight
+//! months, and be resumed on the very opening.
 
 use ulocks_core::membarrier::{self, PLACES};
 use ulocks_core::sync::AtomicU64;
@@ -142,8 +149,8 @@ impl Gate {
         self.word.load(Relaxed) == pass.0
     }
 
-    /// A waiter that is about to mark a mutex. False if the gate cannot be shut, because the kernel refuses the fence:
-    /// then the mark may get lost.
+    /// A waiter that is about to mark a mutex. False if the gate cannot be shut, because the kernel
+    /// refuses the fence: then the mark may get lost.
     pub(super) fn enter(&self) -> bool {
         // Mutant: Acquire -> Relaxed: a mark that is overwritten is found gone by the kernel's comparison.
         let before = self.word.fetch_add(ONE_MARKER, Acquire); // (G1)

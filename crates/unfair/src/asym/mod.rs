@@ -7,57 +7,64 @@ pub use raw::RawAsymMutex;
 
 use ulocks_core::{Private, api};
 
-/// Mutual exclusion around a `T` whose release is a plain store: four bytes beside the data, and one atomic
-/// read-modify-write for a lock and unlock instead of two.
+/// Mutual exclusion around a `T` whose release is a plain store: four bytes beside the data, and
+/// one atomic read-modify-write for a lock and unlock instead of two.
 ///
-/// It is a [`Mutex`](crate::Mutex) for locks that are mostly free. A release of that one is an atomic exchange, because it has
-/// to learn whether somebody waits. Here a waiter that is about to sleep pays for both: it has the kernel interrupt the other
-/// CPUs that run this process (`membarrier`), a few microseconds, if releases were plain stores at the time.
+/// It is a [`Mutex`](crate::Mutex) for locks that are mostly free. A release of that one is an
+/// atomic exchange, because it has to learn whether somebody waits. Here a waiter that is about to
+/// sleep pays for both: it has the kernel interrupt the other CPUs that run this process
+/// (`membarrier`), a few microseconds, if releases were plain stores at the time.
 ///
 /// # Fairness
-/// None, as with [`Mutex`](crate::Mutex): whoever finds the mutex free takes it, also past threads that have waited for long,
-/// so a thread can starve for as long as others keep the mutex busy.
+/// None, as with [`Mutex`](crate::Mutex): whoever finds the mutex free takes it, also past threads
+/// that have waited for long, so a thread can starve for as long as others keep the mutex busy.
 ///
 /// # Blocking
-/// [`lock`](api::Mutex::lock) is one atomic read-modify-write if the mutex is free; the release is a store and a load.
-/// Otherwise the caller spins as that of [`Mutex`](crate::Mutex) does, and then sleeps in the kernel. While threads
-/// sleep now and then, releases are exchanges; after some two thousand that found no waiter they are stores again, and the next
-/// sleeper interrupts the other CPUs, at most once in so many releases. A release makes a system call if somebody may be
-/// asleep, now and then for somebody who waits for another mutex, and the first release of the process registers it with
-/// the kernel. That is quick while the process has one thread, and tens of milliseconds later;
-/// [`membarrier::ready`](ulocks_core::membarrier::ready) does it earlier. Nobody ever yields to the scheduler.
+/// [`lock`](api::Mutex::lock) is one atomic read-modify-write if the mutex is free; the release is
+/// a store and a load. Otherwise the caller spins as that of [`Mutex`](crate::Mutex) does, and then
+/// sleeps in the kernel. While threads sleep now and then, releases are exchanges; after some two
+/// thousand that found no waiter they are stores again, and the next sleeper interrupts the other
+/// CPUs, at most once in so many releases. A release makes a system call if somebody may be asleep,
+/// now and then for somebody who waits for another mutex, and the first release of the process
+/// registers it with the kernel. That is quick while the process has one thread, and tens of
+/// milliseconds later; [`membarrier::ready`](ulocks_core::membarrier::ready) does it earlier.
+/// Nobody ever yields to the scheduler.
 ///
-/// Whether releases may be stores is decided for groups of mutexes, by their addresses. If a mutex is contended, some
-/// others have the exchange of [`Mutex`](crate::Mutex) meanwhile.
+/// Whether releases may be stores is decided for groups of mutexes, by their addresses. If a mutex
+/// is contended, some others have the exchange of [`Mutex`](crate::Mutex) meanwhile.
 ///
 /// # Panics
-/// None of its own. Locking a mutex that the calling thread already holds is a deadlock, or, with a deadline, a
-/// timeout.
+/// None of its own. Locking a mutex that the calling thread already holds is a deadlock, or, with a
+/// deadline, a timeout.
 ///
-/// If the kernel refuses to let a waiter sleep, because a seccomp filter forbids it. Other threads are
-/// not affected.
+/// If the kernel refuses to let a waiter sleep, because a seccomp filter forbids it. Other threads
+/// are not affected.
 ///
 /// # Aborts
 /// If the kernel refuses to wake a sleeper. A panic would leave that one asleep for ever.
 ///
 /// # Process-shared
-/// `membarrier` reaches one process. [`AsymMutexWith`]`<T, Shared>` works, and is a [`MutexWith`](crate::MutexWith)`<T,
-/// Shared>`: its releases are always exchanges. They also are where the kernel has no `membarrier` (before Linux 4.14, or
-/// forbidden by a filter), which is found out at run time.
+/// `membarrier` reaches one process. [`AsymMutexWith`]`<T, Shared>` works, and is a
+/// [`MutexWith`](crate::MutexWith)`<T, Shared>`: its releases are always exchanges. They also are
+/// where the kernel has no `membarrier` (before Linux 4.14, or forbidden by a filter), which is
+/// found out at run time.
 ///
 /// # Signals and forks
-/// Signals are handled while a thread waits, and the wait goes on. A handler must not use a mutex that the code it
-/// interrupts may hold. A child of `fork` gets a private copy in the state it was in. A filter that takes `membarrier` away
-/// from a process that has used it costs speed: waiters look at the mutex once a millisecond then.
+/// Signals are handled while a thread waits, and the wait goes on. A handler must not use a mutex
+/// that the code it interrupts may hold. A child of `fork` gets a private copy in the state it was
+/// in. A filter that takes `membarrier` away from a process that has used it costs speed: waiters
+/// look at the mutex once a millisecond then.
 ///
 /// # Memory
-/// The store is the last touch of the mutex, so the thread that releases last may free or unmap it at once. Nothing is
-/// allocated, so it can guard a global allocator; 8 KiB of static memory belong to all of them together. The guard is eight
-/// bytes larger than that of [`Mutex`](crate::Mutex). A guard may be forgotten, which leaves the mutex locked, and a locked
-/// mutex may be moved or dropped. Two copies of this crate in one process (a plugin that links its own) must not share a
+/// The store is the last touch of the mutex, so the thread that releases last may free or unmap it
+/// at once. Nothing is allocated, so it can guard a global allocator; 8 KiB of static memory belong
+/// to all of them together. The guard is eight bytes larger than that of [`Mutex`](crate::Mutex). A
+/// guard may be forgotten, which leaves the mutex locked, and a locked mutex may be moved or
+/// dropped. Two copies of this crate in one process (a plugin that links its own) must not share a
 /// mutex: each has its own static memory.
 ///
-/// [`AsymCondvar`] is its condition variable; a notification of all wakes everybody instead of moving them to the mutex.
+/// [`AsymCondvar`] is its condition variable; a notification of all wakes everybody instead of
+/// moving them to the mutex.
 ///
 /// # Examples
 /// ```
@@ -80,7 +87,8 @@ use ulocks_core::{Private, api};
 /// ```
 pub type AsymMutex<T> = AsymMutexWith<T, Private>;
 
-/// An [`AsymMutex`] with another policy: between processes, with other patience, or with counters inside.
+/// An [`AsymMutex`] with another policy: between processes, with other patience, or with counters
+/// inside.
 ///
 /// ```
 /// use ulocks_core::meter::Counted;
@@ -106,10 +114,11 @@ pub type MappedAsymMutexGuard<'a, T, P = Private> = api::MappedMutexGuard<'a, Ra
 
 /// A condition variable for an [`AsymMutex`].
 ///
-/// `notify_one` returns `false` and `notify_all` returns 0, however many threads were notified. lock_api asks this of
-/// condition variables whose waits may end spuriously, and these may, in the cases that
-/// [`RawCondvar`](ulocks_core::condvar::RawCondvar) lists. Its own methods return the true counts:
-/// `condvar.raw().inner().notify_all()`. A waiter spins for up to 12 us before it sleeps.
+/// `notify_one` returns `false` and `notify_all` returns 0, however many threads were notified.
+/// lock_api asks this of condition variables whose waits may end spuriously, and these may, in the
+/// cases that [`RawCondvar`](ulocks_core::condvar::RawCondvar) lists. Its own methods return the
+/// true counts: `condvar.raw().inner().notify_all()`. A waiter spins for up to 12 us before it
+/// sleeps.
 pub type AsymCondvar = AsymCondvarWith<Private>;
 
 /// An [`AsymCondvar`] for an [`AsymMutexWith`] of the same policy.

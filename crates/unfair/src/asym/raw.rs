@@ -2,16 +2,19 @@
 //! `PROTOCOL.md` beside this file tells it step by step.
 //!
 //! # The question of 2005
-//! When Molnar posted his mutex, Ben LaHaise wished for a release like that of a spinlock, without "a locked, serialising
-//! instruction". Linus Torvalds answered that it is hard: a spinlock may be overwritten, but a mutex has to know whether
-//! somebody waits. "So I suspect you can't avoid serializing the unlock path for a mutex. The issue of 'was there
-//! contention while I held it' fundamentally *is* a serializing question" (LKML, 19 December 2005).
+//! When Molnar posted his mutex, Ben LaHaise wished for a release like that of a spinlock, without
+//! "a locked, serialising instruction". Linus Torvalds answered that it is hard: a spinlock may be
+//! overwritten, but a mutex has to know whether somebody waits. "So I suspect you can't avoid
+//! serializing the unlock path for a mutex. The issue of 'was there contention while I held it'
+//! fundamentally *is* a serializing question" (LKML, 19 December 2005).
 //!
-//! He was right about what must be paid, and since Linux 4.14 it can be paid by somebody else. A waiter that is going to
-//! sleep is about to spend microseconds. It serialises *the others*: `membarrier` makes every CPU that runs this process pass a
-//! full fence, and the release itself needs none (`ulocks_core::membarrier`).
+//! He was right about what must be paid, and since Linux 4.14 it can be paid by somebody else. A
+//! waiter that is going to sleep is about to spend microseconds. It serialises *the others*:
+//! `membarrier` makes every CPU that runs this process pass a full fence, and the release itself
+//! needs none (`ulocks_core::membarrier`).
 //!
-//! That alone is not enough, and here is the trap. The obvious release looks at the word, and stores 0 if it reads `LOCKED`:
+//! That alone is not enough, and here is the trap. The obvious release looks at the word, and
+//! stores 0 if it reads `LOCKED`:
 //!
 //! | holder | waiter |
 //! |---|---|
@@ -20,19 +23,22 @@
 //! | | makes its heavy fence, finds `CONTENDED` still there, sleeps |
 //! | stores `UNLOCKED` and wakes nobody | sleeps for ever |
 //!
-//! A fence orders what was done; the holder's store was not done yet. A question that is asked before the store is answered
-//! too early, however it is fenced. So the release stores first and asks afterwards. And then it must not ask the mutex,
-//! which may be gone (law 2), but a word in static memory: the [`gate`](super::gate).
+//! A fence orders what was done; the holder's store was not done yet. A question that is asked
+//! before the store is answered too early, however it is fenced. So the release stores first and
+//! asks afterwards. And then it must not ask the mutex, which may be gone (law 2), but a word in
+//! static memory: the [`gate`](super::gate).
 //!
 //! # Properties
 //! - Exclusion; what a holder did happens before the next acquisition returns.
 //! - Barging: whoever finds the mutex free takes it, sleepers or not. No bound on waiting.
-//! - One read-modify-write to acquire and a plain store to release when nobody contends, or nobody has to sleep for it.
-//! - The store, or the exchange, is the last touch of the mutex: the gate is static, a wake-up goes by address. So the
-//!   thread that releases last may free or unmap the mutex at once (law 2).
-//! - All-zero is an unlocked mutex. Nothing is allocated, no address is stored: it may be moved while locked.
-//! - Between processes (`Shared`), where the kernel has no `membarrier`, and until it is known to have one: a release by an
-//!   exchange, which makes it [`Mutex`](crate::Mutex).
+//! - One read-modify-write to acquire and a plain store to release when nobody contends, or nobody
+//!   has to sleep for it.
+//! - The store, or the exchange, is the last touch of the mutex: the gate is static, a wake-up goes
+//!   by address. So the thread that releases last may free or unmap the mutex at once (law 2).
+//! - All-zero is an unlocked mutex. Nothing is allocated, no address is stored: it may be moved
+//!   while locked.
+//! - Between processes (`Shared`), where the kernel has no `membarrier`, and until it is known to
+//!   have one: a release by an exchange, which makes it [`Mutex`](crate::Mutex).
 //!
 //! # State
 //! The values are those of [`State`]:
@@ -48,30 +54,37 @@
 //! | `CONTENDED` | `UNLOCKED` | the holder, by an exchange, and wakes one sleeper | (U2) |
 //!
 //! # Invariants
-//! 1. At most one thread holds the mutex: only transitions out of `UNLOCKED` acquire, and only the holder stores.
-//! 2. Nobody sleeps unless the word was `CONTENDED` at that moment: the kernel compares under its queue's lock.
-//! 3. *No sleeper is forgotten.* While somebody sleeps, the word is `CONTENDED`, or a wake-up is on its way, or a woken
-//!    waiter is awake that has not yet come to (L2) or (L3). As in [`Mutex`](crate::Mutex), but that `CONTENDED` may also end
-//!    in (U1). A mark on a mutex that another holds was set inside the gate, so that the holder finds the gate changed
-//!    (invariant 2 of the gate), and wakes. So does a holder that notifies, (M). A holder that set its own mark, by (L2) or (L3) out of `UNLOCKED`, has no pass.
-//! 4. `CONTENDED` may be stale, and a (U1) may wake for another mutex of its gate: a wake-up that finds nobody, never the
-//!    other way round.
+//! 1. At most one thread holds the mutex: only transitions out of `UNLOCKED` acquire, and only the
+//!    holder stores.
+//! 2. Nobody sleeps unless the word was `CONTENDED` at that moment: the kernel compares under its
+//!    queue's lock.
+//! 3. *No sleeper is forgotten.* While somebody sleeps, the word is `CONTENDED`, or a wake-up is on
+//!    its way, or a woken waiter is awake that has not yet come to (L2) or (L3). As in
+//!    [`Mutex`](crate::Mutex), but that `CONTENDED` may also end in (U1). A mark on a mutex that
+//!    another holds was set inside the gate, so that the holder finds the gate changed (invariant 2
+//!    of the gate), and wakes. So does a holder that notifies, (M). A holder that set its own mark,
+//!    by (L2) or (L3) out of `UNLOCKED`, has no pass.
+//! 4. `CONTENDED` may be stale, and a (U1) may wake for another mutex of its gate: a wake-up that
+//!    finds nobody, never the other way round.
 //!
 //! # Ordering
-//! Each (L) is Acquire and pairs with (U1) and (U2), which are Release. An (L) that acquires reads from the very (U) that
-//! freed the mutex. A pass is taken *before* the (L) that it is for: a mark set in between would be neither in the pass nor
-//! in what (L) replaces. Between (U1) and the look (G7) stands `light`, between (G1) and (L2) `heavy`: this is
-//! the store-buffering case, on the mutex and the gate. Without them the release could find an old gate, and its store reach
-//! the word after the mark. A futex call carries no ordering.
+//! Each (L) is Acquire and pairs with (U1) and (U2), which are Release. An (L) that acquires reads
+//! from the very (U) that freed the mutex. A pass is taken *before* the (L) that it is for: a mark
+//! set in between would be neither in the pass nor in what (L) replaces. Between (U1) and the look
+//! (G7) stands `light`, between (G1) and (L2) `heavy`: this is the store-buffering case, on the
+//! mutex and the gate. Without them the release could find an old gate, and its store reach the
+//! word after the mark. A futex call carries no ordering.
 //!
 //! # If the barrier is taken away
-//! A gate has opened because the kernel had the fence. If it refuses the fence later (a seccomp filter came between), a mark
-//! may get lost, and a waiter sleeps for a millisecond at most at a time.
+//! A gate has opened because the kernel had the fence. If it refuses the fence later (a seccomp
+//! filter came between), a mark may get lost, and a waiter sleeps for a millisecond at most at a
+//! time.
 //!
 //! # Sources
-//! B. LaHaise, L. Torvalds, I. Molnar in the thread of "Generic Mutex Subsystem" (LKML, December 2005). D. Dice, H. Huang,
-//! M. Yang, "Asymmetric Dekker Synchronization" (2001), for the handshake, which they use to revoke biased locks. M.
-//! Desnoyers, `membarrier(2)`. The waiting rule is [`Mutex`](crate::Mutex)'s. Here: the gate.
+//! B. LaHaise, L. Torvalds, I. Molnar in the thread of "Generic Mutex Subsystem" (LKML, December
+//! 2005). D. Dice, H. Huang, M. Yang, "Asymmetric Dekker Synchronization" (2001), for the
+//! handshake, which they use to revoke biased locks. M. Desnoyers, `membarrier(2)`. The waiting
+//! rule is [`Mutex`](crate::Mutex)'s. Here: the gate.
 
 use super::gate::{Gate, Pass};
 use crate::State;
@@ -121,7 +134,8 @@ impl<P: Policy> RawAsymMutex<P> {
         self.futex.compare_exchange(UNLOCKED, held, Acquire, Relaxed).is_ok()
     }
 
-    /// A spinning waiter's look at the mutex; it takes it if it is free, leaving `held` in the word.
+    /// A spinning waiter's look at the mutex; it takes it if it is free, leaving `held` in the
+    /// word.
     #[inline]
     fn look(&self, held: u32) -> Look {
         match self.futex.load(Relaxed) {
@@ -154,7 +168,8 @@ impl<P: Policy> RawAsymMutex<P> {
         Some(pass)
     }
 
-    /// An arrival that found the mutex taken: spins, then sleeps. `None` if `deadline` passed first.
+    /// An arrival that found the mutex taken: spins, then sleeps. `None` if `deadline` passed
+    /// first.
     #[cold]
     #[inline(never)]
     fn lock_contended(&self, deadline: Option<Deadline>) -> Option<Pass> {
@@ -175,7 +190,8 @@ impl<P: Policy> RawAsymMutex<P> {
         Some(pass)
     }
 
-    /// A waiter that sleeps: it leaves the word marked, whether it acquires or its `deadline` passes (invariant 3).
+    /// A waiter that sleeps: it leaves the word marked, whether it acquires or its `deadline`
+    /// passes (invariant 3).
     fn lock_asleep(&self, deadline: Option<Deadline>) -> bool {
         let mut expired = false;
         loop {
@@ -204,8 +220,8 @@ impl<P: Policy> RawAsymMutex<P> {
         }
     }
 
-    /// (L2): marks the word, inside the gate. What the word was, and whether the mark is safe from releases that do not
-    /// see it.
+    /// (L2): marks the word, inside the gate. What the word was, and whether the mark is safe from
+    /// releases that do not see it.
     fn mark(&self) -> (u32, bool) {
         let mark = || self.futex.swap(CONTENDED, Acquire);
         if !Self::PLAIN {
@@ -231,8 +247,8 @@ impl<P: Policy> RawAsymMutex<P> {
         false
     }
 
-    /// Counts the wake-up that comes of having marked the word. The release cannot count it, for it must not touch the
-    /// mutex again.
+    /// Counts the wake-up that comes of having marked the word. The release cannot count it, for it
+    /// must not touch the mutex again.
     #[inline]
     fn owe_wake(&self) {
         self.meter.count(Event::Woke);
@@ -285,7 +301,8 @@ impl<P: Policy> Default for RawAsymMutex<P> {
 // SAFETY:
 // * One token at a time: invariant 1.
 // * A release happens before the next acquisition returns: section "Ordering".
-// * The token says how to release and may get lost, and no address is kept, so it may be forgotten and the mutex moved or dropped.
+// * The token says how to release and may get lost, and no address is kept, so it may be forgotten
+//   and the mutex moved or dropped.
 unsafe impl<P: Policy> raw::RawMutex for RawAsymMutex<P> {
     ulocks_core::raw_init!(Self::new());
 

@@ -5,18 +5,20 @@ use core::fmt;
 use ulocks_core::sync::AtomicU8;
 use ulocks_core::sync::Ordering::{self, Relaxed};
 
-/// The bits of a [`RawByteMutex`](crate::RawByteMutex)'s byte that are not the lock's: an atomic of six bits, by default
-/// those in `0b1111_1100`.
+/// The bits of a [`RawByteMutex`](crate::RawByteMutex)'s byte that are not the lock's: an atomic of
+/// six bits, by default those in `0b1111_1100`.
 ///
-/// They may be read and changed at any time, with or without the lock, from any thread; the lock neither changes nor
-/// interprets them. Every change is a read-modify-write of the byte, so it costs what a change of the lock costs, and
-/// takes the cache line away from those who spin. Values have their bits where they are in the byte.
+/// They may be read and changed at any time, with or without the lock, from any thread; the lock
+/// neither changes nor interprets them. Every change is a read-modify-write of the byte, so it
+/// costs what a change of the lock costs, and takes the cache line away from those who spin. Values
+/// have their bits where they are in the byte.
 ///
-/// What is published by a bit follows the order of that operation, as with any atomic: a holder of the lock needs no
-/// more than `Relaxed` for bits that are changed by holders only.
+/// What is published by a bit follows the order of that operation, as with any atomic: a holder of
+/// the lock needs no more than `Relaxed` for bits that are changed by holders only.
 ///
 /// # Panics
-/// A method that is given a bit of the lock's panics, [`fetch_and`](Self::fetch_and) excepted, which never clears them.
+/// A method that is given a bit of the lock's panics, [`fetch_and`](Self::fetch_and) excepted,
+/// which never clears them.
 ///
 /// # Examples
 /// ```
@@ -85,8 +87,8 @@ impl<'a, const LOCKED: u8, const PARKED: u8> UserBits<'a, LOCKED, PARKED> {
         }
     }
 
-    /// Replaces all of them by `new` if they are `current`; returns what they were, as an error if they were not. It does
-    /// not fail because the lock's bits change.
+    /// Replaces all of them by `new` if they are `current`; returns what they were, as an error if
+    /// they were not. It does not fail because the lock's bits change.
     #[inline]
     #[track_caller]
     pub fn compare_exchange(

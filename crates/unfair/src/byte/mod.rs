@@ -10,54 +10,61 @@ pub use word::ByteState;
 
 use ulocks_core::{Policy, Private, api, futex};
 
-/// Mutual exclusion around a `T` in one byte, of which six bits are yours: for a lock inside every small object.
+/// Mutual exclusion around a `T` in one byte, of which six bits are yours: for a lock inside every
+/// small object.
 ///
-/// Waiters queue outside of it, in `parking_lot_core`, so a million of these are a megabyte, however many of them are
-/// ever contended. This one is for the default patience and without counters; [`ByteMutexWith`] has the others, and
-/// [`RawByteMutex`] is the lock alone, also as two bits of a byte that exists already. Needs the feature `parking-lot`.
+/// Waiters queue outside of it, in `parking_lot_core`, so a million of these are a megabyte,
+/// however many of them are ever contended. This one is for the default patience and without
+/// counters; [`ByteMutexWith`] has the others, and [`RawByteMutex`] is the lock alone, also as two
+/// bits of a byte that exists already. Needs the feature `parking-lot`.
 ///
 /// # The other six bits
-/// [`bits`](ByteBits::bits) reaches them, with and without the lock: a colour, a mark, "deleted". Nothing that is done to
-/// the lock changes them.
+/// [`bits`](ByteBits::bits) reaches them, with and without the lock: a colour, a mark, "deleted".
+/// Nothing that is done to the lock changes them.
 ///
 /// # Fairness
-/// None. Whoever finds the mutex free takes it, also past threads that have waited for long, so a thread can starve for
-/// as long as others keep the mutex busy. The longest waiter is woken first; one that loses the race queues at the tail.
+/// None. Whoever finds the mutex free takes it, also past threads that have waited for long, so a
+/// thread can starve for as long as others keep the mutex busy. The longest waiter is woken first;
+/// one that loses the race queues at the tail.
 ///
 /// # Blocking
-/// [`lock`](api::Mutex::lock) is one atomic read-modify-write if the mutex is free, and so is the release; two if any of
-/// the six bits is set.
-/// Otherwise the caller spins as for a [`Mutex`](crate::Mutex), and then sleeps in the kernel. A release goes to the queue
-/// only if somebody may be in it, and makes a system call only if somebody is. Neither ever yields to the scheduler, with
-/// one exception: the queues of all locks share a table, and two threads that meet at one lock of that table, held for
-/// tens of nanoseconds, may. A timed acquisition tries at least once, and may return late by its spinning budget
-/// and by what the scheduler takes; a deadline on the time of day is converted when the wait begins.
+/// [`lock`](api::Mutex::lock) is one atomic read-modify-write if the mutex is free, and so is the
+/// release; two if any of the six bits is set. Otherwise the caller spins as for a
+/// [`Mutex`](crate::Mutex), and then sleeps in the kernel. A release goes to the queue only if
+/// somebody may be in it, and makes a system call only if somebody is. Neither ever yields to the
+/// scheduler, with one exception: the queues of all locks share a table, and two threads that meet
+/// at one lock of that table, held for tens of nanoseconds, may. A timed acquisition tries at least
+/// once, and may return late by its spinning budget and by what the scheduler takes; a deadline on
+/// the time of day is converted when the wait begins.
 ///
 /// # Panics
-/// None of its own. Locking a mutex that the calling thread already holds is a deadlock, or, with a deadline, a timeout.
+/// None of its own. Locking a mutex that the calling thread already holds is a deadlock, or, with a
+/// deadline, a timeout.
 ///
 /// # Aborts
-/// If the kernel refuses to let a waiter sleep, or to wake a sleeper: a seccomp filter forbids it. A
-/// panic would leave other threads waiting for ever.
+/// If the kernel refuses to let a waiter sleep, or to wake a sleeper: a seccomp filter forbids it.
+/// A panic would leave other threads waiting for ever.
 ///
 /// # Process-shared
 /// Not available, and the types say so: the queue is in the memory of one process.
 ///
 /// # Signals and forks
-/// Signals are handled while a thread waits, and the wait goes on. A handler must not use a `ByteMutex` at all, not even
-/// one that the code it interrupts cannot hold: the queue behind it is not reentrant. After a `fork` of a process with
-/// several threads, the child must not wait for one, nor release one that is waited for: a lock of the queue's table may
-/// have been held at the fork.
+/// Signals are handled while a thread waits, and the wait goes on. A handler must not use a
+/// `ByteMutex` at all, not even one that the code it interrupts cannot hold: the queue behind it is
+/// not reentrant. After a `fork` of a process with several threads, the child must not wait for
+/// one, nor release one that is waited for: a lock of the queue's table may have been held at the
+/// fork.
 ///
 /// # Memory
-/// The release is one read-modify-write and touches the mutex no more, so the thread that releases last may free it at
-/// once. (`parking_lot`'s own mutex of one byte does not promise this.) All-zero memory is an unlocked mutex. A guard may
-/// be forgotten, which leaves the mutex locked, and a locked mutex may be moved or dropped.
+/// The release is one read-modify-write and touches the mutex no more, so the thread that releases
+/// last may free it at once. (`parking_lot`'s own mutex of one byte does not promise this.)
+/// All-zero memory is an unlocked mutex. A guard may be forgotten, which leaves the mutex locked,
+/// and a locked mutex may be moved or dropped.
 ///
-/// Unlike every other lock of the family, **waiting may allocate**: when a thread parks for the first time, the table of
-/// queues may grow, to about 200 bytes for each thread that has parked and still lives, and is never given back; and the
-/// thread registers a thread-local destructor. So it must not guard a global allocator. Locking without contention
-/// does neither.
+/// Unlike every other lock of the family, **waiting may allocate**: when a thread parks for the
+/// first time, the table of queues may grow, to about 200 bytes for each thread that has parked and
+/// still lives, and is never given back; and the thread registers a thread-local destructor. So it
+/// must not guard a global allocator. Locking without contention does neither.
 ///
 /// # Examples
 /// ```
@@ -85,7 +92,8 @@ use ulocks_core::{Policy, Private, api, futex};
 /// ```
 pub type ByteMutex<T> = ByteMutexWith<T, Private>;
 
-/// A [`ByteMutex`] with another policy: with other patience, or with counters inside, which are larger than a byte.
+/// A [`ByteMutex`] with another policy: with other patience, or with counters inside, which are
+/// larger than a byte.
 pub type ByteMutexWith<T, P> = api::Mutex<RawByteMutex<P>, T>;
 
 /// What holds a [`ByteMutex`] locked, and gives access to its data.
@@ -96,10 +104,11 @@ pub type MappedByteMutexGuard<'a, T, P = Private> = api::MappedMutexGuard<'a, Ra
 
 /// A condition variable for a [`ByteMutex`]; sixteen bytes, which many of them can share.
 ///
-/// `notify_one` returns `false` and `notify_all` returns 0, however many threads were notified. lock_api asks this of
-/// condition variables whose waits may end spuriously, and these may, in the cases that
-/// [`RawCondvar`](ulocks_core::condvar::RawCondvar) lists. Its own methods return the true counts:
-/// `condvar.raw().inner().notify_all()`. A waiter spins for up to 12 us before it sleeps.
+/// `notify_one` returns `false` and `notify_all` returns 0, however many threads were notified.
+/// lock_api asks this of condition variables whose waits may end spuriously, and these may, in the
+/// cases that [`RawCondvar`](ulocks_core::condvar::RawCondvar) lists. Its own methods return the
+/// true counts: `condvar.raw().inner().notify_all()`. A waiter spins for up to 12 us before it
+/// sleeps.
 pub type ByteCondvar = ByteCondvarWith<Private>;
 
 /// A [`ByteCondvar`] for a [`ByteMutexWith`] of the same policy.

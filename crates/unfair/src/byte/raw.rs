@@ -1,20 +1,24 @@
-//! The protocol of [`ByteMutex`](crate::ByteMutex): Molnar's mutex in two bits, with the queue in the parking lot.
+//! The protocol of [`ByteMutex`](crate::ByteMutex): Molnar's mutex in two bits, with the queue in
+//! the parking lot.
 //!
 //! # Properties
 //! - Exclusion; what a holder did happens before the next acquisition returns.
 //! - Barging: whoever finds the lock free takes it, waiters or not. No bound on waiting.
-//! - One byte, of which the lock uses two bits. The other six are the user's: every operation preserves them, and they
-//!   may change at any moment, by read-modify-writes of any thread, whether it holds the lock or not.
-//! - One read-modify-write to acquire and one to release when nobody contends and none of the user's bits is set: it is
-//!   tried on the guess that this is so. If bits are set, the failed try tells which, and a second one succeeds.
-//! - What releases is one read-modify-write, and the last touch: a wake-up that follows names the byte by its address
-//!   only. So the thread that releases last may free the byte at once (law 2).
+//! - One byte, of which the lock uses two bits. The other six are the user's: every operation
+//!   preserves them, and they may change at any moment, by read-modify-writes of any thread,
+//!   whether it holds the lock or not.
+//! - One read-modify-write to acquire and one to release when nobody contends and none of the
+//!   user's bits is set: it is tried on the guess that this is so. If bits are set, the failed try
+//!   tells which, and a second one succeeds.
+//! - What releases is one read-modify-write, and the last touch: a wake-up that follows names the
+//!   byte by its address only. So the thread that releases last may free the byte at once (law 2).
 //! - All-zero is an unlocked lock. The byte holds no address and may be moved while locked.
-//! - The lot allocates when a thread first parks, and has a thread-local destructor: the exception to law 1.
+//! - The lot allocates when a thread first parks, and has a thread-local destructor: the exception
+//!   to law 1.
 //!
 //! # State
-//! The lock's bits of the byte, as in [`ByteState`]. Each transition is one read-modify-write that leaves the user's bits
-//! as they are:
+//! The lock's bits of the byte, as in [`ByteState`]. Each transition is one read-modify-write that
+//! leaves the user's bits as they are:
 //!
 //! | from | to | by | label |
 //! |---|---|---|---|
@@ -24,43 +28,50 @@
 //! | `LOCKED` | free | the holder | (U1) |
 //! | `LOCKED PARKED` | free | the holder, which then unparks one | (U2) |
 //!
-//! A *debtor* is a waiter that was unparked and left others in the queue: the lot tells it so. It owes them a mark, and
-//! pays when it sees `PARKED` set, by (M), by (L2) or by another's hand.
+//! A *debtor* is a waiter that was unparked and left others in the queue: the lot tells it so. It
+//! owes them a mark, and pays when it sees `PARKED` set, by (M), by (L2) or by another's hand.
 //!
 //! # Invariants
 //! 1. At most one thread holds the lock: only transitions out of "free" acquire.
-//! 2. `PARKED` is never set while the lock is free: (M) sets it on a held lock, and a release clears both at once.
-//! 3. Nobody parks unless the byte was `LOCKED PARKED` at that moment: the lot looks while its queue is locked.
-//! 4. *No waiter is forgotten.* While somebody is in the queue, `PARKED` is set, or a release that cleared it is on its way
-//!    to the lot, or there is a debtor that has not paid. Who parks has `PARKED` set (invariant 3); (U2) goes to the lot; the
-//!    lot names the one it unparks a debtor if anybody is left; and a debtor neither acquires, nor parks, nor gives up,
-//!    before it has paid.
+//! 2. `PARKED` is never set while the lock is free: (M) sets it on a held lock, and a release
+//!    clears both at once.
+//! 3. Nobody parks unless the byte was `LOCKED PARKED` at that moment: the lot looks while its
+//!    queue is locked.
+//! 4. *No waiter is forgotten.* While somebody is in the queue, `PARKED` is set, or a release that
+//!    cleared it is on its way to the lot, or there is a debtor that has not paid. Who parks has
+//!    `PARKED` set (invariant 3); (U2) goes to the lot; the lot names the one it unparks a debtor
+//!    if anybody is left; and a debtor neither acquires, nor parks, nor gives up, before it has
+//!    paid.
 //!
-//!    That a debtor may be content with a mark that it only *saw*: the release before its own unpark had cleared the mark,
-//!    and this thread has seen that release. So the mark was set after that, and whoever set it is followed by a release
-//!    that finds the queue as the debtor left it, or emptier.
-//! 5. `PARKED` may be stale, which costs one visit to the lot that finds nobody, never the other way round.
-//! 6. An unpark that is late, and meant for a lock that was at this address before, is a spurious one: it takes a waiter
-//!    out of the queue, and breaks nothing, for the waiter is awake and invariant 4 does not count it any more; if it
-//!    leaves others behind, these are told of twice.
+//!    That a debtor may be content with a mark that it only *saw*: the release before its own
+//!    unpark had cleared the mark, and this thread has seen that release. So the mark was set after
+//!    that, and whoever set it is followed by a release that finds the queue as the debtor left it,
+//!    or emptier.
+//! 5. `PARKED` may be stale, which costs one visit to the lot that finds nobody, never the other
+//!    way round.
+//! 6. An unpark that is late, and meant for a lock that was at this address before, is a spurious
+//!    one: it takes a waiter out of the queue, and breaks nothing, for the waiter is awake and
+//!    invariant 4 does not count it any more; if it leaves others behind, these are told of twice.
 //!
 //! # The waiting rule
-//! That of `unfair::Mutex`: wake one, and no other until that one had its round. (U2) clears the mark together with the
-//! lock, so threads that come and go meanwhile release without a visit to the lot. An arrival spins before it parks,
-//! half as long if it sees the mark; a woken waiter that finds the lock taken again does so for a while. Nobody
-//! yields. A loser parks at the tail.
+//! That of `unfair::Mutex`: wake one, and no other until that one had its round. (U2) clears the
+//! mark together with the lock, so threads that come and go meanwhile release without a visit to
+//! the lot. An arrival spins before it parks, half as long if it sees the mark; a woken waiter that
+//! finds the lock taken again does so for a while. Nobody yields. A loser parks at the tail.
 //!
 //! # Ordering
-//! (L1) and (L2) are Acquire, and pair with (U1) and (U2), which are Release. The user's changes of the byte are
-//! read-modify-writes, hence part of the release sequence: an acquisition that reads from one of them still
-//! synchronises with the release before it. (M) and the looks in the spins are Relaxed. The look in the lot is Relaxed: a
-//! release that visited the lot before is visible to it by the lot's rule 1, and one that has not will find the thread.
+//! (L1) and (L2) are Acquire, and pair with (U1) and (U2), which are Release. The user's changes of
+//! the byte are read-modify-writes, hence part of the release sequence: an acquisition that reads
+//! from one of them still synchronises with the release before it. (M) and the looks in the spins
+//! are Relaxed. The look in the lot is Relaxed: a release that visited the lot before is visible to
+//! it by the lot's rule 1, and one that has not will find the thread.
 //!
 //! # Sources
-//! F. Pizlo, "Locking in WebKit" (2016): two bits of any byte, and a parking lot. `parking_lot` by A. d'Antras: the same in
-//! Rust. Both leave the mark set until the queue is empty, so that each release visits the lot while anybody waits, and
-//! clear it under the queue's lock: before the release (WebKit, `parking_lot` 0.12), which lengthens every critical
-//! section, or after it (0.13), which touches a byte that may be gone. Here it goes with the release, and who is woken
+//! F. Pizlo, "Locking in WebKit" (2016): two bits of any byte, and a parking lot. `parking_lot` by
+//! A. d'Antras: the same in Rust. Both leave the mark set until the queue is empty, so that each
+//! release visits the lot while anybody waits, and clear it under the queue's lock: before the
+//! release (WebKit, `parking_lot` 0.12), which lengthens every critical section, or after it
+//! (0.13), which touches a byte that may be gone. Here it goes with the release, and who is woken
 //! knows whether to set it again.
 
 use super::bits::UserBits;
@@ -75,15 +86,16 @@ use ulocks_core::sync::Ordering::{Acquire, Relaxed, Release};
 use ulocks_core::time::Deadline;
 use ulocks_core::{Policy, Private, raw};
 
-/// The raw lock, without data: the bits `LOCKED` and `PARKED` of a byte of which the rest is the user's, and the counters
-/// if the policy has any.
+/// The raw lock, without data: the bits `LOCKED` and `PARKED` of a byte of which the rest is the
+/// user's, and the counters if the policy has any.
 ///
-/// It is one byte, unlocked if those bits are zero. The six other bits are reached by [`bits`](Self::bits); they are
-/// preserved by whatever is done to the lock, and may change while it is held or waited for. A byte that exists already,
-/// in a header whose layout is given, becomes a lock by [`from_byte`](Self::from_byte), with those two of its bits that
-/// are free.
+/// It is one byte, unlocked if those bits are zero. The six other bits are reached by
+/// [`bits`](Self::bits); they are preserved by whatever is done to the lock, and may change while
+/// it is held or waited for. A byte that exists already, in a header whose layout is given, becomes
+/// a lock by [`from_byte`](Self::from_byte), with those two of its bits that are free.
 ///
-/// What waiting costs, and where it must not be used, is described at [`ByteMutex`](crate::ByteMutex).
+/// What waiting costs, and where it must not be used, is described at
+/// [`ByteMutex`](crate::ByteMutex).
 ///
 /// # Examples
 /// A bit for the lock in a byte full of flags, in an object that is laid out by others:
@@ -171,8 +183,8 @@ where
                 "a byte has no room for counters: take a policy whose meter is Off"
             );
         }
-        // SAFETY: `Self` is an `AtomicU8` and a meter that takes no room, says the assertion; so it is valid where an
-        // `AtomicU8` is, and is borrowed as long.
+        // SAFETY: `Self` is an `AtomicU8` and a meter that takes no room, says the assertion; so it
+        // is valid where an `AtomicU8` is, and is borrowed as long.
         unsafe { &*core::ptr::from_ref(byte).cast::<Self>() }
     }
 
@@ -198,13 +210,15 @@ where
         LotKey::of(&raw const self.byte)
     }
 
-    /// (L1) for an arrival: guesses that the byte is zero, which costs one step if it is, and two if the user has set bits.
+    /// (L1) for an arrival: guesses that the byte is zero, which costs one step if it is, and two
+    /// if the user has set bits.
     #[inline(always)]
     fn arrive(&self) -> bool {
         self.take(ByteState(0), LOCKED)
     }
 
-    /// (L1) and (L2): takes the lock if it is free, leaving `held` in its bits; `seen` is what the byte was, or may be.
+    /// (L1) and (L2): takes the lock if it is free, leaving `held` in its bits; `seen` is what the
+    /// byte was, or may be.
     #[inline(always)]
     fn take(&self, mut seen: ByteState<LOCKED, PARKED>, held: u8) -> bool {
         while !seen.is_locked() {
@@ -270,7 +284,8 @@ where
         self.lock_parked(deadline)
     }
 
-    /// A waiter that parks. `held` is what it leaves in the byte if it acquires: as a debtor (invariant 4), the mark too.
+    /// A waiter that parks. `held` is what it leaves in the byte if it acquires: as a debtor
+    /// (invariant 4), the mark too.
     fn lock_parked(&self, deadline: Option<Deadline>) -> bool {
         let mut held = LOCKED;
         loop {
@@ -298,8 +313,8 @@ where
         }
     }
 
-    /// Counts the visit to the lot that comes of having marked the byte (U2). The release cannot count it, for it must not
-    /// touch the lock again.
+    /// Counts the visit to the lot that comes of having marked the byte (U2). The release cannot
+    /// count it, for it must not touch the lock again.
     #[inline]
     fn owe_wake(&self) {
         self.meter.count(Event::Woke);
@@ -358,7 +373,8 @@ where
 // SAFETY:
 // * One token at a time: invariant 1.
 // * A release happens before the next acquisition returns: section "Ordering".
-// * The token is nothing and no address is kept, so it may be forgotten and the lock moved or dropped.
+// * The token is nothing and no address is kept, so it may be forgotten and the lock moved or
+//   dropped.
 unsafe impl<P, const LOCKED: u8, const PARKED: u8> raw::RawMutex for RawByteMutex<P, LOCKED, PARKED>
 where
     P: Policy<Scope = futex::Private>,

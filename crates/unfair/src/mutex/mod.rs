@@ -8,29 +8,32 @@ pub use word::State;
 
 use ulocks_core::{Private, api};
 
-/// Mutual exclusion around a `T`: four bytes beside the data, and the throughput of whatever the machine allows.
+/// Mutual exclusion around a `T`: four bytes beside the data, and the throughput of whatever the
+/// machine allows.
 ///
-/// This one is for the threads of one process, with the default patience and without counters; [`MutexWith`] has the
-/// others.
+/// This one is for the threads of one process, with the default patience and without counters;
+/// [`MutexWith`] has the others.
 ///
 /// # Fairness
-/// None. Whoever finds the mutex free takes it, also past threads that have waited for long, so a thread can starve for
-/// as long as others keep the mutex busy; on a saturated one it does. This is what makes the mutex fast, for a running
-/// thread never waits for a sleeping one to wake up.
+/// None. Whoever finds the mutex free takes it, also past threads that have waited for long, so a
+/// thread can starve for as long as others keep the mutex busy; on a saturated one it does. This is
+/// what makes the mutex fast, for a running thread never waits for a sleeping one to wake up.
 ///
 /// # Blocking
-/// [`lock`](api::Mutex::lock) is one atomic read-modify-write if the mutex is free, and so is the release. Otherwise the
-/// caller spins for up to [`ARRIVAL_NS`](ulocks_core::spin::Spin::ARRIVAL_NS) of its policy, 6 us by default, with
-/// growing pauses, for half of that if it sees that the mutex is saturated, and then sleeps in the kernel (`FUTEX_WAIT`). A
-/// release makes a system call only if somebody may be asleep. Neither ever yields to the scheduler. A timed
-/// acquisition tries at least once, and may return late by its spinning budget and by what the scheduler takes.
+/// [`lock`](api::Mutex::lock) is one atomic read-modify-write if the mutex is free, and so is the
+/// release. Otherwise the caller spins for up to
+/// [`ARRIVAL_NS`](ulocks_core::spin::Spin::ARRIVAL_NS) of its policy, 6 us by default, with growing
+/// pauses, for half of that if it sees that the mutex is saturated, and then sleeps in the kernel
+/// (`FUTEX_WAIT`). A release makes a system call only if somebody may be asleep. Neither ever
+/// yields to the scheduler. A timed acquisition tries at least once, and may return late by its
+/// spinning budget and by what the scheduler takes.
 ///
 /// # Panics
-/// None of its own. Locking a mutex that the calling thread already holds is a deadlock, or, with a deadline, a
-/// timeout.
+/// None of its own. Locking a mutex that the calling thread already holds is a deadlock, or, with a
+/// deadline, a timeout.
 ///
-/// If the kernel refuses to let a waiter sleep, because a seccomp filter forbids it. Other threads are
-/// not affected.
+/// If the kernel refuses to let a waiter sleep, because a seccomp filter forbids it. Other threads
+/// are not affected.
 ///
 /// # Aborts
 /// If the kernel refuses to wake a sleeper. A panic would leave that one asleep for ever.
@@ -43,13 +46,15 @@ use ulocks_core::{Private, api};
 /// another waiter comes and goes. Bound the wait with [`try_lock_for`](api::Mutex::try_lock_for).
 ///
 /// # Signals and forks
-/// Signals are handled while a thread waits, and the wait goes on. A handler must not use a mutex that the code it
-/// interrupts may hold. A child of `fork` gets a private copy of a `Private` mutex in the state it was in.
+/// Signals are handled while a thread waits, and the wait goes on. A handler must not use a mutex
+/// that the code it interrupts may hold. A child of `fork` gets a private copy of a `Private` mutex
+/// in the state it was in.
 ///
 /// # Memory
-/// The release is one read-modify-write and touches the mutex no more, so the thread that releases last may free or
-/// unmap it at once. Nothing is allocated, so it can guard a global allocator. A guard may be forgotten, which leaves
-/// the mutex locked, and a locked mutex may be moved or dropped.
+/// The release is one read-modify-write and touches the mutex no more, so the thread that releases
+/// last may free or unmap it at once. Nothing is allocated, so it can guard a global allocator. A
+/// guard may be forgotten, which leaves the mutex locked, and a locked mutex may be moved or
+/// dropped.
 ///
 /// # Examples
 /// ```
@@ -73,7 +78,8 @@ use ulocks_core::{Private, api};
 /// ```
 pub type Mutex<T> = MutexWith<T, Private>;
 
-/// A [`Mutex`] with another policy: between processes, with other patience, or with counters inside.
+/// A [`Mutex`] with another policy: between processes, with other patience, or with counters
+/// inside.
 ///
 /// It is a name of its own because a default of a type parameter does not apply in an expression:
 /// `Mutex::new(0)` would not say which mutex it makes.
@@ -102,10 +108,11 @@ pub type MappedMutexGuard<'a, T, P = Private> = api::MappedMutexGuard<'a, RawMut
 
 /// A condition variable for a [`Mutex`] of the same policy.
 ///
-/// `notify_one` returns `false` and `notify_all` returns 0, however many threads were notified. lock_api asks this of
-/// condition variables whose waits may end spuriously, and these may, in the cases that
-/// [`RawCondvar`](ulocks_core::condvar::RawCondvar) lists. Its own methods return the true counts:
-/// `condvar.raw().inner().notify_all()`. A waiter spins for up to 12 us before it sleeps.
+/// `notify_one` returns `false` and `notify_all` returns 0, however many threads were notified.
+/// lock_api asks this of condition variables whose waits may end spuriously, and these may, in the
+/// cases that [`RawCondvar`](ulocks_core::condvar::RawCondvar) lists. Its own methods return the
+/// true counts: `condvar.raw().inner().notify_all()`. A waiter spins for up to 12 us before it
+/// sleeps.
 pub type Condvar = CondvarWith<Private>;
 
 /// A [`Condvar`] for a [`MutexWith`] of the same policy.

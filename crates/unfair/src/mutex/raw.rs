@@ -1,13 +1,17 @@
-//! The protocol of [`Mutex`](crate::Mutex): Molnar's mutex in user space, on three values of one futex.
+//! The protocol of [`Mutex`](crate::Mutex): Molnar's mutex in user space, on three values of one
+//! futex.
 //!
 //! # Properties
 //! - Exclusion; what a holder did happens before the next acquisition returns.
 //! - Barging: whoever finds the mutex free takes it, sleepers or not. No bound on waiting.
-//! - One read-modify-write to acquire and one to release when nobody contends; no system call unless somebody sleeps.
-//! - What releases is one read-modify-write, and the last touch: a wake-up that follows names the word by its address
-//!   only. So the thread that releases last may free or unmap the mutex at once, whoever else has been inside (law 2).
-//! - All-zero is an unlocked mutex. Nothing is allocated, nothing is registered, no address is stored: a mutex may live
-//!   in a global allocator or in memory that processes map at different addresses, and may be moved while locked.
+//! - One read-modify-write to acquire and one to release when nobody contends; no system call
+//!   unless somebody sleeps.
+//! - What releases is one read-modify-write, and the last touch: a wake-up that follows names the
+//!   word by its address only. So the thread that releases last may free or unmap the mutex at
+//!   once, whoever else has been inside (law 2).
+//! - All-zero is an unlocked mutex. Nothing is allocated, nothing is registered, no address is
+//!   stored: a mutex may live in a global allocator or in memory that processes map at different
+//!   addresses, and may be moved while locked.
 //!
 //! # State
 //! The values are those of [`State`]. Each transition is one read-modify-write:
@@ -23,36 +27,44 @@
 //!
 //! # Invariants
 //! 1. At most one thread holds the mutex: only transitions out of `UNLOCKED` acquire.
-//! 2. Nobody sleeps unless the word was `CONTENDED` at that moment: the kernel compares under its queue's lock.
-//! 3. *No sleeper is forgotten.* While somebody sleeps, the word is `CONTENDED`, or a wake-up is on its way, or a woken
-//!    waiter is awake that has not yet come to (L2) or (L3). `CONTENDED` ends in (U2) only, which wakes; and a waiter
-//!    that was in the kernel stays a debtor until it has set `CONTENDED` again: it acquires by (L2) or (L3), never by
-//!    (L1), and a timed one leaves only after (L2) has shown the mutex to be held and has marked it. So its own
-//!    release, or the present holder's, wakes the next.
-//! 4. `CONTENDED` may be stale, which costs one wake-up that finds nobody, never the other way round.
+//! 2. Nobody sleeps unless the word was `CONTENDED` at that moment: the kernel compares under its
+//!    queue's lock.
+//! 3. *No sleeper is forgotten.* While somebody sleeps, the word is `CONTENDED`, or a wake-up is on
+//!    its way, or a woken waiter is awake that has not yet come to (L2) or (L3). `CONTENDED` ends
+//!    in (U2) only, which wakes; and a waiter that was in the kernel stays a debtor until it has
+//!    set `CONTENDED` again: it acquires by (L2) or (L3), never by (L1), and a timed one leaves
+//!    only after (L2) has shown the mutex to be held and has marked it. So its own release, or the
+//!    present holder's, wakes the next.
+//! 4. `CONTENDED` may be stale, which costs one wake-up that finds nobody, never the other way
+//!    round.
 //!
 //! # The waiting rule
-//! Molnar's: wake one, and no other until that one had its round. Here it needs no bit: (U2) clears the mark together
-//! with the lock, so that threads that come and go meanwhile release without a system call, until the woken one has
-//! run and marks the word again. What makes it fast is who spins, and how (the measurements and what else was tried
-//! are in `BENCHMARKS.md`):
-//! - An arrival spins before it queues, also while others sleep, for longer than a critical section of a few
-//!   microseconds lasts, and leaves an owner alone that writes ([`spin`](ulocks_core::spin)): otherwise a CPU idles while the one waiter in flight is on its way.
-//! - It has half that patience when it sees `CONTENDED`: then the holder itself was asleep or has sleepers to wake, which
-//!   happens now and then on a busy lock and all the time on a saturated one.
-//! - A woken waiter that finds the mutex taken again looks closely for a while before it marks the word: as long as it
-//!   has not, releases cost nothing, and the gap between two critical sections of one thread suffices it.
+//! Molnar's: wake one, and no other until that one had its round. Here it needs no bit: (U2) clears
+//! the mark together with the lock, so that threads that come and go meanwhile release without a
+//! system call, until the woken one has run and marks the word again. What makes it fast is who
+//! spins, and how (the measurements and what else was tried are in `BENCHMARKS.md`):
+//! - An arrival spins before it queues, also while others sleep, for longer than a critical section
+//!   of a few microseconds lasts, and leaves an owner alone that writes
+//!   ([`spin`](ulocks_core::spin)): otherwise a CPU idles while the one waiter in flight is on its
+//!   way.
+//! - It has half that patience when it sees `CONTENDED`: then the holder itself was asleep or has
+//!   sleepers to wake, which happens now and then on a busy lock and all the time on a saturated
+//!   one.
+//! - A woken waiter that finds the mutex taken again looks closely for a while before it marks the
+//!   word: as long as it has not, releases cost nothing, and the gap between two critical sections
+//!   of one thread suffices it.
 //!
 //! A loser sleeps at the tail of the kernel's queue: unlike Molnar's, it does not keep its place.
 //!
 //! # Ordering
-//! Each (L) is Acquire and pairs with (U1) and (U2), which are Release. All of them are read-modify-writes of one word,
-//! so an (L) that acquires reads from the very (U) that freed the mutex. The loads in the spins are Relaxed hints. A
-//! futex call carries no ordering.
+//! Each (L) is Acquire and pairs with (U1) and (U2), which are Release. All of them are
+//! read-modify-writes of one word, so an (L) that acquires reads from the very (U) that freed the
+//! mutex. The loads in the spins are Relaxed hints. A futex call carries no ordering.
 //!
 //! # Sources
-//! I. Molnar, "Generic Mutex Subsystem" (LKML, 19 December 2005): wake one at a time. U. Drepper, "Futexes Are Tricky"
-//! (2003): the three values. Here: the spinning, the timed wait, and the waiting rule.
+//! I. Molnar, "Generic Mutex Subsystem" (LKML, 19 December 2005): wake one at a time. U. Drepper,
+//! "Futexes Are Tricky" (2003): the three values. Here: the spinning, the timed wait, and the
+//! waiting rule.
 
 use super::word::State;
 use ulocks_core::futex::{Futex, FutexKey, Waited};
@@ -93,7 +105,8 @@ impl<P: Policy> RawMutex<P> {
         self.futex.compare_exchange(UNLOCKED, held, Acquire, Relaxed).is_ok()
     }
 
-    /// A spinning waiter's look at the mutex; it takes it if it is free, leaving `held` in the word.
+    /// A spinning waiter's look at the mutex; it takes it if it is free, leaving `held` in the
+    /// word.
     #[inline]
     fn look(&self, held: u32) -> Look {
         match self.futex.load(Relaxed) {
@@ -115,8 +128,8 @@ impl<P: Policy> RawMutex<P> {
         self.lock_asleep(deadline)
     }
 
-    /// A waiter that sleeps, or has slept elsewhere on this futex: it leaves the word marked, whether it acquires or
-    /// its `deadline` passes (invariant 3).
+    /// A waiter that sleeps, or has slept elsewhere on this futex: it leaves the word marked,
+    /// whether it acquires or its `deadline` passes (invariant 3).
     fn lock_asleep(&self, deadline: Option<Deadline>) -> bool {
         let mut expired = false;
         loop {
@@ -140,8 +153,8 @@ impl<P: Policy> RawMutex<P> {
         }
     }
 
-    /// Counts the wake-up that comes of having marked the word: `CONTENDED` ends in one (U2). The release cannot count
-    /// it, for it must not touch the mutex again.
+    /// Counts the wake-up that comes of having marked the word: `CONTENDED` ends in one (U2). The
+    /// release cannot count it, for it must not touch the mutex again.
     #[inline]
     fn owe_wake(&self) {
         self.meter.count(Event::Woke);
@@ -172,7 +185,8 @@ impl<P: Policy> Default for RawMutex<P> {
 // SAFETY:
 // * One token at a time: invariant 1.
 // * A release happens before the next acquisition returns: section "Ordering".
-// * The token is nothing and no address is kept, so it may be forgotten and the mutex moved or dropped.
+// * The token is nothing and no address is kept, so it may be forgotten and the mutex moved or
+//   dropped.
 unsafe impl<P: Policy> raw::RawMutex for RawMutex<P> {
     ulocks_core::raw_init!(Self::new());
 

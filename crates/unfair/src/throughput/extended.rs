@@ -1,22 +1,27 @@
-//! [`ExtendedThroughputMutex`]: a [`ThroughputMutex`](crate::ThroughputMutex) whose holder asks for a time slice extension.
+//! [`ExtendedThroughputMutex`]: a [`ThroughputMutex`](crate::ThroughputMutex) whose holder asks for
+//! a time slice extension.
 
 use super::{After, RawThroughputMutex};
 use ulocks_core::slice::Extended;
 use ulocks_core::{Private, api};
 
-/// A [`ThroughputMutex`](crate::ThroughputMutex) whose holder asks not to be preempted, in threads that want it.
+/// A [`ThroughputMutex`](crate::ThroughputMutex) whose holder asks not to be preempted, in threads
+/// that want it.
 ///
-/// A holder that is preempted keeps all others waiting for a time slice, and a barging mutex that is taken by whoever
-/// runs meets that as often as any other. From Linux 7.0 on the kernel puts the preemption off by a few microseconds if
-/// the thread asks for it. Each thread opts in by [`enable`](ulocks_core::slice::enable), once; one
-/// that has not, or whose kernel has no such thing, uses this as a `ThroughputMutex`, and both may use the same one. What is
-/// needed, and what is not promised, is told in [`ulocks_core::slice`]; to the promises of `ThroughputMutex`
-/// it adds none, and takes none away.
+/// A holder that is preempted keeps all others waiting for a time slice, and a barging mutex that
+/// is taken by whoever runs meets that as often as any other. From Linux 7.0 on the kernel puts the
+/// preemption off by a few microseconds if the thread asks for it. Each thread opts in by
+/// [`enable`](ulocks_core::slice::enable), once; one that has not, or whose kernel has no such
+/// thing, uses this as a `ThroughputMutex`, and both may use the same one. What is needed, and what
+/// is not promised, is told in [`ulocks_core::slice`]; to the promises of `ThroughputMutex` it adds
+/// none, and takes none away.
 ///
-/// Where it is enabled, an acquisition and its release cost a nanosecond more together. A holder that got an extension gives the CPU
-/// back in its release, which may then last as long as the kernel lets others run.
+/// Where it is enabled, an acquisition and its release cost a nanosecond more together. A holder
+/// that got an extension gives the CPU back in its release, which may then last as long as the
+/// kernel lets others run.
 ///
-/// **It was never run on a kernel that extends time slices**: this waits for one. With a kernel played by the tests, it was.
+/// **It was never run on a kernel that extends time slices**: this waits for one. With a kernel
+/// played by the tests, it was.
 ///
 /// # Examples
 /// ```
@@ -54,13 +59,16 @@ pub type ExtendedThroughputMutexWith<T, P, B = After> = api::Mutex<Extended<RawT
 pub type ExtendedThroughputMutexGuard<'a, T, P = Private, B = After> =
     api::MutexGuard<'a, Extended<RawThroughputMutex<P, B>>, T>;
 
-/// A condition variable for an [`ExtendedThroughputMutex`]. While a thread waits it asks for nothing.
+/// A condition variable for an [`ExtendedThroughputMutex`]. While a thread waits it asks for
+/// nothing.
 ///
-/// `notify_one` returns `false` and `notify_all` returns 0, however many threads were notified. lock_api asks this of
-/// condition variables whose waits may end spuriously, and these may, in the cases that
-/// [`RawCondvar`](ulocks_core::condvar::RawCondvar) lists. Its own methods return the true counts:
-/// `condvar.raw().inner().notify_all()`. A waiter spins for up to 12 us before it sleeps.
+/// `notify_one` returns `false` and `notify_all` returns 0, however many threads were notified.
+/// lock_api asks this of condition variables whose waits may end spuriously, and these may, in the
+/// cases that [`RawCondvar`](ulocks_core::condvar::RawCondvar) lists. Its own methods return the
+/// true counts: `condvar.raw().inner().notify_all()`. A waiter spins for up to 12 us before it
+/// sleeps.
 pub type ExtendedThroughputCondvar = ExtendedThroughputCondvarWith<Private>;
 
-/// An [`ExtendedThroughputCondvar`] for an [`ExtendedThroughputMutexWith`] of the same policy and bound.
+/// An [`ExtendedThroughputCondvar`] for an [`ExtendedThroughputMutexWith`] of the same policy and
+/// bound.
 pub type ExtendedThroughputCondvarWith<P, B = After> = api::Condvar<Extended<RawThroughputMutex<P, B>>>;

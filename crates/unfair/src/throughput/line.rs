@@ -1,5 +1,5 @@
-//! What a waiter with a ticket does: it sleeps until it is the head of the line; the head takes the mutex, reserves it when
-//! its time is up, or gives up. Labels and invariants are those of `raw`.
+//! What a waiter with a ticket does: it sleeps until it is the head of the line; the head takes the
+//! mutex, reserves it when its time is up, or gives up. Labels and invariants are those of `raw`.
 
 use super::bound::Bound;
 use super::deaths::Watch;
@@ -13,8 +13,8 @@ use ulocks_core::sync::Ordering::Relaxed;
 use ulocks_core::time::Deadline;
 use ulocks_core::{Policy, cpu};
 
-/// How long a reserver looks before it sleeps, in nanoseconds, unless its policy never spins: about as long as a sleep and a
-/// wake-up take.
+/// How long a reserver looks before it sleeps, in nanoseconds, unless its policy never spins: about
+/// as long as a sleep and a wake-up take.
 const RESERVER_NS: u32 = 40_000;
 
 /// What the head of the line comes to when it looks.
@@ -47,7 +47,8 @@ impl<P: Policy, B: Bound> RawThroughputMutex<P, B> {
                 Settled::Asleep(asleep) => asleep,
             };
             let ends_as_due = !due && !Deadline::earlier(bound, deadline).1;
-            // Also the head watches. It finds nothing to repair but its own marks, which others may have cleared.
+            // Also the head watches. It finds nothing to repair but its own marks, which others may
+            // have cleared.
             let (until, watches) =
                 if ends_as_due { (bound, false) } else { self.watch(watch, asleep, self.line(), deadline) };
             self.meter.count(Event::Slept);
@@ -87,8 +88,9 @@ impl<P: Policy, B: Bound> RawThroughputMutex<P, B> {
         }
     }
 
-    /// (Q2): takes `ticket` out of the line, of which it is the head, and wakes the next. If it is not, its owner was taken
-    /// for dead, and may have acquired or given up in place of the head that is: wakes that one.
+    /// (Q2): takes `ticket` out of the line, of which it is the head, and wakes the next. If it is
+    /// not, its owner was taken for dead, and may have acquired or given up in place of the head
+    /// that is: wakes that one.
     fn leave_line(&self, ticket: Ticket, turn: Turn) -> Turn {
         let mut line = self.line();
         while P::Scope::PRIVATE || line.is_head(ticket) {
@@ -105,7 +107,8 @@ impl<P: Policy, B: Bound> RawThroughputMutex<P, B> {
         turn
     }
 
-    /// Wakes the head of a line that was not head before. Who shares its bits looks and sleeps again.
+    /// Wakes the head of a line that was not head before. Who shares its bits looks and sleeps
+    /// again.
     pub(super) fn wake_next(&self, line: Line) {
         if line.length() > 0 {
             self.meter.count(Event::Woke);

@@ -17,50 +17,55 @@ pub use word::ThroughputState;
 
 use ulocks_core::{Private, api};
 
-/// Mutual exclusion around a `T` at the throughput of a barging mutex, where nobody starves: eight bytes beside the data.
+/// Mutual exclusion around a `T` at the throughput of a barging mutex, where nobody starves: eight
+/// bytes beside the data.
 ///
-/// This one is for the threads of one process, with the default patience and bound, and without counters;
-/// [`ThroughputMutexWith`] has the others.
+/// This one is for the threads of one process, with the default patience and bound, and without
+/// counters; [`ThroughputMutexWith`] has the others.
 ///
 /// # Fairness
-/// Whoever finds the mutex free takes it, past others that wait, but not for ever. Waiters that sleep are served in the
-/// order in which they fell asleep. The one whose turn it is is woken, and lets others overtake it for the bound, one
-/// millisecond unless the type says otherwise ([`After`]). Then it reserves the mutex: the present holder is the last to
-/// have overtaken it. With
+/// Whoever finds the mutex free takes it, past others that wait, but not for ever. Waiters that
+/// sleep are served in the order in which they fell asleep. The one whose turn it is is woken, and
+/// lets others overtake it for the bound, one millisecond unless the type says otherwise
+/// ([`After`]). Then it reserves the mutex: the present holder is the last to have overtaken it.
+/// With
 /// - `h`, the longest time the mutex is held,
 /// - `w`, the time in which a woken thread comes to run,
 /// - `k`, the number of other waiters,
 ///
-/// a waiter that has fallen asleep waits at most `bound + (k + 1) * (bound + 2h + 2w)`, and one beside a single other
-/// thread `bound + 2h + 2w`. Each of many waiters in turn is overtaken for the bound:
-/// otherwise the mutex would idle for one wake-up at each hand-over, and this is what a strict hand-off costs. Who prefers
-/// short waits of many takes [`HandOff`], with a bound of zero.
+/// a waiter that has fallen asleep waits at most `bound + (k + 1) * (bound + 2h + 2w)`, and one
+/// beside a single other thread `bound + 2h + 2w`. Each of many waiters in turn is overtaken for
+/// the bound: otherwise the mutex would idle for one wake-up at each hand-over, and this is what a
+/// strict hand-off costs. Who prefers short waits of many takes [`HandOff`], with a bound of zero.
 ///
-/// Not bound by this is a waiter with a deadline that was woken while another one was on its way: it may be sent to sleep
-/// behind the others again. Nor one whose sleep is ended by a signal. Threads of real-time priority are woken before
-/// others, by the kernel.
+/// Not bound by this is a waiter with a deadline that was woken while another one was on its way:
+/// it may be sent to sleep behind the others again. Nor one whose sleep is ended by a signal.
+/// Threads of real-time priority are woken before others, by the kernel.
 ///
-/// [`try_lock`](api::Mutex::try_lock) takes a free mutex past others too, but fails on one that is reserved.
+/// [`try_lock`](api::Mutex::try_lock) takes a free mutex past others too, but fails on one that is
+/// reserved.
 ///
 /// # Blocking
-/// [`lock`](api::Mutex::lock) is one atomic read-modify-write if the mutex is free and nobody waits, and so is the release.
-/// Otherwise the caller spins as on a [`Mutex`](crate::Mutex), for up to 6 us by default, and then sleeps in the kernel
-/// (`FUTEX_WAIT`). A waiter that has reserved spins for up to 40 us before it sleeps again. A spin ends at once if the
-/// holder waited, too, before it acquired, and did so on the CPU where the spinner runs: then it is not running. Nobody
-/// ever yields to the scheduler. A timed acquisition tries at least once, and may return late by its spinning budget and
-/// by what the scheduler takes.
+/// [`lock`](api::Mutex::lock) is one atomic read-modify-write if the mutex is free and nobody
+/// waits, and so is the release. Otherwise the caller spins as on a [`Mutex`](crate::Mutex), for up
+/// to 6 us by default, and then sleeps in the kernel (`FUTEX_WAIT`). A waiter that has reserved
+/// spins for up to 40 us before it sleeps again. A spin ends at once if the holder waited, too,
+/// before it acquired, and did so on the CPU where the spinner runs: then it is not running. Nobody
+/// ever yields to the scheduler. A timed acquisition tries at least once, and may return late by
+/// its spinning budget and by what the scheduler takes.
 ///
 /// # Panics
-/// None of its own. Locking a mutex that the calling thread already holds is a deadlock, or, with a deadline, a
-/// timeout.
+/// None of its own. Locking a mutex that the calling thread already holds is a deadlock, or, with a
+/// deadline, a timeout.
 ///
 /// # Aborts
-/// If the kernel refuses to let a waiter sleep, or to wake a sleeper: a seccomp filter forbids it. A
-/// panic would leave other threads waiting for ever.
+/// If the kernel refuses to let a waiter sleep, or to wake a sleeper: a seccomp filter forbids it.
+/// A panic would leave other threads waiting for ever.
 ///
 /// # Preemption
-/// A holder that is preempted is waited for. [`ExtendedThroughputMutex`] is the same mutex, and asks Linux 7.0 or later to
-/// put that off by a few microseconds, in threads that opt in; this one asks for nothing.
+/// A holder that is preempted is waited for. [`ExtendedThroughputMutex`] is the same mutex, and
+/// asks Linux 7.0 or later to put that off by a few microseconds, in threads that opt in; this one
+/// asks for nothing.
 ///
 /// # Process-shared
 /// [`ThroughputMutexWith`]`<T, Shared>`: no address is stored, all-zero memory is an unlocked
@@ -81,14 +86,16 @@ use ulocks_core::{Private, api};
 /// when it is its turn, loses its place.
 ///
 /// # Signals and forks
-/// Signals are handled while a thread waits, and the wait goes on. A handler must not use a mutex that the code it
-/// interrupts may hold. A child of `fork` gets a private copy of a `Private` mutex in the state it was in, with the
-/// waiters' places but without the waiters: unless nobody waited, the child may not use it.
+/// Signals are handled while a thread waits, and the wait goes on. A handler must not use a mutex
+/// that the code it interrupts may hold. A child of `fork` gets a private copy of a `Private` mutex
+/// in the state it was in, with the waiters' places but without the waiters: unless nobody waited,
+/// the child may not use it.
 ///
 /// # Memory
-/// The release is one read-modify-write and touches the mutex no more, so the thread that releases last may free or
-/// unmap it at once. Nothing is allocated, so it can guard a global allocator. A guard may be forgotten, which leaves
-/// the mutex locked, and a locked mutex may be moved or dropped.
+/// The release is one read-modify-write and touches the mutex no more, so the thread that releases
+/// last may free or unmap it at once. Nothing is allocated, so it can guard a global allocator. A
+/// guard may be forgotten, which leaves the mutex locked, and a locked mutex may be moved or
+/// dropped.
 ///
 /// # Examples
 /// ```
@@ -111,8 +118,8 @@ use ulocks_core::{Private, api};
 /// ```
 pub type ThroughputMutex<T> = ThroughputMutexWith<T, Private>;
 
-/// A [`ThroughputMutex`] with another policy or another bound: between processes, with other patience, with counters
-/// inside, or with strict hand-off.
+/// A [`ThroughputMutex`] with another policy or another bound: between processes, with other
+/// patience, with counters inside, or with strict hand-off.
 ///
 /// ```
 /// use ulocks_core::meter::Counted;
@@ -143,10 +150,11 @@ pub type MappedThroughputMutexGuard<'a, T, P = Private, B = After> =
 
 /// A condition variable for a [`ThroughputMutex`] of the same policy.
 ///
-/// `notify_one` returns `false` and `notify_all` returns 0, however many threads were notified. lock_api asks this of
-/// condition variables whose waits may end spuriously, and these may, in the cases that
-/// [`RawCondvar`](ulocks_core::condvar::RawCondvar) lists. Its own methods return the true counts:
-/// `condvar.raw().inner().notify_all()`. A waiter spins for up to 12 us before it sleeps.
+/// `notify_one` returns `false` and `notify_all` returns 0, however many threads were notified.
+/// lock_api asks this of condition variables whose waits may end spuriously, and these may, in the
+/// cases that [`RawCondvar`](ulocks_core::condvar::RawCondvar) lists. Its own methods return the
+/// true counts: `condvar.raw().inner().notify_all()`. A waiter spins for up to 12 us before it
+/// sleeps.
 pub type ThroughputCondvar = ThroughputCondvarWith<Private>;
 
 /// A [`ThroughputCondvar`] for a [`ThroughputMutexWith`] of the same policy and bound.

@@ -1,14 +1,18 @@
-//! The protocol of [`ThroughputMutex`](crate::ThroughputMutex): Long's throughput-optimised futex, in user space.
+//! The protocol of [`ThroughputMutex`](crate::ThroughputMutex): Long's throughput-optimised futex,
+//! in user space.
 //!
 //! # Properties
 //! - Exclusion; what a holder did happens before the next acquisition returns.
 //! - Whoever finds the mutex free takes it, past others that wait, unless it is reserved.
-//! - *Bounded waiting.* A waiter is woken when it is its turn by the kernel's queue, and from then on keeps its place in a
-//!   line; the head of the line reserves the mutex when it has been there for the bound, and then nobody overtakes it.
-//! - One read-modify-write to acquire and one to release when nobody waits; no system call unless somebody sleeps. The
-//!   release never loops.
-//! - The release is the last touch: what must be woken is read off the value it replaced, and named by address (law 2).
-//! - All-zero is an unlocked mutex. Nothing is allocated or registered, no address is stored (laws 1, 7, 9).
+//! - *Bounded waiting.* A waiter is woken when it is its turn by the kernel's queue, and from then
+//!   on keeps its place in a line; the head of the line reserves the mutex when it has been there
+//!   for the bound, and then nobody overtakes it.
+//! - One read-modify-write to acquire and one to release when nobody waits; no system call unless
+//!   somebody sleeps. The release never loops.
+//! - The release is the last touch: what must be woken is read off the value it replaced, and named
+//!   by address (law 2).
+//! - All-zero is an unlocked mutex. Nothing is allocated or registered, no address is stored (laws
+//!   1, 7, 9).
 //!
 //! # Who waits where
 //! ```text
@@ -18,15 +22,17 @@
 //!                                                  the head spins, is woken,
 //!                                                  and reserves
 //! ```
-//! A futex alone puts who was woken in vain at the end of its queue, and with that no bound holds. Here a waiter that was
-//! woken in vain gets a ticket, and further wake-ups go to the head of the line; the outsiders keep their places in the
-//! kernel's queue meanwhile. While the head is awake an outsider that falls asleep has another one woken; if that loses,
-//! too, it gets in line behind the head only once the bound has passed since it first lost: until then it goes back to sleep
-//! outside, where a release can wake it soon. A line of all that lost would idle the CPUs of a mutex that is merely busy.
+//! A futex alone puts who was woken in vain at the end of its queue, and with that no bound holds.
+//! Here a waiter that was woken in vain gets a ticket, and further wake-ups go to the head of the
+//! line; the outsiders keep their places in the kernel's queue meanwhile. While the head is awake
+//! an outsider that falls asleep has another one woken; if that loses, too, it gets in line behind
+//! the head only once the bound has passed since it first lost: until then it goes back to sleep
+//! outside, where a release can wake it soon. A line of all that lost would idle the CPUs of a
+//! mutex that is merely busy.
 //!
 //! # State
-//! The bits are those of [`ThroughputState`](crate::ThroughputState); *open* means neither `LOCKED` nor `RESERVED`. Each
-//! transition is one read-modify-write:
+//! The bits are those of [`ThroughputState`](crate::ThroughputState); *open* means neither `LOCKED`
+//! nor `RESERVED`. Each transition is one read-modify-write:
 //!
 //! | from | to | by | label |
 //! |---|---|---|---|
@@ -48,40 +54,50 @@
 //! # Invariants
 //! 1. At most one thread holds the mutex: only transitions out of a word without `LOCKED` acquire.
 //! 2. Nobody sleeps unless the word had the value the sleeper left or read, at that moment.
-//! 3. *In an open word the marks are receipts*: (U) has sent the wake-up or is about to. So an acquisition clears them, and
-//!    threads that come and go while the woken one is on its way find a clean word (Molnar's rule).
-//! 4. *No head is forgotten.* While the head sleeps, the word is `LOCKED` and `ASLEEP`, or a wake-up is on its way that only
-//!    the head can take. `ASLEEP` is set by the head alone, so the value it sleeps on does not come back.
-//! 5. *No outsider is forgotten.* Who has slept owes a mark: it leaves `MARKED` when it acquires or gives up, and when it
-//!    sleeps outside again. While an outsider sleeps, `MARKED` is set on a mutex that is not open, or a wake-up for an
-//!    outsider is on its way, or there is a debtor: an outsider that was woken, or somebody in line. A debtor is awake, or
-//!    itself not forgotten; so in the end it pays.
-//! 6. Who is in line and not the head sleeps on the second word and is woken by (Q2). It has no deadline, so it is in line
-//!    until it is the head; so a head with somebody behind it need not pay (L4).
-//! 7. `RESERVED` implies a head that set it. It is set and given up on a locked mutex only, so a free reserved mutex has a
-//!    head that is awake, or asleep with the wake-up of (U) on its way, and which acquires.
+//! 3. *In an open word the marks are receipts*: (U) has sent the wake-up or is about to. So an
+//!    acquisition clears them, and threads that come and go while the woken one is on its way find
+//!    a clean word (Molnar's rule).
+//! 4. *No head is forgotten.* While the head sleeps, the word is `LOCKED` and `ASLEEP`, or a
+//!    wake-up is on its way that only the head can take. `ASLEEP` is set by the head alone, so the
+//!    value it sleeps on does not come back.
+//! 5. *No outsider is forgotten.* Who has slept owes a mark: it leaves `MARKED` when it acquires or
+//!    gives up, and when it sleeps outside again. While an outsider sleeps, `MARKED` is set on a
+//!    mutex that is not open, or a wake-up for an outsider is on its way, or there is a debtor: an
+//!    outsider that was woken, or somebody in line. A debtor is awake, or itself not forgotten; so
+//!    in the end it pays.
+//! 6. Who is in line and not the head sleeps on the second word and is woken by (Q2). It has no
+//!    deadline, so it is in line until it is the head; so a head with somebody behind it need not
+//!    pay (L4).
+//! 7. `RESERVED` implies a head that set it. It is set and given up on a locked mutex only, so a
+//!    free reserved mutex has a head that is awake, or asleep with the wake-up of (U) on its way,
+//!    and which acquires.
 //! 8. A waiter that may have to sleep does not unwind: its ticket would stay in the line, or its
 //!    debt unpaid. If the kernel refuses the wait, the process aborts.
 //!
 //! # The bound
-//! Let `h` be the longest hold and `w` the time in which a woken thread comes to run. The head acquires with the first
-//! release after it reserved, within `bound + h + w`; from (R) to (L4) nobody else acquires. An outsider is woken after those
-//! asleep before it. It may lose its place to them until it is overdue, `bound` after it first lost; then it keeps it. So
-//! with `k` other waiters it waits `bound + (k + 1) * (bound + 2h + 2w)` at most, and the first term only if several were
-//! woken at once. Reservations are `bound` apart, which keeps their price, an idle `w` each, at `w / bound` of the
-//! throughput. Exempt are waiters with a deadline that find somebody in line, because from behind the head one could not
-//! leave: they sleep outside again; and those whose sleep a signal ends, for which the kernel forgets their places.
+//! Let `h` be the longest hold and `w` the time in which a woken thread comes to run. The head
+//! acquires with the first release after it reserved, within `bound + h + w`; from (R) to (L4)
+//! nobody else acquires. An outsider is woken after those asleep before it. It may lose its place
+//! to them until it is overdue, `bound` after it first lost; then it keeps it. So with `k` other
+//! waiters it waits `bound + (k + 1) * (bound + 2h + 2w)` at most, and the first term only if
+//! several were woken at once. Reservations are `bound` apart, which keeps their price, an idle `w`
+//! each, at `w / bound` of the throughput. Exempt are waiters with a deadline that find somebody in
+//! line, because from behind the head one could not leave: they sleep outside again; and those
+//! whose sleep a signal ends, for which the kernel forgets their places.
 //!
-//! With [`HandOff`](crate::HandOff) the bound is zero: every waiter that was woken in vain reserves.
+//! With [`HandOff`](crate::HandOff) the bound is zero: every waiter that was woken in vain
+//! reserves.
 //!
 //! # The waiting rule
-//! Spinning is as in [`Mutex`](crate::Mutex), but that an arrival has all of its patience also if the release has to wake
-//! somebody: one that goes to sleep sooner ends up in the line, and reserves. The head that has just reserved looks closely
-//! for 40 us, about as long as a sleep and a wake-up take, because while it sleeps the mutex idles.
+//! Spinning is as in [`Mutex`](crate::Mutex), but that an arrival has all of its patience also if
+//! the release has to wake somebody: one that goes to sleep sooner ends up in the line, and
+//! reserves. The head that has just reserved looks closely for 40 us, about as long as a sleep and
+//! a wake-up take, because while it sleeps the mutex idles.
 //!
-//! All of them stop at once when the hint names their own CPU: then the holder is not running. Only an acquisition that had
-//! to wait leaves a hint, in the same compare-exchange. To leave one at each would cost 2 ns of 12 in a word of its own,
-//! since the release waits for the store, and 4 ns in this one.
+//! All of them stop at once when the hint names their own CPU: then the holder is not running. Only
+//! an acquisition that had to wait leaves a hint, in the same compare-exchange. To leave one at
+//! each would cost 2 ns of 12 in a word of its own, since the release waits for the store, and 4 ns
+//! in this one.
 //!
 //! # Deaths
 //! In memory shared between processes a waiter may be killed at any step, and take with it what
@@ -91,15 +107,16 @@
 //! after all, a place is lost, exclusion is not. The rules are in `deaths.rs`.
 //!
 //! # Ordering
-//! Each (L) is Acquire and pairs with (U), which is Release; all transitions of the first word are read-modify-writes, so
-//! the others continue the release sequence and are Relaxed. The second word carries no data. A futex call carries no
-//! ordering, and what it returns decides only who gets in line.
+//! Each (L) is Acquire and pairs with (U), which is Release; all transitions of the first word are
+//! read-modify-writes, so the others continue the release sequence and are Relaxed. The second word
+//! carries no data. A futex call carries no ordering, and what it returns decides only who gets in
+//! line.
 //!
 //! # Sources
-//! W. Long, "futex: Throughput-optimized (TO) futexes" (LKML, 2016): steal, one top waiter that spins on the owner, hand-off
-//! to it. Linux `kernel/locking/mutex.c`: the first waiter asks for the hand-off. I. Molnar, "Generic Mutex Subsystem"
-//! (2005). Here: a reservation of the free mutex in place of the hand-off, so that no ownership is in flight; a bound in
-//! time; the line.
+//! W. Long, "futex: Throughput-optimized (TO) futexes" (LKML, 2016): steal, one top waiter that
+//! spins on the owner, hand-off to it. Linux `kernel/locking/mutex.c`: the first waiter asks for
+//! the hand-off. I. Molnar, "Generic Mutex Subsystem" (2005). Here: a reservation of the free mutex
+//! in place of the hand-off, so that no ownership is in flight; a bound in time; the line.
 
 use super::bound::{After, Bound};
 use super::deaths::Watch;
@@ -248,7 +265,8 @@ impl<P: Policy, B: Bound> RawThroughputMutex<P, B> {
             || without_unwinding(|| self.lock_outside(deadline, false)) // invariant 8
     }
 
-    /// A waiter without a ticket. `owes`: it has slept on this futex (invariant 5). False if `deadline` passed first.
+    /// A waiter without a ticket. `owes`: it has slept on this futex (invariant 5). False if
+    /// `deadline` passed first.
     fn lock_outside(&self, deadline: Option<Deadline>, mut owes: bool) -> bool {
         let mut woken = owes;
         let mut gives_up = false;
@@ -280,13 +298,15 @@ impl<P: Policy, B: Bound> RawThroughputMutex<P, B> {
             gives_up = waited == Waited::TimedOut && !watches;
             if waited == Waited::TimedOut && watches {
                 self.end_watch(&mut watch);
-                // As one that was woken in vain for long: outside again it would sleep behind all others.
+                // As one that was woken in vain for long: outside again it would sleep behind all
+                // others.
                 (woken, overdue) = (true, Some(Deadline::after(Duration::ZERO)));
             }
         }
     }
 
-    /// (S1): leaves `MARKED` in a word that is not open, and returns that word; `None` if it acquired instead.
+    /// (S1): leaves `MARKED` in a word that is not open, and returns that word; `None` if it
+    /// acquired instead.
     fn mark(&self, owes: bool) -> Option<State> {
         let mut was = self.state();
         loop {
@@ -304,9 +324,9 @@ impl<P: Policy, B: Bound> RawThroughputMutex<P, B> {
         }
     }
 
-    /// (Q1): the ticket of an outsider that was woken in vain. None if the line is full; and behind others only if its wait
-    /// is `overdue`, that is the bound has passed since it was woken in vain for the first time, and if it has no
-    /// deadline (invariant 6).
+    /// (Q1): the ticket of an outsider that was woken in vain. None if the line is full; and behind
+    /// others only if its wait is `overdue`, that is the bound has passed since it was woken in
+    /// vain for the first time, and if it has no deadline (invariant 6).
     fn get_in_line(&self, deadline: Option<Deadline>, overdue: &mut Option<Deadline>) -> Option<Ticket> {
         let mut line = self.line();
         loop {
@@ -367,7 +387,8 @@ impl<P: Policy<Meter: fmt::Debug>, B: Bound> fmt::Debug for RawThroughputMutex<P
 // SAFETY:
 // * One token at a time: invariant 1.
 // * A release happens before the next acquisition returns: section "Ordering".
-// * The token is nothing and no address is kept, so it may be forgotten and the mutex moved or dropped.
+// * The token is nothing and no address is kept, so it may be forgotten and the mutex moved or
+//   dropped.
 unsafe impl<P: Policy, B: Bound> raw::RawMutex for RawThroughputMutex<P, B> {
     ulocks_core::raw_init!(Self::new());
 

@@ -1,4 +1,5 @@
-//! The two words of a throughput mutex: who holds it and must be woken, and the line of those who were.
+//! The two words of a throughput mutex: who holds it and must be woken, and the line of those who
+//! were.
 
 use core::fmt;
 use ulocks_core::futex::Bits;
@@ -13,8 +14,8 @@ use ulocks_core::futex::Bits;
 /// | 3 | `RESERVED` | only the head may acquire | the head | the head, as it acquires or leaves |
 /// | 16 to 31 | hint | where the holder acquired: the number of the CPU plus one; zero is unknown | an acquisition after spinning or sleeping | any other |
 ///
-/// What is written while the mutex is held stays there when it is released, so a free word may be other than zero. The
-/// next acquisition clears it.
+/// What is written while the mutex is held stays there when it is released, so a free word may be
+/// other than zero. The next acquisition clears it.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub struct ThroughputState(pub u32);
 

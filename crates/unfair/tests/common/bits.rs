@@ -24,8 +24,9 @@ struct Object {
 // SAFETY: `count` is accessed under the lock only.
 unsafe impl Sync for Object {}
 
-/// Threads that lock an object and set a bit of its header each, beside one that flips a bit without the lock: no bit is
-/// lost, and holders exclude one another although the byte changes under them.
+/// Threads that lock an object and set a bit of its header each, beside one that flips a bit
+/// without the lock: no bit is lost, and holders exclude one another although the byte changes
+/// under them.
 pub fn bits_survive(holders: usize) {
     assert!(holders <= BY_A_HOLDER.len());
     let object = Arc::new(Object { header: Lock::with_bits(FIRST), count: UnsafeCell::new(0) });
@@ -52,8 +53,8 @@ pub fn bits_survive(holders: usize) {
     assert_eq!(object.header.bits().load(Relaxed), expected, "the user's bits were lost");
 }
 
-/// Threads without the lock that replace all bits, each as it finds them, while another takes the lock and releases it:
-/// every replacement is based on the one before.
+/// Threads without the lock that replace all bits, each as it finds them, while another takes the
+/// lock and releases it: every replacement is based on the one before.
 pub fn replacements_succeed_one_another(writers: usize) {
     let object = Arc::new(Object { header: Lock::with_bits(0), count: UnsafeCell::new(0) });
     let writers: Vec<_> = (0..writers)

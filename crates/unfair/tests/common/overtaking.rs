@@ -27,9 +27,10 @@ unsafe impl<P: Policy, B: Bound> Sync for Shared<P, B> {}
 // SAFETY: both parts are `Send`.
 unsafe impl<P: Policy, B: Bound> Send for Shared<P, B> {}
 
-/// Threads, one for each of `rounds`, that acquire the mutex so often. Who held it while another had reserved it already is not the
-/// next to hold it; so between the reservation and the reserver's acquisition there is one release and no acquisition.
-/// `hold` is run by the holder. Returns how many reservations were seen.
+/// Threads, one for each of `rounds`, that acquire the mutex so often. Who held it while another
+/// had reserved it already is not the next to hold it; so between the reservation and the
+/// reserver's acquisition there is one release and no acquisition. `hold` is run by the holder.
+/// Returns how many reservations were seen.
 pub fn reserver_is_next<P: Policy, B: Bound>(
     rounds: Vec<usize>,
     hold: impl Fn() + Copy + Send + Sync + 'static,

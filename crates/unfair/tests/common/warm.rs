@@ -1,5 +1,6 @@
-//! The asymmetric mutex as it is in the middle of a program, with its gate open: all gates begin shut, and a model has no
-//! time to get over that. And a client that uses two mutexes behind one gate.
+//! The asymmetric mutex as it is in the middle of a program, with its gate open: all gates begin
+//! shut, and a model has no time to get over that. And a client that uses two mutexes behind one
+//! gate.
 
 use ulocks_core::raw::RawMutex;
 use ulocks_core::time::Deadline;
@@ -46,8 +47,8 @@ unsafe impl<P: ulocks_core::Policy> RawMutex for Warm<P> {
     }
 }
 
-/// Two mutexes behind one gate, one used by `threads` and one by `others`: whoever releases one may open the gate on a
-/// waiter of the other, and the mark it has set.
+/// Two mutexes behind one gate, one used by `threads` and one by `others`: whoever releases one may
+/// open the gate on a waiter of the other, and the mark it has set.
 pub fn neighbours<L: RawMutex + Send + Sync + 'static>(threads: usize, others: usize, rounds: usize) {
     let locks = Arc::new([new_lock::<L>(), new_lock::<L>()]);
     let shared = Arc::clone(&locks);

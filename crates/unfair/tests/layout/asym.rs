@@ -23,7 +23,8 @@ fn lives_in_a_static() {
 #[test]
 fn zeroed_memory_is_an_unlocked_mutex() {
     fn check<P: Policy>() {
-        // SAFETY: that every field is valid when all zero is the promise this test is for; the type has no niche.
+        // SAFETY: that every field is valid when all zero is the promise this test is for; the type
+        // has no niche.
         let mutex = unsafe { MaybeUninit::<RawAsymMutex<P>>::zeroed().assume_init() };
         assert!(!mutex.is_locked());
         let token = mutex.try_lock().expect("free");
@@ -42,7 +43,8 @@ fn new_is_all_zero() {
     fn bytes<P: Policy>() -> Vec<u8> {
         let mutex = RawAsymMutex::<P>::new();
         let size = size_of_val(&mutex);
-        // SAFETY: the bytes of an initialised value without padding: a word, and counters of a multiple of its size.
+        // SAFETY: the bytes of an initialised value without padding: a word, and counters of a
+        // multiple of its size.
         unsafe { std::slice::from_raw_parts((&raw const mutex).cast::<u8>(), size) }.to_vec()
     }
     assert_eq!(bytes::<Private>(), [0; 4]);
@@ -58,7 +60,8 @@ fn a_forgotten_guard_leaves_it_locked_and_it_may_be_moved() {
     assert_eq!(moved.into_inner(), "kept");
 }
 
-/// The word is all the state there is: a mutex that was moved while locked has another gate, and that is no matter.
+/// The word is all the state there is: a mutex that was moved while locked has another gate, and
+/// that is no matter.
 #[test]
 fn a_mutex_moved_while_locked_is_released_where_it_is() {
     let mutex = RawAsymMutex::<Private>::new();

@@ -27,7 +27,8 @@ fn lives_in_a_static() {
 #[test]
 fn zeroed_memory_is_an_unlocked_mutex() {
     fn check<P: ulocks_core::Policy<Scope = ulocks_core::futex::Private>>() {
-        // SAFETY: that every field is valid when all zero is the promise this test is for; the type has no niche.
+        // SAFETY: that every field is valid when all zero is the promise this test is for; the type
+        // has no niche.
         let mutex = unsafe { MaybeUninit::<RawByteMutex<P>>::zeroed().assume_init() };
         assert!(!mutex.is_locked());
         mutex.try_lock().expect("free");

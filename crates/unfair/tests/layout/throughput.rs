@@ -30,7 +30,8 @@ fn lives_in_a_static() {
 #[test]
 fn zeroed_memory_is_an_unlocked_mutex_and_new_is_all_zero() {
     fn check<P: Policy, B: Bound>(size: usize) {
-        // SAFETY: that every field is valid when all zero is the promise this test is for; the type has no niche.
+        // SAFETY: that every field is valid when all zero is the promise this test is for; the type
+        // has no niche.
         let mutex = unsafe { MaybeUninit::<RawThroughputMutex<P, B>>::zeroed().assume_init() };
         assert!(!mutex.is_locked());
         mutex.try_lock().expect("free");
@@ -40,7 +41,8 @@ fn zeroed_memory_is_an_unlocked_mutex_and_new_is_all_zero() {
         assert!(!mutex.is_locked());
 
         let new = RawThroughputMutex::<P, B>::new();
-        // SAFETY: the bytes of an initialised value without padding: two words, and counters of a multiple of their size.
+        // SAFETY: the bytes of an initialised value without padding: two words, and counters of a
+        // multiple of their size.
         let bytes = unsafe { std::slice::from_raw_parts((&raw const new).cast::<u8>(), size_of_val(&new)) };
         assert_eq!(bytes, vec![0; size]);
     }

@@ -1,5 +1,6 @@
-//! The mutex in two bits of a byte. Each visit to the modelled lot is several steps more than a futex call, so the bounds
-//! are a little lower than for the mutex on a futex; the virtual machine takes more threads.
+//! The mutex in two bits of a byte. Each visit to the modelled lot is several steps more than a
+//! futex call, so the bounds are a little lower than for the mutex on a futex; the virtual machine
+//! takes more threads.
 
 use crate::bits::{bits_survive, replacements_succeed_one_another};
 use ulocks_core::Private;
@@ -26,7 +27,8 @@ fn exact(preemptions: usize) -> Config {
     Config::bounded(preemptions)
 }
 
-/// A wake-up orders nothing, as on the machine: what a woken waiter sees it has from the lot and from the byte.
+/// A wake-up orders nothing, as on the machine: what a woken waiter sees it has from the lot and
+/// from the byte.
 fn unordered(preemptions: usize) -> Config {
     Config { grade: Grade::Unordered, ..Config::bounded(preemptions) }
 }

@@ -1,5 +1,5 @@
-//! The condition variable on this mutex: sleepers that a notification moves to a word that is free, locked or marked,
-//! beside threads that barge in and release without a look at the queue.
+//! The condition variable on this mutex: sleepers that a notification moves to a word that is free,
+//! locked or marked, beside threads that barge in and release without a look at the queue.
 
 use ulocks_core::Private;
 use ulocks_core::model::{Config, Grade, explore};

@@ -1,5 +1,5 @@
-//! The mutex in two bits of a byte, whose waiters are in the parking lot. The lot grows with the threads that have ever
-//! waited at once, and then no more.
+//! The mutex in two bits of a byte, whose waiters are in the parking lot. The lot grows with the
+//! threads that have ever waited at once, and then no more.
 
 use ulocks_testkit::crowd;
 use ulocks_unfair::RawByteMutex;

@@ -73,7 +73,8 @@ fn head_is_asleep<B: Bound>(lock: &Lock<B>) -> bool {
     lock.state().0 & ThroughputState::ASLEEP != 0
 }
 
-/// Wakes waiters as a release does whose mutex is taken again at once. None can steal it: the caller holds it.
+/// Wakes waiters as a release does whose mutex is taken again at once. None can steal it: the
+/// caller holds it.
 fn wake_all_in_vain<B: Bound>(lock: &Lock<B>) {
     lock.requeue_key().expect("it has one").wake(u32::MAX);
 }
@@ -121,19 +122,21 @@ type Patient = After<200_000_000>;
 
 /// How many waiters are in line: the second word is the ticket of the head and the next one.
 fn in_line<B: Bound>(lock: &Lock<B>) -> u16 {
-    // SAFETY: the mutex is `repr(C)` and consists of two words of four bytes, which are only accessed atomically.
+    // SAFETY: the mutex is `repr(C)` and consists of two words of four bytes, which are only
+    // accessed atomically.
     let line = unsafe { &*std::ptr::from_ref(lock).cast::<AtomicU32>().add(1) }.load(Relaxed);
     ((line >> 16) as u16).wrapping_sub(line as u16)
 }
 
-/// A mutex with a head that was killed before it reserved, and two waiters in line behind it; `hold` is called by the holder
-/// until they are gone, which its second argument says.
+/// A mutex with a head that was killed before it reserved, and two waiters in line behind it;
+/// `hold` is called by the holder until they are gone, which its second argument says.
 fn with_a_dead_head(name: &str, hold: impl Fn(&Lock<Patient>, &dyn Fn() -> bool)) {
     with_a_locked_mutex::<Patient>(name, |lock| {
         first_in_line(user(lock), lock).killed();
         assert!(!lock.state().is_reserved(), "it was not killed in time");
         let others = [user(lock), user(lock)].map(|other| other.sleeps(|| true));
-        // They get in line when they have lost for as long as the bound. The first of them may have reserved by then.
+        // They get in line when they have lost for as long as the bound. The first of them may have
+        // reserved by then.
         while in_line(lock) < 3 && !lock.state().is_reserved() {
             wake_all_in_vain(lock);
             std::thread::sleep(Duration::from_millis(10));
@@ -177,7 +180,8 @@ fn a_reservation_of_the_dead_is_taken_back() {
 
 /// Has `child` run on the CPU of the calling thread, and only when that sleeps.
 fn runs_behind_me(child: &Child) {
-    // SAFETY: the arguments are places and values of the types that the calls take; zeroes are an empty set.
+    // SAFETY: the arguments are places and values of the types that the calls take; zeroes are an
+    // empty set.
     unsafe {
         let mut cpus: libc::cpu_set_t = std::mem::zeroed();
         libc::CPU_SET(usize::try_from(libc::sched_getcpu()).expect("a CPU"), &mut cpus);
@@ -190,7 +194,8 @@ fn runs_behind_me(child: &Child) {
     }
 }
 
-/// The wake-up of a release goes to a process that is killed before it runs, in most of the rounds. Nobody else comes.
+/// The wake-up of a release goes to a process that is killed before it runs, in most of the rounds.
+/// Nobody else comes.
 #[test]
 fn a_wake_up_that_dies_with_a_waiter_is_not_the_last() {
     with_a_locked_mutex::<After>("woken waiter killed", |lock| {

@@ -71,8 +71,8 @@ fn the_last_unlocker_may_unmap() {
     with_each_patience!(check);
 }
 
-/// Holders count in one bit of the byte each and in a plain counter, others count in the other bits without the lock:
-/// no flip is lost, and no flip lets two in.
+/// Holders count in one bit of the byte each and in a plain counter, others count in the other bits
+/// without the lock: no flip is lost, and no flip lets two in.
 #[test]
 fn the_other_bits_may_change_all_the_time() {
     const FLIPS: usize = 20_001;
@@ -132,7 +132,8 @@ fn the_other_bits_may_change_all_the_time() {
     );
 }
 
-/// What the type is for: many objects, few of them contended at a time, all of them over one table of queues.
+/// What the type is for: many objects, few of them contended at a time, all of them over one table
+/// of queues.
 #[test]
 fn many_small_objects_share_the_queues() {
     let objects: Vec<ByteMutex<[u8; 3]>> = (0..1_000).map(|_| ByteMutex::new([0; 3])).collect();
@@ -142,7 +143,8 @@ fn many_small_objects_share_the_queues() {
             scope.spawn(move || {
                 let mut random = stress::Random::new(seed);
                 for _ in 0..20_000 {
-                    // Half of the time one of ten, so that neighbours in memory are waited for at the same time.
+                    // Half of the time one of ten, so that neighbours in memory are waited for at
+                    // the same time.
                     let bound = if random.below(2) == 0 { 10 } else { 1_000 };
                     let mut count = objects[random.below(bound) as usize].lock();
                     *count = (u32::from_le_bytes([count[0], count[1], count[2], 0]) + 1).to_le_bytes()[..3]
@@ -197,7 +199,8 @@ fn counters_agree_with_one_another() {
     assert_eq!(counted.acquired, 80_000);
     assert_eq!(counted.spun, 0, "without patience nobody spins");
     assert!(counted.contended <= counted.acquired, "{counted:?}");
-    // Whoever slept had marked the byte, or found the mark of another, and every mark ends in a visit to the lot.
+    // Whoever slept had marked the byte, or found the mark of another, and every mark ends in a
+    // visit to the lot.
     assert!(counted.slept == 0 || counted.woke > 0, "{counted:?}");
     assert!(counted.contended == 0 || counted.slept + counted.woke > 0, "{counted:?}");
 }

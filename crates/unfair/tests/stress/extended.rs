@@ -1,4 +1,5 @@
-//! The throughput mutex with time slice extensions: as it is on this kernel, and with a kernel that a signal handler plays.
+//! The throughput mutex with time slice extensions: as it is on this kernel, and with a kernel that
+//! a signal handler plays.
 
 use std::cell::{Cell, UnsafeCell};
 use std::sync::atomic::Ordering::Relaxed;
@@ -46,7 +47,8 @@ thread_local! {
 /// What went wrong in a handler, which cannot panic.
 static WRONG: AtomicBool = AtomicBool::new(false);
 
-/// A signal is an interrupt that would preempt the thread; and a handler with a section of its own, before or after.
+/// A signal is an interrupt that would preempt the thread; and a handler with a section of its own,
+/// before or after.
 extern "C" fn interrupt(_: libc::c_int) {
     let Some(kernel) = KERNEL.get() else { return };
     let control = &kernel.control;
@@ -184,7 +186,8 @@ fn under_interrupts<L: RawMutex + Send + Sync>() {
         let granted = || kernels.iter().map(|kernel| kernel.granted.load(Relaxed)).sum::<usize>();
         while granted() < 2_000 {
             for &thread in &threads {
-                // SAFETY: the threads run until `over`, and are joined after that, at the end of the scope.
+                // SAFETY: the threads run until `over`, and are joined after that, at the end of
+                // the scope.
                 unsafe { libc::pthread_kill(thread, libc::SIGUSR2) };
             }
             thread::sleep(Duration::from_micros(20));
@@ -211,7 +214,8 @@ fn survives_a_kernel_that_grants_and_revokes_at_any_instruction() {
     under_interrupts::<Quick>();
 }
 
-/// While a condition variable waits nothing is asked; and a panic ends the request as it ends the lock.
+/// While a condition variable waits nothing is asked; and a panic ends the request as it ends the
+/// lock.
 #[test]
 fn waits_and_panics_ask_for_nothing() {
     static CONTROL: Control = Control::new();
@@ -226,7 +230,8 @@ fn waits_and_panics_ask_for_nothing() {
             thread::scope(|scope| {
                 scope.spawn(|| {
                     let mut told = mutex.lock();
-                    // The other one waits, or is about to: it stops asking once it has released. This one asks by nothing.
+                    // The other one waits, or is about to: it stops asking once it has released.
+                    // This one asks by nothing.
                     let patience = Deadline::after(Duration::from_secs(30));
                     while asks() && !patience.has_passed() {
                         thread::yield_now();

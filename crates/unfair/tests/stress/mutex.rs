@@ -86,7 +86,8 @@ fn counters_agree_with_one_another() {
     assert_eq!(counted.acquired, 80_000);
     assert_eq!(counted.spun, 0, "without patience nobody spins");
     assert!(counted.contended <= counted.acquired, "{counted:?}");
-    // Whoever slept had marked the word, or found the mark of another, and every mark ends in a wake-up.
+    // Whoever slept had marked the word, or found the mark of another, and every mark ends in a
+    // wake-up.
     assert!(counted.slept == 0 || counted.woke > 0, "{counted:?}");
     assert!(counted.contended == 0 || counted.slept + counted.woke > 0, "{counted:?}");
 }

@@ -11,7 +11,8 @@ use ulocks_testkit::stress::{self, Load};
 use ulocks_testkit::watchdog::watch;
 use ulocks_unfair::{After, Bound, HandOff, RawThroughputMutex, ThroughputState};
 
-/// Runs `check` with each way of waiting and with bounds that are met often: they leave by different doors.
+/// Runs `check` with each way of waiting and with bounds that are met often: they leave by
+/// different doors.
 macro_rules! with_each {
     ($check:ident) => {
         $check::<Private, After>();

@@ -1,4 +1,5 @@
-//! The asymmetric mutex. The heavy fence is the machine's own here: a fence on every thread, wherever it is.
+//! The asymmetric mutex. The heavy fence is the machine's own here: a fence on every thread,
+//! wherever it is.
 
 use crate::warm::{Warm, neighbours};
 use ulocks_core::model::{Config, Deaths, Survivors, explore};

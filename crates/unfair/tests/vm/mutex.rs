@@ -96,7 +96,8 @@ fn a_death_lets_nobody_in() {
     on_sound_locks!(death);
 }
 
-/// The mutex is not robust, and says so: who dies with it, or with a wake-up that is another's, holds up the others.
+/// The mutex is not robust, and says so: who dies with it, or with a wake-up that is another's,
+/// holds up the others.
 #[test]
 fn a_death_before_the_first_access_holds_up_nobody() {
     let sweep = sweep(&sampled(3, 1), 1, || model::exclusion_despite_deaths::<Sleeper>(3)).unwrap();

@@ -89,8 +89,8 @@ fn a_death_lets_nobody_in() {
     on_each!(death);
 }
 
-/// Between processes waiters look now and then whether the head is dead, for ever if need be. A run may let no time pass, or
-/// by chance, but not as much as its priorities please.
+/// Between processes waiters look now and then whether the head is dead, for ever if need be. A run
+/// may let no time pass, or by chance, but not as much as its priorities please.
 #[test]
 fn a_mutex_between_processes_keeps_these_promises() {
     for threads in [3, 4, 8] {

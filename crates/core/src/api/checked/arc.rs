@@ -23,7 +23,8 @@ pub struct ArcMutexGuard<L: RawMutex, T: ?Sized> {
 }
 
 impl<L: RawMutex, T: ?Sized> Mutex<L, T> {
-    /// A guard from the token of an acquisition made elsewhere, whose access to the data was never closed.
+    /// A guard from the token of an acquisition made elsewhere, whose access to the data was never
+    /// closed.
     ///
     /// # Safety
     /// The caller holds the lock by `guard`, and no other guard stands for that acquisition.
@@ -86,7 +87,8 @@ impl<L: RawMutex, T: ?Sized> ArcMutexGuard<L, T> {
     #[track_caller]
     pub fn unlocked<U>(s: &mut Self, f: impl FnOnce() -> U) -> U {
         if let Some(token) = s.token.take() {
-            // SAFETY: the token is of this guard, whose exclusive borrow rules out references to the data.
+            // SAFETY: the token is of this guard, whose exclusive borrow rules out references to
+            // the data.
             unsafe { s.mutex.parts().release(token) };
         }
         let result = f();
@@ -115,7 +117,8 @@ impl<L: RawMutexFair, T: ?Sized> ArcMutexGuard<L, T> {
     #[track_caller]
     pub fn unlocked_fair<U>(s: &mut Self, f: impl FnOnce() -> U) -> U {
         if let Some(token) = s.token.take() {
-            // SAFETY: the token is of this guard, whose exclusive borrow rules out references to the data.
+            // SAFETY: the token is of this guard, whose exclusive borrow rules out references to
+            // the data.
             unsafe { s.mutex.parts().release_fair(token) };
         }
         let result = f();

@@ -35,13 +35,15 @@ impl<L: RawMutex> Condvar<L> {
         &self.0
     }
 
-    /// Wakes one waiter. Waits may end spuriously, so by lock_api's rule this does not say whether it did.
+    /// Wakes one waiter. Waits may end spuriously, so by lock_api's rule this does not say whether
+    /// it did.
     pub fn notify_one(&self) -> bool {
         self.0.inner().notify_one();
         false
     }
 
-    /// Wakes every waiter. Waits may end spuriously, so by lock_api's rule this does not say how many.
+    /// Wakes every waiter. Waits may end spuriously, so by lock_api's rule this does not say how
+    /// many.
     pub fn notify_all(&self) -> usize {
         self.0.inner().notify_all();
         0
@@ -98,7 +100,8 @@ impl<L: RawMutex> Condvar<L> {
         self.wait_with(mutex_guard, Some(Deadline::after(timeout)))
     }
 
-    /// Waits for as long as `condition` holds, giving up at `timeout`. Timed out means that it still holds.
+    /// Waits for as long as `condition` holds, giving up at `timeout`. Timed out means that it
+    /// still holds.
     #[track_caller]
     pub fn wait_while_until<T: ?Sized>(
         &self,
@@ -109,7 +112,8 @@ impl<L: RawMutex> Condvar<L> {
         self.wait_while_with(mutex_guard, condition, Deadline::at(timeout))
     }
 
-    /// Waits for as long as `condition` holds, giving up after `timeout`. Timed out means that it still holds.
+    /// Waits for as long as `condition` holds, giving up after `timeout`. Timed out means that it
+    /// still holds.
     #[track_caller]
     pub fn wait_while_for<T: ?Sized>(
         &self,

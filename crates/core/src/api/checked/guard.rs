@@ -74,7 +74,8 @@ impl<'a, L: RawMutex, T: ?Sized> MutexGuard<'a, L, T> {
     #[track_caller]
     pub fn unlocked<U>(s: &mut Self, f: impl FnOnce() -> U) -> U {
         if let Some(token) = s.token.take() {
-            // SAFETY: the token is of this guard, whose exclusive borrow rules out references to the data.
+            // SAFETY: the token is of this guard, whose exclusive borrow rules out references to
+            // the data.
             unsafe { s.mutex.parts().release(token) };
         }
         let result = f();
@@ -82,7 +83,8 @@ impl<'a, L: RawMutex, T: ?Sized> MutexGuard<'a, L, T> {
         result
     }
 
-    /// Runs a wait that releases the lock and acquires it again, or fails to; there is no guard then.
+    /// Runs a wait that releases the lock and acquires it again, or fails to; there is no guard
+    /// then.
     #[track_caller]
     pub(super) fn wait_with<E>(s: Self, wait: impl FnOnce(&L) -> Result<L::Token, E>) -> Result<Self, E> {
         let mutex = s.mutex;
@@ -122,7 +124,8 @@ impl<L: RawMutexFair, T: ?Sized> MutexGuard<'_, L, T> {
     #[track_caller]
     pub fn unlocked_fair<U>(s: &mut Self, f: impl FnOnce() -> U) -> U {
         if let Some(token) = s.token.take() {
-            // SAFETY: the token is of this guard, whose exclusive borrow rules out references to the data.
+            // SAFETY: the token is of this guard, whose exclusive borrow rules out references to
+            // the data.
             unsafe { s.mutex.parts().release_fair(token) };
         }
         let result = f();

@@ -65,11 +65,12 @@ impl<L: RawMutex> Lock<L> {
         self.watch.close_write();
     }
 
-    /// Releases the lock, unless the thread panics: then the model is over, and another operation of it would panic
-    /// again.
+    /// Releases the lock, unless the thread panics: then the model is over, and another operation
+    /// of it would panic again.
     ///
     /// # Safety
-    /// The token comes from an acquisition of this lock, and no reference to the data is used after the call.
+    /// The token comes from an acquisition of this lock, and no reference to the data is used after
+    /// the call.
     #[track_caller]
     pub(super) unsafe fn release(&self, token: Token<L::Token>) {
         if panicking() {

@@ -79,7 +79,8 @@ impl<L: RawMutexFair, T: ?Sized> MappedMutexGuard<'_, L, T> {
 impl<L: RawMutex, T: ?Sized> Deref for MappedMutexGuard<'_, L, T> {
     type Target = T;
     fn deref(&self) -> &T {
-        // SAFETY: `data` comes from an exclusive borrow of data that the lock, held by this guard, protects.
+        // SAFETY: `data` comes from an exclusive borrow of data that the lock, held by this guard,
+        // protects.
         unsafe { &*self.data }
     }
 }

@@ -1,8 +1,9 @@
-//! The typed face in a model world: lock_api's names and methods, over data whose accesses the model sees.
+//! The typed face in a model world: lock_api's names and methods, over data whose accesses the
+//! model sees.
 //!
-//! Whoever holds the lock has an access open in the lock's `Watch`, from the moment the raw lock is acquired to just
-//! before it is released (`lock`, and for readers and writers `rwlock::access`). Two accesses that overlap, or that nothing
-//! orders, fail the model, unless both are readers'.
+//! Whoever holds the lock has an access open in the lock's `Watch`, from the moment the raw lock is
+//! acquired to just before it is released (`lock`, and for readers and writers `rwlock::access`).
+//! Two accesses that overlap, or that nothing orders, fail the model, unless both are readers'.
 
 #[cfg(feature = "arc_lock")]
 mod arc;
@@ -29,7 +30,8 @@ pub use rwlock::{
 use super::{Raw, RawCondvar, Token};
 use crate::raw::RawMutex;
 
-/// Acquires the lock of `mutex` in a way that the traits do not know: one that can fail, or that tells more.
+/// Acquires the lock of `mutex` in a way that the traits do not know: one that can fail, or that
+/// tells more.
 ///
 /// # Errors
 /// Those of `acquire`.
@@ -44,13 +46,15 @@ pub unsafe fn lock_with<'a, L: RawMutex, T: ?Sized, E>(
     Ok(MutexGuard::new(mutex, mutex.parts().acquire_with(acquire)?))
 }
 
-/// Gives up the lock of `guard` for as long as `wait` takes, which acquires it again or fails; there is no guard then.
+/// Gives up the lock of `guard` for as long as `wait` takes, which acquires it again or fails;
+/// there is no guard then.
 ///
 /// # Errors
 /// Those of `wait`.
 ///
 /// # Safety
-/// `wait` is called by a holder of the lock it gets. It returns `Ok` only if the calling thread holds the lock again.
+/// `wait` is called by a holder of the lock it gets. It returns `Ok` only if the calling thread
+/// holds the lock again.
 #[track_caller]
 pub unsafe fn wait_with<'a, L: RawMutex<Token = ()>, T: ?Sized, E>(
     guard: MutexGuard<'a, L, T>,

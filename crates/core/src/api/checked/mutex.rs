@@ -16,7 +16,8 @@ pub struct Mutex<L, T: ?Sized> {
     data: UnsafeCell<T>,
 }
 
-// SAFETY: the data is reached only by the thread that holds the lock, which is a `Send` of `T` from holder to holder.
+// SAFETY: the data is reached only by the thread that holds the lock, which is a `Send` of `T` from
+// holder to holder.
 unsafe impl<L: RawMutex + Sync, T: ?Sized + Send> Sync for Mutex<L, T> {}
 
 impl<L: RawMutex, T> Mutex<L, T> {
@@ -50,7 +51,8 @@ impl<L: RawMutex, T: ?Sized> Mutex<L, T> {
         &self.lock
     }
 
-    /// A guard from the token of an acquisition made elsewhere, whose access to the data was never closed.
+    /// A guard from the token of an acquisition made elsewhere, whose access to the data was never
+    /// closed.
     ///
     /// # Safety
     /// The caller holds the lock by `guard`, and no other guard stands for that acquisition.
@@ -95,8 +97,8 @@ impl<L: RawMutex, T: ?Sized> Mutex<L, T> {
     /// Releases the lock without a guard.
     ///
     /// # Safety
-    /// The caller holds the lock by `guard`, no guard that will release it lives, and no reference to the data is used
-    /// after the call.
+    /// The caller holds the lock by `guard`, no guard that will release it lives, and no reference
+    /// to the data is used after the call.
     #[track_caller]
     pub unsafe fn force_unlock(&self, guard: Token<L::Token>) {
         // SAFETY: the caller's promise.

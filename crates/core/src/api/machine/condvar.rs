@@ -21,10 +21,11 @@ impl<L: RawMutex> RawCondvar<L> {
         guard: &mut Token<L::Token>,
         deadline: Option<Deadline>,
     ) -> bool {
-        // If the wait panics there is no telling whether the mutex is held, and a guard would say it is.
+        // If the wait panics there is no telling whether the mutex is held, and a guard would say
+        // it is.
         let armed = Abort;
-        // SAFETY: the token is consumed here and a new one written below; between the two nobody sees `guard`, because
-        // an unwinding aborts.
+        // SAFETY: the token is consumed here and a new one written below; between the two nobody
+        // sees `guard`, because an unwinding aborts.
         let token = unsafe { ptr::read(guard) };
         // SAFETY: the caller holds `mutex` by this token.
         let (token, wakeup) = unsafe { self.inner().wait(mutex.inner(), token.into_inner(), deadline) };
@@ -44,8 +45,8 @@ impl Drop for Abort {
     }
 }
 
-// SAFETY: `wait` gives up the mutex and begins to wait in one step with respect to notifications, and returns holding
-// it; the guard is restored or the process ends.
+// SAFETY: `wait` gives up the mutex and begins to wait in one step with respect to notifications,
+// and returns holding it; the guard is restored or the process ends.
 unsafe impl<L: RawMutex> lock_api::RawCondvar for RawCondvar<L> {
     #[allow(clippy::declare_interior_mutable_const)]
     const INIT: Self = Self::new();

@@ -28,7 +28,8 @@ pub type MappedMutexGuard<'a, L, T> = lock_api::MappedMutexGuard<'a, Raw<L>, T>;
 #[cfg(feature = "arc_lock")]
 pub type ArcMutexGuard<L, T> = lock_api::ArcMutexGuard<Raw<L>, T>;
 
-/// Acquires the lock of `mutex` in a way that the traits do not know: one that can fail, or that tells more.
+/// Acquires the lock of `mutex` in a way that the traits do not know: one that can fail, or that
+/// tells more.
 ///
 /// # Errors
 /// Those of `acquire`.
@@ -42,17 +43,20 @@ pub unsafe fn lock_with<'a, L: RawMutex, T: ?Sized, E>(
 ) -> Result<MutexGuard<'a, L, T>, E> {
     // SAFETY: the lock is acquired, which disturbs no guard.
     let token = acquire(unsafe { mutex.raw() }.inner())?;
-    // SAFETY: by the caller's promise the lock is held by this token, and this is the only guard made of it.
+    // SAFETY: by the caller's promise the lock is held by this token, and this is the only guard
+    // made of it.
     Ok(unsafe { mutex.make_guard_unchecked(Token::new(token)) })
 }
 
-/// Gives up the lock of `guard` for as long as `wait` takes, which acquires it again or fails; there is no guard then.
+/// Gives up the lock of `guard` for as long as `wait` takes, which acquires it again or fails;
+/// there is no guard then.
 ///
 /// # Errors
 /// Those of `wait`.
 ///
 /// # Safety
-/// `wait` is called by a holder of the lock it gets. It returns `Ok` only if the calling thread holds the lock again.
+/// `wait` is called by a holder of the lock it gets. It returns `Ok` only if the calling thread
+/// holds the lock again.
 pub unsafe fn wait_with<'a, L: RawMutex<Token = ()>, T: ?Sized, E>(
     guard: MutexGuard<'a, L, T>,
     wait: impl FnOnce(&L) -> Result<(), E>,
@@ -64,9 +68,10 @@ pub unsafe fn wait_with<'a, L: RawMutex<Token = ()>, T: ?Sized, E>(
     unsafe { lock_with(mutex, wait) }
 }
 
-// SAFETY: our contract is lock_api's, put the other way round: exclusion between the return of an acquisition and the
-// release of its token, acquire and release ordering between them, tokens may be forgotten, a locked mutex may be moved
-// or dropped. `lock` returns with a token or does not return; `unlock` consumes it.
+// SAFETY: our contract is lock_api's, put the other way round: exclusion between the return of an
+// acquisition and the release of its token, acquire and release ordering between them, tokens may
+// be forgotten, a locked mutex may be moved or dropped. `lock` returns with a token or does not
+// return; `unlock` consumes it.
 unsafe impl<L: RawMutex> lock_api::RawMutex for Raw<L> {
     const INIT: Self = Self::new(L::INIT);
 

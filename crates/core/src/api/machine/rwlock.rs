@@ -1,6 +1,7 @@
 //! The reader-writer lock on the machine: lock_api's types over [`Raw`].
 //!
-//! No closure stands between lock_api and the raw lock: it would be the caller that the raw lock sees, and not the user.
+//! No closure stands between lock_api and the raw lock: it would be the caller that the raw lock
+//! sees, and not the user.
 
 use super::{Raw, Token};
 use crate::raw::{RawRwLock, RawRwLockDowngrade, RawRwLockFair, RawRwLockUpgrade, RawRwLockUpgradeFair};
@@ -14,7 +15,8 @@ pub type RwLock<L, T> = lock_api::RwLock<Raw<L>, T>;
 pub type RwLockReadGuard<'a, L, T> = lock_api::RwLockReadGuard<'a, Raw<L>, T>;
 /// Exclusive access to the data of an [`RwLock`]; its drop releases the lock.
 pub type RwLockWriteGuard<'a, L, T> = lock_api::RwLockWriteGuard<'a, Raw<L>, T>;
-/// Shared access to the data of an [`RwLock`] that can become exclusive; its drop releases the lock.
+/// Shared access to the data of an [`RwLock`] that can become exclusive; its drop releases the
+/// lock.
 pub type RwLockUpgradableReadGuard<'a, L, T> = lock_api::RwLockUpgradableReadGuard<'a, Raw<L>, T>;
 /// Shared access to a part of the data of an [`RwLock`]; its drop releases the lock.
 pub type MappedRwLockReadGuard<'a, L, T> = lock_api::MappedRwLockReadGuard<'a, Raw<L>, T>;
@@ -30,7 +32,8 @@ pub type ArcRwLockWriteGuard<L, T> = lock_api::ArcRwLockWriteGuard<Raw<L>, T>;
 #[cfg(feature = "arc_lock")]
 pub type ArcRwLockUpgradableReadGuard<L, T> = lock_api::ArcRwLockUpgradableReadGuard<Raw<L>, T>;
 
-/// Acquires `rwlock` for reading in a way that the traits do not know: as a reader of some class, or one that can fail.
+/// Acquires `rwlock` for reading in a way that the traits do not know: as a reader of some class,
+/// or one that can fail.
 ///
 /// # Errors
 /// Those of `acquire`.
@@ -45,7 +48,8 @@ pub unsafe fn read_with<'a, L: RawRwLock, T: ?Sized, E>(
 ) -> Result<RwLockReadGuard<'a, L, T>, E> {
     // SAFETY: the lock is acquired, which disturbs no guard.
     let token = acquire(unsafe { rwlock.raw() }.inner())?;
-    // SAFETY: by the caller's promise the lock is held by this token, and this is the only guard made of it.
+    // SAFETY: by the caller's promise the lock is held by this token, and this is the only guard
+    // made of it.
     Ok(unsafe { rwlock.make_read_guard_unchecked(Token::new(token)) })
 }
 
@@ -96,9 +100,9 @@ fn tokens<W, U>(result: Result<W, U>) -> Result<Token<W>, Token<U>> {
     }
 }
 
-// SAFETY: our contract is lock_api's: readers or one writer, a release happens before the acquisitions it makes way for,
-// tokens may be forgotten, a locked lock may be moved or dropped. An acquisition returns with a token or does not
-// return; a release consumes it.
+// SAFETY: our contract is lock_api's: readers or one writer, a release happens before the
+// acquisitions it makes way for, tokens may be forgotten, a locked lock may be moved or dropped. An
+// acquisition returns with a token or does not return; a release consumes it.
 unsafe impl<L: RawRwLock> lock_api::RawRwLock for Raw<L> {
     const INIT: Self = Self::new(L::INIT);
 
@@ -225,8 +229,8 @@ unsafe impl<L: RawRwLockDowngrade> lock_api::RawRwLockDowngrade for Raw<L> {
     }
 }
 
-// SAFETY: as `RawRwLock`; one upgradable holder at most, and its upgrade comes after the releases of the readers. A failed
-// one returns the token of the upgradable access, which is as it was.
+// SAFETY: as `RawRwLock`; one upgradable holder at most, and its upgrade comes after the releases
+// of the readers. A failed one returns the token of the upgradable access, which is as it was.
 unsafe impl<L: RawRwLockUpgrade> lock_api::RawRwLockUpgrade for Raw<L> {
     type UpgradableGuard = Token<L::UpgradableToken>;
 

@@ -1,4 +1,5 @@
-//! The soft mask without a kernel, for Miri too: the wrapper is called with a context of the test's own.
+//! The soft mask without a kernel, for Miri too: the wrapper is called with a context of the test's
+//! own.
 
 use super::{EMPTY, FULL, Relaxed, arrive, is_up, lower, raise};
 use crate::signal::{Context, of};

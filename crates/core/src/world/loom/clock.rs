@@ -1,5 +1,6 @@
-//! Time in a model: numbers that stand for no duration. It moves only when a deadline expires, which is a choice of the
-//! run; so an execution takes the same course however fast the machine is, and a deadline that has passed stays passed.
+//! Time in a model: numbers that stand for no duration. It moves only when a deadline expires,
+//! which is a choice of the run; so an execution takes the same course however fast the machine is,
+//! and a deadline that has passed stays passed.
 
 use super::kernel::table;
 use crate::time::{Clock, Deadline};
@@ -13,7 +14,8 @@ use std::time::Instant;
 pub(super) struct Clocks {
     /// By clock: the latest deadline on it that has expired.
     expired: [Cell<Duration>; 2],
-    /// Readings so far. Each is a nanosecond later than it would be, so that no two deadlines are the same moment.
+    /// Readings so far. Each is a nanosecond later than it would be, so that no two deadlines are
+    /// the same moment.
     readings: Cell<u32>,
     /// What instants of the real clock stand for: the order in which the model first saw them.
     instants: RefCell<HashMap<Instant, Duration>>,

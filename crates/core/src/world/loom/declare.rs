@@ -1,9 +1,10 @@
 //! Declarations of statics, each of which lives for one execution.
 
-/// Declares statics: plain ones on the machine, ones that live for a single execution in the model worlds.
+/// Declares statics: plain ones on the machine, ones that live for a single execution in the model
+/// worlds.
 ///
-/// Touch a static in the model's own thread before the others start: the first use of it by two threads orders one
-/// after the other, which can hide a missing edge.
+/// Touch a static in the model's own thread before the others start: the first use of it by two
+/// threads orders one after the other, which can hide a missing edge.
 // The visibility is written out because a `vis` fragment is opaque to loom's macro.
 #[macro_export]
 macro_rules! sync_static {

@@ -1,18 +1,21 @@
 //! The futex, modelled.
 //!
-//! Each operation is one loom operation on a common counter followed by a step on plain data (`table`). The counter
-//! makes loom treat futex operations as dependent on one another and so explore their orders; it is a relaxed
-//! read-modify-write, hence adds no happens-before edge that the kernel does not promise.
+//! Each operation is one loom operation on a common counter followed by a step on plain data
+//! (`table`). The counter makes loom treat futex operations as dependent on one another and so
+//! explore their orders; it is a relaxed read-modify-write, hence adds no happens-before edge that
+//! the kernel does not promise.
 //!
-//! A wait then compares the word by exchanging the expected value for itself. That reads the newest store in
-//! modification order, as the kernel's own read under its queue lock does, and again makes no edge. Between this
-//! comparison and the sleeper's entry in the queue there is no loom operation, so the two are one step for every other
-//! thread: a wake-up comes before both or after both.
+//! A wait then compares the word by exchanging the expected value for itself. That reads the newest
+//! store in modification order, as the kernel's own read under its queue lock does, and again makes
+//! no edge. Between this comparison and the sleeper's entry in the queue there is no loom
+//! operation, so the two are one step for every other thread: a wake-up comes before both or after
+//! both.
 //!
 //! A wake never dereferences its key.
 //!
-//! Loom's `unpark` orders what the waker did before what the sleeper does next, so a protocol that relies on being woken
-//! for its acquire ordering passes in the grades that park and is wrong on the machine. The grade `Unordered` polls.
+//! Loom's `unpark` orders what the waker did before what the sleeper does next, so a protocol that
+//! relies on being woken for its acquire ordering passes in the grades that park and is wrong on
+//! the machine. The grade `Unordered` polls.
 
 use super::atomic::{AtomicU32, AtomicUsize, Ordering::Relaxed};
 use super::interrupted_here;
@@ -32,8 +35,9 @@ loom::lazy_static! {
     static ref KERNEL: Kernel = Kernel { steps: AtomicUsize::new(0), table: Table::new(Run::current()) };
 }
 
-/// Brings the kernel of this execution to life. Called before the model's first thread starts, so that every thread is
-/// ordered after it and no thread's first futex call orders it after another's.
+/// Brings the kernel of this execution to life. Called before the model's first thread starts, so
+/// that every thread is ordered after it and no thread's first futex call orders it after
+/// another's.
 pub(super) fn boot() {
     table();
     pi::boot();
@@ -69,7 +73,8 @@ pub(crate) fn wait(
         if !holds(word, expected) {
             return Waited::Mismatch;
         }
-        // To every other thread, a wait that ends without a wake-up is the same as one that never began: it ends here.
+        // To every other thread, a wait that ends without a wake-up is the same as one that never
+        // began: it ends here.
         if table.draw_spurious() {
             return Waited::Woken;
         }
@@ -115,7 +120,8 @@ pub(crate) fn wake(key: usize, count: u32, bitset: u32, private: bool) -> u32 {
     count.min(woken.len() as u32)
 }
 
-/// `FUTEX_CMP_REQUEUE`: an error if `*word != expected`, otherwise how many were woken and requeued together.
+/// `FUTEX_CMP_REQUEUE`: an error if `*word != expected`, otherwise how many were woken and requeued
+/// together.
 pub(crate) fn cmp_requeue(
     word: &AtomicU32,
     expected: u32,

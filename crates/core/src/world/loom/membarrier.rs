@@ -1,4 +1,5 @@
-//! The barrier on other CPUs, as loom can have it: both sides are a `fence(SeqCst)`, which loom treats exactly.
+//! The barrier on other CPUs, as loom can have it: both sides are a `fence(SeqCst)`, which loom
+//! treats exactly.
 
 use super::atomic::{AtomicU32, Ordering, fence};
 
@@ -15,8 +16,8 @@ pub(crate) fn light() {
     fence(Ordering::SeqCst);
 }
 
-/// By a read-modify-write that does not look at what it replaces: after a plain store to a word that others
-/// read-modify-write loom raises false alarms.
+/// By a read-modify-write that does not look at what it replaces: after a plain store to a word
+/// that others read-modify-write loom raises false alarms.
 #[track_caller]
 pub(crate) fn store(word: &AtomicU32, value: u32, order: Ordering) {
     word.swap(value, order);

@@ -1,14 +1,18 @@
-//! The loom world: loom's atomics and cells, a futex that loom's scheduler understands, and a harness.
+//! The loom world: loom's atomics and cells, a futex that loom's scheduler understands, and a
+//! harness.
 //!
-//! One OS thread runs a model; the model's threads are coroutines, and a switch happens only inside a loom operation.
-//! Code between two loom operations is therefore atomic, which is what lets plain `std` structures hold the state of
-//! the modelled kernel (`table`).
+//! One OS thread runs a model; the model's threads are coroutines, and a switch happens only inside
+//! a loom operation. Code between two loom operations is therefore atomic, which is what lets plain
+//! `std` structures hold the state of the modelled kernel (`table`).
 //!
 //! What loom does not see, and what a model must respect:
 //! - at most four spawned threads beside the model's own;
-//! - `SeqCst` loads and stores are acquire and release: only `fence(SeqCst)` and read-modify-writes are exact;
-//! - a plain `store` to a word that others read-modify-write raises false alarms: release with a read-modify-write;
-//! - a read-modify-write always reads the newest store, a weak compare-exchange never fails spuriously;
+//! - `SeqCst` loads and stores are acquire and release: only `fence(SeqCst)` and read-modify-writes
+//!   are exact;
+//! - a plain `store` to a word that others read-modify-write raises false alarms: release with a
+//!   read-modify-write;
+//! - a read-modify-write always reads the newest store, a weak compare-exchange never fails
+//!   spuriously;
 //! - all state is per execution: statics of a model are declared with `sync_static!`;
 //! - a panic ends the model: guards do nothing while a thread panics.
 
@@ -90,11 +94,13 @@ impl<T: ?Sized> UnsafeCell<T> {
 
 /// Tells the model when data that lives outside of any [`UnsafeCell`] is being read or written.
 ///
-/// It stands for the data in loom's race detection, so that the data may have any type, be unsized, and be projected.
+/// It stands for the data in loom's race detection, so that the data may have any type, be unsized,
+/// and be projected.
 pub(crate) struct Watch {
     cell: loom::cell::UnsafeCell<()>,
-    /// The accesses that are open. Kept here and not in guards: a guard may be forgotten and its lock released all the
-    /// same. Which of several readers opened which does not matter: an access ends for the thread that ends it.
+    /// The accesses that are open. Kept here and not in guards: a guard may be forgotten and its
+    /// lock released all the same. Which of several readers opened which does not matter: an access
+    /// ends for the thread that ends it.
     open: RefCell<Open>,
 }
 
@@ -104,9 +110,9 @@ struct Open {
     reading: Vec<loom::cell::ConstPtr<()>>,
 }
 
-// SAFETY: every thread of a model runs on one OS thread and is switched only inside loom operations. What opens an access
-// touches `open` after the loom operation of the same call, what closes one takes it out first; nobody is switched out
-// holding it half done.
+// SAFETY: every thread of a model runs on one OS thread and is switched only inside loom
+// operations. What opens an access touches `open` after the loom operation of the same call, what
+// closes one takes it out first; nobody is switched out holding it half done.
 unsafe impl Send for Watch {}
 // SAFETY: as above.
 unsafe impl Sync for Watch {}
@@ -117,7 +123,8 @@ impl Watch {
         Self { cell: loom::cell::UnsafeCell::new(()), open: RefCell::default() }
     }
 
-    /// Exclusive access begins. Fails the model if another access is open or is not ordered before this one.
+    /// Exclusive access begins. Fails the model if another access is open or is not ordered before
+    /// this one.
     #[track_caller]
     pub(crate) fn open_write(&self) {
         let access = self.cell.get_mut();
@@ -130,7 +137,8 @@ impl Watch {
         drop(access);
     }
 
-    /// Shared access begins. Fails the model if an exclusive one is open or is not ordered before this one.
+    /// Shared access begins. Fails the model if an exclusive one is open or is not ordered before
+    /// this one.
     #[track_caller]
     pub(crate) fn open_read(&self) {
         let access = self.cell.get();
@@ -144,14 +152,15 @@ impl Watch {
     }
 }
 
-/// After how many fruitless looks a spinner's further schedules are no longer explored. Not one: then nothing would be
-/// explored that follows a fruitless look, which is what a spinning lock is about.
+/// After how many fruitless looks a spinner's further schedules are no longer explored. Not one:
+/// then nothing would be explored that follows a fruitless look, which is what a spinning lock is
+/// about.
 const ROUNDS_EXPLORED: u32 = 2;
 
 /// Waits, spinning, until `ready` returns true.
 ///
-/// Schedules in which the spinner looks in vain a second time, and something new happens after that, are run but not
-/// branched on: without this cut three spinning threads never end.
+/// Schedules in which the spinner looks in vain a second time, and something new happens after
+/// that, are run but not branched on: without this cut three spinning threads never end.
 pub fn spin_until(mut ready: impl FnMut() -> bool) {
     let mut rounds = 0;
     while !ready() {
@@ -163,8 +172,8 @@ pub fn spin_until(mut ready: impl FnMut() -> bool) {
     }
 }
 
-/// Naps of a waiter whose waker may only wake. Time does not pass here, so a nap may be over at any moment, and the waiter
-/// is one that looks again and again.
+/// Naps of a waiter whose waker may only wake. Time does not pass here, so a nap may be over at any
+/// moment, and the waiter is one that looks again and again.
 pub(crate) fn naps<S: crate::futex::Scope>(
     _: &crate::futex::Futex<S>,
     _: crate::futex::Bits,
@@ -190,8 +199,9 @@ struct Interruption {
     handler: Box<dyn FnOnce()>,
 }
 
-/// A place in a protocol, between two of its steps, where a modelled signal handler may run on this thread or the
-/// thread may die. Does nothing unless the thread asked for it with [`model::interrupt_at`].
+/// A place in a protocol, between two of its steps, where a modelled signal handler may run on this
+/// thread or the thread may die. Does nothing unless the thread asked for it with
+/// [`model::interrupt_at`].
 pub fn interruption_point() {
     interrupted_here();
 }

@@ -1,4 +1,5 @@
-//! The harness: loom, run once for each combination of the choices that are not loom's. Described in `crate::model`.
+//! The harness: loom, run once for each combination of the choices that are not loom's. Described
+//! in `crate::model`.
 
 use super::{INTERRUPTION, Interruption, kernel};
 use core::any::Any;
@@ -16,40 +17,45 @@ use std::time::Instant;
 /// How faithful the modelled futex is.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Grade {
-    /// A wake-up wakes everybody who sleeps on the key, whatever its count and bitset; a requeue wakes whom it would
-    /// move. Every wake-up too many is a spurious one, which any protocol must bear, so this grade checks safety
-    /// against more than the kernel does. It cannot see a wake-up that goes to the wrong sleeper or to too few.
+    /// A wake-up wakes everybody who sleeps on the key, whatever its count and bitset; a requeue
+    /// wakes whom it would move. Every wake-up too many is a spurious one, which any protocol must
+    /// bear, so this grade checks safety against more than the kernel does. It cannot see a wake-up
+    /// that goes to the wrong sleeper or to too few.
     Cheap,
     /// A queue per key, first in first out; counts, bitsets and requeues as in the kernel.
     #[default]
     Exact,
-    /// As `Exact`, and a wake-up orders nothing, as the kernel promises: what the waker did before it is not thereby
-    /// visible to the woken. The other grades park a sleeper, and loom's `unpark` is an ordering edge. Here a sleeper
-    /// polls, which costs more, and a deadlock is reported as "exceeded maximum number of branches".
+    /// As `Exact`, and a wake-up orders nothing, as the kernel promises: what the waker did before
+    /// it is not thereby visible to the woken. The other grades park a sleeper, and loom's `unpark`
+    /// is an ordering edge. Here a sleeper polls, which costs more, and a deadlock is reported as
+    /// "exceeded maximum number of branches".
     Unordered,
 }
 
 /// What to explore and how far.
 #[derive(Clone, Debug)]
 pub struct Config {
-    /// How often a thread may be preempted in one execution; `None` for no bound, which ends in reasonable time only
-    /// for two threads of a few operations each. Two finds most bugs.
+    /// How often a thread may be preempted in one execution; `None` for no bound, which ends in
+    /// reasonable time only for two threads of a few operations each. Two finds most bugs.
     pub preemptions: Option<usize>,
     /// How faithful the futex is.
     pub grade: Grade,
-    /// How many looks at a deadline (timed waits that would sleep, and `Deadline::has_passed`) are chosen freely.
+    /// How many looks at a deadline (timed waits that would sleep, and `Deadline::has_passed`) are
+    /// chosen freely.
     pub timeouts: u32,
-    /// What the looks after those are told. With `false` (the default) a timed wait sleeps until it is woken, so a lost
-    /// wake-up is a deadlock although the wait is timed. With `true` every deadline has passed.
+    /// What the looks after those are told. With `false` (the default) a timed wait sleeps until it
+    /// is woken, so a lost wake-up is a deadlock although the wait is timed. With `true` every
+    /// deadline has passed.
     pub rest_expire: bool,
     /// How many waits that would sleep may end spuriously, in all combinations.
     pub spurious: u32,
     /// Scheduling points in one execution beyond which it counts as endless.
     pub max_branches: usize,
-    /// Executions of all combinations together beyond which the exploration fails; `None` for no limit.
+    /// Executions of all combinations together beyond which the exploration fails; `None` for no
+    /// limit.
     pub max_executions: Option<usize>,
-    /// Time beyond which the exploration fails; `None` for no limit. Ten minutes by default, against models that never
-    /// end.
+    /// Time beyond which the exploration fails; `None` for no limit. Ten minutes by default,
+    /// against models that never end.
     pub max_duration: Option<Duration>,
 }
 
@@ -112,7 +118,8 @@ pub struct Report {
     pub masks: usize,
 }
 
-/// One combination of the choices that loom knows nothing of. Bit `n` is the `n`th choice of an execution.
+/// One combination of the choices that loom knows nothing of. Bit `n` is the `n`th choice of an
+/// execution.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 struct Masks {
     timeouts: u32,
@@ -159,8 +166,8 @@ impl Run {
         nth < self.spurious && self.masks.spurious >> nth & 1 == 1
     }
 
-    /// Whether `other` differs from this run's masks only in choices that no execution of this run asked for: then its
-    /// executions are the same ones.
+    /// Whether `other` differs from this run's masks only in choices that no execution of this run
+    /// asked for: then its executions are the same ones.
     fn covers(&self, other: Masks) -> bool {
         let low = |drawn: u32| u32::MAX.checked_shr(32 - drawn.min(32)).unwrap_or(0);
         (self.masks.timeouts ^ other.timeouts) & low(self.timeouts_drawn.get()) == 0
@@ -168,7 +175,8 @@ impl Run {
     }
 }
 
-/// Keeps the panic that [`finds_bug`] expects off the screen: its message is printed with the result.
+/// Keeps the panic that [`finds_bug`] expects off the screen: its message is printed with the
+/// result.
 fn silence_expected_panics() {
     static ONCE: Once = Once::new();
     ONCE.call_once(|| {
@@ -222,8 +230,8 @@ impl Failure {
 /// Runs `model` in every execution within the bound and under every combination of the choices.
 ///
 /// # Panics
-/// If an execution panics, deadlocks, races or does not end, after printing the choices it ran under; and if a limit of
-/// the configuration is reached before the end.
+/// If an execution panics, deadlocks, races or does not end, after printing the choices it ran
+/// under; and if a limit of the configuration is reached before the end.
 #[track_caller]
 pub fn explore(config: Config, model: impl Fn() + Send + Sync + 'static) -> Report {
     let at = Location::caller();
@@ -250,10 +258,12 @@ pub fn finds_bug(config: Config, model: impl Fn() + Send + Sync + 'static) -> us
     finds_bug_saying("", config, model)
 }
 
-/// As [`finds_bug`], for a failure whose message contains `text`: "deadlock", "Concurrent", a text of the model's own.
+/// As [`finds_bug`], for a failure whose message contains `text`: "deadlock", "Concurrent", a text
+/// of the model's own.
 ///
 /// # Panics
-/// If every execution passes, if a limit is reached before one fails, or if the failure says something else.
+/// If every execution passes, if a limit is reached before one fails, or if the failure says
+/// something else.
 #[track_caller]
 pub fn finds_bug_saying(text: &str, config: Config, model: impl Fn() + Send + Sync + 'static) -> usize {
     let at = Location::caller();
@@ -357,12 +367,14 @@ fn check_limits(limits: (Option<usize>, Option<Duration>), nth: usize, start: In
     }
 }
 
-/// Runs `handler` on the calling model thread at the next of its points of interruption after `points` others: a signal
-/// that arrives there, or, if the handler panics with a payload that the thread's own root catches, a death.
+/// Runs `handler` on the calling model thread at the next of its points of interruption after
+/// `points` others: a signal that arrives there, or, if the handler panics with a payload that the
+/// thread's own root catches, a death.
 ///
-/// The points of interruption are [`interruption_point`](crate::sync::interruption_point) and every futex wait that would
-/// sleep. The latter ends with `Interrupted` if it has a deadline, and is begun again if it has none, as after a handler
-/// installed with `SA_RESTART`. A handler already set is replaced; one that is never reached does not run.
+/// The points of interruption are [`interruption_point`](crate::sync::interruption_point) and every
+/// futex wait that would sleep. The latter ends with `Interrupted` if it has a deadline, and is
+/// begun again if it has none, as after a handler installed with `SA_RESTART`. A handler already
+/// set is replaced; one that is never reached does not run.
 ///
 /// Enumerate `points` around [`explore`].
 pub fn interrupt_at(points: usize, handler: impl FnOnce() + 'static) {

@@ -1,7 +1,8 @@
 //! The pause as a unit of time, of which a model has none.
 //!
-//! A budget is one look: further ones add executions and no behaviour. The pause is nothing at all: told that a thread
-//! pauses, loom lets the others run to their end first, and the look would always find the lock free.
+//! A budget is one look: further ones add executions and no behaviour. The pause is nothing at all:
+//! told that a thread pauses, loom lets the others run to their end first, and the look would
+//! always find the lock free.
 
 use crate::world::Price;
 

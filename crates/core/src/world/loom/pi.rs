@@ -1,11 +1,14 @@
-//! The priority-inheriting futex, modelled: who owns is in the word, who waits is in a queue, first in, first out. There are
-//! no priorities here, and threads do not die; the virtual machine has both.
+//! The priority-inheriting futex, modelled: who owns is in the word, who waits is in a queue, first
+//! in, first out. There are no priorities here, and threads do not die; the virtual machine has
+//! both.
 //!
-//! The kernel decides on two things at once, the word and its queue, under the lock of the queue. The model has such a lock,
-//! too: without it a thread could queue between another's look at the queue and its exchange of the word. It orders
-//! what threads do in the kernel, as the kernel's does, and nothing else: who sleeps is not given it back.
+//! The kernel decides on two things at once, the word and its queue, under the lock of the queue.
+//! The model has such a lock, too: without it a thread could queue between another's look at the
+//! queue and its exchange of the word. It orders what threads do in the kernel, as the kernel's
+//! does, and nothing else: who sleeps is not given it back.
 //!
-//! The kernel's exchanges acquire and release; the end of a wait orders nothing (in the grade `Unordered`, see `kernel`).
+//! The kernel's exchanges acquire and release; the end of a wait orders nothing (in the grade
+//! `Unordered`, see `kernel`).
 
 use super::atomic::{
     AtomicU32,
@@ -63,7 +66,8 @@ pub(super) fn boot() {
     let _ = LOCKS.threads.get();
 }
 
-/// The calling thread as a thread id: a number of its own, from one, in the order in which threads ask.
+/// The calling thread as a thread id: a number of its own, from one, in the order in which threads
+/// ask.
 pub(crate) fn thread_id() -> u32 {
     ID.with(|id| {
         if id.get() == 0 {
@@ -177,7 +181,8 @@ pub(crate) fn lock(word: &AtomicU32, deadline: Option<Deadline>, private: bool) 
     let key = key(word, private);
     let entered = enter();
     let Some(owner) = LOCKS.take_or_mark(word, key, thread_id(), 0)? else { return Ok(()) };
-    // To every other thread, a wait that expires is the same as one that ends at once: the mark is there.
+    // To every other thread, a wait that expires is the same as one that ends at once: the mark is
+    // there.
     if deadline.is_some_and(|deadline| table().draw_expiry(&deadline)) {
         return Err(PiError::TimedOut);
     }

@@ -1,5 +1,6 @@
-//! Signals, under loom: the one handler that is due at a thread's points of interruption. It is of every signal, so that
-//! to block any of them is to hold it back; it is held back while it runs, too.
+//! Signals, under loom: the one handler that is due at a thread's points of interruption. It is of
+//! every signal, so that to block any of them is to hold it back; it is held back while it runs,
+//! too.
 
 use super::{INTERRUPTION, Interruption, interrupted_here};
 use crate::signal::{Blocked, Context, Thread, arrive};

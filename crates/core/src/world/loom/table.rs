@@ -1,7 +1,8 @@
-//! The kernel's side of the futex, as plain data: who sleeps on which key, what time it is, which choices are drawn.
+//! The kernel's side of the futex, as plain data: who sleeps on which key, what time it is, which
+//! choices are drawn.
 //!
-//! Nothing here is a loom operation, so each function is one indivisible step of the model. `kernel` decides when the
-//! steps happen.
+//! Nothing here is a loom operation, so each function is one indivisible step of the model.
+//! `kernel` decides when the steps happen.
 
 use super::clock::Clocks;
 use super::model::{Grade, Run};
@@ -73,8 +74,8 @@ impl Table {
         sleeper
     }
 
-    /// Takes up to `count` sleepers that wait for one of `bitset`, oldest first, and marks them woken. The cheap grade
-    /// takes everybody who sleeps on the key.
+    /// Takes up to `count` sleepers that wait for one of `bitset`, oldest first, and marks them
+    /// woken. The cheap grade takes everybody who sleeps on the key.
     pub(super) fn take(&self, key: Key, count: u32, bitset: u32) -> Vec<Rc<Sleeper>> {
         let everybody = self.grade() == Grade::Cheap;
         let mut taken = Vec::new();
@@ -90,7 +91,8 @@ impl Table {
         taken
     }
 
-    /// Moves up to `count` sleepers from one key to the end of another's queue, oldest first. Returns how many.
+    /// Moves up to `count` sleepers from one key to the end of another's queue, oldest first.
+    /// Returns how many.
     pub(super) fn requeue(&self, from: Key, count: u32, to: Key) -> u32 {
         let mut moved = Vec::new();
         let mut queue = self.queue.borrow_mut();
@@ -114,7 +116,8 @@ impl Table {
         self.run.spurious_bit(nth)
     }
 
-    /// Whether `deadline` has passed. Until it has, every look is a choice of the run; once it has, it stays so.
+    /// Whether `deadline` has passed. Until it has, every look is a choice of the run; once it has,
+    /// it stays so.
     pub(super) fn draw_expiry(&self, deadline: &Deadline) -> bool {
         if *deadline == Deadline::NEVER {
             return false;

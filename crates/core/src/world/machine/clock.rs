@@ -4,7 +4,8 @@ use crate::time::{Clock, Deadline};
 use core::time::Duration;
 use std::time::{Instant, SystemTime, UNIX_EPOCH};
 
-/// `__kernel_timespec`: what every call of a 64-bit kernel interface takes, and the `_time64` calls of a 32-bit one.
+/// `__kernel_timespec`: what every call of a 64-bit kernel interface takes, and the `_time64` calls
+/// of a 32-bit one.
 #[derive(Clone, Copy, Debug)]
 #[repr(C)]
 pub(crate) struct Timespec {
@@ -15,7 +16,8 @@ pub(crate) struct Timespec {
 const _: () = assert!(size_of::<Timespec>() == 16);
 
 impl Timespec {
-    /// The moment of `deadline`. The kernel cuts what exceeds its own range (292 years), so 2^63 seconds are safe.
+    /// The moment of `deadline`. The kernel cuts what exceeds its own range (292 years), so 2^63
+    /// seconds are safe.
     pub(crate) fn of(deadline: Deadline) -> Self {
         let point = deadline.since_zero();
         Self {
@@ -24,7 +26,8 @@ impl Timespec {
         }
     }
 
-    /// For a kernel without the `_time64` calls: what lies beyond 2038, or 68 years of uptime, is that end.
+    /// For a kernel without the `_time64` calls: what lies beyond 2038, or 68 years of uptime, is
+    /// that end.
     #[cfg(all(target_pointer_width = "32", not(target_arch = "x86_64")))]
     pub(super) fn to_time32(self) -> [i32; 2] {
         match i32::try_from(self.seconds) {
@@ -56,8 +59,9 @@ fn monotonic() -> Duration {
 
 /// The reading of the monotonic clock at `instant`.
 pub(crate) fn moment_of(instant: Instant) -> Duration {
-    // An `Instant` keeps its clock reading to itself; its distance from now is what there is to go by. Our reading
-    // comes second, so the moment may be late by the time between the two readings, never early.
+    // An `Instant` keeps its clock reading to itself; its distance from now is what there is to go
+    // by. Our reading comes second, so the moment may be late by the time between the two readings,
+    // never early.
     let now = Instant::now();
     let reading = self::now(Clock::Monotonic);
     match instant.checked_duration_since(now) {

@@ -16,7 +16,8 @@ pub(crate) fn current() -> Option<u32> {
     None
 }
 
-/// The CPUs on which the calling thread may run, modulo 64: what it was when the thread asked first.
+/// The CPUs on which the calling thread may run, modulo 64: what it was when the thread asked
+/// first.
 #[cfg(not(miri))]
 pub(crate) fn usable() -> u64 {
     std::thread_local! {

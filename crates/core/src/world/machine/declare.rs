@@ -1,7 +1,7 @@
 //! Declarations: constants, where the machine allows it.
 
-/// Declares a function that is `const` on the machine and plain in the model worlds, whose atomics register
-/// themselves with the running model and cannot be built at compile time.
+/// Declares a function that is `const` on the machine and plain in the model worlds, whose atomics
+/// register themselves with the running model and cannot be built at compile time.
 ///
 /// ```
 /// use ulocks_core::sync::{AtomicU32, Ordering::Relaxed};
@@ -27,10 +27,11 @@ macro_rules! const_fn {
     ($(#[$meta:meta])* $vis:vis unsafe fn $($rest:tt)*) => { $(#[$meta])* $vis const unsafe fn $($rest)* };
 }
 
-/// Declares statics: plain ones on the machine, ones that live for a single execution in the model worlds.
+/// Declares statics: plain ones on the machine, ones that live for a single execution in the model
+/// worlds.
 ///
-/// Use them through references only; in a model the name is a value that dereferences to the static. See
-/// [`const_fn!`](crate::const_fn) for an example.
+/// Use them through references only; in a model the name is a value that dereferences to the
+/// static. See [`const_fn!`](crate::const_fn) for an example.
 #[macro_export]
 macro_rules! sync_static {
     ($($(#[$meta:meta])* $vis:vis static $name:ident: $type:ty = $value:expr;)*) => {
@@ -47,7 +48,8 @@ macro_rules! raw_init {
     };
 }
 
-/// The initial value of a raw mutex type, for constructors of locks that are made of one: `raw_initial!(Inner)`.
+/// The initial value of a raw mutex type, for constructors of locks that are made of one:
+/// `raw_initial!(Inner)`.
 #[macro_export]
 macro_rules! raw_initial {
     ($type:ty) => {

@@ -1,12 +1,13 @@
 //! The futex operations that every world has, on the real kernel.
 //!
-//! A futex word that is borrowed, aligned and mapped leaves the kernel no reason to refuse a wait. It
-//! may refuse all the same: the file behind a mapping was truncated, or a seccomp filter forbids the
-//! call. Then the wait panics. The waiter is awake, and its lock knows whether anything must be undone.
+//! A futex word that is borrowed, aligned and mapped leaves the kernel no reason to refuse a wait.
+//! It may refuse all the same: the file behind a mapping was truncated, or a seccomp filter forbids
+//! the call. Then the wait panics. The waiter is awake, and its lock knows whether anything must be
+//! undone.
 //!
-//! A wake-up takes a name, and to find nobody by that name is no failure. If a seccomp filter forbids
-//! the call, the process aborts. A sleeper would sleep for ever without the wake-up. The caller may not
-//! touch the lock any more, so no caller could make up for it.
+//! A wake-up takes a name, and to find nobody by that name is no failure. If a seccomp filter
+//! forbids the call, the process aborts. A sleeper would sleep for ever without the wake-up. The
+//! caller may not touch the lock any more, so no caller could make up for it.
 
 use super::atomic::AtomicU32;
 use super::clock::Timespec;
@@ -29,7 +30,8 @@ pub(crate) fn wait(
     private: bool,
 ) -> Waited {
     let command = on_clock_of(deadline, libc::FUTEX_WAIT_BITSET);
-    // SAFETY: the kernel reads `word`, which is borrowed for the whole call, and takes no second word.
+    // SAFETY: the kernel reads `word`, which is borrowed for the whole call, and takes no second
+    // word.
     let answer =
         unsafe { futex_until(word.as_ptr(), command, private, expected, deadline, null_mut(), bitset) };
     waited(answer).unwrap_or_else(|error| refused("futex wait", error))
@@ -46,16 +48,18 @@ pub(crate) fn wake(key: usize, count: u32, bitset: u32, private: bool) -> u32 {
         unsafe { futex(name(key), libc::FUTEX_WAKE_BITSET, private, clamp(count), 0, null_mut(), bitset) };
     match answer {
         Ok(woken) => woken,
-        // The memory of the futex is gone (EFAULT), or by now somebody else's, who made a priority-inheritance futex
-        // of it (EINVAL): nobody sleeps there by this name.
+        // The memory of the futex is gone (EFAULT), or by now somebody else's, who made a
+        // priority-inheritance futex of it (EINVAL): nobody sleeps there by this name.
         Err(Errno(libc::EFAULT | libc::EINVAL)) => 0,
         Err(error) => without_unwinding(|| -> u32 { refused("futex wake", error) }),
     }
 }
 
-/// `FUTEX_CMP_REQUEUE`: an error if `*word != expected`, otherwise how many were woken and requeued together.
+/// `FUTEX_CMP_REQUEUE`: an error if `*word != expected`, otherwise how many were woken and requeued
+/// together.
 ///
-/// Miri has no such call: there, whoever would be moved is woken, which every waiter must be prepared for anyway.
+/// Miri has no such call: there, whoever would be moved is woken, which every waiter must be
+/// prepared for anyway.
 #[inline]
 pub(crate) fn cmp_requeue(
     word: &AtomicU32,
@@ -74,7 +78,8 @@ pub(crate) fn cmp_requeue(
     }
     let command = libc::FUTEX_CMP_REQUEUE;
     let (wake, requeue) = (clamp(wake), clamp(requeue));
-    // SAFETY: the kernel reads `word`, which is borrowed for the whole call; the second word is a name.
+    // SAFETY: the kernel reads `word`, which is borrowed for the whole call; the second word is a
+    // name.
     let answer = unsafe { futex(word.as_ptr(), command, private, wake, requeue, name(to), expected) };
     answer.map_err(|error| RequeueError::of("FUTEX_CMP_REQUEUE", error))
 }
@@ -93,7 +98,8 @@ pub(crate) fn requeue(
     answer.map_err(|error| RequeueError::of("FUTEX_REQUEUE", error))
 }
 
-/// `FUTEX_WAKE_OP` on `word`, and on `key`, which need not be mapped any more. Returns how many were woken.
+/// `FUTEX_WAKE_OP` on `word`, and on `key`, which need not be mapped any more. Returns how many
+/// were woken.
 pub(crate) fn wake_op(
     word: &AtomicU32,
     encoded: u32,
@@ -104,7 +110,8 @@ pub(crate) fn wake_op(
 ) -> Result<u32, WakeOpError> {
     let command = libc::FUTEX_WAKE_OP;
     let (count, own_count) = (clamp(count), clamp(own_count));
-    // SAFETY: the kernel writes `word`, an atomic that is borrowed for the whole call; the other is a name.
+    // SAFETY: the kernel writes `word`, an atomic that is borrowed for the whole call; the other is
+    // a name.
     let answer = unsafe { futex(name(key), command, private, count, own_count, word.as_ptr(), encoded) };
     answer.map_err(WakeOpError::of)
 }
@@ -155,8 +162,9 @@ pub(crate) fn waitv(waiters: &[Waiter<'_>], deadline: Option<Deadline>) -> Resul
     }
     let time = deadline.map(Timespec::of);
     let clock = clock_id(deadline);
-    // SAFETY: a waiter is an entry, which has the kernel's layout; there are as many as we say, their words are borrowed
-    // for longer than the call, the kernel only reads them, and `time` is null or lives until the end of this function.
+    // SAFETY: a waiter is an entry, which has the kernel's layout; there are as many as we say,
+    // their words are borrowed for longer than the call, the kernel only reads them, and `time` is
+    // null or lives until the end of this function.
     let answer = checked(|| unsafe {
         let time = pointer(time.as_ref());
         libc::syscall(libc::SYS_futex_waitv, waiters.as_ptr(), waiters.len(), 0, time, clock)

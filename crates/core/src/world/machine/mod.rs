@@ -67,8 +67,9 @@ pub fn pause() {
 #[inline(always)]
 pub fn yield_now() {}
 
-/// A place in a protocol, between two of its steps, where a modelled signal handler may run on this thread or the
-/// thread may die; on the machine nothing at all, because there every instruction is such a place.
+/// A place in a protocol, between two of its steps, where a modelled signal handler may run on this
+/// thread or the thread may die; on the machine nothing at all, because there every instruction is
+/// such a place.
 #[inline(always)]
 pub fn interruption_point() {}
 
@@ -80,17 +81,18 @@ pub fn spin_until(mut ready: impl FnMut() -> bool) {
     }
 }
 
-/// Whether a panic ends the execution of a model: then what a guard would release is nobody's any more, and another
-/// operation would panic in a destructor. On the machine a panic is no reason not to release.
+/// Whether a panic ends the execution of a model: then what a guard would release is nobody's any
+/// more, and another operation would panic in a destructor. On the machine a panic is no reason not
+/// to release.
 #[inline(always)]
 #[must_use]
 pub const fn is_abandoned() -> bool {
     false
 }
 
-/// Runs `f`, and aborts the process if `f` panics. A lock uses it while other threads know an address
-/// in this stack frame, or wait for something that only this thread can do. In a model a panic is the
-/// end of the execution, and passes.
+/// Runs `f`, and aborts the process if `f` panics. A lock uses it while other threads know an
+/// address in this stack frame, or wait for something that only this thread can do. In a model a
+/// panic is the end of the execution, and passes.
 #[inline(always)]
 pub fn without_unwinding<R>(f: impl FnOnce() -> R) -> R {
     struct Abort;

@@ -5,8 +5,8 @@ use crate::world::{Price, clock};
 use core::cell::Cell;
 use core::sync::atomic::{AtomicU32, AtomicU64, Ordering::Relaxed};
 
-/// How many pauses a waiter with a budget of `ns` has: none if it has no budget, or would spin in vain on a lock
-/// that is `private` to this process.
+/// How many pauses a waiter with a budget of `ns` has: none if it has no budget, or would spin in
+/// vain on a lock that is `private` to this process.
 #[inline]
 pub(crate) fn budget(private: bool, ns: u32) -> u32 {
     if ns == 0 || (private && on_one_cpu()) { 0 } else { count(ns) }
@@ -39,8 +39,8 @@ pub(crate) fn timed<R>(look: impl FnOnce() -> R) -> (R, Price) {
     (seen, Price::of(took.as_nanos() as u64, scale.reading.into(), |ns| scale.pauses(ns)))
 }
 
-/// A clock that takes longer does not tell whether a line was here, as where each reading is a system call. Then each look
-/// counts as one that missed, and takes so long.
+/// A clock that takes longer does not tell whether a line was here, as where each reading is a
+/// system call. Then each look counts as one that missed, and takes so long.
 const SLOW_READING_NS: u32 = 200;
 const GUESSED_MISS_NS: u32 = 25;
 
@@ -86,8 +86,8 @@ impl Scale {
 
 const RUNS: u32 = 50;
 
-/// The nanoseconds that so many runs of `what` take, by the shortest of a few samples, for a preemption only ever makes one
-/// longer.
+/// The nanoseconds that so many runs of `what` take, by the shortest of a few samples, for a
+/// preemption only ever makes one longer.
 fn shortest(what: impl Fn()) -> u128 {
     const SAMPLES: u32 = 8;
     let sample = || {
@@ -98,9 +98,9 @@ fn shortest(what: impl Fn()) -> u128 {
     (0..SAMPLES).map(|_| sample()).min().unwrap_or(1).max(1)
 }
 
-/// Whether all waiters of this process so far, the caller included, may run on one and the same CPU only. Costs a
-/// system call at the first wait of a thread, as long as the answer is yes; widening the affinity of a thread after
-/// that goes unnoticed.
+/// Whether all waiters of this process so far, the caller included, may run on one and the same CPU
+/// only. Costs a system call at the first wait of a thread, as long as the answer is yes; widening
+/// the affinity of a thread after that goes unnoticed.
 fn on_one_cpu() -> bool {
     /// No waiter yet, or a CPU plus one, or `MANY`.
     static SEEN: AtomicU32 = AtomicU32::new(0);

@@ -1,7 +1,8 @@
 //! The priority-inheriting futex, on the real kernel.
 //!
-//! `FUTEX_LOCK_PI` measures its deadline on the realtime clock only. Linux 5.14 mended that with `FUTEX_LOCK_PI2`;
-//! before, a monotonic deadline is translated, and translated anew if the clock was set meanwhile.
+//! `FUTEX_LOCK_PI` measures its deadline on the realtime clock only. Linux 5.14 mended that with
+//! `FUTEX_LOCK_PI2`; before, a monotonic deadline is translated, and translated anew if the clock
+//! was set meanwhile.
 
 use super::atomic::AtomicU32;
 use super::syscall::{clamp, futex, futex_until, on_clock_of};
@@ -34,7 +35,8 @@ pub(crate) fn lock(word: &AtomicU32, deadline: Option<Deadline>, private: bool) 
 
 fn lock2(word: &AtomicU32, deadline: Option<Deadline>, private: bool) -> Result<u32, Errno> {
     let command = on_clock_of(deadline, libc::FUTEX_LOCK_PI2);
-    // SAFETY: the kernel writes this word, an atomic that is borrowed for the whole call; there is no second.
+    // SAFETY: the kernel writes this word, an atomic that is borrowed for the whole call; there is
+    // no second.
     unsafe { futex_until(word.as_ptr(), command, private, 0, deadline, null_mut(), 0) }
 }
 
@@ -90,7 +92,8 @@ pub(crate) fn wait_requeue(
 ) -> Result<PiWaited, PiError> {
     let command = on_clock_of(deadline, libc::FUTEX_WAIT_REQUEUE_PI);
     let words = (word.as_ptr(), to.as_ptr());
-    // SAFETY: the kernel reads the one word and writes the other, atomics that are borrowed for the whole call.
+    // SAFETY: the kernel reads the one word and writes the other, atomics that are borrowed for the
+    // whole call.
     match unsafe { futex_until(words.0, command, private, expected, deadline, words.1, u32::MAX) } {
         Ok(_) => {
             seen::acquired(to);
@@ -110,13 +113,14 @@ pub(crate) fn cmp_requeue(
     private: bool,
 ) -> Result<u32, PiError> {
     let (word, to, requeue) = (word.as_ptr(), to.as_ptr(), clamp(requeue));
-    // SAFETY: the kernel reads the one word and writes the other, atomics that are borrowed for the whole call.
+    // SAFETY: the kernel reads the one word and writes the other, atomics that are borrowed for the
+    // whole call.
     let answer = unsafe { futex(word, libc::FUTEX_CMP_REQUEUE_PI, private, 1, requeue, to, expected) };
     answer.map_err(|error| PiError::of("FUTEX_CMP_REQUEUE_PI", error))
 }
 
-/// ThreadSanitizer sees what this process does to a word, and not what the kernel does to it. It is told: that a mutex was
-/// acquired from the kernel, or is about to be released to it.
+/// ThreadSanitizer sees what this process does to a word, and not what the kernel does to it. It is
+/// told: that a mutex was acquired from the kernel, or is about to be released to it.
 #[cfg(ulocks_tsan)]
 mod seen {
     use super::AtomicU32;

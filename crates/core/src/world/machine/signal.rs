@@ -9,8 +9,9 @@ use core::sync::atomic::{AtomicU64, Ordering::Relaxed};
 pub(crate) type Info = libc::siginfo_t;
 pub(crate) type Handler = &'static (dyn Fn(&Context<'_>) + Send + Sync);
 
-// Without destructors and with constants for values, so that handlers may touch them first: no access registers or
-// allocates anything. (But in a library that was loaded by `dlopen`, the first access of a thread may.)
+// Without destructors and with constants for values, so that handlers may touch them first: no
+// access registers or allocates anything. (But in a library that was loaded by `dlopen`, the first
+// access of a thread may.)
 thread_local! {
     static THREAD: Thread = const { Thread::new() };
     static BLOCKED: Blocked = const { Blocked::new() };
@@ -49,8 +50,8 @@ pub(crate) fn unblock(set: u64) {
 fn change(how: i32, set: u64) -> u64 {
     let set = sigset(set);
     let mut before = MaybeUninit::uninit();
-    // SAFETY: the set is written, and there is room for the one before, which the call writes: it cannot fail. It does
-    // not touch errno.
+    // SAFETY: the set is written, and there is room for the one before, which the call writes: it
+    // cannot fail. It does not touch errno.
     unsafe {
         libc::pthread_sigmask(how, &raw const set, before.as_mut_ptr());
         read(before.as_ptr())
@@ -62,8 +63,8 @@ fn change(_: i32, _: u64) -> u64 {
     0
 }
 
-// A set is the kernel's in its first 64 bits, in the C libraries as well: words of the width of a register, the
-// lowest signals first.
+// A set is the kernel's in its first 64 bits, in the C libraries as well: words of the width of a
+// register, the lowest signals first.
 type Word = core::ffi::c_ulong;
 const WORDS: usize = 64 / Word::BITS as usize;
 const _: () = assert!(size_of::<libc::sigset_t>() >= 8 && align_of::<libc::sigset_t>() == align_of::<Word>());
@@ -109,15 +110,16 @@ pub(crate) struct Interrupted(*mut c_void);
 
 impl Interrupted {
     /// # Safety
-    /// `context` is the third argument of a handler that has not returned, nobody else uses it, and [`CAN_DEFER`].
+    /// `context` is the third argument of a handler that has not returned, nobody else uses it, and
+    /// [`CAN_DEFER`].
     pub(crate) unsafe fn new(context: *mut c_void) -> Self {
         Self(context)
     }
 
     /// Blocks `set` in that code, from the return of the handler on. Which of it was not blocked.
     pub(crate) fn block(&mut self, set: u64) -> u64 {
-        // SAFETY: by `new`. The kernel's context is shorter than the C library's, and ends after 64 bits of this
-        // field, which are those that are used.
+        // SAFETY: by `new`. The kernel's context is shorter than the C library's, and ends after 64
+        // bits of this field, which are those that are used.
         unsafe {
             let mask = mask_in(self.0);
             let before = read(mask);

@@ -1,31 +1,37 @@
-//! The system calls behind the futex, with the kernel's answer as a `Result` and the caller's `errno` kept.
+//! The system calls behind the futex, with the kernel's answer as a `Result` and the caller's
+//! `errno` kept.
 //!
-//! 64-bit kernels take one shape of a point in time. 32-bit ones have `futex_time64` for it since Linux 5.1, and
-//! before that only `futex` with 32-bit seconds; [`futex_until`] uses the first and falls back to the second. It
-//! falls back, too, if a seccomp filter that is older than the first call answers `EPERM` to it.
+//! 64-bit kernels take one shape of a point in time. 32-bit ones have `futex_time64` for it since
+//! Linux 5.1, and before that only `futex` with 32-bit seconds; [`futex_until`] uses the first and
+//! falls back to the second. It falls back, too, if a seccomp filter that is older than the first
+//! call answers `EPERM` to it.
 
 use super::clock::Timespec;
 use crate::errno::{self, Errno};
 use crate::futex::Waited;
 use crate::time::{Clock, Deadline};
 
-/// Makes a `Result` of libc's `syscall`, which reports a failure as -1 and `errno`. The caller's `errno` survives.
+/// Makes a `Result` of libc's `syscall`, which reports a failure as -1 and `errno`. The caller's
+/// `errno` survives.
 #[inline]
 pub(crate) fn checked(call: impl FnOnce() -> libc::c_long) -> Result<u32, Errno> {
     let _errno = errno::Guard::new();
     match call() {
-        // SAFETY: the call takes nothing, and the address it returns is valid for reads by this thread.
+        // SAFETY: the call takes nothing, and the address it returns is valid for reads by this
+        // thread.
         -1 => Err(Errno(unsafe { *libc::__errno_location() })),
         // Counts, indices and zeros: none exceeds an `int`.
         answer => Ok(answer as u32),
     }
 }
 
-/// The futex call with a second count in its fourth argument. It has no time in it, so it is the old call everywhere.
+/// The futex call with a second count in its fourth argument. It has no time in it, so it is the
+/// old call everywhere.
 ///
 /// # Safety
-/// What `command` does to `word` and `second` is allowed: a word that the kernel may write is an atomic that is
-/// borrowed for the whole call. A word that it only reads, or takes for a name, may be any address.
+/// What `command` does to `word` and `second` is allowed: a word that the kernel may write is an
+/// atomic that is borrowed for the whole call. A word that it only reads, or takes for a name, may
+/// be any address.
 pub(crate) unsafe fn futex(
     word: *mut u32,
     command: i32,
@@ -62,7 +68,8 @@ pub(crate) unsafe fn futex_until(
     {
         use crate::capabilities::{Capability, missing, note_missing, time64_is_there};
         if !missing(Capability::Time64) {
-            // SAFETY: the caller answers for the words; `time` is null or lives until the end of this function.
+            // SAFETY: the caller answers for the words; `time` is null or lives until the end of
+            // this function.
             let answer = checked(|| unsafe {
                 libc::syscall(SYS_FUTEX_TIME64, word, command, value, pointer(time), second, value3)
             });
@@ -86,11 +93,13 @@ pub(crate) unsafe fn futex_until(
         })
     }
     #[cfg(not(all(target_pointer_width = "32", not(target_arch = "x86_64"))))]
-    // SAFETY: the caller answers for the words; `time` is null or lives until the end of this function.
+    // SAFETY: the caller answers for the words; `time` is null or lives until the end of this
+    // function.
     checked(|| unsafe { libc::syscall(libc::SYS_futex, word, command, value, pointer(time), second, value3) })
 }
 
-// Calls since 5.1 have one number on every architecture, but for those that start counting elsewhere. libc lacks these.
+// Calls since 5.1 have one number on every architecture, but for those that start counting
+// elsewhere. libc lacks these.
 pub(crate) const FIRST: libc::c_long = if cfg!(all(target_arch = "x86_64", target_pointer_width = "32")) {
     0x4000_0000
 } else if cfg!(any(target_arch = "mips", target_arch = "mips32r6")) {
@@ -106,7 +115,8 @@ pub(crate) const SYS_FUTEX_WAKE: libc::c_long = FIRST + 454;
 pub(crate) const SYS_FUTEX_WAIT: libc::c_long = FIRST + 455;
 pub(crate) const SYS_FUTEX_REQUEUE: libc::c_long = FIRST + 456;
 
-/// The command with its clock: commands that take a deadline measure it on the monotonic clock unless told otherwise.
+/// The command with its clock: commands that take a deadline measure it on the monotonic clock
+/// unless told otherwise.
 pub(crate) fn on_clock_of(deadline: Option<Deadline>, command: i32) -> i32 {
     match deadline.map(|deadline| deadline.clock()) {
         Some(Clock::Realtime) => command | libc::FUTEX_CLOCK_REALTIME,
@@ -138,7 +148,8 @@ pub(crate) fn clamp(count: u32) -> u32 {
     count.min(i32::MAX as u32)
 }
 
-/// A key as a pointer. The provenance matters to Miri alone, which has no kernel that goes by the address.
+/// A key as a pointer. The provenance matters to Miri alone, which has no kernel that goes by the
+/// address.
 pub(crate) fn name(key: usize) -> *mut u32 {
     core::ptr::with_exposed_provenance_mut(key)
 }

@@ -1,13 +1,15 @@
 //! The kernel's id of the calling thread, kept at hand.
 //!
-//! The id is cached in a thread-local word that has no destructor, so that locks can ask for it in global allocators,
-//! in signal handlers and while a thread is being torn down. What makes a cache of ids hard is fork: the one thread of
-//! the child is a copy of its parent's, cache and all, and has another id.
+//! The id is cached in a thread-local word that has no destructor, so that locks can ask for it in
+//! global allocators, in signal handlers and while a thread is being torn down. What makes a cache
+//! of ids hard is fork: the one thread of the child is a copy of its parent's, cache and all, and
+//! has another id.
 //!
 //! # State
 //!
-//! The cache is valid while the generation beside it is the generation of the process. That one lives in a page
-//! which the kernel wipes in every child that gets a copy of it (`MADV_WIPEONFORK`, Linux 4.14):
+//! The cache is valid while the generation beside it is the generation of the process. That one
+//! lives in a page which the kernel wipes in every child that gets a copy of it (`MADV_WIPEONFORK`,
+//! Linux 4.14):
 //!
 //! | generation in the page | meaning |
 //! |---|---|
@@ -16,27 +18,33 @@
 //!
 //! # Invariants
 //!
-//! 1. A generation is used by one process only: a new one is one more than the highest that this process *or any of its
-//!    ancestors up to the fork* has used, counted in ordinary memory, which a child inherits.
-//! 2. A cache is filled with the id before the generation, so a signal handler that comes between finds it invalid.
+//! 1. A generation is used by one process only: a new one is one more than the highest that this
+//!    process *or any of its ancestors up to the fork* has used, counted in ordinary memory, which
+//!    a child inherits.
+//! 2. A cache is filled with the id before the generation, so a signal handler that comes between
+//!    finds it invalid.
 //!
-//! By 1, a thread that was copied by fork never finds its cache valid, also when another thread of the child has
-//! started the child's generation before.
+//! By 1, a thread that was copied by fork never finds its cache valid, also when another thread of
+//! the child has started the child's generation before.
 //!
 //! # Why not `pthread_atfork`
 //!
-//! It is not called for `clone`, `_Fork` or a raw system call, its list is not async-signal-safe, and it stays behind
-//! when a library is unloaded. The page needs no call in the child and costs one load.
+//! It is not called for `clone`, `_Fork` or a raw system call, its list is not async-signal-safe,
+//! and it stays behind when a library is unloaded. The page needs no call in the child and costs
+//! one load.
 //!
 //! # What is covered
 //!
 //! - `fork`, `_Fork`, `clone` and `clone3` without `CLONE_VM`, from any language: yes, by the page.
 //! - New threads: yes, their thread-local word is fresh.
-//! - `vfork`, and `clone` with `CLONE_VM` but without `CLONE_SETTLS`: **no**. Such a child runs on the memory and the
-//!   thread-local words of its parent, which the kernel suspends meanwhile, and gets its parent's id. It may take no
-//!   locks, as it may do hardly anything before `execve` or `_exit`.
-//! - A fork by a signal handler that interrupts [`current`] itself: **no**, the interrupted call returns the parent's id.
-//! - Kernels without `MADV_WIPEONFORK`, or no memory for a page: yes, without a cache, by a system call each time.
+//! - `vfork`, and `clone` with `CLONE_VM` but without `CLONE_SETTLS`: **no**. Such a child runs on
+//!   the memory and the thread-local words of its parent, which the kernel suspends meanwhile, and
+//!   gets its parent's id. It may take no locks, as it may do hardly anything before `execve` or
+//!   `_exit`.
+//! - A fork by a signal handler that interrupts [`current`] itself: **no**, the interrupted call
+//!   returns the parent's id.
+//! - Kernels without `MADV_WIPEONFORK`, or no memory for a page: yes, without a cache, by a system
+//!   call each time.
 //! - Emulators and filters that answer success to every `madvise` and do nothing: yes, likewise. An
 //!   advice that does not exist is tried first. If it succeeds, success means nothing. (The test is
 //!   known from BoringSSL's `fork_detect`, where it is for old versions of QEMU.)
@@ -70,7 +78,8 @@ static NEWEST: AtomicU32 = AtomicU32::new(0);
 pub(crate) fn current() -> u32 {
     let page = PAGE.load(Acquire); // Acquire: pairs with (P1) in `page`.
     if !page.is_null() {
-        // SAFETY: what PAGE points to is never unmapped, and is a static or a page that `map` has handed out.
+        // SAFETY: what PAGE points to is never unmapped, and is a static or a page that `map` has
+        // handed out.
         let generation = unsafe { &*page }.load(Relaxed);
         let cached = CACHE
             .with(|cache| (generation != 0 && cache.generation.get() == generation).then(|| cache.id.get()));
@@ -107,9 +116,9 @@ fn ask() -> u32 {
             // (P2)
             0 => {
                 let mine = NEWEST.fetch_add(1, Relaxed) + 1;
-                // Who comes second takes the generation of who came first.
-                // Release: (P2), pairs with the loads of the page: whoever sees a generation sees it counted in NEWEST, and
-                // so does the child it forks.
+                // Who comes second takes the generation of who came first. Release: (P2), pairs
+                // with the loads of the page: whoever sees a generation sees it counted in NEWEST,
+                // and so does the child it forks.
                 page.compare_exchange(0, mine, Release, Acquire).map_or_else(|first| first, |_| mine)
             }
             generation => generation,

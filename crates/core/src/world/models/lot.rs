@@ -1,6 +1,7 @@
-//! The parking lot of the model worlds: one queue for all addresses, under one lock, as if every address fell into the
-//! same bucket of the real one. All of it is made of the world's own futexes and cells, so the orders in which threads
-//! pass through it are explored, and a race in it would be found.
+//! The parking lot of the model worlds: one queue for all addresses, under one lock, as if every
+//! address fell into the same bucket of the real one. All of it is made of the world's own futexes
+//! and cells, so the orders in which threads pass through it are explored, and a race in it would
+//! be found.
 
 use crate::futex::{Futex, Private, Waited};
 use crate::lot::Parked;
@@ -9,7 +10,8 @@ use crate::sync::UnsafeCell;
 use crate::time::Deadline;
 use std::collections::VecDeque;
 
-/// A thread in the queue, or just taken out of it. It lies on that thread's stack: once its bell has rung, it may be gone.
+/// A thread in the queue, or just taken out of it. It lies on that thread's stack: once its bell
+/// has rung, it may be gone.
 struct Place {
     key: usize,
     bell: Futex<Private>,
@@ -31,7 +33,8 @@ const OPEN: u32 = 0;
 const CLOSED: u32 = 1;
 const AWAITED: u32 = 2;
 
-// SAFETY: the queue is accessed inside the gate only, and so are the places in it, which are `Sync`.
+// SAFETY: the queue is accessed inside the gate only, and so are the places in it, which are
+// `Sync`.
 unsafe impl Sync for Lot {}
 // SAFETY: as above.
 unsafe impl Send for Lot {}
@@ -40,7 +43,8 @@ crate::sync_static! {
     static LOT: Lot = Lot { gate: Futex::new(OPEN), queue: UnsafeCell::new(VecDeque::new()) };
 }
 
-/// Brings the lot of this execution to life, before there are threads that its birth would put in an order.
+/// Brings the lot of this execution to life, before there are threads that its birth would put in
+/// an order.
 #[cfg(all(ulocks_loom, feature = "loom"))]
 pub(crate) fn boot() {
     let _: &Lot = &LOT;
@@ -94,7 +98,8 @@ pub(crate) fn park(key: usize, still: impl FnOnce() -> bool, deadline: Option<De
 
 pub(crate) fn unpark_one(key: usize) {
     let bell = LOT.inside(|queue| {
-        // SAFETY: who is in the queue is in `park`, and leaves it only through the gate or when its bell has rung.
+        // SAFETY: who is in the queue is in `park`, and leaves it only through the gate or when its
+        // bell has rung.
         let is_there = |&place: &*const Place| unsafe { (*place).key } == key;
         let nth = queue.iter().position(is_there)?;
         let place = queue.remove(nth)?;

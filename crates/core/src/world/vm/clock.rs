@@ -1,5 +1,5 @@
-//! The clock of the machine. It moves when the run lets a deadline expire, so an execution takes the same course
-//! however fast the machine below is.
+//! The clock of the machine. It moves when the run lets a deadline expire, so an execution takes
+//! the same course however fast the machine below is.
 
 use crate::time::{Clock, Deadline};
 use core::cell::RefCell;
@@ -16,8 +16,9 @@ pub(crate) fn now(clock: Clock) -> Duration {
     clock::now(named(clock))
 }
 
-/// The moment that stands for `instant`: for each instant not seen before, a second later than for the last one. The
-/// order in which the execution meets them is all that it can know of instants without depending on its own speed.
+/// The moment that stands for `instant`: for each instant not seen before, a second later than for
+/// the last one. The order in which the execution meets them is all that it can know of instants
+/// without depending on its own speed.
 pub(crate) fn moment_of(instant: Instant) -> Duration {
     // Others may run while the clock is read.
     let reading = now(Clock::Monotonic);

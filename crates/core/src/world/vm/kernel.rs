@@ -1,7 +1,7 @@
 //! The futex operations, on the kernel of the virtual machine.
 //!
-//! Its words are always mapped and it has every call, so of the ways in which the operations fail on the machine only
-//! those remain that are answers.
+//! Its words are always mapped and it has every call, so of the ways in which the operations fail
+//! on the machine only those remain that are answers.
 
 use super::atomic::AtomicU32;
 use super::clock::point;
@@ -36,7 +36,8 @@ pub(crate) fn wake(key: usize, count: u32, bitset: u32, private: bool) -> u32 {
     if count == 0 { 0 } else { futex::wake(key, count, bitset, private) }
 }
 
-/// `FUTEX_CMP_REQUEUE`: an error if `*word != expected`, otherwise how many were woken and requeued together.
+/// `FUTEX_CMP_REQUEUE`: an error if `*word != expected`, otherwise how many were woken and requeued
+/// together.
 #[track_caller]
 pub(crate) fn cmp_requeue(
     word: &AtomicU32,
@@ -63,7 +64,8 @@ pub(crate) fn requeue(
     Ok(woken + requeued)
 }
 
-/// `FUTEX_WAKE_OP` on `word`, and on `key`, which need not be mapped any more. Returns how many were woken.
+/// `FUTEX_WAKE_OP` on `word`, and on `key`, which need not be mapped any more. Returns how many
+/// were woken.
 #[track_caller]
 pub(crate) fn wake_op(
     word: &AtomicU32,

@@ -1,6 +1,6 @@
-//! The barrier on other CPUs, as the virtual machine has it: on every thread, wherever it is, so that the light side is
-//! as free as on the machine. A barrier that is missing there shows as the compiler's freedom only: a model of that
-//! exchanges the two accesses.
+//! The barrier on other CPUs, as the virtual machine has it: on every thread, wherever it is, so
+//! that the light side is as free as on the machine. A barrier that is missing there shows as the
+//! compiler's freedom only: a model of that exchanges the two accesses.
 
 use super::atomic::{AtomicU32, Ordering, compiler_fence};
 use ulocks_vm::sync::{membarrier, pauses_in};
@@ -10,8 +10,8 @@ pub(crate) const PLACES: usize = 1;
 /// Whether a read-modify-write is a full fence.
 pub(crate) const RMW_IS_FENCE: bool = false;
 
-/// As on the machine for the cost model, which counts; nothing for an explorer, which has room for one pause in any
-/// time.
+/// As on the machine for the cost model, which counts; nothing for an explorer, which has room for
+/// one pause in any time.
 pub(crate) fn worth() -> u32 {
     if pauses_in(u32::MAX) == 1 { 0 } else { 2_000 }
 }

@@ -1,9 +1,9 @@
-//! The world of the virtual machine: atomics with a history, cells that are watched, the futex and the clock of
-//! `ulocks-vm`. Its harness is that crate's; `crate::model` passes it on.
+//! The world of the virtual machine: atomics with a history, cells that are watched, the futex and
+//! the clock of `ulocks-vm`. Its harness is that crate's; `crate::model` passes it on.
 //!
-//! What it shows that loom does not: any number of threads, read-modify-writes and failing exchanges that read old
-//! values, weak exchanges that fail, deadlines on a clock, requeues, several futexes in one wait. What a model must
-//! respect is little:
+//! What it shows that loom does not: any number of threads, read-modify-writes and failing
+//! exchanges that read old values, weak exchanges that fail, deadlines on a clock, requeues,
+//! several futexes in one wait. What a model must respect is little:
 //! - all state is per execution: statics of a model are declared with `sync_static!`;
 //! - a panic ends the execution: guards do nothing while a thread panics.
 
@@ -30,12 +30,14 @@ pub use ulocks_vm::sync::{UnsafeCell, interruption_point, pause, spin_until, yie
 #[doc(hidden)]
 pub use ulocks_vm as __model;
 
-/// Which CPU a thread is on: of those of the cost model; in an exploration unknown, as on a machine that does not say.
+/// Which CPU a thread is on: of those of the cost model; in an exploration unknown, as on a machine
+/// that does not say.
 pub(crate) fn current_cpu() -> Option<u32> {
     ulocks_vm::thread::cpu().map(|cpu| u32::try_from(cpu).expect("a machine of at most a thousand CPUs"))
 }
 
-/// On which CPUs a thread may run: on all of the cost model's; in an exploration on all, as far as is known.
+/// On which CPUs a thread may run: on all of the cost model's; in an exploration on all, as far as
+/// is known.
 pub(crate) fn usable_cpus() -> u64 {
     match ulocks_vm::thread::cpus() {
         Some(count @ 1..64) => (1 << count) - 1,

@@ -1,5 +1,5 @@
-//! The pause as a unit of time. How many pauses fit into one is the machine's to say: an explorer has room for one look
-//! in any budget, the cost model counts.
+//! The pause as a unit of time. How many pauses fit into one is the machine's to say: an explorer
+//! has room for one look in any budget, the cost model counts.
 
 use crate::time::Clock;
 use crate::world::{Price, clock};
@@ -22,7 +22,8 @@ pub(crate) fn times(count: u32) {
     pause_times(count);
 }
 
-/// Runs `look`, and says what it has cost: nothing to an explorer, which would have to explore each reading of a clock.
+/// Runs `look`, and says what it has cost: nothing to an explorer, which would have to explore each
+/// reading of a clock.
 #[track_caller]
 pub(crate) fn timed<R>(look: impl FnOnce() -> R) -> (R, Price) {
     const LONG: u32 = 1_000_000;

@@ -1,12 +1,14 @@
-//! A raw reader-writer lock together with the watch over what it protects, and the three kinds of access to that.
+//! A raw reader-writer lock together with the watch over what it protects, and the three kinds of
+//! access to that.
 //!
 //! | access | in the watch |
 //! |---|---|
 //! | [`Shared`], [`Upgradable`] | a shared one is open |
 //! | [`Exclusive`] | an exclusive one is open |
 //!
-//! An access is open from the return of the acquisition to just before the release. Where one kind turns into another
-//! the watch has a shared access open *while* the raw lock works, so that a writer who slips in between is seen.
+//! An access is open from the return of the acquisition to just before the release. Where one kind
+//! turns into another the watch has a shared access open *while* the raw lock works, so that a
+//! writer who slips in between is seen.
 
 use super::super::{Raw, Token};
 use crate::raw::{RawRwLock, RawRwLockFair, RawRwLockUpgrade, RawRwLockUpgradeFair};
@@ -184,12 +186,12 @@ impl<L> Watched<L> {
         Ok(self.open::<A>(token))
     }
 
-    /// Releases the lock, unless the thread panics: then the model is over, and another operation of it would panic
-    /// again.
+    /// Releases the lock, unless the thread panics: then the model is over, and another operation
+    /// of it would panic again.
     ///
     /// # Safety
-    /// The token comes from an acquisition of this lock for `A`, and no reference to the data by that access is used
-    /// after the call.
+    /// The token comes from an acquisition of this lock for `A`, and no reference to the data by
+    /// that access is used after the call.
     #[track_caller]
     pub(super) unsafe fn release<A: Access<L>>(&self, token: Token<A::Token>) {
         if panicking() {
@@ -214,8 +216,8 @@ impl<L> Watched<L> {
         unsafe { A::release_fair(self.raw.inner(), token.into_inner()) };
     }
 
-    /// Turns one access into a weaker or equal one, by `turn` of the raw lock. What it was ends before; others are let in
-    /// by `turn`, and find it shared.
+    /// Turns one access into a weaker or equal one, by `turn` of the raw lock. What it was ends
+    /// before; others are let in by `turn`, and find it shared.
     #[track_caller]
     pub(super) fn weaken<A: Access<L>, B: Access<L>>(
         &self,
@@ -227,7 +229,8 @@ impl<L> Watched<L> {
         Token::new(turn(self.raw.inner(), token.into_inner()))
     }
 
-    /// Turns upgradable access into exclusive access by `turn` of the raw lock, during which it is shared still.
+    /// Turns upgradable access into exclusive access by `turn` of the raw lock, during which it is
+    /// shared still.
     #[track_caller]
     pub(super) fn upgrade<E>(
         &self,

@@ -1,4 +1,5 @@
-//! The guards of an [`RwLock`], as in lock_api: one type, by who holds the lock alive and which access it gives.
+//! The guards of an [`RwLock`], as in lock_api: one type, by who holds the lock alive and which
+//! access it gives.
 
 use super::super::Token;
 use super::RwLock;
@@ -15,7 +16,8 @@ use std::sync::Arc;
 pub type RwLockReadGuard<'a, L, T> = Guard<&'a RwLock<L, T>, L, Shared>;
 /// Exclusive access to the data of an [`RwLock`]; its drop releases the lock.
 pub type RwLockWriteGuard<'a, L, T> = Guard<&'a RwLock<L, T>, L, Exclusive>;
-/// Shared access to the data of an [`RwLock`] that can become exclusive; its drop releases the lock.
+/// Shared access to the data of an [`RwLock`] that can become exclusive; its drop releases the
+/// lock.
 pub type RwLockUpgradableReadGuard<'a, L, T> = Guard<&'a RwLock<L, T>, L, Upgradable>;
 /// As [`RwLockReadGuard`], and owns a share of the lock.
 #[cfg(feature = "arc_lock")]
@@ -84,7 +86,8 @@ impl<H: Hold<L>, L: RawRwLock, A: Access<L>> Guard<H, L, A> {
     #[track_caller]
     pub fn unlocked<U>(s: &mut Self, f: impl FnOnce() -> U) -> U {
         if let Some(token) = s.token.take() {
-            // SAFETY: the token is of this guard, whose exclusive borrow rules out references to the data.
+            // SAFETY: the token is of this guard, whose exclusive borrow rules out references to
+            // the data.
             unsafe { Self::lock(s).release::<A>(token) };
         }
         let result = f();
@@ -112,7 +115,8 @@ impl<H: Hold<L>, L: RawRwLock, A: FairAccess<L>> Guard<H, L, A> {
     #[track_caller]
     pub fn unlocked_fair<U>(s: &mut Self, f: impl FnOnce() -> U) -> U {
         if let Some(token) = s.token.take() {
-            // SAFETY: the token is of this guard, whose exclusive borrow rules out references to the data.
+            // SAFETY: the token is of this guard, whose exclusive borrow rules out references to
+            // the data.
             unsafe { Self::lock(s).release_fair::<A>(token) };
         }
         let result = f();
@@ -170,7 +174,8 @@ impl<H: Hold<L>, L: RawRwLock, A: Access<L>> Deref for Guard<H, L, A> {
 
 impl<H: Hold<L>, L: RawRwLock> DerefMut for Guard<H, L, Exclusive> {
     fn deref_mut(&mut self) -> &mut H::Data {
-        // SAFETY: a guard holds the lock, here alone, whenever it can be borrowed; and it is borrowed exclusively.
+        // SAFETY: a guard holds the lock, here alone, whenever it can be borrowed; and it is
+        // borrowed exclusively.
         unsafe { &mut *self.rwlock.data_ptr() }
     }
 }

@@ -56,7 +56,8 @@ impl<'a, L: RawRwLock, T: ?Sized, A: Access<L>> Guard<&'a RwLock<L, T>, L, A> {
     }
 }
 
-/// What maps a guard to a guard of a part, for shared access by `&` and for exclusive access by `&mut`.
+/// What maps a guard to a guard of a part, for shared access by `&` and for exclusive access by
+/// `&mut`.
 macro_rules! mappings {
     ($access:ident $(, $mutable:tt)?) => {
         /// A guard of a part of the data.

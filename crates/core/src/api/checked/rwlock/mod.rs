@@ -28,8 +28,8 @@ pub struct RwLock<L, T: ?Sized> {
     data: UnsafeCell<T>,
 }
 
-// SAFETY: the data is reached by readers, which is a `Sync` use of `T`, or by the one writer, which is a `Send` of `T` from
-// holder to holder.
+// SAFETY: the data is reached by readers, which is a `Sync` use of `T`, or by the one writer, which
+// is a `Send` of `T` from holder to holder.
 unsafe impl<L: RawRwLock + Sync, T: ?Sized + Send + Sync> Sync for RwLock<L, T> {}
 
 impl<L: RawRwLock, T> RwLock<L, T> {
@@ -58,12 +58,14 @@ impl<L, T> RwLock<L, T> {
     }
 }
 
-/// The acquisitions of one kind of access: at once, if possible, and timed, as a borrow or as a share of the lock.
+/// The acquisitions of one kind of access: at once, if possible, and timed, as a borrow or as a
+/// share of the lock.
 macro_rules! acquisitions {
     ($access:ident, $guard:ident, $arc_guard:ident, $token:ident, $what:literal,
      $make:ident, $lock:ident, $try_lock:ident, $try_for:ident, $try_until:ident,
      $make_arc:ident, $lock_arc:ident, $try_lock_arc:ident, $try_arc_for:ident, $try_arc_until:ident) => {
-        /// A guard from the token of an acquisition made elsewhere, whose access to the data was never closed.
+        /// A guard from the token of an acquisition made elsewhere, whose access to the data was
+        /// never closed.
         ///
         /// # Safety
         /// The caller holds the lock by `guard`, and no other guard stands for that acquisition.
@@ -95,7 +97,8 @@ macro_rules! acquisitions {
             Some(Guard::new(self, self.lock.acquire_until::<$access>(|| Deadline::at(timeout))?))
         }
 
-        /// A guard from the token of an acquisition made elsewhere, whose access to the data was never closed.
+        /// A guard from the token of an acquisition made elsewhere, whose access to the data was
+        /// never closed.
         ///
         /// # Safety
         /// The caller holds the lock by `guard`, and no other guard stands for that acquisition.
@@ -190,8 +193,8 @@ impl<L: RawRwLock, T: ?Sized> RwLock<L, T> {
     /// Releases the lock of a reader without a guard.
     ///
     /// # Safety
-    /// The caller holds the lock by `guard`, no guard that will release it lives, and no reference to the data is used
-    /// after the call.
+    /// The caller holds the lock by `guard`, no guard that will release it lives, and no reference
+    /// to the data is used after the call.
     #[track_caller]
     pub unsafe fn force_unlock_read(&self, guard: Token<L::ReadToken>) {
         // SAFETY: the caller's promise.
@@ -268,7 +271,8 @@ impl<L: RawRwLockUpgrade, T: ?Sized> RwLock<L, T> {
     );
 }
 
-/// Acquires `rwlock` for reading in a way that the traits do not know: as a reader of some class, or one that can fail.
+/// Acquires `rwlock` for reading in a way that the traits do not know: as a reader of some class,
+/// or one that can fail.
 ///
 /// # Errors
 /// Those of `acquire`.

@@ -22,7 +22,8 @@ impl<H: Hold<L>, L: RawRwLockDowngrade> Guard<H, L, Exclusive> {
 }
 
 impl<H: Hold<L>, L: RawRwLockUpgrade> Guard<H, L, Exclusive> {
-    /// Turns exclusive access into shared access that can become exclusive again; no writer gets in between.
+    /// Turns exclusive access into shared access that can become exclusive again; no writer gets in
+    /// between.
     #[track_caller]
     pub fn downgrade_to_upgradable(s: Self) -> Guard<H, L, Upgradable> {
         let (rwlock, token) = Self::into_parts(s);
@@ -109,7 +110,8 @@ impl<H: Hold<L>, L: RawRwLockUpgrade> Guard<H, L, Upgradable> {
         })
     }
 
-    /// Turns the access into exclusive access, waiting for the readers to leave; no writer gets in between.
+    /// Turns the access into exclusive access, waiting for the readers to leave; no writer gets in
+    /// between.
     #[track_caller]
     pub fn upgrade(s: Self) -> Guard<H, L, Exclusive> {
         Self::upgrade_with(s, &Patience::Endless).ok().expect("an upgrade without a deadline")

@@ -1,11 +1,12 @@
 //! Time slice extensions by the kernel: the word it shares with a thread, and the two calls.
 //!
-//! The thread finds the word by what glibc says of its area, and believes it only if the kernel, which was asked
-//! to enable the extensions, shows in the same area that it did: an area that the kernel does not know is never written.
+//! The thread finds the word by what glibc says of its area, and believes it only if the kernel,
+//! which was asked to enable the extensions, shows in the same area that it did: an area that the
+//! kernel does not know is never written.
 //!
-//! Sizes: glibc 2.35 to 2.39 say 32 where 20 bytes are in use; later ones say what is in use. The kernel never says 32
-//! (M. Desnoyers, "rseq: slice ext: Ensure rseq feature size differs from original rseq size", LKML 2026), so more
-//! than that is asked for.
+//! Sizes: glibc 2.35 to 2.39 say 32 where 20 bytes are in use; later ones say what is in use. The
+//! kernel never says 32 (M. Desnoyers, "rseq: slice ext: Ensure rseq feature size differs from
+//! original rseq size", LKML 2026), so more than that is asked for.
 
 #[cfg(test)]
 mod tests;
@@ -85,7 +86,8 @@ pub(crate) fn enable() -> Result<(), SliceError> {
     }
     let area = area(ENOUGH).ok_or(SliceError::NoArea)?;
     prctl(PR_RSEQ_SLICE_EXTENSION_SET, PR_RSEQ_SLICE_EXT_ENABLE).map_err(refusal)?;
-    // SAFETY: glibc's area for this thread, which is in the thread's control block: memory of that size until the thread ends.
+    // SAFETY: glibc's area for this thread, which is in the thread's control block: memory of that
+    // size until the thread ends.
     let area = unsafe { area.as_ref() };
     if area.flags.load(Relaxed) & ENABLED == 0 {
         // The kernel knows another area than glibc.
@@ -121,14 +123,14 @@ pub fn pretend(control: &'static Control, give_back: fn()) -> bool {
 /// Gives the CPU back.
 #[cold]
 fn give_back() {
-    // SAFETY: the call takes nothing. If the grant is gone by now it does nothing; and should a filter forbid it, the kernel has
-    // taken the CPU before it asks the filter.
+    // SAFETY: the call takes nothing. If the grant is gone by now it does nothing; and should a
+    // filter forbid it, the kernel has taken the CPU before it asks the filter.
     _ = checked(|| unsafe { libc::syscall(SYS_RSEQ_SLICE_YIELD) });
 }
 
 fn prctl(operation: usize, value: usize) -> Result<u32, Errno> {
-    // SAFETY: the arguments are numbers; what the call changes is how the kernel schedules this thread, and a flag in the area
-    // that was registered for that.
+    // SAFETY: the arguments are numbers; what the call changes is how the kernel schedules this
+    // thread, and a flag in the area that was registered for that.
     checked(|| unsafe {
         libc::syscall(libc::SYS_prctl, PR_RSEQ_SLICE_EXTENSION, operation, value, 0usize, 0usize)
     })
@@ -139,7 +141,8 @@ fn prctl(operation: usize, value: usize) -> Result<u32, Errno> {
 fn area(enough: u32) -> Option<NonNull<Area>> {
     let size = symbol::<u32>(c"__rseq_size")?;
     let offset = symbol::<isize>(c"__rseq_offset")?;
-    // SAFETY: glibc has defined both (`sys/rseq.h`) with these types, and does not change them after the program has started.
+    // SAFETY: glibc has defined both (`sys/rseq.h`) with these types, and does not change them
+    // after the program has started.
     let (size, offset) = unsafe { (size.read(), offset.read()) };
     let area = thread_pointer()?.wrapping_offset(offset).cast::<Area>();
     (size >= enough && area.is_aligned()).then(|| NonNull::new(area)).flatten()
@@ -165,8 +168,8 @@ fn thread_pointer() -> Option<*mut u8> {
     #[cfg(all(target_arch = "x86_64", target_pointer_width = "64"))]
     {
         let first: *mut u8;
-        // SAFETY: reads the first word of the thread's control block, which is its own address, by the x86-64 ABI of thread-local
-        // storage.
+        // SAFETY: reads the first word of the thread's control block, which is its own address, by
+        // the x86-64 ABI of thread-local storage.
         unsafe {
             core::arch::asm!("mov {}, fs:0", out(reg) first, options(nostack, preserves_flags, readonly, pure));
         }

@@ -1,4 +1,5 @@
-//! The protocol of `thread` against a kernel that strikes between any two of its steps, and what is found of the real one.
+//! The protocol of `thread` against a kernel that strikes between any two of its steps, and what is
+//! found of the real one.
 
 use super::thread::{Control, Thread, between};
 use super::*;
@@ -129,7 +130,8 @@ fn given_back() {
     run.strike(Call);
 }
 
-/// Runs `program`, with `word` as another user has left it, and says what was wrong and how many places it passed.
+/// Runs `program`, with `word` as another user has left it, and says what was wrong and how many
+/// places it passed.
 fn run(program: &[Step], events: &[(usize, Event)], foreign: u8) -> (Option<&'static str>, Rc<Run>) {
     let run = Rc::new(Run { events: events.to_vec(), ..Run::default() });
     run.control.request.store(foreign, Relaxed);
@@ -201,7 +203,8 @@ fn nothing_that_comes_between_two_steps_confuses_it() {
     assert!(runs > 10_000);
 }
 
-/// An extension that is granted in a section, and not used up in it, is given back once, at its end.
+/// An extension that is granted in a section, and not used up in it, is given back once, at its
+/// end.
 #[test]
 #[cfg_attr(miri, ignore = "the runs are many, and the same in every schedule")]
 fn an_extension_is_given_back_once() {

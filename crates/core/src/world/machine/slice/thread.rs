@@ -1,8 +1,10 @@
-//! What a thread remembers of its critical sections, and the word in which it asks the kernel for more time.
+//! What a thread remembers of its critical sections, and the word in which it asks the kernel for
+//! more time.
 //!
 //! # State
-//! The word has two bytes: `request` is the thread's, and the kernel's to clear; `granted` is the kernel's. The kernel
-//! changes the word at an interrupt of this thread, or in a system call of it, and nowhere else: no other CPU writes it.
+//! The word has two bytes: `request` is the thread's, and the kernel's to clear; `granted` is the
+//! kernel's. The kernel changes the word at an interrupt of this thread, or in a system call of it,
+//! and nowhere else: no other CPU writes it.
 //!
 //! | `request`, `granted` | to | by | when |
 //! |---|---|---|---|
@@ -13,21 +15,26 @@
 //! | 1, 0 | 0, 0 | the thread | it leaves its outermost section (L) |
 //! | 0, 1 | 0, 0 | the kernel | ... and gives the CPU back (L) |
 //!
-//! Beside the word, in memory of the thread's own: `depth`, the sections that it is in; `asked`, whether (E) of the
-//! outermost has set the request.
+//! Beside the word, in memory of the thread's own: `depth`, the sections that it is in; `asked`,
+//! whether (E) of the outermost has set the request.
 //!
 //! # Invariants
-//! 1. *The request is never set while an extension runs*; the kernel may kill a thread for that. (E) sets it if it has
-//!    found both bytes zero, `request` first: while that is zero nothing is granted. Between the look and the store
-//!    nobody sets it: other threads have other words, and a handler that strikes there finds `depth` above zero (2).
-//! 2. Only who moves `depth` from 0 to 1 asks, and only who moves it from 1 to 0 withdraws and gives back. It is moved
-//!    *before* (E) touches the word, and *after* (L) is done with it. So a handler of this thread that enters and leaves
-//!    either finds `depth` above zero and leaves the word alone, or runs before or after the whole of the section, and
-//!    finds and leaves the word as zero.
-//! 3. The CPU is given back by who holds nothing any more: at depth 1, in (L), after its lock was released.
-//! 4. What another user of the word has set stays: (E) does not ask on top of it, and then (L) does not withdraw it.
+//! 1. *The request is never set while an extension runs*; the kernel may kill a thread for that.
+//!    (E) sets it if it has found both bytes zero, `request` first: while that is zero nothing is
+//!    granted. Between the look and the store nobody sets it: other threads have other words, and a
+//!    handler that strikes there finds `depth` above zero (2).
+//! 2. Only who moves `depth` from 0 to 1 asks, and only who moves it from 1 to 0 withdraws and
+//!    gives back. It is moved *before* (E) touches the word, and *after* (L) is done with it. So a
+//!    handler of this thread that enters and leaves either finds `depth` above zero and leaves the
+//!    word alone, or runs before or after the whole of the section, and finds and leaves the word
+//!    as zero.
+//! 3. The CPU is given back by who holds nothing any more: at depth 1, in (L), after its lock was
+//!    released.
+//! 4. What another user of the word has set stays: (E) does not ask on top of it, and then (L) does
+//!    not withdraw it.
 //!
-//! A request that the kernel has answered is not repeated in the same outermost section: one extension a section.
+//! A request that the kernel has answered is not repeated in the same outermost section: one
+//! extension a section.
 //!
 //! # Ordering
 //! All of it happens on one CPU, in the order of the program; `between` keeps the compiler to that.
@@ -106,7 +113,8 @@ impl Thread {
 
     #[inline(always)]
     fn control(&self) -> Option<&Control> {
-        // SAFETY: valid by the promise of `enable`'s caller; what the kernel writes of it are atomics.
+        // SAFETY: valid by the promise of `enable`'s caller; what the kernel writes of it are
+        // atomics.
         self.control.get().map(|control| unsafe { control.as_ref() })
     }
 
@@ -153,7 +161,8 @@ impl Thread {
         between();
         control.request.store(0, Relaxed);
         between();
-        // The extension may end after this look: then there is nothing to give back, and no harm in it.
+        // The extension may end after this look: then there is nothing to give back, and no harm in
+        // it.
         if control.granted.load(Relaxed) != 0
             && let Some(give_back) = self.give_back.get()
         {
