@@ -318,6 +318,7 @@ impl<P: Policy> Protocol<P> {
                 after = after.unwatched();
             }
             // From here on the mutex may be gone, if it succeeds.
+            // Mutant: AcqRel -> Release: two tickets share one `LATE`; 2 million executions have not met it.
             match self.turn.compare_exchange(turn.0, after.0, AcqRel, Relaxed) {
                 Err(now) => turn = Turn(now),
                 Ok(_) => {
