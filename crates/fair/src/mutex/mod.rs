@@ -13,45 +13,53 @@ pub use raw::{Line, RawFairMutex};
 
 use ulocks_core::{Private, api};
 
-/// Mutual exclusion around a `T`, strictly first in, first out: who queues first holds the mutex first.
+/// Mutual exclusion around a `T`, strictly first in, first out: who queues first holds the mutex
+/// first.
 ///
-/// This one is for the threads of one process, with the default patience and without counters; [`FairMutexWith`] has the
-/// others.
+/// This one is for the threads of one process, with the default patience and without counters;
+/// [`FairMutexWith`] has the others.
 ///
 /// # Fairness
-/// Strict. A thread arrives by one atomic step, which takes the mutex if it is free and nobody is in line, and a place in
-/// line otherwise. The mutex goes from one to the next in the order of these steps. Nobody overtakes, not while spinning,
-/// and not by [`try_lock`](api::Mutex::try_lock), which succeeds only if the mutex is free and nobody is in line. So a
-/// thread waits for those before it and for nobody else: with `n` threads for at most `n - 1` critical sections and
-/// hand-overs, unless it gives up. What it takes a thread to arrive, once it has called, is the scheduler's business.
+/// Strict. A thread arrives by one atomic step, which takes the mutex if it is free and nobody is
+/// in line, and a place in line otherwise. The mutex goes from one to the next in the order of
+/// these steps. Nobody overtakes, not while spinning, and not by
+/// [`try_lock`](api::Mutex::try_lock), which succeeds only if the mutex is free and nobody is in
+/// line. So a thread waits for those before it and for nobody else: with `n` threads for at most
+/// `n - 1` critical sections and hand-overs, unless it gives up. What it takes a thread to arrive,
+/// once it has called, is the scheduler's business.
 ///
-/// The price is a hand-over to a certain thread, awake or not: if there are more threads than CPUs, and the mutex is busy
-/// all the time, each acquisition costs a switch between threads, whereas an unfair mutex serves who happens to run.
+/// The price is a hand-over to a certain thread, awake or not: if there are more threads than CPUs,
+/// and the mutex is busy all the time, each acquisition costs a switch between threads, whereas an
+/// unfair mutex serves who happens to run.
 ///
 /// # Blocking
-/// [`lock`](api::Mutex::lock) is one atomic read-modify-write if the mutex is free and nobody is in line, and so is the
-/// release. Otherwise the caller queues. Who finds nobody in line spins, for up to
-/// [`FIRST_NS`](ulocks_core::spin::Spin::FIRST_NS) of its policy; everybody else sleeps in the kernel at once. A release
-/// hands over to the first in line and may wake another one ahead of its turn: the next, or one of the fifteen behind it
-/// that does not need the CPU of the new holder. That one spins for up to `FIRST_NS`, too, unless the holder seems to wait
-/// for its CPU. A release wakes nobody who is awake. Neither ever yields to the scheduler. A timed acquisition tries at least
-/// once, and may return late by its spinning budgets and by what the scheduler takes.
+/// [`lock`](api::Mutex::lock) is one atomic read-modify-write if the mutex is free and nobody is in
+/// line, and so is the release. Otherwise the caller queues. Who finds nobody in line spins, for up
+/// to [`FIRST_NS`](ulocks_core::spin::Spin::FIRST_NS) of its policy; everybody else sleeps in the
+/// kernel at once. A release hands over to the first in line and may wake another one ahead of its
+/// turn: the next, or one of the fifteen behind it that does not need the CPU of the new holder.
+/// That one spins for up to `FIRST_NS`, too, unless the holder seems to wait for its CPU. A release
+/// wakes nobody who is awake. Neither ever yields to the scheduler. A timed acquisition tries at
+/// least once, and may return late by its spinning budgets and by what the scheduler takes.
 ///
 /// # Panics
-/// None of its own. Locking a mutex that the calling thread already holds is a deadlock, or, with a deadline, a timeout.
+/// None of its own. Locking a mutex that the calling thread already holds is a deadlock, or, with a
+/// deadline, a timeout.
 ///
 /// # Aborts
-/// If the kernel refuses to let a waiter sleep, or to wake a sleeper: a seccomp filter forbids it. A
-/// panic would leave other threads waiting for ever.
+/// If the kernel refuses to let a waiter sleep, or to wake a sleeper: a seccomp filter forbids it.
+/// A panic would leave other threads waiting for ever.
 ///
 /// # Process-shared
-/// [`FairMutexWith`]`<T, Shared>` has another protocol, of two numbers and no address: all-zero memory is an unlocked mutex,
-/// and processes may map it wherever they like. The promises are the same but for one:
+/// [`FairMutexWith`]`<T, Shared>` has another protocol, of two numbers and no address: all-zero
+/// memory is an unlocked mutex, and processes may map it wherever they like. The promises are the
+/// same but for one:
 ///
-/// **Timed acquisitions have a place in line only while it is short.** A ticket cannot be taken back from the middle of a
-/// long line, so a thread with a deadline draws one only if at most twelve, the holder included, are before it. Then it
-/// keeps its place, and leaves it when its time is up. Otherwise it waits *outside* until the line is short again, and
-/// whoever comes without a deadline meanwhile is served before it: under permanent load by thirteen threads and more it may
+/// **Timed acquisitions have a place in line only while it is short.** A ticket cannot be taken
+/// back from the middle of a long line, so a thread with a deadline draws one only if at most
+/// twelve, the holder included, are before it. Then it keeps its place, and leaves it when its time
+/// is up. Otherwise it waits *outside* until the line is short again, and whoever comes without a
+/// deadline meanwhile is served before it: under permanent load by thirteen threads and more it may
 /// be outside until its deadline.
 ///
 /// It is not robust: if a process dies while it holds the mutex, waits in line, or has released and
@@ -61,15 +69,16 @@ use ulocks_core::{Private, api};
 /// 61,440 waiters further ones wait outside, without order.
 ///
 /// # Signals and forks
-/// Signals are handled while a thread waits, and the wait goes on. A handler must not use a mutex that the code it
-/// interrupts may hold or wait for. The child of a `fork` gets a private copy of a `Private` mutex in the state it was in; if
-/// threads were waiting, their places in line are gone, so it must not be used there.
+/// Signals are handled while a thread waits, and the wait goes on. A handler must not use a mutex
+/// that the code it interrupts may hold or wait for. The child of a `fork` gets a private copy of a
+/// `Private` mutex in the state it was in; if threads were waiting, their places in line are gone,
+/// so it must not be used there.
 ///
 /// # Memory
-/// Eight bytes. Nothing is allocated, so it can guard a global allocator: who waits keeps its place in line on its own
-/// stack. What releases is one read-modify-write, after which the mutex is touched no more, so the thread that releases last
-/// may free or unmap it at once. A guard may be forgotten, which leaves the mutex locked, and a locked mutex may be moved or
-/// dropped.
+/// Eight bytes. Nothing is allocated, so it can guard a global allocator: who waits keeps its place
+/// in line on its own stack. What releases is one read-modify-write, after which the mutex is
+/// touched no more, so the thread that releases last may free or unmap it at once. A guard may be
+/// forgotten, which leaves the mutex locked, and a locked mutex may be moved or dropped.
 ///
 /// # Examples
 /// ```
@@ -93,7 +102,8 @@ use ulocks_core::{Private, api};
 /// ```
 pub type FairMutex<T> = FairMutexWith<T, Private>;
 
-/// A [`FairMutex`] with another policy: between processes, with other patience, or with counters inside.
+/// A [`FairMutex`] with another policy: between processes, with other patience, or with counters
+/// inside.
 ///
 /// It is a name of its own because a default of a type parameter does not apply in an expression.
 ///
@@ -119,13 +129,14 @@ pub type FairMutexGuard<'a, T, P = Private> = api::MutexGuard<'a, RawFairMutex<P
 /// A [`FairMutexGuard`] narrowed to a part of the data.
 pub type MappedFairMutexGuard<'a, T, P = Private> = api::MappedMutexGuard<'a, RawFairMutex<P>, T>;
 
-/// A condition variable for a [`FairMutex`]. A notification of all wakes them all; they queue for the mutex like
-/// everybody else, in the order in which they come.
+/// A condition variable for a [`FairMutex`]. A notification of all wakes them all; they queue for
+/// the mutex like everybody else, in the order in which they come.
 ///
-/// `notify_one` returns `false` and `notify_all` returns 0, however many threads were notified. lock_api asks this of
-/// condition variables whose waits may end spuriously, and these may, in the cases that
-/// [`RawCondvar`](ulocks_core::condvar::RawCondvar) lists. Its own methods return the true counts:
-/// `condvar.raw().inner().notify_all()`. A waiter spins for up to 12 us before it sleeps.
+/// `notify_one` returns `false` and `notify_all` returns 0, however many threads were notified.
+/// lock_api asks this of condition variables whose waits may end spuriously, and these may, in the
+/// cases that [`RawCondvar`](ulocks_core::condvar::RawCondvar) lists. Its own methods return the
+/// true counts: `condvar.raw().inner().notify_all()`. A waiter spins for up to 12 us before it
+/// sleeps.
 ///
 /// ```
 /// use ulocks_fair::{FairCondvar, FairMutex};

@@ -1,19 +1,23 @@
-//! The protocol of a [`FairMutex`](crate::FairMutex) of one process: a queue of waiters in one word, handed over from
-//! one to the next.
+//! The protocol of a [`FairMutex`](crate::FairMutex) of one process: a queue of waiters in one
+//! word, handed over from one to the next.
 //!
 //! # Properties
 //! - Exclusion; what a holder did happens before the next acquisition returns.
-//! - Strict first in, first out: who has queued holds the mutex before whoever queues later, and before whoever comes
-//!   while it is in line. An arrival takes the mutex only if it is free *and* nobody is in line.
+//! - Strict first in, first out: who has queued holds the mutex before whoever queues later, and
+//!   before whoever comes while it is in line. An arrival takes the mutex only if it is free *and*
+//!   nobody is in line.
 //! - A waiter whose time is up leaves the line; of its grant and its time-out exactly one wins.
-//! - One read-modify-write to acquire and one to release when nobody contends. The word is eight bytes; who waits does so
-//!   on a node on its own stack, so nothing is allocated, and a guard that is forgotten strands no node: nodes live only
-//!   inside of a call that waits. No node knows the address of the mutex.
+//! - One read-modify-write to acquire and one to release when nobody contends. The word is eight
+//!   bytes; who waits does so on a node on its own stack, so nothing is allocated, and a guard that
+//!   is forgotten strands no node: nodes live only inside of a call that waits. No node knows the
+//!   address of the mutex.
 //! - The release never waits, not even for a thread that was preempted while it works on the queue.
-//! - What releases, or grants, is the last touch (law 2). The wake-ups that follow use addresses only.
+//! - What releases, or grants, is the last touch (law 2). The wake-ups that follow use addresses
+//!   only.
 //!
 //! # State
-//! The word is a `State`: the newest waiter, `LOCKED`, `TENDED`, `LEAVERS`. Each transition is one compare-exchange:
+//! The word is a `State`: the newest waiter, `LOCKED`, `TENDED`, `LEAVERS`. Each transition is one
+//! compare-exchange:
 //!
 //! | from | to | by | label |
 //! |---|---|---|---|
@@ -29,29 +33,34 @@
 //! | `TENDED`, not `LEAVERS`, and `LOCKED` or no waiters | without `TENDED` | the tender | (T5) |
 //! | `TENDED`, not `LEAVERS`, not `LOCKED` | `LOCKED`, one waiter less | the tender, for the oldest | (T6) |
 //!
-//! The turn of a waiter is a futex in its node, with the values of `Turn`; the node is described in `queue.rs`.
+//! The turn of a waiter is a futex in its node, with the values of `Turn`; the node is described in
+//! `queue.rs`.
 //!
 //! # The hand-over
-//! The tender finds the mutex released and somebody in line. It takes the oldest out of line, *calls* one of those behind
-//! it, sets `LOCKED` and lets the queue go in one step (T6), grants by one swap of the oldest waiter's turn (G), and wakes
-//! the two if they were asleep. So the called one is on its way while the granted one is inside: *wake-ahead*. `ahead.rs`
-//! says who is called. Only who found nobody in line spins, and who was called; who has parked again is woken when it is
-//! granted. Nobody is woken who has not parked.
+//! The tender finds the mutex released and somebody in line. It takes the oldest out of line,
+//! *calls* one of those behind it, sets `LOCKED` and lets the queue go in one step (T6), grants by
+//! one swap of the oldest waiter's turn (G), and wakes the two if they were asleep. So the called
+//! one is on its way while the granted one is inside: *wake-ahead*. `ahead.rs` says who is called.
+//! Only who found nobody in line spins, and who was called; who has parked again is woken when it
+//! is granted. Nobody is woken who has not parked.
 //!
 //! The one that is to run on the CPU of the tender is woken last: a wake-up may take the CPU away.
 //!
-//! Both spin for [`FIRST_NS`](ulocks_core::spin::Spin::FIRST_NS): a hold and a wake-up fit into that.
+//! Both spin for [`FIRST_NS`](ulocks_core::spin::Spin::FIRST_NS): a hold and a wake-up fit into
+//! that.
 //!
 //! # Invariants
-//! 1. At most one thread holds the mutex: `LOCKED` is set by (L1), from zero, and by (T6) for one waiter, and cleared by
-//!    the holder.
-//! 2. While somebody is in line and nobody holds the mutex, `TENDED` is set; and the tender lets go only by (T5) or (T6).
-//!    So a release that finds a tender, (U3), leaves it the hand-over: it cannot be overlooked.
-//! 3. While `TENDED` is set and `LOCKED` is not, nobody holds the mutex, so it cannot be taken away: a tender may touch
-//!    the word until (T5) or (T6). A tender at (T5) with `LOCKED` set by another is a waiter that leaves, and is itself a
-//!    reason not to take the mutex away.
-//! 4. A waiter is granted at most once, by the tender that took it out of line. It is granted unless a tender answered
-//!    `Left`, and only after `Leaving`: so a waiter whose time is up waits for one of the two.
+//! 1. At most one thread holds the mutex: `LOCKED` is set by (L1), from zero, and by (T6) for one
+//!    waiter, and cleared by the holder.
+//! 2. While somebody is in line and nobody holds the mutex, `TENDED` is set; and the tender lets go
+//!    only by (T5) or (T6). So a release that finds a tender, (U3), leaves it the hand-over: it
+//!    cannot be overlooked.
+//! 3. While `TENDED` is set and `LOCKED` is not, nobody holds the mutex, so it cannot be taken
+//!    away: a tender may touch the word until (T5) or (T6). A tender at (T5) with `LOCKED` set by
+//!    another is a waiter that leaves, and is itself a reason not to take the mutex away.
+//! 4. A waiter is granted at most once, by the tender that took it out of line. It is granted
+//!    unless a tender answered `Left`, and only after `Leaving`: so a waiter whose time is up waits
+//!    for one of the two.
 //! 5. Who is `Parked` or `Leaving` is woken by whoever changes that.
 //! 6. Who is called has no claim: its turn comes by its place in line alone.
 //! 7. A waiter does not unwind from (L2) until its turn is `Granted` or `Left`: the queue names its
@@ -60,22 +69,26 @@
 //!
 //! # Ordering
 //! - (U1), (U2), (U3) release and (L1) acquires: the word hands over directly.
-//! - (U2), (U3) release, the tender's look at the word acquires; (G) releases, and the waiter's look at its turn acquires.
-//! - (L2) releases the node, the tender's look at the word acquires it. Links go from tender to tender: (T5) and (T6)
-//!   release, (U2) and (T1) acquire. All are read-modify-writes of one word, so each continues the releases before it.
+//! - (U2), (U3) release, the tender's look at the word acquires; (G) releases, and the waiter's
+//!   look at its turn acquires.
+//! - (L2) releases the node, the tender's look at the word acquires it. Links go from tender to
+//!   tender: (T5) and (T6) release, (U2) and (T1) acquire. All are read-modify-writes of one word,
+//!   so each continues the releases before it.
 //! - (T2) releases `Leaving`, (T3) acquires it.
-//! - (T4), (T5) and (T6) acquire nothing. They succeed on a word that the tender has written, or has
-//!   read acquiring when it failed: while there is a tender, other threads only add a newest waiter,
-//!   clear `LOCKED`, or set `LEAVERS`, so no value comes back. If (T2) writes the value that was there,
-//!   `LEAVERS` is set, and (T3) follows.
-//! - (T1), (T3) and (T4) release nothing: links are read by the next tender only, after (T5) or (T6).
+//! - (T4), (T5) and (T6) acquire nothing. They succeed on a word that the tender has written, or
+//!   has read acquiring when it failed: while there is a tender, other threads only add a newest
+//!   waiter, clear `LOCKED`, or set `LEAVERS`, so no value comes back. If (T2) writes the value
+//!   that was there, `LEAVERS` is set, and (T3) follows.
+//! - (T1), (T3) and (T4) release nothing: links are read by the next tender only, after (T5) or
+//!   (T6).
 //! - `Left` is released and acquired like `Granted`: the node is its thread's again.
 //! - Calling and parking order nothing: nothing is read by them.
 //!
 //! # Sources
-//! H. Franke, "Fast user-level locks" (2002): fair locks by hand-over, and what they cost. The links are those of the Rust
-//! standard library's `sys::sync::rwlock::queue` and of J. Fang's `usync`: newest first, completed when needed. Here: the
-//! strict order, the release that leaves its work to a tender, leaving, and wake-ahead.
+//! H. Franke, "Fast user-level locks" (2002): fair locks by hand-over, and what they cost. The
+//! links are those of the Rust standard library's `sys::sync::rwlock::queue` and of J. Fang's
+//! `usync`: newest first, completed when needed. Here: the strict order, the release that leaves
+//! its work to a tender, leaving, and wake-ahead.
 
 use super::ahead;
 use super::queue::Waiter;
@@ -126,7 +139,8 @@ impl<P: Policy> Protocol<P> {
         self.word.compare_exchange(State::FREE.0, State::HELD.0, Acquire, Relaxed).map(drop).map_err(State)
     }
 
-    /// An arrival that did not find the mutex free: queues, and waits. False if `deadline` passed first.
+    /// An arrival that did not find the mutex free: queues, and waits. False if `deadline` passed
+    /// first.
     #[cold]
     #[inline(never)]
     fn lock_contended(&self, deadline: Option<Deadline>) -> bool {
@@ -166,7 +180,8 @@ impl<P: Policy> Protocol<P> {
         granted
     }
 
-    /// Waits in line; `alone` if nobody was in line before. False if `deadline` passed and the waiter has left.
+    /// Waits in line; `alone` if nobody was in line before. False if `deadline` passed and the
+    /// waiter has left.
     fn await_turn(&self, waiter: &Waiter, alone: bool, deadline: Option<Deadline>) -> bool {
         let mut slept = false;
         loop {
@@ -292,14 +307,16 @@ impl<P: Policy> Protocol<P> {
         }
     }
 
-    /// Takes everybody out of line who asks for it, and puts them on the list that begins with `left`.
+    /// Takes everybody out of line who asks for it, and puts them on the list that begins with
+    /// `left`.
     ///
     /// # Safety
     /// As [`take_out`](Self::take_out).
     unsafe fn let_go(&self, mut word: State, left: &mut *const Waiter) -> State {
         let mut node = word.newest();
         while !node.is_null() {
-            // SAFETY: nodes in line are alive and their links are the tender's. Invariant 2 of the queue ends the walk.
+            // SAFETY: nodes in line are alive and their links are the tender's. Invariant 2 of the
+            // queue ends the walk.
             unsafe {
                 let older = Waiter::links(node, |links| links.older);
                 if Turn((*node).turn.load(Relaxed)).is(Kind::Leaving) {
@@ -312,8 +329,8 @@ impl<P: Policy> Protocol<P> {
         word
     }
 
-    /// Works on the queue and lets it go; what is to be done then is done then. The caller has set `TENDED` and seen
-    /// `word`, acquiring.
+    /// Works on the queue and lets it go; what is to be done then is done then. The caller has set
+    /// `TENDED` and seen `word`, acquiring.
     fn tend(&self, mut word: State) {
         let (mut called, mut grants_here) = (None, false);
         let mut left: *const Waiter = ptr::null();
@@ -365,14 +382,16 @@ impl<P: Policy> Protocol<P> {
             }
         };
         let granted = if granted.is_null() { None } else { Self::grant(granted) };
-        // Who is to run on this CPU, as a rule, cannot run before this thread is done, and may take the CPU when it is woken.
+        // Who is to run on this CPU, as a rule, cannot run before this thread is done, and may take
+        // the CPU when it is woken.
         let wakes = if grants_here { [called, granted] } else { [granted, called] };
         // A refused wake-up aborts, so the leavers are answered in any case.
         wakes.into_iter().flatten().for_each(|key| _ = key.wake(1));
         Self::dismiss(left);
     }
 
-    /// (G): hands the mutex to `waiter`, which the caller took out of line. Returns by what to wake it if it is asleep.
+    /// (G): hands the mutex to `waiter`, which the caller took out of line. Returns by what to wake
+    /// it if it is asleep.
     fn grant(waiter: *const Waiter) -> Option<Key> {
         // SAFETY: a node out of line is alive until its turn is `Granted`.
         let turn = unsafe { &(*waiter).turn };
@@ -385,7 +404,8 @@ impl<P: Policy> Protocol<P> {
     /// Tells those on the list that begins with `left` that they are out of line.
     fn dismiss(mut left: *const Waiter) {
         while !left.is_null() {
-            // SAFETY: this thread took them out of line, and they are alive until their turn says so.
+            // SAFETY: this thread took them out of line, and they are alive until their turn says
+            // so.
             unsafe {
                 let next = Waiter::next_left(left);
                 let key = (*left).turn.key();
@@ -430,9 +450,9 @@ impl<P: Policy> fmt::Debug for Protocol<P> {
 // SAFETY:
 // * One token at a time: invariant 1.
 // * A release happens before the next acquisition returns: section "Ordering".
-// * The token is nothing, and no address of the mutex is kept, so it may be forgotten and the mutex moved or dropped: a
-//   node is in line only while its thread is inside of `lock` or `lock_until`. These borrow the
-//   mutex, and do not unwind meanwhile (invariant 7).
+// * The token is nothing, and no address of the mutex is kept, so it may be forgotten and the mutex
+//   moved or dropped: a node is in line only while its thread is inside of `lock` or `lock_until`.
+//   These borrow the mutex, and do not unwind meanwhile (invariant 7).
 unsafe impl<P: Policy<Scope = futex::Private>> raw::RawMutex for Protocol<P> {
     ulocks_core::raw_init!(Self::new());
 

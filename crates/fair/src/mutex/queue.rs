@@ -6,9 +6,10 @@
 //!              └─────────────────oldest──────────────────────►
 //! ```
 //!
-//! An arrival writes `older` and publishes its node with one compare-exchange of the word; it touches nobody else's. What
-//! points the other way is filled in by the tender: it walks from the newest node as far as the last walk came, which is
-//! where it finds the first node that knows the oldest, so every node is walked over once.
+//! An arrival writes `older` and publishes its node with one compare-exchange of the word; it
+//! touches nobody else's. What points the other way is filled in by the tender: it walks from the
+//! newest node as far as the last walk came, which is where it finds the first node that knows the
+//! oldest, so every node is walked over once.
 //!
 //! # Who owns a node
 //! | state of the node | links belong to | turn may be changed by |
@@ -19,9 +20,11 @@
 //! | `Granted`, `Left` | its thread | nobody; the swap that said so was the last touch by another |
 //!
 //! # Invariants
-//! 1. The first node from the newest on that knows an `oldest` knows the right one, and all nodes from there on have
-//!    right `newer` links. So whoever takes the newest node out tells the next what it knew.
-//! 2. The oldest node has no `older`. The `newer` of the newest says nothing: it may be one that has left.
+//! 1. The first node from the newest on that knows an `oldest` knows the right one, and all nodes
+//!    from there on have right `newer` links. So whoever takes the newest node out tells the next
+//!    what it knew.
+//! 2. The oldest node has no `older`. The `newer` of the newest says nothing: it may be one that
+//!    has left.
 
 use super::turn::{Cpu, Turn};
 use core::ptr;
@@ -34,8 +37,8 @@ pub(super) struct Waiter {
     /// A [`Turn`]. What its thread sleeps on.
     pub(super) turn: Futex<Private>,
     links: UnsafeCell<Links>,
-    /// The next one on a tender's list of those it lets go. Not among the links, because the tender walks that list when it
-    /// is not the tender any more.
+    /// The next one on a tender's list of those it lets go. Not among the links, because the tender
+    /// walks that list when it is not the tender any more.
     left: UnsafeCell<*const Waiter>,
 }
 
@@ -61,7 +64,8 @@ impl Waiter {
     /// Access to the links of `this`.
     ///
     /// # Safety
-    /// The node is alive, and its links belong to the caller (table "Who owns a node"), who is in no other access.
+    /// The node is alive, and its links belong to the caller (table "Who owns a node"), who is in
+    /// no other access.
     #[inline]
     pub(super) unsafe fn links<R>(this: *const Self, access: impl FnOnce(&mut Links) -> R) -> R {
         // SAFETY: the node is alive, by the contract.
@@ -113,10 +117,12 @@ impl Waiter {
         }
     }
 
-    /// Takes the oldest out of a line of at least two and returns the second, which is the oldest now.
+    /// Takes the oldest out of a line of at least two and returns the second, which is the oldest
+    /// now.
     ///
     /// # Safety
-    /// The caller is the tender, and `Self::oldest(newest)` has just returned `oldest`, which is not `newest`.
+    /// The caller is the tender, and `Self::oldest(newest)` has just returned `oldest`, which is
+    /// not `newest`.
     pub(super) unsafe fn take_oldest(newest: *const Self, oldest: *const Self) -> *const Self {
         // SAFETY: as in `oldest`. The links are complete, so that `newer` is a node in line.
         unsafe {
@@ -130,11 +136,12 @@ impl Waiter {
         }
     }
 
-    /// Takes `node` out of the line, unless it is the newest: then only prepares that, and returns the one that is to be
-    /// the newest in its place, or null.
+    /// Takes `node` out of the line, unless it is the newest: then only prepares that, and returns
+    /// the one that is to be the newest in its place, or null.
     ///
     /// # Safety
-    /// The caller is the tender, and `Self::oldest(newest)` has just returned `oldest`; `node` is in line.
+    /// The caller is the tender, and `Self::oldest(newest)` has just returned `oldest`; `node` is
+    /// in line.
     pub(super) unsafe fn take(
         node: *const Self,
         newest: *const Self,

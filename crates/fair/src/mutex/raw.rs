@@ -1,7 +1,8 @@
 //! The raw mutex: one type, and a protocol for each scope.
 //!
-//! In one process it is a queue of nodes on the waiters' stacks ([`private`](super::private)), between processes a
-//! ticket and a futex ([`shared`](super::shared)), because nothing in shared memory may be a pointer.
+//! In one process it is a queue of nodes on the waiters' stacks ([`private`](super::private)),
+//! between processes a ticket and a futex ([`shared`](super::shared)), because nothing in shared
+//! memory may be a pointer.
 
 use super::{private, shared};
 use core::fmt;
@@ -11,7 +12,8 @@ use ulocks_core::spin;
 use ulocks_core::time::Deadline;
 use ulocks_core::{Policy, Private};
 
-/// The scopes in which a line can be formed: both there are. It chooses the protocol of a [`RawFairMutex`].
+/// The scopes in which a line can be formed: both there are. It chooses the protocol of a
+/// [`RawFairMutex`].
 ///
 /// Code that is generic over the policy of a fair mutex says `P: Policy<Scope: Line>`.
 pub trait Line: Scope {

@@ -53,17 +53,20 @@ impl Turn {
         Self(self.0 | flag)
     }
 
-    /// Whether there is nothing to it but the ticket: nobody has waited, left or is waiting in this turn.
+    /// Whether there is nothing to it but the ticket: nobody has waited, left or is waiting in this
+    /// turn.
     pub(super) fn is_plain(self) -> bool {
         self.0 & 0xffff == 0
     }
 
-    /// How many tickets before `ticket` are not served yet, the holder's included: zero if it holds the mutex.
+    /// How many tickets before `ticket` are not served yet, the holder's included: zero if it holds
+    /// the mutex.
     pub(super) fn ahead_of(self, ticket: Ticket) -> u16 {
         ticket.wrapping_sub(self.serving())
     }
 
-    /// How many tickets after the one that is served were given up without one that was not in between.
+    /// How many tickets after the one that is served were given up without one that was not in
+    /// between.
     pub(super) fn skipped(self) -> u16 {
         self.gone().trailing_ones() as u16
     }
@@ -114,7 +117,8 @@ impl Next {
         (self.0 >> 16) as Ticket
     }
 
-    /// The first ticket of the sections, whose holders sleep by section; those before it do by group, or are near.
+    /// The first ticket of the sections, whose holders sleep by section; those before it do by
+    /// group, or are near.
     fn sections(self, sizes: Sizes) -> Ticket {
         self.near().wrapping_add(sizes.groups * sizes.group) & !(sizes.section - 1)
     }
@@ -147,7 +151,8 @@ impl Next {
         Self::new(self.near(), self.ticket().wrapping_add(1))
     }
 
-    /// The bits of all who sleep here with another one than they would if `near` is as in `after`, which is not before.
+    /// The bits of all who sleep here with another one than they would if `near` is as in `after`,
+    /// which is not before.
     pub(super) fn newly_near(self, after: Self, sizes: Sizes) -> u32 {
         let steps = |from: Ticket, to: Ticket, size: Ticket| {
             // So many steps reach each bit, also across the wrap of the numbers.

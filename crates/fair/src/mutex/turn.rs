@@ -10,7 +10,8 @@ use core::fmt;
 /// | `home` | 12 | the CPU of its thread when that came into line, or last went to sleep | that thread |
 /// | `holder` | 12 | of who is `CALLED`: the home of the waiter that was granted last | the tender |
 ///
-/// Both CPUs are hints. They decide who is woken ahead and who spins; nobody's place or grant hangs on them.
+/// Both CPUs are hints. They decide who is woken ahead and who spins; nobody's place or grant hangs
+/// on them.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) struct Turn(pub(super) u32);
 
@@ -20,7 +21,8 @@ pub(super) struct Turn(pub(super) u32);
 pub(super) enum Kind {
     /// In line, awake, and on its way to sleep.
     Waiting = 0,
-    /// In line and called by a tender: it was awake then, or was woken, and is to be awake when its turn comes.
+    /// In line and called by a tender: it was awake then, or was woken, and is to be awake when its
+    /// turn comes.
     Called = 1,
     /// Asleep, or about to be.
     Parked = 2,
@@ -82,7 +84,8 @@ pub(super) struct Cpu(u32);
 impl Cpu {
     const MASK: u32 = (1 << CPU_BITS) - 1;
 
-    /// The CPU of this number. On a machine with more than 4,095 some share one, which makes the hint a worse one.
+    /// The CPU of this number. On a machine with more than 4,095 some share one, which makes the
+    /// hint a worse one.
     pub(super) fn new(number: Option<u32>) -> Self {
         Self(number.map_or(0, |number| 1 + number % Self::MASK))
     }

@@ -13,7 +13,8 @@ use core::ptr;
 /// | `LEAVERS` | a waiter whose time is up asks the tender to let it go | that waiter, while `TENDED` is set | the tender |
 /// | the rest | the newest waiter, null if there is none | an arrival | the tender |
 ///
-/// Zero is a free mutex with an empty queue. `TENDED` alone is one too, which a waiter that left is about to let go.
+/// Zero is a free mutex with an empty queue. `TENDED` alone is one too, which a waiter that left is
+/// about to let go.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) struct State(pub(super) *mut Waiter);
 

@@ -1,4 +1,5 @@
-//! The half of a semaphore that is for those who wait: a queue or tickets, by scope, in the same eight bytes.
+//! The half of a semaphore that is for those who wait: a queue or tickets, by scope, in the same
+//! eight bytes.
 
 use super::queue::Queue;
 use super::shared::Tickets;
@@ -7,8 +8,8 @@ use ulocks_core::futex::Scope;
 
 /// Where those who wait stand. All-zero when nobody does.
 ///
-/// A union, because the layout depends on the scope alone and the type of a lock on its policy; the scope is a constant,
-/// so there is nothing to tell apart when the program runs.
+/// A union, because the layout depends on the scope alone and the type of a lock on its policy; the
+/// scope is a constant, so there is nothing to tell apart when the program runs.
 #[repr(C)]
 pub(super) union Line<S: Scope> {
     queue: ManuallyDrop<Queue>,

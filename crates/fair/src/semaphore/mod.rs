@@ -29,39 +29,42 @@ impl fmt::Display for TooManyPermits {
 
 impl core::error::Error for TooManyPermits {}
 
-/// A counting semaphore that serves in the order of arrival: nobody is overtaken, not by those who want less, not by
-/// those who are faster.
+/// A counting semaphore that serves in the order of arrival: nobody is overtaken, not by those who
+/// want less, not by those who are faster.
 ///
-/// This one is for the threads of one process, with the default patience and without counters; [`SemaphoreWith`] has
-/// the others, and the methods.
+/// This one is for the threads of one process, with the default patience and without counters;
+/// [`SemaphoreWith`] has the others, and the methods.
 ///
 /// # Fairness
-/// Strict. Who waits stands in line, and is served before everybody who comes after it. While somebody is in line, the
-/// permits are for the line: a request for many at its head holds up small ones behind it until it is served or gives up,
-/// and [`try_acquire`](SemaphoreWith::try_acquire) fails, whatever the count says. So a thread waits for as long as
-/// those before it in line need to be served, and nobody starves. Of two threads that come at the same moment either
-/// may be the first.
+/// Strict. Who waits stands in line, and is served before everybody who comes after it. While
+/// somebody is in line, the permits are for the line: a request for many at its head holds up small
+/// ones behind it until it is served or gives up, and [`try_acquire`](SemaphoreWith::try_acquire)
+/// fails, whatever the count says. So a thread waits for as long as those before it in line need to
+/// be served, and nobody starves. Of two threads that come at the same moment either may be the
+/// first.
 ///
-/// The price is that of every such order: a thread that is next may have to be woken while others that run could
-/// have gone on. For protecting data with a single permit a mutex is made.
+/// The price is that of every such order: a thread that is next may have to be woken while others
+/// that run could have gone on. For protecting data with a single permit a mutex is made.
 ///
 /// # Blocking
-/// An acquisition is one atomic read-modify-write if the permits are there and nobody waits, and so is a release. Else
-/// the thread stands in line at once; one that comes first spins, for up to the
-/// [`FIRST_NS`](ulocks_core::spin::Spin::FIRST_NS) of the policy, 30 us by default, and then sleeps in the kernel, as the
-/// others do at once. A release makes one system call for each thread it wakes, and none if all
-/// it serves are awake. It never waits. A timed acquisition tries at least once, also if its time has passed already.
+/// An acquisition is one atomic read-modify-write if the permits are there and nobody waits, and so
+/// is a release. Else the thread stands in line at once; one that comes first spins, for up to the
+/// [`FIRST_NS`](ulocks_core::spin::Spin::FIRST_NS) of the policy, 30 us by default, and then sleeps
+/// in the kernel, as the others do at once. A release makes one system call for each thread it
+/// wakes, and none if all it serves are awake. It never waits. A timed acquisition tries at least
+/// once, also if its time has passed already.
 ///
 /// # Errors
-/// A release that would make more than [`MAX_PERMITS`](SemaphoreWith::MAX_PERMITS) changes nothing and says so:
-/// [`TooManyPermits`].
+/// A release that would make more than [`MAX_PERMITS`](SemaphoreWith::MAX_PERMITS) changes nothing
+/// and says so: [`TooManyPermits`].
 ///
 /// # Panics
-/// If more permits are asked for than there can be, since that would be a wait for ever; if 65,523 threads wait already.
+/// If more permits are asked for than there can be, since that would be a wait for ever; if 65,523
+/// threads wait already.
 ///
 /// # Aborts
-/// If the kernel refuses to let a waiter sleep, or to wake a sleeper: a seccomp filter forbids it. A
-/// panic would leave other threads waiting for ever.
+/// If the kernel refuses to let a waiter sleep, or to wake a sleeper: a seccomp filter forbids it.
+/// A panic would leave other threads waiting for ever.
 ///
 /// # Process-shared
 /// [`SemaphoreWith`]`<Shared>`: no address is stored, all-zero memory is a semaphore without
@@ -75,17 +78,17 @@ impl core::error::Error for TooManyPermits {}
 /// wait for ever. Bound the wait where that matters.
 ///
 /// # Signals and forks
-/// A signal handler may release, whatever it interrupts, also a release or an acquisition of the same semaphore; and may
-/// try to acquire. Signals are handled while a thread waits, and the wait goes on. A child of `fork` gets a private copy
-/// of a `Private` semaphore, with the count it had; if threads of the parent waited at that moment, the copy must not be
-/// used.
+/// A signal handler may release, whatever it interrupts, also a release or an acquisition of the
+/// same semaphore; and may try to acquire. Signals are handled while a thread waits, and the wait
+/// goes on. A child of `fork` gets a private copy of a `Private` semaphore, with the count it had;
+/// if threads of the parent waited at that moment, the copy must not be used.
 ///
 /// # Memory
-/// Sixteen bytes: the count and who waits for it in one word, so that one look tells both, and the line in another.
-/// Nothing is allocated. The step that publishes the permits is the last access of a release, so the thread that
-/// acquires them may free or unmap the semaphore at once, while the release is still returning. What happened before a
-/// release happens before the return of the acquisition that gets its permits. A semaphore may be moved or dropped
-/// whatever its count is.
+/// Sixteen bytes: the count and who waits for it in one word, so that one look tells both, and the
+/// line in another. Nothing is allocated. The step that publishes the permits is the last access of
+/// a release, so the thread that acquires them may free or unmap the semaphore at once, while the
+/// release is still returning. What happened before a release happens before the return of the
+/// acquisition that gets its permits. A semaphore may be moved or dropped whatever its count is.
 ///
 /// # Examples
 /// At most three at once:
@@ -121,7 +124,8 @@ impl core::error::Error for TooManyPermits {}
 /// ```
 pub type Semaphore = SemaphoreWith<Private>;
 
-/// A [`Semaphore`] with another policy: between processes, with other patience, or with counters inside.
+/// A [`Semaphore`] with another policy: between processes, with other patience, or with counters
+/// inside.
 ///
 /// ```
 /// use ulocks_core::meter::Counted;
@@ -222,7 +226,8 @@ impl<P: Policy> SemaphoreWith<P> {
         self.0.acquire_until(count, deadline.into()).then(|| Permit::new(&self.0, count))
     }
 
-    /// Puts `count` permits in, and serves those who wait. They need not have been acquired before, and not here.
+    /// Puts `count` permits in, and serves those who wait. They need not have been acquired before,
+    /// and not here.
     ///
     /// # Blocking
     /// Never waits, so a signal handler may release.
@@ -234,8 +239,8 @@ impl<P: Policy> SemaphoreWith<P> {
         self.0.release(count)
     }
 
-    /// How many permits are free at this moment. While somebody waits, they are not enough for the first in line, or
-    /// are on their way to it.
+    /// How many permits are free at this moment. While somebody waits, they are not enough for the
+    /// first in line, or are on their way to it.
     #[inline]
     pub fn available_permits(&self) -> u32 {
         self.0.available()

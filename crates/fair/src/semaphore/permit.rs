@@ -6,8 +6,8 @@ use ulocks_core::{Policy, Private};
 
 /// Permits of a [`Semaphore`](crate::Semaphore), which go back to it when this is dropped.
 ///
-/// It may be sent to another thread. If the semaphore is full when it is dropped, because others released more than they
-/// had acquired, its permits are lost: there is no room for them.
+/// It may be sent to another thread. If the semaphore is full when it is dropped, because others
+/// released more than they had acquired, its permits are lost: there is no room for them.
 ///
 /// # Examples
 /// ```
@@ -39,7 +39,8 @@ impl<'a, P: Policy> Permit<'a, P> {
         self.count
     }
 
-    /// Keeps the permits from going back: the semaphore has so many fewer, until somebody releases others.
+    /// Keeps the permits from going back: the semaphore has so many fewer, until somebody releases
+    /// others.
     #[inline]
     pub fn forget(self) {
         core::mem::forget(self);
@@ -60,7 +61,8 @@ impl<'a, P: Policy> Permit<'a, P> {
             core::ptr::eq(self.semaphore, other.semaphore),
             "permits of different semaphores cannot be merged"
         );
-        // No overflow by acquired ones, of which there are few enough; others cannot be had in this way.
+        // No overflow by acquired ones, of which there are few enough; others cannot be had in this
+        // way.
         self.count = self.count.checked_add(other.count).expect("fewer than 2^32 permits");
         other.forget();
     }

@@ -1,7 +1,8 @@
 //! The line of a private semaphore: nodes in a queue, served by whoever comes by.
 //!
-//! Permits are handed over: who serves the line takes them out of the word for the waiter, and tells it. So the waiter
-//! has nothing to do when it wakes, a wake-up goes to exactly the thread it is for, and thousands can wait.
+//! Permits are handed over: who serves the line takes them out of the word for the waiter, and
+//! tells it. So the waiter has nothing to do when it wakes, a wake-up goes to exactly the thread it
+//! is for, and thousands can wait.
 //!
 //! # State
 //! | flag | set by | cleared by | law |
@@ -20,41 +21,43 @@
 //! | `GONE` | the server that unlinked it, (N5) | it has none, and is out of the line |
 //!
 //! # Protocol
-//! A **waiter** (1) comes, (C); (2) pushes its node; (3) changes the word: if permits are there, it serves (S1), if
-//! another serves, it leaves a note (S2), and otherwise the word stays as it is, but it is a change all the same: a
-//! release that follows it finds the node. (4) It waits until its status is `GRANTED`.
+//! A **waiter** (1) comes, (C); (2) pushes its node; (3) changes the word: if permits are there, it
+//! serves (S1), if another serves, it leaves a note (S2), and otherwise the word stays as it is,
+//! but it is a change all the same: a release that follows it finds the node. (4) It waits until
+//! its status is `GRANTED`.
 //!
-//! A **release** gives, (G), and if somebody is in line and nobody serves, serves with the same step (S1). If somebody
-//! serves, it is done: the server will find the word changed.
+//! A **release** gives, (G), and if somebody is in line and nobody serves, serves with the same
+//! step (S1). If somebody serves, it is done: the server will find the word changed.
 //!
-//! The **server** (1) takes notes out of the word (S3); (2) unlinks those who want out, if it was told; (3) unlinks the
-//! oldest as long as the permits last; (4) leaves, in one step with the permits and the waiters it has unlinked (S4);
-//! if the word has changed since it looked, it begins again. (5) Only then it tells those it has unlinked. Of the
-//! semaphore it touches nothing in (5); of each node nothing after the word it says there.
+//! The **server** (1) takes notes out of the word (S3); (2) unlinks those who want out, if it was
+//! told; (3) unlinks the oldest as long as the permits last; (4) leaves, in one step with the
+//! permits and the waiters it has unlinked (S4); if the word has changed since it looked, it begins
+//! again. (5) Only then it tells those it has unlinked. Of the semaphore it touches nothing in (5);
+//! of each node nothing after the word it says there.
 //!
-//! A waiter that **gives up** becomes `LEAVING` (N2), and asks a server to unlink it, or serves (S1) and does it
-//! itself. Either way it waits for the answer, which is `GONE`, or `GRANTED` if a server has been faster. It does not
-//! wait for others that wait, only for the steps of a server.
+//! A waiter that **gives up** becomes `LEAVING` (N2), and asks a server to unlink it, or serves
+//! (S1) and does it itself. Either way it waits for the answer, which is `GONE`, or `GRANTED` if a
+//! server has been faster. It does not wait for others that wait, only for the steps of a server.
 //!
 //! # Invariants
 //! Beside those of `raw.rs`:
 //! 4. At most one thread serves, from (S1) to (S4).
-//! 5. Each node in the queue is counted in the word. Counted ones that are not in the queue are on their way to their
-//!    step (3), or unlinked by the server, which subtracts them with (S4).
-//! 6. While nobody serves, the permits do not suffice for the oldest node whose owner is past its step (3): (S4) leaves
-//!    a word in which they did not, for the nodes that the server saw; nodes that it did not see bring their own step (3);
-//!    and permits come with (S1).
-//! 7. `LEAVING` is answered: who wants out serves itself, or has left a note in a word with `SERVING`, and (S4) fails as long
-//!    as there are notes.
+//! 5. Each node in the queue is counted in the word. Counted ones that are not in the queue are on
+//!    their way to their step (3), or unlinked by the server, which subtracts them with (S4).
+//! 6. While nobody serves, the permits do not suffice for the oldest node whose owner is past its
+//!    step (3): (S4) leaves a word in which they did not, for the nodes that the server saw; nodes
+//!    that it did not see bring their own step (3); and permits come with (S1).
+//! 7. `LEAVING` is answered: who wants out serves itself, or has left a note in a word with
+//!    `SERVING`, and (S4) fails as long as there are notes.
 //!
 //! # Ordering
-//! - The changes of the word here are Acquire and Release: links go from server to server that way, nodes
-//!   from their owners to the servers, and what was done before a release to the server that hands its
-//!   permits over. Two do less: (S3) releases nothing, since (S4) follows; (C) of `raw.rs` has nothing
-//!   to tell a server, since the node comes later. A change that fails is Relaxed: the attempt that
-//!   succeeds acquires.
-//! - (N4) is Release and the look that finds `GRANTED`, (N6), is Acquire: that carries it to the waiter.
-//!   (N5) likewise: the owner's stack is its own again.
+//! - The changes of the word here are Acquire and Release: links go from server to server that way,
+//!   nodes from their owners to the servers, and what was done before a release to the server that
+//!   hands its permits over. Two do less: (S3) releases nothing, since (S4) follows; (C) of
+//!   `raw.rs` has nothing to tell a server, since the node comes later. A change that fails is
+//!   Relaxed: the attempt that succeeds acquires.
+//! - (N4) is Release and the look that finds `GRANTED`, (N6), is Acquire: that carries it to the
+//!   waiter. (N5) likewise: the owner's stack is its own again.
 
 use super::queue::{Departures, Node};
 use super::raw::RawSemaphore;
@@ -78,8 +81,8 @@ const GONE: u32 = 8;
 const NOTES: u64 = State::ARRIVED | State::LEAVERS;
 
 impl<P: Policy> RawSemaphore<P> {
-    /// Waits for `wanted` permits, counted in already. The `first` in line spins a little; the others have to wait for
-    /// more than one release. False if `deadline` passed first.
+    /// Waits for `wanted` permits, counted in already. The `first` in line spins a little; the
+    /// others have to wait for more than one release. False if `deadline` passed first.
     pub(super) fn wait_in_queue(&self, wanted: u32, first: bool, deadline: Option<Deadline>) -> bool {
         // From its push to its unlinking other threads know the node: a panic must not free it.
         without_unwinding(|| {
@@ -105,7 +108,8 @@ impl<P: Policy> RawSemaphore<P> {
         node.status.load(Acquire) == GRANTED
     }
 
-    /// The node is the waiter's own, so looking at it disturbs nobody; only its server writes there.
+    /// The node is the waiter's own, so looking at it disturbs nobody; only its server writes
+    /// there.
     fn spin_on(node: &Node) -> bool {
         spin::first_in_line::<P>(false, || Self::is_granted(node))
     }
@@ -199,14 +203,15 @@ impl<P: Policy> RawSemaphore<P> {
         Ok(())
     }
 
-    /// Serves the line. The caller has set `SERVING`, which made the word `state`; it may be a waiter that wants out.
+    /// Serves the line. The caller has set `SERVING`, which made the word `state`; it may be a
+    /// waiter that wants out.
     fn serve(&self, mut state: State, leaver: Option<&Node>) {
         let queue = self.line.queue();
         let (mut granted, mut gone) = (Departures::new(), Departures::new());
         let (mut permits, mut waiters) = (0, 0);
         if let Some(leaver) = leaver {
-            // SAFETY: this thread serves (invariant 4); the caller's node is alive and was pushed, but may be unlinked
-            // by the server before this one, whose word is still to come.
+            // SAFETY: this thread serves (invariant 4); the caller's node is alive and was pushed,
+            // but may be unlinked by the server before this one, whose word is still to come.
             unsafe {
                 if queue.unlink(leaver) {
                     gone.push(leaver);
@@ -255,7 +260,8 @@ impl<P: Policy> RawSemaphore<P> {
 
     /// Takes those out of the queue that want to leave; returns how many they are.
     ///
-    /// Only needed when somebody wanted out while another thread served, so that it may go through the whole queue.
+    /// Only needed when somebody wanted out while another thread served, so that it may go through
+    /// the whole queue.
     #[cold]
     fn unlink_leavers(&self, gone: &mut Departures) -> u32 {
         let queue = self.line.queue();
@@ -276,7 +282,8 @@ impl<P: Policy> RawSemaphore<P> {
         count
     }
 
-    /// (N4), (N5): says `word` to the owner of `node`, and wakes it if it sleeps. From the word on the node may be gone.
+    /// (N4), (N5): says `word` to the owner of `node`, and wakes it if it sleeps. From the word on
+    /// the node may be gone.
     fn tell(node: *const Node, word: u32) {
         // SAFETY: whoever was unlinked waits for a word, so the node is alive until it has one.
         let status = unsafe { &(*node).status };

@@ -1,4 +1,5 @@
-//! A queue of nodes that live on their owners' stacks: anybody pushes, one thread at a time unlinks.
+//! A queue of nodes that live on their owners' stacks: anybody pushes, one thread at a time
+//! unlinks.
 //!
 //! # Shape
 //! ```text
@@ -6,29 +7,35 @@
 //!                       ◀──newer──      ◀──newer──
 //!                newest ─────────────oldest───────▶
 //! ```
-//! A push writes `older` and swings `top`, as on a Treiber stack. The links back, and the shortcut to the oldest, are
-//! added later by whoever unlinks: it goes down from the top to the first node that has the shortcut, which is the top
-//! as it was the last time, so each node is walked over once.
+//! A push writes `older` and swings `top`, as on a Treiber stack. The links back, and the shortcut
+//! to the oldest, are added later by whoever unlinks: it goes down from the top to the first node
+//! that has the shortcut, which is the top as it was the last time, so each node is walked over
+//! once.
 //!
 //! # Invariants
-//! 1. A node is alive as long as it is linked: its owner waits for a word about it, which is said after the unlinking.
-//! 2. Links of nodes that are in the queue are touched by the one who may unlink, after it has read `top` with Acquire.
-//!    Before that they are the owner's, and after the unlinking the unlinker's, also when another may unlink by then.
-//! 3. From `top` down along `older`, the first node with a shortcut has the right one. It was the top at the last walk, or
-//!    inherited from that; and when it is unlinked, the shortcut goes to its neighbour.
+//! 1. A node is alive as long as it is linked: its owner waits for a word about it, which is said
+//!    after the unlinking.
+//! 2. Links of nodes that are in the queue are touched by the one who may unlink, after it has read
+//!    `top` with Acquire. Before that they are the owner's, and after the unlinking the unlinker's,
+//!    also when another may unlink by then.
+//! 3. From `top` down along `older`, the first node with a shortcut has the right one. It was the
+//!    top at the last walk, or inherited from that; and when it is unlinked, the shortcut goes to
+//!    its neighbour.
 //!
-//! A pusher may find the address in `top` that it has read before although the node there is another one: what it
-//! links to is then that other node, which is the right one. It never looks inside.
+//! A pusher may find the address in `top` that it has read before although the node there is
+//! another one: what it links to is then that other node, which is the right one. It never looks
+//! inside.
 //!
 //! # Ordering
-//! (Q1) a push is Release, (Q2) a look at `top` is Acquire: a thread that finds a node finds its links. All
-//! changes of `top` are read-modify-writes and continue the pushes before them, also that of an unlinking
-//! thread, which is Relaxed: it removes a node that (Q2) has found, and its links go to the next unlinking
-//! thread by other ways. What makes sure that a pushed node is looked for is not here.
+//! (Q1) a push is Release, (Q2) a look at `top` is Acquire: a thread that finds a node finds its
+//! links. All changes of `top` are read-modify-writes and continue the pushes before them, also
+//! that of an unlinking thread, which is Relaxed: it removes a node that (Q2) has found, and its
+//! links go to the next unlinking thread by other ways. What makes sure that a pushed node is
+//! looked for is not here.
 //!
 //! # Sources
-//! The standard library's `rwlock/queue.rs` (J. Wunder, 2023), and usync, for the lazily made links; there the word
-//! has the lock bits too, here it has nothing but the queue.
+//! The standard library's `rwlock/queue.rs` (J. Wunder, 2023), and usync, for the lazily made
+//! links; there the word has the lock bits too, here it has nothing but the queue.
 
 use core::ptr;
 use ulocks_core::futex::{self, Futex};
@@ -43,7 +50,8 @@ pub(super) struct Node {
     /// What is said to its owner; the values are the protocol's.
     pub status: Futex<futex::Private>,
     links: UnsafeCell<Links>,
-    /// Whether it is in the queue. Apart from the links, because it outlives them: who may unlink may ask.
+    /// Whether it is in the queue. Apart from the links, because it outlives them: who may unlink
+    /// may ask.
     linked: UnsafeCell<bool>,
 }
 
@@ -70,7 +78,8 @@ impl Node {
     unsafe fn links<R>(node: *const Self, f: impl FnOnce(&mut Links) -> R) -> R {
         // SAFETY: the node is alive.
         let links = unsafe { &(*node).links };
-        // SAFETY: nobody else touches the links meanwhile, and `f`, which is in this file, touches no others.
+        // SAFETY: nobody else touches the links meanwhile, and `f`, which is in this file, touches
+        // no others.
         links.with_mut(|links| f(unsafe { &mut *links }))
     }
 }
@@ -96,7 +105,8 @@ impl Queue {
     /// Appends `node`, an arrival for `meter`.
     ///
     /// # Safety
-    /// The caller owns `node`, which is in no queue, and lets it live, where it is, until it was unlinked.
+    /// The caller owns `node`, which is in no queue, and lets it live, where it is, until it was
+    /// unlinked.
     pub unsafe fn push(&self, node: *const Node, meter: &impl Meter) {
         let mut top = self.top.load(Relaxed);
         loop {
@@ -156,7 +166,8 @@ impl Queue {
     /// The node that came after `node`, or null.
     ///
     /// # Safety
-    /// The caller alone may unlink, has called [`oldest`](Self::oldest), and `node` is in the queue.
+    /// The caller alone may unlink, has called [`oldest`](Self::oldest), and `node` is in the
+    /// queue.
     pub unsafe fn newer(&self, node: *const Node) -> *const Node {
         // SAFETY: the caller's promise.
         unsafe { Node::links(node, |links| links.newer) }
@@ -167,7 +178,8 @@ impl Queue {
     /// # Safety
     /// The caller alone may unlink; `node` is alive and was pushed.
     pub unsafe fn unlink(&self, node: *const Node) -> bool {
-        // SAFETY: the caller's promise for `node`; the others are in the queue (invariants 1 and 2).
+        // SAFETY: the caller's promise for `node`; the others are in the queue (invariants 1 and
+        // 2).
         unsafe {
             if !(*node).linked.with_mut(|linked| linked.replace(false)) {
                 return false;
@@ -229,7 +241,8 @@ impl Departures {
     pub fn tell_each(self, mut tell: impl FnMut(*const Node)) {
         let mut node = self.first;
         while !node.is_null() {
-            // SAFETY: by the contract of `push` it is alive until it is told, and its links are the caller's.
+            // SAFETY: by the contract of `push` it is alive until it is told, and its links are the
+            // caller's.
             let next = unsafe { Node::links(node, |links| links.departs) };
             tell(node);
             node = next;

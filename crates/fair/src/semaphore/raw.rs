@@ -1,21 +1,27 @@
-//! The protocol of [`Semaphore`](crate::Semaphore): Franke's usema, a count and a line in which nobody is overtaken.
+//! The protocol of [`Semaphore`](crate::Semaphore): Franke's usema, a count and a line in which
+//! nobody is overtaken.
 //!
 //! # Properties
-//! - Never more permits out than there are; what happened before a release happens before the acquisition that its
-//!   permits go to.
-//! - Strict order: whoever is in line is served before everybody who comes to the line after it, also if it wants many
-//!   permits and they want few. Neither an arrival nor `try_acquire` takes permits while somebody is in line.
-//! - Nobody there to wait or to be woken: one read-modify-write to acquire and one to release, and no system call.
-//! - A release never waits, not even for another release: it may be called in a signal handler, whatever it interrupts.
-//! - The read-modify-write that publishes the permits is the last touch of a release. Who acquires them may free or
-//!   unmap the semaphore at once, also while the release is still under way (law 2; what glibc's bug 12674 was about).
+//! - Never more permits out than there are; what happened before a release happens before the
+//!   acquisition that its permits go to.
+//! - Strict order: whoever is in line is served before everybody who comes to the line after it,
+//!   also if it wants many permits and they want few. Neither an arrival nor `try_acquire` takes
+//!   permits while somebody is in line.
+//! - Nobody there to wait or to be woken: one read-modify-write to acquire and one to release, and
+//!   no system call.
+//! - A release never waits, not even for another release: it may be called in a signal handler,
+//!   whatever it interrupts.
+//! - The read-modify-write that publishes the permits is the last touch of a release. Who acquires
+//!   them may free or unmap the semaphore at once, also while the release is still under way (law
+//!   2; what glibc's bug 12674 was about).
 //! - A wait can be timed. Exactly one of permits and timeout wins, and no permit is lost.
-//! - All-zero is a semaphore without permits. Nothing is allocated; no address is stored while nobody waits, and none
-//!   at all in shared memory.
+//! - All-zero is a semaphore without permits. Nothing is allocated; no address is stored while
+//!   nobody waits, and none at all in shared memory.
 //!
 //! # State
-//! Sixteen bytes: a word with the counts ([`State`]), so that one comparison tells an arrival whether permits are there
-//! *and* nobody waits for them, and eight bytes for the line, which is another for each scope:
+//! Sixteen bytes: a word with the counts ([`State`]), so that one comparison tells an arrival
+//! whether permits are there *and* nobody waits for them, and eight bytes for the line, which is
+//! another for each scope:
 //!
 //! | scope | the line | who takes the permits for a waiter | file |
 //! |---|---|---|---|
@@ -31,26 +37,28 @@
 //! | go | waiters - 1, with or without permits | the line | (S4) (L3) (L4) |
 //!
 //! # Invariants
-//! 1. The permits in the word and the permits that are out are together what was put in: each transition that takes is
-//!    one read-modify-write that finds as many.
-//! 2. While somebody is in line, only the line takes: (T) needs a word without waiters, and whoever is in line is
-//!    counted there from (C), which is before it gets its place, until it goes.
-//! 3. If somebody is in line and the permits suffice for the first, then somebody is at work who will find out.
+//! 1. The permits in the word and the permits that are out are together what was put in: each
+//!    transition that takes is one read-modify-write that finds as many.
+//! 2. While somebody is in line, only the line takes: (T) needs a word without waiters, and whoever
+//!    is in line is counted there from (C), which is before it gets its place, until it goes.
+//! 3. If somebody is in line and the permits suffice for the first, then somebody is at work who
+//!    will find out.
 //!
 //! # What is to come first
-//! The place in line is had a moment after (C), so two threads that come at the same time may get their places in
-//! either order; a thread that comes after another one's (C) can only get a place behind it, or wait with it for the
-//! order to be decided. It cannot get permits before it.
+//! The place in line is had a moment after (C), so two threads that come at the same time may get
+//! their places in either order; a thread that comes after another one's (C) can only get a place
+//! behind it, or wait with it for the order to be decided. It cannot get permits before it.
 //!
 //! # Ordering
-//! (G) is Release and (T) is Acquire. All transitions are read-modify-writes, so (T) reads (G) or what follows it in the
-//! release sequence. The other pairs are with their files.
+//! (G) is Release and (T) is Acquire. All transitions are read-modify-writes, so (T) reads (G) or
+//! what follows it in the release sequence. The other pairs are with their files.
 //!
 //! # Sources
-//! H. Franke, "Lightweight userspace semaphores" (LKML, 26 February 2002): the count in user memory, the kernel for
-//! nothing but sleep. M. Kirkwood, H. Franke, R. Russell, "Fuss, Futexes and Furwocks" (OLS 2002): what the kernel offers for it.
-//! T. Riegel, glibc's `nptl/sem_wait.c` (2015, bug 12674): count and waiters in one word, so that posting touches the
-//! semaphore once. Here: the order, the line, and the release of many.
+//! H. Franke, "Lightweight userspace semaphores" (LKML, 26 February 2002): the count in user
+//! memory, the kernel for nothing but sleep. M. Kirkwood, H. Franke, R. Russell, "Fuss, Futexes and
+//! Furwocks" (OLS 2002): what the kernel offers for it. T. Riegel, glibc's `nptl/sem_wait.c` (2015,
+//! bug 12674): count and waiters in one word, so that posting touches the semaphore once. Here: the
+//! order, the line, and the release of many.
 
 use super::line::Line;
 use super::word::State;
@@ -99,12 +107,12 @@ impl<P: Policy> RawSemaphore<P> {
         &self.meter
     }
 
-    /// Takes `count` permits at once, waiting in line as long as it takes. None are had at once, without a look at the
-    /// line.
+    /// Takes `count` permits at once, waiting in line as long as it takes. None are had at once,
+    /// without a look at the line.
     ///
     /// # Panics
-    /// If `count` is more than [`MAX_PERMITS`](Self::MAX_PERMITS), for which one would wait for ever; if
-    /// [`MAX_WAITERS`](Self::MAX_WAITERS) threads wait already.
+    /// If `count` is more than [`MAX_PERMITS`](Self::MAX_PERMITS), for which one would wait for
+    /// ever; if [`MAX_WAITERS`](Self::MAX_WAITERS) threads wait already.
     #[inline]
     pub fn acquire(&self, count: u32) {
         if !self.take(count) {
@@ -123,7 +131,8 @@ impl<P: Policy> RawSemaphore<P> {
         taken
     }
 
-    /// Takes `count` permits at once, waiting in line until `deadline` at the most. True if it took them.
+    /// Takes `count` permits at once, waiting in line until `deadline` at the most. True if it took
+    /// them.
     ///
     /// # Panics
     /// As [`acquire`](Self::acquire).
@@ -151,7 +160,8 @@ impl<P: Policy> RawSemaphore<P> {
         self.release_contended(count)
     }
 
-    /// How many permits are free at this moment. While somebody waits they are for the first in line.
+    /// How many permits are free at this moment. While somebody waits they are for the first in
+    /// line.
     #[inline]
     pub fn available(&self) -> u32 {
         State(self.state.load(Relaxed)).permits()
@@ -163,7 +173,8 @@ impl<P: Policy> RawSemaphore<P> {
         State(self.state.load(Relaxed)).waiters()
     }
 
-    /// Whether somebody has a place in line, so that whoever comes now gets one behind it. For tests.
+    /// Whether somebody has a place in line, so that whoever comes now gets one behind it. For
+    /// tests.
     #[doc(hidden)]
     pub fn is_queued(&self) -> bool {
         if <P::Scope as Scope>::PRIVATE {
@@ -192,7 +203,8 @@ impl<P: Policy> RawSemaphore<P> {
         count == 0
     }
 
-    /// An arrival that has found no permits, or somebody in line: comes (C), and waits. False if `deadline` passed first.
+    /// An arrival that has found no permits, or somebody in line: comes (C), and waits. False if
+    /// `deadline` passed first.
     #[cold]
     #[inline(never)]
     fn stand_in_line(&self, count: u32, deadline: Option<Deadline>) -> bool {

@@ -1,7 +1,8 @@
 //! The line of a shared semaphore: tickets, as in a shop, and two futexes.
 //!
-//! No process can see another's stack, so there are no nodes. A waiter draws a ticket and waits for its turn; whose turn
-//! it is, is *the first*, and takes the permits itself as soon as they suffice. Then it passes the turn on.
+//! No process can see another's stack, so there are no nodes. A waiter draws a ticket and waits for
+//! its turn; whose turn it is, is *the first*, and takes the permits itself as soon as they
+//! suffice. Then it passes the turn on.
 //!
 //! # State
 //! Two futexes. Who is near the first sleeps on `turn`, who is far from it on `drawn`.
@@ -15,72 +16,82 @@
 //! | `drawn`: 16 bits | a stamp likewise | who has passed the turn on, if others are near now, (L10) |
 //!
 //! # Protocol
-//! A **waiter** comes, (C), draws a ticket (L1), and sleeps until the turn is its own. As **the first** it looks for
-//! permits; if they suffice it goes with them (L3), if not it notes in the word for which turn it sleeps, `ARMED` (L2),
-//! and sleeps as long as the turn is what it was. When it leaves, with permits or without (L4), it **passes the turn
-//! on**, past the places that were left (L5); if somebody waits (L8), it wakes the one whose turn it is now. The next one
-//! is so awake, or has armed, when its permits come.
+//! A **waiter** comes, (C), draws a ticket (L1), and sleeps until the turn is its own. As **the
+//! first** it looks for permits; if they suffice it goes with them (L3), if not it notes in the
+//! word for which turn it sleeps, `ARMED` (L2), and sleeps as long as the turn is what it was. When
+//! it leaves, with permits or without (L4), it **passes the turn on**, past the places that were
+//! left (L5); if somebody waits (L8), it wakes the one whose turn it is now. The next one is so
+//! awake, or has armed, when its permits come.
 //!
-//! A **release** that finds the first armed changes the stamp (D), unless the turn has changed already, *before* it
-//! gives (G), takes `ARMED` out with the same step, and wakes. If the first is not asleep yet, it finds the new stamp and
-//! does not fall asleep; if it then arms again before (G), or another has become the first and arms, then the word notes
-//! another turn, (G) fails, and the release begins again. So no touch after (G) is needed to keep anybody awake.
+//! A **release** that finds the first armed changes the stamp (D), unless the turn has changed
+//! already, *before* it gives (G), takes `ARMED` out with the same step, and wakes. If the first is
+//! not asleep yet, it finds the new stamp and does not fall asleep; if it then arms again before
+//! (G), or another has become the first and arms, then the word notes another turn, (G) fails, and
+//! the release begins again. So no touch after (G) is needed to keep anybody awake.
 //!
-//! A waiter that **gives up** and is the last gives its ticket back (L9), and goes. Else it marks its place as left (L6),
-//! if that is among the twelve after the first, and goes. There is no room to remember more places: a waiter further back
-//! stays until one of the two is possible, looking every millisecond, and is late. If the turn has come to a ticket that
-//! is given back, the line is empty, and the turn is that of the next arrival, which draws it.
+//! A waiter that **gives up** and is the last gives its ticket back (L9), and goes. Else it marks
+//! its place as left (L6), if that is among the twelve after the first, and goes. There is no room
+//! to remember more places: a waiter further back stays until one of the two is possible, looking
+//! every millisecond, and is late. If the turn has come to a ticket that is given back, the line is
+//! empty, and the turn is that of the next arrival, which draws it.
 //!
 //! # Near and far
-//! The 32 tickets from the turn's on are *near*. Their waiters sleep on `turn`, each with the bit of its ticket modulo 32.
-//! Everybody else is *far* and sleeps on `drawn`, with the bit of its group, which is sixteen tickets. When the turn
-//! comes into a group, all of the next group are near. Who has passed it on there changes the stamp (L10), and wakes
-//! those who sleep with the bit of that next group; they sleep again, on `turn`, if it is not their turn yet. Groups
-//! that lie 512 tickets apart share a bit, and those who are woken too early find that they are far still.
+//! The 32 tickets from the turn's on are *near*. Their waiters sleep on `turn`, each with the bit
+//! of its ticket modulo 32. Everybody else is *far* and sleeps on `drawn`, with the bit of its
+//! group, which is sixteen tickets. When the turn comes into a group, all of the next group are
+//! near. Who has passed it on there changes the stamp (L10), and wakes those who sleep with the bit
+//! of that next group; they sleep again, on `turn`, if it is not their turn yet. Groups that lie
+//! 512 tickets apart share a bit, and those who are woken too early find that they are far still.
 //!
-//! A waiter reads `drawn` (L11) before it looks whether it is far, and sleeps there only while that is what it was. (With
-//! one futex for all, tickets have to share bits, and a wake-up reaches the wrong one as soon as two have fallen asleep in
-//! another order than they drew. That was measured: ten thousand took a minute to go, and take two or three seconds.)
+//! A waiter reads `drawn` (L11) before it looks whether it is far, and sleeps there only while that
+//! is what it was. (With one futex for all, tickets have to share bits, and a wake-up reaches the
+//! wrong one as soon as two have fallen asleep in another order than they drew. That was measured:
+//! ten thousand took a minute to go, and take two or three seconds.)
 //!
 //! # Invariants
 //! Beside those of `raw.rs`:
-//! 4. Whose ticket is the turn's, is the first, or has not looked yet, and it alone passes the turn on: a place is marked
-//!    as left only while the turn is another's (L6), and (L5) does not stop there.
-//! 5. If the first sleeps, the word is `ARMED` for the turn it sleeps on, or a wake-up is on its way: only (G) takes
-//!    `ARMED` out of a word whose first stays. For (G) to do that unnoticed, the first would have to sleep on a turn that
-//!    is newer than (D) and to have noted an older one in the word.
+//! 4. Whose ticket is the turn's, is the first, or has not looked yet, and it alone passes the turn
+//!    on: a place is marked as left only while the turn is another's (L6), and (L5) does not stop
+//!    there.
+//! 5. If the first sleeps, the word is `ARMED` for the turn it sleeps on, or a wake-up is on its
+//!    way: only (G) takes `ARMED` out of a word whose first stays. For (G) to do that unnoticed,
+//!    the first would have to sleep on a turn that is newer than (D) and to have noted an older one
+//!    in the word.
 //! 6. Outstanding tickets, those of waiters and of left places, are fewer than there are tickets.
-//! 7. A bit on `turn` is one waiter's: who sleeps there was near when it fell asleep, and the turn has not gone past it
-//!    since (4). So all of them are among the 32 tickets from the turn's on, and a wake-up reaches the one it is for.
-//! 8. If who is near sleeps on `drawn`, a wake-up for it is on its way: it was far after it had read `drawn` (L11), so the
-//!    (L10) that follows the (L5) which made it near came later. It was asleep when that one woke its group, or it has
-//!    found another stamp.
+//! 7. A bit on `turn` is one waiter's: who sleeps there was near when it fell asleep, and the turn
+//!    has not gone past it since (4). So all of them are among the 32 tickets from the turn's on,
+//!    and a wake-up reaches the one it is for.
+//! 8. If who is near sleeps on `drawn`, a wake-up for it is on its way: it was far after it had
+//!    read `drawn` (L11), so the (L10) that follows the (L5) which made it near came later. It was
+//!    asleep when that one woke its group, or it has found another stamp.
 //! 9. A waiter does not unwind from (C) to (L3) or (L4). The turn would come to its ticket, and
 //!    nobody would pass it on. If the kernel refuses the wait, the process aborts.
 //!
 //! # Ordering
 //! - (L3) is Acquire and pairs with (G), Release, through the word.
-//! - (C) then a look at the turn, against (L5) then a look at the waiters (L8), is store buffering. (C)
-//!   and (L8) are read-modify-writes of the word, (L8) Release and (C) Acquire. If (C) comes second, its
-//!   thread sees the turn. If (L8) does, its thread sees the waiter.
-//! - (L11) is Acquire and pairs with (L10), Release: a waiter that has read the stamp sees the turn for
-//!   which it was changed. This and the pair before matter to far waiters only. If a near waiter has
-//!   seen an old turn, the kernel's comparison finds a newer one.
-//! - (L2) is Release, and the look of a releasing thread at the word is Acquire: it sees the turn for
-//!   which the first has armed, or a newer one. (D) comes before (G) by the latter's Release.
-//! - All else is Relaxed. The turn and the tickets are numbers, and publish nothing: the first takes its
-//!   permits from the word, by (L3).
+//! - (C) then a look at the turn, against (L5) then a look at the waiters (L8), is store buffering.
+//!   (C) and (L8) are read-modify-writes of the word, (L8) Release and (C) Acquire. If (C) comes
+//!   second, its thread sees the turn. If (L8) does, its thread sees the waiter.
+//! - (L11) is Acquire and pairs with (L10), Release: a waiter that has read the stamp sees the turn
+//!   for which it was changed. This and the pair before matter to far waiters only. If a near
+//!   waiter has seen an old turn, the kernel's comparison finds a newer one.
+//! - (L2) is Release, and the look of a releasing thread at the word is Acquire: it sees the turn
+//!   for which the first has armed, or a newer one. (D) comes before (G) by the latter's Release.
+//! - All else is Relaxed. The turn and the tickets are numbers, and publish nothing: the first
+//!   takes its permits from the word, by (L3).
 //!
 //! # Wrap-around
-//! The word notes 17 bits of a turn, made of ticket and stamp. For a wake-up to be lost, a release must stand between its
-//! look at the word and its (G) until the same note is there again, for which the turn has to be passed on a multiple of
-//! 8,192 times and the stamp to be one of sixteen; and as many permits and as many that wait.
+//! The word notes 17 bits of a turn, made of ticket and stamp. For a wake-up to be lost, a release
+//! must stand between its look at the word and its (G) until the same note is there again, for
+//! which the turn has to be passed on a multiple of 8,192 times and the stamp to be one of sixteen;
+//! and as many permits and as many that wait.
 //!
-//! The stamp of `turn` has 4 bits, but a release changes it only from what the word noted. For it to come round while the
-//! first stands between its look at the turn and its sleep, fifteen more releases have to stand between their look at the
-//! word and (D), each since another arming of the same first. That of `drawn` cannot come round while somebody stands
-//! between (L11) and its sleep: there are 4,096 groups, its own is not passed, and the rest of 65,536 stamps would have
-//! to come from as many threads that are late with (L10).
+//! The stamp of `turn` has 4 bits, but a release changes it only from what the word noted. For it
+//! to come round while the first stands between its look at the turn and its sleep, fifteen more
+//! releases have to stand between their look at the word and (D), each since another arming of the
+//! same first. That of `drawn` cannot come round while somebody stands between (L11) and its sleep:
+//! there are 4,096 groups, its own is not passed, and the rest of 65,536 stamps would have to come
+//! from as many threads that are late with (L10).
 
 use super::raw::RawSemaphore;
 use super::word::State;
@@ -165,7 +176,8 @@ impl Turn {
         self.0 & TICKETS_MASK
     }
 
-    /// What the word notes of a turn. Those of sixteen stamps differ, and those of the next 8,192 tickets from them.
+    /// What the word notes of a turn. Those of sixteen stamps differ, and those of the next 8,192
+    /// tickets from them.
     fn note(self) -> u32 {
         const STAMP_BITS: u32 = u32::BITS - STAMP_SHIFT;
         const ALL: u32 = (1 << State::NOTE_BITS) - 1;
@@ -224,7 +236,8 @@ impl<P: Policy> RawSemaphore<P> {
         Bits::one(ticket / GROUP)
     }
 
-    /// Waits for `wanted` permits, counted in already; the first in line spins a little. False if `deadline` passed first.
+    /// Waits for `wanted` permits, counted in already; the first in line spins a little. False if
+    /// `deadline` passed first.
     pub(super) fn wait_with_ticket(&self, wanted: u32, deadline: Option<Deadline>) -> bool {
         // Invariant 9.
         without_unwinding(|| {
@@ -263,7 +276,8 @@ impl<P: Policy> RawSemaphore<P> {
         }
     }
 
-    /// Leaves a place that was not the first at `turn`, or finds that it is by now. `None` if it cannot be remembered.
+    /// Leaves a place that was not the first at `turn`, or finds that it is by now. `None` if it
+    /// cannot be remembered.
     #[cold]
     fn leave_place(&self, ticket: u32, mut turn: Turn) -> Option<Waiting> {
         let tickets = self.line.tickets();
@@ -328,7 +342,8 @@ impl<P: Policy> RawSemaphore<P> {
         self.state.compare_exchange(state.0, state.departed(1, permits).0, Acquire, Relaxed).is_ok()
     }
 
-    /// The first has waited long enough: it takes the permits if they are there after all, or goes without (L4).
+    /// The first has waited long enough: it takes the permits if they are there after all, or goes
+    /// without (L4).
     #[cold]
     fn leave_first(&self, wanted: u32) -> bool {
         loop {

@@ -1,4 +1,5 @@
-//! The word of a semaphore: how many permits are free, how many wait, and what is going on in the line.
+//! The word of a semaphore: how many permits are free, how many wait, and what is going on in the
+//! line.
 
 use core::fmt;
 
@@ -30,8 +31,9 @@ impl State {
 
     /// The most permits there can be.
     pub const MAX_PERMITS: u32 = Self::PERMITS_MASK as u32;
-    /// The most threads that can wait: as many as tickets can tell apart, less those of waiters that have left the
-    /// line and whose turn has not come ([`REMEMBERED`](super::shared::REMEMBERED)).
+    /// The most threads that can wait: as many as tickets can tell apart, less those of waiters
+    /// that have left the line and whose turn has not come
+    /// ([`REMEMBERED`](super::shared::REMEMBERED)).
     pub const MAX_WAITERS: u32 = (1 << WAITER_BITS) - 1 - super::shared::REMEMBERED;
 
     /// How much of a turn is noted.
@@ -88,8 +90,8 @@ impl State {
         (self.waiters() < Self::MAX_WAITERS).then(|| Self(self.0 + Self::ONE_WAITER))
     }
 
-    /// After `waiters` left the line with `permits` together; none of the flags is left. What is counted too low, which
-    /// only foreign writes to shared memory can bring about, stays at zero.
+    /// After `waiters` left the line with `permits` together; none of the flags is left. What is
+    /// counted too low, which only foreign writes to shared memory can bring about, stays at zero.
     pub fn departed(self, waiters: u32, permits: u32) -> Self {
         let waiters = u64::from(self.waiters().saturating_sub(waiters));
         let permits = u64::from(self.permits().saturating_sub(permits));

@@ -1,4 +1,5 @@
-//! The semaphore as a mutex, and clients of what a mutex does not have: each is the body of one execution of a model.
+//! The semaphore as a mutex, and clients of what a mutex does not have: each is the body of one
+//! execution of a model.
 
 use core::time::Duration;
 use ulocks_core::futex::Futex;
@@ -14,9 +15,9 @@ use ulocks_testkit::thread::{Arc, JoinHandle, spawn, together};
 /// A semaphore of one permit.
 pub struct Binary<P: Policy>(RawSemaphore<P>);
 
-// SAFETY: a semaphore that had one permit at first, and gets back only what was taken, lets in one at a time; what
-// happened before a release happens before the acquisition that follows. The token is nothing. That it keeps this is
-// what the clients test.
+// SAFETY: a semaphore that had one permit at first, and gets back only what was taken, lets in one
+// at a time; what happened before a release happens before the acquisition that follows. The token
+// is nothing. That it keeps this is what the clients test.
 unsafe impl<P: Policy> RawMutex for Binary<P> {
     ulocks_core::raw_init!(Self(RawSemaphore::new(1)));
 
@@ -85,8 +86,9 @@ pub fn never_more_out_than_in<P: Policy>(threads: usize, permits: u32) {
     check_at_rest(&semaphore, permits);
 }
 
-/// Threads that release one permit each, and threads that acquire one each: nobody sleeps for ever, and a receiver sees
-/// what its senders did. With `at_once`, one thread releases everything with one call.
+/// Threads that release one permit each, and threads that acquire one each: nobody sleeps for ever,
+/// and a receiver sees what its senders did. With `at_once`, one thread releases everything with
+/// one call.
 pub fn producers_and_consumers<P: Policy>(producers: usize, consumers: usize, at_once: bool) {
     let semaphore = semaphore::<P>(0);
     let receivers: Vec<_> = (0..consumers)
@@ -113,8 +115,8 @@ pub fn producers_and_consumers<P: Policy>(producers: usize, consumers: usize, at
 /// A value that the only release hands to the only acquisition, by one way or the other.
 pub fn a_release_publishes<P: Policy>() {
     struct Parcel<P: Policy>(RawSemaphore<P>, UnsafeCell<u32>);
-    // SAFETY: the cell is written before the release and read after the acquisition; that the semaphore orders the
-    // two is what the client tests.
+    // SAFETY: the cell is written before the release and read after the acquisition; that the
+    // semaphore orders the two is what the client tests.
     unsafe impl<P: Policy> Sync for Parcel<P> {}
 
     let parcel = Arc::new(Parcel::<P>(RawSemaphore::new(0), UnsafeCell::new(0)));
@@ -130,8 +132,8 @@ pub fn a_release_publishes<P: Policy>() {
     sender.join().unwrap();
 }
 
-/// One that wants two permits is in line; others come that want one. When the first permit comes, nobody gets it; with
-/// the second the first in line has both.
+/// One that wants two permits is in line; others come that want one. When the first permit comes,
+/// nobody gets it; with the second the first in line has both.
 pub fn the_large_one_is_not_overtaken<P: Policy>(small: usize) {
     let semaphore = semaphore::<P>(0);
     let (served, queued) = (Arc::new(AtomicU32::new(0)), Arc::new(Futex::<futex::Private>::new(0)));
@@ -170,8 +172,8 @@ pub fn the_large_one_is_not_overtaken<P: Policy>(small: usize) {
     check_at_rest(&semaphore, 2);
 }
 
-/// Of `timed` waits that may end and others that are patient, and as many releases as there are patient ones and one more:
-/// what a timed one has not got is there for somebody else.
+/// Of `timed` waits that may end and others that are patient, and as many releases as there are
+/// patient ones and one more: what a timed one has not got is there for somebody else.
 pub fn timeout_against_release<P: Policy>(timed: usize, patient: usize) {
     let semaphore = semaphore::<P>(0);
     let attempts: Vec<JoinHandle<u32>> = (0..timed)
@@ -194,7 +196,8 @@ pub fn timeout_against_release<P: Policy>(timed: usize, patient: usize) {
     check_at_rest(&semaphore, timed as u32 - had);
 }
 
-/// One that wants more than there is gives up; those behind it get what it has left, although nobody releases anything.
+/// One that wants more than there is gives up; those behind it get what it has left, although
+/// nobody releases anything.
 pub fn who_gives_up_lets_others_pass<P: Policy>(behind: usize) {
     let semaphore = semaphore::<P>(behind as u32);
     let impatient = {
@@ -207,10 +210,12 @@ pub fn who_gives_up_lets_others_pass<P: Policy>(behind: usize) {
     check_at_rest(&semaphore, 0);
 }
 
-/// Who acquires what is released frees the semaphore at once, while the release may still be on its way back.
+/// Who acquires what is released frees the semaphore at once, while the release may still be on its
+/// way back.
 pub fn the_acquirer_frees<P: Policy>() {
     struct Handle<P: Policy>(*const RawSemaphore<P>);
-    // SAFETY: the semaphore can be sent and shared; it is freed after the last use, which is what the client tests.
+    // SAFETY: the semaphore can be sent and shared; it is freed after the last use, which is what
+    // the client tests.
     unsafe impl<P: Policy> Send for Handle<P> {}
 
     let doomed = Box::into_raw(Box::new(RawSemaphore::<P>::new(0)));

@@ -24,7 +24,8 @@ fn lives_in_a_static() {
 #[test]
 fn zeroed_memory_is_an_unlocked_mutex() {
     fn check<P: ulocks_core::Policy<Scope: Line>>() {
-        // SAFETY: that every field is valid when all zero is the promise this test is for; the type has no niche.
+        // SAFETY: that every field is valid when all zero is the promise this test is for; the type
+        // has no niche.
         let mutex = unsafe { MaybeUninit::<RawFairMutex<P>>::zeroed().assume_init() };
         assert!(!mutex.is_locked());
         mutex.try_lock().expect("free");
@@ -43,7 +44,8 @@ fn new_is_all_zero() {
     fn bytes<P: ulocks_core::Policy<Scope: Line>>() -> Vec<u8> {
         let mutex = RawFairMutex::<P>::new();
         let size = size_of_val(&mutex);
-        // SAFETY: the bytes of an initialised value without padding: a word, and counters of a multiple of its size.
+        // SAFETY: the bytes of an initialised value without padding: a word, and counters of a
+        // multiple of its size.
         unsafe { std::slice::from_raw_parts((&raw const mutex).cast::<u8>(), size) }.to_vec()
     }
     assert_eq!(bytes::<Private>(), [0; 8]);

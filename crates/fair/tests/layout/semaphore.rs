@@ -30,7 +30,8 @@ fn lives_in_a_static() {
 #[test]
 fn zeroed_memory_is_a_semaphore_without_permits() {
     fn check<P: Policy>() {
-        // SAFETY: that every field is valid when all zero is the promise this test is for; the type has no niche.
+        // SAFETY: that every field is valid when all zero is the promise this test is for; the type
+        // has no niche.
         let semaphore = unsafe { MaybeUninit::<RawSemaphore<P>>::zeroed().assume_init() };
         assert_eq!(semaphore.available(), 0);
         assert!(!semaphore.try_acquire(1));

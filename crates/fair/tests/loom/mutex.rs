@@ -8,8 +8,9 @@ use ulocks_fair::RawFairMutex;
 use ulocks_testkit::model;
 use ulocks_testkit::order::Recorder;
 
-/// Runs `check` on the mutex in its variants, with so many preemptions for three threads: loads of a word that others
-/// change multiply the executions of the shared protocol. The virtual machine explores it with many threads.
+/// Runs `check` on the mutex in its variants, with so many preemptions for three threads: loads of
+/// a word that others change multiply the executions of the shared protocol. The virtual machine
+/// explores it with many threads.
 macro_rules! on_each {
     ($check:ident) => {
         $check::<RawFairMutex<Private>>(2);

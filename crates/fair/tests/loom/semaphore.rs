@@ -36,7 +36,8 @@ fn timed(preemptions: usize) -> Config {
     Config { timeouts: 3, ..Config::bounded(preemptions) }
 }
 
-/// Every deadline passes, the first one at the first look at it or at the second: for waits that end in no other way.
+/// Every deadline passes, the first one at the first look at it or at the second: for waits that
+/// end in no other way.
 fn expiring(preemptions: usize) -> Config {
     Config { timeouts: 1, rest_expire: true, ..Config::bounded(preemptions) }
 }

@@ -1,5 +1,5 @@
-//! The model's clients on real threads, small enough for Miri, which looks for undefined behaviour and leaks on the
-//! schedules it tries.
+//! The model's clients on real threads, small enough for Miri, which looks for undefined behaviour
+//! and leaks on the schedules it tries.
 #![cfg(not(any(ulocks_loom, ulocks_vm)))]
 
 mod mutex;

@@ -26,7 +26,8 @@ fn a_process_that_gives_up_strands_nobody() {
 fn permits_cross_from_process_to_process() {
     const ROUNDS: u32 = 2_000;
     let mapping = Mapping::shared();
-    // SAFETY: the page is zeroed and large enough; that zeroes are a semaphore without permits is what the type promises.
+    // SAFETY: the page is zeroed and large enough; that zeroes are a semaphore without permits is
+    // what the type promises.
     let [there, back] = unsafe { &*mapping.place::<[SemaphoreWith<Shared>; 2]>() };
     shared::forked(4, |me| {
         for _ in 0..ROUNDS {

@@ -95,7 +95,8 @@ fn counters_agree_with_one_another() {
     assert!(counted.woke <= counted.slept, "{counted:?}");
 }
 
-/// The order of grants is the order of queueing, over a million acquisitions in all, with waiters that give up.
+/// The order of grants is the order of queueing, over a million acquisitions in all, with waiters
+/// that give up.
 #[test]
 fn who_came_first_is_served_first() {
     fn check<P: Policy<Scope: Line, Meter = Recorder>>() -> usize {

@@ -102,7 +102,8 @@ fn the_clients_of_the_models_pass_on_the_machine() {
     with_each_policy!(check);
 }
 
-/// Numbers those who come to the line, or take permits past it, in the order of the steps by which they do.
+/// Numbers those who come to the line, or take permits past it, in the order of the steps by which
+/// they do.
 struct Arrivals(Mutex<u64>);
 
 std::thread_local! {
@@ -129,7 +130,8 @@ impl Meter for Arrivals {
     }
 }
 
-/// With one permit, acquisitions come one after the other; each came to the line after the one before it.
+/// With one permit, acquisitions come one after the other; each came to the line after the one
+/// before it.
 #[test]
 fn the_order_of_grants_is_the_order_of_arrivals() {
     fn check<P: Policy<Meter = Arrivals>>(threads: usize, operations: usize) {
@@ -208,7 +210,8 @@ fn thousands_may_wait() {
     check::<Shared>(3_000);
 }
 
-/// Of many whose time passes at about the same moment each leaves, also between processes from the middle of the line.
+/// Of many whose time passes at about the same moment each leaves, also between processes from the
+/// middle of the line.
 #[test]
 fn hundreds_may_give_up_behind_one_that_stays() {
     fn check<P: Policy>() {
@@ -234,7 +237,8 @@ fn hundreds_may_give_up_behind_one_that_stays() {
     with_each_policy!(check);
 }
 
-/// In one process nobody is woken who does not sleep. Between processes the next in line may be awake already.
+/// In one process nobody is woken who does not sleep. Between processes the next in line may be
+/// awake already.
 #[test]
 fn counters_agree_with_one_another() {
     fn check<P: Policy<Meter = Counted>>() {
@@ -260,9 +264,10 @@ fn counters_agree_with_one_another() {
 
 /// A handler that releases strikes a thread that acquires and releases the same semaphore.
 ///
-/// ThreadSanitizer takes a signal down and calls the handler when its thread does something atomic next, which a thread
-/// that sleeps for what the handler releases never does: the sleep is restarted, as the handler was installed to ask for.
-/// So a signal that seems to be lost is followed by another one that ends the sleep, and releases nothing.
+/// ThreadSanitizer takes a signal down and calls the handler when its thread does something atomic
+/// next, which a thread that sleeps for what the handler releases never does: the sleep is
+/// restarted, as the handler was installed to ask for. So a signal that seems to be lost is
+/// followed by another one that ends the sleep, and releases nothing.
 #[test]
 fn a_signal_handler_may_release() {
     static SEMAPHORE: SemaphoreWith<Private> = SemaphoreWith::new(0);
@@ -277,8 +282,8 @@ fn a_signal_handler_may_release() {
     extern "C" fn interrupt(_: libc::c_int) {}
 
     fn handle(signal: libc::c_int, handler: extern "C" fn(libc::c_int), flags: libc::c_int) {
-        // SAFETY: all-zero is a valid sigaction (an empty mask), and the handlers call what may be called in handlers,
-        // which is what the test is about.
+        // SAFETY: all-zero is a valid sigaction (an empty mask), and the handlers call what may be
+        // called in handlers, which is what the test is about.
         unsafe {
             let mut action: libc::sigaction = std::mem::zeroed();
             action.sa_sigaction = handler as usize;
@@ -303,7 +308,8 @@ fn a_signal_handler_may_release() {
             }
         });
         let thread = target.recv().expect("the taker began");
-        // SAFETY: the taker runs until it has as many permits as signals were handled, and these are sent one by one.
+        // SAFETY: the taker runs until it has as many permits as signals were handled, and these
+        // are sent one by one.
         let kill = |signal| assert_eq!(unsafe { libc::pthread_kill(thread, signal) }, 0);
         for sent in 1..=SIGNALS {
             kill(libc::SIGUSR2);

@@ -106,8 +106,8 @@ fn death<L: RawMutex + Send + Sync + 'static>(seed: u64) {
     }
 }
 
-/// Between processes a death may hold up everybody, but it lets nobody in. In one process threads do not die alone: a
-/// node in line would be gone with its stack.
+/// Between processes a death may hold up everybody, but it lets nobody in. In one process threads
+/// do not die alone: a node in line would be gone with its stack.
 #[test]
 fn a_death_lets_nobody_in() {
     death::<RawFairMutex<Shared>>(1);

@@ -78,8 +78,8 @@ fn nobody_sleeps_for_ever() {
         explore(sampled(16, seed), || producers_and_consumers::<P>(1, 15, true));
     }
     on_each!(check);
-    // A release may look at the turn while that is passed on. Without the Release of (L2) one execution
-    // in some 30,000 fails.
+    // A release may look at the turn while that is passed on. Without the Release of (L2) one
+    // execution in some 30,000 fails.
     explore(Config::sampled(200_000), || producers_and_consumers::<SleepsShared>(1, 2, false));
 }
 
@@ -171,7 +171,8 @@ fn histories_are_those_of_a_semaphore() {
     on_each!(check);
 }
 
-/// A handler that releases strikes a thread at any step of an acquisition, of a release, of a timeout.
+/// A handler that releases strikes a thread at any step of an acquisition, of a release, of a
+/// timeout.
 #[test]
 fn a_signal_handler_may_release() {
     fn check<P: Policy>(seed: u64) {
@@ -197,7 +198,8 @@ fn a_signal_handler_may_release() {
             semaphore.release(1).expect("room");
             waiter.join().unwrap();
             struck.join().unwrap();
-            // One from each of the three, less the two that were taken; the signal may come after the end of its thread.
+            // One from each of the three, less the two that were taken; the signal may come after
+            // the end of its thread.
             assert_eq!(semaphore.waiters(), 0);
             assert!(semaphore.available() <= 1, "{semaphore:?}");
         });
