@@ -10,6 +10,7 @@
 //! | a node that a queue may name is made only where nothing unwinds ([`nodes`]) | `src` of the lock crates |
 //! | nothing left open: no ignored test, no `todo!`, no `unimplemented!` | every source file |
 //! | a file begins with prose, `tests.rs` beside its code excepted, and has at most 600 lines | every source file |
+//! | prose in comments is at most 100 columns wide; tables, code in fences and explained mutants are not prose | every source file |
 //! | a crate has its rooms: README, `lib.rs` with docs; a protocol in `raw.rs` has models in both worlds and a stress test | public crates |
 //! | a mutant applies, and the tests that must find it exist | `crates/*/mutants` |
 //! | what explains a weaker ordering stands at one that can become weaker | `src` of the lock crates and core |
@@ -28,6 +29,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 const MAX_LINES: usize = 600;
+const MAX_COLUMNS: usize = 100;
 const THIS_FILE: &str = "xtask/src/laws.rs";
 
 /// Crates that are the door, or behind it.
@@ -63,6 +65,11 @@ fn check(workspace: &Workspace) -> anyhow::Result<Vec<String>> {
                 let found = code_laws(&text, in_lock);
                 findings.extend(found.into_iter().map(|(line, what)| format!("{file}:{line}: {what}")));
             }
+            findings.extend(
+                wide(&text)
+                    .into_iter()
+                    .map(|line| format!("{file}:{line}: wrap it at {MAX_COLUMNS} columns")),
+            );
             if in_lock {
                 files.push(file);
                 texts.push(text);
@@ -90,6 +97,24 @@ fn code_laws(text: &str, in_lock: bool) -> Vec<(usize, &'static str)> {
         if in_lock {
             found.extend(beside_the_door(code).map(|what| (number, what)));
             found.extend(seq_cst_access(code).map(|what| (number, what)));
+        }
+    }
+    found
+}
+
+/// The lines with prose of a comment that is too wide. A comment behind code does not count.
+fn wide(text: &str) -> Vec<usize> {
+    let (mut found, mut in_code) = (Vec::new(), false);
+    for (number, line) in (1..).zip(text.lines()) {
+        let Some(comment) = line.trim_start().strip_prefix("//") else {
+            in_code = false;
+            continue;
+        };
+        let prose = comment.trim_start_matches(['/', '!']).trim_start();
+        in_code ^= prose.starts_with("```");
+        let is_prose = !in_code && !prose.starts_with('|') && !prose.starts_with("Mutant: ");
+        if is_prose && line.chars().count() > MAX_COLUMNS {
+            found.push(number);
         }
     }
     found
@@ -273,6 +298,14 @@ mod tests {
         assert!(!in_lock("use ulocks_core::sync::atomic::AtomicU32;"));
         assert!(!in_lock("//! never `core::sync::atomic`"));
         assert!(!anywhere("use core::sync::atomic::AtomicU32;"), "core, tests and benches may");
+    }
+
+    #[test]
+    fn wide_prose_is_found_and_wide_tables_code_and_reasons_are_not() {
+        let x = "x".repeat(100);
+        assert_eq!(wide(&format!("//! {x}\n    /// {x}\n// short\n// {x}\n")), [1, 2, 4]);
+        assert_eq!(wide(&format!("//! | {x} |\n// Mutant: {x}\nlet a = 1; // {x}\n")), [0; 0]);
+        assert_eq!(wide(&format!("/// ```\n/// {x}\n/// ```\n/// {x}\n")), [4]);
     }
 
     #[test]

@@ -391,9 +391,12 @@ mod tests {
 
     #[test]
     fn an_explanation_covers_its_line_or_the_statement_below() {
-        let text = "fn f() {\n    a.load(Acquire); // Mutant: Acquire -> Relaxed: one.\n    \
-                    // Prose.\n    // Mutant: AcqRel -> Acquire, Release: two.\n    // Mutant: failure Acquire -> Relaxed: three.\n    \
-                    let x = a\n        .compare_exchange(1, 2, AcqRel, Acquire);\n    a.load(Acquire)\n}";
+        let text = concat!(
+            "fn f() {\n    a.load(Acquire); // Mutant: Acquire -> Relaxed: one.\n    // Prose.\n",
+            "    // Mutant: AcqRel -> Acquire, Release: two.\n",
+            "    // Mutant: failure Acquire -> Relaxed: three.\n    let x = a\n",
+            "        .compare_exchange(1, 2, AcqRel, Acquire);\n    a.load(Acquire)\n}",
+        );
         let (sites, faults) = find(text, &Constants::new()).unwrap();
         assert_eq!(faults, []);
         let why = |site: usize, way: usize| sites[site].ways[way].explained.as_deref();
