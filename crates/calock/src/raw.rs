@@ -253,7 +253,7 @@ impl<P: Policy, I: Interval> RawCalock<P, I> {
 
     /// A transition of the word.
     pub(crate) fn change(&self, was: State, now: State) -> Result<(), State> {
-        // Mutant: AcqRel -> Acquire, Release, Relaxed: load buffering, by litmus/calock-bell.litmus.
+        // Mutant: AcqRel -> Acquire, Release, Relaxed: load buffering, litmus/calock-bell.litmus.
         self.word.compare_exchange(was.0, now.0, AcqRel, Relaxed).map(drop).map_err(State)
     }
 

@@ -167,7 +167,7 @@ impl Group {
         let mut used = self.used();
         while used != FULL {
             let bit = (!used).trailing_zeros();
-            // Mutant: Acquire -> Relaxed: it orders the kernel's queue, and that of a model is up to date.
+            // Mutant: Acquire -> Relaxed: it orders the kernel's queue; a model's is up to date.
             used = self.berths.fetch_or(1 << bit, Acquire) as u32;
             if used & 1 << bit == 0 {
                 return Some(bit);

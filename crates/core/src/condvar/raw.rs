@@ -284,7 +284,7 @@ impl<L: RawMutex> Protocol<L> {
             let next = ledger.without_spinner(covered);
             let next = if covered { next.without_waiter(ledger.granted() > 0) } else { next };
             // Acquire (P): pairs with `end_requeuing`.
-            // Mutant: Acquire -> Relaxed: a sleeper of the grant acquires, too, or a fork has left it behind.
+            // Mutant: Acquire -> Relaxed: a sleeper of the grant acquires, too, or is a fork's.
             match self.ledger.compare_exchange(ledger.0, next.0, Acquire, Relaxed) {
                 Err(now) => ledger = Ledger(now),
                 Ok(_) if !covered => return None,

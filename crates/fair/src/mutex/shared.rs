@@ -341,7 +341,7 @@ impl<P: Policy> Protocol<P> {
                 after = after.unwatched();
             }
             // From here on the mutex may be gone, if it succeeds.
-            // Mutant: AcqRel -> Release: two tickets share one `LATE`; 2 million executions have not met it.
+            // Mutant: AcqRel -> Release: two tickets of one `LATE`; 2 million executions miss it.
             // Mutant: failure Acquire -> Relaxed: RC11 then allows the next look at `next` to miss it.
             match self.turn.compare_exchange(turn.0, after.0, AcqRel, Acquire) {
                 Err(now) => turn = Turn(now),

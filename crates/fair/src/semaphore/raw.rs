@@ -231,7 +231,7 @@ impl<P: Policy> RawSemaphore<P> {
                 panic!("{} threads wait for this semaphore: no more can", State::MAX_WAITERS)
             };
             // (C)
-            // Mutant: Acquire -> Relaxed: only a waiter 32 tickets behind relies on it, and models have fewer.
+            // Mutant: Acquire -> Relaxed: for waiters 32 tickets behind; no model has as many.
             match self.state.compare_exchange(state.0, next.0, Acquire, Relaxed) {
                 Ok(_) => break,
                 Err(now) => state = State(now),

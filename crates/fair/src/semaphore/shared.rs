@@ -77,8 +77,8 @@
 //!   waiter has seen an old turn, the kernel's comparison finds a newer one.
 //! - (L2) is Release, and the look of a releasing thread at the word is Acquire: it sees the turn
 //!   for which the first has armed, or a newer one. (D) comes before (G) by the latter's Release.
-//! - All else is Relaxed. The turn and the tickets are numbers, and publish nothing: the first
-//!   takes its permits from the word, by (L3).
+//! - All else is Relaxed, except (L5), for a look of tests. The turn and the tickets are numbers,
+//!   and publish nothing: the first takes its permits from the word, by (L3).
 //!
 //! # Wrap-around
 //! The word notes 17 bits of a turn, made of ticket and stamp. For a wake-up to be lost, a release
@@ -253,7 +253,7 @@ impl<P: Policy> RawSemaphore<P> {
         let tickets = self.line.tickets();
         let (mut until, mut expired, mut slept) = (deadline, false, false);
         loop {
-            // Mutant: Acquire -> Relaxed: as (L8); the mutant `relaxed-look` is caught with fewer near.
+            // Mutant: Acquire -> Relaxed: for far waiters; the mutant `relaxed-look` is caught.
             let drawn = tickets.drawn.load(Acquire); // (L11)
             let turn = Turn(tickets.turn.load(Relaxed));
             if turn.ticket() == ticket {
@@ -379,7 +379,7 @@ impl<P: Policy> RawSemaphore<P> {
             }
         };
         // (L8)
-        // Mutant: Release -> Relaxed: only a waiter 32 tickets behind relies on it, and models have fewer.
+        // Mutant: Release -> Relaxed: for far waiters; `relaxed-look-at-waiters` is caught.
         if State(self.state.fetch_add(0, Release)).has_no_line() {
             return;
         }
@@ -390,7 +390,7 @@ impl<P: Policy> RawSemaphore<P> {
             .filter(|ticket| ticket.is_multiple_of(GROUP))
             .fold(0, |bits, ticket| bits | Self::group_bit(ticket + NEAR - GROUP).get());
         if let Some(groups) = Bits::new(nearer) {
-            // Mutant: Release -> Relaxed: as (L8); the mutant `relaxed-stamp` is caught with fewer near.
+            // Mutant: Release -> Relaxed: for far waiters; the mutant `relaxed-stamp` is caught.
             tickets.drawn.fetch_add(ONE_PASSED, Release); // (L10)
             self.meter.count(Event::Woke);
             tickets.drawn.key().wake_bits(u32::MAX, groups);

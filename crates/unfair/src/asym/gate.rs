@@ -152,7 +152,7 @@ impl Gate {
     /// A waiter that is about to mark a mutex. False if the gate cannot be shut, because the kernel
     /// refuses the fence: then the mark may get lost.
     pub(super) fn enter(&self) -> bool {
-        // Mutant: Acquire -> Relaxed: a mark that is overwritten is found gone by the kernel's comparison.
+        // Mutant: Acquire -> Relaxed: the kernel's comparison finds an overwritten mark gone.
         let before = self.word.fetch_add(ONE_MARKER, Acquire); // (G1)
         self.bill.store(membarrier::worth().into(), Relaxed);
         if before & OPEN == 0 {
