@@ -138,6 +138,7 @@ fn a_poll_that_fails_is_the_next() {
                 drop(held)
             };
             assert!(write.news().has_come());
+            assert!(lock.state().is_owned(), "the write side is not kept for the write that is the next");
             assert!(lock.try_read().is_some(), "it is kept from writers only");
             assert_eq!(write.poll(), Stage::Ready, "it is the next");
             *write.finish().expect("it is ready") += 1;
@@ -155,6 +156,7 @@ fn a_poll_that_fails_is_the_next() {
                     drop(held)
                 };
                 assert!(write.news().has_come());
+                assert!(lock.state().is_owned(), "the write side is not kept for the write that is the next");
                 assert_eq!(write.poll(), Stage::Ready, "it is the next");
             }
         }
