@@ -369,6 +369,24 @@ mod tests {
     }
 
     #[test]
+    fn the_classes_of_a_lock_share_the_bits_equally() {
+        let bits = |set| Layout::of(set).bits();
+        // As the docs of `State` say; two bits are for sleepers, unless there are four classes.
+        let four = BULK | URGENT | NESTED | HANDLER;
+        assert_eq!([BULK, BULK | URGENT, BULK | URGENT | NESTED, four].map(bits), [54, 27, 18, 14]);
+        for set in [BULK, BULK | URGENT, BULK | URGENT | NESTED, four] {
+            let layout = Layout::of(set);
+            let flags = State((State::TOP << 1) - 1);
+            let sleepers = if layout.has_sleepers() { Layout::ONE_SLEEPER } else { 0 };
+            assert!(layout.has_no_readers(State(flags.0 | sleepers)) && flags.has_no_readers());
+            for index in 0..layout.classes() {
+                let one = State(flags.0 | sleepers | layout.one(index));
+                assert!(!layout.has_no_readers(one) && !one.has_no_readers(), "class {index}");
+            }
+        }
+    }
+
+    #[test]
     fn three_sleepers_stand_for_more() {
         for set in [BULK, BULK | URGENT, BULK | URGENT | NESTED] {
             let layout = Layout::of(set);
