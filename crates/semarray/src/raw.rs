@@ -242,6 +242,9 @@ impl<P: InOneProcess> RawSemArray<P> {
     }
 
     /// (F1): one operation with nobody in the way.
+    ///
+    /// The compare-exchange is Relaxed if it fails: an operation that comes to it changes the word,
+    /// so it is never done by what it finds then, and the attempt that succeeds acquires.
     #[inline]
     pub(crate) fn perform_one(&self, op: &Op) -> Attempt {
         let Some(cell) = self.cells.get(op.index()) else { return Attempt::Unclear };
@@ -250,7 +253,7 @@ impl<P: InOneProcess> RawSemArray<P> {
             if next == word {
                 return Attempt::Done;
             }
-            match cell.word.compare_exchange_weak(word, next, AcqRel, Acquire) {
+            match cell.word.compare_exchange_weak(word, next, AcqRel, Relaxed) {
                 Ok(_) => return Attempt::Done,
                 Err(now) => word = now,
             }
