@@ -3,6 +3,7 @@
 
 use serde_json::Value;
 use std::collections::BTreeSet;
+use std::os::unix::process::CommandExt as _;
 use std::path::PathBuf;
 use std::process::{Child, Command, Output, Stdio};
 use std::thread::sleep;
@@ -265,7 +266,17 @@ struct Started {
 impl Started {
     fn new(name: &str) -> Self {
         let json = scratch(name);
-        let program = Command::new(PROGRAM)
+        let mut command = Command::new(PROGRAM);
+        // A shell without job control lets what it starts behind `&` ignore SIGINT.
+        // SAFETY: between fork and exec; `signal` is async-signal-safe, and its arguments are
+        // constants.
+        unsafe {
+            command.pre_exec(|| {
+                libc::signal(libc::SIGINT, libc::SIG_DFL);
+                Ok(())
+            })
+        };
+        let program = command
             .args([
                 "--processes",
                 "8",

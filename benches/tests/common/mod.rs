@@ -1,6 +1,7 @@
 //! What the tests of programs from outside share. A bench has no path that a test could know, so
 //! such a test starts itself again, and in that process is the program.
 
+use std::os::unix::process::CommandExt as _;
 use std::process::{Command, ExitCode, Output, Stdio};
 
 /// Which program it is to be. Inherited by the trials, which are that program, too.
@@ -28,6 +29,15 @@ pub fn main(programs: &[Program], tests: &[(&str, fn())]) -> ExitCode {
 pub fn program(name: &str, arguments: &[&str]) -> Command {
     let mut command = Command::new("/proc/self/exe");
     command.args(arguments).env(AS, name).stdin(Stdio::null());
+    // A shell without job control lets what it starts behind `&` ignore SIGINT, and the tests that
+    // send it would wait for ever. SAFETY: between fork and exec; `signal` is async-signal-safe,
+    // and its arguments are constants.
+    unsafe {
+        command.pre_exec(|| {
+            libc::signal(libc::SIGINT, libc::SIG_DFL);
+            Ok(())
+        })
+    };
     command
 }
 
