@@ -10,7 +10,7 @@ use core::marker::PhantomData;
 /// The decisions that are not left to the plan.
 pub trait Advice: Send + Sync + 'static {
     /// Whether the lock is hot while a waiter is parked.
-    const HOT: bool = false;
+    const SOLO: bool = false;
     /// Whether the plan notes each release past a parked waiter, and not only some of them.
     const NOTES_EACH: bool = false;
 

@@ -1,4 +1,4 @@
-//! How often a waiter that was culled is promoted.
+//! How often a passive waiter is promoted.
 
 use crate::advice::{Advice, Advised, Planned};
 
@@ -6,22 +6,24 @@ mod sealed {
     use crate::advice::Advice;
 
     pub trait Sealed {
-        /// What is decided in place of the plan.
+        /// The decisions that are not left to the plan.
         type Advice: Advice;
     }
 }
 
-/// How long the oldest waiter that was culled sleeps before the lock is kept for it. Zero-sized;
+/// How long the oldest passive waiter sleeps before the lock is handed over to it. Zero-sized;
 /// chosen by type: [`Every`].
 pub trait Interval: sealed::Sealed + Send + Sync + 'static {
     /// The time in nanoseconds.
     const NS: u64;
 }
 
-/// Every `NS` nanoseconds, by default ten milliseconds. A promotion costs a timer, two wake-ups and
-/// a sleep; a shorter interval bounds the wait of the others more tightly, and costs more: with a
-/// hundred threads at 1 us inside and 9 us outside, 0.004 sleeps an operation at 1 ms, 0.002 at 10
-/// ms, 0.0005 at 100 ms (`BENCHMARKS.md`, "The interval").
+/// Every `NS` nanoseconds, by default ten milliseconds.
+///
+/// A promotion costs a timer, two wake-ups and a sleep. A shorter interval bounds the wait of the
+/// others more tightly, and costs more. With a hundred threads at 1 us inside and 9 us outside an
+/// operation costs 0.004 sleeps at 1 ms, 0.002 at 10 ms, 0.0005 at 100 ms (`BENCHMARKS.md`, "The
+/// interval").
 #[derive(Debug)]
 pub enum Every<const NS: u64 = 10_000_000> {}
 

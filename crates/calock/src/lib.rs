@@ -3,15 +3,17 @@
 
 #[doc(hidden)]
 pub mod advice;
+mod deaths;
 mod interval;
 mod parked;
 mod plan;
 mod raw;
-mod turn;
+mod release;
 mod word;
 
 pub use interval::{Every, Interval};
 pub use raw::RawCalock;
+#[doc(hidden)]
 pub use word::State;
 
 use ulocks_core::{Private, api};
@@ -23,22 +25,24 @@ use ulocks_core::{Private, api};
 /// counters; [`CalockWith`] has the others.
 ///
 /// # Fairness
-/// None in the short run. Whoever finds the mutex free takes it, past all that wait; and as long as
-/// threads come that are awake anyway, enough of them to use the CPUs, those that sleep are left
-/// asleep, so that the same few go round: one alone where that is faster, because critical sections
-/// are shorter than the mutex takes from one CPU to another.
+/// None in the short run. An arriving thread takes a free mutex past all waiters. While enough
+/// threads are active to use the CPUs, sleeping waiters stay asleep, so that the same few threads
+/// go round. One goes round alone where that is faster: where critical sections are shorter than
+/// the mutex's cache line takes from one CPU to another.
 ///
-/// In the long run everybody gets a turn. Of those that sleep the first is promoted when an
-/// interval has passed, ten milliseconds unless the type says otherwise ([`Every`]): the mutex is
-/// handed to it, and the present holder is the last to have overtaken it. A waiter that falls
-/// asleep behind `k` others is promoted as the `k + 1`st at the latest; if a release has woken it
-/// in vain meanwhile, which sends it to the end, after `2 (n + 1)` promotions, where `n` are the
-/// most others that slept. A promotion takes an interval, the time for which the mutex is held, and
-/// the time in which a woken thread comes to run. So among a hundred threads that want the mutex
-/// all the time a thread may wait for one second, or two: fewer threads or a shorter interval make
-/// it less. Each promotion costs the throughput of two wake-ups.
+/// In the long run every thread acquires. When an interval has passed, the oldest sleeping waiter
+/// is promoted: the mutex is handed over to it, and the present holder is the last to have
+/// overtaken it. The interval is ten milliseconds unless the type says otherwise ([`Every`]). A
+/// waiter that falls asleep behind `k` others is promoted as the `k + 1`st at the latest. If a
+/// release wakes it and it finds the mutex taken, it goes to the end. Then it is promoted after
+/// `2 (n + 1)` promotions at the latest, where `n` is the largest number of other sleeping waiters.
 ///
-/// Threads of real-time priority are woken before others, by the kernel.
+/// A promotion takes an interval, the time for which the mutex is held, and the time until a woken
+/// thread runs. So among a hundred threads that always want the mutex, a thread may wait for one or
+/// two seconds. Fewer threads or a shorter interval make that less. Each promotion costs the
+/// throughput of two wake-ups.
+///
+/// The kernel wakes threads of real-time priority before others.
 ///
 /// [`try_lock`](api::Mutex::try_lock) takes a free mutex past others too, but fails on one that is
 /// kept for a waiter.
@@ -47,14 +51,16 @@ use ulocks_core::{Private, api};
 /// [`lock`](api::Mutex::lock) is one atomic read-modify-write if the mutex is free and nobody
 /// waits, and so is the release. Otherwise the caller spins for up to
 /// [`ARRIVAL_NS`](ulocks_core::spin::Spin::ARRIVAL_NS) of its policy, 6 us by default, with growing
-/// pauses, or not at all while one goes round alone, and then sleeps in the kernel
-/// (`FUTEX_WAIT_BITSET`). One of those that sleep wakes by itself, after 200 us at first, then
-/// after naps that grow up to an interval, to see whether the mutex lies idle. This is how long a
-/// mutex may lie idle, and somebody sleep for it, when those that went round stop coming: an
-/// interval at most. Who is promoted spins for up to 40 us before it sleeps again. A release makes
-/// a system call if it wakes somebody, which most do not. Nobody ever yields to the scheduler. A
-/// timed acquisition tries at least once, and may return late by its spinning budget and by what
-/// the scheduler takes.
+/// pauses, or not at all while one thread goes round alone. Then it sleeps in the kernel
+/// (`FUTEX_WAIT_BITSET`). A promoted waiter spins for up to 40 us before it sleeps again. A release
+/// makes a system call if it wakes a waiter; most do not. No thread ever yields to the scheduler.
+///
+/// One sleeping waiter has a timer, of 200 us at first, then growing up to an interval, to see
+/// whether the mutex is idle. So if the active threads stop coming, the mutex may be idle while
+/// waiters sleep, for an interval at most.
+///
+/// A timed acquisition tries at least once. It may return late by its spin budget and by what the
+/// scheduler takes.
 ///
 /// # Panics
 /// None of its own. Locking a mutex that the calling thread already holds is a deadlock, or, with a
@@ -70,18 +76,19 @@ use ulocks_core::{Private, api};
 /// mutex, the mutex stays locked.
 ///
 /// If a process is killed while it waits, or between a release and the wake-up that it owes, the
-/// others go on, also if the mutex is never free. Let `s` be a second, or twice the interval if
-/// that is longer. After `2s` a mutex that was handed to the dead can be acquired; until then it
-/// lies idle, and `try_lock` fails on it. After `4s` there are promotions again, and with them the
-/// bound. Each further death may cost as much again. It is the waiters that see to this, also if
-/// each of them gives up sooner: if nobody waits when that time is over, the next that sleeps does.
+/// others go on, even if the mutex is never free. Let `s` be a second, or twice the interval if
+/// that is longer. After `2s` a mutex that was handed to the dead can be acquired. Until then it is
+/// idle, and `try_lock` fails on it. After `4s` there are promotions again, and with them the
+/// bound. Each further death may cost as much again. The waiters see to this, even if each of them
+/// gives up sooner. If no thread waits when that time is over, the next waiter that sleeps does.
+///
 /// With an interval of more than half an hour the dead are never found. The time is that of the
-/// monotonic clock: among processes in time namespaces with different offsets the living may lose
-/// their places, and the dead keep theirs.
+/// monotonic clock. Between processes in time namespaces with different offsets, the living may
+/// lose their positions, and the dead keep theirs.
 ///
 /// The dead stay counted as waiters. So every acquisition and release takes the longer way from
 /// then on, and the `n` of the bound includes the dead. A process that is stopped for `s` when it
-/// has been promoted loses its place.
+/// has been promoted loses its position.
 ///
 /// # Signals and forks
 /// Signals are handled while a thread waits, and the wait goes on. A handler must not use a mutex

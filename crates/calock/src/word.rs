@@ -1,4 +1,4 @@
-//! The word of a calock: who holds it, and what the others are about.
+//! The word of a calock: whether it is held, and what its waiters are doing.
 
 use core::fmt;
 use ulocks_core::futex::Bits;
@@ -7,54 +7,75 @@ use ulocks_core::futex::Bits;
 ///
 /// | bits | name | meaning | set by | cleared by |
 /// |---|---|---|---|---|
-/// | 0 | `LOCKED` | held, or handed to the promoted | who acquires | the holder, unless it hands the lock over |
-/// | 1 | `AWAKE` | somebody was woken, or is promoted and awake | the holder, before it rings; who is promoted | who was woken, as it acquires, parks again or gives up |
-/// | 2 | `SENTINEL` | one of those parked naps, for an interval at most | who parks and finds it clear, unless it has just come past others | that one, as it acquires or gives up; in shared memory a waiter that takes it for dead owns it then |
-/// | 3 | `PROMOTED` | the next release hands the lock to one that was parked too long | that one | that one, as it acquires or gives up |
-/// | 4 | `IN_VAIN` | somebody was woken and found the lock taken | that one, as it parks again | the next release |
-/// | 5 | `MOVED` | somebody whom a condition variable moved here may be asleep | one of those, as it acquires or parks; a notification that moves it | the next release, which wakes one |
-/// | 6 | `GRANTED` | nobody holds the lock, but the promoted may take it, and nobody else | a release | the promoted, as it acquires; in shared memory a waiter that takes it for dead |
-/// | 7 | `HEIR` | whoever was woken is to be the sentinel, and not to contend | the holder, with `AWAKE` | with `AWAKE` |
-/// | 8 | `HOT` | one thread circulates, and whoever finds the lock taken parks at once | a release past somebody parked | a release |
-/// | 9 to 31 | parked | waiters that are asleep, will be at once, or have been and try again | who parks | who acquires after that or gives up |
+/// | 0 | `LOCKED` | held, or granted to the promoted waiter | (T), (W) | (U), unless it grants; (D) |
+/// | 1 | `AWAKE` | a waiter was woken, or is promoted and awake | (A), (R) | (W), (P), (G) of that waiter; (D) |
+/// | 2 | `STANDBY` | a parked waiter sleeps with a timer, for an interval at most | (P) | (W), (G) of that waiter, or of the waiter that made (D) |
+/// | 3 | `PROMOTED` | the next release hands the lock over to the waiter that set this | (R) | (W), (G) of that waiter; (D) |
+/// | 4 | `WASTED` | a waiter was woken to contend and found the lock taken | (P) | (U) |
+/// | 5 | `REQUEUED` | a waiter that a condition variable requeued here may be asleep | (M); (W), (P) of such a waiter | (U), which wakes one |
+/// | 6 | `GRANTED` | no thread holds the lock; only the promoted waiter may take it | (U) | (W) of that waiter; (D) |
+/// | 7 | `TO_STAND_BY` | the woken waiter is to be the standby, and not to contend | (A) | with `AWAKE` |
+/// | 8 | `SOLO` | one thread is active; an arriving thread that finds the lock taken parks at once | (U) | (U) |
+/// | 9 to 31 | parked | how many waiters are asleep, about to sleep, or awake to try again | (P) | (W), (G) |
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub struct State(pub u32);
 
-/// What those sleep with who were parked, what the promoted one sleeps with; bit 0 is for those
-/// whom a condition variable moves here.
-pub(crate) const MOVED: Bits = Bits::one(0);
-pub(crate) const PARKED: Bits = Bits::one(1);
-pub(crate) const PROMOTED: Bits = Bits::one(2);
-/// The same between processes, where others may have taken the promotion back.
-pub(crate) const PROMOTED_PERHAPS: Bits = match Bits::new(PARKED.get() | PROMOTED.get()) {
-    Some(bits) => bits,
-    None => PROMOTED,
-};
+/// The futex bits of sleepers.
+pub(crate) mod sleepers {
+    use super::Bits;
+
+    /// A waiter that a condition variable requeued here: the first bit, as for all locks.
+    pub(crate) const REQUEUED: Bits = Bits::one(0);
+    /// A parked waiter.
+    pub(crate) const PARKED: Bits = Bits::one(1);
+    /// The promoted waiter.
+    pub(crate) const PROMOTED: Bits = Bits::one(2);
+    /// The promoted waiter between processes, where (D) may have taken its promotion back.
+    pub(crate) const PROMOTED_PERHAPS: Bits = match Bits::new(PARKED.get() | PROMOTED.get()) {
+        Some(bits) => bits,
+        None => PROMOTED,
+    };
+}
+
+/// The flags of [`State`], for the files of the protocol.
+pub(crate) mod flags {
+    use super::State;
+
+    pub(crate) const LOCKED: u32 = State::LOCKED;
+    pub(crate) const AWAKE: u32 = State::AWAKE;
+    pub(crate) const STANDBY: u32 = State::STANDBY;
+    pub(crate) const PROMOTED: u32 = State::PROMOTED;
+    pub(crate) const WASTED: u32 = State::WASTED;
+    pub(crate) const REQUEUED: u32 = State::REQUEUED;
+    pub(crate) const GRANTED: u32 = State::GRANTED;
+    pub(crate) const TO_STAND_BY: u32 = State::TO_STAND_BY;
+    pub(crate) const SOLO: u32 = State::SOLO;
+}
 
 const PARKED_SHIFT: u32 = 9;
 const ONE_PARKED: u32 = 1 << PARKED_SHIFT;
 
 impl State {
-    /// Free, and nobody waits.
+    /// Free, and no thread waits.
     pub const UNLOCKED: Self = Self(0);
-    /// Held.
+    /// Held, or granted.
     pub const LOCKED: u32 = 1 << 0;
-    /// Somebody who was parked is awake.
+    /// A waiter was woken, or is promoted and awake.
     pub const AWAKE: u32 = 1 << 1;
-    /// One of those parked sleeps for one interval only.
-    pub const SENTINEL: u32 = 1 << 2;
-    /// The next release hands the lock to one that was parked too long.
+    /// A parked waiter sleeps with a timer.
+    pub const STANDBY: u32 = 1 << 2;
+    /// The next release hands the lock over.
     pub const PROMOTED: u32 = 1 << 3;
-    /// Somebody was woken and found the lock taken.
-    pub const IN_VAIN: u32 = 1 << 4;
-    /// Somebody whom a condition variable moved here may be asleep.
-    pub const MOVED: u32 = 1 << 5;
-    /// The lock is handed to the promoted, who has not taken it yet.
+    /// A waiter was woken to contend and found the lock taken.
+    pub const WASTED: u32 = 1 << 4;
+    /// A waiter that a condition variable requeued here may be asleep.
+    pub const REQUEUED: u32 = 1 << 5;
+    /// The promoted waiter may take the lock.
     pub const GRANTED: u32 = 1 << 6;
-    /// Whoever was woken is to be the sentinel.
-    pub const HEIR: u32 = 1 << 7;
-    /// One thread circulates, and whoever finds the lock taken parks at once.
-    pub const HOT: u32 = 1 << 8;
+    /// The woken waiter is to be the standby.
+    pub const TO_STAND_BY: u32 = 1 << 7;
+    /// One thread is active alone.
+    pub const SOLO: u32 = 1 << 8;
 
     pub(crate) const fn has(self, flags: u32) -> bool {
         self.0 & flags != 0
@@ -68,7 +89,7 @@ impl State {
         Self(self.0 & !flags)
     }
 
-    /// Whether somebody holds the lock, or it is handed to somebody.
+    /// Whether the lock is held or granted.
     #[must_use]
     pub const fn is_locked(self) -> bool {
         self.has(Self::LOCKED)
@@ -85,23 +106,23 @@ impl State {
         self.0 & (ONE_PARKED - 1)
     }
 
-    /// The same without what a waiter has in it.
+    /// This word without the count and flags of a waiter.
     pub(crate) const fn without_waiter(self, mine: Mine) -> Self {
         Self(self.0 - mine.count()).without(mine.flags)
     }
 
-    /// The same with what a waiter has in it.
+    /// This word with the count and flags of a waiter.
     pub(crate) const fn with_waiter(self, mine: Mine) -> Self {
         Self(self.0 + mine.count()).with(mine.flags)
     }
 }
 
-/// What a waiter has in the word, and takes out of it when it leaves.
+/// What a waiter has in the word, and clears when it leaves.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Mine {
     /// It counts as parked.
     pub(crate) parked: bool,
-    /// `SENTINEL` and `PROMOTED`.
+    /// `STANDBY` and `PROMOTED`.
     pub(crate) flags: u32,
 }
 
@@ -115,9 +136,9 @@ impl Mine {
         self.flags & State::PROMOTED != 0
     }
 
-    /// Whether this waiter sleeps for one interval only.
-    pub(crate) const fn is_sentinel(self) -> bool {
-        self.flags & State::SENTINEL != 0
+    /// Whether this waiter is the standby.
+    pub(crate) const fn is_standby(self) -> bool {
+        self.flags & State::STANDBY != 0
     }
 
     /// Whether this waiter may take a lock in `state`.
@@ -130,13 +151,13 @@ impl fmt::Debug for State {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         const NAMES: [(u32, &str); 8] = [
             (State::AWAKE, "AWAKE"),
-            (State::SENTINEL, "SENTINEL"),
+            (State::STANDBY, "STANDBY"),
             (State::PROMOTED, "PROMOTED"),
-            (State::IN_VAIN, "IN_VAIN"),
-            (State::MOVED, "MOVED"),
+            (State::WASTED, "WASTED"),
+            (State::REQUEUED, "REQUEUED"),
             (State::GRANTED, "GRANTED"),
-            (State::HEIR, "HEIR"),
-            (State::HOT, "HOT"),
+            (State::TO_STAND_BY, "TO_STAND_BY"),
+            (State::SOLO, "SOLO"),
         ];
         f.write_str(if self.is_locked() { "LOCKED" } else { "UNLOCKED" })?;
         for (_, name) in NAMES.into_iter().filter(|&(flag, _)| self.has(flag)) {
@@ -155,8 +176,8 @@ mod tests {
 
     #[test]
     fn what_a_waiter_puts_in_it_takes_out() {
-        let others = State(State::LOCKED | State::MOVED | (7 * ONE_PARKED));
-        let mine = Mine { parked: true, flags: State::SENTINEL | State::PROMOTED };
+        let others = State(State::LOCKED | State::REQUEUED | (7 * ONE_PARKED));
+        let mine = Mine { parked: true, flags: State::STANDBY | State::PROMOTED };
         let both = others.with_waiter(mine);
         assert_eq!(both.parked(), 8);
         assert_eq!(both.without_waiter(mine), others);
@@ -168,13 +189,13 @@ mod tests {
         let flags = [
             S::LOCKED,
             S::AWAKE,
-            S::SENTINEL,
+            S::STANDBY,
             S::PROMOTED,
-            S::IN_VAIN,
-            S::MOVED,
+            S::WASTED,
+            S::REQUEUED,
             S::GRANTED,
-            S::HEIR,
-            S::HOT,
+            S::TO_STAND_BY,
+            S::SOLO,
         ];
         assert_eq!(flags, core::array::from_fn(|bit| 1 << bit));
         let all = State(flags.iter().sum());
@@ -184,8 +205,11 @@ mod tests {
         for flag in flags {
             assert!(!crowd.without(flag).has(flag) && crowd.without(flag).with(flag) == crowd);
         }
-        assert_eq!([MOVED, PARKED, PROMOTED], [Bits::one(0), Bits::one(1), Bits::one(2)]);
-        assert_eq!(PROMOTED_PERHAPS.get(), 0b110);
+        assert_eq!(
+            [sleepers::REQUEUED, sleepers::PARKED, sleepers::PROMOTED],
+            [Bits::one(0), Bits::one(1), Bits::one(2)]
+        );
+        assert_eq!(sleepers::PROMOTED_PERHAPS.get(), 0b110);
     }
 
     #[test]
@@ -194,15 +218,15 @@ mod tests {
         let promoted = Mine { parked: true, flags: State::PROMOTED };
         assert!(!Mine::default().may_take(granted) && promoted.may_take(granted));
         assert!(!promoted.may_take(granted.without(State::GRANTED)), "it is held still");
-        assert!(Mine::default().may_take(State(State::SENTINEL | ONE_PARKED)));
+        assert!(Mine::default().may_take(State(State::STANDBY | ONE_PARKED)));
     }
 
     #[test]
     fn debug_names_the_parts() {
         assert_eq!(format!("{:?}", State::UNLOCKED), "UNLOCKED");
         assert_eq!(
-            format!("{:?}", State(State::LOCKED | State::SENTINEL | (9 * ONE_PARKED))),
-            "LOCKED|SENTINEL parked=9"
+            format!("{:?}", State(State::LOCKED | State::STANDBY | (9 * ONE_PARKED))),
+            "LOCKED|STANDBY parked=9"
         );
     }
 }

@@ -8,7 +8,7 @@ use ulocks_core::spin::NoSpin;
 use ulocks_core::{Private, Shared};
 use ulocks_testkit::refusal;
 
-/// The waiter is counted, and may be the sentinel.
+/// The waiter is counted, and may be the standby.
 #[test]
 fn a_waiter_that_is_refused_does_not_stay_counted() {
     refusal::waiter_aborts::<RawCalock<Private<NoSpin, Counted>>>(

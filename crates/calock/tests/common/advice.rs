@@ -5,7 +5,7 @@ use ulocks_calock::advice::{Advice, Advised};
 
 /// The first nap that ends is a whole interval.
 pub type Short = Every<1>;
-/// The sentinel sleeps twice before its interval has passed.
+/// The standby sleeps twice before its interval has passed.
 pub type Long = Every<300_000>;
 
 /// Each release wakes a waiter to contend unless one is awake, so that nobody needs a timer.
@@ -26,7 +26,7 @@ impl Advice for WakesEachTime {
     }
 }
 
-/// No release wakes a waiter to contend, so that everything comes from the timer of the sentinel.
+/// No release wakes a waiter to contend, so that everything comes from the timer of the standby.
 pub enum RarelyWakes {}
 
 impl Advice for RarelyWakes {
@@ -39,7 +39,7 @@ impl Advice for RarelyWakes {
 pub enum AlwaysHot {}
 
 impl Advice for AlwaysHot {
-    const HOT: bool = true;
+    const SOLO: bool = true;
 
     fn wants_wake(_: bool) -> Option<bool> {
         Some(false)
@@ -55,7 +55,7 @@ impl Advice for AlwaysSeen {
 
 /// A lost wake-up is a deadlock: no timer helps.
 pub type Strictly = Advised<Short, AlwaysWakes>;
-/// What depends on the timer of the sentinel.
+/// What depends on the timer of the standby.
 pub type Rarely = Advised<Short, RarelyWakes>;
 /// The plan at work.
 pub type Seen = Advised<Long, AlwaysSeen>;

@@ -90,12 +90,12 @@ pub fn promoted_is_next<I: Interval>(
     made
 }
 
-/// Whoever was woken in vain and sleeps again left a sentinel, itself if need be, so that the next
-/// release need wake nobody. Unless it slept while the lock was kept for the sentinel, which holds
-/// it now, or the sentinel gave up.
+/// Whoever was woken in vain and sleeps again left a standby, itself if need be, so that the next
+/// release need wake nobody. Unless it slept while the lock was kept for the standby, which holds
+/// it now, or the standby gave up.
 fn leaves_a_sentinel(state: State) {
     assert!(
-        state.0 & State::IN_VAIN == 0 || state.0 & State::SENTINEL != 0,
+        state.0 & State::WASTED == 0 || state.0 & State::STANDBY != 0,
         "without a sentinel, each release wakes somebody: {state:?}"
     );
 }

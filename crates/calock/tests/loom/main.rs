@@ -26,7 +26,7 @@ fn timed(preemptions: usize, timeouts: u32) -> Config {
     Config { timeouts, ..Config::bounded(preemptions) }
 }
 
-/// All deadlines pass. For two threads: the sentinel of a lock that is kept for another would never
+/// All deadlines pass. For two threads: the standby of a lock that is kept for another would never
 /// block.
 fn at_last(preemptions: usize) -> Config {
     Config { rest_expire: true, ..exact(preemptions) }

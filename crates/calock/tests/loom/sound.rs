@@ -17,11 +17,11 @@ use ulocks_testkit::tickets::{all_at_once, all_beside_a_barger, one_by_one, one_
 type Strict = RawCalock<Private<NoSpin>, Strictly>;
 type StrictSpinner = RawCalock<Private, Strictly>;
 type StrictShared = RawCalock<Shared<NoSpin>, Strictly>;
-/// No release wakes that need not, so that everything comes from the timer of the sentinel.
+/// No release wakes that need not, so that everything comes from the timer of the standby.
 type Rare = RawCalock<Private<NoSpin>, Rarely>;
 /// The same, and who arrives parks at once while somebody is parked.
 type Hot = RawCalock<Private, Advised<Short, AlwaysHot>>;
-/// The sentinel sleeps twice before its interval has passed.
+/// The standby sleeps twice before its interval has passed.
 type Seen = RawCalock<Private<NoSpin>, advice::Seen>;
 
 /// Runs `check` on the lock in its variants.

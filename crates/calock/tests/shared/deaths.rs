@@ -98,7 +98,7 @@ fn a_lock_that_is_kept_for_the_dead_is_freed_for_waiters_that_give_up() {
     });
 }
 
-/// The sentinel wakes by itself and not by the watch.
+/// The standby wakes by itself and not by the watch.
 #[test]
 fn a_lock_that_is_kept_for_the_dead_is_freed_by_the_sentinel() {
     extern "C" fn nothing(_: libc::c_int) {}
@@ -117,12 +117,12 @@ fn a_lock_that_is_kept_for_the_dead_is_freed_by_the_sentinel() {
         );
         let overdue = asleep(adds_one(lock), lock, |state| state.parked() == 2);
         let sentinel = asleep(adds_one(lock), lock, |state| state.parked() == 3);
-        // No sentinel is left: it would have to be woken by a release.
+        // No standby is left: it would have to be woken by a release.
         early.ends();
         // One of the others is overdue after two intervals, the other after three.
         std::thread::sleep(Duration::from_millis(2 * 500));
         sentinel.signal(libc::SIGUSR1);
-        let sentinel = asleep(sentinel, lock, |state| state.0 & State::SENTINEL != 0);
+        let sentinel = asleep(sentinel, lock, |state| state.0 & State::STANDBY != 0);
         overdue.signal(libc::SIGUSR1);
         asleep(overdue, lock, PROMOTED).killed();
         drop(held);
@@ -156,7 +156,7 @@ fn waiters_that_are_killed_at_any_moment_strand_nobody() {
 /// all the time.
 #[test]
 fn a_sentinel_that_dies_does_not_end_promotions_on_a_busy_lock() {
-    // An interval in which the sentinel can be killed before it is promoted.
+    // An interval in which the standby can be killed before it is promoted.
     type Counting = CalockWith<bool, Shared<NoSpin, Counted>, Every<400_000_000>>;
     let mapping = Mapping::shared();
     let place = mapping.place::<Counting>();
@@ -172,7 +172,7 @@ fn a_sentinel_that_dies_does_not_end_promotions_on_a_busy_lock() {
     let _watchdog = watch("busy, sentinel killed", move || format!("{:?}", look()));
     let user = || Child::runs(|| while !std::mem::replace(&mut *lock.lock(), false) {});
     let held = lock.lock();
-    let sentinel = user().sleeps(|| look().0.0 & State::SENTINEL != 0);
+    let sentinel = user().sleeps(|| look().0.0 & State::STANDBY != 0);
     let others = [user(), user()];
     sentinel.killed();
     assert_eq!(look().1, 0, "it was not killed in time");
@@ -185,12 +185,12 @@ fn a_sentinel_that_dies_does_not_end_promotions_on_a_busy_lock() {
         }
         *held = stop;
     };
-    // On a busy machine the sentinels acquire before they are promoted. The flag of the dead would
+    // On a busy machine the standbys acquire before they are promoted. The flag of the dead would
     // stay, and nobody be promoted.
     let (mut left, mut was_set) = (0, true);
     while look().1 + left < 2 {
         hold(false);
-        let is_set = look().0.0 & State::SENTINEL != 0;
+        let is_set = look().0.0 & State::STANDBY != 0;
         left += u64::from(was_set && !is_set);
         was_set = is_set;
     }

@@ -78,23 +78,23 @@ fn a_dead_waiter_holds_up_nobody() {
 
 type Watched<I> = RawCalock<Shared<NoSpin, Holder>, I>;
 
-/// Rings the bell, as a holder does before it wakes somebody. Here nobody is woken: it was somebody
-/// else, who came in vain.
-fn ring<I: Interval>(lock: &Watched<I>) {
-    // SAFETY: the lock is `repr(C)` and begins with two words of four bytes, of which the bell is
-    // the second.
-    let bell = unsafe { &*std::ptr::from_ref(lock).cast::<Futex<futex::Shared>>().add(1) };
-    bell.fetch_add(1, Relaxed);
+/// Advances the sequence, as a holder does before it wakes a waiter. Here the wake-up is for
+/// another waiter, which it does not meet.
+fn advance<I: Interval>(lock: &Watched<I>) {
+    // SAFETY: the lock is `repr(C)` and begins with two words of four bytes, of which the sequence
+    // is the second.
+    let seq = unsafe { &*std::ptr::from_ref(lock).cast::<Futex<futex::Shared>>().add(1) };
+    seq.fetch_add(1, Relaxed);
 }
 
-/// The bound holds again: a survivor is promoted, although the lock is never free and its bell
+/// The bound holds again: a survivor is promoted, although the lock is never free and its sequence
 /// never silent for long.
 fn survivors_are_promoted<I: Interval>(seed: u64) {
     let face = Face::<Watched<I>> {
         is_held: |lock| lock.state().0 & (State::LOCKED | State::GRANTED) == State::LOCKED,
         until_asked: |lock, nobody_waits| {
             while lock.state().0 & State::PROMOTED == 0 && !nobody_waits() {
-                ring(lock);
+                advance(lock);
                 Futex::<futex::Private>::new(0).wait(0, Some(Deadline::after(Duration::from_millis(100))));
             }
         },

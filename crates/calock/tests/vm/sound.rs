@@ -21,11 +21,11 @@ type Eager = RawCalock<Private<NoSpin>, Advised<Short, WakesEachTime>>;
 /// As the plan says.
 type Calock = RawCalock<Private, Short>;
 type Sleeper = RawCalock<Private<NoSpin>, Short>;
-/// No release wakes that need not, so that everything comes from the timer of the sentinel.
+/// No release wakes that need not, so that everything comes from the timer of the standby.
 type Rare = RawCalock<Private<NoSpin>, Rarely>;
 /// The same, and who arrives parks at once while somebody is parked.
 type Hot = RawCalock<Private, Advised<Short, AlwaysHot>>;
-/// The sentinel sleeps twice before its interval has passed.
+/// The standby sleeps twice before its interval has passed.
 type Seen = RawCalock<Private<NoSpin>, advice::Seen>;
 
 const MANY: [usize; 4] = [3, 4, 8, 16];
@@ -40,7 +40,7 @@ macro_rules! on_each {
     };
 }
 
-/// Runs `check` on locks that rely on the timer of the sentinel.
+/// Runs `check` on locks that rely on the timer of the standby.
 macro_rules! on_each_in_time {
     ($check:ident) => {
         $check::<Calock>(4);

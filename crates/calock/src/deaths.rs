@@ -1,0 +1,233 @@
+//! Waiters that are killed, between processes: how the others find out, and what they do then.
+//!
+//! A killed waiter leaves its count in the word, and perhaps its flags. At any time at most one
+//! waiter must act for the lock to go on. That waiter is *due*:
+//!
+//! | due | in the word | if it lives |
+//! |---|---|---|
+//! | the promoted waiter | `GRANTED` | it takes the lock at once, and `promotions` changes |
+//! | the standby | `STANDBY`, not `PROMOTED` | it is promoted within an interval or leaves, and `promotions` changes |
+//! | none | neither | the holder may hold for long; without a standby the next waiter that parks becomes it |
+//!
+//! A waiter that parks notes in the word `due` which waiter is due, and since when, unless that is
+//! noted already. If the same waiter has been due for [`WATCH`](super::parked::WATCH), or for two
+//! intervals if that is longer, it is taken for dead. No waiter sleeps past that time, nor for
+//! longer, and a waiter that parks later finds it at once.
+//!
+//! (D) is then made by one of the waiters that find out: a CAS that adds one to `promotions`, for
+//! the dead, chooses it. If the lock was granted to the dead, the chosen waiter frees the lock. It
+//! clears `LOCKED`, `GRANTED`, `PROMOTED`, `AWAKE` and `TO_STAND_BY`. Otherwise it becomes the
+//! standby, and the flag that is set is its own. If it dies too, another waiter is due, since
+//! `promotions` has changed.
+//!
+//! Releases prove nothing about the waiter that is due, nor does the sequence, which changes for
+//! other waiters too. So a dead standby is found on a lock that is never free, too. The other
+//! traces of the dead need no watch:
+//! - `AWAKE` and `TO_STAND_BY` keep a release from waking a waiter as standby. The next waiter
+//!   whose sleep ends becomes the standby all the same.
+//! - A dead waiter that is `PROMOTED` is granted the lock, and is then due.
+//!
+//! A waiter whose sleep ends this often sleeps behind all others each time, like a waiter whose
+//! wake-up was wasted. So it also checks whether it is overdue, and then promotes itself.
+//!
+//! # How long it takes
+//! Call the time above `s`. A waiter notes who is due when it parks or when its sleep ends, so
+//! after `s` at the latest, and takes it for dead after another `s`. So promotions go on `2s` after
+//! a death. They go on after `4s` if the dead waiter had both `PROMOTED` and `STANDBY`, which are
+//! found one after the other; the lock may be idle for the first `2s`. The dead count among the
+//! waiters of "How long a waiter waits".
+//!
+//! If the waiter that was due had only been stopped, it has lost its promotion, or there are two
+//! standbys until two leave before the next release. A promoted waiter that lost its promotion may
+//! still take another's, which then sleeps on until a release or the end of its sleep.
+//!
+//! The time is that of the monotonic clock. Between processes in time namespaces with different
+//! offsets, living waiters may be taken for dead, which costs their positions, and dead ones for
+//! living. With an interval of more than half an hour the dead are never found: the noted time
+//! wraps around.
+
+use crate::interval::Interval;
+use crate::parked::{WATCH, Waiter};
+use crate::raw::RawCalock;
+use crate::word::{Mine, State};
+use core::time::Duration;
+use ulocks_core::Policy;
+use ulocks_core::sync::Ordering::Relaxed;
+use ulocks_core::time::Deadline;
+
+/// Which waiter is due.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum DueWaiter {
+    /// None: the lock is held, perhaps for long, or the next waiter that parks becomes the standby.
+    None,
+    /// The standby. If it lives, it is promoted after an interval, or leaves.
+    Standby,
+    /// The promoted waiter, to which the lock is granted. If it lives, it takes the lock at once.
+    Promoted,
+}
+
+/// Which waiter is due, and its number.
+///
+/// It is noted in the word `due` of the lock:
+///
+/// | bits | meaning |
+/// |---|---|
+/// | 0 and 1 | which waiter |
+/// | 2 to 9 | `promotions`, modulo 256: the next waiter that is due has another number |
+/// | 10 to 31 | when this was noted, in milliseconds of the monotonic clock, modulo 2^22 |
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Due {
+    pub(crate) waiter: DueWaiter,
+    promotions: u32,
+}
+
+const PROMOTIONS: u32 = 0xff;
+const PROMOTIONS_SHIFT: u32 = 2;
+const TIME_SHIFT: u32 = 10;
+/// A noted time may lie in the future, because the waiter that noted it read the clock later. By at
+/// most this many milliseconds.
+const AHEAD: u32 = 10_000;
+const TIMES: u32 = 1 << (u32::BITS - TIME_SHIFT);
+
+impl Due {
+    /// The waiter that is due in `was`.
+    pub(crate) fn of(was: State, promotions: u32) -> Self {
+        let waiter = if was.has(State::GRANTED) {
+            DueWaiter::Promoted
+        } else if was.has(State::STANDBY) && !was.has(State::PROMOTED) {
+            DueWaiter::Standby
+        } else {
+            DueWaiter::None
+        };
+        Self { waiter, promotions }
+    }
+
+    /// Whether another waiter is due than the one that has `mine` in the word.
+    pub(crate) fn is_other_than(self, mine: Mine) -> bool {
+        match self.waiter {
+            DueWaiter::None => false,
+            DueWaiter::Standby => !mine.is_standby(),
+            DueWaiter::Promoted => !mine.is_promoted(),
+        }
+    }
+
+    /// The present time, in the form in which it is noted.
+    pub(crate) fn now() -> u32 {
+        Deadline::after(Duration::ZERO).since_zero().as_millis() as u32 % TIMES
+    }
+
+    const fn bits(self) -> u32 {
+        (self.promotions & PROMOTIONS) << PROMOTIONS_SHIFT | self.waiter as u32
+    }
+
+    /// The word to note, if this waiter is seen to be due at `now` first.
+    pub(crate) const fn noted(self, now: u32) -> u32 {
+        now << TIME_SHIFT | self.bits()
+    }
+
+    /// Whether `noted` names this waiter.
+    pub(crate) const fn is(self, noted: u32) -> bool {
+        noted % (1 << TIME_SHIFT) == self.bits()
+    }
+
+    /// How long ago `noted` was written; zero if that lies in the future.
+    pub(crate) fn lasted(noted: u32, now: u32) -> Duration {
+        let lasted = now.wrapping_sub(noted >> TIME_SHIFT) % TIMES;
+        Duration::from_millis(if lasted < TIMES - AHEAD { lasted.into() } else { 0 })
+    }
+}
+
+impl<P: Policy, I: Interval> RawCalock<P, I> {
+    /// How long the same waiter is due if it is dead; a living one is due for less.
+    pub(crate) const DEAD_AFTER: Duration =
+        if I::NS * 2 > WATCH.as_nanos() as u64 { Duration::from_nanos(I::NS * 2) } else { WATCH };
+
+    /// The flags of a lock that was granted to a dead waiter.
+    const OF_THE_DEAD: u32 =
+        State::LOCKED | State::GRANTED | State::PROMOTED | State::AWAKE | State::TO_STAND_BY;
+
+    /// How long a waiter that leaves `was` in the word sleeps: until the waiter that is due must be
+    /// dead. Notes a waiter that is newly due.
+    pub(crate) fn watch(&self, mine: Mine, was: State) -> Duration {
+        let due = Due::of(was, self.promotions.load(Relaxed));
+        let (noted, now) = (self.due.load(Relaxed), Due::now());
+        if !due.is(noted) {
+            // If this CAS fails, another waiter has made a note at this moment.
+            _ = self.due.compare_exchange(noted, due.noted(now), Relaxed, Relaxed);
+        } else if due.is_other_than(mine) {
+            return Self::DEAD_AFTER.saturating_sub(Due::lasted(noted, now));
+        }
+        Self::DEAD_AFTER
+    }
+
+    /// (D), if the waiter that was due must be dead; true if so. The CAS on `promotions` chooses
+    /// one of the waiters that find this out.
+    #[cold]
+    pub(crate) fn act_for_the_dead(&self, waiter: &mut Waiter) -> bool {
+        let (was, promotions) = (self.state(), self.promotions.load(Relaxed));
+        let due = Due::of(was, promotions);
+        let noted = self.due.load(Relaxed);
+        let is_over = due.is(noted) && Due::lasted(noted, Due::now()) >= Self::DEAD_AFTER;
+        if !is_over || !due.is_other_than(waiter.mine) {
+            return false;
+        }
+        let left = promotions.wrapping_add(1);
+        if self.promotions.compare_exchange(promotions, left, Relaxed, Relaxed).is_err() {
+            return false;
+        }
+        if due.waiter == DueWaiter::Standby {
+            waiter.mine.flags |= State::STANDBY;
+            waiter.promote_at = Deadline::after(Self::INTERVAL);
+        } else {
+            self.take_back(was);
+        }
+        true
+    }
+
+    /// Frees a lock that was granted to a dead waiter.
+    fn take_back(&self, mut was: State) {
+        while was.has(State::GRANTED) {
+            match self.change(was, was.without(Self::OF_THE_DEAD)) {
+                Ok(()) => return,
+                Err(now) => was = now,
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const STANDBY: State = State(State::LOCKED | State::STANDBY);
+
+    #[test]
+    fn a_waiter_that_is_due_is_known_by_its_number() {
+        let due = Due::of(STANDBY, 300);
+        let noted = due.noted(7);
+        assert!(due.is(noted) && Due::of(STANDBY.with(State::SOLO), 300).is(noted));
+        assert!(!Due::of(STANDBY, 301).is(noted));
+        assert!(!Due::of(STANDBY.with(State::PROMOTED), 300).is(noted));
+        assert!(!Due::of(STANDBY.with(State::PROMOTED | State::GRANTED), 300).is(noted));
+    }
+
+    #[test]
+    fn a_waiter_does_not_take_itself_for_dead() {
+        let standby = Mine { parked: true, flags: State::STANDBY };
+        let promoted = Mine { parked: true, flags: State::PROMOTED };
+        let due = Due::of(STANDBY, 0);
+        assert!(
+            !due.is_other_than(standby) && due.is_other_than(promoted) && due.is_other_than(Mine::default())
+        );
+        let due = Due::of(STANDBY.with(State::PROMOTED | State::GRANTED), 0);
+        assert!(due.is_other_than(standby) && !due.is_other_than(promoted));
+        assert!(!Due::of(State(State::LOCKED), 0).is_other_than(Mine::default()));
+    }
+
+    #[test]
+    fn time_goes_round() {
+        let due = Due::of(STANDBY, 5);
+        let lasted = |noted, now| Due::lasted(due.noted(noted), now).as_millis();
+        assert_eq!((lasted(3, 10), lasted(TIMES - 2, 5), lasted(10, 9)), (7, 7, 0));
+    }
+}
