@@ -12,6 +12,9 @@ xflags::xflags! {
         /// The laws that can be checked by reading the source.
         cmd tidy {}
 
+        /// Draws the crates and their dependencies: ARCHITECTURE.svg.
+        cmd picture {}
+
         /// What a user of `ulocks` compiles: the dependency list must stay short and free of the
         /// model worlds.
         cmd lean {}

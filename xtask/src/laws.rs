@@ -15,8 +15,10 @@
 //! | a mutant applies, and the tests that must find it exist | `crates/*/mutants` |
 //! | what explains a weaker ordering stands at one that can become weaker | `src` of the lock crates and core |
 //! | a property of a lock has tests or a reason; the table is up to date | `crates/*/checks.toml` |
+//! | what ARCHITECTURE.md says is so ([`house`]) | ARCHITECTURE.md |
 //! | workspace lints; no lib or bin is a bench; every bench has its own `main` | every manifest |
 
+mod house;
 mod nodes;
 
 use crate::mutants::{spec, weaken};
@@ -85,6 +87,7 @@ fn check(workspace: &Workspace) -> anyhow::Result<Vec<String>> {
     findings.extend(spec::load(workspace)?.1);
     findings.extend(weaken::load(workspace)?.1);
     findings.extend(verify::faults(workspace)?);
+    findings.extend(house::faults(workspace)?);
     Ok(findings)
 }
 

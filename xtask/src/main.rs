@@ -16,6 +16,7 @@ mod long;
 mod loom;
 mod miri;
 mod mutants;
+mod picture;
 mod programs;
 mod publish_check;
 mod report;
@@ -62,6 +63,7 @@ fn run(command: XtaskCmd, steps: &mut Steps) -> anyhow::Result<()> {
     match command {
         XtaskCmd::Test(_) => test::run(&shell, &workspace, steps),
         XtaskCmd::Tidy(_) => laws::run(&workspace, steps),
+        XtaskCmd::Picture(_) => picture::run(&workspace, steps),
         XtaskCmd::Lean(_) => lean::run(&shell, &workspace, steps),
         XtaskCmd::Loom(flags) => loom::run(&flags, &shell, &workspace, steps),
         XtaskCmd::Vm(flags) => vm::run(&flags, &shell, &workspace, steps),

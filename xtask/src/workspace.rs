@@ -101,6 +101,15 @@ impl Package {
         keys.any(|key| key.split('.').next() == Some(name))
     }
 
+    /// Whether it is built with `name`, which is not so of a development dependency.
+    pub fn needs(&self, name: &str) -> bool {
+        let of_dependencies = self.manifest.sections.iter().filter(|section| {
+            section.name.ends_with("dependencies") && !section.name.ends_with("dev-dependencies")
+        });
+        let mut keys = of_dependencies.flat_map(|section| &section.entries).map(|(key, _)| key);
+        keys.any(|key| key.split('.').next() == Some(name))
+    }
+
     /// The names of the integration tests that begin with `prefix`.
     pub fn tests(&self, prefix: &str) -> Vec<String> {
         let mut names = targets(&self.dir.join("tests"));
