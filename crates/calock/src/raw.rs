@@ -121,7 +121,7 @@
 //!   read-modify-writes and continue its release sequence. The plan is plain data of the holder.
 //! - (P) is Release and pairs with (A), Acquire. A waiter reads the sequence before (P), and the
 //!   holder advances it after (A). So a waiter that (A) finds parked has read the sequence before
-//!   it advanced (`litmus/calock-bell.litmus`). Loads and stores of the sequence itself are
+//!   it advanced (`litmus/calock-sequence.litmus`). Loads and stores of the sequence itself are
 //!   Relaxed.
 //! - A transition that fails is Relaxed: the thread tries again from the word that it has found,
 //!   and the attempt that succeeds acquires.
@@ -226,7 +226,7 @@ impl<P: Policy, I: Interval> RawCalock<P, I> {
 
     /// Any other transition of the word.
     pub(crate) fn change(&self, was: State, now: State) -> Result<(), State> {
-        // Mutant: AcqRel -> Acquire, Release, Relaxed: load buffering, litmus/calock-bell.litmus.
+        // Mutant: AcqRel -> Acquire, Release, Relaxed: load buffering, by litmus/calock-sequence.litmus.
         self.word.compare_exchange(was.0, now.0, AcqRel, Relaxed).map(drop).map_err(State)
     }
 

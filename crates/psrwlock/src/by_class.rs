@@ -1,9 +1,9 @@
-//! What the typed lock has beside the face of a reader-writer lock: classes, handlers, and writes
-//! in steps.
+//! What the typed lock has beside the methods of a reader-writer lock: classes, handlers, and
+//! writes in steps.
 
 use crate::class::ThreadClass;
+use crate::configuration::Configuration;
 use crate::raw::RawPsRwLock;
-use crate::sifted::Discipline;
 use crate::word::State;
 use crate::{PendingWrite, PsRwLockReadGuard, PsRwLockUpgradableReadGuard, PsRwLockWith};
 use core::convert::Infallible;
@@ -18,18 +18,18 @@ mod sealed {
     pub trait Sealed {}
 }
 
-impl<D: Discipline, T: ?Sized> sealed::Sealed for PsRwLockWith<T, D> {}
-impl<D: Discipline, T: ?Sized> sealed::Sealed for PsRwLockUpgradableReadGuard<'_, T, D> {}
+impl<D: Configuration, T: ?Sized> sealed::Sealed for PsRwLockWith<T, D> {}
+impl<D: Configuration, T: ?Sized> sealed::Sealed for PsRwLockUpgradableReadGuard<'_, T, D> {}
 
 /// The raw lock of a typed one.
-pub(crate) fn raw<D: Discipline, T: ?Sized>(lock: &PsRwLockWith<T, D>) -> &RawPsRwLock<D> {
+pub(crate) fn raw<D: Configuration, T: ?Sized>(lock: &PsRwLockWith<T, D>) -> &RawPsRwLock<D> {
     // SAFETY: what is done with it here releases nothing that a guard stands for.
     unsafe { lock.raw() }.inner()
 }
 
 /// Reading in a class, reading in signal handlers, and writing in steps.
 ///
-/// Its methods are those of a [`PsRwLock`](crate::PsRwLock) of any discipline. A class that the
+/// The methods of a [`PsRwLock`](crate::PsRwLock) of any configuration. A class that the
 /// lock does not have is an error of the compiler:
 ///
 /// ```compile_fail
@@ -41,26 +41,26 @@ pub(crate) fn raw<D: Discipline, T: ?Sized>(lock: &PsRwLockWith<T, D>) -> &RawPs
 pub trait ByClass: sealed::Sealed {
     /// What the lock protects.
     type Data: ?Sized;
-    /// How it sifts.
-    type Discipline: Discipline;
+    /// Its configuration.
+    type Configuration: Configuration;
 
     /// Acquires for reading in a class, waiting as long as it takes.
     ///
     /// # Panics
     /// As `read`.
-    fn read_in<C: ThreadClass>(&self) -> PsRwLockReadGuard<'_, Self::Data, Self::Discipline>;
+    fn read_in<C: ThreadClass>(&self) -> PsRwLockReadGuard<'_, Self::Data, Self::Configuration>;
     /// Acquires for reading in a class if that needs no waiting.
-    fn try_read_in<C: ThreadClass>(&self) -> Option<PsRwLockReadGuard<'_, Self::Data, Self::Discipline>>;
+    fn try_read_in<C: ThreadClass>(&self) -> Option<PsRwLockReadGuard<'_, Self::Data, Self::Configuration>>;
     /// Acquires for reading in a class, or gives up after `timeout`.
     fn try_read_in_for<C: ThreadClass>(
         &self,
         timeout: Duration,
-    ) -> Option<PsRwLockReadGuard<'_, Self::Data, Self::Discipline>>;
+    ) -> Option<PsRwLockReadGuard<'_, Self::Data, Self::Configuration>>;
     /// Acquires for reading in a class, or gives up at `timeout`.
     fn try_read_in_until<C: ThreadClass>(
         &self,
         timeout: Instant,
-    ) -> Option<PsRwLockReadGuard<'_, Self::Data, Self::Discipline>>;
+    ) -> Option<PsRwLockReadGuard<'_, Self::Data, Self::Configuration>>;
 
     /// Acquires for reading in a signal handler, or fails if a writer has shut the class of
     /// [`Handler`](crate::Handler): after some microseconds at most, or at once if the signal is a
@@ -72,18 +72,19 @@ pub trait ByClass: sealed::Sealed {
     fn read_handler<'a>(
         &'a self,
         context: &'a Context<'_>,
-    ) -> Option<PsRwLockReadGuard<'a, Self::Data, Self::Discipline>>;
+    ) -> Option<PsRwLockReadGuard<'a, Self::Data, Self::Configuration>>;
 
     /// Begins a write that goes on when it is [polled](PendingWrite::poll).
-    fn write_begin(&self) -> PendingWrite<'_, Self::Data, Self::Discipline>;
+    fn write_begin(&self) -> PendingWrite<'_, Self::Data, Self::Configuration>;
 
     /// The state at this moment.
+    #[doc(hidden)]
     fn state(&self) -> State;
 }
 
-impl<D: Discipline, T: ?Sized> ByClass for PsRwLockWith<T, D> {
+impl<D: Configuration, T: ?Sized> ByClass for PsRwLockWith<T, D> {
     type Data = T;
-    type Discipline = D;
+    type Configuration = D;
 
     #[inline]
     #[track_caller]
@@ -141,11 +142,11 @@ impl<D: Discipline, T: ?Sized> ByClass for PsRwLockWith<T, D> {
     }
 }
 
-/// Exclusion of some classes of readers, for who may upgrade: a write in two phases.
+/// Exclusion of some classes of readers by an upgradable reader: a write in two phases.
 ///
-/// In the first phase the slow readers are shut out and waited for, while the others still read.
-/// What is left for the second, `upgrade`, is short, and so is the time for which those others may
-/// have to wait.
+/// In the first phase the upgradable reader shuts out slow readers and waits for them, while other
+/// classes still read. The second phase, `upgrade`, is short. So is the time for which the other
+/// classes may have to wait.
 ///
 /// ```
 /// use ulocks_psrwlock::{Bulk, ByClass, Partial, PsRwLock, PsRwLockUpgradableReadGuard, Urgent};
@@ -162,22 +163,22 @@ pub trait Partial: sealed::Sealed {
     /// Shuts out readers of the class and of all below it, and waits until they have left.
     ///
     /// # Panics
-    /// If this thread is such a reader itself, and the discipline [checks](crate::Nesting) that.
+    /// If this thread is such a reader itself, and the configuration [checks](crate::Nesting) that.
     #[track_caller]
     fn exclude<C: ThreadClass>(s: &mut Self);
-    /// Shuts out readers of the class and of all below it, if there are none inside. Whether it
-    /// has; if not, all classes may read that might before.
+    /// Shuts out readers of the class and of all below it, if there are none inside. False if there
+    /// are; then no further class is closed.
     fn try_exclude<C: ThreadClass>(s: &mut Self) -> bool;
-    /// Shuts out readers of the class and of all below it, and waits until they have left, for
-    /// `timeout` at most. Whether they have; if not, all classes may read that might before.
+    /// Shuts out readers of the class and of all below it, and waits until they have left. False
+    /// after `timeout`; then no further class is closed.
     fn try_exclude_for<C: ThreadClass>(s: &mut Self, timeout: Duration) -> bool;
     /// As [`try_exclude_for`](Self::try_exclude_for), until the instant `timeout`.
     fn try_exclude_until<C: ThreadClass>(s: &mut Self, timeout: Instant) -> bool;
-    /// Lets all classes in again.
+    /// Opens all classes again.
     fn admit(s: &mut Self);
 }
 
-impl<D: Discipline, T: ?Sized> Partial for PsRwLockUpgradableReadGuard<'_, T, D> {
+impl<D: Configuration, T: ?Sized> Partial for PsRwLockUpgradableReadGuard<'_, T, D> {
     fn exclude<C: ThreadClass>(s: &mut Self) {
         let raw = raw(PsRwLockUpgradableReadGuard::rwlock(s));
         raw.exclude::<C>(Location::caller());

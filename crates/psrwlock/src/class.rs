@@ -4,26 +4,25 @@ mod sealed {
     pub trait Sealed {}
 }
 
-/// A class of readers. There are four, in the order of their [`RANK`](Self::RANK): a writer shuts
-/// them out in this order, the lowest first, and the next only when there are no readers of the
-/// lower ones left.
+/// A class of readers. There are four, in the order of their [`RANK`](Self::RANK).
 ///
-/// So a reader waits, at most, for readers of its own class and of higher ones, and for writers;
-/// and a thread that holds a read lock may take another one of a *higher* class, whatever writers
-/// wait.
+/// A writer closes them in this order, the lowest first, and the next only when no readers of the
+/// lower ones are left. So a reader waits, at most, for readers of its own class and of higher
+/// ones, and for writers. A thread that holds a read lock may take another one of a *higher* class,
+/// whatever writers wait.
 pub trait Class: sealed::Sealed + Send + Sync + 'static {
-    /// Its place in the order: 0 is shut out first.
+    /// Its position in the order: a writer closes 0 first.
     const RANK: u32;
     /// Its bit in a set of classes.
     const BIT: u8 = 1 << Self::RANK;
-    /// What it is called.
+    /// Its name.
     const NAME: &'static str;
 }
 
 /// A class whose readers are threads, and may sleep: all but [`Handler`].
 pub trait ThreadClass: Class {}
 
-/// Ordinary readers, who may take long. What `read()` is.
+/// Ordinary readers, which may take long. `read()` is of this class.
 #[derive(Clone, Copy, Debug)]
 pub enum Bulk {}
 

@@ -1,11 +1,11 @@
 //! The lock as the typed faces know it: which part of the protocol each of their operations is.
 
 use crate::class::{Bulk, Class, Handler, ThreadClass};
+use crate::configuration::Configuration;
 use crate::nesting::{self, Access, Nesting};
 use crate::pending::Asked;
 use crate::raw::{PolicyOf, RawPsRwLock, ReadToken};
 use crate::readers::Readers;
-use crate::sifted::Discipline;
 use core::panic::Location;
 use ulocks_core::signal::Context;
 use ulocks_core::time::Deadline;
@@ -13,11 +13,11 @@ use ulocks_core::{Policy, raw};
 
 type At = &'static Location<'static>;
 
-/// How often the handler of an asynchronous signal looks at a lock that is shut, at most: for some
+/// How often the handler of an asynchronous signal polls a closed lock at most: for some
 /// microseconds.
 const HANDLER_LOOKS: u32 = 64;
 
-impl<D: Discipline> RawPsRwLock<D> {
+impl<D: Configuration> RawPsRwLock<D> {
     const fn token<C: Class>() -> ReadToken {
         ReadToken { index: Self::index::<C>() as u8, slot: None }
     }
@@ -35,7 +35,7 @@ impl<D: Discipline> RawPsRwLock<D> {
     /// caller's.
     ///
     /// # Panics
-    /// If this thread holds the lock in a way for which it may wait, and the discipline
+    /// If this thread holds the lock in a way for which it may wait, and the configuration
     /// [checks](crate::Nesting) that; if there are too many readers.
     #[inline]
     pub fn read_in<C: ThreadClass>(&self, at: At) -> ReadToken {
@@ -76,15 +76,15 @@ impl<D: Discipline> RawPsRwLock<D> {
         Some(token)
     }
 
-    /// Acquires for reading in a signal handler, if that needs no waiting to speak of: a few
-    /// microseconds at most, and none in the handler of a synchronous signal. No system call, here
-    /// or in the release.
+    /// Acquires for reading in a signal handler. It polls for a few microseconds at most, and does
+    /// not wait in the handler of a synchronous signal. Neither this nor the release makes a system
+    /// call.
     #[inline]
     pub fn read_in_handler(&self, context: &Context<'_>) -> Option<ReadToken> {
         self.read_in_handler_looking(if context.is_synchronous() { 1 } else { HANDLER_LOOKS })
     }
 
-    /// The same with so many looks at most, for the models: each is a step of theirs.
+    /// The same with at most `looks` polls, for the models: each poll is one of their steps.
     #[doc(hidden)]
     #[inline]
     pub fn read_in_handler_looking(&self, looks: u32) -> Option<ReadToken> {
@@ -103,27 +103,27 @@ impl<D: Discipline> RawPsRwLock<D> {
         owns
     }
 
-    /// The owner shuts out the class and all below it, and waits until their readers have left.
+    /// The owner closes the class and all below it, and waits until their readers have left.
     pub(crate) fn exclude<C: ThreadClass>(&self, at: At) {
         let index = const { Self::index::<C>() };
         self.check(Access::Exclude(index as u8), at);
         self.sift(index + 1, None);
     }
 
-    /// As [`exclude`](Self::exclude), if that needs no waiting. If it does, no class is shut out
-    /// that was not before.
+    /// As [`exclude`](Self::exclude), if that needs no waiting. Otherwise no further class is
+    /// closed.
     pub(crate) fn try_exclude<C: ThreadClass>(&self) -> bool {
         let index = const { Self::index::<C>() };
         self.try_sift_to(index + 1)
     }
 
-    /// As [`exclude`](Self::exclude), giving up once `deadline` has passed. Then no class is shut
-    /// out that was not before.
+    /// As [`exclude`](Self::exclude), giving up once `deadline` has passed. Then no further class
+    /// is closed.
     pub(crate) fn exclude_until<C: ThreadClass>(&self, deadline: Deadline) -> bool {
-        let (index, gate) = (const { Self::index::<C>() }, self.gate());
+        let (index, level) = (const { Self::index::<C>() }, self.level());
         let done = self.sift(index + 1, Some(deadline));
         if !done {
-            self.reopen(gate);
+            self.reopen(level);
         }
         done
     }
@@ -133,15 +133,15 @@ impl<D: Discipline> RawPsRwLock<D> {
     fn check(&self, asked: Access, at: At) {
         if D::Nesting::CHECKED {
             let is_held = |held| match (held, asked) {
-                // Its own partial gate.
-                (Access::Upgradable, Access::Read(index)) => self.state().gate() > index.into(),
+                // Classes that it has closed itself.
+                (Access::Upgradable, Access::Read(index)) => self.state().level() > index.into(),
                 _ => self.has_holder(held),
             };
             nesting::check(core::ptr::from_ref(self).addr(), asked, Self::LAYOUT, is_held, at);
         }
     }
 
-    /// Called before each acquisition, whether it is checked or not: see `nesting`.
+    /// Called before each acquisition, checked or not: see `nesting`.
     #[inline(always)]
     fn begin(&self, access: Access) {
         if D::Nesting::CHECKED && !self.has_holder(access) {
@@ -188,7 +188,7 @@ impl<D: Discipline> RawPsRwLock<D> {
 // * A writer's release happens before every later acquisition, a reader's before every later
 //   writer's: "Ordering".
 // * No address is kept, so a token may be forgotten, and the lock moved or dropped.
-unsafe impl<D: Discipline> raw::RawRwLock for RawPsRwLock<D> {
+unsafe impl<D: Configuration> raw::RawRwLock for RawPsRwLock<D> {
     ulocks_core::raw_init!(Self::new());
 
     type Scope = <PolicyOf<D> as Policy>::Scope;
@@ -270,12 +270,12 @@ unsafe impl<D: Discipline> raw::RawRwLock for RawPsRwLock<D> {
     #[inline]
     fn is_write_locked(&self) -> bool {
         let state = self.state();
-        state.is_owned() && state.gate() == Self::CLASSES
+        state.is_owned() && state.level() == Self::CLASSES
     }
 }
 
 // SAFETY: the owner becomes a reader by one step, `become_reader`.
-unsafe impl<D: Discipline> raw::RawRwLockDowngrade for RawPsRwLock<D> {
+unsafe impl<D: Configuration> raw::RawRwLockDowngrade for RawPsRwLock<D> {
     #[inline]
     #[track_caller]
     unsafe fn downgrade(&self, (): ()) -> ReadToken {
@@ -289,7 +289,7 @@ unsafe impl<D: Discipline> raw::RawRwLockDowngrade for RawPsRwLock<D> {
 // SAFETY: an upgradable reader is the owner, invariant 1, and no reader is shut out until it sifts,
 // but those whom (H) kept out before, until its next step. What it read happens before the next
 // owner: it gives the write side back by (U), Release. Upgrades keep the write side all the time.
-unsafe impl<D: Discipline> raw::RawRwLockUpgrade for RawPsRwLock<D> {
+unsafe impl<D: Configuration> raw::RawRwLockUpgrade for RawPsRwLock<D> {
     type UpgradableToken = ();
 
     #[inline]
@@ -371,7 +371,7 @@ unsafe impl<D: Discipline> raw::RawRwLockUpgrade for RawPsRwLock<D> {
             Self::too_many(token.index.into());
         }
         self.change_table(Access::Upgradable, Access::Read(token.index), Location::caller());
-        self.become_reader(self.state().gate(), token.index.into());
+        self.become_reader(self.state().level(), token.index.into());
         token
     }
 
@@ -384,7 +384,7 @@ unsafe impl<D: Discipline> raw::RawRwLockUpgrade for RawPsRwLock<D> {
 }
 
 // SAFETY: as without; a fair release is a release.
-unsafe impl<D: Discipline> raw::RawRwLockFair for RawPsRwLock<D> {
+unsafe impl<D: Configuration> raw::RawRwLockFair for RawPsRwLock<D> {
     /// As without: a writer that waits for this reader has shut out all that could come before it.
     #[inline]
     unsafe fn unlock_read_fair(&self, token: ReadToken) {
@@ -400,11 +400,11 @@ unsafe impl<D: Discipline> raw::RawRwLockFair for RawPsRwLock<D> {
 }
 
 // SAFETY: as without; a fair release is a release.
-unsafe impl<D: Discipline> raw::RawRwLockUpgradeFair for RawPsRwLock<D> {
+unsafe impl<D: Configuration> raw::RawRwLockUpgradeFair for RawPsRwLock<D> {
     #[inline]
     unsafe fn unlock_upgradable_fair(&self, (): ()) {
         self.leave_table(Access::Upgradable);
-        self.hand_over(self.state().gate());
+        self.hand_over(self.state().level());
     }
 }
 

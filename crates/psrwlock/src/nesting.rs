@@ -1,32 +1,32 @@
-//! Who holds what on this thread: finds the acquisition that would wait for its own thread.
+//! What this thread holds: finds an acquisition that would wait for its own thread.
 //!
-//! A thread may nest read locks of one lock upward only. Same-class recursion and downward nesting
-//! work as long as no writer comes at the wrong moment, and deadlock when one does: the writer
-//! waits for the first acquisition, and the second for the writer. Here they panic every time, and
-//! name both places.
+//! A thread may nest read locks of one lock upward only. Recursion in one class and downward
+//! nesting deadlock if a writer comes in between: the writer waits for the first acquisition, and
+//! the second for the writer. Here they panic every time, and name both places.
 //!
-//! Each thread has a table of what it holds, of fixed size, so that nothing is allocated and
-//! nothing has to be torn down; what does not fit is not checked. Guards are not `Send`, so what a
-//! thread acquires it releases. Attempts and acquisitions with a deadline are entered and not
-//! checked: they come to an end.
+//! Each thread has a table of what it holds. The table has a fixed size, so that nothing is
+//! allocated or torn down; what does not fit is not checked. Guards are not `Send`, so a thread
+//! releases what it acquires. Attempts and acquisitions with a deadline are entered and not
+//! checked: they end.
 //!
 //! # Forgotten guards
-//! A guard that is forgotten leaves its entry behind. The lock may be gone by then, and another one
-//! may be at its address. An entry of which the lock knows nothing is void. But if another thread
-//! holds the new lock in the same way, the lock knows of a holder. So each entry has the [epoch] of
-//! its address and kind, and is void if that is over. Each thread looks at the lock before *every*
-//! acquisition, and ends the epoch if the lock has no holder of the kind that is asked for.
+//! A forgotten guard leaves its entry behind. The lock may be gone by then, and another lock may be
+//! at its address. An entry is void if the lock has no holder of its kind. But another thread may
+//! hold the new lock in the same way. So each entry has the [epoch] of its address and kind, and is
+//! void when that epoch is over. Each thread looks at the lock before *every* acquisition, and ends
+//! the epoch if the lock has no holder of the kind that is asked for.
 //!
-//! *An entry that is not void stands for a holder*, as long as all who use the lock are in this
-//! process. As long as this thread holds the lock, nobody finds it without a holder. A lock that
-//! has come to the address since was without a holder at first. The first thread to acquire it has
-//! looked before, has found nobody, and has ended the epoch. So the entry was void before the lock
-//! had a holder. A lock between processes may have its first holder elsewhere: there a forgotten
-//! guard of a lock that is gone may be taken for one of the lock that is there. So may a guard of a
-//! lock that was moved while it was held.
+//! *An entry that is not void stands for a holder*, if all threads that use the lock are in this
+//! process. While this thread holds the lock, no thread finds it without a holder. A lock that has
+//! come to the address since had no holder at first. The first thread to acquire it looked before,
+//! found no holder, and ended the epoch. So the entry was void before the lock had a holder.
 //!
-//! Several keys share an epoch, one in some ten thousand with any other. So an entry may be void
-//! without a reason; then an acquisition that would wait for its own thread is not found.
+//! A lock between processes may have its first holder elsewhere. There a forgotten guard of a lock
+//! that is gone may be taken for a guard of the present lock. So may a guard of a lock that was
+//! moved while it was held.
+//!
+//! Two keys share an epoch with a probability of about one in ten thousand. So an entry may be void
+//! without a reason. Then an acquisition that would wait for its own thread is not found.
 
 use crate::word::Layout;
 use core::cell::RefCell;
@@ -72,7 +72,7 @@ pub(crate) enum Access {
 }
 
 impl Access {
-    /// Whether who holds the lock like this can be waited for by who asks for it like `asked`.
+    /// Whether an acquisition `asked` may wait for a holder with this access.
     fn blocks(self, asked: Self) -> bool {
         match (self, asked) {
             (Self::Read(held), Self::Read(asked)) => held >= asked,
@@ -82,8 +82,8 @@ impl Access {
         }
     }
 
-    /// What an epoch is of: holders of this kind of the lock at that address. An address of a lock
-    /// is a multiple of eight.
+    /// The key of an epoch: the address of a lock, which is a multiple of eight, and the kind of
+    /// holder.
     fn key(self, lock: usize) -> usize {
         match self {
             Self::Read(index) => lock + 1 + usize::from(index),
@@ -111,7 +111,7 @@ struct Entry {
 }
 
 impl Entry {
-    /// Whether it stands for a holder for certain.
+    /// Whether it certainly stands for a holder.
     fn is_valid(&self) -> bool {
         self.epoch == epoch::current(self.access.key(self.lock))
     }
@@ -148,8 +148,7 @@ pub(crate) fn check(
     }
 }
 
-/// Called before each acquisition of a lock that has no holder of that kind: what is entered of it
-/// is void.
+/// Called before each acquisition of a lock that has no holder of that kind: its entries are void.
 pub(crate) fn begin(lock: usize, access: Access) {
     epoch::advance(access.key(lock));
 }
@@ -168,13 +167,13 @@ pub(crate) fn enter(lock: usize, access: Access, at: &'static Location<'static>)
     });
 }
 
-/// This thread does not any more.
+/// This thread does not hold the lock any more.
 pub(crate) fn leave(lock: usize, access: Access) {
     let thread = tid::current();
     HELD.with_borrow_mut(|held| {
         let is_it = |entry: &Entry| (entry.thread, entry.lock, entry.access) == (thread, lock, access);
         let mine = held.iter_mut().filter(|entry| entry.as_ref().is_some_and(is_it));
-        // One that is void is of a forgotten guard, or as good as any other.
+        // A void entry is of a forgotten guard, or as good as any other.
         if let Some(mine) = mine.max_by_key(|entry| entry.as_ref().is_some_and(Entry::is_valid)) {
             *mine = None;
         }

@@ -3,9 +3,9 @@
 //!
 //! # Properties
 //! - A poll does not wait for another thread.
-//! - *A poll that fails improves its place.* If polls were attempts only, a writer that writes
-//!   again and again would win each time. So a poll that finds an owner asks, and the next release
-//!   that sees this keeps the write side for it.
+//! - *A poll that fails asks for the write side.* If polls were attempts only, a writer that writes
+//!   again and again would win each time. The next release that sees the request keeps the write
+//!   side for the write in steps.
 //! - *No thread relies on a write in steps.* It may be forgotten, or its process may die. So a
 //!   waiting writer gives way to writes in steps for [`GRACE`] at most in each of its waits.
 //! - *No news is lost*: see below.
@@ -14,10 +14,10 @@
 //!
 //! | label | from | to | by |
 //! |---|---|---|---|
-//! | (Q) | any | `AWAITED` among the lines; then `WRITERS` in the state | a poll that finds an owner |
-//! | (K) | `OWNED`, `AWAITED` | `OWNED`, `AWAITED`, `GRANTED`, and then `g = 0` | a release that has cleared `WRITERS` and sees `AWAITED`: its last steps are those of (L) and (U) |
-//! | (T) | `AWAITED`, `GRANTED` | neither; the thread is the owner | a poll; an attempt; a waiting writer whose grace is over |
-//! | (V) | `AWAITED` | not `AWAITED` | a write in steps that has asked, and has become the owner otherwise or is dropped |
+//! | (Q) | any | `REQUESTED` in `queues`; then `WRITERS` in the state | a poll that finds an owner |
+//! | (K) | `OWNED`, `REQUESTED` | `OWNED`, `REQUESTED`, `GRANTED`, and then `L = 0` | a release that has cleared `WRITERS` and sees `REQUESTED`: its last steps are (L) and (Z) |
+//! | (T) | `REQUESTED`, `GRANTED` | neither; the thread is the owner | a poll; an attempt; a waiting writer whose grace is over. Also after a fair release, without `REQUESTED`: a writer that has slept |
+//! | (V) | `REQUESTED` | not `REQUESTED` | a write in steps that has asked, and has become the owner otherwise or is dropped |
 //!
 //! After (K) the write side is *reserved*: `OWNED` is set, and no thread is the owner. (T) makes an
 //! owner; only one thread can clear `GRANTED`. Readers come and go. If a reserved write side is
@@ -25,7 +25,7 @@
 //!
 //! 1. *One reservation costs the others one grace.* (K) wakes a writer, if one sleeps. It and every
 //!    writer that comes later sleep with a timer while the write side is reserved, and then do (T).
-//! 2. `AWAITED` is one bit for all writes in steps. The thread that clears it wakes all that wait
+//! 2. `REQUESTED` is one bit for all writes in steps. The thread that clears it wakes all that wait
 //!    for news. Those that still wait poll and ask again.
 //! 3. A fair release sets `GRANTED` for a sleeping writer. If a poll asks then, the write side is
 //!    reserved as well, and the woken writer gives way as above.
@@ -34,23 +34,23 @@
 //! A poll reads the event, and then looks. If it fails, a thread may sleep until the event has
 //! another value than the one read, or a wake-up comes with the bit given, or a time has passed:
 //!
-//! 1. *There is an owner.* The bit is [`PENDING`], without a time. The poll has set `AWAITED` and
+//! 1. *There is an owner.* The bit is [`PENDING`], without a time. The poll has set `REQUESTED` and
 //!    then `WRITERS` (Release), after it read the event. A thread that clears `WRITERS` (Acquire)
-//!    as the write side becomes free, or clears `AWAITED`, counts an event after that. If it sees
-//!    `AWAITED`, it wakes `PENDING` after that.
+//!    as the write side becomes free, or clears `REQUESTED`, counts an event after that. If it sees
+//!    `REQUESTED`, it wakes `PENDING` after that.
 //! 2. *The owner is about to leave*, (L), or has set `GRANTED` already. It may have counted its
-//!    event before the poll read it. So the next poll is due after [`SHORT_NAPS`].
+//!    event before the poll read it. So the next poll is due after [`SHORT_SLEEP`].
 //! 3. *Readers are inside.* The poll sets `DRAINING`, as an owner does that sleeps. The last reader
 //!    wakes [`SIFTING`] by address, and counts no event. So the wake-up may be missed, and the next
-//!    poll is due after [`NAPS`].
-//! 4. *Readers are in line*, or signal handlers inside. They wake no thread, and are soon gone. The
-//!    next poll is due after [`SHORT_NAPS`].
+//!    poll is due after [`LONGEST_SLEEP`].
+//! 4. *Readers are queued*, or signal handlers inside. They wake no thread, and are soon gone. The
+//!    next poll is due after [`SHORT_SLEEP`].
 
 use crate::class::{Class, Handler};
+use crate::configuration::Configuration;
 use crate::raw::RawPsRwLock;
-use crate::sifted::Discipline;
-use crate::word::{Lines, PENDING, SIFTING, State};
-use crate::writer::{NAPS, SHORT_NAPS};
+use crate::word::{PENDING, Queues, SIFTING, State};
+use crate::writer::{LONGEST_SLEEP, SHORT_SLEEP};
 use core::cell::Cell;
 use core::time::Duration;
 use ulocks_core::futex::Bits;
@@ -66,8 +66,8 @@ pub(crate) const GRACE: Duration = Duration::from_millis(1);
 pub enum Stage {
     /// Another writer, or an upgradable reader.
     Writer,
-    /// Readers that have waited in line, and have to go in first.
-    Line,
+    /// Queued readers, which enter first.
+    Queue,
     /// Readers of the class of that name, which are inside; it and those below it are shut.
     Readers(&'static str),
     /// Nothing: it may be [finished](crate::PendingWrite::finish).
@@ -83,12 +83,12 @@ pub(crate) struct Due {
     pub(crate) at_most: Option<Duration>,
 }
 
-/// What a poll finds that does not get the write side.
+/// The result of a poll that does not get the write side.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Asked {
-    /// It will be told.
+    /// The thread will be woken.
     Owned,
-    /// The owner may have told it already.
+    /// The owner may have counted its event before the poll.
     Leaving,
 }
 
@@ -100,7 +100,7 @@ impl Due {
     pub(crate) const fn of_asked(asked: Asked, seen: u32) -> Self {
         let at_most = match asked {
             Asked::Owned => None,
-            Asked::Leaving => Some(SHORT_NAPS),
+            Asked::Leaving => Some(SHORT_SLEEP),
         };
         Self { seen, bits: PENDING, at_most }
     }
@@ -108,14 +108,14 @@ impl Due {
     pub(crate) fn of_stage(stage: Stage, seen: u32) -> Self {
         let at_most = match stage {
             Stage::Ready => Duration::ZERO,
-            Stage::Readers(name) if name != Handler::NAME => NAPS,
-            _ => SHORT_NAPS,
+            Stage::Readers(name) if name != Handler::NAME => LONGEST_SLEEP,
+            _ => SHORT_SLEEP,
         };
         Self { seen, bits: SIFTING, at_most: Some(at_most) }
     }
 }
 
-impl<D: Discipline> RawPsRwLock<D> {
+impl<D: Configuration> RawPsRwLock<D> {
     /// (O), (T), or (Q). `asked` says whether this write has asked before.
     pub(crate) fn poll_own(&self, asked: bool) -> Result<(), Asked> {
         if self.try_own() {
@@ -125,24 +125,24 @@ impl<D: Discipline> RawPsRwLock<D> {
             return Ok(());
         }
         // In this order: a release that sees the second sees the first.
-        let lines = Lines(self.lines.fetch_or(Lines::AWAITED, Relaxed));
+        let queues = Queues(self.queues.fetch_or(Queues::REQUESTED, Relaxed));
         let was = State(self.state.fetch_or(State::WRITERS, Release));
         if !was.is_owned() && self.try_own() {
             self.void();
             return Ok(());
         }
-        if was.is_leaving() || lines.is_granted() { Err(Asked::Leaving) } else { Err(Asked::Owned) }
+        if was.is_leaving() || queues.is_granted() { Err(Asked::Leaving) } else { Err(Asked::Owned) }
     }
 
     /// (V) by the owner.
     fn void(&self) {
-        if Lines(self.lines.fetch_and(!Lines::AWAITED, Relaxed)).is_awaited() {
-            self.tell_pending();
+        if Queues(self.queues.fetch_and(!Queues::REQUESTED, Relaxed)).is_requested() {
+            self.wake_pending();
         }
     }
 
     /// (V) by a write in steps that has asked and is dropped. If the write side is reserved, it
-    /// gives it back.
+    /// gives that back.
     pub(crate) fn withdraw(&self) {
         if self.claim_newest() {
             self.wait_for_grant();
@@ -150,55 +150,56 @@ impl<D: Discipline> RawPsRwLock<D> {
         }
     }
 
-    /// Tells all writes in steps that `AWAITED` has been cleared.
-    pub(crate) fn tell_pending(&self) {
+    /// Wakes all writes in steps: `REQUESTED` has been cleared.
+    pub(crate) fn wake_pending(&self) {
+        // Mutant: Release -> Relaxed: load buffering, by litmus/psrwlock-request.litmus.
         self.event.fetch_add(1, Release);
         self.event.key().wake_bits(u32::MAX, PENDING);
     }
 
     /// Whether a write in steps asks for the write side.
-    pub(crate) fn is_awaited(&self) -> bool {
-        Lines(self.lines.load(Acquire)).is_awaited()
+    pub(crate) fn is_requested(&self) -> bool {
+        Queues(self.queues.load(Relaxed)).is_requested()
     }
 
     /// Whether the write side is kept for a write in steps.
     pub(crate) fn is_reserved(&self) -> bool {
-        let lines = Lines(self.lines.load(Acquire));
-        lines.is_granted() && lines.is_awaited()
+        let queues = Queues(self.queues.load(Relaxed));
+        queues.is_granted() && queues.is_requested()
     }
 
-    /// (T), if the releasing thread has left. If another thread does (T) just before, and then (K),
-    /// this one naps until that one has left.
+    /// (T), if the releasing thread has left. If another thread makes (T) just before, and then
+    /// (K), this thread polls with a timer until that one has left.
     pub(crate) fn take_reserved(&self) -> bool {
         let was = self.look();
-        self.is_reserved() && was.gate() == 0 && !was.has(State::DRAINING) && self.take_grant()
+        self.is_reserved() && was.level() == 0 && !was.has(State::DRAINING) && self.take_grant()
     }
 
     /// Goes on as far as that needs no waiting, and says what it waits for. For the owner.
     pub(crate) fn poll_sift(&self) -> Stage {
         loop {
-            let was = State(self.state.load(Acquire));
-            let gate = Self::LAYOUT.gate(was);
-            let is_drained = |was| gate == 0 || self.is_drained_with_slots(gate - 1, was, &Cell::new(0));
+            let was = State(self.state.load(Relaxed));
+            let level = Self::LAYOUT.level(was);
+            let is_drained = |was| level == 0 || self.is_drained_with_slots(level - 1, was, &Cell::new(0));
             if !is_drained(was) {
-                let stage = Stage::Readers(Self::LAYOUT.name(gate - 1));
-                if Self::LAYOUT.is_handler(gate - 1) {
+                let stage = Stage::Readers(Self::LAYOUT.name(level - 1));
+                if Self::LAYOUT.is_handler(level - 1) {
                     self.reopen_handlers();
                     return stage;
                 }
-                if is_drained(State(self.state.fetch_or(State::DRAINING, Acquire))) {
+                if is_drained(State(self.state.fetch_or(State::DRAINING, Relaxed))) {
                     continue;
                 }
                 return stage;
             }
             self.clear_draining();
-            if gate == Self::CLASSES {
+            if level == Self::CLASSES {
                 return Stage::Ready;
             }
-            if Self::line_before(gate).is_some_and(|flag| !self.line_is_empty(flag)) {
-                return Stage::Line;
+            if Self::queue_before(level).is_some_and(|flag| !self.queue_is_empty(flag)) {
+                return Stage::Queue;
             }
-            self.close(gate);
+            self.close(level);
         }
     }
 
@@ -210,7 +211,7 @@ impl<D: Discipline> RawPsRwLock<D> {
         }
     }
 
-    /// Opens the last class again, that of signal handlers, in which nobody sleeps.
+    /// Opens the last class again, that of signal handlers, in which no thread sleeps.
     fn reopen_handlers(&self) {
         self.reopen_to(Self::CLASSES, Self::CLASSES - 1);
         Self::lower();
@@ -218,6 +219,7 @@ impl<D: Discipline> RawPsRwLock<D> {
 
     /// The event at this moment.
     pub(crate) fn event(&self) -> u32 {
+        // Mutant: Acquire -> Relaxed: load buffering, by litmus/psrwlock-request.litmus.
         self.event.load(Acquire)
     }
 

@@ -1,49 +1,47 @@
-//! Where [`Bulk`](crate::Bulk) readers are counted: in the state, or spread over slots.
+//! Where [`Bulk`](crate::Bulk) readers are counted: in the state, or in slots.
 //!
-//! In the state every reader changes the same cache line, which then goes from CPU to CPU: two
-//! read-modify-writes for each read, one after the other for all. With slots a reader counts itself
-//! in one of several lines, most likely one that only its own CPU uses, and looks at the gate,
-//! which nobody changes while nobody writes. So readers scale.
+//! In the state every reader changes the same cache line. The line then goes from CPU to CPU: two
+//! read-modify-writes for each read, one after the other for all readers. With slots a reader
+//! counts itself in one of several lines, most likely one that only its own CPU uses. Then it looks
+//! at the level, which no thread changes while no thread writes. So readers scale.
 //!
 //! # Protocol
-//! A reader and the owner each write one word and then read the other's, so there must be a fence
-//! between on both sides, and at least one of them sees the other:
+//! A reader and the owner each write one word and then read the other's. So both need a fence in
+//! between, and at least one of them sees the other:
 //!
 //! | reader | owner |
 //! |---|---|
-//! | (A) slot += 1 | (C) shuts the class of index 0 |
+//! | slot += 1 | (C): closes the class of index 0 |
 //! | fence | fence |
-//! | is the gate open? then it is inside, otherwise slot -= 1 | (S) waits until it has seen each slot at zero once |
+//! | if the class is open, it is inside; otherwise slot -= 1 | (S): waits until it has seen each slot at zero once |
 //!
-//! On x86 the additions that come before are fences already. Elsewhere the owner pays for both,
-//! where the kernel has `membarrier`, with some hundred nanoseconds to some microseconds for each
-//! write; between processes and without it both are `fence(SeqCst)`.
+//! On x86 the additions before it are fences already. Elsewhere the owner pays for both fences by
+//! `membarrier`, if the kernel has it: some hundred nanoseconds to some microseconds for each
+//! write. Between processes, and without `membarrier`, both are `fence(SeqCst)`.
 //!
 //! A reader leaves by the slot by which it has come, with one subtraction: its last touch. All
-//! changes of a slot are additions and subtractions of one, and no reader subtracts before it has
-//! added. So if the owner reads zero, every reader whose addition it could see has left. After the
-//! fence it sees the additions of all who are inside. Readers that come later find the gate shut
-//! and go out again. Therefore one look at zero is enough for a slot, and (S) looks at the slots
-//! one after the other. The subtraction is Release and the look Acquire: all subtractions up to the
-//! one that was seen continue one release sequence. The costly part of a write comes while all
-//! higher classes are open still.
+//! changes of a slot are additions and subtractions of one, and a reader adds before it subtracts.
+//! So if the owner reads zero, every reader whose addition it could see has left. After the fence
+//! it sees the additions of all readers inside. Readers that come later find the class closed and
+//! leave again. Therefore one look at zero is enough for a slot, and (S) looks at the slots one
+//! after the other. The subtraction is Release and the look Acquire: the subtractions continue one
+//! release sequence. The costly part of a write comes while all higher classes are still open.
 //!
 //! A departing reader may not touch the lock after its subtraction, and the subtraction does not
-//! tell it whether the owner sleeps. So it looks at the state before. If the owner falls asleep
-//! between, it is not woken, and finds out by itself when its nap is over; see "The drain" in
-//! [`raw`](super::raw).
+//! tell it whether the owner sleeps. So it looks at the state first. If the owner falls asleep in
+//! between, it finds out when its timer ends; see "The drain" in [`raw`](super::raw).
 //!
-//! # Price
-//! 128 bytes a slot. A write is always sifted, and looks at all slots. It pays where reads are many
-//! times as frequent as writes.
+//! # Cost
+//! 128 bytes for each slot. A write always sifts, and looks at all slots. Slots pay where reads are
+//! many times as frequent as writes.
 //!
 //! # Sources
 //! N. Bronson and others, `folly::SharedMutex` (deferred readers, moved by the writer); D. Dice and
 //! A. Kogan, "BRAVO" (2019).
 
 use crate::class::{BULK, Bulk, Class};
+use crate::configuration::Configuration;
 use crate::raw::RawPsRwLock;
-use crate::sifted::Discipline;
 use crate::word::{DRAINED, State};
 use core::cell::Cell;
 use core::fmt;
@@ -67,7 +65,7 @@ pub trait Readers: sealed::Sealed + Part + Send + Sync + 'static {
     fn slots(&self) -> &[Count];
 }
 
-/// In the state, with everybody else: eight bytes are enough. The default.
+/// In the state, with all other readers: eight bytes are enough. The default.
 #[derive(Debug)]
 pub struct Central;
 
@@ -120,17 +118,17 @@ impl<const N: usize> fmt::Debug for Distributed<N> {
     }
 }
 
-impl<D: Discipline> RawPsRwLock<D> {
+impl<D: Configuration> RawPsRwLock<D> {
     /// Whether the class of that index is [`Bulk`].
     pub(crate) const fn is_bulk(index: u32) -> bool {
         index == 0 && D::CLASSES & BULK == 1 << Bulk::RANK
     }
 
-    /// So many readers are counted at one slot; others at the state. The rest of the count is room
-    /// for readers that have come in vain.
+    /// The most readers that one slot counts; the state counts others. The rest of the range is
+    /// room for readers that find the class closed.
     const SLOT_LIMIT: u32 = 1 << 16;
 
-    /// Whether the other side of a fence pays for this one, or nobody has to: on x86 the addition
+    /// Whether the owner pays for the reader's fence; or neither does, since on x86 the addition
     /// before it is a fence.
     #[inline(always)]
     fn is_asymmetric() -> bool {
@@ -140,20 +138,20 @@ impl<D: Discipline> RawPsRwLock<D> {
     /// Acquires for reading at a slot, if the class is open.
     #[inline(always)]
     pub(crate) fn read_at_slot(&self) -> Option<Slot> {
-        // Who comes in vain looks first, so as not to keep the owner waiting each time.
+        // Looks first: a reader that comes again and again would delay the owner each time.
         if !Self::LAYOUT.admits(self.look(), 0) {
             return None;
         }
         let slots = self.readers.slots();
-        let place = cpu::current().unwrap_or_else(tid::current) as usize % slots.len();
-        let was = slots[place].0.fetch_add(1, Acquire);
+        let nth = cpu::current().unwrap_or_else(tid::current) as usize % slots.len();
+        let was = slots[nth].0.fetch_add(1, Relaxed);
         if Self::is_asymmetric() {
             membarrier::light();
         } else {
             fence(SeqCst);
         }
         interruption_point();
-        let slot = Slot(place as u8);
+        let slot = Slot(nth as u8);
         if Self::LAYOUT.admits(State(self.state.load(Acquire)), 0) && was < Self::SLOT_LIMIT {
             self.meter.count(Event::Acquired);
             return Some(slot);
@@ -164,17 +162,17 @@ impl<D: Discipline> RawPsRwLock<D> {
 
     /// Leaves by a slot: the last touch of the lock.
     #[inline(always)]
-    pub(crate) fn depart_slot(&self, Slot(place): Slot) {
+    pub(crate) fn depart_slot(&self, Slot(nth): Slot) {
         interruption_point();
         let event = self.event.key();
         let owner_sleeps = self.look().has(State::DRAINING);
-        let was = self.readers.slots()[usize::from(place)].0.fetch_sub(1, Release);
+        let was = self.readers.slots()[usize::from(nth)].0.fetch_sub(1, Release);
         if owner_sleeps && was == 1 {
             event.wake_bits(u32::MAX, DRAINED);
         }
     }
 
-    /// Whether anybody is counted at a slot.
+    /// Whether a slot counts a reader.
     pub(crate) fn has_readers_at_slots(&self) -> bool {
         !self.slots_were_empty(&Cell::new(0))
     }
@@ -188,7 +186,7 @@ impl<D: Discipline> RawPsRwLock<D> {
         empty == rest.len()
     }
 
-    /// The owner's fence, after it has shut the class.
+    /// The owner's fence, after it has closed the class.
     #[cold]
     pub(crate) fn see_readers(&self) {
         if membarrier::RMW_IS_FENCE {

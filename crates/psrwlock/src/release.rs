@@ -1,35 +1,35 @@
-//! How the write side is given back, and the gate opened: (U), (H), (L) and (G) of
+//! How the owner leaves, or opens classes again: (U), (H), (E), (L), (Z) and (G) of
 //! [`raw`](super::raw).
 //!
-//! | who | what it is after it | by | those who sleep are told |
+//! | thread | afterwards | by | sleepers are told |
 //! |---|---|---|---|
-//! | a writer for which nobody waits | gone | one exchange | nobody sleeps |
-//! | a writer, an upgradable reader | gone | [`release`](RawPsRwLock::release) | before it, since it is the last touch |
-//! | one that finds a write in steps that asks | gone; the write side is reserved: (K) in [`pending`](super::pending) | `leave` | after it |
-//! | one that releases fairly | gone; a writer that has slept is the owner | [`hand_over`](RawPsRwLock::hand_over) | likewise |
-//! | one that downgrades | a reader | `open` | after it |
-//! | one that gives up, or admits readers again | in its call; an upgradable reader | `open` | after it |
+//! | a writer for which no thread waits | has left | one CAS | no thread sleeps |
+//! | a writer, an upgradable reader | has left | [`release`](RawPsRwLock::release) | before the last touch |
+//! | the same, if a write in steps has asked | has left; the write side is reserved: (K) in [`pending`](super::pending) | `leave` | after it |
+//! | the same, by a fair release | has left; a writer that has slept is the owner | [`hand_over`](RawPsRwLock::hand_over) | after it |
+//! | an owner that downgrades | is a reader | `open` | after it |
+//! | an owner that gives up, or admits readers again | is in its call; is an upgradable reader | `open` | after it |
 //!
-//! Signal handlers of this thread may run as soon as their class is open, by that very step, and
-//! before the system calls that wake others: those may take long, all the more if the one that is
-//! woken takes this CPU. A handler that runs then delays the wake-ups, as it would if it had struck
-//! a moment later.
+//! Signal handlers of this thread may run as soon as their class is open: by that very step, and
+//! before the system calls that wake others. Those calls may take long, all the more if the woken
+//! thread takes this CPU. A handler that runs then delays the wake-ups, as it would if it had
+//! interrupted the thread a moment later.
 
+use crate::configuration::Configuration;
 use crate::raw::{PolicyOf, RawPsRwLock};
-use crate::sifted::Discipline;
-use crate::word::{GATE, Lines, PENDING, State, WRITERS, readers};
+use crate::word::{LEVEL, PENDING, Queues, State, WRITERS, readers};
 use ulocks_core::futex::{Bits, FutexKey};
 use ulocks_core::meter::{Event, Meter};
 use ulocks_core::sync::Ordering::{Acquire, Relaxed, Release};
 use ulocks_core::{Policy, sync};
 
-/// How many attempts a release makes, each a telling of sleepers or an exchange, before it leaves
-/// without one.
+/// How many attempts a release makes before it leaves by (L). An attempt clears flags and counts an
+/// event, or is a CAS.
 pub(crate) const ATTEMPTS: u32 = 3;
 
 type KeyOf<D> = FutexKey<<PolicyOf<D> as Policy>::Scope>;
 
-impl<D: Discipline> RawPsRwLock<D> {
+impl<D: Configuration> RawPsRwLock<D> {
     /// (U) of a lock that is being written.
     #[inline(always)]
     pub(crate) fn unlock_write_at(&self) {
@@ -44,194 +44,193 @@ impl<D: Discipline> RawPsRwLock<D> {
     #[inline]
     pub(crate) fn unlock_upgradable_at(&self) {
         let was = self.look();
-        let gate = Self::LAYOUT.gate(was);
-        let alone = !was.has(State::WRITERS) && gate == 0;
+        let level = Self::LAYOUT.level(was);
+        let alone = !was.has(State::WRITERS) && level == 0;
         let free = was.0 & !State::OWNED;
         if !alone || self.state.compare_exchange(was.0, free, Release, Relaxed).is_err() {
-            self.release(gate);
+            self.release(level);
         }
     }
 
-    /// (U), or (H), with the gate at `gate`, and others about.
+    /// (U), or (H), from `level`, while other threads use the lock.
     ///
-    /// An exchange is the last touch of the lock, so those who sleep are told before it: their
-    /// flags are taken out, and *then* an event is counted. A waiter that sets a flag after that
-    /// may sleep on the new count, and so the exchange fails. It fails, too, if a reader has come
-    /// in vain meanwhile, or, where a class is open, has come or gone. After some attempts the
-    /// owner [leaves](Self::leave) in a way that cannot fail.
+    /// The CAS is the last touch of the lock, so sleepers are told before it. The owner clears
+    /// their flags, and *then* counts an event. A waiter that sets a flag after that may sleep on
+    /// the new count, and so the CAS fails. It fails, too, if a reader has changed a count
+    /// meanwhile. After some attempts the owner [leaves](Self::leave) in a way that cannot fail.
     #[cold]
     #[inline(never)]
-    pub(crate) fn release(&self, gate: u32) {
+    pub(crate) fn release(&self, level: u32) {
         let key = self.event.key();
-        let (gate, mut told) = self.open_in_part(gate);
-        let concerned = Self::concerned(gate, 0, true);
+        let (level, mut to_wake) = self.open_in_part(level);
+        let concerned = Self::concerned(level, 0, true);
         let mut was = self.look();
         for _ in 0..ATTEMPTS {
             if was.has(concerned) {
-                // Acquire: if a poll has set `WRITERS`, this thread sees its `AWAITED`.
-                told |= self.state.fetch_and(!concerned, Acquire) & concerned;
+                // Acquire: if a poll has set `WRITERS`, this thread sees its `REQUESTED`.
+                to_wake |= self.state.fetch_and(!concerned, Acquire) & concerned;
                 self.count_event();
-                if told & State::WRITERS != 0 && self.is_awaited() {
-                    return self.give_away(key, gate, told);
+                if to_wake & State::WRITERS != 0 && self.is_requested() {
+                    return self.give_away(key, level, to_wake);
                 }
                 was = self.look();
                 continue;
             }
-            let keeps = told & State::IN_LINE != 0;
+            let keeps = to_wake & State::QUEUED != 0;
             // (H), if a writer spins.
             let to = u32::from(was.is_next() && !keeps);
-            let open = State(was.0 - State::OWNED).with_gate(to).0 | (told & State::IN_LINE);
+            let open = State(was.0 - State::OWNED).with_level(to).0 | (to_wake & State::QUEUED);
             match self.state.compare_exchange(was.0, open, Release, Relaxed) {
-                Ok(_) => return Self::after_release(key, gate, told, false),
+                Ok(_) => return Self::after_release(key, level, to_wake, false),
                 Err(now) => was = State(now),
             }
         }
-        self.leave(key, gate, State::OWNED, told, false);
+        self.leave(key, level, State::OWNED, to_wake, false);
     }
 
-    /// (L) and (U) with the gate at `gate`, which is open or shut to all; `owned` is `OWNED`, or
-    /// nothing if that is another's already; `told` are the flags that were taken out before;
-    /// `awaited` says whether writes in steps are to be woken in any case. No reader can make it
-    /// fail or repeat a step.
-    fn leave(&self, key: KeyOf<D>, gate: u32, owned: u64, told: u64, awaited: bool) {
-        let concerned = Self::concerned(gate, 0, owned != 0);
-        let shut = if gate == Self::CLASSES { GATE } else { 0 };
-        // Those in line are in line until they are inside: the next owner has to see their flags.
-        let was = self.state.fetch_or(State::DRAINING | shut | told & State::IN_LINE, Acquire);
+    /// (L) and (Z) from `level`, which is zero or the number of classes. `owned` is `OWNED`, or
+    /// zero if another thread is the owner already. `to_wake` are the flags that were cleared
+    /// before. `requested`: writes in steps are to be woken in any case. No reader can make it fail
+    /// or repeat a step.
+    fn leave(&self, key: KeyOf<D>, level: u32, owned: u64, to_wake: u64, requested: bool) {
+        let concerned = Self::concerned(level, 0, owned != 0);
+        let shut = if level == Self::CLASSES { LEVEL } else { 0 };
+        // Queued readers stay queued until they are inside: the next owner must see their flags.
+        // Mutant: Acquire -> Relaxed: no model has a poll in a release of which all attempts failed.
+        let was = self.state.fetch_or(State::DRAINING | shut | to_wake & State::QUEUED, Acquire);
         if was & concerned != 0 {
             self.count_event();
         }
         // A poll that asks after (L) sees it, and relies on no wake-up.
-        let awaited = awaited || was & concerned & State::WRITERS != 0 && self.is_awaited();
+        let requested = requested || was & concerned & State::WRITERS != 0 && self.is_requested();
         let writers = concerned & State::WRITERS;
-        let last = self.state.fetch_and(!(GATE | State::DRAINING | owned | writers), Release);
-        // Those that have come since (L) nap; being told they wake up sooner.
-        Self::after_release(key, gate, told | (was | last) & concerned, awaited);
+        let last = self.state.fetch_and(!(LEVEL | State::DRAINING | owned | writers), Release);
+        // Waiters that have come since (L) sleep with a timer; a wake-up ends that sleep sooner.
+        Self::after_release(key, level, to_wake | (was | last) & concerned, requested);
     }
 
-    /// What follows a release. The lock may be gone, so this has no reference to it.
-    fn after_release(key: KeyOf<D>, gate: u32, told: u64, awaited: bool) {
+    /// The steps after a release. The lock may be gone, so this has no reference to it.
+    fn after_release(key: KeyOf<D>, level: u32, to_wake: u64, requested: bool) {
         sync::interruption_point();
-        if gate == Self::CLASSES {
+        if level == Self::CLASSES {
             Self::lower();
         }
-        if awaited {
+        if requested {
             key.wake_bits(u32::MAX, PENDING);
         }
-        Self::wake(key, told);
+        Self::wake(key, to_wake);
     }
 
-    /// Opens a gate that is shut to some classes only, before a release; where the gate is after
-    /// that, and the flags of those who are still to be woken. The owner stays the owner.
-    fn open_in_part(&self, gate: u32) -> (u32, u64) {
-        if gate == 0 || gate == Self::CLASSES {
-            return (gate, 0);
+    /// Before a release: opens the classes if only some are closed. Returns the level after that,
+    /// and the flags of the waiters still to be woken. The owner stays the owner.
+    fn open_in_part(&self, level: u32) -> (u32, u64) {
+        if level == 0 || level == Self::CLASSES {
+            return (level, 0);
         }
-        let told = self.reopen_to(gate, 0).0 & Self::concerned(gate, 0, false);
-        if told != 0 {
+        let to_wake = self.reopen_to(level, 0).0 & Self::concerned(level, 0, false);
+        if to_wake != 0 {
             self.count_event();
         }
-        (0, told)
+        (0, to_wake)
     }
 
-    /// A fair release, with the gate at `gate`: the write side goes to a writer that has slept, if
-    /// there is one.
+    /// A fair release from `level`: the write side goes to a writer that has slept, if there is
+    /// one.
     ///
-    /// It is told by `GRANTED`, and then waits for the releasing thread to leave, which is the last
-    /// touch here. If nobody was asleep to hear of it, the write side is taken back, unless
-    /// somebody has taken it who was about to fall asleep. If a write in steps asks, this is (K).
+    /// `GRANTED` says so. The writer then waits for the releasing thread to leave, which is the
+    /// last touch here. If no writer was asleep, the releasing thread takes the write side back,
+    /// unless a writer that was about to sleep has taken it. If a write in steps asks, this is (K).
     #[cold]
-    pub(crate) fn hand_over(&self, gate: u32) {
+    pub(crate) fn hand_over(&self, level: u32) {
         if !self.look().has(State::WRITERS) {
-            return self.release(gate);
+            return self.release(level);
         }
         let key = self.event.key();
-        let (gate, told) = self.open_in_part(gate);
+        let (level, to_wake) = self.open_in_part(level);
         self.state.fetch_and(!State::WRITERS, Relaxed);
-        self.give_away(key, gate, told);
+        self.give_away(key, level, to_wake);
     }
 
-    /// (K), or the same without `AWAITED` for a writer that has slept; `WRITERS` has been cleared.
-    fn give_away(&self, key: KeyOf<D>, gate: u32, told: u64) {
-        if gate == 0 {
-            // For as long as this takes, so that there is something to wait for: (L).
+    /// (K), or the same without `REQUESTED` for a writer that has slept; `WRITERS` has been
+    /// cleared.
+    fn give_away(&self, key: KeyOf<D>, level: u32, to_wake: u64) {
+        if level == 0 {
+            // The granted writer waits until (Z) clears this.
             self.state.fetch_or(State::DRAINING, Relaxed);
         }
-        // Another thread may have cleared `AWAITED` meanwhile.
-        let awaited = Lines(self.lines.fetch_or(Lines::GRANTED, Release)).is_awaited();
+        // Another thread may have cleared `REQUESTED` meanwhile.
+        let requested = Queues(self.queues.fetch_or(Queues::GRANTED, Release)).is_requested();
         self.count_event();
-        if awaited {
-            return self.leave(key, gate, 0, told | State::WRITERS, true);
+        if requested {
+            return self.leave(key, level, 0, to_wake | State::WRITERS, true);
         }
         let taken = self.event.key().wake_bits(1, WRITERS) > 0 || !self.claim();
-        self.leave(key, gate, if taken { 0 } else { State::OWNED }, told, false);
+        self.leave(key, level, if taken { 0 } else { State::OWNED }, to_wake, false);
     }
 
-    /// In as a reader of that index, behind the gate, and then (U): the lock stays, so that all can
-    /// be done after it.
-    pub(crate) fn become_reader(&self, gate: u32, index: u32) {
-        self.open(gate, 0, Self::LAYOUT.one(index), State::OWNED);
+    /// (J), and then (E): the thread is a reader, so it may touch the lock afterwards.
+    pub(crate) fn become_reader(&self, level: u32, index: u32) {
+        self.open(level, 0, Self::LAYOUT.one(index), State::OWNED);
     }
 
-    /// (G) with the write side: the caller is about to report that it has failed.
+    /// (G) with the write side: the acquisition has failed.
     pub(crate) fn give_up(&self) {
-        self.open(self.gate(), 0, 0, State::OWNED);
+        self.open(self.level(), 0, 0, State::OWNED);
     }
 
-    /// (G) back to `to`; the write side stays.
+    /// (G) down to `to`; the write side stays.
     pub(crate) fn reopen(&self, to: u32) {
-        let gate = self.gate();
-        if gate > to {
-            self.open(gate, to, 0, 0);
+        let level = self.level();
+        if level > to {
+            self.open(level, to, 0, 0);
         }
     }
 
-    /// Opens the gate from `gate` to `to`, for a caller that is inside after it, by what is to be
-    /// added, or has not returned; then handlers may run again, and those who sleep are woken. With
-    /// an open gate none of it is ever repeated, however many readers come and go.
-    fn open(&self, gate: u32, to: u32, plus: u64, minus: u64) {
+    /// Lowers the level from `level` to `to`. The caller may touch the lock afterwards: it is
+    /// inside by the count `plus`, or has not returned. Then handlers may run again, and sleepers
+    /// are woken. No step is ever repeated, however many readers come and go.
+    fn open(&self, level: u32, to: u32, plus: u64, minus: u64) {
         if plus != 0 {
-            // Behind a gate that is shut still. Nobody can come between this and the next step.
+            // All classes are closed still, so no writer can come before the next step.
             self.state.fetch_add(plus, Relaxed);
         }
         let was = if to == 0 {
-            State(self.state.fetch_and(!(GATE | minus), Release))
+            State(self.state.fetch_and(!(LEVEL | minus), Release))
         } else {
-            self.reopen_to(gate, to)
+            self.reopen_to(level, to)
         };
         sync::interruption_point();
-        if gate == Self::CLASSES {
+        if level == Self::CLASSES {
             Self::lower();
         }
-        let told = was.0 & Self::concerned(gate, to, minus & State::OWNED != 0);
-        if told != 0 {
-            self.state.fetch_and(!(told & State::WRITERS), Acquire);
+        let to_wake = was.0 & Self::concerned(level, to, minus & State::OWNED != 0);
+        if to_wake != 0 {
+            self.state.fetch_and(!(to_wake & State::WRITERS), Acquire);
             self.count_event();
-            if told & State::WRITERS != 0 && self.is_awaited() {
+            if to_wake & State::WRITERS != 0 && self.is_requested() {
                 self.event.key().wake_bits(u32::MAX, PENDING);
             }
-            Self::wake(self.event.key(), told);
+            Self::wake(self.event.key(), to_wake);
         }
     }
 
-    /// The gate at `to` in place of `gate`, which is further; the state before that. At `N` a
-    /// writer that spins may set its mark or take it back at any moment, but not between (L) and
-    /// its end.
-    pub(crate) fn reopen_to(&self, gate: u32, to: u32) -> State {
-        let mut less = u64::from(gate - to);
-        if gate == Self::CLASSES {
-            self.state.fetch_or(GATE | State::DRAINING, Relaxed);
-            less = (GATE | State::DRAINING) - u64::from(to);
+    /// Lowers the level from `level` to `to`; returns the state before that. At `N` a spinning
+    /// writer may make (N) or (X) at any moment, but not while `DRAINING` is set as at (L).
+    pub(crate) fn reopen_to(&self, level: u32, to: u32) -> State {
+        let mut less = u64::from(level - to);
+        if level == Self::CLASSES {
+            self.state.fetch_or(LEVEL | State::DRAINING, Relaxed);
+            less = (LEVEL | State::DRAINING) - u64::from(to);
         }
-        State(self.state.fetch_sub(less, Release))
+        State(self.state.fetch_sub(less, Relaxed))
     }
 
-    /// The flags of those for whom there is news when the gate opens from `gate` to `to`, and the
-    /// write side is released.
-    const fn concerned(gate: u32, to: u32, released: bool) -> u64 {
+    /// The flags of the waiters to be told when the level falls from `level` to `to`, and, if
+    /// `released`, the write side is free.
+    const fn concerned(level: u32, to: u32, released: bool) -> u64 {
         let top = Self::LAYOUT.top();
-        let low = gate > to && (to < top || top == 0);
-        let high = top > 0 && gate > top && to <= top;
+        let low = level > to && (to < top || top == 0);
+        let high = top > 0 && level > top && to <= top;
         (if low { State::LOW } else { 0 })
             | (if high { State::TOP } else { 0 })
             | (if released { State::WRITERS } else { 0 })
@@ -242,18 +241,18 @@ impl<D: Discipline> RawPsRwLock<D> {
         self.event.fetch_add(1, Release);
     }
 
-    /// Wakes those whose flags were set. By address: the lock may be gone.
-    fn wake(key: KeyOf<D>, told: u64) {
-        let (told, top) = (State(told), Self::LAYOUT.top());
-        if told.has(State::TOP) {
+    /// Wakes the waiters whose flags were set. By address: the lock may be gone.
+    fn wake(key: KeyOf<D>, to_wake: u64) {
+        let (to_wake, top) = (State(to_wake), Self::LAYOUT.top());
+        if to_wake.has(State::TOP) {
             key.wake_bits(u32::MAX, readers(top));
         }
-        if told.has(State::LOW)
+        if to_wake.has(State::LOW)
             && let Some(low) = Bits::new((1 << top.max(1)) - 1)
         {
             key.wake_bits(u32::MAX, low);
         }
-        if told.has(State::WRITERS) {
+        if to_wake.has(State::WRITERS) {
             key.wake_bits(1, WRITERS);
         }
     }

@@ -1,8 +1,8 @@
 //! Writes in steps, on the typed lock.
 
 use crate::by_class::raw;
+use crate::configuration::Configuration;
 use crate::pending::{Due, Stage};
-use crate::sifted::Discipline;
 use crate::{PsRwLockUpgradableReadGuard, PsRwLockWith, PsRwLockWriteGuard};
 use core::fmt;
 use core::panic::Location;
@@ -11,13 +11,13 @@ use std::time::Instant;
 use ulocks_core::api;
 use ulocks_core::time::Deadline;
 
-/// A write that has begun, and goes on when it is polled: for a thread that has something else to
-/// do meanwhile.
+/// A write that has begun, and goes on when it is polled: for a thread that has other work to do
+/// meanwhile.
 ///
-/// A poll does not wait for other threads. A drop gives up, and lets readers in again. Once it is
-/// [ready](Stage::Ready), signal handlers of this thread wait, too: finish or drop it. It waits for
-/// no class of readers with that of signal handlers shut: if it finds handlers inside, it lets them
-/// in again until the next poll.
+/// A poll does not wait for other threads. A drop gives up, and lets readers in again. Once the
+/// write is [ready](Stage::Ready), signal handlers of this thread wait, too: finish or drop it.
+/// Before that it never keeps handlers out: if it finds handlers inside, it opens their class again
+/// until the next poll.
 ///
 /// # Fairness
 /// A poll that finds another writer, or an upgradable reader, asks for the write side. The next
@@ -79,23 +79,23 @@ use ulocks_core::time::Deadline;
 ///     .await
 /// }
 /// ```
-pub struct PendingWrite<'a, T: ?Sized, D: Discipline> {
+pub struct PendingWrite<'a, T: ?Sized, D: Configuration> {
     lock: &'a PsRwLockWith<T, D>,
     owner: Option<PsRwLockUpgradableReadGuard<'a, T, D>>,
     /// Whether it has asked for the write side, and is not the owner.
     asks: bool,
-    /// Whether all readers are shut out and have left. A reader that comes then is counted for a
-    /// moment, and another look would see it.
+    /// Whether all classes are closed and all readers have left. A reader that comes then is
+    /// counted for a moment, and another look would see it.
     is_ready: bool,
     due: Due,
 }
 
-impl<'a, T: ?Sized, D: Discipline> PendingWrite<'a, T, D> {
+impl<'a, T: ?Sized, D: Configuration> PendingWrite<'a, T, D> {
     pub(crate) fn new(lock: &'a PsRwLockWith<T, D>) -> Self {
         Self { lock, owner: None, asks: false, is_ready: false, due: Due::now(raw(lock).event()) }
     }
 
-    /// Goes on as far as that needs no waiting. What it waits for now.
+    /// Goes on as far as that needs no waiting. Returns what it waits for now.
     #[track_caller]
     pub fn poll(&mut self) -> Stage {
         let (raw, at, asked) = (raw(self.lock), Location::caller(), self.asks);
@@ -116,12 +116,12 @@ impl<'a, T: ?Sized, D: Discipline> PendingWrite<'a, T, D> {
         stage
     }
 
-    /// What to wait for before the next poll. Before the first poll that is nothing.
+    /// What to wait for before the next poll; nothing before the first poll.
     pub fn news(&self) -> News<'a, D> {
         News { raw: raw(self.lock), due: self.due }
     }
 
-    /// The data, if no writer can be at it any more; readers may.
+    /// The data, if this write owns the write side. Readers may read it at the same time.
     pub fn data(&self) -> Option<&T> {
         self.owner.as_deref()
     }
@@ -129,7 +129,7 @@ impl<'a, T: ?Sized, D: Discipline> PendingWrite<'a, T, D> {
     /// The write lock.
     ///
     /// # Errors
-    /// The write as it is, if it is not [ready](Stage::Ready).
+    /// The write itself, if it is not [ready](Stage::Ready).
     #[track_caller]
     pub fn finish(mut self) -> Result<PsRwLockWriteGuard<'a, T, D>, Self> {
         if self.poll() != Stage::Ready {
@@ -160,7 +160,7 @@ impl<'a, T: ?Sized, D: Discipline> PendingWrite<'a, T, D> {
     }
 }
 
-impl<T: ?Sized, D: Discipline> Drop for PendingWrite<'_, T, D> {
+impl<T: ?Sized, D: Configuration> Drop for PendingWrite<'_, T, D> {
     fn drop(&mut self) {
         if self.owner.is_some() {
             raw(self.lock).clear_draining();
@@ -170,7 +170,7 @@ impl<T: ?Sized, D: Discipline> Drop for PendingWrite<'_, T, D> {
     }
 }
 
-impl<T: ?Sized, D: Discipline> fmt::Debug for PendingWrite<'_, T, D> {
+impl<T: ?Sized, D: Configuration> fmt::Debug for PendingWrite<'_, T, D> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let state = raw(self.lock).state();
         f.debug_struct("PendingWrite").field("owns", &self.owner.is_some()).field("state", &state).finish()
@@ -186,20 +186,20 @@ impl<T: ?Sized, D: Discipline> fmt::Debug for PendingWrite<'_, T, D> {
 /// [`Shared`](ulocks_core::Shared).
 ///
 /// It holds nothing of the write, so it may outlive it, and may be sent to another thread.
-pub struct News<'a, D: Discipline> {
+pub struct News<'a, D: Configuration> {
     raw: &'a crate::raw::RawPsRwLock<D>,
     due: Due,
 }
 
-impl<D: Discipline> Clone for News<'_, D> {
+impl<D: Configuration> Clone for News<'_, D> {
     fn clone(&self) -> Self {
         *self
     }
 }
-impl<D: Discipline> Copy for News<'_, D> {}
+impl<D: Configuration> Copy for News<'_, D> {}
 
-impl<D: Discipline> News<'_, D> {
-    /// The address of the futex word, for calls of the kernel. What is there belongs to the lock.
+impl<D: Configuration> News<'_, D> {
+    /// The address of the futex word, for system calls. The word belongs to the lock.
     #[must_use]
     pub fn address(&self) -> usize {
         self.raw.event_address()
@@ -217,7 +217,7 @@ impl<D: Discipline> News<'_, D> {
         self.due.bits.get()
     }
 
-    /// How long to wait at most, if there is an end to it: not all that a write waits for can
+    /// How long to wait at most. `None`: without limit. Some changes that a write waits for do not
     /// change the word.
     #[must_use]
     pub fn at_most(&self) -> Option<Duration> {
@@ -246,7 +246,7 @@ impl<D: Discipline> News<'_, D> {
     }
 }
 
-impl<D: Discipline> fmt::Debug for News<'_, D> {
+impl<D: Configuration> fmt::Debug for News<'_, D> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("News").field("has_come", &self.has_come()).field("at_most", &self.at_most()).finish()
     }

@@ -9,9 +9,9 @@ use ulocks_core::spin::{Adaptive, NoSpin, Patience};
 use ulocks_core::{Private, Shared};
 use ulocks_psrwlock::signal::{Hard, Unmasked};
 use ulocks_psrwlock::{
-    BULK, ByClass as _, Central, Checked, Discipline, Distributed, HANDLER, MappedPsRwLockReadGuard, NESTED,
-    Nested, PhaseFair, PsRwLock, PsRwLockReadGuard, PsRwLockWith, PsRwLockWriteGuard, RawPsRwLock, ReadToken,
-    Sifted, State, URGENT, Urgent, WriterBatch,
+    BULK, ByClass as _, Central, Checked, Configuration, Distributed, HANDLER, MappedPsRwLockReadGuard,
+    NESTED, Nested, PhaseFair, PsRwLock, PsRwLockReadGuard, PsRwLockWith, PsRwLockWriteGuard, RawPsRwLock,
+    ReadToken, Sifted, State, URGENT, Urgent, WriterBatch,
 };
 use ulocks_testkit::rw::shared;
 
@@ -59,7 +59,7 @@ fn lives_in_a_static() {
 #[test]
 fn zeroed_memory_is_an_unlocked_lock_and_new_is_all_zero() {
     /// A lock with so many slots and counters of so many bytes.
-    fn check<D: Discipline>(slots: usize, counters: usize) {
+    fn check<D: Configuration>(slots: usize, counters: usize) {
         assert!(shared::zeroed_is_unlocked::<RawPsRwLock<D>>());
         let new = RawPsRwLock::<D>::new();
         let words = (&raw const new).cast::<u32>();
@@ -113,10 +113,13 @@ fn it_says_what_it_is() {
     lock.write();
     assert!(
         format!("{lock:?}")
-            .starts_with("RawPsRwLock { state: gate=3|OWNED counts=0x0, meter: Snapshot { acquired: 1, ")
+            .starts_with("RawPsRwLock { state: level=3|OWNED counts=0x0, meter: Snapshot { acquired: 1, ")
     );
     let lock = PsRwLock::new(7);
     assert_eq!(format!("{lock:?}"), "RwLock { data: 7 }");
-    assert_eq!(format!("{:?}", lock.write_begin()), "PendingWrite { owns: false, state: gate=0 counts=0x0 }");
+    assert_eq!(
+        format!("{:?}", lock.write_begin()),
+        "PendingWrite { owns: false, state: level=0 counts=0x0 }"
+    );
     assert_eq!(format!("{:?}", *lock.read()), "7");
 }

@@ -6,7 +6,7 @@ use ulocks_core::raw::RawRwLockUpgrade as Raw;
 use ulocks_core::spin::{NoSpin, Patience};
 use ulocks_core::{Private, Shared};
 use ulocks_psrwlock::{
-    BULK, Bulk, ByClass, Checked, Discipline, Distributed, HANDLER, NESTED, Nested, Partial, PhaseFair,
+    BULK, Bulk, ByClass, Checked, Configuration, Distributed, HANDLER, NESTED, Nested, Partial, PhaseFair,
     PsRwLockUpgradableReadGuard as UpgradableGuard, PsRwLockWith, PsRwLockWriteGuard as WriteGuard,
     RawPsRwLock, Sifted, Stage, URGENT, Urgent, WriterBatch,
 };
@@ -42,7 +42,7 @@ fn the_lock_serves_its_clients() {
 }
 
 /// Allocations, so that a reader beside a writer would touch what is freed.
-fn typed<D: Discipline>() {
+fn typed<D: Configuration>() {
     let lock = PsRwLockWith::<Vec<u32>, D>::new(vec![0]);
     std::thread::scope(|scope| {
         scope.spawn(|| {

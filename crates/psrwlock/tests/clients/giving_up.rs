@@ -3,12 +3,12 @@
 use super::place::{Place, soon, with};
 use core::panic::Location;
 use ulocks_core::raw::{RawRwLock, RawRwLockUpgrade};
-use ulocks_psrwlock::{Discipline, ThreadClass};
+use ulocks_psrwlock::{Configuration, ThreadClass};
 
 /// A reader of `Held` stays until a writer has given up, and all that the writer has kept out have
 /// come in: readers of `Kept`, and another writer's place among those who wait. For a model in
 /// which all deadlines pass in the end.
-pub fn writer_gives_up<D: Discipline, Held: ThreadClass, Kept: ThreadClass>(readers: usize) {
+pub fn writer_gives_up<D: Configuration, Held: ThreadClass, Kept: ThreadClass>(readers: usize) {
     let place = Place::<D>::new();
     let held = place.read::<Held>();
     let writer = with(&place, |place| place.lock.write_until(soon()).is_some());
@@ -22,7 +22,7 @@ pub fn writer_gives_up<D: Discipline, Held: ThreadClass, Kept: ThreadClass>(read
 }
 
 /// The same of an upgrade, which leaves an upgradable reader.
-pub fn upgrade_gives_up<D: Discipline, Held: ThreadClass, Kept: ThreadClass>(readers: usize) {
+pub fn upgrade_gives_up<D: Configuration, Held: ThreadClass, Kept: ThreadClass>(readers: usize) {
     let place = Place::<D>::new();
     let held = place.read::<Held>();
     let writer = with(&place, |place| {
@@ -44,7 +44,7 @@ pub fn upgrade_gives_up<D: Discipline, Held: ThreadClass, Kept: ThreadClass>(rea
 
 /// A writer waits for a reader that stays until the other writer, which has given up, is gone: it
 /// is not forgotten.
-pub fn the_other_writer_gets_in<D: Discipline>() {
+pub fn the_other_writer_gets_in<D: Configuration>() {
     let place = Place::<D>::new();
     place.lock.upgradable();
     let patient = with(&place, Place::writes);

@@ -6,7 +6,7 @@ use ulocks_core::Policy;
 use ulocks_core::meter::sealed::Sealed;
 use ulocks_core::meter::{Event, Meter};
 use ulocks_core::raw::RawRwLock;
-use ulocks_psrwlock::{Discipline, ThreadClass};
+use ulocks_psrwlock::{Configuration, ThreadClass};
 use ulocks_testkit::thread::{Id, id};
 
 /// A meter that knows the write phases, and when each reader joined the line.
@@ -64,7 +64,7 @@ impl Meter for Phases {
     }
 }
 
-impl<D: Discipline<Policy: Policy<Meter = Phases>>> Place<D> {
+impl<D: Configuration<Policy: Policy<Meter = Phases>>> Place<D> {
     /// A write phase.
     pub fn writes_a_phase(&self) -> usize {
         self.lock.write();
@@ -93,7 +93,7 @@ impl<D: Discipline<Policy: Policy<Meter = Phases>>> Place<D> {
 /// Of readers that have to wait in line, none is passed by more than `limit` write phases.
 pub fn phases<D, C, const N: usize>(limit: usize, writers: [super::place::Role<D>; N], readers: usize)
 where
-    D: Discipline<Policy: Policy<Meter = Phases>>,
+    D: Configuration<Policy: Policy<Meter = Phases>>,
     C: ThreadClass,
 {
     let place = Place::<D>::new();

@@ -7,11 +7,11 @@ use ulocks_core::raw::{
 };
 use ulocks_core::sync::{UnsafeCell, interruption_point};
 use ulocks_core::time::Deadline;
-use ulocks_psrwlock::{Discipline, RawPsRwLock, ReadToken, State, ThreadClass};
+use ulocks_psrwlock::{Configuration, RawPsRwLock, ReadToken, State, ThreadClass};
 use ulocks_testkit::thread::{Arc, JoinHandle, spawn, together};
 
 /// A lock, and a count that is no atomic in a cell whose accesses the model checks.
-pub struct Place<D: Discipline> {
+pub struct Place<D: Configuration> {
     pub lock: RawPsRwLock<D>,
     count: UnsafeCell<usize>,
 }
@@ -19,9 +19,9 @@ pub struct Place<D: Discipline> {
 // SAFETY: `count` is read by readers of `lock` and written by its writers, or by the one thread
 // left after the others were joined. That the lock keeps these apart is what the clients test; the
 // model reports where it does not.
-unsafe impl<D: Discipline> Sync for Place<D> {}
+unsafe impl<D: Configuration> Sync for Place<D> {}
 // SAFETY: owning a place is owning both parts.
-unsafe impl<D: Discipline> Send for Place<D> {}
+unsafe impl<D: Configuration> Send for Place<D> {}
 
 /// How a thread goes at the lock; what it adds to the count. Each is a function of [`Place`].
 pub type Role<D> = fn(&Place<D>) -> usize;
@@ -31,7 +31,7 @@ pub fn soon() -> Deadline {
     Deadline::after(Duration::from_millis(1))
 }
 
-impl<D: Discipline> Place<D> {
+impl<D: Configuration> Place<D> {
     pub fn new() -> Arc<Self> {
         Arc::new(Self { lock: RawPsRwLock::new(), count: UnsafeCell::new(0) })
     }
@@ -85,7 +85,7 @@ impl<D: Discipline> Place<D> {
     /// write, which looks at all that waiters may leave behind, leaves it as new.
     pub fn check_at_rest(&self, expected: usize) {
         assert!(!self.lock.is_locked(), "the lock is locked although its last holder released it");
-        assert_eq!(self.lock.state().gate(), 0, "a lock that nobody uses is shut");
+        assert_eq!(self.lock.state().level(), 0, "a lock that nobody uses is shut");
         self.lock.try_write().expect("try_write failed on a lock that nobody holds");
         let count = self.look();
         self.unlock_write();
@@ -95,7 +95,7 @@ impl<D: Discipline> Place<D> {
 }
 
 /// Roles.
-impl<D: Discipline> Place<D> {
+impl<D: Configuration> Place<D> {
     pub fn reads<C: ThreadClass>(&self) -> usize {
         let token = self.read::<C>();
         self.look_and_unlock(token);
@@ -237,7 +237,7 @@ impl<D: Discipline> Place<D> {
 }
 
 /// A thread that runs `body`.
-pub fn with<D: Discipline, R: Send + 'static>(
+pub fn with<D: Configuration, R: Send + 'static>(
     place: &Arc<Place<D>>,
     body: impl FnOnce(&Place<D>) -> R + Send + 'static,
 ) -> JoinHandle<R> {
@@ -246,7 +246,7 @@ pub fn with<D: Discipline, R: Send + 'static>(
 }
 
 /// A thread in each role, all at once.
-pub fn together_with<D: Discipline, const N: usize>(roles: [Role<D>; N]) {
+pub fn together_with<D: Configuration, const N: usize>(roles: [Role<D>; N]) {
     let place = Place::new();
     let shared = Arc::clone(&place);
     let counted = together(N, move |me| roles[me](&shared)).into_iter().sum();
@@ -264,7 +264,7 @@ pub enum Held {
 }
 
 /// A thread in each role, while another one holds the lock, which then releases it.
-pub fn behind<D: Discipline, const N: usize>(held: Held, roles: [Role<D>; N]) {
+pub fn behind<D: Configuration, const N: usize>(held: Held, roles: [Role<D>; N]) {
     let place = Place::new();
     let lock = &place.lock;
     let start = || -> Vec<_> { roles.into_iter().map(|role| with(&place, role)).collect() };

@@ -6,7 +6,7 @@ use std::cell::Cell;
 use std::rc::Rc;
 use ulocks_core::signal::dispatch;
 use ulocks_core::sync::interruption_point;
-use ulocks_psrwlock::{ByClass, Discipline, PsRwLockWith, Stage, ThreadClass};
+use ulocks_psrwlock::{ByClass, Configuration, PsRwLockWith, Stage, ThreadClass};
 use ulocks_testkit::thread::{Arc, spawn};
 
 /// Any asynchronous one.
@@ -23,7 +23,7 @@ struct Strike {
 
 impl Strike {
     /// A handler that read-locks, with so many looks, and has to get in whenever `must` says so.
-    fn handler<D: Discipline>(
+    fn handler<D: Configuration>(
         &self,
         place: &Arc<Place<D>>,
         looks: u32,
@@ -47,7 +47,7 @@ impl Strike {
 
 /// A thread in the role `acts`, twice, the only one of the roles that writes, is struck: the
 /// handler gets in at once, wherever it is. Whether the signal came.
-pub fn struck_writer<D: Discipline, const N: usize>(
+pub fn struck_writer<D: Configuration, const N: usize>(
     arm: impl Fn(Handler),
     acts: Role<D>,
     beside: [Role<D>; N],
@@ -64,7 +64,7 @@ pub fn struck_writer<D: Discipline, const N: usize>(
 
 /// A reader is struck, inside or outside, beside `writers`: while it is inside the handler gets in,
 /// and then no writer does. Whether the signal came.
-pub fn struck_reader<D: Discipline, C: ThreadClass, const N: usize>(
+pub fn struck_reader<D: Configuration, C: ThreadClass, const N: usize>(
     arm: impl Fn(Handler),
     looks: u32,
     writers: [Role<D>; N],
@@ -90,7 +90,7 @@ pub fn struck_reader<D: Discipline, C: ThreadClass, const N: usize>(
 
 /// A thread outside is struck beside a write in steps, which neither waits for the handler with
 /// handlers shut out, nor writes while it reads.
-pub fn struck_beside_steps<D: Discipline>(arm: impl Fn(Handler) + Send + 'static, polls: usize) {
+pub fn struck_beside_steps<D: Configuration>(arm: impl Fn(Handler) + Send + 'static, polls: usize) {
     let lock = Arc::new(PsRwLockWith::<usize, D>::new(0));
     let other = {
         let lock = Arc::clone(&lock);
@@ -111,9 +111,9 @@ pub fn struck_beside_steps<D: Discipline>(arm: impl Fn(Handler) + Send + 'static
     let mut pending = lock.write_begin();
     for _ in 0..polls {
         let stage = pending.poll();
-        let gate = lock.state().gate();
+        let level = lock.state().level();
         assert!(
-            stage != Stage::Readers("Handler") || gate < 2,
+            stage != Stage::Readers("Handler") || level < 2,
             "a write in steps keeps handlers out, and does not end"
         );
     }

@@ -2,7 +2,7 @@
 
 use core::time::Duration;
 use ulocks_psrwlock::{
-    Bulk, ByClass, Discipline, Partial, PendingWrite, PsRwLockUpgradableReadGuard, PsRwLockWith,
+    Bulk, ByClass, Configuration, Partial, PendingWrite, PsRwLockUpgradableReadGuard, PsRwLockWith,
     PsRwLockWriteGuard, Stage, ThreadClass,
 };
 use ulocks_testkit::thread::{Arc, spawn};
@@ -16,7 +16,7 @@ pub enum End {
 }
 
 /// A write that is polled so many times, beside a writer and readers of a class.
-pub fn in_steps<D: Discipline, C: ThreadClass>(polls: usize, end: End, readers: usize, writers: usize) {
+pub fn in_steps<D: Configuration, C: ThreadClass>(polls: usize, end: End, readers: usize, writers: usize) {
     let lock = Arc::new(PsRwLockWith::<usize, D>::new(0));
     let mut others = Vec::new();
     for _ in 0..readers {
@@ -54,7 +54,12 @@ pub fn in_steps<D: Discipline, C: ThreadClass>(polls: usize, end: End, readers: 
 
 /// Writes in steps that wait for their news and for nothing else, each so many times, beside
 /// writers and readers of a class.
-pub fn by_news<D: Discipline, C: ThreadClass>(steps: usize, rounds: usize, readers: usize, writers: usize) {
+pub fn by_news<D: Configuration, C: ThreadClass>(
+    steps: usize,
+    rounds: usize,
+    readers: usize,
+    writers: usize,
+) {
     let lock = Arc::new(PsRwLockWith::<usize, D>::new(0));
     let mut others = Vec::new();
     for _ in 0..readers {
@@ -91,7 +96,7 @@ pub fn by_news<D: Discipline, C: ThreadClass>(steps: usize, rounds: usize, reade
 }
 
 /// A write that has been polled so many times is forgotten, or dropped, beside writers.
-pub fn given_up<D: Discipline>(polls: usize, forgets: bool, writers: usize) {
+pub fn given_up<D: Configuration>(polls: usize, forgets: bool, writers: usize) {
     let lock = Arc::new(PsRwLockWith::<usize, D>::new(0));
     let mut others = Vec::new();
     for _ in 0..writers {
@@ -111,7 +116,7 @@ pub fn given_up<D: Discipline>(polls: usize, forgets: bool, writers: usize) {
 
 /// Writes in steps of one thread take over from each other beside a writer. That writer gives way
 /// for a millisecond in all, not once for each of them.
-pub fn gives_way_once<D: Discipline>() {
+pub fn gives_way_once<D: Configuration>() {
     let lock = Arc::new(PsRwLockWith::<usize, D>::new(0));
     let mut held = lock.write();
     let writer = {
@@ -141,7 +146,7 @@ pub fn gives_way_once<D: Discipline>() {
 
 /// A thread waits for news of a write in steps that is gone, beside owners that wait for readers in
 /// line.
-pub fn old_news<D: Discipline>(readers: usize, writers: usize) {
+pub fn old_news<D: Configuration>(readers: usize, writers: usize) {
     let lock = Arc::new(PsRwLockWith::<usize, D>::new(0));
     let news = {
         let _reader = lock.read();
@@ -164,7 +169,7 @@ pub fn old_news<D: Discipline>(readers: usize, writers: usize) {
 }
 
 /// A reader is inside on the same thread while a write is polled: it is waited for.
-pub fn polls_tell_the_truth<D: Discipline, C: ThreadClass>(stage: Stage) {
+pub fn polls_tell_the_truth<D: Configuration, C: ThreadClass>(stage: Stage) {
     let lock = PsRwLockWith::<usize, D>::new(0);
     let reader = lock.read_in::<C>();
     let mut pending: PendingWrite<'_, usize, D> = lock.write_begin();
@@ -187,7 +192,7 @@ pub enum Then {
 
 /// An upgradable reader shuts [`Bulk`] out, beside a reader of that class that may give up, one
 /// that does not, and one of a higher class.
-pub fn two_phases<D: Discipline, Higher: ThreadClass>(
+pub fn two_phases<D: Configuration, Higher: ThreadClass>(
     then: Then,
     impatient: usize,
     patient: usize,

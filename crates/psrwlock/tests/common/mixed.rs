@@ -4,7 +4,7 @@ use super::variables::Variables;
 use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
 use std::time::Duration;
 use ulocks_psrwlock::{
-    ByClass, Discipline, Partial, PsRwLockReadGuard, PsRwLockUpgradableReadGuard, PsRwLockWith,
+    ByClass, Configuration, Partial, PsRwLockReadGuard, PsRwLockUpgradableReadGuard, PsRwLockWith,
     PsRwLockWriteGuard, Stage, State, ThreadClass,
 };
 use ulocks_testkit::stress::Random;
@@ -36,12 +36,12 @@ type Read<D> = for<'a> fn(&'a Lock<D>, How) -> Option<ReadGuard<'a, D>>;
 type Exclude<D> = fn(&mut UpgradableGuard<'_, D>, How) -> bool;
 
 /// What a discipline's classes of threads can do, the lowest class first.
-pub struct Classes<D: Discipline> {
+pub struct Classes<D: Configuration> {
     pub read: &'static [Read<D>],
     pub exclude: &'static [Exclude<D>],
 }
 
-pub fn read_in<C: ThreadClass, D: Discipline>(lock: &Lock<D>, how: How) -> Option<ReadGuard<'_, D>> {
+pub fn read_in<C: ThreadClass, D: Configuration>(lock: &Lock<D>, how: How) -> Option<ReadGuard<'_, D>> {
     match how {
         How::Wait => Some(lock.read_in::<C>()),
         How::Try => lock.try_read_in::<C>(),
@@ -49,7 +49,7 @@ pub fn read_in<C: ThreadClass, D: Discipline>(lock: &Lock<D>, how: How) -> Optio
     }
 }
 
-pub fn exclude<C: ThreadClass, D: Discipline>(guard: &mut UpgradableGuard<'_, D>, how: How) -> bool {
+pub fn exclude<C: ThreadClass, D: Configuration>(guard: &mut UpgradableGuard<'_, D>, how: How) -> bool {
     match how {
         How::Wait => Partial::exclude::<C>(guard),
         How::Try => return Partial::try_exclude::<C>(guard),
@@ -69,7 +69,7 @@ macro_rules! classes {
 }
 pub(crate) use classes;
 
-fn write<D: Discipline>(lock: &Lock<D>, how: How) -> Option<WriteGuard<'_, D>> {
+fn write<D: Configuration>(lock: &Lock<D>, how: How) -> Option<WriteGuard<'_, D>> {
     match how {
         How::Wait => Some(lock.write()),
         How::Try => lock.try_write(),
@@ -77,7 +77,7 @@ fn write<D: Discipline>(lock: &Lock<D>, how: How) -> Option<WriteGuard<'_, D>> {
     }
 }
 
-fn upgradable<D: Discipline>(lock: &Lock<D>, how: How) -> Option<UpgradableGuard<'_, D>> {
+fn upgradable<D: Configuration>(lock: &Lock<D>, how: How) -> Option<UpgradableGuard<'_, D>> {
     match how {
         How::Wait => Some(lock.upgradable_read()),
         How::Try => lock.try_upgradable_read(),
@@ -86,7 +86,7 @@ fn upgradable<D: Discipline>(lock: &Lock<D>, how: How) -> Option<UpgradableGuard
 }
 
 /// Looks, upgrades and writes; nobody has written in between. How many writes that was.
-fn upgrade<D: Discipline>(guard: UpgradableGuard<'_, D>, how: How) -> u64 {
+fn upgrade<D: Configuration>(guard: UpgradableGuard<'_, D>, how: How) -> u64 {
     let seen = guard.look();
     let upgraded = match how {
         How::Wait => Ok(UpgradableGuard::upgrade(guard)),
@@ -106,13 +106,13 @@ fn upgrade<D: Discipline>(guard: UpgradableGuard<'_, D>, how: How) -> u64 {
 }
 
 /// A write by steps, which is given up at times. How many writes that was.
-fn write_in_steps<D: Discipline>(lock: &Lock<D>, random: &mut Random) -> u64 {
+fn write_in_steps<D: Configuration>(lock: &Lock<D>, random: &mut Random) -> u64 {
     let mut pending = lock.write_begin();
     for _ in 0..random.below(100) {
         match pending.poll() {
             Stage::Ready => break,
             Stage::Writer => assert!(pending.data().is_none()),
-            Stage::Line | Stage::Readers(_) => _ = pending.data().expect("it owns the lock").look(),
+            Stage::Queue | Stage::Readers(_) => _ = pending.data().expect("it owns the lock").look(),
         }
     }
     match random.below(3) {
@@ -130,7 +130,12 @@ fn write_in_steps<D: Discipline>(lock: &Lock<D>, random: &mut Random) -> u64 {
 ///
 /// # Panics
 /// If it sees half a write, or that somebody has written who may not.
-pub fn operate<D: Discipline>(lock: &Lock<D>, classes: &Classes<D>, random: &mut Random, hold: u32) -> u64 {
+pub fn operate<D: Configuration>(
+    lock: &Lock<D>,
+    classes: &Classes<D>,
+    random: &mut Random,
+    hold: u32,
+) -> u64 {
     let how = How::drawn(random);
     let hold = random.below(hold + 1);
     match random.below(16) {
@@ -187,10 +192,10 @@ pub fn operate<D: Discipline>(lock: &Lock<D>, classes: &Classes<D>, random: &mut
         13 => {
             let mut guard = lock.upgradable_read();
             let exclude = classes.exclude[random.below(classes.exclude.len() as u32) as usize];
-            let gate = UpgradableGuard::rwlock(&guard).state().gate();
+            let level = UpgradableGuard::rwlock(&guard).state().level();
             if !exclude(&mut guard, How::drawn(random)) {
-                let now = UpgradableGuard::rwlock(&guard).state().gate();
-                assert_eq!(now, gate, "an exclusion in vain has left classes shut out");
+                let now = UpgradableGuard::rwlock(&guard).state().level();
+                assert_eq!(now, level, "an exclusion in vain has left classes shut out");
             }
             let seen = guard.look();
             idle(hold);
@@ -231,7 +236,7 @@ pub fn idle(rounds: u32) {
 ///
 /// # Panics
 /// If it is not.
-pub fn check_is_free<D: Discipline>(lock: &Lock<D>) {
+pub fn check_is_free<D: Configuration>(lock: &Lock<D>) {
     let state = lock.state();
     let stale = State(state.0 & (State::WRITERS | State::LOW | State::TOP));
     assert_eq!(state, stale, "nobody is there, and only flags of those who wait may be left");

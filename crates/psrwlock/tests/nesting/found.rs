@@ -119,10 +119,10 @@ fn an_exclusion_of_the_class_of_an_own_read_lock() {
         let (held, at) = (lock.read(), line!());
         finds!(lock, at, "Bulk", Partial::exclude::<Bulk>(&mut upgradable), "write");
         finds!(lock, at, "Bulk", Partial::exclude::<Urgent>(&mut upgradable), "write");
-        assert_eq!((lock.state().gate(), *upgradable), (0, 0), "it is as it was");
+        assert_eq!((lock.state().level(), *upgradable), (0, 0), "it is as it was");
         drop(held);
         Partial::exclude::<Urgent>(&mut upgradable);
-        assert_eq!(lock.state().gate(), 2);
+        assert_eq!(lock.state().level(), 2);
     }
     with_each!(test);
 }

@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use ulocks_core::Shared;
 use ulocks_core::spin::{NoSpin, Patience};
 use ulocks_psrwlock::{
-    BULK, ByClass, Discipline, Distributed, NESTED, PhaseFair, PsRwLockWith, RawPsRwLock, Sifted, URGENT,
+    BULK, ByClass, Configuration, Distributed, NESTED, PhaseFair, PsRwLockWith, RawPsRwLock, Sifted, URGENT,
     WriterBatch,
 };
 use ulocks_testkit::rw;
@@ -58,13 +58,13 @@ impl Drop for Views {
 }
 
 /// Zeroes are a lock that is unlocked, around variables that are equal, and no writes.
-struct Region<D: Discipline> {
+struct Region<D: Configuration> {
     lock: Lock<D>,
     writes: AtomicU64,
 }
 
 /// Every operation at once, by four processes, two at each address.
-fn check<D: Discipline>(classes: Classes<D>) {
+fn check<D: Configuration>(classes: Classes<D>) {
     let views = Views::new();
     let [one, other] = views.get::<Region<D>>();
     let address = std::ptr::from_ref(one).expose_provenance();
@@ -98,7 +98,7 @@ fn processes_do_everything_at_two_addresses() {
 
 #[test]
 fn processes_are_clients_like_threads() {
-    fn check<D: Discipline>(load: Load) {
+    fn check<D: Configuration>(load: Load) {
         rw::shared::mixed::<RawPsRwLock<D>>(load).check();
     }
     let (some, many) = (

@@ -17,12 +17,12 @@ fn readers_go_on_beside_a_reader_that_died() {
             assert!(lock.try_write().is_none() && lock.try_write_for(SHORT).is_none());
             // Readers that came while it waited, and slept, get in when it has given up.
             let writer = Child::runs(|| assert!(lock.try_write_for(4 * SHORT).is_none()))
-                .sleeps(lock, |state| state.gate() == 1);
+                .sleeps(lock, |state| state.level() == 1);
             let reader = Child::runs(|| _ = *lock.read());
             Child::runs(|| _ = *lock.read_in::<Urgent>()).ends();
             writer.ends();
             reader.ends();
-            assert_eq!(lock.state().gate(), 0);
+            assert_eq!(lock.state().level(), 0);
         }
         assert_eq!(*lock.upgradable_read(), 0, "what needs no exclusion goes on, too");
     });
@@ -31,7 +31,7 @@ fn readers_go_on_beside_a_reader_that_died() {
 #[test]
 fn all_waits_time_out_behind_a_writer_that_died() {
     with_a_lock("writer killed", |lock| {
-        Child::keeps(|| lock.write()).sleeps(lock, |state| state.gate() == 2).killed();
+        Child::keeps(|| lock.write()).sleeps(lock, |state| state.level() == 2).killed();
         for _ in 0..2 {
             assert!(lock.try_read().is_none() && lock.try_read_for(SHORT).is_none());
             assert!(
@@ -48,7 +48,7 @@ fn all_waits_time_out_behind_a_writer_that_died() {
 fn higher_classes_go_on_behind_a_writer_that_died_as_it_waited_for_lower_ones() {
     with_a_lock("waiting writer killed", |lock| {
         let reader = lock.read();
-        Child::runs(|| *lock.write() += 1).sleeps(lock, |state| state.gate() == 1).killed();
+        Child::runs(|| *lock.write() += 1).sleeps(lock, |state| state.level() == 1).killed();
         drop(reader);
         assert!(lock.try_read().is_none() && lock.try_read_for(SHORT).is_none());
         assert_eq!(*lock.read_in::<Urgent>(), 0);
@@ -99,7 +99,7 @@ fn a_writer_waits_for_those_in_line() {
         drop(held);
         let mut write = lock.write_begin();
         for _ in 0..3 {
-            assert_eq!(write.poll(), Stage::Line);
+            assert_eq!(write.poll(), Stage::Queue);
             assert!(lock.try_read().is_some(), "the class is not shut yet");
         }
         drop(write);

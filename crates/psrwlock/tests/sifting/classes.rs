@@ -33,7 +33,7 @@ fn a_writer_that_waits_for_slow_readers_lets_the_others_in() {
             thread::scope(|scope| {
                 let slow = $lock.read();
                 let writer = scope.spawn(|| *$lock.write() += 1);
-                until(|| $lock.state().gate() == 1);
+                until(|| $lock.state().level() == 1);
                 for _ in 0..3 {
                     assert!($lock.try_read().is_none(), "shut out");
                     // On a thread that holds nothing, and so that it would wait.
@@ -45,7 +45,7 @@ fn a_writer_that_waits_for_slow_readers_lets_the_others_in() {
                         $lock.try_read_in::<Urgent>().is_some() && $lock.try_read_in::<Nested>().is_some()
                     );
                 }
-                assert_eq!($lock.state().gate(), 1, "the others do not bring the writer on");
+                assert_eq!($lock.state().level(), 1, "the others do not bring the writer on");
                 drop(slow);
                 writer.join().unwrap();
                 assert_eq!(*$lock.read(), 1);
@@ -67,13 +67,13 @@ fn a_writer_shuts_out_one_class_after_the_other() {
                     let urgent = $lock.try_read_in::<Urgent>().is_some();
                     [$lock.try_read().is_some(), urgent, $lock.try_read_in::<Nested>().is_some()]
                 };
-                until(|| $lock.state().gate() == 1);
+                until(|| $lock.state().level() == 1);
                 assert_eq!(open(), [false, true, true]);
                 drop(slow);
-                until(|| $lock.state().gate() == 2);
+                until(|| $lock.state().level() == 2);
                 assert_eq!(open(), [false, false, true]);
                 drop(urgent);
-                until(|| $lock.state().gate() == 3);
+                until(|| $lock.state().level() == 3);
                 assert_eq!(open(), [false, false, false]);
                 assert!(!writer.is_finished() && *nested == 0);
                 drop(nested);
@@ -91,11 +91,11 @@ fn who_is_inside_gets_in_again_upwards() {
             thread::scope(|scope| {
                 let lowest = $lock.read();
                 let writer = scope.spawn(|| *$lock.write() += 1);
-                until(|| $lock.state().gate() == 1);
+                until(|| $lock.state().level() == 1);
                 let higher = $lock.read_in::<Urgent>();
                 let highest = $lock.read_in::<Nested>();
                 drop(lowest);
-                until(|| $lock.state().gate() == 2);
+                until(|| $lock.state().level() == 2);
                 assert_eq!(*$lock.try_read_in::<Nested>().unwrap() + *higher + *highest, 0);
                 drop(higher);
                 drop(highest);

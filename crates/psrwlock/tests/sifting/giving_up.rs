@@ -20,12 +20,12 @@ type NoSpinning = Sifted<{ BULK | URGENT | NESTED }, Private<NoSpin>>;
 /// A writer waits for a reader of class `C` and gives up: those that it has shut out, and who
 /// sleep, get in beside that reader.
 macro_rules! a_writer_gives_up {
-    ($lock:ident, $class:ty, $gate:literal) => {
+    ($lock:ident, $class:ty, $level:literal) => {
         for _ in 0..3 {
             let reader = $lock.read_in::<$class>();
             thread::scope(|scope| {
                 let writer = scope.spawn(|| assert!($lock.try_write_for(LONGER).is_none()));
-                until(|| $lock.state().gate() == $gate || writer.is_finished());
+                until(|| $lock.state().level() == $level || writer.is_finished());
                 let bulk = scope.spawn(|| *$lock.read());
                 let urgent = scope.spawn(|| *$lock.read_in::<Urgent>());
                 let nested = scope.spawn(|| *$lock.read_in::<Nested>());
@@ -34,7 +34,7 @@ macro_rules! a_writer_gives_up {
                     assert_eq!(reader.join().unwrap(), 0);
                 }
             });
-            assert_eq!($lock.state().gate(), 0);
+            assert_eq!($lock.state().level(), 0);
             drop(reader);
             assert_eq!(*$lock.write(), 0);
         }

@@ -7,7 +7,7 @@ use std::time::Duration;
 use ulocks_core::Private;
 use ulocks_psrwlock::signal::Soft;
 use ulocks_psrwlock::{
-    BULK, Bulk, ByClass, Central, Discipline, Distributed, HANDLER, NESTED, Nested, PhaseFair,
+    BULK, Bulk, ByClass, Central, Configuration, Distributed, HANDLER, NESTED, Nested, PhaseFair,
     PsRwLockReadGuard, PsRwLockUpgradableReadGuard as UpgradableGuard, PsRwLockWith,
     PsRwLockWriteGuard as WriteGuard, Readers, Sifted, Stage, ThreadClass, URGENT, Unchecked, Urgent,
 };
@@ -25,7 +25,7 @@ fn message<R>(acquire: impl FnOnce() -> R) -> String {
 }
 
 /// Readers of class `C`, until there is no room for one more.
-fn fill<C: ThreadClass, D: Discipline>(lock: &PsRwLockWith<u32, D>) -> Vec<PsRwLockReadGuard<'_, u32, D>> {
+fn fill<C: ThreadClass, D: Configuration>(lock: &PsRwLockWith<u32, D>) -> Vec<PsRwLockReadGuard<'_, u32, D>> {
     std::iter::from_fn(|| lock.try_read_in::<C>()).take(1 << 20).collect()
 }
 

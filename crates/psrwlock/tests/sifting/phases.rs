@@ -6,8 +6,9 @@ use std::thread;
 use ulocks_core::spin::NoSpin;
 use ulocks_core::{Policy, Private};
 use ulocks_psrwlock::{
-    BULK, Bulk, Central, Discipline, Distributed, Fairness, HANDLER, NESTED, Nested, PhaseFair, PsRwLockWith,
-    PsRwLockWriteGuard as WriteGuard, Readers, Sifted, ThreadClass, URGENT, Urgent, WriterBatch,
+    BULK, Bulk, Central, Configuration, Distributed, Fairness, HANDLER, NESTED, Nested, PhaseFair,
+    PsRwLockWith, PsRwLockWriteGuard as WriteGuard, Readers, Sifted, ThreadClass, URGENT, Urgent,
+    WriterBatch,
 };
 use ulocks_psrwlock::{ByClass, State};
 
@@ -18,7 +19,7 @@ type Lock<F, R, P> = PsRwLockWith<u32, Sifted<{ BULK | URGENT | NESTED }, P, F, 
 
 /// A reader of class `C` waits in line while one writer is inside and others queue. Returns by how
 /// many of those it was passed, at most.
-fn passed<C: ThreadClass, D: Discipline>(lock: &PsRwLockWith<u32, D>, fair: bool) -> u32 {
+fn passed<C: ThreadClass, D: Configuration>(lock: &PsRwLockWith<u32, D>, fair: bool) -> u32 {
     let most = (0..ROUNDS).map(|_| {
         let mut first = lock.write();
         *first = 0;

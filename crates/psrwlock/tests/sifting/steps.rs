@@ -20,9 +20,9 @@ fn each_poll_says_what_it_waits_for() {
                 let (slow, urgent, nested) =
                     (lock.read(), lock.read_in::<Urgent>(), lock.read_in::<Nested>());
                 let mut write = lock.write_begin();
-                assert_eq!(lock.state().gate(), 0, "it begins with the first poll");
+                assert_eq!(lock.state().level(), 0, "it begins with the first poll");
                 assert_eq!((write.poll(), write.data().is_none()), (Stage::Writer, true));
-                assert_eq!(lock.state().gate(), 0);
+                assert_eq!(lock.state().level(), 0);
                 drop(upgradable);
                 for _ in 0..3 {
                     assert_eq!((write.poll(), write.data()), (Stage::Readers("Bulk"), Some(&0)));
@@ -143,9 +143,9 @@ fn a_poll_that_fails_is_the_next() {
             assert_eq!(write.poll(), Stage::Ready, "it is the next");
             *write.finish().expect("it is ready") += 1;
             // The same behind an upgradable reader, and one that has shut readers out.
-            for gate in 0..2 {
+            for level in 0..2 {
                 let mut held = lock.upgradable_read();
-                if gate == 1 {
+                if level == 1 {
                     Partial::exclude::<Bulk>(&mut held);
                 }
                 let mut write = lock.write_begin();

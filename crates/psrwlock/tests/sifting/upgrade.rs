@@ -14,7 +14,7 @@ const SHORT: Duration = Duration::from_millis(2);
 fn an_upgradable_reader_is_in_the_way_of_writers_only() {
     with("upgradable", PsRwLock::new(0), |lock| {
         let upgradable = lock.upgradable_read();
-        assert_eq!(lock.state().gate(), 0);
+        assert_eq!(lock.state().level(), 0);
         thread::scope(|scope| {
             let readers =
                 scope.spawn(|| *lock.read() + *lock.read_in::<Urgent>() + *lock.read_in::<Nested>());
@@ -39,10 +39,10 @@ fn an_upgrade_waits_for_readers_class_by_class() {
         let (slow, urgent) = (lock.read(), lock.read_in::<Urgent>());
         thread::scope(|scope| {
             let upgrader = scope.spawn(|| *UpgradableGuard::upgrade(lock.upgradable_read()) += 1);
-            until(|| lock.state().gate() == 1);
+            until(|| lock.state().level() == 1);
             assert!(lock.try_read().is_none() && lock.try_read_in::<Urgent>().is_some());
             drop(slow);
-            until(|| lock.state().gate() == 2);
+            until(|| lock.state().level() == 2);
             assert!(lock.try_read_in::<Urgent>().is_none() && lock.try_read_in::<Nested>().is_some());
             drop(urgent);
             upgrader.join().unwrap();
@@ -57,7 +57,7 @@ fn an_attempt_to_upgrade_beside_a_reader_changes_nothing() {
         let upgradable = lock.upgradable_read();
         let _reader = lock.read_in::<C>();
         let before = lock.state();
-        assert_eq!(before.gate(), 0);
+        assert_eq!(before.level(), 0);
         let _upgradable = UpgradableGuard::try_upgrade(upgradable).expect_err("there is a reader");
         assert_eq!(lock.state(), before, "all is open as before");
         assert!(lock.try_read().is_some() && lock.try_read_in::<Nested>().is_some());
@@ -96,7 +96,7 @@ fn an_exclusion_that_fails_shuts_nobody_out() {
             !Partial::try_exclude::<Bulk>(&mut held) && !Partial::try_exclude_for::<Bulk>(&mut held, SHORT)
         );
         assert!(!Partial::try_exclude_until::<Urgent>(&mut held, Instant::now() + SHORT));
-        assert_eq!(lock.state().gate(), 0);
+        assert_eq!(lock.state().level(), 0);
         assert!(lock.try_read().is_some() && lock.try_upgradable_read().is_none());
         drop(slow);
         assert!(Partial::try_exclude::<Bulk>(&mut held) && lock.try_read().is_none());
@@ -106,15 +106,15 @@ fn an_exclusion_that_fails_shuts_nobody_out() {
             !Partial::try_exclude::<Nested>(&mut held)
                 && !Partial::try_exclude_for::<Nested>(&mut held, SHORT)
         );
-        assert_eq!(lock.state().gate(), 1);
+        assert_eq!(lock.state().level(), 1);
         assert!(lock.try_read().is_none() && lock.try_read_in::<Urgent>().is_some());
         assert!(Partial::try_exclude::<Urgent>(&mut held) && Partial::try_exclude::<Bulk>(&mut held));
-        assert_eq!(lock.state().gate(), 2);
+        assert_eq!(lock.state().level(), 2);
         drop(nested);
         assert!(Partial::try_exclude_for::<Nested>(&mut held, Duration::from_secs(60)));
-        assert_eq!(lock.state().gate(), 3);
+        assert_eq!(lock.state().level(), 3);
         Partial::admit(&mut held);
-        assert_eq!(lock.state().gate(), 0);
+        assert_eq!(lock.state().level(), 0);
     });
 }
 
@@ -147,7 +147,7 @@ fn an_upgrade_that_gives_up_lets_all_in_and_stays_what_it_was() {
             let upgradable =
                 UpgradableGuard::try_upgrade_for(upgradable, SHORT).expect_err("there is a reader");
             assert_eq!(other.join().unwrap(), 0);
-            assert_eq!(lock.state().gate(), 0);
+            assert_eq!(lock.state().level(), 0);
             assert!(lock.try_upgradable_read().is_none(), "it is upgradable still");
             drop(reader);
             *UpgradableGuard::try_upgrade_for(upgradable, Duration::from_secs(60))
@@ -170,7 +170,7 @@ fn a_downgrade_lets_readers_in_and_no_writer() {
             // They are woken, and do not wait for this reader.
             assert_eq!((bulk.join().unwrap(), nested.join().unwrap()), (1, 1));
             // One of the writers shuts readers out by and by, and waits for this one.
-            until(|| lock.state().gate() == 1);
+            until(|| lock.state().level() == 1);
             assert_eq!(*held, 1);
             assert!(writers.iter().all(|writer| !writer.is_finished()));
             drop(held);
@@ -191,7 +191,7 @@ fn a_downgrade_to_upgradable_lets_readers_in_and_keeps_the_write_side() {
             let writer = asleep(scope, || *lock.write() += 10);
             let held = WriteGuard::downgrade_to_upgradable(held);
             assert_eq!((bulk.join().unwrap(), nested.join().unwrap()), (1, 1));
-            assert_eq!(lock.state().gate(), 0, "the writer has shut nobody out");
+            assert_eq!(lock.state().level(), 0, "the writer has shut nobody out");
             *UpgradableGuard::upgrade(held) *= 3;
             writer.join().unwrap();
         });
@@ -209,7 +209,7 @@ fn an_upgradable_reader_becomes_a_plain_one() {
             let writer = asleep(scope, || *lock.write() += 1);
             let held = UpgradableGuard::downgrade(held);
             assert_eq!(reader.join().unwrap(), 0, "it opens what it had shut");
-            until(|| lock.state().gate() == 1);
+            until(|| lock.state().level() == 1);
             assert!(!writer.is_finished());
             drop(held);
             writer.join().unwrap();
@@ -224,7 +224,7 @@ fn classes_are_shut_out_before_the_upgrade_and_let_in_again() {
             let mut upgradable = lock.upgradable_read();
             let slow = scope.spawn(|| {
                 let held = lock.read();
-                until(|| lock.state().gate() == 1);
+                until(|| lock.state().level() == 1);
                 assert_eq!(*held, 0);
             });
             until(|| !lock.state().has_no_readers());
@@ -236,7 +236,7 @@ fn classes_are_shut_out_before_the_upgrade_and_let_in_again() {
             Partial::exclude::<Bulk>(&mut upgradable);
             Partial::exclude::<Urgent>(&mut upgradable);
             Partial::exclude::<Bulk>(&mut upgradable);
-            assert_eq!(lock.state().gate(), 2, "what is shut stays so");
+            assert_eq!(lock.state().level(), 2, "what is shut stays so");
             assert!(lock.try_read_in::<Urgent>().is_none() && lock.try_read_in::<Nested>().is_some());
             Partial::admit(&mut upgradable);
             assert_eq!(reader.join().unwrap(), 0);

@@ -11,7 +11,7 @@ use std::time::Duration;
 use ulocks_core::Private;
 use ulocks_psrwlock::signal::{Handlers, Soft};
 use ulocks_psrwlock::{
-    Bulk, ByClass, Discipline, Distributed, Nested, Partial, PhaseFair,
+    Bulk, ByClass, Configuration, Distributed, Nested, Partial, PhaseFair,
     PsRwLockUpgradableReadGuard as UpgradableGuard, PsRwLockWriteGuard as WriteGuard, Sifted, Urgent,
 };
 use ulocks_testkit::task;
@@ -48,7 +48,7 @@ fn runs_in<R>(seen: &Seen, signal: i32, release: impl FnOnce() -> R) -> R {
     result
 }
 
-fn at_each_release<D: Discipline>(signal: i32) {
+fn at_each_release<D: Configuration>(signal: i32) {
     let struck = Struck::<D>::new();
     let installed = struck.install(&[signal]);
     let Struck { lock, seen } = struck;
@@ -130,7 +130,7 @@ fn a_handler_waits_for_nothing_else() {
 }
 
 /// A thread that waits for the lock in some way, and is struck meanwhile.
-fn while_it_waits<D: Discipline>(
+fn while_it_waits<D: Configuration>(
     struck: Struck<D>,
     signal: i32,
     waits: impl FnOnce() + Send,
@@ -161,7 +161,7 @@ fn while_it_waits<D: Discipline>(
 
 #[test]
 fn a_handler_runs_while_its_thread_waits() {
-    fn check<D: Discipline>(signal: i32) {
+    fn check<D: Configuration>(signal: i32) {
         let struck = Struck::<D>::new();
         let installed = struck.install(&[signal]);
         let Struck { lock, seen } = struck;
@@ -173,40 +173,40 @@ fn a_handler_runs_while_its_thread_waits() {
             }};
         }
         // Behind slow readers: the class of handlers is open.
-        let gate = |gate| move || lock.state().gate() == gate;
-        while_it_waits!(lock.read(), gate(1), true, lock.write().add_one());
-        while_it_waits!(lock.read_in::<Urgent>(), gate(2), true, lock.write().add_one());
+        let level = |level| move || lock.state().level() == level;
+        while_it_waits!(lock.read(), level(1), true, lock.write().add_one());
+        while_it_waits!(lock.read_in::<Urgent>(), level(2), true, lock.write().add_one());
         while_it_waits!(
             lock.read_in::<Nested>(),
-            gate(3),
+            level(3),
             true,
             lock.try_write_for(LONG).expect("in time").add_one()
         );
         while_it_waits!(
             lock.read(),
-            gate(1),
+            level(1),
             true,
             UpgradableGuard::upgrade(lock.upgradable_read()).add_one()
         );
-        while_it_waits!(lock.read_in::<Nested>(), gate(3), true, {
+        while_it_waits!(lock.read_in::<Nested>(), level(3), true, {
             let upgraded = UpgradableGuard::try_upgrade_for(lock.upgradable_read(), LONG);
             upgraded.map(|mut held| held.add_one()).expect("in time")
         });
-        while_it_waits!(lock.read(), gate(1), true, Partial::exclude::<Nested>(&mut lock.upgradable_read()));
+        while_it_waits!(lock.read(), level(1), true, Partial::exclude::<Nested>(&mut lock.upgradable_read()));
         // Behind an upgradable reader.
-        while_it_waits!(lock.upgradable_read(), gate(0), true, lock.write().add_one());
+        while_it_waits!(lock.upgradable_read(), level(0), true, lock.write().add_one());
         while_it_waits!(
             lock.upgradable_read(),
-            gate(0),
+            level(0),
             true,
             lock.try_upgradable_read_for(LONG).expect("in time")
         );
         // Behind a writer on another thread: the class is shut, and the handler gives up.
-        while_it_waits!(lock.write(), gate(4), false, lock.read().look());
-        while_it_waits!(lock.write(), gate(4), false, lock.read_in::<Nested>().look());
-        while_it_waits!(lock.write(), gate(4), false, lock.try_read_for(LONG).expect("in time").look());
-        while_it_waits!(lock.write(), gate(4), false, lock.write().add_one());
-        while_it_waits!(lock.write(), gate(4), false, lock.upgradable_read().look());
+        while_it_waits!(lock.write(), level(4), false, lock.read().look());
+        while_it_waits!(lock.write(), level(4), false, lock.read_in::<Nested>().look());
+        while_it_waits!(lock.write(), level(4), false, lock.try_read_for(LONG).expect("in time").look());
+        while_it_waits!(lock.write(), level(4), false, lock.write().add_one());
+        while_it_waits!(lock.write(), level(4), false, lock.upgradable_read().look());
         seen.check();
         installed.uninstall();
     }
@@ -275,7 +275,7 @@ fn a_writer_waits_for_handlers_with_its_own_kept_off() {
             drop(held);
             until(|| seen.counts() == [1, 1, 0]);
         });
-        until(|| lock.state().gate() == 4);
+        until(|| lock.state().level() == 4);
         assert!(lock.try_read_in::<Nested>().is_none());
         strike(id.load(SeqCst), signal);
         assert!(inside.is_inside.load(SeqCst) && !writer.is_finished());

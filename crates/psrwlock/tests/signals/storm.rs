@@ -10,7 +10,7 @@ use std::time::Duration;
 use ulocks_core::Private;
 use ulocks_core::spin::NoSpin;
 use ulocks_psrwlock::signal::Hard;
-use ulocks_psrwlock::{BULK, ByClass, Discipline, Distributed, HANDLER, PhaseFair, Sifted, WriterBatch};
+use ulocks_psrwlock::{BULK, ByClass, Configuration, Distributed, HANDLER, PhaseFair, Sifted, WriterBatch};
 use ulocks_testkit::stress::Random;
 use ulocks_testkit::task;
 use ulocks_testkit::watchdog::watch;
@@ -29,7 +29,7 @@ pub struct Signals {
 }
 
 /// Blows until there were enough operations and signals.
-pub fn blow<D: Discipline>(struck: Struck<D>, signals: Signals, classes: &Classes<D>) {
+pub fn blow<D: Configuration>(struck: Struck<D>, signals: Signals, classes: &Classes<D>) {
     let Struck { lock, seen } = struck;
     let (writes, at_work) = (AtomicU64::new(0), AtomicUsize::new(THREADS));
     let _watchdog = watch("storm", move || format!("{:?}, {seen:?}", lock.state()));
@@ -70,7 +70,7 @@ pub fn blow<D: Discipline>(struck: Struck<D>, signals: Signals, classes: &Classe
 }
 
 /// With handlers of the lock's own wrapper.
-fn soft<D: Discipline>(classes: Classes<D>) {
+fn soft<D: Configuration>(classes: Classes<D>) {
     // One storm at a time: all have the same signals.
     static WEATHER: Mutex<()> = Mutex::new(());
     let _only = WEATHER.lock().unwrap_or_else(PoisonError::into_inner);

@@ -5,7 +5,7 @@ use crate::variables::{Variables, is_writing};
 use std::sync::atomic::{AtomicUsize, Ordering::SeqCst};
 use std::time::Duration;
 use ulocks_psrwlock::signal::{Context, Handlers, Installed};
-use ulocks_psrwlock::{ByClass, Discipline};
+use ulocks_psrwlock::{ByClass, Configuration};
 
 /// What handlers have seen.
 #[derive(Debug, Default)]
@@ -28,7 +28,7 @@ pub struct Seen {
 
 impl Seen {
     /// Reads as a handler does that has `context`.
-    pub fn look<D: Discipline>(&self, lock: &Lock<D>, context: &Context<'_>) {
+    pub fn look<D: Configuration>(&self, lock: &Lock<D>, context: &Context<'_>) {
         const MARK: i32 = 4321;
         let add = |count: &AtomicUsize, one: bool| _ = count.fetch_add(one.into(), SeqCst);
         set_errno(MARK);
@@ -62,19 +62,19 @@ impl Seen {
 }
 
 /// A lock and its handlers, which read it and which last for ever, as handlers may come late.
-pub struct Struck<D: Discipline> {
+pub struct Struck<D: Configuration> {
     pub lock: &'static Lock<D>,
     pub seen: &'static Seen,
 }
 
-impl<D: Discipline> Clone for Struck<D> {
+impl<D: Configuration> Clone for Struck<D> {
     fn clone(&self) -> Self {
         *self
     }
 }
-impl<D: Discipline> Copy for Struck<D> {}
+impl<D: Configuration> Copy for Struck<D> {}
 
-impl<D: Discipline> Struck<D> {
+impl<D: Configuration> Struck<D> {
     pub fn new() -> Self {
         let lock = Box::leak(Box::new(Lock::<D>::new(Variables::new())));
         Self { lock, seen: Box::leak(Box::default()) }

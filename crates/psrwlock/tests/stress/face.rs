@@ -5,7 +5,7 @@ use ulocks_core::meter::{Counted, Snapshot};
 use ulocks_core::raw::{Metered, RawRwLock};
 use ulocks_core::spin::{Adaptive, NoSpin, Patience};
 use ulocks_psrwlock::{
-    BULK, Discipline, Distributed, HANDLER, NESTED, PhaseFair, RawPsRwLock, Sifted, URGENT, WriterBatch,
+    BULK, Configuration, Distributed, HANDLER, NESTED, PhaseFair, RawPsRwLock, Sifted, URGENT, WriterBatch,
 };
 use ulocks_testkit::model::rw::{
     self as model,
@@ -31,7 +31,7 @@ macro_rules! with_each {
 
 #[test]
 fn a_writer_is_alone() {
-    fn check<D: Discipline>() {
+    fn check<D: Configuration>() {
         let load = Load { operations: 3_000, ..Load::default() };
         stress::mixed::<RawPsRwLock<D>>(load).check();
         stress::mixed::<RawPsRwLock<D>>(Load { shuffle: true, ..load }).check();
@@ -41,7 +41,7 @@ fn a_writer_is_alone() {
 
 #[test]
 fn who_gives_up_strands_nobody() {
-    fn check<D: Discipline>() {
+    fn check<D: Configuration>() {
         stress::cancel::<RawPsRwLock<D>>(Load { operations: 3_000, ..Load::default() }).check();
         let asleep = Load { threads: 16, operations: 150, hold: 5_000, ..Load::default() };
         stress::mixed::<RawPsRwLock<D>>(asleep).check();
@@ -53,7 +53,7 @@ fn who_gives_up_strands_nobody() {
 /// they can.
 #[test]
 fn nobody_is_left_asleep() {
-    fn check<D: Discipline>() {
+    fn check<D: Configuration>() {
         let _watchdog = watch("nobody is left asleep", || "somebody is".into());
         model::no_lost_wake::<RawPsRwLock<D>>(&[Write, Write], 5_000);
         model::no_lost_wake::<RawPsRwLock<D>>(&[Read, Write], 5_000);
@@ -67,7 +67,7 @@ fn nobody_is_left_asleep() {
 
 #[test]
 fn one_access_turns_into_another() {
-    fn check<D: Discipline>() {
+    fn check<D: Configuration>() {
         stress::upgrading::<RawPsRwLock<D>>(Load { operations: 3_000, ..Load::default() }).check();
     }
     with_each!(check);
@@ -84,7 +84,7 @@ fn waits_go_on_after_signals() {
         });
         assert!(struck, "the storms passed without a signal");
     }
-    fn check<D: Discipline>() {
+    fn check<D: Configuration>() {
         storm(stress::upgrading::<RawPsRwLock<D>>);
         storm(stress::cancel::<RawPsRwLock<D>>);
     }
@@ -93,7 +93,7 @@ fn waits_go_on_after_signals() {
 
 #[test]
 fn many_more_threads_than_processors_get_on() {
-    fn check<D: Discipline>() {
+    fn check<D: Configuration>() {
         let counts = stress::oversubscribed::<RawPsRwLock<D>>(200);
         counts.check();
         assert_eq!(counts.gave_up, 0);
@@ -103,7 +103,7 @@ fn many_more_threads_than_processors_get_on() {
 
 #[test]
 fn the_last_unlocker_may_unmap() {
-    fn check<D: Discipline>() {
+    fn check<D: Configuration>() {
         assert_eq!(stress::last_unlocker_unmaps::<RawPsRwLock<D>>(1, 3, 60), 60);
         assert_eq!(stress::last_unlocker_unmaps::<RawPsRwLock<D>>(0, 3, 60), 60);
         assert!(stress::last_unlocker_unmaps::<RawPsRwLock<D>>(3, 1, 60) <= 60);

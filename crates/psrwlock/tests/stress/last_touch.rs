@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 use ulocks_core::Private;
 use ulocks_core::spin::NoSpin;
 use ulocks_psrwlock::{
-    BULK, Bulk, ByClass, Discipline, Distributed, HANDLER, NESTED, Nested, Partial, PhaseFair,
+    BULK, Bulk, ByClass, Configuration, Distributed, HANDLER, NESTED, Nested, Partial, PhaseFair,
     PsRwLockReadGuard as ReadGuard, PsRwLockUpgradableReadGuard as UpgradableGuard, PsRwLockWith,
     PsRwLockWriteGuard as WriteGuard, Sifted, URGENT, Urgent,
 };
@@ -22,7 +22,7 @@ type Lock<D> = PsRwLockWith<AtomicUsize, D>;
 /// Gets the lock in some way, calls the closure, and lets go in some way.
 type Use<D> = fn(&Lock<D>, &mut dyn FnMut(&AtomicUsize));
 
-fn writers<D: Discipline>() -> Vec<Use<D>> {
+fn writers<D: Configuration>() -> Vec<Use<D>> {
     vec![
         |lock, body| body(&lock.write()),
         |lock, body| {
@@ -41,7 +41,7 @@ fn writers<D: Discipline>() -> Vec<Use<D>> {
 }
 
 /// Of these there is one at a time: of two that are inside together none knows that it is the last.
-fn readers<D: Discipline>() -> Vec<Use<D>> {
+fn readers<D: Configuration>() -> Vec<Use<D>> {
     vec![
         |lock, body| body(&lock.read()),
         |lock, body| body(&lock.read_in::<Urgent>()),
@@ -75,7 +75,7 @@ fn readers<D: Discipline>() -> Vec<Use<D>> {
 }
 
 /// One user of each kind at once on a page, of whom the last takes the page away.
-fn check<D: Discipline>() {
+fn check<D: Configuration>() {
     let writers = writers::<D>();
     let _watchdog = watch("last touch", || "somebody waits for a lock that is gone".into());
     for reader in readers::<D>() {

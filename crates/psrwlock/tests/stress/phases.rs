@@ -8,7 +8,7 @@ use ulocks_core::Private;
 use ulocks_core::meter::Counted;
 use ulocks_core::spin::{Adaptive, NoSpin, Patience};
 use ulocks_psrwlock::{
-    BULK, ByClass as _, Central, Discipline, Distributed, HANDLER, NESTED, PhaseFair, Sifted, URGENT,
+    BULK, ByClass as _, Central, Configuration, Distributed, HANDLER, NESTED, PhaseFair, Sifted, URGENT,
     WriterBatch,
 };
 use ulocks_testkit::stress::Random;
@@ -20,7 +20,7 @@ const ALL: u8 = THREE | HANDLER;
 
 /// Some threads, so many operations each; then the variables say how many writes there were, and
 /// the lock is as new.
-fn check<D: Discipline>(classes: Classes<D>, threads: usize, operations: usize, hold: u32) {
+fn check<D: Configuration>(classes: Classes<D>, threads: usize, operations: usize, hold: u32) {
     let lock = Arc::new(Lock::<D>::new(Variables::new()));
     let progress: Arc<[AtomicUsize]> = (0..threads).map(|_| AtomicUsize::new(0)).collect();
     let _watchdog = {

@@ -13,7 +13,9 @@ use ulocks_core::model::{Config, explore};
 use ulocks_core::raw::{RawRwLock, RawRwLockFair, RawRwLockUpgrade};
 use ulocks_core::signal::Soft;
 use ulocks_core::sync::spin_until;
-use ulocks_psrwlock::{Central, Discipline, Distributed, PhaseFair, Sifted, State, Unchecked, WriterBatch};
+use ulocks_psrwlock::{
+    Central, Configuration, Distributed, PhaseFair, Sifted, State, Unchecked, WriterBatch,
+};
 use ulocks_testkit::thread::{Arc, spawn};
 
 type All<const SET: u8, P = Sleeps, F = PhaseFair, R = Central> = Sifted<SET, P, F, R, Soft, Unchecked>;
@@ -73,7 +75,7 @@ const CROWDS: [&[Role]; 6] = [
 
 #[test]
 fn all_do_what_they_may_beside_all_others() {
-    fn check<D: Discipline>(seed: u64) {
+    fn check<D: Configuration>(seed: u64) {
         for roles in CROWDS {
             explore(sampled(roles.len(), seed), move || play::<D>(roles, 2));
         }
@@ -85,7 +87,7 @@ fn all_do_what_they_may_beside_all_others() {
 /// nobody could go on.
 #[test]
 fn nesting_upward_cannot_deadlock() {
-    fn check<D: Discipline>(seed: u64) {
+    fn check<D: Configuration>(seed: u64) {
         for roles in [&[Nest, Write][..], &[Nest, Write, Nest, TimedWrite, Nest, Upgrade, Nest, FairWrite]] {
             explore(sampled(roles.len(), seed), move || play::<D>(roles, 1));
         }
@@ -106,7 +108,7 @@ fn nest_beside_a_writer() {
         let place = Arc::clone(&place);
         spawn(move || place.play(Write))
     };
-    spin_until(|| place.lock.state().gate() > 0);
+    spin_until(|| place.lock.state().level() > 0);
     // What would wait for a shut class would wait for the writer, which waits for `outer`.
     let inner = place.try_read_of(URGENT).expect("nobody can go on: the class above is shut");
     place.leave(inner);
@@ -117,7 +119,7 @@ fn nest_beside_a_writer() {
 /// The promise that no other lock makes: while a writer waits for readers of a class, readers of
 /// all classes above go in and out without waiting; and it goes on to the next class as soon as
 /// these have left, whoever is in above.
-fn sifts<D: Discipline>(stage: usize) {
+fn sifts<D: Configuration>(stage: usize) {
     let place = Place::<D>::new();
     let lower = place.read_of(CLASSES[stage]);
     let above: Vec<_> = CLASSES[stage + 1..].iter().map(|&class| place.read_of(class)).collect();
@@ -125,7 +127,7 @@ fn sifts<D: Discipline>(stage: usize) {
         let place = Arc::clone(&place);
         spawn(move || place.play(Write))
     };
-    spin_until(|| place.lock.state().gate() as usize == stage + 1);
+    spin_until(|| place.lock.state().level() as usize == stage + 1);
     for &class in &CLASSES[..=stage] {
         assert!(place.try_read_of(class).is_none(), "a class that is shut lets readers in");
     }
@@ -136,7 +138,7 @@ fn sifts<D: Discipline>(stage: usize) {
     }
     place.leave(lower);
     if !above.is_empty() {
-        spin_until(|| place.lock.state().gate() as usize > stage + 1);
+        spin_until(|| place.lock.state().level() as usize > stage + 1);
     }
     above.into_iter().for_each(|token| _ = place.leave(token));
     place.check_at_rest(writer.join().expect("the writer panicked"));
@@ -144,7 +146,7 @@ fn sifts<D: Discipline>(stage: usize) {
 
 #[test]
 fn a_reader_does_not_wait_for_those_of_lower_classes() {
-    fn check<D: Discipline>(seed: u64) {
+    fn check<D: Configuration>(seed: u64) {
         for stage in 0..3 {
             explore(sampled(4, seed), move || sifts::<D>(stage));
         }
@@ -154,7 +156,7 @@ fn a_reader_does_not_wait_for_those_of_lower_classes() {
 
 /// A write, or an upgrade, gives up while a reader of that class stays: then nobody is shut out,
 /// who waited in line is in, and the next writer gets by.
-fn gives_up<D: Discipline>(stage: usize, upgrade: bool) {
+fn gives_up<D: Configuration>(stage: usize, upgrade: bool) {
     let place = Place::<D>::new();
     let held = place.read_of(CLASSES[stage]);
     let owner = {
@@ -182,7 +184,7 @@ fn gives_up<D: Discipline>(stage: usize, upgrade: bool) {
         .collect();
     owner.join().expect("the owner panicked");
     others.into_iter().for_each(|other| assert_eq!(other.join().expect("a reader panicked"), 0));
-    assert_eq!(place.lock.state().gate(), 0, "somebody is shut out for good");
+    assert_eq!(place.lock.state().level(), 0, "somebody is shut out for good");
     place.leave(held);
     let next = place.play(Write);
     place.check_at_rest(next);
@@ -190,7 +192,7 @@ fn gives_up<D: Discipline>(stage: usize, upgrade: bool) {
 
 #[test]
 fn a_write_that_gives_up_leaves_nothing_behind_at_any_stage() {
-    fn check<D: Discipline>(seed: u64) {
+    fn check<D: Configuration>(seed: u64) {
         for stage in 0..3 {
             for upgrade in [false, true] {
                 explore(sampled(5, seed), move || gives_up::<D>(stage, upgrade));
@@ -209,7 +211,7 @@ fn a_fair_release_strands_nobody() {
         &[FairWrite, TimedWrite, Write, TimedWrite, FairUpgradable],
         &[FairWrite, TimedWrite, FairWrite, TimedWrite, FairUpgradable, TimedUpgrade, Read(BULK), FairWrite],
     ];
-    fn check<D: Discipline>(seed: u64) {
+    fn check<D: Configuration>(seed: u64) {
         for roles in ROLES {
             explore(sampled(roles.len(), seed), move || play::<D>(roles, 3));
         }

@@ -152,7 +152,7 @@ fn a_death_lets_nobody_in() {
 
 /// Thread 1 plays `dying` and dies in place of each of its steps in turn; the others, in `roles`,
 /// have to come to their end.
-fn survive<S: ulocks_psrwlock::Discipline>(dying: RoleOf<S>, roles: &'static [Role]) {
+fn survive<S: ulocks_psrwlock::Configuration>(dying: RoleOf<S>, roles: &'static [Role]) {
     for step in 0.. {
         let config = Config { deaths: Deaths::At { thread: 1, step }, ..sampled(4, 1 + u64::from(step)) };
         let deaths = explore(Config { executions: 200, ..config }, move || {

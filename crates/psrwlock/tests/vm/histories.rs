@@ -11,7 +11,7 @@ use ulocks_core::model::{Config, choose, explore};
 use ulocks_core::raw::{RawRwLock, RawRwLockDowngrade, RawRwLockFair, RawRwLockUpgrade};
 use ulocks_core::signal::{Soft, dispatch};
 use ulocks_psrwlock::{
-    Central, Discipline, Distributed, PhaseFair, RawPsRwLock, ReadToken, Sifted, Unchecked, Urgent,
+    Central, Configuration, Distributed, PhaseFair, RawPsRwLock, ReadToken, Sifted, Unchecked, Urgent,
     WriterBatch,
 };
 use ulocks_testkit::thread::{Arc, together};
@@ -19,12 +19,12 @@ use ulocks_testkit::thread::{Arc, together};
 type Calls = Recorder<RwLockCall, bool>;
 
 /// A lock whose operations are recorded.
-struct Recorded<D: Discipline> {
+struct Recorded<D: Configuration> {
     lock: RawPsRwLock<D>,
     calls: Calls,
 }
 
-impl<D: Discipline> Recorded<D> {
+impl<D: Configuration> Recorded<D> {
     fn acquire<T>(&self, call: RwLockCall, acquire: impl FnOnce() -> Option<T>) -> Option<T> {
         let mut token = None;
         self.calls.record(call, || {
@@ -96,7 +96,7 @@ impl<D: Discipline> Recorded<D> {
     }
 }
 
-fn histories<D: Discipline>(threads: usize) {
+fn histories<D: Configuration>(threads: usize) {
     let recorded = Arc::new(Recorded::<D> { lock: RawPsRwLock::new(), calls: Recorder::new() });
     let shared = Arc::clone(&recorded);
     together(threads, move |_| {
@@ -108,7 +108,7 @@ fn histories<D: Discipline>(threads: usize) {
 
 #[test]
 fn histories_are_those_of_a_reader_writer_lock() {
-    fn check<D: Discipline>(seed: u64) {
+    fn check<D: Configuration>(seed: u64) {
         for threads in [3, 4, 5] {
             explore(Config { executions: 1_000, ..sampled(threads, seed) }, move || histories::<D>(threads));
         }

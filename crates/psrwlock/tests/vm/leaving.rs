@@ -10,7 +10,7 @@ use ulocks_core::model::{Config, explore};
 use ulocks_core::raw::{RawRwLock, RawRwLockFair, RawRwLockUpgrade, RawRwLockUpgradeFair};
 use ulocks_core::signal::Soft;
 use ulocks_psrwlock::{
-    BULK, Bulk, Central, Discipline, Distributed, Nested, PhaseFair, Sifted, Unchecked, Urgent,
+    BULK, Bulk, Central, Configuration, Distributed, Nested, PhaseFair, Sifted, Unchecked, Urgent,
 };
 use ulocks_testkit::thread::together;
 
@@ -25,7 +25,7 @@ fn many() -> Config {
 /// Readers that make the attempts of a release fail, and waiters that set their flags between.
 #[test]
 fn nobody_sleeps_on_an_owner_that_leaves() {
-    fn check<D: Discipline>() {
+    fn check<D: Configuration>() {
         let reads: Role<D> = At::reads_twice::<Bulk>;
         for held in [Held::Upgradable, Held::Written, Held::UpgradableFairly, Held::WrittenFairly] {
             explore(many(), move || behind(held, [reads, At::writes]));
@@ -44,7 +44,7 @@ fn nobody_sleeps_on_an_owner_that_leaves() {
 
 #[test]
 fn owners_come_and_go_beside_readers() {
-    fn check<D: Discipline>(seed: u64) {
+    fn check<D: Configuration>(seed: u64) {
         explore(sampled(8, seed), || {
             together_with([
                 At::<D>::reads_upgradably,

@@ -9,7 +9,7 @@ use ulocks_core::model::{Config, Strategy, explore};
 use ulocks_core::raw::{RawRwLock, RawRwLockUpgrade};
 use ulocks_core::signal::{Soft, dispatch};
 use ulocks_core::time::Deadline;
-use ulocks_psrwlock::{Central, Discipline, Distributed, PhaseFair, Readers, Sifted, Unchecked};
+use ulocks_psrwlock::{Central, Configuration, Distributed, PhaseFair, Readers, Sifted, Unchecked};
 use ulocks_testkit::thread::{Arc, spawn};
 
 type All<const SET: u8 = THREE, R = Central> = Sifted<SET, Sleeps, PhaseFair, R, Soft, Unchecked>;
@@ -28,7 +28,7 @@ fn sleep(time: Duration) {
 
 /// In the execution without surprises an owner naps when a reader leaves, less than a nap after it
 /// came. When it is a writer, counted from its first look.
-fn owner_waits<D: Discipline>(class: Of, upgrades: bool) -> impl Fn() {
+fn owner_waits<D: Configuration>(class: Of, upgrades: bool) -> impl Fn() {
     move || {
         let place = Place::<D>::new();
         let token = place.read_of(class);

@@ -17,8 +17,8 @@ use ulocks_core::raw::{RawRwLock, RawRwLockUpgrade};
 use ulocks_core::signal::Soft;
 use ulocks_core::spin::{Adaptive, NoSpin};
 use ulocks_psrwlock::{
-    Bulk, Central, Discipline, Distributed, Fairness as _, PhaseFair, RawPsRwLock, Sifted, Unchecked, Urgent,
-    WriterBatch,
+    Bulk, Central, Configuration, Distributed, Fairness as _, PhaseFair, RawPsRwLock, Sifted, Unchecked,
+    Urgent, WriterBatch,
 };
 use ulocks_testkit::thread::{Arc, together};
 
@@ -88,7 +88,7 @@ enum Writes {
 }
 
 /// One phase.
-fn write<D: Discipline>(place: &Place<D>, how: Writes) {
+fn write<D: Configuration>(place: &Place<D>, how: Writes) {
     use ulocks_core::raw::RawRwLockFair;
     let lock = &place.lock;
     match how {
@@ -116,7 +116,7 @@ fn write<D: Discipline>(place: &Place<D>, how: Writes) {
 }
 
 /// So many writers, several times each, and a reader of each class.
-fn turns<D: Discipline>(writers: usize, how: Writes) {
+fn turns<D: Configuration>(writers: usize, how: Writes) {
     PHASES.take();
     let place = Place::<D>::new();
     together(writers + 2, move |me| {
@@ -146,7 +146,7 @@ const WAYS: [Writes; 4] = [Writes::Plainly, Writes::Trying, Writes::Upgrading, W
 
 #[test]
 fn a_sleeping_reader_is_passed_by_as_many_as_the_type_says() {
-    fn check<D: Discipline>(seed: u64) {
+    fn check<D: Configuration>(seed: u64) {
         for how in WAYS {
             for writers in [1, 2, 4, 8] {
                 explore(sampled(2 * (writers + 2), seed), move || turns::<D>(writers, how));

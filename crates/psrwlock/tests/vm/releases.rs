@@ -15,7 +15,7 @@ use ulocks_core::Private;
 use ulocks_core::model::cost::{Machine, Run, Worker};
 use ulocks_core::signal::Soft;
 use ulocks_psrwlock::{
-    Bulk, ByClass, Central, Discipline, Distributed, Nested, Partial, PhaseFair, PsRwLockReadGuard,
+    Bulk, ByClass, Central, Configuration, Distributed, Nested, Partial, PhaseFair, PsRwLockReadGuard,
     PsRwLockUpgradableReadGuard as Upgradable, PsRwLockWith, PsRwLockWriteGuard as WriteGuard, Readers,
     Sifted, ThreadClass, Unchecked, Urgent,
 };
@@ -39,7 +39,7 @@ fn drops<G>(guard: G, time: &dyn Fn(&mut dyn FnMut()), mut release: impl FnMut(G
 }
 
 /// Every way to give something up, by name; the first is the unit.
-fn releases<D: Discipline>() -> Vec<(&'static str, Release<D>)> {
+fn releases<D: Configuration>() -> Vec<(&'static str, Release<D>)> {
     vec![
         ("unlock_read", |lock, time| drops(lock.read(), time, drop)),
         ("unlock_read, Nested", |lock, time| drops(lock.read_in::<Nested>(), time, drop)),
@@ -82,7 +82,7 @@ fn releases<D: Discipline>() -> Vec<(&'static str, Release<D>)> {
     ]
 }
 
-fn excluded<C: ThreadClass, D: Discipline>(lock: &Lock<D>) -> Upgradable<'_, u32, D> {
+fn excluded<C: ThreadClass, D: Configuration>(lock: &Lock<D>) -> Upgradable<'_, u32, D> {
     let mut held = lock.upgradable_read();
     Partial::exclude::<C>(&mut held);
     held
@@ -90,7 +90,7 @@ fn excluded<C: ThreadClass, D: Discipline>(lock: &Lock<D>) -> Upgradable<'_, u32
 
 /// The longest time that the release takes beside readers on all other CPUs, in nanoseconds, and
 /// how many there were.
-fn worst<D: Discipline>(cpus: usize, release: Release<D>) -> (f64, u64) {
+fn worst<D: Configuration>(cpus: usize, release: Release<D>) -> (f64, u64) {
     let run = Run { warm_up_ns: 0.0, time_ns: 400e3, ..Run::new(Machine::example_with(cpus), cpus) };
     let seen = Rc::new(Cell::new((0.0, 0)));
     let pending = Rc::new(Cell::new(None));
@@ -123,7 +123,7 @@ fn worst<D: Discipline>(cpus: usize, release: Release<D>) -> (f64, u64) {
     (f64::max(worst, unfinished), number)
 }
 
-fn reads<C: ThreadClass, D: Discipline>(lock: &Lock<D>, worker: &Worker) {
+fn reads<C: ThreadClass, D: Configuration>(lock: &Lock<D>, worker: &Worker) {
     let guard = lock.read_in::<C>();
     worker.work_about(30.0);
     drop(guard);

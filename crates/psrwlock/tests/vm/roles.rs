@@ -4,7 +4,7 @@
 use crate::clients::place::{Place, soon};
 use core::panic::Location;
 use ulocks_core::time::Deadline;
-use ulocks_psrwlock::{Bulk, Discipline, Nested, ReadToken, Urgent};
+use ulocks_psrwlock::{Bulk, Configuration, Nested, ReadToken, Urgent};
 use ulocks_testkit::thread::{Arc, together};
 
 /// A class of threads.
@@ -48,7 +48,7 @@ pub trait ByValue {
     fn play(&self, role: Role) -> usize;
 }
 
-impl<D: Discipline> ByValue for Place<D> {
+impl<D: Configuration> ByValue for Place<D> {
     fn read_of(&self, class: Of) -> ReadToken {
         match class {
             Of::Bulk => self.read::<Bulk>(),
@@ -123,7 +123,7 @@ impl<D: Discipline> ByValue for Place<D> {
 }
 
 /// All play their roles at once, each so many times.
-pub fn play<D: Discipline>(roles: &'static [Role], rounds: usize) {
+pub fn play<D: Configuration>(roles: &'static [Role], rounds: usize) {
     let place = Place::<D>::new();
     let shared = Arc::clone(&place);
     let counts = together(roles.len(), move |me| (0..rounds).map(|_| shared.play(roles[me])).sum::<usize>());

@@ -18,7 +18,7 @@ use ulocks_core::signal::{Context, Hard, Mask, Soft, dispatch};
 use ulocks_core::sync::Ordering::Relaxed;
 use ulocks_core::sync::{self, interruption_point, spin_until};
 use ulocks_psrwlock::{
-    ByClass, Central, Discipline, Distributed, Nested, Partial, PhaseFair, PsRwLockUpgradableReadGuard,
+    ByClass, Central, Configuration, Distributed, Nested, Partial, PhaseFair, PsRwLockUpgradableReadGuard,
     PsRwLockWith, Sifted, Unchecked,
 };
 use ulocks_testkit::thread::{Arc, spawn, together};
@@ -70,7 +70,7 @@ impl Known {
 }
 
 /// A handler: reads if it can, and looks.
-fn handle<D: Discipline>(place: &Place<D>, known: &Known, context: &Context<'_>) {
+fn handle<D: Configuration>(place: &Place<D>, known: &Known, context: &Context<'_>) {
     known.handled.fetch_add(1, SeqCst);
     match place.lock.read_in_handler(context) {
         Some(token) => _ = place.leave(token),
@@ -85,7 +85,7 @@ fn handle<D: Discipline>(place: &Place<D>, known: &Known, context: &Context<'_>)
 }
 
 /// Reads, and knows when its handlers have to get in.
-fn read<D: Discipline>(place: &Place<D>, known: &Known, class: Of) {
+fn read<D: Configuration>(place: &Place<D>, known: &Known, class: Of) {
     let token = place.read_of(class);
     known.handlers_get_in(true);
     let seen = place.look();
@@ -97,7 +97,7 @@ fn read<D: Discipline>(place: &Place<D>, known: &Known, class: Of) {
 
 /// Threads that play `roles`, the first the only writer among them, each struck up to twice by two
 /// signals.
-fn struck<D: Discipline<Mask: Installs>>(roles: &'static [Role], times: u8) {
+fn struck<D: Configuration<Mask: Installs>>(roles: &'static [Role], times: u8) {
     let (place, known) = (Place::<D>::new(), Arc::new(Known::default()));
     for signal in [USR1, USR2] {
         let (place, known) = (Arc::clone(&place), Arc::clone(&known));
@@ -130,7 +130,7 @@ const BULK_READ: Role = Role::Read(Of::Bulk);
 const URGENT_READ: Role = Role::Read(Of::Urgent);
 const NESTED_READ: Role = Role::Read(Of::Nested);
 /// Each way to write, beside readers of each class.
-fn one_writer<D: Discipline<Mask: Installs>>(seed: u64) {
+fn one_writer<D: Configuration<Mask: Installs>>(seed: u64) {
     macro_rules! beside {
         ($($role:ident)*) => {$({
             const FEW: &[Role] = &[Role::$role, BULK_READ];
@@ -164,7 +164,7 @@ fn handlers_strike_those_who_wait_for_each_other() {
         Role::TimedRead(Of::Urgent),
         NESTED_READ,
     ];
-    fn crowd<D: Discipline<Mask: Installs>>() {
+    fn crowd<D: Configuration<Mask: Installs>>() {
         let (place, known) = (Place::<D>::new(), Arc::new(Known::default()));
         let handled = Arc::clone(&place);
         D::Mask::install(USR1, move |context| handle(&handled, &known, context));
@@ -183,7 +183,7 @@ fn handlers_strike_those_who_wait_for_each_other() {
 
 /// A handler is inside on one thread while another thread's write gives up in its last stage, and
 /// that one is struck too.
-fn gives_up_in_the_last_stage<D: Discipline<Mask: Installs>>(in_the_last: &AtomicUsize) {
+fn gives_up_in_the_last_stage<D: Configuration<Mask: Installs>>(in_the_last: &AtomicUsize) {
     let (place, known) = (Place::<D>::new(), Arc::new(Known::default()));
     let gave_up = Arc::new(sync::AtomicBool::new(false));
     let (in_handler, given_up, shut) = (Arc::clone(&place), Arc::clone(&gave_up), Arc::clone(&known));
@@ -191,11 +191,11 @@ fn gives_up_in_the_last_stage<D: Discipline<Mask: Installs>>(in_the_last: &Atomi
         let token = in_handler.lock.read_in_handler(context).expect("nobody else writes");
         // The last class is shut for this one, or the writer has given up on the way.
         spin_until(|| {
-            let is_shut = in_handler.lock.state().gate() == 4;
+            let is_shut = in_handler.lock.state().level() == 4;
             shut.shut.fetch_or(is_shut, SeqCst);
             is_shut || given_up.load(Relaxed)
         });
-        spin_until(|| in_handler.lock.state().gate() == 0);
+        spin_until(|| in_handler.lock.state().level() == 0);
         in_handler.leave(token);
     });
     let (beside, known_to_it) = (Arc::clone(&place), Arc::clone(&known));
@@ -239,7 +239,7 @@ fn a_write_gives_up_although_a_handler_stays() {
 /// that thread: the writer has shut no class above.
 #[test]
 fn a_handler_gets_in_beside_a_writer_that_waits_for_its_thread() {
-    fn client<D: Discipline<Mask: Installs>>(class: Of) {
+    fn client<D: Configuration<Mask: Installs>>(class: Of) {
         let (place, known) = (Place::<D>::new(), Arc::new(Known::default()));
         let handled = Arc::clone(&place);
         let seen = Arc::clone(&known);
@@ -251,7 +251,7 @@ fn a_handler_gets_in_beside_a_writer_that_waits_for_its_thread() {
         };
         known.handlers_get_in(true);
         // All below are shut, and the writer waits for this thread.
-        spin_until(|| place.lock.state().gate() == class as u32 + 1);
+        spin_until(|| place.lock.state().level() == class as u32 + 1);
         signal::send(0, USR1);
         assert_eq!(known.handled.load(SeqCst), 1, "the signal was not delivered");
         known.handlers_get_in(false);
@@ -308,7 +308,7 @@ enum Typed {
 }
 
 /// A write in steps or in two phases, beside readers, with all threads struck.
-fn typed<D: Discipline<Mask: Installs>>(what: Typed) {
+fn typed<D: Configuration<Mask: Installs>>(what: Typed) {
     let lock = Arc::new(PsRwLockWith::<usize, D>::new(0));
     let known = Arc::new(Known::default());
     let (handled, knows) = (Arc::clone(&lock), Arc::clone(&known));
@@ -373,7 +373,7 @@ fn typed<D: Discipline<Mask: Installs>>(what: Typed) {
 
 #[test]
 fn handlers_get_in_between_the_steps_of_a_write() {
-    fn check<D: Discipline<Mask: Installs>>(seed: u64) {
+    fn check<D: Configuration<Mask: Installs>>(seed: u64) {
         for what in [
             Typed::Polls(1),
             Typed::Polls(4),

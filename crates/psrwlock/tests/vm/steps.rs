@@ -8,7 +8,8 @@ use ulocks_core::Private;
 use ulocks_core::model::explore;
 use ulocks_core::signal::Soft;
 use ulocks_psrwlock::{
-    Bulk, Central, Discipline, Distributed, Nested, PhaseFair, Sifted, Stage, Unchecked, Urgent, WriterBatch,
+    Bulk, Central, Configuration, Distributed, Nested, PhaseFair, Sifted, Stage, Unchecked, Urgent,
+    WriterBatch,
 };
 
 type All<const SET: u8, P = Sleeps, F = PhaseFair, R = Central> = Sifted<SET, P, F, R, Soft, Unchecked>;
@@ -27,7 +28,7 @@ macro_rules! on_each {
 
 #[test]
 fn a_write_in_steps_is_alone() {
-    fn check<D: Discipline>(seed: u64) {
+    fn check<D: Configuration>(seed: u64) {
         explore(sampled(4, seed), || polls_tell_the_truth::<D, Bulk>(Stage::Readers("Bulk")));
         explore(sampled(4, seed), || polls_tell_the_truth::<D, Urgent>(Stage::Readers("Urgent")));
         for end in [End::Waits, End::Finishes, End::Drops] {
@@ -44,7 +45,7 @@ fn a_write_in_steps_is_alone() {
 /// A thread that waits for news of the write side waits for ever if it is not told.
 #[test]
 fn news_of_the_write_side_is_not_lost() {
-    fn check<D: Discipline>(seed: u64) {
+    fn check<D: Configuration>(seed: u64) {
         explore(sampled(3, seed), || by_news::<D, Bulk>(1, 2, 0, 1));
         explore(sampled(4, seed), || by_news::<D, Bulk>(2, 1, 0, 1));
         explore(sampled(4, seed), || by_news::<D, Bulk>(1, 2, 1, 1));
@@ -56,7 +57,7 @@ fn news_of_the_write_side_is_not_lost() {
 /// A wake-up of the owner goes to the owner.
 #[test]
 fn old_news_of_readers_takes_no_wake_up() {
-    fn check<D: Discipline>(seed: u64) {
+    fn check<D: Configuration>(seed: u64) {
         explore(sampled(4, seed), || old_news::<D>(1, 2));
         explore(sampled(6, seed), || old_news::<D>(2, 3));
     }
@@ -65,7 +66,7 @@ fn old_news_of_readers_takes_no_wake_up() {
 
 #[test]
 fn a_writer_gives_way_to_writes_in_steps_once() {
-    fn check<D: Discipline>(_seed: u64) {
+    fn check<D: Configuration>(_seed: u64) {
         explore(tame(), gives_way_once::<D>);
     }
     on_each!(check);
@@ -73,7 +74,7 @@ fn a_writer_gives_way_to_writes_in_steps_once() {
 
 #[test]
 fn a_write_in_steps_that_is_given_up_strands_nobody() {
-    fn check<D: Discipline>(seed: u64) {
+    fn check<D: Configuration>(seed: u64) {
         for forgets in [false, true] {
             explore(sampled(2, seed), move || given_up::<D>(1, forgets, 1));
             explore(sampled(4, seed), move || given_up::<D>(1, forgets, 3));
@@ -85,7 +86,7 @@ fn a_write_in_steps_that_is_given_up_strands_nobody() {
 
 #[test]
 fn a_write_in_two_phases_is_alone() {
-    fn check<D: Discipline>(seed: u64) {
+    fn check<D: Configuration>(seed: u64) {
         for then in [Then::Upgrades, Then::TriesToUpgrade, Then::UpgradesInTime, Then::Admits, Then::Releases]
         {
             explore(sampled(8, seed), move || two_phases::<D, Urgent>(then, 1, 1, 0));

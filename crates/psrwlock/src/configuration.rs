@@ -1,4 +1,4 @@
-//! How a lock sifts: the one type parameter of a lock beside its data.
+//! The configuration of a lock: its one type parameter beside its data.
 
 use crate::class::{BULK, NESTED, URGENT};
 use crate::nesting::{InDebug, Nesting};
@@ -8,25 +8,26 @@ use core::marker::PhantomData;
 use ulocks_core::signal::{Mask, Soft};
 use ulocks_core::{Policy, Private};
 
-/// Which classes of readers a lock has, where it lives, whom a release serves first, where readers
-/// are counted, how signals are held off, and what is checked. Zero-sized; chosen by type.
-/// [`Sifted`] is all there is of it.
-pub trait Discipline: Send + Sync + 'static {
-    /// The classes of readers, as bits: [`BULK`] and its kin.
+/// The configuration of a lock. Zero-sized; chosen by type. [`Sifted`] is the only implementation.
+///
+/// It says which classes of readers a lock has, where the lock lives, which waiters a release
+/// serves first, where readers are counted, how signals are masked, and what is checked.
+pub trait Configuration: Send + Sync + 'static {
+    /// The classes of readers, as bits: a sum of [`BULK`] and the like.
     const CLASSES: u8;
     /// Where the lock lives, how its waiters spin, what it counts.
     type Policy: Policy;
-    /// Whom a release serves first.
+    /// Which waiters a release serves first.
     type Fairness: Fairness;
     /// Where [`Bulk`](crate::Bulk) readers are counted.
     type Readers: Readers;
-    /// How a writer keeps the signal handlers away that might read.
+    /// How a writer masks the signal handlers that might read.
     type Mask: Mask;
-    /// Whether it looks for acquisitions that would wait for their own thread.
+    /// Whether the lock looks for acquisitions that would wait for their own thread.
     type Nesting: Nesting;
 }
 
-/// A [`Discipline`]: the classes of readers and five choices, each with a default.
+/// A [`Configuration`]: the classes of readers, and five choices with a default each.
 ///
 /// ```
 /// use ulocks_psrwlock::{BULK, HANDLER, PsRwLockWith, Sifted, URGENT, WriterBatch};
@@ -50,7 +51,7 @@ pub struct Sifted<
     N = InDebug,
 >(PhantomData<(P, F, R, M, N)>);
 
-impl<const CLASSES: u8, P, F, R, M, N> Discipline for Sifted<CLASSES, P, F, R, M, N>
+impl<const CLASSES: u8, P, F, R, M, N> Configuration for Sifted<CLASSES, P, F, R, M, N>
 where
     P: Policy,
     F: Fairness,
@@ -78,23 +79,23 @@ mod sealed {
     impl<const N: u32> Sealed for super::WriterBatch<N> {}
 }
 
-/// Whom a release serves first, of readers that wait in line and writers.
+/// Whether a release serves queued readers or writers first.
 pub trait Fairness: sealed::Sealed + Send + Sync + 'static {
-    /// So many write phases in a row may pass readers that wait in line: 1 to 7. Those of the top
-    /// class are never passed more than once, unless there is one class of threads only.
+    /// How many write phases in a row may pass queued readers: 1 to 7. Readers of the top class are
+    /// never passed more than once, unless there is one class of threads only.
     const BATCH: u32;
 }
 
-/// Readers and writers take turns: a reader that waits in line is passed by one write phase at
-/// most, the one that is on when it joins. The default.
+/// Readers and writers alternate: a queued reader is passed by one write phase at most, the present
+/// one when it joins. The default.
 ///
 /// # Timed writers
-/// A writer that gives up has begun a phase for nothing. The readers that it has shut out are in
-/// line then, and the next writer lets them in first. So a timed writer succeeds only if all of
-/// them get a CPU before its deadline, which may take a time slice of the scheduler for each where
-/// readers use every CPU. Measured on two CPUs, with readers of 5 us that do not pause and one
-/// writer that tries each half millisecond, on a machine that others use, too. In how many of a
-/// hundred attempts it wrote in time:
+/// A writer that gives up has shut out readers without a write. Those readers are queued then, and
+/// the next writer lets them in first. So a timed writer succeeds only if all of them get a CPU
+/// before its deadline. Where readers use every CPU, that may take a time slice of the scheduler
+/// for each. The table says in how many of a hundred attempts the writer wrote in time. Two CPUs,
+/// readers of 5 us that do not pause, one writer that tries each half millisecond, on a shared
+/// machine:
 ///
 /// | timeout | 100 us | 300 us | 1 ms | 3 ms | 10 ms | 30 ms |
 /// |---|---|---|---|---|---|---|
@@ -107,14 +108,14 @@ pub trait Fairness: sealed::Sealed + Send + Sync + 'static {
 /// Of these 7,200 attempts 105 wrote late, all but six of them with 100 us. An attempt
 /// that fails returns late only if it spins, or does not get a CPU.
 /// The rows of 8 readers have some thirty attempts a field, the others a hundred or more.
-/// More is possible only past readers in line. `parking_lot`'s lock does not let them in first, and
+/// More is possible only past queued readers. `parking_lot`'s lock does not let them in first, and
 /// was written in time by all but 4 of 4,970 attempts. So beside such readers a writer with a
 /// deadline below some ten milliseconds needs [`WriterBatch`], or readers that leave a CPU free.
 #[derive(Debug)]
 pub enum PhaseFair {}
 
-/// Up to `N` write phases in a row, 1 to 7, before those who wait in line may read; but those of
-/// the top class, if there is more than one class of threads, come in after each.
+/// Up to `N` write phases in a row, 1 to 7, before queued readers may enter. If there is more than
+/// one class of threads, readers of the top class enter after each.
 #[derive(Debug)]
 pub enum WriterBatch<const N: u32> {}
 

@@ -1,0 +1,110 @@
+//! Queued readers enter before their class is closed again.
+//!
+//! There are two queues: one for the top class of threads, one for all classes below it. Before the
+//! owner closes a class it waits until the queue of that class is empty: at its first stage the
+//! lower queue, at the stage of the top class the top one. The readers in it were woken when the
+//! class opened, and find it open. No other reader joins while it is open. So the queue empties as
+//! fast as its readers wake up. A queued reader is passed by one writer only, the present holder
+//! when it joins. By type some more may pass the lower queue (`BATCH`); `passed` counts them.
+//!
+//! A reader that is not queued, because it has just arrived or spins, may be passed by more. It
+//! spins for some tens of microseconds only.
+
+use crate::configuration::{Configuration, Fairness};
+use crate::raw::RawPsRwLock;
+use crate::word::{OWNER, Queues, State};
+use ulocks_core::futex::Waited;
+use ulocks_core::spin;
+use ulocks_core::sync::Ordering::{Acquire, Relaxed, Release};
+use ulocks_core::time::Deadline;
+
+impl<D: Configuration> RawPsRwLock<D> {
+    /// A reader joins the queue of that flag, before it looks at the state.
+    pub(crate) fn join_queue(&self, flag: u64) {
+        let was = Queues(self.queues.fetch_add(Queues::one(flag), Relaxed));
+        if was.waiting(flag) >= Queues::limit(flag) {
+            self.leave_queue(flag);
+            panic!("too many readers wait for one lock: {} at once may", Queues::limit(flag));
+        }
+    }
+
+    /// A reader leaves the queue, because it is inside or gives up. The last one wakes an owner
+    /// that waits: invariant 8.
+    pub(crate) fn leave_queue(&self, flag: u64) {
+        let was = Queues(self.queues.fetch_sub(Queues::one(flag), Acquire));
+        if was.waiting(flag) == 1 && self.look().has(State::DRAINING) {
+            self.event.fetch_add(1, Relaxed);
+            self.event.key().wake_bits(1, OWNER);
+        }
+    }
+
+    /// The queue that the owner admits before it closes the class of that index.
+    pub(crate) const fn queue_before(index: u32) -> Option<u64> {
+        if index == 0 {
+            Some(State::LOW)
+        } else if index == Self::LAYOUT.top() {
+            Some(State::TOP)
+        } else {
+            None
+        }
+    }
+
+    /// The owner waits until the queue that it would shut out with the class of that index is
+    /// empty. False if `deadline` passed first.
+    pub(crate) fn admit_queue(&self, index: u32, deadline: Option<Deadline>) -> bool {
+        let Some(flag) = Self::queue_before(index) else { return true };
+        if self.queue_is_empty(flag) || (flag == State::LOW && self.passes()) {
+            return true;
+        }
+        spin::first_in_line::<D::Policy>(false, || self.queue_is_empty(flag))
+            || self.sleep_until_empty(flag, deadline)
+    }
+
+    /// Whether that queue is empty; clears its flag then. For the owner, while the classes of the
+    /// queue are open.
+    pub(crate) fn queue_is_empty(&self, flag: u64) -> bool {
+        if !State(self.state.load(Acquire)).has(flag) {
+            return true;
+        }
+        let empty = Queues(self.queues.load(Relaxed)).waiting(flag) == 0;
+        if empty {
+            self.clear_queue(flag);
+        }
+        empty
+    }
+
+    fn clear_queue(&self, flag: u64) {
+        self.state.fetch_and(!flag, Relaxed);
+        if flag == State::LOW && D::Fairness::BATCH > 1 {
+            let passed = Queues(self.queues.load(Relaxed)).passed();
+            self.queues.fetch_sub(passed * Queues::ONE_PASSED, Relaxed);
+        }
+    }
+
+    /// Whether the owner may pass the lower queue once more; counts it then.
+    fn passes(&self) -> bool {
+        let may = Queues(self.queues.load(Relaxed)).passed() + 1 < D::Fairness::BATCH;
+        if may {
+            self.queues.fetch_add(Queues::ONE_PASSED, Relaxed);
+        }
+        may
+    }
+
+    #[cold]
+    fn sleep_until_empty(&self, flag: u64, deadline: Option<Deadline>) -> bool {
+        let mut timed_out = false;
+        loop {
+            let event = self.event.load(Relaxed);
+            // In this order, and both by read-modify-writes: invariant 8.
+            self.state.fetch_or(State::DRAINING, Relaxed);
+            let queues = Queues(self.queues.fetch_add(0, Release));
+            // A reader that saw the class closed a moment ago may have joined since: a second look.
+            let empty = queues.waiting(flag) == 0 && self.queue_is_empty(flag);
+            if empty || timed_out {
+                self.state.fetch_and(!State::DRAINING, Relaxed);
+                return empty;
+            }
+            timed_out = self.event.wait_bits(event, OWNER, deadline) == Waited::TimedOut;
+        }
+    }
+}

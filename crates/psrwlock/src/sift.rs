@@ -1,0 +1,143 @@
+//! Sifting: the owner closes class after class, and waits each time until its readers have left.
+//! The labels and numbers are those of [`raw`](super::raw).
+
+use crate::configuration::Configuration;
+use crate::raw::{PolicyOf, RawPsRwLock};
+use crate::readers::Readers;
+use crate::word::{OWNER, State};
+use crate::writer::{LONGEST_SLEEP, SHORT_SLEEP};
+use core::cell::Cell;
+use ulocks_core::meter::{Event, Meter};
+use ulocks_core::sync::Ordering::{Acquire, Relaxed};
+use ulocks_core::time::Deadline;
+use ulocks_core::{spin, sync};
+
+/// How often an owner tries to close all classes at once. A waiter that sets a flag or a mark makes
+/// an attempt fail, too.
+const ATTEMPTS: u32 = 8;
+
+impl<D: Configuration> RawPsRwLock<D> {
+    /// Raises the level to `to`, class by class. For the owner. False if `deadline` passed first.
+    pub(crate) fn sift(&self, to: u32, deadline: Option<Deadline>) -> bool {
+        let level = self.level();
+        let shortcut = level < to && to == Self::CLASSES && !D::Readers::DISTRIBUTED;
+        if shortcut && self.shut_all(State::QUEUED) {
+            return true;
+        }
+        sync::without_unwinding(|| {
+            // Readers of the class that `poll_sift` has closed last may still be inside.
+            (level == 0 || self.drain(level - 1, deadline))
+                && (level..to).all(|index| self.shut(index, deadline))
+        })
+    }
+
+    /// (F) by the owner, of a lock without readers, unless one of the flags of `stops` is set.
+    fn shut_all(&self, stops: u64) -> bool {
+        let mut was = self.look();
+        if !Self::LAYOUT.has_no_readers(was) || was.has(stops) {
+            return false;
+        }
+        Self::raise();
+        for _ in 0..ATTEMPTS {
+            if !Self::LAYOUT.has_no_readers(was) || was.has(stops) {
+                break;
+            }
+            match self.state.compare_exchange(was.0, was.with_level(Self::CLASSES).0, Acquire, Relaxed) {
+                Ok(_) => return true,
+                Err(other) => was = State(other),
+            }
+        }
+        Self::lower();
+        false
+    }
+
+    /// One stage: admits the queue, (C), and waits until the readers of the class have left.
+    fn shut(&self, index: u32, deadline: Option<Deadline>) -> bool {
+        if !self.admit_queue(index, deadline) {
+            return false;
+        }
+        self.close(index);
+        self.drain(index, deadline)
+    }
+
+    /// (C). Signal handlers are masked before their class is closed: a handler that interrupted
+    /// this thread afterwards would find it closed for ever.
+    pub(crate) fn close(&self, index: u32) {
+        if Self::LAYOUT.is_handler(index) {
+            Self::raise();
+        }
+        self.state.fetch_add(State::ONE_CLASS, Relaxed);
+        sync::interruption_point();
+        if D::Readers::DISTRIBUTED && Self::is_bulk(index) {
+            sync::without_unwinding(|| self.see_readers());
+        }
+    }
+
+    /// Whether the readers of a closed class have left, as far as the state counts them.
+    fn is_drained(&self, index: u32, was: State) -> bool {
+        Self::LAYOUT.count(was, index) == 0
+    }
+
+    /// The same for the readers in slots, too. The slots before `next` have been seen at zero.
+    pub(crate) fn is_drained_with_slots(&self, index: u32, was: State, next: &Cell<usize>) -> bool {
+        let at_slots = D::Readers::DISTRIBUTED && Self::is_bulk(index);
+        self.is_drained(index, was) && (!at_slots || self.slots_were_empty(next))
+    }
+
+    /// Waits until the readers of a closed class have left. False if `deadline` passed first.
+    fn drain(&self, index: u32, deadline: Option<Deadline>) -> bool {
+        let next = Cell::new(0);
+        let is_drained = |was| self.is_drained_with_slots(index, was, &next);
+        let drained = || is_drained(State(self.state.load(Acquire)));
+        // The owner is next.
+        if drained() || spin::first_in_line::<PolicyOf<D>>(false, drained) {
+            return true;
+        }
+        self.meter.count(Event::Slept);
+        if Self::LAYOUT.is_handler(index) {
+            // Signals are masked: short sleeps only.
+            return self.event.naps(OWNER, deadline, SHORT_SLEEP, drained);
+        }
+        let drained = || is_drained(State(self.state.fetch_or(State::DRAINING, Acquire)));
+        let done = self.event.naps(OWNER, deadline, LONGEST_SLEEP, drained);
+        self.state.fetch_and(!State::DRAINING, Relaxed);
+        done
+    }
+
+    /// Closes all classes, if that needs no waiting. Otherwise the owner must lower the level
+    /// again.
+    pub(crate) fn try_sift(&self) -> bool {
+        let level = self.level();
+        // A queue whose classes are closed has been passed already, and its flag is needed.
+        let queues_are_empty = (level > 0 || self.queue_is_empty(State::LOW))
+            && (level > Self::LAYOUT.top() || self.queue_is_empty(State::TOP));
+        if !queues_are_empty {
+            return false;
+        }
+        if D::Readers::DISTRIBUTED && Self::is_bulk(0) && level == 0 {
+            self.close(0);
+        }
+        !self.has_readers_at_slots() && self.shut_all(0)
+    }
+
+    /// Raises the level to `to`, over classes of threads, if that needs no waiting. Otherwise the
+    /// level is what it was.
+    pub(crate) fn try_sift_to(&self, to: u32) -> bool {
+        let level = self.level();
+        let is_empty = |index| self.is_drained_with_slots(index, self.look(), &Cell::new(0));
+        // Looks first: to close a class and open it again keeps readers out for a moment.
+        let may =
+            |index| Self::queue_before(index).is_none_or(|flag| self.queue_is_empty(flag)) && is_empty(index);
+        if !(level..to).all(may) {
+            return false;
+        }
+        let done = (level..to).all(|index| {
+            self.close(index);
+            is_empty(index)
+        });
+        if !done {
+            self.reopen(level);
+        }
+        done
+    }
+}
