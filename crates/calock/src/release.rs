@@ -79,7 +79,6 @@ impl<P: Policy, I: Interval> RawCalock<P, I> {
 
     /// Notes a release past a parked waiter in the plan, and for a sample of them the CPU.
     fn note_release(&self, releases: u32) {
-        self.plan(Plan::leaves);
         if self.is_solo() && !releases.is_multiple_of(PERIOD) && !I::Advice::NOTES_EACH {
             return;
         }

@@ -19,7 +19,17 @@
 //! - So does a CPU on which only threads might run that do not use the lock any more.
 //!
 //! # Without this rule
-//! TABLE-CPUS
+//! Two CPUs of a Xeon, 23 November 2026, medians of six interleaved rounds of 60 ms; see
+//! BENCHMARKS.md, "The rules of the calock's plan". Futex calls a second, with the rule and
+//! without:
+//!
+//! | inside, outside | 2 threads | 8 | 32 | 100 |
+//! |---|---|---|---|---|
+//! | 1 us, 9 us | 92, 0 | 608, 1,149 | 691, 3,972 | 1,057, 5,995 |
+//! | 3 us, 7 us | 125, 150 | 650, 2,424 | 824, 5,754 | 1,207, 8,722 |
+//!
+//! Throughput and CPU time do not differ there. The cost model predicts for 300 threads on two CPUs
+//! at (1, 9) us a tenth less throughput, and sixty times as many sleeps.
 
 use super::{FULL, LONGEST_US, Plan};
 use ulocks_core::cpu;
@@ -56,12 +66,11 @@ impl Plan {
         self.usable = self.usable.with(cpu::usable());
     }
 
-    /// Judges a round that lasted so many microseconds. How many CPUs were free.
-    pub(super) fn judge_cpus(&mut self, lasted: u32) -> u8 {
-        let free = (self.usable.bits() & !self.seen.bits()).count_ones() as u8;
+    /// Judges a round that lasted so many microseconds.
+    pub(super) fn judge_cpus(&mut self, lasted: u32) {
+        let all_seen = self.usable.bits() & !self.seen.bits() == 0;
         self.flags &= !FULL;
-        self.flags |= if lasted <= LONGEST_US && free == 0 { FULL } else { 0 };
-        free
+        self.flags |= if lasted <= LONGEST_US && all_seen { FULL } else { 0 };
     }
 
     /// Whether the last round was full.

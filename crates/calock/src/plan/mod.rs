@@ -4,20 +4,18 @@
 //! waiter is parked; but every release reads [`left`](Plan::left). Exclusion does not depend on the
 //! plan, nor does it that every waiter is woken in the end: see `raw.rs`.
 //!
-//! Four rules each answer one question. A release wakes a waiter to contend if none of them objects
-//! ([`wants_wake`](Plan::wants_wake)).
+//! Three rules each answer one question. A release wakes a waiter to contend if none of them
+//! objects ([`wants_wake`](Plan::wants_wake)).
 //!
 //! | file | question | a release wakes no waiter |
 //! |---|---|---|
 //! | [`cpus`] | Does every CPU have an active thread? | after a round in which all CPUs were seen |
 //! | [`solo`] | Is one thread faster alone? | while it is |
 //! | [`rest`] | Do woken waiters come too late? | for a while after a wasted wake-up |
-//! | [`budget`] | How many CPUs were free in the last round? | after as many wake-ups in this round |
 //!
 //! Each file names what the lock loses without its rule. All count in *rounds*: a round lasts for
 //! [`ROUND_US`] or longer, until a release looks at the clock.
 
-mod budget;
 mod cpus;
 mod rest;
 mod solo;
@@ -55,11 +53,8 @@ pub(crate) struct Plan {
     rest: u8,
     /// `solo`: how many periods ended in this round, as far as a byte can count.
     periods: u8,
-    /// `FULL` of `cpus`; `RESTED` of `rest`; `SOLO`, `DOUBTED` of `solo`; `PASSED`, `PARKED`,
-    /// `SPENT` of `budget`.
+    /// `FULL` of `cpus`; `RESTED` of `rest`; `SOLO`, `DOUBTED` of `solo`.
     flags: u8,
-    /// `budget`: how many wake-ups are left in this round after the next one.
-    spare: u8,
     /// `solo`: the time from release to release when several threads were active, in units of two
     /// nanoseconds.
     before: u8,
@@ -73,12 +68,9 @@ pub(crate) struct Plan {
 const _: () = assert!(size_of::<Plan>() == 32);
 
 const RESTED: u8 = 1;
-const PASSED: u8 = 2;
-const PARKED: u8 = 4;
-const FULL: u8 = 8;
-const SPENT: u8 = 16;
-const SOLO: u8 = 32;
-const DOUBTED: u8 = 64;
+const FULL: u8 = 2;
+const SOLO: u8 = 4;
+const DOUBTED: u8 = 8;
 
 impl Plan {
     /// Knows nothing.
@@ -90,7 +82,6 @@ impl Plan {
         rest: 0,
         periods: 0,
         flags: 0,
-        spare: 0,
         before: 0,
         valid: 0,
         left: 0,
@@ -112,8 +103,7 @@ impl Plan {
         let lasted = now.wrapping_sub(self.began);
         if lasted >= ROUND_US {
             self.judge_solo(lasted);
-            let free = self.judge_cpus(lasted);
-            self.renew_budget(free);
+            self.judge_cpus(lasted);
             self.begin_round(now);
         }
     }
@@ -124,7 +114,6 @@ impl Plan {
 
     /// A parked waiter has acquired. `woken`: a release woke it, and not its timer.
     pub(crate) fn has_come(&mut self, woken: bool) {
-        self.flags |= PARKED;
         if woken {
             self.rest = 0;
         }
@@ -150,7 +139,6 @@ impl Plan {
             self.lengthen_rest();
         }
         self.begin_rest();
-        self.spend_budget();
     }
 
     /// A waiter found the lock idle at the end of an interval: what was known is out of date.
@@ -161,7 +149,7 @@ impl Plan {
     /// Whether the present release should wake a waiter to contend. `again`: the last one that was
     /// woken has not arrived yet.
     pub(crate) fn wants_wake(&self, again: bool) -> bool {
-        let due = if again { self.is_rested() } else { self.may_wake() && self.has_budget() };
+        let due = if again { self.is_rested() } else { self.may_wake() };
         due && !self.is_full() && !self.is_solo()
     }
 }

@@ -6,7 +6,18 @@
 //! a woken waiter has not arrived at all: it may have to wait for a CPU while another is idle.
 //!
 //! # Without this rule
-//! TABLE-REST
+//! Two CPUs of a Xeon, 23 November 2026, medians of six interleaved rounds of 60 ms; see
+//! BENCHMARKS.md, "The rules of the calock's plan". Futex calls a second, with the rule and
+//! without:
+//!
+//! | inside, outside | 2 threads | 8 | 32 | 100 |
+//! |---|---|---|---|---|
+//! | 20 ns, 20 ns | 775, 4,855 | 2,298, 35,050 | 1,382, 49,100 | 1,373, 43,661 |
+//! | 1 us, 9 us | 92, 83 | 608, 5,538 | 691, 4,672 | 1,057, 7,818 |
+//! | 10 us, 0 | 2,548, 12,516 | 3,823, 15,245 | 3,947, 20,494 | 4,354, 25,477 |
+//!
+//! At (10, 0) us an operation costs 1.02, 1.08, 1.15 and 1.19 times the CPU time. Throughput is the
+//! same.
 
 use super::{Plan, RESTED, now_us};
 

@@ -59,19 +59,6 @@ fn a_waiter_that_does_not_arrive_is_replaced() {
     assert!(!plan.wants_wake(true));
 }
 
-#[test]
-fn one_is_woken_in_a_round_if_others_use_the_lock() {
-    let mut plan = Plan { usable: Cpus::of(1), ..Plan::NOTHING };
-    plan.wakes(false);
-    plan.has_come(true);
-    plan.leaves();
-    assert!(plan.wants_wake(false), "no other thread uses it");
-    plan.leaves();
-    assert!(!plan.wants_wake(false));
-    plan.end_round(plan.began.wrapping_add(ROUND_US));
-    assert!(plan.wants_wake(false));
-}
-
 /// Ends a round in which the lock was released on `seen` every so many nanoseconds.
 fn round(plan: &mut Plan, seen: u64, ns: u32) -> bool {
     plan.seen = Cpus::of(seen);
