@@ -15,6 +15,7 @@
 //! | a mutant applies, and the tests that must find it exist | `crates/*/mutants` |
 //! | what explains a weaker ordering stands at one that can become weaker | `src` of the lock crates and core |
 //! | a property of a lock has tests or a reason; the table is up to date | `crates/*/checks.toml` |
+//! | a label names one transition; a state word is not public | `src` of the lock crates and core |
 //! | what ARCHITECTURE.md says is so ([`house`]) | ARCHITECTURE.md |
 //! | workspace lints; no lib or bin is a bench; every bench has its own `main` | every manifest |
 
@@ -26,6 +27,7 @@ use crate::steps::Steps;
 use crate::verify;
 use crate::workspace::{Manifest, Package, Workspace, targets, unquoted};
 use anyhow::Context;
+use std::collections::HashSet;
 use std::ffi::OsStr;
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -63,6 +65,10 @@ fn check(workspace: &Workspace) -> anyhow::Result<Vec<String>> {
             let file = shown(&path, &workspace.root);
             let in_lock = is_lock && path.starts_with(package.dir.join("src"));
             findings.extend(file_laws(&path, &text).into_iter().map(|what| format!("{file}: {what}")));
+            if path.starts_with(package.dir.join("src")) && package.is_public() {
+                let found = labels_twice(&text).into_iter().chain(public_states(&text));
+                findings.extend(found.map(|(line, what)| format!("{file}:{line}: {what}")));
+            }
             if file != THIS_FILE {
                 let found = code_laws(&text, in_lock);
                 findings.extend(found.into_iter().map(|(line, what)| format!("{file}:{line}: {what}")));
@@ -119,6 +125,35 @@ fn wide(text: &str) -> Vec<usize> {
         if is_prose && line.chars().count() > MAX_COLUMNS {
             found.push(number);
         }
+    }
+    found
+}
+
+/// Rows of a table of transitions whose label another row has.
+fn labels_twice(text: &str) -> Vec<(usize, String)> {
+    let mut seen = HashSet::new();
+    let mut found = Vec::new();
+    for (number, line) in (1..).zip(text.lines()) {
+        let row = line.trim_start().trim_start_matches(['/', '!']).trim_start();
+        let Some(label) = row.strip_prefix("| (").and_then(|row| row.split_once(") |")) else { continue };
+        if !seen.insert(label.0.to_owned()) {
+            found.push((number, format!("the label ({}) names another transition too", label.0)));
+        }
+    }
+    found
+}
+
+/// State words that a user could name: they freeze the layout of a lock.
+fn public_states(text: &str) -> Vec<(usize, String)> {
+    let mut found = Vec::new();
+    let mut hidden = false;
+    for (number, line) in (1..).zip(text.lines()) {
+        let names = line.strip_prefix("pub use ").unwrap_or_default();
+        let mut words = names.split(|c: char| !c.is_alphanumeric());
+        if !hidden && words.any(|word| word.ends_with("State")) {
+            found.push((number, "a state word is not public: #[doc(hidden)]".to_owned()));
+        }
+        hidden = line.trim() == "#[doc(hidden)]";
     }
     found
 }
@@ -309,6 +344,19 @@ mod tests {
         assert_eq!(wide(&format!("//! {x}\n    /// {x}\n// short\n// {x}\n")), [1, 2, 4]);
         assert_eq!(wide(&format!("//! | {x} |\n// Mutant: {x}\nlet a = 1; // {x}\n")), [0; 0]);
         assert_eq!(wide(&format!("/// ```\n/// {x}\n/// ```\n/// {x}\n")), [4]);
+    }
+
+    #[test]
+    fn a_label_of_two_transitions_is_found() {
+        let text = "//! | label | from |\n//! | (A) | x |\n//! | (B) | x |\n//! | (A) | y |\n";
+        assert_eq!(labels_twice(text).len(), 1);
+        assert_eq!(labels_twice(text)[0].0, 4);
+    }
+
+    #[test]
+    fn a_public_state_word_is_found() {
+        assert_eq!(public_states("pub use word::State;\npub use raw::{Raw, ByteState};\n").len(), 2);
+        assert!(public_states("#[doc(hidden)]\npub use word::State;\npub use x::Stated;\n").is_empty());
     }
 
     #[test]

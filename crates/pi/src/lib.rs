@@ -5,7 +5,9 @@ mod condvar;
 mod mutex;
 
 pub use condvar::{PiCondvar, PiCondvarWith, PiWaitResult, RawPiCondvar};
+#[doc(hidden)]
+pub use mutex::State;
 pub use mutex::{
     MappedPiMutexGuard, PiLockError, PiLockResult, PiMutex, PiMutexGuard, PiMutexWith, PiTryLockResult,
-    RawPiMutex, State, Taken,
+    RawPiMutex, Taken,
 };

@@ -12,15 +12,22 @@ pub use asym::{
     RawAsymMutex,
 };
 #[cfg(feature = "parking-lot")]
+#[doc(hidden)]
+pub use byte::ByteState;
+#[cfg(feature = "parking-lot")]
 #[cfg_attr(docsrs, doc(cfg(feature = "parking-lot")))]
 pub use byte::{
-    ByteBits, ByteCondvar, ByteCondvarWith, ByteMutex, ByteMutexGuard, ByteMutexWith, ByteState,
-    MappedByteMutexGuard, RawByteMutex, UserBits,
+    ByteBits, ByteCondvar, ByteCondvarWith, ByteMutex, ByteMutexGuard, ByteMutexWith, MappedByteMutexGuard,
+    RawByteMutex, UserBits,
 };
-pub use mutex::{Condvar, CondvarWith, MappedMutexGuard, Mutex, MutexGuard, MutexWith, RawMutex, State};
+#[doc(hidden)]
+pub use mutex::State;
+pub use mutex::{Condvar, CondvarWith, MappedMutexGuard, Mutex, MutexGuard, MutexWith, RawMutex};
+#[doc(hidden)]
+pub use throughput::ThroughputState;
 pub use throughput::{
     After, Bound, ExtendedThroughputCondvar, ExtendedThroughputCondvarWith, ExtendedThroughputMutex,
     ExtendedThroughputMutexGuard, ExtendedThroughputMutexWith, HandOff, MappedThroughputMutexGuard,
     RawThroughputMutex, ThroughputCondvar, ThroughputCondvarWith, ThroughputMutex, ThroughputMutexGuard,
-    ThroughputMutexWith, ThroughputState,
+    ThroughputMutexWith,
 };

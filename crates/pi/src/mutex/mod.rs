@@ -6,6 +6,7 @@ mod word;
 
 pub use error::PiLockError;
 pub use raw::{RawPiMutex, Taken};
+#[doc(hidden)]
 pub use word::State;
 
 use core::fmt;

@@ -2,11 +2,11 @@
 //!
 //! A release by a plain store cannot know whether it overwrites a waiter's mark. So there is a
 //! second word, a *gate*, which waiters shut before they mark a mutex. A thread looks at it before
-//! it acquires the mutex and, if it is open, gets a *pass* to release by a store; after the store
-//! it looks again, and if the gate is not just as it was it wakes somebody. The gate cannot be a
-//! part of the mutex, for after the store the mutex may be freed (law 2). So there is a fixed table
-//! of gates in static memory, and a mutex uses the one that its address names. Mutexes that share a
-//! gate disturb one another at times, in speed and in nothing else.
+//! it acquires the mutex. If the gate is open, the thread gets a *pass* to release by a store.
+//! After the store it looks again, and if the gate has changed, it wakes a sleeper. The gate cannot
+//! be a part of the mutex, because the mutex may be freed after the store (law 2). So there is a
+//! fixed table of gates in static memory, and the address of a mutex selects one. Mutexes that
+//! share a gate may slow one another down; nothing else changes.
 //!
 //! # State
 //! One word of 64 bits:
@@ -17,7 +17,7 @@
 //! | `markers` | 23 | waiters between (G1) and (G4) |
 //! | `opening` | 40 | the number of the newest opening, among those of all gates |
 //!
-//! | gate | `OPEN` | `markers` | who acquires a mutex now |
+//! | gate | `OPEN` | `markers` | a thread that acquires a mutex now |
 //! |---|---|---|---|
 //! | open | 1 | 0 | may release by a store: its pass is the word |
 //! | closing | 1 | > 0 | releases by an exchange |
@@ -35,17 +35,17 @@
 //! for the first one's.
 //!
 //! # Invariants
-//! 1. While a marker is inside, nobody gets a pass.
-//! 2. *Who releases by a store and finds the gate as in its pass has overwritten no mark.* Take a
+//! 1. While a marker is inside, no thread gets a pass.
+//! 2. *A store whose thread then finds the gate as in its pass has overwritten no mark.* Take a
 //!    mark set by `M` while `U` holds the mutex, and `U`'s store over it. `M` comes after a heavy
 //!    fence (G2) made since the gate was last open: its own, or one it learnt of by (G1) from (G3).
 //!    The store comes after the mark, hence the light fence behind it after (G2), and so `U`'s last
 //!    look shows that closing or something newer. If it shows the gate of the pass all the same,
 //!    that is a later opening, without a marker: `M` had left (invariant 1), and the pass has
-//!    learnt of (G4). So the mark was there before `U` acquired, and nobody acquires a marked
+//!    learnt of (G4). So the mark was there before `U` acquired, and no thread acquires a marked
 //!    mutex.
-//! 3. No two openings look alike, be it of one gate or of two: a mutex that is moved while locked
-//!    is released behind another gate, whose word cannot be that of its pass.
+//! 3. No two openings have the same number, of one gate or of two. A mutex that is moved while
+//!    locked is released with another gate, whose word cannot be that of its pass.
 //! 4. A gate opens only if the heavy fence is known to work.
 //!
 //! # Ordering
@@ -55,12 +55,12 @@
 //! | (G2) | `membarrier::heavy` | the light fence of a release |
 //! | (G3) `fetch_and` | Release | (G1) |
 //! | (G4) `fetch_sub` | Release | (G6): the marks set so far |
-//! | (G5) `compare_exchange` | Relaxed | nobody |
+//! | (G5) `compare_exchange` | Relaxed | nothing |
 //! | (G6) a pass is taken | Acquire | (G4) |
-//! | (G7) the look after the store | Relaxed | nobody: the light fence before it does |
+//! | (G7) the look after the store | Relaxed | nothing: the light fence before it does |
 //!
-//! All changes are read-modify-writes, so a release among them is known to who acquires from any
-//! later one.
+//! All changes are read-modify-writes. So a thread that acquires from one synchronises with every
+//! release before it.
 //!
 //! Without (G4) or (G6) a pass could learn of a mark that is set because of what its owner does
 //! next. This is load buffering. Some processors allow it. The models do not: their mutants
@@ -71,12 +71,11 @@
 //! awake. The proof does without the kernel.
 //!
 //! # When to open
-//! A shut gate costs each release the difference between an exchange and a store, and an open one
-//! costs the next mark a heavy fence. Nobody knows which comes first, so one does as with skis that
-//! may be rented or bought: rent until the rent has cost as much as the purchase
-//! ([`membarrier::worth`]), and the bill is at most twice that of a prophet. Each release that
-//! finds no mark pays one rent; a mark sets the bill to nothing. The bill is kept by loads and
-//! stores that may lose a payment when they meet.
+//! A shut gate costs each release the difference between an exchange and a store. An open one costs
+//! the next mark a heavy fence. This is the ski rental problem: rent until the rent has cost as
+//! much as the purchase ([`membarrier::worth`]). The cost is then at most twice the optimum. Each
+//! release that finds no mark pays one rent; a mark sets the bill anew. The bill is kept by loads
+//! and stores, so a payment may get lost.
 //!
 //! # Wrap-around
 //! `opening` has 40 bits, and an opening takes two thousand releases and a heavy fence, 20 us
@@ -97,7 +96,7 @@ const MARKERS_MASK: u64 = (1 << OPENING_SHIFT) - ONE_MARKER;
 #[repr(align(128))]
 pub(super) struct Gate {
     word: AtomicU64,
-    /// How many more releases are to find no mark before the gate opens.
+    /// How many more releases must find no mark before the gate opens.
     bill: AtomicU64,
 }
 
@@ -131,11 +130,11 @@ impl Gate {
     /// The gate of the mutex at `address`.
     #[inline(always)]
     pub(super) fn of(address: usize) -> &'static Self {
-        // By cache line, and by page, for what lies at the same place of many pages.
+        // By cache line, and by page, for mutexes at the same offset of many pages.
         &GATES[(address >> 6 ^ address >> 12) % GATES.len()]
     }
 
-    /// (G6): a pass, if the gate is open, for who is about to acquire a mutex.
+    /// (G6): a pass, if the gate is open, for a thread that is about to acquire a mutex.
     #[inline(always)]
     pub(super) fn pass(&self) -> Pass {
         // Mutant: Acquire -> Relaxed: load buffering, by litmus/asym-gate.litmus.
@@ -184,7 +183,7 @@ impl Gate {
     #[cold]
     fn open(&self) {
         if !membarrier::ready() {
-            self.bill.store(u64::MAX, Relaxed); // and ask no more
+            self.bill.store(u64::MAX, Relaxed); // and never try again
             return;
         }
         let word = self.word.load(Relaxed);

@@ -4,35 +4,34 @@
 //! # The question of 2005
 //! When Molnar posted his mutex, Ben LaHaise wished for a release like that of a spinlock, without
 //! "a locked, serialising instruction". Linus Torvalds answered that it is hard: a spinlock may be
-//! overwritten, but a mutex has to know whether somebody waits. "So I suspect you can't avoid
+//! overwritten, but a mutex has to know whether a thread waits. "So I suspect you can't avoid
 //! serializing the unlock path for a mutex. The issue of 'was there contention while I held it'
 //! fundamentally *is* a serializing question" (LKML, 19 December 2005).
 //!
-//! He was right about what must be paid, and since Linux 4.14 it can be paid by somebody else. A
-//! waiter that is going to sleep is about to spend microseconds. It serialises *the others*:
-//! `membarrier` makes every CPU that runs this process pass a full fence, and the release itself
-//! needs none (`ulocks_core::membarrier`).
+//! He was right that a fence must be paid for. Since Linux 4.14 another thread can pay. A waiter
+//! that is about to sleep will spend microseconds anyway. It serialises *the others*: `membarrier`
+//! makes every CPU that runs this process pass a full fence. The release itself needs none
+//! (`ulocks_core::membarrier`).
 //!
-//! That alone is not enough, and here is the trap. The obvious release looks at the word, and
-//! stores 0 if it reads `LOCKED`:
+//! That alone is not enough. The obvious release looks at the word, and stores 0 if it reads
+//! `LOCKED`:
 //!
 //! | holder | waiter |
 //! |---|---|
-//! | loads the word: `LOCKED`, nobody waits | |
+//! | loads the word: `LOCKED`, no thread waits | |
 //! | *is preempted* | marks it `CONTENDED` |
 //! | | makes its heavy fence, finds `CONTENDED` still there, sleeps |
-//! | stores `UNLOCKED` and wakes nobody | sleeps for ever |
+//! | stores `UNLOCKED` and wakes no thread | sleeps for ever |
 //!
-//! A fence orders what was done; the holder's store was not done yet. A question that is asked
-//! before the store is answered too early, however it is fenced. So the release stores first and
-//! asks afterwards. And then it must not ask the mutex, which may be gone (law 2), but a word in
-//! static memory: the [`gate`](super::gate).
+//! A fence orders accesses that were made; the holder's store was not made yet. A look before the
+//! store is too early, whatever fences follow. So the release stores first and looks afterwards.
+//! Then it must not look at the mutex, which may be gone (law 2), but at a word in static memory:
+//! the [`gate`](super::gate).
 //!
 //! # Properties
 //! - Exclusion; what a holder did happens before the next acquisition returns.
-//! - Barging: whoever finds the mutex free takes it, sleepers or not. No bound on waiting.
-//! - One read-modify-write to acquire and a plain store to release when nobody contends, or nobody
-//!   has to sleep for it.
+//! - Barging: an arriving thread takes a free mutex, past sleepers too. No bound on waiting.
+//! - One read-modify-write to acquire and a plain store to release, if no thread has to sleep.
 //! - The store, or the exchange, is the last touch of the mutex: the gate is static, a wake-up goes
 //!   by address. So the thread that releases last may free or unmap the mutex at once (law 2).
 //! - All-zero is an unlocked mutex. Nothing is allocated, no address is stored: it may be moved
@@ -45,39 +44,39 @@
 //!
 //! | from | to | by | label |
 //! |---|---|---|---|
-//! | `UNLOCKED` | `LOCKED` | an arrival, at once or while it spins | (L1) |
-//! | `UNLOCKED` | `CONTENDED` | a waiter that is about to sleep, or has slept | (L2) (L3) |
+//! | `UNLOCKED` | `LOCKED` | an arriving thread, at once or while it spins | (L1) |
+//! | `UNLOCKED` | `CONTENDED` | a waiter that is about to sleep, by (L2), or has slept, by (L3) | (L2), (L3) |
 //! | `LOCKED` | `CONTENDED` | a waiter that is about to sleep, inside the gate | (L2) |
-//! | `LOCKED`, `CONTENDED` | `CONTENDED` | a notification that moves a sleeper here, inside the gate | (M) |
-//! | `LOCKED`, or `CONTENDED` unawares | `UNLOCKED` | a holder with a pass, by a store. If the gate has changed, it wakes one sleeper | (U1) |
+//! | `LOCKED`, `CONTENDED` | `CONTENDED` | a notification that requeues a sleeper here, inside the gate | (M) |
+//! | `LOCKED`, or `CONTENDED` unseen | `UNLOCKED` | a holder with a pass, by a store. If the gate has changed, it wakes one sleeper | (U1) |
 //! | `LOCKED` | `UNLOCKED` | the holder, by an exchange | (U2) |
 //! | `CONTENDED` | `UNLOCKED` | the holder, by an exchange, and wakes one sleeper | (U2) |
 //!
 //! # Invariants
 //! 1. At most one thread holds the mutex: only transitions out of `UNLOCKED` acquire, and only the
 //!    holder stores.
-//! 2. Nobody sleeps unless the word was `CONTENDED` at that moment: the kernel compares under its
-//!    queue's lock.
-//! 3. *No sleeper is forgotten.* While somebody sleeps, the word is `CONTENDED`, or a wake-up is on
-//!    its way, or a woken waiter is awake that has not yet come to (L2) or (L3). As in
-//!    [`Mutex`](crate::Mutex), but that `CONTENDED` may also end in (U1). A mark on a mutex that
-//!    another holds was set inside the gate, so that the holder finds the gate changed (invariant 2
-//!    of the gate), and wakes. So does a holder that notifies, (M). A holder that set its own mark,
-//!    by (L2) or (L3) out of `UNLOCKED`, has no pass.
-//! 4. `CONTENDED` may be stale, and a (U1) may wake for another mutex of its gate: a wake-up that
-//!    finds nobody, never the other way round.
+//! 2. A waiter sleeps only if the word was `CONTENDED` at that moment: the kernel compares under
+//!    its queue's lock.
+//! 3. *No sleeper is forgotten.* While a waiter sleeps, one of three holds: the word is
+//!    `CONTENDED`; or a wake-up is on its way; or a woken waiter has not yet made (L2) or (L3). As
+//!    in [`Mutex`](crate::Mutex), but (U1) may also end `CONTENDED`. A mark on a mutex that another
+//!    thread holds was set inside the gate. So the holder finds the gate changed (invariant 2 of
+//!    the gate), and wakes. So does a holder that notifies, (M). A holder that set its own mark, by
+//!    (L2) or (L3) out of `UNLOCKED`, has no pass.
+//! 4. `CONTENDED` may be stale, and a (U1) may wake for another mutex of its gate. That costs a
+//!    wake-up that meets no sleeper. The reverse does not happen.
 //!
 //! # Ordering
-//! Each (L) is Acquire and pairs with (U1) and (U2), which are Release. An (L) that acquires reads
-//! from the very (U) that freed the mutex. A pass is taken *before* the (L) that it is for: a mark
-//! set in between would be neither in the pass nor in what (L) replaces. Between (U1) and the look
-//! (G7) stands `light`, between (G1) and (L2) `heavy`: this is the store-buffering case, on the
-//! mutex and the gate. Without them the release could find an old gate, and its store reach the
-//! word after the mark. A futex call carries no ordering.
+//! (L1), (L2), (L3) are Acquire and pair with (U1) and (U2), which are Release. One that acquires
+//! reads from the very release that freed the mutex. A pass is taken *before* the (L) that it is
+//! for: a mark set in between would be neither in the pass nor in what (L) replaces. Between (U1)
+//! and the look (G7) stands `light`, between (G1) and (L2) `heavy`: this is the store-buffering
+//! case, on the mutex and the gate. Without them the release could find an old gate, and its store
+//! reach the word after the mark. A futex call carries no ordering.
 //!
 //! # If the barrier is taken away
-//! A gate has opened because the kernel had the fence. If it refuses the fence later (a seccomp
-//! filter came between), a mark may get lost, and a waiter sleeps for a millisecond at most at a
+//! A gate opens only if the kernel has the fence. If the kernel refuses the fence later, because of
+//! a seccomp filter, a mark may get lost. So a waiter then sleeps for a millisecond at most at a
 //! time.
 //!
 //! # Sources
@@ -101,8 +100,8 @@ const UNLOCKED: u32 = State::UNLOCKED.0;
 const LOCKED: u32 = State::LOCKED.0;
 const CONTENDED: u32 = State::CONTENDED.0;
 
-/// How long a waiter sleeps at a time whose mark may get lost.
-const NAP: Duration = Duration::from_millis(1);
+/// The longest sleep of a waiter whose mark may get lost.
+const LONGEST_SLEEP: Duration = Duration::from_millis(1);
 
 /// The raw mutex, without data: one futex, and the counters if the policy has any.
 #[derive(Debug)]
@@ -134,8 +133,7 @@ impl<P: Policy> RawAsymMutex<P> {
         self.futex.compare_exchange(UNLOCKED, held, Acquire, Relaxed).is_ok()
     }
 
-    /// A spinning waiter's look at the mutex; it takes it if it is free, leaving `held` in the
-    /// word.
+    /// A poll; it takes a free mutex, leaving `held` in the word.
     #[inline]
     fn look(&self, held: u32) -> Look {
         match self.futex.load(Relaxed) {
@@ -151,7 +149,7 @@ impl<P: Policy> RawAsymMutex<P> {
         Gate::of(self.futex.key().address())
     }
 
-    /// The pass of who is about to acquire.
+    /// A pass for a thread that is about to acquire.
     #[inline(always)]
     fn pass(&self) -> Pass {
         if Self::PLAIN { self.gate().pass() } else { Pass::NONE }
@@ -168,8 +166,8 @@ impl<P: Policy> RawAsymMutex<P> {
         Some(pass)
     }
 
-    /// An arrival that found the mutex taken: spins, then sleeps. `None` if `deadline` passed
-    /// first.
+    /// For an arriving thread that found the mutex taken: spins, then sleeps. `None` if `deadline`
+    /// passed first.
     #[cold]
     #[inline(never)]
     fn lock_contended(&self, deadline: Option<Deadline>) -> Option<Pass> {
@@ -190,8 +188,8 @@ impl<P: Policy> RawAsymMutex<P> {
         Some(pass)
     }
 
-    /// A waiter that sleeps: it leaves the word marked, whether it acquires or its `deadline`
-    /// passes (invariant 3).
+    /// Sleeps until it acquires or `deadline` passes. Either way it leaves the word marked
+    /// (invariant 3).
     fn lock_asleep(&self, deadline: Option<Deadline>) -> bool {
         let mut expired = false;
         loop {
@@ -209,7 +207,7 @@ impl<P: Policy> RawAsymMutex<P> {
             expired = if safe {
                 self.futex.wait(CONTENDED, deadline) == Waited::TimedOut
             } else {
-                self.futex.wait(CONTENDED, Some(Deadline::after(NAP)));
+                self.futex.wait(CONTENDED, Some(Deadline::after(LONGEST_SLEEP)));
                 deadline.is_some_and(|deadline| deadline.has_passed())
             };
             // (L3)
@@ -220,8 +218,8 @@ impl<P: Policy> RawAsymMutex<P> {
         }
     }
 
-    /// (L2): marks the word, inside the gate. What the word was, and whether the mark is safe from
-    /// releases that do not see it.
+    /// (L2): marks the word, inside the gate. Returns the word before, and whether a release will
+    /// see the mark.
     fn mark(&self) -> (u32, bool) {
         let mark = || self.futex.swap(CONTENDED, Acquire);
         if !Self::PLAIN {
@@ -234,7 +232,7 @@ impl<P: Policy> RawAsymMutex<P> {
         (was, safe)
     }
 
-    /// (M): marks the word, if the mutex is held. Inside the gate. An exchange also where the word
+    /// (M): marks the word of a held mutex, inside the gate. It is an exchange even where the word
     /// does not change: a load could be out of date.
     fn mark_held(&self) -> bool {
         let mut held = self.futex.load(Relaxed);
@@ -247,8 +245,8 @@ impl<P: Policy> RawAsymMutex<P> {
         false
     }
 
-    /// Counts the wake-up that comes of having marked the word. The release cannot count it, for it
-    /// must not touch the mutex again.
+    /// Counts the wake-up that a mark causes. The release cannot count it: it must not touch the
+    /// mutex again.
     #[inline]
     fn owe_wake(&self) {
         self.meter.count(Event::Woke);
@@ -276,7 +274,7 @@ impl<P: Policy> RawAsymMutex<P> {
         }
     }
 
-    /// The wake-up a release owes. By key: the mutex may be gone.
+    /// The wake-up that a release owes. By address: the mutex may be gone.
     #[cold]
     #[inline(never)]
     fn wake_one(key: FutexKey<P::Scope>) {

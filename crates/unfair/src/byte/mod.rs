@@ -6,6 +6,7 @@ mod word;
 
 pub use bits::UserBits;
 pub use raw::RawByteMutex;
+#[doc(hidden)]
 pub use word::ByteState;
 
 use ulocks_core::{Policy, Private, api, futex};

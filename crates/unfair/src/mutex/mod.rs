@@ -4,6 +4,7 @@ mod raw;
 mod word;
 
 pub use raw::RawMutex;
+#[doc(hidden)]
 pub use word::State;
 
 use ulocks_core::{Private, api};

@@ -8,20 +8,18 @@ use ulocks_core::{Private, api};
 /// A [`ThroughputMutex`](crate::ThroughputMutex) whose holder asks not to be preempted, in threads
 /// that want it.
 ///
-/// A holder that is preempted keeps all others waiting for a time slice, and a barging mutex that
-/// is taken by whoever runs meets that as often as any other. From Linux 7.0 on the kernel puts the
-/// preemption off by a few microseconds if the thread asks for it. Each thread opts in by
-/// [`enable`](ulocks_core::slice::enable), once; one that has not, or whose kernel has no such
-/// thing, uses this as a `ThroughputMutex`, and both may use the same one. What is needed, and what
-/// is not promised, is told in [`ulocks_core::slice`]; to the promises of `ThroughputMutex` it adds
-/// none, and takes none away.
+/// A holder that is preempted keeps all waiters waiting for a time slice. From Linux 7.0 on the
+/// kernel delays the preemption by a few microseconds if the thread asks for it. Each thread opts
+/// in once, by [`enable`](ulocks_core::slice::enable). A thread that has not, or whose kernel has
+/// no extensions, uses this as a `ThroughputMutex`; both kinds may use one mutex.
+/// [`ulocks_core::slice`] says what is needed, and what is not promised. The promises of
+/// `ThroughputMutex` hold as they are.
 ///
 /// Where it is enabled, an acquisition and its release cost a nanosecond more together. A holder
 /// that got an extension gives the CPU back in its release, which may then last as long as the
 /// kernel lets others run.
 ///
-/// **It was never run on a kernel that extends time slices**: this waits for one. With a kernel
-/// played by the tests, it was.
+/// **It was never run on a kernel that extends time slices.** The tests play such a kernel.
 ///
 /// # Examples
 /// ```

@@ -3,7 +3,7 @@
 mod bound;
 mod deaths;
 mod extended;
-mod line;
+mod queue;
 mod raw;
 mod word;
 
@@ -13,6 +13,7 @@ pub use extended::{
     ExtendedThroughputMutexGuard, ExtendedThroughputMutexWith,
 };
 pub use raw::RawThroughputMutex;
+#[doc(hidden)]
 pub use word::ThroughputState;
 
 use ulocks_core::{Private, api};
@@ -24,23 +25,22 @@ use ulocks_core::{Private, api};
 /// counters; [`ThroughputMutexWith`] has the others.
 ///
 /// # Fairness
-/// Whoever finds the mutex free takes it, past others that wait, but not for ever. Waiters that
-/// sleep are served in the order in which they fell asleep. The one whose turn it is is woken, and
-/// lets others overtake it for the bound, one millisecond unless the type says otherwise
-/// ([`After`]). Then it reserves the mutex: the present holder is the last to have overtaken it.
-/// With
+/// An arriving thread takes a free mutex past waiters, but not for ever. Sleeping waiters are
+/// served in the order in which they fell asleep. A release wakes the first. Others may overtake it
+/// for the bound, one millisecond unless the type says otherwise ([`After`]). Then it reserves the
+/// mutex: the present holder is the last to have overtaken it. With
 /// - `h`, the longest time the mutex is held,
-/// - `w`, the time in which a woken thread comes to run,
+/// - `w`, the time until a woken thread runs,
 /// - `k`, the number of other waiters,
 ///
 /// a waiter that has fallen asleep waits at most `bound + (k + 1) * (bound + 2h + 2w)`, and one
 /// beside a single other thread `bound + 2h + 2w`. Each of many waiters in turn is overtaken for
-/// the bound: otherwise the mutex would idle for one wake-up at each hand-over, and this is what a
-/// strict hand-off costs. Who prefers short waits of many takes [`HandOff`], with a bound of zero.
+/// the bound: otherwise the mutex would idle for one wake-up at each hand-over, which a strict
+/// hand-off costs. [`HandOff`], with a bound of zero, gives shorter waits to many waiters.
 ///
-/// Not bound by this is a waiter with a deadline that was woken while another one was on its way:
-/// it may be sent to sleep behind the others again. Nor one whose sleep is ended by a signal.
-/// Threads of real-time priority are woken before others, by the kernel.
+/// Two kinds of waiters are not bound by this. A waiter with a deadline that was woken while
+/// another had been woken may have to sleep behind the others again. So may a waiter whose sleep a
+/// signal ends. The kernel wakes threads of real-time priority before others.
 ///
 /// [`try_lock`](api::Mutex::try_lock) takes a free mutex past others too, but fails on one that is
 /// reserved.
@@ -50,9 +50,9 @@ use ulocks_core::{Private, api};
 /// waits, and so is the release. Otherwise the caller spins as on a [`Mutex`](crate::Mutex), for up
 /// to 6 us by default, and then sleeps in the kernel (`FUTEX_WAIT`). A waiter that has reserved
 /// spins for up to 40 us before it sleeps again. A spin ends at once if the holder waited, too,
-/// before it acquired, and did so on the CPU where the spinner runs: then it is not running. Nobody
-/// ever yields to the scheduler. A timed acquisition tries at least once, and may return late by
-/// its spinning budget and by what the scheduler takes.
+/// before it acquired, and did so on the CPU where the spinning thread runs: then the holder is not
+/// running. No thread ever yields to the scheduler. A timed acquisition tries at least once, and
+/// may return late by its spinning budget and by what the scheduler takes.
 ///
 /// # Panics
 /// None of its own. Locking a mutex that the calling thread already holds is a deadlock, or, with a
@@ -73,23 +73,23 @@ use ulocks_core::{Private, api};
 /// holds the mutex, the mutex stays locked.
 ///
 /// If processes are killed while they wait, or between a release and the wake-up that they owe, the
-/// bound of the other waiters holds again after `1 s` and, for each of the dead, `2 * (bound + 100
-/// ms + w) + h`, also if the mutex is never free. Until then the mutex may lie idle. `try_lock`
-/// fails on it for `200 ms + w` at most if the dead had reserved it, and nobody else acquires it
-/// either. The times hold if somebody waits for so long: a waiter without a deadline, or with a
-/// later one. If all waiters give up sooner, a mutex that the dead had reserved stays reserved.
-/// Waiters of a condition variable are waiters of the mutex in this sense when they have been
-/// woken.
+/// bound of the other waiters holds again after `1 s` and, for each of the dead,
+/// `2 * (bound + 100 ms + w) + h`, also if the mutex is never free. Until then the mutex may lie
+/// idle. `try_lock` fails on it for `200 ms + w` at most if the dead had reserved it, and nobody
+/// else acquires it either. The times hold if a waiter waits for that long: without a deadline, or
+/// with a later one. If all waiters give up sooner, a mutex that the dead had reserved stays
+/// reserved. Waiters of a condition variable are waiters of the mutex in this sense when they have
+/// been woken.
 ///
 /// A waiter without a deadline wakes by itself once a second, and ten times as often or once in a
-/// longer bound while another is first in line. A process that is stopped for the bound and 100 ms,
-/// when it is its turn, loses its place.
+/// longer bound while another waiter is the head. A process that is stopped for the bound and 100
+/// ms while its waiter is the head loses the position.
 ///
 /// # Signals and forks
 /// Signals are handled while a thread waits, and the wait goes on. A handler must not use a mutex
 /// that the code it interrupts may hold. A child of `fork` gets a private copy of a `Private` mutex
-/// in the state it was in, with the waiters' places but without the waiters: unless nobody waited,
-/// the child may not use it.
+/// in its present state, with the waiters' positions but without the waiters. Unless no thread
+/// waited, the child may not use it.
 ///
 /// # Memory
 /// The release is one read-modify-write and touches the mutex no more, so the thread that releases

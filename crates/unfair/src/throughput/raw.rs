@@ -3,32 +3,35 @@
 //!
 //! # Properties
 //! - Exclusion; what a holder did happens before the next acquisition returns.
-//! - Whoever finds the mutex free takes it, past others that wait, unless it is reserved.
-//! - *Bounded waiting.* A waiter is woken when it is its turn by the kernel's queue, and from then
-//!   on keeps its place in a line; the head of the line reserves the mutex when it has been there
-//!   for the bound, and then nobody overtakes it.
-//! - One read-modify-write to acquire and one to release when nobody waits; no system call unless
-//!   somebody sleeps. The release never loops.
-//! - The release is the last touch: what must be woken is read off the value it replaced, and named
-//!   by address (law 2).
+//! - Barging: an arriving thread takes a free mutex past waiters, unless it is reserved.
+//! - *Bounded waiting.* The kernel wakes sleepers in its order. A woken waiter that finds the mutex
+//!   taken joins a queue and keeps its position there. The head waiter reserves the mutex when it
+//!   has been the head for the bound. From then on no thread overtakes it.
+//! - One read-modify-write to acquire and one to release when no thread waits. No system call
+//!   unless a thread sleeps. The release never loops.
+//! - The release is the last touch. The value that it replaced says which waiter to wake, and the
+//!   wake-up goes by address (law 2).
 //! - All-zero is an unlocked mutex. Nothing is allocated or registered, no address is stored (laws
 //!   1, 7, 9).
 //!
-//! # Who waits where
+//! # Where waiters wait
 //! ```text
-//! arrivals          outsiders                     the line                        the holder
-//! spin, steal  -->  asleep on the first word, -->  those woken once that found -->
-//!                   in the kernel's order          it taken, by tickets; only
-//!                                                  the head spins, is woken,
-//!                                                  and reserves
+//! arriving threads   outsiders                      the queue                      the holder
+//! spin, steal    --> asleep on the first word,  --> outsiders that were woken  -->
+//!                    in the kernel's order          and found it taken, by
+//!                                                   tickets; only the head
+//!                                                   waiter spins, is woken,
+//!                                                   and reserves
 //! ```
-//! A futex alone puts who was woken in vain at the end of its queue, and with that no bound holds.
-//! Here a waiter that was woken in vain gets a ticket, and further wake-ups go to the head of the
-//! line; the outsiders keep their places in the kernel's queue meanwhile. While the head is awake
-//! an outsider that falls asleep has another one woken; if that loses, too, it gets in line behind
-//! the head only once the bound has passed since it first lost: until then it goes back to sleep
-//! outside, where a release can wake it soon. A line of all that lost would idle the CPUs of a
-//! mutex that is merely busy.
+//! A futex alone puts a waiter that sleeps again at the end of its queue, so no bound holds. Here
+//! such a waiter gets a ticket, and further wake-ups go to the head waiter. The outsiders keep
+//! their positions in the kernel's order meanwhile.
+//!
+//! While the head waiter is awake, an outsider that falls asleep leaves a mark that wakes another
+//! outsider. If that one finds the mutex taken, too, it joins the queue behind the head only when
+//! the bound has passed since it was first woken. Until then it sleeps outside again, where a
+//! release can wake it soon. A queue of all such waiters would idle the CPUs of a mutex that is
+//! merely busy.
 //!
 //! # State
 //! The bits are those of [`ThroughputState`](crate::ThroughputState); *open* means neither `LOCKED`
@@ -36,91 +39,93 @@
 //!
 //! | from | to | by | label |
 //! |---|---|---|---|
-//! | 0 | `LOCKED` | an arrival | (L1) |
-//! | open | `LOCKED` and nothing else but a hint | an arrival that finds more than 0, or spins | (L2) |
+//! | 0 | `LOCKED` | an arriving thread | (L1) |
+//! | open | `LOCKED` and a hint only | an arriving thread that finds more than 0, or spins | (L2) |
 //! | open | `LOCKED`, `MARKED` and a hint | an outsider that has slept | (L3) |
-//! | not `LOCKED` | `LOCKED`, a hint, and `MARKED` unless another is in line | the head | (L4) |
-//! | not open | with `MARKED` | an outsider about to sleep, or to give up; a notification that moves an outsider here | (S1) |
-//! | `LOCKED` | with `ASLEEP` | the head, about to sleep | (S2) |
-//! | `LOCKED` | with `RESERVED` | the head, its time being up | (R) |
-//! | `LOCKED` | with `MARKED`, without `ASLEEP` and `RESERVED` | the head, giving up | (T) |
-//! | `LOCKED` | without `LOCKED`, all else as it was | the holder, who then wakes whom the old value says | (U) |
+//! | not `LOCKED` | `LOCKED`, a hint, and `MARKED` unless another waiter is queued | the head waiter | (L4) |
+//! | not open | with `MARKED` | an outsider about to sleep, or to give up; a notification that requeues a waiter here | (S1) |
+//! | `LOCKED` | with `ASLEEP` | the head waiter, about to sleep | (S2) |
+//! | `LOCKED` | with `RESERVED` | the head waiter, when the bound has passed | (R) |
+//! | `LOCKED` | with `MARKED`, without `ASLEEP` and `RESERVED` | the head waiter, giving up | (T) |
+//! | `LOCKED` | without `LOCKED`, all else as it was | the holder, which then wakes as the old value says | (U) |
 //! | any | without `ASLEEP` and `RESERVED`, with `MARKED` if `LOCKED` | between processes: a waiter, see *Deaths* | (D) |
-//! | line | one more | an outsider that was woken in vain; between processes also one that was not woken for long | (Q1) |
-//! | line | one less, at the head | the head, after (L4) or (T), who then wakes the next; or (D) | (Q2) |
+//! | queue | one more | an outsider that was woken and found the mutex taken; between processes also one that was not woken for long | (Q1) |
+//! | queue | one less, at the head | the head waiter, after (L4) or (T), which then wakes the next; or (D) | (Q2) |
 //!
-//! Whom (U) wakes: if `ASLEEP`, the head of the line; otherwise, if `MARKED`, an outsider.
+//! (U) wakes the head waiter if `ASLEEP` was set; otherwise, if `MARKED` was, an outsider.
 //!
 //! # Invariants
 //! 1. At most one thread holds the mutex: only transitions out of a word without `LOCKED` acquire.
-//! 2. Nobody sleeps unless the word had the value the sleeper left or read, at that moment.
+//! 2. A waiter sleeps only if the word has the value that the waiter left or read.
 //! 3. *In an open word the marks are receipts*: (U) has sent the wake-up or is about to. So an
-//!    acquisition clears them, and threads that come and go while the woken one is on its way find
-//!    a clean word (Molnar's rule).
-//! 4. *No head is forgotten.* While the head sleeps, the word is `LOCKED` and `ASLEEP`, or a
-//!    wake-up is on its way that only the head can take. `ASLEEP` is set by the head alone, so the
-//!    value it sleeps on does not come back.
-//! 5. *No outsider is forgotten.* Who has slept owes a mark: it leaves `MARKED` when it acquires or
-//!    gives up, and when it sleeps outside again. While an outsider sleeps, `MARKED` is set on a
-//!    mutex that is not open, or a wake-up for an outsider is on its way, or there is a debtor: an
-//!    outsider that was woken, or somebody in line. A debtor is awake, or itself not forgotten; so
-//!    in the end it pays.
-//! 6. Who is in line and not the head sleeps on the second word and is woken by (Q2). It has no
-//!    deadline, so it is in line until it is the head; so a head with somebody behind it need not
-//!    pay (L4).
-//! 7. `RESERVED` implies a head that set it. It is set and given up on a locked mutex only, so a
-//!    free reserved mutex has a head that is awake, or asleep with the wake-up of (U) on its way,
-//!    and which acquires.
-//! 8. A waiter that may have to sleep does not unwind: its ticket would stay in the line, or its
+//!    acquisition clears them. Threads that come and go before the woken waiter runs find a clean
+//!    word (Molnar's rule).
+//! 4. *No head waiter is forgotten.* While it sleeps, the word is `LOCKED` and `ASLEEP`, or a
+//!    wake-up is on its way that only it can take. Only the head waiter sets `ASLEEP`, so the value
+//!    that it sleeps on does not come back.
+//! 5. *No outsider is forgotten.* A waiter that has slept owes a mark. It sets `MARKED` when it
+//!    acquires or gives up, and when it sleeps outside again. While an outsider sleeps, one of
+//!    three holds. `MARKED` is set on a mutex that is not open; or a wake-up for an outsider is on
+//!    its way; or there is a debtor: an outsider that was woken, or a queued waiter. A debtor is
+//!    awake, or itself not forgotten; so in the end it pays.
+//! 6. A queued waiter that is not the head sleeps on the second word, and (Q2) wakes it. It has no
+//!    deadline, so it stays in the queue until it is the head. So a head waiter with another behind
+//!    it need not pay at (L4).
+//! 7. `RESERVED` implies a head waiter that set it. It is set and cleared on a locked mutex only.
+//!    So a free reserved mutex has a head waiter that is awake, or asleep with the wake-up of (U)
+//!    on its way, and that acquires.
+//! 8. A waiter that may have to sleep does not unwind: its ticket would stay in the queue, or its
 //!    debt unpaid. If the kernel refuses the wait, the process aborts.
 //!
 //! # The bound
-//! Let `h` be the longest hold and `w` the time in which a woken thread comes to run. The head
-//! acquires with the first release after it reserved, within `bound + h + w`; from (R) to (L4)
-//! nobody else acquires. An outsider is woken after those asleep before it. It may lose its place
-//! to them until it is overdue, `bound` after it first lost; then it keeps it. So with `k` other
-//! waiters it waits `bound + (k + 1) * (bound + 2h + 2w)` at most, and the first term only if
-//! several were woken at once. Reservations are `bound` apart, which keeps their price, an idle `w`
-//! each, at `w / bound` of the throughput. Exempt are waiters with a deadline that find somebody in
-//! line, because from behind the head one could not leave: they sleep outside again; and those
-//! whose sleep a signal ends, for which the kernel forgets their places.
+//! Let `h` be the longest hold and `w` the time until a woken thread runs. The head waiter acquires
+//! with the first release after it has reserved, within `bound + h + w`. From (R) to (L4) no other
+//! thread acquires. An outsider is woken after those asleep before it. Others may overtake it until
+//! it is overdue, `bound` after it was first woken; then it keeps its position. So with `k` other
+//! waiters it waits `bound + (k + 1) * (bound + 2h + 2w)` at most; the first term only if several
+//! were woken at once. Reservations are `bound` apart. Each idles the mutex for `w`, so they cost
+//! `w / bound` of the throughput.
 //!
-//! With [`HandOff`](crate::HandOff) the bound is zero: every waiter that was woken in vain
-//! reserves.
+//! Two kinds of waiters are exempt. A waiter with a deadline that finds the queue not empty sleeps
+//! outside again, because it could not leave from behind the head. And the kernel forgets the
+//! position of a waiter whose sleep a signal ends.
+//!
+//! With [`HandOff`](crate::HandOff) the bound is zero: every woken waiter that finds the mutex
+//! taken reserves.
 //!
 //! # The waiting rule
-//! Spinning is as in [`Mutex`](crate::Mutex), but that an arrival has all of its patience also if
-//! the release has to wake somebody: one that goes to sleep sooner ends up in the line, and
-//! reserves. The head that has just reserved looks closely for 40 us, about as long as a sleep and
-//! a wake-up take, because while it sleeps the mutex idles.
+//! Spinning is as in [`Mutex`](crate::Mutex), with one difference: an arriving thread uses all of
+//! its patience even if the release has to wake a waiter. If it slept sooner it would end up in the
+//! queue, and reserve. The head waiter that has just reserved polls closely for 40 us, about as
+//! long as a sleep and a wake-up take, because the mutex idles while it sleeps.
 //!
 //! All of them stop at once when the hint names their own CPU: then the holder is not running. Only
-//! an acquisition that had to wait leaves a hint, in the same compare-exchange. To leave one at
-//! each would cost 2 ns of 12 in a word of its own, since the release waits for the store, and 4 ns
-//! in this one.
+//! an acquisition that had to wait leaves a hint, in the same CAS. A hint at each acquisition would
+//! cost 2 ns of 12 in a word of its own, since the release waits for the store, and 4 ns in this
+//! one.
 //!
 //! # Deaths
-//! In memory shared between processes a waiter may be killed at any step, and take with it what
-//! invariants 4 to 7 rest on. So no waiter there sleeps for longer than a *watch*, at whose end it
-//! looks whether the head is dead, and then takes it out of the line (D). An outsider without a
-//! deadline that slept for a whole watch gets in line. Should a head that was taken for dead live
-//! after all, a place is lost, exclusion is not. The rules are in `deaths.rs`.
+//! Between processes a waiter may be killed at any step, and break invariants 4 to 7. So no waiter
+//! there sleeps for longer than a *watch*. At its end it checks whether the head waiter is dead,
+//! and then takes it out of the queue (D). An outsider without a deadline that slept for a whole
+//! watch joins the queue. If a head waiter that was taken for dead is alive, it loses its position;
+//! exclusion holds. The rules are in `deaths.rs`.
 //!
 //! # Ordering
-//! Each (L) is Acquire and pairs with (U), which is Release; all transitions of the first word are
+//! Each (L) is Acquire and pairs with (U), which is Release. All transitions of the first word are
 //! read-modify-writes, so the others continue the release sequence and are Relaxed. The second word
-//! carries no data. A futex call carries no ordering, and what it returns decides only who gets in
-//! line.
+//! carries no data. A futex call carries no ordering, and its result decides only which waiter
+//! joins the queue.
 //!
 //! # Sources
 //! W. Long, "futex: Throughput-optimized (TO) futexes" (LKML, 2016): steal, one top waiter that
 //! spins on the owner, hand-off to it. Linux `kernel/locking/mutex.c`: the first waiter asks for
 //! the hand-off. I. Molnar, "Generic Mutex Subsystem" (2005). Here: a reservation of the free mutex
-//! in place of the hand-off, so that no ownership is in flight; a bound in time; the line.
+//! in place of the hand-off, so that no ownership is in flight; a bound in time; the queue.
 
 use super::bound::{After, Bound};
 use super::deaths::Watch;
-use super::word::{HEAD, Line, OUTSIDE, ThroughputState as State, Ticket};
+use super::word::{HEAD, OUTSIDE, Queue, ThroughputState as State, Ticket};
 use core::fmt;
 use core::marker::PhantomData;
 use core::time::Duration;
@@ -141,18 +146,18 @@ pub(super) const RESERVED: u32 = State::RESERVED;
 #[repr(C)]
 pub struct RawThroughputMutex<P: Policy = Private, B: Bound = After> {
     pub(super) futex: Futex<P::Scope>,
-    pub(super) line: Futex<P::Scope>,
+    pub(super) queue: Futex<P::Scope>,
     pub(super) meter: P::Meter,
     bound: PhantomData<fn() -> B>,
 }
 
-/// What a waiter with a ticket comes to.
-pub(super) enum Turn {
+/// How the wait of a queued waiter ends.
+pub(super) enum Outcome {
     /// It holds the mutex.
     Acquired,
-    /// Its deadline has passed, and it is not in line any more.
+    /// Its deadline has passed, and it has left the queue.
     GaveUp,
-    /// It was taken for dead and is not in line any more.
+    /// It was taken for dead, and is not in the queue any more.
     PassedOver,
 }
 
@@ -162,7 +167,7 @@ impl<P: Policy, B: Bound> RawThroughputMutex<P, B> {
         pub fn new() -> Self {
             Self {
                 futex: Futex::new(State::UNLOCKED.0),
-                line: Futex::new(0),
+                queue: Futex::new(0),
                 meter: P::Meter::INIT,
                 bound: PhantomData,
             }
@@ -175,12 +180,13 @@ impl<P: Policy, B: Bound> RawThroughputMutex<P, B> {
     }
 
     /// The first word at this moment.
+    #[doc(hidden)]
     pub fn state(&self) -> State {
         State(self.futex.load(Relaxed))
     }
 
-    pub(super) fn line(&self) -> Line {
-        Line(self.line.load(Relaxed))
+    pub(super) fn queue(&self) -> Queue {
+        Queue(self.queue.load(Relaxed))
     }
 
     /// (L1)
@@ -194,13 +200,13 @@ impl<P: Policy, B: Bound> RawThroughputMutex<P, B> {
         let order = if learns { Acquire } else { Relaxed };
         self.futex.compare_exchange(was.0, now.0, order, Relaxed).map_err(State)?;
         if now.owes_wake() && !was.owes_wake() {
-            // Counted here, because the release must not touch the mutex any more.
+            // Counted here: the release must not touch the mutex after (U).
             self.meter.count(Event::Woke);
         }
         Ok(())
     }
 
-    /// (L2): an arrival acquires an open mutex.
+    /// (L2): an arriving thread acquires an open mutex.
     fn steal(&self, was: State, cpu: Option<u32>) -> Result<(), State> {
         self.change(was, State::held_on(cpu), true)?;
         self.meter.count(if was.has(MARKED | ASLEEP) { Event::Stolen } else { Event::Spun });
@@ -214,7 +220,7 @@ impl<P: Policy, B: Bound> RawThroughputMutex<P, B> {
         Ok(())
     }
 
-    /// What a spinner without a ticket sees; `take` takes an open mutex.
+    /// A poll by a waiter without a ticket; `take` takes an open mutex.
     #[inline]
     fn look(&self, take: impl FnOnce(State) -> Result<(), State>) -> Look {
         let was = self.state();
@@ -229,7 +235,7 @@ impl<P: Policy, B: Bound> RawThroughputMutex<P, B> {
         }
     }
 
-    /// What an arrival sees, which does not care whether the release has to wake somebody.
+    /// A poll by an arriving thread. It goes on even if the release has to wake a waiter.
     #[inline]
     fn look_in_passing(&self) -> Look {
         match self.look(|was| self.steal(was, cpu::current())) {
@@ -238,7 +244,7 @@ impl<P: Policy, B: Bound> RawThroughputMutex<P, B> {
         }
     }
 
-    /// Whether the holder cannot be running, because the caller is, where the holder was.
+    /// Whether the holder cannot be running, because the caller runs on the holder's CPU.
     pub(super) fn holder_was_here(was: State) -> bool {
         was.is_locked() && was.hint().is_some() && was.hint() == cpu::current()
     }
@@ -255,7 +261,7 @@ impl<P: Policy, B: Bound> RawThroughputMutex<P, B> {
         false
     }
 
-    /// An arrival that found something else than zero. False if `deadline` passed first.
+    /// For an arriving thread that found more than zero. False if `deadline` passed first.
     #[cold]
     #[inline(never)]
     fn lock_contended(&self, deadline: Option<Deadline>) -> bool {
@@ -276,11 +282,11 @@ impl<P: Policy, B: Bound> RawThroughputMutex<P, B> {
             if owes && !gives_up && spin::closely::<P>(|| self.look(|was| self.take_awake(was))) {
                 return true;
             }
-            if woken && let Some(ticket) = self.get_in_line(deadline, &mut overdue) {
-                match self.lock_in_line(ticket, &mut watch, deadline) {
-                    Turn::Acquired => return true,
-                    Turn::GaveUp => return false,
-                    Turn::PassedOver => {
+            if woken && let Some(ticket) = self.join_queue(deadline, &mut overdue) {
+                match self.lock_queued(ticket, &mut watch, deadline) {
+                    Outcome::Acquired => return true,
+                    Outcome::GaveUp => return false,
+                    Outcome::PassedOver => {
                         self.disown();
                         continue;
                     }
@@ -290,7 +296,7 @@ impl<P: Policy, B: Bound> RawThroughputMutex<P, B> {
             if gives_up {
                 return false;
             }
-            let (until, watches) = self.watch(&mut watch, marked, self.line(), deadline);
+            let (until, watches) = self.watch(&mut watch, marked, self.queue(), deadline);
             self.meter.count(Event::Slept);
             let waited = self.futex.wait_bits(marked.0, OUTSIDE, until);
             owes = true;
@@ -298,8 +304,7 @@ impl<P: Policy, B: Bound> RawThroughputMutex<P, B> {
             gives_up = waited == Waited::TimedOut && !watches;
             if waited == Waited::TimedOut && watches {
                 self.end_watch(&mut watch);
-                // As one that was woken in vain for long: outside again it would sleep behind all
-                // others.
+                // As an overdue waiter: outside it would sleep behind all others again.
                 (woken, overdue) = (true, Some(Deadline::after(Duration::ZERO)));
             }
         }
@@ -313,7 +318,7 @@ impl<P: Policy, B: Bound> RawThroughputMutex<P, B> {
             let done = if was.is_open() {
                 if owes { self.take_awake(was) } else { self.steal(was, cpu::current()) }.map(|()| None)
             } else {
-                // Also if it is marked already: a load may be out of date.
+                // Even if it is marked already: a load may be out of date.
                 let marked = was.with(MARKED);
                 self.change(was, marked, false).map(|()| Some(marked))
             };
@@ -324,24 +329,24 @@ impl<P: Policy, B: Bound> RawThroughputMutex<P, B> {
         }
     }
 
-    /// (Q1): the ticket of an outsider that was woken in vain. None if the line is full; and behind
-    /// others only if its wait is `overdue`, that is the bound has passed since it was woken in
-    /// vain for the first time, and if it has no deadline (invariant 6).
-    fn get_in_line(&self, deadline: Option<Deadline>, overdue: &mut Option<Deadline>) -> Option<Ticket> {
-        let mut line = self.line();
+    /// (Q1): the ticket of an outsider that was woken and found the mutex taken. `None` if the
+    /// queue is full. Behind others it joins only without a deadline (invariant 6), and only if it
+    /// is `overdue`: the bound has passed since it was first woken.
+    fn join_queue(&self, deadline: Option<Deadline>, overdue: &mut Option<Deadline>) -> Option<Ticket> {
+        let mut queue = self.queue();
         loop {
-            if line.length() > 0 && (deadline.is_some() || !Self::is_overdue(overdue)) {
+            if queue.length() > 0 && (deadline.is_some() || !Self::is_overdue(overdue)) {
                 return None;
             }
-            let (longer, ticket) = line.with_one_more()?;
-            match self.line.compare_exchange(line.0, longer.0, Relaxed, Relaxed) {
+            let (longer, ticket) = queue.with_one_more()?;
+            match self.queue.compare_exchange(queue.0, longer.0, Relaxed, Relaxed) {
                 Ok(_) => return Some(ticket),
-                Err(now) => line = Line(now),
+                Err(now) => queue = Queue(now),
             }
         }
     }
 
-    /// Whether the bound has passed since this was asked first.
+    /// Whether the bound has passed since the first call.
     fn is_overdue(overdue: &mut Option<Deadline>) -> bool {
         B::NS == 0
             || overdue
@@ -349,7 +354,7 @@ impl<P: Policy, B: Bound> RawThroughputMutex<P, B> {
                 .is_some_and(|overdue| overdue.has_passed())
     }
 
-    /// The wake-up a release owes. By key: the mutex may be gone.
+    /// The wake-up that a release owes. By address: the mutex may be gone.
     #[cold]
     #[inline(never)]
     fn wake(key: FutexKey<P::Scope>, was: State) {

@@ -1,5 +1,4 @@
-//! The two words of a throughput mutex: who holds it and must be woken, and the line of those who
-//! were.
+//! The two words of a throughput mutex: whether it is held and which waiter to wake, and the queue.
 
 use core::fmt;
 use ulocks_core::futex::Bits;
@@ -8,34 +7,34 @@ use ulocks_core::futex::Bits;
 ///
 /// | bits | name | meaning | set by | cleared by |
 /// |---|---|---|---|---|
-/// | 0 | `LOCKED` | held | who acquires | the holder |
-/// | 1 | `MARKED` | somebody outside the line may be asleep; may be stale set, never stale clear | who is about to sleep, and who has slept | an acquisition: the release before it has woken one, or the head |
-/// | 2 | `ASLEEP` | the head of the line may be asleep | the head | an acquisition: the release before it has woken the head |
-/// | 3 | `RESERVED` | only the head may acquire | the head | the head, as it acquires or leaves |
-/// | 16 to 31 | hint | where the holder acquired: the number of the CPU plus one; zero is unknown | an acquisition after spinning or sleeping | any other |
+/// | 0 | `LOCKED` | held | an acquisition | the holder |
+/// | 1 | `MARKED` | an outsider may be asleep; may be stale when set, never when clear | an outsider that is about to sleep, or has slept | an acquisition: the release before it has woken an outsider, or the head waiter |
+/// | 2 | `ASLEEP` | the head waiter may be asleep | the head waiter | an acquisition: the release before it has woken the head waiter |
+/// | 3 | `RESERVED` | only the head waiter may acquire | the head waiter | the head waiter, as it acquires or leaves |
+/// | 16 to 31 | hint | where the holder acquired: the number of the CPU plus one; zero is unknown | an acquisition after spinning or sleeping | any other acquisition |
 ///
-/// What is written while the mutex is held stays there when it is released, so a free word may be
-/// other than zero. The next acquisition clears it.
+/// Flags that are set while the mutex is held stay set at the release. So a free word may be other
+/// than zero. The next acquisition clears it.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub struct ThroughputState(pub u32);
 
 const HINT_SHIFT: u32 = 16;
 
-/// What those sleep with who have no place in line, and those whom a condition variable moves here.
+/// The futex bit of outsiders, and of waiters that a condition variable requeues here.
 pub(super) const OUTSIDE: Bits = Bits::one(0);
-/// What the head of the line sleeps with.
+/// The futex bit of the head waiter.
 pub(super) const HEAD: Bits = Bits::one(1);
 
 impl ThroughputState {
-    /// Free, and nobody waits.
+    /// Free, and no thread waits.
     pub const UNLOCKED: Self = Self(0);
     /// Held.
     pub const LOCKED: u32 = 1 << 0;
-    /// Somebody outside the line may be asleep.
+    /// An outsider may be asleep.
     pub const MARKED: u32 = 1 << 1;
-    /// The head of the line may be asleep.
+    /// The head waiter may be asleep.
     pub const ASLEEP: u32 = 1 << 2;
-    /// Only the head of the line may acquire.
+    /// Only the head waiter may acquire.
     pub const RESERVED: u32 = 1 << 3;
 
     pub(super) const fn has(self, bits: u32) -> bool {
@@ -56,24 +55,24 @@ impl ThroughputState {
         Self(Self::LOCKED | if hint <= u32::from(u16::MAX) { hint << HINT_SHIFT } else { 0 })
     }
 
-    /// Whether somebody holds the mutex.
+    /// Whether a thread holds the mutex.
     #[must_use]
     pub const fn is_locked(self) -> bool {
         self.has(Self::LOCKED)
     }
 
-    /// Whether the next acquisition belongs to the head of the line.
+    /// Whether only the head waiter may acquire.
     #[must_use]
     pub const fn is_reserved(self) -> bool {
         self.has(Self::RESERVED)
     }
 
-    /// Whether a thread without a place in line may acquire.
+    /// Whether a thread that is not the head waiter may acquire.
     pub(super) const fn is_open(self) -> bool {
         !self.has(Self::LOCKED | Self::RESERVED)
     }
 
-    /// Whether the release of this word wakes somebody.
+    /// Whether the release of this word wakes a waiter.
     pub(super) const fn owes_wake(self) -> bool {
         self.has(Self::LOCKED) && self.has(Self::MARKED | Self::ASLEEP)
     }
@@ -106,27 +105,27 @@ impl fmt::Debug for ThroughputState {
     }
 }
 
-/// A value of the second word: the line of waiters that were woken once and found the mutex taken.
+/// A value of the second word: the queue of waiters that were woken and found the mutex taken.
 ///
 /// | bits | name | meaning |
 /// |---|---|---|
-/// | 0 to 15 | `head` | the ticket of the head of the line |
-/// | 16 to 31 | `tail` | the ticket that the next in line will get; the line is empty if it is `head` |
+/// | 0 to 15 | `head` | the ticket of the head waiter |
+/// | 16 to 31 | `tail` | the next ticket to draw; the queue is empty if it is `head` |
 #[derive(Clone, Copy, PartialEq, Eq)]
-pub(super) struct Line(pub(super) u32);
+pub(super) struct Queue(pub(super) u32);
 
-/// A place in line.
+/// A position in the queue.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Ticket(u16);
 
 impl Ticket {
-    /// What its owner sleeps with, on the second word, until it is the head.
+    /// The futex bit with which its owner sleeps on the second word until it is the head.
     pub(super) fn bits(self) -> Bits {
         Bits::one(self.0.into())
     }
 }
 
-impl Line {
+impl Queue {
     pub(super) const fn head(self) -> Ticket {
         Ticket(self.0 as u16)
     }
@@ -143,25 +142,25 @@ impl Line {
         self.length() > 0 && self.head() == ticket
     }
 
-    /// Whether `ticket` is a place in this line: it is not if its owner was passed over.
+    /// Whether `ticket` is in this queue: not if its owner was passed over.
     pub(super) fn contains(self, ticket: Ticket) -> bool {
         ticket.0.wrapping_sub(self.head().0) < self.length()
     }
 
-    /// One more in line, and the ticket; `None` if the line is full.
+    /// One more waiter, and its ticket; `None` if the queue is full.
     pub(super) fn with_one_more(self) -> Option<(Self, Ticket)> {
         let tail = self.tail();
         let longer = Self(u32::from(tail.0.wrapping_add(1)) << 16 | u32::from(self.head().0));
         (self.length() < u16::MAX).then_some((longer, tail))
     }
 
-    /// The line, which is not empty, without its head.
+    /// The queue, which is not empty, without its head.
     pub(super) fn without_head(self) -> Self {
         Self(self.0 & !0xffff | u32::from(self.head().0.wrapping_add(1)))
     }
 }
 
-impl fmt::Debug for Line {
+impl fmt::Debug for Queue {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{} from {}", self.length(), self.head().0)
     }
@@ -172,36 +171,36 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_line_is_first_in_first_out() {
-        let (one, first) = Line(0).with_one_more().unwrap();
+    fn a_queue_is_first_in_first_out() {
+        let (one, first) = Queue(0).with_one_more().unwrap();
         let (two, second) = one.with_one_more().unwrap();
         assert!(two.is_head(first) && !two.is_head(second) && two.contains(second));
         let last = two.without_head();
         assert!(last.is_head(second) && !last.contains(first) && last.length() == 1);
         let empty = last.without_head();
         assert!(empty.length() == 0 && !empty.contains(second) && !empty.is_head(empty.head()));
-        assert!(!Line(0).is_head(first) && !Line(0).contains(first));
+        assert!(!Queue(0).is_head(first) && !Queue(0).contains(first));
     }
 
     #[test]
     fn tickets_wrap_around() {
-        let (mut line, _) = Line(0).with_one_more().unwrap();
+        let (mut queue, _) = Queue(0).with_one_more().unwrap();
         for _ in 0..150_000 {
-            let (longer, ticket) = line.with_one_more().unwrap();
+            let (longer, ticket) = queue.with_one_more().unwrap();
             assert!(longer.contains(ticket) && longer.length() == 2);
-            line = longer.without_head();
-            assert!(line.is_head(ticket));
+            queue = longer.without_head();
+            assert!(queue.is_head(ticket));
         }
     }
 
     #[test]
-    fn a_full_line_takes_nobody() {
-        let mut line = Line(0xfffe_fffe);
+    fn a_full_queue_takes_no_waiter() {
+        let mut queue = Queue(0xfffe_fffe);
         for _ in 0..u16::MAX {
-            line = line.with_one_more().unwrap().0;
+            queue = queue.with_one_more().unwrap().0;
         }
-        assert_eq!((line.length(), line.with_one_more()), (u16::MAX, None));
-        assert_eq!(line.head(), Ticket(0xfffe));
+        assert_eq!((queue.length(), queue.with_one_more()), (u16::MAX, None));
+        assert_eq!(queue.head(), Ticket(0xfffe));
     }
 
     #[test]
@@ -243,7 +242,7 @@ mod tests {
         );
         let released = ThroughputState::held_on(Some(3)).without(ThroughputState::LOCKED);
         assert_eq!(text(released), "UNLOCKED");
-        let (one, _) = Line(0x7_0007).with_one_more().unwrap();
+        let (one, _) = Queue(0x7_0007).with_one_more().unwrap();
         assert_eq!(format!("{one:?}"), "1 from 7");
     }
 }
