@@ -5,21 +5,21 @@ use std::path::PathBuf;
 xflags::xflags! {
     /// The commands of this repository.
     cmd xtask {
-        /// Everything that must be green: laws, format, lints, build, tests, docs, models,
-        /// examples, benches.
+        /// Runs everything that must pass before a merge: laws, format, lints, build, tests, docs,
+        /// models, examples, benches.
         cmd test {}
 
-        /// The laws that can be checked by reading the source.
+        /// Checks the laws that can be checked by reading the source.
         cmd tidy {}
 
-        /// Draws the crates and their dependencies: ARCHITECTURE.svg.
+        /// Draws the crates and their dependencies into ARCHITECTURE.svg.
         cmd picture {}
 
-        /// What a user of `ulocks` compiles: the dependency list must stay short and free of the
-        /// model worlds.
+        /// Checks what a user of `ulocks` compiles: the list of dependencies must stay short,
+        /// without loom and the virtual machine.
         cmd lean {}
 
-        /// The loom models (tests/loom*.rs): cargo xtask loom [-p NAME].. [-- FILTER..]
+        /// Runs the models under loom (tests/loom*.rs): cargo xtask loom [-p NAME].. [-- FILTER..]
         cmd loom {
             /// Only this package; may be repeated.
             repeated -p, --package name: String
@@ -27,14 +27,14 @@ xflags::xflags! {
             repeated filter: String
         }
 
-        /// The models on the virtual machine (tests/vm*.rs): cargo xtask vm [-p NAME].. [--
-        /// FILTER..]
+        /// Runs the models on the virtual machine (tests/vm*.rs):
+        /// cargo xtask vm [-p NAME].. [-- FILTER..]
         cmd vm {
-            /// Executions of each model, in place of its own number.
+            /// How many executions each model runs, instead of its own number.
             optional --budget n: u64
             /// Only this package; may be repeated.
             repeated -p, --package name: String
-            /// Instead of the models: what the locks would cost, as JSON and a plot.
+            /// Runs no model, but predicts what the locks would cost, as JSON and a plot.
             optional --cost
             /// With --cost: numbers of virtual CPUs, as 1..256 or 1,2,8.
             optional --cpus list: String
@@ -44,7 +44,7 @@ xflags::xflags! {
             repeated filter: String
         }
 
-        /// Unit tests and tests/miri*.rs under Miri, many schedules each (nightly).
+        /// Runs the unit tests and tests/miri*.rs under Miri, each with many schedules (nightly).
         cmd miri {
             /// How many schedules (default 16).
             optional --seeds n: u32
@@ -56,7 +56,7 @@ xflags::xflags! {
             repeated filter: String
         }
 
-        /// The stress tests (tests/stress.rs) under ThreadSanitizer (nightly).
+        /// Runs the stress tests (tests/stress.rs) under ThreadSanitizer (nightly).
         cmd tsan {
             /// The toolchain to use (default nightly).
             optional --toolchain name: String
@@ -66,53 +66,53 @@ xflags::xflags! {
             repeated filter: String
         }
 
-        /// Litmus tests in models of processors (herd7): cargo xtask litmus [FILTER]
+        /// Runs the litmus tests in models of processors (herd7): cargo xtask litmus [FILTER]
         cmd litmus {
             /// Only files whose name contains this.
             optional filter: String
         }
 
-        /// Schedules from libFuzzer (nightly, cargo-fuzz): cargo xtask fuzz [--seconds N] [TARGET]
+        /// Runs the fuzz targets, whose schedules libFuzzer chooses (nightly, cargo-fuzz):
+        /// cargo xtask fuzz [--seconds N] [TARGET]
         cmd fuzz {
             /// How long each target runs (default 60).
             optional --seconds n: u32
             /// The toolchain to use (default nightly).
             optional --toolchain name: String
-            /// Features of the targets: `seeded` gives `schedules` a bug to find.
-            optional --features list: String
             /// Only this target of fuzz/fuzz_targets.
             optional target: String
         }
 
-        /// Plants bugs, weakens orderings, and demands that tests report each: cargo xtask mutants
+        /// Plants bugs, weakens memory orderings, and demands that a test reports each.
         cmd mutants {
-            /// Only says what there is.
+            /// Lists the mutants, and runs none.
             optional --list
-            /// Only `logic`, the bugs of crates/*/mutants, or only `orderings`.
+            /// Only `logic`, the planted bugs of crates/*/mutants, or only `orderings`, the
+            /// weakened orderings.
             optional --kind name: String
-            /// Only the bug of this name, or those of the files whose path contains this; only the
-            /// orderings whose FILE:LINE contains it.
+            /// Only the planted bug of this name, the planted bugs of files whose path contains
+            /// this, and the weakened orderings whose FILE:LINE contains this.
             optional --only text: String
-            /// Only what is in files that differ from this commit.
+            /// Only mutants of files that differ from this commit.
             optional --changed rev: String
             /// Only the tests of this world: native, loom or vm.
             optional --world name: String
             /// How many tests run at once (default: the number of CPUs).
             optional --jobs n: usize
-            /// Begins nothing after so many minutes; the next run goes on.
+            /// Begins no test after this many minutes; the next run resumes.
             optional --budget minutes: u64
-            /// Only these planted bugs, as 3/17: the third of 17 parts. `cargo xtask test` runs
-            /// one part, and the next part with the next commit.
+            /// Only one part of the planted bugs: 3/17 is the third of 17 parts. `cargo xtask test`
+            /// runs one part, and at the next commit the next part.
             optional --part nth: String
-            /// Runs also what earlier runs have found.
+            /// Also runs mutants whose verdict an earlier run has recorded.
             optional --again
-            /// Runs also the weakened orderings that comments explain.
+            /// Also runs the weakened orderings that comments explain.
             optional --explained
         }
 
         /// Runs the tests of crates/*/checks.toml, and writes VERIFICATION.md from their output.
         cmd verify {
-            /// Runs nothing: writes the table from what is on record.
+            /// Runs no test, but writes the table from recorded results.
             optional --table
             /// Only the locks whose names contain this.
             optional --only lock: String
@@ -120,11 +120,11 @@ xflags::xflags! {
             optional --tool name: String
         }
 
-        /// Looks for bugs by chance, with all tools in turn: cargo xtask long --minutes N
+        /// Looks for bugs by chance, with one tool after the other: cargo xtask long --minutes N
         cmd long {
-            /// How long all of it runs.
+            /// How long the whole run takes.
             required --minutes n: u64
-            /// Only these parts, as vm,soak.
+            /// Only these parts, with commas between them: vm,soak.
             optional --only parts: String
         }
 
@@ -136,7 +136,7 @@ xflags::xflags! {
             optional --out path: PathBuf
         }
 
-        /// Would crates.io take it? cargo publish --workspace --dry-run.
+        /// Checks whether crates.io would accept the crates: cargo publish --workspace --dry-run.
         cmd publish-check {
             /// Also with uncommitted changes in the working tree.
             optional --allow-dirty
@@ -246,7 +246,7 @@ mod tests {
     }
 
     #[test]
-    fn wrong_usage_names_the_word_it_stumbled_over() {
+    fn wrong_usage_names_the_wrong_word() {
         assert!(parse("tset").unwrap_err().contains("tset"));
         assert!(parse("test --fast").unwrap_err().contains("--fast"));
         assert!(parse("").is_err());

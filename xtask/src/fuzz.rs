@@ -1,8 +1,8 @@
-//! `cargo xtask fuzz`: libFuzzer chooses executions of the virtual machine; its input answers every
-//! choice.
+//! `cargo xtask fuzz`: libFuzzer chooses executions of the virtual machine. Its input answers every
+//! choice of the machine.
 //!
-//! Sanitizers stay out: memory is the machine's, which checks it itself, and its coroutines switch
-//! stacks behind their backs.
+//! The targets are built without sanitizers. The virtual machine checks its memory itself, and
+//! sanitizers do not know that its coroutines switch stacks.
 
 use crate::flags::Fuzz;
 use crate::steps::Steps;
@@ -31,15 +31,12 @@ pub fn run(flags: &Fuzz, shell: &Shell, workspace: &Workspace, steps: &mut Steps
 
     let rustflags = with_flags("RUSTFLAGS", "--cfg ulocks_vm");
     let build = workspace.target().join("fuzz");
-    let features: Vec<&str> = flags.features.iter().flat_map(|features| ["--features", features]).collect();
     let limits = [format!("-max_total_time={seconds}"), format!("-max_len={MAX_BYTES}")];
     for target in targets {
         let limits = &limits;
-        let features = &features;
         let fuzz = cmd!(
             shell,
-            "rustup run {toolchain} cargo fuzz run --fuzz-dir {DIR} --target-dir {build} --sanitizer none {features...}
-             {target} -- {limits...}"
+            "rustup run {toolchain} cargo fuzz run --fuzz-dir {DIR} --target-dir {build} --sanitizer none {target} -- {limits...}"
         );
         steps.run_uncounted(&format!("fuzz {target}"), fuzz, &[("RUSTFLAGS", &rustflags)])?;
     }
@@ -57,7 +54,7 @@ pub fn needs(toolchain: &str) -> Result<(), Missing> {
     need("cargo-fuzz", "cargo install cargo-fuzz", &["cargo", "fuzz", "--version"])
 }
 
-/// The target `name`, or all.
+/// The target `name`, or all targets.
 fn select(known: Vec<String>, name: Option<&str>) -> anyhow::Result<Vec<String>> {
     match name {
         None => Ok(known),
