@@ -1,17 +1,17 @@
 //! `cargo xtask tidy`: the laws that can be checked by reading the source.
 //!
-//! Plain text scanning, one function a law. Comments do not count, and this file, which has to
-//! spell the forbidden words out, is not scanned for them.
+//! Each law is a function that scans text. Comments do not count. This file contains the forbidden
+//! words, so it is not scanned for them.
 //!
 //! | law | where |
 //! |---|---|
 //! | one door: no world `cfg`, no atomics of `core` or `std`, no yield | `src` of the lock crates |
 //! | `SeqCst` only on fences: loom treats `SeqCst` accesses as `AcqRel` | `src` of the lock crates |
-//! | a node that a queue may name is made only where nothing unwinds ([`nodes`]) | `src` of the lock crates |
-//! | nothing left open: no ignored test, no `todo!`, no `unimplemented!` | every source file |
+//! | a node that a queue may name is made only inside `without_unwinding` ([`nodes`]) | `src` of the lock crates |
+//! | no unfinished code: no ignored test, no `todo!`, no `unimplemented!` | every source file |
 //! | a file begins with prose, `tests.rs` beside its code excepted, and has at most 600 lines | every source file |
 //! | prose in comments is at most 100 columns wide; tables, code in fences and explained mutants are not prose | every source file |
-//! | a crate has its rooms: README, `lib.rs` with docs; a protocol in `raw.rs` has models in both worlds and a stress test | public crates |
+//! | a crate has a README and a `lib.rs`; a protocol in `raw.rs` has models in both model worlds and a stress test | public crates |
 //! | a mutant applies, and the tests that must find it exist | `crates/*/mutants` |
 //! | what explains a weaker ordering stands at one that can become weaker | `src` of the lock crates and core |
 //! | a property of a lock has tests or a reason; the table is up to date | `crates/*/checks.toml` |
@@ -36,10 +36,10 @@ const MAX_LINES: usize = 600;
 const MAX_COLUMNS: usize = 100;
 const THIS_FILE: &str = "xtask/src/laws.rs";
 
-/// Crates that are the door, or behind it.
+/// Crates that are not lock crates: the door, its virtual machine, and the test kit.
 const NOT_LOCKS: [&str; 3] = ["ulocks-core", "ulocks-vm", "ulocks-testkit"];
 
-/// Checks all laws and prints what breaks them as `file:line: what`.
+/// Checks all laws, and prints each violation as `file:line: what`.
 pub fn run(workspace: &Workspace, steps: &mut Steps) -> anyhow::Result<()> {
     Ok(steps.check("tidy", "cargo xtask tidy", || {
         let findings = check(workspace)?;
@@ -87,7 +87,7 @@ fn check(workspace: &Workspace) -> anyhow::Result<Vec<String>> {
         findings.extend(unguarded.map(|(nth, line, what)| format!("{}:{line}: {what}", files[nth])));
         if package.is_public() {
             let dir = shown(&package.dir, &workspace.root);
-            findings.extend(missing_rooms(&package.dir)?.into_iter().map(|what| format!("{dir}: {what}")));
+            findings.extend(missing_files_of(&package.dir)?.into_iter().map(|what| format!("{dir}: {what}")));
         }
     }
     findings.extend(spec::load(workspace)?.1);
@@ -111,7 +111,7 @@ fn code_laws(text: &str, in_lock: bool) -> Vec<(usize, &'static str)> {
     found
 }
 
-/// The lines with prose of a comment that is too wide. A comment behind code does not count.
+/// The lines of comments whose prose is too wide. A comment behind code does not count.
 fn wide(text: &str) -> Vec<usize> {
     let (mut found, mut in_code) = (Vec::new(), false);
     for (number, line) in (1..).zip(text.lines()) {
@@ -162,7 +162,7 @@ fn left_open(code: &str) -> Option<&'static str> {
     if code.contains("#[ignore") {
         Some("an ignored test: make it run, or delete it")
     } else if has_word(code, "todo!") || has_word(code, "unimplemented!") {
-        Some("left open: write it, or leave it out")
+        Some("unfinished code: write it, or delete it")
     } else {
         None
     }
@@ -180,9 +180,9 @@ fn beside_the_door(code: &str) -> Option<&'static str> {
     if atomics {
         Some("atomics come from `ulocks_core::sync`")
     } else if world {
-        Some("worlds are told apart in `ulocks-core` only")
+        Some("only `ulocks-core` may name a world")
     } else if has_word(code, "sched_yield") || has_word(code, "thread::yield_now") {
-        Some("no blind yield: wait with `ulocks_core::sync::spin_until` or a futex")
+        Some("no yield: wait with `ulocks_core::sync::spin_until` or a futex")
     } else {
         None
     }
@@ -199,10 +199,10 @@ fn file_laws(path: &Path, text: &str) -> Vec<String> {
     let mut found = Vec::new();
     let lines = text.lines().count();
     if lines > MAX_LINES {
-        found.push(format!("{lines} lines, {MAX_LINES} are allowed: one subject a file"));
+        found.push(format!("{lines} lines, but at most {MAX_LINES} are allowed: split the file"));
     }
     if !has_header(text) && !path.ends_with("tests.rs") {
-        found.push("begins without prose (`//!`): say what the file is for".into());
+        found.push("begins without documentation (`//!`): say what the file is for".into());
     }
     found
 }
@@ -215,8 +215,8 @@ fn has_header(text: &str) -> bool {
     text.lines().map(str::trim).find(|line| is_prose(line) || !may_precede(line)).is_some_and(is_prose)
 }
 
-/// Rooms a public crate must have and lacks.
-fn missing_rooms(dir: &Path) -> anyhow::Result<Vec<&'static str>> {
+/// The files and tests that a public crate must have and lacks.
+fn missing_files_of(dir: &Path) -> anyhow::Result<Vec<&'static str>> {
     let mut missing = Vec::new();
     if !dir.join("README.md").exists() {
         missing.push("no README.md");
@@ -398,7 +398,7 @@ mod tests {
     fn the_line_is_reported() {
         assert_eq!(
             code_laws("fn f() {\n    todo!()\n}\n", false),
-            [(2, "left open: write it, or leave it out")]
+            [(2, "unfinished code: write it, or delete it")]
         );
     }
 
@@ -410,7 +410,9 @@ mod tests {
         assert!(laws(&line.repeat(MAX_LINES + 1))[0].starts_with("601 lines"));
         assert!(laws("#![cfg(ulocks_loom)]\n\n//! Models.\n").is_empty());
         assert!(laws("#![doc = include_str!(\"../README.md\")]\n").is_empty());
-        assert!(laws("// Not documentation.\nuse std::fmt;\n")[0].starts_with("begins without prose"));
+        assert!(
+            laws("// Not documentation.\nuse std::fmt;\n")[0].starts_with("begins without documentation")
+        );
         assert!(file_laws(Path::new("src/raw/tests.rs"), "use super::*;\n").is_empty());
     }
 
@@ -460,7 +462,7 @@ mod tests {
     #[test]
     fn a_crate_without_its_rooms_is_found() {
         let bare = package("bare", &[("src/raw.rs", "")]);
-        assert_eq!(missing_rooms(&bare.dir).unwrap().len(), 5);
+        assert_eq!(missing_files_of(&bare.dir).unwrap().len(), 5);
         let files = [
             ("README.md", ""),
             ("src/lib.rs", ""),
@@ -470,7 +472,7 @@ mod tests {
             ("tests/stress.rs", ""),
         ];
         let full = package("full", &files);
-        assert_eq!(missing_rooms(&full.dir).unwrap(), [""; 0]);
+        assert_eq!(missing_files_of(&full.dir).unwrap(), [""; 0]);
         fs::remove_dir_all(bare.dir).unwrap();
         fs::remove_dir_all(full.dir).unwrap();
     }

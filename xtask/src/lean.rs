@@ -1,7 +1,7 @@
-//! `cargo xtask lean`: what somebody compiles who adds `ulocks` to a `Cargo.toml`.
+//! `cargo xtask lean`: the crates that a user compiles after adding `ulocks` to a `Cargo.toml`.
 //!
-//! The list below is short on purpose and complete: a new name here is a decision. Above all it
-//! must stay free of loom and of the virtual machine, which are for those who ask for them.
+//! The list below is complete, and short on purpose: a new name in it is a decision. It must not
+//! contain loom or the virtual machine, which are features that a user asks for.
 
 use crate::steps::Steps;
 use crate::workspace::Workspace;
@@ -11,7 +11,7 @@ use xshell::{Shell, cmd};
 /// Third-party crates in a user's lockfile, with all targets and no feature.
 const ALLOWED: [&str; 5] = ["crossbeam-utils", "libc", "lock_api", "scopeguard", "smallvec"];
 
-/// A crate of ours that no user compiles unasked.
+/// A crate of ours that a user compiles only with the feature `vm`.
 const VM: &str = "ulocks-vm";
 
 /// Compares the dependency tree of the facade with the list.
@@ -35,7 +35,7 @@ fn ours(workspace: &Workspace) -> Vec<&str> {
     workspace.packages.iter().map(|package| package.name.as_str()).filter(|name| *name != VM).collect()
 }
 
-/// Names in the output of `cargo tree` that are neither ours nor allowed.
+/// Names in the output of `cargo tree` that are neither our crates nor in the list.
 fn strangers(tree: &str, ours: &[&str]) -> BTreeSet<String> {
     tree.lines()
         .filter_map(|line| line.split_whitespace().next())

@@ -1,12 +1,12 @@
-//! `cargo xtask litmus`: the tests of `litmus/`, by herd7.
+//! `cargo xtask litmus`: runs the tests of `litmus/` with herd7.
 //!
 //! The model worlds follow RC11, which forbids load buffering: no load reads a store that is made
-//! because of what the thread of the load does next. Some processors allow it. These tests take the
-//! few accesses that a protocol relies on, as instructions, and let herd7 enumerate all executions
-//! that a model of the processor allows.
+//! because of what the thread of the load does next. Some processors allow it. A litmus test has
+//! the few accesses that a protocol relies on, as instructions. herd7 enumerates all executions of
+//! them that a model of the processor allows.
 //!
-//! A file says in comments what it expects; `litmus/README.md` has the format. A *variant* weakens
-//! a part of the file: it shows that the test can fail.
+//! A file says in comments which outcome it expects; `litmus/README.md` has the format. A *variant*
+//! replaces instructions of the test by weaker ones, and shows that the test can fail.
 
 use crate::flags::Litmus;
 use crate::steps::{Failed, Steps};
@@ -47,7 +47,7 @@ pub fn run(flags: &Litmus, shell: &Shell, workspace: &Workspace, steps: &mut Ste
     failed.map_or(Ok(()), |failed| Err(failed.into()))
 }
 
-/// All tests of the repository, by name. Each stands for lines that the source has.
+/// All tests of the repository, by name. It checks that the source has the lines that they quote.
 fn read_all(root: &Path) -> anyhow::Result<Vec<Test>> {
     let entries = fs::read_dir(root.join(DIR)).with_context(|| format!("{DIR}/ cannot be read"))?;
     let mut paths: Vec<PathBuf> = entries.map(|entry| Ok(entry?.path())).collect::<anyhow::Result<_>>()?;
@@ -57,7 +57,7 @@ fn read_all(root: &Path) -> anyhow::Result<Vec<Test>> {
     paths.iter().map(|path| Test::read(path, root).with_context(|| path.display().to_string())).collect()
 }
 
-/// What herd7 says of the outcome that a test names.
+/// How often herd7 sees the outcome that a test names.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Outcome {
     Never,
@@ -93,17 +93,17 @@ struct Test {
     sources: Vec<Source>,
 }
 
-/// A text for herd7, and what it must say.
+/// An input of herd7, and the answer that it must give.
 #[derive(Debug)]
 struct Check {
     name: String,
     text: String,
-    /// Not the one that herd7 takes by itself for the architecture.
+    /// The model, if it is not herd7's default for the architecture.
     model: Option<String>,
     expected: Outcome,
 }
 
-/// Lines of the source that a test stands for.
+/// A quotation from the source.
 #[derive(Debug, PartialEq, Eq)]
 struct Source {
     path: String,
@@ -125,7 +125,7 @@ impl Test {
         let first = code.lines().next().unwrap_or_default();
         ensure!(
             first.split_once(' ').is_some_and(|(_, own)| own.trim() == name),
-            "the first line is `{first}`, not an architecture and the file's name"
+            "the first line is `{first}`: write an architecture and the name of the file"
         );
         let mut test = Self { name: name.to_owned(), checks: Vec::new(), sources: Vec::new() };
         let mut expected = false;
@@ -150,16 +150,16 @@ impl Test {
                 );
             }
         }
-        ensure!(expected, "no expectation; write (* Expected: Never *)");
-        ensure!(!test.sources.is_empty(), "no source; write (* Source: PATH \"TEXT\" *)");
+        ensure!(expected, "no expectation: write (* Expected: Never *)");
+        ensure!(!test.sources.is_empty(), "no source: write (* Source: PATH \"TEXT\" *)");
         ensure!(
             test.checks.iter().any(|check| check.expected != Outcome::Never),
-            "nothing here has another outcome than Never, so the test cannot be seen to fail; add a variant"
+            "only the outcome Never is expected, so the test cannot be seen to fail: add a variant"
         );
         Ok(test)
     }
 
-    /// Adds what `outcomes` demands: `Never`, or `Never, by MODEL; Sometimes, by MODEL`.
+    /// Adds the checks that `outcomes` demands: `Never`, or `Never, by MODEL; Sometimes, by MODEL`.
     fn expect(&mut self, name: &str, text: &str, outcomes: &str) -> anyhow::Result<()> {
         for outcome in outcomes.split(';') {
             let (word, model) = match outcome.split_once(", by ") {
@@ -179,7 +179,7 @@ impl Source {
     fn exists(&self, root: &Path) -> anyhow::Result<()> {
         let Self { path, text } = self;
         let source = fs::read_to_string(root.join(path)).with_context(|| path.clone())?;
-        ensure!(source.contains(text.as_str()), "it stands for a line that {path} does not have: {text}");
+        ensure!(source.contains(text.as_str()), "it quotes a line that {path} does not have: {text}");
         Ok(())
     }
 }
@@ -206,8 +206,8 @@ impl Check {
     }
 }
 
-/// The text without its comments, and the comments, each on one line. Spaces in a row become one,
-/// so that a replacement need not know how a table is aligned.
+/// The text without its comments, and the comments, each on one line. Several spaces become one, so
+/// that a replacement does not depend on how a table is aligned.
 fn split_comments(text: &str) -> anyhow::Result<(String, Vec<String>)> {
     let (mut code, mut comments, mut rest) = (String::new(), Vec::new(), text);
     while let Some((before, after)) = rest.split_once("(*") {
@@ -238,7 +238,7 @@ fn quotations(text: &str) -> anyhow::Result<Vec<(String, String)>> {
         .collect())
 }
 
-/// `code` with all of `replacements`, `"A" => "B", "C" => "D"`. Each left side stands in it exactly
+/// `code` with all of `replacements`, `"A" => "B", "C" => "D"`. Each left side occurs in it exactly
 /// once.
 fn replace(code: &str, replacements: &str) -> anyhow::Result<String> {
     let pieces = quotations(replacements)?;
@@ -246,9 +246,12 @@ fn replace(code: &str, replacements: &str) -> anyhow::Result<String> {
     for (i, pair) in pieces.chunks(2).enumerate() {
         let [(find, comma), (with, arrow)] = pair else { bail!("a text without a replacement") };
         ensure!(arrow == "=>", "`{find}` is followed by `{arrow}`, not by `=>`");
-        ensure!(comma == if i == 0 { "" } else { "," }, "`{comma}` stands between two replacements");
+        ensure!(
+            comma == if i == 0 { "" } else { "," },
+            "`{comma}` is between two replacements: write a comma"
+        );
         let times = code.matches(find.as_str()).count();
-        ensure!(times == 1, "`{find}` stands {times} times in the test, not once");
+        ensure!(times == 1, "`{find}` occurs {times} times in the test, not once");
         ensure!(replaced.matches(find.as_str()).count() == 1, "`{find}` overlaps with another replacement");
         replaced = replaced.replacen(find.as_str(), with, 1);
     }
@@ -308,11 +311,11 @@ mod tests {
     }
 
     #[test]
-    fn a_replacement_stands_exactly_once() {
+    fn a_replaced_text_occurs_exactly_once() {
         let refusal = refused(&GOOD.replace("\"LDAR\" =>", "\"LDAX\" =>"));
-        assert!(refusal.contains("variant plain: `LDAX` stands 0 times"), "{refusal}");
+        assert!(refusal.contains("variant plain: `LDAX` occurs 0 times"), "{refusal}");
         let refusal = refused(&GOOD.replace("\"LDAR\" =>", "\"R ;\" =>"));
-        assert!(refusal.contains("`R ;` stands 2 times"), "{refusal}");
+        assert!(refusal.contains("`R ;` occurs 2 times"), "{refusal}");
         let refusal = refused(&GOOD.replace("\"LDAR\" =>", "\"LDAR\""));
         assert!(refusal.contains("not by `=>`"), "{refusal}");
     }

@@ -1,19 +1,20 @@
-//! `cargo xtask long --minutes N`: everything that looks for bugs by chance, one part after the
+//! `cargo xtask long --minutes N`: runs all tools that look for bugs by chance, one part after the
 //! other, for a stated time.
 //!
 //! | part | what |
 //! |---|---|
-//! | mutants | the planted bugs, then the weakened orderings; verdicts of earlier runs stay |
-//! | vm | each model with a large budget, from a new seed |
+//! | mutants | the planted bugs, then the weakened orderings; mutants with a verdict do not run again |
+//! | vm | each model on the virtual machine, with a large budget, from a new seed |
 //! | miri | unit tests and `tests/miri*` of every public crate, with schedules of a new seed |
 //! | tsan, asan | the stress tests, instrumented, again and again |
 //! | fuzz | the fuzz targets |
-//! | soak | stress, processes and crowds, optimised, with more threads than CPUs, again and again |
+//! | soak | the tests `stress*`, `shared*` and `many*`, optimised, with more threads than CPUs, again and again |
 //!
-//! Each part has a share of the time that is left. What a part does not use goes to the others. A
-//! part whose tool is missing is skipped, and the table says how to get it. A failing run is a
-//! finding: its output and the command that repeats it are printed, and the parts go on. At the end
-//! a finding is exit code 1. A run that is cut off because the time is up is none.
+//! Each part has a share of the time that is left. If a part uses less, the later parts have more.
+//! If the tool of a part is missing, the part is skipped, and the table says how to install the
+//! tool. A run that fails or hangs is a finding. Its output and the command that repeats it are
+//! printed, and the parts go on. If there was a finding, the exit code is 1. A run that is stopped
+//! because the time is up is no finding.
 
 use crate::flags;
 use crate::mutants::exec::{self, End};
@@ -41,16 +42,17 @@ const PARTS: [(Part, u32); 7] = [
     (Part::Soak, 8),
 ];
 
-/// A run that takes longer hangs. The slowest model with the largest budget takes a small part of
-/// it.
+/// A run that takes longer counts as a hang. The slowest model with the largest budget takes a
+/// small part of this time.
 const HANG: Duration = Duration::from_secs(1800);
-/// Executions of each exploration in the first round; ten times the usual number for many threads.
+/// Executions of each exploration in the first round. It is ten times the usual number of a model
+/// with many threads.
 const EXECUTIONS: u64 = 20_000;
 /// Schedules of each test in a round under Miri.
 const SCHEDULES: u64 = 32;
-/// Tests that run at once in the soak: each has threads and processes of its own.
+/// How many tests of the soak run at once. Each test has threads and processes of its own.
 const SOAK_TESTS: &str = "4";
-/// The fuzz targets need their build, and end by themselves.
+/// The time in which the fuzz targets are built. It is subtracted, since a target ends by itself.
 const FUZZ_BUILD: Duration = Duration::from_secs(90);
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -77,7 +79,7 @@ impl Part {
         }
     }
 
-    /// What it needs and does not find.
+    /// The tool that the part needs, if it is not installed.
     fn missing(self) -> Option<Missing> {
         let there = match self {
             Self::Miri => miri::needs(NIGHTLY),
@@ -117,7 +119,7 @@ impl Did {
 /// Runs the parts that `flags` select, and prints what each did.
 pub fn run(flags: &flags::Long, workspace: &Workspace, steps: &mut Steps) -> anyhow::Result<()> {
     if flags.minutes == 0 {
-        bail!("--minutes 0: at least 1");
+        bail!("--minutes 0: give at least 1");
     }
     let parts = select(flags.only.as_deref())?;
     let until = Instant::now() + Duration::from_secs(60 * flags.minutes);
@@ -132,7 +134,7 @@ pub fn run(flags: &flags::Long, workspace: &Workspace, steps: &mut Steps) -> any
             continue;
         }
         if let Some(missing) = part.missing() {
-            println!("\n{} is skipped: {missing}", part.name());
+            println!("\npart {} is skipped: {missing}", part.name());
             lines.push(format!("{:8} {:>8}  skipped: {missing}", part.name(), ""));
             continue;
         }
@@ -142,7 +144,7 @@ pub fn run(flags: &flags::Long, workspace: &Workspace, steps: &mut Steps) -> any
         let start = Instant::now();
         let repeat = format!("cargo xtask long --minutes {} --only {}", flags.minutes, part.name());
         let ran = steps.check(part.name(), &repeat, || {
-            println!("for {} s", share.as_secs());
+            println!("this part runs for {} s", share.as_secs());
             let long = Long { workspace, until: start + share, seed };
             did = long.part(part)?;
             Ok(did.findings == 0)
@@ -168,13 +170,13 @@ fn select(only: Option<&str>) -> anyhow::Result<Vec<(Part, u32)>> {
     Ok(PARTS.into_iter().filter(|(part, _)| names.contains(&part.name())).collect())
 }
 
-/// A command that is run again and again, with another number in each round.
+/// A command that runs once in each round, with the number of the round.
 struct Job<'a> {
     name: String,
     command: Box<dyn Fn(u64) -> Command + 'a>,
 }
 
-/// A part at work.
+/// The part that is running.
 struct Long<'a> {
     workspace: &'a Workspace,
     until: Instant,
@@ -197,14 +199,14 @@ impl Long<'_> {
         }
     }
 
-    /// The planted bugs first, for they are few; the audit of the orderings goes on where the last
-    /// one ended.
+    /// Runs the planted bugs first, since they are few. The audit of the orderings resumes where
+    /// the last one ended.
     fn mutants(&self) -> anyhow::Result<Did> {
         let mut did = Did::default();
         let half = Instant::now() + self.left() / 2;
         for (kind, until) in [("logic", half), ("orderings", self.until)] {
             let left = until.saturating_duration_since(Instant::now());
-            // A test that has begun may take minutes more; the last minutes are for it.
+            // A test may begin just before the budget ends, and take minutes more.
             let minutes = (left.as_secs() * 3 / 4 / 60).max(1).to_string();
             let name = format!("mutants, {kind}");
             let command = self.xtask(&["mutants", "--kind", kind, "--budget", &minutes]);
@@ -239,7 +241,7 @@ impl Long<'_> {
         let jobs = packages.into_iter().map(|package| Job {
             name: format!("miri {}", package.name),
             command: Box::new(move |round| {
-                // Beyond the schedules of `cargo xtask miri`.
+                // These schedules come after those of `cargo xtask miri`.
                 let first = (self.seed % 1_000_000 + round) * SCHEDULES;
                 let mut command = programs::miri(self.workspace, &[package], first..first + SCHEDULES);
                 command.arg("--lib");
@@ -252,7 +254,7 @@ impl Long<'_> {
         self.cycle(jobs.collect())
     }
 
-    /// All tests of the targets `targets`, a program at a time.
+    /// Runs all tests of the targets `targets`, one program at a time.
     fn tests(&self, how: How, targets: &[&str], with: impl Fn(&mut Command)) -> anyhow::Result<Did> {
         let Some(built) = self.build(how, "stress", targets)? else { return Ok(out_of_time()) };
         let jobs = built.iter().map(|program| Job {
@@ -281,8 +283,8 @@ impl Long<'_> {
         Ok(did)
     }
 
-    /// Builds the targets `targets` of the packages that have a test `prefix*`. None if the time is
-    /// up before.
+    /// Builds the targets `targets` of the packages that have a test `prefix*`. Returns None if the
+    /// time is up before the end of the build.
     fn build(&self, how: How, prefix: &str, targets: &[&str]) -> anyhow::Result<Option<Vec<Program>>> {
         let has = |package: &Package| {
             package.dir.starts_with(self.workspace.root.join("crates")) && !package.tests(prefix).is_empty()
@@ -299,13 +301,13 @@ impl Long<'_> {
         programs::build(self.workspace, how, &packages, &all, self.left())
     }
 
-    /// Runs `jobs` in turn until the time is up, each turn with the next number.
+    /// Runs `jobs` one after the other until the time is up. Each round has the next number.
     fn cycle(&self, mut jobs: Vec<Job<'_>>) -> anyhow::Result<Did> {
         let mut did = Did::default();
         if jobs.is_empty() {
-            bail!("there is nothing to run");
+            bail!("this part has no tests");
         }
-        // A short run does not always begin with the same ones.
+        // A short run should not begin with the same jobs every time.
         let places = jobs.len() as u64;
         jobs.rotate_left((self.seed % places) as usize);
         for round in 0.. {
@@ -328,7 +330,7 @@ impl Long<'_> {
         let seconds = start.elapsed().as_secs_f64();
         let result = match ran.end {
             End::Passed => "ok",
-            End::OutOfTime if limit < HANG => "cut off, the time is up",
+            End::OutOfTime if limit < HANG => "stopped, the time is up",
             End::OutOfTime => "HANGS",
             End::Failed => "FAILED",
         };

@@ -1,10 +1,11 @@
 //! The commands of this repository: `cargo xtask COMMAND`, one file each.
 //!
-//! Every command is a list of steps. A step prints the command line it runs, so that it can be
-//! repeated by hand; the first one that fails ends the run. At the end stands a table of the steps
-//! with their durations.
+//! Every command is a list of steps. A step prints the command line that it runs, so that a user
+//! can repeat it by hand. The first step that fails ends the run. The last output is a table of the
+//! steps with their durations.
 //!
-//! Exit codes: 0 all passed, 1 a step failed, 2 a tool is missing or the command line is wrong.
+//! Exit code 0: all steps passed. 1: a step failed. 2: a tool is missing, or the command line is
+//! wrong.
 
 mod asan;
 mod flags;
@@ -79,7 +80,8 @@ fn run(command: XtaskCmd, steps: &mut Steps) -> anyhow::Result<()> {
     }
 }
 
-/// A failed step is the repository's fault (1); anything else is the machine's or the caller's (2).
+/// 1 if a step failed, which is a fault of the repository. 2 for a fault of the machine or the
+/// caller.
 fn exit_code(error: &anyhow::Error) -> u8 {
     if error.is::<Failed>() { 1 } else { 2 }
 }

@@ -1,9 +1,9 @@
-//! `cargo xtask miri`: undefined behaviour, aliasing and leaks, under many schedules.
+//! `cargo xtask miri`: looks for undefined behaviour, aliasing and leaks, under many schedules.
 //!
-//! What runs: the unit tests of every public crate, and the integration tests in files
-//! `tests/miri*.rs`. Miri knows futex wait, wake and their bitset forms; tests of what it does not
-//! know (requeue, priority inheritance, waitv, shared mappings) say `#[cfg_attr(miri, ignore)]`.
-//! The virtual machine is left out: Miri cannot switch stacks.
+//! It runs the unit tests of every public crate, and the integration tests in files
+//! `tests/miri*.rs`. Miri knows futex wait, wake and their bitset forms. It does not know requeue,
+//! priority inheritance, waitv and shared mappings, so their tests say `#[cfg_attr(miri, ignore)]`.
+//! The virtual machine does not run under Miri, since Miri cannot switch stacks.
 
 use crate::flags::Miri;
 use crate::steps::Steps;
@@ -17,12 +17,12 @@ const SEEDS: u32 = 16;
 /// The package whose threads are coroutines.
 const SWITCHES_STACKS: &str = "ulocks-vm";
 
-/// Runs Miri, each test once a seed.
+/// Runs each test once for each seed.
 pub fn run(flags: &Miri, shell: &Shell, workspace: &Workspace, steps: &mut Steps) -> anyhow::Result<()> {
     let toolchain = flags.toolchain.as_deref().unwrap_or("nightly");
     let seeds = flags.seeds.unwrap_or(SEEDS);
     if seeds == 0 {
-        bail!("--seeds 0: at least 1, for each is one schedule");
+        bail!("--seeds 0: give at least 1; a seed is one schedule");
     }
     let packages = packages(workspace, &flags.package)?;
     needs(toolchain)?;

@@ -1,8 +1,8 @@
-//! `cargo xtask picture`: the crates and their dependencies as a picture, drawn from the manifests.
+//! `cargo xtask picture`: draws a picture of the crates and their dependencies, from the manifests.
 //!
-//! A crate stands one floor above the highest crate it depends on. An arrow that follows from two
-//! others is not drawn, nor is a development dependency. `cargo xtask tidy` compares the file with
-//! what would be drawn.
+//! A crate stands one floor above the highest crate that it depends on. Development dependencies
+//! are not drawn, nor are arrows that follow from other arrows. `cargo xtask tidy` draws the
+//! picture again and compares it with the file.
 
 use crate::steps::Steps;
 use crate::workspace::{Package, Workspace};
@@ -11,7 +11,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write;
 use std::fs;
 
-/// The file, beside ARCHITECTURE.md.
+/// The file of the picture, beside ARCHITECTURE.md.
 pub const FILE: &str = "ARCHITECTURE.svg";
 
 const W: usize = 132;
@@ -25,7 +25,7 @@ pub fn run(workspace: &Workspace, steps: &mut Steps) -> anyhow::Result<()> {
     Ok(steps.check("picture", "cargo xtask picture", || {
         fs::write(workspace.root.join(FILE), svg(workspace))
             .with_context(|| format!("cannot write {FILE}"))?;
-        println!("written: {FILE}");
+        println!("wrote {FILE}");
         Ok(true)
     })?)
 }

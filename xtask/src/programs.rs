@@ -1,4 +1,4 @@
-//! Test programs: built without being run, and found by what cargo says of them.
+//! Test programs: cargo builds them without running them, and its messages say where they are.
 
 use crate::mutants::exec::{self, End};
 use crate::mutants::spec::LIB;
@@ -13,9 +13,9 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::Duration;
 
-/// The toolchain of what stable Rust cannot do.
+/// The toolchain for what stable Rust cannot do.
 pub const NIGHTLY: &str = "nightly";
-/// Where rustup's cargo is told which toolchain to use.
+/// The arguments of rustup that run the cargo of this toolchain.
 const RUN: [&str; 4] = ["run", NIGHTLY, "cargo", "test"];
 
 /// How test programs are built.
@@ -23,7 +23,7 @@ const RUN: [&str; 4] = ["run", NIGHTLY, "cargo", "test"];
 pub enum How {
     /// As `cargo xtask test` builds them.
     Native,
-    /// The same, optimised.
+    /// As `cargo xtask test` builds them, but optimised.
     Optimised,
     /// For loom.
     Loom,
@@ -64,8 +64,8 @@ impl Program {
     }
 }
 
-/// Builds the targets `targets`, which may be patterns, of `packages`. None if that takes longer
-/// than `limit`.
+/// Builds the targets `targets` of `packages`. A target may be a pattern. Returns None if the build
+/// takes longer than `limit`.
 pub fn build(
     workspace: &Workspace,
     how: How,

@@ -1,4 +1,4 @@
-//! `cargo xtask report`: the HTML report of a benchmark run, rebuilt from its JSON.
+//! `cargo xtask report`: rebuilds the HTML report of a benchmark run from its JSON.
 
 use crate::flags::Report;
 use crate::steps::Steps;
@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 use std::{env, fs};
 use xshell::{Shell, cmd};
 
-/// Calls the program of the benches that draws the page.
+/// Runs the program of the benches that writes the report.
 pub fn run(flags: &Report, shell: &Shell, workspace: &Workspace, steps: &mut Steps) -> anyhow::Result<()> {
     let here = env::current_dir()?;
     let json = match &flags.json {
@@ -21,10 +21,7 @@ pub fn run(flags: &Report, shell: &Shell, workspace: &Workspace, steps: &mut Ste
         }
     };
     if !json.is_file() {
-        bail!(
-            "{}: no such file; a record is what `cargo bench` leaves in target/ulocks-report/",
-            json.display()
-        );
+        bail!("{}: no such file; `cargo bench` writes records to target/ulocks-report/", json.display());
     }
     let out: Vec<_> = flags.out.iter().flat_map(|out| ["--output".into(), here.join(out)]).collect();
     let draw = cmd!(

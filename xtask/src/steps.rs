@@ -1,4 +1,4 @@
-//! Steps: run, timed, remembered for the table at the end.
+//! The steps of a command: each is run, timed, and noted for the table at the end.
 
 use std::fmt;
 use std::io::{self, BufRead, BufReader, Write};
@@ -56,7 +56,8 @@ impl Steps {
         self.timed(name, repeat, |_| Ok(command.status()?.success()))
     }
 
-    /// Runs a check that lives in this program; `repeat` is the command line that does the same.
+    /// Runs a check that is a function of this program. `repeat` is a command line that does the
+    /// same.
     pub fn check(
         &mut self,
         name: &str,
@@ -101,8 +102,8 @@ impl Steps {
     }
 }
 
-/// Runs `command`, copies its standard output line by line and counts the tests in it; whether it
-/// succeeded.
+/// Runs `command`, copies its standard output line by line, and counts the tests in it. Returns
+/// whether it succeeded.
 fn pass_through(command: &mut Command, tests: &mut Tally) -> anyhow::Result<bool> {
     let mut child = command.spawn()?;
     let pipe = child.stdout.take().expect("stdout is piped");

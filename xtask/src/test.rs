@@ -1,8 +1,8 @@
-//! `cargo xtask test`: everything that must be green before a change is merged.
+//! `cargo xtask test`: runs everything that must pass before a merge.
 //!
-//! Needs the stable toolchain with rustfmt and clippy, a C linker, and crates.io; no nightly, no
-//! root, no network beyond the registry. Cheap steps come first. Of the planted bugs one part runs,
-//! and the next part with the next commit.
+//! It needs the stable toolchain with rustfmt and clippy, a C linker, and crates.io. It needs no
+//! nightly, no root, and no network beyond the registry. Cheap steps come first. One part of the
+//! planted bugs runs, and at the next commit the next part.
 
 use crate::steps::Steps;
 use crate::tools::need;
@@ -11,8 +11,8 @@ use crate::world::{World, with_flags};
 use crate::{laws, lean, mutants, vm};
 use xshell::{Shell, cmd};
 
-/// After so many minutes no further planted bug is begun. A part takes two or three minutes on two
-/// quiet CPUs.
+/// After this many minutes no further planted bug is begun. A part takes two or three minutes on
+/// two CPUs that run nothing else.
 const MUTANTS_MINUTES: u64 = 5;
 
 /// Runs all steps.
@@ -46,7 +46,7 @@ pub fn run(shell: &Shell, workspace: &Workspace, steps: &mut Steps) -> anyhow::R
     benches(shell, workspace, steps)
 }
 
-/// Runs every example once; an example ends by itself and fails by its exit code.
+/// Runs every example once. An example ends by itself, and reports a failure by its exit code.
 fn examples(shell: &Shell, workspace: &Workspace, steps: &mut Steps) -> anyhow::Result<()> {
     for package in &workspace.packages {
         for example in package.examples() {
@@ -58,7 +58,7 @@ fn examples(shell: &Shell, workspace: &Workspace, steps: &mut Steps) -> anyhow::
     Ok(())
 }
 
-/// Runs every bench once in its test mode: no figures, but each path and each check is taken.
+/// Runs every bench once in its test mode: it measures nothing, but runs each path and each check.
 fn benches(shell: &Shell, workspace: &Workspace, steps: &mut Steps) -> anyhow::Result<()> {
     for Package { name, dir, .. } in &workspace.packages {
         if dir.join("benches").is_dir() {

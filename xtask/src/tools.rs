@@ -1,4 +1,4 @@
-//! Tools a command needs, and how to get them.
+//! The tools that a command needs, and how to install them.
 
 use std::fmt;
 use std::process::{Command, Stdio};

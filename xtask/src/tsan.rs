@@ -1,10 +1,10 @@
 //! `cargo xtask tsan`: the stress tests under ThreadSanitizer.
 //!
-//! The standard library is built along, instrumented: left as it comes, its channels and its `Arc`
-//! are reported as races, for ThreadSanitizer sees neither their synchronisation nor, in code not
-//! built for it, what replaces a fence. It does not understand `atomic::fence`; a lock that needs
-//! one says so in its stress test. What the kernel does to a word it cannot see, and is told, under
-//! `--cfg ulocks_tsan`.
+//! The standard library is instrumented too. Otherwise ThreadSanitizer would not see the
+//! synchronisation of its channels and of `Arc`, and would report them as races. ThreadSanitizer
+//! does not understand `atomic::fence`. If a lock needs a fence, its stress test says what it does
+//! instead. ThreadSanitizer cannot see what the kernel does to a word. `--cfg ulocks_tsan` compiles
+//! calls that tell it.
 
 use crate::flags::Tsan;
 use crate::steps::Steps;
@@ -16,7 +16,7 @@ use std::path::Path;
 use std::process::Command;
 use xshell::{Shell, cmd};
 
-/// Runs the stress tests, instrumented.
+/// Runs the stress tests under ThreadSanitizer.
 pub fn run(flags: &Tsan, shell: &Shell, workspace: &Workspace, steps: &mut Steps) -> anyhow::Result<()> {
     let toolchain = flags.toolchain.as_deref().unwrap_or("nightly");
     let packages = workspace.select(&flags.package, "stress tests", |p| !p.tests("stress").is_empty())?;
@@ -31,7 +31,7 @@ pub fn run(flags: &Tsan, shell: &Shell, workspace: &Workspace, steps: &mut Steps
     Ok(steps.run("tsan", test, &[("RUSTFLAGS", &rustflags)])?)
 }
 
-/// Demands what instrumented code is built with.
+/// Demands the toolchain and the sources that build instrumented code.
 pub fn needs(toolchain: &str) -> Result<(), Missing> {
     need_toolchain(toolchain)?;
     let sysroot = read(toolchain, &["--print", "sysroot"]).unwrap_or_default();
@@ -40,14 +40,15 @@ pub fn needs(toolchain: &str) -> Result<(), Missing> {
     need("the standard library's source (rust-src)", get, &["test", "-f", &sources])
 }
 
-/// The value of `RUSTFLAGS` that instruments.
+/// The value of `RUSTFLAGS` that adds ThreadSanitizer.
 pub fn rustflags() -> String {
     with_flags("RUSTFLAGS", "-Zsanitizer=thread -Cdebuginfo=1 --cfg ulocks_tsan")
 }
 
-/// What `cargo test` needs to build the standard library along, in a directory under `target`.
+/// The arguments with which `cargo test` also builds the standard library, in a directory of its
+/// own under `target`.
 pub fn cargo_args(toolchain: &str, target: &Path) -> anyhow::Result<Vec<String>> {
-    // With a target named, build scripts and procedural macros are not instrumented.
+    // If a target is named, cargo does not instrument build scripts and procedural macros.
     let host = host_of(toolchain)?;
     let target = target.join("tsan").to_string_lossy().into_owned();
     let args = ["-Zbuild-std", "--profile", "model", "--target", &host, "--target-dir", &target];

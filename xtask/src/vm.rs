@@ -1,8 +1,7 @@
-//! `cargo xtask vm`: the models in the world of the virtual machine, `tests/vm*.rs`; with `--cost`,
-//! what the locks would cost on machines that are not at hand.
+//! `cargo xtask vm`: runs the models in the world of the virtual machine, `tests/vm*.rs`. With
+//! `--cost` it predicts what the locks would cost on machines with many CPUs.
 //!
-//! How far a model is explored is the model's own choice; `--budget` puts one number of executions
-//! in its place.
+//! Each model says how many executions it runs. `--budget` replaces that number.
 
 use crate::flags::Vm;
 use crate::steps::Steps;
@@ -11,12 +10,12 @@ use crate::world::World;
 use anyhow::bail;
 use xshell::{Shell, cmd};
 
-/// What the harness reads the number of executions from.
+/// The variable from which the harness reads the number of executions.
 const BUDGET: &str = "ULOCKS_VM_EXECUTIONS";
-/// The package and the program that cost.
+/// The package and the program that predict costs.
 const COST: (&str, &str) = ("ulocks-benches", "ulocks-cost");
 
-/// Runs the models, or costs the locks.
+/// Runs the models, or predicts what the locks cost.
 pub fn run(flags: &Vm, shell: &Shell, workspace: &Workspace, steps: &mut Steps) -> anyhow::Result<()> {
     check(flags)?;
     if flags.cost {
@@ -42,22 +41,22 @@ pub fn downstream(shell: &Shell, workspace: &Workspace, steps: &mut Steps) -> an
     Ok(steps.run("downstream, vm", run, &world.env())?)
 }
 
-/// Refuses what does not go together.
+/// Refuses options that exclude each other.
 fn check(flags: &Vm) -> anyhow::Result<()> {
     if flags.budget == Some(0) {
-        bail!("--budget 0: at least 1, for it is a number of executions");
+        bail!("--budget 0: give at least 1; a budget is a number of executions");
     }
     if flags.cost {
         if flags.budget.is_some() || !flags.package.is_empty() {
-            bail!("--cost explores nothing: --budget and -p go without it");
+            bail!("--cost runs no models: leave out --budget and -p");
         }
     } else if flags.cpus.is_some() || flags.locks.is_some() {
-        bail!("--cpus and --locks are of --cost: cargo xtask vm --cost --cpus 1..256");
+        bail!("--cpus and --locks need --cost: cargo xtask vm --cost --cpus 1..256");
     }
     Ok(())
 }
 
-/// Runs the program that costs, with what the caller said.
+/// Runs the program that predicts costs, with the options of the caller.
 fn cost(flags: &Vm, shell: &Shell, workspace: &Workspace, steps: &mut Steps) -> anyhow::Result<()> {
     let (package, program) = COST;
     let packages = workspace.select(&[package.to_owned()], &format!("the program `{program}`"), |p| {

@@ -1,8 +1,7 @@
-//! What the workspace is made of, read from its manifests.
+//! The packages of the workspace, read from the manifests.
 //!
-//! The manifests are ours and plain, so a scanner of sections and `key = value` lines is enough.
-//! Only the specifications of mutants, which hold source text, go through a TOML parser
-//! (`mutants/spec.rs`).
+//! Our manifests are simple, so a scanner of sections and `key = value` lines is enough. The
+//! specifications of mutants contain source text, so a TOML parser reads them (`mutants/spec.rs`).
 
 use anyhow::{Context, bail};
 use std::ffi::OsStr;
@@ -28,10 +27,10 @@ pub struct Package {
 }
 
 impl Workspace {
-    /// Reads the root manifest and those of all members.
+    /// Reads the root manifest and the manifests of all members.
     pub fn load() -> anyhow::Result<Self> {
-        // As cargo says now, not as it was when this was compiled: checkouts may share a target
-        // directory.
+        // The value at run time comes first: two checkouts may share a target directory, and so
+        // this program.
         let here = env::var_os("CARGO_MANIFEST_DIR").unwrap_or_else(|| env!("CARGO_MANIFEST_DIR").into());
         let root = Path::new(&here).parent().context("xtask has no parent directory")?.to_owned();
         let manifest = Manifest::read(&root)?;
@@ -54,7 +53,7 @@ impl Workspace {
         env::var_os("CARGO_TARGET_DIR").map_or_else(|| self.root.join("target"), |dir| self.root.join(dir))
     }
 
-    /// The packages that `has` selects, narrowed to `names` where there are any.
+    /// The packages that `has` selects. If `names` is not empty, only the packages of these names.
     pub fn select(
         &self,
         names: &[String],
@@ -68,7 +67,10 @@ impl Workspace {
         for name in names {
             if !all.iter().any(|package| package.name == *name) {
                 let known: Vec<&str> = all.iter().map(|package| package.name.as_str()).collect();
-                bail!("-p {name}: no package of that name has {what}; those that have: {}", known.join(", "));
+                bail!(
+                    "-p {name}: no package of that name has {what}; these packages have: {}",
+                    known.join(", ")
+                );
             }
         }
         Ok(all.into_iter().filter(|package| names.is_empty() || names.contains(&package.name)).collect())
@@ -101,7 +103,7 @@ impl Package {
         keys.any(|key| key.split('.').next() == Some(name))
     }
 
-    /// Whether it is built with `name`, which is not so of a development dependency.
+    /// Whether `name` is one of its dependencies, other than a development dependency.
     pub fn needs(&self, name: &str) -> bool {
         let of_dependencies = self.manifest.sections.iter().filter(|section| {
             section.name.ends_with("dependencies") && !section.name.ends_with("dev-dependencies")
@@ -137,7 +139,7 @@ pub fn dash_p(packages: &[&Package]) -> Vec<String> {
     packages.iter().flat_map(|package| ["-p".to_owned(), package.name.clone()]).collect()
 }
 
-/// The features without which a lock is not there to be tested.
+/// The features that add a lock.
 pub const LOCKS: [&str; 1] = ["parking-lot"];
 
 /// `--features NAME/FEATURE,..` for each of `features` that each of `packages` has.
@@ -150,7 +152,7 @@ pub fn features(packages: &[&Package], features: &[&str]) -> Vec<String> {
     if named.is_empty() { Vec::new() } else { vec!["--features".to_owned(), named.join(",")] }
 }
 
-/// The targets cargo finds in `dir` by itself: `NAME.rs` and `NAME/main.rs`.
+/// The targets that cargo finds in `dir` by itself: `NAME.rs` and `NAME/main.rs`.
 pub fn targets(dir: &Path) -> Vec<String> {
     let mut names: Vec<String> = children(dir)
         .unwrap_or_default()
@@ -170,7 +172,7 @@ fn children(dir: &Path) -> anyhow::Result<Vec<PathBuf>> {
 /// A manifest as sections of `key = value` lines.
 #[derive(Default)]
 pub struct Manifest {
-    /// In order; an array of tables (`[[bin]]`) is one section an entry.
+    /// In their order. Each entry of an array of tables (`[[bin]]`) is a section.
     pub sections: Vec<Section>,
 }
 
@@ -189,7 +191,7 @@ impl Manifest {
         Ok(Self::parse(&text))
     }
 
-    /// Reads sections and entries; a value runs on until its brackets are closed.
+    /// Reads sections and entries. A value ends where its brackets are closed.
     pub fn parse(text: &str) -> Self {
         let mut sections = vec![Section::default()];
         let mut open: Option<(String, String)> = None;
@@ -221,7 +223,8 @@ impl Manifest {
         self.sections.iter().filter(|s| s.name == section).find_map(|s| s.get(key))
     }
 
-    /// The targets of a kind: those `found` in its directory, and those that are only declared.
+    /// The targets of a kind: the targets `found` in its directory, and the targets that are only
+    /// declared in the manifest.
     pub fn target_names(&self, kind: &str, mut found: Vec<String>) -> Vec<String> {
         let declared = self.sections.iter().filter(|section| section.name == kind);
         found
@@ -306,6 +309,6 @@ mod tests {
         let select = |name: &str| workspace.select(&[name.to_owned()], "a manifest", |p| p.name == "xtask");
         assert_eq!(select("xtask").map(|packages| packages.len()).ok(), Some(1));
         let error = select("xtusk").map(|_| ()).unwrap_err().to_string();
-        assert_eq!(error, "-p xtusk: no package of that name has a manifest; those that have: xtask");
+        assert_eq!(error, "-p xtusk: no package of that name has a manifest; these packages have: xtask");
     }
 }

@@ -1,8 +1,8 @@
-//! The model worlds: what a command needs to be compiled in one.
+//! The model worlds: the flags and variables with which a command is compiled in a world.
 //!
-//! A model is a test in a file `tests/NAME*.rs`, where `NAME` is the world's. The packages that
-//! have one are found, not listed; one whose library has no part in the world, and so no feature,
-//! may still have tests there. A world has a target directory of its own, because a change of
+//! A model is a test in a file `tests/NAME*.rs`, where `NAME` is the name of the world. This
+//! program finds the packages that have models. A package may have models although its library has
+//! no feature of that world. A world has a target directory of its own, because a change of
 //! `RUSTFLAGS` rebuilds everything.
 
 use crate::steps::Steps;
@@ -42,8 +42,8 @@ impl World {
         [("RUSTFLAGS", &self.rustflags), ("CARGO_TARGET_DIR", &self.target)]
     }
 
-    /// `-p NAME .. --features NAME/WORLD,..`, with the features there are, and those that bring a
-    /// lock.
+    /// `-p NAME .. --features NAME/WORLD,..`: the feature of the world and the features that add a
+    /// lock, where a package has them.
     pub fn args(&self, packages: &[&Package]) -> Vec<String> {
         let mut args = dash_p(packages);
         args.extend(features(packages, &[&[self.name.as_str()], &LOCKS[..]].concat()));
@@ -54,7 +54,7 @@ impl World {
         !package.tests(&self.name).is_empty()
     }
 
-    /// Lints and docs of everything that has a part in this world.
+    /// Runs clippy and rustdoc on all packages that have the feature or models of this world.
     pub fn check(&self, shell: &Shell, workspace: &Workspace, steps: &mut Steps) -> anyhow::Result<()> {
         let name = self.name.as_str();
         let packages = workspace
@@ -94,7 +94,7 @@ impl World {
     }
 }
 
-/// The caller's own flags, and ours behind them.
+/// The flags of the caller, and then our flags.
 pub fn with_flags(variable: &str, ours: &str) -> String {
     match env::var(variable) {
         Ok(theirs) if !theirs.is_empty() => format!("{theirs} {ours}"),

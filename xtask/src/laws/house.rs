@@ -1,4 +1,4 @@
-//! What ARCHITECTURE.md says of the source, compared with the source.
+//! Compares ARCHITECTURE.md with the source.
 //!
 //! | law | where |
 //! |---|---|
@@ -16,7 +16,7 @@ use std::path::Path;
 
 const FILE: &str = "ARCHITECTURE.md";
 
-/// What is not true any more.
+/// What ARCHITECTURE.md says and the source does not.
 pub fn faults(workspace: &Workspace) -> anyhow::Result<Vec<String>> {
     let read = |path: &str| fs::read_to_string(workspace.root.join(path));
     let text = read(FILE).with_context(|| format!("cannot read {FILE}"))?;

@@ -1,4 +1,4 @@
-//! A law of the lock crates: a node that a queue may name is made only where nothing unwinds.
+//! A law of the lock crates: a node that a queue may name is made only inside `without_unwinding`.
 //!
 //! A waiter's node lives on the waiter's stack. If the waiter unwinds while the node is in a queue,
 //! the queue names freed memory. So the node is made inside of the call that turns a panic into an
@@ -11,15 +11,15 @@
 //! })
 //! ```
 //!
-//! What the scan takes for a node is a struct of the crate to which the crate has a raw pointer:
-//! `*const T`, `*mut T`, `AtomicPtr<T>` or `NonNull<T>`, by these very names. What it demands is
-//! that each `T::new(` stands between the parentheses of a `without_unwinding(` in the same file.
-//! Modules of tests at the end of a file are left out.
+//! A struct `T` is a node if its crate has a raw pointer to it: `*const T`, `*mut T`,
+//! `AtomicPtr<T>` or `NonNull<T>`, spelled exactly so. Each `T::new(` must stand between the
+//! parentheses of a `without_unwinding(` in the same file. Modules of tests at the end of a file
+//! are not scanned.
 //!
-//! It does not follow calls and values. It does not see a node that is made by anything else than
-//! `new`, one that leaves the closure, an alias of the type, or a pointer that is kept as a number.
-//! Nor does it see tickets and counts, which others may depend on as much: the header of a protocol
-//! has to say what becomes of those.
+//! The scan does not follow calls and values. It misses a node that is made by anything else than
+//! `new`, a node that leaves the closure, an alias of the type, and a pointer that is kept as a
+//! number. It also misses tickets and counts, on which other threads may depend as much. The header
+//! of a protocol has to say what a panic does to tickets and counts.
 
 use super::{has_word, without_comment};
 use std::collections::BTreeSet;
@@ -72,7 +72,7 @@ fn code(text: &str) -> String {
     code
 }
 
-/// The names that follow `start`.
+/// The names that stand directly after `start`.
 fn names_after<'a>(code: &'a str, start: &str) -> impl Iterator<Item = &'a str> {
     code.match_indices(start).filter_map(move |(at, _)| {
         let rest = &code[at + start.len()..];

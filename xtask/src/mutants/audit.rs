@@ -1,4 +1,4 @@
-//! What all audits share: what is built, what earlier runs have found, and the work on all CPUs.
+//! What both audits share: the build, the verdicts of earlier runs, and the work on all CPUs.
 
 use super::build::{Built, Unit};
 use super::plant::{Plan, VARIABLE};
@@ -19,7 +19,7 @@ use std::time::Instant;
 /// The test targets to build.
 pub type Needed = BTreeMap<Unit, BTreeSet<String>>;
 
-/// What earlier runs have found, and where this run adds to it.
+/// The verdicts of earlier runs, to which this run adds its own.
 pub struct Store<'a> {
     /// The copy of the workspace.
     pub scratch: Scratch<'a>,
@@ -27,7 +27,7 @@ pub struct Store<'a> {
     pub hashes: Hashes<'a>,
     /// The records.
     pub results: Results,
-    /// Whether to run what has a record, too.
+    /// Whether to run mutants that have a record, too.
     pub again: bool,
 }
 
@@ -39,7 +39,7 @@ impl<'a> Store<'a> {
         Ok(Self { hashes: Hashes::new(workspace)?, results, scratch, again })
     }
 
-    /// What an earlier run has found.
+    /// The record of an earlier run.
     pub fn earlier(&self, key: &str, hash: u64) -> Option<&Record> {
         self.results.find(key, hash).filter(|_| !self.again)
     }
@@ -50,25 +50,25 @@ impl<'a> Store<'a> {
 pub struct Effort {
     /// How many tests run at once.
     pub jobs: usize,
-    /// When no more tests are begun.
+    /// The time after which no test is begun.
     pub until: Option<Instant>,
 }
 
 /// The planted workspace with what is built of it.
 pub struct Audit<'a> {
-    /// What earlier runs have found.
+    /// The verdicts of earlier runs.
     pub store: &'a Store<'a>,
     /// What is planted.
     pub plan: Plan,
     effort: Effort,
     programs: BTreeMap<(Unit, String), PathBuf>,
-    /// How much work was not begun in time.
+    /// How many runs were not begun in time.
     left: AtomicUsize,
 }
 
 impl<'a> Audit<'a> {
-    /// Plants `mutants` and `sites`, all that there are, and builds what is `needed`. A mutant that
-    /// does not compile is made to stay alone.
+    /// Plants all mutants and sites, and builds the tests that are `needed`. If a mutant does not
+    /// compile beside the others, it gets a build of its own.
     pub fn prepare(
         store: &'a Store<'a>,
         mutants: &[Mutant],
@@ -81,7 +81,7 @@ impl<'a> Audit<'a> {
         scratch.renew(&plan)?;
         let mut programs = BTreeMap::new();
         for (unit, tests) in needed {
-            println!("-- builds {} for {}", unit.package, unit.world);
+            println!("-- building {} for {}", unit.package, unit.world);
             let start = Instant::now();
             loop {
                 let errors = match scratch.build(&unit, &tests)? {
@@ -95,7 +95,7 @@ impl<'a> Audit<'a> {
                 if culprits.is_empty() {
                     bail!("{} does not compile for {}:\n{}", unit.package, unit.world, errors.text);
                 }
-                println!("   without those that do not compile beside the others");
+                println!("   building again without the mutants that do not compile beside the others");
                 let mut alone = std::mem::take(&mut plan.alone);
                 let why = "it does not compile beside the others";
                 alone.extend(culprits.into_iter().map(|id| (id, why.to_owned())));
@@ -107,8 +107,8 @@ impl<'a> Audit<'a> {
         Ok(Self { store, plan, effort, programs, left: AtomicUsize::new(0) })
     }
 
-    /// Calls `run` for each of `work`, on several threads, and returns what it returns, in the
-    /// order of `work`. The first argument is the number of the thread.
+    /// Calls `run` for each item of `work`, on several threads. Returns the results in the order of
+    /// `work`. The first argument of `run` is the number of the thread.
     pub fn on_all_cpus<T: Send, R: Send>(
         &self,
         work: Vec<T>,
@@ -133,7 +133,7 @@ impl<'a> Audit<'a> {
         Ok(done.into_inner().unwrap().into_values().collect())
     }
 
-    /// Whether the next run may begin. If not, it is counted.
+    /// Whether there is time to begin the next run. If not, the run is counted.
     pub fn is_in_time(&self) -> bool {
         let is_in_time = self.effort.until.is_none_or(|until| Instant::now() < until);
         self.left.fetch_add(usize::from(!is_in_time), Ordering::Relaxed);
@@ -145,7 +145,8 @@ impl<'a> Audit<'a> {
         self.left.load(Ordering::Relaxed)
     }
 
-    /// The test program `test` of `unit`, in the directory where cargo would run it.
+    /// A command that runs the test program `test` of `unit`, in the directory where cargo would
+    /// run it.
     pub fn command(&self, unit: &Unit, test: &str) -> anyhow::Result<Command> {
         let program = self.programs.get(&(unit.clone(), test.to_owned()));
         self.store.scratch.command(&unit.package, program.context("a program that was not built")?)
@@ -164,7 +165,7 @@ impl Scratch<'_> {
         let dir = self.source.join(dir.strip_prefix(&self.workspace.root)?);
         let mut command = Command::new(program);
         command.env("CARGO_MANIFEST_DIR", &dir).current_dir(dir).env_remove(VARIABLE);
-        // A backtrace would push everything else out of the last lines.
+        // With a backtrace the last lines of the output would contain nothing else.
         command.env("RUST_BACKTRACE", "0");
         Ok(command)
     }

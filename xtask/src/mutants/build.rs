@@ -27,21 +27,22 @@ pub struct Unit {
 pub enum Built {
     /// The program of each test target.
     Programs(BTreeMap<String, PathBuf>),
-    /// It has failed.
+    /// The build has failed.
     Broken(Errors),
 }
 
-/// What the compiler says.
+/// The errors of a build.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub struct Errors {
-    /// The files it complains of, and the places in them.
+    /// The files that have errors, and the places in them.
     pub places: Vec<(String, usize)>,
-    /// Its words.
+    /// The messages of the compiler.
     pub text: String,
 }
 
 impl Errors {
-    /// The mutants that do not compile: those at the places, or else those in the files.
+    /// The mutants that do not compile: the mutants at the places of the errors. If there are none,
+    /// all mutants of these files.
     pub fn culprits(&self, plan: &Plan) -> BTreeSet<u32> {
         let at: BTreeSet<u32> = self.places.iter().filter_map(|(file, at)| plan.owner(file, *at)).collect();
         if at.is_empty() { self.places.iter().flat_map(|(file, _)| plan.owners(file)).collect() } else { at }
@@ -73,13 +74,14 @@ impl Scratch<'_> {
         Ok(Built::Programs(programs))
     }
 
-    /// `cargo test` for the targets `tests`, with the flags of their world; native ones are those
-    /// of `cargo xtask test`.
+    /// `cargo test` for the targets `tests`, with the flags of their world. Native tests are built
+    /// as in `cargo xtask test`.
     pub fn cargo_test(&self, unit: &Unit, tests: &BTreeSet<String>) -> anyhow::Result<Command> {
         let Unit { world, package } = unit;
         let mut cargo = Command::new("cargo");
         cargo.current_dir(&self.source).arg("test");
-        // A mutant changes little of a test target. The profile of models would compile all of it.
+        // A mutant changes little of a test target, so an incremental build is faster. The profile
+        // of models would compile the whole target.
         cargo.env("CARGO_INCREMENTAL", "1");
         if world == "native" {
             cargo.args(["-p", package, "--all-features"]).env("CARGO_TARGET_DIR", self.base.join(world));

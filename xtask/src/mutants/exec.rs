@@ -11,23 +11,23 @@ use std::process::{Command, ExitStatus, Stdio};
 use std::thread::sleep;
 use std::time::{Duration, Instant};
 
-/// The longest time a test run may take. The slowest model needs a small part of it.
+/// The longest time that a test run may take. The slowest model needs a small part of it.
 pub const LIMIT: Duration = Duration::from_secs(300);
-/// The time between two looks whether a run has ended.
+/// The interval between two checks whether a run has ended.
 const POLL: Duration = Duration::from_millis(20);
 /// How many of the last lines of output are printed if a run did not end as specified.
 const SHOWN: usize = 30;
 /// How many lines are printed of the first panic.
 const MESSAGE: usize = 3;
 
-/// What became of a run.
+/// The verdict of a run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Verdict {
     /// It failed, and its output contains the specified text.
     Caught,
-    /// It passed, as the mutant is sound or absent.
+    /// It passed, as it should: the mutant is sound, or there is no mutant.
     Passes,
-    /// It passed, and should have failed.
+    /// It passed, but it should have failed.
     Survived,
     /// It failed, but not as specified.
     Wrong,
@@ -39,15 +39,15 @@ pub enum Verdict {
     NotRun,
     /// It did not end in time.
     OutOfTime,
-    /// It passed, and no test runs what is mutated.
+    /// It passed, and no test runs the mutated code.
     NotReached,
-    /// It was not run, as the source says why no model can find it.
+    /// It was not run: a comment in the source says why no model can report it.
     Explained,
 }
 
 impl Verdict {
-    /// Whether this is what was specified.
-    pub fn is_as_said(self) -> bool {
+    /// Whether this is the verdict that was specified.
+    pub fn is_as_specified(self) -> bool {
         matches!(self, Self::Caught | Self::Passes | Self::Explained)
     }
 }
@@ -81,9 +81,9 @@ pub struct Ran {
 /// How a run ended.
 #[derive(Clone, Copy, Debug)]
 pub enum End {
-    /// With success.
+    /// It passed.
     Passed,
-    /// Without.
+    /// It failed.
     Failed,
     /// It was stopped.
     OutOfTime,
@@ -155,7 +155,7 @@ pub fn finish(command: &mut Command, output: &Path, limit: Duration) -> anyhow::
     ran(status, output)
 }
 
-/// The same, with the standard error apart, in the file `errors`.
+/// As [`finish`], but the standard error goes to the file `errors`.
 pub fn finish_apart(
     command: &mut Command,
     output: &Path,
@@ -182,7 +182,7 @@ pub fn finish_or_fail(command: &mut Command, output: &Path, limit: Duration) -> 
     if has_failed { Ok(Ran { end: End::Failed, ..ran(status, output)? }) } else { ran(status, output) }
 }
 
-/// What libtest prints behind the output of a test that has failed.
+/// Whether libtest prints this line after the output of a test that has failed.
 fn is_failure(line: &str) -> bool {
     line == "FAILED" || line.starts_with("test ") && line.ends_with("... FAILED")
 }
@@ -210,7 +210,7 @@ pub fn run_within(command: &mut Command, limit: Duration) -> anyhow::Result<Opti
     run_until(command, limit, || false)
 }
 
-/// The same, but it also ends when `is_enough`.
+/// As [`run_within`], but the run also ends when `is_enough` returns true.
 fn run_until(
     command: &mut Command,
     limit: Duration,

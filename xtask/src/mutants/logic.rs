@@ -1,5 +1,5 @@
-//! The audit of the mutants in `crates/*/mutants`: each is run on the tests that its specification
-//! names.
+//! The audit of the planted bugs in `crates/*/mutants`: the tests that a specification names run
+//! with the bug.
 
 use super::audit::{Audit, Needed, Store};
 use super::build::{Built, Unit};
@@ -22,7 +22,7 @@ pub struct Job<'a> {
     probe: &'a Probe,
 }
 
-/// The work for the `chosen` mutants, and the rows of what an earlier run has done.
+/// The runs that the `chosen` mutants still need, and the rows of the runs that have a verdict.
 pub fn pending<'a>(store: &Store<'_>, chosen: &'a [Mutant]) -> (Vec<Job<'a>>, Vec<Row>) {
     let (mut pending, mut rows) = (Vec::new(), Vec::new());
     for mutant in chosen {
@@ -38,7 +38,7 @@ pub fn pending<'a>(store: &Store<'_>, chosen: &'a [Mutant]) -> (Vec<Job<'a>>, Ve
     (pending, rows)
 }
 
-/// Adds to `needed` what the jobs run.
+/// Adds the tests of the jobs to `needed`.
 pub fn need(jobs: &[Job<'_>], needed: &mut Needed) {
     for Job { probe, .. } in jobs {
         needed.entry(unit(probe)).or_default().insert(probe.test.clone());
@@ -47,10 +47,10 @@ pub fn need(jobs: &[Job<'_>], needed: &mut Needed) {
 
 /// Runs the tests of `jobs` without a mutant, and then the jobs.
 pub fn run(audit: &Audit<'_>, jobs: &[Job<'_>]) -> anyhow::Result<Vec<Row>> {
-    let mut told = BTreeSet::new();
+    let mut printed = BTreeSet::new();
     for mutant in jobs.iter().filter_map(|job| job.mutant) {
         if let Some(why) = audit.plan.alone.get(&mutant.id())
-            && told.insert(mutant.id())
+            && printed.insert(mutant.id())
         {
             println!("{} gets a build of its own: {why}", mutant.name);
         }
@@ -65,14 +65,14 @@ pub fn run(audit: &Audit<'_>, jobs: &[Job<'_>]) -> anyhow::Result<Vec<Row>> {
         }
     })?;
     let passes: BTreeSet<_> =
-        rows.iter().filter(|(_, row)| row.verdict.is_as_said()).map(|(job, _)| key(job.probe)).collect();
+        rows.iter().filter(|(_, row)| row.verdict.is_as_specified()).map(|(job, _)| key(job.probe)).collect();
     let known: BTreeSet<_> = rows.iter().map(|(job, _)| key(job.probe)).collect();
     let mut rows: Vec<Row> = rows.drain(..).map(|(_, row)| row).collect();
 
     let (mut together, mut apart) = (Vec::new(), Vec::new());
     for job in jobs {
         let id = job.mutant.map_or(0, Mutant::id);
-        // What was not run for want of time is not listed.
+        // If the tests were not run without a mutant because the time was up, there is no row.
         if !passes.contains(&key(job.probe)) && known.contains(&key(job.probe)) {
             rows.push(job.row(Verdict::NotRun, Duration::ZERO));
         } else if audit.plan.alone.contains_key(&id) {
@@ -132,7 +132,7 @@ impl Job<'_> {
         let says = self.mutant.filter(|mutant| !mutant.sound).and(self.probe.says.as_deref());
         let row = self.row(ran.judge(says), start.elapsed());
         let mut text = row.line();
-        if row.verdict.is_as_said() {
+        if row.verdict.is_as_specified() {
             let ((key, hash), verdict, took) = (self.key(audit.store), row.verdict, row.took);
             audit.store.results.add(&Record { key, hash, verdict, took, by: None, executions: None })?;
         } else {
@@ -142,7 +142,7 @@ impl Job<'_> {
         Ok(row)
     }
 
-    /// What it is called in the records, and its hash.
+    /// Its key in the records, and its hash.
     fn key(&self, store: &Store<'_>) -> (String, u64) {
         let Probe { world, package, test, filter, says } = self.probe;
         let tests = format!("{world} {package} {test} {filter}");
@@ -162,7 +162,7 @@ impl Job<'_> {
     }
 }
 
-/// What makes the tests of two probes the same.
+/// Two probes with the same key name the same tests.
 fn key(probe: &Probe) -> [&str; 4] {
     [&probe.world, &probe.package, &probe.test, &probe.filter]
 }

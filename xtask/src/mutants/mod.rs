@@ -3,25 +3,25 @@
 //! A model that has never failed proves nothing. There are two kinds of mutants. The bugs that the
 //! models must report are kept beside the source, as replacements of text (`spec.rs` has the
 //! format). The orderings that can be weaker are found in the source (`orderings.rs` says which).
-//! This command plants both in a copy of the workspace:
+//! This command plants both kinds in a copy of the workspace:
 //!
 //! | in `target/mutants` | what |
 //! |---|---|
 //! | `source/` | the tracked files, and the untracked files that git does not ignore, with all mutants |
 //! | `native/`, `loom/`, `vm/` | the target directory of each world, kept from run to run |
 //! | `messages`, `progress`, `output-N` | the output of the last commands |
-//! | `results.jsonl` | the verdicts, with the hash of what they were found in |
+//! | `results.jsonl` | the verdicts, each with a hash of the code that it belongs to |
 //! | `report.txt` | the last table |
-//! | `lock` | held by the command that works here |
+//! | `lock` | locked by the command that uses the folder |
 //!
 //! All mutants are in one copy. Each changed function chooses its body by the variable
 //! `ULOCKS_MUTANT` (`plant.rs`), so a package is built once for each world, and its test programs
-//! run once for each mutant. A mutant that cannot be chosen at run time gets a build of its own
-//! behind the others; the table calls it `alone`, and says why above.
+//! run once for each mutant. If a mutant cannot be chosen at run time, it gets a build of its own,
+//! after the others. The table notes it as `alone`; a line above the table says why.
 //!
 //! A file of the copy is written only if its content differs, so cargo rebuilds only what has
 //! changed. An interrupted run may leave a mutant that is alone in the copy; the next run
-//! overwrites it. What was found before the interruption is not run again (`results.rs`).
+//! overwrites it. A mutant with a verdict is not run again (`results.rs`).
 //!
 //! The tests first run without any mutant. They must pass, and at least one test must run.
 //! Otherwise a failure under a mutant would prove nothing: the test might always fail, or the
@@ -58,13 +58,13 @@ use weaken::{Placed, Weakening};
 
 const KINDS: [&str; 2] = ["logic", "orderings"];
 
-/// What there is: the bugs that are specified, and the orderings that can be weakened.
+/// All mutants: the planted bugs, and the orderings that can be weakened.
 struct All {
     mutants: Vec<Mutant>,
     sites: Vec<Placed>,
 }
 
-/// What `flags` select of it.
+/// The mutants that `flags` select.
 struct Chosen {
     mutants: Vec<Mutant>,
     weakenings: Vec<Weakening>,
@@ -96,19 +96,18 @@ pub fn run(flags: &flags::Mutants, workspace: &Workspace, steps: &mut Steps) -> 
     })?)
 }
 
-/// Runs the part of the planted bugs whose turn it is at this commit. Begins nothing after
-/// `minutes`.
+/// Runs the part of the planted bugs that belongs to this commit. Begins no test after `minutes`.
 pub fn run_part(workspace: &Workspace, steps: &mut Steps, minutes: u64) -> anyhow::Result<()> {
     let part = part::of_commit(&workspace.root, &spec::load(workspace)?.0)?;
-    println!("\nthe planted bugs of part {part}; all: cargo xtask mutants --kind logic");
+    println!("\npart {part} of the planted bugs; for all parts: cargo xtask mutants --kind logic");
     let line = ["mutants", "--part", &part, "--budget", &minutes.to_string()].map(Into::into);
     match flags::Xtask::from_vec(line.into())?.subcommand {
         flags::XtaskCmd::Mutants(flags) => run(&flags, workspace, steps),
-        _ => bail!("not the command `mutants`"),
+        _ => bail!("the command `mutants` was not recognised"),
     }
 }
 
-/// Runs what is chosen. Whether all of it has the verdict that it should have.
+/// Runs the chosen mutants. Returns whether each has the verdict that it should have.
 fn run_chosen(
     store: &Store<'_>,
     all: &All,
@@ -123,7 +122,7 @@ fn run_chosen(
     logic::need(&bugs, &mut needed);
     weaken::need(&weaker, &mut needed);
     let known = logic.len() + orderings.len();
-    println!("{} to run, {known} are explained or known from earlier runs", bugs.len() + weaker.len());
+    println!("{} mutants to run; {known} are explained, or have a verdict", bugs.len() + weaker.len());
     let audit = Audit::prepare(store, &all.mutants, &all.sites, needed, effort)?;
     // The orderings come first: a mutant that is built alone changes the programs.
     orderings.extend(weaken::run(&audit, weaker)?);
@@ -140,22 +139,22 @@ fn run_chosen(
         text += &format!("{score}\n");
     }
     if audit.left() > 0 {
-        text += &format!("{} were not begun in time; run the command again\n", audit.left());
+        text += &format!("{} runs were not begun in time; to resume, run the command again\n", audit.left());
     }
     print!("\n{text}");
     let path = store.scratch.base.join("report.txt");
     fs::write(&path, &text).with_context(|| format!("cannot write {}", path.display()))?;
-    println!("written to {}", path.display());
-    Ok(logic.iter().chain(&orderings).all(|row| row.verdict.is_as_said()))
+    println!("the table is written to {}", path.display());
+    Ok(logic.iter().chain(&orderings).all(|row| row.verdict.is_as_specified()))
 }
 
-/// Names that have the same number, which is a hash.
+/// Mutants whose number, which is a hash, is also that of another mutant.
 fn ambiguous(mutants: &[Mutant], sites: &[Placed]) -> Vec<String> {
     let mut seen = BTreeSet::new();
     let mutants = mutants.iter().map(|mutant| (mutant.id(), format!("{}: {}", mutant.spec, mutant.name)));
     let sites = sites.iter().map(|placed| (placed.id, format!("{}:{}", placed.file, placed.site.line)));
     let twice = mutants.chain(sites).filter(|(id, _)| !seen.insert(*id));
-    twice.map(|(_, name)| format!("{name}: its number is that of another mutant: rename it")).collect()
+    twice.map(|(_, name)| format!("{name}: another mutant has the same number: rename this one")).collect()
 }
 
 /// The mutants that `flags` select, with the tests that they select; `changed` are the files that

@@ -1,8 +1,8 @@
-//! Finds the memory orderings that can be weakened, and the explanations of those that may be.
+//! Finds the memory orderings that can be weakened, and the comments that explain some of them.
 //!
 //! A site is an ordering in the body of a function: `Acquire`, `Release`, `AcqRel` or `SeqCst`, a
 //! constant of the crate of type `Ordering`, or a whole `fence(..)`. Modules of tests, imports,
-//! constants, patterns and `const fn`s have no sites. Each site is weakened in all ways:
+//! constants, patterns and `const fn`s have no sites. A site is weakened in each of these ways:
 //!
 //! | from | to |
 //! |---|---|
@@ -11,7 +11,8 @@
 //! | `SeqCst` | `Relaxed`, and what is weaker by one step: `Acquire` for a load, `Release` for a store, `AcqRel` |
 //! | a fence | the same, with `gone` for `Relaxed` |
 //!
-//! A `compiler_fence` is no site: no world reorders what one thread does.
+//! A `compiler_fence` is no site: no world reorders the accesses of one thread for the thread
+//! itself.
 //!
 //! If no model can report a weakening, a comment says why, on the line of the ordering, or directly
 //! above that line or its statement:
@@ -59,7 +60,7 @@ pub struct Site {
 pub struct Way {
     /// What remains.
     pub to: &'static str,
-    /// The same for the selector.
+    /// The same, as a letter for the selector.
     pub letter: char,
     /// Why no model can report it.
     pub explained: Option<String>,
@@ -302,7 +303,7 @@ fn line(tree: &TokenTree) -> usize {
     tree.span().start().line
 }
 
-/// Gives the sites their explanations. Returns those that explain nothing.
+/// Gives the sites their explanations. Returns the explanations that fit no site.
 fn explain(text: &str, sites: &mut [Site]) -> Vec<Fault> {
     let lines: Vec<&str> = text.lines().collect();
     let is_comment =

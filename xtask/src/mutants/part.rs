@@ -1,8 +1,8 @@
-//! Parts of the planted bugs, for `cargo xtask test`: one part in each run, the next one with the
-//! next commit.
+//! Parts of the planted bugs, for `cargo xtask test`. A run has one part; the next commit has the
+//! next part.
 //!
-//! A part has bugs of one crate, so that one package is built for each world, and so many of them
-//! that it takes about as long as the build.
+//! A part has bugs of one crate, so that one package is built for each world. The tests of a part
+//! take about as long as the build.
 
 use super::spec::Mutant;
 use anyhow::{Context, bail};
@@ -10,10 +10,11 @@ use std::collections::BTreeMap;
 use std::path::Path;
 use std::process::Command;
 
-/// The most bugs of a part: with the build about two minutes on two CPUs.
+/// The greatest number of bugs in a part. With the build, such a part takes about two minutes on
+/// two CPUs.
 const MOST: usize = 24;
 
-/// The parts, each as places in `mutants`. Every bug is in one part.
+/// The parts, each as indices into `mutants`. Every bug is in one part.
 pub fn parts(mutants: &[Mutant]) -> Vec<Vec<usize>> {
     let mut of_crates = BTreeMap::<&str, Vec<usize>>::new();
     for (nth, mutant) in mutants.iter().enumerate() {
@@ -22,22 +23,24 @@ pub fn parts(mutants: &[Mutant]) -> Vec<Vec<usize>> {
     }
     let mut parts = Vec::new();
     for places in of_crates.values() {
-        // Every part has bugs of all the crate's locks, which stand in the files one after the
-        // other.
+        // The bugs of one lock stand one after the other. So a part takes bugs at intervals, and
+        // has bugs of each lock.
         let count = places.len().div_ceil(MOST);
         parts.extend((0..count).map(|part| places.iter().copied().skip(part).step_by(count).collect()));
     }
     parts
 }
 
-/// The bugs of the part that `text`, as `3/17`, names.
+/// The bugs of a part. `text` is its number, as `3/17`.
 pub fn choose(text: &str, mutants: &[Mutant]) -> anyhow::Result<Vec<Mutant>> {
     let parts = parts(mutants);
     let all = parts.len();
     let number = |text: &str| text.parse::<usize>().ok();
     let numbers = text.split_once('/').and_then(|(part, of)| Some((number(part)?, number(of)?)));
     match numbers {
-        Some((1.., of)) if of != all => bail!("--part {text}: there are {all} parts: the bugs have changed"),
+        Some((1.., of)) if of != all => {
+            bail!("--part {text}: there are {all} parts now, since the bugs have changed")
+        }
         Some((part @ 1.., _)) if part <= all => {
             Ok(parts[part - 1].iter().map(|&nth| mutants[nth].clone()).collect())
         }
@@ -45,7 +48,7 @@ pub fn choose(text: &str, mutants: &[Mutant]) -> anyhow::Result<Vec<Mutant>> {
     }
 }
 
-/// The part whose turn it is at the commit that is checked out in `root`, as `3/17`.
+/// The part that belongs to the commit that is checked out in `root`, as `3/17`.
 pub fn of_commit(root: &Path, mutants: &[Mutant]) -> anyhow::Result<String> {
     let printed = Command::new("git").args(["rev-list", "--count", "HEAD"]).current_dir(root).output()?;
     let commits: usize =

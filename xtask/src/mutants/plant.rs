@@ -7,9 +7,8 @@
 //! An ordering that can be weakened is passed through a function of the same module:
 //! `::ulocks_core::__mutant::ordering(9, Acquire)`.
 //!
-//! The bodies are slices of the text, nothing is printed anew. A mutant that changes anything else
-//! than bodies, or that does not compile beside the others, stays alone: it gets a build of its
-//! own.
+//! The bodies are copied from the text, not printed from tokens. If a mutant changes more than
+//! bodies, or does not compile beside the others, it gets a build of its own.
 
 use super::source::{self, Function};
 use super::spec::Mutant;
@@ -29,7 +28,7 @@ const SELECTOR_TEXT: &str = include_str!("selector.rs");
 /// The packages that get the module, and the names of their crates. All others depend on the first.
 const HOSTS: [(&str, &str); 2] = [("ulocks-core", "ulocks_core"), ("ulocks-vm", "ulocks_vm")];
 
-/// What is written to the copy of the workspace, and what is not.
+/// The mutants in the copy of the workspace, and the mutants that need a build of their own.
 #[derive(Default)]
 pub struct Plan {
     /// The changed files and their texts.
@@ -48,7 +47,7 @@ pub struct Planted {
 }
 
 impl Plan {
-    /// Plants all `mutants` and `sites` but those that are `alone` already.
+    /// Plants all `mutants` and `sites`, except the mutants that `alone` contains already.
     pub fn new(
         workspace: &Workspace,
         mutants: &[Mutant],

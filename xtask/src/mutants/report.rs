@@ -11,11 +11,11 @@ pub struct Row {
     pub mutant: String,
     /// The tests.
     pub tests: String,
-    /// What became of it.
+    /// The verdict.
     pub verdict: Verdict,
     /// How long the tests ran.
     pub took: Duration,
-    /// What else there is to say.
+    /// Notes, with commas between them.
     pub note: String,
 }
 
@@ -25,7 +25,7 @@ impl Row {
         Self { mutant: mutant.into(), tests: tests.into(), verdict, took, note: String::new() }
     }
 
-    /// The row with a note, behind those it has.
+    /// The row with one more note.
     pub fn with_note(mut self, note: &str) -> Self {
         if !self.note.is_empty() {
             self.note += ", ";
@@ -34,7 +34,7 @@ impl Row {
         self
     }
 
-    /// The row with what `record` says of the test that has failed.
+    /// The row with the failed test of `record` as a note.
     pub fn with_record(self, record: &Record) -> Self {
         match (&record.by, record.executions) {
             (Some(by), Some(n)) => self.with_note(&format!("by {by}, at execution {n}")),

@@ -1,8 +1,8 @@
-//! What earlier runs have found, so that an interrupted audit goes on where it was.
+//! The verdicts of earlier runs, with which an interrupted audit resumes where it stopped.
 //!
-//! `results.jsonl` has a line for each verdict. A line counts as long as its hash is that of today:
-//! the hash covers the mutant, and the tokens of all sources that its tests are built from. So a
-//! changed comment asks for nothing to be run again.
+//! `results.jsonl` has a line for each verdict, with a hash of the mutant and of the tokens of all
+//! sources that its tests are built from. A line counts as long as this hash does not change. So a
+//! changed comment makes no test run again.
 
 use super::exec::Verdict;
 use super::source;
@@ -18,12 +18,12 @@ use std::path::{Path, PathBuf};
 use std::sync::Mutex;
 use std::time::Duration;
 
-/// What a run has found.
+/// The result of a run.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Record {
     /// The mutant and the tests.
     pub key: String,
-    /// What both were.
+    /// The hash of both.
     pub hash: u64,
     /// The verdict.
     pub verdict: Verdict,
@@ -37,7 +37,7 @@ pub struct Record {
     pub executions: Option<u64>,
 }
 
-/// The records, in a file.
+/// The file of the records.
 pub struct Results {
     known: BTreeMap<(String, u64), Record>,
     file: Mutex<File>,
@@ -135,7 +135,7 @@ fn files(dir: &Path, found: &mut Vec<PathBuf>) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// Hashes all tokens but those of documentation.
+/// Hashes all tokens, except those of documentation.
 fn hash_tokens(tokens: TokenStream, hasher: &mut DefaultHasher) {
     let mut trees = tokens.into_iter().peekable();
     while let Some(tree) = trees.next() {

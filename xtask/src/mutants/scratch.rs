@@ -8,11 +8,11 @@ use std::fs::{self, File};
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-/// The copy, and what belongs to it.
+/// The copy, and the folder that it is in.
 pub struct Scratch<'a> {
     /// What is copied.
     pub workspace: &'a Workspace,
-    /// Where the copy is, and what is built of it.
+    /// The folder with the copy and its build outputs.
     pub base: PathBuf,
     /// The copy.
     pub source: PathBuf,
@@ -30,7 +30,7 @@ impl<'a> Scratch<'a> {
         Ok(Self::at(workspace, base, lock))
     }
 
-    /// The copy in `base`, which `lock` keeps others out of.
+    /// The copy in `base`. `lock` keeps other commands out of `base`.
     pub fn at(workspace: &'a Workspace, base: PathBuf, lock: File) -> Self {
         Self { workspace, source: base.join("source"), base, _lock: lock }
     }
@@ -60,7 +60,7 @@ pub fn git_files(root: &Path) -> anyhow::Result<BTreeSet<PathBuf>> {
     Ok(paths.into_iter().map(PathBuf::from).filter(|path| root.join(path).is_file()).collect())
 }
 
-/// The files that differ from those of `revision`, with those that git does not know.
+/// The files that differ from `revision`, and the files that git does not track.
 pub fn changed(root: &Path, revision: &str) -> anyhow::Result<BTreeSet<String>> {
     let mut paths = git(root, &["diff", "-z", "--name-only", "--no-renames", revision, "--"])?;
     paths.extend(git(root, &["ls-files", "-z", "--others", "--exclude-standard"])?);
@@ -76,7 +76,7 @@ fn git(root: &Path, args: &[&str]) -> anyhow::Result<BTreeSet<String>> {
     Ok(String::from_utf8(printed.stdout)?.split_terminator('\0').map(str::to_owned).collect())
 }
 
-/// Makes `content` that of `to`, unless it is. So cargo rebuilds only what has changed.
+/// Writes `content` to `to`, unless `to` has it already. So cargo rebuilds only what has changed.
 pub fn renew_file(content: &[u8], to: &Path) -> anyhow::Result<()> {
     if fs::read(to).is_ok_and(|old| old == content) {
         return Ok(());

@@ -1,9 +1,10 @@
-//! Which mutant this process runs. `cargo xtask mutants` writes this file into the crates of its
-//! copy of the workspace; nothing else compiles it.
+//! Says which mutant this process runs. `cargo xtask mutants` writes this file into crates of its
+//! copy of the workspace. The workspace itself does not compile it.
 //!
 //! The variable `ULOCKS_MUTANT` holds the number of the mutant, so child processes run the same
-//! one. It is read once, by the first function that has a mutant, and kept outside of the memory of
-//! the models. The read neither allocates nor locks, because the first function may be a handler.
+//! one. The first function that has a mutant reads it. Its value is kept in a static that no model
+//! tracks. The read neither allocates nor locks, because the first function may be a signal
+//! handler.
 
 use core::ffi::{CStr, c_char};
 use core::sync::atomic::{AtomicU64, Ordering};

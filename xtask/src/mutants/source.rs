@@ -1,8 +1,8 @@
 //! Where the functions of a source file are, as ranges of bytes.
 //!
 //! The scan reads tokens, not syntax: `fn NAME .. { .. }` is a function wherever an item may be. It
-//! does not look into the arguments of macros, because what a macro makes of them is unknown, nor
-//! into the bodies of functions.
+//! skips the bodies of functions. It also skips the arguments of macros, since it does not know
+//! what a macro makes of them.
 
 use proc_macro2::{Delimiter, Group, TokenStream, TokenTree};
 use std::ops::Range;
@@ -83,7 +83,7 @@ pub fn function(trees: &[TokenTree], at: usize) -> Option<(Option<Function>, usi
     Some((None, trees.len()))
 }
 
-/// Whether the qualifiers at the end of `before`, those of a function, contain `const`.
+/// Whether the qualifiers of a function, at the end of `before`, contain `const`.
 fn is_const(before: &[TokenTree]) -> bool {
     let qualifiers = ["unsafe", "extern", "async", "safe", "default"];
     for tree in before.iter().rev() {

@@ -18,12 +18,12 @@
 //! the failing run contains; `as = "hang"` demands that the run does not end. `sound = true` marks
 //! a change that breaks nothing: the named tests must pass, and `as` is left out.
 //!
-//! A bug in several places has `also = [{ find = "..", replace = ".." }]`, in the same file. A bug
-//! that needs smaller sizes, say, has `on = "NAME"`: the mutant `NAME`, which stands before it in
-//! the same specification, is planted first.
+//! If a bug is in several places of one file, it has `also = [{ find = "..", replace = ".." }]`. If
+//! a bug needs another change, such as smaller sizes, it has `on = "NAME"`. Then the mutant `NAME`
+//! is planted first, which stands before it in the same specification.
 //!
-//! All specifications are checked before anything is built. `cargo xtask tidy` makes this check
-//! too, as it is cheap: a mutant that no longer applies is reported at once.
+//! All specifications are checked before anything is built. The check is cheap, so `cargo xtask
+//! tidy` also makes it, and reports a mutant that no longer applies.
 
 use crate::workspace::Workspace;
 use anyhow::Context;
@@ -62,7 +62,7 @@ pub struct Mutant {
     pub name: String,
     /// What it does wrong.
     pub breaks: String,
-    /// What no longer holds.
+    /// The property that it breaks.
     pub property: String,
     /// The file it changes.
     pub file: String,
@@ -101,7 +101,8 @@ pub struct Probe {
 }
 
 impl Mutant {
-    /// Its number, the same from run to run, so that what is built stays valid if others are added.
+    /// Its number. It is the same in every run and does not depend on other mutants, so that builds
+    /// stay valid.
     pub fn id(&self) -> u32 {
         number(&self.spec, &self.name)
     }
@@ -165,7 +166,7 @@ impl Mutant {
     }
 }
 
-/// The number of what is called `name` in `file`: not 0, and the same from run to run.
+/// The number of the mutant or site `name` in `file`: not 0, and the same in every run.
 pub fn number(file: &str, name: &str) -> u32 {
     // FNV-1a.
     let bytes = file.bytes().chain([0]).chain(name.bytes());
@@ -173,7 +174,7 @@ pub fn number(file: &str, name: &str) -> u32 {
     hash.max(1)
 }
 
-/// In the place of a test target: the unit tests of the package.
+/// The name that stands for the unit tests of a package where a test target is named.
 pub const LIB: &str = "lib";
 
 impl Probe {

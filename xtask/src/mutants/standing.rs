@@ -1,4 +1,4 @@
-//! How the audit of the orderings stands: what is on record for the code as it is.
+//! How far the audit of the orderings has come: the verdicts that belong to the present code.
 
 use super::audit::Store;
 use super::exec::Verdict;
@@ -6,31 +6,31 @@ use super::weaken::{self, Placed};
 use crate::workspace::Workspace;
 use serde::{Deserialize, Serialize};
 
-/// How many weakened orderings came to what.
+/// The numbers of weakened orderings by verdict.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Standing {
     /// A model reports them.
     pub caught: usize,
-    /// No model does, in time.
+    /// No model reports them in time.
     pub survived: usize,
-    /// A comment says why none can.
+    /// A comment says why no model can report them.
     pub explained: usize,
-    /// They were not run, or the code has changed since.
+    /// They were not run, or the code has changed since the run.
     pub unknown: usize,
 }
 
 impl Standing {
-    /// How many were run, of those that no comment explains.
+    /// How many of the unexplained ones were run.
     pub fn run(&self) -> usize {
         self.caught + self.survived
     }
 
-    /// The share of what is caught in what was run, in percent. None if nothing was.
+    /// The percentage of caught orderings among the orderings that were run. None if none was run.
     pub fn score(&self) -> Option<f64> {
         (self.run() > 0).then(|| percent(self.caught, self.run()))
     }
 
-    /// The share of what was run in what no comment explains, in percent.
+    /// The percentage of orderings that were run among the unexplained ones.
     pub fn coverage(&self) -> f64 {
         match self.run() + self.unknown {
             0 => 100.0,

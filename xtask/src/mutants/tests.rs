@@ -17,7 +17,7 @@ const ONE_PASSED: &str = "test result: ok. 1 passed; 0 failed; 0 ignored; 0 meas
 const NONE_RAN: &str = "test result: ok. 0 passed; 0 failed; 0 ignored; 0 measured; 5 filtered out";
 
 #[test]
-fn a_failure_counts_only_if_it_is_the_one_that_was_said() {
+fn a_failure_counts_only_if_it_is_the_specified_one() {
     let failed = ran(End::Failed, "panicked at x.rs: lost wake-up");
     assert_eq!(failed.judge(Some("lost wake-up")), Verdict::Caught);
     assert_eq!(failed.judge(Some("data race")), Verdict::Wrong);
@@ -27,7 +27,7 @@ fn a_failure_counts_only_if_it_is_the_one_that_was_said() {
 }
 
 #[test]
-fn a_run_that_does_not_end_is_caught_only_where_that_was_said() {
+fn a_run_that_does_not_end_is_caught_only_where_that_is_specified() {
     assert_eq!(ran(End::OutOfTime, "lost wake-up").judge(Some("lost wake-up")), Verdict::Wrong);
     assert_eq!(ran(End::OutOfTime, "").judge(Some(HANG)), Verdict::Caught);
     assert_eq!(ran(End::Failed, "it would hang").judge(Some(HANG)), Verdict::Wrong);
@@ -38,7 +38,7 @@ fn what_was_never_run_is_not_caught_and_does_not_pass() {
     assert_eq!(ran(End::Passed, NONE_RAN).judge(None), Verdict::NoTest);
     assert_eq!(ran(End::Passed, NONE_RAN).judge(Some("lost")), Verdict::NoTest);
     for verdict in [Verdict::DoesNotCompile, Verdict::NoTest, Verdict::NotRun, Verdict::Survived] {
-        assert!(!verdict.is_as_said());
+        assert!(!verdict.is_as_specified());
     }
 }
 

@@ -1,10 +1,10 @@
-//! The audit of orderings: each site weakened in each way must be reported by a model.
+//! The audit of orderings: for each way to weaken a site, some model must fail.
 //!
-//! A mutant runs on all models of its crate, without those of the crate's other locks and those of
-//! planted bugs: first on the virtual machine, and then under loom if it survives. The first test
-//! that fails ends the run. A mutant that survives a world runs there once more, to learn whether
+//! A mutant runs on the models of its lock, without the models that are only there for planted
+//! bugs. It runs on the virtual machine first, and if it survives, under loom. The first test that
+//! fails ends the run. If a mutant survives a world, it runs there once more, to find out whether
 //! any model reaches its site at all. Each world has a record of its own, so a run in one world is
-//! a part of the run in all.
+//! a part of the run in both.
 
 use super::audit::{Audit, Needed, Store};
 use super::build::Unit;
@@ -33,7 +33,7 @@ const SCOPE: [(&str, &[&str]); 7] = [
 ];
 /// The worlds with a model of memory, the faster one first.
 const WORLDS: [&str; 2] = ["vm", "loom"];
-/// How many times as long as without a mutant a run may take.
+/// A run with a mutant may take this many times as long as a run without one.
 const PATIENCE: u32 = 4;
 
 /// A site, and where it is.
@@ -54,9 +54,9 @@ pub struct Placed {
 pub struct Weakening {
     /// The site's number, and the letter.
     pub value: String,
-    /// Its place and the change, to be read.
+    /// Its place and the change, for a reader.
     pub name: String,
-    /// Its number among those of its file, and the change: the name that stays if lines move.
+    /// Its file, its number and the change: a name that stays the same if lines move.
     pub key: String,
     /// Its file.
     pub file: String,
@@ -100,7 +100,7 @@ pub fn load(workspace: &Workspace) -> anyhow::Result<(Vec<Placed>, Vec<String>)>
     Ok((placed, faults))
 }
 
-/// The sources at `path` that are not tests, nor bugs that are planted in the source.
+/// The sources at `path`, except tests and bugs that are planted in the source.
 fn sources(path: &Path, found: &mut Vec<PathBuf>) -> anyhow::Result<()> {
     let name = path.file_stem().and_then(|name| name.to_str()).unwrap_or_default();
     if name == "tests" {
@@ -143,7 +143,7 @@ pub struct Models {
 }
 
 impl Models {
-    /// Those for `file` in `world`.
+    /// The models for `file` in `world`.
     fn new(package: &Package, file: &str, world: &str) -> Self {
         let unit = Unit { world: world.to_owned(), package: package.name.clone() };
         let within = file.split_once("/src/").map_or(file, |(_, within)| within);
@@ -157,7 +157,7 @@ impl Models {
         let others = others.filter(|entry| entry.path().join("mod.rs").is_file());
         let mut without: Vec<String> = others
             .map(|entry| entry.file_name().to_string_lossy().into_owned())
-            // A condition variable's models are those of the mutexes, too.
+            // The models of a condition variable are also models of the mutexes.
             .filter(|other| within.contains('/') && other != part && other != "condvar")
             .map(|other| format!("{other}::"))
             .collect();
@@ -179,7 +179,7 @@ pub fn models(workspace: &Workspace, weakening: &Weakening, world: Option<&str>)
     models.filter(|models| !models.tests.is_empty()).collect()
 }
 
-/// What a run of models has come to.
+/// The outcome of a run of models.
 struct Outcome {
     verdict: Verdict,
     by: Option<String>,
@@ -192,14 +192,14 @@ pub struct Job<'a> {
     weakening: &'a Weakening,
     /// The worlds.
     worlds: String,
-    /// What runs in those that have not been run.
+    /// The models in the worlds that have no record.
     models: Vec<Models>,
-    /// What the others have found.
+    /// The records of the other worlds.
     found: Vec<Record>,
 }
 
-/// The work for the `chosen` weakenings, and the rows of the others: they are explained, or an
-/// earlier run has done them.
+/// The runs that the `chosen` weakenings still need, and the rows of the weakenings that are
+/// explained or have a verdict.
 pub fn pending<'a>(
     store: &Store<'_>,
     chosen: &'a [Weakening],
@@ -231,7 +231,7 @@ pub fn pending<'a>(
     (pending, rows)
 }
 
-/// Adds to `needed` what the jobs run.
+/// Adds the models of the jobs to `needed`.
 pub fn need(jobs: &[Job<'_>], needed: &mut Needed) {
     for models in jobs.iter().flat_map(|job| &job.models) {
         needed.entry(models.unit.clone()).or_default().extend(models.tests.iter().cloned());
@@ -292,7 +292,7 @@ impl Job<'_> {
         (key, hash)
     }
 
-    /// What the worlds have found together: the record of the one that decides.
+    /// The record of the world that decides the verdict.
     fn deciding(&self) -> Option<&Record> {
         let verdicts = [Verdict::Caught, Verdict::OutOfTime, Verdict::Survived, Verdict::NotReached];
         verdicts.iter().find_map(|verdict| self.found.iter().find(|record| record.verdict == *verdict))
@@ -310,7 +310,7 @@ impl Job<'_> {
         }
         for models in std::mem::take(&mut self.models) {
             let Some(Some(passes)) = without.get(&models) else {
-                return Ok(self.row(Verdict::NotRun).with_note("its models fail without it"));
+                return Ok(self.row(Verdict::NotRun).with_note("its models fail without a mutant"));
             };
             let start = Instant::now();
             let limit = LIMIT.max(*passes * PATIENCE);

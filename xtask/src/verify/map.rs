@@ -13,14 +13,15 @@
 //! not = "a barging lock promises no order"
 //! ```
 //!
-//! A property has tests for each tool, or `not`, the reason why it does not apply. It may have
-//! both, if what is tested is less than the property says. `mutants` are the files of the crate's
-//! `mutants`, or of another crate's as `core/condvar.toml`, that plant bugs in this lock; `*`
-//! stands for all files of the crate.
+//! A property has tests for each tool, or `not`, the reason why it does not apply. It has both if
+//! the tests check only a part of it. `mutants` names the files that plant bugs in this lock: files
+//! of the crate's folder `mutants`, or of another crate's, as `core/condvar.toml`. `*` stands for
+//! all files of the crate.
 //!
-//! A test is named as libtest names it, with its target before it if that is not the tool's own:
-//! `TARGET/TEST`. `PACKAGE TARGET/TEST` is a test of another package. `PART*` stands for all tests
-//! whose names begin with `PART`. The tool tsan is never named: it runs the tests of `stress*`.
+//! A test has the name that libtest prints. If its target does not have the name of the tool, the
+//! target stands before it: `TARGET/TEST`. `PACKAGE TARGET/TEST` is a test of another package.
+//! `PART*` stands for all tests whose names begin with `PART`. The tool tsan is never named, since
+//! it runs the tests of `stress*`.
 
 use super::scan;
 use crate::mutants::spec::Mutant;
@@ -46,7 +47,8 @@ pub const PROPERTIES: [(&str, &str); 11] = [
     ("fork", "fork"),
 ];
 
-/// Properties of which every lock needs a check or a reason. One of `order` and `bound` is enough.
+/// Every lock needs a check or a reason for each of these properties. One of `order` and `bound` is
+/// enough.
 const NEEDED: [&[&str]; 5] =
     [&["exclusion"], &["wake-up"], &["order", "bound"], &["timeout"], &["last-touch"]];
 
@@ -63,7 +65,7 @@ pub enum Tool {
     Tsan,
     /// The real code on the real kernel.
     Stress,
-    /// A comparison with the kernel's own, or with a sequential model.
+    /// A comparison with the same operation of the kernel, or with a sequential model.
     Differential,
     /// libFuzzer.
     Fuzz,
@@ -124,7 +126,7 @@ pub struct Check {
     pub test: String,
 }
 
-/// What is checked of one property.
+/// The checks of one property.
 #[derive(Debug, Default)]
 pub struct Checked {
     /// The tests.
@@ -133,7 +135,7 @@ pub struct Checked {
     pub not: Option<String>,
 }
 
-/// A lock, and what is checked of it.
+/// A lock and its checks.
 #[derive(Debug)]
 pub struct Lock {
     /// Its name, as users write it.

@@ -7,9 +7,9 @@
 //! | `verification.jsonl` | what each of these tests did when it last ran (`records.rs`) |
 //! | `VERIFICATION.md` | the table (`table.rs`) |
 //!
-//! With `--table` nothing is run: the table is generated from what is on record. The score of the
-//! orderings is then read from `target/mutants`, if as many sites are on record there as when it
-//! was last read.
+//! With `--table` no test runs: the table is generated from the records. The score of the orderings
+//! is read from `target/mutants`, unless fewer sites have a verdict there than when it was last
+//! read.
 
 mod map;
 mod records;
@@ -38,7 +38,7 @@ pub fn run(flags: &flags::Verify, workspace: &Workspace, steps: &mut Steps) -> a
         locks = found;
         Ok(faults.is_empty())
     })?;
-    // Two runs would overwrite each other's figures.
+    // Two runs at once would overwrite each other's figures.
     fs::create_dir_all(workspace.target())?;
     let lock = File::create(workspace.target().join("verify-lock"))?;
     lock.try_lock().context("another `cargo xtask verify` is running")?;
@@ -57,7 +57,7 @@ pub fn run(flags: &flags::Verify, workspace: &Workspace, steps: &mut Steps) -> a
     ran
 }
 
-/// What is wrong with the maps, or with a table that is out of date.
+/// The faults of the maps. If there is none, whether the table is out of date.
 pub fn faults(workspace: &Workspace) -> anyhow::Result<Vec<String>> {
     let (locks, mut faults) = map::load(workspace)?;
     if faults.is_empty() {
@@ -129,14 +129,14 @@ fn repeat(flags: &flags::Verify, tool: Tool) -> String {
     format!("cargo xtask verify{only} --tool {tool}")
 }
 
-/// All checks of the locks that `is_chosen` says, by `tool` or by all tools.
+/// All checks of the locks for which `is_chosen` is true, by `tool` or by all tools.
 fn checks(locks: &[Lock], is_chosen: impl Fn(&Lock) -> bool, tool: Option<Tool>) -> BTreeSet<&Check> {
     let locks = locks.iter().filter(|lock| is_chosen(lock));
     let all = locks.flat_map(|lock| &lock.properties).flat_map(|property| property.tests.values().flatten());
     all.filter(|check| tool.is_none_or(|tool| check.tool == tool)).collect()
 }
 
-/// Takes over how the audit of the orderings stands, unless the last record covered more.
+/// Records the score of the audit of the orderings, unless the last record covers more sites.
 fn refresh_audit(workspace: &Workspace, records: &mut Records) {
     match mutants::standing(workspace) {
         Ok(Some(standing)) => {
@@ -147,7 +147,7 @@ fn refresh_audit(workspace: &Workspace, records: &mut Records) {
             }
         }
         Ok(None) => {}
-        Err(error) => println!("the score of the orderings is not read: {error:#}"),
+        Err(error) => println!("the score of the orderings cannot be read: {error:#}"),
     }
 }
 

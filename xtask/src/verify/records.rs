@@ -1,7 +1,7 @@
-//! What the tests did when they last ran: `verification.jsonl`, a line for each test.
+//! The figures of the last run of each test: `verification.jsonl`, a line for each test.
 //!
-//! The file is committed, so that the table can be generated again without running anything, and so
-//! that a test that was not run again keeps its figures with their date.
+//! The file is committed. So the table can be generated without a run, and a test that was not run
+//! again keeps its figures with their date.
 
 use super::map::{Check, Tool};
 use crate::mutants::Standing;
@@ -15,7 +15,7 @@ use std::time::{SystemTime, UNIX_EPOCH};
 
 const FILE: &str = "verification.jsonl";
 
-/// What a run of a test has come to. It passed: a test that fails has no record.
+/// The figures of a run that passed. A test that fails has no record.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Figures {
@@ -26,10 +26,10 @@ pub struct Figures {
     /// The most threads of an execution.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub threads: Option<u64>,
-    /// Executions of a model that were all there are, within its bound.
+    /// Executions of models that were explored exhaustively, within their bound.
     #[serde(skip_serializing_if = "is_zero")]
     pub all: u64,
-    /// Executions of a model that were chosen by chance.
+    /// Executions of models that were sampled.
     #[serde(skip_serializing_if = "is_zero")]
     pub sampled: u64,
     /// The bound of loom's search, in loom's words.
@@ -52,7 +52,7 @@ enum Line {
     Test { test: String, figures: Figures },
 }
 
-/// How the audit of the orderings stood.
+/// The score of the audit of the orderings on a day.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Audit {
     /// The day.
@@ -109,12 +109,13 @@ impl Records {
         Ok(text)
     }
 
-    /// What `check` did last.
+    /// The figures of the last run of `check`.
     pub fn of(&self, check: &Check) -> Option<&Figures> {
         self.tests.get(&key(check))
     }
 
-    /// Notes what `check` did. None if it failed, since older figures would say that it passes.
+    /// Records the figures of `check`. None means that it failed: then its older figures are
+    /// deleted, since they would say that it passes.
     pub fn note(&mut self, check: &Check, figures: Option<Figures>) {
         match figures {
             Some(figures) => _ = self.tests.insert(key(check), figures),
@@ -132,7 +133,7 @@ impl Records {
 impl Figures {
     /// The figures of a run of `tool` that printed `output`.
     pub fn read(tool: Tool, output: &str, seconds: f64) -> Self {
-        // Figures for people: more digits would change with every run and mean nothing.
+        // More digits would differ in every run, and would mean nothing to a reader.
         let seconds = (seconds * 10.0).ceil() / 10.0;
         let mut figures = Self { date: today(), seconds, ..Self::default() };
         for line in output.lines() {
@@ -176,7 +177,7 @@ impl Figures {
     }
 }
 
-/// What a test is called in the file.
+/// The name of a test in the file.
 fn key(check: &Check) -> String {
     let Check { tool, package, target, test } = check;
     format!("{tool} {package} {target} {test}").trim_end().to_owned()

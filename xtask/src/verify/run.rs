@@ -19,8 +19,8 @@ const FUZZ_SECONDS: u64 = 60;
 /// Miri is a hundred times as slow as the machine, and runs each test once for each schedule.
 const MIRI_LIMIT: Duration = Duration::from_secs(1800);
 
-/// Runs the checks of one tool and one package, and calls `note` with each and its figures, or None
-/// if it failed.
+/// Runs the checks of one tool and one package. Calls `note` with each check and its figures, or
+/// with None if the check failed.
 pub fn run(
     workspace: &Workspace,
     tool: Tool,
@@ -78,7 +78,7 @@ fn how(tool: Tool) -> Option<How> {
     }
 }
 
-/// What `tool` needs and does not find.
+/// What `tool` needs, if it is not installed.
 pub fn missing(tool: Tool) -> Option<Missing> {
     let there = match tool {
         Tool::Miri => miri::needs(NIGHTLY),

@@ -1,7 +1,7 @@
 //! The tests of a target, read from its source.
 //!
-//! libtest lists the same names, but only after everything is compiled. This takes milliseconds, so
-//! that `cargo xtask tidy` can say at once that a test was renamed.
+//! libtest lists the same names, but only after everything is compiled. This scan takes
+//! milliseconds, so that `cargo xtask tidy` can use it to report a test that was renamed.
 
 use crate::mutants::spec::LIB;
 use proc_macro2::{Delimiter, TokenStream, TokenTree};
@@ -26,10 +26,10 @@ impl Tests {
     }
 }
 
-/// What was read before: a map asks for one target many times.
+/// The targets that were read before. A map names one target many times.
 static KNOWN: Mutex<BTreeMap<PathBuf, Arc<Tests>>> = Mutex::new(BTreeMap::new());
 
-/// The tests of the target `target` of the package in `dir`; those of `lib` are its unit tests.
+/// The tests of the target `target` of the package in `dir`. The tests of `lib` are its unit tests.
 pub fn tests(dir: &Path, target: &str) -> Result<Arc<Tests>, String> {
     let candidates = match target {
         LIB => vec!["src/lib.rs".to_owned()],

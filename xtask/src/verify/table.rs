@@ -1,7 +1,8 @@
-//! `VERIFICATION.md`: what checks which property of which lock, and what shows that the check can
-//! fail.
+//! Writes `VERIFICATION.md`: which tests check which property of which lock, and which planted bugs
+//! show that the check can fail.
 //!
-//! The text depends on committed files only, so `cargo xtask tidy` generates it again and compares.
+//! The text depends on committed files only. So `cargo xtask tidy` can generate it again and
+//! compare.
 
 use super::map::{Check, Checked, Lock, PROPERTIES, Tool};
 use super::records::{Audit, Figures, Records};
@@ -12,21 +13,23 @@ use std::collections::BTreeSet;
 const HEADER: &str = "\
 # Verification
 
-What checks which property of which lock. `cargo xtask verify --table` generates this file from the maps
-`crates/*/checks.toml`, the tests, the planted bugs in `crates/*/mutants`, and the figures in
-`verification.jsonl`. `cargo xtask verify` runs the tests and takes their figures; `cargo xtask tidy`
-reports a file that is out of date. Do not edit it.
+This file says which tests check which property of which lock. Do not edit it: `cargo xtask verify
+--table` generates it. Its sources are the maps `crates/*/checks.toml`, the tests, the planted bugs in
+`crates/*/mutants`, and the figures in `verification.jsonl`. `cargo xtask verify` runs the tests and
+records their figures. `cargo xtask tidy` reports this file if it is out of date.
 
 ";
 
 const LEGEND: &str = "\
-A letter is a tool: **L** loom, **V** the virtual machine, **M** Miri, **T** ThreadSanitizer, **S** stress
-on the real kernel, **D** differential against the kernel or a sequential model, **F** libFuzzer. It is bold if
-a planted bug shows that the check can fail. `-` means that the property does not apply; the lock's own
-section says why. **EMPTY** means that nothing checks it.
+Each letter is a tool that checks the property: **L** loom, **V** the virtual machine, **M** Miri, **T**
+ThreadSanitizer, **S** stress tests on the real kernel, **D** a comparison with the kernel or with a
+sequential model, **F** libFuzzer. A letter is bold if a planted bug shows that the check can fail. `-`
+means that the property does not apply; the section of the lock says why. **EMPTY** means that no test
+checks the property.
 
-Miri, ThreadSanitizer and libFuzzer run without planted bugs. A bug counts for a check only if the tests
-that must report it are all tests of that check. Seconds are those of the machine that ran the test last.
+Miri, ThreadSanitizer and libFuzzer run without planted bugs. A bug counts for a check only if every
+test that must report the bug belongs to that check. Seconds are those of the machine that ran the test
+last.
 
 ";
 
@@ -53,7 +56,7 @@ pub fn text(locks: &[Lock], mutants: &[Mutant], records: &Records, workspace: &W
     text
 }
 
-/// The line with the score of the orderings.
+/// The line that gives the score of the orderings.
 fn audit_line(audit: Option<&Audit>) -> String {
     let command = "`cargo xtask mutants --kind orderings`";
     let score = audit.and_then(|Audit { date, standing }| Some((date, standing, standing.score()?)));
@@ -126,7 +129,7 @@ fn test_name(Check { tool, package, target, test }: &Check, all: &[Check]) -> St
     }
 }
 
-/// How many are named of the bugs that a check reports.
+/// How many of the bugs that a check reports are named.
 const NAMED: usize = 3;
 
 fn some(bugs: &[String]) -> String {
