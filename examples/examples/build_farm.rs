@@ -1,4 +1,4 @@
-//! A build farm: jobs that need CPUs, memory and a licence together, one that needs everything, and
+//! A build farm: jobs that need CPUs, memory and a licence together, a job that needs all CPUs, and
 //! a pause.
 
 use std::thread;
@@ -11,14 +11,14 @@ const GIGABYTES: usize = 1;
 const LICENCES: usize = 2;
 const FARM: [u32; 3] = [4, 16, 1];
 
-/// What compiles and links needs: neither order of naming things can make two of them wait for one
-/// another.
+/// These jobs name the same things in different orders. They cannot deadlock, since a job takes all
+/// of them at once.
 const COMPILE: &[(usize, u32)] = &[(CPUS, 1), (GIGABYTES, 2)];
 const LINK: &[(usize, u32)] = &[(LICENCES, 1), (GIGABYTES, 8), (CPUS, 1)];
 const BENCHMARK: &[(usize, u32)] = &[(CPUS, 4)];
 
 fn main() {
-    // Without a bound the benchmark would wait for the moment in which nobody compiles.
+    // Without a bound the benchmark would wait until no job compiles.
     let farm = JobPool::with_fairness(&FARM, Fairness::Strict { after: Duration::from_millis(1) });
 
     let run = |needs: &[(usize, u32)], times: usize| {

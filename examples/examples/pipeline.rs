@@ -1,5 +1,5 @@
-//! Three readers, two workers and a writer, connected by bounded queues: nobody runs far ahead of
-//! the others.
+//! Three readers, two workers and a writer, connected by bounded queues. So no thread runs far
+//! ahead of the others.
 
 use std::thread;
 use ulocks_examples::BoundedQueue;

@@ -1,4 +1,4 @@
-//! A lock in a static, and what its own counters say about how it was used.
+//! A lock in a static, with counters of acquisitions, contention and sleeps.
 
 use std::thread;
 use ulocks::Private;
@@ -7,8 +7,7 @@ use ulocks::spin::Adaptive;
 use ulocks::unfair::MutexWith;
 
 ulocks::sync_static! {
-    /// On the machine this is a plain `static HITS: .. = MutexWith::new(0);`, and may be written
-    /// so.
+    /// Without the model worlds a plain `static HITS: .. = MutexWith::new(0);` does the same.
     static HITS: MutexWith<u64, Private<Adaptive, Counted>> = MutexWith::new(0);
 }
 
@@ -25,6 +24,6 @@ fn main() {
     let hits = *HITS.lock();
     assert_eq!(hits, THREADS * ROUNDS);
     println!("{hits} hits by {THREADS} threads: none lost");
-    // SAFETY: looking at the meter does nothing to the lock.
+    // SAFETY: reading the meter does not change the lock.
     println!("{:?}", unsafe { HITS.raw() }.inner().meter());
 }

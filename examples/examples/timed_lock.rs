@@ -1,4 +1,4 @@
-//! Giving up: on a lock that is held too long, and on a condition that does not come about.
+//! Timeouts: of a lock that is held too long, and of a condition that does not become true.
 
 use std::thread;
 use std::time::{Duration, Instant};
@@ -15,13 +15,13 @@ fn main() {
     assert!(is_ready.try_lock_for(PATIENCE).is_none());
     let waited = start.elapsed();
     assert!(waited >= PATIENCE);
-    println!("the lock was held: gave up after {waited:?}");
+    println!("the lock was held: timed out after {waited:?}");
     drop(held);
 
     let mut ready = is_ready.lock();
     let deadline = Instant::now() + PATIENCE;
     assert!(changed.wait_while_until(&mut ready, |ready| !*ready, deadline).timed_out());
-    println!("nobody was ready: gave up, holding the lock again");
+    println!("the flag was not set: timed out, and holds the lock again");
 
     thread::scope(|scope| {
         scope.spawn(|| {
@@ -31,5 +31,5 @@ fn main() {
         let result = changed.wait_while_for(&mut ready, |ready| !*ready, Duration::from_secs(60));
         assert!(!result.timed_out() && *ready);
     });
-    println!("somebody was ready in time");
+    println!("the flag was set in time");
 }

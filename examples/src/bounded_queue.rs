@@ -9,7 +9,8 @@ use ulocks::unfair::{Condvar, Mutex, MutexGuard};
 /// A first-in first-out queue of at most `capacity` items.
 ///
 /// Producers wait while it is full and consumers while it is empty, both with or without a time
-/// limit. Once it is [closed](Self::close) nothing more goes in; what is in it still comes out.
+/// limit. Once it is [closed](Self::close), nothing more goes in. Items that are in it still come
+/// out.
 ///
 /// # Fairness
 /// Items come out in the order they went in. Threads are served in no particular order.
@@ -39,7 +40,7 @@ pub struct BoundedQueue<T, const BUG: u8 = { seeded::NOTHING }> {
     state: Mutex<State<T>>,
     /// Consumers wait here. Notified once for each item that comes.
     not_empty: Condvar,
-    /// Producers wait here. Notified once for each place that becomes free.
+    /// Producers wait here. Notified once for each item that leaves.
     not_full: Condvar,
     capacity: usize,
 }
@@ -49,11 +50,11 @@ struct State<T> {
     closed: bool,
 }
 
-/// Bugs that people make in such a queue, for the models to find.
+/// Bugs that programmers make in such a queue. The models must find each.
 pub mod seeded {
     /// No bug.
     pub const NOTHING: u8 = 0;
-    /// A consumer that was woken does not look whether there is an item.
+    /// A consumer that was woken does not check again whether there is an item.
     pub const LOOKS_ONCE: u8 = 1;
     /// Producers and consumers share a condition variable, though a notification wakes only one of
     /// them.
@@ -64,10 +65,10 @@ pub mod seeded {
     pub const CLOSES_ONE: u8 = 4;
 }
 
-/// Why an item did not go in. It comes back.
+/// Why an item did not go in. The error gives the item back.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum PushError<T> {
-    /// The queue is full, and was for as long as the caller wanted to wait.
+    /// The queue is full, and the call does not wait longer.
     Full(T),
     /// The queue is closed.
     Closed(T),
@@ -76,7 +77,7 @@ pub enum PushError<T> {
 /// Why no item came out.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum PopError {
-    /// The queue is empty, and was for as long as the caller wanted to wait.
+    /// The queue is empty, and the call does not wait longer.
     Empty,
     /// The queue is empty and closed: there will be no more items.
     Closed,
@@ -105,7 +106,7 @@ impl<T, const BUG: u8> BoundedQueue<T, BUG> {
         }
     }
 
-    /// Puts `item` at the end, waiting for a place.
+    /// Puts `item` at the end. Waits while the queue is full.
     ///
     /// # Errors
     /// [`PushError::Closed`] with the item.
@@ -115,7 +116,7 @@ impl<T, const BUG: u8> BoundedQueue<T, BUG> {
         self.finish_push(state, item)
     }
 
-    /// Puts `item` at the end, waiting for a place no longer than `timeout`.
+    /// Puts `item` at the end. Waits while the queue is full, but no longer than `timeout`.
     ///
     /// # Errors
     /// [`PushError::Full`] or [`PushError::Closed`] with the item.
@@ -125,7 +126,7 @@ impl<T, const BUG: u8> BoundedQueue<T, BUG> {
         self.finish_push(state, item)
     }
 
-    /// Puts `item` at the end if there is a place now.
+    /// Puts `item` at the end if the queue is not full now.
     ///
     /// # Errors
     /// [`PushError::Full`] or [`PushError::Closed`] with the item.
@@ -133,8 +134,8 @@ impl<T, const BUG: u8> BoundedQueue<T, BUG> {
         self.finish_push(self.state.lock(), item)
     }
 
-    /// Takes the first item, waiting for one. `None` means that the queue is closed and will stay
-    /// empty.
+    /// Takes the first item. Waits while the queue is empty. `None` means that the queue is closed,
+    /// and will stay empty.
     pub fn pop(&self) -> Option<T> {
         let mut state = self.state.lock();
         if BUG == seeded::LOOKS_ONCE {
@@ -147,7 +148,7 @@ impl<T, const BUG: u8> BoundedQueue<T, BUG> {
         self.finish_pop(state).ok()
     }
 
-    /// Takes the first item, waiting for one no longer than `timeout`.
+    /// Takes the first item. Waits while the queue is empty, but no longer than `timeout`.
     ///
     /// # Errors
     /// [`PopError::Empty`] or [`PopError::Closed`].
@@ -165,7 +166,8 @@ impl<T, const BUG: u8> BoundedQueue<T, BUG> {
         self.finish_pop(self.state.lock())
     }
 
-    /// Lets nothing more in, and ends every wait that this makes hopeless.
+    /// Closes the queue: nothing more goes in. Ends the waits of producers, and of consumers if the
+    /// queue is empty.
     pub fn close(&self) {
         self.state.lock().closed = true;
         if BUG == seeded::CLOSES_ONE {
@@ -191,7 +193,7 @@ impl<T, const BUG: u8> BoundedQueue<T, BUG> {
         self.len() == 0
     }
 
-    /// How many items the queue has places for.
+    /// How many items the queue can hold.
     pub fn capacity(&self) -> usize {
         self.capacity
     }
@@ -208,7 +210,7 @@ impl<T, const BUG: u8> BoundedQueue<T, BUG> {
         state.items.is_empty() && !state.closed
     }
 
-    /// Notifies after the release, so that who wakes finds the mutex free.
+    /// Notifies after the release, so that the woken thread finds the mutex free.
     fn finish_push(&self, mut state: MutexGuard<'_, State<T>>, item: T) -> Result<(), PushError<T>> {
         if state.closed {
             return Err(PushError::Closed(item));

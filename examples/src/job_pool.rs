@@ -1,20 +1,20 @@
-//! A pool of several kinds of things, from which a job takes all it needs at once: an array of
-//! semaphores.
+//! A pool of several kinds of things, from which a job takes all that it needs at once. It is an
+//! array of semaphores.
 
 use std::fmt;
 use std::time::Duration;
 use ulocks::semarray::{Builder, Error, Fairness, Op, Permit, SemArray, Set};
 
-/// Things of several kinds, so and so many of each, from which a job takes all it needs at once, or
-/// nothing: two CPUs and a licence, say. Jobs that need the same things in another order do not
-/// deadlock.
+/// A pool of things of several kinds, with a number of each kind. A job takes all that it needs at
+/// once, or nothing: for example two CPUs and a licence. Jobs that name the same things in another
+/// order do not deadlock.
 ///
-/// A [pause](Self::pause) waits until no job runs, and lets none start until it is over.
+/// A [pause](Self::pause) waits until no job runs. Until it is over, no job starts.
 ///
 /// # Fairness
-/// Of the jobs that wait and can start the one starts that has waited longest, and whoever comes is
-/// tried first. So a job that needs much may wait for ever while small ones take turns;
-/// [`with_fairness`](Self::with_fairness) makes pools that bound it.
+/// An arriving job is tried first. Of the waiting jobs that can start, the oldest starts. So a job
+/// that needs much may wait for ever while small jobs take turns.
+/// [`with_fairness`](Self::with_fairness) makes pools that bound this wait.
 ///
 /// # Examples
 /// ```
@@ -32,51 +32,51 @@ use ulocks::semarray::{Builder, Error, Fairness, Op, Permit, SemArray, Set};
 ///
 /// The parameter `BUG` is for the models in `tests`: a pool with one of the [`seeded`] bugs.
 pub struct JobPool<const BUG: u8 = { seeded::NOTHING }> {
-    /// The pauses, the jobs that run, and what is free of each kind.
+    /// The number of pauses, the number of running jobs, and how many of each kind are free.
     counts: SemArray,
     /// How many there are of each kind.
     sizes: Box<[u32]>,
 }
 
-/// How many pauses there are. Jobs start while it is zero.
+/// The semaphore that counts pauses. Jobs start while it is zero.
 const PAUSES: usize = 0;
-/// How many jobs run. Pauses begin when it is zero.
+/// The semaphore that counts running jobs. A pause begins when it is zero.
 const JOBS: usize = 1;
 /// The semaphore of the first kind.
 const KINDS: usize = 2;
 
-/// Bugs that people make in such a pool, for the models to find.
+/// Bugs that programmers make in such a pool. The models must find each.
 pub mod seeded {
     /// No bug.
     pub const NOTHING: u8 = 0;
     /// A job takes one kind after the other.
     pub const ONE_BY_ONE: u8 = 1;
-    /// A job looks whether there is a pause, and then takes what it needs.
+    /// A job checks that there is no pause, and then takes what it needs in a second step.
     pub const LOOKS_FIRST: u8 = 2;
-    /// A pause waits until no job runs, and then keeps others from starting.
+    /// A pause waits until no job runs, and then keeps jobs from starting in a second step.
     pub const PAUSES_LATE: u8 = 3;
 }
 
 /// Why a job did not start. It has taken nothing.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum PoolError {
-    /// Not all was free that it needs, or there was a pause, for as long as the caller wanted to
-    /// wait.
+    /// Something that the job needs is not free, or there is a pause, and the call does not wait
+    /// longer.
     Busy,
-    /// It needs more than there is of a kind.
+    /// The job needs more of a kind than the pool has.
     TooMuch {
         /// Which kind.
         kind: usize,
-        /// How many there are: none of a kind that does not exist.
+        /// How many the pool has: 0 of a kind that does not exist.
         size: u32,
     },
 }
 
-/// What a job has taken, until it is dropped.
+/// A running job. When it is dropped, it gives back what it has taken.
 #[must_use = "a job that is dropped at once gives back at once"]
 #[derive(Debug)]
 pub struct Job<'a> {
-    /// More than one only with a bug.
+    /// There is more than one permit only with a seeded bug.
     _taken: Vec<Permit<'a>>,
 }
 
@@ -88,7 +88,7 @@ pub struct Pause<'a> {
 }
 
 impl JobPool {
-    /// A pool of as many kinds as there are `sizes`, so many things of each.
+    /// A pool with `sizes[kind]` things of each kind.
     ///
     /// # Panics
     /// If a size is greater than [`Builder::GREATEST_LIMIT`].
@@ -96,8 +96,8 @@ impl JobPool {
         Self::with_fairness(sizes, Fairness::Barging)
     }
 
-    /// As [`new`](Self::new); [`Fairness::Strict`] is for pools in which some jobs need much, and
-    /// many little.
+    /// As [`new`](Self::new), with a choice of fairness. [`Fairness::Strict`] is for pools in which
+    /// some jobs need much and many jobs need little.
     ///
     /// # Panics
     /// As [`new`](Self::new).
@@ -116,7 +116,8 @@ impl<const BUG: u8> JobPool<BUG> {
         Self { counts, sizes: sizes.into() }
     }
 
-    /// Starts a job that needs so many of each kind, waiting until all are free.
+    /// Starts a job that needs `count` things of each `(kind, count)` in `needs`. Waits until all
+    /// are free.
     ///
     /// # Errors
     /// [`PoolError::TooMuch`].
@@ -124,8 +125,7 @@ impl<const BUG: u8> JobPool<BUG> {
         self.start(needs, |set| self.counts.acquire(set))
     }
 
-    /// Starts a job that needs so many of each kind, waiting until all are free, but no longer than
-    /// `timeout`.
+    /// As [`take`](Self::take), but waits no longer than `timeout`.
     ///
     /// # Errors
     /// [`PoolError::Busy`], [`PoolError::TooMuch`].
@@ -133,7 +133,7 @@ impl<const BUG: u8> JobPool<BUG> {
         self.start(needs, |set| self.counts.acquire_for(set, timeout))
     }
 
-    /// Starts a job that needs so many of each kind, if all are free now.
+    /// As [`take`](Self::take), but does not wait.
     ///
     /// # Errors
     /// [`PoolError::Busy`], [`PoolError::TooMuch`].
@@ -164,9 +164,9 @@ impl<const BUG: u8> JobPool<BUG> {
         }
     }
 
-    /// Waits until no job runs; none starts until what it returns is dropped.
+    /// Waits until no job runs. No job starts until the returned pause is dropped.
     ///
-    /// Who has a job must not wait for a pause.
+    /// A thread that has a job must not call this: it would wait for itself.
     pub fn pause(&self) -> Pause<'_> {
         let idle = || self.counts.apply(&[Op::wait_zero(JOBS)]).expect("to wait for zero does not fail");
         if BUG == seeded::PAUSES_LATE {
@@ -179,7 +179,7 @@ impl<const BUG: u8> JobPool<BUG> {
         Pause { _permit: permit }
     }
 
-    /// How many are free of each kind at this moment.
+    /// How many things of each kind are free at this moment.
     pub fn free(&self) -> Vec<u32> {
         self.counts.values().split_off(KINDS)
     }

@@ -4,12 +4,12 @@
 //! |---|---|
 //! | `src/bounded_queue.rs` | [`BoundedQueue`]: library code on a mutex and two condition variables |
 //! | `src/job_pool.rs` | [`JobPool`]: jobs that take several things at once, on an array of semaphores |
-//! | `tests/loom.rs`, `tests/vm.rs` | the same code, unchanged, model-checked under loom and on the virtual machine; and seven bugs in it that the models find |
+//! | `tests/loom.rs`, `tests/vm.rs` | models of the queue and the pool, under loom and on the virtual machine, and seven bugs that they find |
 //! | `downstream/` | a crate outside of this workspace that checks a protocol of its own on the virtual machine |
 //! | `examples/pipeline.rs` | a program that uses the queue |
 //! | `examples/build_farm.rs` | a program that uses the pool |
 //! | `examples/static_counter.rs` | a lock in a `static`, with its contention counted |
-//! | `examples/timed_lock.rs` | giving up on a lock, and on a condition |
+//! | `examples/timed_lock.rs` | timeouts of a lock and of a condition |
 //! | `examples/shared_counter.rs` | a lock in memory that two processes share |
 //!
 //! Run one with `cargo run -p ulocks-examples --example pipeline`.
@@ -27,18 +27,19 @@
 //! [lints.rust]
 //! unexpected_cfgs = { level = "warn", check-cfg = ["cfg(ulocks_loom)", "cfg(ulocks_vm)"] }
 //! ```
-//! In its code nothing changes. A static is declared with `ulocks::sync_static!`, a `const fn` that
-//! builds a lock with `ulocks::const_fn!`; a protocol of atomics and futexes takes them from
-//! `ulocks::sync` and `ulocks::futex`. Its models are tests in a file for each world, which begins
-//! with `#![cfg(all(ulocks_loom, feature = "loom"))]` and starts `loom::thread`s, or with
-//! `#![cfg(all(ulocks_vm, feature = "vm"))]` and starts those of `ulocks::model::thread`. They are
-//! run by
+//! Most code does not change. There are three exceptions. Declare a static with
+//! `ulocks::sync_static!`. Declare a `const fn` that builds a lock with `ulocks::const_fn!`. Take
+//! the atomics and futexes of a protocol from `ulocks::sync` and `ulocks::futex`.
+//!
+//! Models are tests, with a file for each world. A file for loom begins with
+//! `#![cfg(all(ulocks_loom, feature = "loom"))]` and starts threads of `loom::thread`. A file for
+//! the virtual machine begins with `#![cfg(all(ulocks_vm, feature = "vm"))]` and starts threads of
+//! `ulocks::model::thread`. Run them with:
 //! ```console
 //! $ RUSTFLAGS="--cfg ulocks_loom" cargo test --release --features loom --test loom
 //! $ RUSTFLAGS="--cfg ulocks_vm" cargo test --release --features vm --test vm
 //! ```
-//! Without the features there is no trace of either world, neither in the build nor in the lockfile
-//! of who uses the crate.
+//! Without the features, neither world is in the build, or in the lockfile of a user of the crate.
 
 mod bounded_queue;
 mod job_pool;

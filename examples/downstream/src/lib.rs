@@ -1,15 +1,15 @@
-//! An event: threads wait until it is set. A small protocol of somebody who uses ulocks' door to
-//! the machine, and has it checked in the virtual machine.
+//! An event: threads wait until it is set. It is a small protocol on the atomics and futexes of
+//! `ulocks_core`, and is checked in the virtual machine.
 //!
 //! # State
 //! | word | meaning |
 //! |---|---|
-//! | `CLEAR` | not set, nobody sleeps |
-//! | `AWAITED` | not set, somebody may sleep |
-//! | `SET` | set, for good |
+//! | `CLEAR` | not set, no waiter sleeps |
+//! | `AWAITED` | not set, a waiter may sleep |
+//! | `SET` | set, and stays set |
 //!
-//! `set` makes it `SET` (Release) and wakes all if it was `AWAITED`; a waiter makes it `AWAITED`
-//! before it sleeps, and returns when it reads `SET` (Acquire).
+//! `set` stores `SET` (Release). If the word was `AWAITED`, it wakes all waiters. A waiter stores
+//! `AWAITED` before it sleeps, and returns when it reads `SET` (Acquire).
 
 use ulocks_core::futex::{Futex, Private};
 use ulocks_core::sync::Ordering::{Acquire, Relaxed, Release};
@@ -19,13 +19,13 @@ const CLEAR: u32 = 0;
 const AWAITED: u32 = 1;
 const SET: u32 = 2;
 
-/// An event. `BUG` seeds a mistake, for the tests of the tests: 0 is none.
+/// An event. `BUG` seeds a bug that the tests must find: 0 is none.
 #[derive(Debug)]
 pub struct Event<const BUG: u8 = 0>(Futex<Private>);
 
-/// `set` wakes nobody if it finds that nobody sleeps *before* it sets the event.
+/// `set` checks for waiters *before* it sets the event, so it may miss one.
 pub const LOOKS_TOO_EARLY: u8 = 1;
-/// `set` publishes nothing.
+/// `set` is Relaxed, so it publishes nothing.
 pub const RELAXED_SET: u8 = 2;
 
 impl<const BUG: u8> Event<BUG> {
@@ -36,7 +36,7 @@ impl<const BUG: u8> Event<BUG> {
         }
     }
 
-    /// Sets the event; what the caller did before is visible to whoever sees it set.
+    /// Sets the event. What the caller did before is visible to a thread that sees it set.
     pub fn set(&self) {
         let key = self.0.key();
         let before = match BUG {
@@ -53,7 +53,7 @@ impl<const BUG: u8> Event<BUG> {
         }
     }
 
-    /// Waits until the event is set, or until `deadline`. Whether it is set.
+    /// Waits until the event is set, or until `deadline`. Returns whether it is set.
     pub fn wait(&self, deadline: Option<Deadline>) -> bool {
         loop {
             match self.0.compare_exchange(CLEAR, AWAITED, Relaxed, Acquire) {
