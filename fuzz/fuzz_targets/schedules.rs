@@ -1,10 +1,9 @@
-//! Executions of a mutex, by a fuzzer: the input answers every choice of the virtual machine, so
-//! that coverage leads to schedules, old values, time-outs and spurious wake-ups that were not seen
-//! before.
+//! A fuzzer chooses executions of a mutex. The input answers every choice of the virtual machine.
+//! So coverage leads to new schedules, old values, timeouts and spurious wake-ups.
 //!
-//! A crash is an execution that went wrong. Its story is printed, shrunk, and ends with the string
-//! that repeats it. To see one, plant `forgets-sleepers` of `crates/testkit/mutants/mutex.toml` by
-//! hand.
+//! A crash is an execution that went wrong. Its steps are shrunk and printed, with a string that
+//! repeats the execution. To see one, plant `forgets-sleepers` of
+//! `crates/testkit/mutants/mutex.toml` by hand.
 #![no_main]
 
 #[cfg(not(ulocks_vm))]

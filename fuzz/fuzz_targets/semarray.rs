@@ -1,11 +1,11 @@
-//! Semaphore arrays, by a fuzzer: the head of the input says which threads there are and which sets
-//! they perform, the rest answers every choice of the virtual machine. An order of the model's
-//! steps has to explain what they all return.
+//! A fuzzer chooses executions of a semaphore array. The head of the input says how many threads
+//! there are and which calls they make. The rest answers every choice of the virtual machine. Some
+//! order of the calls must explain all results in a sequential model.
 //!
 //! To see it fail, plant a bug of `crates/semarray/mutants` by hand, for example `never-moves`.
 //!
-//! Deadlines pass when the input says so; nobody waits without one, for whom no other thread might
-//! come.
+//! The input says when a deadline passes. Every wait has a deadline, since no other thread might
+//! end it.
 #![no_main]
 
 #[cfg(not(ulocks_vm))]
@@ -22,8 +22,8 @@ use ulocks_testkit::sets::{self, Action, Outcome, Refusal, Sets, Waiters, add, s
 use ulocks_testkit::thread::together;
 use ulocks_vm::explore::{Config, Strategy, run};
 
-/// How many sets the threads perform in all: the time to look for an order grows with those that
-/// overlap.
+/// How many calls the threads make together. The more calls overlap, the longer takes the search
+/// for an order.
 const CALLS: usize = 10;
 const THREADS: usize = 4;
 const LEN: usize = 2;
@@ -55,8 +55,8 @@ impl Script {
         let start = values(input)?;
         let mut calls: Vec<_> = (0..input.int_in_range(1..=THREADS)?).map(|_| Vec::new()).collect();
         for _ in 0..input.int_in_range(1..=CALLS)? {
-            let who = input.choose_index(calls.len())?;
-            calls[who].push(Call::read(input)?);
+            let thread = input.choose_index(calls.len())?;
+            calls[thread].push(Call::read(input)?);
         }
         Ok(Self { start, calls })
     }
@@ -64,7 +64,7 @@ impl Script {
 
 impl Call {
     fn read(input: &mut Unstructured<'_>) -> Result<Self> {
-        // Those that look are many, because only they see who has arrived.
+        // Many calls count waiters, because only these show which threads wait.
         Ok(match input.int_in_range(0..=31_u8)? {
             0..=13 => Self::Wait(set(input)?),
             14..=16 => Self::Try(set(input)?),
@@ -113,7 +113,7 @@ fn values(input: &mut Unstructured<'_>) -> Result<Vec<u32>> {
 }
 
 fn set(input: &mut Unstructured<'_>) -> Result<Vec<sets::Op>> {
-    // Beyond eight operations a set lies on the heap.
+    // A set of more than eight operations is on the heap.
     let most = if input.ratio(1_u8, 16_u8)? { 10 } else { 3 };
     (0..input.int_in_range(1..=most)?).map(|_| op(input)).collect()
 }
@@ -155,7 +155,7 @@ fuzz_target!(|input: &[u8]| {
     let mut head = Unstructured::new(input);
     let Ok(script) = Script::read(&mut head) else { return };
     let script = Arc::new(script);
-    // What was operated on is compared with an order of steps, so memory has to keep to one too.
+    // The results are compared with an order of the calls, so no read may return an old value.
     let rest = Strategy::Bytes(head.take_rest().to_vec());
     let config = Config { strategy: rest, spurious: 2, stale: 0, ..Config::default() };
     let execution = move || {
