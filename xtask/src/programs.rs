@@ -85,7 +85,7 @@ pub fn build(
         ["messages", "progress"].map(|name| workspace.target().join(format!("programs-{name}")));
     fs::create_dir_all(workspace.target())?;
     println!(
-        "-- builds for {how:?}: {}",
+        "-- building for {how:?}: {}",
         packages.iter().map(|p| p.name.as_str()).collect::<Vec<_>>().join(" ")
     );
     let ran = exec::finish_apart(&mut cargo, &output, &errors, limit)?;

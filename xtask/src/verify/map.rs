@@ -233,7 +233,7 @@ impl Reader<'_> {
             };
             if !keys.iter().any(has) {
                 let keys = keys.join(" or ");
-                self.faults.push(format!("nothing checks {keys}: name a test, or say `not` and why"));
+                self.faults.push(format!("no test checks {keys}: name a test, or give the reason as `not`"));
             }
         }
         for fault in &mut self.faults[known..] {
@@ -314,7 +314,7 @@ impl Reader<'_> {
             tests.insert(Tool::Tsan, instrumented);
         }
         if not.as_deref().is_some_and(|not| not.trim().is_empty()) {
-            self.faults.push(format!("{property}: `not` is empty: say why"));
+            self.faults.push(format!("{property}: `not` is empty: give the reason"));
         }
         Checked { tests, not }
     }
@@ -354,9 +354,9 @@ impl Reader<'_> {
 }
 
 impl Lock {
-    /// The mutants, of `all`, that the tests `checks` report: each is found by a filter that
-    /// selects tests of `checks` only. So the mutant makes one of these fail, and no other test can
-    /// have reported it.
+    /// The mutants among `all` that the tests `checks` report. Such a mutant is found by a filter
+    /// that selects tests of `checks` only. So the mutant makes one of these fail, and no other
+    /// test can have reported it.
     pub fn shown_by<'a>(
         &self,
         checks: &[Check],
@@ -444,8 +444,8 @@ last-touch = { vm = ["mutex::the_release_is_the_last_access"] }
 
     #[test]
     fn a_property_that_every_lock_needs_is_missed() {
-        assert!(faults("last-touch", "death").contains("nothing checks last-touch"));
-        assert!(faults("order =", "fork =").contains("nothing checks order or bound"));
+        assert!(faults("last-touch", "death").contains("no test checks last-touch"));
+        assert!(faults("order =", "fork =").contains("no test checks order or bound"));
         assert_eq!(faults("order =", "bound ="), "", "one of the two is enough");
         assert!(faults("no order is promised", " ").contains("order: `not` is empty"));
     }
