@@ -29,7 +29,7 @@ use std::sync::atomic::Ordering::{Acquire, Relaxed, Release};
 use std::sync::atomic::{AtomicU32, AtomicU64};
 use std::thread;
 use std::time::{Duration, Instant};
-use ulocks_semarray::groups::RELAYED;
+use ulocks_semarray::groups::CHAINED;
 
 /// Semaphores in an array.
 pub const EACH: usize = 250;
@@ -140,7 +140,7 @@ impl Post for Words {
     }
 }
 
-/// A word for every [`BERTHS`] workers of a CPU. Of those on another CPU than the main thread's,
+/// A word for every [`SEATS`] workers of a CPU. Of those on another CPU than the main thread's,
 /// one is woken, who wakes the rest.
 struct Groups {
     groups: Vec<Group>,
@@ -170,19 +170,19 @@ impl Group {
 }
 
 /// As many as a call can tell apart.
-const BERTHS: usize = 32;
+const SEATS: usize = 32;
 
 impl Groups {
     fn new(workers: usize, cpus: Vec<usize>) -> Self {
-        let each = workers.div_ceil(cpus.len()).div_ceil(BERTHS);
+        let each = workers.div_ceil(cpus.len()).div_ceil(SEATS);
         Self { groups: (0..each * cpus.len()).map(|_| Group::default()).collect(), cpus }
     }
 
     /// Workers are dealt to the CPUs in turn.
-    fn berth(&self, index: usize) -> (usize, u32) {
+    fn seat(&self, index: usize) -> (usize, u32) {
         let cpus = self.cpus.len();
         let (cpu, nth) = (index % cpus, index / cpus);
-        (nth / BERTHS * cpus + cpu, 1 << (nth % BERTHS))
+        (nth / SEATS * cpus + cpu, 1 << (nth % SEATS))
     }
 }
 
@@ -195,7 +195,7 @@ impl Post for Groups {
     }
 
     fn wait(&self, index: usize, worker: &Worker) {
-        let (group, bit) = self.berth(index);
+        let (group, bit) = self.seat(index);
         let group = &self.groups[group];
         let word = &group.count;
         loop {
@@ -223,7 +223,7 @@ impl Post for Groups {
         for set in found.chunks(PER_CALL) {
             for &index in set {
                 workers[index].waiting.store(0, Release);
-                let (group, bit) = self.berth(index);
+                let (group, bit) = self.seat(index);
                 if bits[group] == 0 {
                     groups.push(group);
                 }
@@ -241,7 +241,7 @@ impl Post for Groups {
                 // Workers have bits of their own: a call for as many as there are bits wakes all
                 // that sleep.
                 let all = bits.count_ones();
-                let most = if is_own(number) || all < RELAYED { all } else { 1 };
+                let most = if is_own(number) || all < CHAINED { all } else { 1 };
                 if most < all {
                     group.left.fetch_or(bits, Release);
                 }

@@ -29,7 +29,7 @@
 
 use crate::array::InOneProcess;
 use crate::heap::Heap;
-use crate::node::{Node, Told, Watch};
+use crate::node::{Node, Outcome, Watch};
 use crate::op::{Action, Op};
 use crate::session::{Session, Stopped};
 use crate::word::Stop;
@@ -47,7 +47,7 @@ impl<P: InOneProcess> Session<'_, P> {
     /// Serves the candidates, and those who become candidates by that.
     pub fn serve(&mut self, mut heap: Heap) {
         // SAFETY: with C, all nodes that are in the heap are this session's: they sleep at cells
-        // with CPLX, or at cells that it has locked. They are alive because they have not been
+        // with COMPLEX, or at cells that it has locked. They are alive because they have not been
         // told.
         unsafe {
             while let Some(node) = heap.pop() {
@@ -61,9 +61,9 @@ impl<P: InOneProcess> Session<'_, P> {
                             self.move_on(node, now, &mut heap);
                         }
                     }
-                    Err(stopped) => self.end(node, stopped.told(), &mut heap),
+                    Err(stopped) => self.end(node, stopped.outcome(), &mut heap),
                     Ok(()) => {
-                        self.end(node, Told::Done, &mut heap);
+                        self.end(node, Outcome::Done, &mut heap);
                         self.performed(ops, &mut heap);
                     }
                 }
@@ -88,7 +88,8 @@ impl<P: InOneProcess> Session<'_, P> {
         // SAFETY: the session has C and the cell, so what is queued or watches is its own, and
         // alive.
         unsafe {
-            let (watching, oldest) = cell.inside(|inside| (inside.watches.iter(), inside.subs.oldest));
+            let (watching, oldest) =
+                cell.inside(|inside| (inside.watches.iter(), inside.subtractions.oldest));
             watching.for_each(|node| heap.push(node));
             if grew {
                 self.put_cursor(index, oldest, heap);
@@ -156,9 +157,9 @@ impl<P: InOneProcess> Session<'_, P> {
             self.array.cells[op.index as usize].inside(|inside| inside.enqueue(node, op, true));
             self.watch(node, was..now, true);
             self.watch(node, now..was, false);
-            if self.is_eldest(node) {
+            if self.is_oldest_aged(node) {
                 // What takes from it and what gives to it has changed.
-                self.elder_left(node, 0..was.max(now) + 1, heap);
+                self.aged_left(node, 0..was.max(now) + 1, heap);
             }
         }
     }
@@ -167,11 +168,11 @@ impl<P: InOneProcess> Session<'_, P> {
     ///
     /// # Safety
     /// As `serve`.
-    pub unsafe fn end(&mut self, node: *const Node, outcome: Told, heap: &mut Heap) {
+    pub unsafe fn end(&mut self, node: *const Node, outcome: Outcome, heap: &mut Heap) {
         // SAFETY: as the caller says.
         unsafe {
             self.leave(node, heap);
-            self.will_tell(node, outcome);
+            self.will_complete(node, outcome);
         }
     }
 
@@ -183,12 +184,12 @@ impl<P: InOneProcess> Session<'_, P> {
         // SAFETY: with C the node is this session's, and its cells as far as it has got are locked.
         unsafe {
             let at = self.lock_as_far(node);
-            let was_eldest = self.is_eldest(node);
+            let was_eldest = self.is_oldest_aged(node);
             self.take_out(node);
             self.watch(node, 0..at, false);
-            self.array.whole.remove_elder(node);
+            self.array.array_lock.remove_aged(node);
             if was_eldest {
-                self.elder_left(node, 0..at + 1, heap);
+                self.aged_left(node, 0..at + 1, heap);
             }
         }
     }
@@ -227,26 +228,26 @@ impl<P: InOneProcess> Session<'_, P> {
     }
 
     /// Whether a set has to stop where it hurts the eldest.
-    pub fn stops_for_elder(&self, ops: &[Op], ticket: u64) -> bool {
+    pub fn stops_for_aged(&self, ops: &[Op], ticket: u64) -> bool {
         let Some((elder, its_ticket)) = self.eldest() else { return false };
         !self.passes && ticket > its_ticket && !ops.iter().any(|op| elder.iter().any(|its| gives(op, its)))
     }
 
     /// Whether `op` takes from the eldest.
-    pub fn hurts_elder(&self, op: &Op) -> bool {
+    pub fn takes_from_aged(&self, op: &Op) -> bool {
         self.eldest().is_some_and(|(elder, _)| elder.iter().any(|its| takes(op, its)))
     }
 
     /// The operations of the eldest as far as it has got, and its age.
     fn eldest(&self) -> Option<(&[Op], u64)> {
-        let eldest = self.array.whole.eldest();
+        let eldest = self.array.array_lock.eldest();
         // SAFETY: the session has C, so the elders are alive and stay, and their links are this
         // session's.
         unsafe { eldest.as_ref().map(|node| node.links(|links| (&node.ops()[..=links.at], links.ticket))) }
     }
 
-    pub fn is_eldest(&self, node: *const Node) -> bool {
-        core::ptr::eq(self.array.whole.eldest(), node)
+    pub fn is_oldest_aged(&self, node: *const Node) -> bool {
+        core::ptr::eq(self.array.array_lock.eldest(), node)
     }
 
     /// Makes candidates of those who may have stopped for an elder that has left, or got further or
@@ -254,11 +255,11 @@ impl<P: InOneProcess> Session<'_, P> {
     ///
     /// # Safety
     /// The session has `C` and the cells of these operations.
-    unsafe fn elder_left(&mut self, elder: *const Node, range: Range<usize>, heap: &mut Heap) {
+    unsafe fn aged_left(&mut self, elder: *const Node, range: Range<usize>, heap: &mut Heap) {
         // SAFETY: as the caller says; the elder is alive, since it has not been told.
         unsafe {
             for op in &(*elder).ops()[range] {
-                let oldest = self.array.cells[op.index as usize].inside(|inside| inside.subs.oldest);
+                let oldest = self.array.cells[op.index as usize].inside(|inside| inside.subtractions.oldest);
                 self.put_cursor(op.index, oldest, heap);
                 self.wake_others(op.index, heap);
             }
@@ -270,15 +271,15 @@ impl<P: InOneProcess> Session<'_, P> {
     ///
     /// # Safety
     /// The node is in a queue, and no elder; the session has `C`.
-    pub unsafe fn make_elder(&mut self, node: *const Node) {
-        let was = self.array.whole.eldest();
+    pub unsafe fn make_aged(&mut self, node: *const Node) {
+        let was = self.array.array_lock.eldest();
         // SAFETY: with C the node and the elders are this session's.
         unsafe {
-            self.array.whole.insert_elder(node);
-            if !was.is_null() && self.is_eldest(node) {
+            self.array.array_lock.insert_aged(node);
+            if !was.is_null() && self.is_oldest_aged(node) {
                 let mut heap = Heap::new();
                 let at = self.lock_as_far(was);
-                self.elder_left(was, 0..at + 1, &mut heap);
+                self.aged_left(was, 0..at + 1, &mut heap);
                 self.serve(heap);
             }
         }
@@ -286,13 +287,13 @@ impl<P: InOneProcess> Session<'_, P> {
 
     /// Lets those pass, once, who stop for the eldest. There is one.
     pub fn let_pass(&mut self) {
-        let eldest = self.array.whole.eldest();
+        let eldest = self.array.array_lock.eldest();
         let mut heap = Heap::new();
         self.passes = true;
         // SAFETY: with C the eldest is alive, and its cells are locked here.
         unsafe {
             let at = self.lock_as_far(eldest);
-            self.elder_left(eldest, 0..at + 1, &mut heap);
+            self.aged_left(eldest, 0..at + 1, &mut heap);
         }
         self.serve(heap);
         self.passes = false;
@@ -301,11 +302,11 @@ impl<P: InOneProcess> Session<'_, P> {
 
 impl Stopped {
     /// What a sleeper is told that stopped so.
-    pub fn told(self) -> Told {
+    pub fn outcome(self) -> Outcome {
         match self.why {
-            Stop::Blocks => Told::WouldBlock,
-            Stop::OutOfRange => Told::OutOfRange(self.at),
-            Stop::Closed => Told::Closed,
+            Stop::Blocks => Outcome::WouldBlock,
+            Stop::OutOfRange => Outcome::OutOfRange(self.at),
+            Stop::Closed => Outcome::Closed,
         }
     }
 }

@@ -19,10 +19,10 @@ pub(crate) struct Cell {
     inside: UnsafeCell<Inside>,
 }
 
-/// What the holder of `LOCK` may touch, and if there is `CPLX`, the holder of `LOCK` and `C`.
+/// What the holder of `LOCK` may touch, and if there is `COMPLEX`, the holder of `LOCK` and `C`.
 pub(crate) struct Inside {
     /// Who stops here at a subtraction.
-    pub subs: Queue,
+    pub subtractions: Queue,
     /// Who stops here at another operation: waits for zero, or stops for an elder.
     pub others: Queue,
     /// Complex sleepers that stop further on, and whose earlier operations are here.
@@ -39,7 +39,7 @@ impl Cell {
             word: AtomicU32::new(State::with_value(value).0),
             holder: AtomicUsize::new(0),
             inside: UnsafeCell::new(Inside {
-                subs: Queue::new(),
+                subtractions: Queue::new(),
                 others: Queue::new(),
                 watches: Watches::new(),
                 complex: 0,
@@ -51,7 +51,7 @@ impl Cell {
     /// Does something with the inside.
     ///
     /// # Safety
-    /// The caller has `LOCK`, and if it touches queues or watches of a cell with `CPLX`, it has
+    /// The caller has `LOCK`, and if it touches queues or watches of a cell with `COMPLEX`, it has
     /// `C`; `f` does not come here again for the same cell.
     #[inline]
     pub unsafe fn inside<R>(&self, f: impl FnOnce(&mut Inside) -> R) -> R {
@@ -63,15 +63,15 @@ impl Cell {
 impl Inside {
     /// The queue for sets that stop at `op`.
     pub fn queue(&mut self, op: &Op) -> &mut Queue {
-        if op.action == Action::Sub { &mut self.subs } else { &mut self.others }
+        if op.action == Action::Sub { &mut self.subtractions } else { &mut self.others }
     }
 
     /// What others are to know.
     pub fn flags(&self) -> u32 {
         let flag = |is: bool, flag: u32| if is { flag } else { 0 };
-        flag(!self.subs.is_empty(), State::SUBS)
+        flag(!self.subtractions.is_empty(), State::SUBTRACTIONS)
             | flag(!self.others.is_empty(), State::ZERO)
-            | flag(self.complex != 0 || !self.watches.is_empty(), State::CPLX)
+            | flag(self.complex != 0 || !self.watches.is_empty(), State::COMPLEX)
     }
 
     /// Puts a node in the queue for `op`.

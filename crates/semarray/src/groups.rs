@@ -11,50 +11,50 @@
 //! *relay*.
 //!
 //! # Properties
-//! - Told is told: a sleeper whose status was stored before [`Wakes::add`] wakes up, or does not
+//! - Outcome is told: a sleeper whose status was stored before [`Wakes::add`] wakes up, or does not
 //!   fall asleep.
 //! - A waker makes one call for all that were told of the 32 in a group. A single one costs one
 //!   call, as with a futex of its own.
-//! - On other CPUs than its own it wakes one of a group, if there are [`RELAYED`] or more to be
+//! - On other CPUs than its own it wakes one of a group, if there are [`CHAINED`] or more to be
 //!   woken; that one makes the call for the rest, where they are.
 //! - Calls go CPU by CPU, the waker's own last: once that one's sleepers are awake, they may take
 //!   it. Groups belong to the CPU on which their sleepers fell asleep.
 //! - The memory is static. After a status is stored, which may be the end of the sleeper's node and
-//!   of the array, a waker needs nothing but the sleeper's [`Berth`], a number (law 2).
+//!   of the array, a waker needs nothing but the sleeper's [`Seat`], a number (law 2).
 //! - Nothing is allocated, no thread is registered.
 //!
 //! # State
-//! For each of [`SLOTS`] CPUs [`PER_SLOT`] groups of two words:
+//! For each of [`CPUS`] CPUs [`PER_CPU`] groups of two words:
 //!
 //! | word | part | law |
 //! |---|---|---|
 //! | `seq` | | the futex: wake-ups so far. A waker adds one, after the statuses and before the call |
-//! | `berths` | `used` | one bit a berth: set by who claims it, cleared by the same, who is awake then |
-//! | | `left` | one bit a berth: those whose wake-up was left to whoever comes by |
+//! | `seats` | `used` | one bit a seat: set by who claims it, cleared by the same, who is awake then |
+//! | | `left` | one bit a seat: those whose wake-up was left to whoever comes by |
 //!
-//! A berth is a group and a bit of it.
+//! A seat is a group and a bit of it.
 //!
 //! | what | by | label |
 //! |---|---|---|
-//! | a bit of `used` is set | a thread that is about to queue, on the CPU it runs on | (B1) |
-//! | it is cleared | the same, when it was told, or has left its queue untold | (B2) |
+//! | a bit of `used` is set | a thread that is about to queue, on the CPU it runs on | (C1) |
+//! | it is cleared | the same, when it was told, or has left its queue untold | (C2) |
 //! | `seq` + 1 | a waker, after the statuses | (S2) |
 //! | bits of `left` are set | a waker that wakes one of them, after (S2) and before the call | (R1) |
-//! | all of `left` is cleared, and those who had a bit are woken by a call | with (B2); and by who was woken untold | (R2) |
+//! | all of `left` is cleared, and those who had a bit are woken by a call | with (C2); and by who was woken untold | (R2) |
 //!
-//! The last group of each CPU is *common*, for when all others are full: a berth there is a bit
+//! The last group of each CPU is *common*, for when all others are full: a seat there is a bit
 //! that others have too. Its `used` counts claims, so as to spread them over the bits, nothing is
 //! given back, and nothing is left to others.
 //!
 //! # Who sleeps where
 //! A call is worth as much as it wakes, so those are to be in one group who are told together.
 //! While there are few, that is the first group of their CPU. Where there are many, a set that
-//! wakes some of them is about neighbouring semaphores: who sleeps for a cell has a berth near
+//! wakes some of them is about neighbouring semaphores: who sleeps for a cell has a seat near
 //! those who sleep for its neighbours, if there are any. Berths in the order of arrival alone mix
 //! the sleepers within seconds, and a set then finds hardly two in the same group.
 //!
 //! # Invariants
-//! 1. A bit of a group that is not common has one owner from (B1) to (B2). At (B2) the owner is
+//! 1. A bit of a group that is not common has one owner from (C1) to (C2). At (C2) the owner is
 //!    awake: so of those in the kernel's queue no two have the same bit.
 //! 2. *So a call for as many sleepers as it has bits wakes all of them*: no more can match. In a
 //!    common group any number can, and the call is for all.
@@ -78,9 +78,9 @@
 //! |---|---|---|
 //! | (S1) load of `seq` | Acquire | (S2): who sees the count sees the statuses before it |
 //! | (S2) `fetch_add` of `seq` | Release | (S1) |
-//! | (B1) `fetch_or` of `berths` | Acquire | (B2): the previous owner is out of the kernel's queue |
-//! | (R1) `fetch_or` of `berths` | Release | (R2): (S2) comes before the call |
-//! | (B2), (R2) one `fetch_and` of `berths` | Acquire, Release | (R1); (B1) |
+//! | (C1) `fetch_or` of `seats` | Acquire | (C2): the previous owner is out of the kernel's queue |
+//! | (R1) `fetch_or` of `seats` | Release | (R2): (S2) comes before the call |
+//! | (C2), (R2) one `fetch_and` of `seats` | Acquire, Release | (R1); (C1) |
 //!
 //! That (R2) finds what (R1) left needs no order: both are read-modify-writes of one word, and one
 //! follows the other in time. What a sleeper may do after it was told it has from its status, which
@@ -97,7 +97,7 @@
 //! hour of nothing else.
 //!
 //! # Forks
-//! A child has one thread, and finds the berths of its parent's other threads taken for good:
+//! A child has one thread, and finds the seats of its parent's other threads taken for good:
 //! sleepers crowd a little earlier in the common groups. What was left to them is found by whoever
 //! comes by, and wakes nobody.
 //!
@@ -121,14 +121,14 @@ use ulocks_core::{const_fn, cpu, each, sync_static};
 pub(crate) const FEW: bool = PLACES == 1;
 
 /// CPUs that have groups of their own; those with greater numbers share them.
-pub const SLOTS: usize = if FEW { 1 } else { 64 };
-/// Groups of a CPU, the common one included: berths for 2,016 sleepers, 4 KiB.
-pub const PER_SLOT: usize = if FEW { 3 } else { 64 };
+pub const CPUS: usize = if FEW { 1 } else { 64 };
+/// Groups of a CPU, the common one included: seats for 2,016 sleepers, 4 KiB.
+pub const PER_CPU: usize = if FEW { 3 } else { 64 };
 /// Berths of a group.
-pub const BERTHS: u32 = if FEW { 2 } else { 32 };
+pub const SEATS: u32 = if FEW { 2 } else { 32 };
 /// So many of a group on another CPU are woken by one of them: to wake one more from here costs
 /// about half as much as the call that this one makes.
-pub const RELAYED: u32 = if FEW { 2 } else { 3 };
+pub const CHAINED: u32 = if FEW { 2 } else { 3 };
 /// Groups that a list of wake-ups has room for.
 const CAPACITY: usize = if FEW { 2 } else { 16 };
 
@@ -136,8 +136,8 @@ const CAPACITY: usize = if FEW { 2 } else { 16 };
 /// for on one CPU seldom all of them sleep.
 const NEIGHBOURHOOD: u32 = 13;
 
-/// All berths of a group.
-const FULL: u32 = u32::MAX >> (32 - BERTHS);
+/// All seats of a group.
+const FULL: u32 = u32::MAX >> (32 - SEATS);
 
 /// One group, on a cache line of its own: wakers write it from other CPUs, while sleepers write
 /// those beside it.
@@ -145,30 +145,30 @@ const FULL: u32 = u32::MAX >> (32 - BERTHS);
 struct Group {
     seq: Futex<Private>,
     /// `used` in the lower half, `left` in the upper one.
-    berths: AtomicU64,
+    seats: AtomicU64,
 }
 
 impl Group {
     const_fn! {
         fn new() -> Self {
-            Self { seq: Futex::new(0), berths: AtomicU64::new(0) }
+            Self { seq: Futex::new(0), seats: AtomicU64::new(0) }
         }
     }
 
     /// The bits that are claimed.
     #[inline]
     fn used(&self) -> u32 {
-        self.berths.load(Relaxed) as u32
+        self.seats.load(Relaxed) as u32
     }
 
-    /// (B1): a free bit of this group, if there is one.
+    /// (C1): a free bit of this group, if there is one.
     #[inline]
     fn claim(&self) -> Option<u32> {
         let mut used = self.used();
         while used != FULL {
             let bit = (!used).trailing_zeros();
             // Mutant: Acquire -> Relaxed: it orders the kernel's queue; a model's is up to date.
-            used = self.berths.fetch_or(1 << bit, Acquire) as u32;
+            used = self.seats.fetch_or(1 << bit, Acquire) as u32;
             if used & 1 << bit == 0 {
                 return Some(bit);
             }
@@ -176,67 +176,68 @@ impl Group {
         None
     }
 
-    /// (B2): gives `bits` back. (R2): wakes those who were left.
+    /// (C2): gives `bits` back. (R2): wakes those who were left.
     #[inline]
-    fn come_by(&self, bits: u32) {
-        // Mutant: AcqRel -> Acquire, Release, Relaxed: as (B1) and (R1).
-        let left = (self.berths.fetch_and(u64::from(!bits), AcqRel) >> u32::BITS) as u32;
-        if let Some(left) = Bits::new(left) {
-            self.wake_left(left);
+    fn pass_on(&self, bits: u32) {
+        // Mutant: AcqRel -> Acquire, Release, Relaxed: as (C1) and (R1).
+        let rest = (self.seats.fetch_and(u64::from(!bits), AcqRel) >> u32::BITS) as u32;
+        if let Some(rest) = Bits::new(rest) {
+            self.wake_rest(rest);
         }
     }
 
     #[cold]
-    fn wake_left(&self, left: Bits) {
-        self.seq.key().wake_bits(left.get().count_ones(), left); // Invariant 2.
+    fn wake_rest(&self, rest: Bits) {
+        self.seq.key().wake_bits(rest.get().count_ones(), rest); // Invariant 2.
     }
 }
 
 /// The groups of one CPU, on cache lines of their own.
 #[repr(align(128))]
-struct Slot {
-    groups: [Group; PER_SLOT],
+struct CpuGroups {
+    groups: [Group; PER_CPU],
 }
 
-impl Slot {
+impl CpuGroups {
     const_fn! {
         fn new() -> Self {
-            Self { groups: each!(Group::new(); PER_SLOT) }
+            Self { groups: each!(Group::new(); PER_CPU) }
         }
     }
 }
 
 sync_static! {
-    static TABLE: [Slot; SLOTS] = each!(Slot::new(); SLOTS);
+    static GROUPS: [CpuGroups; CPUS] = each!(CpuGroups::new(); CPUS);
 }
 
 /// The CPU whose groups are those of the calling thread now.
 #[inline]
-fn home() -> u32 {
-    cpu::current().unwrap_or(0) % SLOTS as u32
+fn own_cpu() -> u32 {
+    cpu::current().unwrap_or(0) % CPUS as u32
 }
 
 /// The group of this number, and whether it is a common one.
 #[inline]
 fn group(number: u32) -> (&'static Group, bool) {
-    let (slot, nth) = (number as usize / PER_SLOT, number as usize % PER_SLOT);
-    (&TABLE[slot].groups[nth], nth == PER_SLOT - 1)
+    let (cpu, nth) = (number as usize / PER_CPU, number as usize % PER_CPU);
+    (&GROUPS[cpu].groups[nth], nth == PER_CPU - 1)
 }
 
-/// How many berths are claimed at this moment, those of common groups not counted: none while
+/// How many seats are claimed at this moment, those of common groups not counted: none while
 /// nobody sleeps.
 #[must_use]
 pub fn claimed() -> u32 {
-    let own =
-        |slot: &Slot| slot.groups[..PER_SLOT - 1].iter().map(|group| group.used().count_ones()).sum::<u32>();
-    TABLE.iter().map(own).sum()
+    let own = |cpu: &CpuGroups| {
+        cpu.groups[..PER_CPU - 1].iter().map(|group| group.used().count_ones()).sum::<u32>()
+    };
+    GROUPS.iter().map(own).sum()
 }
 
 /// How a sleep ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Slept {
-    /// `until` said so.
-    Told,
+    /// `until` held.
+    Completed,
     /// The deadline passed, and `until` did not hold even then.
     TimedOut,
     /// A signal handler ran, and `until` did not hold even then.
@@ -247,18 +248,18 @@ pub enum Slept {
 /// node is gone.
 ///
 /// It is given back once, by whoever claimed it: by [`sleep`](Self::sleep) that was
-/// [told](Slept::Told), or else by [`give_up`](Self::give_up).
+/// [completed](Slept::Completed), or else by [`give_up`](Self::give_up).
 #[derive(Clone, Copy, PartialEq, Eq)]
-pub struct Berth(u32);
+pub struct Seat(u32);
 
-impl Berth {
-    /// A berth for the calling thread, which sleeps for nothing in particular.
+impl Seat {
+    /// A seat for the calling thread, which sleeps for nothing in particular.
     #[must_use]
     pub fn claim() -> Self {
         Self::claim_near(0)
     }
 
-    /// A berth for the calling thread on the CPU it runs on, which is going to sleep for the cell
+    /// A seat for the calling thread on the CPU it runs on, which is going to sleep for the cell
     /// at `address`.
     ///
     /// Near those that sleep for the same cell and its neighbours, if there are any; else in the
@@ -266,9 +267,9 @@ impl Berth {
     /// near the cell, or anywhere.
     #[must_use]
     pub fn claim_near(address: usize) -> Self {
-        let slot = home() as usize;
-        let first = slot * PER_SLOT;
-        let (common, own) = TABLE[slot].groups.split_last().expect("a CPU has groups");
+        let cpu = own_cpu() as usize;
+        let first = cpu * PER_CPU;
+        let (common, own) = GROUPS[cpu].groups.split_last().expect("a CPU has groups");
         let near = 1 + (address >> NEIGHBOURHOOD) % (own.len() - 1);
         let neighbours = (own[near].used() != 0).then_some(near);
         for nth in neighbours.into_iter().chain(iter::once(0)).chain(near..own.len()).chain(1..near) {
@@ -276,24 +277,24 @@ impl Berth {
                 return Self::new((first + nth) as u32, bit);
             }
         }
-        Self::new((first + PER_SLOT - 1) as u32, common.berths.fetch_add(1, Relaxed) as u32 % BERTHS)
+        Self::new((first + PER_CPU - 1) as u32, common.seats.fetch_add(1, Relaxed) as u32 % SEATS)
     }
 
     const fn new(group: u32, bit: u32) -> Self {
-        Self(group * BERTHS + bit)
+        Self(group * SEATS + bit)
     }
 
     const fn group(self) -> u32 {
-        self.0 / BERTHS
+        self.0 / SEATS
     }
 
     const fn bit(self) -> u32 {
-        self.0 % BERTHS
+        self.0 % SEATS
     }
 
     /// Sleeps until `until` holds, or until `deadline`; if `interruptible`, a signal handler ends
     /// the sleep too. Does not enter the kernel if `until` holds; each time it does not hold, but
-    /// the last one of a sleep that fails, is an entry. If it was told, it has given the berth
+    /// the last one of a sleep that fails, is an entry. If it was told, it has given the seat
     /// back.
     ///
     /// Nothing is ordered by it but what `until` orders.
@@ -310,10 +311,10 @@ impl Berth {
             let seq = group.seq.load(Acquire); // (S1)
             if until() {
                 self.give_up();
-                return Slept::Told;
+                return Slept::Completed;
             }
             if woken && !common {
-                group.come_by(0); // (R2)
+                group.pass_on(0); // (R2)
             }
             let waited = if interruptible {
                 group.seq.wait_interruptible(seq, bits, deadline)
@@ -330,27 +331,27 @@ impl Berth {
             };
             if until() {
                 self.give_up();
-                return Slept::Told;
+                return Slept::Completed;
             }
             return failed;
         }
     }
 
-    /// Gives the berth back without having slept until told: of a sleeper that has left its queue
-    /// before anybody told it, or was told while it was awake. (B2) and (R2).
+    /// Gives the seat back without having slept until told: of a sleeper that has left its queue
+    /// before anybody told it, or was told while it was awake. (C2) and (R2).
     #[inline]
     pub fn give_up(self) {
         let (group, common) = group(self.group());
         if !common {
-            group.come_by(1 << self.bit());
+            group.pass_on(1 << self.bit());
         }
     }
 }
 
-impl fmt::Debug for Berth {
+impl fmt::Debug for Seat {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let (group, bit) = (self.group() as usize, self.bit());
-        write!(f, "Berth(CPU {}, group {}, bit {bit})", group / PER_SLOT, group % PER_SLOT)
+        write!(f, "Seat(CPU {}, group {}, bit {bit})", group / PER_CPU, group % PER_CPU)
     }
 }
 
@@ -380,11 +381,11 @@ impl Wakes {
         Self { calls: [Call::default(); CAPACITY], len: 0, made: 0 }
     }
 
-    /// Somebody who sleeps in `berth`, or is about to, has been told: its final status has been
+    /// Somebody who sleeps in `seat`, or is about to, has been told: its final status has been
     /// stored (Release). From that store on the sleeper may be gone, with its node and the array.
     #[inline]
-    pub fn add(&mut self, berth: Berth) {
-        let (group, bits) = (berth.group(), 1 << berth.bit());
+    pub fn add(&mut self, seat: Seat) {
+        let (group, bits) = (seat.group(), 1 << seat.bit());
         let mut at = self.calls[..self.len].partition_point(|call| call.group < group);
         if at < self.len && self.calls[at].group == group {
             self.calls[at].bits |= bits;
@@ -402,9 +403,9 @@ impl Wakes {
     /// Wakes them.
     pub fn flush(&mut self) {
         let calls = &self.calls[..self.len];
-        let here = home() * PER_SLOT as u32;
+        let here = own_cpu() * PER_CPU as u32;
         let own = calls.partition_point(|call| call.group < here);
-        let next = calls.partition_point(|call| call.group < here + PER_SLOT as u32);
+        let next = calls.partition_point(|call| call.group < here + PER_CPU as u32);
         for &Call { group, bits } in calls[next..].iter().chain(&calls[..own]) {
             Self::call(group, bits, true);
         }
@@ -419,12 +420,12 @@ impl Wakes {
     fn call(number: u32, bits: u32, far: bool) {
         let (group, common) = group(number);
         group.seq.fetch_add(1, Release); // (S2)
-        let relayed = far && !common && bits.count_ones() >= RELAYED;
-        if relayed {
+        let chained = far && !common && bits.count_ones() >= CHAINED;
+        if chained {
             // Mutant: Release -> Relaxed: the kernel of a model compares with the newest `seq`.
-            group.berths.fetch_or(u64::from(bits) << u32::BITS, Release); // (R1)
+            group.seats.fetch_or(u64::from(bits) << u32::BITS, Release); // (R1)
         }
-        let most = match (relayed, common) {
+        let most = match (chained, common) {
             (true, _) => 1,
             (_, true) => u32::MAX,
             _ => bits.count_ones(), // Invariant 2.
@@ -467,10 +468,10 @@ impl fmt::Debug for Wakes {
 mod tests {
     use super::*;
 
-    fn listed(berths: &[(u32, u32)]) -> Vec<(u32, u32)> {
+    fn listed(seats: &[(u32, u32)]) -> Vec<(u32, u32)> {
         let mut wakes = Wakes::new();
-        for &(group, bit) in berths {
-            wakes.add(Berth::new(group, bit));
+        for &(group, bit) in seats {
+            wakes.add(Seat::new(group, bit));
         }
         let listed = wakes.calls[..wakes.len].iter().map(|call| (call.group, call.bits)).collect();
         wakes.len = 0; // nobody sleeps there
@@ -481,33 +482,33 @@ mod tests {
     fn a_group_is_called_once_and_in_order() {
         assert_eq!(listed(&[]), []);
         assert_eq!(listed(&[(5, 3)]), [(5, 0b1000)]);
-        let berths = [(9, 0), (2, 1), (9, 31), (70, 0), (2, 0), (5, 4), (9, 0)];
-        assert_eq!(listed(&berths), [(2, 0b11), (5, 1 << 4), (9, 1 << 31 | 1), (70, 1)]);
+        let seats = [(9, 0), (2, 1), (9, 31), (70, 0), (2, 0), (5, 4), (9, 0)];
+        assert_eq!(listed(&seats), [(2, 0b11), (5, 1 << 4), (9, 1 << 31 | 1), (70, 1)]);
     }
 
     #[test]
     fn a_list_has_room_for_the_groups_it_promises() {
-        let berths: Vec<_> = (0..CAPACITY as u32).rev().map(|group| (group, group)).collect();
+        let seats: Vec<_> = (0..CAPACITY as u32).rev().map(|group| (group, group)).collect();
         let sorted: Vec<_> = (0..CAPACITY as u32).map(|group| (group, 1 << group)).collect();
-        assert_eq!(listed(&berths), sorted);
+        assert_eq!(listed(&seats), sorted);
     }
 
     #[test]
     fn a_group_has_each_bit_once() {
         let group = Group::new();
-        for bit in 0..BERTHS {
+        for bit in 0..SEATS {
             assert_eq!(group.claim(), Some(bit));
         }
         assert_eq!(group.claim(), None);
-        group.come_by(1 << 17 | 1 << 4);
+        group.pass_on(1 << 17 | 1 << 4);
         assert_eq!((group.claim(), group.claim(), group.claim()), (Some(4), Some(17), None));
     }
 
     #[test]
     fn a_number_is_a_cpu_a_group_and_a_bit() {
-        let last = Berth::new((SLOTS * PER_SLOT - 1) as u32, BERTHS - 1);
-        assert_eq!(format!("{last:?}"), "Berth(CPU 63, group 63, bit 31)");
+        let last = Seat::new((CPUS * PER_CPU - 1) as u32, SEATS - 1);
+        assert_eq!(format!("{last:?}"), "Seat(CPU 63, group 63, bit 31)");
         assert!(group(last.group()).1, "the last group of a CPU is common");
-        assert!(!group(Berth::new(0, 0).group()).1);
+        assert!(!group(Seat::new(0, 0).group()).1);
     }
 }

@@ -2,6 +2,7 @@
 #![cfg_attr(docsrs, feature(doc_cfg))]
 
 mod array;
+mod array_lock;
 mod cascade;
 mod cell;
 mod error;
@@ -13,13 +14,12 @@ mod permit;
 mod raw;
 mod session;
 mod sleep;
-mod whole;
 mod word;
 
 #[doc(hidden)]
-pub mod gate;
-#[doc(hidden)]
 pub mod groups;
+#[doc(hidden)]
+pub mod slots;
 
 pub use array::{Builder, Fairness, InOneProcess, SemArray, SemArrayWith};
 pub use error::Error;

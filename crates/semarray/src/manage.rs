@@ -3,7 +3,7 @@
 use crate::Error;
 use crate::array::{Fairness, InOneProcess};
 use crate::heap::Heap;
-use crate::node::Told;
+use crate::node::Outcome;
 use crate::op::{Action, Op};
 use crate::raw::{Attempt, RawSemArray, Waiters};
 use crate::session::{Obstacle, Session};
@@ -67,14 +67,14 @@ impl<P: InOneProcess> RawSemArray<P> {
             if !word.has(State::LOCK) {
                 return word.value();
             }
-            self.gate().wait_while::<P>(index, || State(cell.word.load(Relaxed)).has(State::LOCK));
+            self.slot().wait_while::<P>(index, || State(cell.word.load(Relaxed)).has(State::LOCK));
         }
     }
 
     /// All values at one moment.
     pub fn values(&self) -> Vec<u32> {
         let here = 0;
-        let mut session = Session::with_c(self, &here);
+        let mut session = Session::with_array_lock(self, &here);
         let all = 0..self.cells.len() as u32;
         let open = all.clone().all(|index| session.lock(index));
         let values = if open { all.clone().map(|index| session.value(index)).collect() } else { Vec::new() };
@@ -96,9 +96,9 @@ impl<P: InOneProcess> RawSemArray<P> {
             // SAFETY: the session has the cell, and `C` if that is needed; nodes in queues are
             // alive.
             unsafe {
-                let (subs, others) =
-                    self.cells[index].inside(|inside| (inside.subs.iter(), inside.others.iter()));
-                for node in subs.chain(others) {
+                let (subtractions, others) =
+                    self.cells[index].inside(|inside| (inside.subtractions.iter(), inside.others.iter()));
+                for node in subtractions.chain(others) {
                     let at = (*node).links(|links| links.at);
                     if (*node).ops()[at].is_wait_zero() { waiters.zero += 1 } else { waiters.increase += 1 }
                 }
@@ -115,7 +115,7 @@ impl<P: InOneProcess> RawSemArray<P> {
     pub fn set(&self, index: usize, value: u32) -> Result<(), Error> {
         self.check_index(index)?;
         self.check_value(index, value)?;
-        self.impose(&[Op::add(index, 0)], |_, _| value)
+        self.set_values(&[Op::add(index, 0)], |_, _| value)
     }
 
     /// Gives the semaphores these values, all at once, and completes those who can proceed now.
@@ -130,7 +130,7 @@ impl<P: InOneProcess> RawSemArray<P> {
         values.iter().enumerate().try_for_each(|(index, &value)| self.check_value(index, value))?;
         without_unwinding(|| {
             let here = 0;
-            let mut session = Session::with_c(self, &here);
+            let mut session = Session::with_array_lock(self, &here);
             let all = 0..self.cells.len() as u32;
             let open = !self.is_closed() && all.clone().all(|index| session.lock(index));
             if open {
@@ -162,7 +162,7 @@ impl<P: InOneProcess> RawSemArray<P> {
         }
         back = self.in_sum(back);
         self.check(&back)?;
-        self.impose(&back, |op, value| match op.action {
+        self.set_values(&back, |op, value| match op.action {
             Action::Sub => value.saturating_sub(op.amount),
             _ => value.saturating_add(op.amount).min(self.limit),
         })
@@ -183,7 +183,7 @@ impl<P: InOneProcess> RawSemArray<P> {
     /// Makes something of the values of the semaphores that `ops` name, each once, and completes
     /// those who can proceed now.
     #[cold]
-    fn impose(&self, ops: &[Op], value: impl Fn(&Op, u32) -> u32) -> Result<(), Error> {
+    fn set_values(&self, ops: &[Op], value: impl Fn(&Op, u32) -> u32) -> Result<(), Error> {
         without_unwinding(|| {
             let here = 0;
             let mut session = self.session(&here, ops).ok_or(Error::Closed)?;
@@ -191,7 +191,7 @@ impl<P: InOneProcess> RawSemArray<P> {
             for op in ops {
                 let before = session.value(op.index);
                 session.set_value(op.index, value(op, before));
-                if session.has_c {
+                if session.has_array_lock {
                     session.changed(op.index, true, &mut heap);
                 } else {
                     session.drain(op.index);
@@ -207,7 +207,7 @@ impl<P: InOneProcess> RawSemArray<P> {
     pub fn close(&self) {
         without_unwinding(|| {
             let here = 0;
-            let mut session = Session::with_c(self, &here);
+            let mut session = Session::with_array_lock(self, &here);
             if (0..self.cells.len() as u32).all(|index| session.lock(index)) {
                 session.closes = true;
                 self.closed.store(1, Release);
@@ -220,8 +220,9 @@ impl<P: InOneProcess> RawSemArray<P> {
     /// Whether nobody has a lock, sleeps or watches. What models ask when all are done.
     #[doc(hidden)]
     pub fn is_at_rest(&self) -> bool {
-        let flags = State::LOCK | State::SUBS | State::ZERO | State::CPLX;
-        !self.cells.iter().any(|cell| State(cell.word.load(Relaxed)).has(flags)) && self.whole.is_at_rest()
+        let flags = State::LOCK | State::SUBTRACTIONS | State::ZERO | State::COMPLEX;
+        !self.cells.iter().any(|cell| State(cell.word.load(Relaxed)).has(flags))
+            && self.array_lock.is_at_rest()
     }
 
     /// A session that has the semaphores of `ops`, with `C` if that is needed; none if the array
@@ -232,7 +233,7 @@ impl<P: InOneProcess> RawSemArray<P> {
             Ok(()) => Some(session),
             Err(Obstacle::Closed) => None,
             Err(_) => {
-                session = Session::with_c(self, here);
+                session = Session::with_array_lock(self, here);
                 let open = ops.iter().all(|op| session.lock(op.index));
                 if !open {
                     session.publish();
@@ -259,11 +260,12 @@ impl<P: InOneProcess> Session<'_, P> {
             // SAFETY: the session has everything, and nodes in queues are alive. Their watches and
             // elders go with them.
             unsafe {
-                let (subs, others) = cell.inside(|inside| (inside.subs.iter(), inside.others.iter()));
-                for node in subs.chain(others) {
+                let (subtractions, others) =
+                    cell.inside(|inside| (inside.subtractions.iter(), inside.others.iter()));
+                for node in subtractions.chain(others) {
                     // What leaves as an elder makes candidates; nobody looks at them any more.
                     self.leave(node, &mut Heap::new());
-                    self.will_tell(node, Told::Closed);
+                    self.will_complete(node, Outcome::Closed);
                 }
             }
         }
@@ -294,8 +296,8 @@ mod tests {
 
     #[test]
     #[cfg_attr(miri, ignore = "there are no filters under Miri")]
-    fn a_look_at_all_values_that_is_refused_does_not_keep_the_array_locked() {
-        let test = "manage::tests::a_look_at_all_values_that_is_refused_does_not_keep_the_array_locked";
+    fn a_read_of_all_values_that_is_refused_does_not_keep_the_array_locked() {
+        let test = "manage::tests::a_read_of_all_values_that_is_refused_does_not_keep_the_array_locked";
         refused(test, |array| _ = array.values());
     }
 
@@ -309,8 +311,8 @@ mod tests {
     /// The thread has nothing locked, but is counted at the gate.
     #[test]
     #[cfg_attr(miri, ignore = "there are no filters under Miri")]
-    fn a_look_at_a_value_that_is_refused_does_not_stay_at_the_gate() {
-        let test = "manage::tests::a_look_at_a_value_that_is_refused_does_not_stay_at_the_gate";
+    fn a_read_of_a_value_that_is_refused_does_not_stay_counted_in_the_slot() {
+        let test = "manage::tests::a_read_of_a_value_that_is_refused_does_not_stay_counted_in_the_slot";
         refused(test, |array| _ = array.value(0));
     }
 }

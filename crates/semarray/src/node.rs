@@ -3,12 +3,12 @@
 //!
 //! | links of | are guarded by |
 //! |---|---|
-//! | a node that sleeps at a cell without `CPLX` | the cell's `LOCK` |
-//! | a node that sleeps at a cell with `CPLX` | `C`, and the cell's `LOCK` for its neighbours |
+//! | a node that sleeps at a cell without `COMPLEX` | the cell's `LOCK` |
+//! | a node that sleeps at a cell with `COMPLEX` | `C`, and the cell's `LOCK` for its neighbours |
 //! | a watch | `C`, and the `LOCK` of the cell that is watched |
 //! | a node that was taken out of its queue to be told | nothing: it belongs to whoever took it out, until it has told it |
 
-use crate::groups::Berth;
+use crate::groups::Seat;
 use crate::op::{Action, Op};
 use core::ptr;
 use ulocks_core::sync::Ordering::{Acquire, Release};
@@ -16,8 +16,8 @@ use ulocks_core::sync::{AtomicU32, UnsafeCell};
 
 /// What a sleeper is told: nothing yet, or how its set ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Told {
-    Nothing,
+pub(crate) enum Outcome {
+    Pending,
     Done,
     WouldBlock,
     /// By the operation at this place of the set.
@@ -25,12 +25,12 @@ pub(crate) enum Told {
     Closed,
 }
 
-impl Told {
+impl Outcome {
     const KIND_BITS: u32 = 3;
 
     fn encode(self) -> u32 {
         match self {
-            Self::Nothing => 0,
+            Self::Pending => 0,
             Self::Done => 1,
             Self::WouldBlock => 2,
             Self::Closed => 3,
@@ -40,7 +40,7 @@ impl Told {
 
     fn decode(word: u32) -> Self {
         match word & ((1 << Self::KIND_BITS) - 1) {
-            0 => Self::Nothing,
+            0 => Self::Pending,
             1 => Self::Done,
             2 => Self::WouldBlock,
             3 => Self::Closed,
@@ -51,7 +51,7 @@ impl Told {
 
 /// A set that sleeps.
 pub(crate) struct Node {
-    told: AtomicU32,
+    status: AtomicU32,
     ops: *const [Op],
     /// Whether the set changes a value; one that does not is served first.
     alters: bool,
@@ -66,7 +66,7 @@ pub(crate) struct Links {
     /// The number of its arrival: its age, wherever it is moved.
     pub ticket: u64,
     /// Where it sleeps; none as long as nobody knows the node.
-    pub berth: Option<Berth>,
+    pub seat: Option<Seat>,
     /// The place in the set of the operation at which it stops: the node is in the queue of that
     /// one's semaphore.
     pub at: usize,
@@ -89,20 +89,20 @@ pub(crate) struct Links {
     pub older: *const Node,
     pub younger: *const Node,
     /// What it is to be told once the words are published.
-    pub outcome: Told,
+    pub outcome: Outcome,
 }
 
 impl Node {
     /// A node for `ops`, which outlives it.
     pub fn new(ops: &[Op]) -> Self {
         Self {
-            told: AtomicU32::new(0),
+            status: AtomicU32::new(0),
             ops,
             alters: ops.iter().any(Op::alters),
             queued: UnsafeCell::new(false),
             links: UnsafeCell::new(Links {
                 ticket: 0,
-                berth: None,
+                seat: None,
                 at: 0,
                 complex: false,
                 previous: ptr::null(),
@@ -115,7 +115,7 @@ impl Node {
                 elder: false,
                 older: ptr::null(),
                 younger: ptr::null(),
-                outcome: Told::Nothing,
+                outcome: Outcome::Pending,
             }),
         }
     }
@@ -125,20 +125,20 @@ impl Node {
         unsafe { &*self.ops }
     }
 
-    /// (T2): what its owner was told.
+    /// (O2): what its owner was told.
     #[inline]
-    pub fn told(&self) -> Told {
-        Told::decode(self.told.load(Acquire))
+    pub fn outcome(&self) -> Outcome {
+        Outcome::decode(self.status.load(Acquire))
     }
 
-    /// (T1): tells the owner of `node`, which may be gone from here on.
+    /// (O1): tells the owner of `node`, which may be gone from here on.
     ///
     /// # Safety
     /// The node has not been told yet, and belongs to the caller.
-    pub unsafe fn tell(node: *const Self, outcome: Told) {
+    pub unsafe fn complete(node: *const Self, outcome: Outcome) {
         // SAFETY: whoever was taken out of its queue waits to be told, so the node is alive until
         // then.
-        unsafe { (*node).told.store(outcome.encode(), Release) };
+        unsafe { (*node).status.store(outcome.encode(), Release) };
     }
 
     /// Does something with the links.

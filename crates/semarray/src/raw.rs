@@ -32,8 +32,8 @@
 //!
 //! | what | where | guarded by |
 //! |---|---|---|
-//! | value, `LOCK`, `SUBS`, `ZERO`, `CPLX`, `CLOSED` | one word, [`State`] | itself; with `LOCK` it is the holder's |
-//! | who stops here, who watches | the cell | `LOCK`; with `CPLX`, `LOCK` and `C` |
+//! | value, `LOCK`, `SUBTRACTIONS`, `ZERO`, `COMPLEX`, `CLOSED` | one word, [`State`] | itself; with `LOCK` it is the holder's |
+//! | who stops here, who watches | the cell | `LOCK`; with `COMPLEX`, `LOCK` and `C` |
 //! | the elders | the array | `C` |
 //! | where threads wait for a cell | `gate.rs`, static | |
 //! | where sets sleep | `groups.rs`, static | |
@@ -41,14 +41,14 @@
 //! A set that sleeps is a node on its thread's stack, in the queue of the semaphore of its first
 //! operation that cannot proceed. With one operation it is *simple*. With several it is *complex*:
 //! its fate depends on the operations before that one too, and so it watches their semaphores.
-//! `CPLX` marks all of them.
+//! `COMPLEX` marks all of them.
 //!
 //! | flag | set by | cleared by | meaning |
 //! |---|---|---|---|
 //! | `LOCK` | a session (L1), a set of one pass (F2) | the same, (L2), (F3) | others wait |
-//! | `SUBS` | (L2), if the queue of subtractions is not empty | (L2) | an addition must serve |
+//! | `SUBTRACTIONS` | (L2), if the queue of subtractions is not empty | (L2) | an addition must serve |
 //! | `ZERO` | (L2), if the other queue is not empty | (L2) | who makes the value zero must serve |
-//! | `CPLX` | (L2), if somebody here is complex, or watches | (L2) | it takes `C` |
+//! | `COMPLEX` | (L2), if somebody here is complex, or watches | (L2) | it takes `C` |
 //! | `CLOSED` | (L2) of `close` | never | |
 //!
 //! # Transitions
@@ -57,25 +57,26 @@
 //! | one operation, at once | no flag that matters to it: [`State::alone`] | (F1) |
 //! | each word of a set becomes its next value with `LOCK` | the same | (F2) |
 //! | each of these words loses `LOCK`; if (F2) failed somewhere, also its change | | (F3) |
-//! | a cell is locked | not `LOCK`; without `C` not `CPLX` | (L1) |
+//! | a cell is locked | not `LOCK`; without `C` not `COMPLEX` | (L1) |
 //! | a cell is published | its holder | (L2) |
 //! | a value is read | not `LOCK` | (V) |
-//! | a sleeper is told | its node is out of its queue, the words are published | (T1) |
-//! | it gets up | (T2) shows that | (T2) |
+//! | a sleeper is told | its node is out of its queue, the words are published | (O1) |
+//! | it gets up | (O2) shows that | (O2) |
 //!
 //! What (F1) and (F2) cannot do, a *session* does (`session.rs`): it locks the cells, evaluates on
 //! the words, serves those who can proceed now, and publishes. One without `C` serves cells without
-//! `CPLX`, where only simple sleepers are: a walk along one queue each. If the set must sleep and
-//! is complex, or meets `CPLX`, it starts again with `C` (`cascade.rs`). Sets that need not sleep,
-//! and meet no `CPLX`, do not take `C`, unless they find their cells locked again and again:
-//! posters in bulk do not meet.
+//! `COMPLEX`, where only simple sleepers are: a walk along one queue each. If the set must sleep
+//! and is complex, or meets `COMPLEX`, it starts again with `C` (`cascade.rs`). Sets that need not
+//! sleep, and meet no `COMPLEX`, do not take `C`, unless they find their cells locked again and
+//! again: posters in bulk do not meet.
 //!
 //! # Invariants
 //! 1. While nobody has `LOCK`, the evaluation of any sleeping set stops at the operation at whose
 //!    semaphore it is queued, or it stops for the eldest there. It was put there by an evaluation
 //!    under the `LOCK` of all cells up to that one, and whoever changes a value that matters to it
-//!    finds a flag: `SUBS` if the value grows, `ZERO` if it becomes zero, and `CPLX` for any change
-//!    where a complex one is queued or watches. Then it needs `LOCK`, and serves before it lets go.
+//!    finds a flag: `SUBTRACTIONS` if the value grows, `ZERO` if it becomes zero, and `COMPLEX` for
+//!    any change where a complex one is queued or watches. Then it needs `LOCK`, and serves before
+//!    it lets go.
 //! 2. Operations after the one where a set stops do not matter to it: it cannot get further before
 //!    that one can proceed.
 //! 3. A word with `LOCK` is written by its holder only, and no value is learned from it. So what a
@@ -95,12 +96,12 @@
 //! | (F2), (L1) compare-exchange | Acquire | (F1), (F3), (L2) |
 //! | (F3), (L2) store | Release | (F1), (F2), (L1), (V) |
 //! | (V) load | Acquire | (F1), (F3), (L2) |
-//! | (T1) store of what a sleeper is told | Release | (T2) |
-//! | (T2) load | Acquire | (T1) |
-//! | (C1) taking, (C2) releasing `C` | Acquire, Release | each other |
+//! | (O1) store of what a sleeper is told | Release | (O2) |
+//! | (O2) load | Acquire | (O1) |
+//! | (A1) taking, (A2) releasing `C` | Acquire, Release | each other |
 //!
 //! Stores between (L1) and (L2) are relaxed: whoever reads one sees `LOCK` and learns nothing. What
-//! a sleeper was handed comes to it by (T1): who serves has acquired each cell that is evaluated
+//! a sleeper was handed comes to it by (O1): who serves has acquired each cell that is evaluated
 //! for it. Nothing needs `SeqCst` but the gates.
 //!
 //! # Wrap-around
@@ -115,14 +116,14 @@
 
 use crate::Error;
 use crate::array::{Fairness, InOneProcess};
+use crate::array_lock::ArrayLock;
 use crate::cell::Cell;
-use crate::gate::Gate;
-use crate::groups::Berth;
+use crate::groups::Seat;
 use crate::node::{Node, Watch};
 use crate::op::Op;
 use crate::session::{Obstacle, Session, Stopped};
 use crate::sleep::Queued;
-use crate::whole::Whole;
+use crate::slots::Slot;
 use crate::word::{State, Stop};
 use core::time::Duration;
 use smallvec::SmallVec;
@@ -190,7 +191,7 @@ pub struct RawSemArray<P: InOneProcess = Private<NoSpin>> {
     pub(crate) meter: P::Meter,
     shared: OwnLine,
     pub(crate) tickets: AtomicU64,
-    pub(crate) whole: Whole,
+    pub(crate) array_lock: ArrayLock,
     pub(crate) closed: AtomicU32,
 }
 
@@ -218,7 +219,7 @@ impl<P: InOneProcess> RawSemArray<P> {
             meter: P::Meter::INIT,
             shared: OwnLine,
             tickets: AtomicU64::new(0),
-            whole: Whole::new(),
+            array_lock: ArrayLock::new(),
             closed: AtomicU32::new(0),
         }
     }
@@ -303,7 +304,7 @@ impl<P: InOneProcess> RawSemArray<P> {
         if ops.is_empty() {
             return;
         }
-        let gate = self.gate();
+        let slot = self.slot();
         let mut bits = 0;
         for (at, op) in ops.iter().enumerate().rev() {
             let word = &self.cells[op.index()].word;
@@ -315,7 +316,7 @@ impl<P: InOneProcess> RawSemArray<P> {
             membarrier::store(word, last.0 & !State::LOCK, Release);
             bits |= 1 << (op.index % 32);
         }
-        gate.released(bits);
+        slot.released(bits);
     }
 
     /// What an operation makes of a word where nobody is to be asked or told.
@@ -334,8 +335,8 @@ impl<P: InOneProcess> RawSemArray<P> {
         Error::ValueOutOfRange { index: op.index(), limit: self.limit }
     }
 
-    pub(crate) fn gate(&self) -> &'static Gate {
-        Gate::of(self.cells.as_ptr().addr())
+    pub(crate) fn slot(&self) -> &'static Slot {
+        Slot::of(self.cells.as_ptr().addr())
     }
 
     /// Whether `ops` are operations of this array.
@@ -357,20 +358,20 @@ impl<P: InOneProcess> RawSemArray<P> {
         // Once other threads know the node and its watches, a panic must not free them.
         without_unwinding(|| {
             let node = Node::new(ops);
-            self.perform_without_c(&node, wait).unwrap_or_else(|| {
+            self.perform_without_array_lock(&node, wait).unwrap_or_else(|| {
                 // Before anything is locked: a long set's watches lie on the heap.
                 let watches: SmallVec<[Watch; 8]> = match wait {
                     Wait::No => SmallVec::new(),
                     _ => ops.iter().map(|_| Watch::new(&node)).collect(),
                 };
-                self.perform_with_c(&node, &watches, wait)
+                self.perform_with_array_lock(&node, &watches, wait)
             })
         })
     }
 
     /// Performs a set in a session without `C`, and if it is one operation, sleeps for it; none if
     /// it takes `C`. The node is in no queue then.
-    fn perform_without_c(&self, node: &Node, wait: Wait) -> Option<Result<(), Error>> {
+    fn perform_without_array_lock(&self, node: &Node, wait: Wait) -> Option<Result<(), Error>> {
         let ops = node.ops();
         let here = 0;
         let mut session = Session::new(self, &here);
@@ -400,10 +401,10 @@ impl<P: InOneProcess> RawSemArray<P> {
     }
 
     /// Performs a set in a session with `C`, and sleeps for it if it must.
-    fn perform_with_c(&self, node: &Node, watches: &[Watch], wait: Wait) -> Result<(), Error> {
+    fn perform_with_array_lock(&self, node: &Node, watches: &[Watch], wait: Wait) -> Result<(), Error> {
         let ops = node.ops();
         let here = 0;
-        let mut session = Session::with_c(self, &here);
+        let mut session = Session::with_array_lock(self, &here);
         let Err(stopped) = session.evaluate(ops, u64::MAX) else {
             session.cascade(ops);
             session.publish();
@@ -432,7 +433,7 @@ impl<P: InOneProcess> RawSemArray<P> {
 
     /// Puts the node of a set that stopped in its queue.
     fn enqueue(&self, session: &mut Session<'_, P>, node: &Node, at: usize) -> Queued {
-        let berth = Berth::claim_near((&raw const self.cells[node.ops()[at].index()]).addr());
+        let seat = Seat::claim_near((&raw const self.cells[node.ops()[at].index()]).addr());
         let after = match self.fairness {
             Fairness::Strict { after } => Some(after),
             Fairness::Barging => None,
@@ -445,13 +446,13 @@ impl<P: InOneProcess> RawSemArray<P> {
         unsafe {
             node.links(|links| {
                 links.ticket = self.tickets.fetch_add(1, Relaxed);
-                links.berth = Some(berth);
+                links.seat = Some(seat);
             });
             session.enqueue(node, at, complex);
             if after == Some(Duration::ZERO) {
-                session.make_elder(node);
+                session.make_aged(node);
             }
         }
-        Queued { berth, complex, grows_old_after: after }
+        Queued { seat, complex, ages_after: after }
     }
 }

@@ -16,13 +16,13 @@
 //! 2. (L2) Each word is stored with its value, its flags, and without `LOCK`: plain stores, because
 //!    nobody else writes a word with `LOCK`. The last of them is the last touch of the array.
 //! 3. (G) One fence, for those who wait for cells: `gate.rs`.
-//! 4. (T1) Those whose sets are done are told, and woken: nodes are their owners', and alive until
+//! 4. (O1) Those whose sets are done are told, and woken: nodes are their owners', and alive until
 //!    they are told; where they sleep is static memory: `groups.rs`.
 
 use crate::array::InOneProcess;
 use crate::cell::NONE;
 use crate::groups::{FEW, Wakes};
-use crate::node::{Node, Told};
+use crate::node::{Node, Outcome};
 use crate::op::Op;
 use crate::raw::RawSemArray;
 use crate::word::{State, Stop};
@@ -41,7 +41,7 @@ pub(crate) enum Obstacle {
     /// Another session has it.
     Busy,
     /// It takes `C`: to touch what is inside, or to get all cells at last.
-    TakesC,
+    NeedsArrayLock,
     /// The array was closed.
     Closed,
 }
@@ -60,14 +60,14 @@ pub(crate) struct Session<'a, P: InOneProcess> {
     /// The cell that was locked last.
     held: u32,
     /// Whether it has `C`.
-    pub has_c: bool,
+    pub has_array_lock: bool,
     /// Whether it passes by the elders.
     pub passes: bool,
     /// Whether it closes the array.
     pub closes: bool,
     /// Nodes that were taken out of their queues, linked by `next`.
-    first_told: *const Node,
-    last_told: *const Node,
+    first_completed: *const Node,
+    last_completed: *const Node,
 }
 
 impl<'a, P: InOneProcess> Session<'a, P> {
@@ -77,18 +77,18 @@ impl<'a, P: InOneProcess> Session<'a, P> {
             array,
             name: (&raw const *here).addr(),
             held: NONE,
-            has_c: false,
+            has_array_lock: false,
             passes: false,
             closes: false,
-            first_told: ptr::null(),
-            last_told: ptr::null(),
+            first_completed: ptr::null(),
+            last_completed: ptr::null(),
         }
     }
 
     /// A session that has `C`.
-    pub fn with_c(array: &'a RawSemArray<P>, here: &'a u8) -> Self {
-        array.whole.lock();
-        Self { has_c: true, ..Self::new(array, here) }
+    pub fn with_array_lock(array: &'a RawSemArray<P>, here: &'a u8) -> Self {
+        array.array_lock.lock();
+        Self { has_array_lock: true, ..Self::new(array, here) }
     }
 
     /// (L1): locks a cell, if that is possible at once.
@@ -103,8 +103,8 @@ impl<'a, P: InOneProcess> Session<'a, P> {
                 let mine = cell.holder.load(Relaxed) == self.name;
                 return if mine { Ok(()) } else { Err(Obstacle::Busy) };
             }
-            if State(word).has(State::CPLX) && !self.has_c {
-                return Err(Obstacle::TakesC);
+            if State(word).has(State::COMPLEX) && !self.has_array_lock {
+                return Err(Obstacle::NeedsArrayLock);
             }
             match cell.word.compare_exchange_weak(word, word | State::LOCK, Acquire, Relaxed) {
                 Ok(_) => break,
@@ -120,7 +120,7 @@ impl<'a, P: InOneProcess> Session<'a, P> {
 
     /// Locks a cell with `C`, whatever else is locked; false if the array was closed.
     pub fn lock(&mut self, index: u32) -> bool {
-        debug_assert!(self.has_c, "only the holder of C waits for a cell while it has another");
+        debug_assert!(self.has_array_lock, "only the holder of C waits for a cell while it has another");
         loop {
             match self.try_lock(index) {
                 Ok(()) => return true,
@@ -155,13 +155,13 @@ impl<'a, P: InOneProcess> Session<'a, P> {
                 }
             }
         }
-        Err(Obstacle::TakesC)
+        Err(Obstacle::NeedsArrayLock)
     }
 
     /// Waits until a cell is not locked.
     fn wait_for(&self, index: u32) {
         let cell = &self.array.cells[index as usize];
-        self.array.gate().wait_while::<P>(index, || State(cell.word.load(Relaxed)).has(State::LOCK));
+        self.array.slot().wait_while::<P>(index, || State(cell.word.load(Relaxed)).has(State::LOCK));
     }
 
     pub fn value(&self, index: u32) -> u32 {
@@ -177,13 +177,13 @@ impl<'a, P: InOneProcess> Session<'a, P> {
     /// Performs `ops` in their order, or changes nothing. The cells are locked, or with `C`, locked
     /// here as far as the set gets. The `ticket` says whom it has to stop for.
     pub fn evaluate(&mut self, ops: &[Op], ticket: u64) -> Result<(), Stopped> {
-        let stops_for_elder = self.has_c && self.stops_for_elder(ops, ticket);
+        let stops_for_aged = self.has_array_lock && self.stops_for_aged(ops, ticket);
         for (at, op) in ops.iter().enumerate() {
-            let locked = !self.has_c || self.lock(op.index);
+            let locked = !self.has_array_lock || self.lock(op.index);
             let word = &self.array.cells[op.index as usize].word;
             let next = if !locked {
                 Err(Stop::Closed)
-            } else if stops_for_elder && self.hurts_elder(op) {
+            } else if stops_for_aged && self.takes_from_aged(op) {
                 Err(Stop::Blocks)
             } else {
                 State(word.load(Relaxed)).after(op, self.array.limit)
@@ -206,7 +206,7 @@ impl<'a, P: InOneProcess> Session<'a, P> {
         }
     }
 
-    /// Hands the value of a cell without `CPLX` to those who wait for it, the oldest that can
+    /// Hands the value of a cell without `COMPLEX` to those who wait for it, the oldest that can
     /// proceed first. They only subtract: one walk is enough, and zero is reached at its end or
     /// never.
     pub fn drain(&mut self, index: u32) {
@@ -215,13 +215,13 @@ impl<'a, P: InOneProcess> Session<'a, P> {
         // SAFETY: the cell is locked, and its nodes are alive and simple.
         unsafe {
             if value != 0 {
-                let waiting = cell.inside(|inside| inside.subs.iter());
+                let waiting = cell.inside(|inside| inside.subtractions.iter());
                 for node in waiting {
                     let wanted = (*node).ops()[0].amount;
                     if wanted <= value {
                         value -= wanted;
                         self.take_out(node);
-                        self.will_tell(node, Told::Done);
+                        self.will_complete(node, Outcome::Done);
                     }
                     if value == 0 {
                         break;
@@ -233,7 +233,7 @@ impl<'a, P: InOneProcess> Session<'a, P> {
                 let waiting = cell.inside(|inside| inside.others.iter());
                 for node in waiting {
                     self.take_out(node);
-                    self.will_tell(node, Told::Done);
+                    self.will_complete(node, Outcome::Done);
                 }
             }
         }
@@ -256,43 +256,43 @@ impl<'a, P: InOneProcess> Session<'a, P> {
     ///
     /// # Safety
     /// The node is out of its queue, not told yet, and not noted yet.
-    pub unsafe fn will_tell(&mut self, node: *const Node, outcome: Told) {
+    pub unsafe fn will_complete(&mut self, node: *const Node, outcome: Outcome) {
         // SAFETY: the node belongs to this session now.
         unsafe {
             (*node).links(|links| {
                 links.outcome = outcome;
                 links.next = ptr::null();
             });
-            if self.last_told.is_null() {
-                self.first_told = node;
+            if self.last_completed.is_null() {
+                self.first_completed = node;
             } else {
-                (*self.last_told).links(|links| links.next = node);
+                (*self.last_completed).links(|links| links.next = node);
             }
         }
-        self.last_told = node;
+        self.last_completed = node;
     }
 
     /// Lets go of everything, and tells whoever is to be told.
     pub fn publish(&mut self) {
-        if !self.first_told.is_null() {
+        if !self.first_completed.is_null() {
             // Here, because the array may be gone when they are woken.
             self.array.meter.count(Event::Woke);
         }
-        let gate = self.array.gate();
-        let had_c = mem::take(&mut self.has_c);
-        let c = had_c.then(|| self.array.whole.unlock_without_waking()).flatten();
+        let slot = self.array.slot();
+        let had_array_lock = mem::take(&mut self.has_array_lock);
+        let c = had_array_lock.then(|| self.array.array_lock.unlock_without_waking()).flatten();
         let mut bits = 0;
         while self.held != NONE {
             bits |= 1 << (self.held % 32);
             self.publish_last();
         }
         if bits != 0 {
-            gate.released(bits);
+            slot.released(bits);
         }
         if let Some(c) = c {
             c.wake(1);
         }
-        self.tell();
+        self.complete();
     }
 
     fn publish_last(&mut self) {
@@ -306,20 +306,20 @@ impl<'a, P: InOneProcess> Session<'a, P> {
         membarrier::store(&cell.word, State(flags | closed).set(value).0, Release);
     }
 
-    fn tell(&mut self) {
-        if self.first_told.is_null() {
+    fn complete(&mut self) {
+        if self.first_completed.is_null() {
             return;
         }
         let mut wakes = Wakes::new();
-        let mut node = mem::replace(&mut self.first_told, ptr::null());
-        self.last_told = ptr::null();
+        let mut node = mem::replace(&mut self.first_completed, ptr::null());
+        self.last_completed = ptr::null();
         while !node.is_null() {
             // SAFETY: whoever was taken out belongs to this session until it is told, and is alive
             // until then.
             unsafe {
-                let (next, berth, outcome) = (*node).links(|links| (links.next, links.berth, links.outcome));
-                Node::tell(node, outcome);
-                berth.into_iter().for_each(|berth| wakes.add(berth));
+                let (next, seat, outcome) = (*node).links(|links| (links.next, links.seat, links.outcome));
+                Node::complete(node, outcome);
+                seat.into_iter().for_each(|seat| wakes.add(seat));
                 node = next;
             }
         }
@@ -328,7 +328,7 @@ impl<'a, P: InOneProcess> Session<'a, P> {
 
 impl<P: InOneProcess> Drop for Session<'_, P> {
     fn drop(&mut self) {
-        let published = self.held == NONE && !self.has_c;
+        let published = self.held == NONE && !self.has_array_lock;
         debug_assert!(published || is_abandoned(), "a session ends by being published");
     }
 }

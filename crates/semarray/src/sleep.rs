@@ -2,7 +2,7 @@
 //!
 //! | a sleeper's | who | how |
 //! |---|---|---|
-//! | being told | whoever took its node out of its queue, after publishing | (T1) |
+//! | being told | whoever took its node out of its queue, after publishing | (O1) |
 //! | giving up, with a simple node | itself, with the `LOCK` of its cell | finds the node queued, and takes it out |
 //! | giving up, with a complex node | itself, with `C` and its cells | the same, and serves those who stopped for it |
 //! | growing old | itself, when its time has come, with `C` | is among the elders from then on |
@@ -13,9 +13,9 @@
 
 use crate::Error;
 use crate::array::InOneProcess;
-use crate::groups::{Berth, Slept};
+use crate::groups::{Seat, Slept};
 use crate::heap::Heap;
-use crate::node::{Node, Told};
+use crate::node::{Node, Outcome};
 use crate::raw::{RawSemArray, Wait};
 use crate::session::{Obstacle, Session};
 use core::time::Duration;
@@ -31,33 +31,33 @@ const LET_PASS_LATEST: Duration = Duration::from_secs(1);
 
 /// A node that was put in a queue.
 pub(crate) struct Queued {
-    pub berth: Berth,
+    pub seat: Seat,
     pub complex: bool,
     /// When it is an elder next, or lets others pass.
-    pub grows_old_after: Option<Duration>,
+    pub ages_after: Option<Duration>,
 }
 
 impl<P: InOneProcess> RawSemArray<P> {
     /// Waits until `node` is told, or gives up.
     pub(crate) fn sleep(&self, node: &Node, queued: Queued, wait: Wait) -> Result<(), Error> {
         self.meter.count(Event::Contended);
-        let told = || node.told() != Told::Nothing;
-        if spin::first_in_line::<P>(false, told) {
+        let completed = || node.outcome() != Outcome::Pending;
+        if spin::first_in_line::<P>(false, completed) {
             self.meter.count(Event::Spun);
-            queued.berth.give_up();
+            queued.seat.give_up();
             return self.result(node);
         }
         self.meter.count(Event::Slept);
-        let mut ages = queued.grows_old_after.map(|after| {
+        let mut ages = queued.ages_after.map(|after| {
             // An elder from the start: its time to let others pass comes next.
             let after = if after.is_zero() { LET_PASS_AFTER } else { after };
             (after, Deadline::after(after))
         });
         loop {
             let (until, is_age) = Deadline::earlier(wait.deadline(), ages.map(|(_, at)| at));
-            match queued.berth.sleep(told, until, wait.is_interruptible()) {
+            match queued.seat.sleep(completed, until, wait.is_interruptible()) {
                 Slept::TimedOut if is_age => {
-                    self.grow_old(node);
+                    self.become_aged(node);
                     ages = ages.map(|(after, _)| {
                         let next = after.saturating_mul(2).clamp(LET_PASS_AFTER, LET_PASS_LATEST);
                         (next, Deadline::after(next))
@@ -66,7 +66,7 @@ impl<P: InOneProcess> RawSemArray<P> {
                 Slept::TimedOut if self.give_up(node, &queued) => return Err(Error::TimedOut),
                 Slept::Interrupted if self.give_up(node, &queued) => return Err(Error::Interrupted),
                 Slept::TimedOut | Slept::Interrupted => {
-                    queued.berth.sleep(told, None, false);
+                    queued.seat.sleep(completed, None, false);
                     return self.result(node);
                 }
                 _ => return self.result(node),
@@ -75,12 +75,12 @@ impl<P: InOneProcess> RawSemArray<P> {
     }
 
     fn result(&self, node: &Node) -> Result<(), Error> {
-        match node.told() {
-            Told::Done => Ok(()),
-            Told::WouldBlock => Err(Error::WouldBlock),
-            Told::Closed => Err(Error::Closed),
-            Told::OutOfRange(at) => Err(self.out_of_range(&node.ops()[at])),
-            Told::Nothing => unreachable!("a sleeper gets up when it is told"),
+        match node.outcome() {
+            Outcome::Done => Ok(()),
+            Outcome::WouldBlock => Err(Error::WouldBlock),
+            Outcome::Closed => Err(Error::Closed),
+            Outcome::OutOfRange(at) => Err(self.out_of_range(&node.ops()[at])),
+            Outcome::Pending => unreachable!("a waiter returns when its set has an outcome"),
         }
     }
 
@@ -89,12 +89,13 @@ impl<P: InOneProcess> RawSemArray<P> {
     fn give_up(&self, node: &Node, queued: &Queued) -> bool {
         let here = 0;
         let mut session = Session::new(self, &here);
-        let locked = if queued.complex { Err(Obstacle::TakesC) } else { session.lock_all(&node.ops()[..1]) };
+        let locked =
+            if queued.complex { Err(Obstacle::NeedsArrayLock) } else { session.lock_all(&node.ops()[..1]) };
         let open = match locked {
             Ok(()) => true,
             Err(Obstacle::Closed) => false,
             Err(_) => {
-                session = Session::with_c(self, &here);
+                session = Session::with_array_lock(self, &here);
                 queued.complex || session.lock(node.ops()[0].index)
             }
         };
@@ -106,7 +107,7 @@ impl<P: InOneProcess> RawSemArray<P> {
             // SAFETY: the node is in its queue, and so it and its neighbours are this session's, as
             // is what it watches.
             unsafe {
-                if session.has_c {
+                if session.has_array_lock {
                     let mut heap = Heap::new();
                     session.leave(node, &mut heap);
                     session.serve(heap);
@@ -117,7 +118,7 @@ impl<P: InOneProcess> RawSemArray<P> {
         }
         session.publish();
         if is_queued {
-            queued.berth.give_up();
+            queued.seat.give_up();
         }
         is_queued
     }
@@ -125,16 +126,16 @@ impl<P: InOneProcess> RawSemArray<P> {
     /// Makes an elder of a node that has slept for long. If it is the eldest already, lets those
     /// pass that stop for it.
     #[cold]
-    fn grow_old(&self, node: &Node) {
+    fn become_aged(&self, node: &Node) {
         let here = 0;
-        let mut session = Session::with_c(self, &here);
-        if session.is_eldest(node) {
+        let mut session = Session::with_array_lock(self, &here);
+        if session.is_oldest_aged(node) {
             session.let_pass();
         } else {
             // SAFETY: with C the node is this session's while it is queued.
             unsafe {
                 if node.is_queued() && !node.links(|links| links.elder) {
-                    session.make_elder(node);
+                    session.make_aged(node);
                 }
             }
         }

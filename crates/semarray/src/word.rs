@@ -7,7 +7,7 @@ use core::fmt;
 ///
 /// ```text
 ///  31            5   4       3      2      1      0
-/// | value, 27 bits | CLOSED | CPLX | ZERO | SUBS | LOCK |
+/// | value, 27 bits | CLOSED | COMPLEX | ZERO | SUBTRACTIONS | LOCK |
 /// ```
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) struct State(pub u32);
@@ -16,12 +16,12 @@ impl State {
     /// A session has the cell: nobody else acts on this word, or learns its value.
     pub const LOCK: u32 = 1;
     /// Sets sleep here until the value is greater.
-    pub const SUBS: u32 = 1 << 1;
+    pub const SUBTRACTIONS: u32 = 1 << 1;
     /// Sets sleep here until the value is zero.
     pub const ZERO: u32 = 1 << 2;
     /// The fate of a sleeping set of several operations depends on this value: whoever changes it
     /// needs the array.
-    pub const CPLX: u32 = 1 << 3;
+    pub const COMPLEX: u32 = 1 << 3;
     /// The array was closed.
     pub const CLOSED: u32 = 1 << 4;
 
@@ -75,8 +75,8 @@ impl State {
     #[inline]
     pub fn alone(self, op: &Op, limit: u32) -> Option<Self> {
         let in_the_way = match op.action {
-            Action::Add => Self::LOCK | Self::CLOSED | Self::CPLX | Self::SUBS,
-            Action::Sub | Action::WaitZero => Self::LOCK | Self::CLOSED | Self::CPLX,
+            Action::Add => Self::LOCK | Self::CLOSED | Self::COMPLEX | Self::SUBTRACTIONS,
+            Action::Sub | Action::WaitZero => Self::LOCK | Self::CLOSED | Self::COMPLEX,
         };
         let next = self.after(op, limit).ok()?;
         let becomes_zero = next.value() == 0 && self.value() != 0;
@@ -106,9 +106,9 @@ impl fmt::Debug for State {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let names = [
             (Self::LOCK, "LOCK"),
-            (Self::SUBS, "SUBS"),
+            (Self::SUBTRACTIONS, "SUBTRACTIONS"),
             (Self::ZERO, "ZERO"),
-            (Self::CPLX, "CPLX"),
+            (Self::COMPLEX, "COMPLEX"),
             (Self::CLOSED, "CLOSED"),
         ];
         write!(f, "{}", self.value())?;
@@ -122,10 +122,10 @@ mod tests {
 
     #[test]
     fn the_value_and_the_flags_do_not_meet() {
-        let all = State(State::LOCK | State::SUBS | State::ZERO | State::CPLX | State::CLOSED);
+        let all = State(State::LOCK | State::SUBTRACTIONS | State::ZERO | State::COMPLEX | State::CLOSED);
         assert_eq!(all.set(State::GREATEST).value(), State::GREATEST);
         assert_eq!(all.set(State::GREATEST).set(0), all);
-        assert_eq!(format!("{:?}", all.set(3)), "3 LOCK SUBS ZERO CPLX CLOSED");
+        assert_eq!(format!("{:?}", all.set(3)), "3 LOCK SUBTRACTIONS ZERO COMPLEX CLOSED");
     }
 
     #[test]
@@ -142,20 +142,24 @@ mod tests {
     }
 
     #[test]
-    fn alone_means_that_nobody_has_to_be_told() {
+    fn an_uncontended_change_completes_no_set() {
         let with = |flags, value| State(flags).set(value);
         let alone = |word: State, op| word.alone(&op, 9).is_some();
-        assert!(alone(with(State::ZERO, 1), Op::add(0, 1)) && !alone(with(State::SUBS, 1), Op::add(0, 1)));
-        assert!(alone(with(State::SUBS, 1), Op::sub(0, 1)), "whoever comes is tried first");
+        assert!(
+            alone(with(State::ZERO, 1), Op::add(0, 1)) && !alone(with(State::SUBTRACTIONS, 1), Op::add(0, 1))
+        );
+        assert!(alone(with(State::SUBTRACTIONS, 1), Op::sub(0, 1)), "whoever comes is tried first");
         assert!(alone(with(State::ZERO, 2), Op::sub(0, 1)) && !alone(with(State::ZERO, 1), Op::sub(0, 1)));
-        for flag in [State::LOCK, State::CPLX, State::CLOSED] {
+        for flag in [State::LOCK, State::COMPLEX, State::CLOSED] {
             assert!(
                 [Op::add(0, 1), Op::sub(0, 1), Op::sub(0, 0)].iter().all(|op| !alone(with(flag, 1), *op))
             );
             assert!(!alone(with(flag, 0), Op::wait_zero(0)));
         }
         let blocks = |word: State, op| word.blocks(&op, 9);
-        assert!(blocks(with(State::CPLX, 1), Op::sub(0, 2)) && !blocks(with(State::CPLX, 1), Op::sub(0, 1)));
+        assert!(
+            blocks(with(State::COMPLEX, 1), Op::sub(0, 2)) && !blocks(with(State::COMPLEX, 1), Op::sub(0, 1))
+        );
         assert!(!blocks(with(State::LOCK, 1), Op::sub(0, 2)), "who has the cell may be adding");
         assert!(!blocks(with(0, 1), Op::sub(0, 10)), "that is an error");
     }

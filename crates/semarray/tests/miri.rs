@@ -95,7 +95,7 @@ fn sleepers_come_and_go() {
 /// Miri wants the array itself to stay while it is borrowed, although nobody looks at it any more:
 /// the stress tests do without that too.
 #[test]
-fn who_has_seen_everything_may_free() {
+fn a_thread_that_has_seen_everything_may_free() {
     let (one, both) = ([Op::sub(0, 1)], [Op::sub(0, 1), Op::sub(1, 1)]);
     for (take, give_both) in [(&one[..], false), (&both[..], true)] {
         let array = ManuallyDrop::new(SemArray::new(2));

@@ -55,7 +55,7 @@ fn at_rest(array: &Array, values: &[u32]) {
         let waiters = array.waiters(index).unwrap();
         assert_eq!((waiters.increase, waiters.zero), (0, 0), "somebody is counted although all have left");
     }
-    assert_eq!(groups::claimed(), 0, "a berth was not given back");
+    assert_eq!(groups::claimed(), 0, "a seat was not given back");
     for (index, &value) in (0..).zip(values) {
         assert_eq!(
             array.apply(&[Op::sub(index, value)], Wait::No),
@@ -109,7 +109,7 @@ pub fn sets_and_singles_add_up(threads: usize) {
 }
 
 /// A set that takes a unit and puts it back: nobody sees it missing.
-pub fn nobody_sees_inside_a_set() {
+pub fn no_thread_sees_inside_a_set() {
     let array = array(&[1]);
     let there_and_back = start(&array, [Op::sub(0, 1), Op::add(0, 1)], Wait::No);
     assert_eq!(array.value(0), Ok(1), "a value is seen that nobody has published");
@@ -122,7 +122,7 @@ pub fn nobody_sees_inside_a_set() {
 }
 
 /// One that wants two is there first, and one that wants one: with one unit the second proceeds.
-pub fn who_can_proceed_passes_who_cannot() {
+pub fn a_set_that_can_proceed_passes_one_that_cannot() {
     let array = array(&[0]);
     let large = start(&array, [Op::sub(0, 2)], PATIENTLY);
     asleep(&array, 0, 1, 0);
@@ -251,7 +251,7 @@ pub fn a_pair_from_two_posters(beside: bool) {
 
 /// A pair that sleeps for its first semaphore, and moves to its second when that one has come,
 /// keeps its age: it is served before one that came after it and sleeps there already.
-pub fn who_moves_keeps_its_age() {
+pub fn a_set_that_moves_keeps_its_age() {
     let array = array(&[0, 0]);
     let old = start(&array, [Op::sub(0, 1), Op::sub(1, 1)], PATIENTLY);
     asleep(&array, 0, 1, 0);
@@ -414,7 +414,7 @@ pub fn the_end(pair: bool, post: bool) {
     assert!(posted.is_ok() || served.is_err(), "it was served what nobody had posted");
     assert!(array.is_closed());
     assert_eq!(array.apply(&[Op::add(0, 1)], PATIENTLY), Err(Error::Closed));
-    assert_eq!(groups::claimed(), 0, "a berth was not given back");
+    assert_eq!(groups::claimed(), 0, "a seat was not given back");
 }
 
 /// A set sleeps for its first semaphore, and is not to wait for its second: when the first comes,
@@ -465,7 +465,7 @@ fn strict_array(values: &[u32]) -> Shared {
 }
 
 /// The eldest wants two units of which one is there: who comes later does not get that one.
-pub fn nobody_takes_from_the_eldest() {
+pub fn no_set_takes_from_the_oldest_aged_set() {
     let array = strict_array(&[1, 0]);
     let eldest = start(&array, [Op::sub(0, 1), Op::sub(1, 1)], PATIENTLY);
     asleep(&array, 1, 1, 0);
@@ -478,7 +478,7 @@ pub fn nobody_takes_from_the_eldest() {
 /// One sleeps because it would take from the eldest. When the eldest gives up, it is served, by the
 /// eldest.
 #[allow(dead_code, reason = "it takes a clock, which loom has not")]
-pub fn the_eldest_leaves() {
+pub fn the_oldest_aged_set_leaves() {
     let array = strict_array(&[1, 0]);
     let eldest = start(&array, [Op::sub(0, 1), Op::sub(1, 1)], soon());
     let stopped = start(&array, [Op::sub(0, 1)], PATIENTLY);
@@ -492,7 +492,7 @@ pub fn the_eldest_leaves() {
 /// Who has what the eldest waits for wants what is kept for the eldest before it gives anything
 /// back: it may pass, in time.
 #[allow(dead_code, reason = "it takes a clock, which loom has not")]
-pub fn who_has_and_wants_more_passes() {
+pub fn a_holder_that_wants_more_passes() {
     let array = strict_array(&[1, 0]);
     let eldest = start(&array, [Op::sub(0, 1), Op::sub(1, 1)], PATIENTLY);
     asleep(&array, 1, 1, 0);

@@ -7,7 +7,7 @@ use ulocks_core::sync::AtomicU32;
 use ulocks_core::sync::Ordering::{Acquire, Relaxed, Release};
 use ulocks_core::time::Deadline;
 use ulocks_core::{Policy, Private, meter};
-use ulocks_semarray::gate::Gate;
+use ulocks_semarray::slots::Slot;
 use ulocks_testkit::thread::{Arc, spawn, together};
 
 const UNLOCKED: u32 = 0;
@@ -18,8 +18,8 @@ const LOCKED: u32 = 1;
 pub struct Latch<const CELL: u32 = 0>(AtomicU32);
 
 impl<const CELL: u32> Latch<CELL> {
-    fn gate() -> &'static Gate {
-        Gate::of(0)
+    fn slot() -> &'static Slot {
+        Slot::of(0)
     }
 
     /// The store of a release, without what follows.
@@ -38,7 +38,7 @@ unsafe impl<const CELL: u32> RawMutex for Latch<CELL> {
 
     fn lock(&self) {
         while self.try_lock().is_none() {
-            Self::gate().wait_while::<Private>(CELL, || self.is_locked());
+            Self::slot().wait_while::<Private>(CELL, || self.is_locked());
         }
     }
 
@@ -51,7 +51,7 @@ unsafe impl<const CELL: u32> RawMutex for Latch<CELL> {
     }
 
     unsafe fn unlock(&self, (): ()) {
-        let gate = Self::gate();
+        let gate = Self::slot();
         self.store(); // From here on the latch may be gone.
         gate.released(1 << (CELL % 32));
     }
@@ -71,7 +71,7 @@ impl<const CELL: u32> Metered for Latch<CELL> {
 
 /// Two cells that one thread holds, and releases with one look at the gate, while others wait for
 /// the one and the other.
-pub fn one_look_for_two_cells(waiters: usize) {
+pub fn one_load_for_two_cells(waiters: usize) {
     let cells = Arc::new((ulocks_testkit::new_lock::<Latch<3>>(), ulocks_testkit::new_lock::<Latch<36>>()));
     cells.0.lock();
     cells.1.lock();
@@ -91,6 +91,6 @@ pub fn one_look_for_two_cells(waiters: usize) {
     });
     cells.0.store();
     cells.1.store();
-    Gate::of(0).released(1 << 3 | 1 << 4);
+    Slot::of(0).released(1 << 3 | 1 << 4);
     others.join().unwrap();
 }

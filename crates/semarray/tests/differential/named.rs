@@ -173,7 +173,7 @@ fn a_set_sees_what_it_did_before() {
 
 /// 12.
 #[test]
-fn a_zero_inside_of_a_set_is_nobodys_and_one_between_sets_is_not_missed() {
+fn a_zero_inside_of_a_set_is_not_seen_and_one_between_sets_is_not_missed() {
     on([1])
         .apply(0, [wait_zero(0)])
         .apply(1, [sub(0, 1), add(0, 1)])
@@ -188,7 +188,7 @@ fn a_zero_inside_of_a_set_is_nobodys_and_one_between_sets_is_not_missed() {
 
 /// 14.
 #[test]
-fn who_needs_less_passes_who_needs_more() {
+fn a_set_that_needs_less_passes_one_that_needs_more() {
     on([0])
         .apply(0, [sub(0, 3)])
         .apply(1, [sub(0, 1)])
@@ -202,7 +202,7 @@ fn who_needs_less_passes_who_needs_more() {
 
 /// 18.
 #[test]
-fn who_moves_to_another_semaphore_keeps_its_age() {
+fn a_set_that_moves_to_another_semaphore_keeps_its_age() {
     on([0, 0])
         .apply(0, [sub(0, 1), sub(1, 1)])
         .asleep([(1, 0), (0, 0)])
@@ -258,7 +258,7 @@ fn a_sleeper_counts_where_it_stops_now() {
 }
 
 #[test]
-fn who_comes_is_tried_before_who_sleeps() {
+fn an_arriving_set_is_tried_before_sleepers() {
     on([1])
         .apply(0, [sub(0, 2)])
         .apply(1, [sub(0, 1)])
@@ -272,7 +272,7 @@ fn who_comes_is_tried_before_who_sleeps() {
 }
 
 #[test]
-fn who_changes_nothing_goes_before_who_does() {
+fn a_set_that_changes_nothing_goes_before_one_that_does() {
     on([1, 0])
         .apply(0, [wait_zero(0), add(0, 1)])
         .apply(1, [wait_zero(0)])
@@ -302,7 +302,7 @@ fn one_completion_leads_to_the_next() {
 }
 
 #[test]
-fn a_value_that_is_set_completes_who_sleeps() {
+fn a_value_that_is_set_completes_sleepers() {
     on([1, 0])
         .apply(0, [sub(1, 2)])
         .apply(1, [wait_zero(0)])
@@ -325,7 +325,7 @@ fn a_value_that_is_set_completes_who_sleeps() {
 /// As at the end of a process. It counts what was done to a semaphore in all: to undo +2 +7 -2, 7
 /// are taken from 3, and not 2 added to none.
 #[test]
-fn what_is_given_back_completes_who_sleeps() {
+fn what_is_given_back_completes_sleepers() {
     on([0, 3, LIMIT])
         .apply(0, [sub(0, 2)])
         .apply(1, [wait_zero(1)])
@@ -341,7 +341,7 @@ fn what_is_given_back_completes_who_sleeps() {
 }
 
 #[test]
-fn who_gives_up_leaves_the_line_to_the_others() {
+fn a_sleeper_that_times_out_leaves_the_queue_to_the_others() {
     on([1, 0])
         .apply(0, [sub(0, 1), sub(1, 1)])
         .apply(1, [sub(1, 1)])
@@ -360,7 +360,7 @@ fn who_gives_up_leaves_the_line_to_the_others() {
 
 /// The script's end closes the array: whoever sleeps then, wherever that is, is told.
 #[test]
-fn all_who_sleep_are_told_of_the_end() {
+fn all_sleepers_get_closed() {
     on([1, 0])
         .apply(0, [sub(0, 1), sub(1, 1)])
         .apply(1, [sub(1, 1)])

@@ -24,12 +24,12 @@ fn operations_add_up() {
     explore(exact(3), || arrays::additions_add_up(2));
     explore(exact(1), || arrays::additions_add_up(3));
     explore(exact(2), || arrays::sets_and_singles_add_up(2));
-    explore(exact(2), arrays::nobody_sees_inside_a_set);
-    explore(exact(0), arrays::who_can_proceed_passes_who_cannot);
+    explore(exact(2), arrays::no_thread_sees_inside_a_set);
+    explore(exact(0), arrays::a_set_that_can_proceed_passes_one_that_cannot);
 }
 
 #[test]
-fn whoever_waits_is_served() {
+fn every_waiter_is_served() {
     explore(exact(2), || arrays::posts_and_waits(1, 1));
     explore(exact(1), || arrays::posts_and_waits(1, 2));
     explore(unordered(2), || arrays::posts_and_waits(1, 1));
@@ -37,7 +37,7 @@ fn whoever_waits_is_served() {
 }
 
 #[test]
-fn a_set_is_seen_by_who_has_what_it_gave() {
+fn a_set_is_visible_to_the_receiver_of_its_units() {
     for (preemptions, parcel) in [2, 2, 2, 1, 2].into_iter().zip(parcels()) {
         let again = parcel.clone();
         explore(exact(preemptions), move || arrays::a_set_publishes(&parcel));
@@ -63,7 +63,7 @@ fn a_pair_is_had_at_once() {
 
 #[test]
 fn the_oldest_that_can_proceed_does() {
-    explore(exact(0), arrays::who_moves_keeps_its_age);
+    explore(exact(0), arrays::a_set_that_moves_keeps_its_age);
 }
 
 #[test]
@@ -75,20 +75,20 @@ fn a_sleeper_is_where_it_stops() {
 }
 
 #[test]
-fn nobody_waits_for_one_who_waits() {
+fn no_session_waits_for_a_waiting_session() {
     explore(exact(1), || arrays::crossed_posters(2));
     explore(exact(0), || arrays::crossed_pairs(false));
     explore(exact(0), || arrays::posters_against_the_cascade(2));
 }
 
 #[test]
-fn a_zero_is_seen_by_who_waits_for_it() {
+fn a_zero_is_seen_by_its_waiters() {
     explore(exact(2), arrays::zero_between_two_sets);
     explore(exact(0), arrays::zero_and_growth);
 }
 
 #[test]
-fn the_end_is_told() {
+fn sleepers_are_told_of_the_end() {
     for pair in [false, true] {
         explore(exact(2), move || arrays::the_end(pair, false));
         explore(exact(1), move || arrays::the_end(pair, true));
@@ -107,7 +107,7 @@ fn the_array_is_not_touched_after_it_served() {
 }
 
 #[test]
-fn the_eldest_is_not_robbed() {
-    explore(exact(1), arrays::nobody_takes_from_the_eldest);
+fn the_oldest_aged_set_is_not_robbed() {
+    explore(exact(1), arrays::no_set_takes_from_the_oldest_aged_set);
     // That the eldest lets others pass takes a clock: the virtual machine has one.
 }

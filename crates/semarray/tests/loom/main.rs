@@ -4,9 +4,9 @@
 mod array;
 #[path = "../common/arrays.rs"]
 mod arrays;
-mod gate;
+#[path = "../common/group_clients.rs"]
+mod group_clients;
 mod groups;
 #[path = "../common/latch.rs"]
 mod latch;
-#[path = "../common/sleepers.rs"]
-mod sleepers;
+mod slots;

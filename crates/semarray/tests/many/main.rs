@@ -2,9 +2,9 @@
 //! all of them are served in their order, and whoever serves hundreds makes few calls for it.
 #![cfg(not(any(ulocks_loom, ulocks_vm)))]
 
-mod calls;
 mod crowds;
 mod semaphores;
+mod wake_calls;
 
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
@@ -22,7 +22,7 @@ fn alone() -> Alone {
 impl Drop for Alone {
     fn drop(&mut self) {
         if !std::thread::panicking() {
-            assert_eq!(ulocks_semarray::groups::claimed(), 0, "nobody sleeps, and berths are taken");
+            assert_eq!(ulocks_semarray::groups::claimed(), 0, "nobody sleeps, and seats are taken");
         }
     }
 }

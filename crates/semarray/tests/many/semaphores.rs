@@ -34,7 +34,7 @@ fn an_array_of_thousands_of_semaphores() {
 
 /// A few sleep here and there, and everything is set at once.
 #[test]
-fn all_values_at_once_serve_everybody() {
+fn all_values_at_once_serve_all_sleepers() {
     let _alone = crate::alone();
     const CROWD: usize = 320;
     let array = Arc::new(SemArray::new(MANY));

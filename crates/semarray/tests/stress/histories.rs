@@ -260,7 +260,7 @@ impl<P: InOneProcess> Worker<'_, P> {
         }
     }
 
-    fn impose(&mut self) {
+    fn set_values(&mut self) {
         let values = self.values();
         match self.below(8) {
             0 => self.note(|array| {
@@ -408,7 +408,7 @@ fn explain<P: InOneProcess>(load: Load) -> Ends {
             while worker.sets < sets / THREADS {
                 match worker.below(64) {
                     0 => worker.look(),
-                    1 if !worker.adds_up() => worker.impose(),
+                    1 if !worker.adds_up() => worker.set_values(),
                     2..24 if thread == 0 => worker.feed(),
                     _ => {}
                 }
@@ -456,7 +456,7 @@ fn every_set_is_explained_below_a_limit() {
 }
 
 #[test]
-fn every_set_of_who_spins_is_explained() {
+fn every_set_of_spinning_waiters_is_explained() {
     explain::<Private<Patience<20_000>>>(Load { name: "with patience", seed: 3, ..Load::default() });
 }
 
@@ -468,7 +468,7 @@ fn every_set_in_a_storm_of_signals_is_explained() {
 }
 
 #[test]
-fn every_set_beside_elders_is_explained() {
+fn every_set_beside_aged_sets_is_explained() {
     for (after, seed) in [(0, 5), (50, 6)] {
         let fairness = Fairness::Strict { after: Duration::from_micros(after) };
         let sets = 25_000;

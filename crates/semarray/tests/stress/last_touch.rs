@@ -87,11 +87,11 @@ fn check(fairness: Fairness) {
 }
 
 #[test]
-fn who_has_seen_everything_may_unmap() {
+fn a_thread_that_has_seen_everything_may_unmap() {
     check(Fairness::Barging);
 }
 
 #[test]
-fn who_has_seen_everything_may_unmap_what_has_elders() {
+fn a_thread_that_has_seen_everything_may_unmap_an_array_with_aged_sets() {
     check(Fairness::Strict { after: Duration::ZERO });
 }

@@ -142,7 +142,7 @@ fn readers_and_writers_exclude_each_other() {
 /// As `sembench`: workers wait each for a semaphore of its own, and posters wake many of them with
 /// one call.
 #[test]
-fn posters_in_bulk_wake_everybody() {
+fn posters_in_bulk_wake_all_sleepers() {
     fn check<P: InOneProcess>(fairness: Fairness) {
         const WORKERS: usize = 48;
         const ROUNDS: usize = 60;
@@ -180,7 +180,7 @@ fn posters_in_bulk_wake_everybody() {
 /// Few threads, of whom nobody else would wake one that was forgotten, and who sleep as soon as
 /// they can.
 #[test]
-fn nobody_is_left_asleep() {
+fn no_sleeper_is_left() {
     /// One thread performs these sets, one after the other, and another those.
     fn check(these: &[&[Op]], those: &[&[Op]], values: &[u32]) {
         for fairness in FAIRNESSES {

@@ -14,19 +14,19 @@ fn operations_add_up() {
         explore(sampled(threads, 1), move || arrays::additions_add_up(threads));
         explore(sampled(threads, 2), move || arrays::sets_and_singles_add_up(threads));
     }
-    explore(sampled(2, 3), arrays::nobody_sees_inside_a_set);
-    explore(sampled(3, 4), arrays::who_can_proceed_passes_who_cannot);
+    explore(sampled(2, 3), arrays::no_thread_sees_inside_a_set);
+    explore(sampled(3, 4), arrays::a_set_that_can_proceed_passes_one_that_cannot);
 }
 
 #[test]
-fn whoever_waits_is_served() {
+fn every_waiter_is_served() {
     for (posters, waiters) in [(1, 1), (1, 2), (2, 2), (2, 6)] {
         explore(sampled(posters + waiters, 1), move || arrays::posts_and_waits(posters, waiters));
     }
 }
 
 #[test]
-fn a_set_is_seen_by_who_has_what_it_gave() {
+fn a_set_is_visible_to_the_receiver_of_its_units() {
     for parcel in parcels() {
         explore(sampled(2, 1), move || arrays::a_set_publishes(&parcel));
     }
@@ -54,7 +54,7 @@ fn a_pair_is_had_at_once() {
 
 #[test]
 fn the_oldest_that_can_proceed_does() {
-    explore(sampled(3, 1), arrays::who_moves_keeps_its_age);
+    explore(sampled(3, 1), arrays::a_set_that_moves_keeps_its_age);
     explore(sampled(3, 2), arrays::the_older_of_two_candidates_proceeds);
 }
 
@@ -67,7 +67,7 @@ fn a_sleeper_is_where_it_stops() {
 }
 
 #[test]
-fn nobody_waits_for_one_who_waits() {
+fn no_session_waits_for_a_waiting_session() {
     explore(sampled(3, 1), || arrays::crossed_pairs(false));
     explore(sampled(3, 2), || arrays::crossed_pairs(true));
     for posters in [2, 3, 5] {
@@ -77,13 +77,13 @@ fn nobody_waits_for_one_who_waits() {
 }
 
 #[test]
-fn a_zero_is_seen_by_who_waits_for_it() {
+fn a_zero_is_seen_by_its_waiters() {
     explore(sampled(2, 1), arrays::zero_between_two_sets);
     explore(sampled(3, 2), arrays::zero_and_growth);
 }
 
 #[test]
-fn the_end_is_told() {
+fn sleepers_are_told_of_the_end() {
     for pair in [false, true] {
         explore(sampled(2, 1), move || arrays::the_end(pair, false));
         explore(sampled(3, 2), move || arrays::the_end(pair, true));
@@ -103,8 +103,8 @@ fn the_array_is_not_touched_after_it_served() {
 }
 
 #[test]
-fn the_eldest_is_not_robbed() {
-    explore(sampled(2, 1), arrays::nobody_takes_from_the_eldest);
-    explore(sampled(3, 2), arrays::the_eldest_leaves);
-    explore(Config { seed: 3, ..Config::sampled(6_000) }, arrays::who_has_and_wants_more_passes);
+fn the_oldest_aged_set_is_not_robbed() {
+    explore(sampled(2, 1), arrays::no_set_takes_from_the_oldest_aged_set);
+    explore(sampled(3, 2), arrays::the_oldest_aged_set_leaves);
+    explore(Config { seed: 3, ..Config::sampled(6_000) }, arrays::a_holder_that_wants_more_passes);
 }

@@ -4,14 +4,14 @@
 mod array;
 #[path = "../common/arrays.rs"]
 mod arrays;
-mod gate;
+#[path = "../common/group_clients.rs"]
+mod group_clients;
 mod groups;
 #[path = "../common/latch.rs"]
 mod latch;
 mod random;
+mod random_aged;
 mod random_corners;
-mod random_elders;
 mod random_memory;
 mod random_recorded;
-#[path = "../common/sleepers.rs"]
-mod sleepers;
+mod slots;

@@ -138,7 +138,7 @@ fn strangers_are_explained() {
 }
 
 #[test]
-fn lenders_with_elders_are_explained() {
+fn lenders_with_aged_sets_are_explained() {
     for after in [Duration::ZERO, Duration::from_millis(1)] {
         explore(sampled(1_500, 1), move || lenders(Fairness::Strict { after }, 2));
     }

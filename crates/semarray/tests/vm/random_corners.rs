@@ -177,7 +177,7 @@ fn leaves_nothing(ops: &'static [sets::Op]) {
 }
 
 #[test]
-fn who_gives_up_leaves_nothing() {
+fn a_timed_out_set_leaves_nothing() {
     const SETS: [&[sets::Op]; 3] =
         [&[sub(1, 1)], &[sub(1, 1), sub(0, 1)], &[wait_zero(0), add(0, 1), sub(1, 1)]];
     for ops in SETS {
@@ -241,7 +241,7 @@ fn last_touch(posts: Many, all: Many) {
 }
 
 #[test]
-fn who_has_seen_all_may_free() {
+fn a_thread_that_has_seen_all_may_free() {
     // Not the first semaphore, whose word is where an allocator puts its own things.
     const ONE: &[Op] = &[Op::add(1, 1)];
     const TWO: &[Op] = &[Op::add(2, 1)];

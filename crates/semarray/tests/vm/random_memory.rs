@@ -23,7 +23,7 @@ unsafe impl Send for Protected {}
 
 impl Protected {
     fn new(values: &[u32]) -> Arc<Self> {
-        assert_eq!(groups::claimed(), 0, "somebody has left a berth behind");
+        assert_eq!(groups::claimed(), 0, "somebody has left a seat behind");
         Arc::new(Self { array: Array::new(values, 9, 9, Fairness::Barging), count: UnsafeCell::new(0) })
     }
 
@@ -55,7 +55,7 @@ fn exclusion(values: &'static [u32], ways: &'static [(&'static [Op], &'static [O
     assert_eq!(protected.count(), ways.len(), "updates were lost");
     assert_eq!(protected.array.values(), values);
     assert!(protected.array.is_at_rest(), "something was left behind");
-    assert_eq!(groups::claimed(), 0, "somebody has left a berth behind");
+    assert_eq!(groups::claimed(), 0, "somebody has left a seat behind");
 }
 
 /// Who was handed what it waited for sees what was done before, and who gave up takes nothing.
@@ -72,7 +72,7 @@ fn hand_over(take: &'static [Op], give: &'static [Op]) {
     protected.apply(give);
     taker.join().expect("the taker panicked");
     assert!(protected.array.is_at_rest(), "something was left behind");
-    assert_eq!(groups::claimed(), 0, "somebody has left a berth behind");
+    assert_eq!(groups::claimed(), 0, "somebody has left a seat behind");
 }
 
 /// Who finds a value sees what was done before it was there.

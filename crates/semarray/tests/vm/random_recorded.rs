@@ -72,7 +72,7 @@ pub struct Recorded {
 
 impl Recorded {
     pub fn new(values: &[u32], limit: u32, fairness: Fairness) -> Arc<Self> {
-        assert_eq!(groups::claimed(), 0, "somebody has left a berth behind");
+        assert_eq!(groups::claimed(), 0, "somebody has left a seat behind");
         Arc::new(Self {
             array: Array::new(values, limit, 500, fairness),
             start: Sets::new(values, limit),
@@ -87,7 +87,7 @@ impl Recorded {
         &self.array
     }
 
-    fn has_elders(&self) -> bool {
+    fn has_aged(&self) -> bool {
         self.array.fairness() != Fairness::Barging
     }
 
@@ -100,7 +100,7 @@ impl Recorded {
 
     pub fn applies(&self, ops: &[sets::Op], wait: Wait) -> Outcome {
         let set = set(ops);
-        if self.has_elders() {
+        if self.has_aged() {
             let apply = || self.during(|| outcome(self.array.apply(&set, wait)));
             return self.done.record(Done::Set(ops.to_vec()), apply);
         }
@@ -125,7 +125,7 @@ impl Recorded {
 
     pub fn gives_back(&self, ops: &[sets::Op]) {
         let set = set(ops);
-        if self.has_elders() {
+        if self.has_aged() {
             let give_back = || outcome(self.during(|| self.array.give_back(&set)));
             assert_eq!(self.done.record(Done::Undone(ops.to_vec()), give_back), Ok(()));
             return;
@@ -156,7 +156,7 @@ impl Recorded {
     /// Everybody has gone, and left nothing behind.
     pub fn check_at_rest(&self) {
         assert!(self.array.is_at_rest(), "something was left behind");
-        assert_eq!(groups::claimed(), 0, "somebody has left a berth behind");
+        assert_eq!(groups::claimed(), 0, "somebody has left a seat behind");
     }
 
     /// Some order explains what was recorded.

@@ -6,7 +6,7 @@ use ulocks_core::time::Deadline;
 use ulocks_semarray::{Builder, Error, Fairness, Op, SemArray};
 
 #[test]
-fn sleepers_of_every_kind_are_told() {
+fn sleepers_of_every_kind_get_closed() {
     let fairnesses = [
         Fairness::Barging,
         Fairness::Strict { after: Duration::ZERO },
@@ -40,7 +40,7 @@ fn sleepers_of_every_kind_are_told() {
 }
 
 #[test]
-fn whoever_comes_is_told() {
+fn an_arriving_set_gets_closed() {
     let array = SemArray::with_values([3, 0]);
     array.close();
     array.close();
@@ -71,7 +71,7 @@ fn whoever_comes_is_told() {
 /// Nobody is forgotten who is on the way to its sleep while the array is closed, and nobody gets
 /// anything after.
 #[test]
-fn closing_beside_those_who_come_and_go() {
+fn closing_beside_threads_that_come_and_go() {
     for round in 0..300 {
         with_values([1, 1], |scope, array| {
             let workers: Vec<_> = (0..3)

@@ -1,7 +1,7 @@
 //! `Fairness::Strict`: who has slept for too long is passed by nobody; and nobody waits for ever
 //! because of that.
 
-use crate::steps::{Result, Sleeper, applying, interruptible, sleepers, sleeping, until, with_elders};
+use crate::steps::{Result, Sleeper, applying, interruptible, sleepers, sleeping, until, with_aging};
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering::Relaxed};
 use std::thread::Scope;
 use std::time::Duration;
@@ -11,8 +11,8 @@ const AT_ONCE: Fairness = Fairness::Strict { after: Duration::ZERO };
 const NEVER: Fairness = Fairness::Strict { after: Duration::from_secs(1_000_000) };
 
 #[test]
-fn a_newcomer_does_not_take_what_an_elder_needs() {
-    with_elders([1, 1], AT_ONCE, |scope, array| {
+fn an_arriving_set_takes_nothing_that_an_aged_set_needs() {
+    with_aging([1, 1], AT_ONCE, |scope, array| {
         let elder = applying(scope, array, [Op::sub(0, 2)]);
         for take in [&[Op::sub(0, 1)][..], &[Op::sub(0, 1).no_wait()], &[Op::sub(1, 1), Op::sub(0, 1)]] {
             assert_eq!(array.try_apply(take), Err(Error::WouldBlock), "{take:?}");
@@ -30,8 +30,8 @@ fn a_newcomer_does_not_take_what_an_elder_needs() {
 }
 
 #[test]
-fn an_elder_that_waits_for_zero_stops_additions() {
-    with_elders([1], AT_ONCE, |scope, array| {
+fn an_aged_set_that_waits_for_zero_stops_additions() {
+    with_aging([1], AT_ONCE, |scope, array| {
         let elder = applying(scope, array, [Op::wait_zero(0), Op::add(0, 7)]);
         assert_eq!(array.try_apply(&[Op::add(0, 1)]), Err(Error::WouldBlock));
         array.apply(&[Op::sub(0, 1)]).unwrap();
@@ -43,8 +43,8 @@ fn an_elder_that_waits_for_zero_stops_additions() {
 /// Nobody would ever come to the elder with what it needs, if who gives as well as takes were
 /// stopped.
 #[test]
-fn who_gives_to_the_elder_passes() {
-    with_elders([1, 0], AT_ONCE, |scope, array| {
+fn a_set_that_gives_to_the_aged_set_passes() {
+    with_aging([1, 0], AT_ONCE, |scope, array| {
         let elder = applying(scope, array, [Op::sub(0, 1), Op::sub(1, 1)]);
         array.apply(&[Op::sub(0, 1), Op::add(1, 1)]).unwrap();
         assert_eq!((array.values(), sleeping(array)), (vec![0, 1], vec![(1, 0), (0, 0)]));
@@ -55,8 +55,8 @@ fn who_gives_to_the_elder_passes() {
 
 /// What comes after the operation at which the elder stops is of no use to it yet.
 #[test]
-fn an_elder_stops_others_as_far_as_it_has_got() {
-    with_elders([0, 1], AT_ONCE, |scope, array| {
+fn an_aged_set_stops_others_as_far_as_it_has_got() {
+    with_aging([0, 1], AT_ONCE, |scope, array| {
         let elder = applying(scope, array, [Op::sub(0, 1), Op::sub(1, 1)]);
         array.apply(&[Op::sub(1, 1)]).unwrap();
         array.apply(&[Op::add(0, 1)]).unwrap();
@@ -78,7 +78,7 @@ fn unless_let_pass<const N: usize>(
 ) {
     let was_so = (0..200).any(|_| {
         let mut was_so = false;
-        with_elders(values, AT_ONCE, |scope, array| {
+        with_aging(values, AT_ONCE, |scope, array| {
             was_so = attempt(scope, array);
             array.set_all(&[100; N]).unwrap();
         });
@@ -99,7 +99,7 @@ fn comes<'scope, const N: usize>(
 }
 
 #[test]
-fn of_several_elders_the_eldest_is_deferred_to_and_all_go_in_their_order() {
+fn of_several_aged_sets_the_oldest_stops_others_and_all_go_in_their_order() {
     unless_let_pass([1, 0], |scope, array| {
         let mut line = Vec::new();
         comes(scope, array, &mut line, [Op::sub(0, 1), Op::sub(1, 1)]);
@@ -122,8 +122,8 @@ fn of_several_elders_the_eldest_is_deferred_to_and_all_go_in_their_order() {
 
 /// When it gives up, those proceed that stopped for it.
 #[test]
-fn who_stopped_for_an_elder_that_leaves_proceeds() {
-    with_elders([1, 0], AT_ONCE, |scope, array| {
+fn a_set_that_stopped_for_an_aged_one_proceeds_when_that_leaves() {
+    with_aging([1, 0], AT_ONCE, |scope, array| {
         let elder = interruptible(scope, array, [Op::sub(0, 1), Op::sub(1, 1)]);
         let behind = Sleeper::new(scope, || array.apply(&[Op::sub(0, 1)]));
         elder.ends_interrupted();
@@ -145,7 +145,7 @@ fn who_stopped_for_an_elder_that_leaves_proceeds() {
 
 /// It is moved back, because something was set: what it does not stop any more can be had.
 #[test]
-fn an_elder_that_falls_back_lets_go_of_what_is_behind_it() {
+fn an_aged_set_that_falls_back_lets_go_of_what_is_behind_it() {
     unless_let_pass([1, 1, 0], |scope, array| {
         let mut line = Vec::new();
         comes(scope, array, &mut line, [Op::sub(0, 1), Op::sub(1, 1), Op::sub(2, 1)]);
@@ -159,7 +159,7 @@ fn an_elder_that_falls_back_lets_go_of_what_is_behind_it() {
 
 /// It gets further, and now there is something that one can give to it who had to stop until then.
 #[test]
-fn an_elder_that_gets_on_lets_those_pass_who_may_give_to_it() {
+fn an_aged_set_that_gets_on_lets_sets_pass_that_give_to_it() {
     unless_let_pass([5, 1, 0], |scope, array| {
         let mut line = Vec::new();
         comes(scope, array, &mut line, [Op::sub(0, 1), Op::sub(1, 2), Op::sub(2, 1)]);
@@ -173,7 +173,7 @@ fn an_elder_that_gets_on_lets_those_pass_who_may_give_to_it() {
 
 #[test]
 fn the_young_are_passed() {
-    with_elders([1, 0], NEVER, |scope, array| {
+    with_aging([1, 0], NEVER, |scope, array| {
         let two = applying(scope, array, [Op::sub(0, 2)]);
         let both = applying(scope, array, [Op::sub(0, 1), Op::sub(1, 1)]);
         array.apply(&[Op::sub(0, 1)]).unwrap();
@@ -187,7 +187,7 @@ fn the_young_are_passed() {
 /// needs both gets them.
 #[test]
 fn a_manager_gets_in() {
-    with_elders([1, 1], Fairness::Strict { after: Duration::from_millis(1) }, |scope, array| {
+    with_aging([1, 1], Fairness::Strict { after: Duration::from_millis(1) }, |scope, array| {
         let over = AtomicBool::new(false);
         let over = &*Box::leak(Box::new(over));
         for own in 0..2 {
@@ -210,8 +210,8 @@ fn a_manager_gets_in() {
 /// Who has what the elder needs, and asks for more before it gives that back, would wait for the
 /// elder, which waits for it.
 #[test]
-fn who_holds_and_waits_is_let_pass() {
-    with_elders([1, 1], AT_ONCE, |scope, array| {
+fn a_holder_that_waits_is_let_pass() {
+    with_aging([1, 1], AT_ONCE, |scope, array| {
         let held = array.acquire(Op::sub(0, 1)).unwrap();
         let elder = applying(scope, array, [Op::sub(1, 1), Op::sub(0, 1)]);
         // It stops for the elder at first, and the elder waits for what it holds.
@@ -227,7 +227,7 @@ fn who_holds_and_waits_is_let_pass() {
 #[test]
 fn holders_that_ask_for_more_do_not_hang() {
     for after in [Duration::ZERO, Duration::from_micros(200)] {
-        with_elders([1, 1, 1], Fairness::Strict { after }, |scope, array| {
+        with_aging([1, 1, 1], Fairness::Strict { after }, |scope, array| {
             let rounds = &*Box::leak(Box::new(AtomicU32::new(0)));
             for id in 0..3 {
                 scope.spawn(move || {

@@ -24,7 +24,7 @@ fn the_oldest_that_can_proceed_does() {
 }
 
 #[test]
-fn those_who_need_the_same_go_in_their_order() {
+fn sets_that_need_the_same_go_in_their_order() {
     with_values([0, 0], |scope, array| {
         let crowd: Vec<_> = (0..10)
             .map(|nth| match nth % 3 {
@@ -42,7 +42,7 @@ fn those_who_need_the_same_go_in_their_order() {
 }
 
 #[test]
-fn whoever_comes_is_tried_first() {
+fn an_arriving_set_is_tried_first() {
     with_values([1, 0], |scope, array| {
         let two = applying(scope, array, [Op::sub(0, 2)]);
         let both = applying(scope, array, [Op::sub(0, 1), Op::sub(1, 1)]);
@@ -59,7 +59,7 @@ fn whoever_comes_is_tried_first() {
 }
 
 #[test]
-fn those_who_change_nothing_go_first() {
+fn sets_that_change_nothing_go_first() {
     with_values([1, 1], |scope, array| {
         // Older, and it would put an end to the zero.
         let changes = applying(scope, array, [Op::wait_zero(0), Op::add(0, 1)]);
@@ -136,7 +136,7 @@ fn after_each_that_proceeds_it_begins_with_the_oldest() {
 /// Who gives up lets nobody proceed who could not before, and leaves the order of the others as it
 /// was.
 #[test]
-fn who_gives_up_leaves_the_others_in_their_order() {
+fn a_sleeper_that_times_out_leaves_the_others_in_their_order() {
     with_values([0, 0], |scope, array| {
         let first = applying(scope, array, [Op::sub(0, 1), Op::sub(1, 1)]);
         let gone = interruptible(scope, array, [Op::sub(0, 1), Op::sub(1, 1)]);

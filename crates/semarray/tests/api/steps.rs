@@ -169,7 +169,7 @@ pub fn with_values<const N: usize>(
 }
 
 /// As [`with`], with an array of these values whose sleepers grow old.
-pub fn with_elders<const N: usize>(
+pub fn with_aging<const N: usize>(
     values: [u32; N],
     fairness: Fairness,
     test: impl for<'scope> FnOnce(&'scope Scope<'scope, '_>, &'scope SemArray),

@@ -1,6 +1,6 @@
 //! The gate at which threads wait for a cell.
 
-use crate::latch::{Latch, one_look_for_two_cells};
+use crate::latch::{Latch, one_load_for_two_cells};
 use ulocks_core::model::{Config, Grade, explore};
 use ulocks_testkit::model;
 
@@ -22,11 +22,11 @@ fn at_most_one_is_inside() {
 }
 
 #[test]
-fn nobody_parks_for_ever() {
+fn no_thread_parks_for_ever() {
     explore(exact(3), || model::no_lost_wake::<Latch>(2, 2));
     explore(exact(2), || model::no_lost_wake::<Latch>(3, 1));
     explore(unordered(2), || model::no_lost_wake::<Latch>(2, 2));
-    explore(exact(2), || one_look_for_two_cells(2));
+    explore(exact(2), || one_load_for_two_cells(2));
 }
 
 #[test]

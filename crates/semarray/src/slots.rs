@@ -19,39 +19,39 @@
 //!
 //! | word | law |
 //! |---|---|
-//! | `waiting` | threads between (G1) and (G5). May be too great for a moment, never too small |
+//! | `waiting` | threads between (W1) and (W5). May be too great for a moment, never too small |
 //! | `seq` | the futex: releases so far that found somebody waiting |
 //!
 //! | | parker | releaser | |
 //! |---|---|---|---|
-//! | (G1) | `waiting` + 1 | stores the words without their lock bits | |
-//! | (G2) | fence | fence | (G6) |
-//! | (G3) | reads `seq` | reads `waiting`; if it is not zero: | (G7) |
-//! | (G4) | looks at the word; while it is locked, sleeps while `seq` is that, and from (G3) again | `seq` + 1 | (G8) |
-//! | (G5) | `waiting` - 1 | wakes those who sleep with a bit of one of the cells | |
+//! | (W1) | `waiting` + 1 | stores the words without their lock bits | |
+//! | (W2) | fence | fence | (W6) |
+//! | (W3) | reads `seq` | reads `waiting`; if it is not zero: | (W7) |
+//! | (W4) | looks at the word; while it is locked, sleeps while `seq` is that, and from (W3) again | `seq` + 1 | (W8) |
+//! | (W5) | `waiting` - 1 | wakes those who sleep with a bit of one of the cells | |
 //!
 //! A bit is the number of the cell modulo 32. Whoever has it is woken, of whatever array: each
 //! looks at its own word.
 //!
 //! # Invariants
 //! 1. *A release sees the parker, or the parker sees the release.* This is store buffering, and
-//!    both sides have the `SeqCst` fence it needs: if (G6) comes first of the two, every look (G4)
-//!    shows the store before (G6) or a newer one; if (G2) does, (G7) shows the parker, or that it
+//!    both sides have the `SeqCst` fence it needs: if (W6) comes first of the two, every look (W4)
+//!    shows the store before (W6) or a newer one; if (W2) does, (W7) shows the parker, or that it
 //!    has left.
-//! 2. *Nobody sleeps for a cell that was released.* Let a parker fall asleep because (G4) showed a
+//! 2. *Nobody sleeps for a cell that was released.* Let a parker fall asleep because (W4) showed a
 //!    word locked. The release that unlocks it was not seen by that look, and so sees the parker,
-//!    comes to (G8), and wakes. If (G3) shows that (G8), then (G4) shows the release, which it did
+//!    comes to (W8), and wakes. If (W3) shows that (W8), then (W4) shows the release, which it did
 //!    not. So the kernel finds `seq` changed, or has the parker in its queue before the call.
 //! 3. A count that is too great costs a release a system call that finds nobody.
 //!
 //! # Ordering
-//! (G3) is Acquire and pairs with the fence (G6), which comes before (G8): a parker that has read
-//! the changed `seq` sees the release (`litmus/semarray-gate-seq.litmus`). (G1), (G7) and (G8) are
-//! Relaxed and ordered by the fences. (G5) is Relaxed, for it may be seen at any time. What a
+//! (W3) is Acquire and pairs with the fence (W6), which comes before (W8): a parker that has read
+//! the changed `seq` sees the release (`litmus/semarray-gate-seq.litmus`). (W1), (W7) and (W8) are
+//! Relaxed and ordered by the fences. (W5) is Relaxed, for it may be seen at any time. What a
 //! parker may do to a word that it finds unlocked it has from its own acquisition.
 //!
 //! # Wrap-around
-//! A parker would have to stay preempted between (G3) and the kernel for exactly 2^32 releases that
+//! A parker would have to stay preempted between (W3) and the kernel for exactly 2^32 releases that
 //! wake.
 //!
 //! # Sources
@@ -73,16 +73,16 @@ const SPIN_NS: u32 = 4_000;
 /// One gate, on cache lines of its own.
 #[derive(Debug)]
 #[repr(align(128))]
-pub struct Gate {
+pub struct Slot {
     seq: Futex<Private>,
     waiting: AtomicU32,
 }
 
 sync_static! {
-    static GATES: [Gate; PLACES] = ulocks_core::each_place!(Gate::new());
+    static TABLE: [Slot; PLACES] = ulocks_core::each_place!(Slot::new());
 }
 
-impl Gate {
+impl Slot {
     const_fn! {
         fn new() -> Self {
             Self { seq: Futex::new(0), waiting: AtomicU32::new(0) }
@@ -94,7 +94,7 @@ impl Gate {
     #[must_use]
     pub fn of(address: usize) -> &'static Self {
         // By cache line, and by page, for what lies at the same place of many pages.
-        &GATES[(address >> 6 ^ address >> 12) % GATES.len()]
+        &TABLE[(address >> 6 ^ address >> 12) % TABLE.len()]
     }
 
     /// Waits while cell number `cell` is `locked`. It may be locked again on return: try, and come
@@ -106,38 +106,38 @@ impl Gate {
     pub fn wait_while<P: Policy>(&self, cell: u32, mut locked: impl FnMut() -> bool) {
         let look = || if locked() { Look::Taken } else { Look::Acquired };
         if !spin::backing_off_for::<P>(SPIN_NS, SPIN_NS, look) {
-            // A panic between (G1) and (G5) would leave the count too high, and the cells of the
+            // A panic between (W1) and (W5) would leave the count too high, and the cells of the
             // session locked.
             without_unwinding(|| self.park(Bits::one(cell), locked));
         }
     }
 
     fn park(&self, bits: Bits, mut locked: impl FnMut() -> bool) {
-        self.waiting.fetch_add(1, Relaxed); // (G1)
-        fence(SeqCst); // (G2)
+        self.waiting.fetch_add(1, Relaxed); // (W1)
+        fence(SeqCst); // (W2)
         loop {
-            let seq = self.seq.load(Acquire); // (G3)
+            let seq = self.seq.load(Acquire); // (W3)
             if !locked() {
-                break; // (G4)
+                break; // (W4)
             }
             self.seq.wait_bits(seq, bits, None);
         }
-        self.waiting.fetch_sub(1, Relaxed); // (G5)
+        self.waiting.fetch_sub(1, Relaxed); // (W5)
     }
 
     /// Cells were released, by stores before this call: bit `n` stands for those whose number is
     /// `n` modulo 32. The array may be gone.
     #[inline]
     pub fn released(&self, cells: u32) {
-        fence(SeqCst); // (G6)
+        fence(SeqCst); // (W6)
         if self.waiting.load(Relaxed) != 0 {
-            self.wake(cells); // (G7)
+            self.wake(cells); // (W7)
         }
     }
 
     #[cold]
     fn wake(&self, cells: u32) {
-        self.seq.fetch_add(1, Relaxed); // (G8)
+        self.seq.fetch_add(1, Relaxed); // (W8)
         if let Some(bits) = Bits::new(cells) {
             self.seq.key().wake_bits(u32::MAX, bits);
         }

@@ -4,7 +4,7 @@
 use std::collections::HashSet;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicI32, Ordering::Acquire, Ordering::Relaxed, Ordering::Release};
-use ulocks_semarray::groups::{BERTHS, Berth, Slept, Wakes};
+use ulocks_semarray::groups::{SEATS, Seat, Slept, Wakes};
 use ulocks_testkit::task;
 use ulocks_testkit::watchdog::watch;
 
@@ -14,22 +14,22 @@ fn one_call_wakes_a_group() {
     const SLEEPERS: usize = 500;
     let _watchdog = watch("one call a group", || "somebody sleeps on".into());
     let told = Arc::new(AtomicBool::new(false));
-    let (sender, berths) = std::sync::mpsc::channel();
+    let (sender, seats) = std::sync::mpsc::channel();
     let sleepers: Vec<_> = (0..SLEEPERS)
         .map(|nth| {
             let (told, sender) = (Arc::clone(&told), sender.clone());
             let id = Arc::new(AtomicI32::new(0));
             let own = Arc::clone(&id);
             let thread = std::thread::spawn(move || {
-                let berth = Berth::claim_near(nth * 64);
-                sender.send(berth).unwrap();
+                let seat = Seat::claim_near(nth * 64);
+                sender.send(seat).unwrap();
                 own.store(task::id(), Release);
-                assert_eq!(berth.sleep(|| told.load(Acquire), None, false), Slept::Told);
+                assert_eq!(seat.sleep(|| told.load(Acquire), None, false), Slept::Completed);
             });
             (thread, id)
         })
         .collect();
-    let mut berths: Vec<_> = berths.iter().take(SLEEPERS).collect();
+    let mut seats: Vec<_> = seats.iter().take(SLEEPERS).collect();
     let ids: Vec<_> = sleepers
         .iter()
         .map(|(_, id)| {
@@ -40,17 +40,17 @@ fn one_call_wakes_a_group() {
         })
         .collect();
     task::until_asleep(&ids);
-    // `Berth(CPU 0, group 3, bit 7)`
-    let group = |berth: &Berth| format!("{berth:?}").rsplit_once(',').unwrap().0.to_owned();
-    let groups: HashSet<_> = berths.iter().map(group).collect();
-    berths.sort_by_key(group);
+    // `Seat(CPU 0, group 3, bit 7)`
+    let group = |seat: &Seat| format!("{seat:?}").rsplit_once(',').unwrap().0.to_owned();
+    let groups: HashSet<_> = seats.iter().map(group).collect();
+    seats.sort_by_key(group);
     told.store(true, Release);
     let mut wakes = Wakes::new();
-    berths.into_iter().for_each(|berth| wakes.add(berth));
+    seats.into_iter().for_each(|seat| wakes.add(seat));
     wakes.flush();
     sleepers.into_iter().for_each(|(thread, _)| thread.join().unwrap());
     assert_eq!(wakes.made() as usize, groups.len());
     // Each CPU has a first group, and groups near the cells; where sleepers move about between
     // CPUs, more.
-    assert!(groups.len() >= SLEEPERS / BERTHS as usize, "{} groups for {SLEEPERS} sleepers", groups.len());
+    assert!(groups.len() >= SLEEPERS / SEATS as usize, "{} groups for {SLEEPERS} sleepers", groups.len());
 }

@@ -75,7 +75,7 @@ fn a_unit_is_not_lost_between_a_deadline_and_an_addition() {
 }
 
 #[test]
-fn a_signal_ends_the_sleep_of_who_wants_to_know() {
+fn a_signal_ends_an_interruptible_sleep() {
     let far = Deadline::after(Duration::from_secs(1_000));
     for fairness in [Fairness::Barging, Fairness::Strict { after: Duration::ZERO }] {
         for deadline in [None, Some(far)] {
@@ -119,7 +119,7 @@ fn a_signal_is_nothing_to_others() {
 
 /// One that gives up stops nobody any more.
 #[test]
-fn who_gives_up_lets_those_behind_it_pass() {
+fn a_sleeper_that_times_out_lets_later_ones_pass() {
     with_values([1, 0], |scope, array| {
         assert_eq!(array.apply_for(&[Op::sub(0, 2)], SOON), Err(Error::TimedOut));
         assert_eq!(array.apply_for(&[Op::sub(0, 1), Op::sub(1, 1)], SOON), Err(Error::TimedOut));

@@ -21,18 +21,18 @@ use ulocks_core::{Private, spin::Patience};
 /// What is done with `C` takes microseconds at most, unless its holder is preempted.
 type Briefly = Private<Patience<5_000>>;
 
-pub(crate) struct Whole {
+pub(crate) struct ArrayLock {
     word: Futex<futex::Private>,
     /// The oldest and the youngest of the sets that have slept too long.
     elders: UnsafeCell<(*const Node, *const Node)>,
 }
 
-impl Whole {
+impl ArrayLock {
     pub fn new() -> Self {
         Self { word: Futex::new(0), elders: UnsafeCell::new((ptr::null(), ptr::null())) }
     }
 
-    /// (C1)
+    /// (A1)
     pub fn lock(&self) {
         if self.word.compare_exchange(0, 1, Acquire, Relaxed).is_ok() {
             return;
@@ -47,7 +47,7 @@ impl Whole {
         }
     }
 
-    /// (C2): where one is to be woken, if somebody may sleep for `C`.
+    /// (A2): where one is to be woken, if somebody may sleep for `C`.
     pub fn unlock_without_waking(&self) -> Option<FutexKey<futex::Private>> {
         let key = self.word.key();
         (self.word.swap(0, Release) == 2).then_some(key)
@@ -69,7 +69,7 @@ impl Whole {
     ///
     /// # Safety
     /// The node is in a queue, alive until it leaves the elders, and its links are the caller's.
-    pub unsafe fn insert_elder(&self, node: *const Node) {
+    pub unsafe fn insert_aged(&self, node: *const Node) {
         // SAFETY: the elders are alive, and the caller's with C.
         unsafe {
             let mut younger: *const Node = ptr::null();
@@ -91,7 +91,7 @@ impl Whole {
     ///
     /// # Safety
     /// The node's links are the caller's.
-    pub unsafe fn remove_elder(&self, node: *const Node) {
+    pub unsafe fn remove_aged(&self, node: *const Node) {
         // SAFETY: as above.
         unsafe {
             let (was, older, younger) =

@@ -18,14 +18,14 @@ fn sampled(executions: u64, seed: u64) -> Config {
 }
 
 fn array(values: &[u32], fairness: Fairness) -> Arc<Array> {
-    assert_eq!(groups::claimed(), 0, "somebody has left a berth behind");
+    assert_eq!(groups::claimed(), 0, "somebody has left a seat behind");
     Arc::new(Array::new(values, 9, 9, fairness))
 }
 
 fn at_rest(array: &Array, values: &[u32]) {
     assert_eq!(array.values(), values);
     assert!(array.is_at_rest(), "something was left behind");
-    assert_eq!(groups::claimed(), 0, "somebody has left a berth behind");
+    assert_eq!(groups::claimed(), 0, "somebody has left a seat behind");
 }
 
 /// Runs `set` on a thread of its own; it must be performed.
@@ -42,7 +42,7 @@ fn sleeps(array: &Array, index: usize) -> bool {
 
 /// Who comes does not take what the eldest needs, not even of what it would not need all; who gives
 /// may.
-fn newcomers_stop() {
+fn arriving_sets_stop() {
     let array = array(&[1, 0], AT_ONCE);
     let lets_pass = Deadline::after(Duration::from_millis(10));
     let eldest = waits!(array, Op::sub(0, 1), Op::sub(1, 1));
@@ -61,7 +61,7 @@ fn newcomers_stop() {
 }
 
 /// The eldest gives up, and those who stopped for it need not any more.
-fn the_eldest_gives_up(fairness: Fairness) {
+fn the_oldest_aged_set_times_out(fairness: Fairness) {
     let array = array(&[1], fairness);
     let timed = Arc::clone(&array);
     let eldest = spawn(move || assert_eq!(timed.apply(&[Op::sub(0, 2)], soon()), Err(Error::TimedOut)));
@@ -74,7 +74,7 @@ fn the_eldest_gives_up(fairness: Fairness) {
 }
 
 /// The eldest is served, and somebody who stopped for it needs nothing but that.
-fn the_eldest_is_served(fairness: Fairness) {
+fn the_oldest_aged_set_is_served(fairness: Fairness) {
     let array = array(&[0, 2], fairness);
     let eldest = waits!(array, Op::sub(1, 1), Op::sub(0, 1));
     let stops = waits!(array, Op::sub(1, 1));
@@ -85,7 +85,7 @@ fn the_eldest_is_served(fairness: Fairness) {
 }
 
 /// The eldest loses what it had got as far as, and with it what it stops others from.
-fn the_eldest_goes_back(fairness: Fairness) {
+fn the_oldest_aged_set_goes_back(fairness: Fairness) {
     let array = array(&[1, 1], fairness);
     let eldest = waits!(array, Op::sub(0, 1), Op::sub(1, 2));
     let stops = waits!(array, Op::sub(1, 1));
@@ -116,7 +116,7 @@ fn an_older_one_grows_old() {
 
 /// The same, and what the older one has got as far as is kept for it once it is the eldest, however
 /// soon the younger one was.
-fn the_older_one_is_the_eldest() {
+fn the_older_of_two_aged_sets_stops_others() {
     let array = array(&[1, 0, 0], LATER);
     let older = waits!(array, Op::sub(0, 1), Op::sub(1, 1));
     spin_until(|| sleeps(&array, 1));
@@ -162,23 +162,23 @@ fn reads_again(fairness: Fairness) {
 }
 
 #[test]
-fn newcomers_stop_for_the_eldest() {
-    explore(sampled(4_000, 1), newcomers_stop);
+fn arriving_sets_stop_for_the_oldest_aged_set() {
+    explore(sampled(4_000, 1), arriving_sets_stop);
 }
 
 #[test]
-fn who_stops_for_the_eldest_is_served_when_it_leaves() {
+fn a_set_that_stops_for_the_oldest_aged_set_is_served_when_that_leaves() {
     for fairness in [AT_ONCE, LATER] {
-        explore(sampled(3_000, 1), move || the_eldest_gives_up(fairness));
-        explore(sampled(3_000, 2), move || the_eldest_is_served(fairness));
-        explore(sampled(3_000, 3), move || the_eldest_goes_back(fairness));
+        explore(sampled(3_000, 1), move || the_oldest_aged_set_times_out(fairness));
+        explore(sampled(3_000, 2), move || the_oldest_aged_set_is_served(fairness));
+        explore(sampled(3_000, 3), move || the_oldest_aged_set_goes_back(fairness));
     }
     explore(sampled(3_000, 4), an_older_one_grows_old);
-    explore(sampled(3_000, 5), the_older_one_is_the_eldest);
+    explore(sampled(3_000, 5), the_older_of_two_aged_sets_stops_others);
 }
 
 #[test]
-fn who_holds_and_waits_is_let_pass() {
+fn a_holder_that_waits_is_let_pass() {
     for fairness in [AT_ONCE, LATER] {
         explore(sampled(3_000, 1), move || holds_and_waits(fairness));
         explore(sampled(3_000, 1), move || reads_again(fairness));

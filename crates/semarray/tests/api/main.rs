@@ -2,13 +2,13 @@
 //! everybody who can be waiting.
 #![cfg(not(any(ulocks_loom, ulocks_vm)))]
 
-mod closing;
-mod elders;
+mod aged;
+mod close;
 mod errors;
 mod evaluation;
-mod giving_up;
-mod imposing;
 mod order;
 mod permits;
 mod raw;
+mod set_values;
 mod steps;
+mod timeouts;

@@ -1,6 +1,6 @@
 //! The gate at which threads wait for a cell.
 
-use crate::latch::{Latch, one_look_for_two_cells};
+use crate::latch::{Latch, one_load_for_two_cells};
 use ulocks_core::model::{Config, explore};
 use ulocks_testkit::model;
 
@@ -20,11 +20,11 @@ fn at_most_one_is_inside() {
 }
 
 #[test]
-fn nobody_parks_for_ever() {
+fn no_thread_parks_for_ever() {
     explore(Config::exhaustive(), || model::no_lost_wake::<Latch>(2, 1));
     for threads in MANY {
         explore(sampled(threads, 1), move || model::no_lost_wake::<Latch>(threads, 2));
-        explore(sampled(threads, 2), move || one_look_for_two_cells(threads - 1));
+        explore(sampled(threads, 2), move || one_load_for_two_cells(threads - 1));
     }
 }
 
