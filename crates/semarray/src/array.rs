@@ -1,7 +1,7 @@
 //! [`SemArray`], its builder, and the order it serves in.
 
 use crate::raw::{RawSemArray, Wait, Waiters};
-use crate::{Error, Op, Permit, Set};
+use crate::{Builder, Error, Op, Permit, Set};
 use core::fmt;
 use core::time::Duration;
 use ulocks_core::spin::NoSpin;
@@ -234,87 +234,7 @@ pub type SemArray = SemArrayWith<Private<NoSpin>>;
 /// assert_eq!(patient.value(3), Ok(7));
 /// # Ok::<_, ulocks_semarray::Error>(())
 /// ```
-pub struct SemArrayWith<P: InOneProcess>(RawSemArray<P>);
-
-/// What an array is to be like, where the defaults do not fit.
-///
-/// # Examples
-/// ```
-/// use std::time::Duration;
-/// use ulocks_semarray::{Builder, Fairness, SemArray};
-///
-/// let array: SemArray = Builder::with_values([100_000, 1])
-///     .limit(1_000_000)
-///     .max_ops(2_000)
-///     .fairness(Fairness::Strict { after: Duration::from_millis(1) })
-///     .build()?;
-/// # assert_eq!(array.values(), [100_000, 1]);
-/// # Ok::<_, ulocks_semarray::Error>(())
-/// ```
-#[derive(Clone, Debug)]
-#[must_use = "a builder builds nothing until told to"]
-pub struct Builder {
-    values: Vec<u32>,
-    limit: u32,
-    max_ops: usize,
-    fairness: Fairness,
-}
-
-impl Builder {
-    /// The greatest value a semaphore can have, unless told otherwise: 32,767, as in System V.
-    pub const LIMIT: u32 = 32_767;
-    /// The most operations of a set, unless told otherwise: 500, as in System V.
-    pub const MAX_OPS: usize = 500;
-    /// The greatest limit there is: 134,217,727.
-    pub const GREATEST_LIMIT: u32 = crate::raw::GREATEST_LIMIT;
-
-    /// `len` semaphores, all of them zero.
-    pub fn new(len: usize) -> Self {
-        Self::with_values(vec![0; len])
-    }
-
-    /// Semaphores with these values.
-    pub fn with_values(values: impl Into<Vec<u32>>) -> Self {
-        Self {
-            values: values.into(),
-            limit: Self::LIMIT,
-            max_ops: Self::MAX_OPS,
-            fairness: Fairness::Barging,
-        }
-    }
-
-    /// The greatest value a semaphore can have: [`LIMIT`](Self::LIMIT) unless told otherwise.
-    pub fn limit(self, limit: u32) -> Self {
-        Self { limit, ..self }
-    }
-
-    /// The most operations of a set, at least one: [`MAX_OPS`](Self::MAX_OPS) unless told
-    /// otherwise.
-    pub fn max_ops(self, max_ops: usize) -> Self {
-        Self { max_ops: max_ops.max(1), ..self }
-    }
-
-    /// Who may pass whom: [`Fairness::Barging`] unless told otherwise.
-    pub fn fairness(self, fairness: Fairness) -> Self {
-        Self { fairness, ..self }
-    }
-
-    /// The array. Which policy it has is told by the type that it is to have.
-    ///
-    /// # Errors
-    /// [`Error::ValueOutOfRange`] if a value is greater than the limit; [`Error::LimitOutOfRange`]
-    /// if the limit is greater than [`GREATEST_LIMIT`](Self::GREATEST_LIMIT).
-    pub fn build<P: InOneProcess>(self) -> Result<SemArrayWith<P>, Error> {
-        let limit = self.limit;
-        if limit > Self::GREATEST_LIMIT {
-            return Err(Error::LimitOutOfRange { limit, greatest: Self::GREATEST_LIMIT });
-        }
-        if let Some(index) = self.values.iter().position(|&value| value > limit) {
-            return Err(Error::ValueOutOfRange { index, limit });
-        }
-        Ok(SemArrayWith(RawSemArray::new(&self.values, limit, self.max_ops, self.fairness)))
-    }
-}
+pub struct SemArrayWith<P: InOneProcess>(pub(crate) RawSemArray<P>);
 
 impl<P: InOneProcess> SemArrayWith<P> {
     /// `len` semaphores, all of them zero.

@@ -2,11 +2,9 @@
 #![cfg_attr(docsrs, feature(doc_cfg))]
 
 mod array;
-mod array_lock;
-mod cascade;
+mod builder;
 mod cell;
 mod error;
-mod heap;
 mod manage;
 mod node;
 mod op;
@@ -16,12 +14,12 @@ mod session;
 mod sleep;
 mod word;
 
+// For the models and the benchmarks.
 #[doc(hidden)]
-pub mod groups;
-#[doc(hidden)]
-pub mod slots;
+pub use sleep::{groups, slots};
 
-pub use array::{Builder, Fairness, InOneProcess, SemArray, SemArrayWith};
+pub use array::{Fairness, InOneProcess, SemArray, SemArrayWith};
+pub use builder::Builder;
 pub use error::Error;
 pub use op::{Op, Set};
 pub use permit::Permit;

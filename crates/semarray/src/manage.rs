@@ -2,10 +2,10 @@
 
 use crate::Error;
 use crate::array::{Fairness, InOneProcess};
-use crate::heap::Heap;
 use crate::node::Outcome;
 use crate::op::{Action, Op};
 use crate::raw::{Attempt, RawSemArray, Waiters};
+use crate::session::Heap;
 use crate::session::{Obstacle, Session};
 use crate::word::State;
 use smallvec::SmallVec;

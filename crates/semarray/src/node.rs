@@ -8,8 +8,8 @@
 //! | a watch | `C`, and the `LOCK` of the cell that is watched |
 //! | a node that was taken out of its queue to be told | nothing: it belongs to whoever took it out, until it has told it |
 
-use crate::groups::Seat;
 use crate::op::{Action, Op};
+use crate::sleep::groups::Seat;
 use core::ptr;
 use ulocks_core::sync::Ordering::{Acquire, Release};
 use ulocks_core::sync::{AtomicU32, UnsafeCell};
@@ -84,7 +84,7 @@ pub(crate) struct Links {
     pub child: *const Node,
     pub sibling: *const Node,
     /// It has slept too long, and is among the elders.
-    pub elder: bool,
+    pub aged: bool,
     /// The next older and the next younger of the elders.
     pub older: *const Node,
     pub younger: *const Node,
@@ -112,7 +112,7 @@ impl Node {
                 cursor: false,
                 child: ptr::null(),
                 sibling: ptr::null(),
-                elder: false,
+                aged: false,
                 older: ptr::null(),
                 younger: ptr::null(),
                 outcome: Outcome::Pending,

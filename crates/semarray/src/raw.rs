@@ -116,14 +116,14 @@
 
 use crate::Error;
 use crate::array::{Fairness, InOneProcess};
-use crate::array_lock::ArrayLock;
 use crate::cell::Cell;
-use crate::groups::Seat;
 use crate::node::{Node, Watch};
 use crate::op::Op;
+use crate::session::ArrayLock;
 use crate::session::{Obstacle, Session, Stopped};
 use crate::sleep::Queued;
-use crate::slots::Slot;
+use crate::sleep::groups::Seat;
+use crate::sleep::slots::Slot;
 use crate::word::{State, Stop};
 use core::time::Duration;
 use smallvec::SmallVec;

@@ -2,7 +2,7 @@
 #![cfg(all(ulocks_vm, feature = "vm"))]
 
 mod array;
-#[path = "../common/arrays.rs"]
+#[path = "../common/arrays/mod.rs"]
 mod arrays;
 #[path = "../common/group_clients.rs"]
 mod group_clients;

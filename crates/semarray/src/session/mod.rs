@@ -19,12 +19,20 @@
 //! 4. (O1) Those whose sets are done are told, and woken: nodes are their owners', and alive until
 //!    they are told; where they sleep is static memory: `groups.rs`.
 
+mod aged;
+mod array_lock;
+mod cascade;
+mod heap;
+
+pub(crate) use array_lock::ArrayLock;
+pub(crate) use heap::Heap;
+
 use crate::array::InOneProcess;
 use crate::cell::NONE;
-use crate::groups::{FEW, Wakes};
 use crate::node::{Node, Outcome};
 use crate::op::Op;
 use crate::raw::RawSemArray;
+use crate::sleep::groups::{FEW, Wakes};
 use crate::word::{State, Stop};
 use core::{mem, ptr};
 use ulocks_core::membarrier;

@@ -27,11 +27,11 @@
 //! wait for the eldest, which waits for it. System V does not know this deadlock, and neither do
 //! we: from time to time (see `sleep.rs`) all that are stopped are let pass, once.
 
+use super::heap::Heap;
+use super::{Session, Stopped};
 use crate::array::InOneProcess;
-use crate::heap::Heap;
 use crate::node::{Node, Outcome, Watch};
 use crate::op::{Action, Op};
-use crate::session::{Session, Stopped};
 use crate::word::Stop;
 use core::mem;
 use core::ops::Range;
@@ -105,7 +105,7 @@ impl<P: InOneProcess> Session<'_, P> {
     /// # Safety
     /// The node is null, or in the queue of subtractions of the cell, which the session has with
     /// `C`.
-    unsafe fn put_cursor(&mut self, index: u32, node: *const Node, heap: &mut Heap) {
+    pub(super) unsafe fn put_cursor(&mut self, index: u32, node: *const Node, heap: &mut Heap) {
         if !node.is_null() && self.value(index) != 0 {
             // SAFETY: as the caller says.
             unsafe {
@@ -119,7 +119,7 @@ impl<P: InOneProcess> Session<'_, P> {
     ///
     /// # Safety
     /// The session has `C` and the cell.
-    unsafe fn wake_others(&mut self, index: u32, heap: &mut Heap) {
+    pub(super) unsafe fn wake_others(&mut self, index: u32, heap: &mut Heap) {
         // SAFETY: as the caller says.
         unsafe {
             let waiting = self.array.cells[index as usize].inside(|inside| inside.others.iter());
@@ -198,7 +198,7 @@ impl<P: InOneProcess> Session<'_, P> {
     ///
     /// # Safety
     /// As `serve`.
-    unsafe fn lock_as_far(&mut self, node: *const Node) -> usize {
+    pub(super) unsafe fn lock_as_far(&mut self, node: *const Node) -> usize {
         // SAFETY: with C the node is this session's.
         let (ops, at) = unsafe { ((*node).ops(), (*node).links(|links| links.at)) };
         for op in &ops[..=at] {
@@ -226,78 +226,6 @@ impl<P: InOneProcess> Session<'_, P> {
             }
         }
     }
-
-    /// Whether a set has to stop where it hurts the eldest.
-    pub fn stops_for_aged(&self, ops: &[Op], ticket: u64) -> bool {
-        let Some((elder, its_ticket)) = self.eldest() else { return false };
-        !self.passes && ticket > its_ticket && !ops.iter().any(|op| elder.iter().any(|its| gives(op, its)))
-    }
-
-    /// Whether `op` takes from the eldest.
-    pub fn takes_from_aged(&self, op: &Op) -> bool {
-        self.eldest().is_some_and(|(elder, _)| elder.iter().any(|its| takes(op, its)))
-    }
-
-    /// The operations of the eldest as far as it has got, and its age.
-    fn eldest(&self) -> Option<(&[Op], u64)> {
-        let eldest = self.array.array_lock.eldest();
-        // SAFETY: the session has C, so the elders are alive and stay, and their links are this
-        // session's.
-        unsafe { eldest.as_ref().map(|node| node.links(|links| (&node.ops()[..=links.at], links.ticket))) }
-    }
-
-    pub fn is_oldest_aged(&self, node: *const Node) -> bool {
-        core::ptr::eq(self.array.array_lock.eldest(), node)
-    }
-
-    /// Makes candidates of those who may have stopped for an elder that has left, or got further or
-    /// less far.
-    ///
-    /// # Safety
-    /// The session has `C` and the cells of these operations.
-    unsafe fn aged_left(&mut self, elder: *const Node, range: Range<usize>, heap: &mut Heap) {
-        // SAFETY: as the caller says; the elder is alive, since it has not been told.
-        unsafe {
-            for op in &(*elder).ops()[range] {
-                let oldest = self.array.cells[op.index as usize].inside(|inside| inside.subtractions.oldest);
-                self.put_cursor(op.index, oldest, heap);
-                self.wake_others(op.index, heap);
-            }
-        }
-    }
-
-    /// Makes an elder of `node`. If it is the eldest now, those are served who stopped for the one
-    /// that was.
-    ///
-    /// # Safety
-    /// The node is in a queue, and no elder; the session has `C`.
-    pub unsafe fn make_aged(&mut self, node: *const Node) {
-        let was = self.array.array_lock.eldest();
-        // SAFETY: with C the node and the elders are this session's.
-        unsafe {
-            self.array.array_lock.insert_aged(node);
-            if !was.is_null() && self.is_oldest_aged(node) {
-                let mut heap = Heap::new();
-                let at = self.lock_as_far(was);
-                self.aged_left(was, 0..at + 1, &mut heap);
-                self.serve(heap);
-            }
-        }
-    }
-
-    /// Lets those pass, once, who stop for the eldest. There is one.
-    pub fn let_pass(&mut self) {
-        let eldest = self.array.array_lock.eldest();
-        let mut heap = Heap::new();
-        self.passes = true;
-        // SAFETY: with C the eldest is alive, and its cells are locked here.
-        unsafe {
-            let at = self.lock_as_far(eldest);
-            self.aged_left(eldest, 0..at + 1, &mut heap);
-        }
-        self.serve(heap);
-        self.passes = false;
-    }
 }
 
 impl Stopped {
@@ -309,24 +237,4 @@ impl Stopped {
             Stop::Closed => Outcome::Closed,
         }
     }
-}
-
-/// Whether `op` takes from one who needs `its`.
-fn takes(op: &Op, its: &Op) -> bool {
-    let hurts = match its.action {
-        Action::Sub => op.action == Action::Sub,
-        Action::WaitZero => op.action == Action::Add,
-        Action::Add => false,
-    };
-    op.index == its.index && op.alters() && hurts
-}
-
-/// Whether `op` gives to one who needs `its`.
-fn gives(op: &Op, its: &Op) -> bool {
-    let helps = match its.action {
-        Action::Sub => op.action == Action::Add,
-        Action::WaitZero => op.action == Action::Sub,
-        Action::Add => false,
-    };
-    op.index == its.index && op.alters() && helps
 }

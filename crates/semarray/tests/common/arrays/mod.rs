@@ -3,6 +3,12 @@
 //! A client says who sleeps where before it goes on, by [`asleep`], where the order of arrival
 //! matters; where it does not, everything races.
 
+mod aged;
+mod sets;
+
+pub use aged::*;
+pub use sets::*;
+
 use core::time::Duration;
 use ulocks_core::sync::{UnsafeCell, spin_until};
 use ulocks_core::time::Deadline;
@@ -217,159 +223,6 @@ pub fn a_timeout_against_a_post(patient: usize) {
     at_rest(&array, &[rest]);
 }
 
-/// The same for one that wants one of each of two.
-pub fn a_pairs_timeout_against_posts() {
-    let array = array(&[0, 0]);
-    let timed = start(&array, [Op::sub(0, 1), Op::sub(1, 1)], soon());
-    for index in [0, 1] {
-        assert_eq!(array.apply(&[Op::add(index, 1)], Wait::No), Ok(()));
-    }
-    let rest = match timed.join().unwrap() {
-        Ok(()) => 0,
-        Err(error) => {
-            assert_eq!(error, Error::TimedOut);
-            1
-        }
-    };
-    at_rest(&array, &[rest, rest]);
-}
-
-/// One that wants one of each of two, which come from two threads; beside it one that wants one of
-/// the second only.
-pub fn a_pair_from_two_posters(beside: bool) {
-    let array = array(&[0, u32::from(beside)]);
-    let pair = start(&array, [Op::sub(0, 1), Op::sub(1, 1)], PATIENTLY);
-    let single = beside.then(|| start(&array, [Op::sub(1, 1)], PATIENTLY));
-    let posts = Arc::clone(&array);
-    together(2, move |index| assert_eq!(posts.apply(&[Op::add(index, 1)], Wait::No), Ok(())));
-    assert_eq!(pair.join().unwrap(), Ok(()));
-    if let Some(single) = single {
-        assert_eq!(single.join().unwrap(), Ok(()));
-    }
-    at_rest(&array, &[0, 0]);
-}
-
-/// A pair that sleeps for its first semaphore, and moves to its second when that one has come,
-/// keeps its age: it is served before one that came after it and sleeps there already.
-pub fn a_set_that_moves_keeps_its_age() {
-    let array = array(&[0, 0]);
-    let old = start(&array, [Op::sub(0, 1), Op::sub(1, 1)], PATIENTLY);
-    asleep(&array, 0, 1, 0);
-    let young = start(&array, [Op::sub(1, 1)], PATIENTLY);
-    asleep(&array, 1, 1, 0);
-    assert_eq!(array.apply(&[Op::add(0, 1)], Wait::No), Ok(()));
-    assert_eq!(counts(&array), [0, 2], "the pair does not sleep where it stops");
-    assert_eq!(array.apply(&[Op::add(1, 1)], Wait::No), Ok(()));
-    assert_eq!(array.values(), [0, 0], "the younger one was served first");
-    assert_eq!(old.join().unwrap(), Ok(()));
-    assert_eq!(array.apply(&[Op::add(1, 1)], Wait::No), Ok(()));
-    assert_eq!(young.join().unwrap(), Ok(()));
-    at_rest(&array, &[0, 0]);
-}
-
-/// Two that sleep at different semaphores, which one set posts, the younger one's first, want what
-/// there is once: the older one gets it.
-#[allow(dead_code, reason = "it takes loom more than a minute")]
-pub fn the_older_of_two_candidates_proceeds() {
-    let array = array(&[0, 0, 1]);
-    let older = start(&array, [Op::sub(0, 1), Op::sub(2, 1)], PATIENTLY);
-    asleep(&array, 0, 1, 0);
-    let younger = start(&array, [Op::sub(1, 1), Op::sub(2, 1)], PATIENTLY);
-    asleep(&array, 1, 1, 0);
-    assert_eq!(array.apply(&[Op::add(1, 1), Op::add(0, 1)], Wait::No), Ok(()));
-    assert_eq!(array.values(), [0, 1, 0], "the younger one was served first");
-    assert_eq!(older.join().unwrap(), Ok(()));
-    assert_eq!(array.apply(&[Op::add(2, 1)], Wait::No), Ok(()));
-    assert_eq!(younger.join().unwrap(), Ok(()));
-    at_rest(&array, &[0, 0, 0]);
-}
-
-/// A pair sleeps for its second semaphore while its first has enough; somebody takes that away. It
-/// sleeps for the first one then, or, if it is not to wait for that, it ends.
-pub fn what_was_enough_is_taken_away(no_wait: bool) {
-    let array = array(&[1, 0]);
-    let first = Op::sub(0, 1);
-    let pair = start(&array, [if no_wait { first.no_wait() } else { first }, Op::sub(1, 1)], PATIENTLY);
-    asleep(&array, 1, 1, 0);
-    assert_eq!(array.apply(&[Op::sub(0, 1)], Wait::No), Ok(()));
-    if no_wait {
-        assert_eq!(pair.join().unwrap(), Err(Error::WouldBlock));
-    } else {
-        assert_eq!(counts(&array), [1, 0], "the pair does not sleep where it stops");
-        assert_eq!(array.apply(&[Op::add(1, 1)], Wait::No), Ok(()));
-        assert_eq!(array.apply(&[Op::add(0, 1)], Wait::No), Ok(()));
-        assert_eq!(pair.join().unwrap(), Ok(()));
-    }
-    at_rest(&array, &[0, 0]);
-}
-
-/// A pair that adds to its first semaphore sleeps for its second, while somebody fills the first to
-/// the brim.
-pub fn a_sleeper_overflows() {
-    let array = array(&[LIMIT - 1, 0]);
-    let pair = start(&array, [Op::add(0, 1), Op::sub(1, 1)], PATIENTLY);
-    asleep(&array, 1, 1, 0);
-    assert_eq!(array.apply(&[Op::add(0, 1)], Wait::No), Ok(()));
-    assert_eq!(pair.join().unwrap(), Err(Error::ValueOutOfRange { index: 0, limit: LIMIT }));
-    at_rest(&array, &[LIMIT, 0]);
-}
-
-/// Two that want the same pair, each in another order, and a third thread that provides for both,
-/// with one set or with single operations.
-pub fn crossed_pairs(one_by_one: bool) {
-    let array = array(&[0, 0]);
-    let pairs = [
-        start(&array, [Op::sub(0, 1), Op::sub(1, 1)], PATIENTLY),
-        start(&array, [Op::sub(1, 1), Op::sub(0, 1)], PATIENTLY),
-    ];
-    if one_by_one {
-        for index in [0, 1, 1, 0] {
-            assert_eq!(array.apply(&[Op::add(index, 1)], Wait::No), Ok(()));
-        }
-    } else {
-        assert_eq!(array.apply(&[Op::add(1, 2), Op::add(0, 2)], Wait::No), Ok(()));
-    }
-    pairs.into_iter().for_each(|pair| assert_eq!(pair.join().unwrap(), Ok(())));
-    at_rest(&array, &[0, 0]);
-}
-
-/// Sets that name a semaphore twice, so that they take their cells one by one and keep them, in one
-/// order and in the other.
-pub fn crossed_posters(posters: usize) {
-    let array = array(&[0, 0]);
-    let posts = Arc::clone(&array);
-    together(posters, move |me| {
-        let (a, b) = (me % 2, 1 - me % 2);
-        assert_eq!(
-            posts.apply(&[Op::add(a, 1), Op::add(b, 1), Op::sub(a, 1), Op::add(a, 1)], Wait::No),
-            Ok(())
-        );
-    });
-    at_rest(&array, &[posters as u32; 2]);
-}
-
-/// A pair of semaphores is a mutex that is taken in one order by some threads and in the other by
-/// others.
-pub fn a_pair_excludes(threads: usize) {
-    struct Inside(Array, UnsafeCell<usize>);
-    // SAFETY: the cell is accessed by who has both semaphores; that only one has is what the client
-    // tests.
-    unsafe impl Sync for Inside {}
-
-    let inside = Arc::new(Inside(Array::new(&[1, 1], LIMIT, 500, Fairness::Barging), UnsafeCell::new(0)));
-    let shared = Arc::clone(&inside);
-    together(threads, move |me| {
-        let (a, b) = (me % 2, 1 - me % 2);
-        assert_eq!(shared.0.apply(&[Op::sub(a, 1), Op::sub(b, 1)], PATIENTLY), Ok(()));
-        // SAFETY: this thread has both.
-        shared.1.with_mut(|count| unsafe { *count += 1 });
-        assert_eq!(shared.0.apply(&[Op::add(b, 1), Op::add(a, 1)], Wait::No), Ok(()));
-    });
-    // SAFETY: the others are gone.
-    assert_eq!(inside.1.with(|count| unsafe { *count }), threads);
-    at_rest(&inside.0, &[1, 1]);
-}
-
 /// Who waits for zero is served by the operation that makes it zero, though the next one makes it
 /// one again. What is zero within a set only is nothing to it.
 pub fn zero_between_two_sets() {
@@ -417,31 +270,6 @@ pub fn the_end(pair: bool, post: bool) {
     assert_eq!(groups::claimed(), 0, "a seat was not given back");
 }
 
-/// A set sleeps for its first semaphore, and is not to wait for its second: when the first comes,
-/// it ends, and takes nothing.
-pub fn a_sleeper_that_is_not_to_wait() {
-    let array = array(&[0, 0]);
-    let set = start(&array, [Op::sub(0, 1), Op::sub(1, 1).no_wait()], PATIENTLY);
-    assert_eq!(array.apply(&[Op::add(0, 1)], Wait::No), Ok(()));
-    assert_eq!(set.join().unwrap(), Err(Error::WouldBlock));
-    at_rest(&array, &[1, 0]);
-}
-
-/// Sets that post to both, in one order and in the other, while a pair sleeps or is about to, and a
-/// single one beside it.
-pub fn posters_against_the_cascade(posters: usize) {
-    let array = array(&[0, 0]);
-    let pair = start(&array, [Op::sub(1, 1), Op::sub(0, 1)], PATIENTLY);
-    let posts = Arc::clone(&array);
-    together(posters, move |me| {
-        let (a, b) = (me % 2, 1 - me % 2);
-        assert_eq!(posts.apply(&[Op::add(a, 1), Op::add(b, 1)], Wait::No), Ok(()));
-    });
-    assert_eq!(pair.join().unwrap(), Ok(()));
-    let rest = posters as u32 - 1;
-    at_rest(&array, &[rest, rest]);
-}
-
 /// Somebody sets the value, or all of them, while one sleeps and another comes.
 pub fn a_value_is_set(all: bool) {
     let array = array(&[0, 0]);
@@ -456,50 +284,6 @@ pub fn a_value_is_set(all: bool) {
     for sleeper in [pair, single] {
         assert_eq!(sleeper.join().unwrap(), Ok(()));
     }
-    at_rest(&array, &[0, 0]);
-}
-
-/// An array in which whoever sleeps is an elder.
-fn strict_array(values: &[u32]) -> Shared {
-    Arc::new(Array::new(values, LIMIT, 500, Fairness::Strict { after: Duration::ZERO }))
-}
-
-/// The eldest wants two units of which one is there: who comes later does not get that one.
-pub fn no_set_takes_from_the_oldest_aged_set() {
-    let array = strict_array(&[1, 0]);
-    let eldest = start(&array, [Op::sub(0, 1), Op::sub(1, 1)], PATIENTLY);
-    asleep(&array, 1, 1, 0);
-    assert_eq!(array.apply(&[Op::sub(0, 1)], Wait::No), Err(Error::WouldBlock), "the eldest was robbed");
-    assert_eq!(array.apply(&[Op::add(1, 1)], Wait::No), Ok(()));
-    assert_eq!(eldest.join().unwrap(), Ok(()));
-    at_rest(&array, &[0, 0]);
-}
-
-/// One sleeps because it would take from the eldest. When the eldest gives up, it is served, by the
-/// eldest.
-#[allow(dead_code, reason = "it takes a clock, which loom has not")]
-pub fn the_oldest_aged_set_leaves() {
-    let array = strict_array(&[1, 0]);
-    let eldest = start(&array, [Op::sub(0, 1), Op::sub(1, 1)], soon());
-    let stopped = start(&array, [Op::sub(0, 1)], PATIENTLY);
-    assert_eq!(eldest.join().unwrap(), Err(Error::TimedOut));
-    // It was served, or has not come yet.
-    assert_eq!(array.waiters(0).unwrap().increase, 0, "somebody stops for an eldest that has left");
-    assert_eq!(stopped.join().unwrap(), Ok(()));
-    at_rest(&array, &[0, 0]);
-}
-
-/// Who has what the eldest waits for wants what is kept for the eldest before it gives anything
-/// back: it may pass, in time.
-#[allow(dead_code, reason = "it takes a clock, which loom has not")]
-pub fn a_holder_that_wants_more_passes() {
-    let array = strict_array(&[1, 0]);
-    let eldest = start(&array, [Op::sub(0, 1), Op::sub(1, 1)], PATIENTLY);
-    asleep(&array, 1, 1, 0);
-    assert_eq!(array.apply(&[Op::sub(0, 1)], PATIENTLY), Ok(()));
-    assert_eq!(array.apply(&[Op::add(0, 1)], Wait::No), Ok(()));
-    assert_eq!(array.apply(&[Op::add(1, 1)], Wait::No), Ok(()));
-    assert_eq!(eldest.join().unwrap(), Ok(()));
     at_rest(&array, &[0, 0]);
 }
 

@@ -11,13 +11,16 @@
 //! in its queue any more, its set has been performed, or has failed, and the word about it is on
 //! its way.
 
+pub mod groups;
+pub mod slots;
+
 use crate::Error;
 use crate::array::InOneProcess;
-use crate::groups::{Seat, Slept};
-use crate::heap::Heap;
 use crate::node::{Node, Outcome};
 use crate::raw::{RawSemArray, Wait};
+use crate::session::Heap;
 use crate::session::{Obstacle, Session};
+use crate::sleep::groups::{Seat, Slept};
 use core::time::Duration;
 use ulocks_core::meter::{Event, Meter};
 use ulocks_core::spin;
@@ -134,7 +137,7 @@ impl<P: InOneProcess> RawSemArray<P> {
         } else {
             // SAFETY: with C the node is this session's while it is queued.
             unsafe {
-                if node.is_queued() && !node.links(|links| links.elder) {
+                if node.is_queued() && !node.links(|links| links.aged) {
                     session.make_aged(node);
                 }
             }
