@@ -1,10 +1,10 @@
-//! [`Builder`]: what an array is to be like.
+//! [`Builder`]: an array with other limits or another order of service than the defaults.
 
 use crate::Error;
 use crate::array::{Fairness, InOneProcess, SemArrayWith};
 use crate::raw::RawSemArray;
 
-/// What an array is to be like, where the defaults do not fit.
+/// Makes arrays with other limits, or another fairness, than the defaults.
 ///
 /// # Examples
 /// ```
@@ -20,7 +20,7 @@ use crate::raw::RawSemArray;
 /// # Ok::<_, ulocks_semarray::Error>(())
 /// ```
 #[derive(Clone, Debug)]
-#[must_use = "a builder builds nothing until told to"]
+#[must_use = "a builder makes an array only when `build` is called"]
 pub struct Builder {
     values: Vec<u32>,
     limit: u32,
@@ -29,9 +29,9 @@ pub struct Builder {
 }
 
 impl Builder {
-    /// The greatest value a semaphore can have, unless told otherwise: 32,767, as in System V.
+    /// The default for the greatest value of a semaphore: 32,767, as in System V.
     pub const LIMIT: u32 = 32_767;
-    /// The most operations of a set, unless told otherwise: 500, as in System V.
+    /// The default for the greatest number of operations in a set: 500, as in System V.
     pub const MAX_OPS: usize = 500;
     /// The greatest limit there is: 134,217,727.
     pub const GREATEST_LIMIT: u32 = crate::raw::GREATEST_LIMIT;
@@ -51,23 +51,23 @@ impl Builder {
         }
     }
 
-    /// The greatest value a semaphore can have: [`LIMIT`](Self::LIMIT) unless told otherwise.
+    /// The greatest value a semaphore can have. The default is [`LIMIT`](Self::LIMIT).
     pub fn limit(self, limit: u32) -> Self {
         Self { limit, ..self }
     }
 
-    /// The most operations of a set, at least one: [`MAX_OPS`](Self::MAX_OPS) unless told
-    /// otherwise.
+    /// The greatest number of operations in a set, at least one. The default is
+    /// [`MAX_OPS`](Self::MAX_OPS).
     pub fn max_ops(self, max_ops: usize) -> Self {
         Self { max_ops: max_ops.max(1), ..self }
     }
 
-    /// Who may pass whom: [`Fairness::Barging`] unless told otherwise.
+    /// Which sets may pass which. The default is [`Fairness::Barging`].
     pub fn fairness(self, fairness: Fairness) -> Self {
         Self { fairness, ..self }
     }
 
-    /// The array. Which policy it has is told by the type that it is to have.
+    /// Makes the array. The type of the result says which policy it has.
     ///
     /// # Errors
     /// [`Error::ValueOutOfRange`] if a value is greater than the limit; [`Error::LimitOutOfRange`]

@@ -1,33 +1,35 @@
-//! One semaphore of an array.
+//! A cell: one semaphore of an array, its state word and its queues.
 
 use crate::node::{Node, Queue, Watches};
 use crate::op::{Action, Op};
 use crate::word::State;
 use ulocks_core::sync::{AtomicU32, AtomicUsize, UnsafeCell};
 
-/// No semaphore, where an index is expected.
+/// The index of no semaphore.
 pub(crate) const NONE: u32 = u32::MAX;
 
-/// One semaphore. On a pair of cache lines of its own, since processors fetch the other line of a
-/// pair too, so that threads on different semaphores do not meet.
+/// One semaphore, on a pair of cache lines of its own: processors fetch the other line of a pair,
+/// too. So threads on different semaphores do not contend.
 #[repr(align(128))]
 pub(crate) struct Cell {
     pub word: AtomicU32,
-    /// The session that has `LOCK`. Only a session's own name tells it anything, since nobody else
-    /// writes that.
+    /// The number of the session that has `LOCK`. A session compares it with its own number, which
+    /// no other thread writes.
     pub holder: AtomicUsize,
     inside: UnsafeCell<Inside>,
 }
 
-/// What the holder of `LOCK` may touch, and if there is `COMPLEX`, the holder of `LOCK` and `C`.
+/// What the holder of `LOCK` may touch. Queues and watches of a cell with `COMPLEX` need the array
+/// lock, too.
 pub(crate) struct Inside {
-    /// Who stops here at a subtraction.
+    /// Sets that stop here at a subtraction.
     pub subtractions: Queue,
-    /// Who stops here at another operation: waits for zero, or stops for an elder.
+    /// Sets that stop here at another operation: they wait for zero, or stop for an aged set at an
+    /// addition.
     pub others: Queue,
-    /// Complex sleepers that stop further on, and whose earlier operations are here.
+    /// Complex sets that stop at a later operation, and have an earlier one here.
     pub watches: Watches,
-    /// How many in the queues are complex.
+    /// How many sets in the queues are complex.
     pub complex: u32,
     /// The cell that the session locked before this one.
     pub held_before: u32,
@@ -48,14 +50,14 @@ impl Cell {
         }
     }
 
-    /// Does something with the inside.
+    /// Calls `f` with the inside.
     ///
     /// # Safety
-    /// The caller has `LOCK`, and if it touches queues or watches of a cell with `COMPLEX`, it has
-    /// `C`; `f` does not come here again for the same cell.
+    /// The caller has `LOCK`. If it touches queues or watches of a cell with `COMPLEX`, it has the
+    /// array lock. `f` does not call this for the same cell.
     #[inline]
     pub unsafe fn inside<R>(&self, f: impl FnOnce(&mut Inside) -> R) -> R {
-        // SAFETY: nobody else is inside, says the caller.
+        // SAFETY: no other reference to the inside exists, as the caller promises.
         self.inside.with_mut(|inside| f(unsafe { &mut *inside }))
     }
 }
@@ -66,7 +68,7 @@ impl Inside {
         if op.action == Action::Sub { &mut self.subtractions } else { &mut self.others }
     }
 
-    /// What others are to know.
+    /// The flags of the word, read off the queues and watches.
     pub fn flags(&self) -> u32 {
         let flag = |is: bool, flag: u32| if is { flag } else { 0 };
         flag(!self.subtractions.is_empty(), State::SUBTRACTIONS)
@@ -74,7 +76,7 @@ impl Inside {
             | flag(self.complex != 0 || !self.watches.is_empty(), State::COMPLEX)
     }
 
-    /// Puts a node in the queue for `op`.
+    /// Enqueues a node that stops at `op`.
     ///
     /// # Safety
     /// As [`Queue::insert`].

@@ -2,20 +2,20 @@
 
 use core::fmt;
 
-/// Why a set of operations was not performed. Whatever the reason: nothing has changed.
+/// Why a call failed. Whatever the reason, no value has changed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum Error {
-    /// The set cannot proceed now, and was not to wait: the operation that stopped it is one
-    /// without waiting, or the whole set was tried only. A set that sleeps ends so too, when the
-    /// operation at which it stops is one without waiting.
+    /// The set cannot proceed now and does not wait. Either the operation that stops it is one
+    /// [without waiting](crate::Op::no_wait), or the call only tries. A waiting set fails so, too,
+    /// when it stops at an operation without waiting.
     WouldBlock,
     /// The deadline passed first.
     TimedOut,
-    /// A signal handler ran while the set slept, and the caller wanted to know.
+    /// A signal handler ran while the set slept in an interruptible call.
     Interrupted,
-    /// An operation would have made the value of semaphore `index` greater than the array's limit,
-    /// `limit`; or it is an operation on more than `limit`, which can never proceed.
+    /// An operation would make the value of semaphore `index` greater than `limit`, the limit of
+    /// the array. Or its amount is greater than `limit`, so that it can never proceed.
     ValueOutOfRange {
         /// The semaphore.
         index: usize,
@@ -24,31 +24,31 @@ pub enum Error {
     },
     /// There is no semaphore `index`: the array has `len`, from 0 on.
     IndexOutOfRange {
-        /// The index that was asked for; 4,294,967,295 if that was even greater.
+        /// The index of the operation; 4,294,967,295 if it was even greater.
         index: usize,
         /// How many semaphores there are.
         len: usize,
     },
-    /// The set has `len` operations, and the array takes sets of at most `most`;
-    /// [`Builder::max_ops`](crate::Builder::max_ops) makes arrays that take longer ones.
+    /// The set has `len` operations, and the array takes sets of at most `most`.
+    /// [`Builder::max_ops`](crate::Builder::max_ops) allows longer sets.
     SetTooLong {
         /// How many operations the set has.
         len: usize,
-        /// How many it may have.
+        /// How many operations a set may have.
         most: usize,
     },
-    /// There are `len` semaphores, and `values` values for them.
+    /// The call has `values` values for `len` semaphores.
     WrongNumber {
-        /// How many values there were.
+        /// How many values the call has.
         values: usize,
         /// How many semaphores there are.
         len: usize,
     },
-    /// Values cannot be as great as `limit`.
+    /// A value cannot be as great as `limit`.
     LimitOutOfRange {
-        /// The limit that was asked for.
+        /// The limit that the builder asked for.
         limit: u32,
-        /// The greatest there is.
+        /// The greatest limit there is.
         greatest: u32,
     },
     /// The array was closed.
@@ -77,7 +77,7 @@ impl fmt::Display for Error {
                 )
             }
             Self::WrongNumber { values, len } => {
-                write!(f, "{values} values for {len} semaphores: there is to be one for each")
+                write!(f, "{values} values for {len} semaphores: each needs one")
             }
             Self::LimitOutOfRange { limit, greatest } => {
                 write!(f, "a limit of {limit}: values can be {greatest} at most")

@@ -1,4 +1,4 @@
-//! What is done to an array beside performing sets: reading, setting, giving back, closing.
+//! What an array can do beside performing sets: read values, set them, give back, close.
 
 use crate::Error;
 use crate::array::{Fairness, InOneProcess};
@@ -33,12 +33,12 @@ impl<P: InOneProcess> RawSemArray<P> {
         self.max_ops
     }
 
-    /// Who may pass whom.
+    /// Which sets may pass which.
     pub fn fairness(&self) -> Fairness {
         self.fairness
     }
 
-    /// What it counts.
+    /// Its counters.
     pub fn meter(&self) -> &P::Meter {
         &self.meter
     }
@@ -57,9 +57,9 @@ impl<P: InOneProcess> RawSemArray<P> {
         Ok(self.settled(index as u32))
     }
 
-    /// (V): the value of a cell that nobody has locked. What a session makes of it before it
-    /// publishes is nobody's business, and what it has published elsewhere already is not to be
-    /// seen before what it will publish here.
+    /// (V): the value of a cell that is not locked. A session may take back what it writes before
+    /// it publishes. And if it has published another cell already, its value here must not be
+    /// missed.
     fn settled(&self, index: u32) -> u32 {
         let cell = &self.cells[index as usize];
         loop {
@@ -93,8 +93,8 @@ impl<P: InOneProcess> RawSemArray<P> {
         let mut waiters = Waiters::default();
         let op = Op::add(index, 0);
         if let Some(mut session) = self.session(&here, &[op]) {
-            // SAFETY: the session has the cell, and `C` if that is needed; nodes in queues are
-            // alive.
+            // SAFETY: the session has the cell, and the array lock if that is needed; nodes in
+            // queues are alive.
             unsafe {
                 let (subtractions, others) =
                     self.cells[index].inside(|inside| (inside.subtractions.iter(), inside.others.iter()));
@@ -108,7 +108,7 @@ impl<P: InOneProcess> RawSemArray<P> {
         Ok(waiters)
     }
 
-    /// Gives semaphore `index` a value, and completes those who can proceed now.
+    /// Gives semaphore `index` a value, and completes the sets that can proceed then.
     ///
     /// # Errors
     /// [`Error::IndexOutOfRange`], [`Error::ValueOutOfRange`], [`Error::Closed`].
@@ -118,7 +118,8 @@ impl<P: InOneProcess> RawSemArray<P> {
         self.set_values(&[Op::add(index, 0)], |_, _| value)
     }
 
-    /// Gives the semaphores these values, all at once, and completes those who can proceed now.
+    /// Gives the semaphores these values, all at once, and completes the sets that can proceed
+    /// then.
     ///
     /// # Errors
     /// [`Error::ValueOutOfRange`], [`Error::Closed`]; [`Error::WrongNumber`] if there are not as
@@ -144,8 +145,8 @@ impl<P: InOneProcess> RawSemArray<P> {
         })
     }
 
-    /// Does the opposite of what `ops` did, as far as values go: none below zero, none beyond the
-    /// limit.
+    /// Undoes the changes of `ops`. A value that would fall below zero becomes zero; one that would
+    /// exceed the limit becomes the limit.
     ///
     /// # Errors
     /// [`Error::IndexOutOfRange`], [`Error::SetTooLong`]; [`Error::Closed`], since a closed array
@@ -168,7 +169,7 @@ impl<P: InOneProcess> RawSemArray<P> {
         })
     }
 
-    /// One operation for each semaphore, which does what `ops` do.
+    /// One operation for each semaphore, with the sum of what `ops` change.
     fn in_sum(&self, mut ops: Opposite) -> Opposite {
         ops.sort_by_key(|op| op.index);
         let in_sum = |same: &[Op]| {
@@ -180,8 +181,8 @@ impl<P: InOneProcess> RawSemArray<P> {
         ops.chunk_by(|a, b| a.index == b.index).map(in_sum).collect()
     }
 
-    /// Makes something of the values of the semaphores that `ops` name, each once, and completes
-    /// those who can proceed now.
+    /// Gives each semaphore that `ops` name the value that `value` returns, and completes the sets
+    /// that can proceed then. No semaphore is named twice.
     #[cold]
     fn set_values(&self, ops: &[Op], value: impl Fn(&Op, u32) -> u32) -> Result<(), Error> {
         without_unwinding(|| {
@@ -203,7 +204,7 @@ impl<P: InOneProcess> RawSemArray<P> {
         })
     }
 
-    /// Ends the array: whoever sleeps, and whoever comes, gets [`Error::Closed`].
+    /// Closes the array: waiting sets and later ones get [`Error::Closed`].
     pub fn close(&self) {
         without_unwinding(|| {
             let here = 0;
@@ -217,7 +218,7 @@ impl<P: InOneProcess> RawSemArray<P> {
         });
     }
 
-    /// Whether nobody has a lock, sleeps or watches. What models ask when all are done.
+    /// Whether no thread has a lock, waits or watches. Models ask this when all threads are done.
     #[doc(hidden)]
     pub fn is_at_rest(&self) -> bool {
         let flags = State::LOCK | State::SUBTRACTIONS | State::ZERO | State::COMPLEX;
@@ -225,8 +226,8 @@ impl<P: InOneProcess> RawSemArray<P> {
             && self.array_lock.is_at_rest()
     }
 
-    /// A session that has the semaphores of `ops`, with `C` if that is needed; none if the array
-    /// was closed.
+    /// A session that has locked the semaphores of `ops`, with the array lock if that is needed.
+    /// `None` if the array was closed.
     fn session<'a>(&'a self, here: &'a u8, ops: &[Op]) -> Option<Session<'a, P>> {
         let mut session = Session::new(self, here);
         match session.lock_all(ops) {
@@ -254,16 +255,17 @@ impl<P: InOneProcess> RawSemArray<P> {
 }
 
 impl<P: InOneProcess> Session<'_, P> {
-    /// Tells everybody who sleeps that the array was closed. The session has `C` and all cells.
+    /// Ends all waiting sets, because the array was closed. The session has the array lock and all
+    /// cells.
     fn end_all(&mut self) {
         for cell in &self.array.cells {
-            // SAFETY: the session has everything, and nodes in queues are alive. Their watches and
-            // elders go with them.
+            // SAFETY: the session has the array lock and all cells, and nodes in queues are alive.
+            // Their watches and places among the aged sets go with them.
             unsafe {
                 let (subtractions, others) =
                     cell.inside(|inside| (inside.subtractions.iter(), inside.others.iter()));
                 for node in subtractions.chain(others) {
-                    // What leaves as an elder makes candidates; nobody looks at them any more.
+                    // An aged set that leaves makes candidates, which are not evaluated any more.
                     self.leave(node, &mut Heap::new());
                     self.will_complete(node, Outcome::Closed);
                 }
@@ -272,7 +274,7 @@ impl<P: InOneProcess> Session<'_, P> {
     }
 }
 
-/// What is to be given back, without an allocation where a [`Set`](crate::Set) has none.
+/// Operations to give back; they are allocated only where those of a [`Set`](crate::Set) are.
 type Opposite = SmallVec<[Op; 8]>;
 
 fn opposite(op: &Op) -> Op {
@@ -285,7 +287,8 @@ mod tests {
     use super::*;
     use ulocks_testkit::refusal;
 
-    /// Runs `read` in a thread that may not sleep, while another session has the one semaphore.
+    /// Runs `read` in a thread that may not sleep, while another session has locked the one
+    /// semaphore.
     fn refused(test: &str, read: impl FnOnce(&RawSemArray) + Send) {
         refusal::aborts(test, &refusal::WAIT, || {
             let array = RawSemArray::new(&[0], 1, 1, Fairness::Barging);
@@ -308,7 +311,7 @@ mod tests {
         refused(test, |array| _ = array.waiters(0));
     }
 
-    /// The thread has nothing locked, but is counted at the gate.
+    /// The thread has no cell locked, but is counted in the parking slot.
     #[test]
     #[cfg_attr(miri, ignore = "there are no filters under Miri")]
     fn a_read_of_a_value_that_is_refused_does_not_stay_counted_in_the_slot() {

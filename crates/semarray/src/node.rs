@@ -1,12 +1,11 @@
-//! What a sleeping set is known by: a node on its thread's stack, in the queue of the semaphore
-//! where it stops.
+//! A waiting set: a node on its thread's stack, in the queue of the semaphore where the set stops.
 //!
 //! | links of | are guarded by |
 //! |---|---|
-//! | a node that sleeps at a cell without `COMPLEX` | the cell's `LOCK` |
-//! | a node that sleeps at a cell with `COMPLEX` | `C`, and the cell's `LOCK` for its neighbours |
-//! | a watch | `C`, and the `LOCK` of the cell that is watched |
-//! | a node that was taken out of its queue to be told | nothing: it belongs to whoever took it out, until it has told it |
+//! | a node that is queued at a cell without `COMPLEX` | the cell's `LOCK` |
+//! | a node that is queued at a cell with `COMPLEX` | the array lock, and for its neighbours the cell's `LOCK`, too |
+//! | a watch | the array lock, and the `LOCK` of the cell that is watched |
+//! | a node that a session has taken out of its queue | nothing: it belongs to that session until it is completed |
 
 use crate::op::{Action, Op};
 use crate::sleep::groups::Seat;
@@ -14,13 +13,13 @@ use core::ptr;
 use ulocks_core::sync::Ordering::{Acquire, Release};
 use ulocks_core::sync::{AtomicU32, UnsafeCell};
 
-/// What a sleeper is told: nothing yet, or how its set ended.
+/// How a waiting set has ended, if it has.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Outcome {
     Pending,
     Done,
     WouldBlock,
-    /// By the operation at this place of the set.
+    /// By the operation at this position of the set.
     OutOfRange(usize),
     Closed,
 }
@@ -49,46 +48,46 @@ impl Outcome {
     }
 }
 
-/// A set that sleeps.
+/// A waiting set.
 pub(crate) struct Node {
     status: AtomicU32,
     ops: *const [Op],
-    /// Whether the set changes a value; one that does not is served first.
+    /// Whether the set changes a value. Sets that change none are served first.
     alters: bool,
-    /// Apart from the links: its owner looks here, under the same guard, while whoever took it out
-    /// is about to tell it.
+    /// Apart from the links: its thread reads this, under the same guard, while the session that
+    /// took the node out is about to complete it.
     queued: UnsafeCell<bool>,
     links: UnsafeCell<Links>,
 }
 
-/// What others do with a node.
+/// What sessions do with a node.
 pub(crate) struct Links {
-    /// The number of its arrival: its age, wherever it is moved.
+    /// The number of its arrival: its age, which it keeps when it moves.
     pub ticket: u64,
-    /// Where it sleeps; none as long as nobody knows the node.
+    /// Where its thread sleeps; `None` while no other thread knows the node.
     pub seat: Option<Seat>,
-    /// The place in the set of the operation at which it stops: the node is in the queue of that
-    /// one's semaphore.
+    /// The position of the operation at which the set stops. The node is in the queue of that
+    /// operation's semaphore.
     pub at: usize,
-    /// A set of several operations, or one that others may have to stop for: it is evaluated by
-    /// holders of `C` only.
+    /// A set of several operations, or of an array with strict fairness. Only sessions with the
+    /// array lock evaluate it.
     pub complex: bool,
     pub previous: *const Node,
     pub next: *const Node,
-    /// One for each operation; those before `at` are linked.
+    /// One for each operation. The first `at` of them are linked.
     pub watches: *const Watch,
-    /// In the heap of a cascade.
+    /// Whether it is in the heap of a cascade.
     pub in_heap: bool,
-    /// Those behind it in its queue have not been looked at since their semaphore grew.
+    /// Whether the sets behind it in its queue have not been evaluated since their semaphore grew.
     pub cursor: bool,
     pub child: *const Node,
     pub sibling: *const Node,
-    /// It has slept too long, and is among the elders.
+    /// Whether it is aged.
     pub aged: bool,
-    /// The next older and the next younger of the elders.
+    /// The next older and the next younger aged set.
     pub older: *const Node,
     pub younger: *const Node,
-    /// What it is to be told once the words are published.
+    /// The outcome with which it is completed once the words are published.
     pub outcome: Outcome,
 }
 
@@ -121,55 +120,55 @@ impl Node {
     }
 
     pub fn ops(&self) -> &[Op] {
-        // SAFETY: the operations outlive the node, says `new`.
+        // SAFETY: the operations outlive the node, as `new` demands.
         unsafe { &*self.ops }
     }
 
-    /// (O2): what its owner was told.
+    /// (O2): the outcome, as its thread reads it.
     #[inline]
     pub fn outcome(&self) -> Outcome {
         Outcome::decode(self.status.load(Acquire))
     }
 
-    /// (O1): tells the owner of `node`, which may be gone from here on.
+    /// (O1): completes `node`, which may be gone from here on.
     ///
     /// # Safety
-    /// The node has not been told yet, and belongs to the caller.
+    /// The node has not been completed, and belongs to the caller.
     pub unsafe fn complete(node: *const Self, outcome: Outcome) {
-        // SAFETY: whoever was taken out of its queue waits to be told, so the node is alive until
-        // then.
+        // SAFETY: the thread of a node that was taken out waits for its outcome, so the node is
+        // alive until then.
         unsafe { (*node).status.store(outcome.encode(), Release) };
     }
 
-    /// Does something with the links.
+    /// Calls `f` with the links.
     ///
     /// # Safety
-    /// The caller has what guards them (see the table above), and `f` does not come here again for
-    /// the same node.
+    /// The caller has what guards them (see the table above), and `f` does not call this for the
+    /// same node.
     #[inline]
     pub unsafe fn links<R>(&self, f: impl FnOnce(&mut Links) -> R) -> R {
-        // SAFETY: nobody else is at the links, says the caller.
+        // SAFETY: no other reference to the links exists, as the caller promises.
         self.links.with_mut(|links| f(unsafe { &mut *links }))
     }
 
     /// Whether it is in a queue.
     ///
     /// # Safety
-    /// The caller has what guards the queue it was put in.
+    /// The caller has what guards the queue that the node was put in.
     pub unsafe fn is_queued(&self) -> bool {
-        // SAFETY: nobody changes it meanwhile, says the caller.
+        // SAFETY: no other thread changes it meanwhile, as the caller promises.
         self.queued.with(|queued| unsafe { *queued })
     }
 
     /// # Safety
     /// As `is_queued`.
     unsafe fn set_queued(&self, is: bool) {
-        // SAFETY: nobody else is at it, says the caller.
+        // SAFETY: no other thread accesses it, as the caller promises.
         self.queued.with_mut(|queued| unsafe { *queued = is });
     }
 
-    /// Whether this one is to be served before `other`: if it changes nothing; and else if it is
-    /// older.
+    /// Whether this set is served before `other`: a set that changes nothing before one that does,
+    /// otherwise the older one.
     ///
     /// # Safety
     /// As [`links`](Self::links), for both.
@@ -179,7 +178,7 @@ impl Node {
         if self.alters == other.alters { older } else { other.alters }
     }
 
-    /// Whether this one came first.
+    /// Whether this set is older than `other`.
     ///
     /// # Safety
     /// As [`links`](Self::links), for both.
@@ -204,11 +203,11 @@ impl Queue {
         self.oldest.is_null()
     }
 
-    /// Puts `node` where its ticket belongs.
+    /// Inserts `node` where its ticket belongs.
     ///
     /// # Safety
-    /// The caller has what guards the queue, its nodes and `node`, which is in no queue; all are
-    /// alive.
+    /// The caller has what guards the queue, its nodes and `node`, which is in no queue. All of
+    /// them are alive.
     pub unsafe fn insert(&mut self, node: *const Node) {
         // SAFETY: all links are the caller's, and each call is for one node at a time.
         unsafe {
@@ -228,7 +227,7 @@ impl Queue {
         }
     }
 
-    /// Takes `node` out.
+    /// Takes `node` out of the queue.
     ///
     /// # Safety
     /// The caller has what guards the queue and its nodes, of which `node` is one.
@@ -264,7 +263,7 @@ impl Queue {
         }
     }
 
-    /// The nodes, the oldest first; each may be removed while it is the current one.
+    /// The nodes, the oldest first. The current one may be removed.
     ///
     /// # Safety
     /// The caller has what guards the queue and its nodes until it drops the iterator.
@@ -275,15 +274,15 @@ impl Queue {
             if node.is_null() {
                 return None;
             }
-            // SAFETY: the node was in the queue when this one was the next, and is alive.
+            // SAFETY: the node was in the queue when it became the next, and is alive.
             next = unsafe { (*node).links(|links| links.next) };
             Some(node)
         })
     }
 }
 
-/// How a complex sleeper hears of a semaphore that decides about it, though it sleeps at another
-/// one.
+/// Makes a complex set a candidate when a semaphore changes that decides about it, although it is
+/// queued at another.
 pub(crate) struct Watch {
     node: *const Node,
     links: UnsafeCell<(*const Watch, *const Watch)>,
@@ -302,7 +301,7 @@ impl Watch {
     /// # Safety
     /// The caller has what guards the watch.
     unsafe fn links<R>(&self, f: impl FnOnce(&mut (*const Watch, *const Watch)) -> R) -> R {
-        // SAFETY: nobody else is at the links, says the caller.
+        // SAFETY: no other reference to the links exists, as the caller promises.
         self.links.with_mut(|links| f(unsafe { &mut *links }))
     }
 }
@@ -317,7 +316,7 @@ impl Watches {
     }
 
     /// # Safety
-    /// The caller has what guards the watches; `watch` is not among them, and alive until it is
+    /// The caller has what guards the watches. `watch` is not among them, and is alive until it is
     /// removed.
     pub unsafe fn insert(&mut self, watch: *const Watch) {
         // SAFETY: as the caller says.
@@ -347,7 +346,7 @@ impl Watches {
         }
     }
 
-    /// Who watches; a set that has several operations on the semaphore is named as often.
+    /// The sets that watch. A set with several earlier operations on the semaphore occurs as often.
     ///
     /// # Safety
     /// The caller has what guards the watches until it drops the iterator.

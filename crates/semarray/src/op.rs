@@ -8,15 +8,15 @@ use smallvec::SmallVec;
 pub(crate) enum Action {
     /// Adds the amount; never waits.
     Add,
-    /// Subtracts the amount; waits until the value is as great.
+    /// Subtracts the amount; waits until the value is at least as great.
     Sub,
     /// Changes nothing; waits until the value is zero.
     WaitZero,
 }
 
-/// One operation of a set: on which semaphore, what, and whether the set may wait for it.
+/// One operation of a set: its semaphore, what it does there, and whether the set may wait for it.
 ///
-/// Operations are constants, so that a program can give names to its sets.
+/// Operations can be constants, so a program can name its sets.
 ///
 /// # Examples
 /// ```
@@ -39,20 +39,20 @@ pub struct Op {
 
 impl Op {
     const fn new(index: usize, amount: u32, action: Action) -> Self {
-        // No array has as many: what does not fit stays out of range.
+        // No array has so many semaphores: an index that does not fit stays out of range.
         let index = if index > u32::MAX as usize { u32::MAX } else { index as u32 };
         Self { index, amount, action, no_wait: false }
     }
 
-    /// Adds `amount` to semaphore `index`. It never waits: what would exceed the limit is an error.
-    /// To add 0 is always possible, and changes nothing.
+    /// Adds `amount` to semaphore `index`. It never waits: if the value would exceed the limit, the
+    /// set fails. To add 0 is always possible, and changes nothing.
     #[must_use]
     pub const fn add(index: usize, amount: u32) -> Self {
         Self::new(index, amount, Action::Add)
     }
 
-    /// Subtracts `amount` from semaphore `index`, and waits until its value is as great. To
-    /// subtract 0 is always possible, and changes nothing.
+    /// Subtracts `amount` from semaphore `index`, and waits until its value is at least as great.
+    /// To subtract 0 is always possible, and changes nothing.
     #[must_use]
     pub const fn sub(index: usize, amount: u32) -> Self {
         Self::new(index, amount, Action::Sub)
@@ -64,15 +64,15 @@ impl Op {
         Self::new(index, 0, Action::WaitZero)
     }
 
-    /// The same operation, for which the set does not wait: if this is where the set stops, now or
-    /// later when it is tried again in its sleep, it ends with
-    /// [`Error::WouldBlock`](crate::Error::WouldBlock). `IPC_NOWAIT` of System V.
+    /// The same operation without waiting, System V's `IPC_NOWAIT`. If the set stops at this
+    /// operation, it fails with [`Error::WouldBlock`](crate::Error::WouldBlock). That may also
+    /// happen later, when the set waits for another operation and is evaluated again.
     #[must_use]
     pub const fn no_wait(self) -> Self {
         Self { no_wait: true, ..self }
     }
 
-    /// The semaphore it is on.
+    /// The index of its semaphore.
     #[must_use]
     pub const fn index(&self) -> usize {
         self.index as usize
@@ -101,14 +101,14 @@ impl Op {
     }
 }
 
-/// Operations that are performed together, in their order: up to eight of them without an
-/// allocation.
+/// Operations that are performed together, in their order. Up to eight of them need no allocation.
 ///
-/// It is built operation by operation, or from an array or a slice of them; what performs a set
-/// takes its slice (`array.apply(&set)`), what returns a permit takes the set.
+/// It is built operation by operation, or from an array or a slice of operations. The methods that
+/// perform a set take its slice (`array.apply(&set)`), and the methods that return a permit take
+/// the set.
 ///
 /// # Examples
-/// The reader's side of a lock made of two semaphores, 0 the writers and 1 the readers:
+/// The reader's side of a lock made of two semaphores, 0 for writers and 1 for readers:
 /// ```
 /// use ulocks_semarray::{SemArray, Set};
 ///
@@ -129,32 +129,32 @@ impl Set {
         Self::default()
     }
 
-    /// And this operation after those before.
+    /// Adds this operation at the end.
     #[must_use]
     pub fn op(mut self, op: Op) -> Self {
         self.0.push(op);
         self
     }
 
-    /// And [`Op::add`].
+    /// Adds [`Op::add`] at the end.
     #[must_use]
     pub fn add(self, index: usize, amount: u32) -> Self {
         self.op(Op::add(index, amount))
     }
 
-    /// And [`Op::sub`].
+    /// Adds [`Op::sub`] at the end.
     #[must_use]
     pub fn sub(self, index: usize, amount: u32) -> Self {
         self.op(Op::sub(index, amount))
     }
 
-    /// And [`Op::wait_zero`].
+    /// Adds [`Op::wait_zero`] at the end.
     #[must_use]
     pub fn wait_zero(self, index: usize) -> Self {
         self.op(Op::wait_zero(index))
     }
 
-    /// No waiting for the last operation: [`Op::no_wait`].
+    /// Makes the last operation one without waiting: [`Op::no_wait`].
     #[must_use]
     pub fn no_wait(mut self) -> Self {
         if let Some(last) = self.0.last_mut() {

@@ -1,4 +1,4 @@
-//! [`Permit`]: what a set did, until it is given back.
+//! [`Permit`]: a set that was performed, and that is given back when the permit is dropped.
 
 use crate::array::InOneProcess;
 use crate::raw::RawSemArray;
@@ -9,15 +9,16 @@ use ulocks_core::Private;
 use ulocks_core::spin::NoSpin;
 use ulocks_core::sync::is_abandoned;
 
-/// What a set of operations did to an array; dropping it gives that back.
+/// A set of operations that was performed; dropping the permit gives it back.
 ///
-/// Giving back undoes what the set changed, of each semaphore the sum, all at once, and completes
-/// whoever can proceed then. It does not wait until it can proceed: a value that would fall below
-/// zero becomes zero, one that would exceed the limit becomes the limit, as when System V undoes at
-/// the exit of a process. After [`close`](crate::SemArrayWith::close) it does nothing.
+/// To give back is to undo what the set changed, at one moment: for each semaphore the sum of its
+/// operations. Sets that can proceed then are completed. It never waits: a value that would fall
+/// below zero becomes zero, and one that would exceed the limit becomes the limit. System V does
+/// the same when a process exits. After [`close`](crate::SemArrayWith::close) a permit gives
+/// nothing back.
 ///
-/// A permit may go to another thread, and be dropped there. One that is leaked gives nothing back,
-/// as one that is [kept](Self::forget).
+/// A permit may go to another thread, and be dropped there. A permit that is leaked gives nothing
+/// back, like one that is [forgotten](Self::forget).
 ///
 /// # Examples
 /// ```
@@ -54,9 +55,9 @@ impl<'a, P: InOneProcess> Permit<'a, P> {
         &self.set
     }
 
-    /// Keeps what the set did; nothing is given back.
+    /// Drops the permit without giving anything back.
     pub fn forget(mut self) {
-        // The operations may lie on the heap: they are dropped with the permit, and do nothing.
+        // The operations may be allocated. An empty set gives nothing back.
         drop(mem::take(&mut self.set));
     }
 }
@@ -64,7 +65,7 @@ impl<'a, P: InOneProcess> Permit<'a, P> {
 impl<P: InOneProcess> Drop for Permit<'_, P> {
     fn drop(&mut self) {
         if !self.set.is_empty() && !is_abandoned() {
-            // The operations are the array's, so it is closed if it refuses.
+            // The operations fit the array, so this fails only if the array is closed.
             _ = self.array.give_back(&self.set);
         }
     }

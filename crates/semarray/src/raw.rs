@@ -1,93 +1,122 @@
 //! The protocol of [`SemArray`](crate::SemArray): sets of semaphore operations, all or nothing, in
 //! user space. `PROTOCOL.md` beside this folder tells it step by step.
 //!
-//! What a set means is System V's: its operations are evaluated in their order, each sees what
-//! those before it did, the first that cannot proceed decides, and either all take effect at one
-//! moment or none does. What Mason's patch of 2010 was after is how: locks for semaphores instead
-//! of one for the array, sleepers queued at the semaphore where they stop, and wake-ups in bulk.
-//! The kernel kept its one lock for sets; here it is done.
+//! A set means what it means in System V. Its operations are evaluated in their order, and each
+//! sees what those before it did. The first operation that cannot proceed *stops* the set. Either
+//! all operations take effect at one moment, or none does. The means are those of Mason's patch of
+//! 2010: a lock for each semaphore instead of one for the array, waiters queued at the semaphore
+//! where their sets stop, and wake-ups in bulk. Linux has locks of semaphores for single operations
+//! only. Here sets use them, too.
+//!
+//! # Words
+//! - A *waiter* is a thread whose set has stopped, and whose node is in a queue. A set of one
+//!   operation is *simple*, a set of several *complex*. With strict fairness every waiting set is
+//!   complex.
+//! - A *session* is the work of one thread on the cells that it has locked. To *serve* a waiting
+//!   set is to perform it, or to end it with an error. To *complete* a waiter is to store the
+//!   outcome in its node.
+//! - A *cascade* serves waiting sets one after the other, because each set that proceeds may let
+//!   others proceed. A set is *aged* if it has waited longer than the bound of strict fairness.
+//!
+//! # Files
+//! ```text
+//!  array.rs, builder.rs, op.rs, permit.rs, error.rs: what users see
+//!      |
+//!      v
+//!  raw.rs, manage.rs          a set in one pass (F1) to (F3); values (V); close
+//!      |         |
+//!      |         v
+//!      |     session/mod.rs   locks cells (L1), evaluates, publishes (L2), completes (O1)
+//!      |      ^         ^ |
+//!      |      |         | v
+//!      |      |  session/cascade.rs, session/aged.rs   serve with the array lock
+//!      v      |
+//!  sleep/mod.rs               waits for the outcome (O2); times out, or ages, in a session
+//! ```
+//! All of them use `word.rs`, `cell.rs` and `node.rs`: a semaphore's word, its queues, and what is
+//! in these. Sessions use `session/array_lock.rs` (A1), (A2), and cascades `session/heap.rs`. Two
+//! files are about static memory: waiters sleep in `sleep/groups`, and threads that find a cell
+//! locked wait in `sleep/slots.rs`.
 //!
 //! # Properties
-//! - A set takes effect at one moment between call and return, or not at all; the array is strictly
+//! - A set takes effect at one moment between call and return, or not at all. The array is strictly
 //!   serialisable.
-//! - *No set sleeps that could proceed.* Whoever changes a value completes all who can proceed
-//!   then, before it lets go of what it locked; so a value that is reached between two calls is
-//!   seen by those who wait for it, however short it lasts.
-//! - Newcomers are tried first. Of those that sleep, those that change nothing go first, then the
-//!   oldest that can proceed. A sleeper keeps its age wherever it is moved. Elders: `cascade.rs`.
-//! - One operation with nobody in the way is one compare-exchange, to wait for zero a load. A set
-//!   with nobody in the way is one compare-exchange and one store a semaphore, and a fence. There
-//!   is no system call in either.
-//! - Operations on different semaphores do not meet, whatever sleeps elsewhere; sets of several
-//!   operations that sleep slow down those on the semaphores that decide about them, and nobody
-//!   else.
-//! - A set is completed by others: what wakes up has nothing to do but return.
-//! - Nothing is allocated after the array is made, but the watches of a set of more than eight
-//!   operations that meets complex sleepers or becomes one.
-//! - The stores that publish the words are the last touch (law 2). Who has seen all that an
-//!   operation did may free the array; not so one with counters, which come after.
+//! - *No set waits that could proceed.* A session that changes a value serves all waiting sets that
+//!   can proceed then, before it unlocks its cells. So a waiter sees every value that is there
+//!   between two calls, however short it lasts.
+//! - An arriving set is tried first. Of the waiting sets, those that change nothing are served
+//!   first, then the oldest that can proceed. A set keeps its age when it moves to another queue.
+//!   `session/aged.rs` says what strict fairness adds.
+//! - If no flag is in the way, one operation is one compare-exchange, or for zero one load. A set
+//!   is one compare-exchange and one store a semaphore, and one fence. Neither makes a system call.
+//! - Operations on different semaphores do not contend. A complex waiter slows down operations on
+//!   the semaphores that decide about its set, and no others.
+//! - Another thread completes a waiter. All that is left to the waiter is to wake up and return.
+//! - Nothing is allocated after the array is made, with one exception: the watches of a set of more
+//!   than eight operations, if it meets complex waiters or becomes one.
+//! - The stores that publish the words are the last touch (law 2). A thread that has seen all
+//!   effects of a call may free the array. With counters it may not, because the call counts
+//!   afterwards.
 //!
 //! # State
-//! A cell a semaphore, and a few words for the whole:
+//! A cell a semaphore, and a few words for the whole array:
 //!
 //! | what | where | guarded by |
 //! |---|---|---|
-//! | value, `LOCK`, `SUBTRACTIONS`, `ZERO`, `COMPLEX`, `CLOSED` | one word, [`State`] | itself; with `LOCK` it is the holder's |
-//! | who stops here, who watches | the cell | `LOCK`; with `COMPLEX`, `LOCK` and `C` |
-//! | the elders | the array | `C` |
-//! | where threads wait for a cell | `gate.rs`, static | |
-//! | where sets sleep | `groups.rs`, static | |
+//! | value, `LOCK`, `SUBTRACTIONS`, `ZERO`, `COMPLEX`, `CLOSED` | one word, [`State`] | itself; with `LOCK` only the holder writes it |
+//! | two queues of sets that stop here; watches | the cell | `LOCK`; with `COMPLEX`, `LOCK` and the array lock |
+//! | the list of aged sets | the array lock | the array lock |
 //!
-//! A set that sleeps is a node on its thread's stack, in the queue of the semaphore of its first
-//! operation that cannot proceed. With one operation it is *simple*. With several it is *complex*:
-//! its fate depends on the operations before that one too, and so it watches their semaphores.
-//! `COMPLEX` marks all of them.
+//! A waiting set is a node on its thread's stack, in the queue of the semaphore where it stops. A
+//! simple set depends on that semaphore only. A complex set depends on the semaphores of its
+//! earlier operations, too, so it has a *watch* on each of them. `COMPLEX` marks all these cells.
 //!
 //! | flag | set by | cleared by | meaning |
 //! |---|---|---|---|
-//! | `LOCK` | a session (L1), a set of one pass (F2) | the same, (L2), (F3) | others wait |
-//! | `SUBTRACTIONS` | (L2), if the queue of subtractions is not empty | (L2) | an addition must serve |
-//! | `ZERO` | (L2), if the other queue is not empty | (L2) | who makes the value zero must serve |
-//! | `COMPLEX` | (L2), if somebody here is complex, or watches | (L2) | it takes `C` |
-//! | `CLOSED` | (L2) of `close` | never | |
+//! | `LOCK` | a session (L1), a set in one pass (F2) | the same, (L2), (F3) | other threads wait |
+//! | `SUBTRACTIONS` | (L2), if a subtraction is queued | (L2) | an addition must serve |
+//! | `ZERO` | (L2), if the other queue is not empty | (L2) | a change to zero must serve |
+//! | `COMPLEX` | (L2), if a complex set is queued here, or watches | (L2) | a session needs the array lock |
+//! | `CLOSED` | (L2) of `close` | never | every operation fails |
 //!
 //! # Transitions
 //! | what | if | label |
 //! |---|---|---|
-//! | one operation, at once | no flag that matters to it: [`State::alone`] | (F1) |
+//! | one operation changes the word, or finds zero | no flag is in the way: [`State::alone`] | (F1) |
 //! | each word of a set becomes its next value with `LOCK` | the same | (F2) |
 //! | each of these words loses `LOCK`; if (F2) failed somewhere, also its change | | (F3) |
-//! | a cell is locked | not `LOCK`; without `C` not `COMPLEX` | (L1) |
-//! | a cell is published | its holder | (L2) |
-//! | a value is read | not `LOCK` | (V) |
-//! | a sleeper is told | its node is out of its queue, the words are published | (O1) |
-//! | it gets up | (O2) shows that | (O2) |
+//! | a session locks a cell | not `LOCK`; without the array lock, not `COMPLEX` | (L1) |
+//! | the session publishes a cell | it has locked the cell | (L2) |
+//! | a thread reads a value | not `LOCK` | (V) |
+//! | a session takes the array lock, releases it | | (A1), (A2) |
+//! | the session completes a waiter | its node is out of its queue, the words are published | (O1) |
+//! | the waiter reads its outcome | | (O2) |
 //!
-//! What (F1) and (F2) cannot do, a *session* does (`session.rs`): it locks the cells, evaluates on
-//! the words, serves those who can proceed now, and publishes. One without `C` serves cells without
-//! `COMPLEX`, where only simple sleepers are: a walk along one queue each. If the set must sleep
-//! and is complex, or meets `COMPLEX`, it starts again with `C` (`cascade.rs`). Sets that need not
-//! sleep, and meet no `COMPLEX`, do not take `C`, unless they find their cells locked again and
-//! again: posters in bulk do not meet.
+//! A session does what (F1) and (F2) cannot do. It locks the cells, evaluates the set on the words,
+//! serves, and publishes. Without the array lock it meets simple waiters only, and serves them by a
+//! walk along one queue a cell. If its set is complex and must wait, or if it meets `COMPLEX`, it
+//! begins again with the array lock, and serves by a cascade. Other sets take the array lock only
+//! if they find their cells locked again and again.
 //!
 //! # Invariants
-//! 1. While nobody has `LOCK`, the evaluation of any sleeping set stops at the operation at whose
-//!    semaphore it is queued, or it stops for the eldest there. It was put there by an evaluation
-//!    under the `LOCK` of all cells up to that one, and whoever changes a value that matters to it
-//!    finds a flag: `SUBTRACTIONS` if the value grows, `ZERO` if it becomes zero, and `COMPLEX` for
-//!    any change where a complex one is queued or watches. Then it needs `LOCK`, and serves before
-//!    it lets go.
-//! 2. Operations after the one where a set stops do not matter to it: it cannot get further before
-//!    that one can proceed.
-//! 3. A word with `LOCK` is written by its holder only, and no value is learned from it. So what a
-//!    session does is seen as one change, although its words are published one by one: whoever sees
-//!    one published and comes to another waits.
-//! 4. Who waits for a cell while it has others has `C` (`session.rs`): no deadlock, in whatever
-//!    order sets name semaphores.
-//! 5. A node leaves its queue once, by whoever serves it or by its owner; who takes it out tells
-//!    it, or is its owner.
-//! 6. In a queue tickets ascend. A new node draws its ticket with the cell locked; one that moves
-//!    is put where its ticket belongs.
+//! 1. *A waiting set stops where it is queued.* While no cell has `LOCK`, an evaluation of the set
+//!    would stop at the operation at whose semaphore it is queued. An evaluation put it there,
+//!    under the `LOCK` of all cells up to that one. A later change that matters to the set finds a
+//!    flag: `SUBTRACTIONS` if the value grows, `ZERO` if it becomes zero, `COMPLEX` for any change
+//!    where a complex set is queued or watches. With that flag the change needs a session, which
+//!    serves before it publishes. In strict arrays a set may also stop for the oldest aged set;
+//!    what changes that serves, too.
+//! 2. Operations after the one where a set stops do not matter to it: the set cannot get further
+//!    before that one can proceed.
+//! 3. Only its holder writes a word with `LOCK`, and no thread learns a value from such a word. So
+//!    a session takes effect at one moment, although it publishes its words one by one: a thread
+//!    that has seen one of them, and comes to another before that is published, waits.
+//! 4. A session that waits for a cell while it has locked another has the array lock
+//!    (`session/mod.rs`). So there is no deadlock, in whatever order sets name semaphores.
+//! 5. A node leaves its queue once. A session takes it out and completes it, or its own thread
+//!    takes it out and returns.
+//! 6. In a queue tickets ascend. A new node draws its ticket with the cell locked. A node that
+//!    moves is put where its ticket belongs.
 //!
 //! # Ordering
 //! | access | order | pairs with |
@@ -96,23 +125,24 @@
 //! | (F2), (L1) compare-exchange | Acquire | (F1), (F3), (L2) |
 //! | (F3), (L2) store | Release | (F1), (F2), (L1), (V) |
 //! | (V) load | Acquire | (F1), (F3), (L2) |
-//! | (O1) store of what a sleeper is told | Release | (O2) |
+//! | (O1) store of the outcome | Release | (O2) |
 //! | (O2) load | Acquire | (O1) |
-//! | (A1) taking, (A2) releasing `C` | Acquire, Release | each other |
+//! | (A1), (A2) | Acquire, Release | each other |
 //!
-//! Stores between (L1) and (L2) are relaxed: whoever reads one sees `LOCK` and learns nothing. What
-//! a sleeper was handed comes to it by (O1): who serves has acquired each cell that is evaluated
-//! for it. Nothing needs `SeqCst` but the gates.
+//! Stores between (L1) and (L2) are relaxed: a thread that reads one sees `LOCK`, and learns
+//! nothing. A waiter sees by (O1) and (O2) what was done before its units were given: the session
+//! that serves it has acquired each cell that it evaluates. Only the parking slots need `SeqCst`,
+//! for their fences.
 //!
 //! # Wrap-around
 //! Tickets have 64 bits.
 //!
 //! # Sources
-//! C. Mason, "ipc semaphores: reduce ipc_lock contention in semtimedop" (LKML, April 2010), with N.
-//! Piggin's and M. Spraul's questions: order after a move (tickets), values waited for within a set
-//! (evaluation in its own order, whatever the order of locking), starvation (elders). Linux's
-//! `ipc/sem.c` for the semantics, and E. Schenk's note of 1995 there for why a zero must be served
-//! by whoever makes it. Linux's `ntsync` and C++'s `std::lock` for locking without an order.
+//! C. Mason, "ipc semaphores: reduce ipc_lock contention in semtimedop" (LKML, April 2010), with
+//! the questions of N. Piggin and M. Spraul: order after a move (tickets), values waited for within
+//! a set (evaluation in the set's order, whatever the order of locking), starvation (aged sets).
+//! Linux's `ipc/sem.c` for the semantics, and E. Schenk's note of 1995 there on why the thread that
+//! makes a zero must serve it. Linux's `ntsync` and C++'s `std::lock` for locking without an order.
 
 use crate::Error;
 use crate::array::{Fairness, InOneProcess};
@@ -142,9 +172,9 @@ pub const GREATEST_LIMIT: u32 = State::GREATEST;
 pub enum Wait {
     /// Not at all.
     No,
-    /// Until the deadline, if there is one.
+    /// Until the deadline, or without end if there is none.
     Until(Option<Deadline>),
-    /// The same, and a signal handler ends it.
+    /// The same; a signal handler that runs while the set sleeps ends the wait.
     Interruptible(Option<Deadline>),
 }
 
@@ -161,23 +191,24 @@ impl Wait {
     }
 }
 
-/// What came of an attempt without a session.
+/// The result of an attempt without a session.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Attempt {
     /// The set was performed.
     Done,
-    /// It stops at this operation: it cannot proceed now.
+    /// The set cannot proceed now: it stops at this operation.
     Blocks(usize),
-    /// It takes a session to say.
+    /// Only a session can tell.
     Unclear,
 }
 
-/// How many sets sleep at a semaphore: each where its first operation is that cannot proceed.
+/// How many sets wait at a semaphore. Each waits at the semaphore of its first operation that
+/// cannot proceed.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Waiters {
-    /// For it to grow (`GETNCNT`).
+    /// Until its value grows (`GETNCNT`).
     pub increase: usize,
-    /// For it to be zero (`GETZCNT`).
+    /// Until its value is zero (`GETZCNT`).
     pub zero: usize,
 }
 
@@ -195,13 +226,13 @@ pub struct RawSemArray<P: InOneProcess = Private<NoSpin>> {
     pub(crate) closed: AtomicU32,
 }
 
-/// Begins a cache line: what is above is read by every operation, and not written but for counters;
-/// what is below is written.
+/// Begins a cache line. Every operation reads the fields above it, and writes none of them but
+/// counters. The fields below it are written.
 #[repr(align(64))]
 struct OwnLine;
 
-// SAFETY: what is not atomic is guarded as the tables in `cell.rs` and `node.rs` say; nodes that it
-// points to are used by the threads that have what guards them.
+// SAFETY: what is not atomic is guarded as `cell.rs` and the table in `node.rs` say. Only threads
+// that have what guards a node use it.
 unsafe impl<P: InOneProcess> Send for RawSemArray<P> {}
 // SAFETY: as above.
 unsafe impl<P: InOneProcess> Sync for RawSemArray<P> {}
@@ -242,10 +273,11 @@ impl<P: InOneProcess> RawSemArray<P> {
         Ok(())
     }
 
-    /// (F1): one operation with nobody in the way.
+    /// (F1): one operation, if no flag is in the way.
     ///
-    /// The compare-exchange is Relaxed if it fails: an operation that comes to it changes the word,
-    /// so it is never done by what it finds then, and the attempt that succeeds acquires.
+    /// A compare-exchange that fails is Relaxed. Only an operation that changes the word comes to
+    /// it, so the value it finds then never completes the operation. The attempt that succeeds
+    /// acquires.
     #[inline]
     pub(crate) fn perform_one(&self, op: &Op) -> Attempt {
         let Some(cell) = self.cells.get(op.index()) else { return Attempt::Unclear };
@@ -262,9 +294,10 @@ impl<P: InOneProcess> RawSemArray<P> {
         self.stopped(word, op, 0)
     }
 
-    /// (F2), (F3): a set with nobody in the way: locks each word with the value it is to have, and
-    /// then lets all go. If it is not done, nothing has changed. Operations on one semaphore follow
-    /// each other here; one that comes back to a semaphore later finds it locked.
+    /// (F2), (F3): a set, if no flag is in the way. Locks each word together with its next value,
+    /// then unlocks all. If the result is not `Done`, nothing has changed. Operations on one
+    /// semaphore may follow each other directly. A set that comes back to a semaphore later finds
+    /// it locked, and needs a session.
     pub(crate) fn perform_several(&self, ops: &[Op]) -> Attempt {
         if ops.is_empty() || ops.len() > self.max_ops {
             return Attempt::Unclear;
@@ -272,7 +305,7 @@ impl<P: InOneProcess> RawSemArray<P> {
         let mut repeats = false;
         for (at, op) in ops.iter().enumerate() {
             let Some(cell) = self.cells.get(op.index()) else {
-                self.let_go(&ops[..at], repeats, State::before);
+                self.publish_words(&ops[..at], repeats, State::before);
                 return Attempt::Unclear;
             };
             let mut word = cell.word.load(Relaxed);
@@ -291,16 +324,17 @@ impl<P: InOneProcess> RawSemArray<P> {
                     continue;
                 }
             }
-            self.let_go(&ops[..at], repeats, State::before);
+            self.publish_words(&ops[..at], repeats, State::before);
             return self.stopped(word, op, at);
         }
-        self.let_go(ops, repeats, |word, _| word);
+        self.publish_words(ops, repeats, |word, _| word);
         Attempt::Done
     }
 
-    /// (F3): publishes the words of `ops` from the last one back, as `last` makes them: where a
-    /// semaphore `repeats`, with the first of its operations.
-    fn let_go(&self, ops: &[Op], repeats: bool, last: impl Fn(State, &Op) -> State) {
+    /// (F3): publishes the words of `ops` from the last one back, each as `last` makes it. Where
+    /// operations on one semaphore follow each other, which `repeats` says, the first of them
+    /// publishes.
+    fn publish_words(&self, ops: &[Op], repeats: bool, last: impl Fn(State, &Op) -> State) {
         if ops.is_empty() {
             return;
         }
@@ -319,13 +353,13 @@ impl<P: InOneProcess> RawSemArray<P> {
         slot.released(bits);
     }
 
-    /// What an operation makes of a word where nobody is to be asked or told.
+    /// The word after the operation, if it can proceed and no flag is in the way.
     #[inline]
     fn alone(&self, word: u32, op: &Op) -> Option<u32> {
         State(word).alone(op, self.limit).map(|next| next.0)
     }
 
-    /// What is known of a set that did not get beyond `op`.
+    /// The result of a set that did not get beyond `op`.
     #[cold]
     fn stopped(&self, word: u32, op: &Op, at: usize) -> Attempt {
         if State(word).blocks(op, self.limit) { Attempt::Blocks(at) } else { Attempt::Unclear }
@@ -355,11 +389,11 @@ impl<P: InOneProcess> RawSemArray<P> {
     #[cold]
     fn perform_slowly(&self, ops: &[Op], wait: Wait) -> Result<(), Error> {
         self.check(ops)?;
-        // Once other threads know the node and its watches, a panic must not free them.
+        // Once a queue names the node and its watches, a panic must not free them.
         without_unwinding(|| {
             let node = Node::new(ops);
             self.perform_without_array_lock(&node, wait).unwrap_or_else(|| {
-                // Before anything is locked: a long set's watches lie on the heap.
+                // Made before anything is locked, because the watches of a long set are allocated.
                 let watches: SmallVec<[Watch; 8]> = match wait {
                     Wait::No => SmallVec::new(),
                     _ => ops.iter().map(|_| Watch::new(&node)).collect(),
@@ -369,8 +403,8 @@ impl<P: InOneProcess> RawSemArray<P> {
         })
     }
 
-    /// Performs a set in a session without `C`, and if it is one operation, sleeps for it; none if
-    /// it takes `C`. The node is in no queue then.
+    /// Performs a set in a session without the array lock. A simple set that stops waits here.
+    /// Returns `None` if the set needs the array lock; the node is in no queue then.
     fn perform_without_array_lock(&self, node: &Node, wait: Wait) -> Option<Result<(), Error>> {
         let ops = node.ops();
         let here = 0;
@@ -400,7 +434,7 @@ impl<P: InOneProcess> RawSemArray<P> {
         Some(self.sleep(node, queued, wait))
     }
 
-    /// Performs a set in a session with `C`, and sleeps for it if it must.
+    /// Performs a set in a session with the array lock, and waits for it if it stops.
     fn perform_with_array_lock(&self, node: &Node, watches: &[Watch], wait: Wait) -> Result<(), Error> {
         let ops = node.ops();
         let here = 0;
@@ -414,14 +448,14 @@ impl<P: InOneProcess> RawSemArray<P> {
             session.publish();
             return Err(error);
         }
-        // SAFETY: nobody knows the node yet.
+        // SAFETY: no other thread knows the node yet.
         unsafe { node.links(|links| links.watches = watches.as_ptr()) };
         let queued = self.enqueue(&mut session, node, stopped.at);
         session.publish();
         self.sleep(node, queued, wait)
     }
 
-    /// Why a set that stopped does not wait; none if it does.
+    /// Why a set that stopped does not wait; `None` if it waits.
     fn error(&self, ops: &[Op], stopped: Stopped, wait: Wait) -> Option<Error> {
         match stopped.why {
             Stop::OutOfRange => Some(self.out_of_range(&ops[stopped.at])),
@@ -431,7 +465,7 @@ impl<P: InOneProcess> RawSemArray<P> {
         }
     }
 
-    /// Puts the node of a set that stopped in its queue.
+    /// Enqueues the node of a set that stopped.
     fn enqueue(&self, session: &mut Session<'_, P>, node: &Node, at: usize) -> Queued {
         let seat = Seat::claim_near((&raw const self.cells[node.ops()[at].index()]).addr());
         let after = match self.fairness {
@@ -439,10 +473,10 @@ impl<P: InOneProcess> RawSemArray<P> {
             Fairness::Barging => None,
         };
         let complex = node.ops().len() > 1 || after.is_some();
-        // SAFETY: the node is new; the session has its cells up to where it stopped, and C if it is
-        // complex. It lives on the stack of a thread that stays there until it is told or has taken
-        // it out. The ticket is drawn with the cell locked, so those in its queue have smaller
-        // ones.
+        // SAFETY: the node is new. The session has locked its cells up to where it stopped, and has
+        // the array lock if it is complex. The node lives on the stack of a thread that stays there
+        // until it is completed, or has taken the node out. The ticket is drawn with the cell
+        // locked, so the tickets in that queue are smaller.
         unsafe {
             node.links(|links| {
                 links.ticket = self.tickets.fetch_add(1, Relaxed);

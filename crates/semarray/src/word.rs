@@ -3,30 +3,30 @@
 use crate::op::{Action, Op};
 use core::fmt;
 
-/// A semaphore's value, and who stands in the way of changing it by one compare-exchange.
+/// A semaphore's value, and flags for what is in the way of changing it by one compare-exchange.
 ///
 /// ```text
-///  31            5   4       3      2      1      0
+/// | 31           5 |   4    |    3    |  2   |      1       |  0   |
 /// | value, 27 bits | CLOSED | COMPLEX | ZERO | SUBTRACTIONS | LOCK |
 /// ```
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) struct State(pub u32);
 
 impl State {
-    /// A session has the cell: nobody else acts on this word, or learns its value.
+    /// A thread has locked the cell: no other thread writes this word, or learns its value.
     pub const LOCK: u32 = 1;
-    /// Sets sleep here until the value is greater.
+    /// Sets wait here until the value is greater.
     pub const SUBTRACTIONS: u32 = 1 << 1;
-    /// Sets sleep here until the value is zero.
+    /// Sets wait here until the value is zero.
     pub const ZERO: u32 = 1 << 2;
-    /// The fate of a sleeping set of several operations depends on this value: whoever changes it
-    /// needs the array.
+    /// A complex set is queued here, or watches this value: a session that changes it needs the
+    /// array lock.
     pub const COMPLEX: u32 = 1 << 3;
     /// The array was closed.
     pub const CLOSED: u32 = 1 << 4;
 
     const SHIFT: u32 = 5;
-    /// The greatest value there is room for.
+    /// The greatest value that fits.
     pub const GREATEST: u32 = u32::MAX >> Self::SHIFT;
 
     pub const fn with_value(value: u32) -> Self {
@@ -46,7 +46,7 @@ impl State {
         Self(self.0 & ((1 << Self::SHIFT) - 1) | value << Self::SHIFT)
     }
 
-    /// What `op` makes of the value, if it can proceed.
+    /// The word after `op`, if that can proceed.
     #[inline]
     pub fn after(self, op: &Op, limit: u32) -> Result<Self, Stop> {
         let value = self.value();
@@ -60,7 +60,7 @@ impl State {
         }
     }
 
-    /// What the word was before `op` made it what it is.
+    /// The word before `op`, which was performed on it.
     #[inline]
     pub const fn before(self, op: &Op) -> Self {
         match op.action {
@@ -70,8 +70,8 @@ impl State {
         }
     }
 
-    /// What `op` makes of the word if it can proceed and nobody is to be asked or told: no session
-    /// has the cell, and no set that sleeps can proceed afterwards.
+    /// The word after `op`, if that can proceed and no flag is in its way: the cell is not locked,
+    /// and no waiting set can proceed afterwards.
     #[inline]
     pub fn alone(self, op: &Op, limit: u32) -> Option<Self> {
         let in_the_way = match op.action {
@@ -83,7 +83,8 @@ impl State {
         (!(self.has(in_the_way) || becomes_zero && self.has(Self::ZERO))).then_some(next)
     }
 
-    /// Whether it is certain that `op` cannot proceed now: nobody is changing the value.
+    /// Whether `op` certainly cannot proceed now: no thread has locked the cell and may be changing
+    /// the value.
     pub fn blocks(self, op: &Op, limit: u32) -> bool {
         !self.has(Self::LOCK | Self::CLOSED)
             && op.amount <= limit
@@ -94,11 +95,11 @@ impl State {
 /// Why an operation cannot proceed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Stop {
-    /// Not now.
+    /// It cannot proceed now.
     Blocks,
-    /// Never, with this value.
+    /// It would exceed the limit.
     OutOfRange,
-    /// Never: the array was closed.
+    /// The array was closed.
     Closed,
 }
 
@@ -148,7 +149,7 @@ mod tests {
         assert!(
             alone(with(State::ZERO, 1), Op::add(0, 1)) && !alone(with(State::SUBTRACTIONS, 1), Op::add(0, 1))
         );
-        assert!(alone(with(State::SUBTRACTIONS, 1), Op::sub(0, 1)), "whoever comes is tried first");
+        assert!(alone(with(State::SUBTRACTIONS, 1), Op::sub(0, 1)), "an arriving set is tried first");
         assert!(alone(with(State::ZERO, 2), Op::sub(0, 1)) && !alone(with(State::ZERO, 1), Op::sub(0, 1)));
         for flag in [State::LOCK, State::COMPLEX, State::CLOSED] {
             assert!(
@@ -160,7 +161,7 @@ mod tests {
         assert!(
             blocks(with(State::COMPLEX, 1), Op::sub(0, 2)) && !blocks(with(State::COMPLEX, 1), Op::sub(0, 1))
         );
-        assert!(!blocks(with(State::LOCK, 1), Op::sub(0, 2)), "who has the cell may be adding");
+        assert!(!blocks(with(State::LOCK, 1), Op::sub(0, 2)), "the holder of the cell may be adding");
         assert!(!blocks(with(0, 1), Op::sub(0, 10)), "that is an error");
     }
 }

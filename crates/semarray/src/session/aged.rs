@@ -1,4 +1,17 @@
-//! Aged sets: which set stops for which, and what changes when the oldest of them does.
+//! Aged sets: how an array with [`Fairness::Strict`](crate::Fairness::Strict) bounds the wait of a
+//! set.
+//!
+//! A waiting set becomes *aged* when it has waited for the bound. All waiting sets of such an array
+//! are complex. The oldest of the aged sets stops others: a set that came later stops at an
+//! operation that *takes* from it. That is a subtraction where the aged set subtracts, and an
+//! addition where it waits for zero. Only its operations up to the one at which it stops count,
+//! because it cannot use the later ones yet. A set that also *gives* to the aged set does not stop
+//! for it: perhaps no other set would.
+//!
+//! A thread may hold what the aged set needs, and ask for more before it gives that back. It would
+//! wait for the aged set, which waits for it. System V does not have this deadlock, and neither has
+//! this array: from time to time the oldest aged set lets all sets pass that it stops, once
+//! (`sleep/mod.rs`).
 
 use super::Session;
 use super::array_lock::ArrayLock;
@@ -10,53 +23,54 @@ use core::ops::Range;
 use core::ptr;
 
 impl<P: InOneProcess> Session<'_, P> {
-    /// Whether a set has to stop where it hurts the eldest.
+    /// Whether a set has to stop at an operation that takes from the oldest aged set.
     pub fn stops_for_aged(&self, ops: &[Op], ticket: u64) -> bool {
         let Some((aged, its_ticket)) = self.oldest_aged() else { return false };
         !self.passes && ticket > its_ticket && !ops.iter().any(|op| aged.iter().any(|its| gives(op, its)))
     }
 
-    /// Whether `op` takes from the eldest.
+    /// Whether `op` takes from the oldest aged set.
     pub fn takes_from_aged(&self, op: &Op) -> bool {
         self.oldest_aged().is_some_and(|(aged, _)| aged.iter().any(|its| takes(op, its)))
     }
 
-    /// The operations of the eldest as far as it has got, and its age.
+    /// The operations of the oldest aged set up to the one at which it stops, and its ticket.
     fn oldest_aged(&self) -> Option<(&[Op], u64)> {
         let oldest = self.array.array_lock.oldest_aged();
-        // SAFETY: the session has C, so the elders are alive and stay, and their links are this
-        // session's.
+        // SAFETY: the session has the array lock, so the aged sets stay and are alive, and their
+        // links are this session's.
         unsafe { oldest.as_ref().map(|node| node.links(|links| (&node.ops()[..=links.at], links.ticket))) }
     }
 
+    /// Whether this is the oldest aged set.
     pub fn is_oldest_aged(&self, node: *const Node) -> bool {
         ptr::eq(self.array.array_lock.oldest_aged(), node)
     }
 
-    /// Makes candidates of those who may have stopped for an elder that has left, or got further or
-    /// less far.
+    /// Makes candidates of the sets that may have stopped for an aged set, which has left, or stops
+    /// at another operation now.
     ///
     /// # Safety
-    /// The session has `C` and the cells of these operations.
+    /// The session has the array lock and the cells of these operations.
     pub(super) unsafe fn aged_left(&mut self, node: *const Node, range: Range<usize>, heap: &mut Heap) {
-        // SAFETY: as the caller says; the elder is alive, since it has not been told.
+        // SAFETY: as the caller says; the node is alive, since it has not been completed.
         unsafe {
             for op in &(*node).ops()[range] {
                 let oldest = self.array.cells[op.index as usize].inside(|inside| inside.subtractions.oldest);
                 self.put_cursor(op.index, oldest, heap);
-                self.wake_others(op.index, heap);
+                self.add_others(op.index, heap);
             }
         }
     }
 
-    /// Makes an elder of `node`. If it is the eldest now, those are served who stopped for the one
-    /// that was.
+    /// Makes `node` aged. If it is the oldest now, the sets are served that stopped for the one
+    /// before.
     ///
     /// # Safety
-    /// The node is in a queue, and no elder; the session has `C`.
+    /// The node is in a queue, and not aged; the session has the array lock.
     pub unsafe fn make_aged(&mut self, node: *const Node) {
         let was = self.array.array_lock.oldest_aged();
-        // SAFETY: with C the node and the elders are this session's.
+        // SAFETY: with the array lock the node and the aged sets are this session's.
         unsafe {
             self.array.array_lock.insert_aged(node);
             if !was.is_null() && self.is_oldest_aged(node) {
@@ -68,12 +82,12 @@ impl<P: InOneProcess> Session<'_, P> {
         }
     }
 
-    /// Lets those pass, once, who stop for the eldest. There is one.
+    /// Lets the sets pass, once, that stop for the oldest aged set. There is one.
     pub fn let_pass(&mut self) {
         let oldest = self.array.array_lock.oldest_aged();
         let mut heap = Heap::new();
         self.passes = true;
-        // SAFETY: with C the eldest is alive, and its cells are locked here.
+        // SAFETY: with the array lock the aged set is alive, and its cells are locked here.
         unsafe {
             let at = self.lock_as_far(oldest);
             self.aged_left(oldest, 0..at + 1, &mut heap);
@@ -84,19 +98,21 @@ impl<P: InOneProcess> Session<'_, P> {
 }
 
 impl ArrayLock {
-    /// The oldest of the elders, for the holder of `C`.
+    /// The oldest aged set; null if there is none. The caller has the array lock.
     pub fn oldest_aged(&self) -> *const Node {
-        // SAFETY: only holders of C come here, and none of them in the middle of a change.
+        // SAFETY: only holders of the array lock come here, none of them in the middle of a change;
+        // or no thread is in a call, as `is_at_rest` demands.
         self.aged.with(|aged| unsafe { (*aged).0 })
     }
 
-    /// Makes an elder of `node`, for the holder of `C`. It goes before those that are younger, of
-    /// which there are few: they grew old sooner.
+    /// Adds `node` to the list, which ascends by ticket. The younger ones, which became aged
+    /// sooner, are few.
     ///
     /// # Safety
-    /// The node is in a queue, alive until it leaves the elders, and its links are the caller's.
+    /// The caller has the array lock and what guards the links of the node. The node is in a queue,
+    /// and alive until it leaves the list.
     pub unsafe fn insert_aged(&self, node: *const Node) {
-        // SAFETY: the elders are alive, and the caller's with C.
+        // SAFETY: the aged sets are alive, and the caller's with the array lock.
         unsafe {
             let mut younger: *const Node = ptr::null();
             let mut older = self.aged.with(|aged| (*aged).1);
@@ -113,10 +129,10 @@ impl ArrayLock {
         }
     }
 
-    /// Takes `node` out of the elders, if it is among them, for the holder of `C`.
+    /// Takes `node` out of the list, if it is in it.
     ///
     /// # Safety
-    /// The node's links are the caller's.
+    /// The caller has the array lock and what guards the links of the node.
     pub unsafe fn remove_aged(&self, node: *const Node) {
         // SAFETY: as above.
         unsafe {
@@ -130,7 +146,7 @@ impl ArrayLock {
     }
 
     /// # Safety
-    /// The caller has `C`; `node` is null or an elder.
+    /// The caller has the array lock; `node` is null or in the list.
     unsafe fn set_younger(&self, node: *const Node, younger: *const Node) {
         // SAFETY: as the caller says.
         unsafe {
@@ -156,7 +172,7 @@ impl ArrayLock {
     }
 }
 
-/// Whether `op` takes from one who needs `its`.
+/// Whether `op` takes from a set that has the operation `its`.
 fn takes(op: &Op, its: &Op) -> bool {
     let hurts = match its.action {
         Action::Sub => op.action == Action::Sub,
@@ -166,7 +182,7 @@ fn takes(op: &Op, its: &Op) -> bool {
     op.index == its.index && op.alters() && hurts
 }
 
-/// Whether `op` gives to one who needs `its`.
+/// Whether `op` gives to a set that has the operation `its`.
 fn gives(op: &Op, its: &Op) -> bool {
     let helps = match its.action {
         Action::Sub => op.action == Action::Add,

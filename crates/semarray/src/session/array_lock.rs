@@ -1,14 +1,15 @@
-//! `C`: what belongs to an array as a whole, and the mutex for it.
+//! The array lock: a mutex that excludes all other sessions with it, and guards what belongs to the
+//! array as a whole.
 //!
 //! | word | meaning |
 //! |---|---|
 //! | 0 | free |
-//! | 1 | taken |
-//! | 2 | taken, and somebody may sleep for it |
+//! | 1 | locked |
+//! | 2 | locked, and a thread may sleep for it |
 //!
-//! The mutex is Molnar's of 2005: whoever has slept takes it as 2, so the mark is never lost (law
-//! 5). It is released by an exchange, and whoever it wakes is woken when the cells are published
-//! too.
+//! This is Molnar's mutex of 2005. A thread that has slept locks it as 2, so the mark is never lost
+//! (law 5). The release is an exchange (A2). The sleeper that it finds is woken later, when the
+//! cells are published, too.
 
 use crate::node::Node;
 use core::ptr;
@@ -18,12 +19,13 @@ use ulocks_core::sync::Ordering::{Acquire, Relaxed, Release};
 use ulocks_core::sync::UnsafeCell;
 use ulocks_core::{Private, spin::Patience};
 
-/// What is done with `C` takes microseconds at most, unless its holder is preempted.
+/// The lock is held for microseconds at most, unless its holder is preempted.
 type Briefly = Private<Patience<5_000>>;
 
+/// The mutex, and the list of aged sets (`aged.rs`).
 pub(crate) struct ArrayLock {
     word: Futex<futex::Private>,
-    /// The oldest and the youngest of the sets that have slept too long.
+    /// The oldest and the youngest aged set.
     pub(super) aged: UnsafeCell<(*const Node, *const Node)>,
 }
 
@@ -32,7 +34,7 @@ impl ArrayLock {
         Self { word: Futex::new(0), aged: UnsafeCell::new((ptr::null(), ptr::null())) }
     }
 
-    /// (A1)
+    /// (A1): takes the lock.
     pub fn lock(&self) {
         if self.word.compare_exchange(0, 1, Acquire, Relaxed).is_ok() {
             return;
@@ -47,13 +49,13 @@ impl ArrayLock {
         }
     }
 
-    /// (A2): where one is to be woken, if somebody may sleep for `C`.
+    /// (A2): releases the lock. Returns where to wake a thread, if one may sleep for the lock.
     pub fn unlock_without_waking(&self) -> Option<FutexKey<futex::Private>> {
         let key = self.word.key();
         (self.word.swap(0, Release) == 2).then_some(key)
     }
 
-    /// Whether nobody has `C`, and there are no elders.
+    /// Whether the lock is free, and no set is aged.
     pub fn is_at_rest(&self) -> bool {
         self.word.load(Relaxed) == 0 && self.oldest_aged().is_null()
     }

@@ -1,31 +1,21 @@
-//! What follows from a change when sets of several operations sleep: with `C`, one sleeper after
-//! the other proceeds, and what it changed lets others proceed.
+//! The cascade: what follows from a change when complex sets wait. With the array lock, one waiting
+//! set after the other is served, because what it changes may let others proceed.
 //!
-//! Candidates are those whose fate may have changed: who stops at a semaphore that grew, who waits
-//! for one that became zero, who watches one that changed. The first among them in the order of
-//! service is evaluated: it proceeds, ends, or stops, here or elsewhere; then the next. Of those
-//! who stop at subtractions on one semaphore, the *cursor* stands for all behind it: they become
-//! candidates one by one, and none of them once the value is zero. So each evaluation is paid for
-//! by a change of a semaphore that decides about the set, and nobody is evaluated twice for one
-//! change.
+//! *Candidates* are the sets that a change may let proceed, or make stop elsewhere. They stop at a
+//! semaphore that grew, wait for one that became zero, or watch one that changed. The cascade takes
+//! out the candidate that comes first in the order of service, and evaluates it. The set proceeds,
+//! or fails, or stops: where it was, or at another semaphore. Then the next candidate follows.
+//!
+//! Many subtractions may be queued at one semaphore. Only the first of them is a candidate, and is
+//! marked as the *cursor*: the sets behind it have not been evaluated since the semaphore grew.
+//! After the cursor was evaluated, the next set in the queue becomes the cursor, unless the value
+//! is zero. So each evaluation is paid for by a change of a semaphore that decides about the set.
+//! No set is evaluated twice for one change.
 //!
 //! # Order of service
-//! Sets that change nothing come first, since they take nothing from anybody. Of the others the
-//! oldest that can proceed does: when one has proceeded, those before it that its changes may help
-//! are candidates again, and are on top of the heap.
-//!
-//! # Elders
-//! An array with [`Fairness::Strict`](crate::Fairness::Strict) knows of sets that have slept too
-//! long: the elders. All sleepers of such an array are complex. The eldest alone is deferred to: a
-//! set that came later stops at an operation that would take from the eldest, which is a
-//! subtraction where the eldest subtracts, an addition where it waits for zero; but only as far as
-//! the eldest has got, up to and including the operation at which it stops, because what comes
-//! after that is of no use to it yet. A set that also gives to the eldest is not stopped: nobody
-//! else might.
-//!
-//! Somebody who already has what the eldest needs, and asks for more before giving it back, would
-//! wait for the eldest, which waits for it. System V does not know this deadlock, and neither do
-//! we: from time to time (see `sleep.rs`) all that are stopped are let pass, once.
+//! Sets that change nothing come first, since they take nothing from others. Of the others the
+//! oldest that can proceed does. When a set has proceeded, older sets that its changes may help
+//! become candidates again, and come before the younger ones.
 
 use super::heap::Heap;
 use super::{Session, Stopped};
@@ -37,18 +27,18 @@ use core::mem;
 use core::ops::Range;
 
 impl<P: InOneProcess> Session<'_, P> {
-    /// Serves all who can proceed after `ops` were performed.
+    /// Serves all sets that can proceed after `ops` were performed.
     pub fn cascade(&mut self, ops: &[Op]) {
         let mut heap = Heap::new();
         self.performed(ops, &mut heap);
         self.serve(heap);
     }
 
-    /// Serves the candidates, and those who become candidates by that.
+    /// Serves the candidates, and the sets that become candidates by that.
     pub fn serve(&mut self, mut heap: Heap) {
-        // SAFETY: with C, all nodes that are in the heap are this session's: they sleep at cells
-        // with COMPLEX, or at cells that it has locked. They are alive because they have not been
-        // told.
+        // SAFETY: with the array lock, all nodes in the heap are this session's: they are queued at
+        // cells with COMPLEX, or at cells that it has locked. They are alive because they have not
+        // been completed.
         unsafe {
             while let Some(node) = heap.pop() {
                 let ops = (*node).ops();
@@ -74,19 +64,19 @@ impl<P: InOneProcess> Session<'_, P> {
         }
     }
 
-    /// Finds candidates after `ops` were performed.
+    /// Adds the candidates after `ops` were performed.
     fn performed(&mut self, ops: &[Op], heap: &mut Heap) {
         for op in ops.iter().filter(|op| op.alters()) {
             self.changed(op.index, op.action == Action::Add, heap);
         }
     }
 
-    /// Finds candidates after the value of a cell has changed, and it may be greater than it was if
-    /// it `grew`.
+    /// Adds the candidates after the value of a cell has changed. `grew` says whether it may be
+    /// greater now.
     pub fn changed(&mut self, index: u32, grew: bool, heap: &mut Heap) {
         let cell = &self.array.cells[index as usize];
-        // SAFETY: the session has C and the cell, so what is queued or watches is its own, and
-        // alive.
+        // SAFETY: the session has the array lock and the cell, so the nodes and watches there are
+        // its own, and alive.
         unsafe {
             let (watching, oldest) =
                 cell.inside(|inside| (inside.watches.iter(), inside.subtractions.oldest));
@@ -95,16 +85,16 @@ impl<P: InOneProcess> Session<'_, P> {
                 self.put_cursor(index, oldest, heap);
             }
             if self.value(index) == 0 {
-                self.wake_others(index, heap);
+                self.add_others(index, heap);
             }
         }
     }
 
-    /// Makes a candidate of `node`, which stands for all behind it, unless the value is zero.
+    /// Makes `node` a candidate, and the cursor of its queue, unless the value is zero.
     ///
     /// # Safety
-    /// The node is null, or in the queue of subtractions of the cell, which the session has with
-    /// `C`.
+    /// The node is null, or in the queue of subtractions of the cell. The session has the cell and
+    /// the array lock.
     pub(super) unsafe fn put_cursor(&mut self, index: u32, node: *const Node, heap: &mut Heap) {
         if !node.is_null() && self.value(index) != 0 {
             // SAFETY: as the caller says.
@@ -115,11 +105,11 @@ impl<P: InOneProcess> Session<'_, P> {
         }
     }
 
-    /// Makes candidates of those who stop at the cell and not at a subtraction.
+    /// Makes candidates of the sets that stop at the cell, but not at a subtraction.
     ///
     /// # Safety
-    /// The session has `C` and the cell.
-    pub(super) unsafe fn wake_others(&mut self, index: u32, heap: &mut Heap) {
+    /// The session has the array lock and the cell.
+    pub(super) unsafe fn add_others(&mut self, index: u32, heap: &mut Heap) {
         // SAFETY: as the caller says.
         unsafe {
             let waiting = self.array.cells[index as usize].inside(|inside| inside.others.iter());
@@ -127,11 +117,12 @@ impl<P: InOneProcess> Session<'_, P> {
         }
     }
 
-    /// Puts a new node in the queue of the operation at which it stops.
+    /// Enqueues a new node at the operation at which it stops.
     ///
     /// # Safety
-    /// The node is new, has a ticket that is the greatest, and lives until it is told or taken out;
-    /// its cells up to `at` are locked; a complex one needs `C` and has watches.
+    /// The node is new, has the greatest ticket, and lives until it is completed or taken out. Its
+    /// cells up to `at` are locked. If it is complex, the session has the array lock, and the node
+    /// has watches.
     pub unsafe fn enqueue(&mut self, node: *const Node, at: usize, complex: bool) {
         // SAFETY: as the caller says.
         unsafe {
@@ -142,13 +133,14 @@ impl<P: InOneProcess> Session<'_, P> {
         }
     }
 
-    /// Moves a complex node to the operation at which it stops `now`. It keeps its age.
+    /// Moves a complex node to the operation at which it stops `now`. It keeps its ticket, so its
+    /// age.
     ///
     /// # Safety
     /// As `serve`.
     unsafe fn move_on(&mut self, node: *const Node, now: usize, heap: &mut Heap) {
-        // SAFETY: with C the node is this session's; its cells up to where it was are locked here,
-        // up to where it is now by its evaluation.
+        // SAFETY: with the array lock the node is this session's. Its cells up to where it was are
+        // locked here; its evaluation has locked them up to where it is now.
         unsafe {
             let was = self.lock_as_far(node);
             let op = &(*node).ops()[now];
@@ -158,13 +150,13 @@ impl<P: InOneProcess> Session<'_, P> {
             self.watch(node, was..now, true);
             self.watch(node, now..was, false);
             if self.is_oldest_aged(node) {
-                // What takes from it and what gives to it has changed.
+                // Which operations take from it, and which give to it, has changed.
                 self.aged_left(node, 0..was.max(now) + 1, heap);
             }
         }
     }
 
-    /// Takes a node out of its queue to tell it `outcome`.
+    /// Takes a node out of its queue, to complete it with `outcome`.
     ///
     /// # Safety
     /// As `serve`.
@@ -176,12 +168,13 @@ impl<P: InOneProcess> Session<'_, P> {
         }
     }
 
-    /// Takes a node out of its queue, from where it watches, and from the elders.
+    /// Takes a node out of its queue and out of the list of aged sets, and unlinks its watches.
     ///
     /// # Safety
     /// As `serve`.
     pub unsafe fn leave(&mut self, node: *const Node, heap: &mut Heap) {
-        // SAFETY: with C the node is this session's, and its cells as far as it has got are locked.
+        // SAFETY: with the array lock the node is this session's, and its cells up to where it
+        // stops are locked.
         unsafe {
             let at = self.lock_as_far(node);
             let was_eldest = self.is_oldest_aged(node);
@@ -194,12 +187,13 @@ impl<P: InOneProcess> Session<'_, P> {
         }
     }
 
-    /// Locks the cells of a node as far as it has got; returns how far that is.
+    /// Locks the cells of a node up to the operation at which it stops; returns the position of
+    /// that operation.
     ///
     /// # Safety
     /// As `serve`.
     pub(super) unsafe fn lock_as_far(&mut self, node: *const Node) -> usize {
-        // SAFETY: with C the node is this session's.
+        // SAFETY: with the array lock the node is this session's.
         let (ops, at) = unsafe { ((*node).ops(), (*node).links(|links| links.at)) };
         for op in &ops[..=at] {
             let open = self.lock(op.index);
@@ -211,10 +205,10 @@ impl<P: InOneProcess> Session<'_, P> {
     /// Links or unlinks the watches of the operations in `range`.
     ///
     /// # Safety
-    /// The session has `C` and the cells of these operations; they are not linked, or linked,
-    /// respectively.
+    /// The session has the array lock and the cells of these operations. Their watches are not
+    /// linked if `on`, and linked if not.
     unsafe fn watch(&mut self, node: *const Node, range: Range<usize>, on: bool) {
-        // SAFETY: a node that gets further than its first operation has a watch for each.
+        // SAFETY: a node that gets beyond its first operation has a watch for each operation.
         unsafe {
             let watches: *const Watch = (*node).links(|links| links.watches);
             for at in range {
@@ -229,7 +223,7 @@ impl<P: InOneProcess> Session<'_, P> {
 }
 
 impl Stopped {
-    /// What a sleeper is told that stopped so.
+    /// The outcome of a waiting set that stops so and cannot wait on.
     pub fn outcome(self) -> Outcome {
         match self.why {
             Stop::Blocks => Outcome::WouldBlock,

@@ -1,11 +1,11 @@
-//! Sleepers that may be able to proceed, the one to be served first on top: a pairing heap
-//! (Fredman, Sedgewick, Sleator, Tarjan 1986), linked through the nodes themselves, so that a
-//! cascade allocates nothing.
+//! The candidates of a cascade, the one to be served first on top: a pairing heap (Fredman,
+//! Sedgewick, Sleator, Tarjan 1986). It is linked through the nodes themselves, so a cascade
+//! allocates nothing.
 
 use crate::node::Node;
 use core::ptr;
 
-/// Lives in one cascade, whose thread has all that guards the nodes in it.
+/// Lives in one cascade, whose session has all that guards the nodes in it.
 pub(crate) struct Heap {
     top: *const Node,
 }
@@ -15,10 +15,10 @@ impl Heap {
         Self { top: ptr::null() }
     }
 
-    /// Puts `node` in, if it is not in already.
+    /// Adds `node`, unless it is in the heap already.
     ///
     /// # Safety
-    /// The node is alive until it is taken out, and its links are the caller's.
+    /// The node is alive until it is taken out, and the caller has what guards its links.
     pub unsafe fn push(&mut self, node: *const Node) {
         // SAFETY: as the caller says.
         unsafe {
@@ -30,10 +30,10 @@ impl Heap {
         }
     }
 
-    /// Takes the first out.
+    /// Takes out the node that is served first.
     ///
     /// # Safety
-    /// The links of all nodes in the heap are the caller's.
+    /// The caller has what guards the links of all nodes in the heap.
     pub unsafe fn pop(&mut self) -> Option<*const Node> {
         let top = self.top;
         if top.is_null() {
@@ -51,15 +51,15 @@ impl Heap {
     }
 }
 
-/// One heap of two.
+/// Makes one heap of two.
 ///
 /// # Safety
-/// Both are heaps whose nodes are the caller's.
+/// Both are heaps, and the caller has what guards their nodes.
 unsafe fn meld(a: *const Node, b: *const Node) -> *const Node {
     if a.is_null() || b.is_null() {
         return if a.is_null() { b } else { a };
     }
-    // SAFETY: neither is null, and both are the caller's.
+    // SAFETY: neither is null, and the caller has what guards them.
     unsafe {
         let (parent, child) = if (*b).goes_before(&*a) { (b, a) } else { (a, b) };
         let others = (*parent).links(|links| core::mem::replace(&mut links.child, child));
@@ -68,13 +68,13 @@ unsafe fn meld(a: *const Node, b: *const Node) -> *const Node {
     }
 }
 
-/// One heap of siblings: pairs from left to right, then all of them from right to left.
+/// Makes one heap of siblings: pairs from left to right, then all pairs from right to left.
 ///
 /// # Safety
 /// As `meld`.
 unsafe fn meld_all(mut siblings: *const Node) -> *const Node {
     let mut pairs: *const Node = ptr::null();
-    // SAFETY: a node's sibling is null or one of the caller's.
+    // SAFETY: a node's sibling is null, or the caller has what guards it.
     unsafe {
         let cut =
             |node: *const Node| (*node).links(|links| core::mem::replace(&mut links.sibling, ptr::null()));

@@ -1,23 +1,27 @@
-//! A session: the cells a thread has locked, what it makes of them, whom it has to tell.
+//! A session: the cells that a thread has locked, what it changes in them, and the waiters that it
+//! has to complete.
 //!
-//! A session evaluates on the words themselves, since nobody acts on a word with `LOCK` or learns
-//! its value, and takes back what it did if the set cannot proceed. It is two-phase locking: all
-//! cells are locked before the first is published.
+//! A session evaluates on the words themselves, because no other thread writes a word with `LOCK`
+//! or learns its value. If the set stops, the session takes back what it did. This is two-phase
+//! locking: all cells are locked before the first is published.
 //!
 //! # Locking without an order
-//! Only the holder of `C` waits for a cell while it has another. A session without `C` waits with
-//! nothing held; it tries for the rest, and where it finds a cell locked, it lets all go and begins
-//! with that one; after [`RESTARTS`] it takes `C`. So of those that wait while they hold there is
-//! one, and it waits for one that does not wait.
+//! Only a session with the array lock waits for a cell while it has locked another. A session
+//! without it waits with no cell locked. It tries to lock the others; if one of them is locked, it
+//! unlocks all, waits, and begins with that one. After [`RESTARTS`] rounds it takes the array lock.
+//! So at most one thread waits for a cell while it has others locked, and the thread that it waits
+//! for does not wait. There is no deadlock.
 //!
 //! # Publishing
-//! 1. `C` is released first. What it guards beyond the cells is done with; the cells are still
-//!    locked.
-//! 2. (L2) Each word is stored with its value, its flags, and without `LOCK`: plain stores, because
-//!    nobody else writes a word with `LOCK`. The last of them is the last touch of the array.
-//! 3. (G) One fence, for those who wait for cells: `gate.rs`.
-//! 4. (O1) Those whose sets are done are told, and woken: nodes are their owners', and alive until
-//!    they are told; where they sleep is static memory: `groups.rs`.
+//! 1. The array lock is released first (A2). The session is done with all that it guards, and the
+//!    cells are still locked.
+//! 2. (L2) Each word is stored with its value, its flags, and without `LOCK`. A plain store is
+//!    enough, because no other thread writes a word with `LOCK`. The last of these stores is the
+//!    last touch of the array.
+//! 3. One fence, and one load of the parking slot: if a thread waits there for one of the cells, it
+//!    is woken (`sleep/slots.rs`).
+//! 4. (O1) The session completes the waiters that it has served, and wakes them. A node is alive
+//!    until it is completed. The waiters sleep in static memory (`sleep/groups`).
 
 mod aged;
 mod array_lock;
@@ -40,46 +44,49 @@ use ulocks_core::meter::{Event, Meter};
 use ulocks_core::sync::Ordering::{Acquire, Relaxed, Release};
 use ulocks_core::sync::is_abandoned;
 
-/// How often a session without `C` starts again because a cell is locked.
+/// How often a session without the array lock starts again because a cell is locked.
 const RESTARTS: usize = if FEW { 1 } else { 16 };
 
 /// Why a cell was not locked.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Obstacle {
-    /// Another session has it.
+    /// Another thread has locked it.
     Busy,
-    /// It takes `C`: to touch what is inside, or to get all cells at last.
+    /// The session needs the array lock: to touch the queues of a cell with `COMPLEX`, or because
+    /// it has started again too often.
     NeedsArrayLock,
     /// The array was closed.
     Closed,
 }
 
-/// Where a set stops, and why.
+/// The operation at which a set stops, and why.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Stopped {
     pub at: usize,
     pub why: Stop,
 }
 
+/// The head of this file says what a session is.
 pub(crate) struct Session<'a, P: InOneProcess> {
     pub array: &'a RawSemArray<P>,
-    /// A name that no other session has while this one lives.
+    /// A number that no other session has while this one lives.
     name: usize,
     /// The cell that was locked last.
     held: u32,
-    /// Whether it has `C`.
+    /// Whether it has the array lock.
     pub has_array_lock: bool,
-    /// Whether it passes by the elders.
+    /// Whether its sets pass the oldest aged set, and do not stop for it.
     pub passes: bool,
     /// Whether it closes the array.
     pub closes: bool,
-    /// Nodes that were taken out of their queues, linked by `next`.
+    /// Nodes that were taken out of their queues and are to be completed, linked by `next`.
     first_completed: *const Node,
     last_completed: *const Node,
 }
 
 impl<'a, P: InOneProcess> Session<'a, P> {
-    /// A session that has nothing. `here` is a byte on the caller's stack, whose address names it.
+    /// A session that has locked nothing. `here` is a byte on the caller's stack; its address is
+    /// the session's number.
     pub fn new(array: &'a RawSemArray<P>, here: &'a u8) -> Self {
         Self {
             array,
@@ -93,7 +100,7 @@ impl<'a, P: InOneProcess> Session<'a, P> {
         }
     }
 
-    /// A session that has `C`.
+    /// A session with the array lock.
     pub fn with_array_lock(array: &'a RawSemArray<P>, here: &'a u8) -> Self {
         array.array_lock.lock();
         Self { has_array_lock: true, ..Self::new(array, here) }
@@ -120,15 +127,19 @@ impl<'a, P: InOneProcess> Session<'a, P> {
             }
         }
         cell.holder.store(self.name, Relaxed);
-        // SAFETY: this session has LOCK; the field is the holder's own.
+        // SAFETY: this session has LOCK, and the field is the holder's.
         unsafe { cell.inside(|inside| inside.held_before = self.held) };
         self.held = index;
         Ok(())
     }
 
-    /// Locks a cell with `C`, whatever else is locked; false if the array was closed.
+    /// Locks a cell, for a session with the array lock. It may have locked others. Returns false if
+    /// the array was closed.
     pub fn lock(&mut self, index: u32) -> bool {
-        debug_assert!(self.has_array_lock, "only the holder of C waits for a cell while it has another");
+        debug_assert!(
+            self.has_array_lock,
+            "only with the array lock may a session wait for a cell while it has locked another"
+        );
         loop {
             match self.try_lock(index) {
                 Ok(()) => return true,
@@ -138,7 +149,8 @@ impl<'a, P: InOneProcess> Session<'a, P> {
         }
     }
 
-    /// Locks the cells of `ops` without `C`. If that fails, nothing is locked.
+    /// Locks the cells of `ops`, for a session without the array lock. If that fails, no cell is
+    /// locked.
     pub fn lock_all(&mut self, ops: &[Op]) -> Result<(), Obstacle> {
         let mut contended = None;
         for _ in 0..=RESTARTS {
@@ -172,18 +184,20 @@ impl<'a, P: InOneProcess> Session<'a, P> {
         self.array.slot().wait_while::<P>(index, || State(cell.word.load(Relaxed)).has(State::LOCK));
     }
 
+    /// The value of a locked cell.
     pub fn value(&self, index: u32) -> u32 {
         State(self.array.cells[index as usize].word.load(Relaxed)).value()
     }
 
-    /// Gives a cell that is locked another value.
+    /// Gives a locked cell another value.
     pub fn set_value(&self, index: u32, value: u32) {
         let word = &self.array.cells[index as usize].word;
         word.store(State(word.load(Relaxed)).set(value).0, Relaxed);
     }
 
-    /// Performs `ops` in their order, or changes nothing. The cells are locked, or with `C`, locked
-    /// here as far as the set gets. The `ticket` says whom it has to stop for.
+    /// Performs `ops` in their order, or changes nothing. A session with the array lock locks the
+    /// cells here, as far as the set gets; without it they are locked already. A set whose `ticket`
+    /// is greater than that of the oldest aged set stops for it (`aged.rs`).
     pub fn evaluate(&mut self, ops: &[Op], ticket: u64) -> Result<(), Stopped> {
         let stops_for_aged = self.has_array_lock && self.stops_for_aged(ops, ticket);
         for (at, op) in ops.iter().enumerate() {
@@ -207,6 +221,7 @@ impl<'a, P: InOneProcess> Session<'a, P> {
         Ok(())
     }
 
+    /// Undoes `ops`, which were performed.
     fn take_back(&self, ops: &[Op]) {
         for op in ops.iter().rev() {
             let word = &self.array.cells[op.index as usize].word;
@@ -214,9 +229,9 @@ impl<'a, P: InOneProcess> Session<'a, P> {
         }
     }
 
-    /// Hands the value of a cell without `COMPLEX` to those who wait for it, the oldest that can
-    /// proceed first. They only subtract: one walk is enough, and zero is reached at its end or
-    /// never.
+    /// Serves the waiting sets of a cell without `COMPLEX`, the oldest that can proceed first. They
+    /// are simple. A subtraction lets no other subtraction proceed, so one walk is enough. If the
+    /// walk leaves zero, the sets that wait for zero follow.
     pub fn drain(&mut self, index: u32) {
         let cell = &self.array.cells[index as usize];
         let mut value = self.value(index);
@@ -247,7 +262,7 @@ impl<'a, P: InOneProcess> Session<'a, P> {
         }
     }
 
-    /// Takes a simple node out of its queue, or one that watches nothing.
+    /// Takes a node out of its queue. Its watches are not touched.
     ///
     /// # Safety
     /// The node is in a queue of a cell whose inside the session may touch.
@@ -260,12 +275,12 @@ impl<'a, P: InOneProcess> Session<'a, P> {
         }
     }
 
-    /// Notes what a node that was taken out is to be told.
+    /// Notes the outcome of a node that was taken out.
     ///
     /// # Safety
-    /// The node is out of its queue, not told yet, and not noted yet.
+    /// The node is out of its queue, and neither noted nor completed.
     pub unsafe fn will_complete(&mut self, node: *const Node, outcome: Outcome) {
-        // SAFETY: the node belongs to this session now.
+        // SAFETY: the node belongs to this session.
         unsafe {
             (*node).links(|links| {
                 links.outcome = outcome;
@@ -280,7 +295,7 @@ impl<'a, P: InOneProcess> Session<'a, P> {
         self.last_completed = node;
     }
 
-    /// Lets go of everything, and tells whoever is to be told.
+    /// Unlocks everything, then completes and wakes the waiters that were served.
     pub fn publish(&mut self) {
         if !self.first_completed.is_null() {
             // Here, because the array may be gone when they are woken.
@@ -303,9 +318,10 @@ impl<'a, P: InOneProcess> Session<'a, P> {
         self.complete();
     }
 
+    /// (L2): publishes the cell that was locked last.
     fn publish_last(&mut self) {
         let cell = &self.array.cells[self.held as usize];
-        // SAFETY: the cell is locked, and flags are read off without following what is queued.
+        // SAFETY: the cell is locked, and its flags are read without following a queue.
         let (before, flags) = unsafe { cell.inside(|inside| (inside.held_before, inside.flags())) };
         self.held = before;
         let value = State(cell.word.load(Relaxed)).value();
@@ -314,6 +330,7 @@ impl<'a, P: InOneProcess> Session<'a, P> {
         membarrier::store(&cell.word, State(flags | closed).set(value).0, Release);
     }
 
+    /// Completes the waiters that were served, (O1), and wakes them.
     fn complete(&mut self) {
         if self.first_completed.is_null() {
             return;
@@ -322,8 +339,8 @@ impl<'a, P: InOneProcess> Session<'a, P> {
         let mut node = mem::replace(&mut self.first_completed, ptr::null());
         self.last_completed = ptr::null();
         while !node.is_null() {
-            // SAFETY: whoever was taken out belongs to this session until it is told, and is alive
-            // until then.
+            // SAFETY: a node that was taken out belongs to this session until it is completed, and
+            // is alive until then.
             unsafe {
                 let (next, seat, outcome) = (*node).links(|links| (links.next, links.seat, links.outcome));
                 Node::complete(node, outcome);

@@ -1,15 +1,15 @@
-//! Sleeping, giving up, growing old.
+//! How a thread waits for its set: it sleeps, is completed, times out, or becomes aged.
 //!
-//! | a sleeper's | who | how |
+//! | what happens to a waiter | by | how |
 //! |---|---|---|
-//! | being told | whoever took its node out of its queue, after publishing | (O1) |
-//! | giving up, with a simple node | itself, with the `LOCK` of its cell | finds the node queued, and takes it out |
-//! | giving up, with a complex node | itself, with `C` and its cells | the same, and serves those who stopped for it |
-//! | growing old | itself, when its time has come, with `C` | is among the elders from then on |
+//! | it is completed | the session that took its node out of its queue | (O1), after publishing |
+//! | it times out, or a signal interrupts it; simple | its own thread, with the cell's `LOCK`; with `COMPLEX`, with the array lock, too | takes the node out, if it is still queued |
+//! | the same; complex | its own thread, with the array lock and its cells | the same, and serves the sets that stopped for it |
+//! | it becomes aged | its own thread, when the time has come, with the array lock | adds the node to the list of aged sets |
 //!
-//! Exactly one of being told and giving up wins, since a node leaves its queue once. If it was not
-//! in its queue any more, its set has been performed, or has failed, and the word about it is on
-//! its way.
+//! A waiter is either completed or times out, never both, because a node leaves its queue once. If
+//! a waiter that times out does not find its node queued, a session has served its set, and is
+//! about to complete it. The waiter sleeps on until then.
 
 pub mod groups;
 pub mod slots;
@@ -18,30 +18,29 @@ use crate::Error;
 use crate::array::InOneProcess;
 use crate::node::{Node, Outcome};
 use crate::raw::{RawSemArray, Wait};
-use crate::session::Heap;
-use crate::session::{Obstacle, Session};
+use crate::session::{Heap, Obstacle, Session};
 use crate::sleep::groups::{Seat, Slept};
 use core::time::Duration;
 use ulocks_core::meter::{Event, Meter};
 use ulocks_core::spin;
 use ulocks_core::time::Deadline;
 
-/// After how long the eldest lets those pass that stop for it, at the earliest; each time after
-/// twice as long. So they wait for it no longer than it has slept itself,
+/// How long the oldest aged set waits before it lets the sets pass that stop for it. Each further
+/// time it waits twice as long, so no set stops for longer than the aged set has waited.
 const LET_PASS_AFTER: Duration = Duration::from_millis(10);
-/// and no longer than this.
+/// The longest of these times.
 const LET_PASS_LATEST: Duration = Duration::from_secs(1);
 
-/// A node that was put in a queue.
+/// What a waiter knows of its node in a queue.
 pub(crate) struct Queued {
     pub seat: Seat,
     pub complex: bool,
-    /// When it is an elder next, or lets others pass.
+    /// After how long it becomes aged; `None` without strict fairness.
     pub ages_after: Option<Duration>,
 }
 
 impl<P: InOneProcess> RawSemArray<P> {
-    /// Waits until `node` is told, or gives up.
+    /// Waits until `node` is completed, or until it times out.
     pub(crate) fn sleep(&self, node: &Node, queued: Queued, wait: Wait) -> Result<(), Error> {
         self.meter.count(Event::Contended);
         let completed = || node.outcome() != Outcome::Pending;
@@ -52,7 +51,7 @@ impl<P: InOneProcess> RawSemArray<P> {
         }
         self.meter.count(Event::Slept);
         let mut ages = queued.ages_after.map(|after| {
-            // An elder from the start: its time to let others pass comes next.
+            // Aged from the start: next it lets the stopped sets pass.
             let after = if after.is_zero() { LET_PASS_AFTER } else { after };
             (after, Deadline::after(after))
         });
@@ -77,6 +76,7 @@ impl<P: InOneProcess> RawSemArray<P> {
         }
     }
 
+    /// The result of a call whose set has an outcome.
     fn result(&self, node: &Node) -> Result<(), Error> {
         match node.outcome() {
             Outcome::Done => Ok(()),
@@ -87,7 +87,7 @@ impl<P: InOneProcess> RawSemArray<P> {
         }
     }
 
-    /// Takes the node out of its queue; false if somebody has done so already.
+    /// Takes the node out of its queue; returns false if a session has done so already.
     #[cold]
     fn give_up(&self, node: &Node, queued: &Queued) -> bool {
         let here = 0;
@@ -103,12 +103,12 @@ impl<P: InOneProcess> RawSemArray<P> {
             }
         };
         // SAFETY: a simple node's queue is guarded by its cell, which is locked, and a complex
-        // one's by C. If the array was closed, nobody is in a queue, and there is nothing to look
-        // at.
+        // one's by the array lock. If the array was closed, no node is in a queue, and this one is
+        // not read.
         let is_queued = open && unsafe { node.is_queued() };
         if is_queued {
-            // SAFETY: the node is in its queue, and so it and its neighbours are this session's, as
-            // is what it watches.
+            // SAFETY: the node is in its queue, so it, its neighbours and its watches are this
+            // session's.
             unsafe {
                 if session.has_array_lock {
                     let mut heap = Heap::new();
@@ -126,8 +126,8 @@ impl<P: InOneProcess> RawSemArray<P> {
         is_queued
     }
 
-    /// Makes an elder of a node that has slept for long. If it is the eldest already, lets those
-    /// pass that stop for it.
+    /// Makes a node aged that has waited for the bound. If it is the oldest aged set already, lets
+    /// the sets pass that stop for it.
     #[cold]
     fn become_aged(&self, node: &Node) {
         let here = 0;
@@ -135,7 +135,7 @@ impl<P: InOneProcess> RawSemArray<P> {
         if session.is_oldest_aged(node) {
             session.let_pass();
         } else {
-            // SAFETY: with C the node is this session's while it is queued.
+            // SAFETY: with the array lock the node is this session's while it is queued.
             unsafe {
                 if node.is_queued() && !node.links(|links| links.aged) {
                     session.make_aged(node);

@@ -25,7 +25,7 @@ fn each_says_what_is_wrong_and_what_is_allowed() {
             Error::SetTooLong { len: 501, most: 500 },
             "501 operations in a set: the array takes at most 500; a builder makes arrays that take more",
         ),
-        (Error::WrongNumber { values: 2, len: 3 }, "2 values for 3 semaphores: there is to be one for each"),
+        (Error::WrongNumber { values: 2, len: 3 }, "2 values for 3 semaphores: each needs one"),
         (Error::Closed, "the array was closed"),
     ];
     for (error, text) in texts {

@@ -1,27 +1,27 @@
-//! Groups: where those sleep whose sets cannot proceed, and how many of them one call wakes.
+//! Groups: where waiters sleep, and how many of them one call wakes.
 //!
-//! To wake sleepers one by one costs a system call each, and between two calls the first of them
-//! may take the waker's CPU: a poster that serves hundreds loses half of its time to that. So
-//! sleepers share futexes, each with a bit of its own, and one `FUTEX_WAKE_BITSET` wakes all those
-//! of a futex that were told something.
+//! To wake waiters one by one costs a system call for each. Between two calls the first of them may
+//! take the waker's CPU: a post that serves hundreds loses half of its time to that. So waiters
+//! share futexes. A *group* is a futex and its 32 *seats*; a seat is a bit by which the kernel
+//! tells a sleeper of this futex from others. One `FUTEX_WAKE_BITSET` wakes any choice of seats.
 //!
-//! Nor does the waker wake them all. To wake a sleeper of another CPU takes that CPU's run queue
-//! and the sleeper's cache lines away from there, one sleeper after the other, while that CPU may
-//! have nothing to do. So the waker wakes one of them, and leaves the others to it: that is a
-//! *relay*.
+//! Nor does the waker wake all of them itself. To wake a thread on another CPU takes that CPU's run
+//! queue and the thread's cache lines away from there, thread by thread, while that CPU may be
+//! idle. So the waker wakes one thread of the group, and leaves the *rest* to it. This is *wake-up
+//! chaining*.
 //!
 //! # Properties
-//! - Outcome is told: a sleeper whose status was stored before [`Wakes::add`] wakes up, or does not
-//!   fall asleep.
-//! - A waker makes one call for all that were told of the 32 in a group. A single one costs one
-//!   call, as with a futex of its own.
-//! - On other CPUs than its own it wakes one of a group, if there are [`CHAINED`] or more to be
-//!   woken; that one makes the call for the rest, where they are.
-//! - Calls go CPU by CPU, the waker's own last: once that one's sleepers are awake, they may take
-//!   it. Groups belong to the CPU on which their sleepers fell asleep.
-//! - The memory is static. After a status is stored, which may be the end of the sleeper's node and
-//!   of the array, a waker needs nothing but the sleeper's [`Seat`], a number (law 2).
-//! - Nothing is allocated, no thread is registered.
+//! - A completed waiter wakes up: if its status was stored before [`Wakes::add`], it is woken, or
+//!   does not fall asleep.
+//! - A waker makes one call for all completed waiters of a group. For a single waiter this costs
+//!   one call, as with a futex of its own.
+//! - On another CPU the waker wakes one thread of a group, if [`CHAINED`] or more are to be woken.
+//!   That thread makes the call for the rest, on its own CPU.
+//! - The calls go CPU by CPU, the waker's own last, because its own waiters may take the CPU once
+//!   they are awake. A group belongs to the CPU on which its waiters fell asleep.
+//! - The memory is static. With its status stored, a waiter's node may be gone, and the array, too.
+//!   From then on a waker needs only the waiter's [`Seat`], a number (law 2).
+//! - Nothing is allocated, and no thread is registered.
 //!
 //! # State
 //! For each of [`CPUS`] CPUs [`PER_CPU`] groups of two words:
@@ -29,85 +29,83 @@
 //! | word | part | law |
 //! |---|---|---|
 //! | `seq` | | the futex: wake-ups so far. A waker adds one, after the statuses and before the call |
-//! | `seats` | `used` | one bit a seat: set by who claims it, cleared by the same, who is awake then |
-//! | | `left` | one bit a seat: those whose wake-up was left to whoever comes by |
-//!
-//! A seat is a group and a bit of it.
+//! | `seats` | `used` | one bit a seat: set by the thread that claims it, cleared by the same thread, awake |
+//! | | `rest` | one bit a seat: its owner is still to be woken, by a woken thread of the group |
 //!
 //! | what | by | label |
 //! |---|---|---|
 //! | a bit of `used` is set | a thread that is about to queue, on the CPU it runs on | (C1) |
-//! | it is cleared | the same, when it was told, or has left its queue untold | (C2) |
+//! | it is cleared | the same thread, when it was completed, or has left its queue | (C2) |
+//! | a waiter reads `seq` | before its status and its sleep | (S1) |
 //! | `seq` + 1 | a waker, after the statuses | (S2) |
-//! | bits of `left` are set | a waker that wakes one of them, after (S2) and before the call | (R1) |
-//! | all of `left` is cleared, and those who had a bit are woken by a call | with (C2); and by who was woken untold | (R2) |
+//! | bits of `rest` are set | a waker that wakes one of their owners, after (S2) and before the call | (R1) |
+//! | all bits of `rest` are cleared, and their owners are woken by a call | a thread at (C2), and one that was woken but not completed | (R2) |
 //!
-//! The last group of each CPU is *common*, for when all others are full: a seat there is a bit
-//! that others have too. Its `used` counts claims, so as to spread them over the bits, nothing is
-//! given back, and nothing is left to others.
+//! The last group of each CPU is *common*, for when all others are full: several threads may have
+//! the same seat there. Its `used` counts claims, which spreads them over the seats. Nothing is
+//! given back, and no wake-up is chained.
 //!
-//! # Who sleeps where
-//! A call is worth as much as it wakes, so those are to be in one group who are told together.
-//! While there are few, that is the first group of their CPU. Where there are many, a set that
-//! wakes some of them is about neighbouring semaphores: who sleeps for a cell has a seat near
-//! those who sleep for its neighbours, if there are any. Berths in the order of arrival alone mix
-//! the sleepers within seconds, and a set then finds hardly two in the same group.
+//! # Choice of a seat
+//! One wake call should wake many threads, so threads that are completed together should share a
+//! group. While few threads sleep, they are in the first group of their CPU. When many sleep, a set
+//! that completes some of them is about neighbouring semaphores. So a waiter takes a seat near the
+//! waiters of neighbouring cells, if there are any. Without this rule the waiters mix within
+//! seconds, and a set finds hardly two in the same group.
 //!
 //! # Invariants
-//! 1. A bit of a group that is not common has one owner from (C1) to (C2). At (C2) the owner is
-//!    awake: so of those in the kernel's queue no two have the same bit.
-//! 2. *So a call for as many sleepers as it has bits wakes all of them*: no more can match. In a
-//!    common group any number can, and the call is for all.
-//! 3. *A call after (S2) finds whoever sleeps on.* A sleeper reads `seq` (S1), then its status,
-//!    then asks the kernel to sleep while `seq` is what it read. If (S1) shows the waker's count
-//!    (S2), the status shows too. If not, the kernel finds `seq` changed, or has the sleeper in its
-//!    queue before (S2), and so before any call that comes after it.
-//! 4. *Nobody who was told sleeps on.* If the waker calls for all, by 2 and 3. If it calls for one
-//!    (R1), some bits of its list are in the queue, or none. If none, there is nobody to wake,
-//!    by 3. Else the call wakes the owner of such a bit. This one comes by (R2) before it sleeps
-//!    again or returns, since whoever was woken does, told or not. It finds what is left, all the
-//!    bits of (R1), and calls after (S2); or somebody has come by since (R1), found them, and
-//!    calls: that one is awake.
-//! 5. Bits that are left although nobody sleeps with them are found by the next who comes by. Its
-//!    call wakes nobody, or the new owner of such a bit.
-//! 6. Who was woken or refused and is not told looks at its status once more, and sleeps again.
-//!    Nothing else comes of sharing a group or a bit.
+//! 1. A seat of a group that is not common has one owner from (C1) to (C2). At (C2) the owner is
+//!    awake. So no two threads in the kernel's queue have the same seat.
+//! 2. *So a call that wakes as many threads as it has bits wakes all of them*: no more can match.
+//!    In a common group any number can match, and the call is for all.
+//! 3. *A call after (S2) finds every sleeper of its seats.* A waiter reads `seq` (S1), then its
+//!    status, then asks the kernel to sleep while `seq` is what it read. If (S1) reads what (S2)
+//!    wrote, the waiter sees its status. If not, the kernel finds `seq` changed, or has the waiter
+//!    in its queue before (S2), and so before every call after (S2).
+//! 4. *No completed waiter sleeps on.* If the waker calls for all, by 2 and 3. If it chains (R1),
+//!    either no owner of its bits is in the kernel's queue, and by 3 none will be. Or the call
+//!    wakes one of them. This thread comes to (R2) before it sleeps again or returns, whether it
+//!    was completed or not. There it finds all bits of (R1), and wakes their owners. If it does not
+//!    find them, another thread has come to (R2) since (R1), has found them, and wakes: that thread
+//!    is awake.
+//! 5. Bits of `rest` may be set although no owner sleeps. The next (R2) clears them. Its call wakes
+//!    no thread, or a new owner of the seat.
+//! 6. A thread that was woken, or refused by the kernel, and was not completed, reads its status
+//!    once more and sleeps again. So it costs only time to share a group or a seat.
 //!
 //! # Ordering
 //! | access | order | pairs with |
 //! |---|---|---|
-//! | (S1) load of `seq` | Acquire | (S2): who sees the count sees the statuses before it |
+//! | (S1) load of `seq` | Acquire | (S2): a waiter that sees the count sees the statuses stored before it |
 //! | (S2) `fetch_add` of `seq` | Release | (S1) |
 //! | (C1) `fetch_or` of `seats` | Acquire | (C2): the previous owner is out of the kernel's queue |
 //! | (R1) `fetch_or` of `seats` | Release | (R2): (S2) comes before the call |
 //! | (C2), (R2) one `fetch_and` of `seats` | Acquire, Release | (R1); (C1) |
 //!
-//! That (R2) finds what (R1) left needs no order: both are read-modify-writes of one word, and one
-//! follows the other in time. What a sleeper may do after it was told it has from its status, which
-//! the caller stores and loads, not from here.
+//! That (R2) finds the bits of (R1) needs no order: both are read-modify-writes of one word, and
+//! one follows the other in time. A completed waiter sees what was done before by its status, which
+//! the caller stores and loads.
 //!
-//! # What a relay costs
-//! A hop: who is left sleeps until the one that was woken has run. On a CPU of their own they would
-//! run after it anyway. Threads that have moved away since, and could run at once elsewhere, wait
-//! for a thread that may be of a lower priority: of those of a group the kernel wakes a real-time
-//! thread first, but knows no order among others.
+//! # What chaining costs
+//! One more switch: the owners of the rest sleep until the woken thread has run. On the same CPU
+//! they would run after it anyway. Threads that have moved to other CPUs since could run at once,
+//! but wait for a thread that may have a lower priority. Of a group, the kernel wakes real-time
+//! threads first, and knows no order among the others.
 //!
 //! # Wrap-around
-//! A sleeper would have to stay preempted between (S1) and the kernel for exactly 2^32 calls, an
+//! A waiter would have to stay preempted between (S1) and the kernel for exactly 2^32 calls, an
 //! hour of nothing else.
 //!
 //! # Forks
-//! A child has one thread, and finds the seats of its parent's other threads taken for good:
-//! sleepers crowd a little earlier in the common groups. What was left to them is found by whoever
-//! comes by, and wakes nobody.
+//! A child has one thread. The seats of its parent's other threads are taken for good in it, so
+//! waiters fill the common groups a little earlier. The next (R2) finds what was left to those
+//! threads, and wakes no thread.
 //!
 //! # Sources
 //! C. Mason, "ipc semaphores: order wakeups based on waiter CPU" (LKML, April 2010) sorts a list of
-//! sleepers by their CPU, so that a run queue's lock is taken once; here the place where they sleep
-//! does it. D. Hart, `FUTEX_WAIT_BITSET` is T. Gleixner's (2008), made for `pthread_rwlock`:
-//! waiters of several kinds on one word. That a woken thread wakes others is in D. Lea's
-//! `AbstractQueuedSynchronizer` (2004), whose shared acquisitions pass a wake-up on from one to the
-//! next.
+//! sleepers by their CPU, so that a run queue's lock is taken once. Here the place where they sleep
+//! does that. `FUTEX_WAIT_BITSET` is T. Gleixner's (2008), made for `pthread_rwlock`: waiters of
+//! several kinds on one word. That a woken thread wakes others is in D. Lea's
+//! `AbstractQueuedSynchronizer` (2004): a shared acquisition passes the wake-up on to the next.
 
 mod wakes;
 
@@ -121,25 +119,25 @@ use ulocks_core::sync::Ordering::{AcqRel, Acquire, Relaxed};
 use ulocks_core::time::Deadline;
 use ulocks_core::{const_fn, cpu, each, sync_static};
 
-/// In the model worlds: tables are small there, and soon full.
+/// Whether this is a model world: tables are small there, and soon full.
 pub(crate) const FEW: bool = PLACES == 1;
 
-/// CPUs that have groups of their own; those with greater numbers share them.
+/// CPUs that have groups of their own. CPUs with greater numbers share them.
 pub const CPUS: usize = if FEW { 1 } else { 64 };
-/// Groups of a CPU, the common one included: seats for 2,016 sleepers, 4 KiB.
+/// Groups of a CPU, the common one included: seats for 2,016 waiters, 4 KiB.
 pub const PER_CPU: usize = if FEW { 3 } else { 64 };
-/// Berths of a group.
+/// Seats of a group.
 pub const SEATS: u32 = if FEW { 2 } else { 32 };
 
-/// Cells are neighbours that lie within so many bits of an address: 64 of them, two groups full,
-/// for on one CPU seldom all of them sleep.
+/// Cells are neighbours if their addresses differ in this many low bits only. That is 64 cells, two
+/// groups full, because seldom all their waiters sleep on one CPU.
 const NEIGHBOURHOOD: u32 = 13;
 
 /// All seats of a group.
 const FULL: u32 = u32::MAX >> (32 - SEATS);
 
-/// One group, on a cache line of its own: wakers write it from other CPUs, while sleepers write
-/// those beside it.
+/// One group, on a cache line of its own: wakers write it from other CPUs, while waiters write the
+/// groups beside it.
 #[repr(align(64))]
 struct Group {
     seq: Futex<Private>,
@@ -154,13 +152,13 @@ impl Group {
         }
     }
 
-    /// The bits that are claimed.
+    /// The seats that are claimed.
     #[inline]
     fn used(&self) -> u32 {
         self.seats.load(Relaxed) as u32
     }
 
-    /// (C1): a free bit of this group, if there is one.
+    /// (C1): claims a free seat of this group, if there is one.
     #[inline]
     fn claim(&self) -> Option<u32> {
         let mut used = self.used();
@@ -175,7 +173,7 @@ impl Group {
         None
     }
 
-    /// (C2): gives `bits` back. (R2): wakes those who were left.
+    /// (C2): gives the seats `bits` back. (R2): wakes the rest.
     #[inline]
     fn pass_on(&self, bits: u32) {
         // Mutant: AcqRel -> Acquire, Release, Relaxed: as (C1) and (R1).
@@ -209,21 +207,21 @@ sync_static! {
     static GROUPS: [CpuGroups; CPUS] = each!(CpuGroups::new(); CPUS);
 }
 
-/// The CPU whose groups are those of the calling thread now.
+/// The CPU on which the calling thread runs, and whose groups it uses.
 #[inline]
 fn own_cpu() -> u32 {
     cpu::current().unwrap_or(0) % CPUS as u32
 }
 
-/// The group of this number, and whether it is a common one.
+/// The group of this number, and whether it is common.
 #[inline]
 fn group(number: u32) -> (&'static Group, bool) {
     let (cpu, nth) = (number as usize / PER_CPU, number as usize % PER_CPU);
     (&GROUPS[cpu].groups[nth], nth == PER_CPU - 1)
 }
 
-/// How many seats are claimed at this moment, those of common groups not counted: none while
-/// nobody sleeps.
+/// How many seats are claimed at this moment, without those of common groups. It is zero while no
+/// waiter sleeps.
 #[must_use]
 pub fn claimed() -> u32 {
     let own = |cpu: &CpuGroups| {
@@ -243,27 +241,27 @@ pub enum Slept {
     Interrupted,
 }
 
-/// A place to sleep: a group and a bit. A number, so that a waker can keep it when the sleeper's
-/// node is gone.
+/// Where a waiter sleeps: a group, and a bit of it. It is a number, so that a waker can keep it
+/// when the waiter's node is gone.
 ///
-/// It is given back once, by whoever claimed it: by [`sleep`](Self::sleep) that was
-/// [completed](Slept::Completed), or else by [`give_up`](Self::give_up).
+/// The thread that claimed it gives it back once: by [`sleep`](Self::sleep), if that returns
+/// [`Completed`](Slept::Completed), or else by [`give_up`](Self::give_up).
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub struct Seat(u32);
 
 impl Seat {
-    /// A seat for the calling thread, which sleeps for nothing in particular.
+    /// A seat for the calling thread, which waits for no cell in particular.
     #[must_use]
     pub fn claim() -> Self {
         Self::claim_near(0)
     }
 
-    /// A seat for the calling thread on the CPU it runs on, which is going to sleep for the cell
-    /// at `address`.
+    /// A seat for the calling thread, on the CPU it runs on. The thread is about to wait for the
+    /// cell at `address`.
     ///
-    /// Near those that sleep for the same cell and its neighbours, if there are any; else in the
-    /// first group if there is room, where few sleepers are together whatever they sleep for; else
-    /// near the cell, or anywhere.
+    /// The seat is near the waiters of the same cell and of its neighbours, if there are any.
+    /// Otherwise it is in the first group, if that has room: few waiters are together there,
+    /// whatever they wait for. Otherwise it is near the cell, or anywhere.
     #[must_use]
     pub fn claim_near(address: usize) -> Self {
         let cpu = own_cpu() as usize;
@@ -291,12 +289,12 @@ impl Seat {
         self.0 % SEATS
     }
 
-    /// Sleeps until `until` holds, or until `deadline`; if `interruptible`, a signal handler ends
-    /// the sleep too. Does not enter the kernel if `until` holds; each time it does not hold, but
-    /// the last one of a sleep that fails, is an entry. If it was told, it has given the seat
+    /// Sleeps until `until` holds, or until `deadline`. If `interruptible`, a signal handler ends
+    /// the sleep, too. It calls the kernel each time that `until` does not hold, and asks `until`
+    /// once more before it returns a failure. If it returns `Completed`, it has given the seat
     /// back.
     ///
-    /// Nothing is ordered by it but what `until` orders.
+    /// It orders nothing but what `until` orders.
     pub fn sleep(
         self,
         mut until: impl FnMut() -> bool,
@@ -336,8 +334,8 @@ impl Seat {
         }
     }
 
-    /// Gives the seat back without having slept until told: of a sleeper that has left its queue
-    /// before anybody told it, or was told while it was awake. (C2) and (R2).
+    /// Gives back the seat of a waiter that has left its queue, or that was completed while it was
+    /// awake: (C2) and (R2).
     #[inline]
     pub fn give_up(self) {
         let (group, common) = group(self.group());

@@ -1,27 +1,27 @@
-//! Wakers of the groups: the list of the waiters that were completed, and the calls that wake them.
+//! Wakers of the groups: the list of completed waiters, and the calls that wake them.
 
 use super::{FEW, PER_CPU, Seat, group, own_cpu};
 use core::fmt;
 use ulocks_core::futex::Bits;
 use ulocks_core::sync::Ordering::Release;
 
-/// So many of a group on another CPU are woken by one of them: to wake one more from here costs
-/// about half as much as the call that this one makes.
+/// From this many waiters of a group on another CPU, one of them wakes the rest. To wake one more
+/// from here costs about half as much as the call that the woken one makes.
 pub const CHAINED: u32 = if FEW { 2 } else { 3 };
 /// Groups that a list of wake-ups has room for.
 const CAPACITY: usize = if FEW { 2 } else { 16 };
 
-/// Those of one group that are to be woken.
+/// The waiters of one group that are to be woken.
 #[derive(Clone, Copy, Debug, Default)]
 struct Call {
     group: u32,
     bits: u32,
 }
 
-/// Those who were told something, by group: they are woken when the list is full,
-/// [flushed](Self::flush) or dropped.
+/// Completed waiters, by group. They are woken when the list is full, [flushed](Self::flush) or
+/// dropped.
 ///
-/// Who has one must not wait for anything.
+/// A thread that has such a list must not wait for anything.
 pub struct Wakes {
     /// In the order of their groups, hence CPU by CPU.
     calls: [Call; CAPACITY],
@@ -30,15 +30,15 @@ pub struct Wakes {
 }
 
 impl Wakes {
-    /// A list without anybody.
+    /// An empty list.
     #[inline]
     #[must_use]
     pub fn new() -> Self {
         Self { calls: [Call::default(); CAPACITY], len: 0, made: 0 }
     }
 
-    /// Somebody who sleeps in `seat`, or is about to, has been told: its final status has been
-    /// stored (Release). From that store on the sleeper may be gone, with its node and the array.
+    /// Adds a waiter that sleeps in `seat`, or is about to. Its final status has been stored
+    /// (Release). From that store on the waiter may be gone, with its node and the array.
     #[inline]
     pub fn add(&mut self, seat: Seat) {
         let (group, bits) = (seat.group(), 1 << seat.bit());
@@ -56,7 +56,7 @@ impl Wakes {
         self.len += 1;
     }
 
-    /// Wakes them.
+    /// Wakes the waiters in the list, and empties it.
     pub fn flush(&mut self) {
         let calls = &self.calls[..self.len];
         let here = own_cpu() * PER_CPU as u32;
@@ -72,7 +72,7 @@ impl Wakes {
         self.len = 0;
     }
 
-    /// Wakes the `bits` of a group: all, or if it is `far`, one of many.
+    /// Wakes the owners of the seats `bits` of a group: all, or if the group is `far`, one of many.
     fn call(number: u32, bits: u32, far: bool) {
         let (group, common) = group(number);
         group.seq.fetch_add(1, Release); // (S2)
@@ -91,7 +91,7 @@ impl Wakes {
         }
     }
 
-    /// How many calls were made so far, not counted those of others for whom it left.
+    /// How many calls it has made. Calls that other threads make for the rest do not count.
     #[must_use]
     pub fn made(&self) -> u32 {
         self.made
