@@ -1,4 +1,4 @@
-//! [`SemArray`], its builder, and the order it serves in.
+//! [`SemArray`]: the array, its promises, and the order in which it serves sets.
 
 use crate::raw::{RawSemArray, Wait, Waiters};
 use crate::{Builder, Error, Op, Permit, Set};
@@ -8,146 +8,158 @@ use ulocks_core::spin::NoSpin;
 use ulocks_core::time::Deadline;
 use ulocks_core::{Policy, Private, futex};
 
-/// A policy of one process: a [`Private`] one. Whatever policy is that is this, too.
+/// A policy for one process. Every [`Private`] policy is one.
 pub trait InOneProcess: Policy<Scope = futex::Private> {}
 impl<P: Policy<Scope = futex::Private>> InOneProcess for P {}
 
-/// Who may pass whom. What each promises is told at [`SemArray`](SemArray#fairness).
+/// Which sets may pass which. [`SemArray`](SemArray#fairness) says what each choice promises.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum Fairness {
-    /// As System V on Linux: whoever comes is tried first; of those that sleep the oldest that can
-    /// proceed does. A set that needs much may wait for ever while others take turns with what it
-    /// needs.
+    /// As System V on Linux: an arriving set is tried first, and of the waiting sets the oldest
+    /// that can proceed does. A set that needs much may wait for ever while others take turns with
+    /// what it needs.
     #[default]
     Barging,
-    /// A set that has slept for `after` stops those that come later from taking what it still
-    /// needs, until it has it. Of several such sets the oldest does.
+    /// A set that has waited for `after` stops later sets from taking what it still needs, until
+    /// it has it. Of several such sets the oldest does.
     Strict {
-        /// How long it is passed by others; zero for not at all.
+        /// For how long other sets may pass it; zero for not at all.
         after: Duration,
     },
 }
 
-/// An array of semaphores on which sets of operations take effect all at one moment or not at all:
+/// An array of semaphores on which sets of operations take effect all at one moment, or not at all:
 /// the semaphores of System V, in user space, for the threads of one process.
 ///
 /// A semaphore is a number, from 0 to a limit. A set is a list of operations ([`Op`]), each on one
-/// semaphore: to add to it, to subtract from it, which waits until the number is as great, or to
-/// wait until it is zero. The methods are [`SemArrayWith`]'s: [`apply`](SemArrayWith::apply)
-/// performs a set, [`acquire`](SemArrayWith::acquire) one whose effect is given back when its
-/// [`Permit`] is dropped.
+/// semaphore. An operation adds to the number; or it subtracts from it, and waits until the number
+/// is at least as great; or it waits until the number is zero. The methods are those of
+/// [`SemArrayWith`]: [`apply`](SemArrayWith::apply) performs a set, and
+/// [`acquire`](SemArrayWith::acquire) performs one whose effect is given back when its [`Permit`]
+/// is dropped.
 ///
 /// # Meaning
-/// The operations of a set are evaluated in their order, and each sees what those before it did:
-/// with `[wait_zero(0), add(0, 1)]` semaphore 0 is a lock, `[add(0, 5), sub(0, 2)]` proceeds on 0,
-/// `[sub(0, 2), add(0, 5)]` does not. The first one that cannot proceed decides about the set: the
-/// set waits, or fails if that operation is one [without waiting](Op::no_wait); if it would exceed
-/// the limit, the set fails. Whatever fails has changed nothing.
+/// The operations of a set are evaluated in their order, and each sees what the earlier ones did.
+/// With `[wait_zero(0), add(0, 1)]` semaphore 0 is a lock; `[add(0, 5), sub(0, 2)]` proceeds on 0,
+/// and `[sub(0, 2), add(0, 5)]` does not. The first operation that cannot proceed decides about the
+/// set: the set waits, or it fails if that operation is one [without waiting](Op::no_wait). If an
+/// operation would exceed the limit, the set fails. A set that fails has changed nothing.
 ///
-/// A set that sleeps is performed by whoever makes that possible, before anybody sees the values
-/// that make it possible. So a zero is not missed that was there for a moment between two calls;
-/// one that occurs within a set, between its operations, was never there. While a set sleeps it is
-/// evaluated again whenever a semaphore changes that decides about it: the one at which it stops,
-/// and those of the operations before. It may end with [`WouldBlock`](Error::WouldBlock) then, if
-/// it stops at an operation without waiting, or with [`ValueOutOfRange`](Error::ValueOutOfRange).
+/// The thread that makes it possible for a waiting set to proceed performs that set, before any
+/// thread sees the values that make it possible. So a waiting set does not miss a zero that is
+/// there for a moment between two calls. A zero within a set, between its operations, is never
+/// seen. A waiting set is evaluated again whenever a semaphore changes that decides about it: the
+/// semaphore at which it stops, and the semaphores of its earlier operations. It may then fail with
+/// [`WouldBlock`](Error::WouldBlock), if it stops at an operation without waiting, or with
+/// [`ValueOutOfRange`](Error::ValueOutOfRange).
 ///
-/// What happened before a set was performed happens before the return of every set, and of every
-/// look at a value, that sees its effect. All sets are performed as if one after the other.
+/// What happened before a set was performed happens before the return of every set that sees its
+/// effect, and of every read of a value that does. All sets are performed as if one after the
+/// other.
 ///
 /// # Fairness
-/// As on Linux, unless the [`Builder`] is told otherwise. Whoever comes is tried first, past those
-/// that sleep. Since no set sleeps that could proceed, a newcomer takes only what no sleeper could
-/// use at that moment; but a set that needs much at once may never find it together while others
-/// take turns with it. When a value changes, those that sleep are served in this order: sets that
-/// change nothing, since they take nothing; then, of those that can proceed, the one that has slept
-/// longest, whichever semaphore it stopped at. How long a set waits has no bound.
+/// As on Linux, unless the [`Builder`] asks for strict fairness. An arriving set is tried first,
+/// past the waiting ones. No set waits that could proceed, so an arriving set takes only what no
+/// waiting set could use at that moment. But a set that needs much at once may never find it
+/// together while others take turns with it. When a value changes, waiting sets are served in this
+/// order: first the sets that change nothing, since they take nothing. Then, of the sets that can
+/// proceed, the one that has waited longest, whichever semaphore it stopped at. How long a set
+/// waits has no bound.
 ///
-/// [`Fairness::Strict`] bounds it. A set that has slept for `after` is an *elder*, and the eldest
-/// of them stops others: a set that came later waits, even if it could proceed, at an operation
-/// that takes from the eldest, which is a subtraction where the eldest subtracts, and an addition
-/// where it waits for zero. It does so as far as the eldest has got, up to the operation at which
-/// that one stops. So the eldest waits until those who have what it needs have given it back, once
-/// for each of its operations at most, and then the next is the eldest. Three things stop for
-/// nobody: a set that also gives to the eldest something that it needs, since nobody else might; a
-/// value that is [set](SemArrayWith::set); a permit that is given back. Sets that take one thing
-/// from it and give it another, by turns, can keep it waiting for ever.
+/// [`Fairness::Strict`] bounds it. A set that has waited for `after` is *aged*. The oldest aged set
+/// stops others: a set that came later waits at an operation that takes from the aged set, even if
+/// it could proceed. Such an operation is a subtraction where the aged set subtracts, or an
+/// addition where it waits for zero. It counts up to the operation at which the aged set stops. So
+/// the aged set waits until the holders of what it needs have given that back, at most once for
+/// each of its operations. Then the next set is the oldest.
 ///
-/// Who has what the eldest needs, and asks for more before it gives that back, would wait for the
-/// eldest, which waits for it. To undo that, the eldest lets all that it stops pass, once, after 10
-/// ms, after 20 more, 40 more, up to a second. The bound above is for what is given back within
-/// such an interval.
+/// Three things do not stop for an aged set: a set that also gives it something that it needs,
+/// since perhaps no other set would; a value that is [set](SemArrayWith::set); a permit that is
+/// given back. Sets that take one thing from it and give it another, by turns, can keep it waiting
+/// for ever.
+///
+/// A thread may hold what the aged set needs, and ask for more before it gives that back. It would
+/// wait for the aged set, which waits for it. To undo that, the aged set lets all sets that it
+/// stops pass, once, after 10 ms, then after 20 ms more, 40 ms more, up to a second. So the bound
+/// above holds for what is given back within such an interval.
 ///
 /// # Blocking
-/// One operation with nobody in the way is one compare-exchange, or for a zero that is found one
-/// load. A set with nobody in the way that names each semaphore once is one compare-exchange and
-/// one store for each, and a fence. In the way are another call that is changing the same
-/// semaphore, sleepers that the change may help, and sets of several operations that sleep and that
-/// the semaphore decides about. Then a call locks its semaphores, completes whoever can proceed,
-/// publishes, and wakes: one system call for up to 32 that sleep in the same group, which those are
-/// that fell asleep on one CPU for neighbouring semaphores. It waits for none of them, and they
-/// have nothing to do but return. A mutex of the whole array is taken, too, by a set of several
-/// operations that has to sleep, by whoever touches a semaphore that decides about one that sleeps,
-/// and by a set that finds its semaphores locked again and again; by no other. With
-/// [`Fairness::Strict`] every sleeper counts as such a set.
+/// If nothing is in its way, one operation is one compare-exchange, or one load for a zero that it
+/// finds. A set that names each semaphore once is one compare-exchange and one store for each, and
+/// one fence. Three things can be in the way: a call that is changing the same semaphore; waiting
+/// sets that the change may let proceed; waiting sets of several operations that the semaphore
+/// decides about. Then the call locks its semaphores, completes the sets that can proceed,
+/// publishes the values, and wakes. One system call wakes up to 32 threads of a group; threads that
+/// fall asleep on one CPU for neighbouring semaphores share a group. The call does not wait for
+/// them, and they have nothing to do but return.
 ///
-/// A set that cannot proceed sleeps in the kernel at once; [`SemArrayWith`] has policies that look
-/// a while before. Who finds a semaphore locked by another call, or the mutex, looks for up to 5 us
-/// and then sleeps, even in [`try_apply`](SemArrayWith::try_apply): that one does not wait until
-/// its set can proceed, but until other calls are done with what they do. Nobody yields to the
-/// scheduler. A timed set is tried at least once, and may end late by what the scheduler takes; if
-/// others complete it while it gives up, it succeeds.
+/// Some calls also take a mutex of the whole array: a set of several operations that has to wait; a
+/// call that changes a semaphore that decides about such a waiting set; a set that finds its
+/// semaphores locked again and again. With [`Fairness::Strict`] every waiting set counts as one of
+/// several operations.
+///
+/// A set that cannot proceed sleeps in the kernel at once; [`SemArrayWith`] has policies that spin
+/// first. A thread that finds a semaphore or the mutex locked by another call spins for up to 5 us,
+/// and then sleeps. It does so even in [`try_apply`](SemArrayWith::try_apply), which does not wait
+/// until its set can proceed, but waits until other calls are done. No thread yields to the
+/// scheduler. A timed set is tried at least once, and may end later than its deadline by the delay
+/// of the scheduler. If another thread completes it while it times out, it succeeds.
 ///
 /// # Errors
-/// All of [`Error`], and with each of them nothing has changed. First come those of a set that the
+/// All of [`Error`], and none of them changes a value. First come the errors of a set that the
 /// array would never perform, whatever its values are: too long, an index out of range, an amount
 /// beyond the limit.
 ///
 /// # Panics
 /// [`with_values`](SemArrayWith::with_values), if a value is greater than the default limit. No
-/// operation does.
+/// operation panics.
 ///
 /// # Aborts
-/// If the kernel refuses to let a waiter sleep, or to wake a sleeper: a seccomp filter forbids it.
-/// A panic would leave other threads waiting for ever.
+/// If the kernel refuses to let a thread sleep, or to wake one, because a seccomp filter forbids
+/// it. A panic would leave other threads waiting for ever.
 ///
 /// # Process-shared
-/// No: semaphores point to their sleepers. An array lives in one process.
+/// No: semaphores point to the stacks of waiting threads. An array lives in one process.
 ///
 /// # Signals and forks
-/// Not for signal handlers: a semaphore may be locked by the very call that the handler interrupts,
-/// and to wait for that is to wait for ever. One operation with nobody in the way would be safe, a
-/// single compare-exchange; but that nobody is in the way cannot be known before. Signals are
-/// handled while a set sleeps, and the sleep goes on, unless it is
+/// Not for signal handlers: the call that the handler interrupts may have locked the semaphore, and
+/// then the handler would wait for ever. An operation with nothing in its way would be safe, as a
+/// single compare-exchange; but that cannot be known before. A signal that is handled while a set
+/// sleeps does not end the sleep, except in
 /// [`apply_interruptible`](SemArrayWith::apply_interruptible). A child of `fork` gets a private
-/// copy of the array; if another thread slept or was in a call at that moment, the copy must not be
-/// used.
+/// copy of the array. If another thread waited or was in a call at that moment, the child must not
+/// use the copy.
 ///
 /// # Memory
-/// A hundred and twenty-eight bytes a semaphore, a pair of cache lines of its own, allocated when
-/// the array is made; so an array cannot be made by a constant, and zeroed memory is none. Nothing
-/// is allocated afterwards, but by [`values`](SemArrayWith::values), and for sets of more than
-/// eight operations: by a [`Set`] that holds them, by a permit that gives them back, and by a call
-/// that does not find its way free. Who sleeps does so in static memory. A call that performs a set
-/// touches the array no more after the store that publishes the last of its semaphores, so that
-/// whoever has seen all of its effect may free the array at once, while the call is still
-/// returning; with counters it counts after that.
+/// A hundred and twenty-eight bytes a semaphore, a pair of cache lines of its own. They are
+/// allocated when the array is made, so an array cannot be a constant, and zeroed memory is none.
+/// After that, [`values`](SemArrayWith::values) allocates. So do sets of more than eight
+/// operations: the [`Set`] that holds them, the permit that gives them back, and a call that finds
+/// something in its way. Threads sleep in static memory. A call that performs a set does not touch
+/// the array after the store that publishes the last of its semaphores. So a thread that has seen
+/// all of the effect may free the array at once, while the call is still returning. With counters
+/// this does not hold, because the call counts after that.
 ///
 /// # System V
-/// What differs from `semop(2)`: the [limit](Builder::limit) and the [length of a
-/// set](Builder::max_ops) can be chosen. There are permits instead of `SEM_UNDO`: they give back
-/// when they are dropped, not when a process dies. A signal handler ends a sleep only for who asks
-/// for it. An empty set succeeds. To add or subtract 0 changes nothing, and to wait for zero is an
-/// operation of its own. An operation on more than the limit is refused at once, where the kernel
-/// would let it wait, or fail elsewhere first. There is no record of who operated on a semaphore
-/// last, and when.
+/// What differs from `semop(2)`:
+/// - The [limit](Builder::limit) and the [length of a set](Builder::max_ops) can be chosen.
+/// - There are permits instead of `SEM_UNDO`: they give back when they are dropped, not when a
+///   process dies.
+/// - A signal handler ends a sleep only in
+///   [`apply_interruptible`](SemArrayWith::apply_interruptible).
+/// - An empty set succeeds.
+/// - To add or subtract 0 changes nothing, and to wait for zero is an operation of its own.
+/// - An operation on more than the limit fails at once. The kernel would let it wait, or fail at
+///   another operation first.
+/// - There is no record of the last thread that operated on a semaphore, and of the time.
 ///
-/// Two differences are in when a sleeping set is evaluated that has several operations and changes
-/// nothing. The kernel does that when an operation leaves some semaphore at zero; here it is done
-/// whenever a semaphore changes that decides about the set. And when a first set of several
-/// operations falls asleep, the kernel puts the sleepers of all semaphores into one line, by
-/// semaphore and not by age; here it is always by age. So such a set, if one of its operations is
-/// without waiting, may end otherwise or earlier, and [`waiters`](SemArrayWith::waiters) may count
-/// it at another of its semaphores.
+/// Two more differences concern when a waiting set is evaluated. A set of several operations that
+/// changes nothing is evaluated by the kernel when an operation leaves some semaphore at zero. Here
+/// it is evaluated whenever a semaphore changes that decides about it. When a first set of several
+/// operations falls asleep, the kernel puts the waiting sets of all semaphores into one queue, by
+/// semaphore and not by age. Here the order is always by age. So if such a set has an operation
+/// without waiting, it may end otherwise or earlier. And [`waiters`](SemArrayWith::waiters) may
+/// count it at another of its semaphores.
 ///
 /// # Examples
 /// Philosophers, each with two forks or none:
@@ -218,11 +230,10 @@ pub enum Fairness {
 /// ```
 pub type SemArray = SemArrayWith<Private<NoSpin>>;
 
-/// A [`SemArray`] with another policy: one that looks a while before it sleeps, or with counters
-/// inside.
+/// A [`SemArray`] with another policy: its waiters spin before they sleep, or it has counters.
 ///
-/// Patience pays where sets wait for a few microseconds and there are CPUs to spare; where many
-/// sleep, and are woken together, it does not.
+/// To spin pays if sets wait for a few microseconds and CPUs are idle. It does not pay if many sets
+/// sleep, and are woken together.
 ///
 /// ```
 /// use ulocks_core::Private;
@@ -258,12 +269,12 @@ impl<P: InOneProcess> SemArrayWith<P> {
         Builder::new(len)
     }
 
-    /// Performs the operations, all at once, waiting until that is possible.
+    /// Performs the operations, all at one moment. Waits until that is possible.
     ///
     /// # Errors
-    /// [`Error::SetTooLong`], [`Error::IndexOutOfRange`], [`Error::ValueOutOfRange`] at once, the
-    /// latter also after a sleep; [`Error::WouldBlock`], at once or after a sleep, if an operation
-    /// stops the set that is one [without waiting](Op::no_wait); [`Error::Closed`].
+    /// [`Error::SetTooLong`] and [`Error::IndexOutOfRange`] at once. [`Error::ValueOutOfRange`] at
+    /// once or after a sleep. [`Error::WouldBlock`], at once or after a sleep, if the set stops at
+    /// an operation [without waiting](Op::no_wait). [`Error::Closed`].
     ///
     /// # Examples
     /// ```
@@ -281,20 +292,20 @@ impl<P: InOneProcess> SemArrayWith<P> {
         self.0.apply(ops, Wait::Until(None))
     }
 
-    /// Performs the operations if that is possible now. As [`apply`](Self::apply) of operations
-    /// none of which waits.
+    /// Performs the operations if that is possible now, like [`apply`](Self::apply) of operations
+    /// without waiting.
     ///
     /// # Errors
-    /// [`Error::WouldBlock`] if it is not possible; else as [`apply`](Self::apply).
+    /// [`Error::WouldBlock`] if it is not possible; otherwise as [`apply`](Self::apply).
     #[inline]
     pub fn try_apply(&self, ops: &[Op]) -> Result<(), Error> {
         self.0.apply(ops, Wait::No)
     }
 
-    /// Performs the operations, or gives up after `timeout`. It tries at least once.
+    /// Performs the operations, or times out after `timeout`. It tries at least once.
     ///
     /// # Errors
-    /// [`Error::TimedOut`]; else as [`apply`](Self::apply).
+    /// [`Error::TimedOut`]; otherwise as [`apply`](Self::apply).
     pub fn apply_for(&self, ops: &[Op], timeout: Duration) -> Result<(), Error> {
         match self.try_apply(ops) {
             Err(Error::WouldBlock) => self.apply_until(ops, Deadline::after(timeout)),
@@ -302,27 +313,27 @@ impl<P: InOneProcess> SemArrayWith<P> {
         }
     }
 
-    /// Performs the operations, or gives up at `deadline`: an `Instant`, a `SystemTime` or a
+    /// Performs the operations, or times out at `deadline`: an `Instant`, a `SystemTime` or a
     /// [`Deadline`]. It tries at least once.
     ///
     /// # Errors
-    /// [`Error::TimedOut`]; else as [`apply`](Self::apply).
+    /// [`Error::TimedOut`]; otherwise as [`apply`](Self::apply).
     #[inline]
     pub fn apply_until(&self, ops: &[Op], deadline: impl Into<Deadline>) -> Result<(), Error> {
         self.0.apply(ops, Wait::Until(Some(deadline.into())))
     }
 
-    /// As [`apply_until`](Self::apply_until), or as [`apply`](Self::apply) without a deadline, and
-    /// a signal handler that runs while the set sleeps ends that, however the handler was
-    /// installed. One that runs before it sleeps does not.
+    /// As [`apply_until`](Self::apply_until), or without a deadline as [`apply`](Self::apply), but
+    /// a signal handler that runs while the set sleeps ends the call, however the handler was
+    /// installed. A handler that runs before the sleep does not.
     ///
     /// # Errors
-    /// [`Error::Interrupted`]; else as [`apply_until`](Self::apply_until).
+    /// [`Error::Interrupted`]; otherwise as [`apply_until`](Self::apply_until).
     pub fn apply_interruptible(&self, ops: &[Op], deadline: Option<Deadline>) -> Result<(), Error> {
         self.0.apply(ops, Wait::Interruptible(deadline))
     }
 
-    /// As [`apply`](Self::apply), for what is to be given back.
+    /// As [`apply`](Self::apply), with a permit that gives back.
     ///
     /// # Errors
     /// As [`apply`](Self::apply).
@@ -345,7 +356,7 @@ impl<P: InOneProcess> SemArrayWith<P> {
         self.permit(set.into(), |ops| self.apply(ops))
     }
 
-    /// As [`try_apply`](Self::try_apply), for what is to be given back.
+    /// As [`try_apply`](Self::try_apply), with a permit that gives back.
     ///
     /// # Errors
     /// As [`try_apply`](Self::try_apply).
@@ -353,7 +364,7 @@ impl<P: InOneProcess> SemArrayWith<P> {
         self.permit(set.into(), |ops| self.try_apply(ops))
     }
 
-    /// As [`apply_for`](Self::apply_for), for what is to be given back.
+    /// As [`apply_for`](Self::apply_for), with a permit that gives back.
     ///
     /// # Errors
     /// As [`apply_for`](Self::apply_for).
@@ -361,7 +372,7 @@ impl<P: InOneProcess> SemArrayWith<P> {
         self.permit(set.into(), |ops| self.apply_for(ops, timeout))
     }
 
-    /// As [`apply_until`](Self::apply_until), for what is to be given back.
+    /// As [`apply_until`](Self::apply_until), with a permit that gives back.
     ///
     /// # Errors
     /// As [`apply_until`](Self::apply_until).
@@ -382,8 +393,8 @@ impl<P: InOneProcess> SemArrayWith<P> {
         Ok(Permit::new(&self.0, set))
     }
 
-    /// The value of semaphore `index` at this moment. If a call is changing it, that call's
-    /// outcome.
+    /// The value of semaphore `index` at this moment. If a call is changing it, this waits until
+    /// that call is done.
     ///
     /// # Errors
     /// [`Error::IndexOutOfRange`].
@@ -391,15 +402,15 @@ impl<P: InOneProcess> SemArrayWith<P> {
         self.0.value(index)
     }
 
-    /// All values at one moment. This locks one semaphore after the other, and whoever wants to
-    /// change one that is locked waits until all have been read.
+    /// All values at one moment. This locks one semaphore after the other. A call that changes a
+    /// locked one waits until all have been read.
     #[must_use]
     pub fn values(&self) -> Vec<u32> {
         self.0.values()
     }
 
-    /// How many sets sleep at semaphore `index` at this moment: each where its first operation is
-    /// that cannot proceed, or that stops for an elder.
+    /// How many sets wait at semaphore `index` at this moment. A set waits at the semaphore of its
+    /// first operation that cannot proceed, or that stops for an aged set.
     ///
     /// # Errors
     /// [`Error::IndexOutOfRange`].
@@ -407,8 +418,8 @@ impl<P: InOneProcess> SemArrayWith<P> {
         self.0.waiters(index)
     }
 
-    /// Gives semaphore `index` this value, and completes whoever can proceed then. It does not
-    /// change what permits give back.
+    /// Gives semaphore `index` this value, and completes the sets that can proceed then. It does
+    /// not change what permits give back.
     ///
     /// # Errors
     /// [`Error::IndexOutOfRange`], [`Error::ValueOutOfRange`], [`Error::Closed`].
@@ -416,8 +427,8 @@ impl<P: InOneProcess> SemArrayWith<P> {
         self.0.set(index, value)
     }
 
-    /// Gives the semaphores these values, all at once, and completes whoever can proceed then. It
-    /// does not change what permits give back.
+    /// Gives the semaphores these values, all at one moment, and completes the sets that can
+    /// proceed then. It does not change what permits give back.
     ///
     /// # Errors
     /// [`Error::WrongNumber`] if there are not as many values as semaphores;
@@ -426,9 +437,9 @@ impl<P: InOneProcess> SemArrayWith<P> {
         self.0.set_all(values)
     }
 
-    /// Ends the array: whoever sleeps gets [`Error::Closed`], and so does whoever comes. Values
-    /// stay as they are, and can be read; permits give nothing back any more. To close once more
-    /// changes nothing.
+    /// Closes the array: waiting sets and later sets get [`Error::Closed`]. Values stay as they
+    /// are, and can be read. Permits give nothing back any more. To close the array again changes
+    /// nothing.
     ///
     /// # Examples
     /// ```

@@ -274,7 +274,7 @@ impl<P: InOneProcess> Session<'_, P> {
     }
 }
 
-/// Operations to give back; they are allocated only where those of a [`Set`](crate::Set) are.
+/// Operations to give back; they are allocated only if there are more than eight.
 type Opposite = SmallVec<[Op; 8]>;
 
 fn opposite(op: &Op) -> Op {

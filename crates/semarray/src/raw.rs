@@ -2,7 +2,7 @@
 //! user space. `PROTOCOL.md` beside this folder tells it step by step.
 //!
 //! A set means what it means in System V. Its operations are evaluated in their order, and each
-//! sees what those before it did. The first operation that cannot proceed *stops* the set. Either
+//! sees what the earlier ones did. The first operation that cannot proceed *stops* the set. Either
 //! all operations take effect at one moment, or none does. The means are those of Mason's patch of
 //! 2010: a lock for each semaphore instead of one for the array, waiters queued at the semaphore
 //! where their sets stop, and wake-ups in bulk. Linux has locks of semaphores for single operations
@@ -44,14 +44,14 @@
 //! - *No set waits that could proceed.* A session that changes a value serves all waiting sets that
 //!   can proceed then, before it unlocks its cells. So a waiter sees every value that is there
 //!   between two calls, however short it lasts.
-//! - An arriving set is tried first. Of the waiting sets, those that change nothing are served
+//! - An arriving set is tried first. Of the waiting sets, sets that change nothing are served
 //!   first, then the oldest that can proceed. A set keeps its age when it moves to another queue.
 //!   `session/aged.rs` says what strict fairness adds.
 //! - If no flag is in the way, one operation is one compare-exchange, or for zero one load. A set
 //!   is one compare-exchange and one store a semaphore, and one fence. Neither makes a system call.
 //! - Operations on different semaphores do not contend. A complex waiter slows down operations on
 //!   the semaphores that decide about its set, and no others.
-//! - Another thread completes a waiter. All that is left to the waiter is to wake up and return.
+//! - Another thread completes a waiter. The waiter only has to wake up and return.
 //! - Nothing is allocated after the array is made, with one exception: the watches of a set of more
 //!   than eight operations, if it meets complex waiters or becomes one.
 //! - The stores that publish the words are the last touch (law 2). A thread that has seen all

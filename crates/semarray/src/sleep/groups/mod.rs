@@ -97,8 +97,8 @@
 //!
 //! # Forks
 //! A child has one thread. The seats of its parent's other threads are taken for good in it, so
-//! waiters fill the common groups a little earlier. The next (R2) finds what was left to those
-//! threads, and wakes no thread.
+//! waiters fill the common groups a little earlier. The next (R2) clears the rest that was left to
+//! them, and wakes no thread.
 //!
 //! # Sources
 //! C. Mason, "ipc semaphores: order wakeups based on waiter CPU" (LKML, April 2010) sorts a list of
@@ -220,7 +220,7 @@ fn group(number: u32) -> (&'static Group, bool) {
     (&GROUPS[cpu].groups[nth], nth == PER_CPU - 1)
 }
 
-/// How many seats are claimed at this moment, without those of common groups. It is zero while no
+/// How many seats are claimed at this moment, common groups aside. It is zero while no
 /// waiter sleeps.
 #[must_use]
 pub fn claimed() -> u32 {

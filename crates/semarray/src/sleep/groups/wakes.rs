@@ -130,7 +130,7 @@ mod tests {
             wakes.add(Seat::new(group, bit));
         }
         let listed = wakes.calls[..wakes.len].iter().map(|call| (call.group, call.bits)).collect();
-        wakes.len = 0; // nobody sleeps there
+        wakes.len = 0; // no thread sleeps there
         listed
     }
 
