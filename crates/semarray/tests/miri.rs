@@ -15,10 +15,10 @@ fn array<P: InOneProcess>(values: &[u32], fairness: Fairness) -> SemArrayWith<P>
     Builder::with_values(values).fairness(fairness).build().unwrap()
 }
 
-/// A value behind a semaphore, so that two who have it at once, or one who does not see what the
-/// other did, are a data race.
+/// A value behind a semaphore. Two threads that have it at once are a data race, and so is a thread
+/// that does not see what the last one did.
 struct Guarded(std::cell::UnsafeCell<Vec<u32>>);
-// SAFETY: it is used by whoever has the semaphore; that the array sees to this is what is tested.
+// SAFETY: the thread that has the semaphore uses it. That the array sees to this is what is tested.
 unsafe impl Sync for Guarded {}
 
 fn exclusion<P: InOneProcess>(fairness: Fairness) {
@@ -48,8 +48,8 @@ fn sets_exclude_each_other() {
     exclusion::<Private<Patience<1_000>, Counted>>(Fairness::Strict { after: Duration::ZERO });
 }
 
-/// Sleepers of every kind on the stacks of threads: some are served, some move, some give up, and
-/// the rest is told that the array was closed.
+/// Waiting sets of every kind on the stacks of threads: some are served, some move, some time out,
+/// and the rest ends when the array is closed.
 fn sleepers(fairness: Fairness) {
     let array: SemArray = array(&[0, 1, 1], fairness);
     thread::scope(|scope| {
@@ -91,9 +91,9 @@ fn sleepers_come_and_go() {
     sleepers(Fairness::Strict { after: Duration::ZERO });
 }
 
-/// Who gets what the last operation gave frees the semaphores, while that is still on its way back.
-/// Miri wants the array itself to stay while it is borrowed, although nobody looks at it any more:
-/// the stress tests do without that too.
+/// The thread that gets what the last operation gave frees the semaphores, while that operation is
+/// still on its way back. Miri wants the array to stay while it is borrowed, although no thread
+/// accesses it any more. The stress tests do without that, too.
 #[test]
 fn a_thread_that_has_seen_everything_may_free() {
     let (one, both) = ([Op::sub(0, 1)], [Op::sub(0, 1), Op::sub(1, 1)]);
@@ -105,7 +105,7 @@ fn a_thread_that_has_seen_everything_may_free() {
                 array.apply(if give_both { &give } else { &give[..1] }).unwrap();
             });
             array.apply(take).unwrap();
-            // SAFETY: nobody else drops it, and the poster is on its way out.
+            // SAFETY: no other thread drops it, and the poster is on its way out.
             drop(unsafe { std::ptr::read(&*array) });
         });
     }

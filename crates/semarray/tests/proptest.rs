@@ -27,12 +27,12 @@ fn kinds() -> impl Strategy<Value = (usize, u32)> {
     (prop_oneof![1..=4_usize, select(vec![5, 8, 33, 70])], limits)
 }
 
-/// Orders of service in which nobody grows old before a test has ended.
+/// Orders of service in which no set becomes aged before a test has ended.
 fn in_order() -> impl Strategy<Value = Fairness> {
     select(vec![Fairness::Barging, Fairness::Strict { after: Duration::from_secs(3_600) }])
 }
 
-/// What one thread can do that has nobody to wait for.
+/// What a thread can do that waits for no other.
 #[derive(Clone, Debug)]
 enum Call {
     Try(Vec<Op>),
@@ -83,7 +83,7 @@ fn set(len: usize, limit: u32) -> impl Strategy<Value = Vec<Op>> {
     prop_oneof![40 => script::set(len, limit), 2 => amounts, 1 => script::set(len + 1, limit), 1 => Just(Vec::new())]
 }
 
-/// What the one thread that there is gets: nobody sleeps whom it could complete.
+/// The only thread. No set waits that it could complete.
 const ME: usize = 0;
 
 fn tried(model: &mut Sets, ops: &[Op]) -> Outcome {
@@ -180,7 +180,7 @@ fn one_thread_sees_what_the_model_says() {
     TestRunner::new(cases(1_000)).run(&some, check).unwrap_or_else(|error| panic!("{error}"));
 }
 
-/// Nobody grows old in a script: an array with another order does the same, by other ways.
+/// No set becomes aged in a script: an array with another order does the same, by other ways.
 #[test]
 fn several_threads_see_what_the_model_says() {
     let crew = RefCell::new(Crew::new(WORKERS));

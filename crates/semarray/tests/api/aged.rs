@@ -1,5 +1,4 @@
-//! `Fairness::Strict`: who has slept for too long is passed by nobody; and nobody waits for ever
-//! because of that.
+//! `Fairness::Strict`: no later set passes an aged one, and this keeps no thread waiting for ever.
 
 use crate::steps::{Result, Sleeper, applying, interruptible, sleepers, sleeping, until, with_aging};
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering::Relaxed};
@@ -13,7 +12,7 @@ const NEVER: Fairness = Fairness::Strict { after: Duration::from_secs(1_000_000)
 #[test]
 fn an_arriving_set_takes_nothing_that_an_aged_set_needs() {
     with_aging([1, 1], AT_ONCE, |scope, array| {
-        let elder = applying(scope, array, [Op::sub(0, 2)]);
+        let aged = applying(scope, array, [Op::sub(0, 2)]);
         for take in [&[Op::sub(0, 1)][..], &[Op::sub(0, 1).no_wait()], &[Op::sub(1, 1), Op::sub(0, 1)]] {
             assert_eq!(array.try_apply(take), Err(Error::WouldBlock), "{take:?}");
             assert_eq!(array.values(), [1, 1]);
@@ -24,7 +23,7 @@ fn an_arriving_set_takes_nothing_that_an_aged_set_needs() {
         array.apply(&[Op::sub(1, 1)]).unwrap();
         array.apply(&[Op::add(0, 0), Op::sub(0, 0), Op::wait_zero(1)]).unwrap();
         array.apply(&[Op::add(0, 1)]).unwrap();
-        elder.returns(Ok(()));
+        aged.returns(Ok(()));
         assert_eq!(array.values(), [0, 0]);
     });
 }
@@ -32,46 +31,46 @@ fn an_arriving_set_takes_nothing_that_an_aged_set_needs() {
 #[test]
 fn an_aged_set_that_waits_for_zero_stops_additions() {
     with_aging([1], AT_ONCE, |scope, array| {
-        let elder = applying(scope, array, [Op::wait_zero(0), Op::add(0, 7)]);
+        let aged = applying(scope, array, [Op::wait_zero(0), Op::add(0, 7)]);
         assert_eq!(array.try_apply(&[Op::add(0, 1)]), Err(Error::WouldBlock));
         array.apply(&[Op::sub(0, 1)]).unwrap();
-        elder.returns(Ok(()));
+        aged.returns(Ok(()));
         assert_eq!(array.value(0), Ok(7));
     });
 }
 
-/// Nobody would ever come to the elder with what it needs, if who gives as well as takes were
-/// stopped.
+/// If a set that gives as well as takes were stopped, perhaps no set would give the aged one what
+/// it needs.
 #[test]
 fn a_set_that_gives_to_the_aged_set_passes() {
     with_aging([1, 0], AT_ONCE, |scope, array| {
-        let elder = applying(scope, array, [Op::sub(0, 1), Op::sub(1, 1)]);
+        let aged = applying(scope, array, [Op::sub(0, 1), Op::sub(1, 1)]);
         array.apply(&[Op::sub(0, 1), Op::add(1, 1)]).unwrap();
         assert_eq!((array.values(), sleeping(array)), (vec![0, 1], vec![(1, 0), (0, 0)]));
         array.apply(&[Op::add(0, 1)]).unwrap();
-        elder.returns(Ok(()));
+        aged.returns(Ok(()));
     });
 }
 
-/// What comes after the operation at which the elder stops is of no use to it yet.
+/// The aged set cannot use what comes after the operation at which it stops.
 #[test]
 fn an_aged_set_stops_others_as_far_as_it_has_got() {
     with_aging([0, 1], AT_ONCE, |scope, array| {
-        let elder = applying(scope, array, [Op::sub(0, 1), Op::sub(1, 1)]);
+        let aged = applying(scope, array, [Op::sub(0, 1), Op::sub(1, 1)]);
         array.apply(&[Op::sub(1, 1)]).unwrap();
         array.apply(&[Op::add(0, 1)]).unwrap();
         assert_eq!(sleeping(array), [(0, 0), (1, 0)]);
         // It has got further.
         assert_eq!(array.try_apply(&[Op::sub(0, 1)]), Err(Error::WouldBlock));
         array.apply(&[Op::add(1, 1)]).unwrap();
-        elder.returns(Ok(()));
+        aged.returns(Ok(()));
         assert_eq!(array.values(), [0, 0]);
     });
 }
 
-/// From time to time those who stop for an elder are let pass, and so at any moment of a test: it
-/// is tried again until that has not happened, and what an elder is for is seen. Afterwards the
-/// values are great enough for everybody.
+/// From time to time the sets that stop for an aged one may pass, so this may happen at any moment
+/// of a test. The attempt is repeated until it has not happened. Afterwards the values are great
+/// enough for all.
 fn unless_let_pass<const N: usize>(
     values: [u32; N],
     attempt: impl for<'scope> Fn(&'scope Scope<'scope, '_>, &'scope SemArray) -> bool,
@@ -84,31 +83,31 @@ fn unless_let_pass<const N: usize>(
         });
         was_so
     });
-    assert!(was_so, "others passed the elder each time");
+    assert!(was_so, "others passed the aged set each time");
 }
 
-/// Somebody comes, and sleeps or is let pass.
+/// A set arrives, and waits or is let pass.
 fn comes<'scope, const N: usize>(
     scope: &'scope Scope<'scope, '_>,
     array: &'scope SemArray,
-    line: &mut Vec<Sleeper<'scope, Result>>,
+    queue: &mut Vec<Sleeper<'scope, Result>>,
     ops: [Op; N],
 ) {
-    line.push(Sleeper::new(scope, move || array.apply(&ops)));
-    until(|| sleepers(array) + line.iter().filter(|one| one.is_over()).count() == line.len());
+    queue.push(Sleeper::new(scope, move || array.apply(&ops)));
+    until(|| sleepers(array) + queue.iter().filter(|one| one.is_over()).count() == queue.len());
 }
 
 #[test]
 fn of_several_aged_sets_the_oldest_stops_others_and_all_go_in_their_order() {
     unless_let_pass([1, 0], |scope, array| {
-        let mut line = Vec::new();
-        comes(scope, array, &mut line, [Op::sub(0, 1), Op::sub(1, 1)]);
-        (0..3).for_each(|_| comes(scope, array, &mut line, [Op::sub(0, 1)]));
-        // Enough for the eldest, whom nobody has passed.
+        let mut queue = Vec::new();
+        comes(scope, array, &mut queue, [Op::sub(0, 1), Op::sub(1, 1)]);
+        (0..3).for_each(|_| comes(scope, array, &mut queue, [Op::sub(0, 1)]));
+        // Enough for the oldest aged set, which no set has passed.
         array.apply(&[Op::add(1, 1)]).unwrap();
         let was_so = (array.values(), sleeping(array)) == (vec![0, 0], vec![(3, 0), (0, 0)]);
         if was_so {
-            for (nth, one) in line.into_iter().enumerate() {
+            for (nth, one) in queue.into_iter().enumerate() {
                 one.returns(Ok(()));
                 assert_eq!((sleeping(array)[0], array.value(0)), ((3 - nth, 0), Ok(0)));
                 if nth < 3 {
@@ -120,23 +119,23 @@ fn of_several_aged_sets_the_oldest_stops_others_and_all_go_in_their_order() {
     });
 }
 
-/// When it gives up, those proceed that stopped for it.
+/// When an aged set times out, the sets proceed that stopped for it.
 #[test]
 fn a_set_that_stopped_for_an_aged_one_proceeds_when_that_leaves() {
     with_aging([1, 0], AT_ONCE, |scope, array| {
-        let elder = interruptible(scope, array, [Op::sub(0, 1), Op::sub(1, 1)]);
+        let aged = interruptible(scope, array, [Op::sub(0, 1), Op::sub(1, 1)]);
         let behind = Sleeper::new(scope, || array.apply(&[Op::sub(0, 1)]));
-        elder.ends_interrupted();
+        aged.ends_interrupted();
         behind.returns(Ok(()));
         assert_eq!(array.values(), [0, 0]);
     });
     // At the very moment.
     unless_let_pass([1, 0], |scope, array| {
-        let elder = interruptible(scope, array, [Op::sub(0, 1), Op::sub(1, 1)]);
+        let aged = interruptible(scope, array, [Op::sub(0, 1), Op::sub(1, 1)]);
         let behind = Sleeper::new(scope, || array.apply(&[Op::sub(0, 1)]));
         until(|| sleepers(array) == 2 || behind.is_over());
         let stopped = !behind.is_over();
-        elder.ends_interrupted();
+        aged.ends_interrupted();
         assert_eq!((sleeping(array), array.values()), (vec![(0, 0); 2], vec![0, 0]));
         behind.returns(Ok(()));
         stopped
@@ -147,9 +146,9 @@ fn a_set_that_stopped_for_an_aged_one_proceeds_when_that_leaves() {
 #[test]
 fn an_aged_set_that_falls_back_lets_go_of_what_is_behind_it() {
     unless_let_pass([1, 1, 0], |scope, array| {
-        let mut line = Vec::new();
-        comes(scope, array, &mut line, [Op::sub(0, 1), Op::sub(1, 1), Op::sub(2, 1)]);
-        comes(scope, array, &mut line, [Op::sub(1, 1)]);
+        let mut queue = Vec::new();
+        comes(scope, array, &mut queue, [Op::sub(0, 1), Op::sub(1, 1), Op::sub(2, 1)]);
+        comes(scope, array, &mut queue, [Op::sub(1, 1)]);
         let was_so = sleeping(array) == [(0, 0), (1, 0), (1, 0)];
         array.set(0, 0).unwrap();
         assert_eq!((array.values(), sleeping(array)), (vec![0, 0, 0], vec![(1, 0), (0, 0), (0, 0)]));
@@ -157,13 +156,14 @@ fn an_aged_set_that_falls_back_lets_go_of_what_is_behind_it() {
     });
 }
 
-/// It gets further, and now there is something that one can give to it who had to stop until then.
+/// The aged set gets further. Now another set gives it something, and does not stop for it any
+/// more.
 #[test]
 fn an_aged_set_that_gets_on_lets_sets_pass_that_give_to_it() {
     unless_let_pass([5, 1, 0], |scope, array| {
-        let mut line = Vec::new();
-        comes(scope, array, &mut line, [Op::sub(0, 1), Op::sub(1, 2), Op::sub(2, 1)]);
-        comes(scope, array, &mut line, [Op::sub(0, 1), Op::add(2, 1)]);
+        let mut queue = Vec::new();
+        comes(scope, array, &mut queue, [Op::sub(0, 1), Op::sub(1, 2), Op::sub(2, 1)]);
+        comes(scope, array, &mut queue, [Op::sub(0, 1), Op::add(2, 1)]);
         let was_so = sleeping(array) == [(1, 0), (1, 0), (0, 0)];
         array.apply(&[Op::add(1, 1)]).unwrap();
         assert_eq!((array.values(), sleeping(array)), (vec![3, 0, 0], vec![(0, 0); 3]));
@@ -183,7 +183,7 @@ fn the_young_are_passed() {
     });
 }
 
-/// Two workers who take turns leave no moment at which both semaphores are free. A manager who
+/// Two workers that take turns leave no moment at which both semaphores are free. A manager that
 /// needs both gets them.
 #[test]
 fn a_manager_gets_in() {
@@ -207,19 +207,19 @@ fn a_manager_gets_in() {
     });
 }
 
-/// Who has what the elder needs, and asks for more before it gives that back, would wait for the
-/// elder, which waits for it.
+/// A thread holds what the aged set needs, and asks for more before it gives that back. It would
+/// wait for the aged set, which waits for it.
 #[test]
 fn a_holder_that_waits_is_let_pass() {
     with_aging([1, 1], AT_ONCE, |scope, array| {
         let held = array.acquire(Op::sub(0, 1)).unwrap();
-        let elder = applying(scope, array, [Op::sub(1, 1), Op::sub(0, 1)]);
-        // It stops for the elder at first, and the elder waits for what it holds.
+        let aged = applying(scope, array, [Op::sub(1, 1), Op::sub(0, 1)]);
+        // The set stops for the aged one at first, and that one waits for what this thread holds.
         let more = array.acquire(Op::sub(1, 1)).unwrap();
         assert_eq!(sleeping(array), [(0, 0), (1, 0)]);
         drop(more);
         drop(held);
-        elder.returns(Ok(()));
+        aged.returns(Ok(()));
     });
 }
 

@@ -1,4 +1,4 @@
-//! `close`: whoever sleeps, and whoever comes, is told.
+//! `close`: waiting sets and arriving sets get the error.
 
 use crate::steps::{applying, asleep, sleeping, with, with_values};
 use std::time::{Duration, Instant};
@@ -68,8 +68,8 @@ fn an_arriving_set_gets_closed() {
     assert_eq!(sleeping(&array), [(0, 0); 2]);
 }
 
-/// Nobody is forgotten who is on the way to its sleep while the array is closed, and nobody gets
-/// anything after.
+/// A set that is about to wait while the array is closed gets the error, and no set is performed
+/// after that.
 #[test]
 fn closing_beside_threads_that_come_and_go() {
     for round in 0..300 {

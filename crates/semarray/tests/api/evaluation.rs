@@ -1,5 +1,5 @@
-//! What comes of a set: in the order of its operations, on what those before have made. The numbers
-//! are those of the scripts that were run against the kernel.
+//! What a set does: its operations in their order, each on what the earlier ones have made. The
+//! numbers are those of the scripts that were run against the kernel.
 
 use crate::steps::{applying, sleeping, with_values};
 use ulocks_semarray::{Error, Op, SemArray};
@@ -102,7 +102,7 @@ fn a_sleeper_is_tried_again_when_its_beginning_changes() {
     });
 }
 
-/// 12: a zero within a set is nobody's business; a zero between two calls completes those who wait
+/// 12: no set sees a zero within another set. A zero between two calls completes the sets that wait
 /// for it.
 #[test]
 fn a_zero_counts_if_it_is_there_between_two_calls() {
@@ -123,7 +123,7 @@ fn a_zero_counts_if_it_is_there_between_two_calls() {
         of_a_set.returns(Ok(()));
         assert_eq!(array.values(), [1, 1]);
     });
-    // Without anybody who sleeps with several operations.
+    // Without a waiting set of several operations.
     with_values([2], |scope, array| {
         let waits = [1, 2].map(|_| applying(scope, array, [Op::wait_zero(0)]));
         array.apply(&[Op::sub(0, 2), Op::add(0, 1)]).unwrap();

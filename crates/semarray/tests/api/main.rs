@@ -1,5 +1,5 @@
-//! The face of the array, one step after the other: every error, every order that is promised,
-//! everybody who can be waiting.
+//! The public functions of the array, one step after the other: every error, every order that is
+//! promised, every kind of waiting set.
 #![cfg(not(any(ulocks_loom, ulocks_vm)))]
 
 mod aged;

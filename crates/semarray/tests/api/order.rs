@@ -1,4 +1,4 @@
-//! Who is served first.
+//! Which set is served first.
 
 use crate::steps::{applying, asleep, interruptible, sleeping, with_values};
 use ulocks_semarray::Op;
@@ -82,7 +82,7 @@ fn sets_that_change_nothing_go_first() {
     });
 }
 
-/// 18: who sleeps elsewhere now is as old as it was.
+/// 18: a set that moves to another semaphore keeps its age.
 #[test]
 fn a_sleeper_keeps_its_age_when_it_moves() {
     with_values([0, 0], |scope, array| {
@@ -117,7 +117,7 @@ fn a_sleeper_keeps_its_age_when_it_moves() {
     });
 }
 
-/// Who has proceeded may help one that is older than those who are next.
+/// A set that has proceeded may help one that is older than the next ones.
 #[test]
 fn after_each_that_proceeds_it_begins_with_the_oldest() {
     with_values([0, 0, 0], |scope, array| {
@@ -133,8 +133,7 @@ fn after_each_that_proceeds_it_begins_with_the_oldest() {
     });
 }
 
-/// Who gives up lets nobody proceed who could not before, and leaves the order of the others as it
-/// was.
+/// A set that times out lets no other set proceed, and leaves the others in their order.
 #[test]
 fn a_sleeper_that_times_out_leaves_the_others_in_their_order() {
     with_values([0, 0], |scope, array| {

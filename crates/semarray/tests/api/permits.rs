@@ -92,7 +92,7 @@ fn giving_back_completes_sleepers() {
     });
 }
 
-/// Nobody barges into a hand-over: what a sleeper was given is gone for those who come.
+/// No set barges into a hand-over: an arriving set cannot have what a waiting one was given.
 #[test]
 fn what_was_handed_over_is_gone() {
     with_values([1], |scope, array| {

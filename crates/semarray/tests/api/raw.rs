@@ -20,7 +20,7 @@ fn it_says_what_it_was_made_with() {
 }
 
 #[test]
-fn it_waits_as_it_is_told() {
+fn it_waits_as_its_argument_says() {
     let raw: RawSemArray = RawSemArray::new(&[1, 0], 9, 500, Fairness::Barging);
     let soon = || Some(Deadline::after(Duration::from_micros(100)));
     for (wait, error) in [
@@ -81,7 +81,7 @@ fn it_counts_what_happened() {
     assert_eq!(array.apply_for(&[Op::sub(0, 2)], soon), Err(Error::TimedOut));
     assert_eq!(array.apply_for(&[Op::sub(0, 1), Op::sub(1, 1)], soon), Err(Error::TimedOut));
     assert_eq!(counts(&array), (3, 2, 0, 2, 0));
-    // Who has patience enough need not sleep.
+    // A waiter that spins for long enough need not sleep.
     let patient: SemArrayWith<Private<Patience<{ u32::MAX }>, Counted>> = SemArrayWith::new(1);
     std::thread::scope(|scope| {
         scope.spawn(|| patient.apply(&[Op::sub(0, 1)]).unwrap());

@@ -1,4 +1,4 @@
-//! `set` and `set_all`: they complete those who can proceed then. And what is read: one moment.
+//! `set` and `set_all` complete the sets that can proceed then. All values are read at one moment.
 
 use crate::steps::{applying, sleeping, with_values};
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering::Relaxed};
@@ -41,7 +41,7 @@ fn values_that_are_set_are_set_at_once() {
         let both = applying(scope, array, [Op::sub(0, 1), Op::sub(1, 1), Op::wait_zero(2)]);
         let never = applying(scope, array, [Op::sub(0, 5), Op::sub(1, 5).no_wait()]);
         let one = applying(scope, array, [Op::sub(0, 1)]);
-        // A smaller value is as good as none to those who wait for a greater.
+        // A smaller value does not help a set that waits for a greater one.
         array.set_all(&[0, 4, 0]).unwrap();
         assert_eq!(sleeping(array), [(3, 0), (0, 0), (0, 0)]);
         array.set_all(&[1, 1, 0]).unwrap();

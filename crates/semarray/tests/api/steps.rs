@@ -32,7 +32,7 @@ pub fn sleepers<P: InOneProcess>(array: &SemArrayWith<P>) -> usize {
     sleeping(array).iter().map(|(increase, zero)| increase + zero).sum()
 }
 
-/// Who sleeps, and how that ended.
+/// A thread that makes a call, and the result of that.
 pub struct Sleeper<'scope, R> {
     thread: ScopedJoinHandle<'scope, R>,
     id: Arc<AtomicI32>,
@@ -61,7 +61,7 @@ impl<'scope, R: Send + 'scope> Sleeper<'scope, R> {
         self.id.load(Relaxed)
     }
 
-    /// Sends it signals, whose handler wants calls to be restarted, until `is_over`.
+    /// Sends the thread signals until `is_over`. Their handler asks for calls to be restarted.
     pub fn strike_until(&self, is_over: impl Fn() -> bool) {
         install_handler();
         while !is_over() {
@@ -106,8 +106,8 @@ fn install_handler() {
     }
 }
 
-/// Starts a thread that makes a call which is to sleep in `array`, and returns when it does. Nobody
-/// else comes or goes meanwhile, not because of a deadline either.
+/// Starts a thread that makes a call, and returns when the thread sleeps in `array`. Meanwhile no
+/// other thread comes or goes, not even because of a deadline.
 pub fn asleep<'scope, P: InOneProcess, R: Send + 'scope>(
     scope: &'scope Scope<'scope, '_>,
     array: &'scope SemArrayWith<P>,
@@ -137,7 +137,7 @@ pub fn interruptible<'scope, P: InOneProcess, const N: usize>(
     asleep(scope, array, move |array| array.apply_interruptible(&ops, None))
 }
 
-/// Runs `test` with an end if it hangs; afterwards nobody sleeps.
+/// Runs `test`, and ends it if it hangs. Afterwards no thread sleeps.
 pub fn with<R>(
     array: SemArray,
     test: impl for<'scope> FnOnce(&'scope Scope<'scope, '_>, &'scope SemArray) -> R,
@@ -145,12 +145,12 @@ pub fn with<R>(
     // For the watchdog, which may outlive the test by a moment.
     let array: &'static SemArray = Box::leak(Box::new(array));
     let _watchdog = watch("one step after the other", || {
-        format!("values {:?}, who sleeps {:?}", array.values(), sleeping(array))
+        format!("values {:?}, waiting sets {:?}", array.values(), sleeping(array))
     });
     let result = std::thread::scope(|scope| {
         let result = catch_unwind(AssertUnwindSafe(|| test(scope, array)));
         if result.is_err() {
-            // So that nobody sleeps on, and the test ends.
+            // So that no thread sleeps on, and the test ends.
             array.close();
         }
         result
@@ -168,7 +168,7 @@ pub fn with_values<const N: usize>(
     with(SemArray::with_values(values), test);
 }
 
-/// As [`with`], with an array of these values whose sleepers grow old.
+/// As [`with`], with an array of these values whose waiting sets become aged.
 pub fn with_aging<const N: usize>(
     values: [u32; N],
     fairness: Fairness,

@@ -1,4 +1,4 @@
-//! Deadlines and signals: who gives up changes nothing.
+//! Deadlines and signals: a set that times out changes nothing.
 
 use crate::steps::{STRUCK, Sleeper, applying, asleep, sleeping, with, with_values};
 use std::sync::Arc;
@@ -35,14 +35,13 @@ fn a_deadline_ends_the_sleep_and_changes_nothing() {
             sleepers.into_iter().for_each(|sleeper| sleeper.returns(Err(Error::TimedOut)));
             assert!(start.elapsed() >= Duration::from_millis(50), "they gave up early");
             assert_eq!((array.values(), sleeping(array)), (vec![1, 0, 2], vec![(0, 0); 3]));
-            // Nobody is in the way any more.
+            // No set is in the way any more.
             array.apply(&[Op::sub(0, 1), Op::add(1, 1), Op::sub(2, 2)]).unwrap();
         });
     }
 }
 
-/// Those that are served and those that give up at the same time: a unit is had by the one or still
-/// there.
+/// A waiter is served and times out at the same time: it has the unit, or the unit is still there.
 #[test]
 fn a_unit_is_not_lost_between_a_deadline_and_an_addition() {
     for ops in [vec![Op::sub(0, 1)], vec![Op::sub(0, 1), Op::sub(1, 1)], vec![Op::sub(1, 1), Op::sub(0, 1)]] {
@@ -117,7 +116,7 @@ fn a_signal_is_nothing_to_others() {
     });
 }
 
-/// One that gives up stops nobody any more.
+/// A set that has timed out stops no other set any more.
 #[test]
 fn a_sleeper_that_times_out_lets_later_ones_pass() {
     with_values([1, 0], |scope, array| {

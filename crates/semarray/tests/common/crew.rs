@@ -1,11 +1,11 @@
 //! A crew of threads that plays scripts on real arrays, one step at a time.
 //!
-//! After a step everybody has either ended or sleeps in the array before the next begins. That is
-//! known without the model and without a clock: the array counts who sleeps in it, and the crew who
-//! has not come back. When the two are equal, nobody is on the way. The counts of several
-//! semaphores are not read at one moment, and somebody who moves from one to another could be
-//! counted at both; so they are read until they are the same twice. Whoever would have moved
-//! somebody during the second reading was on the way during the first.
+//! After a step every worker has ended or sleeps in the array before the next step begins. This is
+//! known without the model and without a clock: the array counts its waiting sets, and the crew the
+//! workers that have not come back. When the two are equal, no worker is on the way. The counts of
+//! several semaphores are not read at one moment, so a set that moves could be counted twice. So
+//! they are read until they are the same twice. A worker that moves a set during the second reading
+//! was on the way during the first.
 
 use crate::script::{DRIVER, Seen, Step, predict};
 use std::os::unix::thread::JoinHandleExt;
@@ -18,7 +18,7 @@ use std::time::{Duration, Instant};
 use ulocks_testkit::sets::{Ended, Op, Outcome, Refusal, Sets, Waiters};
 use ulocks_testkit::watchdog::watch;
 
-/// How long nothing may happen while somebody is on the way. Far beyond what a wake-up takes on a
+/// How long nothing may happen while a worker is on the way. Far beyond what a wake-up takes on a
 /// loaded machine.
 const PATIENCE: Duration = Duration::from_secs(20);
 
@@ -51,11 +51,11 @@ pub trait Subject: Send + Sync + 'static {
     fn close(&self);
     /// The values.
     fn values(&self) -> Vec<u32>;
-    /// Who sleeps.
+    /// The waiting sets.
     fn waiters(&self) -> Vec<Waiters>;
 
-    /// What can be told from how a set ended.
-    fn told(refusal: Refusal) -> Refusal {
+    /// What the array can tell about the end of a set.
+    fn as_seen(refusal: Refusal) -> Refusal {
         refusal
     }
 }
@@ -64,7 +64,7 @@ pub trait Subject: Send + Sync + 'static {
 pub struct Crew {
     workers: Vec<Worker>,
     ended: Receiver<(usize, Outcome)>,
-    /// Who was given a set and has not come back.
+    /// Workers that were given a set and have not come back.
     out: Vec<usize>,
 }
 
@@ -78,7 +78,7 @@ struct Worker {
 type Job = Box<dyn FnOnce() -> Outcome + Send>;
 
 impl Crew {
-    /// So many threads.
+    /// A crew of `workers` threads.
     pub fn new(workers: usize) -> Self {
         install_handler();
         let (ends, ended) = channel();
@@ -117,7 +117,7 @@ impl Crew {
         let start = model.clone();
         for (at, step) in steps.iter().enumerate() {
             let Some(ended) = predict(&mut model, step) else { continue };
-            let ended = ended.into_iter().map(|(who, outcome)| (who, outcome.map_err(S::told))).collect();
+            let ended = ended.into_iter().map(|(who, outcome)| (who, outcome.map_err(S::as_seen))).collect();
             let expected = Seen::of(&model, ended);
             let seen = self.step(&closed.0, step);
             if seen.as_ref() != Ok(&expected) {
@@ -150,7 +150,7 @@ impl Crew {
                 let tries = matches!(step, Step::Try(..));
                 self.send(*who, subject, ops, if tries { Patience::None } else { Patience::Short });
                 // Not yet asleep, or no longer, or, in the kernel, even asleep for no time at all.
-                let ended = self.next_to_end(PATIENCE).ok_or("nobody gives up")?;
+                let ended = self.next_to_end(PATIENCE).ok_or("no set times out")?;
                 return self.settled(&**subject, vec![ended]);
             }
             Step::Interrupt(who) => {
@@ -174,7 +174,7 @@ impl Crew {
             .expect("a worker panicked");
     }
 
-    /// Waits until everybody who is out sleeps.
+    /// Waits until every worker that is out sleeps.
     fn settled<S: Subject>(&mut self, subject: &S, mut ended: Ended) -> Result<Seen, String> {
         let mut since = Instant::now();
         loop {
@@ -197,7 +197,7 @@ impl Crew {
         }
     }
 
-    /// Who ends within `limit`.
+    /// The worker that ends within `limit`, and its outcome.
     fn next_to_end(&mut self, limit: Duration) -> Option<(usize, Outcome)> {
         let ended =
             if limit.is_zero() { self.ended.try_recv().ok() } else { self.ended.recv_timeout(limit).ok() };
@@ -205,7 +205,7 @@ impl Crew {
         ended
     }
 
-    /// Sends signals until somebody ends. Each was handled before the next is sent, and none is
+    /// Sends signals until the worker ends. Each was handled before the next is sent, and none is
     /// left over.
     fn interrupt(&mut self, who: usize) -> Result<(usize, Outcome), String> {
         let since = Instant::now();
@@ -227,7 +227,7 @@ impl Crew {
         Err(format!("worker {who} was interrupted and does not end"))
     }
 
-    /// The array was closed: who ends.
+    /// The array was closed: the workers that end.
     fn come_back(&mut self) -> Ended {
         let mut ended = Vec::new();
         while !self.out.is_empty() {

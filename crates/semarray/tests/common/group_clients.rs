@@ -7,14 +7,14 @@ use ulocks_core::time::Deadline;
 use ulocks_semarray::groups::{PER_CPU, SEATS, Seat, Slept, Wakes, claimed};
 use ulocks_testkit::thread::{Arc, spawn};
 
-/// Berths that are somebody's alone. In a model there is one CPU.
+/// Seats that have one owner each. In a model there is one CPU.
 const OWN: usize = (PER_CPU - 1) * SEATS as usize;
 
 const WAITING: u32 = 0;
-const TOLD: u32 = 1;
+const COMPLETED: u32 = 1;
 const LEFT: u32 = 2;
 
-/// What a sleeper is told, and by which word.
+/// A waiter: its status, and a letter that comes with it.
 struct Node {
     status: AtomicU32,
     letter: UnsafeCell<u32>,
@@ -39,28 +39,29 @@ impl Node {
         }
     }
 
-    /// Tells it, if it has not left. What the array's locks decide is decided by an exchange here.
-    fn tell(&self, seat: Seat, wakes: &mut Wakes) -> bool {
-        // SAFETY: the sleeper reads it when it was told.
+    /// Completes the waiter, if it has not left. What the array's locks decide is decided by an
+    /// exchange here.
+    fn complete(&self, seat: Seat, wakes: &mut Wakes) -> bool {
+        // SAFETY: the waiter reads it after it was completed.
         self.letter.with_mut(|letter| unsafe { *letter = 7 });
-        let told = self.status.compare_exchange(WAITING, TOLD, Release, Relaxed).is_ok();
-        if told {
+        let completed = self.status.compare_exchange(WAITING, COMPLETED, Release, Relaxed).is_ok();
+        if completed {
             wakes.add(seat);
         }
-        told
+        completed
     }
 
-    fn is_told(&self) -> bool {
-        self.status.load(Acquire) == TOLD
+    fn is_completed(&self) -> bool {
+        self.status.load(Acquire) == COMPLETED
     }
 
     fn read(&self) {
-        // SAFETY: it was told, and nobody writes after that.
+        // SAFETY: the waiter was completed, and the letter is not written after that.
         assert_eq!(self.letter.with(|letter| unsafe { *letter }), 7);
     }
 
     fn post(&self, seat: Seat) {
-        // SAFETY: nobody reads before `ready`.
+        // SAFETY: no thread reads before `ready`.
         self.seat.with_mut(|place| unsafe { *place = Some(seat) });
         self.ready.store(1, Release);
     }
@@ -72,9 +73,9 @@ impl Node {
     }
 }
 
-/// Sleepers in seats that are given, each told once, all in one list. `before` seats are taken by
-/// others, so that groups and bits are of all kinds. Returns how many calls it took.
-fn tell_all(sleepers: usize, before: usize) -> u32 {
+/// Waiters with a seat each, all completed in one list. Other threads have taken `before` seats, so
+/// that groups and bits are of all kinds. Returns how many calls it took.
+fn complete_all(sleepers: usize, before: usize) -> u32 {
     let others: Vec<_> = (0..before).map(|_| Seat::claim()).collect();
     let nodes: Vec<_> = (0..sleepers).map(|_| (Arc::new(Node::new()), Seat::claim())).collect();
     let asleep: Vec<_> = nodes
@@ -82,14 +83,14 @@ fn tell_all(sleepers: usize, before: usize) -> u32 {
         .map(|(node, seat)| {
             let (node, seat) = (Arc::clone(node), *seat);
             spawn(move || {
-                assert_eq!(seat.sleep(|| node.is_told(), None, false), Slept::Completed);
+                assert_eq!(seat.sleep(|| node.is_completed(), None, false), Slept::Completed);
                 node.read();
             })
         })
         .collect();
     let mut wakes = Wakes::new();
     for (node, seat) in &nodes {
-        assert!(node.tell(*seat, &mut wakes));
+        assert!(node.complete(*seat, &mut wakes));
     }
     wakes.flush();
     asleep.into_iter().for_each(|sleeper| sleeper.join().unwrap());
@@ -98,9 +99,9 @@ fn tell_all(sleepers: usize, before: usize) -> u32 {
     wakes.made()
 }
 
-/// Sleepers who have the first group, and what is beside it, to themselves.
+/// Only these waiters have seats.
 pub fn a_group_is_woken_by_one_call(sleepers: usize) {
-    assert_eq!(tell_all(sleepers, 0), (sleepers as u32).div_ceil(SEATS));
+    assert_eq!(complete_all(sleepers, 0), (sleepers as u32).div_ceil(SEATS));
 }
 
 /// One sleeper in each group of the CPU: more groups than the list has room for.
@@ -115,14 +116,14 @@ pub fn a_full_list_forgets_no_waiter() {
             let node = Arc::new(Node::new());
             let asleep = Arc::clone(&node);
             let thread = spawn(move || {
-                assert_eq!(seat.sleep(|| asleep.is_told(), None, false), Slept::Completed);
+                assert_eq!(seat.sleep(|| asleep.is_completed(), None, false), Slept::Completed);
             });
             (node, seat, thread)
         })
         .collect();
     let mut wakes = Wakes::new();
     for (node, seat, _) in &sleepers {
-        assert!(node.tell(*seat, &mut wakes));
+        assert!(node.complete(*seat, &mut wakes));
     }
     drop(wakes);
     for (_, _, thread) in sleepers {
@@ -130,7 +131,8 @@ pub fn a_full_list_forgets_no_waiter() {
     }
 }
 
-/// All seats of the CPU are taken: these share a bit, and are told one after the other.
+/// All seats of the CPU are taken. These waiters share a bit, and are completed one after the
+/// other.
 pub fn waiters_that_share_a_bit_are_all_woken(sleepers: usize) {
     let others: Vec<_> = (0..OWN).map(|_| Seat::claim()).collect();
     let nodes: Vec<_> = (0..sleepers)
@@ -148,20 +150,20 @@ pub fn waiters_that_share_a_bit_are_all_woken(sleepers: usize) {
         .map(|(node, seat)| {
             let (node, seat) = (Arc::clone(node), *seat);
             spawn(move || {
-                assert_eq!(seat.sleep(|| node.is_told(), None, false), Slept::Completed);
+                assert_eq!(seat.sleep(|| node.is_completed(), None, false), Slept::Completed);
             })
         })
         .collect();
     for (node, seat) in nodes.iter().rev() {
-        assert!(node.tell(*seat, &mut Wakes::new()));
+        assert!(node.complete(*seat, &mut Wakes::new()));
     }
     asleep.into_iter().for_each(|sleeper| sleeper.join().unwrap());
     others.into_iter().for_each(Seat::give_up);
     assert_eq!(claimed(), 0, "a common seat was given back");
 }
 
-/// One seat is left. Who has it is told, while another comes for a seat and sleeps there, and is
-/// told next: it has the same seat, or a common one.
+/// One seat is left. Its owner is completed while another waiter claims a seat and sleeps there.
+/// That one is completed next: it has the same seat, or a common one.
 pub fn a_seat_changes_hands() {
     let others: Vec<_> = (1..OWN).map(|_| Seat::claim()).collect();
     let seat = Seat::claim();
@@ -169,7 +171,7 @@ pub fn a_seat_changes_hands() {
     let early = {
         let first = Arc::clone(&first);
         spawn(move || {
-            assert_eq!(seat.sleep(|| first.is_told(), None, false), Slept::Completed);
+            assert_eq!(seat.sleep(|| first.is_completed(), None, false), Slept::Completed);
         })
     };
     let late = {
@@ -177,49 +179,50 @@ pub fn a_seat_changes_hands() {
         spawn(move || {
             let seat = Seat::claim();
             second.post(seat);
-            assert_eq!(seat.sleep(|| second.is_told(), None, false), Slept::Completed);
+            assert_eq!(seat.sleep(|| second.is_completed(), None, false), Slept::Completed);
         })
     };
-    assert!(first.tell(seat, &mut Wakes::new()));
-    assert!(second.tell(second.posted(), &mut Wakes::new()));
+    assert!(first.complete(seat, &mut Wakes::new()));
+    assert!(second.complete(second.posted(), &mut Wakes::new()));
     early.join().unwrap();
     late.join().unwrap();
     others.into_iter().for_each(Seat::give_up);
     assert_eq!(claimed(), 0, "a seat was not given back");
 }
 
-/// Two are told together. One of them is awake already, comes back for a seat, and sleeps there
-/// while the call for the two is made; the other one has to wake up before that one is told again.
+/// Two waiters are completed together. One of them is awake already, claims a seat again, and
+/// sleeps there while the call for the two is made. The other one has to wake up before the first
+/// is completed again.
 pub fn a_wakeup_for_another_is_passed_on() {
     let (first, other, again) = (Arc::new(Node::new()), Arc::new(Node::new()), Arc::new(Node::new()));
     let (first_seat, other_seat) = (Seat::claim(), Seat::claim());
     let twice = {
         let (first, again) = (Arc::clone(&first), Arc::clone(&again));
         spawn(move || {
-            assert_eq!(first_seat.sleep(|| first.is_told(), None, false), Slept::Completed);
+            assert_eq!(first_seat.sleep(|| first.is_completed(), None, false), Slept::Completed);
             let seat = Seat::claim();
             again.post(seat);
-            assert_eq!(seat.sleep(|| again.is_told(), None, false), Slept::Completed);
+            assert_eq!(seat.sleep(|| again.is_completed(), None, false), Slept::Completed);
         })
     };
     let once = {
         let other = Arc::clone(&other);
         spawn(move || {
-            assert_eq!(other_seat.sleep(|| other.is_told(), None, false), Slept::Completed);
+            assert_eq!(other_seat.sleep(|| other.is_completed(), None, false), Slept::Completed);
         })
     };
     let mut wakes = Wakes::new();
-    assert!(first.tell(first_seat, &mut wakes) && other.tell(other_seat, &mut wakes));
+    assert!(first.complete(first_seat, &mut wakes) && other.complete(other_seat, &mut wakes));
     wakes.flush();
     once.join().unwrap();
-    assert!(again.tell(again.posted(), &mut wakes));
+    assert!(again.complete(again.posted(), &mut wakes));
     wakes.flush();
     twice.join().unwrap();
     assert_eq!(claimed(), 0, "a seat was not given back");
 }
 
-/// Sleepers that may leave, with a deadline or when a signal comes, and a patient one, the first,
-/// beside them; all are told unless they have left, after whatever is done to them `before`.
+/// Waiters that may leave, by a deadline or a signal, and a patient one, the first. `before` is
+/// called first. Then all are completed that have not left.
 pub fn a_waiter_that_leaves_gives_its_seat_back(leavers: usize, timed: bool, before: impl FnOnce()) {
     let nodes: Vec<_> = (0..=leavers).map(|_| (Arc::new(Node::new()), Seat::claim())).collect();
     let asleep: Vec<_> = nodes
@@ -229,7 +232,7 @@ pub fn a_waiter_that_leaves_gives_its_seat_back(leavers: usize, timed: bool, bef
             let (node, seat, leaves) = (Arc::clone(node), *seat, nth > 0);
             spawn(move || {
                 let deadline = (leaves && timed).then(|| Deadline::after(Duration::from_millis(1)));
-                let slept = seat.sleep(|| node.is_told(), deadline, leaves && !timed);
+                let slept = seat.sleep(|| node.is_completed(), deadline, leaves && !timed);
                 if slept != Slept::Completed {
                     assert_eq!(slept, if timed { Slept::TimedOut } else { Slept::Interrupted });
                     assert!(leaves, "a patient sleeper left");
@@ -237,7 +240,7 @@ pub fn a_waiter_that_leaves_gives_its_seat_back(leavers: usize, timed: bool, bef
                         seat.give_up();
                         return false;
                     }
-                    assert_eq!(seat.sleep(|| node.is_told(), None, false), Slept::Completed);
+                    assert_eq!(seat.sleep(|| node.is_completed(), None, false), Slept::Completed);
                 }
                 node.read();
                 true
@@ -246,9 +249,9 @@ pub fn a_waiter_that_leaves_gives_its_seat_back(leavers: usize, timed: bool, bef
         .collect();
     before();
     let mut wakes = Wakes::new();
-    let told: Vec<_> = nodes.iter().map(|(node, seat)| node.tell(*seat, &mut wakes)).collect();
+    let completed: Vec<_> = nodes.iter().map(|(node, seat)| node.complete(*seat, &mut wakes)).collect();
     drop(wakes);
     let stayed: Vec<_> = asleep.into_iter().map(|sleeper| sleeper.join().unwrap()).collect();
-    assert_eq!(told, stayed);
-    assert_eq!(claimed(), 0, "a seat was given back by nobody, or by two");
+    assert_eq!(completed, stayed);
+    assert_eq!(claimed(), 0, "a seat was not given back, or given back twice");
 }

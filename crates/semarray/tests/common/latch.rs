@@ -1,5 +1,5 @@
-//! A lock made of a word and its gate, as a cell of the array is one, and clients of what a mutex
-//! does not have.
+//! A lock made of a word and its parking slot, like a cell of the array. And a client for what a
+//! mutex does not have.
 
 use ulocks_core::membarrier;
 use ulocks_core::raw::{Metered, RawMutex};
@@ -13,8 +13,7 @@ use ulocks_testkit::thread::{Arc, spawn, together};
 const UNLOCKED: u32 = 0;
 const LOCKED: u32 = 1;
 
-/// Cell number `CELL` of an array that has no address of its own: all are at the same gate in a
-/// model.
+/// Cell number `CELL` of an array without an address: in a model all cells use one slot.
 pub struct Latch<const CELL: u32 = 0>(AtomicU32);
 
 impl<const CELL: u32> Latch<CELL> {
@@ -47,13 +46,13 @@ unsafe impl<const CELL: u32> RawMutex for Latch<CELL> {
     }
 
     fn lock_until(&self, _: Deadline) -> Option<()> {
-        panic!("nobody waits for a cell with a deadline")
+        panic!("no thread waits for a cell with a deadline")
     }
 
     unsafe fn unlock(&self, (): ()) {
-        let gate = Self::slot();
+        let slot = Self::slot();
         self.store(); // From here on the latch may be gone.
-        gate.released(1 << (CELL % 32));
+        slot.released(1 << (CELL % 32));
     }
 
     fn is_locked(&self) -> bool {
@@ -69,7 +68,7 @@ impl<const CELL: u32> Metered for Latch<CELL> {
     }
 }
 
-/// Two cells that one thread holds, and releases with one look at the gate, while others wait for
+/// One thread holds two cells, and releases both with one load of the slot. Other threads wait for
 /// the one and the other.
 pub fn one_load_for_two_cells(waiters: usize) {
     let cells = Arc::new((ulocks_testkit::new_lock::<Latch<3>>(), ulocks_testkit::new_lock::<Latch<36>>()));

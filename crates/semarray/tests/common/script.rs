@@ -5,7 +5,7 @@ use proptest::prelude::{Just, Strategy, any, prop_oneof};
 use proptest::test_runner::{Config, FileFailurePersistence};
 use ulocks_testkit::sets::{Ended, Op, Sets, Waiters, add, sub, wait_zero};
 
-/// Who a step is ascribed to that is no worker's.
+/// The worker of a step that no worker makes.
 pub const DRIVER: usize = usize::MAX;
 
 /// Where scripts that failed are kept, to be tried first the next time.
@@ -19,7 +19,7 @@ pub enum Step {
     Apply(usize, Vec<Op>),
     /// A worker comes with a set that is not to wait.
     Try(usize, Vec<Op>),
-    /// A worker comes with a set and gives up at once when it sleeps.
+    /// A worker comes with a set, and times out at once when it sleeps.
     Timed(usize, Vec<Op>),
     /// A signal for a worker that sleeps.
     Interrupt(usize),
@@ -34,11 +34,11 @@ pub enum Step {
 /// What is seen after a step.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Seen {
-    /// Whose sets ended in this step, and how.
+    /// The workers whose sets ended in this step, and the outcomes.
     pub ended: Ended,
     /// The values.
     pub values: Vec<u32>,
-    /// Who sleeps at each semaphore.
+    /// The waiting sets at each semaphore.
     pub waiters: Vec<Waiters>,
 }
 
@@ -52,7 +52,7 @@ impl Seen {
     }
 }
 
-/// Who ends by `step`, in the model's order. `None` if the step is left out.
+/// The workers that end by `step`, in the model's order. `None` if the step is left out.
 pub fn predict(model: &mut Sets, step: &Step) -> Option<Ended> {
     use ulocks_testkit::sets::Refusal::{Interrupted, TimedOut};
     let by_driver =
@@ -73,7 +73,7 @@ pub fn predict(model: &mut Sets, step: &Step) -> Option<Ended> {
     }
 }
 
-/// `PROPTEST_CASES` cases, or, if that is not set, so many.
+/// `PROPTEST_CASES` cases; if that is not set, `cases`.
 pub fn cases(cases: u32) -> Config {
     let failure_persistence = Some(Box::new(FileFailurePersistence::Direct(FAILED)) as Box<_>);
     // In milliseconds: to find out that a script hangs takes long.
@@ -95,7 +95,7 @@ fn values(limit: u32) -> impl Strategy<Value = u32> {
     prop_oneof![5 => 0..=limit.min(3), 1 => limit.saturating_sub(3)..=limit]
 }
 
-/// Steps for so many workers, with sets from `sets`.
+/// Steps for `workers` workers, with sets from `sets`.
 pub fn step(
     workers: usize,
     len: usize,

@@ -45,8 +45,8 @@ impl SysV {
     }
 
     /// Prepares a step that gives back what `ops` do: a process performs them with `SEM_UNDO` and
-    /// stops. The values are as before, as long as nobody sets them, which would make the kernel
-    /// forget what is to be undone. Of several such steps the first is to be prepared first.
+    /// stops. The values are then as before, unless they are set, which makes the kernel forget
+    /// what to undo. Of several such steps the first must be prepared first.
     pub fn prepare_give_back(&self, ops: &[Op]) {
         let change = |index| ops.iter().filter(|op| op.index == index).map(|op| op.change()).sum::<i64>();
         let values = self.values();
@@ -60,7 +60,7 @@ impl SysV {
         // SAFETY: the child makes system calls only, with arguments that were made before.
         let child = unsafe { libc::fork() };
         if child == 0 {
-            // SAFETY: as many operations as it is told; the others have no preconditions.
+            // SAFETY: the count is that of the operations; the other calls have no preconditions.
             unsafe {
                 libc::prctl(libc::PR_SET_PDEATHSIG, libc::SIGKILL);
                 let done = libc::semop(self.id, undone.as_mut_ptr(), undone.len());
@@ -91,7 +91,7 @@ impl SysV {
                 sem_flg: libc::IPC_NOWAIT as i16,
             })
             .collect();
-        // SAFETY: as many operations as it is told.
+        // SAFETY: the count is that of the operations.
         let done = unsafe { libc::semop(self.id, ops.as_mut_ptr(), ops.len()) };
         assert!(done == 0 || ops.is_empty(), "semop: {}", io::Error::last_os_error());
     }
@@ -118,7 +118,7 @@ impl Subject for SysV {
         let tv_nsec = if patience == Patience::Short { 50_000 } else { 0 };
         let timeout = libc::timespec { tv_sec: 0, tv_nsec };
         let timeout = if patience == Patience::Endless { ptr::null() } else { &raw const timeout };
-        // SAFETY: as many operations as it is told, and a time that is none or valid.
+        // SAFETY: the count is that of the operations, and the time is none or valid.
         let done =
             unsafe { libc::syscall(libc::SYS_semtimedop, self.id, ops.as_mut_ptr(), ops.len(), timeout) };
         outcome(done as libc::c_int)
@@ -166,7 +166,7 @@ impl Subject for SysV {
 
     /// `semop` has one error for what must not wait and what has waited long enough, and does not
     /// say which semaphore.
-    fn told(refusal: Refusal) -> Refusal {
+    fn as_seen(refusal: Refusal) -> Refusal {
         match refusal {
             Refusal::TimedOut => Refusal::WouldBlock,
             Refusal::OutOfRange(_) => Refusal::OutOfRange(usize::MAX),

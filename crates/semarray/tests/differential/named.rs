@@ -22,7 +22,7 @@ struct Script {
 #[derive(Clone)]
 struct Line {
     step: Step,
-    /// Whose sets end in it, in this order.
+    /// The workers whose sets end in it, in this order.
     ended: Ended,
     /// The values after it.
     values: Option<Vec<u32>>,
@@ -40,7 +40,7 @@ impl Script {
         self
     }
 
-    /// Nobody ends unless [`ends`](Self::ends) says so.
+    /// No set ends unless [`ends`](Self::ends) says so.
     fn apply<const N: usize>(self, who: usize, ops: [Op; N]) -> Self {
         self.step(Step::Apply(who, ops.into()))
     }
@@ -358,7 +358,7 @@ fn a_sleeper_that_times_out_leaves_the_queue_to_the_others() {
         .check();
 }
 
-/// The script's end closes the array: whoever sleeps then, wherever that is, is told.
+/// The end of the script closes the array: every waiting set gets the error, wherever it waits.
 #[test]
 fn all_sleepers_get_closed() {
     on([1, 0])

@@ -32,7 +32,7 @@ fn the_kernel_does_what_the_model_says_of_linux_and_ours_what_it_promises() {
     result.unwrap_or_else(|error| panic!("{error}"));
     let (all, alike) = (all.get(), alike.get());
     println!("{all} scripts, of which {alike} do not tell the kernel's array from the model's");
-    assert!(alike * 5 > all * 4, "the kernel's array is to differ in rare cases only: {alike} of {all}");
+    assert!(alike * 5 > all * 4, "the kernel's array differs in rare cases only: {alike} of {all}");
 }
 
 /// What the model shows after each step of a script.

@@ -109,5 +109,6 @@ fn the_array_is_not_touched_after_it_served() {
 #[test]
 fn the_oldest_aged_set_is_not_robbed() {
     explore(exact(1), arrays::no_set_takes_from_the_oldest_aged_set);
-    // That the eldest lets others pass takes a clock: the virtual machine has one.
+    // Loom has no clock, so it does not see the oldest aged set let others pass. The virtual
+    // machine does.
 }

@@ -1,4 +1,4 @@
-//! The gate at which threads wait for a cell.
+//! The parking slots, where threads wait for a cell.
 
 use crate::latch::{Latch, one_load_for_two_cells};
 use ulocks_core::model::{Config, Grade, explore};

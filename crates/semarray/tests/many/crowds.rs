@@ -78,8 +78,7 @@ fn thousands_wait_for_zero_and_all_are_served_at_once() {
 #[test]
 fn a_bulk_serves_the_oldest_of_each_semaphore() {
     let _alone = crate::alone();
-    // Simple sleepers, whose second operation is nothing anybody waits for; then such as need a
-    // second semaphore.
+    // Simple sets first, then sets that need a second semaphore.
     for complex in [false, true] {
         let array = Arc::new(SemArray::new(BULK + 1));
         array.set(BULK, 1).unwrap();
@@ -109,7 +108,7 @@ fn a_bulk_serves_the_oldest_of_each_semaphore() {
     }
 }
 
-/// Everybody sleeps behind the same semaphore, and each change of it is everybody's business.
+/// All sets wait behind one semaphore, and each change of it concerns all.
 #[test]
 fn thousands_share_the_beginning_of_their_sets() {
     let _alone = crate::alone();

@@ -1,5 +1,5 @@
-//! Thousands of threads that wait at once, for few semaphores and for many: they allocate nothing,
-//! all of them are served in their order, and whoever serves hundreds makes few calls for it.
+//! Thousands of threads that wait at once, for few semaphores and for many. They allocate nothing,
+//! and all are served in their order. A thread that serves hundreds makes few calls for it.
 #![cfg(not(any(ulocks_loom, ulocks_vm)))]
 
 mod crowds;
@@ -22,7 +22,7 @@ fn alone() -> Alone {
 impl Drop for Alone {
     fn drop(&mut self) {
         if !std::thread::panicking() {
-            assert_eq!(ulocks_semarray::groups::claimed(), 0, "nobody sleeps, and seats are taken");
+            assert_eq!(ulocks_semarray::groups::claimed(), 0, "no thread sleeps, and seats are taken");
         }
     }
 }

@@ -1,5 +1,5 @@
-//! How many calls it takes to wake many: one a group. The array's sleepers sleep in these groups,
-//! and those who serve them use this list; see `groups.rs`.
+//! How many calls it takes to wake many threads: one a group. The array's waiters sleep in these
+//! groups, and sessions wake them by this list; see `sleep/groups`.
 
 use std::collections::HashSet;
 use std::sync::Arc;
@@ -12,19 +12,19 @@ use ulocks_testkit::watchdog::watch;
 fn one_call_wakes_a_group() {
     let _alone = crate::alone();
     const SLEEPERS: usize = 500;
-    let _watchdog = watch("one call a group", || "somebody sleeps on".into());
-    let told = Arc::new(AtomicBool::new(false));
+    let _watchdog = watch("one call a group", || "a waiter sleeps on".into());
+    let completed = Arc::new(AtomicBool::new(false));
     let (sender, seats) = std::sync::mpsc::channel();
     let sleepers: Vec<_> = (0..SLEEPERS)
         .map(|nth| {
-            let (told, sender) = (Arc::clone(&told), sender.clone());
+            let (completed, sender) = (Arc::clone(&completed), sender.clone());
             let id = Arc::new(AtomicI32::new(0));
             let own = Arc::clone(&id);
             let thread = std::thread::spawn(move || {
                 let seat = Seat::claim_near(nth * 64);
                 sender.send(seat).unwrap();
                 own.store(task::id(), Release);
-                assert_eq!(seat.sleep(|| told.load(Acquire), None, false), Slept::Completed);
+                assert_eq!(seat.sleep(|| completed.load(Acquire), None, false), Slept::Completed);
             });
             (thread, id)
         })
@@ -44,7 +44,7 @@ fn one_call_wakes_a_group() {
     let group = |seat: &Seat| format!("{seat:?}").rsplit_once(',').unwrap().0.to_owned();
     let groups: HashSet<_> = seats.iter().map(group).collect();
     seats.sort_by_key(group);
-    told.store(true, Release);
+    completed.store(true, Release);
     let mut wakes = Wakes::new();
     seats.into_iter().for_each(|seat| wakes.add(seat));
     wakes.flush();

@@ -1,15 +1,16 @@
-//! Random sets by eight threads, and an order of them that explains what became of every one: see
+//! Random sets by eight threads, and an order of them that explains the outcome of every one: see
 //! `ulocks_testkit::history`.
 //!
-//! | what came of a set | what explains it: a moment at which |
+//! | outcome | explained by a moment at which |
 //! |---|---|
 //! | it was performed | its operations, one after the other, could proceed |
-//! | `WouldBlock` of a try | one of them could not; of a sleeper: one that does not wait |
+//! | `WouldBlock` of a call that tries | one of them could not |
+//! | `WouldBlock` of a waiting set | one of them could not, and it is one without waiting |
 //! | `TimedOut`, `Interrupted` | one of them could not, and it is one that waits |
-//! | `ValueOutOfRange` | one of them went too far, and those before it could proceed |
+//! | `ValueOutOfRange` | one of them went too far, and the earlier ones could proceed |
 //!
-//! Elders stop others for reasons that are not in the values: of an array with `Strict` only what
-//! was performed is explained.
+//! Aged sets stop others for reasons that are not in the values. So of an array with strict
+//! fairness only the performed sets are explained.
 
 use crate::storm::Storm;
 use std::fmt;
@@ -298,7 +299,7 @@ impl<P: InOneProcess> Worker<'_, P> {
         }
     }
 
-    /// Leads to random values, so that whoever waits for something possible gets it.
+    /// Leads to random values, so that every set that is possible is served.
     fn feed(&mut self) {
         let aim = self.values();
         let now = self.array.values();
@@ -433,7 +434,7 @@ fn explain<P: InOneProcess>(load: Load) -> Ends {
     println!("{load:?}: {ends:?}, {found:?}");
     assert!(ends.sets >= sets && found.calls >= sets);
     for index in 0..SEMAPHORES {
-        assert_eq!(array.waiters(index), Ok(Default::default()), "everybody has left");
+        assert_eq!(array.waiters(index), Ok(Default::default()), "all have left");
     }
     if limit == Builder::LIMIT {
         let before: i64 = START.into_iter().map(i64::from).sum();
@@ -472,6 +473,12 @@ fn every_set_beside_aged_sets_is_explained() {
     for (after, seed) in [(0, 5), (50, 6)] {
         let fairness = Fairness::Strict { after: Duration::from_micros(after) };
         let sets = 25_000;
-        explain::<Private<NoSpin>>(Load { name: "beside elders", seed, sets, fairness, ..Load::default() });
+        explain::<Private<NoSpin>>(Load {
+            name: "beside aged sets",
+            seed,
+            sets,
+            fairness,
+            ..Load::default()
+        });
     }
 }

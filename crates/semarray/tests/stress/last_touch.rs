@@ -1,5 +1,5 @@
-//! Law 2: whoever has seen all that an operation did may free the array, while that operation is on
-//! its way back. What is touched after that is not mapped any more.
+//! Law 2: a thread that has seen all that an operation did may free the array, while that operation
+//! is on its way back. What is touched after that is not mapped any more.
 
 use crate::pages::A_PAGE;
 use std::sync::Barrier;
@@ -39,7 +39,7 @@ const GIVE: [Use; 6] = [
     },
 ];
 
-/// Ways to take both, after which nobody else has anything to do.
+/// Ways to take both, after which no other thread has anything to do.
 const TAKE: [Use; 5] = [
     |array| array.apply(&[Op::sub(0, 1), Op::sub(1, 1)]).unwrap(),
     |array| array.apply(&[Op::sub(1, 1), Op::wait_zero(3), Op::sub(0, 1)]).unwrap(),
@@ -52,7 +52,7 @@ const TAKE: [Use; 5] = [
 ];
 
 fn check(fairness: Fairness) {
-    let _watchdog = watch("last touch", || "somebody waits for an array that is gone".into());
+    let _watchdog = watch("last touch", || "a thread waits for an array that is gone".into());
     for (give, take) in GIVE.iter().flat_map(|give| TAKE.iter().map(move |take| (give, take))) {
         for round in 0..ROUNDS {
             let page = Mapping::private().leak::<SemArray>();
@@ -65,7 +65,7 @@ fn check(fairness: Fairness) {
                 scope.spawn(|| {
                     start.wait();
                     (0..round * 20).for_each(|_| std::hint::spin_loop());
-                    // SAFETY: nobody frees it before it was given everything.
+                    // SAFETY: the array is not freed before it was given everything.
                     give(unsafe { &*std::ptr::with_exposed_provenance::<SemArray>(address) });
                 });
                 scope.spawn(|| {

@@ -1,5 +1,4 @@
-//! Loads with a meaning of their own: those who eat, those who read and write, those who post in
-//! bulk.
+//! Loads with a meaning of their own: philosophers, readers and writers, posters in bulk.
 
 use crate::storm::{Storm, struck};
 use std::cell::UnsafeCell;
@@ -55,7 +54,7 @@ fn run<P: InOneProcess>(
         }
     });
     for index in 0..array.len() {
-        assert_eq!(array.waiters(index), Ok(Default::default()), "everybody has left");
+        assert_eq!(array.waiters(index), Ok(Default::default()), "all have left");
     }
     array.values()
 }
@@ -63,7 +62,7 @@ fn run<P: InOneProcess>(
 /// What only one at a time may touch.
 #[derive(Default)]
 struct Fork(UnsafeCell<usize>);
-// SAFETY: it is used by whoever has its semaphore; that nobody else has it is what is tested.
+// SAFETY: the thread that has its semaphore uses it. That no other thread has it is what is tested.
 unsafe impl Sync for Fork {}
 
 impl Fork {
@@ -111,7 +110,7 @@ fn readers_and_writers_exclude_each_other() {
                 if random.below(4) == 0 {
                     let write = Set::new().wait_zero(0).wait_zero(1).add(1, 1);
                     let _writing = array.acquire(write).unwrap();
-                    // SAFETY: nobody else reads or writes.
+                    // SAFETY: no other thread reads or writes.
                     unsafe { written.count() };
                     writes.fetch_add(1, Relaxed);
                 } else {
@@ -124,11 +123,11 @@ fn readers_and_writers_exclude_each_other() {
                                 continue;
                             }
                         };
-                    // SAFETY: nobody writes.
+                    // SAFETY: no thread writes.
                     let seen = || unsafe { written.0.get().read_volatile() };
                     let first = seen();
                     std::hint::spin_loop();
-                    assert_eq!(seen(), first, "somebody wrote beside a reader");
+                    assert_eq!(seen(), first, "a thread wrote beside a reader");
                     drop(reading);
                 }
             }
@@ -177,14 +176,13 @@ fn posters_in_bulk_wake_all_sleepers() {
     with_each!(check);
 }
 
-/// Few threads, of whom nobody else would wake one that was forgotten, and who sleep as soon as
-/// they can.
+/// Few threads, which sleep as soon as they can. If one were forgotten, no other would wake it.
 #[test]
 fn no_sleeper_is_left() {
-    /// One thread performs these sets, one after the other, and another those.
+    /// One thread performs the first sets, one after the other, and another thread the second.
     fn check(these: &[&[Op]], those: &[&[Op]], values: &[u32]) {
         for fairness in FAIRNESSES {
-            run::<Private<NoSpin>>("nobody is left asleep", values, fairness, 2, |id, array| {
+            run::<Private<NoSpin>>("no sleeper is left", values, fairness, 2, |id, array| {
                 for _ in 0..3_000 {
                     for set in if id == 0 { these } else { those } {
                         array.apply(set).unwrap();
@@ -237,7 +235,7 @@ fn single_operations_do_not_get_lost_beside_sets() {
     with_each!(check);
 }
 
-/// Signals all the time, to those who want to know and to those who do not.
+/// Signals all the time, to threads in interruptible calls and to others.
 #[test]
 fn sets_survive_a_storm_of_signals() {
     let (storm, interrupted) = (Storm::new(), AtomicUsize::new(0));

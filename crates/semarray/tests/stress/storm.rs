@@ -16,8 +16,8 @@ pub fn struck() -> usize {
     STRUCK.load(Relaxed)
 }
 
-/// Sends signals to its targets until it is dropped. The handler wants calls to be restarted, as
-/// those of most programs do.
+/// Sends signals to its targets until it is dropped. Their handler asks for calls to be restarted,
+/// as most programs do.
 pub struct Storm {
     targets: Arc<Mutex<Vec<libc::pthread_t>>>,
     over: Arc<AtomicBool>,

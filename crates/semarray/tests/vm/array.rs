@@ -3,7 +3,7 @@
 use crate::arrays::{self, parcels};
 use ulocks_core::model::{Config, explore};
 
-/// How many executions of a model of so many threads: about as many steps for each number.
+/// How many executions of a model of this many threads: about as many steps for each number.
 fn sampled(threads: usize, seed: u64) -> Config {
     Config { spurious: 2, seed, ..Config::sampled(12_000 / threads as u64) }
 }

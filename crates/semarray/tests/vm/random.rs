@@ -22,7 +22,7 @@ fn set_of(op: impl Fn() -> Op) -> Vec<Op> {
     (0..=choose(3)).map(|_| if choose(8) == 7 { op().no_wait() } else { op() }).collect()
 }
 
-/// Takes of what there is, or enters where nobody may be, and goes back in another way.
+/// Takes some of what there is, or enters where no thread may be, and goes back in another way.
 fn loan() -> Op {
     match choose(SEMAPHORES) {
         index @ (0 | 1) => sub(index, 1 + choose(2) as u32),
@@ -40,9 +40,9 @@ fn any() -> Op {
     }
 }
 
-/// Each thread borrows, waiting as long as it takes, and gives back what it got. Nobody asks for
-/// more while it has something, and with all of it given back every set can proceed that waits
-/// without a deadline: so all come to their end.
+/// Each thread borrows, waiting as long as it takes, and gives back what it got. No thread asks for
+/// more while it has something. When all of it is given back, every set can proceed that waits
+/// without a deadline. So all threads come to their end.
 fn lenders(fairness: Fairness, rounds: usize) {
     let shared = Recorded::new(&AT_REST, LIMIT, fairness);
     let recorded = Arc::clone(&shared);
@@ -69,8 +69,7 @@ fn lenders(fairness: Fairness, rounds: usize) {
     shared.check_history();
 }
 
-/// Each thread does whatever it likes, and gives up waiting at some time. One of them may close the
-/// array.
+/// Each thread performs any sets, and stops waiting at some time. One of them may close the array.
 fn strangers(rounds: usize) {
     let shared = Recorded::new(&[1, 0, 2, 0], LIMIT, Fairness::Barging);
     let recorded = Arc::clone(&shared);

@@ -1,4 +1,4 @@
-//! Arrays that remember who has slept too long.
+//! Arrays with strict fairness: which set stops for which.
 
 use crate::random_recorded::{Array, soon};
 use core::time::Duration;
@@ -8,7 +8,7 @@ use ulocks_core::time::Deadline;
 use ulocks_semarray::{Error, Fairness, Op, Wait, groups};
 use ulocks_testkit::thread::{Arc, spawn};
 
-/// Nobody sleeps on for ever who could go on.
+/// No set waits for ever that could proceed.
 const FOR_EVER: Wait = Wait::Until(None);
 const AT_ONCE: Fairness = Fairness::Strict { after: Duration::ZERO };
 const LATER: Fairness = Fairness::Strict { after: Duration::from_millis(1) };
@@ -18,14 +18,14 @@ fn sampled(executions: u64, seed: u64) -> Config {
 }
 
 fn array(values: &[u32], fairness: Fairness) -> Arc<Array> {
-    assert_eq!(groups::claimed(), 0, "somebody has left a seat behind");
+    assert_eq!(groups::claimed(), 0, "a seat was left behind");
     Arc::new(Array::new(values, 9, 9, fairness))
 }
 
 fn at_rest(array: &Array, values: &[u32]) {
     assert_eq!(array.values(), values);
     assert!(array.is_at_rest(), "something was left behind");
-    assert_eq!(groups::claimed(), 0, "somebody has left a seat behind");
+    assert_eq!(groups::claimed(), 0, "a seat was left behind");
 }
 
 /// Runs `set` on a thread of its own; it must be performed.
@@ -40,64 +40,69 @@ fn sleeps(array: &Array, index: usize) -> bool {
     array.waiters(index).expect("an index").increase > 0
 }
 
-/// Who comes does not take what the eldest needs, not even of what it would not need all; who gives
-/// may.
+/// An arriving set does not take what the oldest aged set needs, not even if there is more than
+/// that set needs. A set that gives to it may.
 fn arriving_sets_stop() {
     let array = array(&[1, 0], AT_ONCE);
     let lets_pass = Deadline::after(Duration::from_millis(10));
-    let eldest = waits!(array, Op::sub(0, 1), Op::sub(1, 1));
+    let oldest = waits!(array, Op::sub(0, 1), Op::sub(1, 1));
     if sleeps(&array, 1) {
-        assert_eq!(array.apply(&[Op::sub(0, 1)], Wait::No), Err(Error::WouldBlock), "the eldest was passed");
+        assert_eq!(
+            array.apply(&[Op::sub(0, 1)], Wait::No),
+            Err(Error::WouldBlock),
+            "the oldest aged set was passed"
+        );
         if array.apply(&[Op::sub(0, 1)], soon()).is_ok() {
-            assert!(lets_pass.remaining().is_zero(), "the eldest was passed");
+            assert!(lets_pass.remaining().is_zero(), "the oldest aged set was passed");
             array.apply(&[Op::add(0, 1)], Wait::No).expect("there is room");
         }
         assert_eq!(array.apply(&[Op::sub(0, 1), Op::add(0, 1), Op::add(1, 1)], Wait::No), Ok(()));
     } else {
         array.apply(&[Op::add(1, 1)], Wait::No).expect("there is room");
     }
-    eldest.join().expect("the eldest panicked");
+    oldest.join().expect("the aged set's thread panicked");
     at_rest(&array, &[0, 0]);
 }
 
-/// The eldest gives up, and those who stopped for it need not any more.
+/// The oldest aged set times out, and the sets that stopped for it need not stop any more.
 fn the_oldest_aged_set_times_out(fairness: Fairness) {
     let array = array(&[1], fairness);
     let timed = Arc::clone(&array);
-    let eldest = spawn(move || assert_eq!(timed.apply(&[Op::sub(0, 2)], soon()), Err(Error::TimedOut)));
+    let oldest = spawn(move || assert_eq!(timed.apply(&[Op::sub(0, 2)], soon()), Err(Error::TimedOut)));
     let other = Arc::clone(&array);
     let next = spawn(move || other.apply(&[Op::sub(0, 3)], soon()));
     array.apply(&[Op::sub(0, 1)], FOR_EVER).expect("an open array");
-    eldest.join().expect("the eldest panicked");
+    oldest.join().expect("the aged set's thread panicked");
     assert_eq!(next.join().expect("the next panicked"), Err(Error::TimedOut));
     at_rest(&array, &[0]);
 }
 
-/// The eldest is served, and somebody who stopped for it needs nothing but that.
+/// The oldest aged set is served, and a set that stopped for it needs nothing but that.
 fn the_oldest_aged_set_is_served(fairness: Fairness) {
     let array = array(&[0, 2], fairness);
-    let eldest = waits!(array, Op::sub(1, 1), Op::sub(0, 1));
+    let oldest = waits!(array, Op::sub(1, 1), Op::sub(0, 1));
     let stops = waits!(array, Op::sub(1, 1));
     array.apply(&[Op::add(0, 1)], Wait::No).expect("there is room");
-    eldest.join().expect("the eldest panicked");
-    stops.join().expect("who stops panicked");
+    oldest.join().expect("the aged set's thread panicked");
+    stops.join().expect("the stopped thread panicked");
     at_rest(&array, &[0, 0]);
 }
 
-/// The eldest loses what it had got as far as, and with it what it stops others from.
+/// The oldest aged set goes back to an earlier operation, and stops others no more at the later
+/// one.
 fn the_oldest_aged_set_goes_back(fairness: Fairness) {
     let array = array(&[1, 1], fairness);
-    let eldest = waits!(array, Op::sub(0, 1), Op::sub(1, 2));
+    let oldest = waits!(array, Op::sub(0, 1), Op::sub(1, 2));
     let stops = waits!(array, Op::sub(1, 1));
     array.set(0, 0).expect("in range");
-    stops.join().expect("who stops panicked");
+    stops.join().expect("the stopped thread panicked");
     array.apply(&[Op::add(0, 1), Op::add(1, 2)], Wait::No).expect("there is room");
-    eldest.join().expect("the eldest panicked");
+    oldest.join().expect("the aged set's thread panicked");
     at_rest(&array, &[0, 0]);
 }
 
-/// The older of two grows old after the younger, and is the eldest from then on; who stopped for
-/// the younger is not in its way, and brings what both need.
+/// The older of two sets becomes aged after the younger, and stops others from then on. A thread
+/// that stopped for the younger one is not in its way, and brings what both need.
 fn an_older_one_grows_old() {
     let array = array(&[0, 1], LATER);
     let older = waits!(array, Op::sub(0, 1));
@@ -109,13 +114,13 @@ fn an_older_one_grows_old() {
         brings.apply(&[Op::add(1, 2)], Wait::No).expect("there is room");
     });
     for thread in [older, younger, brings] {
-        thread.join().expect("somebody panicked");
+        thread.join().expect("a thread panicked");
     }
     at_rest(&array, &[0, 0]);
 }
 
-/// The same, and what the older one has got as far as is kept for it once it is the eldest, however
-/// soon the younger one was.
+/// The same. What the older set has got as far as is kept for it once it is aged, however early the
+/// younger one was.
 fn the_older_of_two_aged_sets_stops_others() {
     let array = array(&[1, 0, 0], LATER);
     let older = waits!(array, Op::sub(0, 1), Op::sub(1, 1));
@@ -134,7 +139,7 @@ fn the_older_of_two_aged_sets_stops_others() {
     at_rest(&array, &[0, 0, 0]);
 }
 
-/// Somebody who has a part of what the eldest needs asks for more before it gives back.
+/// A thread that has a part of what the aged set needs asks for more before it gives that back.
 fn holds_and_waits(fairness: Fairness) {
     let array = array(&[2], fairness);
     let whole = Arc::clone(&array);
@@ -145,11 +150,11 @@ fn holds_and_waits(fairness: Fairness) {
     array.apply(&[Op::sub(0, 1)], FOR_EVER).expect("an open array");
     array.apply(&[Op::sub(0, 1)], FOR_EVER).expect("an open array");
     array.apply(&[Op::add(0, 2)], Wait::No).expect("there is room");
-    whole.join().expect("who wants all panicked");
+    whole.join().expect("the other thread panicked");
     at_rest(&array, &[2]);
 }
 
-/// The same with a semaphore as a count of readers, whom a writer waits for.
+/// The same with a semaphore as a count of readers, for which a writer waits.
 fn reads_again(fairness: Fairness) {
     let array = array(&[0], fairness);
     let writer = waits!(array, Op::wait_zero(0), Op::add(0, 1), Op::sub(0, 1));

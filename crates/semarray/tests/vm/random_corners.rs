@@ -1,4 +1,4 @@
-//! What random sets come to rarely: short scripts whose threads meet in one corner of the protocol.
+//! What random sets meet rarely: short scripts whose threads meet in one corner of the protocol.
 
 use crate::random_recorded::{Array, Recorded, soon};
 use ulocks_core::model::{Config, explore};
@@ -46,8 +46,8 @@ fn play((values, parts): Script) {
     shared.check_history();
 }
 
-/// A complex sleeper gives up while two others bring what it waits for, and somebody wants a part
-/// of that.
+/// A complex set times out while two threads bring what it waits for, and another wants a part of
+/// that.
 const GIVES_UP: Script = (
     &[0, 0, 0],
     &[
@@ -58,7 +58,7 @@ const GIVES_UP: Script = (
     ],
 );
 
-/// A complex sleeper moves to where a simple one sleeps that gives up.
+/// A complex set moves to a queue with a simple set that times out.
 const MOVES_AMONG_TIMED: Script = (
     &[0, 0],
     &[
@@ -69,7 +69,7 @@ const MOVES_AMONG_TIMED: Script = (
     ],
 );
 
-/// It keeps its age where it moves: it came before the one that it finds there.
+/// It keeps its age where it moves: it came before the set that it finds there.
 const KEEPS_ITS_AGE: Script = (
     &[0, 0],
     &[
@@ -79,7 +79,7 @@ const KEEPS_ITS_AGE: Script = (
     ],
 );
 
-/// Two sets take `C` while others post in bulk, in one pass and in another order.
+/// Two sets take the array lock while others post in bulk, in one pass and in another order.
 const BULK: Script = (
     &[1, 0, 0, 0],
     &[
@@ -101,7 +101,7 @@ const PREFIX_DRAINED: Script = (
     ],
 );
 
-/// A zero that lasts as long as somebody is inside.
+/// A zero that lasts as long as a thread is inside.
 const PASSING_ZERO: Script = (
     &[1, 0],
     &[
@@ -169,7 +169,7 @@ fn scripts_are_explained() {
     }
 }
 
-/// A timed sleeper, alone: all it has to do is to leave as if it had never been there.
+/// A timed set, alone: it must leave as if it had never been there.
 fn leaves_nothing(ops: &'static [sets::Op]) {
     let recorded = Recorded::new(&[0, 0], LIMIT, Fairness::Barging);
     assert!(recorded.applies(ops, soon()).is_err());
@@ -217,7 +217,7 @@ unsafe impl Sync for Address {}
 /// Sets, one after the other.
 type Many = &'static [&'static [Op]];
 
-/// Each of the others posts; who has waited for all of that ends the life of the array.
+/// Each of the others posts. The thread that has waited for all of that frees the array.
 fn last_touch(posts: Many, all: Many) {
     let array = Box::into_raw(Box::new(Array::new(&[0; 3], LIMIT, 9, Fairness::Barging)));
     let address = Address(array.cast_const());
@@ -232,7 +232,7 @@ fn last_touch(posts: Many, all: Many) {
         })
         .collect();
     for set in all {
-        // SAFETY: this thread is the one that frees.
+        // SAFETY: only this thread frees.
         unsafe { &*array }.apply(set, Wait::Until(None)).expect("all of it comes");
     }
     // SAFETY: it came from `Box::into_raw`, and all that was to be done has been done.
@@ -242,7 +242,7 @@ fn last_touch(posts: Many, all: Many) {
 
 #[test]
 fn a_thread_that_has_seen_all_may_free() {
-    // Not the first semaphore, whose word is where an allocator puts its own things.
+    // Not the first semaphore, because an allocator uses the place of its word.
     const ONE: &[Op] = &[Op::add(1, 1)];
     const TWO: &[Op] = &[Op::add(2, 1)];
     const BOTH: &[Op] = &[Op::add(1, 1), Op::add(2, 1)];
@@ -264,7 +264,7 @@ fn a_thread_that_has_seen_all_may_free() {
 /// Nothing happens but the end.
 const CLOSES: Script = (&[0, 0], &[&[Waits(&[sub(0, 1)])], &[Waits(&[wait_zero(1), sub(0, 1)])], &[Closes]]);
 
-/// Who waits for one value behind one another in a cascade: the younger needs less.
+/// Two sets in one queue wait for its value in a cascade: the younger needs less.
 const BEHIND: Script = (
     &[0, 0],
     &[

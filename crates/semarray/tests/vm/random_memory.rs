@@ -1,5 +1,5 @@
-//! What semaphores protect: data that are no atomics, in a cell whose accesses the machine checks.
-//! Each ordering of the protocol is there for one of these models, which fails without it.
+//! What semaphores protect: plain data in a cell whose accesses the machine checks. Each ordering
+//! of the protocol is there for one of these models, which fails without it.
 
 use crate::random_recorded::{Array, soon};
 use ulocks_core::model::{Config, explore};
@@ -15,15 +15,15 @@ struct Protected {
     count: UnsafeCell<usize>,
 }
 
-// SAFETY: the count is accessed by whoever has acquired it by a set, or by the thread that is left;
-// that this is one at a time is what the models test.
+// SAFETY: a thread accesses the count after it has acquired it by a set, or when it is the last
+// thread. That this is one thread at a time is what the models test.
 unsafe impl Sync for Protected {}
 // SAFETY: as above.
 unsafe impl Send for Protected {}
 
 impl Protected {
     fn new(values: &[u32]) -> Arc<Self> {
-        assert_eq!(groups::claimed(), 0, "somebody has left a seat behind");
+        assert_eq!(groups::claimed(), 0, "a seat was left behind");
         Arc::new(Self { array: Array::new(values, 9, 9, Fairness::Barging), count: UnsafeCell::new(0) })
     }
 
@@ -42,7 +42,7 @@ impl Protected {
     }
 }
 
-/// One at a time has what `take` takes, in its own way, and sees what those before it did.
+/// One thread at a time has what `take` takes, in its own way, and sees what the earlier ones did.
 fn exclusion(values: &'static [u32], ways: &'static [(&'static [Op], &'static [Op])]) {
     let protected = Protected::new(values);
     let shared = Arc::clone(&protected);
@@ -55,10 +55,11 @@ fn exclusion(values: &'static [u32], ways: &'static [(&'static [Op], &'static [O
     assert_eq!(protected.count(), ways.len(), "updates were lost");
     assert_eq!(protected.array.values(), values);
     assert!(protected.array.is_at_rest(), "something was left behind");
-    assert_eq!(groups::claimed(), 0, "somebody has left a seat behind");
+    assert_eq!(groups::claimed(), 0, "a seat was left behind");
 }
 
-/// Who was handed what it waited for sees what was done before, and who gave up takes nothing.
+/// A set that was handed what it waited for sees what was done before. A set that timed out takes
+/// nothing.
 fn hand_over(take: &'static [Op], give: &'static [Op]) {
     let protected = Protected::new(&[0, 0]);
     let shared = Arc::clone(&protected);
@@ -72,10 +73,10 @@ fn hand_over(take: &'static [Op], give: &'static [Op]) {
     protected.apply(give);
     taker.join().expect("the taker panicked");
     assert!(protected.array.is_at_rest(), "something was left behind");
-    assert_eq!(groups::claimed(), 0, "somebody has left a seat behind");
+    assert_eq!(groups::claimed(), 0, "a seat was left behind");
 }
 
-/// Who finds a value sees what was done before it was there.
+/// A thread that finds a value sees what was done before it was there.
 fn publication(start: u32, op: Op, seen: fn(&Array) -> bool) {
     let protected = Protected::new(&[start]);
     let shared = Arc::clone(&protected);

@@ -18,9 +18,9 @@ pub fn soon() -> Wait {
     Wait::Until(Some(Deadline::after(Duration::from_millis(1))))
 }
 
-/// What is known of the order in which an array with elders performs sets: whatever it performs, it
-/// performs at one moment, on the values that there are; and it may refuse what would have to wait
-/// if somebody is in the way.
+/// What an array with aged sets promises about the order of sets. It performs a set at one moment,
+/// on the values that there are. It may refuse a set that would have to wait, if another is in the
+/// way.
 #[derive(Clone)]
 struct Values {
     start: Vec<u32>,
@@ -62,17 +62,17 @@ pub struct Recorded {
     array: Array,
     start: Sets,
     history: History,
-    /// The history as far as an array with elders is concerned.
+    /// The history, as far as an array with aged sets is concerned.
     done: Recorder<Done, Outcome>,
     values: Values,
-    /// What makes before and after of the history a matter of the program: without it, a thread
-    /// need not see what another did before, for nothing told it that this was before.
+    /// Orders the events of the history in the program, too. Without it, a thread need not see what
+    /// another did before, because nothing orders the two.
     wall_clock: AtomicU32,
 }
 
 impl Recorded {
     pub fn new(values: &[u32], limit: u32, fairness: Fairness) -> Arc<Self> {
-        assert_eq!(groups::claimed(), 0, "somebody has left a seat behind");
+        assert_eq!(groups::claimed(), 0, "a seat was left behind");
         Arc::new(Self {
             array: Array::new(values, limit, 500, fairness),
             start: Sets::new(values, limit),
@@ -153,10 +153,10 @@ impl Recorded {
         });
     }
 
-    /// Everybody has gone, and left nothing behind.
+    /// All threads have gone, and left nothing behind.
     pub fn check_at_rest(&self) {
         assert!(self.array.is_at_rest(), "something was left behind");
-        assert_eq!(groups::claimed(), 0, "somebody has left a seat behind");
+        assert_eq!(groups::claimed(), 0, "a seat was left behind");
     }
 
     /// Some order explains what was recorded.

@@ -5,46 +5,46 @@ use core::time::Duration;
 use ulocks_semarray::{Error, Fairness, Op, Wait};
 use ulocks_testkit::thread::Arc;
 
-/// An array in which whoever sleeps is an elder.
+/// An array in which every waiting set is aged.
 fn strict_array(values: &[u32]) -> Shared {
     Arc::new(Array::new(values, LIMIT, 500, Fairness::Strict { after: Duration::ZERO }))
 }
 
-/// The eldest wants two units of which one is there: who comes later does not get that one.
+/// The aged set wants two units, of which one is there. A later set does not get that one.
 pub fn no_set_takes_from_the_oldest_aged_set() {
     let array = strict_array(&[1, 0]);
-    let eldest = start(&array, [Op::sub(0, 1), Op::sub(1, 1)], PATIENTLY);
+    let oldest = start(&array, [Op::sub(0, 1), Op::sub(1, 1)], PATIENTLY);
     asleep(&array, 1, 1, 0);
-    assert_eq!(array.apply(&[Op::sub(0, 1)], Wait::No), Err(Error::WouldBlock), "the eldest was robbed");
+    assert_eq!(array.apply(&[Op::sub(0, 1)], Wait::No), Err(Error::WouldBlock), "the aged set was robbed");
     assert_eq!(array.apply(&[Op::add(1, 1)], Wait::No), Ok(()));
-    assert_eq!(eldest.join().unwrap(), Ok(()));
+    assert_eq!(oldest.join().unwrap(), Ok(()));
     at_rest(&array, &[0, 0]);
 }
 
-/// One sleeps because it would take from the eldest. When the eldest gives up, it is served, by the
-/// eldest.
+/// A set waits because it would take from the aged one. When that times out, its thread serves the
+/// set.
 #[allow(dead_code, reason = "it takes a clock, which loom has not")]
 pub fn the_oldest_aged_set_leaves() {
     let array = strict_array(&[1, 0]);
-    let eldest = start(&array, [Op::sub(0, 1), Op::sub(1, 1)], soon());
+    let oldest = start(&array, [Op::sub(0, 1), Op::sub(1, 1)], soon());
     let stopped = start(&array, [Op::sub(0, 1)], PATIENTLY);
-    assert_eq!(eldest.join().unwrap(), Err(Error::TimedOut));
+    assert_eq!(oldest.join().unwrap(), Err(Error::TimedOut));
     // It was served, or has not come yet.
-    assert_eq!(array.waiters(0).unwrap().increase, 0, "somebody stops for an eldest that has left");
+    assert_eq!(array.waiters(0).unwrap().increase, 0, "a set stops for an aged set that has left");
     assert_eq!(stopped.join().unwrap(), Ok(()));
     at_rest(&array, &[0, 0]);
 }
 
-/// Who has what the eldest waits for wants what is kept for the eldest before it gives anything
-/// back: it may pass, in time.
+/// A thread holds what the aged set waits for. Before it gives that back, it wants what is kept for
+/// the aged set: in time it may pass.
 #[allow(dead_code, reason = "it takes a clock, which loom has not")]
 pub fn a_holder_that_wants_more_passes() {
     let array = strict_array(&[1, 0]);
-    let eldest = start(&array, [Op::sub(0, 1), Op::sub(1, 1)], PATIENTLY);
+    let oldest = start(&array, [Op::sub(0, 1), Op::sub(1, 1)], PATIENTLY);
     asleep(&array, 1, 1, 0);
     assert_eq!(array.apply(&[Op::sub(0, 1)], PATIENTLY), Ok(()));
     assert_eq!(array.apply(&[Op::add(0, 1)], Wait::No), Ok(()));
     assert_eq!(array.apply(&[Op::add(1, 1)], Wait::No), Ok(()));
-    assert_eq!(eldest.join().unwrap(), Ok(()));
+    assert_eq!(oldest.join().unwrap(), Ok(()));
     at_rest(&array, &[0, 0]);
 }

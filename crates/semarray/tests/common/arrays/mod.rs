@@ -1,7 +1,7 @@
 //! Clients of the array: each is the body of one execution of a model.
 //!
-//! A client says who sleeps where before it goes on, by [`asleep`], where the order of arrival
-//! matters; where it does not, everything races.
+//! Where the order of arrival matters, a client waits by [`asleep`] until a set waits, before it
+//! goes on. Where it does not, all threads race.
 
 mod aged;
 mod sets;
@@ -41,8 +41,8 @@ fn start<const N: usize>(array: &Shared, ops: [Op; N], wait: Wait) -> JoinHandle
     spawn(move || array.apply(&ops, wait))
 }
 
-/// Waits until so many sets sleep at semaphore `index` for it to grow, and so many for it to be
-/// zero.
+/// Waits until `increase` sets wait at semaphore `index` for it to grow, and `zero` sets for it to
+/// be zero.
 fn asleep(array: &Array, index: usize, increase: usize, zero: usize) {
     spin_until(|| {
         let waiters = array.waiters(index).unwrap();
@@ -59,7 +59,7 @@ fn at_rest(array: &Array, values: &[u32]) {
     assert_eq!(array.values(), values, "units were lost or made");
     for index in 0..array.len() {
         let waiters = array.waiters(index).unwrap();
-        assert_eq!((waiters.increase, waiters.zero), (0, 0), "somebody is counted although all have left");
+        assert_eq!((waiters.increase, waiters.zero), (0, 0), "a set is counted although all have left");
     }
     assert_eq!(groups::claimed(), 0, "a seat was not given back");
     for (index, &value) in (0..).zip(values) {
@@ -114,11 +114,11 @@ pub fn sets_and_singles_add_up(threads: usize) {
     at_rest(&array, &[threads as u32; 2]);
 }
 
-/// A set that takes a unit and puts it back: nobody sees it missing.
+/// A set that takes a unit and puts it back: no thread sees the unit missing.
 pub fn no_thread_sees_inside_a_set() {
     let array = array(&[1]);
     let there_and_back = start(&array, [Op::sub(0, 1), Op::add(0, 1)], Wait::No);
-    assert_eq!(array.value(0), Ok(1), "a value is seen that nobody has published");
+    assert_eq!(array.value(0), Ok(1), "a value is seen that was not published");
     assert_eq!(array.apply(&[Op::sub(0, 1)], Wait::No), Ok(()), "a set failed for want of what is there");
     assert_eq!(array.apply(&[Op::add(0, 1)], Wait::No), Ok(()));
     // It may have come between the two.
@@ -167,7 +167,7 @@ pub fn a_set_publishes(parcel: &Parcel) {
     let shared = Arc::new(Box(Array::new(&parcel.values, LIMIT, 500, Fairness::Barging), UnsafeCell::new(0)));
     let (sender, send) = (Arc::clone(&shared), parcel.send.clone());
     let sender = spawn(move || {
-        // SAFETY: nobody reads before the set.
+        // SAFETY: no thread reads before the set.
         sender.1.with_mut(|value| unsafe { *value = 7 });
         assert_eq!(sender.0.apply(&send, Wait::No), Ok(()));
     });
@@ -188,7 +188,7 @@ pub fn a_look_shows_what_came_before(closes: bool) {
     let shared = Arc::new(Box(Array::new(&[0], LIMIT, 500, Fairness::Barging), UnsafeCell::new(0)));
     let sender = Arc::clone(&shared);
     let sender = spawn(move || {
-        // SAFETY: nobody reads before the change.
+        // SAFETY: no thread reads before the change.
         sender.1.with_mut(|value| unsafe { *value = 7 });
         if closes {
             sender.0.close();
@@ -204,7 +204,7 @@ pub fn a_look_shows_what_came_before(closes: bool) {
     sender.join().unwrap();
 }
 
-/// One that gives up against one that adds what it wants: the unit is had, or is there.
+/// A set that times out, and a post of what it wants: the set has the unit, or the unit is there.
 pub fn a_timeout_against_a_post(patient: usize) {
     let array = array(&[0]);
     let timed = start(&array, [Op::sub(0, 1)], soon());
@@ -223,22 +223,21 @@ pub fn a_timeout_against_a_post(patient: usize) {
     at_rest(&array, &[rest]);
 }
 
-/// Who waits for zero is served by the operation that makes it zero, though the next one makes it
-/// one again. What is zero within a set only is nothing to it.
+/// A set that waits for zero is served by the operation that makes the zero, though the next
+/// operation makes it one again. A zero within a set does not serve it.
 pub fn zero_between_two_sets() {
     let array = array(&[1]);
     let waiter = start(&array, [Op::wait_zero(0)], PATIENTLY);
     asleep(&array, 0, 0, 1);
     assert_eq!(array.apply(&[Op::sub(0, 1), Op::add(0, 1)], Wait::No), Ok(()));
-    assert_eq!(array.waiters(0).unwrap().zero, 1, "it was served by a zero that nobody could see");
+    assert_eq!(array.waiters(0).unwrap().zero, 1, "it was served by a zero that no thread could see");
     assert_eq!(array.apply(&[Op::sub(0, 1)], Wait::No), Ok(()));
     assert_eq!(array.apply(&[Op::add(0, 1)], Wait::No), Ok(()));
     assert_eq!(waiter.join().unwrap(), Ok(()));
     at_rest(&array, &[1]);
 }
 
-/// Two who wait for zero, or for zero and for a unit, against one that takes the last and one that
-/// adds.
+/// Two sets that wait for zero, one of which then adds, against subtractions that make zero.
 pub fn zero_and_growth() {
     let array = array(&[1]);
     let waiter = start(&array, [Op::wait_zero(0)], PATIENTLY);
@@ -250,8 +249,8 @@ pub fn zero_and_growth() {
     at_rest(&array, &[0]);
 }
 
-/// One that sleeps, or is about to, against the end of the array: it is served, or told of the end.
-/// `pair` sleeps for two.
+/// A set that waits, or is about to, while the array is closed: it is served, or gets the error. A
+/// `pair` wants two units.
 pub fn the_end(pair: bool, post: bool) {
     let array = array(&[u32::from(pair), 0]);
     let ops = [Op::sub(0, u32::from(pair)), Op::sub(1, 1)];
@@ -264,13 +263,13 @@ pub fn the_end(pair: bool, post: bool) {
     let served = sleeper.join().unwrap();
     let posted = poster.map_or(Err(Error::Closed), |poster| poster.join().unwrap());
     assert!([Ok(()), Err(Error::Closed)].contains(&served), "{served:?}");
-    assert!(posted.is_ok() || served.is_err(), "it was served what nobody had posted");
+    assert!(posted.is_ok() || served.is_err(), "it was served what was not posted");
     assert!(array.is_closed());
     assert_eq!(array.apply(&[Op::add(0, 1)], PATIENTLY), Err(Error::Closed));
     assert_eq!(groups::claimed(), 0, "a seat was not given back");
 }
 
-/// Somebody sets the value, or all of them, while one sleeps and another comes.
+/// The value is set, or all values, while one set waits and another arrives.
 pub fn a_value_is_set(all: bool) {
     let array = array(&[0, 0]);
     let pair = start(&array, [Op::sub(0, 1), Op::sub(1, 1)], PATIENTLY);
@@ -287,8 +286,8 @@ pub fn a_value_is_set(all: bool) {
     at_rest(&array, &[0, 0]);
 }
 
-/// Who is served frees the array at once, while the one that served it may still be on its way
-/// back. `pair` wants two, and the poster gives just that.
+/// A served thread frees the array at once, while the thread that served it may still be on its way
+/// back. A `pair` wants two units, which the poster gives.
 pub fn the_served_frees(pair: bool) {
     struct Handle(*const Array);
     // SAFETY: the array can be sent and shared; it is freed after the last use, which is what the
@@ -301,7 +300,7 @@ pub fn the_served_frees(pair: bool) {
     let poster = spawn(move || {
         let handle = handle;
         let ops = [Op::add(1, 1), Op::add(0, 1)];
-        // SAFETY: nobody frees it before all of it has been posted.
+        // SAFETY: the array is not freed before all of this has been posted.
         assert_eq!(unsafe { &*handle.0 }.apply(&ops[..2 - first], Wait::No), Ok(()));
     });
     let ops = [Op::sub(0, 1), Op::sub(1, 1)];

@@ -72,8 +72,8 @@ pub fn the_older_of_two_candidates_proceeds() {
     at_rest(&array, &[0, 0, 0]);
 }
 
-/// A pair sleeps for its second semaphore while its first has enough; somebody takes that away. It
-/// sleeps for the first one then, or, if it is not to wait for that, it ends.
+/// A pair waits at its second semaphore while its first has enough. Another thread takes that away.
+/// Now the pair waits at the first one, or ends if that operation does not wait.
 pub fn what_was_enough_is_taken_away(no_wait: bool) {
     let array = array(&[1, 0]);
     let first = Op::sub(0, 1);
@@ -91,8 +91,8 @@ pub fn what_was_enough_is_taken_away(no_wait: bool) {
     at_rest(&array, &[0, 0]);
 }
 
-/// A pair that adds to its first semaphore sleeps for its second, while somebody fills the first to
-/// the brim.
+/// A pair that adds to its first semaphore waits at its second, while another thread fills the
+/// first to the limit.
 pub fn a_sleeper_overflows() {
     let array = array(&[LIMIT - 1, 0]);
     let pair = start(&array, [Op::add(0, 1), Op::sub(1, 1)], PATIENTLY);
@@ -140,8 +140,8 @@ pub fn crossed_posters(posters: usize) {
 /// others.
 pub fn a_pair_excludes(threads: usize) {
     struct Inside(Array, UnsafeCell<usize>);
-    // SAFETY: the cell is accessed by who has both semaphores; that only one has is what the client
-    // tests.
+    // SAFETY: the thread that has both semaphores accesses the cell. That only one thread has them
+    // is what the client tests.
     unsafe impl Sync for Inside {}
 
     let inside = Arc::new(Inside(Array::new(&[1, 1], LIMIT, 500, Fairness::Barging), UnsafeCell::new(0)));
