@@ -36,7 +36,7 @@ use crate::world::membarrier;
 
 /// The size of a table in which the words of many locks are found by address; one in the model
 /// worlds.
-pub const PLACES: usize = membarrier::PLACES;
+pub const SLOTS: usize = membarrier::SLOTS;
 
 /// How many locked read-modify-writes take as long as a [`heavy`] side, about: as many may be spent
 /// to avoid one. None in the model worlds, which explore and do not count.

@@ -50,10 +50,10 @@ pub fn is_abandoned() -> bool {
     std::thread::panicking()
 }
 
-/// An array of `membarrier::PLACES` equal values, for a static: `each_place!(Gate::new())`. In a
+/// An array of `membarrier::SLOTS` equal values, for a static: `each_slot!(Gate::new())`. In a
 /// model there is one.
 #[macro_export]
-macro_rules! each_place {
+macro_rules! each_slot {
     ($value:expr) => {
         [$value]
     };

@@ -63,7 +63,7 @@
 //! L. Irwin, 2004).
 
 use ulocks_core::futex::{Bits, Futex, Private};
-use ulocks_core::membarrier::PLACES;
+use ulocks_core::membarrier::SLOTS;
 use ulocks_core::spin::{self, Look};
 use ulocks_core::sync::Ordering::{Acquire, Relaxed, SeqCst};
 use ulocks_core::sync::{AtomicU32, fence, without_unwinding};
@@ -82,7 +82,7 @@ pub struct Slot {
 }
 
 sync_static! {
-    static TABLE: [Slot; PLACES] = ulocks_core::each_place!(Slot::new());
+    static TABLE: [Slot; SLOTS] = ulocks_core::each_slot!(Slot::new());
 }
 
 impl Slot {

@@ -82,7 +82,7 @@
 //! together. A release would have to stay preempted between its pass and its last look for eight
 //! months, and be resumed on the very opening.
 
-use ulocks_core::membarrier::{self, PLACES};
+use ulocks_core::membarrier::{self, SLOTS};
 use ulocks_core::sync::AtomicU64;
 use ulocks_core::sync::Ordering::{Acquire, Relaxed, Release};
 use ulocks_core::{const_fn, sync_static};
@@ -101,7 +101,7 @@ pub(super) struct Gate {
 }
 
 sync_static! {
-    static GATES: [Gate; PLACES] = ulocks_core::each_place!(Gate::new());
+    static GATES: [Gate; SLOTS] = ulocks_core::each_slot!(Gate::new());
     /// The openings of all gates.
     static OPENINGS: AtomicU64 = AtomicU64::new(0);
 }

@@ -57,11 +57,11 @@ macro_rules! raw_initial {
     };
 }
 
-/// An array of `membarrier::PLACES` equal values, for a static: `each_place!(Gate::new())`.
+/// An array of `membarrier::SLOTS` equal values, for a static: `each_slot!(Gate::new())`.
 #[macro_export]
-macro_rules! each_place {
+macro_rules! each_slot {
     ($value:expr) => {
-        [const { $value }; $crate::membarrier::PLACES]
+        [const { $value }; $crate::membarrier::SLOTS]
     };
 }
 

@@ -7,7 +7,7 @@ use crate::errno::Errno;
 use core::sync::atomic::AtomicBool;
 
 /// A few dozen cache lines: a table of this size has room for the locks that are in use at a time.
-pub(crate) const PLACES: usize = 64;
+pub(crate) const SLOTS: usize = 64;
 /// Whether a read-modify-write is a full fence. Not to Miri, which goes by the language.
 pub(crate) const RMW_IS_FENCE: bool = cfg!(all(any(target_arch = "x86", target_arch = "x86_64"), not(miri)));
 

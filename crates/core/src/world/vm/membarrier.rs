@@ -6,7 +6,7 @@ use super::atomic::{AtomicU32, Ordering, compiler_fence};
 use ulocks_vm::sync::{membarrier, pauses_in};
 
 /// All locks of a model share one place, which is what a lock must bear anyway.
-pub(crate) const PLACES: usize = 1;
+pub(crate) const SLOTS: usize = 1;
 /// Whether a read-modify-write is a full fence.
 pub(crate) const RMW_IS_FENCE: bool = false;
 

@@ -113,14 +113,14 @@ pub use wakes::{CHAINED, Wakes};
 
 use core::{fmt, iter};
 use ulocks_core::futex::{Bits, Futex, Private, Waited};
-use ulocks_core::membarrier::PLACES;
+use ulocks_core::membarrier::SLOTS;
 use ulocks_core::sync::AtomicU64;
 use ulocks_core::sync::Ordering::{AcqRel, Acquire, Relaxed};
 use ulocks_core::time::Deadline;
 use ulocks_core::{const_fn, cpu, each, sync_static};
 
 /// Whether this is a model world: tables are small there, and soon full.
-pub(crate) const FEW: bool = PLACES == 1;
+pub(crate) const FEW: bool = SLOTS == 1;
 
 /// CPUs that have groups of their own. CPUs with greater numbers share them.
 pub const CPUS: usize = if FEW { 1 } else { 64 };
