@@ -32,11 +32,10 @@ pub enum Fairness {
 /// the semaphores of System V, in user space, for the threads of one process.
 ///
 /// A semaphore is a number, from 0 to a limit. A set is a list of operations ([`Op`]), each on one
-/// semaphore. An operation adds to the number; or it subtracts from it, and waits until the number
-/// is at least as great; or it waits until the number is zero. The methods are those of
-/// [`SemArrayWith`]: [`apply`](SemArrayWith::apply) performs a set, and
-/// [`acquire`](SemArrayWith::acquire) performs one whose effect is given back when its [`Permit`]
-/// is dropped.
+/// semaphore. An operation adds to the number, subtracts from it, or waits until it is zero. A
+/// subtraction waits until the number is great enough. The methods are those of [`SemArrayWith`]:
+/// [`apply`](SemArrayWith::apply) performs a set, and [`acquire`](SemArrayWith::acquire) performs
+/// one whose effect is given back when its [`Permit`] is dropped.
 ///
 /// # Meaning
 /// The operations of a set are evaluated in their order, and each sees what the earlier ones did.
@@ -53,9 +52,8 @@ pub enum Fairness {
 /// [`WouldBlock`](Error::WouldBlock), if it stops at an operation without waiting, or with
 /// [`ValueOutOfRange`](Error::ValueOutOfRange).
 ///
-/// What happened before a set was performed happens before the return of every set that sees its
-/// effect, and of every read of a value that does. All sets are performed as if one after the
-/// other.
+/// What happened before a set was performed happens before the return of every call that sees its
+/// effect. All sets are performed as if one after the other.
 ///
 /// # Fairness
 /// As on Linux, unless the [`Builder`] asks for strict fairness. An arriving set is tried first,
@@ -69,34 +67,41 @@ pub enum Fairness {
 /// [`Fairness::Strict`] bounds it. A set that has waited for `after` is *aged*. The oldest aged set
 /// stops others: a set that came later waits at an operation that takes from the aged set, even if
 /// it could proceed. Such an operation is a subtraction where the aged set subtracts, or an
-/// addition where it waits for zero. It counts up to the operation at which the aged set stops. So
-/// the aged set waits until the holders of what it needs have given that back, at most once for
-/// each of its operations. Then the next set is the oldest.
+/// addition where it waits for zero. Only the aged set's operations up to the one at which it stops
+/// count. So the aged set waits until the holders of what it needs have given that back, at most
+/// once for each of its operations. Then the next set is the oldest.
 ///
-/// Three things do not stop for an aged set: a set that also gives it something that it needs,
-/// since perhaps no other set would; a value that is [set](SemArrayWith::set); a permit that is
-/// given back. Sets that take one thing from it and give it another, by turns, can keep it waiting
-/// for ever.
+/// Three things do not stop for an aged set:
+/// - a set that also gives it something that it needs, since perhaps no other set would;
+/// - a value that is [set](SemArrayWith::set);
+/// - a permit that is given back.
+///
+/// Sets that take one thing from it and give it another, by turns, can keep it waiting for ever.
 ///
 /// A thread may hold what the aged set needs, and ask for more before it gives that back. It would
-/// wait for the aged set, which waits for it. To undo that, the aged set lets all sets that it
-/// stops pass, once, after 10 ms, then after 20 ms more, 40 ms more, up to a second. So the bound
-/// above holds for what is given back within such an interval.
+/// wait for the aged set, which waits for it. So after 10 ms the aged set lets all sets pass, once,
+/// that it stops. It does so again after 20 ms more, 40 ms more, up to a second. So the bound above
+/// holds for what is given back within such an interval.
 ///
 /// # Blocking
 /// If nothing is in its way, one operation is one compare-exchange, or one load for a zero that it
 /// finds. A set that names each semaphore once is one compare-exchange and one store for each, and
-/// one fence. Three things can be in the way: a call that is changing the same semaphore; waiting
-/// sets that the change may let proceed; waiting sets of several operations that the semaphore
-/// decides about. Then the call locks its semaphores, completes the sets that can proceed,
-/// publishes the values, and wakes. One system call wakes up to 32 threads of a group; threads that
-/// fall asleep on one CPU for neighbouring semaphores share a group. The call does not wait for
-/// them, and they have nothing to do but return.
+/// one fence. Three things can be in the way:
+/// - a call that is changing the same semaphore;
+/// - waiting sets that the change may let proceed;
+/// - waiting sets of several operations that the semaphore decides about.
 ///
-/// Some calls also take a mutex of the whole array: a set of several operations that has to wait; a
-/// call that changes a semaphore that decides about such a waiting set; a set that finds its
-/// semaphores locked again and again. With [`Fairness::Strict`] every waiting set counts as one of
-/// several operations.
+/// Then the call locks its semaphores, completes the sets that can proceed, publishes the values,
+/// and wakes. One system call wakes up to 32 threads of a group; threads that fall asleep on one
+/// CPU for neighbouring semaphores share a group. The call does not wait for them, and they have
+/// nothing to do but return.
+///
+/// Some calls also take a mutex of the whole array:
+/// - a set of several operations that has to wait;
+/// - a call that changes a semaphore that decides about such a waiting set;
+/// - a set that finds its semaphores locked again and again.
+///
+/// With [`Fairness::Strict`] every waiting set counts as one of several operations.
 ///
 /// A set that cannot proceed sleeps in the kernel at once; [`SemArrayWith`] has policies that spin
 /// first. A thread that finds a semaphore or the mutex locked by another call spins for up to 5 us,
@@ -155,11 +160,11 @@ pub enum Fairness {
 ///
 /// Two more differences concern when a waiting set is evaluated. A set of several operations that
 /// changes nothing is evaluated by the kernel when an operation leaves some semaphore at zero. Here
-/// it is evaluated whenever a semaphore changes that decides about it. When a first set of several
-/// operations falls asleep, the kernel puts the waiting sets of all semaphores into one queue, by
-/// semaphore and not by age. Here the order is always by age. So if such a set has an operation
-/// without waiting, it may end otherwise or earlier. And [`waiters`](SemArrayWith::waiters) may
-/// count it at another of its semaphores.
+/// it is evaluated whenever a semaphore changes that decides about it. When the first set of
+/// several operations falls asleep, the kernel moves the waiting sets of all semaphores to one
+/// queue. That queue is ordered by semaphore, not by age; here the order is always by age. So if
+/// such a set has an operation without waiting, it may end otherwise or earlier. And
+/// [`waiters`](SemArrayWith::waiters) may count it at another of its semaphores.
 ///
 /// # Examples
 /// Philosophers, each with two forks or none:
@@ -323,7 +328,7 @@ impl<P: InOneProcess> SemArrayWith<P> {
         self.0.apply(ops, Wait::Until(Some(deadline.into())))
     }
 
-    /// As [`apply_until`](Self::apply_until), or without a deadline as [`apply`](Self::apply), but
+    /// As [`apply_until`](Self::apply_until), or without a deadline as [`apply`](Self::apply). But
     /// a signal handler that runs while the set sleeps ends the call, however the handler was
     /// installed. A handler that runs before the sleep does not.
     ///

@@ -41,9 +41,9 @@
 //! # Properties
 //! - A set takes effect at one moment between call and return, or not at all. The array is strictly
 //!   serialisable.
-//! - *No set waits that could proceed.* A session that changes a value serves all waiting sets that
-//!   can proceed then, before it unlocks its cells. So a waiter sees every value that is there
-//!   between two calls, however short it lasts.
+//! - *No set waits that could proceed.* Before a session unlocks its cells, it serves all waiting
+//!   sets that can proceed. So a waiter sees every value that is there between two calls, however
+//!   short it lasts.
 //! - An arriving set is tried first. Of the waiting sets, sets that change nothing are served
 //!   first, then the oldest that can proceed. A set keeps its age when it moves to another queue.
 //!   `session/aged.rs` says what strict fairness adds.
@@ -99,13 +99,13 @@
 //! if they find their cells locked again and again.
 //!
 //! # Invariants
-//! 1. *A waiting set stops where it is queued.* While no cell has `LOCK`, an evaluation of the set
-//!    would stop at the operation at whose semaphore it is queued. An evaluation put it there,
-//!    under the `LOCK` of all cells up to that one. A later change that matters to the set finds a
-//!    flag: `SUBTRACTIONS` if the value grows, `ZERO` if it becomes zero, `COMPLEX` for any change
-//!    where a complex set is queued or watches. With that flag the change needs a session, which
-//!    serves before it publishes. In strict arrays a set may also stop for the oldest aged set;
-//!    what changes that serves, too.
+//! 1. *A waiting set stops where it is queued.* While no cell has `LOCK`, an evaluation would stop
+//!    the set at the semaphore where it is queued. An evaluation put it there, under the `LOCK` of
+//!    all cells up to that one. A later change that matters to the set finds a flag: `SUBTRACTIONS`
+//!    if the value grows, `ZERO` if it becomes zero, `COMPLEX` for any change where a complex set
+//!    is queued or watches. With that flag the change needs a session, which serves before it
+//!    publishes. With strict fairness a set may also stop for the oldest aged set. A session that
+//!    changes which set that is, or where it stops, serves the sets that stopped for it.
 //! 2. Operations after the one where a set stops do not matter to it: the set cannot get further
 //!    before that one can proceed.
 //! 3. Only its holder writes a word with `LOCK`, and no thread learns a value from such a word. So
@@ -149,8 +149,7 @@ use crate::array::{Fairness, InOneProcess};
 use crate::cell::Cell;
 use crate::node::{Node, Watch};
 use crate::op::Op;
-use crate::session::ArrayLock;
-use crate::session::{Obstacle, Session, Stopped};
+use crate::session::{ArrayLock, Obstacle, Session, Stopped};
 use crate::sleep::Queued;
 use crate::sleep::groups::Seat;
 use crate::sleep::slots::Slot;

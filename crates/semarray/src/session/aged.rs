@@ -100,8 +100,8 @@ impl<P: InOneProcess> Session<'_, P> {
 impl ArrayLock {
     /// The oldest aged set; null if there is none. The caller has the array lock.
     pub fn oldest_aged(&self) -> *const Node {
-        // SAFETY: only holders of the array lock come here, none of them in the middle of a change;
-        // or no thread is in a call, as `is_at_rest` demands.
+        // SAFETY: the caller has the array lock, and is not in the middle of a change. For
+        // `is_at_rest`, no thread is in a call.
         self.aged.with(|aged| unsafe { (*aged).0 })
     }
 

@@ -36,14 +36,13 @@
 //!
 //! # Invariants
 //! 1. *The release sees the parking thread, or the parking thread sees the release.* This is store
-//!    buffering, and both sides have the `SeqCst` fence that it needs. If (W6) is before (W2), then
+//!    buffering. Both sides have the `SeqCst` fence that it needs. If (W6) is before (W2), then
 //!    (W4) reads what was stored before (W6), or a newer value. If (W2) is before (W6), then (W7)
 //!    sees the thread counted, unless it has left.
-//! 2. *No thread sleeps for a cell that was released.* Let a thread go to sleep because (W4) found
-//!    the word locked, and let R be the release that unlocks it. (W4) did not see R's store, so by
-//!    1 R sees the thread, adds 1 to `seq` at (W8), and wakes. Had (W3) read what this (W8) wrote,
-//!    then (W4) would have seen the store. So the kernel finds `seq` changed, or has the thread in
-//!    its queue before R's wake-up.
+//! 2. *No thread sleeps for a cell that was released.* Let (W4) find the word locked, and let R be
+//!    the release that unlocks it. (W4) did not see R's store, so by 1 R sees the thread, adds 1 to
+//!    `seq` at (W8), and wakes. Had (W3) read what this (W8) wrote, then (W4) would have seen the
+//!    store. So the kernel finds `seq` changed, or has the thread in its queue before R's wake-up.
 //! 3. If `waiting` is too great, a release makes a system call that finds no thread.
 //!
 //! # Ordering

@@ -3,11 +3,11 @@
 //! To wake waiters one by one costs a system call for each. Between two calls the first of them may
 //! take the waker's CPU: a post that serves hundreds loses half of its time to that. So waiters
 //! share futexes. A *group* is a futex and its 32 *seats*; a seat is a bit by which the kernel
-//! tells a sleeper of this futex from others. One `FUTEX_WAKE_BITSET` wakes any choice of seats.
+//! tells the sleepers apart. One `FUTEX_WAKE_BITSET` wakes any choice of seats.
 //!
-//! Nor does the waker wake all of them itself. To wake a thread on another CPU takes that CPU's run
-//! queue and the thread's cache lines away from there, thread by thread, while that CPU may be
-//! idle. So the waker wakes one thread of the group, and leaves the *rest* to it. This is *wake-up
+//! Nor does the waker wake all of them itself. To wake a thread of another CPU moves that CPU's run
+//! queue and the thread's cache lines, one thread after the other, while that CPU may be idle. So
+//! the waker wakes one thread of the group, and leaves the *rest* to it. This is *wake-up
 //! chaining*.
 //!
 //! # Properties
@@ -58,9 +58,9 @@
 //! 2. *So a call that wakes as many threads as it has bits wakes all of them*: no more can match.
 //!    In a common group any number can match, and the call is for all.
 //! 3. *A call after (S2) finds every sleeper of its seats.* A waiter reads `seq` (S1), then its
-//!    status, then asks the kernel to sleep while `seq` is what it read. If (S1) reads what (S2)
-//!    wrote, the waiter sees its status. If not, the kernel finds `seq` changed, or has the waiter
-//!    in its queue before (S2), and so before every call after (S2).
+//!    status, then sleeps while `seq` is what it read. If (S1) reads what (S2) wrote, the waiter
+//!    sees its status. If not, the kernel finds `seq` changed, or has the waiter in its queue
+//!    before (S2), and so before every call after (S2).
 //! 4. *No completed waiter sleeps on.* If the waker calls for all, by 2 and 3. If it chains (R1),
 //!    either no owner of its bits is in the kernel's queue, and by 3 none will be. Or the call
 //!    wakes one of them. This thread comes to (R2) before it sleeps again or returns, whether it
@@ -220,8 +220,8 @@ fn group(number: u32) -> (&'static Group, bool) {
     (&GROUPS[cpu].groups[nth], nth == PER_CPU - 1)
 }
 
-/// How many seats are claimed at this moment, common groups aside. It is zero while no
-/// waiter sleeps.
+/// How many seats are claimed at this moment, common groups aside. It is zero while no waiter
+/// sleeps.
 #[must_use]
 pub fn claimed() -> u32 {
     let own = |cpu: &CpuGroups| {
