@@ -52,7 +52,7 @@ impl<P: InOneProcess> Session<'_, P> {
     ///
     /// # Safety
     /// The session has the array lock and the cells of these operations.
-    pub(super) unsafe fn aged_left(&mut self, node: *const Node, range: Range<usize>, heap: &mut Heap) {
+    pub(super) unsafe fn aged_changed(&mut self, node: *const Node, range: Range<usize>, heap: &mut Heap) {
         // SAFETY: as the caller says; the node is alive, since it has not been completed.
         unsafe {
             for op in &(*node).ops()[range] {
@@ -76,7 +76,7 @@ impl<P: InOneProcess> Session<'_, P> {
             if !was.is_null() && self.is_oldest_aged(node) {
                 let mut heap = Heap::new();
                 let at = self.lock_as_far(was);
-                self.aged_left(was, 0..at + 1, &mut heap);
+                self.aged_changed(was, 0..at + 1, &mut heap);
                 self.serve(heap);
             }
         }
@@ -90,7 +90,7 @@ impl<P: InOneProcess> Session<'_, P> {
         // SAFETY: with the array lock the aged set is alive, and its cells are locked here.
         unsafe {
             let at = self.lock_as_far(oldest);
-            self.aged_left(oldest, 0..at + 1, &mut heap);
+            self.aged_changed(oldest, 0..at + 1, &mut heap);
         }
         self.serve(heap);
         self.passes = false;

@@ -151,7 +151,7 @@ impl<P: InOneProcess> Session<'_, P> {
             self.watch(node, now..was, false);
             if self.is_oldest_aged(node) {
                 // Which operations take from it, and which give to it, has changed.
-                self.aged_left(node, 0..was.max(now) + 1, heap);
+                self.aged_changed(node, 0..was.max(now) + 1, heap);
             }
         }
     }
@@ -182,7 +182,7 @@ impl<P: InOneProcess> Session<'_, P> {
             self.watch(node, 0..at, false);
             self.array.array_lock.remove_aged(node);
             if was_eldest {
-                self.aged_left(node, 0..at + 1, heap);
+                self.aged_changed(node, 0..at + 1, heap);
             }
         }
     }

@@ -7,10 +7,10 @@
 //!
 //! # Locking without an order
 //! Only a session with the array lock waits for a cell while it has locked another. A session
-//! without it waits with no cell locked. It tries to lock the others; if one of them is locked, it
-//! unlocks all, waits, and begins with that one. After [`RESTARTS`] rounds it takes the array lock.
-//! So at most one thread waits for a cell while it has others locked, and the thread that it waits
-//! for does not wait. There is no deadlock.
+//! without it locks cell by cell. If it finds one locked, it unlocks all, waits for that one, and
+//! begins with it. After [`RESTARTS`] rounds it takes the array lock. So at most one thread waits
+//! for a cell while it has locked others, and the thread that it waits for does not wait. There is
+//! no deadlock.
 //!
 //! # Publishing
 //! 1. The array lock is released first (A2). The session is done with all that it guards, and the
@@ -70,7 +70,7 @@ pub(crate) struct Stopped {
 pub(crate) struct Session<'a, P: InOneProcess> {
     pub array: &'a RawSemArray<P>,
     /// A number that no other session has while this one lives.
-    name: usize,
+    number: usize,
     /// The cell that was locked last.
     held: u32,
     /// Whether it has the array lock.
@@ -90,7 +90,7 @@ impl<'a, P: InOneProcess> Session<'a, P> {
     pub fn new(array: &'a RawSemArray<P>, here: &'a u8) -> Self {
         Self {
             array,
-            name: (&raw const *here).addr(),
+            number: (&raw const *here).addr(),
             held: NONE,
             has_array_lock: false,
             passes: false,
@@ -115,7 +115,7 @@ impl<'a, P: InOneProcess> Session<'a, P> {
                 return Err(Obstacle::Closed);
             }
             if State(word).has(State::LOCK) {
-                let mine = cell.holder.load(Relaxed) == self.name;
+                let mine = cell.holder.load(Relaxed) == self.number;
                 return if mine { Ok(()) } else { Err(Obstacle::Busy) };
             }
             if State(word).has(State::COMPLEX) && !self.has_array_lock {
@@ -126,7 +126,7 @@ impl<'a, P: InOneProcess> Session<'a, P> {
                 Err(now) => word = now,
             }
         }
-        cell.holder.store(self.name, Relaxed);
+        cell.holder.store(self.number, Relaxed);
         // SAFETY: this session has LOCK, and the field is the holder's.
         unsafe { cell.inside(|inside| inside.held_before = self.held) };
         self.held = index;
@@ -303,7 +303,7 @@ impl<'a, P: InOneProcess> Session<'a, P> {
         }
         let slot = self.array.slot();
         let had_array_lock = mem::take(&mut self.has_array_lock);
-        let c = had_array_lock.then(|| self.array.array_lock.unlock_without_waking()).flatten();
+        let key = had_array_lock.then(|| self.array.array_lock.unlock_without_waking()).flatten();
         let mut bits = 0;
         while self.held != NONE {
             bits |= 1 << (self.held % 32);
@@ -312,8 +312,8 @@ impl<'a, P: InOneProcess> Session<'a, P> {
         if bits != 0 {
             slot.released(bits);
         }
-        if let Some(c) = c {
-            c.wake(1);
+        if let Some(key) = key {
+            key.wake(1);
         }
         self.complete();
     }

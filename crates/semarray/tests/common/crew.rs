@@ -117,7 +117,8 @@ impl Crew {
         let start = model.clone();
         for (at, step) in steps.iter().enumerate() {
             let Some(ended) = predict(&mut model, step) else { continue };
-            let ended = ended.into_iter().map(|(who, outcome)| (who, outcome.map_err(S::as_seen))).collect();
+            let ended =
+                ended.into_iter().map(|(worker, outcome)| (worker, outcome.map_err(S::as_seen))).collect();
             let expected = Seen::of(&model, ended);
             let seen = self.step(&closed.0, step);
             if seen.as_ref() != Ok(&expected) {
@@ -145,16 +146,16 @@ impl Crew {
     fn step<S: Subject>(&mut self, subject: &Arc<S>, step: &Step) -> Result<Seen, String> {
         let mut by_driver = Ok(());
         match step {
-            Step::Apply(who, ops) => self.send(*who, subject, ops, Patience::Endless),
-            Step::Try(who, ops) | Step::Timed(who, ops) => {
+            Step::Apply(worker, ops) => self.send(*worker, subject, ops, Patience::Endless),
+            Step::Try(worker, ops) | Step::Timed(worker, ops) => {
                 let tries = matches!(step, Step::Try(..));
-                self.send(*who, subject, ops, if tries { Patience::None } else { Patience::Short });
+                self.send(*worker, subject, ops, if tries { Patience::None } else { Patience::Short });
                 // Not yet asleep, or no longer, or, in the kernel, even asleep for no time at all.
                 let ended = self.next_to_end(PATIENCE).ok_or("no set times out")?;
                 return self.settled(&**subject, vec![ended]);
             }
-            Step::Interrupt(who) => {
-                let ended = self.interrupt(*who)?;
+            Step::Interrupt(worker) => {
+                let ended = self.interrupt(*worker)?;
                 return self.settled(&**subject, vec![ended]);
             }
             Step::Set(index, value) => by_driver = subject.set(*index, *value),
@@ -165,10 +166,10 @@ impl Crew {
         self.settled(&**subject, ended.into_iter().collect())
     }
 
-    fn send<S: Subject>(&mut self, who: usize, subject: &Arc<S>, ops: &[Op], patience: Patience) {
+    fn send<S: Subject>(&mut self, worker: usize, subject: &Arc<S>, ops: &[Op], patience: Patience) {
         let (subject, ops) = (Arc::clone(subject), ops.to_vec());
-        self.out.push(who);
-        self.workers[who]
+        self.out.push(worker);
+        self.workers[worker]
             .jobs
             .send(Box::new(move || subject.apply(&ops, patience)))
             .expect("a worker panicked");
@@ -189,7 +190,7 @@ impl Crew {
                 return Ok(Seen { ended, values: subject.values(), waiters });
             }
             if since.elapsed() > PATIENCE
-                || !self.out.iter().all(|who| !self.workers[*who].thread.is_finished())
+                || !self.out.iter().all(|worker| !self.workers[*worker].thread.is_finished())
             {
                 return Err(format!("{ended:?}, then out: {:?}, asleep: {waiters:?}", self.out));
             }
@@ -201,16 +202,16 @@ impl Crew {
     fn next_to_end(&mut self, limit: Duration) -> Option<(usize, Outcome)> {
         let ended =
             if limit.is_zero() { self.ended.try_recv().ok() } else { self.ended.recv_timeout(limit).ok() };
-        self.out.retain(|who| ended.is_none_or(|(ended, _)| ended != *who));
+        self.out.retain(|worker| ended.is_none_or(|(ended, _)| ended != *worker));
         ended
     }
 
     /// Sends signals until the worker ends. Each was handled before the next is sent, and none is
     /// left over.
-    fn interrupt(&mut self, who: usize) -> Result<(usize, Outcome), String> {
+    fn interrupt(&mut self, worker: usize) -> Result<(usize, Outcome), String> {
         let since = Instant::now();
         while since.elapsed() < PATIENCE {
-            let Worker { thread, handled, .. } = &self.workers[who];
+            let Worker { thread, handled, .. } = &self.workers[worker];
             let before = handled.load(Relaxed);
             let value = libc::sigval { sival_ptr: Arc::as_ptr(handled).cast_mut().cast() };
             // SAFETY: the thread has not been joined; its handler takes the address of a counter
@@ -224,7 +225,7 @@ impl Crew {
                 return Ok(ended);
             }
         }
-        Err(format!("worker {who} was interrupted and does not end"))
+        Err(format!("worker {worker} was interrupted and does not end"))
     }
 
     /// The array was closed: the workers that end.

@@ -61,13 +61,17 @@ pub fn predict(model: &mut Sets, step: &Step) -> Option<Ended> {
         Step::Set(index, value) => by_driver(model.set(*index, *value)),
         Step::SetAll(values) => by_driver(model.set_all(values)),
         Step::GiveBack(ops) => Some(model.give_back(ops)),
-        Step::Interrupt(who) => model.sleeps(*who).then(|| model.cancel(*who, Interrupted)),
-        Step::Apply(who, ..) | Step::Try(who, ..) | Step::Timed(who, ..) if model.sleeps(*who) => None,
-        Step::Apply(who, ops) => Some(model.apply(*who, ops, true)),
-        Step::Try(who, ops) => Some(model.apply(*who, ops, false)),
-        Step::Timed(who, ops) => {
-            let mut ended = model.apply(*who, ops, true);
-            ended.extend(model.cancel(*who, TimedOut));
+        Step::Interrupt(worker) => model.sleeps(*worker).then(|| model.cancel(*worker, Interrupted)),
+        Step::Apply(worker, ..) | Step::Try(worker, ..) | Step::Timed(worker, ..)
+            if model.sleeps(*worker) =>
+        {
+            None
+        }
+        Step::Apply(worker, ops) => Some(model.apply(*worker, ops, true)),
+        Step::Try(worker, ops) => Some(model.apply(*worker, ops, false)),
+        Step::Timed(worker, ops) => {
+            let mut ended = model.apply(*worker, ops, true);
+            ended.extend(model.cancel(*worker, TimedOut));
             Some(ended)
         }
     }
@@ -102,11 +106,11 @@ pub fn step(
     limit: u32,
     sets: impl Strategy<Value = Vec<Op>>,
 ) -> impl Strategy<Value = Step> {
-    let comes = (0..workers, sets).prop_flat_map(|(who, ops)| {
+    let comes = (0..workers, sets).prop_flat_map(|(worker, ops)| {
         prop_oneof![
-            14 => Just(Step::Apply(who, ops.clone())),
-            2 => Just(Step::Try(who, ops.clone())),
-            1 => Just(Step::Timed(who, ops)),
+            14 => Just(Step::Apply(worker, ops.clone())),
+            2 => Just(Step::Try(worker, ops.clone())),
+            1 => Just(Step::Timed(worker, ops)),
         ]
     });
     prop_oneof![

@@ -41,8 +41,8 @@ impl Script {
     }
 
     /// No set ends unless [`ends`](Self::ends) says so.
-    fn apply<const N: usize>(self, who: usize, ops: [Op; N]) -> Self {
-        self.step(Step::Apply(who, ops.into()))
+    fn apply<const N: usize>(self, worker: usize, ops: [Op; N]) -> Self {
+        self.step(Step::Apply(worker, ops.into()))
     }
 
     fn last(&mut self) -> &mut Line {
