@@ -46,7 +46,7 @@ impl<P: InOneProcess> RawSemArray<P> {
         let completed = || node.outcome() != Outcome::Pending;
         if spin::first_in_line::<P>(false, completed) {
             self.meter.count(Event::Spun);
-            queued.seat.give_up();
+            queued.seat.give_back();
             return self.result(node);
         }
         self.meter.count(Event::Slept);
@@ -65,8 +65,8 @@ impl<P: InOneProcess> RawSemArray<P> {
                         (next, Deadline::after(next))
                     });
                 }
-                Slept::TimedOut if self.give_up(node, &queued) => return Err(Error::TimedOut),
-                Slept::Interrupted if self.give_up(node, &queued) => return Err(Error::Interrupted),
+                Slept::TimedOut if self.leave_queue(node, &queued) => return Err(Error::TimedOut),
+                Slept::Interrupted if self.leave_queue(node, &queued) => return Err(Error::Interrupted),
                 Slept::TimedOut | Slept::Interrupted => {
                     queued.seat.sleep(completed, None, false);
                     return self.result(node);
@@ -89,7 +89,7 @@ impl<P: InOneProcess> RawSemArray<P> {
 
     /// Takes the node out of its queue; returns false if a session has done so already.
     #[cold]
-    fn give_up(&self, node: &Node, queued: &Queued) -> bool {
+    fn leave_queue(&self, node: &Node, queued: &Queued) -> bool {
         let here = 0;
         let mut session = Session::new(self, &here);
         let locked =
@@ -121,7 +121,7 @@ impl<P: InOneProcess> RawSemArray<P> {
         }
         session.publish();
         if is_queued {
-            queued.seat.give_up();
+            queued.seat.give_back();
         }
         is_queued
     }

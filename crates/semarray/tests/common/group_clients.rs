@@ -94,7 +94,7 @@ fn complete_all(sleepers: usize, before: usize) -> u32 {
     }
     wakes.flush();
     asleep.into_iter().for_each(|sleeper| sleeper.join().unwrap());
-    others.into_iter().for_each(Seat::give_up);
+    others.into_iter().for_each(Seat::give_back);
     assert_eq!(claimed(), 0, "a seat was not given back");
     wakes.made()
 }
@@ -158,7 +158,7 @@ pub fn waiters_that_share_a_bit_are_all_woken(sleepers: usize) {
         assert!(node.complete(*seat, &mut Wakes::new()));
     }
     asleep.into_iter().for_each(|sleeper| sleeper.join().unwrap());
-    others.into_iter().for_each(Seat::give_up);
+    others.into_iter().for_each(Seat::give_back);
     assert_eq!(claimed(), 0, "a common seat was given back");
 }
 
@@ -186,7 +186,7 @@ pub fn a_seat_changes_hands() {
     assert!(second.complete(second.posted(), &mut Wakes::new()));
     early.join().unwrap();
     late.join().unwrap();
-    others.into_iter().for_each(Seat::give_up);
+    others.into_iter().for_each(Seat::give_back);
     assert_eq!(claimed(), 0, "a seat was not given back");
 }
 
@@ -237,7 +237,7 @@ pub fn a_waiter_that_leaves_gives_its_seat_back(leavers: usize, timed: bool, bef
                     assert_eq!(slept, if timed { Slept::TimedOut } else { Slept::Interrupted });
                     assert!(leaves, "a patient sleeper left");
                     if node.status.compare_exchange(WAITING, LEFT, Acquire, Acquire).is_ok() {
-                        seat.give_up();
+                        seat.give_back();
                         return false;
                     }
                     assert_eq!(seat.sleep(|| node.is_completed(), None, false), Slept::Completed);

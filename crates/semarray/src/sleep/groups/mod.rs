@@ -61,8 +61,8 @@
 //!    status, then sleeps while `seq` is what it read. If (S1) reads what (S2) wrote, the waiter
 //!    sees its status. If not, the kernel finds `seq` changed, or has the waiter in its queue
 //!    before (S2), and so before every call after (S2).
-//! 4. *No completed waiter sleeps on.* If the waker calls for all, by 2 and 3. If it chains (R1),
-//!    either no owner of its bits is in the kernel's queue, and by 3 none will be. Or the call
+//! 4. *No completed waiter sleeps on.* If the waker calls for all, by 2 and 3. If it chains (R1)
+//!    and no owner of its bits is in the kernel's queue, then by 3 none will be. Otherwise the call
 //!    wakes one of them. This thread comes to (R2) before it sleeps again or returns, whether it
 //!    was completed or not. There it finds all bits of (R1), and wakes their owners. If it does not
 //!    find them, another thread has come to (R2) since (R1), has found them, and wakes: that thread
@@ -70,7 +70,7 @@
 //! 5. Bits of `rest` may be set although no owner sleeps. The next (R2) clears them. Its call wakes
 //!    no thread, or a new owner of the seat.
 //! 6. A thread that was woken, or refused by the kernel, and was not completed, reads its status
-//!    once more and sleeps again. So it costs only time to share a group or a seat.
+//!    once more and sleeps again. So to share a group or a seat costs only time.
 //!
 //! # Ordering
 //! | access | order | pairs with |
@@ -245,7 +245,7 @@ pub enum Slept {
 /// when the waiter's node is gone.
 ///
 /// The thread that claimed it gives it back once: by [`sleep`](Self::sleep), if that returns
-/// [`Completed`](Slept::Completed), or else by [`give_up`](Self::give_up).
+/// [`Completed`](Slept::Completed), or else by [`give_back`](Self::give_back).
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub struct Seat(u32);
 
@@ -307,7 +307,7 @@ impl Seat {
         loop {
             let seq = group.seq.load(Acquire); // (S1)
             if until() {
-                self.give_up();
+                self.give_back();
                 return Slept::Completed;
             }
             if woken && !common {
@@ -327,7 +327,7 @@ impl Seat {
                 }
             };
             if until() {
-                self.give_up();
+                self.give_back();
                 return Slept::Completed;
             }
             return failed;
@@ -337,7 +337,7 @@ impl Seat {
     /// Gives back the seat of a waiter that has left its queue, or that was completed while it was
     /// awake: (C2) and (R2).
     #[inline]
-    pub fn give_up(self) {
+    pub fn give_back(self) {
         let (group, common) = group(self.group());
         if !common {
             group.pass_on(1 << self.bit());
