@@ -11,7 +11,8 @@ use ulocks_semarray::{
     Builder, Error, Fairness, InOneProcess, Op, Permit, RawSemArray, SemArray, SemArrayWith, Set,
 };
 
-/// What is read by every operation has a line for itself, and what is written another.
+/// The fields that every operation reads have a cache line of their own, and the fields that are
+/// written another.
 const _: () = assert!(size_of::<SemArray>() == 128 && align_of::<SemArray>() == 64);
 const _: () = assert!(size_of::<SemArray>() == size_of::<RawSemArray>());
 const _: () = assert!(size_of::<SemArrayWith<Private<Patience<3_000>>>>() == size_of::<SemArray>());

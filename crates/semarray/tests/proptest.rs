@@ -1,5 +1,5 @@
-//! Arrays of many kinds against the model: scripts of one thread, that try everything and never
-//! sleep, and of several.
+//! Arrays of many kinds against the model: scripts of one thread, which tries everything and never
+//! sleeps, and scripts of several.
 #![cfg(not(any(ulocks_loom, ulocks_vm)))]
 
 #[path = "common/crew.rs"]
@@ -101,7 +101,7 @@ fn alone(result: Result<Ended, Refusal>) -> Outcome {
     result.map(|completed| assert_eq!(completed, []))
 }
 
-/// Does one call to both.
+/// Makes one call to both.
 fn perform<'a>(
     call: &Call,
     array: &'a SemArray,

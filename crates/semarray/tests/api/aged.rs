@@ -19,7 +19,7 @@ fn an_arriving_set_takes_nothing_that_an_aged_set_needs() {
         }
         assert_eq!(array.apply(&[Op::sub(0, 1).no_wait()]), Err(Error::WouldBlock));
         assert_eq!((array.values(), sleeping(array)), (vec![1, 1], vec![(1, 0), (0, 0)]));
-        // What it does not need, what it could not use, and what it gets.
+        // An operation on another semaphore, operations that change nothing, and one that gives.
         array.apply(&[Op::sub(1, 1)]).unwrap();
         array.apply(&[Op::add(0, 0), Op::sub(0, 0), Op::wait_zero(1)]).unwrap();
         array.apply(&[Op::add(0, 1)]).unwrap();
@@ -60,7 +60,7 @@ fn an_aged_set_stops_others_as_far_as_it_has_got() {
         array.apply(&[Op::sub(1, 1)]).unwrap();
         array.apply(&[Op::add(0, 1)]).unwrap();
         assert_eq!(sleeping(array), [(0, 0), (1, 0)]);
-        // It has got further.
+        // The aged set has got further.
         assert_eq!(array.try_apply(&[Op::sub(0, 1)]), Err(Error::WouldBlock));
         array.apply(&[Op::add(1, 1)]).unwrap();
         aged.returns(Ok(()));
@@ -142,7 +142,8 @@ fn a_set_that_stopped_for_an_aged_one_proceeds_when_that_leaves() {
     });
 }
 
-/// It is moved back, because something was set: what it does not stop any more can be had.
+/// The aged set moves back, because a value was set. Then others can have what it does not stop any
+/// more.
 #[test]
 fn an_aged_set_that_falls_back_lets_go_of_what_is_behind_it() {
     unless_let_pass([1, 1, 0], |scope, array| {

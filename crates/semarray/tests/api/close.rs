@@ -62,7 +62,7 @@ fn an_arriving_set_gets_closed() {
         assert_eq!(array.acquire(ops).map(drop), Err(Error::Closed), "{ops:?}");
     }
     assert_eq!((array.set(0, 1), array.set_all(&[1, 1])), (Err(Error::Closed), Err(Error::Closed)));
-    // What is wrong is wrong in a closed array too; what is read can be read.
+    // A set that is in error fails so in a closed array, too, and values can be read.
     assert_eq!(array.apply(&[Op::add(2, 1)]), Err(Error::IndexOutOfRange { index: 2, len: 2 }));
     assert_eq!((array.values(), array.value(0)), (vec![3, 0], Ok(3)));
     assert_eq!(sleeping(&array), [(0, 0); 2]);

@@ -8,7 +8,7 @@ fn out_of_range(index: usize) -> Result<(), Error> {
     Err(Error::ValueOutOfRange { index, limit: 32_767 })
 }
 
-/// What comes of a set on these values, and what they are then.
+/// The result of a set on these values, and the values after it.
 fn tried<const N: usize>(values: [u32; N], ops: &[Op]) -> (Result<(), Error>, Vec<u32>) {
     let array = SemArray::with_values(values);
     (array.try_apply(ops), array.values())
@@ -57,7 +57,7 @@ fn no_wait_ends_a_sleeper() {
         array.apply(&[Op::add(0, 1)]).unwrap();
         sleeper.returns(Err(Error::WouldBlock));
         assert_eq!(array.values(), [1, 0, 7]);
-        // Of one operation it never sleeps.
+        // A set of one such operation never sleeps.
         assert_eq!(array.apply(&[Op::sub(1, 1).no_wait()]), Err(Error::WouldBlock));
         assert_eq!(array.apply(&[Op::wait_zero(0).no_wait()]), Err(Error::WouldBlock));
     });
@@ -134,7 +134,7 @@ fn a_zero_counts_if_it_is_there_between_two_calls() {
     });
 }
 
-/// One set performed lets the next proceed, which lets the next: all of it in one call.
+/// One set that proceeds lets the next proceed, and that another: all in one call.
 #[test]
 fn one_thing_leads_to_another() {
     with_values([0; 6], |scope, array| {
@@ -147,7 +147,8 @@ fn one_thing_leads_to_another() {
     });
 }
 
-/// Taken back in the opposite order: the value in between is one that there is.
+/// The session takes the operations back in the opposite order, so the value in between is in
+/// range.
 #[test]
 fn what_follows_on_one_semaphore_is_taken_back_together() {
     let array = SemArray::with_values([1, 0]);

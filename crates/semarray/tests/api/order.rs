@@ -48,7 +48,7 @@ fn an_arriving_set_is_tried_first() {
         let both = applying(scope, array, [Op::sub(0, 1), Op::sub(1, 1)]);
         array.apply(&[Op::sub(0, 1)]).unwrap();
         assert_eq!(array.values(), [0, 0]);
-        // What they bring they may take again, although it is enough for others.
+        // A set may take again what it brings, although that would be enough for waiting sets.
         array.apply(&[Op::add(0, 2), Op::sub(0, 2)]).unwrap();
         assert_eq!(sleeping(array), [(2, 0), (0, 0)]);
         array.apply(&[Op::add(0, 3), Op::add(1, 1)]).unwrap();

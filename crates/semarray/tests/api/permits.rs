@@ -11,7 +11,7 @@ fn a_permit_gives_back_what_the_set_did() {
         (Set::new().sub(0, 2), [1, 0, 0]),
         (Set::new().sub(0, 2).add(1, 5), [1, 5, 0]),
         (Set::new().wait_zero(1).add(1, 1).wait_zero(2), [3, 1, 0]),
-        // What a set takes back itself is not given back once more.
+        // What a set takes back itself is not given back again.
         (Set::new().sub(0, 3).add(0, 2), [2, 0, 0]),
         (Set::new().add(1, 3).sub(1, 3), [3, 0, 0]),
         (Set::new().add(2, 1).sub(0, 1).add(2, 1).sub(0, 1), [1, 0, 2]),
@@ -45,7 +45,7 @@ fn each_way_to_get_a_permit() {
     assert_eq!(format!("{:?}", array.acquire(Set::new()).unwrap()), "Permit([])");
 }
 
-/// It never waits: what would fall below zero or exceed the limit stays there.
+/// To give back never waits: a value stops at zero and at the limit.
 #[test]
 fn what_is_not_there_any_more_is_not_given_back() {
     let array: SemArray = Builder::with_values([4, 0, 1]).limit(5).build().unwrap();

@@ -98,8 +98,8 @@ fn values_are_of_one_moment() {
     });
 }
 
-/// What a set makes of a value before it stops further on, or before it takes that back itself, was
-/// never there.
+/// No read shows what a set makes of a value before the set stops, or before it takes that back
+/// itself.
 #[test]
 fn a_value_is_never_that_of_half_a_set() {
     let array = SemArray::with_values([1, 0]);

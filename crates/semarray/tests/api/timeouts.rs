@@ -10,7 +10,7 @@ use ulocks_testkit::task;
 
 const SOON: Duration = Duration::from_millis(5);
 
-/// Sets that stop on `[1, 0, 2]`, simple ones and others, at their first and at a later operation.
+/// Sets that stop on `[1, 0, 2]`, simple and complex, at their first and at a later operation.
 fn stuck() -> Vec<Vec<Op>> {
     vec![
         vec![Op::sub(1, 1)],
@@ -94,7 +94,7 @@ fn a_signal_ends_an_interruptible_sleep() {
     });
 }
 
-/// Others sleep on; a deadline stays where it was.
+/// A signal ends no other sleep, and moves no deadline.
 #[test]
 fn a_signal_is_nothing_to_others() {
     with_values([0, 0], |scope, array| {

@@ -22,7 +22,7 @@ use ulocks_testkit::watchdog::watch;
 /// loaded machine.
 const PATIENCE: Duration = Duration::from_secs(20);
 
-/// When to send another signal: one that comes just before its thread falls asleep interrupts
+/// When to send another signal. A signal that comes just before its thread falls asleep interrupts
 /// nothing.
 const NEXT_SIGNAL: Duration = Duration::from_millis(2);
 
@@ -106,7 +106,7 @@ impl Crew {
         let _watchdog = watch("a script on a semaphore array", move || script.clone());
         let played = self.play_all(subject, model, steps);
         if !self.out.is_empty() {
-            // Some hang in the array, or have panicked: others take their places.
+            // Some workers hang in the array, or have panicked: others take their places.
             *self = Self::new(self.workers.len());
         }
         played

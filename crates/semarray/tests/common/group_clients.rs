@@ -104,7 +104,7 @@ pub fn a_group_is_woken_by_one_call(sleepers: usize) {
     assert_eq!(complete_all(sleepers, 0), (sleepers as u32).div_ceil(SEATS));
 }
 
-/// One sleeper in each group of the CPU: more groups than the list has room for.
+/// One waiter in each group of the CPU: more groups than the list has room for.
 pub fn a_full_list_forgets_no_waiter() {
     let sleepers: Vec<_> = (0..PER_CPU)
         .map(|_| {

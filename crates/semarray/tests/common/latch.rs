@@ -27,8 +27,8 @@ impl<const CELL: u32> Latch<CELL> {
     }
 }
 
-// SAFETY: one exchange of many succeeds until the next store, and a release happens before the
-// acquisition that follows. The token is nothing. That it keeps this is what the clients test.
+// SAFETY: one of many exchanges succeeds until the next store, and a release happens before the
+// acquisition that follows. The token is empty. That this holds is what the clients test.
 unsafe impl<const CELL: u32> RawMutex for Latch<CELL> {
     ulocks_core::raw_init!(Self(AtomicU32::new(UNLOCKED)));
 

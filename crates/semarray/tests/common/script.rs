@@ -1,4 +1,4 @@
-//! Scripts: what happens to an array one step at a time, and what the model makes of it.
+//! Scripts: what happens to an array one step at a time, and what the model expects.
 
 use proptest::collection::vec;
 use proptest::prelude::{Just, Strategy, any, prop_oneof};
@@ -43,10 +43,10 @@ pub struct Seen {
 }
 
 impl Seen {
-    /// What is seen of a model after a step in which these ended.
+    /// What is seen of a model after a step in which these sets ended.
     pub fn of(model: &Sets, mut ended: Ended) -> Self {
-        // Several that end in one step run on when the scheduler lets them: the order is not seen
-        // from outside.
+        // Several sets that end in one step return when the scheduler lets them, so their order is
+        // not seen.
         ended.sort_unstable();
         Self { ended, values: model.values().to_vec(), waiters: model.waiters() }
     }

@@ -164,8 +164,8 @@ impl Subject for SysV {
         (0..self.len).map(at).collect()
     }
 
-    /// `semop` has one error for what must not wait and what has waited long enough, and does not
-    /// say which semaphore.
+    /// `semop` has one error for a set without waiting and for one that timed out, and does not
+    /// name the semaphore.
     fn as_seen(refusal: Refusal) -> Refusal {
         match refusal {
             Refusal::TimedOut => Refusal::WouldBlock,

@@ -1,5 +1,4 @@
-//! One script for each consequence of the rules that one would not guess, with what comes of it
-//! written out.
+//! One script for each consequence of the rules that is not obvious, with its result written out.
 
 use crate::crew::{Crew, Subject};
 use crate::kernel;
@@ -89,7 +88,7 @@ impl Script {
         }
     }
 
-    /// What is written here is what the model says.
+    /// The model says what is written here.
     fn expected_of(&self, mut model: Sets) {
         for (at, Line { step, ended, values, asleep }) in self.lines.iter().enumerate() {
             let context = format!("step {at}, {step:?}");
@@ -104,7 +103,7 @@ impl Script {
         }
     }
 
-    /// What the model says is what the array does.
+    /// The array does what the model says.
     fn play(&self, array: impl Subject, model: Sets) {
         let steps: Vec<_> = self.lines.iter().map(|line| line.step.clone()).collect();
         Crew::new(5).play(array, model, &steps).unwrap_or_else(|difference| panic!("{difference}"));
@@ -399,10 +398,10 @@ fn sets_that_change_nothing_may_move_later_in_the_kernel() {
     sleeps.apply(1, [add(0, 1)]).ends([(1, DONE)]).asleep([(0, 1), (0, 0), (0, 0)]).check_ours();
 }
 
-/// The kernel keeps one line a semaphore as long as only single operations sleep; when the lines
-/// become one, that of the last semaphore comes first. Then 1, which is younger than 0, is
-/// completed before it, and 2 never sees a value of semaphore 1 that is not zero beside a zero of
-/// semaphore 0.
+/// The kernel has one queue a semaphore as long as only single operations sleep. When the queues
+/// become one, that of the last semaphore comes first. Then set 1, which is younger than 0, is
+/// completed before it. Set 2 never sees a zero of semaphore 0 together with a value of
+/// semaphore 1.
 #[test]
 fn single_operations_on_different_semaphores_may_pass_each_other_in_the_kernel() {
     let asleep = on([1, 1])

@@ -3,9 +3,9 @@
 use crate::arrays::{self, parcels};
 use ulocks_core::model::{Config, Grade, explore};
 
-/// A third thread is worth a factor of a hundred: models of three are explored with one preemption,
-/// or without any, which leaves the switches where a thread waits and what it may read. The virtual
-/// machine does more of them.
+/// A third thread makes a model a hundred times larger. So models of three are explored with one
+/// preemption, or with none: threads then switch only where one waits. The virtual machine does
+/// more of them.
 fn exact(preemptions: usize) -> Config {
     Config { max_branches: 5_000, ..Config::bounded(preemptions) }
 }

@@ -11,7 +11,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 #[global_allocator]
 static WATCHED: ulocks_testkit::crowd::Watched = ulocks_testkit::crowd::Watched;
 
-/// One test at a time: what sleepers occupy is counted for the whole process.
+/// One test at a time: seats are counted for the whole process.
 struct Alone(#[allow(dead_code, reason = "its drop lets the next one in")] MutexGuard<'static, ()>);
 
 fn alone() -> Alone {

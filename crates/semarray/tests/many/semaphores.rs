@@ -16,7 +16,7 @@ fn an_array_of_thousands_of_semaphores() {
         array.apply(&set).unwrap();
     }
     assert!(array.values().iter().all(|value| *value == 2));
-    // From end to end, in no order, and the last one stops it.
+    // From end to end, in no order. The set stops at its last operation.
     let mut set: Vec<_> = (0..499).map(|nth| Op::sub(nth * 7_919 % MANY, 1)).collect();
     set.push(Op::sub(MANY - 1, 3));
     assert_eq!(array.try_apply(&set), Err(Error::WouldBlock));
@@ -32,7 +32,7 @@ fn an_array_of_thousands_of_semaphores() {
     assert_eq!(array.apply(&set), Err(Error::Closed));
 }
 
-/// A few sleep here and there, and everything is set at once.
+/// A few sets wait here and there, and all values are set at once.
 #[test]
 fn all_values_at_once_serve_all_sleepers() {
     let _alone = crate::alone();

@@ -86,7 +86,7 @@ impl fmt::Debug for Call {
     }
 }
 
-/// What comes of a set at one moment.
+/// The result of a set at one moment.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Verdict {
     Proceeds(Values),
@@ -228,7 +228,8 @@ impl<P: InOneProcess> Worker<'_, P> {
         std::array::from_fn(|_| self.below(MANY))
     }
 
-    /// One random set. One that might wait for ever can proceed at values that there will be again.
+    /// One random set. A set that might wait for ever can proceed at values that there will be
+    /// again.
     fn set(&mut self) {
         self.sets += 1;
         let ops = self.draw();
@@ -254,7 +255,7 @@ impl<P: InOneProcess> Worker<'_, P> {
                     self.note(|array| Call::Set { result: array.try_apply(&ops), ops, how: How::Try });
                 }
             }
-            // What gives back units that others have taken meanwhile stops at zero: they would not
+            // A set that gives back units which others have taken stops at zero, so units would not
             // add up.
             _ if self.adds_up() && net(&ops).iter().any(|change| *change > 0) => self.sets -= 1,
             lot => self.with_permit(ops, (lot == 13).then_some(timeout)),
@@ -323,7 +324,7 @@ impl<P: InOneProcess> Worker<'_, P> {
     }
 }
 
-/// What came of the sets of a run.
+/// The results of the sets of a run.
 #[derive(Clone, Copy, Debug, Default)]
 struct Ends {
     sets: usize,

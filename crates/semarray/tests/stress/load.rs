@@ -59,7 +59,7 @@ fn run<P: InOneProcess>(
     array.values()
 }
 
-/// What only one at a time may touch.
+/// Only one thread at a time may touch it.
 #[derive(Default)]
 struct Fork(UnsafeCell<usize>);
 // SAFETY: the thread that has its semaphore uses it. That no other thread has it is what is tested.
@@ -138,8 +138,8 @@ fn readers_and_writers_exclude_each_other() {
     with_each!(check);
 }
 
-/// As `sembench`: workers wait each for a semaphore of its own, and posters wake many of them with
-/// one call.
+/// Like `sembench`: each worker waits for a semaphore of its own, and posters wake many of them
+/// with one call.
 #[test]
 fn posters_in_bulk_wake_all_sleepers() {
     fn check<P: InOneProcess>(fairness: Fairness) {
@@ -155,7 +155,7 @@ fn posters_in_bulk_wake_all_sleepers() {
                     }
                 }
                 Some(poster) => {
-                    // Each in its own order, and one of them in two halves.
+                    // Each poster in its own order, and one of them in two halves.
                     let mut all: Vec<_> = (0..WORKERS).map(|index| Op::add(index, 1).no_wait()).collect();
                     for round in 0..ROUNDS {
                         match poster {

@@ -90,7 +90,7 @@ const BULK: Script = (
     ],
 );
 
-/// What a sleeper had counted on goes away, while it stops further on.
+/// Another set takes what a complex set had found, while that stops at a later operation.
 const PREFIX_DRAINED: Script = (
     &[1, 0],
     &[
@@ -122,7 +122,7 @@ const OVERFLOWS: Script = (
     ],
 );
 
-/// An older one that needs more than there is does not stop a younger one that does not.
+/// An older set that needs more than there is does not stop a younger one that needs less.
 const SKIPS: Script = (
     &[0],
     &[
@@ -185,7 +185,7 @@ fn a_timed_out_set_leaves_nothing() {
     }
 }
 
-/// A value that is read is one that there was between two sets.
+/// A value that is read was there between two sets.
 fn reads() {
     let array = Arc::new(Array::new(&[1, 0, 0], LIMIT, 9, Fairness::Barging));
     let others = Arc::clone(&array);
@@ -264,7 +264,7 @@ fn a_thread_that_has_seen_all_may_free() {
 /// Nothing happens but the end.
 const CLOSES: Script = (&[0, 0], &[&[Waits(&[sub(0, 1)])], &[Waits(&[wait_zero(1), sub(0, 1)])], &[Closes]]);
 
-/// Two sets in one queue wait for its value in a cascade: the younger needs less.
+/// In a cascade two sets of one queue can be served: the younger needs less.
 const BEHIND: Script = (
     &[0, 0],
     &[

@@ -29,7 +29,7 @@ pub fn the_oldest_aged_set_leaves() {
     let oldest = start(&array, [Op::sub(0, 1), Op::sub(1, 1)], soon());
     let stopped = start(&array, [Op::sub(0, 1)], PATIENTLY);
     assert_eq!(oldest.join().unwrap(), Err(Error::TimedOut));
-    // It was served, or has not come yet.
+    // The set was served, or has not come yet.
     assert_eq!(array.waiters(0).unwrap().increase, 0, "a set stops for an aged set that has left");
     assert_eq!(stopped.join().unwrap(), Ok(()));
     at_rest(&array, &[0, 0]);

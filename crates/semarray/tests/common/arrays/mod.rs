@@ -21,7 +21,7 @@ pub type Array = RawSemArray;
 
 type Shared = Arc<Array>;
 
-/// What values grow to at the most, here.
+/// The greatest value here.
 const LIMIT: u32 = 8;
 
 const PATIENTLY: Wait = Wait::Until(None);
@@ -30,7 +30,7 @@ fn array(values: &[u32]) -> Shared {
     Arc::new(Array::new(values, LIMIT, 500, Fairness::Barging))
 }
 
-/// What an attempt with a deadline waits at the most.
+/// The longest wait of an attempt with a deadline.
 fn soon() -> Wait {
     Wait::Until(Some(Deadline::after(Duration::from_millis(1))))
 }
@@ -71,7 +71,7 @@ fn at_rest(array: &Array, values: &[u32]) {
     }
 }
 
-/// Threads that add one each, and threads that take one each.
+/// Threads that add one unit each, and threads that take one unit each.
 pub fn posts_and_waits(posters: usize, waiters: usize) {
     let array = array(&[0]);
     let waiting: Vec<_> = (0..waiters).map(|_| start(&array, [Op::sub(0, 1)], PATIENTLY)).collect();
@@ -90,7 +90,7 @@ pub struct Parcel {
     receive: Vec<Op>,
 }
 
-/// Threads that add one each.
+/// Threads that add one unit each.
 pub fn additions_add_up(threads: usize) {
     let array = array(&[0]);
     let shared = Arc::clone(&array);
@@ -121,13 +121,14 @@ pub fn no_thread_sees_inside_a_set() {
     assert_eq!(array.value(0), Ok(1), "a value is seen that was not published");
     assert_eq!(array.apply(&[Op::sub(0, 1)], Wait::No), Ok(()), "a set failed for want of what is there");
     assert_eq!(array.apply(&[Op::add(0, 1)], Wait::No), Ok(()));
-    // It may have come between the two.
+    // The set may have come between the two operations.
     let tried = there_and_back.join().unwrap();
     assert!([Ok(()), Err(Error::WouldBlock)].contains(&tried), "{tried:?}");
     at_rest(&array, &[1]);
 }
 
-/// One that wants two is there first, and one that wants one: with one unit the second proceeds.
+/// A set that wants two units waits first, then one that wants one. With one unit the second
+/// proceeds.
 pub fn a_set_that_can_proceed_passes_one_that_cannot() {
     let array = array(&[0]);
     let large = start(&array, [Op::sub(0, 2)], PATIENTLY);
@@ -156,8 +157,8 @@ pub fn parcels() -> [Parcel; 5] {
     ]
 }
 
-/// What the sender did before its set the receiver sees after its own, by whichever way it comes to
-/// it.
+/// After its set the receiver sees what the sender did before its own, by whichever way the units
+/// come.
 pub fn a_set_publishes(parcel: &Parcel) {
     struct Box(Array, UnsafeCell<u32>);
     // SAFETY: the cell is written before the one set and read after the other; that the array

@@ -5,7 +5,7 @@ use ulocks_core::sync::UnsafeCell;
 use ulocks_semarray::{Error, Fairness, Op, Wait};
 use ulocks_testkit::thread::{Arc, together};
 
-/// The same for one that wants one of each of two.
+/// The same for a set that wants one unit of each of two semaphores.
 pub fn a_pairs_timeout_against_posts() {
     let array = array(&[0, 0]);
     let timed = start(&array, [Op::sub(0, 1), Op::sub(1, 1)], soon());
@@ -22,8 +22,8 @@ pub fn a_pairs_timeout_against_posts() {
     at_rest(&array, &[rest, rest]);
 }
 
-/// One that wants one of each of two, which come from two threads; beside it one that wants one of
-/// the second only.
+/// A set wants one unit of each of two semaphores, which come from two threads. Beside it another
+/// wants one of the second only.
 pub fn a_pair_from_two_posters(beside: bool) {
     let array = array(&[0, u32::from(beside)]);
     let pair = start(&array, [Op::sub(0, 1), Op::sub(1, 1)], PATIENTLY);
@@ -37,8 +37,8 @@ pub fn a_pair_from_two_posters(beside: bool) {
     at_rest(&array, &[0, 0]);
 }
 
-/// A pair that sleeps for its first semaphore, and moves to its second when that one has come,
-/// keeps its age: it is served before one that came after it and sleeps there already.
+/// A pair waits at its first semaphore, and moves to its second when the first has a unit. It keeps
+/// its age: it is served before a younger set that waits there already.
 pub fn a_set_that_moves_keeps_its_age() {
     let array = array(&[0, 0]);
     let old = start(&array, [Op::sub(0, 1), Op::sub(1, 1)], PATIENTLY);
@@ -55,8 +55,8 @@ pub fn a_set_that_moves_keeps_its_age() {
     at_rest(&array, &[0, 0]);
 }
 
-/// Two that sleep at different semaphores, which one set posts, the younger one's first, want what
-/// there is once: the older one gets it.
+/// Two sets wait at different semaphores. One set posts both, the younger one's first. Both want
+/// one unit that there is once: the older set gets it.
 #[allow(dead_code, reason = "it takes loom more than a minute")]
 pub fn the_older_of_two_candidates_proceeds() {
     let array = array(&[0, 0, 1]);
@@ -102,8 +102,8 @@ pub fn a_sleeper_overflows() {
     at_rest(&array, &[LIMIT, 0]);
 }
 
-/// Two that want the same pair, each in another order, and a third thread that provides for both,
-/// with one set or with single operations.
+/// Two sets want the same pair, each in another order. A third thread posts for both, with one set
+/// or with single operations.
 pub fn crossed_pairs(one_by_one: bool) {
     let array = array(&[0, 0]);
     let pairs = [
@@ -121,8 +121,7 @@ pub fn crossed_pairs(one_by_one: bool) {
     at_rest(&array, &[0, 0]);
 }
 
-/// Sets that name a semaphore twice, so that they take their cells one by one and keep them, in one
-/// order and in the other.
+/// Sets that name a semaphore twice, so that they need sessions, in one order and in the other.
 pub fn crossed_posters(posters: usize) {
     let array = array(&[0, 0]);
     let posts = Arc::clone(&array);
@@ -136,8 +135,7 @@ pub fn crossed_posters(posters: usize) {
     at_rest(&array, &[posters as u32; 2]);
 }
 
-/// A pair of semaphores is a mutex that is taken in one order by some threads and in the other by
-/// others.
+/// A pair of semaphores is a mutex. Some threads take it in one order, others in the other.
 pub fn a_pair_excludes(threads: usize) {
     struct Inside(Array, UnsafeCell<usize>);
     // SAFETY: the thread that has both semaphores accesses the cell. That only one thread has them
@@ -168,8 +166,7 @@ pub fn a_sleeper_that_is_not_to_wait() {
     at_rest(&array, &[1, 0]);
 }
 
-/// Sets that post to both, in one order and in the other, while a pair sleeps or is about to, and a
-/// single one beside it.
+/// Sets post to both semaphores, in one order and in the other, while a pair waits or is about to.
 pub fn posters_against_the_cascade(posters: usize) {
     let array = array(&[0, 0]);
     let pair = start(&array, [Op::sub(1, 1), Op::sub(0, 1)], PATIENTLY);
