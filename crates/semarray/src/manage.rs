@@ -5,8 +5,7 @@ use crate::array::{Fairness, InOneProcess};
 use crate::node::Outcome;
 use crate::op::{Action, Op};
 use crate::raw::{Attempt, RawSemArray, Waiters};
-use crate::session::Heap;
-use crate::session::{Obstacle, Session};
+use crate::session::{Heap, Obstacle, Session};
 use crate::word::State;
 use smallvec::SmallVec;
 use ulocks_core::sync::Ordering::{Acquire, Relaxed, Release};
@@ -58,8 +57,8 @@ impl<P: InOneProcess> RawSemArray<P> {
     }
 
     /// (V): the value of a cell that is not locked. A session may take back what it writes before
-    /// it publishes. And if it has published another cell already, its value here must not be
-    /// missed.
+    /// it publishes. And if it has published another cell already, a reader must not miss its value
+    /// here.
     fn settled(&self, index: u32) -> u32 {
         let cell = &self.cells[index as usize];
         loop {

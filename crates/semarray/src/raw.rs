@@ -128,6 +128,7 @@
 //! | (O1) store of the outcome | Release | (O2) |
 //! | (O2) load | Acquire | (O1) |
 //! | (A1), (A2) | Acquire, Release | each other |
+//! | store and load of `closed` | Release, Acquire | each other |
 //!
 //! Stores between (L1) and (L2) are relaxed: a thread that reads one sees `LOCK`, and learns
 //! nothing. A waiter sees by (O1) and (O2) what was done before its units were given: the session

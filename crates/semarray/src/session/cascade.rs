@@ -137,7 +137,8 @@ impl<P: InOneProcess> Session<'_, P> {
     /// age.
     ///
     /// # Safety
-    /// As `serve`.
+    /// The session has the array lock. The node is in a queue, at a cell with `COMPLEX` or at one
+    /// that the session has locked.
     unsafe fn move_on(&mut self, node: *const Node, now: usize, heap: &mut Heap) {
         // SAFETY: with the array lock the node is this session's. Its cells up to where it was are
         // locked here; its evaluation has locked them up to where it is now.
@@ -159,7 +160,7 @@ impl<P: InOneProcess> Session<'_, P> {
     /// Takes a node out of its queue, to complete it with `outcome`.
     ///
     /// # Safety
-    /// As `serve`.
+    /// As `move_on`.
     pub unsafe fn end(&mut self, node: *const Node, outcome: Outcome, heap: &mut Heap) {
         // SAFETY: as the caller says.
         unsafe {
@@ -171,17 +172,17 @@ impl<P: InOneProcess> Session<'_, P> {
     /// Takes a node out of its queue and out of the list of aged sets, and unlinks its watches.
     ///
     /// # Safety
-    /// As `serve`.
+    /// As `move_on`.
     pub unsafe fn leave(&mut self, node: *const Node, heap: &mut Heap) {
         // SAFETY: with the array lock the node is this session's, and its cells up to where it
         // stops are locked.
         unsafe {
             let at = self.lock_as_far(node);
-            let was_eldest = self.is_oldest_aged(node);
+            let was_oldest = self.is_oldest_aged(node);
             self.take_out(node);
             self.watch(node, 0..at, false);
             self.array.array_lock.remove_aged(node);
-            if was_eldest {
+            if was_oldest {
                 self.aged_changed(node, 0..at + 1, heap);
             }
         }
@@ -191,13 +192,13 @@ impl<P: InOneProcess> Session<'_, P> {
     /// that operation.
     ///
     /// # Safety
-    /// As `serve`.
+    /// As `move_on`.
     pub(super) unsafe fn lock_as_far(&mut self, node: *const Node) -> usize {
         // SAFETY: with the array lock the node is this session's.
         let (ops, at) = unsafe { ((*node).ops(), (*node).links(|links| links.at)) };
         for op in &ops[..=at] {
             let open = self.lock(op.index);
-            debug_assert!(open, "a closed array has no sleepers");
+            debug_assert!(open, "a closed array has no waiting sets");
         }
         at
     }
