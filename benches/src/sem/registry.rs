@@ -66,7 +66,7 @@ static ALL: [Entry; 12] = [
     entry("futex-private", "the same with FUTEX_WAKE_PRIVATE", futex(true), true),
     entry(
         GROUPS,
-        "a word for 32 sleepers of a CPU, one FUTEX_WAKE_BITSET each, relayed to other CPUs: what is possible",
+        "a word for 32 sleepers of a CPU, one FUTEX_WAKE_BITSET each, chained on other CPUs: what is possible",
         Kind::Groups,
         false,
     ),
