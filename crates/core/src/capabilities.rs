@@ -10,7 +10,7 @@
 //! call that it did not ask for.
 
 use crate::errno::Errno;
-use crate::world::syscall::{SYS_FUTEX_REQUEUE, SYS_FUTEX_WAIT, SYS_FUTEX_WAKE, checked, futex, name};
+use crate::world::syscall::{checked, futex, name};
 use core::fmt;
 use core::ptr::null_mut;
 use core::sync::atomic::{AtomicU32, Ordering::Relaxed};
@@ -30,12 +30,6 @@ pub enum Capability {
     LockPi2,
     /// `futex_waitv`: waiting on several futexes (Linux 5.16).
     Waitv,
-    /// `futex_wake` (Linux 6.7).
-    Futex2Wake,
-    /// `futex_wait` (Linux 6.7).
-    Futex2Wait,
-    /// `futex_requeue` (Linux 6.7).
-    Futex2Requeue,
     /// A hash table of futexes for each process (`PR_FUTEX_HASH`, Linux 6.16).
     PrivateHash,
     /// `FUTEX_ROBUST_UNLOCK`: release and forget a robust futex in one step (Linux 7.2).
@@ -51,14 +45,11 @@ pub enum Capability {
 
 impl Capability {
     /// All of them.
-    pub const ALL: [Self; 11] = [
+    pub const ALL: [Self; 8] = [
         Self::Time64,
         Self::PriorityInheritance,
         Self::LockPi2,
         Self::Waitv,
-        Self::Futex2Wake,
-        Self::Futex2Wait,
-        Self::Futex2Requeue,
         Self::PrivateHash,
         Self::RobustUnlock,
         Self::Membarrier,
@@ -89,9 +80,6 @@ impl Capability {
             Self::LockPi2 => futex_command(libc::FUTEX_LOCK_PI2),
             Self::RobustUnlock => futex_command(libc::FUTEX_WAKE | libc::FUTEX_ROBUST_UNLOCK),
             Self::Waitv => exists(ask(libc::SYS_futex_waitv, 0, 0, no_flag, 0)),
-            Self::Futex2Wake => exists(ask(SYS_FUTEX_WAKE, nowhere.addr(), 1, 1, no_flag)),
-            Self::Futex2Wait => exists(ask(SYS_FUTEX_WAIT, nowhere.addr(), 0, 1, no_flag)),
-            Self::Futex2Requeue => exists(ask(SYS_FUTEX_REQUEUE, 0, no_flag, 0, 0)),
             Self::PrivateHash => ask(libc::SYS_prctl, PR_FUTEX_HASH, PR_FUTEX_HASH_GET_SLOTS, 0, 0).is_ok(),
             Self::Membarrier => {
                 let commands = ask(libc::SYS_membarrier, libc::MEMBARRIER_CMD_QUERY as usize, 0, 0, 0);
@@ -137,9 +125,6 @@ impl fmt::Display for Capability {
             Self::PriorityInheritance => "priority inheritance",
             Self::LockPi2 => "FUTEX_LOCK_PI2",
             Self::Waitv => "futex_waitv",
-            Self::Futex2Wake => "futex_wake",
-            Self::Futex2Wait => "futex_wait",
-            Self::Futex2Requeue => "futex_requeue",
             Self::PrivateHash => "private futex hash",
             Self::RobustUnlock => "FUTEX_ROBUST_UNLOCK",
             Self::Membarrier => "membarrier",
@@ -197,7 +182,7 @@ static FORCED: AtomicU32 = AtomicU32::new(0);
 /// Under Miri, which has no such calls, the answer is nothing but 64-bit time.
 ///
 /// # Blocking
-/// Never. The first call makes a dozen system calls, later ones none; none allocates.
+/// Never. The first call makes some ten system calls, later ones none; none allocates.
 ///
 /// # Signals and forks
 /// Async-signal-safe. A child of fork inherits the answers.

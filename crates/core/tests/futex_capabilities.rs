@@ -9,9 +9,7 @@ use std::thread;
 use std::time::Duration;
 use support::asleep;
 use ulocks_core::capabilities::{Capability, capabilities, force_fallback};
-use ulocks_core::futex::{
-    Bits, Futex, Futex2Error, PiError, Private, Waited, Waiter, WaitvError, WaitvOutcome, futex2, waitv,
-};
+use ulocks_core::futex::{Futex, PiError, Private, Waited, Waiter, WaitvError, WaitvOutcome, waitv};
 use ulocks_core::time::{Clock, Deadline};
 
 static ONE_AT_A_TIME: Mutex<()> = Mutex::new(());
@@ -28,13 +26,6 @@ fn the_probes_agree_with_the_operations() {
     let futex = Futex::<Private>::new(1);
     let waitv = waitv(&[Waiter::new(&futex, 0)], None);
     assert_eq!(waitv != Err(WaitvError::Unsupported), has.has(Capability::Waitv));
-    let unsupported = Some(Futex2Error::Unsupported);
-    let wait = futex2::wait(&futex, 0, Bits::ANY, None);
-    assert_eq!(wait.err() != unsupported, has.has(Capability::Futex2Wait));
-    let wake = futex2::wake(futex.key(), 1, Bits::ANY);
-    assert_eq!(wake.err() != unsupported, has.has(Capability::Futex2Wake));
-    let requeue = futex2::requeue(&futex, 1, 1, 1, futex.key());
-    assert_eq!(requeue.err() != unsupported, has.has(Capability::Futex2Requeue));
     let lock = Futex::<Private>::new(0).lock_pi(None);
     assert_eq!(lock != Err(PiError::Unsupported), has.has(Capability::PriorityInheritance));
     // The call, or the lack of it, is noted by the lock above.
@@ -89,18 +80,6 @@ fn without_the_call_waitv_is_unsupported() {
     let futex = Futex::<Private>::new(1);
     assert_eq!(waitv(&[Waiter::new(&futex, 0)], None), Err(WaitvError::Unsupported));
     assert_ne!(waitv(&[], None), Ok(WaitvOutcome::Mismatch));
-}
-
-#[test]
-fn without_the_calls_futex2_is_unsupported() {
-    let _alone = alone();
-    let _old_kernel =
-        [Capability::Futex2Wait, Capability::Futex2Wake, Capability::Futex2Requeue].map(force_fallback);
-    let futex = Futex::<Private>::new(1);
-    assert_eq!(futex2::wait(&futex, 0, Bits::ANY, None), Err(Futex2Error::Unsupported));
-    assert_eq!(futex2::wake(futex.key(), 1, Bits::ANY), Err(Futex2Error::Unsupported));
-    assert_eq!(futex2::requeue(&futex, 1, 1, 1, futex.key()), Err(Futex2Error::Unsupported));
-    assert!(Futex2Error::Unsupported.to_string().contains("Linux 6.7"));
 }
 
 /// On 64-bit machines this forces nothing; on 32-bit ones, seconds that do not fit.

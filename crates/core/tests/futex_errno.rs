@@ -4,7 +4,7 @@
 
 use ulocks_core::capabilities::capabilities;
 use ulocks_core::errno::Guard;
-use ulocks_core::futex::{Bits, Change, Condition, Futex, FutexKey, Private, Shared, Waiter, futex2, waitv};
+use ulocks_core::futex::{Futex, FutexKey, Private, Shared, Waiter, waitv};
 use ulocks_core::tid;
 use ulocks_core::time::Deadline;
 
@@ -38,20 +38,12 @@ fn no_call_changes_errno() {
     keeps("timeout", || futex.wait(1, past));
     keeps("wake", || assert_eq!(nowhere.wake(1), 0));
     keeps("cmp_requeue", || assert!(futex.cmp_requeue(0, 1, 1, futex.key()).is_err()));
-    keeps("requeue", || assert!(nowhere.requeue(1, 1, nowhere).is_err()));
-    keeps("wake_op", || {
-        let shared = Futex::<Shared>::new(1);
-        assert!(shared.wake_op(Change::Set(1), nowhere, 1, Condition::Equal(0), 1).is_err());
-    });
     keeps("waitv", || waitv(&[Waiter::new(&futex, 0)], None));
     keeps("lock_pi", || assert!(Futex::<Private>::new(tid::current()).lock_pi(None).is_err()));
     keeps("try_lock_pi", || assert!(Futex::<Private>::new(tid::current()).try_lock_pi().is_err()));
     keeps("unlock_pi", || assert!(futex.unlock_pi().is_err()));
     keeps("wait_requeue_pi", || futex.wait_requeue_pi(0, &Futex::new(0), None));
     keeps("cmp_requeue_pi", || assert!(futex.cmp_requeue_pi(0, 1, &Futex::new(0)).is_err()));
-    keeps("futex2::wait", || futex2::wait(&futex, 0, Bits::ANY, None));
-    keeps("futex2::wake", || futex2::wake(nowhere, 1, Bits::ANY));
-    keeps("futex2::requeue", || futex2::requeue(&futex, 0, 1, 1, futex.key()));
 }
 
 #[test]

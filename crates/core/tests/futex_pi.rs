@@ -14,8 +14,7 @@ use std::time::{Duration, Instant, SystemTime};
 use support::{Child, Mapping, asleep, memory_file};
 use ulocks_core::capabilities::{Capability, force_fallback};
 use ulocks_core::futex::{
-    Change, Condition, Futex, Futex2Error, OWNER_DIED, PiError, PiWaited, Private, RequeueError, Scope,
-    Shared, TID_MASK, WAITERS, Waited, WakeOpError, futex2,
+    Futex, OWNER_DIED, PiError, PiWaited, Private, RequeueError, Scope, Shared, TID_MASK, WAITERS, Waited,
 };
 use ulocks_core::tid;
 use ulocks_core::time::{Clock, Deadline};
@@ -276,11 +275,6 @@ fn plain_operations_leave_waiters_alone() {
         assert_eq!(futex.key().wake(u32::MAX), 0);
         let refused = Err(RequeueError::PriorityInheriting);
         assert_eq!(futex.cmp_requeue(word, 1, 1, other.key()), refused);
-        assert_eq!(futex.key().requeue(1, 1, other.key()), refused);
-        let answer = other.wake_op(Change::Set(1), futex.key(), 1, Condition::Equal(0), 1);
-        assert_eq!(answer, Err(WakeOpError::PriorityInheriting));
-        let answer = futex2::requeue(&futex, word, 1, 1, other.key());
-        assert!(matches!(answer, Err(Futex2Error::PriorityInheriting | Futex2Error::Unsupported)));
         assert!(!waiter.is_finished());
         unlock(&futex);
     });

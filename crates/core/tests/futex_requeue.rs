@@ -6,28 +6,17 @@ mod support;
 
 use std::thread;
 use support::{Mapping, Sleeper, asleep, until};
-use ulocks_core::futex::{Bits, Futex, FutexKey, Private, RequeueError, Requeued, Scope, Shared, Waited};
+use ulocks_core::futex::{Bits, Futex, Private, RequeueError, Requeued, Scope, Shared, Waited};
 
-/// Requeues with a comparison or without.
-type Requeue<S> = fn(&Futex<S>, u32, u32, FutexKey<S>) -> Result<Requeued, RequeueError>;
-
-fn comparing<S: Scope>() -> Requeue<S> {
-    |from, wake, requeue, to| from.cmp_requeue(1, wake, requeue, to)
-}
-
-fn plain<S: Scope>() -> Requeue<S> {
-    |from, wake, requeue, to| from.key().requeue(wake, requeue, to)
-}
-
-fn counts_and_order<S: Scope>(requeue: Requeue<S>) {
+fn counts_and_order<S: Scope>() {
     let (from, to) = (Futex::<S>::new(1), Futex::<S>::new(2));
     thread::scope(|scope| {
         let earlier = asleep(scope, || to.wait(2, None));
         let mut sleepers: Vec<_> = (0..6).map(|_| asleep(scope, || from.wait(1, None))).collect();
-        assert_eq!(requeue(&from, 0, 0, to.key()), Ok(Requeued { woken: 0, requeued: 0 }));
+        assert_eq!(from.cmp_requeue(1, 0, 0, to.key()), Ok(Requeued { woken: 0, requeued: 0 }));
 
         // Two wake, three move, one stays.
-        assert_eq!(requeue(&from, 2, 3, to.key()), Ok(Requeued { woken: 2, requeued: 3 }));
+        assert_eq!(from.cmp_requeue(1, 2, 3, to.key()), Ok(Requeued { woken: 2, requeued: 3 }));
         let stayed = sleepers.pop().unwrap();
         let moved = sleepers.split_off(2);
         assert!(sleepers.into_iter().map(Sleeper::join).all(|waited| waited == Waited::Woken));
@@ -45,29 +34,18 @@ fn counts_and_order<S: Scope>(requeue: Requeue<S>) {
 
 #[test]
 fn cmp_requeue_counts_and_keeps_the_order() {
-    counts_and_order::<Private>(comparing());
-    counts_and_order::<Shared>(comparing());
-}
-
-#[test]
-fn requeue_counts_and_keeps_the_order() {
-    counts_and_order::<Private>(plain());
-    counts_and_order::<Shared>(plain());
+    counts_and_order::<Private>();
+    counts_and_order::<Shared>();
 }
 
 #[test]
 fn the_largest_counts_mean_all() {
     let (from, to) = (Futex::<Private>::new(1), Futex::<Private>::new(2));
     thread::scope(|scope| {
-        for requeue in [comparing(), plain()] {
-            let sleepers: Vec<_> = (0..3).map(|_| asleep(scope, || from.wait(1, None))).collect();
-            assert_eq!(requeue(&from, 0, u32::MAX, to.key()), Ok(Requeued { woken: 0, requeued: 3 }));
-            assert_eq!(
-                to.cmp_requeue(2, u32::MAX, u32::MAX, from.key()),
-                Ok(Requeued { woken: 3, requeued: 0 })
-            );
-            until(|| sleepers.iter().all(Sleeper::is_finished));
-        }
+        let sleepers: Vec<_> = (0..3).map(|_| asleep(scope, || from.wait(1, None))).collect();
+        assert_eq!(from.cmp_requeue(1, 0, u32::MAX, to.key()), Ok(Requeued { woken: 0, requeued: 3 }));
+        assert_eq!(to.cmp_requeue(2, u32::MAX, u32::MAX, from.key()), Ok(Requeued { woken: 3, requeued: 0 }));
+        until(|| sleepers.iter().all(Sleeper::is_finished));
     });
 }
 
@@ -114,13 +92,10 @@ fn a_futex_that_is_not_mapped_is_an_error_if_shared() {
     let page = Mapping::inaccessible();
     let gone = page.futex::<Shared>(0).key();
     assert_eq!(from.cmp_requeue(1, 1, 1, gone), Err(RequeueError::Inaccessible));
-    assert_eq!(from.key().requeue(1, 1, gone), Err(RequeueError::Inaccessible));
-    assert_eq!(gone.requeue(1, 1, from.key()), Err(RequeueError::Inaccessible));
     // A private name is an address and no more.
     let from = Futex::<Private>::new(1);
     let gone = page.futex::<Private>(0).key();
     assert_eq!(from.cmp_requeue(1, 1, 1, gone), Ok(Requeued::default()));
-    assert_eq!(gone.requeue(1, 1, from.key()), Ok(Requeued::default()));
 }
 
 #[test]

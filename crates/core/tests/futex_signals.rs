@@ -10,7 +10,7 @@ use std::thread;
 use std::time::Duration;
 use support::{Signal, asleep, until_asleep};
 use ulocks_core::capabilities::{Capability, capabilities};
-use ulocks_core::futex::{Bits, Futex, Private, Waited, Waiter, WaitvOutcome, futex2, waitv};
+use ulocks_core::futex::{Bits, Futex, Private, Waited, Waiter, WaitvOutcome, waitv};
 use ulocks_core::time::Deadline;
 
 static ONE_AT_A_TIME: Mutex<()> = Mutex::new(());
@@ -95,18 +95,5 @@ fn waitv_is_interrupted_by_plain_handlers_only() {
         let wait = |futex: &Futex<_>| waitv(&[Waiter::new(futex, 1)], deadline);
         assert_eq!(signalled(Signal::plain(), false, wait), Ok(WaitvOutcome::Interrupted));
         assert_eq!(signalled(Signal::restarting(), true, wait), Ok(WaitvOutcome::Woken(0)));
-    }
-}
-
-#[test]
-fn futex2_wait_is_interrupted_by_plain_handlers_only() {
-    let _alone = alone();
-    if !capabilities().has(Capability::Futex2Wait) {
-        return eprintln!("no futex_wait here: not tested");
-    }
-    for deadline in [None, an_hour()] {
-        let wait = |futex: &Futex<_>| futex2::wait(futex, 1, Bits::ANY, deadline);
-        assert_eq!(signalled(Signal::plain(), false, wait), Ok(Waited::Interrupted));
-        assert_eq!(signalled(Signal::restarting(), true, wait), Ok(Waited::Woken));
     }
 }

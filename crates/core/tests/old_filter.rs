@@ -4,7 +4,7 @@
 
 use std::thread;
 use std::time::Duration;
-use ulocks_core::futex::{Bits, Futex, Futex2Error, Private, Waited, Waiter, WaitvError, futex2, waitv};
+use ulocks_core::futex::{Futex, Private, Waited, Waiter, WaitvError, waitv};
 use ulocks_core::time::Deadline;
 use ulocks_testkit::refusal::{refuse, refuse_futex, survives};
 
@@ -23,17 +23,6 @@ fn a_waitv_that_is_forbidden_is_not_supported() {
         forbid(libc::SYS_futex_waitv);
         let futex = Futex::<Private>::new(0);
         assert_eq!(waitv(&[Waiter::new(&futex, 1)], None), Err(WaitvError::Unsupported));
-    });
-}
-
-#[test]
-fn futex2_calls_that_are_forbidden_are_not_supported() {
-    in_a_thread(|| {
-        [454, 455, 456].into_iter().for_each(forbid);
-        let futex = Futex::<Private>::new(0);
-        assert_eq!(futex2::wait(&futex, 1, Bits::ANY, None), Err(Futex2Error::Unsupported));
-        assert_eq!(futex2::wake(futex.key(), 1, Bits::ANY), Err(Futex2Error::Unsupported));
-        assert_eq!(futex2::requeue(&futex, 0, 1, 1, futex.key()), Err(Futex2Error::Unsupported));
     });
 }
 

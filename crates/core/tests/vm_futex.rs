@@ -11,8 +11,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use ulocks_core::futex::{
-    Bits, Change, Condition, Futex, FutexKey, Private, RequeueError, Requeued, Scope, Shared, Waited, Waiter,
-    WaitvError, WaitvOutcome, WakeOpError, waitv,
+    Bits, Futex, FutexKey, Private, RequeueError, Requeued, Scope, Shared, Waited, Waiter, WaitvError,
+    WaitvOutcome, waitv,
 };
 use ulocks_core::model::process::{self, Region};
 use ulocks_core::model::signal::{self, Signal};
@@ -242,10 +242,9 @@ fn a_requeue_wakes_some_and_moves_some() {
         let sleepers = [(); 3].map(|()| asleep(from.key(), Bits::ANY));
         assert_eq!(from.cmp_requeue(8, 1, 1, to.key()), Err(RequeueError::Mismatch));
         assert_eq!(from.cmp_requeue(7, 1, 1, to.key()), Ok(Requeued { woken: 1, requeued: 1 }));
-        // The third comes behind the second, whatever the word holds.
-        from.store(9, Relaxed);
-        assert_eq!(from.key().requeue(0, u32::MAX, to.key()), Ok(Requeued { woken: 0, requeued: 1 }));
-        assert_eq!(from.key().requeue(1, 1, to.key()), Ok(Requeued::default()));
+        // The third comes behind the second.
+        assert_eq!(from.cmp_requeue(7, 0, u32::MAX, to.key()), Ok(Requeued { woken: 0, requeued: 1 }));
+        assert_eq!(from.cmp_requeue(7, 1, 1, to.key()), Ok(Requeued::default()));
 
         let [first, second, third] = sleepers;
         assert_eq!(first.join().unwrap(), Waited::Woken);
@@ -264,79 +263,6 @@ fn a_sleeper_that_was_moved_keeps_its_bits() {
         assert_eq!(word.key().wake_bits(1, Bits::one(4)), 0);
         assert_eq!(word.key().wake_bits(1, Bits::one(3)), 1);
         sleeper.join().unwrap();
-    });
-}
-
-#[test]
-fn a_wake_op_changes_the_word_as_the_kernel_does() {
-    const OLD: u32 = 0x8000_0006;
-    let changes = [
-        (Change::Set(-2048), (-2048_i32).cast_unsigned()),
-        (Change::Set(i32::MIN), 1 << 31),
-        (Change::Add(2047), OLD + 2047),
-        (Change::Add(-7), OLD.wrapping_sub(7)),
-        (Change::Add(1 << 20), OLD + (1 << 20)),
-        (Change::Or(9), OLD | 9),
-        (Change::AndNot(i32::MIN), 6),
-        (Change::AndNot(2), OLD & !2),
-        (Change::Xor(-1), !OLD),
-        (Change::Xor(1 << 30), OLD ^ 1 << 30),
-    ];
-    // As a signed number, the value before is far below zero.
-    let conditions = [
-        (Condition::Equal(0), false),
-        (Condition::NotEqual(0), true),
-        (Condition::Less(-2048), true),
-        (Condition::LessOrEqual(2047), true),
-        (Condition::Greater(-2048), false),
-        (Condition::GreaterOrEqual(2047), false),
-    ];
-    explore(sampled(), move || {
-        let nobody = word(0);
-        for (change, expected) in changes {
-            for (condition, holds) in conditions {
-                let second = word(OLD);
-                let sleeper = asleep(second.key(), Bits::ANY);
-                let woken = second.wake_op(change, nobody.key(), 1, condition, 1).unwrap();
-                assert_eq!(
-                    (second.load(Relaxed), woken == 1),
-                    (expected, holds),
-                    "{change:?}, {condition:?}"
-                );
-                second.key().wake(1);
-                sleeper.join().unwrap();
-            }
-        }
-        let equal = word(5);
-        assert_eq!(equal.wake_op(Change::Set(0), nobody.key(), 1, Condition::Equal(5), 1), Ok(0));
-        assert_eq!(equal.load(Relaxed), 0);
-    });
-}
-
-#[test]
-fn a_wake_op_wakes_on_both_words() {
-    explore(sampled(), || {
-        let (first, second) = (word(0), word(2));
-        let sleepers = [first.key(), first.key(), second.key()].map(|key| asleep(key, Bits::ANY));
-        assert_eq!(second.wake_op(Change::Set(0), first.key(), 1, Condition::Greater(1), 7), Ok(2));
-        assert_eq!(second.load(Relaxed), 0);
-        assert_eq!(first.key().wake(7), 1);
-        for sleeper in sleepers {
-            assert_eq!(sleeper.join().unwrap(), Waited::Woken);
-        }
-    });
-}
-
-#[test]
-fn a_wake_op_that_the_kernel_could_not_be_told_is_refused() {
-    explore(Config::exhaustive(), || {
-        let (first, second) = (word(0), word(3));
-        let refused = |change, count, condition| second.wake_op(change, first.key(), count, condition, 1);
-        let never = Condition::Less(-2048);
-        assert_eq!(refused(Change::Add(2048 + 1), 1, never), Err(WakeOpError::Operand(2049)));
-        assert_eq!(refused(Change::Add(1), 1, Condition::Less(5000)), Err(WakeOpError::Comparand(5000)));
-        assert_eq!(refused(Change::Add(1), 0, never), Err(WakeOpError::ZeroCount));
-        assert_eq!(second.load(Relaxed), 3);
     });
 }
 

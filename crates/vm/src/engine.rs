@@ -103,15 +103,6 @@ pub(crate) struct Key {
     pub(crate) private: bool,
 }
 
-/// The second half of `FUTEX_WAKE_OP`, decoded.
-pub(crate) struct WakeOp<'a> {
-    pub(crate) word: Word,
-    pub(crate) private: bool,
-    pub(crate) change: &'a dyn Fn(u32) -> u32,
-    pub(crate) condition: &'a dyn Fn(u32) -> bool,
-    pub(crate) count: u32,
-}
-
 /// One of the two machines.
 ///
 /// Every method that takes a place (`At`) is a step: other threads may run before it.
@@ -161,18 +152,17 @@ pub(crate) trait Engine {
     // The kernel.
     fn wait(&self, key: Key, word: Word, expected: u32, bits: u32, deadline: Option<Time>, at: At) -> Waited;
     fn wake(&self, key: Key, count: u32, bits: u32, at: At) -> u32;
-    /// Wakes `wake` and moves `requeue` of the rest, if the word holds what is expected of it. How
-    /// many of each.
+    /// Wakes `wake` and moves `requeue` of the rest, if the word holds the expected value.
+    /// Returns how many of each.
     fn requeue(
         &self,
         from: Key,
-        expected: Option<(Word, u32)>,
+        expected: (Word, u32),
         wake: u32,
         requeue: u32,
         to: Key,
         at: At,
     ) -> Option<(u32, u32)>;
-    fn wake_op(&self, key: Key, count: u32, second: &WakeOp<'_>, at: At) -> u32;
     /// Which entry was woken, if one was.
     fn wait_any(&self, entries: &[Entry<'_>], deadline: Option<Time>, at: At) -> (Waited, Option<usize>);
 

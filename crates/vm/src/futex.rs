@@ -2,7 +2,7 @@
 //! them.
 
 use crate::clock::Time;
-use crate::engine::{self, Key, WakeOp};
+use crate::engine::{self, Key};
 use crate::sync::AtomicU32;
 use core::panic::Location;
 
@@ -62,33 +62,7 @@ pub fn cmp_requeue(
     let at = Location::caller();
     let from = Key { address: word.word().address(), private };
     let to = Key { address: to, private };
-    engine::with(|engine| engine.requeue(from, Some((word.word(), expected)), wake, requeue, to, at))
-}
-
-/// `FUTEX_REQUEUE`: how many were woken and how many moved.
-#[track_caller]
-pub fn requeue(from: usize, wake: u32, requeue: u32, to: usize, private: bool) -> (u32, u32) {
-    let at = Location::caller();
-    let (from, to) = (Key { address: from, private }, Key { address: to, private });
-    engine::with(|engine| engine.requeue(from, None, wake, requeue, to, at)).unwrap_or((0, 0))
-}
-
-/// `FUTEX_WAKE_OP`: changes `second` by `change`, wakes up to `count` sleepers at `address`, and,
-/// if `condition` held of the value before, up to `second_count` at `second`. How many in all.
-#[track_caller]
-pub fn wake_op(
-    address: usize,
-    count: u32,
-    second: &AtomicU32,
-    second_count: u32,
-    private: bool,
-    change: impl Fn(u32) -> u32,
-    condition: impl Fn(u32) -> bool,
-) -> u32 {
-    let at = Location::caller();
-    let second =
-        WakeOp { word: second.word(), private, change: &change, condition: &condition, count: second_count };
-    engine::with(|engine| engine.wake_op(Key { address, private }, count, &second, at))
+    engine::with(|engine| engine.requeue(from, (word.word(), expected), wake, requeue, to, at))
 }
 
 /// `futex_waitv`: sleeps while every word holds what is expected of it, until one of them is woken.

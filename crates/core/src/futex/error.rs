@@ -60,45 +60,6 @@ impl fmt::Display for RequeueError {
 
 impl Error for RequeueError {}
 
-/// Why `Futex::wake_op` did nothing.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[non_exhaustive]
-pub enum WakeOpError {
-    /// The operand of the change cannot be encoded.
-    Operand(i32),
-    /// The operand of the condition cannot be encoded.
-    Comparand(i32),
-    /// One of the two counts is zero; the kernel would take it for a one.
-    ZeroCount,
-    /// A word is not mapped or not writable (`EFAULT`).
-    Inaccessible,
-    /// Sleepers wait there for a priority-inheritance futex (`EINVAL`).
-    PriorityInheriting,
-    /// The kernel refused for a reason of its own.
-    Unexpected(Unexpected),
-}
-
-impl fmt::Display for WakeOpError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Operand(value) => {
-                write!(f, "the operand {value} is neither in -2048..=2047 nor a single bit; use one that is")
-            }
-            Self::Comparand(value) => {
-                write!(f, "the comparand {value} is not in -2048..=2047; use one that is")
-            }
-            Self::ZeroCount => {
-                f.write_str("a wake_op wakes at least one on each futex; use counts above zero")
-            }
-            Self::Inaccessible => f.write_str(INACCESSIBLE),
-            Self::PriorityInheriting => f.write_str(PRIORITY_INHERITING),
-            Self::Unexpected(error) => error.fmt(f),
-        }
-    }
-}
-
-impl Error for WakeOpError {}
-
 /// Why `waitv` did not wait.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
@@ -181,36 +142,3 @@ impl fmt::Display for PiError {
 }
 
 impl Error for PiError {}
-
-/// Why a call of the `futex2` family failed.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[non_exhaustive]
-pub enum Futex2Error {
-    /// The word did not hold the expected value (`EAGAIN`): look at it again. A wait says so in its
-    /// outcome.
-    Mismatch,
-    /// A word is not mapped (`EFAULT`).
-    Inaccessible,
-    /// Sleepers wait there for a priority-inheritance futex (`EINVAL`).
-    PriorityInheriting,
-    /// The kernel has no such call (`ENOSYS`), or a seccomp filter forbids it (`EPERM`).
-    Unsupported,
-    /// The kernel refused for a reason of its own.
-    Unexpected(Unexpected),
-}
-
-impl fmt::Display for Futex2Error {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Mismatch => f.write_str("the futex does not hold the expected value; look at it again"),
-            Self::Inaccessible => f.write_str(INACCESSIBLE),
-            Self::PriorityInheriting => f.write_str(PRIORITY_INHERITING),
-            Self::Unsupported => {
-                f.write_str("no such futex2 call here; it needs Linux 6.7, or use Futex instead")
-            }
-            Self::Unexpected(error) => error.fmt(f),
-        }
-    }
-}
-
-impl Error for Futex2Error {}

@@ -10,11 +10,8 @@
 //! | [`Futex::wait`], [`wait_bits`](Futex::wait_bits), [`wait_interruptible`](Futex::wait_interruptible) | `FUTEX_WAIT_BITSET` | all |
 //! | [`FutexKey::wake`], [`wake_bits`](FutexKey::wake_bits) | `FUTEX_WAKE_BITSET` | all |
 //! | [`Futex::cmp_requeue`] | `FUTEX_CMP_REQUEUE` | all |
-//! | `FutexKey::requeue` | `FUTEX_REQUEUE` | not loom |
-//! | `Futex::wake_op` | `FUTEX_WAKE_OP` | not loom |
 //! | `waitv` | `futex_waitv`, Linux 5.16 | not loom |
 //! | `Futex::{lock_pi, try_lock_pi, unlock_pi, wait_requeue_pi, cmp_requeue_pi}` | `FUTEX_LOCK_PI2`, Linux 5.14, or `FUTEX_LOCK_PI`, and their kin | all |
-//! | `futex2::{wait, wake, requeue}` | `futex_wait`, `futex_wake`, `futex_requeue`, Linux 6.7 | the machine |
 //!
 //! A lock that is to be model-checked under loom is made of what is in all worlds.
 //!
@@ -30,18 +27,12 @@
 //! 5. Misuse is answered before the kernel is asked, where the types have not ruled it out.
 
 mod error;
-#[cfg(not(any(all(ulocks_loom, feature = "loom"), all(ulocks_vm, feature = "vm"))))]
-pub mod futex2;
-#[cfg(not(all(ulocks_loom, feature = "loom")))]
-mod op;
 mod pi;
 mod requeue;
 #[cfg(not(all(ulocks_loom, feature = "loom")))]
 mod waitv;
 
-pub use error::{Futex2Error, PiError, RequeueError, Unexpected, WaitvError, WakeOpError};
-#[cfg(not(all(ulocks_loom, feature = "loom")))]
-pub use op::{Change, Condition};
+pub use error::{PiError, RequeueError, Unexpected, WaitvError};
 pub use pi::{OWNER_DIED, PiWaited, TID_MASK, WAITERS};
 pub use requeue::Requeued;
 #[cfg(not(all(ulocks_loom, feature = "loom")))]

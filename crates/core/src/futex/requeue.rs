@@ -55,20 +55,3 @@ impl<S: Scope> Futex<S> {
         Ok(Requeued::split(both?, wake))
     }
 }
-
-#[cfg(not(all(ulocks_loom, feature = "loom")))]
-impl<S: Scope> FutexKey<S> {
-    /// Wakes up to `wake` sleepers and moves up to `requeue` of the others to the futex named `to`,
-    /// whatever the word holds.
-    ///
-    /// Who falls asleep between the caller's last look at the word and this call is woken or moved
-    /// too: prefer [`Futex::cmp_requeue`] unless the protocol allows that. Not under Miri.
-    ///
-    /// # Errors
-    /// As [`Futex::cmp_requeue`], but never [`RequeueError::Mismatch`].
-    #[cfg_attr(ulocks_vm, track_caller)]
-    pub fn requeue(self, wake: u32, requeue: u32, to: Self) -> Result<Requeued, RequeueError> {
-        let both = kernel::requeue(self.address(), wake, requeue, to.address(), S::PRIVATE);
-        Ok(Requeued::split(both?, wake))
-    }
-}

@@ -6,7 +6,7 @@ use super::state::{State, Status, Then};
 use super::syscalls::{REALTIME_ZERO, since_start};
 use super::units::Ps;
 use crate::clock::{Clock, Time};
-use crate::engine::{At, Engine, Key, Update, WakeOp, Width, Word};
+use crate::engine::{At, Engine, Key, Update, Width, Word};
 use crate::fibers::suspend;
 use crate::futex::{Entry, Waited};
 use core::sync::atomic::Ordering;
@@ -214,7 +214,7 @@ impl Engine for World {
     fn requeue(
         &self,
         from: Key,
-        expected: Option<(Word, u32)>,
+        (word, expected): (Word, u32),
         wake: u32,
         requeue: u32,
         to: Key,
@@ -222,9 +222,7 @@ impl Engine for World {
     ) -> Option<(u32, u32)> {
         let Some(me) = self.caller() else { return Some((0, 0)) };
         self.call(me, from);
-        if let Some((word, expected)) = expected
-            && self.look(me, word) != expected
-        {
+        if self.look(me, word) != expected {
             self.state().kernel.mismatches += 1;
             return None;
         }
@@ -234,21 +232,6 @@ impl Engine for World {
             self.occupy(me, from, taken.len() + moved);
         }
         Some((self.wake_all(me, taken), moved as u32))
-    }
-
-    fn wake_op(&self, key: Key, count: u32, second: &WakeOp<'_>, _: At) -> u32 {
-        let Some(me) = self.caller() else { return 0 };
-        self.call(me, key);
-        self.state().kernel.wakes += 1;
-        self.update_at(me, second.word.address());
-        let before = second.word.bits() as u32;
-        second.word.set_bits((second.change)(before).into());
-        let mut taken = self.take(me, key, count, u32::MAX);
-        if (second.condition)(before) {
-            let other = Key { address: second.word.address(), private: second.private };
-            taken.extend(self.take(me, other, second.count, u32::MAX));
-        }
-        self.wake_all(me, taken)
     }
 
     fn wait_any(&self, entries: &[Entry<'_>], deadline: Option<Time>, at: At) -> (Waited, Option<usize>) {

@@ -18,7 +18,7 @@ use super::verdict::Verdict;
 use super::words::{Seen, number};
 use crate::choice::{Footprint, Kind};
 use crate::clock::{Clock, Time};
-use crate::engine::{At, Engine, Key, Update, WakeOp, Width, Word};
+use crate::engine::{At, Engine, Key, Update, Width, Word};
 use crate::fibers::{self, Fibers, Stopped};
 use crate::futex::{Entry, Waited};
 use crate::memory::{Fault, Loc};
@@ -374,7 +374,7 @@ impl Engine for Explorer<'_, '_> {
     fn requeue(
         &self,
         from: Key,
-        expected: Option<(Word, u32)>,
+        (word, expected): (Word, u32),
         wake: u32,
         requeue: u32,
         to: Key,
@@ -384,24 +384,9 @@ impl Engine for Explorer<'_, '_> {
             return None;
         }
         let (from, to) = (self.key(from), self.key(to));
-        let expected = expected.map(|(word, value)| (self.loc(word), value));
-        let words: Vec<u32> = expected.iter().map(|(loc, _)| number(*loc)).collect();
-        self.step(Footprint::futex(&words), at);
-        self.machine.borrow_mut().requeue(from, expected, wake, requeue, to, at)
-    }
-
-    fn wake_op(&self, key: Key, count: u32, second: &WakeOp<'_>, at: At) -> u32 {
-        if self.is_inert() {
-            return 0;
-        }
-        let first = self.key(key);
-        let (loc, other) = (
-            self.loc(second.word),
-            self.key(Key { address: second.word.address(), private: second.private }),
-        );
-        self.step(Footprint::Everything, at);
-        let done = self.machine.borrow_mut().wake_op(first, count, loc, other, second, at);
-        done.unwrap_or_else(|fault| self.fail(&fault, at))
+        let loc = self.loc(word);
+        self.step(Footprint::futex(&[number(loc)]), at);
+        self.machine.borrow_mut().requeue(from, (loc, expected), wake, requeue, to, at)
     }
 
     fn wait_any(&self, entries: &[Entry<'_>], deadline: Option<Time>, at: At) -> (Waited, Option<usize>) {

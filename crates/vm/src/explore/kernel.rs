@@ -10,7 +10,7 @@ use super::pi::Inherits;
 use super::story::Said;
 use crate::choice::{Footprint, Kind};
 use crate::clock::{Clock, Time};
-use crate::engine::{At, Key, Update, WakeOp, Width, Word};
+use crate::engine::{At, Key, Update, Width, Word};
 use crate::futex::Waited;
 use crate::memory::{Fault, Loc};
 use crate::pi::{OWNER_DIED, TID_MASK, WAITERS};
@@ -178,18 +178,16 @@ impl Machine<'_, '_> {
     pub(super) fn requeue(
         &mut self,
         from: Key,
-        expected: Option<(Loc, u32)>,
+        (loc, expected): (Loc, u32),
         wake: u32,
         requeue: u32,
         to: Key,
         at: At,
     ) -> Option<(u32, u32)> {
-        if let Some((loc, expected)) = expected {
-            let holds = self.memory.newest(loc);
-            if holds != u64::from(expected) {
-                self.tell(at, || Said::Text(format!("requeues nobody: the word holds {holds:#x}")));
-                return None;
-            }
+        let holds = self.memory.newest(loc);
+        if holds != u64::from(expected) {
+            self.tell(at, || Said::Text(format!("requeues nobody: the word holds {holds:#x}")));
+            return None;
         }
         let woken = self.take(from, wake, u32::MAX);
         let mut moved = Vec::new();
@@ -212,34 +210,6 @@ impl Machine<'_, '_> {
         self.queue.extend(moved);
         self.tell(at, || Said::Woke { woken, moved: names });
         Some(counts)
-    }
-
-    pub(super) fn wake_op(
-        &mut self,
-        key: Key,
-        count: u32,
-        loc: Loc,
-        other: Key,
-        second: &WakeOp<'_>,
-        at: At,
-    ) -> Result<u32, Fault> {
-        let change = |value: u64| Some(u64::from((second.change)(value as u32)));
-        // The kernel's change is a full barrier on no architecture's promise: it is relaxed here.
-        let update = Update {
-            name: "FUTEX_WAKE_OP",
-            success: Relaxed,
-            failure: Relaxed,
-            weak: false,
-            change: &change,
-        };
-        let (Ok(before) | Err(before)) = self.update(loc, &update, at)?;
-        let mut woken = self.take(key, count, u32::MAX);
-        if (second.condition)(before as u32) {
-            woken.extend(self.take(other, second.count, u32::MAX));
-        }
-        let answer = woken.len() as u32;
-        self.tell(at, || Said::Woke { woken, moved: Vec::new() });
-        Ok(answer)
     }
 
     // Time.

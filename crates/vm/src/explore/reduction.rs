@@ -29,8 +29,6 @@ enum Op {
     /// Sleeps while the word is 0, for so many milliseconds at most, or for ever.
     Wait(Which, Option<u64>),
     Wake(Which),
-    /// Wakes at both words and changes the other one.
-    WakeTwo(Which),
     Requeue(Which),
     /// Spins until the word is not 0.
     Spin(Which),
@@ -57,7 +55,7 @@ impl Lcg {
             one_of([Relaxed, Release, SeqCst]),
             one_of([Relaxed, AcqRel, SeqCst]),
         );
-        match self.below(16) {
+        match self.below(15) {
             0..=2 => Op::Load(word, read),
             3..=5 => Op::Store(word, write),
             6 => Op::Add(word, both),
@@ -65,10 +63,9 @@ impl Lcg {
             8 => Op::Fence(if self.below(2) == 0 { SeqCst } else { AcqRel }),
             9 => Op::Wait(word, [None, Some(1), Some(2)][self.below(3)]),
             10 => Op::Wake(word),
-            11 => Op::WakeTwo(word),
-            12 => Op::Requeue(word),
-            13 => Op::Spin(word),
-            14 => Op::Clock,
+            11 => Op::Requeue(word),
+            12 => Op::Spin(word),
+            13 => Op::Clock,
             _ => Op::Plain(word),
         }
     }
@@ -118,10 +115,6 @@ impl Shared {
                 Waited::Interrupted => 4,
             },
             Op::Wake(word) => futex::wake(address(word), 1, 1, true),
-            Op::WakeTwo(word) => {
-                let (second, double) = (&self.words[1 - word], |value| 2 * value + 1);
-                futex::wake_op(address(word), 1, second, 1, true, double, |before| before == 0)
-            }
             Op::Requeue(word) => {
                 let moved = futex::cmp_requeue(&self.words[word], 0, 0, 1, address(1 - word), true);
                 moved.map_or(9, |(woken, moved)| 10 * woken + moved)

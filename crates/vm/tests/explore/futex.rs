@@ -4,7 +4,7 @@ use crate::{address, all_outcomes, all_outcomes_of, threads, verdict};
 use std::sync::Arc;
 use ulocks_vm::clock::{Clock, Time, now};
 use ulocks_vm::explore::{Config, Verdict};
-use ulocks_vm::futex::{Entry, Waited, cmp_requeue, requeue, wait, wait_any, wake, wake_op};
+use ulocks_vm::futex::{Entry, Waited, cmp_requeue, wait, wait_any, wake};
 use ulocks_vm::process::{self, Region};
 use ulocks_vm::sync::Ordering::{Acquire, Relaxed, Release};
 use ulocks_vm::sync::{AtomicU32, UnsafeCell};
@@ -25,9 +25,9 @@ fn sleep(word: &AtomicU32) -> Waited {
     wait(word, 0, ALL, None, true)
 }
 
-/// How many sleep on `word`, which does not change.
+/// How many sleep on `word`. None are counted once it does not hold 0.
 fn sleepers(word: &AtomicU32) -> u32 {
-    requeue(address(word), 0, ALL, address(word), true).1
+    cmp_requeue(word, 0, 0, ALL, address(word), true).map_or(0, |(_, moved)| moved)
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -245,7 +245,7 @@ fn requeued_sleepers_keep_their_order_behind_those_who_sleep_there() {
         let (a, b) = (&words.0, &words.1);
         let in_order = sleepers(a) == 2 && sleepers(b) == 1;
         if in_order {
-            assert_eq!(requeue(address(a), 1, 1, address(b), true), (1, 1));
+            assert_eq!(cmp_requeue(a, 0, 1, 1, address(b), true), Some((1, 1)));
             first.join().unwrap();
             assert_eq!((sleepers(a), sleepers(b)), (0, 2));
             assert_eq!(wake(address(b), 1, ALL, true), 1);
@@ -301,48 +301,13 @@ fn who_was_moved_is_not_found_where_it_came_from() {
         let shared = Arc::clone(&words);
         let sleeper = thread::spawn(move || sleep(&shared.0));
         let (a, b) = (&words.0, &words.1);
-        let (_, moved) = requeue(address(a), 0, 1, address(b), true);
+        let (_, moved) = cmp_requeue(a, 0, 0, 1, address(b), true).expect("the word holds 0");
         a.store(1, Relaxed);
         let (left, right) = (wake(address(a), ALL, ALL, true), wake(address(b), ALL, ALL, true));
         sleeper.join().unwrap();
         (moved, left, right)
     };
     all_outcomes(model, [(0, 0, 0), (0, 1, 0), (1, 0, 1)]);
-}
-
-#[test]
-fn wake_op_changes_and_wakes_here_and_there() {
-    // A sleeper at each of the two words; the second word goes from 0 to 7, and who sleeps there is
-    // woken if it was `if_was`.
-    let model = |if_was: u32| {
-        move || {
-            let words = Arc::new((word(0), word(0)));
-            let [one, two] = [Arc::clone(&words), Arc::clone(&words)];
-            let first = thread::spawn(move || end(wait(&one.0, 0, ALL, soon(), true)));
-            let second = thread::spawn(move || end(wait(&two.1, 0, ALL, soon(), true)));
-            let (a, b) = (&words.0, &words.1);
-            let woken = wake_op(address(a), 1, b, 1, true, |_| 7, |was| was == if_was);
-            let ends = (first.join().unwrap(), second.join().unwrap());
-            assert_eq!(b.load(Relaxed), 7);
-            (woken, ends.0, ends.1)
-        }
-    };
-    use End::{Mismatch, TimedOut, Woken};
-    all_outcomes(
-        model(0),
-        [
-            (0, TimedOut, Mismatch),
-            (0, TimedOut, TimedOut),
-            (1, TimedOut, Woken),
-            (1, Woken, Mismatch),
-            (1, Woken, TimedOut),
-            (2, Woken, Woken),
-        ],
-    );
-    all_outcomes(
-        model(1),
-        [(0, TimedOut, Mismatch), (0, TimedOut, TimedOut), (1, Woken, Mismatch), (1, Woken, TimedOut)],
-    );
 }
 
 #[test]
@@ -459,10 +424,11 @@ fn data_that_only_a_wake_up_hands_over_is_a_race() {
 #[test]
 fn the_key_of_a_word_that_is_no_more_is_harmless() {
     let model = || {
-        let word = Box::new(word(0));
-        let key = address(&word);
-        drop(word);
-        wake(key, 1, ALL, true) + requeue(key, 1, 1, key + 64, true).1
+        let gone = Box::new(word(0));
+        let key = address(&gone);
+        drop(gone);
+        let other = word(0);
+        wake(key, 1, ALL, true) + cmp_requeue(&other, 0, 1, 1, key, true).map_or(0, |(_, moved)| moved)
     };
     all_outcomes(model, [0]);
 }

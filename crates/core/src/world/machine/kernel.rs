@@ -15,7 +15,7 @@ use super::syscall::{checked, clamp, clock_id, futex, futex_until, name, on_cloc
 use super::without_unwinding;
 use crate::capabilities::{Capability, missing};
 use crate::errno::Errno;
-use crate::futex::{RequeueError, Unexpected, Waited, Waiter, WaitvError, WaitvOutcome, WakeOpError};
+use crate::futex::{RequeueError, Unexpected, Waited, Waiter, WaitvError, WaitvOutcome};
 use crate::time::Deadline;
 use core::marker::PhantomData;
 use core::ptr::null_mut;
@@ -84,38 +84,6 @@ pub(crate) fn cmp_requeue(
     answer.map_err(|error| RequeueError::of("FUTEX_CMP_REQUEUE", error))
 }
 
-/// `FUTEX_REQUEUE`: how many were woken and requeued together.
-pub(crate) fn requeue(
-    from: usize,
-    wake: u32,
-    requeue: u32,
-    to: usize,
-    private: bool,
-) -> Result<u32, RequeueError> {
-    let (wake, requeue) = (clamp(wake), clamp(requeue));
-    // SAFETY: the call neither reads nor writes a word: both addresses are names.
-    let answer = unsafe { futex(name(from), libc::FUTEX_REQUEUE, private, wake, requeue, name(to), 0) };
-    answer.map_err(|error| RequeueError::of("FUTEX_REQUEUE", error))
-}
-
-/// `FUTEX_WAKE_OP` on `word`, and on `key`, which need not be mapped any more. Returns how many
-/// were woken.
-pub(crate) fn wake_op(
-    word: &AtomicU32,
-    encoded: u32,
-    own_count: u32,
-    key: usize,
-    count: u32,
-    private: bool,
-) -> Result<u32, WakeOpError> {
-    let command = libc::FUTEX_WAKE_OP;
-    let (count, own_count) = (clamp(count), clamp(own_count));
-    // SAFETY: the kernel writes `word`, an atomic that is borrowed for the whole call; the other is
-    // a name.
-    let answer = unsafe { futex(name(key), command, private, count, own_count, word.as_ptr(), encoded) };
-    answer.map_err(WakeOpError::of)
-}
-
 /// The kernel's `struct futex_waitv`: a futex, and what it is expected to hold.
 #[derive(Clone, Copy)]
 #[repr(C)]
@@ -131,15 +99,10 @@ const _: () = assert!(size_of::<Entry<'_>>() == 24);
 
 impl<'a> Entry<'a> {
     pub(crate) fn new(word: &'a AtomicU32, expected: u32, private: bool) -> Self {
-        Self::named(word.as_ptr().expose_provenance(), expected, private)
-    }
-
-    /// A futex by its address alone, for calls that do not read it.
-    pub(crate) fn named(address: usize, expected: u32, private: bool) -> Self {
         let scope = if private { libc::FUTEX2_PRIVATE } else { 0 };
         Self {
             value: expected.into(),
-            address: address as u64,
+            address: word.as_ptr().expose_provenance() as u64,
             flags: (libc::FUTEX2_SIZE_U32 | scope).cast_unsigned(),
             reserved: 0,
             word: PhantomData,

@@ -1,21 +1,11 @@
 //! What a refusal of the kernel means to each family of operations.
 
 use crate::errno::Errno;
-use crate::futex::{Futex2Error, PiError, RequeueError, Unexpected, WaitvError, WakeOpError};
+use crate::futex::{PiError, RequeueError, Unexpected, WaitvError};
 
 impl Unexpected {
     pub(crate) fn of(call: &'static str, errno: Errno) -> Self {
         Self { call, errno }
-    }
-}
-
-impl WakeOpError {
-    pub(super) fn of(error: Errno) -> Self {
-        match error {
-            Errno(libc::EFAULT) => Self::Inaccessible,
-            Errno(libc::EINVAL) => Self::PriorityInheriting,
-            error => Self::Unexpected(Unexpected::of("FUTEX_WAKE_OP", error)),
-        }
     }
 }
 
@@ -53,19 +43,6 @@ impl PiError {
             libc::ENOMEM => Self::OutOfMemory,
             libc::EFAULT => Self::Inaccessible,
             libc::ENOSYS => Self::Unsupported,
-            _ => Self::Unexpected(Unexpected::of(call, error)),
-        }
-    }
-}
-
-impl Futex2Error {
-    pub(crate) fn of(call: &'static str, error: Errno) -> Self {
-        match error.0 {
-            libc::EAGAIN => Self::Mismatch,
-            libc::EFAULT => Self::Inaccessible,
-            libc::EINVAL => Self::PriorityInheriting,
-            // As for `futex_waitv`.
-            libc::ENOSYS | libc::EPERM => Self::Unsupported,
             _ => Self::Unexpected(Unexpected::of(call, error)),
         }
     }

@@ -111,9 +111,6 @@ pub(crate) const FIRST: libc::c_long = if cfg!(all(target_arch = "x86_64", targe
 };
 #[cfg(all(target_pointer_width = "32", not(target_arch = "x86_64")))]
 pub(crate) const SYS_FUTEX_TIME64: libc::c_long = FIRST + 422;
-pub(crate) const SYS_FUTEX_WAKE: libc::c_long = FIRST + 454;
-pub(crate) const SYS_FUTEX_WAIT: libc::c_long = FIRST + 455;
-pub(crate) const SYS_FUTEX_REQUEUE: libc::c_long = FIRST + 456;
 
 /// The command with its clock: commands that take a deadline measure it on the monotonic clock
 /// unless told otherwise.

@@ -135,7 +135,7 @@ fn requeued_sleepers_wait_elsewhere() {
                     work(10_000);
                     assert_eq!(futex::wake(address(one), 9, !0, true), 0);
                     assert_eq!(woken.0.load(Relaxed), 1);
-                    assert_eq!(futex::requeue(address(other), 0, 1, address(one), true), (0, 1));
+                    assert_eq!(futex::cmp_requeue(other, 0, 0, 1, address(one), true), Some((0, 1)));
                     assert_eq!(futex::wake(address(other), 9, !0, true), 1);
                     assert_eq!(futex::wake(address(one), 9, !0, true), 1);
                 }
@@ -153,29 +153,6 @@ fn requeue_moves() {
 #[test]
 fn a_requeue_that_moves_nobody_is_noticed() {
     notices(Seed::RequeueWakes, requeued_sleepers_wait_elsewhere);
-}
-
-#[test]
-fn wake_op_changes_and_wakes_both() {
-    for (value, at_second) in [(5, 1), (4, 0)] {
-        on_plain(3)
-            .of(
-                || (AtomicU32::new(0), AtomicU32::new(0)),
-                move |(first, second), worker| match worker.index() {
-                    0 => drop(futex::wait(first, 0, !0, None, true)),
-                    1 => drop(futex::wait(second, 0, !0, at(100_000), true)),
-                    _ => {
-                        work(10_000);
-                        second.store(value, Relaxed);
-                        let woken =
-                            futex::wake_op(address(first), 1, second, 1, true, |old| old + 1, |old| old == 5);
-                        assert_eq!(woken, 1 + at_second);
-                        assert_eq!(second.load(Relaxed), value + 1);
-                    }
-                },
-            )
-            .unwrap();
-    }
 }
 
 #[test]
