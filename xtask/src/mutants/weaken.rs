@@ -407,7 +407,9 @@ mod tests {
             let of_package = placed.iter().find(|placed| placed.package == *name);
             let weakening = of_package.and_then(|placed| placed.weakenings().next());
             let weakening = weakening.unwrap_or_else(|| panic!("no site in {name}"));
-            assert_eq!(models(&workspace, &weakening, None).len(), 2, "{name}");
+            // Loom has no priority inheritance.
+            let worlds = if *name == "ulocks-pi" { 1 } else { 2 };
+            assert_eq!(models(&workspace, &weakening, None).len(), worlds, "{name}");
             assert_eq!(models(&workspace, &weakening, Some("vm")).len(), 1, "{name}");
         }
     }

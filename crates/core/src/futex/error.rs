@@ -112,7 +112,7 @@ pub enum PiError {
     OutOfMemory,
     /// A word is not mapped or not writable (`EFAULT`).
     Inaccessible,
-    /// The kernel was built without priority inheritance (`ENOSYS`).
+    /// The kernel was built without priority inheritance (`ENOSYS`), as loom's is.
     Unsupported,
     /// The kernel refused for a reason of its own.
     Unexpected(Unexpected),
@@ -135,7 +135,7 @@ impl fmt::Display for PiError {
             }
             Self::OutOfMemory => "the kernel is out of memory; try again later",
             Self::Inaccessible => INACCESSIBLE,
-            Self::Unsupported => "no priority inheritance here; it needs a kernel with CONFIG_FUTEX_PI",
+            Self::Unsupported => "no priority inheritance here; it needs a kernel with CONFIG_FUTEX_PI, or the virtual machine in place of loom",
             Self::Unexpected(error) => return error.fmt(f),
         })
     }

@@ -11,7 +11,7 @@
 //! | [`FutexKey::wake`], [`wake_bits`](FutexKey::wake_bits) | `FUTEX_WAKE_BITSET` | all |
 //! | [`Futex::cmp_requeue`] | `FUTEX_CMP_REQUEUE` | all |
 //! | `waitv` | `futex_waitv`, Linux 5.16 | not loom |
-//! | `Futex::{lock_pi, try_lock_pi, unlock_pi, wait_requeue_pi, cmp_requeue_pi}` | `FUTEX_LOCK_PI2`, Linux 5.14, or `FUTEX_LOCK_PI`, and their kin | all |
+//! | `Futex::{lock_pi, try_lock_pi, unlock_pi, wait_requeue_pi, cmp_requeue_pi}` | `FUTEX_LOCK_PI2`, Linux 5.14, or `FUTEX_LOCK_PI`, and their kin | not loom |
 //!
 //! A lock that is to be model-checked under loom is made of what is in all worlds.
 //!

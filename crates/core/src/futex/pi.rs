@@ -19,6 +19,9 @@
 //! acquiring, rather than trust that the end of a call orders anything. What the models promise is
 //! no more than that.
 //!
+//! Under loom, every call is answered [`PiError::Unsupported`]. Models of such locks run on the
+//! virtual machine, which has priorities and deaths.
+//!
 //! Sources: Documentation/locking/pi-futex.rst and futex-requeue-pi.rst in the kernel, futex(2).
 
 use super::{Futex, PiError, Scope};

@@ -20,8 +20,8 @@
 use super::atomic::{AtomicU32, AtomicUsize, Ordering::Relaxed};
 use super::interrupted_here;
 use super::model::{Grade, Run};
-use super::pi;
 use super::table::{Key, Sleeper, Table};
+use super::tid;
 use crate::futex::{Bits, RequeueError, Waited};
 use crate::time::Deadline;
 use std::rc::Rc;
@@ -40,7 +40,7 @@ loom::lazy_static! {
 /// another's.
 pub(super) fn boot() {
     table();
-    pi::boot();
+    tid::boot();
 }
 
 /// The state of the kernel, to be looked at without a step of the model.

@@ -25,10 +25,11 @@ pub(crate) mod pause;
 pub(crate) mod pi;
 pub(crate) mod signal;
 mod table;
+mod tid;
 
 use core::cell::RefCell;
 
-pub(crate) use pi::thread_id;
+pub(crate) use tid::thread_id;
 
 pub use loom::hint::spin_loop as pause;
 pub use loom::thread::yield_now;
