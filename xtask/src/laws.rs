@@ -175,6 +175,7 @@ fn beside_the_door(code: &str) -> Option<&'static str> {
             && (code.contains("use std::sync::{") || code.contains("use core::sync::{")));
     let world = has_word(code, "ulocks_loom")
         || has_word(code, "ulocks_vm")
+        || code.contains("world = \"")
         || code.contains("feature = \"loom\"")
         || code.contains("feature = \"vm\"");
     if atomics {
@@ -366,6 +367,7 @@ mod tests {
         assert!(in_lock("#[cfg(ulocks_loom)]"));
         assert!(in_lock("#[cfg(not(all(ulocks_loom, feature = \"loom\")))]"));
         assert!(in_lock("if cfg!(ulocks_vm) {"));
+        assert!(in_lock("#[cfg(world = \"machine\")]"));
         assert!(in_lock("#[cfg(feature = \"loom\")]"));
         assert!(!in_lock("//! RUSTFLAGS='--cfg ulocks_loom' cargo test"));
         assert!(!anywhere("#![cfg(ulocks_loom)]"));

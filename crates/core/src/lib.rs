@@ -1,11 +1,8 @@
 #![doc = include_str!("../README.md")]
 #![cfg_attr(docsrs, feature(doc_cfg))]
 
-#[cfg(all(ulocks_loom, feature = "loom", ulocks_vm, feature = "vm"))]
-compile_error!("two worlds are asked for: give either `--cfg ulocks_loom` or `--cfg ulocks_vm`, not both");
-
 pub mod api;
-#[cfg(not(any(all(ulocks_loom, feature = "loom"), all(ulocks_vm, feature = "vm"))))]
+#[cfg(world = "machine")]
 pub mod capabilities;
 pub mod condvar;
 pub mod cpu;

@@ -55,7 +55,7 @@ impl LotKey {
     }
 
     /// Wakes the thread that has waited longest, if there is one. By address: the lock may be gone.
-    #[cfg_attr(ulocks_vm, track_caller)]
+    #[cfg_attr(world = "vm", track_caller)]
     pub fn unpark_one(self) {
         lot::unpark_one(self.0);
     }
@@ -67,7 +67,7 @@ impl LotKey {
     ///
     /// `still` is called under a lock of the lot: it looks at the lock's own word, and must neither
     /// panic nor call this module.
-    #[cfg_attr(ulocks_vm, track_caller)]
+    #[cfg_attr(world = "vm", track_caller)]
     pub fn park(self, still: impl FnOnce() -> bool, deadline: Option<Deadline>) -> Parked {
         lot::park(self.0, still, deadline)
     }

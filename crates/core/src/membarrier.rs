@@ -64,7 +64,7 @@ pub fn light() {
 /// Async-signal-safe; `errno` is kept. Works in a child of fork.
 #[inline]
 #[must_use = "if it is refused, nothing has been ordered"]
-#[cfg_attr(ulocks_vm, track_caller)]
+#[cfg_attr(world = "vm", track_caller)]
 pub fn heavy() -> bool {
     membarrier::heavy()
 }
@@ -83,7 +83,7 @@ pub fn ready() -> bool {
 /// A store to a word that others read-modify-write. It is `word.store` but under loom, which raises
 /// false alarms there and is given a read-modify-write that ignores what it replaces.
 #[inline(always)]
-#[cfg_attr(any(ulocks_loom, ulocks_vm), track_caller)]
+#[cfg_attr(not(world = "machine"), track_caller)]
 pub fn store(word: &AtomicU32, value: u32, order: Ordering) {
     membarrier::store(word, value, order);
 }

@@ -70,5 +70,5 @@
 //! it with more executions: `ULOCKS_VM_EXECUTIONS` sets their number, `ULOCKS_VM_SEED` where chance
 //! begins, `ULOCKS_VM_REPLAY` the one execution to repeat.
 
-#[cfg(any(all(ulocks_loom, feature = "loom"), all(ulocks_vm, feature = "vm")))]
+#[cfg(not(world = "machine"))]
 pub use crate::world::model::*;

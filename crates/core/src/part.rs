@@ -6,10 +6,10 @@
 /// in models. A lock makes its part with `ulocks_core::part!(Type)`.
 pub trait Part: Sized {
     /// The part of an unlocked lock.
-    #[cfg(not(any(all(ulocks_loom, feature = "loom"), all(ulocks_vm, feature = "vm"))))]
+    #[cfg(world = "machine")]
     #[allow(clippy::declare_interior_mutable_const)]
     const INIT: Self;
     /// The part of an unlocked lock.
-    #[cfg(any(all(ulocks_loom, feature = "loom"), all(ulocks_vm, feature = "vm")))]
+    #[cfg(not(world = "machine"))]
     fn init() -> Self;
 }

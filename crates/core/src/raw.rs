@@ -17,11 +17,11 @@ use crate::time::Deadline;
 pub unsafe trait RawMutex: Sized {
     /// An unlocked mutex. Declared with `ulocks_core::raw_init!`: a constant on the machine, a
     /// function in models.
-    #[cfg(not(any(all(ulocks_loom, feature = "loom"), all(ulocks_vm, feature = "vm"))))]
+    #[cfg(world = "machine")]
     #[allow(clippy::declare_interior_mutable_const)]
     const INIT: Self;
     /// An unlocked mutex.
-    #[cfg(any(all(ulocks_loom, feature = "loom"), all(ulocks_vm, feature = "vm")))]
+    #[cfg(not(world = "machine"))]
     fn init() -> Self;
 
     /// Who may contend: the threads of one process, or every process that maps the lock.

@@ -126,14 +126,14 @@ pub enum Look {
 
 /// An arrival of policy `P`: looks after a long pause, and then as the looks themselves advise.
 /// True if it acquired, false when its budget is spent, at once if it has none.
-#[cfg_attr(ulocks_vm, track_caller)]
+#[cfg_attr(world = "vm", track_caller)]
 pub fn backing_off<P: Policy>(look: impl FnMut() -> Look) -> bool {
     backing_off_for::<P>(P::Spin::ARRIVAL_NS, P::Spin::SATURATED_NS, look)
 }
 
 /// As [`backing_off`], with a budget of `ns` nanoseconds, and of `if_saturated` nanoseconds on a
 /// lock that is saturated.
-#[cfg_attr(ulocks_vm, track_caller)]
+#[cfg_attr(world = "vm", track_caller)]
 pub fn backing_off_for<P: Policy>(ns: u32, if_saturated: u32, mut look: impl FnMut() -> Look) -> bool {
     let budget = pause::budget(P::Scope::PRIVATE, ns);
     let (first, if_saturated) = (pause::count(FIRST_PAUSE_NS), pause::count(if_saturated));
@@ -143,20 +143,20 @@ pub fn backing_off_for<P: Policy>(ns: u32, if_saturated: u32, mut look: impl FnM
 /// A woken waiter of policy `P`: looks after a single pause, and then as the looks themselves
 /// advise. True if it acquired; false when its budget is spent, at once if it has none, or when it
 /// sees that another waiter is owed the next wake-up.
-#[cfg_attr(ulocks_vm, track_caller)]
+#[cfg_attr(world = "vm", track_caller)]
 pub fn closely<P: Policy>(look: impl FnMut() -> Look) -> bool {
     closely_for::<P>(P::Spin::WOKEN_NS, look)
 }
 
 /// As [`closely`], with a budget of `ns` nanoseconds.
-#[cfg_attr(ulocks_vm, track_caller)]
+#[cfg_attr(world = "vm", track_caller)]
 pub fn closely_for<P: Policy>(ns: u32, mut look: impl FnMut() -> Look) -> bool {
     until_spent(pause::budget(P::Scope::PRIVATE, ns), 1, 0, || pause::timed(&mut look))
 }
 
 /// Looks until `budget` is spent, for the first time after `first`, or until the lock is seen
 /// saturated after `if_saturated`; all of them are counted in pauses.
-#[cfg_attr(ulocks_vm, track_caller)]
+#[cfg_attr(world = "vm", track_caller)]
 fn until_spent(budget: u32, first: u32, if_saturated: u32, mut look: impl FnMut() -> (Look, Price)) -> bool {
     let (mut next, mut spent) = (first, 0);
     while spent < budget {
@@ -178,7 +178,7 @@ fn until_spent(budget: u32, first: u32, if_saturated: u32, mut look: impl FnMut(
 /// pause. True if `look` was; false when its budget is spent, at once if it has none. The budget is
 /// that of a saturated lock if the caller was woken to be first: then whoever is before it may have
 /// been woken too, and need this CPU. Who can tell that it does not says that it was not woken.
-#[cfg_attr(ulocks_vm, track_caller)]
+#[cfg_attr(world = "vm", track_caller)]
 pub fn first_in_line<P: Policy>(was_woken: bool, mut look: impl FnMut() -> bool) -> bool {
     let budget = if was_woken { P::Spin::SATURATED_NS } else { P::Spin::FIRST_NS };
     (0..pause::budget(P::Scope::PRIVATE, budget)).any(|_| {
@@ -200,7 +200,7 @@ const LONGEST_PAUSE_NS: u32 = 400;
 
 /// A waiter on a condition variable: polls `is_done` after pauses that double up to 400 ns, until
 /// it holds or `budget` pauses are spent.
-#[cfg_attr(ulocks_vm, track_caller)]
+#[cfg_attr(world = "vm", track_caller)]
 pub fn until(budget: u32, mut is_done: impl FnMut() -> bool) {
     let longest = pause::count(LONGEST_PAUSE_NS);
     let (mut next, mut spent) = (1, 0);
@@ -225,12 +225,12 @@ pub fn looks_in(ns: u32) -> u32 {
 }
 
 /// Leaves a lock that is free to another that spins for it.
-#[cfg_attr(ulocks_vm, track_caller)]
+#[cfg_attr(world = "vm", track_caller)]
 pub fn give_way() {
     pause::times(pause::count(GIVE_WAY_NS));
 }
 
-#[cfg(all(test, not(any(ulocks_loom, ulocks_vm))))]
+#[cfg(all(test, world = "machine"))]
 mod tests {
     use super::*;
     use crate::{Private, Shared};

@@ -15,6 +15,6 @@ pub use crate::world::{
     UnsafeCell, interruption_point, is_abandoned, pause, spin_until, without_unwinding, yield_now,
 };
 
-#[cfg(any(all(ulocks_loom, feature = "loom"), all(ulocks_vm, feature = "vm")))]
+#[cfg(not(world = "machine"))]
 #[doc(hidden)]
 pub use crate::world::__model;

@@ -94,7 +94,7 @@ impl Deadline {
     ///
     /// In a model this is a choice of the run, consistent with the other deadlines.
     #[must_use]
-    #[cfg_attr(ulocks_vm, track_caller)]
+    #[cfg_attr(world = "vm", track_caller)]
     pub fn has_passed(&self) -> bool {
         clock::has_passed(self)
     }

@@ -1,5 +1,5 @@
 //! The typed face on the machine.
-#![cfg(not(any(ulocks_loom, ulocks_vm)))]
+#![cfg(world = "machine")]
 
 mod common;
 

@@ -1,5 +1,5 @@
 //! The typed reader-writer lock on the machine.
-#![cfg(not(any(ulocks_loom, ulocks_vm)))]
+#![cfg(world = "machine")]
 
 mod rwlock_clients;
 

@@ -1,6 +1,6 @@
 //! The condition variable on the machine: bounded buffers, storms of notifications, deadlines, and
 //! processes.
-#![cfg(not(any(ulocks_loom, ulocks_vm)))]
+#![cfg(world = "machine")]
 
 use std::cell::UnsafeCell;
 use std::sync::Arc;

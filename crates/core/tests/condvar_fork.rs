@@ -1,6 +1,6 @@
 //! A condition variable whose waiter spins while another thread forks: the child has the ledger,
 //! and not the spinner.
-#![cfg(not(any(ulocks_loom, ulocks_vm)))]
+#![cfg(world = "machine")]
 
 use std::sync::atomic::{AtomicBool, AtomicI32, AtomicUsize, Ordering::Relaxed};
 use std::thread::{scope, yield_now};

@@ -1,5 +1,5 @@
 //! A wake-up that comes from elsewhere, as every futex must expect, while nobody notifies.
-#![cfg(not(any(miri, ulocks_loom, ulocks_vm)))]
+#![cfg(all(world = "machine", not(miri)))]
 
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering::Relaxed};
 use std::thread;

@@ -1,6 +1,6 @@
 //! What the kernel is said to have, against what it does; and each fallback, forced.
 
-#![cfg(not(any(miri, ulocks_loom, ulocks_vm)))]
+#![cfg(all(world = "machine", not(miri)))]
 
 mod support;
 

@@ -1,6 +1,6 @@
 //! The caller's `errno` survives every call, whether it succeeds or fails.
 
-#![cfg(not(any(ulocks_loom, ulocks_vm)))]
+#![cfg(world = "machine")]
 
 use ulocks_core::capabilities::capabilities;
 use ulocks_core::errno::Guard;

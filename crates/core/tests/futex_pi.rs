@@ -1,7 +1,7 @@
 //! Priority inheritance, with `FUTEX_LOCK_PI2` and with its fallback. Nothing here needs real-time
 //! priorities.
 
-#![cfg(not(any(miri, ulocks_loom, ulocks_vm)))]
+#![cfg(all(world = "machine", not(miri)))]
 
 mod support;
 

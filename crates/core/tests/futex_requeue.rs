@@ -1,6 +1,6 @@
 //! Moving sleepers between futexes: counts, order, and what stays with a sleeper.
 
-#![cfg(not(any(miri, ulocks_loom, ulocks_vm)))]
+#![cfg(all(world = "machine", not(miri)))]
 
 mod support;
 

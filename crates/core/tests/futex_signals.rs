@@ -1,7 +1,7 @@
 //! Waits that are interrupted, and waits that are not. One test at a time: signals and their count
 //! are global.
 
-#![cfg(not(any(miri, ulocks_loom, ulocks_vm)))]
+#![cfg(all(world = "machine", not(miri)))]
 
 mod support;
 

@@ -1,6 +1,6 @@
 //! Waiting and waking.
 
-#![cfg(not(any(miri, ulocks_loom, ulocks_vm)))]
+#![cfg(all(world = "machine", not(miri)))]
 
 mod support;
 

@@ -1,6 +1,6 @@
 //! Waiting on many futexes at once. On a kernel without the call, the tests check that it says so.
 
-#![cfg(not(any(miri, ulocks_loom, ulocks_vm)))]
+#![cfg(all(world = "machine", not(miri)))]
 
 mod support;
 

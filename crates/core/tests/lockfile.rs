@@ -3,7 +3,7 @@
 //!
 //! The scratch crates live in the target folder; the workspace's lockfile is their starting point,
 //! so that nothing is looked up on the network.
-#![cfg(not(any(ulocks_loom, ulocks_vm)))]
+#![cfg(world = "machine")]
 
 use std::fs;
 use std::path::Path;

@@ -1,6 +1,6 @@
 //! The typed face in a model: it excludes, it wakes, and a lock that does neither is caught by its
 //! data.
-#![cfg(all(ulocks_loom, feature = "loom"))]
+#![cfg(world = "loom")]
 
 mod common;
 mod guards;

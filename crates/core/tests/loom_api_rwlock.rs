@@ -1,6 +1,6 @@
 //! The typed reader-writer lock in a model: readers share, a writer is alone, and a lock that does
 //! not see to it is caught by its data.
-#![cfg(all(ulocks_loom, feature = "loom"))]
+#![cfg(world = "loom")]
 
 mod rwlock_clients;
 

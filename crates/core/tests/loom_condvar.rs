@@ -4,7 +4,7 @@
 //! What these models cannot see: a wake-up that goes to a younger sleeper of higher priority (the
 //! modelled kernel is first in, first out), and the orderings (M)/(W), because a read-modify-write
 //! under loom always finds the newest ledger.
-#![cfg(all(ulocks_loom, feature = "loom"))]
+#![cfg(world = "loom")]
 
 mod condvar_clients;
 

@@ -3,7 +3,7 @@
 //!
 //! `RUSTFLAGS="--cfg ulocks_loom" cargo test --profile model --features loom -p ulocks-core --test
 //! loom_futex`
-#![cfg(all(ulocks_loom, feature = "loom"))]
+#![cfg(world = "loom")]
 
 use std::cell::Cell;
 use std::rc::Rc;

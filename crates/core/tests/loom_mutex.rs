@@ -2,7 +2,7 @@
 //!
 //! The mutex is the one of Drepper's "Futexes Are Tricky" (2004), section 5: 0 free, 1 held, 2 held
 //! and somebody may sleep.
-#![cfg(all(ulocks_loom, feature = "loom"))]
+#![cfg(world = "loom")]
 
 use std::sync::Arc;
 

@@ -1,7 +1,7 @@
 //! Masks and handlers under loom: a signal strikes at each of a thread's points of interruption in
 //! turn, and a second one at each after that. There is one thread; where the handlers of several
 //! signals overlap is for the virtual machine.
-#![cfg(all(ulocks_loom, feature = "loom"))]
+#![cfg(world = "loom")]
 
 use std::cell::{Cell, RefCell};
 use std::rc::Rc;

@@ -1,5 +1,5 @@
 //! The asymmetric fence on the machine.
-#![cfg(not(any(ulocks_loom, ulocks_vm)))]
+#![cfg(world = "machine")]
 #![cfg_attr(miri, allow(unused))]
 
 use std::sync::Mutex;

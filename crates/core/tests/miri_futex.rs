@@ -1,7 +1,7 @@
 //! The operations that Miri has too, without any look at the kernel: whoever waits for a sleeper
 //! tries to wake it until that works.
 
-#![cfg(not(any(ulocks_loom, ulocks_vm)))]
+#![cfg(world = "machine")]
 
 use std::collections::HashSet;
 use std::sync::atomic::Ordering::{Acquire, Release};

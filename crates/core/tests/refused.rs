@@ -1,6 +1,6 @@
 //! Futex calls that the kernel refuses: a wait panics, a wake-up aborts, and so does a wait on a
 //! condition variable.
-#![cfg(not(any(miri, ulocks_loom, ulocks_vm)))]
+#![cfg(all(world = "machine", not(miri)))]
 
 use std::panic::catch_unwind;
 use ulocks_core::condvar::RawCondvar;

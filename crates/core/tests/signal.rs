@@ -1,6 +1,6 @@
 //! Masks and wrapped handlers with real signals: who runs when, and what it is told. One test at a
 //! time: the class is the process's.
-#![cfg(not(any(miri, ulocks_loom, ulocks_vm)))]
+#![cfg(all(world = "machine", not(miri)))]
 
 mod signals;
 mod support;

@@ -1,6 +1,6 @@
 //! Faults: no mask and no wrapped handler ever blocks a synchronous signal, wherever the fault
 //! comes and whatever came before. Each in a child, which dies if that does not hold.
-#![cfg(not(any(miri, ulocks_loom, ulocks_vm)))]
+#![cfg(all(world = "machine", not(miri)))]
 
 mod faults;
 mod signals;

@@ -1,6 +1,6 @@
 //! What installing handlers does to the process's actions, what it refuses, and what the wrapper
 //! keeps from whom it interrupts.
-#![cfg(not(any(miri, ulocks_loom, ulocks_vm)))]
+#![cfg(all(world = "machine", not(miri)))]
 
 mod signals;
 mod support;

@@ -1,6 +1,6 @@
 //! Synchronous signals that a closure passes on: what was there before gets them, as if nothing had
 //! been installed.
-#![cfg(not(any(miri, ulocks_loom, ulocks_vm)))]
+#![cfg(all(world = "machine", not(miri)))]
 
 mod faults;
 mod signals;

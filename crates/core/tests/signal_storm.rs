@@ -1,5 +1,5 @@
 //! Masks and wrapped handlers in a storm of real signals.
-#![cfg(not(any(miri, ulocks_loom, ulocks_vm)))]
+#![cfg(all(world = "machine", not(miri)))]
 
 mod signals;
 mod support;

@@ -1,6 +1,6 @@
 //! Time slice extensions on the machine: what the kernel says, and what a lock does with and
 //! without them.
-#![cfg(not(any(ulocks_loom, ulocks_vm)))]
+#![cfg(world = "machine")]
 #![cfg_attr(miri, allow(unused))]
 
 #[path = "common/mod.rs"]

@@ -1,7 +1,7 @@
 //! A waiter that is bound to one CPU spins in vain if all others are bound to the same; of that a
 //! process can be sure only as long as it has seen no other. Alone in its file: the first waiters
 //! of the process must be those below.
-#![cfg(not(any(miri, ulocks_loom, ulocks_vm)))]
+#![cfg(all(world = "machine", not(miri)))]
 
 use std::thread;
 use ulocks_core::spin::{Look, Patience, closely};

@@ -1,6 +1,6 @@
 //! The thread id, and what fork does to it.
 
-#![cfg(not(any(miri, ulocks_loom, ulocks_vm)))]
+#![cfg(all(world = "machine", not(miri)))]
 
 mod support;
 

@@ -1,6 +1,6 @@
 //! Deadlines: both clocks, both ends, no overflow.
 
-#![cfg(not(any(ulocks_loom, ulocks_vm)))]
+#![cfg(world = "machine")]
 
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 use ulocks_core::time::{Clock, Deadline};

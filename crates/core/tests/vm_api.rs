@@ -1,6 +1,6 @@
 //! The typed face on the virtual machine: it excludes, it wakes, and a lock that does neither is
 //! caught by its data.
-#![cfg(all(ulocks_vm, feature = "vm"))]
+#![cfg(world = "vm")]
 
 mod common;
 mod guards;

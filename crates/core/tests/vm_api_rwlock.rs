@@ -1,6 +1,6 @@
 //! The typed reader-writer lock on the virtual machine: readers share, a writer is alone, and a
 //! lock that does not see to it is caught by its data.
-#![cfg(all(ulocks_vm, feature = "vm"))]
+#![cfg(world = "vm")]
 
 mod rwlock_clients;
 

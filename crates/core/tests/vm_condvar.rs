@@ -4,7 +4,7 @@
 //! Beside what loom tries, a failing exchange of the ledger may see an old one, a mutex may be
 //! taken by any of many threads, and deadlines pass at any moment. What these models cannot see: a
 //! wake-up that goes to a younger sleeper of higher priority.
-#![cfg(all(ulocks_vm, feature = "vm"))]
+#![cfg(world = "vm")]
 
 mod condvar_clients;
 

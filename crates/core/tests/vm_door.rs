@@ -1,6 +1,6 @@
 //! What else the door offers on the virtual machine: time, statics, busy-waits, thread ids; and the
 //! example of the documentation, which is for both model worlds.
-#![cfg(all(ulocks_vm, feature = "vm"))]
+#![cfg(world = "vm")]
 
 mod outcomes;
 

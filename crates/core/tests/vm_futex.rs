@@ -2,7 +2,7 @@
 //!
 //! Where a model is explored exhaustively, the outcomes that are listed are all there are, and all
 //! of them come about.
-#![cfg(all(ulocks_vm, feature = "vm"))]
+#![cfg(world = "vm")]
 
 mod outcomes;
 

@@ -1,5 +1,5 @@
 //! Masks and handlers on the virtual machine: a signal may strike before any step.
-#![cfg(all(ulocks_vm, feature = "vm"))]
+#![cfg(world = "vm")]
 
 use std::cell::{Cell, RefCell};
 use std::rc::Rc;

@@ -76,10 +76,10 @@
 //! again where a guard must come back to life (`MutexGuard::unlocked`, `bump`, `Condvar::wait`),
 //! the process aborts.
 
-#[cfg(any(all(ulocks_loom, feature = "loom"), all(ulocks_vm, feature = "vm")))]
+#[cfg(not(world = "machine"))]
 #[path = "checked/mod.rs"]
 mod imp;
-#[cfg(not(any(all(ulocks_loom, feature = "loom"), all(ulocks_vm, feature = "vm"))))]
+#[cfg(world = "machine")]
 #[path = "machine/mod.rs"]
 mod imp;
 

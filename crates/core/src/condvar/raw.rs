@@ -160,7 +160,7 @@ pub(super) struct Protocol<L: RawMutex> {
     mutex: PhantomData<fn(&L)>,
 }
 
-#[cfg(not(all(ulocks_loom, feature = "loom")))]
+#[cfg(not(world = "loom"))]
 const _: () = assert!(size_of::<AtomicU32>() * 2 + size_of::<AtomicU64>() == 16);
 
 /// `aim`: no waiter yet.
@@ -272,7 +272,7 @@ impl<L: RawMutex> Protocol<L> {
     }
 
     /// Step 5. `None` if the caller has to sleep.
-    #[cfg_attr(ulocks_vm, track_caller)]
+    #[cfg_attr(world = "vm", track_caller)]
     fn spin(&self, epoch: u32, budget: u32) -> Option<Left> {
         let mut ledger = Ledger(self.ledger.load(Relaxed));
         spin::until(budget, || {
@@ -349,7 +349,7 @@ impl<L: RawMutex> Protocol<L> {
 
     /// Waits until no notification looks at the mutex any more (Invariant 8).
     #[cold]
-    #[cfg_attr(ulocks_vm, track_caller)]
+    #[cfg_attr(world = "vm", track_caller)]
     fn outlast_requeuing(&self) {
         if let Some(process) = spin::process() {
             // Acquire (P): pairs with `end_requeuing`.

@@ -29,13 +29,13 @@
 mod error;
 mod pi;
 mod requeue;
-#[cfg(not(all(ulocks_loom, feature = "loom")))]
+#[cfg(not(world = "loom"))]
 mod waitv;
 
 pub use error::{PiError, RequeueError, Unexpected, WaitvError};
 pub use pi::{OWNER_DIED, PiWaited, TID_MASK, WAITERS};
 pub use requeue::Requeued;
-#[cfg(not(all(ulocks_loom, feature = "loom")))]
+#[cfg(not(world = "loom"))]
 pub use waitv::{Waiter, WaitvOutcome, waitv};
 
 use crate::sync::AtomicU32;
@@ -163,7 +163,7 @@ pub struct Futex<S: Scope> {
     scope: PhantomData<S>,
 }
 
-#[cfg(not(all(ulocks_loom, feature = "loom")))]
+#[cfg(not(world = "loom"))]
 const _: () = assert!(size_of::<Futex<Shared>>() == 4 && align_of::<Futex<Shared>>() == 4);
 
 impl<S: Scope> Deref for Futex<S> {
@@ -205,7 +205,7 @@ impl<S: Scope> Futex<S> {
     /// If the kernel refuses: the file behind the word was truncated, or a seccomp filter forbids
     /// the call.
     #[inline]
-    #[cfg_attr(ulocks_vm, track_caller)]
+    #[cfg_attr(world = "vm", track_caller)]
     pub fn wait(&self, expected: u32, deadline: Option<Deadline>) -> Waited {
         self.wait_bits(expected, Bits::ANY, deadline)
     }
@@ -216,7 +216,7 @@ impl<S: Scope> Futex<S> {
     /// # Panics
     /// As [`wait`](Self::wait).
     #[inline]
-    #[cfg_attr(ulocks_vm, track_caller)]
+    #[cfg_attr(world = "vm", track_caller)]
     pub fn wait_bits(&self, expected: u32, bits: Bits, deadline: Option<Deadline>) -> Waited {
         kernel::wait(&self.word, expected, bits.get(), deadline, S::PRIVATE)
     }
@@ -234,7 +234,7 @@ impl<S: Scope> Futex<S> {
     ///
     /// # Panics
     /// As [`wait`](Self::wait).
-    #[cfg_attr(ulocks_vm, track_caller)]
+    #[cfg_attr(world = "vm", track_caller)]
     pub fn naps(
         &self,
         bits: Bits,
@@ -260,7 +260,7 @@ impl<S: Scope> Futex<S> {
     /// # Panics
     /// As [`wait`](Self::wait).
     #[inline]
-    #[cfg_attr(ulocks_vm, track_caller)]
+    #[cfg_attr(world = "vm", track_caller)]
     pub fn wait_interruptible(&self, expected: u32, bits: Bits, deadline: Option<Deadline>) -> Waited {
         self.wait_bits(expected, bits, Some(deadline.unwrap_or(Deadline::NEVER)))
     }
@@ -307,7 +307,7 @@ impl<S: Scope> FutexKey<S> {
     /// If the kernel refuses the call as such: a seccomp filter forbids it. A panic, once caught,
     /// would leave a sleeper asleep for ever.
     #[inline]
-    #[cfg_attr(ulocks_vm, track_caller)]
+    #[cfg_attr(world = "vm", track_caller)]
     pub fn wake(self, count: u32) -> u32 {
         self.wake_bits(count, Bits::ANY)
     }
@@ -317,7 +317,7 @@ impl<S: Scope> FutexKey<S> {
     /// # Aborts
     /// As [`wake`](Self::wake).
     #[inline]
-    #[cfg_attr(ulocks_vm, track_caller)]
+    #[cfg_attr(world = "vm", track_caller)]
     pub fn wake_bits(self, count: u32, bits: Bits) -> u32 {
         kernel::wake(self.address, count, bits.get(), S::PRIVATE)
     }

@@ -82,7 +82,7 @@ impl<S: Scope> Futex<S> {
     /// }
     /// # Ok::<(), PiError>(())
     /// ```
-    #[cfg_attr(ulocks_vm, track_caller)]
+    #[cfg_attr(world = "vm", track_caller)]
     pub fn lock_pi(&self, deadline: Option<Deadline>) -> Result<(), PiError> {
         pi::lock(&self.word, deadline, S::PRIVATE)
     }
@@ -94,7 +94,7 @@ impl<S: Scope> Futex<S> {
     ///
     /// # Errors
     /// As [`lock_pi`](Self::lock_pi), but never [`PiError::TimedOut`].
-    #[cfg_attr(ulocks_vm, track_caller)]
+    #[cfg_attr(world = "vm", track_caller)]
     pub fn try_lock_pi(&self) -> Result<bool, PiError> {
         pi::try_lock(&self.word, S::PRIVATE)
     }
@@ -103,7 +103,7 @@ impl<S: Scope> Futex<S> {
     ///
     /// # Errors
     /// [`PiError::NotPermitted`] if the word does not hold the caller's id.
-    #[cfg_attr(ulocks_vm, track_caller)]
+    #[cfg_attr(world = "vm", track_caller)]
     pub fn unlock_pi(&self) -> Result<(), PiError> {
         pi::unlock(&self.word, S::PRIVATE)
     }
@@ -119,7 +119,7 @@ impl<S: Scope> Futex<S> {
     /// # Signals and forks
     /// A signal handler may end the wait with [`PiWaited::Retry`], or the wait goes on, as the
     /// kernel sees fit.
-    #[cfg_attr(ulocks_vm, track_caller)]
+    #[cfg_attr(world = "vm", track_caller)]
     pub fn wait_requeue_pi(
         &self,
         expected: u32,
@@ -138,7 +138,7 @@ impl<S: Scope> Futex<S> {
     /// somebody sleeps here who did not come by [`wait_requeue_pi`](Self::wait_requeue_pi), or who
     /// waits for another futex than `to`; [`PiError::OwnerGone`] and [`PiError::Deadlock`] as in
     /// [`lock_pi`](Self::lock_pi).
-    #[cfg_attr(ulocks_vm, track_caller)]
+    #[cfg_attr(world = "vm", track_caller)]
     pub fn cmp_requeue_pi(&self, expected: u32, requeue: u32, to: &Self) -> Result<u32, PiError> {
         pi::cmp_requeue(&self.word, expected, requeue, &to.word, S::PRIVATE)
     }

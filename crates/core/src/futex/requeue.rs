@@ -43,7 +43,7 @@ impl<S: Scope> Futex<S> {
     /// assert_eq!(from.cmp_requeue(2, 1, u32::MAX, to.key()), Err(RequeueError::Mismatch));
     /// ```
     #[inline]
-    #[cfg_attr(ulocks_vm, track_caller)]
+    #[cfg_attr(world = "vm", track_caller)]
     pub fn cmp_requeue(
         &self,
         expected: u32,

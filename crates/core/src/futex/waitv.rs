@@ -64,7 +64,7 @@ pub enum WaitvOutcome {
 /// }
 /// # Ok::<(), ulocks_core::futex::WaitvError>(())
 /// ```
-#[cfg_attr(ulocks_vm, track_caller)]
+#[cfg_attr(world = "vm", track_caller)]
 pub fn waitv(waiters: &[Waiter<'_>], deadline: Option<Deadline>) -> Result<WaitvOutcome, WaitvError> {
     match waiters.len() {
         0 => return Err(WaitvError::Empty),

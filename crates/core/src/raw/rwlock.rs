@@ -25,11 +25,11 @@ use crate::time::Deadline;
 pub unsafe trait RawRwLock: Sized {
     /// An unlocked lock. Declared with `ulocks_core::raw_init!`: a constant on the machine, a
     /// function in models.
-    #[cfg(not(any(all(ulocks_loom, feature = "loom"), all(ulocks_vm, feature = "vm"))))]
+    #[cfg(world = "machine")]
     #[allow(clippy::declare_interior_mutable_const)]
     const INIT: Self;
     /// An unlocked lock.
-    #[cfg(any(all(ulocks_loom, feature = "loom"), all(ulocks_vm, feature = "vm")))]
+    #[cfg(not(world = "machine"))]
     fn init() -> Self;
 
     /// Who may contend: the threads of one process, or every process that maps the lock.

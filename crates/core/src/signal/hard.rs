@@ -39,7 +39,7 @@ pub(super) fn blocked() -> u64 {
     signal::with_blocked(|thread| thread.blocked.load(Relaxed))
 }
 
-#[cfg_attr(ulocks_vm, track_caller)]
+#[cfg_attr(world = "vm", track_caller)]
 pub(super) fn raise(set: u64) {
     signal::with_blocked(|thread| {
         thread.depth.store(thread.depth.load(Relaxed).wrapping_add(1), Relaxed);
@@ -49,7 +49,7 @@ pub(super) fn raise(set: u64) {
     });
 }
 
-#[cfg_attr(ulocks_vm, track_caller)]
+#[cfg_attr(world = "vm", track_caller)]
 pub(super) fn lower() {
     signal::with_blocked(|thread| {
         let outer = thread.depth.load(Relaxed).wrapping_sub(1);

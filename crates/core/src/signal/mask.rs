@@ -90,13 +90,13 @@ impl Mask for Soft {
     const MASKS: bool = true;
 
     #[inline(always)]
-    #[cfg_attr(ulocks_vm, track_caller)]
+    #[cfg_attr(world = "vm", track_caller)]
     fn raise() {
         soft::raise();
     }
 
     #[inline(always)]
-    #[cfg_attr(ulocks_vm, track_caller)]
+    #[cfg_attr(world = "vm", track_caller)]
     fn lower() {
         soft::lower();
     }
@@ -112,14 +112,14 @@ impl<const SET: u64> Mask for Hard<SET> {
     };
 
     #[inline]
-    #[cfg_attr(ulocks_vm, track_caller)]
+    #[cfg_attr(world = "vm", track_caller)]
     fn raise() {
         const { assert!(Self::MASKS || SET == 0) };
         hard::raise(SET);
     }
 
     #[inline]
-    #[cfg_attr(ulocks_vm, track_caller)]
+    #[cfg_attr(world = "vm", track_caller)]
     fn lower() {
         hard::lower();
     }

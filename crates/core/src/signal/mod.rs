@@ -81,38 +81,38 @@
 //! each store.
 
 mod context;
-#[cfg(not(any(all(ulocks_loom, feature = "loom"), all(ulocks_vm, feature = "vm"))))]
+#[cfg(world = "machine")]
 mod error;
-#[cfg(not(any(all(ulocks_loom, feature = "loom"), all(ulocks_vm, feature = "vm"))))]
+#[cfg(world = "machine")]
 mod handlers;
 mod hard;
 mod mask;
-#[cfg(any(all(ulocks_loom, feature = "loom"), all(ulocks_vm, feature = "vm")))]
+#[cfg(not(world = "machine"))]
 mod models;
-#[cfg(not(any(all(ulocks_loom, feature = "loom"), all(ulocks_vm, feature = "vm"))))]
+#[cfg(world = "machine")]
 mod previous;
 mod set;
 mod soft;
 mod thread;
 
 pub use context::Context;
-#[cfg(not(any(all(ulocks_loom, feature = "loom"), all(ulocks_vm, feature = "vm"))))]
+#[cfg(world = "machine")]
 pub use error::InstallError;
-#[cfg(not(any(all(ulocks_loom, feature = "loom"), all(ulocks_vm, feature = "vm"))))]
+#[cfg(world = "machine")]
 pub use handlers::{Handlers, Installed};
 pub use mask::{Hard, Mask, Soft, Unmasked};
-#[cfg(any(all(ulocks_loom, feature = "loom"), all(ulocks_vm, feature = "vm")))]
+#[cfg(not(world = "machine"))]
 pub use models::dispatch;
 pub use set::{ASYNCHRONOUS, SIGNALS, SYNCHRONOUS, of};
-#[cfg(not(any(all(ulocks_loom, feature = "loom"), all(ulocks_vm, feature = "vm"))))]
+#[cfg(world = "machine")]
 pub use thread::spawn;
 pub use thread::without_masks;
 
 pub(crate) use hard::Blocked;
-#[cfg(not(any(all(ulocks_loom, feature = "loom"), all(ulocks_vm, feature = "vm"))))]
+#[cfg(world = "machine")]
 pub(crate) use set::RESERVED;
-#[cfg(all(ulocks_vm, feature = "vm", not(all(ulocks_loom, feature = "loom"))))]
+#[cfg(world = "vm")]
 pub(crate) use set::signals_in;
 pub(crate) use soft::Thread;
-#[cfg(all(ulocks_loom, feature = "loom"))]
+#[cfg(world = "loom")]
 pub(crate) use soft::arrive;

@@ -15,7 +15,7 @@ use std::rc::Rc;
 /// model::signal::install(Signal::new(10), u32::MAX, || signal::dispatch(10, |context| read_in(context)));
 /// model::signal::arm(Signal::new(10), 1);
 /// ```
-#[cfg_attr(ulocks_vm, track_caller)]
+#[cfg_attr(world = "vm", track_caller)]
 pub fn dispatch(signal: i32, handler: impl Fn(&Context<'_>) + 'static) {
     // In a model there is no action to pass it on to.
     let _ = arrive(signal, &(), Rc::new(handler), &mut Interrupted);

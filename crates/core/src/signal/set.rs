@@ -54,7 +54,7 @@ pub(crate) const fn bit(signal: i32) -> u64 {
 }
 
 /// The signals of a set. Loom does not tell them apart.
-#[cfg(not(all(ulocks_loom, feature = "loom")))]
+#[cfg(not(world = "loom"))]
 pub(crate) fn signals_in(set: u64) -> impl Iterator<Item = i32> {
     (1..=SIGNALS).filter(move |&signal| set & bit(signal) != 0)
 }

@@ -83,7 +83,7 @@ use core::sync::atomic::{
     compiler_fence,
 };
 
-#[cfg(all(test, not(any(ulocks_loom, ulocks_vm))))]
+#[cfg(all(test, world = "machine"))]
 mod tests;
 
 const EMPTY: u8 = 0;
@@ -161,7 +161,7 @@ pub(super) fn is_up() -> bool {
 
 /// From here on, handlers of the class wait.
 #[inline(always)]
-#[cfg_attr(ulocks_vm, track_caller)]
+#[cfg_attr(world = "vm", track_caller)]
 pub(super) fn raise() {
     signal::with_thread(|thread| {
         // Not a read-modify-write: a handler that comes between leaves the depth as it was.
@@ -173,7 +173,7 @@ pub(super) fn raise() {
 
 /// Takes back one [`raise`]; the last one lets in who had to wait.
 #[inline(always)]
-#[cfg_attr(ulocks_vm, track_caller)]
+#[cfg_attr(world = "vm", track_caller)]
 pub(super) fn lower() {
     compiler_fence(SeqCst);
     signal::with_thread(|thread| {
@@ -191,7 +191,7 @@ pub(super) fn lower() {
 /// Runs what was put aside, and then lets the kernel deliver what it has kept. The depth is zero.
 #[cold]
 #[inline(never)]
-#[cfg_attr(ulocks_vm, track_caller)]
+#[cfg_attr(world = "vm", track_caller)]
 fn let_in(thread: &Thread) {
     // As a rule they are blocked already; the header says when they are not.
     let class = deferrable();
@@ -211,7 +211,7 @@ fn let_in(thread: &Thread) {
 /// A signal of the class has struck the calling thread. It is blocked itself, and so are the
 /// deferrable signals of the class as it was when the signal was caught. Returns whether the
 /// closure has run and passes the signal on.
-#[cfg_attr(ulocks_vm, track_caller)]
+#[cfg_attr(world = "vm", track_caller)]
 pub(crate) fn arrive(signal: i32, info: &Info, handler: Handler, interrupted: &mut Interrupted) -> bool {
     signal::with_thread(|thread| {
         let is_up = thread.depth.load(Relaxed) > 0;
@@ -264,7 +264,7 @@ fn put_aside(thread: &Thread, arrival: Arrival, interrupted: &mut Interrupted) {
 
 /// Runs the handler, and returns whether it passes the signal on. A panic does not leave it: the
 /// code below expects none.
-#[cfg_attr(ulocks_vm, track_caller)]
+#[cfg_attr(world = "vm", track_caller)]
 fn run(signal: i32, info: &Info, handler: Handler, is_deferred: bool) -> bool {
     let context = Context::new(signal, info, is_deferred);
     without_unwinding(|| handler(&context));

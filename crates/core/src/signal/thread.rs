@@ -37,7 +37,7 @@ use crate::world::signal;
 /// Soft::lower();
 /// assert_eq!(total, 6);
 /// ```
-#[cfg_attr(ulocks_vm, track_caller)]
+#[cfg_attr(world = "vm", track_caller)]
 pub fn without_masks<F, T>(work: F) -> impl FnOnce() -> T + use<F, T>
 where
     F: FnOnce() -> T,
@@ -58,7 +58,7 @@ where
 ///
 /// # Panics
 /// If the system makes no more threads, as [`std::thread::spawn`].
-#[cfg(not(any(all(ulocks_loom, feature = "loom"), all(ulocks_vm, feature = "vm"))))]
+#[cfg(world = "machine")]
 pub fn spawn<F, T>(work: F) -> std::thread::JoinHandle<T>
 where
     F: FnOnce() -> T + Send + 'static,

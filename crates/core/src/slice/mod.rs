@@ -52,7 +52,7 @@ use crate::world::slice;
 use core::error::Error;
 use core::fmt;
 
-#[cfg(not(any(all(ulocks_loom, feature = "loom"), all(ulocks_vm, feature = "vm"))))]
+#[cfg(world = "machine")]
 #[doc(hidden)]
 pub use crate::world::slice::{Control, pretend};
 

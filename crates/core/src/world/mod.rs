@@ -27,39 +27,36 @@
 //! A model world has two things more: `model`, its public harness, and `Watch`, with which the
 //! typed face `api` tells the model that protected data is being accessed.
 //!
-//! A further world is one more folder and one more arm here, and a model world's name in the
-//! conditions that say `any`; no lock changes.
+//! `build.rs` selects the world and says so in `cfg(world = "NAME")`. A further world is one more
+//! folder, one more arm here, and its name in `build.rs`; no lock changes.
 
-#[cfg(all(ulocks_loom, feature = "loom"))]
+#[cfg(world = "loom")]
 #[path = "loom/mod.rs"]
 mod imp;
-#[cfg(all(ulocks_vm, feature = "vm", not(all(ulocks_loom, feature = "loom"))))]
+#[cfg(world = "vm")]
 #[path = "vm/mod.rs"]
 mod imp;
-#[cfg(not(any(all(ulocks_loom, feature = "loom"), all(ulocks_vm, feature = "vm"))))]
+#[cfg(world = "machine")]
 #[path = "machine/mod.rs"]
 mod imp;
 
-#[cfg(any(all(ulocks_loom, feature = "loom"), all(ulocks_vm, feature = "vm")))]
+#[cfg(not(world = "machine"))]
 mod models;
-#[cfg(not(all(ulocks_loom, feature = "loom")))]
+#[cfg(not(world = "loom"))]
 mod naps;
 mod price;
-#[cfg(all(
-    feature = "parking-lot",
-    any(all(ulocks_loom, feature = "loom"), all(ulocks_vm, feature = "vm"))
-))]
+#[cfg(all(feature = "parking-lot", not(world = "machine")))]
 pub(crate) use models::lot;
-#[cfg(any(all(ulocks_loom, feature = "loom"), all(ulocks_vm, feature = "vm")))]
+#[cfg(not(world = "machine"))]
 pub(crate) use models::slice;
-#[cfg(any(all(ulocks_loom, feature = "loom"), all(ulocks_vm, feature = "vm")))]
+#[cfg(not(world = "machine"))]
 pub use models::{is_abandoned, without_unwinding};
-#[cfg(not(all(ulocks_loom, feature = "loom")))]
+#[cfg(not(world = "loom"))]
 pub(crate) use naps::naps;
-#[cfg(not(any(all(ulocks_loom, feature = "loom"), all(ulocks_vm, feature = "vm"))))]
+#[cfg(world = "machine")]
 pub(crate) use naps::outlast;
 pub(crate) use price::Price;
-#[cfg(any(all(ulocks_loom, feature = "loom"), all(ulocks_vm, feature = "vm")))]
+#[cfg(not(world = "machine"))]
 pub(crate) use spin_until as outlast;
 
 pub use imp::*;

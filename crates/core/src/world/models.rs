@@ -36,7 +36,7 @@ macro_rules! raw_initial {
 /// Runs `f`. On the machine a panic would abort; in a model it ends the execution, and has to be
 /// seen.
 #[inline(always)]
-#[cfg_attr(ulocks_vm, track_caller)]
+#[cfg_attr(world = "vm", track_caller)]
 pub fn without_unwinding<R>(f: impl FnOnce() -> R) -> R {
     f()
 }

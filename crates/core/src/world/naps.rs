@@ -8,11 +8,11 @@ use core::time::Duration;
 const SHORTEST: Duration = Duration::from_micros(50);
 
 /// For how long [`outlast`] spins before it sleeps.
-#[cfg(not(any(all(ulocks_loom, feature = "loom"), all(ulocks_vm, feature = "vm"))))]
+#[cfg(world = "machine")]
 const BRIEFLY_NS: u32 = 2_000;
 
 /// See [`Futex::naps`].
-#[cfg_attr(ulocks_vm, track_caller)]
+#[cfg_attr(world = "vm", track_caller)]
 pub(crate) fn naps<S: Scope>(
     futex: &Futex<S>,
     bits: Bits,
@@ -38,7 +38,7 @@ pub(crate) fn naps<S: Scope>(
 
 /// Waits for another thread that finishes in less than [`BRIEFLY_NS`] if it runs. If it was
 /// preempted, the caller leaves it a CPU, whatever the priorities of the two.
-#[cfg(not(any(all(ulocks_loom, feature = "loom"), all(ulocks_vm, feature = "vm"))))]
+#[cfg(world = "machine")]
 pub(crate) fn outlast(mut is_over: impl FnMut() -> bool) {
     crate::spin::until(crate::spin::budget::<crate::futex::Private>(BRIEFLY_NS), &mut is_over);
     // No thread wakes it.

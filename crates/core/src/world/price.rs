@@ -13,7 +13,7 @@ impl Price {
     /// Of a look between two readings of a clock `took` nanoseconds apart, which itself takes
     /// `reading` of them; `pauses` are those in so many nanoseconds. A line that is here takes a
     /// few, one that is not takes more than a reading.
-    #[cfg(any(test, not(all(ulocks_loom, feature = "loom"))))]
+    #[cfg(any(test, not(world = "loom")))]
     pub(crate) fn of(took: u64, reading: u64, pauses: impl Fn(u32) -> u32) -> Self {
         let pauses = |ns: u64| pauses(u32::try_from(ns).unwrap_or(u32::MAX));
         let missed = if took > 2 * reading { pauses(took - reading) } else { 0 };

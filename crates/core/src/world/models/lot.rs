@@ -45,7 +45,7 @@ crate::sync_static! {
 
 /// Brings the lot of this execution to life, before there are threads that its birth would put in
 /// an order.
-#[cfg(all(ulocks_loom, feature = "loom"))]
+#[cfg(world = "loom")]
 pub(crate) fn boot() {
     let _: &Lot = &LOT;
 }

@@ -37,12 +37,12 @@ fn current() -> Rc<(Thread, Blocked)> {
     })
 }
 
-#[cfg_attr(ulocks_vm, track_caller)]
+#[cfg_attr(world = "vm", track_caller)]
 pub(crate) fn with_thread<R>(f: impl FnOnce(&Thread) -> R) -> R {
     f(&current().0)
 }
 
-#[cfg_attr(ulocks_vm, track_caller)]
+#[cfg_attr(world = "vm", track_caller)]
 pub(crate) fn with_blocked<R>(f: impl FnOnce(&Blocked) -> R) -> R {
     f(&current().1)
 }
