@@ -276,14 +276,14 @@ impl<P: Policy<Meter: fmt::Debug>, I: Interval> fmt::Debug for RawCalock<P, I> {
     }
 }
 
+ulocks_core::initial!([P: Policy, I: Interval] RawCalock<P, I> = Self::new());
+
 // SAFETY:
 // * One token at a time: invariant 1.
 // * A release happens before the next acquisition returns: section "Ordering".
 // * The token is nothing and no address is kept, so it may be forgotten and the lock moved or
 //   dropped.
 unsafe impl<P: Policy, I: Interval> raw::RawMutex for RawCalock<P, I> {
-    ulocks_core::raw_init!(Self::new());
-
     type Scope = P::Scope;
     type Token = ();
     const CONDVAR_NS: u32 = <P::Spin as spin::Spin>::CONDVAR_NS;

@@ -15,7 +15,6 @@ pub mod lot;
 pub mod membarrier;
 pub mod meter;
 pub mod model;
-pub mod part;
 pub mod policy;
 pub mod raw;
 pub mod signal;

@@ -8,22 +8,27 @@ use crate::futex::{FutexKey, Scope};
 use crate::meter::Meter;
 use crate::time::Deadline;
 
-/// A mutex without data.
+/// A type with an initial value: an unlocked lock, or a component of one.
+///
+/// Declared and read with [`initial!`](crate::initial), since the value is a constant on the
+/// machine and a function in models.
+pub trait Initial: Sized {
+    /// The initial value.
+    #[cfg(world = "machine")]
+    #[allow(clippy::declare_interior_mutable_const)]
+    const INIT: Self;
+    /// The initial value.
+    #[cfg(not(world = "machine"))]
+    fn init() -> Self;
+}
+
+/// A mutex without data. Its initial value is unlocked.
 ///
 /// # Safety
 /// Between the return of `lock`, `try_lock` or `lock_until` with a token and the `unlock` of that
 /// token no other acquisition returns a token, and what happened before an `unlock` happens before
 /// the next acquisition's return. A token may be forgotten; a locked mutex may be moved or dropped.
-pub unsafe trait RawMutex: Sized {
-    /// An unlocked mutex. Declared with `ulocks_core::raw_init!`: a constant on the machine, a
-    /// function in models.
-    #[cfg(world = "machine")]
-    #[allow(clippy::declare_interior_mutable_const)]
-    const INIT: Self;
-    /// An unlocked mutex.
-    #[cfg(not(world = "machine"))]
-    fn init() -> Self;
-
+pub unsafe trait RawMutex: Initial {
     /// Who may contend: the threads of one process, or every process that maps the lock.
     type Scope: Scope;
     /// What an acquisition hands to its release.

@@ -112,9 +112,10 @@ fn note() {
     LINE.set(if caller.file() == file!() { caller.line() } else { 0 });
 }
 
+ulocks_core::initial!([] Told = Self(PlainRw::new()));
+
 // SAFETY: all is passed on to a sound lock.
 unsafe impl RawRwLock for Told {
-    ulocks_core::raw_init!(Self(PlainRw::new()));
     type Scope = Private;
     type ReadToken = ();
     type WriteToken = ();

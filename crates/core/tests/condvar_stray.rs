@@ -9,7 +9,7 @@ use ulocks_core::futex::{Futex, FutexKey, Private};
 use ulocks_core::raw::RawMutex;
 use ulocks_testkit::plain::Plain;
 
-static MUTEX: Plain = Plain::INIT;
+static MUTEX: Plain = ulocks_core::initial!(Plain);
 static CONDVAR: RawCondvar<Plain> = RawCondvar::new();
 static OPEN: AtomicBool = AtomicBool::new(false);
 /// How often a wait ended.

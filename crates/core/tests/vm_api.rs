@@ -54,9 +54,10 @@ fn a_static_mutex_counts() {
 /// Locks nothing: every acquisition succeeds.
 struct Forgotten;
 
+ulocks_core::initial!([] Forgotten = Self);
+
 // SAFETY: none; the model must say so.
 unsafe impl RawMutex for Forgotten {
-    ulocks_core::raw_init!(Self);
     type Scope = Private;
     type Token = ();
     fn lock(&self) {}

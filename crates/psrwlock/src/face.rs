@@ -183,14 +183,14 @@ impl<D: Configuration> RawPsRwLock<D> {
     }
 }
 
+ulocks_core::initial!([D: Configuration] RawPsRwLock<D> = Self::new());
+
 // SAFETY:
 // * A write token, and a thread that has one is alone: invariant 3.
 // * A writer's release happens before every later acquisition, a reader's before every later
 //   writer's: "Ordering".
 // * No address is kept, so a token may be forgotten, and the lock moved or dropped.
 unsafe impl<D: Configuration> raw::RawRwLock for RawPsRwLock<D> {
-    ulocks_core::raw_init!(Self::new());
-
     type Scope = <PolicyOf<D> as Policy>::Scope;
     type ReadToken = ReadToken;
     type WriteToken = ();

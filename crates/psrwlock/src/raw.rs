@@ -227,7 +227,7 @@ impl<D: Configuration> RawPsRwLock<D> {
                 state: AtomicU64::new(State::UNLOCKED.0),
                 event: Futex::new(0),
                 queues: AtomicU32::new(0),
-                readers: ulocks_core::part!(D::Readers),
+                readers: ulocks_core::initial!(D::Readers),
                 meter: MeterOf::<D>::INIT,
             }
         }

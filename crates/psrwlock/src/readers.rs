@@ -47,7 +47,7 @@ use core::cell::Cell;
 use core::fmt;
 use ulocks_core::futex::Scope;
 use ulocks_core::meter::{Event, Meter};
-use ulocks_core::part::Part;
+use ulocks_core::raw::Initial;
 use ulocks_core::sync::AtomicU32;
 use ulocks_core::sync::Ordering::{Acquire, Relaxed, Release, SeqCst};
 use ulocks_core::sync::{fence, interruption_point};
@@ -58,7 +58,7 @@ mod sealed {
 }
 
 /// Where [`Bulk`] readers are counted. Chosen by type.
-pub trait Readers: sealed::Sealed + Part + Send + Sync + 'static {
+pub trait Readers: sealed::Sealed + Initial + Send + Sync + 'static {
     /// Whether there are slots.
     const DISTRIBUTED: bool;
     #[doc(hidden)]
@@ -83,16 +83,12 @@ pub struct Count(AtomicU32);
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Slot(u8);
 
-impl Part for Central {
-    ulocks_core::raw_init!(Self);
-}
+ulocks_core::initial!([] Central = Self);
 
-impl<const N: usize> Part for Distributed<N> {
-    ulocks_core::raw_init!({
+ulocks_core::initial!([const N: usize] Distributed<N> = {
         const { assert!(N >= 1 && N <= 255, "1 to 255 slots") };
         Self(ulocks_core::each!(Count(AtomicU32::new(0)); N))
-    });
-}
+});
 
 impl sealed::Sealed for Central {}
 impl<const N: usize> sealed::Sealed for Distributed<N> {}

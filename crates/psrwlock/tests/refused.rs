@@ -6,7 +6,7 @@ use ulocks_core::Private;
 use ulocks_core::raw::{RawRwLock, RawRwLockUpgrade};
 use ulocks_core::spin::NoSpin;
 use ulocks_psrwlock::{BULK, RawPsRwLock, Sifted};
-use ulocks_testkit::{new_rw_lock, refusal};
+use ulocks_testkit::{new_lock, refusal};
 
 type Lock = RawPsRwLock<Sifted<BULK, Private<NoSpin>>>;
 
@@ -14,7 +14,7 @@ type Lock = RawPsRwLock<Sifted<BULK, Private<NoSpin>>>;
 #[test]
 fn a_reader_that_is_refused_does_not_stay_in_line() {
     refusal::aborts("a_reader_that_is_refused_does_not_stay_in_line", &refusal::WAIT, || {
-        let lock: Lock = new_rw_lock();
+        let lock: Lock = new_lock();
         lock.write();
         refusal::wait_refused(|| _ = lock.read());
     });
@@ -23,7 +23,7 @@ fn a_reader_that_is_refused_does_not_stay_in_line() {
 #[test]
 fn a_writer_that_is_refused_does_not_stay_counted() {
     refusal::aborts("a_writer_that_is_refused_does_not_stay_counted", &refusal::WAIT, || {
-        let lock: Lock = new_rw_lock();
+        let lock: Lock = new_lock();
         lock.write();
         refusal::wait_refused(|| lock.write());
     });
@@ -33,7 +33,7 @@ fn a_writer_that_is_refused_does_not_stay_counted() {
 #[test]
 fn an_owner_that_is_refused_does_not_leave_the_gate_shut() {
     refusal::aborts("an_owner_that_is_refused_does_not_leave_the_gate_shut", &refusal::WAIT, || {
-        let lock: Lock = new_rw_lock();
+        let lock: Lock = new_lock();
         let _inside = lock.read();
         refusal::wait_refused(|| lock.write());
     });
@@ -42,7 +42,7 @@ fn an_owner_that_is_refused_does_not_leave_the_gate_shut() {
 #[test]
 fn an_upgrade_that_is_refused_does_not_leave_the_gate_shut() {
     refusal::aborts("an_upgrade_that_is_refused_does_not_leave_the_gate_shut", &refusal::WAIT, || {
-        let lock: Lock = new_rw_lock();
+        let lock: Lock = new_lock();
         let _inside = lock.read();
         refusal::wait_refused(|| {
             lock.upgradable();

@@ -42,20 +42,9 @@ pub mod sets;
 pub mod thread;
 pub mod tickets;
 
-use ulocks_core::raw::{RawMutex, RawRwLock};
+use ulocks_core::raw::Initial;
 
 /// An unlocked `L`, in whichever world this is.
-pub fn new_lock<L: RawMutex>() -> L {
-    #[cfg(not(any(all(ulocks_loom, feature = "loom"), all(ulocks_vm, feature = "vm"))))]
-    return L::INIT;
-    #[cfg(any(all(ulocks_loom, feature = "loom"), all(ulocks_vm, feature = "vm")))]
-    return L::init();
-}
-
-/// An unlocked `L`, in whichever world this is.
-pub fn new_rw_lock<L: RawRwLock>() -> L {
-    #[cfg(not(any(all(ulocks_loom, feature = "loom"), all(ulocks_vm, feature = "vm"))))]
-    return L::INIT;
-    #[cfg(any(all(ulocks_loom, feature = "loom"), all(ulocks_vm, feature = "vm")))]
-    return L::init();
+pub fn new_lock<L: Initial>() -> L {
+    ulocks_core::initial!(L)
 }

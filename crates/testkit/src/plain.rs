@@ -16,11 +16,11 @@
 
 pub mod rw;
 
+use ulocks_core::const_fn;
 use ulocks_core::futex::{Futex, FutexKey, Scope, Waited};
 use ulocks_core::raw::RawMutex;
 use ulocks_core::sync::Ordering::{Acquire, Relaxed, Release};
 use ulocks_core::time::Deadline;
-use ulocks_core::{const_fn, raw_init};
 
 const UNLOCKED: u32 = 0;
 const LOCKED: u32 = 1;
@@ -62,10 +62,11 @@ impl<S: Scope, const CONDVAR_NS: u32> Default for ThreeState<S, CONDVAR_NS> {
     }
 }
 
+ulocks_core::initial!([S: Scope, const CONDVAR_NS: u32] ThreeState<S, CONDVAR_NS> = Self::new());
+
 // SAFETY: the word leaves `UNLOCKED` by one atomic exchange of the thread that gets the token and
 // returns to it by the release of that token; acquire and release order the two.
 unsafe impl<S: Scope, const CONDVAR_NS: u32> RawMutex for ThreeState<S, CONDVAR_NS> {
-    raw_init!(Self::new());
     type Scope = S;
     type Token = ();
     const CONDVAR_NS: u32 = CONDVAR_NS;

@@ -14,9 +14,10 @@ static WATCHED: crowd::Watched = crowd::Watched;
 /// A lock that allocates when it is taken already.
 struct Greedy(Plain);
 
+ulocks_core::initial!([] Greedy = Self(Plain::new()));
+
 // SAFETY: all is passed on to a sound lock.
 unsafe impl RawMutex for Greedy {
-    ulocks_core::raw_init!(Self(Plain::new()));
     type Scope = <Plain as RawMutex>::Scope;
     type Token = ();
 

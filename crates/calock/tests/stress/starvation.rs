@@ -224,10 +224,10 @@ impl Metered for Barging {
     }
 }
 
+ulocks_core::initial!([] Barging = Self { mutex: Plain::new(), meter: Counted::INIT });
+
 // SAFETY: as the mutex in it.
 unsafe impl RawMutex for Barging {
-    ulocks_core::raw_init!(Self { mutex: Plain::new(), meter: Counted::INIT });
-
     type Scope = <Plain as RawMutex>::Scope;
     type Token = ();
 

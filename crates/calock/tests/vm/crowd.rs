@@ -33,7 +33,7 @@ fn crowd<I: Interval>(cpus: usize, hold_ns: f64, think_ns: f64) -> Settled {
     };
     let most = Rc::new(Cell::new(0));
     let seen = Rc::clone(&most);
-    let outcome = run.contend(RawCalock::<Private, I>::init, move |lock, worker| {
+    let outcome = run.contend(ulocks_testkit::new_lock::<RawCalock<Private, I>>, move |lock, worker| {
         worker.acquire(|| lock.lock());
         if worker.now_ns() > warm_up_ns {
             seen.set(seen.get().max(THREADS as u32 - lock.state().parked()));

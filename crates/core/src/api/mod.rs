@@ -6,9 +6,9 @@
 //! # // A lock to show it with; lock crates have better ones.
 //! # pub struct RawLock(ulocks_core::futex::Futex<ulocks_core::futex::Private>);
 //! # use ulocks_core::sync::Ordering::{Acquire, Relaxed, Release};
+//! # ulocks_core::initial!([] RawLock = Self(ulocks_core::futex::Futex::new(0)));
 //! # // SAFETY: the exchange of 0 for 1 admits one holder; acquire and release order them.
 //! # unsafe impl ulocks_core::raw::RawMutex for RawLock {
-//! #     ulocks_core::raw_init!(Self(ulocks_core::futex::Futex::new(0)));
 //! #     type Scope = ulocks_core::futex::Private;
 //! #     type Token = ();
 //! #     fn lock(&self) { ulocks_core::sync::spin_until(|| self.try_lock().is_some()) }

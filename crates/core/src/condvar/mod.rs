@@ -94,7 +94,7 @@ pub enum Wakeup {
 /// use ulocks_core::raw::RawMutex;
 /// # use ulocks_testkit::plain::Plain as Mutex;
 ///
-/// static MUTEX: Mutex = Mutex::INIT;
+/// static MUTEX: Mutex = ulocks_core::initial!(Mutex);
 /// static CHANGED: RawCondvar<Mutex> = RawCondvar::new();
 /// static OPEN: AtomicBool = AtomicBool::new(false);
 ///

@@ -10,10 +10,11 @@
 //! trait's method is that of all its implementations: a lock that looks for misuse can name the
 //! line of the user. A closure in between breaks the chain.
 
+use super::Initial;
 use crate::futex::Scope;
 use crate::time::Deadline;
 
-/// A reader-writer lock without data.
+/// A reader-writer lock without data. Its initial value is unlocked.
 ///
 /// # Safety
 /// Between the return of an acquisition with a [`WriteToken`](RawRwLock::WriteToken) and the
@@ -22,16 +23,7 @@ use crate::time::Deadline;
 /// return of every later acquisition; what happened before the release of a reader happens before
 /// the return of every later acquisition by a writer. A token may be forgotten; a locked lock may
 /// be moved or dropped.
-pub unsafe trait RawRwLock: Sized {
-    /// An unlocked lock. Declared with `ulocks_core::raw_init!`: a constant on the machine, a
-    /// function in models.
-    #[cfg(world = "machine")]
-    #[allow(clippy::declare_interior_mutable_const)]
-    const INIT: Self;
-    /// An unlocked lock.
-    #[cfg(not(world = "machine"))]
-    fn init() -> Self;
-
+pub unsafe trait RawRwLock: Initial {
     /// Who may contend: the threads of one process, or every process that maps the lock.
     type Scope: Scope;
     /// What an acquisition by a reader hands to its release.

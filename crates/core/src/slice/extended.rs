@@ -83,14 +83,14 @@ fn entered<T>(token: T) -> T {
     token
 }
 
+crate::initial!([L: RawMutex] Extended<L> = Self(crate::initial!(L)));
+
 // SAFETY:
 // * Exclusion and order: each acquisition is one of `L`'s, each release is `L`'s release of that
 //   acquisition's token.
 // * Forgotten tokens and moved locks: nothing is kept in the lock beside `L`, nor an address of it
 //   elsewhere.
 unsafe impl<L: RawMutex> RawMutex for Extended<L> {
-    crate::raw_init!(Self(crate::raw_initial!(L)));
-
     type Scope = L::Scope;
     type Token = L::Token;
     const CONDVAR_NS: u32 = L::CONDVAR_NS;

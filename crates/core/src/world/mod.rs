@@ -16,7 +16,7 @@
 //! | `membarrier` | a fence that one side pays for |
 //! | `pause` | how many pauses a waiter's nanoseconds are, and what a look costs |
 //! | `current_cpu`, `usable_cpus` | the CPU the caller runs on, if known; those on which it may run, modulo 64 |
-//! | `declare` | `const_fn!`, `raw_init!`, `sync_static!`; the first two are the same in all models (`models`) |
+//! | `declare` | `const_fn!`, `initial!`, `each!`, `sync_static!`; all but the last are the same in all models (`models`) |
 //! | `pi` | the priority-inheriting futex |
 //! | `thread_id` | the number of the calling thread |
 //! | `process_generation` | a number that tells the calling process from its parent and its children, if known |

@@ -13,26 +13,6 @@ macro_rules! const_fn {
     ($(#[$meta:meta])* $vis:vis unsafe fn $($rest:tt)*) => { $(#[$meta])* #[track_caller] $vis unsafe fn $($rest)* };
 }
 
-/// The initial value inside an `impl RawMutex` block: `raw_init!(Self::new())`.
-#[macro_export]
-macro_rules! raw_init {
-    ($value:expr) => {
-        #[track_caller]
-        fn init() -> Self {
-            $value
-        }
-    };
-}
-
-/// The initial value of a raw mutex type, for constructors of locks that are made of one:
-/// `raw_initial!(Inner)`.
-#[macro_export]
-macro_rules! raw_initial {
-    ($type:ty) => {
-        <$type as $crate::raw::RawMutex>::init()
-    };
-}
-
 /// Runs `f`. On the machine a panic would abort; in a model it ends the execution, and has to be
 /// seen.
 #[inline(always)]
@@ -50,20 +30,21 @@ pub fn is_abandoned() -> bool {
     std::thread::panicking()
 }
 
-/// An array of `membarrier::SLOTS` equal values, for a static: `each_slot!(Gate::new())`. In a
-/// model there is one.
+/// The [initial value](crate::raw::Initial) of a type: `initial!([P: Policy] RawLock<P> =
+/// Self::new());` declares it, with the generic parameters in brackets; `initial!(RawLock<P>)` is
+/// the value.
 #[macro_export]
-macro_rules! each_slot {
-    ($value:expr) => {
-        [$value]
+macro_rules! initial {
+    ([$($generics:tt)*] $type:ty = $value:expr) => {
+        impl<$($generics)*> $crate::raw::Initial for $type {
+            #[track_caller]
+            fn init() -> Self {
+                $value
+            }
+        }
     };
-}
-
-/// The initial value of a part of a lock: `part!(Slots)`.
-#[macro_export]
-macro_rules! part {
     ($type:ty) => {
-        <$type as $crate::part::Part>::init()
+        <$type as $crate::raw::Initial>::init()
     };
 }
 

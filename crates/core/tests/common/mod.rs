@@ -25,12 +25,12 @@ impl Plain {
     }
 }
 
+ulocks_core::initial!([] Plain = Self::new());
+
 // SAFETY: only the exchange of 0 for something else acquires, with acquire ordering, and only the
 // holder writes 0, with release ordering. The word is all there is: tokens may be forgotten, the
 // mutex moved or dropped.
 unsafe impl RawMutex for Plain {
-    ulocks_core::raw_init!(Self::new());
-
     type Scope = Private;
     type Token = ();
 

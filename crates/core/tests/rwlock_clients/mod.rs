@@ -36,9 +36,10 @@ pub fn with<T: Send + Sync + 'static, R: Send + 'static>(
 /// Locks nothing: every acquisition succeeds.
 pub struct Forgotten;
 
+ulocks_core::initial!([] Forgotten = Self);
+
 // SAFETY: none; the model must say so.
 unsafe impl RawRwLock for Forgotten {
-    ulocks_core::raw_init!(Self);
     type Scope = Private;
     type ReadToken = ();
     type WriteToken = ();

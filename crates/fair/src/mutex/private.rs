@@ -447,6 +447,8 @@ impl<P: Policy> fmt::Debug for Protocol<P> {
     }
 }
 
+ulocks_core::initial!([P: Policy<Scope = futex::Private>] Protocol<P> = Self::new());
+
 // SAFETY:
 // * One token at a time: invariant 1.
 // * A release happens before the next acquisition returns: section "Ordering".
@@ -454,8 +456,6 @@ impl<P: Policy> fmt::Debug for Protocol<P> {
 //   moved or dropped: a node is in line only while its thread is inside of `lock` or `lock_until`.
 //   These borrow the mutex, and do not unwind meanwhile (invariant 7).
 unsafe impl<P: Policy<Scope = futex::Private>> raw::RawMutex for Protocol<P> {
-    ulocks_core::raw_init!(Self::new());
-
     type Scope = futex::Private;
     type Token = ();
 

@@ -44,7 +44,7 @@ impl<P: Policy<Scope: Line>> RawFairMutex<P> {
     ulocks_core::const_fn! {
         /// An unlocked mutex; its bytes are all zero.
         pub fn new() -> Self {
-            Self(ulocks_core::raw_initial!(Mutex<P>))
+            Self(ulocks_core::initial!(Mutex<P>))
         }
     }
 
@@ -74,10 +74,10 @@ impl<P: Policy<Scope: Line>> Metered for RawFairMutex<P> {
     }
 }
 
+ulocks_core::initial!([P: Policy<Scope: Line>] RawFairMutex<P> = Self::new());
+
 // SAFETY: every call is passed on to a mutex that keeps this contract.
 unsafe impl<P: Policy<Scope: Line>> RawMutex for RawFairMutex<P> {
-    ulocks_core::raw_init!(Self::new());
-
     type Scope = P::Scope;
     type Token = ();
     const CONDVAR_NS: u32 = <P::Spin as spin::Spin>::CONDVAR_NS;

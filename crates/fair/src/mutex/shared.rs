@@ -397,14 +397,14 @@ impl<P: Policy> fmt::Debug for Protocol<P> {
     }
 }
 
+ulocks_core::initial!([P: Policy<Scope = futex::Shared>] Protocol<P> = Self::new());
+
 // SAFETY:
 // * One token at a time: invariant 1.
 // * A release happens before the next acquisition returns: section "Ordering".
 // * The token is nothing and no address is kept, so it may be forgotten and the mutex moved or
 //   dropped.
 unsafe impl<P: Policy<Scope = futex::Shared>> raw::RawMutex for Protocol<P> {
-    ulocks_core::raw_init!(Self::new());
-
     type Scope = futex::Shared;
     type Token = ();
 

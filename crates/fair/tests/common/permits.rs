@@ -15,12 +15,12 @@ use ulocks_testkit::thread::{Arc, JoinHandle, spawn, together};
 /// A semaphore of one permit.
 pub struct Binary<P: Policy>(RawSemaphore<P>);
 
+ulocks_core::initial!([P: Policy] Binary<P> = Self(RawSemaphore::new(1)));
+
 // SAFETY: a semaphore that had one permit at first, and gets back only what was taken, lets in one
 // at a time; what happened before a release happens before the acquisition that follows. The token
 // is nothing. That it keeps this is what the clients test.
 unsafe impl<P: Policy> RawMutex for Binary<P> {
-    ulocks_core::raw_init!(Self(RawSemaphore::new(1)));
-
     type Scope = P::Scope;
     type Token = ();
 

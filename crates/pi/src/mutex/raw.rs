@@ -255,6 +255,8 @@ fn refused(error: PiError) -> ! {
     panic!("a PiMutex cannot be locked: {error}");
 }
 
+ulocks_core::initial!([P: Policy] RawPiMutex<P> = Self::new());
+
 // SAFETY:
 // * One token at a time: invariant 2.
 // * A release happens before the next acquisition returns: section "Ordering".
@@ -262,8 +264,6 @@ fn refused(error: PiError) -> ! {
 //   wherever it is moved. (The kernel keeps the address of a futex while somebody waits there, who
 //   borrows the mutex, so it cannot be moved.)
 unsafe impl<P: Policy> raw::RawMutex for RawPiMutex<P> {
-    ulocks_core::raw_init!(Self::new());
-
     type Scope = P::Scope;
     type Token = ();
     const CONDVAR_NS: u32 = P::Spin::CONDVAR_NS;

@@ -18,20 +18,21 @@ use ulocks_psrwlock::{Central, Distributed, PhaseFair, Readers};
 /// write, if any is.
 fn mostly_read<R: Readers>(cpus: usize, every: Option<u32>) -> Outcome {
     let run = Run { warm_up_ns: 100e3, time_ns: 400e3, ..Run::new(Machine::example_with(cpus), cpus) };
-    let outcome = run.contend(Lock::<TWO, Private, PhaseFair, R>::init, move |lock, worker| {
-        let writes = every.is_some_and(|every| worker.random() < 1.0 / f64::from(every));
-        if writes {
-            worker.acquire(|| lock.write());
-            worker.hold();
-            // SAFETY: acquired above.
-            unsafe { lock.unlock_write(()) };
-        } else {
-            let token = worker.acquire(|| lock.read());
-            worker.work_about(30.0);
-            // SAFETY: acquired above.
-            unsafe { lock.unlock_read(token) };
-        }
-    });
+    let outcome =
+        run.contend(ulocks_testkit::new_lock::<Lock<TWO, Private, PhaseFair, R>>, move |lock, worker| {
+            let writes = every.is_some_and(|every| worker.random() < 1.0 / f64::from(every));
+            if writes {
+                worker.acquire(|| lock.write());
+                worker.hold();
+                // SAFETY: acquired above.
+                unsafe { lock.unlock_write(()) };
+            } else {
+                let token = worker.acquire(|| lock.read());
+                worker.work_about(30.0);
+                // SAFETY: acquired above.
+                unsafe { lock.unlock_read(token) };
+            }
+        });
     outcome.expect("a run of the cost model")
 }
 
@@ -115,7 +116,7 @@ fn those_about_to_sleep_do_not_hold_up_a_release() {
             Run { warm_up_ns: 0.0, time_ns: 2e6, hold_ns, ..Run::new(Machine::example_with(cpus), cpus) };
         let (most, now) = (Rc::new(Cell::new(0)), Rc::new(Cell::new((0, 0))));
         let (seen, releases) = (Rc::clone(&most), Rc::clone(&now));
-        let outcome = run.contend(Lock::<TWO, P>::init, move |lock, worker| {
+        let outcome = run.contend(ulocks_testkit::new_lock::<Lock<TWO, P>>, move |lock, worker| {
             if worker.random() < 1.0 / f64::from(every) {
                 worker.acquire(|| lock.write());
                 worker.hold();

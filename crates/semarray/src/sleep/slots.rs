@@ -81,7 +81,7 @@ pub struct Slot {
 }
 
 sync_static! {
-    static TABLE: [Slot; SLOTS] = ulocks_core::each_slot!(Slot::new());
+    static TABLE: [Slot; SLOTS] = ulocks_core::each!(Slot::new(); SLOTS);
 }
 
 impl Slot {

@@ -27,11 +27,11 @@ impl<const CELL: u32> Latch<CELL> {
     }
 }
 
+ulocks_core::initial!([const CELL: u32] Latch<CELL> = Self(AtomicU32::new(UNLOCKED)));
+
 // SAFETY: one of many exchanges succeeds until the next store, and a release happens before the
 // acquisition that follows. The token is empty. That this holds is what the clients test.
 unsafe impl<const CELL: u32> RawMutex for Latch<CELL> {
-    ulocks_core::raw_init!(Self(AtomicU32::new(UNLOCKED)));
-
     type Scope = <Private as Policy>::Scope;
     type Token = ();
 

@@ -3,7 +3,7 @@
 //! overlaps without any data to race on.
 
 use super::rw::{Role, soon};
-use crate::new_rw_lock;
+use crate::new_lock;
 use crate::thread::{Arc, together};
 use ulocks_core::model::linear::Recorder;
 use ulocks_core::model::linear::specs::{self, RwLockCall};
@@ -15,7 +15,7 @@ use ulocks_core::raw::RawRwLock;
 /// # Panics
 /// If no order explains the history.
 pub fn linearizable<L: RawRwLock + Send + Sync + 'static>(roles: &'static [Role], rounds: usize) {
-    let lock = Arc::new(new_rw_lock::<L>());
+    let lock = Arc::new(new_lock::<L>());
     let recorder = Recorder::new();
     let recorded = recorder.clone();
     together(roles.len(), move |me| {

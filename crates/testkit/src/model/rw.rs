@@ -14,7 +14,7 @@
 //! What a lock that upgrades and downgrades promises beyond that is in [`upgrade`](super::upgrade).
 
 use super::free;
-use crate::new_rw_lock;
+use crate::new_lock;
 use crate::thread::{Arc, JoinHandle, spawn, together};
 use core::time::Duration;
 use ulocks_core::futex::{Futex, Private};
@@ -67,7 +67,7 @@ unsafe impl<L: Send> Send for Protected<L> {}
 
 impl<L: RawRwLock> Protected<L> {
     pub(super) fn new() -> Arc<Self> {
-        Arc::new(Self { lock: new_rw_lock(), count: UnsafeCell::new(0) })
+        Arc::new(Self { lock: new_lock(), count: UnsafeCell::new(0) })
     }
 
     /// What the count is. The caller holds the lock in whatever way.
@@ -189,7 +189,7 @@ pub fn exclusion<L: RawRwLock + Send + Sync + 'static>(roles: &'static [Role]) {
 /// Every thread gets the lock `rounds` times: whoever sleeps is woken. A lost wake-up is a
 /// deadlock.
 pub fn no_lost_wake<L: RawRwLock + Send + Sync + 'static>(roles: &'static [Role], rounds: usize) {
-    let lock = Arc::new(new_rw_lock::<L>());
+    let lock = Arc::new(new_lock::<L>());
     let shared = Arc::clone(&lock);
     together(roles.len(), move |me| {
         for _ in 0..rounds {
@@ -363,7 +363,7 @@ unsafe impl<L: Send + Sync> Sync for Handle<L> {}
 /// [`model::last_unlocker_frees`](super::last_unlocker_frees).
 pub fn last_unlocker_frees<L: RawRwLock + Send + Sync + 'static>(readers: usize, writers: usize) {
     let users = readers + writers;
-    let doomed = Box::new(Doomed { lock: new_rw_lock::<L>(), done: AtomicUsize::new(0) });
+    let doomed = Box::new(Doomed { lock: new_lock::<L>(), done: AtomicUsize::new(0) });
     let handle = Handle(Box::into_raw(doomed));
     let owned = handle.clone();
     let freed: usize = together(users, move |me| {

@@ -17,13 +17,13 @@
 //! are release; between them there are exchanges only, so that a writer comes after all the readers
 //! before it.
 
+use ulocks_core::const_fn;
 use ulocks_core::futex::{Futex, Scope, Waited};
 use ulocks_core::raw::{
     RawRwLock, RawRwLockDowngrade, RawRwLockFair, RawRwLockUpgrade, RawRwLockUpgradeFair,
 };
 use ulocks_core::sync::Ordering::{Acquire, Relaxed, Release};
 use ulocks_core::time::Deadline;
-use ulocks_core::{const_fn, raw_init};
 
 const WRITER: u32 = 1;
 const UPGRADABLE: u32 = 2;
@@ -113,11 +113,12 @@ impl<S: Scope> Default for CountedRw<S> {
     }
 }
 
+ulocks_core::initial!([S: Scope] CountedRw<S> = Self::new());
+
 // SAFETY: `WRITER` is set only in a word without holders, by one atomic exchange, and while it is
 // set no other step can be taken; acquire and release order the exchanges (header). The word is all
 // there is: tokens may be forgotten, the lock moved or dropped.
 unsafe impl<S: Scope> RawRwLock for CountedRw<S> {
-    raw_init!(Self::new());
     type Scope = S;
     type ReadToken = ();
     type WriteToken = ();

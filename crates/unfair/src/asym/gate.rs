@@ -101,7 +101,7 @@ pub(super) struct Gate {
 }
 
 sync_static! {
-    static GATES: [Gate; SLOTS] = ulocks_core::each_slot!(Gate::new());
+    static GATES: [Gate; SLOTS] = ulocks_core::each!(Gate::new(); SLOTS);
     /// The openings of all gates.
     static OPENINGS: AtomicU64 = AtomicU64::new(0);
 }

@@ -370,6 +370,8 @@ where
     }
 }
 
+ulocks_core::initial!([P: Policy<Scope = futex::Private>, const LOCKED: u8, const PARKED: u8] RawByteMutex<P, LOCKED, PARKED> = Self::new());
+
 // SAFETY:
 // * One token at a time: invariant 1.
 // * A release happens before the next acquisition returns: section "Ordering".
@@ -379,8 +381,6 @@ unsafe impl<P, const LOCKED: u8, const PARKED: u8> raw::RawMutex for RawByteMute
 where
     P: Policy<Scope = futex::Private>,
 {
-    ulocks_core::raw_init!(Self::new());
-
     type Scope = futex::Private;
     type Token = ();
     const CONDVAR_NS: u32 = <P::Spin as spin::Spin>::CONDVAR_NS;

@@ -182,14 +182,14 @@ impl<P: Policy> Default for RawMutex<P> {
     }
 }
 
+ulocks_core::initial!([P: Policy] RawMutex<P> = Self::new());
+
 // SAFETY:
 // * One token at a time: invariant 1.
 // * A release happens before the next acquisition returns: section "Ordering".
 // * The token is nothing and no address is kept, so it may be forgotten and the mutex moved or
 //   dropped.
 unsafe impl<P: Policy> raw::RawMutex for RawMutex<P> {
-    ulocks_core::raw_init!(Self::new());
-
     type Scope = P::Scope;
     type Token = ();
     const CONDVAR_NS: u32 = <P::Spin as spin::Spin>::CONDVAR_NS;

@@ -389,14 +389,14 @@ impl<P: Policy<Meter: fmt::Debug>, B: Bound> fmt::Debug for RawThroughputMutex<P
     }
 }
 
+ulocks_core::initial!([P: Policy, B: Bound] RawThroughputMutex<P, B> = Self::new());
+
 // SAFETY:
 // * One token at a time: invariant 1.
 // * A release happens before the next acquisition returns: section "Ordering".
 // * The token is nothing and no address is kept, so it may be forgotten and the mutex moved or
 //   dropped.
 unsafe impl<P: Policy, B: Bound> raw::RawMutex for RawThroughputMutex<P, B> {
-    ulocks_core::raw_init!(Self::new());
-
     type Scope = P::Scope;
     type Token = ();
     const CONDVAR_NS: u32 = <P::Spin as spin::Spin>::CONDVAR_NS;

@@ -11,17 +11,16 @@ use ulocks_unfair::RawAsymMutex;
 /// The mutex with the policy `P`, used once.
 pub struct Warm<P: ulocks_core::Policy>(RawAsymMutex<P>);
 
+ulocks_core::initial!([P: ulocks_core::Policy] Warm<P> = {
+    let mutex = new_lock::<RawAsymMutex<P>>();
+    let token = mutex.lock();
+    // SAFETY: locked the line before.
+    unsafe { mutex.unlock(token) };
+    Self(mutex)
+});
+
 // SAFETY: every call is passed on.
 unsafe impl<P: ulocks_core::Policy> RawMutex for Warm<P> {
-    #[track_caller]
-    fn init() -> Self {
-        let mutex = new_lock::<RawAsymMutex<P>>();
-        let token = mutex.lock();
-        // SAFETY: locked the line before.
-        unsafe { mutex.unlock(token) };
-        Self(mutex)
-    }
-
     type Scope = P::Scope;
     type Token = <RawAsymMutex<P> as RawMutex>::Token;
 

@@ -39,37 +39,19 @@ macro_rules! sync_static {
     };
 }
 
-/// The initial value inside an `impl RawMutex` block: `raw_init!(Self::new())`.
+/// The [initial value](crate::raw::Initial) of a type: `initial!([P: Policy] RawLock<P> =
+/// Self::new());` declares it, with the generic parameters in brackets; `initial!(RawLock<P>)` is
+/// the value.
 #[macro_export]
-macro_rules! raw_init {
-    ($value:expr) => {
-        #[allow(clippy::declare_interior_mutable_const)]
-        const INIT: Self = $value;
+macro_rules! initial {
+    ([$($generics:tt)*] $type:ty = $value:expr) => {
+        impl<$($generics)*> $crate::raw::Initial for $type {
+            #[allow(clippy::declare_interior_mutable_const)]
+            const INIT: Self = $value;
+        }
     };
-}
-
-/// The initial value of a raw mutex type, for constructors of locks that are made of one:
-/// `raw_initial!(Inner)`.
-#[macro_export]
-macro_rules! raw_initial {
     ($type:ty) => {
-        <$type as $crate::raw::RawMutex>::INIT
-    };
-}
-
-/// An array of `membarrier::SLOTS` equal values, for a static: `each_slot!(Gate::new())`.
-#[macro_export]
-macro_rules! each_slot {
-    ($value:expr) => {
-        [const { $value }; $crate::membarrier::SLOTS]
-    };
-}
-
-/// The initial value of a [`Part`](crate::part::Part) of a lock: `part!(Slots)`.
-#[macro_export]
-macro_rules! part {
-    ($type:ty) => {
-        <$type as $crate::part::Part>::INIT
+        <$type as $crate::raw::Initial>::INIT
     };
 }
 

@@ -11,7 +11,7 @@ pub mod shared;
 pub mod stress;
 
 use super::stress::{Load, Random};
-use crate::new_rw_lock;
+use crate::new_lock;
 use std::cell::UnsafeCell;
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 use std::time::Duration;
@@ -80,7 +80,7 @@ impl Counts {
 impl<L: RawRwLock> Table<L> {
     pub(super) fn new() -> Self {
         Self {
-            lock: new_rw_lock(),
+            lock: new_lock(),
             variables: UnsafeCell::new([0; VARIABLES]),
             torn: AtomicUsize::new(0),
             writes: AtomicUsize::new(0),

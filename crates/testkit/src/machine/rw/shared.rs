@@ -4,7 +4,7 @@ use super::super::shared::{Mapping, forked};
 use super::super::stress::{Load, Random};
 use super::super::watchdog::watch;
 use super::{Counts, Table};
-use crate::new_rw_lock;
+use crate::new_lock;
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 use ulocks_core::raw::RawRwLock;
 
@@ -48,7 +48,7 @@ pub fn mixed<L: RawRwLock>(load: Load) -> Counts {
 /// A lock in fresh zeroed memory, never initialised: law 1 of the family.
 pub fn zeroed_is_unlocked<L: RawRwLock>() -> bool {
     let mapping = Mapping::shared();
-    let _ = new_rw_lock::<L>();
+    let _ = new_lock::<L>();
     // SAFETY: the page is zeroed and large enough; that zeroes are an unlocked lock is what the
     // family promises.
     let lock = unsafe { &*mapping.place::<L>() };

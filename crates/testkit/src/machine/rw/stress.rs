@@ -5,7 +5,7 @@ use super::super::shared::{Mapping, unmap};
 use super::super::stress::{Load, Random, drive};
 use super::super::watchdog::watch;
 use super::{Counts, Table, within};
-use crate::new_rw_lock;
+use crate::new_lock;
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 use std::sync::{Arc, Barrier};
 use std::thread;
@@ -154,7 +154,7 @@ pub fn last_unlocker_unmaps<L: RawRwLock + Send + Sync + 'static>(
         round.store(nth, Relaxed);
         let page = Mapping::private().leak::<Page<L>>();
         // SAFETY: a fresh page, writable, larger than a `Page` and aligned to more than it needs.
-        unsafe { page.write(Page { lock: new_rw_lock(), done: AtomicUsize::new(0) }) };
+        unsafe { page.write(Page { lock: new_lock(), done: AtomicUsize::new(0) }) };
         let address = page.expose_provenance();
         let start = Arc::new(Barrier::new(users));
         let outcomes = crate::thread::together(users, move |me| {
