@@ -1,28 +1,16 @@
 #![doc = include_str!("../README.md")]
 #![cfg_attr(docsrs, feature(doc_cfg))]
 
-pub mod api;
-#[cfg(world = "machine")]
-pub mod capabilities;
-pub mod condvar;
-pub mod cpu;
-#[doc(hidden)]
-pub mod epoch;
-pub mod errno;
-pub mod futex;
-#[cfg(feature = "parking-lot")]
-pub mod lot;
-pub mod membarrier;
-pub mod meter;
-pub mod model;
-pub mod policy;
-pub mod raw;
-pub mod signal;
-pub mod slice;
-pub mod spin;
-pub mod sync;
-pub mod tid;
-pub mod time;
-mod world;
+mod lock;
+mod sys;
 
-pub use policy::{Policy, Private, Shared};
+#[doc(hidden)]
+pub use lock::epoch;
+pub use lock::policy::{Policy, Private, Shared};
+pub use lock::traits as raw;
+pub use lock::{api, condvar, meter, policy, slice, spin};
+#[cfg(feature = "parking-lot")]
+pub use sys::parking_lot as lot;
+#[cfg(world = "machine")]
+pub use sys::world::capabilities;
+pub use sys::{cpu, errno, futex, membarrier, model, signal, sync, tid, time};

@@ -310,7 +310,7 @@ mod tests {
     fn code_names_the_selector_of_its_crate_or_of_core() {
         let workspace = Workspace::load().unwrap();
         let named = |file: &str| selector(&workspace, file);
-        assert_eq!(named("crates/core/src/condvar/raw.rs").unwrap(), "crate::__mutant");
+        assert_eq!(named("crates/core/src/lock/condvar/raw.rs").unwrap(), "crate::__mutant");
         assert_eq!(named("crates/core/tests/time.rs").unwrap(), "::ulocks_core::__mutant");
         assert_eq!(named("crates/vm/src/clock.rs").unwrap(), "crate::__mutant");
         assert_eq!(named("crates/vm/src/bin/calibrate.rs").unwrap(), "::ulocks_vm::__mutant");

@@ -1,0 +1,64 @@
+//! The typed face in a model world: lock_api's names and methods, over data whose accesses the
+//! model sees.
+//!
+//! Whoever holds the lock has an access open in the lock's `Watch`, from the moment the raw lock is
+//! acquired to just before it is released (`lock`, and for readers and writers `rwlock::access`).
+//! Two accesses that overlap, or that nothing orders, fail the model, unless both are readers'.
+
+#[cfg(feature = "arc_lock")]
+mod arc;
+mod condvar;
+mod guard;
+mod lock;
+mod mapped;
+mod mutex;
+mod rwlock;
+
+#[cfg(feature = "arc_lock")]
+pub use arc::ArcMutexGuard;
+pub use condvar::{Condvar, WaitTimeoutResult};
+pub use guard::MutexGuard;
+pub use mapped::MappedMutexGuard;
+pub use mutex::Mutex;
+#[cfg(feature = "arc_lock")]
+pub use rwlock::{ArcRwLockReadGuard, ArcRwLockUpgradableReadGuard, ArcRwLockWriteGuard};
+pub use rwlock::{
+    MappedRwLockReadGuard, MappedRwLockWriteGuard, RwLock, RwLockReadGuard, RwLockUpgradableReadGuard,
+    RwLockWriteGuard, read_with, upgradable_with, write_with,
+};
+
+use super::{Raw, RawCondvar, Token};
+use crate::lock::traits::RawMutex;
+
+/// Acquires the lock of `mutex` in a way that the traits do not know: one that can fail, or that
+/// tells more.
+///
+/// # Errors
+/// Those of `acquire`.
+///
+/// # Safety
+/// `acquire` returns `Ok` only with the token of an acquisition of the very lock it gets.
+#[track_caller]
+pub unsafe fn lock_with<'a, L: RawMutex, T: ?Sized, E>(
+    mutex: &'a Mutex<L, T>,
+    acquire: impl FnOnce(&L) -> Result<L::Token, E>,
+) -> Result<MutexGuard<'a, L, T>, E> {
+    Ok(MutexGuard::new(mutex, mutex.parts().acquire_with(acquire)?))
+}
+
+/// Gives up the lock of `guard` for as long as `wait` takes, which acquires it again or fails;
+/// there is no guard then.
+///
+/// # Errors
+/// Those of `wait`.
+///
+/// # Safety
+/// `wait` is called by a holder of the lock it gets. It returns `Ok` only if the calling thread
+/// holds the lock again.
+#[track_caller]
+pub unsafe fn wait_with<'a, L: RawMutex<Token = ()>, T: ?Sized, E>(
+    guard: MutexGuard<'a, L, T>,
+    wait: impl FnOnce(&L) -> Result<(), E>,
+) -> Result<MutexGuard<'a, L, T>, E> {
+    MutexGuard::wait_with(guard, wait)
+}

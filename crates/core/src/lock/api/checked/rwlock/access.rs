@@ -1,0 +1,247 @@
+//! A raw reader-writer lock together with the watch over what it protects, and the three kinds of
+//! access to that.
+//!
+//! | access | in the watch |
+//! |---|---|
+//! | [`Shared`], [`Upgradable`] | a shared one is open |
+//! | [`Exclusive`] | an exclusive one is open |
+//!
+//! An access is open from the return of the acquisition to just before the release. Where one kind
+//! turns into another the watch has a shared access open *while* the raw lock works, so that a
+//! writer who slips in between is seen.
+
+use super::super::{Raw, Token};
+use crate::lock::traits::{RawRwLock, RawRwLockFair, RawRwLockUpgrade, RawRwLockUpgradeFair};
+use crate::sys::time::Deadline;
+use crate::sys::world::Watch;
+use std::thread::panicking;
+
+/// Beside other readers.
+#[derive(Debug)]
+pub enum Shared {}
+/// Alone.
+#[derive(Debug)]
+pub enum Exclusive {}
+/// Beside readers, and may become exclusive.
+#[derive(Debug)]
+pub enum Upgradable {}
+
+/// A kind of access: how the raw lock gives and takes it, and what it is to the watch.
+pub trait Access<L> {
+    /// The raw lock's token.
+    type Token;
+    #[track_caller]
+    fn acquire(lock: &L) -> Self::Token;
+    #[track_caller]
+    fn try_acquire(lock: &L) -> Option<Self::Token>;
+    #[track_caller]
+    fn acquire_until(lock: &L, deadline: Deadline) -> Option<Self::Token>;
+    /// # Safety
+    /// The token comes from an acquisition of `lock` for this kind of access.
+    unsafe fn release(lock: &L, token: Self::Token);
+    /// Whether it excludes all others.
+    const EXCLUSIVE: bool = false;
+}
+
+/// A kind of access whose release can hand over the lock.
+pub trait FairAccess<L>: Access<L> {
+    /// # Safety
+    /// As [`Access::release`].
+    unsafe fn release_fair(lock: &L, token: Self::Token);
+}
+
+macro_rules! access {
+    ($kind:ident, $raw:ident, $fair:ident, $token:ident, $exclusive:literal,
+     $acquire:ident, $try_acquire:ident, $acquire_until:ident, $release:ident, $release_fair:ident) => {
+        impl<L: $raw> Access<L> for $kind {
+            type Token = L::$token;
+            const EXCLUSIVE: bool = $exclusive;
+            #[track_caller]
+            fn acquire(lock: &L) -> L::$token {
+                lock.$acquire()
+            }
+            #[track_caller]
+            fn try_acquire(lock: &L) -> Option<L::$token> {
+                lock.$try_acquire()
+            }
+            #[track_caller]
+            fn acquire_until(lock: &L, deadline: Deadline) -> Option<L::$token> {
+                lock.$acquire_until(deadline)
+            }
+            unsafe fn release(lock: &L, token: L::$token) {
+                // SAFETY: the caller's promise.
+                unsafe { lock.$release(token) };
+            }
+        }
+        impl<L: $fair> FairAccess<L> for $kind {
+            unsafe fn release_fair(lock: &L, token: L::$token) {
+                // SAFETY: the caller's promise.
+                unsafe { lock.$release_fair(token) };
+            }
+        }
+    };
+}
+
+access!(
+    Shared,
+    RawRwLock,
+    RawRwLockFair,
+    ReadToken,
+    false,
+    read,
+    try_read,
+    read_until,
+    unlock_read,
+    unlock_read_fair
+);
+access!(
+    Exclusive,
+    RawRwLock,
+    RawRwLockFair,
+    WriteToken,
+    true,
+    write,
+    try_write,
+    write_until,
+    unlock_write,
+    unlock_write_fair
+);
+access!(
+    Upgradable,
+    RawRwLockUpgrade,
+    RawRwLockUpgradeFair,
+    UpgradableToken,
+    false,
+    upgradable,
+    try_upgradable,
+    upgradable_until,
+    unlock_upgradable,
+    unlock_upgradable_fair
+);
+
+/// What a reader-writer lock is beside its data; the guards of every kind release through it.
+pub struct Watched<L> {
+    raw: Raw<L>,
+    watch: Watch,
+}
+
+impl<L> Watched<L> {
+    #[track_caller]
+    pub(super) fn new(raw: Raw<L>) -> Self {
+        Self { raw, watch: Watch::new() }
+    }
+
+    pub(super) fn raw(&self) -> &Raw<L> {
+        &self.raw
+    }
+
+    pub(super) fn into_raw(self) -> Raw<L> {
+        self.raw
+    }
+
+    #[track_caller]
+    fn open<A: Access<L>>(&self, token: A::Token) -> Token<A::Token> {
+        if A::EXCLUSIVE {
+            self.watch.open_write()
+        } else {
+            self.watch.open_read()
+        }
+        Token::new(token)
+    }
+
+    #[track_caller]
+    fn close<A: Access<L>>(&self) {
+        if A::EXCLUSIVE { self.watch.close_write() } else { self.watch.close_read() }
+    }
+
+    #[track_caller]
+    pub(super) fn acquire<A: Access<L>>(&self) -> Token<A::Token> {
+        self.open::<A>(A::acquire(self.raw.inner()))
+    }
+
+    #[track_caller]
+    pub(super) fn try_acquire<A: Access<L>>(&self) -> Option<Token<A::Token>> {
+        let token = A::try_acquire(self.raw.inner())?;
+        Some(self.open::<A>(token))
+    }
+
+    #[track_caller]
+    pub(super) fn acquire_until<A: Access<L>>(
+        &self,
+        deadline: impl FnOnce() -> Deadline,
+    ) -> Option<Token<A::Token>> {
+        let token = match A::try_acquire(self.raw.inner()) {
+            None => A::acquire_until(self.raw.inner(), deadline())?,
+            Some(token) => token,
+        };
+        Some(self.open::<A>(token))
+    }
+
+    #[track_caller]
+    pub(super) fn acquire_with<A: Access<L>, E>(
+        &self,
+        acquire: impl FnOnce(&L) -> Result<A::Token, E>,
+    ) -> Result<Token<A::Token>, E> {
+        let token = acquire(self.raw.inner())?;
+        Ok(self.open::<A>(token))
+    }
+
+    /// Releases the lock, unless the thread panics: then the model is over, and another operation
+    /// of it would panic again.
+    ///
+    /// # Safety
+    /// The token comes from an acquisition of this lock for `A`, and no reference to the data by
+    /// that access is used after the call.
+    #[track_caller]
+    pub(super) unsafe fn release<A: Access<L>>(&self, token: Token<A::Token>) {
+        if panicking() {
+            return;
+        }
+        self.close::<A>();
+        // SAFETY: the caller's promise.
+        unsafe { A::release(self.raw.inner(), token.into_inner()) };
+    }
+
+    /// As [`Watched::release`], to the longest waiter.
+    ///
+    /// # Safety
+    /// As [`Watched::release`].
+    #[track_caller]
+    pub(super) unsafe fn release_fair<A: FairAccess<L>>(&self, token: Token<A::Token>) {
+        if panicking() {
+            return;
+        }
+        self.close::<A>();
+        // SAFETY: the caller's promise.
+        unsafe { A::release_fair(self.raw.inner(), token.into_inner()) };
+    }
+
+    /// Turns one access into a weaker or equal one, by `turn` of the raw lock. What it was ends
+    /// before; others are let in by `turn`, and find it shared.
+    #[track_caller]
+    pub(super) fn weaken<A: Access<L>, B: Access<L>>(
+        &self,
+        token: Token<A::Token>,
+        turn: impl FnOnce(&L, A::Token) -> B::Token,
+    ) -> Token<B::Token> {
+        self.close::<A>();
+        self.watch.open_read();
+        Token::new(turn(self.raw.inner(), token.into_inner()))
+    }
+
+    /// Turns upgradable access into exclusive access by `turn` of the raw lock, during which it is
+    /// shared still.
+    #[track_caller]
+    pub(super) fn upgrade<E>(
+        &self,
+        token: Token<L::UpgradableToken>,
+        turn: impl FnOnce(&L, L::UpgradableToken) -> Result<L::WriteToken, E>,
+    ) -> Result<Token<L::WriteToken>, E>
+    where
+        L: RawRwLockUpgrade,
+    {
+        let token = turn(self.raw.inner(), token.into_inner())?;
+        self.close::<Upgradable>();
+        Ok(self.open::<Exclusive>(token))
+    }
+}

@@ -1,0 +1,172 @@
+//! The family's condition variable: it works with every [`RawMutex`], in one process or in shared
+//! memory.
+
+mod raw;
+mod word;
+
+use crate::const_fn;
+use crate::lock::traits::RawMutex;
+use crate::sys::time::Deadline;
+use core::fmt;
+use raw::Protocol;
+
+/// How a wait ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[must_use = "after a timeout the caller may want to stop waiting"]
+pub enum Wakeup {
+    /// By a notification, or spuriously: look at the condition again.
+    Notified,
+    /// The deadline passed, and no notification was taken.
+    TimedOut,
+}
+
+/// A condition variable for the raw mutex `L`: threads sleep until another thread says that
+/// something changed.
+///
+/// # Fairness
+/// A waiter that still spins is notified before those that sleep, whatever their priority and
+/// however long they have waited. Of the sleepers the kernel wakes the thread of highest real-time
+/// priority first, and among equals the one that fell asleep first. While new waiters keep taking
+/// the notifications in their spins, a sleeper waits; the policy `NoSpin` excludes this. The
+/// mutex decides which of the notified threads gets it.
+///
+/// # Spurious wake-ups
+/// A wait without a notification of its own ends only
+/// - if the thread was still on its way to sleep when a notification came: it returns, as well as
+///   the sleeper that is woken;
+/// - if it was spinning, and a waiter whose deadline had passed took the notification: both return;
+/// - if it began while a notifier that does not hold the mutex was under way: it may return with
+///   those that are notified;
+/// - if something else wakes the futex at this address, which Linux programs must expect;
+/// - if 65,535 threads wait already: further ones do not sleep.
+///
+/// A notification is never lost by any of these, nor by a deadline or a signal that ends a wait at
+/// the same moment.
+///
+/// # Blocking
+/// A wait in one process spins first, for as long as the mutex says ([`RawMutex::CONDVAR_NS`]; 12
+/// us by default), and then sleeps in the kernel. At most three waiters spin at a time. After three
+/// spins in vain in a row waiters sleep at once, and about one wait in 29 tries again. The policy
+/// `NoSpin` never spins, and neither do waits between processes. The spin does not look at the
+/// deadline, so a timed wait may end that much later.
+///
+/// If the mutex is held, and offers its futex ([`RawMutex::requeue_key`]), a notification wakes no
+/// sleeper. It moves sleepers to the mutex, whose releases wake one after the other. A waiter
+/// returns only when a notification that is about to do so is done, some 2 us later at most if its
+/// thread runs.
+///
+/// A notification never blocks. It makes no system call if nobody waits; nor, in one process, if
+/// every waiter was notified already, or if a waiter that still spins takes it. That waiter may
+/// have been preempted in its spin: then the notification is taken when it runs again.
+///
+/// # Aborts
+/// If the kernel refuses to let a waiter sleep, or to wake a sleeper: a seccomp filter forbids it.
+/// A panic would leave other threads waiting for ever.
+///
+/// # Panics
+/// Never. Unlike `parking_lot`'s, it may be used with several mutexes at once: nothing is lost, but
+/// from then on notifications wake sleepers instead of moving them, and each wait costs one more
+/// atomic operation.
+///
+/// # Destruction
+/// It may be freed or unmapped when no thread is inside of `wait` or of a notification, and none
+/// will enter one. A notifier that holds the mutex while it notifies has left the notification
+/// before any waiter returns. A notifier that does not hold it may be late, and must be waited for
+/// otherwise. To have notified everybody is not enough: they have to leave `wait`.
+///
+/// # Process-shared
+/// If the mutex's scope is `Shared`, the condition variable may be mapped by several processes at
+/// different addresses; it contains no address. It is not robust. A process that is killed inside
+/// of `wait` leaves `waiting` one too high, so that notifications make a system call for nobody;
+/// one that is killed after it was woken takes that notification with it, and another waiter may
+/// stay asleep until the next. One that is killed inside of a notification may not have notified.
+/// Bound such waits by a deadline.
+///
+/// # Signals and forks
+/// A signal handler may notify. A wait survives signals: it goes back to sleep. The child of a fork
+/// inherits the count of waiters but not the waiters, with the effect described for a killed
+/// process. Waiters that spun in the parent take no notification in the child.
+///
+/// # Examples
+/// ```
+/// use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
+/// use ulocks_core::condvar::RawCondvar;
+/// use ulocks_core::raw::RawMutex;
+/// # use ulocks_testkit::plain::Plain as Mutex;
+///
+/// static MUTEX: Mutex = ulocks_core::initial!(Mutex);
+/// static CHANGED: RawCondvar<Mutex> = RawCondvar::new();
+/// static OPEN: AtomicBool = AtomicBool::new(false);
+///
+/// let opener = std::thread::spawn(|| {
+///     let token = MUTEX.lock();
+///     OPEN.store(true, Relaxed);
+///     // SAFETY: the token is from this thread's `lock`.
+///     unsafe { MUTEX.unlock(token) };
+///     CHANGED.notify_one();
+/// });
+/// let mut token = MUTEX.lock();
+/// while !OPEN.load(Relaxed) {
+///     // SAFETY: this thread holds the mutex by `token`.
+///     (token, _) = unsafe { CHANGED.wait(&MUTEX, token, None) };
+/// }
+/// // SAFETY: the token is from the last `wait`, or from `lock`.
+/// unsafe { MUTEX.unlock(token) };
+/// opener.join().unwrap();
+/// ```
+#[repr(transparent)]
+pub struct RawCondvar<L: RawMutex>(Protocol<L>);
+
+impl<L: RawMutex> RawCondvar<L> {
+    const_fn! {
+        /// A condition variable on which nobody waits: sixteen zero bytes.
+        pub fn new() -> Self {
+            Self(Protocol::new())
+        }
+    }
+
+    /// Releases `mutex`, sleeps until notified or until `deadline`, and acquires `mutex` again,
+    /// however long that takes.
+    ///
+    /// A notification that comes after the release is not missed. The wait may end without one: see
+    /// the [list](Self#spurious-wake-ups).
+    ///
+    /// # Safety
+    /// `token` comes from an acquisition of `mutex` in this context.
+    pub unsafe fn wait(&self, mutex: &L, token: L::Token, deadline: Option<Deadline>) -> (L::Token, Wakeup) {
+        // SAFETY: the caller's promise is passed on.
+        unsafe { self.0.wait(mutex, token, deadline) }
+    }
+
+    /// Notifies one thread that waits, and returns whether there was one that had not been notified
+    /// yet.
+    ///
+    /// After `true`, a thread that was waiting returns, and says that it was notified unless its
+    /// deadline passed as well and another waiter took the notification. After `false`, in one
+    /// process, either nobody was waiting or all who were return because of notifications before
+    /// this one.
+    #[inline]
+    pub fn notify_one(&self) -> bool {
+        self.0.notify_one()
+    }
+
+    /// Notifies all threads that wait, and returns how many of them had not been notified yet.
+    ///
+    /// All of them return.
+    #[inline]
+    pub fn notify_all(&self) -> usize {
+        self.0.notify_all()
+    }
+}
+
+impl<L: RawMutex> Default for RawCondvar<L> {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+impl<L: RawMutex> fmt::Debug for RawCondvar<L> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_tuple("RawCondvar").field(&self.0).finish()
+    }
+}

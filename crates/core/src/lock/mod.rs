@@ -1,0 +1,11 @@
+//! What locks are made of: the traits that they implement, their policy, spinning, counters, the
+//! condition variable, and the typed faces that people hold.
+
+pub mod api;
+pub mod condvar;
+pub mod epoch;
+pub mod meter;
+pub mod policy;
+pub mod slice;
+pub mod spin;
+pub mod traits;

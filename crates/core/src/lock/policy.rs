@@ -1,0 +1,61 @@
+//! The one type parameter of a lock beside its data: where it lives, how its waiters spin, what it
+//! counts.
+//!
+//! ```
+//! use ulocks_core::meter::Counted;
+//! use ulocks_core::spin::{Adaptive, NoSpin, Patience};
+//! use ulocks_core::{Policy, Private, Shared};
+//!
+//! fn lock_with<P: Policy>() {}
+//! lock_with::<Private>(); // in this process, default spinning, no counters
+//! lock_with::<Private<NoSpin>>(); // waiters sleep at once
+//! lock_with::<Private<Patience<3_000>>>(); // waiters spin three microseconds
+//! lock_with::<Shared>(); // between processes
+//! lock_with::<Private<Adaptive, Counted>>(); // with counters inside the lock
+//! ```
+
+use crate::lock::meter::{Meter, Off};
+use crate::lock::spin::{Adaptive, Spin};
+use crate::sys::futex::{self, Scope};
+use core::fmt;
+use core::marker::PhantomData;
+
+/// Where a lock lives, how its waiters spin, what it counts. Zero-sized; chosen by type.
+pub trait Policy: Send + Sync + 'static {
+    /// Who may sleep on the lock's futex.
+    type Scope: Scope;
+    /// How waiters spin before they sleep.
+    type Spin: Spin;
+    /// What is counted.
+    type Meter: Meter;
+}
+
+/// A lock for the threads of one process.
+pub struct Private<W = Adaptive, M = Off>(PhantomData<(W, M)>);
+
+/// A lock in memory that several processes map, at whatever addresses.
+pub struct Shared<W = Adaptive, M = Off>(PhantomData<(W, M)>);
+
+impl<W: Spin, M: Meter> Policy for Private<W, M> {
+    type Scope = futex::Private;
+    type Spin = W;
+    type Meter = M;
+}
+
+impl<W: Spin, M: Meter> Policy for Shared<W, M> {
+    type Scope = futex::Shared;
+    type Spin = W;
+    type Meter = M;
+}
+
+impl<W, M> fmt::Debug for Private<W, M> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Private")
+    }
+}
+
+impl<W, M> fmt::Debug for Shared<W, M> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Shared")
+    }
+}

@@ -1,0 +1,114 @@
+//! What a raw lock offers to the typed faces in `api` and to the test kit.
+
+mod rwlock;
+
+pub use rwlock::{RawRwLock, RawRwLockDowngrade, RawRwLockFair, RawRwLockUpgrade, RawRwLockUpgradeFair};
+
+use crate::lock::meter::Meter;
+use crate::sys::futex::{FutexKey, Scope};
+use crate::sys::time::Deadline;
+
+/// A type with an initial value: an unlocked lock, or a component of one.
+///
+/// Declared and read with [`initial!`](crate::initial), since the value is a constant on the
+/// machine and a function in models.
+pub trait Initial: Sized {
+    /// The initial value.
+    #[cfg(world = "machine")]
+    #[allow(clippy::declare_interior_mutable_const)]
+    const INIT: Self;
+    /// The initial value.
+    #[cfg(not(world = "machine"))]
+    fn init() -> Self;
+}
+
+/// A mutex without data. Its initial value is unlocked.
+///
+/// # Safety
+/// Between the return of `lock`, `try_lock` or `lock_until` with a token and the `unlock` of that
+/// token no other acquisition returns a token, and what happened before an `unlock` happens before
+/// the next acquisition's return. A token may be forgotten; a locked mutex may be moved or dropped.
+pub unsafe trait RawMutex: Initial {
+    /// Who may contend: the threads of one process, or every process that maps the lock.
+    type Scope: Scope;
+    /// What an acquisition hands to its release.
+    type Token;
+
+    /// Acquires the mutex, waiting as long as it takes.
+    fn lock(&self) -> Self::Token;
+    /// Acquires the mutex if that needs no waiting.
+    fn try_lock(&self) -> Option<Self::Token>;
+    /// Acquires the mutex, or gives up once `deadline` has passed.
+    fn lock_until(&self, deadline: Deadline) -> Option<Self::Token>;
+    /// Releases the mutex.
+    ///
+    /// # Safety
+    /// The token comes from an acquisition of this mutex in this context.
+    unsafe fn unlock(&self, token: Self::Token);
+    /// For how long a waiter on a condition variable of this mutex spins before it sleeps, in
+    /// nanoseconds.
+    const CONDVAR_NS: u32 = 0;
+
+    /// Releases the mutex for a thread that is about to wait on a condition variable.
+    ///
+    /// That thread does not come back before it is notified. A mutex whose releases leave waiters
+    /// asleep because its users come back by themselves wakes one here.
+    ///
+    /// # Safety
+    /// As [`unlock`](Self::unlock).
+    #[inline]
+    unsafe fn unlock_to_wait(&self, token: Self::Token) {
+        // SAFETY: the caller's promise.
+        unsafe { self.unlock(token) };
+    }
+
+    /// Whether somebody holds the mutex at this moment.
+    fn is_locked(&self) -> bool;
+
+    /// The futex on which a condition variable may park its sleepers (`FUTEX_CMP_REQUEUE`), if the
+    /// protocol allows foreign sleepers. A mutex that returns a key implements `lock_requeued` too.
+    /// They sleep with bit 0 and no other, so that a mutex can leave them asleep while it wakes
+    /// sleepers of its own by other bits.
+    #[inline]
+    fn requeue_key(&self) -> Option<FutexKey<Self::Scope>> {
+        None
+    }
+
+    /// If the mutex is held, marks it, so that a release wakes a thread that sleeps on
+    /// `requeue_key`. Returns whether it is held and marked.
+    ///
+    /// This is for a condition variable, which then moves a notified thread there. A mark on a
+    /// mutex that is not held costs one wake-up that finds no thread. A mark that is found must be
+    /// found by a read-modify-write: a release that precedes it has not seen it.
+    #[inline]
+    fn mark_for_requeued(&self) -> bool {
+        false
+    }
+
+    /// Acquires on behalf of a thread that may have slept on `requeue_key`, among others that may
+    /// still sleep there: the release that follows wakes one of them.
+    #[inline]
+    fn lock_requeued(&self) -> Self::Token {
+        self.lock()
+    }
+}
+
+/// A mutex with a release that hands the lock to the longest waiter.
+///
+/// # Safety
+/// As [`RawMutex`].
+pub unsafe trait RawMutexFair: RawMutex {
+    /// Releases the mutex to the longest waiter, if there is one.
+    ///
+    /// # Safety
+    /// As [`RawMutex::unlock`].
+    unsafe fn unlock_fair(&self, token: Self::Token);
+}
+
+/// A lock that counts its events, if its policy says so.
+pub trait Metered {
+    /// What it counts.
+    type Meter: Meter;
+    /// The counters.
+    fn meter(&self) -> &Self::Meter;
+}

@@ -1,0 +1,186 @@
+//! What a raw reader-writer lock offers.
+//!
+//! | access | excludes | by |
+//! |---|---|---|
+//! | read | writers | [`RawRwLock`] |
+//! | write | everybody | [`RawRwLock`] |
+//! | upgradable | writers and upgradables, no readers | [`RawRwLockUpgrade`] |
+//!
+//! Everything that acquires is `#[track_caller]`, in every implementation, since the attribute of a
+//! trait's method is that of all its implementations: a lock that looks for misuse can name the
+//! line of the user. A closure in between breaks the chain.
+
+use super::Initial;
+use crate::sys::futex::Scope;
+use crate::sys::time::Deadline;
+
+/// A reader-writer lock without data. Its initial value is unlocked.
+///
+/// # Safety
+/// Between the return of an acquisition with a [`WriteToken`](RawRwLock::WriteToken) and the
+/// release of that token no other acquisition of any kind returns a token, and none that returned
+/// one before is still unreleased. What happened before the release of a writer happens before the
+/// return of every later acquisition; what happened before the release of a reader happens before
+/// the return of every later acquisition by a writer. A token may be forgotten; a locked lock may
+/// be moved or dropped.
+pub unsafe trait RawRwLock: Initial {
+    /// Who may contend: the threads of one process, or every process that maps the lock.
+    type Scope: Scope;
+    /// What an acquisition by a reader hands to its release.
+    type ReadToken;
+    /// What an acquisition by a writer hands to its release.
+    type WriteToken;
+
+    /// Acquires the lock beside other readers, waiting as long as it takes.
+    #[track_caller]
+    fn read(&self) -> Self::ReadToken;
+    /// Acquires the lock beside other readers if that needs no waiting.
+    #[track_caller]
+    fn try_read(&self) -> Option<Self::ReadToken>;
+    /// Acquires the lock beside other readers, or gives up once `deadline` has passed.
+    #[track_caller]
+    fn read_until(&self, deadline: Deadline) -> Option<Self::ReadToken>;
+    /// Releases the lock of a reader.
+    ///
+    /// # Safety
+    /// The token comes from an acquisition of this lock in this context.
+    unsafe fn unlock_read(&self, token: Self::ReadToken);
+
+    /// Acquires the lock alone, waiting as long as it takes.
+    #[track_caller]
+    fn write(&self) -> Self::WriteToken;
+    /// Acquires the lock alone if that needs no waiting.
+    #[track_caller]
+    fn try_write(&self) -> Option<Self::WriteToken>;
+    /// Acquires the lock alone, or gives up once `deadline` has passed.
+    #[track_caller]
+    fn write_until(&self, deadline: Deadline) -> Option<Self::WriteToken>;
+    /// Releases the lock of a writer.
+    ///
+    /// # Safety
+    /// The token comes from an acquisition of this lock in this context.
+    unsafe fn unlock_write(&self, token: Self::WriteToken);
+
+    /// Whether somebody holds the lock at this moment, in whatever way.
+    fn is_locked(&self) -> bool;
+    /// Whether a writer holds the lock at this moment.
+    fn is_write_locked(&self) -> bool;
+}
+
+/// A reader-writer lock whose writer can become a reader without letting go.
+///
+/// # Safety
+/// As [`RawRwLock`]: a downgrade is the release of the writer to the acquisitions that follow, and
+/// no writer gets in between it and the reader it leaves behind.
+pub unsafe trait RawRwLockDowngrade: RawRwLock {
+    /// Turns the lock of a writer into that of a reader.
+    ///
+    /// # Safety
+    /// The token comes from an acquisition of this lock in this context.
+    unsafe fn downgrade(&self, token: Self::WriteToken) -> Self::ReadToken;
+}
+
+/// A reader-writer lock with an access beside readers that can turn into a writer's.
+///
+/// There is at most one upgradable holder, so that no two wait for each other's release.
+///
+/// # Safety
+/// As [`RawRwLock`], and: between the return of an acquisition with an
+/// [`UpgradableToken`](RawRwLockUpgrade::UpgradableToken) and the release of that token no other
+/// acquisition by a writer or an upgradable returns a token. What happened before its release
+/// happens before the return of every later acquisition by a writer or an upgradable. An upgrade is
+/// the acquisition of a writer, a downgrade to upgradable is the release of one, and a downgrade to
+/// a reader is the release of an upgradable; no writer gets in between an access and the one it is
+/// turned into. A failed upgrade leaves the upgradable access as it was.
+pub unsafe trait RawRwLockUpgrade: RawRwLockDowngrade {
+    /// What an upgradable acquisition hands to its release.
+    type UpgradableToken;
+
+    /// Acquires the lock beside readers, to be upgraded perhaps, waiting as long as it takes.
+    #[track_caller]
+    fn upgradable(&self) -> Self::UpgradableToken;
+    /// Acquires the lock beside readers, to be upgraded perhaps, if that needs no waiting.
+    #[track_caller]
+    fn try_upgradable(&self) -> Option<Self::UpgradableToken>;
+    /// Acquires the lock beside readers, to be upgraded perhaps, or gives up once `deadline` has
+    /// passed.
+    #[track_caller]
+    fn upgradable_until(&self, deadline: Deadline) -> Option<Self::UpgradableToken>;
+    /// Releases the lock of an upgradable holder.
+    ///
+    /// # Safety
+    /// The token comes from an acquisition of this lock in this context.
+    unsafe fn unlock_upgradable(&self, token: Self::UpgradableToken);
+
+    /// Waits until the readers are gone and turns the upgradable holder into a writer.
+    ///
+    /// # Safety
+    /// The token comes from an acquisition of this lock in this context.
+    #[track_caller]
+    unsafe fn upgrade(&self, token: Self::UpgradableToken) -> Self::WriteToken;
+    /// Turns the upgradable holder into a writer if that needs no waiting.
+    ///
+    /// # Errors
+    /// The token, if there are readers.
+    ///
+    /// # Safety
+    /// The token comes from an acquisition of this lock in this context.
+    #[track_caller]
+    unsafe fn try_upgrade(
+        &self,
+        token: Self::UpgradableToken,
+    ) -> Result<Self::WriteToken, Self::UpgradableToken>;
+    /// Turns the upgradable holder into a writer, or gives up once `deadline` has passed.
+    ///
+    /// # Errors
+    /// The token, if there were readers until then.
+    ///
+    /// # Safety
+    /// The token comes from an acquisition of this lock in this context.
+    #[track_caller]
+    unsafe fn upgrade_until(
+        &self,
+        token: Self::UpgradableToken,
+        deadline: Deadline,
+    ) -> Result<Self::WriteToken, Self::UpgradableToken>;
+
+    /// Turns the upgradable holder into a reader.
+    ///
+    /// # Safety
+    /// The token comes from an acquisition of this lock in this context.
+    unsafe fn downgrade_upgradable(&self, token: Self::UpgradableToken) -> Self::ReadToken;
+    /// Turns the writer into an upgradable holder.
+    ///
+    /// # Safety
+    /// The token comes from an acquisition of this lock in this context.
+    unsafe fn downgrade_to_upgradable(&self, token: Self::WriteToken) -> Self::UpgradableToken;
+}
+
+/// A reader-writer lock with releases that hand the lock to the longest waiter.
+///
+/// # Safety
+/// As [`RawRwLock`].
+pub unsafe trait RawRwLockFair: RawRwLock {
+    /// Releases the lock of a reader to the longest waiter, if there is one.
+    ///
+    /// # Safety
+    /// As [`RawRwLock::unlock_read`].
+    unsafe fn unlock_read_fair(&self, token: Self::ReadToken);
+    /// Releases the lock of a writer to the longest waiter, if there is one.
+    ///
+    /// # Safety
+    /// As [`RawRwLock::unlock_write`].
+    unsafe fn unlock_write_fair(&self, token: Self::WriteToken);
+}
+
+/// A reader-writer lock whose upgradable holder can hand it to the longest waiter.
+///
+/// # Safety
+/// As [`RawRwLockUpgrade`].
+pub unsafe trait RawRwLockUpgradeFair: RawRwLockUpgrade + RawRwLockFair {
+    /// Releases the lock of an upgradable holder to the longest waiter, if there is one.
+    ///
+    /// # Safety
+    /// As [`RawRwLockUpgrade::unlock_upgradable`].
+    unsafe fn unlock_upgradable_fair(&self, token: Self::UpgradableToken);
+}

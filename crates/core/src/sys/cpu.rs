@@ -1,0 +1,51 @@
+//! The CPU the calling thread runs on: a hint, out of date as soon as it is read.
+//!
+//! What a lock can do with it: a waiter that finds the holder's hint to be its own CPU knows that
+//! the holder is not running at this moment, unless it moved since it left the hint. To spin would
+//! be in vain.
+
+use crate::sys::world;
+
+/// The number of the CPU on which the caller runs, if that can be known.
+///
+/// A few nanoseconds: glibc (from 2.35 on) reads it from the thread's restartable-sequence area,
+/// others from the vDSO. Under Miri and in models it is unknown; in a cost run of the virtual
+/// machine it is the virtual CPU.
+///
+/// # Blocking
+/// Never. No system call where there is a vDSO.
+///
+/// # Signals and forks
+/// Async-signal-safe.
+///
+/// # Examples
+/// ```
+/// let Some(cpu) = ulocks_core::cpu::current() else { return };
+/// println!("on CPU {cpu} just now");
+/// ```
+#[inline]
+#[must_use]
+pub fn current() -> Option<u32> {
+    world::current_cpu()
+}
+
+/// The CPUs on which the calling thread may run: bit `n` stands for all whose number is `n`
+/// modulo 64.
+///
+/// All bits are set where that cannot be known. The thread's affinity is asked for once; a change
+/// after that goes unnoticed.
+///
+/// # Blocking
+/// Never. One system call in the life of a thread.
+///
+/// # Signals and forks
+/// Async-signal-safe. A child of `fork` remembers what its parent was told.
+///
+/// # Examples
+/// ```
+/// assert_ne!(ulocks_core::cpu::usable(), 0);
+/// ```
+#[must_use]
+pub fn usable() -> u64 {
+    world::usable_cpus()
+}

@@ -1,0 +1,315 @@
+//! The futex, typed: a word to sleep on, a key to wake by.
+//!
+//! A futex is 32 bits of memory and, while somebody sleeps on it, a queue in the kernel. [`Futex`]
+//! is the word, [`FutexKey`] is the name of the queue. Who may meet there is part of the type: the
+//! threads of one process ([`Private`], which is faster), or every process that maps the word
+//! ([`Shared`]).
+//!
+//! | operation | kernel | worlds |
+//! |---|---|---|
+//! | [`Futex::wait`], [`wait_bits`](Futex::wait_bits), [`wait_interruptible`](Futex::wait_interruptible) | `FUTEX_WAIT_BITSET` | all |
+//! | [`FutexKey::wake`], [`wake_bits`](FutexKey::wake_bits) | `FUTEX_WAKE_BITSET` | all |
+//! | [`Futex::cmp_requeue`] | `FUTEX_CMP_REQUEUE` | all |
+//! | `waitv` | `futex_waitv`, Linux 5.16 | not loom |
+//! | `Futex::{lock_pi, try_lock_pi, unlock_pi, wait_requeue_pi, cmp_requeue_pi}` | `FUTEX_LOCK_PI2`, Linux 5.14, or `FUTEX_LOCK_PI`, and their kin | not loom |
+//!
+//! A lock that is to be model-checked under loom is made of what is in all worlds.
+//!
+//! # Rules
+//!
+//! 1. The end of a wait carries neither ordering nor ownership, and may be spurious: look at the
+//!    word again.
+//! 2. A wake-up needs the name of the futex, not its memory: whoever is the last to use a lock may
+//!    have unmapped it. If something else lives at that address by now, its sleepers wake
+//!    spuriously, which rule 1 allows.
+//! 3. Deadlines are absolute, so that a wait can be repeated without arithmetic.
+//! 4. Every call leaves the caller's `errno` as it was.
+//! 5. Misuse is answered before the kernel is asked, where the types have not ruled it out.
+
+mod naps;
+mod pi;
+mod requeue;
+#[cfg(not(world = "loom"))]
+mod waitv;
+
+pub use super::types::futex::{PiError, PiWaited, RequeueError, Unexpected, Waited, WaitvError};
+pub use pi::{OWNER_DIED, TID_MASK, WAITERS};
+pub use requeue::Requeued;
+#[cfg(not(world = "loom"))]
+pub use waitv::{Waiter, WaitvOutcome, waitv};
+
+use crate::sys::sync::AtomicU32;
+use crate::sys::time::Deadline;
+use crate::sys::world::kernel;
+use core::fmt;
+use core::hash::{Hash, Hasher};
+use core::marker::PhantomData;
+use core::num::NonZeroU32;
+use core::ops::Deref;
+
+mod sealed {
+    pub trait Sealed {}
+}
+
+/// Where a futex may be waited on and woken: in one process, or in every process that maps it.
+pub trait Scope: sealed::Sealed + Send + Sync + 'static {
+    /// True when only threads of one process use the futex.
+    const PRIVATE: bool;
+}
+
+/// One process (`FUTEX_PRIVATE_FLAG`).
+#[derive(Clone, Copy, Debug)]
+pub enum Private {}
+/// Every process that maps the word.
+#[derive(Clone, Copy, Debug)]
+pub enum Shared {}
+impl sealed::Sealed for Private {}
+impl sealed::Sealed for Shared {}
+impl Scope for Private {
+    const PRIVATE: bool = true;
+}
+impl Scope for Shared {
+    const PRIVATE: bool = false;
+}
+
+/// Which sleepers a wake-up is for: it wakes those that have a bit in common with it. Never empty.
+///
+/// # Examples
+/// ```
+/// use ulocks_core::futex::Bits;
+///
+/// assert_eq!(Bits::new(0), None);
+/// assert_eq!(Bits::one(5).get(), 0b10_0000);
+/// assert_eq!(Bits::ANY.get(), u32::MAX);
+/// ```
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct Bits(NonZeroU32);
+
+impl Bits {
+    /// Every bit: sleeps for any wake-up, wakes any sleeper.
+    pub const ANY: Self = Self(NonZeroU32::MAX);
+
+    /// These bits, or `None` if there is none: a sleeper without a bit could never be woken.
+    #[must_use]
+    pub const fn new(bits: u32) -> Option<Self> {
+        match NonZeroU32::new(bits) {
+            Some(bits) => Some(Self(bits)),
+            None => None,
+        }
+    }
+
+    /// The single bit `index % 32`, as for the holder of a ticket.
+    #[must_use]
+    pub const fn one(index: u32) -> Self {
+        match Self::new(1 << (index % 32)) {
+            Some(bits) => bits,
+            None => unreachable!(),
+        }
+    }
+
+    /// The bits as a number.
+    #[must_use]
+    pub const fn get(self) -> u32 {
+        self.0.get()
+    }
+}
+
+/// A 32-bit word that threads can sleep on; derefs to its atomic.
+///
+/// # Process-shared
+/// A `Futex<Shared>` is the bare word, at any 4-byte aligned place of a mapping; the mappings may
+/// lie at different addresses. A `Futex<Private>` in shared memory works among the threads of each
+/// process and not between processes.
+///
+/// # Signals and forks
+/// All operations are async-signal-safe. After a fork, nobody sleeps on the child's copy of a
+/// private futex.
+///
+/// # Examples
+/// ```
+/// use std::sync::atomic::Ordering::{Acquire, Release};
+/// use ulocks_core::futex::{Futex, Private};
+///
+/// static READY: Futex<Private> = Futex::new(0);
+///
+/// std::thread::scope(|scope| {
+///     scope.spawn(|| {
+///         while READY.load(Acquire) == 0 {
+///             READY.wait(0, None);
+///         }
+///     });
+///     READY.store(1, Release);
+///     READY.key().wake(u32::MAX);
+/// });
+/// ```
+#[derive(Debug)]
+#[repr(transparent)]
+pub struct Futex<S: Scope> {
+    word: AtomicU32,
+    scope: PhantomData<S>,
+}
+
+#[cfg(not(world = "loom"))]
+const _: () = assert!(size_of::<Futex<Shared>>() == 4 && align_of::<Futex<Shared>>() == 4);
+
+impl<S: Scope> Deref for Futex<S> {
+    type Target = AtomicU32;
+    #[inline(always)]
+    fn deref(&self) -> &AtomicU32 {
+        &self.word
+    }
+}
+
+impl<S: Scope> Futex<S> {
+    crate::const_fn! {
+        /// A futex that holds `value`.
+        pub fn new(value: u32) -> Self {
+            Self { word: AtomicU32::new(value), scope: PhantomData }
+        }
+    }
+
+    /// The name of this futex for wake-ups.
+    #[inline]
+    pub fn key(&self) -> FutexKey<S> {
+        FutexKey::of(self)
+    }
+
+    /// Sleeps while the word holds `expected`, until woken or until `deadline`.
+    ///
+    /// The comparison and the falling asleep are one step for every wake-up of this futex: a
+    /// wake-up that follows a change of the word either finds the sleeper or the sleeper finds the
+    /// change.
+    ///
+    /// # Blocking
+    /// Until woken; until `deadline`, if there is one, on the clock of the deadline.
+    ///
+    /// # Signals and forks
+    /// A signal handler may end the wait with [`Waited::Interrupted`]; whether it does depends on
+    /// the handler and on the deadline. See [`wait_interruptible`](Self::wait_interruptible).
+    ///
+    /// # Panics
+    /// If the kernel refuses: the file behind the word was truncated, or a seccomp filter forbids
+    /// the call.
+    #[inline]
+    #[cfg_attr(world = "vm", track_caller)]
+    pub fn wait(&self, expected: u32, deadline: Option<Deadline>) -> Waited {
+        self.wait_bits(expected, Bits::ANY, deadline)
+    }
+
+    /// Sleeps like [`wait`](Self::wait), but only wake-ups that have a bit in common with `bits`
+    /// end the sleep.
+    ///
+    /// # Panics
+    /// As [`wait`](Self::wait).
+    #[inline]
+    #[cfg_attr(world = "vm", track_caller)]
+    pub fn wait_bits(&self, expected: u32, bits: Bits, deadline: Option<Deadline>) -> Waited {
+        kernel::wait(&self.word, expected, bits.get(), deadline, S::PRIVATE)
+    }
+
+    /// Sleeps like [`wait_bits`](Self::wait_bits), and reports every signal handler that runs
+    /// meanwhile.
+    ///
+    /// The kernel restarts a wait *without* deadline behind the caller's back when the handler was
+    /// installed with `SA_RESTART`, as most are. A wait *with* a deadline always ends with
+    /// [`Waited::Interrupted`], so this one has a deadline in any case: [`Deadline::NEVER`] for
+    /// want of another.
+    ///
+    /// # Signals and forks
+    /// A handler that runs before the thread sleeps is not reported. One who must not miss a signal
+    /// lets the handler change the word.
+    ///
+    /// # Panics
+    /// As [`wait`](Self::wait).
+    #[inline]
+    #[cfg_attr(world = "vm", track_caller)]
+    pub fn wait_interruptible(&self, expected: u32, bits: Bits, deadline: Option<Deadline>) -> Waited {
+        self.wait_bits(expected, bits, Some(deadline.unwrap_or(Deadline::NEVER)))
+    }
+}
+
+/// The address of a futex as a name: it is never dereferenced, so the futex may be gone already.
+///
+/// # Examples
+/// The last user of a lock gives its memory away *before* the wake-up:
+/// ```
+/// use ulocks_core::futex::{Futex, Private};
+///
+/// let futex = Box::new(Futex::<Private>::new(0));
+/// let key = futex.key();
+/// drop(futex);
+/// assert_eq!(key.wake(1), 0);
+/// ```
+pub struct FutexKey<S: Scope> {
+    address: usize,
+    scope: PhantomData<S>,
+}
+
+impl<S: Scope> FutexKey<S> {
+    /// The name of the futex at `futex`, which need not be mapped.
+    #[inline]
+    pub fn of(futex: *const Futex<S>) -> Self {
+        Self { address: futex.expose_provenance(), scope: PhantomData }
+    }
+
+    /// The address.
+    #[inline]
+    #[must_use]
+    pub fn address(self) -> usize {
+        self.address
+    }
+
+    /// Wakes up to `count` sleepers, longest sleeper first; returns how many.
+    ///
+    /// Threads of real-time priority are woken before others. A `count` of zero wakes nobody. If
+    /// the futex is not mapped any more, or something that is not a plain futex lives at its
+    /// address now, nobody is woken.
+    ///
+    /// # Aborts
+    /// If the kernel refuses the call as such: a seccomp filter forbids it. A panic, once caught,
+    /// would leave a sleeper asleep for ever.
+    #[inline]
+    #[cfg_attr(world = "vm", track_caller)]
+    pub fn wake(self, count: u32) -> u32 {
+        self.wake_bits(count, Bits::ANY)
+    }
+
+    /// Wakes up to `count` of the sleepers that have a bit in common with `bits`; returns how many.
+    ///
+    /// # Aborts
+    /// As [`wake`](Self::wake).
+    #[inline]
+    #[cfg_attr(world = "vm", track_caller)]
+    pub fn wake_bits(self, count: u32, bits: Bits) -> u32 {
+        kernel::wake(self.address, count, bits.get(), S::PRIVATE)
+    }
+}
+
+impl<S: Scope> Clone for FutexKey<S> {
+    fn clone(&self) -> Self {
+        *self
+    }
+}
+
+impl<S: Scope> Copy for FutexKey<S> {}
+
+impl<S: Scope> PartialEq for FutexKey<S> {
+    fn eq(&self, other: &Self) -> bool {
+        self.address == other.address
+    }
+}
+
+impl<S: Scope> Eq for FutexKey<S> {}
+
+impl<S: Scope> Hash for FutexKey<S> {
+    fn hash<H: Hasher>(&self, state: &mut H) {
+        self.address.hash(state);
+    }
+}
+
+impl<S: Scope> fmt::Debug for FutexKey<S> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let scope = if S::PRIVATE { "Private" } else { "Shared" };
+        write!(f, "FutexKey<{scope}>({:#x})", self.address)
+    }
+}

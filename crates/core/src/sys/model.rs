@@ -1,0 +1,74 @@
+//! Model checking of protocols made of [`sync`](crate::sync) and [`futex`](crate::futex), and of
+//! code that uses the typed locks.
+//!
+//! **Empty on the machine.** What is described here exists in the two model worlds. Each is asked
+//! for by a `cfg` and the feature that goes with it; neither does anything alone, and both worlds
+//! at once are an error.
+//!
+//! | world | asked for by | what `explore` visits | threads | time | memory |
+//! |---|---|---|---|---|---|
+//! | loom | `--cfg ulocks_loom`, `loom` | every execution loom can tell apart, up to a bound on preemptions | 5 | a choice at each look | C11 in part: its read-modify-writes always see the newest value |
+//! | the virtual machine | `--cfg ulocks_vm`, `vm` | executions by chance and by priorities, or all of a small model | any number | a clock | RC11 without load buffering |
+//!
+//! ```console
+//! $ RUSTFLAGS="--cfg ulocks_loom" cargo test --release --features loom --test loom
+//! $ RUSTFLAGS="--cfg ulocks_vm" cargo test --release --features vm --test vm
+//! ```
+//!
+//! `explore` runs a closure in one execution after another, and fails if one of them panics,
+//! deadlocks, races or never ends. `finds_bug` demands the opposite: an execution must fail. A
+//! model is the same in both worlds but for the threads it starts and for what `Config` offers.
+//!
+//! In the virtual machine there is also `cost`: the same locks on many CPUs, one event at a time,
+//! and what that would cost.
+//!
+//! ```ignore
+//! use std::sync::Arc;
+//! use ulocks_core::futex::{Futex, Private};
+//! use ulocks_core::model::{self, Config};
+//! use ulocks_core::sync::Ordering::{Acquire, Release};
+//! use ulocks_core::model::thread; // in the virtual machine; under loom, `loom::thread`
+//!
+//! model::explore(Config::default(), || {
+//!     let gate = Arc::new(Futex::<Private>::new(0));
+//!     let opener = {
+//!         let gate = Arc::clone(&gate);
+//!         thread::spawn(move || {
+//!             gate.swap(1, Release);
+//!             gate.key().wake(u32::MAX);
+//!         })
+//!     };
+//!     while gate.load(Acquire) == 0 {
+//!         gate.wait(0, None);
+//!     }
+//!     opener.join().unwrap();
+//! });
+//! ```
+//!
+//! # Under loom
+//! Whether a timed wait expires, and whether a wait ends spuriously, are choices loom knows nothing
+//! of. The harness enumerates them around loom: with `Config::timeouts` set to `k` the first `k`
+//! looks at a deadline in an execution are told that it has passed or that it has not, in all
+//! combinations. A combination that no execution can tell from one already explored is left out.
+//!
+//! A pass means no failure in the executions loom visits within the bound. Loom's reduction leaves
+//! out some executions and its memory model has gaps (see its documentation); a pass is strong
+//! evidence and no proof. Use three threads at least once: two-thread models miss errors in chains
+//! of wake-ups.
+//!
+//! `LOOM_MAX_PREEMPTIONS`, `LOOM_MAX_BRANCHES`, `LOOM_MAX_PERMUTATIONS` and `LOOM_MAX_DURATION`
+//! (seconds) override the configuration, `LOOM_LOCATION` works as in loom. An exploration that a
+//! limit cuts short has failed, and says so.
+//!
+//! # On the virtual machine
+//! The harness is that of the crate `ulocks-vm`, passed on as it is: its documentation says what
+//! the machine does and what it does not. Beside what is above there are signals and deaths at any
+//! step, several processes, and a string with each failure that repeats it.
+//!
+//! A pass of an exhaustive exploration covers every execution of that model in that memory, within
+//! the bounds that `Strategy::Exhaustive` states. A pass of one by chance is evidence, and more of
+//! it with more executions: `ULOCKS_VM_EXECUTIONS` sets their number, `ULOCKS_VM_SEED` where chance
+//! begins, `ULOCKS_VM_REPLAY` the one execution to repeat.
+
+#[cfg(not(world = "machine"))]
+pub use crate::sys::world::model::*;

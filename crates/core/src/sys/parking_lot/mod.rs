@@ -1,0 +1,83 @@
+//! The parking lot: a queue of sleepers for any address, for locks too small to hold a futex.
+//!
+//! A futex needs four aligned bytes. A lock of one byte, or of two bits of somebody else's byte,
+//! parks its waiters here: on the machine in `parking_lot_core`, one table of queues for the whole
+//! process, each under a lock of its own; in the model worlds in one modelled queue under one
+//! modelled lock.
+//!
+//! # What it promises
+//! 1. A [`park`](LotKey::park) looks at the lock (`still`) and queues the thread in one step for
+//!    every [`unpark_one`](LotKey::unpark_one) of the same key: what was done before the unpark is
+//!    visible to `still`, or the unpark finds the thread.
+//! 2. An unpark takes the thread that has waited longest out of the queue, and tells it whether it
+//!    left others there.
+//! 3. What was done before an unpark happens before the end of the park that it ends.
+//! 4. A key is an address that is never dereferenced: the lock may be gone when it is unparked, and
+//!    something else may live there. Then it finds nobody, or a thread that has parked through this
+//!    door, for which its park ends spuriously. Sleepers of other users of `parking_lot_core` are
+//!    never woken, whatever their address.
+//! 5. A park may end spuriously. It ends by its deadline only when that has passed.
+//!
+//! # What it costs
+//! The table is allocated when a thread first parks, and grows with the number of threads that
+//! have; what a thread needs to park is in its thread-local storage, with a destructor. So a lock
+//! that parks here must not guard a global allocator. The lot is not for signal handlers, nor for
+//! the child of a fork of a process with several threads. Its own locks, held for tens of
+//! nanoseconds, yield to the scheduler when two threads meet at one.
+
+#[cfg(world = "machine")]
+#[path = "machine.rs"]
+mod lot;
+#[cfg(not(world = "machine"))]
+#[path = "model.rs"]
+mod lot;
+
+#[cfg(world = "loom")]
+pub(crate) use lot::boot;
+
+use crate::sys::time::Deadline;
+
+/// How a park ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[must_use = "who was unparked may owe a wake-up to those who were left behind"]
+pub enum Parked {
+    /// By an unpark that took this thread out of the queue, or spuriously.
+    Unparked {
+        /// Whether threads with the same key were left in the queue at that moment.
+        others: bool,
+    },
+    /// `still` said no: the thread has not slept.
+    Refused,
+    /// The deadline passed, and no unpark took this thread out of the queue.
+    TimedOut,
+}
+
+/// The name of a queue: the address of a lock.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct LotKey(usize);
+
+impl LotKey {
+    /// The queue of the lock at `lock`.
+    #[inline]
+    pub fn of<T>(lock: *const T) -> Self {
+        Self(lock.addr())
+    }
+
+    /// Wakes the thread that has waited longest, if there is one. By address: the lock may be gone.
+    #[cfg_attr(world = "vm", track_caller)]
+    pub fn unpark_one(self) {
+        lot::unpark_one(self.0);
+    }
+
+    /// Sleeps if `still` holds, until woken or until `deadline`.
+    ///
+    /// The key is that of memory the caller controls; a stranger's might take away a wake-up meant
+    /// for the stranger.
+    ///
+    /// `still` is called under a lock of the lot: it looks at the lock's own word, and must neither
+    /// panic nor call this module.
+    #[cfg_attr(world = "vm", track_caller)]
+    pub fn park(self, still: impl FnOnce() -> bool, deadline: Option<Deadline>) -> Parked {
+        lot::park(self.0, still, deadline)
+    }
+}

@@ -1,0 +1,6 @@
+//! What the worlds and the modules above them both speak of: outcomes, errors, deadlines. Nothing
+//! here calls anything.
+
+pub mod futex;
+pub mod slice;
+pub mod time;

@@ -1,0 +1,120 @@
+//! The machine: `core`'s atomics, the kernel's futex.
+
+pub mod capabilities;
+pub(crate) mod clock;
+mod cpu;
+mod declare;
+pub(crate) mod kernel;
+pub(crate) mod membarrier;
+pub(crate) mod pause;
+pub(crate) mod pi;
+mod refusal;
+pub(crate) mod signal;
+pub(crate) mod slice;
+pub(crate) mod syscall;
+mod tid;
+
+pub(crate) use cpu::{current as current_cpu, usable as usable_cpus};
+pub(crate) use tid::current as thread_id;
+pub(crate) use tid::generation as process_generation;
+
+/// Atomic types of this world.
+pub mod atomic {
+    pub use core::sync::atomic::{
+        AtomicBool, AtomicPtr, AtomicU8, AtomicU32, AtomicU64, AtomicUsize, Ordering, compiler_fence, fence,
+    };
+}
+
+/// A cell whose accesses a model world can see: data is reached through closures.
+#[derive(Debug, Default)]
+#[repr(transparent)]
+pub struct UnsafeCell<T: ?Sized>(core::cell::UnsafeCell<T>);
+
+impl<T> UnsafeCell<T> {
+    /// A cell that holds `value`.
+    pub const fn new(value: T) -> Self {
+        Self(core::cell::UnsafeCell::new(value))
+    }
+
+    /// The value, out of its cell.
+    pub fn into_inner(self) -> T {
+        self.0.into_inner()
+    }
+}
+
+impl<T: ?Sized> UnsafeCell<T> {
+    /// Shared access for the duration of `f`.
+    #[inline(always)]
+    pub fn with<R>(&self, f: impl FnOnce(*const T) -> R) -> R {
+        f(self.0.get())
+    }
+
+    /// Exclusive access for the duration of `f`.
+    #[inline(always)]
+    pub fn with_mut<R>(&self, f: impl FnOnce(*mut T) -> R) -> R {
+        f(self.0.get())
+    }
+}
+
+/// One processor hint: the caller is waiting for another CPU's store.
+#[inline(always)]
+pub fn pause() {
+    core::hint::spin_loop();
+}
+
+/// A scheduling point of a model world; on the machine nothing at all (a lock never yields).
+#[inline(always)]
+pub fn yield_now() {}
+
+/// A place in a protocol, between two of its steps, where a modelled signal handler may run on this
+/// thread or the thread may die; on the machine nothing at all, because there every instruction is
+/// such a place.
+#[inline(always)]
+pub fn interruption_point() {}
+
+/// Waits, spinning, until `ready` returns true.
+#[inline(always)]
+pub fn spin_until(mut ready: impl FnMut() -> bool) {
+    while !ready() {
+        pause();
+    }
+}
+
+/// Whether a panic ends the execution of a model: then what a guard would release is nobody's any
+/// more, and another operation would panic in a destructor. On the machine a panic is no reason not
+/// to release.
+#[inline(always)]
+#[must_use]
+pub const fn is_abandoned() -> bool {
+    false
+}
+
+/// Runs `f`, and aborts the process if `f` panics. A lock uses it while other threads know an
+/// address in this stack frame, or wait for something that only this thread can do. In a model a
+/// panic is the end of the execution, and passes.
+#[inline(always)]
+pub fn without_unwinding<R>(f: impl FnOnce() -> R) -> R {
+    struct Abort;
+    impl Drop for Abort {
+        fn drop(&mut self) {
+            abort_unwinding();
+        }
+    }
+    let abort = Abort;
+    let result = f();
+    core::mem::forget(abort);
+    result
+}
+
+/// Says why the process ends, and ends it. The panic hook has printed the panic itself, unless the
+/// program has silenced the hook.
+#[cold]
+#[inline(never)]
+fn abort_unwinding() -> ! {
+    const WHY: &str = "ulocks: the process aborts, because this panic would leave other threads waiting for ever, \
+                       or with the address of a stack frame that is gone\n";
+    // SAFETY: the bytes are a constant, and are read before the call returns. `write` is
+    // async-signal-safe, for a panic may be in a signal handler.
+    unsafe { libc::write(libc::STDERR_FILENO, WHY.as_ptr().cast(), WHY.len()) };
+    std::process::abort();
+}

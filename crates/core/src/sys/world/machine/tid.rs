@@ -1,0 +1,200 @@
+//! The kernel's id of the calling thread, kept at hand.
+//!
+//! The id is cached in a thread-local word that has no destructor, so that locks can ask for it in
+//! global allocators, in signal handlers and while a thread is being torn down. What makes a cache
+//! of ids hard is fork: the one thread of the child is a copy of its parent's, cache and all, and
+//! has another id.
+//!
+//! # State
+//!
+//! The cache is valid while the generation beside it is the generation of the process. That one
+//! lives in a page which the kernel wipes in every child that gets a copy of it (`MADV_WIPEONFORK`,
+//! Linux 4.14):
+//!
+//! | generation in the page | meaning |
+//! |---|---|
+//! | 0 | the process is new, nobody has asked for an id yet: every cache is invalid |
+//! | g | caches of generation g are valid |
+//!
+//! # Invariants
+//!
+//! 1. A generation is used by one process only: a new one is one more than the highest that this
+//!    process *or any of its ancestors up to the fork* has used, counted in ordinary memory, which
+//!    a child inherits.
+//! 2. A cache is filled with the id before the generation, so a signal handler that comes between
+//!    finds it invalid.
+//!
+//! By 1, a thread that was copied by fork never finds its cache valid, also when another thread of
+//! the child has started the child's generation before.
+//!
+//! # Why not `pthread_atfork`
+//!
+//! It is not called for `clone`, `_Fork` or a raw system call, its list is not async-signal-safe,
+//! and it stays behind when a library is unloaded. The page needs no call in the child and costs
+//! one load.
+//!
+//! # What is covered
+//!
+//! - `fork`, `_Fork`, `clone` and `clone3` without `CLONE_VM`, from any language: yes, by the page.
+//! - New threads: yes, their thread-local word is fresh.
+//! - `vfork`, and `clone` with `CLONE_VM` but without `CLONE_SETTLS`: **no**. Such a child runs on
+//!   the memory and the thread-local words of its parent, which the kernel suspends meanwhile, and
+//!   gets its parent's id. It may take no locks, as it may do hardly anything before `execve` or
+//!   `_exit`.
+//! - A fork by a signal handler that interrupts [`current`] itself: **no**, the interrupted call
+//!   returns the parent's id.
+//! - Kernels without `MADV_WIPEONFORK`, or no memory for a page: yes, without a cache, by a system
+//!   call each time.
+//! - Emulators and filters that answer success to every `madvise` and do nothing: yes, likewise. An
+//!   advice that does not exist is tried first. If it succeeds, success means nothing. (The test is
+//!   known from BoringSSL's `fork_detect`, where it is for old versions of QEMU.)
+
+use core::cell::Cell;
+use core::ptr::null_mut;
+use core::sync::atomic::{
+    AtomicPtr, AtomicU32,
+    Ordering::{AcqRel, Acquire, Relaxed, Release},
+    compiler_fence,
+};
+
+struct Cache {
+    id: Cell<u32>,
+    generation: Cell<u32>,
+}
+
+thread_local! {
+    static CACHE: Cache = const { Cache { id: Cell::new(0), generation: Cell::new(0) } };
+}
+
+/// The page, once there is one; [`UNCACHED`] if there can be none.
+static PAGE: AtomicPtr<AtomicU32> = AtomicPtr::new(null_mut());
+/// A generation that stays 0: with it, no cache is ever valid.
+static UNCACHED: AtomicU32 = AtomicU32::new(0);
+/// The highest generation in use, in this process or before it was forked (Invariant 1).
+static NEWEST: AtomicU32 = AtomicU32::new(0);
+
+/// The kernel's id of the calling thread.
+#[inline]
+pub(crate) fn current() -> u32 {
+    let page = PAGE.load(Acquire); // Acquire: pairs with (P1) in `page`.
+    if !page.is_null() {
+        // SAFETY: what PAGE points to is never unmapped, and is a static or a page that `map` has
+        // handed out.
+        let generation = unsafe { &*page }.load(Relaxed);
+        let cached = CACHE
+            .with(|cache| (generation != 0 && cache.generation.get() == generation).then(|| cache.id.get()));
+        if let Some(id) = cached {
+            return id;
+        }
+    }
+    ask()
+}
+
+/// The generation of the process (Invariant 1). `None` without a page: then it is not known.
+#[inline]
+pub(crate) fn generation() -> Option<u32> {
+    let page = PAGE.load(Acquire); // Acquire: pairs with (P1) in `page`.
+    if !page.is_null() {
+        // SAFETY: as in `current`.
+        let generation = unsafe { &*page }.load(Relaxed);
+        if generation != 0 {
+            return Some(generation);
+        }
+    }
+    ask();
+    Some(self::page().load(Relaxed)).filter(|&generation| generation != 0)
+}
+
+#[cold]
+#[inline(never)]
+fn ask() -> u32 {
+    // SAFETY: the call takes nothing and cannot fail.
+    let id = unsafe { libc::gettid() } as u32;
+    let page = page();
+    if !core::ptr::eq(page, &UNCACHED) {
+        let generation = match page.load(Acquire) {
+            // (P2)
+            0 => {
+                let mine = NEWEST.fetch_add(1, Relaxed) + 1;
+                // Who comes second takes the generation of who came first. Release: (P2), pairs
+                // with the loads of the page: whoever sees a generation sees it counted in NEWEST,
+                // and so does the child it forks.
+                page.compare_exchange(0, mine, Release, Acquire).map_or_else(|first| first, |_| mine)
+            }
+            generation => generation,
+        };
+        CACHE.with(|cache| {
+            cache.generation.set(0);
+            compiler_fence(AcqRel);
+            cache.id.set(id);
+            compiler_fence(AcqRel);
+            cache.generation.set(generation);
+        });
+    }
+    id
+}
+
+/// The page, mapped at the first call.
+fn page() -> &'static AtomicU32 {
+    let mut page = PAGE.load(Acquire);
+    if page.is_null() {
+        let mapped = map().unwrap_or((&raw const UNCACHED).cast_mut());
+        // Release: (P1), pairs with the loads of PAGE: who finds the page finds it mapped and zero.
+        match PAGE.compare_exchange(null_mut(), mapped, AcqRel, Acquire) {
+            Ok(_) => page = mapped,
+            Err(first) => {
+                unmap(mapped);
+                page = first;
+            }
+        }
+    }
+    // SAFETY: as in `current`.
+    unsafe { &*page }
+}
+
+#[cfg(miri)] // There is no fork under Miri.
+fn map() -> Option<*mut AtomicU32> {
+    static PAGE: AtomicU32 = AtomicU32::new(0);
+    Some((&raw const PAGE).cast_mut())
+}
+
+#[cfg(miri)]
+fn unmap(_: *mut AtomicU32) {}
+
+/// An advice that no kernel has, and that an honest one refuses.
+#[cfg(not(miri))]
+const NO_ADVICE: libc::c_int = -1;
+
+/// Any length is rounded up to a page.
+#[cfg(not(miri))]
+const LENGTH: usize = size_of::<AtomicU32>();
+
+#[cfg(not(miri))]
+fn map() -> Option<*mut AtomicU32> {
+    let _errno = crate::sys::errno::Guard::new();
+    // SAFETY: the range is empty, and the kernel refuses the advice before it looks at the range.
+    if unsafe { libc::madvise(null_mut(), 0, NO_ADVICE) } == 0 {
+        return None;
+    }
+    let (access, kind) = (libc::PROT_READ | libc::PROT_WRITE, libc::MAP_PRIVATE | libc::MAP_ANONYMOUS);
+    // SAFETY: a new mapping at an address of the kernel's choice touches no memory in use.
+    let page = unsafe { libc::mmap(null_mut(), LENGTH, access, kind, -1, 0) };
+    if page == libc::MAP_FAILED {
+        return None;
+    }
+    // SAFETY: the page is ours, and wiping it in a child is what it is for.
+    if unsafe { libc::madvise(page, LENGTH, libc::MADV_WIPEONFORK) } != 0 {
+        unmap(page.cast());
+        return None;
+    }
+    Some(page.cast())
+}
+
+#[cfg(not(miri))]
+fn unmap(page: *mut AtomicU32) {
+    if !core::ptr::eq(page, &UNCACHED) {
+        let _errno = crate::sys::errno::Guard::new();
+        // SAFETY: the page comes from `map` and was not published: nobody else has its address.
+        unsafe { libc::munmap(page.cast(), LENGTH) };
+    }
+}

@@ -1,0 +1,49 @@
+//! The worlds a lock can run in. Exactly one is compiled, and all of them offer the same names:
+//!
+//! | item | what |
+//! |---|---|
+//! | `atomic` | `AtomicBool`, `AtomicU8`, `AtomicU32`, `AtomicU64`, `AtomicUsize`, `AtomicPtr`, `Ordering`, `fence`, `compiler_fence` |
+//! | `UnsafeCell` | data behind `with` and `with_mut` |
+//! | `spin_until`, `pause` | the only busy-wait; one processor hint |
+//! | `yield_now` | a scheduling point of a model; nothing on the machine |
+//! | `without_unwinding` | a stretch of code out of which no panic gets; on the machine it aborts |
+//! | `is_abandoned` | whether a panic ends the execution of a model; never on the machine |
+//! | `interruption_point` | where a modelled signal or death may strike; nothing on the machine |
+//! | `kernel` | the futex operations, addresses as keys |
+//! | `clock` | the reading of a clock, the moment of an `Instant`, whether a deadline has passed |
+//! | `membarrier` | a fence that one side pays for |
+//! | `pause` | how many pauses a waiter's nanoseconds are, and what a look costs |
+//! | `current_cpu`, `usable_cpus` | the CPU the caller runs on, if known; those on which it may run, modulo 64 |
+//! | `declare` | `const_fn!`, `initial!`, `each!`, `sync_static!`; all but the last are the same in all models (`models`) |
+//! | `pi` | the priority-inheriting futex |
+//! | `thread_id` | the number of the calling thread |
+//! | `process_generation` | a number that tells the calling process from its parent and its children, if known |
+//! | `signal` | what a thread has of masks; to block signals really, here or in what a handler has interrupted |
+//! | `slice` | time slice extensions: the sections in which a thread asks for them; nothing in models (`models`) |
+//!
+//! A model world has two things more: `model`, its public harness, and `Watch`, with which the
+//! typed face `api` tells the model that protected data is being accessed.
+//!
+//! `build.rs` selects the world and says so in `cfg(world = "NAME")`. A further world is one more
+//! folder, one more arm here, and its name in `build.rs`; no lock changes.
+
+#[cfg(world = "loom")]
+#[path = "loom/mod.rs"]
+mod imp;
+#[cfg(world = "vm")]
+#[path = "vm/mod.rs"]
+mod imp;
+#[cfg(world = "machine")]
+#[path = "machine/mod.rs"]
+mod imp;
+
+#[cfg(not(world = "machine"))]
+mod models;
+mod price;
+#[cfg(not(world = "machine"))]
+pub(crate) use models::slice;
+#[cfg(not(world = "machine"))]
+pub use models::{is_abandoned, without_unwinding};
+pub(crate) use price::Price;
+
+pub use imp::*;
