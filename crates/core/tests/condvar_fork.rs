@@ -1,4 +1,4 @@
-//! A condition variable whose waiter spins while another thread forks: the child has the ledger,
+//! A condition variable whose waiter spins while another thread forks: the child has the counts,
 //! and not the spinner.
 #![cfg(world = "machine")]
 
@@ -54,7 +54,7 @@ impl Place {
     }
 }
 
-/// The child's waiter sleeps, so its notification must be a wake-up, whatever the parent's ledger
+/// The child's waiter sleeps, so its notification must be a wake-up, whatever the parent's counts
 /// says of spinners.
 fn in_child(place: &Place) {
     // SAFETY: ends the child if it hangs.

@@ -29,7 +29,7 @@ fn a_wake_up_that_is_refused_is_not_lost_in_a_panic() {
     });
 }
 
-/// A waiter that unwound would stay in the ledger.
+/// A waiter that unwound would stay counted.
 #[test]
 fn a_refused_wait_on_a_condition_variable_aborts() {
     refusal::aborts("a_refused_wait_on_a_condition_variable_aborts", &refusal::WAIT, || {

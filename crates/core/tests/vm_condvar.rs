@@ -1,7 +1,7 @@
 //! The condition variable's protocol on the virtual machine. The bugs that it must find are in
 //! `mutants/condvar.toml`.
 //!
-//! Beside what loom tries, a failing exchange of the ledger may see an old one, a mutex may be
+//! Beside what loom tries, a failing exchange of the counts may see old ones, a mutex may be
 //! taken by any of many threads, and deadlines pass at any moment. What these models cannot see: a
 //! wake-up that goes to a younger sleeper of higher priority.
 #![cfg(world = "vm")]

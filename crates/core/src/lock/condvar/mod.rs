@@ -46,7 +46,7 @@ pub enum Wakeup {
 /// # Blocking
 /// A wait in one process spins first, for as long as the mutex says ([`RawMutex::CONDVAR_NS`]; 12
 /// us by default), and then sleeps in the kernel. At most three waiters spin at a time. After three
-/// spins in vain in a row waiters sleep at once, and about one wait in 29 tries again. The policy
+/// failed spins in a row, waiters sleep at once, and about one wait in 29 tries again. The policy
 /// `NoSpin` never spins, and neither do waits between processes. The spin does not look at the
 /// deadline, so a timed wait may end that much later.
 ///

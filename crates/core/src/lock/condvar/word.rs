@@ -1,9 +1,9 @@
-//! The ledger of a condition variable: how many wait, how many of them spin, how many were
+//! The counts of a condition variable: how many threads wait, how many of them spin, how many were
 //! notified.
 
 use core::fmt;
 
-/// A value of the ledger.
+/// A value of the word `counts`.
 ///
 /// | part | bits | law |
 /// |---|---|---|
@@ -13,21 +13,21 @@ use core::fmt;
 /// | `REQUEUED` | 1 | a thread may sleep on the mutex: every sleeper that leaves locks by `lock_requeued`. Set while `REQUEUING` is, cleared when nobody waits and `REQUEUING` is not set |
 /// | `spinning` | 2 | waiters that spin: set by a registration, cleared by the same waiter before it sleeps or as it leaves |
 /// | `process` | 2 | the process to which `spinning` and `REQUEUING` belong, see [`spin::process`](crate::spin::process) |
-/// | `vain` | 5 | below `TRIES`: spins in vain in a row. From `TRIES` on: waits since then that did not spin |
+/// | `failed` | 5 | below `TRIES`: failed spins in a row. From `TRIES` on: waits since then that did not spin |
 /// | `epoch` | 21 | changes with each grant |
 #[derive(Clone, Copy)]
-pub(super) struct Ledger(pub(super) u64);
+pub(super) struct Counts(pub(super) u64);
 
-impl Ledger {
+impl Counts {
     const FIELD_BITS: u32 = 16;
     /// The most that fits into `waiting` or `granted`.
     pub(super) const MAX: u32 = (1 << Self::FIELD_BITS) - 1;
     /// The most waiters that spin at a time. On two CPUs one of them served 4 producers and 4
     /// consumers half as fast as three did.
     pub(super) const SPINNERS: u32 = 3;
-    /// After so many spins in vain in a row waiters sleep at once.
+    /// After this many failed spins in a row, waiters sleep at once.
     pub(super) const TRIES: u32 = 3;
-    /// The value of `vain` with which a waiter spins again.
+    /// The value of `failed` with which a waiter spins again.
     pub(super) const PROBE: u32 = 31;
 
     const ONE_WAITING: u64 = 1;
@@ -37,7 +37,7 @@ impl Ledger {
     pub(super) const REQUEUED: u64 = 1 << 33;
     const SPINNING_SHIFT: u32 = 34;
     const PROCESS_SHIFT: u32 = 36;
-    const VAIN_SHIFT: u32 = 38;
+    const FAILED_SHIFT: u32 = 38;
     const EPOCH_SHIFT: u32 = 43;
     const ONE_EPOCH: u64 = 1 << Self::EPOCH_SHIFT;
 
@@ -100,12 +100,12 @@ impl Ledger {
         if self.is_of(process) { self.spinning() } else { 0 }
     }
 
-    fn vain(self) -> u32 {
-        self.field(Self::VAIN_SHIFT, Self::PROBE)
+    fn failed(self) -> u32 {
+        self.field(Self::FAILED_SHIFT, Self::PROBE)
     }
 
-    fn with_vain(self, vain: u32) -> Self {
-        self.with_field(Self::VAIN_SHIFT, Self::PROBE, vain)
+    fn with_failed(self, failed: u32) -> Self {
+        self.with_field(Self::FAILED_SHIFT, Self::PROBE, failed)
     }
 
     pub(super) fn with_waiter(self) -> Self {
@@ -115,8 +115,8 @@ impl Ledger {
     /// With a waiter that would spin in `process`, and whether it does.
     pub(super) fn with_spinner(self, process: u32) -> (Self, bool) {
         let next = self.with_waiter();
-        if (Self::TRIES..Self::PROBE).contains(&self.vain()) {
-            return (next.with_vain(self.vain() + 1), false);
+        if (Self::TRIES..Self::PROBE).contains(&self.failed()) {
+            return (next.with_failed(self.failed() + 1), false);
         }
         let others = self.spinners(process);
         if others == Self::SPINNERS {
@@ -126,16 +126,16 @@ impl Ledger {
         (next.with_field(Self::SPINNING_SHIFT, 3, others + 1), true)
     }
 
-    /// Without a spinner, which was notified or has spun in vain.
+    /// Without a spinner, which was notified or whose spin failed.
     pub(super) fn without_spinner(self, notified: bool) -> Self {
-        let vain = match self.vain() {
+        let failed = match self.failed() {
             _ if notified => 0,
-            vain if vain >= Self::TRIES => Self::TRIES,
-            vain => vain + 1,
+            failed if failed >= Self::TRIES => Self::TRIES,
+            failed => failed + 1,
         };
         // Zero only in a child whose one thread forked, in a signal handler, from inside of the
         // spin.
-        self.with_field(Self::SPINNING_SHIFT, 3, self.spinning().saturating_sub(1)).with_vain(vain)
+        self.with_field(Self::SPINNING_SHIFT, 3, self.spinning().saturating_sub(1)).with_failed(failed)
     }
 
     /// The epoch wraps around.
@@ -173,7 +173,7 @@ impl Ledger {
     }
 }
 
-impl fmt::Debug for Ledger {
+impl fmt::Debug for Counts {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let requeued = if self.is_requeued() { " REQUEUED" } else { "" };
         let (waiting, spinning, granted) = (self.waiting(), self.spinning(), self.granted());
@@ -188,53 +188,53 @@ mod tests {
     const HERE: u32 = 5;
 
     /// A waiter that registers for a spin and gives up: what is left of it but its `waiting`.
-    fn in_vain(ledger: Ledger) -> Ledger {
-        let (spinning, spins) = ledger.with_spinner(HERE);
+    fn fails(counts: Counts) -> Counts {
+        let (spinning, spins) = counts.with_spinner(HERE);
         let slept = if spins { spinning.without_spinner(false) } else { spinning };
         slept.without_waiter(false)
     }
 
     #[test]
-    fn spins_in_vain_become_rare() {
-        let mut ledger = Ledger(0);
+    fn failing_spins_become_rare() {
+        let mut counts = Counts(0);
         let mut spun = Vec::new();
         for wait in 0..100 {
-            if ledger.with_spinner(HERE).1 {
+            if counts.with_spinner(HERE).1 {
                 spun.push(wait);
             }
-            ledger = in_vain(ledger);
+            counts = fails(counts);
         }
-        let every = Ledger::PROBE - Ledger::TRIES + 1;
-        let after = |probes| Ledger::TRIES - 1 + probes * every;
+        let every = Counts::PROBE - Counts::TRIES + 1;
+        let after = |probes| Counts::TRIES - 1 + probes * every;
         assert_eq!(spun, [0, 1, 2, after(1), after(2), after(3)]);
     }
 
     #[test]
     fn a_spin_that_was_notified_makes_waiters_spin_again() {
-        let probing = (0..Ledger::PROBE).fold(Ledger(0), |ledger, _| in_vain(ledger));
+        let probing = (0..Counts::PROBE).fold(Counts(0), |counts, _| fails(counts));
         let (spinning, spins) = probing.with_spinner(HERE);
         assert!(spins);
         let notified = spinning.with_grants(1).without_spinner(true).without_waiter(true);
-        assert_eq!((notified.vain(), notified.spinning(), notified.granted()), (0, 0, 0));
+        assert_eq!((notified.failed(), notified.spinning(), notified.granted()), (0, 0, 0));
         assert!(notified.with_spinner(HERE).1);
     }
 
     #[test]
     fn only_so_many_spin() {
-        let mut ledger = Ledger(0);
-        for nth in 1..=Ledger::SPINNERS {
-            let (next, spins) = ledger.with_spinner(HERE);
+        let mut counts = Counts(0);
+        for nth in 1..=Counts::SPINNERS {
+            let (next, spins) = counts.with_spinner(HERE);
             assert!(spins && next.spinners(HERE) == nth);
-            ledger = next;
+            counts = next;
         }
-        let (next, spins) = ledger.with_spinner(HERE);
-        assert!(!spins && next.spinners(HERE) == Ledger::SPINNERS);
-        assert_eq!(next.waiting(), Ledger::SPINNERS + 1);
+        let (next, spins) = counts.with_spinner(HERE);
+        assert!(!spins && next.spinners(HERE) == Counts::SPINNERS);
+        assert_eq!(next.waiting(), Counts::SPINNERS + 1);
     }
 
     #[test]
     fn spinners_of_the_parent_do_not_spin_in_the_child() {
-        let (parents, _) = Ledger(0).with_spinner(HERE);
+        let (parents, _) = Counts(0).with_spinner(HERE);
         let (parents, _) = parents.with_spinner(HERE);
         let child = HERE + 1;
         assert_eq!((parents.spinners(HERE), parents.spinners(child)), (2, 0));
@@ -244,15 +244,15 @@ mod tests {
 
     #[test]
     fn the_last_waiter_leaves_the_mark_of_those_moved_while_some_are() {
-        let moving = Ledger(0).with_waiter().with_grants(1).requeuing_in(HERE);
-        let left = Ledger(moving.0 | Ledger::REQUEUED).without_waiter(true);
+        let moving = Counts(0).with_waiter().with_grants(1).requeuing_in(HERE);
+        let left = Counts(moving.0 | Counts::REQUEUED).without_waiter(true);
         assert!(left.is_requeued(), "a sleeper may be moved to the mutex yet");
         assert!(!left.without_requeuing().is_requeued(), "no thread is left to be moved");
     }
 
     #[test]
     fn what_the_parent_requeues_the_child_does_not() {
-        let parents = Ledger(0).with_waiter().with_grants(1).requeuing_in(HERE);
+        let parents = Counts(0).with_waiter().with_grants(1).requeuing_in(HERE);
         let child = HERE + 1;
         assert!(parents.is_requeuing_in(HERE) && !parents.is_requeuing_in(child));
         let (childs, _) = parents.with_spinner(child);
@@ -262,12 +262,12 @@ mod tests {
 
     #[test]
     fn the_parts_do_not_touch() {
-        let full = (0..Ledger::MAX).fold(Ledger(0), |ledger, _| ledger.with_waiter());
-        assert_eq!((full.waiting(), full.granted(), full.epoch()), (Ledger::MAX, 0, 0));
-        let notified = full.with_grants(Ledger::MAX).requeuing_in(HERE);
-        assert_eq!((notified.waiting(), notified.granted(), notified.epoch()), (Ledger::MAX, Ledger::MAX, 1));
+        let full = (0..Counts::MAX).fold(Counts(0), |counts, _| counts.with_waiter());
+        assert_eq!((full.waiting(), full.granted(), full.epoch()), (Counts::MAX, 0, 0));
+        let notified = full.with_grants(Counts::MAX).requeuing_in(HERE);
+        assert_eq!((notified.waiting(), notified.granted(), notified.epoch()), (Counts::MAX, Counts::MAX, 1));
         assert!(notified.is_requeuing_in(HERE) && !notified.is_requeued() && notified.spinning() == 0);
-        let last = Ledger(u64::MAX << Ledger::EPOCH_SHIFT).with_grants(0);
+        let last = Counts(u64::MAX << Counts::EPOCH_SHIFT).with_grants(0);
         assert_eq!(last.0, 0, "the epoch wraps around");
     }
 }
