@@ -10,7 +10,7 @@ pub use lock::policy::{Policy, Private, Shared};
 pub use lock::traits as raw;
 pub use lock::{api, condvar, meter, policy, slice, spin};
 #[cfg(feature = "parking-lot")]
-pub use sys::parking_lot as lot;
+pub use sys::parking_lot;
 #[cfg(world = "machine")]
 pub use sys::world::capabilities;
 pub use sys::{cpu, errno, futex, membarrier, model, signal, sync, tid, time};

@@ -168,9 +168,9 @@ fn a_busy_wait_ends_with_any_number_of_threads() {
     });
 }
 
-fn looks(gait: fn(&mut dyn FnMut() -> Look) -> bool) -> u32 {
+fn looks(strategy: fn(&mut dyn FnMut() -> Look) -> bool) -> u32 {
     let mut looks = 0;
-    assert!(!gait(&mut || {
+    assert!(!strategy(&mut || {
         looks += 1;
         Look::Taken
     }));

@@ -56,7 +56,7 @@ impl<D: Configuration> RawPsRwLock<D> {
         if self.queue_is_empty(flag) || (flag == State::LOW && self.passes()) {
             return true;
         }
-        spin::first_in_line::<D::Policy>(false, || self.queue_is_empty(flag))
+        spin::head_waiter::<D::Policy>(false, || self.queue_is_empty(flag))
             || self.sleep_until_empty(flag, deadline)
     }
 

@@ -139,10 +139,10 @@
 //! # The drain
 //! (D) is the last touch of a reader. So a reader cannot count an event for an owner that it has
 //! let in; it can only wake by address. If that happens between the owner's last look and its
-//! sleep, the wake-up is lost. So the owner [polls with a timer](ulocks_core::futex::Futex::naps),
-//! of fifty microseconds at first, later a millisecond at most. A departing reader ends such a
-//! sleep early. Readers in signal handlers make no system call, so then the owner polls every fifty
-//! microseconds.
+//! sleep, the wake-up is lost. So the owner [polls with a
+//! timer](ulocks_core::futex::Futex::poll_until), of fifty microseconds at first, later a
+//! millisecond at most. A departing reader ends such a sleep early. Readers in signal handlers make
+//! no system call, so then the owner polls every fifty microseconds.
 //!
 //! # Ordering
 //! All transitions of the state are read-modify-writes of one word and continue each other's

@@ -90,16 +90,16 @@ impl<D: Configuration> RawPsRwLock<D> {
         let is_drained = |was| self.is_drained_with_slots(index, was, &next);
         let drained = || is_drained(State(self.state.load(Acquire)));
         // The owner is next.
-        if drained() || spin::first_in_line::<PolicyOf<D>>(false, drained) {
+        if drained() || spin::head_waiter::<PolicyOf<D>>(false, drained) {
             return true;
         }
         self.meter.count(Event::Slept);
         if Self::LAYOUT.is_handler(index) {
             // Signals are masked: short sleeps only.
-            return self.event.naps(OWNER, deadline, SHORT_SLEEP, drained);
+            return self.event.poll_until(OWNER, deadline, SHORT_SLEEP, drained);
         }
         let drained = || is_drained(State(self.state.fetch_or(State::DRAINING, Acquire)));
-        let done = self.event.naps(OWNER, deadline, LONGEST_SLEEP, drained);
+        let done = self.event.poll_until(OWNER, deadline, LONGEST_SLEEP, drained);
         self.state.fetch_and(!State::DRAINING, Relaxed);
         done
     }

@@ -187,7 +187,7 @@ impl<D: Configuration> RawPsRwLock<D> {
             if was.is_leaving() {
                 // The owner relies on the mark until it clears it itself.
                 let is_over = |was: State| !(was.is_leaving() && was.is_next());
-                self.event.naps(NOBODY, None, SHORT_SLEEP, || is_over(self.look()));
+                self.event.poll_until(NOBODY, None, SHORT_SLEEP, || is_over(self.look()));
                 was = self.look();
                 continue;
             }
@@ -250,7 +250,7 @@ impl<D: Configuration> RawPsRwLock<D> {
     /// invariant 10. False if `deadline` passed first.
     pub(crate) fn wait_until_left(&self, bits: Bits, level: u32, deadline: Option<Deadline>) -> bool {
         self.meter.count(Event::Slept);
-        self.event.naps(bits, deadline, LONGEST_SLEEP, || {
+        self.event.poll_until(bits, deadline, LONGEST_SLEEP, || {
             let was = self.look();
             // The next owner, if it waits for a queue, looks like an owner that leaves.
             !was.is_leaving() || was.level() < level
@@ -301,7 +301,7 @@ impl<D: Configuration> RawPsRwLock<D> {
     pub(crate) fn wait_for_grant(&self) {
         // Other writers may sleep: invariant 7.
         self.state.fetch_or(State::WRITERS, Relaxed);
-        self.event.naps(OWNER, None, SHORT_SLEEP, || {
+        self.event.poll_until(OWNER, None, SHORT_SLEEP, || {
             let was = self.look();
             was.level() == 0 && !was.has(State::DRAINING)
         });

@@ -1,76 +1,75 @@
-//! How long a waiter looks at a lock before it sleeps, in nanoseconds.
+//! Spin strategies: how long a waiter polls a lock before it sleeps, and how far apart.
 //!
-//! A waiter that spins saves a sleep and a wake-up, microseconds each, and pays with its CPU and
-//! with the owner's cache line. All looks are loads, and each takes one of two courses:
+//! A waiter that spins saves a sleep and a wake-up, which cost microseconds each. It pays with its
+//! CPU, and with the holder's cache line. All polls are loads. Each poll has one of two outcomes:
 //!
-//! - it *hits*: the line is where the waiter's last look has brought it, so nobody has written to
-//!   the lock since. The look is free, to the owner too. The critical section is a long one, and
-//!   who looks again soon sees its end at once;
-//! - it *misses*: the owner has written, and finds the line gone when it writes next. So critical
-//!   sections are short, and the owner runs one after the other if it is left alone. Its line was
-//!   gone for about as long as the look took.
+//! - It *hits*: the line is where the waiter's last poll has brought it, so no thread has written
+//!   to the lock since. The poll costs the holder nothing. The critical section is a long one, and
+//!   frequent polls see its end early.
+//! - It *misses*: the holder has written, and will miss the line at its next write. So critical
+//!   sections are short, and the holder passes through many of them if it is left alone. Its line
+//!   was away for about as long as the poll took.
 //!
-//! The clock tells which it was. After a look that hits a waiter looks again after a single pause,
-//! after one that misses not for [`LEFT_ALONE`] times as long as it took: that is what it may take
-//! from the owner. If many look, each look takes longer, and they come more rarely. There are three
-//! gaits, all with a budget in time:
+//! The clock tells the two apart. After a hit, a waiter polls again after a single pause. After a
+//! miss, it does not poll for [`LEFT_ALONE`] times as long as the poll took. That bounds what the
+//! waiter takes from the holder. If many waiters poll, each poll takes longer, so they poll more
+//! rarely. There are three strategies, each with a budget in time:
 //!
-//! - [`backing_off`], for an arrival. It knows nothing of the owner, and there may be many of it:
-//!   it pauses for [`FIRST_PAUSE_NS`] before it looks for the first time. That is what keeps two
-//!   threads with empty critical sections from passing the line to and fro: the owner runs some
+//! - [`backing_off`] is for an arriving thread. It knows nothing of the holder, and there may be
+//!   many arriving threads. It pauses for [`FIRST_PAUSE_NS`] before its first poll. That keeps two
+//!   threads with empty critical sections from passing the line to and fro: the holder runs several
 //!   critical sections meanwhile.
-//! - [`closely`], for a waiter that was woken and found the lock taken again. There are few of
-//!   these (whoever woke it woke nobody else), and a wake-up has been paid for: it looks for the
-//!   first time after a single pause.
-//! - [`first_in_line`], for the waiter to which a lock that is handed over in order goes next, or
-//!   next on its CPU. One a CPU spins so, they get the lock for certain, and whoever waits behind
-//!   waits for their wake-ups too: they look after every pause.
+//! - [`closely`] is for a waiter that was woken and found the lock taken again. There are few of
+//!   these, since a releasing thread wakes one at a time, and a wake-up has been paid for. It polls
+//!   for the first time after a single pause.
+//! - [`head_waiter`] is for the waiter that an orderly lock serves next, or next on its CPU. One
+//!   waiter on each CPU spins so. It certainly gets the lock, and all waiters behind it wait for
+//!   its wake-up too. It polls after each pause.
 //!
-//! The pauses are the processor's (`pause`, `isb`), whose length differs by a factor of twenty
-//! between CPUs; the first waiter of a process measures it. No gait ever yields to the scheduler: a
-//! yield while the owner waits for this CPU costs time slices.
+//! The pauses are the processor's (`pause`, `isb`). Their length differs by a factor of twenty
+//! between CPUs; the first waiter of a process measures it. No strategy yields to the scheduler: a
+//! yield while the holder waits for this CPU costs time slices.
 //!
-//! Where the owner cannot run while the waiter does, spinning is pointless, and nobody spins: on a
-//! lock of one process, until waiters of that process have been seen that may run on more than one
-//! CPU between them. A lock between processes cannot know where the others run, and always spins.
+//! Where the holder cannot run while the waiter does, spinning is pointless. So no waiter spins on
+//! a lock of one process, until waiters of that process have been seen that may run on more than
+//! one CPU between them. A lock between processes cannot know where the others run, so its waiters
+//! always spin.
 //!
-//! Budgets and pauses are the outcome of the measurements in `BENCHMARKS.md`, section "The waiting
-//! rule".
+//! Budgets and pauses come from the measurements in `BENCHMARKS.md`, section "The waiting rule".
 
 use super::policy::Policy;
 use crate::sys::futex::{self, Bits, Futex, Scope};
 use crate::sys::sync::spin_until;
-use crate::sys::world::{Price, pause};
+use crate::sys::world::{PollCost, pause};
 use core::time::Duration;
 
-/// The first pause of an arrival. Shorter ones lose throughput on empty critical sections (30 M/s
-/// at 13 ns, 40 to 50 M/s at 140 ns on two CPUs), longer ones on critical sections of less than a
-/// microsecond, which they oversleep.
+/// The first pause of an arriving thread. Shorter pauses lose throughput on empty critical sections
+/// (30 M/s at 13 ns, 40 to 50 M/s at 140 ns on two CPUs). Longer ones lose it on critical sections
+/// of less than a microsecond, because they overshoot the release.
 pub const FIRST_PAUSE_NS: u32 = 140;
 
-/// For how many times as long as a look that missed has taken the waiter does not look again. More
-/// gains a little on empty critical sections, and oversleeps short ones.
+/// After a poll that missed, the waiter does not poll for this many times as long as the poll took.
+/// A higher number gains a little on empty critical sections, and overshoots the end of short ones.
 pub const LEFT_ALONE: u32 = 16;
 
-/// How long a waiter leaves a lock that is free to another that spins for it: a line takes less to
-/// come and go.
+/// For how long a waiter leaves a free lock to another waiter that spins for it. Moving a cache
+/// line there and back takes less.
 const GIVE_WAY_NS: u32 = 500;
 
-/// How a waiter of a lock spins. Zero-sized; chosen by type.
+/// The spin budgets of a lock's waiters. Zero-sized; chosen by type.
 pub trait Spin: Send + Sync + 'static {
-    /// The budget of an arrival, in nanoseconds.
+    /// Spin budget in nanoseconds of an arriving thread.
     const ARRIVAL_NS: u32;
-    /// The budget of an arrival that sees the lock saturated, in nanoseconds; at most
+    /// Spin budget in nanoseconds of an arriving thread that sees the lock saturated; at most
     /// [`ARRIVAL_NS`](Self::ARRIVAL_NS).
     const SATURATED_NS: u32;
-    /// The budget of a waiter that was woken and found the lock taken again, in nanoseconds.
+    /// Spin budget in nanoseconds of a waiter that was woken and found the lock taken again.
     const WOKEN_NS: u32;
-    /// The budget of a waiter that finds nobody but the holder before it, of a lock that is handed
-    /// over in order, or was called ahead of its turn and can tell that the holder does not need
-    /// its CPU; and of one that finds nobody asleep for the same, of a reader-writer lock. In
-    /// nanoseconds.
+    /// Spin budget in nanoseconds of a waiter that is next. First-in-first-out lock: the head
+    /// waiter, or a waiter woken ahead of its turn that knows that the holder runs on another CPU.
+    /// Reader-writer lock: a waiter that sees no sleeper of its own kind.
     const FIRST_NS: u32;
-    /// The budget of a waiter on a condition variable, before it sleeps, in nanoseconds.
+    /// Spin budget in nanoseconds of a waiter on a condition variable.
     const CONDVAR_NS: u32;
 }
 
@@ -111,30 +110,31 @@ impl Spin for Adaptive {
     const CONDVAR_NS: u32 = 12_000;
 }
 
-/// What a spinning waiter sees when it looks.
+/// What a spinning waiter sees when it polls.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Look {
     /// The lock was free, and is the waiter's now.
     Acquired,
     /// The lock is taken.
     Taken,
-    /// The lock is taken, by an owner who had to be woken itself or has sleepers to wake: on a busy
-    /// lock now and then, on a saturated one always.
+    /// The lock is taken by a holder that had to be woken itself, or that has sleepers to wake. A
+    /// busy lock shows this now and then, a saturated one always.
     Saturated,
-    /// The lock is taken, and to look again is in vain: its owner cannot run while the waiter does,
-    /// or will hand it to a sleeper.
+    /// The lock is taken, and further polls are useless: the holder cannot run while the waiter
+    /// does, or it will hand the lock to a sleeper.
     Hopeless,
 }
 
-/// An arrival of policy `P`: looks after a long pause, and then as the looks themselves advise.
-/// True if it acquired, false when its budget is spent, at once if it has none.
+/// An arriving thread of policy `P` polls after a long pause, and then at intervals that follow the
+/// cost of its polls. Returns whether it acquired the lock within its budget. Without a budget it
+/// does not poll.
 #[cfg_attr(world = "vm", track_caller)]
 pub fn backing_off<P: Policy>(look: impl FnMut() -> Look) -> bool {
     backing_off_for::<P>(P::Spin::ARRIVAL_NS, P::Spin::SATURATED_NS, look)
 }
 
-/// As [`backing_off`], with a budget of `ns` nanoseconds, and of `if_saturated` nanoseconds on a
-/// lock that is saturated.
+/// As [`backing_off`], with a budget of `ns` nanoseconds, or of `if_saturated` nanoseconds if the
+/// lock is saturated.
 #[cfg_attr(world = "vm", track_caller)]
 pub fn backing_off_for<P: Policy>(ns: u32, if_saturated: u32, mut look: impl FnMut() -> Look) -> bool {
     let budget = pause::budget(P::Scope::PRIVATE, ns);
@@ -142,9 +142,9 @@ pub fn backing_off_for<P: Policy>(ns: u32, if_saturated: u32, mut look: impl FnM
     until_spent(budget, first, if_saturated, || pause::timed(&mut look))
 }
 
-/// A woken waiter of policy `P`: looks after a single pause, and then as the looks themselves
-/// advise. True if it acquired; false when its budget is spent, at once if it has none, or when it
-/// sees that another waiter is owed the next wake-up.
+/// A woken waiter of policy `P` polls after a single pause, and then at intervals that follow the
+/// cost of its polls. Returns whether it acquired the lock within its budget. It gives up at once
+/// if it has no budget, or if it sees that another waiter is owed the next wake-up.
 #[cfg_attr(world = "vm", track_caller)]
 pub fn closely<P: Policy>(look: impl FnMut() -> Look) -> bool {
     closely_for::<P>(P::Spin::WOKEN_NS, look)
@@ -156,32 +156,39 @@ pub fn closely_for<P: Policy>(ns: u32, mut look: impl FnMut() -> Look) -> bool {
     until_spent(pause::budget(P::Scope::PRIVATE, ns), 1, 0, || pause::timed(&mut look))
 }
 
-/// Looks until `budget` is spent, for the first time after `first`, or until the lock is seen
-/// saturated after `if_saturated`; all of them are counted in pauses.
+/// Polls until `budget` is spent, or until `if_saturated` is spent and the lock is seen saturated.
+/// The first poll comes after `first`. All three are in pauses.
 #[cfg_attr(world = "vm", track_caller)]
-fn until_spent(budget: u32, first: u32, if_saturated: u32, mut look: impl FnMut() -> (Look, Price)) -> bool {
+fn until_spent(
+    budget: u32,
+    first: u32,
+    if_saturated: u32,
+    mut look: impl FnMut() -> (Look, PollCost),
+) -> bool {
     let (mut next, mut spent) = (first, 0);
     while spent < budget {
         let now = next.min(budget - spent);
         pause::times(now);
-        let (seen, price) = look();
-        spent = spent.saturating_add(now).saturating_add(price.took);
+        let (seen, cost) = look();
+        spent = spent.saturating_add(now).saturating_add(cost.total);
         match seen {
             Look::Acquired => return true,
             Look::Saturated if spent >= if_saturated => return false,
             Look::Hopeless => return false,
-            _ => next = price.missed.saturating_mul(LEFT_ALONE).max(1),
+            _ => next = cost.miss.saturating_mul(LEFT_ALONE).max(1),
         }
     }
     false
 }
 
-/// The first in line of a lock of policy `P` that is handed over in order: looks after each single
-/// pause. True if `look` was; false when its budget is spent, at once if it has none. The budget is
-/// that of a saturated lock if the caller was woken to be first: then whoever is before it may have
-/// been woken too, and need this CPU. Who can tell that it does not says that it was not woken.
+/// The head waiter of an orderly lock of policy `P` polls after each pause. Returns whether `look`
+/// became true within the budget.
+///
+/// Pass `was_woken = true` if the caller was just woken. The thread ahead of it may need this CPU
+/// then, so the shorter `SATURATED_NS` applies. If the caller knows that the thread ahead runs
+/// elsewhere, it passes `false`.
 #[cfg_attr(world = "vm", track_caller)]
-pub fn first_in_line<P: Policy>(was_woken: bool, mut look: impl FnMut() -> bool) -> bool {
+pub fn head_waiter<P: Policy>(was_woken: bool, mut look: impl FnMut() -> bool) -> bool {
     let budget = if was_woken { P::Spin::SATURATED_NS } else { P::Spin::FIRST_NS };
     (0..pause::budget(P::Scope::PRIVATE, budget)).any(|_| {
         pause::times(1);
@@ -189,19 +196,19 @@ pub fn first_in_line<P: Policy>(was_woken: bool, mut look: impl FnMut() -> bool)
     })
 }
 
-/// How many pauses a waiter has that may spin for `ns` nanoseconds. Zero if the thread it waits for
+/// How many pauses a spin of `ns` nanoseconds has. Zero if the thread that the caller waits for
 /// cannot run meanwhile.
 pub fn budget<S: Scope>(ns: u32) -> u32 {
     pause::budget(S::PRIVATE, ns)
 }
 
-/// The longest pause between two polls of [`until`], in nanoseconds. Shorter ones take the
-/// notifier's cache line away more often, longer ones are late: both cost up to a third of the
-/// items a second of a bounded buffer.
+/// The longest pause between two polls of [`until`], in nanoseconds. Shorter pauses take the
+/// notifier's cache line away more often, longer ones are late. Both cost up to a third of the
+/// items per second of a bounded buffer.
 const LONGEST_PAUSE_NS: u32 = 400;
 
-/// A waiter on a condition variable: polls `is_done` after pauses that double up to 400 ns, until
-/// it holds or `budget` pauses are spent.
+/// A waiter on a condition variable polls `is_done` after pauses that double up to 400 ns, until it
+/// is true or `budget` pauses are spent.
 #[cfg_attr(world = "vm", track_caller)]
 pub fn until(budget: u32, mut is_done: impl FnMut() -> bool) {
     let longest = pause::count(LONGEST_PAUSE_NS);
@@ -213,20 +220,20 @@ pub fn until(budget: u32, mut is_done: impl FnMut() -> bool) {
     }
 }
 
-/// A number of the calling process that its parent and its children do not share, modulo four.
-/// `None` if the kernel cannot tell: then nobody may rely on a thread that only spins, since a fork
-/// may have left it behind.
+/// A number of the calling process, modulo four, that its parent and its children do not share.
+/// `None` if the kernel cannot tell. Then no thread may rely on another one that only spins, since
+/// a fork may have left it behind.
 pub(crate) fn process() -> Option<u32> {
     crate::sys::world::process_generation()
 }
 
-/// So many looks in a row that hit take `ns`, or somewhat longer; one at least.
+/// How many consecutive polls that hit take about `ns` nanoseconds; at least 1.
 #[inline]
 pub fn looks_in(ns: u32) -> u32 {
     pause::count(ns)
 }
 
-/// Leaves a lock that is free to another that spins for it.
+/// Leaves a free lock to another waiter that spins for it.
 #[cfg_attr(world = "vm", track_caller)]
 pub fn give_way() {
     pause::times(pause::count(GIVE_WAY_NS));
@@ -235,10 +242,10 @@ pub fn give_way() {
 /// For how long [`outlast`] spins before it sleeps.
 const BRIEFLY_NS: u32 = 2_000;
 /// The longest sleep of [`outlast`].
-const SHORT_NAP: Duration = Duration::from_micros(50);
+const SHORT_SLEEP: Duration = Duration::from_micros(50);
 
-/// Waits for another thread that finishes in less than [`BRIEFLY_NS`] if it runs. If it was
-/// preempted, the caller leaves it a CPU, whatever the priorities of the two.
+/// Waits until another thread is through, which takes less than [`BRIEFLY_NS`] if it runs. If it
+/// was preempted, the caller leaves it a CPU, whatever the priorities of the two threads.
 #[cfg_attr(world = "vm", track_caller)]
 pub(crate) fn outlast(mut is_over: impl FnMut() -> bool) {
     if cfg!(not(world = "machine")) {
@@ -247,7 +254,7 @@ pub(crate) fn outlast(mut is_over: impl FnMut() -> bool) {
     until(budget::<futex::Private>(BRIEFLY_NS), &mut is_over);
     // No thread wakes it.
     let word = Futex::<futex::Private>::new(0);
-    word.naps(Bits::one(0), None, SHORT_NAP, is_over);
+    word.poll_until(Bits::one(0), None, SHORT_SLEEP, is_over);
 }
 
 #[cfg(all(test, world = "machine"))]
@@ -272,7 +279,7 @@ mod tests {
         assert!(closely::<Shared<Patience<1_000_000>>>(|| Look::Acquired));
     }
 
-    /// How often a waiter looks that always sees `what`.
+    /// How often a waiter polls that always sees `what`.
     fn looks(spin: impl Fn(&mut dyn FnMut() -> Look) -> bool, what: Look) -> u32 {
         let mut looks = 0;
         assert!(!spin(&mut || {
@@ -290,27 +297,27 @@ mod tests {
         assert!((1..=most).contains(&looks(|look| backing_off::<Patient>(look), Look::Taken)));
     }
 
-    /// How often a waiter with a thousand pauses looks at a lock that is taken, if each look costs
-    /// `price`.
-    fn looks_at(price: Price, first: u32) -> u32 {
+    /// How often a waiter with a budget of a thousand pauses polls a lock that is taken, if each
+    /// poll costs `cost`.
+    fn looks_at(cost: PollCost, first: u32) -> u32 {
         let mut looks = 0;
         assert!(!until_spent(1_000, first, 0, || {
             looks += 1;
-            (Look::Taken, price)
+            (Look::Taken, cost)
         }));
         looks
     }
 
     #[test]
-    fn the_price_of_a_look_decides_when_the_next_comes() {
-        let (hit, miss) = (Price { took: 2, missed: 0 }, Price { took: 12, missed: 10 });
+    fn the_cost_of_a_poll_decides_when_the_next_comes() {
+        let (hit, miss) = (PollCost { total: 2, miss: 0 }, PollCost { total: 12, miss: 10 });
         // One pause and two; then the long first pause takes the place of 13 of them.
         assert_eq!(looks_at(hit, 1), 334);
         assert_eq!(looks_at(hit, 40), 321);
         // 1 + 12, then 160 + 12 each, and what is left.
         assert_eq!(looks_at(miss, 1), 7);
-        // One that was preempted is the last.
-        assert_eq!(looks_at(Price { took: u32::MAX, missed: u32::MAX }, 1), 1);
+        // A poll during which the waiter was preempted is the last.
+        assert_eq!(looks_at(PollCost { total: u32::MAX, miss: u32::MAX }, 1), 1);
     }
 
     #[test]

@@ -190,7 +190,7 @@ impl<P: Policy> Protocol<P> {
             let (here, mut seen) = (ahead::here(), look());
             if (alone || seen.is(Kind::Called)) && !seen.holder().is(here) {
                 let knows = seen.holder().is_known() && here.is_known();
-                spin::first_in_line::<P>(slept && !knows, || {
+                spin::head_waiter::<P>(slept && !knows, || {
                     seen = look();
                     seen.is(Kind::Granted) || seen.holder().is(here)
                 });

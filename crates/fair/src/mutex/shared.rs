@@ -275,7 +275,7 @@ impl<P: Policy> Protocol<P> {
             }
             let first = turn.first() == ticket;
             if first
-                && spin::first_in_line::<P>(slept, || {
+                && spin::head_waiter::<P>(slept, || {
                     turn = self.look();
                     turn.ahead_of(ticket) == 0
                 })

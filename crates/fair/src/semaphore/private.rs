@@ -111,7 +111,7 @@ impl<P: Policy> RawSemaphore<P> {
     /// The node is the waiter's own, so looking at it disturbs nobody; only its server writes
     /// there.
     fn spin_on(node: &Node) -> bool {
-        spin::first_in_line::<P>(false, || Self::is_granted(node))
+        spin::head_waiter::<P>(false, || Self::is_granted(node))
     }
 
     /// True when permits are granted, false when the node is out of the line without any.

@@ -303,7 +303,7 @@ impl<P: Policy> RawSemaphore<P> {
     fn wait_as_first(&self, wanted: u32, ticket: u32, mut slept: bool, deadline: Option<Deadline>) -> bool {
         let tickets = self.line.tickets();
         let bit = Self::near_bit(ticket);
-        let mut acquired = spin::first_in_line::<P>(slept, || self.look(wanted));
+        let mut acquired = spin::head_waiter::<P>(slept, || self.look(wanted));
         while !acquired {
             let turn = Turn(tickets.turn.load(Relaxed)); // before (L2)
             let state = State(self.state.load(Relaxed));

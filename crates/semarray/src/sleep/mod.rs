@@ -44,7 +44,7 @@ impl<P: InOneProcess> RawSemArray<P> {
     pub(crate) fn sleep(&self, node: &Node, queued: Queued, wait: Wait) -> Result<(), Error> {
         self.meter.count(Event::Contended);
         let completed = || node.outcome() != Outcome::Pending;
-        if spin::first_in_line::<P>(false, completed) {
+        if spin::head_waiter::<P>(false, completed) {
             self.meter.count(Event::Spun);
             queued.seat.give_back();
             return self.result(node);

@@ -78,8 +78,8 @@ use super::bits::UserBits;
 use super::word::ByteState;
 use core::fmt;
 use ulocks_core::futex;
-use ulocks_core::lot::{LotKey, Parked};
 use ulocks_core::meter::{Event, Meter};
+use ulocks_core::parking_lot::{ParkKey, Parked};
 use ulocks_core::spin::{self, Look};
 use ulocks_core::sync::AtomicU8;
 use ulocks_core::sync::Ordering::{Acquire, Relaxed, Release};
@@ -206,8 +206,8 @@ where
 
     /// The name of the queue in the lot.
     #[inline(always)]
-    fn key(&self) -> LotKey {
-        LotKey::of(&raw const self.byte)
+    fn key(&self) -> ParkKey {
+        ParkKey::of(&raw const self.byte)
     }
 
     /// (L1) for an arrival: guesses that the byte is zero, which costs one step if it is, and two
@@ -336,7 +336,7 @@ where
     /// The wake-up a release owes. By key: the byte may be gone.
     #[cold]
     #[inline(never)]
-    fn unpark_one(key: LotKey) {
+    fn unpark_one(key: ParkKey) {
         key.unpark_one();
     }
 }

@@ -26,8 +26,8 @@
 //! 4. Every call leaves the caller's `errno` as it was.
 //! 5. Misuse is answered before the kernel is asked, where the types have not ruled it out.
 
-mod naps;
 mod pi;
+mod poll;
 mod requeue;
 #[cfg(not(world = "loom"))]
 mod waitv;

@@ -6,8 +6,8 @@
 //! modelled lock.
 //!
 //! # What it promises
-//! 1. A [`park`](LotKey::park) looks at the lock (`still`) and queues the thread in one step for
-//!    every [`unpark_one`](LotKey::unpark_one) of the same key: what was done before the unpark is
+//! 1. A [`park`](ParkKey::park) looks at the lock (`still`) and queues the thread in one step for
+//!    every [`unpark_one`](ParkKey::unpark_one) of the same key: what was done before the unpark is
 //!    visible to `still`, or the unpark finds the thread.
 //! 2. An unpark takes the thread that has waited longest out of the queue, and tells it whether it
 //!    left others there.
@@ -54,9 +54,9 @@ pub enum Parked {
 
 /// The name of a queue: the address of a lock.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub struct LotKey(usize);
+pub struct ParkKey(usize);
 
-impl LotKey {
+impl ParkKey {
     /// The queue of the lock at `lock`.
     #[inline]
     pub fn of<T>(lock: *const T) -> Self {

@@ -39,11 +39,11 @@ mod imp;
 
 #[cfg(not(world = "machine"))]
 mod models;
-mod price;
+mod poll_cost;
 #[cfg(not(world = "machine"))]
 pub(crate) use models::slice;
 #[cfg(not(world = "machine"))]
 pub use models::{is_abandoned, without_unwinding};
-pub(crate) use price::Price;
+pub(crate) use poll_cost::PollCost;
 
 pub use imp::*;

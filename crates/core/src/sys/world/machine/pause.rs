@@ -1,12 +1,12 @@
 //! The processor's pause as a unit of time.
 
 use crate::sys::types::time::Clock;
-use crate::sys::world::{Price, clock};
+use crate::sys::world::{PollCost, clock};
 use core::cell::Cell;
 use core::sync::atomic::{AtomicU32, AtomicU64, Ordering::Relaxed};
 
-/// How many pauses a waiter with a budget of `ns` has: none if it has no budget, or would spin in
-/// vain on a lock that is `private` to this process.
+/// How many pauses a waiter with a budget of `ns` has. It has none if `ns` is 0, or if the lock is
+/// `private` to this process and all its waiters run on one CPU.
 #[inline]
 pub(crate) fn budget(private: bool, ns: u32) -> u32 {
     if ns == 0 || (private && on_one_cpu()) { 0 } else { count(ns) }
@@ -25,26 +25,26 @@ pub(crate) fn count(ns: u32) -> u32 {
     Scale::here().pauses(ns)
 }
 
-/// Runs `look`, and says what it has cost.
+/// Runs `look`, and returns its cost.
 #[inline]
-pub(crate) fn timed<R>(look: impl FnOnce() -> R) -> (R, Price) {
+pub(crate) fn timed<R>(look: impl FnOnce() -> R) -> (R, PollCost) {
     let scale = Scale::here();
     if scale.reading > SLOW_READING_NS {
-        let missed = scale.pauses(GUESSED_MISS_NS);
-        return (look(), Price { took: missed, missed });
+        let miss = scale.pauses(GUESSED_MISS_NS);
+        return (look(), PollCost { total: miss, miss });
     }
     let before = clock::now(Clock::Monotonic);
     let seen = look();
     let took = clock::now(Clock::Monotonic).saturating_sub(before);
-    (seen, Price::of(took.as_nanos() as u64, scale.reading.into(), |ns| scale.pauses(ns)))
+    (seen, PollCost::of(took.as_nanos() as u64, scale.reading.into(), |ns| scale.pauses(ns)))
 }
 
-/// A clock that takes longer does not tell whether a line was here, as where each reading is a
-/// system call. Then each look counts as one that missed, and takes so long.
+/// A clock that takes longer cannot tell a hit from a miss; on some machines each reading is a
+/// system call. Then each poll counts as a miss that takes [`GUESSED_MISS_NS`].
 const SLOW_READING_NS: u32 = 200;
 const GUESSED_MISS_NS: u32 = 25;
 
-/// What takes how long on this machine.
+/// How long a pause and a reading of the clock take on this machine.
 #[derive(Clone, Copy)]
 struct Scale {
     /// Pauses in a microsecond.
@@ -86,8 +86,8 @@ impl Scale {
 
 const RUNS: u32 = 50;
 
-/// The nanoseconds that so many runs of `what` take, by the shortest of a few samples, for a
-/// preemption only ever makes one longer.
+/// How many nanoseconds [`RUNS`] runs of `what` take: the shortest of a few samples, since a
+/// preemption makes a sample longer.
 fn shortest(what: impl Fn()) -> u128 {
     const SAMPLES: u32 = 8;
     let sample = || {
@@ -98,9 +98,9 @@ fn shortest(what: impl Fn()) -> u128 {
     (0..SAMPLES).map(|_| sample()).min().unwrap_or(1).max(1)
 }
 
-/// Whether all waiters of this process so far, the caller included, may run on one and the same CPU
-/// only. Costs a system call at the first wait of a thread, as long as the answer is yes; widening
-/// the affinity of a thread after that goes unnoticed.
+/// Whether all waiters of this process so far, the caller included, are bound to one and the same
+/// CPU. While the answer is yes, the first wait of each thread makes a system call for it. A thread
+/// whose affinity is widened later goes unnoticed.
 fn on_one_cpu() -> bool {
     /// No waiter yet, or a CPU plus one, or `MANY`.
     static SEEN: AtomicU32 = AtomicU32::new(0);

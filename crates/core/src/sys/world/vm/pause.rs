@@ -1,8 +1,8 @@
-//! The pause as a unit of time. How many pauses fit into one is the machine's to say: an explorer
-//! has room for one look in any budget, the cost model counts.
+//! The pause as a unit of time. The engine says how many pauses a budget has: an explorer has room
+//! for one poll in any budget, the cost model counts.
 
 use crate::sys::types::time::Clock;
-use crate::sys::world::{Price, clock};
+use crate::sys::world::{PollCost, clock};
 use core::cell::Cell;
 use ulocks_vm::sync::{PerRun, pause_times, pauses_in};
 
@@ -22,13 +22,13 @@ pub(crate) fn times(count: u32) {
     pause_times(count);
 }
 
-/// Runs `look`, and says what it has cost: nothing to an explorer, which would have to explore each
-/// reading of a clock.
+/// Runs `look`, and returns its cost. In an exploration the cost is zero, since each reading of a
+/// clock would have to be explored.
 #[track_caller]
-pub(crate) fn timed<R>(look: impl FnOnce() -> R) -> (R, Price) {
+pub(crate) fn timed<R>(look: impl FnOnce() -> R) -> (R, PollCost) {
     const LONG: u32 = 1_000_000;
     if pauses_in(LONG) <= 1 {
-        return (look(), Price::default());
+        return (look(), PollCost::default());
     }
     let reading = READING.get().unwrap_or_else(|| {
         let before = now_ns();
@@ -37,7 +37,7 @@ pub(crate) fn timed<R>(look: impl FnOnce() -> R) -> (R, Price) {
     READING.set(Some(reading));
     let before = now_ns();
     let seen = look();
-    (seen, Price::of(now_ns() - before, reading, count))
+    (seen, PollCost::of(now_ns() - before, reading, count))
 }
 
 fn now_ns() -> u64 {
