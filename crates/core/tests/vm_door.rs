@@ -49,24 +49,6 @@ fn a_report_names_the_line_of_the_lock() {
 }
 
 #[test]
-fn a_deadline_that_has_passed_stays_passed() {
-    let outcomes = Outcomes::new();
-    let seen = outcomes.clone();
-    explore(Config::exhaustive(), move || {
-        let deadline = Deadline::at(Instant::now() + Duration::from_millis(1));
-        let passed = [(); 3].map(|()| deadline.has_passed());
-        if passed[2] {
-            assert_eq!(deadline.remaining(), Duration::ZERO);
-            assert_eq!(Futex::<Private>::new(0).wait(0, Some(deadline)), Waited::TimedOut);
-        }
-        assert!(!Deadline::NEVER.has_passed());
-        seen.add(passed);
-    });
-    let [f, t] = [false, true];
-    outcomes.are([[f, f, f], [f, f, t], [f, t, t], [t, t, t]]);
-}
-
-#[test]
 fn a_later_deadline_does_not_pass_before_an_earlier_one() {
     let outcomes = Outcomes::new();
     let seen = outcomes.clone();
@@ -93,17 +75,6 @@ ulocks_core::sync_static! {
     /// Lives for one execution.
     static COUNT: AtomicU32 = AtomicU32::new(0);
     pub(crate) static OTHER: AtomicU32 = AtomicU32::new(7);
-}
-
-#[test]
-fn a_static_is_new_in_every_execution() {
-    explore(Config::exhaustive(), || {
-        assert_eq!(COUNT.load(Relaxed), 0);
-        let other = spawn(|| COUNT.fetch_add(OTHER.load(Relaxed), Relaxed));
-        COUNT.fetch_add(1, Relaxed);
-        other.join().unwrap();
-        assert_eq!(COUNT.load(Acquire), 8);
-    });
 }
 
 #[test]

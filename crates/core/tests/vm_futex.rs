@@ -11,15 +11,14 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use ulocks_core::futex::{
-    Bits, Futex, FutexKey, Private, RequeueError, Requeued, Scope, Shared, Waited, Waiter, WaitvError,
-    WaitvOutcome, waitv,
+    Bits, Futex, FutexKey, Private, Scope, Shared, Waited, Waiter, WaitvError, WaitvOutcome, waitv,
 };
 use ulocks_core::model::process::{self, Region};
 use ulocks_core::model::signal::{self, Signal};
 use ulocks_core::model::thread::{JoinHandle, spawn};
 use ulocks_core::model::{Config, explore, finds_bug_saying};
-use ulocks_core::sync::Ordering::{Relaxed, Release};
-use ulocks_core::sync::{UnsafeCell, spin_until};
+use ulocks_core::sync::Ordering::Relaxed;
+use ulocks_core::sync::spin_until;
 use ulocks_core::time::Deadline;
 
 type Word = Futex<Private>;
@@ -51,63 +50,6 @@ fn asleep<S: Scope>(word: FutexKey<S>, bits: Bits) -> JoinHandle<Waited> {
 }
 
 #[test]
-fn a_change_of_the_word_before_the_wake_up_is_never_missed() {
-    let outcomes = Outcomes::new();
-    let seen = outcomes.clone();
-    explore(Config::exhaustive(), move || {
-        let word = word(0);
-        let waker = {
-            let word = Arc::clone(&word);
-            spawn(move || {
-                word.store(1, Release);
-                word.key().wake(1)
-            })
-        };
-        let waited = word.wait(0, None);
-        assert_eq!(waited == Waited::Woken, waker.join().unwrap() == 1);
-        seen.add(waited);
-    });
-    outcomes.are([Waited::Woken, Waited::Mismatch]);
-}
-
-#[test]
-fn a_wake_up_before_the_sleep_is_not_kept() {
-    finds_bug_saying("deadlock", Config::exhaustive(), || {
-        let word = word(0);
-        let waker = {
-            let word = Arc::clone(&word);
-            // Wakes without having changed the word: the sleeper may come later.
-            spawn(move || word.key().wake(1))
-        };
-        word.wait(0, None);
-        waker.join().unwrap();
-    });
-}
-
-#[test]
-fn a_timed_wait_ends_in_three_ways() {
-    let outcomes = Outcomes::new();
-    let seen = outcomes.clone();
-    explore(Config::exhaustive(), move || {
-        let word = word(0);
-        let waker = {
-            let word = Arc::clone(&word);
-            spawn(move || {
-                word.store(1, Relaxed);
-                word.key().wake(1)
-            })
-        };
-        let deadline = soon();
-        let waited = word.wait(0, Some(deadline));
-        assert!(deadline.has_passed() || waited != Waited::TimedOut);
-        // Who has timed out takes no wake-up away.
-        assert_eq!(waker.join().unwrap() == 1, waited == Waited::Woken);
-        seen.add(waited);
-    });
-    outcomes.are([Waited::Woken, Waited::Mismatch, Waited::TimedOut]);
-}
-
-#[test]
 fn a_timed_wait_sleeps_until_it_is_woken_if_nothing_expires() {
     finds_bug_saying("deadlock", Config { timeouts: false, ..Config::exhaustive() }, || {
         word(0).wait(0, Some(soon()));
@@ -116,28 +58,6 @@ fn a_timed_wait_sleeps_until_it_is_woken_if_nothing_expires() {
     finds_bug_saying("deadlock", Config::exhaustive(), || {
         word(0).wait(0, Some(Deadline::NEVER));
     });
-}
-
-#[test]
-fn a_wait_may_end_spuriously_if_asked() {
-    let outcomes = Outcomes::new();
-    let seen = outcomes.clone();
-    explore(Config { spurious: 1, ..Config::exhaustive() }, move || {
-        let word = word(0);
-        let waker = {
-            let word = Arc::clone(&word);
-            spawn(move || {
-                word.store(1, Relaxed);
-                word.key().wake(1);
-            })
-        };
-        let waited = word.wait(0, None);
-        seen.add((waited, word.load(Relaxed)));
-        waker.join().unwrap();
-    });
-    // A word that another thread has changed may be read late, but not by one that the kernel has
-    // told so.
-    outcomes.are([(Waited::Woken, 0), (Waited::Woken, 1), (Waited::Mismatch, 1)]);
 }
 
 #[test]
@@ -168,90 +88,6 @@ fn a_signal_ends_a_timed_wait_and_restarts_another() {
         };
         assert_eq!(word.wait(1, None), Waited::Mismatch);
         again.join().unwrap();
-    });
-}
-
-#[test]
-fn a_wake_up_is_for_those_with_a_common_bit_and_the_oldest_first() {
-    explore(sampled(), || {
-        let word = word(0);
-        let [first, second, third] = [1, 2, 3].map(|bits| asleep(word.key(), Bits::new(bits).unwrap()));
-        assert_eq!(word.key().wake_bits(u32::MAX, Bits::one(2)), 0);
-        assert_eq!(word.key().wake_bits(1, Bits::one(1)), 1);
-        assert_eq!(second.join().unwrap(), Waited::Woken);
-        assert_eq!(word.key().wake(0), 0);
-        assert_eq!(word.key().wake(1), 1);
-        assert_eq!(first.join().unwrap(), Waited::Woken);
-        assert_eq!(word.key().wake(u32::MAX), 1);
-        assert_eq!(third.join().unwrap(), Waited::Woken);
-    });
-}
-
-#[test]
-fn a_wake_up_of_memory_that_is_gone_is_legal() {
-    explore(Config::exhaustive(), || {
-        let word = word(0);
-        let key = word.key();
-        let last = {
-            let word = Arc::clone(&word);
-            spawn(move || drop(word))
-        };
-        drop(word);
-        last.join().unwrap();
-        assert_eq!(key.wake(1), 0);
-    });
-}
-
-/// A value that is passed on by a wake-up alone.
-struct Parcel {
-    word: Word,
-    content: UnsafeCell<u32>,
-}
-
-// SAFETY: the content is written before the wake-up and read after it; that this is not enough is
-// for the model to say.
-unsafe impl Sync for Parcel {}
-// SAFETY: both parts may be sent.
-unsafe impl Send for Parcel {}
-
-#[test]
-fn a_wake_up_orders_nothing() {
-    finds_bug_saying("data race", Config::exhaustive(), || {
-        let parcel = Arc::new(Parcel { word: Word::new(0), content: UnsafeCell::new(0) });
-        let receiver = {
-            let parcel = Arc::clone(&parcel);
-            spawn(move || {
-                if parcel.word.wait(0, None) == Waited::Woken {
-                    // SAFETY: as above.
-                    assert_eq!(parcel.content.with(|content| unsafe { *content }), 7);
-                }
-            })
-        };
-        // SAFETY: as above.
-        parcel.content.with_mut(|content| unsafe { *content = 7 });
-        parcel.word.store(1, Relaxed);
-        parcel.word.key().wake(1);
-        receiver.join().unwrap();
-    });
-}
-
-#[test]
-fn a_requeue_wakes_some_and_moves_some() {
-    explore(sampled(), || {
-        let (from, to) = (word(7), word(0));
-        let sleepers = [(); 3].map(|()| asleep(from.key(), Bits::ANY));
-        assert_eq!(from.cmp_requeue(8, 1, 1, to.key()), Err(RequeueError::Mismatch));
-        assert_eq!(from.cmp_requeue(7, 1, 1, to.key()), Ok(Requeued { woken: 1, requeued: 1 }));
-        // The third comes behind the second.
-        assert_eq!(from.cmp_requeue(7, 0, u32::MAX, to.key()), Ok(Requeued { woken: 0, requeued: 1 }));
-        assert_eq!(from.cmp_requeue(7, 1, 1, to.key()), Ok(Requeued::default()));
-
-        let [first, second, third] = sleepers;
-        assert_eq!(first.join().unwrap(), Waited::Woken);
-        assert_eq!(to.key().wake(1), 1);
-        assert_eq!(second.join().unwrap(), Waited::Woken);
-        assert_eq!(to.key().wake(1), 1);
-        assert_eq!(third.join().unwrap(), Waited::Woken);
     });
 }
 

@@ -1,21 +1,18 @@
-//! The typed face in a model: it excludes, it wakes, and a lock that does neither is caught by its
+//! The typed face of mutexes: it excludes, it wakes, and a lock that does neither is caught by its
 //! data.
-#![cfg(world = "loom")]
 
-mod common;
-mod guards;
-
-use common::Plain;
+use super::{DURING_WRITE, OTHERS, RACE, STUCK, some, timed, whole};
+use crate::common::Plain;
+use crate::rwlock_clients::with;
 use std::mem;
 use std::sync::Arc;
 use std::time::Duration;
-
-use loom::thread;
 use ulocks_core::api;
 use ulocks_core::futex::Private;
-use ulocks_core::model::{self, Config};
+use ulocks_core::model::{Config, explore, finds_bug_saying};
 use ulocks_core::raw::RawMutex;
 use ulocks_core::time::Deadline;
+use ulocks_testkit::thread::spawn;
 
 type Mutex<T> = api::Mutex<Plain, T>;
 type MutexGuard<'a, T> = api::MutexGuard<'a, Plain, T>;
@@ -30,13 +27,11 @@ ulocks_core::sync_static! {
 
 #[test]
 fn a_static_mutex_counts() {
-    model::explore(Config::bounded(3), || {
-        let others = [(); 2].map(|()| thread::spawn(|| *COUNTER.lock() += 1));
+    explore(some(3), || {
+        let others = [(); OTHERS as usize].map(|()| spawn(|| *COUNTER.lock() += 1));
         *COUNTER.lock() += 1;
-        for other in others {
-            other.join().unwrap();
-        }
-        assert_eq!(*COUNTER.lock(), 3);
+        others.into_iter().for_each(|other| other.join().unwrap());
+        assert_eq!(*COUNTER.lock(), OTHERS + 1);
     });
 }
 
@@ -62,22 +57,27 @@ unsafe impl RawMutex for Forgotten {
     }
 }
 
+/// The virtual machine also says where.
 #[test]
 fn a_lock_that_locks_nothing_is_caught_by_its_data() {
-    model::finds_bug_saying("Concurrent", Config::default(), || {
+    let _line = line!() + 3;
+    let _failure = finds_bug_saying(RACE, whole(), || {
         let mutex = Arc::new(api::Mutex::<Forgotten, u32>::new(0));
-        let other = {
-            let mutex = Arc::clone(&mutex);
-            thread::spawn(move || *mutex.lock() += 1)
-        };
+        let other = with(&mutex, |mutex| *mutex.lock() += 1);
         *mutex.lock() += 1;
         other.join().unwrap();
     });
+    #[cfg(world = "vm")]
+    {
+        let places = [_line, _line + 1].map(|line| format!("{}:{line}", file!()));
+        let said = _failure.verdict.to_string();
+        assert!(places.iter().any(|place| said.contains(place)), "{said} names none of {places:?}");
+    }
 }
 
 #[test]
 fn two_guards_at_a_time_are_caught() {
-    model::finds_bug_saying("currently writing", Config::default(), || {
+    finds_bug_saying(DURING_WRITE, whole(), || {
         let mutex = api::Mutex::<Forgotten, u32>::new(0);
         let guard = mutex.lock();
         let second = mutex.try_lock();
@@ -87,13 +87,10 @@ fn two_guards_at_a_time_are_caught() {
 
 #[test]
 fn an_access_lasts_as_long_as_its_guard() {
-    model::finds_bug_saying("currently writing", Config::default(), || {
+    finds_bug_saying(DURING_WRITE, whole(), || {
         let mutex = Arc::new(api::Mutex::<Forgotten, (u32, u32)>::new((0, 0)));
         let guard = api::MutexGuard::map(mutex.lock(), |pair| &mut pair.0);
-        let other = {
-            let mutex = Arc::clone(&mutex);
-            thread::spawn(move || drop(mutex.lock()))
-        };
+        let other = with(&mutex, |mutex| drop(mutex.lock()));
         other.join().unwrap();
         drop(guard);
     });
@@ -101,37 +98,33 @@ fn an_access_lasts_as_long_as_its_guard() {
 
 #[test]
 fn a_timed_lock_ends_both_ways() {
-    model::explore(Config { timeouts: 2, ..Config::bounded(3) }, || {
+    explore(timed(2, some(3)), || {
         let mutex = Arc::new(Mutex::new(0));
-        let other = {
-            let mutex = Arc::clone(&mutex);
-            thread::spawn(move || match mutex.try_lock_for(LATER) {
+        let others = [(); OTHERS as usize - 1].map(|()| {
+            with(&mutex, |mutex| match mutex.try_lock_for(LATER) {
                 Some(mut guard) => {
                     *guard += 1;
                     1
                 }
                 None => 0,
             })
-        };
+        });
         *mutex.lock() += 1;
-        let added = other.join().unwrap();
+        let added: u32 = others.into_iter().map(|other| other.join().unwrap()).sum();
         assert_eq!(*mutex.lock(), 1 + added);
     });
 }
 
 #[test]
 fn every_way_of_release_releases() {
-    model::explore(Config::bounded(2), || {
+    explore(some(2), || {
         let mutex = Arc::new(Mutex::new([0; 2]));
-        let other = {
-            let mutex = Arc::clone(&mutex);
-            thread::spawn(move || {
-                let mut guard = mutex.lock();
-                MutexGuard::unlocked(&mut guard, || mutex.lock()[0] += 1);
-                MutexGuard::bump(&mut guard);
-                MutexGuard::unlock_fair(guard);
-            })
-        };
+        let other = with(&mutex, |mutex| {
+            let mut guard = mutex.lock();
+            MutexGuard::unlocked(&mut guard, || mutex.lock()[0] += 1);
+            MutexGuard::bump(&mut guard);
+            MutexGuard::unlock_fair(guard);
+        });
         let mut second = MutexGuard::map(mutex.lock(), |pair| &mut pair[1]);
         *second += 1;
         drop(second);
@@ -145,7 +138,7 @@ fn every_way_of_release_releases() {
 
 #[test]
 fn a_forgotten_guard_can_be_made_up_for() {
-    model::explore(Config::default(), || {
+    explore(whole(), || {
         let mutex = Mutex::new(5);
         mem::forget(mutex.lock());
         assert!(mutex.try_lock().is_none());
@@ -158,36 +151,30 @@ fn a_forgotten_guard_can_be_made_up_for() {
 
 #[test]
 fn a_condition_is_waited_for() {
-    model::explore(Config::bounded(2), || {
+    explore(some(2), || {
         let shared = Arc::new((Mutex::new(0), Condvar::new()));
-        let others = [(); 2].map(|()| {
-            let shared = Arc::clone(&shared);
-            thread::spawn(move || {
-                *shared.0.lock() += 1;
-                shared.1.notify_one();
+        let others = [(); OTHERS as usize].map(|()| {
+            with(&shared, |(count, changed)| {
+                *count.lock() += 1;
+                changed.notify_one();
             })
         });
         let mut guard = shared.0.lock();
-        shared.1.wait_while(&mut guard, |count| *count < 2);
-        assert_eq!(*guard, 2);
+        shared.1.wait_while(&mut guard, |count| *count < OTHERS);
+        assert_eq!(*guard, OTHERS);
         drop(guard);
-        for other in others {
-            other.join().unwrap();
-        }
+        others.into_iter().for_each(|other| other.join().unwrap());
     });
 }
 
 #[test]
 fn a_condition_is_waited_for_with_a_deadline() {
-    model::explore(Config { timeouts: 3, spurious: 1, ..Config::bounded(2) }, || {
+    explore(Config { spurious: 1, ..timed(3, some(2)) }, || {
         let shared = Arc::new((Mutex::new(false), Condvar::new()));
-        let other = {
-            let shared = Arc::clone(&shared);
-            thread::spawn(move || {
-                *shared.0.lock() = true;
-                shared.1.notify_one();
-            })
-        };
+        let other = with(&shared, |(ready, changed)| {
+            *ready.lock() = true;
+            changed.notify_one();
+        });
         let mut guard = shared.0.lock();
         let waited = shared.1.wait_while_for(&mut guard, |ready| !*ready, LATER);
         assert_eq!(waited.timed_out(), !*guard);
@@ -198,12 +185,9 @@ fn a_condition_is_waited_for_with_a_deadline() {
 
 #[test]
 fn a_notification_without_the_condition_is_lost() {
-    model::finds_bug_saying("deadlock", Config::bounded(2), || {
+    finds_bug_saying(STUCK, some(2), || {
         let shared = Arc::new((Mutex::new(()), Condvar::new()));
-        let other = {
-            let shared = Arc::clone(&shared);
-            thread::spawn(move || shared.1.notify_one())
-        };
+        let other = with(&shared, |(_, changed)| changed.notify_one());
         // Nothing says that the notification has been given already.
         let mut guard = shared.0.lock();
         shared.1.wait(&mut guard);
@@ -215,11 +199,11 @@ fn a_notification_without_the_condition_is_lost() {
 #[cfg(feature = "arc_lock")]
 #[test]
 fn a_guard_can_own_a_share_of_its_mutex() {
-    model::explore(Config::bounded(2), || {
+    explore(some(2), || {
         let mutex = Arc::new(Mutex::new(0));
         let other = {
             let mutex = Arc::clone(&mutex);
-            thread::spawn(move || *mutex.lock_arc() += 1)
+            spawn(move || *mutex.lock_arc() += 1)
         };
         let mut guard = mutex.lock_arc();
         *guard += 1;

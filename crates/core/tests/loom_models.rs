@@ -1,0 +1,8 @@
+//! The futex and the typed faces under loom.
+#![cfg(world = "loom")]
+
+mod common;
+mod guards;
+mod models;
+mod outcomes;
+mod rwlock_clients;

@@ -1,0 +1,8 @@
+//! The futex and the typed faces on the virtual machine.
+#![cfg(world = "vm")]
+
+mod common;
+mod guards;
+mod models;
+mod outcomes;
+mod rwlock_clients;
