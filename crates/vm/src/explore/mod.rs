@@ -47,6 +47,7 @@
 //! | `ULOCKS_VM_REPLAY` | runs this one execution |
 
 mod engine;
+mod explorer;
 mod kernel;
 mod machine;
 mod mixed;
@@ -58,6 +59,7 @@ mod rounds;
 mod run;
 mod signals;
 mod story;
+mod stuck;
 mod verdict;
 mod words;
 

@@ -1,6 +1,6 @@
 //! The harness: one execution after another, until one goes wrong or none is left.
 
-use super::engine::Explorer;
+use super::explorer::Explorer;
 use super::machine::Machine;
 use super::mixed::Mixed;
 use super::quiet::Quiet;

@@ -1,7 +1,7 @@
 //! An execution told as a story: who did what, at which line, what was read, and why that could be
 //! read.
 
-use super::engine::describe;
+use super::words::describe;
 use super::words::{Seen, number};
 use crate::engine::At;
 use crate::memory::Loc;

@@ -3,6 +3,7 @@
 use super::machine::{Machine, Status, Thread};
 use super::run::Choices;
 use super::story::Said;
+use super::story::place;
 use crate::choice::{Footprint, Kind, Strategy as _};
 use crate::engine::{At, Update, Width, Word};
 use crate::memory::{Fault, Loc, Read, Why};
@@ -268,4 +269,18 @@ pub(super) fn chooser<'c>(
 /// The number of a word for people and for footprints.
 pub(super) fn number(loc: Loc) -> u32 {
     loc.index() as u32
+}
+
+/// For reports: where a value that was read came from.
+pub(super) fn describe(seen: &Seen) -> String {
+    let Seen { value, newer, writer, written_at, why } = seen;
+    if *newer == 0 {
+        return format!("{value:#x}");
+    }
+    let writes = if *newer == 1 { "write" } else { "writes" };
+    let from = match (writer, written_at) {
+        (Some(thread), Some(at)) => format!(" of thread {thread} at {}", place(at)),
+        _ => " of the beginning".to_owned(),
+    };
+    format!("{value:#x}{from}, {newer} {writes} behind: {why}")
 }

@@ -1,0 +1,193 @@
+//! What the operations of the explorer have in common: they announce themselves, let the scheduler
+//! choose, and go on when their thread is chosen.
+
+use super::machine::{Machine, Next, Status};
+use super::rounds::Round;
+use super::signals::Demand;
+use super::story::Said;
+use super::verdict::Verdict;
+use crate::choice::Footprint;
+use crate::engine::{At, Key, Word};
+use crate::fibers::{self, Fibers, Stopped};
+use crate::futex::Waited;
+use crate::memory::{Fault, Loc};
+use core::cell::{Cell, RefCell};
+use std::thread::panicking;
+
+/// The explorer, for one execution.
+pub(super) struct Explorer<'a, 's> {
+    pub(super) fibers: Fibers,
+    pub(super) machine: RefCell<Machine<'a, 's>>,
+    pub(super) over: Cell<bool>,
+    /// A panic has unwound through operations, which did nothing.
+    pub(super) unwound: Cell<bool>,
+}
+
+impl<'a, 's> Explorer<'a, 's> {
+    pub(super) fn new(machine: Machine<'a, 's>) -> Self {
+        Self {
+            fibers: Fibers::default(),
+            machine: RefCell::new(machine),
+            over: Cell::new(false),
+            unwound: Cell::new(false),
+        }
+    }
+
+    /// Runs `model` as thread 0, and all threads it starts, to the end or to a verdict.
+    pub(super) fn run(&self, model: Box<dyn FnOnce()>) -> Option<Verdict> {
+        self.fibers.spawn(model);
+        self.machine.borrow_mut().start_thread(None);
+        loop {
+            let thread = self.machine.borrow().current();
+            match self.fibers.resume(thread) {
+                Stopped::Suspended => {}
+                Stopped::Finished(stack) => {
+                    let mut machine = self.machine.borrow_mut();
+                    machine.forget_stack(stack);
+                    machine.finish(thread);
+                    self.over.set(machine.schedule() == Next::Over);
+                }
+                Stopped::Panicked(payload) => {
+                    let mut machine = self.machine.borrow_mut();
+                    machine.panicked(thread, payload.as_ref());
+                    self.over.set(true);
+                }
+            }
+            if self.over.get() {
+                return self.machine.borrow_mut().take_verdict();
+            }
+        }
+    }
+
+    pub(super) fn into_machine(self) -> Machine<'a, 's> {
+        drop(self.fibers);
+        self.machine.into_inner()
+    }
+
+    /// Whether what executes is clean-up: the run is over, or a panic unwinds, which ends it.
+    pub(super) fn is_inert(&self) -> bool {
+        if panicking() {
+            self.unwound.set(true);
+        }
+        self.over.get() || panicking()
+    }
+
+    /// Announces an operation and returns when this thread is chosen to carry it out.
+    pub(super) fn step(&self, footprint: Footprint, at: At) {
+        self.announced(Status::Ready, footprint, at);
+    }
+
+    /// Announces an operation, and returns when this thread is chosen, is still alive, and has run
+    /// the handlers of the signals that arrived.
+    pub(super) fn announced(&self, status: Status, footprint: Footprint, at: At) {
+        if self.unwound.get() {
+            self.machine.borrow_mut().caught();
+            self.end();
+        }
+        loop {
+            self.machine.borrow_mut().announce(status, footprint, at);
+            self.wait_for_turn();
+            self.live_or_die(at);
+            let held_up = self.machine.borrow().goes_for_a_signal();
+            if !self.deliver_signals(if held_up { Demand::One } else { Demand::Nothing }) {
+                return;
+            }
+        }
+    }
+
+    /// Lets the scheduler choose until this thread is chosen.
+    pub(super) fn wait_for_turn(&self) {
+        let me = self.machine.borrow().current();
+        let next = self.machine.borrow_mut().schedule();
+        match next {
+            Next::Thread(thread) if thread == me => {}
+            Next::Thread(_) => fibers::suspend(),
+            Next::Over => self.end(),
+        }
+    }
+
+    /// Ends the run.
+    pub(super) fn end(&self) -> ! {
+        self.over.set(true);
+        loop {
+            fibers::suspend();
+        }
+    }
+
+    /// Ends the run with `fault`.
+    pub(super) fn fail(&self, fault: &Fault, at: At) -> ! {
+        self.machine.borrow_mut().fault(fault, at);
+        self.end()
+    }
+
+    /// Lets the thread that has just been chosen die, before it does what it announced.
+    pub(super) fn live_or_die(&self, at: At) {
+        if self.machine.borrow_mut().dies(at) {
+            // The thread never runs again; the others go on.
+            self.wait_for_turn();
+            unreachable!("a dead thread was chosen");
+        }
+    }
+
+    /// Runs the handlers of signals that arrive now, at least those that are demanded. Whether one
+    /// ran.
+    pub(super) fn deliver_signals(&self, mut demand: Demand) -> bool {
+        let mut any = false;
+        loop {
+            let delivery = self.machine.borrow_mut().next_signal(demand);
+            let Some(delivery) = delivery else { return any };
+            let round = self.machine.borrow_mut().set_round(Round::default());
+            (delivery.handler)();
+            let mut machine = self.machine.borrow_mut();
+            machine.set_round(round);
+            machine.return_from_handler(delivery.outer);
+            any = true;
+            if demand == Demand::One {
+                demand = Demand::Nothing;
+            }
+        }
+    }
+
+    /// The history of `word`, made at its first use if its bytes are zero.
+    pub(super) fn loc(&self, word: Word) -> Loc {
+        let loc = self.machine.borrow_mut().loc_of(word);
+        loc.unwrap_or_else(|| {
+            self.machine.borrow_mut().stale_word(word);
+            self.end()
+        })
+    }
+
+    /// Reads `key` as the kernel names it.
+    pub(super) fn key(&self, key: Key) -> Key {
+        self.machine.borrow().canonical(key)
+    }
+
+    /// Sleeps in the queue until woken, expired or interrupted; the sleeper is already in the
+    /// queue. The kernel reads `words` when it wakes.
+    pub(super) fn sleep(&self, words: &[u32], at: At) -> (Waited, Option<usize>) {
+        let me = self.machine.borrow().current();
+        self.machine.borrow_mut().announce(Status::Asleep, Footprint::futex(words), at);
+        self.wait_for_turn();
+        self.live_or_die(at);
+        let ended = self.machine.borrow_mut().leave_queue(me);
+        if ended.0 == Waited::Interrupted {
+            self.deliver_signals(Demand::One);
+        }
+        ended
+    }
+
+    pub(super) fn start(&self, body: Box<dyn FnOnce()>, own_process: bool, at: At) -> usize {
+        if self.is_inert() {
+            return usize::MAX;
+        }
+        self.step(Footprint::Local, at);
+        let number = self.fibers.spawn(body);
+        let mut machine = self.machine.borrow_mut();
+        let parent = machine.current();
+        let thread = machine.start_thread(Some((parent, own_process)));
+        let what = if own_process { "a process, thread" } else { "thread" };
+        machine.tell(at, || Said::Text(format!("starts {what} {thread}")));
+        debug_assert_eq!(number, thread);
+        thread
+    }
+}
