@@ -6,7 +6,8 @@ use std::env;
 /// The worlds beside the machine.
 const MODELS: [&str; 2] = ["loom", "vm"];
 
-fn main() {
+/// Prints what cargo is to tell the compiler.
+pub fn main() {
     println!("cargo::rerun-if-changed=build.rs");
     println!("cargo::rustc-check-cfg=cfg(world, values(\"machine\", \"{}\"))", MODELS.join("\", \""));
     let is_set = |variable: String| env::var_os(variable).is_some();

@@ -31,12 +31,12 @@
 //! that every client fails on the bug it is there for: a client that cannot fail proves nothing.
 
 pub mod history;
-#[cfg(not(any(all(ulocks_loom, feature = "loom"), all(ulocks_vm, feature = "vm"))))]
+#[cfg(world = "machine")]
 mod machine;
 pub mod model;
 pub mod order;
 pub mod plain;
-#[cfg(not(any(all(ulocks_loom, feature = "loom"), all(ulocks_vm, feature = "vm"))))]
+#[cfg(world = "machine")]
 pub use machine::{Child, crowd, refusal, rw, shared, stress, task, watchdog};
 pub mod sets;
 pub mod thread;

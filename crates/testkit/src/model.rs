@@ -7,12 +7,12 @@
 //! A client fails by a panic; by a data race on its cell, which the model reports; or by a
 //! deadlock, which the model reports too.
 
-#[cfg(all(ulocks_vm, feature = "vm"))]
+#[cfg(world = "vm")]
 pub mod deaths;
-#[cfg(all(ulocks_vm, feature = "vm"))]
+#[cfg(world = "vm")]
 pub mod linear;
 pub mod rw;
-#[cfg(all(ulocks_vm, feature = "vm"))]
+#[cfg(world = "vm")]
 pub mod sets;
 pub mod upgrade;
 
@@ -204,7 +204,7 @@ pub fn last_unlocker_frees<L: RawMutex + Send + Sync + 'static>(threads: usize) 
 ///
 /// # Safety
 /// `doomed` came from `Box::into_raw`, and nobody but those on their way out uses it.
-#[cfg(not(any(all(ulocks_loom, feature = "loom"), all(ulocks_vm, feature = "vm"))))]
+#[cfg(world = "machine")]
 pub unsafe fn free<T>(doomed: *mut T) {
     // SAFETY: it came from `Box::into_raw`, and the caller is the last user.
     drop(unsafe { Box::from_raw(doomed) });
@@ -215,7 +215,7 @@ pub unsafe fn free<T>(doomed: *mut T) {
 ///
 /// # Safety
 /// As on the machine.
-#[cfg(all(ulocks_loom, feature = "loom"))]
+#[cfg(world = "loom")]
 pub unsafe fn free<T>(doomed: *mut T) {
     // SAFETY: the memory is still allocated, and the caller is the last user.
     unsafe { doomed.cast::<u8>().write_bytes(0xff, size_of::<T>()) };
@@ -226,7 +226,7 @@ pub unsafe fn free<T>(doomed: *mut T) {
 ///
 /// # Safety
 /// As on the machine.
-#[cfg(all(ulocks_vm, feature = "vm"))]
+#[cfg(world = "vm")]
 pub unsafe fn free<T>(doomed: *mut T) {
     // SAFETY: it came from `Box::into_raw`, it is dropped once, and the caller is the last user.
     unsafe { doomed.drop_in_place() };

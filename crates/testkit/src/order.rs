@@ -73,9 +73,9 @@ impl Meter for Recorder {
     fn arrive<T, E>(&self, attempt: impl FnOnce() -> Result<T, E>) -> Result<T, E> {
         // In a model no other thread runs between the step and the next one, and a lock must not be
         // held across it.
-        #[cfg(any(all(ulocks_loom, feature = "loom"), all(ulocks_vm, feature = "vm")))]
+        #[cfg(not(world = "machine"))]
         let (arrived, mut log) = (attempt()?, self.log());
-        #[cfg(not(any(all(ulocks_loom, feature = "loom"), all(ulocks_vm, feature = "vm"))))]
+        #[cfg(world = "machine")]
         let (mut log, arrived) = {
             let log = self.log();
             (log, attempt()?)

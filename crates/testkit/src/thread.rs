@@ -1,29 +1,29 @@
 //! Threads of the world this is compiled for.
 
-#[cfg(all(ulocks_loom, feature = "loom"))]
+#[cfg(world = "loom")]
 pub use loom::thread::{JoinHandle, spawn};
-#[cfg(not(any(all(ulocks_loom, feature = "loom"), all(ulocks_vm, feature = "vm"))))]
+#[cfg(world = "machine")]
 pub use std::thread::{JoinHandle, spawn};
-#[cfg(all(ulocks_vm, feature = "vm"))]
+#[cfg(world = "vm")]
 pub use ulocks_core::model::thread::{JoinHandle, spawn};
 
 /// Who a thread is, in the world this is compiled for.
-#[cfg(all(ulocks_loom, feature = "loom"))]
+#[cfg(world = "loom")]
 pub type Id = loom::thread::ThreadId;
 /// Who a thread is, in the world this is compiled for.
-#[cfg(not(any(all(ulocks_loom, feature = "loom"), all(ulocks_vm, feature = "vm"))))]
+#[cfg(world = "machine")]
 pub type Id = std::thread::ThreadId;
 /// Who a thread is, in the world this is compiled for.
-#[cfg(all(ulocks_vm, feature = "vm"))]
+#[cfg(world = "vm")]
 pub type Id = usize;
 
 /// Who the calling thread is.
 pub fn id() -> Id {
-    #[cfg(all(ulocks_loom, feature = "loom"))]
+    #[cfg(world = "loom")]
     return loom::thread::current().id();
-    #[cfg(not(any(all(ulocks_loom, feature = "loom"), all(ulocks_vm, feature = "vm"))))]
+    #[cfg(world = "machine")]
     return std::thread::current().id();
-    #[cfg(all(ulocks_vm, feature = "vm"))]
+    #[cfg(world = "vm")]
     return ulocks_core::model::thread::current();
 }
 

@@ -1,5 +1,5 @@
 //! The crowd passes on the sound lock, and an allocation of one that waits is seen.
-#![cfg(not(any(ulocks_loom, ulocks_vm)))]
+#![cfg(world = "machine")]
 
 use std::hint::black_box;
 use ulocks_core::raw::RawMutex;

@@ -1,5 +1,5 @@
 //! The checker of long histories: it explains what can be explained, and nothing else.
-#![cfg(not(any(ulocks_loom, ulocks_vm)))]
+#![cfg(world = "machine")]
 
 use ulocks_testkit::history::{Clock, Found, Record, Span, Spec, check};
 use ulocks_testkit::stress::Random;

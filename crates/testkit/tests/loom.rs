@@ -1,5 +1,5 @@
 //! Each model client passes on the plain lock. The mutants of the lock show that each can fail.
-#![cfg(all(ulocks_loom, feature = "loom"))]
+#![cfg(world = "loom")]
 
 use ulocks_core::model::{Config, explore};
 use ulocks_testkit::model;

@@ -1,5 +1,5 @@
 //! The machine clients pass on the plain lock. The mutants of the lock show that each can fail.
-#![cfg(not(any(ulocks_loom, ulocks_vm)))]
+#![cfg(world = "machine")]
 
 use std::env;
 use std::os::unix::process::ExitStatusExt;

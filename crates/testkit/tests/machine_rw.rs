@@ -1,6 +1,6 @@
 //! The machine clients for reader-writer locks pass on the plain lock. The mutants of the lock show
 //! that each can fail.
-#![cfg(not(any(ulocks_loom, ulocks_vm)))]
+#![cfg(world = "machine")]
 
 use std::sync::{Arc, mpsc::channel};
 use std::thread;

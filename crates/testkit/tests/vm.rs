@@ -1,5 +1,5 @@
 //! Each model client passes on the plain lock. The mutants of the lock show that each can fail.
-#![cfg(all(ulocks_vm, feature = "vm"))]
+#![cfg(world = "vm")]
 
 use ulocks_core::model::{Config, Deaths, Survivors, explore};
 use ulocks_testkit::model;

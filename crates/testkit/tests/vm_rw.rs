@@ -1,6 +1,6 @@
 //! Each model client for reader-writer locks passes on the plain lock. The mutants of the lock show
 //! that each can fail.
-#![cfg(all(ulocks_vm, feature = "vm"))]
+#![cfg(world = "vm")]
 
 use ulocks_core::model::{Config, explore};
 use ulocks_testkit::model::rw::Role::{Read, TimedRead, TimedWrite, TryRead, TryWrite, Write};

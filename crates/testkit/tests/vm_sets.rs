@@ -1,6 +1,6 @@
 //! Histories of semaphore arrays tell one that hands over from one that wakes all and lets them try
 //! again.
-#![cfg(all(ulocks_vm, feature = "vm"))]
+#![cfg(world = "vm")]
 
 use std::collections::BTreeMap;
 use ulocks_core::condvar::RawCondvar;

@@ -1,0 +1,8 @@
+//! The world is selected as in core.
+
+#[path = "../core/build.rs"]
+mod world;
+
+fn main() {
+    world::main();
+}
