@@ -16,8 +16,8 @@ pub enum Event {
     Acquired,
     /// An acquisition found the lock taken.
     Contended,
-    /// A contended acquisition succeeded without a sleep; where the lock tells them apart, past
-    /// nobody who waited.
+    /// A contended acquisition succeeded without a sleep. If the lock counts
+    /// [`Stolen`](Self::Stolen) too, no other thread was waiting.
     Spun,
     /// A waiter entered the kernel to sleep.
     Slept,
@@ -30,10 +30,10 @@ pub enum Event {
     Stolen,
     /// A contended acquisition by a waiter that had slept.
     Woken,
-    /// A contended acquisition by a waiter for which the lock was kept.
+    /// A contended acquisition by a waiter that had reserved the lock.
     Reserved,
-    /// A contended acquisition was put to sleep for the first time, by a lock that restricts how
-    /// many contend.
+    /// A lock that restricts how many threads contend put an acquisition to sleep, for the first
+    /// time.
     Culled,
     /// A waiter that was culled has the lock kept for it.
     Promoted,
@@ -70,9 +70,8 @@ pub trait Meter: sealed::Sealed + Sized + Send + Sync + 'static {
     const INIT: Self;
     /// Counts one `event`.
     fn count(&self, event: Event);
-    /// Runs `attempt`, the one atomic step by which a fair lock is acquired or a place in its line
-    /// is taken, if that succeeds. A meter of a test, which records the order of arrivals,
-    /// overrides this. It runs `attempt` once.
+    /// Runs `attempt` once. If that succeeds, it is the one atomic step that acquires a fair lock
+    /// or enqueues the caller. A meter of a test overrides this to record the order of arrivals.
     #[inline(always)]
     fn arrive<T, E>(&self, attempt: impl FnOnce() -> Result<T, E>) -> Result<T, E> {
         attempt()
@@ -190,7 +189,7 @@ impl Snapshot {
         (self.acquired > 0).then(|| self.contended as f64 / self.acquired as f64)
     }
 
-    /// Acquisitions by the first instruction, of a mutex found free with nobody waiting; for a lock
+    /// Acquisitions by the first instruction, of a mutex found free without waiters; for a lock
     /// that counts all the other ways to obtain it.
     pub fn fast(&self) -> u64 {
         self.acquired.saturating_sub(self.spun + self.stolen + self.woken + self.reserved)

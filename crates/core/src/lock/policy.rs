@@ -22,7 +22,7 @@ use core::marker::PhantomData;
 
 /// Where a lock lives, how its waiters spin, what it counts. Zero-sized; chosen by type.
 pub trait Policy: Send + Sync + 'static {
-    /// Who may sleep on the lock's futex.
+    /// Which threads may sleep on the lock's futex.
     type Scope: Scope;
     /// How waiters spin before they sleep.
     type Spin: Spin;

@@ -56,7 +56,7 @@ impl Deadline {
     /// Whether this deadline passes before `other`: false if both pass at the same moment.
     ///
     /// On one clock this compares the moments. Across clocks it reads both clocks and compares the
-    /// time that remains, so the answer is valid for as long as nobody sets the time of day; two
+    /// time that remains, so the answer is valid until the time of day is set; two
     /// deadlines that have passed do so at the same moment.
     #[must_use]
     pub fn passes_before(self, other: Self) -> bool {

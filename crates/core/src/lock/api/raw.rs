@@ -63,7 +63,7 @@ pub struct RawCondvar<L: RawMutex>(condvar::RawCondvar<L>);
 
 impl<L: RawMutex> RawCondvar<L> {
     crate::const_fn! {
-        /// A condition variable nobody waits on.
+        /// A condition variable without waiters.
         pub fn new() -> Self {
             Self(condvar::RawCondvar::new())
         }

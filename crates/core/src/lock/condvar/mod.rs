@@ -24,11 +24,11 @@ pub enum Wakeup {
 /// something changed.
 ///
 /// # Fairness
-/// A waiter that still spins is notified before those that sleep, whatever their priority and
-/// however long they have waited. Of the sleepers the kernel wakes the thread of highest real-time
-/// priority first, and among equals the one that fell asleep first. While new waiters keep taking
-/// the notifications in their spins, a sleeper waits; the policy `NoSpin` excludes this. The
-/// mutex decides which of the notified threads gets it.
+/// Waiters that spin are notified before sleepers, whatever the priority of the sleepers and
+/// however long they have waited. Of the sleepers, the kernel wakes the thread of highest real-time
+/// priority first, and among equals the thread that fell asleep first. While new waiters keep
+/// taking the notifications in their spins, a sleeper waits. The policy `NoSpin` excludes this. The
+/// mutex decides which notified thread gets it first.
 ///
 /// # Spurious wake-ups
 /// A wait without a notification of its own ends only
@@ -55,9 +55,9 @@ pub enum Wakeup {
 /// returns only when a notification that is about to do so is done, some 2 us later at most if its
 /// thread runs.
 ///
-/// A notification never blocks. It makes no system call if nobody waits; nor, in one process, if
-/// every waiter was notified already, or if a waiter that still spins takes it. That waiter may
-/// have been preempted in its spin: then the notification is taken when it runs again.
+/// A notification never blocks. It makes no system call if no thread waits. In one process it makes
+/// none either if all waiters were notified already, or if a waiter that spins takes it. That
+/// waiter may have been preempted in its spin. Then it takes the notification when it runs again.
 ///
 /// # Aborts
 /// If the kernel refuses to let a waiter sleep, or to wake a sleeper: a seccomp filter forbids it.
@@ -72,14 +72,14 @@ pub enum Wakeup {
 /// It may be freed or unmapped when no thread is inside of `wait` or of a notification, and none
 /// will enter one. A notifier that holds the mutex while it notifies has left the notification
 /// before any waiter returns. A notifier that does not hold it may be late, and must be waited for
-/// otherwise. To have notified everybody is not enough: they have to leave `wait`.
+/// otherwise. It is not enough to have notified all waiters: they have to leave `wait`.
 ///
 /// # Process-shared
 /// If the mutex's scope is `Shared`, the condition variable may be mapped by several processes at
 /// different addresses; it contains no address. It is not robust. A process that is killed inside
-/// of `wait` leaves `waiting` one too high, so that notifications make a system call for nobody;
-/// one that is killed after it was woken takes that notification with it, and another waiter may
-/// stay asleep until the next. One that is killed inside of a notification may not have notified.
+/// of `wait` leaves `waiting` one too high, so that notifications make a system call for no thread.
+/// If it is killed after it was woken, that notification is lost with it, and another waiter may
+/// stay asleep until the next. If it is killed inside of a notification, it may not have notified.
 /// Bound such waits by a deadline.
 ///
 /// # Signals and forks
@@ -119,7 +119,7 @@ pub struct RawCondvar<L: RawMutex>(Protocol<L>);
 
 impl<L: RawMutex> RawCondvar<L> {
     const_fn! {
-        /// A condition variable on which nobody waits: sixteen zero bytes.
+        /// A condition variable without waiters: sixteen zero bytes.
         pub fn new() -> Self {
             Self(Protocol::new())
         }
@@ -143,7 +143,7 @@ impl<L: RawMutex> RawCondvar<L> {
     ///
     /// After `true`, a thread that was waiting returns, and says that it was notified unless its
     /// deadline passed as well and another waiter took the notification. After `false`, in one
-    /// process, either nobody was waiting or all who were return because of notifications before
+    /// process, either no thread was waiting, or all waiters return because of notifications before
     /// this one.
     #[inline]
     pub fn notify_one(&self) -> bool {

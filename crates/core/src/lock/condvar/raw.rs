@@ -1,7 +1,7 @@
 //! The protocol of [`RawCondvar`](super::RawCondvar). `PROTOCOL.md` beside this file tells it step
 //! by step.
 //!
-//! - 16 bytes, all-zero when nobody waits, no allocation, nothing to initialise.
+//! - 16 bytes, all-zero without waiters, no allocation, nothing to initialise.
 //! - Timed by absolute deadlines. A notification without waiters makes no system call.
 //! - A notification of a waiter that still spins makes no system call either.
 //! - No lost wake-ups, with or without the mutex held by the notifier, for any number of mutexes.

@@ -10,7 +10,7 @@ use core::fmt;
 /// | `waiting` | 16 | threads between their registration and their leave, notified or not |
 /// | `granted` | 16 | notifications given that no waiter has taken yet |
 /// | `REQUEUING` | 1 | a notification may move sleepers to the mutex, and no waiter returns. Its grant sets the bit, and it clears it afterwards. Other notifications only wake meanwhile |
-/// | `REQUEUED` | 1 | a thread may sleep on the mutex: every sleeper that leaves locks by `lock_requeued`. Set while `REQUEUING` is, cleared when nobody waits and `REQUEUING` is not set |
+/// | `REQUEUED` | 1 | a thread may sleep on the mutex: every sleeper that leaves locks by `lock_requeued`. Set while `REQUEUING` is, cleared when no thread waits and `REQUEUING` is not set |
 /// | `spinning` | 2 | waiters that spin: set by a registration, cleared by the same waiter before it sleeps or as it leaves |
 /// | `process` | 2 | the process to which `spinning` and `REQUEUING` belong, see [`spin::process`](crate::spin::process) |
 /// | `failed` | 5 | below `TRIES`: failed spins in a row. From `TRIES` on: waits since then that did not spin |

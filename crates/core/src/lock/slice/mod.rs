@@ -1,13 +1,13 @@
 //! Time slice extensions: a thread asks the kernel not to preempt it in the middle of a critical
 //! section.
 //!
-//! A thread that is preempted while it holds a lock keeps everybody who wants the lock waiting for
-//! a time slice, which is milliseconds. Since version 7.0 Linux can let such a thread go on for a
+//! If a thread is preempted while it holds a lock, all threads that want the lock wait for a time
+//! slice, which is milliseconds. Since version 7.0 Linux can let such a thread go on for a
 //! few microseconds (5 unless the administrator says otherwise, 50 at most), if it asks for that
 //! beforehand, in a word that it shares with the kernel. A thread that was let go on gives the CPU
 //! back when it is through; if it does not, the kernel takes it.
 //!
-//! Two things have to be opted into, since the kernel wants it so and because nobody else is to pay
+//! Two things have to be opted into, since the kernel wants it so, and so that no other user pays
 //! for it:
 //! - the lock, by type: [`Extended`] around a raw lock of the family or of your own;
 //! - the thread, by a call of [`enable`] in it. To a thread that has not called it, an [`Extended`]
@@ -20,7 +20,7 @@
 //! line; and glibc 2.41 or later, which tells the kernel of the word: older ones register an area
 //! of 32 bytes, in which the word has no place, and musl registers none. The thread pointer is
 //! found on x86-64, AArch64 and RISC-V with 64 bits. Where one of these is missing [`enable`] says
-//! which, and all else works as if nobody had asked.
+//! which, and all else works as if it had not been called.
 //!
 //! **This code was never run on a kernel that has it.** What is tested is the protocol, with a
 //! kernel played by the tests: step by step with everything that can come in between, and in locks
@@ -32,7 +32,7 @@
 //!   whatever the thread holds.
 //! - A wake-up in time. A system call in an extension gives the CPU back at once, before it does
 //!   anything. So a release that must wake a sleeper wakes it when its thread runs again; the lock
-//!   is free meanwhile, for those who are awake.
+//!   is free meanwhile, for threads that are awake.
 //! - Anything about waiters: nothing is asked for while a thread waits.
 //!
 //! # In models

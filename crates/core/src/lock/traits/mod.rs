@@ -29,7 +29,7 @@ pub trait Initial: Sized {
 /// token no other acquisition returns a token, and what happened before an `unlock` happens before
 /// the next acquisition's return. A token may be forgotten; a locked mutex may be moved or dropped.
 pub unsafe trait RawMutex: Initial {
-    /// Who may contend: the threads of one process, or every process that maps the lock.
+    /// Which threads may contend: those of one process, or of all processes that map the lock.
     type Scope: Scope;
     /// What an acquisition hands to its release.
     type Token;
@@ -51,8 +51,8 @@ pub unsafe trait RawMutex: Initial {
 
     /// Releases the mutex for a thread that is about to wait on a condition variable.
     ///
-    /// That thread does not come back before it is notified. A mutex whose releases leave waiters
-    /// asleep because its users come back by themselves wakes one here.
+    /// That thread does not contend again before it is notified. Some mutexes leave waiters asleep
+    /// at a release, because their users soon contend again. Such a mutex wakes a waiter here.
     ///
     /// # Safety
     /// As [`unlock`](Self::unlock).
@@ -62,13 +62,13 @@ pub unsafe trait RawMutex: Initial {
         unsafe { self.unlock(token) };
     }
 
-    /// Whether somebody holds the mutex at this moment.
+    /// Whether a thread holds the mutex at this moment.
     fn is_locked(&self) -> bool;
 
-    /// The futex on which a condition variable may park its sleepers (`FUTEX_CMP_REQUEUE`), if the
-    /// protocol allows foreign sleepers. A mutex that returns a key implements `lock_requeued` too.
-    /// They sleep with bit 0 and no other, so that a mutex can leave them asleep while it wakes
-    /// sleepers of its own by other bits.
+    /// The futex to which a condition variable may requeue its sleepers (`FUTEX_CMP_REQUEUE`), if
+    /// the protocol allows foreign sleepers. A mutex that returns a key implements `lock_requeued`
+    /// too. Requeued sleepers sleep with bit 0 and no other. So a mutex can leave them asleep while
+    /// it wakes sleepers of its own by other bits.
     #[inline]
     fn requeue_key(&self) -> Option<FutexKey<Self::Scope>> {
         None
@@ -77,16 +77,17 @@ pub unsafe trait RawMutex: Initial {
     /// If the mutex is held, marks it, so that a release wakes a thread that sleeps on
     /// `requeue_key`. Returns whether it is held and marked.
     ///
-    /// This is for a condition variable, which then moves a notified thread there. A mark on a
-    /// mutex that is not held costs one wake-up that finds no thread. A mark that is found must be
-    /// found by a read-modify-write: a release that precedes it has not seen it.
+    /// This is for a condition variable, which then requeues a notified thread there. A mark on a
+    /// mutex that is not held costs one wake-up that finds no thread. To find that the mutex is
+    /// marked already takes a read-modify-write: a release that precedes that has not seen the
+    /// mark.
     #[inline]
     fn mark_for_requeued(&self) -> bool {
         false
     }
 
-    /// Acquires on behalf of a thread that may have slept on `requeue_key`, among others that may
-    /// still sleep there: the release that follows wakes one of them.
+    /// Acquires for a thread that may have slept on `requeue_key`. Other threads may still sleep
+    /// there, so the release that follows wakes one of them.
     #[inline]
     fn lock_requeued(&self) -> Self::Token {
         self.lock()

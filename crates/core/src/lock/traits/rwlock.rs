@@ -3,12 +3,11 @@
 //! | access | excludes | by |
 //! |---|---|---|
 //! | read | writers | [`RawRwLock`] |
-//! | write | everybody | [`RawRwLock`] |
+//! | write | all others | [`RawRwLock`] |
 //! | upgradable | writers and upgradables, no readers | [`RawRwLockUpgrade`] |
 //!
-//! Everything that acquires is `#[track_caller]`, in every implementation, since the attribute of a
-//! trait's method is that of all its implementations: a lock that looks for misuse can name the
-//! line of the user. A closure in between breaks the chain.
+//! All methods that acquire are `#[track_caller]`, and so are all their implementations. So a lock
+//! that looks for misuse can name the line of its user. A closure in between breaks the chain.
 
 use super::Initial;
 use crate::sys::futex::Scope;
@@ -24,7 +23,7 @@ use crate::sys::time::Deadline;
 /// the return of every later acquisition by a writer. A token may be forgotten; a locked lock may
 /// be moved or dropped.
 pub unsafe trait RawRwLock: Initial {
-    /// Who may contend: the threads of one process, or every process that maps the lock.
+    /// Which threads may contend: those of one process, or of all processes that map the lock.
     type Scope: Scope;
     /// What an acquisition by a reader hands to its release.
     type ReadToken;
@@ -61,13 +60,13 @@ pub unsafe trait RawRwLock: Initial {
     /// The token comes from an acquisition of this lock in this context.
     unsafe fn unlock_write(&self, token: Self::WriteToken);
 
-    /// Whether somebody holds the lock at this moment, in whatever way.
+    /// Whether a thread holds the lock at this moment, by any access.
     fn is_locked(&self) -> bool;
     /// Whether a writer holds the lock at this moment.
     fn is_write_locked(&self) -> bool;
 }
 
-/// A reader-writer lock whose writer can become a reader without letting go.
+/// A reader-writer lock whose writer can become a reader without a release in between.
 ///
 /// # Safety
 /// As [`RawRwLock`]: a downgrade is the release of the writer to the acquisitions that follow, and

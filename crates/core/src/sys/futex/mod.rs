@@ -1,8 +1,8 @@
 //! The futex, typed: a word to sleep on, a key to wake by.
 //!
-//! A futex is 32 bits of memory and, while somebody sleeps on it, a queue in the kernel. [`Futex`]
-//! is the word, [`FutexKey`] is the name of the queue. Who may meet there is part of the type: the
-//! threads of one process ([`Private`], which is faster), or every process that maps the word
+//! A futex is 32 bits of memory and, while threads sleep on it, a queue in the kernel. [`Futex`] is
+//! the word, [`FutexKey`] is the name of the queue. The type says which threads may use it: those
+//! of one process ([`Private`], which is faster), or of all processes that map the word
 //! ([`Shared`]).
 //!
 //! | operation | kernel | worlds |
@@ -13,18 +13,18 @@
 //! | `waitv` | `futex_waitv`, Linux 5.16 | not loom |
 //! | `Futex::{lock_pi, try_lock_pi, unlock_pi, wait_requeue_pi, cmp_requeue_pi}` | `FUTEX_LOCK_PI2`, Linux 5.14, or `FUTEX_LOCK_PI`, and their kin | not loom |
 //!
-//! A lock that is to be model-checked under loom is made of what is in all worlds.
+//! A lock that loom is to model-check uses only what is in all worlds.
 //!
 //! # Rules
 //!
-//! 1. The end of a wait carries neither ordering nor ownership, and may be spurious: look at the
-//!    word again.
-//! 2. A wake-up needs the name of the futex, not its memory: whoever is the last to use a lock may
-//!    have unmapped it. If something else lives at that address by now, its sleepers wake
-//!    spuriously, which rule 1 allows.
+//! 1. The end of a wait carries neither ordering nor ownership, and may be spurious. Read the word
+//!    again.
+//! 2. A wake-up needs the name of the futex, not its memory: the last user of a lock may have
+//!    unmapped it. If another futex has that address by now, its sleepers wake spuriously, which
+//!    rule 1 allows.
 //! 3. Deadlines are absolute, so that a wait can be repeated without arithmetic.
-//! 4. Every call leaves the caller's `errno` as it was.
-//! 5. Misuse is answered before the kernel is asked, where the types have not ruled it out.
+//! 4. Each call leaves the caller's `errno` as it was.
+//! 5. Where the types do not rule misuse out, it is an error before the kernel is asked.
 
 mod pi;
 mod poll;
@@ -51,7 +51,7 @@ mod sealed {
     pub trait Sealed {}
 }
 
-/// Where a futex may be waited on and woken: in one process, or in every process that maps it.
+/// Where threads may wait on a futex and wake it: in one process, or in all that map it.
 pub trait Scope: sealed::Sealed + Send + Sync + 'static {
     /// True when only threads of one process use the futex.
     const PRIVATE: bool;
@@ -72,7 +72,7 @@ impl Scope for Shared {
     const PRIVATE: bool = false;
 }
 
-/// Which sleepers a wake-up is for: it wakes those that have a bit in common with it. Never empty.
+/// Which sleepers a wake-up is for: those that have a bit in common with it. Never empty.
 ///
 /// # Examples
 /// ```
@@ -86,7 +86,7 @@ impl Scope for Shared {
 pub struct Bits(NonZeroU32);
 
 impl Bits {
-    /// Every bit: sleeps for any wake-up, wakes any sleeper.
+    /// All bits: a sleep that any wake-up ends, a wake-up for any sleeper.
     pub const ANY: Self = Self(NonZeroU32::MAX);
 
     /// These bits, or `None` if there is none: a sleeper without a bit could never be woken.
@@ -98,7 +98,7 @@ impl Bits {
         }
     }
 
-    /// The single bit `index % 32`, as for the holder of a ticket.
+    /// The single bit `index % 32`, for example of a ticket.
     #[must_use]
     pub const fn one(index: u32) -> Self {
         match Self::new(1 << (index % 32)) {
@@ -117,12 +117,12 @@ impl Bits {
 /// A 32-bit word that threads can sleep on; derefs to its atomic.
 ///
 /// # Process-shared
-/// A `Futex<Shared>` is the bare word, at any 4-byte aligned place of a mapping; the mappings may
-/// lie at different addresses. A `Futex<Private>` in shared memory works among the threads of each
-/// process and not between processes.
+/// A `Futex<Shared>` is the bare word, at any 4-byte aligned place of a mapping. The mappings may
+/// have different addresses. A `Futex<Private>` in shared memory works among the threads of each
+/// process, but not between processes.
 ///
 /// # Signals and forks
-/// All operations are async-signal-safe. After a fork, nobody sleeps on the child's copy of a
+/// All operations are async-signal-safe. After a fork, no thread sleeps on the child's copy of a
 /// private futex.
 ///
 /// # Examples
@@ -176,9 +176,9 @@ impl<S: Scope> Futex<S> {
 
     /// Sleeps while the word holds `expected`, until woken or until `deadline`.
     ///
-    /// The comparison and the falling asleep are one step for every wake-up of this futex: a
-    /// wake-up that follows a change of the word either finds the sleeper or the sleeper finds the
-    /// change.
+    /// For each wake-up of this futex, the comparison and the beginning of the sleep are one step.
+    /// If a wake-up follows a change of the word, either the wake-up finds the sleeper, or the
+    /// sleeper finds the change.
     ///
     /// # Blocking
     /// Until woken; until `deadline`, if there is one, on the clock of the deadline.
@@ -210,14 +210,13 @@ impl<S: Scope> Futex<S> {
     /// Sleeps like [`wait_bits`](Self::wait_bits), and reports every signal handler that runs
     /// meanwhile.
     ///
-    /// The kernel restarts a wait *without* deadline behind the caller's back when the handler was
-    /// installed with `SA_RESTART`, as most are. A wait *with* a deadline always ends with
-    /// [`Waited::Interrupted`], so this one has a deadline in any case: [`Deadline::NEVER`] for
-    /// want of another.
+    /// The kernel silently restarts a wait *without* deadline if the handler was installed with
+    /// `SA_RESTART`, as most are. A wait *with* a deadline always ends with
+    /// [`Waited::Interrupted`]. So this wait always has a deadline, [`Deadline::NEVER`] by default.
     ///
     /// # Signals and forks
-    /// A handler that runs before the thread sleeps is not reported. One who must not miss a signal
-    /// lets the handler change the word.
+    /// A handler that runs before the thread sleeps is not reported. If no signal may be missed,
+    /// let the handler change the word.
     ///
     /// # Panics
     /// As [`wait`](Self::wait).
@@ -261,9 +260,9 @@ impl<S: Scope> FutexKey<S> {
 
     /// Wakes up to `count` sleepers, longest sleeper first; returns how many.
     ///
-    /// Threads of real-time priority are woken before others. A `count` of zero wakes nobody. If
-    /// the futex is not mapped any more, or something that is not a plain futex lives at its
-    /// address now, nobody is woken.
+    /// Threads of real-time priority are woken before others. A `count` of zero wakes no thread. If
+    /// the futex is not mapped any more, or if its address now holds something else than a plain
+    /// futex, no thread is woken.
     ///
     /// # Aborts
     /// If the kernel refuses the call as such: a seccomp filter forbids it. A panic, once caught,

@@ -1,4 +1,4 @@
-//! Priority inheritance: the kernel knows who owns the lock and lends the owner the priority of the
+//! Priority inheritance: the kernel knows the owner of the lock, and lends it the priority of the
 //! best waiter.
 //!
 //! # State
@@ -6,18 +6,17 @@
 //! | word | meaning |
 //! |---|---|
 //! | 0 | free |
-//! | thread id | owned, nobody waits |
+//! | thread id | owned, no waiters |
 //! | thread id, [`WAITERS`] | owned, and the kernel keeps a queue |
-//! | thread id, [`OWNER_DIED`], maybe `WAITERS` | owned by the next in line after an owner that ended without unlocking |
+//! | thread id, [`OWNER_DIED`], maybe `WAITERS` | owned by a former waiter, after an owner that ended without unlocking |
 //!
-//! User space takes a free lock by `0 -> id` (acquire) and releases one without waiters by
-//! `id -> 0` (release). Every other transition is the kernel's, in the calls below; its
-//! read-modify-writes are full barriers, so a lock taken by a call is ordered like one taken by an
-//! exchange. The id is [`tid::current`](crate::tid::current).
+//! User space acquires a free lock by `0 -> id` (acquire), and releases one without waiters by
+//! `id -> 0` (release). The kernel makes all other transitions, in the calls below. Its
+//! read-modify-writes are full barriers, so a lock acquired by a call is ordered like one acquired
+//! by a CAS. The id is [`tid::current`](crate::tid::current).
 //!
-//! A lock that was handed to a waiter is another matter: the waiter makes its own look at the word,
-//! acquiring, rather than trust that the end of a call orders anything. What the models promise is
-//! no more than that.
+//! If the lock was handed to a waiter, the end of the waiter's call orders nothing. The waiter
+//! loads the word itself, with Acquire. The models promise no more than that.
 //!
 //! Under loom, every call is answered [`PiError::Unsupported`]. Models of such locks run on the
 //! virtual machine, which has priorities and deaths.
@@ -89,7 +88,7 @@ impl<S: Scope> Futex<S> {
         pi::try_lock(&self.word, S::PRIVATE)
     }
 
-    /// Releases to the waiter of the highest priority, or to nobody.
+    /// Releases to the waiter of the highest priority, if there is a waiter.
     ///
     /// # Errors
     /// [`PiError::NotPermitted`] if the word does not hold the caller's id.
@@ -124,9 +123,9 @@ impl<S: Scope> Futex<S> {
     /// first among them.
     ///
     /// # Errors
-    /// [`PiError::Mismatch`] if the word holds something else; [`PiError::Inconsistent`] if
-    /// somebody sleeps here who did not come by [`wait_requeue_pi`](Self::wait_requeue_pi), or who
-    /// waits for another futex than `to`; [`PiError::OwnerGone`] and [`PiError::Deadlock`] as in
+    /// [`PiError::Mismatch`] if the word holds something else. [`PiError::Inconsistent`] if a
+    /// sleeper here did not come by [`wait_requeue_pi`](Self::wait_requeue_pi), or waits for
+    /// another futex than `to`. [`PiError::OwnerGone`] and [`PiError::Deadlock`] as in
     /// [`lock_pi`](Self::lock_pi).
     #[cfg_attr(world = "vm", track_caller)]
     pub fn cmp_requeue_pi(&self, expected: u32, requeue: u32, to: &Self) -> Result<u32, PiError> {

@@ -13,7 +13,7 @@ pub struct Requeued {
 }
 
 impl Requeued {
-    /// The kernel counts both together, and moves nobody before it has woken as many as it was
+    /// The kernel counts both together, and moves no sleeper before it has woken as many as it was
     /// asked to.
     pub(super) fn split(both: u32, wake: u32) -> Self {
         let woken = both.min(wake);
@@ -25,9 +25,9 @@ impl<S: Scope> Futex<S> {
     /// Wakes up to `wake` sleepers and moves up to `requeue` of the others to the futex named `to`,
     /// if the word holds `expected`.
     ///
-    /// Comparison, waking and moving are one step for every other operation on the two futexes. Who
-    /// was moved wakes by wake-ups of `to`, with the bits it fell asleep with. Under Miri, who
-    /// would be moved is woken.
+    /// Comparison, waking and moving are one step for all other operations on the two futexes. A
+    /// moved sleeper is woken by wake-ups of `to` that match the bits of its wait. Under Miri the
+    /// call wakes the sleepers that it would move.
     ///
     /// # Errors
     /// [`RequeueError::Mismatch`] if the word holds something else. The other errors mean misuse:

@@ -5,8 +5,8 @@ use crate::sys::time::Deadline;
 use parking_lot_core::{FilterOp, ParkResult, ParkToken, UnparkToken};
 use std::time::Instant;
 
-/// What tells those who park through this door from everybody else in the lot: an address that
-/// nobody else has.
+/// What tells threads that park through this module from others in the lot: an address that no
+/// other code has.
 ///
 /// A wake-up may be late, when its lock is gone and a lock of another kind lives at the address.
 /// Most would bear a stray wake-up; the condition variable of `parking_lot` promises its users that

@@ -1,6 +1,6 @@
 //! The parking lot: a queue of sleepers for any address, for locks too small to hold a futex.
 //!
-//! A futex needs four aligned bytes. A lock of one byte, or of two bits of somebody else's byte,
+//! A futex needs four aligned bytes. A lock of one byte, or of two bits of a byte of its user,
 //! parks its waiters here: on the machine in `parking_lot_core`, one table of queues for the whole
 //! process, each under a lock of its own; in the model worlds in one modelled queue under one
 //! modelled lock.
@@ -13,9 +13,9 @@
 //!    left others there.
 //! 3. What was done before an unpark happens before the end of the park that it ends.
 //! 4. A key is an address that is never dereferenced: the lock may be gone when it is unparked, and
-//!    something else may live there. Then it finds nobody, or a thread that has parked through this
-//!    door, for which its park ends spuriously. Sleepers of other users of `parking_lot_core` are
-//!    never woken, whatever their address.
+//!    something else may live there. Then the unpark finds no thread, or one that has parked
+//!    through this module, whose park ends spuriously. Sleepers of other users of
+//!    `parking_lot_core` are never woken, whatever their address.
 //! 5. A park may end spuriously. It ends by its deadline only when that has passed.
 //!
 //! # What it costs
@@ -39,7 +39,7 @@ use crate::sys::time::Deadline;
 
 /// How a park ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[must_use = "who was unparked may owe a wake-up to those who were left behind"]
+#[must_use = "an unparked thread may owe a wake-up to those left in the queue"]
 pub enum Parked {
     /// By an unpark that took this thread out of the queue, or spuriously.
     Unparked {

@@ -98,8 +98,8 @@ pub(crate) fn park(key: usize, still: impl FnOnce() -> bool, deadline: Option<De
 
 pub(crate) fn unpark_one(key: usize) {
     let bell = LOT.inside(|queue| {
-        // SAFETY: who is in the queue is in `park`, and leaves it only through the gate or when its
-        // bell has rung.
+        // SAFETY: a thread in the queue is in `park`. It leaves that only through the gate, or when
+        // its bell has rung.
         let is_there = |&place: &*const Place| unsafe { (*place).key } == key;
         let nth = queue.iter().position(is_there)?;
         let place = queue.remove(nth)?;

@@ -6,7 +6,7 @@ use core::cell::Cell;
 use core::fmt;
 use core::marker::PhantomData;
 
-/// What the handler of a signal is given: which signal it is, and who sent it. It is also the
+/// What the handler of a signal is given: which signal it is, and its sender. It is also the
 /// proof, for a lock, that its caller is a handler, which may interrupt anything but not what a
 /// [`Mask`](super::Mask) protects.
 ///

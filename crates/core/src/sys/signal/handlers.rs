@@ -241,7 +241,7 @@ impl Installed {
         self.set
     }
 
-    /// Gives the signals back the actions they had before. One whose action somebody else has
+    /// Gives the signals back the actions they had before. A signal whose action other code has
     /// changed meanwhile keeps that, and may call the closure still, if it has kept the action
     /// before it: uninstall in the reverse order.
     ///

@@ -30,7 +30,8 @@ use super::{hard, soft};
 /// assert_eq!(in_peace::<Soft, _>(|| 6 * 7), 42);
 /// ```
 pub trait Mask: Send + Sync + 'static {
-    /// Whether it keeps any handler off. A lock that can be read in handlers wants one that does.
+    /// Whether it keeps any handler off. A lock that can be read in handlers wants a mask that
+    /// does.
     const MASKS: bool;
 
     /// From here on the handlers that this mask is about do not run on the calling thread.
@@ -74,7 +75,7 @@ pub enum Soft {}
 #[derive(Debug)]
 pub enum Hard<const SET: u64 = ASYNCHRONOUS> {}
 
-/// Keeps nobody off, for locks that are not used in handlers.
+/// Keeps no handler off, for locks that are not used in handlers.
 #[derive(Debug)]
 pub enum Unmasked {}
 

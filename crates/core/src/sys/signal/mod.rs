@@ -3,9 +3,8 @@
 //!
 //! A handler interrupts its thread anywhere, also inside a critical section, and the thread does
 //! not go on before the handler has returned: a handler that waits for the lock of its own thread
-//! waits for ever. So the writer must not be interrupted by those who read, which is what a
-//! [`Mask`] is for, and the handlers must not interrupt each other, which is what `Handlers` sees
-//! to.
+//! waits for ever. So handlers that read must not interrupt the writer: a [`Mask`] keeps them off.
+//! And handlers must not interrupt each other: `Handlers` sees to that.
 //!
 //! ```text
 //! lock                                      handler, wrapped by `Handlers`

@@ -1,10 +1,10 @@
 //! The soft mask: a thread says that handlers must wait, and asks the kernel only if one came.
 //!
-//! A thread keeps a depth, and whoever interrupts it looks there. It is Linux' lazy disabling of
-//! interrupts: two plain additions where `pthread_sigmask` would be two system calls. The price is
-//! paid by the first signal that comes in between: it is put aside, and then the class is really
-//! blocked, so that all others stay with the kernel, which has a queue for them. There is one place
-//! to put a signal aside, and no ring that could overflow.
+//! Each thread has a depth, and handlers that interrupt the thread read it. This is Linux' lazy
+//! disabling of interrupts: two plain additions where `pthread_sigmask` would be two system calls.
+//! The first signal that comes in between pays for it. Its handler puts it aside, and then really
+//! blocks the class, so that all further signals stay in the kernel's queue. There is one place to
+//! put a signal aside, and no ring that could overflow.
 //!
 //! # State
 //! Of each thread, accessed by that thread and by handlers on it:
@@ -13,19 +13,20 @@
 //! |---|---|
 //! | `depth` | how many masks are up. Written by [`raise`] and [`lower`]; a handler that changes it puts it back |
 //! | `place` | `EMPTY`, `FILLING`, `FULL`: whether a signal is put aside. EMPTY to FULL by a handler with `depth > 0`; FULL to EMPTY by the `lower` that made the depth zero, with the class blocked |
-//! | `arrival` | the signal that is put aside. Belongs to who made `place` FILLING, and once it is FULL to the `lower` |
-//! | `blocked` | the signals that are really blocked for no other reason than that one is put aside. May contain too much of what the thread does not block any more, never too little. Never a synchronous one |
+//! | `arrival` | the signal that is put aside. It belongs to the handler that made `place` FILLING, and once it is FULL to the `lower` |
+//! | `blocked` | the signals that are really blocked only because one is put aside. May contain signals that the thread does not block any more, never too few. Never a synchronous one |
 //!
 //! # Invariants
-//! 1. While `depth > 0` no handler of the class runs on the thread, but for those of synchronous
+//! 1. While `depth > 0`, no handler of the class runs on the thread, except those of synchronous
 //!    signals.
-//! 2. A signal that arrives is run once: at once if `depth` is 0, else it is put aside, else it
-//!    goes back into the kernel's queue with the class blocked.
+//! 2. The handler of a signal runs once. If `depth` is 0, it runs at once. Otherwise the signal is
+//!    put aside. If the place is taken, it goes back into the kernel's queue with the class
+//!    blocked.
 //! 3. `place` is FULL, or `blocked` not empty, only while `depth > 0`, or between the subtraction
 //!    of a [`lower`] and the end of that [`lower`].
-//! 4. A handler leaves all of this as it found it. One that runs in the window of 3 hides what was
-//!    put aside, so that its own masks do not act on signals that are blocked in the code which it
-//!    interrupted.
+//! 4. A handler leaves all of this as it found it. A handler that runs in the window of 3 hides the
+//!    signal that was put aside. So its own masks do not act on signals that are blocked in the
+//!    code that it interrupted.
 //! 5. No synchronous signal is ever really blocked by this file: every set that it blocks is
 //!    [`deferrable`]. If a fault finds its signal blocked, the kernel resets the action and kills
 //!    the process.
@@ -37,9 +38,9 @@
 //! |---|---|
 //! | in [`raise`], before the depth is stored | the handler runs; what it adds it has subtracted when it returns, so that the value in our register is still right |
 //! | after that | it is put aside |
-//! | in [`lower`], before the depth is stored | it is put aside, and the look that follows the store finds it. This is why the look comes after: the other way round a signal between the two would be put aside, and nobody would look |
-//! | after the store, before the look | none was put aside: the handler runs. One was: the class is blocked, and the signal waits in the kernel |
-//! | in the look, and while the one that was put aside runs | as before: the class is blocked, until after the run |
+//! | in [`lower`], before the depth is stored | it is put aside, and the load of `place` that follows the store finds it. If the load came first, a signal between the two would be put aside and stay there |
+//! | after the store, before the load | none was put aside: the handler runs. One was: the class is blocked, and the signal waits in the kernel |
+//! | in the load, and while the handler of the signal that was put aside runs | as before: the class is blocked, until after the run |
 //! | when the class is unblocked | the kernel delivers what it has kept before the call returns; the depth is 0 |
 //!
 //! By Invariant 5 the handler of a synchronous signal may strike anywhere, also in this file and in
@@ -62,10 +63,10 @@
 //! is lost if the user's queues are full (`RLIMIT_SIGPENDING`), as it would be for any sender.
 //!
 //! # Memory ordering
-//! All of it belongs to one thread, so that only the compiler could reorder it: `compiler_fence`
-//! after the depth is raised and on both sides of where it is lowered. The accesses are of atomic
-//! types, relaxed, for they are shared with handlers; where nothing is put aside, none is a
-//! read-modify-write.
+//! All of it belongs to one thread, so only the compiler could reorder it. There is a
+//! `compiler_fence` after the depth is raised, and on both sides of where it is lowered. The
+//! accesses are atomic and relaxed, since handlers share them. Unless a signal is put aside, none
+//! is a read-modify-write.
 //!
 //! # Sources
 //! D. Stodolsky, J. Chen, B. Bershad, "Fast Interrupt Priority Management in Operating System
@@ -118,14 +119,14 @@ impl Thread {
     /// Takes what was put aside, if something was.
     ///
     /// # Safety
-    /// Nobody is putting a signal aside, and who interrupts this puts back what it takes.
+    /// No handler is putting a signal aside, and code that interrupts this puts back what it takes.
     unsafe fn take(&self) -> Option<Arrival> {
         if self.place.load(Relaxed) != FULL {
             return None;
         }
-        // SAFETY: FULL says that it is written, and the caller that nobody writes. It is not read
-        // again before it is written again, since the place becomes EMPTY; who interrupts us here
-        // writes what it has read.
+        // SAFETY: FULL says that it is written, and the caller that no handler writes. It is not
+        // read again before it is written again, since the place becomes EMPTY. A handler that
+        // interrupts us here writes what it has read.
         let arrival = unsafe { (*self.arrival.get()).assume_init_read() };
         compiler_fence(SeqCst);
         self.place.store(EMPTY, Relaxed);
@@ -171,7 +172,7 @@ pub(super) fn raise() {
     interruption_point();
 }
 
-/// Takes back one [`raise`]; the last one lets in who had to wait.
+/// Takes back one [`raise`]; the last one lets in the signals that had to wait.
 #[inline(always)]
 #[cfg_attr(world = "vm", track_caller)]
 pub(super) fn lower() {
@@ -219,7 +220,7 @@ pub(crate) fn arrive(signal: i32, info: &Info, handler: Handler, interrupted: &m
             put_aside(thread, Arrival { signal, info: *info, handler }, interrupted);
             false
         } else {
-            // SAFETY: if somebody were putting a signal aside, the depth would not be zero; and
+            // SAFETY: if a handler were putting a signal aside, the depth would not be zero; and
             // below we put it back.
             let hidden = if is_up { None } else { unsafe { hide(thread) } };
             let is_passed_on = run(signal, info, handler, false);
@@ -248,7 +249,7 @@ unsafe fn hide(thread: &Thread) -> Option<(Arrival, u64)> {
 
 #[cold]
 fn put_aside(thread: &Thread, arrival: Arrival, interrupted: &mut Interrupted) {
-    // Before the place is claimed: who finds it claimed relies on it.
+    // Before the place is claimed: a handler that finds it claimed relies on it.
     // It may have left the class meanwhile, and is blocked all the same.
     let newly = interrupted.block(deferrable() | bit(arrival.signal));
     thread.blocked.fetch_or(newly, Relaxed);

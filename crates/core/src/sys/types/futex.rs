@@ -70,7 +70,7 @@ const INACCESSIBLE: &str =
     "a futex word is not mapped, or mapped read-only where it must be written; keep both mapped";
 const PRIORITY_INHERITING: &str = "sleepers there wait for a priority-inheritance futex; wake them by unlock_pi, move them by cmp_requeue_pi";
 
-/// Why nobody was requeued.
+/// Why a requeue did nothing.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum RequeueError {
@@ -142,7 +142,7 @@ pub enum PiError {
     /// The caller is not the owner (unlock), or the word names a kernel thread, which owns no locks
     /// (`EPERM`).
     NotPermitted,
-    /// Word and kernel disagree on who owns and who waits, or one futex is used in two ways
+    /// Word and kernel disagree on owner and waiters, or one futex is used in two ways
     /// (`EINVAL`).
     Inconsistent,
     /// The kernel has no memory to keep its side of the lock (`ENOMEM`).

@@ -5,9 +5,9 @@ use core::time::Duration;
 /// The clocks a deadline can be on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Clock {
-    /// `CLOCK_MONOTONIC`: nobody sets it, and it stands still while the machine is suspended.
+    /// `CLOCK_MONOTONIC`: it cannot be set, and it stands still while the machine is suspended.
     Monotonic,
-    /// `CLOCK_REALTIME`: the time of day. Whoever sets it moves the deadlines that are on it.
+    /// `CLOCK_REALTIME`: the time of day. Setting it moves the deadlines that are on it.
     Realtime,
 }
 

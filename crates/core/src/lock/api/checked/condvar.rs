@@ -24,7 +24,7 @@ impl WaitTimeoutResult {
 pub struct Condvar<L: RawMutex>(RawCondvar<L>);
 
 impl<L: RawMutex> Condvar<L> {
-    /// A condition variable nobody waits on.
+    /// A condition variable without waiters.
     #[track_caller]
     pub fn new() -> Self {
         Self(RawCondvar::new())

@@ -97,7 +97,7 @@ impl<'a, L: RawMutex, T: ?Sized> MutexGuard<'a, L, T> {
     pub fn leak(s: Self) -> &'a mut T {
         let data = s.mutex.data_ptr();
         mem::forget(s);
-        // SAFETY: the lock is held for ever, by nobody else.
+        // SAFETY: the lock is held for ever, and only by this guard.
         unsafe { &mut *data }
     }
 

@@ -1,7 +1,7 @@
 //! The typed face in a model world: lock_api's names and methods, over data whose accesses the
 //! model sees.
 //!
-//! Whoever holds the lock has an access open in the lock's `Watch`, from the moment the raw lock is
+//! The holder of the lock has an access open in the lock's `Watch`, from the moment the raw lock is
 //! acquired to just before it is released (`lock`, and for readers and writers `rwlock::access`).
 //! Two accesses that overlap, or that nothing orders, fail the model, unless both are readers'.
 

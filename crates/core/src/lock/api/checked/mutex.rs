@@ -21,7 +21,7 @@ pub struct Mutex<L, T: ?Sized> {
 unsafe impl<L: RawMutex + Sync, T: ?Sized + Send> Sync for Mutex<L, T> {}
 
 impl<L: RawMutex, T> Mutex<L, T> {
-    /// A mutex that nobody holds.
+    /// An unlocked mutex.
     #[track_caller]
     pub fn new(value: T) -> Self {
         Self::from_raw(Raw::new(L::init()), value)
@@ -89,7 +89,7 @@ impl<L: RawMutex, T: ?Sized> Mutex<L, T> {
         self.data.get_mut()
     }
 
-    /// Whether somebody holds the lock at this moment.
+    /// Whether a thread holds the lock at this moment.
     pub fn is_locked(&self) -> bool {
         self.lock.is_locked()
     }

@@ -113,7 +113,7 @@ struct Open {
 
 // SAFETY: every thread of a model runs on one OS thread and is switched only inside loom
 // operations. What opens an access touches `open` after the loom operation of the same call, what
-// closes one takes it out first; nobody is switched out holding it half done.
+// closes one takes it out first; no thread is switched out while it is half done.
 unsafe impl Send for Watch {}
 // SAFETY: as above.
 unsafe impl Sync for Watch {}

@@ -17,7 +17,7 @@ use std::time::Instant;
 /// How faithful the modelled futex is.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Grade {
-    /// A wake-up wakes everybody who sleeps on the key, whatever its count and bitset; a requeue
+    /// A wake-up wakes all threads that sleep on the key, whatever its count and bitset; a requeue
     /// wakes whom it would move. Every wake-up too many is a spurious one, which any protocol must
     /// bear, so this grade checks safety against more than the kernel does. It cannot see a wake-up
     /// that goes to the wrong sleeper or to too few.

@@ -1,5 +1,5 @@
-//! The kernel's side of the futex, as plain data: who sleeps on which key, what time it is, which
-//! choices are drawn.
+//! The kernel's side of the futex, as plain data: which threads sleep on which key, what time it
+//! is, which choices are drawn.
 //!
 //! Nothing here is a loom operation, so each function is one indivisible step of the model.
 //! `kernel` decides when the steps happen.
@@ -75,7 +75,7 @@ impl Table {
     }
 
     /// Takes up to `count` sleepers that wait for one of `bitset`, oldest first, and marks them
-    /// woken. The cheap grade takes everybody who sleeps on the key.
+    /// woken. The cheap grade takes all that sleep on the key.
     pub(super) fn take(&self, key: Key, count: u32, bitset: u32) -> Vec<Rc<Sleeper>> {
         let everybody = self.grade() == Grade::Cheap;
         let mut taken = Vec::new();

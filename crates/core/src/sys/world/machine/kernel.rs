@@ -5,7 +5,7 @@
 //! the call. Then the wait panics. The waiter is awake, and its lock knows whether anything must be
 //! undone.
 //!
-//! A wake-up takes a name, and to find nobody by that name is no failure. If a seccomp filter
+//! A wake-up takes a name. If no thread sleeps there, that is no failure. If a seccomp filter
 //! forbids the call, the process aborts. A sleeper would sleep for ever without the wake-up. The
 //! caller may not touch the lock any more, so no caller could make up for it.
 
@@ -48,8 +48,8 @@ pub(crate) fn wake(key: usize, count: u32, bitset: u32, private: bool) -> u32 {
         unsafe { futex(name(key), libc::FUTEX_WAKE_BITSET, private, clamp(count), 0, null_mut(), bitset) };
     match answer {
         Ok(woken) => woken,
-        // The memory of the futex is gone (EFAULT), or by now somebody else's, who made a
-        // priority-inheritance futex of it (EINVAL): nobody sleeps there by this name.
+        // The memory of the futex is gone (EFAULT), or its new owner has made a
+        // priority-inheritance futex of it (EINVAL). No thread sleeps there by this name.
         Err(Errno(libc::EFAULT | libc::EINVAL)) => 0,
         Err(error) => without_unwinding(|| -> u32 { refused("futex wake", error) }),
     }
@@ -58,8 +58,8 @@ pub(crate) fn wake(key: usize, count: u32, bitset: u32, private: bool) -> u32 {
 /// `FUTEX_CMP_REQUEUE`: an error if `*word != expected`, otherwise how many were woken and requeued
 /// together.
 ///
-/// Miri has no such call: there, whoever would be moved is woken, which every waiter must be
-/// prepared for anyway.
+/// Miri has no such call. There the sleepers that would be moved are woken, and each waiter must be
+/// prepared for that anyway.
 #[inline]
 pub(crate) fn cmp_requeue(
     word: &AtomicU32,

@@ -47,7 +47,7 @@ pub(crate) fn heavy() -> bool {
     }
     match call(libc::MEMBARRIER_CMD_PRIVATE_EXPEDITED) {
         Ok(_) => true,
-        // Not registered: nobody asked whether it is ready, or this is a child whose kernel does
+        // Not registered: no thread asked whether it is ready, or this is a child whose kernel does
         // not inherit that.
         Err(Errno(libc::EPERM)) => {
             call(libc::MEMBARRIER_CMD_REGISTER_PRIVATE_EXPEDITED).is_ok()

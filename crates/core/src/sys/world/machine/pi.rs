@@ -49,7 +49,7 @@ fn lock_on_realtime(word: &AtomicU32, deadline: Option<Deadline>, private: bool)
     let answer =
         unsafe { futex_until(word.as_ptr(), libc::FUTEX_LOCK_PI, private, 0, translated, null_mut(), 0) };
     match answer {
-        // Somebody set the clock forward.
+        // The clock was set forward.
         Err(Errno(libc::ETIMEDOUT)) if !deadline.is_some_and(|deadline| deadline.has_passed()) => {
             Err(Errno(libc::EAGAIN))
         }

@@ -76,8 +76,8 @@ pub(crate) unsafe fn futex_until(
             let lacks_the_call = match answer {
                 Err(Errno(libc::ENOSYS)) => true,
                 // Either a filter that is older than the call, or the kernel's own answer to a
-                // priority-inheriting operation. A wake-up of nobody tells the two apart, because
-                // the kernel never answers that to a wake-up.
+                // priority-inheriting operation. A wake-up of no thread tells the two apart,
+                // because the kernel never answers that to a wake-up.
                 Err(Errno(libc::EPERM)) => !time64_is_there(),
                 _ => false,
             };

@@ -13,7 +13,7 @@
 //!
 //! | generation in the page | meaning |
 //! |---|---|
-//! | 0 | the process is new, nobody has asked for an id yet: every cache is invalid |
+//! | 0 | the process is new, no thread has asked for an id yet: every cache is invalid |
 //! | g | caches of generation g are valid |
 //!
 //! # Invariants
@@ -116,9 +116,9 @@ fn ask() -> u32 {
             // (P2)
             0 => {
                 let mine = NEWEST.fetch_add(1, Relaxed) + 1;
-                // Who comes second takes the generation of who came first. Release: (P2), pairs
-                // with the loads of the page: whoever sees a generation sees it counted in NEWEST,
-                // and so does the child it forks.
+                // The second thread takes the generation of the first. Release: (P2), pairs with
+                // the loads of the page. A thread that sees a generation sees it counted in NEWEST,
+                // and so does the child that it forks.
                 page.compare_exchange(0, mine, Release, Acquire).map_or_else(|first| first, |_| mine)
             }
             generation => generation,
@@ -139,7 +139,8 @@ fn page() -> &'static AtomicU32 {
     let mut page = PAGE.load(Acquire);
     if page.is_null() {
         let mapped = map().unwrap_or((&raw const UNCACHED).cast_mut());
-        // Release: (P1), pairs with the loads of PAGE: who finds the page finds it mapped and zero.
+        // Release: (P1), pairs with the loads of PAGE: a thread that sees the page finds it mapped
+        // and zero.
         match PAGE.compare_exchange(null_mut(), mapped, AcqRel, Acquire) {
             Ok(_) => page = mapped,
             Err(first) => {
@@ -194,7 +195,7 @@ fn map() -> Option<*mut AtomicU32> {
 fn unmap(page: *mut AtomicU32) {
     if !core::ptr::eq(page, &UNCACHED) {
         let _errno = crate::sys::errno::Guard::new();
-        // SAFETY: the page comes from `map` and was not published: nobody else has its address.
+        // SAFETY: the page comes from `map` and was not published: no other thread has its address.
         unsafe { libc::munmap(page.cast(), LENGTH) };
     }
 }

@@ -19,7 +19,7 @@ pub fn without_unwinding<R>(f: impl FnOnce() -> R) -> R {
     f()
 }
 
-/// Whether a panic ends the execution of a model: then what a guard would release is nobody's any
+/// Whether a panic ends the execution of a model: then what a guard would release has no owner any
 /// more, and another operation would panic in a destructor. On the machine a panic is no reason not
 /// to release.
 #[inline(always)]

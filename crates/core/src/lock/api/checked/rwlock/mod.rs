@@ -33,7 +33,7 @@ pub struct RwLock<L, T: ?Sized> {
 unsafe impl<L: RawRwLock + Sync, T: ?Sized + Send + Sync> Sync for RwLock<L, T> {}
 
 impl<L: RawRwLock, T> RwLock<L, T> {
-    /// A lock that nobody holds.
+    /// An unlocked lock.
     #[track_caller]
     pub fn new(value: T) -> Self {
         Self::from_raw(Raw::new(L::init()), value)
@@ -180,7 +180,7 @@ impl<L: RawRwLock, T: ?Sized> RwLock<L, T> {
         self.data.get_mut()
     }
 
-    /// Whether somebody holds the lock at this moment.
+    /// Whether a thread holds the lock at this moment.
     pub fn is_locked(&self) -> bool {
         self.lock.raw().inner().is_locked()
     }
