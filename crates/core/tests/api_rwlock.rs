@@ -103,7 +103,7 @@ thread_local! {
     static LINE: Cell<u32> = const { Cell::new(0) };
 }
 
-/// Notes who calls it.
+/// Notes its caller.
 struct Told(PlainRw);
 
 #[track_caller]

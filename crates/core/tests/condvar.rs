@@ -78,7 +78,7 @@ fn deadlines_lose_nothing() {
     }
 }
 
-/// Threads that wait for a round number, which one thread advances; everybody must see every round.
+/// Threads that wait for a round number, which one thread advances; all must see each round.
 /// Requeues all the time.
 #[test]
 fn a_storm_of_notifications_reaches_everybody() {
@@ -206,7 +206,7 @@ impl Five {
     }
 }
 
-/// The counts are exact when all waiters are asleep: who is on its way returns as well as the one
+/// The counts are exact when all waiters are asleep: a waiter on its way returns as well as the one
 /// that is notified.
 #[test]
 fn notifications_are_counted() {
@@ -256,7 +256,7 @@ fn a_wait_outlasts_its_deadline() {
     assert!(!condvar.notify_one());
 }
 
-/// Two mutexes with one condition variable, and a broadcast that may requeue: everybody returns,
+/// Two mutexes with one condition variable, and a broadcast that may requeue: all return,
 /// and both mutexes stay usable.
 #[test]
 fn two_mutexes_at_once() {
@@ -362,7 +362,7 @@ fn a_killed_waiter_does_no_harm() {
     while buffer.waits.load(Relaxed) == 0 {
         std::thread::yield_now();
     }
-    // Who gets the mutex now knows that the child has released it, hence is registered.
+    // The thread that gets the mutex now knows that the child has released it, hence is registered.
     buffer.mutex.lock();
     // SAFETY: `child` is ours; locked above.
     unsafe {

@@ -1,4 +1,4 @@
-//! A wake-up that comes from elsewhere, as every futex must expect, while nobody notifies.
+//! A wake-up that comes from elsewhere, as users of futexes must expect, without a notification.
 #![cfg(all(world = "machine", not(miri)))]
 
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering::Relaxed};

@@ -38,7 +38,7 @@ fn the_probes_agree_with_the_operations() {
 fn the_probe_of_the_barrier_agrees_with_the_barrier() {
     let _alone = alone();
     let register = libc::MEMBARRIER_CMD_REGISTER_PRIVATE_EXPEDITED;
-    // SAFETY: registers the process for a barrier that nobody here makes.
+    // SAFETY: registers the process for a barrier that no test here makes.
     let registered = unsafe { libc::syscall(libc::SYS_membarrier, register, 0, 0) } == 0;
     assert_eq!(registered, capabilities().has(Capability::Membarrier));
 }

@@ -23,7 +23,7 @@ fn counts_and_order<S: Scope>() {
         assert_eq!(from.key().wake(u32::MAX), 1);
         assert_eq!(stayed.join(), Waited::Woken);
 
-        // They stand behind who slept there before, in their order.
+        // They stand behind the sleepers that were there before, in their order.
         for sleeper in std::iter::once(earlier).chain(moved) {
             assert_eq!(to.key().wake(1), 1);
             assert_eq!(sleeper.join(), Waited::Woken);
@@ -77,8 +77,8 @@ fn a_deadline_stays_with_a_sleeper() {
     let soon = ulocks_core::time::Deadline::after(std::time::Duration::from_millis(50));
     thread::scope(|scope| {
         let sleeper = support::started(scope, || from.wait(1, Some(soon)));
-        // Under load, the sleep may be over before it is seen: then there is nobody to move, which
-        // is also right.
+        // Under load, the sleep may be over before it is seen: then there is no sleeper to move,
+        // which is also right.
         let moved = from.cmp_requeue(1, 0, 1, to.key()).unwrap();
         assert_eq!(moved.woken, 0);
         assert_eq!(sleeper.join(), Waited::TimedOut);

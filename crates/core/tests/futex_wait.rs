@@ -169,7 +169,7 @@ fn a_key_outlives_its_memory() {
         drop(page);
         key.wake(u32::MAX)
     }
-    // In a child, which is alone, so that nobody else maps and sleeps at that address meanwhile.
+    // In a child, which is alone, so that no other thread maps or sleeps at that address meanwhile.
     assert_eq!(Child::run(|| woken_after_unmapping::<Private>() as i32).join(), 0);
     assert_eq!(Child::run(|| woken_after_unmapping::<Shared>() as i32).join(), 0);
     assert_eq!(FutexKey::<Private>::of(std::ptr::null()).wake(1), 0);

@@ -53,7 +53,7 @@ fn what_follows_a_fruitless_look_is_explored() {
                     break;
                 }
             }
-            // SAFETY: an increment of a number; that nobody else is here is what the model refutes.
+            // SAFETY: an increment of a number; the model refutes that no other thread is here.
             data.with_mut(|data| unsafe { *data += 1 });
             word.swap(0, Release);
         };
@@ -68,7 +68,7 @@ fn what_follows_a_fruitless_look_is_explored() {
     });
 }
 
-/// Who was woken runs beside its waker, in every grade.
+/// A woken thread runs beside its waker, in every grade.
 #[test]
 fn the_woken_may_overtake_the_waker() {
     for grade in [Grade::Cheap, Grade::Exact, Grade::Unordered] {

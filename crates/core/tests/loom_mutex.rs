@@ -1,7 +1,7 @@
 //! The three-state futex mutex and eight ways to get it wrong, each of which the model finds.
 //!
 //! The mutex is the one of Drepper's "Futexes Are Tricky" (2004), section 5: 0 free, 1 held, 2 held
-//! and somebody may sleep.
+//! and a thread may sleep.
 #![cfg(world = "loom")]
 
 use std::sync::Arc;
@@ -21,7 +21,7 @@ enum Bug {
     RelaxedLock,
     /// The same, where it had to wait.
     RelaxedLockAfterWait,
-    /// Nobody wakes the sleeper.
+    /// The release does not wake the sleeper.
     NoWake,
     /// The sleeper is woken before it can succeed, and sleeps again.
     WakeFirst,
@@ -29,7 +29,7 @@ enum Bug {
     WaitOnOne,
     /// The release is a load and a store: a contender's mark between the two is lost.
     UnlockInTwoSteps,
-    /// Who was woken acquires without the mark, and forgets the other sleepers.
+    /// A woken thread acquires without the mark, and forgets the other sleepers.
     OneAfterWake,
 }
 
@@ -157,7 +157,7 @@ fn eight_bugs_are_found() {
     model::finds_bug_saying("deadlock", Config::bounded(2), count(3, 1, Bug::OneAfterWake));
 }
 
-/// Why a model wants a third thread: with two, nobody is left asleep.
+/// Why a model wants a third thread: with two, none is left asleep.
 #[test]
 fn two_threads_do_not_show_a_broken_chain_of_wake_ups() {
     model::explore(Config::bounded(3), count(2, 2, Bug::OneAfterWake));

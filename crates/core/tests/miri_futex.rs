@@ -1,5 +1,5 @@
-//! The operations that Miri has too, without any look at the kernel: whoever waits for a sleeper
-//! tries to wake it until that works.
+//! The operations that Miri has too, without any look at the kernel: a test that waits for a
+//! sleeper tries to wake it until that works.
 
 #![cfg(world = "machine")]
 
@@ -12,7 +12,7 @@ use ulocks_core::futex::{Bits, Futex, Private, RequeueError, Shared, Waited};
 use ulocks_core::tid;
 use ulocks_core::time::{Clock, Deadline};
 
-/// Calls `wake` until it finds somebody.
+/// Calls `wake` until it finds a sleeper.
 fn until_one(mut wake: impl FnMut() -> u32) {
     loop {
         match wake() {
@@ -83,7 +83,7 @@ fn what_was_written_before_the_word_is_seen_after_the_wait() {
     thread::scope(|scope| {
         scope.spawn(|| {
             let place = &place;
-            // SAFETY: nobody looks at the data before `ready` says so.
+            // SAFETY: no thread looks at the data before `ready` says so.
             unsafe { *place.0 = 42 };
             ready.store(1, Release);
             ready.key().wake(1);

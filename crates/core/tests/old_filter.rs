@@ -27,7 +27,7 @@ fn a_waitv_that_is_forbidden_is_not_supported() {
 }
 
 /// On 32-bit machines the call with 64-bit seconds is forbidden, and the old one takes its place.
-/// Elsewhere there is one call only, and nobody asks for the other.
+/// Elsewhere there is one call only, and the other is not asked for.
 #[test]
 fn a_wait_does_without_the_call_of_64_bit_time() {
     survives("a_wait_does_without_the_call_of_64_bit_time", || {

@@ -1,5 +1,5 @@
-//! Masks and wrapped handlers with real signals: who runs when, and what it is told. One test at a
-//! time: the class is the process's.
+//! Masks and wrapped handlers with real signals: which handler runs when, and what it is told. One
+//! test at a time: the class is the process's.
 #![cfg(all(world = "machine", not(miri)))]
 
 mod signals;
@@ -40,7 +40,7 @@ impl Entry {
 fn logging(signals: &[i32]) -> Installed {
     let handlers = signals.iter().fold(Handlers::new(), |handlers, &signal| handlers.signal(signal));
     // SAFETY: cells of a thread-local that has no destructor and a constant for its value, and
-    // which nobody uses while a signal is on its way.
+    // which no thread uses while a signal is on its way.
     let installed = unsafe {
         handlers.install(|context| {
             LOG.with(|log| {

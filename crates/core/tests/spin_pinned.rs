@@ -1,5 +1,5 @@
-//! A waiter that is bound to one CPU spins in vain if all others are bound to the same; of that a
-//! process can be sure only as long as it has seen no other. Alone in its file: the first waiters
+//! A waiter that is bound to one CPU spins for nothing if all others are bound to the same; of that
+//! a process can be sure only as long as it has seen no other. Alone in its file: the first waiters
 //! of the process must be those below.
 #![cfg(all(world = "machine", not(miri)))]
 

@@ -52,7 +52,7 @@ fn a_notification_does_not_touch_a_mutex_that_is_gone() {
 #[test]
 fn a_timeout_loses_no_notification() {
     explore(sampled(), timed_and_untimed::<SLEEPS>);
-    // It counts who says to have been notified, so nobody may say so for no reason.
+    // It counts the waiters that say to have been notified, so no wait may end spuriously.
     let exact = Config { spurious: 0, ..sampled() };
     for waiters in [1, 2, 4] {
         explore(exact.clone(), move || somebody_says_so::<SLEEPS>(waiters));

@@ -31,14 +31,14 @@ fn soon() -> Deadline {
     Deadline::after(Duration::from_millis(1))
 }
 
-/// By chance: to see that somebody is asleep takes a requeue, and there is no end to how often one
-/// may try.
+/// By chance: to see that a thread is asleep takes a requeue, and a model may try that any number
+/// of times.
 fn sampled() -> Config {
     Config { spurious: 0, ..Config::sampled(300) }
 }
 
 /// Starts a thread that sleeps on `word` for one of `bits`, and returns when it does: moved to
-/// `word` from elsewhere, which is the way to see that somebody is asleep.
+/// `word` from elsewhere, which is the way to see that it is asleep.
 fn asleep<S: Scope>(word: FutexKey<S>, bits: Bits) -> JoinHandle<Waited> {
     let bed = Arc::new(Futex::<S>::new(0));
     let sleeper = {

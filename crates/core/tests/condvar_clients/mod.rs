@@ -122,13 +122,13 @@ pub fn one_waiter<const NS: u32>() {
     assert_nobody_waits(&shared);
 }
 
-/// Nobody waits any more, and the condition variable knows it.
+/// No thread waits any more, and the condition variable knows it.
 fn assert_nobody_waits<const NS: u32>(shared: &Handle<NS>) {
     assert!(!shared.condvar.notify_one(), "notify_one found a waiter where none is");
     assert_eq!(shared.condvar.notify_all(), 0, "notify_all found waiters where none are");
 }
 
-/// A notification that nobody asked for, sent without the mutex, does not use up the one that
+/// A stray notification, sent without the mutex, does not use up the one that
 /// counts.
 pub fn stray_notification<const NS: u32>() {
     let shared = Shared::<NS>::new();
@@ -139,8 +139,8 @@ pub fn stray_notification<const NS: u32>() {
     waiter.join().unwrap();
 }
 
-/// The same with two waiters and a stray notification for all: who is moved to the mutex by it need
-/// not be who was notified.
+/// The same with two waiters and a stray notification for all. The waiter that it moves to the
+/// mutex need not be the one that was notified.
 pub fn stray_requeue<const NS: u32>() {
     let shared = Shared::<NS>::new();
     let waiting = [waiter(&shared), waiter(&shared)];
@@ -193,7 +193,7 @@ pub fn one_by_one<const NS: u32>() {
     assert_nobody_waits(&shared);
 }
 
-/// One notification for everybody, which requeues if it finds them asleep.
+/// One notification for all waiters, which requeues if it finds them asleep.
 pub fn all_at_once<const NS: u32>(waiters: usize) {
     let shared = Shared::<NS>::new();
     let waiting: Vec<_> = (0..waiters).map(|_| waiter(&shared)).collect();
@@ -350,15 +350,15 @@ pub fn somebody_says_so<const NS: u32>(waiters: usize) {
         .collect();
     let one = usize::from(shared.condvar.notify_one());
     let mut all = 0;
-    // Nobody begins to wait after this.
+    // No thread begins to wait after this.
     shared.counter.put_and(1, || all = shared.condvar.notify_all());
     let notified: usize = waiting.into_iter().map(|waiter| waiter.join().unwrap()).sum();
     assert!(notified >= one + all, "{one} + {all} notifications were given and only {notified} taken");
     assert!(notified == 0 || one + all > 0, "a waiter was notified and no notification was given");
 }
 
-/// Two waiters with a mutex each. The notifier holds the first mutex, so that whoever is moved
-/// there waits in its queue.
+/// Two waiters with a mutex each. The notifier holds the first mutex, so that a waiter that is
+/// moved there waits in its queue.
 pub fn two_mutexes<const NS: u32>() {
     let shared = Shared::<NS>::new();
     let waiting = [waiter(&shared), waiter_on_the_other_mutex(&shared)];
@@ -391,7 +391,7 @@ pub fn a_second_mutex_on_the_way<const NS: u32>() {
         wait_for_arrival(&arrived, nth);
         waiter
     });
-    // Who holds the mutex now knows that both have released it, hence are registered.
+    // The holder of the mutex knows by now that both have released it, hence are registered.
     shared.counter.mutex.lock();
     let third = waiter_on_the_other_mutex(&shared);
     shared.condvar.notify_all();

@@ -91,7 +91,7 @@ pub const FAULTS: &[(i32, fn())] = &[
     (libc::SIGSYS, refused),
 ];
 
-/// A page that nobody may touch, once [`guard`] was called.
+/// A page without access, once [`guard`] was called.
 pub static PAGE: AtomicUsize = AtomicUsize::new(0);
 const SIZE: usize = 4096;
 

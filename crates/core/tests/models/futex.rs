@@ -19,7 +19,7 @@ fn exact() -> Config {
 }
 
 /// Moves sleepers from `word` to `to` until `count` have moved. A requeue is the way to see that
-/// somebody is asleep.
+/// a thread is asleep.
 fn gather(word: &Word, count: u32, to: &Word) {
     let mut moved = 0;
     spin_until(|| {

@@ -117,7 +117,7 @@ impl Mapping {
         Self::map(-1, libc::MAP_SHARED | libc::MAP_ANONYMOUS, libc::PROT_READ | libc::PROT_WRITE)
     }
 
-    /// A page that nobody may touch. To the kernel it is as good as none, and no other test gets
+    /// A page without access. To the kernel it is as good as none, and no other test gets
     /// the address.
     pub fn inaccessible() -> Self {
         Self::map(-1, libc::MAP_SHARED | libc::MAP_ANONYMOUS, libc::PROT_NONE)
@@ -167,7 +167,7 @@ pub fn memory_file() -> fs::File {
     // SAFETY: the name is a C string.
     let file = unsafe { libc::memfd_create(c"futex".as_ptr(), libc::MFD_CLOEXEC) };
     assert!(file >= 0);
-    // SAFETY: a new descriptor that nobody else has.
+    // SAFETY: a new descriptor that no other code has.
     let file = unsafe { fs::File::from_raw_fd(file) };
     file.set_len(PAGE as u64).unwrap();
     file

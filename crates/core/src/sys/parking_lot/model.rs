@@ -1,7 +1,7 @@
-//! The parking lot of the model worlds: one queue for all addresses, under one lock, as if every
-//! address fell into the same bucket of the real one. All of it is made of the world's own futexes
-//! and cells, so the orders in which threads pass through it are explored, and a race in it would
-//! be found.
+//! The parking lot of the model worlds: one queue for all addresses under one lock, as if all
+//! addresses fell into one bucket of the real table. It is made of the world's own futexes and
+//! cells. So a model explores the orders in which threads pass through it, and would find a race in
+//! it.
 
 use super::Parked;
 use crate::sys::futex::{Futex, Private, Waited};
@@ -10,69 +10,68 @@ use crate::sys::sync::UnsafeCell;
 use crate::sys::time::Deadline;
 use std::collections::VecDeque;
 
-/// A thread in the queue, or just taken out of it. It lies on that thread's stack: once its bell
-/// has rung, it may be gone.
-struct Place {
+/// A thread in the queue, or just dequeued. It lies on that thread's stack: once `status` has
+/// changed, it may be gone.
+struct Node {
     key: usize,
-    bell: Futex<Private>,
+    status: Futex<Private>,
 }
 
-// What a bell says.
-const SILENT: u32 = 0;
+// `Node::status`.
+const PARKED: u32 = 0;
 const UNPARKED: u32 = 1;
 const UNPARKED_FROM_OTHERS: u32 = 2;
 
 struct Lot {
-    gate: Futex<Private>,
+    lock: Futex<Private>,
     /// Longest waiter first.
-    queue: UnsafeCell<VecDeque<*const Place>>,
+    queue: UnsafeCell<VecDeque<*const Node>>,
 }
 
-// What the gate says: Drepper's mutex.
-const OPEN: u32 = 0;
-const CLOSED: u32 = 1;
-const AWAITED: u32 = 2;
+// `Lot::lock`: Drepper's mutex.
+const UNLOCKED: u32 = 0;
+const LOCKED: u32 = 1;
+const CONTENDED: u32 = 2;
 
-// SAFETY: the queue is accessed inside the gate only, and so are the places in it, which are
-// `Sync`.
+// SAFETY: the queue is accessed under the lock only, and so are the nodes in it, which are `Sync`.
 unsafe impl Sync for Lot {}
 // SAFETY: as above.
 unsafe impl Send for Lot {}
 
 crate::sync_static! {
-    static LOT: Lot = Lot { gate: Futex::new(OPEN), queue: UnsafeCell::new(VecDeque::new()) };
+    static LOT: Lot = Lot { lock: Futex::new(UNLOCKED), queue: UnsafeCell::new(VecDeque::new()) };
 }
 
-/// Brings the lot of this execution to life, before there are threads that its birth would put in
-/// an order.
+/// Makes the parking lot of this execution before the first thread starts. Later, its making would
+/// order threads.
 #[cfg(world = "loom")]
 pub(crate) fn boot() {
     let _: &Lot = &LOT;
 }
 
 impl Lot {
-    /// Runs `visit` alone with the queue.
-    fn inside<R>(&self, visit: impl FnOnce(&mut VecDeque<*const Place>) -> R) -> R {
-        if self.gate.compare_exchange(OPEN, CLOSED, Acquire, Relaxed).is_err() {
-            while self.gate.swap(AWAITED, Acquire) != OPEN {
-                self.gate.wait(AWAITED, None);
+    /// Runs `visit` with the queue, under the lock.
+    fn locked<R>(&self, visit: impl FnOnce(&mut VecDeque<*const Node>) -> R) -> R {
+        if self.lock.compare_exchange(UNLOCKED, LOCKED, Acquire, Relaxed).is_err() {
+            while self.lock.swap(CONTENDED, Acquire) != UNLOCKED {
+                self.lock.wait(CONTENDED, None);
             }
         }
-        // SAFETY: the gate is closed behind this thread.
+        // SAFETY: this thread has the lock.
         let result = self.queue.with_mut(|queue| visit(unsafe { &mut *queue }));
-        if self.gate.swap(OPEN, Release) == AWAITED {
-            self.gate.key().wake(1);
+        if self.lock.swap(UNLOCKED, Release) == CONTENDED {
+            self.lock.key().wake(1);
         }
         result
     }
 }
 
 pub(crate) fn park(key: usize, still: impl FnOnce() -> bool, deadline: Option<Deadline>) -> Parked {
-    let place = Place { key, bell: Futex::new(SILENT) };
-    let queued = LOT.inside(|queue| {
+    let node = Node { key, status: Futex::new(PARKED) };
+    let queued = LOT.locked(|queue| {
         let still = still();
         if still {
-            queue.push_back(&raw const place);
+            queue.push_back(&raw const node);
         }
         still
     });
@@ -80,13 +79,13 @@ pub(crate) fn park(key: usize, still: impl FnOnce() -> bool, deadline: Option<De
         return Parked::Refused;
     }
     loop {
-        match place.bell.load(Acquire) {
-            SILENT => {}
-            rung => return Parked::Unparked { others: rung == UNPARKED_FROM_OTHERS },
+        match node.status.load(Acquire) {
+            PARKED => {}
+            status => return Parked::Unparked { others: status == UNPARKED_FROM_OTHERS },
         }
-        if place.bell.wait(SILENT, deadline) == Waited::TimedOut {
-            let left = LOT.inside(|queue| {
-                let nth = queue.iter().position(|&other| core::ptr::eq(other, &raw const place));
+        if node.status.wait(PARKED, deadline) == Waited::TimedOut {
+            let left = LOT.locked(|queue| {
+                let nth = queue.iter().position(|&other| core::ptr::eq(other, &raw const node));
                 nth.map(|nth| queue.remove(nth)).is_some()
             });
             if left {
@@ -97,20 +96,20 @@ pub(crate) fn park(key: usize, still: impl FnOnce() -> bool, deadline: Option<De
 }
 
 pub(crate) fn unpark_one(key: usize) {
-    let bell = LOT.inside(|queue| {
-        // SAFETY: a thread in the queue is in `park`. It leaves that only through the gate, or when
-        // its bell has rung.
-        let is_there = |&place: &*const Place| unsafe { (*place).key } == key;
+    let status = LOT.locked(|queue| {
+        // SAFETY: a thread in the queue is in `park`. It leaves that only under the lock, or when
+        // its status has changed.
+        let is_there = |&node: &*const Node| unsafe { (*node).key } == key;
         let nth = queue.iter().position(is_there)?;
-        let place = queue.remove(nth)?;
-        let rings = if queue.iter().any(is_there) { UNPARKED_FROM_OTHERS } else { UNPARKED };
-        // SAFETY: as above, until the bell rings.
-        let bell = unsafe { &(*place).bell };
-        let name = bell.key();
-        bell.swap(rings, Release);
+        let node = queue.remove(nth)?;
+        let unparked = if queue.iter().any(is_there) { UNPARKED_FROM_OTHERS } else { UNPARKED };
+        // SAFETY: as above, until the status changes.
+        let status = unsafe { &(*node).status };
+        let name = status.key();
+        status.swap(unparked, Release);
         Some(name)
     });
-    if let Some(bell) = bell {
-        bell.wake(1);
+    if let Some(status) = status {
+        status.wake(1);
     }
 }
