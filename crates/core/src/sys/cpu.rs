@@ -1,8 +1,7 @@
 //! The CPU the calling thread runs on: a hint, out of date as soon as it is read.
 //!
-//! What a lock can do with it: a waiter that finds the holder's hint to be its own CPU knows that
-//! the holder is not running at this moment, unless it moved since it left the hint. To spin would
-//! be in vain.
+//! A lock can use it so: the holder leaves its CPU as a hint. If a waiter runs on that CPU itself,
+//! the holder is not running at this moment, unless it has moved since. To spin would be useless.
 
 use crate::sys::world;
 

@@ -1,9 +1,9 @@
 //! The caller's `errno`, kept as it was.
 //!
-//! Every call of this crate leaves `errno` as it found it, also when the kernel refuses: a lock may
-//! be taken in a signal handler, or below C code that has not yet read the `errno` of its own last
-//! call. [`Guard`] extends the promise to a whole region of code; the functions of a C interface
-//! hold one from their first line to their last.
+//! Each call of this crate leaves `errno` as it found it, also when the kernel refuses. A lock may
+//! be acquired in a signal handler, or below C code that has not yet read the `errno` of its own
+//! last call. [`Guard`] extends the promise to a whole region of code; the functions of a C
+//! interface hold one from their first line to their last.
 
 use core::fmt;
 use core::marker::PhantomData;

@@ -2,10 +2,10 @@
 //!
 //! In Dekker's handshake each of two threads stores to one word and then loads the other's, and at
 //! least one of them must see what the other stored. Both need a full fence between store and load,
-//! some twenty cycles each time. Where one side runs a million times as often as the other, that is
-//! the wrong price list. Linux sells another one: the frequent side keeps its compiler in order
-//! ([`light`]), and the rare side makes the kernel interrupt every CPU that runs a thread of this
-//! process, with a full fence on each (`membarrier`, [`heavy`]):
+//! some twenty cycles each time. If one side runs a million times as often as the other, that is a
+//! waste. With Linux' `membarrier` the frequent side only keeps its compiler in order ([`light`]).
+//! The rare side makes the kernel interrupt each CPU that runs a thread of this process, with a
+//! full fence on each ([`heavy`]):
 //!
 //! | frequent thread | rare thread |
 //! |---|---|
@@ -13,15 +13,15 @@
 //! | [`light`] | [`heavy`] |
 //! | `yours.load()` | `mine.load()` |
 //!
-//! Not both read 0. Between a [`heavy`] and whatever another thread does, it is one of two: what
-//! that thread stored before its [`light`] is visible to all that follows the [`heavy`]; or what it
-//! loads after its [`light`] shows all that preceded the [`heavy`]. Two light sides have no such
-//! promise.
+//! At most one of them reads 0. For a [`heavy`] and another thread's [`light`], one of two things
+//! holds. Either what that thread stored before its [`light`] is visible after the [`heavy`], or
+//! what it loads after its [`light`] shows all that preceded the [`heavy`]. Two light sides have no
+//! such promise.
 //!
-//! The heavy side takes 0.3 us if no other CPU runs this process, and otherwise an interrupt of
-//! each that does: a few microseconds, 10 on a virtual machine. It reaches threads of the calling
-//! process only. It is Linux 4.14's, and a seccomp filter may forbid it: a user must be able to do
-//! without ([`ready`]).
+//! The heavy side takes 0.3 us if no other CPU runs this process. Otherwise it interrupts each CPU
+//! that does, which takes a few microseconds, 10 on a virtual machine. It reaches threads of the
+//! calling process only. It is Linux 4.14's, and a seccomp filter may forbid it: a user must be
+//! able to do without ([`ready`]).
 //!
 //! In the world of loom both sides are a `fence(SeqCst)`; on the virtual machine [`heavy`] is its
 //! own, exact one.
@@ -72,8 +72,8 @@ pub fn heavy() -> bool {
 /// Whether [`heavy`] will be there when it is needed. Ask before a [`light`] side is relied upon.
 ///
 /// # Blocking
-/// The first call registers the process with the kernel: a microsecond while the process has one
-/// thread, later a grace period of the kernel, which is a few milliseconds to a few tens.
+/// The first call registers the process with the kernel. That takes a microsecond while the process
+/// has one thread. Later it takes a grace period of the kernel, a few milliseconds to a few tens.
 #[inline]
 #[must_use]
 pub fn ready() -> bool {

@@ -1,8 +1,8 @@
 //! The id of the calling thread: what the kernel calls it, what a lock writes down as its owner.
 //!
-//! It may be asked for in global allocators, in signal handlers and while a thread is being torn
-//! down, and it is right in the child of a fork. In the model worlds it is the number of the
-//! thread, from one.
+//! It may be asked for in global allocators, in signal handlers, and while a thread is being torn
+//! down. It is right in the child of a fork. In the model worlds it is the number of the thread,
+//! from one.
 
 use crate::sys::world;
 

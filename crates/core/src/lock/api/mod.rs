@@ -30,11 +30,11 @@
 //! operations where the raw lock has them. [`Raw`] is the one newtype that adapts our raw locks to
 //! its traits.
 //!
-//! In a model world they are types of our own with the same names, parameters and methods, and the
-//! protected data is under the model's race detection from the moment a guard exists until its
-//! release. A crate that uses the locks is therefore model-checked as it stands. It may not rely on
-//! `const` constructors there ([`sync_static!`] declares a static in every world), on lock_api's
-//! traits, or on unlocking while a panic unwinds: a panic ends a model.
+//! In a model world they are types of our own with the same names, parameters and methods. From the
+//! making of a guard to its release, the model's race detection watches the protected data. A crate
+//! that uses the locks is therefore model-checked as it stands. There it may not rely on `const`
+//! constructors ([`sync_static!`] declares a static in each world), nor on lock_api's traits. It
+//! may not rely on unlocking while a panic unwinds either: a panic ends a model.
 //!
 //! [`sync_static!`]: crate::sync_static
 //!

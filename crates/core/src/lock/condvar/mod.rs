@@ -64,9 +64,9 @@ pub enum Wakeup {
 /// A panic would leave other threads waiting for ever.
 ///
 /// # Panics
-/// Never. Unlike `parking_lot`'s, it may be used with several mutexes at once: nothing is lost, but
-/// from then on notifications wake sleepers instead of moving them, and each wait costs one more
-/// atomic operation.
+/// Never. Unlike `parking_lot`'s, it may be used with several mutexes at once. Nothing is lost
+/// then, but from then on notifications wake sleepers instead of moving them. Each wait costs one
+/// more atomic operation.
 ///
 /// # Destruction
 /// It may be freed or unmapped when no thread is inside of `wait` or of a notification, and none

@@ -36,8 +36,8 @@
 //! spinner that leaves clears its share of `spinning` in the same CAS.
 //!
 //! A waiter that finds `seq` changed but is not eligible does not leave. The change was for older
-//! waiters, so it sleeps again on the newer value. A waiter that the kernel woke but that is not
-//! eligible may have got a wake-up meant for another: an older waiter behind it in the kernel's
+//! waiters, so it sleeps again on the newer value. If the kernel woke a waiter that is not
+//! eligible, the wake-up may have been meant for another: an older waiter behind it in the kernel's
 //! queue, or one of lower priority. While a grant is left, it passes the wake-up on, and leaves. If
 //! no grant is left, it just leaves: passing on would let two waiters wake one another for ever.
 //!
@@ -77,12 +77,12 @@
 //!    Hence, if `granted == waiting`, every waiter is eligible and leaves or will be woken, and a
 //!    notification may return at once. In shared memory it does not, because a notifier may have
 //!    been killed between its steps.
-//! 5. A thread sleeps on the mutex only if it waits with that mutex, `REQUEUED` is set, and the
-//!    holder's release wakes one of those that sleep there, or one of them was woken. All sleepers
-//!    lock by `lock_requeued`, so each release wakes the next until none sleeps there. Between
-//!    steps 6 and 7 the notifier is about to mark or to wake. The threads that are moved need not
-//!    be those that were notified: all of these may have left, and others be asleep, when the
-//!    requeue comes. This is why `REQUEUED` stays while `REQUEUING` is set.
+//! 5. A thread sleeps on the mutex only if it waits with that mutex and `REQUEUED` is set. Then the
+//!    holder's release wakes one of the threads that sleep there, or one of them was woken. All
+//!    sleepers lock by `lock_requeued`, so each release wakes the next until none sleeps there.
+//!    Between steps 6 and 7 the notifier is about to mark or to wake. The threads that are moved
+//!    need not be those that were notified: all of these may have left, and others be asleep, when
+//!    the requeue comes. This is why `REQUEUED` stays while `REQUEUING` is set.
 //! 6. `target` goes `FRESH -> PLAIN` or `FRESH -> distance -> MIXED`, never back. A waiter whose
 //!    mutex is not the target sets `MIXED` *and then* changes `seq`. A notifier reads `target`
 //!    after it changed `seq`, and requeues only if `seq` still has that value. So every thread that

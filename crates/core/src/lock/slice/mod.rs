@@ -2,10 +2,10 @@
 //! section.
 //!
 //! If a thread is preempted while it holds a lock, all threads that want the lock wait for a time
-//! slice, which is milliseconds. Since version 7.0 Linux can let such a thread go on for a
-//! few microseconds (5 unless the administrator says otherwise, 50 at most), if it asks for that
-//! beforehand, in a word that it shares with the kernel. A thread that was let go on gives the CPU
-//! back when it is through; if it does not, the kernel takes it.
+//! slice, which is milliseconds. Since version 7.0 Linux can let such a thread go on for a few
+//! microseconds: 5 by default, 50 at most. The thread asks for that beforehand, in a word that it
+//! shares with the kernel. A thread that was let go on gives the CPU back when it is through; if it
+//! does not, the kernel takes it.
 //!
 //! Two things have to be opted into, since the kernel wants it so, and so that no other user pays
 //! for it:
@@ -22,9 +22,9 @@
 //! found on x86-64, AArch64 and RISC-V with 64 bits. Where one of these is missing [`enable`] says
 //! which, and all else works as if it had not been called.
 //!
-//! **This code was never run on a kernel that has it.** What is tested is the protocol, with a
-//! kernel played by the tests: step by step with everything that can come in between, and in locks
-//! under load by a signal handler.
+//! **This code was never run on a kernel that has it.** The tests play the kernel's part. They
+//! check the protocol step by step with all that can come in between, and in locks under load by a
+//! signal handler.
 //!
 //! # What is not promised
 //! - An extension. It is granted at an interrupt that would have preempted the thread, and not if
@@ -107,10 +107,10 @@ pub fn enter() {
 /// The calling thread has left a critical section that it [`enter`]ed. If it was the last one, it
 /// asks no more, and if the kernel has let it go on, it gives the CPU back here.
 ///
-/// A `leave` without an `enter`, in a thread to which a token has moved, does nothing if the thread
-/// is in no other section, and otherwise ends the request early. An `enter` without a `leave`,
-/// after a guard was forgotten, leaves the request standing until the kernel answers it; that
-/// thread asks no more after that. Neither harms more than the time of threads.
+/// A `leave` without an `enter` happens in a thread to which a token has moved. It does nothing if
+/// the thread is in no other section. Otherwise it ends the request early. An `enter` without a
+/// `leave`, after a guard was forgotten, leaves the request standing until the kernel answers it;
+/// that thread asks no more after that. Neither harms more than the time of threads.
 ///
 /// # Blocking
 /// The kernel may run other threads for as long as it likes, but that it would have done before.

@@ -25,9 +25,9 @@ pub trait Initial: Sized {
 /// A mutex without data. Its initial value is unlocked.
 ///
 /// # Safety
-/// Between the return of `lock`, `try_lock` or `lock_until` with a token and the `unlock` of that
-/// token no other acquisition returns a token, and what happened before an `unlock` happens before
-/// the next acquisition's return. A token may be forgotten; a locked mutex may be moved or dropped.
+/// From the return of `lock`, `try_lock` or `lock_until` with a token to the `unlock` of that
+/// token, no other acquisition returns a token. What happened before an `unlock` happens before the
+/// next acquisition's return. A token may be forgotten; a locked mutex may be moved or dropped.
 pub unsafe trait RawMutex: Initial {
     /// Which threads may contend: those of one process, or of all processes that map the lock.
     type Scope: Scope;

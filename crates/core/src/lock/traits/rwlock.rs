@@ -16,12 +16,12 @@ use crate::sys::time::Deadline;
 /// A reader-writer lock without data. Its initial value is unlocked.
 ///
 /// # Safety
-/// Between the return of an acquisition with a [`WriteToken`](RawRwLock::WriteToken) and the
-/// release of that token no other acquisition of any kind returns a token, and none that returned
-/// one before is still unreleased. What happened before the release of a writer happens before the
-/// return of every later acquisition; what happened before the release of a reader happens before
-/// the return of every later acquisition by a writer. A token may be forgotten; a locked lock may
-/// be moved or dropped.
+/// From the return of an acquisition with a [`WriteToken`](RawRwLock::WriteToken) to the release of
+/// that token, no other acquisition of any kind returns a token. No token of an earlier acquisition
+/// is still unreleased then. What happened before the release of a writer happens before the return
+/// of every later acquisition; what happened before the release of a reader happens before the
+/// return of every later acquisition by a writer. A token may be forgotten; a locked lock may be
+/// moved or dropped.
 pub unsafe trait RawRwLock: Initial {
     /// Which threads may contend: those of one process, or of all processes that map the lock.
     type Scope: Scope;

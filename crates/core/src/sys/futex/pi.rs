@@ -118,8 +118,8 @@ impl<S: Scope> Futex<S> {
         pi::wait_requeue(&self.word, expected, &to.word, deadline, S::PRIVATE)
     }
 
-    /// Lets the first waiter of this futex own `to`, or queue for it, and moves up to `requeue`
-    /// others to the queue of `to`, if the word holds `expected`; returns how many were moved, the
+    /// If the word holds `expected`, lets the first waiter of this futex own `to`, or enqueues it
+    /// there. Moves up to `requeue` others to the queue of `to`. Returns how many were moved, the
     /// first among them.
     ///
     /// # Errors

@@ -6,9 +6,9 @@
 //! modelled lock.
 //!
 //! # What it promises
-//! 1. A [`park`](ParkKey::park) looks at the lock (`still`) and queues the thread in one step for
-//!    every [`unpark_one`](ParkKey::unpark_one) of the same key: what was done before the unpark is
-//!    visible to `still`, or the unpark finds the thread.
+//! 1. A [`park`](ParkKey::park) looks at the lock (`still`) and enqueues the thread. For each
+//!    [`unpark_one`](ParkKey::unpark_one) of the same key that is one step. Either `still` sees
+//!    what was done before the unpark, or the unpark finds the thread.
 //! 2. An unpark takes the thread that has waited longest out of the queue, and tells it whether it
 //!    left others there.
 //! 3. What was done before an unpark happens before the end of the park that it ends.

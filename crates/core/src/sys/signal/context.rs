@@ -31,9 +31,9 @@ impl<'a> Context<'a> {
     /// The caller is a handler of `signal`, or code that a handler calls, on the thread that the
     /// signal struck. Either `signal` is a synchronous one, or the handler does not run while a
     /// mask is up on its thread: the locks of this thread are used with [`Hard`](super::Hard), and
-    /// `signal` is in its set. And the handler is not interrupted by others that use the same
-    /// locks, except by handlers of synchronous signals: the signals of the others are in each
-    /// other's `sa_mask`, and none has `SA_NODEFER`.
+    /// `signal` is in its set. And no other handler that uses the same locks interrupts this one,
+    /// except handlers of synchronous signals. For that, their signals are in each other's
+    /// `sa_mask`, and none has `SA_NODEFER`.
     #[must_use]
     pub unsafe fn assume(signal: i32) -> Self {
         Self { signal, info: None, is_deferred: false, is_passed_on: Cell::new(false), not_send: PhantomData }
@@ -111,8 +111,7 @@ impl<'a> Context<'a> {
     }
 
     /// What was sent with it, by `sigqueue`, a timer or a message queue: the whole width of the
-    /// `sigval`, of which a sender that filled in the integer has written the first four bytes
-    /// only.
+    /// `sigval`. A sender that filled in the integer has written the first four bytes only.
     #[must_use]
     pub fn value(&self) -> Option<usize> {
         self.info.and_then(signal::value)

@@ -157,9 +157,9 @@ impl Handlers {
     /// already. Nothing has been installed then.
     ///
     /// # Safety
-    /// `handler` is async-signal-safe: it may run on any thread of the process between any two
-    /// instructions, and calls nothing that allocates, takes a lock other than by an attempt, or
-    /// initialises thread-local memory. It returns: it does not leave by `siglongjmp` or the like.
+    /// `handler` is async-signal-safe, since it may run on any thread of the process between any
+    /// two instructions. It calls nothing that allocates or initialises thread-local memory, and
+    /// acquires locks by attempts only. It returns: it does not leave by `siglongjmp` or the like.
     /// For a synchronous signal it manages with the alternate stack of the thread, if there is one:
     /// the standard library's has a few KiB. While a mask is up, code on that thread leaves the
     /// thread's signal mask, as far as it concerns these signals, as it found it.

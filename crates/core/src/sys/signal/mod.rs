@@ -1,10 +1,10 @@
 //! Signal handlers that may read what a lock protects, and masks that keep them off the thread that
 //! writes it.
 //!
-//! A handler interrupts its thread anywhere, also inside a critical section, and the thread does
-//! not go on before the handler has returned: a handler that waits for the lock of its own thread
-//! waits for ever. So handlers that read must not interrupt the writer: a [`Mask`] keeps them off.
-//! And handlers must not interrupt each other: `Handlers` sees to that.
+//! A handler interrupts its thread anywhere, also inside a critical section. The thread does not go
+//! on before the handler has returned. So a handler that waits for a lock of its own thread waits
+//! for ever. So handlers that read must not interrupt the writer: a [`Mask`] keeps them off. And
+//! handlers must not interrupt each other: `Handlers` sees to that.
 //!
 //! ```text
 //! lock                                      handler, wrapped by `Handlers`
@@ -59,11 +59,11 @@
 //! # Forks, threads, jumps
 //! - fork: the child has the masks of the thread that called it, and the signals that it had
 //!   blocked. A signal that was put aside at that moment is handled in both processes.
-//! - threads: a new thread has no masks, but inherits the signals that its maker really blocks. If
-//!   it is made while a [`Hard`] mask is up, or while a [`Soft`] one is and a signal is put aside,
-//!   it would have those signals blocked for good, and no error would show. Make it before the mask
-//!   is raised or after it is lowered, or by `spawn`, or give any other way of making threads its
-//!   work [`without_masks`].
+//! - threads: a new thread has no masks, but inherits the signals that its maker really blocks.
+//!   Suppose that it is made while a [`Hard`] mask is up, or while a [`Soft`] one is and a signal
+//!   is put aside. Then those signals stay blocked in it for good, and no error shows. Make it
+//!   before the mask is raised or after it is lowered, or by `spawn`, or give any other way of
+//!   making threads its work [`without_masks`].
 //! - exec with a mask up: signals that are really blocked at that moment stay blocked in the new
 //!   program, as always.
 //! - A thread that ends with a mask up takes the signal that it has put aside with it. What the

@@ -1,10 +1,10 @@
 //! Threads that are made while a mask is up.
 //!
-//! A new thread inherits the signals that its maker really blocks, but not the maker's masks, so
-//! nothing would ever unblock them: a [`Hard`](super::Hard) mask has blocked its set, and a
-//! [`Soft`](super::Soft) mask the class if a signal is put aside. Signals that the program itself
-//! blocks are inherited, too, and must stay so. A new thread cannot tell the ones from the others.
-//! Its maker can.
+//! A new thread inherits the signals that its maker really blocks, but not the maker's masks. So
+//! nothing would ever unblock what the masks have blocked. A [`Hard`](super::Hard) mask has blocked
+//! its set, and a [`Soft`](super::Soft) mask the class if a signal is put aside. Signals that the
+//! program itself blocks are inherited, too, and must stay so. A new thread cannot tell the ones
+//! from the others. Its maker can.
 //!
 //! # Invariant
 //! What the maker would block if no mask were up is `really blocked & !blocked by masks`. A signal

@@ -46,8 +46,8 @@ pub enum WaitvOutcome {
     Interrupted,
 }
 
-/// An answer of the kernel that correct use cannot explain: a system call forbidden by a seccomp
-/// filter, memory that could not be read back from its device, or an error in this crate.
+/// An answer of the kernel that correct use cannot explain. A seccomp filter forbids the call,
+/// memory could not be read back from its device, or this crate has an error.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Unexpected {
     pub(crate) call: &'static str,

@@ -13,9 +13,9 @@
 //!
 //! A wake never dereferences its key.
 //!
-//! Loom's `unpark` orders what the waker did before what the sleeper does next, so a protocol that
-//! relies on being woken for its acquire ordering passes in the grades that park and is wrong on
-//! the machine. The grade `Unordered` polls.
+//! Loom's `unpark` orders what the waker did before what the sleeper does next. So a protocol that
+//! relies on a wake-up for its Acquire passes in the grades that park, and is wrong on the machine.
+//! The grade `Unordered` polls.
 
 use super::atomic::{AtomicU32, AtomicUsize, Ordering::Relaxed};
 use super::interrupted_here;

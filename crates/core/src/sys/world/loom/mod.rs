@@ -160,8 +160,8 @@ const ROUNDS_EXPLORED: u32 = 2;
 
 /// Waits, spinning, until `ready` returns true.
 ///
-/// Schedules in which the spinner looks in vain a second time, and something new happens after
-/// that, are run but not branched on: without this cut three spinning threads never end.
+/// Schedules in which the spinner fails a second time, and something new happens after that, are
+/// run but not branched on. Without this cut, models with three spinning threads never end.
 pub fn spin_until(mut ready: impl FnMut() -> bool) {
     let mut rounds = 0;
     while !ready() {

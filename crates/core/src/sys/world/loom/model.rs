@@ -367,9 +367,9 @@ fn check_limits(limits: (Option<usize>, Option<Duration>), nth: usize, start: In
     }
 }
 
-/// Runs `handler` on the calling model thread at the next of its points of interruption after
-/// `points` others: a signal that arrives there, or, if the handler panics with a payload that the
-/// thread's own root catches, a death.
+/// Runs `handler` on the calling model thread, after it has passed `points` of its points of
+/// interruption. This is a signal that arrives there. It is a death if the handler panics with a
+/// payload that the thread's own root catches.
 ///
 /// The points of interruption are [`interruption_point`](crate::sync::interruption_point) and every
 /// futex wait that would sleep. The latter ends with `Interrupted` if it has a deadline, and is

@@ -18,9 +18,9 @@
 //!
 //! # Invariants
 //!
-//! 1. A generation is used by one process only: a new one is one more than the highest that this
-//!    process *or any of its ancestors up to the fork* has used, counted in ordinary memory, which
-//!    a child inherits.
+//! 1. A generation is used by one process only. A new one is one more than the highest that this
+//!    process *or any of its ancestors up to the fork* has used. It is counted in ordinary memory,
+//!    which a child inherits.
 //! 2. A cache is filled with the id before the generation, so a signal handler that comes between
 //!    finds it invalid.
 //!

@@ -1,8 +1,8 @@
 //! Time slice extensions by the kernel: the word it shares with a thread, and the two calls.
 //!
-//! The thread finds the word by what glibc says of its area, and believes it only if the kernel,
-//! which was asked to enable the extensions, shows in the same area that it did: an area that the
-//! kernel does not know is never written.
+//! The thread finds the word by what glibc says of its area. It believes that only if the kernel,
+//! asked to enable the extensions, shows in the same area that it did. An area that the kernel does
+//! not know is never written.
 //!
 //! Sizes: glibc 2.35 to 2.39 say 32 where 20 bytes are in use; later ones say what is in use. The
 //! kernel never says 32 (M. Desnoyers, "rseq: slice ext: Ensure rseq feature size differs from

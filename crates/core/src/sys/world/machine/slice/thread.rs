@@ -25,9 +25,9 @@
 //!    and a handler that strikes there finds `depth` above zero (2).
 //! 2. Only code that moves `depth` from 0 to 1 asks, and only code that moves it from 1 to 0
 //!    withdraws and gives back. It is moved *before* (E) touches the word, and *after* (L) is done
-//!    with it. So a handler of this thread that enters and leaves either finds `depth` above zero
-//!    and leaves the word alone, or runs before or after the whole of the section, and finds and
-//!    leaves the word as zero.
+//!    with it. So a handler of this thread that enters and leaves has two cases. It finds `depth`
+//!    above zero, and leaves the word alone. Or it runs before or after the whole of the section,
+//!    and finds and leaves the word as zero.
 //! 3. A thread gives the CPU back when it holds no lock any more: at depth 1, in (L), after the
 //!    release.
 //! 4. What another user of the word has set stays: (E) does not ask on top of it, and then (L) does
