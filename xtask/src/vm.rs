@@ -13,7 +13,7 @@ use xshell::{Shell, cmd};
 /// The variable from which the harness reads the number of executions.
 const BUDGET: &str = "ULOCKS_VM_EXECUTIONS";
 /// The package and the program that predict costs.
-const COST: (&str, &str) = ("ulocks-benches", "ulocks-cost");
+const COST: (&str, &str) = ("ulocks-cost", "ulocks-cost");
 
 /// Runs the models, or predicts what the locks cost.
 pub fn run(flags: &Vm, shell: &Shell, workspace: &Workspace, steps: &mut Steps) -> anyhow::Result<()> {
