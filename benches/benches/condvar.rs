@@ -1,5 +1,5 @@
-//! Condition variables and their mutexes, side by side: see `ulocks_benches::condvar::bench`.
+//! Condition variables and their mutexes, side by side: see `ulocks_benches::programs::condvar`.
 
 fn main() -> std::process::ExitCode {
-    ulocks_benches::condvar::bench::main()
+    ulocks_benches::programs::condvar::main()
 }

@@ -14,10 +14,11 @@ use std::sync::atomic::AtomicU64;
 use std::sync::atomic::Ordering::Relaxed;
 use std::thread;
 use std::time::{Duration, Instant};
-use ulocks_benches::locks::{self, Entry, Lock, Row, Scope, Visitor};
-use ulocks_benches::options;
-use ulocks_benches::pin::{self, Pin};
-use ulocks_benches::work::{self, Rng, Span};
+use ulocks_benches::programs::options;
+use ulocks_benches::run::busy_work::{self, Span};
+use ulocks_benches::run::pinning::{self, Pin};
+use ulocks_benches::statistics::random::Rng;
+use ulocks_benches::subjects::locks::{self, Entry, Lock, LockArray, Scope, Visitor};
 
 /// A point: threads, hold and non-hold time in microseconds.
 type Point = (usize, u64, u64);
@@ -37,7 +38,7 @@ impl Visitor for Contended<'_> {
 
     fn visit<L: Lock>(self, entry: &'static Entry) -> Self::Output {
         for &(threads, hold, non_hold) in self.points {
-            let row = Row::<L>::new(Scope::Threads, 1)?;
+            let row = LockArray::<L>::new(Scope::Threads, 1)?;
             let load = Load {
                 threads,
                 hold: Span::new("a hold time", hold * 1000, self.iterations_per_us)?,
@@ -73,7 +74,7 @@ impl Load<'_> {
                     let (gate, done) = (&gate, &done.0);
                     s.spawn(move || {
                         let cpu = self.cpus[index % self.cpus.len()];
-                        pin::bind(cpu).unwrap_or_else(|error| options::refuse(&error));
+                        pinning::bind(cpu).unwrap_or_else(|error| options::refuse(&error));
                         gate.wait();
                         let start = Instant::now();
                         self.work(lock, done, operations, Rng::new(index as u64));
@@ -99,10 +100,10 @@ impl Load<'_> {
                 true => (0, 0),
                 false => (self.hold.draw(&mut rng), self.non_hold.draw(&mut rng)),
             };
-            work::burn(black_box(outside));
+            busy_work::burn(black_box(outside));
             let all = lock.with(|| {
                 let all = done.load(Relaxed);
-                work::burn(black_box(inside));
+                busy_work::burn(black_box(inside));
                 if all < operations {
                     done.store(all + 1, Relaxed);
                 }
@@ -117,8 +118,8 @@ impl Load<'_> {
 
 fn main() {
     let (mut criterion, options) = common::start(Duration::from_millis(400));
-    let cpus = pin::order(Pin::Scatter).unwrap_or_else(|error| options::refuse(&error));
-    let iterations_per_us = work::calibrate();
+    let cpus = pinning::order(Pin::Scatter).unwrap_or_else(|error| options::refuse(&error));
+    let iterations_per_us = busy_work::calibrate();
     let points = if options.quick { &QUICK[..] } else { &POINTS };
     // Without exclusion the count would be wrong.
     for entry in options.locks().into_iter().filter(|entry| entry.excludes) {

@@ -1,13 +1,13 @@
-//! Locks passed to and fro between two threads: see `ulocks_benches::handoff`.
+//! Locks passed to and fro between two threads: see `ulocks_benches::workloads::handoff`.
 
 mod common;
 
 use criterion::Criterion;
 use std::time::Duration;
-use ulocks_benches::handoff::{LOCKS, measure};
-use ulocks_benches::locks::{self, Entry, Lock, Row, Scope, Visitor};
-use ulocks_benches::options;
-use ulocks_benches::pin::{self, Pin};
+use ulocks_benches::programs::options;
+use ulocks_benches::run::pinning::{self, Pin};
+use ulocks_benches::subjects::locks::{self, Entry, Lock, LockArray, Scope, Visitor};
+use ulocks_benches::workloads::handoff::{LOCKS, measure};
 
 struct PingPong<'a> {
     criterion: &'a mut Criterion,
@@ -18,7 +18,7 @@ impl Visitor for PingPong<'_> {
     type Output = anyhow::Result<()>;
 
     fn visit<L: Lock>(self, entry: &'static Entry) -> Self::Output {
-        let row = Row::<L>::new(Scope::Threads, LOCKS)?;
+        let row = LockArray::<L>::new(Scope::Threads, LOCKS)?;
         let name = format!("handoff/{}", entry.name);
         self.criterion.bench_function(&name, |b| {
             b.iter_custom(|round_trips| {
@@ -31,7 +31,7 @@ impl Visitor for PingPong<'_> {
 
 fn main() {
     let (mut criterion, options) = common::start(Duration::from_millis(400));
-    let cpus = pin::order(Pin::Scatter).unwrap_or_else(|error| options::refuse(&error));
+    let cpus = pinning::order(Pin::Scatter).unwrap_or_else(|error| options::refuse(&error));
     // Without exclusion nobody waits for anybody.
     for entry in options.locks().into_iter().filter(|entry| entry.excludes) {
         let bench = PingPong { criterion: &mut criterion, cpus: &cpus };

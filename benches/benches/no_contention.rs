@@ -9,8 +9,8 @@ mod common;
 use criterion::Criterion;
 use std::hint::black_box;
 use std::time::Duration;
-use ulocks_benches::locks::{self, Entry, Lock, Row, Scope, Visitor};
-use ulocks_benches::options;
+use ulocks_benches::programs::options;
+use ulocks_benches::subjects::locks::{self, Entry, Lock, LockArray, Scope, Visitor};
 
 struct Pair<'a>(&'a mut Criterion);
 
@@ -18,7 +18,7 @@ impl Visitor for Pair<'_> {
     type Output = anyhow::Result<()>;
 
     fn visit<L: Lock>(self, entry: &'static Entry) -> Self::Output {
-        let row = Row::<L>::new(Scope::Threads, 1)?;
+        let row = LockArray::<L>::new(Scope::Threads, 1)?;
         let lock = black_box(row.get(0));
         self.0.bench_function(&format!("lock/{}", entry.name), |b| b.iter(|| lock.with(|| ())));
         self.0.bench_function(&format!("try_lock/{}", entry.name), |b| b.iter(|| lock.try_with(|| ())));

@@ -1,5 +1,5 @@
-//! Whether the locks keep what is promised of them: see `ulocks_benches::promises`.
+//! Whether the locks keep what is promised of them: see `ulocks_benches::programs::promises`.
 
 fn main() -> std::process::ExitCode {
-    ulocks_benches::promises::main()
+    ulocks_benches::programs::promises::main()
 }

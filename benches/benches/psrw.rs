@@ -1,6 +1,6 @@
 //! The seed's runs of a reader-writer lock with classes, and two properties: see
-//! `ulocks_benches::rw::bench`.
+//! `ulocks_benches::programs::psrw`.
 
 fn main() -> std::process::ExitCode {
-    ulocks_benches::rw::bench::main()
+    ulocks_benches::programs::psrw::main()
 }

@@ -11,10 +11,11 @@ use std::hint::black_box;
 use std::sync::Barrier;
 use std::thread;
 use std::time::{Duration, Instant};
-use ulocks_benches::options;
-use ulocks_benches::pin::{self, Pin};
-use ulocks_benches::rw::{self, Bulk, Class, Entry, Nested, Placed, RwLock, Urgent, Visitor};
-use ulocks_benches::work::{self, Rng, Span};
+use ulocks_benches::programs::options;
+use ulocks_benches::run::busy_work::{self, Span};
+use ulocks_benches::run::pinning::{self, Pin};
+use ulocks_benches::statistics::random::Rng;
+use ulocks_benches::subjects::rwlocks::{self, Bulk, Class, Entry, Nested, Placed, RwLock, Urgent, Visitor};
 
 /// Threads of the loads with several.
 const THREADS: [usize; 2] = [2, 4];
@@ -53,7 +54,8 @@ impl Bench<'_> {
                         .map(|index| {
                             let (gate, work) = (&gate, &work);
                             s.spawn(move || {
-                                pin::bind(cpus[index % cpus.len()]).unwrap_or_else(|e| options::refuse(&e));
+                                pinning::bind(cpus[index % cpus.len()])
+                                    .unwrap_or_else(|e| options::refuse(&e));
                                 gate.wait();
                                 let start = Instant::now();
                                 work(lock, index as u64, share);
@@ -106,13 +108,13 @@ impl Visitor for Bench<'_> {
                 let mut rng = Rng::new(index);
                 for _ in 0..share {
                     let (inside, outside) = (hold.draw(&mut rng), non_hold.draw(&mut rng));
-                    work::burn(black_box(outside));
+                    busy_work::burn(black_box(outside));
                     if rng.below(100) < reads {
                         let _held = lock.read();
-                        work::burn(black_box(inside));
+                        busy_work::burn(black_box(inside));
                     } else {
                         let _held = lock.write();
-                        work::burn(black_box(inside));
+                        busy_work::burn(black_box(inside));
                     }
                 }
             });
@@ -123,15 +125,15 @@ impl Visitor for Bench<'_> {
 
 fn main() {
     let (mut criterion, options) = common::start(Duration::from_millis(300));
-    let cpus = pin::order(Pin::Scatter).unwrap_or_else(|error| options::refuse(&error));
-    let iterations_per_us = work::calibrate();
+    let cpus = pinning::order(Pin::Scatter).unwrap_or_else(|error| options::refuse(&error));
+    let iterations_per_us = busy_work::calibrate();
     // Named locks are those of the other registry; of this one they are reader-writer locks by the
     // same names.
     let wanted = |entry: &&Entry| options.asked_for(entry.name) && !entry.timed_mask;
-    for entry in rw::all().iter().filter(wanted) {
+    for entry in rwlocks::all().iter().filter(wanted) {
         let quick = options.quick;
         let bench = Bench { criterion: &mut criterion, cpus: &cpus, iterations_per_us, quick };
-        let done = rw::visit(entry, bench).and_then(|done| done);
+        let done = rwlocks::visit(entry, bench).and_then(|done| done);
         done.unwrap_or_else(|error| options::refuse(&error));
     }
     criterion.final_summary();

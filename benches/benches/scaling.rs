@@ -1,5 +1,5 @@
-//! How locks scale with the number of threads: see `ulocks_benches::scaling`.
+//! How locks scale with the number of threads: see `ulocks_benches::programs::scaling`.
 
 fn main() -> std::process::ExitCode {
-    ulocks_benches::scaling::main()
+    ulocks_benches::programs::scaling::main()
 }

@@ -1,5 +1,5 @@
-//! One semaphore array and several threads: see `ulocks_benches::sem::bench::semscale`.
+//! One semaphore array and several threads: see `ulocks_benches::programs::semaphores::semscale`.
 
 fn main() -> std::process::ExitCode {
-    ulocks_benches::sem::bench::semscale::main()
+    ulocks_benches::programs::semaphores::semscale::main()
 }

@@ -10,10 +10,9 @@ mod common;
 use criterion::{Criterion, Throughput};
 use std::hint::black_box;
 use std::time::Duration;
-use ulocks_benches::options;
-use ulocks_benches::scaling;
-use ulocks_benches::sem::arrays::{Array, Kernel, Ours, Posix, Singles};
-use ulocks_benches::sem::{KERNEL, POSIX, SEMARRAY};
+use ulocks_benches::programs::{options, scaling};
+use ulocks_benches::subjects::semaphores::arrays::{Array, Kernel, Ours, Posix, Singles};
+use ulocks_benches::subjects::semaphores::{KERNEL, POSIX, SEMARRAY};
 use ulocks_semarray::Fairness;
 
 /// Operations of a set.

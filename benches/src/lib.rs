@@ -1,30 +1,23 @@
-//! What every benchmark of this repository shares: the locks under test, the work done with them,
-//! trials, pinning, statistics, and a description of the machine.
+//! What every benchmark of this repository shares, from the bottom up:
 //!
-//! A trial is one lock under one load (`trial`); the programs that compare locks run trials of all
-//! of them in turn, in fresh processes, and judge ratios within a round (`stats`). How it is meant
-//! to be honest is written where it is done.
+//! | folder | what |
+//! |---|---|
+//! | `statistics` | means, intervals, ratios over rounds, delays, random numbers |
+//! | `run` | one run on this machine: a process for it, its CPUs, clocks, busy work, counted system calls |
+//! | `subjects` | what is measured: mutexes, reader-writer locks, semaphores, condition variables, each by name |
+//! | `workloads` | what subjects are put through, each workload in a process of its own |
+//! | `report` | the record of a run of `scaling`, its tables and its page |
+//! | `programs` | which workloads, which subjects, and the tables; and the harness that all of them share |
+//!
+//! No folder uses one below it in this table. The harness needs workloads and reports, and both of
+//! these need what is in `run`: so the harness is among the programs.
+//!
+//! Programs that compare locks run trials of all of them in turn, in fresh processes, and judge
+//! ratios within a round.
 
-pub mod condvar;
-pub mod convoy;
-pub mod duel;
-pub mod flex;
-pub mod futexes;
-pub mod handoff;
-pub mod keeper;
-pub mod locks;
-pub mod machine;
-pub mod options;
-pub mod pairs;
-pub mod pin;
-pub mod promises;
+pub mod programs;
 pub mod report;
-pub mod rounds;
-pub mod rw;
-pub mod scaling;
-pub mod sem;
-pub mod semset;
-pub mod stats;
-mod status;
-pub mod trial;
-pub mod work;
+pub mod run;
+pub mod statistics;
+pub mod subjects;
+pub mod workloads;

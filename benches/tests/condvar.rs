@@ -4,9 +4,9 @@ mod common;
 
 use common::{refuses, run, text};
 use std::process::ExitCode;
-use ulocks_benches::condvar::bench::{Record, main as condvar};
-use ulocks_benches::condvar::{PEERS, all};
+use ulocks_benches::programs::condvar::{Record, main as condvar};
 use ulocks_benches::report::{Ended, Mode};
+use ulocks_benches::subjects::condvars::{PEERS, all};
 
 const CONDVAR: &str = "condvar";
 

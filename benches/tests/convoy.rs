@@ -4,9 +4,9 @@ mod common;
 
 use common::text;
 use std::process::{ExitCode, Output};
-use ulocks_benches::convoy::{self, Record};
-use ulocks_benches::locks;
+use ulocks_benches::programs::convoy::{self, Record};
 use ulocks_benches::report::{Ended, Mode};
+use ulocks_benches::subjects::locks;
 
 const NAME: &str = "convoy";
 

@@ -4,8 +4,8 @@ mod common;
 
 use common::text;
 use std::process::{Command, ExitCode, Output, Stdio};
-use ulocks_benches::promises::judge::{Verdict, judge};
-use ulocks_benches::promises::{self, Record, list};
+use ulocks_benches::programs::promises::judge::{Verdict, judge};
+use ulocks_benches::programs::promises::{self, Record, list};
 use ulocks_benches::report::{Ended, Mode};
 
 const NAME: &str = "promises";

@@ -4,9 +4,10 @@ mod common;
 
 use common::text;
 use std::process::{ExitCode, Output};
+use ulocks_benches::programs::psrw::{self, Record};
 use ulocks_benches::report::{Ended, Mode};
-use ulocks_benches::rw::bench::{self, Record};
-use ulocks_benches::rw::{self, Run};
+use ulocks_benches::subjects::rwlocks;
+use ulocks_benches::workloads::readers::Run;
 
 const NAME: &str = "psrw";
 
@@ -16,7 +17,7 @@ fn main() -> ExitCode {
         ("foreign_filters_and_lists_run_nothing", foreign_filters_and_lists_run_nothing),
         ("a_smoke_run_leaves_a_record_and_a_page", a_smoke_run_leaves_a_record_and_a_page),
     ];
-    common::main(&[(NAME, bench::main)], tests)
+    common::main(&[(NAME, psrw::main)], tests)
 }
 
 fn run(arguments: &[&str]) -> Output {
@@ -56,7 +57,7 @@ fn a_smoke_run_leaves_a_record_and_a_page() {
     assert_eq!((record.mode, record.ended, record.rounds), (Mode::Smoke, Ended::Rounds, 1));
     assert_eq!(record.rows.len(), record.trials.len());
     // Every lock ran, and those that say how long they keep signals off have said it.
-    for entry in rw::all() {
+    for entry in rwlocks::all() {
         let mine: Vec<_> = record.rows.iter().filter(|row| row.lock == entry.name).collect();
         assert!(!mine.is_empty(), "{}", entry.name);
         let behind = mine.iter().find(|row| row.run == Run::Behind);

@@ -5,10 +5,10 @@ mod common;
 use common::text;
 use std::io::Write;
 use std::process::{Command, ExitCode, Output, Stdio};
-use ulocks_benches::pin::Pin;
+use ulocks_benches::programs::scaling;
 use ulocks_benches::report::{Ended, Mode, Report};
-use ulocks_benches::scaling;
-use ulocks_benches::trial::{TrialResult, TrialSpec, Workers};
+use ulocks_benches::run::pinning::Pin;
+use ulocks_benches::workloads::trial::{TrialResult, TrialSpec, Workers};
 
 const NAME: &str = "scaling";
 

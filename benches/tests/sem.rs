@@ -6,9 +6,10 @@ mod common;
 use common::{program, refuses, run, text};
 use std::io::{BufRead, BufReader, Read};
 use std::process::{ExitCode, Stdio};
+use ulocks_benches::programs::semaphores::{Record, sembench, semscale};
 use ulocks_benches::report::{Ended, Mode};
-use ulocks_benches::sem::bench::{Record, sembench, semscale};
-use ulocks_benches::sem::{Order, Run, all};
+use ulocks_benches::subjects::semaphores::all;
+use ulocks_benches::workloads::semaphores::{Order, Run};
 
 const SEMBENCH: &str = "sembench";
 const SEMSCALE: &str = "semscale";
@@ -91,7 +92,7 @@ fn a_smoke_run_of_sembench_leaves_a_record() {
     assert!(out.contains("\n24 threads, up to 16 woken at a time\n"), "{out}");
     for entry in all() {
         let mine: Vec<_> = record.rows.iter().filter(|row| row.subject == entry.name).collect();
-        let takes_part = entry.belongs(Run::Wakes { threads: 24, wakes: 16, order: Order::Fifo });
+        let takes_part = Run::Wakes { threads: 24, wakes: 16, order: Order::Fifo }.admits(entry);
         let orders = if entry.one_by_one { 1 } else { Order::ALL.len() };
         assert_eq!(mine.len(), if takes_part { orders } else { 0 }, "{}", entry.name);
         for row in mine {
@@ -111,7 +112,7 @@ fn a_smoke_run_of_semscale_leaves_a_record() {
         let takes_part = record.rows.iter().any(|row| row.subject == entry.name);
         assert_eq!(
             takes_part,
-            entry.belongs(Run::Manager { workers: 8, hold_us: 0 }) || entry.name == "sem_t"
+            Run::Manager { workers: 8, hold_us: 0 }.admits(entry) || entry.name == "sem_t"
         );
     }
     for row in &record.rows {

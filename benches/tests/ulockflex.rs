@@ -8,7 +8,7 @@ use std::path::PathBuf;
 use std::process::{Child, Command, Output, Stdio};
 use std::thread::sleep;
 use std::time::{Duration, Instant};
-use ulocks_benches::locks;
+use ulocks_benches::subjects::locks;
 
 const PROGRAM: &str = env!("CARGO_BIN_EXE_ulockflex");
 /// One workload, short runs.

@@ -2,9 +2,9 @@
 
 use criterion::Criterion;
 use std::time::Duration;
-use ulocks_benches::options::{self, CriterionOptions};
-use ulocks_benches::scaling;
-use ulocks_benches::trial::keep_a_thread_asleep;
+use ulocks_benches::programs::options::{self, CriterionOptions};
+use ulocks_benches::programs::scaling;
+use ulocks_benches::run::threads::keep_a_thread_asleep;
 
 /// criterion as the command line wants it, and what criterion does not know about. A wrong command
 /// line ends here.

@@ -1,5 +1,6 @@
-//! `ulockflex`, Franke's benchmark of user-level locks. The program is [`ulocks_benches::flex`].
+//! `ulockflex`, Franke's benchmark of user-level locks. The program is
+//! [`ulocks_benches::programs::ulockflex`].
 
 fn main() -> std::process::ExitCode {
-    ulocks_benches::flex::main()
+    ulocks_benches::programs::ulockflex::main()
 }

@@ -4,7 +4,7 @@ use anyhow::Context;
 use clap::Parser;
 use std::path::PathBuf;
 use std::process::ExitCode;
-use ulocks_benches::options;
+use ulocks_benches::programs::options;
 use ulocks_benches::report::{self, Report};
 
 /// Draws the page of a recorded run of `scaling` again.

@@ -1,7 +1,8 @@
 //! The three plots of a workload.
 
 use super::svg::{Mark, Plot, Series, draw};
-use super::{Kind, Lock, PARKING_LOT, Point, Report, STD, Workload, units};
+use super::{Kind, Lock, PARKING_LOT, Point, Report, STD, units};
+use crate::workloads::Workload;
 
 /// Throughput, p99.9 wait and COV against the number of threads.
 pub fn of_workload(report: &Report, workload: Workload) -> [String; 3] {

@@ -1,8 +1,9 @@
 //! A small record with known figures, for tests.
 
-use super::{Cell, Ended, Kind, Lock, Mode, Report, SCHEMA, Settings, Summary, Trial, Workload};
-use crate::machine;
-use crate::trial::{TrialResult, Waits};
+use super::{Cell, Ended, Kind, Lock, Mode, Report, SCHEMA, Settings, Summary, Trial};
+use crate::run::machine;
+use crate::workloads::Workload;
+use crate::workloads::trial::{TrialResult, Waits};
 
 pub const BARE: Workload = Workload { hold_ns: 0, non_hold_ns: 0 };
 pub const BUSY: Workload = Workload { hold_ns: 3000, non_hold_ns: 7000 };
@@ -36,7 +37,7 @@ pub fn empty() -> Report {
             lock("parking_lot", Kind::Peer),
             lock("none", Kind::Baseline),
         ],
-        cells: crate::scaling::plan::cells(&[BARE, BUSY], &[1, 2]),
+        cells: super::Cell::all(&[BARE, BUSY], &[1, 2]),
         trials: Vec::new(),
         summary: Summary::default(),
     }

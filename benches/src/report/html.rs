@@ -2,10 +2,11 @@
 //! boxes of the legend and a style sheet that looks at them; without `:has()` in the browser all
 //! lines simply stay.
 
-use super::summary::{Ratio, Verdict};
 use super::svg::escape;
 use super::text::{Best, caveats, verdict};
-use super::{Kind, Point, Report, WaitSummary, Workload, chart, units};
+use super::{Kind, Point, Report, WaitSummary, chart, units};
+use crate::statistics::rounds::{Ratio, Verdict};
+use crate::workloads::Workload;
 use std::fmt::Write;
 
 /// A line's look: colour in the light scheme, dashes, colour in the dark scheme.
@@ -331,7 +332,7 @@ fn speed(report: &Report) -> String {
     let range = |of: fn(f64, f64) -> f64| speeds.iter().copied().reduce(of).map_or("?".into(), units::fixed);
     format!(
         "{} of the calibrated one in the median, from {} to {}",
-        units::fixed(crate::stats::median(&speeds)),
+        units::fixed(crate::statistics::median(&speeds)),
         range(f64::min),
         range(f64::max)
     )

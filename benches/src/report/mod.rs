@@ -36,17 +36,14 @@ mod text;
 pub(crate) mod units;
 
 pub use html::render;
-pub(crate) use summary::{ENOUGH_ROUNDS, log_t, mean_ratio, modes, range_ratio};
-pub use summary::{
-    Estimate, Level, Point, Ratio, Score, Spread, Summary, Tally, Verdict, WaitSummary, Worst, open_cells,
-    summarise,
-};
+pub use summary::{Point, Score, Summary, Tally, WaitSummary, Worst, open_cells, summarise};
 pub(crate) use text::Table;
 pub use text::tables;
 pub use units::{clock, workload as describe};
 
-use crate::machine::Machine;
-use crate::trial::TrialResult;
+use crate::run::machine::Machine;
+use crate::workloads::Workload;
+use crate::workloads::trial::TrialResult;
 use anyhow::{Context, bail};
 use serde::{Deserialize, Serialize};
 use std::path::{Path, PathBuf};
@@ -86,23 +83,6 @@ pub enum Ended {
     Interrupted,
 }
 
-/// Mean times inside and outside the lock.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
-pub struct Workload {
-    /// Inside, in nanoseconds.
-    pub hold_ns: u64,
-    /// Outside, in nanoseconds.
-    pub non_hold_ns: u64,
-}
-
-impl Workload {
-    /// No time inside or outside: the loop is the lock and nothing else, and clock reads would be
-    /// most of it.
-    pub fn is_bare(self) -> bool {
-        self.hold_ns == 0 && self.non_hold_ns == 0
-    }
-}
-
 /// One thing to measure of every lock.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct Cell {
@@ -117,6 +97,21 @@ pub struct Cell {
 }
 
 impl Cell {
+    /// One timed cell for each workload and thread count, and for the bare workload one without clock
+    /// reads before it.
+    pub fn all(workloads: &[Workload], threads: &[u32]) -> Vec<Self> {
+        let mut cells = Vec::new();
+        for &workload in workloads {
+            for &threads in threads {
+                if workload.is_bare() {
+                    cells.push(Self { workload, threads, timed: false });
+                }
+                cells.push(Self { workload, threads, timed: true });
+            }
+        }
+        cells
+    }
+
     /// Whether this cell gives the throughput of its point (and not only its waits).
     pub fn is_main(self) -> bool {
         self.timed != self.workload.is_bare()

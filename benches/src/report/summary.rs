@@ -1,113 +1,20 @@
 //! From trials to figures.
 //!
-//! - **Throughput** of a point is the geometric mean over rounds, with the t interval of its
-//!   logarithm.
-//! - A point whose best round is more than twice its worst has **two modes**: queue locks convoy or
-//!   do not, and a virtual machine places its CPUs near or far. Both modes are given and no mean.
-//! - **Ratios** are taken inside a round, between trials that ran minutes apart at most, and then
-//!   averaged geometrically. The 95 % interval is a bootstrap over rounds; under six rounds a
-//!   bootstrap cannot reach beyond the few values it has, so the t interval of the logarithm, which
-//!   is wider, stands in.
-//! - **Waits, fairness, CPU and sleeps** are medians over rounds with the interval that order
-//!   statistics give without any assumption (under six rounds that is the whole range, and covers
-//!   less than 95 %). The maximum wait is the longest of all rounds.
+//! Throughputs, ratios and their intervals are those of [`statistics::rounds`]. Waits, fairness,
+//! CPU time and sleeps are medians over rounds. The maximum wait is the longest of all rounds.
 //!
 //! A verdict needs an interval that excludes 1. With many cells one in twenty such verdicts is
 //! wrong by chance; the score over all cells of a lock is the figure to quote.
 
-use super::{Cell, Kind, Report, STD, Trial, Workload};
-use crate::stats;
-use crate::trial::{TrialResult, Waits};
+use super::{Cell, Kind, Report, STD, Trial};
+use crate::statistics;
+use crate::statistics::rounds::{
+    Estimate, Level, Ratio, Spread, Verdict, log_t, mean_ratio, modes, range_ratio,
+};
+use crate::workloads::Workload;
+use crate::workloads::trial::{TrialResult, Waits};
 use serde::{Deserialize, Serialize};
 use std::collections::HashMap;
-
-/// Rounds from which a bootstrap is used and agreement of all rounds is a verdict (2 * 0.5^6 <
-/// 0.05).
-pub(crate) const ENOUGH_ROUNDS: usize = 6;
-
-/// Of the bootstrap, so that figures can be computed again to the last digit.
-const SEED: u64 = 1;
-
-/// A value and its 95 % interval; one round has no interval.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
-pub struct Estimate {
-    /// The estimate.
-    pub value: f64,
-    /// Its interval.
-    pub interval: Option<(f64, f64)>,
-}
-
-/// One of the two modes of a throughput.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
-pub struct Level {
-    /// Operations per second.
-    pub per_s: f64,
-    /// Rounds that ran in this mode.
-    pub rounds: usize,
-}
-
-/// A ratio of throughputs.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
-pub struct Ratio {
-    /// Geometric mean over rounds; the median if one of the two has two modes.
-    pub value: f64,
-    /// 95 % interval; the whole range if one of the two has two modes.
-    pub interval: Option<(f64, f64)>,
-    /// Rounds in which both ran.
-    pub rounds: usize,
-    /// Whether one of the two has two modes.
-    pub two_modes: bool,
-}
-
-/// What a ratio allows to say.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum Verdict {
-    /// More operations than the peer.
-    Faster,
-    /// Fewer operations than the peer.
-    Slower,
-    /// The interval contains 1, or there is none.
-    None,
-    /// Two modes, and not all rounds agree.
-    TwoModes,
-}
-
-impl Verdict {
-    /// In words.
-    pub fn as_str(self) -> &'static str {
-        match self {
-            Verdict::Faster => "faster",
-            Verdict::Slower => "slower",
-            Verdict::None => "no verdict",
-            Verdict::TwoModes => "two modes",
-        }
-    }
-}
-
-impl Ratio {
-    /// What may be said.
-    pub fn verdict(&self) -> Verdict {
-        let agree = !self.two_modes || self.rounds >= ENOUGH_ROUNDS;
-        match self.interval {
-            Some((low, _)) if agree && low > 1.0 => Verdict::Faster,
-            Some((_, high)) if agree && high < 1.0 => Verdict::Slower,
-            _ if self.two_modes => Verdict::TwoModes,
-            _ => Verdict::None,
-        }
-    }
-}
-
-/// Median over rounds and the interval around it.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
-pub struct Spread {
-    /// Median.
-    pub median: f64,
-    /// Lower end.
-    pub low: f64,
-    /// Upper end.
-    pub high: f64,
-}
 
 /// Waits of a point, in nanoseconds.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
@@ -301,9 +208,9 @@ fn point(report: &Report, rates: &Rates, cpu: &Rates, lock: &str, index: usize, 
         modes: modes(&values),
         vs_std: ratio(rates, lock, STD, index),
         vs_parking_lot: ratio(rates, lock, super::PARKING_LOT, index),
-        cov: spread(&|r| stats::cov(&r.counts)),
-        least: spread(&|r| stats::shares(&r.counts).0),
-        most: spread(&|r| stats::shares(&r.counts).1),
+        cov: spread(&|r| statistics::cov(&r.counts)),
+        least: spread(&|r| statistics::shares(&r.counts).0),
+        most: spread(&|r| statistics::shares(&r.counts).1),
         waits: (!waits.is_empty()).then(|| WaitSummary {
             p50: wait(&|w| w.p50),
             p99: wait(&|w| w.p99),
@@ -316,12 +223,6 @@ fn point(report: &Report, rates: &Rates, cpu: &Rates, lock: &str, index: usize, 
     })
 }
 
-/// Geometric mean and the t interval of the logarithm.
-pub(crate) fn log_t(values: &[f64]) -> Estimate {
-    let estimate = stats::geometric_mean_interval(values);
-    Estimate { value: estimate.mid, interval: (values.len() > 1).then_some((estimate.low, estimate.high)) }
-}
-
 /// Main cells of the locks whose throughput is not yet known to the given precision. Two modes
 /// count as known: more rounds do not turn them into one.
 pub fn open_cells(report: &Report) -> usize {
@@ -329,23 +230,10 @@ pub fn open_cells(report: &Report) -> usize {
     let main = |&(_, cell): &(&str, usize)| report.cells[cell].is_main();
     let open = |values: &Vec<(u32, f64)>| {
         let values: Vec<f64> = values.iter().map(|&(_, rate)| rate).collect();
-        let width = stats::geometric_mean_interval(&values).relative_half_width();
-        !stats::bimodal(&values) && (width.is_nan() || width > report.options.precision)
+        let width = statistics::geometric_mean_interval(&values).relative_half_width();
+        !statistics::bimodal(&values) && (width.is_nan() || width > report.options.precision)
     };
     rates.iter().filter(|(key, values)| main(key) && open(values)).count()
-}
-
-/// The two modes, parted at the widest gap between neighbours on a logarithmic scale.
-pub(crate) fn modes(values: &[f64]) -> Option<(Level, Level)> {
-    if !stats::bimodal(values) {
-        return None;
-    }
-    let mut sorted = values.to_vec();
-    sorted.sort_by(f64::total_cmp);
-    let gap = |i: &usize| sorted[*i] / sorted[i - 1];
-    let cut = (1..sorted.len()).max_by(|a, b| gap(a).total_cmp(&gap(b)))?;
-    let mode = |part: &[f64]| Level { per_s: log_t(part).value, rounds: part.len() };
-    Some((mode(&sorted[..cut]), mode(&sorted[cut..])))
 }
 
 /// Pairs two locks by round; None if one of them never ran in this cell.
@@ -361,7 +249,9 @@ fn ratio(rates: &Rates, lock: &str, peer: &str, cell: usize) -> Option<Ratio> {
     }
     let values: Vec<f64> = pair(rates, lock, peer, cell).into_iter().map(|(_, v)| v).collect();
     let two_modes = [lock, peer].iter().any(|l| {
-        rates.get(&(*l, cell)).is_some_and(|v| stats::bimodal(&v.iter().map(|r| r.1).collect::<Vec<_>>()))
+        rates
+            .get(&(*l, cell))
+            .is_some_and(|v| statistics::bimodal(&v.iter().map(|r| r.1).collect::<Vec<_>>()))
     });
     if two_modes { range_ratio(&values) } else { mean_ratio(&values) }
 }
@@ -372,34 +262,6 @@ fn paired(rates: &Rates, lock: &str, peer: &str, cell: usize) -> Option<Ratio> {
         return None;
     }
     mean_ratio(&pair(rates, lock, peer, cell).into_iter().map(|(_, v)| v).collect::<Vec<_>>())
-}
-
-/// A ratio with its interval over rounds.
-pub(crate) fn mean_ratio(values: &[f64]) -> Option<Ratio> {
-    if values.is_empty() {
-        return None;
-    }
-    let by_t = log_t(values);
-    let interval = if values.len() >= ENOUGH_ROUNDS {
-        let bootstrap = stats::ratio_interval(values, &vec![1.0; values.len()], SEED);
-        Some((bootstrap.low, bootstrap.high))
-    } else {
-        by_t.interval
-    };
-    Some(Ratio { value: by_t.value, interval, rounds: values.len(), two_modes: false })
-}
-
-/// A ratio of what has two modes: its range.
-pub(crate) fn range_ratio(values: &[f64]) -> Option<Ratio> {
-    if values.is_empty() {
-        return None;
-    }
-    Some(Ratio {
-        value: Spread::of(values).median,
-        interval: Some(range(values)),
-        rounds: values.len(),
-        two_modes: true,
-    })
 }
 
 fn score(report: &Report, rates: &Rates, cpu: &Rates, points: &[Point], lock: &str) -> Score {
@@ -465,34 +327,6 @@ fn over_cells(rates: &Rates, lock: &str, peer: &str, cells: &[usize]) -> Option<
         .collect();
     whole.sort_by_key(|&(round, _)| round);
     mean_ratio(&whole.into_iter().map(|(_, v)| v).collect::<Vec<_>>())
-}
-
-fn range(values: &[f64]) -> (f64, f64) {
-    values.iter().fold((f64::INFINITY, 0.0), |(low, high), &v| (low.min(v), high.max(v)))
-}
-
-impl Spread {
-    /// Median and the order-statistics interval with at least 95 % coverage, or the whole range
-    /// under six values.
-    pub fn of(values: &[f64]) -> Self {
-        let mut sorted = values.to_vec();
-        sorted.sort_by(f64::total_cmp);
-        let n = sorted.len();
-        if n == 0 {
-            return Self { median: 0.0, low: 0.0, high: 0.0 };
-        }
-        let median = stats::median(values);
-        // The interval from the k-th smallest to the k-th greatest misses the median with
-        // probability 2 * P(Binomial(n, 1/2) < k); take the greatest k that keeps this under 5 %.
-        let (mut k, mut term, mut tail) = (0, 0.5_f64.powi(n as i32), 0.0);
-        while k < n / 2 && 2.0 * (tail + term) <= 0.05 {
-            tail += term;
-            term *= (n - k) as f64 / (k + 1) as f64;
-            k += 1;
-        }
-        let cut = k.saturating_sub(1);
-        Self { median, low: sorted[cut], high: sorted[n - 1 - cut] }
-    }
 }
 
 #[cfg(test)]

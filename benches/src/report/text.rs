@@ -1,6 +1,8 @@
 //! The tables on standard output.
 
-use super::{Ended, Kind, Mode, Point, Report, Score, Verdict, WaitSummary, Workload, units};
+use super::{Ended, Kind, Mode, Point, Report, Score, WaitSummary, units};
+use crate::statistics::rounds::Verdict;
+use crate::workloads::Workload;
 use std::fmt::Write;
 
 /// Rows of text in columns as wide as their widest cell; the first `left` columns lean left, the
@@ -145,7 +147,7 @@ fn cpu_share(report: &Report) -> Option<f64> {
             (t.result.user_s + t.result.system_s) / (t.result.elapsed_s * f64::from(cpus))
         })
         .collect();
-    (!shares.is_empty()).then(|| crate::stats::median(&shares))
+    (!shares.is_empty()).then(|| crate::statistics::median(&shares))
 }
 
 /// The best points of one thread count: greatest throughput, least p99.9, least CPU time per

@@ -1,6 +1,8 @@
 //! Numbers as people read them: three significant digits and a unit.
 
-use super::{Estimate, Point, Ratio, Workload};
+use super::Point;
+use crate::statistics::rounds::{Estimate, Ratio};
+use crate::workloads::Workload;
 
 /// Three significant digits, no exponent between 0.001 and 1000.
 pub fn digits(value: f64) -> String {

@@ -1,5 +1,5 @@
-use super::super::fixture::{empty, filled, plain};
 use super::*;
+use crate::report::fixture::{empty, filled, plain};
 
 /// Reads XML as far as this page needs it: every tag is closed in order, attributes are quoted,
 /// text is escaped.

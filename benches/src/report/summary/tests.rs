@@ -1,5 +1,5 @@
-use super::super::fixture::{BARE, BUSY, filled, plain};
 use super::*;
+use crate::report::fixture::{BARE, BUSY, filled, plain};
 
 fn close(a: f64, b: f64) -> bool {
     (a / b - 1.0).abs() < 1e-4

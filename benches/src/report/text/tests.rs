@@ -1,5 +1,5 @@
-use super::super::fixture::{BUSY, filled, plain};
 use super::*;
+use crate::report::fixture::{BUSY, filled, plain};
 
 #[test]
 fn columns_are_aligned() {

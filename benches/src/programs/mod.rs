@@ -1,0 +1,13 @@
+//! The programs: which workloads, which subjects, and the tables. What they share is the
+//! [`harness`] and the command line ([`options`]).
+
+pub mod condvar;
+pub mod convoy;
+pub mod harness;
+pub mod options;
+pub mod promises;
+pub mod psrw;
+pub mod scaling;
+pub mod semaphores;
+mod status_line;
+pub mod ulockflex;

@@ -1,0 +1,103 @@
+//! The page with the two properties: a file without scripts, in the manner of the report of
+//! `scaling`.
+
+use super::Record;
+use super::tables::Property;
+use crate::report::svg::{Mark, Plot, Series, draw, escape};
+use crate::report::units;
+use crate::subjects::rwlocks::find;
+use crate::workloads::readers::Probe;
+use std::fmt::Write;
+
+/// Colours of the family, light and dark, in the order of the registry.
+const FAMILY: [(&str, &str); 4] =
+    [("#d6246e", "#ff6fa8"), ("#e8590c", "#ff9a57"), ("#b8860b", "#f0c040"), ("#a61e4d", "#ff9ec4")];
+/// Of the peers.
+const PEERS: [(&str, &str); 6] = [
+    ("#1c64d8", "#6aa5ff"),
+    ("#0b8a7a", "#3fd0bd"),
+    ("#5f6b7a", "#a9b4c0"),
+    ("#7a3fd1", "#b794ff"),
+    ("#5b8c1a", "#a5d65a"),
+    ("#8a5a2b", "#d6a878"),
+];
+
+/// The page of a record, if it has a property to show.
+pub(super) fn render(record: &Record) -> Option<String> {
+    let probes = [Probe::Urgent, Probe::Handler];
+    let properties: Vec<Property> =
+        probes.map(Property::invariance).into_iter().chain(probes.map(Property::queue)).collect();
+    let mut locks: Vec<&str> = Vec::new();
+    for lock in properties.iter().flat_map(|property| property.axes(record).1) {
+        if !locks.contains(&lock) {
+            locks.push(lock);
+        }
+    }
+    if locks.is_empty() {
+        return None;
+    }
+    let mut page = String::new();
+    write!(
+        page,
+        "<!DOCTYPE html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\"/>\n\
+         <meta name=\"viewport\" content=\"width=device-width, initial-scale=1\"/>\n\
+         <title>ulocks readers and writers</title>\n<style>\n{}{}</style>\n</head>\n<body>\n<main>\n\
+         <h1>Readers and writers <small>what a reader at the top waits</small></h1>\n<p class=\"soft\">{}</p>\n",
+        include_str!("../../report/page.css"),
+        colours(&locks),
+        escape(&record.machine.to_string())
+    )
+    .unwrap();
+    for caveat in record.caveats() {
+        writeln!(page, "<div class=\"note\"><p>{}</p></div>", escape(&caveat)).unwrap();
+    }
+    page.push_str("<div class=\"plots\">\n");
+    for property in &properties {
+        plot(record, property, &locks, &mut page);
+    }
+    page.push_str(
+        "</div>\n<p>Medians over rounds. A lock whose line is flat keeps such readers from the wait on the horizontal \
+         axis. All figures, and how they were measured, are in the record beside this page.</p>\n</main>\n</body>\n\
+         </html>\n",
+    );
+    Some(page)
+}
+
+fn colours(locks: &[&str]) -> String {
+    let (mut family, mut peers) = (FAMILY.iter().cycle(), PEERS.iter().cycle());
+    let (mut light, mut dark) = (String::new(), String::new());
+    for (index, lock) in locks.iter().enumerate() {
+        let is_family = find(lock).is_ok_and(|entry| entry.family);
+        let (day, night) = if is_family { family.next() } else { peers.next() }.expect("a cycle has no end");
+        let width = if is_family { 2.6 } else { 1.6 };
+        writeln!(light, ".s{index} {{ --c: {day}; --w: {width} }}").unwrap();
+        writeln!(dark, ".s{index} {{ --c: {night} }}").unwrap();
+    }
+    format!("{light}@media (prefers-color-scheme: dark) {{\n{dark}}}\n")
+}
+
+fn plot(record: &Record, property: &Property, locks: &[&str], page: &mut String) {
+    let (values, measured) = property.axes(record);
+    if values.is_empty() {
+        return;
+    }
+    let (percentile, of) = property.shown;
+    let mark = |lock: &str, value| {
+        let ns = property.figure(record, lock, value, of)?.max(1.0);
+        Some(Mark { threads: value, value: ns, band: (ns, ns), modes: None })
+    };
+    let series = locks.iter().enumerate().filter(|(_, lock)| measured.contains(lock)).map(|(index, lock)| {
+        let points = values.iter().filter_map(|&value| mark(lock, value)).collect();
+        Series { name: lock, class: format!("s{index}"), points }
+    });
+    let drawn = draw(&Plot {
+        title: format!("{percentile}, {}", property.title.split(" against ").next().unwrap_or_default()),
+        axis: property.axis,
+        threads: &values,
+        cpus: 0,
+        log: true,
+        unit: units::time,
+        series: series.collect(),
+    });
+    writeln!(page, "<figure>{drawn}</figure>").unwrap();
+}

@@ -1,0 +1,207 @@
+//! `sembench`: the program of the seed of 2010 ([`wakes`](crate::workloads::semaphores)), over the
+//! kernel's semaphores, futexes, and ours.
+//!
+//! Without options of its own it shows the two sizes that are promised about; with `-t`, `-w`, `-r`
+//! and `-o`, as his program has them, one size of one's own.
+
+use super::row::{self, Row};
+use super::{Bench, Record, Subject, effort};
+use crate::programs::harness;
+use crate::programs::harness::plan::Effort;
+use crate::programs::options::{self, BenchOptions, List};
+use crate::report::{Mode, Table, units};
+use crate::subjects::semaphores::{Entry, FUTEX, KERNEL, Kind, all};
+use crate::workloads::semaphores::{EACH, Order, PER_CALL, Run};
+use anyhow::{Context, Result, bail, ensure};
+use clap::Parser;
+use std::fmt::Write;
+use std::process::ExitCode;
+use std::time::Duration;
+
+const BENCH: Bench = Bench { name: "sembench", schema: "ulocks-sembench/1", tables };
+
+/// Threads and wakes a round.
+const SIZES: [(u32, u32); 2] = [(256, 200), (1000, 900)];
+/// Where one of the two is not given: as in his program.
+const USUAL: (u32, u32) = (2048, 256);
+/// What shows that it runs.
+const SMALL: (u32, u32) = (24, 16);
+
+/// The command line.
+#[derive(Parser)]
+#[command(name = "sembench")]
+struct Cli {
+    #[command(flatten)]
+    options: BenchOptions,
+    /// Threads that wait; with -w or alone, instead of the usual sizes
+    #[arg(short = 't', value_name = "N", value_parser = threads)]
+    waiting: Option<u32>,
+    /// Threads woken at a time
+    #[arg(short = 'w', value_name = "N", value_parser = threads)]
+    wakes: Option<u32>,
+    /// Length of the measured window of each trial, in seconds; the same as --seconds
+    #[arg(short = 'r', value_name = "S", value_parser = options::seconds, conflicts_with = "seconds")]
+    run_time: Option<Duration>,
+    /// What is waited for, such as sysv,futex,semarray
+    #[arg(short = 'o', long = "modes", value_name = "LIST", value_parser = modes)]
+    modes: Option<List<&'static Entry>>,
+    /// Orders in which they are woken: fifo, lifo, random
+    #[arg(long, value_name = "LIST", value_parser = orders)]
+    order: Option<List<Order>>,
+}
+
+fn threads(text: &str) -> Result<u32> {
+    let allowed = "allowed: 1 to 10000";
+    let count =
+        text.parse().ok().with_context(|| format!("'{text}' is not a number of threads; {allowed}"))?;
+    ensure!((1..=10_000).contains(&count), "{count} threads are out of range; {allowed}");
+    Ok(count)
+}
+
+/// What can take part.
+fn takes_part(entry: &Entry) -> bool {
+    Run::Wakes { threads: 1, wakes: 1, order: Order::Fifo }.admits(entry)
+}
+
+fn modes(text: &str) -> Result<List<&'static Entry>> {
+    let one = |name: &str| match all().iter().find(|entry| entry.name == name && takes_part(entry)) {
+        Some(entry) => Ok(entry),
+        None => {
+            let names: Vec<_> = all().iter().filter(|e| takes_part(e)).map(|e| e.name).collect();
+            bail!("unknown mode '{name}'; allowed: {}", names.join(", "))
+        }
+    };
+    text.split(',').map(one).collect::<Result<_>>().map(List)
+}
+
+fn orders(text: &str) -> Result<List<Order>> {
+    let one = |name: &str| match Order::ALL.into_iter().find(|order| order.name() == name) {
+        Some(order) => Ok(order),
+        None => bail!("unknown order '{name}'; allowed: {}", Order::ALL.map(Order::name).join(", ")),
+    };
+    text.split(',').map(one).collect::<Result<_>>().map(List)
+}
+
+/// The whole program.
+pub fn main() -> ExitCode {
+    harness::main_with(
+        BENCH.name,
+        |cli: &Cli| &cli.options,
+        |cli| {
+            let mode = cli.options.mode();
+            let window = cli.run_time.or(cli.options.seconds);
+            BENCH.measure(&selected(cli, mode), share(mode), mode, window, cli.options.rounds)
+        },
+    )
+}
+
+/// The share of this harness in `cargo bench`, in `cargo bench -- --quick`, or in `cargo test`.
+fn share(mode: Mode) -> Effort {
+    match mode {
+        Mode::Full => effort(70, (3, 9), (100, 400), Some(300)),
+        Mode::Quick => effort(12, (3, 5), (50, 150), None),
+        Mode::Smoke => effort(2, (1, 1), (5, 5), None),
+    }
+}
+
+/// What runs without options, and for how long.
+#[cfg(test)]
+pub(super) fn usual(mode: Mode) -> (Vec<Subject>, Effort) {
+    (selected(&Cli::parse_from(["sembench"]), mode), share(mode))
+}
+
+/// The rows that are asked for, in the order of the tables.
+fn selected(cli: &Cli, mode: Mode) -> Vec<Subject> {
+    let sizes = match (cli.waiting, cli.wakes, mode) {
+        (None, None, Mode::Smoke) => vec![SMALL],
+        (None, None, Mode::Quick) if cli.options.only.is_none() => SIZES[..1].to_vec(),
+        (None, None, _) => SIZES.to_vec(),
+        (threads, wakes, _) => vec![(threads.unwrap_or(USUAL.0), wakes.unwrap_or(USUAL.1))],
+    };
+    let orders = cli.order.as_ref().map_or(&Order::ALL[..], |orders| &orders.0);
+    let runs: Vec<Run> = sizes
+        .into_iter()
+        .flat_map(|(threads, wakes)| orders.iter().map(move |&order| Run::Wakes { threads, wakes, order }))
+        .collect();
+    let mut subjects = Subject::of(&runs);
+    if cli.order.is_none() {
+        // What posts to one at a time has no order that could matter to it.
+        subjects.retain(|subject| row::fifo(subject.run).is_none() || !subject.entry.one_by_one);
+    }
+    if let Some(modes) = &cli.modes {
+        subjects.retain(|subject| modes.0.iter().any(|mode| mode.name == subject.entry.name));
+    }
+    super::narrow(&mut subjects, &cli.options);
+    subjects
+}
+
+fn tables(record: &Record) -> String {
+    let mut out = String::new();
+    let mut sizes = Vec::new();
+    for row in &record.rows {
+        if let Some(size) = size(row)
+            && !sizes.contains(&size)
+        {
+            sizes.push(size);
+        }
+    }
+    for (threads, wakes) in sizes {
+        writeln!(out, "\n{threads} threads, up to {wakes} woken at a time").unwrap();
+        let header =
+            ["order", "mode", "posts/s", "by sysv", "by futex", "by fifo", "CPU/post", "calls/post", "COV"];
+        let mut table = Table::new(&[0, 1, 3, 4, 5], &header);
+        let mut last = None;
+        for row in record.rows.iter().filter(|row| size(row) == Some((threads, wakes))) {
+            let Run::Wakes { order, .. } = row.run else { continue };
+            if last.is_some_and(|last| last != order) {
+                table.gap();
+            }
+            last = Some(order);
+            table.row(vec![
+                order.name().into(),
+                row.subject.clone(),
+                row.per_s.rate(),
+                row::ratio(row.by(KERNEL)),
+                row::ratio(row.by(FUTEX)),
+                row::ratio(row.by_fifo.as_ref()),
+                units::time(row.cpu_ns),
+                row::known(row.calls, units::digits),
+                units::digits(row.cov),
+            ]);
+        }
+        table.print(&mut out);
+    }
+    writeln!(
+        out,
+        "\nmode        what is waited for, in arrays of {EACH}, and posted to in sets of up to {PER_CALL}:"
+    )
+    .unwrap();
+    for entry in all().iter().filter(|entry| record.rows.iter().any(|row| row.subject == entry.name)) {
+        let many = if matches!(entry.kind, Kind::Kernel | Kind::Ours(_)) && !entry.one_by_one {
+            ", in sets"
+        } else {
+            ""
+        };
+        writeln!(out, "            {}: {}{many}", entry.name, entry.about).unwrap();
+    }
+    writeln!(out, "{NOTES}").unwrap();
+    for caveat in record.caveats() {
+        writeln!(out, "{caveat}").unwrap();
+    }
+    out
+}
+
+fn size(row: &Row) -> Option<(u32, u32)> {
+    match row.run {
+        Run::Wakes { threads, wakes, .. } => Some((threads, wakes)),
+        _ => None,
+    }
+}
+
+const NOTES: &str = "\
+posts/s     geometric mean over rounds; a|b are two modes
+by          posts/s by those of another in the same round and order, or of its own in the order in which they were found;
+            [95 % interval], {range} over two modes
+CPU/post    CPU time of the whole process, the main thread's search for who is ready included; median over rounds
+calls/post  system calls of the main thread that post or wake
+COV         coefficient of variation of the threads' wake-ups in the window: 0 is fair";

@@ -1,0 +1,121 @@
+//! `semscale`: one array and several threads, which sleep or do not: on semaphores of their own, in
+//! turns, in sets.
+
+use super::{Bench, Record, Subject, effort, row};
+use crate::programs::harness;
+use crate::programs::harness::plan::Effort;
+use crate::programs::options::BenchOptions;
+use crate::report::{Mode, Table, units};
+use crate::subjects::semaphores::{KERNEL, POSIX, all};
+use crate::workloads::semaphores::{BULK, Run};
+use std::fmt::Write;
+use std::mem::discriminant;
+use std::process::ExitCode;
+
+const BENCH: Bench = Bench { name: "semscale", schema: "ulocks-semscale/1", tables };
+
+/// The whole program.
+pub fn main() -> ExitCode {
+    harness::main(BENCH.name, |options| {
+        let mode = options.mode();
+        let cpus = crate::run::machine::describe().cpus_allowed.max(1) as u32;
+        BENCH.measure(&selected(options, mode, cpus), share(mode), mode, options.seconds, options.rounds)
+    })
+}
+
+/// The share of this harness in `cargo bench`, in `cargo bench -- --quick`, or in `cargo test`.
+fn share(mode: Mode) -> Effort {
+    match mode {
+        Mode::Full => effort(60, (3, 9), (60, 300), Some(200)),
+        Mode::Quick => effort(10, (3, 5), (30, 100), None),
+        Mode::Smoke => effort(2, (1, 1), (5, 5), None),
+    }
+}
+
+/// What runs without options on a machine with so many CPUs, and for how long.
+#[cfg(test)]
+pub(super) fn usual(mode: Mode, cpus: u32) -> (Vec<Subject>, Effort) {
+    (selected(&BenchOptions::default(), mode, cpus), share(mode))
+}
+
+/// Numbers of threads on semaphores of their own, on a machine with so many CPUs: doubled up to
+/// eight, or to twice as many as CPUs.
+pub(crate) fn counts(cpus: u32) -> Vec<u32> {
+    std::iter::successors(Some(1), |n| Some(n * 2)).take_while(|&n| n <= (2 * cpus).max(8)).collect()
+}
+
+/// All runs, in the order of the table.
+pub(super) fn runs(cpus: u32) -> Vec<Run> {
+    let own = [false, true]
+        .into_iter()
+        .flat_map(|poster| counts(cpus).into_iter().map(move |threads| Run::Own { threads, poster }));
+    own.chain([1, 4].map(|pairs| Run::PingPong { pairs }))
+        .chain([1, 4].map(|threads| Run::Complex { threads }))
+        .chain([2, 8].map(|threads| Run::Readers { threads, reads: 80 }))
+        .chain([5, 16].map(|seats| Run::Philosophers { seats }))
+        .chain([0, 10].map(|hold_us| Run::Manager { workers: 8, hold_us }))
+        .collect()
+}
+
+/// The rows that `options` ask for.
+fn selected(options: &BenchOptions, mode: Mode, cpus: u32) -> Vec<Subject> {
+    let mut runs = runs(cpus);
+    if mode != Mode::Full && options.only.is_none() {
+        let quick = |run: &Run| match *run {
+            Run::Own { threads, .. } => threads == 1 || threads == cpus,
+            Run::PingPong { pairs } => pairs == 1,
+            Run::Complex { threads } => threads == 4,
+            Run::Readers { threads, .. } => threads == 8,
+            Run::Philosophers { seats } => seats == 5,
+            _ => true,
+        };
+        runs.retain(quick);
+    }
+    let mut subjects = Subject::of(&runs);
+    super::narrow(&mut subjects, options);
+    subjects
+}
+
+fn tables(record: &Record) -> String {
+    let mut out = String::from("\nOne array\n");
+    let header =
+        ["run", "semaphores", "turns/s", "by sysv", "by sem_t", "CPU/turn", "COV", "beside/s", "share"];
+    let mut table = Table::new(&[0, 1, 3, 4, 8], &header);
+    let mut last: Option<Run> = None;
+    for row in &record.rows {
+        if last.is_some_and(|last| discriminant(&last) != discriminant(&row.run)) {
+            table.gap();
+        }
+        let first = last != Some(row.run);
+        last = Some(row.run);
+        table.row(vec![
+            if first { row.run.to_string() } else { String::new() },
+            row.subject.clone(),
+            row.per_s.rate(),
+            row::ratio(row.by(KERNEL)),
+            row::ratio(row.by(POSIX)),
+            units::time(row.cpu_ns),
+            units::digits(row.cov),
+            row::known(row.beside_per_s, units::rate),
+            row::ratio(row.share.as_ref()),
+        ]);
+    }
+    table.print(&mut out);
+    out.push('\n');
+    for entry in all().iter().filter(|entry| record.rows.iter().any(|row| row.subject == entry.name)) {
+        writeln!(out, "{:<22} {}", entry.name, entry.about).unwrap();
+    }
+    writeln!(out, "{NOTES}").unwrap();
+    writeln!(out, "beside     sets a second of a thread that posts to {BULK} others and takes that back, or turns of the manager").unwrap();
+    for caveat in record.caveats() {
+        writeln!(out, "{caveat}").unwrap();
+    }
+    out
+}
+
+const NOTES: &str = "\
+turns/s    of all threads but the one beside them, geometric mean over rounds; a|b are two modes
+by         that of another in the same round, [95 % interval], {range} over two modes
+CPU/turn   CPU time of the whole process, median over rounds
+COV        coefficient of variation of the threads' turns: 0 is fair
+share      turns of the manager by the mean of the workers', median over rounds";

@@ -1,0 +1,92 @@
+//! Busy work of a known length.
+//!
+//! Work is counted in iterations of a dependent chain, never against a clock: a holder that is
+//! preempted must still do its work when it comes back, or an oversubscribed lock looks better than
+//! it is. One iteration is a multiplication and a shift that needs the result of the one before; no
+//! compiler or CPU can shorten the chain. It is calibrated once a run, and every trial of that run
+//! uses the same constant.
+
+use crate::statistics::random::Rng;
+use anyhow::{Result, ensure};
+use std::hint::black_box;
+use std::time::{Duration, Instant};
+
+/// Fewer iterations than this cannot be told from the loop around them.
+const LEAST_ITERATIONS: f64 = 8.0;
+/// No critical section of a benchmark is longer: a window would hold too few of them.
+const MOST_NS: u64 = 1_000_000_000;
+
+/// Works for `iterations` steps of the chain.
+#[inline]
+pub fn burn(iterations: u64) {
+    let mut x = iterations | 1;
+    for _ in 0..iterations {
+        x = x.wrapping_mul(0x9e37_79b9_7f4a_7c15) ^ (x >> 29);
+    }
+    black_box(x);
+}
+
+/// Measures how many iterations make a microsecond: the fastest of many short samples, since
+/// whatever disturbs a sample makes it slower. Takes about 30 ms.
+pub fn calibrate() -> f64 {
+    // Until the clock frequency has settled.
+    let start = Instant::now();
+    while start.elapsed() < Duration::from_millis(10) {
+        burn(black_box(10_000));
+    }
+    (0..40).map(|_| sample()).fold(0.0, f64::max)
+}
+
+/// Iterations per microsecond over about half a millisecond; what a trial reports as the speed it
+/// ran at.
+pub fn sample() -> f64 {
+    const ITERATIONS: u64 = 400_000;
+    let start = Instant::now();
+    burn(black_box(ITERATIONS));
+    ITERATIONS as f64 / (start.elapsed().as_nanos() as f64 / 1e3)
+}
+
+/// A mean length of work, in iterations.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Span(u64);
+
+impl Span {
+    /// No work.
+    pub const ZERO: Self = Self(0);
+
+    /// Work of `ns` nanoseconds in the mean; `what` names it in the error.
+    pub fn new(what: &str, ns: u64, iterations_per_us: f64) -> Result<Self> {
+        ensure!(
+            iterations_per_us.is_finite() && iterations_per_us > 0.0,
+            "a calibration of {iterations_per_us} iterations per microsecond is none; allowed: a positive number"
+        );
+        if ns == 0 {
+            return Ok(Self::ZERO);
+        }
+        let least_ns = (LEAST_ITERATIONS * 1e3 / iterations_per_us).ceil() as u64;
+        ensure!(
+            (least_ns..=MOST_NS).contains(&ns),
+            "{what} of {ns} ns cannot be measured; allowed: 0, or {least_ns} ns to 1 s"
+        );
+        Ok(Self((ns as f64 * iterations_per_us / 1e3) as u64))
+    }
+
+    /// A length drawn uniformly from half to one and a half times the mean.
+    #[inline]
+    pub fn draw(self, rng: &mut Rng) -> u64 {
+        self.0 / 2 + rng.below(self.0 + 1)
+    }
+
+    /// The mean itself.
+    pub fn mean(self) -> u64 {
+        self.0
+    }
+
+    /// Whether there is nothing to do.
+    pub fn is_zero(self) -> bool {
+        self.0 == 0
+    }
+}
+
+#[cfg(test)]
+mod tests;

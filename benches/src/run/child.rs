@@ -1,0 +1,331 @@
+//! Runs one trial in a fresh process and sees to it that nothing of it stays behind.
+//!
+//! A fresh process draws new addresses, a new placement on the CPUs and new allocator state, so
+//! that the spread over runs is the spread a user will see; and a trial that crashes or hangs takes
+//! only itself along. Nor can a lock inherit the state of a global table from the lock before it.
+//! The program executes itself with a hidden argument ([`TRIAL`], answered by [`serve`]); the order
+//! goes in on stdin and the result comes back on stdout, both as JSON.
+//!
+//! # What may be left over, and who clears it
+//!
+//! | leftover | cleared by |
+//! |---|---|
+//! | the trial process | a kill of its process group, then `wait`; if this program is killed outright, `PR_SET_PDEATHSIG` |
+//! | its worker processes | the same group; orphans fall to us, since we are their subreaper |
+//! | a SysV semaphore set | removed if it appeared during the trial and a process of the trial was the last to use it |
+//! | the mapped file | has no name, ends with its processes |
+//!
+//! One thing is beyond us: a semaphore set stays if this program itself dies by SIGKILL while a
+//! trial uses it.
+//!
+//! # Signals
+//!
+//! SIGINT, SIGTERM and SIGHUP (those that are not ignored, think of `nohup`) and SIGCHLD stay
+//! blocked in this program and are fetched with `sigtimedwait`: no handler, hence no race between a
+//! flag and a sleep. The trial has a process group of its own, so that Ctrl-C reaches only us. Once
+//! a signal has come the program writes what it has and ends; a further one waits for that.
+
+use anyhow::{Context, Result, bail};
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+use std::collections::BTreeSet;
+use std::fs::File;
+use std::io::{Read, Seek, Write};
+use std::os::fd::FromRawFd;
+use std::os::unix::process::{CommandExt, ExitStatusExt};
+use std::process::{Child, Command, ExitCode, ExitStatus, Stdio};
+use std::time::{Duration, Instant};
+use std::{io, mem, ptr};
+
+/// The argument that turns this program into one trial.
+pub const TRIAL: &str = "--trial";
+
+/// How long a trial that is past its work may take to end when we are asked to stop.
+const GRACE: Duration = Duration::from_secs(5);
+
+/// What can be run in a process of its own.
+pub trait Task: Serialize + DeserializeOwned {
+    /// What comes back.
+    type Answer: Serialize + DeserializeOwned;
+
+    /// Does it. Called in the fresh process.
+    fn carry_out(&self) -> Result<Self::Answer>;
+
+    /// How long its workers work.
+    fn own_time(&self) -> Duration;
+
+    /// How many workers it creates.
+    fn workers(&self) -> u32;
+}
+
+/// The trial's side of [`Runner::run`]: what a program does when its only argument is [`TRIAL`].
+pub fn serve<T: Task>() -> ExitCode {
+    let serve = || -> Result<()> {
+        let task: T =
+            serde_json::from_reader(io::stdin().lock()).context("not the description of a trial")?;
+        let answer = task.carry_out()?;
+        serde_json::to_writer(io::stdout().lock(), &answer)?;
+        Ok(())
+    };
+    match serve() {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            eprintln!("{error:#}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+/// What became of a trial.
+#[derive(Debug)]
+pub enum Outcome<A> {
+    /// It ran to its end.
+    Done(A),
+    /// This signal asked us to stop; the trial is gone.
+    Interrupted(i32),
+}
+
+/// Starts trials and clears up after them. One per program: it blocks signals and adopts orphans.
+pub struct Runner {
+    /// What we wait for: the end of a trial, or a reason to stop.
+    signals: libc::sigset_t,
+}
+
+impl Runner {
+    /// Blocks the signals that end us and becomes the parent of orphaned workers.
+    pub fn new() -> Result<Self> {
+        let heeded =
+            [libc::SIGINT, libc::SIGTERM, libc::SIGHUP].into_iter().filter(|&signal| !is_ignored(signal));
+        let signals = signals(heeded.chain([libc::SIGCHLD]));
+        // SAFETY: `signals` is an initialised set; the old mask is not wanted.
+        let blocked = unsafe { libc::pthread_sigmask(libc::SIG_BLOCK, &signals, ptr::null_mut()) };
+        if blocked != 0 {
+            return Err(io::Error::from_raw_os_error(blocked)).context("cannot block signals");
+        }
+        // SAFETY: PR_SET_CHILD_SUBREAPER takes one integer and touches no memory.
+        if unsafe { libc::prctl(libc::PR_SET_CHILD_SUBREAPER, 1) } != 0 {
+            return Err(io::Error::last_os_error()).context("cannot adopt orphaned workers");
+        }
+        Ok(Self { signals })
+    }
+
+    /// Runs `task` in a fresh process; an error says in one line why there is no result.
+    pub fn run<T: Task>(&self, task: &T) -> Result<Outcome<T::Answer>> {
+        if let Some(signal) = self.interrupted() {
+            return Ok(Outcome::Interrupted(signal));
+        }
+        let sets_before = semaphore_sets();
+        let mut order = memory_file("trial-order")?;
+        order.write_all(&serde_json::to_vec(task)?)?;
+        order.rewind()?;
+        let mut answer = memory_file("trial-answer")?;
+        let mut complaint = memory_file("trial-complaint")?;
+        let mut trial = spawn(order, answer.try_clone()?, complaint.try_clone()?)?;
+
+        let started = Instant::now();
+        let ended = self.wait(&trial, deadline(task));
+        if matches!(ended, Ended::BySignal(_)) && started.elapsed() >= task.own_time() {
+            // It is reaping its workers, perhaps the last user of a semaphore set: better let it
+            // finish.
+            self.wait(&trial, GRACE);
+        }
+        let (status, family) = clear(&mut trial)?;
+        if matches!(ended, Ended::ByItself) && status.success() && family.len() == 1 {
+            let result =
+                serde_json::from_str(&text(&mut answer)?).context("the trial's answer is garbled")?;
+            return Ok(Outcome::Done(result));
+        }
+        remove_semaphores(&sets_before, &family);
+        match ended {
+            Ended::ByItself if status.success() => bail!("{} workers outlived their trial", family.len() - 1),
+            Ended::ByItself => bail!("{}", reason(status, &text(&mut complaint)?)),
+            Ended::BySignal(signal) => Ok(Outcome::Interrupted(signal)),
+            Ended::Overdue(limit) => bail!("the trial did not end within {} s", limit.as_secs()),
+        }
+    }
+
+    /// The signal that asks us to stop, if one has come since the last look.
+    fn interrupted(&self) -> Option<i32> {
+        loop {
+            match self.next_signal(Duration::ZERO) {
+                Some(libc::SIGCHLD) => {}
+                other => return other,
+            }
+        }
+    }
+
+    /// Sleeps until the trial has exited (it stays a zombie), a signal asks us to stop, or `limit`
+    /// has passed.
+    fn wait(&self, trial: &Child, limit: Duration) -> Ended {
+        let end = Instant::now() + limit;
+        loop {
+            if has_exited(trial) {
+                return Ended::ByItself;
+            }
+            let left = end.saturating_duration_since(Instant::now());
+            if left.is_zero() {
+                return Ended::Overdue(limit);
+            }
+            if let Some(signal) = self.next_signal(left).filter(|&signal| signal != libc::SIGCHLD) {
+                return Ended::BySignal(signal);
+            }
+        }
+    }
+
+    /// The next of our blocked signals, or none within `limit`.
+    fn next_signal(&self, limit: Duration) -> Option<i32> {
+        let limit = libc::timespec { tv_sec: limit.as_secs() as _, tv_nsec: limit.subsec_nanos() as _ };
+        // SAFETY: the set and the limit are initialised and outlive the call; no siginfo is wanted.
+        let signal = unsafe { libc::sigtimedwait(&self.signals, ptr::null_mut(), &limit) };
+        (signal > 0).then_some(signal)
+    }
+}
+
+/// Why [`Runner::wait`] came back.
+enum Ended {
+    ByItself,
+    BySignal(i32),
+    Overdue(Duration),
+}
+
+/// Starts this program again as a trial, in a process group of its own, with a clean signal mask.
+fn spawn(order: File, answer: File, complaint: File) -> Result<Child> {
+    let parent = std::process::id();
+    // Not `current_exe`: a rebuild may have replaced the file, and the numbers would come from two
+    // programs.
+    let mut command = Command::new("/proc/self/exe");
+    command.arg(TRIAL).stdin(order).stdout(answer).stderr(Stdio::from(complaint)).process_group(0);
+    let prepare = move || {
+        let none = signals([]);
+        // SAFETY: `none` is an initialised set, the other calls touch no memory; all three are
+        // async-signal-safe, as a child between fork and exec demands.
+        unsafe {
+            libc::sigprocmask(libc::SIG_SETMASK, &none, ptr::null_mut());
+            libc::prctl(libc::PR_SET_PDEATHSIG, libc::SIGKILL);
+            // The parent may have died before the line above.
+            if libc::getppid() as u32 != parent {
+                return Err(io::Error::from_raw_os_error(libc::ECHILD));
+            }
+        }
+        Ok(())
+    };
+    // SAFETY: `prepare` allocates nothing and takes no lock (see inside).
+    unsafe { command.pre_exec(prepare) };
+    command.spawn().context("cannot start a trial process")
+}
+
+/// How long a trial may take: its own time, several times over for a machine that is busy, and what
+/// it costs to create and reap the workers.
+fn deadline(task: &impl Task) -> Duration {
+    task.own_time() * 4 + Duration::from_millis(60_000 + u64::from(task.workers()) * 50)
+}
+
+/// Whether the trial is a zombie; leaves it one, so that its process group keeps its number until
+/// [`clear`] is done.
+fn has_exited(trial: &Child) -> bool {
+    // SAFETY: all-zero is a valid `siginfo_t`.
+    let mut info: libc::siginfo_t = unsafe { mem::zeroed() };
+    let flags = libc::WEXITED | libc::WNOWAIT | libc::WNOHANG;
+    // SAFETY: `info` is a valid place for the answer; WNOWAIT leaves the child to be reaped by
+    // `Child`.
+    let failed = unsafe { libc::waitid(libc::P_PID, trial.id(), &mut info, flags) } != 0;
+    // SAFETY: `waitid` has filled in `info`, or has left its zeros if the child still runs.
+    failed || unsafe { info.si_pid() } != 0
+}
+
+/// Kills what is left of the trial's process group, reaps the trial and every orphan, and says who
+/// they were.
+fn clear(trial: &mut Child) -> Result<(ExitStatus, BTreeSet<i32>)> {
+    let leader = trial.id() as i32;
+    // SAFETY: the trial is not reaped yet, so the group's number cannot belong to anybody else.
+    unsafe { libc::kill(-leader, libc::SIGKILL) };
+    let status = trial.wait().context("cannot reap the trial")?;
+    let mut family = BTreeSet::from([leader]);
+    loop {
+        // SAFETY: a null status pointer is allowed. The call blocks, but only for children of ours:
+        // orphans of the trial, and those are dying.
+        match unsafe { libc::waitpid(-1, ptr::null_mut(), 0) } {
+            -1 if io::Error::last_os_error().kind() == io::ErrorKind::Interrupted => {}
+            -1 => return Ok((status, family)),
+            orphan => _ = family.insert(orphan),
+        }
+    }
+}
+
+/// One line for a trial that failed: its own last words, or how it died.
+fn reason(status: ExitStatus, complaint: &str) -> String {
+    // A trial says what is wrong in one line, a panic in two; a backtrace behind that has no place
+    // in a table.
+    let lines = complaint.lines().map(str::trim).filter(|line| !line.is_empty());
+    let words = lines.take(2).collect::<Vec<_>>().join("; ");
+    match (status.signal(), words.as_str()) {
+        (Some(signal), "") => format!("the trial was killed by signal {signal}"),
+        (Some(signal), words) => format!("the trial was killed by signal {signal}: {words}"),
+        (None, "") => format!("the trial failed without a word, {status}"),
+        (None, words) => words.to_owned(),
+    }
+}
+
+/// Ids of the SysV semaphore sets of this machine; none if the kernel does not tell.
+fn semaphore_sets() -> BTreeSet<i32> {
+    let listing = std::fs::read_to_string("/proc/sysvipc/sem").unwrap_or_default();
+    // key semid perms nsems uid gid cuid cgid otime ctime, below one line of headings
+    listing.lines().skip(1).filter_map(|line| line.split_whitespace().nth(1)?.parse().ok()).collect()
+}
+
+/// Removes the sets that are not in `before` and were last used by a process of `family`.
+fn remove_semaphores(before: &BTreeSet<i32>, family: &BTreeSet<i32>) {
+    for set in semaphore_sets().difference(before) {
+        // SAFETY: GETPID takes no fourth argument and touches no memory of ours.
+        let user = unsafe { libc::semctl(*set, 0, libc::GETPID) };
+        if family.contains(&user) {
+            // SAFETY: IPC_RMID takes no fourth argument; the set belongs to processes that are
+            // dead.
+            unsafe { libc::semctl(*set, 0, libc::IPC_RMID) };
+        }
+    }
+}
+
+/// Whether this program was started with `signal` ignored.
+fn is_ignored(signal: i32) -> bool {
+    // SAFETY: all-zero is a valid `sigaction`, which is written to; no new one is set.
+    unsafe {
+        let mut action: libc::sigaction = mem::zeroed();
+        libc::sigaction(signal, ptr::null(), &mut action);
+        action.sa_sigaction == libc::SIG_IGN
+    }
+}
+
+/// The set of these signals.
+fn signals(list: impl IntoIterator<Item = i32>) -> libc::sigset_t {
+    // SAFETY: all-zero is a valid `sigset_t` on Linux, and `sigemptyset` and `sigaddset` write only
+    // to it.
+    unsafe {
+        let mut set = mem::zeroed();
+        libc::sigemptyset(&mut set);
+        for signal in list {
+            libc::sigaddset(&mut set, signal);
+        }
+        set
+    }
+}
+
+/// A file without a name: unlike a pipe it needs nobody who reads while the trial runs.
+fn memory_file(name: &str) -> Result<File> {
+    let name = std::ffi::CString::new(name)?;
+    // SAFETY: `name` is a C string that outlives the call.
+    let fd = unsafe { libc::memfd_create(name.as_ptr(), libc::MFD_CLOEXEC) };
+    if fd < 0 {
+        return Err(io::Error::last_os_error()).context("cannot create a file in memory");
+    }
+    // SAFETY: the descriptor is new and ours alone.
+    Ok(unsafe { File::from_raw_fd(fd) })
+}
+
+/// Everything in `file`.
+fn text(file: &mut File) -> Result<String> {
+    let mut text = String::new();
+    file.rewind()?;
+    file.read_to_string(&mut text)?;
+    Ok(text)
+}

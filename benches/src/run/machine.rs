@@ -1,0 +1,174 @@
+//! What a report says about the machine it was made on. A number without it cannot be compared with
+//! another.
+
+use super::pinning;
+use serde::{Deserialize, Serialize};
+use std::ffi::CStr;
+use std::fmt;
+use std::fs::read_to_string;
+use std::time::{Duration, SystemTime};
+
+/// The machine and the moment.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Machine {
+    /// The CPU's name for itself.
+    pub cpu_model: String,
+    /// CPUs online.
+    pub cpus_online: usize,
+    /// CPUs this process may use.
+    pub cpus_allowed: usize,
+    /// Frequency governor of the first CPU, where there is one and it may be read.
+    pub governor: Option<String>,
+    /// Kernel release.
+    pub kernel: String,
+    /// C library and version.
+    pub libc: String,
+    /// The compiler that built this.
+    pub rustc: String,
+    /// Whether the kernel runs on a hypervisor: wake-ups are dear, and neighbours invisible.
+    pub hypervisor: bool,
+    /// Load over 1, 5 and 15 minutes.
+    pub load_average: [f64; 3],
+    /// UTC, ISO 8601.
+    pub date: String,
+}
+
+/// Describes this machine at this moment. What cannot be read is called unknown.
+pub fn describe() -> Machine {
+    let cpuinfo = read_to_string("/proc/cpuinfo").unwrap_or_default();
+    Machine {
+        cpu_model: cpu_model(&cpuinfo),
+        // SAFETY: no pointers are involved.
+        cpus_online: unsafe { libc::sysconf(libc::_SC_NPROCESSORS_ONLN) }.max(1) as usize,
+        cpus_allowed: pinning::allowed().map_or(1, |cpus| cpus.len()),
+        governor: line("/sys/devices/system/cpu/cpu0/cpufreq/scaling_governor"),
+        kernel: line("/proc/sys/kernel/osrelease").unwrap_or_else(unknown),
+        libc: libc_version(),
+        rustc: env!("ULOCKS_BENCHES_RUSTC").to_owned(),
+        hypervisor: hypervisor(&cpuinfo),
+        load_average: load_average(&read_to_string("/proc/loadavg").unwrap_or_default()),
+        date: date(
+            SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).map_or(0, |since| since.as_secs()),
+        ),
+    }
+}
+
+impl fmt::Display for Machine {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}, {} CPUs", self.cpu_model, self.cpus_online)?;
+        if self.cpus_allowed != self.cpus_online {
+            write!(f, " ({} allowed)", self.cpus_allowed)?;
+        }
+        if self.hypervisor {
+            f.write_str(", virtual")?;
+        }
+        if let Some(governor) = &self.governor {
+            write!(f, ", governor {governor}")?;
+        }
+        let [load, ..] = self.load_average;
+        write!(f, ", Linux {}, {}, {}, load {load:.2}, {}", self.kernel, self.libc, self.rustc, self.date)
+    }
+}
+
+fn unknown() -> String {
+    "unknown".to_owned()
+}
+
+fn line(path: &str) -> Option<String> {
+    read_to_string(path).ok().map(|text| text.trim().to_owned())
+}
+
+fn cpu_model(cpuinfo: &str) -> String {
+    let model = cpuinfo.lines().find_map(|line| line.strip_prefix("model name")?.split_once(": "));
+    // Not every architecture gives a name.
+    model.map_or_else(|| std::env::consts::ARCH.to_owned(), |(_, name)| name.trim().to_owned())
+}
+
+fn hypervisor(cpuinfo: &str) -> bool {
+    let flagged = cpuinfo.lines().find(|line| line.starts_with("flags"));
+    flagged.is_some_and(|flags| flags.split_whitespace().any(|flag| flag == "hypervisor"))
+        || std::path::Path::new("/sys/hypervisor/type").exists()
+}
+
+fn load_average(text: &str) -> [f64; 3] {
+    let mut numbers = text.split_whitespace().map(|number| number.parse().unwrap_or(0.0));
+    std::array::from_fn(|_| numbers.next().unwrap_or(0.0))
+}
+
+#[cfg(target_env = "gnu")]
+fn libc_version() -> String {
+    // SAFETY: glibc returns a static C string.
+    let version = unsafe { CStr::from_ptr(libc::gnu_get_libc_version()) };
+    format!("glibc {}", version.to_string_lossy())
+}
+
+#[cfg(not(target_env = "gnu"))]
+fn libc_version() -> String {
+    unknown()
+}
+
+/// Seconds since 1970 as UTC.
+fn date(seconds: u64) -> String {
+    let time = seconds as libc::time_t;
+    // SAFETY: all-zero is a valid tm.
+    let mut tm: libc::tm = unsafe { std::mem::zeroed() };
+    // SAFETY: both point to values of this function.
+    unsafe { libc::gmtime_r(&time, &mut tm) };
+    format!(
+        "{:04}-{:02}-{:02}T{:02}:{:02}:{:02}Z",
+        tm.tm_year + 1900,
+        tm.tm_mon + 1,
+        tm.tm_mday,
+        tm.tm_hour,
+        tm.tm_min,
+        tm.tm_sec
+    )
+}
+
+/// When the process was started that started this one, to a hundredth of a second.
+pub fn parent_started() -> Option<SystemTime> {
+    let parent = std::os::unix::process::parent_id();
+    let stat = read_to_string(format!("/proc/{parent}/stat")).ok()?;
+    // The second field is a name in brackets, which may hold anything; the 22nd is the start, in
+    // ticks since the boot.
+    let ticks: f64 = stat.rsplit_once(')')?.1.split_whitespace().nth(19)?.parse().ok()?;
+    let up_s: f64 = read_to_string("/proc/uptime").ok()?.split_whitespace().next()?.parse().ok()?;
+    // SAFETY: no pointers are involved.
+    let per_s = unsafe { libc::sysconf(libc::_SC_CLK_TCK) };
+    let age = Duration::try_from_secs_f64(up_s - ticks / per_s as f64).ok()?;
+    SystemTime::now().checked_sub(age)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn reads_the_files_of_the_kernel() {
+        let cpuinfo =
+            "processor\t: 0\nmodel name\t: Pentium III (Coppermine)\nflags\t\t: fpu hypervisor sse\n";
+        assert_eq!(cpu_model(cpuinfo), "Pentium III (Coppermine)");
+        assert!(hypervisor(cpuinfo));
+        assert_eq!(cpu_model(""), std::env::consts::ARCH);
+        assert_eq!(load_average("0.50 1.25 2.00 1/100 4242\n"), [0.5, 1.25, 2.0]);
+        assert_eq!(date(1_014_739_749), "2002-02-26T16:09:09Z");
+    }
+
+    #[test]
+    fn a_parent_is_older_than_its_child() {
+        let started = parent_started().unwrap();
+        let now = SystemTime::now();
+        assert!(started < now && started > now - Duration::from_secs(365 * 86_400), "{started:?}");
+    }
+
+    #[test]
+    fn describes_this_machine() {
+        let machine = describe();
+        assert!(machine.cpus_allowed >= 1 && machine.cpus_allowed <= machine.cpus_online);
+        assert!(machine.rustc.starts_with("rustc 1."), "{}", machine.rustc);
+        assert!(machine.kernel.chars().next().unwrap().is_ascii_digit());
+        let json = serde_json::to_string(&machine).unwrap();
+        assert_eq!(serde_json::from_str::<Machine>(&json).unwrap(), machine);
+        assert!(machine.to_string().contains(&machine.kernel));
+    }
+}

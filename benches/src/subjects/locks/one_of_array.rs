@@ -1,0 +1,48 @@
+//! An array of one semaphore as a mutex: an operation to take it, another to give it back.
+
+use super::{Held, Lock, Release, Scope};
+use anyhow::Result;
+use ulocks_semarray::{Error, Op, SemArray};
+
+/// A [`SemArray`] of one semaphore, which is one when nobody holds it.
+#[derive(Debug)]
+pub struct OneOfArray(SemArray);
+
+const TAKE: Op = Op::sub(0, 1);
+const GIVE: Op = Op::add(0, 1);
+
+impl Lock for OneOfArray {
+    const TIMED: bool = true;
+    /// The runs of arrays are `workloads::semaphores`.
+    const BY_NAME: bool = true;
+
+    unsafe fn place(place: *mut Self, _: Scope) -> Result<()> {
+        // SAFETY: valid for writes and aligned, by the contract of `place`.
+        unsafe { place.write(Self(SemArray::with_values([1]))) };
+        Ok(())
+    }
+
+    type Held<'a> = Held<'a, Self>;
+
+    #[inline]
+    fn acquire(&self) -> Self::Held<'_> {
+        self.0.apply(&[TAKE]).unwrap_or_else(|error| panic!("semarray: {error}"));
+        Held(self)
+    }
+
+    #[inline]
+    fn try_acquire(&self) -> Option<Self::Held<'_>> {
+        match self.0.try_apply(&[TAKE]) {
+            Ok(()) => Some(Held(self)),
+            Err(Error::WouldBlock) => None,
+            Err(error) => panic!("semarray: {error}"),
+        }
+    }
+}
+
+impl Release for OneOfArray {
+    #[inline]
+    fn release(&self) {
+        self.0.apply(&[GIVE]).unwrap_or_else(|error| panic!("semarray: {error}"));
+    }
+}

@@ -1,0 +1,63 @@
+//! A SysV semaphore as a lock: Franke's base line, two system calls an acquisition, without
+//! SEM_UNDO, as in his program.
+
+use super::{Held, Lock, Release, Scope};
+use crate::subjects::semaphores::kernel_set::SemSet;
+use anyhow::Result;
+
+/// A set of one semaphore.
+#[derive(Debug)]
+#[repr(transparent)]
+pub struct SysV(SemSet);
+
+impl SysV {
+    /// Adds `change`; says whether that was possible without waiting, or after it.
+    #[inline]
+    fn change(&self, change: i16, flags: i16) -> bool {
+        self.0.apply(&[libc::sembuf { sem_num: 0, sem_op: change, sem_flg: flags }])
+    }
+}
+
+impl Lock for SysV {
+    const TIMED: bool = true;
+    const COUNTABLE: bool = false;
+
+    unsafe fn place(place: *mut Self, _: Scope) -> Result<()> {
+        let lock = Self(SemSet::new(&[1])?);
+        // SAFETY: valid for writes and aligned, by the contract of `place`.
+        unsafe { place.write(lock) };
+        Ok(())
+    }
+
+    type Held<'a> = Held<'a, Self>;
+
+    #[inline]
+    fn acquire(&self) -> Self::Held<'_> {
+        self.change(-1, 0);
+        Held(self)
+    }
+
+    #[inline]
+    fn try_acquire(&self) -> Option<Self::Held<'_>> {
+        self.change(-1, libc::IPC_NOWAIT as i16).then(|| Held(self))
+    }
+
+    fn abandon(&self) {
+        self.0.remove();
+    }
+}
+
+impl Release for SysV {
+    #[inline]
+    fn release(&self) {
+        self.change(1, 0);
+    }
+}
+
+#[cfg(test)]
+impl SysV {
+    /// The id of the set.
+    pub(crate) fn id(&self) -> libc::c_int {
+        self.0.id()
+    }
+}

@@ -1,0 +1,385 @@
+//! Signals kept off a thread while it has to do with a lock, and for how long: the counterpart of
+//! the seed's "irqs off".
+//!
+//! [`Blocking`] is the design that the sifting lock is compared with: whoever wants the lock blocks
+//! the signals of those who read it in handlers, really, by `pthread_sigmask`, until it has let go
+//! again. [`Masked`] gives it to a peer. The writer's acquisition is part of it, since a handler
+//! that struck a waiting writer would find itself behind it; and readers block the signals, too,
+//! because a reader in a handler would wait for a writer who waits for the very reader that it
+//! interrupted.
+//!
+//! [`Timed`] notes how long a mask is up, around any mask. The clock is read after the mask is
+//! raised and before it is lowered. Where masks nest the outermost counts. The note is made when
+//! the mask is down.
+//!
+//! # Masked, and held off
+//! There are two notes. *Masked* is the time from mask up to mask down, whatever the thread did.
+//! *Held off* is that time without what the scheduler took: the time for which the thread was ready
+//! and had no CPU. The seed's "irqs off" is both at once, since a CPU with its interrupts off runs
+//! nobody else. A thread that was preempted runs no handler, mask or not: that time is the
+//! scheduler's and not the lock's, and it is as long as time slices are. All the rest counts: work,
+//! spinning, system calls, and sleep with the signal blocked, because a thread that sleeps would be
+//! woken for its handler.
+//!
+//! The kernel counts for each thread how long it was ready without a CPU (`schedstat` of proc(5),
+//! the second number). It is read before the mask is raised and after it is lowered, so that
+//! *masked* is without it. What is between a reading and the mask is taken to be all of it waiting
+//! for a CPU, which can only make *held off* longer than it was. Where the kernel does not count,
+//! there is no second note.
+
+use super::peers::{Plain, place_inside};
+use super::{OnSignal, RwLock};
+use crate::run::clock;
+use crate::statistics::delays::Delays;
+use anyhow::{Result, ensure};
+use std::cell::Cell;
+use std::fs::File;
+use std::io;
+use std::marker::PhantomData;
+use std::mem::{self, MaybeUninit};
+use std::os::unix::fs::FileExt;
+use std::ptr;
+use ulocks_core::signal::Mask;
+
+/// The signal of readers in handlers.
+pub fn signal() -> i32 {
+    libc::SIGRTMIN() + 1
+}
+
+/// That signal alone.
+pub(crate) fn set() -> libc::sigset_t {
+    // SAFETY: all-zero is a valid set, and both calls write only to it.
+    unsafe {
+        let mut set = mem::zeroed();
+        libc::sigemptyset(&mut set);
+        libc::sigaddset(&mut set, signal());
+        set
+    }
+}
+
+/// Blocks or unblocks the signal for the calling thread.
+pub(crate) fn change(how: i32) {
+    let set = set();
+    // SAFETY: the set is initialised; the old mask is not wanted.
+    let rc = unsafe { libc::pthread_sigmask(how, &set, ptr::null_mut()) };
+    debug_assert_eq!(rc, 0);
+}
+
+/// `pthread_sigmask`, at the outermost of masks that nest.
+#[derive(Debug)]
+pub enum Blocking {}
+
+thread_local! {
+    /// How many [`Blocking`] masks are up.
+    static DEPTH: Cell<u32> = const { Cell::new(0) };
+    /// How many [`Timed`] masks are up.
+    static UP: Cell<u32> = const { Cell::new(0) };
+    /// Since when, and what was read before; handlers have no business here.
+    static SINCE: Cell<(u64, Option<Reading>)> = const { Cell::new((0, None)) };
+    /// Where to note it; nor here.
+    static LOG: Cell<Option<Box<Log>>> = const { Cell::new(None) };
+}
+
+impl Mask for Blocking {
+    const MASKS: bool = true;
+
+    #[inline]
+    fn raise() {
+        let depth = DEPTH.get();
+        if depth == 0 {
+            change(libc::SIG_BLOCK);
+        }
+        DEPTH.set(depth + 1);
+    }
+
+    #[inline]
+    fn lower() {
+        let depth = DEPTH.get() - 1;
+        DEPTH.set(depth);
+        if depth == 0 {
+            change(libc::SIG_UNBLOCK);
+        }
+    }
+}
+
+/// A mask, and how long it is up.
+#[derive(Debug)]
+pub struct Timed<M>(PhantomData<fn() -> M>);
+
+/// How long masks were up.
+#[derive(Debug, Default)]
+pub(crate) struct Log {
+    /// From mask up to mask down.
+    pub(crate) masked: Delays,
+    /// That without the time for which the thread was ready and did not run; nothing where that is
+    /// not known.
+    pub(crate) held_off: Delays,
+    waits: Option<Waits>,
+}
+
+/// How long the calling thread has been ready without a CPU so far, as the kernel counts it.
+#[derive(Debug)]
+struct Waits {
+    file: File,
+    per_ns: f64,
+}
+
+/// That, at some moment.
+#[derive(Clone, Copy, Debug)]
+struct Reading {
+    /// By the clock: before it was read, or afterwards, whichever is farther from the mask.
+    at: u64,
+    /// In ticks of the clock.
+    waited: u64,
+}
+
+impl Waits {
+    /// Of the calling thread, if the kernel counts.
+    fn new(per_ns: f64) -> Option<Self> {
+        let waits = Self { file: File::open("/proc/thread-self/schedstat").ok()?, per_ns };
+        waits.read().is_some().then_some(waits)
+    }
+
+    /// In ticks of the clock.
+    fn read(&self) -> Option<u64> {
+        let mut bytes = [0; 80];
+        let len = self.file.read_at(&mut bytes, 0).ok()?;
+        // ran waited slices, the first two in nanoseconds
+        let ns: u64 =
+            std::str::from_utf8(&bytes[..len]).ok()?.split_ascii_whitespace().nth(1)?.parse().ok()?;
+        Some((ns as f64 * self.per_ns) as u64)
+    }
+}
+
+impl Log {
+    /// A mask was up from `since` to `until`.
+    fn record(&mut self, (since, before): (u64, Option<Reading>), until: u64) {
+        let masked = until - since;
+        self.masked.record(masked);
+        let after =
+            self.waits.as_ref().and_then(Waits::read).map(|waited| Reading { at: clock::now(), waited });
+        if let (Some(before), Some(after)) = (before, after) {
+            self.held_off.record(masked - waited(masked, before, since, until, after));
+        }
+    }
+}
+
+/// For how long, of `masked`, a thread was ready without a CPU, at least.
+fn waited(masked: u64, before: Reading, since: u64, until: u64, after: Reading) -> u64 {
+    // The counters of two CPUs may differ by a little.
+    let outside = since.saturating_sub(before.at) + after.at.saturating_sub(until);
+    after.waited.saturating_sub(before.waited).saturating_sub(outside).min(masked)
+}
+
+/// Raises the outermost of masks that nest by `raise`, and notes when.
+#[inline]
+fn up(raise: impl FnOnce()) {
+    let depth = UP.get();
+    if depth > 0 {
+        raise();
+        return UP.set(depth + 1);
+    }
+    let before = LOG.take().and_then(|log| {
+        let at = clock::now();
+        let reading = log.waits.as_ref().and_then(Waits::read).map(|waited| Reading { at, waited });
+        LOG.set(Some(log));
+        reading
+    });
+    raise();
+    UP.set(1);
+    SINCE.set((clock::now(), before));
+}
+
+/// Lowers a mask by `lower`, and notes how long it was up.
+#[inline]
+fn down(lower: impl FnOnce()) {
+    let depth = UP.get() - 1;
+    UP.set(depth);
+    if depth > 0 {
+        return lower();
+    }
+    let (since, until) = (SINCE.get(), clock::now());
+    lower();
+    if let Some(mut log) = LOG.take() {
+        log.record(since, until);
+        LOG.set(Some(log));
+    }
+}
+
+impl<M: Mask> Mask for Timed<M> {
+    const MASKS: bool = M::MASKS;
+
+    #[inline]
+    fn raise() {
+        up(M::raise);
+    }
+
+    #[inline]
+    fn lower() {
+        down(M::lower);
+    }
+}
+
+/// From here on the calling thread notes how long masks are up; the clock has `per_ns` ticks a
+/// nanosecond.
+pub(crate) fn start(per_ns: f64) {
+    LOG.set(Some(Box::new(Log { waits: Waits::new(per_ns), ..Log::default() })));
+}
+
+/// What it has noted since then.
+pub(crate) fn take() -> Option<Log> {
+    LOG.take().map(|log| *log)
+}
+
+/// A peer whose users block the signals of readers in handlers for as long as they want or have it.
+#[derive(Debug)]
+#[repr(transparent)]
+pub struct Masked<P>(P);
+
+/// Holding it: the lock is released first, then the mask lowered.
+#[derive(Debug)]
+pub struct Held<G> {
+    guard: Option<G>,
+    /// The mask is the thread's.
+    not_send: PhantomData<*mut ()>,
+}
+
+impl<G> Held<G> {
+    #[inline]
+    fn new(take: impl FnOnce() -> Option<G>) -> Option<Self> {
+        Timed::<Blocking>::raise();
+        let guard = take();
+        if guard.is_none() {
+            Timed::<Blocking>::lower();
+            return None;
+        }
+        Some(Self { guard, not_send: PhantomData })
+    }
+
+    #[inline]
+    fn waiting(take: impl FnOnce() -> G) -> Self {
+        Self::new(|| Some(take())).expect("it was waited for")
+    }
+}
+
+impl<G> Drop for Held<G> {
+    #[inline]
+    fn drop(&mut self) {
+        drop(self.guard.take());
+        Timed::<Blocking>::lower();
+    }
+}
+
+impl<P: Plain> RwLock for Masked<P> {
+    const HANDLER: bool = true;
+    const TIMED_MASK: bool = true;
+    const COUNTABLE: bool = P::COUNTABLE;
+
+    type Write<'a> = Held<P::Write<'a>>;
+    type Bulk<'a> = Held<P::Read<'a>>;
+    type Urgent<'a> = Held<P::Read<'a>>;
+    type Nested<'a> = Held<P::Read<'a>>;
+    type Handler<'a> = P::Read<'a>;
+    type Context<'a> = ();
+
+    fn place(place: &mut MaybeUninit<Self>) -> Result<()> {
+        place_inside::<P, Self>(place)
+    }
+
+    #[inline]
+    fn write(&self) -> Self::Write<'_> {
+        Held::waiting(|| self.0.write())
+    }
+
+    #[inline]
+    fn try_write(&self) -> Option<Self::Write<'_>> {
+        Held::new(|| self.0.try_write())
+    }
+
+    #[inline]
+    fn read(&self) -> Self::Bulk<'_> {
+        Held::waiting(|| self.0.read())
+    }
+
+    #[inline]
+    fn try_read(&self) -> Option<Self::Bulk<'_>> {
+        Held::new(|| self.0.try_read())
+    }
+
+    #[inline]
+    fn read_urgent(&self) -> Self::Urgent<'_> {
+        self.read()
+    }
+
+    #[inline]
+    fn try_read_urgent(&self) -> Option<Self::Urgent<'_>> {
+        self.try_read()
+    }
+
+    #[inline]
+    fn read_nested(&self) -> Self::Nested<'_> {
+        self.read()
+    }
+
+    #[inline]
+    fn try_read_nested(&self) -> Option<Self::Nested<'_>> {
+        self.try_read()
+    }
+
+    /// Waits: whoever has the lock is another thread, and not this one below the handler.
+    #[inline]
+    fn read_handler<'a>(&'a self, (): &'a ()) -> Option<P::Read<'a>> {
+        Some(self.0.read())
+    }
+
+    #[inline]
+    fn try_read_handler<'a>(&'a self, (): &'a ()) -> Option<P::Read<'a>> {
+        self.0.try_read()
+    }
+
+    unsafe fn install<H: OnSignal<Self>>(signal: i32) -> Result<()> {
+        extern "C" fn handler<P: Plain, H: OnSignal<Masked<P>>>(_: i32) {
+            // SAFETY: errno is the thread's own.
+            let errno = unsafe { &mut *libc::__errno_location() };
+            let before = *errno;
+            H::run(&());
+            *errno = before;
+        }
+        // SAFETY: all-zero is a valid action with an empty mask; the signal itself is blocked while
+        // it runs. `H` is async-signal-safe by the caller's word.
+        let rc = unsafe {
+            let mut action: libc::sigaction = mem::zeroed();
+            action.sa_sigaction = handler::<P, H> as extern "C" fn(i32) as usize;
+            action.sa_flags = libc::SA_RESTART;
+            libc::sigaction(signal, &action, ptr::null_mut())
+        };
+        ensure!(rc == 0, "sigaction: {}", io::Error::last_os_error());
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_may_have_been_outside_of_the_mask_is_not_taken_out() {
+        let reading = |at, waited| Reading { at, waited };
+        // Ready without a CPU for 500 of the thousand ticks between the readings; 30 of these were
+        // outside of the mask.
+        assert_eq!(waited(970, reading(0, 7), 10, 980, reading(1000, 507)), 470);
+        // All of it may have been outside.
+        assert_eq!(waited(50, reading(0, 0), 900, 950, reading(1000, 500)), 0);
+        // The clock of another CPU, a little behind; and never more than there was.
+        assert_eq!(waited(100, reading(12, 0), 10, 110, reading(108, 500)), 100);
+    }
+
+    #[test]
+    fn a_thread_that_does_not_sleep_waits_for_a_cpu_only_where_it_has_none() {
+        let Some(waits) = Waits::new(1.0) else { return };
+        let (start, before) = (std::time::Instant::now(), waits.read().unwrap());
+        while start.elapsed().as_millis() < 3 {}
+        let waited = waits.read().unwrap() - before;
+        assert!(u128::from(waited) <= start.elapsed().as_nanos());
+    }
+}

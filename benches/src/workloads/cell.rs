@@ -1,0 +1,323 @@
+//! What is run, and the figures that come of it.
+
+use super::figure::Figure;
+use super::handoff::{HandoffResult, HandoffSpec};
+use super::hogs::{HogsResult, HogsSpec, Place};
+use super::trial::{TrialResult, TrialSpec, Workers};
+use super::uncontended::{PairsResult, PairsSpec};
+use super::uncontended_sets::SetsSpec;
+use super::{Workload, condvars, readers, semaphores};
+use crate::run::child::Task;
+use crate::run::pinning::Pin;
+use crate::statistics;
+use anyhow::Result;
+use serde::{Deserialize, Serialize};
+use std::time::Duration;
+
+/// What locks are put through.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Cell {
+    /// The loop of 2002.
+    Loop {
+        /// Times inside and outside.
+        workload: Workload,
+        /// Who contends.
+        workers: Workers,
+        /// Whether the window lasts a second at least: fairness is about more than a time slice
+        /// each.
+        second: bool,
+    },
+    /// Hogs and victims. Hogs hold for so long; victims pause for [`PAUSE_NS`].
+    #[serde(rename = "duel")]
+    Hogs {
+        /// Threads that always want the lock.
+        hogs: u32,
+        /// Threads that want it now and then.
+        victims: u32,
+        /// How long a hog holds it.
+        hold_ns: u64,
+        /// Where they run.
+        place: Place,
+    },
+    /// A lock passed to and fro between two threads.
+    Handoff,
+    /// Lock and unlock, uncontended: all locks of this cell in one process.
+    Pairs,
+    /// The same, shared.
+    ReadPairs,
+    /// The loop with readers.
+    Shared {
+        /// Times inside and outside.
+        workload: Workload,
+        /// Who contends.
+        workers: Workers,
+        /// Percentage of acquisitions that are shared.
+        reads: u8,
+    },
+    /// A run of a reader-writer lock.
+    Rw(readers::Run),
+    /// The same for [`LONG_MS`], where windows are not those of a smoke run.
+    Long(readers::Run),
+    /// A run of semaphores.
+    Sem(semaphores::Run),
+    /// A run of a condition variable.
+    Condvar(condvars::Run),
+    /// The same for a part of the window: there are [many](BRIEF) of these.
+    BriefCondvar(condvars::Run),
+    /// Sets of so many operations that nobody stands in the way of, taken and given back: all
+    /// subjects in one process.
+    Sets(u32),
+    /// Single operations on so many semaphores, one after the other, and then their opposites: all
+    /// subjects in one process.
+    Singles(u32),
+}
+
+impl Cell {
+    /// Whether all locks of this cell run in one process.
+    pub fn is_pairs(self) -> bool {
+        matches!(self, Self::Pairs | Self::ReadPairs | Self::Sets(_) | Self::Singles(_))
+    }
+}
+
+/// What is to happen in each tenth of a second must do so for some seconds: in three rounds, ten.
+pub const LONG_MS: u64 = 3_400;
+/// The part of a window that brief trials last. A trial's figure depends on where the scheduler
+/// puts its threads, so more rounds say more than longer windows.
+pub const BRIEF: u64 = 3;
+/// Windows shorter than this measure nothing.
+const SMOKE_MS: u64 = 10;
+
+/// How long victims sleep before they ask again.
+pub const PAUSE_NS: u64 = 1_000_000;
+
+/// A trial, for a process of its own.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Job {
+    /// [`Cell::Loop`].
+    Loop(TrialSpec),
+    /// [`Cell::Hogs`].
+    #[serde(rename = "duel")]
+    Hogs(HogsSpec),
+    /// [`Cell::Handoff`].
+    Handoff(HandoffSpec),
+    /// [`Cell::Pairs`] and [`Cell::ReadPairs`].
+    Pairs(PairsSpec),
+    /// [`Cell::Rw`] and [`Cell::Long`].
+    Rw(readers::Spec),
+    /// [`Cell::Sem`].
+    Sem(semaphores::Spec),
+    /// [`Cell::Condvar`] and [`Cell::BriefCondvar`].
+    Condvar(condvars::Spec),
+    /// [`Cell::Sets`].
+    Sets(SetsSpec),
+}
+
+/// What a [`Job`] comes to.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Answer {
+    /// Of the loop.
+    Loop(TrialResult),
+    /// Of hogs and victims.
+    #[serde(rename = "duel")]
+    Hogs(HogsResult),
+    /// Of hand-overs.
+    Handoff(HandoffResult),
+    /// Of uncontended pairs, also of sets.
+    Pairs(PairsResult),
+    /// Of a run of a reader-writer lock.
+    Rw(readers::Outcome),
+    /// Of a run of semaphores.
+    Sem(semaphores::Outcome),
+    /// Of a run of a condition variable.
+    Condvar(condvars::Outcome),
+}
+
+impl Task for Job {
+    type Answer = Answer;
+
+    fn carry_out(&self) -> Result<Answer> {
+        Ok(match self {
+            Self::Loop(spec) => Answer::Loop(spec.carry_out()?),
+            Self::Hogs(spec) => Answer::Hogs(spec.carry_out()?),
+            Self::Handoff(spec) => Answer::Handoff(spec.carry_out()?),
+            Self::Pairs(spec) => Answer::Pairs(spec.carry_out()?),
+            Self::Rw(spec) => Answer::Rw(spec.carry_out()?),
+            Self::Sem(spec) => Answer::Sem(spec.carry_out()?),
+            Self::Condvar(spec) => Answer::Condvar(spec.carry_out()?),
+            Self::Sets(spec) => Answer::Pairs(spec.carry_out()?),
+        })
+    }
+
+    fn own_time(&self) -> Duration {
+        match self {
+            Self::Loop(spec) => spec.own_time(),
+            Self::Hogs(spec) => spec.own_time(),
+            Self::Handoff(spec) => spec.own_time(),
+            Self::Pairs(spec) => spec.own_time(),
+            Self::Rw(spec) => spec.own_time(),
+            Self::Sem(spec) => spec.own_time(),
+            Self::Condvar(spec) => spec.own_time(),
+            Self::Sets(spec) => spec.own_time(),
+        }
+    }
+
+    fn workers(&self) -> u32 {
+        match self {
+            Self::Loop(spec) => spec.workers(),
+            Self::Hogs(spec) => spec.workers(),
+            Self::Handoff(spec) => spec.workers(),
+            Self::Pairs(spec) => spec.workers(),
+            Self::Rw(spec) => spec.workers(),
+            Self::Sem(spec) => spec.workers(),
+            Self::Condvar(spec) => spec.workers(),
+            Self::Sets(spec) => spec.workers(),
+        }
+    }
+}
+
+/// A trial of a round: one cell, one lock, or all locks of [pairs](Cell::is_pairs).
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Probe {
+    /// What they are put through.
+    pub cell: Cell,
+    /// The locks.
+    pub locks: Vec<String>,
+}
+
+/// A trial that has ended.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct Trial {
+    /// From 0.
+    pub round: u32,
+    /// The locks that ran.
+    pub locks: Vec<String>,
+    /// What they were put through.
+    pub cell: Cell,
+    /// What came of it.
+    pub answer: Answer,
+}
+
+/// How long things are looked at.
+#[derive(Clone, Copy, Debug)]
+pub struct Lengths {
+    /// Window of a loop.
+    pub window_ms: u64,
+    /// Calibration of the busy work.
+    pub iterations_per_us: f64,
+}
+
+/// Hogs and victims get longer windows: a starving victim must have time to starve.
+const HOG_WINDOWS: u64 = 5;
+
+impl Probe {
+    /// The trial itself.
+    pub fn job(&self, lengths: Lengths, seed: u64) -> Job {
+        let Lengths { window_ms, iterations_per_us } = lengths;
+        let warmup_ms = (window_ms / 4).clamp(2, 100);
+        let lock = self.locks.first().cloned().unwrap_or_default();
+        let of = |lock: String, workload: Workload, workers, read_share, window_ms| {
+            Job::Loop(TrialSpec {
+                lock,
+                workers,
+                lock_count: 1,
+                hold_ns: workload.hold_ns,
+                non_hold_ns: workload.non_hold_ns,
+                read_share,
+                warmup_ms,
+                window_ms,
+                pin: Pin::Scatter,
+                waits: false,
+                iterations_per_us,
+                seed,
+            })
+        };
+        let rw = |lock, run, window_ms| {
+            Job::Rw(readers::Spec { lock, run, warmup_ms, window_ms, iterations_per_us })
+        };
+        let pairs =
+            |reads| Job::Pairs(PairsSpec { locks: self.locks.clone(), reads, window_ms: window_ms / 2 + 1 });
+        let sets = |ops, one_by_one| {
+            let (subjects, window_ms) = (self.locks.clone(), window_ms / 2 + 1);
+            Job::Sets(SetsSpec { subjects, ops, one_by_one, window_ms })
+        };
+        let condvar = |subject, run, window_ms: u64| {
+            let warmup_ms = warmup_ms.min(window_ms.div_ceil(4));
+            Job::Condvar(condvars::Spec { subject, run, warmup_ms, window_ms })
+        };
+        match self.cell {
+            Cell::Loop { workload, workers, second } => {
+                of(lock, workload, workers, 0, if second { window_ms.max(1000) } else { window_ms })
+            }
+            Cell::Shared { workload, workers, reads } => of(lock, workload, workers, reads, window_ms),
+            Cell::Rw(run) => rw(lock, run, window_ms),
+            Cell::Long(run) => rw(lock, run, if window_ms < SMOKE_MS { window_ms } else { LONG_MS }),
+            Cell::Hogs { hogs, victims, hold_ns, place } => Job::Hogs(HogsSpec {
+                lock,
+                hogs,
+                victims,
+                hold_ns,
+                pause_ns: PAUSE_NS,
+                place,
+                warmup_ms,
+                window_ms: window_ms
+                    * if hogs + victims > 2 || place == Place::Apart { HOG_WINDOWS } else { 3 },
+                iterations_per_us,
+            }),
+            Cell::Handoff => Job::Handoff(HandoffSpec { lock, window_ms: 2 * window_ms }),
+            Cell::Pairs => pairs(false),
+            Cell::ReadPairs => pairs(true),
+            Cell::Sem(run) => Job::Sem(semaphores::Spec {
+                subject: lock,
+                run,
+                warmup_ms,
+                window_ms,
+                iterations_per_us,
+                seed,
+            }),
+            Cell::Condvar(run) => condvar(lock, run, window_ms),
+            Cell::BriefCondvar(run) => condvar(lock, run, window_ms.div_ceil(BRIEF)),
+            Cell::Sets(ops) => sets(ops, false),
+            Cell::Singles(semaphores) => sets(semaphores, true),
+        }
+    }
+
+    /// What a trial takes, in seconds, its process included. What it costs to create a worker, to
+    /// give it its first turn and to reap it was measured on two cores.
+    pub fn takes_s(&self, lengths: Lengths) -> f64 {
+        let job = self.job(lengths, 0);
+        let each = match self.cell {
+            Cell::Loop { workers: Workers::Processes(_), .. } => 0.000_5,
+            _ => 0.000_3,
+        };
+        job.own_time().as_secs_f64() + 0.020 + each * f64::from(job.workers())
+    }
+}
+
+impl Trial {
+    /// The figure of `lock`, if this trial has it.
+    pub fn figure(&self, lock: &str, figure: Figure) -> Option<f64> {
+        let index = self.locks.iter().position(|name| name == lock)?;
+        let sum = |counts: &[u64]| counts.iter().sum::<u64>().max(1) as f64;
+        Some(match (&self.answer, figure) {
+            (Answer::Loop(result), Figure::PerSecond) => sum(&result.counts) / result.elapsed_s.max(1e-9),
+            (Answer::Loop(result), Figure::Cov) => statistics::cov(&result.counts),
+            (Answer::Loop(result), Figure::CpuPerOp) => result.cpu_s? * 1e9 / sum(&result.counts),
+            (Answer::Loop(result), Figure::FutexesPerOp) => {
+                result.futexes?.all().max(1) as f64 / sum(&result.counts)
+            }
+            (Answer::Hogs(result), Figure::HogsPerSecond) => sum(&result.hogs) / result.elapsed_s.max(1e-9),
+            (Answer::Hogs(result), Figure::WorstWait) => result.waits.max.max(1) as f64,
+            (Answer::Hogs(result), Figure::WaitP99) => result.waits.p99.max(1) as f64,
+            (Answer::Hogs(result), Figure::WaitP50) => result.waits.p50.max(1) as f64,
+            (Answer::Handoff(result), Figure::PerSecond) => result.per_s,
+            (Answer::Pairs(result), Figure::PairNs) => *result.ns.get(index)?,
+            (Answer::Rw(outcome), figure) => outcome.figure(figure)?,
+            (Answer::Sem(outcome), figure) => outcome.figure(figure)?,
+            (Answer::Condvar(outcome), figure) => outcome.figure(figure)?,
+            _ => return None,
+        })
+    }
+}

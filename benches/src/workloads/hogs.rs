@@ -1,0 +1,367 @@
+//! Hogs and victims: who holds a lock nearly always, and who wants it now and then.
+//!
+//! A hog holds the lock for a time and asks for it again at once, with nothing in between. A victim
+//! sleeps for a while, asks, holds the lock for a moment, and sleeps again. What matters is how
+//! long victims wait, and what their being served costs the hogs. A closed loop of equal threads
+//! shows neither: there everybody is a hog.
+//!
+//! Sleeping, not working, is what makes a victim wake up while the hog is at work: on the hog's own
+//! CPU it then finds the lock taken by a thread that cannot run as long as it looks. A lock that
+//! yields there pays with time slices.
+//!
+//! Waits are those of the victims, as in a [trial](crate::workloads::trial): every acquisition that
+//! ended in the window, however long before it began, and the ones still waiting when the window
+//! closes, with the length they come to. A wait begins when the victim asks, not when it should
+//! have woken up.
+
+use super::trial::Waits;
+use crate::run::busy_work::{self, Span};
+use crate::run::child::Task;
+use crate::run::pinning::{self, Pin};
+use crate::run::threads::{Urgent, keep_a_thread_asleep, wake_on_time};
+use crate::statistics::delays::empty_histogram;
+use crate::subjects::locks::{self, Entry, Lock, LockArray, Scope, Visitor};
+use anyhow::{Result, ensure};
+use hdrhistogram::Histogram;
+use serde::{Deserialize, Serialize};
+use std::sync::Barrier;
+use std::sync::atomic::AtomicU64;
+use std::sync::atomic::Ordering::Relaxed;
+use std::thread;
+use std::time::{Duration, Instant};
+
+/// Where they run.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Place {
+    /// Dealt to all CPUs in turn, hogs first: one hog and one victim are on different ones.
+    Apart,
+    /// All on one CPU.
+    Together,
+}
+
+/// What to run.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct HogsSpec {
+    /// A name in the registry of `locks`.
+    pub lock: String,
+    /// Threads that always hold it or want it.
+    pub hogs: u32,
+    /// Threads that want it now and then.
+    pub victims: u32,
+    /// How long a hog holds it, in nanoseconds.
+    pub hold_ns: u64,
+    /// How long a victim sleeps before it asks again, in nanoseconds.
+    pub pause_ns: u64,
+    /// Where they run.
+    pub place: Place,
+    /// Not counted, before the window.
+    pub warmup_ms: u64,
+    /// The measured window.
+    pub window_ms: u64,
+    /// Calibration of the busy work.
+    pub iterations_per_us: f64,
+}
+
+/// How long a victim holds the lock, in nanoseconds.
+pub const VICTIM_HOLD_NS: u64 = 1_000;
+
+/// What came of it.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct HogsResult {
+    /// Holds of each hog that ended in the window.
+    pub hogs: Vec<u64>,
+    /// Acquisitions of each victim that ended in the window.
+    pub victims: Vec<u64>,
+    /// Waits of all victims.
+    pub waits: Waits,
+    /// Length of the window as it really was, in seconds.
+    pub elapsed_s: f64,
+}
+
+impl Task for HogsSpec {
+    type Answer = HogsResult;
+
+    fn carry_out(&self) -> Result<HogsResult> {
+        struct Trial<'a>(&'a HogsSpec);
+        impl Visitor for Trial<'_> {
+            type Output = Result<HogsResult>;
+            fn visit<L: Lock>(self, _: &'static Entry) -> Self::Output {
+                run::<L>(self.0)
+            }
+        }
+        locks::visit(locks::find(&self.lock)?, Scope::Threads, Trial(self))?
+    }
+
+    fn own_time(&self) -> Duration {
+        Duration::from_millis(self.warmup_ms + self.window_ms)
+    }
+
+    fn workers(&self) -> u32 {
+        self.hogs + self.victims
+    }
+}
+
+/// Phases, in their order.
+const WARM_UP: u64 = 0;
+const MEASURE: u64 = 1;
+const STOP: u64 = 2;
+
+/// A value on lines of its own.
+#[repr(align(128))]
+struct Line<T>(T);
+
+/// What all threads share.
+struct Shared<'a, L> {
+    lock: &'a L,
+    phase: Line<AtomicU64>,
+    /// Raised by a load and a store in each critical section.
+    protected: Line<AtomicU64>,
+    gate: Barrier,
+}
+
+/// What a thread has done.
+#[derive(Default)]
+struct Tally {
+    /// In the window.
+    counted: u64,
+    /// From first to last.
+    all: u64,
+    wait_sum: u64,
+    wait_max: u64,
+}
+
+/// Runs hogs and victims over lock type `L`, which need not be registered.
+pub fn run<L: Lock>(spec: &HogsSpec) -> Result<HogsResult> {
+    ensure!(
+        spec.hogs > 0 && spec.victims > 0,
+        "hogs and victims are both needed; allowed: at least 1 of each"
+    );
+    ensure!(spec.window_ms > 0, "a window of 0 ms measures nothing; allowed: at least 1 ms");
+    let cpus = pinning::order(Pin::Scatter)?;
+    ensure!(
+        spec.place == Place::Together || cpus.len() > 1,
+        "hog and victim cannot be on different CPUs: this process may use one; allowed: the same CPU"
+    );
+    let hold = Span::new("a hold time", spec.hold_ns, spec.iterations_per_us)?;
+    let moment = Span::new("a victim's hold time", VICTIM_HOLD_NS, spec.iterations_per_us)?;
+    keep_a_thread_asleep();
+    let row = LockArray::<L>::new(Scope::Threads, 1)?;
+    let (hogs, victims) = (spec.hogs as usize, spec.victims as usize);
+    let shared = Shared {
+        lock: row.get(0),
+        phase: Line(AtomicU64::new(WARM_UP)),
+        protected: Line(AtomicU64::new(0)),
+        gate: Barrier::new(hogs + victims + 1),
+    };
+    let cpu_of = |index: usize| match spec.place {
+        Place::Apart => cpus[index % cpus.len()],
+        Place::Together => cpus[0],
+    };
+    thread::scope(|s| {
+        let start = |index: usize| {
+            let shared = &shared;
+            let pause = Duration::from_nanos(spec.pause_ns);
+            let build = thread::Builder::new().stack_size(64 * 1024);
+            build.spawn_scoped(s, move || {
+                let bound = pinning::bind(cpu_of(index));
+                shared.gate.wait();
+                bound?;
+                Ok(if index < hogs {
+                    (shared.hog(hold), None)
+                } else {
+                    let mut histogram = empty_histogram();
+                    (shared.victim(moment, pause, &mut histogram), Some(histogram))
+                })
+            })
+        };
+        // All of them, or the gate never opens: a thread that cannot be had ends the process.
+        let threads: Vec<_> =
+            (0..hogs + victims).map(|index| start(index).expect("a thread can be had")).collect();
+        let elapsed_s = shared.conduct(spec);
+        let ended = threads.into_iter().map(|thread| thread.join().expect("a lock that can be acquired"));
+        let tallies = ended.collect::<Result<Vec<_>>>()?;
+        shared.collect::<L>(spec, tallies, elapsed_s)
+    })
+}
+
+impl<L: Lock> Shared<'_, L> {
+    /// Opens and closes the window; returns its length in seconds.
+    fn conduct(&self, spec: &HogsSpec) -> f64 {
+        self.gate.wait();
+        let _urgent = Urgent::new();
+        thread::sleep(Duration::from_millis(spec.warmup_ms));
+        let start = Instant::now();
+        self.phase.0.store(MEASURE, Relaxed);
+        thread::sleep(Duration::from_millis(spec.window_ms));
+        let elapsed = start.elapsed();
+        self.phase.0.store(STOP, Relaxed);
+        elapsed.as_secs_f64()
+    }
+
+    /// Holds the lock for `span`; returns when it was had.
+    fn hold(&self, span: Span) -> Instant {
+        self.lock.with(|| {
+            let had = Instant::now();
+            let next = self.protected.0.load(Relaxed).wrapping_add(1);
+            busy_work::burn(span.mean());
+            self.protected.0.store(next, Relaxed);
+            had
+        })
+    }
+
+    #[inline(never)]
+    fn hog(&self, hold: Span) -> Tally {
+        let mut tally = Tally::default();
+        loop {
+            self.hold(hold);
+            tally.all += 1;
+            match self.phase.0.load(Relaxed) {
+                WARM_UP => {}
+                MEASURE => tally.counted += 1,
+                _ => return tally,
+            }
+        }
+    }
+
+    #[inline(never)]
+    fn victim(&self, hold: Span, pause: Duration, histogram: &mut Histogram<u64>) -> Tally {
+        let mut tally = Tally::default();
+        wake_on_time();
+        loop {
+            thread::sleep(pause);
+            if self.phase.0.load(Relaxed) == STOP {
+                return tally;
+            }
+            let asked = Instant::now();
+            let had = self.hold(hold);
+            tally.all += 1;
+            let phase = self.phase.0.load(Relaxed);
+            if phase != WARM_UP {
+                let wait = had.duration_since(asked).as_nanos() as u64;
+                histogram.saturating_record(wait.max(1));
+                tally.wait_sum += wait;
+                tally.wait_max = tally.wait_max.max(wait);
+            }
+            match phase {
+                WARM_UP => {}
+                MEASURE => tally.counted += 1,
+                _ => return tally,
+            }
+        }
+    }
+
+    /// Checks the counter, and puts the pieces together: hogs come first.
+    fn collect<T: Lock>(
+        &self,
+        spec: &HogsSpec,
+        tallies: Vec<(Tally, Option<Histogram<u64>>)>,
+        elapsed_s: f64,
+    ) -> Result<HogsResult> {
+        let done: u64 = tallies.iter().map(|(tally, _)| tally.all).sum();
+        let kept = self.protected.0.load(Relaxed);
+        ensure!(
+            done == kept || !T::EXCLUDES,
+            "lost updates: lock '{}' was held {done} times, but the counter it protects says {kept}",
+            spec.lock
+        );
+        let mut waits = empty_histogram();
+        for histogram in tallies.iter().filter_map(|(_, histogram)| histogram.as_ref()) {
+            waits.add(histogram)?;
+        }
+        let sum = tallies.iter().map(|(tally, _)| tally.wait_sum).sum();
+        let max = tallies.iter().map(|(tally, _)| tally.wait_max).max().unwrap_or(0);
+        let counted: Vec<u64> = tallies.iter().map(|(tally, _)| tally.counted).collect();
+        let (hogs, victims) = counted.split_at(spec.hogs as usize);
+        Ok(HogsResult {
+            hogs: hogs.to_vec(),
+            victims: victims.to_vec(),
+            waits: Waits::of(&waits, sum, max),
+            elapsed_s,
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn spec(lock: &str, place: Place) -> HogsSpec {
+        HogsSpec {
+            lock: lock.into(),
+            hogs: 1,
+            victims: 1,
+            hold_ns: 100_000,
+            pause_ns: 1_000_000,
+            place,
+            warmup_ms: 5,
+            window_ms: 50,
+            iterations_per_us: busy_work::calibrate(),
+        }
+    }
+
+    #[test]
+    fn every_lock_serves_hogs_and_victims() {
+        for entry in locks::all().iter().filter(|entry| entry.excludes) {
+            let result = spec(entry.name, Place::Together).carry_out().unwrap();
+            assert_eq!((result.hogs.len(), result.victims.len()), (1, 1), "{}", entry.name);
+            let waits = result.waits;
+            assert!(waits.p50 <= waits.p99 && waits.p99 <= waits.max, "{}: {waits:?}", entry.name);
+            assert!(result.elapsed_s >= 0.05, "{}", entry.name);
+        }
+    }
+
+    #[test]
+    fn many_of_both() {
+        let result =
+            HogsSpec { hogs: 3, victims: 5, hold_ns: 10_000, ..spec("ticket-futex", Place::Together) };
+        let result = result.carry_out().unwrap();
+        assert_eq!((result.hogs.len(), result.victims.len()), (3, 5));
+    }
+
+    #[test]
+    fn a_wait_that_outlives_the_window_is_recorded() {
+        // The hog's first hold is longer than warm-up and window: the victim asks during it and
+        // waits for its end.
+        let spec = HogsSpec { hold_ns: 200_000_000, ..spec("mcs-park", Place::Together) };
+        let result = spec.carry_out().unwrap();
+        // Unless the victim was first, which a sleep of a millisecond makes unlikely and not
+        // impossible.
+        assert!(result.waits.max > 50_000_000 || result.victims[0] > 0, "{result:?}");
+    }
+
+    #[test]
+    fn a_lock_that_does_not_exclude_is_found_out() {
+        struct Open;
+        impl Lock for Open {
+            unsafe fn place(_: *mut Self, _: Scope) -> Result<()> {
+                Ok(())
+            }
+            type Held<'a> = ();
+            fn acquire(&self) {}
+            fn try_acquire(&self) -> Option<()> {
+                Some(())
+            }
+        }
+        let spec = HogsSpec { hogs: 4, hold_ns: 1_000_000, window_ms: 200, ..spec("open", Place::Together) };
+        let error = run::<Open>(&spec).unwrap_err().to_string();
+        assert!(error.starts_with("lost updates: lock 'open' was held "), "{error}");
+    }
+
+    #[test]
+    fn what_cannot_be_run_is_refused() {
+        type Case = (fn(&mut HogsSpec), &'static str);
+        let cases: [Case; 4] = [
+            (|spec| spec.hogs = 0, "hogs and victims are both needed; allowed: "),
+            (|spec| spec.window_ms = 0, "a window of 0 ms measures nothing; allowed: "),
+            (|spec| spec.hold_ns = 1, "a hold time of 1 ns cannot be measured; allowed: "),
+            (|spec| spec.lock = "mutex".into(), "unknown lock 'mutex'; allowed: "),
+        ];
+        for (spoil, expected) in cases {
+            let mut spec = spec("std", Place::Together);
+            spoil(&mut spec);
+            let error = spec.carry_out().unwrap_err().to_string();
+            assert!(error.starts_with(expected), "{error}");
+        }
+    }
+}

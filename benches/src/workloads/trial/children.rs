@@ -1,0 +1,96 @@
+//! Workers as forked processes, none of which outlives its trial.
+
+use super::arena::Arena;
+use super::worker::{self, Plan};
+use crate::run::threads::clock_time;
+use crate::subjects::locks::Lock;
+use anyhow::{Context, Result};
+use std::io;
+use std::time::Duration;
+
+/// The children of one trial. Dropping it kills and reaps those that are left.
+#[derive(Debug, Default)]
+pub struct Children {
+    /// Process id and worker index.
+    alive: Vec<(libc::pid_t, usize)>,
+}
+
+impl Children {
+    /// Forks `n` workers.
+    pub fn start<L: Lock>(n: usize, arena: &Arena<L>, plan: &Plan) -> Result<Self> {
+        // Made here so that a child, the copy of one thread of many, need not allocate before it
+        // works.
+        let mut histogram = plan.histogram();
+        let mut children = Self { alive: Vec::with_capacity(n) };
+        // SAFETY: no pointers are involved.
+        let parent = unsafe { libc::getpid() };
+        for index in 0..n {
+            // SAFETY: the child touches the arena and its own copy of this stack only, and leaves
+            // through `_exit`, so that it runs nobody's destructors or exit handlers.
+            let pid = unsafe { libc::fork() };
+            match pid {
+                -1 => {
+                    let error = io::Error::last_os_error();
+                    return Err(error).with_context(|| format!("cannot start process {index} of {n}"));
+                }
+                0 => {
+                    // SAFETY: no pointers are involved. A parent that died before the request is
+                    // noticed by its id.
+                    unsafe {
+                        libc::prctl(libc::PR_SET_PDEATHSIG, libc::SIGKILL);
+                        if libc::getppid() == parent {
+                            worker::work(arena, plan, index, histogram.take());
+                        }
+                        libc::_exit(0);
+                    }
+                }
+                _ => children.alive.push((pid, index)),
+            }
+        }
+        Ok(children)
+    }
+
+    /// CPU time of those that live, so far.
+    pub fn cpu_time(&self) -> Duration {
+        let of = |&(pid, _): &(libc::pid_t, usize)| {
+            let mut clock = 0;
+            // SAFETY: the clock is writable; the child is ours and was not reaped, so the id is its
+            // own.
+            let known = unsafe { libc::clock_getcpuclockid(pid, &mut clock) } == 0;
+            if known { clock_time(clock) } else { Duration::ZERO }
+        };
+        self.alive.iter().map(of).sum()
+    }
+
+    /// Reaps who has ended; describes a child that ended other than by itself.
+    pub fn reap(&mut self) -> Option<String> {
+        let mut death = None;
+        self.alive.retain(|&(pid, index)| {
+            let mut status = 0;
+            // SAFETY: the status is writable; the child is ours and was not reaped before.
+            let reaped = unsafe { libc::waitpid(pid, &mut status, libc::WNOHANG) } == pid;
+            if reaped && libc::WIFSIGNALED(status) {
+                death = Some(format!("worker {index} was killed by signal {}", libc::WTERMSIG(status)));
+            } else if reaped && libc::WEXITSTATUS(status) != 0 {
+                death = Some(format!("worker {index} left with status {}", libc::WEXITSTATUS(status)));
+            }
+            !reaped
+        });
+        death
+    }
+}
+
+impl Drop for Children {
+    fn drop(&mut self) {
+        for &(pid, _) in &self.alive {
+            // SAFETY: the child is ours and was not reaped, so the id is still its own.
+            unsafe { libc::kill(pid, libc::SIGKILL) };
+        }
+        for &(pid, _) in &self.alive {
+            // SAFETY: as above; the status is not wanted.
+            while unsafe { libc::waitpid(pid, std::ptr::null_mut(), 0) } == -1
+                && io::Error::last_os_error().kind() == io::ErrorKind::Interrupted
+            {}
+        }
+    }
+}
