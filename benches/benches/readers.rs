@@ -32,7 +32,7 @@ struct Bench<'a> {
 impl Bench<'_> {
     fn class<L: RwLock, C: Class>(&mut self, lock: &L, class: &str, name: &str) {
         self.criterion.bench_function(&format!("readers/uncontended/{class}/{name}"), |b| {
-            b.iter(|| drop(C::read(black_box(lock))));
+            b.iter(|| drop(black_box(lock).read::<C>()));
         });
     }
 
@@ -96,7 +96,7 @@ impl Visitor for Bench<'_> {
             let id = format!("readers/several/{threads}/{name}");
             self.several(lock, &id, threads, |lock, _, share| {
                 for _ in 0..share {
-                    drop(lock.read());
+                    drop(lock.read::<Bulk>());
                 }
             });
         }
@@ -110,7 +110,7 @@ impl Visitor for Bench<'_> {
                     let (inside, outside) = (hold.draw(&mut rng), non_hold.draw(&mut rng));
                     busy_work::burn(black_box(outside));
                     if rng.below(100) < reads {
-                        let _held = lock.read();
+                        let _held = lock.read::<Bulk>();
                         busy_work::burn(black_box(inside));
                     } else {
                         let _held = lock.write();
@@ -130,10 +130,10 @@ fn main() {
     // Named locks are those of the other registry; of this one they are reader-writer locks by the
     // same names.
     let wanted = |entry: &&Entry| options.asked_for(entry.name) && !entry.timed_mask;
-    for entry in rwlocks::all().iter().filter(wanted) {
+    for entry in rwlocks::Entry::all().iter().filter(wanted) {
         let quick = options.quick;
         let bench = Bench { criterion: &mut criterion, cpus: &cpus, iterations_per_us, quick };
-        let done = rwlocks::visit(entry, bench).and_then(|done| done);
+        let done = rwlocks::visit(entry, bench);
         done.unwrap_or_else(|error| options::refuse(&error));
     }
     criterion.final_summary();

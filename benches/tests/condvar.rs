@@ -6,7 +6,7 @@ use common::{refuses, run, text};
 use std::process::ExitCode;
 use ulocks_benches::programs::condvar::{Record, main as condvar};
 use ulocks_benches::report::{Ended, Mode};
-use ulocks_benches::subjects::condvars::{PEERS, all};
+use ulocks_benches::subjects::condvars::{Entry, PEERS};
 
 const CONDVAR: &str = "condvar";
 
@@ -65,7 +65,7 @@ fn a_smoke_run_leaves_a_record_of_every_pair() {
     }
     let record = record(&err);
     assert_eq!((record.mode, record.ended, record.rounds), (Mode::Smoke, Ended::Rounds, 1));
-    for entry in all().iter().filter(|entry| !entry.probe) {
+    for entry in Entry::all().iter().filter(|entry| !entry.probe) {
         assert!(out.contains(entry.about));
         let rows: Vec<_> = record.rows.iter().filter(|row| row.subject == entry.name).collect();
         assert!(rows.len() > 4 && rows.iter().all(|row| row.by_best.is_some()), "{}", entry.name);

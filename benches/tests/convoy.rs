@@ -50,7 +50,7 @@ fn a_smoke_run_leaves_a_record() {
     let record = record(&err);
     assert_eq!((record.mode, record.ended, record.rounds), (Mode::Smoke, Ended::Rounds, 1));
     for row in &record.rows {
-        let entry = locks::find(&row.lock);
+        let entry = locks::Entry::find(&row.lock);
         assert_eq!(row.now.is_some(), entry.is_ok(), "{}", row.name);
         assert_eq!(row.reason.is_some(), entry.is_err(), "{}", row.name);
         let (Some(now), Ok(entry)) = (&row.now, entry) else { continue };

@@ -57,7 +57,7 @@ fn a_smoke_run_leaves_a_record_and_a_page() {
     assert_eq!((record.mode, record.ended, record.rounds), (Mode::Smoke, Ended::Rounds, 1));
     assert_eq!(record.rows.len(), record.trials.len());
     // Every lock ran, and those that say how long they keep signals off have said it.
-    for entry in rwlocks::all() {
+    for entry in rwlocks::Entry::all() {
         let mine: Vec<_> = record.rows.iter().filter(|row| row.lock == entry.name).collect();
         assert!(!mine.is_empty(), "{}", entry.name);
         let behind = mine.iter().find(|row| row.run == Run::Behind);

@@ -8,7 +8,7 @@ use std::io::{BufRead, BufReader, Read};
 use std::process::{ExitCode, Stdio};
 use ulocks_benches::programs::semaphores::{Record, sembench, semscale};
 use ulocks_benches::report::{Ended, Mode};
-use ulocks_benches::subjects::semaphores::all;
+use ulocks_benches::subjects::semaphores::Entry;
 use ulocks_benches::workloads::semaphores::{Order, Run};
 
 const SEMBENCH: &str = "sembench";
@@ -90,7 +90,7 @@ fn smoke(name: &str) -> (Record, String) {
 fn a_smoke_run_of_sembench_leaves_a_record() {
     let (record, out) = smoke(SEMBENCH);
     assert!(out.contains("\n24 threads, up to 16 woken at a time\n"), "{out}");
-    for entry in all() {
+    for entry in Entry::all() {
         let mine: Vec<_> = record.rows.iter().filter(|row| row.subject == entry.name).collect();
         let takes_part = Run::Wakes { threads: 24, wakes: 16, order: Order::Fifo }.admits(entry);
         let orders = if entry.one_by_one { 1 } else { Order::ALL.len() };
@@ -108,7 +108,7 @@ fn a_smoke_run_of_semscale_leaves_a_record() {
     {
         assert!(out.contains(words), "{words}: {out}");
     }
-    for entry in all() {
+    for entry in Entry::all() {
         let takes_part = record.rows.iter().any(|row| row.subject == entry.name);
         assert_eq!(
             takes_part,

@@ -64,7 +64,7 @@ fn legend_and_columns() {
         table(&[&TINY[..], &["--threads", "1,3", "--locks", "none,std,sysv", "--lock-count", "2"]].concat());
     let (legend, _) = text.split_once("\n    c ").unwrap();
     for name in ["none", "std", "sysv"] {
-        let entry = locks::find(name).unwrap();
+        let entry = locks::Entry::find(name).unwrap();
         let line = format!("\n{:<6} {}: {}\n", entry.letter, entry.name, entry.about);
         assert!(legend.contains(&line), "{line:?} is not in:\n{legend}");
     }
@@ -132,7 +132,7 @@ fn wait_times_of_short_loops_come_from_a_further_run() {
 
 #[test]
 fn only_locks_that_count_have_contention() {
-    let usual = || locks::all().iter().filter(|entry| entry.is_usual());
+    let usual = || locks::Entry::all().iter().filter(|entry| entry.is_usual());
     let names: Vec<_> = usual().map(|entry| entry.name).collect();
     let text = table(&[&TINY[..], &["--threads", "2", "--locks", &names.join(",")]].concat());
     let rows = rows(&text);
@@ -151,7 +151,7 @@ fn patience_runs_the_variants_and_leaves_the_peers() {
         table(&[&TINY[..], &["--threads", "2", "--locks", "std,unfair", "--patience", "3us,0"]].concat());
     let rows = rows(&text);
     let said: Vec<_> = rows.iter().map(|row| [field(row, "L"), field(row, "p")]).collect();
-    let letter = |name| locks::find(name).unwrap().letter.to_string();
+    let letter = |name| locks::Entry::find(name).unwrap().letter.to_string();
     let (std, spins, sleeps) = (letter("std"), letter("unfair-3us"), letter("unfair-0"));
     assert_eq!(said, [[std.as_str(), "-"], [&spins, "3"], [&sleeps, "0"]]);
     assert!(spins.chars().all(char::is_uppercase) && sleeps == spins.to_lowercase());
@@ -182,7 +182,7 @@ fn children_may_be_processes() {
 
 #[test]
 fn what_nobody_named_is_left_out_with_a_note() {
-    let able = locks::all().iter().filter(|entry| entry.is_usual() && entry.processes);
+    let able = locks::Entry::all().iter().filter(|entry| entry.is_usual() && entry.processes);
     let output = ulockflex(&[&TINY[..], &["--processes", "1", "--read-share", "0,50"]].concat());
     assert!(output.status.success());
     let stderr = String::from_utf8(output.stderr).unwrap();

@@ -198,7 +198,7 @@ impl CriterionOptions {
     /// and probes.
     pub fn locks(&self) -> Vec<&'static Entry> {
         if self.locks.is_empty() {
-            return locks::all().iter().filter(|entry| entry.is_usual()).collect();
+            return locks::Entry::all().iter().filter(|entry| entry.is_usual()).collect();
         }
         self.locks.clone()
     }
@@ -343,7 +343,7 @@ pub fn percentages(text: &str) -> Result<List<u8>> {
 
 /// Parses a list of locks in the registry.
 pub fn lock_names(text: &str) -> Result<List<&'static Entry>> {
-    text.split(',').map(locks::find).collect::<Result<_>>().map(List)
+    text.split(',').map(Entry::find).collect::<Result<_>>().map(List)
 }
 
 /// Refuses a mean time that is too short for the busy work, or so long that a run holds but a few

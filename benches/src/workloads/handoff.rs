@@ -129,7 +129,7 @@ impl Task for HandoffSpec {
             }
         }
         keep_a_thread_asleep();
-        let entry = locks::find(&self.lock)?;
+        let entry = locks::Entry::find(&self.lock)?;
         // Without exclusion nobody waits for anybody.
         ensure!(entry.excludes, "lock '{}' is never handed over; allowed: locks that exclude", entry.name);
         locks::visit(entry, Scope::Threads, PingPong(self.own_time()))?

@@ -90,7 +90,7 @@ impl Task for HogsSpec {
                 run::<L>(self.0)
             }
         }
-        locks::visit(locks::find(&self.lock)?, Scope::Threads, Trial(self))?
+        locks::visit(locks::Entry::find(&self.lock)?, Scope::Threads, Trial(self))?
     }
 
     fn own_time(&self) -> Duration {
@@ -302,7 +302,7 @@ mod tests {
 
     #[test]
     fn every_lock_serves_hogs_and_victims() {
-        for entry in locks::all().iter().filter(|entry| entry.excludes) {
+        for entry in locks::Entry::all().iter().filter(|entry| entry.excludes) {
             let result = spec(entry.name, Place::Together).carry_out().unwrap();
             assert_eq!((result.hogs.len(), result.victims.len()), (1, 1), "{}", entry.name);
             let waits = result.waits;

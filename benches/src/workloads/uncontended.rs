@@ -51,8 +51,9 @@ impl Task for PairsSpec {
         if let Some(&cpu) = pinning::order(Pin::Scatter)?.first() {
             pinning::bind(cpu)?;
         }
-        let block =
-            |name: &String| locks::visit(locks::find(name)?, Scope::Threads, Block { reads: self.reads })?;
+        let block = |name: &String| {
+            locks::visit(locks::Entry::find(name)?, Scope::Threads, Block { reads: self.reads })?
+        };
         let blocks = self.locks.iter().map(block).collect::<Result<Vec<_>>>()?;
         Ok(in_turns(blocks, self.own_time()))
     }
@@ -133,7 +134,7 @@ mod tests {
 
     #[test]
     fn every_lock_has_a_figure() {
-        let locks: Vec<String> = locks::all().iter().map(|entry| entry.name.into()).collect();
+        let locks: Vec<String> = locks::Entry::all().iter().map(|entry| entry.name.into()).collect();
         let result = PairsSpec { locks: locks.clone(), reads: false, window_ms: 1 }.carry_out().unwrap();
         assert_eq!(result.ns.len(), locks.len());
         assert!(result.ns.iter().all(|&ns| ns.is_finite() && ns > 0.0), "{result:?}");

@@ -9,7 +9,7 @@ use crate::run::child::Task;
 use crate::run::pinning::{self, Pin};
 use crate::run::threads::keep_a_thread_asleep;
 use crate::subjects::semaphores::arrays::{Array, Kernel, Ours, Posix, Singles};
-use crate::subjects::semaphores::{self, Kind};
+use crate::subjects::semaphores::{self, Made};
 use anyhow::{Result, bail, ensure};
 use serde::{Deserialize, Serialize};
 use std::hint::black_box;
@@ -62,17 +62,17 @@ impl Task for SetsSpec {
 }
 
 fn block(name: &str, ops: u32, one_by_one: bool) -> Result<Run> {
-    let entry = semaphores::find(name)?;
+    let entry = semaphores::Entry::find(name)?;
     let values = vec![1; ops as usize];
     let singly = ops == 1 || one_by_one;
-    match entry.kind {
-        Kind::Kernel if singly => Ok(single(Kernel::new(&values)?, ops)),
-        Kind::Ours(fairness) if singly => Ok(single(Ours::new(&values, fairness)?, ops)),
-        Kind::Posix if singly => Ok(single(Posix::new(&values)?, ops)),
-        Kind::Floor if singly => Ok(single(Words::new(&values), ops)),
-        Kind::Kernel => Ok(several(Kernel::new(&values)?, ops)),
-        Kind::Ours(fairness) => Ok(several(Ours::new(&values, fairness)?, ops)),
-        Kind::Floor => Ok(locked_words(Words::new(&values), ops)),
+    match entry.made_of {
+        Made::Kernel if singly => Ok(single(Kernel::new(&values)?, ops)),
+        Made::Ours(fairness) if singly => Ok(single(Ours::new(&values, fairness)?, ops)),
+        Made::Posix if singly => Ok(single(Posix::new(&values)?, ops)),
+        Made::Floor if singly => Ok(single(Words::new(&values), ops)),
+        Made::Kernel => Ok(several(Kernel::new(&values)?, ops)),
+        Made::Ours(fairness) => Ok(several(Ours::new(&values, fairness)?, ops)),
+        Made::Floor => Ok(locked_words(Words::new(&values), ops)),
         _ => bail!("'{name}' does not take sets"),
     }
 }

@@ -11,7 +11,7 @@ use crate::programs::harness::plan::{Effort, Plan};
 use crate::programs::options::{BenchOptions, List};
 use crate::report::{Mode, Table, units};
 use crate::run::{busy_work, machine};
-use crate::subjects::condvars::{Entry, PEERS, all};
+use crate::subjects::condvars::{Entry, PEERS};
 use crate::workloads::cell::{Cell, Probe, Trial};
 use crate::workloads::condvars::{Load, Notify, Place, Run};
 use crate::workloads::figure::Figure;
@@ -187,7 +187,7 @@ fn selected(cli: &Cli, mode: Mode) -> Vec<Subject> {
         (None, Mode::Quick) => entry.family || PEERS.contains(&entry.name),
         (None, _) => !entry.probe,
     };
-    let entries: Vec<_> = all().iter().filter(takes_part).collect();
+    let entries: Vec<_> = Entry::all().iter().filter(takes_part).collect();
     let mut subjects: Vec<Subject> = runs(cli, mode)
         .into_iter()
         .flat_map(|run| entries.iter().map(move |&entry| Subject { entry, run }))
@@ -316,7 +316,7 @@ fn table(record: &Record) -> String {
     }
     table.print(&mut out);
     out.push('\n');
-    for entry in all().iter().filter(|entry| record.rows.iter().any(|row| row.subject == entry.name)) {
+    for entry in Entry::all().iter().filter(|entry| record.rows.iter().any(|row| row.subject == entry.name)) {
         writeln!(out, "{:<18} {}", entry.name, entry.about).unwrap();
     }
     writeln!(out, "{NOTES}").unwrap();

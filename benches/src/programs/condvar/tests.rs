@@ -1,5 +1,5 @@
 use super::*;
-use crate::subjects::condvars::find;
+use crate::subjects::condvars::Entry;
 use crate::workloads::cell::Answer;
 use crate::workloads::condvars::Outcome;
 use std::collections::HashSet;
@@ -32,7 +32,7 @@ fn a_row_is_what_its_trials_come_to() {
     };
     let trials: Vec<Trial> = (0..3).flat_map(round).collect();
     let near = |a: f64, b: f64| (a / b - 1.0).abs() < 1e-9;
-    let row = |name| Row::new(&Subject { entry: find(name).unwrap(), run: RUN }, &trials);
+    let row = |name| Row::new(&Subject { entry: Entry::find(name).unwrap(), run: RUN }, &trials);
     let fair = row("fair").unwrap();
     assert!(near(fair.per_s.value, 1800.0) && near(fair.cpu_ns, 2e6), "{fair:?}");
     assert_eq!((fair.switches, fair.cov, fair.name.as_str()), (0.5, 0.0, "buffer/4+4/2/after/fair"));

@@ -104,7 +104,7 @@ impl Subject {
     }
 
     fn is_built(&self) -> bool {
-        locks::find(self.lock.name).is_ok()
+        locks::Entry::find(self.lock.name).is_ok()
     }
 }
 
@@ -161,7 +161,7 @@ fn plan(options: &BenchOptions, mode: Mode, subjects: &[Subject], iterations_per
         }
     };
     for subject in subjects {
-        let Ok(entry) = locks::find(subject.lock.name) else { continue };
+        let Ok(entry) = locks::Entry::find(subject.lock.name) else { continue };
         for name in [entry.name, SYSV, SEMAPHORE] {
             add(&mut probes, subject.cell(), name);
         }

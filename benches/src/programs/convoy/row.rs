@@ -86,7 +86,7 @@ fn now(subject: &Subject, trials: &[Trial]) -> Option<Measured> {
         false => rate.by(&Series::new(trials, peer, cell, Figure::PerSecond)),
     };
     let median = |figure| series(subject.lock.name, figure).measured().map(|measured| measured.value);
-    let twin = locks::find(subject.lock.name).ok().and_then(|entry| entry.metered_twin());
+    let twin = locks::Entry::find(subject.lock.name).ok().and_then(|entry| entry.metered_twin());
     let counting = subject.counting_cell();
     let counted = twin.and_then(|twin| trials.iter().find(|t| t.cell == counting && t.locks == [twin.name]));
     let meters = counted.and_then(|trial| match &trial.answer {

@@ -51,7 +51,7 @@ fn the_table_is_his() {
         .collect();
     assert_eq!(compared.len(), seed::rows().iter().filter(has).count());
     // Whatever exists works between processes.
-    assert!(LOCKS.iter().filter_map(|lock| locks::find(lock.name).ok()).all(|entry| entry.processes));
+    assert!(LOCKS.iter().filter_map(|lock| locks::Entry::find(lock.name).ok()).all(|entry| entry.processes));
 }
 
 #[test]

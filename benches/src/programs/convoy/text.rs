@@ -76,7 +76,7 @@ fn fields(row: &Row) -> Vec<String> {
         row.lock.clone(),
         match (now, &row.reason) {
             (Some(now), _) => now.per_s.rate(),
-            (None, Some(_)) if crate::subjects::locks::find(&row.lock).is_err() => "not built".into(),
+            (None, Some(_)) if crate::subjects::locks::Entry::find(&row.lock).is_err() => "not built".into(),
             (None, _) => "no data".into(),
         },
         known(then.map(|then| then.per_s), units::rate),

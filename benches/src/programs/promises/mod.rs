@@ -56,7 +56,7 @@ fn selected(options: &BenchOptions, mode: Mode, cpus: u32) -> Vec<Promise> {
 
 /// Whether the lock that the promise is about exists.
 pub fn is_built(lock: &str) -> bool {
-    locks::find(lock).is_ok() || rwlocks::find(lock).is_ok()
+    locks::Entry::find(lock).is_ok() || rwlocks::Entry::find(lock).is_ok()
 }
 
 /// Measures, and writes table and record; returns the signal that came in between.

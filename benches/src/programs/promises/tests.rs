@@ -299,10 +299,10 @@ fn names_are_unique_and_peers_exist() {
                 continue;
             };
             for other in others.iter().filter(|other| other.lock != mine.lock) {
-                let is_known = locks::find(other.lock).is_ok()
-                    || crate::subjects::rwlocks::find(other.lock).is_ok()
-                    || crate::subjects::semaphores::find(other.lock).is_ok()
-                    || crate::subjects::condvars::find(other.lock).is_ok();
+                let is_known = locks::Entry::find(other.lock).is_ok()
+                    || crate::subjects::rwlocks::Entry::find(other.lock).is_ok()
+                    || crate::subjects::semaphores::Entry::find(other.lock).is_ok()
+                    || crate::subjects::condvars::Entry::find(other.lock).is_ok();
                 assert!(is_known, "{}: {}", promise.name, other.lock);
             }
         }

@@ -21,7 +21,7 @@ use crate::programs::harness::plan::{Effort, Plan};
 use crate::programs::options::BenchOptions;
 use crate::report::{self, Mode};
 use crate::run::{busy_work, machine};
-use crate::subjects::rwlocks::{Entry, all};
+use crate::subjects::rwlocks::{Entry, Traits};
 use crate::workloads::cell;
 use crate::workloads::readers::{Handlers, Probe, Rank, Run};
 use anyhow::Context;
@@ -72,7 +72,8 @@ impl Subject {
     /// runs are those with handlers and the uncontended ones; where signals are blocked really, the
     /// former.
     fn belongs(&self) -> bool {
-        let Entry { name, family, urgent, nested, handler, timed_mask, .. } = *self.lock;
+        let Entry { name, family, .. } = *self.lock;
+        let Traits { urgent, nested, handler, timed_mask } = self.lock.kind;
         match self.run {
             _ if self.run.has_handlers() && !handler => false,
             Run::Reader(Rank::Nested) => nested,
@@ -120,7 +121,7 @@ fn is_quick(subject: &Subject) -> bool {
 
 /// The rows that `options` ask for, in the order of the tables.
 fn selected(options: &BenchOptions, mode: Mode) -> Vec<Subject> {
-    let of = |run| all().iter().map(move |lock| Subject { lock, run });
+    let of = |run| Entry::all().iter().map(move |lock| Subject { lock, run });
     let mut subjects: Vec<Subject> = runs().into_iter().flat_map(of).filter(Subject::belongs).collect();
     if let Some(part) = &options.only {
         subjects.retain(|subject| subject.name().contains(part.as_str()));

@@ -5,7 +5,7 @@ use super::Record;
 use super::tables::Property;
 use crate::report::svg::{Mark, Plot, Series, draw, escape};
 use crate::report::units;
-use crate::subjects::rwlocks::find;
+use crate::subjects::rwlocks::Entry;
 use crate::workloads::readers::Probe;
 use std::fmt::Write;
 
@@ -67,7 +67,7 @@ fn colours(locks: &[&str]) -> String {
     let (mut family, mut peers) = (FAMILY.iter().cycle(), PEERS.iter().cycle());
     let (mut light, mut dark) = (String::new(), String::new());
     for (index, lock) in locks.iter().enumerate() {
-        let is_family = find(lock).is_ok_and(|entry| entry.family);
+        let is_family = Entry::find(lock).is_ok_and(|entry| entry.family);
         let (day, night) = if is_family { family.next() } else { peers.next() }.expect("a cycle has no end");
         let width = if is_family { 2.6 } else { 1.6 };
         writeln!(light, ".s{index} {{ --c: {day}; --w: {width} }}").unwrap();

@@ -101,9 +101,9 @@ fn rows_are_those_that_belong() {
         assert!(lock.nested || *run != Run::Reader(Rank::Nested), "{}", lock.name);
     }
     // Every lock is there, and every run but those for which no lock has the class.
-    assert!(super::all().iter().all(|lock| all.iter().any(|subject| subject.lock.name == lock.name)));
+    assert!(Entry::all().iter().all(|lock| all.iter().any(|subject| subject.lock.name == lock.name)));
     let missing = runs().into_iter().filter(|run| !all.iter().any(|subject| subject.run == *run));
-    let has_nested = super::all().iter().any(|lock| lock.nested);
+    let has_nested = Entry::all().iter().any(|lock| lock.nested);
     assert_eq!(missing.count(), usize::from(!has_nested));
     let only = |part: &str| BenchOptions { only: Some(part.into()), ..BenchOptions::default() };
     let names: Vec<String> =

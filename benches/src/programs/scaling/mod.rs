@@ -89,7 +89,7 @@ fn prepare(options: &BenchOptions) -> anyhow::Result<Report> {
     };
     let locks = match &options.locks {
         Some(list) => list.0.clone(),
-        None => locks::all().iter().filter(|entry| is_usual(entry, mode)).collect(),
+        None => locks::Entry::all().iter().filter(|entry| is_usual(entry, mode)).collect(),
     };
     let locks = in_order(&locks);
     let window_ms = options.seconds.map(|s| (s.as_millis() as u64).max(1));
@@ -142,13 +142,13 @@ fn is_usual(entry: &Entry, mode: Mode) -> bool {
 
 /// The family first, then the peers, then no lock, each in the order of the registry and once.
 fn in_order(entries: &[&'static Entry]) -> Vec<Lock> {
-    let kind = |entry: &Entry| match entry {
-        Entry { excludes: false, .. } => Kind::Baseline,
-        Entry { family: true, .. } => Kind::Family,
-        _ => Kind::Peer,
+    let kind = |entry: &Entry| match (entry.excludes, entry.family) {
+        (false, _) => Kind::Baseline,
+        (true, true) => Kind::Family,
+        (true, false) => Kind::Peer,
     };
     let of_kind = |wanted: Kind| {
-        let chosen = locks::all().iter().filter(move |e| kind(e) == wanted);
+        let chosen = locks::Entry::all().iter().filter(move |e| kind(e) == wanted);
         chosen.filter(|e| entries.iter().any(|chosen| chosen.name == e.name))
     };
     [Kind::Family, Kind::Peer, Kind::Baseline]

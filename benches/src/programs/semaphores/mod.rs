@@ -15,7 +15,7 @@ use crate::programs::harness::plan::{Effort, Plan};
 use crate::programs::options::BenchOptions;
 use crate::report::Mode;
 use crate::run::{busy_work, machine};
-use crate::subjects::semaphores::{Entry, all};
+use crate::subjects::semaphores::Entry;
 use crate::workloads::cell::{Cell, Probe};
 use crate::workloads::semaphores::Run;
 use std::io::Write;
@@ -40,7 +40,7 @@ impl Subject {
     /// All that can take part in these runs.
     fn of(runs: &[Run]) -> Vec<Self> {
         let in_run = |&run: &Run| {
-            let entries = all().iter().filter(move |entry| run.admits(entry));
+            let entries = Entry::all().iter().filter(move |entry| run.admits(entry));
             entries.map(move |entry| Self { entry, run })
         };
         runs.iter().flat_map(in_run).collect()

@@ -10,7 +10,7 @@ use crate::programs::harness;
 use crate::programs::harness::plan::Effort;
 use crate::programs::options::{self, BenchOptions, List};
 use crate::report::{Mode, Table, units};
-use crate::subjects::semaphores::{Entry, FUTEX, KERNEL, Kind, all};
+use crate::subjects::semaphores::{Entry, FUTEX, KERNEL, Made};
 use crate::workloads::semaphores::{EACH, Order, PER_CALL, Run};
 use anyhow::{Context, Result, bail, ensure};
 use clap::Parser;
@@ -64,10 +64,10 @@ fn takes_part(entry: &Entry) -> bool {
 }
 
 fn modes(text: &str) -> Result<List<&'static Entry>> {
-    let one = |name: &str| match all().iter().find(|entry| entry.name == name && takes_part(entry)) {
+    let one = |name: &str| match Entry::all().iter().find(|entry| entry.name == name && takes_part(entry)) {
         Some(entry) => Ok(entry),
         None => {
-            let names: Vec<_> = all().iter().filter(|e| takes_part(e)).map(|e| e.name).collect();
+            let names: Vec<_> = Entry::all().iter().filter(|e| takes_part(e)).map(|e| e.name).collect();
             bail!("unknown mode '{name}'; allowed: {}", names.join(", "))
         }
     };
@@ -176,8 +176,8 @@ fn tables(record: &Record) -> String {
         "\nmode        what is waited for, in arrays of {EACH}, and posted to in sets of up to {PER_CALL}:"
     )
     .unwrap();
-    for entry in all().iter().filter(|entry| record.rows.iter().any(|row| row.subject == entry.name)) {
-        let many = if matches!(entry.kind, Kind::Kernel | Kind::Ours(_)) && !entry.one_by_one {
+    for entry in Entry::all().iter().filter(|entry| record.rows.iter().any(|row| row.subject == entry.name)) {
+        let many = if matches!(entry.made_of, Made::Kernel | Made::Ours(_)) && !entry.one_by_one {
             ", in sets"
         } else {
             ""

@@ -6,7 +6,7 @@ use crate::programs::harness;
 use crate::programs::harness::plan::Effort;
 use crate::programs::options::BenchOptions;
 use crate::report::{Mode, Table, units};
-use crate::subjects::semaphores::{KERNEL, POSIX, all};
+use crate::subjects::semaphores::{Entry, KERNEL, POSIX};
 use crate::workloads::semaphores::{BULK, Run};
 use std::fmt::Write;
 use std::mem::discriminant;
@@ -102,7 +102,7 @@ fn tables(record: &Record) -> String {
     }
     table.print(&mut out);
     out.push('\n');
-    for entry in all().iter().filter(|entry| record.rows.iter().any(|row| row.subject == entry.name)) {
+    for entry in Entry::all().iter().filter(|entry| record.rows.iter().any(|row| row.subject == entry.name)) {
         writeln!(out, "{:<22} {}", entry.name, entry.about).unwrap();
     }
     writeln!(out, "{NOTES}").unwrap();

@@ -1,6 +1,6 @@
 use super::row::{fifo, peers};
 use super::*;
-use crate::subjects::semaphores::{FUTEX, KERNEL, SEMARRAY, find};
+use crate::subjects::semaphores::{Entry, FUTEX, KERNEL, SEMARRAY};
 use crate::workloads::cell::{Answer, Trial};
 use crate::workloads::semaphores::{Order, Outcome};
 use std::collections::HashSet;
@@ -34,7 +34,7 @@ fn a_row_is_what_its_trials_come_to() {
             ]
         })
         .collect();
-    let subject = Subject { entry: find(SEMARRAY).unwrap(), run: LIFO };
+    let subject = Subject { entry: Entry::find(SEMARRAY).unwrap(), run: LIFO };
     let row = Row::new(&subject, &trials).unwrap();
     let near = |a: f64, b: f64| (a / b - 1.0).abs() < 1e-9;
     let ratio = |peer| row.by(peer).unwrap().value;
@@ -44,7 +44,7 @@ fn a_row_is_what_its_trials_come_to() {
     assert!(row.share.is_none() && row.beside_per_s.is_none() && row.name == "8/4/lifo/semarray");
 
     let run = Run::Manager { workers: 2, hold_us: 0 };
-    let subject = Subject { entry: find(KERNEL).unwrap(), run };
+    let subject = Subject { entry: Entry::find(KERNEL).unwrap(), run };
     let row = Row::new(&subject, &[trial(0, KERNEL, run, 800)]).unwrap();
     // 100 turns of the manager by 400 of each worker.
     assert_eq!((row.share.unwrap().value, row.beside_per_s), (0.25, Some(100.0)));
@@ -53,7 +53,7 @@ fn a_row_is_what_its_trials_come_to() {
 
 #[test]
 fn a_part_of_the_table_keeps_what_ratios_are_taken_to() {
-    let subjects = [Subject { entry: find(SEMARRAY).unwrap(), run: LIFO }];
+    let subjects = [Subject { entry: Entry::find(SEMARRAY).unwrap(), run: LIFO }];
     let probes = probes(&subjects);
     let has = |run, name: &str| probes.iter().any(|p| p.cell == Cell::Sem(run) && p.locks == [name]);
     assert!(has(LIFO, SEMARRAY) && has(LIFO, KERNEL) && has(LIFO, FUTEX) && has(FIFO, SEMARRAY));
@@ -68,7 +68,7 @@ fn names_are_unique_and_peers_take_part() {
         let names: HashSet<String> = subjects.iter().map(Subject::name).collect();
         assert_eq!(names.len(), subjects.len());
         for run in runs.into_iter().chain([FIFO, LIFO]) {
-            assert!(peers(run).iter().all(|peer| run.admits(find(peer).unwrap())), "{run}");
+            assert!(peers(run).iter().all(|peer| run.admits(Entry::find(peer).unwrap())), "{run}");
         }
     }
     assert_eq!((fifo(LIFO), fifo(FIFO)), (Some(FIFO), None));

@@ -110,8 +110,8 @@ fn order(arguments: Arguments, iterations_per_us: f64) -> Result<Order> {
     let mut notes = Vec::new();
     let processes = matches!(children[0], Workers::Processes(_));
     let mut selection = match arguments.locks {
-        Some(List(named)) => Selection::named(locks::all(), named, processes)?,
-        None => Selection::usual(locks::all(), processes, &mut notes),
+        Some(List(named)) => Selection::named(locks::Entry::all(), named, processes)?,
+        None => Selection::usual(locks::Entry::all(), processes, &mut notes),
     };
     if let Some(List(patience)) = arguments.patience {
         selection = selection.with_patience(&patience, &mut notes)?;
@@ -158,6 +158,6 @@ fn after_help() -> String {
     format!(
         "Columns:\n{COLUMN_LEGEND}\n\nLocks:\n{}\n\
          Exit codes: 0 measured, 1 a run failed, 2 a wrong option, 128 + N ended by signal N.",
-        lock_legend(locks::all())
+        lock_legend(locks::Entry::all())
     )
 }

@@ -162,7 +162,7 @@ mod tests {
     const SHORT: Cell = Cell { workers: Workers::Threads(2), non_hold_ns: 899, hold_ns: 100 };
 
     fn plan(names: &[&str]) -> Plan {
-        let variant = |name: &&str| Variant { entry: locks::find(name).unwrap(), read_share: 0 };
+        let variant = |name: &&str| Variant { entry: locks::Entry::find(name).unwrap(), read_share: 0 };
         Plan {
             cells: vec![LONG, SHORT],
             variants: names.iter().map(variant).collect(),

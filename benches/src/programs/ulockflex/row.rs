@@ -220,7 +220,7 @@ mod tests {
             meters: None,
             speed: 1.0,
         };
-        let variant = Variant { entry: locks::find("sysv").unwrap(), read_share: 0 };
+        let variant = Variant { entry: locks::Entry::find("sysv").unwrap(), read_share: 0 };
         Series { runs: rates.iter().map(run).collect(), ..Series::new(variant) }
     }
 

@@ -134,32 +134,36 @@ fn or_none_yet(names: String) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::subjects::locks::Traits;
 
-    const PEER: Entry = Entry {
-        name: "peer",
+    const PEER: Traits = Traits {
         lock: "peer",
         letter: 'p',
-        about: "",
         processes: false,
         timed: false,
         shared_mode: false,
         metered: false,
         excludes: true,
-        family: false,
-        probe: false,
         patience_ns: None,
     };
-    const OURS: Entry =
-        Entry { name: "ours", lock: "ours", letter: 'O', processes: true, family: true, ..PEER };
+    const OURS: Traits = Traits { lock: "ours", letter: 'O', processes: true, ..PEER };
+    const COUNTED: Traits = Traits { letter: '#', metered: true, ..OURS };
+    const ZERO: Option<u32> = Some(0);
+    const THREE: Option<u32> = Some(3_000);
+
+    const fn entry(name: &'static str, kind: Traits) -> Entry {
+        Entry { name, about: "", family: kind.processes, probe: false, kind }
+    }
+
     static REGISTRY: [Entry; 8] = [
-        PEER,
-        OURS,
-        Entry { name: "ours-counted", letter: '#', metered: true, ..OURS },
-        Entry { name: "ours-0", letter: 'o', patience_ns: Some(0), ..OURS },
-        Entry { name: "ours-3us", patience_ns: Some(3_000), ..OURS },
-        Entry { name: "ours-3us-counted", letter: '#', patience_ns: Some(3_000), metered: true, ..OURS },
-        Entry { name: "readers", lock: "readers", letter: 's', shared_mode: true, ..PEER },
-        Entry { name: "probe", lock: "probe", letter: 'q', probe: true, ..PEER },
+        entry("peer", PEER),
+        entry("ours", OURS),
+        entry("ours-counted", COUNTED),
+        entry("ours-0", Traits { letter: 'o', patience_ns: ZERO, ..OURS }),
+        entry("ours-3us", Traits { patience_ns: THREE, ..OURS }),
+        entry("ours-3us-counted", Traits { patience_ns: THREE, ..COUNTED }),
+        entry("readers", Traits { lock: "readers", letter: 's', shared_mode: true, ..PEER }),
+        Entry { probe: true, ..entry("probe", Traits { lock: "probe", letter: 'q', ..PEER }) },
     ];
 
     fn usual(processes: bool) -> (Selection, Vec<String>) {
@@ -231,13 +235,13 @@ mod tests {
 
     #[test]
     fn a_lock_nobody_named_may_have_fewer_values() {
-        const FEWER: Entry = Entry { name: "fewer", lock: "fewer", letter: 'F', ..OURS };
+        const FEWER: Traits = Traits { lock: "fewer", letter: 'F', ..OURS };
         static REGISTRY: [Entry; 5] = [
-            PEER,
-            OURS,
-            Entry { name: "ours-3us", patience_ns: Some(3_000), ..OURS },
-            FEWER,
-            Entry { name: "fewer-0", letter: 'f', patience_ns: Some(0), ..FEWER },
+            entry("peer", PEER),
+            entry("ours", OURS),
+            entry("ours-3us", Traits { patience_ns: THREE, ..OURS }),
+            entry("fewer", FEWER),
+            entry("fewer-0", Traits { letter: 'f', patience_ns: ZERO, ..FEWER }),
         ];
         let usual = || Selection::usual(&REGISTRY, false, &mut Vec::new());
         let mut notes = Vec::new();

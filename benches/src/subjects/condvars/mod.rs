@@ -3,13 +3,15 @@
 
 mod peers;
 mod placed;
-mod registry;
 
-pub use registry::{Entry, Visitor, all, find, visit};
-
+use super::locks::{INHERIT, McsPark, NORMAL, SysV};
 use anyhow::Result;
+use peers::{Api, ParkingLot012, Pi, Std, Usync};
+use placed::{Pthread, WithSequence};
 use std::ops::DerefMut;
 use std::time::Duration;
+use ulocks_core::api::RawCondvar;
+use ulocks_core::policy::Private;
 
 /// What every condition variable is compared with.
 pub const PEERS: [&str; 2] = ["std", "parking_lot"];
@@ -50,4 +52,46 @@ pub trait Monitor: 'static {
 
     /// Notifies all threads that wait with this mutex.
     fn notify_all<T: Send + 'static>(condvar: &Self::Condvar, mutex: &Self::Mutex<T>);
+}
+
+/// What is known of a condition variable.
+#[derive(Clone, Copy, Debug)]
+pub struct Traits {
+    /// Its mutex in the registry of [`locks`](super::locks), for `--locks`.
+    pub lock: &'static str,
+}
+
+impl Traits {
+    fn of<M: Monitor>(lock: &'static str) -> Self {
+        Self { lock }
+    }
+}
+
+/// A mutex of the family with the condition variable of the family.
+type Own<L> = Api<RawCondvar<L>>;
+
+subjects! {
+    Traits: Monitor, "condition variable";
+    peers {
+        "std" "std's" ["std"]: Std;
+        "parking_lot" "parking_lot 0.13's" ["parking_lot"]: Api<parking_lot::RawCondvar>;
+        "usync" "usync's" ["usync"]: Usync;
+        "pthread" "glibc's, with a normal mutex" ["pthread"]: Pthread<NORMAL>;
+        "pthread-pi" "glibc's, with a mutex of priority inheritance" ["pthread-pi"]: Pthread<INHERIT>;
+        "mcs-park" "a sequence word with an MCS mutex, strictly in order" ["mcs-park"]: WithSequence<McsPark>;
+    }
+    probes {
+        "parking_lot-0.12" "parking_lot 0.12's" ["parking_lot-0.12"]: ParkingLot012;
+        "sysv" "a sequence word with a SysV semaphore, strictly in order" ["sysv"]: WithSequence<SysV>;
+    }
+    family {
+        "unfair" "ulocks unfair Mutex" ["unfair"]: Own<ulocks_unfair::RawMutex<Private>>;
+        "throughput" "ulocks unfair ThroughputMutex" ["throughput"]: Own<ulocks_unfair::RawThroughputMutex<Private>>;
+        "asym" "ulocks unfair AsymMutex" ["asym"]: Own<ulocks_unfair::RawAsymMutex<Private>>;
+        "byte" "ulocks unfair ByteMutex" ["byte"]: Own<ulocks_unfair::RawByteMutex<Private>>;
+        "calock" "ulocks Calock" ["calock"]: Own<ulocks_calock::RawCalock<Private>>;
+        "fair" "ulocks fair FairMutex" ["fair"]: Own<ulocks_fair::RawFairMutex<Private>>;
+        "pi" "ulocks PiMutex with PiCondvar, whose notification names the mutex" ["pi"]: Pi;
+        "pi-generic" "ulocks PiMutex with the condition variable of the others" ["pi"]: Own<ulocks_pi::RawPiMutex<Private>>;
+    }
 }

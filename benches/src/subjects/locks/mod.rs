@@ -1,8 +1,8 @@
-//! The locks under test: one trait, and a registry in which each lock is one line.
+//! Mutexes under test, and what can be used as one: one trait, and a registry in which each lock is
+//! one line.
 //!
-//! A benchmark is a [`Visitor`]: generic code that the registry calls with the type of the lock, so
-//! that every loop is compiled for its lock and contains no indirect call. C locks are called
-//! through libc, hence never inlined, as in a C program; that costs them half a nanosecond to two.
+//! C locks are called through libc, hence never inlined, as in a C program; that costs them half a
+//! nanosecond to two.
 
 mod lock_array;
 mod mcs_park;
@@ -162,26 +162,16 @@ impl Meters {
     }
 }
 
-/// Code that is compiled once for every lock.
-pub trait Visitor {
-    /// What it returns.
-    type Output;
-    /// Runs with lock type `L`.
-    fn visit<L: Lock>(self, entry: &'static Entry) -> Self::Output;
-}
+subjects!(Traits: Lock);
 
-/// A lock in the registry.
-#[derive(Debug)]
-pub struct Entry {
-    /// What `--locks` calls it; unique.
-    pub name: &'static str,
+/// What is known of a lock.
+#[derive(Clone, Copy, Debug)]
+pub struct Traits {
     /// The lock of which it is a variant; its own name if it is none.
     pub lock: &'static str,
     /// The letter of ulockflex's column L, a capital if it spins before it sleeps; variants of one
     /// lock may share it.
     pub letter: char,
-    /// One line about it.
-    pub about: &'static str,
     /// Whether it works between processes.
     pub processes: bool,
     /// Whether it has an acquisition with a timeout.
@@ -192,32 +182,32 @@ pub struct Entry {
     pub metered: bool,
     /// Whether it excludes at all.
     pub excludes: bool,
-    /// Whether it belongs to this family, and is not a peer.
-    pub family: bool,
-    /// Whether it is measured only when it is asked for. It is then a design to compare with and
-    /// not a lock that anybody uses, or a reader-writer lock or a semaphore array, which have
-    /// workloads of their own.
-    pub probe: bool,
     /// How long it spins, where that is fixed by the entry.
     pub patience_ns: Option<u32>,
 }
 
+impl super::Kind for Traits {
+    const WHAT: &'static str = "lock";
+
+    fn entries() -> &'static [Entry] {
+        &ALL
+    }
+}
+
 impl Entry {
     fn new<L: Lock>(name: &'static str, letter: char, about: &'static str, processes: bool) -> Self {
-        Self {
-            name,
+        let kind = Traits {
             lock: name,
             letter,
-            about,
             processes,
             timed: L::TIMED,
             shared_mode: L::SHARED_MODE,
             metered: L::METERED,
             excludes: L::EXCLUDES,
-            family: false,
-            probe: L::BY_NAME,
             patience_ns: None,
-        }
+        };
+        // A reader-writer lock or a semaphore array has workloads of its own.
+        Self { name, about, family: false, probe: L::BY_NAME, kind }
     }
 
     /// Whether it is the lock itself: not a twin that counts, and not a variant whose patience is
@@ -235,21 +225,8 @@ impl Entry {
     pub fn metered_twin(&self) -> Option<&'static Entry> {
         let is_twin =
             |twin: &&Entry| twin.lock == self.lock && twin.patience_ns == self.patience_ns && twin.metered;
-        if self.metered { None } else { all().iter().find(is_twin) }
+        if self.metered { None } else { Self::all().iter().find(is_twin) }
     }
-}
-
-/// Every lock, peers first.
-pub fn all() -> &'static [Entry] {
-    &ALL
-}
-
-/// The lock called `name`.
-pub fn find(name: &str) -> Result<&'static Entry> {
-    all().iter().find(|entry| entry.name == name).ok_or_else(|| {
-        let names: Vec<_> = all().iter().map(|entry| entry.name).collect();
-        anyhow!("unknown lock '{name}'; allowed: {}", names.join(", "))
-    })
 }
 
 /// Runs `visitor` with the type `entry` has for users of `scope`.
@@ -257,9 +234,8 @@ pub fn visit<V: Visitor>(entry: &'static Entry, scope: Scope, visitor: V) -> Res
     match scope {
         Scope::Threads => Ok(visit_threads(entry, visitor)),
         Scope::Processes => visit_processes(entry, visitor).ok_or_else(|| {
-            let names: Vec<_> =
-                all().iter().filter(|entry| entry.processes).map(|entry| entry.name).collect();
-            anyhow!("lock '{}' does not work between processes; allowed: {}", entry.name, names.join(", "))
+            let names = Entry::names(|entry| entry.processes);
+            anyhow!("lock '{}' does not work between processes; allowed: {names}", entry.name)
         }),
     }
 }
@@ -278,7 +254,7 @@ pub fn visit<V: Visitor>(entry: &'static Entry, scope: Scope, visitor: V) -> Res
 ///
 /// Letters are as in 2002: a capital spins or yields before it sleeps, a small letter does not.
 /// Both cases of a letter are one lock.
-macro_rules! registry {
+macro_rules! locks {
     (peers { $($name:literal $letter:literal $about:literal: $threads:ty $(| $processes:ty)?;)* }
      probes { $($probe:literal $sign:literal $what:literal: $probe_threads:ty $(| $probe_processes:ty)?;)* }
      family { $($member:literal $small:literal $capital:literal $text:literal:
@@ -287,21 +263,21 @@ macro_rules! registry {
     ) => {
         static ALL: LazyLock<Vec<Entry>> = LazyLock::new(|| {
             let mut all = vec![
-                $(Entry::new::<$threads>($name, $letter, $about, registry!(@given $($processes)?)),)*
+                $(Entry::new::<$threads>($name, $letter, $about, locks!(@given $($processes)?)),)*
                 $(Entry {
                     probe: true,
-                    ..Entry::new::<$probe_threads>($probe, $sign, $what, registry!(@given $($probe_processes)?))
+                    ..Entry::new::<$probe_threads>($probe, $sign, $what, locks!(@given $($probe_processes)?))
                 },)*
             ];
             $({
                 type Plain = Ulock<$krate::$raw<Private $(, $($more),+)?>>;
-                let plain = Entry::new::<Plain>($member, $capital, $text, registry!(@processes $($only)?));
+                let plain = Entry::new::<Plain>($member, $capital, $text, locks!(@processes $($only)?));
                 all.extend(variants(plain, $small, &[$($($ns),+)?]));
             })*
             all.extend([$(Entry {
                 family: true,
-                ..Entry::new::<$fixed_threads>($fixed, $initial, $line, registry!(@given $($fixed_processes)?))
-            },)*] as [Entry; registry!(@count $($fixed)*)]);
+                ..Entry::new::<$fixed_threads>($fixed, $initial, $line, locks!(@given $($fixed_processes)?))
+            },)*] as [Entry; locks!(@count $($fixed)*)]);
             all
         });
 
@@ -311,7 +287,7 @@ macro_rules! registry {
                 $($probe => visitor.visit::<$probe_threads>(entry),)*
                 $($member => {
                     type Raw<P> = $krate::$raw<P $(, $($more),+)?>;
-                    registry!(@visit visitor, entry, Raw, Private, [$($($ns)+)?])
+                    locks!(@visit visitor, entry, Raw, Private, [$($($ns)+)?])
                 })*
                 $($fixed => visitor.visit::<$fixed_threads>(entry),)*
                 _ => unreachable!("an entry comes from the registry"),
@@ -322,7 +298,7 @@ macro_rules! registry {
             Some(match entry.lock {
                 $($($name => visitor.visit::<$processes>(entry),)?)*
                 $($($probe => visitor.visit::<$probe_processes>(entry),)?)*
-                $($member => registry!(
+                $($member => locks!(
                     @shared [$($only)?] visitor, entry, [$krate :: $raw $(, $($more),+)?], [$($($ns)+)?]
                 ),)*
                 $($($fixed => visitor.visit::<$fixed_processes>(entry),)?)*
@@ -335,11 +311,11 @@ macro_rules! registry {
     (@processes) => { true };
     (@processes threads) => { false };
     (@count) => { 0 };
-    (@count $one:literal $($rest:literal)*) => { 1 + registry!(@count $($rest)*) };
+    (@count $one:literal $($rest:literal)*) => { 1 + locks!(@count $($rest)*) };
     (@shared [threads] $($rest:tt)*) => { return None };
     (@shared [] $visitor:ident, $entry:ident, [$krate:ident :: $raw:ident $(, $more:ty)*], $ns:tt) => {{
         type Raw<P> = $krate::$raw<P $(, $more)*>;
-        registry!(@visit $visitor, $entry, Raw, Shared, $ns)
+        locks!(@visit $visitor, $entry, Raw, Shared, $ns)
     }};
     (@visit $visitor:ident, $entry:ident, $raw:ident, $scope:ident, [$($ns:literal)*]) => {
         match ($entry.patience_ns, $entry.metered) {
@@ -372,7 +348,13 @@ fn variants(plain: Entry, small: char, patience_ns: &[u32]) -> Vec<Entry> {
         }
         let letter = if patience_ns == Some(0) { small } else { plain.letter };
         let (name, about) = (name.leak(), about.leak());
-        Entry { name, letter, about, metered, family: true, patience_ns, ..plain }
+        Entry {
+            name,
+            about,
+            family: true,
+            kind: Traits { letter, metered, patience_ns, ..plain.kind },
+            ..plain
+        }
     };
     let fixed = [0].iter().chain(patience_ns).map(|&ns| Some(ns));
     [None].into_iter().chain(fixed).flat_map(|ns| [variant(ns, false), variant(ns, true)]).collect()
@@ -383,7 +365,7 @@ pub fn patience_text(ns: u32) -> String {
     if ns == 0 { "0".into() } else { format!("{}us", ns / 1000) }
 }
 
-registry! {
+locks! {
     peers {
         "none" 'e' "no lock at all: the ceiling": NoLock | NoLock;
         "std" 'D' "std::sync::Mutex": Std;

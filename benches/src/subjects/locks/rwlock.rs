@@ -2,7 +2,7 @@
 //! readers.
 
 use super::{Lock, Scope};
-use crate::subjects::rwlocks::RwLock;
+use crate::subjects::rwlocks::{Bulk, RwLock};
 use anyhow::{Result, ensure};
 use std::mem::MaybeUninit;
 
@@ -40,7 +40,7 @@ impl<L: RwLock> Lock for Rw<L> {
 
     #[inline]
     fn with_shared<R>(&self, f: impl FnOnce() -> R) -> R {
-        let _held = self.0.read();
+        let _held = self.0.read::<Bulk>();
         f()
     }
 }

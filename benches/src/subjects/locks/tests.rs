@@ -4,15 +4,15 @@ use std::sync::mpsc::channel;
 
 #[test]
 fn an_unknown_lock_is_named_and_so_are_the_known() {
-    let error = find("mutex").unwrap_err().to_string();
+    let error = Entry::find("mutex").unwrap_err().to_string();
     assert!(error.starts_with("unknown lock 'mutex'; allowed: none, std, parking_lot, "), "{error}");
 }
 
 #[test]
 fn names_are_unique_and_letters_but_for_variants() {
-    for (i, a) in all().iter().enumerate() {
-        assert_eq!(find(a.name).unwrap().about, a.about);
-        for b in &all()[..i] {
+    for (i, a) in Entry::all().iter().enumerate() {
+        assert_eq!(Entry::find(a.name).unwrap().about, a.about);
+        for b in &Entry::all()[..i] {
             assert_ne!(a.name, b.name);
             assert!(a.letter != b.letter || a.lock == b.lock, "{} and {}", a.name, b.name);
         }
@@ -21,7 +21,7 @@ fn names_are_unique_and_letters_but_for_variants() {
 
 #[test]
 fn a_capital_letter_spins_before_it_sleeps() {
-    let of = |wanted: fn(&Entry) -> bool| all().iter().filter(move |entry| wanted(entry));
+    let of = |wanted: fn(&Entry) -> bool| Entry::all().iter().filter(move |entry| wanted(entry));
     let sleep_at_once = of(|entry| !entry.family && entry.letter.is_lowercase());
     let sleep_at_once: Vec<_> = sleep_at_once.map(|entry| entry.name).collect();
     let expected = [
@@ -38,7 +38,7 @@ fn a_capital_letter_spins_before_it_sleeps() {
     assert_eq!(sleep_at_once, expected);
     for entry in of(has_policy) {
         assert_eq!(entry.letter.is_lowercase(), entry.patience_ns == Some(0), "{}", entry.name);
-        let plain = find(entry.lock).unwrap();
+        let plain = Entry::find(entry.lock).unwrap();
         assert!(plain.is_plain() && plain.letter == entry.letter.to_ascii_uppercase(), "{}", entry.name);
     }
 }
@@ -46,34 +46,36 @@ fn a_capital_letter_spins_before_it_sleeps() {
 /// Whether it is of the family and has its waiting and counting as a parameter.
 fn has_policy(entry: &Entry) -> bool {
     let variant = |other: &Entry| other.lock == entry.lock && other.patience_ns.is_some();
-    entry.family && all().iter().any(variant)
+    entry.family && Entry::all().iter().any(variant)
 }
 
 #[test]
 fn probes_run_when_they_are_named() {
-    let probes: Vec<_> = all().iter().filter(|entry| entry.probe).map(|entry| entry.name).collect();
+    let probes: Vec<_> = Entry::all().iter().filter(|entry| entry.probe).map(|entry| entry.name).collect();
     assert_eq!(probes[..4], ["mcs-park", "ticket-futex", "calock-1ms", "calock-100ms"]);
     let elsewhere = |name: &&str| {
-        crate::subjects::rwlocks::find(name).is_ok() || crate::subjects::semaphores::find(name).is_ok()
+        crate::subjects::rwlocks::Entry::find(name).is_ok()
+            || crate::subjects::semaphores::Entry::find(name).is_ok()
     };
     assert!(probes[4..].iter().all(elsewhere), "{probes:?}");
-    assert!(all().iter().all(|entry| entry.is_usual() == (entry.is_plain() && !entry.probe)));
+    assert!(Entry::all().iter().all(|entry| entry.is_usual() == (entry.is_plain() && !entry.probe)));
 }
 
 #[test]
 fn each_lock_with_a_policy_has_variants_and_each_of_them_a_counting_twin() {
-    let names: Vec<_> = all().iter().filter(|entry| entry.lock == "unfair").map(|entry| entry.name).collect();
+    let names: Vec<_> =
+        Entry::all().iter().filter(|entry| entry.lock == "unfair").map(|entry| entry.name).collect();
     let expected = ["", "-0", "-1us", "-3us", "-10us", "-30us"]
         .map(|v| [format!("unfair{v}"), format!("unfair{v}-counted")]);
     assert_eq!(names, expected.concat());
-    for entry in all().iter().filter(|entry| has_policy(entry) && !entry.metered) {
+    for entry in Entry::all().iter().filter(|entry| has_policy(entry) && !entry.metered) {
         let twin = entry.metered_twin().unwrap();
         assert_eq!(twin.name, format!("{}-counted", entry.name));
         assert!(twin.metered && twin.family && twin.processes == entry.processes, "{}", entry.name);
         assert_eq!((twin.letter, twin.patience_ns), (entry.letter, entry.patience_ns), "{}", entry.name);
         assert!(twin.metered_twin().is_none());
     }
-    assert!(find("std").unwrap().metered_twin().is_none());
+    assert!(Entry::find("std").unwrap().metered_twin().is_none());
 }
 
 /// What the registry says of a lock is what its type says.
@@ -97,7 +99,7 @@ impl Visitor for Agrees {
 
 #[test]
 fn entries_agree_with_their_types() {
-    for entry in all() {
+    for entry in Entry::all() {
         visit(entry, Scope::Threads, Agrees).unwrap();
         if entry.processes {
             visit(entry, Scope::Processes, Agrees).unwrap();
@@ -125,7 +127,7 @@ impl Visitor for Tries {
 
 #[test]
 fn a_lock_that_is_held_is_not_to_be_had() {
-    for entry in all() {
+    for entry in Entry::all() {
         visit(entry, Scope::Threads, Tries).unwrap();
     }
 }
@@ -157,7 +159,7 @@ impl Visitor for Waits {
 
 #[test]
 fn a_waiter_comes_after_the_holder() {
-    for entry in all().iter().filter(|entry| entry.excludes) {
+    for entry in Entry::all().iter().filter(|entry| entry.excludes) {
         visit(entry, Scope::Threads, Waits).unwrap();
     }
 }
@@ -189,7 +191,7 @@ fn queue_locks_serve_in_order() {
         }
     }
     for name in ["mcs-park", "ticket-futex", "sysv"] {
-        visit(find(name).unwrap(), Scope::Threads, InOrder).unwrap();
+        visit(Entry::find(name).unwrap(), Scope::Threads, InOrder).unwrap();
     }
 }
 
@@ -206,7 +208,7 @@ fn until_asleep(thread: libc::pid_t) {
 
 #[test]
 fn a_lock_for_threads_only_is_refused_between_processes() {
-    let error = visit(find("std").unwrap(), Scope::Processes, Tries).unwrap_err().to_string();
+    let error = visit(Entry::find("std").unwrap(), Scope::Processes, Tries).unwrap_err().to_string();
     assert!(
         error.starts_with("lock 'std' does not work between processes; allowed: none, pthread, "),
         "{error}"
@@ -279,7 +281,7 @@ fn the_sleeps_and_wakes_of_countable_locks_are_counted() {
         }
     }
     if syscalls::countable() {
-        for entry in all().iter().filter(|entry| entry.excludes) {
+        for entry in Entry::all().iter().filter(|entry| entry.excludes) {
             visit(entry, Scope::Threads, Counts).unwrap();
         }
     }

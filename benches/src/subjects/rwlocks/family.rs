@@ -2,8 +2,7 @@
 //! of.
 
 use super::mask::Timed;
-use super::registry::{Entry, Visitor};
-use super::{OnSignal, RwLock};
+use super::{Class, OnSignal, Rank, RwLock};
 use anyhow::{Result, anyhow};
 use std::mem::MaybeUninit;
 use std::sync::{Mutex, PoisonError};
@@ -47,9 +46,7 @@ macro_rules! subjects {
             const TIMED_MASK: bool = $timed;
 
             type Write<'a> = PsRwLockWriteGuard<'a, (), $discipline>;
-            type Bulk<'a> = PsRwLockReadGuard<'a, (), $discipline>;
-            type Urgent<'a> = PsRwLockReadGuard<'a, (), $discipline>;
-            type Nested<'a> = PsRwLockReadGuard<'a, (), $discipline>;
+            type Read<'a> = PsRwLockReadGuard<'a, (), $discipline>;
             type Handler<'a> = PsRwLockReadGuard<'a, (), $discipline>;
             type Context<'a> = Context<'a>;
 
@@ -69,33 +66,21 @@ macro_rules! subjects {
             }
 
             #[inline]
-            fn read(&self) -> Self::Bulk<'_> {
-                self.0.read()
+            fn read<C: Class>(&self) -> Self::Read<'_> {
+                match C::RANK {
+                    Rank::Bulk => self.0.read(),
+                    Rank::Urgent => self.0.read_in::<Urgent>(),
+                    Rank::Nested => self.0.read_in::<$nested>(),
+                }
             }
 
             #[inline]
-            fn try_read(&self) -> Option<Self::Bulk<'_>> {
-                self.0.try_read()
-            }
-
-            #[inline]
-            fn read_urgent(&self) -> Self::Urgent<'_> {
-                self.0.read_in::<Urgent>()
-            }
-
-            #[inline]
-            fn try_read_urgent(&self) -> Option<Self::Urgent<'_>> {
-                self.0.try_read_in::<Urgent>()
-            }
-
-            #[inline]
-            fn read_nested(&self) -> Self::Nested<'_> {
-                self.0.read_in::<$nested>()
-            }
-
-            #[inline]
-            fn try_read_nested(&self) -> Option<Self::Nested<'_>> {
-                self.0.try_read_in::<$nested>()
+            fn try_read<C: Class>(&self) -> Option<Self::Read<'_>> {
+                match C::RANK {
+                    Rank::Bulk => self.0.try_read(),
+                    Rank::Urgent => self.0.try_read_in::<Urgent>(),
+                    Rank::Nested => self.0.try_read_in::<$nested>(),
+                }
             }
 
             #[inline]
@@ -145,28 +130,4 @@ unsafe fn install(signal: i32, run: fn(&Context<'_>)) -> Result<()> {
     let handlers = unsafe { signal::Handlers::new().signal(signal).install(run) };
     *installed = Some(handlers.map_err(|error| anyhow!("{error}"))?);
     Ok(())
-}
-
-macro_rules! family {
-    ($($name:literal $about:literal: $lock:ty;)*) => {
-        /// Their lines in the registry.
-        pub(super) fn entries() -> Vec<Entry> {
-            vec![$(Entry::new::<$lock>($name, $about, true)),*]
-        }
-
-        /// Runs `visitor` with the type of `entry`.
-        pub(super) fn visit<V: Visitor>(entry: &'static Entry, visitor: V) -> Result<V::Output> {
-            match entry.name {
-                $($name => Ok(visitor.visit::<$lock>(entry)),)*
-                name => Err(anyhow!("there is no reader-writer lock '{name}'")),
-            }
-        }
-    };
-}
-
-family! {
-    "psrw" "ulocks PsRwLock: Bulk, Urgent, Nested": Psrw;
-    "psrw-handler" "ulocks PsRwLock: Bulk, Urgent, Handler, soft mask": PsrwHandler;
-    "psrw-timed" "the same, noting how long the mask is up": PsrwTimed;
-    "psrw-distributed" "ulocks PsRwLock: Bulk counted in eight places, Urgent": PsrwDistributed;
 }

@@ -28,7 +28,7 @@
 //! there is no second note.
 
 use super::peers::{Plain, place_inside};
-use super::{OnSignal, RwLock};
+use super::{Class, OnSignal, RwLock};
 use crate::run::clock;
 use crate::statistics::delays::Delays;
 use anyhow::{Result, ensure};
@@ -276,9 +276,7 @@ impl<P: Plain> RwLock for Masked<P> {
     const COUNTABLE: bool = P::COUNTABLE;
 
     type Write<'a> = Held<P::Write<'a>>;
-    type Bulk<'a> = Held<P::Read<'a>>;
-    type Urgent<'a> = Held<P::Read<'a>>;
-    type Nested<'a> = Held<P::Read<'a>>;
+    type Read<'a> = Held<P::Read<'a>>;
     type Handler<'a> = P::Read<'a>;
     type Context<'a> = ();
 
@@ -297,33 +295,13 @@ impl<P: Plain> RwLock for Masked<P> {
     }
 
     #[inline]
-    fn read(&self) -> Self::Bulk<'_> {
+    fn read<C: Class>(&self) -> Self::Read<'_> {
         Held::waiting(|| self.0.read())
     }
 
     #[inline]
-    fn try_read(&self) -> Option<Self::Bulk<'_>> {
+    fn try_read<C: Class>(&self) -> Option<Self::Read<'_>> {
         Held::new(|| self.0.try_read())
-    }
-
-    #[inline]
-    fn read_urgent(&self) -> Self::Urgent<'_> {
-        self.read()
-    }
-
-    #[inline]
-    fn try_read_urgent(&self) -> Option<Self::Urgent<'_>> {
-        self.try_read()
-    }
-
-    #[inline]
-    fn read_nested(&self) -> Self::Nested<'_> {
-        self.read()
-    }
-
-    #[inline]
-    fn try_read_nested(&self) -> Option<Self::Nested<'_>> {
-        self.try_read()
     }
 
     /// Waits: whoever has the lock is another thread, and not this one below the handler.

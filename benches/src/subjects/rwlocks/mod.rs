@@ -10,14 +10,13 @@
 mod family;
 pub mod mask;
 mod peers;
-mod registry;
 
 pub use family::{FAMILY, Psrw, PsrwDistributed, PsrwHandler, PsrwTimed};
 pub use mask::Masked;
 pub use peers::{ParkingLot, Peer, Plain, Pthread, Std, Usync};
-pub use registry::{Entry, Visitor, all, find, visit};
 
 use anyhow::Result;
+use serde::{Deserialize, Serialize};
 use std::mem::MaybeUninit;
 
 /// A reader-writer lock that can be measured. It lives where it is placed.
@@ -39,12 +38,8 @@ pub trait RwLock: Send + Sync + Sized + 'static {
 
     /// Holding the lock alone.
     type Write<'a>;
-    /// Holding it as an ordinary reader.
-    type Bulk<'a>;
-    /// Holding it as a reader in a hurry.
-    type Urgent<'a>;
-    /// Holding it as a reader on a thread that may hold it already.
-    type Nested<'a>;
+    /// Holding it as a reader of a class that is a thread.
+    type Read<'a>;
     /// Holding it in a signal handler.
     type Handler<'a>;
     /// What a signal handler is given.
@@ -54,18 +49,10 @@ pub trait RwLock: Send + Sync + Sized + 'static {
     fn write(&self) -> Self::Write<'_>;
     /// Locks for writing if that needs no waiting.
     fn try_write(&self) -> Option<Self::Write<'_>>;
-    /// Locks for reading.
-    fn read(&self) -> Self::Bulk<'_>;
-    /// Locks for reading if that needs no waiting.
-    fn try_read(&self) -> Option<Self::Bulk<'_>>;
-    /// Locks for reading, in a hurry.
-    fn read_urgent(&self) -> Self::Urgent<'_>;
+    /// Locks for reading, in class `C`, or in `Bulk` where there is no such class.
+    fn read<C: Class>(&self) -> Self::Read<'_>;
     /// The same if that needs no waiting.
-    fn try_read_urgent(&self) -> Option<Self::Urgent<'_>>;
-    /// Locks for reading on a thread that may hold a lower class.
-    fn read_nested(&self) -> Self::Nested<'_>;
-    /// The same if that needs no waiting.
-    fn try_read_nested(&self) -> Option<Self::Nested<'_>>;
+    fn try_read<C: Class>(&self) -> Option<Self::Read<'_>>;
     /// Locks for reading in a signal handler; none if that needs more patience than a handler may
     /// have. Who must have it asks again.
     fn read_handler<'a>(&'a self, context: &'a Self::Context<'_>) -> Option<Self::Handler<'a>>;
@@ -87,43 +74,84 @@ pub trait OnSignal<L: RwLock>: 'static {
     fn run(context: &L::Context<'_>);
 }
 
-/// A class of readers that are threads.
-pub trait Class: 'static {
-    /// Holding a lock in it.
-    type Held<'a, L: RwLock>;
-    /// Locks.
-    fn read<L: RwLock>(lock: &L) -> Self::Held<'_, L>;
-    /// Locks if that needs no waiting.
-    fn try_read<L: RwLock>(lock: &L) -> Option<Self::Held<'_, L>>;
+/// Classes that are threads.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Rank {
+    /// Ordinary.
+    Bulk,
+    /// In a hurry.
+    Urgent,
+    /// On a thread that may hold a lower class.
+    Nested,
 }
 
+/// A class of readers that are threads, as a type.
+pub trait Class: 'static {
+    /// Which.
+    const RANK: Rank;
+}
+
+/// Declares the classes.
 macro_rules! classes {
-    ($($(#[$doc:meta])* $name:ident $read:ident $try_read:ident;)*) => {$(
+    ($($(#[$doc:meta])* $name:ident;)*) => {$(
         $(#[$doc])*
         #[derive(Debug)]
         pub enum $name {}
 
         impl Class for $name {
-            type Held<'a, L: RwLock> = L::$name<'a>;
-            #[inline]
-            fn read<L: RwLock>(lock: &L) -> L::$name<'_> {
-                lock.$read()
-            }
-            #[inline]
-            fn try_read<L: RwLock>(lock: &L) -> Option<L::$name<'_>> {
-                lock.$try_read()
-            }
+            const RANK: Rank = Rank::$name;
         }
     )*};
 }
 
 classes! {
     /// Ordinary readers.
-    Bulk read try_read;
+    Bulk;
     /// Readers in a hurry.
-    Urgent read_urgent try_read_urgent;
+    Urgent;
     /// Readers on a thread that may hold a lower class.
-    Nested read_nested try_read_nested;
+    Nested;
+}
+
+/// What is known of a reader-writer lock.
+#[derive(Clone, Copy, Debug)]
+pub struct Traits {
+    /// Whether `Urgent` is a class of its own.
+    pub urgent: bool,
+    /// Whether there is a class `Nested`.
+    pub nested: bool,
+    /// Whether it can be read in signal handlers.
+    pub handler: bool,
+    /// Whether it says how long it keeps signals off.
+    pub timed_mask: bool,
+}
+
+impl Traits {
+    fn of<L: RwLock>() -> Self {
+        Self { urgent: L::URGENT, nested: L::NESTED, handler: L::HANDLER, timed_mask: L::TIMED_MASK }
+    }
+}
+
+subjects! {
+    Traits: RwLock, "reader-writer lock";
+    peers {
+        "std-rw" "std::sync::RwLock": Peer<Std>;
+        "parking_lot-rw" "parking_lot 0.13 RwLock": Peer<ParkingLot>;
+        "pthread-rw" "pthread_rwlock_t, readers first": Peer<Pthread<false>>;
+        "pthread-rw-writer" "pthread_rwlock_t, writers first": Peer<Pthread<true>>;
+        "usync-rw" "usync RwLock": Peer<Usync>;
+        "std-rw-masked" "the same, signals blocked by whoever wants or has it": Masked<Std>;
+        "parking_lot-rw-masked" "the same, signals blocked by whoever wants or has it": Masked<ParkingLot>;
+        "pthread-rw-masked" "the same, signals blocked by whoever wants or has it": Masked<Pthread<false>>;
+        "pthread-rw-writer-masked" "the same, signals blocked by whoever wants or has it": Masked<Pthread<true>>;
+    }
+    family {
+        "psrw" "ulocks PsRwLock: Bulk, Urgent, Nested": Psrw;
+        "psrw-handler" "ulocks PsRwLock: Bulk, Urgent, Handler, soft mask": PsrwHandler;
+        "psrw-timed" "the same, noting how long the mask is up": PsrwTimed;
+        "psrw-distributed" "ulocks PsRwLock: Bulk counted in eight places, Urgent": PsrwDistributed;
+    }
 }
 
 /// A lock on lines of its own, on the heap, where it stays.
@@ -148,3 +176,6 @@ impl<L: RwLock> Placed<L> {
         &self.0
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -1,6 +1,6 @@
 //! The peers. They know readers and writers, and nothing of classes.
 
-use super::{OnSignal, RwLock};
+use super::{Class, OnSignal, RwLock};
 use anyhow::{Result, bail, ensure};
 use std::cell::UnsafeCell;
 use std::io;
@@ -44,9 +44,7 @@ impl<P: Plain> RwLock for Peer<P> {
     const COUNTABLE: bool = P::COUNTABLE;
 
     type Write<'a> = P::Write<'a>;
-    type Bulk<'a> = P::Read<'a>;
-    type Urgent<'a> = P::Read<'a>;
-    type Nested<'a> = P::Read<'a>;
+    type Read<'a> = P::Read<'a>;
     type Handler<'a> = P::Read<'a>;
     type Context<'a> = ();
 
@@ -65,32 +63,12 @@ impl<P: Plain> RwLock for Peer<P> {
     }
 
     #[inline]
-    fn read(&self) -> P::Read<'_> {
+    fn read<C: Class>(&self) -> P::Read<'_> {
         self.0.read()
     }
 
     #[inline]
-    fn try_read(&self) -> Option<P::Read<'_>> {
-        self.0.try_read()
-    }
-
-    #[inline]
-    fn read_urgent(&self) -> P::Read<'_> {
-        self.0.read()
-    }
-
-    #[inline]
-    fn try_read_urgent(&self) -> Option<P::Read<'_>> {
-        self.0.try_read()
-    }
-
-    #[inline]
-    fn read_nested(&self) -> P::Read<'_> {
-        self.0.read()
-    }
-
-    #[inline]
-    fn try_read_nested(&self) -> Option<P::Read<'_>> {
+    fn try_read<C: Class>(&self) -> Option<P::Read<'_>> {
         self.0.try_read()
     }
 

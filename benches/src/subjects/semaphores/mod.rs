@@ -3,13 +3,12 @@
 pub mod arrays;
 pub mod kernel_set;
 
-use anyhow::{Result, anyhow};
 use std::time::Duration;
 use ulocks_semarray::Fairness;
 
 /// What a subject is made of.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Kind {
+pub enum Made {
     /// The kernel's array.
     Kernel,
     /// Ours, in this order of service.
@@ -29,19 +28,6 @@ pub enum Kind {
     Floor,
 }
 
-/// A subject.
-#[derive(Debug)]
-pub struct Entry {
-    /// What it is called; unique.
-    pub name: &'static str,
-    /// One line about it.
-    pub about: &'static str,
-    /// What it is.
-    pub kind: Kind,
-    /// Whether operations that could go together go one by one.
-    pub one_by_one: bool,
-}
-
 /// The kernel's array: what ratios are taken to.
 pub const KERNEL: &str = "sysv";
 /// Ours.
@@ -57,24 +43,44 @@ pub const FLOOR: &str = "floor";
 /// Ours, never passed.
 pub const STRICT: &str = "semarray-strict-0";
 
-const fn strict(after: Duration) -> Kind {
-    Kind::Ours(Fairness::Strict { after })
+const fn strict(after: Duration) -> Made {
+    Made::Ours(Fairness::Strict { after })
+}
+
+/// What is known of semaphores.
+#[derive(Clone, Copy, Debug)]
+pub struct Traits {
+    /// What they are made of.
+    pub made_of: Made,
+    /// Whether operations that could go together go one by one.
+    pub one_by_one: bool,
+}
+
+/// A subject of this kind.
+pub type Entry = super::Entry<Traits>;
+
+impl super::Kind for Traits {
+    const WHAT: &'static str = "semaphores";
+
+    fn entries() -> &'static [Entry] {
+        &ALL
+    }
 }
 
 static ALL: [Entry; 12] = [
-    entry(KERNEL, "System V semaphores, many operations a call", Kind::Kernel, false),
-    entry("sysv-single", "the same, one operation a call", Kind::Kernel, true),
+    entry(KERNEL, "System V semaphores, many operations a call", Made::Kernel, false),
+    entry("sysv-single", "the same, one operation a call", Made::Kernel, true),
     entry(FUTEX, "a word a sleeper, one FUTEX_WAKE each, as the seed of 2010 has it", futex(false), true),
     entry("futex-private", "the same with FUTEX_WAKE_PRIVATE", futex(true), true),
     entry(
         GROUPS,
         "a word for 32 sleepers of a CPU, one FUTEX_WAKE_BITSET each, chained on other CPUs: what is possible",
-        Kind::Groups,
+        Made::Groups,
         false,
     ),
-    entry(POSIX, "POSIX unnamed semaphores, each on lines of its own", Kind::Posix, true),
-    entry(SEMARRAY, "ulocks SemArray", Kind::Ours(Fairness::Barging), false),
-    entry("semarray-single", "the same, one operation a call", Kind::Ours(Fairness::Barging), true),
+    entry(POSIX, "POSIX unnamed semaphores, each on lines of its own", Made::Posix, true),
+    entry(SEMARRAY, "ulocks SemArray", Made::Ours(Fairness::Barging), false),
+    entry("semarray-single", "the same, one operation a call", Made::Ours(Fairness::Barging), true),
     entry(STRICT, "ulocks SemArray, nobody passes who sleeps", strict(Duration::ZERO), false),
     entry(
         "semarray-strict-100us",
@@ -91,32 +97,20 @@ static ALL: [Entry; 12] = [
     entry(
         FLOOR,
         "a compare-exchange and, in a set, a store for each operation: what is possible",
-        Kind::Floor,
+        Made::Floor,
         false,
     ),
 ];
 
-const fn entry(name: &'static str, about: &'static str, kind: Kind, one_by_one: bool) -> Entry {
-    Entry { name, about, kind, one_by_one }
-}
-
-const fn futex(private: bool) -> Kind {
-    Kind::Futex { private }
+const fn futex(private: bool) -> Made {
+    Made::Futex { private }
 }
 
 const fn micros(us: u64) -> Duration {
     Duration::from_micros(us)
 }
 
-/// Every subject.
-pub fn all() -> &'static [Entry] {
-    &ALL
-}
-
-/// The subject called `name`.
-pub fn find(name: &str) -> Result<&'static Entry> {
-    all().iter().find(|entry| entry.name == name).ok_or_else(|| {
-        let names: Vec<_> = all().iter().map(|entry| entry.name).collect();
-        anyhow!("unknown semaphores '{name}'; allowed: {}", names.join(", "))
-    })
+const fn entry(name: &'static str, about: &'static str, made_of: Made, one_by_one: bool) -> Entry {
+    let family = matches!(made_of, Made::Ours(_));
+    Entry { name, about, family, probe: false, kind: Traits { made_of, one_by_one } }
 }

@@ -14,11 +14,11 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 /// Carries out a run.
-pub(super) fn run(spec: &Spec, entry: &Entry) -> Result<Outcome> {
+pub(super) fn run(spec: &Spec, entry: &'static Entry) -> Result<Outcome> {
     struct With<'a>(&'a Spec);
     impl Visitor for With<'_> {
         type Output = Result<Outcome>;
-        fn visit<M: Monitor>(self) -> Result<Outcome> {
+        fn visit<M: Monitor>(self, _: &'static Entry) -> Result<Outcome> {
             run_with::<M>(self.0, GRACE)
         }
     }

@@ -226,7 +226,7 @@ impl Task for Spec {
 
     fn carry_out(&self) -> Result<Outcome> {
         ensure!(self.window_ms > 0, "a window of 0 ms measures nothing; allowed: at least 1 ms");
-        loops::run(self, condvars::find(&self.subject)?)
+        loops::run(self, condvars::Entry::find(&self.subject)?)
     }
 
     fn own_time(&self) -> Duration {

@@ -1,8 +1,8 @@
 use super::loops::run_with;
 use super::*;
 use crate::run::child::Task;
+use crate::subjects::condvars::Entry;
 use crate::subjects::condvars::Monitor;
-use crate::subjects::condvars::all;
 use crate::subjects::locks;
 use anyhow::Result;
 use std::collections::HashSet;
@@ -40,7 +40,7 @@ fn loads() -> Vec<Load> {
 
 #[test]
 fn every_pair_carries_out_every_load() {
-    for entry in all() {
+    for entry in Entry::all() {
         for load in loads() {
             let spec = spec(entry.name, load);
             let outcome =
@@ -90,10 +90,10 @@ fn what_cannot_run_is_refused() {
 
 #[test]
 fn pairs_have_unique_names_and_mutexes_of_the_registry() {
-    let names: HashSet<&str> = all().iter().map(|entry| entry.name).collect();
-    assert_eq!(names.len(), all().len());
-    for entry in all() {
-        assert_eq!(locks::find(entry.lock).unwrap().family, entry.family, "{}", entry.name);
+    let names: HashSet<&str> = Entry::all().iter().map(|entry| entry.name).collect();
+    assert_eq!(names.len(), Entry::all().len());
+    for entry in Entry::all() {
+        assert_eq!(locks::Entry::find(entry.lock).unwrap().family, entry.family, "{}", entry.name);
     }
 }
 

@@ -13,7 +13,7 @@ use super::{Rank, Run};
 use crate::run::clock::{self, Calibration};
 use crate::run::pinning;
 use crate::statistics;
-use crate::subjects::rwlocks::{Bulk, Class, Nested, Placed, RwLock, Urgent};
+use crate::subjects::rwlocks::{Bulk, Nested, Placed, RwLock, Urgent};
 use anyhow::Result;
 use serde::{Deserialize, Serialize};
 use std::hint::black_box;
@@ -50,9 +50,9 @@ pub(super) fn of<L: RwLock>(run: Run, cpus: &[usize], window_ms: u64) -> Result<
     Ok(Some(match run {
         Run::Writer => batches(limit, L::write)?,
         Run::TryWriter => batches(limit, |lock: &L| lock.try_write().expect("nobody else has it"))?,
-        Run::Reader(Rank::Bulk) => batches(limit, Bulk::read::<L>)?,
-        Run::Reader(Rank::Urgent) => batches(limit, Urgent::read::<L>)?,
-        Run::Reader(Rank::Nested) => batches(limit, Nested::read::<L>)?,
+        Run::Reader(Rank::Bulk) => batches(limit, L::read::<Bulk>)?,
+        Run::Reader(Rank::Urgent) => batches(limit, L::read::<Urgent>)?,
+        Run::Reader(Rank::Nested) => batches(limit, L::read::<Nested>)?,
         _ => return Ok(None),
     }))
 }

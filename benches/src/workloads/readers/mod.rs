@@ -18,7 +18,8 @@ mod spec;
 mod thread;
 mod timers;
 
-pub use roles::{Duty, Handlers, Kind, Probe, Rank, Run};
+pub use crate::subjects::rwlocks::Rank;
+pub use roles::{Duty, Handlers, Kind, Probe, Run};
 pub use spec::{HandlerOutcome, Outcome, RoleOutcome, Spec};
 
 #[cfg(test)]

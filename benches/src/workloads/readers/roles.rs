@@ -21,19 +21,8 @@
 //!
 //! On one CPU there is no CPU of its own, and delays are time slices.
 
+use crate::subjects::rwlocks::Rank;
 use serde::{Deserialize, Serialize};
-
-/// Classes that are threads.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum Rank {
-    /// Ordinary.
-    Bulk,
-    /// In a hurry.
-    Urgent,
-    /// On a thread that may hold a lower class.
-    Nested,
-}
 
 /// Who asks for the lock to see how long it takes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]

@@ -137,7 +137,7 @@ impl Task for Spec {
     type Answer = Outcome;
 
     fn carry_out(&self) -> Result<Outcome> {
-        rwlocks::visit(rwlocks::find(&self.lock)?, run::Start(self))?
+        rwlocks::visit(rwlocks::Entry::find(&self.lock)?, run::Start(self))
     }
 
     fn own_time(&self) -> Duration {

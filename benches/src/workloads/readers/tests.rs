@@ -3,9 +3,8 @@ use crate::run::busy_work;
 use crate::run::child::Task;
 use crate::run::clock::Calibration;
 use crate::statistics::delays::{Delay, Delays};
-use crate::subjects::rwlocks::{Entry, Placed, RwLock, Visitor, all, find, mask, visit};
+use crate::subjects::rwlocks::{Entry, mask};
 use std::collections::HashSet;
-use std::sync::mpsc::channel;
 
 fn spec(lock: &str, run: Run) -> Spec {
     let iterations_per_us = busy_work::calibrate();
@@ -26,106 +25,8 @@ fn runs() -> Vec<Run> {
 
 #[test]
 fn names_are_unique() {
-    let names: HashSet<&str> = all().iter().map(|entry| entry.name).collect();
-    assert_eq!(names.len(), all().len());
     let names: HashSet<String> = runs().into_iter().map(Run::name).collect();
     assert_eq!(names.len(), runs().len());
-    let error = find("rwlock").unwrap_err().to_string();
-    assert!(error.starts_with("unknown reader-writer lock 'rwlock'; allowed: std-rw, "), "{error}");
-}
-
-/// What the registry says of a lock is what its type says.
-struct Agrees;
-
-impl Visitor for Agrees {
-    type Output = ();
-
-    fn visit<L: RwLock>(self, entry: &'static Entry) {
-        let said = (entry.urgent, entry.nested, entry.handler, entry.timed_mask);
-        assert_eq!(said, (L::URGENT, L::NESTED, L::HANDLER, L::TIMED_MASK), "{}", entry.name);
-    }
-}
-
-/// Who may have the lock together with whom, by all functions.
-struct Excludes;
-
-impl Visitor for Excludes {
-    type Output = ();
-
-    fn visit<L: RwLock>(self, entry: &'static Entry) {
-        let placed = Placed::<L>::new().unwrap();
-        let lock = placed.lock();
-        let elsewhere = || {
-            // One at a time: a guard in an array would be held until the array is complete.
-            let look = || {
-                let alone = lock.try_write().is_some();
-                let shared = lock.try_read().is_some();
-                let urgent = lock.try_read_urgent().is_some();
-                [alone, shared, urgent]
-            };
-            std::thread::scope(|s| s.spawn(look).join().unwrap())
-        };
-        let name = entry.name;
-        assert_eq!(elsewhere(), [true; 3], "{name}: free");
-        {
-            let _held = lock.write();
-            assert_eq!(elsewhere(), [false; 3], "{name}: written");
-        }
-        {
-            let _held = lock.try_write().unwrap();
-            assert_eq!(elsewhere(), [false; 3], "{name}: written after a try");
-        }
-        {
-            let _held = lock.read();
-            assert_eq!(elsewhere(), [false, true, true], "{name}: read");
-        }
-        {
-            let _held = lock.try_read_urgent().unwrap();
-            assert_eq!(elsewhere(), [false, true, true], "{name}: read in a hurry");
-        }
-        if L::NESTED {
-            let _below = lock.read();
-            let _held = lock.read_nested();
-            assert_eq!(elsewhere(), [false, true, true], "{name}: read twice");
-        }
-        assert_eq!(elsewhere(), [true; 3], "{name}: free again");
-    }
-}
-
-/// A writer gets the lock when the reader has let go.
-struct Waits;
-
-impl Visitor for Waits {
-    type Output = ();
-
-    fn visit<L: RwLock>(self, entry: &'static Entry) {
-        let placed = Placed::<L>::new().unwrap();
-        let lock = placed.lock();
-        let (say, hear) = channel();
-        std::thread::scope(|s| {
-            let held = lock.read();
-            let first = say.clone();
-            s.spawn(move || {
-                let _held = lock.write();
-                say.send("writer").unwrap();
-            });
-            // Long enough that the writer sleeps more often than not; the order must hold either
-            // way.
-            std::thread::sleep(std::time::Duration::from_millis(2));
-            first.send("reader").unwrap();
-            drop(held);
-        });
-        assert_eq!(hear.iter().collect::<Vec<_>>(), ["reader", "writer"], "{}", entry.name);
-    }
-}
-
-#[test]
-fn locks_are_what_they_are_said_to_be() {
-    for entry in all() {
-        visit(entry, Agrees).unwrap();
-        visit(entry, Excludes).unwrap();
-        visit(entry, Waits).unwrap();
-    }
 }
 
 /// Carries it out, with a longer window if other programs left no time to the workers in a short
@@ -142,7 +43,7 @@ fn busy(spec: &Spec) -> Outcome {
 
 #[test]
 fn every_run_goes_with_every_lock_that_can() {
-    for entry in all() {
+    for entry in Entry::all() {
         for run in runs() {
             let spec = spec(entry.name, run);
             let can =

@@ -150,7 +150,7 @@ impl<L: RwLock> Shared<'_, L> {
     #[inline(never)]
     fn read<C: Class>(&self, mut between: Between, tally: &mut Tally) {
         let hold = between.loads.hold.mean();
-        while self.once(tally, || Some(C::read(self.lock)), || self.look(hold)) {
+        while self.once(tally, || Some(self.lock.read::<C>()), || self.look(hold)) {
             between.pass();
         }
     }
@@ -158,7 +158,7 @@ impl<L: RwLock> Shared<'_, L> {
     #[inline(never)]
     fn try_read(&self, mut between: Between, tally: &mut Tally) {
         let hold = between.loads.hold.mean();
-        while self.once(tally, || self.lock.try_read(), || self.look(hold)) {
+        while self.once(tally, || self.lock.try_read::<Bulk>(), || self.look(hold)) {
             between.pass();
         }
     }

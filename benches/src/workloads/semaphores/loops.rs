@@ -10,7 +10,7 @@ use crate::run::pinning::{self, Pin};
 use crate::run::threads::{Urgent, clock_time, keep_a_thread_asleep};
 use crate::statistics::random::Rng;
 use crate::subjects::semaphores::arrays::{Array, Kernel, Ours, Posix, Singles};
-use crate::subjects::semaphores::{Entry, Kind};
+use crate::subjects::semaphores::{Entry, Made};
 use anyhow::{Result, bail, ensure};
 use std::sync::Barrier;
 use std::sync::atomic::AtomicU64;
@@ -26,14 +26,14 @@ pub(super) fn run(spec: &Spec, entry: &Entry) -> Result<Outcome> {
     keep_a_thread_asleep();
     let n = spec.run.threads() as usize;
     ensure!(n > 0, "a run without threads; allowed: at least one");
-    match (spec.run, entry.kind) {
-        (Run::Own { .. } | Run::PingPong { .. }, Kind::Posix) => singles(spec, Posix::new),
-        (Run::Own { .. } | Run::PingPong { .. }, Kind::Kernel) => singles(spec, Kernel::new),
-        (Run::Own { .. } | Run::PingPong { .. }, Kind::Ours(fairness)) => {
+    match (spec.run, entry.made_of) {
+        (Run::Own { .. } | Run::PingPong { .. }, Made::Posix) => singles(spec, Posix::new),
+        (Run::Own { .. } | Run::PingPong { .. }, Made::Kernel) => singles(spec, Kernel::new),
+        (Run::Own { .. } | Run::PingPong { .. }, Made::Ours(fairness)) => {
             singles(spec, |values| Ours::new(values, fairness))
         }
-        (_, Kind::Kernel) => sets(spec, Kernel::new),
-        (_, Kind::Ours(fairness)) => sets(spec, |values| Ours::new(values, fairness)),
+        (_, Made::Kernel) => sets(spec, Kernel::new),
+        (_, Made::Ours(fairness)) => sets(spec, |values| Ours::new(values, fairness)),
         _ => bail!("'{}' does not take sets", entry.name),
     }
 }

@@ -3,7 +3,7 @@
 use super::{loops, wakes};
 use crate::run::child::Task;
 use crate::statistics;
-use crate::subjects::semaphores::{self, Entry, Kind};
+use crate::subjects::semaphores::{self, Entry, Made};
 use crate::workloads::figure::Figure;
 use anyhow::{Result, ensure};
 use serde::{Deserialize, Serialize};
@@ -109,12 +109,12 @@ impl Run {
 
     /// Whether a subject can take part in it.
     pub fn admits(self, entry: &Entry) -> bool {
-        let strict = matches!(entry.kind, Kind::Ours(Fairness::Strict { .. }));
-        let takes_sets = matches!(entry.kind, Kind::Kernel | Kind::Ours(_)) && !entry.one_by_one;
+        let strict = matches!(entry.made_of, Made::Ours(Fairness::Strict { .. }));
+        let takes_sets = matches!(entry.made_of, Made::Kernel | Made::Ours(_)) && !entry.one_by_one;
         match self {
-            _ if entry.kind == Kind::Floor => false,
-            Self::Wakes { .. } => !strict && entry.kind != Kind::Posix,
-            Self::Own { .. } | Self::PingPong { .. } => entry.kind == Kind::Posix || takes_sets && !strict,
+            _ if entry.made_of == Made::Floor => false,
+            Self::Wakes { .. } => !strict && entry.made_of != Made::Posix,
+            Self::Own { .. } | Self::PingPong { .. } => entry.made_of == Made::Posix || takes_sets && !strict,
             Self::Manager { .. } => takes_sets,
             Self::Complex { .. } | Self::Readers { .. } | Self::Philosophers { .. } => takes_sets && !strict,
         }
@@ -219,13 +219,13 @@ impl Task for Spec {
 
     fn carry_out(&self) -> Result<Outcome> {
         ensure!(self.window_ms > 0, "a window of 0 ms measures nothing; allowed: at least 1 ms");
-        let entry = semaphores::find(&self.subject)?;
+        let entry = semaphores::Entry::find(&self.subject)?;
         ensure!(
             self.run.admits(entry),
             "'{}' takes no part in a run of this kind, {}; allowed: {}",
             entry.name,
             self.run.name(),
-            semaphores::all()
+            semaphores::Entry::all()
                 .iter()
                 .filter(|e| self.run.admits(e))
                 .map(|e| e.name)

@@ -1,7 +1,7 @@
 use super::*;
 use crate::run::child::Task;
 use crate::subjects::semaphores::arrays::{Array, Kernel, Ours, Posix, Singles};
-use crate::subjects::semaphores::{KERNEL, Kind, POSIX, SEMARRAY, all};
+use crate::subjects::semaphores::{Entry, KERNEL, Made, POSIX, SEMARRAY};
 use crate::workloads::figure::Figure;
 use crate::workloads::uncontended_sets::SetsSpec;
 use anyhow::Result;
@@ -28,8 +28,8 @@ fn runs() -> Vec<Run> {
 #[test]
 fn all_that_belong_to_a_run_carry_it_out() {
     for run in runs() {
-        assert!(all().iter().filter(|entry| run.admits(entry)).count() > 1, "{run}");
-        for entry in all().iter().filter(|entry| run.admits(entry)) {
+        assert!(Entry::all().iter().filter(|entry| run.admits(entry)).count() > 1, "{run}");
+        for entry in Entry::all().iter().filter(|entry| run.admits(entry)) {
             let outcome =
                 spec(entry.name, run).carry_out().unwrap_or_else(|e| panic!("{}: {e:#}", entry.name));
             let beside = matches!(run, Run::Manager { .. } | Run::Own { poster: true, .. });
@@ -50,7 +50,7 @@ fn all_that_belong_to_a_run_carry_it_out() {
 #[test]
 fn posts_go_in_sets_or_one_by_one() {
     let run = Run::Wakes { threads: 64, wakes: 64, order: Order::Fifo };
-    for entry in all().iter().filter(|entry| run.admits(entry) && entry.kind == Kind::Kernel) {
+    for entry in Entry::all().iter().filter(|entry| run.admits(entry) && entry.made_of == Made::Kernel) {
         let outcome = spec(entry.name, run).carry_out().unwrap();
         let (calls, posts) = (outcome.calls.unwrap(), outcome.ops);
         assert!(if entry.one_by_one { calls == posts } else { calls < posts }, "{}: {outcome:?}", entry.name);

@@ -21,7 +21,7 @@ use crate::run::syscalls;
 use crate::run::threads::clock_time;
 use crate::statistics::random::Rng;
 use crate::subjects::semaphores::arrays::{Array, Kernel, Ours};
-use crate::subjects::semaphores::{Entry, Kind};
+use crate::subjects::semaphores::{Entry, Made};
 use anyhow::{Result, bail, ensure};
 use std::cell::Cell;
 use std::ptr;
@@ -261,17 +261,17 @@ pub(super) fn run(spec: &Spec, entry: &Entry) -> Result<Outcome> {
     let Run::Wakes { threads, wakes, .. } = spec.run else { bail!("a run of another kind") };
     ensure!(threads > 0 && wakes > 0, "nobody waits or nobody is posted to; allowed: at least 1 of each");
     let workers = threads as usize;
-    match entry.kind {
-        Kind::Kernel => run_with(spec, &Arrays::new(workers, entry.one_by_one, Kernel::new)?, true),
-        Kind::Ours(fairness) => {
+    match entry.made_of {
+        Made::Kernel => run_with(spec, &Arrays::new(workers, entry.one_by_one, Kernel::new)?, true),
+        Made::Ours(fairness) => {
             let make = |values: &[u32]| Ours::new(values, fairness);
             run_with(spec, &Arrays::new(workers, entry.one_by_one, make)?, false)
         }
-        Kind::Futex { private } => {
+        Made::Futex { private } => {
             run_with(spec, &Words { flag: if private { libc::FUTEX_PRIVATE_FLAG } else { 0 } }, true)
         }
-        Kind::Groups => run_with(spec, &Groups::new(workers, pinning::order(Pin::Scatter)?), true),
-        Kind::Posix | Kind::Floor => bail!("'{}' takes no part in sembench", entry.name),
+        Made::Groups => run_with(spec, &Groups::new(workers, pinning::order(Pin::Scatter)?), true),
+        Made::Posix | Made::Floor => bail!("'{}' takes no part in sembench", entry.name),
     }
 }
 

@@ -34,7 +34,7 @@ pub fn run(spec: &TrialSpec) -> Result<TrialResult> {
             run_lock::<L>(self.0, PATIENCE)
         }
     }
-    let entry = locks::find(&spec.lock)?;
+    let entry = locks::Entry::find(&spec.lock)?;
     locks::visit(entry, scope(spec), Trial(spec))?
 }
 

@@ -28,7 +28,7 @@ fn spec(lock: &str, workers: Workers) -> TrialSpec {
 }
 
 fn each(which: impl Fn(&Entry) -> bool, check: impl Fn(&'static Entry)) {
-    locks::all().iter().filter(|entry| which(entry)).for_each(check);
+    locks::Entry::all().iter().filter(|entry| which(entry)).for_each(check);
 }
 
 /// Runs a trial, with a longer window if other programs left no time to the workers in a short one.
@@ -91,7 +91,7 @@ fn each_worker_uses_its_lock() {
 
 #[test]
 fn a_counting_lock_reports_the_window() {
-    let metered = locks::all().iter().filter(|entry| entry.metered);
+    let metered = locks::Entry::all().iter().filter(|entry| entry.metered);
     for entry in metered {
         let workers = if entry.processes { Workers::Processes(3) } else { Workers::Threads(3) };
         let result = run(&TrialSpec { hold_ns: 2_000, ..spec(entry.name, workers) }).unwrap();
@@ -160,7 +160,7 @@ fn lost_updates_are_found() {
     // The base line excludes nothing, loses updates, and says so in the registry instead of
     // failing.
     let spec = TrialSpec { hold_ns: 100_000, window_ms: 100, ..spec("none", Workers::Threads(4)) };
-    assert!(run(&spec).is_ok() && !NoLock::EXCLUDES && !locks::find("none").unwrap().excludes);
+    assert!(run(&spec).is_ok() && !NoLock::EXCLUDES && !locks::Entry::find("none").unwrap().excludes);
 }
 
 /// A reader-writer lock; `BROKEN` lets writers in beside readers.

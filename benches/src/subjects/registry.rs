@@ -1,0 +1,103 @@
+//! The registry: subjects of every kind by name.
+
+use anyhow::{Result, anyhow};
+use std::ops::Deref;
+
+/// A subject in the registry.
+#[derive(Clone, Copy, Debug)]
+pub struct Entry<K: 'static> {
+    /// What it is called; unique among subjects of its kind.
+    pub name: &'static str,
+    /// One line about it.
+    pub about: &'static str,
+    /// Whether it belongs to this family, and is not a peer.
+    pub family: bool,
+    /// Whether it is measured only when it is asked for.
+    pub probe: bool,
+    /// What is known of it beyond that.
+    pub kind: K,
+}
+
+/// What is known of subjects of one kind.
+pub trait Kind: Sized + 'static {
+    /// What errors call such a subject.
+    const WHAT: &'static str;
+    /// Every subject of this kind, peers first.
+    fn entries() -> &'static [Entry<Self>];
+}
+
+impl<K: Kind> Entry<K> {
+    /// Every subject of this kind, peers first.
+    pub fn all() -> &'static [Self] {
+        K::entries()
+    }
+
+    /// The subject called `name`.
+    pub fn find(name: &str) -> Result<&'static Self> {
+        let unknown = || anyhow!("unknown {} '{name}'; allowed: {}", K::WHAT, Self::names(|_| true));
+        Self::all().iter().find(|entry| entry.name == name).ok_or_else(unknown)
+    }
+
+    /// The names of those that are `wanted`, for an error.
+    pub fn names(wanted: impl Fn(&Self) -> bool) -> String {
+        let names: Vec<_> = Self::all().iter().filter(|e| wanted(e)).map(|entry| entry.name).collect();
+        names.join(", ")
+    }
+}
+
+impl<K> Deref for Entry<K> {
+    type Target = K;
+
+    fn deref(&self) -> &K {
+        &self.kind
+    }
+}
+
+/// Declares the entries and the visitors of a kind of subjects whose types have the trait `$bound`;
+/// `$kind` is what is known of them.
+///
+/// With subjects behind it, by group, it also fills the registry, a line a subject: its name, one
+/// line about it, what `$kind::of` wants to know, and its type.
+macro_rules! subjects {
+    ($kind:ident: $bound:ident) => {
+        /// A subject of this kind.
+        pub type Entry = $crate::subjects::Entry<$kind>;
+
+        /// Code that is compiled once for every subject of this kind.
+        pub trait Visitor {
+            /// What it returns.
+            type Output;
+            /// Runs with the type of `entry`.
+            fn visit<S: $bound>(self, entry: &'static Entry) -> Self::Output;
+        }
+    };
+    ($kind:ident: $bound:ident, $what:literal;
+     $($group:ident { $($name:literal $about:literal $([$($arg:expr),+])?: $type:ty;)* })*) => {
+        subjects!($kind: $bound);
+
+        impl $crate::subjects::Kind for $kind {
+            const WHAT: &'static str = $what;
+
+            fn entries() -> &'static [Entry] {
+                static ALL: std::sync::LazyLock<Vec<Entry>> = std::sync::LazyLock::new(|| {
+                    vec![$($(Entry {
+                        name: $name,
+                        about: $about,
+                        family: stringify!($group) == "family",
+                        probe: stringify!($group) == "probes",
+                        kind: <$kind>::of::<$type>($($($arg),+)?),
+                    }),*),*]
+                });
+                &ALL
+            }
+        }
+
+        /// Runs `visitor` with the type of `entry`.
+        pub fn visit<V: Visitor>(entry: &'static Entry, visitor: V) -> V::Output {
+            match entry.name {
+                $($($name => visitor.visit::<$type>(entry),)*)*
+                _ => unreachable!("an entry comes from the registry"),
+            }
+        }
+    };
+}
