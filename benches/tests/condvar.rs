@@ -4,7 +4,8 @@ mod common;
 
 use common::{refuses, run, text};
 use std::process::ExitCode;
-use ulocks_benches::programs::condvar::{Record, main as condvar};
+use ulocks_benches::programs::condvar::{Condvar, Record};
+use ulocks_benches::programs::harness;
 use ulocks_benches::report::{Ended, Mode};
 use ulocks_benches::subjects::condvars::{Entry, PEERS};
 
@@ -12,7 +13,7 @@ const CONDVAR: &str = "condvar";
 
 fn main() -> ExitCode {
     common::main(
-        &[(CONDVAR, condvar)],
+        &[(CONDVAR, harness::main::<Condvar>)],
         &[
             ("wrong_options_are_one_line_and_exit_code_2", wrong_options_are_one_line_and_exit_code_2),
             ("foreign_filters_and_lists_run_nothing", foreign_filters_and_lists_run_nothing),
@@ -51,7 +52,10 @@ fn foreign_filters_and_lists_run_nothing() {
     common::knows_its_name(CONDVAR);
     let output = run(CONDVAR, &["--only", "no such run"]);
     assert!(output.status.success() && output.stdout.is_empty());
-    assert_eq!(text(&output.stderr), "condvar: no row of the table is called so\n");
+    assert_eq!(
+        text(&output.stderr),
+        "condvar: no row is of these --locks and has a name that contains this --only\n"
+    );
 }
 
 /// With options of criterion's and of `scaling` that reach all benches of a package.

@@ -4,7 +4,8 @@ mod common;
 
 use common::text;
 use std::process::{ExitCode, Output};
-use ulocks_benches::programs::convoy::{self, Record};
+use ulocks_benches::programs::convoy::{Convoy, Record};
+use ulocks_benches::programs::harness;
 use ulocks_benches::report::{Ended, Mode};
 use ulocks_benches::subjects::locks;
 
@@ -17,7 +18,7 @@ fn main() -> ExitCode {
         ("a_smoke_run_leaves_a_record", a_smoke_run_leaves_a_record),
         ("a_cell_is_had_by_its_name", a_cell_is_had_by_its_name),
     ];
-    common::main(&[(NAME, convoy::main)], tests)
+    common::main(&[(NAME, harness::main::<Convoy>)], tests)
 }
 
 fn run(arguments: &[&str]) -> Output {
@@ -38,7 +39,10 @@ fn foreign_filters_and_lists_run_nothing() {
     common::knows_its_name(NAME);
     let output = run(&["--only", "no such row"]);
     assert!(output.status.success() && output.stdout.is_empty());
-    assert_eq!(text(&output.stderr), "convoy: no row of the table is called so\n");
+    assert_eq!(
+        text(&output.stderr),
+        "convoy: no row is of these --locks and has a name that contains this --only\n"
+    );
 }
 
 fn a_smoke_run_leaves_a_record() {

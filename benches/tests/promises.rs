@@ -4,8 +4,9 @@ mod common;
 
 use common::text;
 use std::process::{Command, ExitCode, Output, Stdio};
+use ulocks_benches::programs::harness;
 use ulocks_benches::programs::promises::judge::{Verdict, judge};
-use ulocks_benches::programs::promises::{self, Record, list};
+use ulocks_benches::programs::promises::{Promises, Record, is_built, list};
 use ulocks_benches::report::{Ended, Mode};
 
 const NAME: &str = "promises";
@@ -17,7 +18,7 @@ fn main() -> ExitCode {
         ("a_smoke_run_leaves_a_record_that_explains_its_rows", a_smoke_run_leaves_a_record),
         ("an_interrupt_leaves_what_there_is", an_interrupt_leaves_what_there_is),
     ];
-    common::main(&[(NAME, promises::main)], tests)
+    common::main(&[(NAME, harness::main::<Promises>)], tests)
 }
 
 fn program(arguments: &[&str]) -> Command {
@@ -48,7 +49,10 @@ fn foreign_filters_and_lists_run_nothing() {
     common::knows_its_name(NAME);
     let output = run(&["--only", "no such promise"]);
     assert!(output.status.success() && output.stdout.is_empty());
-    assert_eq!(text(&output.stderr), "promises: nothing that was asked for is promised\n");
+    assert_eq!(
+        text(&output.stderr),
+        "promises: no row is of these --locks and has a name that contains this --only\n"
+    );
 }
 
 fn a_smoke_run_leaves_a_record() {
@@ -61,7 +65,7 @@ fn a_smoke_run_leaves_a_record() {
     assert_eq!((record.mode, record.ended, record.rounds), (Mode::Smoke, Ended::Rounds, 1));
     assert!(!record.trials.is_empty());
     for row in &record.rows {
-        let built = promises::is_built(&row.lock);
+        let built = is_built(&row.lock);
         assert_eq!(row.verdict == Verdict::NotBuilt, !built, "{}", row.name);
         assert_eq!(row.measured.is_some(), built && row.reason.is_none(), "{}", row.name);
         // One round has no interval, and without one there is no verdict.
@@ -72,7 +76,7 @@ fn a_smoke_run_leaves_a_record() {
     let promises = list::all(record.machine.cpus_allowed as u32);
     for row in &record.rows {
         let promise = promises.iter().find(|promise| promise.name == row.name).unwrap();
-        let again = judge(promise, promises::is_built(&row.lock), &record.trials);
+        let again = judge(promise, is_built(&row.lock), &record.trials);
         assert_eq!((again.measured, again.verdict), (row.measured.clone(), row.verdict), "{}", row.name);
     }
 }

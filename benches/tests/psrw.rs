@@ -4,7 +4,8 @@ mod common;
 
 use common::text;
 use std::process::{ExitCode, Output};
-use ulocks_benches::programs::psrw::{self, Record};
+use ulocks_benches::programs::harness;
+use ulocks_benches::programs::psrw::{Psrw, Record};
 use ulocks_benches::report::{Ended, Mode};
 use ulocks_benches::subjects::rwlocks;
 use ulocks_benches::workloads::readers::Run;
@@ -17,7 +18,7 @@ fn main() -> ExitCode {
         ("foreign_filters_and_lists_run_nothing", foreign_filters_and_lists_run_nothing),
         ("a_smoke_run_leaves_a_record_and_a_page", a_smoke_run_leaves_a_record_and_a_page),
     ];
-    common::main(&[(NAME, psrw::main)], tests)
+    common::main(&[(NAME, harness::main::<Psrw>)], tests)
 }
 
 fn run(arguments: &[&str]) -> Output {
@@ -37,7 +38,10 @@ fn foreign_filters_and_lists_run_nothing() {
     common::knows_its_name(NAME);
     let output = run(&["--only", "no such run"]);
     assert!(output.status.success() && output.stdout.is_empty());
-    assert_eq!(text(&output.stderr), "psrw: no row of the tables is called so\n");
+    assert_eq!(
+        text(&output.stderr),
+        "psrw: no row is of these --locks and has a name that contains this --only\n"
+    );
 }
 
 fn a_smoke_run_leaves_a_record_and_a_page() {

@@ -6,7 +6,10 @@ mod common;
 use common::{program, refuses, run, text};
 use std::io::{BufRead, BufReader, Read};
 use std::process::{ExitCode, Stdio};
-use ulocks_benches::programs::semaphores::{Record, sembench, semscale};
+use ulocks_benches::programs::harness;
+use ulocks_benches::programs::semaphores::Record;
+use ulocks_benches::programs::semaphores::sembench::Sembench;
+use ulocks_benches::programs::semaphores::semscale::Semscale;
 use ulocks_benches::report::{Ended, Mode};
 use ulocks_benches::subjects::semaphores::Entry;
 use ulocks_benches::workloads::semaphores::{Order, Run};
@@ -16,7 +19,7 @@ const SEMSCALE: &str = "semscale";
 
 fn main() -> ExitCode {
     common::main(
-        &[(SEMBENCH, sembench::main), (SEMSCALE, semscale::main)],
+        &[(SEMBENCH, harness::main::<Sembench>), (SEMSCALE, harness::main::<Semscale>)],
         &[
             ("wrong_options_are_one_line_and_exit_code_2", wrong_options_are_one_line_and_exit_code_2),
             ("foreign_filters_and_lists_run_nothing", foreign_filters_and_lists_run_nothing),
@@ -70,7 +73,10 @@ fn foreign_filters_and_lists_run_nothing() {
         common::knows_its_name(name);
         let output = run(name, &["--only", "no such run"]);
         assert!(output.status.success() && output.stdout.is_empty());
-        assert_eq!(text(&output.stderr), format!("{name}: no row of the tables is called so\n"));
+        assert_eq!(
+            text(&output.stderr),
+            format!("{name}: no row is of these --locks and has a name that contains this --only\n")
+        );
     }
 }
 

@@ -341,6 +341,18 @@ pub fn percentages(text: &str) -> Result<List<u8>> {
     text.split(',').map(one).collect::<Result<_>>().map(List)
 }
 
+/// Parses a list of things that are `known` by name; `what` is one of them.
+pub fn named<T: Copy>(text: &str, what: &str, known: &[(&str, T)]) -> Result<List<T>> {
+    let one = |name: &str| match known.iter().find(|(known, _)| *known == name) {
+        Some((_, value)) => Ok(*value),
+        None => {
+            let names: Vec<_> = known.iter().map(|(name, _)| *name).collect();
+            bail!("unknown {what} '{name}'; allowed: {}", names.join(", "))
+        }
+    };
+    text.split(',').map(one).collect::<Result<_>>().map(List)
+}
+
 /// Parses a list of locks in the registry.
 pub fn lock_names(text: &str) -> Result<List<&'static Entry>> {
     text.split(',').map(Entry::find).collect::<Result<_>>().map(List)

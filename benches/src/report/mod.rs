@@ -97,8 +97,8 @@ pub struct Cell {
 }
 
 impl Cell {
-    /// One timed cell for each workload and thread count, and for the bare workload one without clock
-    /// reads before it.
+    /// One timed cell for each workload and thread count, and for the bare workload one without
+    /// clock reads before it.
     pub fn all(workloads: &[Workload], threads: &[u32]) -> Vec<Self> {
         let mut cells = Vec::new();
         for &workload in workloads {

@@ -1,9 +1,9 @@
 //! What is measured, each under a name.
 //!
-//! There are four kinds of subjects, and one registry. An [`Entry`] says the same of each; what else
-//! is known of a subject depends on its kind. A benchmark is a `Visitor` of one kind: generic code
-//! that the registry calls with the type of the subject, so that every loop is compiled for its
-//! subject and contains no indirect call.
+//! There are four kinds of subjects, and one registry. An [`Entry`] says the same of each; what
+//! else is known of a subject depends on its kind. A benchmark is a `Visitor` of one kind: generic
+//! code that the registry calls with the type of the subject, so that every loop is compiled for
+//! its subject and contains no indirect call.
 
 #[macro_use]
 mod registry;

@@ -213,6 +213,14 @@ pub struct Lengths {
 const HOG_WINDOWS: u64 = 5;
 
 impl Probe {
+    /// Adds the trial of `lock` in `cell` to `probes`, unless it is there.
+    pub fn add(probes: &mut Vec<Self>, cell: Cell, lock: &str) {
+        let probe = Self { cell, locks: vec![lock.to_owned()] };
+        if !probes.contains(&probe) {
+            probes.push(probe);
+        }
+    }
+
     /// The trial itself.
     pub fn job(&self, lengths: Lengths, seed: u64) -> Job {
         let Lengths { window_ms, iterations_per_us } = lengths;

@@ -5,26 +5,20 @@
 //! ([`harness`]). Ratios are of the same round, to the better of std and parking_lot: the one with
 //! the greater rate over all rounds.
 
-use crate::programs::harness;
 use crate::programs::harness::comparison::{Measured, Series, Side};
-use crate::programs::harness::plan::{Effort, Plan};
-use crate::programs::options::{BenchOptions, List};
+use crate::programs::harness::plan::Effort;
+use crate::programs::harness::{self, Program, Subject as _};
+use crate::programs::options::{BenchOptions, List, named};
 use crate::report::{Mode, Table, units};
-use crate::run::{busy_work, machine};
 use crate::subjects::condvars::{Entry, PEERS};
+use crate::subjects::locks;
 use crate::workloads::cell::{Cell, Probe, Trial};
 use crate::workloads::condvars::{Load, Notify, Place, Run};
 use crate::workloads::figure::Figure;
-use anyhow::{Context, Result, bail, ensure};
+use anyhow::{Context, Result, ensure};
 use clap::Parser;
 use serde::{Deserialize, Serialize};
 use std::fmt::Write as _;
-use std::io::Write as _;
-use std::process::ExitCode;
-use std::time::Duration;
-
-const NAME: &str = "condvar";
-const SCHEMA: &str = "ulocks-condvar/1";
 
 /// What a run leaves behind.
 pub type Record = harness::Record<Row>;
@@ -47,7 +41,7 @@ pub(crate) fn usual_places(threads: u32) -> &'static [Place] {
 /// The command line.
 #[derive(Parser)]
 #[command(name = "condvar")]
-struct Cli {
+pub struct Cli {
     #[command(flatten)]
     options: BenchOptions,
     /// Producers and consumers of the bounded buffers, such as 1+1,1+8
@@ -62,6 +56,12 @@ struct Cli {
     /// When threads notify: under, after
     #[arg(long, value_name = "LIST", value_parser = orders)]
     notify: Option<List<Notify>>,
+}
+
+impl AsRef<BenchOptions> for Cli {
+    fn as_ref(&self) -> &BenchOptions {
+        &self.options
+    }
 }
 
 impl Cli {
@@ -99,51 +99,11 @@ fn places(text: &str) -> Result<List<Place>> {
     named(text, "place", &Place::ALL.map(|place| (place.name(), place)))
 }
 
-fn named<T: Copy>(text: &str, what: &str, known: &[(&str, T)]) -> Result<List<T>> {
-    let one = |name: &str| match known.iter().find(|(known, _)| *known == name) {
-        Some((_, value)) => Ok(*value),
-        None => {
-            let names: Vec<_> = known.iter().map(|(name, _)| *name).collect();
-            bail!("unknown {what} '{name}'; allowed: {}", names.join(", "))
-        }
-    };
-    text.split(',').map(one).collect::<Result<_>>().map(List)
-}
-
-/// The whole program.
-pub fn main() -> ExitCode {
-    harness::main_with(NAME, |cli: &Cli| &cli.options, measure)
-}
-
-/// The share of this harness in `cargo bench`, in `cargo bench -- --quick`, or in `cargo test`.
-fn share(mode: Mode) -> Effort {
-    let of = |seconds, rounds: (u32, u32), windows_ms: (u64, u64), usual_window_ms| Effort {
-        budget: Duration::from_secs(seconds),
-        rounds: rounds.0,
-        max_rounds: rounds.1,
-        min_window_ms: windows_ms.0,
-        max_window_ms: windows_ms.1,
-        usual_window_ms,
-    };
-    match mode {
-        Mode::Full => of(130, (3, 9), (40, 300), Some(100)),
-        Mode::Quick => of(18, (3, 5), (25, 100), None),
-        Mode::Smoke => of(5, (1, 1), (5, 5), None),
-    }
-}
-
 /// A pair in a run: what will be a row.
 #[derive(Clone, Copy, Debug)]
-struct Subject {
+pub struct Subject {
     entry: &'static Entry,
     run: Run,
-}
-
-impl Subject {
-    /// As `--only` knows it: `buffer/4+4/2/after/unfair`.
-    fn name(&self) -> String {
-        format!("{}/{}", self.run.name(), self.entry.name)
-    }
 }
 
 /// The runs that are asked for, in the order of the table.
@@ -179,56 +139,65 @@ fn runs(cli: &Cli, mode: Mode) -> Vec<Run> {
     runs
 }
 
-/// The rows that are asked for, in the order of the table.
-fn selected(cli: &Cli, mode: Mode) -> Vec<Subject> {
-    let options = &cli.options;
-    let takes_part = |entry: &&Entry| match (&options.locks, mode) {
-        (Some(named), _) => named.0.iter().any(|lock| lock.name == entry.lock),
-        (None, Mode::Quick) => entry.family || PEERS.contains(&entry.name),
-        (None, _) => !entry.probe,
-    };
-    let entries: Vec<_> = Entry::all().iter().filter(takes_part).collect();
-    let mut subjects: Vec<Subject> = runs(cli, mode)
-        .into_iter()
-        .flat_map(|run| entries.iter().map(move |&entry| Subject { entry, run }))
-        .collect();
-    if let Some(part) = &options.only {
-        subjects.retain(|subject| subject.name().contains(part.as_str()));
+impl harness::Subject for Subject {
+    type Row = Row;
+
+    /// As `--only` knows it: `buffer/4+4/2/after/unfair`.
+    fn name(&self) -> String {
+        format!("{}/{}", self.run.name(), self.entry.name)
     }
-    subjects
+
+    fn is_about(&self, lock: &locks::Entry) -> bool {
+        lock.name == self.entry.lock
+    }
+
+    fn row(&self, trials: &[Trial]) -> Option<Row> {
+        Row::new(self, trials)
+    }
 }
 
-/// Each subject in its run, and beside it the peers.
-fn probes(subjects: &[Subject]) -> Vec<Probe> {
-    let mut probes: Vec<Probe> = Vec::new();
-    for subject in subjects {
-        for name in [subject.entry.name].into_iter().chain(PEERS) {
-            let probe = Probe { cell: Cell::Condvar(subject.run), locks: vec![name.to_owned()] };
-            if !probes.contains(&probe) {
-                probes.push(probe);
-            }
+/// The program.
+#[derive(Debug)]
+pub enum Condvar {}
+
+impl Program for Condvar {
+    const NAME: &'static str = "condvar";
+    const SCHEMA: &'static str = "ulocks-condvar/1";
+    type Cli = Cli;
+    type Subject = Subject;
+
+    fn effort(mode: Mode) -> Effort {
+        match mode {
+            Mode::Full => Effort::new(130, (3, 9), (40, 300), Some(100)),
+            Mode::Quick => Effort::new(18, (3, 5), (25, 100), None),
+            Mode::Smoke => Effort::new(5, (1, 1), (5, 5), None),
         }
     }
-    probes
-}
 
-/// Measures, and writes table and record; returns the signal that came in between.
-fn measure(cli: &Cli) -> Result<Option<i32>> {
-    let (options, mode) = (&cli.options, cli.options.mode());
-    let subjects = selected(cli, mode);
-    if subjects.is_empty() {
-        eprintln!("{NAME}: no row of the table is called so");
-        return Ok(None);
+    fn subjects(cli: &Cli, mode: Mode, _: u32) -> Vec<Subject> {
+        let takes_part = |entry: &&Entry| match (&cli.options.locks, mode) {
+            (Some(_), _) => true,
+            (None, Mode::Quick) => entry.family || PEERS.contains(&entry.name),
+            (None, _) => !entry.probe,
+        };
+        let of = |run| Entry::all().iter().filter(takes_part).map(move |entry| Subject { entry, run });
+        runs(cli, mode).into_iter().flat_map(of).collect()
     }
-    let window_ms = options.seconds.map(|window| (window.as_millis() as u64).max(1));
-    let probes = probes(&subjects);
-    let plan = Plan::new(share(mode), probes, Vec::new(), window_ms, options.rounds, busy_work::calibrate());
-    let (mut record, signal) = Record::measure(NAME, SCHEMA, mode, machine::describe(), &plan)?;
-    record.rows = subjects.iter().filter_map(|subject| Row::new(subject, &record.trials)).collect();
-    // A reader that closes the pipe has seen enough; the file is written all the same.
-    let _ = std::io::stdout().lock().write_all(table(&record).as_bytes());
-    record.write(NAME)?;
-    Ok(signal)
+
+    /// Each subject in its run, and beside it the peers.
+    fn trials(subjects: &[Subject]) -> (Vec<Probe>, Vec<Probe>) {
+        let mut probes = Vec::new();
+        for subject in subjects {
+            for name in [subject.entry.name].into_iter().chain(PEERS) {
+                Probe::add(&mut probes, Cell::Condvar(subject.run), name);
+            }
+        }
+        (probes, Vec::new())
+    }
+
+    fn tables(record: &Record) -> String {
+        table(record)
+    }
 }
 
 /// A pair in a run.

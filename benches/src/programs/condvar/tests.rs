@@ -1,4 +1,5 @@
 use super::*;
+use crate::programs::harness::{asked, keeps_the_time};
 use crate::subjects::condvars::Entry;
 use crate::workloads::cell::Answer;
 use crate::workloads::condvars::Outcome;
@@ -14,10 +15,6 @@ fn trial(round: u32, name: &str, ops: u64, cpu_s: f64) -> Trial {
     let counts = vec![ops / 2, ops / 2];
     let outcome = Outcome { elapsed_s: 1.0, cpu_s, switches: ops / 2, ops, counts };
     Trial { round, locks: vec![name.into()], cell: Cell::Condvar(RUN), answer: Answer::Condvar(outcome) }
-}
-
-fn cli(arguments: &[&str]) -> Cli {
-    Cli::parse_from([NAME].iter().chain(arguments))
 }
 
 #[test]
@@ -47,17 +44,17 @@ fn a_row_is_what_its_trials_come_to() {
 
 #[test]
 fn a_part_of_the_table_keeps_its_peers() {
-    let subjects = selected(&cli(&["--only", "buffer/4+4/2/after/fair"]), Mode::Full);
+    let subjects = asked::<Condvar>(&["--only", "buffer/4+4/2/after/fair"], Mode::Full).1;
     assert_eq!(subjects.len(), 1);
     let locks: Vec<_> =
-        probes(&subjects).into_iter().map(|probe| (probe.cell, probe.locks.concat())).collect();
+        Condvar::trials(&subjects).0.into_iter().map(|probe| (probe.cell, probe.locks.concat())).collect();
     assert_eq!(locks, ["fair", "std", "parking_lot"].map(|lock| (Cell::Condvar(RUN), lock.to_owned())));
 }
 
 #[test]
 fn options_choose_buffers() {
     let names = |arguments: &[&str]| -> Vec<String> {
-        selected(&cli(arguments), Mode::Full).iter().map(Subject::name).collect()
+        asked::<Condvar>(arguments, Mode::Full).1.iter().map(Subject::name).collect()
     };
     let arguments = ["--crews", "1+1,3+2", "--capacity", "1,2", "--notify", "under", "--locks", "asym"];
     let expected = [
@@ -82,17 +79,12 @@ fn options_choose_buffers() {
 
 #[test]
 fn names_are_unique() {
-    let subjects = selected(&cli(&["--place", "free,apart,together"]), Mode::Full);
+    let subjects = asked::<Condvar>(&["--place", "free,apart,together"], Mode::Full).1;
     let names: HashSet<String> = subjects.iter().map(Subject::name).collect();
     assert_eq!(names.len(), subjects.len());
 }
 
 #[test]
 fn the_time_there_is_is_kept() {
-    for (mode, limit_s) in [(Mode::Full, 135.0), (Mode::Quick, 18.0), (Mode::Smoke, 6.0)] {
-        let probes = probes(&selected(&cli(&[]), mode));
-        let plan = Plan::new(share(mode), probes, Vec::new(), None, None, 0.0);
-        assert!(plan.takes_s() <= limit_s, "{mode:?}: {} s, {plan}", plan.takes_s());
-        assert!(mode == Mode::Smoke || plan.rounds >= 3, "{plan}");
-    }
+    keeps_the_time::<Condvar>([135.0, 18.0, 6.0], 3);
 }

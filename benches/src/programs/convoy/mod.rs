@@ -16,25 +16,14 @@ mod text;
 
 pub use row::{Measured, Row};
 
-use crate::programs::harness;
-use crate::programs::harness::plan::{Effort, Plan};
-use crate::programs::options::BenchOptions;
+use crate::programs::harness::plan::Effort;
+use crate::programs::harness::{self, Cli, Program};
 use crate::report::Mode;
-use crate::run::{busy_work, machine};
-use crate::subjects::locks;
+use crate::subjects::locks::Entry;
 use crate::workloads::Workload;
-use crate::workloads::cell::{Cell, Probe};
+use crate::workloads::cell::{Cell, Probe, Trial};
 use crate::workloads::trial::Workers;
 use seed::Letter;
-use std::io::Write;
-use std::process::ExitCode;
-use std::time::Duration;
-
-/// The name of this harness, for cargo's filters and its files.
-const NAME: &str = "convoy";
-
-/// The version of the record.
-pub const SCHEMA: &str = "ulocks-convoy/1";
 
 /// What a run leaves behind.
 pub type Record = harness::Record<Row>;
@@ -70,26 +59,15 @@ const CROWD: u32 = 1000;
 /// Hold and non-hold time.
 const WORKLOADS_US: [(u64, u64); 3] = [(10, 0), (3, 7), (1, 9)];
 
-/// The whole program.
-pub fn main() -> ExitCode {
-    harness::main(NAME, measure)
-}
-
 /// A lock in a cell: what will be a row.
 #[derive(Clone, Copy, Debug)]
-struct Subject {
+pub struct Subject {
     lock: Lock,
     workload: Workload,
     children: u32,
 }
 
 impl Subject {
-    /// As `--only` knows it: `(1,9)x1000/calock`.
-    fn name(&self) -> String {
-        let Workload { hold_ns, non_hold_ns } = self.workload;
-        format!("({},{})x{}/{}", hold_ns / 1000, non_hold_ns / 1000, self.children, self.lock.name)
-    }
-
     fn cell(&self) -> Cell {
         let workers = Workers::Processes(self.children);
         Cell::Loop { workload: self.workload, workers, second: false }
@@ -104,90 +82,82 @@ impl Subject {
     }
 
     fn is_built(&self) -> bool {
-        locks::Entry::find(self.lock.name).is_ok()
+        Entry::find(self.lock.name).is_ok()
     }
 }
 
-/// The rows that `options` ask for, in the order of the table.
-fn selected(options: &BenchOptions, mode: Mode) -> Vec<Subject> {
-    let (workloads, children): (&[_], &[u32]) = match mode {
-        _ if options.only.is_some() => (&WORKLOADS_US, &CHILDREN),
-        Mode::Full => (&WORKLOADS_US, &CHILDREN),
-        Mode::Quick => (&WORKLOADS_US[1..], &[2, 4, 100]),
-        Mode::Smoke => (&WORKLOADS_US[2..], &[2, 4]),
-    };
-    let mut subjects = Vec::new();
-    for &(hold_us, non_hold_us) in workloads {
-        let workload = Workload { hold_ns: hold_us * 1000, non_hold_ns: non_hold_us * 1000 };
-        for &children in children {
-            subjects.extend(LOCKS.map(|lock| Subject { lock, workload, children }));
-        }
-    }
-    if let Some(part) = &options.only {
-        subjects.retain(|subject| subject.name().contains(part.as_str()));
-    }
-    if let Some(named) = &options.locks {
-        subjects.retain(|subject| named.0.iter().any(|entry| entry.name == subject.lock.name));
-    }
-    subjects
-}
+impl harness::Subject for Subject {
+    type Row = Row;
 
-/// The share of this harness in `cargo bench`, in `cargo bench -- --quick`, or in `cargo test`.
-fn effort(mode: Mode) -> Effort {
-    let of = |seconds, rounds, max_rounds, windows_ms: (u64, u64)| Effort {
-        budget: Duration::from_secs(seconds),
-        rounds,
-        max_rounds,
-        min_window_ms: windows_ms.0,
-        max_window_ms: windows_ms.1,
-        usual_window_ms: (mode == Mode::Full).then_some(100),
-    };
-    match mode {
-        Mode::Full => of(165, 3, 9, (60, 300)),
-        Mode::Quick => of(15, 3, 5, (30, 100)),
-        Mode::Smoke => of(2, 1, 1, (5, 5)),
+    /// As `--only` knows it: `(1,9)x1000/calock`.
+    fn name(&self) -> String {
+        let Workload { hold_ns, non_hold_ns } = self.workload;
+        format!("({},{})x{}/{}", hold_ns / 1000, non_hold_ns / 1000, self.children, self.lock.name)
+    }
+
+    fn is_about(&self, lock: &Entry) -> bool {
+        lock.name == self.lock.name
+    }
+
+    fn row(&self, trials: &[Trial]) -> Option<Row> {
+        Some(Row::new(self, trials))
     }
 }
 
-/// What is run for the rows: each lock in its cells and beside it those that ratios are taken to;
-/// and once the twins that count.
-fn plan(options: &BenchOptions, mode: Mode, subjects: &[Subject], iterations_per_us: f64) -> Plan {
-    let mut probes: Vec<Probe> = Vec::new();
-    let mut once: Vec<Probe> = Vec::new();
-    let add = |to: &mut Vec<Probe>, cell: Cell, lock: &str| {
-        let probe = Probe { cell, locks: vec![lock.to_owned()] };
-        if !to.contains(&probe) {
-            to.push(probe);
-        }
-    };
-    for subject in subjects {
-        let Ok(entry) = locks::Entry::find(subject.lock.name) else { continue };
-        for name in [entry.name, SYSV, SEMAPHORE] {
-            add(&mut probes, subject.cell(), name);
-        }
-        if let Some(twin) = entry.metered_twin() {
-            add(&mut once, subject.counting_cell(), twin.name);
-        }
-    }
-    let window_ms = options.seconds.map(|s| (s.as_millis() as u64).max(1));
-    Plan::new(effort(mode), probes, once, window_ms, options.rounds, iterations_per_us)
-}
+/// The program.
+#[derive(Debug)]
+pub enum Convoy {}
 
-/// Measures, and writes table and record; returns the signal that came in between.
-fn measure(options: &BenchOptions) -> anyhow::Result<Option<i32>> {
-    let (mode, machine) = (options.mode(), machine::describe());
-    let subjects = selected(options, mode);
-    if subjects.is_empty() {
-        eprintln!("{NAME}: no row of the table is called so");
-        return Ok(None);
+impl Program for Convoy {
+    const NAME: &'static str = "convoy";
+    const SCHEMA: &'static str = "ulocks-convoy/1";
+    type Cli = Cli;
+    type Subject = Subject;
+
+    fn effort(mode: Mode) -> Effort {
+        match mode {
+            Mode::Full => Effort::new(165, (3, 9), (60, 300), Some(100)),
+            Mode::Quick => Effort::new(15, (3, 5), (30, 100), None),
+            Mode::Smoke => Effort::new(2, (1, 1), (5, 5), None),
+        }
     }
-    let plan = plan(options, mode, &subjects, busy_work::calibrate());
-    let (mut record, signal) = Record::measure(NAME, SCHEMA, mode, machine, &plan)?;
-    record.rows = subjects.iter().map(|subject| Row::new(subject, &record.trials)).collect();
-    // A reader that closes the pipe has seen enough; the file is written all the same.
-    let _ = std::io::stdout().lock().write_all(text::tables(&record).as_bytes());
-    record.write(NAME)?;
-    Ok(signal)
+
+    fn subjects(cli: &Cli, mode: Mode, _: u32) -> Vec<Subject> {
+        let (workloads, children): (&[_], &[u32]) = match mode {
+            _ if cli.as_ref().only.is_some() => (&WORKLOADS_US, &CHILDREN),
+            Mode::Full => (&WORKLOADS_US, &CHILDREN),
+            Mode::Quick => (&WORKLOADS_US[1..], &[2, 4, 100]),
+            Mode::Smoke => (&WORKLOADS_US[2..], &[2, 4]),
+        };
+        let mut subjects = Vec::new();
+        for &(hold_us, non_hold_us) in workloads {
+            let workload = Workload { hold_ns: hold_us * 1000, non_hold_ns: non_hold_us * 1000 };
+            for &children in children {
+                subjects.extend(LOCKS.map(|lock| Subject { lock, workload, children }));
+            }
+        }
+        subjects
+    }
+
+    /// Each lock in its cells and beside it those that ratios are taken to; and once the twins that
+    /// count.
+    fn trials(subjects: &[Subject]) -> (Vec<Probe>, Vec<Probe>) {
+        let (mut probes, mut once) = (Vec::new(), Vec::new());
+        for subject in subjects {
+            let Ok(entry) = Entry::find(subject.lock.name) else { continue };
+            for name in [entry.name, SYSV, SEMAPHORE] {
+                Probe::add(&mut probes, subject.cell(), name);
+            }
+            if let Some(twin) = entry.metered_twin() {
+                Probe::add(&mut once, subject.counting_cell(), twin.name);
+            }
+        }
+        (probes, once)
+    }
+
+    fn tables(record: &Record) -> String {
+        text::tables(record)
+    }
 }
 
 #[cfg(test)]

@@ -2,6 +2,7 @@
 
 use super::seed::{self, Figures};
 use super::{SEMAPHORE, SYSV, Subject};
+use crate::programs::harness::Subject as _;
 use crate::programs::harness::comparison::{Measured as Compared, Series, Side};
 use crate::subjects::locks;
 use crate::workloads::Workload;

@@ -1,4 +1,5 @@
 use super::*;
+use crate::programs::harness::{Subject as _, asked, keeps_the_time, plan};
 use crate::report::units;
 use crate::subjects::locks::Meters;
 use crate::workloads::cell::{Answer, Trial};
@@ -6,10 +7,6 @@ use crate::workloads::trial::TrialResult;
 use std::collections::HashSet;
 
 const ONE_NINE: Workload = Workload { hold_ns: 1_000, non_hold_ns: 9_000 };
-
-fn options(only: &str) -> BenchOptions {
-    BenchOptions { only: Some(only.into()), ..BenchOptions::default() }
-}
 
 fn subject(name: &str, children: u32) -> Subject {
     let lock = *LOCKS.iter().find(|lock| lock.name == name).unwrap();
@@ -38,7 +35,7 @@ fn trial(round: u32, lock: &str, children: u32, loops: u64, meters: Option<Meter
 
 #[test]
 fn the_table_is_his() {
-    let rows = selected(&BenchOptions::default(), Mode::Full);
+    let (_, rows) = asked::<Convoy>(&[], Mode::Full);
     assert_eq!(rows.len(), LOCKS.len() * CHILDREN.len() * WORKLOADS_US.len());
     let names: HashSet<_> = rows.iter().map(Subject::name).collect();
     assert!(names.len() == rows.len() && names.contains("(1,9)x1000/calock"));
@@ -51,33 +48,26 @@ fn the_table_is_his() {
         .collect();
     assert_eq!(compared.len(), seed::rows().iter().filter(has).count());
     // Whatever exists works between processes.
-    assert!(LOCKS.iter().filter_map(|lock| locks::Entry::find(lock.name).ok()).all(|entry| entry.processes));
+    assert!(LOCKS.iter().filter_map(|lock| Entry::find(lock.name).ok()).all(|entry| entry.processes));
 }
 
 #[test]
 fn a_part_of_the_table_keeps_what_ratios_are_taken_to() {
-    let options = options("(1,9)x4/fair");
-    let rows = selected(&options, Mode::Quick);
+    let (cli, rows) = asked::<Convoy>(&["--only", "(1,9)x4/fair"], Mode::Quick);
     assert_eq!(rows.iter().map(Subject::name).collect::<Vec<_>>(), ["(1,9)x4/fair"]);
-    let plan = plan(&options, Mode::Quick, &rows, 1000.0);
+    let plan = plan::<Convoy>(&cli, Mode::Quick, &rows, 1000.0);
     let locks: Vec<_> = plan.probes.iter().map(|probe| probe.locks[0].as_str()).collect();
     assert_eq!(locks, ["fair", SYSV, SEMAPHORE]);
     assert_eq!(plan.once.len(), 1);
     assert_eq!((plan.round(0, 1).len(), plan.round(1, 1).len()), (4, 3));
 
-    let named = crate::programs::options::lock_names("none,std").unwrap();
-    let rows = selected(&BenchOptions { locks: Some(named), ..BenchOptions::default() }, Mode::Full);
+    let (_, rows) = asked::<Convoy>(&["--locks", "none,std"], Mode::Full);
     assert!(rows.len() == 18 && rows.iter().all(|row| row.lock.name == "none"));
 }
 
 #[test]
 fn the_time_there_is_is_kept() {
-    for (mode, limit_s) in [(Mode::Full, 180.0), (Mode::Quick, 20.0), (Mode::Smoke, 5.0)] {
-        let options = BenchOptions::default();
-        let plan = plan(&options, mode, &selected(&options, mode), 1000.0);
-        assert!(plan.takes_s() <= limit_s, "{mode:?}: {plan}");
-        assert!(mode == Mode::Smoke || plan.rounds >= 3, "{plan}");
-    }
+    keeps_the_time::<Convoy>([180.0, 20.0, 5.0], 3);
 }
 
 #[test]
@@ -114,12 +104,12 @@ fn the_text_shows_both_tables_and_what_became_of_the_factors() {
         .collect();
     let rows = ["fair", SYSV].map(|lock| Row::new(&subject(lock, 1000), &trials));
     let record = Record {
-        schema: SCHEMA.into(),
+        schema: Convoy::SCHEMA.into(),
         version: "0".into(),
         mode: Mode::Full,
         ended: crate::report::Ended::Rounds,
         took_s: 1.0,
-        machine: machine::describe(),
+        machine: crate::run::machine::describe(),
         window_ms: 100,
         rounds: 2,
         iterations_per_us: 1000.0,

@@ -1,89 +1,121 @@
-//! Rounds of trials: what `promises` and `convoy` share.
+//! The harness of the programs that compare subjects in rounds.
 //!
-//! A [`Plan`] says which locks run in which cells. One round is each of these trials once, in
-//! random order, each in a process of its own ([`child`]): the locks of a comparison run minutes
-//! apart at most, under whatever the machine does to that round. What is made of the trials, the
-//! rows of the [`Record`], is the business of each bench.
+//! A [`Program`] says which rows its tables have, which trials these need, and what becomes of the
+//! trials. One round is each of these trials once, in random order, each in a process of its own
+//! ([`child`]): what is compared runs minutes apart at most, under whatever the machine does to
+//! that round.
 //!
-//! The table goes to standard output, progress to standard error, and everything to `NAME.json`
+//! The tables go to standard output, progress to standard error, and everything to `NAME.json`
 //! (`-quick`, `-smoke`) in `ulocks-report` in the target directory: schema, machine, rows, and
 //! every trial, from which the rows can be computed again.
 
 pub mod comparison;
 pub mod plan;
+mod record;
+
+pub use record::Record;
 
 use crate::programs::options::{self, BenchOptions};
-use crate::programs::status_line::StatusLine;
-use crate::report::{self, Ended, Mode};
-use crate::run::child::{self, Outcome, Runner};
-use crate::run::machine::Machine;
-use crate::workloads::cell::{Cell, Job, Probe, Trial};
-use anyhow::Context;
+use crate::report::Mode;
+use crate::run::child::{self, Task};
+use crate::run::{busy_work, machine};
+use crate::subjects::locks::Entry;
+use crate::workloads::cell::{Job, Probe, Trial};
+use anyhow::Result;
 use clap::Parser;
-use plan::Plan;
-use serde::{Deserialize, Serialize};
+use plan::{Effort, Plan};
+use serde::Serialize;
 use std::ffi::OsStr;
+use std::io::Write;
 use std::process::ExitCode;
-use std::time::{Instant, SystemTime, UNIX_EPOCH};
+use std::time::Duration;
 
-/// What a run leaves behind.
-#[derive(Clone, Debug, Serialize, Deserialize)]
-pub struct Record<R> {
-    /// Which bench wrote it, and the version of what it writes.
-    pub schema: String,
-    /// Version of the package that wrote it.
-    pub version: String,
-    /// How much the run can support.
-    pub mode: Mode,
-    /// Why it ended.
-    pub ended: Ended,
-    /// Length of the run.
-    pub took_s: f64,
-    /// The machine it ran on, at the start of the run.
-    pub machine: Machine,
-    /// Window of a loop; other trials take multiples of it.
-    pub window_ms: u64,
-    /// Rounds that were meant to run.
-    pub rounds: u32,
-    /// Iterations of the busy work in a microsecond, one constant for all trials.
-    pub iterations_per_us: f64,
-    /// Of the order of trials and of the workers' random numbers.
-    pub seed: u32,
-    /// What was computed.
-    pub rows: Vec<R>,
-    /// Every trial in the order they ran.
-    pub trials: Vec<Trial>,
+/// A program that compares subjects in rounds: a list of rows, the trials they need, and tables.
+pub trait Program: Sized {
+    /// What it is called, for cargo's filters and its files.
+    const NAME: &'static str;
+    /// The version of its record.
+    const SCHEMA: &'static str;
+    /// Its command line.
+    type Cli: Parser + AsRef<BenchOptions>;
+    /// What will be a row.
+    type Subject: Subject;
+
+    /// The length of a window, if it is given.
+    fn window(cli: &Self::Cli) -> Option<Duration> {
+        cli.as_ref().seconds
+    }
+
+    /// Its share of `cargo bench`, of `cargo bench -- --quick`, or of `cargo test`.
+    fn effort(mode: Mode) -> Effort;
+
+    /// What can become a row on a machine with so many CPUs, in the order of the tables.
+    fn subjects(cli: &Self::Cli, mode: Mode, cpus: u32) -> Vec<Self::Subject>;
+
+    /// The trials that the rows need, each once a round, and those that the first round alone has.
+    fn trials(subjects: &[Self::Subject]) -> (Vec<Probe>, Vec<Probe>);
+
+    /// What goes to standard output.
+    fn tables(record: &RecordOf<Self>) -> String;
+
+    /// Writes what there is beside tables and record.
+    fn finish(_: &RecordOf<Self>) -> Result<()> {
+        Ok(())
+    }
 }
 
-/// The command line of such a bench.
+/// What a run of `P` leaves behind.
+pub type RecordOf<P> = Record<<<P as Program>::Subject as Subject>::Row>;
+
+/// What will be a row.
+pub trait Subject {
+    /// The row.
+    type Row: Serialize;
+
+    /// The name of the row, which `--only` looks at.
+    fn name(&self) -> String;
+
+    /// Whether `--locks` means this row when it names `lock`.
+    fn is_about(&self, lock: &Entry) -> bool;
+
+    /// What the trials come to; nothing if there are none.
+    fn row(&self, trials: &[Trial]) -> Option<Self::Row>;
+}
+
+/// The command line of a program that has no options of its own.
 #[derive(Parser)]
-struct Cli {
+pub struct Cli {
     #[command(flatten)]
     options: BenchOptions,
 }
 
-/// The whole program of the bench called `name`; `measure` returns the signal that ended it early.
-///
-/// Exit codes are those of [`scaling`](crate::programs::scaling).
-pub fn main(
-    name: &'static str,
-    measure: impl FnOnce(&BenchOptions) -> anyhow::Result<Option<i32>>,
-) -> ExitCode {
-    main_with(name, |cli: &Cli| &cli.options, |cli| measure(&cli.options))
+impl AsRef<BenchOptions> for Cli {
+    fn as_ref(&self) -> &BenchOptions {
+        &self.options
+    }
 }
 
-/// The same for a bench with options `C` of its own, among them `options_of` those of all benches.
-pub fn main_with<C: Parser>(
-    name: &'static str,
-    options_of: impl FnOnce(&C) -> &BenchOptions,
-    measure: impl FnOnce(&C) -> anyhow::Result<Option<i32>>,
+/// The whole program `P`.
+pub fn main<P: Program>() -> ExitCode {
+    main_with::<Job, P::Cli>(P::NAME, measure::<P>)
+}
+
+/// A program called `name` whose trials are `T`, and whose `measure` returns the signal that ended
+/// it early.
+///
+/// Exit codes: 0; 1 when a trial fails (a lock that lost an update, a trial that hung) or a file
+/// cannot be written; 2 for wrong options; 128 + N after signal N (Ctrl-C, SIGTERM, SIGHUP), which
+/// leaves a record of the trials that had ended.
+pub fn main_with<T: Task, C: Parser + AsRef<BenchOptions>>(
+    name: &str,
+    measure: impl FnOnce(&C) -> Result<Option<i32>>,
 ) -> ExitCode {
     let has = |flag: &str| std::env::args_os().skip(1).any(|a| a == OsStr::new(flag));
     if has(child::TRIAL) {
-        return child::serve::<Job>();
+        return child::serve::<T>();
     }
     let cli: C = options::parse_bench();
-    if !options_of(&cli).selects(name) {
+    if !cli.as_ref().selects(name) {
         return ExitCode::SUCCESS;
     }
     if has("--list") {
@@ -100,137 +132,67 @@ pub fn main_with<C: Parser>(
     }
 }
 
-impl<R: Serialize> Record<R> {
-    /// Runs the plan of the bench called `name`, or as much of it as there is before a signal,
-    /// which is returned. There are no rows yet.
-    pub fn measure(
-        name: &str,
-        schema: &str,
-        mode: Mode,
-        machine: Machine,
-        plan: &Plan,
-    ) -> anyhow::Result<(Self, Option<i32>)> {
-        let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
-        let mut record = Self {
-            schema: schema.into(),
-            version: env!("CARGO_PKG_VERSION").into(),
-            mode,
-            ended: Ended::Rounds,
-            took_s: 0.0,
-            machine,
-            window_ms: plan.lengths.window_ms,
-            rounds: plan.rounds,
-            iterations_per_us: plan.lengths.iterations_per_us,
-            seed: now.subsec_nanos(),
-            rows: Vec::new(),
-            trials: Vec::new(),
-        };
-        eprintln!("{name}: {plan}");
-        let start = Instant::now();
-        let signal = record.rounds(plan)?;
-        record.took_s = start.elapsed().as_secs_f64();
-        Ok((record, signal))
+/// The rows that are asked for, in the order of the tables.
+pub(super) fn selected<P: Program>(cli: &P::Cli, mode: Mode, cpus: u32) -> Vec<P::Subject> {
+    let options = cli.as_ref();
+    let mut subjects = P::subjects(cli, mode, cpus);
+    if let Some(part) = &options.only {
+        subjects.retain(|subject| subject.name().contains(part.as_str()));
     }
-
-    /// Runs the rounds, or those before a signal, which it returns.
-    fn rounds(&mut self, plan: &Plan) -> anyhow::Result<Option<i32>> {
-        let runner = Runner::new()?;
-        let line = StatusLine::new();
-        let start = Instant::now();
-        for round in 0..plan.rounds {
-            let seed = u64::from(self.seed) + u64::from(round);
-            let probes = plan.round(round, seed);
-            for (done, probe) in probes.iter().enumerate() {
-                line.show(&format!(
-                    "round {}/{}  trial {}/{}  {}  {}",
-                    round + 1,
-                    plan.rounds,
-                    done + 1,
-                    probes.len(),
-                    report::clock(start.elapsed().as_secs_f64()),
-                    describe(probe)
-                ));
-                let job = probe.job(plan.lengths, seed + self.trials.len() as u64);
-                let outcome = runner.run(&job).with_context(|| {
-                    line.clear();
-                    describe(probe)
-                })?;
-                match outcome {
-                    Outcome::Done(answer) => {
-                        let Probe { cell, locks } = (*probe).clone();
-                        self.trials.push(Trial { round, locks, cell, answer });
-                    }
-                    Outcome::Interrupted(signal) => {
-                        line.clear();
-                        self.ended = Ended::Interrupted;
-                        return Ok(Some(signal));
-                    }
-                }
-            }
-            if !line.is_shown() {
-                eprintln!(
-                    "round {} of {}, {} min",
-                    round + 1,
-                    plan.rounds,
-                    report::clock(start.elapsed().as_secs_f64())
-                );
-            }
-        }
-        line.clear();
-        Ok(None)
+    if let Some(named) = &options.locks {
+        subjects.retain(|subject| named.0.iter().any(|lock| subject.is_about(lock)));
     }
-
-    /// Writes the record of the bench called `name` and says where.
-    pub fn write(&self, name: &str) -> anyhow::Result<()> {
-        let file = match self.mode {
-            Mode::Full => format!("{name}.json"),
-            Mode::Quick => format!("{name}-quick.json"),
-            Mode::Smoke => format!("{name}-smoke.json"),
-        };
-        let path = report::folder()?.join(file);
-        let json = report::one_trial_a_line(serde_json::to_value(self)?);
-        std::fs::write(&path, json).with_context(|| format!("cannot write {}", path.display()))?;
-        eprintln!("{name}: {}", path.display());
-        Ok(())
-    }
-
-    /// What a reader must know before believing anything.
-    pub fn caveats(&self) -> Vec<String> {
-        let mut caveats = Vec::new();
-        match self.mode {
-            Mode::Full => {}
-            Mode::Quick => caveats.push("A quick look: few of the rows, short windows.".into()),
-            Mode::Smoke => caveats.push("A smoke run: it measures nothing.".into()),
-        }
-        if self.ended == Ended::Interrupted {
-            caveats.push("The run was interrupted: what follows rests on the trials that had ended.".into());
-        }
-        if self.machine.load_average[0] > 0.5 {
-            let load = self.machine.load_average[0];
-            caveats.push(format!("The machine was not idle: load {load:.1} in the minute before the run."));
-        }
-        caveats
-    }
+    subjects
 }
 
-/// A trial in words, for progress and errors.
-fn describe(probe: &Probe) -> String {
-    let locks = probe.locks.join(", ");
-    match probe.cell {
-        Cell::Loop { workload, workers, .. } => {
-            format!("{locks}, {} workers, {}", workers.count(), report::describe(workload))
-        }
-        Cell::Hogs { hogs, victims, .. } => format!("{locks}, {hogs} hogs, {victims} victims"),
-        Cell::Handoff => format!("{locks}, hand-overs"),
-        Cell::Pairs => format!("{locks}, uncontended"),
-        Cell::ReadPairs => format!("{locks}, uncontended readers"),
-        Cell::Shared { workload, workers, reads } => {
-            format!("{locks}, {} workers, {reads} % reads, {}", workers.count(), report::describe(workload))
-        }
-        Cell::Rw(run) | Cell::Long(run) => format!("{locks}, {}", run.name()),
-        Cell::Sem(run) => format!("{locks}, {run}"),
-        Cell::Condvar(run) | Cell::BriefCondvar(run) => format!("{locks}, {run}"),
-        Cell::Sets(ops) => format!("{locks}, uncontended sets of {ops}"),
-        Cell::Singles(semaphores) => format!("{locks}, uncontended operations on {semaphores}"),
+/// What is run for these rows, how long, and how often.
+pub(super) fn plan<P: Program>(
+    cli: &P::Cli,
+    mode: Mode,
+    subjects: &[P::Subject],
+    iterations_per_us: f64,
+) -> Plan {
+    let (probes, once) = P::trials(subjects);
+    let window_ms = P::window(cli).map(|window| (window.as_millis() as u64).max(1));
+    Plan::new(P::effort(mode), probes, once, window_ms, cli.as_ref().rounds, iterations_per_us)
+}
+
+/// Measures, and writes tables and record; returns the signal that came in between.
+fn measure<P: Program>(cli: &P::Cli) -> Result<Option<i32>> {
+    let (mode, machine) = (cli.as_ref().mode(), machine::describe());
+    let cpus = u32::try_from(machine.cpus_allowed).unwrap_or(u32::MAX).max(1);
+    let subjects = selected::<P>(cli, mode, cpus);
+    if subjects.is_empty() {
+        eprintln!("{}: no row is of these --locks and has a name that contains this --only", P::NAME);
+        return Ok(None);
+    }
+    let plan = plan::<P>(cli, mode, &subjects, busy_work::calibrate());
+    let (mut record, signal) = Record::measure((P::NAME, P::SCHEMA), mode, machine, &plan)?;
+    record.rows = subjects.iter().filter_map(|subject| subject.row(&record.trials)).collect();
+    // A reader that closes the pipe has seen enough; the files are written all the same.
+    let _ = std::io::stdout().lock().write_all(P::tables(&record).as_bytes());
+    P::finish(&record)?;
+    record.write(P::NAME)?;
+    Ok(signal)
+}
+
+/// The rows that are asked for by these arguments, on two CPUs.
+#[cfg(test)]
+pub(super) fn asked<P: Program>(arguments: &[&str], mode: Mode) -> (P::Cli, Vec<P::Subject>) {
+    let cli = P::Cli::parse_from([P::NAME].iter().chain(arguments));
+    let subjects = selected::<P>(&cli, mode, 2);
+    (cli, subjects)
+}
+
+/// What runs without arguments takes no longer than a full run, a quick look and a smoke run may,
+/// in seconds. The first two have at least so many rounds.
+#[cfg(test)]
+pub(super) fn keeps_the_time<P: Program>(limits_s: [f64; 3], least_rounds: u32) {
+    for (mode, limit_s) in [Mode::Full, Mode::Quick, Mode::Smoke].into_iter().zip(limits_s) {
+        let (cli, subjects) = asked::<P>(&[], mode);
+        let plan = plan::<P>(&cli, mode, &subjects, 1000.0);
+        let takes_s = plan.takes_s();
+        assert!(takes_s <= limit_s, "{}, {mode:?}: {takes_s} s, {plan}", P::NAME);
+        assert!(mode == Mode::Smoke || plan.rounds >= least_rounds, "{plan}");
     }
 }

@@ -23,6 +23,20 @@ pub struct Effort {
     pub usual_window_ms: Option<u64>,
 }
 
+impl Effort {
+    /// So many seconds, rounds aimed at and at most, windows at least and at most, and the usual
+    /// one.
+    pub fn new(
+        seconds: u64,
+        (rounds, max_rounds): (u32, u32),
+        (min_window_ms, max_window_ms): (u64, u64),
+        usual_window_ms: Option<u64>,
+    ) -> Self {
+        let budget = Duration::from_secs(seconds);
+        Self { budget, rounds, max_rounds, min_window_ms, max_window_ms, usual_window_ms }
+    }
+}
+
 /// What a run will do.
 #[derive(Debug)]
 pub struct Plan {

@@ -8,80 +8,86 @@
 mod condvar;
 pub mod judge;
 pub mod list;
-mod plan;
 pub mod promise;
 mod readers;
 mod semarray;
 mod text;
 
-use crate::programs::harness;
-use crate::programs::options::BenchOptions;
+use crate::programs::harness::plan::Effort;
+use crate::programs::harness::{self, Cli, Program, Subject};
 use crate::report::Mode;
-use crate::run::{busy_work, machine};
-use crate::subjects::locks;
-use crate::subjects::rwlocks;
+use crate::subjects::{locks, rwlocks};
+use crate::workloads::cell::{Probe, Trial};
 use judge::Row;
 use promise::Promise;
-use std::io::Write;
-use std::process::ExitCode;
-
-/// The name of this harness, for cargo's filters and its files.
-const NAME: &str = "promises";
-
-/// The version of the record.
-pub const SCHEMA: &str = "ulocks-promises/1";
 
 /// What a run leaves behind: the promises, what became of them, and the trials.
 pub type Record = harness::Record<Row>;
-
-/// The whole program.
-pub fn main() -> ExitCode {
-    harness::main(NAME, measure)
-}
-
-/// The promises that `options` ask for: of some locks, with a part of a name, or the few of a quick
-/// look.
-fn selected(options: &BenchOptions, mode: Mode, cpus: u32) -> Vec<Promise> {
-    let mut promises = list::all(cpus);
-    if let Some(only) = &options.only {
-        promises.retain(|promise| promise.name.contains(only.as_str()));
-    } else if mode != Mode::Full {
-        promises.retain(|promise| promise.quick);
-    }
-    if let Some(locks) = &options.locks {
-        promises.retain(|promise| locks.0.iter().any(|entry| entry.lock == promise.lock));
-    }
-    promises
-}
 
 /// Whether the lock that the promise is about exists.
 pub fn is_built(lock: &str) -> bool {
     locks::Entry::find(lock).is_ok() || rwlocks::Entry::find(lock).is_ok()
 }
 
-/// Measures, and writes table and record; returns the signal that came in between.
-fn measure(options: &BenchOptions) -> anyhow::Result<Option<i32>> {
-    let mode = options.mode();
-    let machine = machine::describe();
-    let cpus = u32::try_from(machine.cpus_allowed).unwrap_or(u32::MAX).max(1);
-    let promises = selected(options, mode, cpus);
-    if promises.is_empty() {
-        eprintln!("{NAME}: nothing that was asked for is promised");
-        return Ok(None);
+impl Subject for Promise {
+    type Row = Row;
+
+    fn name(&self) -> String {
+        self.name.clone()
     }
-    let measurable = promises.iter().filter(|promise| is_built(promise.lock) && promise.obstacle.is_none());
-    let measurable: Vec<Promise> = measurable.cloned().collect();
-    let window_ms = options.seconds.map(|s| (s.as_millis() as u64).max(1));
-    let plan = plan::plan(mode, &measurable, window_ms, options.rounds, busy_work::calibrate());
-    let (mut record, signal) = Record::measure(NAME, SCHEMA, mode, machine, &plan)?;
-    record.rows = promises
-        .iter()
-        .map(|promise| judge::judge(promise, is_built(promise.lock), &record.trials))
-        .collect();
-    // A reader that closes the pipe has seen enough; the file is written all the same.
-    let _ = std::io::stdout().lock().write_all(text::tables(&record).as_bytes());
-    record.write(NAME)?;
-    Ok(signal)
+
+    fn is_about(&self, lock: &locks::Entry) -> bool {
+        lock.lock == self.lock
+    }
+
+    fn row(&self, trials: &[Trial]) -> Option<Row> {
+        Some(judge::judge(self, is_built(self.lock), trials))
+    }
+}
+
+/// The program.
+#[derive(Debug)]
+pub enum Promises {}
+
+impl Program for Promises {
+    const NAME: &'static str = "promises";
+    const SCHEMA: &'static str = "ulocks-promises/1";
+    type Cli = Cli;
+    type Subject = Promise;
+
+    fn effort(mode: Mode) -> Effort {
+        match mode {
+            Mode::Full => Effort::new(250, (3, 9), (60, 300), Some(200)),
+            Mode::Quick => Effort::new(21, (3, 5), (30, 100), None),
+            Mode::Smoke => Effort::new(2, (1, 1), (5, 5), None),
+        }
+    }
+
+    /// The few of a quick look, unless part of a name is given.
+    fn subjects(cli: &Cli, mode: Mode, cpus: u32) -> Vec<Promise> {
+        let every = mode == Mode::Full || cli.as_ref().only.is_some();
+        list::all(cpus).into_iter().filter(|promise| every || promise.quick).collect()
+    }
+
+    /// Each lock in each cell once; uncontended pairs of all locks together.
+    fn trials(promises: &[Promise]) -> (Vec<Probe>, Vec<Probe>) {
+        let mut probes: Vec<Probe> = Vec::new();
+        let can = |promise: &&Promise| is_built(promise.lock) && promise.obstacle.is_none();
+        for subject in promises.iter().filter(can).flat_map(|promise| promise.claim.subjects()) {
+            let lock = subject.lock.to_owned();
+            let cell = subject.cell;
+            match probes.iter_mut().find(|probe| probe.cell == cell && cell.is_pairs()) {
+                Some(pairs) if pairs.locks.contains(&lock) => {}
+                Some(pairs) => pairs.locks.push(lock),
+                None => Probe::add(&mut probes, cell, &lock),
+            }
+        }
+        (probes, Vec::new())
+    }
+
+    fn tables(record: &Record) -> String {
+        text::tables(record)
+    }
 }
 
 #[cfg(test)]

@@ -62,6 +62,18 @@ pub enum Claim {
     Value(Subject),
 }
 
+impl Claim {
+    /// All that must be measured for it.
+    pub fn subjects(&self) -> Vec<&Subject> {
+        match self {
+            Self::Value(mine) => vec![mine],
+            Self::Ratio { mine, others }
+            | Self::ByBestIn { mine, others, .. }
+            | Self::Share { mine, limits: others } => [mine].into_iter().chain(others).collect(),
+        }
+    }
+}
+
 /// A promise.
 #[derive(Clone, Debug)]
 pub struct Promise {

@@ -1,6 +1,7 @@
 use super::judge::{Verdict, judge};
 use super::promise::{Bound, Claim, Subject};
 use super::*;
+use crate::programs::harness::{asked, keeps_the_time, plan};
 use crate::run::syscalls::Calls;
 use crate::workloads::Workload;
 use crate::workloads::cell::{Answer, Cell, Trial};
@@ -312,7 +313,7 @@ fn names_are_unique_and_peers_exist() {
 #[test]
 fn each_trial_runs_once_a_round_and_pairs_together() {
     let promises = list::all(2);
-    let plan = plan::plan(Mode::Full, &promises, None, None, 1000.0);
+    let plan = plan::<Promises>(&asked::<Promises>(&[], Mode::Full).0, Mode::Full, &promises, 1000.0);
     for (index, a) in plan.probes.iter().enumerate() {
         assert!(plan.probes[..index].iter().all(|b| a.cell != b.cell || a.locks != b.locks), "{a:?}");
         assert_eq!(a.locks.len() > 1, a.cell.is_pairs(), "{a:?}");
@@ -330,25 +331,18 @@ fn each_trial_runs_once_a_round_and_pairs_together() {
 
 #[test]
 fn the_time_there_is_is_kept() {
-    for (mode, limit_s) in [(Mode::Full, 255.0), (Mode::Quick, 22.0), (Mode::Smoke, 6.0)] {
-        let promises = selected(&BenchOptions::default(), mode, 2);
-        let plan = plan::plan(mode, &promises, None, None, 1000.0);
-        let takes_s = plan.takes_s();
-        assert!(takes_s <= limit_s, "{mode:?}: {takes_s} s, {plan}");
-        assert!(mode == Mode::Smoke || plan.rounds >= 3, "{plan}");
-    }
+    keeps_the_time::<Promises>([255.0, 22.0, 6.0], 3);
     // What is asked for is done, however long it takes.
-    let plan = plan::plan(Mode::Full, &list::all(2), Some(500), Some(9), 1000.0);
+    let (cli, promises) = asked::<Promises>(&["--seconds", "0.5", "--rounds", "9"], Mode::Full);
+    let plan = plan::<Promises>(&cli, Mode::Full, &promises, 1000.0);
     assert_eq!((plan.lengths.window_ms, plan.rounds), (500, 9));
 }
 
 #[test]
 fn rows_are_chosen_by_name_and_by_lock() {
-    let options = |only: &str| BenchOptions { only: Some(only.into()), ..BenchOptions::default() };
-    let hogs = selected(&options("throughput/hog/"), Mode::Quick, 2);
+    let (_, hogs) = asked::<Promises>(&["--only", "throughput/hog/"], Mode::Quick);
     assert_eq!(hogs.len(), 16);
-    let named = crate::programs::options::lock_names("byte-0,std").unwrap();
-    let options = BenchOptions { locks: Some(named), ..BenchOptions::default() };
-    let names: Vec<String> = selected(&options, Mode::Full, 2).into_iter().map(|p| p.name).collect();
+    let (_, promises) = asked::<Promises>(&["--locks", "byte-0,std"], Mode::Full);
+    let names: Vec<String> = promises.into_iter().map(|promise| promise.name).collect();
     assert_eq!(names, ["byte/one-cpu", "std/one-cpu"]);
 }

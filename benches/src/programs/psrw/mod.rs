@@ -16,24 +16,14 @@ mod tables;
 
 pub use row::{Role, Row, Times};
 
-use crate::programs::harness;
-use crate::programs::harness::plan::{Effort, Plan};
-use crate::programs::options::BenchOptions;
+use crate::programs::harness::plan::Effort;
+use crate::programs::harness::{self, Cli, Program};
 use crate::report::{self, Mode};
-use crate::run::{busy_work, machine};
+use crate::subjects::locks;
 use crate::subjects::rwlocks::{Entry, Traits};
-use crate::workloads::cell;
-use crate::workloads::readers::{Handlers, Probe, Rank, Run};
-use anyhow::Context;
-use std::io::Write;
-use std::process::ExitCode;
-use std::time::Duration;
-
-/// The name of this harness, for cargo's filters and its files.
-const NAME: &str = "psrw";
-
-/// The version of the record.
-pub const SCHEMA: &str = "ulocks-psrw/1";
+use crate::workloads::cell::{Cell, Probe, Trial};
+use crate::workloads::readers::{self, Handlers, Rank, Run};
+use anyhow::{Context, Result};
 
 /// What a run leaves behind.
 pub type Record = harness::Record<Row>;
@@ -50,24 +40,14 @@ const LOOKED_AT: [&str; 4] = ["std-rw", "parking_lot-rw", "pthread-rw", "pthread
 /// And of those that block signals.
 const LOOKED_AT_MASKED: [&str; 1] = ["parking_lot-rw-masked"];
 
-/// The whole program.
-pub fn main() -> ExitCode {
-    harness::main(NAME, measure)
-}
-
 /// A lock in a run: what will be a row.
 #[derive(Clone, Copy, Debug)]
-struct Subject {
+pub struct Subject {
     lock: &'static Entry,
     run: Run,
 }
 
 impl Subject {
-    /// As `--only` knows it: `invariance/urgent/3000us/std-rw`.
-    fn name(&self) -> String {
-        format!("{}/{}", self.run.name(), self.lock.name)
-    }
-
     /// Whether it is part of the table. A lock that is read in handlers is made for that, and its
     /// runs are those with handlers and the uncontended ones; where signals are blocked really, the
     /// former.
@@ -77,7 +57,8 @@ impl Subject {
         match self.run {
             _ if self.run.has_handlers() && !handler => false,
             Run::Reader(Rank::Nested) => nested,
-            Run::Invariance { probe: Probe::Handler, .. } | Run::Queue { probe: Probe::Handler, .. } => {
+            Run::Invariance { probe: readers::Probe::Handler, .. }
+            | Run::Queue { probe: readers::Probe::Handler, .. } => {
                 family && !timed_mask || LOOKED_AT_MASKED.contains(&name)
             }
             Run::Invariance { .. } | Run::Queue { .. } => {
@@ -100,10 +81,10 @@ fn runs() -> Vec<Run> {
         runs.extend(EVERY_US.map(|every_us| Run::Contention(Some(Handlers { every_us, tries }))));
     }
     runs.push(Run::Behind);
-    for probe in [Probe::Urgent, Probe::Handler] {
+    for probe in [readers::Probe::Urgent, readers::Probe::Handler] {
         runs.extend(HOLDS_US.map(|hold_us| Run::Invariance { hold_us, probe }));
     }
-    for probe in [Probe::Urgent, Probe::Handler] {
+    for probe in [readers::Probe::Urgent, readers::Probe::Handler] {
         runs.extend(WRITERS.map(|writers| Run::Queue { writers, probe }));
     }
     runs
@@ -119,69 +100,69 @@ fn is_quick(subject: &Subject) -> bool {
     }
 }
 
-/// The rows that `options` ask for, in the order of the tables.
-fn selected(options: &BenchOptions, mode: Mode) -> Vec<Subject> {
-    let of = |run| Entry::all().iter().map(move |lock| Subject { lock, run });
-    let mut subjects: Vec<Subject> = runs().into_iter().flat_map(of).filter(Subject::belongs).collect();
-    if let Some(part) = &options.only {
-        subjects.retain(|subject| subject.name().contains(part.as_str()));
-    } else if mode != Mode::Full {
-        subjects.retain(is_quick);
-    }
-    if let Some(named) = &options.locks {
-        subjects.retain(|subject| named.0.iter().any(|entry| entry.name == subject.lock.name));
-    }
-    subjects
-}
+impl harness::Subject for Subject {
+    type Row = Row;
 
-/// The share of this harness in `cargo bench`, in `cargo bench -- --quick`, or in `cargo test`.
-fn effort(mode: Mode) -> Effort {
-    let of = |seconds, rounds, max_rounds, windows_ms: (u64, u64)| Effort {
-        budget: Duration::from_secs(seconds),
-        rounds,
-        max_rounds,
-        min_window_ms: windows_ms.0,
-        max_window_ms: windows_ms.1,
-        usual_window_ms: (mode == Mode::Full).then_some(200),
-    };
-    match mode {
-        Mode::Full => of(115, 3, 9, (100, 1000)),
-        Mode::Quick => of(20, 1, 3, (100, 300)),
-        Mode::Smoke => of(5, 1, 1, (5, 5)),
+    /// As `--only` knows it: `invariance/urgent/3000us/std-rw`.
+    fn name(&self) -> String {
+        format!("{}/{}", self.run.name(), self.lock.name)
+    }
+
+    fn is_about(&self, lock: &locks::Entry) -> bool {
+        lock.name == self.lock.name
+    }
+
+    fn row(&self, trials: &[Trial]) -> Option<Row> {
+        Row::new(self.lock, self.run, trials)
     }
 }
 
-fn plan(options: &BenchOptions, mode: Mode, subjects: &[Subject], iterations_per_us: f64) -> Plan {
-    let probe = |subject: &Subject| cell::Probe {
-        cell: cell::Cell::Rw(subject.run),
-        locks: vec![subject.lock.name.to_owned()],
-    };
-    let window_ms = options.seconds.map(|s| (s.as_millis() as u64).max(1));
-    let probes = subjects.iter().map(probe).collect();
-    Plan::new(effort(mode), probes, Vec::new(), window_ms, options.rounds, iterations_per_us)
-}
+/// The program.
+#[derive(Debug)]
+pub enum Psrw {}
 
-/// Measures, and writes tables, page and record; returns the signal that came in between.
-fn measure(options: &BenchOptions) -> anyhow::Result<Option<i32>> {
-    let (mode, machine) = (options.mode(), machine::describe());
-    let subjects = selected(options, mode);
-    if subjects.is_empty() {
-        eprintln!("{NAME}: no row of the tables is called so");
-        return Ok(None);
+impl Program for Psrw {
+    const NAME: &'static str = "psrw";
+    const SCHEMA: &'static str = "ulocks-psrw/1";
+    type Cli = Cli;
+    type Subject = Subject;
+
+    fn effort(mode: Mode) -> Effort {
+        match mode {
+            Mode::Full => Effort::new(115, (3, 9), (100, 1000), Some(200)),
+            Mode::Quick => Effort::new(20, (1, 3), (100, 300), None),
+            Mode::Smoke => Effort::new(5, (1, 1), (5, 5), None),
+        }
     }
-    let plan = plan(options, mode, &subjects, busy_work::calibrate());
-    let (mut record, signal) = Record::measure(NAME, SCHEMA, mode, machine, &plan)?;
-    record.rows =
-        subjects.iter().filter_map(|subject| Row::new(subject.lock, subject.run, &record.trials)).collect();
-    // A reader that closes the pipe has seen enough; the files are written all the same.
-    let _ = std::io::stdout().lock().write_all(tables::all(&record).as_bytes());
-    if let Some(page) = page::render(&record) {
-        let path = report::folder()?.join(format!("{NAME}.html"));
-        std::fs::write(&path, page).with_context(|| format!("cannot write {}", path.display()))?;
-        eprintln!("{NAME}: {}", path.display());
+
+    fn subjects(cli: &Cli, mode: Mode, _: u32) -> Vec<Subject> {
+        let every = mode == Mode::Full || cli.as_ref().only.is_some();
+        let of = |run| Entry::all().iter().map(move |lock| Subject { lock, run });
+        let all = runs().into_iter().flat_map(of).filter(Subject::belongs);
+        all.filter(|subject| every || is_quick(subject)).collect()
     }
-    record.write(NAME)?;
-    Ok(signal)
+
+    fn trials(subjects: &[Subject]) -> (Vec<Probe>, Vec<Probe>) {
+        let probe = |subject: &Subject| Probe {
+            cell: Cell::Rw(subject.run),
+            locks: vec![subject.lock.name.to_owned()],
+        };
+        (subjects.iter().map(probe).collect(), Vec::new())
+    }
+
+    fn tables(record: &Record) -> String {
+        tables::all(record)
+    }
+
+    /// Writes the page with the properties.
+    fn finish(record: &Record) -> Result<()> {
+        if let Some(page) = page::render(record) {
+            let path = report::folder()?.join(format!("{}.html", Self::NAME));
+            std::fs::write(&path, page).with_context(|| format!("cannot write {}", path.display()))?;
+            eprintln!("{}: {}", Self::NAME, path.display());
+        }
+        Ok(())
+    }
 }
 
 #[cfg(test)]

@@ -1,4 +1,5 @@
 use super::*;
+use crate::programs::harness::{Subject as _, asked, keeps_the_time};
 use crate::report::Ended;
 use crate::run::clock::Calibration;
 use crate::run::machine::Machine;
@@ -40,15 +41,15 @@ fn outcome(role: &str, ticks: u64) -> Outcome {
 }
 
 fn record(trials: Vec<Trial>) -> Record {
-    let subjects = selected(&BenchOptions::default(), Mode::Full);
+    let subjects = asked::<Psrw>(&[], Mode::Full).1;
     let rows = subjects.iter().filter_map(|subject| Row::new(subject.lock, subject.run, &trials)).collect();
     Record {
-        schema: SCHEMA.into(),
+        schema: Psrw::SCHEMA.into(),
         version: String::new(),
         mode: Mode::Full,
         ended: Ended::Rounds,
         took_s: 1.0,
-        machine: Machine { load_average: [0.0; 3], ..machine::describe() },
+        machine: Machine { load_average: [0.0; 3], ..crate::run::machine::describe() },
         window_ms: 100,
         rounds: 3,
         iterations_per_us: 1000.0,
@@ -63,7 +64,7 @@ fn growing() -> Record {
     let trial = |(round, (hold_us, ticks)): (u32, (u32, u64))| Trial {
         round,
         locks: vec!["std-rw".into()],
-        cell: cell::Cell::Rw(Run::Invariance { hold_us, probe: Probe::Urgent }),
+        cell: Cell::Rw(Run::Invariance { hold_us, probe: readers::Probe::Urgent }),
         answer: Answer::Rw(outcome("urgent", ticks * u64::from(round + 1))),
     };
     let both = |round| [(1, 1000), (3000, 1_000_000)].map(|cell| (round, cell));
@@ -95,7 +96,7 @@ fn a_property_is_a_table_and_a_plot() {
 
 #[test]
 fn rows_are_those_that_belong() {
-    let all = selected(&BenchOptions::default(), Mode::Full);
+    let all = asked::<Psrw>(&[], Mode::Full).1;
     for Subject { lock, run } in &all {
         assert!(lock.handler || !run.has_handlers(), "{} of {}", run.name(), lock.name);
         assert!(lock.nested || *run != Run::Reader(Rank::Nested), "{}", lock.name);
@@ -105,9 +106,8 @@ fn rows_are_those_that_belong() {
     let missing = runs().into_iter().filter(|run| !all.iter().any(|subject| subject.run == *run));
     let has_nested = Entry::all().iter().any(|lock| lock.nested);
     assert_eq!(missing.count(), usize::from(!has_nested));
-    let only = |part: &str| BenchOptions { only: Some(part.into()), ..BenchOptions::default() };
-    let names: Vec<String> =
-        selected(&only("queue/urgent/8/p"), Mode::Quick).iter().map(Subject::name).collect();
+    let (_, rows) = asked::<Psrw>(&["--only", "queue/urgent/8/p"], Mode::Quick);
+    let names: Vec<String> = rows.iter().map(Subject::name).collect();
     let expected = ["parking_lot-rw", "pthread-rw", "pthread-rw-writer"];
     let peers: Vec<&str> = names
         .iter()
@@ -119,9 +119,5 @@ fn rows_are_those_that_belong() {
 
 #[test]
 fn the_time_there_is_is_kept() {
-    for (mode, limit_s) in [(Mode::Full, 120.0), (Mode::Quick, 25.0), (Mode::Smoke, 10.0)] {
-        let options = BenchOptions::default();
-        let plan = plan(&options, mode, &selected(&options, mode), 1000.0);
-        assert!(plan.takes_s() <= limit_s, "{mode:?}: {} s, {plan}", plan.takes_s());
-    }
+    keeps_the_time::<Psrw>([120.0, 25.0, 10.0], 1);
 }

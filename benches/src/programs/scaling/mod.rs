@@ -14,19 +14,18 @@
 pub mod plan;
 mod progress;
 
+use crate::programs::harness::{self, Cli};
 use crate::programs::options::{self, BenchOptions};
 use crate::report::{self, Ended, Kind, Lock, Mode, Report, Settings, Summary, Trial};
-use crate::run::child::{self, Outcome, Runner};
+use crate::run::child::{Outcome, Runner};
 use crate::run::pinning::Pin;
 use crate::run::{busy_work, machine};
 use crate::subjects::locks::{self, Entry};
 use crate::workloads::Workload;
 use crate::workloads::trial::{TrialSpec, Workers};
 use anyhow::Context;
-use clap::Parser;
 use plan::Plan;
 use progress::Progress;
-use std::ffi::OsStr;
 use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
@@ -35,37 +34,12 @@ use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 /// The name of this harness, for cargo's filters and its files.
 const NAME: &str = "scaling";
 
-/// Compares locks: throughput, waits, fairness, CPU time and sleeps against the number of threads.
-#[derive(Parser)]
-#[command(name = NAME)]
-struct Cli {
-    #[command(flatten)]
-    options: BenchOptions,
-}
-
 /// The whole program.
 pub fn main() -> ExitCode {
-    let has = |flag: &str| std::env::args_os().skip(1).any(|a| a == OsStr::new(flag));
-    if has(child::TRIAL) {
-        return child::serve::<TrialSpec>();
-    }
-    let Cli { options } = options::parse_bench();
-    if !options.selects(NAME) {
-        return ExitCode::SUCCESS;
-    }
-    if has("--list") {
-        println!("{NAME}: benchmark");
-        return ExitCode::SUCCESS;
-    }
-    let mut report = prepare(&options).unwrap_or_else(|error| options::refuse(&error));
-    match measure(&mut report, &options) {
-        Ok(Some(signal)) => ExitCode::from(128 + signal as u8),
-        Ok(None) => ExitCode::SUCCESS,
-        Err(error) => {
-            eprintln!("{NAME}: {error:#}");
-            ExitCode::FAILURE
-        }
-    }
+    harness::main_with::<TrialSpec, Cli>(NAME, |cli| {
+        let mut report = prepare(cli.as_ref()).unwrap_or_else(|error| options::refuse(&error));
+        measure(&mut report, cli.as_ref())
+    })
 }
 
 /// Refuses options that [`main`] would refuse. The benches that run before it ask.

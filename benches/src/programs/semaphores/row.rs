@@ -1,6 +1,7 @@
 //! What the trials of some semaphores in a run come to.
 
 use super::Subject;
+use crate::programs::harness::Subject as _;
 use crate::programs::harness::comparison::{Measured, Series, Side};
 use crate::statistics;
 use crate::subjects::semaphores::{FUTEX, KERNEL, POSIX};

@@ -5,20 +5,18 @@
 //! and `-o`, as his program has them, one size of one's own.
 
 use super::row::{self, Row};
-use super::{Bench, Record, Subject, effort};
-use crate::programs::harness;
+use super::{Record, Subject, trials};
+use crate::programs::harness::Program;
 use crate::programs::harness::plan::Effort;
 use crate::programs::options::{self, BenchOptions, List};
 use crate::report::{Mode, Table, units};
 use crate::subjects::semaphores::{Entry, FUTEX, KERNEL, Made};
+use crate::workloads::cell::Probe;
 use crate::workloads::semaphores::{EACH, Order, PER_CALL, Run};
-use anyhow::{Context, Result, bail, ensure};
+use anyhow::{Context, Result, ensure};
 use clap::Parser;
 use std::fmt::Write;
-use std::process::ExitCode;
 use std::time::Duration;
-
-const BENCH: Bench = Bench { name: "sembench", schema: "ulocks-sembench/1", tables };
 
 /// Threads and wakes a round.
 const SIZES: [(u32, u32); 2] = [(256, 200), (1000, 900)];
@@ -30,7 +28,7 @@ const SMALL: (u32, u32) = (24, 16);
 /// The command line.
 #[derive(Parser)]
 #[command(name = "sembench")]
-struct Cli {
+pub struct Cli {
     #[command(flatten)]
     options: BenchOptions,
     /// Threads that wait; with -w or alone, instead of the usual sizes
@@ -64,75 +62,69 @@ fn takes_part(entry: &Entry) -> bool {
 }
 
 fn modes(text: &str) -> Result<List<&'static Entry>> {
-    let one = |name: &str| match Entry::all().iter().find(|entry| entry.name == name && takes_part(entry)) {
-        Some(entry) => Ok(entry),
-        None => {
-            let names: Vec<_> = Entry::all().iter().filter(|e| takes_part(e)).map(|e| e.name).collect();
-            bail!("unknown mode '{name}'; allowed: {}", names.join(", "))
-        }
-    };
-    text.split(',').map(one).collect::<Result<_>>().map(List)
+    let takes_part = Entry::all().iter().filter(|entry| takes_part(entry));
+    options::named(text, "mode", &takes_part.map(|entry| (entry.name, entry)).collect::<Vec<_>>())
 }
 
 fn orders(text: &str) -> Result<List<Order>> {
-    let one = |name: &str| match Order::ALL.into_iter().find(|order| order.name() == name) {
-        Some(order) => Ok(order),
-        None => bail!("unknown order '{name}'; allowed: {}", Order::ALL.map(Order::name).join(", ")),
-    };
-    text.split(',').map(one).collect::<Result<_>>().map(List)
+    options::named(text, "order", &Order::ALL.map(|order| (order.name(), order)))
 }
 
-/// The whole program.
-pub fn main() -> ExitCode {
-    harness::main_with(
-        BENCH.name,
-        |cli: &Cli| &cli.options,
-        |cli| {
-            let mode = cli.options.mode();
-            let window = cli.run_time.or(cli.options.seconds);
-            BENCH.measure(&selected(cli, mode), share(mode), mode, window, cli.options.rounds)
-        },
-    )
-}
-
-/// The share of this harness in `cargo bench`, in `cargo bench -- --quick`, or in `cargo test`.
-fn share(mode: Mode) -> Effort {
-    match mode {
-        Mode::Full => effort(70, (3, 9), (100, 400), Some(300)),
-        Mode::Quick => effort(12, (3, 5), (50, 150), None),
-        Mode::Smoke => effort(2, (1, 1), (5, 5), None),
+impl AsRef<BenchOptions> for Cli {
+    fn as_ref(&self) -> &BenchOptions {
+        &self.options
     }
 }
 
-/// What runs without options, and for how long.
-#[cfg(test)]
-pub(super) fn usual(mode: Mode) -> (Vec<Subject>, Effort) {
-    (selected(&Cli::parse_from(["sembench"]), mode), share(mode))
-}
+/// The program.
+#[derive(Debug)]
+pub enum Sembench {}
 
-/// The rows that are asked for, in the order of the tables.
-fn selected(cli: &Cli, mode: Mode) -> Vec<Subject> {
-    let sizes = match (cli.waiting, cli.wakes, mode) {
-        (None, None, Mode::Smoke) => vec![SMALL],
-        (None, None, Mode::Quick) if cli.options.only.is_none() => SIZES[..1].to_vec(),
-        (None, None, _) => SIZES.to_vec(),
-        (threads, wakes, _) => vec![(threads.unwrap_or(USUAL.0), wakes.unwrap_or(USUAL.1))],
-    };
-    let orders = cli.order.as_ref().map_or(&Order::ALL[..], |orders| &orders.0);
-    let runs: Vec<Run> = sizes
-        .into_iter()
-        .flat_map(|(threads, wakes)| orders.iter().map(move |&order| Run::Wakes { threads, wakes, order }))
-        .collect();
-    let mut subjects = Subject::of(&runs);
-    if cli.order.is_none() {
-        // What posts to one at a time has no order that could matter to it.
-        subjects.retain(|subject| row::fifo(subject.run).is_none() || !subject.entry.one_by_one);
+impl Program for Sembench {
+    const NAME: &'static str = "sembench";
+    const SCHEMA: &'static str = "ulocks-sembench/1";
+    type Cli = Cli;
+    type Subject = Subject;
+
+    fn window(cli: &Cli) -> Option<Duration> {
+        cli.run_time.or(cli.options.seconds)
     }
-    if let Some(modes) = &cli.modes {
-        subjects.retain(|subject| modes.0.iter().any(|mode| mode.name == subject.entry.name));
+
+    fn effort(mode: Mode) -> Effort {
+        match mode {
+            Mode::Full => Effort::new(70, (3, 9), (100, 400), Some(300)),
+            Mode::Quick => Effort::new(12, (3, 5), (50, 150), None),
+            Mode::Smoke => Effort::new(2, (1, 1), (5, 5), None),
+        }
     }
-    super::narrow(&mut subjects, &cli.options);
-    subjects
+
+    fn subjects(cli: &Cli, mode: Mode, _: u32) -> Vec<Subject> {
+        let sizes = match (cli.waiting, cli.wakes, mode) {
+            (None, None, Mode::Smoke) => vec![SMALL],
+            (None, None, Mode::Quick) if cli.options.only.is_none() => SIZES[..1].to_vec(),
+            (None, None, _) => SIZES.to_vec(),
+            (threads, wakes, _) => vec![(threads.unwrap_or(USUAL.0), wakes.unwrap_or(USUAL.1))],
+        };
+        let orders = cli.order.as_ref().map_or(&Order::ALL[..], |orders| &orders.0);
+        let of = |(threads, wakes)| orders.iter().map(move |&order| Run::Wakes { threads, wakes, order });
+        let mut subjects = Subject::of(&sizes.into_iter().flat_map(of).collect::<Vec<_>>());
+        if cli.order.is_none() {
+            // What posts to one at a time has no order that could matter to it.
+            subjects.retain(|subject| row::fifo(subject.run).is_none() || !subject.entry.one_by_one);
+        }
+        if let Some(modes) = &cli.modes {
+            subjects.retain(|subject| modes.0.iter().any(|mode| mode.name == subject.entry.name));
+        }
+        subjects
+    }
+
+    fn trials(subjects: &[Subject]) -> (Vec<Probe>, Vec<Probe>) {
+        trials(subjects)
+    }
+
+    fn tables(record: &Record) -> String {
+        tables(record)
+    }
 }
 
 fn tables(record: &Record) -> String {

@@ -1,41 +1,54 @@
 //! `semscale`: one array and several threads, which sleep or do not: on semaphores of their own, in
 //! turns, in sets.
 
-use super::{Bench, Record, Subject, effort, row};
-use crate::programs::harness;
+use super::{Record, Subject, row, trials};
 use crate::programs::harness::plan::Effort;
-use crate::programs::options::BenchOptions;
+use crate::programs::harness::{Cli, Program};
 use crate::report::{Mode, Table, units};
 use crate::subjects::semaphores::{Entry, KERNEL, POSIX};
+use crate::workloads::cell::Probe;
 use crate::workloads::semaphores::{BULK, Run};
 use std::fmt::Write;
 use std::mem::discriminant;
-use std::process::ExitCode;
 
-const BENCH: Bench = Bench { name: "semscale", schema: "ulocks-semscale/1", tables };
+/// The program.
+#[derive(Debug)]
+pub enum Semscale {}
 
-/// The whole program.
-pub fn main() -> ExitCode {
-    harness::main(BENCH.name, |options| {
-        let mode = options.mode();
-        let cpus = crate::run::machine::describe().cpus_allowed.max(1) as u32;
-        BENCH.measure(&selected(options, mode, cpus), share(mode), mode, options.seconds, options.rounds)
-    })
-}
+impl Program for Semscale {
+    const NAME: &'static str = "semscale";
+    const SCHEMA: &'static str = "ulocks-semscale/1";
+    type Cli = Cli;
+    type Subject = Subject;
 
-/// The share of this harness in `cargo bench`, in `cargo bench -- --quick`, or in `cargo test`.
-fn share(mode: Mode) -> Effort {
-    match mode {
-        Mode::Full => effort(60, (3, 9), (60, 300), Some(200)),
-        Mode::Quick => effort(10, (3, 5), (30, 100), None),
-        Mode::Smoke => effort(2, (1, 1), (5, 5), None),
+    fn effort(mode: Mode) -> Effort {
+        match mode {
+            Mode::Full => Effort::new(60, (3, 9), (60, 300), Some(200)),
+            Mode::Quick => Effort::new(10, (3, 5), (30, 100), None),
+            Mode::Smoke => Effort::new(2, (1, 1), (5, 5), None),
+        }
     }
-}
 
-/// What runs without options on a machine with so many CPUs, and for how long.
-#[cfg(test)]
-pub(super) fn usual(mode: Mode, cpus: u32) -> (Vec<Subject>, Effort) {
-    (selected(&BenchOptions::default(), mode, cpus), share(mode))
+    fn subjects(cli: &Cli, mode: Mode, cpus: u32) -> Vec<Subject> {
+        let every = mode == Mode::Full || cli.as_ref().only.is_some();
+        let is_quick = |run: &Run| match *run {
+            Run::Own { threads, .. } => threads == 1 || threads == cpus,
+            Run::PingPong { pairs } => pairs == 1,
+            Run::Complex { threads } => threads == 4,
+            Run::Readers { threads, .. } => threads == 8,
+            Run::Philosophers { seats } => seats == 5,
+            _ => true,
+        };
+        Subject::of(&runs(cpus).into_iter().filter(|run| every || is_quick(run)).collect::<Vec<_>>())
+    }
+
+    fn trials(subjects: &[Subject]) -> (Vec<Probe>, Vec<Probe>) {
+        trials(subjects)
+    }
+
+    fn tables(record: &Record) -> String {
+        tables(record)
+    }
 }
 
 /// Numbers of threads on semaphores of their own, on a machine with so many CPUs: doubled up to
@@ -55,25 +68,6 @@ pub(super) fn runs(cpus: u32) -> Vec<Run> {
         .chain([5, 16].map(|seats| Run::Philosophers { seats }))
         .chain([0, 10].map(|hold_us| Run::Manager { workers: 8, hold_us }))
         .collect()
-}
-
-/// The rows that `options` ask for.
-fn selected(options: &BenchOptions, mode: Mode, cpus: u32) -> Vec<Subject> {
-    let mut runs = runs(cpus);
-    if mode != Mode::Full && options.only.is_none() {
-        let quick = |run: &Run| match *run {
-            Run::Own { threads, .. } => threads == 1 || threads == cpus,
-            Run::PingPong { pairs } => pairs == 1,
-            Run::Complex { threads } => threads == 4,
-            Run::Readers { threads, .. } => threads == 8,
-            Run::Philosophers { seats } => seats == 5,
-            _ => true,
-        };
-        runs.retain(quick);
-    }
-    let mut subjects = Subject::of(&runs);
-    super::narrow(&mut subjects, options);
-    subjects
 }
 
 fn tables(record: &Record) -> String {

@@ -1,5 +1,6 @@
 use super::row::{fifo, peers};
 use super::*;
+use crate::programs::harness::{Subject as _, keeps_the_time};
 use crate::subjects::semaphores::{Entry, FUTEX, KERNEL, SEMARRAY};
 use crate::workloads::cell::{Answer, Trial};
 use crate::workloads::semaphores::{Order, Outcome};
@@ -54,7 +55,7 @@ fn a_row_is_what_its_trials_come_to() {
 #[test]
 fn a_part_of_the_table_keeps_what_ratios_are_taken_to() {
     let subjects = [Subject { entry: Entry::find(SEMARRAY).unwrap(), run: LIFO }];
-    let probes = probes(&subjects);
+    let (probes, _) = trials(&subjects);
     let has = |run, name: &str| probes.iter().any(|p| p.cell == Cell::Sem(run) && p.locks == [name]);
     assert!(has(LIFO, SEMARRAY) && has(LIFO, KERNEL) && has(LIFO, FUTEX) && has(FIFO, SEMARRAY));
     assert_eq!(probes.len(), 4);
@@ -78,13 +79,6 @@ fn names_are_unique_and_peers_take_part() {
 
 #[test]
 fn the_time_there_is_is_kept() {
-    for (mode, limit_s) in [(Mode::Full, 85.0), (Mode::Quick, 15.0), (Mode::Smoke, 5.0)] {
-        let takes = |(subjects, effort): (Vec<Subject>, Effort)| {
-            Plan::new(effort, probes(&subjects), Vec::new(), None, None, 0.0).takes_s()
-        };
-        let sembench = takes(sembench::usual(mode));
-        assert!(sembench <= limit_s, "sembench, {mode:?}: {sembench} s");
-        let semscale = takes(semscale::usual(mode, 2));
-        assert!(semscale <= limit_s, "semscale, {mode:?}: {semscale} s");
-    }
+    keeps_the_time::<sembench::Sembench>([85.0, 15.0, 5.0], 1);
+    keeps_the_time::<semscale::Semscale>([85.0, 15.0, 5.0], 1);
 }

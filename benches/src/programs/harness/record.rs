@@ -1,0 +1,174 @@
+//! What a run leaves behind, and how its trials are run.
+
+use super::plan::Plan;
+use crate::programs::status_line::StatusLine;
+use crate::report::{self, Ended, Mode};
+use crate::run::child::{Outcome, Runner};
+use crate::run::machine::Machine;
+use crate::workloads::cell::{Cell, Probe, Trial};
+use anyhow::Context;
+use serde::{Deserialize, Serialize};
+use std::time::{Instant, SystemTime, UNIX_EPOCH};
+
+/// What a run leaves behind.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct Record<R> {
+    /// Which bench wrote it, and the version of what it writes.
+    pub schema: String,
+    /// Version of the package that wrote it.
+    pub version: String,
+    /// How much the run can support.
+    pub mode: Mode,
+    /// Why it ended.
+    pub ended: Ended,
+    /// Length of the run.
+    pub took_s: f64,
+    /// The machine it ran on, at the start of the run.
+    pub machine: Machine,
+    /// Window of a loop; other trials take multiples of it.
+    pub window_ms: u64,
+    /// Rounds that were meant to run.
+    pub rounds: u32,
+    /// Iterations of the busy work in a microsecond, one constant for all trials.
+    pub iterations_per_us: f64,
+    /// Of the order of trials and of the workers' random numbers.
+    pub seed: u32,
+    /// What was computed.
+    pub rows: Vec<R>,
+    /// Every trial in the order they ran.
+    pub trials: Vec<Trial>,
+}
+
+impl<R: Serialize> Record<R> {
+    /// Runs the plan of the bench called `name`, or as much of it as there is before a signal,
+    /// which is returned. There are no rows yet.
+    pub fn measure(
+        (name, schema): (&str, &str),
+        mode: Mode,
+        machine: Machine,
+        plan: &Plan,
+    ) -> anyhow::Result<(Self, Option<i32>)> {
+        let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+        let mut record = Self {
+            schema: schema.into(),
+            version: env!("CARGO_PKG_VERSION").into(),
+            mode,
+            ended: Ended::Rounds,
+            took_s: 0.0,
+            machine,
+            window_ms: plan.lengths.window_ms,
+            rounds: plan.rounds,
+            iterations_per_us: plan.lengths.iterations_per_us,
+            seed: now.subsec_nanos(),
+            rows: Vec::new(),
+            trials: Vec::new(),
+        };
+        eprintln!("{name}: {plan}");
+        let start = Instant::now();
+        let signal = record.rounds(plan)?;
+        record.took_s = start.elapsed().as_secs_f64();
+        Ok((record, signal))
+    }
+
+    /// Runs the rounds, or those before a signal, which it returns.
+    fn rounds(&mut self, plan: &Plan) -> anyhow::Result<Option<i32>> {
+        let runner = Runner::new()?;
+        let line = StatusLine::new();
+        let start = Instant::now();
+        for round in 0..plan.rounds {
+            let seed = u64::from(self.seed) + u64::from(round);
+            let probes = plan.round(round, seed);
+            for (done, probe) in probes.iter().enumerate() {
+                line.show(&format!(
+                    "round {}/{}  trial {}/{}  {}  {}",
+                    round + 1,
+                    plan.rounds,
+                    done + 1,
+                    probes.len(),
+                    report::clock(start.elapsed().as_secs_f64()),
+                    describe(probe)
+                ));
+                let job = probe.job(plan.lengths, seed + self.trials.len() as u64);
+                let outcome = runner.run(&job).with_context(|| {
+                    line.clear();
+                    describe(probe)
+                })?;
+                match outcome {
+                    Outcome::Done(answer) => {
+                        let Probe { cell, locks } = (*probe).clone();
+                        self.trials.push(Trial { round, locks, cell, answer });
+                    }
+                    Outcome::Interrupted(signal) => {
+                        line.clear();
+                        self.ended = Ended::Interrupted;
+                        return Ok(Some(signal));
+                    }
+                }
+            }
+            if !line.is_shown() {
+                eprintln!(
+                    "round {} of {}, {} min",
+                    round + 1,
+                    plan.rounds,
+                    report::clock(start.elapsed().as_secs_f64())
+                );
+            }
+        }
+        line.clear();
+        Ok(None)
+    }
+
+    /// Writes the record of the bench called `name` and says where.
+    pub fn write(&self, name: &str) -> anyhow::Result<()> {
+        let file = match self.mode {
+            Mode::Full => format!("{name}.json"),
+            Mode::Quick => format!("{name}-quick.json"),
+            Mode::Smoke => format!("{name}-smoke.json"),
+        };
+        let path = report::folder()?.join(file);
+        let json = report::one_trial_a_line(serde_json::to_value(self)?);
+        std::fs::write(&path, json).with_context(|| format!("cannot write {}", path.display()))?;
+        eprintln!("{name}: {}", path.display());
+        Ok(())
+    }
+
+    /// What a reader must know before believing anything.
+    pub fn caveats(&self) -> Vec<String> {
+        let mut caveats = Vec::new();
+        match self.mode {
+            Mode::Full => {}
+            Mode::Quick => caveats.push("A quick look: few of the rows, short windows.".into()),
+            Mode::Smoke => caveats.push("A smoke run: it measures nothing.".into()),
+        }
+        if self.ended == Ended::Interrupted {
+            caveats.push("The run was interrupted: what follows rests on the trials that had ended.".into());
+        }
+        if self.machine.load_average[0] > 0.5 {
+            let load = self.machine.load_average[0];
+            caveats.push(format!("The machine was not idle: load {load:.1} in the minute before the run."));
+        }
+        caveats
+    }
+}
+
+/// A trial in words, for progress and errors.
+fn describe(probe: &Probe) -> String {
+    let locks = probe.locks.join(", ");
+    match probe.cell {
+        Cell::Loop { workload, workers, .. } => {
+            format!("{locks}, {} workers, {}", workers.count(), report::describe(workload))
+        }
+        Cell::Hogs { hogs, victims, .. } => format!("{locks}, {hogs} hogs, {victims} victims"),
+        Cell::Handoff => format!("{locks}, hand-overs"),
+        Cell::Pairs => format!("{locks}, uncontended"),
+        Cell::ReadPairs => format!("{locks}, uncontended readers"),
+        Cell::Shared { workload, workers, reads } => {
+            format!("{locks}, {} workers, {reads} % reads, {}", workers.count(), report::describe(workload))
+        }
+        Cell::Rw(run) | Cell::Long(run) => format!("{locks}, {}", run.name()),
+        Cell::Sem(run) => format!("{locks}, {run}"),
+        Cell::Condvar(run) | Cell::BriefCondvar(run) => format!("{locks}, {run}"),
+        Cell::Sets(ops) => format!("{locks}, uncontended sets of {ops}"),
+        Cell::Singles(semaphores) => format!("{locks}, uncontended operations on {semaphores}"),
+    }
+}
