@@ -85,55 +85,17 @@ impl BenchOptions {
 #[derive(Clone, Debug, PartialEq)]
 pub struct List<T>(pub Vec<T>);
 
-/// What cargo bench hands on for a harness of its own and criterion does not know; all but the
-/// flags take a value.
-const OURS: [(&str, bool); 9] = [
-    ("--threads", true),
-    ("--hold", true),
-    ("--non-hold", true),
-    ("--seconds", true),
-    ("--rounds", true),
-    ("--only", true),
-    ("--locks", true),
-    ("--pin", true),
-    ("--json", true),
-];
+/// What cargo bench hands on for a harness of its own and criterion does not know. A `=` stands
+/// behind what takes a value.
+const OURS: &str = "--threads= --hold= --non-hold= --seconds= --rounds= --only= --locks= --pin= --json=";
 
 /// What criterion knows and our harnesses do not.
-const CRITERIONS: [(&str, bool); 32] = [
-    ("--color", true),
-    ("--colour", true),
-    ("-c", true),
-    ("--verbose", false),
-    ("-v", false),
-    ("--quiet", false),
-    ("--noplot", false),
-    ("-n", false),
-    ("--save-baseline", true),
-    ("-s", true),
-    ("--discard-baseline", false),
-    ("--baseline", true),
-    ("-b", true),
-    ("--baseline-lenient", true),
-    ("--list", false),
-    ("--format", true),
-    ("--ignored", false),
-    ("--exact", false),
-    ("--profile-time", true),
-    ("--load-baseline", true),
-    ("--sample-size", true),
-    ("--warm-up-time", true),
-    ("--measurement-time", true),
-    ("--nresamples", true),
-    ("--noise-threshold", true),
-    ("--confidence-level", true),
-    ("--significance-level", true),
-    ("--plotting-backend", true),
-    ("--output-format", true),
-    ("--nocapture", false),
-    ("--show-output", false),
-    ("--include-ignored", false),
-];
+const CRITERIONS: &str = "\
+    --color= --colour= -c= --verbose -v --quiet --noplot -n --save-baseline= -s= \
+    --discard-baseline --baseline= -b= --baseline-lenient= --list --format= --ignored --exact \
+    --profile-time= --load-baseline= --sample-size= --warm-up-time= --measurement-time= \
+    --nresamples= --noise-threshold= --confidence-level= --significance-level= \
+    --plotting-backend= --output-format= --nocapture --show-output --include-ignored";
 
 /// Parses the command line of a program, or ends it: help with 0, an error in one line with 2.
 pub fn parse<P: Parser>() -> P {
@@ -142,7 +104,7 @@ pub fn parse<P: Parser>() -> P {
 
 /// As [`parse`], for a bench: passes over what criterion knows.
 pub fn parse_bench<P: Parser>() -> P {
-    parse_from(without(std::env::args_os().collect(), &CRITERIONS))
+    parse_from(without(std::env::args_os().collect(), CRITERIONS))
 }
 
 /// Prepares a criterion bench: checks the whole command line, and hands criterion only what it
@@ -160,8 +122,8 @@ pub fn for_criterion(check: impl FnOnce(&BenchOptions) -> Result<()>) -> Criteri
         options: BenchOptions,
     }
     let arguments: Vec<OsString> = std::env::args_os().collect();
-    let Cli { options } = parse_from(without(arguments.clone(), &CRITERIONS));
-    let known = without(arguments.clone(), &OURS);
+    let Cli { options } = parse_from(without(arguments.clone(), CRITERIONS));
+    let known = without(arguments.clone(), OURS);
     if known.len() == arguments.len() {
         let locks =
             std::env::var(LOCKS).map(|names| lock_names(&names)).unwrap_or_else(|_| Ok(List(Vec::new())));
@@ -249,14 +211,14 @@ fn one_line(error: &clap::Error, command: &clap::Command) -> String {
 }
 
 /// `arguments` without the options in `foreign`, in the forms `--name value` and `--name=value`.
-fn without(arguments: Vec<OsString>, foreign: &[(&str, bool)]) -> Vec<OsString> {
+fn without(arguments: Vec<OsString>, foreign: &str) -> Vec<OsString> {
     let mut kept = Vec::with_capacity(arguments.len());
     let mut rest = arguments.into_iter();
     while let Some(argument) = rest.next() {
         let text = argument.to_string_lossy();
         let name = text.split('=').next().unwrap_or_default();
-        match foreign.iter().find(|(foreign, _)| *foreign == name) {
-            Some((_, true)) if !text.contains('=') => drop(rest.next()),
+        match foreign.split_whitespace().find(|foreign| foreign.trim_end_matches('=') == name) {
+            Some(foreign) if foreign.ends_with('=') && !text.contains('=') => drop(rest.next()),
             Some(_) => {}
             None => kept.push(argument),
         }

@@ -2,10 +2,11 @@
 
 use super::figure::Figure;
 use super::handoff::{HandoffResult, HandoffSpec};
-use super::hogs::{HogsResult, HogsSpec, Place};
+use super::hogs::{Hogs, HogsResult, Place};
 use super::trial::{TrialResult, TrialSpec, Workers};
 use super::uncontended::{PairsResult, PairsSpec};
 use super::uncontended_sets::SetsSpec;
+use super::{Scenario, Spec};
 use super::{Workload, condvars, readers, semaphores};
 use crate::run::child::Task;
 use crate::run::pinning::Pin;
@@ -28,18 +29,9 @@ pub enum Cell {
         /// each.
         second: bool,
     },
-    /// Hogs and victims. Hogs hold for so long; victims pause for [`PAUSE_NS`].
+    /// Hogs and victims.
     #[serde(rename = "duel")]
-    Hogs {
-        /// Threads that always want the lock.
-        hogs: u32,
-        /// Threads that want it now and then.
-        victims: u32,
-        /// How long a hog holds it.
-        hold_ns: u64,
-        /// Where they run.
-        place: Place,
-    },
+    Hogs(Hogs),
     /// A lock passed to and fro between two threads.
     Handoff,
     /// Lock and unlock, uncontended: all locks of this cell in one process.
@@ -88,9 +80,6 @@ pub const BRIEF: u64 = 3;
 /// Windows shorter than this measure nothing.
 const SMOKE_MS: u64 = 10;
 
-/// How long victims sleep before they ask again.
-pub const PAUSE_NS: u64 = 1_000_000;
-
 /// A trial, for a process of its own.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
@@ -99,17 +88,17 @@ pub enum Job {
     Loop(TrialSpec),
     /// [`Cell::Hogs`].
     #[serde(rename = "duel")]
-    Hogs(HogsSpec),
+    Hogs(Spec<Hogs>),
     /// [`Cell::Handoff`].
     Handoff(HandoffSpec),
     /// [`Cell::Pairs`] and [`Cell::ReadPairs`].
     Pairs(PairsSpec),
     /// [`Cell::Rw`] and [`Cell::Long`].
-    Rw(readers::Spec),
+    Rw(Spec<readers::Run>),
     /// [`Cell::Sem`].
-    Sem(semaphores::Spec),
+    Sem(Spec<semaphores::Run>),
     /// [`Cell::Condvar`] and [`Cell::BriefCondvar`].
-    Condvar(condvars::Spec),
+    Condvar(Spec<condvars::Run>),
     /// [`Cell::Sets`].
     Sets(SetsSpec),
 }
@@ -135,6 +124,22 @@ pub enum Answer {
     Condvar(condvars::Outcome),
 }
 
+/// Asks the specification of a job.
+macro_rules! each {
+    ($job:expr, $ask:ident) => {
+        match $job {
+            Job::Loop(spec) => spec.$ask(),
+            Job::Hogs(spec) => spec.$ask(),
+            Job::Handoff(spec) => spec.$ask(),
+            Job::Pairs(spec) => spec.$ask(),
+            Job::Rw(spec) => spec.$ask(),
+            Job::Sem(spec) => spec.$ask(),
+            Job::Condvar(spec) => spec.$ask(),
+            Job::Sets(spec) => spec.$ask(),
+        }
+    };
+}
+
 impl Task for Job {
     type Answer = Answer;
 
@@ -152,29 +157,11 @@ impl Task for Job {
     }
 
     fn own_time(&self) -> Duration {
-        match self {
-            Self::Loop(spec) => spec.own_time(),
-            Self::Hogs(spec) => spec.own_time(),
-            Self::Handoff(spec) => spec.own_time(),
-            Self::Pairs(spec) => spec.own_time(),
-            Self::Rw(spec) => spec.own_time(),
-            Self::Sem(spec) => spec.own_time(),
-            Self::Condvar(spec) => spec.own_time(),
-            Self::Sets(spec) => spec.own_time(),
-        }
+        each!(self, own_time)
     }
 
     fn workers(&self) -> u32 {
-        match self {
-            Self::Loop(spec) => spec.workers(),
-            Self::Hogs(spec) => spec.workers(),
-            Self::Handoff(spec) => spec.workers(),
-            Self::Pairs(spec) => spec.workers(),
-            Self::Rw(spec) => spec.workers(),
-            Self::Sem(spec) => spec.workers(),
-            Self::Condvar(spec) => spec.workers(),
-            Self::Sets(spec) => spec.workers(),
-        }
+        each!(self, workers)
     }
 }
 
@@ -225,8 +212,8 @@ impl Probe {
     pub fn job(&self, lengths: Lengths, seed: u64) -> Job {
         let Lengths { window_ms, iterations_per_us } = lengths;
         let warmup_ms = (window_ms / 4).clamp(2, 100);
-        let lock = self.locks.first().cloned().unwrap_or_default();
-        let of = |lock: String, workload: Workload, workers, read_share, window_ms| {
+        let (lock, locks) = (self.locks.first().cloned().unwrap_or_default(), self.locks.clone());
+        let contend = |lock, workload: Workload, workers, read_share, window_ms| {
             Job::Loop(TrialSpec {
                 lock,
                 workers,
@@ -242,53 +229,43 @@ impl Probe {
                 seed,
             })
         };
-        let rw = |lock, run, window_ms| {
-            Job::Rw(readers::Spec { lock, run, warmup_ms, window_ms, iterations_per_us })
-        };
-        let pairs =
-            |reads| Job::Pairs(PairsSpec { locks: self.locks.clone(), reads, window_ms: window_ms / 2 + 1 });
-        let sets = |ops, one_by_one| {
-            let (subjects, window_ms) = (self.locks.clone(), window_ms / 2 + 1);
-            Job::Sets(SetsSpec { subjects, ops, one_by_one, window_ms })
-        };
+        let brief_ms = window_ms / 2 + 1;
         let condvar = |subject, run, window_ms: u64| {
             let warmup_ms = warmup_ms.min(window_ms.div_ceil(4));
-            Job::Condvar(condvars::Spec { subject, run, warmup_ms, window_ms })
+            Job::Condvar(Spec { subject, run, warmup_ms, window_ms, iterations_per_us, seed })
+        };
+        let rw = |subject, run, window_ms| {
+            Job::Rw(Spec { subject, run, warmup_ms, window_ms, iterations_per_us, seed })
         };
         match self.cell {
             Cell::Loop { workload, workers, second } => {
-                of(lock, workload, workers, 0, if second { window_ms.max(1000) } else { window_ms })
+                contend(lock, workload, workers, 0, if second { window_ms.max(1000) } else { window_ms })
             }
-            Cell::Shared { workload, workers, reads } => of(lock, workload, workers, reads, window_ms),
+            Cell::Shared { workload, workers, reads } => contend(lock, workload, workers, reads, window_ms),
             Cell::Rw(run) => rw(lock, run, window_ms),
             Cell::Long(run) => rw(lock, run, if window_ms < SMOKE_MS { window_ms } else { LONG_MS }),
-            Cell::Hogs { hogs, victims, hold_ns, place } => Job::Hogs(HogsSpec {
-                lock,
-                hogs,
-                victims,
-                hold_ns,
-                pause_ns: PAUSE_NS,
-                place,
-                warmup_ms,
-                window_ms: window_ms
-                    * if hogs + victims > 2 || place == Place::Apart { HOG_WINDOWS } else { 3 },
-                iterations_per_us,
-            }),
+            Cell::Hogs(run) => {
+                let longer = run.threads() > 2 || run.place == Place::Apart;
+                let window_ms = window_ms * if longer { HOG_WINDOWS } else { 3 };
+                Job::Hogs(Spec { subject: lock, run, warmup_ms, window_ms, iterations_per_us, seed })
+            }
             Cell::Handoff => Job::Handoff(HandoffSpec { lock, window_ms: 2 * window_ms }),
-            Cell::Pairs => pairs(false),
-            Cell::ReadPairs => pairs(true),
-            Cell::Sem(run) => Job::Sem(semaphores::Spec {
-                subject: lock,
-                run,
-                warmup_ms,
-                window_ms,
-                iterations_per_us,
-                seed,
-            }),
+            Cell::Pairs => Job::Pairs(PairsSpec { locks, reads: false, window_ms: brief_ms }),
+            Cell::ReadPairs => Job::Pairs(PairsSpec { locks, reads: true, window_ms: brief_ms }),
+            Cell::Sem(run) => {
+                Job::Sem(Spec { subject: lock, run, warmup_ms, window_ms, iterations_per_us, seed })
+            }
             Cell::Condvar(run) => condvar(lock, run, window_ms),
             Cell::BriefCondvar(run) => condvar(lock, run, window_ms.div_ceil(BRIEF)),
-            Cell::Sets(ops) => sets(ops, false),
-            Cell::Singles(semaphores) => sets(semaphores, true),
+            Cell::Sets(ops) => {
+                Job::Sets(SetsSpec { subjects: locks, ops, one_by_one: false, window_ms: brief_ms })
+            }
+            Cell::Singles(semaphores) => Job::Sets(SetsSpec {
+                subjects: locks,
+                ops: semaphores,
+                one_by_one: true,
+                window_ms: brief_ms,
+            }),
         }
     }
 

@@ -16,11 +16,11 @@
 
 use super::trial::Waits;
 use crate::run::busy_work::{self, Span};
-use crate::run::child::Task;
 use crate::run::pinning::{self, Pin};
 use crate::run::threads::{Urgent, keep_a_thread_asleep, wake_on_time};
 use crate::statistics::delays::empty_histogram;
 use crate::subjects::locks::{self, Entry, Lock, LockArray, Scope, Visitor};
+use crate::workloads::{Scenario, Spec};
 use anyhow::{Result, ensure};
 use hdrhistogram::Histogram;
 use serde::{Deserialize, Serialize};
@@ -40,29 +40,21 @@ pub enum Place {
     Together,
 }
 
-/// What to run.
-#[derive(Clone, Debug, Serialize, Deserialize)]
-pub struct HogsSpec {
-    /// A name in the registry of `locks`.
-    pub lock: String,
+/// Hogs and victims.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Hogs {
     /// Threads that always hold it or want it.
     pub hogs: u32,
     /// Threads that want it now and then.
     pub victims: u32,
     /// How long a hog holds it, in nanoseconds.
     pub hold_ns: u64,
-    /// How long a victim sleeps before it asks again, in nanoseconds.
-    pub pause_ns: u64,
     /// Where they run.
     pub place: Place,
-    /// Not counted, before the window.
-    pub warmup_ms: u64,
-    /// The measured window.
-    pub window_ms: u64,
-    /// Calibration of the busy work.
-    pub iterations_per_us: f64,
 }
 
+/// How long victims sleep before they ask again, in nanoseconds.
+const PAUSE_NS: u64 = 1_000_000;
 /// How long a victim holds the lock, in nanoseconds.
 pub const VICTIM_HOLD_NS: u64 = 1_000;
 
@@ -79,26 +71,22 @@ pub struct HogsResult {
     pub elapsed_s: f64,
 }
 
-impl Task for HogsSpec {
-    type Answer = HogsResult;
+impl Scenario for Hogs {
+    type Outcome = HogsResult;
 
-    fn carry_out(&self) -> Result<HogsResult> {
-        struct Trial<'a>(&'a HogsSpec);
+    fn threads(self) -> u32 {
+        self.hogs + self.victims
+    }
+
+    fn carry_out(spec: &Spec<Self>) -> Result<HogsResult> {
+        struct Trial<'a>(&'a Spec<Hogs>);
         impl Visitor for Trial<'_> {
             type Output = Result<HogsResult>;
             fn visit<L: Lock>(self, _: &'static Entry) -> Self::Output {
                 run::<L>(self.0)
             }
         }
-        locks::visit(locks::Entry::find(&self.lock)?, Scope::Threads, Trial(self))?
-    }
-
-    fn own_time(&self) -> Duration {
-        Duration::from_millis(self.warmup_ms + self.window_ms)
-    }
-
-    fn workers(&self) -> u32 {
-        self.hogs + self.victims
+        locks::visit(Entry::find(&spec.subject)?, Scope::Threads, Trial(spec))?
     }
 }
 
@@ -132,36 +120,35 @@ struct Tally {
 }
 
 /// Runs hogs and victims over lock type `L`, which need not be registered.
-pub fn run<L: Lock>(spec: &HogsSpec) -> Result<HogsResult> {
+pub fn run<L: Lock>(spec: &Spec<Hogs>) -> Result<HogsResult> {
     ensure!(
-        spec.hogs > 0 && spec.victims > 0,
+        spec.run.hogs > 0 && spec.run.victims > 0,
         "hogs and victims are both needed; allowed: at least 1 of each"
     );
-    ensure!(spec.window_ms > 0, "a window of 0 ms measures nothing; allowed: at least 1 ms");
     let cpus = pinning::order(Pin::Scatter)?;
     ensure!(
-        spec.place == Place::Together || cpus.len() > 1,
+        spec.run.place == Place::Together || cpus.len() > 1,
         "hog and victim cannot be on different CPUs: this process may use one; allowed: the same CPU"
     );
-    let hold = Span::new("a hold time", spec.hold_ns, spec.iterations_per_us)?;
+    let hold = Span::new("a hold time", spec.run.hold_ns, spec.iterations_per_us)?;
     let moment = Span::new("a victim's hold time", VICTIM_HOLD_NS, spec.iterations_per_us)?;
     keep_a_thread_asleep();
     let row = LockArray::<L>::new(Scope::Threads, 1)?;
-    let (hogs, victims) = (spec.hogs as usize, spec.victims as usize);
+    let (hogs, victims) = (spec.run.hogs as usize, spec.run.victims as usize);
     let shared = Shared {
         lock: row.get(0),
         phase: Line(AtomicU64::new(WARM_UP)),
         protected: Line(AtomicU64::new(0)),
         gate: Barrier::new(hogs + victims + 1),
     };
-    let cpu_of = |index: usize| match spec.place {
+    let cpu_of = |index: usize| match spec.run.place {
         Place::Apart => cpus[index % cpus.len()],
         Place::Together => cpus[0],
     };
     thread::scope(|s| {
         let start = |index: usize| {
             let shared = &shared;
-            let pause = Duration::from_nanos(spec.pause_ns);
+            let pause = Duration::from_nanos(PAUSE_NS);
             let build = thread::Builder::new().stack_size(64 * 1024);
             build.spawn_scoped(s, move || {
                 let bound = pinning::bind(cpu_of(index));
@@ -187,7 +174,7 @@ pub fn run<L: Lock>(spec: &HogsSpec) -> Result<HogsResult> {
 
 impl<L: Lock> Shared<'_, L> {
     /// Opens and closes the window; returns its length in seconds.
-    fn conduct(&self, spec: &HogsSpec) -> f64 {
+    fn conduct(&self, spec: &Spec<Hogs>) -> f64 {
         self.gate.wait();
         let _urgent = Urgent::new();
         thread::sleep(Duration::from_millis(spec.warmup_ms));
@@ -254,7 +241,7 @@ impl<L: Lock> Shared<'_, L> {
     /// Checks the counter, and puts the pieces together: hogs come first.
     fn collect<T: Lock>(
         &self,
-        spec: &HogsSpec,
+        spec: &Spec<Hogs>,
         tallies: Vec<(Tally, Option<Histogram<u64>>)>,
         elapsed_s: f64,
     ) -> Result<HogsResult> {
@@ -263,7 +250,7 @@ impl<L: Lock> Shared<'_, L> {
         ensure!(
             done == kept || !T::EXCLUDES,
             "lost updates: lock '{}' was held {done} times, but the counter it protects says {kept}",
-            spec.lock
+            spec.subject
         );
         let mut waits = empty_histogram();
         for histogram in tallies.iter().filter_map(|(_, histogram)| histogram.as_ref()) {
@@ -272,7 +259,7 @@ impl<L: Lock> Shared<'_, L> {
         let sum = tallies.iter().map(|(tally, _)| tally.wait_sum).sum();
         let max = tallies.iter().map(|(tally, _)| tally.wait_max).max().unwrap_or(0);
         let counted: Vec<u64> = tallies.iter().map(|(tally, _)| tally.counted).collect();
-        let (hogs, victims) = counted.split_at(spec.hogs as usize);
+        let (hogs, victims) = counted.split_at(spec.run.hogs as usize);
         Ok(HogsResult {
             hogs: hogs.to_vec(),
             victims: victims.to_vec(),
@@ -285,18 +272,16 @@ impl<L: Lock> Shared<'_, L> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::run::child::Task;
 
-    fn spec(lock: &str, place: Place) -> HogsSpec {
-        HogsSpec {
-            lock: lock.into(),
-            hogs: 1,
-            victims: 1,
-            hold_ns: 100_000,
-            pause_ns: 1_000_000,
-            place,
+    fn spec(subject: &str, place: Place) -> Spec<Hogs> {
+        Spec {
+            subject: subject.into(),
+            run: Hogs { hogs: 1, victims: 1, hold_ns: 100_000, place },
             warmup_ms: 5,
             window_ms: 50,
             iterations_per_us: busy_work::calibrate(),
+            seed: 1,
         }
     }
 
@@ -313,9 +298,9 @@ mod tests {
 
     #[test]
     fn many_of_both() {
-        let result =
-            HogsSpec { hogs: 3, victims: 5, hold_ns: 10_000, ..spec("ticket-futex", Place::Together) };
-        let result = result.carry_out().unwrap();
+        let mut spec = spec("ticket-futex", Place::Together);
+        spec.run = Hogs { hogs: 3, victims: 5, hold_ns: 10_000, ..spec.run };
+        let result = spec.carry_out().unwrap();
         assert_eq!((result.hogs.len(), result.victims.len()), (3, 5));
     }
 
@@ -323,7 +308,8 @@ mod tests {
     fn a_wait_that_outlives_the_window_is_recorded() {
         // The hog's first hold is longer than warm-up and window: the victim asks during it and
         // waits for its end.
-        let spec = HogsSpec { hold_ns: 200_000_000, ..spec("mcs-park", Place::Together) };
+        let mut spec = spec("mcs-park", Place::Together);
+        spec.run.hold_ns = 200_000_000;
         let result = spec.carry_out().unwrap();
         // Unless the victim was first, which a sleep of a millisecond makes unlikely and not
         // impossible.
@@ -343,19 +329,20 @@ mod tests {
                 Some(())
             }
         }
-        let spec = HogsSpec { hogs: 4, hold_ns: 1_000_000, window_ms: 200, ..spec("open", Place::Together) };
+        let mut spec = Spec { window_ms: 200, ..spec("open", Place::Together) };
+        spec.run = Hogs { hogs: 4, hold_ns: 1_000_000, ..spec.run };
         let error = run::<Open>(&spec).unwrap_err().to_string();
         assert!(error.starts_with("lost updates: lock 'open' was held "), "{error}");
     }
 
     #[test]
     fn what_cannot_be_run_is_refused() {
-        type Case = (fn(&mut HogsSpec), &'static str);
+        type Case = (fn(&mut Spec<Hogs>), &'static str);
         let cases: [Case; 4] = [
-            (|spec| spec.hogs = 0, "hogs and victims are both needed; allowed: "),
+            (|spec| spec.run.hogs = 0, "hogs and victims are both needed; allowed: "),
             (|spec| spec.window_ms = 0, "a window of 0 ms measures nothing; allowed: "),
-            (|spec| spec.hold_ns = 1, "a hold time of 1 ns cannot be measured; allowed: "),
-            (|spec| spec.lock = "mutex".into(), "unknown lock 'mutex'; allowed: "),
+            (|spec| spec.run.hold_ns = 1, "a hold time of 1 ns cannot be measured; allowed: "),
+            (|spec| spec.subject = "mutex".into(), "unknown lock 'mutex'; allowed: "),
         ];
         for (spoil, expected) in cases {
             let mut spec = spec("std", Place::Together);

@@ -12,7 +12,57 @@ pub mod trial;
 pub mod uncontended;
 pub mod uncontended_sets;
 
+use crate::run::child::Task;
+use anyhow::{Result, ensure};
+use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
+use std::time::Duration;
+
+/// What one subject is put through, for the length of a window.
+pub trait Scenario: Copy + Serialize + DeserializeOwned {
+    /// What comes back.
+    type Outcome: Serialize + DeserializeOwned;
+
+    /// How many threads it has.
+    fn threads(self) -> u32;
+
+    /// Carries it out in this process.
+    fn carry_out(spec: &Spec<Self>) -> Result<Self::Outcome>;
+}
+
+/// A scenario with a subject, for a process of its own.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct Spec<S> {
+    /// A name in the registry of subjects.
+    pub subject: String,
+    /// The scenario.
+    pub run: S,
+    /// Not counted, before the window.
+    pub warmup_ms: u64,
+    /// The measured window.
+    pub window_ms: u64,
+    /// Calibration of the busy work.
+    pub iterations_per_us: f64,
+    /// Of random numbers.
+    pub seed: u64,
+}
+
+impl<S: Scenario> Task for Spec<S> {
+    type Answer = S::Outcome;
+
+    fn carry_out(&self) -> Result<S::Outcome> {
+        ensure!(self.window_ms > 0, "a window of 0 ms measures nothing; allowed: at least 1 ms");
+        S::carry_out(self)
+    }
+
+    fn own_time(&self) -> Duration {
+        Duration::from_millis(self.warmup_ms + self.window_ms)
+    }
+
+    fn workers(&self) -> u32 {
+        self.run.threads()
+    }
+}
 
 /// Mean times inside and outside the lock.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]

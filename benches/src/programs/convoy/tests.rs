@@ -18,15 +18,9 @@ fn trial(round: u32, lock: &str, children: u32, loops: u64, meters: Option<Meter
     let result = TrialResult {
         counts: vec![loops / 2, loops / 2],
         elapsed_s: 1.0,
-        user_s: 0.0,
-        system_s: 0.0,
-        sleeps: 0,
-        preemptions: 0,
         cpu_s: Some(2.0),
-        futexes: None,
-        waits: None,
         meters,
-        speed: 1.0,
+        ..TrialResult::default()
     };
     let subject = subject(SYSV, children);
     let cell = if meters.is_some() { subject.counting_cell() } else { subject.cell() };
@@ -103,20 +97,7 @@ fn the_text_shows_both_tables_and_what_became_of_the_factors() {
         .flat_map(|round| [trial(round, "fair", 1000, 60_000, None), trial(round, SYSV, 1000, 30_000, None)])
         .collect();
     let rows = ["fair", SYSV].map(|lock| Row::new(&subject(lock, 1000), &trials));
-    let record = Record {
-        schema: Convoy::SCHEMA.into(),
-        version: "0".into(),
-        mode: Mode::Full,
-        ended: crate::report::Ended::Rounds,
-        took_s: 1.0,
-        machine: crate::run::machine::describe(),
-        window_ms: 100,
-        rounds: 2,
-        iterations_per_us: 1000.0,
-        seed: 1,
-        rows: rows.to_vec(),
-        trials,
-    };
+    let record = Record::of(rows.to_vec(), trials);
     let text = text::tables(&record);
     let line = text.lines().find(|line| line.contains("  fair  ")).unwrap();
     let fields: Vec<_> = line.split_whitespace().collect();

@@ -6,6 +6,7 @@ use crate::report::{self, Ended, Mode};
 use crate::run::child::{Outcome, Runner};
 use crate::run::machine::Machine;
 use crate::workloads::cell::{Cell, Probe, Trial};
+use crate::workloads::hogs::Hogs;
 use anyhow::Context;
 use serde::{Deserialize, Serialize};
 use std::time::{Instant, SystemTime, UNIX_EPOCH};
@@ -37,6 +38,27 @@ pub struct Record<R> {
     pub rows: Vec<R>,
     /// Every trial in the order they ran.
     pub trials: Vec<Trial>,
+}
+
+#[cfg(test)]
+impl<R> Record<R> {
+    /// What a run of one round of 100 ms would have left behind.
+    pub(crate) fn of(rows: Vec<R>, trials: Vec<Trial>) -> Self {
+        Self {
+            schema: String::new(),
+            version: String::new(),
+            mode: Mode::Full,
+            ended: Ended::Rounds,
+            took_s: 1.0,
+            machine: crate::run::machine::describe(),
+            window_ms: 100,
+            rounds: 1,
+            iterations_per_us: 1000.0,
+            seed: 0,
+            rows,
+            trials,
+        }
+    }
 }
 
 impl<R: Serialize> Record<R> {
@@ -158,7 +180,7 @@ fn describe(probe: &Probe) -> String {
         Cell::Loop { workload, workers, .. } => {
             format!("{locks}, {} workers, {}", workers.count(), report::describe(workload))
         }
-        Cell::Hogs { hogs, victims, .. } => format!("{locks}, {hogs} hogs, {victims} victims"),
+        Cell::Hogs(Hogs { hogs, victims, .. }) => format!("{locks}, {hogs} hogs, {victims} victims"),
         Cell::Handoff => format!("{locks}, hand-overs"),
         Cell::Pairs => format!("{locks}, uncontended"),
         Cell::ReadPairs => format!("{locks}, uncontended readers"),

@@ -8,7 +8,7 @@ struct Cli {
 
 fn parsed(line: &str) -> Result<BenchOptions, String> {
     let arguments = std::iter::once("bench").chain(line.split_whitespace()).map(OsString::from).collect();
-    try_parse::<Cli>(without(arguments, &CRITERIONS)).map(|cli| cli.options).map_err(|refusal| refusal.1)
+    try_parse::<Cli>(without(arguments, CRITERIONS)).map(|cli| cli.options).map_err(|refusal| refusal.1)
 }
 
 #[test]
@@ -73,7 +73,7 @@ fn each_harness_passes_over_what_the_other_knows() {
     assert!(options.quick && options.bench && options.selects("a name") && !options.selects("another"));
 
     let arguments: Vec<OsString> = line.split_whitespace().map(OsString::from).collect();
-    let left = without(arguments, &OURS);
+    let left = without(arguments, OURS);
     assert_eq!(left.join(" ".as_ref()), "--bench --sample-size 20 --quick --color=never -n name");
 }
 

@@ -8,7 +8,7 @@ use super::{condvar, readers, semarray};
 use crate::run::syscalls;
 use crate::workloads::cell::Cell;
 use crate::workloads::figure::Figure;
-use crate::workloads::hogs::Place;
+use crate::workloads::hogs::{Hogs, Place};
 use crate::workloads::trial::Workers;
 
 /// What general-purpose mutexes are compared with.
@@ -107,7 +107,7 @@ fn throughput(cpus: u32) -> Vec<Promise> {
         (1, 31, Place::Apart, "1 hog, 31 victims"),
         (31, 1, Place::Apart, "31 hogs, 1 victim"),
     ] {
-        let cell = Cell::Hogs { hogs, victims, hold_ns: HOG_NS, place };
+        let cell = Cell::Hogs(Hogs { hogs, victims, hold_ns: HOG_NS, place });
         let of = |lock| Subject { lock, cell };
         let id = match (hogs + victims, place) {
             (2, Place::Apart) => "hog/apart".into(),
@@ -258,7 +258,7 @@ fn calock() -> Vec<Promise> {
 
 /// Holder and waiter on one CPU: whoever waits there must not yield to whom it does not wait for.
 fn on_one_cpu() -> Vec<Promise> {
-    let cell = Cell::Hogs { hogs: 1, victims: 1, hold_ns: SHORT_HOG_NS, place: Place::Together };
+    let cell = Cell::Hogs(Hogs { hogs: 1, victims: 1, hold_ns: SHORT_HOG_NS, place: Place::Together });
     let row = |lock| {
         let what = "holder and waiter on one CPU: median wait".into();
         let row = at_most(Subject { lock, cell }, Figure::WaitP50, ON_ONE_CPU_NS as f64, "one-cpu", what);

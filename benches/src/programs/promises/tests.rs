@@ -7,13 +7,13 @@ use crate::workloads::Workload;
 use crate::workloads::cell::{Answer, Cell, Trial};
 use crate::workloads::figure::Figure;
 use crate::workloads::handoff::HandoffResult;
-use crate::workloads::hogs::{HogsResult, Place};
+use crate::workloads::hogs::{Hogs, HogsResult, Place};
 use crate::workloads::trial::{TrialResult, Waits, Workers};
 use crate::workloads::uncontended::PairsResult;
 use std::collections::HashSet;
 
 const HANDOFF: Cell = Cell::Handoff;
-const HOGS: Cell = Cell::Hogs { hogs: 1, victims: 1, hold_ns: 100_000, place: Place::Apart };
+const HOGS: Cell = Cell::Hogs(Hogs { hogs: 1, victims: 1, hold_ns: 100_000, place: Place::Apart });
 
 const LOOP: Cell = Cell::Loop {
     workload: Workload { hold_ns: 0, non_hold_ns: 0 },
@@ -179,15 +179,9 @@ fn cost(round: u32, lock: &str, operations: u64, cpu_s: f64, futexes: Option<Cal
     let result = TrialResult {
         counts: vec![operations / 2, operations - operations / 2],
         elapsed_s: 1.0,
-        user_s: 0.0,
-        system_s: 0.0,
-        sleeps: 0,
-        preemptions: 0,
         cpu_s: Some(cpu_s),
         futexes,
-        waits: None,
-        meters: None,
-        speed: 1.0,
+        ..TrialResult::default()
     };
     Trial { round, locks: vec![lock.into()], cell: LOOP, answer: Answer::Loop(result) }
 }

@@ -1,8 +1,6 @@
 use super::*;
 use crate::programs::harness::{Subject as _, asked, keeps_the_time};
-use crate::report::Ended;
 use crate::run::clock::Calibration;
-use crate::run::machine::Machine;
 use crate::statistics::delays::Delay;
 use crate::workloads::cell::{Answer, Trial};
 use crate::workloads::readers::{Outcome, RoleOutcome};
@@ -43,20 +41,9 @@ fn outcome(role: &str, ticks: u64) -> Outcome {
 fn record(trials: Vec<Trial>) -> Record {
     let subjects = asked::<Psrw>(&[], Mode::Full).1;
     let rows = subjects.iter().filter_map(|subject| Row::new(subject.lock, subject.run, &trials)).collect();
-    Record {
-        schema: Psrw::SCHEMA.into(),
-        version: String::new(),
-        mode: Mode::Full,
-        ended: Ended::Rounds,
-        took_s: 1.0,
-        machine: Machine { load_average: [0.0; 3], ..crate::run::machine::describe() },
-        window_ms: 100,
-        rounds: 3,
-        iterations_per_us: 1000.0,
-        seed: 0,
-        rows,
-        trials,
-    }
+    let mut record = Record::of(rows, trials);
+    record.machine.load_average = [0.0; 3];
+    record
 }
 
 /// Three rounds of `std-rw` with holds of 1 us and of 3 ms.

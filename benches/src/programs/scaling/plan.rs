@@ -5,6 +5,7 @@
 //! more rounds. Where even the shortest windows and fewest rounds do not fit, the plan says how
 //! long it will take instead of measuring too little.
 
+use crate::programs::harness::plan::Effort;
 use crate::report::{Cell, Lock, Mode};
 use crate::statistics::random::Rng;
 use crate::workloads::Workload;
@@ -17,53 +18,13 @@ pub const MIN_ROUNDS: u32 = 3;
 /// The workloads of the project's grid, without the bare one in front: (1,9), (3,7), (10,0) us.
 const WORKLOADS_US: [(u64, u64); 4] = [(0, 0), (1, 9), (3, 7), (10, 0)];
 
-/// How much is spent on a run of a mode.
-#[derive(Clone, Copy, Debug)]
-pub struct Effort {
-    /// For all trials together; the report comes on top.
-    pub budget: Duration,
-    /// Rounds aimed at when the window is chosen.
-    pub rounds: u32,
-    /// Never more rounds.
-    pub max_rounds: u32,
-    /// Shortest window: shorter ones hold too few time slices.
-    pub min_window_ms: u64,
-    /// Longest window: beyond, another round is worth more.
-    pub max_window_ms: u64,
-    /// Relative half-width of the 95 % interval at which a cell is settled.
-    pub precision: f64,
-}
-
-impl Effort {
-    /// The share of this harness in `cargo bench` (14 minutes on two CPUs), in
-    /// `cargo bench -- --quick` (3 minutes), or in `cargo test`.
-    pub fn of(mode: Mode) -> Self {
-        match mode {
-            Mode::Full => Self {
-                budget: Duration::from_secs(330),
-                rounds: 7,
-                max_rounds: 15,
-                min_window_ms: 80,
-                max_window_ms: 500,
-                precision: 0.05,
-            },
-            Mode::Quick => Self {
-                budget: Duration::from_secs(75),
-                rounds: 4,
-                max_rounds: 6,
-                min_window_ms: 50,
-                max_window_ms: 200,
-                precision: 0.10,
-            },
-            Mode::Smoke => Self {
-                budget: Duration::from_secs(4),
-                rounds: 2,
-                max_rounds: 2,
-                min_window_ms: 5,
-                max_window_ms: 10,
-                precision: 0.10,
-            },
-        }
+/// How much is spent on a run, and the relative half-width of the 95 % interval at which a cell is
+/// settled: 14 minutes of `cargo bench` on two CPUs, 3 minutes of `cargo bench -- --quick`.
+fn effort(mode: Mode) -> (Effort, f64) {
+    match mode {
+        Mode::Full => (Effort::new(330, (7, 15), (80, 500), None), 0.05),
+        Mode::Quick => (Effort::new(75, (4, 6), (50, 200), None), 0.10),
+        Mode::Smoke => (Effort::new(4, (2, 2), (5, 10), None), 0.10),
     }
 }
 
@@ -84,7 +45,7 @@ pub struct Plan {
     pub min_rounds: u32,
     /// Rounds that are never exceeded.
     pub max_rounds: u32,
-    /// See [`Effort::precision`].
+    /// Relative half-width of the 95 % interval at which a cell is settled.
     pub precision: f64,
     /// For all trials together.
     pub budget: Duration,
@@ -126,7 +87,7 @@ impl Plan {
     /// Shares out the time. A window that is given is kept, and only the number of rounds follows
     /// from the time.
     pub fn new(mode: Mode, locks: Vec<Lock>, cells: Vec<Cell>, window_ms: Option<u64>) -> Self {
-        let effort = Effort::of(mode);
+        let (effort, precision) = effort(mode);
         let trials = (locks.len() * cells.len()).max(1) as f64;
         let overhead = cells.iter().map(overhead_s).sum::<f64>() / cells.len().max(1) as f64;
         let trial_s = effort.budget.as_secs_f64() / trials / f64::from(effort.rounds) - overhead;
@@ -140,7 +101,7 @@ impl Plan {
             warmup_ms: warmup_of(window_ms),
             min_rounds: MIN_ROUNDS.min(effort.max_rounds),
             max_rounds: effort.max_rounds,
-            precision: effort.precision,
+            precision,
             budget: effort.budget,
         }
     }
@@ -282,7 +243,7 @@ mod tests {
 
     #[test]
     fn many_cpus_shrink_windows_then_rounds() {
-        let effort = Effort::of(Mode::Full);
+        let effort = effort(Mode::Full).0;
         let big = plan(Mode::Full, 14, 64, None);
         assert!(big.window_ms < plan(Mode::Full, 14, 2, None).window_ms);
         assert!(big.window_ms >= effort.min_window_ms && big.rounds() >= MIN_ROUNDS);
@@ -292,7 +253,7 @@ mod tests {
     #[test]
     fn what_cannot_fit_says_how_long_it_takes() {
         let huge = plan(Mode::Full, 40, 256, None);
-        assert_eq!((huge.window_ms, huge.rounds()), (Effort::of(Mode::Full).min_window_ms, MIN_ROUNDS));
+        assert_eq!((huge.window_ms, huge.rounds()), (effort(Mode::Full).0.min_window_ms, MIN_ROUNDS));
         assert!(huge.exceeds_budget());
         assert!(huge.to_string().contains("more than the 5:30 min meant for it"), "{huge}");
         assert!(!plan(Mode::Full, 4, 2, None).to_string().contains("more than"));

@@ -115,7 +115,7 @@ impl Row {
         if waits.is_empty() {
             waits.extend(closer.as_ref().and_then(|run| run.waits));
         }
-        let counted = runs.iter().filter_map(|run| run.meters).reduce(sum);
+        let counted = runs.iter().filter_map(|run| run.meters).reduce(|a, b| a.zip(b, u64::wrapping_add));
         let meters = counted.or(closer.as_ref().and_then(|run| run.meters));
         let p999: Vec<_> = waits.iter().map(|waits| waits.p999 as f64).collect();
         let covs: Vec<_> = runs.iter().map(|run| statistics::cov(&run.counts)).collect();
@@ -167,17 +167,6 @@ fn throughput(run: &TrialResult) -> f64 {
     run.counts.iter().sum::<u64>() as f64 / run.elapsed_s
 }
 
-fn sum(a: Meters, b: Meters) -> Meters {
-    Meters {
-        acquired: a.acquired + b.acquired,
-        contended: a.contended + b.contended,
-        spun: a.spun + b.spun,
-        slept: a.slept + b.slept,
-        woke: a.woke + b.woke,
-        reader_contended: a.reader_contended + b.reader_contended,
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -212,13 +201,7 @@ mod tests {
             elapsed_s: 0.5,
             user_s: 0.3,
             system_s: 0.1,
-            sleeps: 0,
-            preemptions: 0,
-            cpu_s: None,
-            futexes: None,
-            waits: None,
-            meters: None,
-            speed: 1.0,
+            ..TrialResult::default()
         };
         let variant = Variant { entry: locks::Entry::find("sysv").unwrap(), read_share: 0 };
         Series { runs: rates.iter().map(run).collect(), ..Series::new(variant) }
@@ -275,6 +258,6 @@ mod tests {
     fn reentries_are_per_contended_acquisition() {
         assert_eq!(METERS.reentries(), 1.5);
         assert_eq!(Meters::default().reentries(), 0.0);
-        assert_eq!(sum(METERS, METERS).reentries(), 1.5);
+        assert_eq!(METERS.zip(METERS, u64::wrapping_add).reentries(), 1.5);
     }
 }

@@ -142,6 +142,18 @@ pub struct Meters {
 }
 
 impl Meters {
+    /// Each counter `with` that of `other`.
+    pub fn zip(self, other: Self, with: fn(u64, u64) -> u64) -> Self {
+        Self {
+            acquired: with(self.acquired, other.acquired),
+            contended: with(self.contended, other.contended),
+            spun: with(self.spun, other.spun),
+            slept: with(self.slept, other.slept),
+            woke: with(self.woke, other.woke),
+            reader_contended: with(self.reader_contended, other.reader_contended),
+        }
+    }
+
     /// Of 100 exclusive acquisitions, how many found the lock taken; none if there were none.
     pub fn write_contention(self, read_share: u8) -> Option<f64> {
         let writes = self.acquired as f64 * f64::from(100 - read_share) / 100.0;

@@ -17,6 +17,7 @@
 use super::Spec;
 use crate::run::pinning;
 use crate::run::threads::{Urgent, keep_a_thread_asleep};
+use crate::workloads::Scenario as _;
 use anyhow::{Result, bail, ensure};
 use std::sync::atomic::Ordering::{Relaxed, Release};
 use std::sync::atomic::{AtomicBool, AtomicU64};

@@ -7,6 +7,7 @@ use super::crew::{self, Counted, GRACE, Workload};
 use super::{Load, Notify, Outcome, Spec};
 
 use crate::subjects::condvars::{self, Entry, Monitor, Visitor};
+use crate::workloads::Scenario as _;
 use anyhow::{Result, bail, ensure};
 use std::sync::atomic::AtomicU64;
 use std::sync::atomic::Ordering::Relaxed;

@@ -1,12 +1,12 @@
 //! A run of one condition variable, for a process of its own, and what comes back.
 
 use super::loops;
-use crate::run::child::Task;
 use crate::run::pinning::{self, Pin};
 use crate::statistics;
 use crate::subjects::condvars;
+use crate::workloads::Scenario;
 use crate::workloads::figure::Figure;
-use anyhow::{Result, ensure};
+use anyhow::Result;
 use serde::{Deserialize, Serialize};
 use std::fmt;
 use std::time::Duration;
@@ -148,15 +148,6 @@ impl Run {
             place => format!("{load}/{}", place.name()),
         }
     }
-
-    /// How many threads it has.
-    pub fn threads(self) -> u32 {
-        match self.load {
-            Load::Buffer { producers, consumers, .. } => producers + consumers,
-            Load::PingPong { .. } => 2,
-            Load::Crowd { waiters, .. } | Load::Timed { waiters } => waiters + 1,
-        }
-    }
 }
 
 impl fmt::Display for Run {
@@ -178,18 +169,8 @@ impl fmt::Display for Run {
     }
 }
 
-/// What to run.
-#[derive(Clone, Debug, Serialize, Deserialize)]
-pub struct Spec {
-    /// A name in the [`registry`](crate::subjects::condvars::all).
-    pub subject: String,
-    /// The run.
-    pub run: Run,
-    /// Not counted, before the window.
-    pub warmup_ms: u64,
-    /// The measured window.
-    pub window_ms: u64,
-}
+/// A run of one subject.
+pub type Spec = crate::workloads::Spec<Run>;
 
 /// What came of it.
 #[derive(Clone, Debug, Serialize, Deserialize)]
@@ -221,19 +202,18 @@ impl Outcome {
     }
 }
 
-impl Task for Spec {
-    type Answer = Outcome;
+impl Scenario for Run {
+    type Outcome = Outcome;
 
-    fn carry_out(&self) -> Result<Outcome> {
-        ensure!(self.window_ms > 0, "a window of 0 ms measures nothing; allowed: at least 1 ms");
-        loops::run(self, condvars::Entry::find(&self.subject)?)
+    fn threads(self) -> u32 {
+        match self.load {
+            Load::Buffer { producers, consumers, .. } => producers + consumers,
+            Load::PingPong { .. } => 2,
+            Load::Crowd { waiters, .. } | Load::Timed { waiters } => waiters + 1,
+        }
     }
 
-    fn own_time(&self) -> Duration {
-        Duration::from_millis(self.warmup_ms + self.window_ms)
-    }
-
-    fn workers(&self) -> u32 {
-        self.run.threads()
+    fn carry_out(spec: &Spec) -> Result<Outcome> {
+        loops::run(spec, condvars::Entry::find(&spec.subject)?)
     }
 }

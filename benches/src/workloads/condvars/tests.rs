@@ -14,7 +14,7 @@ const BUFFER: Load =
 
 fn spec(subject: &str, load: Load) -> Spec {
     let run = Run { load, place: Place::Free };
-    Spec { subject: subject.into(), run, warmup_ms: 2, window_ms: 20 }
+    Spec { subject: subject.into(), run, warmup_ms: 2, window_ms: 20, iterations_per_us: 100.0, seed: 1 }
 }
 
 fn loads() -> Vec<Load> {

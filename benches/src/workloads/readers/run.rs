@@ -32,7 +32,6 @@ impl Visitor for Start<'_> {
 
 /// A run over lock type `L`, which need not be registered; errors call it `name`.
 pub(super) fn run<L: RwLock>(spec: &Spec, name: &str) -> Result<Outcome> {
-    ensure!(spec.window_ms > 0, "a window of 0 ms measures nothing; allowed: at least 1 ms");
     let duties = spec.run.duties();
     ensure!(
         L::HANDLER || !spec.run.has_handlers(),

@@ -1,29 +1,16 @@
 //! A run of a lock, for a process of its own, and what comes back.
 
 use super::{Run, run};
-use crate::run::child::Task;
 use crate::run::clock::Calibration;
 use crate::statistics::delays::Delay;
 use crate::subjects::rwlocks;
+use crate::workloads::Scenario;
 use crate::workloads::figure::Figure;
 use anyhow::Result;
 use serde::{Deserialize, Serialize};
-use std::time::Duration;
 
-/// What to run.
-#[derive(Clone, Debug, Serialize, Deserialize)]
-pub struct Spec {
-    /// A name in the [`registry`](crate::subjects::rwlocks::all).
-    pub lock: String,
-    /// The run.
-    pub run: Run,
-    /// Not counted, before the window.
-    pub warmup_ms: u64,
-    /// The measured window.
-    pub window_ms: u64,
-    /// Calibration of the busy work.
-    pub iterations_per_us: f64,
-}
+/// A run of one subject.
+pub type Spec = crate::workloads::Spec<Run>;
 
 /// What came of it. Delays are in ticks of the clock, its own part subtracted.
 #[derive(Clone, Debug, Serialize, Deserialize)]
@@ -133,18 +120,14 @@ pub struct HandlerOutcome {
     pub lost: u64,
 }
 
-impl Task for Spec {
-    type Answer = Outcome;
+impl Scenario for Run {
+    type Outcome = Outcome;
 
-    fn carry_out(&self) -> Result<Outcome> {
-        rwlocks::visit(rwlocks::Entry::find(&self.lock)?, run::Start(self))
+    fn threads(self) -> u32 {
+        self.duties().len() as u32
     }
 
-    fn own_time(&self) -> Duration {
-        Duration::from_millis(self.warmup_ms + self.window_ms)
-    }
-
-    fn workers(&self) -> u32 {
-        self.run.duties().len() as u32
+    fn carry_out(spec: &Spec) -> Result<Outcome> {
+        rwlocks::visit(rwlocks::Entry::find(&spec.subject)?, run::Start(spec))
     }
 }

@@ -8,7 +8,7 @@ use std::collections::HashSet;
 
 fn spec(lock: &str, run: Run) -> Spec {
     let iterations_per_us = busy_work::calibrate();
-    Spec { lock: lock.into(), run, warmup_ms: 2, window_ms: 15, iterations_per_us }
+    Spec { subject: lock.into(), run, warmup_ms: 2, window_ms: 15, iterations_per_us, seed: 1 }
 }
 
 /// Every run with one probe or period of each kind.
@@ -38,7 +38,7 @@ fn busy(spec: &Spec) -> Outcome {
             return outcome;
         }
     }
-    panic!("{} of {}: no operation in 20 s", spec.run.name(), spec.lock);
+    panic!("{} of {}: no operation in 20 s", spec.run.name(), spec.subject);
 }
 
 #[test]

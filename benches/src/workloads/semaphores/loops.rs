@@ -11,6 +11,7 @@ use crate::run::threads::{Urgent, clock_time, keep_a_thread_asleep};
 use crate::statistics::random::Rng;
 use crate::subjects::semaphores::arrays::{Array, Kernel, Ours, Posix, Singles};
 use crate::subjects::semaphores::{Entry, Made};
+use crate::workloads::Scenario as _;
 use anyhow::{Result, bail, ensure};
 use std::sync::Barrier;
 use std::sync::atomic::AtomicU64;

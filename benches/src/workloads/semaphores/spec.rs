@@ -1,14 +1,13 @@
 //! A run of some semaphores, for a process of its own, and what comes back.
 
 use super::{loops, wakes};
-use crate::run::child::Task;
 use crate::statistics;
 use crate::subjects::semaphores::{self, Entry, Made};
+use crate::workloads::Scenario;
 use crate::workloads::figure::Figure;
 use anyhow::{Result, ensure};
 use serde::{Deserialize, Serialize};
 use std::fmt;
-use std::time::Duration;
 use ulocks_semarray::Fairness;
 
 /// In which order those who have been found waiting are posted.
@@ -119,19 +118,6 @@ impl Run {
             Self::Complex { .. } | Self::Readers { .. } | Self::Philosophers { .. } => takes_sets && !strict,
         }
     }
-
-    /// How many threads it has.
-    pub fn threads(self) -> u32 {
-        match self {
-            Self::Wakes { threads, .. } | Self::Complex { threads } | Self::Readers { threads, .. } => {
-                threads
-            }
-            Self::Own { threads, poster } => threads + u32::from(poster),
-            Self::PingPong { pairs } => 2 * pairs,
-            Self::Philosophers { seats } => seats,
-            Self::Manager { workers, .. } => workers + 1,
-        }
-    }
 }
 
 impl fmt::Display for Run {
@@ -161,22 +147,8 @@ impl fmt::Display for Run {
     }
 }
 
-/// What to run.
-#[derive(Clone, Debug, Serialize, Deserialize)]
-pub struct Spec {
-    /// A name in the [`registry`](crate::subjects::semaphores::all).
-    pub subject: String,
-    /// The run.
-    pub run: Run,
-    /// Not counted, before the window.
-    pub warmup_ms: u64,
-    /// The measured window.
-    pub window_ms: u64,
-    /// Calibration of the busy work.
-    pub iterations_per_us: f64,
-    /// Of random numbers.
-    pub seed: u64,
-}
+/// A run of one subject.
+pub type Spec = crate::workloads::Spec<Run>;
 
 /// What came of it.
 #[derive(Clone, Debug, Serialize, Deserialize)]
@@ -214,35 +186,38 @@ impl Outcome {
     }
 }
 
-impl Task for Spec {
-    type Answer = Outcome;
+impl Scenario for Run {
+    type Outcome = Outcome;
 
-    fn carry_out(&self) -> Result<Outcome> {
-        ensure!(self.window_ms > 0, "a window of 0 ms measures nothing; allowed: at least 1 ms");
-        let entry = semaphores::Entry::find(&self.subject)?;
+    fn threads(self) -> u32 {
+        match self {
+            Self::Wakes { threads, .. } | Self::Complex { threads } | Self::Readers { threads, .. } => {
+                threads
+            }
+            Self::Own { threads, poster } => threads + u32::from(poster),
+            Self::PingPong { pairs } => 2 * pairs,
+            Self::Philosophers { seats } => seats,
+            Self::Manager { workers, .. } => workers + 1,
+        }
+    }
+
+    fn carry_out(spec: &Spec) -> Result<Outcome> {
+        let entry = semaphores::Entry::find(&spec.subject)?;
         ensure!(
-            self.run.admits(entry),
+            spec.run.admits(entry),
             "'{}' takes no part in a run of this kind, {}; allowed: {}",
             entry.name,
-            self.run.name(),
+            spec.run.name(),
             semaphores::Entry::all()
                 .iter()
-                .filter(|e| self.run.admits(e))
+                .filter(|e| spec.run.admits(e))
                 .map(|e| e.name)
                 .collect::<Vec<_>>()
                 .join(", ")
         );
-        match self.run {
-            Run::Wakes { .. } => wakes::run(self, entry),
-            _ => loops::run(self, entry),
+        match spec.run {
+            Run::Wakes { .. } => wakes::run(spec, entry),
+            _ => loops::run(spec, entry),
         }
-    }
-
-    fn own_time(&self) -> Duration {
-        Duration::from_millis(self.warmup_ms + self.window_ms)
-    }
-
-    fn workers(&self) -> u32 {
-        self.run.threads()
     }
 }

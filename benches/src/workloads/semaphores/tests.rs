@@ -2,6 +2,7 @@ use super::*;
 use crate::run::child::Task;
 use crate::subjects::semaphores::arrays::{Array, Kernel, Ours, Posix, Singles};
 use crate::subjects::semaphores::{Entry, KERNEL, Made, POSIX, SEMARRAY};
+use crate::workloads::Scenario as _;
 use crate::workloads::figure::Figure;
 use crate::workloads::uncontended_sets::SetsSpec;
 use anyhow::Result;

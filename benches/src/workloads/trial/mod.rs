@@ -113,7 +113,7 @@ impl Waits {
 }
 
 /// What a trial measured.
-#[derive(Clone, Debug, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub struct TrialResult {
     /// Operations of each worker in the window.
     pub counts: Vec<u64>,

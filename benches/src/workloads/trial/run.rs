@@ -142,7 +142,7 @@ impl<L: Lock> Conductor<'_, L> {
             }
         }
         let meters =
-            after.meters.zip(before.meters).map(|(after, before)| combine(after, before, u64::wrapping_sub));
+            after.meters.zip(before.meters).map(|(after, before)| after.zip(before, u64::wrapping_sub));
         Ok(Window {
             elapsed,
             cpu: after.cpu.saturating_sub(before.cpu),
@@ -315,16 +315,5 @@ fn waits<L: Lock>(arena: &Arena<L>) -> Waits {
 /// The counters of all locks together as they stand, if the locks count.
 fn meters<L: Lock>(arena: &Arena<L>) -> Option<Meters> {
     let each = arena.cells().iter().filter_map(|cell| cell.lock.0.meters());
-    each.reduce(|a, b| combine(a, b, u64::wrapping_add))
-}
-
-fn combine(a: Meters, b: Meters, with: fn(u64, u64) -> u64) -> Meters {
-    Meters {
-        acquired: with(a.acquired, b.acquired),
-        contended: with(a.contended, b.contended),
-        spun: with(a.spun, b.spun),
-        slept: with(a.slept, b.slept),
-        woke: with(a.woke, b.woke),
-        reader_contended: with(a.reader_contended, b.reader_contended),
-    }
+    each.reduce(|a, b| a.zip(b, u64::wrapping_add))
 }
