@@ -29,69 +29,41 @@ pub struct Lock {
 }
 
 const LOCKS: &[Lock] = &[
-    Lock { name: "unfair", about: "unfair::Mutex, default patience", run: family::<Unfair<Private>> },
-    Lock {
-        name: "unfair-nospin",
-        about: "unfair::Mutex whose waiters sleep at once",
-        run: family::<Unfair<Private<NoSpin>>>,
-    },
-    Lock { name: "unfair-shared", about: "unfair::Mutex between processes", run: family::<Unfair<Shared>> },
-    Lock { name: "asym", about: "unfair::AsymMutex, default patience", run: family::<Asym<Private>> },
-    Lock {
-        name: "asym-nospin",
-        about: "unfair::AsymMutex whose waiters sleep at once",
-        run: family::<Asym<Private<NoSpin>>>,
-    },
-    Lock { name: "byte", about: "unfair::ByteMutex over a lot of one queue", run: family::<Byte<Private>> },
-    Lock {
-        name: "throughput",
-        about: "unfair::ThroughputMutex, default patience",
-        run: family::<Throughput<Private>>,
-    },
-    Lock {
-        name: "throughput-shared",
-        about: "unfair::ThroughputMutex between processes",
-        run: family::<Throughput<Shared>>,
-    },
-    Lock { name: "calock", about: "calock::Calock, default patience", run: family::<RawCalock<Private>> },
-    Lock {
-        name: "calock-nospin",
-        about: "calock::Calock whose waiters sleep at once",
-        run: family::<RawCalock<Private<NoSpin>>>,
-    },
-    Lock {
-        name: "calock-shared",
-        about: "calock::Calock between processes",
-        run: family::<RawCalock<Shared>>,
-    },
-    Lock { name: "fair", about: "fair::FairMutex, default patience", run: family::<Fair<Private>> },
-    Lock { name: "fair-shared", about: "fair::FairMutex between processes", run: family::<Fair<Shared>> },
-    Lock {
-        name: "psrw",
-        about: "psrwlock::PsRwLock; one operation in a thousand is a write",
-        run: mostly_read::<Ps<Central>>,
-    },
-    Lock {
-        name: "psrw-slots",
-        about: "the same with its readers at 64 slots",
-        run: mostly_read::<Ps<Distributed<64>>>,
-    },
-    Lock { name: "semarray", about: "one semaphore of a semarray::SemArray", run: shared_semaphore },
-    Lock {
-        name: "semarray-own",
-        about: "a semaphore of its own for each thread, all in one semarray::SemArray",
-        run: own_semaphore,
-    },
-    Lock {
-        name: "semarray-two",
-        about: "two neighbours of as many semaphores as threads, in one set: philosophers",
-        run: two_semaphores,
-    },
-    Lock { name: "tas", about: "test-and-set, no back-off", run: reference::<Tas> },
-    Lock { name: "ttas", about: "test-and-test-and-set", run: reference::<Ttas> },
-    Lock { name: "ticket", about: "ticket lock, global spinning", run: reference::<Ticket> },
-    Lock { name: "mcs", about: "queue lock, local spinning", run: reference::<Mcs> },
+    lock("unfair", "unfair::Mutex, default patience", family::<Unfair<Private>>),
+    lock("unfair-nospin", "unfair::Mutex whose waiters sleep at once", family::<Unfair<Private<NoSpin>>>),
+    lock("unfair-shared", "unfair::Mutex between processes", family::<Unfair<Shared>>),
+    lock("asym", "unfair::AsymMutex, default patience", family::<Asym<Private>>),
+    lock("asym-nospin", "unfair::AsymMutex whose waiters sleep at once", family::<Asym<Private<NoSpin>>>),
+    lock("byte", "unfair::ByteMutex over a lot of one queue", family::<Byte<Private>>),
+    lock("throughput", "unfair::ThroughputMutex, default patience", family::<Throughput<Private>>),
+    lock("throughput-shared", "unfair::ThroughputMutex between processes", family::<Throughput<Shared>>),
+    lock("calock", "calock::Calock, default patience", family::<RawCalock<Private>>),
+    lock("calock-nospin", "calock::Calock whose waiters sleep at once", family::<RawCalock<Private<NoSpin>>>),
+    lock("calock-shared", "calock::Calock between processes", family::<RawCalock<Shared>>),
+    lock("fair", "fair::FairMutex, default patience", family::<Fair<Private>>),
+    lock("fair-shared", "fair::FairMutex between processes", family::<Fair<Shared>>),
+    lock("psrw", "psrwlock::PsRwLock; one operation in a thousand is a write", mostly_read::<Ps<Central>>),
+    lock("psrw-slots", "the same with its readers at 64 slots", mostly_read::<Ps<Distributed<64>>>),
+    lock("semarray", "one semaphore of a semarray::SemArray", shared_semaphore),
+    lock(
+        "semarray-own",
+        "a semaphore of its own for each thread, all in one semarray::SemArray",
+        own_semaphore,
+    ),
+    lock(
+        "semarray-two",
+        "two neighbours of as many semaphores as threads, in one set: philosophers",
+        two_semaphores,
+    ),
+    lock("tas", "test-and-set, no back-off", reference::<Tas>),
+    lock("ttas", "test-and-test-and-set", reference::<Ttas>),
+    lock("ticket", "ticket lock, global spinning", reference::<Ticket>),
+    lock("mcs", "queue lock, local spinning", reference::<Mcs>),
 ];
+
+const fn lock(name: &'static str, about: &'static str, run: fn(&Run) -> Result<Outcome, CostError>) -> Lock {
+    Lock { name, about, run }
+}
 
 type Ps<R> = RawPsRwLock<Sifted<{ BULK | URGENT | NESTED }, Private, PhaseFair, R, Soft, Unchecked>>;
 

@@ -5,6 +5,7 @@ pub mod condvar;
 pub mod convoy;
 pub mod harness;
 pub mod options;
+mod progress;
 pub mod promises;
 pub mod psrw;
 pub mod scaling;

@@ -64,3 +64,18 @@ pub(crate) fn wake_on_time() {
     // only.
     unsafe { libc::prctl(libc::PR_SET_TIMERSLACK, 1) };
 }
+
+/// What the kernel counts of the calling thread (`RUSAGE_THREAD`) or of the process
+/// (`RUSAGE_SELF`).
+pub(crate) fn usage(whose: libc::c_int) -> libc::rusage {
+    // SAFETY: all-zero is a valid `rusage`.
+    let mut usage: libc::rusage = unsafe { std::mem::zeroed() };
+    // SAFETY: the structure is writable; the call cannot fail with these arguments.
+    unsafe { libc::getrusage(whose, &mut usage) };
+    usage
+}
+
+/// A time as the kernel counts it.
+pub(crate) fn time(time: libc::timeval) -> Duration {
+    Duration::new(time.tv_sec as u64, time.tv_usec as u32 * 1000)
+}

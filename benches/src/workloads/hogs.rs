@@ -15,16 +15,16 @@
 //! have woken up.
 
 use super::trial::Waits;
+use super::window::{self, Line, MEASURE, STOP, WARM_UP};
+use super::{Scenario, Spec};
 use crate::run::busy_work::{self, Span};
 use crate::run::pinning::{self, Pin};
-use crate::run::threads::{Urgent, keep_a_thread_asleep, wake_on_time};
+use crate::run::threads::{keep_a_thread_asleep, wake_on_time};
 use crate::statistics::delays::empty_histogram;
 use crate::subjects::locks::{self, Entry, Lock, LockArray, Scope, Visitor};
-use crate::workloads::{Scenario, Spec};
 use anyhow::{Result, ensure};
 use hdrhistogram::Histogram;
 use serde::{Deserialize, Serialize};
-use std::sync::Barrier;
 use std::sync::atomic::AtomicU64;
 use std::sync::atomic::Ordering::Relaxed;
 use std::thread;
@@ -90,22 +90,12 @@ impl Scenario for Hogs {
     }
 }
 
-/// Phases, in their order.
-const WARM_UP: u64 = 0;
-const MEASURE: u64 = 1;
-const STOP: u64 = 2;
-
-/// A value on lines of its own.
-#[repr(align(128))]
-struct Line<T>(T);
-
 /// What all threads share.
 struct Shared<'a, L> {
     lock: &'a L,
     phase: Line<AtomicU64>,
     /// Raised by a load and a store in each critical section.
     protected: Line<AtomicU64>,
-    gate: Barrier,
 }
 
 /// What a thread has done.
@@ -135,57 +125,27 @@ pub fn run<L: Lock>(spec: &Spec<Hogs>) -> Result<HogsResult> {
     keep_a_thread_asleep();
     let row = LockArray::<L>::new(Scope::Threads, 1)?;
     let (hogs, victims) = (spec.run.hogs as usize, spec.run.victims as usize);
-    let shared = Shared {
-        lock: row.get(0),
-        phase: Line(AtomicU64::new(WARM_UP)),
-        protected: Line(AtomicU64::new(0)),
-        gate: Barrier::new(hogs + victims + 1),
-    };
+    let shared =
+        Shared { lock: row.get(0), phase: Line(AtomicU64::new(WARM_UP)), protected: Line(AtomicU64::new(0)) };
     let cpu_of = |index: usize| match spec.run.place {
         Place::Apart => cpus[index % cpus.len()],
         Place::Together => cpus[0],
     };
-    thread::scope(|s| {
-        let start = |index: usize| {
-            let shared = &shared;
-            let pause = Duration::from_nanos(PAUSE_NS);
-            let build = thread::Builder::new().stack_size(64 * 1024);
-            build.spawn_scoped(s, move || {
-                let bound = pinning::bind(cpu_of(index));
-                shared.gate.wait();
-                bound?;
-                Ok(if index < hogs {
-                    (shared.hog(hold), None)
-                } else {
-                    let mut histogram = empty_histogram();
-                    (shared.victim(moment, pause, &mut histogram), Some(histogram))
-                })
-            })
-        };
-        // All of them, or the gate never opens: a thread that cannot be had ends the process.
-        let threads: Vec<_> =
-            (0..hogs + victims).map(|index| start(index).expect("a thread can be had")).collect();
-        let elapsed_s = shared.conduct(spec);
-        let ended = threads.into_iter().map(|thread| thread.join().expect("a lock that can be acquired"));
-        let tallies = ended.collect::<Result<Vec<_>>>()?;
-        shared.collect::<L>(spec, tallies, elapsed_s)
-    })
+    let pause = Duration::from_nanos(PAUSE_NS);
+    let body = |index: usize| {
+        Ok(if index < hogs {
+            (shared.hog(hold), None)
+        } else {
+            let mut histogram = empty_histogram();
+            (shared.victim(moment, pause, &mut histogram), Some(histogram))
+        })
+    };
+    let (tallies, (elapsed_s, _)) =
+        window::together(hogs + victims, cpu_of, body, || window::open(spec, &shared.phase.0))?;
+    shared.collect::<L>(spec, tallies, elapsed_s)
 }
 
 impl<L: Lock> Shared<'_, L> {
-    /// Opens and closes the window; returns its length in seconds.
-    fn conduct(&self, spec: &Spec<Hogs>) -> f64 {
-        self.gate.wait();
-        let _urgent = Urgent::new();
-        thread::sleep(Duration::from_millis(spec.warmup_ms));
-        let start = Instant::now();
-        self.phase.0.store(MEASURE, Relaxed);
-        thread::sleep(Duration::from_millis(spec.window_ms));
-        let elapsed = start.elapsed();
-        self.phase.0.store(STOP, Relaxed);
-        elapsed.as_secs_f64()
-    }
-
     /// Holds the lock for `span`; returns when it was had.
     fn hold(&self, span: Span) -> Instant {
         self.lock.with(|| {
@@ -320,8 +280,8 @@ mod tests {
     fn a_lock_that_does_not_exclude_is_found_out() {
         struct Open;
         impl Lock for Open {
-            unsafe fn place(_: *mut Self, _: Scope) -> Result<()> {
-                Ok(())
+            fn unlocked(_: Scope) -> Result<Self> {
+                Ok(Self)
             }
             type Held<'a> = ();
             fn acquire(&self) {}

@@ -11,6 +11,7 @@ pub mod semaphores;
 pub mod trial;
 pub mod uncontended;
 pub mod uncontended_sets;
+mod window;
 
 use crate::run::child::Task;
 use anyhow::{Result, ensure};

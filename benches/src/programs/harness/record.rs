@@ -1,7 +1,7 @@
 //! What a run leaves behind, and how its trials are run.
 
 use super::plan::Plan;
-use crate::programs::status_line::StatusLine;
+use crate::programs::progress::Progress;
 use crate::report::{self, Ended, Mode};
 use crate::run::child::{Outcome, Runner};
 use crate::run::machine::Machine;
@@ -95,48 +95,31 @@ impl<R: Serialize> Record<R> {
     /// Runs the rounds, or those before a signal, which it returns.
     fn rounds(&mut self, plan: &Plan) -> anyhow::Result<Option<i32>> {
         let runner = Runner::new()?;
-        let line = StatusLine::new();
-        let start = Instant::now();
+        let progress = Progress::new(plan.probes.len(), plan.rounds);
         for round in 0..plan.rounds {
             let seed = u64::from(self.seed) + u64::from(round);
-            let probes = plan.round(round, seed);
-            for (done, probe) in probes.iter().enumerate() {
-                line.show(&format!(
-                    "round {}/{}  trial {}/{}  {}  {}",
-                    round + 1,
-                    plan.rounds,
-                    done + 1,
-                    probes.len(),
-                    report::clock(start.elapsed().as_secs_f64()),
-                    describe(probe)
-                ));
+            for (done, probe) in plan.round(round, seed).into_iter().enumerate() {
+                progress.trial(round, done, &describe(probe));
                 let job = probe.job(plan.lengths, seed + self.trials.len() as u64);
                 let outcome = runner.run(&job).with_context(|| {
-                    line.clear();
+                    progress.end();
                     describe(probe)
                 })?;
                 match outcome {
                     Outcome::Done(answer) => {
-                        let Probe { cell, locks } = (*probe).clone();
+                        let Probe { cell, locks } = probe.clone();
                         self.trials.push(Trial { round, locks, cell, answer });
                     }
                     Outcome::Interrupted(signal) => {
-                        line.clear();
+                        progress.end();
                         self.ended = Ended::Interrupted;
                         return Ok(Some(signal));
                     }
                 }
             }
-            if !line.is_shown() {
-                eprintln!(
-                    "round {} of {}, {} min",
-                    round + 1,
-                    plan.rounds,
-                    report::clock(start.elapsed().as_secs_f64())
-                );
-            }
+            progress.round(round, "");
         }
-        line.clear();
+        progress.end();
         Ok(None)
     }
 

@@ -12,10 +12,10 @@
 //! leaves a report on the trials that had ended.
 
 pub mod plan;
-mod progress;
 
 use crate::programs::harness::{self, Cli};
 use crate::programs::options::{self, BenchOptions};
+use crate::programs::progress::Progress;
 use crate::report::{self, Ended, Kind, Lock, Mode, Report, Settings, Summary, Trial};
 use crate::run::child::{Outcome, Runner};
 use crate::run::pinning::Pin;
@@ -25,7 +25,6 @@ use crate::workloads::Workload;
 use crate::workloads::trial::{TrialSpec, Workers};
 use anyhow::Context;
 use plan::Plan;
-use progress::Progress;
 use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
@@ -176,7 +175,9 @@ fn rounds(report: &mut Report, plan: &Plan, pin: Pin, keeper: &Runner) -> anyhow
     for round in 0.. {
         for (done, (lock, cell)) in plan.round(seed + u64::from(round)).into_iter().enumerate() {
             let (name, what) = (&plan.locks[lock].name, plan.cells[cell]);
-            progress.trial(round, done, name, what);
+            let Workload { hold_ns, non_hold_ns } = what.workload;
+            let (hold, non_hold) = (hold_ns as f64 / 1e3, non_hold_ns as f64 / 1e3);
+            progress.trial(round, done, &format!("{name} x{} ({hold}, {non_hold}) us", what.threads));
             let spec = TrialSpec {
                 lock: name.clone(),
                 workers: Workers::Threads(what.threads),
@@ -207,7 +208,8 @@ fn rounds(report: &mut Report, plan: &Plan, pin: Pin, keeper: &Runner) -> anyhow
             }
         }
         let open = report::open_cells(report);
-        progress.round(round, open, plan.trials_of_throughput());
+        let cells = plan.trials_of_throughput();
+        progress.round(round, &format!(": {} of {cells} settled", cells - open));
         let run = round + 1;
         let elapsed = start.elapsed().as_secs_f64();
         let next = elapsed + elapsed / f64::from(run);

@@ -62,76 +62,22 @@ impl Monitor for Std {
 #[derive(Debug)]
 pub struct Api<C>(PhantomData<C>);
 
-impl<C> Monitor for Api<C>
-where
-    C: RawCondvarTimed + Send + Sync + 'static,
-    C::RawMutex: RawMutexTimed<Duration = Duration> + Send + Sync + 'static,
-{
-    type Mutex<T: Send + 'static> = lock_api::Mutex<C::RawMutex, T>;
-    type Guard<'a, T: Send + 'static> = lock_api::MutexGuard<'a, C::RawMutex, T>;
-    type Condvar = lock_api::Condvar<C>;
-
-    fn mutex<T: Send + 'static>(value: T) -> Result<Self::Mutex<T>> {
-        Ok(lock_api::Mutex::new(value))
-    }
-
-    fn condvar() -> Result<Self::Condvar> {
-        Ok(lock_api::Condvar::new())
-    }
-
-    #[inline]
-    fn lock<T: Send + 'static>(mutex: &Self::Mutex<T>) -> Self::Guard<'_, T> {
-        mutex.lock()
-    }
-
-    #[inline]
-    fn wait<'a, T: Send + 'static>(
-        condvar: &Self::Condvar,
-        mut guard: Self::Guard<'a, T>,
-    ) -> Self::Guard<'a, T> {
-        condvar.wait(&mut guard);
-        guard
-    }
-
-    #[inline]
-    fn wait_for<'a, T: Send + 'static>(
-        condvar: &Self::Condvar,
-        mut guard: Self::Guard<'a, T>,
-        timeout: Duration,
-    ) -> (Self::Guard<'a, T>, bool) {
-        let ended = condvar.wait_for(&mut guard, timeout);
-        (guard, ended.timed_out())
-    }
-
-    #[inline]
-    fn notify_one<T: Send + 'static>(condvar: &Self::Condvar, _: &Self::Mutex<T>) {
-        condvar.notify_one();
-    }
-
-    #[inline]
-    fn notify_all<T: Send + 'static>(condvar: &Self::Condvar, _: &Self::Mutex<T>) {
-        condvar.notify_all();
-    }
-}
-
-/// Pairs whose `wait` takes the guard by reference, and that are not lock_api 0.5's.
+/// Pairs whose `wait` takes the guard by reference.
 macro_rules! by_reference {
-    ($($(#[$doc:meta])* $name:ident: $krate:ident;)*) => {$(
-        $(#[$doc])*
-        #[derive(Debug)]
-        pub struct $name;
-
-        impl Monitor for $name {
-            type Mutex<T: Send + 'static> = $krate::Mutex<T>;
-            type Guard<'a, T: Send + 'static> = $krate::MutexGuard<'a, T>;
-            type Condvar = $krate::Condvar;
+    ($({$($generics:tt)*} $name:ty $(where {$($bounds:tt)*})?: $mutex:ty, $guard:ty, $condvar:ty;)*) => {$(
+        impl $($generics)* Monitor for $name
+        $(where $($bounds)*)?
+        {
+            type Mutex<T: Send + 'static> = $mutex;
+            type Guard<'a, T: Send + 'static> = $guard;
+            type Condvar = $condvar;
 
             fn mutex<T: Send + 'static>(value: T) -> Result<Self::Mutex<T>> {
-                Ok($krate::Mutex::new(value))
+                Ok(<$mutex>::new(value))
             }
 
             fn condvar() -> Result<Self::Condvar> {
-                Ok($krate::Condvar::new())
+                Ok(<$condvar>::new())
             }
 
             #[inline]
@@ -171,11 +117,21 @@ macro_rules! by_reference {
     )*};
 }
 
+/// usync's.
+#[derive(Debug)]
+pub struct Usync;
+
+/// parking_lot 0.12's, another algorithm.
+#[derive(Debug)]
+pub struct ParkingLot012;
+
 by_reference! {
-    /// usync's.
-    Usync: usync;
-    /// parking_lot 0.12's, another algorithm.
-    ParkingLot012: parking_lot_012;
+    {<C>} Api<C> where {
+        C: RawCondvarTimed + Send + Sync + 'static,
+        C::RawMutex: RawMutexTimed<Duration = Duration> + Send + Sync + 'static,
+    }: lock_api::Mutex<C::RawMutex, T>, lock_api::MutexGuard<'a, C::RawMutex, T>, lock_api::Condvar<C>;
+    {} Usync: usync::Mutex<T>, usync::MutexGuard<'a, T>, usync::Condvar;
+    {} ParkingLot012: parking_lot_012::Mutex<T>, parking_lot_012::MutexGuard<'a, T>, parking_lot_012::Condvar;
 }
 
 /// `PiMutex` with its own condition variable: a notification names the mutex.

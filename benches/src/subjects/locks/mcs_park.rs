@@ -137,11 +137,8 @@ fn linked(link: &AtomicPtr<Node>) -> *mut Node {
 }
 
 impl Lock for McsPark {
-    unsafe fn place(place: *mut Self, _: Scope) -> Result<()> {
-        let free = Self { tail: AtomicPtr::new(ptr::null_mut()), head: AtomicPtr::new(ptr::null_mut()) };
-        // SAFETY: valid for writes and aligned, by the contract of `place`.
-        unsafe { place.write(free) };
-        Ok(())
+    fn unlocked(_: Scope) -> Result<Self> {
+        Ok(Self { tail: AtomicPtr::new(ptr::null_mut()), head: AtomicPtr::new(ptr::null_mut()) })
     }
 
     type Held<'a> = Held<'a, Self>;

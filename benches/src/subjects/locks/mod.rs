@@ -27,7 +27,7 @@ pub use ticket_futex::TicketFutex;
 pub use ulock::{Readable, Ulock};
 
 use super::rwlocks::{Peer, Psrw, PsrwDistributed, PsrwHandler, Pthread};
-use anyhow::{Result, anyhow};
+use anyhow::{Result, anyhow, bail};
 use posix::{ADAPTIVE, ROBUST};
 use serde::{Deserialize, Serialize};
 use std::sync::LazyLock;
@@ -61,12 +61,22 @@ pub trait Lock: Sync + Sized + 'static {
     /// Whether it is measured only when it is asked for; see [`Entry::probe`].
     const BY_NAME: bool = Self::SHARED_MODE && Self::EXCLUDES;
 
+    /// An unlocked lock that may still be moved.
+    fn unlocked(scope: Scope) -> Result<Self> {
+        bail!("this lock has no value to be moved, for {scope:?}: it is made where it stays")
+    }
+
     /// Creates an unlocked lock at `place`.
     ///
     /// # Safety
     /// `place` is valid for writes of `Self` and aligned. If this succeeds the lock stays there
     /// until it is dropped in place or its memory is given up.
-    unsafe fn place(place: *mut Self, scope: Scope) -> Result<()>;
+    unsafe fn place(place: *mut Self, scope: Scope) -> Result<()> {
+        let lock = Self::unlocked(scope)?;
+        // SAFETY: the place is valid for writes and aligned, by the contract.
+        unsafe { place.write(lock) };
+        Ok(())
+    }
 
     /// Holding the lock; dropping it releases the lock, by the thread that acquired it.
     type Held<'a>;

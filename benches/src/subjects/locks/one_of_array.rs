@@ -16,10 +16,8 @@ impl Lock for OneOfArray {
     /// The runs of arrays are `workloads::semaphores`.
     const BY_NAME: bool = true;
 
-    unsafe fn place(place: *mut Self, _: Scope) -> Result<()> {
-        // SAFETY: valid for writes and aligned, by the contract of `place`.
-        unsafe { place.write(Self(SemArray::with_values([1]))) };
-        Ok(())
+    fn unlocked(_: Scope) -> Result<Self> {
+        Ok(Self(SemArray::with_values([1])))
     }
 
     type Held<'a> = Held<'a, Self>;

@@ -12,8 +12,8 @@ impl Lock for NoLock {
     const EXCLUDES: bool = false;
     const SHARED_MODE: bool = true;
 
-    unsafe fn place(_: *mut Self, _: Scope) -> Result<()> {
-        Ok(())
+    fn unlocked(_: Scope) -> Result<Self> {
+        Ok(Self)
     }
 
     type Held<'a> = ();
@@ -32,10 +32,8 @@ impl Lock for NoLock {
 pub struct Std(std::sync::Mutex<()>);
 
 impl Lock for Std {
-    unsafe fn place(place: *mut Self, _: Scope) -> Result<()> {
-        // SAFETY: valid for writes and aligned, by the contract of `place`.
-        unsafe { place.write(Self(std::sync::Mutex::new(()))) };
-        Ok(())
+    fn unlocked(_: Scope) -> Result<Self> {
+        Ok(Self(std::sync::Mutex::new(())))
     }
 
     type Held<'a> = std::sync::MutexGuard<'a, ()>;
@@ -60,10 +58,8 @@ macro_rules! guarded {
         impl Lock for $name {
             const TIMED: bool = $timed;
 
-            unsafe fn place(place: *mut Self, _: Scope) -> Result<()> {
-                // SAFETY: valid for writes and aligned, by the contract of `place`.
-                unsafe { place.write(Self(<$mutex>::new(()))) };
-                Ok(())
+            fn unlocked(_: Scope) -> Result<Self> {
+                Ok(Self(<$mutex>::new(())))
             }
 
             type Held<'a> = $guard;

@@ -22,11 +22,8 @@ impl Lock for SysV {
     const TIMED: bool = true;
     const COUNTABLE: bool = false;
 
-    unsafe fn place(place: *mut Self, _: Scope) -> Result<()> {
-        let lock = Self(SemSet::new(&[1])?);
-        // SAFETY: valid for writes and aligned, by the contract of `place`.
-        unsafe { place.write(lock) };
-        Ok(())
+    fn unlocked(_: Scope) -> Result<Self> {
+        Ok(Self(SemSet::new(&[1])?))
     }
 
     type Held<'a> = Held<'a, Self>;

@@ -52,10 +52,8 @@ impl<const SHARED: bool> TicketFutex<SHARED> {
 }
 
 impl<const SHARED: bool> Lock for TicketFutex<SHARED> {
-    unsafe fn place(place: *mut Self, _: Scope) -> Result<()> {
-        // SAFETY: valid for writes and aligned, by the contract of `place`.
-        unsafe { place.write(Self::default()) };
-        Ok(())
+    fn unlocked(_: Scope) -> Result<Self> {
+        Ok(Self::default())
     }
 
     type Held<'a> = Held<'a, Self>;

@@ -46,10 +46,8 @@ impl<M: RawMutex + Metered<Meter: Readable> + Sync + 'static> Lock for Ulock<M> 
     const TIMED: bool = true;
     const METERED: bool = M::Meter::COUNTS;
 
-    unsafe fn place(place: *mut Self, _: Scope) -> Result<()> {
-        // SAFETY: valid for writes and aligned, by the contract of `place`.
-        unsafe { place.write(Self(M::INIT)) };
-        Ok(())
+    fn unlocked(_: Scope) -> Result<Self> {
+        Ok(Self(M::INIT))
     }
 
     type Held<'a> = HeldUlock<'a, M>;

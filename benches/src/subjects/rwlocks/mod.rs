@@ -33,7 +33,7 @@ pub trait RwLock: Send + Sync + Sized + 'static {
     /// Whether it notes how long it keeps signals off, with [`mask`].
     const TIMED_MASK: bool = false;
 
-    /// Creates an unlocked lock.
+    /// Creates an unlocked lock where it stays.
     fn place(place: &mut MaybeUninit<Self>) -> Result<()>;
 
     /// Holding the lock alone.

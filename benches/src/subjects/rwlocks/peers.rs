@@ -15,8 +15,15 @@ pub trait Plain: Send + Sync + Sized + 'static {
     type Read<'a>;
     /// Holding it alone.
     type Write<'a>;
-    /// Creates an unlocked lock.
-    fn place(place: &mut MaybeUninit<Self>) -> Result<()>;
+    /// An unlocked lock that may still be moved.
+    fn unlocked() -> Result<Self> {
+        bail!("this lock has no value to be moved: it is made where it stays")
+    }
+    /// Creates an unlocked lock where it stays.
+    fn place(place: &mut MaybeUninit<Self>) -> Result<()> {
+        place.write(Self::unlocked()?);
+        Ok(())
+    }
     /// Locks for reading.
     fn read(&self) -> Self::Read<'_>;
     /// Locks for reading if that needs no waiting.
@@ -97,9 +104,8 @@ macro_rules! guarded {
             type Read<'a> = $read;
             type Write<'a> = $write;
 
-            fn place(place: &mut MaybeUninit<Self>) -> Result<()> {
-                place.write(Self(<$lock>::new(())));
-                Ok(())
+            fn unlocked() -> Result<Self> {
+                Ok(Self(<$lock>::new(())))
             }
 
             #[inline]
@@ -141,9 +147,8 @@ impl Plain for Std {
     type Read<'a> = std::sync::RwLockReadGuard<'a, ()>;
     type Write<'a> = std::sync::RwLockWriteGuard<'a, ()>;
 
-    fn place(place: &mut MaybeUninit<Self>) -> Result<()> {
-        place.write(Self(std::sync::RwLock::new(())));
-        Ok(())
+    fn unlocked() -> Result<Self> {
+        Ok(Self(std::sync::RwLock::new(())))
     }
 
     #[inline]

@@ -16,7 +16,7 @@
 
 use super::Spec;
 use crate::run::pinning;
-use crate::run::threads::{Urgent, keep_a_thread_asleep};
+use crate::run::threads::{Urgent, keep_a_thread_asleep, time, usage};
 use crate::workloads::Scenario as _;
 use anyhow::{Result, bail, ensure};
 use std::sync::atomic::Ordering::{Relaxed, Release};
@@ -134,10 +134,10 @@ impl<W: Workload> Shared<W> {
     fn window(&self, spec: &Spec) -> Counted {
         let _urgent = Urgent::new();
         thread::sleep(Duration::from_millis(spec.warmup_ms));
-        let (start, before) = (Instant::now(), usage());
+        let (start, before) = (Instant::now(), used());
         self.counting.store(true, Relaxed);
         thread::sleep(Duration::from_millis(spec.window_ms));
-        let (elapsed, after) = (start.elapsed(), usage());
+        let (elapsed, after) = (start.elapsed(), used());
         self.counting.store(false, Relaxed);
         Counted {
             elapsed_s: elapsed.as_secs_f64(),
@@ -200,14 +200,8 @@ struct Usage {
     switches: u64,
 }
 
-fn usage() -> Usage {
-    // SAFETY: all-zero is a valid `rusage`.
-    let mut usage: libc::rusage = unsafe { std::mem::zeroed() };
-    // SAFETY: the usage is writable.
-    unsafe { libc::getrusage(libc::RUSAGE_SELF, &mut usage) };
-    let time = |time: libc::timeval| {
-        Duration::from_secs(time.tv_sec as u64) + Duration::from_micros(time.tv_usec as u64)
-    };
+fn used() -> Usage {
+    let usage = usage(libc::RUSAGE_SELF);
     Usage {
         cpu: time(usage.ru_utime) + time(usage.ru_stime),
         switches: (usage.ru_nvcsw + usage.ru_nivcsw) as u64,

@@ -11,13 +11,11 @@ use super::shared_data::SharedData;
 use crate::run::clock;
 use crate::statistics::delays::Delays;
 use crate::subjects::rwlocks::{OnSignal, RwLock};
+use crate::workloads::window::MEASURE;
 use std::cell::Cell;
 use std::ptr;
 use std::sync::atomic::Ordering::Relaxed;
 use std::sync::atomic::{AtomicU64, AtomicUsize};
-
-/// The phase in which delays count. (`thread` has the others.)
-pub(super) const MEASURE: u64 = 1;
 
 /// What the handlers of one thread share.
 #[derive(Debug)]

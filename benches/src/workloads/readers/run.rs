@@ -1,16 +1,16 @@
 //! Carries out a run: starts the threads, opens and closes the window, gathers what they did.
 
-use super::handler::{Handled, HandlerContext, MEASURE, ReadOnTimer};
+use super::handler::{Handled, HandlerContext, ReadOnTimer};
 use super::shared_data::SharedData;
-use super::thread::{Line, Loads, STOP, Shared, Tally, WARM_UP};
-use super::{Duty, Outcome, Rank, RoleOutcome, Run, Spec, batch, thread as threads};
+use super::thread::{Loads, Shared, Tally};
+use super::{Duty, Outcome, Rank, RoleOutcome, Run, Spec, batch};
 use crate::run::clock::{self, Calibration};
 use crate::run::pinning::{self, Pin};
 use crate::run::threads::{Urgent, keep_a_thread_asleep};
 use crate::statistics::delays::Delays;
 use crate::subjects::rwlocks::{Entry, Placed, RwLock, Visitor, mask};
+use crate::workloads::window::{self, Line, MEASURE, STOP, WARM_UP};
 use anyhow::{Result, ensure};
-use std::sync::Barrier;
 use std::sync::atomic::AtomicU64;
 use std::sync::atomic::Ordering::{Relaxed, Release};
 use std::thread;
@@ -62,7 +62,6 @@ pub(super) fn run<L: RwLock>(spec: &Spec, name: &str) -> Result<Outcome> {
         slots: (spec.window_ms / slot_ms) as usize,
         overhead: clock.overhead(),
         per_ns: clock.per_ns,
-        gate: Barrier::new(duties.len() + 1),
     };
     let loads =
         duties.iter().map(|duty| Loads::new(duty, spec.iterations_per_us)).collect::<Result<Vec<_>>>()?;
@@ -78,27 +77,10 @@ pub(super) fn run<L: RwLock>(spec: &Spec, name: &str) -> Result<Outcome> {
         .collect();
     let places = places(&duties, &cpus);
 
-    let (tallies, elapsed_s, steal_s) = thread::scope(|s| {
-        let start = |index: usize| {
-            let (shared, duty, loads, context) =
-                (&shared, &duties[index], loads[index], contexts[index].as_ref());
-            let cpu = places[index];
-            let build = thread::Builder::new().name(duty.name.into()).stack_size(256 * 1024);
-            build.spawn_scoped(s, move || {
-                let bound = pinning::bind(cpu);
-                threads::prepare(duty);
-                shared.gate.wait();
-                bound?;
-                shared.carry_out(duty, loads, index as u64, context)
-            })
-        };
-        // All of them, or the gate never opens: a thread that cannot be had ends the process.
-        let workers: Vec<_> = (0..duties.len()).map(|i| start(i).expect("a thread can be had")).collect();
-        let (elapsed_s, steal_s) = shared.conduct(spec);
-        let ended = workers.into_iter().map(|worker| worker.join().expect("a lock that can be had"));
-        let tallies = ended.collect::<Result<Vec<Tally>>>()?;
-        anyhow::Ok((tallies, elapsed_s, steal_s))
-    })?;
+    let body =
+        |index: usize| shared.carry_out(&duties[index], loads[index], index as u64, contexts[index].as_ref());
+    let (tallies, (elapsed_s, steal_s)) =
+        window::together(duties.len(), |index| places[index], body, || shared.conduct(spec))?;
 
     let torn: u64 = tallies.iter().map(|tally| tally.torn).sum();
     let torn = torn + contexts.iter().flatten().map(HandlerContext::torn).sum::<u64>();
@@ -120,7 +102,6 @@ fn places(duties: &[Duty], cpus: &[usize]) -> Vec<usize> {
 impl<L: RwLock> Shared<'_, L> {
     /// Opens and closes the window; returns its length and the time stolen in it, in seconds.
     fn conduct(&self, spec: &Spec) -> (f64, Option<f64>) {
-        self.gate.wait();
         let _urgent = Urgent::new();
         thread::sleep(Duration::from_millis(spec.warmup_ms));
         let stolen = steal_s();

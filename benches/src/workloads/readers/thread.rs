@@ -5,32 +5,22 @@
 //! still to end when the window closed, with the length it comes to, or the longest would be
 //! missing.
 
-use super::handler::{HandlerContext, MEASURE};
+use super::handler::HandlerContext;
 use super::shared_data::SharedData;
 use super::timers::Timer;
 use super::{Duty, Kind, Rank};
 use crate::run::busy_work::{self, Span};
 use crate::run::clock;
-use crate::run::threads::wake_on_time;
+use crate::run::threads::{usage, wake_on_time};
 use crate::statistics::delays::Delays;
 use crate::statistics::random::Rng;
 use crate::subjects::rwlocks::{Bulk, Class, Nested, RwLock, Urgent, mask};
+use crate::workloads::window::{Line, MEASURE, STOP, WARM_UP};
 use anyhow::Result;
-use std::sync::Barrier;
 use std::sync::atomic::AtomicU64;
 use std::sync::atomic::Ordering::{Acquire, Relaxed};
 use std::thread;
 use std::time::Duration;
-
-/// Phases, in their order; between them is [`MEASURE`].
-pub(super) const WARM_UP: u64 = 0;
-/// The last.
-pub(super) const STOP: u64 = 2;
-
-/// A value on lines of its own.
-#[derive(Debug)]
-#[repr(align(128))]
-pub(super) struct Line<T>(pub(super) T);
 
 /// What all threads share.
 pub(super) struct Shared<'a, L> {
@@ -46,7 +36,6 @@ pub(super) struct Shared<'a, L> {
     pub(super) overhead: u64,
     /// Ticks in a nanosecond.
     pub(super) per_ns: f64,
-    pub(super) gate: Barrier,
 }
 
 /// What a thread has done.
@@ -96,6 +85,9 @@ impl<L: RwLock> Shared<'_, L> {
         seed: u64,
         context: Option<&HandlerContext<'_, L>>,
     ) -> Result<Tally> {
+        if duty.sleep_ns > 0 {
+            wake_on_time();
+        }
         let mut tally = Tally { slots: vec![0; self.slots], ..Tally::default() };
         let before = preemptions();
         if L::TIMED_MASK {
@@ -246,19 +238,7 @@ impl Between {
     }
 }
 
-/// Before the first sleep.
-pub(super) fn prepare(duty: &Duty) {
-    if duty.sleep_ns > 0 {
-        wake_on_time();
-    }
-}
-
 /// Involuntary context switches of the calling thread.
 fn preemptions() -> u64 {
-    // SAFETY: all-zero is a valid `rusage`, and it is writable.
-    unsafe {
-        let mut usage: libc::rusage = std::mem::zeroed();
-        libc::getrusage(libc::RUSAGE_THREAD, &mut usage);
-        usage.ru_nivcsw as u64
-    }
+    usage(libc::RUSAGE_THREAD).ru_nivcsw as u64
 }

@@ -7,17 +7,15 @@
 use super::{Outcome, Run, Spec};
 use crate::run::busy_work::{self, Span};
 use crate::run::pinning::{self, Pin};
-use crate::run::threads::{Urgent, clock_time, keep_a_thread_asleep};
+use crate::run::threads::keep_a_thread_asleep;
 use crate::statistics::random::Rng;
 use crate::subjects::semaphores::arrays::{Array, Kernel, Ours, Posix, Singles};
 use crate::subjects::semaphores::{Entry, Made};
 use crate::workloads::Scenario as _;
+use crate::workloads::window::{self, MEASURE, WARM_UP};
 use anyhow::{Result, bail, ensure};
-use std::sync::Barrier;
 use std::sync::atomic::AtomicU64;
 use std::sync::atomic::Ordering::Relaxed;
-use std::thread;
-use std::time::{Duration, Instant};
 
 /// How many semaphores a poster posts to.
 pub const BULK: usize = 64;
@@ -232,11 +230,6 @@ struct Laps {
     all: Vec<u64>,
 }
 
-/// Phases, in their order.
-const WARM_UP: u64 = 0;
-const MEASURE: u64 = 1;
-const STOP: u64 = 2;
-
 impl Crew {
     /// Thread `index` does what `turn(index)` returns over and over, and in the end `leave(index)`.
     fn run<T: FnMut()>(
@@ -246,30 +239,15 @@ impl Crew {
         leave: impl Fn(usize) + Sync,
     ) -> Result<Laps> {
         let cpus = pinning::order(Pin::Scatter)?;
-        let phase = Protected(AtomicU64::new(WARM_UP));
-        let gate = Barrier::new(self.threads + 1);
-        let (laps, elapsed_s, cpu_s) = thread::scope(|s| {
-            let start = |index: usize| {
-                let (phase, gate, turn, leave, cpu) =
-                    (&phase.0, &gate, &turn, &leave, cpus[index % cpus.len()]);
-                let build = thread::Builder::new().stack_size(64 * 1024);
-                build.spawn_scoped(s, move || {
-                    let bound = pinning::bind(cpu);
-                    gate.wait();
-                    bound?;
-                    let laps = work(phase, turn(index));
-                    leave(index);
-                    Ok(laps)
-                })
-            };
-            // All of them, or the gate never opens: a thread that cannot be had ends the process.
-            let threads: Vec<_> =
-                (0..self.threads).map(|index| start(index).expect("a thread can be had")).collect();
-            gate.wait();
-            let (elapsed_s, cpu_s) = conduct(spec, &phase.0);
-            let ended = threads.into_iter().map(|thread| thread.join().expect("semaphores that can be had"));
-            anyhow::Ok((ended.collect::<Result<Vec<_>>>()?, elapsed_s, cpu_s))
-        })?;
+        let phase = Protected::default();
+        let body = |index: usize| {
+            let laps = work(&phase.0, turn(index));
+            leave(index);
+            Ok(laps)
+        };
+        let cpu = |index: usize| cpus[index % cpus.len()];
+        let (laps, (elapsed_s, cpu_s)) =
+            window::together(self.threads, cpu, body, || window::open(spec, &phase.0))?;
         let (mut counts, all): (Vec<u64>, Vec<u64>) = laps.into_iter().unzip();
         let beside = counts.split_off(self.threads - self.beside);
         let outcome = Outcome { elapsed_s, cpu_s, ops: counts.iter().sum(), counts, beside, calls: None };
@@ -290,19 +268,6 @@ fn work(phase: &AtomicU64, mut turn: impl FnMut()) -> (u64, u64) {
             _ => return (counted, all),
         }
     }
-}
-
-/// Opens and closes the window; returns its length and the CPU time in it, in seconds.
-fn conduct(spec: &Spec, phase: &AtomicU64) -> (f64, f64) {
-    let _urgent = Urgent::new();
-    let cpu_time = || clock_time(libc::CLOCK_PROCESS_CPUTIME_ID);
-    thread::sleep(Duration::from_millis(spec.warmup_ms));
-    let (start, cpu) = (Instant::now(), cpu_time());
-    phase.store(MEASURE, Relaxed);
-    thread::sleep(Duration::from_millis(spec.window_ms));
-    let (elapsed, cpu) = (start.elapsed(), cpu_time() - cpu);
-    phase.store(STOP, Relaxed);
-    (elapsed.as_secs_f64(), cpu.as_secs_f64())
 }
 
 #[cfg(test)]

@@ -22,6 +22,7 @@ use crate::run::threads::clock_time;
 use crate::statistics::random::Rng;
 use crate::subjects::semaphores::arrays::{Array, Kernel, Ours};
 use crate::subjects::semaphores::{Entry, Made};
+use crate::workloads::window::{MEASURE, STOP, WARM_UP};
 use anyhow::{Result, bail, ensure};
 use std::cell::Cell;
 use std::ptr;
@@ -274,11 +275,6 @@ pub(super) fn run(spec: &Spec, entry: &Entry) -> Result<Outcome> {
         Made::Posix | Made::Floor => bail!("'{}' takes no part in sembench", entry.name),
     }
 }
-
-/// Phases, in their order.
-const WARM_UP: u64 = 0;
-const MEASURE: u64 = 1;
-const STOP: u64 = 2;
 
 /// What all threads share.
 struct Shared<'a, P> {

@@ -7,6 +7,7 @@
 
 use crate::run::syscalls::Counters;
 use crate::subjects::locks::{Lock, Scope};
+use crate::workloads::window::Line;
 use anyhow::{Result, ensure};
 use std::io;
 use std::marker::PhantomData;
@@ -14,11 +15,6 @@ use std::ptr;
 use std::sync::atomic::Ordering::{Acquire, Relaxed, Release};
 use std::sync::atomic::{AtomicU8, AtomicU32, AtomicU64};
 use std::time::Duration;
-
-/// A value on lines of its own.
-#[derive(Debug, Default)]
-#[repr(C, align(128))]
-pub struct Line<T>(pub T);
 
 /// What coordinator and workers tell each other.
 #[derive(Debug, Default)]

@@ -3,6 +3,7 @@
 use super::TrialSpec;
 use super::arena::{Arena, Bucket, Cell, Control, announce, phase, put, wait_while};
 use crate::run::busy_work::{self, Span};
+use crate::run::threads::{time, usage};
 use crate::run::{pinning, syscalls};
 use crate::statistics::delays::empty_histogram;
 use crate::statistics::random::Rng;
@@ -253,11 +254,8 @@ struct Usage {
 
 impl Usage {
     fn now() -> Self {
-        // SAFETY: all-zero is a valid rusage.
-        let mut usage: libc::rusage = unsafe { std::mem::zeroed() };
-        // SAFETY: the structure is writable; the call cannot fail with these arguments.
-        unsafe { libc::getrusage(libc::RUSAGE_THREAD, &mut usage) };
-        let ns = |time: libc::timeval| time.tv_sec as u64 * 1_000_000_000 + time.tv_usec as u64 * 1000;
+        let usage = usage(libc::RUSAGE_THREAD);
+        let ns = |at| time(at).as_nanos() as u64;
         Self {
             user_ns: ns(usage.ru_utime),
             system_ns: ns(usage.ru_stime),

@@ -1,56 +1,18 @@
 //! The programs `sembench` and `semscale` from outside: exit codes, one-line errors, what they
 //! write.
 
-mod common;
-
-use common::{program, refuses, run, text};
+use crate::common::{self, program, refuses, run, text};
 use std::io::{BufRead, BufReader, Read};
-use std::process::{ExitCode, Stdio};
-use ulocks_benches::programs::harness;
-use ulocks_benches::programs::semaphores::Record;
-use ulocks_benches::programs::semaphores::sembench::Sembench;
-use ulocks_benches::programs::semaphores::semscale::Semscale;
-use ulocks_benches::report::{Ended, Mode};
+use std::process::Stdio;
+use ulocks_benches::programs::semaphores::Row;
+use ulocks_benches::report::Ended;
 use ulocks_benches::subjects::semaphores::Entry;
 use ulocks_benches::workloads::semaphores::{Order, Run};
 
 const SEMBENCH: &str = "sembench";
 const SEMSCALE: &str = "semscale";
 
-fn main() -> ExitCode {
-    common::main(
-        &[(SEMBENCH, harness::main::<Sembench>), (SEMSCALE, harness::main::<Semscale>)],
-        &[
-            ("wrong_options_are_one_line_and_exit_code_2", wrong_options_are_one_line_and_exit_code_2),
-            ("foreign_filters_and_lists_run_nothing", foreign_filters_and_lists_run_nothing),
-            ("a_smoke_run_of_sembench_leaves_a_record", a_smoke_run_of_sembench_leaves_a_record),
-            ("a_smoke_run_of_semscale_leaves_a_record", a_smoke_run_of_semscale_leaves_a_record),
-            ("one_size_with_the_letters_of_2010", one_size_with_the_letters_of_2010),
-            (
-                "an_interrupt_leaves_a_record_and_no_semaphores",
-                an_interrupt_leaves_a_record_and_no_semaphores,
-            ),
-        ],
-    )
-}
-
-/// The record that a run says it has written.
-fn record(stderr: &str) -> Record {
-    let (_, path) = stderr.lines().last().unwrap().split_once(": ").unwrap();
-    serde_json::from_str(&std::fs::read_to_string(path).unwrap()).unwrap()
-}
-
-fn wrong_options_are_one_line_and_exit_code_2() {
-    for name in [SEMBENCH, SEMSCALE] {
-        refuses(
-            name,
-            &[
-                (&["--rounds", "0"], "'0' is not a number of rounds; allowed: 1 to 1000"),
-                (&["--locks", "lockless"], "unknown lock 'lockless'; allowed: "),
-                (&["--onyl", "queue"], "unexpected argument '--onyl'; allowed: "),
-            ],
-        );
-    }
+pub fn wrong_options_are_one_line_and_exit_code_2() {
     refuses(
         SEMBENCH,
         &[
@@ -68,34 +30,10 @@ fn wrong_options_are_one_line_and_exit_code_2() {
     );
 }
 
-fn foreign_filters_and_lists_run_nothing() {
-    for name in [SEMBENCH, SEMSCALE] {
-        common::knows_its_name(name);
-        let output = run(name, &["--only", "no such run"]);
-        assert!(output.status.success() && output.stdout.is_empty());
-        assert_eq!(
-            text(&output.stderr),
-            format!("{name}: no row is of these --locks and has a name that contains this --only\n")
-        );
-    }
-}
-
-/// The record of a smoke run, with options of criterion's and of `scaling` that reach all benches
-/// of a package.
-fn smoke(name: &str) -> (Record, String) {
-    let output = run(name, &["--test", "--bench", "--sample-size", "10", "--threads", "1"]);
-    let (out, err) = (text(&output.stdout), text(&output.stderr));
-    assert!(output.status.success(), "{err}");
-    assert!(out.contains("A smoke run: it measures nothing."), "{out}");
-    let record = record(&err);
-    assert_eq!((record.mode, record.ended, record.rounds), (Mode::Smoke, Ended::Rounds, 1));
-    assert!(record.rows.iter().all(|row| row.per_s.value > 0.0 && out.contains(&row.subject)));
-    (record, out)
-}
-
-fn a_smoke_run_of_sembench_leaves_a_record() {
-    let (record, out) = smoke(SEMBENCH);
+pub fn a_smoke_run_of_sembench_leaves_a_record() {
+    let (record, out, _) = common::smoke::<Row>(SEMBENCH);
     assert!(out.contains("\n24 threads, up to 16 woken at a time\n"), "{out}");
+    assert!(record.rows.iter().all(|row| row.per_s.value > 0.0 && out.contains(&row.subject)));
     for entry in Entry::all() {
         let mine: Vec<_> = record.rows.iter().filter(|row| row.subject == entry.name).collect();
         let takes_part = Run::Wakes { threads: 24, wakes: 16, order: Order::Fifo }.admits(entry);
@@ -108,12 +46,13 @@ fn a_smoke_run_of_sembench_leaves_a_record() {
     }
 }
 
-fn a_smoke_run_of_semscale_leaves_a_record() {
-    let (record, out) = smoke(SEMSCALE);
+pub fn a_smoke_run_of_semscale_leaves_a_record() {
+    let (record, out, _) = common::smoke::<Row>(SEMSCALE);
     for words in ["on their own", "a poster of 64", "a pair that passes a turn", "philosophers", "a manager"]
     {
         assert!(out.contains(words), "{words}: {out}");
     }
+    assert!(record.rows.iter().all(|row| row.per_s.value > 0.0 && out.contains(&row.subject)));
     for entry in Entry::all() {
         let takes_part = record.rows.iter().any(|row| row.subject == entry.name);
         assert_eq!(
@@ -132,13 +71,13 @@ fn a_smoke_run_of_semscale_leaves_a_record() {
     }
 }
 
-fn one_size_with_the_letters_of_2010() {
+pub fn one_size_with_the_letters_of_2010() {
     let arguments = ["-t", "300", "-w", "200", "-r", "0.02", "-o", "sysv,futex-private", "--rounds", "2"];
     let output = run(SEMBENCH, &arguments);
     let err = text(&output.stderr);
     assert!(output.status.success(), "{err}");
     assert!(text(&output.stdout).contains("\n300 threads, up to 200 woken at a time\n"));
-    let record = record(&err);
+    let record = common::record::<Row>(&err);
     let names: Vec<_> = record.rows.iter().map(|row| row.name.as_str()).collect();
     let expected =
         ["300/200/fifo/sysv", "300/200/fifo/futex-private", "300/200/lifo/sysv", "300/200/random/sysv"];
@@ -159,7 +98,7 @@ fn sets_of(group: i32) -> Vec<i32> {
     ids.filter(|&id| unsafe { libc::getpgid(libc::semctl(id, 0, libc::GETPID)) } == group).collect()
 }
 
-fn an_interrupt_leaves_a_record_and_no_semaphores() {
+pub fn an_interrupt_leaves_a_record_and_no_semaphores() {
     let arguments = ["--seconds", "600", "--only", "complex/4/sysv"];
     let mut child =
         program(SEMSCALE, &arguments).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
@@ -188,7 +127,7 @@ fn an_interrupt_leaves_a_record_and_no_semaphores() {
     let output = child.wait_with_output().unwrap();
     assert_eq!(output.status.code(), Some(130), "{said}");
     assert!(text(&output.stdout).contains("The run was interrupted"));
-    assert_eq!(record(&said).ended, Ended::Interrupted);
+    assert_eq!(common::record::<Row>(&said).ended, Ended::Interrupted);
     let listing = std::fs::read_to_string("/proc/sysvipc/sem").unwrap();
     let left = |id: &i32| listing.lines().any(|line| line.split_whitespace().nth(1) == Some(&id.to_string()));
     assert!(!sets.iter().any(left), "{sets:?} are left over");

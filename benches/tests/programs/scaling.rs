@@ -1,30 +1,13 @@
 //! The program `scaling` from outside: exit codes, one-line errors, what it writes.
 
-mod common;
-
-use common::text;
+use crate::common::{self, text};
 use std::io::Write;
-use std::process::{Command, ExitCode, Output, Stdio};
-use ulocks_benches::programs::scaling;
+use std::process::{Command, Output, Stdio};
 use ulocks_benches::report::{Ended, Mode, Report};
 use ulocks_benches::run::pinning::Pin;
 use ulocks_benches::workloads::trial::{TrialResult, TrialSpec, Workers};
 
 const NAME: &str = "scaling";
-
-fn main() -> ExitCode {
-    let tests: &[(&str, fn())] = &[
-        ("the_last_bench_says_where_the_report_is", the_last_bench_says_where_the_report_is),
-        ("wrong_options_are_one_line_and_exit_code_2", wrong_options_are_one_line_and_exit_code_2),
-        ("foreign_filters_and_lists_run_nothing", foreign_filters_and_lists_run_nothing),
-        ("a_smoke_run_leaves_record_and_page", a_smoke_run_leaves_record_and_page),
-        ("one_workload_and_its_window", one_workload_and_its_window),
-        ("an_interrupt_leaves_what_there_is", an_interrupt_leaves_what_there_is),
-        ("a_trial_that_cannot_start_ends_the_run", a_trial_that_cannot_start_ends_the_run),
-        ("a_trial_answers_in_json_or_says_why_not", a_trial_answers_in_json_or_says_why_not),
-    ];
-    common::main(&[(NAME, scaling::main)], tests)
-}
 
 fn program(arguments: &[&str]) -> Command {
     common::program(NAME, arguments)
@@ -40,14 +23,14 @@ fn scratch(name: &str) -> String {
 
 /// cargo runs benches in the order of their names, and the last line of `cargo bench` is to be the
 /// path of the report.
-fn the_last_bench_says_where_the_report_is() {
+pub fn the_last_bench_says_where_the_report_is() {
     let folder = std::fs::read_dir(concat!(env!("CARGO_MANIFEST_DIR"), "/benches")).unwrap();
     let files = folder.map(|entry| entry.unwrap().path()).filter(|path| path.is_file());
     let last = std::fs::read_to_string(files.max().unwrap()).unwrap();
     assert!(last.trim_end().ends_with("scaling::remind();\n}"), "{last}");
 }
 
-fn wrong_options_are_one_line_and_exit_code_2() {
+pub fn wrong_options_are_one_line_and_exit_code_2() {
     let wrong: &[(&[&str], &str)] = &[
         (&["--thread", "2"], "--threads"),
         (&["--locks", "std,lockless"], "unknown lock 'lockless'; allowed: "),
@@ -66,11 +49,11 @@ fn wrong_options_are_one_line_and_exit_code_2() {
     common::refuses(NAME, wrong);
 }
 
-fn foreign_filters_and_lists_run_nothing() {
+pub fn foreign_filters_and_lists_run_nothing() {
     common::knows_its_name(NAME);
 }
 
-fn a_smoke_run_leaves_record_and_page() {
+pub fn a_smoke_run_leaves_record_and_page() {
     let copy = scratch("smoke.json");
     // With options of criterion's that reach all benches of a package.
     let output =
@@ -93,7 +76,7 @@ fn a_smoke_run_leaves_record_and_page() {
     std::fs::remove_file(copy).unwrap();
 }
 
-fn one_workload_and_its_window() {
+pub fn one_workload_and_its_window() {
     let copy = scratch("one.json");
     let output = run(&[
         "--threads=1,2",
@@ -115,7 +98,7 @@ fn one_workload_and_its_window() {
     std::fs::remove_file(copy).unwrap();
 }
 
-fn an_interrupt_leaves_what_there_is() {
+pub fn an_interrupt_leaves_what_there_is() {
     let copy = scratch("interrupted.json");
     let arguments = ["--threads=2", "--locks=std,none", "--seconds=2", "--json", &copy];
     let mut child = program(&arguments).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
@@ -141,7 +124,7 @@ fn an_interrupt_leaves_what_there_is() {
     std::fs::remove_file(copy).unwrap();
 }
 
-fn a_trial_that_cannot_start_ends_the_run() {
+pub fn a_trial_that_cannot_start_ends_the_run() {
     // One file can be open beside the standard ones, and that is too few.
     let mut command = program(&["--threads=2", "--locks=std", "--hold=1us"]);
     // SAFETY: `setrlimit` is async-signal-safe and gets a valid structure.
@@ -166,7 +149,7 @@ fn a_trial_that_cannot_start_ends_the_run() {
 }
 
 /// The protocol between the program and its trials.
-fn a_trial_answers_in_json_or_says_why_not() {
+pub fn a_trial_answers_in_json_or_says_why_not() {
     let ask = |question: &str| {
         let mut child = program(&["--trial"])
             .stdin(Stdio::piped())

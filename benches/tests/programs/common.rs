@@ -1,8 +1,11 @@
-//! What the tests of programs from outside share. A bench has no path that a test could know, so
-//! such a test starts itself again, and in that process is the program.
+//! What the tests share. A bench has no path that a test could know, so such a test starts itself
+//! again, and in that process is the program.
 
+use serde::de::DeserializeOwned;
 use std::os::unix::process::CommandExt as _;
 use std::process::{Command, ExitCode, Output, Stdio};
+use ulocks_benches::programs::harness;
+use ulocks_benches::report::{Ended, Mode};
 
 /// Which program it is to be. Inherited by the trials, which are that program, too.
 const AS: &str = "ULOCKS_TEST_AS_PROGRAM";
@@ -60,6 +63,24 @@ pub fn refuses(name: &str, wrong: &[(&[&str], &str)]) {
         assert_eq!(said.trim_end().lines().count(), 1, "{arguments:?}: {said}");
         assert!(output.stdout.is_empty());
     }
+}
+
+/// The record that a run says it has written.
+pub fn record<R: DeserializeOwned>(stderr: &str) -> harness::Record<R> {
+    let (_, path) = stderr.lines().last().unwrap().split_once(": ").unwrap();
+    serde_json::from_str(&std::fs::read_to_string(path).unwrap()).unwrap()
+}
+
+/// The record, output and errors of a smoke run, with options of criterion's and of `scaling` that
+/// reach all benches of a package.
+pub fn smoke<R: DeserializeOwned>(name: &str) -> (harness::Record<R>, String, String) {
+    let output = run(name, &["--test", "--bench", "--sample-size", "10", "--threads", "1"]);
+    let (out, err) = (text(&output.stdout), text(&output.stderr));
+    assert!(output.status.success(), "{err}");
+    assert!(out.contains("A smoke run: it measures nothing."), "{out}");
+    let record = record(&err);
+    assert_eq!((record.mode, record.ended, record.rounds), (Mode::Smoke, Ended::Rounds, 1));
+    (record, out, err)
 }
 
 /// The filter of another bench selects nothing, and a list is not a run.
