@@ -43,7 +43,11 @@ const LOCKS: &[Lock] = &[
     lock("fair", "fair::FairMutex, default patience", family::<Fair<Private>>),
     lock("fair-shared", "fair::FairMutex between processes", family::<Fair<Shared>>),
     lock("psrw", "psrwlock::PsRwLock; one operation in a thousand is a write", mostly_read::<Ps<Central>>),
-    lock("psrw-slots", "the same with its readers at 64 slots", mostly_read::<Ps<Distributed<64>>>),
+    lock(
+        "psrw-slots",
+        "psrwlock::PsRwLock with 64 slots for readers; one operation in a thousand is a write",
+        mostly_read::<Ps<Distributed<64>>>,
+    ),
     lock("semarray", "one semaphore of a semarray::SemArray", shared_semaphore),
     lock(
         "semarray-own",

@@ -6,7 +6,7 @@
 //! The program executes itself with a hidden argument ([`TRIAL`], answered by [`serve`]); the order
 //! goes in on stdin and the result comes back on stdout, both as JSON.
 //!
-//! # What may be left over, and who clears it
+//! # What may be left over, and what clears it
 //!
 //! | leftover | cleared by |
 //! |---|---|
@@ -233,8 +233,8 @@ fn has_exited(trial: &Child) -> bool {
     failed || unsafe { info.si_pid() } != 0
 }
 
-/// Kills what is left of the trial's process group, reaps the trial and every orphan, and says who
-/// they were.
+/// Kills what is left of the trial's process group, reaps the trial and every orphan, and returns
+/// their ids.
 fn clear(trial: &mut Child) -> Result<(ExitStatus, BTreeSet<i32>)> {
     let leader = trial.id() as i32;
     // SAFETY: the trial is not reaped yet, so the group's number cannot belong to anybody else.
@@ -310,7 +310,7 @@ fn signals(list: impl IntoIterator<Item = i32>) -> libc::sigset_t {
     }
 }
 
-/// A file without a name: unlike a pipe it needs nobody who reads while the trial runs.
+/// A file without a name: unlike a pipe it needs no reader while the trial runs.
 fn memory_file(name: &str) -> Result<File> {
     let name = std::ffi::CString::new(name)?;
     // SAFETY: `name` is a C string that outlives the call.

@@ -23,7 +23,7 @@ pub enum Cell {
     Loop {
         /// Times inside and outside.
         workload: Workload,
-        /// Who contends.
+        /// The contenders.
         workers: Workers,
         /// Whether the window lasts a second at least: fairness is about more than a time slice
         /// each.
@@ -42,7 +42,7 @@ pub enum Cell {
     Shared {
         /// Times inside and outside.
         workload: Workload,
-        /// Who contends.
+        /// The contenders.
         workers: Workers,
         /// Percentage of acquisitions that are shared.
         reads: u8,

@@ -22,9 +22,9 @@ pub enum Figure {
     PairNs,
     /// CPU time of all workers per operation, the work inside and outside included, nanoseconds.
     CpuPerOp,
-    /// System calls of whoever posts per post. None at all count as one, in the whole window.
+    /// System calls of the poster per post. None at all count as one, in the whole window.
     CallsPerOp,
-    /// Turns of the one that is beside the others, by the mean of theirs. None at all count as one.
+    /// Turns of the thread beside the others, by the mean of the others. None at all count as one.
     Share,
     /// Context switches of the whole process per operation. None at all count as one, in the whole
     /// window.

@@ -1,4 +1,4 @@
-//! Hogs and victims: who holds a lock nearly always, and who wants it now and then.
+//! Hogs and victims: threads that hold a lock nearly always, and threads that want it now and then.
 //!
 //! A hog holds the lock for a time and asks for it again at once, with nothing in between. A victim
 //! sleeps for a while, asks, holds the lock for a moment, and sleeps again. What matters is how

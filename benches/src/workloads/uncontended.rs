@@ -78,7 +78,7 @@ pub(crate) fn in_turns(mut blocks: Vec<Run>, time: Duration) -> PairsResult {
     // The first turns warm up caches and predictors.
     while turn < 5 || start.elapsed() < time {
         for place in 0..blocks.len() {
-            // Who comes first changes, so that nobody always follows the same one.
+            // The first lock of a turn changes, so that no lock always follows the same one.
             let index = (place + turn) % blocks.len();
             let ns = blocks[index]();
             if turn > 2 {

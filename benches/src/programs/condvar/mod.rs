@@ -261,7 +261,7 @@ fn ratio(measured: &Option<Measured>) -> String {
 fn table(record: &Record) -> String {
     let mut out = String::from("\nCondition variables\n");
     let header =
-        ["run", "subject", "items/s", "by the better", "CPU/item", "by its", "switches", "COV", "the better"];
+        ["run", "subject", "items/s", "by peer's", "CPU/item", "by peer's", "switches/item", "COV", "peer"];
     let mut table = Table::new(&[0, 1, 3, 5, 8], &header);
     let mut last = None;
     for row in &record.rows {
@@ -297,10 +297,10 @@ fn table(record: &Record) -> String {
 
 const NOTES: &str = "\
 items/s        items taken out, turns passed, or waiters that came back, geometric mean over rounds; a|b are two modes
-by the better  that by the same of std or parking_lot, whichever has more items/s over all rounds, in the same round;
-               [95 % interval], {range} over two modes
-CPU/item       CPU time of the whole process, median over rounds; beside it by that of the same peer
-switches       context switches of the whole process for an item, voluntary and involuntary, median over rounds
+peer           std or parking_lot, whichever has more items/s over all rounds
+by peer's      the figure before it by that of the peer in the same round; [95 % interval], {range} over two modes
+CPU/item       CPU time of the whole process for an item, median over rounds
+switches/item  context switches of the whole process for an item, voluntary and involuntary, median over rounds
 COV            coefficient of variation of the consumers' items (of all threads' turns): 0 is fair";
 
 #[cfg(test)]

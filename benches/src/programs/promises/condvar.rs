@@ -76,7 +76,7 @@ fn barging(lock: &'static str, run: Run) -> [Promise; 2] {
     let what = format!("buffer {run}: items by the better of {those}");
     let bound = Bound::AtLeast(RATE);
     let rate = versus_best(of(lock, run), peers(), Figure::PerSecond, bound, &name("rate"), what);
-    let what = format!("buffer {run}: CPU time an item by that one's");
+    let what = format!("buffer {run}: CPU time an item by that of the one with more items of {those}");
     let bound = Bound::AtMost(CPU);
     let cpu = versus_best(of(lock, run), peers(), Figure::CpuPerOp, bound, &name("cpu"), what);
     let claim = Claim::ByBestIn { mine: of(lock, run), others: peers(), best_in: Figure::PerSecond };

@@ -72,9 +72,9 @@ fn fair(cpus: u32) -> Vec<Promise> {
         lock,
         cell: Cell::Loop { workload: workload((1, 9)), workers, second: false },
     };
-    let thousand = |lock, of: fn(u32) -> Workers, bound, who: &str| {
-        let what = format!("(1, 9) us: rate of 1000 {who} by that of 32");
-        versus(crowd(lock, of(1000)), crowd(lock, of(32)), Figure::PerSecond, bound, who, what)
+    let thousand = |lock, of: fn(u32) -> Workers, bound, workers: &str| {
+        let what = format!("(1, 9) us: rate of 1000 {workers} by that of 32 {workers}");
+        versus(crowd(lock, of(1000)), crowd(lock, of(32)), Figure::PerSecond, bound, workers, what)
     };
     list.push(thousand(FAIR, Workers::Threads, Bound::AtLeast(0.5), "threads"));
     list.push(thousand(FAIR, Workers::Processes, Bound::AtLeast(0.5), "processes"));
@@ -82,7 +82,7 @@ fn fair(cpus: u32) -> Vec<Promise> {
     list.push(Promise {
         lock: FAIR,
         name: format!("{FAIR}/processes/ticket-futex"),
-        what: format!("the same of ticket-futex, to compare: {}", naive.what),
+        what: format!("ticket-futex, to compare: {}", naive.what),
         ..naive
     });
     let second = Cell::Loop { workload: workload((1, 0)), workers: Workers::Threads(8), second: true };
@@ -203,7 +203,7 @@ fn of_possible(lock: &'static str, us: (u64, u64), n: u32, at_least: f64) -> Pro
     Promise {
         lock,
         name: format!("{lock}/({hold},{non_hold})x{n}/possible"),
-        what: format!("({hold}, {non_hold}) us, {n} threads: rate by what is possible"),
+        what: format!("({hold}, {non_hold}) us, {n} threads: rate by the greatest rate that is possible"),
         figure: Figure::PerSecond,
         claim: Claim::Share { mine: Subject { lock, cell: threads(us, n) }, limits },
         bound: Bound::AtLeast(at_least),
@@ -256,7 +256,7 @@ fn calock() -> Vec<Promise> {
     list
 }
 
-/// Holder and waiter on one CPU: whoever waits there must not yield to whom it does not wait for.
+/// Holder and waiter on one CPU: the waiter must not yield to threads that it does not wait for.
 fn on_one_cpu() -> Vec<Promise> {
     let cell = Cell::Hogs(Hogs { hogs: 1, victims: 1, hold_ns: SHORT_HOG_NS, place: Place::Together });
     let row = |lock| {
@@ -266,7 +266,9 @@ fn on_one_cpu() -> Vec<Promise> {
     };
     let mut list: Vec<Promise> = ON_ONE_CPU.map(row).to_vec();
     for peer in ["std", "parking_lot"] {
-        list.push(Promise { bound: Bound::Shown, what: "the same, to compare".into(), ..row(peer) });
+        let row = row(peer);
+        let what = format!("{peer}, to compare: {}", row.what);
+        list.push(Promise { bound: Bound::Shown, what, ..row });
     }
     list
 }

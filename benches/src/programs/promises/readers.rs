@@ -98,7 +98,7 @@ fn readers_only() -> Vec<Promise> {
     list
 }
 
-/// Readers who join those that are in.
+/// Readers that join readers that hold the lock.
 fn mixed() -> Vec<Promise> {
     let cells = [2, 4].into_iter().flat_map(|n| [20, 50, 80].map(|reads| (n, reads)));
     let row =
@@ -122,7 +122,7 @@ fn growth(
         Bound::Shown => Promise {
             lock: PSRW,
             name: format!("{PSRW}/{name}/{lock}"),
-            what: format!("the same of {lock}, to compare"),
+            what: format!("{lock}, to compare: {what}"),
             ..row
         },
         _ => row,
@@ -133,9 +133,9 @@ fn growth(
 fn invariance() -> Vec<Promise> {
     let row = |lock, probe, bound| {
         let runs = HOLDS_US.map(|hold_us| Run::Invariance { hold_us, probe });
-        let who = if probe == Probe::Urgent { "Urgent" } else { "Handler" };
-        let what = format!("{who}: p99.9 wait behind Bulk readers of 3 ms by that behind readers of 1 us");
-        growth(lock, runs, Figure::TopP999, bound, &format!("invariance/{who}"), &what)
+        let class = if probe == Probe::Urgent { "Urgent" } else { "Handler" };
+        let what = format!("{class}: p99.9 wait behind Bulk readers of 3 ms by that behind readers of 1 us");
+        growth(lock, runs, Figure::TopP999, bound, &format!("invariance/{class}"), &what)
     };
     let mut list = vec![Promise { quick: true, ..row(PSRW, Probe::Urgent, Bound::AtMost(3.0)) }];
     list.extend(PEERS.map(|peer| row(peer, Probe::Urgent, Bound::Shown)));
@@ -147,9 +147,9 @@ fn invariance() -> Vec<Promise> {
 fn queue() -> Vec<Promise> {
     let row = |lock, probe, bound| {
         let runs = WRITERS.map(|writers| Run::Queue { writers, probe });
-        let who = if probe == Probe::Urgent { "Urgent" } else { "Handler" };
-        let what = format!("{who}: p99 wait beside 8 queued writers by that beside one");
-        growth(lock, runs, Figure::TopP99, bound, &format!("queue/{who}"), &what)
+        let class = if probe == Probe::Urgent { "Urgent" } else { "Handler" };
+        let what = format!("{class}: p99 wait beside 8 queued writers by that beside one");
+        growth(lock, runs, Figure::TopP99, bound, &format!("queue/{class}"), &what)
     };
     let mut list = vec![row(PSRW, Probe::Urgent, Bound::AtMost(1.5))];
     list.extend(PEERS.map(|peer| row(peer, Probe::Urgent, Bound::Shown)));

@@ -1,5 +1,6 @@
 //! What is promised of `SemArray`: little where nobody waits, as much as the kernel's where
-//! everybody does, and a place for whoever wants several semaphores at once.
+//! everybody does, and a position in the queue for each thread that wants several semaphores at
+//! once.
 
 use super::promise::{Bound, Claim, Promise, Subject, at_most, versus};
 use crate::programs::semaphores::semscale::counts;
@@ -46,7 +47,9 @@ fn uncontended() -> Vec<Promise> {
     };
     let floor = |cell, words: &str| {
         let [floor, kernel] = [FLOOR, KERNEL].map(|lock| of(lock, cell));
-        let what = format!("the same of bare compare-exchanges, {words}: no array can be faster");
+        let what = format!(
+            "uncontended {words}: time of bare compare-exchanges, which no array can beat, by that of {KERNEL}"
+        );
         let name = format!("uncontended/{words}");
         shown(floor, kernel, Figure::PairNs, &name, what)
     };
@@ -82,7 +85,9 @@ fn wakes() -> Vec<Promise> {
             Promise { quick: size == SIZES[0], ..row }
         };
         let [groups, futex] = [GROUPS, FUTEX].map(|lock| of(lock, cell));
-        let what = format!("the same of {GROUPS}, which do nothing but wake as few times as possible");
+        let what = format!(
+            "sembench, {threads} threads, {wakes} wakes a round: posts of {GROUPS}, the fewest wake calls possible, by {FUTEX}"
+        );
         let name = format!("sembench/{threads}/{wakes}");
         let possible = shown(groups, futex, Figure::PerSecond, &name, what);
         [
@@ -125,27 +130,27 @@ fn own(cpus: u32) -> Vec<Promise> {
             let row = against(POSIX, cell, figure, bound, &name, what);
             list.push(Promise { quick: poster && threads == 4, ..row });
             let [kernel, posix] = [KERNEL, POSIX].map(|lock| of(lock, cell));
-            let what = format!("the same of {KERNEL}, to compare");
+            let what = format!("{KERNEL}, to compare: {run}: turns by {POSIX}");
             list.push(shown(kernel, posix, figure, &name, what));
         }
     }
     list
 }
 
-/// Beside a promise, under the name of whoever gave it.
+/// Beside a promise, under the name of the lock that gave it.
 fn shown(mine: Subject, other: Subject, figure: Figure, name: &str, what: String) -> Promise {
     let lock = mine.lock;
     let row = versus(mine, other, figure, Bound::Shown, name, what);
     Promise { lock: SEMARRAY, name: format!("{SEMARRAY}/{name}/{lock}"), ..row }
 }
 
-/// Who wants both semaphores gets on beside those who want one.
+/// A thread that wants both semaphores makes progress beside threads that want one.
 fn manager() -> Vec<Promise> {
     let rows = |hold_us| {
         let run = Run::Manager { workers: 8, hold_us };
         let row = |lock, bound, name: &str| {
             let mine = of(lock, Cell::Sem(run));
-            let what = format!("{run}: its share of a worker's turns, nobody passes who sleeps");
+            let what = format!("{run}: turns of the manager by those of a worker, {lock}");
             let row = at_most(mine.clone(), Figure::Share, 0.0, name, what);
             Promise {
                 lock: SEMARRAY,
@@ -157,7 +162,7 @@ fn manager() -> Vec<Promise> {
         };
         let compared = |lock| {
             let row = row(lock, Bound::Shown, &format!("{}/{lock}", run.name()));
-            Promise { what: format!("the same of {lock}, to compare"), ..row }
+            Promise { what: format!("to compare: {}", row.what), ..row }
         };
         let promised = Promise { quick: true, ..row(STRICT, Bound::AtLeast(0.2), &run.name()) };
         [promised, compared(SEMARRAY), compared(KERNEL)]

@@ -229,7 +229,7 @@ fn rounds(report: &mut Report, plan: &Plan, pin: Pin, keeper: &Runner) -> anyhow
     unreachable!("the greatest number of rounds is finite")
 }
 
-/// Says again where the report is, if whoever started this process has had one written: in
+/// Says again where the report is, if the process that started this one has had one written: in
 /// `cargo bench` other benches run after this one, and the path of the report is to be its last
 /// line.
 pub fn remind() {

@@ -27,7 +27,7 @@ pub struct Row {
     pub by_fifo: Option<Measured>,
     /// CPU time of the process for one of them, nanoseconds, median over rounds.
     pub cpu_ns: f64,
-    /// System calls of whoever posts, for one of them, median over rounds, where they can be
+    /// System calls of the poster, for one of them, median over rounds, where they can be
     /// counted.
     pub calls: Option<f64>,
     /// Coefficient of variation of the threads', median over rounds.

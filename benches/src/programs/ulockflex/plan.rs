@@ -20,7 +20,7 @@ const TIMED_FROM_NS: u64 = 1_000;
 /// A number of children and a workload.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Cell {
-    /// Who contends.
+    /// The contenders.
     pub workers: Workers,
     /// Mean time outside, Franke's r.
     pub non_hold_ns: u64,

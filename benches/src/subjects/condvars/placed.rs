@@ -24,7 +24,7 @@ pub struct Guarded<L, T> {
 }
 
 // SAFETY: the value goes from thread to thread with the lock, one at a time, and is `Send`; the
-// lock is `Sync`. A lock of the registry may be dropped by another thread than the one that made
+// lock is `Sync`. A lock of the registry may be dropped by another thread than its maker
 // it: none has anything of a thread's.
 unsafe impl<L: Lock, T: Send> Send for Guarded<L, T> {}
 // SAFETY: as above.

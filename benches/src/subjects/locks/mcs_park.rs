@@ -2,9 +2,9 @@
 //! out.
 //!
 //! The queue is that of Mellor-Crummey and Scott, in the form of the K42 kernel: a node is on the
-//! stack of its waiter, and whoever gets the lock moves the head of the queue behind it into the
-//! lock, so that holding needs no node. The release grants the lock to the first in the queue, and
-//! wakes that one if it is parked. What a fair mutex is without wake-ahead: each hand-over to a
+//! stack of its waiter, and a waiter that gets the lock moves the head of the queue behind it into
+//! the lock, so that holding needs no node. The release grants the lock to the first in the queue,
+//! and wakes that one if it is parked. What a fair mutex is without wake-ahead: each hand-over to a
 //! parked waiter costs its wake-up.
 //!
 //! | `tail` | `head` | meaning |
@@ -14,8 +14,8 @@
 //! | a node | the first node, or null for a moment | held, or granted to a waiter that is not back yet |
 //!
 //! An arrival makes itself the tail, then links itself to the node before it, or to the lock if
-//! that was `HELD`. In between the queue has a gap; who needs to pass it spins, and yields if it
-//! lasts.
+//! that was `HELD`. In between the queue has a gap; a thread that needs to pass it spins, and
+//! yields if it lasts.
 //!
 //! For threads of one process. Not one of the family: it is compared with, not offered.
 
@@ -123,7 +123,7 @@ impl Node {
     }
 }
 
-/// What is stored in `link` as soon as the one who is about to link itself has done so.
+/// What is stored in `link` as soon as the thread that is about to link its node has done so.
 fn linked(link: &AtomicPtr<Node>) -> *mut Node {
     let mut looks = 0;
     loop {

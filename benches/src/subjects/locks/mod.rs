@@ -36,7 +36,7 @@ use ulocks_core::meter::Counted;
 use ulocks_core::policy::{Private, Shared};
 use ulocks_core::spin::{Adaptive, NoSpin, Patience};
 
-/// Who will contend for a lock.
+/// The contenders of a lock.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Scope {
     /// The threads of this process.

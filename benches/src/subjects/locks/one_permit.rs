@@ -17,7 +17,7 @@ impl<P: Policy> fmt::Debug for OnePermit<P> {
 
 ulocks_core::initial!([P: Policy] OnePermit<P> = Self(RawSemaphore::new(1)));
 
-// SAFETY: there is one permit, and `unlock` puts back the one that an acquisition took; that a
+// SAFETY: there is one permit, and `unlock` puts back the permit that an acquisition took; that a
 // release happens before the acquisition that takes what it gave is the semaphore's promise. It
 // borrows nothing, so a token may be forgotten and the semaphore moved or dropped.
 unsafe impl<P: Policy> RawMutex for OnePermit<P> {

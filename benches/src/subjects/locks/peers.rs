@@ -81,8 +81,8 @@ guarded! {
     /// parking_lot 0.13.
     #[derive(Debug)]
     ParkingLot(parking_lot::Mutex<()>), parking_lot::MutexGuard<'a, ()>, timed true;
-    /// parking_lot 0.13's mutex that hands over to the first who waits. Who comes while it is free
-    /// may still overtake.
+    /// parking_lot 0.13's mutex that hands over to the first waiter. An arriving thread that
+    /// finds it free may still overtake.
     #[derive(Debug)]
     ParkingLotFair(parking_lot::FairMutex<()>), parking_lot::FairMutexGuard<'a, ()>, timed true;
     /// parking_lot 0.12, another algorithm.

@@ -11,7 +11,7 @@ pub const NORMAL: u8 = 0;
 pub const ADAPTIVE: u8 = 1;
 /// Priority inheritance.
 pub const INHERIT: u8 = 2;
-/// Robust and process-shared, whoever contends.
+/// Robust, and process-shared also among threads.
 pub const ROBUST: u8 = 3;
 
 /// A `pthread_mutex_t` of one kind.

@@ -6,7 +6,7 @@ use crate::subjects::rwlocks::{Bulk, RwLock};
 use anyhow::{Result, ensure};
 use std::mem::MaybeUninit;
 
-/// A reader-writer lock, whose writer is the one who has the lock, and whose readers are those of
+/// A reader-writer lock, whose writer is the holder, and whose readers are those of
 /// class `Bulk`.
 #[derive(Debug)]
 #[repr(transparent)]

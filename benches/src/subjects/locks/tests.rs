@@ -164,8 +164,8 @@ fn a_waiter_comes_after_the_holder() {
     }
 }
 
-/// Locks that promise order: who came first is served first. A waiter has queued when the kernel
-/// says that it sleeps.
+/// Locks that promise order: the waiter that came first is served first. A waiter has queued when
+/// the kernel says that it sleeps.
 #[test]
 fn queue_locks_serve_in_order() {
     struct InOrder;
@@ -255,8 +255,8 @@ fn a_semaphore_set_is_removed_when_a_signal_ends_its_maker() {
     }
 }
 
-/// Who waits and who wakes is seen at the door to the kernel, wherever the lock says that it goes
-/// through it.
+/// A waiter and a waking thread are seen at the door to the kernel, wherever the lock says that it
+/// goes through it.
 #[test]
 fn the_sleeps_and_wakes_of_countable_locks_are_counted() {
     struct Counts;

@@ -1,7 +1,7 @@
 //! A probe: the plainest ticket lock that sleeps in the kernel.
 //!
-//! Draw a ticket, sleep until it is served. A release serves the next ticket and wakes those who
-//! sleep with its bit, one of 32: tickets that differ by a multiple of 32 wake one another for
+//! Draw a ticket, sleep until it is served. A release serves the next ticket and wakes the waiters
+//! that sleep with its bit, one of 32: tickets that differ by a multiple of 32 wake one another for
 //! nothing. All sleep in one bucket of the kernel's hash table, which each wake-up walks. What
 //! `ulocks_fair`'s process-shared mutex must not be like when a thousand wait.
 
@@ -79,9 +79,9 @@ impl<const SHARED: bool> Lock for TicketFutex<SHARED> {
 impl<const SHARED: bool> Release for TicketFutex<SHARED> {
     #[inline]
     fn release(&self) {
-        // Either the release sees a ticket that was drawn, or who draws it sees that it is served:
-        // both raise one counter and read the other, in the one order of all SeqCst accesses (the
-        // kernel's look is a barrier too).
+        // Either the release sees a ticket that was drawn, or the thread that draws it sees that it
+        // is served: both raise one counter and read the other, in the one order of all SeqCst
+        // accesses (the kernel's look is a barrier too).
         let next = self.serving.fetch_add(1, SeqCst).wrapping_add(1);
         if self.next.load(SeqCst) != next {
             // SAFETY: waking needs only the address.

@@ -18,7 +18,7 @@ pub const FAMILY: &str = "psrw";
 
 /// Three classes of threads, as by default.
 type Threads = Sifted<{ BULK | URGENT | NESTED }>;
-/// Two, and readers in signal handlers, who are kept off by the soft mask.
+/// Two, and readers in signal handlers, which the soft mask keeps off.
 type Handlers = Sifted<{ BULK | URGENT | HANDLER }>;
 /// The same, noting how long the mask is up.
 type TimedHandlers = Sifted<{ BULK | URGENT | HANDLER }, Private, PhaseFair, Central, Timed<Soft>>;

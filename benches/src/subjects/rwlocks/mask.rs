@@ -1,11 +1,11 @@
 //! Signals kept off a thread while it has to do with a lock, and for how long: the counterpart of
 //! the seed's "irqs off".
 //!
-//! [`Blocking`] is the design that the sifting lock is compared with: whoever wants the lock blocks
-//! the signals of those who read it in handlers, really, by `pthread_sigmask`, until it has let go
+//! [`Blocking`] is the design that the sifting lock is compared with: a thread that wants the lock
+//! blocks the signals whose handlers read it, really, by `pthread_sigmask`, until it has let go
 //! again. [`Masked`] gives it to a peer. The writer's acquisition is part of it, since a handler
 //! that struck a waiting writer would find itself behind it; and readers block the signals, too,
-//! because a reader in a handler would wait for a writer who waits for the very reader that it
+//! because a reader in a handler would wait for a writer that waits for the very reader that it
 //! interrupted.
 //!
 //! [`Timed`] notes how long a mask is up, around any mask. The clock is read after the mask is
@@ -304,7 +304,7 @@ impl<P: Plain> RwLock for Masked<P> {
         Held::new(|| self.0.try_read())
     }
 
-    /// Waits: whoever has the lock is another thread, and not this one below the handler.
+    /// Waits: the holder is another thread, and not this one below the handler.
     #[inline]
     fn read_handler<'a>(&'a self, (): &'a ()) -> Option<P::Read<'a>> {
         Some(self.0.read())

@@ -25,7 +25,7 @@ pub trait RwLock: Send + Sync + Sized + 'static {
     const URGENT: bool = false;
     /// Whether there is a class `Nested`. Where there is none, nobody plays it.
     const NESTED: bool = false;
-    /// Whether it can be read in signal handlers that interrupt those who use it.
+    /// Whether it can be read in signal handlers that interrupt its users.
     const HANDLER: bool = false;
     /// Whether all its ways into the kernel lead through libc's `syscall`, where
     /// [`futexes`](crate::run::syscalls) counts them.
@@ -54,7 +54,7 @@ pub trait RwLock: Send + Sync + Sized + 'static {
     /// The same if that needs no waiting.
     fn try_read<C: Class>(&self) -> Option<Self::Read<'_>>;
     /// Locks for reading in a signal handler; none if that needs more patience than a handler may
-    /// have. Who must have it asks again.
+    /// have. A handler that must have it asks again.
     fn read_handler<'a>(&'a self, context: &'a Self::Context<'_>) -> Option<Self::Handler<'a>>;
     /// Locks for reading in a signal handler in the fewest steps that the lock has for that: one
     /// attempt, or a bounded one.
@@ -141,15 +141,15 @@ subjects! {
         "pthread-rw" "pthread_rwlock_t, readers first": Peer<Pthread<false>>;
         "pthread-rw-writer" "pthread_rwlock_t, writers first": Peer<Pthread<true>>;
         "usync-rw" "usync RwLock": Peer<Usync>;
-        "std-rw-masked" "the same, signals blocked by whoever wants or has it": Masked<Std>;
-        "parking_lot-rw-masked" "the same, signals blocked by whoever wants or has it": Masked<ParkingLot>;
-        "pthread-rw-masked" "the same, signals blocked by whoever wants or has it": Masked<Pthread<false>>;
-        "pthread-rw-writer-masked" "the same, signals blocked by whoever wants or has it": Masked<Pthread<true>>;
+        "std-rw-masked" "std::sync::RwLock, signals blocked from lock to unlock": Masked<Std>;
+        "parking_lot-rw-masked" "parking_lot 0.13 RwLock, signals blocked from lock to unlock": Masked<ParkingLot>;
+        "pthread-rw-masked" "pthread_rwlock_t, readers first, signals blocked from lock to unlock": Masked<Pthread<false>>;
+        "pthread-rw-writer-masked" "pthread_rwlock_t, writers first, signals blocked from lock to unlock": Masked<Pthread<true>>;
     }
     family {
         "psrw" "ulocks PsRwLock: Bulk, Urgent, Nested": Psrw;
         "psrw-handler" "ulocks PsRwLock: Bulk, Urgent, Handler, soft mask": PsrwHandler;
-        "psrw-timed" "the same, noting how long the mask is up": PsrwTimed;
+        "psrw-timed" "ulocks PsRwLock: Bulk, Urgent, Handler, soft mask, which is timed": PsrwTimed;
         "psrw-distributed" "ulocks PsRwLock: Bulk counted in eight places, Urgent": PsrwDistributed;
     }
 }

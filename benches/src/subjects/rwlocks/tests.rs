@@ -22,7 +22,7 @@ impl Visitor for Agrees {
     }
 }
 
-/// Who may have the lock together with whom, by all functions.
+/// Which holders may have the lock together, by all functions.
 struct Excludes;
 
 impl Visitor for Excludes {

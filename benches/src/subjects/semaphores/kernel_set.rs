@@ -1,4 +1,4 @@
-//! A set of the kernel's semaphores that does not outlive whoever made it.
+//! A set of the kernel's semaphores that does not outlive the process that made it.
 //!
 //! System V semaphores stay when their process ends, and cannot be removed while they are still to
 //! be used. The process that made a set therefore removes it: when [`SemSet`] is dropped, also by a

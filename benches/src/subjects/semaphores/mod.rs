@@ -21,8 +21,8 @@ pub enum Made {
         /// Whether it says so.
         private: bool,
     },
-    /// A word that 32 who run on one CPU sleep on, each with a bit of it; one of those on another
-    /// CPU wakes the rest.
+    /// A word that 32 threads of one CPU sleep on, each with a bit of it. On another CPU than that
+    /// of the poster, one woken thread wakes the rest.
     Groups,
     /// Words and nothing else.
     Floor,
@@ -69,34 +69,34 @@ impl super::Kind for Traits {
 
 static ALL: [Entry; 12] = [
     entry(KERNEL, "System V semaphores, many operations a call", Made::Kernel, false),
-    entry("sysv-single", "the same, one operation a call", Made::Kernel, true),
+    entry("sysv-single", "System V semaphores, one operation a call", Made::Kernel, true),
     entry(FUTEX, "a word a sleeper, one FUTEX_WAKE each, as the seed of 2010 has it", futex(false), true),
-    entry("futex-private", "the same with FUTEX_WAKE_PRIVATE", futex(true), true),
+    entry("futex-private", "a word a sleeper, one FUTEX_WAKE_PRIVATE each", futex(true), true),
     entry(
         GROUPS,
-        "a word for 32 sleepers of a CPU, one FUTEX_WAKE_BITSET each, chained on other CPUs: what is possible",
+        "a word for 32 sleepers of a CPU, one FUTEX_WAKE_BITSET each, chained on other CPUs: the fewest wake calls possible",
         Made::Groups,
         false,
     ),
     entry(POSIX, "POSIX unnamed semaphores, each on lines of its own", Made::Posix, true),
     entry(SEMARRAY, "ulocks SemArray", Made::Ours(Fairness::Barging), false),
-    entry("semarray-single", "the same, one operation a call", Made::Ours(Fairness::Barging), true),
-    entry(STRICT, "ulocks SemArray, nobody passes who sleeps", strict(Duration::ZERO), false),
+    entry("semarray-single", "ulocks SemArray, one operation a call", Made::Ours(Fairness::Barging), true),
+    entry(STRICT, "ulocks SemArray, no set overtakes a sleeper", strict(Duration::ZERO), false),
     entry(
         "semarray-strict-100us",
-        "the same, nobody passes who has slept for so long",
+        "ulocks SemArray, no set overtakes a sleeper of 100 us",
         strict(micros(100)),
         false,
     ),
     entry(
         "semarray-strict-1ms",
-        "the same, nobody passes who has slept for so long",
+        "ulocks SemArray, no set overtakes a sleeper of 1 ms",
         strict(micros(1000)),
         false,
     ),
     entry(
         FLOOR,
-        "a compare-exchange and, in a set, a store for each operation: what is possible",
+        "a compare-exchange and, in a set, a store for each operation: the least that is possible",
         Made::Floor,
         false,
     ),

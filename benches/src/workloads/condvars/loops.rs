@@ -68,7 +68,7 @@ pub(super) fn run_with<M: Monitor>(spec: &Spec, grace: Duration) -> Result<Outco
 /// What is under the mutex.
 #[derive(Default)]
 struct State {
-    /// Items in the buffer; whose turn it is; who wait.
+    /// Items in the buffer; the thread that has the turn; the number of waiters.
     now: u64,
     /// Items put in, turns, notifications of all.
     raised: u64,
@@ -148,14 +148,14 @@ struct Buffer<M: Monitor> {
     pair: Pair<M>,
     producers: usize,
     capacity: u64,
-    /// The condition variable of those who wait for room.
+    /// The condition variable of producers that wait for room.
     not_full: usize,
 }
 
 impl<M: Monitor> Workload for Buffer<M> {
     #[inline]
     fn turn(&self, index: usize) -> bool {
-        // One condition variable for both sides: the one that is notified may be of the wrong side.
+        // One condition variable for both sides: the notified thread may be of the wrong side.
         let all = self.not_full == NOT_EMPTY;
         if index < self.producers {
             let full = |state: &State| state.now >= self.capacity;
@@ -234,7 +234,7 @@ impl<M: Monitor> Workload for PingPong<M> {
     }
 }
 
-/// Waiters wait on this condition variable, and the one that notifies them on the other.
+/// Waiters wait on this condition variable, and the notifying thread on the other.
 const CALLED: usize = 0;
 const GATHERED: usize = 1;
 

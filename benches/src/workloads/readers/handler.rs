@@ -94,7 +94,7 @@ impl<'a, L: RwLock> HandlerContext<'a, L> {
     fn handle(&self, context: &L::Context<'_>) {
         let entered_ns = clock::monotonic_ns();
         let asked = clock::now();
-        // Who reads asks until the lock is had, as the seed's interrupt did; who tries asks once.
+        // A reader asks until it has the lock, as the seed's interrupt did. A try asks once.
         let held = match self.tries {
             true => self.lock.try_read_handler(context),
             false => Some(self.patiently(context)),
@@ -134,7 +134,7 @@ impl<'a, L: RwLock> HandlerContext<'a, L> {
         self.taken.store(index + 1, Relaxed);
     }
 
-    /// The lock, however often one has to ask. Whoever has it is another thread: it gets on.
+    /// The lock, after as many attempts as it takes. Its holder is another thread and gets on.
     fn patiently<'s>(&'s self, context: &'s L::Context<'_>) -> L::Handler<'s> {
         loop {
             if let Some(held) = self.lock.read_handler(context) {

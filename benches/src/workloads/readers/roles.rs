@@ -15,8 +15,8 @@
 //! it is what is measured. It does not ask all the time, or nearly all its delays would be those of
 //! an idle lock and no percentile would show what happens when the writer comes.
 //!
-//! The 50 us are for peers that wake a writer and let it race with readers who run already: without
-//! them the reader is back before the writer has woken up, and it starves. That is another
+//! The 50 us are for peers that wake a writer and let it race with readers that run already:
+//! without them the reader is back before the writer has woken up, and it starves. That is another
 //! property, which `contention` shows.
 //!
 //! On one CPU there is no CPU of its own, and delays are time slices.
@@ -24,7 +24,7 @@
 use crate::subjects::rwlocks::Rank;
 use serde::{Deserialize, Serialize};
 
-/// Who asks for the lock to see how long it takes.
+/// The reader that asks for the lock to see how long that takes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Probe {
@@ -61,14 +61,14 @@ pub enum Run {
     Invariance {
         /// In microseconds.
         hold_us: u32,
-        /// Who is looked at.
+        /// The reader that is looked at.
         probe: Probe,
     },
     /// Writers that queue.
     Queue {
         /// How many.
         writers: u32,
-        /// Who is looked at.
+        /// The reader that is looked at.
         probe: Probe,
     },
     /// A writer behind a long reader, struck by signals.

@@ -61,7 +61,8 @@ pub(super) struct Loads {
     hold: Span,
     work: Span,
     sleep: Duration,
-    /// Whether the time between is drawn: who looks in a fixed rhythm sees what else has it.
+    /// Whether the time between is drawn: a probe with a fixed rhythm sees what else has that
+    /// rhythm.
     drawn: bool,
 }
 

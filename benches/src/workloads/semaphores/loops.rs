@@ -1,8 +1,8 @@
 //! Threads that do the same thing over and over, on semaphores of one array.
 //!
-//! What is excluded is checked: who takes a fork, a turn or the reader-writer lock raises a counter
-//! by a load and a store, and in the end the counters must say as much as the threads. And an array
-//! must be left as it was found.
+//! Exclusion is checked: a thread that takes a fork, a turn or the reader-writer lock raises a
+//! counter by a load and a store, and in the end the counters must say as much as the threads. And
+//! an array must be left as it was found.
 
 use super::{Outcome, Run, Spec};
 use crate::run::busy_work::{self, Span};
@@ -90,7 +90,7 @@ fn singles<S: Singles>(spec: &Spec, make: impl Fn(&[u32]) -> Result<S>) -> Resul
 struct Protected(AtomicU64);
 
 impl Protected {
-    /// Adds one, as nobody would who is not alone.
+    /// Adds one by a load and a store, which is right only if one thread at a time does it.
     fn raise(&self) {
         let next = self.0.load(Relaxed).wrapping_add(1);
         self.0.store(next, Relaxed);
@@ -109,7 +109,7 @@ fn sets<A: Array>(spec: &Spec, make: impl Fn(&[u32]) -> Result<A>) -> Result<Out
         }
         Run::Manager { workers, hold_us } => {
             let workers = workers as usize;
-            // Those who want the same run on all CPUs.
+            // Workers that want the same semaphore run on all CPUs.
             let of = |index: usize| if index < workers { vec![2 * index / workers] } else { vec![0, 1] };
             turns(spec, &make(&[1; 2])?, 2, 1, hold_us, of)
         }

@@ -10,7 +10,7 @@ use serde::{Deserialize, Serialize};
 use std::fmt;
 use ulocks_semarray::Fairness;
 
-/// In which order those who have been found waiting are posted.
+/// In which order workers that have been found ready are posted to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Order {
@@ -43,7 +43,7 @@ pub enum Run {
     /// Chris Mason's `sembench`: each waits for a semaphore of its own, and one posts to many at a
     /// time.
     Wakes {
-        /// Who wait.
+        /// Threads that wait.
         threads: u32,
         /// The most that are posted to in a round.
         wakes: u32,
@@ -76,12 +76,12 @@ pub enum Run {
         /// Percentage of acquisitions that read.
         reads: u8,
     },
-    /// Philosophers at a round table, who take both forks at once.
+    /// Philosophers at a round table. Each takes both forks at once.
     Philosophers {
         /// How many.
         seats: u32,
     },
-    /// Workers who each want one of two semaphores, and a manager who wants both.
+    /// Workers that each want one of two semaphores, and a manager that wants both.
     Manager {
         /// How many workers.
         workers: u32,

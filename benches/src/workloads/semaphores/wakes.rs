@@ -142,7 +142,7 @@ impl Post for Words {
 }
 
 /// A word for every [`SEATS`] workers of a CPU. Of those on another CPU than the main thread's,
-/// one is woken, who wakes the rest.
+/// one is woken, and that one wakes the rest.
 struct Groups {
     groups: Vec<Group>,
     /// Those that workers are dealt to, in their order.
@@ -155,7 +155,7 @@ struct Groups {
 struct Group {
     /// Wake-ups so far: the word that is slept on.
     count: AtomicU32,
-    /// Those whom whoever is woken is to wake.
+    /// Bits of the workers that the woken worker must wake.
     left: AtomicU32,
 }
 
@@ -299,7 +299,7 @@ impl<P: Post> Shared<'_, P> {
         let mut tally = Tally { counted: 0, all: 0 };
         loop {
             worker.waiting.store(1, Relaxed);
-            // Release: whoever finds it ready overwrites the line above.
+            // Release: the finder of a ready worker overwrites the line above.
             worker.ready.store(1, Release);
             self.post.wait(index, worker);
             if worker.waiting.load(Relaxed) != 0 {
@@ -318,7 +318,7 @@ impl<P: Post> Shared<'_, P> {
     }
 }
 
-/// Whoever finds workers that are ready.
+/// Finds workers that are ready.
 struct Finder {
     /// Where the last one was found.
     last: usize,

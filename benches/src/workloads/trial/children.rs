@@ -62,7 +62,7 @@ impl Children {
         self.alive.iter().map(of).sum()
     }
 
-    /// Reaps who has ended; describes a child that ended other than by itself.
+    /// Reaps the children that have ended; describes a child that ended other than by itself.
     pub fn reap(&mut self) -> Option<String> {
         let mut death = None;
         self.alive.retain(|&(pid, index)| {

@@ -10,7 +10,7 @@
 //! sum, and the trial is an error, not a result.
 //!
 //! Wait times cover every acquisition that ended in the window, however long before it began, and
-//! for each worker the one that was still waiting when the window closed, with the length it came
+//! for each worker the wait that was not over when the window closed, with the length it came
 //! to. Otherwise a lock could hide its worst waits by not ending them.
 //!
 //! CPU time and context switches are each worker's own (`RUSAGE_THREAD` as it notices the window's
@@ -35,7 +35,7 @@ use hdrhistogram::Histogram;
 use serde::{Deserialize, Serialize};
 use std::time::Duration;
 
-/// Who contends.
+/// The contenders.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Workers {
     /// Threads of this process.
@@ -59,7 +59,7 @@ impl Workers {
 pub struct TrialSpec {
     /// A name in the registry of `locks`.
     pub lock: String,
-    /// Who contends.
+    /// The contenders.
     pub workers: Workers,
     /// Lock instances; worker `i` uses lock `i % lock_count`.
     pub lock_count: u32,

@@ -210,7 +210,7 @@ struct Faulty<const HOW: u8> {
     left: UnsafeCell<u32>,
 }
 
-// SAFETY: `left` is touched by who holds `lock`.
+// SAFETY: `left` is touched by the holder of `lock`.
 unsafe impl<const HOW: u8> Sync for Faulty<HOW> {}
 
 /// The set of the last [`Faulty`] lock made of each kind.

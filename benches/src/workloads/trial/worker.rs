@@ -197,8 +197,8 @@ fn run<L: Lock, const WORK: bool, const WAITS: bool>(
                 if total == 1 {
                     control.started.0.fetch_add(1, Relaxed);
                 }
-                // For those who have not run at all yet: a time slice for each of a thousand would
-                // take seconds.
+                // For workers that have not run at all yet: a time slice for each of a thousand
+                // would take seconds.
                 if plan.crowded && control.started.0.load(Relaxed) < plan.workers {
                     thread::yield_now();
                 }
