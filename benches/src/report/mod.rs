@@ -37,8 +37,8 @@ pub(crate) mod units;
 
 pub use html::render;
 pub use summary::{Point, Score, Summary, Tally, WaitSummary, Worst, open_cells, summarise};
-pub(crate) use text::Table;
 pub use text::tables;
+pub(crate) use text::{Table, distinct};
 pub use units::{clock, workload as describe};
 
 use crate::run::machine::Machine;

@@ -54,6 +54,17 @@ impl Table {
     }
 }
 
+/// Each of them once, in their order.
+pub(crate) fn distinct<T: PartialEq>(all: impl Iterator<Item = T>) -> Vec<T> {
+    let mut distinct = Vec::new();
+    for one in all {
+        if !distinct.contains(&one) {
+            distinct.push(one);
+        }
+    }
+    distinct
+}
+
 /// All tables of a run: one for each workload, then the summary.
 pub fn tables(report: &Report) -> String {
     let mut out = String::new();

@@ -4,8 +4,8 @@ use super::figure::Figure;
 use super::handoff::{HandoffResult, HandoffSpec};
 use super::hogs::{Hogs, HogsResult, Place};
 use super::trial::{TrialResult, TrialSpec, Workers};
-use super::uncontended::{PairsResult, PairsSpec};
-use super::uncontended_sets::SetsSpec;
+use super::uncontended::{Locks, PairsResult, PairsSpec};
+use super::uncontended_sets::Sets;
 use super::{Scenario, Spec};
 use super::{Workload, condvars, readers, semaphores};
 use crate::run::child::Task;
@@ -92,7 +92,7 @@ pub enum Job {
     /// [`Cell::Handoff`].
     Handoff(HandoffSpec),
     /// [`Cell::Pairs`] and [`Cell::ReadPairs`].
-    Pairs(PairsSpec),
+    Pairs(PairsSpec<Locks>),
     /// [`Cell::Rw`] and [`Cell::Long`].
     Rw(Spec<readers::Run>),
     /// [`Cell::Sem`].
@@ -100,7 +100,7 @@ pub enum Job {
     /// [`Cell::Condvar`] and [`Cell::BriefCondvar`].
     Condvar(Spec<condvars::Run>),
     /// [`Cell::Sets`].
-    Sets(SetsSpec),
+    Sets(PairsSpec<Sets>),
 }
 
 /// What a [`Job`] comes to.
@@ -212,7 +212,7 @@ impl Probe {
     pub fn job(&self, lengths: Lengths, seed: u64) -> Job {
         let Lengths { window_ms, iterations_per_us } = lengths;
         let warmup_ms = (window_ms / 4).clamp(2, 100);
-        let (lock, locks) = (self.locks.first().cloned().unwrap_or_default(), self.locks.clone());
+        let (lock, subjects) = (self.locks.first().cloned().unwrap_or_default(), self.locks.clone());
         let contend = |lock, workload: Workload, workers, read_share, window_ms| {
             Job::Loop(TrialSpec {
                 lock,
@@ -250,22 +250,15 @@ impl Probe {
                 Job::Hogs(Spec { subject: lock, run, warmup_ms, window_ms, iterations_per_us, seed })
             }
             Cell::Handoff => Job::Handoff(HandoffSpec { lock, window_ms: 2 * window_ms }),
-            Cell::Pairs => Job::Pairs(PairsSpec { locks, reads: false, window_ms: brief_ms }),
-            Cell::ReadPairs => Job::Pairs(PairsSpec { locks, reads: true, window_ms: brief_ms }),
+            Cell::Pairs => Job::Pairs(pairs(subjects, Locks { reads: false }, brief_ms)),
+            Cell::ReadPairs => Job::Pairs(pairs(subjects, Locks { reads: true }, brief_ms)),
             Cell::Sem(run) => {
                 Job::Sem(Spec { subject: lock, run, warmup_ms, window_ms, iterations_per_us, seed })
             }
             Cell::Condvar(run) => condvar(lock, run, window_ms),
             Cell::BriefCondvar(run) => condvar(lock, run, window_ms.div_ceil(BRIEF)),
-            Cell::Sets(ops) => {
-                Job::Sets(SetsSpec { subjects: locks, ops, one_by_one: false, window_ms: brief_ms })
-            }
-            Cell::Singles(semaphores) => Job::Sets(SetsSpec {
-                subjects: locks,
-                ops: semaphores,
-                one_by_one: true,
-                window_ms: brief_ms,
-            }),
+            Cell::Sets(ops) => Job::Sets(pairs(subjects, Sets { ops, one_by_one: false }, brief_ms)),
+            Cell::Singles(ops) => Job::Sets(pairs(subjects, Sets { ops, one_by_one: true }, brief_ms)),
         }
     }
 
@@ -279,6 +272,10 @@ impl Probe {
         };
         job.own_time().as_secs_f64() + 0.020 + each * f64::from(job.workers())
     }
+}
+
+fn pairs<P>(subjects: Vec<String>, pairs: P, window_ms: u64) -> PairsSpec<P> {
+    PairsSpec { subjects, pairs, window_ms }
 }
 
 impl Trial {

@@ -15,6 +15,7 @@ use crate::run::threads::keep_a_thread_asleep;
 use crate::statistics;
 use crate::subjects::locks::{self, Entry, Lock, LockArray, Scope, Visitor};
 use anyhow::{Result, ensure};
+use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 use std::hint::black_box;
 use std::time::{Duration, Instant};
@@ -23,43 +24,52 @@ use std::time::{Duration, Instant};
 /// slice.
 const BLOCK: u32 = 4_000;
 
+/// What is timed of each subject: a pair of operations that undo one another.
+pub trait Pairs: Serialize + DeserializeOwned {
+    /// A block of them on the subject called `name`.
+    fn block(&self, name: &str) -> Result<Run>;
+}
+
 /// What to run.
 #[derive(Clone, Debug, Serialize, Deserialize)]
-pub struct PairsSpec {
-    /// Names in the registry of `locks`.
-    pub locks: Vec<String>,
-    /// Whether they are had together with other readers.
-    #[serde(default)]
-    pub reads: bool,
-    /// How long for each lock.
+pub struct PairsSpec<P> {
+    /// Names in the registry.
+    pub subjects: Vec<String>,
+    /// What is timed.
+    pub pairs: P,
+    /// How long for each subject.
     pub window_ms: u64,
+}
+
+/// Lock and unlock.
+#[derive(Clone, Copy, Debug, Serialize, Deserialize)]
+pub struct Locks {
+    /// Whether the locks are had together with other readers.
+    pub reads: bool,
 }
 
 /// What came of it.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct PairsResult {
-    /// Nanoseconds of a lock and unlock, in the order of the locks.
+    /// Nanoseconds of a lock and unlock, in the order of the subjects.
     pub ns: Vec<f64>,
 }
 
-impl Task for PairsSpec {
+impl<P: Pairs> Task for PairsSpec<P> {
     type Answer = PairsResult;
 
     fn carry_out(&self) -> Result<PairsResult> {
-        ensure!(!self.locks.is_empty(), "no locks to compare; allowed: at least one");
+        ensure!(!self.subjects.is_empty(), "nothing to compare; allowed: at least one subject");
         keep_a_thread_asleep();
         if let Some(&cpu) = pinning::order(Pin::Scatter)?.first() {
             pinning::bind(cpu)?;
         }
-        let block = |name: &String| {
-            locks::visit(locks::Entry::find(name)?, Scope::Threads, Block { reads: self.reads })?
-        };
-        let blocks = self.locks.iter().map(block).collect::<Result<Vec<_>>>()?;
+        let blocks = self.subjects.iter().map(|name| self.pairs.block(name)).collect::<Result<Vec<_>>>()?;
         Ok(in_turns(blocks, self.own_time()))
     }
 
     fn own_time(&self) -> Duration {
-        Duration::from_millis(self.window_ms) * self.locks.len() as u32
+        Duration::from_millis(self.window_ms) * self.subjects.len() as u32
     }
 
     fn workers(&self) -> u32 {
@@ -68,10 +78,10 @@ impl Task for PairsSpec {
 }
 
 /// Runs a block and says how many nanoseconds a pair took.
-pub(crate) type Run = Box<dyn FnMut() -> f64>;
+pub type Run = Box<dyn FnMut() -> f64>;
 
 /// Blocks in turn for so long; the median of each.
-pub(crate) fn in_turns(mut blocks: Vec<Run>, time: Duration) -> PairsResult {
+fn in_turns(mut blocks: Vec<Run>, time: Duration) -> PairsResult {
     let mut times = vec![Vec::new(); blocks.len()];
     let start = Instant::now();
     let mut turn = 0;
@@ -100,12 +110,13 @@ pub(crate) fn timed(times: u32, mut pair: impl FnMut()) -> f64 {
     start.elapsed().as_nanos() as f64 / f64::from(times)
 }
 
-/// Makes the block of a lock: one indirect call for thousands of pairs.
-struct Block {
-    reads: bool,
+impl Pairs for Locks {
+    fn block(&self, name: &str) -> Result<Run> {
+        locks::visit(Entry::find(name)?, Scope::Threads, *self)?
+    }
 }
 
-impl Visitor for Block {
+impl Visitor for Locks {
     type Output = Result<Run>;
 
     fn visit<L: Lock>(self, entry: &'static Entry) -> Self::Output {
@@ -134,16 +145,20 @@ mod tests {
 
     #[test]
     fn every_lock_has_a_figure() {
-        let locks: Vec<String> = locks::Entry::all().iter().map(|entry| entry.name.into()).collect();
-        let result = PairsSpec { locks: locks.clone(), reads: false, window_ms: 1 }.carry_out().unwrap();
+        let locks: Vec<String> = Entry::all().iter().map(|entry| entry.name.into()).collect();
+        let result = PairsSpec { subjects: locks.clone(), pairs: Locks { reads: false }, window_ms: 1 }
+            .carry_out()
+            .unwrap();
         assert_eq!(result.ns.len(), locks.len());
         assert!(result.ns.iter().all(|&ns| ns.is_finite() && ns > 0.0), "{result:?}");
     }
 
     #[test]
     fn no_locks_are_refused() {
-        let error =
-            PairsSpec { locks: Vec::new(), reads: false, window_ms: 1 }.carry_out().unwrap_err().to_string();
-        assert_eq!(error, "no locks to compare; allowed: at least one");
+        let error = PairsSpec { subjects: Vec::new(), pairs: Locks { reads: false }, window_ms: 1 }
+            .carry_out()
+            .unwrap_err()
+            .to_string();
+        assert_eq!(error, "nothing to compare; allowed: at least one subject");
     }
 }

@@ -4,10 +4,7 @@
 //! One thread, all subjects in one process, in blocks of some hundred microseconds by turns, as
 //! [uncontended locks](crate::workloads::uncontended) are.
 
-use super::uncontended::{PairsResult, Run, in_turns, timed};
-use crate::run::child::Task;
-use crate::run::pinning::{self, Pin};
-use crate::run::threads::keep_a_thread_asleep;
+use super::uncontended::{Pairs, Run, timed};
 use crate::subjects::semaphores::arrays::{Array, Kernel, Ours, Posix, Singles};
 use crate::subjects::semaphores::{self, Made};
 use anyhow::{Result, bail, ensure};
@@ -16,64 +13,36 @@ use std::hint::black_box;
 use std::ops::Range;
 use std::sync::atomic::AtomicU32;
 use std::sync::atomic::Ordering::{AcqRel, Acquire, Relaxed, Release};
-use std::time::Duration;
 
-/// What to run.
-#[derive(Clone, Debug, Serialize, Deserialize)]
-pub struct SetsSpec {
-    /// Names in the [`registry`](crate::subjects::semaphores::all).
-    pub subjects: Vec<String>,
+/// Sets and their opposites.
+#[derive(Clone, Copy, Debug, Serialize, Deserialize)]
+pub struct Sets {
     /// Operations of a set; the set of one is a single operation.
     pub ops: u32,
     /// Single operations instead, each on the next of so many semaphores.
     pub one_by_one: bool,
-    /// How long for each subject.
-    pub window_ms: u64,
 }
 
 /// Operations of a block: pairs of sets by operations of a set.
 const BLOCK: u32 = 4_000;
 
-impl Task for SetsSpec {
-    type Answer = PairsResult;
-
-    fn carry_out(&self) -> Result<PairsResult> {
-        ensure!(!self.subjects.is_empty(), "nothing to compare; allowed: at least one");
-        ensure!((1..=500).contains(&self.ops), "sets of {}; allowed: 1 to 500 operations", self.ops);
-        keep_a_thread_asleep();
-        if let Some(&cpu) = pinning::order(Pin::Scatter)?.first() {
-            pinning::bind(cpu)?;
+impl Pairs for Sets {
+    fn block(&self, name: &str) -> Result<Run> {
+        let Self { ops, one_by_one } = *self;
+        ensure!((1..=500).contains(&ops), "sets of {ops}; allowed: 1 to 500 operations");
+        let entry = semaphores::Entry::find(name)?;
+        let values = vec![1; ops as usize];
+        let singly = ops == 1 || one_by_one;
+        match entry.made_of {
+            Made::Kernel if singly => Ok(single(Kernel::new(&values)?, ops)),
+            Made::Ours(fairness) if singly => Ok(single(Ours::new(&values, fairness)?, ops)),
+            Made::Posix if singly => Ok(single(Posix::new(&values)?, ops)),
+            Made::Floor if singly => Ok(single(Words::new(&values), ops)),
+            Made::Kernel => Ok(several(Kernel::new(&values)?, ops)),
+            Made::Ours(fairness) => Ok(several(Ours::new(&values, fairness)?, ops)),
+            Made::Floor => Ok(locked_words(Words::new(&values), ops)),
+            _ => bail!("'{name}' does not take sets"),
         }
-        let blocks = self
-            .subjects
-            .iter()
-            .map(|name| block(name, self.ops, self.one_by_one))
-            .collect::<Result<Vec<_>>>()?;
-        Ok(in_turns(blocks, self.own_time()))
-    }
-
-    fn own_time(&self) -> Duration {
-        Duration::from_millis(self.window_ms) * self.subjects.len() as u32
-    }
-
-    fn workers(&self) -> u32 {
-        1
-    }
-}
-
-fn block(name: &str, ops: u32, one_by_one: bool) -> Result<Run> {
-    let entry = semaphores::Entry::find(name)?;
-    let values = vec![1; ops as usize];
-    let singly = ops == 1 || one_by_one;
-    match entry.made_of {
-        Made::Kernel if singly => Ok(single(Kernel::new(&values)?, ops)),
-        Made::Ours(fairness) if singly => Ok(single(Ours::new(&values, fairness)?, ops)),
-        Made::Posix if singly => Ok(single(Posix::new(&values)?, ops)),
-        Made::Floor if singly => Ok(single(Words::new(&values), ops)),
-        Made::Kernel => Ok(several(Kernel::new(&values)?, ops)),
-        Made::Ours(fairness) => Ok(several(Ours::new(&values, fairness)?, ops)),
-        Made::Floor => Ok(locked_words(Words::new(&values), ops)),
-        _ => bail!("'{name}' does not take sets"),
     }
 }
 

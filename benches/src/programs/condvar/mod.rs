@@ -196,7 +196,47 @@ impl Program for Condvar {
     }
 
     fn tables(record: &Record) -> String {
-        table(record)
+        let mut out = String::from("\nCondition variables\n");
+        let header = [
+            "run",
+            "subject",
+            "items/s",
+            "by peer's",
+            "CPU/item",
+            "by peer's",
+            "switches/item",
+            "COV",
+            "peer",
+        ];
+        let mut table = Table::new(&[0, 1, 3, 5, 8], &header);
+        let mut last = None;
+        for row in &record.rows {
+            let first = last != Some(row.run);
+            if first && last.is_some() {
+                table.gap();
+            }
+            last = Some(row.run);
+            let best = row.by_best.as_ref().and_then(|by| by.other.as_ref());
+            table.row(vec![
+                if first { row.run.to_string() } else { String::new() },
+                row.subject.clone(),
+                row.per_s.rate(),
+                ratio(&row.by_best),
+                units::time(row.cpu_ns),
+                ratio(&row.cpu_by_best),
+                units::digits(row.switches),
+                units::digits(row.cov),
+                best.map_or(String::new(), |best| best.lock.clone()),
+            ]);
+        }
+        table.print(&mut out);
+        out.push('\n');
+        for entry in
+            Entry::all().iter().filter(|entry| record.rows.iter().any(|row| row.subject == entry.name))
+        {
+            writeln!(out, "{:<18} {}", entry.name, entry.about).unwrap();
+        }
+        out + &record.notes(NOTES)
     }
 }
 
@@ -256,43 +296,6 @@ impl Row {
 
 fn ratio(measured: &Option<Measured>) -> String {
     measured.as_ref().map_or("-".into(), Measured::ratio)
-}
-
-fn table(record: &Record) -> String {
-    let mut out = String::from("\nCondition variables\n");
-    let header =
-        ["run", "subject", "items/s", "by peer's", "CPU/item", "by peer's", "switches/item", "COV", "peer"];
-    let mut table = Table::new(&[0, 1, 3, 5, 8], &header);
-    let mut last = None;
-    for row in &record.rows {
-        let first = last != Some(row.run);
-        if first && last.is_some() {
-            table.gap();
-        }
-        last = Some(row.run);
-        let best = row.by_best.as_ref().and_then(|by| by.other.as_ref());
-        table.row(vec![
-            if first { row.run.to_string() } else { String::new() },
-            row.subject.clone(),
-            row.per_s.rate(),
-            ratio(&row.by_best),
-            units::time(row.cpu_ns),
-            ratio(&row.cpu_by_best),
-            units::digits(row.switches),
-            units::digits(row.cov),
-            best.map_or(String::new(), |best| best.lock.clone()),
-        ]);
-    }
-    table.print(&mut out);
-    out.push('\n');
-    for entry in Entry::all().iter().filter(|entry| record.rows.iter().any(|row| row.subject == entry.name)) {
-        writeln!(out, "{:<18} {}", entry.name, entry.about).unwrap();
-    }
-    writeln!(out, "{NOTES}").unwrap();
-    for caveat in record.caveats() {
-        writeln!(out, "{caveat}").unwrap();
-    }
-    out
 }
 
 const NOTES: &str = "\

@@ -2,19 +2,13 @@
 
 use super::{Record, Row, SYSV, seed};
 use crate::programs::harness::comparison::Measured as Compared;
-use crate::report::{Table, describe, units};
+use crate::report::{Table, describe, distinct, units};
 use std::fmt::Write;
 
 /// A table a workload, what its columns mean, and what the largest crowd says.
 pub fn tables(record: &Record) -> String {
     let mut out = String::new();
-    let mut workloads = Vec::new();
-    for row in &record.rows {
-        if !workloads.contains(&row.workload) {
-            workloads.push(row.workload);
-        }
-    }
-    for workload in workloads {
+    for workload in distinct(record.rows.iter().map(|row| row.workload)) {
         writeln!(out, "\n{}, children are processes", describe(workload)).unwrap();
         table(record.rows.iter().filter(|row| row.workload == workload)).print(&mut out);
     }

@@ -137,6 +137,11 @@ impl<R: Serialize> Record<R> {
         Ok(())
     }
 
+    /// What the columns of its tables mean, and what a reader must know before believing anything.
+    pub fn notes(&self, columns: &str) -> String {
+        [columns.to_owned()].into_iter().chain(self.caveats()).map(|line| line + "\n").collect()
+    }
+
     /// What a reader must know before believing anything.
     pub fn caveats(&self) -> Vec<String> {
         let mut caveats = Vec::new();

@@ -4,19 +4,14 @@ use super::Record;
 use super::judge::{Row, Verdict};
 use super::promise::Bound;
 use crate::programs::harness::comparison::{Measured, Side};
-use crate::report::{Table, units};
+use crate::report::{Table, distinct, units};
 use crate::workloads::figure::Figure;
 use std::fmt::Write;
 
 /// All promises, a table a lock, and how many are kept.
 pub fn tables(record: &Record) -> String {
     let mut out = String::new();
-    let mut locks: Vec<&str> = Vec::new();
-    for row in &record.rows {
-        if !locks.contains(&row.lock.as_str()) {
-            locks.push(&row.lock);
-        }
-    }
+    let locks = distinct(record.rows.iter().map(|row| row.lock.as_str()));
     let of = |lock: &str| record.rows.iter().filter(|row| row.lock == lock).collect::<Vec<_>>();
     let is_built = |lock: &&str| of(lock).iter().any(|row| row.verdict != Verdict::NotBuilt);
     let (built, missing): (Vec<&str>, Vec<&str>) = locks.into_iter().partition(is_built);
@@ -30,10 +25,7 @@ pub fn tables(record: &Record) -> String {
     for lock in missing {
         writeln!(out, "{lock}: not built; promises waiting for it: {}", of(lock).len()).unwrap();
     }
-    writeln!(out, "\n{NOTES}").unwrap();
-    for caveat in record.caveats() {
-        writeln!(out, "{caveat}").unwrap();
-    }
+    write!(out, "\n{}", record.notes(NOTES)).unwrap();
     writeln!(out, "\n{}", summary(record)).unwrap();
     out
 }

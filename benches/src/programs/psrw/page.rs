@@ -3,6 +3,7 @@
 
 use super::Record;
 use super::tables::Property;
+use crate::report::distinct;
 use crate::report::svg::{Mark, Plot, Series, draw, escape};
 use crate::report::units;
 use crate::subjects::rwlocks::Entry;
@@ -27,12 +28,7 @@ pub(super) fn render(record: &Record) -> Option<String> {
     let probes = [Probe::Urgent, Probe::Handler];
     let properties: Vec<Property> =
         probes.map(Property::invariance).into_iter().chain(probes.map(Property::queue)).collect();
-    let mut locks: Vec<&str> = Vec::new();
-    for lock in properties.iter().flat_map(|property| property.axes(record).1) {
-        if !locks.contains(&lock) {
-            locks.push(lock);
-        }
-    }
+    let locks = distinct(properties.iter().flat_map(|property| property.axes(record).1));
     if locks.is_empty() {
         return None;
     }

@@ -2,7 +2,7 @@
 
 use super::row::Times;
 use super::{Record, Row};
-use crate::report::{Table, units};
+use crate::report::{Table, distinct, units};
 use crate::run::clock::{Calibration, UNIT};
 use crate::workloads::readers::{Handlers, Probe, Run};
 use std::fmt::Write;
@@ -21,14 +21,9 @@ pub(super) fn all(record: &Record) -> String {
         .unwrap();
     }
     uncontended(record, &mut out);
-    let mut runs: Vec<Run> = Vec::new();
-    for row in &record.rows {
-        let is_plot = matches!(row.run, Run::Invariance { .. } | Run::Queue { .. });
-        if !is_plot && !runs.contains(&row.run) {
-            runs.push(row.run);
-        }
-    }
-    for run in runs {
+    let is_plot = |run: &Run| matches!(run, Run::Invariance { .. } | Run::Queue { .. });
+    let runs = record.rows.iter().map(|row| row.run).filter(|run| !is_plot(run));
+    for run in distinct(runs) {
         run_table(record, run, &mut out);
     }
     for probe in [Probe::Urgent, Probe::Handler] {
@@ -37,11 +32,7 @@ pub(super) fn all(record: &Record) -> String {
     for probe in [Probe::Urgent, Probe::Handler] {
         property(record, &mut out, &Property::queue(probe));
     }
-    writeln!(out, "\n{NOTES}").unwrap();
-    for caveat in record.caveats() {
-        writeln!(out, "{caveat}").unwrap();
-    }
-    out
+    out + "\n" + &record.notes(NOTES)
 }
 
 const NOTES: &str = "\

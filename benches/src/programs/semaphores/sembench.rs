@@ -9,7 +9,7 @@ use super::{Record, Subject, trials};
 use crate::programs::harness::Program;
 use crate::programs::harness::plan::Effort;
 use crate::programs::options::{self, BenchOptions, List};
-use crate::report::{Mode, Table, units};
+use crate::report::{Mode, Table, distinct, units};
 use crate::subjects::semaphores::{Entry, FUTEX, KERNEL, Made};
 use crate::workloads::cell::Probe;
 use crate::workloads::semaphores::{EACH, Order, PER_CALL, Run};
@@ -123,64 +123,59 @@ impl Program for Sembench {
     }
 
     fn tables(record: &Record) -> String {
-        tables(record)
-    }
-}
-
-fn tables(record: &Record) -> String {
-    let mut out = String::new();
-    let mut sizes = Vec::new();
-    for row in &record.rows {
-        if let Some(size) = size(row)
-            && !sizes.contains(&size)
-        {
-            sizes.push(size);
-        }
-    }
-    for (threads, wakes) in sizes {
-        writeln!(out, "\n{threads} threads, up to {wakes} woken at a time").unwrap();
-        let header =
-            ["order", "mode", "posts/s", "by sysv", "by futex", "by fifo", "CPU/post", "calls/post", "COV"];
-        let mut table = Table::new(&[0, 1, 3, 4, 5], &header);
-        let mut last = None;
-        for row in record.rows.iter().filter(|row| size(row) == Some((threads, wakes))) {
-            let Run::Wakes { order, .. } = row.run else { continue };
-            if last.is_some_and(|last| last != order) {
-                table.gap();
+        let mut out = String::new();
+        for (threads, wakes) in distinct(record.rows.iter().filter_map(size)) {
+            writeln!(out, "\n{threads} threads, up to {wakes} woken at a time").unwrap();
+            let header = [
+                "order",
+                "mode",
+                "posts/s",
+                "by sysv",
+                "by futex",
+                "by fifo",
+                "CPU/post",
+                "calls/post",
+                "COV",
+            ];
+            let mut table = Table::new(&[0, 1, 3, 4, 5], &header);
+            let mut last = None;
+            for row in record.rows.iter().filter(|row| size(row) == Some((threads, wakes))) {
+                let Run::Wakes { order, .. } = row.run else { continue };
+                if last.is_some_and(|last| last != order) {
+                    table.gap();
+                }
+                last = Some(order);
+                table.row(vec![
+                    order.name().into(),
+                    row.subject.clone(),
+                    row.per_s.rate(),
+                    row::ratio(row.by(KERNEL)),
+                    row::ratio(row.by(FUTEX)),
+                    row::ratio(row.by_fifo.as_ref()),
+                    units::time(row.cpu_ns),
+                    row::known(row.calls, units::digits),
+                    units::digits(row.cov),
+                ]);
             }
-            last = Some(order);
-            table.row(vec![
-                order.name().into(),
-                row.subject.clone(),
-                row.per_s.rate(),
-                row::ratio(row.by(KERNEL)),
-                row::ratio(row.by(FUTEX)),
-                row::ratio(row.by_fifo.as_ref()),
-                units::time(row.cpu_ns),
-                row::known(row.calls, units::digits),
-                units::digits(row.cov),
-            ]);
+            table.print(&mut out);
         }
-        table.print(&mut out);
+        writeln!(
+            out,
+            "\nmode        what is waited for, in arrays of {EACH}, and posted to in sets of up to {PER_CALL}:"
+        )
+        .unwrap();
+        for entry in
+            Entry::all().iter().filter(|entry| record.rows.iter().any(|row| row.subject == entry.name))
+        {
+            let many = if matches!(entry.made_of, Made::Kernel | Made::Ours(_)) && !entry.one_by_one {
+                ", in sets"
+            } else {
+                ""
+            };
+            writeln!(out, "            {}: {}{many}", entry.name, entry.about).unwrap();
+        }
+        out + &record.notes(NOTES)
     }
-    writeln!(
-        out,
-        "\nmode        what is waited for, in arrays of {EACH}, and posted to in sets of up to {PER_CALL}:"
-    )
-    .unwrap();
-    for entry in Entry::all().iter().filter(|entry| record.rows.iter().any(|row| row.subject == entry.name)) {
-        let many = if matches!(entry.made_of, Made::Kernel | Made::Ours(_)) && !entry.one_by_one {
-            ", in sets"
-        } else {
-            ""
-        };
-        writeln!(out, "            {}: {}{many}", entry.name, entry.about).unwrap();
-    }
-    writeln!(out, "{NOTES}").unwrap();
-    for caveat in record.caveats() {
-        writeln!(out, "{caveat}").unwrap();
-    }
-    out
 }
 
 fn size(row: &Row) -> Option<(u32, u32)> {

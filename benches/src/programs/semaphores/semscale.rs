@@ -47,7 +47,40 @@ impl Program for Semscale {
     }
 
     fn tables(record: &Record) -> String {
-        tables(record)
+        let mut out = String::from("\nOne array\n");
+        let header =
+            ["run", "semaphores", "turns/s", "by sysv", "by sem_t", "CPU/turn", "COV", "beside/s", "share"];
+        let mut table = Table::new(&[0, 1, 3, 4, 8], &header);
+        let mut last: Option<Run> = None;
+        for row in &record.rows {
+            if last.is_some_and(|last| discriminant(&last) != discriminant(&row.run)) {
+                table.gap();
+            }
+            let first = last != Some(row.run);
+            last = Some(row.run);
+            table.row(vec![
+                if first { row.run.to_string() } else { String::new() },
+                row.subject.clone(),
+                row.per_s.rate(),
+                row::ratio(row.by(KERNEL)),
+                row::ratio(row.by(POSIX)),
+                units::time(row.cpu_ns),
+                units::digits(row.cov),
+                row::known(row.beside_per_s, units::rate),
+                row::ratio(row.share.as_ref()),
+            ]);
+        }
+        table.print(&mut out);
+        out.push('\n');
+        for entry in
+            Entry::all().iter().filter(|entry| record.rows.iter().any(|row| row.subject == entry.name))
+        {
+            writeln!(out, "{:<22} {}", entry.name, entry.about).unwrap();
+        }
+        let beside = format!(
+            "beside/s   sets of a thread that posts to {BULK} others and takes that back, or turns of the manager"
+        );
+        out + &record.notes(&format!("{NOTES}\n{beside}"))
     }
 }
 
@@ -68,43 +101,6 @@ pub(super) fn runs(cpus: u32) -> Vec<Run> {
         .chain([5, 16].map(|seats| Run::Philosophers { seats }))
         .chain([0, 10].map(|hold_us| Run::Manager { workers: 8, hold_us }))
         .collect()
-}
-
-fn tables(record: &Record) -> String {
-    let mut out = String::from("\nOne array\n");
-    let header =
-        ["run", "semaphores", "turns/s", "by sysv", "by sem_t", "CPU/turn", "COV", "beside/s", "share"];
-    let mut table = Table::new(&[0, 1, 3, 4, 8], &header);
-    let mut last: Option<Run> = None;
-    for row in &record.rows {
-        if last.is_some_and(|last| discriminant(&last) != discriminant(&row.run)) {
-            table.gap();
-        }
-        let first = last != Some(row.run);
-        last = Some(row.run);
-        table.row(vec![
-            if first { row.run.to_string() } else { String::new() },
-            row.subject.clone(),
-            row.per_s.rate(),
-            row::ratio(row.by(KERNEL)),
-            row::ratio(row.by(POSIX)),
-            units::time(row.cpu_ns),
-            units::digits(row.cov),
-            row::known(row.beside_per_s, units::rate),
-            row::ratio(row.share.as_ref()),
-        ]);
-    }
-    table.print(&mut out);
-    out.push('\n');
-    for entry in Entry::all().iter().filter(|entry| record.rows.iter().any(|row| row.subject == entry.name)) {
-        writeln!(out, "{:<22} {}", entry.name, entry.about).unwrap();
-    }
-    writeln!(out, "{NOTES}").unwrap();
-    writeln!(out, "beside     sets a second of a thread that posts to {BULK} others and takes that back, or turns of the manager").unwrap();
-    for caveat in record.caveats() {
-        writeln!(out, "{caveat}").unwrap();
-    }
-    out
 }
 
 const NOTES: &str = "\

@@ -62,6 +62,7 @@ pub struct Traits {
 }
 
 impl Traits {
+    #[expect(clippy::extra_unused_type_parameters, reason = "entries of all kinds are made alike")]
     fn of<M: Monitor>(lock: &'static str) -> Self {
         Self { lock }
     }

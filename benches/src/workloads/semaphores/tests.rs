@@ -4,7 +4,8 @@ use crate::subjects::semaphores::arrays::{Array, Kernel, Ours, Posix, Singles};
 use crate::subjects::semaphores::{Entry, KERNEL, Made, POSIX, SEMARRAY};
 use crate::workloads::Scenario as _;
 use crate::workloads::figure::Figure;
-use crate::workloads::uncontended_sets::SetsSpec;
+use crate::workloads::uncontended::PairsSpec;
+use crate::workloads::uncontended_sets::Sets;
 use anyhow::Result;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use ulocks_semarray::Fairness;
@@ -75,19 +76,25 @@ fn sets_of_all_sizes_have_a_figure() {
         [(1, vec![SEMARRAY, KERNEL, POSIX]), (8, vec![SEMARRAY, KERNEL]), (500, vec![KERNEL])]
     {
         let subjects: Vec<String> = subjects.into_iter().map(str::to_owned).collect();
-        let result = SetsSpec { subjects: subjects.clone(), ops, one_by_one: false, window_ms: 1 }
-            .carry_out()
-            .unwrap();
+        let result =
+            PairsSpec { subjects: subjects.clone(), pairs: Sets { ops, one_by_one: false }, window_ms: 1 }
+                .carry_out()
+                .unwrap();
         assert!(
             result.ns.len() == subjects.len() && result.ns.iter().all(|&ns| ns > 0.0),
             "{ops}: {result:?}"
         );
     }
-    let refused =
-        SetsSpec { subjects: vec![KERNEL.into()], ops: 501, one_by_one: false, window_ms: 1 }.carry_out();
+    let refused = PairsSpec {
+        subjects: vec![KERNEL.into()],
+        pairs: Sets { ops: 501, one_by_one: false },
+        window_ms: 1,
+    }
+    .carry_out();
     assert_eq!(refused.unwrap_err().to_string(), "sets of 501; allowed: 1 to 500 operations");
     let refused =
-        SetsSpec { subjects: vec![POSIX.into()], ops: 2, one_by_one: false, window_ms: 1 }.carry_out();
+        PairsSpec { subjects: vec![POSIX.into()], pairs: Sets { ops: 2, one_by_one: false }, window_ms: 1 }
+            .carry_out();
     assert_eq!(refused.unwrap_err().to_string(), "'sem_t' does not take sets");
 }
 
