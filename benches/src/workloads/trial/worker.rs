@@ -3,7 +3,6 @@
 use super::TrialSpec;
 use super::arena::{Arena, Bucket, Cell, Control, announce, phase, put, wait_while};
 use crate::run::busy_work::{self, Span};
-use crate::run::threads::{time, usage};
 use crate::run::{pinning, syscalls};
 use crate::statistics::delays::empty_histogram;
 use crate::statistics::random::Rng;
@@ -243,7 +242,7 @@ fn write_buckets(histogram: &Histogram<u64>, to: &[Bucket]) -> u32 {
     used
 }
 
-/// What `getrusage` says about the calling thread.
+/// What `getrusage` says about the calling thread. In integers, and here: the loop contains it.
 #[derive(Clone, Copy, Debug, Default)]
 struct Usage {
     user_ns: u64,
@@ -254,8 +253,11 @@ struct Usage {
 
 impl Usage {
     fn now() -> Self {
-        let usage = usage(libc::RUSAGE_THREAD);
-        let ns = |at| time(at).as_nanos() as u64;
+        // SAFETY: all-zero is a valid rusage.
+        let mut usage: libc::rusage = unsafe { std::mem::zeroed() };
+        // SAFETY: the structure is writable; the call cannot fail with these arguments.
+        unsafe { libc::getrusage(libc::RUSAGE_THREAD, &mut usage) };
+        let ns = |time: libc::timeval| time.tv_sec as u64 * 1_000_000_000 + time.tv_usec as u64 * 1000;
         Self {
             user_ns: ns(usage.ru_utime),
             system_ns: ns(usage.ru_stime),
