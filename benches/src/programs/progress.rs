@@ -36,11 +36,11 @@ impl Progress {
         ));
     }
 
-    /// A round has ended; `note` is what is to be said of it.
-    pub fn round(&self, round: u32, note: &str) {
+    /// A round has ended, of so many; `note` is what is to be said of it.
+    pub fn round(&self, round: u32, of: &str, note: &str) {
         if !self.line.is_shown() {
             let elapsed = clock(self.start.elapsed().as_secs_f64());
-            eprintln!("round {} of {}, {elapsed} min{note}", round + 1, self.rounds);
+            eprintln!("round {} of {of}, {elapsed} min{note}", round + 1);
         }
     }
 

@@ -117,7 +117,7 @@ impl<R: Serialize> Record<R> {
                     }
                 }
             }
-            progress.round(round, "");
+            progress.round(round, &plan.rounds.to_string(), "");
         }
         progress.end();
         Ok(None)

@@ -209,7 +209,11 @@ fn rounds(report: &mut Report, plan: &Plan, pin: Pin, keeper: &Runner) -> anyhow
         }
         let open = report::open_cells(report);
         let cells = plan.trials_of_throughput();
-        progress.round(round, &format!(": {} of {cells} settled", cells - open));
+        progress.round(
+            round,
+            &format!("about {}", plan.rounds()),
+            &format!(": {} of {cells} settled", cells - open),
+        );
         let run = round + 1;
         let elapsed = start.elapsed().as_secs_f64();
         let next = elapsed + elapsed / f64::from(run);
