@@ -2,6 +2,7 @@
 #![cfg_attr(docsrs, feature(doc_cfg))]
 
 mod mutex;
+mod queue;
 mod semaphore;
 
 pub use mutex::{

@@ -1,57 +1,57 @@
-//! Who is woken ahead of its turn: part of the protocol of one process.
+//! Which waiter is woken ahead of its turn: part of the protocol of one process.
 //!
-//! A sleeper that is woken when it is granted the mutex keeps everybody waiting: a wake-up of a
-//! thread on an idle CPU takes tens of microseconds, and the releaser pays ten of them, for the
-//! interrupt. So the tender *calls* one waiter more with each hand-over, which wakes it if it is
-//! asleep. A called waiter spins until its turn comes or its budget is spent.
+//! A waiter that is woken only when it is granted the mutex holds up all others: to wake a thread
+//! on an idle CPU takes tens of microseconds, and costs the releasing thread ten of them, for the
+//! interrupt. So with each hand-over the queue-lock holder *wakes* one more waiter *ahead*. That
+//! waiter spins until its turn comes or its budget is spent.
 //!
-//! Whom to call is a matter of CPUs. A thread is woken where it slept unless that CPU is busy and
-//! another one idle; so where it slept, its *home*, is where it will run. The tender knows the home
-//! of whom it grants the mutex:
+//! The choice depends on CPUs. A thread wakes up on the CPU where it went to sleep, its *last CPU*,
+//! unless that is busy and another one is idle. The queue-lock holder knows the last CPU of the
+//! waiter that it grants. The rules:
 //!
-//! - A waiter with the home of the new holder cannot run before the holder sleeps. Awake early it
-//!   takes the CPU away from the holder, or is run before a holder that has not been run yet, to
-//!   find out that it has to wait. It is not called: its grant wakes it. The releaser next door
-//!   sleeps then, and the CPU changes hands at the price of a switch.
-//! - Anybody else can run beside the holder. The next in line is called, or the one after that, if
-//!   the next one cannot run: the hand-over to it costs nothing.
-//! - Further behind, and in a long line, one that is at home on the very CPU of the tender is
-//!   called: the tender is about to leave that CPU, most likely, to wait in line. To wake somebody
-//!   who is to run here takes no interrupt; and the CPU does not fall idle, so whoever is woken on
-//!   it later does not have to wait until it is up again.
+//! 1. If a waiter has the last CPU of the granted waiter, it is not woken ahead: its grant wakes
+//!    it. It cannot run before the new holder sleeps. Woken early, it takes the CPU from the
+//!    holder, or runs before the holder only to find that it has to wait. Otherwise the new holder
+//!    goes to sleep, and the CPU passes to the waiter by one context switch.
+//! 2. Any other waiter can run beside the holder. The next one is woken ahead, or, if that cannot
+//!    run, the one after it: then the hand-over to it costs nothing.
+//! 3. If neither can run, and the queue is long, a waiter further behind is woken ahead whose last
+//!    CPU is that of the queue-lock holder, which is likely to leave that CPU soon to wait. To wake
+//!    a thread that is to run here takes no interrupt. The CPU does not fall idle either, so a
+//!    thread that is woken on it later need not wait until it is up again.
 //!
-//! So with two CPUs the line is passed on as if it were two lines, one a CPU, and with many CPUs
-//! nearly always the next one is called. There may be more than one called waiter awake, each for
-//! its budget, but one of each home: each was the first of its home in line when it was called. So
-//! nobody of the same home is granted before it, and what it is told of the holder is not out of
-//! date in what matters.
+//! So with two CPUs the mutex is passed on as if there were two queues, one for each CPU. With many
+//! CPUs it is nearly always the next waiter. Several waiters may be awake ahead, each for its
+//! budget, but one of each last CPU: it was the first of its CPU in the queue. So no other waiter
+//! of that CPU is granted before it, and what it knows of the holder's CPU stays true where it
+//! matters.
 //!
-//! Whoever is called far from its turn may keep from the CPU, for its budget, a thread that has
-//! just released and is about to come into line again. In a short line that thread misses its turn
-//! by it: eight threads that hold for 1 us and come again at once did four times as much as without
-//! such calls, but some of them 0.88 and others 1.13 of the mean. So a line is *long* if it takes a
-//! budget to get through it: sixteen hand-overs of 2 us, which is what a switch takes.
+//! Rule 3 holds in a long queue only. A waiter that is woken far from its turn may keep a CPU, for
+//! its budget, from a thread that has just released and is about to queue again. In a short queue
+//! that thread misses its turn by this: eight threads that held for 1 us and came again at once did
+//! four times as much as without rule 3, but some of them 0.88 and others 1.13 of the mean. A queue
+//! is *long* if it takes a budget to get through it: sixteen hand-overs of 2 us, which is what a
+//! context switch takes.
 //!
-//! A called waiter is told the home of the holder of that moment, and does not spin, or stops, if
-//! that is its own CPU: the holder is likely to wait for it. That allows it the whole of
-//! [`FIRST_NS`](ulocks_core::spin::Spin::FIRST_NS), as if it had found nobody in line, provided it
-//! knows both CPUs. (A budget without that knowledge holds up the holder for as long as it is: on
-//! two CPUs, 32 threads, hold 1 us, non-hold 9 us, 45 to 49 k/s with budgets from 1 to 10 us, 29
-//! k/s with 30 us, 8 k/s with 100 us.)
+//! A waiter that is woken ahead is told the last CPU of the granted waiter. If that is its own CPU,
+//! it does not spin, or stops: the holder is likely to wait for the CPU. In return it may spin for
+//! the whole of [`FIRST_NS`](ulocks_core::spin::Spin::FIRST_NS), as if it had found the queue
+//! empty, provided it knows both CPUs. (Without that knowledge its budget holds up the holder for
+//! as long as it is: on two CPUs, 32 threads, hold 1 us, non-hold 9 us, 45 to 49 k/s with budgets
+//! from 1 to 10 us, 29 k/s with 30 us, 8 k/s with 100 us.)
 //!
-//! What a home says may be out of date or unknown, as in models. Then the wrong one is called, or
-//! none, or it spins in vain for its budget. Nothing else hangs on it: who sleeps is woken by its
-//! grant.
+//! A last CPU may be out of date or unknown, as in models. Then another waiter is woken ahead, or
+//! none, or one spins in vain for its budget. Nothing else depends on it: a sleeping waiter is
+//! woken by its grant.
 
-use super::queue::Waiter;
-use super::turn::{Cpu, Kind, Turn};
+use crate::queue::{Cpu, Kind, Node, Status};
 use ulocks_core::cpu;
 use ulocks_core::futex::{Futex, FutexKey, Private};
 use ulocks_core::sync::Ordering::Relaxed;
 
-/// How many of those behind the new holder are near: to be called even if that takes an interrupt.
+/// How many waiters behind the granted one may be woken at the price of an interrupt: rule 2.
 const NEAR: usize = 2;
-/// A line of more than so many behind the new holder is long; nobody further behind is looked at.
+/// A queue is long with more waiters than this behind the granted one. No further one is examined.
 const LONG: usize = 16;
 
 /// The CPU of the calling thread.
@@ -59,52 +59,53 @@ pub(super) fn here() -> Cpu {
     Cpu::new(cpu::current())
 }
 
-/// Calls who is to be awake ahead of its turn while somebody at home on `holder` holds the mutex:
-/// of `second`, the first in line by then, and those behind it up to `newest`. Returns by what to
-/// wake it if it is asleep.
+/// Chooses a waiter to be awake while the granted one, whose last CPU is `holder`, has the mutex:
+/// of `second`, which is next, and those behind it up to `newest`. Returns by what to wake it if it
+/// is asleep.
 ///
 /// # Safety
-/// The caller is the tender, `second` and `newest` are in line, and the links between them are
-/// complete.
-pub(super) unsafe fn call_ahead(
-    second: *const Waiter,
-    newest: *const Waiter,
+/// The caller is the queue-lock holder and has completed the links. `second` and `newest` are
+/// queued.
+pub(super) unsafe fn wake_ahead(
+    second: *const Node,
+    newest: *const Node,
     holder: Cpu,
     here: Cpu,
 ) -> Option<FutexKey<Private>> {
     let (mut node, mut far) = (second, None);
-    for place in 0..LONG {
-        // SAFETY: nodes in line are alive.
-        let turn = unsafe { &(*node).turn };
-        let seen = Turn(turn.load(Relaxed));
-        let runs_beside = !seen.home().is(holder);
-        if runs_beside && place < NEAR {
-            return call(turn, seen, holder);
+    for position in 0..LONG {
+        // SAFETY: queued nodes are alive.
+        let status = unsafe { &(*node).status };
+        let seen = Status(status.load(Relaxed));
+        let runs_beside = !seen.last_cpu().is(holder);
+        if runs_beside && position < NEAR {
+            return mark(status, seen, holder);
         }
-        if runs_beside && far.is_none() && seen.home().is(here) {
-            far = Some((turn, seen));
+        if runs_beside && far.is_none() && seen.last_cpu().is(here) {
+            far = Some((status, seen));
         }
         if node == newest {
             return None;
         }
-        // SAFETY: the links are the tender's.
-        node = unsafe { Waiter::links(node, |links| links.newer) };
+        // SAFETY: as above, and the node is not the newest.
+        node = unsafe { Node::newer(node) };
     }
-    let (turn, seen) = far?;
-    call(turn, seen, holder)
+    let (status, seen) = far?;
+    mark(status, seen, holder)
 }
 
-/// Calls the waiter whose turn was `seen`; returns by what to wake it if it is asleep.
-fn call(turn: &Futex<Private>, mut seen: Turn, holder: Cpu) -> Option<FutexKey<Private>> {
-    while seen.is(Kind::Waiting) || seen.is(Kind::Called) || seen.is(Kind::Parked) {
-        let called = seen.called(holder);
-        if seen == called {
+/// Sets `WokenAhead` in the status, which was `seen`. Returns by what to wake the waiter if it is
+/// asleep.
+fn mark(status: &Futex<Private>, mut seen: Status, holder: Cpu) -> Option<FutexKey<Private>> {
+    while seen.is(Kind::Waiting) || seen.is(Kind::WokenAhead) || seen.is(Kind::Parked) {
+        let ahead = seen.woken_ahead(holder);
+        if seen == ahead {
             return None;
         }
-        match turn.compare_exchange(seen.0, called.0, Relaxed, Relaxed) {
-            Ok(_) => return seen.is(Kind::Parked).then(|| turn.key()),
-            Err(now) => seen = Turn(now),
+        match status.compare_exchange(seen.0, ahead.0, Relaxed, Relaxed) {
+            Ok(_) => return seen.is(Kind::Parked).then(|| status.key()),
+            Err(now) => seen = Status(now),
         }
     }
-    None // it is about to leave
+    None // it leaves
 }

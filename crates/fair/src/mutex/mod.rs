@@ -2,11 +2,9 @@
 
 mod ahead;
 mod private;
-mod queue;
 mod raw;
 mod shared;
 mod tickets;
-mod turn;
 mod word;
 
 pub use raw::{Line, RawFairMutex};

@@ -1,102 +1,97 @@
-//! The protocol of a [`FairMutex`](crate::FairMutex) of one process: a queue of waiters in one
-//! word, handed over from one to the next.
+//! The protocol of a [`FairMutex`](crate::FairMutex) of one process: a word that names a queue of
+//! waiters, and a hand-over from each holder to the next.
 //!
 //! # Properties
 //! - Exclusion; what a holder did happens before the next acquisition returns.
-//! - Strict first in, first out: who has queued holds the mutex before whoever queues later, and
-//!   before whoever comes while it is in line. An arrival takes the mutex only if it is free *and*
-//!   nobody is in line.
-//! - A waiter whose time is up leaves the line; of its grant and its time-out exactly one wins.
-//! - One read-modify-write to acquire and one to release when nobody contends. The word is eight
-//!   bytes; who waits does so on a node on its own stack, so nothing is allocated, and a guard that
-//!   is forgotten strands no node: nodes live only inside of a call that waits. No node knows the
-//!   address of the mutex.
+//! - Strict first in, first out. A queued waiter holds the mutex before each thread that queues
+//!   later, and before each thread that arrives while it is queued. An arriving thread takes the
+//!   mutex only if it is free *and* the queue is empty.
+//! - A waiter whose time is up leaves the queue. Of its grant and its timeout exactly one wins.
+//! - One read-modify-write to acquire and one to release without contention. The word is eight
+//!   bytes. A waiter's node is on its stack, so nothing is allocated. A guard that is forgotten
+//!   strands no node: nodes live only inside of a call that waits. No node knows the address of the
+//!   mutex.
 //! - The release never waits, not even for a thread that was preempted while it works on the queue.
-//! - What releases, or grants, is the last touch (law 2). The wake-ups that follow use addresses
-//!   only.
+//! - The step that releases, or grants, is the last access (law 2). The wake-ups that follow use
+//!   addresses only.
 //!
 //! # State
-//! The word is a `State`: the newest waiter, `LOCKED`, `TENDED`, `LEAVERS`. Each transition is one
-//! compare-exchange:
+//! The word is a `State`: the newest node, `LOCKED`, `QUEUE_LOCKED`, `LEAVERS`. Each transition is
+//! one compare-exchange:
 //!
 //! | from | to | by | label |
 //! |---|---|---|---|
-//! | `FREE` | `LOCKED` | an arrival, or `try_lock` | (L1) |
-//! | anything else | the same with the arrival as the newest | an arrival | (L2) |
+//! | `FREE` | `LOCKED` | an arriving thread, or `try_lock` | (L1) |
+//! | anything else | the same with the node of the arriving thread as the newest | an arriving thread | (L2) |
 //! | `LOCKED` alone | `FREE` | the holder | (U1) |
-//! | `LOCKED`, waiters | `TENDED`, waiters | the holder, which tends the queue | (U2) |
-//! | `LOCKED`, `TENDED` | `TENDED` | the holder; the tender does the rest | (U3) |
-//! | not `TENDED` | `TENDED` | a waiter that leaves | (T1) |
-//! | `TENDED` | `TENDED`, `LEAVERS` | a waiter that leaves | (T2) |
-//! | `TENDED`, `LEAVERS` | `TENDED` | the tender, which then lets go who asks | (T3) |
-//! | `TENDED`, waiters | the same without the newest | the tender | (T4) |
-//! | `TENDED`, not `LEAVERS`, and `LOCKED` or no waiters | without `TENDED` | the tender | (T5) |
-//! | `TENDED`, not `LEAVERS`, not `LOCKED` | `LOCKED`, one waiter less | the tender, for the oldest | (T6) |
+//! | `LOCKED`, waiters | `QUEUE_LOCKED`, waiters | the holder, which becomes the queue-lock holder | (U2) |
+//! | `LOCKED`, `QUEUE_LOCKED` | `QUEUE_LOCKED` | the holder; the queue-lock holder does the rest | (U3) |
+//! | not `QUEUE_LOCKED` | `QUEUE_LOCKED` | a waiter that leaves | (T1) |
+//! | `QUEUE_LOCKED` | `QUEUE_LOCKED`, `LEAVERS` | a waiter that leaves | (T2) |
+//! | `QUEUE_LOCKED`, `LEAVERS` | `QUEUE_LOCKED` | the queue-lock holder, which then removes the leavers | (T3) |
+//! | `QUEUE_LOCKED`, waiters | the same without the newest | the queue-lock holder | (T4) |
+//! | `QUEUE_LOCKED`, not `LEAVERS`, and `LOCKED` or no waiters | without `QUEUE_LOCKED` | the queue-lock holder | (T5) |
+//! | `QUEUE_LOCKED`, not `LEAVERS`, not `LOCKED` | `LOCKED`, one waiter less | the queue-lock holder, for the oldest | (T6) |
 //!
-//! The turn of a waiter is a futex in its node, with the values of `Turn`; the node is described in
-//! `queue.rs`.
+//! `queue/mod.rs` describes the nodes, `queue/status.rs` the futex in each. (A), the answer, is
+//! described there.
 //!
 //! # The hand-over
-//! The tender finds the mutex released and somebody in line. It takes the oldest out of line,
-//! *calls* one of those behind it, sets `LOCKED` and lets the queue go in one step (T6), grants by
-//! one swap of the oldest waiter's turn (G), and wakes the two if they were asleep. So the called
-//! one is on its way while the granted one is inside: *wake-ahead*. `ahead.rs` says who is called.
-//! Only who found nobody in line spins, and who was called; who has parked again is woken when it
-//! is granted. Nobody is woken who has not parked.
+//! The queue-lock holder finds the mutex released and the queue not empty. It detaches the oldest
+//! node and chooses a waiter behind it to be *woken ahead*. It sets `LOCKED` and releases the queue
+//! lock in one step (T6), grants by one swap of the oldest waiter's status (A), and wakes the two
+//! if they were asleep. So the second one is on its way while the first is inside. `ahead.rs` says
+//! which waiter is chosen. A waiter spins only if it found the queue empty, or was woken ahead. A
+//! waiter that has parked again is woken when it is granted. No waiter is woken that has not
+//! parked.
 //!
-//! The one that is to run on the CPU of the tender is woken last: a wake-up may take the CPU away.
+//! The waiter that is to run on the CPU of the queue-lock holder is woken last: a wake-up may take
+//! the CPU away.
 //!
 //! Both spin for [`FIRST_NS`](ulocks_core::spin::Spin::FIRST_NS): a hold and a wake-up fit into
 //! that.
 //!
 //! # Invariants
+//! Beside those of the queue:
 //! 1. At most one thread holds the mutex: `LOCKED` is set by (L1), from zero, and by (T6) for one
 //!    waiter, and cleared by the holder.
-//! 2. While somebody is in line and nobody holds the mutex, `TENDED` is set; and the tender lets go
-//!    only by (T5) or (T6). So a release that finds a tender, (U3), leaves it the hand-over: it
-//!    cannot be overlooked.
-//! 3. While `TENDED` is set and `LOCKED` is not, nobody holds the mutex, so it cannot be taken
-//!    away: a tender may touch the word until (T5) or (T6). A tender at (T5) with `LOCKED` set by
-//!    another is a waiter that leaves, and is itself a reason not to take the mutex away.
-//! 4. A waiter is granted at most once, by the tender that took it out of line. It is granted
-//!    unless a tender answered `Left`, and only after `Leaving`: so a waiter whose time is up waits
-//!    for one of the two.
-//! 5. Who is `Parked` or `Leaving` is woken by whoever changes that.
-//! 6. Who is called has no claim: its turn comes by its place in line alone.
-//! 7. A waiter does not unwind from (L2) until its turn is `Granted` or `Left`: the queue names its
-//!    node. If something panics there, such as a wait that the kernel refuses, the process aborts.
-//!    A tender does not unwind either, since a refused wake-up aborts. So each leaver is answered.
+//! 2. While the queue is not empty and no thread holds the mutex, `QUEUE_LOCKED` is set. It is
+//!    cleared by (T5) or (T6) only. So a release that finds it set, (U3), leaves the hand-over to
+//!    the queue-lock holder: (T5) and (T6) fail until that has seen the release.
+//! 3. While `QUEUE_LOCKED` is set and `LOCKED` is not, no thread holds the mutex. So no thread may
+//!    free it, and the queue-lock holder may touch the word until (T5) or (T6). If `LOCKED` is set
+//!    at (T5), the queue-lock holder is a waiter that leaves: its own borrow keeps the mutex alive.
+//! 4. A waiter is granted at most once, by the queue-lock holder that detached its node.
+//! 5. A waiter that is woken ahead has no claim: its turn comes by its position alone.
+//! 6. A waiter does not unwind from (L2) until the answer: the queue names its node. If something
+//!    panics there, such as a wait that the kernel refuses, the process aborts. A queue-lock holder
+//!    does not unwind either, since a refused wake-up aborts. So each leaver is answered.
 //!
 //! # Ordering
 //! - (U1), (U2), (U3) release and (L1) acquires: the word hands over directly.
-//! - (U2), (U3) release, the tender's look at the word acquires; (G) releases, and the waiter's
-//!   look at its turn acquires.
-//! - (L2) releases the node, the tender's look at the word acquires it. Links go from tender to
-//!   tender: (T5) and (T6) release, (U2) and (T1) acquire. All are read-modify-writes of one word,
-//!   so each continues the releases before it.
+//! - (U2), (U3) release and the queue-lock holder's look at the word acquires. (A) passes that on.
+//! - (L2) releases the node, the queue-lock holder's look at the word acquires it. Links pass on
+//!   with the queue lock: (T5) and (T6) release, (U2) and (T1) acquire. All are read-modify-writes
+//!   of one word, so each continues the releases before it.
 //! - (T2) releases `Leaving`, (T3) acquires it.
-//! - (T4), (T5) and (T6) acquire nothing. They succeed on a word that the tender has written, or
-//!   has read acquiring when it failed: while there is a tender, other threads only add a newest
-//!   waiter, clear `LOCKED`, or set `LEAVERS`, so no value comes back. If (T2) writes the value
-//!   that was there, `LEAVERS` is set, and (T3) follows.
-//! - (T1), (T3) and (T4) release nothing: links are read by the next tender only, after (T5) or
-//!   (T6).
-//! - `Left` is released and acquired like `Granted`: the node is its thread's again.
-//! - Calling and parking order nothing: nothing is read by them.
+//! - (T4), (T5) and (T6) acquire nothing. They succeed on a word that the queue-lock holder has
+//!   written, or has read acquiring when it failed. While the queue lock is held, other threads
+//!   only add a newest node, clear `LOCKED`, or set `LEAVERS`, so no value comes back. If (T2)
+//!   writes the value that was there, `LEAVERS` is set, and (T3) follows.
+//! - (T1), (T3) and (T4) release nothing: links are read by the next queue-lock holder only, after
+//!   (T5) or (T6).
 //!
 //! # Sources
-//! H. Franke, "Fast user-level locks" (2002): fair locks by hand-over, and what they cost. The
-//! links are those of the Rust standard library's `sys::sync::rwlock::queue` and of J. Fang's
-//! `usync`: newest first, completed when needed. Here: the strict order, the release that leaves
-//! its work to a tender, leaving, and wake-ahead.
+//! H. Franke, "Fast user-level locks" (2002): fair locks by hand-over, and what they cost. Here:
+//! the strict order, the release that leaves its work to a queue-lock holder, leaving, and
+//! wake-ahead.
 
 use super::ahead;
-use super::queue::Waiter;
-use super::turn::{Kind, Turn};
 use super::word::State;
+use crate::queue::{self, Departures, Kind, Newest, Node, Status};
 use core::fmt;
 use core::ptr;
-use ulocks_core::futex::{self, FutexKey, Waited};
+use ulocks_core::futex::{self, Waited};
 use ulocks_core::meter::{Event, Meter};
 use ulocks_core::spin;
 use ulocks_core::sync::Ordering::{self, AcqRel, Acquire, Relaxed, Release};
@@ -104,19 +99,42 @@ use ulocks_core::sync::{AtomicPtr, without_unwinding};
 use ulocks_core::time::Deadline;
 use ulocks_core::{Policy, raw};
 
-type Key = FutexKey<futex::Private>;
-
 /// The raw mutex of one process.
 #[repr(C)]
 pub struct Protocol<P: Policy> {
-    word: AtomicPtr<Waiter>,
+    word: AtomicPtr<Node>,
     meter: P::Meter,
 }
 
-// SAFETY: the pointer is an atomic, and what it points to is accessed by the rules of `queue.rs`.
+// SAFETY: the pointer is an atomic, and what it points to is accessed by the rules of the queue.
 unsafe impl<P: Policy> Send for Protocol<P> {}
 // SAFETY: as above.
 unsafe impl<P: Policy> Sync for Protocol<P> {}
+
+/// The word as the queue-lock holder has seen it last, acquiring.
+struct Seen<'a, P: Policy> {
+    mutex: &'a Protocol<P>,
+    word: State,
+}
+
+impl<P: Policy> Newest for Seen<'_, P> {
+    fn newest(&mut self) -> *const Node {
+        self.word.newest()
+    }
+
+    fn replace(&mut self, _newest: *const Node, next: *const Node) -> bool {
+        let next = self.word.with_newest(next);
+        // (T4)
+        match self.mutex.change(self.word, next, Relaxed) {
+            Ok(()) => self.word = next,
+            Err(now) => {
+                self.word = now;
+                return false;
+            }
+        }
+        true
+    }
+}
 
 impl<P: Policy> Protocol<P> {
     ulocks_core::const_fn! {
@@ -133,28 +151,27 @@ impl<P: Policy> Protocol<P> {
         self.word.compare_exchange(now.0, next.0, order, Acquire).map(drop).map_err(State)
     }
 
-    /// (L1): takes the mutex if it is free and nobody is in line; the word as it is otherwise.
+    /// (L1): takes the mutex if it is free and the queue is empty; the word as it is otherwise.
     #[inline(always)]
     fn take(&self) -> Result<(), State> {
         self.word.compare_exchange(State::FREE.0, State::HELD.0, Acquire, Relaxed).map(drop).map_err(State)
     }
 
-    /// An arrival that did not find the mutex free: queues, and waits. False if `deadline` passed
-    /// first.
+    /// An arriving thread did not find the mutex free: it queues, and waits. False if `deadline`
+    /// passed first.
     #[cold]
     #[inline(never)]
     fn lock_contended(&self, deadline: Option<Deadline>) -> bool {
         self.meter.count(Event::Contended);
-        // Invariant 7.
+        // Invariant 6.
         without_unwinding(|| {
-            let waiter = Waiter::new(ahead::here());
-            self.lock_with(&waiter, deadline)
+            let node = Node::new(ahead::here(), 1);
+            self.lock_with(&node, deadline)
         })
     }
 
-    /// Queues, and waits, with the node `waiter`, of which nobody knows yet.
-    fn lock_with(&self, waiter: &Waiter, deadline: Option<Deadline>) -> bool {
-        let node = ptr::from_ref(waiter);
+    /// Queues, and waits, with `node`, which no other thread knows yet.
+    fn lock_with(&self, node: &Node, deadline: Option<Deadline>) -> bool {
         let mut word = State(self.word.load(Relaxed));
         let alone = loop {
             if word == State::FREE {
@@ -164,8 +181,8 @@ impl<P: Policy> Protocol<P> {
                 }
             } else {
                 let older = word.newest();
-                // SAFETY: the node is in nobody's hands yet.
-                unsafe { Waiter::links(node, |links| links.older = older) };
+                // SAFETY: the node is this thread's, and not in the word yet.
+                unsafe { Node::follow(node, older) };
                 let next = word.with_newest(node);
                 match self.meter.arrive(|| self.change(word, next, Release)) {
                     Ok(()) => break older.is_null(), // (L2)
@@ -173,26 +190,22 @@ impl<P: Policy> Protocol<P> {
                 }
             }
         };
-        let granted = self.await_turn(waiter, alone, deadline);
-        // The node is this thread's again, and says so to a model that watches its links.
-        // SAFETY: nobody touches the node after `Granted` or `Left`.
-        unsafe { Waiter::links(node, |links| links.linked = false) };
+        let granted = self.await_turn(node, alone, deadline);
+        node.take_back();
         granted
     }
 
-    /// Waits in line; `alone` if nobody was in line before. False if `deadline` passed and the
+    /// Waits in the queue; `alone` if that was empty before. False if `deadline` passed and the
     /// waiter has left.
-    fn await_turn(&self, waiter: &Waiter, alone: bool, deadline: Option<Deadline>) -> bool {
+    fn await_turn(&self, node: &Node, alone: bool, deadline: Option<Deadline>) -> bool {
         let mut slept = false;
         loop {
-            // Acquire, here and in the spin: pairs with (G).
-            let look = || Turn(waiter.turn.load(Acquire));
-            let (here, mut seen) = (ahead::here(), look());
-            if (alone || seen.is(Kind::Called)) && !seen.holder().is(here) {
-                let knows = seen.holder().is_known() && here.is_known();
+            let (here, mut seen) = (ahead::here(), node.look());
+            if (alone || seen.is(Kind::WokenAhead)) && !seen.holder_cpu().is(here) {
+                let knows = seen.holder_cpu().is_known() && here.is_known();
                 spin::head_waiter::<P>(slept && !knows, || {
-                    seen = look();
-                    seen.is(Kind::Granted) || seen.holder().is(here)
+                    seen = node.look();
+                    seen.is(Kind::Granted) || seen.holder_cpu().is(here)
                 });
             }
             if seen.is(Kind::Granted) {
@@ -201,24 +214,24 @@ impl<P: Policy> Protocol<P> {
                 }
                 return true;
             }
-            let parked = Turn::parked(ahead::here());
-            if waiter.turn.compare_exchange(seen.0, parked.0, Relaxed, Relaxed).is_err() {
+            let parked = Status::parked(ahead::here());
+            if node.status.compare_exchange(seen.0, parked.0, Relaxed, Relaxed).is_err() {
                 continue;
             }
             slept = true;
-            if !self.sleep(waiter, parked, deadline) {
-                return self.leave(waiter);
+            if !self.sleep(node, parked, deadline) {
+                return self.leave(node);
             }
         }
     }
 
-    /// Sleeps until the turn is not `parked` any more; false if `deadline` passed first.
-    fn sleep(&self, waiter: &Waiter, parked: Turn, deadline: Option<Deadline>) -> bool {
+    /// Sleeps until the status is not `parked` any more; false if `deadline` passed first.
+    fn sleep(&self, node: &Node, parked: Status, deadline: Option<Deadline>) -> bool {
         loop {
             self.meter.count(Event::Slept);
-            let waited = waiter.turn.wait(parked.0, deadline);
-            if waiter.turn.load(Relaxed) != parked.0 {
-                // Counted here, because who woke this waiter may have had no lock left to count in.
+            let waited = node.status.wait(parked.0, deadline);
+            if node.status.load(Relaxed) != parked.0 {
+                // Counted here: the waking thread may have had no mutex left to count in.
                 self.meter.count(Event::Woke);
                 return true;
             }
@@ -228,144 +241,80 @@ impl<P: Policy> Protocol<P> {
         }
     }
 
-    /// A waiter whose time is up leaves the line, unless it is granted first: then true.
+    /// A waiter whose time is up leaves the queue, unless it is granted first: then true.
     #[cold]
-    fn leave(&self, waiter: &Waiter) -> bool {
-        let node = &raw const *waiter;
-        // Acquire, here and below: pairs with (G), or with `Left`.
-        let look = || Turn(waiter.turn.load(Acquire));
-        let mut seen = look();
-        let leaving = loop {
-            if seen.is(Kind::Granted) {
-                return true;
-            }
-            let leaving = seen.with(Kind::Leaving);
-            match waiter.turn.compare_exchange(seen.0, leaving.0, Relaxed, Acquire) {
-                Ok(_) => break leaving,
-                Err(now) => seen = Turn(now),
-            }
-        };
+    fn leave(&self, node: &Node) -> bool {
+        let Some(leaving) = node.ask_to_leave() else { return true };
         let mut word = State(self.word.load(Relaxed));
-        while look() == leaving {
-            if word.is_tended() {
-                match self.change(word, word.asked_by_leavers(), Release) {
+        while node.look() == leaving {
+            if word.is_queue_locked() {
+                match self.change(word, word.with_leavers(), Release) {
                     Ok(()) => break, // (T2)
                     Err(now) => word = now,
                 }
             } else {
-                match self.change(word, word.tended(), Acquire) {
+                match self.change(word, word.queue_locked(), Acquire) {
                     Err(now) => word = now,
                     // (T1)
                     Ok(()) => {
-                        // SAFETY: this thread is the tender, and the node is its own.
-                        let linked = unsafe { Waiter::links(node, |links| links.linked) };
-                        word = word.tended();
-                        if linked {
-                            // SAFETY: this thread is the tender, and the node is in line.
-                            word = unsafe { self.take_out(node, word) };
-                        }
-                        self.tend(word);
-                        if linked {
+                        let mut seen = Seen { mutex: self, word: word.queue_locked() };
+                        // SAFETY: this thread holds the queue lock, and the node is its own.
+                        let removed = unsafe { queue::remove(&mut seen, node) };
+                        self.serve_queue(seen);
+                        if removed {
                             return false;
                         }
-                        break; // somebody took it out, and is about to say why
+                        break; // another thread detached it, and is about to answer
                     }
                 }
             }
         }
-        loop {
-            match look() {
-                turn if turn.is(Kind::Granted) => return true,
-                turn if turn.is(Kind::Left) => return false,
-                _ => waiter.turn.wait(leaving.0, None),
-            };
-        }
+        node.await_answer(leaving)
     }
 
-    /// Takes `node` out of line; returns the word as it is then.
-    ///
-    /// # Safety
-    /// The caller is the tender, has read `word` acquiring, and `node` is in line.
-    unsafe fn take_out(&self, node: *const Waiter, mut word: State) -> State {
-        loop {
-            let newest = word.newest();
-            // SAFETY: by the caller's contract; the word was read acquiring, here too.
-            let next = unsafe {
-                let oldest = Waiter::oldest(newest);
-                Waiter::take(node, newest, oldest)
-            };
-            let Some(next) = next else { return word };
-            match self.change(word, word.with_newest(next), Relaxed) {
-                // (T4)
-                Ok(()) => {
-                    // SAFETY: the links of a node that was in line are the tender's.
-                    unsafe { Waiter::links(node, |links| links.linked = false) };
-                    return word.with_newest(next);
-                }
-                Err(now) => word = now,
-            }
-        }
-    }
-
-    /// Takes everybody out of line who asks for it, and puts them on the list that begins with
-    /// `left`.
-    ///
-    /// # Safety
-    /// As [`take_out`](Self::take_out).
-    unsafe fn let_go(&self, mut word: State, left: &mut *const Waiter) -> State {
-        let mut node = word.newest();
-        while !node.is_null() {
-            // SAFETY: nodes in line are alive and their links are the tender's. Invariant 2 of the
-            // queue ends the walk.
-            unsafe {
-                let older = Waiter::links(node, |links| links.older);
-                if Turn((*node).turn.load(Relaxed)).is(Kind::Leaving) {
-                    word = self.take_out(node, word);
-                    Waiter::push_left(node, left);
-                }
-                node = older;
-            }
-        }
-        word
-    }
-
-    /// Works on the queue and lets it go; what is to be done then is done then. The caller has set
-    /// `TENDED` and seen `word`, acquiring.
-    fn tend(&self, mut word: State) {
-        let (mut called, mut grants_here) = (None, false);
-        let mut left: *const Waiter = ptr::null();
-        // Out of line already, because it was not alone in it.
-        let mut chosen: *const Waiter = ptr::null();
+    /// Works on the queue, releases the queue lock, and answers the nodes it has detached. The
+    /// caller has set `QUEUE_LOCKED`.
+    fn serve_queue(&self, mut seen: Seen<'_, P>) {
+        let (mut ahead, mut grants_here) = (None, false);
+        let mut gone = Departures::new();
+        // Detached already, because it was not alone in the queue.
+        let mut chosen: *const Node = ptr::null();
         let granted = loop {
+            let word = seen.word;
             if word.has_leavers() {
                 match self.change(word, word.without_leavers(), Acquire) {
                     // (T3)
-                    // SAFETY: this thread is the tender and has read the word acquiring.
-                    Ok(()) => word = unsafe { self.let_go(word.without_leavers(), &mut left) },
-                    Err(now) => word = now,
+                    Ok(()) => {
+                        seen.word = word.without_leavers();
+                        // SAFETY: this thread holds the queue lock, and answers below.
+                        unsafe { queue::remove_leavers(&mut seen, &mut gone) };
+                    }
+                    Err(now) => seen.word = now,
                 }
                 continue;
             }
             let newest = word.newest();
-            let mut next = word.untended().without_leavers();
+            let mut next = word.queue_unlocked().without_leavers();
             let mut granted = chosen;
             if !chosen.is_null() {
                 next = next.locked();
             } else if !newest.is_null() && !word.is_locked() {
-                // SAFETY: this thread is the tender and has read the word acquiring.
+                // SAFETY: this thread holds the queue lock and has read the word acquiring.
                 unsafe {
-                    let oldest = Waiter::oldest(newest);
+                    let oldest = queue::complete(newest);
                     next = next.locked();
                     granted = oldest;
+                    // Before (T6), since the next queue-lock holder may ask.
+                    Node::claim(oldest);
                     if oldest == newest {
                         next = State::HELD;
-                        Waiter::links(oldest, |links| links.linked = false);
                     } else {
-                        let second = Waiter::take_oldest(newest, oldest);
-                        let home = Turn((*oldest).turn.load(Relaxed)).home();
+                        let second = Node::newer(oldest);
+                        queue::detach(oldest, newest, oldest);
+                        let holder = Status((*oldest).status.load(Relaxed)).last_cpu();
                         let here = ahead::here();
-                        called = ahead::call_ahead(second, newest, home, here);
-                        grants_here = home.is(here);
+                        ahead = ahead::wake_ahead(second, newest, holder, here);
+                        grants_here = holder.is(here);
                         chosen = oldest;
                     }
                 }
@@ -373,59 +322,32 @@ impl<P: Policy> Protocol<P> {
             // (T5), (T6); from (T6) on, the mutex may be gone.
             match self.change(word, next, Release) {
                 Ok(()) => break granted,
-                Err(now) => word = now,
-            }
-            if granted != chosen {
-                // It was alone in line and is not any more.
-                // SAFETY: this thread is the tender still.
-                unsafe { Waiter::links(granted, |links| links.linked = true) };
+                Err(now) => seen.word = now,
             }
         };
-        let granted = if granted.is_null() { None } else { Self::grant(granted) };
-        // Who is to run on this CPU, as a rule, cannot run before this thread is done, and may take
-        // the CPU when it is woken.
-        let wakes = if grants_here { [called, granted] } else { [granted, called] };
+        let granted = if granted.is_null() {
+            None
+        } else {
+            // SAFETY: this thread has detached the node.
+            unsafe { Node::answer(granted, Kind::Granted) }
+        };
+        // A waiter that is to run on this CPU may take the CPU when it is woken.
+        let wakes = if grants_here { [ahead, granted] } else { [granted, ahead] };
         // A refused wake-up aborts, so the leavers are answered in any case.
         wakes.into_iter().flatten().for_each(|key| _ = key.wake(1));
-        Self::dismiss(left);
+        gone.answer_each(Kind::Removed);
     }
 
-    /// (G): hands the mutex to `waiter`, which the caller took out of line. Returns by what to wake
-    /// it if it is asleep.
-    fn grant(waiter: *const Waiter) -> Option<Key> {
-        // SAFETY: a node out of line is alive until its turn is `Granted`.
-        let turn = unsafe { &(*waiter).turn };
-        let key = turn.key();
-        let seen = Turn(turn.swap(Kind::Granted as u32, Release));
-        let asleep = seen.is(Kind::Parked) || seen.is(Kind::Leaving);
-        asleep.then_some(key)
-    }
-
-    /// Tells those on the list that begins with `left` that they are out of line.
-    fn dismiss(mut left: *const Waiter) {
-        while !left.is_null() {
-            // SAFETY: this thread took them out of line, and they are alive until their turn says
-            // so.
-            unsafe {
-                let next = Waiter::next_left(left);
-                let key = (*left).turn.key();
-                (*left).turn.swap(Kind::Left as u32, Release);
-                key.wake(1);
-                left = next;
-            }
-        }
-    }
-
-    /// (U2), (U3): releases the mutex with somebody in line, or while somebody is leaving.
+    /// (U2), (U3): releases the mutex with a queue that is not empty, or while a waiter leaves.
     #[cold]
     #[inline(never)]
     fn unlock_contended(&self, mut word: State) {
         loop {
-            let tends = !word.is_tended() && !word.newest().is_null();
-            let next = if tends { word.unlocked().tended() } else { word.unlocked() };
+            let serves = !word.is_queue_locked() && !word.newest().is_null();
+            let next = if serves { word.unlocked().queue_locked() } else { word.unlocked() };
             match self.change(word, next, AcqRel) {
                 // Otherwise the mutex may be gone.
-                Ok(()) if tends => return self.tend(next),
+                Ok(()) if serves => return self.serve_queue(Seen { mutex: self, word: next }),
                 Ok(()) => return,
                 Err(now) => word = now,
             }
@@ -453,8 +375,8 @@ ulocks_core::initial!([P: Policy<Scope = futex::Private>] Protocol<P> = Self::ne
 // * One token at a time: invariant 1.
 // * A release happens before the next acquisition returns: section "Ordering".
 // * The token is nothing, and no address of the mutex is kept, so it may be forgotten and the mutex
-//   moved or dropped: a node is in line only while its thread is inside of `lock` or `lock_until`.
-//   These borrow the mutex, and do not unwind meanwhile (invariant 7).
+//   moved or dropped: a node is queued only while its thread is inside of `lock` or `lock_until`.
+//   These borrow the mutex, and do not unwind meanwhile (invariant 6).
 unsafe impl<P: Policy<Scope = futex::Private>> raw::RawMutex for Protocol<P> {
     type Scope = futex::Private;
     type Token = ();

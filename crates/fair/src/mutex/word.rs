@@ -1,6 +1,6 @@
-//! The word of a fair mutex of one process: who came last, and three bits.
+//! The word of a fair mutex of one process: the newest waiter, and three bits.
 
-use super::queue::Waiter;
+use crate::queue::Node;
 use core::fmt;
 use core::ptr;
 
@@ -8,27 +8,26 @@ use core::ptr;
 ///
 /// | part | meaning | set by | cleared by |
 /// |---|---|---|---|
-/// | `LOCKED` | somebody holds the mutex | who takes the free word; who tends the queue, for the oldest waiter | the holder |
-/// | `TENDED` | somebody works on the queue: the *tender* | a release, or a waiter that leaves | the tender |
-/// | `LEAVERS` | a waiter whose time is up asks the tender to let it go | that waiter, while `TENDED` is set | the tender |
-/// | the rest | the newest waiter, null if there is none | an arrival | the tender |
+/// | `LOCKED` | a thread holds the mutex | an arriving thread, in the word `FREE`; the queue-lock holder, for the oldest waiter | the holder |
+/// | `QUEUE_LOCKED` | a thread works on the queue: the *queue-lock holder* | a releasing thread, or a waiter that leaves | the queue-lock holder |
+/// | `LEAVERS` | a waiter whose time is up asks the queue-lock holder to detach it | that waiter, while `QUEUE_LOCKED` is set | the queue-lock holder |
+/// | the rest | the newest node, null if the queue is empty | an arriving thread | the queue-lock holder |
 ///
-/// Zero is a free mutex with an empty queue. `TENDED` alone is one too, which a waiter that left is
-/// about to let go.
+/// Zero is a free mutex with an empty queue. `QUEUE_LOCKED` alone is one too: a waiter that has
+/// left is about to release the queue lock.
 #[derive(Clone, Copy, PartialEq, Eq)]
-pub(super) struct State(pub(super) *mut Waiter);
+pub(super) struct State(pub(super) *mut Node);
 
 const LOCKED: usize = 1;
-const TENDED: usize = 2;
+const QUEUE_LOCKED: usize = 2;
 const LEAVERS: usize = 4;
-const BITS: usize = LOCKED | TENDED | LEAVERS;
-const _: () =
-    assert!(align_of::<Waiter>() > BITS, "the bits are those that the address of a waiter leaves free");
+const BITS: usize = LOCKED | QUEUE_LOCKED | LEAVERS;
+const _: () = assert!(align_of::<Node>() > BITS, "the bits are those that the address of a node leaves free");
 
 impl State {
-    /// Free, and nobody in line.
+    /// Free, with an empty queue.
     pub(super) const FREE: Self = Self(ptr::null_mut());
-    /// Held, and nobody in line.
+    /// Held, with an empty queue.
     pub(super) const HELD: Self = Self(ptr::without_provenance_mut(LOCKED));
 
     fn has(self, bit: usize) -> bool {
@@ -43,29 +42,29 @@ impl State {
         Self(self.0.map_addr(|address| address & !bits))
     }
 
-    /// Whether somebody holds the mutex. It is not free otherwise unless nobody is in line, either.
+    /// Whether a thread holds the mutex. If none does, it is free only if the queue is empty, too.
     pub(super) fn is_locked(self) -> bool {
         self.has(LOCKED)
     }
 
-    /// Whether somebody works on the queue.
-    pub(super) fn is_tended(self) -> bool {
-        self.has(TENDED)
+    /// Whether a thread holds the queue lock.
+    pub(super) fn is_queue_locked(self) -> bool {
+        self.has(QUEUE_LOCKED)
     }
 
-    /// Whether a waiter asks to be let go.
+    /// Whether a waiter asks to be detached.
     pub(super) fn has_leavers(self) -> bool {
         self.has(LEAVERS)
     }
 
-    /// The newest waiter, or null.
-    pub(super) fn newest(self) -> *const Waiter {
+    /// The newest node, or null.
+    pub(super) fn newest(self) -> *const Node {
         self.without(BITS).0
     }
 
-    /// The same with `waiter` as the newest; null for an empty queue.
-    pub(super) fn with_newest(self, waiter: *const Waiter) -> Self {
-        Self(waiter.cast_mut().map_addr(|address| address | (self.0.addr() & BITS)))
+    /// The same with `node` as the newest; null for an empty queue.
+    pub(super) fn with_newest(self, node: *const Node) -> Self {
+        Self(node.cast_mut().map_addr(|address| address | (self.0.addr() & BITS)))
     }
 
     pub(super) fn locked(self) -> Self {
@@ -76,15 +75,15 @@ impl State {
         self.without(LOCKED)
     }
 
-    pub(super) fn tended(self) -> Self {
-        self.with(TENDED)
+    pub(super) fn queue_locked(self) -> Self {
+        self.with(QUEUE_LOCKED)
     }
 
-    pub(super) fn untended(self) -> Self {
-        self.without(TENDED)
+    pub(super) fn queue_unlocked(self) -> Self {
+        self.without(QUEUE_LOCKED)
     }
 
-    pub(super) fn asked_by_leavers(self) -> Self {
+    pub(super) fn with_leavers(self) -> Self {
         self.with(LEAVERS)
     }
 
@@ -101,7 +100,7 @@ impl fmt::Debug for State {
         let waiters = !self.newest().is_null();
         let parts = [
             (self.is_locked(), "LOCKED"),
-            (self.is_tended(), "TENDED"),
+            (self.is_queue_locked(), "QUEUE_LOCKED"),
             (self.has_leavers(), "LEAVERS"),
             (waiters, "WAITERS"),
         ];
@@ -116,29 +115,29 @@ impl fmt::Debug for State {
 
 #[cfg(test)]
 mod tests {
-    use super::super::turn::Cpu;
     use super::*;
+    use crate::queue::Cpu;
 
     #[test]
     fn bits_and_address_do_not_meet() {
-        let waiter = Waiter::new(Cpu::new(None));
-        let word = State::HELD.with_newest(&raw const waiter).tended().asked_by_leavers();
-        assert!(word.is_locked() && word.is_tended() && word.has_leavers());
+        let waiter = Node::new(Cpu::UNKNOWN, 1);
+        let word = State::HELD.with_newest(&raw const waiter).queue_locked().with_leavers();
+        assert!(word.is_locked() && word.is_queue_locked() && word.has_leavers());
         assert_eq!(word.newest(), &raw const waiter);
-        assert_eq!(word.unlocked().untended().without_leavers().0.cast_const(), &raw const waiter);
-        assert_eq!(word.with_newest(ptr::null()).untended().without_leavers(), State::HELD);
+        assert_eq!(word.unlocked().queue_unlocked().without_leavers().0.cast_const(), &raw const waiter);
+        assert_eq!(word.with_newest(ptr::null()).queue_unlocked().without_leavers(), State::HELD);
         assert_eq!(State::HELD.unlocked(), State::FREE);
         let free = State::FREE.with_newest(&raw const waiter);
-        assert!(!free.is_locked() && !free.is_tended() && !free.has_leavers());
+        assert!(!free.is_locked() && !free.is_queue_locked() && !free.has_leavers());
     }
 
     #[test]
     fn debug_names_the_parts() {
-        let waiter = Waiter::new(Cpu::new(None));
+        let waiter = Node::new(Cpu::UNKNOWN, 1);
         assert_eq!(format!("{:?}", State::FREE), "FREE");
         assert_eq!(
-            format!("{:?}", State::HELD.tended().with_newest(&raw const waiter)),
-            "LOCKED|TENDED|WAITERS"
+            format!("{:?}", State::HELD.queue_locked().with_newest(&raw const waiter)),
+            "LOCKED|QUEUE_LOCKED|WAITERS"
         );
     }
 }

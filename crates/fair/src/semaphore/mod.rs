@@ -1,11 +1,10 @@
 //! [`Semaphore`]: a count of permits and a line in which nobody is overtaken.
 
-mod line;
 mod permit;
 mod private;
-mod queue;
 mod raw;
 mod shared;
+mod waiters;
 mod word;
 
 pub use permit::Permit;

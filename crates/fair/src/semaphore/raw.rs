@@ -60,7 +60,7 @@
 //! bug 12674): count and waiters in one word, so that posting touches the semaphore once. Here: the
 //! order, the line, and the release of many.
 
-use super::line::Line;
+use super::waiters::Waiters;
 use super::word::State;
 use crate::TooManyPermits;
 use core::fmt;
@@ -78,7 +78,7 @@ use ulocks_core::{Policy, Private};
 #[repr(C)]
 pub struct RawSemaphore<P: Policy = Private> {
     pub(super) state: AtomicU64,
-    pub(super) line: Line<P::Scope>,
+    pub(super) waiters: Waiters<P::Scope>,
     pub(super) meter: P::Meter,
 }
 
@@ -98,7 +98,7 @@ impl<P: Policy> RawSemaphore<P> {
         /// If there are more than [`MAX_PERMITS`](Self::MAX_PERMITS).
         pub fn new(permits: u32) -> Self {
             assert!(permits <= State::MAX_PERMITS, "a semaphore has at most 1073741823 permits");
-            Self { state: AtomicU64::new(permits as u64), line: Line::new(), meter: P::Meter::INIT }
+            Self { state: AtomicU64::new(permits as u64), waiters: Waiters::new(), meter: P::Meter::INIT }
         }
     }
 
@@ -116,7 +116,7 @@ impl<P: Policy> RawSemaphore<P> {
     #[inline]
     pub fn acquire(&self, count: u32) {
         if !self.take(count) {
-            self.stand_in_line(count, None);
+            self.wait(count, None);
         }
         self.meter.count(Event::Acquired);
     }
@@ -138,7 +138,7 @@ impl<P: Policy> RawSemaphore<P> {
     /// As [`acquire`](Self::acquire).
     #[inline]
     pub fn acquire_until(&self, count: u32, deadline: Deadline) -> bool {
-        let taken = self.take(count) || self.stand_in_line(count, Some(deadline));
+        let taken = self.take(count) || self.wait(count, Some(deadline));
         if taken {
             self.meter.count(Event::Acquired);
         }
@@ -152,7 +152,7 @@ impl<P: Policy> RawSemaphore<P> {
     #[inline]
     pub fn release(&self, count: u32) -> Result<(), TooManyPermits> {
         let state = State(self.state.load(Relaxed));
-        if let (Some(next), true) = (state.given(count), state.has_no_line())
+        if let (Some(next), true) = (state.given(count), state.has_no_waiters())
             && self.change(state, next)
         {
             return Ok(());
@@ -178,9 +178,9 @@ impl<P: Policy> RawSemaphore<P> {
     #[doc(hidden)]
     pub fn is_queued(&self) -> bool {
         if <P::Scope as Scope>::PRIVATE {
-            self.line.queue().is_used()
+            self.waiters.queue().is_used()
         } else {
-            self.line.tickets().are_used()
+            self.waiters.tickets().are_used()
         }
     }
 
@@ -207,7 +207,7 @@ impl<P: Policy> RawSemaphore<P> {
     /// `deadline` passed first.
     #[cold]
     #[inline(never)]
-    fn stand_in_line(&self, count: u32, deadline: Option<Deadline>) -> bool {
+    fn wait(&self, count: u32, deadline: Option<Deadline>) -> bool {
         assert!(
             count <= State::MAX_PERMITS,
             "{count} permits are more than a semaphore has: at most {}",
@@ -238,7 +238,7 @@ impl<P: Policy> RawSemaphore<P> {
             }
         }
         if <P::Scope as Scope>::PRIVATE {
-            self.wait_in_queue(count, state.has_no_line(), deadline)
+            self.wait_in_queue(count, state.has_no_waiters(), deadline)
         } else {
             self.wait_with_ticket(count, deadline)
         }

@@ -241,7 +241,7 @@ impl<P: Policy> RawSemaphore<P> {
     pub(super) fn wait_with_ticket(&self, wanted: u32, deadline: Option<Deadline>) -> bool {
         // Invariant 9.
         without_unwinding(|| {
-            let ticket = self.line.tickets().draw(&self.meter);
+            let ticket = self.waiters.tickets().draw(&self.meter);
             match self.wait_for_turn(ticket, deadline) {
                 Waiting::First { slept } => self.wait_as_first(wanted, ticket, slept, deadline),
                 Waiting::Left => false,
@@ -250,7 +250,7 @@ impl<P: Policy> RawSemaphore<P> {
     }
 
     fn wait_for_turn(&self, ticket: u32, deadline: Option<Deadline>) -> Waiting {
-        let tickets = self.line.tickets();
+        let tickets = self.waiters.tickets();
         let (mut until, mut expired, mut slept) = (deadline, false, false);
         loop {
             // Mutant: Acquire -> Relaxed: for far waiters; the mutant `relaxed-look` is caught.
@@ -280,7 +280,7 @@ impl<P: Policy> RawSemaphore<P> {
     /// cannot be remembered.
     #[cold]
     fn leave_place(&self, ticket: u32, mut turn: Turn) -> Option<Waiting> {
-        let tickets = self.line.tickets();
+        let tickets = self.waiters.tickets();
         if !tickets.give_back(ticket) {
             loop {
                 if turn.ticket() == ticket {
@@ -301,7 +301,7 @@ impl<P: Policy> RawSemaphore<P> {
     }
 
     fn wait_as_first(&self, wanted: u32, ticket: u32, mut slept: bool, deadline: Option<Deadline>) -> bool {
-        let tickets = self.line.tickets();
+        let tickets = self.waiters.tickets();
         let bit = Self::near_bit(ticket);
         let mut acquired = spin::head_waiter::<P>(slept, || self.look(wanted));
         while !acquired {
@@ -366,7 +366,7 @@ impl<P: Policy> RawSemaphore<P> {
 
     /// The first has left: whose turn is next, and who is near now?
     fn pass_turn_on(&self) {
-        let tickets = self.line.tickets();
+        let tickets = self.waiters.tickets();
         let mut before = Turn(tickets.turn.load(Relaxed));
         // (L5)
         let (turn, passed) = loop {
@@ -380,7 +380,7 @@ impl<P: Policy> RawSemaphore<P> {
         };
         // (L8)
         // Mutant: Release -> Relaxed: for far waiters; `relaxed-look-at-waiters` is caught.
-        if State(self.state.fetch_add(0, Release)).has_no_line() {
+        if State(self.state.fetch_add(0, Release)).has_no_waiters() {
             return;
         }
         self.meter.count(Event::Woke);
@@ -399,7 +399,7 @@ impl<P: Policy> RawSemaphore<P> {
 
     /// (G) with somebody in line, or against others.
     pub(super) fn give_to_tickets(&self, count: u32) -> Result<(), TooManyPermits> {
-        let tickets = self.line.tickets();
+        let tickets = self.waiters.tickets();
         let key = tickets.turn.key();
         let mut state = State(self.state.load(Acquire));
         loop {

@@ -9,9 +9,9 @@ use core::fmt;
 /// |---|---|---|
 /// | 30 | permits | free ones. Changed by everybody |
 /// | 16 | waiters | threads in line, or on their way into it; while there are any, only the line takes permits |
-/// | 1 | `SERVING` | private: a thread serves the line, and it alone touches links. Only with waiters |
-/// | 1 | `ARRIVED` | private: a node was pushed while a thread served. Only with `SERVING` |
-/// | 1 | `LEAVERS` | private: a waiter wants out. Only with `SERVING` |
+/// | 1 | `QUEUE_LOCKED` | private: a thread serves the line, and it alone touches links. Only with waiters |
+/// | 1 | `ARRIVED` | private: a node was pushed while a thread served. Only with `QUEUE_LOCKED` |
+/// | 1 | `LEAVERS` | private: a waiter wants out. Only with `QUEUE_LOCKED` |
 /// | 1 + 17 | `ARMED` and a note | shared: the first in line sleeps, or is about to, as long as the turn is the one noted. In the places of the three above |
 ///
 /// So a word below `ONE_WAITER` is a plain count, and the fast paths need one comparison.
@@ -39,7 +39,7 @@ impl State {
     /// How much of a turn is noted.
     pub const NOTE_BITS: u32 = 17;
 
-    pub const SERVING: u64 = 1 << Self::FLAGS_SHIFT;
+    pub const QUEUE_LOCKED: u64 = 1 << Self::FLAGS_SHIFT;
     pub const ARRIVED: u64 = 1 << (Self::FLAGS_SHIFT + 1);
     pub const LEAVERS: u64 = 1 << (Self::FLAGS_SHIFT + 2);
     const ARMED: u64 = 1 << Self::FLAGS_SHIFT;
@@ -56,7 +56,7 @@ impl State {
 
     /// Whether nobody is in line.
     #[inline]
-    pub fn has_no_line(self) -> bool {
+    pub fn has_no_waiters(self) -> bool {
         self.0 < Self::ONE_WAITER
     }
 
@@ -75,7 +75,7 @@ impl State {
     /// After `count` permits were taken past the line.
     #[inline(always)]
     pub fn taken(self, count: u32) -> Option<Self> {
-        (self.has_no_line() && self.0 >= u64::from(count)).then(|| Self(self.0 - u64::from(count)))
+        (self.has_no_waiters() && self.0 >= u64::from(count)).then(|| Self(self.0 - u64::from(count)))
     }
 
     /// After `count` permits were given; `None` if there would be more than there can be.
@@ -100,7 +100,7 @@ impl State {
 
     /// After one left the line without permits, and nothing else.
     pub fn without_waiter(self) -> Self {
-        if self.has_no_line() { self } else { Self(self.0 - Self::ONE_WAITER) }
+        if self.has_no_waiters() { self } else { Self(self.0 - Self::ONE_WAITER) }
     }
 
     /// The first in line sleeps as long as the turn is the one of this note.
@@ -125,7 +125,7 @@ impl State {
 impl fmt::Debug for State {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "permits={}", self.permits())?;
-        if !self.has_no_line() {
+        if !self.has_no_waiters() {
             // What the flags are depends on the scope, which the word does not know.
             write!(f, " waiters={} flags={:#x}", self.waiters(), self.0 >> Self::FLAGS_SHIFT)?;
         }
@@ -155,7 +155,7 @@ mod tests {
         let state = State(5).with_waiter().unwrap();
         assert_eq!((state.permits(), state.waiters()), (5, 1));
         assert_eq!(state.taken(1), None);
-        assert_eq!(state.with(State::SERVING | State::LEAVERS).departed(1, 2), State(3));
+        assert_eq!(state.with(State::QUEUE_LOCKED | State::LEAVERS).departed(1, 2), State(3));
     }
 
     #[test]
@@ -167,7 +167,7 @@ mod tests {
 
     #[test]
     fn the_flags_stay_apart_from_the_counts() {
-        let flags = [State::SERVING, State::ARRIVED, State::LEAVERS];
+        let flags = [State::QUEUE_LOCKED, State::ARRIVED, State::LEAVERS];
         assert_eq!(flags, [1 << 46, 1 << 47, 1 << 48]);
         assert_eq!((State::ARMED, State::FLAGS_MASK), (1 << 46, !0 << 46));
         // Ticket numbers have 16 bits, and one number is no waiter's.

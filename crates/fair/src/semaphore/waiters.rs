@@ -1,7 +1,7 @@
 //! The half of a semaphore that is for those who wait: a queue or tickets, by scope, in the same
 //! eight bytes.
 
-use super::queue::Queue;
+use super::private::Queue;
 use super::shared::Tickets;
 use core::mem::ManuallyDrop;
 use ulocks_core::futex::Scope;
@@ -11,12 +11,12 @@ use ulocks_core::futex::Scope;
 /// A union, because the layout depends on the scope alone and the type of a lock on its policy; the
 /// scope is a constant, so there is nothing to tell apart when the program runs.
 #[repr(C)]
-pub(super) union Line<S: Scope> {
+pub(super) union Waiters<S: Scope> {
     queue: ManuallyDrop<Queue>,
     tickets: ManuallyDrop<Tickets<S>>,
 }
 
-impl<S: Scope> Line<S> {
+impl<S: Scope> Waiters<S> {
     ulocks_core::const_fn! {
         /// A line nobody stands in.
         pub fn new() -> Self {
@@ -45,7 +45,7 @@ impl<S: Scope> Line<S> {
     }
 }
 
-impl<S: Scope> Drop for Line<S> {
+impl<S: Scope> Drop for Waiters<S> {
     /// On the machine there is nothing to drop; a model learns that the words are gone.
     fn drop(&mut self) {
         if S::PRIVATE {

@@ -1,0 +1,159 @@
+//! What the thread of a queued node is told, and the CPUs that decide which waiter is woken ahead.
+
+use core::fmt;
+
+/// A value of [`Node::status`](super::Node::status).
+///
+/// | part | bits | meaning | set by |
+/// |---|---|---|---|
+/// | [`Kind`] | 3 | how far the wait has come | the table of `queue/mod.rs` says it |
+/// | `last_cpu` | 12 | the CPU of the waiter when it queued, or last went to sleep | the waiter |
+/// | `holder_cpu` | 12 | of a waiter that is `WokenAhead`: the last CPU of the granted waiter | the queue-lock holder |
+///
+/// Both CPUs are hints, and zero says that one is unknown; the semaphore uses none. They decide
+/// which waiter is woken ahead, and which spins. No position in the queue and no grant depends on
+/// them.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Status(pub(crate) u32);
+
+/// How far a wait has come.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(u32)]
+pub(crate) enum Kind {
+    /// Queued and awake, on its way to sleep.
+    Waiting = 0,
+    /// Queued, and woken ahead if it slept: it is to be awake when its turn comes.
+    WokenAhead = 1,
+    /// Queued, and asleep or about to be.
+    Parked = 2,
+    /// Its time is up. It is asleep or about to be, until the answer is `Granted` or `Removed`.
+    Leaving = 3,
+    /// Detached with the mutex, or with its permits.
+    Granted = 4,
+    /// Detached without them.
+    Removed = 5,
+}
+
+const KIND_BITS: u32 = 3;
+const CPU_BITS: u32 = 12;
+const LAST_SHIFT: u32 = KIND_BITS;
+const HOLDER_SHIFT: u32 = LAST_SHIFT + CPU_BITS;
+const _: () = assert!(HOLDER_SHIFT + CPU_BITS <= u32::BITS && (Kind::Removed as u32) < 1 << KIND_BITS);
+
+impl Status {
+    /// Of a thread that queues on the CPU `last`.
+    pub(crate) fn waiting(last: Cpu) -> Self {
+        Self(last.0 << LAST_SHIFT)
+    }
+
+    /// The same with the kind `kind`, which is not `WokenAhead`.
+    pub(crate) fn with(self, kind: Kind) -> Self {
+        Self(kind as u32 | self.last_cpu().0 << LAST_SHIFT)
+    }
+
+    /// The same, woken ahead while a waiter is granted whose last CPU is `holder`.
+    pub(crate) fn woken_ahead(self, holder: Cpu) -> Self {
+        Self(self.with(Kind::WokenAhead).0 | holder.0 << HOLDER_SHIFT)
+    }
+
+    /// Asleep, or about to be, on the CPU `last`.
+    pub(crate) fn parked(last: Cpu) -> Self {
+        Self::waiting(last).with(Kind::Parked)
+    }
+
+    /// Whether its kind is `kind`.
+    pub(crate) fn is(self, kind: Kind) -> bool {
+        self.0 & ((1 << KIND_BITS) - 1) == kind as u32
+    }
+
+    /// The CPU of the waiter when it queued, or last went to sleep.
+    pub(crate) fn last_cpu(self) -> Cpu {
+        Cpu(self.0 >> LAST_SHIFT & Cpu::MASK)
+    }
+
+    /// Of a waiter that is woken ahead: the last CPU of the granted waiter. Otherwise unknown.
+    pub(crate) fn holder_cpu(self) -> Cpu {
+        Cpu(self.0 >> HOLDER_SHIFT & Cpu::MASK)
+    }
+}
+
+/// A CPU, perhaps unknown.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Cpu(u32);
+
+impl Cpu {
+    const MASK: u32 = (1 << CPU_BITS) - 1;
+    /// No CPU is known.
+    pub(crate) const UNKNOWN: Self = Self(0);
+
+    /// The CPU of this number. Beyond 4,095 CPUs some share a value, which makes the hint worse.
+    pub(crate) fn new(number: Option<u32>) -> Self {
+        number.map_or(Self::UNKNOWN, |number| Self(1 + number % Self::MASK))
+    }
+
+    /// Whether it is known.
+    pub(crate) fn is_known(self) -> bool {
+        self != Self::UNKNOWN
+    }
+
+    /// Whether both are known, and the same.
+    pub(crate) fn is(self, other: Self) -> bool {
+        self.is_known() && self == other
+    }
+}
+
+impl fmt::Debug for Cpu {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.0 {
+            0 => f.write_str("?"),
+            known => write!(f, "{}", known - 1),
+        }
+    }
+}
+
+impl fmt::Debug for Status {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        use Kind::{Granted, Leaving, Parked, Removed, Waiting, WokenAhead};
+        match [Waiting, WokenAhead, Parked, Leaving, Granted, Removed].into_iter().find(|&kind| self.is(kind))
+        {
+            Some(kind) => write!(f, "{kind:?} last={:?} holder={:?}", self.last_cpu(), self.holder_cpu()),
+            None => write!(f, "{:#x}", self.0),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_parts_do_not_meet() {
+        for (last, holder) in [(None, Some(4_094)), (Some(4_094), None), (Some(0), Some(1))]
+            .map(|(a, b)| (Cpu::new(a), Cpu::new(b)))
+        {
+            let status = Status::parked(last).woken_ahead(holder);
+            assert!(
+                status.is(Kind::WokenAhead) && status.last_cpu() == last && status.holder_cpu() == holder
+            );
+            let status = status.with(Kind::Removed);
+            assert!(
+                status.is(Kind::Removed) && status.last_cpu() == last && status.holder_cpu() == Cpu::UNKNOWN
+            );
+        }
+        assert_eq!(Status::waiting(Cpu::UNKNOWN), Status(0));
+    }
+
+    #[test]
+    fn what_is_unknown_is_not_the_same() {
+        assert!(Cpu::new(Some(3)).is(Cpu::new(Some(3))) && !Cpu::new(Some(3)).is(Cpu::new(Some(4))));
+        assert!(!Cpu::UNKNOWN.is(Cpu::UNKNOWN) && !Cpu::UNKNOWN.is(Cpu::new(Some(0))));
+    }
+
+    #[test]
+    fn debug_names_the_parts() {
+        let status = Status::parked(Cpu::new(Some(1)));
+        assert_eq!(format!("{status:?}"), "Parked last=1 holder=?");
+        assert_eq!(format!("{:?}", status.woken_ahead(Cpu::new(Some(0)))), "WokenAhead last=1 holder=0");
+        assert_eq!(format!("{:?}", Status(7)), "0x7");
+    }
+}
