@@ -4,6 +4,7 @@
 mod mutex;
 mod queue;
 mod semaphore;
+mod tickets;
 
 pub use mutex::{
     FairCondvar, FairCondvarWith, FairMutex, FairMutexGuard, FairMutexWith, Line, MappedFairMutexGuard,

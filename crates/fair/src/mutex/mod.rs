@@ -4,7 +4,6 @@ mod ahead;
 mod private;
 mod raw;
 mod shared;
-mod tickets;
 mod word;
 
 pub use raw::{Line, RawFairMutex};

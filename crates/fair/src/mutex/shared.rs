@@ -1,118 +1,114 @@
-//! The protocol of a [`FairMutex`](crate::FairMutex) between processes: a ticket, and whose turn it
-//! is. `PROTOCOL.md` beside this file tells it step by step.
+//! The protocol of a [`FairMutex`](crate::FairMutex) between processes: tickets, and a word that
+//! says which is served. `PROTOCOL.md` beside this file tells it step by step; `tickets.rs` has the
+//! two words, and the near and far waiters.
 //!
 //! # Properties
 //! - Exclusion; what a holder did happens before the next acquisition returns.
-//! - Strict first in, first out, by ticket. Who draws no ticket holds nothing: `try_lock` draws one
-//!   only if it is the next to be served (by its look; the exception is under *What it cannot do*).
+//! - Strict first in, first out, by ticket. A thread without a ticket never holds the mutex.
+//!   `try_lock` draws one only if it is the next to be served (by its look; the exception is under
+//!   *What it cannot do*).
 //! - No pointers, no addresses: two words, which processes may map wherever they like.
-//! - A release wakes the one it serves, whatever the number of waiters, the next one ahead of its
-//!   turn, and of those far behind two on average at a thousand waiters, eleven at ten thousand.
+//! - A release wakes the waiter it serves, whatever the number of waiters, and the next one ahead
+//!   of its turn. Of the far waiters it wakes a few: four on average at a thousand waiters.
 //! - A waiter with a deadline draws a ticket only if at most eleven others are in front of it,
-//!   beside the holder, and then keeps its place in line, and can give it up; otherwise it waits
-//!   outside for the line to get shorter.
-//! - The releasing compare-exchange of `turn` is the last touch (law 2); the wake-ups that follow
-//!   use the address only.
+//!   beside the holder. Then it keeps its place, and can abandon its ticket. Otherwise it waits
+//!   *outside*, without a ticket, until the queue is shorter.
+//! - The releasing compare-exchange of `serving` is the last access (law 2); the wake-ups that
+//!   follow use the address only.
 //!
 //! # State
-//! Two futexes: `next`, described at `Next`, from which tickets are drawn, and `turn`, described at
-//! `Turn`. The mutex is free when the next ticket is the one that is served, all of it modulo 2^16.
+//! Two futexes: `dispenser`, a `Dispenser`, and `serving`, a `Serving` with three flags. The mutex
+//! is free when the next ticket to be drawn is the one that is served.
+//!
+//! | flag of `serving` | meaning | set by | cleared by |
+//! |---|---|---|---|
+//! | `FIRST` | the first waiter sleeps, and knows that it is the first | that waiter | each release, which then wakes it; that waiter, when it leaves |
+//! | `LATE` | a waiter further behind may have come too late for the release to see its ticket | that waiter | each release, which then wakes the second |
+//! | `WATCHED` | a waiter waits outside | that waiter | a release that leaves a short queue, and wakes one of them |
 //!
 //! | word | transition | by | label |
 //! |---|---|---|---|
-//! | `next` | one ticket drawn, if there is room in line | an arrival | (D) |
-//! | `next` | `near` moved forwards | the holder, which then wakes who would sleep elsewhere now | (N) |
-//! | `turn` | the next ticket that was not given up is served, flags cleared | the holder | (U) |
-//! | `turn` | `FIRST` or `LATE` set | a waiter that is about to sleep | (S) |
-//! | `turn` | a ticket in `gone` | a waiter whose time is up | (G) |
-//! | `turn` | `WATCHED` set | a waiter outside | (W) |
+//! | `dispenser` | one ticket drawn, if there is room | an arriving thread | (D) |
+//! | `dispenser` | `near` moved forwards | the holder, which then wakes the waiters that would sleep elsewhere now | (N) |
+//! | `serving` | the next ticket that was not abandoned is served, `FIRST` and `LATE` cleared | the holder | (U) |
+//! | `serving` | `FIRST` or `LATE` set | a waiter that is about to sleep | (S) |
+//! | `serving` | a ticket abandoned | a waiter whose time is up | (G) |
+//! | `serving` | `WATCHED` set | a waiter outside | (W) |
 //!
-//! # Who sleeps where, and who is woken
-//! Who is first in line spins, then sets `FIRST` and sleeps; everybody further behind sleeps at
-//! once. Those of the group of eight tickets that is served, and of the next one, are *near*: they
-//! sleep on `turn`, each with a bit of its own of 16. The others are *far*: they sleep on `next`,
-//! where 24 bits are for groups and 8 for *sections* of 128 tickets. Who is in one of the 22 groups
-//! behind those sleeps with the bit of its group, unless its section goes on beyond them: then, and
-//! further behind, with the bit of its section. So a wake-up on `turn` reaches the one it is meant
-//! for, however many wait, and each of a thousand sleeps three times. (With one queue for all,
-//! tickets have to share bits. To wake all who share one makes 32 sleeps of one at 1000 waiters. To
-//! wake one of them reaches the wrong one as soon as two have fallen asleep in another order than
-//! they drew, and what is out of order once stays so: each takes the place in the kernel's queue
-//! that the one served had. Both were measured: 4 and 1 k/s. With all 32 bits of `next` for groups,
-//! four of them share a bit at 1000 waiters, and each sleeps five times: 23 k/s, with sections 28
-//! (`promises --only fair/`, the row of 1000 processes). The price is a third sleep for who draws a
-//! ticket 72 to 270 behind the one that is served, and that a section wakes up at once.)
+//! # Which waiters sleep where, and which are woken
+//! The first waiter spins, then sets `FIRST` and sleeps on `serving`. All others sleep at once:
+//! near ones on `serving`, far ones on `dispenser`. A group is eight tickets; two groups are near.
+//! The last bit on `serving` is that of the waiters outside.
 //!
 //! A release wakes
-//! - the one it serves, if it slept as `FIRST`, or if those before it have just given up;
+//! - the waiter it serves, if that slept as `FIRST`, or if the tickets before it were abandoned;
 //! - the one after that, *ahead* of its turn: if its ticket is drawn, or, by `LATE`, may have been
 //!   drawn just now;
-//! - with the first ticket of a group, the far ones of the group that is next now, and now and then
-//!   those of a section;
-//! - one of those outside, who sleep on `turn` with the last bit, if there are some and the line is
-//!   short.
+//! - with the first ticket of a group, the far waiters with the bit of the group that is next now;
+//! - one of the waiters outside, if there are some and the queue is short.
 //!
 //! # Invariants
-//! 1. A ticket is drawn once, by (D), and `serving` goes past a ticket only by its holder's (U), or
-//!    if it was given up (G), after which it is not served. So there is at most one holder.
-//! 2. The tickets drawn and not served stay fewer than 2^16: (D) makes sure. `next` is read before
-//!    `turn` and has the same value at (D); `turn` can only have become larger since. So there is
-//!    room at (D) if there was at the look. But the value may be the same 2^16 draws later, if the
-//!    thread stood still for so long. So the turn by which it goes is read again after (D), where
-//!    it cannot be older than the look of who drew the ticket before; the room has 4,096 places to
-//!    spare for that.
-//! 3. `near` is at most the ticket that is served, so those who sleep in line on `turn` are among
-//!    16 tickets in a row.
-//! 4. Who sleeps in line has made (S) after its ticket was drawn, also if the flag was set by
-//!    another. So the next release sees the flag, even if it does not see the ticket in `next`,
-//!    which it reads before (U); and those after it see the ticket. Who sleeps on `turn` sleeps
-//!    only if that has not changed since (S).
-//! 5. Whether to sleep on `next`, and with which bit, is decided by the very value that the kernel
-//!    compares. Who moves `near` wakes all who would sleep elsewhere by the new value; and each
-//!    release moves it that sees a ticket that is far.
-//! 6. Who sleeps as first is woken by the next release: `FIRST`. Who sleeps further behind is woken
-//!    when it has become the first, or, if that skipped somebody who gave up, when it is served.
-//! 7. Nobody is far in an empty line: a release that sees a ticket that is far is never the short
-//!    one. (If it were, `near` would stay behind by one more with each acquisition of an
-//!    uncontended mutex, until 2^15 later it seemed to be ahead and could not be moved.)
-//! 8. `WATCHED` ends by a release that wakes one of those outside. That one sets it again before it
-//!    goes anywhere.
+//! Beside those of `tickets.rs`:
+//! 1. `serving` passes a ticket only by its holder's (U), or if it was abandoned (G), after which
+//!    it is not served. So there is at most one holder.
+//! 2. The tickets drawn and not served stay fewer than 2^16: (D) makes sure. `dispenser` is read
+//!    before `serving` and has the same value at (D); `serving` can only have advanced since. So
+//!    there is room at (D) if there was at the look. But the value may be the same 2^16 draws
+//!    later, if the thread stood still for so long. So `serving` is read again after (D), where it
+//!    cannot be older than the look of the thread that drew the ticket before. The room has 4,096
+//!    places to spare for such threads.
+//! 3. `near` is at most the ticket that is served. The first waiter sleeps on `serving` even if it
+//!    is far; then the tickets between it and the served one were abandoned, and no other waiter
+//!    sleeps there.
+//! 4. A waiter sleeps only after its own (S), which follows its draw, even if another waiter has
+//!    set the flag. So the next release sees the flag, even if it does not see the ticket in
+//!    `dispenser`, which it reads before (U). Later releases see the ticket. A waiter sleeps on
+//!    `serving` only if that has not changed since (S).
+//! 5. Whether to sleep on `dispenser` is decided by the very value that the kernel compares. The
+//!    holder that moves `near` wakes all waiters that become near. Each release that sees a far
+//!    ticket moves it.
+//! 6. A waiter that sleeps as the first is woken by the next release: `FIRST`. A waiter that sleeps
+//!    further behind is woken when it has become the first, or, if that skipped abandoned tickets,
+//!    when it is served.
+//! 7. No ticket is far in an empty queue: a release that sees a far ticket is never the short one.
+//!    (Otherwise `near` would stay behind by one more with each acquisition of an uncontended
+//!    mutex, until 2^15 later it seemed to be ahead and could not be moved.)
+//! 8. `WATCHED` is cleared by a release that wakes one of the waiters outside. That waiter sets it
+//!    again before it goes anywhere.
 //! 9. A waiter with a ticket does not unwind. Only the twelve tickets after the served one can be
-//!    given up; the turn would come to any other, and nobody would release the mutex. If the kernel
+//!    abandoned; any other would be served, and no thread would release the mutex. If the kernel
 //!    refuses the wait, the process aborts.
 //!
 //! # Ordering
-//! - (U) releases, and a waiter that reads its own ticket in `turn` acquires. All changes of `turn`
-//!   are read-modify-writes and continue its releases.
-//! - (D) and the look at `next` before it acquire, and (D) releases, so that the look at `turn`
-//!   that follows is not older than the last draw (invariant 2).
+//! - (U) releases, and a waiter that reads its own ticket in `serving` acquires. All changes of
+//!   `serving` are read-modify-writes and continue its releases.
+//! - (D) and the look at `dispenser` before it acquire, and (D) releases, so that the look at
+//!   `serving` that follows is not older than the last draw (invariant 2).
 //! - (S) and (G) release and (U) acquires, also if it fails: later holders see the ticket in
-//!   `next`. A release that finds `LATE` has acquired the (S) that set it. So its read-modify-write
-//!   of `next` comes after that waiter's draw, and sees the ticket. A model puts a
-//!   read-modify-write behind all stores that were made before it, so none can show that a failed
-//!   (U) has to acquire.
+//!   `dispenser`. A release that finds `LATE` has acquired the (S) that set it. So its
+//!   read-modify-write of `dispenser` comes after that waiter's draw, and sees the ticket. A model
+//!   puts a read-modify-write behind all stores that were made before it, so none can show that a
+//!   failed (U) has to acquire.
 //! - All else is Relaxed. (W) tells nothing but the flag, (N) nothing but `near`: the kernel
-//!   compares the `next` by which a waiter has decided where it sleeps. A release that looks at an
-//!   old `next` without `LATE` misses only tickets whose waiters set a flag later, and then (U)
-//!   fails.
+//!   compares the `dispenser` by which a waiter has decided where it sleeps. A release that looks
+//!   at an old `dispenser` without `LATE` misses only tickets whose waiters set a flag later, and
+//!   then (U) fails.
 //!
 //! # What it cannot do
-//! It is not robust: a process that is killed while it waits or holds the mutex keeps its place for
-//! ever, and one that is killed between (U) and its wake-ups leaves those asleep whom it was to
-//! wake.
+//! It is not robust: a process that is killed while it waits or holds the mutex keeps its ticket
+//! for ever, and one that is killed between (U) and its wake-ups leaves those waiters asleep.
 //!
 //! A thread that stands still between its look and (D) for 2^16 draws, exactly, has a ticket in a
-//! line that it took for empty (invariant 2). If it came with `try_lock` or a deadline it gives the
-//! ticket up, or waits for its turn if more than twelve are ahead. No model here goes round all
-//! numbers: this rests on reading.
+//! queue that it took for empty (invariant 2). If it came with `try_lock` or a deadline, it
+//! abandons the ticket, or waits until it is served if more than twelve are ahead.
 //!
 //! # Sources
 //! D. P. Reed and R. K. Kanodia, "Synchronization with eventcounts and sequencers" (1979): the
-//! ticket and the turn. U. Drepper, "Futexes Are Tricky" (2003). Here: the flags, which let a
-//! release decide in one step and touch nothing afterwards; wake-ahead; tickets that can be given
-//! up; near and far.
+//! ticket and the number that is served. U. Drepper, "Futexes Are Tricky" (2003). Here: the flags,
+//! which let a release decide in one step and touch nothing afterwards; wake-ahead; tickets that
+//! can be abandoned; near and far.
 
-use super::tickets::{Next, Sizes, Ticket, Turn};
+use crate::tickets::{Dispenser, Groups, Serving, Ticket};
 use core::fmt;
 use core::time::Duration;
 use ulocks_core::futex::{self, Bits, Futex, Waited};
@@ -125,15 +121,17 @@ use ulocks_core::{Policy, raw};
 
 /// How many tickets may be drawn and not served. Tickets are counted modulo 2^16.
 const ROOM: u16 = 0xf000;
-/// How many, if the next one is to be given up perhaps.
-const ROOM_TO_LEAVE: u16 = Turn::GONE_BITS + 1;
-/// Groups of 8 tickets with 24 bits between them, and sections of 128 with 8.
-const SIZES: Sizes = Sizes::new(8, 128, 24);
-/// How many bits on `turn` are for tickets: two groups.
-const NEAR_BITS: u32 = 2 * SIZES.group as u32;
-/// The bit on `turn` of those outside.
+/// How many, if the next one may be abandoned.
+const ROOM_TO_LEAVE: u16 = Serving::ABANDONABLE + 1;
+/// Two groups of eight tickets are near: a bit of `serving` is left.
+const GROUPS: Groups = Groups::new(8, 16);
+/// The bit on `serving` of the waiters outside.
 const OUTSIDE: u32 = 31;
-const _: () = assert!(NEAR_BITS <= OUTSIDE);
+const _: () = assert!(GROUPS.near as u32 <= OUTSIDE);
+/// The flags of `serving`.
+const FIRST: u32 = Serving::extra_bit(0);
+const LATE: u32 = Serving::extra_bit(1);
+const WATCHED: u32 = Serving::extra_bit(2);
 /// How long a waiter without a deadline sleeps before it looks again whether there is room for
 /// another 2^16.
 const POLL: Duration = Duration::from_millis(1);
@@ -141,94 +139,102 @@ const POLL: Duration = Duration::from_millis(1);
 /// The raw mutex between processes.
 #[repr(C)]
 pub struct Protocol<P: Policy> {
-    next: Futex<P::Scope>,
-    turn: Futex<P::Scope>,
+    dispenser: Futex<P::Scope>,
+    serving: Futex<P::Scope>,
     meter: P::Meter,
 }
 
-/// There is no room in line; what the turn was.
-struct Full(Turn);
+/// There is no room; what `serving` was.
+struct Full(Serving);
+
+/// `serving` after a release.
+#[inline(always)]
+fn released(serving: Serving) -> Serving {
+    serving.advanced().without(FIRST | LATE)
+}
+
+/// `serving` with `ticket` abandoned.
+fn abandoned(serving: Serving, ticket: Ticket) -> Serving {
+    let was_first = if serving.first() == ticket { FIRST } else { 0 };
+    serving.without(was_first).with_abandoned(ticket)
+}
 
 impl<P: Policy> Protocol<P> {
     ulocks_core::const_fn! {
         /// An unlocked mutex.
         #[allow(clippy::new_without_default)]
         pub fn new() -> Self {
-            Self { next: Futex::new(0), turn: Futex::new(0), meter: P::Meter::INIT }
+            Self { dispenser: Futex::new(0), serving: Futex::new(0), meter: P::Meter::INIT }
         }
     }
 
-    /// The turn; if it is the caller's, it holds the mutex.
+    /// `serving`; if it is the caller's ticket, the caller holds the mutex.
     #[inline(always)]
-    fn look(&self) -> Turn {
-        Turn(self.turn.load(Acquire))
+    fn look(&self) -> Serving {
+        Serving(self.serving.load(Acquire))
     }
 
-    /// Changes the turn from `now` to `next`; the turn as it is if that is not `now`.
+    /// Changes `serving` from `now` to `next`; `serving` as it is if that is not `now`.
     #[inline(always)]
-    fn change(&self, now: Turn, next: Turn) -> Result<(), Turn> {
-        self.turn.compare_exchange(now.0, next.0, Release, Acquire).map(drop).map_err(Turn)
+    fn change(&self, now: Serving, next: Serving) -> Result<(), Serving> {
+        self.serving.compare_exchange(now.0, next.0, Release, Acquire).map(drop).map_err(Serving)
     }
 
-    /// The bit on `turn` of who is near.
-    fn bit(ticket: Ticket) -> Bits {
-        Bits::one(u32::from(ticket) % NEAR_BITS)
-    }
-
-    /// (D): draws a ticket if fewer than `room` are not served; with it, the turn shortly after.
+    /// (D): draws a ticket if fewer than `room` are not served; with it, `serving` shortly after.
     #[inline(always)]
-    fn draw(&self, room: u16) -> Result<(Ticket, Turn), Full> {
-        // Mutant: Acquire -> Relaxed: matters for a look at the turn that is 2^16 tickets old only.
-        let mut next = Next(self.next.load(Acquire));
+    fn draw(&self, room: u16) -> Result<(Ticket, Serving), Full> {
+        // Mutant: Acquire -> Relaxed: for a look at `serving` that is 2^16 tickets old only.
+        let mut dispenser = Dispenser(self.dispenser.load(Acquire));
         loop {
-            let turn = self.look();
-            if turn.ahead_of(next.ticket()) < room {
-                let empty = turn.ahead_of(next.ticket()) == 0;
-                match self.draw_by(next) {
-                    Ok(turn) => {
-                        let lost = empty && next.has_far(SIZES);
-                        debug_assert!(!lost, "invariant 7: far in an empty line");
-                        return Ok((next.ticket(), turn));
+            let serving = self.look();
+            if serving.ahead_of(dispenser.ticket()) < room {
+                let empty = serving.ahead_of(dispenser.ticket()) == 0;
+                match self.draw_by(dispenser) {
+                    Ok(serving) => {
+                        let lost = empty && dispenser.has_far(GROUPS);
+                        debug_assert!(!lost, "invariant 7: far in an empty queue");
+                        return Ok((dispenser.ticket(), serving));
                     }
-                    Err(now) => next = now,
+                    Err(now) => dispenser = now,
                 }
             } else {
-                // If the turn is newer than `next`, it says nothing about the room.
+                // If `serving` is newer than `dispenser`, it says nothing about the room.
                 // Mutant: Acquire -> Relaxed: as above.
-                let now = Next(self.next.load(Acquire));
-                if now == next {
-                    return Err(Full(turn));
+                let now = Dispenser(self.dispenser.load(Acquire));
+                if now == dispenser {
+                    return Err(Full(serving));
                 }
-                next = now;
+                dispenser = now;
             }
         }
     }
 
-    /// (D) if the word still has the value `next`; returns the turn shortly after (invariant 2), or
-    /// the value that it has.
+    /// (D) if the word still has the value `seen`; returns `serving` shortly after (invariant 2),
+    /// or the value that the word has.
     #[inline(always)]
-    fn draw_by(&self, next: Next) -> Result<Turn, Next> {
+    fn draw_by(&self, seen: Dispenser) -> Result<Serving, Dispenser> {
         // Mutant: AcqRel -> Acquire, Release, Relaxed: no model draws 2^16 tickets (invariant 2).
         // Mutant: failure Acquire -> Relaxed: as the look before it.
-        let drawn = self.meter.arrive(|| self.next.compare_exchange(next.0, next.drawn().0, AcqRel, Acquire));
-        drawn.map(|_| self.look()).map_err(Next)
+        let step = || self.dispenser.compare_exchange(seen.0, seen.drawn().0, AcqRel, Acquire);
+        self.meter.arrive(step).map(|_| self.look()).map_err(Dispenser)
     }
 
-    /// Takes the mutex if nobody holds it or is in line. Who finds after (D) that somebody is waits
-    /// until `deadline`.
+    /// Takes the mutex if it is free. A thread that finds after (D) that it is not waits until
+    /// `deadline`.
     #[inline(always)]
     fn take(&self, deadline: impl FnOnce() -> Option<Deadline>) -> bool {
-        self.draw(1).is_ok_and(|(ticket, turn)| {
-            turn.ahead_of(ticket) == 0 || self.wait_after_all(ticket, turn, deadline())
+        self.draw(1).is_ok_and(|(ticket, serving)| {
+            serving.ahead_of(ticket) == 0 || self.wait_after_all(ticket, serving, deadline())
         })
     }
 
-    /// Waits with a ticket that was drawn by a look at the turn. If that was out of date (invariant
-    /// 2), so many may be ahead that the ticket cannot be given up; then its turn is waited for.
+    /// Waits with a ticket that was drawn by a look at `serving`. If that was out of date
+    /// (invariant 2), so many may be ahead that the ticket cannot be abandoned; then it waits until
+    /// it is served.
     #[cold]
-    fn wait_after_all(&self, ticket: Ticket, turn: Turn, deadline: Option<Deadline>) -> bool {
-        let deadline = deadline.filter(|_| turn.ahead_of(ticket) < ROOM_TO_LEAVE);
-        without_unwinding(|| self.await_turn(ticket, turn, deadline)) // invariant 9
+    fn wait_after_all(&self, ticket: Ticket, serving: Serving, deadline: Option<Deadline>) -> bool {
+        let deadline = deadline.filter(|_| serving.ahead_of(ticket) < ROOM_TO_LEAVE);
+        without_unwinding(|| self.await_turn(ticket, serving, deadline)) // invariant 9
     }
 
     /// An arrival that may have to wait. False if `deadline` passed first.
@@ -241,20 +247,20 @@ impl<P: Policy> Protocol<P> {
         let mut expired = false;
         loop {
             match self.draw(room) {
-                Ok((ticket, turn)) => {
+                Ok((ticket, serving)) => {
                     if outside {
-                        self.turn.fetch_or(Turn::WATCHED, Relaxed); // (W), invariant 8
+                        self.serving.fetch_or(WATCHED, Relaxed); // (W), invariant 8
                     }
-                    return turn.ahead_of(ticket) == 0 || self.wait_after_all(ticket, turn, deadline);
+                    return serving.ahead_of(ticket) == 0 || self.wait_after_all(ticket, serving, deadline);
                 }
                 Err(Full(_)) if expired => return false,
-                Err(Full(turn)) => {
-                    let watched = turn.with(Turn::WATCHED);
-                    if turn == watched || self.change(turn, watched).is_ok() {
+                Err(Full(serving)) => {
+                    let watched = serving.with(WATCHED);
+                    if serving == watched || self.change(serving, watched).is_ok() {
                         self.meter.count(Event::Slept);
                         let deadline_or_poll = deadline.unwrap_or_else(|| Deadline::after(POLL));
                         let waited =
-                            self.turn.wait_bits(watched.0, Bits::one(OUTSIDE), Some(deadline_or_poll));
+                            self.serving.wait_bits(watched.0, Bits::one(OUTSIDE), Some(deadline_or_poll));
                         outside |= waited == Waited::Woken;
                         expired = waited == Waited::TimedOut && deadline.is_some();
                     }
@@ -263,95 +269,99 @@ impl<P: Policy> Protocol<P> {
         }
     }
 
-    /// Waits in line with `ticket`. False if `deadline` passed and the ticket was given up.
-    fn await_turn(&self, ticket: Ticket, mut turn: Turn, deadline: Option<Deadline>) -> bool {
+    /// Waits with `ticket`. False if `deadline` passed and the ticket was abandoned.
+    fn await_turn(&self, ticket: Ticket, mut serving: Serving, deadline: Option<Deadline>) -> bool {
         let mut slept = false;
         loop {
-            if turn.ahead_of(ticket) == 0 {
+            if serving.ahead_of(ticket) == 0 {
                 if !slept {
                     self.meter.count(Event::Spun);
                 }
                 return true;
             }
-            let first = turn.first() == ticket;
+            let first = serving.first() == ticket;
             if first
                 && spin::head_waiter::<P>(slept, || {
-                    turn = self.look();
-                    turn.ahead_of(ticket) == 0
+                    serving = self.look();
+                    serving.ahead_of(ticket) == 0
                 })
             {
                 continue;
             }
-            let next = Next(self.next.load(Relaxed));
-            let flag = if first { Turn::FIRST } else { Turn::LATE };
-            let marked = turn.with(flag);
-            // (S). Also if the flag is set already: it is this thread's ticket that the next
-            // release has to learn of.
-            if let Err(now) = self.change(turn, marked) {
-                turn = now;
+            let dispenser = Dispenser(self.dispenser.load(Relaxed));
+            let flag = if first { FIRST } else { LATE };
+            let marked = serving.with(flag);
+            // (S). Even if the flag is set already: the next release has to learn of this ticket.
+            if let Err(now) = self.change(serving, marked) {
+                serving = now;
                 continue;
             }
             self.meter.count(Event::Slept);
             slept = true;
-            let waited = match next.far_bit(ticket, SIZES) {
-                Some(bit) if !first => self.next.wait_bits(next.0, Bits::one(bit), deadline),
-                _ => self.turn.wait_bits(marked.0, Self::bit(ticket), deadline),
+            let waited = if first || GROUPS.are_near(dispenser.near(), ticket) {
+                self.serving.wait_bits(marked.0, GROUPS.near_bit(ticket), deadline)
+            } else {
+                self.dispenser.wait_bits(dispenser.0, GROUPS.far_bit(ticket), deadline)
             };
             if waited == Waited::Woken {
-                // Counted here, because who woke this waiter may have had no lock left to count in.
+                // Counted here: the waking thread may have had no mutex left to count in.
                 self.meter.count(Event::Woke);
             }
-            turn = self.look();
+            serving = self.look();
             if waited == Waited::TimedOut {
-                return self.give_up(ticket, turn);
+                return self.abandon(ticket, serving);
             }
         }
     }
 
-    /// (G): gives `ticket` up, unless it is its turn: then true.
+    /// (G): abandons `ticket`, unless it is served: then true.
     #[cold]
-    fn give_up(&self, ticket: Ticket, mut turn: Turn) -> bool {
+    fn abandon(&self, ticket: Ticket, mut serving: Serving) -> bool {
         loop {
-            if turn.ahead_of(ticket) == 0 {
+            if serving.ahead_of(ticket) == 0 {
                 return true;
             }
-            match self.change(turn, turn.given_up(ticket)) {
+            match self.change(serving, abandoned(serving, ticket)) {
                 Ok(()) => return false,
-                Err(now) => turn = now,
+                Err(now) => serving = now,
             }
         }
     }
 
-    /// (U), with somebody in line or outside.
+    /// (U), with waiters, in the queue or outside.
     #[cold]
     #[inline(never)]
-    fn unlock_contended(&self, mut turn: Turn) {
-        let (key, far_key) = (self.turn.key(), self.next.key());
+    fn unlock_contended(&self, mut serving: Serving) {
+        let (key, far_key) = (self.serving.key(), self.dispenser.key());
         let mut moved_on = 0;
         loop {
-            let late = turn.has(Turn::LATE);
-            let mut next = Next(if late { self.next.fetch_or(0, Relaxed) } else { self.next.load(Relaxed) });
-            let mut after = turn.released();
-            if next.has_far(SIZES) {
-                (next, moved_on) = self.move_near(next, after, moved_on);
+            let late = serving.has(LATE);
+            let mut dispenser = Dispenser(if late {
+                self.dispenser.fetch_or(0, Relaxed)
+            } else {
+                self.dispenser.load(Relaxed)
+            });
+            let mut after = released(serving);
+            if dispenser.has_far(GROUPS) {
+                (dispenser, moved_on) = self.move_near(dispenser, after, moved_on);
             }
-            let in_line = after.ahead_of(next.ticket()); // with the one that is served
-            let short = in_line < ROOM_TO_LEAVE && turn.has(Turn::WATCHED);
+            let queued = after.ahead_of(dispenser.ticket()); // with the served one
+            let short = queued < ROOM_TO_LEAVE && serving.has(WATCHED);
             if short {
-                after = after.unwatched();
+                after = after.without(WATCHED);
             }
-            // From here on the mutex may be gone, if it succeeds.
-            // Mutant: AcqRel -> Release: two tickets of one `LATE`; 2 million executions miss it.
-            // Mutant: failure Acquire -> Relaxed: RC11 then allows the next look at `next` to miss it.
-            match self.turn.compare_exchange(turn.0, after.0, AcqRel, Acquire) {
-                Err(now) => turn = Turn(now),
+            // From here on the mutex may be gone, if it succeeds. Mutant: AcqRel -> Release: two
+            // tickets of one `LATE`; 2 million executions miss it. Mutant: failure Acquire ->
+            // Relaxed: RC11 then allows the next look at `dispenser` to miss it.
+            match self.serving.compare_exchange(serving.0, after.0, AcqRel, Acquire) {
+                Err(now) => serving = Serving(now),
                 Ok(_) => {
-                    let unaware = turn.skipped() > 0 && (in_line > 0 || late);
-                    if turn.has(Turn::FIRST) || unaware {
-                        key.wake_bits(1, Self::bit(after.serving()));
+                    let unaware = serving.skipped() > 0 && (queued > 0 || late);
+                    if serving.has(FIRST) || unaware {
+                        key.wake_bits(1, GROUPS.near_bit(after.ticket()));
                     }
-                    if after.ahead_of(after.first()) < in_line || late {
-                        key.wake_bits(1, Self::bit(after.first()));
+                    if after.ahead_of(after.first()) < queued || late {
+                        key.wake_bits(1, GROUPS.near_bit(after.first()));
                     }
                     if let Some(bits) = Bits::new(moved_on) {
                         far_key.wake_bits(u32::MAX, bits);
@@ -365,19 +375,19 @@ impl<P: Policy> Protocol<P> {
         }
     }
 
-    /// (N): moves `near` to the group that is served `after` the release. Returns `next` as it is
-    /// then, and `moved_on` with the bits of those who would sleep elsewhere now.
-    fn move_near(&self, mut next: Next, after: Turn, moved_on: u32) -> (Next, u32) {
+    /// (N): moves `near` to the group that is served `after` the release. Returns `dispenser` as it
+    /// is then, and `moved_on` with the bits of the waiters that become near.
+    fn move_near(&self, mut dispenser: Dispenser, after: Serving, moved_on: u32) -> (Dispenser, u32) {
         loop {
-            let moved = next.nearer(after.serving(), SIZES);
-            if moved == next {
-                return (next, moved_on);
+            let moved = dispenser.nearer(after.ticket(), GROUPS);
+            if moved == dispenser {
+                return (dispenser, moved_on);
             }
-            match self.next.compare_exchange(next.0, moved.0, Relaxed, Relaxed) {
-                Err(now) => next = Next(now),
-                // Nobody is behind the holder.
+            match self.dispenser.compare_exchange(dispenser.0, moved.0, Relaxed, Relaxed) {
+                Err(now) => dispenser = Dispenser(now),
+                // No ticket is behind the holder.
                 Ok(_) if after.ahead_of(moved.ticket()) == 0 => return (moved, moved_on),
-                Ok(_) => return (moved, moved_on | next.newly_near(moved, SIZES)),
+                Ok(_) => return (moved, moved_on | GROUPS.newly_near(dispenser.near(), moved.near())),
             }
         }
     }
@@ -393,7 +403,7 @@ impl<P: Policy> raw::Metered for Protocol<P> {
 
 impl<P: Policy> fmt::Debug for Protocol<P> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{:?} {:?}", Next(self.next.load(Relaxed)), Turn(self.turn.load(Relaxed)))
+        write!(f, "{:?} {:?}", Dispenser(self.dispenser.load(Relaxed)), Serving(self.serving.load(Relaxed)))
     }
 }
 
@@ -437,20 +447,20 @@ unsafe impl<P: Policy<Scope = futex::Shared>> raw::RawMutex for Protocol<P> {
 
     #[inline]
     unsafe fn unlock(&self, (): ()) {
-        let turn = Turn(self.turn.load(Relaxed));
-        let after = turn.released();
-        let next = Next(self.next.load(Relaxed));
-        let near = !next.has_far(SIZES);
-        let alone = after.serving() == next.ticket() && turn.is_plain() && near;
+        let serving = Serving(self.serving.load(Relaxed));
+        let after = released(serving);
+        let dispenser = Dispenser(self.dispenser.load(Relaxed));
+        let near = !dispenser.has_far(GROUPS);
+        let alone = after.ticket() == dispenser.ticket() && serving.is_plain() && near;
         // (U); from here on the mutex may be gone, if it succeeds.
-        if !alone || self.turn.compare_exchange(turn.0, after.0, Release, Relaxed).is_err() {
+        if !alone || self.serving.compare_exchange(serving.0, after.0, Release, Relaxed).is_err() {
             self.unlock_contended(self.look());
         }
     }
 
     #[inline]
     fn is_locked(&self) -> bool {
-        Turn(self.turn.load(Relaxed)).serving() != Next(self.next.load(Relaxed)).ticket()
+        Serving(self.serving.load(Relaxed)).ticket() != Dispenser(self.dispenser.load(Relaxed)).ticket()
     }
 }
 
@@ -475,10 +485,10 @@ mod tests {
     fn who_draws_by_an_old_look_takes_nothing_and_can_leave() {
         let mutex = Protocol::<ulocks_core::Shared>::new();
         mutex.lock();
-        let seen = Next(mutex.next.load(Acquire));
-        let turn = mutex.draw_by(seen).expect("nobody has drawn since");
-        assert_eq!(turn.ahead_of(seen.ticket()), 1, "the holder is ahead");
-        assert!(!mutex.wait_after_all(seen.ticket(), turn, Some(Deadline::after(Duration::ZERO))));
+        let seen = Dispenser(mutex.dispenser.load(Acquire));
+        let serving = mutex.draw_by(seen).expect("nobody has drawn since");
+        assert_eq!(serving.ahead_of(seen.ticket()), 1, "the holder is ahead");
+        assert!(!mutex.wait_after_all(seen.ticket(), serving, Some(Deadline::after(Duration::ZERO))));
         assert!(mutex.try_lock().is_none());
         // SAFETY: locked above.
         unsafe { mutex.unlock(()) };

@@ -1,6 +1,7 @@
 //! The word of a semaphore: how many permits are free, how many wait, and what is going on in the
 //! line.
 
+use crate::tickets::Serving;
 use core::fmt;
 
 /// A value of the word.
@@ -33,8 +34,8 @@ impl State {
     pub const MAX_PERMITS: u32 = Self::PERMITS_MASK as u32;
     /// The most threads that can wait: as many as tickets can tell apart, less those of waiters
     /// that have left the line and whose turn has not come
-    /// ([`REMEMBERED`](super::shared::REMEMBERED)).
-    pub const MAX_WAITERS: u32 = (1 << WAITER_BITS) - 1 - super::shared::REMEMBERED;
+    /// ([`ABANDONABLE`](Serving::ABANDONABLE)).
+    pub const MAX_WAITERS: u32 = (1 << WAITER_BITS) - 1 - Serving::ABANDONABLE as u32;
 
     /// How much of a turn is noted.
     pub const NOTE_BITS: u32 = 17;
@@ -171,7 +172,7 @@ mod tests {
         assert_eq!(flags, [1 << 46, 1 << 47, 1 << 48]);
         assert_eq!((State::ARMED, State::FLAGS_MASK), (1 << 46, !0 << 46));
         // Ticket numbers have 16 bits, and one number is no waiter's.
-        assert_eq!(State::MAX_WAITERS + super::super::shared::REMEMBERED, u32::from(u16::MAX));
+        assert_eq!(State::MAX_WAITERS + Serving::ABANDONABLE as u32, u32::from(u16::MAX));
     }
 
     #[test]
