@@ -76,6 +76,8 @@ fn nobody_sleeps_for_ever() {
         explore(sampled(12, seed), || producers_and_consumers::<P>(4, 8, false));
         explore(sampled(4, seed), || producers_and_consumers::<P>(1, 3, true));
         explore(sampled(16, seed), || producers_and_consumers::<P>(1, 15, true));
+        // With few numbers of tickets, as planted changes make them, this goes round them.
+        explore(Config { seed, ..Config::sampled(200) }, || model::no_lost_wake::<Binary<P>>(4, 20));
     }
     on_each!(check);
     // A release may look at the turn while that is passed on. Without the Release of (L2) one
