@@ -2,7 +2,8 @@
 //! `Semaphore` share them; each protocol says in its own file when it changes a word.
 //!
 //! No process can see another's stack, so there are no nodes. A waiter draws a *ticket* from the
-//! [`Dispenser`] and waits until [`Serving`] has reached it. All numbers count modulo 2^16.
+//! [`Dispenser`] and waits until [`Serving`] has reached it. All numbers count modulo 2^16. A
+//! planted change makes them fewer, and then the models go round them.
 //!
 //! # Near and far
 //! ```text
@@ -41,8 +42,25 @@
 use core::fmt;
 use ulocks_core::futex::Bits;
 
-/// A number of a ticket, modulo 2^16.
+/// A number of a ticket.
 pub(crate) type Ticket = u16;
+
+/// The greatest number. Models plant a smaller one, to go round the numbers.
+const LAST: Ticket = Ticket::MAX;
+/// How many tickets of the mutex may be drawn and not served: 61,440.
+pub(crate) const ROOM: u16 = LAST - (LAST >> 4);
+
+/// The number that comes `count` numbers after `ticket`.
+#[inline(always)]
+fn plus(ticket: Ticket, count: u16) -> Ticket {
+    ticket.wrapping_add(count) & LAST
+}
+
+/// How many numbers on from `from` the number `to` is.
+#[inline(always)]
+fn distance(from: Ticket, to: Ticket) -> u16 {
+    to.wrapping_sub(from) & LAST
+}
 
 /// A value of the word that says which ticket is served.
 ///
@@ -108,7 +126,7 @@ impl Serving {
 
     /// How many tickets before `ticket` are not passed yet: zero if it is served.
     pub(crate) fn ahead_of(self, ticket: Ticket) -> u16 {
-        ticket.wrapping_sub(self.ticket())
+        distance(self.ticket(), ticket)
     }
 
     /// How many tickets right after the served one were abandoned.
@@ -118,7 +136,7 @@ impl Serving {
 
     /// The ticket that is served next, drawn or not.
     pub(crate) fn first(self) -> Ticket {
-        self.ticket().wrapping_add(1 + self.skipped())
+        plus(self.ticket(), 1 + self.skipped())
     }
 
     /// The same when `first` is served, with the protocol's bits as they are.
@@ -163,12 +181,12 @@ impl Dispenser {
 
     /// The same with one ticket drawn.
     pub(crate) fn drawn(self) -> Self {
-        self.with_ticket(self.ticket().wrapping_add(1))
+        self.with_ticket(plus(self.ticket(), 1))
     }
 
     /// The same with `ticket` given back; `None` if another one was drawn after it.
     pub(crate) fn given_back(self, ticket: Ticket) -> Option<Self> {
-        (self.ticket().wrapping_sub(1) == ticket).then(|| self.with_ticket(ticket))
+        (plus(ticket, 1) == self.ticket()).then(|| self.with_ticket(ticket))
     }
 
     /// The base of the mutex.
@@ -179,12 +197,12 @@ impl Dispenser {
     /// The same with the group of `serving` as the base; never backwards.
     pub(crate) fn nearer(self, serving: Ticket, groups: Groups) -> Self {
         let near = groups.base(serving);
-        if near.wrapping_sub(self.near()) < 1 << 15 { Self::new(near, self.ticket()) } else { self }
+        if distance(self.near(), near) <= LAST / 2 { Self::new(near, self.ticket()) } else { self }
     }
 
     /// Whether a ticket is drawn that is far from `near`.
     pub(crate) fn has_far(self, groups: Groups) -> bool {
-        self.ticket().wrapping_sub(self.near()) > groups.near
+        distance(self.near(), self.ticket()) > groups.near
     }
 }
 
@@ -211,7 +229,7 @@ impl Groups {
 
     /// Whether `ticket` is near, counted from `from`: the base, or the served ticket.
     pub(crate) fn are_near(self, from: Ticket, ticket: Ticket) -> bool {
-        ticket.wrapping_sub(from) < self.near
+        distance(from, ticket) < self.near
     }
 
     /// The bit of a near waiter.
@@ -229,9 +247,9 @@ impl Groups {
     pub(crate) fn newly_near(self, before: Ticket, after: Ticket) -> u32 {
         let before = self.base(before);
         // 32 groups reach each bit.
-        let count = (self.base(after).wrapping_sub(before) / self.size).min(u32::BITS as Ticket);
+        let count = (distance(before, self.base(after)) / self.size).min(u32::BITS as Ticket);
         (0..count)
-            .map(|nth| before.wrapping_add(self.near + nth * self.size))
+            .map(|nth| plus(before, self.near + nth * self.size))
             .fold(0, |bits, first| bits | self.far_bit(first).get())
     }
 }

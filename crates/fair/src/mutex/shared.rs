@@ -108,7 +108,7 @@
 //! which let a release decide in one step and touch nothing afterwards; wake-ahead; tickets that
 //! can be abandoned; near and far.
 
-use crate::tickets::{Dispenser, Groups, Serving, Ticket};
+use crate::tickets::{Dispenser, Groups, ROOM, Serving, Ticket};
 use core::fmt;
 use core::time::Duration;
 use ulocks_core::futex::{self, Bits, Futex, Waited};
@@ -119,9 +119,7 @@ use ulocks_core::sync::without_unwinding;
 use ulocks_core::time::Deadline;
 use ulocks_core::{Policy, raw};
 
-/// How many tickets may be drawn and not served. Tickets are counted modulo 2^16.
-const ROOM: u16 = 0xf000;
-/// How many, if the next one may be abandoned.
+/// How many tickets may be drawn and not served, if the next one may be abandoned.
 const ROOM_TO_LEAVE: u16 = Serving::ABANDONABLE + 1;
 /// Two groups of eight tickets are near: a bit of `serving` is left.
 const GROUPS: Groups = Groups::new(8, 16);
