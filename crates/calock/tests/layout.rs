@@ -1,14 +1,18 @@
 //! What the types promise of their memory: size, alignment, all-zero, constness.
 #![cfg(not(any(ulocks_loom, ulocks_vm)))]
 
-use std::mem::MaybeUninit;
 use ulocks_calock::{Calock, CalockCondvar, CalockWith, Every, Interval, RawCalock};
 use ulocks_core::meter::Counted;
 use ulocks_core::raw::RawMutex as _;
 use ulocks_core::spin::{Adaptive, NoSpin, Patience};
 use ulocks_core::{Policy, Private, Shared};
 
-static IN_A_STATIC: Calock<()> = Calock::new(());
+ulocks_testkit::layout_tests! {
+    Calock;
+    RawCalock<Private<Adaptive, Counted>>;
+    RawCalock<Private>, RawCalock<Shared, Every<1_000>>, RawCalock<Private<NoSpin, Counted>>,
+}
+
 static PROMPT: CalockWith<u32, Shared, Every<1_000_000>> = CalockWith::new(1);
 static CONDVAR: CalockCondvar = CalockCondvar::new();
 const _: () = assert!(size_of::<RawCalock>() == 56 && align_of::<RawCalock>() == 4);
@@ -18,31 +22,25 @@ const _: () = assert!(size_of::<Calock<()>>() == 56 && size_of::<Calock<u64>>() 
 const _: () = assert!(size_of::<CalockCondvar>() == 16);
 
 #[test]
-fn lives_in_a_static() {
-    let held = IN_A_STATIC.lock();
-    assert!(IN_A_STATIC.is_locked());
-    drop(held);
-    assert!(!IN_A_STATIC.is_locked());
+fn it_says_what_it_is() {
+    let mutex = RawCalock::<Private<NoSpin, Counted>>::new();
+    mutex.lock();
+    assert!(format!("{mutex:?}").starts_with("RawCalock { state: LOCKED, meter: Snapshot { acquired: 1, "));
+    assert_eq!(format!("{:?}", Calock::new(7)), "Mutex { data: 7 }");
+}
+
+#[test]
+fn others_live_in_statics() {
     assert_eq!(*PROMPT.lock(), 1);
     assert_eq!(CONDVAR.notify_all(), 0);
 }
 
 #[test]
-fn zeroed_memory_is_an_unlocked_mutex_and_new_is_all_zero() {
+fn new_is_all_zero() {
     /// The words of the lock, up to the counters.
     const WORDS: usize = 56;
 
     fn check<P: Policy, I: Interval>() {
-        // SAFETY: that every field is valid when all zero is the promise this test is for; the type
-        // has no niche.
-        let mutex = unsafe { MaybeUninit::<RawCalock<P, I>>::zeroed().assume_init() };
-        assert!(!mutex.is_locked());
-        mutex.try_lock().expect("free");
-        assert!(mutex.try_lock().is_none());
-        // SAFETY: locked two lines above.
-        unsafe { mutex.unlock(()) };
-        assert!(!mutex.is_locked());
-
         let new = RawCalock::<P, I>::new();
         let (start, counters) = ((&raw const new).cast::<u8>(), size_of::<P::Meter>());
         assert_eq!(size_of_val(&new), WORDS.next_multiple_of(align_of_val(&new)) + counters);
@@ -57,36 +55,4 @@ fn zeroed_memory_is_an_unlocked_mutex_and_new_is_all_zero() {
     check::<Private, Every>();
     check::<Shared, Every<1_000>>();
     check::<Private<NoSpin, Counted>, Every>();
-}
-
-#[test]
-fn a_forgotten_guard_leaves_it_locked_and_it_may_be_moved() {
-    let mutex = Calock::new(String::from("kept"));
-    std::mem::forget(mutex.lock());
-    let moved = Box::new(mutex);
-    assert!(moved.is_locked() && moved.try_lock().is_none());
-    assert_eq!(moved.into_inner(), "kept");
-}
-
-#[test]
-fn counts_what_happened() {
-    let mutex = RawCalock::<Private<Adaptive, Counted>>::new();
-    for _ in 0..3 {
-        mutex.lock();
-        // SAFETY: locked the line before.
-        unsafe { mutex.unlock(()) };
-    }
-    mutex.try_lock().expect("free");
-    assert!(mutex.try_lock().is_none());
-    let counted = mutex.meter().snapshot();
-    assert_eq!((counted.acquired, counted.fast(), counted.contended, counted.slept), (4, 4, 0, 0));
-    assert_eq!(mutex.meter().reset(), counted);
-}
-
-#[test]
-fn it_says_what_it_is() {
-    let mutex = RawCalock::<Private<NoSpin, Counted>>::new();
-    mutex.lock();
-    assert!(format!("{mutex:?}").starts_with("RawCalock { state: LOCKED, meter: Snapshot { acquired: 1, "));
-    assert_eq!(format!("{:?}", Calock::new(7)), "Mutex { data: 7 }");
 }

@@ -9,9 +9,6 @@ use ulocks_testkit::crowd;
 #[global_allocator]
 static WATCHED: crowd::Watched = crowd::Watched;
 
-#[test]
-fn ten_thousand_wait_and_allocate_nothing() {
-    crowd::ten_thousand_wait::<RawCalock<Private>>().check();
-    crowd::ten_thousand_wait::<RawCalock<Private<NoSpin>, Every<1_000_000>>>().check();
-    crowd::ten_thousand_wait::<RawCalock<Shared>>().check();
+ulocks_testkit::crowd_tests! {
+    RawCalock<Private>, RawCalock<Private<NoSpin>, Every<1_000_000>>, RawCalock<Shared>,
 }

@@ -19,6 +19,8 @@
 //! | 10,000 threads can wait at once, and allocate nothing | | `crowd::ten_thousand_wait` |
 //! | who came first is served first | [`model::in_order`] | `stress::order` |
 //!
+//! [`suite`] makes the tests of a mutex of these clients, with one call of a macro for each kind.
+//!
 //! Reader-writer locks have clients of their own: [`model::rw`] and [`model::upgrade`], and on the
 //! machine `rw::stress`, `rw::shared` and `rw::crowd`.
 //!
@@ -39,6 +41,7 @@ pub mod plain;
 #[cfg(world = "machine")]
 pub use machine::{Child, crowd, refusal, rw, shared, stress, task, watchdog};
 pub mod sets;
+pub mod suite;
 pub mod thread;
 pub mod tickets;
 

@@ -2,26 +2,14 @@
 //! and leaks on the schedules it tries.
 #![cfg(not(any(ulocks_loom, ulocks_vm)))]
 
-use std::time::Duration;
-use ulocks_core::raw::RawMutex as Raw;
 use ulocks_core::spin::{NoSpin, Patience};
 use ulocks_core::{Private, Shared};
-use ulocks_testkit::model;
+use ulocks_testkit::suite::clients;
 use ulocks_unfair::{Condvar, HandOff, Mutex, RawAsymMutex, RawMutex, RawThroughputMutex};
 
-fn clients<L: Raw + Send + Sync + 'static>() {
-    model::exclusion::<L>(3);
-    model::no_lost_wake::<L>(3, 20);
-    model::timeout_vs_unlock::<L>(3);
-    model::last_unlocker_frees::<L>(3);
-    model::try_lock_coherence::<L>(3);
-}
-
-#[test]
-fn the_mutex_serves_its_clients() {
-    clients::<RawMutex>();
-    clients::<RawMutex<Private<NoSpin>>>();
-    clients::<RawMutex<Shared<Patience<1_000>>>>();
+ulocks_testkit::miri_tests! {
+    Mutex, Condvar;
+    RawMutex<Private>, RawMutex<Private<NoSpin>>, RawMutex<Shared<Patience<1_000>>>,
 }
 
 #[test]
@@ -73,34 +61,4 @@ fn two_bits_of_a_byte_are_a_lock() {
 fn the_asymmetric_mutex_serves_its_clients() {
     clients::<RawAsymMutex>();
     clients::<RawAsymMutex<Private<NoSpin>>>();
-}
-
-#[test]
-fn the_typed_face_hands_data_over() {
-    let slot = Mutex::new(None::<Box<u32>>);
-    let filled = Condvar::new();
-    let sum: u32 = std::thread::scope(|scope| {
-        let taker = scope.spawn(|| {
-            let mut sum = 0;
-            let mut slot = slot.lock();
-            for _ in 0..5 {
-                while slot.is_none() {
-                    filled.wait_for(&mut slot, Duration::from_secs(60));
-                }
-                sum += *slot.take().expect("the loop has ended");
-                filled.notify_all();
-            }
-            sum
-        });
-        for number in 1..=5 {
-            let mut slot = slot.lock();
-            while slot.is_some() {
-                filled.wait(&mut slot);
-            }
-            *slot = Some(Box::new(number));
-            filled.notify_all();
-        }
-        taker.join().expect("the taker does not panic")
-    });
-    assert_eq!(sum, 15);
 }

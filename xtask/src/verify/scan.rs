@@ -97,6 +97,13 @@ fn items(
                 (is_test, path) = (false, None);
                 at += 2;
             }
+            // A call of a macro of the test kit makes the tests that its definition names.
+            (TokenTree::Ident(kit), _) if kit == KIT => {
+                if let Some(call) = called(&trees[at + 1..]) {
+                    let made = made_by(&call, file)?;
+                    found.all.extend(made.iter().map(|name| format!("{prefix}{name}")));
+                }
+            }
             // A call of a macro, but not its definition, in which a name stands before the group.
             (TokenTree::Punct(punct), Some(TokenTree::Group(group))) if punct.as_char() == '!' => {
                 possible(group.stream(), prefix, found);
@@ -109,6 +116,59 @@ fn items(
         at += 1;
     }
     Ok(())
+}
+
+/// The crate whose macros make tests.
+const KIT: &str = "ulocks_testkit";
+
+/// The name of the macro, if these are the tokens of `::NAME!`.
+fn called(trees: &[TokenTree]) -> Option<String> {
+    match trees {
+        [
+            TokenTree::Punct(_),
+            TokenTree::Punct(_),
+            TokenTree::Ident(name),
+            TokenTree::Punct(call),
+            TokenTree::Group(_),
+            ..,
+        ] if call.as_char() == '!' => Some(name.to_string()),
+        _ => None,
+    }
+}
+
+/// The names of the tests in the definition of the test kit's macro `name`. `file` is in a crate
+/// beside the test kit.
+fn made_by(name: &str, file: &Path) -> Result<BTreeSet<String>, String> {
+    let suites = file.ancestors().map(|dir| dir.join("testkit/src/suite/mod.rs"));
+    let suite = suites.into_iter().find(|path| path.is_file());
+    let suite = suite.ok_or_else(|| format!("{}: no test kit beside this crate", file.display()))?;
+    let text = fs::read_to_string(&suite).map_err(|error| format!("{}: {error}", suite.display()))?;
+    let tokens: TokenStream = text.parse().map_err(|error| format!("{}: {error}", suite.display()))?;
+    let trees: Vec<TokenTree> = tokens.into_iter().collect();
+    let mut made = BTreeSet::new();
+    for window in trees.windows(4) {
+        if let [TokenTree::Ident(word), _, TokenTree::Ident(of), TokenTree::Group(body)] = window
+            && word == "macro_rules"
+            && of == name
+        {
+            tests_within(body.stream(), &mut made);
+        }
+    }
+    Ok(made)
+}
+
+/// The names after `#[test] fn`, in groups too.
+fn tests_within(tokens: TokenStream, made: &mut BTreeSet<String>) {
+    let trees: Vec<TokenTree> = tokens.into_iter().collect();
+    for (at, tree) in trees.iter().enumerate() {
+        let TokenTree::Group(group) = tree else { continue };
+        match (group.stream().to_string().as_str(), trees.get(at + 1), trees.get(at + 2)) {
+            ("test", Some(next), Some(TokenTree::Ident(name))) if word(next) == Some("fn") => {
+                made.insert(name.to_string());
+            }
+            _ => tests_within(group.stream(), made),
+        }
+    }
 }
 
 /// Reads the module `name` that stands in a file of its own.
@@ -204,6 +264,15 @@ mod tests {
         let found = scan(&[("vm.rs", text)]).unwrap();
         assert!(found.has("one") && found.has("two") && !found.has("three"));
         assert_eq!(Vec::from_iter(found.all.clone()), [""; 0]);
+    }
+
+    #[test]
+    fn macros_of_the_test_kit_make_the_tests_that_they_define() {
+        let suite = "macro_rules! both { () => { #[test] fn one() {} #[test] fn two() {} fn no() {} } }\n\
+                     macro_rules! other { () => { #[test] fn three() {} } }";
+        let call = "mod a { ulocks_testkit::both! { X } } use ulocks_testkit::suite;";
+        let found = scan(&[("testkit/src/suite/mod.rs", suite), ("vm.rs", call)]).unwrap();
+        assert_eq!(Vec::from_iter(found.all.clone()), ["a::one", "a::two"]);
     }
 
     #[test]

@@ -9,22 +9,8 @@ mod impatient;
 mod overtaking;
 mod sound;
 
-use ulocks_core::model::{Config, Grade};
-
-fn exact(preemptions: usize) -> Config {
-    Config::bounded(preemptions)
-}
-
-/// A wake-up orders nothing, as on the machine: what a woken waiter sees it has from the word.
-fn unordered(preemptions: usize) -> Config {
-    Config { grade: Grade::Unordered, ..Config::bounded(preemptions) }
-}
-
-/// Some deadlines pass: of naps, of waiters that are overdue, of timed waiters. After these none
-/// does.
-fn timed(preemptions: usize, timeouts: u32) -> Config {
-    Config { timeouts, ..Config::bounded(preemptions) }
-}
+use ulocks_core::model::Config;
+use ulocks_testkit::suite::exact;
 
 /// All deadlines pass. For two threads: the standby of a lock that is kept for another would never
 /// block.

@@ -1,9 +1,9 @@
 //! The calock keeps its promises.
 
 use crate::advice::{self, AlwaysHot, Rarely, Short, Strictly, WakesEachTime};
+use crate::at_last;
 use crate::impatient::impatient_strand_nobody;
 use crate::overtaking::promoted_is_next;
-use crate::{at_last, exact, timed, unordered};
 use ulocks_calock::RawCalock;
 use ulocks_calock::advice::Advised;
 use ulocks_core::model::{Config, explore};
@@ -11,12 +11,14 @@ use ulocks_core::raw::RawMutex;
 use ulocks_core::spin::NoSpin;
 use ulocks_core::{Private, Shared};
 use ulocks_testkit::model;
+use ulocks_testkit::suite::{exact, timed, unordered};
 use ulocks_testkit::tickets::{all_at_once, all_beside_a_barger, one_by_one, one_gives_up};
 
 /// Every release that may wake does, so that a lost wake-up is a deadlock: no timer helps.
 type Strict = RawCalock<Private<NoSpin>, Strictly>;
 type StrictSpinner = RawCalock<Private, Strictly>;
 type StrictShared = RawCalock<Shared<NoSpin>, Strictly>;
+type Eager = RawCalock<Private<NoSpin>, Advised<Short, WakesEachTime>>;
 /// No release wakes that need not, so that everything comes from the timer of the standby.
 type Rare = RawCalock<Private<NoSpin>, Rarely>;
 /// The same, and who arrives parks at once while somebody is parked.
@@ -30,7 +32,7 @@ macro_rules! on_each {
         $check::<Strict>();
         $check::<StrictSpinner>();
         $check::<StrictShared>();
-        $check::<RawCalock<Private<NoSpin>, Advised<Short, WakesEachTime>>>();
+        $check::<Eager>();
     };
 }
 
@@ -44,31 +46,27 @@ macro_rules! on_each_in_time {
     };
 }
 
-fn exclusion<L: RawMutex + Send + Sync + 'static>() {
-    explore(exact(4), || model::exclusion::<L>(2));
-    explore(exact(2), || model::exclusion::<L>(3));
-    explore(timed(2, 2), || model::exclusion::<L>(3));
-    explore(unordered(1), || model::exclusion::<L>(3));
-    explore(Config { spurious: 2, ..exact(2) }, || model::exclusion::<L>(2));
-}
-
-#[test]
-fn at_most_one_is_inside() {
-    on_each!(exclusion);
-    explore(exact(2), || model::try_lock_coherence::<StrictSpinner>(3));
-}
-
-fn no_lost_wake<L: RawMutex + Send + Sync + 'static>() {
-    explore(exact(4), || model::no_lost_wake::<L>(2, 2));
-    explore(exact(2), || model::no_lost_wake::<L>(3, 2));
-    explore(unordered(1), || model::no_lost_wake::<L>(3, 1));
-    explore(timed(2, 3), || model::no_lost_wake::<L>(3, 1));
-    explore(Config { spurious: 2, ..exact(1) }, || model::no_lost_wake::<L>(3, 1));
-}
-
-#[test]
-fn nobody_sleeps_for_ever() {
-    on_each!(no_lost_wake);
+// Some deadlines pass: of naps, of waiters that are overdue, of timed waiters. After these none
+// does.
+ulocks_testkit::loom_models! {
+    locks: [Strict, StrictSpinner, StrictShared, Eager],
+    exclusion: [
+        exact(4) => 2,
+        exact(2) => 3,
+        timed(2, 2) => 3,
+        unordered(1) => 3,
+        Config { spurious: 2, ..exact(2) } => 2,
+    ],
+    try_lock: StrictSpinner,
+    no_lost_wake: [
+        exact(4) => (2, 2),
+        exact(2) => (3, 2),
+        unordered(1) => (3, 1),
+        timed(2, 3) => (3, 1),
+        Config { spurious: 2, ..exact(1) } => (3, 1),
+    ],
+    timeout_vs_unlock: [timed(3, 4) => 2, timed(1, 4) => 3],
+    last_unlocker_frees: [exact(4) => 2, exact(2) => 3, timed(1, 3) => 3],
 }
 
 fn in_time<L: RawMutex + Send + Sync + 'static>() {
@@ -83,27 +81,14 @@ fn the_sentinel_wakes_by_itself() {
     on_each_in_time!(in_time);
 }
 
-fn timeout_vs_unlock<L: RawMutex + Send + Sync + 'static>() {
-    explore(timed(3, 4), || model::timeout_vs_unlock::<L>(2));
-    explore(timed(1, 4), || model::timeout_vs_unlock::<L>(3));
+fn impatient<L: RawMutex + Send + Sync + 'static>() {
     explore(timed(1, 3), || impatient_strand_nobody::<L>(2));
     explore(timed(1, 3), || impatient_strand_nobody::<L>(3));
 }
 
 #[test]
-fn a_timeout_strands_nobody() {
-    on_each!(timeout_vs_unlock);
-}
-
-fn last_unlocker_frees<L: RawMutex + Send + Sync + 'static>() {
-    explore(exact(4), || model::last_unlocker_frees::<L>(2));
-    explore(exact(2), || model::last_unlocker_frees::<L>(3));
-    explore(timed(1, 3), || model::last_unlocker_frees::<L>(3));
-}
-
-#[test]
-fn the_release_is_the_last_access() {
-    on_each!(last_unlocker_frees);
+fn a_timeout_strands_nobody_if_waiters_are_impatient() {
+    on_each!(impatient);
 }
 
 #[test]

@@ -1,84 +1,35 @@
 //! The mutex.
 
 use ulocks_calock::{Every, Interval, RawCalock};
+use ulocks_core::Private;
 use ulocks_core::meter::{Counted, Snapshot};
-use ulocks_core::raw::RawMutex as _;
+use ulocks_core::raw::RawMutex;
 use ulocks_core::spin::{Adaptive, NoSpin, Patience};
-use ulocks_core::{Policy, Private};
 use ulocks_testkit::stress::{self, Load};
+use ulocks_testkit::suite::Effort;
 
-/// Runs `check` with each way of waiting and with intervals that pass often: they leave by
-/// different doors.
-macro_rules! with_each {
-    ($check:ident) => {
-        $check::<Private, Every>();
-        $check::<Private<NoSpin>, Every>();
-        $check::<Private<NoSpin>, Every<50_000>>();
-        $check::<Private<Patience<20_000>>, Every<1_000_000>>();
-        $check::<Private<Adaptive, Counted>, Every<1_000>>();
-    };
-}
+type Spinner = RawCalock<Private>;
+type Sleeper = RawCalock<Private<NoSpin>>;
+type OftenSleeper = RawCalock<Private<NoSpin>, Every<50_000>>;
+type Patient = RawCalock<Private<Patience<20_000>>, Every<1_000_000>>;
+type OftenSpinner = RawCalock<Private<Adaptive, Counted>, Every<1_000>>;
 
-#[test]
-fn excludes() {
-    fn check<P: Policy, I: Interval>() {
-        let load = Load { operations: 4_000, ..Load::default() };
-        stress::exclusion::<RawCalock<P, I>>(load).check(load);
-        let moved_about = Load { shuffle: true, ..load };
-        stress::exclusion::<RawCalock<P, I>>(moved_about).check(moved_about);
-    }
-    with_each!(check);
-}
-
-#[test]
-fn survives_waiters_that_give_up() {
-    fn check<P: Policy, I: Interval>() {
-        let load = Load { operations: 4_000, ..Load::default() };
-        stress::timed::<RawCalock<P, I>>(load).check(load);
-        stress::cancel::<RawCalock<P, I>>(load).check(load);
-    }
-    with_each!(check);
-}
+// Each way of waiting, and intervals that pass often: they leave by different doors.
+ulocks_testkit::stress_tests! { Effort::LESS; Spinner, Sleeper, OftenSleeper, Patient, OftenSpinner }
 
 /// Holds that outlast every patience, so that waiters park, are promoted, and give up in each
 /// state.
 #[test]
 fn survives_waiters_that_give_up_asleep() {
-    fn check<P: Policy, I: Interval>() {
+    fn check<L: RawMutex + Send + Sync + 'static>() {
         let load = Load { threads: 16, operations: 400, hold: 5_000, ..Load::default() };
-        stress::timed::<RawCalock<P, I>>(load).check(load);
+        stress::timed::<L>(load).check(load);
     }
-    with_each!(check);
-}
-
-#[test]
-fn survives_a_storm_of_signals() {
-    fn check<P: Policy, I: Interval>() {
-        let load = Load { signals: true, ..Load::default() };
-        for counts in [stress::exclusion::<RawCalock<P, I>>(load), stress::timed::<RawCalock<P, I>>(load)] {
-            counts.check(load);
-            assert!(counts.signals > 0, "the storm passed without a signal");
-        }
-    }
-    with_each!(check);
-}
-
-#[test]
-fn serves_everybody_when_oversubscribed() {
-    fn check<P: Policy, I: Interval>() {
-        let (load, counts) = stress::oversubscribed::<RawCalock<P, I>>(300);
-        counts.check(load);
-        assert_eq!(counts.gave_up, 0);
-    }
-    with_each!(check);
-}
-
-#[test]
-fn the_last_unlocker_may_unmap() {
-    fn check<P: Policy, I: Interval>() {
-        assert_eq!(stress::last_unlocker_unmaps::<RawCalock<P, I>>(4, 300), 300);
-    }
-    with_each!(check);
+    check::<Spinner>();
+    check::<Sleeper>();
+    check::<OftenSleeper>();
+    check::<Patient>();
+    check::<OftenSpinner>();
 }
 
 /// `threads` threads that acquire `rounds` times each and hold for `hold` pauses; what the lock

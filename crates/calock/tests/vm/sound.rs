@@ -11,6 +11,7 @@ use ulocks_core::raw::RawMutex;
 use ulocks_core::spin::NoSpin;
 use ulocks_core::{Private, Shared};
 use ulocks_testkit::model;
+use ulocks_testkit::suite::{MANY, exclusion, last_unlocker_frees, no_lost_wake, timeout_vs_unlock};
 use ulocks_testkit::tickets::{all_at_once, all_beside_a_barger, one_by_one, one_gives_up};
 
 /// Every release that may wake does.
@@ -28,70 +29,43 @@ type Hot = RawCalock<Private, Advised<Short, AlwaysHot>>;
 /// The standby sleeps twice before its interval has passed.
 type Seen = RawCalock<Private<NoSpin>, advice::Seen>;
 
-const MANY: [usize; 4] = [3, 4, 8, 16];
-
 /// Runs `check` on locks for which no timer is needed, each with a chance of its own.
 macro_rules! on_each {
     ($check:ident) => {
-        $check::<Strict>(1);
-        $check::<StrictSpinner>(2);
-        $check::<StrictShared>(3);
-        $check::<Eager>(8);
+        $check::<Strict>(timeless, 1);
+        $check::<StrictSpinner>(timeless, 2);
+        $check::<StrictShared>(timeless, 3);
+        $check::<Eager>(timeless, 8);
     };
 }
 
 /// Runs `check` on locks that rely on the timer of the standby.
 macro_rules! on_each_in_time {
     ($check:ident) => {
-        $check::<Calock>(4);
-        $check::<Sleeper>(5);
-        $check::<Rare>(6);
-        $check::<Seen>(7);
-        $check::<Hot>(9);
+        $check::<Calock>(sampled, 4);
+        $check::<Sleeper>(sampled, 5);
+        $check::<Rare>(sampled, 6);
+        $check::<Seen>(sampled, 7);
+        $check::<Hot>(sampled, 9);
     };
-}
-
-fn exclusion<L: RawMutex + Send + Sync + 'static>(seed: u64) {
-    for threads in MANY {
-        explore(timeless(threads, seed), move || model::exclusion::<L>(threads));
-    }
-}
-
-fn exclusion_in_time<L: RawMutex + Send + Sync + 'static>(seed: u64) {
-    for threads in MANY {
-        explore(sampled(threads, seed), move || model::exclusion::<L>(threads));
-    }
 }
 
 #[test]
 fn at_most_one_is_inside() {
     explore(Config::exhaustive(), || model::try_lock_coherence::<Calock>(2));
     on_each!(exclusion);
-    on_each_in_time!(exclusion_in_time);
+    on_each_in_time!(exclusion);
     explore(sampled(4, 1), || model::try_lock_coherence::<Calock>(4));
-}
-
-fn no_lost_wake<L: RawMutex + Send + Sync + 'static>(seed: u64) {
-    for threads in MANY {
-        explore(timeless(threads, seed), move || model::no_lost_wake::<L>(threads, 2));
-    }
-}
-
-fn no_lost_wake_in_time<L: RawMutex + Send + Sync + 'static>(seed: u64) {
-    for threads in MANY {
-        explore(sampled(threads, seed), move || model::no_lost_wake::<L>(threads, 2));
-    }
 }
 
 #[test]
 fn nobody_sleeps_for_ever() {
     on_each!(no_lost_wake);
-    on_each_in_time!(no_lost_wake_in_time);
+    on_each_in_time!(no_lost_wake);
 }
 
-fn timeout_vs_unlock<L: RawMutex + Send + Sync + 'static>(seed: u64) {
+fn impatient<L: RawMutex + Send + Sync + 'static>(sampled: fn(usize, u64) -> Config, seed: u64) {
     for threads in MANY {
-        explore(sampled(threads, seed), move || model::timeout_vs_unlock::<L>(threads));
         explore(sampled(threads, seed), move || impatient_strand_nobody::<L>(threads - 1));
     }
 }
@@ -99,15 +73,10 @@ fn timeout_vs_unlock<L: RawMutex + Send + Sync + 'static>(seed: u64) {
 #[test]
 fn a_timeout_strands_nobody() {
     on_each_in_time!(timeout_vs_unlock);
+    on_each_in_time!(impatient);
     explore(Config::sampled(20_000), || model::timeout_vs_unlock::<Strict>(2));
     // A waiter that gives up is seldom woken at that moment.
     explore(Config::sampled(50_000), || impatient_strand_nobody::<Strict>(2));
-}
-
-fn last_unlocker_frees<L: RawMutex + Send + Sync + 'static>(seed: u64) {
-    for threads in MANY {
-        explore(sampled(threads, seed), move || model::last_unlocker_frees::<L>(threads));
-    }
 }
 
 #[test]

@@ -1,12 +1,13 @@
 //! The mutex, in both protocols.
 
-use ulocks_core::model::{Config, Grade, explore};
+use ulocks_core::model::{Config, explore};
 use ulocks_core::raw::RawMutex;
 use ulocks_core::spin::NoSpin;
 use ulocks_core::{Private, Shared};
 use ulocks_fair::RawFairMutex;
 use ulocks_testkit::model;
 use ulocks_testkit::order::Recorder;
+use ulocks_testkit::suite::{exact, timed, unordered};
 
 /// Runs `check` on the mutex in its variants, with so many preemptions for three threads: loads of
 /// a word that others change multiply the executions of the shared protocol. The virtual machine
@@ -17,20 +18,6 @@ macro_rules! on_each {
         $check::<RawFairMutex<Private<NoSpin>>>(2);
         $check::<RawFairMutex<Shared<NoSpin>>>(1);
     };
-}
-
-fn exact(preemptions: usize) -> Config {
-    Config::bounded(preemptions)
-}
-
-/// A wake-up orders nothing, as on the machine: what a woken waiter sees it has from the word.
-fn unordered(preemptions: usize) -> Config {
-    Config { grade: Grade::Unordered, ..Config::bounded(preemptions) }
-}
-
-/// The first look at the deadline is `lock_until`'s own, the next ones decide how the waits end.
-fn timed(preemptions: usize) -> Config {
-    Config { timeouts: 3, ..exact(preemptions) }
 }
 
 fn exclusion<L: RawMutex + Send + Sync + 'static>(preemptions: usize) {
@@ -76,10 +63,8 @@ fn nobody_sleeps_for_ever() {
 }
 
 fn timeout_vs_unlock<L: RawMutex + Send + Sync + 'static>(preemptions: usize) {
-    explore(timed(2), || model::timeout_vs_unlock::<L>(2));
-    explore(Config { timeouts: 1 + preemptions as u32, ..exact(preemptions) }, || {
-        model::timeout_vs_unlock::<L>(3)
-    });
+    explore(timed(2, 3), || model::timeout_vs_unlock::<L>(2));
+    explore(timed(preemptions, 1 + preemptions as u32), || model::timeout_vs_unlock::<L>(3));
     explore(Config { timeouts: 3, ..unordered(1) }, || model::timeout_vs_unlock::<L>(2));
 }
 

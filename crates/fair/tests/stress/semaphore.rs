@@ -17,6 +17,7 @@ use ulocks_core::time::Deadline;
 use ulocks_core::{Policy, Private, Shared};
 use ulocks_fair::{RawSemaphore, SemaphoreWith};
 use ulocks_testkit::stress::{self, Load, Random};
+use ulocks_testkit::suite::Effort;
 use ulocks_testkit::watchdog;
 
 /// Runs `check` with each protocol and each way of waiting: they leave by different doors.
@@ -30,56 +31,22 @@ macro_rules! with_each_policy {
     };
 }
 
-#[test]
-fn one_permit_is_a_mutex() {
-    fn check<P: Policy>() {
-        let load = Load::default();
-        stress::exclusion::<Binary<P>>(load).check(load);
-        let moved_about = Load { shuffle: true, ..load };
-        stress::exclusion::<Binary<P>>(moved_about).check(moved_about);
-    }
-    with_each_policy!(check);
+// One permit is a mutex.
+ulocks_testkit::stress_tests! {
+    Effort::FULL;
+    Binary<Private>,
+    Binary<Private<NoSpin>>,
+    Binary<Private<Patience<3_000>, Counted>>,
+    Binary<Shared>,
+    Binary<Shared<NoSpin>>,
 }
 
 #[test]
-fn survives_waiters_that_give_up() {
+fn survives_many_waiters_that_give_up() {
     fn check<P: Policy>() {
-        let load = Load::default();
-        stress::timed::<Binary<P>>(load).check(load);
-        stress::cancel::<Binary<P>>(load).check(load);
-        let many = Load { threads: 40, operations: 500, ..load };
+        let many = Load { threads: 40, operations: 500, ..Load::default() };
         stress::timed::<Binary<P>>(many).check(many);
         stress::cancel::<Binary<P>>(many).check(many);
-    }
-    with_each_policy!(check);
-}
-
-#[test]
-fn survives_a_storm_of_signals() {
-    fn check<P: Policy>() {
-        let load = Load { signals: true, ..Load::default() };
-        for counts in [stress::exclusion::<Binary<P>>(load), stress::timed::<Binary<P>>(load)] {
-            counts.check(load);
-            assert!(counts.signals > 0, "the storm passed without a signal");
-        }
-    }
-    with_each_policy!(check);
-}
-
-#[test]
-fn serves_everybody_when_oversubscribed() {
-    fn check<P: Policy>() {
-        let (load, counts) = stress::oversubscribed::<Binary<P>>(1_000);
-        counts.check(load);
-        assert_eq!(counts.gave_up, 0);
-    }
-    with_each_policy!(check);
-}
-
-#[test]
-fn the_last_one_may_unmap() {
-    fn check<P: Policy>() {
-        assert_eq!(stress::last_unlocker_unmaps::<Binary<P>>(4, 500), 500);
     }
     with_each_policy!(check);
 }

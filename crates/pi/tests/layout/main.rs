@@ -1,12 +1,11 @@
 //! What the types promise of their memory: size, alignment, all-zero, constness.
 #![cfg(not(any(ulocks_loom, ulocks_vm)))]
 
-use std::mem::MaybeUninit;
 use ulocks_core::meter::Counted;
-use ulocks_core::raw::RawMutex as _;
 use ulocks_core::spin::{NoSpin, Patience};
-use ulocks_core::{Policy, Private, Shared};
+use ulocks_core::{Private, Shared};
 use ulocks_pi::{PiCondvar, PiMutex, PiMutexWith, RawPiMutex};
+use ulocks_testkit::suite;
 
 static IN_A_STATIC: PiMutex<()> = PiMutex::new(());
 static CONDVAR: PiCondvar = PiCondvar::new();
@@ -27,20 +26,13 @@ fn lives_in_a_static() {
 
 #[test]
 fn zeroed_memory_is_an_unlocked_mutex() {
-    fn check<P: Policy>() {
-        // SAFETY: that every field is valid when all zero is the promise this test is for; the type
-        // has no niche.
-        let mutex = unsafe { MaybeUninit::<RawPiMutex<P>>::zeroed().assume_init() };
-        assert!(!mutex.is_locked());
-        mutex.try_lock().expect("free");
-        assert!(mutex.try_lock().is_none());
-        // SAFETY: locked two lines above.
-        unsafe { mutex.unlock(()) };
-        assert!(!mutex.is_locked());
+    // SAFETY: the types have no niche. That all their fields are valid when zero is the promise
+    // that is tested.
+    unsafe {
+        suite::zeroed_is_unlocked::<RawPiMutex<Private>>();
+        suite::zeroed_is_unlocked::<RawPiMutex<Shared>>();
+        suite::zeroed_is_unlocked::<RawPiMutex<Private<NoSpin, Counted>>>();
     }
-    check::<Private>();
-    check::<Shared>();
-    check::<Private<NoSpin, Counted>>();
 }
 
 #[test]

@@ -8,89 +8,33 @@ use std::sync::Arc;
 use std::time::Duration;
 use ulocks_core::futex::PiError;
 use ulocks_core::model::{Config, Deaths, explore, set_priority};
-use ulocks_core::raw::RawMutex;
 use ulocks_core::spin::NoSpin;
 use ulocks_core::sync::{AtomicU32, Ordering::Relaxed};
 use ulocks_core::time::Deadline;
 use ulocks_core::{Private, Shared};
 use ulocks_pi::{RawPiMutex, Taken};
-use ulocks_testkit::model;
 use ulocks_testkit::thread::spawn;
 
 type Mutex = RawPiMutex<Private>;
 /// Fewer steps, hence more executions of what is left.
 type Sleeper = RawPiMutex<Private<NoSpin>>;
-
-/// Runs `check` on the mutex in its variants, each with a chance of its own.
-macro_rules! on_each {
-    ($check:ident) => {
-        $check::<Mutex>(1);
-        $check::<Sleeper>(2);
-        $check::<RawPiMutex<Shared>>(3);
-    };
-}
+type BetweenProcesses = RawPiMutex<Shared>;
 
 /// How many executions of a model of so many threads: about as many steps for each number.
 pub(crate) fn sampled(threads: usize, seed: u64) -> Config {
     Config { spurious: 2, seed, ..Config::sampled(12_000 / threads as u64) }
 }
 
-const MANY: [usize; 4] = [3, 4, 8, 16];
-
-fn exclusion<L: RawMutex + Send + Sync + 'static>(seed: u64) {
-    explore(Config::exhaustive(), || model::exclusion::<L>(2));
-    for threads in MANY {
-        explore(sampled(threads, seed), move || model::exclusion::<L>(threads));
-    }
-}
-
-#[test]
-fn at_most_one_is_inside() {
-    on_each!(exclusion);
-}
-
-#[test]
-fn try_lock_tells_the_truth() {
-    explore(Config::exhaustive(), || model::try_lock_coherence::<Mutex>(2));
-    for threads in MANY {
-        explore(sampled(threads, 1), move || model::try_lock_coherence::<Mutex>(threads));
-    }
-}
-
-fn no_lost_wake<L: RawMutex + Send + Sync + 'static>(seed: u64) {
-    explore(Config::exhaustive(), || model::no_lost_wake::<L>(2, 1));
-    for threads in MANY {
-        explore(sampled(threads, seed), move || model::no_lost_wake::<L>(threads, 2));
-    }
-}
-
-#[test]
-fn nobody_sleeps_for_ever() {
-    on_each!(no_lost_wake);
-}
-
-fn timeout_vs_unlock<L: RawMutex + Send + Sync + 'static>(seed: u64) {
-    explore(Config::exhaustive(), || model::timeout_vs_unlock::<L>(2));
-    for threads in MANY {
-        explore(sampled(threads, seed), move || model::timeout_vs_unlock::<L>(threads));
-    }
-}
-
-#[test]
-fn a_timeout_strands_nobody() {
-    on_each!(timeout_vs_unlock);
-}
-
-fn last_unlocker_frees<L: RawMutex + Send + Sync + 'static>(seed: u64) {
-    explore(Config::exhaustive(), || model::last_unlocker_frees::<L>(2));
-    for threads in MANY {
-        explore(sampled(threads, seed), move || model::last_unlocker_frees::<L>(threads));
-    }
-}
-
-#[test]
-fn the_release_is_the_last_access() {
-    on_each!(last_unlocker_frees);
+ulocks_testkit::vm_models! {
+    sampled: sampled,
+    locks: [Mutex = 1, Sleeper = 2, BetweenProcesses = 3],
+    exhaustive: {
+        exclusion: [Mutex, Sleeper, BetweenProcesses],
+        no_lost_wake: [Mutex, Sleeper, BetweenProcesses],
+        timeout_vs_unlock: [Mutex, Sleeper, BetweenProcesses],
+        last_unlocker_frees: [Mutex, Sleeper, BetweenProcesses],
+    },
+    try_lock: [Mutex],
 }
 
 #[test]

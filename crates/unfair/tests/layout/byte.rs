@@ -1,6 +1,5 @@
 //! The mutex in two bits of a byte.
 
-use std::mem::MaybeUninit;
 use std::sync::atomic::AtomicU8;
 use std::sync::atomic::Ordering::Relaxed;
 use ulocks_core::Private;
@@ -9,38 +8,17 @@ use ulocks_core::raw::RawMutex as _;
 use ulocks_core::spin::{Adaptive, NoSpin};
 use ulocks_unfair::{ByteBits as _, ByteMutex, ByteMutexGuard, ByteState, RawByteMutex};
 
-static IN_A_STATIC: ByteMutex<()> = ByteMutex::new(());
+ulocks_testkit::layout_tests! {
+    ByteMutex;
+    RawByteMutex<Private<Adaptive, Counted>>;
+    RawByteMutex<Private>, RawByteMutex<Private<NoSpin>>, RawByteMutex<Private<Adaptive, Counted>>,
+}
+
 static WITH_BITS: RawByteMutex<Private, 1, 128> = RawByteMutex::with_bits(0b0111_1110);
 const _: () = assert!(size_of::<RawByteMutex>() == 1 && align_of::<RawByteMutex>() == 1);
 const _: () = assert!(size_of::<RawByteMutex<Private<NoSpin>, 64, 128>>() == 1);
 const _: () = assert!(size_of::<ByteMutex<()>>() == 1 && size_of::<ByteMutex<u8>>() == 2);
 const _: () = assert!(size_of::<ByteMutex<[u8; 7]>>() == 8 && size_of::<ByteMutex<u32>>() == 8);
-
-#[test]
-fn lives_in_a_static() {
-    let held = IN_A_STATIC.lock();
-    assert!(IN_A_STATIC.is_locked());
-    drop(held);
-    assert!(!IN_A_STATIC.is_locked());
-}
-
-#[test]
-fn zeroed_memory_is_an_unlocked_mutex() {
-    fn check<P: ulocks_core::Policy<Scope = ulocks_core::futex::Private>>() {
-        // SAFETY: that every field is valid when all zero is the promise this test is for; the type
-        // has no niche.
-        let mutex = unsafe { MaybeUninit::<RawByteMutex<P>>::zeroed().assume_init() };
-        assert!(!mutex.is_locked());
-        mutex.try_lock().expect("free");
-        assert!(mutex.try_lock().is_none());
-        // SAFETY: locked two lines above.
-        unsafe { mutex.unlock(()) };
-        assert!(!mutex.is_locked());
-    }
-    check::<Private>();
-    check::<Private<NoSpin>>();
-    check::<Private<Adaptive, Counted>>();
-}
 
 #[test]
 fn new_is_all_zero_and_a_lock_is_two_bits() {
@@ -114,18 +92,4 @@ fn it_says_what_it_is() {
     assert_eq!(format!("{lock:?}"), "RawByteMutex(LOCKED bits=0b00000100)");
     let states = [0b00, 0b01, 0b11, 0b10].map(|bits| format!("{:?}", ByteState::<0b01, 0b10>(bits)));
     assert_eq!(states, ["UNLOCKED", "LOCKED", "LOCKED|PARKED", "invalid(PARKED)"]);
-}
-
-#[test]
-fn counts_what_happened() {
-    let mutex = RawByteMutex::<Private<Adaptive, Counted>>::new();
-    for _ in 0..3 {
-        mutex.lock();
-        // SAFETY: locked the line before.
-        unsafe { mutex.unlock(()) };
-    }
-    mutex.try_lock().expect("free");
-    assert!(mutex.try_lock().is_none());
-    let counted = mutex.meter().snapshot();
-    assert_eq!((counted.acquired, counted.contended, counted.slept, counted.woke), (4, 0, 0, 0));
 }

@@ -1,11 +1,6 @@
 //! The mutex.
 
 use ulocks_core::{Private, Shared};
-use ulocks_testkit::crowd;
 use ulocks_unfair::RawMutex;
 
-#[test]
-fn ten_thousand_wait_and_allocate_nothing() {
-    crowd::ten_thousand_wait::<RawMutex<Private>>().check();
-    crowd::ten_thousand_wait::<RawMutex<Shared>>().check();
-}
+ulocks_testkit::crowd_tests! { RawMutex<Private>, RawMutex<Shared> }

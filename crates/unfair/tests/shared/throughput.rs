@@ -6,31 +6,15 @@ use ulocks_core::Shared;
 use ulocks_core::raw::RawMutex;
 use ulocks_core::spin::NoSpin;
 use ulocks_core::time::{Clock, Deadline};
-use ulocks_testkit::shared::{self, Mapping};
+use ulocks_testkit::shared::Mapping;
 use ulocks_testkit::stress::Load;
 use ulocks_testkit::watchdog::watch;
 use ulocks_testkit::{Child, new_lock};
 use ulocks_unfair::{After, Bound, HandOff, RawThroughputMutex, ThroughputState};
 
-type Strict = RawThroughputMutex<Shared<NoSpin>, HandOff>;
-
-#[test]
-fn processes_exclude_one_another() {
-    let load = Load::default();
-    shared::exclusion::<RawThroughputMutex<Shared>>(load).check(load);
-    shared::exclusion::<Strict>(load).check(load);
-}
-
-#[test]
-fn a_process_that_gives_up_strands_nobody() {
-    let load = Load::default();
-    shared::timed::<RawThroughputMutex<Shared>>(load).check(load);
-    shared::timed::<Strict>(load).check(load);
-}
-
-#[test]
-fn a_zeroed_page_is_an_unlocked_mutex() {
-    assert!(shared::zeroed_is_unlocked::<RawThroughputMutex<Shared>>());
+ulocks_testkit::shared_tests! {
+    Load::default();
+    RawThroughputMutex<Shared>, RawThroughputMutex<Shared<NoSpin>, HandOff>,
 }
 
 type Lock<B> = RawThroughputMutex<Shared<NoSpin>, B>;

@@ -1,74 +1,36 @@
 //! The mutex in two bits of a byte.
 
 use std::sync::Barrier;
+use ulocks_core::Private;
 use ulocks_core::meter::Counted;
 use ulocks_core::raw::RawMutex as _;
 use ulocks_core::spin::{Adaptive, NoSpin, Patience};
 use ulocks_core::sync::AtomicU8;
 use ulocks_core::sync::Ordering::Relaxed;
-use ulocks_core::{Policy, Private, futex};
-use ulocks_testkit::stress::{self, Load};
+use ulocks_testkit::stress;
+use ulocks_testkit::suite::{self, Effort};
 use ulocks_unfair::{ByteCondvar, ByteMutex, RawByteMutex};
 
-/// Runs `check` with each way of waiting: they leave by different doors.
-macro_rules! with_each_patience {
-    ($check:ident) => {
-        $check::<Private>();
-        $check::<Private<NoSpin>>();
-        $check::<Private<Patience<20_000>>>();
-        $check::<Private<Adaptive, Counted>>();
-    };
+// Each way of waiting: they leave by different doors.
+ulocks_testkit::stress_tests! {
+    Effort::FULL;
+    RawByteMutex<Private>,
+    RawByteMutex<Private<NoSpin>>,
+    RawByteMutex<Private<Patience<20_000>>>,
+    RawByteMutex<Private<Adaptive, Counted>>,
 }
 
 #[test]
-fn excludes() {
-    fn check<P: Policy<Scope = futex::Private>>() {
-        let load = Load::default();
-        stress::exclusion::<RawByteMutex<P>>(load).check(load);
-        let moved_about = Load { shuffle: true, ..load };
-        stress::exclusion::<RawByteMutex<P, 0x80, 0x04>>(moved_about).check(moved_about);
-    }
-    with_each_patience!(check);
+fn counters_agree_with_one_another() {
+    suite::counters_agree::<RawByteMutex<Private<NoSpin, Counted>>>();
 }
 
 #[test]
-fn survives_waiters_that_give_up() {
-    fn check<P: Policy<Scope = futex::Private>>() {
-        let load = Load::default();
-        stress::timed::<RawByteMutex<P>>(load).check(load);
-        stress::cancel::<RawByteMutex<P>>(load).check(load);
-    }
-    with_each_patience!(check);
-}
-
-#[test]
-fn survives_a_storm_of_signals() {
-    fn check<P: Policy<Scope = futex::Private>>() {
-        let load = Load { signals: true, ..Load::default() };
-        for counts in [stress::exclusion::<RawByteMutex<P>>(load), stress::timed::<RawByteMutex<P>>(load)] {
-            counts.check(load);
-            assert!(counts.signals > 0, "the storm passed without a signal");
-        }
-    }
-    with_each_patience!(check);
-}
-
-#[test]
-fn serves_everybody_when_oversubscribed() {
-    fn check<P: Policy<Scope = futex::Private>>() {
-        let (load, counts) = stress::oversubscribed::<RawByteMutex<P>>(1_000);
-        counts.check(load);
-        assert_eq!(counts.gave_up, 0);
-    }
-    with_each_patience!(check);
-}
-
-#[test]
-fn the_last_unlocker_may_unmap() {
-    fn check<P: Policy<Scope = futex::Private>>() {
-        assert_eq!(stress::last_unlocker_unmaps::<RawByteMutex<P>>(4, 500), 500);
-    }
-    with_each_patience!(check);
+fn excludes_by_other_bits() {
+    suite::excludes::<RawByteMutex<Private, 0x80, 0x04>>(Effort::FULL);
+    suite::excludes::<RawByteMutex<Private<NoSpin>, 0x80, 0x04>>(Effort::FULL);
+    suite::excludes::<RawByteMutex<Private<Patience<20_000>>, 0x80, 0x04>>(Effort::FULL);
+    suite::excludes::<RawByteMutex<Private<Adaptive, Counted>, 0x80, 0x04>>(Effort::FULL);
 }
 
 /// Holders count in one bit of the byte each and in a plain counter, others count in the other bits
@@ -179,28 +141,4 @@ fn a_condition_variable_works_with_it() {
         }
     });
     assert_eq!(*turn.lock(), 1_500);
-}
-
-#[test]
-fn counters_agree_with_one_another() {
-    let mutex = RawByteMutex::<Private<NoSpin, Counted>>::new();
-    std::thread::scope(|scope| {
-        for _ in 0..4 {
-            scope.spawn(|| {
-                for _ in 0..20_000 {
-                    mutex.lock();
-                    // SAFETY: locked the line before.
-                    unsafe { mutex.unlock(()) };
-                }
-            });
-        }
-    });
-    let counted = mutex.meter().snapshot();
-    assert_eq!(counted.acquired, 80_000);
-    assert_eq!(counted.spun, 0, "without patience nobody spins");
-    assert!(counted.contended <= counted.acquired, "{counted:?}");
-    // Whoever slept had marked the byte, or found the mark of another, and every mark ends in a
-    // visit to the lot.
-    assert!(counted.slept == 0 || counted.woke > 0, "{counted:?}");
-    assert!(counted.contended == 0 || counted.slept + counted.woke > 0, "{counted:?}");
 }

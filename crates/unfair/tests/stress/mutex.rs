@@ -1,93 +1,21 @@
 //! The mutex.
 
+use ulocks_core::Private;
 use ulocks_core::meter::Counted;
-use ulocks_core::raw::RawMutex as _;
 use ulocks_core::spin::{Adaptive, NoSpin, Patience};
-use ulocks_core::{Policy, Private};
-use ulocks_testkit::stress::{self, Load};
+use ulocks_testkit::suite::{self, Effort};
 use ulocks_unfair::RawMutex;
 
-/// Runs `check` with each way of waiting: they leave by different doors.
-macro_rules! with_each_patience {
-    ($check:ident) => {
-        $check::<Private>();
-        $check::<Private<NoSpin>>();
-        $check::<Private<Patience<20_000>>>();
-        $check::<Private<Adaptive, Counted>>();
-    };
-}
-
-#[test]
-fn excludes() {
-    fn check<P: Policy>() {
-        let load = Load::default();
-        stress::exclusion::<RawMutex<P>>(load).check(load);
-        let moved_about = Load { shuffle: true, ..load };
-        stress::exclusion::<RawMutex<P>>(moved_about).check(moved_about);
-    }
-    with_each_patience!(check);
-}
-
-#[test]
-fn survives_waiters_that_give_up() {
-    fn check<P: Policy>() {
-        let load = Load::default();
-        stress::timed::<RawMutex<P>>(load).check(load);
-        stress::cancel::<RawMutex<P>>(load).check(load);
-    }
-    with_each_patience!(check);
-}
-
-#[test]
-fn survives_a_storm_of_signals() {
-    fn check<P: Policy>() {
-        let load = Load { signals: true, ..Load::default() };
-        for counts in [stress::exclusion::<RawMutex<P>>(load), stress::timed::<RawMutex<P>>(load)] {
-            counts.check(load);
-            assert!(counts.signals > 0, "the storm passed without a signal");
-        }
-    }
-    with_each_patience!(check);
-}
-
-#[test]
-fn serves_everybody_when_oversubscribed() {
-    fn check<P: Policy>() {
-        let (load, counts) = stress::oversubscribed::<RawMutex<P>>(1_000);
-        counts.check(load);
-        assert_eq!(counts.gave_up, 0);
-    }
-    with_each_patience!(check);
-}
-
-#[test]
-fn the_last_unlocker_may_unmap() {
-    fn check<P: Policy>() {
-        assert_eq!(stress::last_unlocker_unmaps::<RawMutex<P>>(4, 500), 500);
-    }
-    with_each_patience!(check);
+// Each way of waiting: they leave by different doors.
+ulocks_testkit::stress_tests! {
+    Effort::FULL;
+    RawMutex<Private>,
+    RawMutex<Private<NoSpin>>,
+    RawMutex<Private<Patience<20_000>>>,
+    RawMutex<Private<Adaptive, Counted>>,
 }
 
 #[test]
 fn counters_agree_with_one_another() {
-    let mutex = RawMutex::<Private<NoSpin, Counted>>::new();
-    std::thread::scope(|scope| {
-        for _ in 0..4 {
-            scope.spawn(|| {
-                for _ in 0..20_000 {
-                    mutex.lock();
-                    // SAFETY: locked the line before.
-                    unsafe { mutex.unlock(()) };
-                }
-            });
-        }
-    });
-    let counted = mutex.meter().snapshot();
-    assert_eq!(counted.acquired, 80_000);
-    assert_eq!(counted.spun, 0, "without patience nobody spins");
-    assert!(counted.contended <= counted.acquired, "{counted:?}");
-    // Whoever slept had marked the word, or found the mark of another, and every mark ends in a
-    // wake-up.
-    assert!(counted.slept == 0 || counted.woke > 0, "{counted:?}");
-    assert!(counted.contended == 0 || counted.slept + counted.woke > 0, "{counted:?}");
+    suite::counters_agree::<RawMutex<Private<NoSpin, Counted>>>();
 }
