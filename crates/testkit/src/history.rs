@@ -16,6 +16,9 @@
 //! the history: not more than there were threads.
 //!
 //! It is exact: nothing is sampled, and no order is left out.
+//!
+//! It does not use `ulocks_core::model::linear`: the recorder of that checker exists on the virtual
+//! machine only, and these histories are of real threads.
 
 use core::fmt;
 use core::fmt::Debug;
