@@ -76,7 +76,7 @@ pub fn promoted_is_next<I: Interval>(
                 let state = lock.state();
                 *promised = state.0 & State::PROMOTED != 0;
                 if !mine {
-                    leaves_a_sentinel(state);
+                    leaves_a_standby(state);
                 }
             });
             // SAFETY: locked above.
@@ -90,12 +90,12 @@ pub fn promoted_is_next<I: Interval>(
     made
 }
 
-/// Whoever was woken in vain and sleeps again left a standby, itself if need be, so that the next
-/// release need wake nobody. Unless it slept while the lock was kept for the standby, which holds
-/// it now, or the standby gave up.
-fn leaves_a_sentinel(state: State) {
+/// A waiter that was woken, found the lock taken and sleeps again has left a standby, itself if
+/// need be. So the next release need not wake a waiter. Exceptions: it slept while the lock was
+/// kept for the standby, which holds it now; or the standby gave up.
+fn leaves_a_standby(state: State) {
     assert!(
         state.0 & State::WASTED == 0 || state.0 & State::STANDBY != 0,
-        "without a sentinel, each release wakes somebody: {state:?}"
+        "without a standby, each release wakes a waiter: {state:?}"
     );
 }
