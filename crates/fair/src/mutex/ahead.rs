@@ -15,23 +15,12 @@
 //!    goes to sleep, and the CPU passes to the waiter by one context switch.
 //! 2. Any other waiter can run beside the holder. The next one is woken ahead, or, if that cannot
 //!    run, the one after it: then the hand-over to it costs nothing.
-//! 3. If neither can run, and the queue is long, a waiter further behind is woken ahead whose last
-//!    CPU is that of the queue-lock holder, which is likely to leave that CPU soon to wait. To wake
-//!    a thread that is to run here takes no interrupt. The CPU does not fall idle either, so a
-//!    thread that is woken on it later need not wait until it is up again.
 //!
 //! So with two CPUs the mutex is passed on as if there were two queues, one for each CPU. With many
 //! CPUs it is nearly always the next waiter. Several waiters may be awake ahead, each for its
 //! budget, but one of each last CPU: it was the first of its CPU in the queue. So no other waiter
 //! of that CPU is granted before it, and what it knows of the holder's CPU stays true where it
 //! matters.
-//!
-//! Rule 3 holds in a long queue only. A waiter that is woken far from its turn may keep a CPU, for
-//! its budget, from a thread that has just released and is about to queue again. In a short queue
-//! that thread misses its turn by this: eight threads that held for 1 us and came again at once did
-//! four times as much as without rule 3, but some of them 0.88 and others 1.13 of the mean. A queue
-//! is *long* if it takes a budget to get through it: sixteen hand-overs of 2 us, which is what a
-//! context switch takes.
 //!
 //! A waiter that is woken ahead is told the last CPU of the granted waiter. If that is its own CPU,
 //! it does not spin, or stops: the holder is likely to wait for the CPU. In return it may spin for
@@ -49,10 +38,8 @@ use ulocks_core::cpu;
 use ulocks_core::futex::{Futex, FutexKey, Private};
 use ulocks_core::sync::Ordering::Relaxed;
 
-/// How many waiters behind the granted one may be woken at the price of an interrupt: rule 2.
+/// How many waiters behind the granted one are examined.
 const NEAR: usize = 2;
-/// A queue is long with more waiters than this behind the granted one. No further one is examined.
-const LONG: usize = 16;
 
 /// The CPU of the calling thread.
 pub(super) fn here() -> Cpu {
@@ -70,19 +57,14 @@ pub(super) unsafe fn wake_ahead(
     second: *const Node,
     newest: *const Node,
     holder: Cpu,
-    here: Cpu,
 ) -> Option<FutexKey<Private>> {
-    let (mut node, mut far) = (second, None);
-    for position in 0..LONG {
+    let mut node = second;
+    for _ in 0..NEAR {
         // SAFETY: queued nodes are alive.
         let status = unsafe { &(*node).status };
         let seen = Status(status.load(Relaxed));
-        let runs_beside = !seen.last_cpu().is(holder);
-        if runs_beside && position < NEAR {
+        if !seen.last_cpu().is(holder) {
             return mark(status, seen, holder);
-        }
-        if runs_beside && far.is_none() && seen.last_cpu().is(here) {
-            far = Some((status, seen));
         }
         if node == newest {
             return None;
@@ -90,8 +72,7 @@ pub(super) unsafe fn wake_ahead(
         // SAFETY: as above, and the node is not the newest.
         node = unsafe { Node::newer(node) };
     }
-    let (status, seen) = far?;
-    mark(status, seen, holder)
+    None
 }
 
 /// Sets `WokenAhead` in the status, which was `seen`. Returns by what to wake the waiter if it is

@@ -34,7 +34,7 @@ use ulocks_core::{Private, api};
 /// line, and so is the release. Otherwise the caller queues. Who finds nobody in line spins, for up
 /// to [`FIRST_NS`](ulocks_core::spin::Spin::FIRST_NS) of its policy; everybody else sleeps in the
 /// kernel at once. A release hands over to the first in line and may wake another one ahead of its
-/// turn: the next, or one of the fifteen behind it that does not need the CPU of the new holder.
+/// turn: the next, or the one behind it, if the next needs the CPU of the new holder.
 /// That one spins for up to `FIRST_NS`, too, unless the holder seems to wait for its CPU. A release
 /// wakes nobody who is awake. Neither ever yields to the scheduler. A timed acquisition tries at
 /// least once, and may return late by its spinning budgets and by what the scheduler takes.

@@ -312,9 +312,8 @@ impl<P: Policy> Protocol<P> {
                         let second = Node::newer(oldest);
                         queue::detach(oldest, newest, oldest);
                         let holder = Status((*oldest).status.load(Relaxed)).last_cpu();
-                        let here = ahead::here();
-                        ahead = ahead::wake_ahead(second, newest, holder, here);
-                        grants_here = holder.is(here);
+                        ahead = ahead::wake_ahead(second, newest, holder);
+                        grants_here = holder.is(ahead::here());
                         chosen = oldest;
                     }
                 }
