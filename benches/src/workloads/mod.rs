@@ -1,4 +1,4 @@
-//! What subjects are put through. Each workload is a [`Task`](crate::run::child::Task): a
+//! What subjects are put through. Each workload is a [`Task`]: a
 //! specification, carried out in a process of its own, and its outcome.
 
 pub mod cell;
