@@ -2,10 +2,10 @@
 //! threads.
 //!
 //! One round is every (lock, cell) once, in random order, each trial in a process of its own
-//! ([`child`](crate::run::child)). Rounds are repeated until all throughputs are known well enough, a greatest number
-//! is reached, or the time is used up ([`plan`]). Tables go to standard output, progress to
-//! standard error; a JSON record and a page drawn from it go to `ulocks-report` in the target
-//! directory, and the page's path is the last line.
+//! ([`child`](crate::run::child)). Rounds are repeated until all throughputs are known well enough,
+//! a greatest number is reached, or the time is used up ([`plan`]). Tables go to standard output,
+//! progress to standard error; a JSON record and a page drawn from it go to `ulocks-report` in the
+//! target directory, and the page's path is the last line.
 //!
 //! Exit codes: 0; 1 when a trial fails (a lock that lost an update, a trial that hung) or a file
 //! cannot be written; 2 for wrong options; 128 + N after signal N (Ctrl-C, SIGTERM, SIGHUP), which
