@@ -6,7 +6,7 @@
 //!
 //! | macro | tests | what the lock gives |
 //! |---|---|---|
-//! | [`stress_tests!`](crate::stress_tests) | exclusion, also by threads that move; waits that give up; signals; more threads than CPUs; the last user unmaps | the [`Effort`], each policy and bound |
+//! | [`stress_tests!`](crate::stress_tests) | exclusion, also by threads that move; waits that give up; signals; more threads than CPUs; the last user unmaps | the `Effort`, each policy and bound |
 //! | [`layout_tests!`](crate::layout_tests) | a static; zeroed memory is unlocked; a forgotten guard; counters | its typed face, its counting type, each scope |
 //! | [`shared_tests!`](crate::shared_tests) | exclusion and waits that give up between processes; a zeroed page is unlocked | the load, each process-shared type |
 //! | [`crowd_tests!`](crate::crowd_tests) | ten thousand threads wait and allocate nothing | each scope and bound |
