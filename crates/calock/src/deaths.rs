@@ -31,11 +31,11 @@
 //! wake-up was wasted. So it also checks whether it is overdue, and then promotes itself.
 //!
 //! # How long it takes
-//! Call the time above `s`. A waiter notes who is due when it parks or when its sleep ends, so
-//! after `s` at the latest, and takes it for dead after another `s`. So promotions go on `2s` after
-//! a death. They go on after `4s` if the dead waiter had both `PROMOTED` and `STANDBY`, which are
-//! found one after the other; the lock may be idle for the first `2s`. The dead count among the
-//! waiters of "How long a waiter waits".
+//! Call the time above `s`. A waiter notes which waiter is due when it parks or when its sleep
+//! ends, so after `s` at the latest, and takes it for dead after another `s`. So promotions go on
+//! `2s` after a death. They go on after `4s` if the dead waiter had both `PROMOTED` and `STANDBY`,
+//! which are found one after the other; the lock may be idle for the first `2s`. The dead count
+//! among the waiters of "How long a waiter waits".
 //!
 //! If the waiter that was due had only been stopped, it has lost its promotion, or there are two
 //! standbys until two leave before the next release. A promoted waiter that lost its promotion may
