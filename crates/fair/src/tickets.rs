@@ -31,8 +31,9 @@
 //!    than there are numbers.
 //! 2. Only the [`ABANDONABLE`](Serving::ABANDONABLE) tickets after the served one can be abandoned.
 //!    `Serving` passes an abandoned ticket without serving it.
-//! 3. A bit on `Serving` is one waiter's. A waiter that sleeps there was near when it fell asleep,
-//!    and `Serving` has not passed it since, so all of them are near.
+//! 3. A bit on `Serving` is one waiter's, but for one bit of the mutex, which is two waiters'. A
+//!    waiter that sleeps there was near when it fell asleep, and `Serving` has not passed it since,
+//!    so all of them are near.
 //! 4. When the base moves, each far waiter that becomes near has a bit that
 //!    [`newly_near`](Groups::newly_near) contains, also across the wrap of the numbers: the number
 //!    of groups is a multiple of 32. The protocols see to it that a waiter that was far by an older

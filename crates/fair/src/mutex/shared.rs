@@ -9,7 +9,7 @@
 //!   *What it cannot do*).
 //! - No pointers, no addresses: two words, which processes may map wherever they like.
 //! - A release wakes the waiter it serves, whatever the number of waiters, and the next one ahead
-//!   of its turn. Of the far waiters it wakes a few: four on average at a thousand waiters.
+//!   of its turn. Of the far waiters it wakes a few: two on average at a thousand waiters.
 //! - A waiter with a deadline draws a ticket only if at most eleven others are in front of it,
 //!   beside the holder. Then it keeps its place, and can abandon its ticket. Otherwise it waits
 //!   *outside*, without a ticket, until the queue is shorter.
@@ -37,15 +37,10 @@
 //!
 //! # Which waiters sleep where, and which are woken
 //! The first waiter spins, then sets `FIRST` and sleeps on `serving`. All others sleep at once:
-//! near ones on `serving`, far ones on `dispenser`. A group is eight tickets; two groups are near.
-//! The last bit on `serving` is that of the waiters outside.
-//!
-//! A release wakes
-//! - the waiter it serves, if that slept as `FIRST`, or if the tickets before it were abandoned;
-//! - the one after that, *ahead* of its turn: if its ticket is drawn, or, by `LATE`, may have been
-//!   drawn just now;
-//! - with the first ticket of a group, the far waiters with the bit of the group that is next now;
-//! - one of the waiters outside, if there are some and the queue is short.
+//! near ones on `serving`, far ones on `dispenser`. A group is 16 tickets; two groups are near. The
+//! last bit on `serving` is that of the waiters outside. So of the 32 near tickets two share a bit,
+//! and a wake-up for one of them wakes both. Step 5 of a release in `PROTOCOL.md` says which
+//! waiters it wakes.
 //!
 //! # Invariants
 //! Beside those of `tickets.rs`:
@@ -121,11 +116,12 @@ use ulocks_core::{Policy, raw};
 
 /// How many tickets may be drawn and not served, if the next one may be abandoned.
 const ROOM_TO_LEAVE: u16 = Serving::ABANDONABLE + 1;
-/// Two groups of eight tickets are near: a bit of `serving` is left.
-const GROUPS: Groups = Groups::new(8, 16);
+/// Two groups of 16 tickets are near. (With groups of 8 a release wakes twice as many far waiters.)
+const GROUPS: Groups = Groups::new(16, 32);
 /// The bit on `serving` of the waiters outside.
 const OUTSIDE: u32 = 31;
-const _: () = assert!(GROUPS.near as u32 <= OUTSIDE);
+/// How many near waiters may share a bit.
+const OF_A_BIT: u32 = 2;
 /// The flags of `serving`.
 const FIRST: u32 = Serving::extra_bit(0);
 const LATE: u32 = Serving::extra_bit(1);
@@ -144,6 +140,12 @@ pub struct Protocol<P: Policy> {
 
 /// There is no room; what `serving` was.
 struct Full(Serving);
+
+/// The bit on `serving` of a near waiter.
+fn near_bit(ticket: Ticket) -> Bits {
+    let bit = GROUPS.near_bit(ticket);
+    if bit == Bits::one(OUTSIDE) { Bits::one(OUTSIDE - 1) } else { bit }
+}
 
 /// `serving` after a release.
 #[inline(always)]
@@ -297,7 +299,7 @@ impl<P: Policy> Protocol<P> {
             self.meter.count(Event::Slept);
             slept = true;
             let waited = if first || GROUPS.are_near(dispenser.near(), ticket) {
-                self.serving.wait_bits(marked.0, GROUPS.near_bit(ticket), deadline)
+                self.serving.wait_bits(marked.0, near_bit(ticket), deadline)
             } else {
                 self.dispenser.wait_bits(dispenser.0, GROUPS.far_bit(ticket), deadline)
             };
@@ -356,10 +358,10 @@ impl<P: Policy> Protocol<P> {
                 Ok(_) => {
                     let unaware = serving.skipped() > 0 && (queued > 0 || late);
                     if serving.has(FIRST) || unaware {
-                        key.wake_bits(1, GROUPS.near_bit(after.ticket()));
+                        key.wake_bits(OF_A_BIT, near_bit(after.ticket()));
                     }
                     if after.ahead_of(after.first()) < queued || late {
-                        key.wake_bits(1, GROUPS.near_bit(after.first()));
+                        key.wake_bits(OF_A_BIT, near_bit(after.first()));
                     }
                     if let Some(bits) = Bits::new(moved_on) {
                         far_key.wake_bits(u32::MAX, bits);
