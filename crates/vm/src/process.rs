@@ -36,6 +36,13 @@ pub fn current() -> usize {
 /// is `head`. A lock is taken for the thread's if its word holds the thread's number plus one
 /// ([`robust_tid`]).
 ///
+/// The kernel marks each lock of the list that is the thread's: it sets `FUTEX_OWNER_DIED`, keeps
+/// `FUTEX_WAITERS`, and wakes one waiter if that was set. The pending lock is marked in the same
+/// way. If the pending lock is not the thread's, the kernel writes nothing. It wakes one waiter if
+/// the word names no owner; Linux 7.2 does so also if the word names an owner without
+/// `FUTEX_WAITERS`. [`Config::kernel`](crate::explore::Config::kernel) chooses between them. Both
+/// rules were measured, on 6.18 and on 7.2.
+///
 /// # Safety
 /// What the list leads to is alive whenever the thread may die.
 pub unsafe fn set_robust_list(head: *const ()) {

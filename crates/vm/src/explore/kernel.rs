@@ -4,10 +4,10 @@
 //! Each method is one step for everybody else. Nothing here orders memory: a wake-up makes nothing
 //! visible, and the kernel's own look at a word is a relaxed load of the newest value.
 
-use super::Survivors;
 use super::machine::{Machine, Status};
 use super::pi::Inherits;
 use super::story::Said;
+use super::{Kernel, Survivors};
 use crate::choice::{Footprint, Kind};
 use crate::clock::{Clock, Time};
 use crate::engine::{At, Key, Update, Width, Word};
@@ -383,10 +383,20 @@ impl Machine<'_, '_> {
             let _ = self.memory.update(thread, loc, &update, at, &mut |_, _| 0);
             let woken = if holds & WAITERS != 0 { self.take(key, 1, u32::MAX) } else { Vec::new() };
             self.tell_kernel(thread, loc, "marks it OWNER_DIED", &woken);
-        } else if pending && (holds & TID_MASK == 0 || holds & WAITERS == 0) {
+        } else if pending && self.passes_on(holds) {
             // It died between its release and its wake-up, or between being woken and acquiring.
             let woken = self.take(key, 1, u32::MAX);
             self.tell_kernel(thread, loc, "passes its wake-up on", &woken);
+        }
+    }
+
+    /// Whether the kernel wakes a waiter for a dead thread whose pending lock holds `holds`, which
+    /// does not name that thread.
+    fn passes_on(&self, holds: u32) -> bool {
+        let is_free = holds & TID_MASK == 0;
+        match self.config.kernel {
+            Kernel::V6_18 => is_free,
+            Kernel::V7_2 => is_free || holds & WAITERS == 0,
         }
     }
 

@@ -149,6 +149,24 @@ pub enum Survivors {
     MayBlock,
 }
 
+/// The kernel whose rule for `list_op_pending` holds.
+///
+/// The rule says when the kernel passes a wake-up on for a dead thread whose pending lock is not
+/// its own: [`set_robust_list`](crate::process::set_robust_list). A protocol that relies on the
+/// robust list has to hold under each.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Kernel {
+    /// Linux 6.18: only if the word names no owner.
+    V6_18,
+    /// Linux 7.2: also if the word names an owner, and `FUTEX_WAITERS` is not set.
+    V7_2,
+}
+
+impl Kernel {
+    /// Each of them.
+    pub const ALL: [Self; 2] = [Self::V6_18, Self::V7_2];
+}
+
 /// What to explore, and how far.
 #[derive(Clone, Debug)]
 pub struct Config {
@@ -175,6 +193,8 @@ pub struct Config {
     pub deaths: Deaths,
     /// What is demanded of the survivors.
     pub survivors: Survivors,
+    /// Which kernel cleans up after a death. By default the one that wakes less, 6.18.
+    pub kernel: Kernel,
     /// How many executions may be spent on making a failure small; long ones count for several.
     pub shrink: usize,
 }
@@ -191,6 +211,7 @@ impl Default for Config {
             spurious: 1,
             deaths: Deaths::None,
             survivors: Survivors::MustFinish,
+            kernel: Kernel::V6_18,
             shrink: 2_000,
         }
     }
@@ -260,7 +281,7 @@ impl fmt::Display for Config {
         }
         match self.deaths {
             Deaths::None => Ok(()),
-            deaths => write!(f, ", deaths: {deaths:?}"),
+            deaths => write!(f, ", deaths: {deaths:?}, kernel {:?}", self.kernel),
         }
     }
 }
