@@ -64,7 +64,7 @@ fn give_up_while_held<L: RawMutex + Send + Sync + 'static>(seed: u64) {
 }
 
 #[test]
-fn a_timeout_strands_nobody_that_waits_outside() {
+fn nobody_outside_is_stranded() {
     on_each!(give_up_while_held);
 }
 
