@@ -1,0 +1,166 @@
+//! The header of a region: sixteen words at the start of the file, and the checks of them.
+//!
+//! | word | what | checked |
+//! |---|---|---|
+//! | 0 | magic; written last, so a region without it is half-initialised | first |
+//! | 1 | version of the format | second |
+//! | 2 | identity: the layout of the root, its size, the machine | against that of the opener |
+//! | 3 | size of the region in bytes | computed again |
+//! | 4, 5, 6 | the slots: offset, number, size of one | the number is in bounds, the others computed again |
+//! | 7, 8 | the root: offset, size | computed again |
+//! | 9 | checksum of the words 1 to 8 | after the version |
+//! | 10 | boot: a hash of the id of the boot that the region was last reset in | by the attaching process |
+//! | 11, 12 | epoch, and its complement | against each other |
+//! | 13 | state: [`READY`] or [`RESETTING`] | |
+//! | 14, 15 | zero | |
+//!
+//! An attaching process reads the words once, into memory of its own. The number of slots is the
+//! only word that it goes on to use as a size, and is in bounds by then. All other offsets and
+//! sizes are computed, and only compared with the words. So a header that changes later misleads
+//! nobody.
+//!
+//! The words from 10 on change while the region is reset, by the one process that has the exclusive
+//! lock. The state is `RESETTING` then. If the process dies, the next one that is alone finds that
+//! state and resets again; the epoch and its complement may differ then.
+
+use super::error::RegionError;
+use crate::safe::{SharedSafe, layout};
+use ulocks_core::sync::AtomicU64;
+
+/// "ULOCKREG" on a machine that stores the first byte first.
+pub(super) const MAGIC: u64 = u64::from_le_bytes(*b"ULOCKREG");
+pub(super) const VERSION: u64 = 1;
+/// The locks and the slots are usable.
+pub(super) const READY: u64 = 1;
+/// A process is resetting the locks and the slots, or died while it did.
+pub(super) const RESETTING: u64 = 2;
+
+pub(super) const WORDS: usize = 16;
+pub(super) const BYTES: usize = WORDS * 8;
+/// The positions of the words.
+pub(super) mod at {
+    pub const MAGIC: usize = 0;
+    pub const VERSION: usize = 1;
+    pub const IDENTITY: usize = 2;
+    pub const SIZE: usize = 3;
+    pub const SLOTS_OFFSET: usize = 4;
+    pub const SLOTS: usize = 5;
+    pub const SLOT_SIZE: usize = 6;
+    pub const ROOT_OFFSET: usize = 7;
+    pub const ROOT_SIZE: usize = 8;
+    pub const CHECKSUM: usize = 9;
+    pub const BOOT: usize = 10;
+    pub const EPOCH: usize = 11;
+    pub const NOT_EPOCH: usize = 12;
+    pub const STATE: usize = 13;
+    pub const RESERVED: [usize; 2] = [14, 15];
+}
+
+/// The words as they are in the mapping. All of them are atomics, so each bit pattern is valid.
+pub(super) type Mapped = [AtomicU64; WORDS];
+
+/// Slots begin on a page of their own: the kernel and libc write into them.
+pub(super) const SLOTS_OFFSET: u64 = PAGE;
+/// One cache line.
+pub(super) const SLOT_SIZE: u64 = 64;
+/// The most participants that a region can have.
+pub const MOST_PARTICIPANTS: u32 = 4096;
+/// To this the parts of a region are aligned. The pages of the machine may be larger.
+const PAGE: u64 = 4096;
+
+/// What differs between machines that cannot share a region although their types look the same.
+const MACHINE: u64 = {
+    let big_endian = cfg!(target_endian = "big") as u64;
+    let libc_kind = if cfg!(target_env = "musl") { 2 } else { cfg!(target_env = "gnu") as u64 };
+    big_endian | (usize::BITS as u64) << 8 | libc_kind << 16
+};
+
+/// What two programs must agree on to share a region with the root `R`.
+pub(super) const fn identity<R: SharedSafe>() -> u64 {
+    layout(&[R::LAYOUT, size_of::<R>() as u64, align_of::<R>() as u64, MACHINE, SLOT_SIZE])
+}
+
+/// Where the parts of a region are. Made from the number of slots and the type of the root alone.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Plan {
+    pub slots: u32,
+    pub root: u64,
+    pub size: u64,
+}
+
+impl Plan {
+    /// The plan of a region with so many slots and the root `R`; `None` if there is none.
+    pub fn of<R: SharedSafe>(slots: u64) -> Option<Self> {
+        const { assert!(align_of::<R>() as u64 <= PAGE, "the alignment of the root is at most 4096") };
+        let slots = u32::try_from(slots).ok().filter(|slots| (1..=MOST_PARTICIPANTS).contains(slots))?;
+        let root = SLOTS_OFFSET + (u64::from(slots) * SLOT_SIZE).next_multiple_of(PAGE);
+        // A root without a size gets a page, so that each reference into the region is in bounds.
+        let room = u64::try_from(size_of::<R>().max(1)).ok()?.checked_next_multiple_of(PAGE)?;
+        Some(Self { slots, root, size: root.checked_add(room)? })
+    }
+
+    /// The words of a new region. The magic is not among them.
+    pub fn words<R: SharedSafe>(self, boot: u64) -> [u64; WORDS] {
+        let mut words = [0; WORDS];
+        words[at::VERSION] = VERSION;
+        words[at::IDENTITY] = identity::<R>();
+        words[at::SIZE] = self.size;
+        words[at::SLOTS_OFFSET] = SLOTS_OFFSET;
+        words[at::SLOTS] = u64::from(self.slots);
+        words[at::SLOT_SIZE] = SLOT_SIZE;
+        words[at::ROOT_OFFSET] = self.root;
+        words[at::ROOT_SIZE] = size_of::<R>() as u64;
+        words[at::CHECKSUM] = checksum(&words);
+        words[at::BOOT] = boot;
+        words[at::EPOCH] = 1;
+        words[at::NOT_EPOCH] = !1;
+        words[at::STATE] = READY;
+        words
+    }
+}
+
+/// The checksum of the words that never change. It finds damage, not malice.
+pub(super) fn checksum(words: &[u64; WORDS]) -> u64 {
+    layout(&words[at::VERSION..at::CHECKSUM])
+}
+
+/// Whether `words`, the header of a file of `len` bytes, are of a region with the root `R`, and
+/// where its parts are.
+pub(super) fn check<R: SharedSafe>(words: &[u64; WORDS], len: u64) -> Result<Plan, RegionError> {
+    if words[at::MAGIC] == 0 {
+        return Err(RegionError::HalfInitialised);
+    }
+    if words[at::MAGIC] != MAGIC {
+        return Err(RegionError::WrongMagic { found: words[at::MAGIC] });
+    }
+    if words[at::VERSION] != VERSION {
+        return Err(RegionError::WrongVersion { expected: VERSION, found: words[at::VERSION] });
+    }
+    let intact = |holds: bool, what: &'static str| {
+        if holds { Ok(()) } else { Err(RegionError::Corrupt { what }) }
+    };
+    intact(words[at::CHECKSUM] == checksum(words), "the checksum of the header")?;
+    if words[at::IDENTITY] != identity::<R>() {
+        return Err(RegionError::WrongLayout { expected: identity::<R>(), found: words[at::IDENTITY] });
+    }
+    let plan = Plan::of::<R>(words[at::SLOTS]);
+    let plan = plan.ok_or(RegionError::Corrupt { what: "the number of slots" })?;
+    intact(words[at::SLOTS_OFFSET] == SLOTS_OFFSET, "the offset of the slots")?;
+    intact(words[at::SLOT_SIZE] == SLOT_SIZE, "the size of a slot")?;
+    intact(words[at::ROOT_OFFSET] == plan.root, "the offset of the root")?;
+    intact(words[at::ROOT_SIZE] == size_of::<R>() as u64, "the size of the root")?;
+    intact(words[at::SIZE] == plan.size, "the size of the region")?;
+    intact(at::RESERVED.iter().all(|&word| words[word] == 0), "the reserved words")?;
+    match words[at::STATE] {
+        READY => intact(words[at::EPOCH] == !words[at::NOT_EPOCH], "the epoch")?,
+        RESETTING => {}
+        _ => return Err(RegionError::Corrupt { what: "the state" }),
+    }
+    if len < plan.size {
+        return Err(RegionError::Truncated { expected: plan.size, found: len });
+    }
+    if len > plan.size {
+        return Err(RegionError::WrongSize { expected: plan.size, found: len });
+    }
+    Ok(plan)
+}

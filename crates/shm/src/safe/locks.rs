@@ -1,0 +1,144 @@
+//! The locks of the family in a region: with the policy `Shared` only.
+//!
+//! A raw lock is fields that are atomics, and numbers behind the lock. All-zero memory is an
+//! unlocked lock: law 1 of the family. A raw lock is reset to that, with its counters and with what
+//! it has learned.
+//!
+//! A typed lock is one of lock_api's, a Rust struct: the compiler may place the data first or last.
+//! So its layout hash has the offset of the data.
+
+use super::{SharedSafe, named};
+use std::mem::MaybeUninit;
+use ulocks_calock::{Interval, RawCalock};
+use ulocks_core::api::{Condvar, Mutex, Raw, RwLock};
+use ulocks_core::meter::{Counted, Off};
+use ulocks_core::raw::{RawMutex, RawRwLock};
+use ulocks_core::signal::Mask;
+use ulocks_core::slice::Extended;
+use ulocks_core::spin::Spin;
+use ulocks_core::{Shared, meter::Meter};
+use ulocks_fair::{RawFairMutex, RawSemaphore, SemaphoreWith};
+use ulocks_psrwlock::{Fairness, Nesting, RawPsRwLock, Readers, Sifted};
+use ulocks_unfair::{Bound, RawAsymMutex, RawThroughputMutex};
+
+// SAFETY: no bytes.
+unsafe impl SharedSafe for Off {
+    const LAYOUT: u64 = named("Off", &[]);
+}
+
+// SAFETY: atomic counters, `repr(C)`. They are as wide as a pointer: the hash has their size.
+unsafe impl SharedSafe for Counted {
+    const LAYOUT: u64 = named("Counted", &[size_of::<Self>() as u64]);
+}
+
+/// What the hash of a raw lock has: which lock it is, its size, its counters, and `parts`.
+const fn raw<L, M: SharedSafe>(name: &str, parts: &[u64]) -> u64 {
+    named(name, &[size_of::<L>() as u64, align_of::<L>() as u64, M::LAYOUT, super::layout(parts)])
+}
+
+/// Sets each byte of a raw lock to zero.
+///
+/// # Safety
+/// As [`SharedSafe::reset_locks`]; all-zero bytes are an unlocked `L`.
+unsafe fn zero<L>(this: *mut L) {
+    // SAFETY: a valid place for an `L`, which nobody else accesses.
+    unsafe { this.write_bytes(0, 1) };
+}
+
+/// Raw locks: the parameters, the type, its name, what its protocol depends on.
+macro_rules! raw_locks {
+    ($($(#[$why:meta])* [$($parameters:tt)*] $lock:ty, $name:literal, [$($part:expr),*];)+) => {$(
+        // SAFETY: fields that are atomics, or numbers that the lock protects: each bit pattern is
+        // valid. All zero is unlocked, by law 1. The lock stores no address, by law 7, and has
+        // `repr(C)`. It has no `Drop`. The hash has all that the protocol depends on.
+        unsafe impl<W: Spin, M: Meter + SharedSafe, $($parameters)*> SharedSafe for $lock {
+            const LAYOUT: u64 = {
+                assert!(!std::mem::needs_drop::<$lock>());
+                raw::<$lock, M>($name, &[$($part),*])
+            };
+
+            unsafe fn reset_locks(this: *mut Self) {
+                // SAFETY: the caller's promise, and law 1.
+                unsafe { zero(this) };
+            }
+        }
+    )+};
+}
+
+raw_locks! {
+    [] ulocks_unfair::RawMutex<Shared<W, M>>, "RawMutex", [];
+    [B: Bound] RawThroughputMutex<Shared<W, M>, B>, "RawThroughputMutex", [];
+    [] RawAsymMutex<Shared<W, M>>, "RawAsymMutex", [];
+    [] RawFairMutex<Shared<W, M>>, "RawFairMutex", [];
+    [] RawSemaphore<Shared<W, M>>, "RawSemaphore", [];
+    [] SemaphoreWith<Shared<W, M>>, "Semaphore", [];
+    [I: Interval] RawCalock<Shared<W, M>, I>, "RawCalock", [];
+    [const CLASSES: u8, F: Fairness, R: Readers, K: Mask, N: Nesting]
+        RawPsRwLock<Sifted<CLASSES, Shared<W, M>, F, R, K, N>>, "RawPsRwLock", [CLASSES as u64, F::BATCH as u64];
+}
+
+// SAFETY: the lock inside, `repr(transparent)`.
+unsafe impl<L: SharedSafe> SharedSafe for Extended<L> {
+    const LAYOUT: u64 = named("Extended", &[L::LAYOUT]);
+
+    unsafe fn reset_locks(this: *mut Self) {
+        // SAFETY: the caller's promise; the lock is at the same place.
+        unsafe { L::reset_locks(this.cast()) };
+    }
+}
+
+/// How far `part`, an address inside of `whole`, is from its beginning.
+const fn distance<W, P>(whole: &MaybeUninit<W>, part: *const P) -> usize {
+    // SAFETY: both are of one object, the offset of a field of it.
+    unsafe { part.cast::<u8>().offset_from_unsigned(whole.as_ptr().cast()) }
+}
+
+/// A typed lock: where its data is, and how it is reset.
+macro_rules! typed_locks {
+    ($($lock:ident, $raw_trait:ident, [$($data_bound:tt)*], $name:literal;)+) => {$(
+        // SAFETY: the raw lock and the data, each of which promises all of it; the hash has the
+        // place of the data. The data changes behind a guard of the lock, which is in the same
+        // value.
+        unsafe impl<L: $raw_trait + SharedSafe, T: SharedSafe + $($data_bound)*> SharedSafe for $lock<L, T> {
+            const LAYOUT: u64 = {
+                let lock = MaybeUninit::<Self>::zeroed();
+                // SAFETY: all-zero bytes are a lock and its data, by their promises.
+                let data = distance(&lock, unsafe { lock.assume_init_ref() }.data_ptr());
+                let size = size_of::<Self>() as u64;
+                named($name, &[L::LAYOUT, T::LAYOUT, size_of::<T>() as u64, data as u64, size])
+            };
+
+            unsafe fn reset_locks(this: *mut Self) {
+                // SAFETY: the place is valid, and so is each bit pattern; nobody else accesses it.
+                // Of the reference only addresses are kept.
+                let (lock, data) = unsafe { ((*this).raw() as *const Raw<L>, (*this).data_ptr()) };
+                // SAFETY: both are in `this`.
+                let (lock, data) = unsafe {
+                    (lock.byte_offset_from_unsigned(this), data.byte_offset_from_unsigned(this))
+                };
+                // SAFETY: `Raw` is `repr(transparent)`; the rest is the caller's promise.
+                unsafe { L::reset_locks(this.byte_add(lock).cast()) };
+                // SAFETY: the caller's promise.
+                unsafe { T::reset_locks(this.byte_add(data).cast()) };
+            }
+        }
+    )+};
+}
+
+typed_locks! {
+    Mutex, RawMutex, [Send], "Mutex";
+    RwLock, RawRwLock, [Send], "RwLock";
+}
+
+// SAFETY: the words of a condition variable are atomics, 16 bytes; all zero is one without waiters.
+unsafe impl<L: RawMutex + SharedSafe> SharedSafe for Condvar<L> {
+    const LAYOUT: u64 = {
+        assert!(!std::mem::needs_drop::<Self>());
+        named("Condvar", &[L::LAYOUT, size_of::<Self>() as u64])
+    };
+
+    unsafe fn reset_locks(this: *mut Self) {
+        // SAFETY: the caller's promise; all zero is a condition variable without waiters.
+        unsafe { zero(this) };
+    }
+}

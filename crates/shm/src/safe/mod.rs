@@ -1,0 +1,156 @@
+//! [`SharedSafe`]: what may be in a region.
+
+mod locks;
+
+use ulocks_core::sync::{AtomicU8, AtomicU32, AtomicU64};
+
+/// A type whose values processes may share: at any address, and whatever is in the memory.
+///
+/// The numbers, the atomics of the standard library, arrays, and the locks of the family with the
+/// policy `Shared` implement it. For a struct of such fields, `#[derive(SharedSafe)]` does.
+///
+/// # Safety
+/// An implementor promises all of this, of itself and so of its fields:
+/// - Each bit pattern is a valid value. So there is no `bool`, `char`, enum, `NonZero`, reference.
+/// - All-zero bytes are its initial state: a lock is unlocked, and no thread waits for it.
+/// - It contains no pointer, reference, address, index into memory that is not shared, file
+///   descriptor, process or thread id that would mean another in another process.
+/// - It has a fixed layout: `#[repr(C)]` or `#[repr(transparent)]`. It contains no `usize` or
+///   `isize`, whose size depends on the machine.
+/// - It does not implement `Drop`, and no field does: the memory outlives each process.
+/// - It changes only through atomics, or through a guard of a lock in the same value.
+/// - If [`LAYOUT`](Self::LAYOUT) is the same in two programs, so is the meaning of each byte.
+/// - [`reset_locks`](Self::reset_locks) writes inside of the value only, and leaves all of its
+///   locks unlocked.
+///
+/// # Process-shared
+/// That is what it is for. The size and the layout hash are a part of the identity of a region.
+///
+/// # Examples
+/// ```
+/// use ulocks_core::Shared;
+/// use ulocks_shm::{Region, SharedSafe, layout};
+/// use ulocks_unfair::MutexWith;
+///
+/// #[repr(transparent)]
+/// struct Total(MutexWith<u64, Shared>);
+///
+/// // SAFETY: it is one field, which promises all of it.
+/// unsafe impl SharedSafe for Total {
+///     const LAYOUT: u64 = layout(&[0x70_7a_1, <MutexWith<u64, Shared>>::LAYOUT]);
+///
+///     unsafe fn reset_locks(this: *mut Self) {
+///         // SAFETY: the caller's promise; the field is at the same place.
+///         unsafe { SharedSafe::reset_locks(&raw mut (*this).0) };
+///     }
+/// }
+/// let region = Region::<Total>::options().anonymous()?;
+/// *region.0.lock() += 1;
+/// # Ok::<(), ulocks_shm::RegionError>(())
+/// ```
+///
+/// What does not compile:
+/// ```compile_fail,E0277
+/// # fn check<T: ulocks_shm::SharedSafe>() {}
+/// check::<ulocks_unfair::Mutex<u64>>(); // its waiters are of one process
+/// ```
+/// ```compile_fail,E0277
+/// # fn check<T: ulocks_shm::SharedSafe>() {}
+/// check::<*const u64>();
+/// ```
+/// ```compile_fail,E0277
+/// # fn check<T: ulocks_shm::SharedSafe>() {}
+/// check::<&'static u64>();
+/// ```
+/// ```compile_fail,E0277
+/// # fn check<T: ulocks_shm::SharedSafe>() {}
+/// check::<bool>();
+/// ```
+/// ```compile_fail,E0277
+/// # fn check<T: ulocks_shm::SharedSafe>() {}
+/// check::<usize>();
+/// ```
+/// ```compile_fail,E0277
+/// # fn check<T: ulocks_shm::SharedSafe>() {}
+/// check::<ulocks_unfair::MutexWith<bool, ulocks_core::Shared>>(); // the data is in the region too
+/// ```
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` cannot be in a region that processes share",
+    label = "not `SharedSafe`",
+    note = "a region has numbers, atomics, arrays, locks with the policy `Shared`, and structs of them \
+            with `#[repr(C)]` and `#[derive(SharedSafe)]`",
+    note = "it has no pointer, reference, `bool`, `char`, enum, `usize`, or lock with the policy `Private`"
+)]
+pub unsafe trait SharedSafe: Sync + Sized + 'static {
+    /// A hash of the layout: the same in two programs only if the type means the same in both.
+    /// [`layout`] makes one.
+    const LAYOUT: u64;
+
+    /// Unlocks all locks of the value, and keeps what they protect.
+    ///
+    /// # Safety
+    /// `this` is a valid place for a `Self`, whose bytes may be anything, and no other thread or
+    /// process accesses it. No reference into it and no guard of its locks is used afterwards.
+    unsafe fn reset_locks(this: *mut Self) {
+        let _ = this;
+    }
+}
+
+/// A hash of `parts`, in this order: FNV-1a, for [`SharedSafe::LAYOUT`].
+#[must_use]
+pub const fn layout(parts: &[u64]) -> u64 {
+    let mut hash = 0xcbf2_9ce4_8422_2325_u64;
+    let mut index = 0;
+    while index < parts.len() {
+        let bytes = parts[index].to_le_bytes();
+        let mut byte = 0;
+        while byte < bytes.len() {
+            hash = (hash ^ bytes[byte] as u64).wrapping_mul(0x0100_0000_01b3);
+            byte += 1;
+        }
+        index += 1;
+    }
+    hash
+}
+
+/// The hash of a type that is known by `name` alone, for all programs.
+pub(crate) const fn named(name: &str, parts: &[u64]) -> u64 {
+    let name = name.as_bytes();
+    let mut hash = layout(parts);
+    let mut index = 0;
+    while index < name.len() {
+        hash = layout(&[hash, name[index] as u64]);
+        index += 1;
+    }
+    hash
+}
+
+/// Numbers, and atomics of them.
+macro_rules! numbers {
+    ($($number:ty),+ $(,)?) => {$(
+        // SAFETY: each bit pattern is a number and zero is one; its size is in its name; it has no
+        // lock. A bare number changes through a guard only, since there is no `&mut` to it.
+        unsafe impl SharedSafe for $number {
+            const LAYOUT: u64 = named(stringify!($number), &[]);
+        }
+    )+};
+}
+
+numbers!(u8, u16, u32, u64, i8, i16, i32, i64, AtomicU8, AtomicU32, AtomicU64);
+
+// SAFETY: no bytes.
+unsafe impl SharedSafe for () {
+    const LAYOUT: u64 = named("()", &[]);
+}
+
+// SAFETY: elements one after the other, each of which promises all of it.
+unsafe impl<T: SharedSafe, const N: usize> SharedSafe for [T; N] {
+    const LAYOUT: u64 = named("[]", &[T::LAYOUT, size_of::<T>() as u64, N as u64]);
+
+    unsafe fn reset_locks(this: *mut Self) {
+        for index in 0..N {
+            // SAFETY: an element of the array, for which the caller has promised.
+            unsafe { T::reset_locks(this.cast::<T>().add(index)) };
+        }
+    }
+}

@@ -1,0 +1,161 @@
+//! Several processes and several mappings of one region.
+
+use super::Root;
+use super::scratch::{Scratch, turn};
+use std::fs::OpenOptions;
+use std::os::fd::AsRawFd;
+use std::time::Duration;
+use ulocks_core::sync::Ordering::{Acquire, Relaxed, Release};
+use ulocks_shm::{Attached, Options, Region, RegionError};
+use ulocks_testkit::Child;
+
+const ROUNDS: u64 = 2_000;
+
+fn options() -> Options<Root> {
+    Region::options().wait(Duration::from_secs(60))
+}
+
+fn count(region: &Root) {
+    for _ in 0..ROUNDS {
+        *region.total.lock() += 1;
+    }
+}
+
+#[test]
+fn processes_at_different_addresses_share_locks_and_data() {
+    let _turn = turn();
+    let scratch = Scratch::new();
+    let region = options().create(scratch.path(), 0o600).expect("a region");
+    let children: Vec<_> = (0..3)
+        .map(|_| {
+            Child::runs(|| {
+                // The parent's mapping is inherited, so this one is elsewhere.
+                let own = options().open(scratch.path()).expect("the region");
+                assert_eq!(own.attached(), Attached::Joined);
+                assert_ne!(own.base(), region.base());
+                count(&own);
+            })
+        })
+        .collect();
+    count(&region);
+    children.into_iter().for_each(Child::ends);
+    assert_eq!(*region.total.lock(), 4 * ROUNDS);
+}
+
+#[test]
+fn an_inherited_mapping_is_the_same_region() {
+    let _turn = turn();
+    let region = options().anonymous().expect("a region");
+    let children: Vec<_> = (0..3).map(|_| Child::runs(|| count(&region))).collect();
+    children.into_iter().for_each(Child::ends);
+    assert_eq!(*region.total.lock(), 3 * ROUNDS);
+}
+
+#[test]
+fn a_child_that_drops_its_region_does_not_detach_the_parent() {
+    let _turn = turn();
+    let scratch = Scratch::new();
+    let mut region = Some(options().create(scratch.path(), 0o600).expect("a region"));
+    Child::runs(|| drop(region.take())).ends();
+    let region = region.expect("the parent has it still");
+    assert_eq!(options().open(scratch.path()).expect("the region").attached(), Attached::Joined);
+    assert_eq!(*region.total.lock(), 0);
+}
+
+#[test]
+fn a_descriptor_is_the_same_region_and_not_the_same_lock() {
+    let _turn = turn();
+    let region = options().anonymous().expect("a region");
+    *region.total.lock() = 5;
+    std::mem::forget(region.total.lock());
+    Child::runs(|| {
+        let own = options().from_fd(region.fd()).expect("the region");
+        // Had it found itself alone, it would have unlocked the parent's lock.
+        assert_eq!(own.attached(), Attached::Joined);
+        assert!(own.total.is_locked());
+    })
+    .ends();
+}
+
+#[test]
+fn an_anonymous_region_outlives_its_creator_and_is_sealed() {
+    let _turn = turn();
+    let region = options().anonymous().expect("a region");
+    *region.total.lock() = 5;
+    let copy = std::fs::File::from(region.fd().try_clone_to_owned().expect("a copy"));
+    for size in [0, 1 << 20] {
+        assert_eq!(copy.set_len(size).expect_err("it is sealed").raw_os_error(), Some(libc::EPERM));
+    }
+    drop(region);
+    let region = options().from_fd(&copy).expect("the region");
+    // The copy is the creator's open file, which is attached until it is closed.
+    assert_eq!((region.attached(), *region.total.lock()), (Attached::Joined, 5));
+}
+
+#[test]
+fn two_mappings_of_one_process() {
+    let _turn = turn();
+    let scratch = Scratch::new();
+    let one = options().create(scratch.path(), 0o600).expect("a region");
+    let two = options().open(scratch.path()).expect("the region");
+    assert_eq!(two.attached(), Attached::Joined);
+    assert_ne!(one.base(), two.base());
+    let held = one.total.lock();
+    assert!(two.total.try_lock().is_none());
+    drop(held);
+    std::thread::scope(|scope| {
+        scope.spawn(|| count(&one));
+        scope.spawn(|| count(&two));
+    });
+    drop(one);
+    assert_eq!(*two.total.lock(), 2 * ROUNDS);
+}
+
+/// A waiter sleeps on one mapping, the release is through another.
+#[test]
+fn a_release_wakes_a_sleeper_of_another_mapping() {
+    let _turn = turn();
+    let scratch = Scratch::new();
+    let region = options().create(scratch.path(), 0o600).expect("a region");
+    let held = region.total.lock();
+    let child = Child::runs(|| {
+        let own = options().open(scratch.path()).expect("the region");
+        own.plain.store(1, Release);
+        *own.total.lock() += 1;
+    })
+    .sleeps(|| region.plain.load(Acquire) == 1);
+    drop(held);
+    child.ends();
+    assert_eq!(*region.total.lock(), 1);
+}
+
+#[test]
+fn another_process_that_resets_is_waited_for() {
+    let _turn = turn();
+    let scratch = Scratch::new();
+    drop(options().create(scratch.path(), 0o600).expect("a region"));
+    let bytes = scratch.bytes();
+    let file = OpenOptions::new().read(true).write(true).open(scratch.path()).expect("the file");
+    let lock = |kind: libc::c_int| {
+        // SAFETY: all-zero bytes are a `flock`.
+        let mut lock: libc::flock = unsafe { std::mem::zeroed() };
+        lock.l_type = kind as libc::c_short;
+        lock.l_len = 1;
+        // SAFETY: the descriptor is open, and `lock` is a `flock`.
+        assert_eq!(unsafe { libc::fcntl(file.as_raw_fd(), libc::F_OFD_SETLK, &raw const lock) }, 0);
+    };
+    lock(libc::F_WRLCK);
+    for result in [
+        options().wait(Duration::from_millis(5)).open(scratch.path()),
+        options().wait(Duration::ZERO).create_or_open(scratch.path(), 0o600),
+    ] {
+        assert!(matches!(result, Err(RegionError::Busy)), "{result:?}");
+    }
+    assert_eq!(scratch.bytes(), bytes);
+    std::thread::scope(|scope| {
+        let opener = scope.spawn(|| options().open(scratch.path()));
+        lock(libc::F_UNLCK);
+        let region = opener.join().expect("the opener").expect("the region");
+        assert_eq!(region.plain.load(Relaxed), 0);
+    });
+}

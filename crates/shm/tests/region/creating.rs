@@ -1,0 +1,174 @@
+//! Creating regions, and what stands in the way of it.
+
+use super::Root;
+use super::scratch::{Scratch, turn};
+use std::fs::{self, OpenOptions};
+use std::os::fd::AsFd;
+use std::os::unix::fs::PermissionsExt;
+use std::time::Duration;
+use ulocks_core::sync::Ordering::Relaxed;
+use ulocks_shm::{Attached, MOST_PARTICIPANTS, Options, Region, RegionError};
+use ulocks_testkit::Child;
+
+fn options() -> Options<Root> {
+    Region::options().wait(Duration::from_millis(3))
+}
+
+#[test]
+fn a_new_region_is_all_zero() {
+    let _turn = turn();
+    let scratch = Scratch::new();
+    let region = options().create(scratch.path(), 0o640).expect("a region");
+    assert_eq!((region.attached(), region.epoch(), region.participants()), (Attached::Created, 1, 64));
+    assert_eq!((*region.total.lock(), region.plain.load(Relaxed)), (0, 0));
+    let mode = fs::metadata(scratch.path()).expect("a file").permissions().mode();
+    assert_eq!(mode & 0o777 & !0o640, 0);
+    assert!(format!("{region:?}").starts_with("Region { size: 12288, participants: 64, epoch: 1, "));
+}
+
+#[test]
+fn slots_are_aligned_and_inside() {
+    let _turn = turn();
+    for participants in [1, 63, 64, 65, MOST_PARTICIPANTS] {
+        let region = options().participants(participants).anonymous().expect("a region");
+        assert_eq!(region.participants(), participants);
+        let (base, slots) = (region.base().addr().get(), region.slots().addr().get());
+        assert_eq!((slots % 64, base % 4096), (0, 0));
+        let root = std::ptr::from_ref::<Root>(&region).addr();
+        assert!(slots >= base + 128 && slots + participants as usize * 64 <= root);
+        // SAFETY: the slots are mapped, and no thread uses them.
+        let bytes =
+            unsafe { std::slice::from_raw_parts(region.slots().as_ptr(), participants as usize * 64) };
+        assert!(bytes.iter().all(|&byte| byte == 0));
+    }
+}
+
+#[test]
+fn the_number_of_participants_has_bounds() {
+    let _turn = turn();
+    assert!(matches!(options().participants(0).anonymous(), Err(RegionError::NoParticipants)));
+    let error = options().participants(MOST_PARTICIPANTS + 1).anonymous().expect_err("too many");
+    assert!(matches!(error, RegionError::TooManyParticipants { asked: 4097 }), "{error}");
+    let scratch = Scratch::new();
+    options().participants(u32::MAX).create_or_open(scratch.path(), 0o600).expect_err("too many");
+    assert!(!scratch.path().exists());
+}
+
+#[test]
+fn an_existing_region_keeps_its_number_of_participants() {
+    let _turn = turn();
+    let scratch = Scratch::new();
+    drop(options().participants(200).create(scratch.path(), 0o600).expect("a region"));
+    let region = options().participants(3).create_or_open(scratch.path(), 0o600).expect("the region");
+    assert_eq!(region.participants(), 200);
+}
+
+#[test]
+fn what_exists_is_not_created_and_what_is_not_there_not_opened() {
+    let _turn = turn();
+    let scratch = Scratch::with(b"precious");
+    assert!(matches!(options().create(scratch.path(), 0o600), Err(RegionError::AlreadyExists)));
+    assert_eq!(scratch.bytes(), b"precious");
+    assert!(matches!(options().open(Scratch::new().path()), Err(RegionError::NotFound)));
+}
+
+#[test]
+fn an_empty_file_is_filled_by_who_may_create() {
+    let _turn = turn();
+    let scratch = Scratch::with(b"");
+    assert!(matches!(options().open(scratch.path()), Err(RegionError::HalfInitialised)));
+    let region = options().create_or_open(scratch.path(), 0o600).expect("a region");
+    assert_eq!(region.attached(), Attached::Created);
+    assert_eq!(options().open(scratch.path()).expect("the region").attached(), Attached::Joined);
+}
+
+#[test]
+fn only_regular_files() {
+    let _turn = turn();
+    for scratch in [Scratch::pipe(), Scratch::new()] {
+        let path = if scratch.path().exists() { scratch.path().to_owned() } else { std::env::temp_dir() };
+        for result in [options().open(&path), options().create_or_open(&path, 0o600)] {
+            assert!(matches!(result, Err(RegionError::NotRegular)), "{path:?}: {result:?}");
+        }
+    }
+    assert!(matches!(options().open("/dev/null"), Err(RegionError::NotRegular)));
+    let (_reader, writer) = std::io::pipe().expect("a pipe");
+    // A pipe's end is open for writing only.
+    assert!(matches!(options().from_fd(&writer), Err(RegionError::ReadOnly)));
+}
+
+#[test]
+fn a_file_that_may_only_be_read() {
+    let _turn = turn();
+    let scratch = Scratch::new();
+    drop(options().create(scratch.path(), 0o600).expect("a region"));
+    let bytes = scratch.bytes();
+    let reader = OpenOptions::new().read(true).open(scratch.path()).expect("a reader");
+    assert!(matches!(options().from_fd(reader.as_fd()), Err(RegionError::ReadOnly)));
+    fs::set_permissions(scratch.path(), PermissionsExt::from_mode(0o444)).expect("it is ours");
+    // Root may write to every file, so a child gives that up.
+    Child::runs(|| {
+        // SAFETY: the child has one thread, and no secrets.
+        let result = unsafe { if libc::geteuid() == 0 { libc::seteuid(65534) } else { 0 } };
+        assert_eq!(result, 0, "seteuid");
+        let error = options().open(scratch.path()).expect_err("it may not be written");
+        assert!(matches!(error, RegionError::ReadOnly), "{error}");
+        assert!(error.to_string().contains("write permission"));
+    })
+    .ends();
+    assert_eq!(scratch.bytes(), bytes);
+}
+
+/// A limit on the size of files stands for a full disk: the same call fails, and nothing is left.
+#[test]
+fn no_space_is_an_error_and_leaves_nothing() {
+    let _turn = turn();
+    let scratch = Scratch::new();
+    let empty = Scratch::with(b"");
+    Child::runs(|| {
+        let limit = libc::rlimit { rlim_cur: 8192, rlim_max: 8192 };
+        // SAFETY: the limit is for this child; the signal is ignored, so that the call can fail.
+        unsafe {
+            assert_eq!(libc::setrlimit(libc::RLIMIT_FSIZE, &raw const limit), 0);
+            libc::signal(libc::SIGXFSZ, libc::SIG_IGN);
+        }
+        for result in [
+            options().create(scratch.path(), 0o600),
+            options().create_or_open(scratch.path(), 0o600),
+            options().create_or_open(empty.path(), 0o600),
+            options().anonymous(),
+        ] {
+            assert!(matches!(result, Err(RegionError::NoSpace { needed: 12288, .. })), "{result:?}");
+        }
+    })
+    .ends();
+    assert!(!scratch.path().exists());
+    assert_eq!(empty.bytes(), b"");
+}
+
+/// All begin at once, on a name that no file has: one creates, the others join, all see one region.
+#[test]
+fn one_of_many_creates() {
+    let _turn = turn();
+    for _ in 0..20 {
+        let scratch = Scratch::new();
+        let regions: Vec<_> = std::thread::scope(|scope| {
+            let threads: Vec<_> = (0..8)
+                .map(|_| {
+                    scope.spawn(|| {
+                        let options = Region::<Root>::options().wait(Duration::from_secs(60));
+                        let region = options.create_or_open(scratch.path(), 0o600).expect("a region");
+                        *region.total.lock() += 1;
+                        region
+                    })
+                })
+                .collect();
+            threads.into_iter().map(|thread| thread.join().expect("a thread")).collect()
+        });
+        let created = regions.iter().filter(|region| region.attached() == Attached::Created);
+        assert_eq!(created.count(), 1);
+        assert!(
+            regions.iter().all(|region| *region.total.lock() == 8 && region.epoch() == regions[0].epoch())
+        );
+    }
+}
