@@ -10,3 +10,5 @@ mod safe;
 pub use region::{Attached, MOST_PARTICIPANTS, Options, Region, RegionError};
 #[cfg(regions)]
 pub use safe::{SharedSafe, layout};
+#[cfg(regions)]
+pub use ulocks_shm_derive::SharedSafe;

@@ -17,7 +17,7 @@ use ulocks_core::sync::{AtomicU8, AtomicU32, AtomicU64};
 ///   descriptor, process or thread id that would mean another in another process.
 /// - It has a fixed layout: `#[repr(C)]` or `#[repr(transparent)]`. It contains no `usize` or
 ///   `isize`, whose size depends on the machine.
-/// - It does not implement `Drop`, and no field does: the memory outlives each process.
+/// - Neither it nor a field has a `Drop` that does anything: the memory outlives each process.
 /// - It changes only through atomics, or through a guard of a lock in the same value.
 /// - If [`LAYOUT`](Self::LAYOUT) is the same in two programs, so is the meaning of each byte.
 /// - [`reset_locks`](Self::reset_locks) writes inside of the value only, and leaves all of its
@@ -29,24 +29,39 @@ use ulocks_core::sync::{AtomicU8, AtomicU32, AtomicU64};
 /// # Examples
 /// ```
 /// use ulocks_core::Shared;
-/// use ulocks_shm::{Region, SharedSafe, layout};
+/// use ulocks_shm::{Region, SharedSafe};
 /// use ulocks_unfair::MutexWith;
 ///
+/// #[derive(SharedSafe)]
+/// #[repr(C)]
+/// struct Account {
+///     balance: MutexWith<i64, Shared>,
+///     history: MutexWith<[i64; 12], Shared>,
+/// }
+///
+/// let bank = Region::<[Account; 100]>::options().anonymous()?;
+/// *bank[7].balance.lock() -= 5;
+/// # Ok::<(), ulocks_shm::RegionError>(())
+/// ```
+///
+/// Without the derive:
+/// ```
+/// # use ulocks_core::Shared;
+/// # use ulocks_shm::{SharedSafe, layout};
+/// # use ulocks_unfair::MutexWith;
 /// #[repr(transparent)]
 /// struct Total(MutexWith<u64, Shared>);
 ///
 /// // SAFETY: it is one field, which promises all of it.
 /// unsafe impl SharedSafe for Total {
-///     const LAYOUT: u64 = layout(&[0x70_7a_1, <MutexWith<u64, Shared>>::LAYOUT]);
+///     const LAYOUT: u64 = layout(&[<MutexWith<u64, Shared>>::LAYOUT]);
 ///
 ///     unsafe fn reset_locks(this: *mut Self) {
 ///         // SAFETY: the caller's promise; the field is at the same place.
 ///         unsafe { SharedSafe::reset_locks(&raw mut (*this).0) };
 ///     }
 /// }
-/// let region = Region::<Total>::options().anonymous()?;
-/// *region.0.lock() += 1;
-/// # Ok::<(), ulocks_shm::RegionError>(())
+/// # ulocks_shm::Region::<Total>::options().anonymous().expect("a region");
 /// ```
 ///
 /// What does not compile:
@@ -73,6 +88,35 @@ use ulocks_core::sync::{AtomicU8, AtomicU32, AtomicU64};
 /// ```compile_fail,E0277
 /// # fn check<T: ulocks_shm::SharedSafe>() {}
 /// check::<ulocks_unfair::MutexWith<bool, ulocks_core::Shared>>(); // the data is in the region too
+/// ```
+/// Nor do structs that the derive refuses:
+/// ```compile_fail,E0277
+/// #[derive(ulocks_shm::SharedSafe)]
+/// #[repr(C)]
+/// struct Flags {
+///     ready: bool, // a peer may write 2
+/// }
+/// ```
+/// ```compile_fail
+/// #[derive(ulocks_shm::SharedSafe)]
+/// struct Pair(u32, u64); // no `repr(C)`
+/// ```
+/// ```compile_fail
+/// #[derive(ulocks_shm::SharedSafe)]
+/// #[repr(u8)]
+/// enum Stage {
+///     Idle,
+///     Busy,
+/// }
+/// ```
+/// ```compile_fail,E0119
+/// #[derive(ulocks_shm::SharedSafe)]
+/// #[repr(C)]
+/// struct Cleaned(u32);
+///
+/// impl Drop for Cleaned {
+///     fn drop(&mut self) {}
+/// }
 /// ```
 #[diagnostic::on_unimplemented(
     message = "`{Self}` cannot be in a region that processes share",
