@@ -5,6 +5,7 @@ use super::scratch::{Scratch, turn};
 use std::fs::OpenOptions;
 use std::os::fd::AsRawFd;
 use std::time::Duration;
+use ulocks_core::sync::AtomicU32;
 use ulocks_core::sync::Ordering::{Acquire, Relaxed, Release};
 use ulocks_shm::{Attached, Options, Region, RegionError};
 use ulocks_testkit::Child;
@@ -109,6 +110,64 @@ fn two_mappings_of_one_process() {
     });
     drop(one);
     assert_eq!(*two.total.lock(), 2 * ROUNDS);
+}
+
+/// No process is attached all the time, so some attach alone and reset. Had one reset the locks of
+/// another, two would have been inside at once, and a count would be lost. Each epoch has one
+/// beginner.
+#[test]
+fn a_reset_is_never_beside_another_process() {
+    const TIMES: u64 = 300;
+    const PROCESSES: u64 = 4;
+    let _turn = turn();
+    type Epochs = [AtomicU32; 2048];
+    let scratch = Scratch::new();
+    let epochs = Region::<Epochs>::options().anonymous().expect("a region");
+    let children: Vec<_> = (0..PROCESSES)
+        .map(|_| {
+            Child::runs(|| {
+                for _ in 0..TIMES {
+                    let region = options().create_or_open(scratch.path(), 0o600).expect("the region");
+                    if region.attached() != Attached::Joined {
+                        let epoch = usize::try_from(region.epoch()).expect("a small number");
+                        assert_eq!(epochs[epoch].swap(1, Relaxed), 0, "epoch {epoch} has begun twice");
+                    }
+                    *region.total.lock() += 1;
+                }
+            })
+        })
+        .collect();
+    children.into_iter().for_each(Child::ends);
+    let region = options().open(scratch.path()).expect("the region");
+    assert_eq!(*region.total.lock(), PROCESSES * TIMES);
+    let begun = epochs.iter().map(|epoch| u64::from(epoch.load(Relaxed))).sum::<u64>();
+    assert_eq!((region.attached(), region.epoch()), (Attached::Reset, begun + 1));
+}
+
+/// Processes are killed at any moment of attaching. Whatever is left, the next one can attach, and
+/// finds all locks free.
+#[test]
+fn killed_while_attaching() {
+    let _turn = turn();
+    let scratch = Scratch::new();
+    drop(options().create(scratch.path(), 0o600).expect("a region"));
+    for round in 0..200_u64 {
+        let victims: Vec<_> = (0..2)
+            .map(|_| {
+                Child::runs(|| {
+                    loop {
+                        let region = options().open(scratch.path()).expect("the region");
+                        std::mem::forget(region.total.try_lock());
+                    }
+                })
+            })
+            .collect();
+        std::thread::sleep(Duration::from_micros(round * 13 % 1000));
+        victims.into_iter().for_each(Child::killed);
+        let region = options().open(scratch.path()).expect("the region");
+        assert_eq!(region.attached(), Attached::Reset, "round {round}");
+        assert!(!region.total.is_locked(), "round {round}");
+    }
 }
 
 /// A waiter sleeps on one mapping, the release is through another.
