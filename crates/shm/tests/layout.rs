@@ -135,6 +135,25 @@ fn mutexes_in_a_region() {
     mutex::<RawCalock<Counting, Every<5_000_000>>>("calock-counted");
 }
 
+#[test]
+fn locks_inside_of_data() {
+    let _turn = turn();
+    type Raw = ulocks_unfair::RawMutex<Shared>;
+    type Outer = api::Mutex<RawFairMutex<Shared>, [api::RwLock<PsRaw, u32>; 2]>;
+    type Outermost = api::Mutex<Raw, Outer>;
+    let scratch = Scratch::new("nested");
+    let region = options::<Outermost>().create(&scratch.0, 0o600).expect("a region");
+    *region.lock().lock()[1].write() = 4;
+    drop(region);
+    scribble::<Outermost>(&scratch);
+    let region = options::<Outermost>().open(&scratch.0).expect("the region");
+    let outer = region.try_lock().expect("the outermost lock");
+    let inner = outer.try_lock().expect("the inner lock");
+    for lock in inner.iter() {
+        assert_eq!(u64::from(*lock.try_write().expect("the locks inside of the inner one")), GARBAGE >> 32);
+    }
+}
+
 fn rwlock<L: RawRwLock + SharedSafe>(name: &str) {
     type Pair<L> = [api::RwLock<L, u64>; 2];
     let scratch = Scratch::new(name);

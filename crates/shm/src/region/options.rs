@@ -32,6 +32,7 @@ use std::os::unix::fs::{FileExt, MetadataExt};
 use std::path::Path;
 use std::time::{Duration, Instant};
 use ulocks_core::sync::Ordering::{Relaxed, Release};
+use ulocks_core::sync::compiler_fence;
 
 /// How long an attaching process sleeps between two attempts.
 const PAUSE: Duration = Duration::from_millis(1);
@@ -289,8 +290,8 @@ impl<R: SharedSafe> Options<R> {
         for (place, word) in header.iter().zip(words) {
             place.store(word, Relaxed);
         }
-        // Partner: the read of the header by an attaching process, after it got the lock.
-        header[at::MAGIC].store(MAGIC, Release);
+        in_order();
+        header[at::MAGIC].store(MAGIC, Relaxed);
         // The change of the lock cannot fail for another's sake: no other process has a lock.
         file::try_lock(region.file(), Kind::Shared)?;
         Ok(region)
@@ -304,8 +305,8 @@ impl<R: SharedSafe> Region<R> {
     /// The caller has the exclusive lock, and no reference into the region.
     unsafe fn reset(&self, boot: u64) {
         let header = self.header();
-        // Partner: the lock's release by the kernel, which the next process that is alone follows.
-        header[at::STATE].store(RESETTING, Release);
+        header[at::STATE].store(RESETTING, Relaxed);
+        in_order();
         let slots = usize::try_from(header::SLOT_SIZE * u64::from(self.participants()));
         let slots = slots.expect("the mapping is larger");
         // SAFETY: the slots are inside of the mapping by the plan; nobody else accesses them. All
@@ -317,9 +318,17 @@ impl<R: SharedSafe> Region<R> {
         header[at::EPOCH].store(self.epoch, Relaxed);
         header[at::NOT_EPOCH].store(!self.epoch, Relaxed);
         header[at::BOOT].store(boot, Relaxed);
-        // Partner: as above.
-        header[at::STATE].store(READY, Release);
+        in_order();
+        header[at::STATE].store(READY, Relaxed);
     }
+}
+
+/// If the process is killed, others find the stores before this call whenever they find one after
+/// it. For death is to the thread as a signal handler is: the processor has done all before and
+/// nothing after some instruction, and only the compiler could change the order. Processes that
+/// live are ordered by the file's lock, which is the kernel's.
+fn in_order() {
+    compiler_fence(Release);
 }
 
 fn size_of_file(file: &File) -> Result<u64, RegionError> {

@@ -4,7 +4,7 @@ use super::Root;
 use super::scratch::{Scratch, turn};
 use std::fs::{self, OpenOptions};
 use std::os::fd::AsFd;
-use std::os::unix::fs::PermissionsExt;
+use std::os::unix::fs::{MetadataExt, PermissionsExt};
 use std::time::Duration;
 use ulocks_core::sync::Ordering::Relaxed;
 use ulocks_shm::{Attached, MOST_PARTICIPANTS, Options, Region, RegionError};
@@ -117,6 +117,17 @@ fn a_file_that_may_only_be_read() {
     })
     .ends();
     assert_eq!(scratch.bytes(), bytes);
+}
+
+/// Not a file with holes: a store to one is a SIGBUS if the disk is full by then.
+#[test]
+fn the_space_is_reserved() {
+    let _turn = turn();
+    let scratch = Scratch::new();
+    let region = options().participants(MOST_PARTICIPANTS).create(scratch.path(), 0o600).expect("a region");
+    let file = fs::metadata(scratch.path()).expect("a file");
+    assert!(file.blocks() * 512 >= file.len(), "{} blocks for {} bytes", file.blocks(), file.len());
+    drop(region);
 }
 
 /// A limit on the size of files stands for a full disk: the same call fails, and nothing is left.
