@@ -108,7 +108,7 @@ impl fmt::Display for RegionError {
                 f.write_str("it is not a regular file: give the path of a file, for example in /dev/shm")
             }
             Self::ReadOnly => f.write_str(
-                "it may not be written, and whoever uses its locks writes: grant this process write \
+                "it may not be written, and each user of its locks writes: grant this process write \
                  permission, or pass on a descriptor that is open for reading and writing",
             ),
             Self::NoSpace { needed, source } => {

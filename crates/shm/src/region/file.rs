@@ -21,7 +21,7 @@ pub(super) enum Kind {
     Exclusive,
 }
 
-/// Opens the file at `path`. With `mode` it makes a new one, which no one else may have made.
+/// Opens the file at `path`. With `mode` it makes a new one, and fails if there is one.
 pub(super) fn open(path: &Path, mode: Option<u32>) -> Result<File, RegionError> {
     let mut options = OpenOptions::new();
     // A pipe without a reader, or a device, must not stop the caller.

@@ -222,7 +222,7 @@ impl<R: SharedSafe> Options<R> {
         let made = file::reserve(&file, plan.size)
             .and_then(|()| Self::publish(file.try_clone().map_err(RegionError::of("keep the file"))?, plan));
         if made.is_err() {
-            // The lock is held until `file` is dropped: whoever waits for it finds no name.
+            // The lock is held until `file` is dropped: a process that waits for it finds no name.
             let _ = std::fs::remove_file(path);
         }
         made
@@ -309,11 +309,11 @@ impl<R: SharedSafe> Region<R> {
         in_order();
         let slots = usize::try_from(header::SLOT_SIZE * u64::from(self.participants()));
         let slots = slots.expect("the mapping is larger");
-        // SAFETY: the slots are inside of the mapping by the plan; nobody else accesses them. All
-        // zero is a free slot.
+        // SAFETY: the slots are inside of the mapping by the plan; no other thread accesses them.
+        // All zero is a free slot.
         unsafe { self.slots().as_ptr().write_bytes(0, slots) };
         // SAFETY: the root is inside of the mapping and aligned, by the plan; each bit pattern is
-        // valid, by its type; nobody else accesses it.
+        // valid, by its type; no other thread accesses it.
         unsafe { R::reset_locks(self.root().as_ptr()) };
         header[at::EPOCH].store(self.epoch, Relaxed);
         header[at::NOT_EPOCH].store(!self.epoch, Relaxed);

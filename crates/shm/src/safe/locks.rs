@@ -41,7 +41,7 @@ const fn raw<L, M: SharedSafe>(name: &str, parts: &[u64]) -> u64 {
 /// # Safety
 /// As [`SharedSafe::reset_locks`]; all-zero bytes are an unlocked `L`.
 unsafe fn zero<L>(this: *mut L) {
-    // SAFETY: a valid place for an `L`, which nobody else accesses.
+    // SAFETY: a valid place for an `L`, which no other thread accesses.
     unsafe { this.write_bytes(0, 1) };
 }
 
@@ -107,8 +107,8 @@ macro_rules! typed_locks {
             };
 
             unsafe fn reset_locks(this: *mut Self) {
-                // SAFETY: the place is valid, and so is each bit pattern; nobody else accesses it.
-                // Of the reference only addresses are kept.
+                // SAFETY: the place is valid, and so is each bit pattern; no other thread accesses
+                // it. Of the reference only addresses are kept.
                 let (lock, data) = unsafe { ((*this).raw() as *const Raw<L>, (*this).data_ptr()) };
                 // SAFETY: both are in `this`.
                 let (lock, data) = unsafe {

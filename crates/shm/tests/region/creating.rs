@@ -6,6 +6,7 @@ use std::fs::{self, OpenOptions};
 use std::os::fd::AsFd;
 use std::os::unix::fs::{MetadataExt, PermissionsExt};
 use std::time::Duration;
+use ulocks_core::sync::AtomicU64;
 use ulocks_core::sync::Ordering::Relaxed;
 use ulocks_shm::{Attached, MOST_PARTICIPANTS, Options, Region, RegionError};
 use ulocks_testkit::Child;
@@ -73,7 +74,7 @@ fn what_exists_is_not_created_and_what_is_not_there_not_opened() {
 }
 
 #[test]
-fn an_empty_file_is_filled_by_who_may_create() {
+fn an_empty_file_is_filled_by_a_process_that_may_create() {
     let _turn = turn();
     let scratch = Scratch::with(b"");
     assert!(matches!(options().open(scratch.path()), Err(RegionError::HalfInitialised)));
@@ -182,4 +183,26 @@ fn one_of_many_creates() {
             regions.iter().all(|region| *region.total.lock() == 8 && region.epoch() == regions[0].epoch())
         );
     }
+}
+
+/// The kernel refuses the mapping: there is too little room in the address space.
+#[test]
+fn a_mapping_that_is_refused_is_an_error() {
+    type Large = [AtomicU64; 1 << 19];
+    let _turn = turn();
+    let scratch = Scratch::new();
+    drop(Region::<Large>::options().create(scratch.path(), 0o600).expect("a region"));
+    let bytes = scratch.bytes();
+    Child::runs(|| {
+        let pages = fs::read_to_string("/proc/self/statm").expect("statm");
+        let pages: u64 = pages.split(' ').next().and_then(|size| size.parse().ok()).expect("a number");
+        let room = pages * 4096 + (1 << 20);
+        let limit = libc::rlimit { rlim_cur: room, rlim_max: room };
+        // SAFETY: the limit is for this child.
+        assert_eq!(unsafe { libc::setrlimit(libc::RLIMIT_AS, &raw const limit) }, 0);
+        let error = Region::<Large>::options().open(scratch.path()).expect_err("there is no room");
+        assert!(matches!(error, RegionError::Io { step: "map the file", .. }), "{error}");
+    })
+    .ends();
+    assert_eq!(scratch.bytes(), bytes);
 }
