@@ -118,7 +118,7 @@ impl<R: SharedSafe> Options<R> {
     ///
     /// # Errors
     /// [`AlreadyExists`](RegionError::AlreadyExists) if there is a file. After an error there is no
-    /// new one.
+    /// new one, except after [`Busy`](RegionError::Busy): another process makes a region of it.
     pub fn create(&self, path: impl AsRef<Path>, mode: u32) -> Result<Region<R>, RegionError> {
         self.create_at(path.as_ref(), mode, false)
     }
