@@ -22,15 +22,18 @@ use std::process::Command;
 use std::time::{Duration, Instant};
 
 /// The crates whose orderings are audited, with the parts of their sources.
-const SCOPE: [(&str, &[&str]); 7] = [
-    ("ulocks-core", &["lock/condvar", "sys/signal"]),
+const SCOPE: [(&str, &[&str]); 8] = [
+    ("ulocks-core", &["lock/condvar", "sys/robust", "sys/signal"]),
     ("ulocks-unfair", &[""]),
     ("ulocks-fair", &[""]),
     ("ulocks-calock", &[""]),
     ("ulocks-pi", &[""]),
     ("ulocks-psrwlock", &[""]),
     ("ulocks-semarray", &[""]),
+    ("ulocks-shm", &["slots", "robust"]),
 ];
+/// What has its models in another package.
+const MODELS_ELSEWHERE: [(&str, &str); 1] = [("crates/core/src/sys/robust.rs", "ulocks-shm")];
 /// The worlds with a model of memory, the faster one first.
 const WORLDS: [&str; 2] = ["vm", "loom"];
 /// A run with a mutant may take this many times as long as a run without one.
@@ -155,12 +158,14 @@ impl Models {
             let tests = package.tests(world).into_iter().filter(|known| *known == test).collect();
             return Self { unit, tests, without: Vec::new() };
         }
+        let is_lock = |part: &str| package.dir.join(format!("tests/{world}/{part}.rs")).is_file();
         let others = fs::read_dir(package.dir.join("src")).into_iter().flatten().flatten();
         let others = others.filter(|entry| entry.path().join("mod.rs").is_file());
         let mut without: Vec<String> = others
             .map(|entry| entry.file_name().to_string_lossy().into_owned())
-            // The models of a condition variable are also models of the mutexes.
-            .filter(|other| within.contains('/') && other != part && other != "condvar")
+            // The models of a condition variable are also models of the mutexes. A folder that has
+            // no models of its own is a part of all locks.
+            .filter(|other| is_lock(part) && other != part && other != "condvar")
             .map(|other| format!("{other}::"))
             .collect();
         without.push("bugs::".into());
@@ -175,7 +180,9 @@ impl Models {
 
 /// The models for `weakening`, in the worlds that `world` selects.
 pub fn models(workspace: &Workspace, weakening: &Weakening, world: Option<&str>) -> Vec<Models> {
-    let package = workspace.packages.iter().find(|package| package.name == weakening.package);
+    let elsewhere = MODELS_ELSEWHERE.iter().find(|(file, _)| *file == weakening.file);
+    let name = elsewhere.map_or(weakening.package.as_str(), |(_, package)| package);
+    let package = workspace.packages.iter().find(|package| package.name == name);
     let worlds = WORLDS.into_iter().filter(|name| world.is_none_or(|world| world == *name));
     let models = worlds.flat_map(|world| Some(Models::new(package?, &weakening.file, world)));
     models.filter(|models| !models.tests.is_empty()).collect()
@@ -409,8 +416,8 @@ mod tests {
             let of_package = placed.iter().find(|placed| placed.package == *name);
             let weakening = of_package.and_then(|placed| placed.weakenings().next());
             let weakening = weakening.unwrap_or_else(|| panic!("no site in {name}"));
-            // Loom has no priority inheritance.
-            let worlds = if *name == "ulocks-pi" { 1 } else { 2 };
+            // Loom has no priority inheritance and no processes.
+            let worlds = if ["ulocks-pi", "ulocks-shm"].contains(name) { 1 } else { 2 };
             assert_eq!(models(&workspace, &weakening, None).len(), worlds, "{name}");
             assert_eq!(models(&workspace, &weakening, Some("vm")).len(), 1, "{name}");
         }
@@ -423,6 +430,8 @@ mod tests {
         let unfair = Models::new(package("ulocks-unfair"), "crates/unfair/src/mutex/raw.rs", "vm");
         assert_eq!(unfair.without, ["asym::", "bugs::", "byte::", "throughput::"]);
         assert_eq!(unfair.tests, ["vm"]);
+        let queue = Models::new(package("ulocks-fair"), "crates/fair/src/queue/mod.rs", "vm");
+        assert_eq!(queue.without, ["bugs::"], "the queue is a part of both locks");
         let core = Models::new(package("ulocks-core"), "crates/core/src/lock/condvar/raw.rs", "loom");
         assert_eq!(core.tests, ["loom_condvar"]);
         assert_eq!(core.without, [""; 0]);

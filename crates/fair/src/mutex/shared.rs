@@ -350,9 +350,9 @@ impl<P: Policy> Protocol<P> {
             if short {
                 after = after.without(WATCHED);
             }
-            // From here on the mutex may be gone, if it succeeds. Mutant: AcqRel -> Release: two
-            // tickets of one `LATE`; 2 million executions miss it. Mutant: failure Acquire ->
-            // Relaxed: RC11 then allows the next look at `dispenser` to miss it.
+            // Mutant: AcqRel -> Release: two tickets of one `LATE`; 2 million executions miss it.
+            // Mutant: failure Acquire -> Relaxed: then the next look at `dispenser` may miss it.
+            // From here on the mutex may be gone, if it succeeds.
             match self.serving.compare_exchange(serving.0, after.0, AcqRel, Acquire) {
                 Err(now) => serving = Serving(now),
                 Ok(_) => {
