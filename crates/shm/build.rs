@@ -1,14 +1,17 @@
-//! Tells the compiler whether this world has regions, as `cfg(regions)`: files that processes map.
-//! The machine has, the models have not.
+//! Tells the compiler what this world has: files that processes map, as `cfg(regions)`, on the
+//! machine only; processes that die, as `cfg(processes)`, also on the virtual machine.
 
 use std::env;
 
 fn main() {
     println!("cargo::rerun-if-changed=build.rs");
-    println!("cargo::rustc-check-cfg=cfg(regions)");
-    let is_set = |variable: String| env::var_os(variable).is_some();
-    let is_model = ["LOOM", "VM"].into_iter().any(|model| is_set(format!("CARGO_CFG_ULOCKS_{model}")));
-    if !is_model {
+    println!("cargo::rustc-check-cfg=cfg(regions, processes)");
+    let is = |model: &str| env::var_os(format!("CARGO_CFG_ULOCKS_{model}")).is_some();
+    if !is("LOOM") && !is("VM") {
         println!("cargo::rustc-cfg=regions");
+    }
+    // Without its feature the virtual machine is not there.
+    if !is("LOOM") && (!is("VM") || env::var_os("CARGO_FEATURE_VM").is_some()) {
+        println!("cargo::rustc-cfg=processes");
     }
 }

@@ -229,7 +229,8 @@ fn missing_files_of(dir: &Path) -> anyhow::Result<Vec<&'static str>> {
     let is_core = dir.ends_with("core"); // its raw.rs is the trait, not a protocol
     if has_protocol && !is_core {
         let tests = targets(&dir.join("tests"));
-        let has_no_loom = dir.ends_with("pi"); // loom has no priority inheritance
+        // Loom has no priority inheritance and no processes.
+        let has_no_loom = dir.ends_with("pi") || dir.ends_with("shm");
         for (name, what) in [
             ("loom", "a protocol (raw.rs) without models: no tests/loom.rs, and no tests/loom/main.rs"),
             (

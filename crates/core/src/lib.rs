@@ -11,6 +11,8 @@ pub use lock::traits as raw;
 pub use lock::{api, condvar, meter, policy, slice, spin};
 #[cfg(feature = "parking-lot")]
 pub use sys::parking_lot;
+#[cfg(not(world = "loom"))]
+pub use sys::robust;
 #[cfg(world = "machine")]
 pub use sys::world::capabilities;
 pub use sys::{cpu, errno, futex, membarrier, model, signal, sync, tid, time};

@@ -3,11 +3,15 @@
 
 #[cfg(regions)]
 mod region;
+#[cfg(processes)]
+pub mod robust;
 #[cfg(regions)]
 mod safe;
+#[cfg(processes)]
+pub mod slots;
 
 #[cfg(regions)]
-pub use region::{Attached, MOST_PARTICIPANTS, Options, Region, RegionError};
+pub use region::{Attached, Joined, MOST_PARTICIPANTS, Options, Region, RegionError};
 #[cfg(regions)]
 pub use safe::{SharedSafe, layout};
 #[cfg(regions)]

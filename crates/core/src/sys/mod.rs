@@ -9,6 +9,8 @@ pub mod membarrier;
 pub mod model;
 #[cfg(feature = "parking-lot")]
 pub mod parking_lot;
+#[cfg(not(world = "loom"))]
+pub mod robust;
 pub mod signal;
 pub mod sync;
 pub mod tid;

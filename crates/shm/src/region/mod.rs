@@ -3,10 +3,12 @@
 mod error;
 mod file;
 mod header;
+mod join;
 mod options;
 
 pub use error::RegionError;
 pub use header::MOST_PARTICIPANTS;
+pub use join::Joined;
 pub use options::Options;
 
 use crate::safe::SharedSafe;
@@ -15,9 +17,11 @@ use header::Plan;
 use std::fmt;
 use std::fs::File;
 use std::marker::PhantomData;
+use std::mem::ManuallyDrop;
 use std::ops::Deref;
 use std::os::fd::{AsFd, BorrowedFd};
 use std::ptr::NonNull;
+use ulocks_core::sync::{AtomicUsize, Ordering::Relaxed};
 
 /// How a process came to its [`Region`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -95,9 +99,12 @@ pub enum Attached {
 /// # Ok::<(), ulocks_shm::RegionError>(())
 /// ```
 pub struct Region<R: SharedSafe> {
-    // Before the file: the mapping goes first, the lock last.
-    mapping: Mapping,
-    file: File,
+    // Before the file: the mapping goes first, the lock last. Neither goes if a thread has
+    // forgotten that it takes part: the kernel writes to its slot when it ends.
+    mapping: ManuallyDrop<Mapping>,
+    file: ManuallyDrop<File>,
+    /// How many threads of this process take part.
+    joined: AtomicUsize,
     plan: Plan,
     epoch: u64,
     attached: Attached,
@@ -117,7 +124,8 @@ impl<R: SharedSafe> Region<R> {
     }
 
     fn new(mapping: Mapping, file: File, plan: Plan, epoch: u64, attached: Attached) -> Self {
-        Self { mapping, file, plan, epoch, attached, root: PhantomData }
+        let (mapping, file) = (ManuallyDrop::new(mapping), ManuallyDrop::new(file));
+        Self { mapping, file, joined: AtomicUsize::new(0), plan, epoch, attached, root: PhantomData }
     }
 
     /// How this process came to the region.
@@ -186,6 +194,18 @@ impl<R: SharedSafe> Deref for Region<R> {
         // from `R`. Each bit pattern is valid and it changes through atomics and guards only, by
         // the contract of `SharedSafe`. It lives as long as `self`.
         unsafe { self.root().as_ref() }
+    }
+}
+
+impl<R: SharedSafe> Drop for Region<R> {
+    fn drop(&mut self) {
+        if self.joined.load(Relaxed) == 0 {
+            // SAFETY: each is dropped once, here, and not used afterwards.
+            unsafe {
+                ManuallyDrop::drop(&mut self.mapping);
+                ManuallyDrop::drop(&mut self.file);
+            }
+        }
     }
 }
 

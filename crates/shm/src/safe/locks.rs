@@ -8,6 +8,7 @@
 //! So its layout hash has the offset of the data.
 
 use super::{SharedSafe, named};
+use crate::robust::mutex::RobustMutex;
 use std::mem::MaybeUninit;
 use ulocks_calock::{Interval, RawCalock};
 use ulocks_core::api::{Condvar, Mutex, Raw, RwLock};
@@ -126,6 +127,19 @@ macro_rules! typed_locks {
 typed_locks! {
     Mutex, RawMutex, [Send], "Mutex";
     RwLock, RawRwLock, [Send], "RwLock";
+}
+
+// SAFETY: two words and the data, `repr(C)`. Each value of the words is handled, and all zero is an
+// unlocked mutex. The data changes behind its guard.
+unsafe impl<T: SharedSafe + Send, W: Spin> SharedSafe for RobustMutex<T, Shared<W>> {
+    const LAYOUT: u64 = named("RobustMutex", &[T::LAYOUT, align_of::<T>() as u64, size_of::<Self>() as u64]);
+
+    unsafe fn reset_locks(this: *mut Self) {
+        // SAFETY: the caller's promise.
+        unsafe { Self::reset_lock(this) };
+        // SAFETY: the caller's promise; the data is in `this`.
+        unsafe { T::reset_locks(Self::data_of(this)) };
+    }
 }
 
 // SAFETY: the words of a condition variable are atomics, 16 bytes; all zero is one without waiters.

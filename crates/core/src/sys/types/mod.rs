@@ -2,5 +2,7 @@
 //! here calls anything.
 
 pub mod futex;
+#[cfg(not(world = "loom"))]
+pub mod robust;
 pub mod slice;
 pub mod time;

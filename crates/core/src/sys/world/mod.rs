@@ -16,6 +16,7 @@
 //! | `current_cpu`, `usable_cpus` | the CPU the caller runs on, if known; those on which it may run, modulo 64 |
 //! | `declare` | `const_fn!`, `initial!`, `each!`, `sync_static!`; all but the last are the same in all models (`models`) |
 //! | `pi` | the priority-inheriting futex |
+//! | `robust` | the robust list of the calling thread; not in loom |
 //! | `thread_id` | the number of the calling thread |
 //! | `process_generation` | a number that tells the calling process from its parent and its children, if known |
 //! | `signal` | what a thread has of masks; to block signals really, here or in what a handler has interrupted |

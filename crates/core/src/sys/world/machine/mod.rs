@@ -9,6 +9,7 @@ pub(crate) mod membarrier;
 pub(crate) mod pause;
 pub(crate) mod pi;
 mod refusal;
+pub(crate) mod robust;
 pub(crate) mod signal;
 pub(crate) mod slice;
 pub(crate) mod syscall;

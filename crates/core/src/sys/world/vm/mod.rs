@@ -14,6 +14,7 @@ pub(crate) mod membarrier;
 pub mod model;
 pub(crate) mod pause;
 pub(crate) mod pi;
+pub(crate) mod robust;
 pub(crate) mod signal;
 
 /// Atomic types of this world.

@@ -1,0 +1,174 @@
+//! The robust list of the calling thread. The C library owns the list; this world puts entries at
+//! its end.
+//!
+//! An entry lies in shared memory, where another process may overwrite it. So nothing here follows
+//! a pointer that was read from an entry of this crate. Its entries stand at the end of the list,
+//! one behind the other, and [`OURS`] knows their order. The C library puts its own entries in
+//! front.
+
+use super::process_generation;
+use super::syscall::checked;
+use crate::sys::types::robust::ListError;
+use core::cell::RefCell;
+use core::ptr::null_mut;
+use core::sync::atomic::{Ordering::SeqCst, compiler_fence};
+
+/// The kernel's `struct robust_list_head`.
+#[repr(C)]
+struct Head {
+    first: *mut Entry,
+    offset: isize,
+    pending: *mut Entry,
+}
+
+/// An entry of the list: a pointer to the next entry. The C libraries keep the way back in the
+/// pointer before it.
+type Entry = *mut ();
+
+/// The lowest bit of a pointer to an entry marks a priority-inheriting mutex.
+const PI: usize = 1;
+/// The kernel follows a list no further.
+const LONGEST: usize = 2_048;
+
+/// How far behind the first word of a token its entry stands, in words of a pointer; see
+/// `sys::robust`.
+const ENTRY_BYTES: isize = 32;
+
+thread_local! {
+    /// The entries of this crate in the calling thread's list, from the front to the end, and the
+    /// generation of the process that put them there.
+    static OURS: RefCell<(Option<u32>, Vec<*mut Entry>)> = const { RefCell::new((None, Vec::new())) };
+}
+
+/// The robust list of the thread that asked for it.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct List {
+    head: *mut Head,
+}
+
+impl List {
+    /// The list of the calling thread.
+    pub(crate) fn current() -> Result<Self, ListError> {
+        let (mut head, mut bytes) = (null_mut::<Head>(), 0_usize);
+        // SAFETY: 0 is the calling thread; the kernel writes an address and a size to the two
+        // places, which are borrowed for the whole call.
+        let answer =
+            checked(|| unsafe { libc::syscall(libc::SYS_get_robust_list, 0, &raw mut head, &raw mut bytes) });
+        if answer.is_err() || head.is_null() || bytes != size_of::<Head>() {
+            return Err(ListError::Missing);
+        }
+        let list = Self { head };
+        // SAFETY: the kernel has told where the head is, and the C library keeps it for the whole
+        // life of the thread.
+        match unsafe { (*head).offset } {
+            offset if list.word_index_of(offset).is_some() => Ok(list),
+            offset => Err(ListError::Foreign(offset)),
+        }
+    }
+
+    /// Which of a token's two words the kernel looks at.
+    pub(crate) fn word_index(self) -> usize {
+        // SAFETY: as in `current`.
+        self.word_index_of(unsafe { (*self.head).offset }).unwrap_or_default()
+    }
+
+    fn word_index_of(self, offset: isize) -> Option<usize> {
+        match ENTRY_BYTES + offset {
+            0 => Some(0),
+            4 => Some(1),
+            _ => None,
+        }
+    }
+
+    /// Says which word the thread is about to acquire or release: the one at address `word`, or
+    /// none.
+    #[inline]
+    pub(crate) fn set_pending(self, word: Option<usize>) {
+        compiler_fence(SeqCst); // The kernel sees what this thread did in the order of the program.
+        // SAFETY: as in `current`; the thread and the kernel alone write to the head.
+        unsafe {
+            let entry = word.map_or(0, |word| word.wrapping_add_signed(-(*self.head).offset));
+            (&raw mut (*self.head).pending).write_volatile(core::ptr::with_exposed_provenance_mut(entry));
+        }
+        compiler_fence(SeqCst);
+    }
+
+    /// Puts `entry` at the end of the list.
+    ///
+    /// # Safety
+    /// The two pointers before and at `entry` are this crate's, are mapped until [`remove`]
+    /// (Self::remove) or the end of the thread, and are in no list.
+    pub(crate) unsafe fn append(self, entry: *mut Entry) -> Result<(), ListError> {
+        OURS.with_borrow_mut(|(generation, ours)| {
+            let now = process_generation();
+            if *generation != now {
+                // A child of fork has a list of its own, which is empty.
+                ours.clear();
+                *generation = now;
+            }
+            let last = match ours.last() {
+                Some(&last) => last,
+                None => self.before(self.end())?,
+            };
+            // SAFETY: `entry` is the caller's, with a pointer in front of it; `last` is the head or
+            // an entry that is in the list, so it is mapped.
+            unsafe {
+                entry.sub(1).write_volatile(last.cast());
+                entry.write_volatile(self.end().cast());
+                compiler_fence(SeqCst);
+                last.write_volatile(entry.cast());
+            }
+            compiler_fence(SeqCst);
+            ours.push(entry);
+            Ok(())
+        })
+    }
+
+    /// Takes `entry` out of the list.
+    ///
+    /// # Safety
+    /// This thread has put `entry` there with [`append`](Self::append), and it is still mapped.
+    pub(crate) unsafe fn remove(self, entry: *mut Entry) -> Result<(), ListError> {
+        OURS.with_borrow_mut(|(_, ours)| {
+            let Some(place) = ours.iter().position(|&of| of == entry) else { return Ok(()) };
+            let next = ours.get(place + 1).copied();
+            let last = match place.checked_sub(1) {
+                Some(before) => ours[before],
+                None => self.before(entry)?,
+            };
+            // SAFETY: `last` is the head or an entry that is in the list; `next` is an entry of
+            // this crate in the list, with a pointer in front of it.
+            unsafe {
+                last.write_volatile(next.unwrap_or(self.end()).cast());
+                if let Some(next) = next {
+                    next.sub(1).write_volatile(last.cast());
+                }
+            }
+            compiler_fence(SeqCst);
+            ours.remove(place);
+            Ok(())
+        })
+    }
+
+    /// What the last entry leads to: the head, which begins like an entry.
+    fn end(self) -> *mut Entry {
+        self.head.cast()
+    }
+
+    /// The head or the entry of the C library that leads to `entry`.
+    fn before(self, entry: *mut Entry) -> Result<*mut Entry, ListError> {
+        let mut last = self.end();
+        for _ in 0..=LONGEST {
+            // SAFETY: `last` is the head, or an entry that the C library has put into the list.
+            let next = unsafe { last.read_volatile() }.map_addr(|address| address & !PI).cast();
+            if next == entry {
+                return Ok(last);
+            }
+            if next == self.end() || next.is_null() {
+                break;
+            }
+            last = next;
+        }
+        Err(ListError::Endless)
+    }
+}

@@ -1,0 +1,307 @@
+//! [`RobustMutex`]: mutual exclusion between processes, of which any may be killed at any time.
+
+#[doc(hidden)]
+pub mod raw;
+
+pub use raw::{Acquired, Refused};
+
+use crate::slots::Member;
+use core::fmt;
+use core::ops::{Deref, DerefMut};
+use core::time::Duration;
+use raw::RawRobustMutex;
+use ulocks_core::sync::Ordering::Relaxed;
+use ulocks_core::sync::{AtomicU32, UnsafeCell};
+use ulocks_core::time::Deadline;
+use ulocks_core::{Policy, Shared, futex};
+
+/// Nothing is known against the data.
+const CONSISTENT: u32 = 0;
+/// A holder died or panicked, and nobody has repaired the data.
+const DIRTY: u32 = 1;
+/// A holder knew that the data was dirty, and released without repairing it.
+const NOT_RECOVERABLE: u32 = 2;
+
+/// Mutual exclusion around a `T` between processes: if a holder dies, the next one gets the mutex,
+/// and is told. Eight bytes beside the data.
+///
+/// Each thread that uses it has joined the region in which it lies, and passes its [`Member`].
+///
+/// # Fairness
+/// None. An arriving thread takes a free mutex past the waiters. A release wakes the waiter that
+/// has slept longest.
+///
+/// # Blocking
+/// Uncontended, an acquisition is one compare-exchange, and so is a release. Otherwise the caller
+/// spins for some microseconds, and then sleeps in the kernel (`futex_waitv`) until the mutex is
+/// released or its holder dies. It looks again each 200 ms. If the kernel lacks the call or forbids
+/// it, a waiter learns of a death by these looks only.
+///
+/// # Errors
+/// [`LockError::OwnerDied`] has the guard: the last holder died or panicked, and its changes may be
+/// half done. Repair the data and call [`RobustGuard::mark_consistent`]. A guard that is dropped
+/// without it makes the mutex not recoverable: then each acquisition fails with
+/// [`LockError::NotRecoverable`] until [`reset`](Self::reset).
+///
+/// # Panics
+/// If the member is not of this mutex's region, or is that of the process's parent.
+///
+/// # Process-shared
+/// That is what it is for. The holder is named by its slot in the region, not by a thread id. So
+/// neither a reused id nor another namespace of ids is taken for it. The death is the kernel's
+/// word: a stopped process is not dead.
+///
+/// # Signals and forks
+/// A signal handler must not use it. A child of fork does not hold what its parent holds, and joins
+/// by itself.
+///
+/// # Sources
+/// The kernel's robust futexes; the tokens are this project's (`ulocks_core::robust`).
+#[repr(C)]
+pub struct RobustMutex<T: ?Sized, P: Policy<Scope = futex::Shared> = Shared> {
+    raw: RawRobustMutex<P>,
+    state: AtomicU32,
+    data: UnsafeCell<T>,
+}
+
+// SAFETY: the mutex gives one thread at a time access to the data; the guard moves no `T` between
+// threads unless `T` is `Send`.
+unsafe impl<T: ?Sized + Send, P: Policy<Scope = futex::Shared>> Sync for RobustMutex<T, P> {}
+// SAFETY: as the data's.
+unsafe impl<T: ?Sized + Send, P: Policy<Scope = futex::Shared>> Send for RobustMutex<T, P> {}
+
+/// Why an acquisition failed, or what it found. `G` is the guard.
+#[non_exhaustive]
+pub enum LockError<G> {
+    /// The last holder died or panicked. The caller has the mutex: repair the data.
+    OwnerDied(G),
+    /// A holder knew that the data was dirty, and did not repair it: [`RobustMutex::reset`].
+    NotRecoverable,
+    /// The mutex is held, or the deadline has passed; the caller holds it itself; or the word is
+    /// corrupt.
+    Refused(Refused),
+}
+
+impl<G> fmt::Debug for LockError<G> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Display::fmt(self, f)
+    }
+}
+
+impl<G> fmt::Display for LockError<G> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::OwnerDied(_) => f.write_str(
+                "the last holder died or panicked; the error has the guard: repair the data, then call \
+                 `mark_consistent`",
+            ),
+            Self::NotRecoverable => f.write_str(
+                "a holder found the data dirty and did not repair it; `reset` acquires the mutex to repair it",
+            ),
+            Self::Refused(refused) => refused.fmt(f),
+        }
+    }
+}
+
+impl<G> core::error::Error for LockError<G> {}
+
+impl<T, P: Policy<Scope = futex::Shared>> RobustMutex<T, P> {
+    ulocks_core::const_fn! {
+        /// An unlocked mutex around `data`. If the bytes of `data` are all zero, so are the
+        /// mutex's.
+        pub fn new(data: T) -> Self {
+            Self { raw: RawRobustMutex::new(), state: AtomicU32::new(CONSISTENT), data: UnsafeCell::new(data) }
+        }
+    }
+}
+
+/// What an acquisition gives.
+pub type LockResult<'a, T, P> = Result<RobustGuard<'a, T, P>, LockError<RobustGuard<'a, T, P>>>;
+
+impl<T: ?Sized, P: Policy<Scope = futex::Shared>> RobustMutex<T, P> {
+    /// Acquires the mutex.
+    ///
+    /// # Errors
+    /// See [the type](Self#errors).
+    ///
+    /// # Panics
+    /// See [the type](Self#panics).
+    pub fn lock<'a>(&'a self, me: &'a Member<'_>) -> LockResult<'a, T, P> {
+        me.check_region(self);
+        // SAFETY: the mutex lies in the member's region, and all members of that have one table.
+        self.acquired(me, unsafe { self.raw.lock(me) })
+    }
+
+    /// Acquires the mutex if no living thread holds it.
+    ///
+    /// # Errors
+    /// As [`lock`](Self::lock); [`Refused::TimedOut`] if it is held.
+    ///
+    /// # Panics
+    /// As [`lock`](Self::lock).
+    pub fn try_lock<'a>(&'a self, me: &'a Member<'_>) -> LockResult<'a, T, P> {
+        me.check_region(self);
+        // SAFETY: as in `lock`.
+        self.acquired(me, unsafe { self.raw.try_lock(me) })
+    }
+
+    /// Acquires the mutex within `timeout`.
+    ///
+    /// # Errors
+    /// As [`lock`](Self::lock); [`Refused::TimedOut`] if it was held for so long.
+    ///
+    /// # Panics
+    /// As [`lock`](Self::lock).
+    pub fn try_lock_for<'a>(&'a self, me: &'a Member<'_>, timeout: Duration) -> LockResult<'a, T, P> {
+        self.lock_until(me, Deadline::after(timeout))
+    }
+
+    /// Acquires the mutex until `deadline`.
+    ///
+    /// # Errors
+    /// As [`lock`](Self::lock); [`Refused::TimedOut`] if the deadline has passed.
+    ///
+    /// # Panics
+    /// As [`lock`](Self::lock).
+    pub fn lock_until<'a>(&'a self, me: &'a Member<'_>, deadline: Deadline) -> LockResult<'a, T, P> {
+        me.check_region(self);
+        // SAFETY: as in `lock`.
+        self.acquired(me, unsafe { self.raw.lock_until(me, deadline) })
+    }
+
+    /// Acquires the mutex, also if it is not recoverable: the guard is dirty until
+    /// [`mark_consistent`](RobustGuard::mark_consistent).
+    ///
+    /// # Errors
+    /// [`Refused::Deadlock`], [`Refused::Corrupt`].
+    ///
+    /// # Panics
+    /// As [`lock`](Self::lock).
+    pub fn reset<'a>(&'a self, me: &'a Member<'_>) -> Result<RobustGuard<'a, T, P>, Refused> {
+        me.check_region(self);
+        // SAFETY: as in `lock`.
+        unsafe { self.raw.lock(me) }?;
+        self.state.store(DIRTY, Relaxed);
+        Ok(self.guard(me))
+    }
+
+    /// Whether a thread holds the mutex, living or dead, at the moment of the look.
+    #[must_use]
+    pub fn is_locked(&self) -> bool {
+        self.raw.is_locked()
+    }
+
+    /// The place of the data.
+    #[cfg(regions)]
+    pub(crate) fn data_of(this: *mut Self) -> *mut T
+    where
+        T: Sized,
+    {
+        this.wrapping_byte_add(core::mem::offset_of!(Self, data)).cast()
+    }
+
+    /// Unlocks a mutex that no thread uses. If a thread held it, the data is dirty.
+    ///
+    /// # Safety
+    /// `this` is valid for reads and writes, and no thread of any process uses it.
+    #[cfg(regions)]
+    pub(crate) unsafe fn reset_lock(this: *mut Self)
+    where
+        T: Sized,
+    {
+        // SAFETY: the caller's promise.
+        let this = unsafe { &*this };
+        if this.raw.reset() && this.state.load(Relaxed) == CONSISTENT {
+            this.state.store(DIRTY, Relaxed);
+        }
+    }
+
+    fn guard<'a>(&'a self, me: &'a Member<'_>) -> RobustGuard<'a, T, P> {
+        RobustGuard { mutex: self, me, panicking: std::thread::panicking() }
+    }
+
+    fn acquired<'a>(&'a self, me: &'a Member<'_>, how: Result<Acquired, Refused>) -> LockResult<'a, T, P> {
+        let how = how.map_err(LockError::Refused)?;
+        if self.state.load(Relaxed) == NOT_RECOVERABLE {
+            // SAFETY: acquired above.
+            unsafe { self.raw.unlock(me) };
+            return Err(LockError::NotRecoverable);
+        }
+        if how == Acquired::OwnerDied {
+            self.state.store(DIRTY, Relaxed);
+        }
+        let guard = self.guard(me);
+        if guard.is_dirty() { Err(LockError::OwnerDied(guard)) } else { Ok(guard) }
+    }
+}
+
+impl<T: ?Sized, P: Policy<Scope = futex::Shared>> fmt::Debug for RobustMutex<T, P> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let mut shown = f.debug_struct("RobustMutex");
+        shown.field("locked", &self.raw.is_locked()).field("state", &self.state.load(Relaxed));
+        shown.finish_non_exhaustive()
+    }
+}
+
+/// Access to the data of a [`RobustMutex`], until it is dropped.
+#[must_use = "dropped at once, it releases the mutex"]
+pub struct RobustGuard<'a, T: ?Sized, P: Policy<Scope = futex::Shared> = Shared> {
+    mutex: &'a RobustMutex<T, P>,
+    me: &'a Member<'a>,
+    /// Whether the thread panicked already when it acquired.
+    panicking: bool,
+}
+
+impl<T: ?Sized, P: Policy<Scope = futex::Shared>> RobustGuard<'_, T, P> {
+    /// Whether a holder died or panicked, and the data was not repaired since.
+    #[must_use]
+    pub fn is_dirty(&self) -> bool {
+        self.mutex.state.load(Relaxed) != CONSISTENT
+    }
+
+    /// Says that the data is whole again.
+    pub fn mark_consistent(&mut self) {
+        self.mutex.state.store(CONSISTENT, Relaxed);
+    }
+
+    /// Releases, and makes the mutex not recoverable: the data cannot be repaired.
+    pub fn abandon(self) {
+        self.mutex.state.store(DIRTY, Relaxed);
+    }
+}
+
+impl<T: ?Sized, P: Policy<Scope = futex::Shared>> Deref for RobustGuard<'_, T, P> {
+    type Target = T;
+    fn deref(&self) -> &T {
+        // SAFETY: this thread holds the mutex while the guard lives.
+        self.mutex.data.with(|data| unsafe { &*data })
+    }
+}
+
+impl<T: ?Sized, P: Policy<Scope = futex::Shared>> DerefMut for RobustGuard<'_, T, P> {
+    fn deref_mut(&mut self) -> &mut T {
+        // SAFETY: as in `deref`, and the guard is borrowed alone.
+        self.mutex.data.with_mut(|data| unsafe { &mut *data })
+    }
+}
+
+impl<T: ?Sized + fmt::Debug, P: Policy<Scope = futex::Shared>> fmt::Debug for RobustGuard<'_, T, P> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Debug::fmt(&**self, f)
+    }
+}
+
+impl<T: ?Sized, P: Policy<Scope = futex::Shared>> Drop for RobustGuard<'_, T, P> {
+    fn drop(&mut self) {
+        if ulocks_core::sync::is_abandoned() {
+            return;
+        }
+        if self.is_dirty() {
+            self.mutex.state.store(NOT_RECOVERABLE, Relaxed);
+        } else if !self.panicking && std::thread::panicking() {
+            self.mutex.state.store(DIRTY, Relaxed);
+        }
+        // SAFETY: the guard's thread holds the mutex.
+        unsafe { self.mutex.raw.unlock(self.me) };
+    }
+}

@@ -1,0 +1,268 @@
+//! The table of the threads that take part in the robust locks of a region.
+//!
+//! A thread that uses robust locks *joins*: it claims a slot, whose token the kernel marks when the
+//! thread dies ([`ulocks_core::robust`]). A lock word names its owner by an `Owner`: the number
+//! of the slot, and how often the slot was claimed. So a lock whose owner is gone is recognised
+//! even if another thread has claimed the slot since.
+//!
+//! # Invariants
+//! 1. An owner is alive if and only if the slot's token is alive and has the owner's generation.
+//! 2. A thread whose slot is in a lock word has that lock, or had it when it died. A thread that
+//!    holds a lock does not leave.
+
+use core::cell::Cell;
+use core::fmt;
+use core::ops::Range;
+use core::time::Duration;
+use ulocks_core::futex::{Futex, Shared, WAITERS};
+use ulocks_core::robust::{ListError, Registration, Token};
+use ulocks_core::sync::Ordering::Acquire;
+
+/// A place in the table. All-zero memory is a free slot.
+#[derive(Debug)]
+#[repr(C, align(64))]
+pub struct Slot {
+    pub(crate) token: Token,
+}
+
+#[cfg(target_pointer_width = "64")]
+const _: () = assert!(size_of::<Slot>() == 64);
+
+impl Slot {
+    ulocks_core::const_fn! {
+        /// A free slot.
+        #[allow(clippy::new_without_default)]
+        pub fn new() -> Self {
+            Self { token: Token::new() }
+        }
+    }
+
+    /// Whether a living thread has it, at the moment of the look.
+    #[must_use]
+    pub fn is_taken(&self) -> bool {
+        Token::is_alive(self.token.word().load(Acquire))
+    }
+}
+
+/// After so long a thread that sleeps for a robust lock looks again.
+pub const RECHECK: Duration = Duration::from_millis(200);
+
+/// The greatest number of slots in a table.
+pub const MOST_SLOTS: usize = 1 << Owner::SLOT_BITS;
+
+/// Who owns a lock: a slot, and the generation of its token, modulo 2^16.
+///
+/// | bits | meaning |
+/// |---|---|
+/// | 0 to 11 | the slot |
+/// | 12 to 27 | the generation |
+/// | 29 | set, so that no owner looks like a thread id |
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Owner(u32);
+
+impl Owner {
+    const SLOT_BITS: u32 = 12;
+    const GENERATION_BITS: u32 = 16;
+    /// In a word that names an owner. A thread id is less.
+    pub(crate) const OWNED: u32 = 1 << 29;
+    /// The bits of a word that name an owner.
+    pub(crate) const MASK: u32 = Self::OWNED | ((1 << (Self::SLOT_BITS + Self::GENERATION_BITS)) - 1);
+
+    fn new(slot: usize, generation: u32) -> Self {
+        let generation = generation & ((1 << Self::GENERATION_BITS) - 1);
+        Self(Self::OWNED | generation << Self::SLOT_BITS | slot as u32)
+    }
+
+    /// The owner that a lock's word names, if it names one.
+    pub(crate) fn of(word: u32) -> Option<Self> {
+        (word & Self::OWNED != 0).then_some(Self(word & Self::MASK))
+    }
+
+    /// The bits that name it.
+    pub(crate) const fn bits(self) -> u32 {
+        self.0
+    }
+
+    fn slot(self) -> usize {
+        (self.0 & ((1 << Self::SLOT_BITS) - 1)) as usize
+    }
+
+    fn is_of(self, generation: u32) -> bool {
+        self == Self::new(self.slot(), generation)
+    }
+}
+
+/// Why a thread could not join.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum JoinError {
+    /// So many threads take part, and there are no more slots.
+    Full(usize),
+    /// The thread has no robust list that can be used.
+    List(ListError),
+}
+
+impl fmt::Display for JoinError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Full(slots) => {
+                write!(f, "all {slots} slots of the region are taken; create it for more participants")
+            }
+            Self::List(error) => error.fmt(f),
+        }
+    }
+}
+
+impl core::error::Error for JoinError {}
+
+/// What an owner is, as far as the table knows.
+pub(crate) enum Life<'s> {
+    /// The table has no such slot: the word is corrupt.
+    Unknown,
+    /// The owner has died, or left without its lock.
+    Gone,
+    /// It lives, and the caller watches it: sleep while this word holds this value.
+    Watched(&'s Futex<Shared>, u32),
+}
+
+/// A thread that takes part: its slot, while it lives.
+///
+/// # Blocking
+/// Joining and leaving never block.
+///
+/// # Signals and forks
+/// A child of fork does not take part by its parent's member: its operations panic, and say so.
+#[derive(Debug)]
+pub struct Member<'s> {
+    slots: &'s [Slot],
+    /// The addresses of the region: locks elsewhere have other members.
+    region: Range<usize>,
+    owner: Owner,
+    registration: Registration,
+    held: Cell<u32>,
+    recheck: Cell<Duration>,
+}
+
+impl<'s> Member<'s> {
+    /// Claims a free slot for the calling thread. `region` are the addresses at which the locks of
+    /// the table's members lie.
+    ///
+    /// # Errors
+    /// If no slot is free, or if the thread has no robust list.
+    ///
+    /// # Panics
+    /// If there are more than 4,096 slots.
+    ///
+    /// # Safety
+    /// The slots stay mapped, at this address, until the member is dropped or the thread has ended;
+    /// forgetting the member does not end that.
+    pub unsafe fn join(slots: &'s [Slot], region: Range<usize>) -> Result<Self, JoinError> {
+        assert!(slots.len() <= MOST_SLOTS, "{} slots, but at most {MOST_SLOTS} are allowed", slots.len());
+        for (number, slot) in slots.iter().enumerate() {
+            // SAFETY: the caller's promise.
+            if let Some(registration) = unsafe { slot.token.claim() }.map_err(JoinError::List)? {
+                let owner = Owner::new(number, registration.generation());
+                let (held, recheck) = (Cell::new(0), Cell::new(RECHECK));
+                return Ok(Self { slots, region, owner, registration, held, recheck });
+            }
+        }
+        Err(JoinError::Full(slots.len()))
+    }
+
+    /// Changes [`RECHECK`] for this thread: a test that finds a lost wake-up must not have it
+    /// mended by the next look.
+    #[doc(hidden)]
+    pub fn set_recheck(&self, recheck: Duration) {
+        self.recheck.set(recheck);
+    }
+
+    pub(crate) fn recheck(&self) -> Duration {
+        self.recheck.get()
+    }
+
+    /// The number of the slot.
+    #[must_use]
+    pub fn slot(&self) -> usize {
+        self.owner.slot()
+    }
+
+    /// Checks that a lock lies in the member's region.
+    ///
+    /// # Panics
+    /// If not: the lock's other users are not in this member's table.
+    #[inline]
+    pub(crate) fn check_region<T: ?Sized>(&self, lock: &T) {
+        let address = core::ptr::from_ref(lock).addr();
+        assert!(
+            self.region.contains(&address),
+            "the lock is not in the region that the thread has joined; join the region of the lock"
+        );
+    }
+
+    /// How many robust locks the thread holds.
+    #[must_use]
+    pub fn held(&self) -> u32 {
+        self.held.get()
+    }
+
+    /// The thread as an owner.
+    ///
+    /// # Panics
+    /// In a child of fork.
+    #[inline]
+    pub(crate) fn owner(&self) -> Owner {
+        self.owner
+    }
+
+    /// Checks that the caller is not a child of fork, which has its parent's member.
+    #[inline]
+    pub(crate) fn check_process(&self) {
+        assert!(
+            self.registration.is_of_this_process(),
+            "a child of fork uses a robust lock by its parent's member; join in the child"
+        );
+    }
+
+    pub(crate) fn count(&self, locks: i32) {
+        self.held.set(self.held.get().wrapping_add_signed(locks));
+    }
+
+    /// Names the word that the thread is about to acquire or release.
+    #[inline]
+    pub(crate) fn set_pending(&self, word: Option<&Futex<Shared>>) {
+        self.registration.set_pending(word);
+    }
+
+    fn token(&self, owner: Owner) -> Option<&'s Token> {
+        self.slots.get(owner.slot()).map(|slot| &slot.token)
+    }
+
+    /// Whether `owner` is alive; if so, the kernel wakes a thread that sleeps on the answer when
+    /// the owner dies.
+    pub(crate) fn watch(&self, owner: Owner) -> Life<'s> {
+        let Some(token) = self.token(owner) else { return Life::Unknown };
+        let generation = token.generation();
+        match owner.is_of(generation).then(|| token.watch(generation)).flatten() {
+            Some(word) => Life::Watched(token.word(), word),
+            None => Life::Gone,
+        }
+    }
+
+    /// Wakes all threads that sleep on the token of `owner`. The kernel wakes one of them.
+    pub(crate) fn wake_watchers(&self, owner: Owner) {
+        let Some(token) = self.token(owner) else { return };
+        if token.word().load(Acquire) & WAITERS != 0 {
+            token.word().key().wake(u32::MAX);
+        }
+    }
+}
+
+impl Drop for Member<'_> {
+    fn drop(&mut self) {
+        assert!(
+            self.held.get() == 0 || std::thread::panicking() || !self.registration.is_of_this_process(),
+            "a thread leaves a region while it holds {} robust locks; drop their guards first",
+            self.held.get()
+        );
+    }
+}

@@ -1,0 +1,7 @@
+//! The robust mutex on the machine: threads and processes that are killed at known places, at each
+//! instruction, and at random.
+#![cfg(all(not(any(ulocks_loom, ulocks_vm)), not(miri)))]
+
+mod deaths;
+mod place;
+mod steps;

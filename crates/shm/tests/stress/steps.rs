@@ -1,0 +1,87 @@
+//! A child that is killed after each instruction of an acquisition and a release, with sleepers
+//! beside it.
+
+use crate::place::Shm;
+use std::sync::atomic::Ordering::Relaxed;
+use ulocks_testkit::Child;
+
+/// A child that stops itself before the mutex and after it, and is stepped through.
+fn traced(shm: &Shm) -> libc::pid_t {
+    // SAFETY: the child runs one function and leaves by `_exit`.
+    let child = unsafe { libc::fork() };
+    assert!(child >= 0, "fork: {}", std::io::Error::last_os_error());
+    if child == 0 {
+        let me = shm.join();
+        // SAFETY: the parent is told, and steps; the child leaves without destructors.
+        unsafe {
+            libc::ptrace(libc::PTRACE_TRACEME, 0, 0, 0);
+            libc::raise(libc::SIGSTOP);
+            shm.adds(&me);
+            libc::_exit(0);
+        }
+    }
+    child
+}
+
+fn wait(child: libc::pid_t) -> libc::c_int {
+    let mut status = 0;
+    // SAFETY: our child.
+    assert_eq!(unsafe { libc::waitpid(child, &raw mut status, 0) }, child);
+    status
+}
+
+/// Steps `child` so many instructions on. Whether it still lives.
+fn step(child: libc::pid_t, instructions: usize) -> bool {
+    for _ in 0..instructions {
+        // SAFETY: a stopped child that is traced.
+        assert_eq!(unsafe { libc::ptrace(libc::PTRACE_SINGLESTEP, child, 0, 0) }, 0);
+        if libc::WIFEXITED(wait(child)) {
+            return false;
+        }
+    }
+    true
+}
+
+/// Before the release the parent lets two waiters fall asleep. So the child is killed at each
+/// instruction of a contended release, and at each of the acquisition before it: at one of 41,
+/// since a pair has thousands without optimisation. `ULOCKS_STEPS=1` kills at each.
+#[test]
+fn a_death_at_any_instruction_strands_nobody() {
+    let mut points = 0;
+    let stride =
+        std::env::var("ULOCKS_STEPS").map_or(41, |text| text.parse().expect("ULOCKS_STEPS: a number"));
+    for instruction in (0..).step_by(stride) {
+        let (shm, _watch) = Shm::new("a death at an instruction");
+        let child = traced(&shm);
+        wait(child);
+        // As far as the critical section, if it comes so far before it dies.
+        let mut lives = true;
+        let mut done = 0;
+        while lives && done < instruction && !shm.place().mutex.is_locked() {
+            lives = step(child, 1);
+            done += 1;
+        }
+        let sleepers: Vec<_> = match shm.place().mutex.is_locked() {
+            true => (0..2).map(|_| shm.waiter()).collect(),
+            false => Vec::new(),
+        };
+        lives = lives && step(child, instruction - done);
+        if lives {
+            // SAFETY: our child.
+            unsafe { libc::kill(child, libc::SIGKILL) };
+            wait(child);
+        }
+        let count = sleepers.len() as u32;
+        sleepers.into_iter().for_each(Child::ends);
+        let me = shm.join();
+        shm.adds(&me);
+        assert!(shm.place().finished.load(Relaxed) > count);
+        assert!(shm.place().told.load(Relaxed) <= 1);
+        if !lives {
+            break;
+        }
+        points += 1;
+    }
+    println!("killed at {points} instructions");
+    assert!(points * stride > 300, "{points} instructions are too few for a pair");
+}

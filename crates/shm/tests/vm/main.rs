@@ -1,0 +1,6 @@
+//! Models of the robust locks on the virtual machine: deaths at each step, under the rules of each
+//! kernel.
+#![cfg(all(ulocks_vm, feature = "vm"))]
+
+mod mutex;
+mod place;
