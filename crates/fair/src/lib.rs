@@ -7,7 +7,7 @@ mod semaphore;
 mod tickets;
 
 pub use mutex::{
-    FairCondvar, FairCondvarWith, FairMutex, FairMutexGuard, FairMutexWith, Line, MappedFairMutexGuard,
+    FairCondvar, FairCondvarWith, FairMutex, FairMutexGuard, FairMutexWith, FairScope, MappedFairMutexGuard,
     RawFairMutex,
 };
 pub use semaphore::{Permit, RawSemaphore, Semaphore, SemaphoreWith, TooManyPermits};

@@ -6,7 +6,7 @@ mod raw;
 mod shared;
 mod word;
 
-pub use raw::{Line, RawFairMutex};
+pub use raw::{FairScope, RawFairMutex};
 
 use ulocks_core::{Private, api};
 

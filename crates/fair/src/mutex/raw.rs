@@ -15,8 +15,8 @@ use ulocks_core::{Policy, Private};
 /// The scopes in which a line can be formed: both there are. It chooses the protocol of a
 /// [`RawFairMutex`].
 ///
-/// Code that is generic over the policy of a fair mutex says `P: Policy<Scope: Line>`.
-pub trait Line: Scope {
+/// Code that is generic over the policy of a fair mutex says `P: Policy<Scope: FairScope>`.
+pub trait FairScope: Scope {
     /// The mutex of this scope.
     #[doc(hidden)]
     type Mutex<P: Policy<Scope = Self>>: RawMutexFair<Scope = Self, Token = ()>
@@ -26,21 +26,21 @@ pub trait Line: Scope {
         + Sync;
 }
 
-impl Line for futex::Private {
+impl FairScope for futex::Private {
     type Mutex<P: Policy<Scope = Self>> = private::Protocol<P>;
 }
 
-impl Line for futex::Shared {
+impl FairScope for futex::Shared {
     type Mutex<P: Policy<Scope = Self>> = shared::Protocol<P>;
 }
 
-type Mutex<P> = <<P as Policy>::Scope as Line>::Mutex<P>;
+type Mutex<P> = <<P as Policy>::Scope as FairScope>::Mutex<P>;
 
 /// The raw mutex, without data: eight bytes, and the counters if the policy has any.
 #[repr(transparent)]
-pub struct RawFairMutex<P: Policy<Scope: Line> = Private>(Mutex<P>);
+pub struct RawFairMutex<P: Policy<Scope: FairScope> = Private>(Mutex<P>);
 
-impl<P: Policy<Scope: Line>> RawFairMutex<P> {
+impl<P: Policy<Scope: FairScope>> RawFairMutex<P> {
     ulocks_core::const_fn! {
         /// An unlocked mutex; its bytes are all zero.
         pub fn new() -> Self {
@@ -54,19 +54,19 @@ impl<P: Policy<Scope: Line>> RawFairMutex<P> {
     }
 }
 
-impl<P: Policy<Scope: Line>> Default for RawFairMutex<P> {
+impl<P: Policy<Scope: FairScope>> Default for RawFairMutex<P> {
     fn default() -> Self {
         Self::new()
     }
 }
 
-impl<P: Policy<Scope: Line>> fmt::Debug for RawFairMutex<P> {
+impl<P: Policy<Scope: FairScope>> fmt::Debug for RawFairMutex<P> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_tuple("RawFairMutex").field(&self.0).finish()
     }
 }
 
-impl<P: Policy<Scope: Line>> Metered for RawFairMutex<P> {
+impl<P: Policy<Scope: FairScope>> Metered for RawFairMutex<P> {
     type Meter = P::Meter;
 
     fn meter(&self) -> &P::Meter {
@@ -74,10 +74,10 @@ impl<P: Policy<Scope: Line>> Metered for RawFairMutex<P> {
     }
 }
 
-ulocks_core::initial!([P: Policy<Scope: Line>] RawFairMutex<P> = Self::new());
+ulocks_core::initial!([P: Policy<Scope: FairScope>] RawFairMutex<P> = Self::new());
 
 // SAFETY: every call is passed on to a mutex that keeps this contract.
-unsafe impl<P: Policy<Scope: Line>> RawMutex for RawFairMutex<P> {
+unsafe impl<P: Policy<Scope: FairScope>> RawMutex for RawFairMutex<P> {
     type Scope = P::Scope;
     type Token = ();
     const CONDVAR_NS: u32 = <P::Spin as spin::Spin>::CONDVAR_NS;
@@ -110,7 +110,7 @@ unsafe impl<P: Policy<Scope: Line>> RawMutex for RawFairMutex<P> {
 }
 
 // SAFETY: as above.
-unsafe impl<P: Policy<Scope: Line>> RawMutexFair for RawFairMutex<P> {
+unsafe impl<P: Policy<Scope: FairScope>> RawMutexFair for RawFairMutex<P> {
     #[inline]
     unsafe fn unlock_fair(&self, (): ()) {
         // SAFETY: the caller's contract is the callee's.

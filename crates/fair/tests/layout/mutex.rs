@@ -3,7 +3,7 @@
 use ulocks_core::meter::Counted;
 use ulocks_core::spin::{Adaptive, NoSpin, Patience};
 use ulocks_core::{Private, Shared};
-use ulocks_fair::{FairMutex, Line, RawFairMutex};
+use ulocks_fair::{FairMutex, FairScope, RawFairMutex};
 
 ulocks_testkit::layout_tests! {
     FairMutex;
@@ -18,7 +18,7 @@ const _: () = assert!(size_of::<FairMutex<()>>() == 8 && size_of::<FairMutex<u64
 
 #[test]
 fn new_is_all_zero() {
-    fn bytes<P: ulocks_core::Policy<Scope: Line>>() -> Vec<u8> {
+    fn bytes<P: ulocks_core::Policy<Scope: FairScope>>() -> Vec<u8> {
         let mutex = RawFairMutex::<P>::new();
         let size = size_of_val(&mutex);
         // SAFETY: the bytes of an initialised value without padding: a word, and counters of a

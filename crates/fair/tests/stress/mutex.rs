@@ -4,7 +4,7 @@ use ulocks_core::meter::Counted;
 use ulocks_core::raw::RawMutex;
 use ulocks_core::spin::{Adaptive, NoSpin, Patience};
 use ulocks_core::{Policy, Private, Shared};
-use ulocks_fair::{Line, RawFairMutex};
+use ulocks_fair::{FairScope, RawFairMutex};
 use ulocks_testkit::order::Recorder;
 use ulocks_testkit::stress::{self, Load};
 use ulocks_testkit::suite::{self, Effort};
@@ -47,7 +47,7 @@ fn counters_agree_with_one_another() {
 /// that give up.
 #[test]
 fn who_came_first_is_served_first() {
-    fn check<P: Policy<Scope: Line, Meter = Recorder>>() -> usize {
+    fn check<P: Policy<Scope: FairScope, Meter = Recorder>>() -> usize {
         let mut acquired = 0;
         for (threads, operations) in [(2, 60_000), (4, 20_000), (16, 5_000), (64, 1_250)] {
             let load = Load { threads, operations, hold: 20, ..Load::default() };
