@@ -7,7 +7,7 @@
 //! 2. *It is held for a few instructions on one word*: no lock, but an atomic.
 //! 3. *Threads of different real-time priority want it*, and an urgent one must not wait for one
 //!    that cannot run: [`pi::PiMutex`](crate::pi::PiMutex).
-//! 4. *Who came first must be served first*: [`fair::FairMutex`](crate::fair::FairMutex), and
+//! 4. *The first to come must be served first*: [`fair::FairMutex`](crate::fair::FairMutex), and
 //!    [`fair::Semaphore`](crate::fair::Semaphore) where it is not one but several permits that are
 //!    handed out. The order costs a wake-up an acquisition as soon as there are more threads than
 //!    CPUs.
@@ -21,8 +21,8 @@
 //!    [`unfair::AsymMutex`](crate::unfair::AsymMutex), whose release is a plain store.
 //! 8. *It is in every one of a million small objects*: `unfair::ByteMutex`, with the feature
 //!    `parking-lot`.
-//! 9. *It must be small, timed, in special memory, or shared by processes, and nobody minds who
-//!    goes first*: [`unfair::Mutex`](crate::unfair::Mutex).
+//! 9. *It must be small, timed, in special memory, or shared by processes, and the order does not
+//!    matter*: [`unfair::Mutex`](crate::unfair::Mutex).
 //! 10. *Many readers, all alike, with short sections*: [`std::sync::RwLock`], or a mutex, which is
 //!     often as fast.
 //! 11. *Readers of which some are slow and some must not wait; readers that come in again on a

@@ -12,8 +12,7 @@ use ulocks_core::spin;
 use ulocks_core::time::Deadline;
 use ulocks_core::{Policy, Private};
 
-/// The scopes in which a line can be formed: both there are. It chooses the protocol of a
-/// [`RawFairMutex`].
+/// The scopes of a [`RawFairMutex`], each with a protocol of its own: both that there are.
 ///
 /// Code that is generic over the policy of a fair mutex says `P: Policy<Scope: FairScope>`.
 pub trait FairScope: Scope {

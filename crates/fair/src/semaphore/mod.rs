@@ -1,4 +1,4 @@
-//! [`Semaphore`]: a count of permits and a line in which nobody is overtaken.
+//! [`Semaphore`]: a count of permits and a strict queue.
 
 mod permit;
 mod private;
@@ -28,38 +28,37 @@ impl fmt::Display for TooManyPermits {
 
 impl core::error::Error for TooManyPermits {}
 
-/// A counting semaphore that serves in the order of arrival: nobody is overtaken, not by those who
-/// want less, not by those who are faster.
+/// A counting semaphore that serves in the order of arrival: no thread overtakes a waiter, also if
+/// it wants fewer permits or is faster.
 ///
 /// This one is for the threads of one process, with the default patience and without counters;
 /// [`SemaphoreWith`] has the others, and the methods.
 ///
 /// # Fairness
-/// Strict. Who waits stands in line, and is served before everybody who comes after it. While
-/// somebody is in line, the permits are for the line: a request for many at its head holds up small
-/// ones behind it until it is served or gives up, and [`try_acquire`](SemaphoreWith::try_acquire)
-/// fails, whatever the count says. So a thread waits for as long as those before it in line need to
-/// be served, and nobody starves. Of two threads that come at the same moment either may be the
-/// first.
+/// Strict. A waiter is served before each thread that arrives after it. While there is a waiter,
+/// the permits are for the waiters. A request for many at the head of the queue holds up small ones
+/// behind it, until it is served or times out. [`try_acquire`](SemaphoreWith::try_acquire) fails
+/// then, whatever the count says. So a thread waits until the waiters before it are served, and no
+/// thread starves. Of two threads that arrive at the same moment either may be first.
 ///
-/// The price is that of every such order: a thread that is next may have to be woken while others
-/// that run could have gone on. For protecting data with a single permit a mutex is made.
+/// Each such order has a cost. The head waiter may have to be woken while other threads that run
+/// could have gone on. To protect data with a single permit, use a mutex.
 ///
 /// # Blocking
-/// An acquisition is one atomic read-modify-write if the permits are there and nobody waits, and so
-/// is a release. Else the thread stands in line at once; one that comes first spins, for up to the
+/// If there are permits and no waiters, an acquisition is one atomic read-modify-write, and so is a
+/// release. Otherwise the thread enqueues at once. A head waiter spins for up to the
 /// [`FIRST_NS`](ulocks_core::spin::Spin::FIRST_NS) of the policy, 30 us by default, and then sleeps
-/// in the kernel, as the others do at once. A release makes one system call for each thread it
-/// wakes, and none if all it serves are awake. It never waits. A timed acquisition tries at least
-/// once, also if its time has passed already.
+/// in the kernel. All others sleep at once. A release makes one system call for each thread it
+/// wakes, and none if all waiters that it serves are awake. It never waits. A timed acquisition
+/// tries at least once, also if its deadline has passed already.
 ///
 /// # Errors
 /// A release that would make more than [`MAX_PERMITS`](SemaphoreWith::MAX_PERMITS) changes nothing
 /// and says so: [`TooManyPermits`].
 ///
 /// # Panics
-/// If more permits are asked for than there can be, since that would be a wait for ever; if 65,523
-/// threads wait already.
+/// If more permits are asked for than there can be: the wait would never end. If 65,523 threads
+/// wait already.
 ///
 /// # Aborts
 /// If the kernel refuses to let a waiter sleep, or to wake a sleeper: a seccomp filter forbids it.
@@ -67,27 +66,31 @@ impl core::error::Error for TooManyPermits {}
 ///
 /// # Process-shared
 /// [`SemaphoreWith`]`<Shared>`: no address is stored, all-zero memory is a semaphore without
-/// permits, and processes may map it wherever they like. The order is as strict. Four things
-/// differ. A thread whose time has passed leaves at once if it has the last place in line or one of
-/// the first thirteen, and else as soon as it has. Permits for several threads that sleep wake them
-/// one after the other, each the next. Of more than 32 threads that wait, those further behind are
-/// woken a second time on their way, and once more for each 512 that were before them. A request
-/// for many is woken by each release until it has them. It is not robust: the permits of a process
-/// that dies are lost, and if it dies while it waits, or inside of a release, those behind it may
-/// wait for ever. Bound the wait where that matters.
+/// permits, and processes may map it wherever they like. The order is as strict. Five things
+/// differ:
+/// - A waiter that times out leaves at once if it has the last place in the queue or one of the
+///   first thirteen. Otherwise it leaves as soon as it has one of these.
+/// - If a release serves several waiters that sleep, it wakes the first, and each wakes the next.
+/// - Waiters that are more than 32 places behind are woken a second time on their way, and once
+///   more for each 512 that were before them.
+/// - A request for many is woken by each release until it has them.
+/// - It is not robust. The permits of a process that dies are lost. If a process dies while it
+///   waits, or inside of a release, the waiters behind it may wait for ever. Use a deadline where
+///   that matters.
 ///
 /// # Signals and forks
 /// A signal handler may release, whatever it interrupts, also a release or an acquisition of the
-/// same semaphore; and may try to acquire. Signals are handled while a thread waits, and the wait
-/// goes on. A child of `fork` gets a private copy of a `Private` semaphore, with the count it had;
-/// if threads of the parent waited at that moment, the copy must not be used.
+/// same semaphore. It may also try to acquire. Signals are handled while a thread waits, and the
+/// wait goes on. A child of `fork` gets a copy of a `Private` semaphore, with the count that it
+/// had. If threads of the parent waited at that moment, the copy must not be used.
 ///
 /// # Memory
-/// Sixteen bytes: the count and who waits for it in one word, so that one look tells both, and the
-/// line in another. Nothing is allocated. The step that publishes the permits is the last access of
-/// a release, so the thread that acquires them may free or unmap the semaphore at once, while the
-/// release is still returning. What happened before a release happens before the return of the
-/// acquisition that gets its permits. A semaphore may be moved or dropped whatever its count is.
+/// Sixteen bytes: the counts of permits and of waiters in one word, so that one look tells both,
+/// and the queue in another. Nothing is allocated. The step that publishes the permits is the last
+/// access of a release, so the thread that acquires them may free or unmap the semaphore at once,
+/// while the release is still returning. What happened before a release happens before the return
+/// of the acquisition that gets its permits. A semaphore may be moved or dropped whatever its count
+/// is.
 ///
 /// # Examples
 /// At most three at once:
@@ -156,7 +159,7 @@ impl<P: Policy> SemaphoreWith<P> {
         }
     }
 
-    /// Acquires a permit, waiting in line as long as it takes.
+    /// Acquires a permit, and waits in the queue as long as that takes.
     ///
     /// # Panics
     /// If 65,523 threads wait already.
@@ -165,9 +168,9 @@ impl<P: Policy> SemaphoreWith<P> {
         self.acquire_many(1)
     }
 
-    /// Acquires `count` permits at once, waiting in line as long as it takes.
+    /// Acquires `count` permits together, and waits in the queue as long as that takes.
     ///
-    /// Those behind in line wait until these are there. None are had without waiting.
+    /// The waiters behind it wait as long. Zero permits are acquired at once.
     ///
     /// # Panics
     /// If `count` is more than [`MAX_PERMITS`](Self::MAX_PERMITS); if 65,523 threads wait already.
@@ -177,13 +180,13 @@ impl<P: Policy> SemaphoreWith<P> {
         Permit::new(&self.0, count)
     }
 
-    /// Acquires a permit if one is there and nobody waits.
+    /// Acquires a permit if there is one and no waiter.
     #[inline]
     pub fn try_acquire(&self) -> Option<Permit<'_, P>> {
         self.try_acquire_many(1)
     }
 
-    /// Acquires `count` permits at once if they are there and nobody waits.
+    /// Acquires `count` permits if there are as many and no waiters.
     #[inline]
     pub fn try_acquire_many(&self, count: u32) -> Option<Permit<'_, P>> {
         self.0.try_acquire(count).then(|| Permit::new(&self.0, count))
@@ -207,7 +210,7 @@ impl<P: Policy> SemaphoreWith<P> {
         self.try_acquire_many_until(1, deadline)
     }
 
-    /// Acquires `count` permits at once, or gives up after `timeout`.
+    /// Acquires `count` permits together, or gives up after `timeout`.
     ///
     /// # Panics
     /// As [`acquire_many`](Self::acquire_many).
@@ -216,7 +219,8 @@ impl<P: Policy> SemaphoreWith<P> {
         self.try_acquire_many(count).or_else(|| self.try_acquire_many_until(count, Deadline::after(timeout)))
     }
 
-    /// Acquires `count` permits at once, or gives up at `deadline`, an `Instant` or a [`Deadline`].
+    /// Acquires `count` permits together, or gives up at `deadline`, an `Instant` or a
+    /// [`Deadline`].
     ///
     /// # Panics
     /// As [`acquire_many`](Self::acquire_many).
@@ -225,8 +229,7 @@ impl<P: Policy> SemaphoreWith<P> {
         self.0.acquire_until(count, deadline.into()).then(|| Permit::new(&self.0, count))
     }
 
-    /// Puts `count` permits in, and serves those who wait. They need not have been acquired before,
-    /// and not here.
+    /// Puts `count` permits in, and serves waiters. The permits need not have been acquired before.
     ///
     /// # Blocking
     /// Never waits, so a signal handler may release.
@@ -238,8 +241,8 @@ impl<P: Policy> SemaphoreWith<P> {
         self.0.release(count)
     }
 
-    /// How many permits are free at this moment. While somebody waits, they are not enough for the
-    /// first in line, or are on their way to it.
+    /// How many permits are free at this moment. While there are waiters, these permits are too few
+    /// for the head waiter, or are on their way to it.
     #[inline]
     pub fn available_permits(&self) -> u32 {
         self.0.available()

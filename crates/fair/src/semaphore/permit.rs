@@ -39,8 +39,8 @@ impl<'a, P: Policy> Permit<'a, P> {
         self.count
     }
 
-    /// Keeps the permits from going back: the semaphore has so many fewer, until somebody releases
-    /// others.
+    /// Keeps the permits from going back: the semaphore has so many fewer, until others are
+    /// released.
     #[inline]
     pub fn forget(self) {
         core::mem::forget(self);

@@ -1,64 +1,64 @@
-//! The protocol of [`Semaphore`](crate::Semaphore): Franke's usema, a count and a line in which
-//! nobody is overtaken.
+//! The protocol of [`Semaphore`](crate::Semaphore): Franke's usema, a count and a strict queue.
 //!
 //! # Properties
-//! - Never more permits out than there are; what happened before a release happens before the
-//!   acquisition that its permits go to.
-//! - Strict order: whoever is in line is served before everybody who comes to the line after it,
-//!   also if it wants many permits and they want few. Neither an arrival nor `try_acquire` takes
-//!   permits while somebody is in line.
-//! - Nobody there to wait or to be woken: one read-modify-write to acquire and one to release, and
-//!   no system call.
-//! - A release never waits, not even for another release: it may be called in a signal handler,
-//!   whatever it interrupts.
-//! - The read-modify-write that publishes the permits is the last touch of a release. Who acquires
-//!   them may free or unmap the semaphore at once, also while the release is still under way (law
-//!   2; what glibc's bug 12674 was about).
-//! - A wait can be timed. Exactly one of permits and timeout wins, and no permit is lost.
-//! - All-zero is a semaphore without permits. Nothing is allocated; no address is stored while
-//!   nobody waits, and none at all in shared memory.
+//! - At most as many permits are out as were put in. What happened before a release happens before
+//!   the return of the acquisition that gets its permits.
+//! - Strict order: a waiter is served before each thread that arrives after it, also if the waiter
+//!   wants many permits and the thread few. While there is a waiter, no arriving thread takes
+//!   permits, and `try_acquire` fails.
+//! - Without waiters, an acquisition is one read-modify-write and a release is one, and neither
+//!   makes a system call.
+//! - A release never waits, not even for another release. A signal handler may release, whatever it
+//!   interrupts.
+//! - The read-modify-write that publishes the permits is the last access of a release (law 2). The
+//!   thread that acquires them may free or unmap the semaphore at once, while the release is still
+//!   returning. (glibc's bug 12674 was about this.)
+//! - A wait can be timed. Either the waiter gets its permits or it times out, and no permit is
+//!   lost.
+//! - All-zero memory is a semaphore without permits. Nothing is allocated. Without waiters no
+//!   address is stored, and in shared memory never.
 //!
 //! # State
-//! Sixteen bytes: a word with the counts ([`State`]), so that one comparison tells an arrival
-//! whether permits are there *and* nobody waits for them, and eight bytes for the line, which is
-//! another for each scope:
+//! Sixteen bytes. Eight are a word with the counts ([`State`]): one comparison tells an arriving
+//! thread whether there are permits *and* no waiters. The other eight are the queue, by scope:
 //!
-//! | scope | the line | who takes the permits for a waiter | file |
+//! | scope | the queue | which thread takes the permits for a waiter | file |
 //! |---|---|---|---|
-//! | private | nodes on the waiters' stacks, one futex each | whoever serves the line; the waiter finds them granted | `private.rs` |
-//! | shared | tickets and two futexes | the first in line itself | `shared.rs` |
+//! | private | nodes on the waiters' stacks, one futex each | the queue-lock holder, before it grants | `private.rs` |
+//! | shared | tickets and two futexes | the head waiter itself | `shared.rs` |
 //!
 //! # Transitions
 //! | what | word | by | label |
 //! |---|---|---|---|
-//! | take | permits - n, if nobody is in line and there are n | an arrival | (T) |
-//! | give | permits + n, if that does not exceed the maximum | a release | (G) |
-//! | come | waiters + 1, if (T) is not possible | an arrival | (C) |
-//! | go | waiters - 1, with or without permits | the line | (S4) (L3) (L4) |
+//! | take | permits - n, if there are no waiters and n permits | an arriving thread | (T) |
+//! | give | permits + n, if that is at most the maximum | a releasing thread | (G) |
+//! | come | waiters + 1, if (T) is not possible | an arriving thread | (C) |
+//! | go | waiters - 1, with permits or without | the queue | (S4) (L3) (L4) |
 //!
 //! # Invariants
-//! 1. The permits in the word and the permits that are out are together what was put in: each
-//!    transition that takes is one read-modify-write that finds as many.
-//! 2. While somebody is in line, only the line takes: (T) needs a word without waiters, and whoever
-//!    is in line is counted there from (C), which is before it gets its place, until it goes.
-//! 3. If somebody is in line and the permits suffice for the first, then somebody is at work who
-//!    will find out.
+//! 1. The permits in the word and the permits that are out are together what was put in. Each
+//!    transition that takes permits is one read-modify-write that finds as many.
+//! 2. While there is a waiter, permits are taken for waiters only. (T) needs a word without
+//!    waiters. A waiter is counted there from (C), before it has its place in the queue, until it
+//!    goes.
+//! 3. If there is a waiter and the permits suffice for the head waiter, then a thread is at work
+//!    that will find out.
 //!
-//! # What is to come first
-//! The place in line is had a moment after (C), so two threads that come at the same time may get
-//! their places in either order; a thread that comes after another one's (C) can only get a place
-//! behind it, or wait with it for the order to be decided. It cannot get permits before it.
+//! # Which thread comes first
+//! A waiter gets its place in the queue a moment after (C). So two threads that arrive at the same
+//! time may get their places in either order. A thread that arrives after another one's (C) cannot
+//! get permits before it. It gets a place behind it, or both wait for their places.
 //!
 //! # Ordering
-//! (G) is Release and (T) is Acquire. All transitions are read-modify-writes, so (T) reads (G) or
-//! what follows it in the release sequence. The other pairs are with their files.
+//! (G) is Release and (T) is Acquire. All transitions are read-modify-writes. So (T) reads (G), or
+//! what follows (G) in its release sequence. The other pairs are in the two files.
 //!
 //! # Sources
 //! H. Franke, "Lightweight userspace semaphores" (LKML, 26 February 2002): the count in user
-//! memory, the kernel for nothing but sleep. M. Kirkwood, H. Franke, R. Russell, "Fuss, Futexes and
+//! memory, the kernel for sleep only. M. Kirkwood, H. Franke, R. Russell, "Fuss, Futexes and
 //! Furwocks" (OLS 2002): what the kernel offers for it. T. Riegel, glibc's `nptl/sem_wait.c` (2015,
-//! bug 12674): count and waiters in one word, so that posting touches the semaphore once. Here: the
-//! order, the line, and the release of many.
+//! bug 12674): count and waiters in one word, so that a post touches the semaphore once. Here: the
+//! order, the queue, and the release of several permits.
 
 use super::waiters::Waiters;
 use super::word::State;
@@ -107,12 +107,12 @@ impl<P: Policy> RawSemaphore<P> {
         &self.meter
     }
 
-    /// Takes `count` permits at once, waiting in line as long as it takes. None are had at once,
-    /// without a look at the line.
+    /// Takes `count` permits together, and waits in the queue as long as that takes. Zero permits
+    /// are taken at once, whatever the queue is.
     ///
     /// # Panics
-    /// If `count` is more than [`MAX_PERMITS`](Self::MAX_PERMITS), for which one would wait for
-    /// ever; if [`MAX_WAITERS`](Self::MAX_WAITERS) threads wait already.
+    /// If `count` is more than [`MAX_PERMITS`](Self::MAX_PERMITS): the wait would never end. If
+    /// [`MAX_WAITERS`](Self::MAX_WAITERS) threads wait already.
     #[inline]
     pub fn acquire(&self, count: u32) {
         if !self.take(count) {
@@ -121,7 +121,7 @@ impl<P: Policy> RawSemaphore<P> {
         self.meter.count(Event::Acquired);
     }
 
-    /// Takes `count` permits at once if they are there and nobody waits. True if it took them.
+    /// Takes `count` permits if there are as many and no waiters. True if it took them.
     #[inline]
     pub fn try_acquire(&self, count: u32) -> bool {
         let taken = self.take(count);
@@ -131,8 +131,8 @@ impl<P: Policy> RawSemaphore<P> {
         taken
     }
 
-    /// Takes `count` permits at once, waiting in line until `deadline` at the most. True if it took
-    /// them.
+    /// Takes `count` permits together, and waits in the queue until `deadline` at most. True if it
+    /// took them.
     ///
     /// # Panics
     /// As [`acquire`](Self::acquire).
@@ -145,7 +145,7 @@ impl<P: Policy> RawSemaphore<P> {
         taken
     }
 
-    /// Puts `count` permits in, and serves those who wait. Never waits.
+    /// Puts `count` permits in, and serves waiters. Never waits.
     ///
     /// # Errors
     /// If there would be more than [`MAX_PERMITS`](Self::MAX_PERMITS): then nothing has changed.
@@ -160,8 +160,8 @@ impl<P: Policy> RawSemaphore<P> {
         self.release_contended(count)
     }
 
-    /// How many permits are free at this moment. While somebody waits they are for the first in
-    /// line.
+    /// How many permits are free at this moment. While there are waiters, these permits are for the
+    /// head waiter.
     #[inline]
     pub fn available(&self) -> u32 {
         State(self.state.load(Relaxed)).permits()
@@ -173,8 +173,8 @@ impl<P: Policy> RawSemaphore<P> {
         State(self.state.load(Relaxed)).waiters()
     }
 
-    /// Whether somebody has a place in line, so that whoever comes now gets one behind it. For
-    /// tests.
+    /// Whether a waiter has its place in the queue, so that a thread that arrives now gets one
+    /// behind it. For tests.
     #[doc(hidden)]
     pub fn is_queued(&self) -> bool {
         if <P::Scope as Scope>::PRIVATE {
@@ -184,7 +184,7 @@ impl<P: Policy> RawSemaphore<P> {
         }
     }
 
-    /// (G) on a semaphore nobody waits for.
+    /// (G) on a semaphore without waiters.
     #[inline(always)]
     fn change(&self, from: State, to: State) -> bool {
         self.state.compare_exchange(from.0, to.0, Release, Relaxed).is_ok()
@@ -203,8 +203,8 @@ impl<P: Policy> RawSemaphore<P> {
         count == 0
     }
 
-    /// An arrival that has found no permits, or somebody in line: comes (C), and waits. False if
-    /// `deadline` passed first.
+    /// An arriving thread that has found too few permits, or a waiter: comes (C), and waits. False
+    /// if `deadline` passed first.
     #[cold]
     #[inline(never)]
     fn wait(&self, count: u32, deadline: Option<Deadline>) -> bool {

@@ -1,12 +1,12 @@
-//! The half of a semaphore that is for those who wait: a queue or tickets, by scope, in the same
-//! eight bytes.
+//! The half of a semaphore that is for its waiters: a queue or tickets, by scope, in the same eight
+//! bytes.
 
 use super::private::Queue;
 use super::shared::Tickets;
 use core::mem::ManuallyDrop;
 use ulocks_core::futex::Scope;
 
-/// Where those who wait stand. All-zero when nobody does.
+/// The queue of the waiters. All-zero if there are none.
 ///
 /// A union, because the layout depends on the scope alone and the type of a lock on its policy; the
 /// scope is a constant, so there is nothing to tell apart when the program runs.
@@ -18,7 +18,7 @@ pub(super) union Waiters<S: Scope> {
 
 impl<S: Scope> Waiters<S> {
     ulocks_core::const_fn! {
-        /// A line nobody stands in.
+        /// A queue without waiters.
         pub fn new() -> Self {
             if S::PRIVATE {
                 Self { queue: ManuallyDrop::new(Queue::new()) }

@@ -1,5 +1,5 @@
-//! The word of a semaphore: how many permits are free, how many wait, and what is going on in the
-//! line.
+//! The word of a semaphore: how many permits are free, how many threads wait, and what is going on
+//! in the queue.
 
 use crate::tickets::Serving;
 use core::fmt;
@@ -8,12 +8,12 @@ use core::fmt;
 ///
 /// | bits | name | law |
 /// |---|---|---|
-/// | 30 | permits | free ones. Changed by everybody |
-/// | 16 | waiters | threads in line, or on their way into it; while there are any, only the line takes permits |
-/// | 1 | `QUEUE_LOCKED` | private: a thread serves the line, and it alone touches links. Only with waiters |
-/// | 1 | `ARRIVED` | private: a node was pushed while a thread served. Only with `QUEUE_LOCKED` |
-/// | 1 | `LEAVERS` | private: a waiter wants out. Only with `QUEUE_LOCKED` |
-/// | 1 + 17 | `ARMED` and a note | shared: the first in line sleeps, or is about to, as long as the turn is the one noted. In the places of the three above |
+/// | 30 | permits | the free ones; each thread may change them |
+/// | 16 | waiters | threads in the queue, or on their way into it; while there are any, permits are taken for them only |
+/// | 1 | `QUEUE_LOCKED` | private: there is a queue-lock holder, which alone touches links. Only with waiters |
+/// | 1 | `ARRIVED` | private: a node was pushed meanwhile. Only with `QUEUE_LOCKED` |
+/// | 1 | `LEAVERS` | private: a waiter wants to leave. Only with `QUEUE_LOCKED` |
+/// | 1 + 17 | `ARMED` and a note | shared: the head waiter sleeps, or is about to, while `serving` is the one noted. The bits are those of the three flags above |
 ///
 /// So a word below `ONE_WAITER` is a plain count, and the fast paths need one comparison.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -32,12 +32,11 @@ impl State {
 
     /// The most permits there can be.
     pub const MAX_PERMITS: u32 = Self::PERMITS_MASK as u32;
-    /// The most threads that can wait: as many as tickets can tell apart, less those of waiters
-    /// that have left the line and whose turn has not come
-    /// ([`ABANDONABLE`](Serving::ABANDONABLE)).
+    /// The most threads that can wait: as many as there are numbers of tickets, less those that may
+    /// be abandoned ([`ABANDONABLE`](Serving::ABANDONABLE)).
     pub const MAX_WAITERS: u32 = (1 << WAITER_BITS) - 1 - Serving::ABANDONABLE as u32;
 
-    /// How much of a turn is noted.
+    /// How many bits of `serving` are noted.
     pub const NOTE_BITS: u32 = 17;
 
     pub const QUEUE_LOCKED: u64 = 1 << Self::FLAGS_SHIFT;
@@ -55,7 +54,7 @@ impl State {
         ((self.0 & Self::WAITERS_MASK) >> PERMIT_BITS) as u32
     }
 
-    /// Whether nobody is in line.
+    /// Whether there are no waiters.
     #[inline]
     pub fn has_no_waiters(self) -> bool {
         self.0 < Self::ONE_WAITER
@@ -73,7 +72,7 @@ impl State {
         Self(self.0 & !flags)
     }
 
-    /// After `count` permits were taken past the line.
+    /// After an arriving thread has taken `count` permits; `None` if it may not.
     #[inline(always)]
     pub fn taken(self, count: u32) -> Option<Self> {
         (self.has_no_waiters() && self.0 >= u64::from(count)).then(|| Self(self.0 - u64::from(count)))
@@ -86,25 +85,25 @@ impl State {
         fits.then(|| Self(self.0 + u64::from(count)))
     }
 
-    /// With one more in line; `None` if there are as many as there can be.
+    /// With one more waiter; `None` if there are as many as there can be.
     pub fn with_waiter(self) -> Option<Self> {
         (self.waiters() < Self::MAX_WAITERS).then(|| Self(self.0 + Self::ONE_WAITER))
     }
 
-    /// After `waiters` left the line with `permits` together; none of the flags is left. What is
-    /// counted too low, which only foreign writes to shared memory can bring about, stays at zero.
+    /// After `waiters` have left the queue with `permits` together, without flags. A count that is
+    /// too low stays at zero; only a foreign write to shared memory makes one.
     pub fn departed(self, waiters: u32, permits: u32) -> Self {
         let waiters = u64::from(self.waiters().saturating_sub(waiters));
         let permits = u64::from(self.permits().saturating_sub(permits));
         Self(permits | waiters << PERMIT_BITS)
     }
 
-    /// After one left the line without permits, and nothing else.
+    /// After one waiter has left the queue without permits, and nothing else.
     pub fn without_waiter(self) -> Self {
         if self.has_no_waiters() { self } else { Self(self.0 - Self::ONE_WAITER) }
     }
 
-    /// The first in line sleeps as long as the turn is the one of this note.
+    /// Armed: the head waiter sleeps while `serving` is the one of `note`.
     pub fn armed(self, note: u32) -> Self {
         Self(self.without(Self::FLAGS_MASK).0 | Self::ARMED | u64::from(note) << Self::NOTE_SHIFT)
     }
