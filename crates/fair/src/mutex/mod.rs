@@ -10,34 +10,33 @@ pub use raw::{FairScope, RawFairMutex};
 
 use ulocks_core::{Private, api};
 
-/// Mutual exclusion around a `T`, strictly first in, first out: who queues first holds the mutex
-/// first.
+/// Mutual exclusion around a `T`, strictly first in, first out: the thread that arrives first holds
+/// the mutex first.
 ///
 /// This one is for the threads of one process, with the default patience and without counters;
 /// [`FairMutexWith`] has the others.
 ///
 /// # Fairness
-/// Strict. A thread arrives by one atomic step, which takes the mutex if it is free and nobody is
-/// in line, and a place in line otherwise. The mutex goes from one to the next in the order of
-/// these steps. Nobody overtakes, not while spinning, and not by
-/// [`try_lock`](api::Mutex::try_lock), which succeeds only if the mutex is free and nobody is in
-/// line. So a thread waits for those before it and for nobody else: with `n` threads for at most
-/// `n - 1` critical sections and hand-overs, unless it gives up. What it takes a thread to arrive,
-/// once it has called, is the scheduler's business.
+/// Strict. A thread arrives by one atomic step. If the mutex is free and there are no waiters, the
+/// step takes the mutex; otherwise it takes a place in the queue. The mutex goes from thread to
+/// thread in the order of these steps. No thread overtakes another, not while it spins, and not by
+/// [`try_lock`](api::Mutex::try_lock), which fails while there are waiters. So a waiter waits for
+/// the threads before it only: with `n` threads, for at most `n - 1` critical sections and
+/// hand-overs, unless it times out. The scheduler decides how long a thread takes to arrive.
 ///
-/// The price is a hand-over to a certain thread, awake or not: if there are more threads than CPUs,
-/// and the mutex is busy all the time, each acquisition costs a switch between threads, whereas an
-/// unfair mutex serves who happens to run.
+/// The cost is a hand-over to a certain thread, awake or not. If there are more threads than CPUs,
+/// and the mutex is always busy, each acquisition costs a switch between threads. An unfair mutex
+/// serves a thread that runs.
 ///
 /// # Blocking
-/// [`lock`](api::Mutex::lock) is one atomic read-modify-write if the mutex is free and nobody is in
-/// line, and so is the release. Otherwise the caller queues. Who finds nobody in line spins, for up
-/// to [`FIRST_NS`](ulocks_core::spin::Spin::FIRST_NS) of its policy; everybody else sleeps in the
-/// kernel at once. A release hands over to the first in line and may wake another one ahead of its
-/// turn: the next, or the one behind it, if the next needs the CPU of the new holder.
-/// That one spins for up to `FIRST_NS`, too, unless the holder seems to wait for its CPU. A release
-/// wakes nobody who is awake. Neither ever yields to the scheduler. A timed acquisition tries at
-/// least once, and may return late by its spinning budgets and by what the scheduler takes.
+/// [`lock`](api::Mutex::lock) is one atomic read-modify-write if the mutex is free and there are no
+/// waiters, and so is the release. Otherwise the caller enqueues. The head waiter spins for up to
+/// [`FIRST_NS`](ulocks_core::spin::Spin::FIRST_NS) of its policy; all others sleep in the kernel at
+/// once. A release hands over to the head waiter. It may also wake one waiter ahead of its turn:
+/// the next, or the one behind that, if the next needs the CPU of the new holder. That waiter spins
+/// for up to `FIRST_NS` too, unless the holder seems to wait for its CPU. A release makes no system
+/// call for a waiter that is awake. No thread yields to the scheduler. A timed acquisition tries at
+/// least once. It may return late by its spin budgets and by what the scheduler takes.
 ///
 /// # Panics
 /// None of its own. Locking a mutex that the calling thread already holds is a deadlock, or, with a
@@ -52,28 +51,28 @@ use ulocks_core::{Private, api};
 /// memory is an unlocked mutex, and processes may map it wherever they like. The promises are the
 /// same but for one:
 ///
-/// **Timed acquisitions have a place in line only while it is short.** A ticket cannot be taken
-/// back from the middle of a long line, so a thread with a deadline draws one only if at most
-/// twelve, the holder included, are before it. Then it keeps its place, and leaves it when its time
-/// is up. Otherwise it waits *outside* until the line is short again, and whoever comes without a
-/// deadline meanwhile is served before it: under permanent load by thirteen threads and more it may
-/// be outside until its deadline.
+/// **A timed acquisition has a place in the queue only while that is short.** A ticket cannot be
+/// taken back from the middle of a long queue. So a thread with a deadline draws a ticket only if
+/// at most twelve are before it, the holder included. Then it keeps its place, and leaves it when
+/// it times out. Otherwise it waits *outside* until the queue is short again. Threads without a
+/// deadline that arrive meanwhile are served before it. Under permanent load by thirteen threads or
+/// more it may be outside until its deadline.
 ///
-/// It is not robust: if a process dies while it holds the mutex, waits in line, or has released and
-/// is about to wake the next, those who wait behind it, and all who come later, may wait for ever.
-/// Bound such waits with [`try_lock_for`](api::Mutex::try_lock_for). A `try_lock` that was
-/// preempted, while exactly 65,536 others drew tickets, may have to wait for its turn. Beyond
+/// It is not robust. If a process dies while it holds the mutex, while it waits, or between its
+/// release and the wake-up, all waiters behind it, and all threads that arrive later, may wait for
+/// ever. Bound such waits with [`try_lock_for`](api::Mutex::try_lock_for). If exactly 65,536
+/// tickets are drawn while a `try_lock` is preempted, it may have to wait for its turn. Beyond
 /// 61,440 waiters further ones wait outside, without order.
 ///
 /// # Signals and forks
 /// Signals are handled while a thread waits, and the wait goes on. A handler must not use a mutex
 /// that the code it interrupts may hold or wait for. The child of a `fork` gets a private copy of a
-/// `Private` mutex in the state it was in; if threads were waiting, their places in line are gone,
-/// so it must not be used there.
+/// `Private` mutex in the state it was in. If threads were waiting, their places in the queue are
+/// gone, so it must not be used there.
 ///
 /// # Memory
-/// Eight bytes. Nothing is allocated, so it can guard a global allocator: who waits keeps its place
-/// in line on its own stack. What releases is one read-modify-write, after which the mutex is
+/// Eight bytes. Nothing is allocated, so it can guard a global allocator: a waiter's place in the
+/// queue is on its own stack. What releases is one read-modify-write, after which the mutex is
 /// touched no more, so the thread that releases last may free or unmap it at once. A guard may be
 /// forgotten, which leaves the mutex locked, and a locked mutex may be moved or dropped.
 ///
@@ -126,8 +125,8 @@ pub type FairMutexGuard<'a, T, P = Private> = api::MutexGuard<'a, RawFairMutex<P
 /// A [`FairMutexGuard`] narrowed to a part of the data.
 pub type MappedFairMutexGuard<'a, T, P = Private> = api::MappedMutexGuard<'a, RawFairMutex<P>, T>;
 
-/// A condition variable for a [`FairMutex`]. A notification of all wakes them all; they queue for
-/// the mutex like everybody else, in the order in which they come.
+/// A condition variable for a [`FairMutex`]. A notification of all wakes all waiters. They queue
+/// for the mutex as other threads do, in the order in which they arrive.
 ///
 /// `notify_one` returns `false` and `notify_all` returns 0, however many threads were notified.
 /// lock_api asks this of condition variables whose waits may end spuriously, and these may, in the

@@ -1,4 +1,4 @@
-//! [`PiCondvar`]: those who are notified wait for the mutex at once, with their priority.
+//! [`PiCondvar`]: a notified thread waits for the mutex at once, with its priority.
 
 pub(crate) mod raw;
 

@@ -1,10 +1,10 @@
 //! The protocol of [`PiCondvar`](crate::PiCondvar): waiters sleep on a word until the kernel makes
 //! them waiters of the mutex.
 //!
-//! - 8 bytes, all-zero when nobody waits, no allocation. Timed, on either clock. Process-shared.
+//! - 8 bytes, all-zero without waiters, no allocation. Timed, on either clock. Process-shared.
 //! - A notified waiter is moved by the kernel from the condition variable to the queue of the mutex
-//!   (`FUTEX_CMP_REQUEUE_PI`): it lends its priority from that moment on, is served by priority,
-//!   and wakes up as the owner. A plain futex would wake it to queue by itself, which inverts
+//!   (`FUTEX_CMP_REQUEUE_PI`). From that moment on it lends its priority. It is served by priority,
+//!   and wakes up as the owner. A plain futex would wake it to queue by itself. That inverts
 //!   priorities and wakes a herd.
 //! - No lost wake-ups, with or without the mutex held by the notifier. A notification without
 //!   waiters makes no system call, and neither does one whose only waiter still spins.
@@ -18,7 +18,7 @@
 //! # Protocol
 //! A **wait**, holding the mutex:
 //! 1. reads `moves`;
-//! 2. registers, `waiting + 1`; if nobody else waits and it may spin, it sets `SPINNING`;
+//! 2. registers, `waiting + 1`; if there is no other waiter and it may spin, it sets `SPINNING`;
 //! 3. releases the mutex;
 //! 4. if it has set `SPINNING`, polls `waiting` and `moves`. If it finds `NOTIFIED`, or `moves`
 //!    changed, it leaves: one CAS, `waiting - 1` without both bits. When its budget is spent, it
@@ -36,24 +36,25 @@
 //!    and does so again with the new value as long as others have changed it meanwhile.
 //!
 //! # Invariants
-//! 1. Who waits has read `moves` and is counted while it holds the mutex. So a notifier that
-//!    changed what is waited for under the mutex either did it before, and the waiter has seen it,
-//!    or finds the waiter counted, and moves `moves` after the waiter read it: the waiter does not
-//!    fall asleep any more, or is asleep before step 4, or was requeued by another. If it does not
-//!    change `moves`, it has set `NOTIFIED`, or found it set, for the only waiter there is (5).
-//! 2. Whoever was requeued finds `moves` different from what it read: requeueing comes after
-//!    moving.
+//! 1. A waiter has read `moves` and is counted while it holds the mutex. A notifier has changed the
+//!    condition under the mutex. If it did so before the wait, the waiter has seen the change.
+//!    Otherwise it finds the waiter counted, and changes `moves` after the waiter has read it. Then
+//!    the waiter does not fall asleep any more, or it is asleep before step 4, or another notifier
+//!    has requeued it. If the notifier does not change `moves`, it has set `NOTIFIED` for the only
+//!    waiter there is, or found it set (5).
+//! 2. A waiter that was requeued finds `moves` different from what it read: a notifier changes
+//!    `moves` before it requeues.
 //! 3. *No notification dies with a waiter.* A waiter whose deadline passes may have been requeued
-//!    before, with the only notification there was, and given up in the queue of the mutex. The
-//!    kernel does not tell. By 2 it can know that it was *not*: `moves` is what it read. Only then
-//!    it says that it timed out; otherwise it says that it was notified, and looks at the condition
-//!    as everybody does. The same holds for a wait that a signal ends.
+//!    before, with the only notification there was, and have timed out in the queue of the mutex.
+//!    The kernel does not tell. By 2 the waiter can know that it was *not*: `moves` is what it
+//!    read. Only then it reports a timeout. Otherwise it reports a notification, and looks at the
+//!    condition as each notified waiter does. The same holds for a wait that a signal ends.
 //! 4. All of `waiting` sleep for the same mutex, or the kernel refuses to requeue, and the notifier
 //!    is told.
-//! 5. One waiter at most has set `SPINNING`, and `NOTIFIED` is set for that one: a registration
-//!    sets `SPINNING` only if nobody waits, and that waiter clears both bits before it sleeps or as
-//!    it leaves. A waiter that is `NOTIFIED` never falls asleep, because it gives up by a CAS that
-//!    shows the opposite.
+//! 5. At most one waiter has set `SPINNING`, and `NOTIFIED` is set for that one. A registration
+//!    sets `SPINNING` only if there is no waiter. That waiter clears both bits before it sleeps or
+//!    as it leaves. A waiter that is `NOTIFIED` never falls asleep: it ends its spin by a CAS that
+//!    fails then.
 //! 6. The order of priority holds: a notification leaves out the kernel only if there is nobody
 //!    else to be notified.
 //!

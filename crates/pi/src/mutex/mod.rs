@@ -16,32 +16,32 @@ use ulocks_core::raw::RawMutex as _;
 use ulocks_core::time::Deadline;
 use ulocks_core::{Policy, Private, api, const_fn};
 
-/// A mutex whose holder inherits the priority of those who wait for it; four bytes beside the data.
+/// A mutex whose holder inherits the priority of its waiters; four bytes beside the data.
 ///
-/// While a thread of high priority waits, the holder runs with that priority, so that no thread of
-/// middling priority keeps the two from getting on (priority inversion); and if the holder itself
-/// waits for another `PiMutex`, so does the holder of that. This is what programs with
-/// `SCHED_FIFO`, `SCHED_RR` or `SCHED_DEADLINE` threads want. Among threads of one priority it is a
-/// slow mutex: once somebody sleeps, each release is a system call that hands it over, ten to a
-/// hundred times slower under contention than [`unfair::Mutex`](https://docs.rs/ulocks-unfair).
+/// While a thread of high priority waits, the holder runs with that priority. So no thread of
+/// middling priority keeps the two from getting on (priority inversion). If the holder itself waits
+/// for another `PiMutex`, so does the holder of that. Programs with `SCHED_FIFO`, `SCHED_RR` or
+/// `SCHED_DEADLINE` threads want this. Among threads of one priority it is a slow mutex: once a
+/// waiter sleeps, each release is a system call that hands it over. Under contention that is ten to
+/// a hundred times slower than [`unfair::Mutex`](https://docs.rs/ulocks-unfair).
 ///
 /// This one is for the threads of one process, with the default patience and without counters;
 /// [`PiMutexWith`] has the others.
 ///
 /// # Fairness
-/// Among those who sleep the highest priority is served first, and among equals the first that came
-/// to sleep. A release hands the mutex to a sleeper, and nobody can take it in between. An arrival
-/// that spins is not in that order yet: it may be overtaken while it spins, and while nobody sleeps
-/// it may overtake other spinners.
+/// Of the waiters that sleep the one of highest priority is served first, and among equals the one
+/// that fell asleep first. A release hands the mutex to a sleeper, and no thread can take it in
+/// between. An arriving thread that spins is not in that order yet. A sleeper may overtake it, and
+/// while no waiter sleeps it may overtake other spinners.
 ///
 /// # Blocking
 /// [`lock`](PiMutexWith::lock) is one atomic read-modify-write if the mutex is free, and so is the
-/// release if nobody waits. Otherwise the caller spins for up to
-/// [`ARRIVAL_NS`](ulocks_core::spin::Spin::ARRIVAL_NS) of its policy, 6 us by default, while nobody
-/// is known to sleep, half of that while it looks as if somebody did and nothing proves it, and
-/// then sleeps in the kernel (`FUTEX_LOCK_PI2`, or `FUTEX_LOCK_PI` before Linux 5.14) and lends its
-/// priority. For exact order and no delay in lending, take `Private<NoSpin>`. Nobody ever yields to
-/// the scheduler.
+/// release if there are no waiters. Otherwise the caller spins for up to
+/// [`ARRIVAL_NS`](ulocks_core::spin::Spin::ARRIVAL_NS) of its policy, 6 us by default, while no
+/// waiter is known to sleep. While it looks as if a waiter slept and nothing proves it, the caller
+/// spins for half of that. Then it sleeps in the kernel (`FUTEX_LOCK_PI2`, or `FUTEX_LOCK_PI`
+/// before Linux 5.14), and lends its priority. For exact order and no delay in lending, take
+/// `Private<NoSpin>`. No thread yields to the scheduler.
 ///
 /// # Errors
 /// What cannot end is told: [`PiLockError::Deadlock`] and [`PiLockError::OwnerGone`], where glibc
@@ -153,7 +153,7 @@ impl<T: ?Sized, P: Policy> PiMutexWith<T, P> {
         self.guard(|raw| raw.acquire(None))
     }
 
-    /// Acquires the mutex if that needs no waiting; `None` if somebody holds it, the caller
+    /// Acquires the mutex if that needs no waiting; `None` if a thread holds it, the caller
     /// included.
     ///
     /// # Errors
@@ -193,7 +193,7 @@ impl<T: ?Sized, P: Policy> PiMutexWith<T, P> {
         self.inner.get_mut()
     }
 
-    /// Whether somebody holds the mutex at this moment.
+    /// Whether a thread holds the mutex at this moment.
     pub fn is_locked(&self) -> bool {
         self.raw().is_locked()
     }

@@ -3,11 +3,10 @@
 //!
 //! # Properties
 //! - Exclusion; what a holder did happens before the next acquisition returns.
-//! - Among those who wait in the kernel the mutex goes to the one of highest priority, and among
-//!   equals to the one that came first. Meanwhile the owner runs with the priority of the best of
-//!   them, and if the owner itself waits for another such mutex, so does the owner of that, and so
-//!   on.
-//! - One read-modify-write to acquire and one to release while nobody waits.
+//! - Of the waiters in the kernel the one of highest priority gets the mutex, and among equals the
+//!   one that came first. Meanwhile the owner runs with the priority of the best of them. If the
+//!   owner itself waits for another such mutex, so does the owner of that, and so on.
+//! - Without waiters, one read-modify-write to acquire and one to release.
 //! - What cannot end is told: [`PiError::Deadlock`], [`PiError::OwnerGone`].
 //! - Timed, on either clock. Four bytes; all-zero is unlocked; nothing is allocated in user space;
 //!   works between processes of one pid namespace.
@@ -24,12 +23,12 @@
 //! | `it` | `it`, `WAITERS` | the kernel, for an arrival that then sleeps | (K1) |
 //! | 0 | `me`, maybe `WAITERS` | the kernel, for an arrival that came in time after all | (K2) |
 //! | `me`, `WAITERS` | `it`, `WAITERS` | the kernel, for the owner, to the best waiter | (K3) |
-//! | `me`, marked | 0 | the kernel, for the owner, if those who waited have given up | (K4) |
+//! | `me`, marked | 0 | the kernel, for the owner, if all waiters have timed out | (K4) |
 //! | `it`, `WAITERS` | `me`, `WAITERS`, `OWNER_DIED` | the kernel, at the end of the owner, to the best waiter | (K5) |
 //!
 //! # Invariants
 //! 1. User space changes the word only from 0 to its own id and from its own id, unmarked, to 0.
-//!    Hence a mark set by the kernel is never overwritten, and while somebody waits the release is
+//!    Hence a mark set by the kernel is never overwritten. While there is a waiter, the release is
 //!    a call, which hands over: no wake-up is lost.
 //! 2. At most one thread holds the mutex: the word has one id in it, and gets it in (L1), (K2),
 //!    (K3) and (K5) only, from a word that has none or by the kernel on behalf of an owner that
@@ -142,7 +141,7 @@ impl<P: Policy> RawPiMutex<P> {
         taken
     }
 
-    /// Acquires the mutex if that needs no waiting; `None` if somebody owns it, the caller
+    /// Acquires the mutex if that needs no waiting; `None` if a thread owns it, the caller
     /// included.
     ///
     /// # Errors
@@ -260,8 +259,8 @@ ulocks_core::initial!([P: Policy] RawPiMutex<P> = Self::new());
 // SAFETY:
 // * One token at a time: invariant 2.
 // * A release happens before the next acquisition returns: section "Ordering".
-// * The token is nothing and no address is kept, so it may be forgotten; the word says who owns it
-//   wherever it is moved. (The kernel keeps the address of a futex while somebody waits there, who
+// * The token is nothing and no address is kept, so it may be forgotten; the word names its owner
+//   wherever it is moved. (The kernel keeps the address of a futex while a thread waits there, who
 //   borrows the mutex, so it cannot be moved.)
 unsafe impl<P: Policy> raw::RawMutex for RawPiMutex<P> {
     type Scope = P::Scope;

@@ -9,10 +9,10 @@ use ulocks_core::futex::{OWNER_DIED, TID_MASK, WAITERS};
 /// |---|---|---|---|
 /// | 0 to 29 | the owner's thread id, 0 if free | the owner, or the kernel on its behalf | the owner, or the kernel on its behalf |
 /// | 30 | `OWNER_DIED`: the owner before this one ended without unlocking | the kernel, at the hand-over | the kernel, at the release by call |
-/// | 31 | `WAITERS`: the kernel keeps a queue; the release is a call | the kernel, when somebody queues, and at a hand-over | the kernel, at a release that finds nobody |
+/// | 31 | `WAITERS`: the kernel keeps a queue; the release is a call | the kernel, when a waiter enqueues, and at a hand-over | the kernel, at a release that finds no waiter |
 ///
-/// `WAITERS` may be stale, for those who waited may have given up, which costs the owner one system
-/// call. It is never missing while somebody waits.
+/// `WAITERS` may be stale: the waiters may have timed out. That costs the owner one system call. It
+/// is never missing while there is a waiter.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub struct State(pub u32);
 

@@ -11,21 +11,22 @@ use ulocks_core::{Private, api};
 /// one atomic read-modify-write for a lock and unlock instead of two.
 ///
 /// It is a [`Mutex`](crate::Mutex) for locks that are mostly free. A release of that one is an
-/// atomic exchange, because it has to learn whether somebody waits. Here a waiter that is about to
+/// atomic exchange, because it has to learn whether a thread waits. Here a waiter that is about to
 /// sleep pays for both: it has the kernel interrupt the other CPUs that run this process
 /// (`membarrier`), a few microseconds, if releases were plain stores at the time.
 ///
 /// # Fairness
-/// None, as with [`Mutex`](crate::Mutex): whoever finds the mutex free takes it, also past threads
-/// that have waited for long, so a thread can starve for as long as others keep the mutex busy.
+/// None, as with [`Mutex`](crate::Mutex): a thread that finds the mutex free takes it, also past
+/// threads that have waited for long, so a thread can starve for as long as others keep the mutex
+/// busy.
 ///
 /// # Blocking
 /// [`lock`](api::Mutex::lock) is one atomic read-modify-write if the mutex is free; the release is
 /// a store and a load. Otherwise the caller spins as that of [`Mutex`](crate::Mutex) does, and then
 /// sleeps in the kernel. While threads sleep now and then, releases are exchanges; after some two
 /// thousand that found no waiter they are stores again, and the next sleeper interrupts the other
-/// CPUs, at most once in so many releases. A release makes a system call if somebody may be asleep,
-/// now and then for somebody who waits for another mutex, and the first release of the process
+/// CPUs, at most once in so many releases. A release makes a system call if a waiter may be asleep,
+/// now and then for a waiter of another mutex, and the first release of the process
 /// registers it with the kernel. That is quick while the process has one thread, and tens of
 /// milliseconds later; [`membarrier::ready`](ulocks_core::membarrier::ready) does it earlier.
 /// Nobody ever yields to the scheduler.
@@ -63,7 +64,7 @@ use ulocks_core::{Private, api};
 /// dropped. Two copies of this crate in one process (a plugin that links its own) must not share a
 /// mutex: each has its own static memory.
 ///
-/// [`AsymCondvar`] is its condition variable; a notification of all wakes everybody instead of
+/// [`AsymCondvar`] is its condition variable; a notification of all wakes all waiters instead of
 /// moving them to the mutex.
 ///
 /// # Examples

@@ -10,8 +10,8 @@ use ulocks_core::sync::Ordering::{self, Relaxed};
 ///
 /// They may be read and changed at any time, with or without the lock, from any thread; the lock
 /// neither changes nor interprets them. Every change is a read-modify-write of the byte, so it
-/// costs what a change of the lock costs, and takes the cache line away from those who spin. Values
-/// have their bits where they are in the byte.
+/// costs what a change of the lock costs, and takes the cache line away from spinning waiters.
+/// Values have their bits where they are in the byte.
 ///
 /// What is published by a bit follows the order of that operation, as with any atomic: a holder of
 /// the lock needs no more than `Relaxed` for bits that are changed by holders only.

@@ -24,15 +24,15 @@ use ulocks_core::{Policy, Private, api, futex};
 /// Nothing that is done to the lock changes them.
 ///
 /// # Fairness
-/// None. Whoever finds the mutex free takes it, also past threads that have waited for long, so a
-/// thread can starve for as long as others keep the mutex busy. The longest waiter is woken first;
-/// one that loses the race queues at the tail.
+/// None. A thread that finds the mutex free takes it, also past threads that have waited for long,
+/// so a thread can starve for as long as others keep the mutex busy. The longest waiter is woken
+/// first; one that loses the race queues at the tail.
 ///
 /// # Blocking
 /// [`lock`](api::Mutex::lock) is one atomic read-modify-write if the mutex is free, and so is the
 /// release; two if any of the six bits is set. Otherwise the caller spins as for a
 /// [`Mutex`](crate::Mutex), and then sleeps in the kernel. A release goes to the queue only if
-/// somebody may be in it, and makes a system call only if somebody is. Neither ever yields to the
+/// it may have a waiter, and makes a system call only if it has one. Neither ever yields to the
 /// scheduler, with one exception: the queues of all locks share a table, and two threads that meet
 /// at one lock of that table, held for tens of nanoseconds, may. A timed acquisition tries at least
 /// once, and may return late by its spinning budget and by what the scheduler takes; a deadline on

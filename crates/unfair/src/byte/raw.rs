@@ -3,7 +3,7 @@
 //!
 //! # Properties
 //! - Exclusion; what a holder did happens before the next acquisition returns.
-//! - Barging: whoever finds the lock free takes it, waiters or not. No bound on waiting.
+//! - Barging: a thread that finds the lock free takes it, waiters or not. No bound on waiting.
 //! - One byte, of which the lock uses two bits. The other six are the user's: every operation
 //!   preserves them, and they may change at any moment, by read-modify-writes of any thread,
 //!   whether it holds the lock or not.
@@ -37,16 +37,16 @@
 //!    clears both at once.
 //! 3. Nobody parks unless the byte was `LOCKED PARKED` at that moment: the lot looks while its
 //!    queue is locked.
-//! 4. *No waiter is forgotten.* While somebody is in the queue, `PARKED` is set, or a release that
-//!    cleared it is on its way to the lot, or there is a debtor that has not paid. Who parks has
-//!    `PARKED` set (invariant 3); (U2) goes to the lot; the lot names the one it unparks a debtor
-//!    if anybody is left; and a debtor neither acquires, nor parks, nor gives up, before it has
-//!    paid.
+//! 4. *No waiter is forgotten.* While a waiter is in the queue, `PARKED` is set, or a release that
+//!    cleared it is on its way to the parking lot, or there is a debtor that has not paid. A thread
+//!    that parks has `PARKED` set (invariant 3). (U2) goes to the parking lot. The parking lot
+//!    tells the waiter that it unparks that it is a debtor, if others are left. A debtor pays
+//!    before it acquires, parks or times out.
 //!
-//!    That a debtor may be content with a mark that it only *saw*: the release before its own
-//!    unpark had cleared the mark, and this thread has seen that release. So the mark was set after
-//!    that, and whoever set it is followed by a release that finds the queue as the debtor left it,
-//!    or emptier.
+//!    A debtor may be content with a mark that it only *saw*. The release before its own unpark had
+//!    cleared the mark, and the debtor has seen that release. So the mark was set after that. The
+//!    thread that set it is followed by a release that finds the queue as the debtor left it, or
+//!    emptier.
 //! 5. `PARKED` may be stale, which costs one visit to the lot that finds nobody, never the other
 //!    way round.
 //! 6. An unpark that is late, and meant for a lock that was at this address before, is a spurious
@@ -71,8 +71,8 @@
 //! A. d'Antras: the same in Rust. Both leave the mark set until the queue is empty, so that each
 //! release visits the lot while anybody waits, and clear it under the queue's lock: before the
 //! release (WebKit, `parking_lot` 0.12), which lengthens every critical section, or after it
-//! (0.13), which touches a byte that may be gone. Here it goes with the release, and who is woken
-//! knows whether to set it again.
+//! (0.13), which touches a byte that may be gone. Here it goes with the release, and the woken
+//! waiter knows whether to set it again.
 
 use super::bits::UserBits;
 use super::word::ByteState;

@@ -16,16 +16,17 @@ use ulocks_core::{Private, api};
 /// [`MutexWith`] has the others.
 ///
 /// # Fairness
-/// None. Whoever finds the mutex free takes it, also past threads that have waited for long, so a
-/// thread can starve for as long as others keep the mutex busy; on a saturated one it does. This is
-/// what makes the mutex fast, for a running thread never waits for a sleeping one to wake up.
+/// None. A thread that finds the mutex free takes it, also past threads that have waited for long,
+/// so a thread can starve for as long as others keep the mutex busy; on a saturated one it does.
+/// This is what makes the mutex fast, for a running thread never waits for a sleeping one to wake
+/// up.
 ///
 /// # Blocking
 /// [`lock`](api::Mutex::lock) is one atomic read-modify-write if the mutex is free, and so is the
 /// release. Otherwise the caller spins for up to
 /// [`ARRIVAL_NS`](ulocks_core::spin::Spin::ARRIVAL_NS) of its policy, 6 us by default, with growing
 /// pauses, for half of that if it sees that the mutex is saturated, and then sleeps in the kernel
-/// (`FUTEX_WAIT`). A release makes a system call only if somebody may be asleep. Neither ever
+/// (`FUTEX_WAIT`). A release makes a system call only if a waiter may be asleep. Neither ever
 /// yields to the scheduler. A timed acquisition tries at least once, and may return late by its
 /// spinning budget and by what the scheduler takes.
 ///

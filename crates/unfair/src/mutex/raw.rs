@@ -3,12 +3,12 @@
 //!
 //! # Properties
 //! - Exclusion; what a holder did happens before the next acquisition returns.
-//! - Barging: whoever finds the mutex free takes it, sleepers or not. No bound on waiting.
+//! - Barging: a thread that finds the mutex free takes it, sleepers or not. No bound on waiting.
 //! - One read-modify-write to acquire and one to release when nobody contends; no system call
-//!   unless somebody sleeps.
+//!   unless a waiter sleeps.
 //! - What releases is one read-modify-write, and the last touch: a wake-up that follows names the
 //!   word by its address only. So the thread that releases last may free or unmap the mutex at
-//!   once, whoever else has been inside (law 2).
+//!   once, whatever other threads have been inside (law 2).
 //! - All-zero is an unlocked mutex. Nothing is allocated, nothing is registered, no address is
 //!   stored: a mutex may live in a global allocator or in memory that processes map at different
 //!   addresses, and may be moved while locked.
@@ -29,7 +29,7 @@
 //! 1. At most one thread holds the mutex: only transitions out of `UNLOCKED` acquire.
 //! 2. Nobody sleeps unless the word was `CONTENDED` at that moment: the kernel compares under its
 //!    queue's lock.
-//! 3. *No sleeper is forgotten.* While somebody sleeps, the word is `CONTENDED`, or a wake-up is on
+//! 3. *No sleeper is forgotten.* While a waiter sleeps, the word is `CONTENDED`, or a wake-up is on
 //!    its way, or a woken waiter is awake that has not yet come to (L2) or (L3). `CONTENDED` ends
 //!    in (U2) only, which wakes; and a waiter that was in the kernel stays a debtor until it has
 //!    set `CONTENDED` again: it acquires by (L2) or (L3), never by (L1), and a timed one leaves
