@@ -12,18 +12,18 @@
 //! # State
 //! | word | what | changed by |
 //! |---|---|---|
-//! | `moves` | the futex the waiters sleep on; only "has it changed" matters | every notification that finds a waiter, once |
+//! | `seq` | the futex the waiters sleep on; only "has it changed" matters | every notification that finds a waiter, once |
 //! | `waiting` | threads between their registration and their leave, and the state of the one that spins; see [`Waiting`] | waiters, by CAS; a notification of a lone spinner |
 //!
 //! # Protocol
 //! A **wait**, holding the mutex:
-//! 1. reads `moves`;
+//! 1. reads `seq`;
 //! 2. registers, `waiting + 1`; if there is no other waiter and it may spin, it sets `SPINNING`;
 //! 3. releases the mutex;
-//! 4. if it has set `SPINNING`, polls `waiting` and `moves`. If it finds `NOTIFIED`, or `moves`
+//! 4. if it has set `SPINNING`, polls `waiting` and `seq`. If it finds `NOTIFIED`, or `seq`
 //!    changed, it leaves: one CAS, `waiting - 1` without both bits. When its budget is spent, it
 //!    clears `SPINNING` by a CAS that also shows that `NOTIFIED` is not set;
-//! 5. sleeps on `moves` while that has the value read (`FUTEX_WAIT_REQUEUE_PI`);
+//! 5. sleeps on `seq` while that has the value read (`FUTEX_WAIT_REQUEUE_PI`);
 //! 6. leaves, `waiting - 1`;
 //! 7. holds the mutex, or else locks it.
 //!
@@ -31,22 +31,22 @@
 //! 1. returns if `waiting` is zero;
 //! 2. if there is one waiter and it is `SPINNING`, sets `NOTIFIED` in place of that bit, and
 //!    returns; if it is `NOTIFIED`, returns;
-//! 3. changes `moves`;
-//! 4. requeues one, or all, to the mutex on condition that `moves` has the value of its own change,
+//! 3. changes `seq`;
+//! 4. requeues one, or all, to the mutex on condition that `seq` has the value of its own change,
 //!    and does so again with the new value as long as others have changed it meanwhile.
 //!
 //! # Invariants
-//! 1. A waiter has read `moves` and is counted while it holds the mutex. A notifier has changed the
+//! 1. A waiter has read `seq` and is counted while it holds the mutex. A notifier has changed the
 //!    condition under the mutex. If it did so before the wait, the waiter has seen the change.
-//!    Otherwise it finds the waiter counted, and changes `moves` after the waiter has read it. Then
+//!    Otherwise it finds the waiter counted, and changes `seq` after the waiter has read it. Then
 //!    the waiter does not fall asleep any more, or it is asleep before step 4, or another notifier
-//!    has requeued it. If the notifier does not change `moves`, it has set `NOTIFIED` for the only
+//!    has requeued it. If the notifier does not change `seq`, it has set `NOTIFIED` for the only
 //!    waiter there is, or found it set (5).
-//! 2. A waiter that was requeued finds `moves` different from what it read: a notifier changes
-//!    `moves` before it requeues.
+//! 2. A waiter that was requeued finds `seq` different from what it read: a notifier changes
+//!    `seq` before it requeues.
 //! 3. *No notification dies with a waiter.* A waiter whose deadline passes may have been requeued
 //!    before, with the only notification there was, and have timed out in the queue of the mutex.
-//!    The kernel does not tell. By 2 the waiter can know that it was *not*: `moves` is what it
+//!    The kernel does not tell. By 2 the waiter can know that it was *not*: `seq` is what it
 //!    read. Only then it reports a timeout. Otherwise it reports a notification, and looks at the
 //!    condition as each notified waiter does. The same holds for a wait that a signal ends.
 //! 4. All of `waiting` sleep for the same mutex, or the kernel refuses to requeue, and the notifier
@@ -67,13 +67,13 @@
 //! the mutex.
 //!
 //! # Memory ordering
-//! None of its own: `waiting` and `moves` are read and counted under the mutex, and what the mutex
-//! orders is enough for invariant 1; the kernel compares with the newest value of `moves`. Where a
-//! waiter looks at `moves` after its sleep (invariant 3), it does so by a read-modify-write, which
+//! None of its own: `waiting` and `seq` are read and counted under the mutex, and what the mutex
+//! orders is enough for invariant 1; the kernel compares with the newest value of `seq`. Where a
+//! waiter looks at `seq` after its sleep (invariant 3), it does so by a read-modify-write, which
 //! cannot read an older value than the kernel has seen.
 //!
 //! # Wrap-around
-//! A waiter sleeps through its notification if a multiple of exactly 2^32 moves come between its
+//! A waiter sleeps through its notification if a multiple of exactly 2^32 seq come between its
 //! steps 1 and 5.
 //!
 //! # Sources
@@ -99,7 +99,7 @@ const EVERYBODY: u32 = i32::MAX as u32;
 #[derive(Debug)]
 #[repr(C)]
 pub struct RawPiCondvar<P: Policy = Private> {
-    moves: Futex<P::Scope>,
+    seq: Futex<P::Scope>,
     waiting: AtomicU32,
 }
 
@@ -107,7 +107,7 @@ impl<P: Policy> RawPiCondvar<P> {
     const_fn! {
         /// A condition variable nobody waits on; its bytes are all zero.
         pub fn new() -> Self {
-            Self { moves: Futex::new(0), waiting: AtomicU32::new(0) }
+            Self { seq: Futex::new(0), waiting: AtomicU32::new(0) }
         }
     }
 
@@ -123,7 +123,7 @@ impl<P: Policy> RawPiCondvar<P> {
         mutex: &RawPiMutex<P>,
         deadline: Option<Deadline>,
     ) -> Result<(Taken, Wakeup), PiError> {
-        let read = self.moves.load(Relaxed);
+        let read = self.seq.load(Relaxed);
         let budget = if P::Scope::PRIVATE { spin::budget::<P::Scope>(P::Spin::CONDVAR_NS) } else { 0 };
         let spins = self.register(budget > 0);
         mutex.release();
@@ -159,7 +159,7 @@ impl<P: Policy> RawPiCondvar<P> {
     /// Step 4. False if the caller has to sleep.
     fn spin(&self, read: u32, budget: u32) -> bool {
         let waiting = || Waiting(self.waiting.load(Relaxed));
-        let has_moved = || self.moves.load(Relaxed) != read;
+        let has_moved = || self.seq.load(Relaxed) != read;
         spin::until(budget, || waiting().has(Waiting::NOTIFIED) || has_moved());
         let leaves = has_moved();
         let was = self.change(|was| was.without_spinner(leaves));
@@ -168,14 +168,14 @@ impl<P: Policy> RawPiCondvar<P> {
 
     fn sleep(&self, read: u32, mutex: &RawPiMutex<P>, deadline: Option<Deadline>) -> Result<Slept, PiError> {
         loop {
-            let timed_out = match self.moves.wait_requeue_pi(read, mutex.futex(), deadline) {
+            let timed_out = match self.seq.wait_requeue_pi(read, mutex.futex(), deadline) {
                 Ok(PiWaited::Locked) => return Ok(Slept::Owner),
                 Ok(PiWaited::Retry) => false,
                 Err(PiError::TimedOut) => true,
                 Err(error) => return Err(error),
             };
             // Invariant 3.
-            if self.moves.fetch_add(0, Relaxed) != read {
+            if self.seq.fetch_add(0, Relaxed) != read {
                 return Ok(Slept::Moved);
             }
             if timed_out {
@@ -216,11 +216,11 @@ impl<P: Policy> RawPiCondvar<P> {
                 Err(now) => waiting = Waiting(now),
             }
         }
-        let mut moved = self.moves.fetch_add(1, Relaxed).wrapping_add(1);
+        let mut moved = self.seq.fetch_add(1, Relaxed).wrapping_add(1);
         loop {
-            match self.moves.cmp_requeue_pi(moved, beside_one, mutex.futex()) {
+            match self.seq.cmp_requeue_pi(moved, beside_one, mutex.futex()) {
                 Ok(count) => return Ok(count as usize),
-                Err(PiError::Mismatch) => moved = self.moves.fetch_add(0, Relaxed),
+                Err(PiError::Mismatch) => moved = self.seq.fetch_add(0, Relaxed),
                 Err(error) => return Err(error),
             }
         }
