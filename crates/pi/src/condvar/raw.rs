@@ -73,7 +73,7 @@
 //! cannot read an older value than the kernel has seen.
 //!
 //! # Wrap-around
-//! A waiter sleeps through its notification if a multiple of exactly 2^32 seq come between its
+//! A waiter sleeps through its notification if a multiple of exactly 2^32 changes come between its
 //! steps 1 and 5.
 //!
 //! # Sources

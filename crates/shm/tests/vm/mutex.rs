@@ -1,9 +1,10 @@
 //! The robust mutex. No waiter looks again after a time, but in the model of several deaths.
 
-use crate::place::{Mutex, Place, clients, sampled};
+use crate::place::{Mutex, Place, clients, clients_that_spin, sampled};
 use std::sync::Arc;
 use ulocks_core::model::crash::sweep;
 use ulocks_core::model::{Config, Deaths, Kernel, Strategy, explore, thread};
+use ulocks_core::spin::Adaptive;
 use ulocks_core::sync::{spin_until, yield_now};
 
 #[test]
@@ -13,6 +14,7 @@ fn at_most_one_is_inside_and_nobody_sleeps_for_ever() {
         explore(sampled(3, kernel), clients::<3>(2, 0, false));
         explore(sampled(4, kernel), clients::<4>(1, 0, false));
         explore(sampled(8, kernel), clients::<8>(2, 0, false));
+        explore(sampled(3, kernel), clients_that_spin::<3, Adaptive>(2, 0, false));
     }
 }
 
@@ -105,15 +107,16 @@ fn at_each_step(
 fn one_death_at_any_step_strands_nobody() {
     for kernel in Kernel::ALL {
         let three = Arc::new(clients::<3>(1, 0, false));
-        at_each_step(1, kernel, false, 200, move || three());
+        at_each_step(1, kernel, false, 120, move || three());
         for passes in [false, true] {
             let held = Arc::new(held_first::<3>(passes, 0));
-            at_each_step(1, kernel, false, 300, move || held());
+            at_each_step(1, kernel, false, 200, move || held());
         }
         let config = |threads| Config { deaths: Deaths::Threads(1), ..sampled(threads, kernel) };
         explore(config(1), held_first::<2>(true, 0));
         explore(config(2), clients::<4>(2, 0, false));
         explore(config(4), held_first::<5>(false, 0));
+        explore(config(2), clients_that_spin::<3, Adaptive>(2, 0, false));
     }
 }
 
@@ -151,7 +154,7 @@ fn beside_a_bystander() {
 #[test]
 fn one_death_beside_a_thread_that_claims_its_slot_strands_nobody() {
     for kernel in Kernel::ALL {
-        at_each_step(1, kernel, false, 600, beside_a_bystander);
+        at_each_step(1, kernel, false, 400, beside_a_bystander);
     }
 }
 
@@ -159,7 +162,7 @@ fn one_death_beside_a_thread_that_claims_its_slot_strands_nobody() {
 #[test]
 fn no_step_is_fatal() {
     for kernel in Kernel::ALL {
-        let config = Config { kernel, timeouts: false, ..Config::sampled(1_000) };
+        let config = Config { kernel, timeouts: false, ..Config::sampled(500) };
         let sweep = sweep(&config, 1, held_first::<3>(true, 0)).unwrap_or_else(|failure| panic!("{failure}"));
         assert_eq!(sweep.fatal().count(), 0, "{sweep}");
         assert!(sweep.points.len() > 20, "{sweep}");

@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 use ulocks_core::Shared;
 use ulocks_core::model::{Config, Kernel, thread};
-use ulocks_core::spin::NoSpin;
+use ulocks_core::spin::{NoSpin, Spin};
 use ulocks_core::sync::AtomicU32;
 use ulocks_core::sync::Ordering::Relaxed;
 use ulocks_core::time::Deadline;
@@ -12,27 +12,27 @@ use ulocks_shm::robust::mutex::raw::RawRobustMutex;
 use ulocks_shm::robust::mutex::{Acquired, Refused};
 use ulocks_shm::slots::{Member, Slot};
 
-pub type Mutex = RawRobustMutex<Shared<NoSpin>>;
+pub type Mutex<W = NoSpin> = RawRobustMutex<Shared<W>>;
 
 /// A mutex, and what it protects: which thread is inside.
-pub struct Place<const THREADS: usize> {
+pub struct Place<const THREADS: usize, W: Spin = NoSpin> {
     /// Two for each thread: one that looks for a free slot may pass each of them at a moment at
     /// which another thread has it.
     slots: [[Slot; 2]; THREADS],
     /// Whether waiters look again after a time.
     recheck: bool,
-    pub mutex: Mutex,
+    pub mutex: Mutex<W>,
     inside: AtomicU32,
     /// How often a thread was told of a death.
     pub told: AtomicU32,
 }
 
-impl<const THREADS: usize> Place<THREADS> {
+impl<const THREADS: usize, W: Spin> Place<THREADS, W> {
     pub fn new() -> Arc<Self> {
         Self::with(Mutex::new(), false)
     }
 
-    pub fn with(mutex: Mutex, recheck: bool) -> Arc<Self> {
+    pub fn with(mutex: Mutex<W>, recheck: bool) -> Arc<Self> {
         Arc::new(Self {
             slots: [(); THREADS].map(|()| [Slot::new(), Slot::new()]),
             recheck,
@@ -116,8 +116,17 @@ fn soon() -> Deadline {
 
 /// Each thread acquires `rounds` times; the last `timed` of them with a deadline.
 pub fn clients<const THREADS: usize>(rounds: u32, timed: usize, recheck: bool) -> impl Fn() + 'static {
+    clients_that_spin::<THREADS, NoSpin>(rounds, timed, recheck)
+}
+
+/// The same with another spin strategy.
+pub fn clients_that_spin<const THREADS: usize, W: Spin>(
+    rounds: u32,
+    timed: usize,
+    recheck: bool,
+) -> impl Fn() + 'static {
     move || {
-        let place = Place::<THREADS>::with(Mutex::new(), recheck);
+        let place = Place::<THREADS, W>::with(Mutex::new(), recheck);
         let client = |nth| place.client(nth as u32 + 1, rounds, nth + timed >= THREADS);
         let threads = (0..THREADS).map(client).collect();
         place.ends(threads, 0);
@@ -127,5 +136,5 @@ pub fn clients<const THREADS: usize>(rounds: u32, timed: usize, recheck: bool) -
 /// About as many steps for each number of threads. No deadline passes, so that a waiter that
 /// depends on its next look sleeps for ever.
 pub fn sampled(threads: u64, kernel: Kernel) -> Config {
-    Config { timeouts: false, kernel, ..Config::sampled(8_000 / threads) }
+    Config { timeouts: false, kernel, ..Config::sampled(6_000 / threads) }
 }
