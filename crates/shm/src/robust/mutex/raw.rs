@@ -62,13 +62,14 @@
 //! after [`RECHECK`](crate::slots::RECHECK) for this reason.
 //!
 //! # Ordering
-//! (A), (T) and (Q1) acquire; (F), (U) and (Q2) release. A dead owner made no release: a thread
-//! that finds its token marked has acquired what the kernel's full barrier released.
+//! (A) acquires; (F) and (U) release. A dead owner made no release: a thread that finds its token
+//! marked has acquired what the kernel's full barrier released, and then makes (T). (Q1) and (Q2)
+//! are Relaxed: all changes of the word are read-modify-writes, so they continue the release of
+//! (U).
 //!
-//! (A), (T) and (Q1) also release, and a waiter reads the word with Acquire. So it sees the
-//! generation of the owner that the word names. With an older generation it would take a living
-//! owner for one that is gone. (S) is Relaxed: it continues the release, and the kernel compares
-//! the word.
+//! (A) and (T) also release, and a waiter reads the word with Acquire. So it sees the generation of
+//! the owner that the word names. With an older generation it would take a living owner for one
+//! that is gone. (S) is Relaxed: it continues the release, and the kernel compares the word.
 //!
 //! # Sources
 //! The robust list of the kernel; the tokens of `ulocks_core::robust`. U. Drepper, "Futexes Are
@@ -317,7 +318,7 @@ impl<P: Policy<Scope = futex::Shared>> RawRobustMutex<P> {
             match me.watch(owner) {
                 Life::Unknown => return Err(Refused::Corrupt(seen)),
                 Life::Watched(token, alive) => return Ok(Attempt::Held(Held { seen, owner, token, alive })),
-                Life::Gone => match self.word.compare_exchange(seen, mine | WAITERS, AcqRel, Acquire) {
+                Life::Gone => match self.word.compare_exchange(seen, mine | WAITERS, Release, Acquire) {
                     Ok(_) if seen & CLEAN == 0 => return Ok(Attempt::Acquired(Acquired::OwnerDied)),
                     Ok(_) => return Ok(Attempt::Acquired(Acquired::Clean)),
                     Err(now) => seen = now,
@@ -383,15 +384,15 @@ impl<P: Policy<Scope = futex::Shared>> RawRobustMutex<P> {
     fn quiesce(&self, me: &Member<'_>) {
         let mine = me.owner().bits() | CLEAN | WAITERS;
         // (Q1)
-        if self.word.compare_exchange(WAITERS, mine, AcqRel, Relaxed).is_err() {
+        if self.word.compare_exchange(WAITERS, mine, Relaxed, Relaxed).is_err() {
             return; // Another thread has it, and wakes at its release.
         }
         let woken = self.word.key().wake(1);
         // (Q2)
-        if woken == 0 && self.word.compare_exchange(mine, FREE, Release, Relaxed).is_ok() {
+        if woken == 0 && self.word.compare_exchange(mine, FREE, Relaxed, Relaxed).is_ok() {
             return;
         }
-        let was = self.word.swap(WAITERS, Release); // (U)
+        let was = self.word.swap(WAITERS, Relaxed);
         if woken == 0 || was & FRESH != 0 {
             self.word.key().wake(1);
         }
