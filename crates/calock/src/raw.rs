@@ -19,7 +19,8 @@
 //!   and an arriving thread that finds the lock taken parks at once.
 //! - Promotion: in each interval one parked waiter, the oldest first; see "How long a waiter
 //!   waits".
-//! - The CAS that releases is the last touch of the lock; a wake-up goes by address (law 2).
+//! - The CAS that releases is the last touch of the lock; a wake-up goes by address (law 2). If the
+//!   lock is gone, it meets no sleeper, or a stranger, which has to expect spurious wake-ups.
 //! - All-zero is an unlocked lock. Nothing is allocated and no address is stored.
 //!
 //! # State
@@ -35,18 +36,19 @@
 //! | label | from | to | by |
 //! |---|---|---|---|
 //! | (T) | not `LOCKED` | `LOCKED` | an arriving thread, spinning or not |
-//! | (W) | not `LOCKED`; or `GRANTED`, for the promoted waiter | `LOCKED`; not its own, `AWAKE`, `TO_STAND_BY`, `GRANTED` | a parked waiter |
+//! | (W) | not `LOCKED`; or `GRANTED`, for the promoted waiter | `LOCKED`; not its own, `AWAKE`, `TO_STAND_BY`, `GRANTED` | a parked waiter; or one about to park, which leaves `AWAKE` and `TO_STAND_BY` |
 //! | (P) | `LOCKED`; or free, for a waiter that is to stand by | one more parked, and what follows the table | a waiter that has spun, or was woken |
 //! | (R) | `LOCKED`, not `PROMOTED` | `PROMOTED`, `AWAKE` | a standby whose interval is over; an overdue waiter |
 //! | (G) | `LOCKED` | not its own, `AWAKE`, `TO_STAND_BY` | a waiter whose deadline has passed |
 //! | (M) | `LOCKED` | `REQUEUED` | a notification that requeues a sleeper to this lock |
 //! | (D) | `GRANTED` | not `LOCKED`, `GRANTED`, `PROMOTED`, `AWAKE`, `TO_STAND_BY` | between processes: a waiter, for a dead one |
-//! | (A) | held | `AWAKE`; `TO_STAND_BY` if the waiter is to stand by | the holder, before it advances the sequence |
+//! | (A) | held | `AWAKE`; `TO_STAND_BY` if the waiter is to stand by, else not | the holder, before it advances the sequence |
 //! | (U) | held | `GRANTED` if `PROMOTED`, else not `LOCKED`; not `WASTED`, `REQUEUED`; `SOLO` if a waiter is parked and the plan says so | the holder |
 //!
 //! (P) sets `STANDBY` if no waiter has it and this one may; see `may_stand_by`. A waiter that was
 //! woken, or is promoted, clears `AWAKE` and `TO_STAND_BY`. A waiter that was woken to contend sets
-//! `WASTED`.
+//! `WASTED`. (P) and (W) set `REQUEUED` if a condition variable requeued the waiter and it has not
+//! set the bit yet.
 //!
 //! # Which waiter a release wakes
 //! 1. If `PROMOTED`: the lock is handed over, and the promoted waiter woken unless `AWAKE` is set.
@@ -63,7 +65,8 @@
 //! In addition, if `REQUEUED` is set, a release wakes a waiter that a condition variable requeued.
 //!
 //! The steps of a release are: (A), then the sequence, then (U), then the wake-up. A waiter that is
-//! about to sleep on the old number does not fall asleep.
+//! about to sleep on the old number does not fall asleep: the kernel compares and enqueues under
+//! one lock, which the wake-up takes after the sequence has advanced.
 //!
 //! # The standby
 //! One parked waiter sleeps with a timer, so that the others need none, and so that not every
@@ -75,23 +78,29 @@
 //! by.
 //!
 //! # Invariants
-//! 1. At most one thread holds the lock. (T) and (W) need a word without `LOCKED`, or with
-//!    `GRANTED`, which (W) clears. Only the holder clears `LOCKED` or sets `GRANTED`; but a lock
-//!    that is `GRANTED` has no holder, and (D) clears both.
+//! 1. At most one thread holds the lock. (T) and (W) need a word without `LOCKED`. (W) of the
+//!    promoted waiter may also find `GRANTED`, and clears it. Only the holder clears `LOCKED` or
+//!    sets `GRANTED`; but a lock that is `GRANTED` has no holder, and (D) clears both.
 //! 2. If `AWAKE` is set, one of three holds. The holder has set it in (A) and is about to wake a
 //!    waiter. Or a parked waiter is awake or about to be, and clears it in (W), (P) or (G): it was
-//!    woken, or saw the sequence advanced. Or the promoted waiter is awake.
-//! 3. *A wake-up meets its waiter.* If `AWAKE` stays set from (A) to (U), no waiter parked in
-//!    between with the new sequence number, because such a waiter clears `AWAKE`. If `AWAKE` was
-//!    cleared and set again meanwhile, (R) set it, and the promoted waiter is awake. Otherwise each
-//!    waiter that was parked at (A) read the sequence before it advanced. So it sleeps and can be
-//!    woken, or it does not fall asleep. If `AWAKE` is clear at (U), the holder begins anew.
+//!    woken, or saw the sequence advanced. Or the promoted waiter is awake; then (G) of another
+//!    waiter may clear the bit, but the lock is held, and the next release chooses again.
+//! 3. *A wake-up meets its waiter.* If `AWAKE` stays set from (A) to (U), no waiter that was parked
+//!    at (A) has parked again with the new sequence number: it would have cleared `AWAKE`. A thread
+//!    that parks for the first time does not clear it; the wake-up may meet it instead. If `AWAKE`
+//!    was cleared and set again meanwhile, (R) set it, and the promoted waiter is awake. Otherwise
+//!    each waiter that was parked at (A) read the sequence before it advanced. So it sleeps and can
+//!    be woken, or it does not fall asleep. If `AWAKE` has gone before (U), the holder chooses
+//!    anew.
 //! 4. *No waiter is forgotten.* If a waiter is parked, one of four holds: the lock is held, so that
-//!    a release will come; or it is granted; or a waiter is `AWAKE`; or the standby sleeps, with a
-//!    timer. For a standby leaves in (W), after which the lock is held, or in (G), when it is held
-//!    or granted. A release that finds neither a standby nor an awake waiter wakes one to stand by.
-//! 5. If the lock is granted, the promoted waiter is awake, or its wake-up is on its way: it clears
-//!    `AWAKE` before it sleeps, in a word that is not `GRANTED`.
+//!    a release will come; or it is granted; or `AWAKE` is set; or the standby sleeps with a timer,
+//!    or is awake and will. For a standby leaves in (W), after which the lock is held, or in (G),
+//!    when it is held or granted. A release that finds neither a standby nor an awake waiter wakes
+//!    one to stand by. (P) on a free lock leaves `STANDBY` set. A standby without a timer is
+//!    promoted, so the lock is held or granted.
+//! 5. If the lock is granted, the promoted waiter is awake, or its wake-up is on its way: it parks
+//!    only before the grant, and clears `AWAKE`. The release that grants finds that, and wakes it.
+//!    `PROMOTED` implies `LOCKED`: (R) needs `LOCKED`, and (U) then keeps it.
 //! 6. While a thread that a condition variable requeued sleeps here, `REQUEUED` is set, or such a
 //!    thread is awake that will set it. (M) may also set it on a lock that has become free. That
 //!    costs one wake-up that meets no sleeper.
@@ -207,7 +216,7 @@ impl<P: Policy, I: Interval> RawCalock<P, I> {
 
     /// The holder's plan.
     pub(crate) fn plan<R>(&self, with: impl FnOnce(&mut Plan) -> R) -> R {
-        // SAFETY: called by the holder only, between (T) and (U), and no caller keeps the
+        // SAFETY: called by the holder only, between (T) or (W) and (U), and no caller keeps the
         // reference.
         self.plan.with_mut(|plan| with(unsafe { &mut *plan }))
     }

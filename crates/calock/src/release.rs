@@ -97,7 +97,7 @@ impl<P: Policy, I: Interval> RawCalock<P, I> {
     }
 
     /// (A), and then the next sequence number. A waiter that is parked at (A) has read the old
-    /// number. A waiter that parks after (A) with the new one clears `AWAKE`.
+    /// number. If it parks again with the new one, it clears `AWAKE`.
     fn advance(&self, was: State, whom: Whom) -> Result<State, State> {
         let awake =
             was.without(TO_STAND_BY).with(AWAKE | if whom == Whom::Standby { TO_STAND_BY } else { 0 });
