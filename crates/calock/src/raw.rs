@@ -83,8 +83,8 @@
 //!    sets `GRANTED`; but a lock that is `GRANTED` has no holder, and (D) clears both.
 //! 2. If `AWAKE` is set, one of three holds. The holder has set it in (A) and is about to wake a
 //!    waiter. Or a parked waiter is awake or about to be, and clears it in (W), (P) or (G): it was
-//!    woken, or saw the sequence advanced. Or the promoted waiter is awake; then (G) of another
-//!    waiter may clear the bit, but the lock is held, and the next release chooses again.
+//!    woken, or saw the sequence advanced. Or the promoted waiter is awake; then (P) or
+//!    (G) of another waiter may clear the bit, while the lock is held or granted.
 //! 3. *A wake-up meets its waiter.* If `AWAKE` stays set from (A) to (U), no waiter that was parked
 //!    at (A) has parked again with the new sequence number: it would have cleared `AWAKE`. A thread
 //!    that parks for the first time does not clear it; the wake-up may meet it instead. If `AWAKE`

@@ -63,8 +63,8 @@
 //!    holder that moves `near` wakes all waiters that become near. Each release that sees a far
 //!    ticket moves it.
 //! 6. A waiter that sleeps as the first is woken by the next release: `FIRST`. A waiter that sleeps
-//!    further behind is woken when it has become the first, or, if that skipped abandoned tickets,
-//!    when it is served.
+//!    further behind is woken when it has become the first, or when it is served, if it became the
+//!    first because tickets before it were abandoned.
 //! 7. No ticket is far in an empty queue: a release that sees a far ticket is never the short one.
 //!    (Otherwise `near` would stay behind by one more with each acquisition of an uncontended
 //!    mutex, until 2^15 later it seemed to be ahead and could not be moved.)
