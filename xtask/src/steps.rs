@@ -1,7 +1,10 @@
 //! The steps of a command: each is run, timed, and noted for the table at the end.
 
+use anyhow::Context;
 use std::fmt;
+use std::fs::{self, File};
 use std::io::{self, BufRead, BufReader, Write};
+use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 use xshell::Cmd;
@@ -23,11 +26,19 @@ impl fmt::Display for Failed {
 
 impl std::error::Error for Failed {}
 
+/// How many of the last lines of a step that failed are printed, if its output is in a file.
+const LAST: usize = 40;
+/// At most so many lines of its messages of failure are printed.
+const MOST: usize = 120;
+
 /// The steps of this run so far.
 #[derive(Default)]
 pub struct Steps {
     done: Vec<Done>,
     tests: Tally,
+    /// The directory of the files for the output of the steps. Without it the output is passed
+    /// through.
+    logs: Option<PathBuf>,
 }
 
 struct Done {
@@ -37,13 +48,25 @@ struct Done {
 }
 
 impl Steps {
-    /// Runs `cmd` with `env` added, passing its output through and counting the tests it reports.
+    /// The output of later steps goes to a file for each in `dir`. Of a step that fails, the
+    /// messages of failure and the last lines are printed.
+    pub fn log_to(&mut self, dir: PathBuf) {
+        self.logs = Some(dir);
+    }
+
+    /// Runs `cmd` with `env` added, and counts the tests that it reports.
     pub fn run(&mut self, name: &str, cmd: Cmd<'_>, env: &[(&str, &str)]) -> Result<(), Failed> {
         let repeat = command_line(&cmd, env);
         eprintln!("\n== {name}\n$ {repeat}");
         let mut command = Command::from(cmd);
-        command.envs(env.iter().copied()).stdin(Stdio::null()).stdout(Stdio::piped());
-        self.timed(name, repeat, |tests| pass_through(&mut command, tests))
+        command.envs(env.iter().copied()).stdin(Stdio::null());
+        match &self.logs {
+            Some(dir) => {
+                let log = dir.join(format!("{:02}-{}.log", self.done.len() + 1, file_name(name)));
+                self.timed(name, repeat, |tests| into_file(&mut command, &log, tests))
+            }
+            None => self.timed(name, repeat, |tests| pass_through(&mut command, tests)),
+        }
     }
 
     /// Runs `cmd` as [`Steps::run`] does, but counts nothing: for output that several processes
@@ -102,10 +125,54 @@ impl Steps {
     }
 }
 
+/// The name of a step as a part of a file name.
+fn file_name(step: &str) -> String {
+    let words = step.split(|c: char| !c.is_alphanumeric()).filter(|word| !word.is_empty());
+    words.collect::<Vec<_>>().join("-")
+}
+
+/// Runs `command` with its output in the file `log`, and counts the tests in it. If it fails, the
+/// part that tells why is printed. Returns whether it succeeded.
+fn into_file(command: &mut Command, log: &Path, tests: &mut Tally) -> anyhow::Result<bool> {
+    eprintln!("its output: {}", log.display());
+    let file = File::create(log).with_context(|| format!("cannot write {}", log.display()))?;
+    let status = command.stdout(file.try_clone()?).stderr(file).status()?;
+    let output = fs::read(log)?;
+    let output = String::from_utf8_lossy(&output);
+    output.lines().for_each(|line| tests.read(line));
+    if !status.success() {
+        for line in failures(&output) {
+            eprintln!("> {line}");
+        }
+        eprintln!("{status}; the whole output: {}", log.display());
+    }
+    Ok(status.success())
+}
+
+/// The lines of `output` that tell why a step failed: what libtest prints from `failures:` to the
+/// result, the errors of the compiler and of cargo, and the last lines.
+fn failures(output: &str) -> Vec<&str> {
+    let lines: Vec<&str> = output.lines().collect();
+    let last = lines.len().saturating_sub(LAST);
+    let (mut chosen, mut inside) = (Vec::new(), false);
+    for line in &lines[..last] {
+        inside = (inside || *line == "failures:") && !line.starts_with("test result:");
+        if inside || line.starts_with("error") || line.ends_with("... FAILED") {
+            chosen.push(*line);
+        }
+    }
+    if chosen.len() > MOST {
+        chosen.truncate(MOST);
+        chosen.push("[..]");
+    }
+    chosen.extend(&lines[last..]);
+    chosen
+}
+
 /// Runs `command`, copies its standard output line by line, and counts the tests in it. Returns
 /// whether it succeeded.
 fn pass_through(command: &mut Command, tests: &mut Tally) -> anyhow::Result<bool> {
-    let mut child = command.spawn()?;
+    let mut child = command.stdout(Stdio::piped()).spawn()?;
     let pipe = child.stdout.take().expect("stdout is piped");
     let mut out = io::stdout().lock();
     for line in BufReader::new(pipe).split(b'\n') {
@@ -183,6 +250,35 @@ mod tests {
         assert_eq!((failed.step.as_str(), failed.repeat.as_str()), ("bad", "A='b' false"));
         let results: Vec<_> = steps.done.iter().map(|done| (done.name.as_str(), done.passed)).collect();
         assert_eq!(results, [("good", true), ("bad", false)]);
+    }
+
+    #[test]
+    fn a_step_with_a_log_counts_its_tests_and_tells_why_it_failed() {
+        let shell = Shell::new().unwrap();
+        let dir = std::env::temp_dir().join(format!("ulocks-steps-{}", std::process::id()));
+        fs::create_dir_all(&dir).unwrap();
+        let mut steps = Steps::default();
+        steps.log_to(dir.clone());
+        let script = "echo 'test result: ok. 2 passed; 0 failed'; echo why >&2; exit 1";
+        assert!(steps.run("tests, all of them", cmd!(shell, "sh -c {script}"), &[]).is_err());
+        assert_eq!(steps.tests, Tally { passed: 2, failed: 0 });
+        let log = fs::read_to_string(dir.join("01-tests-all-of-them.log")).unwrap();
+        assert_eq!(log, "test result: ok. 2 passed; 0 failed\nwhy\n");
+        fs::remove_dir_all(&dir).unwrap();
+    }
+
+    #[test]
+    fn the_failures_of_an_early_program_are_among_the_lines_that_are_shown() {
+        let noise = "test some::other ... ok\n".repeat(500);
+        let output = format!(
+            "{noise}test one ... FAILED\nfailures:\n---- one stdout ----\nwhy\ntest result: FAILED.\n{noise}the end"
+        );
+        let shown = failures(&output);
+        let start = ["test one ... FAILED", "failures:", "---- one stdout ----", "why"];
+        assert_eq!(shown[..start.len()], start);
+        assert_eq!(shown.len(), start.len() + LAST);
+        assert_eq!(shown.last(), Some(&"the end"));
+        assert_eq!(failures(&format!("failures:\n{}", "x\n".repeat(9999))).len(), MOST + 1 + LAST);
     }
 
     #[test]

@@ -3,12 +3,17 @@
 //! It needs the stable toolchain with rustfmt and clippy, a C linker, and crates.io. It needs no
 //! nightly, no root, and no network beyond the registry. Cheap steps come first. One part of the
 //! planted bugs runs, and at the next commit the next part.
+//!
+//! The output of each step goes to a file in `target/xtask-test`. If a step fails, the messages of
+//! its failures are printed.
 
 use crate::steps::Steps;
 use crate::tools::need;
 use crate::workspace::{Package, Workspace};
 use crate::world::{World, with_flags};
 use crate::{laws, lean, mutants, vm};
+use anyhow::Context;
+use std::fs;
 use xshell::{Shell, cmd};
 
 /// After this many minutes no further planted bug is begun. A part takes two or three minutes on
@@ -19,6 +24,10 @@ const MUTANTS_MINUTES: u64 = 5;
 pub fn run(shell: &Shell, workspace: &Workspace, steps: &mut Steps) -> anyhow::Result<()> {
     need("rustfmt", "rustup component add rustfmt", &["cargo", "fmt", "--version"])?;
     need("clippy", "rustup component add clippy", &["cargo", "clippy", "--version"])?;
+
+    let logs = workspace.target().join("xtask-test");
+    fs::create_dir_all(&logs).with_context(|| format!("cannot create {}", logs.display()))?;
+    steps.log_to(logs);
 
     laws::run(workspace, steps)?;
     lean::run(shell, workspace, steps)?;
