@@ -19,8 +19,9 @@
 //!   and an arriving thread that finds the lock taken parks at once.
 //! - Promotion: in each interval one parked waiter, the oldest first; see "How long a waiter
 //!   waits".
-//! - The CAS that releases is the last touch of the lock; a wake-up goes by address (law 2). If the
-//!   lock is gone, it meets no sleeper, or a stranger, which has to expect spurious wake-ups.
+//! - The CAS that releases is the last touch of the lock; a wake-up goes by address (law 2 of
+//!   ARCHITECTURE.md). If the lock is gone, it meets no sleeper, or a stranger, which has to expect
+//!   spurious wake-ups.
 //! - All-zero is an unlocked lock. Nothing is allocated and no address is stored.
 //!
 //! # State

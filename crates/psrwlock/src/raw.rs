@@ -24,9 +24,8 @@
 //! - One writer sifts at a time. The others wait before they have closed a class. So the delays of
 //!   several writers do not add up for readers.
 //! - If a writer spins while another one writes, and no reader is queued, the release hands it the
-//!   lock with the lowest class closed. New readers of that class wait for that writer and then
-//!   enter together; see "Which threads spin".
-//! - The release is the last touch of the lock; a wake-up goes by address (law 2).
+//!   lock with the lowest class closed; see "Which threads spin".
+//! - The release is the last touch (law 2 of ARCHITECTURE.md); a wake-up goes by address.
 //! - All-zero is an unlocked lock. Nothing is allocated and no address is stored.
 //!
 //! # State
@@ -59,7 +58,7 @@
 //! | (M) | | `LOW` or `TOP`; `WRITERS`; `DRAINING` | a thread that is about to sleep |
 //! | (W) | | one more sleeping writer, or one less | a writer, by one addition: before its first sleep, and when it is the owner or gives up |
 //!
-//! A *release* is (U), (H), (E) or (Z).
+//! A *release* is (U), (H), (E), (Z), or a (G) after which the thread is not the owner.
 //!
 //! # Invariants
 //! 1. At most one thread is the owner. (O) and (F) need a word without `OWNED`, which only the
@@ -77,15 +76,18 @@
 //!    read-modify-writes of one word. A reader that is about to leave again delays an owner only in
 //!    the stage of its class. Or it makes a CAS fail that is tried again or was a shortcut.
 //! 6. *No reader is forgotten.* A reader sleeps only if one read-modify-write, after it has read
-//!    the event, sets its queue's flag and sees its class closed by an owner. An opening of the
-//!    class is one of three. It clears the flag, then counts an event, and opens only if the flag
-//!    has not come back. Or it opens, finds the flag, and then counts. Or it is (L): see 10. After
-//!    that it wakes all readers of the queue. (H) comes only if the flag is clear. Otherwise only
-//!    the owner clears the flag, while the class is open and the queue is empty.
+//!    the event, sets its queue's flag and sees its class closed by an owner. An owner opens the
+//!    class in one of three ways. It clears the flag, then counts an event, and opens only if the
+//!    flag has not come back. Or it opens, finds the flag, and then counts. Or it is (L): see 10.
+//!    After the count it wakes all readers of the queue. (H) needs a clear flag, so (R) leaves no
+//!    sleeper behind. Otherwise only the owner clears the flag, while the class is open and the
+//!    queue is empty. A reader that joins meanwhile sees at (M) that the class is open.
 //! 7. *No writer is forgotten.* A writer sleeps only if one read-modify-write, after it has read
-//!    the event, sets `WRITERS` and sees `OWNED`. A release that finds `WRITERS` clears it and
-//!    wakes one writer. That writer sets it again in (O) or (M). A writer that gives up sets it,
-//!    too, for the owner to find. If there is no owner, it has not given up: it is the owner.
+//!    the event, sets `WRITERS` and sees `OWNED`. A release that finds `WRITERS` clears it, counts
+//!    an event and wakes one writer. That writer sets it again in (O) or (M). If the wake-up meets
+//!    no sleeper, each writer that set the bit has read an old event: it does not fall asleep, and
+//!    sets the bit again. A writer that gives up sets it, too, for the owner to find. If there is
+//!    no owner, it has not given up: it is the owner.
 //! 8. *The owner is not forgotten* while it waits for a queue. It sets `DRAINING` and then reads
 //!    the queue by a read-modify-write. The last reader to leave the queue changes it by one, and
 //!    then reads `DRAINING`. One of the two sees the other.
@@ -95,18 +97,19 @@
 //!    writer takes the lock. (H) wakes sleepers as (U) does.
 //! 10. *No waiter falls asleep on an owner that leaves.* A waiter that sets its flag and sees (L)
 //!     sleeps with a timer only. So every other sleeper has set its flag before (L), and (L)
-//!     returns that flag. Between (L) and (Z) only the owner changes the level, `OWNED` and
-//!     `DRAINING`: a writer makes (X) only if `DRAINING` is clear, and (N) likewise.
+//!     returns that flag, or an attempt has cleared it and counted. Between (L) and (Z) only the
+//!     owner changes the level, `OWNED` and `DRAINING`: a writer makes (X) only if `DRAINING` is
+//!     clear, and (N) likewise.
 //! 11. A queued reader, a sleeping writer, and an owner that sifts do not unwind. The queue would
 //!     never be empty, or the class stay closed. If the kernel refuses the wait, or a mask panics,
 //!     the process aborts.
 //!
 //! # Releases
 //! Readers change the state all the time, by (A) and (D). So an owner must not repeat a CAS until
-//! no reader comes between: with 64 CPUs that took ten times as long as it takes to change the word
-//! once on each. Nor can it leave by one `fetch_and` at once. If a waiter sets its flag just
-//! before, the owner would have to count an event after its last touch. Hence every release and
-//! every transition of the owner is a bounded number of read-modify-writes:
+//! no reader comes between: with 64 CPUs that took ten times as long as one change of the word on
+//! each. Nor can it leave by one `fetch_and` at once: for a waiter that has just set its flag it
+//! would have to count an event after its last touch. Hence every release and every transition of
+//! the owner is a bounded number of read-modify-writes:
 //!
 //! 1. A release makes [`ATTEMPTS`](super::release::ATTEMPTS) attempts at most. If flags are set, an
 //!    attempt clears them and counts an event. Otherwise it tries (U) by a CAS. Mostly no thread
@@ -118,23 +121,21 @@
 //!
 //! A waiter that sets its flag between steps 2 and 4 sees (L), and sleeps with a timer until (Z).
 //! Otherwise it would read the new count, sleep after step 4, and no thread would know of it. A
-//! reader that comes between needs no care. A release with a partial level opens the classes first,
-//! and is then an owner at level 0. An owner that opens some classes does so by a subtraction; at
-//! `L = N`, where (N) or (X) may come, it does so between (L) and its end.
+//! release with a partial level opens the classes first, and is then an owner at level 0. An owner
+//! that opens some classes subtracts; at `L = N`, where (N) may come, between (L) and its end.
 //!
 //! # Which threads spin
-//! Two readers that hold the lock together take half of the time of two that hold it one after the
-//! other. So it pays to let readers gather while a writer writes. A spinning writer helps them: at
-//! the end of the section it waits for, (H) keeps out a reader that has just come. That reader
-//! would read alone, with the writer behind it.
+//! Two readers that hold the lock together take half of the time of two in turn. So it pays to let
+//! readers gather while a writer writes. At the end of the section that a spinning writer waits
+//! for, (H) keeps out a reader that has just come. It would read alone, the writer behind it.
 //!
 //! A reader that has spun for its patience joins the queue, and (H) does not pass the queue. The
 //! first queued reader goes on spinning, since the present section is the last that it waits for,
 //! unless the type has batches.
 //!
 //! A writer spins twice as long as a reader if it has made (N), and three times if it has made it
-//! again. The lock has mostly changed hands then. If the writer slept, each release would make a
-//! system call to wake it, only to take the lock again before it has woken up.
+//! again: the lock has mostly changed hands then. If the writer slept, each release would wake it,
+//! only to take the lock again before it is awake.
 //!
 //! # The drain
 //! (D) is the last touch of a reader. So a reader cannot count an event for an owner that it has
@@ -151,11 +152,11 @@
 //!   drain's look and with (F), Acquire. (C) is Relaxed: the word orders it with the counts.
 //! - (O) is Acquire and pairs with the releases: an upgradable reader reads what the last writer
 //!   wrote. `GRANTED` is set with Release, and (T) is Acquire, for the same.
-//! - A waiter reads the event before (M), Release. The thread that counts the event does so after
-//!   it has changed the state. So a waiter that has read the new count makes (M) after that change
+//! - A reader reads the event before (M), Release. A writer reads it with Acquire, since it then
+//!   looks at `GRANTED`; its (M) is Relaxed. The thread that counts the event has changed the state
+//!   before, by an Acquire. So a waiter that has read the new count makes (M) after that change
 //!   (`litmus/psrwlock-event.litmus`). Where the event is counted after (E) or (G), the waiter then
-//!   finds the class open. Where it is counted before (U), the CAS finds the flag. A writer reads
-//!   the event with Acquire, since it then looks at `GRANTED`.
+//!   finds the class open. Where it is counted before (U), the CAS finds the flag.
 //! - A reader joins a queue before it sets the flag, Release. An owner looks at `queues` after it
 //!   has seen the flag, Acquire. Invariant 8: the owner's read of `queues` is Release and the last
 //!   reader's subtraction Acquire, so that reader sees `DRAINING`.
@@ -168,11 +169,10 @@
 //!
 //! # Sources
 //! M. Desnoyers, "Priority Sifting Reader-Writer Lock" (LKML, September 2008), for classes, sifting
-//! and raise-before-close. That lock has three words with all readers in one count, a queue under a
-//! spin bit, and takes its writers' mutex last. Each has a cost that its own figures show. Here one
-//! word has the level and a count for each class, and the mutex comes first. B. Brandenburg and J.
-//! Anderson, "Spin-based reader-writer synchronization for multiprocessor real-time systems"
-//! (2010), for phases.
+//! and raise-before-close. That lock has all readers in one count, a queue under a spin bit, and
+//! takes its writers' mutex last. Here one word has the level and a count for each class, and the
+//! mutex comes first. B. Brandenburg and J. Anderson, "Spin-based reader-writer synchronization for
+//! multiprocessor real-time systems" (2010), for phases.
 
 use crate::class::Class;
 use crate::configuration::{Configuration, Sifted};

@@ -222,7 +222,8 @@ impl<D: Configuration> RawPsRwLock<D> {
             self.state.fetch_or(LEVEL | State::DRAINING, Relaxed);
             less = (LEVEL | State::DRAINING) - u64::from(to);
         }
-        State(self.state.fetch_sub(less, Relaxed))
+        // Mutant: Acquire -> Relaxed: load buffering, by litmus/psrwlock-event.litmus.
+        State(self.state.fetch_sub(less, Acquire))
     }
 
     /// The flags of the waiters to be told when the level falls from `level` to `to`, and, if

@@ -54,9 +54,9 @@
 //! - Another thread completes a waiter. The waiter only has to wake up and return.
 //! - Nothing is allocated after the array is made, with one exception: the watches of a set of more
 //!   than eight operations, if it meets complex waiters or becomes one.
-//! - The stores that publish the words are the last touch (law 2). A thread that has seen all
-//!   effects of a call may free the array. With counters it may not, because the call counts
-//!   afterwards.
+//! - The stores that publish the words are the last touch (law 2 of ARCHITECTURE.md). A thread that
+//!   has seen all effects of a call may free the array. With counters it may not, because the call
+//!   counts afterwards.
 //!
 //! # State
 //! A cell a semaphore, and a few words for the whole array:

@@ -12,8 +12,8 @@
 //!   strands no node: nodes live only inside of a call that waits. No node knows the address of the
 //!   mutex.
 //! - The release never waits, not even for a thread that was preempted while it works on the queue.
-//! - The step that releases, or grants, is the last access (law 2). The wake-ups that follow use
-//!   addresses only.
+//! - The step that releases, or grants, is the last access (law 2 of ARCHITECTURE.md). The wake-ups
+//!   that follow use addresses only.
 //!
 //! # State
 //! The word is a `State`: the newest node, `LOCKED`, `QUEUE_LOCKED`, `LEAVERS`. Each transition is

@@ -13,8 +13,8 @@
 //! - A waiter with a deadline draws a ticket only if at most eleven others are in front of it,
 //!   beside the holder. Then it keeps its place, and can abandon its ticket. Otherwise it waits
 //!   *outside*, without a ticket, until the queue is shorter.
-//! - The releasing compare-exchange of `serving` is the last access (law 2); the wake-ups that
-//!   follow use the address only.
+//! - The releasing compare-exchange of `serving` is the last access (law 2 of ARCHITECTURE.md); the
+//!   wake-ups that follow use the address only.
 //!
 //! # State
 //! Two futexes: `dispenser`, a `Dispenser`, and `serving`, a `Serving` with three flags. The mutex

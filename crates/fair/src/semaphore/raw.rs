@@ -10,9 +10,9 @@
 //!   makes a system call.
 //! - A release never waits, not even for another release. A signal handler may release, whatever it
 //!   interrupts.
-//! - The read-modify-write that publishes the permits is the last access of a release (law 2). The
-//!   thread that acquires them may free or unmap the semaphore at once, while the release is still
-//!   returning. (glibc's bug 12674 was about this.)
+//! - The read-modify-write that publishes the permits is the last access of a release (law 2 of
+//!   ARCHITECTURE.md). The thread that acquires them may free or unmap the semaphore at once, while
+//!   the release is still returning. (glibc's bug 12674 was about this.)
 //! - A wait can be timed. Either the waiter gets its permits or it times out, and no permit is
 //!   lost.
 //! - All-zero memory is a semaphore without permits. Nothing is allocated. Without waiters no

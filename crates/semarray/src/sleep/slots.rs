@@ -10,7 +10,7 @@
 //! - No thread parks for ever: a thread that parks because a cell is locked is woken after that
 //!   cell's release.
 //! - A release of any number of cells costs one fence and one load. It does not touch the array
-//!   after its stores (law 2).
+//!   after its stores (law 2 of ARCHITECTURE.md).
 //! - Arrays whose addresses select the same slot may wake each other's threads. This costs time and
 //!   nothing else.
 //!

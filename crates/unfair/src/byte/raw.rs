@@ -11,7 +11,8 @@
 //!   user's bits is set: it is tried on the guess that this is so. If bits are set, the failed try
 //!   tells which, and a second one succeeds.
 //! - What releases is one read-modify-write, and the last touch: a wake-up that follows names the
-//!   byte by its address only. So the thread that releases last may free the byte at once (law 2).
+//!   byte by its address only. So the thread that releases last may free the byte at once (law 2 of
+//!   ARCHITECTURE.md).
 //! - All-zero is an unlocked lock. The byte holds no address and may be moved while locked.
 //! - The lot allocates when a thread first parks, and has a thread-local destructor: the exception
 //!   to law 1.

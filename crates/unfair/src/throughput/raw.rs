@@ -10,7 +10,7 @@
 //! - One read-modify-write to acquire and one to release when no thread waits. No system call
 //!   unless a thread sleeps. The release never loops.
 //! - The release is the last touch. The value that it replaced says which waiter to wake, and the
-//!   wake-up goes by address (law 2).
+//!   wake-up goes by address (law 2 of ARCHITECTURE.md).
 //! - All-zero is an unlocked mutex. Nothing is allocated or registered, no address is stored (laws
 //!   1, 7, 9).
 //!

@@ -20,7 +20,7 @@
 //! - The calls go CPU by CPU, the waker's own last, because its own waiters may take the CPU once
 //!   they are awake. A group belongs to the CPU on which its waiters fell asleep.
 //! - The memory is static. With its status stored, a waiter's node may be gone, and the array, too.
-//!   From then on a waker needs only the waiter's [`Seat`], a number (law 2).
+//!   From then on a waker needs only the waiter's [`Seat`], a number (law 2 of ARCHITECTURE.md).
 //! - Nothing is allocated, and no thread is registered.
 //!
 //! # State
