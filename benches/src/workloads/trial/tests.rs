@@ -94,16 +94,20 @@ fn a_counting_lock_reports_the_window() {
     let metered = locks::Entry::all().iter().filter(|entry| entry.metered);
     for entry in metered {
         let workers = if entry.processes { Workers::Processes(3) } else { Workers::Threads(3) };
-        let result = run(&TrialSpec { hold_ns: 2_000, ..spec(entry.name, workers) }).unwrap();
-        let (meters, counted) = (result.meters.unwrap(), result.counts.iter().sum::<u64>());
-        // The two are read at slightly different moments.
-        assert!(meters.acquired > 0 && meters.contended <= meters.acquired + 3, "{}: {meters:?}", entry.name);
-        assert!(
-            meters.acquired.abs_diff(counted) <= counted / 2 + 10,
-            "{}: {counted}, {meters:?}",
-            entry.name
-        );
-        assert_eq!(meters.reader_contended, 0, "{}", entry.name);
+        let spec = TrialSpec { hold_ns: 2_000, ..spec(entry.name, workers) };
+        let mut seen = Vec::new();
+        // The two are read at different moments. Other programs may stop this one between them, so
+        // the difference is small only by a window that is longer.
+        let agree = [20, 200, 2_000, 20_000].iter().any(|&window_ms| {
+            let result = run(&TrialSpec { window_ms, ..spec.clone() }).unwrap();
+            let (meters, counted) = (result.meters.unwrap(), result.counts.iter().sum::<u64>());
+            assert_eq!(meters.reader_contended, 0, "{}", entry.name);
+            seen.push((counted, meters));
+            meters.acquired > 0
+                && meters.contended <= meters.acquired + 3
+                && meters.acquired.abs_diff(counted) <= counted / 2 + 10
+        });
+        assert!(agree, "{}: {seen:?}", entry.name);
     }
 }
 
