@@ -102,9 +102,11 @@
 //! 5. If the lock is granted, the promoted waiter is awake, or its wake-up is on its way: it parks
 //!    only before the grant, and clears `AWAKE`. The release that grants finds that, and wakes it.
 //!    `PROMOTED` implies `LOCKED`: (R) needs `LOCKED`, and (U) then keeps it.
-//! 6. While a thread that a condition variable requeued sleeps here, `REQUEUED` is set, or such a
-//!    thread is awake that will set it. (M) may also set it on a lock that has become free. That
-//!    costs one wake-up that meets no sleeper.
+//! 6. While a thread that a condition variable requeued sleeps here, one of three holds. `REQUEUED`
+//!    is set. Or such a thread is awake that will set it. Or the notifying thread, which requeues
+//!    first, is about to make (M); if (M) finds the lock free, that thread wakes one of those it
+//!    has moved. (M) may also set the flag on a lock that has become free. That costs one wake-up
+//!    that meets no sleeper.
 //! 7. A parked waiter does not unwind: its count and its flags would stay in the word. If the
 //!    kernel refuses the wait, the process aborts.
 //!

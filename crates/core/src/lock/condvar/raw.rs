@@ -62,8 +62,8 @@
 //!    at the latest when its notifier is past step 3. The waiter read before it registered, and the
 //!    notifier changed `seq` after it saw the registration. So the waiter either does not fall
 //!    asleep, or it is asleep before the notifier's step 4.
-//! 2. A eligible waiter never goes back to sleep, and a eligible spinner never falls asleep. If it
-//!    did, the wake-up it got might be the last one for it, or there might be none.
+//! 2. An eligible waiter never goes back to sleep, and an eligible spinner never falls asleep. If
+//!    it did, the wake-up it got might be the last one for it, or there might be none.
 //! 3. `granted` is at most the number of eligible waiters. A grant makes all waiters eligible and
 //!    does not exceed `waiting`. A eligible waiter takes a grant when it leaves, if there is any. A
 //!    waiter that is not eligible takes none.

@@ -77,10 +77,10 @@ pub unsafe trait RawMutex: Initial {
     /// If the mutex is held, marks it, so that a release wakes a thread that sleeps on
     /// `requeue_key`. Returns whether it is held and marked.
     ///
-    /// This is for a condition variable, which then requeues a notified thread there. A mark on a
-    /// mutex that is not held costs one wake-up that finds no thread. To find that the mutex is
-    /// marked already takes a read-modify-write: a release that precedes that has not seen the
-    /// mark.
+    /// This is for a condition variable that has just requeued notified threads there. If the mutex
+    /// is free, it wakes one of them. A mark on a mutex that is not held costs one wake-up that
+    /// finds no thread. To find that the mutex is marked already takes a read-modify-write: a
+    /// release that precedes that has not seen the mark.
     #[inline]
     fn mark_for_requeued(&self) -> bool {
         false
