@@ -8,8 +8,8 @@ use ulocks_core::futex::PiError;
 #[non_exhaustive]
 pub enum PiLockError<G> {
     /// The calling thread holds the mutex already, or the wait would close a circle of threads that
-    /// wait for one another. The mutex is not the caller's; whoever sees this gives back what it
-    /// holds, and begins again.
+    /// wait for one another. The caller does not hold the mutex. It should release what it
+    /// holds, and begin again.
     Deadlock,
     /// The thread that holds the mutex ended without unlocking, and nobody waited for it then. The
     /// mutex stays locked for ever; what it protects can be reached by
@@ -36,8 +36,8 @@ impl<G> PiLockError<G> {
         }
     }
 
-    /// The guard, if the mutex was acquired all the same: for who has repaired what it protects, or
-    /// need not.
+    /// The guard, if the mutex was acquired all the same: for a caller that has repaired what it
+    /// protects, or need not.
     ///
     /// # Errors
     /// All but [`OwnerDied`](Self::OwnerDied).
