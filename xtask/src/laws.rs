@@ -11,6 +11,7 @@
 //! | no unfinished code: no ignored test, no `todo!`, no `unimplemented!` | every source file |
 //! | a file begins with prose, `tests.rs` beside its code excepted, and has at most 500 lines | every source file |
 //! | prose in comments is at most 100 columns wide; tables, code in fences and explained mutants are not prose | every source file |
+//! | prose is at most 100 columns wide ([`markdown`]) | every Markdown file |
 //! | a crate has a README and a `lib.rs`; a protocol in `raw.rs` has models in both model worlds and a stress test | public crates |
 //! | a mutant applies, and the tests that must find it exist | `crates/*/mutants` |
 //! | what explains a weaker ordering stands at one that can become weaker | `src` of the lock crates and core |
@@ -20,6 +21,7 @@
 //! | workspace lints; no lib or bin is a bench; every bench has its own `main` | every manifest |
 
 mod house;
+mod markdown;
 mod nodes;
 
 use crate::mutants::{spec, weaken};
@@ -94,6 +96,7 @@ fn check(workspace: &Workspace) -> anyhow::Result<Vec<String>> {
     findings.extend(weaken::load(workspace)?.1);
     findings.extend(verify::faults(workspace)?);
     findings.extend(house::faults(workspace)?);
+    findings.extend(markdown::faults(&workspace.root)?);
     Ok(findings)
 }
 

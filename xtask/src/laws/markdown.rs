@@ -1,0 +1,62 @@
+//! The law of Markdown: prose is at most 100 columns wide.
+//!
+//! Tables, fenced code and definitions of links are not prose. VERIFICATION.md is generated.
+
+use super::MAX_COLUMNS;
+use anyhow::{Context, ensure};
+use std::fs;
+use std::path::Path;
+use std::process::Command;
+
+const GENERATED: &str = "VERIFICATION.md";
+
+/// The violations in all Markdown files that git knows.
+pub fn faults(root: &Path) -> anyhow::Result<Vec<String>> {
+    let listed = Command::new("git").args(["ls-files", "*.md"]).current_dir(root).output()?;
+    ensure!(listed.status.success(), "`git ls-files` failed: {}", String::from_utf8_lossy(&listed.stderr));
+    let mut faults = Vec::new();
+    for file in String::from_utf8(listed.stdout)?.lines().filter(|file| *file != GENERATED) {
+        let path = root.join(file);
+        if !path.exists() {
+            continue; // deleted, and not committed yet
+        }
+        let text = fs::read_to_string(&path).with_context(|| format!("cannot read {file}"))?;
+        faults.extend(
+            wide(&text).iter().map(|line| format!("{file}:{line}: wrap it at {MAX_COLUMNS} columns")),
+        );
+    }
+    Ok(faults)
+}
+
+fn wide(text: &str) -> Vec<usize> {
+    let (mut found, mut in_code) = (Vec::new(), false);
+    for (number, line) in (1..).zip(text.lines()) {
+        let prose = line.trim_start();
+        in_code ^= prose.starts_with("```");
+        let is_prose = !in_code && !prose.starts_with(['|', '[']);
+        if is_prose && line.chars().count() > MAX_COLUMNS {
+            found.push(number);
+        }
+    }
+    found
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn wide_prose_is_found_and_wide_tables_code_and_links_are_not() {
+        let x = "x".repeat(101);
+        assert_eq!(wide(&format!("{x}\n\n  {x}\nshort\n")), [1, 3]);
+        assert_eq!(wide(&format!("| {x} |\n  | {x} |\n[a]: {x}\n")), [0; 0]);
+        assert_eq!(wide(&format!("```\n{x}\n```\n{x}\n")), [4]);
+    }
+
+    #[test]
+    fn a_file_that_git_knows_is_read() {
+        let root = crate::workspace::Workspace::load().unwrap().root;
+        assert!(faults(&root).is_ok());
+        assert!(faults(Path::new("/proc")).is_err());
+    }
+}
