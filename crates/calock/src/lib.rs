@@ -19,7 +19,7 @@ pub use word::State;
 use ulocks_core::{Private, api};
 
 /// Mutual exclusion around a `T` at a throughput that does not fall however many threads want it,
-/// where nobody starves: fifty-six bytes beside the data.
+/// where no thread starves: fifty-six bytes beside the data.
 ///
 /// This one is for the threads of one process, with the default patience and interval, and without
 /// counters; [`CalockWith`] has the others.
@@ -93,8 +93,8 @@ use ulocks_core::{Private, api};
 /// # Signals and forks
 /// Signals are handled while a thread waits, and the wait goes on. A handler must not use a mutex
 /// that the code it interrupts may hold. A child of `fork` gets a private copy of a `Private` mutex
-/// in the state it was in, with the waiters' marks but without the waiters: unless nobody waited,
-/// the child may not use it.
+/// in the state it was in, with the waiters' marks but without the waiters: unless no thread
+/// waited, the child may not use it.
 ///
 /// # Memory
 /// The release is one read-modify-write and touches the mutex no more, so the thread that releases

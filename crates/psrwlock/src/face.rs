@@ -149,7 +149,7 @@ impl<D: Configuration> RawPsRwLock<D> {
         }
     }
 
-    /// Whether anybody holds the lock in that way, or has come in vain just now.
+    /// Whether a thread holds the lock in that way, or has come in vain just now.
     fn has_holder(&self, access: Access) -> bool {
         match access {
             Access::Read(index) => {
@@ -287,8 +287,9 @@ unsafe impl<D: Configuration> raw::RawRwLockDowngrade for RawPsRwLock<D> {
 }
 
 // SAFETY: an upgradable reader is the owner, invariant 1, and no reader is shut out until it sifts,
-// but those whom (H) kept out before, until its next step. What it read happens before the next
-// owner: it gives the write side back by (U), Release. Upgrades keep the write side all the time.
+// but the readers that (H) kept out before, until its next step. What it read happens before the
+// next owner: it gives the write side back by (U), Release. Upgrades keep the write side all the
+// time.
 unsafe impl<D: Configuration> raw::RawRwLockUpgrade for RawPsRwLock<D> {
     type UpgradableToken = ();
 

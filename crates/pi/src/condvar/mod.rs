@@ -39,7 +39,7 @@ use ulocks_core::{Policy, Private, api, const_fn};
 /// wait in 29 tries again. The policy `NoSpin` never spins. The spin does not look at the deadline,
 /// so a timed wait may end that much later.
 ///
-/// A notification never blocks. It makes no system call if nobody waits, or if the only waiter
+/// A notification never blocks. It makes no system call if no thread waits, or if the only waiter
 /// still spins.
 ///
 /// # Errors
@@ -86,7 +86,7 @@ pub type PiWaitResult<'a, T, P = Private> =
 
 impl<P: Policy> PiCondvarWith<P> {
     const_fn! {
-        /// A condition variable nobody waits on; its bytes are all zero.
+        /// A condition variable no thread waits on; its bytes are all zero.
         pub fn new() -> Self {
             Self { raw: RawPiCondvar::new() }
         }

@@ -55,7 +55,7 @@
 //!    sets `SPINNING` only if there is no waiter. That waiter clears both bits before it sleeps or
 //!    as it leaves. A waiter that is `NOTIFIED` never falls asleep: it ends its spin by a CAS that
 //!    fails then.
-//! 6. The order of priority holds: a notification leaves out the kernel only if there is nobody
+//! 6. The order of priority holds: a notification leaves out the kernel only if there is no thread
 //!    else to be notified.
 //!
 //! # What is spurious
@@ -105,7 +105,7 @@ pub struct RawPiCondvar<P: Policy = Private> {
 
 impl<P: Policy> RawPiCondvar<P> {
     const_fn! {
-        /// A condition variable nobody waits on; its bytes are all zero.
+        /// A condition variable no thread waits on; its bytes are all zero.
         pub fn new() -> Self {
             Self { seq: Futex::new(0), waiting: AtomicU32::new(0) }
         }

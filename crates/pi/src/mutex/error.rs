@@ -11,8 +11,8 @@ pub enum PiLockError<G> {
     /// wait for one another. The caller does not hold the mutex. It should release what it
     /// holds, and begin again.
     Deadlock,
-    /// The thread that holds the mutex ended without unlocking, and nobody waited for it then. The
-    /// mutex stays locked for ever; what it protects can be reached by
+    /// The thread that holds the mutex ended without unlocking, and no thread waited for it then.
+    /// The mutex stays locked for ever; what it protects can be reached by
     /// [`PiMutexWith::get_mut`](crate::PiMutexWith::get_mut).
     OwnerGone,
     /// The mutex is held by this guard, and what it protects may be half changed: the thread that

@@ -39,7 +39,7 @@
 //!
 //! # The spin
 //! While a thread waits in the kernel the word goes from id to id and never becomes 0. A spin is
-//! futile then, and the spinner's priority is lent to nobody. So an arriving thread spins, with
+//! futile then, and the spinner's priority is lent to no thread. So an arriving thread spins, with
 //! loads, only while no waiter is known. It goes to the kernel as soon as it sees a mark that was
 //! not there when it came, or that has passed from one owner to another.
 //!
@@ -178,7 +178,7 @@ impl<P: Policy> RawPiMutex<P> {
         self.futex.compare_exchange(UNLOCKED, me, Acquire, Relaxed).map(drop).map_err(State)
     }
 
-    /// An arrival that found the mutex taken: spins while nobody waits, then waits.
+    /// An arrival that found the mutex taken: spins while no thread waits, then waits.
     #[cold]
     #[inline(never)]
     fn acquire_contended(&self, me: u32, seen: State, deadline: Option<Deadline>) -> Result<Taken, PiError> {

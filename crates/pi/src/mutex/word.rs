@@ -17,7 +17,7 @@ use ulocks_core::futex::{OWNER_DIED, TID_MASK, WAITERS};
 pub struct State(pub u32);
 
 impl State {
-    /// Free; nobody waits.
+    /// Free; no thread waits.
     pub const UNLOCKED: Self = Self(0);
 
     /// The id of the thread that owns the mutex; 0 if none does.

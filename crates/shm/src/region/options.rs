@@ -9,7 +9,7 @@
 //! | the shared lock | some process is attached, or was just now | it checks the header |
 //! | none | a process creates or resets | it tries again |
 //!
-//! With the shared lock it may find that nobody has reset the region: the process that had the
+//! With the shared lock it may find that no process has reset the region: the process that had the
 //! exclusive lock has died, or found an error. It drops the lock and tries again. Then it is alone,
 //! or another process is. It gives up at its deadline.
 //!
@@ -275,7 +275,7 @@ impl<R: SharedSafe> Options<R> {
             region.attached = Attached::Reset;
             region.epoch = words[at::EPOCH].wrapping_add(1);
             // SAFETY: the exclusive lock says that no other process and no other region of this
-            // process is attached, and nobody has a reference from this one.
+            // process is attached, and no thread has a reference from this one.
             unsafe { region.reset(boot) };
             file::try_lock(region.file(), Kind::Shared)?;
         }

@@ -7,7 +7,7 @@
 //! - One byte, of which the lock uses two bits. The other six are the user's: every operation
 //!   preserves them, and they may change at any moment, by read-modify-writes of any thread,
 //!   whether it holds the lock or not.
-//! - One read-modify-write to acquire and one to release when nobody contends and none of the
+//! - One read-modify-write to acquire and one to release when no thread contends and none of the
 //!   user's bits is set: it is tried on the guess that this is so. If bits are set, the failed try
 //!   tells which, and a second one succeeds.
 //! - What releases is one read-modify-write, and the last touch: a wake-up that follows names the
@@ -23,7 +23,7 @@
 //!
 //! | from | to | by | label |
 //! |---|---|---|---|
-//! | free | `LOCKED` | an arrival, or a waiter that owes nobody a wake-up | (L1) |
+//! | free | `LOCKED` | an arrival, or a waiter that owes no thread a wake-up | (L1) |
 //! | free | `LOCKED PARKED` | a debtor | (L2) |
 //! | `LOCKED` | `LOCKED PARKED` | a waiter that is about to park | (M) |
 //! | `LOCKED` | free | the holder | (U1) |
@@ -48,7 +48,7 @@
 //!    cleared the mark, and the debtor has seen that release. So the mark was set after that. The
 //!    thread that set it is followed by a release that finds the queue as the debtor left it, or
 //!    emptier.
-//! 5. `PARKED` may be stale, which costs one visit to the lot that finds nobody, never the other
+//! 5. `PARKED` may be stale, which costs one visit to the lot that finds no thread, never the other
 //!    way round.
 //! 6. An unpark that is late, and meant for a lock that was at this address before, is a spurious
 //!    one: it takes a waiter out of the queue, and breaks nothing, for the waiter is awake and
@@ -70,7 +70,7 @@
 //! # Sources
 //! F. Pizlo, "Locking in WebKit" (2016): two bits of any byte, and a parking lot. `parking_lot` by
 //! A. d'Antras: the same in Rust. Both leave the mark set until the queue is empty, so that each
-//! release visits the lot while anybody waits, and clear it under the queue's lock: before the
+//! release visits the lot while a thread waits, and clear it under the queue's lock: before the
 //! release (WebKit, `parking_lot` 0.12), which lengthens every critical section, or after it
 //! (0.13), which touches a byte that may be gone. Here it goes with the release, and the woken
 //! waiter knows whether to set it again.
@@ -173,7 +173,7 @@ where
     /// A byte as a lock. Only for policies that count nothing; others do not compile.
     ///
     /// # Safety
-    /// As long as the lock is used, by anybody, whatever else accesses the byte
+    /// As long as the lock is used, by any thread, whatever else accesses the byte
     /// - leaves the bits `LOCKED` and `PARKED` alone, which are zero before the first use, and
     /// - changes the others by atomic read-modify-writes, not by stores.
     #[inline(always)]

@@ -6,8 +6,8 @@ use core::fmt;
 ///
 /// | `LOCKED` | `PARKED` | meaning |
 /// |---|---|---|
-/// | 0 | 0 | free; nobody is owed a wake-up |
-/// | 1 | 0 | held; a release owes nobody a wake-up |
+/// | 0 | 0 | free; no thread is owed a wake-up |
+/// | 1 | 0 | held; a release owes no thread a wake-up |
 /// | 1 | 1 | held; a release wakes one waiter |
 /// | 0 | 1 | never |
 ///
@@ -27,13 +27,13 @@ impl<const LOCKED: u8, const PARKED: u8> ByteState<LOCKED, PARKED> {
     /// The user's bits.
     pub const USER_BITS: u8 = !Self::LOCK_BITS;
 
-    /// Whether somebody holds the lock.
+    /// Whether a thread holds the lock.
     #[inline(always)]
     pub const fn is_locked(self) -> bool {
         self.0 & LOCKED != 0
     }
 
-    /// Whether somebody holds the lock and owes a wake-up to another.
+    /// Whether a thread holds the lock and owes a wake-up to another.
     #[inline(always)]
     pub const fn is_contended(self) -> bool {
         self.0 & Self::LOCK_BITS == Self::LOCK_BITS

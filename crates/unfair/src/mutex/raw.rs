@@ -4,7 +4,7 @@
 //! # Properties
 //! - Exclusion; what a holder did happens before the next acquisition returns.
 //! - Barging: a thread that finds the mutex free takes it, sleepers or not. No bound on waiting.
-//! - One read-modify-write to acquire and one to release when nobody contends; no system call
+//! - One read-modify-write to acquire and one to release when no thread contends; no system call
 //!   unless a waiter sleeps.
 //! - What releases is one read-modify-write, and the last touch: a wake-up that follows names the
 //!   word by its address only. So the thread that releases last may free or unmap the mutex at
@@ -35,7 +35,7 @@
 //!    set `CONTENDED` again: it acquires by (L2) or (L3), never by (L1), and a timed one leaves
 //!    only after (L2) has shown the mutex to be held and has marked it. So its own release, or the
 //!    present holder's, wakes the next.
-//! 4. `CONTENDED` may be stale, which costs one wake-up that finds nobody, never the other way
+//! 4. `CONTENDED` may be stale, which costs one wake-up that finds no thread, never the other way
 //!    round.
 //!
 //! # The waiting rule

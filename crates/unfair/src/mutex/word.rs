@@ -6,8 +6,8 @@ use core::fmt;
 ///
 /// | value | name | meaning |
 /// |---|---|---|
-/// | 0 | `UNLOCKED` | free; nobody is owed a wake-up |
-/// | 1 | `LOCKED` | held; a release owes nobody a wake-up |
+/// | 0 | `UNLOCKED` | free; no thread is owed a wake-up |
+/// | 1 | `LOCKED` | held; a release owes no thread a wake-up |
 /// | 2 | `CONTENDED` | held; a release wakes one sleeper |
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub struct State(pub u32);
@@ -15,7 +15,7 @@ pub struct State(pub u32);
 impl State {
     /// Free.
     pub const UNLOCKED: Self = Self(0);
-    /// Held, and nobody is owed a wake-up.
+    /// Held, and no thread is owed a wake-up.
     pub const LOCKED: Self = Self(1);
     /// Held, and a release wakes one sleeper.
     pub const CONTENDED: Self = Self(2);

@@ -18,8 +18,8 @@ pub use word::ThroughputState;
 
 use ulocks_core::{Private, api};
 
-/// Mutual exclusion around a `T` at the throughput of a barging mutex, where nobody starves: eight
-/// bytes beside the data.
+/// Mutual exclusion around a `T` at the throughput of a barging mutex, where no thread starves:
+/// eight bytes beside the data.
 ///
 /// This one is for the threads of one process, with the default patience and bound, and without
 /// counters; [`ThroughputMutexWith`] has the others.

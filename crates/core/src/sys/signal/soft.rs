@@ -136,9 +136,9 @@ impl Thread {
     /// Fills the place, which the caller has claimed.
     ///
     /// # Safety
-    /// The place is FILLING, or EMPTY and nobody else fills it.
+    /// The place is FILLING, or EMPTY and no other thread fills it.
     unsafe fn fill(&self, arrival: Arrival) {
-        // SAFETY: the caller alone may write, and nobody reads before the place is FULL.
+        // SAFETY: the caller alone may write, and no thread reads before the place is FULL.
         unsafe { (*self.arrival.get()).write(arrival) };
         compiler_fence(SeqCst);
         self.place.store(FULL, Relaxed);

@@ -17,7 +17,7 @@ use ulocks_core::{Policy, Shared, futex};
 
 /// Nothing is known against the data.
 const CONSISTENT: u32 = 0;
-/// A holder died or panicked, and nobody has repaired the data.
+/// A holder died or panicked, and no holder has repaired the data.
 const DIRTY: u32 = 1;
 /// A holder knew that the data was dirty, and released without repairing it.
 const NOT_RECOVERABLE: u32 = 2;

@@ -64,7 +64,7 @@ pub unsafe fn wait_with<'a, L: RawMutex<Token = ()>, T: ?Sized, E>(
     let mutex = MutexGuard::<L, T>::mutex(&guard);
     // Its token is nothing; from here on there is no guard, whatever becomes of the lock.
     core::mem::forget(guard);
-    // SAFETY: as in `lock_with`; between the two guards nobody relies on the lock.
+    // SAFETY: as in `lock_with`; between the two guards no code relies on the lock.
     unsafe { lock_with(mutex, wait) }
 }
 

@@ -138,6 +138,6 @@ pub(crate) fn cmp_requeue(
     let woken = table.take(from, wake, u32::MAX);
     let moved = table.requeue(from, requeue, Key { address: to, private });
     let_run(table, &woken);
-    // The cheap grade wakes whom it should move.
+    // The cheap grade wakes the threads that it should move.
     Ok((woken.len() as u32 + moved).min(wake.saturating_add(requeue)))
 }

@@ -18,9 +18,9 @@ use std::time::Instant;
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Grade {
     /// A wake-up wakes all threads that sleep on the key, whatever its count and bitset; a requeue
-    /// wakes whom it would move. Every wake-up too many is a spurious one, which any protocol must
-    /// bear, so this grade checks safety against more than the kernel does. It cannot see a wake-up
-    /// that goes to the wrong sleeper or to too few.
+    /// wakes the threads that it would move. Every wake-up too many is a spurious one, which any
+    /// protocol must bear, so this grade checks safety against more than the kernel does. It cannot
+    /// see a wake-up that goes to the wrong sleeper or to too few.
     Cheap,
     /// A queue per key, first in first out; counts, bitsets and requeues as in the kernel.
     #[default]

@@ -107,7 +107,7 @@ fn exists(answer: Result<u32, Errno>) -> bool {
 #[cfg(all(target_pointer_width = "32", not(target_arch = "x86_64")))]
 pub(crate) fn time64_is_there() -> bool {
     use crate::sys::world::syscall::SYS_FUTEX_TIME64;
-    // SAFETY: a wake-up of nobody: no process can have memory at this address.
+    // SAFETY: a wake-up of no thread: no process can have memory at this address.
     exists(checked(|| unsafe {
         libc::syscall(SYS_FUTEX_TIME64, name(usize::MAX - 3), libc::FUTEX_WAKE, 1, 0usize, 0usize, 0)
     }))

@@ -110,8 +110,8 @@ pub(crate) struct Interrupted(*mut c_void);
 
 impl Interrupted {
     /// # Safety
-    /// `context` is the third argument of a handler that has not returned, nobody else uses it, and
-    /// [`CAN_DEFER`].
+    /// `context` is the third argument of a handler that has not returned, no other thread uses it,
+    /// and [`CAN_DEFER`].
     pub(crate) unsafe fn new(context: *mut c_void) -> Self {
         Self(context)
     }

@@ -8,7 +8,7 @@
 //!
 //! An access is open from the return of the acquisition to just before the release. Where one kind
 //! turns into another the watch has a shared access open *while* the raw lock works, so that a
-//! writer who slips in between is seen.
+//! writer that slips in between is seen.
 
 use super::super::{Raw, Token};
 use crate::lock::traits::{RawRwLock, RawRwLockFair, RawRwLockUpgrade, RawRwLockUpgradeFair};

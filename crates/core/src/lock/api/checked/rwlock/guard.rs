@@ -1,4 +1,4 @@
-//! The guards of an [`RwLock`], as in lock_api: one type, by who holds the lock alive and which
+//! The guards of an [`RwLock`], as in lock_api: one type, by what keeps the lock alive and which
 //! access it gives.
 
 use super::super::Token;

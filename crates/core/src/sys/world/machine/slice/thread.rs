@@ -130,7 +130,7 @@ impl Thread {
     pub(super) fn enter(&self) {
         let Some(control) = self.control() else { return };
         let depth = self.depth.get();
-        // It wraps after 2^32 forgotten guards. Then somebody asks in the middle.
+        // It wraps after 2^32 forgotten guards. Then a thread asks in the middle.
         self.set_depth(depth.wrapping_add(1));
         if depth == 0 {
             self.asked.set(is_free(control));
