@@ -17,12 +17,28 @@ use core::time::Duration;
 use ulocks_core::futex::{Futex, Shared, WAITERS};
 use ulocks_core::robust::{ListError, Registration, Token};
 use ulocks_core::sync::Ordering::Acquire;
+use ulocks_core::sync::{AtomicU32, AtomicU64};
 
 /// A place in the table. All-zero memory is a free slot.
 #[derive(Debug)]
 #[repr(C, align(64))]
 pub struct Slot {
     pub(crate) token: Token,
+    pub(crate) request: Request,
+}
+
+/// What the thread of a slot waits for: see `robust::queue`. A thread waits for one lock at a time.
+#[derive(Debug)]
+#[repr(C)]
+pub(crate) struct Request {
+    /// The thread as an owner, and how far its request is.
+    pub(crate) word: Futex<Shared>,
+    /// What it wants of the lock.
+    pub(crate) want: AtomicU32,
+    /// The lock: the offset of its queue in the region.
+    pub(crate) lock: AtomicU64,
+    /// Its place in the queue.
+    pub(crate) place: AtomicU64,
 }
 
 #[cfg(target_pointer_width = "64")]
@@ -33,7 +49,15 @@ impl Slot {
         /// A free slot.
         #[allow(clippy::new_without_default)]
         pub fn new() -> Self {
-            Self { token: Token::new() }
+            Self {
+                token: Token::new(),
+                request: Request {
+                    word: Futex::new(0),
+                    want: AtomicU32::new(0),
+                    lock: AtomicU64::new(0),
+                    place: AtomicU64::new(0),
+                },
+            }
         }
     }
 
@@ -83,7 +107,7 @@ impl Owner {
         self.0
     }
 
-    fn slot(self) -> usize {
+    pub(crate) fn slot(self) -> usize {
         (self.0 & ((1 << Self::SLOT_BITS) - 1)) as usize
     }
 
@@ -231,6 +255,38 @@ impl<'s> Member<'s> {
     #[inline]
     pub(crate) fn set_pending(&self, word: Option<&Futex<Shared>>) {
         self.registration.set_pending(word);
+    }
+
+    /// The table.
+    pub(crate) fn slots(&self) -> &'s [Slot] {
+        self.slots
+    }
+
+    /// The thread's own request.
+    pub(crate) fn request(&self) -> &'s Request {
+        &self.slots[self.owner.slot()].request
+    }
+
+    /// How far `part` of a lock is from the beginning of the region: the same in each process.
+    pub(crate) fn offset_of<T>(&self, part: &T) -> u64 {
+        core::ptr::from_ref(part).addr().wrapping_sub(self.region.start) as u64
+    }
+
+    /// Whether `owner` is alive, at the moment of the look.
+    pub(crate) fn is_alive(&self, owner: Owner) -> bool {
+        let Some(token) = self.token(owner) else { return false };
+        Token::is_alive(token.word().load(Acquire)) && owner.is_of(token.generation())
+    }
+
+    /// Whether `owner` has died or left; not if it never was one.
+    pub(crate) fn is_gone(&self, owner: Owner) -> bool {
+        owner.slot() < self.slots.len() && !self.is_alive(owner)
+    }
+
+    /// The thread that has `slot`, if one has it.
+    pub(crate) fn owner_in(&self, slot: usize) -> Option<Owner> {
+        let token = &self.slots.get(slot)?.token;
+        Token::is_alive(token.word().load(Acquire)).then(|| Owner::new(slot, token.generation()))
     }
 
     fn token(&self, owner: Owner) -> Option<&'s Token> {

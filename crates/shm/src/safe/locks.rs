@@ -8,6 +8,7 @@
 //! So its layout hash has the offset of the data.
 
 use super::{SharedSafe, named};
+use crate::robust::RawRobust;
 use crate::robust::mutex::RobustMutex;
 use std::mem::MaybeUninit;
 use ulocks_calock::{Interval, RawCalock};
@@ -129,10 +130,10 @@ typed_locks! {
     RwLock, RawRwLock, [Send], "RwLock";
 }
 
-// SAFETY: two words and the data, `repr(C)`. Each value of the words is handled, and all zero is an
-// unlocked mutex. The data changes behind its guard.
-unsafe impl<T: SharedSafe + Send, W: Spin> SharedSafe for RobustMutex<T, Shared<W>> {
-    const LAYOUT: u64 = named("RobustMutex", &[T::LAYOUT, align_of::<T>() as u64, size_of::<Self>() as u64]);
+// SAFETY: the raw lock promises it of itself. A word and the data follow, `repr(C)`. Each value of
+// the word is handled, and all zero is an unlocked mutex. The data changes behind its guard.
+unsafe impl<T: SharedSafe + Send, L: RawRobust> SharedSafe for RobustMutex<T, L> {
+    const LAYOUT: u64 = named(L::NAME, &[T::LAYOUT, align_of::<T>() as u64, size_of::<Self>() as u64]);
 
     unsafe fn reset_locks(this: *mut Self) {
         // SAFETY: the caller's promise.

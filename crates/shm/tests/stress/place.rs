@@ -3,6 +3,7 @@
 use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
 use ulocks_core::spin::NoSpin;
 use ulocks_core::{Shared, futex};
+use ulocks_shm::robust::mutex::raw::RawRobustMutex;
 use ulocks_shm::robust::mutex::{LockError, RobustMutex};
 use ulocks_shm::slots::{Member, Slot};
 use ulocks_testkit::Child;
@@ -10,7 +11,7 @@ use ulocks_testkit::shared::Mapping;
 use ulocks_testkit::watchdog::{Watchdog, watch};
 
 /// Waiters sleep at once.
-pub type Mutex = RobustMutex<u32, Shared<NoSpin>>;
+pub type Mutex = RobustMutex<u32, RawRobustMutex<Shared<NoSpin>>>;
 
 /// What the children share. All zero at first.
 #[repr(C)]

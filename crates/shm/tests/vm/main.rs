@@ -2,5 +2,6 @@
 //! kernel.
 #![cfg(all(ulocks_vm, feature = "vm"))]
 
+mod fair_mutex;
 mod mutex;
 mod place;

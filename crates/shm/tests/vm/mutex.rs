@@ -1,20 +1,20 @@
 //! The robust mutex. No waiter looks again after a time, but in the model of several deaths.
 
-use crate::place::{Mutex, Place, clients, clients_that_spin, sampled};
+use crate::place::{Mutex, Place, Spinning, at_each_step, beside_a_bystander, clients, held_first, sampled};
 use std::sync::Arc;
 use ulocks_core::model::crash::sweep;
-use ulocks_core::model::{Config, Deaths, Kernel, Strategy, explore, thread};
-use ulocks_core::spin::Adaptive;
-use ulocks_core::sync::{spin_until, yield_now};
+use ulocks_core::model::{Config, Deaths, Kernel, Strategy, explore};
+use ulocks_core::sync::yield_now;
+use ulocks_shm::robust::RawRobust;
 
 #[test]
 fn at_most_one_is_inside_and_nobody_sleeps_for_ever() {
     for kernel in Kernel::ALL {
-        explore(Config { kernel, timeouts: false, ..Config::exhaustive() }, clients::<2>(1, 0, false));
-        explore(sampled(3, kernel), clients::<3>(2, 0, false));
-        explore(sampled(4, kernel), clients::<4>(1, 0, false));
-        explore(sampled(8, kernel), clients::<8>(2, 0, false));
-        explore(sampled(3, kernel), clients_that_spin::<3, Adaptive>(2, 0, false));
+        explore(Config { kernel, timeouts: false, ..Config::exhaustive() }, clients::<Mutex, 2>(1, 0, false));
+        explore(sampled(3, kernel), clients::<Mutex, 3>(2, 0, false));
+        explore(sampled(4, kernel), clients::<Mutex, 4>(1, 0, false));
+        explore(sampled(8, kernel), clients::<Mutex, 8>(2, 0, false));
+        explore(sampled(3, kernel), clients::<Spinning, 3>(2, 0, false));
     }
 }
 
@@ -23,7 +23,7 @@ fn at_most_one_is_inside_and_nobody_sleeps_for_ever() {
 fn nobody_sleeps_for_ever_while_waiters_are_cleared() {
     let model = |threads| {
         move || {
-            let place = Place::<3>::with(Mutex::contended(), false);
+            let place = Place::<Mutex, 3>::with(Mutex::contended(), false);
             let residents = (1..=threads).map(|name| place.resident(name, 1, false)).collect();
             place.ends(residents, threads as usize);
         }
@@ -33,46 +33,21 @@ fn nobody_sleeps_for_ever_while_waiters_are_cleared() {
     explore(config, model(3));
 }
 
-/// The model's own thread, which never dies, holds the mutex first, so that all others sleep. Then
-/// it releases, and `passes` once more if the mutex is free. Thread 1 may die at any step; the last
-/// `timed` threads have deadlines.
-fn held_first<const THREADS: usize>(passes: bool, timed: usize) -> impl Fn() + 'static {
-    move || {
-        let place = Place::<THREADS>::new();
-        let me = place.join();
-        // SAFETY: all members are of the place's slots.
-        let how = unsafe { place.mutex.lock(&me) }.unwrap();
-        // Thread 1 passes the others, if it acquires again at once.
-        let rounds = |nth| if nth == 1 && passes { 3 } else { 1 };
-        let client = |nth| place.resident(nth as u32, rounds(nth), nth + timed > THREADS);
-        let threads = (1..=THREADS).map(client).collect();
-        // So many steps that all others are asleep, mostly.
-        (0..40 * THREADS).for_each(|_| yield_now());
-        place.critical(&me, 100, how);
-        // SAFETY: as above.
-        if let Some(how) = passes.then(|| unsafe { place.mutex.try_lock(&me) }.ok()).flatten() {
-            place.critical(&me, 100, how);
-        }
-        std::mem::forget(me);
-        place.ends(threads, THREADS + 1);
-    }
-}
-
 #[test]
 fn a_timeout_strands_nobody() {
     for kernel in Kernel::ALL {
         let config = |threads| Config { timeouts: true, ..sampled(threads, kernel) };
-        explore(config(3), clients::<3>(2, 1, false));
-        explore(config(4), clients::<4>(1, 2, false));
-        explore(config(8), clients::<8>(2, 7, false));
-        explore(config(3), held_first::<3>(true, 2));
+        explore(config(3), clients::<Mutex, 3>(2, 1, false));
+        explore(config(4), clients::<Mutex, 4>(1, 2, false));
+        explore(config(8), clients::<Mutex, 8>(2, 7, false));
+        explore(config(3), held_first::<Mutex, 3>(true, 2));
     }
 }
 
 /// Thread 1 with a deadline and thread 2 without one sleep. Thread 3 comes as they are woken, and
 /// passes them.
 fn a_late_thread_passes() {
-    let place = Place::<3>::new();
+    let place = Place::<Mutex, 3>::new();
     let me = place.join();
     // SAFETY: all members are of the place's slots.
     let how = unsafe { place.mutex.lock(&me) }.unwrap();
@@ -85,38 +60,20 @@ fn a_late_thread_passes() {
     place.ends(threads, 4);
 }
 
-/// Explores `model` with a death of `thread` at each of its steps.
-fn at_each_step(
-    thread: usize,
-    kernel: Kernel,
-    timeouts: bool,
-    executions: u64,
-    model: impl Fn() + Clone + 'static,
-) {
-    for step in 0.. {
-        let deaths = Deaths::At { thread, step };
-        let config = Config { deaths, kernel, timeouts, spurious: 0, ..Config::sampled(executions) };
-        if explore(config, model.clone()).deaths == 0 {
-            assert!(step > 20, "{step} steps are too few");
-            break;
-        }
-    }
-}
-
 #[test]
 fn one_death_at_any_step_strands_nobody() {
     for kernel in Kernel::ALL {
-        let three = Arc::new(clients::<3>(1, 0, false));
+        let three = Arc::new(clients::<Mutex, 3>(1, 0, false));
         at_each_step(1, kernel, false, 120, move || three());
         for passes in [false, true] {
-            let held = Arc::new(held_first::<3>(passes, 0));
+            let held = Arc::new(held_first::<Mutex, 3>(passes, 0));
             at_each_step(1, kernel, false, 200, move || held());
         }
         let config = |threads| Config { deaths: Deaths::Threads(1), ..sampled(threads, kernel) };
-        explore(config(1), held_first::<2>(true, 0));
-        explore(config(2), clients::<4>(2, 0, false));
-        explore(config(4), held_first::<5>(false, 0));
-        explore(config(2), clients_that_spin::<3, Adaptive>(2, 0, false));
+        explore(config(1), held_first::<Mutex, 2>(true, 0));
+        explore(config(2), clients::<Mutex, 4>(2, 0, false));
+        explore(config(4), held_first::<Mutex, 5>(false, 0));
+        explore(config(2), clients::<Spinning, 3>(2, 0, false));
     }
 }
 
@@ -125,36 +82,16 @@ fn one_death_beside_timeouts_strands_nobody() {
     for kernel in Kernel::ALL {
         let config =
             |threads| Config { deaths: Deaths::Threads(1), timeouts: true, ..sampled(threads, kernel) };
-        explore(config(2), clients::<3>(2, 1, false));
-        explore(config(3), clients::<5>(1, 3, false));
+        explore(config(2), clients::<Mutex, 3>(2, 1, false));
+        explore(config(3), clients::<Mutex, 5>(1, 3, false));
         at_each_step(3, kernel, true, 400, a_late_thread_passes);
     }
-}
-
-/// The slot of a dead holder is claimed by a thread that then has nothing to do with the mutex, and
-/// stays until all others have come to their end.
-fn beside_a_bystander() {
-    let place = Place::<3>::new();
-    let done = Arc::new(ulocks_core::sync::AtomicU32::new(0));
-    let dying = place.resident(1, 1, false);
-    let waiter = place.resident(2, 1, false);
-    let bystander = thread::spawn({
-        let (place, done) = (Arc::clone(&place), Arc::clone(&done));
-        move || {
-            let me = place.join();
-            spin_until(|| done.load(ulocks_core::sync::Ordering::Relaxed) == 1);
-            std::mem::forget(me);
-        }
-    });
-    waiter.join().unwrap();
-    done.store(1, ulocks_core::sync::Ordering::Relaxed);
-    place.ends(vec![dying, bystander], 3);
 }
 
 #[test]
 fn one_death_beside_a_thread_that_claims_its_slot_strands_nobody() {
     for kernel in Kernel::ALL {
-        at_each_step(1, kernel, false, 400, beside_a_bystander);
+        at_each_step(1, kernel, false, 400, beside_a_bystander::<Mutex>);
     }
 }
 
@@ -163,7 +100,8 @@ fn one_death_beside_a_thread_that_claims_its_slot_strands_nobody() {
 fn no_step_is_fatal() {
     for kernel in Kernel::ALL {
         let config = Config { kernel, timeouts: false, ..Config::sampled(500) };
-        let sweep = sweep(&config, 1, held_first::<3>(true, 0)).unwrap_or_else(|failure| panic!("{failure}"));
+        let sweep =
+            sweep(&config, 1, held_first::<Mutex, 3>(true, 0)).unwrap_or_else(|failure| panic!("{failure}"));
         assert_eq!(sweep.fatal().count(), 0, "{sweep}");
         assert!(sweep.points.len() > 20, "{sweep}");
     }
@@ -181,7 +119,7 @@ fn several_deaths_delay_nobody_for_more_than_a_look() {
             timeouts: true,
             ..sampled(threads, kernel)
         };
-        explore(config(2), clients::<4>(2, 0, true));
-        explore(config(3), clients::<6>(2, 1, true));
+        explore(config(2), clients::<Mutex, 4>(2, 0, true));
+        explore(config(3), clients::<Mutex, 6>(2, 1, true));
     }
 }

@@ -3,36 +3,40 @@
 use std::sync::Arc;
 use std::time::Duration;
 use ulocks_core::Shared;
-use ulocks_core::model::{Config, Kernel, thread};
-use ulocks_core::spin::{NoSpin, Spin};
-use ulocks_core::sync::AtomicU32;
+use ulocks_core::model::{Config, Deaths, Kernel, explore, thread};
+use ulocks_core::spin::{Adaptive, NoSpin};
 use ulocks_core::sync::Ordering::Relaxed;
+use ulocks_core::sync::{AtomicU32, spin_until, yield_now};
 use ulocks_core::time::Deadline;
+use ulocks_shm::robust::RawRobust;
+use ulocks_shm::robust::fair_mutex::RawRobustFairMutex;
 use ulocks_shm::robust::mutex::raw::RawRobustMutex;
 use ulocks_shm::robust::mutex::{Acquired, Refused};
 use ulocks_shm::slots::{Member, Slot};
 
-pub type Mutex<W = NoSpin> = RawRobustMutex<Shared<W>>;
+pub type Mutex = RawRobustMutex<Shared<NoSpin>>;
+pub type Spinning = RawRobustMutex<Shared<Adaptive>>;
+pub type Fair = RawRobustFairMutex<Shared<NoSpin>>;
 
 /// A mutex, and what it protects: which thread is inside.
-pub struct Place<const THREADS: usize, W: Spin = NoSpin> {
+pub struct Place<L, const THREADS: usize> {
     /// Two for each thread: one that looks for a free slot may pass each of them at a moment at
     /// which another thread has it.
     slots: [[Slot; 2]; THREADS],
     /// Whether waiters look again after a time.
     recheck: bool,
-    pub mutex: Mutex<W>,
+    pub mutex: L,
     inside: AtomicU32,
     /// How often a thread was told of a death.
     pub told: AtomicU32,
 }
 
-impl<const THREADS: usize, W: Spin> Place<THREADS, W> {
+impl<L: RawRobust, const THREADS: usize> Place<L, THREADS> {
     pub fn new() -> Arc<Self> {
-        Self::with(Mutex::new(), false)
+        Self::with(ulocks_core::initial!(L), false)
     }
 
-    pub fn with(mutex: Mutex<W>, recheck: bool) -> Arc<Self> {
+    pub fn with(mutex: L, recheck: bool) -> Arc<Self> {
         Arc::new(Self {
             slots: [(); THREADS].map(|()| [Slot::new(), Slot::new()]),
             recheck,
@@ -110,23 +114,18 @@ impl<const THREADS: usize, W: Spin> Place<THREADS, W> {
     }
 }
 
-fn soon() -> Deadline {
+pub fn soon() -> Deadline {
     Deadline::after(Duration::from_millis(1))
 }
 
 /// Each thread acquires `rounds` times; the last `timed` of them with a deadline.
-pub fn clients<const THREADS: usize>(rounds: u32, timed: usize, recheck: bool) -> impl Fn() + 'static {
-    clients_that_spin::<THREADS, NoSpin>(rounds, timed, recheck)
-}
-
-/// The same with another spin strategy.
-pub fn clients_that_spin<const THREADS: usize, W: Spin>(
+pub fn clients<L: RawRobust, const THREADS: usize>(
     rounds: u32,
     timed: usize,
     recheck: bool,
 ) -> impl Fn() + 'static {
     move || {
-        let place = Place::<THREADS, W>::with(Mutex::new(), recheck);
+        let place = Place::<L, THREADS>::with(ulocks_core::initial!(L), recheck);
         let client = |nth| place.client(nth as u32 + 1, rounds, nth + timed >= THREADS);
         let threads = (0..THREADS).map(client).collect();
         place.ends(threads, 0);
@@ -137,4 +136,67 @@ pub fn clients_that_spin<const THREADS: usize, W: Spin>(
 /// depends on its next look sleeps for ever.
 pub fn sampled(threads: u64, kernel: Kernel) -> Config {
     Config { timeouts: false, kernel, ..Config::sampled(6_000 / threads) }
+}
+
+/// The model's own thread, which never dies, holds the mutex first, so that all others sleep. Then
+/// it releases, and `passes` once more if the mutex is free. Thread 1 may die at any step; the last
+/// `timed` threads have deadlines.
+pub fn held_first<L: RawRobust, const THREADS: usize>(passes: bool, timed: usize) -> impl Fn() + 'static {
+    move || {
+        let place = Place::<L, THREADS>::new();
+        let me = place.join();
+        // SAFETY: all members are of the place's slots.
+        let how = unsafe { place.mutex.lock(&me) }.unwrap();
+        // Thread 1 passes the others, if it acquires again at once.
+        let rounds = |nth| if nth == 1 && passes { 3 } else { 1 };
+        let client = |nth| place.resident(nth as u32, rounds(nth), nth + timed > THREADS);
+        let threads = (1..=THREADS).map(client).collect();
+        // So many steps that all others are asleep, mostly.
+        (0..40 * THREADS).for_each(|_| yield_now());
+        place.critical(&me, 100, how);
+        // SAFETY: as above.
+        if let Some(how) = passes.then(|| unsafe { place.mutex.try_lock(&me) }.ok()).flatten() {
+            place.critical(&me, 100, how);
+        }
+        std::mem::forget(me);
+        place.ends(threads, THREADS + 1);
+    }
+}
+
+/// Explores `model` with a death of `thread` at each of its steps.
+pub fn at_each_step(
+    thread: usize,
+    kernel: Kernel,
+    timeouts: bool,
+    executions: u64,
+    model: impl Fn() + Clone + 'static,
+) {
+    for step in 0.. {
+        let deaths = Deaths::At { thread, step };
+        let config = Config { deaths, kernel, timeouts, spurious: 0, ..Config::sampled(executions) };
+        if explore(config, model.clone()).deaths == 0 {
+            assert!(step > 20, "{step} steps are too few");
+            break;
+        }
+    }
+}
+
+/// The slot of a dead holder is claimed by a thread that then has nothing to do with the mutex, and
+/// stays until all others have come to their end.
+pub fn beside_a_bystander<L: RawRobust>() {
+    let place = Place::<L, 3>::new();
+    let done = Arc::new(ulocks_core::sync::AtomicU32::new(0));
+    let dying = place.resident(1, 1, false);
+    let waiter = place.resident(2, 1, false);
+    let bystander = thread::spawn({
+        let (place, done) = (Arc::clone(&place), Arc::clone(&done));
+        move || {
+            let me = place.join();
+            spin_until(|| done.load(Relaxed) == 1);
+            std::mem::forget(me);
+        }
+    });
+    waiter.join().unwrap();
+    done.store(1, ulocks_core::sync::Ordering::Relaxed);
+    place.ends(vec![dying, bystander], 3);
 }

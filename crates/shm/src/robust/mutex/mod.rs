@@ -5,6 +5,7 @@ pub mod raw;
 
 pub use raw::{Acquired, Refused};
 
+use crate::robust::RawRobust;
 use crate::slots::Member;
 use core::fmt;
 use core::ops::{Deref, DerefMut};
@@ -13,7 +14,6 @@ use raw::RawRobustMutex;
 use ulocks_core::sync::Ordering::Relaxed;
 use ulocks_core::sync::{AtomicU32, UnsafeCell};
 use ulocks_core::time::Deadline;
-use ulocks_core::{Policy, Shared, futex};
 
 /// Nothing is known against the data.
 const CONSISTENT: u32 = 0;
@@ -58,17 +58,17 @@ const NOT_RECOVERABLE: u32 = 2;
 /// # Sources
 /// The kernel's robust futexes; the tokens are this project's (`ulocks_core::robust`).
 #[repr(C)]
-pub struct RobustMutex<T: ?Sized, P: Policy<Scope = futex::Shared> = Shared> {
-    raw: RawRobustMutex<P>,
+pub struct RobustMutex<T: ?Sized, L: RawRobust = RawRobustMutex> {
+    raw: L,
     state: AtomicU32,
     data: UnsafeCell<T>,
 }
 
 // SAFETY: the mutex gives one thread at a time access to the data; the guard moves no `T` between
 // threads unless `T` is `Send`.
-unsafe impl<T: ?Sized + Send, P: Policy<Scope = futex::Shared>> Sync for RobustMutex<T, P> {}
+unsafe impl<T: ?Sized + Send, L: RawRobust> Sync for RobustMutex<T, L> {}
 // SAFETY: as the data's.
-unsafe impl<T: ?Sized + Send, P: Policy<Scope = futex::Shared>> Send for RobustMutex<T, P> {}
+unsafe impl<T: ?Sized + Send, L: RawRobust> Send for RobustMutex<T, L> {}
 
 /// Why an acquisition failed, or what it found. `G` is the guard.
 #[non_exhaustive]
@@ -105,20 +105,21 @@ impl<G> fmt::Display for LockError<G> {
 
 impl<G> core::error::Error for LockError<G> {}
 
-impl<T, P: Policy<Scope = futex::Shared>> RobustMutex<T, P> {
+impl<T, L: RawRobust> RobustMutex<T, L> {
     ulocks_core::const_fn! {
         /// An unlocked mutex around `data`. If the bytes of `data` are all zero, so are the
         /// mutex's.
         pub fn new(data: T) -> Self {
-            Self { raw: RawRobustMutex::new(), state: AtomicU32::new(CONSISTENT), data: UnsafeCell::new(data) }
+            Self { raw: ulocks_core::initial!(L), state: AtomicU32::new(CONSISTENT), data: UnsafeCell::new(data) }
         }
     }
 }
 
 /// What an acquisition gives.
-pub type LockResult<'a, T, P> = Result<RobustGuard<'a, T, P>, LockError<RobustGuard<'a, T, P>>>;
+pub type LockResult<'a, T, L = RawRobustMutex> =
+    Result<RobustGuard<'a, T, L>, LockError<RobustGuard<'a, T, L>>>;
 
-impl<T: ?Sized, P: Policy<Scope = futex::Shared>> RobustMutex<T, P> {
+impl<T: ?Sized, L: RawRobust> RobustMutex<T, L> {
     /// Acquires the mutex.
     ///
     /// # Errors
@@ -126,7 +127,7 @@ impl<T: ?Sized, P: Policy<Scope = futex::Shared>> RobustMutex<T, P> {
     ///
     /// # Panics
     /// See [the type](Self#panics).
-    pub fn lock<'a>(&'a self, me: &'a Member<'_>) -> LockResult<'a, T, P> {
+    pub fn lock<'a>(&'a self, me: &'a Member<'_>) -> LockResult<'a, T, L> {
         me.check_region(self);
         // SAFETY: the mutex lies in the member's region, and all members of that have one table.
         self.acquired(me, unsafe { self.raw.lock(me) })
@@ -139,7 +140,7 @@ impl<T: ?Sized, P: Policy<Scope = futex::Shared>> RobustMutex<T, P> {
     ///
     /// # Panics
     /// As [`lock`](Self::lock).
-    pub fn try_lock<'a>(&'a self, me: &'a Member<'_>) -> LockResult<'a, T, P> {
+    pub fn try_lock<'a>(&'a self, me: &'a Member<'_>) -> LockResult<'a, T, L> {
         me.check_region(self);
         // SAFETY: as in `lock`.
         self.acquired(me, unsafe { self.raw.try_lock(me) })
@@ -152,7 +153,7 @@ impl<T: ?Sized, P: Policy<Scope = futex::Shared>> RobustMutex<T, P> {
     ///
     /// # Panics
     /// As [`lock`](Self::lock).
-    pub fn try_lock_for<'a>(&'a self, me: &'a Member<'_>, timeout: Duration) -> LockResult<'a, T, P> {
+    pub fn try_lock_for<'a>(&'a self, me: &'a Member<'_>, timeout: Duration) -> LockResult<'a, T, L> {
         self.lock_until(me, Deadline::after(timeout))
     }
 
@@ -163,7 +164,7 @@ impl<T: ?Sized, P: Policy<Scope = futex::Shared>> RobustMutex<T, P> {
     ///
     /// # Panics
     /// As [`lock`](Self::lock).
-    pub fn lock_until<'a>(&'a self, me: &'a Member<'_>, deadline: Deadline) -> LockResult<'a, T, P> {
+    pub fn lock_until<'a>(&'a self, me: &'a Member<'_>, deadline: Deadline) -> LockResult<'a, T, L> {
         me.check_region(self);
         // SAFETY: as in `lock`.
         self.acquired(me, unsafe { self.raw.lock_until(me, deadline) })
@@ -177,7 +178,7 @@ impl<T: ?Sized, P: Policy<Scope = futex::Shared>> RobustMutex<T, P> {
     ///
     /// # Panics
     /// As [`lock`](Self::lock).
-    pub fn reset<'a>(&'a self, me: &'a Member<'_>) -> Result<RobustGuard<'a, T, P>, Refused> {
+    pub fn reset<'a>(&'a self, me: &'a Member<'_>) -> Result<RobustGuard<'a, T, L>, Refused> {
         me.check_region(self);
         // SAFETY: as in `lock`.
         unsafe { self.raw.lock(me) }?;
@@ -216,11 +217,11 @@ impl<T: ?Sized, P: Policy<Scope = futex::Shared>> RobustMutex<T, P> {
         }
     }
 
-    fn guard<'a>(&'a self, me: &'a Member<'_>) -> RobustGuard<'a, T, P> {
+    fn guard<'a>(&'a self, me: &'a Member<'_>) -> RobustGuard<'a, T, L> {
         RobustGuard { mutex: self, me, panicking: std::thread::panicking() }
     }
 
-    fn acquired<'a>(&'a self, me: &'a Member<'_>, how: Result<Acquired, Refused>) -> LockResult<'a, T, P> {
+    fn acquired<'a>(&'a self, me: &'a Member<'_>, how: Result<Acquired, Refused>) -> LockResult<'a, T, L> {
         let how = how.map_err(LockError::Refused)?;
         if self.state.load(Relaxed) == NOT_RECOVERABLE {
             // SAFETY: acquired above.
@@ -235,7 +236,7 @@ impl<T: ?Sized, P: Policy<Scope = futex::Shared>> RobustMutex<T, P> {
     }
 }
 
-impl<T: ?Sized, P: Policy<Scope = futex::Shared>> fmt::Debug for RobustMutex<T, P> {
+impl<T: ?Sized, L: RawRobust> fmt::Debug for RobustMutex<T, L> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let mut shown = f.debug_struct("RobustMutex");
         shown.field("locked", &self.raw.is_locked()).field("state", &self.state.load(Relaxed));
@@ -245,14 +246,14 @@ impl<T: ?Sized, P: Policy<Scope = futex::Shared>> fmt::Debug for RobustMutex<T, 
 
 /// Access to the data of a [`RobustMutex`], until it is dropped.
 #[must_use = "dropped at once, it releases the mutex"]
-pub struct RobustGuard<'a, T: ?Sized, P: Policy<Scope = futex::Shared> = Shared> {
-    mutex: &'a RobustMutex<T, P>,
+pub struct RobustGuard<'a, T: ?Sized, L: RawRobust = RawRobustMutex> {
+    mutex: &'a RobustMutex<T, L>,
     me: &'a Member<'a>,
     /// Whether the thread panicked already when it acquired.
     panicking: bool,
 }
 
-impl<T: ?Sized, P: Policy<Scope = futex::Shared>> RobustGuard<'_, T, P> {
+impl<T: ?Sized, L: RawRobust> RobustGuard<'_, T, L> {
     /// Whether a holder died or panicked, and the data was not repaired since.
     #[must_use]
     pub fn is_dirty(&self) -> bool {
@@ -270,7 +271,7 @@ impl<T: ?Sized, P: Policy<Scope = futex::Shared>> RobustGuard<'_, T, P> {
     }
 }
 
-impl<T: ?Sized, P: Policy<Scope = futex::Shared>> Deref for RobustGuard<'_, T, P> {
+impl<T: ?Sized, L: RawRobust> Deref for RobustGuard<'_, T, L> {
     type Target = T;
     fn deref(&self) -> &T {
         // SAFETY: this thread holds the mutex while the guard lives.
@@ -278,20 +279,20 @@ impl<T: ?Sized, P: Policy<Scope = futex::Shared>> Deref for RobustGuard<'_, T, P
     }
 }
 
-impl<T: ?Sized, P: Policy<Scope = futex::Shared>> DerefMut for RobustGuard<'_, T, P> {
+impl<T: ?Sized, L: RawRobust> DerefMut for RobustGuard<'_, T, L> {
     fn deref_mut(&mut self) -> &mut T {
         // SAFETY: as in `deref`, and the guard is borrowed alone.
         self.mutex.data.with_mut(|data| unsafe { &mut *data })
     }
 }
 
-impl<T: ?Sized + fmt::Debug, P: Policy<Scope = futex::Shared>> fmt::Debug for RobustGuard<'_, T, P> {
+impl<T: ?Sized + fmt::Debug, L: RawRobust> fmt::Debug for RobustGuard<'_, T, L> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         fmt::Debug::fmt(&**self, f)
     }
 }
 
-impl<T: ?Sized, P: Policy<Scope = futex::Shared>> Drop for RobustGuard<'_, T, P> {
+impl<T: ?Sized, L: RawRobust> Drop for RobustGuard<'_, T, L> {
     fn drop(&mut self) {
         if ulocks_core::sync::is_abandoned() {
             return;

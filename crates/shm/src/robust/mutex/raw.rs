@@ -75,6 +75,7 @@
 //! The robust list of the kernel; the tokens of `ulocks_core::robust`. U. Drepper, "Futexes Are
 //! Tricky" (2003), mutex 2.
 
+use crate::robust::RawRobust;
 use crate::slots::{Life, Member, Owner};
 use core::fmt;
 use ulocks_core::futex::{Futex, Shared as SharedFutex, Waiter, WaitvError, WaitvOutcome, waitv};
@@ -153,63 +154,6 @@ impl<P: Policy<Scope = futex::Shared>> RawRobustMutex<P> {
         pub fn contended() -> Self {
             Self { word: Futex::new(WAITERS) }
         }
-    }
-
-    /// Acquires.
-    ///
-    /// # Errors
-    /// If the caller holds it already, or if the word is corrupt.
-    ///
-    /// # Safety
-    /// All threads that use this mutex are members of one table of slots.
-    #[inline]
-    pub unsafe fn lock(&self, me: &Member<'_>) -> Result<Acquired, Refused> {
-        self.acquire(me, None)
-    }
-
-    /// Acquires until `deadline`.
-    ///
-    /// # Errors
-    /// As [`lock`](Self::lock), or if the deadline has passed.
-    ///
-    /// # Safety
-    /// As [`lock`](Self::lock).
-    #[inline]
-    pub unsafe fn lock_until(&self, me: &Member<'_>, deadline: Deadline) -> Result<Acquired, Refused> {
-        self.acquire(me, Some(deadline))
-    }
-
-    /// Acquires if no living thread holds it.
-    ///
-    /// # Errors
-    /// As [`lock`](Self::lock), or if it is held.
-    ///
-    /// # Safety
-    /// As [`lock`](Self::lock).
-    #[inline]
-    pub unsafe fn try_lock(&self, me: &Member<'_>) -> Result<Acquired, Refused> {
-        me.check_process();
-        if self.take_free(me) {
-            me.count(1);
-            return Ok(Acquired::Clean);
-        }
-        self.pending(me, || match self.attempt(me, false)? {
-            Attempt::Acquired(how) => Ok(how),
-            Attempt::Held(_) => Err(Refused::TimedOut),
-        })
-    }
-
-    /// Makes it free, if no thread uses it. Whether a holder has died in its critical section.
-    #[cfg(regions)]
-    pub(crate) fn reset(&self) -> bool {
-        let was = self.word.swap(FREE, Relaxed);
-        !is_free(was) && was & CLEAN == 0
-    }
-
-    /// Whether a thread holds it, living or dead.
-    #[inline]
-    pub fn is_locked(&self) -> bool {
-        !is_free(self.word.load(Relaxed))
     }
 
     #[inline]
@@ -357,20 +301,6 @@ impl<P: Policy<Scope = futex::Shared>> RawRobustMutex<P> {
         }
     }
 
-    /// Releases.
-    ///
-    /// # Safety
-    /// `me` holds the mutex.
-    #[inline]
-    pub unsafe fn unlock(&self, me: &Member<'_>) {
-        me.check_process();
-        // (F)
-        if self.word.compare_exchange(me.owner().bits(), FREE, Release, Relaxed).is_err() {
-            self.unlock_contended(me);
-        }
-        me.count(-1);
-    }
-
     #[cold]
     #[inline(never)]
     fn unlock_contended(&self, me: &Member<'_>) {
@@ -396,6 +326,56 @@ impl<P: Policy<Scope = futex::Shared>> RawRobustMutex<P> {
         if woken == 0 || was & FRESH != 0 {
             self.word.key().wake(1);
         }
+    }
+}
+
+ulocks_core::initial!([P: Policy<Scope = futex::Shared>] RawRobustMutex<P> = Self::new());
+
+// SAFETY: exclusion is the word's: invariant 1. It is an atomic; all zero is unlocked.
+unsafe impl<P: Policy<Scope = futex::Shared>> RawRobust for RawRobustMutex<P> {
+    const NAME: &'static str = "RobustMutex";
+
+    #[inline]
+    unsafe fn lock(&self, me: &Member<'_>) -> Result<Acquired, Refused> {
+        self.acquire(me, None)
+    }
+
+    #[inline]
+    unsafe fn lock_until(&self, me: &Member<'_>, deadline: Deadline) -> Result<Acquired, Refused> {
+        self.acquire(me, Some(deadline))
+    }
+
+    #[inline]
+    unsafe fn try_lock(&self, me: &Member<'_>) -> Result<Acquired, Refused> {
+        me.check_process();
+        if self.take_free(me) {
+            me.count(1);
+            return Ok(Acquired::Clean);
+        }
+        self.pending(me, || match self.attempt(me, false)? {
+            Attempt::Acquired(how) => Ok(how),
+            Attempt::Held(_) => Err(Refused::TimedOut),
+        })
+    }
+
+    #[inline]
+    unsafe fn unlock(&self, me: &Member<'_>) {
+        me.check_process();
+        // (F)
+        if self.word.compare_exchange(me.owner().bits(), FREE, Release, Relaxed).is_err() {
+            self.unlock_contended(me);
+        }
+        me.count(-1);
+    }
+
+    #[inline]
+    fn is_locked(&self) -> bool {
+        !is_free(self.word.load(Relaxed))
+    }
+
+    fn reset(&self) -> bool {
+        let was = self.word.swap(FREE, Relaxed);
+        !is_free(was) && was & CLEAN == 0
     }
 }
 

@@ -1,0 +1,469 @@
+//! The queue of a robust lock: the order of its waiters, grants, and what a death leaves.
+//!
+//! # Properties
+//! - A lock that grants in order grants to the waiters of a rank in the order of their arrival.
+//! - If one thread dies at any step, no other thread waits for ever for what it held, or for its
+//!   place in the queue. If several die, or if a thread dies while it gives what it did not hold (a
+//!   permit, a notification), a waiter may sleep for [`RECHECK`](crate::slots::RECHECK) before it
+//!   looks again.
+//! - A waiter whose deadline passes delays no other waiter.
+//!
+//! # State
+//! The *queue lock*, a [`RawRobustMutex`], guards all of it. `waiting` is 0 only if no thread
+//! waits. `next` is the ticket of the next waiter. There is no list: a waiting thread has a
+//! [`Request`] in its own slot, and the queue is the requests that name this lock, in the order of
+//! their places. A place is a rank and a ticket. So there are no links that a death can tear.
+//!
+//! The word of a request names the thread as an owner. A request of a thread that has died is none:
+//! its owner is gone.
+//!
+//! | transition of the word | by, with the queue lock | label |
+//! |---|---|---|
+//! | any to `WAITING` | a thread that enqueues its request, and again before each sleep | (W) |
+//! | `WAITING` to `GRANTED`; the waiter is woken | a thread that grants | (G) |
+//! | `WAITING` to `WAITING` with `REARM`; the waiter is woken | a thread that changes what it must watch | (R) |
+//! | `WAITING` to 0 | a waiter whose deadline has passed | (C) |
+//!
+//! # A grant
+//! The [`Rule`] of a lock makes the owner a holder, in memory of the lock. Then (G) tells the
+//! waiter, and it is woken. If the granting thread dies before (G), the next thread with the queue
+//! lock grants again: a rule that has made an owner a holder for a request says so again. If it
+//! dies after (G), that thread wakes all granted waiters.
+//!
+//! # Which thread watches which
+//! A sleeper watches tokens, and the kernel wakes it when one of their threads dies. The *head
+//! waiter* watches each holder. Each other waiter watches the waiter before it.
+//!
+//! # Invariants
+//! 1. Words of requests for this lock, and `waiting` and `next`, change under the queue lock only.
+//! 2. After a change under the queue lock, no waiter remains that could be granted (`settle`).
+//! 3. Each waiter but the head watches the waiter that was before it when it went to sleep. So a
+//!    waiter that dies while it leaves the queue is noticed.
+//! 4. The head waiter watches each holder, or is awake. A thread that adds a holder gives it (R),
+//!    unless the only holder is the one that it watches: the granted waiter that was before it. So
+//!    does a thread that leaves the queue to a head that watched another waiter.
+//! 5. A sleeper that the kernel wakes for a death wakes all that sleep on the same token. Then it
+//!    takes the queue lock, takes back what dead holders have, and grants (`settle`).
+//! 6. If a thread dies with the queue lock after it has changed the lock, another thread takes the
+//!    queue lock, is told of the death, and repairs. If it was a holder, the head watches it. If it
+//!    left the queue, the next waiter watches it. If a death made it change the lock, a waiter is
+//!    awake for that death. If it granted what another thread had released (`CLEAN` of the fair
+//!    mutex), that thread comes to the queue lock too. Only a thread that gave what it did not hold
+//!    leaves this to the next look of a waiter.
+//!
+//! # Ordering
+//! The queue lock orders all accesses but one: a waiter reads its word without it. (G) releases
+//! what the granting thread has acquired, and the waiter acquires it.
+//!
+//! A thread that scans reads the slots of threads that enqueue elsewhere. (W) releases the rest of
+//! the request and the scan acquires it. So a word with `WAITING` is seen with the lock that it is
+//! for. A thread that sees this lock's name sees a request that only changes under the queue lock.
+//!
+//! # Sources
+//! This project's, after the prototypes of tickets in slots. That waiters watch their predecessor
+//! is the idea of the queue locks of Mellor-Crummey and Scott (1991), turned to deaths.
+
+mod place;
+mod watch;
+
+use crate::robust::RawRobust;
+use crate::robust::mutex::raw::RawRobustMutex;
+use crate::robust::mutex::{Acquired, Refused};
+use crate::slots::{Member, Owner, Request, Slot};
+use core::fmt;
+use place::Place;
+use ulocks_core::spin::{self, Look};
+use ulocks_core::sync::Ordering::{Acquire, Relaxed, Release};
+use ulocks_core::sync::{AtomicU32, AtomicU64};
+use ulocks_core::time::Deadline;
+use ulocks_core::{Policy, futex};
+use watch::Watched;
+
+const WAITING: u32 = 1 << 31;
+const GRANTED: u32 = 1 << 30;
+const REARM: u32 = 1 << 28;
+
+/// What a lock says about its holders. Each call is made under the queue lock.
+///
+/// A thread may die within each call, and another one calls again: `grant`, `reap` and `repair` do
+/// their work in steps that can be repeated.
+pub(crate) trait Rule {
+    /// Whether a request may be granted before one that has an earlier place and cannot be granted.
+    const OVERTAKES: bool = false;
+
+    /// The rank of a request: a lower one has the earlier place.
+    fn rank(&self, want: u32) -> u8 {
+        let _ = want;
+        0
+    }
+
+    /// Makes `owner` a holder for its request, if that is possible now, or if it is one already.
+    fn grant(&self, owner: Owner, want: u32) -> bool;
+
+    /// Calls `each` with every holder.
+    fn holders(&self, each: &mut dyn FnMut(Owner));
+
+    /// Whether `owner` is the only holder.
+    fn is_held_only_by(&self, owner: Owner) -> bool;
+
+    /// Takes back what a dead holder has.
+    fn reap(&self, gone: Owner);
+
+    /// Completes what a thread had begun that died with the queue lock.
+    fn repair(&self) {}
+}
+
+/// Whether an acquisition may wait.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Patience {
+    Never,
+    Until(Deadline),
+    Forever,
+}
+
+impl Patience {
+    fn deadline(self) -> Option<Deadline> {
+        match self {
+            Self::Until(deadline) => Some(deadline),
+            Self::Never | Self::Forever => None,
+        }
+    }
+
+    fn is_over(self) -> bool {
+        match self {
+            Self::Never => true,
+            Self::Until(deadline) => deadline.has_passed(),
+            Self::Forever => false,
+        }
+    }
+}
+
+/// The waiters of a robust lock: 16 bytes; all zero is an empty queue.
+#[repr(C)]
+pub(crate) struct Queue<P: Policy<Scope = futex::Shared>> {
+    lock: RawRobustMutex<P>,
+    waiting: AtomicU32,
+    next: AtomicU64,
+}
+
+impl<P: Policy<Scope = futex::Shared>> Queue<P> {
+    ulocks_core::const_fn! {
+        /// An empty queue.
+        #[allow(clippy::new_without_default)]
+        pub(crate) fn new() -> Self {
+            Self { lock: RawRobustMutex::new(), waiting: AtomicU32::new(0), next: AtomicU64::new(0) }
+        }
+    }
+
+    /// Empties it, if no thread uses it.
+    pub(crate) fn reset(&self) {
+        self.lock.reset();
+        self.waiting.store(0, Relaxed);
+        self.next.store(0, Relaxed);
+    }
+
+    /// How many threads wait, at the moment of the look.
+    pub(crate) fn waiters(&self, me: &Member<'_>) -> usize {
+        let name = me.offset_of(self);
+        let is_waiting = |slot: &&Slot| {
+            let word = slot.request.word.load(Acquire);
+            let is_here = word & WAITING != 0 && slot.request.lock.load(Relaxed) == name;
+            is_here && Owner::of(word).is_some_and(|owner| me.is_alive(owner))
+        };
+        me.slots().iter().filter(is_waiting).count()
+    }
+
+    /// Takes the queue lock. If its last holder died, repairs what that one had begun.
+    pub(crate) fn enter<'q, 's, R: Rule>(
+        &'q self,
+        me: &'q Member<'s>,
+        rule: &'q R,
+    ) -> Result<Section<'q, 's, P, R>, Refused> {
+        // SAFETY: the members of one lock are of one table: the caller of the lock promises it.
+        let how = unsafe { self.lock.lock(me) }?;
+        let mut section = Section { queue: self, me, rule, added: false };
+        if how == Acquired::OwnerDied {
+            rule.repair();
+            section.added = true;
+            section.wake_granted();
+            section.settle(Reap::Dead);
+        }
+        Ok(section)
+    }
+
+    /// Acquires what `want` says, as soon as the rule grants it.
+    #[cold]
+    #[inline(never)]
+    pub(crate) fn acquire<R: Rule>(
+        &self,
+        me: &Member<'_>,
+        want: u32,
+        rule: &R,
+        patience: Patience,
+    ) -> Result<(), Refused> {
+        let mut section = self.enter(me, rule)?;
+        if section.try_now(want) {
+            return Ok(());
+        }
+        section.settle(Reap::Dead);
+        if section.try_now(want) {
+            return Ok(());
+        }
+        if patience.is_over() {
+            return Err(Refused::TimedOut);
+        }
+        section.enqueue(want);
+        loop {
+            // A watched thread has died since the last look: its death may let a grant happen.
+            let Some(watched) = section.arm()? else {
+                section.settle(Reap::Dead);
+                if me.request().is_granted() {
+                    return Ok(());
+                }
+                continue;
+            };
+            drop(section);
+            if spin::closely::<P>(|| me.request().look()) {
+                return Ok(());
+            }
+            let has_died = watched.sleep(me, patience.deadline());
+            if me.request().is_granted() && !has_died {
+                return Ok(());
+            }
+            section = match self.enter(me, rule) {
+                Ok(section) => section,
+                Err(error) => {
+                    me.request().word.store(0, Relaxed);
+                    return Err(error);
+                }
+            };
+            section.settle(Reap::Dead);
+            if me.request().is_granted() {
+                return Ok(());
+            }
+            if patience.is_over() {
+                section.leave();
+                return Err(Refused::TimedOut);
+            }
+        }
+    }
+}
+
+impl<P: Policy<Scope = futex::Shared>> fmt::Debug for Queue<P> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Queue({}waiters)", if self.waiting.load(Relaxed) == 0 { "no " } else { "" })
+    }
+}
+
+/// Whether `settle` looks for holders that have died.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Reap {
+    Dead,
+    Nothing,
+}
+
+/// A thread that has the queue lock of a lock, until this is dropped.
+pub(crate) struct Section<'q, 's, P: Policy<Scope = futex::Shared>, R: Rule> {
+    queue: &'q Queue<P>,
+    me: &'q Member<'s>,
+    rule: &'q R,
+    /// Whether a thread has become a holder since the head waiter was last given (R).
+    added: bool,
+}
+
+/// A request that waits.
+#[derive(Clone, Copy)]
+struct Waiting<'s> {
+    request: &'s Request,
+    owner: Owner,
+    place: Place,
+}
+
+impl<'q, 's, P: Policy<Scope = futex::Shared>, R: Rule> Section<'q, 's, P, R> {
+    /// The name of the lock in requests.
+    fn name(&self) -> u64 {
+        self.me.offset_of(self.queue)
+    }
+
+    /// The waiter with the least place for which `is_in` holds.
+    fn least(&self, is_in: impl Fn(Place) -> bool) -> Option<Waiting<'s>> {
+        if self.queue.waiting.load(Relaxed) == 0 {
+            return None;
+        }
+        let name = self.name();
+        let waiting = |slot: &'s Slot| {
+            let request = &slot.request;
+            let word = request.word.load(Acquire);
+            if word & WAITING == 0 || request.lock.load(Relaxed) != name {
+                return None;
+            }
+            let place = Place(request.place.load(Relaxed));
+            Owner::of(word).map(|owner| Waiting { request, owner, place })
+        };
+        let slots = self.me.slots().iter().filter_map(waiting);
+        let found = slots.filter(|waiter| is_in(waiter.place) && self.me.is_alive(waiter.owner));
+        found.min_by_key(|waiter| waiter.place.order())
+    }
+
+    fn head(&self) -> Option<Waiting<'s>> {
+        let head = self.least(|_| true);
+        if head.is_none() && self.queue.waiting.load(Relaxed) != 0 {
+            self.queue.waiting.store(0, Relaxed);
+        }
+        head
+    }
+
+    /// Grants to the calling thread, if no waiter of its rank or a lower one has come before it.
+    fn try_now(&mut self, want: u32) -> bool {
+        let rank = self.rule.rank(want);
+        let is_first = R::OVERTAKES || self.head().is_none_or(|head| rank < head.place.rank());
+        let granted = is_first && self.rule.grant(self.me.owner(), want);
+        if granted {
+            self.added = true;
+            self.settle(Reap::Nothing);
+        }
+        granted
+    }
+
+    /// Enqueues the calling thread's request, (W). Call [`arm`](Self::arm) before the sleep.
+    pub(crate) fn enqueue(&mut self, want: u32) {
+        let ticket = self.queue.next.load(Relaxed);
+        self.queue.next.store(ticket.wrapping_add(1), Relaxed);
+        self.queue.waiting.store(1, Relaxed);
+        let request = self.me.request();
+        request.lock.store(self.name(), Relaxed);
+        request.want.store(want, Relaxed);
+        request.place.store(Place::new(self.rule.rank(want), ticket, self.me.slot()).0, Relaxed);
+        request.word.store(self.me.owner().bits() | WAITING, Release);
+    }
+
+    /// Reaps if asked to, grants what can be granted, and lets the head waiter watch all holders.
+    pub(crate) fn settle(&mut self, reap: Reap) {
+        if reap == Reap::Dead {
+            self.rule.holders(&mut |owner| {
+                if self.me.is_gone(owner) {
+                    self.rule.reap(owner);
+                }
+            });
+        }
+        // A slot has one request at a time: more grants are a peer's that overwrites the slots.
+        for _ in 0..=self.me.slots().len() {
+            if let Err(head) = self.grant_one() {
+                if let Some(head) = head {
+                    self.rearm_head(head);
+                }
+                break;
+            }
+        }
+    }
+
+    /// Grants the first request that can be granted, or says which waiter is the head.
+    fn grant_one(&mut self) -> Result<(), Option<Waiting<'s>>> {
+        let head = self.head();
+        let mut next = head;
+        for _ in 0..=self.me.slots().len() {
+            let Some(waiter) = next else { break };
+            if self.rule.grant(waiter.owner, waiter.request.want.load(Relaxed)) {
+                self.added = true;
+                self.notify(waiter);
+                return Ok(());
+            }
+            if !R::OVERTAKES {
+                break;
+            }
+            next = self.least(|place| place.order() > waiter.place.order());
+        }
+        Err(head)
+    }
+
+    /// Wakes all granted waiters: a thread may have died before the wake-up that belongs to (G).
+    fn wake_granted(&self) {
+        for Slot { request, .. } in self.me.slots() {
+            let is_granted = request.word.load(Acquire) & GRANTED != 0;
+            if is_granted && request.lock.load(Relaxed) == self.name() {
+                request.word.key().wake(1);
+            }
+        }
+    }
+
+    /// (G).
+    fn notify(&self, waiter: Waiting<'s>) {
+        waiter.request.word.store(waiter.owner.bits() | GRANTED, Release);
+        waiter.request.word.key().wake(1);
+    }
+
+    /// Invariant 4.
+    fn rearm_head(&mut self, head: Waiting<'s>) {
+        let watches_all = head.place.watched() == head.owner.slot();
+        let watches_holder = || {
+            let watched = self.me.owner_in(head.place.watched());
+            watched.is_some_and(|watched| self.rule.is_held_only_by(watched))
+        };
+        if (watches_all && !self.added) || (!watches_all && watches_holder()) {
+            return;
+        }
+        self.added = false;
+        // (R), unless the calling thread is the head: it is awake.
+        if head.owner != self.me.owner() {
+            head.request.word.store(head.owner.bits() | WAITING | REARM, Release);
+            head.request.word.key().wake(1);
+        }
+    }
+
+    /// Chooses what the calling thread watches, (W). `None` if one of these has died.
+    fn arm(&mut self) -> Result<Option<Watched<'s>>, Refused> {
+        let request = self.me.request();
+        let place = Place(request.place.load(Relaxed));
+        let mut watched = Watched::new(request, self.me.owner().bits() | WAITING);
+        let before = self.last_before(place);
+        match before {
+            Some(waiter) => watched.add(self.me, waiter.owner),
+            None => self.rule.holders(&mut |owner| watched.add(self.me, owner)),
+        }
+        let slot = before.map_or(self.me.slot(), |waiter| waiter.owner.slot());
+        request.place.store(place.watching(slot).0, Relaxed);
+        request.word.store(self.me.owner().bits() | WAITING, Release);
+        if let Some(corrupt) = watched.corrupt() {
+            self.leave();
+            return Err(Refused::Corrupt(corrupt.bits()));
+        }
+        Ok((!watched.has_died()).then_some(watched))
+    }
+
+    fn last_before(&self, place: Place) -> Option<Waiting<'s>> {
+        let mut last = None;
+        let mut after = 0;
+        // Each round goes one place on.
+        for _ in 0..=self.me.slots().len() {
+            let next = self.least(|other| other.order() >= after && other.order() < place.order());
+            let Some(waiter) = next else { break };
+            after = waiter.place.order() + 1;
+            last = Some(waiter);
+        }
+        last
+    }
+
+    /// (C): withdraws the calling thread's request.
+    pub(crate) fn leave(&mut self) {
+        self.me.request().word.store(0, Relaxed);
+        self.settle(Reap::Nothing);
+    }
+}
+
+impl<P: Policy<Scope = futex::Shared>, R: Rule> Drop for Section<'_, '_, P, R> {
+    fn drop(&mut self) {
+        // SAFETY: the section's thread has the queue lock.
+        unsafe { self.queue.lock.unlock(self.me) };
+    }
+}
+
+impl Request {
+    /// Whether the request was granted: what the granting thread had acquired is acquired.
+    fn is_granted(&self) -> bool {
+        self.word.load(Acquire) & GRANTED != 0
+    }
+
+    fn look(&self) -> Look {
+        if self.is_granted() { Look::Acquired } else { Look::Taken }
+    }
+}

@@ -1,0 +1,87 @@
+//! What a waiter sleeps on: its own word, and the tokens of the threads that it watches.
+
+use crate::slots::{Life, Member, Owner, Request};
+use core::array;
+use ulocks_core::futex::{Futex, Shared, Waiter, WaitvError, WaitvOutcome, waitv};
+use ulocks_core::time::Deadline;
+
+/// The greatest number of threads that a waiter watches: the kernel waits on 128 words at most. Of
+/// the death of further holders a head waiter learns by its next look.
+pub(super) const MOST: usize = 127;
+
+/// A thread that is watched.
+#[derive(Clone, Copy)]
+struct Token<'s> {
+    owner: Owner,
+    word: &'s Futex<Shared>,
+    alive: u32,
+}
+
+/// The threads that a waiter is about to watch.
+pub(super) struct Watched<'s> {
+    word: &'s Futex<Shared>,
+    /// The word while it waits.
+    waiting: u32,
+    tokens: [Option<Token<'s>>; MOST],
+    number: usize,
+    has_died: bool,
+    corrupt: Option<Owner>,
+}
+
+impl<'s> Watched<'s> {
+    pub(super) fn new(request: &'s Request, waiting: u32) -> Self {
+        Self { word: &request.word, waiting, tokens: [None; MOST], number: 0, has_died: false, corrupt: None }
+    }
+
+    /// Adds `owner`, unless it is the caller.
+    pub(super) fn add(&mut self, me: &Member<'s>, owner: Owner) {
+        if owner == me.owner() || self.number == MOST {
+            return;
+        }
+        match me.watch(owner) {
+            Life::Watched(word, alive) => {
+                self.tokens[self.number] = Some(Token { owner, word, alive });
+                self.number += 1;
+            }
+            Life::Gone => self.has_died = true,
+            Life::Unknown => self.corrupt = Some(owner),
+        }
+    }
+
+    /// Whether one of the threads has died already.
+    pub(super) fn has_died(&self) -> bool {
+        self.has_died
+    }
+
+    /// An owner whose slot does not exist.
+    pub(super) fn corrupt(&self) -> Option<Owner> {
+        self.corrupt
+    }
+
+    /// Sleeps while the caller's word says that it waits and all watched threads live, until
+    /// `deadline` or the caller's next look. Whether one of the threads has died.
+    pub(super) fn sleep(&self, me: &Member<'s>, deadline: Option<Deadline>) -> bool {
+        let recheck = Deadline::after(me.recheck());
+        let until = deadline.filter(|deadline| deadline.passes_before(recheck)).unwrap_or(recheck);
+        let words: [Waiter<'_>; MOST + 1] =
+            array::from_fn(|nth| match self.tokens.get(nth.wrapping_sub(1)) {
+                Some(Some(token)) => Waiter::new(token.word, token.alive),
+                _ => Waiter::new(self.word, self.waiting),
+            });
+        match waitv(&words[..=self.number], Some(until)) {
+            Ok(WaitvOutcome::Woken(nth)) => match self.tokens.get(nth.wrapping_sub(1)) {
+                Some(Some(token)) => {
+                    me.wake_watchers(token.owner);
+                    true
+                }
+                _ => false,
+            },
+            Ok(_) => false,
+            Err(WaitvError::Unsupported) => {
+                self.word.wait(self.waiting, Some(until));
+                false
+            }
+            Err(error) => panic!("{error}"),
+        }
+    }
+}
