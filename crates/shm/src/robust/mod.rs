@@ -3,6 +3,7 @@
 pub mod fair_mutex;
 pub mod mutex;
 mod queue;
+pub mod rwlock;
 
 use crate::slots::Member;
 use mutex::{Acquired, Refused};

@@ -10,6 +10,7 @@
 use super::{SharedSafe, named};
 use crate::robust::RawRobust;
 use crate::robust::mutex::RobustMutex;
+use crate::robust::rwlock::RobustPsRwLock;
 use std::mem::MaybeUninit;
 use ulocks_calock::{Interval, RawCalock};
 use ulocks_core::api::{Condvar, Mutex, Raw, RwLock};
@@ -134,6 +135,22 @@ typed_locks! {
 // the word is handled, and all zero is an unlocked mutex. The data changes behind its guard.
 unsafe impl<T: SharedSafe + Send, L: RawRobust> SharedSafe for RobustMutex<T, L> {
     const LAYOUT: u64 = named(L::NAME, &[T::LAYOUT, align_of::<T>() as u64, size_of::<Self>() as u64]);
+
+    unsafe fn reset_locks(this: *mut Self) {
+        // SAFETY: the caller's promise.
+        unsafe { Self::reset_lock(this) };
+        // SAFETY: the caller's promise; the data is in `this`.
+        unsafe { T::reset_locks(Self::data_of(this)) };
+    }
+}
+
+// SAFETY: the raw lock is atomics, and the data follows, `repr(C)`. Each value of the words is
+// handled, and all zero is an unlocked lock. The data changes behind a guard of a writer.
+unsafe impl<T: SharedSafe + Send, W: Spin, const N: usize> SharedSafe for RobustPsRwLock<T, N, Shared<W>> {
+    const LAYOUT: u64 = {
+        let parts = [T::LAYOUT, align_of::<T>() as u64, size_of::<Self>() as u64, N as u64];
+        named("RobustPsRwLock", &parts)
+    };
 
     unsafe fn reset_locks(this: *mut Self) {
         // SAFETY: the caller's promise.

@@ -5,3 +5,4 @@
 mod fair_mutex;
 mod mutex;
 mod place;
+mod rwlock;

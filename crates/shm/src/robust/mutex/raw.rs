@@ -113,6 +113,14 @@ pub enum Refused {
     TimedOut,
     /// The caller holds it already.
     Deadlock,
+    /// The lock has room for fewer participants than the region, and the caller's slot is none of
+    /// them.
+    NoRoom {
+        /// The slot of the caller.
+        slot: usize,
+        /// The lock's number of slots.
+        room: usize,
+    },
     /// The word names a slot that does not exist: another process has overwritten it.
     Corrupt(u32),
 }
@@ -124,6 +132,11 @@ impl fmt::Display for Refused {
             Self::Deadlock => {
                 f.write_str("the calling thread holds the mutex already: it would wait for itself")
             }
+            Self::NoRoom { slot, room } => write!(
+                f,
+                "the thread has slot {slot} of the region, but the lock has room for {room}: give the lock \
+                 more slots, or the region fewer participants"
+            ),
             Self::Corrupt(word) => write!(
                 f,
                 "the mutex's word is {word:#x}, which names no participant: memory was overwritten; make the \

@@ -192,7 +192,6 @@ impl<P: Policy<Scope = futex::Shared>> Queue<P> {
     }
 
     /// Acquires what `want` says, as soon as the rule grants it.
-    #[cold]
     #[inline(never)]
     pub(crate) fn acquire<R: Rule>(
         &self,

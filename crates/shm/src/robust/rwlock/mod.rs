@@ -1,0 +1,379 @@
+//! [`RobustPsRwLock`]: readers and writers between processes, of which any may be killed.
+
+#[doc(hidden)]
+pub mod raw;
+
+use crate::robust::mutex::{LockError, Refused};
+use crate::robust::queue::Patience;
+use crate::slots::Member;
+use core::fmt;
+use core::ops::{Deref, DerefMut};
+use core::time::Duration;
+use raw::{RawRobustPsRwLock, Want, health};
+use ulocks_core::sync::Ordering::Relaxed;
+use ulocks_core::sync::UnsafeCell;
+use ulocks_core::time::Deadline;
+use ulocks_core::{Policy, Shared, futex};
+
+/// Many readers or one writer around a `T` between processes: a holder that dies holds up no
+/// waiter. 32 bytes beside the data, and 4 for each of the `SLOTS` participants.
+///
+/// A reader that dies leaves no trace. If a writer dies, the next holder gets the lock and is told.
+/// Each thread that uses it has joined the region in which it lies, and passes its [`Member`].
+///
+/// # Fairness
+/// Readers have a class. An *urgent* reader ([`read_urgent`](Self::read_urgent)) passes all waiting
+/// writers. Other readers and the writers are granted in the order of their arrival, readers that
+/// follow one another together. Urgent readers that always overlap shut out a writer for ever.
+///
+/// # Blocking
+/// Each acquisition and release takes a lock of the queue, for a short time. So readers do not
+/// scale with the number of processors: each changes the same cache line. A thread that must wait
+/// spins for some microseconds and sleeps in the kernel (`futex_waitv`), until it is granted the
+/// lock or a thread dies that it watches. The first waiter watches all holders. It looks again each
+/// 200 ms.
+///
+/// # Errors
+/// [`LockError::OwnerDied`] has the guard: a writer died or panicked, and its changes may be half
+/// done. A writer repairs the data and calls [`RobustWriteGuard::mark_consistent`]. A reader may
+/// look, and leaves the lock as it is. A dirty guard of a writer that is dropped makes the lock not
+/// recoverable, until [`reset`](Self::reset). [`Refused::NoRoom`]: the thread has a slot from
+/// `SLOTS` on. [`Refused::Deadlock`]: the thread has the lock already, for reading or writing.
+///
+/// # Panics
+/// If the member is not of this lock's region, or is that of the process's parent.
+///
+/// # Process-shared
+/// That is what it is for; see [`RobustMutex`](crate::robust::mutex::RobustMutex).
+///
+/// # Signals and forks
+/// A signal handler must not use it. A child of fork does not hold what its parent holds, and joins
+/// by itself.
+///
+/// # Sources
+/// The classes are those of M. Desnoyers, "Priority-sifting reader-writer lock" (2008). The queue
+/// is this project's.
+///
+/// # Examples
+/// ```
+/// use ulocks_shm::Region;
+/// use ulocks_shm::robust::rwlock::RobustPsRwLock;
+///
+/// let region = Region::<RobustPsRwLock<[u64; 4]>>::options().anonymous()?;
+/// let me = region.join()?;
+/// region.write(&me).expect("no writer has died")[2] = 7;
+/// assert_eq!(region.read(&me).expect("no writer has died")[2], 7);
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+#[repr(C)]
+pub struct RobustPsRwLock<T: ?Sized, const SLOTS: usize = 64, P: Policy<Scope = futex::Shared> = Shared> {
+    raw: RawRobustPsRwLock<P, SLOTS>,
+    data: UnsafeCell<T>,
+}
+
+// SAFETY: readers share the data, which is `Sync`, and a writer has it alone. The guards move no
+// `T` between threads unless `T` is `Send`.
+unsafe impl<T: ?Sized + Send + Sync, const N: usize, P: Policy<Scope = futex::Shared>> Sync
+    for RobustPsRwLock<T, N, P>
+{
+}
+// SAFETY: as the data's.
+unsafe impl<T: ?Sized + Send, const N: usize, P: Policy<Scope = futex::Shared>> Send
+    for RobustPsRwLock<T, N, P>
+{
+}
+
+/// What a read acquisition gives.
+pub type ReadResult<'a, T, const N: usize, P> =
+    Result<RobustReadGuard<'a, T, N, P>, LockError<RobustReadGuard<'a, T, N, P>>>;
+
+/// What a write acquisition gives.
+pub type WriteResult<'a, T, const N: usize, P> =
+    Result<RobustWriteGuard<'a, T, N, P>, LockError<RobustWriteGuard<'a, T, N, P>>>;
+
+impl<T, const N: usize, P: Policy<Scope = futex::Shared>> RobustPsRwLock<T, N, P> {
+    /// An unlocked lock around `data`. If the bytes of `data` are all zero, so are the lock's.
+    pub fn new(data: T) -> Self {
+        Self { raw: RawRobustPsRwLock::new(), data: UnsafeCell::new(data) }
+    }
+}
+
+impl<T: ?Sized, const N: usize, P: Policy<Scope = futex::Shared>> RobustPsRwLock<T, N, P> {
+    /// Acquires the lock for reading, behind the writers that wait.
+    ///
+    /// # Errors
+    /// See [the type](Self#errors).
+    ///
+    /// # Panics
+    /// See [the type](Self#panics).
+    pub fn read<'a>(&'a self, me: &'a Member<'_>) -> ReadResult<'a, T, N, P> {
+        self.reading(me, Want::Bulk, Patience::Forever)
+    }
+
+    /// Acquires the lock for reading, before all writers that wait.
+    ///
+    /// # Errors
+    /// As [`read`](Self::read).
+    ///
+    /// # Panics
+    /// As [`read`](Self::read).
+    pub fn read_urgent<'a>(&'a self, me: &'a Member<'_>) -> ReadResult<'a, T, N, P> {
+        self.reading(me, Want::Urgent, Patience::Forever)
+    }
+
+    /// Acquires the lock for reading, if no writer has it or waits for it.
+    ///
+    /// # Errors
+    /// As [`read`](Self::read); [`Refused::TimedOut`] if it would wait.
+    ///
+    /// # Panics
+    /// As [`read`](Self::read).
+    pub fn try_read<'a>(&'a self, me: &'a Member<'_>) -> ReadResult<'a, T, N, P> {
+        self.reading(me, Want::Bulk, Patience::Never)
+    }
+
+    /// Acquires the lock for reading within `timeout`.
+    ///
+    /// # Errors
+    /// As [`read`](Self::read); [`Refused::TimedOut`] after that.
+    ///
+    /// # Panics
+    /// As [`read`](Self::read).
+    pub fn try_read_for<'a>(&'a self, me: &'a Member<'_>, timeout: Duration) -> ReadResult<'a, T, N, P> {
+        self.read_until(me, Deadline::after(timeout))
+    }
+
+    /// Acquires the lock for reading until `deadline`.
+    ///
+    /// # Errors
+    /// As [`read`](Self::read); [`Refused::TimedOut`] if the deadline has passed.
+    ///
+    /// # Panics
+    /// As [`read`](Self::read).
+    pub fn read_until<'a>(&'a self, me: &'a Member<'_>, deadline: Deadline) -> ReadResult<'a, T, N, P> {
+        self.reading(me, Want::Bulk, Patience::Until(deadline))
+    }
+
+    /// Acquires the lock for writing.
+    ///
+    /// # Errors
+    /// See [the type](Self#errors).
+    ///
+    /// # Panics
+    /// See [the type](Self#panics).
+    pub fn write<'a>(&'a self, me: &'a Member<'_>) -> WriteResult<'a, T, N, P> {
+        self.writing(me, Patience::Forever)
+    }
+
+    /// Acquires the lock for writing, if no thread has it or waits for it.
+    ///
+    /// # Errors
+    /// As [`write`](Self::write); [`Refused::TimedOut`] if it would wait.
+    ///
+    /// # Panics
+    /// As [`write`](Self::write).
+    pub fn try_write<'a>(&'a self, me: &'a Member<'_>) -> WriteResult<'a, T, N, P> {
+        self.writing(me, Patience::Never)
+    }
+
+    /// Acquires the lock for writing within `timeout`.
+    ///
+    /// # Errors
+    /// As [`write`](Self::write); [`Refused::TimedOut`] after that.
+    ///
+    /// # Panics
+    /// As [`write`](Self::write).
+    pub fn try_write_for<'a>(&'a self, me: &'a Member<'_>, timeout: Duration) -> WriteResult<'a, T, N, P> {
+        self.write_until(me, Deadline::after(timeout))
+    }
+
+    /// Acquires the lock for writing until `deadline`.
+    ///
+    /// # Errors
+    /// As [`write`](Self::write); [`Refused::TimedOut`] if the deadline has passed.
+    ///
+    /// # Panics
+    /// As [`write`](Self::write).
+    pub fn write_until<'a>(&'a self, me: &'a Member<'_>, deadline: Deadline) -> WriteResult<'a, T, N, P> {
+        self.writing(me, Patience::Until(deadline))
+    }
+
+    /// Acquires the lock for writing, also if it is not recoverable: the guard is dirty until
+    /// [`mark_consistent`](RobustWriteGuard::mark_consistent).
+    ///
+    /// # Errors
+    /// As [`write`](Self::write), but for those of the data.
+    ///
+    /// # Panics
+    /// As [`write`](Self::write).
+    pub fn reset<'a>(&'a self, me: &'a Member<'_>) -> Result<RobustWriteGuard<'a, T, N, P>, Refused> {
+        me.check_region(self);
+        // SAFETY: the lock lies in the member's region, and all members of that have one table.
+        unsafe { self.raw.acquire(me, Want::Write, Patience::Forever) }?;
+        self.raw.health.store(health::DIRTY, Relaxed);
+        Ok(self.write_guard(me))
+    }
+
+    /// Whether a thread has the lock, living or dead, at the moment of the look.
+    #[must_use]
+    pub fn is_locked(&self) -> bool {
+        self.raw.is_locked()
+    }
+
+    /// The raw lock, for models.
+    #[doc(hidden)]
+    pub fn raw(&self) -> &RawRobustPsRwLock<P, N> {
+        &self.raw
+    }
+
+    fn reading<'a>(&'a self, me: &'a Member<'_>, want: Want, patience: Patience) -> ReadResult<'a, T, N, P> {
+        me.check_region(self);
+        // SAFETY: the lock lies in the member's region, and all members of that have one table.
+        unsafe { self.raw.acquire(me, want, patience) }.map_err(LockError::Refused)?;
+        let guard = RobustReadGuard { lock: self, me };
+        match self.raw.health.load(Relaxed) {
+            health::CONSISTENT => Ok(guard),
+            health::DIRTY => Err(LockError::OwnerDied(guard)),
+            _ => Err(LockError::NotRecoverable),
+        }
+    }
+
+    fn writing<'a>(&'a self, me: &'a Member<'_>, patience: Patience) -> WriteResult<'a, T, N, P> {
+        me.check_region(self);
+        // SAFETY: the lock lies in the member's region, and all members of that have one table.
+        unsafe { self.raw.acquire(me, Want::Write, patience) }.map_err(LockError::Refused)?;
+        match self.raw.health.load(Relaxed) {
+            health::CONSISTENT => Ok(self.write_guard(me)),
+            health::DIRTY => Err(LockError::OwnerDied(self.write_guard(me))),
+            _ => {
+                // SAFETY: acquired above.
+                unsafe { self.raw.unlock_write(me) };
+                Err(LockError::NotRecoverable)
+            }
+        }
+    }
+
+    fn write_guard<'a>(&'a self, me: &'a Member<'_>) -> RobustWriteGuard<'a, T, N, P> {
+        RobustWriteGuard { lock: self, me, panicking: std::thread::panicking() }
+    }
+
+    /// The place of the data.
+    #[cfg(regions)]
+    pub(crate) fn data_of(this: *mut Self) -> *mut T
+    where
+        T: Sized,
+    {
+        this.wrapping_byte_add(core::mem::offset_of!(Self, data)).cast()
+    }
+
+    /// Unlocks a lock that no thread uses. If a thread was writing, the data is dirty.
+    ///
+    /// # Safety
+    /// `this` is valid for reads and writes, and no thread of any process uses it.
+    #[cfg(regions)]
+    pub(crate) unsafe fn reset_lock(this: *mut Self)
+    where
+        T: Sized,
+    {
+        // SAFETY: the caller's promise.
+        unsafe { &*this }.raw.reset();
+    }
+}
+
+impl<T: ?Sized, const N: usize, P: Policy<Scope = futex::Shared>> fmt::Debug for RobustPsRwLock<T, N, P> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let mut shown = f.debug_struct("RobustPsRwLock");
+        shown.field("locked", &self.is_locked()).field("health", &self.raw.health.load(Relaxed));
+        shown.finish_non_exhaustive()
+    }
+}
+
+/// Shared access to the data of a [`RobustPsRwLock`], until it is dropped.
+#[must_use = "dropped at once, it releases the lock"]
+pub struct RobustReadGuard<'a, T: ?Sized, const N: usize = 64, P: Policy<Scope = futex::Shared> = Shared> {
+    lock: &'a RobustPsRwLock<T, N, P>,
+    me: &'a Member<'a>,
+}
+
+impl<T: ?Sized, const N: usize, P: Policy<Scope = futex::Shared>> Deref for RobustReadGuard<'_, T, N, P> {
+    type Target = T;
+    fn deref(&self) -> &T {
+        // SAFETY: this thread reads, and no thread writes, while the guard lives.
+        self.lock.data.with(|data| unsafe { &*data })
+    }
+}
+
+impl<T: ?Sized, const N: usize, P: Policy<Scope = futex::Shared>> Drop for RobustReadGuard<'_, T, N, P> {
+    fn drop(&mut self) {
+        if !ulocks_core::sync::is_abandoned() {
+            // SAFETY: the guard's thread reads.
+            unsafe { self.lock.raw.unlock_read(self.me) };
+        }
+    }
+}
+
+/// Exclusive access to the data of a [`RobustPsRwLock`], until it is dropped.
+#[must_use = "dropped at once, it releases the lock"]
+pub struct RobustWriteGuard<'a, T: ?Sized, const N: usize = 64, P: Policy<Scope = futex::Shared> = Shared> {
+    lock: &'a RobustPsRwLock<T, N, P>,
+    me: &'a Member<'a>,
+    /// Whether the thread panicked already when it acquired.
+    panicking: bool,
+}
+
+impl<'a, T: ?Sized, const N: usize, P: Policy<Scope = futex::Shared>> RobustWriteGuard<'a, T, N, P> {
+    /// Whether a writer died or panicked, and the data was not repaired since.
+    #[must_use]
+    pub fn is_dirty(&self) -> bool {
+        self.lock.raw.health.load(Relaxed) != health::CONSISTENT
+    }
+
+    /// Says that the data is whole again.
+    pub fn mark_consistent(&mut self) {
+        self.lock.raw.health.store(health::CONSISTENT, Relaxed);
+    }
+
+    /// Releases, and makes the lock not recoverable: the data cannot be repaired.
+    pub fn abandon(self) {
+        self.lock.raw.health.store(health::DIRTY, Relaxed);
+    }
+
+    /// Lets the thread read from now on, and other readers with it. A dirty lock stays dirty.
+    pub fn downgrade(self) -> RobustReadGuard<'a, T, N, P> {
+        let (lock, me) = (self.lock, self.me);
+        core::mem::forget(self);
+        // SAFETY: the guard's thread writes.
+        unsafe { lock.raw.downgrade(me) };
+        RobustReadGuard { lock, me }
+    }
+}
+
+impl<T: ?Sized, const N: usize, P: Policy<Scope = futex::Shared>> Deref for RobustWriteGuard<'_, T, N, P> {
+    type Target = T;
+    fn deref(&self) -> &T {
+        // SAFETY: this thread has the lock alone while the guard lives.
+        self.lock.data.with(|data| unsafe { &*data })
+    }
+}
+
+impl<T: ?Sized, const N: usize, P: Policy<Scope = futex::Shared>> DerefMut for RobustWriteGuard<'_, T, N, P> {
+    fn deref_mut(&mut self) -> &mut T {
+        // SAFETY: as in `deref`, and the guard is borrowed alone.
+        self.lock.data.with_mut(|data| unsafe { &mut *data })
+    }
+}
+
+impl<T: ?Sized, const N: usize, P: Policy<Scope = futex::Shared>> Drop for RobustWriteGuard<'_, T, N, P> {
+    fn drop(&mut self) {
+        if ulocks_core::sync::is_abandoned() {
+            return;
+        }
+        if self.is_dirty() {
+            self.lock.raw.health.store(health::NOT_RECOVERABLE, Relaxed);
+        } else if !self.panicking && std::thread::panicking() {
+            self.lock.raw.health.store(health::DIRTY, Relaxed);
+        }
+        // SAFETY: the guard's thread writes.
+        unsafe { self.lock.raw.unlock_write(self.me) };
+    }
+}

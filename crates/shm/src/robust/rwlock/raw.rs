@@ -1,0 +1,343 @@
+//! [`RawRobustPsRwLock`]: readers and a writer on a [`Queue`], each of them named by its slot.
+//!
+//! # Properties
+//! - A writer is alone. What a holder did happens before the next acquisition that excludes it.
+//! - An urgent reader passes all waiters that are not urgent readers. Writers and bulk readers are
+//!   granted in the order of their arrival; bulk readers that follow one another, together.
+//! - What the [queue](crate::robust::queue) promises for deaths. If a writer died in its critical
+//!   section, the lock is dirty until a writer says otherwise. The death of a reader leaves no
+//!   trace.
+//!
+//! # State
+//! All words change under the queue lock, except for (U).
+//!
+//! | word | meaning |
+//! |---|---|
+//! | `writer` | the owner that writes, or 0; with `CLEAN`, it is outside of its critical section |
+//! | `readers[slot]` | the owner of the slot that reads, or 0 |
+//! | `reading` | how many of these are not 0 |
+//! | `health` | whether the data is consistent |
+//!
+//! | transition | by | label |
+//! |---|---|---|
+//! | `readers[slot]` set, then `reading` increased | a thread that grants a read | (R) |
+//! | `writer` set | a thread that grants a write: there is no reader and no writer | (W) |
+//! | `CLEAN` set | the writer, before it takes the queue lock to release | (U) |
+//! | `writer` cleared; `readers[slot]` cleared, then `reading` decreased | its owner | (F) |
+//! | the same; `health` is dirty first if it was a writer without `CLEAN` | a thread that finds the owner dead | (D) |
+//!
+//! # Invariants
+//! 1. If `writer` is not 0, no reader's word is, but between the two stores of a downgrade. The
+//!    thread that makes it is both.
+//! 2. `reading` is the number of readers, unless a thread died with the queue lock: then the next
+//!    thread counts again (`repair`).
+//!
+//! # Ordering
+//! The queue lock orders all of it. (U) releases: the data of a dead writer with `CLEAN` is whole
+//! for the thread that acquires its death.
+
+use crate::robust::mutex::Refused;
+use crate::robust::queue::{Patience, Queue, Reap, Rule};
+use crate::slots::{Member, Owner};
+use core::array;
+use ulocks_core::sync::AtomicU32;
+use ulocks_core::sync::Ordering::{Relaxed, Release};
+use ulocks_core::{Policy, Shared, futex};
+
+const NO_OWNER: u32 = 0;
+const CLEAN: u32 = 1 << 28;
+
+/// What the lock knows of the data.
+pub(super) mod health {
+    /// Nothing is known against it.
+    pub const CONSISTENT: u32 = 0;
+    /// A writer died or panicked, and no writer has repaired it.
+    pub const DIRTY: u32 = 1;
+    /// A writer knew that it was dirty, and released without repairing it.
+    pub const NOT_RECOVERABLE: u32 = 2;
+}
+
+/// What a thread asks for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Want {
+    /// To write.
+    Write,
+    /// To read, behind the writers that came before.
+    Bulk,
+    /// To read, before all waiting writers.
+    Urgent,
+}
+
+impl Want {
+    fn of(want: u32) -> Self {
+        match want {
+            0 => Self::Write,
+            1 => Self::Bulk,
+            _ => Self::Urgent,
+        }
+    }
+}
+
+/// The raw lock, for threads in the first `SLOTS` slots of a region: 32 bytes, and 4 for each slot;
+/// all zero is unlocked.
+#[derive(Debug)]
+#[repr(C)]
+pub struct RawRobustPsRwLock<P: Policy<Scope = futex::Shared> = Shared, const SLOTS: usize = 64> {
+    writer: AtomicU32,
+    reading: AtomicU32,
+    pub(super) health: AtomicU32,
+    reserved: AtomicU32,
+    queue: Queue<P>,
+    readers: [AtomicU32; SLOTS],
+}
+
+impl<P: Policy<Scope = futex::Shared>, const SLOTS: usize> RawRobustPsRwLock<P, SLOTS> {
+    /// An unlocked lock; its bytes are all zero.
+    #[must_use]
+    #[allow(clippy::new_without_default)]
+    pub fn new() -> Self {
+        let word = || AtomicU32::new(0);
+        let readers = array::from_fn(|_| word());
+        Self {
+            writer: word(),
+            reading: word(),
+            health: word(),
+            reserved: word(),
+            queue: Queue::new(),
+            readers,
+        }
+    }
+
+    /// Acquires what `want` says, until `patience` is over.
+    ///
+    /// # Safety
+    /// All threads that use this lock are members of one table of slots.
+    pub(super) unsafe fn acquire(
+        &self,
+        me: &Member<'_>,
+        want: Want,
+        patience: Patience,
+    ) -> Result<(), Refused> {
+        me.check_process();
+        let mine = me.owner().bits();
+        let Some(reader) = self.readers.get(me.slot()) else {
+            return Err(Refused::NoRoom { slot: me.slot(), room: SLOTS });
+        };
+        if reader.load(Relaxed) == mine || self.writer.load(Relaxed) & !CLEAN == mine {
+            return Err(Refused::Deadlock);
+        }
+        self.queue.acquire(me, want as u32, self, patience)?;
+        me.count(1);
+        Ok(())
+    }
+
+    /// (F) of a reader.
+    ///
+    /// # Safety
+    /// `me` reads.
+    pub(super) unsafe fn unlock_read(&self, me: &Member<'_>) {
+        me.check_process();
+        // If the queue is corrupt, no thread can acquire any more.
+        if let Ok(mut section) = self.queue.enter(me, self) {
+            self.forget_reader(me.owner());
+            if self.reading.load(Relaxed) == 0 {
+                section.settle(Reap::Nothing);
+            }
+        }
+        me.count(-1);
+    }
+
+    /// (U), and (F) of the writer.
+    ///
+    /// # Safety
+    /// `me` writes.
+    pub(super) unsafe fn unlock_write(&self, me: &Member<'_>) {
+        me.check_process();
+        self.writer.fetch_or(CLEAN, Release); // (U)
+        if let Ok(mut section) = self.queue.enter(me, self) {
+            self.writer.store(NO_OWNER, Relaxed);
+            section.settle(Reap::Nothing);
+        }
+        me.count(-1);
+    }
+
+    /// Lets the writer read, and readers with it.
+    ///
+    /// # Safety
+    /// `me` writes.
+    pub(super) unsafe fn downgrade(&self, me: &Member<'_>) {
+        me.check_process();
+        self.writer.fetch_or(CLEAN, Release); // (U)
+        if let Ok(mut section) = self.queue.enter(me, self) {
+            self.note_reader(me.owner());
+            self.writer.store(NO_OWNER, Relaxed);
+            section.settle(Reap::Nothing);
+        }
+    }
+
+    /// How many threads wait, at the moment of the look.
+    #[must_use]
+    pub fn waiters(&self, me: &Member<'_>) -> usize {
+        self.queue.waiters(me)
+    }
+
+    /// Whether a thread has the lock, living or dead.
+    #[must_use]
+    pub fn is_locked(&self) -> bool {
+        self.writer.load(Relaxed) != NO_OWNER || self.reading.load(Relaxed) != 0
+    }
+
+    /// Unlocks it, if no thread uses it. If a writer was in its critical section, it is dirty.
+    #[cfg(regions)]
+    pub(super) fn reset(&self) {
+        let writer = self.writer.swap(NO_OWNER, Relaxed);
+        if writer != NO_OWNER && writer & CLEAN == 0 {
+            self.soil();
+        }
+        self.reading.store(0, Relaxed);
+        self.readers.iter().for_each(|reader| reader.store(NO_OWNER, Relaxed));
+        self.queue.reset();
+    }
+
+    fn soil(&self) {
+        let (clean, dirty) = (health::CONSISTENT, health::DIRTY);
+        let _ = self.health.compare_exchange(clean, dirty, Relaxed, Relaxed);
+    }
+
+    /// (R).
+    fn note_reader(&self, owner: Owner) -> bool {
+        let Some(reader) = self.readers.get(owner.slot()) else { return false };
+        if let Some(gone) = Owner::of(reader.load(Relaxed)).filter(|other| *other != owner) {
+            self.forget_reader(gone); // The thread that had the slot before.
+        }
+        if reader.load(Relaxed) != owner.bits() {
+            reader.store(owner.bits(), Relaxed);
+            self.reading.store(self.reading.load(Relaxed).wrapping_add(1), Relaxed);
+        }
+        true
+    }
+
+    fn forget_reader(&self, owner: Owner) {
+        let Some(reader) = self.readers.get(owner.slot()) else { return };
+        if reader.load(Relaxed) == owner.bits() {
+            reader.store(NO_OWNER, Relaxed);
+            self.reading.store(self.reading.load(Relaxed).wrapping_sub(1), Relaxed);
+        }
+    }
+}
+
+impl<P: Policy<Scope = futex::Shared>, const SLOTS: usize> Rule for RawRobustPsRwLock<P, SLOTS> {
+    fn rank(&self, want: u32) -> u8 {
+        u8::from(Want::of(want) != Want::Urgent)
+    }
+
+    /// (R) or (W).
+    fn grant(&self, owner: Owner, want: u32) -> bool {
+        let writer = self.writer.load(Relaxed);
+        match Want::of(want) {
+            Want::Write if writer == NO_OWNER && self.reading.load(Relaxed) == 0 => {
+                self.writer.store(owner.bits(), Relaxed);
+                true
+            }
+            Want::Write => writer == owner.bits(),
+            Want::Bulk | Want::Urgent => writer == NO_OWNER && self.note_reader(owner),
+        }
+    }
+
+    fn holders(&self, each: &mut dyn FnMut(Owner)) {
+        if let Some(writer) = Owner::of(self.writer.load(Relaxed)) {
+            each(writer);
+        }
+        if self.reading.load(Relaxed) != 0 {
+            self.readers.iter().filter_map(|reader| Owner::of(reader.load(Relaxed))).for_each(each);
+        }
+    }
+
+    fn is_held_only_by(&self, owner: Owner) -> bool {
+        let reads = |reader: &AtomicU32| reader.load(Relaxed) == owner.bits();
+        match self.writer.load(Relaxed) {
+            NO_OWNER => self.reading.load(Relaxed) == 1 && self.readers.get(owner.slot()).is_some_and(reads),
+            writer => writer & !CLEAN == owner.bits(),
+        }
+    }
+
+    /// (D).
+    fn reap(&self, gone: Owner) {
+        let writer = self.writer.load(Relaxed);
+        if Owner::of(writer) == Some(gone) {
+            if writer & CLEAN == 0 {
+                self.soil();
+            }
+            self.writer.store(NO_OWNER, Relaxed);
+        }
+        self.forget_reader(gone);
+    }
+
+    fn repair(&self) {
+        let readers = self.readers.iter().filter(|reader| reader.load(Relaxed) != NO_OWNER);
+        self.reading.store(readers.count() as u32, Relaxed);
+    }
+}
+
+#[cfg(all(test, regions, not(miri)))]
+mod tests {
+    use super::*;
+    use crate::slots::Slot;
+
+    /// What a writer finds after a thread that left `writer` or a reader's word behind.
+    fn found(writes: bool, flags: u32) -> u32 {
+        let (slots, lock) = ([Slot::new(), Slot::new()], RawRobustPsRwLock::<Shared, 2>::new());
+        // SAFETY: the slots outlive both members.
+        let gone = unsafe { Member::join(&slots, 0..0) }.unwrap();
+        if writes {
+            lock.writer.store(gone.owner().bits() | flags, Relaxed);
+        } else {
+            assert!(lock.note_reader(gone.owner()));
+        }
+        drop(gone);
+        // SAFETY: as above.
+        let me = unsafe { Member::join(&slots, 0..0) }.unwrap();
+        // SAFETY: all members are of one table.
+        unsafe { lock.acquire(&me, Want::Write, Patience::Never) }.unwrap();
+        // SAFETY: acquired above.
+        unsafe { lock.unlock_write(&me) };
+        assert!(!lock.is_locked());
+        lock.health.load(Relaxed)
+    }
+
+    #[test]
+    fn only_a_death_of_a_writer_in_its_critical_section_is_told() {
+        assert_eq!(found(true, 0), health::DIRTY);
+        assert_eq!(found(true, CLEAN), health::CONSISTENT);
+        assert_eq!(found(false, 0), health::CONSISTENT);
+    }
+
+    #[test]
+    fn what_the_lock_refuses() {
+        let (slots, lock) = ([Slot::new(), Slot::new()], RawRobustPsRwLock::<Shared, 1>::new());
+        // SAFETY: the slots outlive both members.
+        let me = unsafe { Member::join(&slots, 0..0) }.unwrap();
+        // SAFETY: as above.
+        let other = unsafe { Member::join(&slots, 0..0) }.unwrap();
+        let acquire = |who, want| {
+            // SAFETY: all members are of one table.
+            unsafe { lock.acquire(who, want, Patience::Never) }
+        };
+        assert_eq!(acquire(&other, Want::Bulk), Err(Refused::NoRoom { slot: 1, room: 1 }));
+        for first in [Want::Write, Want::Bulk] {
+            assert_eq!(acquire(&me, first), Ok(()));
+            for second in [Want::Write, Want::Bulk, Want::Urgent] {
+                assert_eq!(acquire(&me, second), Err(Refused::Deadlock));
+            }
+            // SAFETY: acquired above.
+            unsafe { if first == Want::Write { lock.unlock_write(&me) } else { lock.unlock_read(&me) } };
+        }
+        let hostile = [Owner::OWNED | 4_000, Owner::OWNED | 7];
+        for word in hostile {
+            lock.writer.store(word, Relaxed);
+            // SAFETY: all members are of one table.
+            let refused = unsafe { lock.acquire(&me, Want::Bulk, Patience::Forever) };
+            assert_eq!(refused, Err(Refused::Corrupt(word)));
+        }
+    }
+}

@@ -1,0 +1,241 @@
+//! The robust reader-writer lock. No waiter looks again after a time.
+
+use crate::place::{at_each_step, sampled, soon};
+use std::sync::Arc;
+use std::time::Duration;
+use ulocks_core::Shared;
+use ulocks_core::model::{Config, Deaths, Kernel, explore, thread};
+use ulocks_core::spin::NoSpin;
+use ulocks_core::sync::Ordering::Relaxed;
+use ulocks_core::sync::{AtomicU32, spin_until, yield_now};
+use ulocks_core::time::Deadline;
+use ulocks_shm::robust::mutex::LockError;
+use ulocks_shm::robust::rwlock::{RobustPsRwLock, RobustReadGuard, RobustWriteGuard};
+use ulocks_shm::slots::{Member, Slot};
+
+/// The slots of a model's table.
+const SLOTS: usize = 8;
+type Policy = Shared<NoSpin>;
+type Lock = RobustPsRwLock<Pair, SLOTS, Policy>;
+type ReadGuard<'a> = RobustReadGuard<'a, Pair, SLOTS, Policy>;
+type WriteGuard<'a> = RobustWriteGuard<'a, Pair, SLOTS, Policy>;
+
+/// Two words that a writer keeps equal.
+struct Pair([AtomicU32; 2]);
+
+/// A lock, and its table.
+struct Place {
+    slots: [Slot; SLOTS],
+    lock: Lock,
+    /// How often a thread was told of a death.
+    told: AtomicU32,
+    /// The names of the threads that came in, the last one first, in decimal digits.
+    order: AtomicU32,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Role {
+    Reads,
+    ReadsUrgently,
+    Writes,
+    Downgrades,
+    /// Writes until a deadline.
+    WritesSoon,
+    /// Reads until a deadline.
+    ReadsSoon,
+}
+use Role::{Downgrades, Reads, ReadsSoon, ReadsUrgently, Writes, WritesSoon};
+
+impl Place {
+    fn new() -> Arc<Self> {
+        Arc::new(Self {
+            slots: [(); SLOTS].map(|()| Slot::new()),
+            lock: Lock::new(Pair([AtomicU32::new(0), AtomicU32::new(0)])),
+            told: AtomicU32::new(0),
+            order: AtomicU32::new(0),
+        })
+    }
+
+    fn join(&self) -> Member<'_> {
+        let start = std::ptr::from_ref(self).addr();
+        // SAFETY: the place outlives the member: its thread has a share of it.
+        let me = unsafe { Member::join(&self.slots, start..start + size_of::<Self>()) }.unwrap();
+        me.set_recheck(Duration::MAX);
+        me
+    }
+
+    fn note(&self, name: u32) {
+        self.order.store(self.order.load(Relaxed) * 10 + name, Relaxed);
+    }
+
+    fn looks(&self, guard: &ReadGuard<'_>, is_dirty: bool) {
+        let [one, two] = guard.0.each_ref().map(|word| word.load(Relaxed));
+        assert!(one == two || is_dirty, "a reader sees half of a write: {one} and {two}");
+        assert_eq!(guard.0[0].load(Relaxed), one, "a writer came in");
+    }
+
+    fn changes(&self, guard: &mut WriteGuard<'_>, name: u32) {
+        let [one, two] = guard.0.each_ref().map(|word| word.load(Relaxed));
+        assert!(one == two || guard.is_dirty(), "a writer finds half of a write: {one} and {two}");
+        guard.0[0].store(name, Relaxed);
+        guard.0[1].store(name, Relaxed);
+        assert_eq!(guard.0[0].load(Relaxed), name, "another writer came in");
+        guard.mark_consistent();
+    }
+
+    fn read<'a>(&'a self, how: Result<ReadGuard<'a>, LockError<ReadGuard<'a>>>, name: u32) {
+        match how {
+            Ok(guard) => {
+                self.note(name);
+                self.looks(&guard, false);
+            }
+            Err(LockError::OwnerDied(guard)) => {
+                self.told.fetch_add(1, Relaxed);
+                self.looks(&guard, true);
+            }
+            Err(LockError::Refused(_)) => {}
+            Err(error) => panic!("{error}"),
+        }
+    }
+
+    fn wrote<'a>(&'a self, how: Result<WriteGuard<'a>, LockError<WriteGuard<'a>>>) -> Option<WriteGuard<'a>> {
+        match how {
+            Ok(guard) => Some(guard),
+            Err(LockError::OwnerDied(guard)) => {
+                self.told.fetch_add(1, Relaxed);
+                Some(guard)
+            }
+            Err(LockError::Refused(_)) => None,
+            Err(error) => panic!("{error}"),
+        }
+    }
+
+    fn plays(&self, me: &Member<'_>, role: Role, name: u32) {
+        match role {
+            Reads => self.read(self.lock.read(me), name),
+            ReadsUrgently => self.read(self.lock.read_urgent(me), name),
+            ReadsSoon => self.read(self.lock.read_until(me, soon()), name),
+            Writes | WritesSoon | Downgrades => {
+                let deadline = if role == WritesSoon { soon() } else { Deadline::after(Duration::MAX) };
+                let Some(mut guard) = self.wrote(self.lock.write_until(me, deadline)) else { return };
+                self.note(name);
+                self.changes(&mut guard, name);
+                if role == Downgrades {
+                    self.looks(&guard.downgrade(), false);
+                }
+            }
+        }
+    }
+
+    /// A thread that plays `role` once, and goes on living: no thread is woken because it leaves.
+    fn resident(self: &Arc<Self>, role: Role, name: u32) -> thread::JoinHandle<()> {
+        let place = Arc::clone(self);
+        thread::spawn(move || {
+            let me = place.join();
+            place.plays(&me, role, name);
+            std::mem::forget(me);
+        })
+    }
+
+    /// All threads end or have died. Then the lock works.
+    fn ends(&self, threads: Vec<thread::JoinHandle<()>>) {
+        let died = threads.into_iter().filter_map(|thread| thread.join().err()).count();
+        assert!(died > 0 || self.told.load(Relaxed) == 0, "a thread was told of a death that was none");
+        let me = self.join();
+        // It may have the slot of a dead reader.
+        self.plays(&me, Reads, 9);
+        self.plays(&me, Writes, 9);
+    }
+}
+
+/// Threads that play these roles.
+fn play<const N: usize>(roles: [Role; N]) -> impl Fn() + Clone + 'static {
+    move || {
+        let place = Place::new();
+        let threads = (1..).zip(roles).map(|(name, role)| place.resident(role, name)).collect();
+        place.ends(threads);
+    }
+}
+
+/// The same behind a writer or a reader that never dies, and that has the lock first.
+fn behind<const N: usize>(writes: bool, roles: [Role; N]) -> impl Fn() + Clone + 'static {
+    move || {
+        let place = Place::new();
+        let me = place.join();
+        let write = writes.then(|| place.lock.write(&me).unwrap());
+        let read = (!writes).then(|| place.lock.read(&me).unwrap());
+        let threads = (1..).zip(roles).map(|(name, role)| place.resident(role, name)).collect();
+        // So many steps that all others are asleep, mostly.
+        (0..40 * N).for_each(|_| yield_now());
+        drop((write, read));
+        std::mem::forget(me);
+        place.ends(threads);
+    }
+}
+
+#[test]
+fn a_writer_is_alone_and_no_thread_sleeps_for_ever() {
+    for kernel in Kernel::ALL {
+        explore(sampled(2, kernel), play([Writes, Reads]));
+        explore(sampled(3, kernel), play([Writes, Writes, Reads]));
+        explore(sampled(4, kernel), play([Writes, Reads, ReadsUrgently, Downgrades]));
+        explore(sampled(4, kernel), behind(true, [Reads, Reads, Writes, ReadsUrgently]));
+        explore(sampled(4, kernel), behind(false, [Writes, Reads, Writes]));
+    }
+}
+
+#[test]
+fn a_deadline_of_a_reader_or_writer_strands_no_thread() {
+    for kernel in Kernel::ALL {
+        let config = Config { timeouts: true, ..sampled(3, kernel) };
+        explore(config.clone(), play([Writes, WritesSoon, Reads]));
+        explore(config.clone(), behind(false, [WritesSoon, Reads, ReadsSoon]));
+        explore(config, behind(true, [ReadsSoon, WritesSoon, Reads, Writes]));
+    }
+}
+
+#[test]
+fn a_death_of_a_reader_or_writer_strands_no_thread() {
+    for kernel in Kernel::ALL {
+        for roles in [[Writes, Reads, Writes], [Reads, Writes, Reads], [Downgrades, Reads, Writes]] {
+            at_each_step(1, kernel, false, 12, play(roles));
+            at_each_step(1, kernel, false, 12, behind(true, roles));
+            at_each_step(1, kernel, false, 12, behind(false, roles));
+        }
+        let config = |threads| Config { deaths: Deaths::Threads(1), ..sampled(threads, kernel) };
+        explore(config(3), behind(true, [Reads, Reads, Writes, Reads]));
+        explore(config(3), behind(false, [Writes, ReadsUrgently, Reads, Writes]));
+        explore(config(3), play([Writes, Reads, Writes, ReadsUrgently]));
+        let timed = Config { timeouts: true, ..config(3) };
+        explore(timed, behind(false, [WritesSoon, Reads, Writes]));
+    }
+}
+
+/// While a reader has the lock, a writer, a reader and an urgent reader come one after the other.
+fn sifted() {
+    let place = Place::new();
+    let me = place.join();
+    let guard = place.lock.read(&me).unwrap();
+    let come = |(name, role)| {
+        let thread = place.resident(role, name);
+        if role != ReadsUrgently {
+            spin_until(|| place.lock.raw().waiters(&me) == name as usize);
+        }
+        thread
+    };
+    let mut threads: Vec<_> = [(1, Writes), (2, Reads), (3, ReadsUrgently)].map(come).into();
+    // The urgent reader gets in while the other two wait.
+    threads.pop().unwrap().join().unwrap();
+    assert_eq!(place.lock.raw().waiters(&me), 2);
+    drop(guard);
+    std::mem::forget(me);
+    threads.into_iter().for_each(|thread| thread.join().unwrap());
+    assert_eq!(place.order.load(Relaxed), 312);
+}
+
+#[test]
+fn classes_of_readers_are_sifted() {
+    for kernel in Kernel::ALL {
+        explore(sampled(4, kernel), sifted);
+    }
+}
