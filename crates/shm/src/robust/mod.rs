@@ -4,6 +4,7 @@ pub mod fair_mutex;
 pub mod mutex;
 mod queue;
 pub mod rwlock;
+pub mod semarray;
 
 use crate::slots::Member;
 use mutex::{Acquired, Refused};

@@ -11,6 +11,7 @@ use super::{SharedSafe, named};
 use crate::robust::RawRobust;
 use crate::robust::mutex::RobustMutex;
 use crate::robust::rwlock::RobustPsRwLock;
+use crate::robust::semarray::{RobustSemArray, RobustSemaphore};
 use std::mem::MaybeUninit;
 use ulocks_calock::{Interval, RawCalock};
 use ulocks_core::api::{Condvar, Mutex, Raw, RwLock};
@@ -157,6 +158,29 @@ unsafe impl<T: SharedSafe + Send, W: Spin, const N: usize> SharedSafe for Robust
         unsafe { Self::reset_lock(this) };
         // SAFETY: the caller's promise; the data is in `this`.
         unsafe { T::reset_locks(Self::data_of(this)) };
+    }
+}
+
+// SAFETY: atomics, `repr(C)`. Each value of the words is handled, and all zero is an array of zeros
+// that no thread uses.
+unsafe impl<const SEMS: usize, const SLOTS: usize, const OPS: usize, W: Spin> SharedSafe
+    for RobustSemArray<SEMS, SLOTS, OPS, Shared<W>>
+{
+    const LAYOUT: u64 = named("RobustSemArray", &[SEMS as u64, SLOTS as u64, OPS as u64]);
+
+    unsafe fn reset_locks(this: *mut Self) {
+        // SAFETY: the caller's promise.
+        unsafe { Self::reset_array(this) };
+    }
+}
+
+// SAFETY: the array inside, `repr(transparent)`.
+unsafe impl<const SLOTS: usize, W: Spin> SharedSafe for RobustSemaphore<SLOTS, Shared<W>> {
+    const LAYOUT: u64 = <RobustSemArray<1, SLOTS, 1, Shared<W>>>::LAYOUT;
+
+    unsafe fn reset_locks(this: *mut Self) {
+        // SAFETY: the caller's promise; the array is at the same place.
+        unsafe { <RobustSemArray<1, SLOTS, 1, Shared<W>>>::reset_locks(this.cast()) };
     }
 }
 

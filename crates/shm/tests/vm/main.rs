@@ -6,3 +6,4 @@ mod fair_mutex;
 mod mutex;
 mod place;
 mod rwlock;
+mod semarray;

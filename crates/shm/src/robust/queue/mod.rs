@@ -103,6 +103,12 @@ pub(crate) trait Rule {
     /// Calls `each` with every holder.
     fn holders(&self, each: &mut dyn FnMut(Owner));
 
+    /// Whether `owner` has become a holder by its grant.
+    fn adds_holder(&self, owner: Owner) -> bool {
+        let _ = owner;
+        true
+    }
+
     /// Whether `owner` is the only holder.
     fn is_held_only_by(&self, owner: Owner) -> bool;
 
@@ -200,7 +206,17 @@ impl<P: Policy<Scope = futex::Shared>> Queue<P> {
         rule: &R,
         patience: Patience,
     ) -> Result<(), Refused> {
-        let mut section = self.enter(me, rule)?;
+        self.acquire_in(self.enter(me, rule)?, want, patience)
+    }
+
+    /// The same, by a thread that has the queue lock.
+    pub(crate) fn acquire_in<'q, R: Rule>(
+        &'q self,
+        mut section: Section<'q, '_, P, R>,
+        want: u32,
+        patience: Patience,
+    ) -> Result<(), Refused> {
+        let (me, rule) = (section.me, section.rule);
         if section.try_now(want) {
             return Ok(());
         }
@@ -318,7 +334,7 @@ impl<'q, 's, P: Policy<Scope = futex::Shared>, R: Rule> Section<'q, 's, P, R> {
         let is_first = R::OVERTAKES || self.head().is_none_or(|head| rank < head.place.rank());
         let granted = is_first && self.rule.grant(self.me.owner(), want);
         if granted {
-            self.added = true;
+            self.added |= self.rule.adds_holder(self.me.owner());
             self.settle(Reap::Nothing);
         }
         granted
@@ -363,7 +379,7 @@ impl<'q, 's, P: Policy<Scope = futex::Shared>, R: Rule> Section<'q, 's, P, R> {
         for _ in 0..=self.me.slots().len() {
             let Some(waiter) = next else { break };
             if self.rule.grant(waiter.owner, waiter.request.want.load(Relaxed)) {
-                self.added = true;
+                self.added |= self.rule.adds_holder(waiter.owner);
                 self.notify(waiter);
                 return Ok(());
             }

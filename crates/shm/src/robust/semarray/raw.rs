@@ -1,0 +1,435 @@
+//! The protocol of a [`RobustSemArray`](super::RobustSemArray): values, what each thread has taken,
+//! and a journal, on a [`Queue`].
+//!
+//! # Properties
+//! - A set is performed whole or not at all, also if its thread dies at any step.
+//! - What a thread took by a set with a permit is given back when the thread dies: each semaphore
+//!   gets it, within 0 and the limit, as System V's `SEM_UNDO` does. It is given back once.
+//! - A set that waits is performed as soon as it can be. Of several, the oldest that can proceed
+//!   is.
+//! - What the [queue](crate::robust::queue) promises for deaths. A thread that dies while it adds
+//!   to a semaphore without a permit may leave waiters to their next look.
+//!
+//! # State
+//! All of it changes under the queue lock. Each slot has a [`Row`]: the operations that its thread
+//! asks for, the outcome, and for each semaphore what a death gives back.
+//!
+//! A change is written to the *journal* first, then the number of its entries is set, then the
+//! change is made, then the number is cleared:
+//!
+//! | transition | label |
+//! |---|---|
+//! | the entries written, while their number is 0 | (J) |
+//! | their number set: from here on the change is made, if need be by another thread | (C) |
+//! | values, row, outcome written | (M) |
+//! | the number cleared | (E) |
+//!
+//! # Invariants
+//! 1. If the number of entries is not 0 when a thread gets the queue lock, the last holder has died
+//!    between (C) and (E). The thread makes the change again: (M) stores absolute values.
+//! 2. A row whose owner is not 0 belongs to that thread, or to one that has died and whose row was
+//!    not given back yet. It is given back before the slot's next thread uses the row.
+//! 3. A thread clears its outcome under the queue lock, before it asks. So an outcome is that of
+//!    the request, and a request whose outcome is set is not performed again.
+//!
+//! # Ordering
+//! The queue lock orders all of it. A death is between two instructions of one thread: it sees (J)
+//! to (E) in program order, which the compiler must keep ([`in_order`]). Other threads have
+//! acquired the kernel's barrier at the death.
+
+use super::SemError;
+use crate::robust::mutex::Refused;
+use crate::robust::queue::{Patience, Queue, Reap, Rule};
+use crate::slots::{Member, Owner};
+use core::array;
+use ulocks_core::sync::AtomicU32;
+use ulocks_core::sync::Ordering::{Relaxed, SeqCst};
+use ulocks_core::sync::compiler_fence;
+use ulocks_core::{Policy, Shared, futex};
+use ulocks_semarray::Op;
+
+/// The greatest value of a semaphore, as in System V.
+pub(super) const LIMIT: i64 = 32_767;
+
+/// The outcomes of a request.
+mod outcome {
+    pub const NONE: u32 = 0;
+    pub const DONE: u32 = 1;
+    pub const WOULD_BLOCK: u32 = 2;
+    pub const LIMIT: u32 = 3;
+}
+
+/// Flags of an operation's first word, beside the index of its semaphore.
+const NO_WAIT: u32 = 1 << 31;
+const WAIT_ZERO: u32 = 1 << 30;
+/// Its request's effects are given back at a death.
+const UNDO: u32 = 1 << 29;
+const INDEX: u32 = UNDO - 1;
+
+/// What the thread of a slot asks for, and what its death gives back.
+#[derive(Debug)]
+#[repr(C)]
+struct Row<const SEMS: usize, const OPS: usize> {
+    /// The thread for which `undo` is, or 0 if all of that is 0.
+    owner: AtomicU32,
+    outcome: AtomicU32,
+    /// How many operations.
+    number: AtomicU32,
+    reserved: AtomicU32,
+    /// Index and flags; the change, as an `i32`.
+    ops: [[AtomicU32; 2]; OPS],
+    /// What a death adds, as `i32`s.
+    undo: [AtomicU32; SEMS],
+}
+
+/// A change that is being made.
+#[derive(Debug)]
+#[repr(C)]
+struct Journal<const OPS: usize> {
+    /// The number of entries, or 0.
+    number: AtomicU32,
+    slot: AtomicU32,
+    /// The owner of the row afterwards.
+    owner: AtomicU32,
+    /// The outcome of the row afterwards.
+    outcome: AtomicU32,
+    /// The index of a semaphore; its value and the row's `undo` afterwards.
+    entries: [[AtomicU32; 3]; OPS],
+}
+
+/// What becomes of one semaphore.
+#[derive(Clone, Copy, Default)]
+struct Change {
+    index: usize,
+    value: i64,
+    undo: i64,
+}
+
+/// What becomes of the semaphores of a set: no semaphore is there twice.
+struct Changes<const OPS: usize> {
+    list: [Change; OPS],
+    number: usize,
+}
+
+/// What an evaluation says.
+enum Verdict<const OPS: usize> {
+    Proceeds(Changes<OPS>),
+    Waits,
+    Fails(u32),
+}
+
+/// The raw array: all zero has all values zero.
+#[derive(Debug)]
+#[repr(C)]
+pub struct RawRobustSemArray<
+    const SEMS: usize,
+    const SLOTS: usize = 64,
+    const OPS: usize = 8,
+    P: Policy<Scope = futex::Shared> = Shared,
+> {
+    queue: Queue<P>,
+    journal: Journal<OPS>,
+    values: [AtomicU32; SEMS],
+    rows: [Row<SEMS, OPS>; SLOTS],
+}
+
+/// Keeps the order of the stores before and after it, as a death sees them.
+fn in_order() {
+    compiler_fence(SeqCst);
+}
+
+fn words<const N: usize>() -> [AtomicU32; N] {
+    array::from_fn(|_| AtomicU32::new(0))
+}
+
+fn signed(word: &AtomicU32) -> i64 {
+    i64::from(word.load(Relaxed).cast_signed())
+}
+
+impl<const OPS: usize> Changes<OPS> {
+    fn new() -> Self {
+        Self { list: [Change::default(); OPS], number: 0 }
+    }
+
+    /// The entry of semaphore `index`, with what it has now if it is new.
+    fn of(&mut self, index: usize, now: impl FnOnce() -> Change) -> &mut Change {
+        let place = self.list[..self.number].iter().position(|change| change.index == index);
+        let place = place.unwrap_or_else(|| {
+            self.list[self.number] = now();
+            self.number += 1;
+            self.number - 1
+        });
+        &mut self.list[place]
+    }
+}
+
+impl<const SEMS: usize, const SLOTS: usize, const OPS: usize, P: Policy<Scope = futex::Shared>>
+    RawRobustSemArray<SEMS, SLOTS, OPS, P>
+{
+    pub(super) fn new(values: [u32; SEMS]) -> Self {
+        let word = || AtomicU32::new(0);
+        let row = |_| Row {
+            owner: word(),
+            outcome: word(),
+            number: word(),
+            reserved: word(),
+            ops: array::from_fn(|_| words()),
+            undo: words(),
+        };
+        let entries = array::from_fn(|_| words());
+        Self {
+            queue: Queue::new(),
+            journal: Journal { number: word(), slot: word(), owner: word(), outcome: word(), entries },
+            values: values.map(AtomicU32::new),
+            rows: array::from_fn(row),
+        }
+    }
+
+    /// Performs `ops`, and notes what a death gives back if `undo`.
+    ///
+    /// # Safety
+    /// All threads that use this array are members of one table of slots.
+    pub(super) unsafe fn apply(
+        &self,
+        me: &Member<'_>,
+        ops: &[Op],
+        undo: bool,
+        patience: Patience,
+    ) -> Result<(), SemError> {
+        me.check_process();
+        self.check(ops)?;
+        let Some(row) = self.rows.get(me.slot()) else {
+            return Err(SemError::Refused(Refused::NoRoom { slot: me.slot(), room: SLOTS }));
+        };
+        let section = self.queue.enter(me, self)?;
+        // Invariant 2.
+        if let Some(gone) = Owner::of(row.owner.load(Relaxed)).filter(|owner| *owner != me.owner()) {
+            self.reap(gone);
+        }
+        row.outcome.store(outcome::NONE, Relaxed); // invariant 3
+        for (place, op) in row.ops.iter().zip(ops) {
+            let flags = [(op.is_no_wait(), NO_WAIT), (op.is_wait_zero(), WAIT_ZERO), (undo, UNDO)];
+            let flags = flags.into_iter().filter(|(is_set, _)| *is_set).fold(0, |all, (_, flag)| all | flag);
+            place[0].store(op.index() as u32 | flags, Relaxed);
+            place[1].store((op.change() as i32).cast_unsigned(), Relaxed);
+        }
+        row.number.store(ops.len() as u32, Relaxed);
+        self.queue.acquire_in(section, 0, patience)?;
+        match row.outcome.load(Relaxed) {
+            outcome::WOULD_BLOCK => Err(SemError::WouldBlock),
+            outcome::LIMIT => Err(SemError::Limit),
+            _ => Ok(()),
+        }
+    }
+
+    fn check(&self, ops: &[Op]) -> Result<(), SemError> {
+        if ops.is_empty() {
+            return Err(SemError::NoOperation);
+        }
+        if ops.len() > OPS {
+            return Err(SemError::TooManyOperations { given: ops.len(), most: OPS });
+        }
+        if let Some(op) = ops.iter().find(|op| op.index() >= SEMS) {
+            return Err(SemError::NoSuchSemaphore { index: op.index(), len: SEMS });
+        }
+        if ops.iter().any(|op| op.change().abs() > LIMIT) {
+            return Err(SemError::Limit);
+        }
+        Ok(())
+    }
+
+    /// Gives back what `ops` took with a permit.
+    ///
+    /// # Safety
+    /// As [`apply`](Self::apply).
+    pub(super) unsafe fn give_back(&self, me: &Member<'_>, ops: &[Op]) {
+        me.check_process();
+        let Some(row) = self.rows.get(me.slot()) else { return };
+        // If the queue is corrupt, no thread can acquire any more.
+        let Ok(mut section) = self.queue.enter(me, self) else { return };
+        let mut changes = Changes::<OPS>::new();
+        for op in ops {
+            let change = changes.of(op.index(), || self.now(row, op.index()));
+            change.value = (change.value - op.change()).clamp(0, LIMIT);
+            // `set` may have cleared it since: then nothing is owed any more.
+            let undo = change.undo + op.change();
+            change.undo = if undo.signum() == change.undo.signum() { undo } else { 0 };
+        }
+        self.make(me.owner(), outcome::DONE, &changes);
+        section.settle(Reap::Nothing);
+    }
+
+    /// Sets semaphore `index`. No death gives anything back to it afterwards that was taken before.
+    ///
+    /// # Safety
+    /// As [`apply`](Self::apply).
+    pub(super) unsafe fn set(&self, me: &Member<'_>, index: usize, value: u32) -> Result<(), SemError> {
+        me.check_process();
+        let place = self.values.get(index).ok_or(SemError::NoSuchSemaphore { index, len: SEMS })?;
+        if i64::from(value) > LIMIT {
+            return Err(SemError::Limit);
+        }
+        let mut section = self.queue.enter(me, self)?;
+        self.rows.iter().for_each(|row| row.undo[index].store(0, Relaxed));
+        in_order();
+        place.store(value, Relaxed);
+        section.settle(Reap::Nothing);
+        Ok(())
+    }
+
+    /// Gives back what dead threads have.
+    ///
+    /// # Safety
+    /// As [`apply`](Self::apply).
+    pub(super) unsafe fn reclaim(&self, me: &Member<'_>) -> Result<(), SemError> {
+        self.queue.enter(me, self)?.settle(Reap::Dead);
+        Ok(())
+    }
+
+    pub(super) fn value(&self, index: usize) -> Option<u32> {
+        self.values.get(index).map(|value| value.load(Relaxed))
+    }
+
+    pub(super) fn waiters(&self, me: &Member<'_>) -> usize {
+        self.queue.waiters(me)
+    }
+
+    /// Makes it as new, if no thread uses it: no thread waits, and none has taken anything.
+    #[cfg(regions)]
+    pub(super) fn reset(&self) {
+        self.repair();
+        for row in &self.rows {
+            if let Some(owner) = Owner::of(row.owner.load(Relaxed)) {
+                self.reap(owner);
+            }
+        }
+        self.queue.reset();
+    }
+
+    /// What semaphore `index` and the row's part of it are now.
+    fn now(&self, row: &Row<SEMS, OPS>, index: usize) -> Change {
+        let value = i64::from(self.values[index].load(Relaxed));
+        Change { index, value, undo: signed(&row.undo[index]) }
+    }
+
+    /// Whether the operations of `row` can be performed, and what they change.
+    fn evaluate(&self, row: &Row<SEMS, OPS>) -> Verdict<OPS> {
+        let mut changes = Changes::new();
+        let number = (row.number.load(Relaxed) as usize).min(OPS);
+        for op in &row.ops[..number] {
+            let (first, by) = (op[0].load(Relaxed), signed(&op[1]));
+            let index = (first & INDEX) as usize;
+            if index >= SEMS {
+                return Verdict::Fails(outcome::LIMIT);
+            }
+            let change = changes.of(index, || self.now(row, index));
+            let blocks = if first & WAIT_ZERO != 0 { change.value != 0 } else { change.value + by < 0 };
+            if blocks && first & NO_WAIT != 0 {
+                return Verdict::Fails(outcome::WOULD_BLOCK);
+            }
+            if blocks {
+                return Verdict::Waits;
+            }
+            change.value += by;
+            change.undo -= if first & UNDO != 0 { by } else { 0 };
+            if change.value > LIMIT || !(-LIMIT - 1..=LIMIT).contains(&change.undo) {
+                return Verdict::Fails(outcome::LIMIT);
+            }
+        }
+        Verdict::Proceeds(changes)
+    }
+
+    /// (J), (C), then the rest.
+    fn make(&self, owner: Owner, outcome: u32, changes: &Changes<OPS>) {
+        let Some(row) = self.rows.get(owner.slot()) else { return };
+        let changes = &changes.list[..changes.number];
+        let journal = &self.journal;
+        let after = |index: usize| changes.iter().find(|change| change.index == index);
+        let owes = |index: usize| after(index).map_or_else(|| signed(&row.undo[index]), |change| change.undo);
+        let is_holder = (0..SEMS).any(|index| owes(index) != 0);
+        journal.slot.store(owner.slot() as u32, Relaxed);
+        journal.owner.store(if is_holder { owner.bits() } else { 0 }, Relaxed);
+        journal.outcome.store(outcome, Relaxed);
+        for (entry, change) in journal.entries.iter().zip(changes) {
+            entry[0].store(change.index as u32, Relaxed);
+            entry[1].store(change.value as u32, Relaxed);
+            entry[2].store((change.undo as i32).cast_unsigned(), Relaxed);
+        }
+        in_order();
+        journal.number.store(changes.len() as u32, Relaxed); // (C)
+        self.complete();
+    }
+
+    /// (M) and (E), of what the journal says.
+    fn complete(&self) {
+        in_order();
+        let journal = &self.journal;
+        let number = (journal.number.load(Relaxed) as usize).min(OPS);
+        if let Some(row) = self.rows.get(journal.slot.load(Relaxed) as usize).filter(|_| number > 0) {
+            for entry in &journal.entries[..number] {
+                let index = entry[0].load(Relaxed) as usize;
+                if index < SEMS {
+                    self.values[index].store(entry[1].load(Relaxed), Relaxed);
+                    row.undo[index].store(entry[2].load(Relaxed), Relaxed);
+                }
+            }
+            row.owner.store(journal.owner.load(Relaxed), Relaxed);
+            row.outcome.store(journal.outcome.load(Relaxed), Relaxed);
+        }
+        in_order();
+        journal.number.store(0, Relaxed); // (E)
+    }
+}
+
+impl<const SEMS: usize, const SLOTS: usize, const OPS: usize, P: Policy<Scope = futex::Shared>> Rule
+    for RawRobustSemArray<SEMS, SLOTS, OPS, P>
+{
+    const OVERTAKES: bool = true;
+
+    fn grant(&self, owner: Owner, _want: u32) -> bool {
+        let Some(row) = self.rows.get(owner.slot()) else { return false };
+        if row.outcome.load(Relaxed) != outcome::NONE {
+            return true; // Another thread has died after it, and before it said so.
+        }
+        match self.evaluate(row) {
+            Verdict::Waits => return false,
+            Verdict::Fails(why) => row.outcome.store(why, Relaxed),
+            Verdict::Proceeds(changes) => self.make(owner, outcome::DONE, &changes),
+        }
+        true
+    }
+
+    fn holders(&self, each: &mut dyn FnMut(Owner)) {
+        self.rows.iter().filter_map(|row| Owner::of(row.owner.load(Relaxed))).for_each(each);
+    }
+
+    fn is_held_only_by(&self, _owner: Owner) -> bool {
+        false
+    }
+
+    fn adds_holder(&self, owner: Owner) -> bool {
+        self.rows.get(owner.slot()).is_some_and(|row| row.owner.load(Relaxed) == owner.bits())
+    }
+
+    /// One semaphore after the other: each is given back by a change of its own.
+    fn reap(&self, gone: Owner) {
+        let Some(row) = self.rows.get(gone.slot()) else { return };
+        if row.owner.load(Relaxed) != gone.bits() {
+            return;
+        }
+        for index in 0..SEMS {
+            let Change { value, undo, .. } = self.now(row, index);
+            if undo != 0 {
+                let mut changes = Changes::new();
+                let back = Change { index, value: (value + undo).clamp(0, LIMIT), undo: 0 };
+                changes.of(index, || back);
+                self.make(gone, row.outcome.load(Relaxed), &changes);
+            }
+        }
+        row.owner.store(0, Relaxed); // It has nothing any more; or its semaphores were set.
+    }
+
+    fn repair(&self) {
+        self.complete();
+    }
+}

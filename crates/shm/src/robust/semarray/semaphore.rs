@@ -1,0 +1,124 @@
+//! [`RobustSemaphore`]: one semaphore.
+
+use super::{RobustPermit, RobustSemArray, SemError};
+use crate::slots::Member;
+use core::time::Duration;
+use ulocks_core::{Policy, Shared, futex};
+use ulocks_semarray::{Op, Set};
+
+/// A counting semaphore between processes: the permits of a thread that dies come back.
+///
+/// A [`RobustSemArray`] of one semaphore; its fairness, blocking, errors and panics are the
+/// array's. All zero has no permits.
+///
+/// # Examples
+/// ```
+/// use ulocks_shm::Region;
+/// use ulocks_shm::robust::semarray::RobustSemaphore;
+///
+/// let region = Region::<RobustSemaphore>::options().anonymous()?;
+/// let me = region.join()?;
+/// region.add_permits(&me, 2)?;
+/// let permit = region.acquire(&me)?;
+/// assert_eq!(region.available_permits(), 1);
+/// drop(permit);
+/// assert_eq!(region.available_permits(), 2);
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+#[derive(Debug)]
+#[repr(transparent)]
+pub struct RobustSemaphore<const SLOTS: usize = 64, P: Policy<Scope = futex::Shared> = Shared>(
+    pub(crate) RobustSemArray<1, SLOTS, 1, P>,
+);
+
+/// Permits of a [`RobustSemaphore`].
+pub type RobustSemaphorePermit<'a, const SLOTS: usize = 64, P = Shared> = RobustPermit<'a, 1, SLOTS, 1, P>;
+
+impl<const SLOTS: usize, P: Policy<Scope = futex::Shared>> RobustSemaphore<SLOTS, P> {
+    /// A semaphore with so many permits.
+    ///
+    /// # Panics
+    /// If there are more than 32,767.
+    #[must_use]
+    pub fn new(permits: u32) -> Self {
+        Self(RobustSemArray::new([permits]))
+    }
+
+    /// Takes one permit.
+    ///
+    /// # Errors
+    /// [`SemError::Refused`] if the semaphore cannot be used.
+    ///
+    /// # Panics
+    /// See [`RobustSemArray`].
+    pub fn acquire<'a>(
+        &'a self,
+        me: &'a Member<'_>,
+    ) -> Result<RobustSemaphorePermit<'a, SLOTS, P>, SemError> {
+        self.acquire_many(me, 1)
+    }
+
+    /// Takes `number` permits, all at once.
+    ///
+    /// # Errors
+    /// As [`acquire`](Self::acquire); [`SemError::Limit`] for more than 32,767.
+    ///
+    /// # Panics
+    /// See [`RobustSemArray`].
+    pub fn acquire_many<'a>(
+        &'a self,
+        me: &'a Member<'_>,
+        number: u32,
+    ) -> Result<RobustSemaphorePermit<'a, SLOTS, P>, SemError> {
+        self.0.acquire(me, Set::new().sub(0, number))
+    }
+
+    /// Takes `number` permits if they are there.
+    ///
+    /// # Errors
+    /// As [`acquire_many`](Self::acquire_many), or if they are not there.
+    ///
+    /// # Panics
+    /// See [`RobustSemArray`].
+    pub fn try_acquire_many<'a>(
+        &'a self,
+        me: &'a Member<'_>,
+        number: u32,
+    ) -> Result<RobustSemaphorePermit<'a, SLOTS, P>, SemError> {
+        self.0.try_acquire(me, Set::new().sub(0, number))
+    }
+
+    /// Takes `number` permits within `timeout`.
+    ///
+    /// # Errors
+    /// As [`acquire_many`](Self::acquire_many), or if they did not come.
+    ///
+    /// # Panics
+    /// See [`RobustSemArray`].
+    pub fn acquire_many_for<'a>(
+        &'a self,
+        me: &'a Member<'_>,
+        number: u32,
+        timeout: Duration,
+    ) -> Result<RobustSemaphorePermit<'a, SLOTS, P>, SemError> {
+        self.0.acquire_for(me, Set::new().sub(0, number), timeout)
+    }
+
+    /// Adds permits. They stay when the thread dies. If it dies while it adds, a waiter may learn
+    /// of them 200 ms later.
+    ///
+    /// # Errors
+    /// [`SemError::Limit`] if there would be more than 32,767.
+    ///
+    /// # Panics
+    /// See [`RobustSemArray`].
+    pub fn add_permits(&self, me: &Member<'_>, number: u32) -> Result<(), SemError> {
+        self.0.apply(me, &[Op::add(0, number)])
+    }
+
+    /// How many permits are there, at the moment of the look.
+    #[must_use]
+    pub fn available_permits(&self) -> u32 {
+        self.0.value(0).unwrap_or_default()
+    }
+}

@@ -1,0 +1,213 @@
+//! The robust semaphore array. No waiter looks again after a time.
+
+use crate::place::{at_each_step, sampled, soon};
+use std::sync::Arc;
+use std::time::Duration;
+use ulocks_core::Shared;
+use ulocks_core::model::{Config, Deaths, Kernel, explore, thread};
+use ulocks_core::spin::NoSpin;
+use ulocks_core::sync::Ordering::Relaxed;
+use ulocks_core::sync::{AtomicU32, spin_until, yield_now};
+use ulocks_core::time::Deadline;
+use ulocks_semarray::{Op, Set};
+use ulocks_shm::robust::mutex::Refused;
+use ulocks_shm::robust::semarray::{RobustSemArray, SemError};
+use ulocks_shm::slots::{Member, Slot};
+
+/// The slots of a model's table.
+const SLOTS: usize = 6;
+type Array = RobustSemArray<2, SLOTS, 2, Shared<NoSpin>>;
+
+/// An array, and its table.
+struct Place {
+    slots: [Slot; SLOTS],
+    array: Array,
+    /// The thread that has semaphore 0, and the one that has semaphore 1.
+    inside: [AtomicU32; 2],
+}
+
+/// What a thread takes: each of these semaphores.
+#[derive(Clone, Copy)]
+enum Takes {
+    First,
+    Second,
+    Both,
+    /// Both, until a deadline.
+    BothSoon,
+}
+use Takes::{Both, BothSoon, First, Second};
+
+impl Takes {
+    fn indices(self) -> &'static [usize] {
+        match self {
+            First => &[0],
+            Second => &[1],
+            Both | BothSoon => &[0, 1],
+        }
+    }
+
+    fn set(self) -> Set {
+        self.indices().iter().fold(Set::new(), |set, &index| set.sub(index, 1))
+    }
+}
+
+impl Place {
+    fn new() -> Arc<Self> {
+        Arc::new(Self {
+            slots: [(); SLOTS].map(|()| Slot::new()),
+            array: Array::new([1, 1]),
+            inside: [AtomicU32::new(0), AtomicU32::new(0)],
+        })
+    }
+
+    fn join(&self) -> Member<'_> {
+        let start = std::ptr::from_ref(self).addr();
+        // SAFETY: the place outlives the member: its thread has a share of it.
+        let me = unsafe { Member::join(&self.slots, start..start + size_of::<Self>()) }.unwrap();
+        me.set_recheck(Duration::MAX);
+        me
+    }
+
+    fn takes(&self, me: &Member<'_>, what: Takes, name: u32) {
+        let deadline = if let BothSoon = what { soon() } else { Deadline::after(Duration::MAX) };
+        let permit = match self.array.acquire_until(me, what.set(), deadline) {
+            Ok(permit) => permit,
+            Err(error) => return assert_eq!(error, SemError::Refused(Refused::TimedOut)),
+        };
+        for &index in what.indices() {
+            self.inside[index].store(name, Relaxed);
+        }
+        for &index in what.indices() {
+            assert_eq!(self.inside[index].load(Relaxed), name, "another thread has semaphore {index}");
+        }
+        drop(permit);
+    }
+
+    /// A thread that does so once, and goes on living: no thread is woken because it leaves.
+    fn resident(self: &Arc<Self>, what: Takes, name: u32) -> thread::JoinHandle<()> {
+        let place = Arc::clone(self);
+        thread::spawn(move || {
+            let me = place.join();
+            place.takes(&me, what, name);
+            std::mem::forget(me);
+        })
+    }
+
+    /// All threads end or have died. Then each permit is there, once.
+    fn ends(&self, threads: Vec<thread::JoinHandle<()>>) {
+        threads.into_iter().for_each(|thread| _ = thread.join());
+        let me = self.join();
+        self.takes(&me, First, 9);
+        self.takes(&me, Both, 9);
+        assert_eq!(self.array.values(), [1, 1], "a permit is lost, or came back twice");
+    }
+}
+
+/// Threads that take these.
+fn play<const N: usize>(takes: [Takes; N]) -> impl Fn() + Clone + 'static {
+    move || {
+        let place = Place::new();
+        let threads = (1..).zip(takes).map(|(name, what)| place.resident(what, name)).collect();
+        place.ends(threads);
+    }
+}
+
+/// The same behind a thread that never dies, and that has `first` at the beginning.
+fn behind<const N: usize>(first: Takes, takes: [Takes; N]) -> impl Fn() + Clone + 'static {
+    move || {
+        let place = Place::new();
+        let me = place.join();
+        let permit = place.array.acquire(&me, first.set()).unwrap();
+        let threads = (1..).zip(takes).map(|(name, what)| place.resident(what, name)).collect();
+        // So many steps that all others are asleep, mostly.
+        (0..40 * N).for_each(|_| yield_now());
+        drop(permit);
+        std::mem::forget(me);
+        place.ends(threads);
+    }
+}
+
+#[test]
+fn sets_are_taken_whole_and_no_thread_sleeps_for_ever() {
+    for kernel in Kernel::ALL {
+        explore(sampled(2, kernel), play([Both, Both]));
+        explore(sampled(3, kernel), play([First, Second, Both]));
+        explore(sampled(4, kernel), behind(Both, [First, Both, Second, Both]));
+        explore(sampled(4, kernel), behind(First, [Both, First, Second]));
+    }
+}
+
+#[test]
+fn a_deadline_of_a_set_strands_no_thread() {
+    for kernel in Kernel::ALL {
+        let config = Config { timeouts: true, ..sampled(3, kernel) };
+        explore(config.clone(), behind(Both, [BothSoon, First, Both]));
+        explore(config, behind(First, [Both, BothSoon, First]));
+    }
+}
+
+#[test]
+fn permits_come_back_from_a_death_at_any_step() {
+    for kernel in Kernel::ALL {
+        for takes in [[Both, First, Both], [First, Both, Second]] {
+            at_each_step(1, kernel, false, 8, play(takes));
+            at_each_step(1, kernel, false, 8, behind(Both, takes));
+        }
+        let config = |threads| Config { deaths: Deaths::Threads(1), ..sampled(threads, kernel) };
+        explore(config(4), behind(First, [Both, First, Second, Both]));
+        explore(config(4), play([Both, First, Second, Both]));
+        let timed = Config { timeouts: true, ..config(3) };
+        explore(timed, behind(Both, [BothSoon, First, Both]));
+    }
+}
+
+/// While thread 2 waits for both, thread 1 takes the second one past it, and may die with it.
+fn past_the_head() {
+    let place = Place::new();
+    let me = place.join();
+    let permit = place.array.acquire(&me, First.set()).unwrap();
+    let shared = Arc::clone(&place);
+    let passing = thread::spawn(move || {
+        let me = shared.join();
+        spin_until(|| shared.array.waiters(&me) == 1);
+        shared.takes(&me, Second, 1);
+        std::mem::forget(me);
+    });
+    let head = place.resident(Both, 2);
+    let _ = passing.join();
+    drop(permit);
+    std::mem::forget(me);
+    place.ends(vec![head]);
+}
+
+#[test]
+fn a_death_past_the_head_strands_no_thread() {
+    for kernel in Kernel::ALL {
+        at_each_step(1, kernel, false, 20, past_the_head);
+    }
+}
+
+/// A thread that waits for a zero is served by the set that makes it, also if the next one ends it
+/// before the thread runs.
+fn between_two_sets() {
+    let place = Place::new();
+    let shared = Arc::clone(&place);
+    let waiter = thread::spawn(move || {
+        let me = shared.join();
+        shared.array.apply(&me, &[Op::wait_zero(0)]).unwrap();
+        std::mem::forget(me);
+    });
+    let me = place.join();
+    spin_until(|| place.array.waiters(&me) == 1);
+    place.array.apply(&me, &[Op::sub(0, 1)]).unwrap();
+    place.array.apply(&me, &[Op::add(0, 1)]).unwrap();
+    std::mem::forget(me);
+    waiter.join().unwrap();
+}
+
+#[test]
+fn a_zero_between_two_sets_is_not_missed() {
+    for kernel in Kernel::ALL {
+        explore(sampled(4, kernel), between_two_sets);
+    }
+}
