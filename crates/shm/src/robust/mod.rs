@@ -1,5 +1,6 @@
 //! Robust locks: a thread that dies with one leaves it to the next, which is told.
 
+pub mod condvar;
 pub mod fair_mutex;
 pub mod mutex;
 mod queue;

@@ -9,6 +9,7 @@
 
 use super::{SharedSafe, named};
 use crate::robust::RawRobust;
+use crate::robust::condvar::RobustCondvar;
 use crate::robust::mutex::RobustMutex;
 use crate::robust::rwlock::RobustPsRwLock;
 use crate::robust::semarray::{RobustSemArray, RobustSemaphore};
@@ -181,6 +182,17 @@ unsafe impl<const SLOTS: usize, W: Spin> SharedSafe for RobustSemaphore<SLOTS, S
     unsafe fn reset_locks(this: *mut Self) {
         // SAFETY: the caller's promise; the array is at the same place.
         unsafe { <RobustSemArray<1, SLOTS, 1, Shared<W>>>::reset_locks(this.cast()) };
+    }
+}
+
+// SAFETY: atomics, `repr(transparent)`. Each value of the words is handled, and all zero has no
+// waiters.
+unsafe impl<W: Spin> SharedSafe for RobustCondvar<Shared<W>> {
+    const LAYOUT: u64 = named("RobustCondvar", &[size_of::<Self>() as u64]);
+
+    unsafe fn reset_locks(this: *mut Self) {
+        // SAFETY: the caller's promise.
+        unsafe { &*this }.reset();
     }
 }
 

@@ -2,6 +2,7 @@
 //! kernel.
 #![cfg(all(ulocks_vm, feature = "vm"))]
 
+mod condvar;
 mod fair_mutex;
 mod mutex;
 mod place;

@@ -253,7 +253,15 @@ pub struct RobustGuard<'a, T: ?Sized, L: RawRobust = RawRobustMutex> {
     panicking: bool,
 }
 
-impl<T: ?Sized, L: RawRobust> RobustGuard<'_, T, L> {
+impl<'a, T: ?Sized, L: RawRobust> RobustGuard<'a, T, L> {
+    pub(crate) fn mutex(&self) -> &'a RobustMutex<T, L> {
+        self.mutex
+    }
+
+    pub(crate) fn member(&self) -> &'a Member<'a> {
+        self.me
+    }
+
     /// Whether a holder died or panicked, and the data was not repaired since.
     #[must_use]
     pub fn is_dirty(&self) -> bool {

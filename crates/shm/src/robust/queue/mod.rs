@@ -63,6 +63,7 @@
 //! This project's, after the prototypes of tickets in slots. That waiters watch their predecessor
 //! is the idea of the queue locks of Mellor-Crummey and Scott (1991), turned to deaths.
 
+mod notify;
 mod place;
 mod watch;
 

@@ -3,6 +3,7 @@
 use crate::slots::{Life, Member, Owner, Request};
 use core::array;
 use ulocks_core::futex::{Futex, Shared, Waiter, WaitvError, WaitvOutcome, waitv};
+use ulocks_core::sync::Ordering::Relaxed;
 use ulocks_core::time::Deadline;
 
 /// The greatest number of threads that a waiter watches: the kernel waits on 128 words at most. Of
@@ -76,10 +77,12 @@ impl<'s> Watched<'s> {
                 }
                 _ => false,
             },
+            // A token's word has changed before the sleep.
+            Ok(WaitvOutcome::Mismatch) => self.word.load(Relaxed) == self.waiting,
             Ok(_) => false,
             Err(WaitvError::Unsupported) => {
                 self.word.wait(self.waiting, Some(until));
-                false
+                self.tokens.iter().flatten().any(|token| token.word.load(Relaxed) != token.alive)
             }
             Err(error) => panic!("{error}"),
         }

@@ -1,0 +1,201 @@
+//! [`RobustCondvar`]: a condition variable for the robust mutexes.
+//!
+//! # Properties
+//! - A notification wakes a waiter that waited before it, the one that has waited longest.
+//! - A notified waiter that dies before it has the mutex again loses no notification: the waiter
+//!   behind it returns, as if it were notified.
+//! - A thread that dies while it waits, or while it notifies, strands no waiter. In the second case
+//!   a notified waiter may sleep for [`RECHECK`](crate::slots::RECHECK) before it looks.
+//!
+//! # Protocol
+//! The waiters are requests in a [`Queue`](super::queue) that grants nothing by itself. A waiter
+//! enqueues before it releases the mutex. A notification grants the first request. Each waiter
+//! watches the one that was before it when it came; if that one dies, notified or not, the waiter
+//! leaves the queue and returns.
+
+use crate::robust::RawRobust;
+use crate::robust::mutex::raw::RawRobustMutex;
+use crate::robust::mutex::{LockError, LockResult, RobustGuard};
+use crate::robust::queue::{Queue, Rule};
+use crate::slots::{Member, Owner};
+use core::time::Duration;
+use ulocks_core::time::Deadline;
+use ulocks_core::{Policy, Shared, futex};
+
+/// A condition variable between processes, of which any may be killed: for a
+/// [`RobustMutex`](super::mutex::RobustMutex) or a
+/// [`RobustFairMutex`](super::fair_mutex::RobustFairMutex). 16 bytes.
+///
+/// # Fairness
+/// A notification wakes the waiter that has waited longest. It then competes for the mutex.
+///
+/// # Blocking
+/// A wait sleeps in the kernel (`futex_waitv`) until it is notified, until the waiter before it
+/// dies, or until its deadline. It may return for no reason, so check the condition again. A
+/// notification never waits for a waiter; if no thread waits, it is one load. `notify_all` wakes
+/// each waiter.
+///
+/// # Errors
+/// Those of the mutex, which a wait acquires again.
+///
+/// # Panics
+/// If the member is not of this variable's region, or is that of the process's parent.
+///
+/// # Process-shared
+/// That is what it is for. All threads that use it have joined one region.
+///
+/// # Signals and forks
+/// A signal handler must not use it. A signal does not end a wait.
+///
+/// # Sources
+/// This project's.
+///
+/// # Examples
+/// ```
+/// use ulocks_shm::robust::condvar::RobustCondvar;
+/// use ulocks_shm::robust::mutex::RobustMutex;
+/// use ulocks_shm::{Region, SharedSafe};
+///
+/// #[derive(SharedSafe)]
+/// #[repr(C)]
+/// struct Mailbox {
+///     letters: RobustMutex<u64>,
+///     arrived: RobustCondvar,
+/// }
+///
+/// let region = Region::<Mailbox>::options().anonymous()?;
+/// std::thread::scope(|scope| {
+///     scope.spawn(|| {
+///         let me = region.join().unwrap();
+///         *region.letters.lock(&me).unwrap() += 1;
+///         region.arrived.notify_one(&me);
+///     });
+///     let me = region.join().unwrap();
+///     let mut letters = region.letters.lock(&me).unwrap();
+///     while *letters == 0 {
+///         letters = region.arrived.wait(letters).unwrap();
+///     }
+///     *letters -= 1;
+/// });
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+#[derive(Debug)]
+#[repr(transparent)]
+pub struct RobustCondvar<P: Policy<Scope = futex::Shared> = Shared>(Queue<P>);
+
+/// What a wait with a deadline gives: the guard, and whether the wait ended before the deadline.
+pub type WaitResult<'a, T, L = RawRobustMutex> =
+    Result<(RobustGuard<'a, T, L>, bool), LockError<RobustGuard<'a, T, L>>>;
+
+impl<P: Policy<Scope = futex::Shared>> RobustCondvar<P> {
+    ulocks_core::const_fn! {
+        /// A condition variable without waiters; its bytes are all zero.
+        #[allow(clippy::new_without_default)]
+        pub fn new() -> Self {
+            Self(Queue::new())
+        }
+    }
+
+    /// Releases the mutex, waits for a notification, and acquires the mutex again.
+    ///
+    /// A dirty guard that was not marked consistent makes the mutex not recoverable, as its drop
+    /// does.
+    ///
+    /// # Errors
+    /// See [the type](Self#errors).
+    ///
+    /// # Panics
+    /// See [the type](Self#panics).
+    pub fn wait<'a, T: ?Sized, L: RawRobust>(&self, guard: RobustGuard<'a, T, L>) -> LockResult<'a, T, L> {
+        self.wait_while_held(guard, None).map(|(guard, _)| guard)
+    }
+
+    /// The same, for at most `timeout`.
+    ///
+    /// # Errors
+    /// As [`wait`](Self::wait). The end of the time is no error.
+    ///
+    /// # Panics
+    /// As [`wait`](Self::wait).
+    pub fn wait_for<'a, T: ?Sized, L: RawRobust>(
+        &self,
+        guard: RobustGuard<'a, T, L>,
+        timeout: Duration,
+    ) -> WaitResult<'a, T, L> {
+        self.wait_while_held(guard, Some(Deadline::after(timeout)))
+    }
+
+    /// The same, until `deadline`.
+    ///
+    /// # Errors
+    /// As [`wait_for`](Self::wait_for).
+    ///
+    /// # Panics
+    /// As [`wait`](Self::wait).
+    pub fn wait_until<'a, T: ?Sized, L: RawRobust>(
+        &self,
+        guard: RobustGuard<'a, T, L>,
+        deadline: Deadline,
+    ) -> WaitResult<'a, T, L> {
+        self.wait_while_held(guard, Some(deadline))
+    }
+
+    fn wait_while_held<'a, T: ?Sized, L: RawRobust>(
+        &self,
+        guard: RobustGuard<'a, T, L>,
+        deadline: Option<Deadline>,
+    ) -> WaitResult<'a, T, L> {
+        let (mutex, me) = (guard.mutex(), guard.member());
+        me.check_region(self);
+        let ended = self.0.wait(me, &NoHolders, deadline, || drop(guard)).map_err(LockError::Refused)?;
+        mutex.lock(me).map(|guard| (guard, ended))
+    }
+
+    /// Wakes the waiter that has waited longest. Whether there was one.
+    ///
+    /// # Panics
+    /// See [the type](Self#panics).
+    pub fn notify_one(&self, me: &Member<'_>) -> bool {
+        me.check_region(self);
+        self.0.notify(me, &NoHolders, 1) > 0
+    }
+
+    /// Wakes all waiters. How many there were.
+    ///
+    /// # Panics
+    /// See [the type](Self#panics).
+    pub fn notify_all(&self, me: &Member<'_>) -> usize {
+        me.check_region(self);
+        self.0.notify(me, &NoHolders, usize::MAX)
+    }
+
+    /// How many threads wait, at the moment of the look.
+    #[must_use]
+    pub fn waiters(&self, me: &Member<'_>) -> usize {
+        self.0.waiters(me)
+    }
+
+    /// Empties it, if no thread uses it.
+    #[cfg(regions)]
+    pub(crate) fn reset(&self) {
+        self.0.reset();
+    }
+}
+
+/// The rule of a queue in which requests are granted by notifications only.
+struct NoHolders;
+
+impl Rule for NoHolders {
+    fn grant(&self, _owner: Owner, _want: u32) -> bool {
+        false
+    }
+
+    fn holders(&self, _each: &mut dyn FnMut(Owner)) {}
+
+    /// So no waiter is given another thread to watch.
+    fn is_held_only_by(&self, _owner: Owner) -> bool {
+        true
+    }
+
+    fn reap(&self, _gone: Owner) {}
+}

@@ -1,0 +1,67 @@
+//! Requests that wait for a notification: the waiters of a condition variable.
+
+use super::watch::Watched;
+use super::{GRANTED, Queue, REARM, Rule, Section};
+use crate::robust::mutex::Refused;
+use crate::slots::Member;
+use ulocks_core::sync::Ordering::{Acquire, Relaxed};
+use ulocks_core::time::Deadline;
+use ulocks_core::{Policy, futex};
+
+impl<P: Policy<Scope = futex::Shared>> Queue<P> {
+    /// Enqueues, calls `release`, and waits for a notification. `false` if the deadline has passed.
+    pub(crate) fn wait<R: Rule>(
+        &self,
+        me: &Member<'_>,
+        rule: &R,
+        deadline: Option<Deadline>,
+        release: impl FnOnce(),
+    ) -> Result<bool, Refused> {
+        let mut section = self.enter(me, rule)?;
+        section.enqueue(0);
+        let watched = section.arm_for_notification()?;
+        drop(section);
+        release();
+        loop {
+            let has_died = watched.sleep(me, deadline);
+            let word = me.request().word.load(Acquire);
+            if word & GRANTED != 0 {
+                return Ok(true);
+            }
+            // If a thread has died that this one watched, a notification may have died with it.
+            let returns = has_died || word & REARM != 0;
+            if !returns && deadline.is_none_or(|deadline| !deadline.has_passed()) {
+                continue;
+            }
+            let mut section = self.enter(me, rule).inspect_err(|_| me.request().word.store(0, Relaxed))?;
+            if me.request().is_granted() {
+                return Ok(true);
+            }
+            section.leave();
+            return Ok(returns);
+        }
+    }
+
+    /// Grants the first requests, so many of them. How many there were.
+    pub(crate) fn notify<R: Rule>(&self, me: &Member<'_>, rule: &R, most: usize) -> usize {
+        if self.waiting.load(Relaxed) == 0 {
+            return 0;
+        }
+        // If the queue is corrupt, no thread waits in it for long.
+        let Ok(section) = self.enter(me, rule) else { return 0 };
+        let most = most.min(me.slots().len());
+        (0..most).map_while(|_| section.head().map(|head| section.notify(head))).count()
+    }
+}
+
+impl<'s, P: Policy<Scope = futex::Shared>, R: Rule> Section<'_, 's, P, R> {
+    /// Chooses the waiter that the calling thread watches.
+    fn arm_for_notification(&mut self) -> Result<Watched<'s>, Refused> {
+        loop {
+            // Not if that one has died at this moment: then it is none the next time.
+            if let Some(watched) = self.arm()? {
+                return Ok(watched);
+            }
+        }
+    }
+}
