@@ -3,5 +3,6 @@
 #![cfg(all(not(any(ulocks_loom, ulocks_vm)), not(miri)))]
 
 mod deaths;
+mod kills;
 mod place;
 mod steps;

@@ -3,8 +3,12 @@
 use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
 use ulocks_core::spin::NoSpin;
 use ulocks_core::{Shared, futex};
+use ulocks_shm::robust::RawRobust;
+use ulocks_shm::robust::fair_mutex::RawRobustFairMutex;
 use ulocks_shm::robust::mutex::raw::RawRobustMutex;
 use ulocks_shm::robust::mutex::{LockError, RobustMutex};
+use ulocks_shm::robust::rwlock::RobustPsRwLock;
+use ulocks_shm::robust::semarray::RobustSemaphore;
 use ulocks_shm::slots::{Member, Slot};
 use ulocks_testkit::Child;
 use ulocks_testkit::shared::Mapping;
@@ -19,6 +23,9 @@ pub struct Place {
     slots: [Slot; 16],
     pub mutex: Mutex,
     pub other: Mutex,
+    fair: RobustMutex<u32, RawRobustFairMutex<Shared<NoSpin>>>,
+    rwlock: RobustPsRwLock<u32, 16, Shared<NoSpin>>,
+    semaphore: RobustSemaphore<16, Shared<NoSpin>>,
     /// How many acquisitions were told of a death.
     pub told: AtomicU32,
     /// How many came to their end.
@@ -40,12 +47,71 @@ impl Place {
     }
 }
 
-pub struct Shm(Mapping);
+/// A lock of the place that the children use.
+pub struct Subject {
+    /// Adds one under it. Whether the thread was told of a death.
+    adds: fn(&Place, &Member<'_>) -> bool,
+    pub is_held: fn(&Place) -> bool,
+}
+
+/// Adds one under `mutex`, whole again if a holder has died.
+fn adds_under<L: RawRobust>(mutex: &RobustMutex<u32, L>, me: &Member<'_>) -> bool {
+    let (mut guard, told) = match mutex.lock(me) {
+        Ok(guard) => (guard, false),
+        Err(LockError::OwnerDied(mut guard)) => {
+            guard.mark_consistent();
+            (guard, true)
+        }
+        Err(error) => panic!("{error}"),
+    };
+    *guard += 1;
+    told
+}
+
+fn adds_by_writing(place: &Place, me: &Member<'_>) -> bool {
+    let (mut guard, told) = match place.rwlock.write(me) {
+        Ok(guard) => (guard, false),
+        Err(LockError::OwnerDied(mut guard)) => {
+            guard.mark_consistent();
+            (guard, true)
+        }
+        Err(error) => panic!("{error}"),
+    };
+    *guard += 1;
+    told
+}
+
+pub static BARGING: Subject =
+    Subject { adds: |place, me| adds_under(&place.mutex, me), is_held: |place| place.mutex.is_locked() };
+pub static FAIR: Subject =
+    Subject { adds: |place, me| adds_under(&place.fair, me), is_held: |place| place.fair.is_locked() };
+pub static WRITING: Subject = Subject { adds: adds_by_writing, is_held: |place| place.rwlock.is_locked() };
+/// A semaphore of one permit. It does not say that a thread died.
+pub static PERMIT: Subject = Subject {
+    adds: |place, me| place.semaphore.acquire(me).map(drop).is_err(),
+    is_held: |place| place.semaphore.available_permits() == 0,
+};
+
+pub struct Shm(Mapping, &'static Subject);
 
 impl Shm {
-    /// A new place.
+    /// A new place, for its barging mutex.
     pub fn new(name: &'static str) -> (Self, Watchdog) {
-        (Self(Mapping::shared()), watch(name, || "a waiter sleeps for ever".into()))
+        Self::of(name, &BARGING)
+    }
+
+    /// A new place, for this lock.
+    pub fn of(name: &'static str, subject: &'static Subject) -> (Self, Watchdog) {
+        let shm = Self(Mapping::shared(), subject);
+        let me = shm.join();
+        shm.place().semaphore.add_permits(&me, 1).unwrap();
+        drop(me);
+        (shm, watch(name, || "a waiter sleeps for ever".into()))
+    }
+
+    /// Whether the lock is held.
+    pub fn is_held(&self) -> bool {
+        (self.1.is_held)(self.place())
     }
 
     pub fn place(&self) -> &Place {
@@ -69,20 +135,12 @@ impl Shm {
         .sleeps(|| self.place().begun.load(Relaxed) > before)
     }
 
-    /// Adds one under the mutex, whole again if a holder has died.
+    /// Adds one under the lock, whole again if a holder has died.
     pub fn adds(&self, me: &Member<'_>) {
         let place = self.place();
-        let mut guard = match place.mutex.lock(me) {
-            Ok(guard) => guard,
-            Err(LockError::OwnerDied(mut guard)) => {
-                place.told.fetch_add(1, Relaxed);
-                guard.mark_consistent();
-                guard
-            }
-            Err(error) => panic!("{error}"),
-        };
-        *guard += 1;
-        drop(guard);
+        if (self.1.adds)(place, me) {
+            place.told.fetch_add(1, Relaxed);
+        }
         place.finished.fetch_add(1, Relaxed);
     }
 }

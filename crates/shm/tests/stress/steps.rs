@@ -1,7 +1,7 @@
 //! A child that is killed after each instruction of an acquisition and a release, with sleepers
 //! beside it.
 
-use crate::place::Shm;
+use crate::place::{BARGING, FAIR, PERMIT, Shm, Subject, WRITING};
 use std::sync::atomic::Ordering::Relaxed;
 use ulocks_testkit::Child;
 
@@ -43,25 +43,24 @@ fn step(child: libc::pid_t, instructions: usize) -> bool {
 }
 
 /// Before the release the parent lets two waiters fall asleep. So the child is killed at each
-/// instruction of a contended release, and at each of the acquisition before it: at one of 41,
+/// instruction of a contended release, and at each of the acquisition before it: at one of `stride`,
 /// since a pair has thousands without optimisation. `ULOCKS_STEPS=1` kills at each.
-#[test]
-fn a_death_at_any_instruction_strands_nobody() {
+fn a_death_at_any_instruction(subject: &'static Subject, stride: usize) {
     let mut points = 0;
     let stride =
-        std::env::var("ULOCKS_STEPS").map_or(41, |text| text.parse().expect("ULOCKS_STEPS: a number"));
+        std::env::var("ULOCKS_STEPS").map_or(stride, |text| text.parse().expect("ULOCKS_STEPS: a number"));
     for instruction in (0..).step_by(stride) {
-        let (shm, _watch) = Shm::new("a death at an instruction");
+        let (shm, _watch) = Shm::of("a death at an instruction", subject);
         let child = traced(&shm);
         wait(child);
         // As far as the critical section, if it comes so far before it dies.
         let mut lives = true;
         let mut done = 0;
-        while lives && done < instruction && !shm.place().mutex.is_locked() {
+        while lives && done < instruction && !shm.is_held() {
             lives = step(child, 1);
             done += 1;
         }
-        let sleepers: Vec<_> = match shm.place().mutex.is_locked() {
+        let sleepers: Vec<_> = match shm.is_held() {
             true => (0..2).map(|_| shm.waiter()).collect(),
             false => Vec::new(),
         };
@@ -84,4 +83,24 @@ fn a_death_at_any_instruction_strands_nobody() {
     }
     println!("killed at {points} instructions");
     assert!(points * stride > 300, "{points} instructions are too few for a pair");
+}
+
+#[test]
+fn a_death_at_any_instruction_strands_nobody() {
+    a_death_at_any_instruction(&BARGING, 41);
+}
+
+#[test]
+fn a_death_at_any_instruction_of_the_fair_mutex_strands_no_thread() {
+    a_death_at_any_instruction(&FAIR, 397);
+}
+
+#[test]
+fn a_death_at_any_instruction_of_a_writer_strands_no_thread() {
+    a_death_at_any_instruction(&WRITING, 397);
+}
+
+#[test]
+fn a_death_at_any_instruction_of_a_permit_strands_no_thread() {
+    a_death_at_any_instruction(&PERMIT, 397);
 }
