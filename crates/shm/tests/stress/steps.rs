@@ -43,8 +43,8 @@ fn step(child: libc::pid_t, instructions: usize) -> bool {
 }
 
 /// Before the release the parent lets two waiters fall asleep. So the child is killed at each
-/// instruction of a contended release, and at each of the acquisition before it: at one of `stride`,
-/// since a pair has thousands without optimisation. `ULOCKS_STEPS=1` kills at each.
+/// instruction of a contended release, and at each of the acquisition before it: at one of
+/// `stride`, since a pair has thousands without optimisation. `ULOCKS_STEPS=1` kills at each.
 fn a_death_at_any_instruction(subject: &'static Subject, stride: usize) {
     let mut points = 0;
     let stride =
