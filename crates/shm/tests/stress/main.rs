@@ -3,6 +3,7 @@
 #![cfg(all(not(any(ulocks_loom, ulocks_vm)), not(miri)))]
 
 mod deaths;
+mod held;
 mod kills;
 mod place;
 mod steps;

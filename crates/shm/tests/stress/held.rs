@@ -1,0 +1,87 @@
+//! Many locks held at once, one region mapped twice, and a member that leaves with a lock.
+
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use ulocks_shm::Region;
+use ulocks_shm::robust::mutex::{LockError, Refused, RobustMutex};
+use ulocks_testkit::Child;
+use ulocks_testkit::watchdog::watch;
+
+/// More than the 2,048 entries of a robust list that the kernel walks.
+const MANY: usize = 3_000;
+
+/// Takes a mutex whose holder has died, and repairs it.
+fn repairs(mutex: &RobustMutex<u32>, me: &ulocks_shm::Joined<'_>) -> u32 {
+    match mutex.lock(me) {
+        Err(LockError::OwnerDied(mut guard)) => {
+            guard.mark_consistent();
+            *guard
+        }
+        other => panic!("{other:?}"),
+    }
+}
+
+#[test]
+fn each_of_three_thousand_mutexes_of_a_dead_holder_is_told() {
+    let _watch = watch("three thousand mutexes", || "a waiter sleeps for ever".into());
+    let region = Region::<[RobustMutex<u32>; MANY]>::options().anonymous().unwrap();
+    Child::runs(|| {
+        let me = region.join().unwrap();
+        for (value, mutex) in (0..).zip(region.iter()) {
+            let mut guard = mutex.lock(&me).unwrap();
+            *guard = value;
+            std::mem::forget(guard);
+        }
+        assert_eq!(me.held() as usize, MANY);
+        std::mem::forget(me);
+    })
+    .ends();
+    let me = region.join().unwrap();
+    for (value, mutex) in (0..).zip(region.iter()) {
+        assert_eq!(repairs(mutex, &me), value);
+        assert!(mutex.lock(&me).is_ok(), "mutex {value} is told once");
+    }
+}
+
+#[test]
+fn a_region_that_is_mapped_twice_is_one_region() {
+    let _watch = watch("two mappings", || "a waiter sleeps for ever".into());
+    let options = Region::<RobustMutex<u32>>::options();
+    let one = options.anonymous().unwrap();
+    let two = options.from_fd(one.fd()).unwrap();
+    assert_ne!(one.base(), two.base());
+    let (first, second) = (one.join().unwrap(), two.join().unwrap());
+    let guard = one.lock(&first).unwrap();
+    assert!(matches!(two.try_lock(&second), Err(LockError::Refused(Refused::TimedOut))));
+    // The child sleeps at the other address.
+    let waiter = Child::runs(|| {
+        let me = two.join().unwrap();
+        *two.lock(&me).unwrap() += 1;
+    })
+    .sleeps(|| true);
+    drop(guard);
+    waiter.ends();
+    assert_eq!(*one.lock(&first).unwrap(), 1);
+    // A holder by one address dies; the next one comes by the other.
+    Child::runs(|| {
+        let me = one.join().unwrap();
+        std::mem::forget(one.lock(&me).unwrap());
+        std::mem::forget(me);
+    })
+    .ends();
+    assert_eq!(repairs(&two, &second), 1);
+    // A member of one mapping does not use locks by the address of the other.
+    assert!(catch_unwind(AssertUnwindSafe(|| drop(two.try_lock(&first)))).is_err());
+}
+
+#[test]
+fn a_member_that_leaves_with_a_lock_panics() {
+    let region = Region::<RobustMutex<u32>>::options().anonymous().unwrap();
+    let me = region.join().unwrap();
+    std::mem::forget(region.lock(&me).unwrap());
+    let panic = catch_unwind(AssertUnwindSafe(|| drop(me))).unwrap_err();
+    let said = panic.downcast_ref::<String>().expect("a message with a number");
+    assert!(said.contains("leaves a region while it holds 1 robust locks"), "{said}");
+    // The slot is free, so the mutex is told like one of a dead holder.
+    let me = region.join().unwrap();
+    assert_eq!(repairs(&region, &me), 0);
+}
