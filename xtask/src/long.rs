@@ -52,6 +52,9 @@ const EXECUTIONS: u64 = 20_000;
 const SCHEDULES: u64 = 32;
 /// How many tests of the soak run at once. Each test has threads and processes of its own.
 const SOAK_TESTS: &str = "4";
+/// How many processes a test of random kills ends in the soak. It took 30 s at 15 ms a kill, of the
+/// 120 s after which a watchdog ends a test.
+const SOAK_KILLS: &str = "2000";
 /// The time in which the fuzz targets are built. It is subtracted, since a target ends by itself.
 const FUZZ_BUILD: Duration = Duration::from_secs(90);
 
@@ -195,6 +198,7 @@ impl Long<'_> {
             Part::Fuzz => self.fuzz(),
             Part::Soak => self.tests(How::Optimised, &["stress*", "shared*", "many*"], |command| {
                 command.args(["--test-threads", SOAK_TESTS]);
+                command.env("ULOCKS_KILLS", SOAK_KILLS);
             }),
         }
     }
