@@ -34,9 +34,7 @@ use ulocks::unfair::{Condvar, Mutex, MutexGuard};
 ///     assert!(received.into_iter().eq(0..10));
 /// });
 /// ```
-///
-/// The parameter `BUG` is for the models in `tests`: a queue with one of the [`seeded`] bugs.
-pub struct BoundedQueue<T, const BUG: u8 = { seeded::NOTHING }> {
+pub struct BoundedQueue<T> {
     state: Mutex<State<T>>,
     /// Consumers wait here. Notified once for each item that comes.
     not_empty: Condvar,
@@ -48,21 +46,6 @@ pub struct BoundedQueue<T, const BUG: u8 = { seeded::NOTHING }> {
 struct State<T> {
     items: VecDeque<T>,
     closed: bool,
-}
-
-/// Bugs that programmers make in such a queue. The models must find each.
-pub mod seeded {
-    /// No bug.
-    pub const NOTHING: u8 = 0;
-    /// A consumer that was woken does not check again whether there is an item.
-    pub const LOOKS_ONCE: u8 = 1;
-    /// Producers and consumers share a condition variable, though a notification wakes only one of
-    /// them.
-    pub const ONE_CONDVAR: u8 = 2;
-    /// A push notifies a producer.
-    pub const WRONG_SIDE: u8 = 3;
-    /// Closing wakes one consumer.
-    pub const CLOSES_ONE: u8 = 4;
 }
 
 /// Why an item did not go in. The error gives the item back.
@@ -89,14 +72,6 @@ impl<T> BoundedQueue<T> {
     /// # Panics
     /// If `capacity` is zero.
     pub fn new(capacity: usize) -> Self {
-        Self::with_bug(capacity)
-    }
-}
-
-impl<T, const BUG: u8> BoundedQueue<T, BUG> {
-    /// As [`BoundedQueue::new`], with the bug that the type names.
-    #[doc(hidden)]
-    pub fn with_bug(capacity: usize) -> Self {
         assert!(capacity > 0, "a queue for no items: capacity must be at least 1");
         Self {
             state: Mutex::new(State { items: VecDeque::with_capacity(capacity), closed: false }),
@@ -112,7 +87,7 @@ impl<T, const BUG: u8> BoundedQueue<T, BUG> {
     /// [`PushError::Closed`] with the item.
     pub fn push(&self, item: T) -> Result<(), PushError<T>> {
         let mut state = self.state.lock();
-        self.not_full().wait_while(&mut state, |state| self.must_wait_to_push(state));
+        self.not_full.wait_while(&mut state, |state| self.must_wait_to_push(state));
         self.finish_push(state, item)
     }
 
@@ -122,7 +97,7 @@ impl<T, const BUG: u8> BoundedQueue<T, BUG> {
     /// [`PushError::Full`] or [`PushError::Closed`] with the item.
     pub fn push_timeout(&self, item: T, timeout: Duration) -> Result<(), PushError<T>> {
         let mut state = self.state.lock();
-        self.not_full().wait_while_for(&mut state, |state| self.must_wait_to_push(state), timeout);
+        self.not_full.wait_while_for(&mut state, |state| self.must_wait_to_push(state), timeout);
         self.finish_push(state, item)
     }
 
@@ -138,13 +113,7 @@ impl<T, const BUG: u8> BoundedQueue<T, BUG> {
     /// and will stay empty.
     pub fn pop(&self) -> Option<T> {
         let mut state = self.state.lock();
-        if BUG == seeded::LOOKS_ONCE {
-            if Self::must_wait_to_pop(&state) {
-                self.not_empty.wait(&mut state);
-            }
-        } else {
-            self.not_empty.wait_while(&mut state, |state| Self::must_wait_to_pop(state));
-        }
+        self.not_empty.wait_while(&mut state, |state| Self::must_wait_to_pop(state));
         self.finish_pop(state).ok()
     }
 
@@ -170,12 +139,8 @@ impl<T, const BUG: u8> BoundedQueue<T, BUG> {
     /// queue is empty.
     pub fn close(&self) {
         self.state.lock().closed = true;
-        if BUG == seeded::CLOSES_ONE {
-            self.not_empty.notify_one();
-        } else {
-            self.not_empty.notify_all();
-        }
-        self.not_full().notify_all();
+        self.not_empty.notify_all();
+        self.not_full.notify_all();
     }
 
     /// Whether the queue is closed. Items may be left in it.
@@ -198,10 +163,6 @@ impl<T, const BUG: u8> BoundedQueue<T, BUG> {
         self.capacity
     }
 
-    fn not_full(&self) -> &Condvar {
-        if BUG == seeded::ONE_CONDVAR { &self.not_empty } else { &self.not_full }
-    }
-
     fn must_wait_to_push(&self, state: &State<T>) -> bool {
         state.items.len() == self.capacity && !state.closed
     }
@@ -220,11 +181,7 @@ impl<T, const BUG: u8> BoundedQueue<T, BUG> {
         }
         state.items.push_back(item);
         drop(state);
-        if BUG == seeded::WRONG_SIDE {
-            self.not_full.notify_one();
-        } else {
-            self.not_empty.notify_one();
-        }
+        self.not_empty.notify_one();
         Ok(())
     }
 
@@ -233,12 +190,12 @@ impl<T, const BUG: u8> BoundedQueue<T, BUG> {
             return Err(if state.closed { PopError::Closed } else { PopError::Empty });
         };
         drop(state);
-        self.not_full().notify_one();
+        self.not_full.notify_one();
         Ok(item)
     }
 }
 
-impl<T, const BUG: u8> fmt::Debug for BoundedQueue<T, BUG> {
+impl<T> fmt::Debug for BoundedQueue<T> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let mut shown = f.debug_struct("BoundedQueue");
         shown.field("capacity", &self.capacity);

@@ -29,9 +29,7 @@ use ulocks::semarray::{Builder, Error, Fairness, Op, Permit, SemArray, Set};
 /// assert_eq!(pool.free(), [4, 1]);
 /// # Ok::<_, PoolError>(())
 /// ```
-///
-/// The parameter `BUG` is for the models in `tests`: a pool with one of the [`seeded`] bugs.
-pub struct JobPool<const BUG: u8 = { seeded::NOTHING }> {
+pub struct JobPool {
     /// The number of pauses, the number of running jobs, and how many of each kind are free.
     counts: SemArray,
     /// How many there are of each kind.
@@ -44,18 +42,6 @@ const PAUSES: usize = 0;
 const JOBS: usize = 1;
 /// The semaphore of the first kind.
 const KINDS: usize = 2;
-
-/// Bugs that programmers make in such a pool. The models must find each.
-pub mod seeded {
-    /// No bug.
-    pub const NOTHING: u8 = 0;
-    /// A job takes one kind after the other.
-    pub const ONE_BY_ONE: u8 = 1;
-    /// A job checks that there is no pause, and then takes what it needs in a second step.
-    pub const LOOKS_FIRST: u8 = 2;
-    /// A pause waits until no job runs, and then keeps jobs from starting in a second step.
-    pub const PAUSES_LATE: u8 = 3;
-}
 
 /// Why a job did not start. It has taken nothing.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -76,8 +62,7 @@ pub enum PoolError {
 #[must_use = "a job that is dropped at once gives back at once"]
 #[derive(Debug)]
 pub struct Job<'a> {
-    /// There is more than one permit only with a seeded bug.
-    _taken: Vec<Permit<'a>>,
+    _taken: Permit<'a>,
 }
 
 /// No job runs until this is dropped.
@@ -102,14 +87,6 @@ impl JobPool {
     /// # Panics
     /// As [`new`](Self::new).
     pub fn with_fairness(sizes: &[u32], fairness: Fairness) -> Self {
-        Self::with_bug(sizes, fairness)
-    }
-}
-
-impl<const BUG: u8> JobPool<BUG> {
-    /// As [`JobPool::with_fairness`], with the bug that the type names.
-    #[doc(hidden)]
-    pub fn with_bug(sizes: &[u32], fairness: Fairness) -> Self {
         let values = [&[0, 0], sizes].concat();
         let counts = Builder::with_values(values).limit(Builder::GREATEST_LIMIT).fairness(fairness).build();
         let counts = counts.unwrap_or_else(|error| panic!("a pool of {sizes:?}: {error}"));
@@ -147,17 +124,9 @@ impl<const BUG: u8> JobPool<BUG> {
         acquire: impl Fn(Set) -> Result<Permit<'a>, Error>,
     ) -> Result<Job<'a>, PoolError> {
         self.check(needs)?;
-        let kinds = || needs.iter().map(|&(kind, count)| Op::sub(KINDS + kind, count));
+        let kinds = needs.iter().map(|&(kind, count)| Op::sub(KINDS + kind, count));
         let begin = [Op::wait_zero(PAUSES), Op::add(JOBS, 1)];
-        let taken = match BUG {
-            seeded::ONE_BY_ONE => begin.into_iter().chain(kinds()).map(|op| acquire(op.into())).collect(),
-            seeded::LOOKS_FIRST => {
-                let looked = acquire(Op::wait_zero(PAUSES).into());
-                looked.and_then(|_| Ok(vec![acquire(begin.into_iter().skip(1).chain(kinds()).collect())?]))
-            }
-            _ => acquire(begin.into_iter().chain(kinds()).collect()).map(|permit| vec![permit]),
-        };
-        match taken {
+        match acquire(begin.into_iter().chain(kinds).collect()) {
             Ok(taken) => Ok(Job { _taken: taken }),
             Err(Error::WouldBlock | Error::TimedOut) => Err(PoolError::Busy),
             Err(error) => panic!("a job that needs {needs:?}: {error}"),
@@ -168,14 +137,8 @@ impl<const BUG: u8> JobPool<BUG> {
     ///
     /// A thread that has a job must not call this: it would wait for itself.
     pub fn pause(&self) -> Pause<'_> {
-        let idle = || self.counts.apply(&[Op::wait_zero(JOBS)]).expect("to wait for zero does not fail");
-        if BUG == seeded::PAUSES_LATE {
-            idle();
-        }
         let permit = self.counts.acquire(Op::add(PAUSES, 1)).expect("there are not that many threads");
-        if BUG != seeded::PAUSES_LATE {
-            idle();
-        }
+        self.counts.apply(&[Op::wait_zero(JOBS)]).expect("to wait for zero does not fail");
         Pause { _permit: permit }
     }
 
@@ -195,7 +158,7 @@ impl<const BUG: u8> JobPool<BUG> {
     }
 }
 
-impl<const BUG: u8> fmt::Debug for JobPool<BUG> {
+impl fmt::Debug for JobPool {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("JobPool").field("sizes", &self.sizes).finish_non_exhaustive()
     }

@@ -4,7 +4,8 @@
 //! |---|---|
 //! | `src/bounded_queue.rs` | [`BoundedQueue`]: library code on a mutex and two condition variables |
 //! | `src/job_pool.rs` | [`JobPool`]: jobs that take several things at once, on an array of semaphores |
-//! | `tests/loom.rs`, `tests/vm.rs` | models of the queue and the pool, under loom and on the virtual machine, and seven bugs that they find |
+//! | `tests/loom.rs`, `tests/vm.rs` | models of the queue and the pool, under loom and on the virtual machine |
+//! | `mutants/` | seven bugs that programmers make in such code, which the models find |
 //! | `downstream/` | a crate outside of this workspace that checks a protocol of its own on the virtual machine |
 //! | `examples/pipeline.rs` | a program that uses the queue |
 //! | `examples/build_farm.rs` | a program that uses the pool |
@@ -44,5 +45,5 @@
 mod bounded_queue;
 mod job_pool;
 
-pub use bounded_queue::{BoundedQueue, PopError, PushError, seeded};
-pub use job_pool::{Job, JobPool, Pause, PoolError, seeded as pool_seeded};
+pub use bounded_queue::{BoundedQueue, PopError, PushError};
+pub use job_pool::{Job, JobPool, Pause, PoolError};

@@ -8,8 +8,8 @@ use ulocks_examples::{BoundedQueue, PopError};
 const LATER: Duration = Duration::from_secs(1);
 
 /// Two producers, one consumer that then sees the end.
-pub fn two_to_one<const BUG: u8>() {
-    let queue = Arc::new(BoundedQueue::<u32, BUG>::with_bug(1));
+pub fn two_to_one() {
+    let queue = Arc::new(BoundedQueue::<u32>::new(1));
     let producers = [1, 2].map(|item| spawn(&queue, move |queue| queue.push(item).unwrap()));
     let received = queue.pop().unwrap() + queue.pop().unwrap();
     assert_eq!(received, 3);
@@ -21,8 +21,8 @@ pub fn two_to_one<const BUG: u8>() {
 }
 
 /// One producer of two items, two consumers.
-pub fn one_to_two<const BUG: u8>() {
-    let queue = Arc::new(BoundedQueue::<u32, BUG>::with_bug(1));
+pub fn one_to_two() {
+    let queue = Arc::new(BoundedQueue::<u32>::new(1));
     let consumers = [(); 2].map(|()| spawn(&queue, |queue| queue.pop().expect("the queue is open")));
     queue.push(1).unwrap();
     queue.push(2).unwrap();
@@ -31,8 +31,8 @@ pub fn one_to_two<const BUG: u8>() {
 }
 
 /// Two consumers that wait for nothing, and an end.
-pub fn close_on_two<const BUG: u8>() {
-    let queue = Arc::new(BoundedQueue::<u32, BUG>::with_bug(1));
+pub fn close_on_two() {
+    let queue = Arc::new(BoundedQueue::<u32>::new(1));
     let consumers = [(); 2].map(|()| spawn(&queue, |queue| queue.pop()));
     queue.close();
     for consumer in consumers {
