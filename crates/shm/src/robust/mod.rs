@@ -2,6 +2,7 @@
 
 pub mod condvar;
 pub mod fair_mutex;
+mod health;
 pub mod mutex;
 mod queue;
 pub mod rwlock;

@@ -6,6 +6,7 @@ pub mod raw;
 pub use raw::{Acquired, Refused};
 
 use crate::robust::RawRobust;
+use crate::robust::health::{CONSISTENT, DIRTY, NOT_RECOVERABLE};
 use crate::slots::Member;
 use core::fmt;
 use core::ops::{Deref, DerefMut};
@@ -14,13 +15,6 @@ use raw::RawRobustMutex;
 use ulocks_core::sync::Ordering::Relaxed;
 use ulocks_core::sync::{AtomicU32, UnsafeCell};
 use ulocks_core::time::Deadline;
-
-/// Nothing is known against the data.
-const CONSISTENT: u32 = 0;
-/// A holder died or panicked, and no holder has repaired the data.
-const DIRTY: u32 = 1;
-/// A holder knew that the data was dirty, and released without repairing it.
-const NOT_RECOVERABLE: u32 = 2;
 
 /// Mutual exclusion around a `T` between processes: if a holder dies, the next one gets the mutex,
 /// and is told. Eight bytes beside the data.

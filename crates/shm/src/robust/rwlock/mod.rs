@@ -3,13 +3,14 @@
 #[doc(hidden)]
 pub mod raw;
 
+use crate::robust::health;
 use crate::robust::mutex::{LockError, Refused};
 use crate::robust::queue::Patience;
 use crate::slots::Member;
 use core::fmt;
 use core::ops::{Deref, DerefMut};
 use core::time::Duration;
-use raw::{RawRobustPsRwLock, Want, health};
+use raw::{RawRobustPsRwLock, Want};
 use ulocks_core::sync::Ordering::Relaxed;
 use ulocks_core::sync::UnsafeCell;
 use ulocks_core::time::Deadline;

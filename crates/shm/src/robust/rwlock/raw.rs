@@ -36,6 +36,7 @@
 //! The queue lock orders all of it. (U) releases: the data of a dead writer with `CLEAN` is whole
 //! for the thread that acquires its death.
 
+use crate::robust::health;
 use crate::robust::mutex::Refused;
 use crate::robust::queue::{Patience, Queue, Reap, Rule};
 use crate::slots::{Member, Owner};
@@ -46,16 +47,6 @@ use ulocks_core::{Policy, Shared, futex};
 
 const NO_OWNER: u32 = 0;
 const CLEAN: u32 = 1 << 28;
-
-/// What the lock knows of the data.
-pub(super) mod health {
-    /// Nothing is known against it.
-    pub const CONSISTENT: u32 = 0;
-    /// A writer died or panicked, and no writer has repaired it.
-    pub const DIRTY: u32 = 1;
-    /// A writer knew that it was dirty, and released without repairing it.
-    pub const NOT_RECOVERABLE: u32 = 2;
-}
 
 /// What a thread asks for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
