@@ -10,7 +10,7 @@ mod common;
 use criterion::{Criterion, Throughput};
 use std::hint::black_box;
 use std::time::Duration;
-use ulocks_benches::programs::{options, scaling};
+use ulocks_benches::programs::options;
 use ulocks_benches::subjects::semaphores::arrays::{Array, Kernel, Ours, Posix, Singles};
 use ulocks_benches::subjects::semaphores::{KERNEL, POSIX, SEMARRAY};
 use ulocks_semarray::Fairness;
@@ -71,7 +71,4 @@ fn main() {
     let (mut criterion, options) = common::start(Duration::from_millis(500));
     run(&mut criterion, |name| options.asked_for(name)).unwrap_or_else(|error| options::refuse(&error));
     criterion.final_summary();
-    // This is the last bench in the order of their names, and the last line of all of them is the
-    // path of the report.
-    scaling::remind();
 }

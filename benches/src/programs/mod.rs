@@ -10,5 +10,6 @@ pub mod promises;
 pub mod psrw;
 pub mod scaling;
 pub mod semaphores;
+pub mod shared;
 mod status_line;
 pub mod ulockflex;

@@ -47,8 +47,8 @@ pub struct BenchOptions {
     /// Write the results here, too
     #[arg(long, value_name = "FILE")]
     pub json: Option<PathBuf>,
-    /// Only rows of promises, condvar, convoy, psrw, sembench and semscale whose name contains
-    /// this, such as throughput/hog or queue/
+    /// Only rows of promises, condvar, convoy, psrw, sembench, semscale and shared whose name
+    /// contains this, such as throughput/hog or queue/
     #[arg(long, value_name = "PART")]
     pub only: Option<String>,
     /// Fewer and shorter trials

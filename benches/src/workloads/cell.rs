@@ -3,6 +3,8 @@
 use super::figure::Figure;
 use super::handoff::{HandoffResult, HandoffSpec};
 use super::hogs::{Hogs, HogsResult, Place};
+use super::process_pairs::ProcessPairs;
+use super::recovery::{Recovery, RecoveryResult};
 use super::trial::{TrialResult, TrialSpec, Workers};
 use super::uncontended::{Locks, PairsResult, PairsSpec};
 use super::uncontended_sets::Sets;
@@ -38,6 +40,10 @@ pub enum Cell {
     Pairs,
     /// The same, shared.
     ReadPairs,
+    /// Lock and unlock, uncontended, of locks between processes: all in one process.
+    ProcessPairs,
+    /// A holder that is killed, and processes that sleep for its lock.
+    Recovery(Recovery),
     /// The loop with readers.
     Shared {
         /// Times inside and outside.
@@ -68,7 +74,7 @@ pub enum Cell {
 impl Cell {
     /// Whether all locks of this cell run in one process.
     pub fn is_pairs(self) -> bool {
-        matches!(self, Self::Pairs | Self::ReadPairs | Self::Sets(_) | Self::Singles(_))
+        matches!(self, Self::Pairs | Self::ReadPairs | Self::ProcessPairs | Self::Sets(_) | Self::Singles(_))
     }
 }
 
@@ -93,6 +99,10 @@ pub enum Job {
     Handoff(HandoffSpec),
     /// [`Cell::Pairs`] and [`Cell::ReadPairs`].
     Pairs(PairsSpec<Locks>),
+    /// [`Cell::ProcessPairs`].
+    ProcessPairs(PairsSpec<ProcessPairs>),
+    /// [`Cell::Recovery`].
+    Recovery(Spec<Recovery>),
     /// [`Cell::Rw`] and [`Cell::Long`].
     Rw(Spec<readers::Run>),
     /// [`Cell::Sem`].
@@ -116,6 +126,8 @@ pub enum Answer {
     Handoff(HandoffResult),
     /// Of uncontended pairs, also of sets.
     Pairs(PairsResult),
+    /// Of holders that were killed.
+    Recovery(RecoveryResult),
     /// Of a run of a reader-writer lock.
     Rw(readers::Outcome),
     /// Of a run of semaphores.
@@ -132,6 +144,8 @@ macro_rules! each {
             Job::Hogs(spec) => spec.$ask(),
             Job::Handoff(spec) => spec.$ask(),
             Job::Pairs(spec) => spec.$ask(),
+            Job::ProcessPairs(spec) => spec.$ask(),
+            Job::Recovery(spec) => spec.$ask(),
             Job::Rw(spec) => spec.$ask(),
             Job::Sem(spec) => spec.$ask(),
             Job::Condvar(spec) => spec.$ask(),
@@ -149,6 +163,8 @@ impl Task for Job {
             Self::Hogs(spec) => Answer::Hogs(spec.carry_out()?),
             Self::Handoff(spec) => Answer::Handoff(spec.carry_out()?),
             Self::Pairs(spec) => Answer::Pairs(spec.carry_out()?),
+            Self::ProcessPairs(spec) => Answer::Pairs(spec.carry_out()?),
+            Self::Recovery(spec) => Answer::Recovery(spec.carry_out()?),
             Self::Rw(spec) => Answer::Rw(spec.carry_out()?),
             Self::Sem(spec) => Answer::Sem(spec.carry_out()?),
             Self::Condvar(spec) => Answer::Condvar(spec.carry_out()?),
@@ -252,6 +268,10 @@ impl Probe {
             Cell::Handoff => Job::Handoff(HandoffSpec { lock, window_ms: 2 * window_ms }),
             Cell::Pairs => Job::Pairs(pairs(subjects, Locks { reads: false }, brief_ms)),
             Cell::ReadPairs => Job::Pairs(pairs(subjects, Locks { reads: true }, brief_ms)),
+            Cell::ProcessPairs => Job::ProcessPairs(pairs(subjects, ProcessPairs, brief_ms)),
+            Cell::Recovery(run) => {
+                Job::Recovery(Spec { subject: lock, run, warmup_ms: 0, window_ms, iterations_per_us, seed })
+            }
             Cell::Sem(run) => {
                 Job::Sem(Spec { subject: lock, run, warmup_ms, window_ms, iterations_per_us, seed })
             }
@@ -296,6 +316,11 @@ impl Trial {
             (Answer::Hogs(result), Figure::WaitP50) => result.waits.p50.max(1) as f64,
             (Answer::Handoff(result), Figure::PerSecond) => result.per_s,
             (Answer::Pairs(result), Figure::PairNs) => *result.ns.get(index)?,
+            (Answer::Recovery(result), Figure::Recovery) => {
+                let ns: Vec<f64> = result.ns.iter().map(|&ns| ns as f64).collect();
+                statistics::median(&ns)
+            }
+            (Answer::Recovery(result), Figure::SlowestRecovery) => *result.ns.iter().max()? as f64,
             (Answer::Rw(outcome), figure) => outcome.figure(figure)?,
             (Answer::Sem(outcome), figure) => outcome.figure(figure)?,
             (Answer::Condvar(outcome), figure) => outcome.figure(figure)?,

@@ -18,6 +18,10 @@ pub enum Figure {
     WaitP99,
     /// Median of the victims' waits, nanoseconds.
     WaitP50,
+    /// From a holder's death to the next acquisition, the median, nanoseconds.
+    Recovery,
+    /// The longest of these times, of all rounds.
+    SlowestRecovery,
     /// A lock and unlock, or a set and its opposite, nanoseconds.
     PairNs,
     /// CPU time of all workers per operation, the work inside and outside included, nanoseconds.

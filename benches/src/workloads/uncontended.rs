@@ -22,7 +22,7 @@ use std::time::{Duration, Instant};
 
 /// Pairs in a block: some tens of microseconds, far from what a clock read takes and from a time
 /// slice.
-const BLOCK: u32 = 4_000;
+pub(super) const BLOCK: u32 = 4_000;
 
 /// What is timed of each subject: a pair of operations that undo one another.
 pub trait Pairs: Serialize + DeserializeOwned {
@@ -112,11 +112,19 @@ pub(crate) fn timed(times: u32, mut pair: impl FnMut()) -> f64 {
 
 impl Pairs for Locks {
     fn block(&self, name: &str) -> Result<Run> {
-        locks::visit(Entry::find(name)?, Scope::Threads, *self)?
+        locks::visit(Entry::find(name)?, Scope::Threads, Block { scope: Scope::Threads, reads: self.reads })?
     }
 }
 
-impl Visitor for Locks {
+/// Makes a block of a registered lock.
+pub(super) struct Block {
+    /// Whose lock it is.
+    pub(super) scope: Scope,
+    /// Whether it is had together with other readers.
+    pub(super) reads: bool,
+}
+
+impl Visitor for Block {
     type Output = Result<Run>;
 
     fn visit<L: Lock>(self, entry: &'static Entry) -> Self::Output {
@@ -125,7 +133,7 @@ impl Visitor for Locks {
             "lock '{}' has no mode for readers; allowed: locks that have",
             entry.name
         );
-        let row = LockArray::<L>::new(Scope::Threads, 1)?;
+        let row = LockArray::<L>::new(self.scope, 1)?;
         if self.reads {
             return Ok(Box::new(move || {
                 let lock = black_box(row.get(0));

@@ -7,6 +7,7 @@ mod promises;
 mod psrw;
 mod scaling;
 mod sem;
+mod shared;
 
 use common::{Program, knows_its_name, refuses, run, text};
 use std::process::ExitCode;
@@ -18,14 +19,23 @@ use ulocks_benches::programs::promises::Promises;
 use ulocks_benches::programs::psrw::Psrw;
 use ulocks_benches::programs::semaphores::sembench::Sembench;
 use ulocks_benches::programs::semaphores::semscale::Semscale;
+use ulocks_benches::programs::shared::Shared;
 
 fn of<P: Harnessed>() -> Program {
     (P::NAME, harness::main::<P>)
 }
 
 /// Those that run rounds by the harness.
-fn harnessed() -> [Program; 6] {
-    [of::<Condvar>(), of::<Convoy>(), of::<Promises>(), of::<Psrw>(), of::<Sembench>(), of::<Semscale>()]
+fn harnessed() -> [Program; 7] {
+    [
+        of::<Condvar>(),
+        of::<Convoy>(),
+        of::<Promises>(),
+        of::<Psrw>(),
+        of::<Sembench>(),
+        of::<Semscale>(),
+        of::<Shared>(),
+    ]
 }
 
 /// Tests by their names.
@@ -62,6 +72,7 @@ fn main() -> ExitCode {
             sem::a_smoke_run_of_semscale_leaves_a_record;
             sem::one_size_with_the_letters_of_2010;
             sem::an_interrupt_leaves_a_record_and_no_semaphores;
+            shared::a_smoke_run_leaves_a_record_of_every_row;
         },
     )
 }

@@ -128,7 +128,7 @@ impl<'a> Series<'a> {
         let values = self.values();
         let value = match self.figure {
             figure if figure.is_rate() => log_t(&values).value,
-            Figure::WorstWait | Figure::MaskedMax | Figure::HeldOffMax => {
+            Figure::WorstWait | Figure::MaskedMax | Figure::HeldOffMax | Figure::SlowestRecovery => {
                 values.iter().copied().fold(0.0, f64::max)
             }
             _ => Spread::of(&values).median,
@@ -154,9 +154,17 @@ impl<'a> Series<'a> {
             return None;
         }
         let spread = Spread::of(&values);
+        let (value, interval) = match self.figure {
+            // What must never be exceeded is not judged by most rounds.
+            Figure::SlowestRecovery => {
+                let greatest = values.iter().copied().fold(0.0, f64::max);
+                (greatest, (greatest, greatest))
+            }
+            _ => (spread.median, (spread.low, spread.high)),
+        };
         Some(Measured {
-            value: spread.median,
-            interval: (values.len() > 1).then_some((spread.low, spread.high)),
+            value,
+            interval: (values.len() > 1).then_some(interval),
             rounds: values.len(),
             two_modes: false,
             mine: self.side(),

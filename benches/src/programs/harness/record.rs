@@ -172,6 +172,8 @@ fn describe(probe: &Probe) -> String {
         Cell::Handoff => format!("{locks}, hand-overs"),
         Cell::Pairs => format!("{locks}, uncontended"),
         Cell::ReadPairs => format!("{locks}, uncontended readers"),
+        Cell::ProcessPairs => format!("{locks}, uncontended, between processes"),
+        Cell::Recovery(run) => format!("{locks}, holders killed, {} sleepers", run.sleepers),
         Cell::Shared { workload, workers, reads } => {
             format!("{locks}, {} workers, {reads} % reads, {}", workers.count(), report::describe(workload))
         }

@@ -11,7 +11,7 @@ pub mod list;
 pub mod promise;
 mod readers;
 mod semarray;
-mod text;
+pub(super) mod text;
 
 use crate::programs::harness::plan::Effort;
 use crate::programs::harness::{self, Cli, Program, Subject};

@@ -95,7 +95,7 @@ pub struct Promise {
     pub obstacle: Option<&'static str>,
 }
 
-pub(super) fn workload((hold_us, non_hold_us): (u64, u64)) -> Workload {
+pub(crate) fn workload((hold_us, non_hold_us): (u64, u64)) -> Workload {
     Workload { hold_ns: hold_us * 1000, non_hold_ns: non_hold_us * 1000 }
 }
 
@@ -130,7 +130,7 @@ pub(super) fn against(
 }
 
 /// A ratio of one figure of two subjects.
-pub(super) fn versus(
+pub(crate) fn versus(
     mine: Subject,
     other: Subject,
     figure: Figure,
@@ -163,7 +163,7 @@ pub(super) fn versus_best(
 }
 
 /// A figure that must not exceed a bound.
-pub(super) fn at_most(mine: Subject, figure: Figure, bound: f64, name: &str, what: String) -> Promise {
+pub(crate) fn at_most(mine: Subject, figure: Figure, bound: f64, name: &str, what: String) -> Promise {
     Promise {
         lock: mine.lock,
         name: format!("{}/{name}", mine.lock),

@@ -106,6 +106,8 @@ fn absolute(figure: Figure, value: f64) -> String {
         | Figure::WaitP99
         | Figure::WaitP50
         | Figure::PairNs
+        | Figure::Recovery
+        | Figure::SlowestRecovery
         | Figure::CpuPerOp
         | Figure::TopP999
         | Figure::TopP99

@@ -10,6 +10,7 @@ mod one_of_array;
 mod one_permit;
 mod peers;
 mod posix;
+mod robust;
 mod rwlock;
 mod sysv;
 mod ticket_futex;
@@ -21,6 +22,7 @@ pub use one_of_array::OneOfArray;
 pub use one_permit::OnePermit;
 pub use peers::{NoLock, ParkingLot, ParkingLot012, ParkingLotFair, Std, Usync};
 pub use posix::{INHERIT, NORMAL, Posix, PosixSem};
+pub use robust::{InRegion, Robust};
 pub use rwlock::Rw;
 pub use sysv::SysV;
 pub use ticket_futex::TicketFutex;
@@ -35,6 +37,9 @@ use ulocks_calock::{Every, RawCalock};
 use ulocks_core::meter::Counted;
 use ulocks_core::policy::{Private, Shared};
 use ulocks_core::spin::{Adaptive, NoSpin, Patience};
+use ulocks_shm::robust::fair_mutex::RobustFairMutex;
+use ulocks_shm::robust::mutex::RobustMutex;
+use ulocks_shm::robust::rwlock::RobustPsRwLock;
 
 /// The contenders of a lock.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -428,6 +433,11 @@ locks! {
         "psrw-handler" 'I' "ulocks PsRwLock with the class Handler": Rw<PsrwHandler>;
         "psrw-distributed" 'K' "ulocks PsRwLock, readers counted in eight places": Rw<PsrwDistributed>;
         "semarray" 'o' "ulocks SemArray of one semaphore": OneOfArray;
+        "robust" 'E' "ulocks RobustMutex, in a region": InRegion<RobustMutex<u64>> | InRegion<RobustMutex<u64>>;
+        "robust-fair" 'M' "ulocks RobustFairMutex, in a region":
+            InRegion<RobustFairMutex<u64>> | InRegion<RobustFairMutex<u64>>;
+        "robust-rw" 'N' "ulocks RobustPsRwLock, in a region, for writing":
+            InRegion<RobustPsRwLock<u64>> | InRegion<RobustPsRwLock<u64>>;
     }
 }
 

@@ -72,7 +72,11 @@ impl<const KIND: u8> Lock for Posix<KIND> {
     #[inline]
     fn acquire(&self) -> Self::Held<'_> {
         // SAFETY: `place` initialised the mutex and it has not moved.
-        let rc = unsafe { libc::pthread_mutex_lock(self.0.get()) };
+        let mut rc = unsafe { libc::pthread_mutex_lock(self.0.get()) };
+        if KIND == ROBUST && rc == libc::EOWNERDEAD {
+            // SAFETY: `place` initialised the mutex, and this thread has it.
+            rc = unsafe { libc::pthread_mutex_consistent(self.0.get()) };
+        }
         assert!(rc == 0, "pthread_mutex_lock: {}", io::Error::from_raw_os_error(rc));
         Held(self)
     }

@@ -6,6 +6,7 @@ use crate::run::threads::clock_time;
 use crate::subjects::locks::Lock;
 use anyhow::{Context, Result};
 use std::io;
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::time::Duration;
 
 /// The children of one trial. Dropping it kills and reaps those that are left.
@@ -21,12 +22,18 @@ impl Children {
         // Made here so that a child, the copy of one thread of many, need not allocate before it
         // works.
         let mut histogram = plan.histogram();
+        Self::fork(n, |index| worker::work(arena, plan, index, histogram.take()))
+    }
+
+    /// Forks `n` processes, each of which runs `body` with its index and ends. Status 1 says that
+    /// it panicked.
+    pub fn fork(n: usize, mut body: impl FnMut(usize)) -> Result<Self> {
         let mut children = Self { alive: Vec::with_capacity(n) };
         // SAFETY: no pointers are involved.
         let parent = unsafe { libc::getpid() };
         for index in 0..n {
-            // SAFETY: the child touches the arena and its own copy of this stack only, and leaves
-            // through `_exit`, so that it runs nobody's destructors or exit handlers.
+            // SAFETY: the child touches shared memory and its own copy of this process only. It
+            // leaves through `_exit`, so it runs no destructors and no exit handlers.
             let pid = unsafe { libc::fork() };
             match pid {
                 -1 => {
@@ -36,13 +43,13 @@ impl Children {
                 0 => {
                     // SAFETY: no pointers are involved. A parent that died before the request is
                     // noticed by its id.
-                    unsafe {
+                    let is_child = unsafe {
                         libc::prctl(libc::PR_SET_PDEATHSIG, libc::SIGKILL);
-                        if libc::getppid() == parent {
-                            worker::work(arena, plan, index, histogram.take());
-                        }
-                        libc::_exit(0);
-                    }
+                        libc::getppid() == parent
+                    };
+                    let done = !is_child || catch_unwind(AssertUnwindSafe(|| body(index))).is_ok();
+                    // SAFETY: no pointers are involved.
+                    unsafe { libc::_exit(i32::from(!done)) };
                 }
                 _ => children.alive.push((pid, index)),
             }
@@ -60,6 +67,15 @@ impl Children {
             if known { clock_time(clock) } else { Duration::ZERO }
         };
         self.alive.iter().map(of).sum()
+    }
+
+    /// Whether all of them sleep, at the moment of the look.
+    pub fn are_asleep(&self) -> bool {
+        self.alive.iter().all(|(pid, _)| {
+            let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
+            // The state follows the name, which is in brackets.
+            stat.rsplit(") ").next().is_some_and(|state| state.starts_with('S'))
+        })
     }
 
     /// Reaps the children that have ended; describes a child that ended other than by itself.

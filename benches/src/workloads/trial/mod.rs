@@ -19,8 +19,8 @@
 //! them. CPU time and [futex calls](crate::run::syscalls) are therefore also looked at from
 //! outside, by the coordinator at both edges of the window, for all workers together.
 
-mod arena;
-mod children;
+pub(super) mod arena;
+pub(super) mod children;
 mod run;
 mod worker;
 

@@ -1,0 +1,116 @@
+//! The robust locks of `ulocks-shm`, each in a region of its own.
+//!
+//! A region is never given back: a thread that has joined it stays in it until it ends. Trials are
+//! processes, so what stays behind is little.
+
+use super::{Lock, Scope};
+use anyhow::Result;
+use std::cell::RefCell;
+use ulocks_shm::robust::RawRobust;
+use ulocks_shm::robust::mutex::{LockError, Refused, RobustGuard, RobustMutex};
+use ulocks_shm::robust::rwlock::{RobustPsRwLock, RobustWriteGuard};
+use ulocks_shm::slots::Member;
+use ulocks_shm::{Joined, Region, SharedSafe};
+
+/// A robust lock around a number. A reader-writer lock is acquired for writing.
+pub trait Robust: SharedSafe + Sync + 'static {
+    /// Its guard.
+    type Guard<'a>;
+
+    /// Acquires, and repairs what a dead holder has left.
+    fn lock<'a>(&'a self, me: &'a Member<'_>) -> Self::Guard<'a>;
+
+    /// Acquires if that needs no wait.
+    fn try_lock<'a>(&'a self, me: &'a Member<'_>) -> Option<Self::Guard<'a>>;
+}
+
+/// What an acquisition gives: the data of a dead holder is a number, which is whole.
+#[inline]
+fn had<G>(result: Result<G, LockError<G>>, mark_consistent: impl FnOnce(&mut G)) -> Option<G> {
+    match result {
+        Ok(guard) => Some(guard),
+        Err(LockError::OwnerDied(mut guard)) => {
+            mark_consistent(&mut guard);
+            Some(guard)
+        }
+        Err(LockError::Refused(Refused::TimedOut)) => None,
+        Err(error) => panic!("robust lock: {error}"),
+    }
+}
+
+const WAITED: &str = "an acquisition without a deadline does not time out";
+
+impl<L: RawRobust> Robust for RobustMutex<u64, L> {
+    type Guard<'a> = RobustGuard<'a, u64, L>;
+
+    #[inline]
+    fn lock<'a>(&'a self, me: &'a Member<'_>) -> Self::Guard<'a> {
+        had(self.lock(me), RobustGuard::mark_consistent).expect(WAITED)
+    }
+
+    #[inline]
+    fn try_lock<'a>(&'a self, me: &'a Member<'_>) -> Option<Self::Guard<'a>> {
+        had(self.try_lock(me), RobustGuard::mark_consistent)
+    }
+}
+
+impl Robust for RobustPsRwLock<u64> {
+    type Guard<'a> = RobustWriteGuard<'a, u64, 64, ulocks_core::Shared>;
+
+    #[inline]
+    fn lock<'a>(&'a self, me: &'a Member<'_>) -> Self::Guard<'a> {
+        had(self.write(me), RobustWriteGuard::mark_consistent).expect(WAITED)
+    }
+
+    #[inline]
+    fn try_lock<'a>(&'a self, me: &'a Member<'_>) -> Option<Self::Guard<'a>> {
+        had(self.try_write(me), RobustWriteGuard::mark_consistent)
+    }
+}
+
+thread_local! {
+    /// The regions that this thread has joined, by their addresses.
+    static JOINED: RefCell<Vec<(usize, &'static Joined<'static>)>> = const { RefCell::new(Vec::new()) };
+}
+
+/// A robust lock in a region, which forked workers inherit.
+#[derive(Debug)]
+pub struct InRegion<R: Robust>(&'static Region<R>);
+
+impl<R: Robust> InRegion<R> {
+    /// The calling thread as a member of the region; the first call joins it.
+    fn member(&self) -> &'static Member<'static> {
+        let base = self.0.base().addr().get();
+        JOINED.with_borrow_mut(|joined| {
+            if let Some((_, me)) = joined.iter().find(|(region, _)| *region == base) {
+                return &***me;
+            }
+            let me = self.0.join().unwrap_or_else(|error| panic!("robust lock: {error}"));
+            let me: &'static Joined<'static> = Box::leak(Box::new(me));
+            joined.push((base, me));
+            &**me
+        })
+    }
+}
+
+impl<R: Robust> Lock for InRegion<R> {
+    const TIMED: bool = true;
+    /// Its runs are those of `shared`.
+    const BY_NAME: bool = true;
+
+    fn unlocked(_: Scope) -> Result<Self> {
+        Ok(Self(Box::leak(Box::new(Region::<R>::options().anonymous()?))))
+    }
+
+    type Held<'a> = R::Guard<'a>;
+
+    #[inline]
+    fn acquire(&self) -> Self::Held<'_> {
+        self.0.lock(self.member())
+    }
+
+    #[inline]
+    fn try_acquire(&self) -> Option<Self::Held<'_>> {
+        self.0.try_lock(self.member())
+    }
+}
