@@ -1,8 +1,8 @@
 //! `shared`: locks between processes, against their peers, and what the death of a holder costs.
 //!
-//! The rows are promises, judged as those of [`promises`]. Contenders are
+//! The rows are promises, judged as those of [`promises`](super::promises). Contenders are forked
 //! processes. Uncontended pairs of all locks run in one process, in turn. The robust locks of
-//! `ulocks-shm` lie in regions, the others in a mapping that the processes inherit.
+//! `ulocks-shm` lie in regions, which the processes inherit.
 
 use crate::programs::harness::plan::Effort;
 use crate::programs::harness::{Cli, Program};

@@ -2,7 +2,7 @@
 //! threads.
 //!
 //! One round is every (lock, cell) once, in random order, each trial in a process of its own
-//! ([`child`](crate::run::child)). Rounds are repeated until all throughputs are known well enough,
+//! ([`child`]). Rounds are repeated until all throughputs are known well enough,
 //! a greatest number is reached, or the time is used up ([`plan`]). Tables go to standard output,
 //! progress to standard error; a JSON record and a page drawn from it go to `ulocks-report` in the
 //! target directory, and the page's path is the last line.
