@@ -8,7 +8,7 @@
 //!   a notified waiter may sleep for [`RECHECK`](crate::slots::RECHECK) before it looks.
 //!
 //! # Protocol
-//! The waiters are requests in a [`Queue`](super::queue) that grants nothing by itself. A waiter
+//! The waiters are requests in a `Queue` that grants nothing by itself. A waiter
 //! enqueues before it releases the mutex. A notification grants the first request. Each waiter
 //! watches the one that was before it when it came; if that one dies, notified or not, the waiter
 //! leaves the queue and returns.

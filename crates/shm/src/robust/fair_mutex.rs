@@ -4,11 +4,11 @@
 //! - Exclusion; what a holder did, also one that died, happens before the next acquisition returns.
 //! - A thread that finds the mutex held gets it after those that came before it, and before those
 //!   that came later. "Before" is the order in which they take the queue lock.
-//! - What the [queue](super::queue) promises for deaths. The next acquisition after the death of a
+//! - What the queue promises for deaths. The next acquisition after the death of a
 //!   holder in its critical section says so.
 //!
 //! # State
-//! The word, beside the [`Queue`]:
+//! The word, beside the `Queue`:
 //!
 //! | part | meaning |
 //! |---|---|

@@ -1,10 +1,10 @@
-//! [`RawRobustPsRwLock`]: readers and a writer on a [`Queue`], each of them named by its slot.
+//! [`RawRobustPsRwLock`]: readers and a writer on a `Queue`, each of them named by its slot.
 //!
 //! # Properties
 //! - A writer is alone. What a holder did happens before the next acquisition that excludes it.
 //! - An urgent reader passes all waiters that are not urgent readers. Writers and bulk readers are
 //!   granted in the order of their arrival; bulk readers that follow one another, together.
-//! - What the [queue](crate::robust::queue) promises for deaths. If a writer died in its critical
+//! - What the queue promises for deaths. If a writer died in its critical
 //!   section, the lock is dirty until a writer says otherwise. The death of a reader leaves no
 //!   trace.
 //!
