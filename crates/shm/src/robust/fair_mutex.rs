@@ -35,9 +35,12 @@
 //!
 //! # Ordering
 //! (A) and (G) acquire, (F) and (U) release. A dead owner made no release: the thread that makes
-//! (D) has acquired what the kernel's full barrier released. (A) and (G) also release, and a thread
-//! that asks whether an owner lives has read the word with Acquire. So it sees the owner's slot as
-//! the owner has claimed it, and not as it was before.
+//! (D) has acquired what the kernel's full barrier released. The queue lock orders (D), (G) and the
+//! looks at an owner.
+//!
+//! (A) without the queue lock also releases, and a thread that asks whether an owner lives has read
+//! the word with Acquire. So it sees the owner's slot as the owner has claimed it, and not as it was
+//! before.
 
 use crate::robust::RawRobust;
 use crate::robust::mutex::{Acquired, Refused, RobustMutex};
@@ -114,7 +117,7 @@ impl<P: Policy<Scope = futex::Shared>> RawRobustFairMutex<P> {
     #[inline]
     fn acquire(&self, me: &Member<'_>, patience: Patience) -> Result<Acquired, Refused> {
         me.check_process();
-        // (A)
+        // (A), without the queue lock
         if self.word.compare_exchange(FREE, me.owner().bits(), AcqRel, Relaxed).is_err() {
             let word = self.word.load(Relaxed);
             match Owner::of(word) {
@@ -194,7 +197,7 @@ unsafe impl<P: Policy<Scope = futex::Shared>> RawRobust for RawRobustFairMutex<P
 impl<P: Policy<Scope = futex::Shared>> Rule for RawRobustFairMutex<P> {
     /// (A), (G) or (S).
     fn grant(&self, owner: Owner, _want: u32) -> bool {
-        let mut seen = self.word.load(Acquire);
+        let mut seen = self.word.load(Relaxed);
         loop {
             let next = match seen {
                 FREE => owner.bits(),
@@ -203,7 +206,7 @@ impl<P: Policy<Scope = futex::Shared>> Rule for RawRobustFairMutex<P> {
                 _ if seen & WAITERS != 0 => return false,
                 _ => seen | WAITERS,
             };
-            match self.word.compare_exchange(seen, next, AcqRel, Acquire) {
+            match self.word.compare_exchange(seen, next, Acquire, Relaxed) {
                 Ok(_) => seen = next,
                 Err(now) => seen = now,
             }
@@ -222,10 +225,10 @@ impl<P: Policy<Scope = futex::Shared>> Rule for RawRobustFairMutex<P> {
 
     /// (D).
     fn reap(&self, gone: Owner) {
-        let word = self.word.load(Acquire);
+        let word = self.word.load(Relaxed);
         if Owner::of(word) == Some(gone) && word & CLEAN == 0 {
             self.died.store(1, Relaxed);
-            self.word.fetch_or(CLEAN, Release);
+            self.word.fetch_or(CLEAN, Relaxed);
         }
     }
 }

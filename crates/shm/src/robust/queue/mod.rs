@@ -173,6 +173,7 @@ impl<P: Policy<Scope = futex::Shared>> Queue<P> {
     pub(crate) fn waiters(&self, me: &Member<'_>) -> usize {
         let name = me.offset_of(self);
         let is_waiting = |slot: &&Slot| {
+            // Mutant: Acquire -> Relaxed: the count is for information.
             let word = slot.request.word.load(Acquire);
             let is_here = word & WAITING != 0 && slot.request.lock.load(Relaxed) == name;
             is_here && Owner::of(word).is_some_and(|owner| me.is_alive(owner))
@@ -395,7 +396,7 @@ impl<'q, 's, P: Policy<Scope = futex::Shared>, R: Rule> Section<'q, 's, P, R> {
     /// Wakes all granted waiters: a thread may have died before the wake-up that belongs to (G).
     fn wake_granted(&self) {
         for Slot { request, .. } in self.me.slots() {
-            let is_granted = request.word.load(Acquire) & GRANTED != 0;
+            let is_granted = request.word.load(Relaxed) & GRANTED != 0;
             if is_granted && request.lock.load(Relaxed) == self.name() {
                 request.word.key().wake(1);
             }
