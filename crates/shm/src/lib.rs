@@ -11,7 +11,7 @@ mod safe;
 pub mod slots;
 
 #[cfg(regions)]
-pub use region::{Attached, Joined, MOST_PARTICIPANTS, Options, Region, RegionError};
+pub use region::{Attached, InUse, Joined, MOST_PARTICIPANTS, Options, Region, RegionError};
 #[cfg(regions)]
 pub use safe::{SharedSafe, layout};
 #[cfg(regions)]

@@ -1,6 +1,6 @@
 //! The threads of a process that take part in the robust locks of a region.
 
-use super::Region;
+use super::{InUse, Region};
 use crate::safe::SharedSafe;
 use crate::slots::{JoinError, Member, Slot};
 use std::ops::Deref;
@@ -56,11 +56,41 @@ impl<R: SharedSafe> Region<R> {
 /// A thread that takes part in the robust locks of a [`Region`]: derefs to its [`Member`].
 ///
 /// # Panics
-/// Its drop panics if the thread still holds a robust lock of the region.
+/// Its drop panics if the thread still holds a robust lock of the region, by a guard that was
+/// forgotten. [`leave`](Self::leave) is an error then.
 #[derive(Debug)]
 pub struct Joined<'r> {
     member: Member<'r>,
     count: &'r AtomicUsize,
+}
+
+impl Joined<'_> {
+    /// Ends the part of the calling thread.
+    ///
+    /// # Errors
+    /// If the thread still holds robust locks of the region, by guards that were forgotten. It
+    /// takes part as before.
+    ///
+    /// # Examples
+    /// ```
+    /// use ulocks_shm::Region;
+    /// use ulocks_shm::robust::mutex::RobustMutex;
+    ///
+    /// let region = Region::<RobustMutex<u64>>::options().anonymous()?;
+    /// let me = region.join()?;
+    /// std::mem::forget(region.lock(&me));
+    /// let refused = me.leave().unwrap_err();
+    /// assert_eq!(refused.count(), 1);
+    /// let me = refused.into_inner();
+    /// # std::mem::forget(me);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn leave(self) -> Result<(), InUse<Self>> {
+        match self.held() {
+            0 => Ok(()),
+            locks => Err(InUse::new(self, locks as usize, "the thread holds robust locks of the region")),
+        }
+    }
 }
 
 impl<'r> Deref for Joined<'r> {

@@ -3,11 +3,13 @@
 mod error;
 mod file;
 mod header;
+mod in_use;
 mod join;
 mod options;
 
 pub use error::RegionError;
 pub use header::MOST_PARTICIPANTS;
+pub use in_use::InUse;
 pub use join::Joined;
 pub use options::Options;
 
@@ -161,6 +163,18 @@ impl<R: SharedSafe> Region<R> {
     #[doc(hidden)]
     pub fn slots(&self) -> NonNull<u8> {
         self.place(header::SLOTS_OFFSET)
+    }
+
+    /// Detaches this process, as a drop does, unless one of its threads still takes part.
+    ///
+    /// # Errors
+    /// If a thread takes part whose [`Joined`] was forgotten. A drop would leave the region mapped
+    /// and attached until the process ends.
+    pub fn detach(self) -> Result<(), InUse<Self>> {
+        match self.joined.load(Relaxed) {
+            0 => Ok(()),
+            threads => Err(InUse::new(self, threads, "threads of this process take part in the region")),
+        }
     }
 
     fn root(&self) -> NonNull<R> {

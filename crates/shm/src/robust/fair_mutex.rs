@@ -39,8 +39,8 @@
 //! looks at an owner.
 //!
 //! (A) without the queue lock also releases, and a thread that asks whether an owner lives has read
-//! the word with Acquire. So it sees the owner's slot as the owner has claimed it, and not as it was
-//! before.
+//! the word with Acquire. So it sees the owner's slot as the owner has claimed it, and not as it
+//! was before.
 
 use crate::robust::RawRobust;
 use crate::robust::mutex::{Acquired, Refused, RobustMutex};

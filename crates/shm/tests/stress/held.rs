@@ -74,6 +74,28 @@ fn a_region_that_is_mapped_twice_is_one_region() {
 }
 
 #[test]
+fn neither_a_holder_leaves_nor_its_process_detaches() {
+    let region = Region::<RobustMutex<u32>>::options().anonymous().unwrap();
+    let me = region.join().unwrap();
+    std::mem::forget(region.lock(&me).unwrap());
+    let refused = me.leave().expect_err("the thread holds a lock");
+    assert_eq!(refused.count(), 1);
+    assert!(refused.to_string().contains("holds robust locks"), "{refused}");
+    // It takes part as before.
+    let me = refused.into_inner();
+    assert!(matches!(region.lock(&me), Err(LockError::Refused(Refused::Deadlock))));
+    std::mem::forget(me);
+    let refused = region.detach().expect_err("a thread takes part");
+    assert_eq!(refused.count(), 1);
+    let region = refused.into_inner();
+    assert!(region.is_locked());
+    // Without a lock, and without a member, both end.
+    let region = Region::<RobustMutex<u32>>::options().from_fd(region.fd()).unwrap();
+    region.join().unwrap().leave().unwrap();
+    region.detach().unwrap();
+}
+
+#[test]
 fn a_member_that_leaves_with_a_lock_panics() {
     let region = Region::<RobustMutex<u32>>::options().anonymous().unwrap();
     let me = region.join().unwrap();

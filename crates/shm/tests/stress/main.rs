@@ -5,5 +5,6 @@
 mod deaths;
 mod held;
 mod kills;
+mod peers;
 mod place;
 mod steps;

@@ -59,7 +59,7 @@ impl Child {
     /// If it has ended before.
     pub fn killed(self) {
         self.signal(libc::SIGKILL);
-        assert_eq!(self.status(), libc::SIGKILL, "the child was not there to be killed");
+        assert_eq!(self.waited(), libc::SIGKILL, "the child was not there to be killed");
     }
 
     /// Whether the child has come to its end.
@@ -83,10 +83,14 @@ impl Child {
     /// # Panics
     /// If it panicked or died.
     pub fn ends(self) {
-        assert_eq!(self.status(), 0, "a child failed");
+        assert_eq!(self.waited(), 0, "a child failed");
     }
 
-    fn status(self) -> i32 {
+    /// Waits for the child's end, and says how it came, in the form of `waitpid`.
+    ///
+    /// # Panics
+    /// If the child was waited for before.
+    pub fn waited(self) -> i32 {
         let mut status = 0;
         // SAFETY: it is a child that was not waited for; `status` is a place for the result.
         let waited = unsafe { libc::waitpid(self.0, &raw mut status, 0) };
