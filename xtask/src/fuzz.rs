@@ -1,5 +1,5 @@
-//! `cargo xtask fuzz`: libFuzzer chooses executions of the virtual machine. Its input answers every
-//! choice of the machine.
+//! `cargo xtask fuzz`: libFuzzer chooses executions of the virtual machine, whose every choice its
+//! input answers, and what a hostile process writes into a region on the machine.
 //!
 //! The targets are built without sanitizers. The virtual machine checks its memory itself, and
 //! sanitizers do not know that its coroutines switch stacks.
@@ -17,6 +17,10 @@ const DIR: &str = "fuzz";
 const SECONDS: u32 = 60;
 /// Longer inputs answer choices that no execution of the targets asks for.
 const MAX_BYTES: u32 = 1_024;
+/// An input that takes longer, in seconds, hangs.
+const HANGS: u32 = 60;
+/// What stands in a target that is built for the machine.
+const OF_MACHINE: &str = "#[cfg(ulocks_vm)]";
 
 /// Runs the fuzz targets one after the other, each for the same time.
 pub fn run(flags: &Fuzz, shell: &Shell, workspace: &Workspace, steps: &mut Steps) -> anyhow::Result<()> {
@@ -29,10 +33,14 @@ pub fn run(flags: &Fuzz, shell: &Shell, workspace: &Workspace, steps: &mut Steps
     let toolchain = flags.toolchain.as_deref().unwrap_or("nightly");
     needs(toolchain)?;
 
-    let rustflags = with_flags("RUSTFLAGS", "--cfg ulocks_vm");
-    let build = workspace.target().join("fuzz");
-    let limits = [format!("-max_total_time={seconds}"), format!("-max_len={MAX_BYTES}")];
+    let limits =
+        [format!("-max_total_time={seconds}"), format!("-max_len={MAX_BYTES}"), format!("-timeout={HANGS}")];
     for target in targets {
+        let source = workspace.root.join(DIR).join("fuzz_targets").join(&target).with_extension("rs");
+        let of_machine = shell.read_file(source)?.contains(OF_MACHINE);
+        let (world, cfg) = if of_machine { ("machine", "") } else { ("vm", "--cfg ulocks_vm") };
+        let rustflags = with_flags("RUSTFLAGS", cfg);
+        let build = workspace.target().join("fuzz").join(world);
         let limits = &limits;
         let fuzz = cmd!(
             shell,

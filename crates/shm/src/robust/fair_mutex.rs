@@ -119,11 +119,8 @@ impl<P: Policy<Scope = futex::Shared>> RawRobustFairMutex<P> {
         me.check_process();
         // (A), without the queue lock
         if self.word.compare_exchange(FREE, me.owner().bits(), AcqRel, Relaxed).is_err() {
-            let word = self.word.load(Relaxed);
-            match Owner::of(word) {
-                Some(owner) if owner == me.owner() => return Err(Refused::Deadlock),
-                None if word != FREE => return Err(Refused::Corrupt(word)),
-                _ => {}
+            if Owner::of(self.word.load(Relaxed)) == Some(me.owner()) {
+                return Err(Refused::Deadlock);
             }
             self.queue.acquire(me, 0, self, patience)?;
         }
@@ -217,6 +214,10 @@ impl<P: Policy<Scope = futex::Shared>> Rule for RawRobustFairMutex<P> {
         if let Some(owner) = Owner::of(self.word.load(Acquire)) {
             each(owner);
         }
+    }
+
+    fn corrupt(&self) -> Option<u32> {
+        Some(self.word.load(Relaxed)).filter(|word| *word != FREE && Owner::of(*word).is_none())
     }
 
     fn is_held_only_by(&self, owner: Owner) -> bool {

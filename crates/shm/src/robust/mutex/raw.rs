@@ -121,16 +121,16 @@ pub enum Refused {
         /// The lock's number of slots.
         room: usize,
     },
-    /// The word names a slot that does not exist: another process has overwritten it.
+    /// A word of the lock names no participant: another process has overwritten it.
     Corrupt(u32),
 }
 
 impl fmt::Display for Refused {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::TimedOut => f.write_str("the mutex is held by another thread"),
+            Self::TimedOut => f.write_str("the lock is held by another thread"),
             Self::Deadlock => {
-                f.write_str("the calling thread holds the mutex already: it would wait for itself")
+                f.write_str("the calling thread holds the lock already: it would wait for itself")
             }
             Self::NoRoom { slot, room } => write!(
                 f,
@@ -139,7 +139,7 @@ impl fmt::Display for Refused {
             ),
             Self::Corrupt(word) => write!(
                 f,
-                "the mutex's word is {word:#x}, which names no participant: memory was overwritten; make the \
+                "a word of the lock is {word:#x}, which names no participant: memory was overwritten; make the \
                  region anew"
             ),
         }

@@ -116,6 +116,11 @@ pub(crate) trait Rule {
     /// Takes back what a dead holder has.
     fn reap(&self, gone: Owner);
 
+    /// The word that says that the lock is held, if it names no holder: it was overwritten.
+    fn corrupt(&self) -> Option<u32> {
+        None
+    }
+
     /// Completes what a thread had begun that died with the queue lock.
     fn repair(&self) {}
 }
@@ -230,15 +235,23 @@ impl<P: Policy<Scope = futex::Shared>> Queue<P> {
             return Err(Refused::TimedOut);
         }
         section.enqueue(want);
+        let mut deaths = 0;
         loop {
-            // A watched thread has died since the last look: its death may let a grant happen.
             let Some(watched) = section.arm()? else {
+                // A watched thread has died since the last look: its death may let a grant happen.
                 section.settle(Reap::Dead);
                 if me.request().is_granted() {
                     return Ok(());
                 }
+                deaths += 1;
+                if deaths > me.slots().len() {
+                    // No slot is claimed anew so fast: what the dead have cannot be taken back.
+                    section.leave();
+                    return Err(Refused::Corrupt(me.request().word.load(Relaxed)));
+                }
                 continue;
             };
+            deaths = 0;
             drop(section);
             if spin::closely::<P>(|| me.request().look()) {
                 return Ok(());
@@ -440,9 +453,10 @@ impl<'q, 's, P: Policy<Scope = futex::Shared>, R: Rule> Section<'q, 's, P, R> {
         let slot = before.map_or(self.me.slot(), |waiter| waiter.owner.slot());
         request.place.store(place.watching(slot).0, Relaxed);
         request.word.store(self.me.owner().bits() | WAITING, Release);
-        if let Some(corrupt) = watched.corrupt() {
+        let no_holder = if before.is_none() { self.rule.corrupt() } else { None };
+        if let Some(corrupt) = watched.corrupt().map(Owner::bits).or(no_holder) {
             self.leave();
-            return Err(Refused::Corrupt(corrupt.bits()));
+            return Err(Refused::Corrupt(corrupt));
         }
         Ok((!watched.has_died()).then_some(watched))
     }

@@ -110,11 +110,10 @@ impl<P: Policy<Scope = futex::Shared>, const SLOTS: usize> RawRobustPsRwLock<P, 
         patience: Patience,
     ) -> Result<(), Refused> {
         me.check_process();
-        let mine = me.owner().bits();
-        let Some(reader) = self.readers.get(me.slot()) else {
+        if me.slot() >= SLOTS {
             return Err(Refused::NoRoom { slot: me.slot(), room: SLOTS });
-        };
-        if reader.load(Relaxed) == mine || self.writer.load(Relaxed) & !CLEAN == mine {
+        }
+        if [self.reader(me.slot()), self.writer()].contains(&Some(me.owner())) {
             return Err(Refused::Deadlock);
         }
         self.queue.acquire(me, want as u32, self, patience)?;
@@ -195,23 +194,36 @@ impl<P: Policy<Scope = futex::Shared>, const SLOTS: usize> RawRobustPsRwLock<P, 
         let _ = self.health.compare_exchange(clean, dirty, Relaxed, Relaxed);
     }
 
+    fn writer(&self) -> Option<Owner> {
+        Owner::of(self.writer.load(Relaxed))
+    }
+
+    /// The owner of `slot`, if it reads.
+    fn reader(&self, slot: usize) -> Option<Owner> {
+        let owner = Owner::of(self.readers.get(slot)?.load(Relaxed));
+        owner.filter(|owner| owner.slot() == slot)
+    }
+
+    fn readers(&self) -> impl Iterator<Item = Owner> {
+        (0..SLOTS).filter_map(|slot| self.reader(slot))
+    }
+
     /// (R).
     fn note_reader(&self, owner: Owner) -> bool {
-        let Some(reader) = self.readers.get(owner.slot()) else { return false };
-        if let Some(gone) = Owner::of(reader.load(Relaxed)).filter(|other| *other != owner) {
-            self.forget_reader(gone); // The thread that had the slot before.
+        let Some(word) = self.readers.get(owner.slot()) else { return false };
+        match self.reader(owner.slot()) {
+            Some(other) if other == owner => return true,
+            Some(gone) => self.forget_reader(gone), // The thread that had the slot before.
+            None => {}
         }
-        if reader.load(Relaxed) != owner.bits() {
-            reader.store(owner.bits(), Relaxed);
-            self.reading.store(self.reading.load(Relaxed).wrapping_add(1), Relaxed);
-        }
+        word.store(owner.bits(), Relaxed);
+        self.reading.store(self.reading.load(Relaxed).wrapping_add(1), Relaxed);
         true
     }
 
     fn forget_reader(&self, owner: Owner) {
-        let Some(reader) = self.readers.get(owner.slot()) else { return };
-        if reader.load(Relaxed) == owner.bits() {
-            reader.store(NO_OWNER, Relaxed);
+        if self.reader(owner.slot()) == Some(owner) {
+            self.readers[owner.slot()].store(NO_OWNER, Relaxed);
             self.reading.store(self.reading.load(Relaxed).wrapping_sub(1), Relaxed);
         }
     }
@@ -236,20 +248,25 @@ impl<P: Policy<Scope = futex::Shared>, const SLOTS: usize> Rule for RawRobustPsR
     }
 
     fn holders(&self, each: &mut dyn FnMut(Owner)) {
-        if let Some(writer) = Owner::of(self.writer.load(Relaxed)) {
-            each(writer);
-        }
+        self.writer().into_iter().for_each(&mut *each);
         if self.reading.load(Relaxed) != 0 {
-            self.readers.iter().filter_map(|reader| Owner::of(reader.load(Relaxed))).for_each(each);
+            self.readers().for_each(each);
         }
     }
 
     fn is_held_only_by(&self, owner: Owner) -> bool {
-        let reads = |reader: &AtomicU32| reader.load(Relaxed) == owner.bits();
         match self.writer.load(Relaxed) {
-            NO_OWNER => self.reading.load(Relaxed) == 1 && self.readers.get(owner.slot()).is_some_and(reads),
-            writer => writer & !CLEAN == owner.bits(),
+            NO_OWNER => self.reading.load(Relaxed) == 1 && self.reader(owner.slot()) == Some(owner),
+            writer => Owner::of(writer) == Some(owner),
         }
+    }
+
+    fn corrupt(&self) -> Option<u32> {
+        let writer = self.writer.load(Relaxed);
+        if writer != NO_OWNER {
+            return Some(writer).filter(|_| self.writer().is_none());
+        }
+        Some(self.reading.load(Relaxed)).filter(|reading| *reading as usize != self.readers().count())
     }
 
     /// (D).
@@ -265,8 +282,7 @@ impl<P: Policy<Scope = futex::Shared>, const SLOTS: usize> Rule for RawRobustPsR
     }
 
     fn repair(&self) {
-        let readers = self.readers.iter().filter(|reader| reader.load(Relaxed) != NO_OWNER);
-        self.reading.store(readers.count() as u32, Relaxed);
+        self.reading.store(self.readers().count() as u32, Relaxed);
     }
 }
 
@@ -323,12 +339,18 @@ mod tests {
             // SAFETY: acquired above.
             unsafe { if first == Want::Write { lock.unlock_write(&me) } else { lock.unlock_read(&me) } };
         }
-        let hostile = [Owner::OWNED | 4_000, Owner::OWNED | 7];
-        for word in hostile {
-            lock.writer.store(word, Relaxed);
+        let corrupt = |word, want| {
             // SAFETY: all members are of one table.
-            let refused = unsafe { lock.acquire(&me, Want::Bulk, Patience::Forever) };
-            assert_eq!(refused, Err(Refused::Corrupt(word)));
+            let refused = unsafe { lock.acquire(&me, want, Patience::Forever) };
+            assert_eq!(refused, Err(Refused::Corrupt(word)), "{want:?}");
+        };
+        for word in [Owner::OWNED | 4_000, Owner::OWNED | 7, 1, CLEAN] {
+            lock.writer.store(word, Relaxed);
+            corrupt(word, Want::Bulk);
+            corrupt(word, Want::Write);
         }
+        lock.writer.store(NO_OWNER, Relaxed);
+        lock.reading.store(7, Relaxed);
+        corrupt(7, Want::Write);
     }
 }

@@ -203,7 +203,7 @@ impl<const SEMS: usize, const SLOTS: usize, const OPS: usize, P: Policy<Scope = 
         };
         let section = self.queue.enter(me, self)?;
         // Invariant 2.
-        if let Some(gone) = Owner::of(row.owner.load(Relaxed)).filter(|owner| *owner != me.owner()) {
+        if let Some(gone) = self.holder(me.slot()).filter(|owner| *owner != me.owner()) {
             self.reap(gone);
         }
         row.outcome.store(outcome::NONE, Relaxed); // invariant 3
@@ -298,12 +298,14 @@ impl<const SEMS: usize, const SLOTS: usize, const OPS: usize, P: Policy<Scope = 
     #[cfg(regions)]
     pub(super) fn reset(&self) {
         self.repair();
-        for row in &self.rows {
-            if let Some(owner) = Owner::of(row.owner.load(Relaxed)) {
-                self.reap(owner);
-            }
-        }
+        Rule::holders(self, &mut |owner| self.reap(owner));
         self.queue.reset();
+    }
+
+    /// The owner of `slot`, if something is noted for its death.
+    fn holder(&self, slot: usize) -> Option<Owner> {
+        let owner = Owner::of(self.rows.get(slot)?.owner.load(Relaxed));
+        owner.filter(|owner| owner.slot() == slot)
     }
 
     /// What semaphore `index` and the row's part of it are now.
@@ -400,7 +402,7 @@ impl<const SEMS: usize, const SLOTS: usize, const OPS: usize, P: Policy<Scope = 
     }
 
     fn holders(&self, each: &mut dyn FnMut(Owner)) {
-        self.rows.iter().filter_map(|row| Owner::of(row.owner.load(Relaxed))).for_each(each);
+        (0..SLOTS).filter_map(|slot| self.holder(slot)).for_each(each);
     }
 
     fn is_held_only_by(&self, _owner: Owner) -> bool {
@@ -408,15 +410,15 @@ impl<const SEMS: usize, const SLOTS: usize, const OPS: usize, P: Policy<Scope = 
     }
 
     fn adds_holder(&self, owner: Owner) -> bool {
-        self.rows.get(owner.slot()).is_some_and(|row| row.owner.load(Relaxed) == owner.bits())
+        self.holder(owner.slot()) == Some(owner)
     }
 
     /// One semaphore after the other: each is given back by a change of its own.
     fn reap(&self, gone: Owner) {
-        let Some(row) = self.rows.get(gone.slot()) else { return };
-        if row.owner.load(Relaxed) != gone.bits() {
+        if self.holder(gone.slot()) != Some(gone) {
             return;
         }
+        let row = &self.rows[gone.slot()];
         for index in 0..SEMS {
             let Change { value, undo, .. } = self.now(row, index);
             if undo != 0 {
