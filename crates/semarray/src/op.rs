@@ -47,6 +47,7 @@ impl Op {
     /// Adds `amount` to semaphore `index`. It never waits: if the value would exceed the limit, the
     /// set fails. To add 0 is always possible, and changes nothing.
     #[must_use]
+    #[inline]
     pub const fn add(index: usize, amount: u32) -> Self {
         Self::new(index, amount, Action::Add)
     }
@@ -54,12 +55,14 @@ impl Op {
     /// Subtracts `amount` from semaphore `index`, and waits until its value is at least as great.
     /// To subtract 0 is always possible, and changes nothing.
     #[must_use]
+    #[inline]
     pub const fn sub(index: usize, amount: u32) -> Self {
         Self::new(index, amount, Action::Sub)
     }
 
     /// Waits until the value of semaphore `index` is zero, and changes nothing.
     #[must_use]
+    #[inline]
     pub const fn wait_zero(index: usize) -> Self {
         Self::new(index, 0, Action::WaitZero)
     }
@@ -68,6 +71,7 @@ impl Op {
     /// operation, it fails with [`Error::WouldBlock`](crate::Error::WouldBlock). That may also
     /// happen later, when the set waits for another operation and is evaluated again.
     #[must_use]
+    #[inline]
     pub const fn no_wait(self) -> Self {
         Self { no_wait: true, ..self }
     }
@@ -131,6 +135,7 @@ impl Set {
 
     /// Adds this operation at the end.
     #[must_use]
+    #[inline]
     pub fn op(mut self, op: Op) -> Self {
         self.0.push(op);
         self
@@ -138,24 +143,28 @@ impl Set {
 
     /// Adds [`Op::add`] at the end.
     #[must_use]
+    #[inline]
     pub fn add(self, index: usize, amount: u32) -> Self {
         self.op(Op::add(index, amount))
     }
 
     /// Adds [`Op::sub`] at the end.
     #[must_use]
+    #[inline]
     pub fn sub(self, index: usize, amount: u32) -> Self {
         self.op(Op::sub(index, amount))
     }
 
     /// Adds [`Op::wait_zero`] at the end.
     #[must_use]
+    #[inline]
     pub fn wait_zero(self, index: usize) -> Self {
         self.op(Op::wait_zero(index))
     }
 
     /// Makes the last operation one without waiting: [`Op::no_wait`].
     #[must_use]
+    #[inline]
     pub fn no_wait(mut self) -> Self {
         if let Some(last) = self.0.last_mut() {
             *last = last.no_wait();

@@ -48,6 +48,7 @@ impl Slot {
     ulocks_core::const_fn! {
         /// A free slot.
         #[allow(clippy::new_without_default)]
+        #[inline]
         pub fn new() -> Self {
             Self {
                 token: Token::new(),
@@ -92,12 +93,14 @@ impl Owner {
     /// The bits of a word that name an owner.
     pub(crate) const MASK: u32 = Self::OWNED | ((1 << (Self::SLOT_BITS + Self::GENERATION_BITS)) - 1);
 
+    #[inline]
     fn new(slot: usize, generation: u32) -> Self {
         let generation = generation & ((1 << Self::GENERATION_BITS) - 1);
         Self(Self::OWNED | generation << Self::SLOT_BITS | slot as u32)
     }
 
     /// The owner that a lock's word names, if it names one.
+    #[inline]
     pub(crate) fn of(word: u32) -> Option<Self> {
         (word & Self::OWNED != 0).then_some(Self(word & Self::MASK))
     }
@@ -107,10 +110,12 @@ impl Owner {
         self.0
     }
 
+    #[inline]
     pub(crate) fn slot(self) -> usize {
         (self.0 & ((1 << Self::SLOT_BITS) - 1)) as usize
     }
 
+    #[inline]
     fn is_of(self, generation: u32) -> bool {
         self == Self::new(self.slot(), generation)
     }
@@ -206,6 +211,7 @@ impl<'s> Member<'s> {
 
     /// The number of the slot.
     #[must_use]
+    #[inline]
     pub fn slot(&self) -> usize {
         self.owner.slot()
     }
@@ -247,6 +253,7 @@ impl<'s> Member<'s> {
         );
     }
 
+    #[inline]
     pub(crate) fn count(&self, locks: i32) {
         self.held.set(self.held.get().wrapping_add_signed(locks));
     }
@@ -258,21 +265,25 @@ impl<'s> Member<'s> {
     }
 
     /// The table.
+    #[inline]
     pub(crate) fn slots(&self) -> &'s [Slot] {
         self.slots
     }
 
     /// The thread's own request.
+    #[inline]
     pub(crate) fn request(&self) -> &'s Request {
         &self.slots[self.owner.slot()].request
     }
 
     /// How far `part` of a lock is from the beginning of the region: the same in each process.
+    #[inline]
     pub(crate) fn offset_of<T>(&self, part: &T) -> u64 {
         core::ptr::from_ref(part).addr().wrapping_sub(self.region.start) as u64
     }
 
     /// Whether `owner` is alive, at the moment of the look.
+    #[inline]
     pub(crate) fn is_alive(&self, owner: Owner) -> bool {
         let Some(token) = self.token(owner) else { return false };
         Token::is_alive(token.word().load(Acquire)) && owner.is_of(token.generation())
@@ -289,6 +300,7 @@ impl<'s> Member<'s> {
         Token::is_alive(token.word().load(Acquire)).then(|| Owner::new(slot, token.generation()))
     }
 
+    #[inline]
     fn token(&self, owner: Owner) -> Option<&'s Token> {
         self.slots.get(owner.slot()).map(|slot| &slot.token)
     }

@@ -134,6 +134,7 @@ pub struct RawRobustSemArray<
 }
 
 /// Keeps the order of the stores before and after it, as a death sees them.
+#[inline]
 fn in_order() {
     compiler_fence(SeqCst);
 }
@@ -142,6 +143,7 @@ fn words<const N: usize>() -> [AtomicU32; N] {
     array::from_fn(|_| AtomicU32::new(0))
 }
 
+#[inline]
 fn signed(word: &AtomicU32) -> i64 {
     i64::from(word.load(Relaxed).cast_signed())
 }
