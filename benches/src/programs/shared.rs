@@ -20,6 +20,8 @@ const PLAIN: &str = "pthread";
 const ROBUST: &str = "pthread-robust";
 /// The robust locks of the family.
 const OURS: [&str; 3] = ["robust", "robust-fair", "robust-rw"];
+/// System V's semaphore and set, with SEM_UNDO.
+const UNDO: [&str; 2] = ["sysv-undo", "semop-undo"];
 
 /// Contenders.
 const PROCESSES: [u32; 2] = [2, 32];
@@ -54,6 +56,10 @@ fn pairs() -> Vec<Promise> {
         row("robust-fair", "robust-fair", ROBUST, most(1.1), "pair"),
         row("robust-rw", "robust-rw", ROBUST, Bound::Shown, "pair of a writer"),
         row("robust-rw", "robust-rw-read", ROBUST, Bound::Shown, "pair of a reader"),
+        row("robust-semaphore", "robust-set", UNDO[1], most(0.1), "set of two with undo, and its return"),
+        row("robust-semaphore", "robust-semaphore", UNDO[0], Bound::Shown, "permit, and its return"),
+        row("robust-semaphore", "robust-semaphore", "sem_t", Bound::Shown, "permit, and its return"),
+        row("robust", "robust", "ofd", Bound::Shown, "pair"),
     ]
 }
 
@@ -64,6 +70,9 @@ fn loops() -> Vec<Promise> {
         ("robust", ROBUST, Bound::AtLeast(1.0)),
         ("robust-fair", ROBUST, Bound::Shown),
         ("robust-rw", ROBUST, Bound::Shown),
+        ("robust-semaphore", UNDO[0], Bound::Shown),
+        ("robust-semaphore", "sem_t", Bound::Shown),
+        ("robust", "ofd", Bound::Shown),
     ];
     let mut list = Vec::new();
     for (lock, peer, bound) in rows {

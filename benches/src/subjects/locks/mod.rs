@@ -6,6 +6,7 @@
 
 mod lock_array;
 mod mcs_park;
+mod ofd;
 mod one_of_array;
 mod one_permit;
 mod peers;
@@ -18,6 +19,7 @@ mod ulock;
 
 pub use lock_array::LockArray;
 pub use mcs_park::McsPark;
+pub use ofd::Ofd;
 pub use one_of_array::OneOfArray;
 pub use one_permit::OnePermit;
 pub use peers::{NoLock, ParkingLot, ParkingLot012, ParkingLotFair, Std, Usync};
@@ -40,6 +42,7 @@ use ulocks_core::spin::{Adaptive, NoSpin, Patience};
 use ulocks_shm::robust::fair_mutex::RobustFairMutex;
 use ulocks_shm::robust::mutex::RobustMutex;
 use ulocks_shm::robust::rwlock::RobustPsRwLock;
+use ulocks_shm::robust::semarray::RobustSemaphore;
 
 /// The contenders of a lock.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -412,6 +415,8 @@ locks! {
         "ticket-futex" 'n' "ticket lock on a futex with bit sets": TicketFutex<false> | TicketFutex<true>;
         "calock-1ms" 'Y' "Calock that promotes every millisecond": Ulock<RawCalock<Private, Every<1_000_000>>>;
         "calock-100ms" 'Z' "Calock that promotes every 100 ms": Ulock<RawCalock<Private, Every<100_000_000>>>;
+        "sysv-undo" 'u' "SysV semaphore with SEM_UNDO": SysV<true> | SysV<true>;
+        "ofd" 'l' "lock of an open file description, two fcntl calls an operation": Ofd | Ofd;
         "std-rw" 'R' "std::sync::RwLock": Rw<Peer<crate::subjects::rwlocks::Std>>;
         "parking_lot-rw" 'W' "parking_lot 0.13 RwLock": Rw<Peer<crate::subjects::rwlocks::ParkingLot>>;
         "usync-rw" 'V' "usync RwLock": Rw<Peer<crate::subjects::rwlocks::Usync>>;
@@ -438,6 +443,8 @@ locks! {
             InRegion<RobustFairMutex<u64>> | InRegion<RobustFairMutex<u64>>;
         "robust-rw" 'N' "ulocks RobustPsRwLock, in a region, for writing":
             InRegion<RobustPsRwLock<u64>> | InRegion<RobustPsRwLock<u64>>;
+        "robust-semaphore" 'g' "ulocks RobustSemaphore of one permit, in a region":
+            InRegion<RobustSemaphore> | InRegion<RobustSemaphore>;
     }
 }
 

@@ -9,6 +9,7 @@ use std::cell::RefCell;
 use ulocks_shm::robust::RawRobust;
 use ulocks_shm::robust::mutex::{LockError, Refused, RobustGuard, RobustMutex};
 use ulocks_shm::robust::rwlock::{RobustPsRwLock, RobustWriteGuard};
+use ulocks_shm::robust::semarray::{RobustSemaphore, RobustSemaphorePermit, SemError};
 use ulocks_shm::slots::Member;
 use ulocks_shm::{Joined, Region, SharedSafe};
 
@@ -16,6 +17,11 @@ use ulocks_shm::{Joined, Region, SharedSafe};
 pub trait Robust: SharedSafe + Sync + 'static {
     /// Its guard.
     type Guard<'a>;
+
+    /// Makes a new one a free lock.
+    fn prepare(&self, me: &Member<'_>) {
+        let _ = me;
+    }
 
     /// Acquires, and repairs what a dead holder has left.
     fn lock<'a>(&'a self, me: &'a Member<'_>) -> Self::Guard<'a>;
@@ -68,6 +74,28 @@ impl Robust for RobustPsRwLock<u64> {
     }
 }
 
+impl Robust for RobustSemaphore {
+    type Guard<'a> = RobustSemaphorePermit<'a>;
+
+    fn prepare(&self, me: &Member<'_>) {
+        self.add_permits(me, 1).expect("room for one permit");
+    }
+
+    #[inline]
+    fn lock<'a>(&'a self, me: &'a Member<'_>) -> Self::Guard<'a> {
+        self.acquire(me).unwrap_or_else(|error| panic!("robust lock: {error}"))
+    }
+
+    #[inline]
+    fn try_lock<'a>(&'a self, me: &'a Member<'_>) -> Option<Self::Guard<'a>> {
+        match self.try_acquire_many(me, 1) {
+            Ok(permit) => Some(permit),
+            Err(SemError::WouldBlock | SemError::Refused(Refused::TimedOut)) => None,
+            Err(error) => panic!("robust lock: {error}"),
+        }
+    }
+}
+
 thread_local! {
     /// The regions that this thread has joined, by their addresses.
     static JOINED: RefCell<Vec<(usize, &'static Joined<'static>)>> = const { RefCell::new(Vec::new()) };
@@ -99,7 +127,9 @@ impl<R: Robust> Lock for InRegion<R> {
     const BY_NAME: bool = true;
 
     fn unlocked(_: Scope) -> Result<Self> {
-        Ok(Self(Box::leak(Box::new(Region::<R>::options().anonymous()?))))
+        let region = Region::<R>::options().anonymous()?;
+        region.prepare(&*region.join()?);
+        Ok(Self(Box::leak(Box::new(region))))
     }
 
     type Held<'a> = R::Guard<'a>;

@@ -1,26 +1,29 @@
-//! A SysV semaphore as a lock: Franke's base line, two system calls an acquisition, without
-//! SEM_UNDO, as in his program.
+//! A SysV semaphore as a lock: Franke's base line, two system calls an acquisition. His program
+//! does without SEM_UNDO.
 
 use super::{Held, Lock, Release, Scope};
 use crate::subjects::semaphores::kernel_set::SemSet;
 use anyhow::Result;
 
-/// A set of one semaphore.
+/// A set of one semaphore, which a death gives back if `UNDO`.
 #[derive(Debug)]
 #[repr(transparent)]
-pub struct SysV(SemSet);
+pub struct SysV<const UNDO: bool = false>(SemSet);
 
-impl SysV {
+impl<const UNDO: bool> SysV<UNDO> {
     /// Adds `change`; says whether that was possible without waiting, or after it.
     #[inline]
     fn change(&self, change: i16, flags: i16) -> bool {
+        let flags = if UNDO { flags | libc::SEM_UNDO as i16 } else { flags };
         self.0.apply(&[libc::sembuf { sem_num: 0, sem_op: change, sem_flg: flags }])
     }
 }
 
-impl Lock for SysV {
+impl<const UNDO: bool> Lock for SysV<UNDO> {
     const TIMED: bool = true;
     const COUNTABLE: bool = false;
+    /// The runs with undo are those of `shared`.
+    const BY_NAME: bool = UNDO;
 
     fn unlocked(_: Scope) -> Result<Self> {
         Ok(Self(SemSet::new(&[1])?))
@@ -44,7 +47,7 @@ impl Lock for SysV {
     }
 }
 
-impl Release for SysV {
+impl<const UNDO: bool> Release for SysV<UNDO> {
     #[inline]
     fn release(&self) {
         self.change(1, 0);

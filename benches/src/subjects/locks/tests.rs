@@ -32,6 +32,8 @@ fn a_capital_letter_spins_before_it_sleeps() {
         "sem_t",
         "sysv",
         "ticket-futex",
+        "sysv-undo",
+        "ofd",
         "pthread-rw",
         "pthread-rw-writer",
     ];
@@ -56,7 +58,8 @@ fn probes_run_when_they_are_named() {
     let elsewhere = |name: &&str| {
         crate::subjects::rwlocks::Entry::find(name).is_ok()
             || crate::subjects::semaphores::Entry::find(name).is_ok()
-            || name.starts_with("robust") // `shared`
+            || name.starts_with("robust")
+            || ["sysv-undo", "ofd"].contains(name) // `shared`
     };
     assert!(probes[4..].iter().all(elsewhere), "{probes:?}");
     assert!(Entry::all().iter().all(|entry| entry.is_usual() == (entry.is_plain() && !entry.probe)));

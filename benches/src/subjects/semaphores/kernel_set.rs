@@ -4,8 +4,8 @@
 //! be used. The process that made a set therefore removes it: when [`SemSet`] is dropped, also by a
 //! panic that unwinds; when a trial with hanging workers is abandoned (they then fail with EIDRM);
 //! and when the process is interrupted or terminated by a signal. Only SIGKILL leaves a set behind;
-//! a [keeper](crate::run::child) removes those of its trials, `ipcs -s` shows the others. SEM_UNDO
-//! is never used.
+//! a [keeper](crate::run::child) removes those of its trials, `ipcs -s` shows the others. A
+//! set with SEM_UNDO is used by the lock `sysv-undo` and the set `semop-undo` alone.
 
 use anyhow::{Context, Result, ensure};
 use std::io;

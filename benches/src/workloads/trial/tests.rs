@@ -225,7 +225,7 @@ impl<const HOW: u8> Lock for Faulty<HOW> {
         // SAFETY: by the contract of `place`, field by field; `SysV` starts with its id, which the
         // test asks for.
         unsafe {
-            SysV::place(addr_of_mut!((*place).lock), scope)?;
+            <SysV as Lock>::place(addr_of_mut!((*place).lock), scope)?;
             addr_of_mut!((*place).left).write(UnsafeCell::new(2));
             SETS[HOW as usize].store((*place).lock.id(), Relaxed);
         }

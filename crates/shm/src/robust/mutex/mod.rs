@@ -121,6 +121,7 @@ impl<T: ?Sized, L: RawRobust> RobustMutex<T, L> {
     ///
     /// # Panics
     /// See [the type](Self#panics).
+    #[inline]
     pub fn lock<'a>(&'a self, me: &'a Member<'_>) -> LockResult<'a, T, L> {
         me.check_region(self);
         // SAFETY: the mutex lies in the member's region, and all members of that have one table.
@@ -134,6 +135,7 @@ impl<T: ?Sized, L: RawRobust> RobustMutex<T, L> {
     ///
     /// # Panics
     /// As [`lock`](Self::lock).
+    #[inline]
     pub fn try_lock<'a>(&'a self, me: &'a Member<'_>) -> LockResult<'a, T, L> {
         me.check_region(self);
         // SAFETY: as in `lock`.
@@ -211,10 +213,12 @@ impl<T: ?Sized, L: RawRobust> RobustMutex<T, L> {
         }
     }
 
+    #[inline]
     fn guard<'a>(&'a self, me: &'a Member<'_>) -> RobustGuard<'a, T, L> {
-        RobustGuard { mutex: self, me, panicking: std::thread::panicking() }
+        RobustGuard { mutex: self, me, panicking: usize::from(std::thread::panicking()) }
     }
 
+    #[inline]
     fn acquired<'a>(&'a self, me: &'a Member<'_>, how: Result<Acquired, Refused>) -> LockResult<'a, T, L> {
         let how = how.map_err(LockError::Refused)?;
         if self.state.load(Relaxed) == NOT_RECOVERABLE {
@@ -243,8 +247,9 @@ impl<T: ?Sized, L: RawRobust> fmt::Debug for RobustMutex<T, L> {
 pub struct RobustGuard<'a, T: ?Sized, L: RawRobust = RawRobustMutex> {
     mutex: &'a RobustMutex<T, L>,
     me: &'a Member<'a>,
-    /// Whether the thread panicked already when it acquired.
-    panicking: bool,
+    /// Whether the thread panicked already when it acquired. A word, so that a copy of the guard is
+    /// of whole words.
+    panicking: usize,
 }
 
 impl<'a, T: ?Sized, L: RawRobust> RobustGuard<'a, T, L> {
@@ -258,6 +263,7 @@ impl<'a, T: ?Sized, L: RawRobust> RobustGuard<'a, T, L> {
 
     /// Whether a holder died or panicked, and the data was not repaired since.
     #[must_use]
+    #[inline]
     pub fn is_dirty(&self) -> bool {
         self.mutex.state.load(Relaxed) != CONSISTENT
     }
@@ -275,6 +281,7 @@ impl<'a, T: ?Sized, L: RawRobust> RobustGuard<'a, T, L> {
 
 impl<T: ?Sized, L: RawRobust> Deref for RobustGuard<'_, T, L> {
     type Target = T;
+    #[inline]
     fn deref(&self) -> &T {
         // SAFETY: this thread holds the mutex while the guard lives.
         self.mutex.data.with(|data| unsafe { &*data })
@@ -282,6 +289,7 @@ impl<T: ?Sized, L: RawRobust> Deref for RobustGuard<'_, T, L> {
 }
 
 impl<T: ?Sized, L: RawRobust> DerefMut for RobustGuard<'_, T, L> {
+    #[inline]
     fn deref_mut(&mut self) -> &mut T {
         // SAFETY: as in `deref`, and the guard is borrowed alone.
         self.mutex.data.with_mut(|data| unsafe { &mut *data })
@@ -295,13 +303,14 @@ impl<T: ?Sized + fmt::Debug, L: RawRobust> fmt::Debug for RobustGuard<'_, T, L> 
 }
 
 impl<T: ?Sized, L: RawRobust> Drop for RobustGuard<'_, T, L> {
+    #[inline]
     fn drop(&mut self) {
         if ulocks_core::sync::is_abandoned() {
             return;
         }
         if self.is_dirty() {
             self.mutex.state.store(NOT_RECOVERABLE, Relaxed);
-        } else if !self.panicking && std::thread::panicking() {
+        } else if self.panicking == 0 && std::thread::panicking() {
             self.mutex.state.store(DIRTY, Relaxed);
         }
         // SAFETY: the guard's thread holds the mutex.
