@@ -216,6 +216,12 @@ impl<'s> Member<'s> {
         self.owner.slot()
     }
 
+    /// The process of the thread, by its own number: for people.
+    #[inline]
+    pub(crate) fn process(&self) -> u32 {
+        self.slots[self.owner.slot()].token.process()
+    }
+
     /// Checks that a lock lies in the member's region.
     ///
     /// # Panics

@@ -27,6 +27,12 @@ impl Kernel {
         u32::try_from(value).expect("the set exists")
     }
 
+    fn last_process(&self, index: usize) -> u32 {
+        // SAFETY: `GETPID` takes no fourth argument.
+        let process = unsafe { libc::semctl(self.0, index as libc::c_int, libc::GETPID) };
+        u32::try_from(process).expect("the set exists")
+    }
+
     fn set(&self, index: usize, value: u32) {
         // SAFETY: `SETVAL` takes an integer.
         assert_eq!(unsafe { libc::semctl(self.0, index as libc::c_int, libc::SETVAL, value) }, 0);
@@ -173,6 +179,10 @@ fn processes_that_die_leave_what_the_kernel_leaves() {
         came_back += usize::from(before != region.values());
         let theirs: [u32; SEMS] = std::array::from_fn(|index| kernel.value(index));
         assert_eq!(region.values(), theirs, "round {round}");
+        for index in 0..SEMS {
+            let process = Some(kernel.last_process(index));
+            assert_eq!(region.last_process(index), process, "round {round}, semaphore {index}");
+        }
     }
     assert!(came_back > 40, "only {came_back} deaths gave something back");
 }

@@ -286,6 +286,14 @@ impl<const SEMS: usize, const SLOTS: usize, const OPS: usize, P: Policy<Scope = 
         core::array::from_fn(|index| self.0.value(index).unwrap_or_default())
     }
 
+    /// The process that operated on semaphore `index` last, also by its death: System V's `GETPID`.
+    /// It is 0 if none has, and `None` if there is no such semaphore. It is the number that the
+    /// process has for itself, so in another PID namespace it means another process.
+    #[must_use]
+    pub fn last_process(&self, index: usize) -> Option<u32> {
+        self.0.last_process(index)
+    }
+
     /// How many threads wait, at the moment of the look.
     #[must_use]
     pub fn waiters(&self, me: &Member<'_>) -> usize {

@@ -75,7 +75,8 @@ struct Row<const SEMS: usize, const OPS: usize> {
     outcome: AtomicU32,
     /// How many operations.
     number: AtomicU32,
-    reserved: AtomicU32,
+    /// The process of the thread, for people.
+    process: AtomicU32,
     /// Index and flags; the change, as an `i32`.
     ops: [[AtomicU32; 2]; OPS],
     /// What a death adds, as `i32`s.
@@ -130,6 +131,8 @@ pub struct RawRobustSemArray<
     queue: Queue<P>,
     journal: Journal<OPS>,
     values: [AtomicU32; SEMS],
+    /// The process that operated on the semaphore last, for people.
+    last: [AtomicU32; SEMS],
     rows: [Row<SEMS, OPS>; SLOTS],
 }
 
@@ -174,7 +177,7 @@ impl<const SEMS: usize, const SLOTS: usize, const OPS: usize, P: Policy<Scope = 
             owner: word(),
             outcome: word(),
             number: word(),
-            reserved: word(),
+            process: word(),
             ops: array::from_fn(|_| words()),
             undo: words(),
         };
@@ -183,6 +186,7 @@ impl<const SEMS: usize, const SLOTS: usize, const OPS: usize, P: Policy<Scope = 
             queue: Queue::new(),
             journal: Journal { number: word(), slot: word(), owner: word(), outcome: word(), entries },
             values: values.map(AtomicU32::new),
+            last: words(),
             rows: array::from_fn(row),
         }
     }
@@ -209,6 +213,7 @@ impl<const SEMS: usize, const SLOTS: usize, const OPS: usize, P: Policy<Scope = 
             self.reap(gone);
         }
         row.outcome.store(outcome::NONE, Relaxed); // invariant 3
+        row.process.store(me.process(), Relaxed);
         for (place, op) in row.ops.iter().zip(ops) {
             let flags = [(op.is_no_wait(), NO_WAIT), (op.is_wait_zero(), WAIT_ZERO), (undo, UNDO)];
             let flags = flags.into_iter().filter(|(is_set, _)| *is_set).fold(0, |all, (_, flag)| all | flag);
@@ -275,6 +280,7 @@ impl<const SEMS: usize, const SLOTS: usize, const OPS: usize, P: Policy<Scope = 
         self.rows.iter().for_each(|row| row.undo[index].store(0, Relaxed));
         in_order();
         place.store(value, Relaxed);
+        self.last[index].store(me.process(), Relaxed);
         section.settle(Reap::Nothing);
         Ok(())
     }
@@ -290,6 +296,10 @@ impl<const SEMS: usize, const SLOTS: usize, const OPS: usize, P: Policy<Scope = 
 
     pub(super) fn value(&self, index: usize) -> Option<u32> {
         self.values.get(index).map(|value| value.load(Relaxed))
+    }
+
+    pub(super) fn last_process(&self, index: usize) -> Option<u32> {
+        self.last.get(index).map(|process| process.load(Relaxed))
     }
 
     pub(super) fn waiters(&self, me: &Member<'_>) -> usize {
@@ -375,6 +385,7 @@ impl<const SEMS: usize, const SLOTS: usize, const OPS: usize, P: Policy<Scope = 
                 if index < SEMS {
                     self.values[index].store(entry[1].load(Relaxed), Relaxed);
                     row.undo[index].store(entry[2].load(Relaxed), Relaxed);
+                    self.last[index].store(row.process.load(Relaxed), Relaxed);
                 }
             }
             row.owner.store(journal.owner.load(Relaxed), Relaxed);
