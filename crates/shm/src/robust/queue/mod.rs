@@ -315,13 +315,10 @@ impl<'q, 's, P: Policy<Scope = futex::Shared>, R: Rule> Section<'q, 's, P, R> {
         self.me.offset_of(self.queue)
     }
 
-    /// The waiter with the least place for which `is_in` holds.
-    fn least(&self, is_in: impl Fn(Place) -> bool) -> Option<Waiting<'s>> {
-        if self.queue.waiting.load(Relaxed) == 0 {
-            return None;
-        }
+    /// The living waiters whose place `is_in`.
+    fn waiting(&self, is_in: impl Fn(Place) -> bool) -> impl Iterator<Item = Waiting<'s>> {
         let name = self.name();
-        let waiting = |slot: &'s Slot| {
+        let waiting = move |slot: &'s Slot| {
             let request = &slot.request;
             let word = request.word.load(Acquire);
             if word & WAITING == 0 || request.lock.load(Relaxed) != name {
@@ -330,9 +327,15 @@ impl<'q, 's, P: Policy<Scope = futex::Shared>, R: Rule> Section<'q, 's, P, R> {
             let place = Place(request.place.load(Relaxed));
             Owner::of(word).map(|owner| Waiting { request, owner, place })
         };
-        let slots = self.me.slots().iter().filter_map(waiting);
-        let found = slots.filter(|waiter| is_in(waiter.place) && self.me.is_alive(waiter.owner));
-        found.min_by_key(|waiter| waiter.place.order())
+        let slots = if self.queue.waiting.load(Relaxed) == 0 { &[] } else { self.me.slots() };
+        let me = self.me;
+        let found = slots.iter().filter_map(waiting);
+        found.filter(move |waiter| is_in(waiter.place) && me.is_alive(waiter.owner))
+    }
+
+    /// The waiter with the least place for which `is_in` holds.
+    fn least(&self, is_in: impl Fn(Place) -> bool) -> Option<Waiting<'s>> {
+        self.waiting(is_in).min_by_key(|waiter| waiter.place.order())
     }
 
     fn head(&self) -> Option<Waiting<'s>> {
@@ -462,16 +465,8 @@ impl<'q, 's, P: Policy<Scope = futex::Shared>, R: Rule> Section<'q, 's, P, R> {
     }
 
     fn last_before(&self, place: Place) -> Option<Waiting<'s>> {
-        let mut last = None;
-        let mut after = 0;
-        // Each round goes one place on.
-        for _ in 0..=self.me.slots().len() {
-            let next = self.least(|other| other.order() >= after && other.order() < place.order());
-            let Some(waiter) = next else { break };
-            after = waiter.place.order() + 1;
-            last = Some(waiter);
-        }
-        last
+        let before = self.waiting(|other| other.order() < place.order());
+        before.max_by_key(|waiter| waiter.place.order())
     }
 
     /// (C): withdraws the calling thread's request.
