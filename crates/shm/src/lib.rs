@@ -1,6 +1,8 @@
 #![doc = include_str!("../README.md")]
 #![cfg_attr(docsrs, feature(doc_cfg))]
 
+#[cfg(processes)]
+pub mod directory;
 #[cfg(regions)]
 mod region;
 #[cfg(processes)]
@@ -10,6 +12,8 @@ mod safe;
 #[cfg(processes)]
 pub mod slots;
 
+#[cfg(regions)]
+pub use directory::{Directory, DirectoryError};
 #[cfg(regions)]
 pub use region::{Attached, InUse, Joined, MOST_PARTICIPANTS, Options, Region, RegionError};
 #[cfg(regions)]

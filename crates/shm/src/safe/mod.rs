@@ -130,6 +130,10 @@ pub unsafe trait SharedSafe: Sync + Sized + 'static {
     /// [`layout`] makes one.
     const LAYOUT: u64;
 
+    /// Which lock it is, for a tool that shows its holder: a number of `ulocks_shm::inspect`, or 0.
+    #[doc(hidden)]
+    const SHOWN_AS: u32 = 0;
+
     /// Unlocks all locks of the value, and keeps what they protect.
     ///
     /// # Safety

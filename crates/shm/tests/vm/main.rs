@@ -3,6 +3,7 @@
 #![cfg(all(ulocks_vm, feature = "vm"))]
 
 mod condvar;
+mod directory;
 mod fair_mutex;
 mod mutex;
 mod place;

@@ -13,6 +13,8 @@ use core::ops::{Deref, DerefMut};
 use core::time::Duration;
 use raw::RawRobustMutex;
 use ulocks_core::sync::Ordering::Relaxed;
+#[cfg(regions)]
+use ulocks_core::sync::Ordering::Release;
 use ulocks_core::sync::{AtomicU32, UnsafeCell};
 use ulocks_core::time::Deadline;
 
@@ -208,8 +210,13 @@ impl<T: ?Sized, L: RawRobust> RobustMutex<T, L> {
     {
         // SAFETY: the caller's promise.
         let this = unsafe { &*this };
-        if this.raw.reset() && this.state.load(Relaxed) == CONSISTENT {
-            this.state.store(DIRTY, Relaxed);
+        let before = this.state.load(Relaxed);
+        if before == CONSISTENT {
+            // If the process dies after the next step, no word says that a thread held the mutex.
+            this.state.store(DIRTY, Release);
+        }
+        if !this.raw.reset() && before == CONSISTENT {
+            this.state.store(CONSISTENT, Release);
         }
     }
 

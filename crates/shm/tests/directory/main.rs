@@ -1,0 +1,25 @@
+//! Directories: locks that processes find by name, also after deaths, resets and damage.
+#![cfg(not(any(ulocks_loom, ulocks_vm)))]
+
+mod corrupt;
+mod deaths;
+mod names;
+mod resets;
+#[path = "../region/scratch.rs"]
+#[allow(dead_code, reason = "the tests of regions use all of it")]
+mod scratch;
+
+use scratch::Scratch;
+use ulocks_core::Shared;
+use ulocks_shm::robust::mutex::RobustMutex;
+use ulocks_shm::{Directory, Region};
+use ulocks_unfair::MutexWith;
+
+/// What the regions of the tests have.
+type Names = Directory<8, 1024>;
+type Plain = MutexWith<u64, Shared>;
+type Robust = RobustMutex<u64>;
+
+fn open(scratch: &Scratch) -> Region<Names> {
+    Region::options().create_or_open(scratch.path(), 0o600).expect("a region")
+}
