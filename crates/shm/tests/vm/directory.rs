@@ -15,6 +15,8 @@ const NAMES: [&str; 2] = ["a", "b"];
 const ROOM: u64 = 16;
 /// What a prepared value has in both of its words.
 const WHOLE: u32 = 7;
+/// What it has after a reset of the region, until a thread asks for it.
+const LEFT: u32 = 3;
 
 struct Place<const THREADS: usize> {
     slots: [[Slot; 2]; THREADS],
@@ -43,6 +45,7 @@ impl<const THREADS: usize> Place<THREADS> {
         NAMES.iter().for_each(|name| place.gets(&me, name));
         drop(me);
         place.table.reset();
+        place.values.iter().for_each(|word| word.store(LEFT, Relaxed));
         place.prepared.iter().for_each(|times| times.store(0, Relaxed));
         place
     }
