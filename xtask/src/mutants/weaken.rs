@@ -30,7 +30,7 @@ const SCOPE: [(&str, &[&str]); 8] = [
     ("ulocks-pi", &[""]),
     ("ulocks-psrwlock", &[""]),
     ("ulocks-semarray", &[""]),
-    ("ulocks-shm", &["slots", "robust"]),
+    ("ulocks-shm", &["slots", "robust", "directory"]),
 ];
 /// What has its models in another package.
 const MODELS_ELSEWHERE: [(&str, &str); 1] = [("crates/core/src/sys/robust.rs", "ulocks-shm")];
