@@ -4,6 +4,9 @@
 #[cfg(processes)]
 pub mod directory;
 #[cfg(regions)]
+#[doc(hidden)]
+pub mod inspect;
+#[cfg(regions)]
 mod region;
 #[cfg(processes)]
 pub mod robust;

@@ -116,7 +116,7 @@ impl Owner {
     }
 
     #[inline]
-    fn is_of(self, generation: u32) -> bool {
+    pub(crate) fn is_of(self, generation: u32) -> bool {
         self == Self::new(self.slot(), generation)
     }
 }

@@ -1,6 +1,6 @@
 //! [`Directory`]: locks of a region by name.
 
-mod entry;
+pub(crate) mod entry;
 mod error;
 #[doc(hidden)]
 pub mod table;

@@ -108,9 +108,23 @@ pub struct Table<const ENTRIES: usize> {
     entries: [Entry; ENTRIES],
 }
 
-/// How many bytes are before the first entry.
-pub(crate) const HEAD_BYTES: usize = 64;
-const _: () = assert!(core::mem::offset_of!(Table<1>, entries) == HEAD_BYTES);
+/// Where the parts of a table are, for a tool that reads the file.
+#[cfg(regions)]
+pub(crate) mod at {
+    use super::{Entry, Table};
+    use core::mem::offset_of;
+
+    pub const LOCK: usize = offset_of!(Table<1>, lock);
+    pub const EPOCH: usize = offset_of!(Table<1>, epoch);
+    pub const MAGIC: usize = offset_of!(Table<1>, magic);
+    pub const NUMBER: usize = offset_of!(Table<1>, entries_told);
+    pub const ROOM: usize = offset_of!(Table<1>, room_told);
+    pub const ENTRIES: usize = offset_of!(Table<1>, entries);
+    pub const ENTRY: usize = size_of::<Entry>();
+    pub const ALIGN: usize = align_of::<Table<1>>();
+    // The arena is aligned as the table is, and so follows at once.
+    const _: () = assert!(ENTRIES.is_multiple_of(ALIGN) && ENTRY.is_multiple_of(ALIGN));
+}
 
 /// The directory lock, until it is dropped.
 struct Held<'a> {
@@ -235,10 +249,7 @@ impl<const ENTRIES: usize> Table<ENTRIES> {
 
     /// (E), if no thread uses the table.
     pub fn reset(&self) {
-        let word = self.epoch.load(Relaxed);
-        // If the halves differ, one of them is damaged: past both, all values are stale.
-        let epoch = (word as u32).max((word >> 32) as u32).wrapping_add(1);
-        self.epoch.store(epoch_word(epoch), Relaxed);
+        self.epoch.store(next_epoch(self.epoch.load(Relaxed)), Relaxed);
         self.lock.reset();
     }
 
@@ -253,6 +264,12 @@ impl<const ENTRIES: usize> Table<ENTRIES> {
         self.room_told.store(room, Relaxed);
         self.magic.store(MAGIC, Relaxed);
     }
+}
+
+/// The word of the epoch after that of `word`. If the halves differ, one of them is damaged: past
+/// both, all values are stale.
+pub(crate) fn next_epoch(word: u64) -> u64 {
+    epoch_word((word as u32).max((word >> 32) as u32).wrapping_add(1))
 }
 
 fn wrong_type(found: &Kind, asked: &Kind) -> DirectoryError {

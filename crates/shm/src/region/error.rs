@@ -81,6 +81,8 @@ pub enum RegionError {
     },
     /// Another process creates or resets the region, for longer than this one waits.
     Busy,
+    /// Processes are attached to a region that is to be repaired.
+    InUse,
 }
 
 impl RegionError {
@@ -155,6 +157,10 @@ impl fmt::Display for RegionError {
             Self::TooManyParticipants { asked } => {
                 write!(f, "{asked} participants are too many: give a number from 1 to {MOST_PARTICIPANTS}")
             }
+            Self::InUse => f.write_str(
+                "processes are attached to it, and only a region that nobody uses can be repaired: end them, \
+                 or let them detach; a program that ends leaves its robust locks to the others",
+            ),
             Self::Busy => f.write_str(
                 "another process is creating or resetting the region: try again, or wait for longer; if it \
                  is stopped, continue it or end it",

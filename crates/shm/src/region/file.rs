@@ -92,6 +92,22 @@ pub(super) fn try_lock(file: &File, kind: Kind) -> Result<bool, RegionError> {
     }
 }
 
+/// Whether another open file has a lock on byte 0. Asks only: `file` has none afterwards.
+pub(super) fn is_locked(file: &File) -> Result<bool, RegionError> {
+    // SAFETY: all-zero bytes are a `flock`, whose fields are numbers.
+    let mut lock: libc::flock = unsafe { std::mem::zeroed() };
+    // Both constants are below three.
+    lock.l_type = libc::F_WRLCK as libc::c_short;
+    lock.l_whence = libc::SEEK_SET as libc::c_short;
+    lock.l_len = 1;
+    // SAFETY: `lock` is a place for the answer, whose `l_pid` is zero, as this command demands.
+    let result = unsafe { libc::fcntl(file.as_raw_fd(), libc::F_OFD_GETLK, &raw mut lock) };
+    if result < 0 {
+        return Err(RegionError::of("ask for the lock of the file")(io::Error::last_os_error()));
+    }
+    Ok(lock.l_type != libc::F_UNLCK as libc::c_short)
+}
+
 fn control(fd: RawFd, lock: &libc::flock) -> io::Result<()> {
     loop {
         // SAFETY: `lock` is a `flock` whose `l_pid` is zero, as this command demands.

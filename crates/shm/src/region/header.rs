@@ -92,10 +92,15 @@ impl Plan {
     /// The plan of a region with so many slots and the root `R`; `None` if there is none.
     pub fn of<R: SharedSafe>(slots: u64) -> Option<Self> {
         const { assert!(align_of::<R>() as u64 <= PAGE, "the alignment of the root is at most 4096") };
+        Self::with(slots, size_of::<R>() as u64)
+    }
+
+    /// The same with a root of `root_size` bytes.
+    fn with(slots: u64, root_size: u64) -> Option<Self> {
         let slots = u32::try_from(slots).ok().filter(|slots| (1..=MOST_PARTICIPANTS).contains(slots))?;
         let root = SLOTS_OFFSET + (u64::from(slots) * SLOT_SIZE).next_multiple_of(PAGE);
         // A root without a size gets a page, so that each reference into the region is in bounds.
-        let room = u64::try_from(size_of::<R>().max(1)).ok()?.checked_next_multiple_of(PAGE)?;
+        let room = root_size.max(1).checked_next_multiple_of(PAGE)?;
         Some(Self { slots, root, size: root.checked_add(room)? })
     }
 
@@ -127,6 +132,28 @@ pub(super) fn checksum(words: &[u64; WORDS]) -> u64 {
 /// Whether `words`, the header of a file of `len` bytes, are of a region with the root `R`, and
 /// where its parts are.
 pub(super) fn check<R: SharedSafe>(words: &[u64; WORDS], len: u64) -> Result<Plan, RegionError> {
+    check_format(words)?;
+    if words[at::IDENTITY] != identity::<R>() {
+        return Err(RegionError::WrongLayout { expected: identity::<R>(), found: words[at::IDENTITY] });
+    }
+    let plan = check_shape(words, size_of::<R>() as u64)?;
+    check_epoch(words)?;
+    check_length(plan, len)
+}
+
+/// The same for a program that does not know the root, and takes the word of the header for its
+/// size. The words that a reset writes are not checked: see [`check_epoch`].
+pub(super) fn check_untyped(words: &[u64; WORDS], len: u64) -> Result<Plan, RegionError> {
+    check_format(words)?;
+    let plan = check_shape(words, words[at::ROOT_SIZE])?;
+    check_length(plan, len)
+}
+
+fn intact(holds: bool, what: &'static str) -> Result<(), RegionError> {
+    if holds { Ok(()) } else { Err(RegionError::Corrupt { what }) }
+}
+
+fn check_format(words: &[u64; WORDS]) -> Result<(), RegionError> {
     if words[at::MAGIC] == 0 {
         return Err(RegionError::HalfInitialised);
     }
@@ -136,26 +163,31 @@ pub(super) fn check<R: SharedSafe>(words: &[u64; WORDS], len: u64) -> Result<Pla
     if words[at::VERSION] != VERSION {
         return Err(RegionError::WrongVersion { expected: VERSION, found: words[at::VERSION] });
     }
-    let intact = |holds: bool, what: &'static str| {
-        if holds { Ok(()) } else { Err(RegionError::Corrupt { what }) }
-    };
-    intact(words[at::CHECKSUM] == checksum(words), "the checksum of the header")?;
-    if words[at::IDENTITY] != identity::<R>() {
-        return Err(RegionError::WrongLayout { expected: identity::<R>(), found: words[at::IDENTITY] });
-    }
-    let plan = Plan::of::<R>(words[at::SLOTS]);
+    intact(words[at::CHECKSUM] == checksum(words), "the checksum of the header")
+}
+
+fn check_shape(words: &[u64; WORDS], root_size: u64) -> Result<Plan, RegionError> {
+    let plan = Plan::with(words[at::SLOTS], root_size);
     let plan = plan.ok_or(RegionError::Corrupt { what: "the number of slots" })?;
     intact(words[at::SLOTS_OFFSET] == SLOTS_OFFSET, "the offset of the slots")?;
     intact(words[at::SLOT_SIZE] == SLOT_SIZE, "the size of a slot")?;
     intact(words[at::ROOT_OFFSET] == plan.root, "the offset of the root")?;
-    intact(words[at::ROOT_SIZE] == size_of::<R>() as u64, "the size of the root")?;
+    intact(words[at::ROOT_SIZE] == root_size, "the size of the root")?;
     intact(words[at::SIZE] == plan.size, "the size of the region")?;
     intact(at::RESERVED.iter().all(|&word| words[word] == 0), "the reserved words")?;
+    Ok(plan)
+}
+
+/// Whether the words that a reset writes are sound: a process died while it wrote them, or not.
+pub(super) fn check_epoch(words: &[u64; WORDS]) -> Result<(), RegionError> {
     match words[at::STATE] {
-        READY => intact(words[at::EPOCH] == !words[at::NOT_EPOCH], "the epoch")?,
-        RESETTING => {}
-        _ => return Err(RegionError::Corrupt { what: "the state" }),
+        READY => intact(words[at::EPOCH] == !words[at::NOT_EPOCH], "the epoch"),
+        RESETTING => Ok(()),
+        _ => Err(RegionError::Corrupt { what: "the state" }),
     }
+}
+
+fn check_length(plan: Plan, len: u64) -> Result<Plan, RegionError> {
     if len < plan.size {
         return Err(RegionError::Truncated { expected: plan.size, found: len });
     }

@@ -6,6 +6,7 @@ mod header;
 mod in_use;
 mod join;
 mod options;
+pub(crate) mod untyped;
 
 pub use error::RegionError;
 pub use header::MOST_PARTICIPANTS;

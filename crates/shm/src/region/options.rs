@@ -336,7 +336,7 @@ fn size_of_file(file: &File) -> Result<u64, RegionError> {
 }
 
 /// The header of `file`, read once.
-fn read(file: &File, len: u64) -> Result<[u64; WORDS], RegionError> {
+pub(super) fn read(file: &File, len: u64) -> Result<[u64; WORDS], RegionError> {
     let too_short = RegionError::Truncated { expected: header::BYTES as u64, found: len };
     if len < header::BYTES as u64 {
         return Err(too_short);

@@ -53,7 +53,7 @@ use ulocks_core::{Policy, Shared, futex};
 
 const FREE: u32 = 0;
 const WAITERS: u32 = 1 << 31;
-const CLEAN: u32 = 1 << 28;
+pub(crate) const CLEAN: u32 = 1 << 28;
 
 /// Mutual exclusion around a `T` between processes, in the order of arrival: if a holder dies, the
 /// waiter that is next gets the mutex, and is told. 28 bytes beside the data.

@@ -2,9 +2,9 @@
 
 pub mod condvar;
 pub mod fair_mutex;
-mod health;
+pub(crate) mod health;
 pub mod mutex;
-mod queue;
+pub(crate) mod queue;
 pub mod rwlock;
 pub mod semarray;
 

@@ -8,6 +8,7 @@
 //! So its layout hash has the offset of the data.
 
 use super::{SharedSafe, named};
+use crate::inspect;
 use crate::robust::RawRobust;
 use crate::robust::condvar::RobustCondvar;
 use crate::robust::mutex::RobustMutex;
@@ -137,6 +138,7 @@ typed_locks! {
 // the word is handled, and all zero is an unlocked mutex. The data changes behind its guard.
 unsafe impl<T: SharedSafe + Send, L: RawRobust> SharedSafe for RobustMutex<T, L> {
     const LAYOUT: u64 = named(L::NAME, &[T::LAYOUT, align_of::<T>() as u64, size_of::<Self>() as u64]);
+    const SHOWN_AS: u32 = inspect::shown_mutex::<L>();
 
     unsafe fn reset_locks(this: *mut Self) {
         // SAFETY: the caller's promise.
@@ -153,6 +155,7 @@ unsafe impl<T: SharedSafe + Send, W: Spin, const N: usize> SharedSafe for Robust
         let parts = [T::LAYOUT, align_of::<T>() as u64, size_of::<Self>() as u64, N as u64];
         named("RobustPsRwLock", &parts)
     };
+    const SHOWN_AS: u32 = inspect::shown_parameter(inspect::RWLOCK, N);
 
     unsafe fn reset_locks(this: *mut Self) {
         // SAFETY: the caller's promise.
@@ -168,6 +171,7 @@ unsafe impl<const SEMS: usize, const SLOTS: usize, const OPS: usize, W: Spin> Sh
     for RobustSemArray<SEMS, SLOTS, OPS, Shared<W>>
 {
     const LAYOUT: u64 = named("RobustSemArray", &[SEMS as u64, SLOTS as u64, OPS as u64]);
+    const SHOWN_AS: u32 = inspect::shown_array(SEMS, OPS);
 
     unsafe fn reset_locks(this: *mut Self) {
         // SAFETY: the caller's promise.
@@ -178,6 +182,7 @@ unsafe impl<const SEMS: usize, const SLOTS: usize, const OPS: usize, W: Spin> Sh
 // SAFETY: the array inside, `repr(transparent)`.
 unsafe impl<const SLOTS: usize, W: Spin> SharedSafe for RobustSemaphore<SLOTS, Shared<W>> {
     const LAYOUT: u64 = <RobustSemArray<1, SLOTS, 1, Shared<W>>>::LAYOUT;
+    const SHOWN_AS: u32 = <RobustSemArray<1, SLOTS, 1, Shared<W>>>::SHOWN_AS;
 
     unsafe fn reset_locks(this: *mut Self) {
         // SAFETY: the caller's promise; the array is at the same place.
@@ -189,6 +194,7 @@ unsafe impl<const SLOTS: usize, W: Spin> SharedSafe for RobustSemaphore<SLOTS, S
 // waiters.
 unsafe impl<W: Spin> SharedSafe for RobustCondvar<Shared<W>> {
     const LAYOUT: u64 = named("RobustCondvar", &[size_of::<Self>() as u64]);
+    const SHOWN_AS: u32 = inspect::CONDVAR;
 
     unsafe fn reset_locks(this: *mut Self) {
         // SAFETY: the caller's promise.

@@ -85,9 +85,9 @@ use ulocks_core::time::Deadline;
 use ulocks_core::{Policy, Shared, futex};
 
 const FREE: u32 = 0;
-const WAITERS: u32 = 1 << 31;
+pub(crate) const WAITERS: u32 = 1 << 31;
 const FRESH: u32 = 1 << 30;
-const CLEAN: u32 = 1 << 28;
+pub(crate) const CLEAN: u32 = 1 << 28;
 
 /// The raw mutex: one word; all zero is unlocked.
 #[derive(Debug)]

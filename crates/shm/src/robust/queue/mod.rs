@@ -80,7 +80,7 @@ use ulocks_core::time::Deadline;
 use ulocks_core::{Policy, futex};
 use watch::Watched;
 
-const WAITING: u32 = 1 << 31;
+pub(crate) const WAITING: u32 = 1 << 31;
 const GRANTED: u32 = 1 << 30;
 const REARM: u32 = 1 << 28;
 

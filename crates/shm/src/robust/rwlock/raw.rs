@@ -46,7 +46,7 @@ use ulocks_core::sync::Ordering::{Relaxed, Release};
 use ulocks_core::{Policy, Shared, futex};
 
 const NO_OWNER: u32 = 0;
-const CLEAN: u32 = 1 << 28;
+pub(crate) const CLEAN: u32 = 1 << 28;
 
 /// What a thread asks for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

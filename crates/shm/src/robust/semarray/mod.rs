@@ -1,6 +1,6 @@
 //! [`RobustSemArray`] and [`RobustSemaphore`]: permits that come back when a process dies.
 
-mod raw;
+pub(crate) mod raw;
 mod semaphore;
 
 pub use semaphore::{RobustSemaphore, RobustSemaphorePermit};

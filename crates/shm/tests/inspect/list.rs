@@ -1,0 +1,250 @@
+//! What `list` shows.
+
+use super::scratch::{Scratch, turn};
+use super::{Plain, list, list_json, open};
+use std::fs;
+use ulocks_core::sync::AtomicU32;
+use ulocks_core::sync::Ordering::Relaxed;
+use ulocks_shm::Region;
+use ulocks_shm::robust::condvar::RobustCondvar;
+use ulocks_shm::robust::fair_mutex::RobustFairMutex;
+use ulocks_shm::robust::mutex::{LockError, RobustMutex};
+use ulocks_shm::robust::rwlock::RobustPsRwLock;
+use ulocks_shm::robust::semarray::{RobustSemArray, RobustSemaphore};
+use ulocks_testkit::Child;
+
+/// The value of a field of the first object in `json` that has the other field.
+fn field<'a>(json: &'a str, object: &str, name: &str) -> &'a str {
+    let object = &json[json.find(object).unwrap_or_else(|| panic!("no {object} in {json}"))..];
+    let name = format!("\"{name}\":");
+    let value = &object[object.find(&name).unwrap_or_else(|| panic!("no {name} in {object}")) + name.len()..];
+    let mut depth = 0;
+    let end = value.find(|char| {
+        depth += i32::from("[{".contains(char)) - i32::from("]}".contains(char));
+        depth < 0 || (depth == 0 && char == ',')
+    });
+    &value[..end.unwrap_or(value.len())]
+}
+
+#[test]
+fn an_empty_region() {
+    let _turn = turn();
+    let scratch = Scratch::new();
+    let region = open(&scratch);
+    let ran = list(&scratch);
+    assert_eq!((ran.code, ran.err.as_str()), (0, ""), "{ran:?}");
+    ran.has(&["format 1, epoch 1"]);
+    ran.has(&["processes are attached"]);
+    ran.has(&["0 of 64 slots are taken"]);
+    ran.has(&["no directory with names"]);
+    drop(region);
+    let ran = list(&scratch);
+    ran.has(&["no process is attached"]);
+    let ran = list_json(&scratch);
+    assert_eq!(ran.code, 0);
+    for (name, value) in [("epoch", "1"), ("attached", "false"), ("state", "\"ready\""), ("slots", "[]")] {
+        assert_eq!(field(&ran.out, "{", name), value);
+    }
+}
+
+/// The program takes no part: a region that nobody uses is not attached to, and not reset.
+#[test]
+fn a_look_changes_nothing() {
+    let _turn = turn();
+    let scratch = Scratch::new();
+    {
+        let region = open(&scratch);
+        let me = region.join().expect("a slot");
+        region.find_or_create::<Plain>(&me, "plain").expect("room");
+    }
+    let before = scratch.bytes();
+    assert_eq!(list(&scratch).code, 0);
+    assert_eq!(scratch.bytes(), before);
+    let mut read_only = fs::metadata(scratch.path()).expect("the file").permissions();
+    read_only.set_readonly(true);
+    fs::set_permissions(scratch.path(), read_only).expect("it is the test's");
+    assert_eq!(list(&scratch).code, 0);
+}
+
+/// A child holds locks of each kind, and another thread waits for one.
+#[test]
+fn holders_and_waiters() {
+    let _turn = turn();
+    let scratch = Scratch::new();
+    let region = open(&scratch);
+    let step = Region::<AtomicU32>::options().anonymous().expect("a region");
+    let holder = Child::runs(|| {
+        let own = open(&scratch);
+        let me = own.join().expect("a slot");
+        let mutex = own.find_or_create::<RobustMutex<u64>>(&me, "mutex").expect("room");
+        let fair = own.find_or_create::<RobustFairMutex<u64>>(&me, "fair").expect("room");
+        let rwlock = own.find_or_create::<RobustPsRwLock<u64, 4>>(&me, "rwlock").expect("room");
+        let array = own.find_or_create::<RobustSemArray<3, 4, 2>>(&me, "array").expect("room");
+        let one = own.find_or_create::<RobustSemaphore<4>>(&me, "semaphore").expect("room");
+        own.find_or_create::<RobustCondvar>(&me, "condvar").expect("room");
+        own.find_or_create::<Plain>(&me, "plain").expect("room");
+        for (index, value) in [5, 6, 7].into_iter().enumerate() {
+            array.set(&me, index, value).expect("a value");
+        }
+        one.add_permits(&me, 9).expect("values");
+        let _permit = one.acquire_many(&me, 2).expect("a permit");
+        let _held = (mutex.lock(&me), fair.lock(&me), rwlock.read(&me));
+        step.store(1, Relaxed);
+        // SAFETY: no preconditions; a signal ends it, if it is let return.
+        unsafe { libc::pause() };
+    })
+    .sleeps(|| step.load(Relaxed) == 1);
+    let waiter = Child::runs(|| {
+        let own = open(&scratch);
+        let me = own.join().expect("a slot");
+        let fair = own.find::<RobustFairMutex<u64>>(&me, "fair").expect("the holder's");
+        step.store(2, Relaxed);
+        assert!(matches!(fair.lock(&me), Err(LockError::OwnerDied(_))));
+    })
+    .sleeps(|| step.load(Relaxed) == 2);
+
+    let ran = list(&scratch);
+    assert_eq!((ran.code, ran.err.as_str()), (0, ""), "{ran:?}");
+    let process = format!("process {}", holder.id());
+    ran.has(&["2 of 64 slots are taken"]);
+    ran.has(&["slot 0, generation 1:", &process, "thread began"]);
+    ran.has(&["slot 1, generation 1:", &format!("process {}", waiter.id())]);
+    ran.has(&["directory at 0x2000: 7 of 8 names"]);
+    ran.has(&["\"mutex\": RobustMutex<u64", "16 bytes", "slot 0", &process, "holds it"]);
+    ran.has(&["\"fair\": RobustMutex<u64, RawRobustFairMutex", "slot 0", "holds it", "1 waits"]);
+    ran.has(&["\"rwlock\": RobustPsRwLock<u64, 4", "slot 0", "reads"]);
+    ran.has(&["\"array\": RobustSemArray<3, 4, 2", "values 5 6 7"]);
+    ran.has(&["\"semaphore\": ", "values 7", "slot 0", "has permits, its death adds 2 to 0"]);
+    ran.has(&["\"condvar\": RobustCondvar"]);
+    ran.has(&["\"plain\": Mutex<", "no robust lock"]);
+    ran.has_not("DAMAGED");
+
+    let ran = list_json(&scratch);
+    assert_eq!(ran.code, 0);
+    let fair = |name| field(&ran.out, "\"name\":\"fair\"", name);
+    assert_eq!((fair("waiters"), fair("health"), fair("stale")), ("1", "\"consistent\"", "false"));
+    assert_eq!(
+        (field(fair("holders"), "{", "slot"), field(fair("holders"), "{", "state")),
+        ("0", "\"live\"")
+    );
+    assert_eq!(field(&ran.out, "\"slot\":1,\"gen", "pid"), waiter.id().to_string());
+    let waiters = field(&ran.out, "\"name\":\"condvar\"", "waiters");
+    assert_eq!(waiters, "0", "the condition variable has no waiters");
+    assert_eq!(field(&ran.out, "\"name\":\"plain\"", "lock"), "null");
+    assert_eq!(field(&ran.out, "\"name\":\"array\"", "values"), "[5,6,7]");
+    assert_eq!(ran.out.matches(['{', '[']).count(), ran.out.matches(['}', ']']).count());
+
+    holder.killed();
+    waiter.ends();
+    let ran = list(&scratch);
+    ran.has(&["slot 0, generation 1: dead, was", &process]);
+    ran.has(&["\"mutex\"", "slot 0 (dead) holds it"]);
+    ran.has(&["\"fair\"", "free", "not recoverable"]);
+    drop(region);
+}
+
+/// A value that no program has asked for since the reset.
+#[test]
+fn a_stale_value() {
+    let _turn = turn();
+    let scratch = Scratch::new();
+    {
+        let region = open(&scratch);
+        let me = region.join().expect("a slot");
+        for name in ["old", "new"] {
+            region.find_or_create::<RobustMutex<u64>>(&me, name).expect("room");
+        }
+    }
+    let region = open(&scratch);
+    let me = region.join().expect("a slot");
+    region.find::<RobustMutex<u64>>(&me, "new").expect("it is kept");
+    let ran = list(&scratch);
+    ran.has(&["\"old\"", "reset when a program next asks for it"]);
+    ran.has(&["\"new\"", "free"]);
+}
+
+/// Names that a terminal would obey, and that JSON must escape.
+#[test]
+fn names_are_escaped() {
+    let _turn = turn();
+    let scratch = Scratch::new();
+    let region = open(&scratch);
+    let me = region.join().expect("a slot");
+    region.find_or_create::<u64>(&me, "\u{1b}[31m\"\\\n\u{85}é").expect("room");
+    let ran = list(&scratch);
+    ran.has(&[r#""\u{1b}[31m\"\\\n\u{85}é": u64 (8 bytes)"#]);
+    let ran = list_json(&scratch);
+    ran.has(&[r#""name":"\u001b[31m\"\\\u000a\u0085é""#]);
+}
+
+/// Two directories, one of them far inside of a root that is searched in parts.
+#[test]
+fn directories_anywhere_in_a_root() {
+    #[derive(ulocks_shm::SharedSafe)]
+    #[repr(C)]
+    struct Root {
+        first: ulocks_shm::Directory<2, 64>,
+        data: [u64; 300_000],
+        second: ulocks_shm::Directory<2, 64>,
+    }
+    let _turn = turn();
+    let scratch = Scratch::new();
+    let region = Region::<Root>::options().create(scratch.path(), 0o600).expect("a region");
+    let me = region.join().expect("a slot");
+    region.first.find_or_create::<RobustMutex<u64>>(&me, "one").expect("room");
+    region.second.find_or_create::<RobustMutex<u64>>(&me, "two").expect("room");
+    assert_eq!(region.data[7], 0);
+    let ran = list(&scratch);
+    ran.has(&["directory at 0x2000: 1 of 2 names"]);
+    ran.has(&["\"one\""]);
+    ran.has(&["\"two\""]);
+    assert_eq!(ran.out.matches("directory at").count(), 2, "{}", ran.out);
+}
+
+/// A region of another boot, and one whose reset was cut off.
+#[test]
+fn the_state_of_the_header() {
+    use super::scratch::{Word, set_word, word};
+    let _turn = turn();
+    let scratch = Scratch::new();
+    drop(open(&scratch));
+    let sound = scratch.bytes();
+    let mut bytes = sound.clone();
+    set_word(&mut bytes, Word::State, 2);
+    let ran = list(&Scratch::with(&bytes));
+    ran.has(&["a reset was cut off"]);
+    assert_eq!(ran.code, 0);
+    let mut bytes = sound.clone();
+    let boot = word(&sound, Word::Boot);
+    set_word(&mut bytes, Word::Boot, !boot);
+    let ran = list(&Scratch::with(&bytes));
+    ran.has(&["before the machine booted"]);
+    assert_eq!(ran.code, 0);
+}
+
+/// The number of a slot's process is in use by another process here, as it is if the slot's process
+/// is of another namespace, and the number of another slot's by none.
+#[test]
+fn a_number_of_another_process_is_not_taken_for_it() {
+    let _turn = turn();
+    let scratch = Scratch::new();
+    let stranger = Child::runs(|| {
+        // SAFETY: no preconditions; a signal ends it, if it is let return.
+        unsafe { libc::pause() };
+    });
+    drop(open(&scratch));
+    let mut bytes = scratch.bytes();
+    // The thread is in the first word of glibc, and in the second of musl.
+    for (slot, process) in [(3, stranger.id().unsigned_abs()), (5, (1 << 29) - 1)] {
+        for (word, value) in [process, process, 1, process].into_iter().enumerate() {
+            let at = 4096 + slot * 64 + word * 4;
+            bytes[at..at + 4].copy_from_slice(&value.to_ne_bytes());
+        }
+    }
+    fs::write(scratch.path(), &bytes).expect("the file is writable");
+    let ran = list(&scratch);
+    assert_eq!(ran.code, 0);
+    ran.has(&["slot 3, generation 1", &format!("process {}", stranger.id()), "does not map the file"]);
+    ran.has(&["slot 5, generation 1", "no such process here"]);
+    stranger.killed();
+}
