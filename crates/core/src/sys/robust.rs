@@ -17,31 +17,40 @@
 //! | word | meaning |
 //! |---|---|
 //! | 0 | free |
+//! | `WAITERS` alone | *between owners*: a thread claims it or leaves it |
 //! | thread id | claimed by that thread, which lives |
 //! | thread id, `WAITERS` | the same, and threads may sleep on the word |
 //! | `OWNER_DIED`, maybe `WAITERS` | claimed by a thread that has died |
 //!
 //! | transition | by | label |
 //! |---|---|---|
-//! | free or died becomes the thread id | a thread that claims the token | (C) |
+//! | free or died to between owners | a thread that claims the token | (C) |
 //! | the generation increases | that thread | (G) |
-//! | `WAITERS` cleared, sleepers woken | that thread, after (G) | (R) |
+//! | between owners to the thread id | that thread, which has the token pending | (A) |
 //! | `WAITERS` set | a thread that is about to sleep | (S) |
 //! | `OWNER_DIED` | the kernel | (D) |
-//! | 0 | the thread that leaves | (L) |
+//! | the thread id to between owners; sleepers woken | the thread that leaves, which has it pending | (L) |
+//! | between owners to free | that thread, which has nothing pending | (F) |
 //!
 //! # Invariants
-//! 1. Between (C) and (D) or (L) one thread owns the token, and it alone changes the generation.
-//! 2. A thread that sleeps on the word has read the generation after its own (S). If (S) comes
-//!    before (R), that finds `WAITERS` and wakes the sleeper, or the sleep does not begin. If (S)
-//!    comes after (R), it has acquired what (R) released, and the thread sees the new generation.
-//!    So no thread sleeps on the word for an owner that has gone.
-//! 3. The kernel finds the token at each moment after (C): it is pending until it is on the list.
+//! 1. Between (C) and (F) or (D) one thread owns the token, and it alone changes the generation.
+//! 2. A thread that sleeps on the word has read the generation after its own (S), which needs a
+//!    living owner. If that owner leaves or dies before the sleep, the word is another one, and the
+//!    sleep does not begin. If it does so later, (L) wakes all sleepers, and the kernel one, which
+//!    wakes the others. If (S) comes after the next (A), it has acquired what (A) released, and the
+//!    thread sees the new generation.
+//! 3. The kernel finds the token at each moment between (A) and (L): it is pending, or on the list.
+//! 4. While the word has a thread id, only its owner has the token pending or on its list. So the
+//!    kernel marks it at the death of its owner only, also if a thread in another namespace has the
+//!    same thread id. Between owners the kernel marks nothing: there is no thread id.
+//!
+//! If a thread dies between (C) and (A), or between (L) and (F), the slot stays between owners. It
+//! is lost until the table is zeroed, and no lock names its thread.
 //!
 //! # Ordering
 //! (D) is a full barrier, and so a thread that finds [`OWNER_DIED`] with Acquire sees all that the
 //! dead thread did. (C) acquires that too, and (G) releases it: so does a thread see it that finds
-//! a new generation. (R) is AcqRel, (S) is Acquire: invariant 2. (L) releases, (C) acquires.
+//! a new generation. (A) is Release, (S) is Acquire: invariant 2. (F) releases, (C) acquires.
 //!
 //! # Sources
 //! Documentation/locking/robust-futexes.rst and robust-futex-ABI.rst in the kernel. The design with
@@ -50,7 +59,7 @@
 pub use super::types::robust::ListError;
 
 use super::futex::{Futex, OWNER_DIED, Shared, TID_MASK, WAITERS};
-use super::sync::Ordering::{AcqRel, Acquire, Relaxed, Release};
+use super::sync::Ordering::{Acquire, Relaxed, Release};
 use super::sync::{AtomicPtr, AtomicU32};
 use super::world::robust::List;
 use super::world::{process_generation, thread_id};
@@ -78,6 +87,9 @@ pub struct Token {
     previous: AtomicPtr<()>,
     next: AtomicPtr<()>,
 }
+
+/// The word of a token between owners.
+const BETWEEN: u32 = WAITERS;
 
 /// How far the entry of the list is behind the first word: the distance of glibc's lists.
 const ENTRY: usize = 32;
@@ -137,6 +149,7 @@ impl Token {
             }
             // An exchange also where the bit is set already: invariant 2.
             match self.word().compare_exchange(seen, seen | WAITERS, Acquire, Acquire) {
+                // The next owner may have the same thread id, in another namespace.
                 Ok(_) if self.generation() == generation => return Some(seen | WAITERS),
                 Ok(_) => return None,
                 Err(now) => seen = now,
@@ -155,32 +168,27 @@ impl Token {
     /// ended.
     pub unsafe fn claim(&self) -> Result<Option<Registration>, ListError> {
         let seen = self.word().load(Relaxed);
-        if Self::is_alive(seen) {
+        if seen != 0 && seen & OWNER_DIED == 0 {
             return Ok(None);
         }
         let list = List::current()?;
         if list.word_index() != WORD {
             return Err(ListError::Missing);
         }
-        list.set_pending(Some(self.address())); // invariant 3
         // (C)
-        if self.word().compare_exchange(seen, thread_id(), Acquire, Relaxed).is_err() {
-            list.set_pending(None);
+        if self.word().compare_exchange(seen, BETWEEN, Acquire, Relaxed).is_err() {
             return Ok(None);
         }
         let generation = self.generation.load(Relaxed).wrapping_add(1);
         self.generation.store(generation, Release); // (G)
         self.process.store(std::process::id(), Relaxed);
-        let was = self.word().fetch_and(!WAITERS, AcqRel); // (R)
-        if (seen | was) & WAITERS != 0 {
-            self.word().key().wake(u32::MAX);
-        }
+        list.set_pending(Some(self.address())); // invariant 3
+        self.word().store(thread_id(), Release); // (A)
         // SAFETY: an entry is a pointer behind another one, both of them this token's; the caller
         // keeps it mapped.
         let appended = unsafe { list.append(self.entry()) };
         if let Err(error) = appended {
-            self.word().store(0, Release);
-            list.set_pending(None);
+            self.leave(list);
             return Err(error);
         }
         list.set_pending(None);
@@ -192,6 +200,17 @@ impl Token {
             process,
             of_thread: PhantomData,
         }))
+    }
+
+    /// (L) and (F), by the owner, whose list does not have the token any more, and which has it
+    /// pending.
+    fn leave(&self, list: List) {
+        let was = self.word().swap(BETWEEN, Relaxed); // (L)
+        if was & WAITERS != 0 {
+            self.word().key().wake(u32::MAX);
+        }
+        list.set_pending(None);
+        self.word().store(0, Release); // (F)
     }
 
     fn address(&self) -> usize {
@@ -262,10 +281,6 @@ impl Drop for Registration {
         // If another process has broken the list, the kernel may still find the token there. It
         // writes to it only while it holds this thread's id.
         let _ = unsafe { self.list.remove(token.entry()) };
-        let was = token.word().swap(0, Release); // (L)
-        if was & WAITERS != 0 {
-            token.word().key().wake(u32::MAX);
-        }
-        self.list.set_pending(None);
+        token.leave(self.list);
     }
 }

@@ -229,7 +229,8 @@ impl<P: Policy<Scope = futex::Shared>> Rule for RawRobustFairMutex<P> {
         let word = self.word.load(Relaxed);
         if Owner::of(word) == Some(gone) && word & CLEAN == 0 {
             self.died.store(1, Relaxed);
-            self.word.fetch_or(CLEAN, Relaxed);
+            // Mutant: Release -> Relaxed: for the compiler, whose order counts at a death.
+            self.word.fetch_or(CLEAN, Release);
         }
     }
 }

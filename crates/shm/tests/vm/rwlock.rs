@@ -9,7 +9,7 @@ use ulocks_core::spin::NoSpin;
 use ulocks_core::sync::Ordering::Relaxed;
 use ulocks_core::sync::{AtomicU32, spin_until, yield_now};
 use ulocks_core::time::Deadline;
-use ulocks_shm::robust::mutex::LockError;
+use ulocks_shm::robust::mutex::{LockError, Refused};
 use ulocks_shm::robust::rwlock::{RobustPsRwLock, RobustReadGuard, RobustWriteGuard};
 use ulocks_shm::slots::{Member, Slot};
 
@@ -93,7 +93,7 @@ impl Place {
                 self.told.fetch_add(1, Relaxed);
                 self.looks(&guard, true);
             }
-            Err(LockError::Refused(_)) => {}
+            Err(LockError::Refused(Refused::TimedOut)) => {}
             Err(error) => panic!("{error}"),
         }
     }
@@ -105,7 +105,7 @@ impl Place {
                 self.told.fetch_add(1, Relaxed);
                 Some(guard)
             }
-            Err(LockError::Refused(_)) => None,
+            Err(LockError::Refused(Refused::TimedOut)) => None,
             Err(error) => panic!("{error}"),
         }
     }
@@ -237,5 +237,46 @@ fn sifted() {
 fn classes_of_readers_are_sifted() {
     for kernel in Kernel::ALL {
         explore(sampled(4, kernel), sifted);
+    }
+}
+
+/// A writer that has the lock until two readers wait, and dies at any step. Each reader stays until
+/// the other one is in: the death must not leave one of them to the release of the other.
+fn readers_meet() {
+    let place = Place::new();
+    let [begun, inside] = [(); 2].map(|()| Arc::new(AtomicU32::new(0)));
+    let (shared, writes) = (Arc::clone(&place), Arc::clone(&begun));
+    let writer = thread::spawn(move || {
+        let me = shared.join();
+        let mut guard = shared.wrote(shared.lock.write(&me)).unwrap();
+        shared.changes(&mut guard, 1);
+        writes.store(1, Relaxed);
+        spin_until(|| shared.lock.raw().waiters(&me) == 2);
+        drop(guard);
+        std::mem::forget(me);
+    });
+    let reader = |_| {
+        let (place, begun, inside) = (Arc::clone(&place), Arc::clone(&begun), Arc::clone(&inside));
+        thread::spawn(move || {
+            spin_until(|| begun.load(Relaxed) == 1);
+            let me = place.join();
+            let _guard = match place.lock.read(&me) {
+                Ok(guard) | Err(LockError::OwnerDied(guard)) => guard,
+                Err(error) => panic!("{error}"),
+            };
+            inside.fetch_add(1, Relaxed);
+            spin_until(|| inside.load(Relaxed) == 2);
+        })
+    };
+    let readers: Vec<_> = (0..2).map(reader).collect();
+    let _ = writer.join();
+    begun.store(1, Relaxed);
+    readers.into_iter().for_each(|reader| reader.join().unwrap());
+}
+
+#[test]
+fn a_death_between_two_grants_leaves_no_reader_behind() {
+    for kernel in Kernel::ALL {
+        at_each_step(1, kernel, false, 60, readers_meet);
     }
 }

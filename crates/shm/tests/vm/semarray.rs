@@ -211,3 +211,37 @@ fn a_zero_between_two_sets_is_not_missed() {
         explore(sampled(4, kernel), between_two_sets);
     }
 }
+
+/// A thread takes semaphore 0 for good while another one sets it to 3. Either may die at any step.
+fn set_beside_a_holder() {
+    let place = Place::new();
+    let shared = Arc::clone(&place);
+    let holder = thread::spawn(move || {
+        let me = shared.join();
+        std::mem::forget(shared.array.acquire(&me, First.set()).unwrap());
+        std::mem::forget(me);
+    });
+    let shared = Arc::clone(&place);
+    let setter = thread::spawn(move || {
+        let me = shared.join();
+        shared.array.set(&me, 0, 3).unwrap();
+        std::mem::forget(me);
+    });
+    let died = holder.join().is_err();
+    let _ = setter.join();
+    let me = place.join();
+    place.array.reclaim(&me).unwrap();
+    let value = place.array.value(0).unwrap();
+    // What it took came back if it died, and if it was not set since.
+    let possible: &[u32] = if died { &[1, 3] } else { &[0, 2, 3] };
+    assert!(possible.contains(&value), "the value is {value}, and the holder died: {died}");
+}
+
+#[test]
+fn a_set_that_is_cut_off_keeps_what_others_are_owed() {
+    for kernel in Kernel::ALL {
+        let config =
+            Config { deaths: Deaths::Threads(2), timeouts: false, kernel, ..Config::sampled(12_000) };
+        explore(config, set_beside_a_holder);
+    }
+}

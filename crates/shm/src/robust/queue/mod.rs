@@ -45,11 +45,18 @@
 //! 5. A sleeper that the kernel wakes for a death wakes all that sleep on the same token. Then it
 //!    takes the queue lock, takes back what dead holders have, and grants (`settle`).
 //! 6. If a thread dies with the queue lock after it has changed the lock, another thread takes the
-//!    queue lock, is told of the death, and repairs. If it was a holder, the head watches it. If it
-//!    left the queue, the next waiter watches it. If a death made it change the lock, a waiter is
-//!    awake for that death. If it granted what another thread had released (`CLEAN` of the fair
-//!    mutex), that thread comes to the queue lock too. Only a thread that gave what it did not hold
-//!    leaves this to the next look of a waiter.
+//!    queue lock, is told of the death, and repairs:
+//!    - If the dead thread was a holder, the head watches it. Of several waiters that it grants, it
+//!      tells the first one last: that one watches it until all others are told.
+//!    - If it left the queue, the next waiter watches it.
+//!    - If it repaired after another death, a waiter that watched the other one is awake, and takes
+//!      the queue lock next.
+//!    - If it granted what another thread had released (`CLEAN` of the fair mutex), that thread
+//!      takes the queue lock to end its release.
+//!    - If it gave what it did not hold, no thread need notice before the next look of a waiter.
+//!
+//! A thread that is stopped, and not dead, keeps the queue lock. All others wait for it then, also
+//! those that only try, or have a deadline.
 //!
 //! # Ordering
 //! The queue lock orders all accesses but one: a waiter reads its word without it. (G) releases
@@ -64,8 +71,11 @@
 //! is the idea of the queue locks of Mellor-Crummey and Scott (1991), turned to deaths.
 
 mod notify;
+mod patience;
 mod place;
 mod watch;
+
+pub(crate) use patience::Patience;
 
 use crate::robust::RawRobust;
 use crate::robust::mutex::raw::RawRobustMutex;
@@ -76,7 +86,6 @@ use place::Place;
 use ulocks_core::spin::{self, Look};
 use ulocks_core::sync::Ordering::{Acquire, Relaxed, Release};
 use ulocks_core::sync::{AtomicU32, AtomicU64};
-use ulocks_core::time::Deadline;
 use ulocks_core::{Policy, futex};
 use watch::Watched;
 
@@ -123,31 +132,6 @@ pub(crate) trait Rule {
 
     /// Completes what a thread had begun that died with the queue lock.
     fn repair(&self) {}
-}
-
-/// Whether an acquisition may wait.
-#[derive(Clone, Copy, Debug)]
-pub(crate) enum Patience {
-    Never,
-    Until(Deadline),
-    Forever,
-}
-
-impl Patience {
-    fn deadline(self) -> Option<Deadline> {
-        match self {
-            Self::Until(deadline) => Some(deadline),
-            Self::Never | Self::Forever => None,
-        }
-    }
-
-    fn is_over(self) -> bool {
-        match self {
-            Self::Never => true,
-            Self::Until(deadline) => deadline.has_passed(),
-            Self::Forever => false,
-        }
-    }
 }
 
 /// The waiters of a robust lock: 16 bytes; all zero is an empty queue.
@@ -247,7 +231,7 @@ impl<P: Policy<Scope = futex::Shared>> Queue<P> {
                 if deaths > me.slots().len() {
                     // No slot is claimed anew so fast: what the dead have cannot be taken back.
                     section.leave();
-                    return Err(Refused::Corrupt(me.request().word.load(Relaxed)));
+                    return Err(Refused::Corrupt(me.owner().bits()));
                 }
                 continue;
             };
@@ -380,31 +364,43 @@ impl<'q, 's, P: Policy<Scope = futex::Shared>, R: Rule> Section<'q, 's, P, R> {
             });
         }
         // A slot has one request at a time: more grants are a peer's that overwrites the slots.
+        let mut first = None;
         for _ in 0..=self.me.slots().len() {
-            if let Err(head) = self.grant_one() {
-                if let Some(head) = head {
-                    self.rearm_head(head);
+            match self.grant_one(first) {
+                Ok(granted) if first.is_none() => first = Some(granted),
+                Ok(granted) => self.notify(granted),
+                Err(head) => {
+                    if let Some(head) = head {
+                        self.rearm_head(head);
+                    }
+                    break;
                 }
-                break;
             }
+        }
+        // The last: until then it watches this thread, if this was a holder (invariant 6).
+        if let Some(first) = first {
+            self.notify(first);
         }
     }
 
-    /// Grants the first request that can be granted, or says which waiter is the head.
-    fn grant_one(&mut self) -> Result<(), Option<Waiting<'s>>> {
-        let head = self.head();
+    /// Makes a holder of the first waiter, but `first`, that can be one, or says which is the head.
+    fn grant_one(&mut self, first: Option<Waiting<'s>>) -> Result<Waiting<'s>, Option<Waiting<'s>>> {
+        let is_first = |place: Place| first.is_some_and(|first| first.place.order() == place.order());
+        let head = match first {
+            None => self.head(),
+            Some(_) => self.least(|place| !is_first(place)),
+        };
         let mut next = head;
         for _ in 0..=self.me.slots().len() {
             let Some(waiter) = next else { break };
             if self.rule.grant(waiter.owner, waiter.request.want.load(Relaxed)) {
                 self.added |= self.rule.adds_holder(waiter.owner);
-                self.notify(waiter);
-                return Ok(());
+                return Ok(waiter);
             }
             if !R::OVERTAKES {
                 break;
             }
-            next = self.least(|place| place.order() > waiter.place.order());
+            next = self.least(|place| place.order() > waiter.place.order() && !is_first(place));
         }
         Err(head)
     }
@@ -438,6 +434,7 @@ impl<'q, 's, P: Policy<Scope = futex::Shared>, R: Rule> Section<'q, 's, P, R> {
         self.added = false;
         // (R), unless the calling thread is the head: it is awake.
         if head.owner != self.me.owner() {
+            // Mutant: Release -> Relaxed: as (W), for a scan of the queue that the slot was in before.
             head.request.word.store(head.owner.bits() | WAITING | REARM, Release);
             head.request.word.key().wake(1);
         }

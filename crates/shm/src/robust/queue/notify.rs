@@ -4,7 +4,7 @@ use super::watch::Watched;
 use super::{GRANTED, Queue, REARM, Rule, Section};
 use crate::robust::mutex::Refused;
 use crate::slots::Member;
-use ulocks_core::sync::Ordering::{Acquire, Relaxed};
+use ulocks_core::sync::Ordering::Relaxed;
 use ulocks_core::time::Deadline;
 use ulocks_core::{Policy, futex};
 
@@ -24,7 +24,7 @@ impl<P: Policy<Scope = futex::Shared>> Queue<P> {
         release();
         loop {
             let has_died = watched.sleep(me, deadline);
-            let word = me.request().word.load(Acquire);
+            let word = me.request().word.load(Relaxed);
             if word & GRANTED != 0 {
                 return Ok(true);
             }

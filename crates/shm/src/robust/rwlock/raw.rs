@@ -33,8 +33,8 @@
 //!    thread counts again (`repair`).
 //!
 //! # Ordering
-//! The queue lock orders all of it. (U) releases: the data of a dead writer with `CLEAN` is whole
-//! for the thread that acquires its death.
+//! The queue lock orders all of it. (U) releases, so that the compiler leaves it behind the data:
+//! the data of a dead writer with `CLEAN` is whole for the thread that acquires its death.
 
 use crate::robust::health;
 use crate::robust::mutex::Refused;
@@ -143,6 +143,7 @@ impl<P: Policy<Scope = futex::Shared>, const SLOTS: usize> RawRobustPsRwLock<P, 
     /// `me` writes.
     pub(super) unsafe fn unlock_write(&self, me: &Member<'_>) {
         me.check_process();
+        // Mutant: Release -> Relaxed: for the compiler, whose order counts at a death.
         self.writer.fetch_or(CLEAN, Release); // (U)
         if let Ok(mut section) = self.queue.enter(me, self) {
             self.writer.store(NO_OWNER, Relaxed);
@@ -157,6 +158,7 @@ impl<P: Policy<Scope = futex::Shared>, const SLOTS: usize> RawRobustPsRwLock<P, 
     /// `me` writes.
     pub(super) unsafe fn downgrade(&self, me: &Member<'_>) {
         me.check_process();
+        // Mutant: Release -> Relaxed: as in `unlock_write`.
         self.writer.fetch_or(CLEAN, Release); // (U)
         if let Ok(mut section) = self.queue.enter(me, self) {
             self.note_reader(me.owner());

@@ -24,6 +24,9 @@
 //! | values, row, outcome written | (M) |
 //! | the number cleared | (E) |
 //!
+//! `set` is such a change too: its only entry is for no row, and (M) clears what deaths give back
+//! to the semaphore.
+//!
 //! # Invariants
 //! 1. If the number of entries is not 0 when a thread gets the queue lock, the last holder has died
 //!    between (C) and (E). The thread makes the change again: (M) stores absolute values.
@@ -83,14 +86,18 @@ struct Row<const SEMS: usize, const OPS: usize> {
     undo: [AtomicU32; SEMS],
 }
 
+/// The slot in the journal of a change by `set`.
+const NO_ROW: u32 = u32::MAX;
+
 /// A change that is being made.
 #[derive(Debug)]
 #[repr(C)]
 struct Journal<const OPS: usize> {
     /// The number of entries, or 0.
     number: AtomicU32,
+    /// The slot of the row, or `NO_ROW`.
     slot: AtomicU32,
-    /// The owner of the row afterwards.
+    /// The owner of the row afterwards. Without a row, the process that sets.
     owner: AtomicU32,
     /// The outcome of the row afterwards.
     outcome: AtomicU32,
@@ -272,15 +279,20 @@ impl<const SEMS: usize, const SLOTS: usize, const OPS: usize, P: Policy<Scope = 
     /// As [`apply`](Self::apply).
     pub(super) unsafe fn set(&self, me: &Member<'_>, index: usize, value: u32) -> Result<(), SemError> {
         me.check_process();
-        let place = self.values.get(index).ok_or(SemError::NoSuchSemaphore { index, len: SEMS })?;
+        if index >= SEMS {
+            return Err(SemError::NoSuchSemaphore { index, len: SEMS });
+        }
         if i64::from(value) > LIMIT {
             return Err(SemError::Limit);
         }
         let mut section = self.queue.enter(me, self)?;
-        self.rows.iter().for_each(|row| row.undo[index].store(0, Relaxed));
+        self.journal.slot.store(NO_ROW, Relaxed);
+        self.journal.owner.store(me.process(), Relaxed);
+        self.journal.entries[0][0].store(index as u32, Relaxed);
+        self.journal.entries[0][1].store(value, Relaxed);
         in_order();
-        place.store(value, Relaxed);
-        self.last[index].store(me.process(), Relaxed);
+        self.journal.number.store(1, Relaxed); // (C)
+        self.complete();
         section.settle(Reap::Nothing);
         Ok(())
     }
@@ -379,7 +391,14 @@ impl<const SEMS: usize, const SLOTS: usize, const OPS: usize, P: Policy<Scope = 
         in_order();
         let journal = &self.journal;
         let number = (journal.number.load(Relaxed) as usize).min(OPS);
-        if let Some(row) = self.rows.get(journal.slot.load(Relaxed) as usize).filter(|_| number > 0) {
+        if number > 0 && journal.slot.load(Relaxed) == NO_ROW {
+            let [index, value, _] = journal.entries[0].each_ref().map(|word| word.load(Relaxed));
+            if let Some(place) = self.values.get(index as usize) {
+                self.rows.iter().for_each(|row| row.undo[index as usize].store(0, Relaxed));
+                place.store(value, Relaxed);
+                self.last[index as usize].store(journal.owner.load(Relaxed), Relaxed);
+            }
+        } else if let Some(row) = self.rows.get(journal.slot.load(Relaxed) as usize).filter(|_| number > 0) {
             for entry in &journal.entries[..number] {
                 let index = entry[0].load(Relaxed) as usize;
                 if index < SEMS {

@@ -1,0 +1,28 @@
+//! How long an acquisition may wait.
+
+use ulocks_core::time::Deadline;
+
+/// Whether an acquisition may wait.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Patience {
+    Never,
+    Until(Deadline),
+    Forever,
+}
+
+impl Patience {
+    pub(super) fn deadline(self) -> Option<Deadline> {
+        match self {
+            Self::Until(deadline) => Some(deadline),
+            Self::Never | Self::Forever => None,
+        }
+    }
+
+    pub(super) fn is_over(self) -> bool {
+        match self {
+            Self::Never => true,
+            Self::Until(deadline) => deadline.has_passed(),
+            Self::Forever => false,
+        }
+    }
+}
