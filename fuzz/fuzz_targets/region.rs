@@ -25,7 +25,7 @@ use ulocks_shm::robust::fair_mutex::RobustFairMutex;
 use ulocks_shm::robust::mutex::{LockError, RobustGuard, RobustMutex};
 use ulocks_shm::robust::rwlock::RobustPsRwLock;
 use ulocks_shm::robust::semarray::{RobustSemArray, RobustSemaphore};
-use ulocks_shm::{Joined, Region, SharedSafe, layout};
+use ulocks_shm::{Directory, DirectoryError, Joined, Region, SharedSafe, inspect, layout};
 
 const SLOTS: usize = 8;
 const SEMS: usize = 3;
@@ -47,7 +47,11 @@ struct Root {
     array: RobustSemArray<SEMS, SLOTS, 4>,
     semaphore: RobustSemaphore<SLOTS>,
     condvar: RobustCondvar,
+    names: Directory<NAMES, 256>,
 }
+
+/// How many names the directory has room for.
+const NAMES: usize = 4;
 
 struct Scratch(PathBuf);
 
@@ -56,7 +60,12 @@ static SOUND: LazyLock<(Scratch, Vec<u8>)> = LazyLock::new(|| {
     let directory =
         if fs::exists("/dev/shm").unwrap_or(false) { "/dev/shm".into() } else { std::env::temp_dir() };
     let path = directory.join(format!("ulocks-fuzz-{}", std::process::id()));
-    drop(options().create(&path, 0o600).expect("a region"));
+    {
+        let region = options().create(&path, 0o600).expect("a region");
+        let me = region.join().expect("a slot");
+        region.names.find_or_create::<RobustMutex<u64>>(&me, "a").expect("room");
+        region.names.find_or_create::<AtomicU32>(&me, "b").expect("room");
+    }
     let bytes = fs::read(&path).expect("its file");
     fs::remove_file(&path).expect("its file");
     (Scratch(path), bytes)
@@ -103,6 +112,11 @@ fn opens(input: &mut Unstructured<'_>) -> Result<()> {
         bytes.resize(input.int_in_range(0..=2 * sound.len())?, 0);
     }
     fs::write(&scratch.0, &bytes).expect("a file");
+    let _ = inspect::look(&scratch.0);
+    assert_eq!(fs::read(&scratch.0).expect("the file"), bytes, "a look has changed the file");
+    if input.ratio(1, 4)? && inspect::repair(&scratch.0).is_ok() {
+        bytes = fs::read(&scratch.0).expect("the file");
+    }
     match options().open(&scratch.0) {
         Ok(region) => uses(input, &region)?,
         Err(_) => assert_eq!(fs::read(&scratch.0).expect("the file"), bytes, "a refused file was changed"),
@@ -119,6 +133,9 @@ fn is_overwritten(input: &mut Unstructured<'_>) -> Result<()> {
     let words = overwritten(&first, sound.len());
     for _ in 0..input.int_in_range(0..=8)? {
         overwrites(input, words, None)?;
+    }
+    if input.arbitrary()? {
+        seals(words);
     }
     let region = options().open(&scratch.0).expect("the header is sound");
     uses(input, &region)
@@ -150,6 +167,22 @@ fn overwrites(input: &mut Unstructured<'_>, words: &[AtomicU32], mine: Option<us
     Ok(())
 }
 
+/// Makes the checksums of the directory's entries right, as a process can that means harm.
+fn seals(words: &[AtomicU32]) {
+    // Behind the slots, and behind the words of the directory itself.
+    let first = (PAGE + std::mem::offset_of!(Root, names) + 64) / 4;
+    for entry in words[first..first + NAMES * 48].chunks_exact(48) {
+        let long = |at: usize| {
+            let half = |at: usize| u64::from(entry[at].load(Relaxed));
+            half(at * 2) | half(at * 2 + 1) << 32
+        };
+        let parts: Vec<_> = (2..6).chain(8..24).map(long).collect();
+        let checksum = layout(&parts);
+        entry[12].store(checksum as u32, Relaxed);
+        entry[13].store((checksum >> 32) as u32, Relaxed);
+    }
+}
+
 /// Uses the locks of a region, and writes into it between the calls.
 fn uses(input: &mut Unstructured<'_>, region: &Region<Root>) -> Result<()> {
     let words = overwritten(region, SOUND.1.len());
@@ -179,10 +212,35 @@ fn whole<'a, L: RawRobust>(
     }
 }
 
+/// Finds or creates a value by name, and uses it: it is in the directory.
+fn named<T: SharedSafe>(
+    input: &mut Unstructured<'_>,
+    root: &Root,
+    me: &Joined<'_>,
+    uses: impl FnOnce(&T),
+) -> Result<()> {
+    let name = ["a", "b", "c", "d", "a longer name"][input.choose_index(NAMES + 1)?];
+    let found = match input.arbitrary()? {
+        true => root.names.find_or_create::<T>(me, name),
+        false => root.names.find::<T>(me, name),
+    };
+    match found {
+        Ok(value) => {
+            let inside =
+                std::ptr::from_ref(value).addr().wrapping_sub(std::ptr::from_ref(&root.names).addr());
+            assert!(inside <= size_of_val(&root.names) - size_of::<T>(), "outside of the directory");
+            uses(value);
+        }
+        Err(DirectoryError::Name { .. }) => panic!("the names are good"),
+        Err(error) => assert!(!error.to_string().is_empty()),
+    }
+    Ok(())
+}
+
 /// One use of a lock, which holds it for no other call.
 fn call(input: &mut Unstructured<'_>, root: &Root, me: &Joined<'_>) -> Result<()> {
     let index = input.int_in_range(0..=SEMS)?;
-    match input.int_in_range(0..=20_u8)? {
+    match input.int_in_range(0..=24_u8)? {
         0 => drop(whole(root.mutex.try_lock(me))),
         1 => drop(whole(root.mutex.try_lock_for(me, SOON))),
         2 => drop(root.mutex.try_lock(me)),
@@ -210,6 +268,10 @@ fn call(input: &mut Unstructured<'_>, root: &Root, me: &Joined<'_>) -> Result<()
                 drop(root.condvar.wait_for(guard, SOON));
             }
         }
+        20 => named(input, root, me, |lock: &RobustMutex<u64>| drop(whole(lock.try_lock(me))))?,
+        21 => named(input, root, me, |lock: &RobustFairMutex<u64>| drop(whole(lock.try_lock(me))))?,
+        22 => named(input, root, me, |word: &AtomicU32| _ = word.fetch_add(1, Relaxed))?,
+        23 => _ = root.names.entries().filter(|entry| entry.is_ok()).count(),
         _ => {
             root.condvar.notify_one(me);
             root.condvar.notify_all(me);
