@@ -3,8 +3,8 @@
 //!
 //! [`sweep`] finds out, for every step of a thread, what its death there does to the others:
 //! whether they all come to their end, or wait for the dead for ever. What they do until then is
-//! checked as in any exploration. A lock that survives its owner has no step that blocks anybody;
-//! of a plain one, the sweep says which steps do.
+//! checked as in any exploration. A lock that survives its owner has no step that blocks another
+//! thread; of a plain one, the sweep says which steps do.
 //!
 //! Thread 0, which runs the model, never dies; so a model starts its threads and judges what is
 //! left.
@@ -24,7 +24,7 @@ pub struct Point {
     pub places: Vec<String>,
     /// Executions in which it died.
     pub deaths: u64,
-    /// Of these, the ones in which somebody waits for ever.
+    /// Of these, those in which a thread waits for ever.
     pub blocked: u64,
 }
 

@@ -116,7 +116,7 @@ pub(crate) trait Engine {
     fn store(&self, word: Word, value: u64, order: Ordering, at: At);
     /// The value before, as `Ok` if it was changed.
     fn update(&self, word: Word, update: &Update<'_>, at: At) -> Result<u64, u64>;
-    /// The newest value, without a step: for `Debug`, and for whoever owns the word.
+    /// The newest value, without a step: for `Debug`, and for the owner of the word.
     fn peek(&self, word: Word) -> u64;
     fn fence(&self, order: Ordering, at: At);
     /// A `fence(SeqCst)` on every thread of the process, wherever it is (`membarrier`).

@@ -81,7 +81,7 @@ impl Fibers {
     }
 }
 
-/// Gives the processor back to whoever resumed this coroutine.
+/// Gives the processor back to the code that resumed this coroutine.
 pub(crate) fn suspend() {
     let yielder = YIELDER.get().expect("suspended outside of a coroutine");
     // SAFETY: the yielder lives on the stack of the coroutine that is running, which is this one.
@@ -92,7 +92,7 @@ pub(crate) fn suspend() {
 impl Drop for Fibers {
     fn drop(&mut self) {
         for mut fiber in self.fibers.take().into_iter().flatten() {
-            // SAFETY: what the coroutine owns is leaked. Nobody refers to its stack any more: the
+            // SAFETY: what the coroutine owns is leaked. No code refers to its stack any more: the
             // run is over, and the other coroutines never run again.
             unsafe { fiber.force_reset() };
             keep(fiber.into_stack());

@@ -1,13 +1,13 @@
 //! The priority-inheriting futex of the machine, as the kernel's `FUTEX_LOCK_PI` and its kin.
 //!
 //! The word holds the id of its owner, which is the number of the thread plus one, and the kernel's
-//! marks. A release goes to the waiter of the highest priority, and among equals to the one that
+//! marks. A release goes to the waiter of the highest priority, and among equals to the waiter that
 //! came first; a thread that others wait for has at least their priority. The scheduler of an
-//! exploration tries every order and heeds no priority: it decides only who is served.
+//! exploration tries every order and heeds no priority: it decides only which waiter is served.
 //!
 //! A thread that ends while it owns a lock for which others wait hands it over, with
-//! [`OWNER_DIED`]; without waiters it leaves its id behind, and who asks for the lock then is told
-//! that the owner is gone. A circle of waiters is refused. What the kernel writes is a
+//! [`OWNER_DIED`]; without waiters it leaves its id behind, and the next thread that asks for the
+//! lock is told that the owner is gone. A circle of waiters is refused. What the kernel writes is a
 //! read-modify-write with acquire and release, by the thread that makes the call; the end of a wait
 //! orders nothing.
 //!
@@ -103,7 +103,7 @@ pub fn try_lock(word: &AtomicU32, private: bool) -> Result<bool, Refusal> {
     call(Call::TryLock { lock: Futex::of(word, private) }).map(|taken| taken != 0)
 }
 
-/// `FUTEX_UNLOCK_PI`: releases to the best waiter, or to nobody.
+/// `FUTEX_UNLOCK_PI`: releases to the best waiter, or to no thread.
 ///
 /// # Errors
 /// [`Refusal::NotOwner`].

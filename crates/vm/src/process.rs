@@ -1,8 +1,8 @@
 //! Processes of the machine, and memory that they share at different addresses.
 //!
 //! The processes of a run live in one address space and trust each other not to look. What tells
-//! them apart is what the kernel tells apart: private futexes, signal handlers, and who dies
-//! together. A [`Region`] is mapped as often as one likes, each time at another address, and a
+//! them apart is what the kernel tells apart: private futexes, signal handlers, and which threads
+//! die together. A [`Region`] is mapped as often as one likes, each time at another address, and a
 //! shared futex in it is the same futex at all of them.
 
 use crate::engine;
@@ -21,7 +21,7 @@ pub fn spawn<T: Send + 'static>(body: impl FnOnce() -> T + Send + 'static) -> Jo
     thread::start(body, |body| engine::with(|engine| engine.spawn_process(body, at)))
 }
 
-/// The number of the calling thread's process: 0 is the one that runs the model itself.
+/// The number of the calling thread's process: 0 runs the model itself.
 #[must_use]
 pub fn current() -> usize {
     engine::with(|engine| engine.current_process())
@@ -199,7 +199,7 @@ impl Mapping {
     /// The `T` at `offset`.
     ///
     /// # Safety
-    /// A `T` is there: all-zero memory is one, or somebody has made one; and it is not accessed as
+    /// A `T` is there: all-zero memory is one, or a caller has made one; and it is not accessed as
     /// anything else. The run in which the region was mapped has not ended.
     ///
     /// # Panics

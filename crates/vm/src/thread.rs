@@ -39,7 +39,7 @@ pub(crate) fn start<T: Send + 'static>(
     JoinHandle { thread, result }
 }
 
-/// The number of the calling thread: 0 is the one that runs the model itself.
+/// The number of the calling thread: 0 runs the model itself.
 #[must_use]
 pub fn current() -> usize {
     engine::with(|engine| engine.current_thread())

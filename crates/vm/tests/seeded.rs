@@ -198,8 +198,8 @@ fn psrwlock_that_is_sound() {
 
 struct Guarded(dekker::Handshake, UnsafeCell<u32>);
 
-// SAFETY: the cell is accessed by who has entered. Where the handshake is broken, the machine ends
-// the run before.
+// SAFETY: the cell is accessed by the thread that has entered. Where the handshake is broken, the
+// machine ends the run before.
 unsafe impl Sync for Guarded {}
 
 impl Guarded {

@@ -20,8 +20,8 @@
 //! # Preconditions
 //! The model is deterministic: the same answers lead to the same questions. Executions that are not
 //! redundant come to their end, for what was left out for one that is cut short may not have been
-//! seen anywhere: whoever limits steps must call the exploration failed. Footprints name all that
-//! an operation touches.
+//! seen anywhere: a caller that limits steps must call the exploration failed. Footprints name all
+//! that an operation touches.
 //!
 //! # State
 //! `nodes` are the questions of this execution, and `depth` is how many of them were asked. The
@@ -184,7 +184,7 @@ impl Exhaustive {
         true
     }
 
-    /// Demands that the question is the one that was asked here before.
+    /// Demands that the same question was asked here before.
     fn check_thread_node(&self, enabled: &[Candidate]) {
         let Node::Thread { start, end, .. } = self.nodes[self.depth] else {
             panic!("{NOT_DETERMINISTIC}it asked for a thread, where before it asked something else");

@@ -18,9 +18,9 @@
 //! | `Write` | covered: after `a`, `e` may read an older message still | covered: the later one takes an earlier place | covered: after `a`, `e` may update an older message still |
 //! | `Update` | covered: as `Write` | **no**: `e, a` may update what `e` wrote | **no**: likewise |
 //!
-//! `Read`, `Write` and `Update` of different words touch nothing in common. Who sees which message,
-//! and which placements the axiom on sequentially consistent events allows, is a property of the
-//! graph of events, not of the order in which the graph was built.
+//! `Read`, `Write` and `Update` of different words touch nothing in common. Which thread sees which
+//! message, and which placements the axiom on sequentially consistent events allows, is a property
+//! of the graph of events, not of the order in which the graph was built.
 //!
 //! An operation for which it matters what is the newest message at the time is no mere `Read` or
 //! `Update`: the kernel's look at a futex, or a read of a thread that may not read old messages any

@@ -1,5 +1,5 @@
-//! Choices: who runs next, which message a load reads, whether a waiter times out. One answer to
-//! each makes an execution.
+//! Choices: which thread runs next, which message a load reads, whether a waiter times out. One
+//! answer to each makes an execution.
 //!
 //! The explorer asks, a [`Strategy`] answers. Nothing here knows of memory or coroutines: an
 //! execution is its list of answers, and the same answers give the same execution.
@@ -16,7 +16,7 @@
 //! for people.
 //!
 //! Answer 0 is always the tame one: the thread that ran last goes on, a load reads the newest
-//! message, nothing is spurious, nobody dies. A string of zeros, and so the empty string, is the
+//! message, nothing is spurious, no thread dies. A string of zeros, and so the empty string, is the
 //! execution without surprises, and the smaller a string the fewer surprises it has.
 //!
 //! # Invariants
@@ -84,7 +84,7 @@ pub(crate) trait Strategy {
     /// A new execution. False if there is none: all are done, or the budget is spent.
     fn begin(&mut self) -> bool;
 
-    /// Which of `enabled` runs. It is not empty, each thread stands in it once, and the one that
+    /// Which of `enabled` runs. It is not empty, each thread stands in it once, and the thread that
     /// ran last, if it is enabled, stands first. Asked before every operation, also where only one
     /// thread can run.
     fn thread(&mut self, enabled: &[Candidate]) -> usize;

@@ -19,9 +19,9 @@ pub(crate) struct Odds([u16; Kind::COUNT]);
 impl Odds {
     /// No answer is preferred.
     pub(crate) const UNIFORM: u16 = u16::MAX;
-    /// Three in four: who is surprised nearly always would read the same old value a hundred
-    /// thousand times, which no machine does, and a loop that looks until it sees a change would be
-    /// taken for one that never ends.
+    /// Three in four: a strategy that surprises nearly always would read the same old value a
+    /// hundred thousand times, which no machine does, and a loop that looks until it sees a change
+    /// would be taken for one that never ends.
     const MOST: u16 = 3 << 14;
 
     /// The same with `surprises` in 65,536 choices of `kind`.

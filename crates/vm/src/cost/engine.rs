@@ -193,7 +193,7 @@ impl World {
         let mut state = self.state();
         state.trace(16 + me as u64, line as u64);
         if taken {
-            // Now for those who read the old value meanwhile.
+            // Now for the threads that read the old value meanwhile.
             state.taken(line);
         }
         line

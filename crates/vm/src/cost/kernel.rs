@@ -1,14 +1,14 @@
 //! The kernel's table of sleepers: a queue for each futex, first come, first served.
 //!
-//! Who is put into the table is found by wake-ups from then on, also while its CPU is still busy
-//! putting it to sleep. A sleeper of `futex_waitv` stands in several queues; whoever takes it from
-//! one removes it from the others.
+//! A thread that is put into the table is found by wake-ups from then on, also while its CPU is
+//! still busy putting it to sleep. A sleeper of `futex_waitv` stands in several queues; the call
+//! that takes it from one removes it from the others.
 
 use super::units::Ps;
 use crate::engine::Key;
 use std::collections::{HashMap, VecDeque};
 
-/// Somebody in a queue.
+/// A thread in a queue.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Sleeper {
     pub(super) thread: usize,
@@ -72,7 +72,7 @@ impl Futexes {
         (taken, looked)
     }
 
-    /// Moves up to `count` sleepers to the end of another queue, in order. Who was moved.
+    /// Moves up to `count` sleepers to the end of another queue, in order. Returns the moved ones.
     pub(super) fn requeue(&mut self, from: Key, count: u32, to: Key) -> Vec<Sleeper> {
         let Some(queue) = self.queues.get_mut(&from) else { return Vec::new() };
         let count = queue.sleepers.len().min(count as usize);

@@ -2,7 +2,7 @@
 //!
 //! A file is JSON: the workspace already reads and writes it, outcomes are JSON too, and a file can
 //! be cut out of an outcome that carries it. Every time is in nanoseconds. A file has no default
-//! for any number, since a forgotten latency would be a wrong prediction that nobody sees; it may
+//! for any number, since a forgotten latency would be a wrong prediction that no test sees; it may
 //! say for each where it comes from (`sources`), and it must say whether the numbers were measured
 //! or guessed (`origin`).
 
@@ -92,7 +92,7 @@ pub struct Memory {
     /// The part of a transfer, from 0 to 1, in which the request is on its way and the owner still
     /// has the line.
     pub request_share: f64,
-    /// Whether a read takes a modified line over from its owner, who is left without, as some
+    /// Whether a read takes a modified line over from its owner, which is left without, as some
     /// machines do because a write is likely to follow. Otherwise both share it, as in the
     /// textbook.
     pub migratory: bool,
@@ -108,7 +108,7 @@ pub struct Memory {
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Kernel {
-    /// A futex call that finds nothing to do: a wake-up of nobody, a wait on a word that has
+    /// A futex call that finds nothing to do: a wake-up of no thread, a wait on a word that has
     /// changed.
     pub futex: f64,
     /// How long a futex call keeps its queue to itself.

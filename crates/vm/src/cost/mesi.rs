@@ -1,11 +1,12 @@
-//! Cache lines and who has them: a directory that knows for each line its owner or its sharers.
+//! Cache lines, and the CPUs that have them: a directory knows for each line its owner or its
+//! sharers.
 //!
 //! # State of a line
 //!
 //! | owner | sharers | MESI | reads that hit | writes that hit |
 //! |---|---|---|---|---|
-//! | none | none | invalid | nobody's | nobody's |
-//! | none | S | shared | those of S | nobody's |
+//! | none | none | invalid | no CPU's | no CPU's |
+//! | none | S | shared | those of S | no CPU's |
 //! | c | none | exclusive, or modified (`modified`) | those of c | those of c |
 //!
 //! The first reader of a line that no cache holds becomes its owner (exclusive), so that its first
@@ -61,7 +62,7 @@ struct Line {
     owner: Option<usize>,
     modified: bool,
     sharers: CpuSet,
-    /// Until when it serves nobody else.
+    /// Until when it serves no other CPU.
     busy: Ps,
     version: u64,
     watchers: Vec<Watcher>,
@@ -119,7 +120,7 @@ impl Directory {
         })
     }
 
-    /// Whether `cpu` needs nobody for its access.
+    /// Whether `cpu` needs no other CPU for its access.
     pub(super) fn is_hit(&self, line: usize, cpu: usize, access: Access) -> bool {
         let line = &self.lines[line];
         line.owner == Some(cpu) || access == Access::Read && line.sharers.contains(cpu)
@@ -244,7 +245,8 @@ impl Directory {
         self.lines[line].version
     }
 
-    /// A CPU has taken the line for itself, or done its access. Who was asleep on it.
+    /// A CPU has taken the line for itself, or done its access. Returns the threads that were
+    /// asleep on it.
     pub(super) fn taken(&mut self, line: usize) -> Vec<Watcher> {
         self.lines[line].version += 1;
         std::mem::take(&mut self.lines[line].watchers)

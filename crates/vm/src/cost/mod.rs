@@ -33,7 +33,7 @@
 //!         )
 //!         .unwrap()
 //! };
-//! // Everybody reads `serving` whenever it changes.
+//! // All threads read `serving` whenever it changes.
 //! assert!(ticket(64).transfers_per_operation > 2.0 * ticket(16).transfers_per_operation);
 //! ```
 //!

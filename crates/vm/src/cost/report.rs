@@ -8,7 +8,7 @@ use std::cell::{Cell, RefCell};
 use std::fmt;
 
 /// What the threads did, and the time; shared between the engine and the observers inside threads,
-/// who look for free.
+/// which look for free.
 #[derive(Debug, Default)]
 pub(super) struct Records {
     pub(super) now: Cell<Ps>,
@@ -268,12 +268,12 @@ impl fmt::Display for CostError {
 
 impl std::error::Error for CostError {}
 
-/// A deadlock: who waits, and where.
+/// A deadlock: which threads wait, and where.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Stuck {
     /// Since when nothing could change, or when it was noticed, in nanoseconds.
     pub at_ns: f64,
-    /// Who waits for what.
+    /// Which thread waits for what.
     pub threads: Vec<StuckThread>,
 }
 

@@ -1,4 +1,4 @@
-//! CPUs: who runs, who waits for one, and which are idle.
+//! CPUs: which threads run, which wait for one, and which CPUs are idle.
 //!
 //! Each CPU has a queue, first in, first out. A thread keeps its CPU until it sleeps, ends, or has
 //! had its time slice while another waits; then it goes to the end of the queue. A thread that
@@ -21,8 +21,8 @@ pub(super) struct Cpu {
     /// Whether an event is on its way that ends the slice, and which slice that is.
     pub(super) armed: bool,
     pub(super) slice: u64,
-    /// The most CPU time that a thread had when it got this CPU: who slept long is not owed all of
-    /// it.
+    /// The most CPU time that a thread had when it got this CPU: a thread that slept long is not
+    /// owed all of it.
     pub(super) pace: Ps,
     /// The slice is over, but the running thread is in the middle of an instruction or a system
     /// call.
@@ -100,7 +100,8 @@ impl Cpus {
         !self.cpus[cpu].queue.is_empty()
     }
 
-    /// The running thread has left: who is next. If nobody waits anywhere, the CPU is idle.
+    /// The running thread has left: the next one runs. If no thread waits anywhere, the CPU is
+    /// idle.
     pub(super) fn next(&mut self, cpu: usize) -> Option<usize> {
         let from = if self.has_queue(cpu) {
             Some(cpu)

@@ -15,7 +15,7 @@
 //!
 //! 1. A thread has at most one `Go` that counts: its `step` changes with each `Go` that is pushed,
 //!    taken or cancelled.
-//! 2. A CPU for which a thread waits has an event on its way that ends the slice of the one that
+//! 2. A CPU for which a thread waits has an event on its way that ends the slice of the thread that
 //!    runs (`armed`), or that one leaves at its next operation (`switch_soon`).
 //! 3. A spinner sleeps only on lines that have the versions it read, and is woken when one of them
 //!    gets another.
@@ -191,7 +191,7 @@ impl State {
             return;
         }
         if !has_queue {
-            state.armed = false; // whoever waited has been taken by another CPU
+            state.armed = false; // the thread that waited has been taken by another CPU
             return;
         }
         self.interrupt(cpu);
@@ -320,7 +320,7 @@ impl State {
         true
     }
 
-    /// Whether a thread that wakes up has had less CPU time than the one that runs.
+    /// Whether a thread that wakes up has had less CPU time than the running one.
     fn is_owed(&mut self, thread: usize, cpu: usize) -> bool {
         let (now, slice) = (self.now(), self.costs.slice);
         let state = self.cpus.get(cpu);
@@ -333,7 +333,7 @@ impl State {
 
     // ---- Sleepers in the kernel.
 
-    /// The sleep is over, by decision: nobody finds the thread in a queue any more.
+    /// The sleep is over, by decision: no wake-up finds the thread in a queue any more.
     pub(super) fn rouse(&mut self, thread: usize, how: Woken) {
         self.threads[thread].woken = Some(how);
         self.leave_queues(thread);
@@ -404,7 +404,7 @@ impl State {
         }
     }
 
-    /// Who can do nothing any more, if that is everybody who has not ended.
+    /// The threads that can do nothing any more, if these are all that have not ended.
     pub(super) fn stuck(&self) -> Vec<usize> {
         let mut stuck = Vec::new();
         for (number, thread) in self.threads.iter().enumerate() {

@@ -87,7 +87,7 @@ impl World {
         state.thread(me).woken.take().expect("awake, but nobody woke it")
     }
 
-    /// Wakes those who were taken from a queue, one after the other.
+    /// Wakes the threads that were taken from a queue, one after the other.
     pub(super) fn wake_all(&self, me: usize, taken: Vec<Sleeper>) -> u32 {
         self.state().kernel.woken += taken.len() as u64;
         for sleeper in &taken {

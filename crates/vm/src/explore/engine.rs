@@ -1,8 +1,8 @@
 //! The explorer as an engine: what each operation of the facade does to the machine, and when other
 //! threads run.
 //!
-//! An operation announces itself, lets the scheduler choose who goes next, and is carried out when
-//! its thread is chosen. So whenever somebody is chosen, the next operation of every thread is
+//! An operation announces itself, lets the scheduler choose the next thread, and is carried out
+//! when its thread is chosen. So whenever a thread is chosen, the next operation of every thread is
 //! known; the reduction of the exhaustive strategy needs that. What a thread does between two
 //! operations belongs to the first of them.
 //!

@@ -1,8 +1,8 @@
 //! The kernel's part of an execution: the futex queue, the clocks, and what it does for a thread
 //! that has died.
 //!
-//! Each method is one step for everybody else. Nothing here orders memory: a wake-up makes nothing
-//! visible, and the kernel's own look at a word is a relaxed load of the newest value.
+//! Each method is one step for all other threads. Nothing here orders memory: a wake-up makes
+//! nothing visible, and the kernel's own look at a word is a relaxed load of the newest value.
 
 use super::machine::{Machine, Status};
 use super::pi::Inherits;
@@ -191,8 +191,8 @@ impl Machine<'_, '_> {
         }
         let woken = self.take(from, wake, u32::MAX);
         let mut moved = Vec::new();
-        // Who is moved goes to the end of the other futex's queue, which is the end of the common
-        // one.
+        // A moved sleeper goes to the end of the other futex's queue, which is the end of the
+        // common one.
         for _ in 0..self.queue.len() {
             let Some(mut sleeper) = self.queue.pop_front() else { break };
             let free =
@@ -237,7 +237,7 @@ impl Machine<'_, '_> {
         true
     }
 
-    /// The earliest moment somebody sleeps or spins until.
+    /// The earliest moment until which a thread sleeps or spins.
     pub(super) fn next_deadline(&self) -> Option<Duration> {
         if !self.config.timeouts {
             return None;
@@ -259,8 +259,8 @@ impl Machine<'_, '_> {
         let now = self.clocks.now();
         for sleeper in &mut self.queue {
             let deadline = sleeper.deadline.and_then(Clocks::moment);
-            // Whoever is woken before it runs has been woken: the kernel looks at the queue, not at
-            // the timer.
+            // A thread that is woken before it runs has been woken: the kernel looks at the queue,
+            // not at the timer.
             sleeper.expired |= sleeper.woken.is_none() && deadline.is_some_and(|deadline| deadline <= now);
         }
     }
@@ -374,12 +374,12 @@ impl Machine<'_, '_> {
         let key = Key { address: self.canonical_address(address), private: false };
         if holds & TID_MASK == thread as u32 + 1 {
             // The kernel exchanges it with a full barrier: what the dead thread did is visible to
-            // who acquires.
+            // a thread that acquires.
             let change = |value: u64| Some(value & u64::from(WAITERS) | u64::from(OWNER_DIED));
             let update =
                 Update { name: "exit", success: AcqRel, failure: Relaxed, weak: false, change: &change };
             let at = self.died_at.expect("somebody has died");
-            // A word that ended is nobody's lock any more.
+            // A word that ended is no lock any more.
             let _ = self.memory.update(thread, loc, &update, at, &mut |_, _| 0);
             let woken = if holds & WAITERS != 0 { self.take(key, 1, u32::MAX) } else { Vec::new() };
             self.tell_kernel(thread, loc, "marks it OWNER_DIED", &woken);

@@ -1,17 +1,17 @@
-//! The state of one execution: memory, threads, and who goes next.
+//! The state of one execution: memory, threads, and which of them goes next.
 //!
 //! # Rules
-//! 1. Whenever somebody is chosen, the next operation of every other thread is announced, with what
+//! 1. Whenever a thread is chosen, the next operation of every other thread is announced, with what
 //!    it may touch. The exhaustive strategy leaves out orders by these footprints, so one that is
 //!    too small loses executions.
 //! 2. What no other thread can tell is done at once. A thread that a signal may strike, or whose
 //!    death takes others with it, has no such operations.
-//! 3. Who waits is a candidate as soon as what it waits for has come, or a signal has; chosen for a
-//!    signal alone, it runs a handler. The clock is a candidate where all executions are tried;
-//!    otherwise it is asked for before each step.
-//! 4. When nobody can go, the execution has ended, or it is stuck: without a wake-up if some
+//! 3. A waiting thread is a candidate as soon as what it waits for has come, or a signal has;
+//!    chosen for a signal alone, it runs a handler. The clock is a candidate where all executions
+//!    are tried; otherwise it is asked for before each step.
+//! 4. When no thread can go, the execution has ended, or it is stuck: without a wake-up if some
 //!    sleeper's words have all changed since it fell asleep, in a deadlock otherwise. An armed
-//!    signal need not come and saves nobody.
+//!    signal need not come and saves no thread.
 //! 5. Four bounds keep executions finite, and each leaves out repetitions only: one thread's steps
 //!    in a row (not where all executions are tried), reads of one old message, failures of one weak
 //!    exchange for no reason, fruitless rounds of a busy-wait. An execution that is endless all the
@@ -50,7 +50,7 @@ pub(super) enum Status {
     Done,
 }
 
-/// Who goes next.
+/// The next thread.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Next {
     Thread(usize),
@@ -64,7 +64,7 @@ const CLOCK: usize = usize::MAX;
 const LONGEST_STREAK: u32 = 1_000;
 
 /// How many steps an execution that repeats another is given to come to its end. What is cut off
-/// leaks, so it is better to let it end; but nobody sees to it that its threads take turns.
+/// leaks, so it is better to let it end; but nothing makes its threads take turns.
 const LONGEST_REPETITION: u64 = 1_000;
 
 pub(super) struct Thread {
@@ -312,7 +312,7 @@ impl<'a, 's> Machine<'a, 's> {
         thread.at = Some(at);
     }
 
-    /// Chooses who goes next and makes it the current thread.
+    /// Chooses the next thread and makes it the current one.
     pub(super) fn schedule(&mut self) -> Next {
         loop {
             if self.redundant_since.is_some_and(|since| self.steps > since + LONGEST_REPETITION) {
@@ -364,9 +364,9 @@ impl<'a, 's> Machine<'a, 's> {
         }
     }
 
-    /// Who can go, the current thread first; and the clock, if somebody waits for it.
+    /// The threads that can go, the current one first; and the clock, if a thread waits for it.
     ///
-    /// Who could only go on for a signal that is armed counts if somebody else can go: the signal
+    /// A thread that could only go on for an armed signal counts if another one can go: the signal
     /// need not come.
     fn collect_enabled(&mut self) {
         let mut enabled = core::mem::take(&mut self.enabled);
@@ -394,9 +394,9 @@ impl<'a, 's> Machine<'a, 's> {
     /// What the next step of a thread may touch.
     fn footprint(&self, number: usize) -> Footprint {
         let announced = self.threads[number].footprint;
-        // Who may be sent a signal is not free to take any step early: the signal would come too
-        // late for it. And a death that takes others with it happens before or after each of their
-        // steps.
+        // A thread that may be sent a signal is not free to take any step early: the signal would
+        // come too late for it. And a death that takes others with it happens before or after each
+        // of their steps.
         let may_be_struck = announced.is_invisible() && self.handles_signals(number);
         if may_be_struck || self.death_takes_others(number) { Footprint::Everything } else { announced }
     }

@@ -96,10 +96,10 @@ pub enum Strategy {
     Replay(String),
 }
 
-/// Who may die, and where.
+/// Which threads may die, and where.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Deaths {
-    /// Nobody.
+    /// None.
     None,
     /// Up to so many threads, each at any of its steps. Thread 0, which runs the model itself,
     /// never dies.
@@ -140,7 +140,7 @@ impl Deaths {
     }
 }
 
-/// What is demanded of those who survive a death.
+/// What is demanded of the threads that survive a death.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Survivors {
     /// They come to their end.
@@ -189,11 +189,11 @@ pub struct Config {
     pub timeouts: bool,
     /// How many waits of an execution may end spuriously.
     pub spurious: u32,
-    /// Who may die.
+    /// Which threads may die.
     pub deaths: Deaths,
     /// What is demanded of the survivors.
     pub survivors: Survivors,
-    /// Which kernel cleans up after a death. By default the one that wakes less, 6.18.
+    /// Which kernel cleans up after a death. By default 6.18, which wakes less.
     pub kernel: Kernel,
     /// How many executions may be spent on making a failure small; long ones count for several.
     pub shrink: usize,
@@ -295,11 +295,11 @@ pub struct Report {
     pub redundant: u64,
     /// Steps of all executions together.
     pub steps: u64,
-    /// The most threads of an execution, the one that begins it included.
+    /// The most threads of an execution, the first one included.
     pub threads: usize,
     /// Whether these are all executions there are, within the bounds of [`Strategy::Exhaustive`].
     pub complete: bool,
-    /// Executions in which somebody died.
+    /// Executions in which a thread died.
     pub deaths: u64,
     /// Executions in which survivors waited for the dead for ever.
     pub blocked: u64,

@@ -1,7 +1,7 @@
-//! The kernel's part of priority-inheriting futexes: who owns, who waits, who is next.
+//! The kernel's part of priority-inheriting futexes: the owner, the waiters, and the next owner.
 //!
-//! The word says who owns; who waits is in the kernel's queue. Each method is one step for
-//! everybody else.
+//! The word names the owner; the waiters are in the kernel's queue. Each method is one step for
+//! all other threads.
 
 use super::kernel::Sleeper;
 use super::machine::{Machine, Status};
@@ -137,7 +137,7 @@ impl Machine<'_, '_> {
         self.queue.iter().filter(waits)
     }
 
-    /// The priority of a thread, with what it inherits from those who wait for it.
+    /// The priority of a thread, with what it inherits from the threads that wait for it.
     fn priority(&self, thread: usize, depth: usize) -> u8 {
         let own = self.threads[thread].priority;
         let waiting = self
@@ -146,7 +146,7 @@ impl Machine<'_, '_> {
         waiting.map(|sleeper| self.priority(sleeper.thread, depth - 1)).fold(own, u8::max)
     }
 
-    /// Who waits for the lock `key` with the highest priority, and longest among equals.
+    /// The waiter for the lock `key` with the highest priority, and longest among equals.
     fn best_waiter(&self, key: Key) -> Option<usize> {
         let waiting = self.waiting_for_locks().filter(|sleeper| sleeper.entries[0].0 == key);
         self.best(waiting.map(|sleeper| sleeper.thread))
@@ -227,7 +227,7 @@ impl Machine<'_, '_> {
         Ok(Ok(0))
     }
 
-    /// Gives the lock of `thread` to the best waiter, or to nobody.
+    /// Gives the lock of `thread` to the best waiter, or to no thread.
     fn hand_over(&mut self, thread: usize, lock: Place, marks: u32, at: At) -> Result<(), Fault> {
         let next = self.best_waiter(lock.key);
         self.write_pi(thread, lock, next.map_or(0, |next| WAITERS | marks | tid(next)), at)?;
@@ -314,7 +314,7 @@ impl Machine<'_, '_> {
         Ok(Ok(done))
     }
 
-    /// Whether somebody has overwritten the mark of a lock for which this one waits.
+    /// Whether a thread has overwritten the mark of a lock for which this one waits.
     pub(super) fn is_forgotten(&self, sleeper: &Sleeper) -> bool {
         self.holds(sleeper.entries[0].1) & WAITERS == 0
     }
@@ -333,7 +333,7 @@ impl Machine<'_, '_> {
             let left: Vec<_> = self.waiting_for_locks().map(|sleeper| sleeper.entries[0]).collect();
             let mine = left.into_iter().find(|(_, loc, _)| self.holds(*loc) & TID_MASK == tid(thread));
             let (Some((key, loc, _)), Some(at)) = (mine, at) else { break };
-            // A word that ended is nobody's lock any more.
+            // A word that ended is no lock any more.
             if self.hand_over(thread, Place { key, loc }, OWNER_DIED, at).is_err() {
                 break;
             }

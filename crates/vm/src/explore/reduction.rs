@@ -131,7 +131,7 @@ impl Shared {
             Op::Plain(word) => {
                 let seen = self.words[word].load(Acquire);
                 if seen & 1 == 1 {
-                    // SAFETY: nobody else runs now.
+                    // SAFETY: no other thread runs now.
                     self.plain.with_mut(|plain| unsafe { *plain = mine });
                 }
                 seen

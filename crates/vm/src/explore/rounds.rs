@@ -28,7 +28,7 @@ pub(super) struct Round {
     pub(super) is_open: bool,
     /// By word, what was seen or written last.
     pub(super) looks: Vec<Look>,
-    /// The next round may end otherwise although nobody does anything: this one had an exchange
+    /// The next round may end otherwise although no thread does anything: this one had an exchange
     /// fail for no reason.
     pub(super) again: bool,
     /// The earliest deadline that had not passed.
@@ -36,9 +36,9 @@ pub(super) struct Round {
 }
 
 impl Round {
-    /// Whether the next round may end otherwise although nobody does anything. Also if a word has
-    /// another value now than this round found: it changed the word, or saw two values of it. What
-    /// it wrote before it read, and what it put back, the next round does again.
+    /// Whether the next round may end otherwise although no thread does anything. Also if a word
+    /// has another value now than this round found: it changed the word, or saw two values of it.
+    /// What it wrote before it read, and what it put back, the next round does again.
     pub(super) fn goes_on(&self) -> bool {
         self.again || self.looks.iter().any(|look| look.first.is_some_and(|first| first != look.value))
     }

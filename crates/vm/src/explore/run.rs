@@ -14,7 +14,7 @@ use crate::choice::{
 use crate::engine::{At, install, next_run};
 use std::rc::Rc;
 
-/// Who answers the questions of an execution, and what was answered.
+/// The source of answers to the questions of an execution, and what was answered.
 pub(super) type Choices<'s> = Recorder<Driver<'s>>;
 
 /// Explores `model`.
@@ -28,7 +28,7 @@ pub fn run(config: &Config, model: impl Fn() + 'static) -> Result<Report, Box<Fa
     run_from(config, &(Rc::new(model) as Rc<dyn Fn()>), &mut |_| ())
 }
 
-/// As [`run`]; `died` is told where somebody died.
+/// As [`run`]; `died` is told where a thread died.
 pub(crate) fn run_from(
     config: &Config,
     model: &Rc<dyn Fn()>,
@@ -65,7 +65,7 @@ pub(super) struct Outcome {
     pub(super) verdict: Option<Verdict>,
     pub(super) steps: u64,
     threads: usize,
-    /// Where somebody died, and whether the survivors wait for the dead for ever.
+    /// Where a thread died, and whether the survivors wait for the dead for ever.
     pub(super) death: Option<(At, bool)>,
     story: Option<Story>,
 }

@@ -1,4 +1,5 @@
-//! Signals of an execution: who handles what, what is pending where, and when a handler runs.
+//! Signals of an execution: which thread handles what, what is pending where, and when a handler
+//! runs.
 
 use super::machine::{Machine, Status};
 use super::story::Said;

@@ -1,5 +1,5 @@
-//! An execution told as a story: who did what, at which line, what was read, and why that could be
-//! read.
+//! An execution told as a story: which thread did what, at which line, what was read, and why that
+//! could be read.
 
 use super::words::describe;
 use super::words::{Seen, number};

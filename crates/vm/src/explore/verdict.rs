@@ -14,10 +14,10 @@ pub enum Verdict {
     Unpublished(String),
     /// An atomic was used after its end, or ended while its use was not over.
     Dead(String),
-    /// Nobody can go on, and no wake-up is missing: each waits for another.
+    /// No thread can go on, and no wake-up is missing: each waits for another.
     Deadlock(Stuck),
-    /// Nobody can go on, and a sleeper sleeps on a word that has changed since: whoever changed it
-    /// owed a wake-up.
+    /// No thread can go on, and a sleeper sleeps on a word that has changed since: the thread that
+    /// changed it owed a wake-up.
     LostWakeUp(Stuck),
     /// The threads go on and on, and none comes to its end.
     Livelock(Stuck),

@@ -255,7 +255,7 @@ impl Machine<'_, '_> {
     }
 }
 
-/// Who answers the questions of the memory; without `stale`, the tame answer does.
+/// The source of answers to the questions of the memory; without `stale`, the tame answer does.
 pub(super) fn chooser<'c>(
     choices: &'c mut Choices<'_>,
     stale: bool,

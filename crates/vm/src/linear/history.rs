@@ -146,7 +146,7 @@ impl<C, R> Recorder<C, R> {
     /// The history, which stands still as long as the result lives: hold it for one expression
     /// only.
     pub fn history(&self) -> MutexGuard<'_, History<C, R>> {
-        // In a run nobody ever waits here: threads of the machine change in its operations, and
+        // In a run no thread ever waits here: threads of the machine change in its operations, and
         // none happens under this lock. A panic under it leaves a history that is whole.
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }

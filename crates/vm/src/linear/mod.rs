@@ -33,7 +33,7 @@
 //! # What is compared
 //! Linearizability takes the order of steps for the order of time. C11 promises less: a relaxed
 //! load may return an old value long after a newer one was written, and a `try_lock` that fails on
-//! such a value is sound although nobody held the lock *then*. So either explore without stale
+//! such a value is sound although no thread held the lock *then*. So either explore without stale
 //! reads, which checks the protocol alone, or allow the operation in the specification to fail at
 //! any time, as [`MutexCall::Attempt`](specs::MutexCall::Attempt) does.
 //!

@@ -115,7 +115,7 @@ enum What {
         operation: usize,
         returns: Option<usize>,
     },
-    /// Also the end of the list, which nobody asks for.
+    /// Also the end of the list, which no caller asks for.
     Return,
 }
 

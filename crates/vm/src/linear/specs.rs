@@ -79,11 +79,11 @@ impl Specification for Mutex {
     }
 }
 
-/// A reader-writer lock, free at the start. Who comes first is left open.
+/// A reader-writer lock, free at the start. Which thread comes first is left open.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct RwLock;
 
-/// Who holds an [`RwLock`].
+/// The holders of an [`RwLock`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Holders {
     /// So many readers; none if it is free.
@@ -102,9 +102,9 @@ pub enum RwLockCall {
     AttemptRead,
     /// A reader releases the lock.
     ReadUnlock,
-    /// Waits until nobody holds the lock, and acquires it as a writer.
+    /// Waits until no thread holds the lock, and acquires it as a writer.
     Write,
-    /// Acquires the lock as a writer if nobody holds it, or gives up, in any state.
+    /// Acquires the lock as a writer if no thread holds it, or gives up, in any state.
     AttemptWrite,
     /// The writer releases the lock.
     WriteUnlock,

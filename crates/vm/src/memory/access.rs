@@ -17,7 +17,7 @@ pub(crate) struct Read {
     pub(crate) message: MsgId,
     /// How many messages are newer.
     pub(crate) newer: usize,
-    /// Who wrote it, where; `None` for zeroed memory.
+    /// The thread that wrote it, and where; `None` for zeroed memory.
     pub(crate) writer: Option<usize>,
     pub(crate) written_at: Option<At>,
     pub(crate) why: Why,

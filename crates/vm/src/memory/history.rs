@@ -23,7 +23,7 @@ pub(super) struct Message {
     pub(super) view: ViewId,
     /// A read-modify-write has read it, and stands right after it: nothing else may.
     pub(super) taken: bool,
-    /// Who wrote it, with which of his events.
+    /// The thread that wrote it, and by which of its events.
     pub(super) writer: Option<usize>,
     pub(super) epoch: u32,
     pub(super) at: Option<At>,
@@ -34,7 +34,7 @@ pub(super) struct History {
     /// Never empty. In modification order.
     pub(super) messages: Vec<Message>,
     pub(super) generation: u32,
-    /// Who created it, at which of his events; `None` for zeroed memory.
+    /// The thread that created it, and by which of its events; `None` for zeroed memory.
     created: Option<(Access, u32)>,
     ended: Option<Access>,
     /// By thread: the last access, and which of its events that was. 0: none.
@@ -69,7 +69,7 @@ impl History {
         self.messages.iter().rposition(|message| message.id == id)
     }
 
-    /// The newest message whose write happened before whoever has `clock`; 0 if that is none.
+    /// The newest message whose write happened before a thread that has `clock`; 0 if that is none.
     pub(super) fn newest_before(&self, clock: &[u32]) -> u64 {
         let happened = |message: &&Message| {
             let epoch = |writer: usize| clock.get(writer).copied().unwrap_or(0);

@@ -17,10 +17,10 @@
 //! - *Sequential consistency* is RC11's `psc`, which C++20 took over (P0668): see the module `sc`.
 //! - *Consume* does not exist, as in Rust.
 //! - *Threads*: all of the parent's past happens before the child's first event, and the child's
-//!   last event before the return of the join. *Atomics*: the first value is plain data of whoever
-//!   creates it, and the end is a plain write. Whoever accesses an atomic must come after its
-//!   creation, and before its end, in happens-before, or there is a fault. *Plain data* is checked
-//!   for races and holds no values here.
+//!   last event before the return of the join. *Atomics*: the first value is plain data of the
+//!   thread that creates it, and the end is a plain write. A thread that accesses an atomic must
+//!   come after its creation, and before its end, in happens-before, or there is a fault. *Plain
+//!   data* is checked for races and holds no values here.
 //!
 //! # State
 //!
@@ -110,7 +110,7 @@ impl Loc {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub(crate) struct MsgId(u32);
 
-/// Who decides: given what is to be chosen and how many there are, at least two, the index of one.
+/// The chooser: given what is to be chosen and how many there are, at least two, the index of one.
 /// 0 is always the tame answer.
 pub(crate) type Choose<'a> = &'a mut dyn FnMut(Kind, usize) -> usize;
 
@@ -263,8 +263,8 @@ impl Memory {
         }
     }
 
-    /// A new atomic whose first value is plain data of `thread`: whoever uses it must have learnt
-    /// of it in order.
+    /// A new atomic whose first value is plain data of `thread`: a thread that uses it must have
+    /// learnt of it in order.
     pub(crate) fn create(&mut self, thread: usize, value: u64, at: At) -> Loc {
         let epoch = self.event(thread, None);
         let created = Access { thread, what: What::Create, at };
@@ -307,7 +307,8 @@ impl Memory {
         Loc { slot: u32::try_from(slot).expect("fewer than 2^32 atomics"), generation: word.generation }
     }
 
-    /// The atomic ends, which is a write to all of it: whoever used it must have done so before.
+    /// The atomic ends, which is a write to all of it: a thread that used it must have done so
+    /// before.
     pub(crate) fn retire(&mut self, thread: usize, loc: Loc, at: At) -> Result<(), Fault> {
         self.enter(thread, loc, false, at)?;
         let word = &mut self.words[loc.index()];
@@ -338,7 +339,7 @@ impl Memory {
         }
     }
 
-    /// The newest value: for whoever owns the word, and for the kernel.
+    /// The newest value: for the owner of the word, and for the kernel.
     pub(crate) fn newest(&self, loc: Loc) -> u64 {
         self.words[loc.index()].newest().value
     }
@@ -373,7 +374,7 @@ impl Memory {
     }
 
     /// Whether a thread that has read `value` from the message `seen` can read another value later,
-    /// without anybody writing one.
+    /// without a thread writing one.
     pub(crate) fn has_other(&self, loc: Loc, seen: MsgId, value: u64) -> bool {
         let word = &self.words[loc.index()];
         word.messages.iter().rev().take_while(|message| message.id != seen).any(|other| other.value != value)

@@ -28,8 +28,8 @@
 //! 1. into the new event, if that is SC. These alone close no cycle: a new event has no successors
 //!    by them.
 //! 2. from the new event, if it is an SC access, to what is after it in `mo` or `rb`.
-//! 3. from each SC fence `f` that happens before the new event, to whoever has seen more of its
-//!    word than it does: SC fences whose view holds a newer message, and SC writes of newer
+//! 3. from each SC fence `f` that happens before the new event, to each node that has seen more of
+//!    its word than it does: SC fences whose view holds a newer message, and SC writes of newer
 //!    messages.
 //!
 //! So the cycles that a candidate message would close are those of 2 and 3. For 3 this is a floor:
@@ -203,7 +203,8 @@ impl Psc {
                 && event <= at(clock, other, 0)
             {
                 *known += 1;
-                // Who ends before he knows of a node learns of it, if ever, when it was dropped.
+                // A thread that ends before it knows of a node learns of it, if ever, when it was
+                // dropped.
                 let Some(index) = index else { continue };
                 *slot_of(&mut self.graph[index].after, thread, u32::MAX) = epoch;
                 past.nodes.insert(index);
@@ -380,8 +381,8 @@ impl Psc {
         })
     }
 
-    /// The fences that happen before the latest event of `thread` come before whoever has seen more
-    /// of its word.
+    /// The fences that happen before the latest event of `thread` come before each node that has
+    /// seen more of its word.
     fn order_fences(&mut self, thread: usize, slot: usize, label: u64) {
         if at(&self.claimed, slot, 0) <= label || self.seed.has(Bug::NoWayBack) {
             return;
@@ -454,8 +455,8 @@ impl Psc {
         }
     }
 
-    /// Drops what can be on no cycle any more: nodes that everybody who is still to act knows, so
-    /// that no edge to them will be added, and that no edge leads to.
+    /// Drops what can be on no cycle any more: nodes that each thread which is still to act knows,
+    /// so that no edge to them will be added, and that no edge leads to.
     fn sweep(&mut self) {
         if self.graph.len() < self.sweep_at.max(self.sweep_from) {
             return;

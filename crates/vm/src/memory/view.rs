@@ -3,11 +3,11 @@
 //! A view has two halves that always travel together.
 //!
 //! - `labels`: per word, the newest message (by its label) that an event of the past wrote *or
-//!   read*. Coherence says that nobody reads, or writes, before what he knows: the labels are
+//!   read*. Coherence says that no thread reads, or writes, before what it knows: the labels are
 //!   floors.
 //! - `clock`: per thread, how many of its events happened before. This is happens-before itself,
-//!   exactly: event `n` of thread `t` happened before whoever has `clock[t] >= n`. Data races are
-//!   judged by it.
+//!   exactly: event `n` of thread `t` happened before each thread that has `clock[t] >= n`. Data
+//!   races are judged by it.
 //!
 //! Reading a message raises the reader's label and nothing else; only what synchronises joins whole
 //! views.

@@ -73,8 +73,8 @@ macro_rules! atomic {
         unsafe impl $(<$param>)? Send for $name $(<$param>)? {}
 
         impl $(<$param>)? $name $(<$param>)? {
-            /// An atomic that holds `value`. Whoever uses it must have learnt of it in an ordered
-            /// way.
+            /// An atomic that holds `value`. A thread that uses it must have learnt of it in an
+            /// ordered way.
             #[track_caller]
             #[must_use]
             pub fn new(value: $value) -> Self {

@@ -87,7 +87,7 @@ pub struct Watch {
 unsafe impl Sync for Watch {}
 
 impl Watch {
-    /// A watch over data that nobody accesses.
+    /// A watch over data that no thread accesses.
     #[must_use]
     pub const fn new() -> Self {
         Self { cell: UnsafeCell::new(0), writing: Cell::new(false), reading: Cell::new(0) }

@@ -12,7 +12,7 @@ use ulocks_vm::thread;
 
 #[test]
 fn the_last_steps_that_hold_up_others_are_those_of_an_owner_and_of_a_waker() {
-    // Thread 1 comes to a lock that nobody holds, and thread 2 after it has it.
+    // Thread 1 comes to a lock that no thread holds, and thread 2 after it has it.
     let model = || {
         let lock = Arc::new((ThreeStates::default(), AtomicU32::new(0)));
         let [one, two] = [Arc::clone(&lock), Arc::clone(&lock)];

@@ -1,4 +1,5 @@
-//! The futex: who is woken, by which key, in which order, and that nothing is ordered by it.
+//! The futex: which thread is woken, by which key, in which order, and that nothing is ordered by
+//! it.
 
 use crate::{address, all_outcomes, all_outcomes_of, threads, verdict};
 use std::sync::Arc;
@@ -73,7 +74,7 @@ fn a_store_and_a_wake_up_never_leave_a_sleeper() {
 
 #[test]
 fn the_kernel_looks_at_the_newest_value_for_the_thread_that_waits() {
-    // Who does not sleep because the word is 1 reads nothing older after that.
+    // A thread that does not sleep because the word is 1 reads nothing older after that.
     let model = || {
         let [ended, _] = threads(
             word(0),
@@ -93,7 +94,7 @@ fn the_kernel_looks_at_the_newest_value_for_the_thread_that_waits() {
     all_outcomes(model, [(End::Mismatch, 1), (End::TimedOut, 0), (End::TimedOut, 1)]);
 }
 
-/// Lets everybody go who sleeps on `word` or is about to.
+/// Lets all threads go that sleep on `word` or are about to.
 fn release(word: &AtomicU32) {
     word.store(1, Relaxed);
     wake(address(word), ALL, ALL, true);

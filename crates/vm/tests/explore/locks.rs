@@ -11,7 +11,7 @@ pub(crate) trait Lock: Default + Send + Sync + 'static {
     fn locked<R>(&self, body: impl FnOnce() -> R) -> R;
 }
 
-/// Molnar's, Drepper's: 0 free, 1 locked, 2 locked and somebody may sleep.
+/// Molnar's, Drepper's: 0 free, 1 locked, 2 locked and a thread may sleep.
 #[derive(Default)]
 pub(crate) struct ThreeStates(AtomicU32);
 

@@ -1,4 +1,4 @@
-//! Processes and deaths: who dies with whom, at which steps, and what is left of the dead.
+//! Processes and deaths: which threads die together, at which steps, and what is left of the dead.
 
 use crate::{all_outcomes, all_outcomes_of, failure, sampled};
 use std::sync::Arc;
@@ -23,7 +23,7 @@ fn as_many_threads_die_as_the_configuration_allows_and_never_the_first() {
             thread::spawn(move || crate::discard(word.fetch_or(bit, Relaxed)))
         });
         let dead = started.map(|thread| thread.join().is_err());
-        // Who dies does so in place of its only step.
+        // A thread that dies does so in place of its only step.
         assert_eq!(word.load(Relaxed), u32::from(!dead[0]) | u32::from(!dead[1]) << 1);
         dead
     };
@@ -117,7 +117,7 @@ fn survivors_may_wait_for_the_dead_if_that_is_allowed() {
     assert!(matches!(failure(&config, model).verdict, Verdict::Deadlock(_)));
     let report = explore(Config { survivors: Survivors::MayBlock, ..config }, model);
     assert!(report.complete && 0 < report.blocked && report.blocked < report.deaths, "{report}");
-    // Who waits for the living is still stuck.
+    // A thread that waits for the living is still stuck.
     let nobody = || crate::discard(futex::wait(&AtomicU32::new(0), 0, u32::MAX, None, true));
     let config = Config { survivors: Survivors::MayBlock, ..with(Deaths::Threads(1)) };
     assert!(matches!(failure(&config, nobody).verdict, Verdict::Deadlock(_)));
@@ -138,7 +138,7 @@ fn a_sleeper_that_dies_is_not_woken_in_anothers_place() {
         let ended = sleepers.map(|sleeper| sleeper.join().is_ok());
         (woken, ended.into_iter().filter(|&ended| ended).count())
     };
-    // Everybody ends: all who slept when the word changed were woken, dead or alive.
+    // All threads end: those that slept when the word changed were woken, dead or alive.
     let report = explore(with(Deaths::Threads(2)), move || crate::discard(model()));
     assert!(report.complete && report.deaths > 0);
 }

@@ -16,7 +16,7 @@ use ulocks_vm::thread;
 const ALL: u32 = u32::MAX;
 const OWNER_DIED: u32 = 0x4000_0000;
 const WAITERS: u32 = 0x8000_0000;
-/// What a lock of somebody else holds.
+/// What the lock of another thread holds.
 const STRANGER: u32 = 1_000;
 
 /// `struct robust_list_head`.
@@ -70,7 +70,7 @@ fn entry(lock: &Robust) -> *mut () {
 enum Held {
     /// It is on the list.
     Listed,
-    /// It is the one that is being acquired or released.
+    /// It is being acquired or released.
     Pending,
     /// Both.
     Both,

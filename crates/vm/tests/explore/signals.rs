@@ -142,8 +142,8 @@ fn a_timed_wait_is_interrupted() {
 
 #[test]
 fn an_untimed_wait_begins_again_after_the_handler() {
-    // The handler changes the word, so who begins again does not sleep; nobody is told that it was
-    // interrupted.
+    // The handler changes the word, so a thread that begins again does not sleep; none is told that
+    // it was interrupted.
     let untimed = || {
         let word = Arc::new(AtomicU32::new(0));
         let shared = Arc::clone(&word);
@@ -192,7 +192,7 @@ fn a_signal_to_oneself_is_handled_before_anything_else() {
 
 #[test]
 fn a_signal_can_strike_right_before_a_fence_or_a_point() {
-    // Whoever sends has seen the store, so the handler runs after it; wherever the thread is by
+    // The sender has seen the store, so the handler runs after it; wherever the thread is by
     // then.
     let model = || {
         let (word, place, seen) = (Arc::new(AtomicU32::new(0)), Place::default(), Seen::default());

@@ -135,7 +135,7 @@ fn a_weak_exchange_that_fails_for_no_reason_is_tried_again() {
 
 #[test]
 fn a_round_that_saw_a_word_change_is_repeated() {
-    // The reader of a sequence lock: what it read is good if nobody wrote meanwhile.
+    // The reader of a sequence lock: what it read is good if no thread wrote meanwhile.
     let model = || {
         let [seen, _] = threads(
             (AtomicU32::new(0), AtomicU32::new(0)),

@@ -1,4 +1,4 @@
-//! Time: who times out when, and that all clocks, sleepers and questions agree on it.
+//! Time: which thread times out when, and that all clocks, sleepers and questions agree on it.
 
 use crate::{address, all_outcomes, all_outcomes_of, threads, verdict};
 use std::sync::Arc;

@@ -18,9 +18,9 @@
 //!   no load has shown: the shape R of the litmus tests.)
 //!
 //! # Ordering
-//! A flag goes down with Release and is read with Acquire. Whoever enters on the turn has to have
-//! seen the section of the other as well, if there was one: a thread that has left and come back
-//! stores the turn with Release, and it is read with Acquire.
+//! A flag goes down with Release and is read with Acquire. A thread that enters on the turn has to
+//! have seen the section of the other as well, if there was one: a thread that has left and come
+//! back stores the turn with Release, and it is read with Acquire.
 
 use super::Exclusive;
 use ulocks_vm::sync::Ordering::{Acquire, Relaxed, Release, SeqCst};
@@ -29,13 +29,13 @@ use ulocks_vm::sync::{AtomicU32, fence, spin_until};
 /// What is wrong with the handshake, or the lock.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Bug {
-    /// Nobody has (F1).
+    /// No thread has (F1).
     NoFence,
     /// This thread lacks (F1).
     NoFenceIn(usize),
     /// This thread's (F1) is AcqRel only.
     WeakFenceIn(usize),
-    /// Nobody has (F2). Only Peterson's lock has it.
+    /// No thread has (F2). Only Peterson's lock has it.
     NoSecondFence,
     /// Flags go down with Relaxed.
     RelaxedExit,
@@ -87,7 +87,7 @@ impl Handshake {
 /// Peterson's lock, for threads 0 and 1.
 pub struct Peterson {
     flags: [AtomicU32; 2],
-    /// Who goes first if both want to.
+    /// Which thread goes first if both want to.
     turn: AtomicU32,
     bug: Option<Bug>,
 }

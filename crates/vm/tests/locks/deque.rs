@@ -81,7 +81,7 @@ impl Deque {
         if top < bottom {
             return Some(value);
         }
-        // The last one: whoever moves `top` has it.
+        // The last one: the thread that moves `top` has it.
         let won = if self.bug == Some(Bug::LastByStore) {
             self.top.store(top + 1, Relaxed);
             true

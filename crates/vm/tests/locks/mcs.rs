@@ -46,7 +46,7 @@ pub enum Bug {
     RelaxedLink,
     /// (G) does not publish what the holder did.
     RelaxedGrant,
-    /// The grant wakes nobody.
+    /// The grant wakes no thread.
     NoWake,
     /// The holder looks at the node's word once more after the grant. Seen only if the node ends
     /// with its owner's wait.

@@ -5,7 +5,7 @@
 //! # Invariants
 //! 1. A node is made by its owner and found by others through `tail` (T) or `next` (L) only: both
 //!    publish it.
-//! 2. After the grant (G) the node belongs to its owner, who may leave the frame at once: the
+//! 2. After the grant (G) the node belongs to its owner, which may leave the frame at once: the
 //!    granter uses the address of the word as the key of a wake-up, and the word no more.
 //! 3. A holder leaves its frame only when no successor can link itself any more: it has freed
 //!    `tail`, or has the link.
@@ -35,8 +35,8 @@ impl McsOnStack {
     fn lock(&self, node: &Node) {
         let name = ptr::from_ref(node).cast_mut();
         let before = self.tail.swap(name, Bug::swap(self.bug)); // (T)
-        // SAFETY: whoever was in the queue is there until it has been linked to, which is what
-        // comes now (invariant 3).
+        // SAFETY: each thread that was in the queue is there until it has been linked to, which is
+        // what comes now (invariant 3).
         if let Some(before) = unsafe { before.as_ref() } {
             before.next.store(name, Bug::link(self.bug)); // (L)
             await_grant(&node.grant);

@@ -3,7 +3,7 @@
 //!
 //! They show that the explorer finds what it is there to find, and that it finds nothing where
 //! there is nothing. Each takes the bug it is to have, or `None`. A program that ends has shown
-//! exclusion, publication (the machine reports unordered accesses to plain data) and that nobody
+//! exclusion, publication (the machine reports unordered accesses to plain data) and that no thread
 //! was left asleep (it reports threads that cannot go on).
 
 pub mod dekker;
@@ -50,7 +50,7 @@ struct Counter<L> {
 // before the access.
 unsafe impl<L: Sync> Sync for Counter<L> {}
 
-/// Exclusion, and that nobody sleeps for ever: each of `threads` threads counts under the lock,
+/// Exclusion, and that no thread sleeps for ever: each of `threads` threads counts under the lock,
 /// `rounds` times.
 pub fn counting<L: Exclusive>(
     threads: usize,

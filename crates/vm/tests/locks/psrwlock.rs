@@ -3,14 +3,15 @@
 //!
 //! A rendition for user space of the protocol as our design notes describe it, for one class of
 //! readers (preemptable threads) and writers of the same class: nothing here raises a context, and
-//! who would spin in the kernel sleeps at once. No line of the kernel patch was looked at for it.
+//! a thread that would spin in the kernel sleeps at once. No line of the kernel patch was looked at
+//! for it.
 //!
 //! # State
 //! | word | bits | meaning |
 //! |---|---|---|
 //! | `uc` | `WRITER` | a writer that came by the fast path holds the lock |
 //! | | `SLOW_WRITER` | there is a writer in the slow path: fast paths are shut |
-//! | | `QUEUE_ACTIVE` | somebody is in the wait queue |
+//! | | `QUEUE_ACTIVE` | a thread is in the wait queue |
 //! | | `ONE_READER`... | how many readers hold the lock |
 //! | `ws` | `QUEUE_MUTEX` | the wait queue is being changed |
 //! | | `COUNT_MUTEX` | the count of slow writers and `SLOW_WRITER` are being brought into line |
@@ -25,7 +26,7 @@
 //!   clear, counts itself in `uc`, and leaves `prio`.
 //! - A writer enters by `uc` 0 to `WRITER`. Otherwise it counts itself in `ws` and sets
 //!   `SLOW_WRITER`, locks slow readers out, waits until those that were let in have left `prio`,
-//!   *then* until nobody is in `uc` (a reader enters `uc` before it leaves `prio`, so none falls
+//!   *then* until no thread is in `uc` (a reader enters `uc` before it leaves `prio`, so none falls
 //!   between the two), and takes `HELD`.
 //! - To wait is to set `QUEUE_ACTIVE`, to look once more, to enter the queue and to sleep.
 //! - To wake is to take the queue's mutex and, if a reader is counted in `uc`, to leave it to that
@@ -33,15 +34,15 @@
 //!
 //! # Invariants
 //! 1. A reader in the slow path is counted in `prio` or `uc`, or both.
-//! 2. *Whoever changes what somebody may wait for looks at `QUEUE_ACTIVE` after the change*: in the
-//!    value that the change of `uc` itself returned, or in a load that a `SeqCst` fence keeps
-//!    behind the change (a waiter has its own between the bit and its last look).
+//! 2. *A thread that changes what another may wait for looks at `QUEUE_ACTIVE` after the change*:
+//!    in the value that the change of `uc` itself returned, or in a load that a `SeqCst` fence
+//!    keeps behind the change (a waiter has its own between the bit and its last look).
 //!
 //! # The defect
 //! The slow unlock begins with the exchange of the fast one, which fails. It goes on to release
 //! `HELD`, to let slow readers in again and to clear `SLOW_WRITER`, and then looks for
 //! `QUEUE_ACTIVE` in the value *that first exchange* returned. A reader that queues in between had
-//! its last look while the writer still locked it out: it sleeps until somebody else's unlock, or
+//! its last look while the writer still locked it out: it sleeps until another thread's unlock, or
 //! for ever. This breaks invariant 2; the repaired form loads `uc` again, behind a fence.
 //!
 //! # Sources

@@ -7,9 +7,9 @@
 //! # Ordering
 //! (Boehm, "Can Seqlocks Get Along with Programming Language Memory Models?", MSPC 2012.)
 //! - The writer's second store of `sequence` (W2) is Release and pairs with the reader's first load
-//!   (R1), Acquire: who sees the new number sees the new words.
+//!   (R1), Acquire: a thread that sees the new number sees the new words.
 //! - The writer's Release fence (F1), after its first store (W1), pairs with the reader's Acquire
-//!   fence (F2), before its second load (R2): who has seen one of the new words sees that
+//!   fence (F2), before its second load (R2): a thread that has seen one of the new words sees that
 //!   `sequence` has changed. An Acquire on (R2) itself does not do that: it keeps what comes
 //!   *after* it from moving before it, and the words come before.
 
@@ -20,7 +20,7 @@ use ulocks_vm::sync::{AtomicU32, fence};
 /// What is wrong with the lock.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Bug {
-    /// (R2) is an Acquire load, and there is no (F2): the bug everybody makes.
+    /// (R2) is an Acquire load, and there is no (F2): the common bug.
     AcquireInPlaceOfFence,
     /// There is no (F1).
     NoWriterFence,

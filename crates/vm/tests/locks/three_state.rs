@@ -4,13 +4,13 @@
 //! | word | meaning |
 //! |---|---|
 //! | `UNLOCKED` | free |
-//! | `LOCKED` | held, nobody sleeps |
-//! | `CONTENDED` | held, somebody may sleep: the release wakes one |
+//! | `LOCKED` | held, no thread sleeps |
+//! | `CONTENDED` | held, a thread may sleep: the release wakes one |
 //!
 //! # Invariants
 //! 1. Only a transition out of `UNLOCKED` acquires.
-//! 2. Whoever may have slept acquires as `CONTENDED`, since others may sleep still.
-//! 3. Nobody sleeps unless the word was `CONTENDED` at that moment.
+//! 2. A thread that may have slept acquires as `CONTENDED`, since others may sleep still.
+//! 3. No thread sleeps unless the word was `CONTENDED` at that moment.
 //!
 //! # Ordering
 //! What acquires is Acquire and pairs with the Release of the swap in `unlock`. All are
@@ -34,7 +34,7 @@ pub enum Bug {
     RelaxedLock,
     /// An acquisition after waiting orders nothing.
     RelaxedSlowLock,
-    /// The release wakes nobody.
+    /// The release wakes no thread.
     NoWake,
     /// The release wakes before it releases.
     WakeBeforeUnlock,
@@ -43,8 +43,8 @@ pub enum Bug {
     WaitOnOne,
     /// The release looks and then writes: a waiter that comes in between is not seen.
     LoadThenStore,
-    /// A woken waiter acquires as `LOCKED`: it forgets those who sleep still (invariant 2). Takes
-    /// three threads.
+    /// A woken waiter acquires as `LOCKED`: it forgets the threads that sleep still (invariant 2).
+    /// Takes three threads.
     OneAfterWakeUp,
 }
 

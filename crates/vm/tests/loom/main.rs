@@ -6,7 +6,7 @@
 //! after CDSChecker), other authors. Random little programs of one to four operations a thread are
 //! explored by both to the end, loom without a bound on preemptions, and the sets of their outcomes
 //! are compared: what each operation read, and the last value of each word. A third party decides
-//! who is right: the axioms of RC11, by enumeration of graphs ([`axioms`]).
+//! which is right: the axioms of RC11, by enumeration of graphs ([`axioms`]).
 //!
 //! # What is demanded
 //! Of the machine, in every class: exactly the outcomes that the axioms allow, and among them all

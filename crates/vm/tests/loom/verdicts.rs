@@ -9,7 +9,7 @@ use crate::worlds::explore_by_loom;
 use machine::explore::{Config, run};
 use std::sync::Arc;
 
-/// Who finds a bug in a lock.
+/// The tool that finds a bug in a lock.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Finder {
     Nobody,

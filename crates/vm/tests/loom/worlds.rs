@@ -10,7 +10,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::rc::Rc;
 use std::sync::Once;
 
-/// Who explores.
+/// The explorer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum World {
     Machine,
@@ -29,7 +29,7 @@ fn is_loom() -> bool {
 const MAX_BRANCHES: usize = 2_000;
 
 /// Every execution of `model` that loom knows, with at most `preemptions` of them if there is a
-/// bound: how many there were, or what the one that went wrong says. Nothing in the environment
+/// bound: how many there were, or what the failed one says. Nothing in the environment
 /// changes what is explored.
 pub fn explore_by_loom(
     preemptions: Option<usize>,

@@ -9,7 +9,7 @@ use super::world::{AtomicU32, Ordering::*, futex_wait, futex_wake, pause, spin_u
 #[repr(align(128))]
 pub struct Line<T>(pub T);
 
-/// A lock for a fixed number of threads, which say who they are.
+/// A lock for a fixed number of threads, which name themselves.
 pub trait Lock: Send + Sync + 'static {
     fn new(threads: usize) -> Self;
     fn lock(&self, me: usize);

@@ -38,7 +38,7 @@ pub struct Alone {
     pub fence: f64,
     pub pause: f64,
     pub clock_read: f64,
-    /// A futex call that wakes nobody.
+    /// A futex call that wakes no thread.
     pub wake_nobody: f64,
     pub spawn: f64,
     pub memory: Option<f64>,

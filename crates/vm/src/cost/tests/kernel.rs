@@ -203,7 +203,8 @@ fn a_deadlock_is_an_error_and_names_the_place() {
     assert!(error.to_string().contains("tests/kernel.rs"), "{error}");
 }
 
-/// Who sleeps gives its CPU to the next; who wakes up with no CPU idle waits for its turn.
+/// A thread that sleeps gives its CPU to the next; one that wakes up with no CPU idle waits for its
+/// turn.
 #[test]
 fn sleepers_leave_their_cpu() {
     let run = Run { cpus: 1, ..on_plain(2) };
@@ -257,8 +258,8 @@ fn an_idle_cpu_takes_who_waits() {
     assert_eq!(outcome.kernel.migrations, 1);
 }
 
-/// One CPU. Worker 0 sleeps, worker 1 computes and wakes it: who had less takes the CPU at once, if
-/// the machine is so.
+/// One CPU. Worker 0 sleeps, worker 1 computes and wakes it: the one with less CPU time takes the
+/// CPU at once, if the machine is so.
 #[test]
 fn a_woken_thread_takes_the_cpu_from_one_that_had_more() {
     let woken_at = |wake_preemption| {
@@ -286,8 +287,8 @@ fn a_woken_thread_takes_the_cpu_from_one_that_had_more() {
     assert_eq!(woken_at(false), 3_281.0 + 5_000.0 + 500.0);
 }
 
-/// Who has slept for long is owed a slice, and not all the time that it slept: after that it waits
-/// for its turns.
+/// A thread that has slept for long is owed a slice, and not all the time that it slept: after that
+/// it waits for its turns.
 #[test]
 fn a_sleeper_is_not_owed_all_it_missed() {
     let mut run = Run { cpus: 1, ..on_plain(2) };
@@ -315,7 +316,7 @@ fn a_sleeper_is_not_owed_all_it_missed() {
     .unwrap();
 }
 
-/// A slice that ends in the middle of a call, when nobody waits any more by the end of the call,
+/// A slice that ends in the middle of a call, when no thread waits any more by the end of the call,
 /// does not stand in the way of the next.
 #[test]
 fn slices_go_on_after_one_that_nobody_waited_for() {
@@ -332,7 +333,7 @@ fn slices_go_on_after_one_that_nobody_waited_for() {
                     let ran = child.join().unwrap();
                     assert!(ran < Duration::from_nanos(15_000), "{ran:?}");
                 }
-                1 => work(10_010), // then CPU 1 takes worker 2, who waits for CPU 0
+                1 => work(10_010), // then CPU 1 takes worker 2, which waits for CPU 0
                 _ => work(500_000),
             },
         )

@@ -45,12 +45,12 @@ fn order_on_many_cpus() {
     assert!(ticket > 1.5 * ttas.max(tas), "{ticket} {ttas} {tas}");
 }
 
-/// More threads than CPUs: who spins keeps the owner off its CPU, who sleeps does not.
+/// More threads than CPUs: a spinning thread keeps the owner off its CPU, a sleeping one does not.
 #[test]
 fn spinning_needs_a_cpu_for_everybody() {
     let crowd = |threads| Run {
         cpus: 4,
-        warm_up_ns: 4e6, // a slice later, or nobody has been preempted yet
+        warm_up_ns: 4e6, // a slice later, or no thread has been preempted yet
         time_ns: 8e6,
         hold_ns: 1_000.0,
         think_ns: 1_000.0,

@@ -1,4 +1,4 @@
-//! Who spins sleeps on lines, and misses nothing.
+//! A spinning thread sleeps on lines, and misses nothing.
 
 use super::super::{CostError, Ended, Run};
 use super::locks::{Line, Mcs, ThreeState};
@@ -144,7 +144,7 @@ fn a_round_that_writes_is_executed_again_and_again() {
     assert!((600..700).contains(&outcome.traffic.accesses), "{}", outcome.traffic.accesses);
 }
 
-/// Two threads on one CPU: the one that spins is asleep on its line and keeps the CPU all the same,
+/// Two threads on one CPU: the spinning one is asleep on its line and keeps the CPU all the same,
 /// until its slice ends.
 #[test]
 fn a_spinner_holds_its_cpu() {

@@ -40,7 +40,7 @@ pub(super) struct Litmus {
     pub(super) name: &'static str,
     pub(super) program: &'static str,
     pub(super) allowed: Allowed,
-    /// Why, or who says so.
+    /// Why, or the source.
     pub(super) because: &'static str,
 }
 

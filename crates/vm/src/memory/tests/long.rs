@@ -79,7 +79,7 @@ fn run(program: &Program, class: Class, mut memory: Memory, random: &mut Random)
     observed
 }
 
-/// An atomic that nobody else sees comes and goes: its slot is used by many.
+/// An atomic that no other thread sees comes and goes: its slot is used by many.
 fn churn(memory: &mut Memory, thread: usize, order: Ordering) {
     let at = Location::caller();
     let loc = memory.create(thread, 1, at);
