@@ -48,7 +48,7 @@ use ulocks_core::{Private, api};
 /// kept for a waiter.
 ///
 /// # Blocking
-/// [`lock`](api::Mutex::lock) is one atomic read-modify-write if the mutex is free and nobody
+/// [`lock`](api::Mutex::lock) is one atomic read-modify-write if the mutex is free and no thread
 /// waits, and so is the release. Otherwise the caller spins for up to
 /// [`ARRIVAL_NS`](ulocks_core::spin::Spin::ARRIVAL_NS) of its policy, 6 us by default, with growing
 /// pauses, or not at all while one thread goes round alone. Then it sleeps in the kernel

@@ -1,5 +1,5 @@
 //! What installing handlers does to the process's actions, what it refuses, and what the wrapper
-//! keeps from whom it interrupts.
+//! keeps from the thread that it interrupts.
 #![cfg(all(world = "machine", not(miri)))]
 
 mod signals;

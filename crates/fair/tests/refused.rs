@@ -20,7 +20,7 @@ fn a_waiter_of_a_fair_mutex_that_is_refused_does_not_free_its_node() {
     );
 }
 
-/// The ticket would be served, and nobody would release the mutex.
+/// The ticket would be served, and no thread would release the mutex.
 #[test]
 fn a_waiter_of_a_shared_fair_mutex_that_is_refused_does_not_leave_its_ticket() {
     refusal::waiter_aborts::<RawFairMutex<Between>>(
@@ -73,7 +73,7 @@ fn a_release_of_a_semaphore_that_cannot_wake_does_not_go_on() {
             refusal::refuse_futex(libc::FUTEX_WAKE_BITSET);
             let released = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| semaphore.release(1)));
             eprintln!("a release without a wake-up has come to its end: {released:?}");
-            // Not to wait for a thread that nobody wakes.
+            // Not to wait for a thread that no thread wakes.
             std::process::exit(3);
         });
     });

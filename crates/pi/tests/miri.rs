@@ -1,4 +1,4 @@
-//! What Miri can run: it has no priority-inheriting futex, so nobody waits here.
+//! What Miri can run: it has no priority-inheriting futex, so no thread waits here.
 #![cfg(not(any(ulocks_loom, ulocks_vm)))]
 
 use ulocks_pi::{MappedPiMutexGuard, PiLockError, PiMutex, PiMutexGuard};

@@ -31,7 +31,7 @@ fn it_goes_to_other_threads() {
         send::<SemArrayWith<P>>();
         sync::<SemArrayWith<P>>();
         sync::<RawSemArray<P>>();
-        // A set may be given back by another thread than the one that performed it.
+        // A set may be given back by another thread than the thread that performed it.
         send::<Permit<'static, P>>();
         sync::<Permit<'static, P>>();
     }

@@ -11,9 +11,9 @@
 //! *configuration*. When a call begins, nothing happens. When it ends, it must have taken effect: a
 //! configuration in which it has not is replaced by those in which it has, perhaps after others
 //! that are open. A call that changes nothing takes effect as soon as it can, because that takes
-//! nothing from anybody. The history is explained if a configuration is left at its end. So nothing
-//! is kept of what is over, and the work is for as many calls as are open at a time, however long
-//! the history: not more than there were threads.
+//! nothing from any thread. The history is explained if a configuration is left at its end. So
+//! nothing is kept of what is over, and the work is for as many calls as are open at a time,
+//! however long the history: not more than there were threads.
 //!
 //! It is exact: nothing is sampled, and no order is left out.
 //!
@@ -69,7 +69,7 @@ pub struct Span {
 pub struct Record<C> {
     /// When.
     pub span: Span,
-    /// By whom.
+    /// The thread.
     pub thread: usize,
     /// What.
     pub call: C,

@@ -6,18 +6,18 @@
 //! | property | `model`: few operations, every order | on the machine: many operations |
 //! |---|---|---|
 //! | exclusion and publication | [`model::exclusion`] | `stress::exclusion`, `shared::exclusion` |
-//! | nobody sleeps for ever | [`model::no_lost_wake`] | every one of them, by its `watchdog` |
-//! | a wait that gives up strands nobody | [`model::timeout_vs_unlock`] | `stress::timed`, `stress::cancel`, `shared::timed` |
+//! | no thread sleeps for ever | [`model::no_lost_wake`] | every one of them, by its `watchdog` |
+//! | a wait that gives up strands no thread | [`model::timeout_vs_unlock`] | `stress::timed`, `stress::cancel`, `shared::timed` |
 //! | the release is the last access | [`model::last_unlocker_frees`] | `stress::last_unlocker_unmaps` |
-//! | a death lets nobody in | [`model::exclusion_despite_deaths`] | |
-//! | a dead waiter holds up nobody for ever, also on a lock that is never free | `model::deaths`, on the virtual machine | |
+//! | a death lets no thread in | [`model::exclusion_despite_deaths`] | |
+//! | a dead waiter holds up no thread for ever, also on a lock that is never free | `model::deaths`, on the virtual machine | |
 //! | `try_lock` tells the truth | [`model::try_lock_coherence`] | `stress::exclusion` |
 //! | progress with many more threads than CPUs | | `stress::oversubscribed` |
-//! | who gets the lock next | | `stress::hand_over_counts` |
+//! | which thread gets the lock next | | `stress::hand_over_counts` |
 //! | all-zero memory is an unlocked lock | | `shared::zeroed_is_unlocked` |
-//! | a kernel that refuses a call strands nobody, and leaves no place in a queue behind | | `refusal::waiter_aborts`, `refusal::waiter_unwinds`, `refusal::release_aborts` |
+//! | a kernel that refuses a call strands no thread, and leaves no place in a queue behind | | `refusal::waiter_aborts`, `refusal::waiter_unwinds`, `refusal::release_aborts` |
 //! | 10,000 threads can wait at once, and allocate nothing | | `crowd::ten_thousand_wait` |
-//! | who came first is served first | [`model::in_order`] | `stress::order` |
+//! | the first to come is served first | [`model::in_order`] | `stress::order` |
 //!
 //! [`suite`] makes the tests of a mutex of these clients, with one call of a macro for each kind.
 //!

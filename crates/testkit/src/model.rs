@@ -46,7 +46,7 @@ impl<L: RawMutex> Protected<L> {
     /// Adds one to the count and releases the lock.
     fn count_and_unlock(&self, token: L::Token) -> usize {
         let count = self.count.with_mut(|count| {
-            // SAFETY: the caller's token says that it holds the lock, so nobody else is here.
+            // SAFETY: the caller's token says that it holds the lock, so no other thread is here.
             unsafe {
                 *count += 1;
                 *count
@@ -78,8 +78,8 @@ pub fn exclusion<L: RawMutex + Send + Sync + 'static>(threads: usize) {
 }
 
 /// Threads of which some may die at any step: still at most one at a time is inside, and it sees
-/// what those before it did there. Who waits for a dead holder may wait for ever, so this is for a
-/// model that lets survivors block.
+/// what those before it did there. A thread that waits for a dead holder may wait for ever, so this
+/// is for a model that lets survivors block.
 pub fn exclusion_despite_deaths<L: RawMutex + Send + Sync + 'static>(threads: usize) {
     let protected = Arc::new(Protected::<L>::new());
     let users: Vec<_> = (0..threads)
@@ -92,11 +92,11 @@ pub fn exclusion_despite_deaths<L: RawMutex + Send + Sync + 'static>(threads: us
         })
         .collect();
     let counts: Vec<usize> = users.into_iter().filter_map(|user| user.join().ok()).collect();
-    // Of those who came out, each counted for itself.
+    // Of those that came out, each counted for itself.
     assert!((1..=threads).filter(|count| counts.contains(count)).count() == counts.len(), "{counts:?}");
 }
 
-/// Every thread gets the lock `rounds` times: whoever sleeps is woken. A lost wake-up is a
+/// Every thread gets the lock `rounds` times: a thread that sleeps is woken. A lost wake-up is a
 /// deadlock.
 pub fn no_lost_wake<L: RawMutex + Send + Sync + 'static>(threads: usize, rounds: usize) {
     let lock = Arc::new(new_lock::<L>());
@@ -112,7 +112,7 @@ pub fn no_lost_wake<L: RawMutex + Send + Sync + 'static>(threads: usize, rounds:
 }
 
 /// Waits that may expire run against an unlock and, with three threads or more, against waiters
-/// without a deadline: at most one holds the lock, and nobody is left asleep on a free lock,
+/// without a deadline: at most one holds the lock, and no thread is left asleep on a free lock,
 /// whichever way the timed waits end. Beside the holder, every second thread is timed, the first
 /// one included.
 ///
@@ -145,7 +145,7 @@ pub fn timeout_vs_unlock<L: RawMutex + Send + Sync + 'static>(threads: usize) {
     protected.check_at_rest(2 + counted);
 }
 
-/// Memory with a lock in it that is freed by whoever finds itself the last user.
+/// Memory with a lock in it that is freed by a thread that finds itself the last user.
 struct Doomed<L> {
     lock: L,
     users: UnsafeCell<usize>,
@@ -164,7 +164,7 @@ unsafe impl<L: Send + Sync> Send for Handle<L> {}
 // SAFETY: as above.
 unsafe impl<L: Send + Sync> Sync for Handle<L> {}
 
-/// Each user takes the lock, counts itself out and releases; the one that found itself last frees
+/// Each user takes the lock, counts itself out and releases; the user that found itself last frees
 /// the memory. A lock that touches its word after the release may touch freed memory.
 ///
 /// Under loom "freed" means overwritten: an atomic of loom is an index into the table of the
@@ -203,7 +203,7 @@ pub fn last_unlocker_frees<L: RawMutex + Send + Sync + 'static>(threads: usize) 
 /// Ends the life of a lock that users may still be on their way out of.
 ///
 /// # Safety
-/// `doomed` came from `Box::into_raw`, and nobody but those on their way out uses it.
+/// `doomed` came from `Box::into_raw`, and no thread but those on their way out uses it.
 #[cfg(world = "machine")]
 pub unsafe fn free<T>(doomed: *mut T) {
     // SAFETY: it came from `Box::into_raw`, and the caller is the last user.
@@ -253,8 +253,8 @@ pub fn try_lock_coherence<L: RawMutex + Send + Sync + 'static>(threads: usize) {
     protected.check_at_rest(acquired);
 }
 
-/// Who came first is served first, waiters that give up apart: of the threads, every second one is
-/// timed if `timed`, the first one included; and everybody who is to be served is.
+/// The first to come is served first, waiters that give up apart: of the threads, every second one
+/// is timed if `timed`, the first one included; and every thread that is to be served is.
 pub fn in_order<L: RawMutex + Metered<Meter = Recorder> + Send + Sync + 'static>(
     threads: usize,
     timed: bool,

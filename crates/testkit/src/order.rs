@@ -1,4 +1,4 @@
-//! Who came when, and who was served when.
+//! Which thread came when, and which was served when.
 
 use crate::thread::{Id, id};
 use std::fmt;
@@ -27,11 +27,11 @@ impl Recorder {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// The calling thread holds the lock: it came after everybody who has held it before. Returns
-    /// its number among the arrivals, from one.
+    /// The calling thread holds the lock: it came after every thread that has held it before.
+    /// Returns its number among the arrivals, from one.
     ///
     /// # Panics
-    /// If it was overtaken by somebody who came later.
+    /// If it was overtaken by a thread that came later.
     pub fn served(&self) -> u64 {
         let mut log = self.log();
         let me = id();
@@ -62,7 +62,7 @@ impl Log {
     }
 }
 
-// SAFETY: it notes what happens under a mutex that nobody poisons for it.
+// SAFETY: it notes what happens under a mutex that no thread poisons for it.
 unsafe impl Sealed for Recorder {}
 
 impl Meter for Recorder {

@@ -9,10 +9,10 @@
 //! | word | meaning |
 //! |---|---|
 //! | `UNLOCKED` | free |
-//! | `LOCKED` | held, nobody sleeps |
-//! | `CONTENDED` | held, somebody may sleep; its release wakes one |
+//! | `LOCKED` | held, no thread sleeps |
+//! | `CONTENDED` | held, a thread may sleep; its release wakes one |
 //!
-//! Whoever may have slept takes the lock as `CONTENDED`, because others may sleep still.
+//! A thread that may have slept takes the lock as `CONTENDED`, because others may sleep still.
 
 pub mod rw;
 

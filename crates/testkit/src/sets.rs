@@ -7,11 +7,11 @@
 //! - The operations of a set are tried in their order, on values in which those before them have
 //!   happened. The first that cannot proceed decides: the set sleeps *there*, or is refused.
 //!   Nothing has changed unless all can proceed.
-//! - Whoever comes is tried before anybody who sleeps.
+//! - An arriving thread is tried before all sleepers.
 //! - When values have changed, those that sleep are tried, one at a time: first the sets that
-//!   change nothing, then the others, the oldest first. Whoever can proceed, or is to be refused
-//!   now, ends; then it all begins again. So nobody sleeps who could do anything else, and a zero
-//!   that was there between two steps was there.
+//!   change nothing, then the others, the oldest first. A thread that can proceed, or is to be
+//!   refused now, ends; then it all begins again. So no thread sleeps that could do anything else,
+//!   and a zero that was there between two steps was there.
 //! - A set that names a semaphore that there is not, or an amount beyond the limit, is refused
 //!   before it is tried.
 //! - A sleeper counts where its first operation that cannot proceed is, and stays as old as it is
@@ -191,14 +191,14 @@ impl Sets {
         ended
     }
 
-    /// Gives one semaphore a value. Who ends by that.
+    /// Gives one semaphore a value. Returns the threads that end by that.
     pub fn set(&mut self, index: usize, value: u32) -> Result<Ended, Refusal> {
         let mut values = self.values.clone();
         *values.get_mut(index).ok_or(Refusal::NoSuch(index))? = value;
         self.set_all(&values)
     }
 
-    /// Gives the semaphores these values. Who ends by that.
+    /// Gives the semaphores these values. Returns the threads that end by that.
     pub fn set_all(&mut self, values: &[u32]) -> Result<Ended, Refusal> {
         assert_eq!(values.len(), self.values.len());
         if let Some(index) = values.iter().position(|value| *value > self.limit) {
@@ -211,8 +211,8 @@ impl Sets {
         Ok(self.settled())
     }
 
-    /// Takes back what a set did; a semaphore that would leave its range goes to the end of it. Who
-    /// ends by that.
+    /// Takes back what a set did; a semaphore that would leave its range goes to the end of it.
+    /// Returns the threads that end by that.
     pub fn give_back(&mut self, ops: &[Op]) -> Ended {
         if self.closed {
             return Vec::new();
@@ -224,7 +224,7 @@ impl Sets {
         self.settled()
     }
 
-    /// Ends the array, and the sets of all who sleep.
+    /// Ends the array, and the sets of all sleepers.
     pub fn close(&mut self) -> Ended {
         self.closed = true;
         self.sleepers.drain(..).map(|sleeper| (sleeper.who, Err(Refusal::Closed))).collect()
@@ -241,7 +241,7 @@ impl Sets {
         &self.values
     }
 
-    /// Who sleeps at each semaphore.
+    /// How many threads sleep at each semaphore.
     pub fn waiters(&self) -> Vec<Waiters> {
         let mut waiters = vec![Waiters::default(); self.values.len()];
         for Sleeper { ops, stops_at, .. } in &self.sleepers {

@@ -7,17 +7,17 @@ pub use std::thread::{JoinHandle, spawn};
 #[cfg(world = "vm")]
 pub use ulocks_core::model::thread::{JoinHandle, spawn};
 
-/// Who a thread is, in the world this is compiled for.
+/// The identity of a thread, in the world this is compiled for.
 #[cfg(world = "loom")]
 pub type Id = loom::thread::ThreadId;
-/// Who a thread is, in the world this is compiled for.
+/// The identity of a thread, in the world this is compiled for.
 #[cfg(world = "machine")]
 pub type Id = std::thread::ThreadId;
-/// Who a thread is, in the world this is compiled for.
+/// The identity of a thread, in the world this is compiled for.
 #[cfg(world = "vm")]
 pub type Id = usize;
 
-/// Who the calling thread is.
+/// The identity of the calling thread.
 pub fn id() -> Id {
     #[cfg(world = "loom")]
     return loom::thread::current().id();

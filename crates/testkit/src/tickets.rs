@@ -9,7 +9,7 @@ use ulocks_core::raw::RawMutex;
 use ulocks_core::sync::UnsafeCell;
 use ulocks_core::time::Deadline;
 
-/// Tickets under the mutex, and who waits for them.
+/// Tickets under the mutex, and the threads that wait for them.
 struct Tickets<L: RawMutex> {
     mutex: L,
     condvar: RawCondvar<L>,
@@ -73,7 +73,7 @@ impl<L: RawMutex + Send + Sync + 'static> Tickets<L> {
 /// All of `waiters` are notified, by a holder of the mutex or after its release.
 ///
 /// # Panics
-/// If somebody who should have got a ticket got none, or if the mutex is left locked.
+/// If a thread that should have got a ticket got none, or if the mutex is left locked.
 pub fn all_at_once<L: RawMutex + Send + Sync + 'static>(waiters: usize, while_holding: bool) {
     let tickets = Tickets::<L>::new();
     let waiting = tickets.waiters(waiters);
@@ -115,7 +115,7 @@ pub fn one_by_one<L: RawMutex + Send + Sync + 'static>(waiters: usize, while_hol
 /// Some that wait, one that barges in between, and a notification of all without the mutex.
 ///
 /// # Panics
-/// If somebody who should have got a ticket got none.
+/// If a thread that should have got a ticket got none.
 pub fn all_beside_a_barger<L: RawMutex + Send + Sync + 'static>(waiters: usize) {
     let tickets = Tickets::<L>::new();
     let waiting = tickets.waiters(waiters);
@@ -132,7 +132,7 @@ pub fn all_beside_a_barger<L: RawMutex + Send + Sync + 'static>(waiters: usize) 
 /// One beside the patient ones may give up, at any moment of the others' waits or of its own move.
 ///
 /// # Panics
-/// If somebody who should have got a ticket got none, or if the mutex is left locked.
+/// If a thread that should have got a ticket got none, or if the mutex is left locked.
 pub fn one_gives_up<L: RawMutex + Send + Sync + 'static>(patient: usize) {
     let tickets = Tickets::<L>::new();
     let waiting = tickets.waiters(patient);

@@ -42,7 +42,7 @@ impl Spec for Two {
     }
 }
 
-/// The same, without a word about who only looks.
+/// The same, without a word about threads that only look.
 struct Slowly;
 
 impl Spec for Slowly {
@@ -88,7 +88,7 @@ fn what_overlaps_may_have_been_in_any_order() {
         let calls = [(0, 9, Add([1, 0])), (1, 2, First(first)), (3, 4, First(second))];
         assert_eq!(is_explained(&calls), so, "{first}, then {second}");
     }
-    // Somebody waits for what comes later, and what it makes is seen before it returns.
+    // A thread waits for what comes later, and what it makes is seen before it returns.
     assert!(is_explained(&[
         (0, 9, Add([-2, 1])),
         (1, 2, Add([1, 0])),
@@ -127,7 +127,7 @@ fn a_value_in_between_is_not_explained() {
     let calls = |seen| [(0, 1, Add([1, 0])), (2, 5, Add([0, 0])), (3, 4, First(seen))];
     assert!(is_explained(&calls(1)));
     assert!(!is_explained(&calls(0)));
-    // Somebody waits for a value that is there between two calls, and nowhere else.
+    // A thread waits for a value that is there between two calls, and nowhere else.
     assert!(is_explained(&[
         (0, 1, Add([1, 0])),
         (2, 9, First(0)),
@@ -200,7 +200,7 @@ fn what_was_right_is_explained_and_what_was_not_is_not() {
         assert!(found.calls == history.len() && found.most_open <= 6, "{found:?}");
         most.most_configurations = most.most_configurations.max(found.most_configurations);
         check(&Slowly, [0, 0], &history).unwrap_or_else(|text| panic!("seed {seed}, slowly: {text}"));
-        // At the end somebody reads, alone, what cannot be.
+        // At the end a thread reads, alone, what cannot be.
         let last = Span { began: 1_000_000, ended: 1_000_001 };
         for (seen, so) in [(state, true), ([state[0] + 1, state[1]], false)] {
             history.push(Record { span: last, thread: 0, call: Read(seen) });
@@ -227,7 +227,7 @@ fn is_explained_by_any(state: [i32; 2], left: &[Record<Call>]) -> bool {
     left.is_empty()
         || (0..left.len()).any(|nth| {
             let Record { span, call, .. } = &left[nth];
-            // Nobody else may have ended before it began.
+            // No other thread may have ended before it began.
             let may_be_next = left.iter().all(|other| other.span.ended > span.began || other.span == *span);
             let rest = || [&left[..nth], &left[nth + 1..]].concat();
             may_be_next && Two.after(&state, call).is_some_and(|next| is_explained_by_any(next, &rest()))

@@ -16,8 +16,8 @@ use ulocks_testkit::thread::{self, Arc, together};
 /// How many threads there may be, at most.
 const THREADS: usize = 8;
 
-/// The model under a mutex. If it hands over, whoever completes a sleeper leaves the outcome for
-/// it; if not, who changes something sends all sleepers back, to try again.
+/// The model under a mutex. If it hands over, a thread that completes a sleeper leaves the outcome
+/// for it; if not, a thread that changes something sends all sleepers back, to try again.
 struct Coarse<const HANDS_OVER: bool> {
     mutex: Mutex,
     changed: RawCondvar<Mutex>,
@@ -80,7 +80,7 @@ impl<const HANDS_OVER: bool> Coarse<HANDS_OVER> {
     }
 }
 
-/// Each thread looks who sleeps, performs its set, and reads the values.
+/// Each thread looks which threads sleep, performs its set, and reads the values.
 fn histories<const HANDS_OVER: bool>(start: [u32; 2], sets: &'static [&'static [Op]]) {
     let start = Sets::new(start, 9);
     let array = Arc::new(Coarse::<HANDS_OVER>::new(start.clone()));

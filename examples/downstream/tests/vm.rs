@@ -41,7 +41,7 @@ fn letter<const BUG: u8>(readers: usize) -> impl Fn() {
                 })
             })
             .collect();
-        // SAFETY: the event is not set, so nobody reads.
+        // SAFETY: the event is not set, so no thread reads.
         letter.text.with_mut(|text| unsafe { *text = 7 });
         letter.event.set();
         for reader in readers {

@@ -8,7 +8,7 @@ pub type Short = Every<1>;
 /// The standby sleeps twice before its interval has passed.
 pub type Long = Every<300_000>;
 
-/// Each release wakes a waiter to contend unless one is awake, so that nobody needs a timer.
+/// Each release wakes a waiter to contend unless one is awake, so that no thread needs a timer.
 pub enum AlwaysWakes {}
 
 impl Advice for AlwaysWakes {

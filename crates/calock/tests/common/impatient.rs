@@ -7,8 +7,8 @@ use ulocks_testkit::new_lock;
 use ulocks_testkit::thread::{Arc, spawn};
 
 /// Waiters of which every second one, the first included, has a deadline that is earlier than the
-/// end of its first sleep, beside a holder that releases and comes again: whoever has none gets the
-/// lock.
+/// end of its first sleep, beside a holder that releases and comes again: a thread that has none
+/// gets the lock.
 pub fn impatient_strand_nobody<L: RawMutex + Send + Sync + 'static>(waiters: usize) {
     let lock = Arc::new(new_lock::<L>());
     let held = lock.lock();

@@ -13,7 +13,7 @@ use ulocks_core::sync::UnsafeCell;
 use ulocks_testkit::new_lock;
 use ulocks_testkit::thread::together;
 
-/// Whether the lock was kept for who holds it, and how often it was promised.
+/// Whether the lock was kept for its holder, and how often it was promised.
 ///
 /// Atomics of the system: they are no steps of the model, and a flag written between an acquisition
 /// and the return from it is read by the same thread.
@@ -42,7 +42,7 @@ pub type Observed<I> = RawCalock<Private<NoSpin, Promises>, I>;
 
 struct Shared<I: Interval> {
     lock: Observed<I>,
-    /// Whether the lock was kept for somebody when it was held last.
+    /// Whether the lock was kept for a thread when it was held last.
     promised: UnsafeCell<bool>,
 }
 
@@ -52,7 +52,7 @@ unsafe impl<I: Interval> Sync for Shared<I> {}
 unsafe impl<I: Interval> Send for Shared<I> {}
 
 /// Threads of which each acquires the lock `rounds` times. If it was kept for a waiter when it was
-/// held last, then whoever holds it next is a waiter for which it was kept. `hold` is run by the
+/// held last, then the next holder is a waiter for which it was kept. `hold` is run by the
 /// holder. Returns how often the lock was promised to a waiter, and each of these acquired it.
 pub fn promoted_is_next<I: Interval>(
     threads: usize,

@@ -21,7 +21,7 @@ type StrictShared = RawCalock<Shared<NoSpin>, Strictly>;
 type Eager = RawCalock<Private<NoSpin>, Advised<Short, WakesEachTime>>;
 /// No release wakes that need not, so that everything comes from the timer of the standby.
 type Rare = RawCalock<Private<NoSpin>, Rarely>;
-/// The same, and who arrives parks at once while somebody is parked.
+/// The same, and an arriving thread parks at once while a thread is parked.
 type Hot = RawCalock<Private, Advised<Short, AlwaysHot>>;
 /// The standby sleeps twice before its interval has passed.
 type Seen = RawCalock<Private<NoSpin>, advice::Seen>;

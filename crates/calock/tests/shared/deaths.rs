@@ -152,7 +152,7 @@ fn waiters_that_are_killed_at_any_moment_strand_nobody() {
     });
 }
 
-/// The lock is never left free for longer than it takes to acquire it again, and somebody is woken
+/// The lock is never left free for longer than it takes to acquire it again, and a thread is woken
 /// all the time.
 #[test]
 fn a_sentinel_that_dies_does_not_end_promotions_on_a_busy_lock() {
@@ -186,7 +186,7 @@ fn a_sentinel_that_dies_does_not_end_promotions_on_a_busy_lock() {
         *held = stop;
     };
     // On a busy machine the standbys acquire before they are promoted. The flag of the dead would
-    // stay, and nobody be promoted.
+    // stay, and no waiter be promoted.
     let (mut left, mut was_set) = (0, true);
     while look().1 + left < 2 {
         hold(false);

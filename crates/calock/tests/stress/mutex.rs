@@ -57,12 +57,13 @@ fn counted<I: Interval>(threads: u64, rounds: u64, hold: u32) -> Snapshot {
 #[test]
 fn each_acquisition_is_counted_in_one_way() {
     for counted in [counted::<Every>(4, 20_000, 0), counted::<Every<20_000>>(16, 1_000, 500)] {
-        // Who finds a lock free for which others are parked takes it past them without having
-        // contended.
+        // A thread that finds a lock free for which others are parked takes it past them without
+        // having contended.
         let other_than_fast = counted.spun + counted.stolen + counted.woken + counted.reserved;
         assert_eq!(counted.fast(), counted.acquired - other_than_fast);
         assert!(counted.contended <= other_than_fast, "{counted:?}");
-        // Without patience, who has contended is culled, and each of those leaves as one of these.
+        // Without patience, a thread that has contended is culled, and each of those leaves as one
+        // of these.
         assert_eq!(counted.culled, counted.contended, "{counted:?}");
         assert!(counted.woken + counted.reserved <= counted.culled, "{counted:?}");
         assert_eq!(counted.reserved, counted.promoted, "nobody gave up: {counted:?}");

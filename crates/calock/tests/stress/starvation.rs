@@ -1,7 +1,7 @@
-//! Nobody starves: the bound that the lock publishes, in the lock's own time.
+//! No thread starves: the bound that the lock publishes, in the lock's own time.
 //!
 //! A waiter that parks behind `k` others is promoted after at most `2 (k + 1)` intervals
-//! (`src/raw.rs`, "How long anybody waits"). An interval that passes on a busy lock ends in a
+//! (`src/raw.rs`, "How long a waiter waits"). An interval that passes on a busy lock ends in a
 //! promotion, so promotions are the clock: while a thread waits, the lock promotes at most
 //! `2 (k + 1)` waiters, that thread included. There is no room beside this: how long an interval
 //! takes on a loaded machine, and how long a woken thread takes to run, does not matter to a clock
@@ -204,7 +204,7 @@ fn a_lock_that_promotes_nobody_is_found_out() {
     assert!(fault.as_ref().is_some_and(|fault| fault.contains("needed to tell")), "{fault:?}");
 }
 
-/// A mutex that promotes whoever comes.
+/// A mutex that promotes each arriving thread.
 struct Barging {
     mutex: Plain,
     meter: Counted,

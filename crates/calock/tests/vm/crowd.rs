@@ -46,7 +46,7 @@ fn crowd<I: Interval>(cpus: usize, hold_ns: f64, think_ns: f64) -> Settled {
     Settled { awake: most.get(), sleeps: outcome.kernel.sleeps, operations: outcome.operations }
 }
 
-/// A release wakes somebody to contend where that has been of use, and otherwise seldom.
+/// A release wakes a thread to contend where that has been of use, and otherwise seldom.
 #[test]
 fn a_sleep_is_shared_by_many_operations() {
     for (cpus, hold, think, least) in [
@@ -73,8 +73,8 @@ fn a_saturated_lock_has_few_awake() {
     }
 }
 
-/// If no release wakes anybody to contend, the lock is restricted too, to those that found it free
-/// by chance.
+/// If no release wakes any thread to contend, the lock is restricted too, to those that found it
+/// free by chance.
 #[test]
 fn those_who_can_use_a_cpu_are_woken() {
     let as_planned = crowd::<Every>(16, 1_000.0, 9_000.0).operations;

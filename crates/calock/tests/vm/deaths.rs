@@ -34,7 +34,7 @@ fn death<L: RawMutex + Send + Sync + 'static>(seed: u64, timeouts: bool) {
     }
 }
 
-/// A dead holder holds up the others. Between processes they look now and then whether somebody is
+/// A dead holder holds up the others. Between processes they look now and then whether a thread is
 /// dead, for ever, and so the model lets no time pass.
 #[test]
 fn a_death_lets_nobody_in() {

@@ -24,7 +24,7 @@ type Calock = RawCalock<Private, Short>;
 type Sleeper = RawCalock<Private<NoSpin>, Short>;
 /// No release wakes that need not, so that everything comes from the timer of the standby.
 type Rare = RawCalock<Private<NoSpin>, Rarely>;
-/// The same, and who arrives parks at once while somebody is parked.
+/// The same, and an arriving thread parks at once while a thread is parked.
 type Hot = RawCalock<Private, Advised<Short, AlwaysHot>>;
 /// The standby sleeps twice before its interval has passed.
 type Seen = RawCalock<Private<NoSpin>, advice::Seen>;
@@ -110,7 +110,7 @@ fn those_who_were_moved_here_all_get_the_mutex() {
     }
 }
 
-/// Between processes waiters look now and then whether somebody is dead, for ever if need be: a run
+/// Between processes waiters look now and then whether a thread is dead, for ever if need be: a run
 /// lets time pass by chance, but not as much as its priorities please.
 #[test]
 fn a_lock_between_processes_keeps_these_promises() {

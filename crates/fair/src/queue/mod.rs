@@ -16,7 +16,7 @@
 //! the first one that knows the oldest. The last walk began there, so each node is walked over
 //! once.
 //!
-//! # Who touches a node
+//! # Which thread touches a node
 //! | the node | its links | its status is changed by |
 //! |---|---|---|
 //! | not in the word yet | its thread | its thread |
@@ -116,7 +116,7 @@ impl Node {
     /// Access to the links of `node`.
     ///
     /// # Safety
-    /// The node is alive, and its links belong to the caller (table "Who touches a node").
+    /// The node is alive, and its links belong to the caller (table "Which thread touches a node").
     #[inline]
     unsafe fn links<R>(node: *const Self, access: impl FnOnce(&mut Links) -> R) -> R {
         // SAFETY: the node is alive, by the contract.

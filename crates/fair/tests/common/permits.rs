@@ -86,9 +86,9 @@ pub fn never_more_out_than_in<P: Policy>(threads: usize, permits: u32) {
     check_at_rest(&semaphore, permits);
 }
 
-/// Threads that release one permit each, and threads that acquire one each: nobody sleeps for ever,
-/// and a receiver sees what its senders did. With `at_once`, one thread releases everything with
-/// one call.
+/// Threads that release one permit each, and threads that acquire one each: no thread sleeps for
+/// ever, and a receiver sees what its senders did. With `at_once`, one thread releases everything
+/// with one call.
 pub fn producers_and_consumers<P: Policy>(producers: usize, consumers: usize, at_once: bool) {
     let semaphore = semaphore::<P>(0);
     let receivers: Vec<_> = (0..consumers)
@@ -122,7 +122,7 @@ pub fn a_release_publishes<P: Policy>() {
     let parcel = Arc::new(Parcel::<P>(RawSemaphore::new(0), UnsafeCell::new(0)));
     let sender = Arc::clone(&parcel);
     let sender = spawn(move || {
-        // SAFETY: nobody reads before the release.
+        // SAFETY: no thread reads before the release.
         sender.1.with_mut(|value| unsafe { *value = 7 });
         assert_eq!(sender.0.release(1), Ok(()));
     });
@@ -133,7 +133,7 @@ pub fn a_release_publishes<P: Policy>() {
 }
 
 /// One that wants two permits is in line; others come that want one. When the first permit comes,
-/// nobody gets it; with the second the first in line has both.
+/// no thread gets it; with the second the first in line has both.
 pub fn the_large_one_is_not_overtaken<P: Policy>(small: usize) {
     let semaphore = semaphore::<P>(0);
     let (served, queued) = (Arc::new(AtomicU32::new(0)), Arc::new(Futex::<futex::Private>::new(0)));
@@ -146,7 +146,7 @@ pub fn the_large_one_is_not_overtaken<P: Policy>(small: usize) {
             before
         })
     };
-    // The large one is in line: from here on nobody is before it.
+    // The large one is in line: from here on no thread is before it.
     ulocks_core::sync::spin_until(|| semaphore.is_queued());
     let others: Vec<_> = (0..small)
         .map(|_| {
@@ -173,7 +173,7 @@ pub fn the_large_one_is_not_overtaken<P: Policy>(small: usize) {
 }
 
 /// Of `timed` waits that may end and others that are patient, and as many releases as there are
-/// patient ones and one more: what a timed one has not got is there for somebody else.
+/// patient ones and one more: what a timed one has not got is there for another.
 pub fn timeout_against_release<P: Policy>(timed: usize, patient: usize) {
     let semaphore = semaphore::<P>(0);
     let attempts: Vec<JoinHandle<u32>> = (0..timed)
@@ -197,7 +197,7 @@ pub fn timeout_against_release<P: Policy>(timed: usize, patient: usize) {
 }
 
 /// One that wants more than there is gives up; those behind it get what it has left, although
-/// nobody releases anything.
+/// no thread releases anything.
 pub fn who_gives_up_lets_others_pass<P: Policy>(behind: usize) {
     let semaphore = semaphore::<P>(behind as u32);
     let impatient = {
@@ -210,8 +210,8 @@ pub fn who_gives_up_lets_others_pass<P: Policy>(behind: usize) {
     check_at_rest(&semaphore, 0);
 }
 
-/// Who acquires what is released frees the semaphore at once, while the release may still be on its
-/// way back.
+/// A thread that acquires what is released frees the semaphore at once, while the release may still
+/// be on its way back.
 pub fn the_acquirer_frees<P: Policy>() {
     struct Handle<P: Policy>(*const RawSemaphore<P>);
     // SAFETY: the semaphore can be sent and shared; it is freed after the last use, which is what
@@ -222,7 +222,7 @@ pub fn the_acquirer_frees<P: Policy>() {
     let handle = Handle(doomed.cast_const());
     let releaser = spawn(move || {
         let handle = handle;
-        // SAFETY: nobody frees it before the permit is there.
+        // SAFETY: no thread frees it before the permit is there.
         assert_eq!(unsafe { &*handle.0 }.release(1), Ok(()));
     });
     // SAFETY: alive until freed below.

@@ -1,4 +1,4 @@
-//! The condition variable on this mutex: those who are notified queue for it one behind the other.
+//! The condition variable on this mutex: the notified threads queue for it one behind the other.
 
 use ulocks_core::model::{Config, explore};
 use ulocks_core::spin::NoSpin;

@@ -39,7 +39,7 @@ fn survives_many_waiters_that_give_up() {
 fn counters_agree_with_one_another() {
     let counted = suite::contended::<RawFairMutex<Private<NoSpin, Counted>>>(20_000);
     assert!(counted.contended <= counted.acquired, "{counted:?}");
-    // Every sleep ends by a wake-up or spuriously, and nobody is woken who did not sleep.
+    // Every sleep ends by a wake-up or spuriously, and no thread is woken that did not sleep.
     assert!(counted.woke <= counted.slept, "{counted:?}");
 }
 

@@ -69,8 +69,8 @@ fn the_clients_of_the_models_pass_on_the_machine() {
     with_each_policy!(check);
 }
 
-/// Numbers those who come to the line, or take permits past it, in the order of the steps by which
-/// they do.
+/// Numbers the threads that come to the line, or take permits past it, in the order of the steps by
+/// which they do.
 struct Arrivals(Mutex<u64>);
 
 std::thread_local! {
@@ -78,7 +78,7 @@ std::thread_local! {
     static ARRIVED: Cell<u64> = const { Cell::new(0) };
 }
 
-// SAFETY: it counts under a mutex that nobody poisons for it.
+// SAFETY: it counts under a mutex that no thread poisons for it.
 unsafe impl Sealed for Arrivals {}
 
 impl Meter for Arrivals {
@@ -204,7 +204,7 @@ fn hundreds_may_give_up_behind_one_that_stays() {
     with_each_policy!(check);
 }
 
-/// In one process nobody is woken who does not sleep. Between processes the next in line may be
+/// In one process no thread is woken that does not sleep. Between processes the next in line may be
 /// awake already.
 #[test]
 fn counters_agree_with_one_another() {

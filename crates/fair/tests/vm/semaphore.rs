@@ -154,7 +154,7 @@ fn histories_are_those_of_a_semaphore() {
                                 true
                             })
                         } else {
-                            // In line, permits are there for somebody else.
+                            // In line, permits are there for another thread.
                             recorder.record(SemaphoreCall::Attempt(wanted_64), || {
                                 semaphore.acquire_until(wanted, deadline())
                             })

@@ -24,7 +24,7 @@ use ulocks_core::{Policy, Private, api, const_fn};
 /// themselves.
 ///
 /// # Fairness
-/// The waiter of highest priority is notified first, and among equals the one that fell asleep
+/// The waiter of highest priority is notified first, and among equals the thread that fell asleep
 /// first. They get the mutex in the order of priority.
 ///
 /// # Spurious wake-ups
@@ -51,8 +51,8 @@ use ulocks_core::{Policy, Private, api, const_fn};
 /// later notifications a system call each.
 ///
 /// # Signals and forks
-/// Signals are handled while a thread waits; the wait goes on, or ends spuriously. Nobody waits on
-/// the copy of a child of `fork`.
+/// Signals are handled while a thread waits; the wait goes on, or ends spuriously. No thread waits
+/// on the copy of a child of `fork`.
 ///
 /// # Examples
 /// ```

@@ -13,7 +13,7 @@
 //! | word | what | changed by |
 //! |---|---|---|
 //! | `seq` | the futex the waiters sleep on; only "has it changed" matters | every notification that finds a waiter, once |
-//! | `waiting` | threads between their registration and their leave, and the state of the one that spins; see [`Waiting`] | waiters, by CAS; a notification of a lone spinner |
+//! | `waiting` | threads between their registration and their leave, and the state of the spinning one; see [`Waiting`] | waiters, by CAS; a notification of a lone spinner |
 //!
 //! # Protocol
 //! A **wait**, holding the mutex:

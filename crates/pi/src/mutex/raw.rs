@@ -260,8 +260,8 @@ ulocks_core::initial!([P: Policy] RawPiMutex<P> = Self::new());
 // * One token at a time: invariant 2.
 // * A release happens before the next acquisition returns: section "Ordering".
 // * The token is nothing and no address is kept, so it may be forgotten; the word names its owner
-//   wherever it is moved. (The kernel keeps the address of a futex while a thread waits there, who
-//   borrows the mutex, so it cannot be moved.)
+//   wherever it is moved. (The kernel keeps the address of a futex while a thread waits there,
+//   which borrows the mutex, so it cannot be moved.)
 unsafe impl<P: Policy> raw::RawMutex for RawPiMutex<P> {
     type Scope = P::Scope;
     type Token = ();

@@ -68,7 +68,8 @@ pub fn owner_ends(others: usize) {
     let heirs = told.iter().filter(|told| **told == Ok(Taken::OwnerDied)).count();
     let gone = told.iter().filter(|told| **told == Err(PiError::OwnerGone)).count();
     let free = lock.try_acquire() == Ok(Some(Taken::Sound));
-    // Either somebody inherited, and then the mutex lives on, or nobody was there, and it is lost.
+    // Either a thread inherited, and then the mutex lives on, or no thread was there, and it is
+    // lost.
     assert_eq!(heirs, usize::from(free), "{told:?}");
     assert!(free || gone <= told.len(), "{told:?}");
     assert!(told.iter().all(|told| matches!(told, Ok(_) | Err(PiError::OwnerGone))), "{told:?}");

@@ -10,7 +10,7 @@ use ulocks_core::time::Deadline;
 use ulocks_pi::{RawPiCondvar, RawPiMutex};
 use ulocks_testkit::thread::{Arc, JoinHandle, spawn};
 
-/// Tickets under a mutex, and who waits for them.
+/// Tickets under a mutex, and the threads that wait for them.
 struct Tickets<P: Policy<Scope = Private>> {
     mutex: RawPiMutex<P>,
     condvar: RawPiCondvar<P>,
@@ -119,8 +119,8 @@ pub fn one_by_one<P: Policy<Scope = Private>>(waiters: usize) {
 }
 
 /// One patient waiter and one that may give up at any moment, also after it was moved to the mutex.
-/// There is one ticket and one notification, and whoever gets it puts another for the other one: if
-/// the impatient one leaves without the ticket, the notification was not its own.
+/// There is one ticket and one notification, and a thread that gets it puts another for the other
+/// one: if the impatient one leaves without the ticket, the notification was not its own.
 pub fn one_gives_up<P: Policy<Scope = Private>>() {
     let tickets = Tickets::<P>::new();
     let waiters = [Some(Deadline::after(Duration::from_millis(1))), None].map(|deadline| {

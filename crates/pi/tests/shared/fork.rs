@@ -34,7 +34,7 @@ fn a_child_does_not_hold_what_its_parent_holds() {
         assert!(mutex.try_lock().unwrap().is_none());
         assert_eq!(mutex.raw().state().owner(), parent);
         assert_eq!(copied.raw().state().owner(), parent);
-        // What nobody held works as ever, with the child's own id.
+        // What no thread held works as ever, with the child's own id.
         let fresh = PiMutex::new(1);
         let guard = fresh.lock().unwrap();
         assert_eq!(fresh.raw().state().owner(), tid::current());
@@ -58,7 +58,7 @@ fn a_process_that_ends_with_the_mutex_is_told_of() {
         *guard = 1;
         std::mem::forget(guard);
     });
-    // Nobody waited when it ended.
+    // No thread waited when it ended.
     assert!(matches!(mutex.lock(), Err(PiLockError::OwnerGone)));
     assert!(matches!(mutex.try_lock_for(Duration::from_secs(60)), Err(PiLockError::OwnerGone)));
     assert!(mutex.try_lock().unwrap().is_none());

@@ -33,7 +33,7 @@ fn counters_agree_with_one_another() {
         counted.contended, counted.slept,
         "without patience a contended acquisition goes to the kernel"
     );
-    // A mark makes one release go to the kernel; some of those who went found the mutex free there,
-    // and left none.
+    // A mark makes one release go to the kernel; some of those that went found the mutex free
+    // there, and left none.
     assert!(counted.woke <= counted.acquired, "{counted:?}");
 }

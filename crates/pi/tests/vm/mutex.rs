@@ -127,7 +127,7 @@ fn despite_deaths(threads: usize) {
                 let taken = lock.acquire(None);
                 if let Ok(taken) = taken {
                     let before = inside.swap(me as u32 + 1, Relaxed);
-                    // Whoever finds another's name finds it of one who died, and was told.
+                    // A thread that finds another's name finds that of a dead one, and was told.
                     assert!(before == 0 || taken == Taken::OwnerDied, "{before} is inside");
                     inside.swap(0, Relaxed);
                     release(&lock);

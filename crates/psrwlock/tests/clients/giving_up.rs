@@ -6,7 +6,7 @@ use ulocks_core::raw::{RawRwLock, RawRwLockUpgrade};
 use ulocks_psrwlock::{Configuration, ThreadClass};
 
 /// A reader of `Held` stays until a writer has given up, and all that the writer has kept out have
-/// come in: readers of `Kept`, and another writer's place among those who wait. For a model in
+/// come in: readers of `Kept`, and another writer's place among the waiters. For a model in
 /// which all deadlines pass in the end.
 pub fn writer_gives_up<D: Configuration, Held: ThreadClass, Kept: ThreadClass>(readers: usize) {
     let place = Place::<D>::new();

@@ -18,7 +18,7 @@ pub struct Phases(Mutex<Log>);
 struct Log {
     begun: usize,
     is_on: bool,
-    /// Who is in line: the first phase that passes it. The one that is on does.
+    /// For a thread in line: the first phase that passes it. The one that is on does.
     in_line: Vec<(Id, usize)>,
 }
 
@@ -47,14 +47,14 @@ impl Phases {
     }
 }
 
-// SAFETY: it notes what happens under a mutex that nobody poisons for it.
+// SAFETY: it notes what happens under a mutex that no thread poisons for it.
 unsafe impl Sealed for Phases {}
 
 impl Meter for Phases {
     const INIT: Self = Self(Mutex::new(Log { begun: 0, is_on: false, in_line: Vec::new() }));
 
-    /// Who sleeps for the first time has just seen its class shut: by the phase that is on, or, if
-    /// none is, by a writer that is about to begin one or has just ended one.
+    /// A thread that sleeps for the first time has just seen its class shut: by the phase that is
+    /// on, or, if none is, by a writer that is about to begin one or has just ended one.
     fn count(&self, event: Event) {
         let mut log = self.log();
         if event == Event::Slept && log.in_line.iter().all(|(who, _)| *who != id()) {

@@ -39,7 +39,7 @@ impl<D: Configuration> Place<D> {
     /// What the count is. The caller holds the lock in whatever way.
     pub fn look(&self) -> usize {
         interruption_point();
-        // SAFETY: the caller holds the lock, so nobody writes.
+        // SAFETY: the caller holds the lock, so no thread writes.
         self.count.with(|count| unsafe { *count })
     }
 
@@ -163,7 +163,7 @@ impl<D: Configuration> Place<D> {
         0
     }
 
-    /// Nobody writes between the look of an upgradable reader and its write.
+    /// No thread writes between the look of an upgradable reader and its write.
     pub fn upgrades(&self) -> usize {
         self.lock.upgradable();
         let seen = self.look();
@@ -208,7 +208,7 @@ impl<D: Configuration> Place<D> {
         1
     }
 
-    /// Nobody writes between a write and the look of the reader that the writer has become.
+    /// No thread writes between a write and the look of the reader that the writer has become.
     pub fn downgrades(&self) -> usize {
         self.lock.write();
         let count = self.count();

@@ -85,7 +85,7 @@ fn upgradable<D: Configuration>(lock: &Lock<D>, how: How) -> Option<UpgradableGu
     }
 }
 
-/// Looks, upgrades and writes; nobody has written in between. How many writes that was.
+/// Looks, upgrades and writes; no thread has written in between. How many writes that was.
 fn upgrade<D: Configuration>(guard: UpgradableGuard<'_, D>, how: How) -> u64 {
     let seen = guard.look();
     let upgraded = match how {
@@ -129,7 +129,7 @@ fn write_in_steps<D: Configuration>(lock: &Lock<D>, random: &mut Random) -> u64 
 /// One operation. Returns how many writes it made.
 ///
 /// # Panics
-/// If it sees half a write, or that somebody has written who may not.
+/// If it sees half a write, or that a thread has written that may not.
 pub fn operate<D: Configuration>(
     lock: &Lock<D>,
     classes: &Classes<D>,
@@ -231,8 +231,8 @@ pub fn idle(rounds: u32) {
     }
 }
 
-/// That the lock is as new, but for its event: nobody is counted, inside or in line, and nobody
-/// will be. The caller has it for itself.
+/// That the lock is as new, but for its event: no thread is counted, inside or in line, and no
+/// thread will be. The caller has it for itself.
 ///
 /// # Panics
 /// If it is not.

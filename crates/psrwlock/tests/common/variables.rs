@@ -1,4 +1,4 @@
-//! What the tests protect: a hundred variables that are equal whenever nobody writes. It is the
+//! What the tests protect: a hundred variables that are equal whenever no thread writes. It is the
 //! check of the module that tested the priority-sifting rwlock (Desnoyers 2008): a reader beside a
 //! writer finds two numbers, a writer beside a writer loses one.
 

@@ -27,7 +27,7 @@ use ulocks_psrwlock::{
     BULK, Central, HANDLER, NESTED, PhaseFair, RawPsRwLock, Sifted, URGENT, Unchecked, WriterBatch,
 };
 
-/// How the locks of the models sift: in all ways nobody spins, and nobody checks nesting.
+/// How the locks of the models sift: in all ways no thread spins, and none checks nesting.
 type Plain<const CLASSES: u8, F = PhaseFair, R = Central> =
     Sifted<CLASSES, Private<NoSpin>, F, R, Soft, Unchecked>;
 type One = Plain<BULK>;

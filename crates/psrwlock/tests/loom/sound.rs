@@ -225,7 +225,7 @@ fn no_writer_comes_between_a_write_and_its_downgrade() {
 
 #[test]
 fn fair_releases_hand_over() {
-    // Who is woken for the write side, and sees nothing of it yet, gets it all the same.
+    // A thread that is woken for the write side, and sees nothing of it yet, gets it all the same.
     explore(unordered(2), || behind(Held::WrittenFairly, [At::<Two>::writes, At::<Two>::writes]));
     explore(exact(2), || {
         together_with([At::<Two>::writes_fairly, At::<Two>::writes_fairly, At::<Two>::reads::<Bulk>])

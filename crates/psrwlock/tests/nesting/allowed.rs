@@ -161,7 +161,7 @@ fn a_forgotten_guard_of_a_lock_that_is_gone_beside_another_holder() {
     std::thread::spawn(test::<AtSlots>).join().unwrap();
 }
 
-/// An entry that is void is not the one that a release takes out.
+/// An entry that is void is not what a release takes out.
 #[test]
 fn a_release_beside_a_forgotten_guard_of_a_lock_that_is_gone() {
     std::thread::spawn(|| {

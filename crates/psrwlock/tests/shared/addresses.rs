@@ -51,7 +51,7 @@ impl Views {
 impl Drop for Views {
     fn drop(&mut self) {
         for view in self.0 {
-            // SAFETY: nobody refers to it any more.
+            // SAFETY: no thread refers to it any more.
             assert_eq!(unsafe { libc::munmap(view, PAGE) }, 0);
         }
     }
@@ -111,7 +111,7 @@ fn processes_are_clients_like_threads() {
     check::<Sifted<BULK, Shared<Patience<3_000>>, WriterBatch<2>, Distributed<8>>>(some);
 }
 
-/// Who sleeps at one address is woken at the other.
+/// A sleeper at one address is woken at the other.
 #[test]
 fn a_release_at_one_address_wakes_those_at_the_other() {
     type Plain = PsRwLockWith<u32, Sifted<THREE, Shared<NoSpin>>>;

@@ -1,4 +1,5 @@
-//! Who gives up leaves all as it was: those whom it had shut out get in, and nobody waits for it.
+//! A thread that gives up leaves all as it was: those that it had shut out get in, and no thread
+//! waits for it.
 
 use crate::threads::{asleep, until, with};
 use std::thread;
@@ -17,8 +18,8 @@ const LONGER: Duration = Duration::from_millis(30);
 type Slots = Sifted<{ BULK | URGENT | NESTED }, Private, PhaseFair, Distributed<2>>;
 type NoSpinning = Sifted<{ BULK | URGENT | NESTED }, Private<NoSpin>>;
 
-/// A writer waits for a reader of class `C` and gives up: those that it has shut out, and who
-/// sleep, get in beside that reader.
+/// A writer waits for a reader of class `C` and gives up: those that it has shut out, and threads
+/// that sleep, get in beside that reader.
 macro_rules! a_writer_gives_up {
     ($lock:ident, $class:ty, $level:literal) => {
         for _ in 0..3 {

@@ -73,8 +73,8 @@ fn three_classes_have_more_room_than_four() {
     });
 }
 
-/// At slots there is room for more, on any number of classes; who finds its slot full is counted in
-/// the state.
+/// At slots there is room for more, on any number of classes; a thread that finds its slot full is
+/// counted in the state.
 #[test]
 fn a_class_that_is_full_at_slots_too() {
     /// So many are counted at one slot.

@@ -1,5 +1,5 @@
-//! Who is let in, and when: every test has its threads in an order that it knows, and none looks at
-//! a clock.
+//! Which threads are let in, and when: every test has its threads in an order that it knows, and
+//! none looks at a clock.
 #![cfg(not(any(ulocks_loom, ulocks_vm)))]
 
 mod classes;

@@ -1,4 +1,4 @@
-//! Readers and writers in turn: by how many writes one who waits in line is passed, counted and not
+//! Readers and writers in turn: by how many writes a waiter in line is passed, counted and not
 //! timed.
 
 use crate::threads::{asleep, with};
@@ -129,8 +129,8 @@ fn readers_of_all_classes_in_line_go_in_together() {
     });
 }
 
-/// A fair release keeps the write side for a writer that waits: who comes at that very moment is
-/// after it.
+/// A fair release keeps the write side for a writer that waits: a thread that comes at that very
+/// moment is after it.
 #[test]
 fn a_fair_release_is_for_a_writer_that_waits() {
     with("fair release", Lock::<PhaseFair, Central, Private>::new(0), |lock| {
@@ -142,7 +142,7 @@ fn a_fair_release_is_for_a_writer_that_waits() {
                 assert_eq!(*lock.write(), round + 1, "the one that waited was first");
                 waits.join().unwrap();
             });
-            // As good with nobody there.
+            // As good with no thread there.
             WriteGuard::unlock_fair(lock.write());
             assert!(lock.try_write().is_some());
         }

@@ -1,4 +1,4 @@
-//! Handlers that nobody has wrapped, kept off by the kernel's mask.
+//! Handlers that are not wrapped, kept off by the kernel's mask.
 
 use crate::ByAll;
 use crate::strikes::{Struck, keeping_errno, real_time, strike_me};

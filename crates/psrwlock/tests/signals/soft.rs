@@ -246,7 +246,7 @@ impl Inside {
         inside
     }
 
-    /// Lets it leave. It is not inside when this returns, and has seen nobody write.
+    /// Lets it leave. It is not inside when this returns, and has seen no write.
     pub fn leave(&self) {
         assert!(self.is_inside.load(SeqCst));
         self.may_leave.store(true, SeqCst);

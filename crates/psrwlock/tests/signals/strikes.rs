@@ -42,7 +42,7 @@ impl Seen {
         }
         add(&self.errno, errno() != MARK);
         add(&self.deferred, context.is_deferred());
-        // Last: who waits for this finds the rest.
+        // Last: a thread that waits for this finds the rest.
         add(&self.handled, true);
     }
 

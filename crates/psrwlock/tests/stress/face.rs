@@ -49,7 +49,7 @@ fn who_gives_up_strands_nobody() {
     with_each!(check);
 }
 
-/// Few threads, of whom nobody else would wake one that was forgotten, and who sleep as soon as
+/// Few threads: no other would wake one that was forgotten, and all sleep as soon as
 /// they can.
 #[test]
 fn nobody_is_left_asleep() {
@@ -111,8 +111,8 @@ fn the_last_unlocker_may_unmap() {
     with_each!(check);
 }
 
-/// Each acquisition is counted once, whichever way it went; who waited was contended, and who slept
-/// had been.
+/// Each acquisition is counted once, whichever way it went; a thread that waited was contended, and
+/// one that slept had been.
 #[test]
 fn counts_what_happened() {
     type L<R> = RawPsRwLock<Sifted<THREE, Private<NoSpin, Counted>, PhaseFair, R>>;

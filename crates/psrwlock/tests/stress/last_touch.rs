@@ -1,5 +1,5 @@
-//! Law 2: whoever lets go of the lock last may free its memory at once, in whatever way it held it
-//! and lets go.
+//! Law 2: the thread that releases the lock last may free its memory at once, in whatever way it
+//! held it and lets go.
 
 use crate::mixed::idle;
 use std::sync::Barrier;
@@ -74,7 +74,7 @@ fn readers<D: Configuration>() -> Vec<Use<D>> {
     ]
 }
 
-/// One user of each kind at once on a page, of whom the last takes the page away.
+/// One user of each kind at once on a page, of which the last takes the page away.
 fn check<D: Configuration>() {
     let writers = writers::<D>();
     let _watchdog = watch("last touch", || "somebody waits for a lock that is gone".into());

@@ -1,8 +1,8 @@
 //! The lock under load on the machine: threads of one process.
 //!
 //! ThreadSanitizer does not understand the fences between readers at slots and a writer. They are
-//! for who sees whom; what orders the data are the releases and acquisitions of the slots and the
-//! state, which it does.
+//! for which thread sees which; what orders the data are the releases and acquisitions of the slots
+//! and the state, which it does.
 #![cfg(not(any(ulocks_loom, ulocks_vm)))]
 
 mod face;

@@ -1,4 +1,4 @@
-//! Readers of all classes, and everybody else, beside one another; what classes are for; and both
+//! Readers of all classes, and all others, beside one another; what classes are for; and both
 //! fairnesses.
 
 use crate::clients::place::{Place, soon};
@@ -84,7 +84,7 @@ fn all_do_what_they_may_beside_all_others() {
 }
 
 /// A thread that holds a lower class gets a higher one whatever writers wait: if it had to wait,
-/// nobody could go on.
+/// no thread could go on.
 #[test]
 fn nesting_upward_cannot_deadlock() {
     fn check<D: Configuration>(seed: u64) {
@@ -118,7 +118,7 @@ fn nest_beside_a_writer() {
 
 /// The promise that no other lock makes: while a writer waits for readers of a class, readers of
 /// all classes above go in and out without waiting; and it goes on to the next class as soon as
-/// these have left, whoever is in above.
+/// these have left, whatever is in above.
 fn sifts<D: Configuration>(stage: usize) {
     let place = Place::<D>::new();
     let lower = place.read_of(CLASSES[stage]);
@@ -154,8 +154,8 @@ fn a_reader_does_not_wait_for_those_of_lower_classes() {
     on_each!(check);
 }
 
-/// A write, or an upgrade, gives up while a reader of that class stays: then nobody is shut out,
-/// who waited in line is in, and the next writer gets by.
+/// A write, or an upgrade, gives up while a reader of that class stays: then no thread is shut out,
+/// a thread that waited in line is in, and the next writer gets by.
 fn gives_up<D: Configuration>(stage: usize, upgrade: bool) {
     let place = Place::<D>::new();
     let held = place.read_of(CLASSES[stage]);
@@ -219,8 +219,8 @@ fn a_fair_release_strands_nobody() {
     on_each!(check);
 }
 
-/// A writer that sleeps is next after a fair release: nobody writes in between who was not waiting.
-/// In the one execution in which it sleeps for certain, that without surprises.
+/// A writer that sleeps is next after a fair release: no thread writes in between that was not
+/// waiting. In the one execution in which it sleeps for certain, that without surprises.
 #[test]
 fn a_fair_release_is_not_overtaken() {
     use core::sync::atomic::{AtomicUsize, Ordering::SeqCst};

@@ -14,7 +14,7 @@ use ulocks_core::spin::{Adaptive, NoSpin};
 use ulocks_core::{Policy, Private};
 use ulocks_psrwlock::{Central, Distributed, PhaseFair, Readers};
 
-/// Everybody reads for about 30 ns and stays away for about 150; one operation in `every` is a
+/// Every thread reads for about 30 ns and stays away for about 150; one operation in `every` is a
 /// write, if any is.
 fn mostly_read<R: Readers>(cpus: usize, every: Option<u32>) -> Outcome {
     let run = Run { warm_up_ns: 100e3, time_ns: 400e3, ..Run::new(Machine::example_with(cpus), cpus) };
@@ -55,7 +55,7 @@ fn both<const N: usize>(cpus: usize, every: Option<u32>) -> (Outcome, Outcome) {
 }
 
 /// Readers of one word pass its line on, each for all; readers at slots, one for each CPU, share
-/// nothing that anybody changes.
+/// nothing that any thread changes.
 #[test]
 fn readers_at_slots_share_no_line() {
     for (cpus, outcomes) in [(2, both::<2>(2, None)), (8, both::<8>(8, None)), (64, both::<64>(64, None))] {
@@ -107,7 +107,7 @@ impl Meter for Own {
     }
 }
 
-/// What a release may have to do more than once, if those who are about to sleep come round just
+/// What a release may have to do more than once, if threads that are about to sleep come round just
 /// then: how many events it counts, on average, where it counts any.
 #[test]
 fn those_about_to_sleep_do_not_hold_up_a_release() {

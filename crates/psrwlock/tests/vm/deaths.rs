@@ -1,22 +1,22 @@
 //! Processes that share a lock, and threads that die while they use it.
 //!
-//! The lock is not robust: nobody notices a death. What holds all the same, and is shown here:
-//! - A death lets nobody in who would have been kept out: the data are never written beside
-//!   anybody.
+//! The lock is not robust: no thread notices a death. What holds all the same, and is shown here:
+//! - A death lets no thread in that would have been kept out: the data are never written beside
+//!   any thread.
 //! - A reader that dies inside keeps its count. A writer that comes then waits for ever with that
 //!   reader's class shut, and with it wait all readers of that class and of those below. Readers of
-//!   higher classes go on for ever, and so does everybody as long as writers only try, or have
+//!   higher classes go on for ever, and so does every thread as long as writers only try, or have
 //!   deadlines.
 //! - A reader that dies asleep in line stays in line. Writers wait for it for ever, before they
-//!   shut anybody out: readers all go on.
+//!   shut any thread out: readers all go on.
 //! - A writer, or an upgradable reader, that dies as the owner keeps the write side: no writer gets
 //!   it any more. What it has shut, or found shut by (H), stays shut, what it has not yet shut
 //!   stays open.
 //! - A writer that dies asleep is forgotten. One that dies between being woken and taking the write
 //!   side takes the wake-up with it: writers that sleep may sleep until another writer has waited
 //!   and released.
-//! - Whoever has a deadline gets away in each of these cases, but for one: a fair release that dies
-//!   between telling its heir and opening the gate, which the heir waits for.
+//! - A thread that has a deadline gets away in each of these cases, but for one: a fair release
+//!   that dies between telling its heir and opening the gate, which the heir waits for.
 
 use crate::clients::place::{Place, Role as RoleOf, soon};
 use crate::roles::{ByValue, Of, Role};
@@ -138,8 +138,8 @@ fn processes_share_a_lock_at_different_addresses() {
     }
 }
 
-/// Up to two die, somewhere, with all that they hold. Everybody has a deadline, and so comes to an
-/// end.
+/// Up to two die, somewhere, with all that they hold. Every thread has a deadline, and so comes to
+/// an end.
 #[test]
 fn a_death_lets_nobody_in() {
     for processes in [3, 5, 8] {
@@ -173,7 +173,7 @@ fn survive<S: ulocks_psrwlock::Configuration>(dying: RoleOf<S>, roles: &'static 
     }
 }
 
-/// Who has a deadline, or only tries, gets away from any death.
+/// A thread that has a deadline, or only tries, gets away from any death.
 #[test]
 fn who_has_a_deadline_gets_away() {
     const IN_TIME: &[Role] = &[
@@ -239,7 +239,7 @@ fn who_is_left_the_lock_and_dies_keeps_nobody_out() {
 }
 
 /// Which of a reader's deaths hold up a writer without a deadline: those inside, and no others, if
-/// nobody shuts it out.
+/// no thread shuts it out.
 #[test]
 fn only_a_reader_that_dies_inside_holds_up_a_writer() {
     let config =

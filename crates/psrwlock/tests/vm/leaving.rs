@@ -1,5 +1,5 @@
 //! Releases that do not wait for a moment without readers: an owner says that it leaves, and
-//! leaves. Nobody falls asleep on such an owner, and it does not touch the lock afterwards.
+//! leaves. No thread falls asleep on such an owner, and it does not touch the lock afterwards.
 
 use crate::clients::place::{Held, Place, Role, behind, together_with};
 use crate::{FOUR, Lock, Sleeps, THREE, TWO, sampled};
@@ -99,7 +99,7 @@ impl<L> Shared<L> {
     }
 }
 
-/// Owners one after the other, of whom the last frees the lock: none of the others may touch it
+/// Owners one after the other, of which the last frees the lock: none of the others may touch it
 /// after its release.
 fn the_last_owner_frees<L>(owners: &'static [Owner])
 where

@@ -89,8 +89,8 @@ fn a_nap_is_what_a_lost_wake_up_costs() {
     found_in(timeless, "no naps", "nobody can go on", client::<Central>);
 }
 
-/// A handler wakes nobody. The owner looks by itself, after short naps only, since its mask is up
-/// meanwhile.
+/// A handler wakes no thread. The owner looks by itself, after short naps only, since its mask is
+/// up meanwhile.
 #[test]
 fn the_owner_polls_the_stage_of_handlers() {
     use ulocks_core::model::signal::{self, Signal};

@@ -17,7 +17,7 @@ impl Child {
         let id = unsafe { libc::fork() };
         assert!(id >= 0, "fork: {}", io::Error::last_os_error());
         if id == 0 {
-            // A test that fails leaves nobody behind.
+            // A test that fails leaves no child behind.
             // SAFETY: no preconditions; the arguments are those that `PR_SET_PDEATHSIG` takes.
             unsafe { libc::prctl(libc::PR_SET_PDEATHSIG, libc::SIGKILL) };
             let outcome = std::panic::catch_unwind(std::panic::AssertUnwindSafe(body));

@@ -73,7 +73,7 @@ fn filter(numbers: &[libc::c_long], command: Option<libc::c_int>, errno: libc::c
 fn second_program(test: &str, body: impl FnOnce()) -> Output {
     if env::var_os(SECOND).is_some() {
         // SAFETY: the calls take numbers, and a pointer to memory that is read before they return.
-        // Nobody waits for the alarm.
+        // No thread waits for the alarm.
         unsafe {
             libc::setrlimit(libc::RLIMIT_CORE, &libc::rlimit { rlim_cur: 0, rlim_max: 0 });
             libc::alarm(60);
@@ -206,7 +206,7 @@ pub fn release_aborts<L: RawMutex + Metered<Meter = Counted> + Sync>(test: &str)
             // SAFETY: the token is this thread's.
             let released = catch_unwind(AssertUnwindSafe(|| unsafe { lock.unlock(token) }));
             eprintln!("a release without a wake-up has come to its end: {released:?}");
-            // Not to wait for a thread that nobody wakes.
+            // Not to wait for a thread that no thread wakes.
             exit(3);
         });
     });

@@ -35,7 +35,7 @@ impl Mapping {
         Self(page)
     }
 
-    /// The page as a place for a `T`; it stays mapped until somebody unmaps it.
+    /// The page as a place for a `T`; it stays mapped until a thread unmaps it.
     ///
     /// # Panics
     /// If `T` does not fit into a page.
@@ -63,7 +63,7 @@ impl Drop for Mapping {
 
 /// Takes the page at `address` away.
 pub(super) fn unmap(address: usize) {
-    // SAFETY: the address is that of a page mapped above which nobody refers to any more.
+    // SAFETY: the address is that of a page mapped above which no thread refers to any more.
     let result = unsafe { libc::munmap(std::ptr::with_exposed_provenance_mut(address), PAGE) };
     assert_eq!(result, 0, "munmap: {}", io::Error::last_os_error());
 }
@@ -151,7 +151,7 @@ pub fn exclusion<L: RawMutex>(load: Load) -> Counts {
     )
 }
 
-/// Waits that expire, across processes: whoever gives up strands nobody.
+/// Waits that expire, across processes: a thread that gives up strands no thread.
 pub fn timed<L: RawMutex>(load: Load) -> Counts {
     run::<L>("shared timed", load, |lock, random| match random.below(4) {
         0 => Some(lock.lock()),

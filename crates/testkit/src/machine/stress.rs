@@ -99,7 +99,7 @@ impl<L: RawMutex> Protected<L> {
 
     /// The counter, if its halves agree.
     pub(super) fn counter(&self) -> usize {
-        // SAFETY: nobody else is at it any more.
+        // SAFETY: no other thread is at it any more.
         let [first, second] = unsafe { self.halves.get().read_volatile() };
         if first == second { first } else { first.min(second) }
     }
@@ -201,8 +201,8 @@ pub fn exclusion<L: RawMutex + Send + Sync + 'static>(load: Load) -> Counts {
     })
 }
 
-/// `lock_until` with deadlines from already passed to a millisecond, mixed with `lock`: whoever
-/// gives up strands nobody.
+/// `lock_until` with deadlines from already passed to a millisecond, mixed with `lock`: a thread
+/// that gives up strands no thread.
 pub fn timed<L: RawMutex + Send + Sync + 'static>(load: Load) -> Counts {
     run::<L>("timed", load, |protected, random, hold| {
         let token = match random.below(8) {
@@ -243,11 +243,11 @@ fn exclusion_by_lock_only<L: RawMutex + Send + Sync + 'static>(load: Load) -> Co
     })
 }
 
-/// Who came first is served first: by `lock`, by `try_lock`, and by `lock_until` with deadlines
+/// The first to come is served first: by `lock`, by `try_lock`, and by `lock_until` with deadlines
 /// from already passed to 200 us, after which a waiter gives its place up.
 ///
 /// # Panics
-/// If somebody is overtaken by a later arrival.
+/// If a thread is overtaken by a later arrival.
 pub fn order<L: RawMutex + Metered<Meter = Recorder> + Send + Sync + 'static>(load: Load) -> Counts {
     run::<L>("order", load, |protected, random, hold| {
         let lock = &protected.lock;
@@ -263,7 +263,7 @@ pub fn order<L: RawMutex + Metered<Meter = Recorder> + Send + Sync + 'static>(lo
     })
 }
 
-/// Who had the lock after whom.
+/// The order in which threads had the lock.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct HandOvers {
     /// Acquisitions by a thread other than the one before.

@@ -4,9 +4,9 @@
 //! | property | client |
 //! |---|---|
 //! | a writer is alone; what was written is seen, what is read is not written meanwhile | [`exclusion`] |
-//! | nobody sleeps for ever | [`no_lost_wake`] |
-//! | readers share, those who had to wait too | [`readers_meet`] |
-//! | a wait that gives up strands nobody | [`timeout_vs_unlock`] |
+//! | no thread sleeps for ever | [`no_lost_wake`] |
+//! | readers share, also those that had to wait | [`readers_meet`] |
+//! | a wait that gives up strands no thread | [`timeout_vs_unlock`] |
 //! | a wait that gives up leaves nothing behind | [`give_up_while_held`] |
 //! | `try_read` and `try_write` tell the truth | [`try_coherence`] |
 //! | the release is the last access | [`last_unlocker_frees`] |
@@ -72,7 +72,7 @@ impl<L: RawRwLock> Protected<L> {
 
     /// What the count is. The caller holds the lock in whatever way.
     pub(super) fn look(&self) -> usize {
-        // SAFETY: the caller holds the lock, so nobody writes.
+        // SAFETY: the caller holds the lock, so no thread writes.
         self.count.with(|count| unsafe { *count })
     }
 
@@ -152,7 +152,7 @@ pub(super) fn with<L: RawRwLock + Send + Sync + 'static, R: Send + 'static>(
     spawn(move || body(&protected))
 }
 
-/// A place where all who are expected meet before one goes on.
+/// A place where all expected threads meet before one goes on.
 pub(super) struct Meeting {
     came: Futex<Private>,
     expected: u32,
@@ -177,7 +177,7 @@ impl Meeting {
     }
 }
 
-/// A writer is alone, and sees what the writers before it did; a reader sees it too, and nobody
+/// A writer is alone, and sees what the writers before it did; a reader sees it too, and no thread
 /// writes what it reads.
 pub fn exclusion<L: RawRwLock + Send + Sync + 'static>(roles: &'static [Role]) {
     let protected = Protected::<L>::new();
@@ -186,7 +186,7 @@ pub fn exclusion<L: RawRwLock + Send + Sync + 'static>(roles: &'static [Role]) {
     protected.check_at_rest(counted);
 }
 
-/// Every thread gets the lock `rounds` times: whoever sleeps is woken. A lost wake-up is a
+/// Every thread gets the lock `rounds` times: a thread that sleeps is woken. A lost wake-up is a
 /// deadlock.
 pub fn no_lost_wake<L: RawRwLock + Send + Sync + 'static>(roles: &'static [Role], rounds: usize) {
     let lock = Arc::new(new_lock::<L>());
@@ -208,8 +208,8 @@ pub fn no_lost_wake<L: RawRwLock + Send + Sync + 'static>(roles: &'static [Role]
 }
 
 /// Readers that had to wait for a writer, and the writer turned reader itself, all get in together:
-/// nobody leaves before the last has come. A lock that lets one of them in as if it were a writer
-/// makes all wait for ever.
+/// no thread leaves before the last has come. A lock that lets one of them in as if it were a
+/// writer makes all wait for ever.
 pub fn readers_meet<L: RawRwLock + Send + Sync + 'static>(readers: usize) {
     let protected = Protected::<L>::new();
     let meeting = Meeting::of(readers + 1);
@@ -235,7 +235,7 @@ pub fn readers_meet<L: RawRwLock + Send + Sync + 'static>(readers: usize) {
 }
 
 /// Waits that may expire run against the release of `held`, and against one another: whichever way
-/// the timed ones end, nobody is left asleep on a free lock.
+/// the timed ones end, no thread is left asleep on a free lock.
 ///
 /// # Panics
 /// If the property fails, and if `held` is not `Read` or `Write`.
@@ -306,7 +306,7 @@ pub fn give_up_while_held<L: RawRwLock + Send + Sync + 'static>(held: Role, wait
 
 /// `try_read`, `try_write`, `is_locked` and `is_write_locked` tell the truth: of several attempts
 /// on a free lock one succeeds, and all if only readers make any; a success excludes what it
-/// should; and a holder's own attempt is answered as anybody's.
+/// should; and a holder's own attempt is answered as any other.
 pub fn try_coherence<L: RawRwLock + Send + Sync + 'static>(readers: usize, writers: usize) {
     let protected = Protected::<L>::new();
     assert!(!protected.lock.is_locked() && !protected.lock.is_write_locked(), "a new lock is locked");
@@ -358,8 +358,8 @@ unsafe impl<L: Send + Sync> Sync for Handle<L> {}
 /// too; a reader knows the same if all the others are writers. A lock that touches its word after
 /// the release of a reader or of a writer may touch freed memory.
 ///
-/// If the last is one of several readers nobody knows, and nobody frees. What "freed" means in the
-/// models, and what loom may miss, is told at
+/// Which of several readers is the last is not known, and no thread frees. What "freed" means in
+/// the models, and what loom may miss, is told at
 /// [`model::last_unlocker_frees`](super::last_unlocker_frees).
 pub fn last_unlocker_frees<L: RawRwLock + Send + Sync + 'static>(readers: usize, writers: usize) {
     let users = readers + writers;

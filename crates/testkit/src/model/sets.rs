@@ -4,8 +4,8 @@
 //! A set that may wait is two operations of the history: it *comes*, when it is tried, proceeds or
 //! falls asleep; and it *goes*, when it returns what has become of it. Both lie between its call
 //! and its return, and others between the two: those that complete it, or pass it. So an order is
-//! found only if everybody who slept was completed, or refused, by the very step that the model
-//! says, before whom it should and after whom it should.
+//! found only if every sleeper was completed, or refused, by the very step that the model
+//! says, and in the right order.
 
 use crate::sets::{Ended, Op, Outcome, Refusal, Sets, Waiters};
 use crate::thread;
@@ -34,7 +34,7 @@ pub enum Call {
     Value(usize),
     /// All values at one moment.
     Values,
-    /// Who sleeps at a semaphore.
+    /// The threads that sleep at a semaphore.
     Waiters(usize),
 }
 
@@ -49,7 +49,7 @@ pub enum Returned {
     Value(u32),
     /// All values.
     Values(Vec<u32>),
-    /// Who sleeps.
+    /// The sleepers.
     Waiters(Waiters),
 }
 
@@ -111,7 +111,7 @@ impl History {
         self.0.record(Call::Values, || Returned::Values(values()));
     }
 
-    /// Runs `waiters`, which counts who sleeps at a semaphore.
+    /// Runs `waiters`, which counts the sleepers of a semaphore.
     pub fn counts(&self, index: usize, waiters: impl FnOnce() -> Waiters) {
         self.0.record(Call::Waiters(index), || Returned::Waiters(waiters()));
     }
@@ -145,7 +145,7 @@ impl History {
 /// The array at the start of a history.
 struct Start(Sets);
 
-/// An array between two operations, and who has ended in it and not gone yet.
+/// An array between two operations, and the threads that have ended in it and not gone yet.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 struct State {
     sets: Sets,

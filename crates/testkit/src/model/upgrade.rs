@@ -3,7 +3,7 @@
 //! | property | client |
 //! |---|---|
 //! | an upgradable holder keeps writers and upgradables out, and no readers | [`upgradable_beside_readers`] |
-//! | an upgrade sees the readers out, and nobody writes before it | [`upgrades`] |
+//! | an upgrade sees the readers out, and no thread writes before it | [`upgrades`] |
 //! | a failed upgrade leaves the upgradable access as it was | [`upgrades`], by [`How::TryFirst`] and [`How::Timed`] |
 //! | a downgrade publishes, lets readers in, and no writer | [`downgrades`], [`downgrade_meets_readers`] |
 //! | writer, upgradable and reader turn into one another | [`round_trips`] |
@@ -152,7 +152,7 @@ pub fn downgrade_meets_readers<L: RawRwLockDowngrade + Send + Sync + 'static>(re
 }
 
 /// Threads each of which goes from writer to upgradable, to writer again, to upgradable and to
-/// reader, beside `readers`: from beginning to end nobody else writes.
+/// reader, beside `readers`: from beginning to end no other thread writes.
 pub fn round_trips<L: RawRwLockUpgrade + Send + Sync + 'static>(how: How, travellers: usize, readers: usize) {
     let protected = Protected::<L>::new();
     let shared = Arc::clone(&protected);

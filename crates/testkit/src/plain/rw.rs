@@ -1,15 +1,15 @@
 //! A plain futex reader-writer lock.
 //!
 //! It is as simple as it gets: a count, three bits, and all sleepers are woken whenever something
-//! has changed for a waiter. It prefers nobody. Tests that need some reader-writer lock use it as
-//! [`PlainRw`].
+//! has changed for a waiter. It prefers no thread. Tests that need some reader-writer lock use it
+//! as [`PlainRw`].
 //!
 //! # State
 //! | bits | meaning | set by | cleared by |
 //! |---|---|---|---|
 //! | 0 `WRITER` | held alone | a writer; an upgrade | its release, its downgrade |
-//! | 1 `UPGRADABLE` | held beside readers, by one who may upgrade | that one | its release, downgrade, upgrade |
-//! | 2 `PARKED` | somebody may sleep | who goes to sleep | a release, which wakes all |
+//! | 1 `UPGRADABLE` | held beside readers, by a thread that may upgrade | that one | its release, downgrade, upgrade |
+//! | 2 `PARKED` | a thread may sleep | a thread that goes to sleep | a release, which wakes all |
 //! | 3.. | readers | | |
 //!
 //! Every step is one exchange of the whole word: a release that clears `PARKED` need not touch the
@@ -93,7 +93,7 @@ impl<S: Scope> CountedRw<S> {
         Some(())
     }
 
-    /// Replaces the word by what `left` makes of it, less `PARKED`, and wakes those who sleep. The
+    /// Replaces the word by what `left` makes of it, less `PARKED`, and wakes the sleepers. The
     /// exchange is the last access to the lock.
     fn give_up(&self, left: fn(u32) -> u32) {
         let key = self.0.key();

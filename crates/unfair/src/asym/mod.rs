@@ -29,7 +29,7 @@ use ulocks_core::{Private, api};
 /// now and then for a waiter of another mutex, and the first release of the process
 /// registers it with the kernel. That is quick while the process has one thread, and tens of
 /// milliseconds later; [`membarrier::ready`](ulocks_core::membarrier::ready) does it earlier.
-/// Nobody ever yields to the scheduler.
+/// No thread ever yields to the scheduler.
 ///
 /// Whether releases may be stores is decided for groups of mutexes, by their addresses. If a mutex
 /// is contended, some others have the exchange of [`Mutex`](crate::Mutex) meanwhile.

@@ -36,7 +36,7 @@
 //! 1. At most one thread holds the lock: only transitions out of "free" acquire.
 //! 2. `PARKED` is never set while the lock is free: (M) sets it on a held lock, and a release
 //!    clears both at once.
-//! 3. Nobody parks unless the byte was `LOCKED PARKED` at that moment: the lot looks while its
+//! 3. No thread parks unless the byte was `LOCKED PARKED` at that moment: the lot looks while its
 //!    queue is locked.
 //! 4. *No waiter is forgotten.* While a waiter is in the queue, `PARKED` is set, or a release that
 //!    cleared it is on its way to the parking lot, or there is a debtor that has not paid. A thread
@@ -58,7 +58,7 @@
 //! That of `unfair::Mutex`: wake one, and no other until that one had its round. (U2) clears the
 //! mark together with the lock, so threads that come and go meanwhile release without a visit to
 //! the lot. An arrival spins before it parks, half as long if it sees the mark; a woken waiter that
-//! finds the lock taken again does so for a while. Nobody yields. A loser parks at the tail.
+//! finds the lock taken again does so for a while. No thread yields. A loser parks at the tail.
 //!
 //! # Ordering
 //! (L1) and (L2) are Acquire, and pair with (U1) and (U2), which are Release. The user's changes of

@@ -27,8 +27,8 @@
 //!
 //! # Invariants
 //! 1. At most one thread holds the mutex: only transitions out of `UNLOCKED` acquire.
-//! 2. Nobody sleeps unless the word was `CONTENDED` at that moment: the kernel compares under its
-//!    queue's lock.
+//! 2. No thread sleeps unless the word was `CONTENDED` at that moment: the kernel compares under
+//!    its queue's lock.
 //! 3. *No sleeper is forgotten.* While a waiter sleeps, the word is `CONTENDED`, or a wake-up is on
 //!    its way, or a woken waiter is awake that has not yet come to (L2) or (L3). `CONTENDED` ends
 //!    in (U2) only, which wakes; and a waiter that was in the kernel stays a debtor until it has
@@ -41,8 +41,8 @@
 //! # The waiting rule
 //! Molnar's: wake one, and no other until that one had its round. Here it needs no bit: (U2) clears
 //! the mark together with the lock, so that threads that come and go meanwhile release without a
-//! system call, until the woken one has run and marks the word again. What makes it fast is who
-//! spins, and how (the measurements and what else was tried are in `BENCHMARKS.md`):
+//! system call, until the woken one has run and marks the word again. What makes it fast is which
+//! thread spins, and how (the measurements and what else was tried are in `BENCHMARKS.md`):
 //! - An arrival spins before it queues, also while others sleep, for longer than a critical section
 //!   of a few microseconds lasts, and leaves an owner alone that writes
 //!   ([`spin`](ulocks_core::spin)): otherwise a CPU idles while the one waiter in flight is on its

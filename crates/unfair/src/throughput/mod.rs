@@ -46,7 +46,7 @@ use ulocks_core::{Private, api};
 /// reserved.
 ///
 /// # Blocking
-/// [`lock`](api::Mutex::lock) is one atomic read-modify-write if the mutex is free and nobody
+/// [`lock`](api::Mutex::lock) is one atomic read-modify-write if the mutex is free and no thread
 /// waits, and so is the release. Otherwise the caller spins as on a [`Mutex`](crate::Mutex), for up
 /// to 6 us by default, and then sleeps in the kernel (`FUTEX_WAIT`). A waiter that has reserved
 /// spins for up to 40 us before it sleeps again. A spin ends at once if the holder waited, too,
@@ -75,7 +75,7 @@ use ulocks_core::{Private, api};
 /// If processes are killed while they wait, or between a release and the wake-up that they owe, the
 /// bound of the other waiters holds again after `1 s` and, for each of the dead,
 /// `2 * (bound + 100 ms + w) + h`, also if the mutex is never free. Until then the mutex may lie
-/// idle. `try_lock` fails on it for `200 ms + w` at most if the dead had reserved it, and nobody
+/// idle. `try_lock` fails on it for `200 ms + w` at most if the dead had reserved it, and no thread
 /// else acquires it either. The times hold if a waiter waits for that long: without a deadline, or
 /// with a later one. If all waiters give up sooner, a mutex that the dead had reserved stays
 /// reserved. Waiters of a condition variable are waiters of the mutex in this sense when they have

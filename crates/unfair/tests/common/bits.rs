@@ -1,4 +1,4 @@
-//! Clients of a lock in two bits of a byte: the other six are somebody else's.
+//! Clients of a lock in two bits of a byte: the other six are not its own.
 
 use ulocks_core::Private;
 use ulocks_core::raw::RawMutex;

@@ -1,4 +1,4 @@
-//! A client of the throughput mutex: once it is reserved, nobody overtakes the reserver.
+//! A client of the throughput mutex: once it is reserved, no thread overtakes the reserver.
 
 use std::sync::Arc;
 use ulocks_core::Policy;
@@ -13,7 +13,7 @@ struct Shared<P: Policy, B: Bound> {
     last: UnsafeCell<Last>,
 }
 
-/// Who held the mutex last, and whether it was reserved by then.
+/// The last holder of the mutex, and whether it was reserved by then.
 #[derive(Default)]
 struct Last {
     holder: usize,
@@ -27,9 +27,9 @@ unsafe impl<P: Policy, B: Bound> Sync for Shared<P, B> {}
 // SAFETY: both parts are `Send`.
 unsafe impl<P: Policy, B: Bound> Send for Shared<P, B> {}
 
-/// Threads, one for each of `rounds`, that acquire the mutex so often. Who held it while another
-/// had reserved it already is not the next to hold it; so between the reservation and the
-/// reserver's acquisition there is one release and no acquisition. `hold` is run by the holder.
+/// Threads, one for each of `rounds`, that acquire the mutex so often. A holder that has seen the
+/// reservation of another is not the next holder. So between the reservation and the reserver's
+/// acquisition there is one release and no acquisition. `hold` is run by the holder.
 /// Returns how many reservations were seen.
 pub fn reserver_is_next<P: Policy, B: Bound>(
     rounds: Vec<usize>,

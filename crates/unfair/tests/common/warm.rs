@@ -46,8 +46,8 @@ unsafe impl<P: ulocks_core::Policy> RawMutex for Warm<P> {
     }
 }
 
-/// Two mutexes behind one gate, one used by `threads` and one by `others`: whoever releases one may
-/// open the gate on a waiter of the other, and the mark it has set.
+/// Two mutexes behind one gate, one used by `threads` and one by `others`: a thread that releases
+/// one may open the gate on a waiter of the other, and the mark it has set.
 pub fn neighbours<L: RawMutex + Send + Sync + 'static>(threads: usize, others: usize, rounds: usize) {
     let locks = Arc::new([new_lock::<L>(), new_lock::<L>()]);
     let shared = Arc::clone(&locks);

@@ -26,7 +26,7 @@ fn new_is_all_zero_and_a_lock_is_two_bits() {
     assert_eq!(unsafe { std::mem::transmute::<RawByteMutex, u8>(RawByteMutex::new()) }, 0);
     for (bits, locked) in [(0, 0b01), (0b1111_1100, 0b1111_1101), (0b1010_0000, 0b1010_0001)] {
         let byte = AtomicU8::new(bits);
-        // SAFETY: nobody else knows the byte.
+        // SAFETY: no other code knows the byte.
         let lock: &RawByteMutex = unsafe { RawByteMutex::from_byte(&byte) };
         lock.lock();
         assert_eq!(byte.load(Relaxed), locked);

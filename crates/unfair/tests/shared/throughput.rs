@@ -179,7 +179,7 @@ fn runs_behind_me(child: &Child) {
 }
 
 /// The wake-up of a release goes to a process that is killed before it runs, in most of the rounds.
-/// Nobody else comes.
+/// No other thread comes.
 #[test]
 fn a_wake_up_that_dies_with_a_waiter_is_not_the_last() {
     with_a_locked_mutex::<After>("woken waiter killed", |lock| {

@@ -22,7 +22,7 @@ fn counters_agree_with_one_another() {
     suite::counters_agree::<RawAsymMutex<Private<NoSpin, Counted>>>();
 }
 
-/// A barrier that is refused after gates have opened: marks may get lost, and nobody sleeps for
+/// A barrier that is refused after gates have opened: marks may get lost, and no thread sleeps for
 /// ever all the same.
 #[test]
 fn survives_the_loss_of_the_barrier() {

@@ -53,7 +53,8 @@ fn the_other_bits_may_change_all_the_time() {
                 start.wait();
                 for _ in 0..FLIPS {
                     lock.lock();
-                    // What was read is still true when it is written: nobody else flips this bit.
+                    // What was read is still true when it is written: no other thread flips this
+                    // bit.
                     let seen = lock.bits().load(Relaxed) & HOLDERS_BIT;
                     assert_eq!(lock.bits().fetch_xor(HOLDERS_BIT, Relaxed) & HOLDERS_BIT, seen);
                     flipped.store(flipped.load(Relaxed) ^ HOLDERS_BIT, Relaxed);

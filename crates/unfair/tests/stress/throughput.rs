@@ -42,7 +42,7 @@ fn each_acquisition_is_counted_in_one_way() {
     assert!(counted.slept > 0 || counted.woken + counted.reserved == 0, "{counted:?}");
 }
 
-/// The bound is that of everybody behind it, too.
+/// The bound is that of all threads behind it, too.
 #[test]
 fn a_head_with_a_deadline_on_either_clock_reserves() {
     for clock in [Clock::Monotonic, Clock::Realtime] {

@@ -29,8 +29,8 @@ ulocks_testkit::vm_models! {
     deaths: [Mutex = 1, Sleeper = 2, BetweenProcesses = 3],
 }
 
-/// The mutex is not robust, and says so: who dies with it, or with a wake-up that is another's,
-/// holds up the others.
+/// The mutex is not robust, and says so: a thread that dies with it, or with a wake-up that is
+/// another's, holds up the others.
 #[test]
 fn a_death_before_the_first_access_holds_up_nobody() {
     let sweep = sweep(&sampled(3, 1), 1, || model::exclusion_despite_deaths::<Sleeper>(3)).unwrap();

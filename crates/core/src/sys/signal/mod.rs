@@ -31,7 +31,7 @@
 //!
 //! | | raised by a fault or a trap ([`Context::is_fault`]) | sent by `kill`, `raise`, `abort` |
 //! |---|---|---|
-//! | thread | the one that did it | any that does not block it, or the one that it was sent to |
+//! | thread | the thread that did it | any that does not block it, or the thread that it was sent to |
 //! | while a mask is up | handled at once | handled at once |
 //! | in a handler of another signal | handled at once | handled at once |
 //! | in a handler of the same signal | kills the process, as with any handler | waits until that has returned |

@@ -1,9 +1,9 @@
 //! Clients of many operations for reader-writer locks.
 //!
-//! All of them use a table of a hundred variables that are equal whenever nobody writes: a reader
-//! compares them all, a writer compares them and sets each to the next number. So one run measures
-//! the lock's work and checks it: a reader beside a writer finds two numbers, and a writer beside a
-//! writer loses one. It is the check of the module that tested the priority-sifting rwlock
+//! All of them use a table of a hundred variables that are equal whenever no thread writes: a
+//! reader compares them all, a writer compares them and sets each to the next number. So one run
+//! measures the lock's work and checks it: a reader beside a writer finds two numbers, and a writer
+//! beside a writer loses one. It is the check of the module that tested the priority-sifting rwlock
 //! (Desnoyers 2008).
 
 pub mod crowd;
@@ -48,7 +48,7 @@ pub struct Counts {
     /// What the variables say: `writes`, if writers exclude one another.
     pub counter: usize,
     /// Accesses that found two numbers, or another than the same holder had seen before: none, if
-    /// writers exclude everybody and nobody lets go where one access turns into another.
+    /// writers exclude every thread and no thread lets go where one access turns into another.
     pub torn: usize,
     /// Signals that were handled.
     pub signals: usize,
@@ -91,7 +91,8 @@ impl<L: RawRwLock> Table<L> {
     /// caller holds the lock.
     pub(super) fn look(&self, rounds: u32) -> usize {
         let variables = self.variables.get().cast::<usize>();
-        // SAFETY: the pointers are into a live array; the caller holds the lock, so nobody writes.
+        // SAFETY: the pointers are into a live array; the caller holds the lock, so no thread
+        // writes.
         let value = |nth| unsafe { variables.add(nth).read_volatile() };
         let first = value(0);
         let mut torn = false;

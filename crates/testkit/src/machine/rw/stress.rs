@@ -25,7 +25,7 @@ fn run<L: RawRwLock + Send + Sync + 'static>(
 }
 
 /// Readers and writers of every kind, with deadlines up to a millisecond: a writer is alone, and
-/// whoever gives up strands nobody.
+/// a thread that gives up strands no thread.
 pub fn mixed<L: RawRwLock + Send + Sync + 'static>(load: Load) -> Counts {
     run::<L>("mixed", load, |table, random, hold| table.read_or_write(random, 1_000_000, hold))
 }
@@ -130,7 +130,7 @@ fn downgrade<L: RawRwLockUpgrade>(table: &Table<L>, random: &mut Random, hold: u
     true
 }
 
-/// A lock alone on a page, and users of it of whom the last unmaps the page as soon as its release
+/// A lock alone on a page, and users of it of which the last unmaps the page as soon as its release
 /// has returned: a writer that finds all others done, or the only reader. A release that touches
 /// the lock once more meets no memory and the process dies of it. Returns how many rounds ended
 /// that way; in the others the last was one of several readers.

@@ -24,7 +24,7 @@ impl<L: RawMutex> RawCondvar<L> {
         // If the wait panics there is no telling whether the mutex is held, and a guard would say
         // it is.
         let armed = Abort;
-        // SAFETY: the token is consumed here and a new one written below; between the two nobody
+        // SAFETY: the token is consumed here and a new one written below; between the two no code
         // sees `guard`, because an unwinding aborts.
         let token = unsafe { ptr::read(guard) };
         // SAFETY: the caller holds `mutex` by this token.

@@ -62,7 +62,7 @@ impl Capability {
 
     /// Asks the kernel, without side effects.
     fn is_there(self) -> bool {
-        // The last word of the address space is the kernel's or nobody's.
+        // The last word of the address space is the kernel's, or is not mapped.
         let nowhere = name(usize::MAX - 3);
         let futex_command = |command| {
             // SAFETY: no process can have memory at `nowhere`, so there is nothing to write to.
