@@ -149,7 +149,7 @@ fn a_deadline_of_a_set_strands_no_thread() {
 #[test]
 fn permits_come_back_from_a_death_at_any_step() {
     for kernel in Kernel::ALL {
-        for takes in [[Both, First, Both], [First, Both, Second]] {
+        for takes in [[Both, First, Both], [First, Both, Second], [Second, First, Both]] {
             at_each_step(1, kernel, false, 8, play(takes));
             at_each_step(1, kernel, false, 8, behind(Both, takes));
         }
