@@ -3,7 +3,7 @@
 //!
 //! Threads share a number of operations and stop when it is reached; the count is what the lock
 //! protects. This is what criterion can compare from day to day; how fair a lock was, how long
-//! somebody waited and what it cost in CPU time is in the report of `scaling`.
+//! a thread waited and what it cost in CPU time is in the report of `scaling`.
 
 mod common;
 

@@ -32,7 +32,7 @@ impl Visitor for PingPong<'_> {
 fn main() {
     let (mut criterion, options) = common::start(Duration::from_millis(400));
     let cpus = pinning::order(Pin::Scatter).unwrap_or_else(|error| options::refuse(&error));
-    // Without exclusion nobody waits for anybody.
+    // Without exclusion no thread waits for another.
     for entry in options.locks().into_iter().filter(|entry| entry.excludes) {
         let bench = PingPong { criterion: &mut criterion, cpus: &cpus };
         let done = locks::visit(entry, Scope::Threads, bench).and_then(|done| done);

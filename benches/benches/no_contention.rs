@@ -1,4 +1,4 @@
-//! A lock that nobody else wants: lock and unlock, try and unlock. The length of the code path,
+//! A lock that no other thread wants: lock and unlock, try and unlock. The length of the code path,
 //! nothing else.
 //!
 //! One other thread is alive, asleep: without it glibc leaves out the atomic instructions. `none`

@@ -1,6 +1,6 @@
-//! Sets of semaphore operations that nobody stands in the way of: one operation and its opposite, a
-//! wait for zero, and sets of 2, 8, 64 and 500 taken and given back; the kernel's, ours, and where
-//! there is one operation `sem_t`.
+//! Sets of semaphore operations that no other thread stands in the way of: one operation and its
+//! opposite, a wait for zero, and sets of 2, 8, 64 and 500 taken and given back; the kernel's,
+//! ours, and where there is one operation `sem_t`.
 //!
 //! What criterion can compare from day to day; sleepers are the business of `sembench` and
 //! `semscale`.

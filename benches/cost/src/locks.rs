@@ -149,7 +149,7 @@ fn sets(run: &Run, count: usize, mine: fn(usize, usize) -> Vec<usize>) -> Result
             worker.acquire(|| array.apply(&take)).expect("semaphores that can be had");
             match count {
                 1 => worker.hold(),
-                // Several are in at once: what one does there is nobody else's.
+                // Several are in at once: what one does there is its own.
                 _ => worker.work_about(hold),
             }
             array.apply(&give).expect("semaphores that can be given back");

@@ -84,7 +84,7 @@ impl Section for Ticket {
     }
 }
 
-/// First come, first served; each looks at a word of its own. Node 0 is nobody's.
+/// First come, first served; each looks at a word of its own. Node 0 is no thread's.
 pub(super) struct Mcs {
     tail: Line<AtomicU32>,
     nodes: Vec<Line<Node>>,

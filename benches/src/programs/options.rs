@@ -112,7 +112,7 @@ pub fn parse_bench<P: Parser>() -> P {
 ///
 /// criterion reads the arguments of the process, so a process that was given others starts itself
 /// again without them; `--locks` survives that in the environment. Before that `check` has its say
-/// on what the parsers cannot see, since nobody wants to hear of a wrong option from the last
+/// on what the parsers cannot see, since no user wants to hear of a wrong option from the last
 /// bench.
 pub fn for_criterion(check: impl FnOnce(&BenchOptions) -> Result<()>) -> CriterionOptions {
     const LOCKS: &str = "ULOCKS_BENCH_LOCKS";

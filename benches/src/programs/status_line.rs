@@ -17,7 +17,7 @@ impl StatusLine {
         Self { columns: stderr().is_terminal().then(|| given().unwrap_or(79)) }
     }
 
-    /// Whether there is anybody to see it.
+    /// Whether there is a terminal to show it.
     pub fn is_shown(&self) -> bool {
         self.columns.is_some()
     }

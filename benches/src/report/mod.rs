@@ -79,7 +79,7 @@ pub enum Ended {
     Rounds,
     /// The next round would not fit into the time.
     Budget,
-    /// Somebody pressed Ctrl-C.
+    /// The user pressed Ctrl-C.
     Interrupted,
 }
 

@@ -104,7 +104,7 @@ pub struct Score {
     pub tally: Tally,
     /// Geometric mean of the ratio to the best peer of each cell.
     pub vs_best: Option<f64>,
-    /// The worst such ratio, where and against whom.
+    /// The worst such ratio, where and against which lock.
     pub worst: Option<Worst>,
     /// Greatest median COV.
     pub max_cov: f64,

@@ -149,7 +149,7 @@ pub fn caveats(report: &Report) -> Vec<String> {
 }
 
 /// How much of the CPUs they could use the threads got when no lock made them wait; the rest went
-/// to somebody else.
+/// to another reader.
 fn cpu_share(report: &Report) -> Option<f64> {
     let free = report.trials.iter().filter(|t| report.kind(&t.lock) == Kind::Baseline);
     let shares: Vec<f64> = free

@@ -237,7 +237,7 @@ fn has_exited(trial: &Child) -> bool {
 /// their ids.
 fn clear(trial: &mut Child) -> Result<(ExitStatus, BTreeSet<i32>)> {
     let leader = trial.id() as i32;
-    // SAFETY: the trial is not reaped yet, so the group's number cannot belong to anybody else.
+    // SAFETY: the trial is not reaped yet, so the group's number cannot belong to another process.
     unsafe { libc::kill(-leader, libc::SIGKILL) };
     let status = trial.wait().context("cannot reap the trial")?;
     let mut family = BTreeSet::from([leader]);

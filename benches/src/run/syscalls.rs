@@ -5,9 +5,9 @@
 //! may define a function of that name: the linker takes the program's before the C library's. So
 //! every program that is linked with this library has this `syscall`. It does what libc's does, and
 //! where a thread has asked for it counts its futex calls, in memory that a coordinator may read
-//! while the thread works or sleeps. That adds 3 to 5 ns to the shortest call, a wake-up of nobody,
-//! which takes 127 ns (Xeon in a virtual machine); a call that sleeps or wakes somebody takes
-//! microseconds.
+//! while the thread works or sleeps. That adds 3 to 5 ns to the shortest call, a wake-up of no
+//! thread, which takes 127 ns (Xeon in a virtual machine); a call that sleeps or wakes a thread
+//! takes microseconds.
 //!
 //! What does not come through the door cannot be counted, and is missing rather than zero: glibc's
 //! own mutexes and semaphores enter the kernel from within libc, SysV semaphores by `semop`
@@ -49,7 +49,7 @@ pub struct Calls {
     /// Those of them that did not sleep, because the word had changed by then.
     pub refused: u64,
     /// To wake, to requeue, or to pass a lock with priority inheritance on, whether or not there
-    /// was anybody.
+    /// was one.
     pub wakes: u64,
 }
 
@@ -103,7 +103,7 @@ pub fn countable() -> bool {
     static ANSWER: OnceLock<bool> = OnceLock::new();
     *ANSWER.get_or_init(|| {
         let (word, counters) = (std::sync::atomic::AtomicU32::new(0), Counters::default());
-        // SAFETY: a wake needs the address alone, and nobody waits there.
+        // SAFETY: a wake needs the address alone, and no thread waits there.
         let wake = || unsafe { libc::syscall(libc::SYS_futex, word.as_ptr(), libc::FUTEX_WAKE, 1) };
         count(&counters, wake);
         counters.read() == Calls { wakes: 1, ..Calls::default() }
@@ -268,8 +268,8 @@ mod tests {
         // SAFETY: a file descriptor that is none is refused.
         assert_eq!(unsafe { libc::syscall(libc::SYS_close, -1) }, -1);
         assert_eq!(std::io::Error::last_os_error().raw_os_error(), Some(libc::EBADF));
-        // Six arguments: a page of zeros, writable. SAFETY: a fresh anonymous mapping harms nobody;
-        // it is written within its length and unmapped once.
+        // Six arguments: a page of zeros, writable. SAFETY: a fresh anonymous mapping harms no
+        // other; it is written within its length and unmapped once.
         unsafe {
             let access = libc::PROT_READ | libc::PROT_WRITE;
             let flags = libc::MAP_PRIVATE | libc::MAP_ANONYMOUS;

@@ -63,8 +63,8 @@ pub enum Cell {
     Condvar(condvars::Run),
     /// The same for a part of the window: there are [many](BRIEF) of these.
     BriefCondvar(condvars::Run),
-    /// Sets of so many operations that nobody stands in the way of, taken and given back: all
-    /// subjects in one process.
+    /// Sets of so many operations that no other thread stands in the way of, taken and given back:
+    /// all subjects in one process.
     Sets(u32),
     /// Single operations on so many semaphores, one after the other, and then their opposites: all
     /// subjects in one process.

@@ -2,9 +2,9 @@
 //! two hand-overs.
 //!
 //! Two threads pass four locks around so that each acquisition finds its lock held by the other
-//! thread, which releases it next. Nobody can barge, nobody polls: what is measured is the release,
-//! the wake-up if the waiter sleeps, and the return of the acquisition. The threads run on CPUs as
-//! far apart as possible, if there are two.
+//! thread, which releases it next. No thread can barge, no thread polls: what is measured is the
+//! release, the wake-up if the waiter sleeps, and the return of the acquisition. The threads run on
+//! CPUs as far apart as possible, if there are two.
 //!
 //! A lock that spins has two steady states here: both threads spin and a trip takes less than a
 //! microsecond, or both sleep, because a wake-up takes longer than the other is patient. A wide
@@ -130,7 +130,7 @@ impl Task for HandoffSpec {
         }
         keep_a_thread_asleep();
         let entry = locks::Entry::find(&self.lock)?;
-        // Without exclusion nobody waits for anybody.
+        // Without exclusion no thread waits for another.
         ensure!(entry.excludes, "lock '{}' is never handed over; allowed: locks that exclude", entry.name);
         locks::visit(entry, Scope::Threads, PingPong(self.own_time()))?
     }

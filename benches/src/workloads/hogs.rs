@@ -3,7 +3,7 @@
 //! A hog holds the lock for a time and asks for it again at once, with nothing in between. A victim
 //! sleeps for a while, asks, holds the lock for a moment, and sleeps again. What matters is how
 //! long victims wait, and what their being served costs the hogs. A closed loop of equal threads
-//! shows neither: there everybody is a hog.
+//! shows neither: there each thread is a hog.
 //!
 //! Sleeping, not working, is what makes a victim wake up while the hog is at work: on the hog's own
 //! CPU it then finds the lock taken by a thread that cannot run as long as it looks. A lock that

@@ -1,4 +1,4 @@
-//! Lock and unlock with nobody else about: several locks in one process, in turn.
+//! Lock and unlock with no other thread about: several locks in one process, in turn.
 //!
 //! The differences are of a nanosecond, less than what two processes differ by. So the locks take
 //! turns in short blocks, each in a loop compiled for it, and the blocks of one turn run within a
@@ -7,7 +7,7 @@
 //! to 1 than they are.
 //!
 //! Another thread is alive, asleep: without one glibc leaves out the atomic instructions, and
-//! membarrier has nobody to speak to.
+//! membarrier has no thread to speak to.
 
 use crate::run::child::Task;
 use crate::run::pinning::{self, Pin};

@@ -1,5 +1,5 @@
-//! Sets that nobody stands in the way of: taken and given back, by turns with those that are
-//! compared with them.
+//! Sets that no other thread stands in the way of: taken and given back, by turns with those that
+//! are compared with them.
 //!
 //! One thread, all subjects in one process, in blocks of some hundred microseconds by turns, as
 //! [uncontended locks](crate::workloads::uncontended) are.

@@ -84,7 +84,7 @@ fn a_row_has_what_was_measured_beside_what_he_measured() {
     assert_eq!(row.then.unwrap().per_s, 2640.0);
     assert_eq!(units::fixed(row.then_by_sysv.unwrap()), "1.94");
 
-    // Nobody is compared with itself, and SysV does not count.
+    // No lock is compared with itself, and SysV does not count.
     let sysv = Row::new(&subject(SYSV, 1000), &trials).now.unwrap();
     assert_eq!((sysv.by_sysv, sysv.contended, sysv.by_semaphore.unwrap().value), (None, None, 0.75));
     let nothing = Row::new(&subject("none", 1000), &trials);

@@ -50,7 +50,7 @@ pub fn all(cpus: u32) -> Vec<Promise> {
     list.into_iter().flatten().collect()
 }
 
-/// `FairMutex`: nobody overtakes, and where a CPU is left it costs nothing.
+/// `FairMutex`: no thread overtakes, and where a CPU is left it costs nothing.
 fn fair(cpus: u32) -> Vec<Promise> {
     const FAIR: &str = "fair";
     let mut list = Vec::new();
@@ -91,7 +91,7 @@ fn fair(cpus: u32) -> Vec<Promise> {
     list
 }
 
-/// `ThroughputMutex`: as fast as the fastest everywhere, and nobody starves.
+/// `ThroughputMutex`: as fast as the fastest everywhere, and no thread starves.
 fn throughput(cpus: u32) -> Vec<Promise> {
     const THROUGHPUT: &str = "throughput";
     let mut list = Vec::new();
@@ -137,7 +137,7 @@ fn throughput(cpus: u32) -> Vec<Promise> {
     list
 }
 
-/// `AsymMutex`: half the price where nobody contends.
+/// `AsymMutex`: half the price where no thread contends.
 fn asym() -> Vec<Promise> {
     const ASYM: &str = "asym";
     let pair = |lock| Subject { lock, cell: Cell::Pairs };

@@ -20,7 +20,7 @@ const PTHREAD: &str = "pthread-rw";
 const PEERS: [&str; 2] = [STD, "parking_lot-rw"];
 /// Those whose readers all change one word.
 const ONE_WORD: [&str; 5] = [STD, "parking_lot-rw", "usync-rw", PTHREAD, "pthread-rw-writer"];
-/// Those that keep signals off for as long as somebody wants or has the lock.
+/// Those that keep signals off for as long as a thread wants or has the lock.
 const MASKED: [&str; 4] =
     ["std-rw-masked", "parking_lot-rw-masked", "pthread-rw-masked", "pthread-rw-writer-masked"];
 
@@ -50,7 +50,7 @@ fn all_of(locks: &[&'static str], cell: Cell) -> Vec<Subject> {
     locks.iter().map(|&lock| of(lock, cell)).collect()
 }
 
-/// A price of a nanosecond or none where nobody contends.
+/// A price of a nanosecond or none where no thread contends.
 fn uncontended() -> Vec<Promise> {
     let row = |lock, cell, bound, name: &str| {
         let what = format!("uncontended {name}: time by the best of {}", PEERS.join(", "));
@@ -157,7 +157,7 @@ fn queue() -> Vec<Promise> {
     list
 }
 
-/// Everybody gets on.
+/// Every thread gets on.
 fn contention() -> Vec<Promise> {
     let cell = Cell::Rw(Run::Contention(None));
     let long = Cell::Long(Run::Contention(None));

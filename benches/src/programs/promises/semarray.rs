@@ -1,5 +1,5 @@
-//! What is promised of `SemArray`: little where nobody waits, as much as the kernel's where
-//! everybody does, and a position in the queue for each thread that wants several semaphores at
+//! What is promised of `SemArray`: little where no thread waits, as much as the kernel's where
+//! every thread does, and a position in the queue for each thread that wants several semaphores at
 //! once.
 
 use super::promise::{Bound, Claim, Promise, Subject, at_most, versus};
@@ -36,8 +36,8 @@ fn against(
 /// Semaphores in a row: an operation on one of them does not wait for the one before it.
 const ROW: u32 = 64;
 
-/// Nobody stands in the way: no system call. Beside it what a compare-exchange for each operation
-/// comes to by itself.
+/// No thread stands in the way: no system call. Beside it what a compare-exchange for each
+/// operation comes to by itself.
 fn uncontended() -> Vec<Promise> {
     let row = |cell, words: &str, other, bound| {
         let what = format!("uncontended {words} and its opposite: time by that of {other}");

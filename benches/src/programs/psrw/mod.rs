@@ -3,8 +3,8 @@
 //!
 //! One round is every lock in every run that it can take part in, once, in random order
 //! ([`harness`]). The tables have the seed's figures: how long it took to lock and to unlock, by
-//! class, in cycles and in nanoseconds. Where nobody contends that is less than a clock can tell,
-//! and the figure is of [batches](crate::workloads::readers::batch).
+//! class, in cycles and in nanoseconds. Where no thread contends that is less than a clock can
+//! tell, and the figure is of [batches](crate::workloads::readers::batch).
 //!
 //! *Invariance*: what a reader at the top waits, while readers at the bottom hold for longer and
 //! longer and a writer comes now and then. *Queue*: the same beside more and more writers. Both are

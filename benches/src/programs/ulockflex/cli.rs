@@ -75,7 +75,7 @@ pub struct Order {
     pub plan: Plan,
     /// Where to write JSON.
     pub json: Option<PathBuf>,
-    /// What was left out because nobody asked for it by name, one line each.
+    /// What was left out because the user did not ask for it by name, one line each.
     pub notes: Vec<String>,
 }
 

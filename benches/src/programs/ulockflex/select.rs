@@ -12,7 +12,7 @@ use std::time::Duration;
 pub struct Selection {
     registry: &'static [Entry],
     locks: Vec<&'static Entry>,
-    /// Whether somebody asked for them by name: then what one of them cannot do is an error.
+    /// Whether the user asked for them by name: then what one of them cannot do is an error.
     named: bool,
 }
 
@@ -41,7 +41,7 @@ impl Selection {
     }
 
     /// Replaces each lock that has patience as a parameter by its variants of these values; the
-    /// others stay, and so do those that have none of the values, unless somebody asked for them by
+    /// others stay, and so do those that have none of the values, unless the user asked for them by
     /// name.
     pub fn with_patience(self, patience: &[Duration], notes: &mut Vec<String>) -> Result<Self> {
         let has = |lock: &&Entry| !self.variants(lock).is_empty();

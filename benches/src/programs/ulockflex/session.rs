@@ -52,7 +52,7 @@ impl Failure {
 enum Stop {
     /// This signal came.
     Signal(i32),
-    /// Nobody reads the table any more.
+    /// No reader of the table is left.
     Unread,
     /// There is no sense in going on.
     Error(anyhow::Error),

@@ -104,7 +104,7 @@ fn the_score_of_a_lock() {
     assert_eq!(ours.tally, Tally { faster: 2, slower: 0, none: 0 });
     assert!(close(ours.vs_std.unwrap().value, 2.0) && close(ours.uncontended.unwrap().value, 2.0));
     assert_eq!((ours.max_p999, ours.two_modes), (Some(4003.0), 0));
-    // A family's lock is measured against the best of the others, and no lock at all is nobody's
+    // A family's lock is measured against the best of the others, and no lock at all is no lock's
     // peer.
     let worst = ours.worst.as_ref().unwrap();
     assert!(["std", "parking_lot"].contains(&worst.peer.as_str()) && worst.ratio > 1.8, "{worst:?}");

@@ -28,10 +28,10 @@ pub trait Monitor: 'static {
     /// The condition variable.
     type Condvar: Send + Sync + 'static;
 
-    /// A mutex that nobody holds.
+    /// A mutex that no thread holds.
     fn mutex<T: Send + 'static>(value: T) -> Result<Self::Mutex<T>>;
 
-    /// A condition variable that nobody waits on.
+    /// A condition variable that no thread waits on.
     fn condvar() -> Result<Self::Condvar>;
 
     /// Acquires the mutex.

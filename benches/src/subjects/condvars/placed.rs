@@ -61,7 +61,7 @@ impl<L: Lock, T> Deref for PlacedGuard<'_, L, T> {
 
     #[inline]
     fn deref(&self) -> &T {
-        // SAFETY: this guard's thread holds the lock, so nobody has the value for itself.
+        // SAFETY: this guard's thread holds the lock, so no thread has the value for itself.
         unsafe { &*self.of.value.get() }
     }
 }
@@ -91,7 +91,7 @@ unsafe impl Sync for PthreadCondvar {}
 
 impl Drop for PthreadCondvar {
     fn drop(&mut self) {
-        // SAFETY: `condvar` initialised it, and `&mut self` says that nobody uses it.
+        // SAFETY: `condvar` initialised it, and `&mut self` says that no thread uses it.
         unsafe { libc::pthread_cond_destroy(self.0.get()) };
     }
 }
@@ -110,7 +110,7 @@ impl<const KIND: u8> Monitor for Pthread<KIND> {
         let mut attr = MaybeUninit::uninit();
         let attr = attr.as_mut_ptr();
         // SAFETY: `attr` is writable, is initialised by the first call and destroyed by the last;
-        // the condition variable is writable, nobody uses it, and it stays in its box.
+        // the condition variable is writable, no thread uses it, and it stays in its box.
         let rc = unsafe {
             libc::pthread_condattr_init(attr);
             libc::pthread_condattr_setclock(attr, libc::CLOCK_MONOTONIC);

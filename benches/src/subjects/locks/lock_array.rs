@@ -50,7 +50,8 @@ impl<L: Lock> LockArray<L> {
 
 impl<L: Lock> Drop for LockArray<L> {
     fn drop(&mut self) {
-        // SAFETY: `new` placed so many locks in memory of this layout, and nobody borrows them now.
+        // SAFETY: `new` placed so many locks in memory of this layout, and no thread borrows them
+        // now.
         unsafe {
             for index in 0..self.len {
                 ptr::drop_in_place(self.first.as_ptr().add(index));

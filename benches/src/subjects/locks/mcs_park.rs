@@ -10,7 +10,7 @@
 //! | `tail` | `head` | meaning |
 //! |---|---|---|
 //! | null | any | free |
-//! | [`HELD`] | null | held, nobody waits |
+//! | [`HELD`] | null | held, no thread waits |
 //! | a node | the first node, or null for a moment | held, or granted to a waiter that is not back yet |
 //!
 //! An arrival makes itself the tail, then links itself to the node before it, or to the lock if
@@ -28,7 +28,7 @@ use std::sync::atomic::{AtomicPtr, AtomicU32};
 /// Pauses before a waiter parks.
 const PAUSES: u32 = 100;
 
-/// The tail of a lock that is held and that nobody waits for; not an address.
+/// The tail of a lock that is held and that no thread waits for; not an address.
 const HELD: *mut Node = ptr::without_provenance_mut(1);
 
 /// States of a node.

@@ -246,7 +246,7 @@ impl Entry {
         !self.metered && self.patience_ns.is_none()
     }
 
-    /// Whether it runs where nobody names locks: the lock itself, and no probe.
+    /// Whether it runs where the user names no locks: the lock itself, and no probe.
     pub fn is_usual(&self) -> bool {
         self.is_plain() && !self.probe
     }

@@ -4,7 +4,7 @@ use super::{Held, Lock, Release, Scope};
 use anyhow::Result;
 use ulocks_semarray::{Error, Op, SemArray};
 
-/// A [`SemArray`] of one semaphore, which is one when nobody holds it.
+/// A [`SemArray`] of one semaphore, which is one when no thread holds it.
 #[derive(Debug)]
 pub struct OneOfArray(SemArray);
 

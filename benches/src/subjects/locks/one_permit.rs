@@ -6,7 +6,7 @@ use ulocks_core::raw::{Metered, RawMutex};
 use ulocks_core::time::Deadline;
 use ulocks_fair::RawSemaphore;
 
-/// A semaphore that has one permit when nobody holds it.
+/// A semaphore that has one permit when no thread holds it.
 pub struct OnePermit<P: Policy>(RawSemaphore<P>);
 
 impl<P: Policy> fmt::Debug for OnePermit<P> {

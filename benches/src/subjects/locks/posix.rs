@@ -31,8 +31,8 @@ impl<const KIND: u8> Posix<KIND> {
 
 impl<const KIND: u8> Drop for Posix<KIND> {
     fn drop(&mut self) {
-        // SAFETY: `place` initialised the mutex, and `&mut self` says that nobody uses it. One that
-        // a killed worker left locked is refused with EBUSY, which harms nobody.
+        // SAFETY: `place` initialised the mutex, and `&mut self` says that no thread uses it. One
+        // that a killed worker left locked is refused with EBUSY, which does no harm.
         unsafe { libc::pthread_mutex_destroy(self.0.get()) };
     }
 }
@@ -116,7 +116,8 @@ unsafe impl Sync for PosixSem {}
 
 impl Drop for PosixSem {
     fn drop(&mut self) {
-        // SAFETY: `place` initialised the semaphore, and `&mut self` says that nobody waits on it.
+        // SAFETY: `place` initialised the semaphore, and `&mut self` says that no thread waits on
+        // it.
         unsafe { libc::sem_destroy(self.0.get()) };
     }
 }

@@ -16,7 +16,7 @@ use std::sync::atomic::Ordering::{Acquire, Relaxed, SeqCst};
 pub struct TicketFutex<const SHARED: bool> {
     /// The next ticket to be drawn.
     next: AtomicU32,
-    /// The ticket that holds the lock, or will: the lock is free if nobody has drawn it.
+    /// The ticket that holds the lock, or will: the lock is free if no thread has drawn it.
     serving: AtomicU32,
 }
 
@@ -70,8 +70,8 @@ impl<const SHARED: bool> Lock for TicketFutex<SHARED> {
     #[inline]
     fn try_acquire(&self) -> Option<Self::Held<'_>> {
         let serving = self.serving.load(Acquire);
-        // Nobody is served before drawing: success says that the ticket was still to be had, so the
-        // lock was free.
+        // No thread is served before drawing: success says that the ticket was still to be had, so
+        // the lock was free.
         self.next.compare_exchange(serving, serving.wrapping_add(1), SeqCst, Relaxed).ok().map(|_| Held(self))
     }
 }

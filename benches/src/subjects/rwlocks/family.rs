@@ -30,7 +30,7 @@ type Spread = Sifted<{ BULK | URGENT }, Private, PhaseFair, Distributed<8>>;
 static INSTALLED: Mutex<Option<signal::Installed>> = Mutex::new(None);
 
 /// Makes a lock of a discipline a subject. A class that a discipline does not have is an error of
-/// the compiler wherever it is named, called or not: in its place stands `Bulk`, and nobody calls
+/// the compiler wherever it is named, called or not: in its place stands `Bulk`, and no code calls
 /// that.
 macro_rules! subjects {
     ($($(#[$doc:meta])* $name:ident: $discipline:ty, nested $has_nested:literal $nested:ty,

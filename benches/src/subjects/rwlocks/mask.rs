@@ -16,7 +16,7 @@
 //! There are two notes. *Masked* is the time from mask up to mask down, whatever the thread did.
 //! *Held off* is that time without what the scheduler took: the time for which the thread was ready
 //! and had no CPU. The seed's "irqs off" is both at once, since a CPU with its interrupts off runs
-//! nobody else. A thread that was preempted runs no handler, mask or not: that time is the
+//! no other thread. A thread that was preempted runs no handler, mask or not: that time is the
 //! scheduler's and not the lock's, and it is as long as time slices are. All the rest counts: work,
 //! spinning, system calls, and sleep with the signal blocked, because a thread that sleeps would be
 //! woken for its handler.

@@ -23,7 +23,7 @@ use std::mem::MaybeUninit;
 pub trait RwLock: Send + Sync + Sized + 'static {
     /// Whether `Urgent` is a class of its own. Where it is none, its readers are `Bulk` ones.
     const URGENT: bool = false;
-    /// Whether there is a class `Nested`. Where there is none, nobody plays it.
+    /// Whether there is a class `Nested`. Where there is none, no thread plays it.
     const NESTED: bool = false;
     /// Whether it can be read in signal handlers that interrupt its users.
     const HANDLER: bool = false;
@@ -164,7 +164,7 @@ impl<L: RwLock> Placed<L> {
     pub fn new() -> Result<Box<Self>> {
         let mut place = Box::<Self>::new_uninit();
         // SAFETY: a pointer to the field of an allocated, aligned value; `MaybeUninit` may be
-        // uninitialised, and nobody else refers to it.
+        // uninitialised, and no other code refers to it.
         let inner = unsafe { &mut *(&raw mut (*place.as_mut_ptr()).0).cast::<MaybeUninit<L>>() };
         L::place(inner)?;
         // SAFETY: the only field has just been initialised.

@@ -79,7 +79,7 @@ impl<P: Plain> RwLock for Peer<P> {
         self.0.try_read()
     }
 
-    /// Nobody: a handler on a thread that has or wants the lock would wait for itself.
+    /// None: a handler on a thread that has or wants the lock would wait for itself.
     fn read_handler<'a>(&'a self, (): &'a ()) -> Option<P::Read<'a>> {
         None
     }
@@ -199,7 +199,7 @@ impl Drop for PthreadHeld<'_> {
 
 impl<const WRITERS_FIRST: bool> Drop for Pthread<WRITERS_FIRST> {
     fn drop(&mut self) {
-        // SAFETY: `place` initialised the lock, and `&mut self` says that nobody uses it.
+        // SAFETY: `place` initialised the lock, and `&mut self` says that no thread uses it.
         unsafe { libc::pthread_rwlock_destroy(self.0.get()) };
     }
 }

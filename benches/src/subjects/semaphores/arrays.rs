@@ -176,7 +176,7 @@ unsafe impl Sync for OwnLine {}
 
 impl Drop for OwnLine {
     fn drop(&mut self) {
-        // SAFETY: `Posix::new` initialised it, and `&mut self` says that nobody waits on it.
+        // SAFETY: `Posix::new` initialised it, and `&mut self` says that no thread waits on it.
         unsafe { libc::sem_destroy(self.0.get()) };
     }
 }
@@ -198,9 +198,9 @@ impl Posix {
 }
 
 impl OwnLine {
-    /// glibc's semaphore may be moved as long as nobody uses it: it holds no address.
+    /// glibc's semaphore may be moved as long as no thread uses it: it holds no address.
     fn with_value(self, value: u32) -> Result<Self> {
-        // SAFETY: the semaphore is writable and nobody else refers to it.
+        // SAFETY: the semaphore is writable and no other code refers to it.
         let rc = unsafe { libc::sem_init(self.0.get(), 0, value) };
         ensure!(rc == 0, "sem_init: {}", io::Error::last_os_error());
         Ok(self)

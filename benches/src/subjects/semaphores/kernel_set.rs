@@ -100,7 +100,7 @@ impl SemSet {
         if unsafe { libc::getpid() } == self.maker {
             forget(self);
             // SAFETY: no pointers are involved; removing a set twice fails with EINVAL and harms
-            // nobody.
+            // no thread.
             unsafe { libc::semctl(self.id, 0, libc::IPC_RMID) };
         }
     }
@@ -142,7 +142,7 @@ extern "C" fn remove_all(signal: libc::c_int) {
     }
 }
 
-/// Installs [`remove_all`], once, for the signals that would end the process and for which nobody
+/// Installs [`remove_all`], once, for the signals that would end the process and for which no code
 /// else has a handler.
 fn survive_signals() {
     static ONCE: Once = Once::new();

@@ -15,7 +15,7 @@ pub enum Made {
     Ours(Fairness),
     /// Semaphores by themselves.
     Posix,
-    /// A word that somebody sleeps on, with or without the flag that says that it is of one
+    /// A word that a thread sleeps on, with or without the flag that says that it is of one
     /// process.
     Futex {
         /// Whether it says so.
@@ -36,7 +36,7 @@ pub const SEMARRAY: &str = "semarray";
 pub const POSIX: &str = "sem_t";
 /// What the seed of 2010 was twice as fast as.
 pub const FUTEX: &str = "futex";
-/// As many as can be woken by a call, and nothing else: what nobody can do better.
+/// As many as can be woken by a call, and nothing else: what no lock can do better.
 pub const GROUPS: &str = "futex-groups";
 /// Words and nothing else: what no semaphores in user space can do better.
 pub const FLOOR: &str = "floor";

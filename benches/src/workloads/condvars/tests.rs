@@ -100,7 +100,7 @@ fn pairs_have_unique_names_and_mutexes_of_the_registry() {
 /// std's, with one thing broken.
 struct Broken<const FAULT: u8>;
 
-/// A notification of one reaches nobody.
+/// A notification of one reaches no thread.
 const DEAF: u8 = 0;
 /// A notification of all reaches one.
 const SHY: u8 = 1;

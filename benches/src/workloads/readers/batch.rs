@@ -1,4 +1,4 @@
-//! Lock and unlock where nobody contends: some nanoseconds each, which no clock can time one by
+//! Lock and unlock where no thread contends: some nanoseconds each, which no clock can time one by
 //! one.
 //!
 //! A batch takes a row of locks, all of them, and then lets go of all: two clock reads for each

@@ -55,7 +55,7 @@ pub enum Run {
     Reader(Rank),
     /// Two of class `Bulk` and two of class `Urgent`, and no writer.
     Readers,
-    /// Everybody.
+    /// All threads.
     Contention(Option<Handlers>),
     /// Readers of class `Bulk` that hold so long, and a writer now and then.
     Invariance {
@@ -117,7 +117,7 @@ const WRITER_DELAY_NS: u64 = 100_000;
 const TRY_WRITER_DELAY_NS: u64 = 1_000_000;
 /// And so often they try.
 const TRY_WRITER_ATTEMPTS: u32 = 100;
-/// Between two holds of a reader that somebody waits for.
+/// Between two holds of a reader that a thread waits for.
 const BULK_GAP_NS: u64 = 50_000;
 /// Between two writes where a reader is looked at.
 const PERIOD_NS: u64 = 1_000_000;

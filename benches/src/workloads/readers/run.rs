@@ -16,7 +16,7 @@ use std::sync::atomic::Ordering::{Relaxed, Release};
 use std::thread;
 use std::time::{Duration, Instant};
 
-/// Everybody is to get on in each span of so many milliseconds.
+/// Every thread is to get on in each span of so many milliseconds.
 pub const SLOT_MS: u64 = 100;
 
 /// Carries out the run for the lock that it is shown.

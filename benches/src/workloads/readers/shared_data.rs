@@ -1,4 +1,4 @@
-//! What the lock protects: variables that are all equal whenever nobody writes.
+//! What the lock protects: variables that are all equal whenever no thread writes.
 //!
 //! A reader checks that they are, a writer checks and then sets all of them to the low bits of the
 //! cycle counter, as in the seed. So every run is a test of the lock as well.
@@ -10,7 +10,7 @@ use std::sync::atomic::Ordering::Relaxed;
 /// The seed's NR_VARS.
 pub const COUNT: usize = 100;
 
-/// The variables. Relaxed atomics: under a lock that works nobody can tell them from plain ones,
+/// The variables. Relaxed atomics: under a lock that works no test can tell them from plain ones,
 /// and under one that does not, a torn state is counted rather than undefined.
 #[derive(Debug)]
 pub struct SharedData([AtomicU32; COUNT]);

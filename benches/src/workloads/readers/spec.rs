@@ -20,11 +20,11 @@ pub struct Outcome {
     /// Length of the window as it really was, in seconds.
     pub elapsed_s: f64,
     /// CPU time in the window that the hypervisor gave to others, in seconds, of all CPUs; none
-    /// where nobody says.
+    /// where the user does not say.
     pub steal_s: Option<f64>,
     /// The threads, those of one name together.
     pub roles: Vec<RoleOutcome>,
-    /// Lock and unlock by themselves, in nanoseconds, where nobody contends.
+    /// Lock and unlock by themselves, in nanoseconds, where no thread contends.
     pub batch: Option<super::batch::Batch>,
 }
 
@@ -79,7 +79,7 @@ pub struct RoleOutcome {
     pub name: String,
     /// Acquisitions of each.
     pub counts: Vec<u64>,
-    /// Attempts; as many as acquisitions where nobody tries.
+    /// Attempts; as many as acquisitions where no thread tries.
     pub attempts: u64,
     /// How often they gave up.
     pub failures: u64,

@@ -162,7 +162,7 @@ fn turns<A: Array>(
 }
 
 /// Readers of semaphore 0, writers of semaphore 1: a reader waits until there is no writer, a
-/// writer until there is nobody.
+/// writer until there is no thread.
 fn readers<A: Array>(spec: &Spec, a: &A, reads: u64) -> Result<Outcome> {
     const READERS: usize = 0;
     const WRITERS: usize = 1;

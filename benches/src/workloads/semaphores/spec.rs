@@ -69,7 +69,7 @@ pub enum Run {
         threads: u32,
     },
     /// A reader-writer lock made of two semaphores, as Perl's documentation has it: readers wait
-    /// until there is no writer, writers until there is nobody.
+    /// until there is no writer, writers until there is no thread.
     Readers {
         /// How many.
         threads: u32,

@@ -98,7 +98,7 @@ fn sets_of_all_sizes_have_a_figure() {
     assert_eq!(refused.unwrap_err().to_string(), "'sem_t' does not take sets");
 }
 
-/// What arrays have in common, whoever makes them.
+/// What all arrays have in common.
 fn behaves<A: Array>(array: &A) {
     array.apply(&[A::sub(0, 1), A::add_at_once(2, 3), A::wait_zero(1)]);
     assert_eq!(Array::values(array).unwrap(), [1, 0, 3]);
@@ -137,7 +137,7 @@ fn the_kernels_arrays_are_removed_also_by_a_panic() {
     assert!(crate::subjects::semaphores::kernel_set::SemSet::new(&[70_000]).is_err());
 }
 
-/// An array that lets everybody through.
+/// An array that lets every thread through.
 pub(super) struct Open;
 
 impl Array for Open {

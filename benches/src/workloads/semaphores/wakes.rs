@@ -7,7 +7,7 @@
 //! back must find that it was posted to, and everything that was posted must have arrived in the
 //! end; else the run is an error.
 //!
-//! Workers are dealt to the CPUs in turn, the main thread runs where it likes. Where nobody is
+//! Workers are dealt to the CPUs in turn, the main thread runs where it likes. Where no thread is
 //! ready it looks again at once: that is CPU time of its own, in all modes alike.
 //!
 //! What differs from his program: his list of those to post to is in the order in which they were
@@ -41,7 +41,7 @@ pub const PER_CALL: usize = 64;
 #[derive(Debug, Default)]
 #[repr(align(128))]
 struct Worker {
-    /// One as long as nobody has posted to it; the word that a futex sleeps on.
+    /// One as long as no thread has posted to it; the word that a futex sleeps on.
     waiting: AtomicU32,
     /// One when it may be posted to.
     ready: AtomicU32,

@@ -216,7 +216,7 @@ impl<L: Lock> Arena<L> {
 impl<L> Drop for Arena<L> {
     fn drop(&mut self) {
         for index in 0..self.cells {
-            // SAFETY: this lock was placed and nobody uses it: the arena is owned by all its
+            // SAFETY: this lock was placed and no thread uses it: the arena is owned by all its
             // threads, and forked workers have been reaped.
             unsafe {
                 let cell = self.base.add(self.cells_at).cast::<Cell<L>>().add(index);
@@ -233,8 +233,8 @@ fn map(bytes: usize) -> Result<*mut u8> {
     // SAFETY: the name is a C string.
     let file = unsafe { libc::memfd_create(c"ulocks-trial".as_ptr(), libc::MFD_CLOEXEC) };
     ensure!(file >= 0, "memfd_create: {}", io::Error::last_os_error());
-    // SAFETY: the descriptor is ours; a fresh mapping harms nobody; the file may be closed once it
-    // is mapped.
+    // SAFETY: the descriptor is ours; a fresh mapping harms no other; the file may be closed once
+    // it is mapped.
     let (base, error) = unsafe {
         let base = if libc::ftruncate(file, bytes as libc::off_t) == 0 {
             let access = libc::PROT_READ | libc::PROT_WRITE;
@@ -257,7 +257,7 @@ pub fn wait_while(word: &AtomicU32, value: u32, time: Duration) {
     unsafe { libc::syscall(libc::SYS_futex, word.as_ptr(), libc::FUTEX_WAIT, value, &timeout) };
 }
 
-/// Changes `word` and wakes everybody in [`wait_while`].
+/// Changes `word` and wakes every thread in [`wait_while`].
 pub fn announce(word: &AtomicU32, change: impl FnOnce(&AtomicU32)) {
     change(word);
     // SAFETY: waking needs only the address.

@@ -136,7 +136,7 @@ fn a_wait_that_outlives_the_window_is_recorded() {
     assert!(waits.max >= 30_000_000, "{waits:?}");
 }
 
-/// The seeded bug: a lock that lets everybody in.
+/// The seeded bug: a lock that lets every thread in.
 struct Open;
 
 impl Lock for Open {

@@ -92,7 +92,7 @@ pub fn work<L: Lock>(arena: &Arena<L>, plan: &Plan, index: usize, histogram: Opt
             0 => Ok(()),
             len => pinning::bind(plan.cpus[index % len]),
         };
-        // Even a worker that failed goes through the barrier, so that nobody waits for it.
+        // Even a worker that failed goes through the barrier, so that no thread waits for it.
         announce(&control.ready.0, |ready| {
             ready.fetch_add(1, Release);
         });

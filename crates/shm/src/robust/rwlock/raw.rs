@@ -182,10 +182,12 @@ impl<P: Policy<Scope = futex::Shared>, const SLOTS: usize> RawRobustPsRwLock<P, 
     /// Unlocks it, if no thread uses it. If a writer was in its critical section, it is dirty.
     #[cfg(regions)]
     pub(super) fn reset(&self) {
-        let writer = self.writer.swap(NO_OWNER, Relaxed);
+        let writer = self.writer.load(Relaxed);
         if writer != NO_OWNER && writer & CLEAN == 0 {
             self.soil();
         }
+        // For the compiler: a process that dies in between leaves the writer to the next reset.
+        self.writer.store(NO_OWNER, Release);
         self.reading.store(0, Relaxed);
         self.readers.iter().for_each(|reader| reader.store(NO_OWNER, Relaxed));
         self.queue.reset();
