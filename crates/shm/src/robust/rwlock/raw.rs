@@ -186,7 +186,8 @@ impl<P: Policy<Scope = futex::Shared>, const SLOTS: usize> RawRobustPsRwLock<P, 
         if writer != NO_OWNER && writer & CLEAN == 0 {
             self.soil();
         }
-        // For the compiler: a process that dies in between leaves the writer to the next reset.
+        // A process that dies in between leaves the writer to the next reset.
+        // Mutant: Release -> Relaxed: for the compiler, whose order counts at a death.
         self.writer.store(NO_OWNER, Release);
         self.reading.store(0, Relaxed);
         self.readers.iter().for_each(|reader| reader.store(NO_OWNER, Relaxed));
