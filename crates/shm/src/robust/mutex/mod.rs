@@ -213,9 +213,11 @@ impl<T: ?Sized, L: RawRobust> RobustMutex<T, L> {
         let before = this.state.load(Relaxed);
         if before == CONSISTENT {
             // If the process dies after the next step, no word says that a thread held the mutex.
+            // Mutant: Release -> Relaxed: for the compiler, whose order counts at a death.
             this.state.store(DIRTY, Release);
         }
         if !this.raw.reset() && before == CONSISTENT {
+            // Mutant: Release -> Relaxed: as above.
             this.state.store(CONSISTENT, Release);
         }
     }
