@@ -4,7 +4,7 @@ use super::entry::NAME_BYTES;
 use crate::robust::mutex::Refused;
 use core::fmt;
 
-/// Why a [`Directory`](super::Directory) did not give what was asked for. Its text says what to do.
+/// Why a `Directory` did not give what was asked for. Its text says what to do.
 ///
 /// Each of them leaves the directory as it was.
 #[derive(Clone, Debug, PartialEq, Eq)]

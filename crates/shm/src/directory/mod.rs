@@ -1,4 +1,4 @@
-//! [`Directory`]: locks of a region by name.
+//! `Directory`: locks of a region by name.
 
 pub(crate) mod entry;
 mod error;

@@ -1,4 +1,4 @@
-//! The protocol of a [`Directory`](super::Directory): a table of entries, a lock, and an epoch.
+//! The protocol of a `Directory`: a table of entries, a lock, and an epoch.
 //!
 //! # Properties
 //! - Two threads that ask for one name and type get the same value, and two names give values that
