@@ -1,0 +1,1 @@
+//! System V semaphore arrays in files, and the programs `ulocks-ipcs` and `ulocks-ipcrm`.
