@@ -60,6 +60,12 @@ fn a_timeout_loses_no_notification() {
 }
 
 #[test]
+fn a_cancelled_waiter_passes_its_notification_on() {
+    explore(sampled(), one_is_cancelled::<SLEEPS>);
+    explore(sampled(), one_is_cancelled::<SPINS>);
+}
+
+#[test]
 fn two_mutexes_do_not_mix() {
     explore(sampled(), two_mutexes::<SLEEPS>);
     // Without the Release or the Acquire of (A) one execution in some 6,000 fails.

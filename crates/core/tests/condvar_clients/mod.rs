@@ -402,3 +402,36 @@ pub fn a_second_mutex_on_the_way<const NS: u32>() {
     third.join().unwrap();
     join(waiting);
 }
+
+/// One waiter is cancelled after its sleep; the other gets the only ticket.
+#[allow(dead_code)] // One world is enough.
+pub fn one_is_cancelled<const NS: u32>() {
+    let shared = Shared::<NS>::new();
+    let cancelled = {
+        let shared = Arc::clone(&shared);
+        spawn(move || {
+            let Shared { condvar, counter, .. } = &*shared;
+            counter.mutex.lock();
+            // SAFETY: locked above; the wait is ended below.
+            let waiting = unsafe { condvar.begin_wait(&counter.mutex, ()) };
+            let is_asleep = condvar.sleep_here(&waiting, soon()).is_some();
+            let woken = if is_asleep { condvar.cancel_wait(waiting) } else { condvar.end_wait(waiting) };
+            if woken.requeued {
+                counter.mutex.lock_requeued();
+            } else {
+                counter.mutex.lock();
+            }
+            // SAFETY: locked above.
+            unsafe { counter.mutex.unlock(()) };
+            if !is_asleep {
+                // It was notified in its spin, and does not use the ticket.
+                condvar.notify_one();
+            }
+        })
+    };
+    let waiter = waiter(&shared);
+    shared.counter.put(1);
+    shared.condvar.notify_one();
+    join([cancelled, waiter]);
+    assert_nobody_waits(&shared);
+}

@@ -2,6 +2,7 @@
 //! memory.
 
 mod raw;
+mod steps;
 mod word;
 
 use crate::const_fn;
@@ -9,6 +10,10 @@ use crate::lock::traits::RawMutex;
 use crate::sys::time::Deadline;
 use core::fmt;
 use raw::Protocol;
+use word::Counts;
+
+#[doc(hidden)]
+pub use steps::{Sleep, Waiting, Woken};
 
 /// How a wait ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -147,7 +152,7 @@ impl<L: RawMutex> RawCondvar<L> {
     /// this one.
     #[inline]
     pub fn notify_one(&self) -> bool {
-        self.0.notify_one()
+        self.0.notify(1) > 0
     }
 
     /// Notifies all threads that wait, and returns how many of them had not been notified yet.
@@ -155,7 +160,7 @@ impl<L: RawMutex> RawCondvar<L> {
     /// All of them return.
     #[inline]
     pub fn notify_all(&self) -> usize {
-        self.0.notify_all()
+        self.0.notify(Counts::MAX) as usize
     }
 }
 

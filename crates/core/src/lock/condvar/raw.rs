@@ -139,6 +139,7 @@
 //! library it departs by `counts`, and by the spin.
 
 use super::Wakeup;
+use super::steps::{Entry, Left};
 use super::word::Counts;
 use crate::const_fn;
 use crate::lock::spin;
@@ -153,7 +154,7 @@ use core::marker::PhantomData;
 /// What [`RawCondvar`](super::RawCondvar) consists of.
 #[repr(C)]
 pub(super) struct Protocol<L: RawMutex> {
-    seq: Futex<L::Scope>,
+    pub seq: Futex<L::Scope>,
     target: AtomicU32,
     counts: AtomicU64,
     mutex: PhantomData<fn(&L)>,
@@ -164,8 +165,7 @@ const _: () = assert!(size_of::<AtomicU32>() * 2 + size_of::<AtomicU64>() == 16)
 
 /// `target`: no waiter yet.
 const FRESH: u32 = 0;
-/// `target`: the first waiter's mutex cannot be a target, so none ever is: it has no key, or is out
-/// of range.
+/// `target`: the first waiter's mutex has no key or is out of range, so none ever is a target.
 const PLAIN: u32 = 1;
 /// `target`: several mutexes are in use.
 const MIXED: u32 = 2;
@@ -175,7 +175,7 @@ const MIXED: u32 = 2;
 
 /// The bit with which waiters sleep, here and on the mutex they are moved to; see
 /// [`RawMutex::requeue_key`].
-const MOVABLE: Bits = Bits::one(0);
+pub(super) const MOVABLE: Bits = Bits::one(0);
 
 impl<L: RawMutex> Protocol<L> {
     const PRIVATE: bool = <L::Scope as Scope>::PRIVATE;
@@ -190,24 +190,40 @@ impl<L: RawMutex> Protocol<L> {
     /// # Safety
     /// As [`RawCondvar::wait`].
     pub unsafe fn wait(&self, mutex: &L, token: L::Token, deadline: Option<Deadline>) -> (L::Token, Wakeup) {
-        self.check_target(mutex);
-        let read = self.seq.load(Relaxed);
-        let budget = if Self::PRIVATE { spin::budget::<L::Scope>(L::CONDVAR_NS) } else { 0 };
-        let registered = self.register(budget);
         // SAFETY: the caller's promise.
-        unsafe { mutex.unlock_to_wait(token) };
-        let Some(entry) = registered else { return (mutex.lock(), Wakeup::Notified) };
+        let Some(entry) = (unsafe { self.begin(mutex, token) }) else {
+            return (mutex.lock(), Wakeup::Notified);
+        };
         // A waiter that unwound would leave its count behind, and the wake-up that was meant for
         // it.
         let left = without_unwinding(|| {
-            let spun = if entry.spins { self.spin(entry.epoch, budget) } else { None };
-            spun.unwrap_or_else(|| self.sleep(read, entry.epoch, deadline))
+            self.spin_first(&entry).unwrap_or_else(|| self.sleep(entry.read, entry.epoch, deadline))
         });
         let token = if left.requeued { mutex.lock_requeued() } else { mutex.lock() };
         if left.requeuing {
             self.outlast_requeuing();
         }
         (token, left.wakeup)
+    }
+
+    /// Steps 1 to 4. `None` if `counts` has no room for the caller.
+    ///
+    /// # Safety
+    /// As [`RawCondvar::wait`].
+    pub unsafe fn begin(&self, mutex: &L, token: L::Token) -> Option<Entry> {
+        self.check_target(mutex);
+        let read = self.seq.load(Relaxed);
+        let budget = if Self::PRIVATE { spin::budget::<L::Scope>(L::CONDVAR_NS) } else { 0 };
+        let registered = self.register(budget);
+        // SAFETY: the caller's promise.
+        unsafe { mutex.unlock_to_wait(token) };
+        let (epoch, spins) = registered?;
+        Some(Entry { read, epoch, budget: if spins { budget } else { 0 } })
+    }
+
+    /// Step 5. `None` if the caller has to sleep.
+    pub fn spin_first(&self, entry: &Entry) -> Option<Left> {
+        if entry.budget > 0 { self.spin(entry.epoch, entry.budget) } else { None }
     }
 
     /// Makes sure that no notification moves this waiter to another mutex than its own (Invariant
@@ -252,8 +268,9 @@ impl<L: RawMutex> Protocol<L> {
         })
     }
 
-    /// Step 3. The caller would spin for `budget` pauses. `None` if `counts` has no room for it.
-    fn register(&self, budget: u32) -> Option<Entry> {
+    /// Step 3: the epoch, and whether the caller counts in `spinning`. It would spin for `budget`
+    /// pauses. `None` if `counts` has no room for it.
+    fn register(&self, budget: u32) -> Option<(u32, bool)> {
         let process = if budget > 0 { spin::process() } else { None };
         let mut counts = Counts(self.counts.load(Relaxed));
         while counts.waiting() < Counts::MAX {
@@ -264,7 +281,7 @@ impl<L: RawMutex> Protocol<L> {
             // Release (R): pairs with (G) in `grant`.
             // Mutant: Release -> Relaxed: load buffering, by litmus/condvar-registration.litmus.
             match self.counts.compare_exchange(counts.0, next.0, Release, Relaxed) {
-                Ok(_) => return Some(Entry { epoch: counts.epoch(), spins }),
+                Ok(_) => return Some((counts.epoch(), spins)),
                 Err(now) => counts = Counts(now),
             }
         }
@@ -305,24 +322,32 @@ impl<L: RawMutex> Protocol<L> {
     fn sleep(&self, mut read: u32, epoch: u32, deadline: Option<Deadline>) -> Left {
         loop {
             let waited = self.seq.wait_bits(read, MOVABLE, deadline);
-            if waited == Waited::Interrupted {
-                continue;
+            if let Some(left) = self.slept(&mut read, epoch, waited) {
+                return left;
             }
-            // Acquire (W): pairs with (M) in `advance`. A read-modify-write, because the waiter may
-            // sleep again on what it finds here, and only that is sure to find what the kernel has
-            // just seen.
-            read = self.seq.fetch_add(0, Acquire);
-            let key = self.seq.key();
-            let Some(left) = self.leave(epoch, waited) else { continue };
-            if left.passes_on {
-                key.wake(1);
-            }
-            return left;
         }
     }
 
+    /// Counts the caller out after a sleep, unless it has to sleep again, until `seq` is not `read`
+    /// any more.
+    pub fn slept(&self, read: &mut u32, epoch: u32, waited: Waited) -> Option<Left> {
+        if waited == Waited::Interrupted {
+            return None;
+        }
+        // Acquire (W): pairs with (M) in `advance`. A read-modify-write, because the waiter may
+        // sleep again on what it finds here, and only that is sure to find what the kernel has
+        // just seen.
+        *read = self.seq.fetch_add(0, Acquire);
+        let key = self.seq.key();
+        let left = self.leave(epoch, waited)?;
+        if left.passes_on {
+            key.wake(1);
+        }
+        Some(left)
+    }
+
     /// Counts the caller out, unless `seq` changed for others only and it has to sleep again.
-    fn leave(&self, epoch: u32, waited: Waited) -> Option<Left> {
+    pub fn leave(&self, epoch: u32, waited: Waited) -> Option<Left> {
         let mut counts = Counts(self.counts.load(Relaxed));
         loop {
             let eligible = counts.epoch() != epoch;
@@ -350,23 +375,15 @@ impl<L: RawMutex> Protocol<L> {
     /// Waits until no notification looks at the mutex any more (Invariant 8).
     #[cold]
     #[cfg_attr(world = "vm", track_caller)]
-    fn outlast_requeuing(&self) {
+    pub fn outlast_requeuing(&self) {
         if let Some(process) = spin::process() {
             // Acquire (P): pairs with `end_requeuing`.
             spin::outlast(|| !Counts(self.counts.load(Acquire)).is_requeuing_in(process));
         }
     }
 
-    pub fn notify_one(&self) -> bool {
-        self.notify(1) > 0
-    }
-
-    pub fn notify_all(&self) -> usize {
-        self.notify(Counts::MAX) as usize
-    }
-
     /// Notifies at most so many waiters.
-    fn notify(&self, most: u32) -> u32 {
+    pub fn notify(&self, most: u32) -> u32 {
         let Some(grant) = self.grant(most, self.target_mutex().is_some()) else { return 0 };
         if grant.is_loud {
             let key = self.seq.key();
@@ -467,30 +484,13 @@ impl<L: RawMutex> Protocol<L> {
     }
 }
 
-/// How a waiter registered.
-struct Entry {
-    epoch: u32,
-    /// Whether it counts in `spinning`.
-    spins: bool,
-}
-
-/// What a notification has granted.
+/// What a notification grants.
 struct Grant {
     count: u32,
     /// Whether waiters that do not spin are to be woken.
     is_loud: bool,
     /// Whether it has set `REQUEUING`.
     requeues: bool,
-}
-
-/// How a waiter left.
-struct Left {
-    wakeup: Wakeup,
-    /// Whether the wake-up may be another's.
-    passes_on: bool,
-    requeued: bool,
-    /// Whether a notification may still look at the mutex.
-    requeuing: bool,
 }
 
 impl<L: RawMutex> fmt::Debug for Protocol<L> {

@@ -1,0 +1,130 @@
+//! A wait in steps, for a caller that sleeps in a frame of its own.
+//!
+//! `pthread_cond_wait` is a cancellation point: a thread that is cancelled in its sleep unwinds from
+//! there, and no frame of Rust may be in between. Such a caller begins a wait, makes the system call
+//! itself as long as [`RawCondvar::sleep`] says so, and reports how it ended. If the thread is
+//! cancelled, its cleanup handler calls [`RawCondvar::cancel_wait`].
+//!
+//! These are the steps of `raw.rs`, with one difference: step 9 comes before step 8. So the
+//! condition variable may be freed as soon as all waiters are past [`RawCondvar::end_wait`], even
+//! if the mutex is held until then.
+
+use super::raw::MOVABLE;
+use super::{RawCondvar, Wakeup};
+use crate::lock::traits::RawMutex;
+use crate::sys::futex::Waited;
+use crate::sys::time::Deadline;
+
+/// How a waiter registered.
+pub(super) struct Entry {
+    /// The value of `seq`.
+    pub read: u32,
+    pub epoch: u32,
+    /// For how many pauses it spins; zero if it does not count in `spinning`.
+    pub budget: u32,
+}
+
+/// How a waiter left.
+pub(super) struct Left {
+    pub wakeup: Wakeup,
+    /// Whether the wake-up may be another's.
+    pub passes_on: bool,
+    pub requeued: bool,
+    /// Whether a notification may still look at the mutex.
+    pub requeuing: bool,
+}
+
+/// A wait that has begun: the mutex is released.
+pub struct Waiting(Option<State>);
+
+enum State {
+    Waits(Entry),
+    Left(Left),
+}
+
+/// What a waiter sleeps on: `FUTEX_WAIT_BITSET` of one process.
+#[derive(Clone, Copy, Debug)]
+pub struct Sleep {
+    /// The address of the word.
+    pub address: usize,
+    /// The value that it has.
+    pub expected: u32,
+    /// The bits of the sleep.
+    pub bits: u32,
+}
+
+/// How a wait ended.
+#[derive(Debug)]
+#[must_use = "a thread that may have slept on the mutex acquires it in another way"]
+pub struct Woken {
+    /// Whether it was notified.
+    pub wakeup: Wakeup,
+    /// Whether it may have slept on the mutex: it acquires that by `lock_requeued`.
+    pub requeued: bool,
+}
+
+impl<L: RawMutex> RawCondvar<L> {
+    /// Releases `mutex`, and polls for a notification.
+    ///
+    /// # Safety
+    /// `token` comes from an acquisition of `mutex` in this context. The wait that is returned goes
+    /// to `end_wait` or `cancel_wait`.
+    pub unsafe fn begin_wait(&self, mutex: &L, token: L::Token) -> Waiting {
+        // SAFETY: the caller's promise.
+        let entry = unsafe { self.0.begin(mutex, token) };
+        Waiting(entry.map(|entry| match self.0.spin_first(&entry) {
+            Some(left) => State::Left(left),
+            None => State::Waits(entry),
+        }))
+    }
+
+    /// What the caller has to sleep on before it ends the wait. `None` if the wait is over.
+    pub fn sleep(&self, waiting: &Waiting) -> Option<Sleep> {
+        match &waiting.0 {
+            Some(State::Waits(entry)) => {
+                Some(Sleep { address: self.0.seq.key().address(), expected: entry.read, bits: MOVABLE.get() })
+            }
+            _ => None,
+        }
+    }
+
+    /// Sleeps here, for a caller that has no frame of its own to sleep in.
+    pub fn sleep_here(&self, waiting: &Waiting, deadline: Option<Deadline>) -> Option<Waited> {
+        let sleep = self.sleep(waiting)?;
+        Some(self.0.seq.wait_bits(sleep.expected, MOVABLE, deadline))
+    }
+
+    /// Says how a sleep ended.
+    pub fn slept(&self, waiting: &mut Waiting, waited: Waited) {
+        if let Some(State::Waits(entry)) = &mut waiting.0
+            && let Some(left) = self.0.slept(&mut entry.read, entry.epoch, waited)
+        {
+            waiting.0 = Some(State::Left(left));
+        }
+    }
+
+    /// Ends a wait that is over. The caller acquires the mutex, and uses the condition variable no
+    /// more.
+    pub fn end_wait(&self, waiting: Waiting) -> Woken {
+        let Some(State::Left(left)) = waiting.0 else {
+            return Woken { wakeup: Wakeup::Notified, requeued: false };
+        };
+        if left.requeuing {
+            self.0.outlast_requeuing();
+        }
+        Woken { wakeup: left.wakeup, requeued: left.requeued }
+    }
+
+    /// Ends a wait of a thread that was cancelled in its sleep. A notification that was meant for it
+    /// goes to another waiter.
+    pub fn cancel_wait(&self, mut waiting: Waiting) -> Woken {
+        let was_asleep = self.sleep(&waiting).is_some();
+        // The wake-up may have come before the cancellation.
+        self.slept(&mut waiting, Waited::Woken);
+        let woken = self.end_wait(waiting);
+        if was_asleep {
+            self.notify_one();
+        }
+        woken
+    }
+}
