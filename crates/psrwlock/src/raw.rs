@@ -40,6 +40,7 @@
 //! |---|---|---|---|
 //! | (A) | any | one more of `c`; inside if `L <= c` | a reader; if `L > c`, it leaves again by (D) |
 //! | (B) | `L <= c` | one more of `c` | an attempt, which leaves no trace if it fails |
+//! | (I) | any, with readers of `c` | one more of `c` | a thread that has a read lock of `c` already |
 //! | (D) | any | one less of `c` | a reader |
 //! | (O) | not `OWNED` | `OWNED`; `WRITERS` if it has slept | a writer; an upgradable reader, which then opens the classes by (G) |
 //! | (T) | `GRANTED` | not `GRANTED`: the thread is the owner | a writer that has slept, after a fair release; see [`pending`](super::pending) |
@@ -148,7 +149,7 @@
 //! # Ordering
 //! All transitions of the state are read-modify-writes of one word and continue each other's
 //! release sequences.
-//! - (A), (B), (R) are Acquire and pair with the releases. (D) is Release and pairs with the
+//! - (A), (B), (I), (R) are Acquire and pair with the releases. (D) is Release and pairs with the
 //!   drain's look and with (F), Acquire. (C) is Relaxed: the word orders it with the counts.
 //! - (O) is Acquire and pairs with the releases: an upgradable reader reads what the last writer
 //!   wrote. `GRANTED` is set with Release, and (T) is Acquire, for the same.
@@ -250,7 +251,6 @@ impl<D: Configuration> RawPsRwLock<D> {
         Self::LAYOUT.level(self.look())
     }
 
-    /// The state at this moment.
     #[inline(always)]
     pub(crate) fn look(&self) -> State {
         State(self.state.load(Relaxed))

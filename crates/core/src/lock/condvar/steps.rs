@@ -1,9 +1,9 @@
 //! A wait in steps, for a caller that sleeps in a frame of its own.
 //!
-//! `pthread_cond_wait` is a cancellation point: a thread that is cancelled in its sleep unwinds from
-//! there, and no frame of Rust may be in between. Such a caller begins a wait, makes the system call
-//! itself as long as [`RawCondvar::sleep`] says so, and reports how it ended. If the thread is
-//! cancelled, its cleanup handler calls [`RawCondvar::cancel_wait`].
+//! `pthread_cond_wait` is a cancellation point: a thread that is cancelled in its sleep unwinds
+//! from there, and no frame of Rust may be in between. Such a caller begins a wait, makes the
+//! system call itself as long as [`RawCondvar::sleep`] says so, and reports how it ended. If the
+//! thread is cancelled, its cleanup handler calls [`RawCondvar::cancel_wait`].
 //!
 //! These are the steps of `raw.rs`, with one difference: step 9 comes before step 8. So the
 //! condition variable may be freed as soon as all waiters are past [`RawCondvar::end_wait`], even
@@ -115,8 +115,8 @@ impl<L: RawMutex> RawCondvar<L> {
         Woken { wakeup: left.wakeup, requeued: left.requeued }
     }
 
-    /// Ends a wait of a thread that was cancelled in its sleep. A notification that was meant for it
-    /// goes to another waiter.
+    /// Ends a wait of a thread that was cancelled in its sleep. A notification that was meant for
+    /// it goes to another waiter.
     pub fn cancel_wait(&self, mut waiting: Waiting) -> Woken {
         let was_asleep = self.sleep(&waiting).is_some();
         // The wake-up may have come before the cancellation.
