@@ -1,1 +1,44 @@
-//! A library for LD_PRELOAD: the locks of `pthread.h` on the locks of this family.
+#![doc = include_str!("../README.md")]
+#![cfg(all(target_os = "linux", target_env = "gnu", target_pointer_width = "64"))]
+
+mod calock;
+mod choice;
+mod condvar;
+mod fork;
+mod glibc;
+mod mutex;
+mod rwlock;
+mod semaphore;
+mod spin;
+mod stats;
+mod time;
+
+use core::sync::atomic::AtomicU64;
+use core::sync::atomic::Ordering::Relaxed;
+
+/// Runs when the library is loaded. What a function needs that is called before, it prepares
+/// itself.
+#[used]
+#[unsafe(link_section = ".init_array")]
+static AT_START: extern "C" fn() = {
+    extern "C" fn at_start() {
+        choice::decide();
+        glibc::resolve();
+        fork::register();
+        stats::register();
+    }
+    at_start
+};
+
+/// `pthread_self`: tells threads apart, and is the same in the child of a fork.
+#[inline]
+fn myself() -> u64 {
+    // SAFETY: it has no preconditions.
+    unsafe { libc::pthread_self() as u64 }
+}
+
+/// A load of a word that only its own thread changes to this value.
+#[inline]
+fn is_mine(owner: &AtomicU64) -> bool {
+    owner.load(Relaxed) == myself()
+}

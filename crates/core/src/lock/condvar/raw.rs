@@ -259,7 +259,7 @@ impl<L: RawMutex> Protocol<L> {
     }
 
     /// The mutex to which sleepers may be moved.
-    fn target_mutex(&self) -> Option<*const L> {
+    pub fn target_mutex(&self) -> Option<*const L> {
         let target = self.target.load(Relaxed);
         // Miri does not know the system call.
         (Self::PRIVATE && target > MIXED && !cfg!(miri)).then(|| {

@@ -127,4 +127,16 @@ impl<L: RawMutex> RawCondvar<L> {
         }
         woken
     }
+
+    /// Wakes all sleepers, also those that were moved to the mutex. For a thread that is about to
+    /// free the condition variable, and waits until all waiters have left.
+    pub fn hurry(&self) {
+        self.0.seq.key().wake(u32::MAX);
+        if let Some(mutex) = self.0.target_mutex() {
+            // SAFETY: the mutex outlives its waiters, for which the caller waits.
+            if let Some(key) = unsafe { &*mutex }.requeue_key() {
+                key.wake_bits(u32::MAX, MOVABLE);
+            }
+        }
+    }
 }

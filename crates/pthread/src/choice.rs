@@ -1,0 +1,200 @@
+//! Which lock a program gets: the environment, read once.
+//!
+//! | variable | values | default |
+//! |---|---|---|
+//! | `ULOCKS_MUTEX` | `throughput`, `calock`, `fair`, `unfair`, `pi`, `glibc` | `throughput` |
+//! | `ULOCKS_RWLOCK` | `psrwlock`, `glibc` | `psrwlock` |
+//! | `ULOCKS_SEM` | `spin`, `glibc` | `glibc` |
+//! | `ULOCKS_STATS` | a file, to which a report is appended | none |
+//!
+//! A value that is not in the table is reported on standard error, and then all locks are glibc's.
+//!
+//! The answer is a byte that each function loads. The first call decides it, whichever that is: a
+//! library's constructor may lock before this library's constructor has run. It changes only in the
+//! child of a fork, before that has a second thread.
+
+use core::ffi::{CStr, c_char};
+use core::sync::atomic::AtomicU8;
+use core::sync::atomic::Ordering::Relaxed;
+
+/// A lock for mutexes.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[repr(u8)]
+pub enum Algorithm {
+    Glibc = 1,
+    Throughput = 2,
+    Calock = 3,
+    Fair = 4,
+    Unfair = 5,
+    Pi = 6,
+}
+
+/// Everything that is chosen.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Choice(u8);
+
+const ALGORITHM: u8 = 0b111;
+const PSRWLOCK: u8 = 1 << 3;
+const SPINNING_SEM: u8 = 1 << 4;
+const STATS: u8 = 1 << 5;
+/// This process is the child of a fork of a program with this library.
+const FORKED: u8 = 1 << 6;
+
+/// Zero until it is decided.
+static CHOICE: AtomicU8 = AtomicU8::new(0);
+
+impl Choice {
+    /// The choice, decided now if this is the first call.
+    #[inline(always)]
+    pub fn get() -> Self {
+        match CHOICE.load(Relaxed) {
+            0 => decide(),
+            choice => Self(choice),
+        }
+    }
+
+    /// Whether mutexes are `ThroughputMutex`, with nothing else to do.
+    #[inline(always)]
+    pub fn is_throughput_only() -> bool {
+        CHOICE.load(Relaxed) & (ALGORITHM | STATS | FORKED) == Algorithm::Throughput as u8
+    }
+
+    #[inline(always)]
+    pub fn mutex(self) -> Algorithm {
+        match self.0 & ALGORITHM {
+            2 => Algorithm::Throughput,
+            3 => Algorithm::Calock,
+            4 => Algorithm::Fair,
+            5 => Algorithm::Unfair,
+            6 => Algorithm::Pi,
+            _ => Algorithm::Glibc,
+        }
+    }
+
+    pub fn has_psrwlock(self) -> bool {
+        self.0 & PSRWLOCK != 0
+    }
+
+    pub fn has_spinning_semaphores(self) -> bool {
+        self.0 & SPINNING_SEM != 0
+    }
+
+    pub fn has_stats(self) -> bool {
+        self.0 & STATS != 0
+    }
+
+    pub fn is_forked(self) -> bool {
+        self.0 & FORKED != 0
+    }
+}
+
+/// For the child of a fork.
+pub fn note_fork() {
+    CHOICE.fetch_or(FORKED, Relaxed);
+}
+
+/// Reads the environment. Two threads that do so at once find the same.
+#[cold]
+pub fn decide() -> Choice {
+    let mut is_valid = true;
+    let mutex = one_of(
+        c"ULOCKS_MUTEX",
+        &[
+            ("throughput", Algorithm::Throughput as u8),
+            ("calock", Algorithm::Calock as u8),
+            ("fair", Algorithm::Fair as u8),
+            ("unfair", Algorithm::Unfair as u8),
+            ("pi", Algorithm::Pi as u8),
+            ("glibc", Algorithm::Glibc as u8),
+        ],
+        &mut is_valid,
+    );
+    let rwlock = one_of(c"ULOCKS_RWLOCK", &[("psrwlock", PSRWLOCK), ("glibc", 0)], &mut is_valid);
+    let semaphore = one_of(c"ULOCKS_SEM", &[("glibc", 0), ("spin", SPINNING_SEM)], &mut is_valid);
+    let stats = if variable(c"ULOCKS_STATS").is_some() { STATS } else { 0 };
+    let choice = if is_valid { mutex | rwlock | semaphore | stats } else { Algorithm::Glibc as u8 };
+    _ = CHOICE.compare_exchange(0, choice, Relaxed, Relaxed);
+    Choice(CHOICE.load(Relaxed))
+}
+
+/// The value of a variable, the first one by default.
+fn one_of(name: &'static CStr, values: &[(&str, u8)], is_valid: &mut bool) -> u8 {
+    let Some(given) = variable(name) else { return values[0].1 };
+    if let Some(&(_, value)) = values.iter().find(|(known, _)| known.as_bytes() == given.to_bytes()) {
+        return value;
+    }
+    // Another thread may report it, too; a second line does no harm.
+    if *is_valid && CHOICE.load(Relaxed) == 0 {
+        report(name, given, values);
+    }
+    *is_valid = false;
+    0
+}
+
+/// A variable that is set and not empty.
+pub fn variable(name: &CStr) -> Option<&'static CStr> {
+    // SAFETY: the name is a C string. The value is one too, and stays where it is unless the
+    // program changes its environment while the library is loaded, or calls `setenv` for this very
+    // variable.
+    let value = unsafe {
+        let value: *const c_char = libc::getenv(name.as_ptr());
+        if value.is_null() {
+            return None;
+        }
+        CStr::from_ptr(value)
+    };
+    (!value.is_empty()).then_some(value)
+}
+
+/// One line on standard error, without an allocation: malloc may be what calls us.
+fn report(name: &CStr, given: &CStr, values: &[(&str, u8)]) {
+    let mut line = Line::new();
+    line.add(b"libulocks_pthread: ");
+    line.add(name.to_bytes());
+    line.add(b" is \"");
+    line.add(given.to_bytes());
+    line.add(b"\", which is not known: set it to ");
+    for (index, (known, _)) in values.iter().enumerate() {
+        line.add(match index {
+            0 => b"",
+            _ if index + 1 == values.len() => b" or ",
+            _ => b", ",
+        });
+        line.add(known.as_bytes());
+    }
+    line.add(b"; all locks of this program are glibc's now\n");
+    line.write_to(libc::STDERR_FILENO);
+}
+
+/// A line of text on the stack; what does not fit is cut off.
+pub struct Line {
+    bytes: [u8; 512],
+    length: usize,
+}
+
+impl Line {
+    pub fn new() -> Self {
+        Self { bytes: [0; 512], length: 0 }
+    }
+
+    pub fn add(&mut self, text: &[u8]) {
+        let room = &mut self.bytes[self.length..];
+        let length = text.len().min(room.len());
+        room[..length].copy_from_slice(&text[..length]);
+        self.length += length;
+    }
+
+    /// Writes it, and leaves `errno` as it is.
+    pub fn write_to(&self, file: i32) {
+        let _errno = ulocks_core::errno::Guard::new();
+        // SAFETY: the bytes are initialised.
+        _ = unsafe { libc::write(file, self.bytes.as_ptr().cast(), self.length) };
+    }
+}
+
+impl core::fmt::Write for Line {
+    fn write_str(&mut self, text: &str) -> core::fmt::Result {
+        self.add(text.as_bytes());
+        Ok(())
+    }
+}

@@ -1,0 +1,82 @@
+//! The child of a fork: one thread, and locks whose waiters stayed behind.
+//!
+//! A lock of this family may name its waiters: nodes in a queue, tickets, a mark that a release
+//! wakes a sleeper. In a child of `fork` those threads do not exist, and a release would hand the
+//! lock to one of them. Programs fork with mutexes held: handlers of `pthread_atfork` lock them
+//! before, and unlock them in both processes after.
+//!
+//! So each mutex and rwlock has the number of the fork that it has lived through: its *generation*,
+//! zero in a process that is not a child. In a child, the first function that finds an older
+//! generation begins the lock anew. A lock that was held is held without waiters then, whichever
+//! thread it was; others are free. In a process that is not a child, no function looks.
+//!
+//! Condition variables need none of this: see the section on forks of `RawCondvar`.
+
+use crate::choice::{Choice, note_fork};
+use crate::mutex::Mutex;
+use crate::{calock, stats};
+use core::sync::atomic::AtomicU32;
+use core::sync::atomic::Ordering::{Acquire, Relaxed, Release};
+use ulocks_core::raw::RawMutex;
+
+/// How many forks are between this process and the one that loaded the library.
+static GENERATION: AtomicU32 = AtomicU32::new(0);
+
+/// The lock is being begun anew.
+const RENEWING: u32 = u32::MAX;
+
+/// Has `fork` call the handlers here.
+pub fn register() {
+    extern "C" fn prepare() {
+        calock::hold_arena();
+    }
+    extern "C" fn parent() {
+        calock::release_arena();
+    }
+    extern "C" fn child() {
+        GENERATION.fetch_add(1, Relaxed);
+        note_fork();
+        calock::release_arena();
+        stats::forget();
+    }
+    // Registered first, so `prepare` runs last and `child` first.
+    // SAFETY: the handlers are functions that stay.
+    _ = unsafe { libc::pthread_atfork(Some(prepare), Some(parent), Some(child)) };
+}
+
+/// Begins the mutex anew if it is older than this process.
+pub fn renew_mutex(mutex: &Mutex, choice: Choice) {
+    renew(&mutex.generation, || mutex.renew(choice));
+}
+
+/// Calls `begin_anew` in one thread, if `generation` is not that of the process.
+pub fn renew(generation: &AtomicU32, begin_anew: impl FnOnce()) {
+    let now = GENERATION.load(Relaxed);
+    loop {
+        match generation.load(Acquire) {
+            same if same == now => return,
+            RENEWING => core::hint::spin_loop(),
+            // Acquire and Release: what was begun anew is seen by the threads that find the new
+            // generation.
+            older => {
+                if generation.compare_exchange(older, RENEWING, Acquire, Relaxed).is_ok() {
+                    begin_anew();
+                    generation.store(now, Release);
+                    return;
+                }
+            }
+        }
+    }
+}
+
+/// A lock of the parent: without its waiters from here on.
+pub fn renew_lock<L: RawMutex>(lock: &L) {
+    let was_locked = lock.is_locked();
+    // SAFETY: all-zero bytes are an unlocked lock (law 1 of ARCHITECTURE.md). No other thread uses
+    // the lock: those of the parent are not in this process, and those of this process wait in
+    // `renew`.
+    unsafe { core::ptr::from_ref(lock).cast_mut().write_bytes(0, 1) };
+    if was_locked {
+        _ = lock.try_lock();
+    }
+}

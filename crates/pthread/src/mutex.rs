@@ -1,0 +1,482 @@
+//! `pthread_mutex_t`: the layout, the types, and the functions.
+//!
+//! # Layout
+//! The lock is inside the program's `pthread_mutex_t`, of which glibc's static initialisers and
+//! `pthread_mutex_init` set one field, the kind; all else is zero, which is an unlocked lock.
+//!
+//! | bytes | what | in glibc |
+//! |---|---|---|
+//! | 0 to 7 | the lock; of `Calock` a word that may name it | `__lock`, `__count` |
+//! | 8 to 11 | threads that wait on a condition variable with this mutex | `__owner` |
+//! | 12 to 15 | the fork that the lock has lived through; see `fork.rs` | `__nusers` |
+//! | 16 to 19 | the kind | `__kind` |
+//! | 20 to 23 | how often a recursive mutex is held beyond once | `__spins`, `__elision` |
+//! | 24 to 31 | the owner of a recursive or error-checking mutex | `__list` |
+//!
+//! # What is passed on to glibc
+//! Mutexes that are robust, process-shared, of priority inheritance or with a priority ceiling: the
+//! kind says so. With `ULOCKS_MUTEX=pi`, mutexes of priority inheritance are ours.
+//!
+//! # Ownership
+//! The owner of a recursive or error-checking mutex is a `pthread_self`. It is written by the
+//! holder only, so a thread that reads its own name is the holder. Plain mutexes have no owner.
+
+use crate::calock::Inflated;
+use crate::choice::{Algorithm, Choice};
+use crate::time::{self, Patience};
+use crate::{fork, glibc, is_mine, myself, stats};
+use core::cell::UnsafeCell;
+use core::ffi::c_int;
+use core::sync::atomic::Ordering::{Acquire, Relaxed, Release};
+use core::sync::atomic::{AtomicI32, AtomicU32, AtomicU64};
+use libc::{clockid_t, pthread_mutex_t, pthread_mutexattr_t, timespec};
+use ulocks_core::raw::RawMutex;
+use ulocks_core::time::Deadline;
+use ulocks_fair::RawFairMutex;
+use ulocks_pi::RawPiMutex;
+use ulocks_unfair::{RawMutex as RawUnfairMutex, RawThroughputMutex};
+
+/// What this library makes of a `pthread_mutex_t`.
+#[repr(C, align(8))]
+pub struct Mutex {
+    lock: UnsafeCell<[u32; 2]>,
+    /// See [`condvar`](crate::condvar).
+    pub sleepers: AtomicU32,
+    pub generation: AtomicU32,
+    kind: AtomicI32,
+    depth: AtomicU32,
+    owner: AtomicU64,
+}
+
+// SAFETY: `lock` is accessed as a lock, which is `Sync`; the rest is atomics.
+unsafe impl Sync for Mutex {}
+
+const _: () = assert!(size_of::<Mutex>() <= size_of::<pthread_mutex_t>());
+const _: () = assert!(core::mem::offset_of!(Mutex, kind) == 16);
+
+const TYPE: i32 = 3;
+const RECURSIVE: i32 = libc::PTHREAD_MUTEX_RECURSIVE;
+const ERRORCHECK: i32 = libc::PTHREAD_MUTEX_ERRORCHECK;
+const ROBUST: i32 = 16;
+const INHERIT: i32 = 32;
+const PROTECT: i32 = 64;
+const SHARED: i32 = 128;
+
+/// Runs `$then` with the lock of a mutex, whichever it is.
+macro_rules! with_lock {
+    ($mutex:expr, $algorithm:expr, $lock:ident => $then:expr) => {
+        match $algorithm {
+            Algorithm::Fair => {
+                let $lock = $mutex.lock_as::<RawFairMutex>();
+                $then
+            }
+            Algorithm::Unfair => {
+                let $lock = $mutex.lock_as::<RawUnfairMutex>();
+                $then
+            }
+            Algorithm::Pi => {
+                let $lock = $mutex.lock_as::<RawPiMutex>();
+                $then
+            }
+            Algorithm::Calock => {
+                let $lock = $mutex.lock_as::<Inflated>();
+                $then
+            }
+            Algorithm::Throughput | Algorithm::Glibc => {
+                let $lock = $mutex.lock_as::<RawThroughputMutex>();
+                $then
+            }
+        }
+    };
+}
+
+impl Mutex {
+    /// # Safety
+    /// `mutex` points to a `pthread_mutex_t` that is initialised, and lives as long as the caller
+    /// uses what this returns.
+    #[inline(always)]
+    pub unsafe fn at<'a>(mutex: *mut pthread_mutex_t) -> &'a Self {
+        // SAFETY: the caller's promise. The layout is smaller and no stricter aligned, and all its
+        // parts may be shared.
+        unsafe { &*mutex.cast() }
+    }
+
+    #[inline(always)]
+    fn address(&self) -> *mut pthread_mutex_t {
+        core::ptr::from_ref(self).cast_mut().cast()
+    }
+
+    #[inline(always)]
+    fn lock_as<L: RawMutex>(&self) -> &L {
+        const { assert!(size_of::<L>() <= 8 && align_of::<L>() <= 8) };
+        // SAFETY: the bytes are those of a lock of this type, which all-zero bytes are, too: the
+        // choice does not change while the program runs. They are accessed as such a lock only.
+        unsafe { &*self.lock.get().cast() }
+    }
+
+    #[inline(always)]
+    fn kind(&self) -> i32 {
+        self.kind.load(Relaxed)
+    }
+
+    /// Whether it is neither recursive, nor checks errors, nor is passed on.
+    #[inline(always)]
+    fn is_plain(&self) -> bool {
+        self.kind() == 0
+    }
+
+    fn is_owned(&self) -> bool {
+        matches!(self.kind() & TYPE, RECURSIVE | ERRORCHECK)
+    }
+
+    /// Whether glibc's functions are called for it.
+    #[inline]
+    pub fn is_passed_on(&self, choice: Choice) -> bool {
+        let kind = match choice.mutex() {
+            Algorithm::Glibc => return true,
+            Algorithm::Pi => self.kind() & !INHERIT,
+            _ => self.kind(),
+        };
+        kind & (ROBUST | INHERIT | PROTECT | SHARED) != 0
+    }
+
+    pub fn is_locked(&self, choice: Choice) -> bool {
+        with_lock!(self, choice.mutex(), lock => lock.is_locked())
+    }
+
+    /// `pthread_mutex_lock` and its like.
+    ///
+    /// # Safety
+    /// A deadline points to a `timespec`.
+    unsafe fn acquire(&self, patience: Patience) -> c_int {
+        let choice = Choice::get();
+        if self.is_passed_on(choice) {
+            // SAFETY: it is a mutex that glibc knows.
+            return unsafe { self.pass_on(patience) };
+        }
+        if choice.is_forked() {
+            fork::renew_mutex(self, choice);
+        }
+        if self.is_owned() && is_mine(&self.owner) {
+            return self.acquire_again(patience);
+        }
+        // SAFETY: the caller's promise.
+        let result = unsafe { self.acquire_lock(choice, patience) };
+        if result == 0 && self.is_owned() {
+            self.owner.store(myself(), Relaxed);
+        }
+        result
+    }
+
+    /// By the holder of a recursive or error-checking mutex.
+    #[cold]
+    fn acquire_again(&self, patience: Patience) -> c_int {
+        if self.kind() & TYPE == ERRORCHECK {
+            return if matches!(patience, Patience::Never) { libc::EBUSY } else { libc::EDEADLK };
+        }
+        match self.depth.load(Relaxed).checked_add(1) {
+            Some(depth) => {
+                self.depth.store(depth, Relaxed);
+                0
+            }
+            None => libc::EAGAIN,
+        }
+    }
+
+    unsafe fn acquire_lock(&self, choice: Choice, patience: Patience) -> c_int {
+        with_lock!(self, choice.mutex(), lock => {
+            if choice.has_stats() {
+                stats::acquired(self.address() as usize);
+            } else if matches!(patience, Patience::Forever) {
+                lock.lock();
+                return 0;
+            }
+            if lock.try_lock().is_some() {
+                return 0;
+            }
+            let _contended = stats::Contended::begin(choice, self.address() as usize, patience);
+            match patience {
+                Patience::Never => libc::EBUSY,
+                Patience::Forever => {
+                    lock.lock();
+                    0
+                }
+                // SAFETY: the caller's promise.
+                Patience::Until(clock, deadline) => match unsafe { time::deadline(clock, deadline) } {
+                    Err(error) => error,
+                    Ok(deadline) if lock.lock_until(deadline).is_some() => 0,
+                    Ok(_) => libc::ETIMEDOUT,
+                },
+            }
+        })
+    }
+
+    #[cold]
+    unsafe fn pass_on(&self, patience: Patience) -> c_int {
+        let mutex = self.address();
+        // SAFETY: the caller's promise.
+        unsafe {
+            match patience {
+                Patience::Forever => glibc::pthread_mutex_lock(mutex),
+                Patience::Never => glibc::pthread_mutex_trylock(mutex),
+                Patience::Until(ulocks_core::time::Clock::Monotonic, deadline) => {
+                    glibc::pthread_mutex_clocklock(mutex, libc::CLOCK_MONOTONIC, deadline)
+                }
+                Patience::Until(_, deadline) => glibc::pthread_mutex_timedlock(mutex, deadline),
+            }
+        }
+    }
+
+    /// `pthread_mutex_unlock`.
+    fn release(&self) -> c_int {
+        let choice = Choice::get();
+        if self.is_passed_on(choice) {
+            // SAFETY: it is a mutex that glibc knows.
+            return unsafe { glibc::pthread_mutex_unlock(self.address()) };
+        }
+        if choice.is_forked() {
+            fork::renew_mutex(self, choice);
+        }
+        if let Err(result) = self.disown() {
+            return result;
+        }
+        with_lock!(self, choice.mutex(), lock => {
+            if lock.is_locked() {
+                // SAFETY: the caller of `pthread_mutex_unlock` holds it.
+                unsafe { lock.unlock(()) };
+            }
+        });
+        0
+    }
+
+    /// Before a release: takes one off the depth, and the owner's name off the mutex. An error is
+    /// what `pthread_mutex_unlock` returns, zero if the mutex is still held.
+    fn disown(&self) -> Result<(), c_int> {
+        if !self.is_owned() {
+            return Ok(());
+        }
+        if !is_mine(&self.owner) {
+            return Err(libc::EPERM);
+        }
+        let depth = self.depth.load(Relaxed);
+        if depth > 0 {
+            self.depth.store(depth - 1, Relaxed);
+            return Err(0);
+        }
+        self.owner.store(0, Relaxed);
+        Ok(())
+    }
+
+    /// Begins anew in the child of a fork: held without waiters if it was held, else free.
+    pub fn renew(&self, choice: Choice) {
+        with_lock!(self, choice.mutex(), lock => fork::renew_lock(lock));
+        self.sleepers.store(0, Relaxed);
+    }
+
+    /// Forgets what the bytes held.
+    ///
+    /// # Safety
+    /// No thread uses the mutex.
+    unsafe fn clear(&self, choice: Choice) {
+        if choice.mutex() == Algorithm::Calock && !self.is_passed_on(choice) {
+            self.lock_as::<Inflated>().free();
+        }
+    }
+}
+
+/// A mutex as a condition variable sees it. The token is what `pthread_mutex_lock` returned: a
+/// robust mutex is acquired with `EOWNERDEAD`.
+#[repr(transparent)]
+pub struct Waitable(pub Mutex);
+
+ulocks_core::initial!([] Waitable = Self(Mutex {
+    lock: UnsafeCell::new([0; 2]),
+    sleepers: AtomicU32::new(0),
+    generation: AtomicU32::new(0),
+    kind: AtomicI32::new(0),
+    depth: AtomicU32::new(0),
+    owner: AtomicU64::new(0),
+}));
+
+// SAFETY:
+// * One token at a time, and a release happens before the next acquisition returns: by the lock
+//   that the mutex is made of, ours or glibc's.
+// * A token is a number, and no lock keeps its address, so both may be forgotten and moved. glibc's
+//   robust mutexes are in a list, and are not moved, as `pthread.h` demands.
+unsafe impl RawMutex for Waitable {
+    type Scope = ulocks_core::futex::Private;
+    type Token = c_int;
+    const CONDVAR_NS: u32 = <RawThroughputMutex>::CONDVAR_NS;
+
+    fn lock(&self) -> c_int {
+        // SAFETY: no deadline.
+        unsafe { self.0.acquire(Patience::Forever) }
+    }
+
+    fn try_lock(&self) -> Option<c_int> {
+        // SAFETY: no deadline.
+        let result = unsafe { self.0.acquire(Patience::Never) };
+        (result != libc::EBUSY).then_some(result)
+    }
+
+    fn lock_until(&self, _: Deadline) -> Option<c_int> {
+        Some(self.lock()) // No condition variable calls it.
+    }
+
+    unsafe fn unlock(&self, _: c_int) {
+        self.0.release();
+    }
+
+    unsafe fn unlock_to_wait(&self, _: c_int) {
+        let choice = Choice::get();
+        if self.0.is_passed_on(choice) || self.0.disown().is_err() {
+            // SAFETY: the caller holds it. What is still held after that is the caller's mistake.
+            _ = self.0.is_passed_on(choice).then(|| unsafe { glibc::pthread_mutex_unlock(self.0.address()) });
+            return;
+        }
+        // SAFETY: the caller's promise.
+        with_lock!(self.0, choice.mutex(), lock => unsafe { lock.unlock_to_wait(()) });
+    }
+
+    fn is_locked(&self) -> bool {
+        let choice = Choice::get();
+        !self.0.is_passed_on(choice) && self.0.is_locked(choice)
+    }
+
+    fn requeue_key(&self) -> Option<ulocks_core::futex::FutexKey<Self::Scope>> {
+        let choice = Choice::get();
+        if self.0.is_passed_on(choice) {
+            return None;
+        }
+        with_lock!(self.0, choice.mutex(), lock => lock.requeue_key())
+    }
+
+    fn mark_for_requeued(&self) -> bool {
+        with_lock!(self.0, Choice::get().mutex(), lock => lock.mark_for_requeued())
+    }
+
+    fn lock_requeued(&self) -> c_int {
+        let choice = Choice::get();
+        if self.0.is_passed_on(choice) {
+            return self.lock();
+        }
+        with_lock!(self.0, choice.mutex(), lock => lock.lock_requeued());
+        if self.0.is_owned() {
+            self.0.owner.store(myself(), Relaxed);
+        }
+        0
+    }
+}
+
+impl Waitable {
+    /// Whether a wait may begin: zero, or what it returns at once.
+    pub fn check_owner(&self) -> c_int {
+        if self.0.is_owned() && !self.0.is_passed_on(Choice::get()) && !is_mine(&self.0.owner) {
+            libc::EPERM
+        } else {
+            0
+        }
+    }
+}
+
+/// # Safety
+/// As `pthread_mutex_init` of POSIX, and so for the functions below.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn pthread_mutex_init(
+    mutex: *mut pthread_mutex_t,
+    attributes: *const pthread_mutexattr_t,
+) -> c_int {
+    _ = Choice::get();
+    // glibc checks the attributes, writes the kind, and makes the rest zero.
+    // SAFETY: the caller's promise.
+    unsafe { glibc::pthread_mutex_init(mutex, attributes) }
+}
+
+/// # Safety
+/// As POSIX says.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn pthread_mutex_destroy(mutex: *mut pthread_mutex_t) -> c_int {
+    // SAFETY: the caller's promise.
+    let this = unsafe { Mutex::at(mutex) };
+    let choice = Choice::get();
+    if this.is_passed_on(choice) {
+        // SAFETY: it is a mutex that glibc knows.
+        return unsafe { glibc::pthread_mutex_destroy(mutex) };
+    }
+    if choice.is_forked() {
+        fork::renew_mutex(this, choice);
+    }
+    // Acquire: what the last holder wrote happens before what the caller does with the memory.
+    if this.sleepers.load(Acquire) > 0 || this.is_locked(choice) {
+        return libc::EBUSY;
+    }
+    // SAFETY: no thread uses it, by the promise of the caller.
+    unsafe { this.clear(choice) };
+    // As in glibc: a use from here on is an error, not a lock.
+    this.kind.store(-1, Release);
+    0
+}
+
+/// # Safety
+/// As POSIX says.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn pthread_mutex_lock(mutex: *mut pthread_mutex_t) -> c_int {
+    // SAFETY: the caller's promise.
+    let this = unsafe { Mutex::at(mutex) };
+    if Choice::is_throughput_only() && this.is_plain() {
+        this.lock_as::<RawThroughputMutex>().lock();
+        return 0;
+    }
+    // SAFETY: no deadline.
+    unsafe { this.acquire(Patience::Forever) }
+}
+
+/// # Safety
+/// As POSIX says.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn pthread_mutex_trylock(mutex: *mut pthread_mutex_t) -> c_int {
+    // SAFETY: the caller's promise; no deadline.
+    unsafe { Mutex::at(mutex).acquire(Patience::Never) }
+}
+
+/// # Safety
+/// As POSIX says.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn pthread_mutex_timedlock(
+    mutex: *mut pthread_mutex_t,
+    deadline: *const timespec,
+) -> c_int {
+    // SAFETY: the caller's promise.
+    unsafe { Mutex::at(mutex).acquire(Patience::Until(ulocks_core::time::Clock::Realtime, deadline)) }
+}
+
+/// # Safety
+/// As POSIX says.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn pthread_mutex_clocklock(
+    mutex: *mut pthread_mutex_t,
+    clock: clockid_t,
+    deadline: *const timespec,
+) -> c_int {
+    let Some(patience) = Patience::on(clock, deadline) else { return libc::EINVAL };
+    // SAFETY: the caller's promise.
+    unsafe { Mutex::at(mutex).acquire(patience) }
+}
+
+/// # Safety
+/// As POSIX says.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn pthread_mutex_unlock(mutex: *mut pthread_mutex_t) -> c_int {
+    // SAFETY: the caller's promise.
+    let this = unsafe { Mutex::at(mutex) };
+    if Choice::is_throughput_only() && this.is_plain() {
+        let lock = this.lock_as::<RawThroughputMutex>();
+        // glibc forgives the release of a mutex that is free.
+        if lock.is_locked() {
+            // SAFETY: the caller holds it.
+            unsafe { lock.unlock(()) };
+        }
+        return 0;
+    }
+    this.release()
+}

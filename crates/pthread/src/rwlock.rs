@@ -1,0 +1,409 @@
+//! `pthread_rwlock_t`: a `PsRwLock` of one class.
+//!
+//! # Layout
+//! | bytes | what | in glibc |
+//! |---|---|---|
+//! | 0 to 15 | the lock | `__readers`, `__writers`, and two futexes |
+//! | 16 to 19 | the fork that it has lived through; see `fork.rs` | padding |
+//! | 28 to 31 | not zero: process-shared, and passed on to glibc | `__shared` |
+//! | 32 to 39 | the writer, a `pthread_self` | elision, padding |
+//! | 48 to 51 | the kind: 2 for `PTHREAD_RWLOCK_PREFER_WRITER_NONRECURSIVE_NP` | `__flags` |
+//!
+//! # Reading again
+//! A thread may read a lock that it reads already. With glibc's default kind that never waits, even
+//! if a writer waits for the thread to leave. So each thread has a list of its read locks, and comes
+//! in again by the door for that. The list has room for 32 locks; a thread that reads more at once
+//! may deadlock with a writer if it reads one of the others again. A lock that is read in one thread
+//! and released in another, which POSIX does not permit, stays in the list of the first.
+
+use crate::choice::Choice;
+use crate::time::{self, Patience};
+use crate::{fork, glibc, is_mine, myself, stats};
+use core::ffi::c_int;
+use core::sync::atomic::Ordering::Relaxed;
+use core::sync::atomic::{AtomicU32, AtomicU64};
+use libc::{clockid_t, pthread_rwlock_t, pthread_rwlockattr_t, timespec};
+use ulocks_core::Private;
+use ulocks_core::raw::RawRwLock;
+use ulocks_core::signal::Soft;
+use ulocks_core::time::Clock;
+use ulocks_psrwlock::{BULK, Central, PhaseFair, RawPsRwLock, ReadToken, Sifted, Unchecked};
+
+type Lock = RawPsRwLock<Sifted<BULK, Private, PhaseFair, Central, Soft, Unchecked>>;
+
+#[repr(C, align(8))]
+pub struct RwLock {
+    lock: Lock,
+    generation: AtomicU32,
+    padding: [u32; 2],
+    shared: AtomicU32,
+    writer: AtomicU64,
+    more_padding: u64,
+    kind: AtomicU32,
+}
+
+const _: () = assert!(size_of::<Lock>() == 16);
+const _: () = assert!(size_of::<RwLock>() <= size_of::<pthread_rwlock_t>());
+const _: () = assert!(core::mem::offset_of!(RwLock, shared) == 28);
+const _: () = assert!(core::mem::offset_of!(RwLock, kind) == 48);
+
+const NONRECURSIVE: u32 = 2;
+
+/// The read locks of a thread, as `wait.c` declares them.
+#[repr(C)]
+struct Holds {
+    count: u32,
+    reserved: u32,
+    entries: [Hold; 32],
+}
+
+#[derive(Clone, Copy)]
+#[repr(C)]
+struct Hold {
+    lock: *const RwLock,
+    depth: u64,
+}
+
+#[allow(improper_ctypes)] // The C side does not look into the lock that an entry names.
+unsafe extern "C" {
+    fn ulocks_holds_of_thread() -> *mut Holds;
+}
+
+impl Holds {
+    /// The list of the calling thread.
+    fn with<R>(then: impl FnOnce(&mut Self) -> R) -> R {
+        // SAFETY: the list is this thread's, initialised by zeros, and `then` calls nothing that
+        // asks for it again. A signal handler does not lock a rwlock.
+        then(unsafe { &mut *ulocks_holds_of_thread() })
+    }
+
+    fn find(&mut self, lock: *const RwLock) -> Option<usize> {
+        self.entries[..self.count as usize].iter().position(|hold| hold.lock == lock)
+    }
+
+    fn depth(&mut self, lock: *const RwLock) -> u64 {
+        self.find(lock).map_or(0, |index| self.entries[index].depth)
+    }
+
+    fn enter(&mut self, lock: *const RwLock) {
+        match self.find(lock) {
+            Some(index) => self.entries[index].depth += 1,
+            None if (self.count as usize) < self.entries.len() => {
+                self.entries[self.count as usize] = Hold { lock, depth: 1 };
+                self.count += 1;
+            }
+            None => {}
+        }
+    }
+
+    fn leave(&mut self, lock: *const RwLock) {
+        let Some(index) = self.find(lock) else { return };
+        self.entries[index].depth -= 1;
+        if self.entries[index].depth == 0 {
+            self.count -= 1;
+            self.entries[index] = self.entries[self.count as usize];
+        }
+    }
+}
+
+/// What a reader passes to its release: with one class and one count it is always the same.
+fn token() -> ReadToken {
+    Lock::new().try_read().expect("a new lock is free")
+}
+
+impl RwLock {
+    /// # Safety
+    /// `lock` points to a `pthread_rwlock_t` that is initialised, and lives as long as the caller
+    /// uses what this returns.
+    #[inline(always)]
+    unsafe fn at<'a>(lock: *mut pthread_rwlock_t) -> &'a Self {
+        // SAFETY: the caller's promise. The layout is smaller and no stricter aligned.
+        unsafe { &*lock.cast() }
+    }
+
+    fn address(&self) -> *mut pthread_rwlock_t {
+        core::ptr::from_ref(self).cast_mut().cast()
+    }
+
+    fn is_passed_on(&self, choice: Choice) -> bool {
+        !choice.has_psrwlock() || self.shared.load(Relaxed) != 0
+    }
+
+    /// Whether a thread that reads it may read it again, whatever writers wait.
+    fn is_recursive(&self) -> bool {
+        self.kind.load(Relaxed) != NONRECURSIVE
+    }
+
+    /// # Safety
+    /// A deadline points to a `timespec`.
+    unsafe fn read(&self, patience: Patience) -> c_int {
+        let choice = Choice::get();
+        if self.is_passed_on(choice) {
+            let lock = self.address();
+            // SAFETY: it is a lock that glibc knows.
+            return unsafe {
+                match patience {
+                    Patience::Forever => glibc::pthread_rwlock_rdlock(lock),
+                    Patience::Never => glibc::pthread_rwlock_tryrdlock(lock),
+                    Patience::Until(Clock::Monotonic, deadline) => {
+                        glibc::pthread_rwlock_clockrdlock(lock, libc::CLOCK_MONOTONIC, deadline)
+                    }
+                    Patience::Until(_, deadline) => glibc::pthread_rwlock_timedrdlock(lock, deadline),
+                }
+            };
+        }
+        self.renew(choice);
+        let again = self.is_recursive() && Holds::with(|holds| holds.depth(self)) > 0;
+        // SAFETY: the list says that this thread reads the lock.
+        let result = if again && unsafe { self.lock.read_again(&token()) }.is_some() {
+            0
+        } else if is_mine(&self.writer) {
+            return if matches!(patience, Patience::Never) { libc::EBUSY } else { libc::EDEADLK };
+        } else {
+            // SAFETY: the caller's promise.
+            unsafe {
+                self.acquire(
+                    choice,
+                    patience,
+                    |lock| lock.try_read().is_some(),
+                    |lock, deadline| match deadline {
+                        None => {
+                            lock.read();
+                            true
+                        }
+                        Some(deadline) => lock.read_until(deadline).is_some(),
+                    },
+                )
+            }
+        };
+        if result == 0 {
+            Holds::with(|holds| holds.enter(self));
+        }
+        result
+    }
+
+    /// # Safety
+    /// A deadline points to a `timespec`.
+    unsafe fn write(&self, patience: Patience) -> c_int {
+        let choice = Choice::get();
+        if self.is_passed_on(choice) {
+            let lock = self.address();
+            // SAFETY: it is a lock that glibc knows.
+            return unsafe {
+                match patience {
+                    Patience::Forever => glibc::pthread_rwlock_wrlock(lock),
+                    Patience::Never => glibc::pthread_rwlock_trywrlock(lock),
+                    Patience::Until(Clock::Monotonic, deadline) => {
+                        glibc::pthread_rwlock_clockwrlock(lock, libc::CLOCK_MONOTONIC, deadline)
+                    }
+                    Patience::Until(_, deadline) => glibc::pthread_rwlock_timedwrlock(lock, deadline),
+                }
+            };
+        }
+        self.renew(choice);
+        if is_mine(&self.writer) {
+            return if matches!(patience, Patience::Never) { libc::EBUSY } else { libc::EDEADLK };
+        }
+        // SAFETY: the caller's promise.
+        let result = unsafe {
+            self.acquire(
+                choice,
+                patience,
+                |lock| lock.try_write().is_some(),
+                |lock, deadline| match deadline {
+                    None => {
+                        lock.write();
+                        true
+                    }
+                    Some(deadline) => lock.write_until(deadline).is_some(),
+                },
+            )
+        };
+        if result == 0 {
+            self.writer.store(myself(), Relaxed);
+        }
+        result
+    }
+
+    /// # Safety
+    /// A deadline points to a `timespec`.
+    unsafe fn acquire(
+        &self,
+        choice: Choice,
+        patience: Patience,
+        attempt: impl Fn(&Lock) -> bool,
+        wait: impl Fn(&Lock, Option<ulocks_core::time::Deadline>) -> bool,
+    ) -> c_int {
+        if choice.has_stats() {
+            stats::acquired(self.address() as usize);
+        } else if matches!(patience, Patience::Forever) {
+            wait(&self.lock, None);
+            return 0;
+        }
+        if attempt(&self.lock) {
+            return 0;
+        }
+        let _contended = stats::Contended::begin(choice, self.address() as usize, patience);
+        match patience {
+            Patience::Never => libc::EBUSY,
+            Patience::Forever => {
+                wait(&self.lock, None);
+                0
+            }
+            // SAFETY: the caller's promise.
+            Patience::Until(clock, deadline) => match unsafe { time::deadline(clock, deadline) } {
+                Err(error) => error,
+                Ok(deadline) if wait(&self.lock, Some(deadline)) => 0,
+                Ok(_) => libc::ETIMEDOUT,
+            },
+        }
+    }
+
+    fn release(&self) -> c_int {
+        let choice = Choice::get();
+        if self.is_passed_on(choice) {
+            // SAFETY: it is a lock that glibc knows.
+            return unsafe { glibc::pthread_rwlock_unlock(self.address()) };
+        }
+        self.renew(choice);
+        if is_mine(&self.writer) {
+            self.writer.store(0, Relaxed);
+            // SAFETY: this thread wrote its name when it had the lock as a writer.
+            unsafe { self.lock.unlock_write(()) };
+        } else if self.lock.is_locked() {
+            Holds::with(|holds| holds.leave(self));
+            // SAFETY: the caller of `pthread_rwlock_unlock` holds it, and is no writer.
+            unsafe { self.lock.unlock_read(token()) };
+        }
+        0
+    }
+
+    /// In the child of a fork: without the readers and waiters that are not in this process.
+    fn renew(&self, choice: Choice) {
+        if !choice.is_forked() {
+            return;
+        }
+        fork::renew(&self.generation, || {
+            let depth = Holds::with(|holds| holds.depth(self));
+            let is_written = self.lock.is_write_locked();
+            // SAFETY: all-zero bytes are an unlocked lock. No other thread uses it: those of the
+            // parent are not in this process, and those of this process wait in `renew`.
+            unsafe { core::ptr::from_ref(&self.lock).cast_mut().write_bytes(0, 1) };
+            if is_written {
+                _ = self.lock.try_write();
+            }
+            for _ in 0..depth {
+                _ = self.lock.try_read();
+            }
+        });
+    }
+}
+
+/// # Safety
+/// As `pthread_rwlock_init` of POSIX, and so for the functions below.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn pthread_rwlock_init(
+    lock: *mut pthread_rwlock_t,
+    attributes: *const pthread_rwlockattr_t,
+) -> c_int {
+    // glibc writes the kind and whether it is shared, and makes the rest zero.
+    // SAFETY: the caller's promise.
+    unsafe { glibc::pthread_rwlock_init(lock, attributes) }
+}
+
+/// # Safety
+/// As POSIX says.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn pthread_rwlock_destroy(lock: *mut pthread_rwlock_t) -> c_int {
+    // glibc's function does nothing with a lock that is its own.
+    // SAFETY: the caller's promise.
+    unsafe { glibc::pthread_rwlock_destroy(lock) }
+}
+
+/// # Safety
+/// As POSIX says.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn pthread_rwlock_rdlock(lock: *mut pthread_rwlock_t) -> c_int {
+    // SAFETY: the caller's promise; no deadline.
+    unsafe { RwLock::at(lock).read(Patience::Forever) }
+}
+
+/// # Safety
+/// As POSIX says.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn pthread_rwlock_tryrdlock(lock: *mut pthread_rwlock_t) -> c_int {
+    // SAFETY: the caller's promise; no deadline.
+    unsafe { RwLock::at(lock).read(Patience::Never) }
+}
+
+/// # Safety
+/// As POSIX says.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn pthread_rwlock_timedrdlock(
+    lock: *mut pthread_rwlock_t,
+    deadline: *const timespec,
+) -> c_int {
+    // SAFETY: the caller's promise.
+    unsafe { RwLock::at(lock).read(Patience::Until(Clock::Realtime, deadline)) }
+}
+
+/// # Safety
+/// As glibc says.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn pthread_rwlock_clockrdlock(
+    lock: *mut pthread_rwlock_t,
+    clock: clockid_t,
+    deadline: *const timespec,
+) -> c_int {
+    let Some(patience) = Patience::on(clock, deadline) else { return libc::EINVAL };
+    // SAFETY: the caller's promise.
+    unsafe { RwLock::at(lock).read(patience) }
+}
+
+/// # Safety
+/// As POSIX says.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn pthread_rwlock_wrlock(lock: *mut pthread_rwlock_t) -> c_int {
+    // SAFETY: the caller's promise; no deadline.
+    unsafe { RwLock::at(lock).write(Patience::Forever) }
+}
+
+/// # Safety
+/// As POSIX says.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn pthread_rwlock_trywrlock(lock: *mut pthread_rwlock_t) -> c_int {
+    // SAFETY: the caller's promise; no deadline.
+    unsafe { RwLock::at(lock).write(Patience::Never) }
+}
+
+/// # Safety
+/// As POSIX says.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn pthread_rwlock_timedwrlock(
+    lock: *mut pthread_rwlock_t,
+    deadline: *const timespec,
+) -> c_int {
+    // SAFETY: the caller's promise.
+    unsafe { RwLock::at(lock).write(Patience::Until(Clock::Realtime, deadline)) }
+}
+
+/// # Safety
+/// As glibc says.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn pthread_rwlock_clockwrlock(
+    lock: *mut pthread_rwlock_t,
+    clock: clockid_t,
+    deadline: *const timespec,
+) -> c_int {
+    let Some(patience) = Patience::on(clock, deadline) else { return libc::EINVAL };
+    // SAFETY: the caller's promise.
+    unsafe { RwLock::at(lock).write(patience) }
+}
+
+/// # Safety
+/// As POSIX says.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn pthread_rwlock_unlock(lock: *mut pthread_rwlock_t) -> c_int {
+    // SAFETY: the caller's promise.
+    unsafe { RwLock::at(lock).release() }
+}

@@ -1,0 +1,46 @@
+//! Deadlines of `pthread.h`.
+
+use core::ffi::c_int;
+use core::time::Duration;
+use libc::{clockid_t, timespec};
+use ulocks_core::time::{Clock, Deadline};
+
+/// How long a call waits.
+#[derive(Clone, Copy)]
+pub enum Patience {
+    /// As long as it takes.
+    Forever,
+    /// Not at all.
+    Never,
+    /// Until a moment on a clock. The moment is read only if the call has to wait, as in glibc.
+    Until(Clock, *const timespec),
+}
+
+impl Patience {
+    /// Until a moment on a clock that the caller names. `None` for a clock without waits.
+    pub fn on(clock: clockid_t, deadline: *const timespec) -> Option<Self> {
+        clock_of(clock).map(|clock| Self::Until(clock, deadline))
+    }
+}
+
+/// The clock of a number.
+pub fn clock_of(clock: clockid_t) -> Option<Clock> {
+    match clock {
+        libc::CLOCK_REALTIME => Some(Clock::Realtime),
+        libc::CLOCK_MONOTONIC => Some(Clock::Monotonic),
+        _ => None,
+    }
+}
+
+/// The deadline, or `EINVAL`, or `ETIMEDOUT` for a moment before the clock's zero.
+///
+/// # Safety
+/// `deadline` points to a `timespec`.
+pub unsafe fn deadline(clock: Clock, deadline: *const timespec) -> Result<Deadline, c_int> {
+    // SAFETY: the caller's promise.
+    let timespec { tv_sec, tv_nsec, .. } = unsafe { *deadline };
+    let nanoseconds = u32::try_from(tv_nsec).ok().filter(|&nanoseconds| nanoseconds < 1_000_000_000);
+    let nanoseconds = nanoseconds.ok_or(libc::EINVAL)?;
+    let seconds = u64::try_from(tv_sec).map_err(|_| libc::ETIMEDOUT)?;
+    Ok(Deadline::new(clock, Duration::new(seconds, nanoseconds)))
+}

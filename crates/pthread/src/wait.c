@@ -1,0 +1,92 @@
+/* The frames in which a thread may be cancelled, and the thread-local memory.
+ *
+ * A thread that is cancelled in its sleep unwinds from the system call to its caller. No frame of
+ * Rust that owns something may be in between, so these functions are C. What they call in Rust
+ * returns before the sleep begins.
+ */
+#define _GNU_SOURCE
+#include <errno.h>
+#include <linux/futex.h>
+#include <pthread.h>
+#include <stdint.h>
+#include <sys/syscall.h>
+#include <time.h>
+#include <unistd.h>
+
+/* `Wait` of condvar.rs. */
+struct ulocks_wait {
+	void *cond;
+	void *mutex;
+	const uint32_t *word; /* what to sleep on, or NULL: the wait is over */
+	uint32_t expected;
+	uint32_t bits;
+	const struct timespec *deadline; /* or NULL */
+	int realtime;
+	int reserved;
+	uint64_t state[4]; /* Rust's */
+};
+
+extern void ulocks_cond_slept(struct ulocks_wait *wait, int error);
+extern void ulocks_cond_cancelled(struct ulocks_wait *wait);
+
+static void cancelled(void *wait)
+{
+	ulocks_cond_cancelled(wait);
+}
+
+/* Sleeps until the wait is over. A cancelled thread has the mutex again when its own handlers run. */
+void ulocks_cond_sleep(struct ulocks_wait *wait)
+{
+	int before = errno, type, error;
+	int operation = FUTEX_WAIT_BITSET | FUTEX_PRIVATE_FLAG | (wait->realtime ? FUTEX_CLOCK_REALTIME : 0);
+
+	pthread_cleanup_push(cancelled, wait);
+	while (wait->word) {
+		pthread_setcanceltype(PTHREAD_CANCEL_ASYNCHRONOUS, &type);
+		error = syscall(SYS_futex, wait->word, operation, wait->expected, wait->deadline, NULL, wait->bits)
+			? errno : 0;
+		pthread_setcanceltype(type, NULL);
+		ulocks_cond_slept(wait, error);
+	}
+	pthread_cleanup_pop(0);
+	errno = before;
+}
+
+/* `Relay` of condvar.rs: a wait of glibc's condition variable for a mutex that is not glibc's. */
+struct ulocks_relay;
+
+extern int ulocks_relay_call(struct ulocks_relay *relay);
+extern void ulocks_relay_end(struct ulocks_relay *relay);
+
+static void relay_cancelled(void *relay)
+{
+	ulocks_relay_end(relay);
+}
+
+int ulocks_relay_wait(struct ulocks_relay *relay)
+{
+	int result;
+
+	pthread_cleanup_push(relay_cancelled, relay);
+	result = ulocks_relay_call(relay);
+	pthread_cleanup_pop(0);
+	return result;
+}
+
+/* The read locks of the calling thread: `Holds` of rwlock.rs. The model of thread-local storage is
+ * the one that needs no call; a library that is loaded at start has room for it. */
+struct ulocks_holds {
+	uint32_t count;
+	uint32_t reserved;
+	struct {
+		const void *lock;
+		uint64_t depth;
+	} entries[32];
+};
+
+static __thread __attribute__((tls_model("initial-exec"))) struct ulocks_holds holds;
+
+struct ulocks_holds *ulocks_holds_of_thread(void)
+{
+	return &holds;
+}
