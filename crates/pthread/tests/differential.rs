@@ -1,0 +1,73 @@
+//! Runs C programs on glibc and under the library, and demands the same lines from both.
+//!
+//! Each program of `tests/programs` prints the result of each case. glibc's own locks give the
+//! expected lines, so no file of expected lines can become stale. `ULOCKS_TEST_PTHREAD_ONLY` names
+//! programs, with commas between them; the test of a choice then runs only these.
+
+mod harness;
+
+use harness::{Choice, Program, compare, library};
+
+/// What a choice of locks must be tried on.
+#[rustfmt::skip]
+const PROGRAMS: &[Program] = &[
+    Program::c("mutex_types"), Program::c("mutex_time"), Program::c("mutex_attributes"),
+    Program::c("mutex_robust"), Program::c("mutex_stress"), Program::c("mutex_last_touch"),
+    Program::c("mutex_process"),
+];
+
+fn under(choice: Choice) {
+    for program in harness::chosen(PROGRAMS) {
+        compare(program, &choice);
+    }
+}
+
+#[test]
+fn the_default_choice_behaves_as_glibc() {
+    under(Choice::default());
+}
+
+#[test]
+fn the_throughput_mutex_behaves_as_glibc() {
+    under(Choice::mutex("throughput"));
+}
+
+#[test]
+fn calock_behaves_as_glibc() {
+    under(Choice::mutex("calock"));
+}
+
+#[test]
+fn the_fair_mutex_behaves_as_glibc() {
+    under(Choice::mutex("fair"));
+}
+
+#[test]
+fn the_unfair_mutex_behaves_as_glibc() {
+    under(Choice::mutex("unfair"));
+}
+
+#[test]
+fn the_pi_mutex_behaves_as_glibc() {
+    under(Choice::mutex("pi"));
+}
+
+#[test]
+fn the_readers_writer_lock_behaves_as_glibc_beside_its_mutexes() {
+    under(Choice { mutex: Some("glibc"), rwlock: Some("psrwlock"), sem: Some("glibc") });
+}
+
+#[test]
+fn the_semaphore_behaves_as_glibc_beside_its_mutexes() {
+    under(Choice { mutex: Some("glibc"), rwlock: Some("glibc"), sem: Some("fair") });
+}
+
+#[test]
+fn a_choice_of_glibc_for_everything_behaves_as_glibc() {
+    under(Choice { mutex: Some("glibc"), rwlock: Some("glibc"), sem: Some("glibc") });
+}
+
+#[test]
+fn the_library_is_there() {
+    assert!(library().is_file(), "{} was not built", library().display());
+}

@@ -1,0 +1,256 @@
+//! Compiles a program once, runs it with a choice of locks, and compares what it prints.
+
+mod library;
+
+pub use library::library;
+
+use std::collections::HashMap;
+use std::fs::{self, File};
+use std::os::unix::process::{CommandExt, ExitStatusExt};
+use std::path::{Path, PathBuf};
+use std::process::{Command, ExitStatus, Stdio};
+use std::sync::{Arc, LazyLock, Mutex, OnceLock};
+use std::thread::sleep;
+use std::time::{Duration, Instant};
+
+/// No program needs more than a few seconds. A run that takes longer hangs.
+const GUARD: Duration = Duration::from_secs(60);
+
+/// A source file of `tests/programs`.
+#[derive(Debug, Clone, Copy)]
+pub struct Program {
+    pub name: &'static str,
+    source: &'static str,
+    compiler: &'static str,
+    options: &'static [&'static str],
+}
+
+impl Program {
+    /// A program in C.
+    pub const fn c(name: &'static str) -> Self {
+        Self { name, source: "c", compiler: "cc", options: &["-std=c11", "-ldl", "-lrt"] }
+    }
+
+    /// A program in C++.
+    pub const fn cpp(name: &'static str) -> Self {
+        Self { name, source: "cpp", compiler: "c++", options: &["-std=c++17", "-ldl", "-lrt"] }
+    }
+
+    /// A library that a program loads while it runs.
+    pub const fn plugin(name: &'static str) -> Self {
+        Self { name, source: "c", compiler: "cc", options: &["-std=c11", "-shared", "-fPIC"] }
+    }
+}
+
+/// The locks that the library puts behind `pthread.h`; `None` leaves the choice to the library.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Choice {
+    pub mutex: Option<&'static str>,
+    pub rwlock: Option<&'static str>,
+    pub sem: Option<&'static str>,
+}
+
+impl Choice {
+    /// This mutex, with the default of the library for everything else.
+    pub const fn mutex(name: &'static str) -> Self {
+        Self { mutex: Some(name), rwlock: None, sem: None }
+    }
+
+    fn variables(&self) -> impl Iterator<Item = (&'static str, &'static str)> {
+        let all = [("ULOCKS_MUTEX", self.mutex), ("ULOCKS_RWLOCK", self.rwlock), ("ULOCKS_SEM", self.sem)];
+        all.into_iter().filter_map(|(variable, name)| Some((variable, name?)))
+    }
+}
+
+const OPTIONS: [&str; 6] = ["-O1", "-g", "-pthread", "-Wall", "-Wextra", "-Werror"];
+
+/// Variables that choose locks. A run inherits none of them.
+const VARIABLES: [&str; 5] = ["ULOCKS_MUTEX", "ULOCKS_RWLOCK", "ULOCKS_SEM", "ULOCKS_STATS", "LD_PRELOAD"];
+
+/// What is found out once for each program, by its name.
+type Memory<T> = LazyLock<Mutex<HashMap<&'static str, Arc<OnceLock<T>>>>>;
+
+/// What a run printed, and how it ended.
+#[derive(Debug, Clone)]
+pub struct Outcome {
+    pub stdout: String,
+    pub stderr: String,
+    /// `None` if the run had to be ended.
+    pub status: Option<ExitStatus>,
+}
+
+impl Outcome {
+    fn ending(&self) -> String {
+        match self.status {
+            None => format!("hung for {} s and was ended", GUARD.as_secs()),
+            Some(status) => match status.signal() {
+                Some(signal) => format!("was ended by signal {signal}"),
+                None => format!("exited with {}", status.code().unwrap_or_default()),
+            },
+        }
+    }
+}
+
+/// The programs of a list that `ULOCKS_TEST_PTHREAD_ONLY` names, or all.
+pub fn chosen(programs: &'static [Program]) -> Vec<Program> {
+    let Ok(only) = std::env::var("ULOCKS_TEST_PTHREAD_ONLY") else { return programs.to_vec() };
+    let names: Vec<_> = only.split(',').collect();
+    programs.iter().copied().filter(|program| names.contains(&program.name)).collect()
+}
+
+/// Panics unless the program prints the same lines under the library as on glibc.
+pub fn compare(program: Program, choice: &Choice) {
+    let Some(expected) = on_glibc(program) else {
+        eprintln!("{}: skipped, since this machine has no `{}`", program.name, program.compiler);
+        return;
+    };
+    let found = run_under(program, choice);
+    if let Some(difference) = difference(&expected, &found) {
+        let variables: Vec<_> = choice.variables().map(|(name, value)| format!("{name}={value} ")).collect();
+        panic!(
+            "{} under the library {}\nrepeat: {}LD_PRELOAD={} {}\n{difference}\nits errors: {}",
+            program.name,
+            found.ending(),
+            variables.concat(),
+            library().display(),
+            built(program).expect("it ran before").display(),
+            found.stderr.trim_end(),
+        );
+    }
+}
+
+/// The first line that differs, with the line before it.
+fn difference(expected: &Outcome, found: &Outcome) -> Option<String> {
+    let (mut theirs, mut ours) = (expected.stdout.lines(), found.stdout.lines());
+    let mut before = "";
+    for number in 1.. {
+        match (theirs.next(), ours.next()) {
+            (None, None) => break,
+            (line, same) if line == same => before = line.unwrap_or_default(),
+            (line, other) => {
+                let shown = |line: Option<&str>| line.unwrap_or("(nothing)").to_owned();
+                return Some(format!(
+                    "line {number}, after `{before}`:\n  glibc:   {}\n  library: {}",
+                    shown(line),
+                    shown(other)
+                ));
+            }
+        }
+    }
+    (expected.status != found.status).then(|| format!("glibc: {}", expected.ending()))
+}
+
+/// The lines of glibc, from one run for the whole test program. `None` without a compiler.
+fn on_glibc(program: Program) -> Option<Outcome> {
+    static KNOWN: Memory<Outcome> = Memory::new(Mutex::default);
+    let binary = built(program)?;
+    let cell = Arc::clone(KNOWN.lock().unwrap().entry(program.name).or_default());
+    let outcome = cell.get_or_init(|| {
+        let outcome = run(Command::new(&binary));
+        let whole = outcome.stdout.lines().last() == Some("end");
+        assert!(
+            whole && outcome.status.is_some_and(|status| status.success()),
+            "{} on glibc {}, without the last line `end`:\n{}\nits errors: {}",
+            program.name,
+            outcome.ending(),
+            outcome.stdout,
+            outcome.stderr
+        );
+        outcome
+    });
+    Some(outcome.clone())
+}
+
+/// Runs the program under the library.
+pub fn run_under(program: Program, choice: &Choice) -> Outcome {
+    let mut command = Command::new(built(program).expect("a compiler"));
+    command.env("LD_PRELOAD", library()).envs(choice.variables());
+    run(with_defaults(command))
+}
+
+/// A command whose variables other than those set on it choose no lock.
+fn with_defaults(mut command: Command) -> Command {
+    let set: Vec<_> = command.get_envs().map(|(name, _)| name.to_owned()).collect();
+    for variable in VARIABLES {
+        if !set.iter().any(|name| name == variable) {
+            command.env_remove(variable);
+        }
+    }
+    command
+}
+
+/// Runs a command in a process group of its own, and ends the group if it hangs.
+pub fn run(command: Command) -> Outcome {
+    static RUNS: Mutex<usize> = Mutex::new(0);
+    let nth = {
+        let mut runs = RUNS.lock().unwrap();
+        *runs += 1;
+        *runs
+    };
+    let dir = directory();
+    let [stdout, stderr] =
+        ["out", "err"].map(|kind| dir.join(format!("run-{}-{nth}.{kind}", std::process::id())));
+    let mut command = with_defaults(command);
+    command.current_dir(&dir).stdin(Stdio::null()).process_group(0);
+    command.stdout(File::create(&stdout).unwrap()).stderr(File::create(&stderr).unwrap());
+    let mut child = command.spawn().unwrap_or_else(|error| panic!("cannot run {command:?}: {error}"));
+    let end = Instant::now() + GUARD;
+    let status = loop {
+        if let Some(status) = child.try_wait().expect("a child of this test") {
+            break Some(status);
+        }
+        if Instant::now() > end {
+            // SAFETY: the call has no memory arguments. The group is that of a child that no
+            // thread has waited for, so the number belongs to no other process.
+            unsafe { libc::killpg(child.id().cast_signed(), libc::SIGKILL) };
+            child.wait().expect("a child that was ended");
+            break None;
+        }
+        sleep(Duration::from_millis(2));
+    };
+    let [stdout, stderr] = [stdout, stderr].map(|path| {
+        let bytes = fs::read(&path).unwrap_or_default();
+        fs::remove_file(&path).expect("a file of this run");
+        String::from_utf8_lossy(&bytes).into_owned()
+    });
+    Outcome { stdout, stderr, status }
+}
+
+/// Where programs are built and run.
+fn directory() -> PathBuf {
+    static MADE: OnceLock<PathBuf> = OnceLock::new();
+    let made = MADE.get_or_init(|| {
+        let dir = PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join("programs");
+        fs::create_dir_all(&dir).expect("a directory for programs");
+        dir
+    });
+    made.clone()
+}
+
+/// The file that a program was compiled to. `None` without a compiler.
+pub fn built(program: Program) -> Option<PathBuf> {
+    static KNOWN: Memory<Option<PathBuf>> = Memory::new(Mutex::default);
+    let cell = Arc::clone(KNOWN.lock().unwrap().entry(program.name).or_default());
+    cell.get_or_init(|| compile(program)).clone()
+}
+
+fn compile(program: Program) -> Option<PathBuf> {
+    let sources = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/programs");
+    let source = sources.join(program.name).with_extension(program.source);
+    // Test programs of one package may run at once, in several processes.
+    let binary = directory().join(format!("{}-{}", program.name, std::process::id()));
+    let mut command = Command::new(program.compiler);
+    command.args(OPTIONS).arg(&source).arg("-o").arg(&binary);
+    command.args(program.options);
+    match command.output() {
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => None,
+        Err(error) => panic!("cannot run {}: {error}", program.compiler),
+        Ok(output) => {
+            let errors = String::from_utf8_lossy(&output.stderr);
+            assert!(output.status.success(), "cannot compile {}:\n{errors}", source.display());
+            let plain = directory().join(program.name);
+            fs::rename(&binary, &plain).expect("one directory");
+            Some(plain)
+        }
+    }
+}
