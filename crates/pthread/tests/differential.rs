@@ -14,6 +14,8 @@ const PROGRAMS: &[Program] = &[
     Program::c("mutex_types"), Program::c("mutex_time"), Program::c("mutex_attributes"),
     Program::c("mutex_robust"), Program::c("mutex_stress"), Program::c("mutex_last_touch"),
     Program::c("mutex_process"),
+    Program::c("cond_results"), Program::c("cond_wake"), Program::c("cond_cancel"),
+    Program::c("cond_process"), Program::c("cond_stress"),
 ];
 
 fn under(choice: Choice) {
