@@ -160,7 +160,7 @@ impl Wait {
         // Release: pairs with the Acquire of `pthread_cond_destroy`. The last touch.
         condvar.inside.fetch_sub(1, Release);
         let result = if woken.requeued { mutex.lock_requeued() } else { mutex.lock() };
-        mutex.0.sleepers.fetch_sub(1, Release);
+        mutex.remove_sleeper();
         (result, woken.wakeup)
     }
 }
@@ -240,7 +240,7 @@ unsafe extern "C" fn ulocks_relay_end(relay: *mut Relay) {
     unsafe {
         glibc::pthread_mutex_unlock(&raw mut GUARD);
         (*relay).locked = (*(*relay).mutex).lock();
-        (*(*relay).mutex).0.sleepers.fetch_sub(1, Release);
+        (*(*relay).mutex).remove_sleeper();
     }
 }
 
@@ -248,7 +248,7 @@ unsafe fn wait_relayed(mut relay: Relay) -> c_int {
     // SAFETY: the caller of `pthread_cond_wait` holds the mutex.
     unsafe {
         let mutex = &*relay.mutex;
-        mutex.0.sleepers.fetch_add(1, Relaxed);
+        mutex.add_sleeper();
         HAS_RELAYED.store(1, Relaxed);
         glibc::pthread_mutex_lock(&raw mut GUARD);
         mutex.unlock_to_wait(0);
@@ -307,7 +307,7 @@ unsafe fn wait(
     // SAFETY: a plain call.
     unsafe { pthread_testcancel() };
     condvar.inside.fetch_add(1, Relaxed);
-    mutex.0.sleepers.fetch_add(1, Relaxed);
+    mutex.add_sleeper();
     let mut wait = Wait {
         condvar,
         mutex,

@@ -7,7 +7,7 @@
 //! | bytes | what | in glibc |
 //! |---|---|---|
 //! | 0 to 7 | the lock; of `Calock` a word that may name it | `__lock`, `__count` |
-//! | 8 to 11 | threads that wait on a condition variable with this mutex | `__owner` |
+//! | 8 to 11 | threads that wait on a condition variable with this mutex, unless it is passed on | `__owner` |
 //! | 12 to 15 | the fork that the lock has lived through; see `fork.rs` | `__nusers` |
 //! | 16 to 19 | the kind | `__kind` |
 //! | 20 to 23 | how often a recursive mutex is held beyond once | `__spins`, `__elision` |
@@ -30,6 +30,7 @@ use core::ffi::c_int;
 use core::sync::atomic::Ordering::{Acquire, Relaxed, Release};
 use core::sync::atomic::{AtomicI32, AtomicU32, AtomicU64};
 use libc::{clockid_t, pthread_mutex_t, pthread_mutexattr_t, timespec};
+use ulocks_core::futex::{Futex, Private, Waited};
 use ulocks_core::raw::RawMutex;
 use ulocks_core::time::Deadline;
 use ulocks_fair::RawFairMutex;
@@ -41,7 +42,7 @@ use ulocks_unfair::{RawMutex as RawUnfairMutex, RawThroughputMutex};
 pub struct Mutex {
     lock: UnsafeCell<[u32; 2]>,
     /// See [`condvar`](crate::condvar).
-    pub sleepers: AtomicU32,
+    sleepers: AtomicU32,
     pub generation: AtomicU32,
     kind: AtomicI32,
     depth: AtomicU32,
@@ -90,6 +91,11 @@ macro_rules! with_lock {
     };
 }
 
+// After the macro, which it uses.
+mod waitable;
+
+pub use waitable::Waitable;
+
 impl Mutex {
     /// # Safety
     /// `mutex` points to a `pthread_mutex_t` that is initialised, and lives as long as the caller
@@ -125,8 +131,10 @@ impl Mutex {
         self.kind() == 0
     }
 
-    fn is_owned(&self) -> bool {
-        matches!(self.kind() & TYPE, RECURSIVE | ERRORCHECK)
+    /// Whether its owner is written down. For a `PiMutex` the kernel reports a thread that locks
+    /// what it holds, so that must not come so far.
+    fn is_owned(&self, choice: Choice) -> bool {
+        matches!(self.kind() & TYPE, RECURSIVE | ERRORCHECK) || choice.mutex() == Algorithm::Pi
     }
 
     /// Whether glibc's functions are called for it.
@@ -157,29 +165,38 @@ impl Mutex {
         if choice.is_forked() {
             fork::renew_mutex(self, choice);
         }
-        if self.is_owned() && is_mine(&self.owner) {
-            return self.acquire_again(patience);
+        if self.is_owned(choice) && is_mine(&self.owner) {
+            // SAFETY: the caller's promise.
+            return unsafe { self.acquire_again(patience) };
         }
         // SAFETY: the caller's promise.
         let result = unsafe { self.acquire_lock(choice, patience) };
-        if result == 0 && self.is_owned() {
+        if result == 0 && self.is_owned(choice) {
             self.owner.store(myself(), Relaxed);
         }
         result
     }
 
-    /// By the holder of a recursive or error-checking mutex.
+    /// By the holder.
+    ///
+    /// # Safety
+    /// A deadline points to a `timespec`.
     #[cold]
-    fn acquire_again(&self, patience: Patience) -> c_int {
-        if self.kind() & TYPE == ERRORCHECK {
-            return if matches!(patience, Patience::Never) { libc::EBUSY } else { libc::EDEADLK };
-        }
-        match self.depth.load(Relaxed).checked_add(1) {
-            Some(depth) => {
-                self.depth.store(depth, Relaxed);
-                0
-            }
-            None => libc::EAGAIN,
+    unsafe fn acquire_again(&self, patience: Patience) -> c_int {
+        match self.kind() & TYPE {
+            RECURSIVE => match self.depth.load(Relaxed).checked_add(1) {
+                Some(depth) => {
+                    self.depth.store(depth, Relaxed);
+                    0
+                }
+                None => libc::EAGAIN,
+            },
+            // glibc's mutex of priority inheritance says so to attempts, too.
+            ERRORCHECK if self.kind() & INHERIT != 0 => libc::EDEADLK,
+            _ if matches!(patience, Patience::Never) => libc::EBUSY,
+            ERRORCHECK => libc::EDEADLK,
+            // SAFETY: the caller's promise.
+            _ => unsafe { wait_for_oneself(patience) },
         }
     }
 
@@ -237,7 +254,7 @@ impl Mutex {
         if choice.is_forked() {
             fork::renew_mutex(self, choice);
         }
-        if let Err(result) = self.disown() {
+        if let Err(result) = self.disown(choice) {
             return result;
         }
         with_lock!(self, choice.mutex(), lock => {
@@ -251,8 +268,8 @@ impl Mutex {
 
     /// Before a release: takes one off the depth, and the owner's name off the mutex. An error is
     /// what `pthread_mutex_unlock` returns, zero if the mutex is still held.
-    fn disown(&self) -> Result<(), c_int> {
-        if !self.is_owned() {
+    fn disown(&self, choice: Choice) -> Result<(), c_int> {
+        if !self.is_owned(choice) {
             return Ok(());
         }
         if !is_mine(&self.owner) {
@@ -284,99 +301,22 @@ impl Mutex {
     }
 }
 
-/// A mutex as a condition variable sees it. The token is what `pthread_mutex_lock` returned: a
-/// robust mutex is acquired with `EOWNERDEAD`.
-#[repr(transparent)]
-pub struct Waitable(pub Mutex);
-
-ulocks_core::initial!([] Waitable = Self(Mutex {
-    lock: UnsafeCell::new([0; 2]),
-    sleepers: AtomicU32::new(0),
-    generation: AtomicU32::new(0),
-    kind: AtomicI32::new(0),
-    depth: AtomicU32::new(0),
-    owner: AtomicU64::new(0),
-}));
-
-// SAFETY:
-// * One token at a time, and a release happens before the next acquisition returns: by the lock
-//   that the mutex is made of, ours or glibc's.
-// * A token is a number, and no lock keeps its address, so both may be forgotten and moved. glibc's
-//   robust mutexes are in a list, and are not moved, as `pthread.h` demands.
-unsafe impl RawMutex for Waitable {
-    type Scope = ulocks_core::futex::Private;
-    type Token = c_int;
-    const CONDVAR_NS: u32 = <RawThroughputMutex>::CONDVAR_NS;
-
-    fn lock(&self) -> c_int {
-        // SAFETY: no deadline.
-        unsafe { self.0.acquire(Patience::Forever) }
-    }
-
-    fn try_lock(&self) -> Option<c_int> {
-        // SAFETY: no deadline.
-        let result = unsafe { self.0.acquire(Patience::Never) };
-        (result != libc::EBUSY).then_some(result)
-    }
-
-    fn lock_until(&self, _: Deadline) -> Option<c_int> {
-        Some(self.lock()) // No condition variable calls it.
-    }
-
-    unsafe fn unlock(&self, _: c_int) {
-        self.0.release();
-    }
-
-    unsafe fn unlock_to_wait(&self, _: c_int) {
-        let choice = Choice::get();
-        if self.0.is_passed_on(choice) || self.0.disown().is_err() {
-            // SAFETY: the caller holds it. What is still held after that is the caller's mistake.
-            _ = self.0.is_passed_on(choice).then(|| unsafe { glibc::pthread_mutex_unlock(self.0.address()) });
-            return;
-        }
+/// A thread locks a normal mutex that it holds: as in glibc, that ends with the deadline or never.
+///
+/// # Safety
+/// A deadline points to a `timespec`.
+unsafe fn wait_for_oneself(patience: Patience) -> c_int {
+    let until = match patience {
+        Patience::Never | Patience::Forever => Deadline::NEVER,
         // SAFETY: the caller's promise.
-        with_lock!(self.0, choice.mutex(), lock => unsafe { lock.unlock_to_wait(()) });
-    }
-
-    fn is_locked(&self) -> bool {
-        let choice = Choice::get();
-        !self.0.is_passed_on(choice) && self.0.is_locked(choice)
-    }
-
-    fn requeue_key(&self) -> Option<ulocks_core::futex::FutexKey<Self::Scope>> {
-        let choice = Choice::get();
-        if self.0.is_passed_on(choice) {
-            return None;
-        }
-        with_lock!(self.0, choice.mutex(), lock => lock.requeue_key())
-    }
-
-    fn mark_for_requeued(&self) -> bool {
-        with_lock!(self.0, Choice::get().mutex(), lock => lock.mark_for_requeued())
-    }
-
-    fn lock_requeued(&self) -> c_int {
-        let choice = Choice::get();
-        if self.0.is_passed_on(choice) {
-            return self.lock();
-        }
-        with_lock!(self.0, choice.mutex(), lock => lock.lock_requeued());
-        if self.0.is_owned() {
-            self.0.owner.store(myself(), Relaxed);
-        }
-        0
-    }
-}
-
-impl Waitable {
-    /// Whether a wait may begin: zero, or what it returns at once.
-    pub fn check_owner(&self) -> c_int {
-        if self.0.is_owned() && !self.0.is_passed_on(Choice::get()) && !is_mine(&self.0.owner) {
-            libc::EPERM
-        } else {
-            0
-        }
-    }
+        Patience::Until(clock, deadline) => match unsafe { time::deadline(clock, deadline) } {
+            Ok(deadline) => deadline,
+            Err(error) => return error,
+        },
+    };
+    let word = Futex::<Private>::new(0);
+    while word.wait(0, Some(until)) != Waited::TimedOut {}
+    libc::ETIMEDOUT
 }
 
 /// # Safety
@@ -435,8 +375,13 @@ pub unsafe extern "C" fn pthread_mutex_lock(mutex: *mut pthread_mutex_t) -> c_in
 /// As POSIX says.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn pthread_mutex_trylock(mutex: *mut pthread_mutex_t) -> c_int {
-    // SAFETY: the caller's promise; no deadline.
-    unsafe { Mutex::at(mutex).acquire(Patience::Never) }
+    // SAFETY: the caller's promise.
+    let this = unsafe { Mutex::at(mutex) };
+    if Choice::is_throughput_only() && this.is_plain() {
+        return if this.lock_as::<RawThroughputMutex>().try_lock().is_some() { 0 } else { libc::EBUSY };
+    }
+    // SAFETY: no deadline.
+    unsafe { this.acquire(Patience::Never) }
 }
 
 /// # Safety

@@ -1,0 +1,134 @@
+//! A mutex as a condition variable sees it.
+
+use super::{INHERIT, Mutex, PROTECT, ROBUST};
+use crate::calock::Inflated;
+use crate::choice::{Algorithm, Choice};
+use crate::time::Patience;
+use crate::{glibc, is_mine, myself};
+use core::cell::UnsafeCell;
+use core::ffi::c_int;
+use core::sync::atomic::Ordering::{Relaxed, Release};
+use core::sync::atomic::{AtomicI32, AtomicU32, AtomicU64};
+use ulocks_core::futex::{FutexKey, Private};
+use ulocks_core::raw::RawMutex;
+use ulocks_core::time::Deadline;
+use ulocks_fair::RawFairMutex;
+use ulocks_pi::RawPiMutex;
+use ulocks_unfair::{RawMutex as RawUnfairMutex, RawThroughputMutex};
+
+/// A mutex as a condition variable sees it. The token is what `pthread_mutex_lock` returned: a
+/// robust mutex is acquired with `EOWNERDEAD`.
+#[repr(transparent)]
+pub struct Waitable(pub Mutex);
+
+ulocks_core::initial!([] Waitable = Self(Mutex {
+    lock: UnsafeCell::new([0; 2]),
+    sleepers: AtomicU32::new(0),
+    generation: AtomicU32::new(0),
+    kind: AtomicI32::new(0),
+    depth: AtomicU32::new(0),
+    owner: AtomicU64::new(0),
+}));
+
+// SAFETY:
+// * One token at a time, and a release happens before the next acquisition returns: by the lock
+//   that the mutex is made of, ours or glibc's.
+// * A token is a number, and no lock keeps its address, so both may be forgotten and moved. glibc's
+//   robust mutexes are in a list, and are not moved, as `pthread.h` demands.
+unsafe impl RawMutex for Waitable {
+    type Scope = Private;
+    type Token = c_int;
+    const CONDVAR_NS: u32 = <RawThroughputMutex>::CONDVAR_NS;
+
+    fn lock(&self) -> c_int {
+        // SAFETY: no deadline.
+        unsafe { self.0.acquire(Patience::Forever) }
+    }
+
+    fn try_lock(&self) -> Option<c_int> {
+        // SAFETY: no deadline.
+        let result = unsafe { self.0.acquire(Patience::Never) };
+        (result != libc::EBUSY).then_some(result)
+    }
+
+    fn lock_until(&self, _: Deadline) -> Option<c_int> {
+        Some(self.lock()) // No condition variable calls it.
+    }
+
+    unsafe fn unlock(&self, _: c_int) {
+        self.0.release();
+    }
+
+    unsafe fn unlock_to_wait(&self, _: c_int) {
+        let choice = Choice::get();
+        if self.0.is_passed_on(choice) {
+            // SAFETY: the caller holds it, and glibc knows it.
+            unsafe { glibc::pthread_mutex_unlock(self.0.address()) };
+            return;
+        }
+        if self.0.disown(choice).is_err() {
+            return; // A recursive mutex that is still held, as with glibc.
+        }
+        // SAFETY: the caller's promise.
+        with_lock!(self.0, choice.mutex(), lock => unsafe { lock.unlock_to_wait(()) });
+    }
+
+    fn is_locked(&self) -> bool {
+        let choice = Choice::get();
+        !self.0.is_passed_on(choice) && self.0.is_locked(choice)
+    }
+
+    fn requeue_key(&self) -> Option<FutexKey<Private>> {
+        let choice = Choice::get();
+        if self.0.is_passed_on(choice) {
+            return None;
+        }
+        with_lock!(self.0, choice.mutex(), lock => lock.requeue_key())
+    }
+
+    fn mark_for_requeued(&self) -> bool {
+        with_lock!(self.0, Choice::get().mutex(), lock => lock.mark_for_requeued())
+    }
+
+    fn lock_requeued(&self) -> c_int {
+        let choice = Choice::get();
+        if self.0.is_passed_on(choice) {
+            return self.lock();
+        }
+        with_lock!(self.0, choice.mutex(), lock => lock.lock_requeued());
+        if self.0.is_owned(choice) {
+            self.0.owner.store(myself(), Relaxed);
+        }
+        0
+    }
+}
+
+impl Waitable {
+    /// Whether a wait may begin: zero, or what it returns at once.
+    pub fn check_owner(&self) -> c_int {
+        let choice = Choice::get();
+        let is_owner = if self.0.is_passed_on(choice) {
+            // glibc checks the owner of all but normal mutexes, and has it where we have `sleepers`.
+            let is_checked = self.0.is_owned(choice) || self.0.kind() & (ROBUST | INHERIT | PROTECT) != 0;
+            !is_checked || self.0.sleepers.load(Relaxed) == ulocks_core::tid::current()
+        } else {
+            !self.0.is_owned(choice) || is_mine(&self.0.owner)
+        };
+        if is_owner { 0 } else { libc::EPERM }
+    }
+
+    /// One thread more waits with this mutex.
+    pub fn add_sleeper(&self) {
+        if !self.0.is_passed_on(Choice::get()) {
+            self.0.sleepers.fetch_add(1, Relaxed);
+        }
+    }
+
+    /// One thread less waits with this mutex: it holds it.
+    pub fn remove_sleeper(&self) {
+        if !self.0.is_passed_on(Choice::get()) {
+            // Release: pairs with the Acquire of `pthread_mutex_destroy`.
+            self.0.sleepers.fetch_sub(1, Release);
+        }
+    }
+}
