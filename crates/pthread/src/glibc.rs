@@ -1,8 +1,9 @@
 //! glibc's own functions, for what is passed on to them.
 //!
-//! They are looked up when the library is loaded, or at the first call that needs one. A lookup
-//! that fails allocates its error message, and malloc may lock a mutex: that mutex is one of ours,
-//! so it needs no lookup. Where glibc has two versions of a condition variable, ours is the newer.
+//! All are looked up when the library is loaded. Another library's constructor may need one before
+//! that. It looks up that one and no other: a lookup that fails allocates its error message, and
+//! the constructor may be that of malloc. Where glibc has two versions of a condition variable,
+//! ours is the newer.
 
 use core::ffi::{CStr, c_int, c_void};
 use core::mem;
@@ -24,7 +25,7 @@ macro_rules! functions {
             /// As that function.
             pub unsafe fn $name($($argument: $type),*) -> c_int {
                 type Function = unsafe extern "C-unwind" fn($($type),*) -> c_int;
-                let address = address(&ADDRESSES.$name);
+                let address = address(&ADDRESSES.$name, concat!(stringify!($name), "\0"));
                 // SAFETY: the address is that of the function of this name, whose type this is.
                 let function = unsafe { mem::transmute::<*mut c_void, Function>(address) };
                 // SAFETY: the caller's promise.
@@ -39,11 +40,7 @@ macro_rules! functions {
         /// Looks all functions up.
         #[cold]
         pub fn resolve() {
-            $(
-                const { assert!(stringify!($name).len() < 40) }
-                let name = concat!(stringify!($name), "\0");
-                look_up(&ADDRESSES.$name, name);
-            )*
+            $(look_up(&ADDRESSES.$name, concat!(stringify!($name), "\0"));)*
         }
     };
 }
@@ -80,30 +77,31 @@ functions! {
     sem_trywait(semaphore: *mut sem_t);
 }
 
-fn address(place: &AtomicPtr<c_void>) -> *mut c_void {
+fn address(place: &AtomicPtr<c_void>, name: &str) -> *mut c_void {
     // Acquire: pairs with the release in `look_up`; the function's code was mapped before.
     let known = place.load(Acquire);
     if !known.is_null() {
         return known;
     }
-    resolve();
+    look_up(place, name);
     place.load(Acquire)
 }
 
+/// The version of the newer condition variables. The architectures that came later have no other.
+const NEWER: Option<&CStr> = if cfg!(target_arch = "x86_64") { Some(c"GLIBC_2.3.2") } else { None };
+
+#[cold]
 fn look_up(place: &AtomicPtr<c_void>, name: &str) {
     let Ok(name) = CStr::from_bytes_with_nul(name.as_bytes()) else { return };
-    let versions: &[&CStr] = if name.to_bytes().starts_with(b"pthread_cond_") {
-        // x86-64, the other architectures of 64 bits, and those that came last.
-        &[c"GLIBC_2.3.2", c"GLIBC_2.17", c"GLIBC_2.27", c"GLIBC_2.36"]
-    } else {
-        &[]
+    let has_versions = name.to_bytes().starts_with(b"pthread_cond_") && name != c"pthread_cond_clockwait";
+    let version = NEWER.filter(|_| has_versions);
+    // SAFETY: the names are C strings, and outlive the call.
+    let found = unsafe {
+        match version {
+            Some(version) => libc::dlvsym(libc::RTLD_NEXT, name.as_ptr(), version.as_ptr()),
+            None => libc::dlsym(libc::RTLD_NEXT, name.as_ptr()),
+        }
     };
-    // SAFETY: both names are C strings.
-    let of_version =
-        |version: &&CStr| unsafe { libc::dlvsym(libc::RTLD_NEXT, name.as_ptr(), version.as_ptr()) };
-    // SAFETY: the name is a C string.
-    let newest = || unsafe { libc::dlsym(libc::RTLD_NEXT, name.as_ptr()) };
-    let found = versions.iter().map(of_version).find(|found| !found.is_null()).unwrap_or_else(newest);
     let found = if found.is_null() { unsupported as extern "C" fn() -> c_int as *mut c_void } else { found };
     place.store(found, Release);
 }
