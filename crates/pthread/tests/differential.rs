@@ -16,6 +16,8 @@ const PROGRAMS: &[Program] = &[
     Program::c("mutex_process"),
     Program::c("cond_results"), Program::c("cond_wake"), Program::c("cond_cancel"),
     Program::c("cond_process"), Program::c("cond_stress"),
+    Program::c("rwlock_results"), Program::c("rwlock_threads"), Program::c("spin"),
+    Program::c("sem_results"), Program::c("sem_threads"),
 ];
 
 fn under(choice: Choice) {
