@@ -111,6 +111,21 @@ fn token() -> ReadToken {
     Lock::new().try_read().expect("a new lock is free")
 }
 
+/// As glibc, a rwlock checks the nanoseconds even if it need not wait.
+///
+/// # Safety
+/// A deadline points to a `timespec`.
+unsafe fn check(patience: Patience) -> c_int {
+    match patience {
+        // SAFETY: the caller's promise.
+        Patience::Until(clock, deadline) => match unsafe { time::deadline(clock, deadline) } {
+            Err(libc::EINVAL) => libc::EINVAL,
+            _ => 0,
+        },
+        _ => 0,
+    }
+}
+
 impl RwLock {
     /// # Safety
     /// `lock` points to a `pthread_rwlock_t` that is initialised, and lives as long as the caller
@@ -152,7 +167,11 @@ impl RwLock {
                 }
             };
         }
-        self.renew(choice);
+        // SAFETY: the caller's promise.
+        match unsafe { check(patience) } {
+            0 => self.renew(choice),
+            error => return error,
+        }
         let again = self.is_recursive() && Holds::with(|holds| holds.depth(self)) > 0;
         // SAFETY: the list says that this thread reads the lock.
         let result = if again && unsafe { self.lock.read_again(&token()) }.is_some() {
@@ -200,7 +219,11 @@ impl RwLock {
                 }
             };
         }
-        self.renew(choice);
+        // SAFETY: the caller's promise.
+        match unsafe { check(patience) } {
+            0 => self.renew(choice),
+            error => return error,
+        }
         if is_mine(&self.writer) {
             return if matches!(patience, Patience::Never) { libc::EBUSY } else { libc::EDEADLK };
         }
