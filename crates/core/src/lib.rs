@@ -4,11 +4,11 @@
 mod lock;
 mod sys;
 
-#[doc(hidden)]
-pub use lock::epoch;
 pub use lock::policy::{Policy, Private, Shared};
 pub use lock::traits as raw;
 pub use lock::{api, condvar, meter, policy, slice, spin};
+#[doc(hidden)]
+pub use lock::{epoch, inflated};
 #[cfg(feature = "parking-lot")]
 pub use sys::parking_lot;
 #[cfg(not(world = "loom"))]

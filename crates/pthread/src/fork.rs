@@ -14,7 +14,7 @@
 
 use crate::choice::{Choice, note_fork};
 use crate::mutex::Mutex;
-use crate::{calock, stats};
+use crate::{arena, stats};
 use core::sync::atomic::AtomicU32;
 use core::sync::atomic::Ordering::{Acquire, Relaxed, Release};
 use ulocks_core::raw::RawMutex;
@@ -28,15 +28,15 @@ const RENEWING: u32 = u32::MAX;
 /// Has `fork` call the handlers here.
 pub fn register() {
     extern "C" fn prepare() {
-        calock::hold_arena();
+        arena::hold();
     }
     extern "C" fn parent() {
-        calock::release_arena();
+        arena::release();
     }
     extern "C" fn child() {
         GENERATION.fetch_add(1, Relaxed);
         note_fork();
-        calock::release_arena();
+        arena::release();
         stats::forget();
     }
     // Registered first, so `prepare` runs last and `child` first.

@@ -1,7 +1,7 @@
 #![doc = include_str!("../README.md")]
 #![cfg(all(target_os = "linux", target_env = "gnu", target_pointer_width = "64"))]
 
-mod calock;
+mod arena;
 mod choice;
 mod condvar;
 mod fork;

@@ -23,7 +23,7 @@ use std::time::{Duration, Instant};
 
 /// The crates whose orderings are audited, with the parts of their sources.
 const SCOPE: [(&str, &[&str]); 8] = [
-    ("ulocks-core", &["lock/condvar", "sys/robust", "sys/signal"]),
+    ("ulocks-core", &["lock/condvar", "lock/inflated", "sys/robust", "sys/signal"]),
     ("ulocks-unfair", &[""]),
     ("ulocks-fair", &[""]),
     ("ulocks-calock", &[""]),

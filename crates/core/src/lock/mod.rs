@@ -4,6 +4,7 @@
 pub mod api;
 pub mod condvar;
 pub mod epoch;
+pub mod inflated;
 pub mod meter;
 pub mod policy;
 pub mod slice;

@@ -21,7 +21,7 @@
 //! The owner of a recursive or error-checking mutex is a `pthread_self`. It is written by the
 //! holder only, so a thread that reads its own name is the holder. Plain mutexes have no owner.
 
-use crate::calock::Inflated;
+use crate::arena::InflatedCalock;
 use crate::choice::{Algorithm, Choice};
 use crate::time::{self, Patience};
 use crate::{fork, glibc, is_mine, myself, stats};
@@ -80,7 +80,7 @@ macro_rules! with_lock {
                 $then
             }
             Algorithm::Calock => {
-                let $lock = $mutex.lock_as::<Inflated>();
+                let $lock = $mutex.lock_as::<InflatedCalock>();
                 $then
             }
             Algorithm::Throughput | Algorithm::Glibc => {
@@ -296,7 +296,8 @@ impl Mutex {
     /// No thread uses the mutex.
     unsafe fn clear(&self, choice: Choice) {
         if choice.mutex() == Algorithm::Calock && !self.is_passed_on(choice) {
-            self.lock_as::<Inflated>().free();
+            // SAFETY: the caller's promise.
+            unsafe { self.lock_as::<InflatedCalock>().free() };
         }
     }
 }

@@ -1,7 +1,7 @@
 //! A mutex as a condition variable sees it.
 
 use super::{INHERIT, Mutex, PROTECT, ROBUST};
-use crate::calock::Inflated;
+use crate::arena::InflatedCalock;
 use crate::choice::{Algorithm, Choice};
 use crate::time::Patience;
 use crate::{glibc, is_mine, myself};
