@@ -23,7 +23,7 @@ use std::time::{Duration, Instant};
 
 /// The crates whose orderings are audited, with the parts of their sources.
 const SCOPE: [(&str, &[&str]); 8] = [
-    ("ulocks-core", &["lock/condvar", "lock/inflated", "sys/robust", "sys/signal"]),
+    ("ulocks-core", &["lock/condvar", "lock/inflated.rs", "sys/robust.rs", "sys/signal"]),
     ("ulocks-unfair", &[""]),
     ("ulocks-fair", &[""]),
     ("ulocks-calock", &[""]),
@@ -153,7 +153,7 @@ impl Models {
         let part = within.split(['/', '.']).next().unwrap_or_default();
         if package.name == "ulocks-core" {
             // Its two halves are folders.
-            let part = within.split('/').nth(1).unwrap_or_default();
+            let part = within.split(['/', '.']).nth(1).unwrap_or_default();
             let test = format!("{world}_{part}");
             let tests = package.tests(world).into_iter().filter(|known| *known == test).collect();
             return Self { unit, tests, without: Vec::new() };

@@ -115,6 +115,16 @@ impl<L: RawMutex, M: Memory<L>> Inflated<L, M> {
         found.map(then)
     }
 
+    /// (U), or `unlock` of the lock that the word has become.
+    #[inline]
+    fn release(&self, unlock: impl FnOnce(&L)) {
+        if let Err(word) = self.0.compare_exchange(HELD, FREE, Release, Acquire)
+            && let Some(lock) = self.at(word)
+        {
+            unlock(lock);
+        }
+    }
+
     /// Gives the memory of the lock back, if there is one.
     ///
     /// # Safety
@@ -154,23 +164,13 @@ unsafe impl<L: RawMutex<Token = ()>, M: Memory<L>> RawMutex for Inflated<L, M> {
 
     #[inline]
     unsafe fn unlock(&self, (): ()) {
-        // (U), or (A)
-        if let Err(word) = self.0.compare_exchange(HELD, FREE, Release, Acquire)
-            && let Some(lock) = self.at(word)
-        {
-            // SAFETY: invariant 1, or this thread acquired it.
-            unsafe { lock.unlock(()) };
-        }
+        // SAFETY: invariant 1, or this thread acquired it.
+        self.release(|lock| unsafe { lock.unlock(()) });
     }
 
     unsafe fn unlock_to_wait(&self, (): ()) {
-        // (U), or (A)
-        if let Err(word) = self.0.compare_exchange(HELD, FREE, Release, Acquire)
-            && let Some(lock) = self.at(word)
-        {
-            // SAFETY: as in `unlock`.
-            unsafe { lock.unlock_to_wait(()) };
-        }
+        // SAFETY: as in `unlock`.
+        self.release(|lock| unsafe { lock.unlock_to_wait(()) });
     }
 
     fn is_locked(&self) -> bool {
