@@ -23,22 +23,24 @@ pub struct Program {
     source: &'static str,
     compiler: &'static str,
     options: &'static [&'static str],
+    /// A library that the program loads from its own directory.
+    plugin: Option<&'static str>,
 }
 
 impl Program {
     /// A program in C.
     pub const fn c(name: &'static str) -> Self {
-        Self { name, source: "c", compiler: "cc", options: &["-std=c11", "-ldl", "-lrt"] }
+        Self { name, source: "c", compiler: "cc", options: &["-std=c11", "-ldl", "-lrt"], plugin: None }
     }
 
     /// A program in C++.
     pub const fn cpp(name: &'static str) -> Self {
-        Self { name, source: "cpp", compiler: "c++", options: &["-std=c++17", "-ldl", "-lrt"] }
+        Self { name, source: "cpp", compiler: "c++", options: &["-std=c++17"], plugin: None }
     }
 
-    /// A library that a program loads while it runs.
-    pub const fn plugin(name: &'static str) -> Self {
-        Self { name, source: "c", compiler: "cc", options: &["-std=c11", "-shared", "-fPIC"] }
+    /// The same program, with a library that it loads while it runs.
+    pub const fn with_plugin(self, name: &'static str) -> Self {
+        Self { plugin: Some(name), ..self }
     }
 }
 
@@ -98,25 +100,24 @@ pub fn chosen(programs: &'static [Program]) -> Vec<Program> {
     programs.iter().copied().filter(|program| names.contains(&program.name)).collect()
 }
 
-/// Panics unless the program prints the same lines under the library as on glibc.
-pub fn compare(program: Program, choice: &Choice) {
+/// What the program prints under the library and not on glibc, with the command that shows it.
+pub fn compare(program: Program, choice: &Choice) -> Result<(), String> {
     let Some(expected) = on_glibc(program) else {
         eprintln!("{}: skipped, since this machine has no `{}`", program.name, program.compiler);
-        return;
+        return Ok(());
     };
     let found = run_under(program, choice);
-    if let Some(difference) = difference(&expected, &found) {
-        let variables: Vec<_> = choice.variables().map(|(name, value)| format!("{name}={value} ")).collect();
-        panic!(
-            "{} under the library {}\nrepeat: {}LD_PRELOAD={} {}\n{difference}\nits errors: {}",
-            program.name,
-            found.ending(),
-            variables.concat(),
-            library().display(),
-            built(program).expect("it ran before").display(),
-            found.stderr.trim_end(),
-        );
-    }
+    let Some(difference) = difference(&expected, &found) else { return Ok(()) };
+    let variables: Vec<_> = choice.variables().map(|(name, value)| format!("{name}={value} ")).collect();
+    Err(format!(
+        "{} under the library {}\nrepeat: {}LD_PRELOAD={} {}\n{difference}\nits errors: {}\n",
+        program.name,
+        found.ending(),
+        variables.concat(),
+        library().display(),
+        built(program).expect("it ran before").display(),
+        found.stderr.trim_end(),
+    ))
 }
 
 /// The first line that differs, with the line before it.
@@ -230,6 +231,10 @@ fn directory() -> PathBuf {
 /// The file that a program was compiled to. `None` without a compiler.
 pub fn built(program: Program) -> Option<PathBuf> {
     static KNOWN: Memory<Option<PathBuf>> = Memory::new(Mutex::default);
+    if let Some(name) = program.plugin {
+        let options = &["-std=c11", "-shared", "-fPIC"];
+        built(Program { name, options, plugin: None, ..program })?;
+    }
     let cell = Arc::clone(KNOWN.lock().unwrap().entry(program.name).or_default());
     cell.get_or_init(|| compile(program)).clone()
 }
