@@ -6,7 +6,7 @@
 
 mod harness;
 
-use harness::{Choice, Program, compare, library};
+use harness::{Choice, Program, compare};
 
 /// What a choice of locks must be tried on.
 #[rustfmt::skip]
@@ -73,7 +73,46 @@ fn a_choice_of_glibc_for_everything_behaves_as_glibc() {
     under(Choice { mutex: Some("glibc"), rwlock: Some("glibc"), sem: Some("glibc") });
 }
 
+const ONE: Program = Program::c("cond_stress");
+
+/// Without this the other tests could compare glibc with itself.
 #[test]
-fn the_library_is_there() {
-    assert!(library().is_file(), "{} was not built", library().display());
+fn the_library_is_in_front_of_glibc() {
+    let stats = harness::scratch_file("stats");
+    let choice = Choice::mutex("throughput");
+    let outcome = harness::run_with(ONE, &choice, &[("ULOCKS_STATS", &stats.to_string_lossy())]);
+    assert_eq!(outcome.code(), Some(0), "{outcome:?}");
+    let report = std::fs::read_to_string(&stats).expect("a report of contention");
+    assert!(report.contains("acquisitions"), "{report}");
+    let before = report.lines().count();
+    harness::run_with(ONE, &choice, &[("ULOCKS_STATS", &stats.to_string_lossy())]);
+    let after = std::fs::read_to_string(&stats).expect("two reports");
+    assert!(after.starts_with(&report), "the second report is appended");
+    assert!(after.lines().count() > before, "{after}");
+    std::fs::remove_file(&stats).expect("a file of this test");
+}
+
+#[test]
+fn a_report_that_cannot_be_written_does_no_harm_to_the_program() {
+    let outcome = harness::run_with(ONE, &Choice::default(), &[("ULOCKS_STATS", "/nonexistent/stats")]);
+    assert_eq!(outcome.code(), Some(0), "{outcome:?}");
+    assert!(outcome.stdout.ends_with("end\n"), "{outcome:?}");
+}
+
+#[test]
+fn an_unknown_name_is_reported_once_and_the_program_runs() {
+    for (variable, allowed) in [
+        ("ULOCKS_MUTEX", &["throughput", "calock", "fair", "unfair", "pi", "glibc"][..]),
+        ("ULOCKS_RWLOCK", &["psrwlock", "glibc"]),
+        ("ULOCKS_SEM", &["spin", "glibc"]),
+    ] {
+        let outcome = harness::run_with(ONE, &Choice::default(), &[(variable, "quick")]);
+        assert_eq!(outcome.code(), Some(0), "{outcome:?}");
+        assert!(outcome.stdout.ends_with("end\n"), "{outcome:?}");
+        let errors = &outcome.stderr;
+        assert_eq!(errors.lines().count(), 1, "{errors}");
+        for word in allowed.iter().chain(&[variable, "quick"]) {
+            assert!(errors.contains(word), "{word} is not in: {errors}");
+        }
+    }
 }

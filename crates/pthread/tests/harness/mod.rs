@@ -2,7 +2,7 @@
 
 mod library;
 
-pub use library::library;
+use library::library;
 
 use std::collections::HashMap;
 use std::fs::{self, File};
@@ -19,7 +19,7 @@ const GUARD: Duration = Duration::from_secs(60);
 /// A source file of `tests/programs`.
 #[derive(Debug, Clone, Copy)]
 pub struct Program {
-    pub name: &'static str,
+    name: &'static str,
     source: &'static str,
     compiler: &'static str,
     options: &'static [&'static str],
@@ -82,6 +82,11 @@ pub struct Outcome {
 }
 
 impl Outcome {
+    /// The exit code; `None` if a signal ended it.
+    pub fn code(&self) -> Option<i32> {
+        self.status?.code()
+    }
+
     fn ending(&self) -> String {
         match self.status {
             None => format!("hung for {} s and was ended", GUARD.as_secs()),
@@ -163,10 +168,22 @@ fn on_glibc(program: Program) -> Option<Outcome> {
 }
 
 /// Runs the program under the library.
-pub fn run_under(program: Program, choice: &Choice) -> Outcome {
+fn run_under(program: Program, choice: &Choice) -> Outcome {
+    run_with(program, choice, &[])
+}
+
+/// The same with more variables.
+pub fn run_with(program: Program, choice: &Choice, variables: &[(&str, &str)]) -> Outcome {
     let mut command = Command::new(built(program).expect("a compiler"));
-    command.env("LD_PRELOAD", library()).envs(choice.variables());
-    run(with_defaults(command))
+    command.env("LD_PRELOAD", library()).envs(choice.variables()).envs(variables.iter().copied());
+    run(command)
+}
+
+/// A file that no other test has.
+pub fn scratch_file(name: &str) -> PathBuf {
+    let path = directory().join(format!("{name}-{}", std::process::id()));
+    _ = fs::remove_file(&path);
+    path
 }
 
 /// A command whose variables other than those set on it choose no lock.
@@ -181,7 +198,7 @@ fn with_defaults(mut command: Command) -> Command {
 }
 
 /// Runs a command in a process group of its own, and ends the group if it hangs.
-pub fn run(command: Command) -> Outcome {
+fn run(command: Command) -> Outcome {
     static RUNS: Mutex<usize> = Mutex::new(0);
     let nth = {
         let mut runs = RUNS.lock().unwrap();
@@ -229,7 +246,7 @@ fn directory() -> PathBuf {
 }
 
 /// The file that a program was compiled to. `None` without a compiler.
-pub fn built(program: Program) -> Option<PathBuf> {
+fn built(program: Program) -> Option<PathBuf> {
     static KNOWN: Memory<Option<PathBuf>> = Memory::new(Mutex::default);
     if let Some(name) = program.plugin {
         let options = &["-std=c11", "-shared", "-fPIC"];
