@@ -133,6 +133,13 @@ fn one_of(name: &'static CStr, values: &[(&str, u8)], is_valid: &mut bool) -> u8
 
 /// A variable that is set and not empty.
 pub fn variable(name: &CStr) -> Option<&'static CStr> {
+    unsafe extern "C" {
+        static environ: *const *const c_char;
+    }
+    // SAFETY: glibc's variable, which is null before glibc has been initialised.
+    if unsafe { environ.is_null() } {
+        return early_variable(name);
+    }
     // SAFETY: the name is a C string. The value is one too, and stays where it is unless the
     // program changes its environment while the library is loaded, or calls `setenv` for this very
     // variable.
@@ -144,6 +151,33 @@ pub fn variable(name: &CStr) -> Option<&'static CStr> {
         CStr::from_ptr(value)
     };
     (!value.is_empty()).then_some(value)
+}
+
+/// The same for a program that locks before glibc knows the environment: in `.preinit_array`. The
+/// kernel knows it.
+#[cold]
+fn early_variable(name: &CStr) -> Option<&'static CStr> {
+    /// Longer environments are cut off; then a variable at their end is not seen.
+    const ROOM: usize = 1 << 15;
+    static mut ENVIRONMENT: [u8; ROOM + 1] = [0; ROOM + 1];
+    let start = (&raw mut ENVIRONMENT).cast::<u8>();
+    // SAFETY: there is one thread this early. The last byte stays zero, so that what is found ends.
+    let environment: &'static [u8] = unsafe {
+        let file = libc::open(c"/proc/self/environ".as_ptr(), libc::O_RDONLY | libc::O_CLOEXEC);
+        let mut length = 0;
+        while let Ok(read @ 1..) = usize::try_from(libc::read(file, start.add(length).cast(), ROOM - length))
+        {
+            length += read;
+        }
+        libc::close(file);
+        core::slice::from_raw_parts(start, ROOM + 1)
+    };
+    let of_name = |entry: &'static [u8]| entry.strip_prefix(name.to_bytes())?.strip_prefix(b"=");
+    environment
+        .split_inclusive(|&byte| byte == 0)
+        .find_map(of_name)
+        .and_then(|value| CStr::from_bytes_with_nul(value).ok())
+        .filter(|value| !value.is_empty())
 }
 
 /// One line on standard error, without an allocation: malloc may be what calls us.

@@ -26,9 +26,14 @@ const PROBE: u32 = 16;
 /// Vain polls in a row, in the whole program.
 static VAIN: AtomicU32 = AtomicU32::new(0);
 
-/// Whether polling took a permit. `errno` is as it was then.
-unsafe fn polls(semaphore: *mut sem_t) -> bool {
-    if !Choice::get().has_spinning_semaphores() {
+/// Whether polling took a permit. `errno` is as it was then. glibc checks a deadline first.
+///
+/// # Safety
+/// As `sem_timedwait`; `deadline` may be null.
+unsafe fn polls(semaphore: *mut sem_t, deadline: *const timespec) -> bool {
+    // SAFETY: the caller's promise.
+    let is_valid = deadline.is_null() || (0..1_000_000_000).contains(unsafe { &(*deadline).tv_nsec });
+    if !is_valid || !Choice::get().has_spinning_semaphores() {
         return false;
     }
     let vain = VAIN.load(Relaxed);
@@ -56,7 +61,7 @@ pub unsafe extern "C-unwind" fn sem_wait(semaphore: *mut sem_t) -> c_int {
     // SAFETY: the caller's promise. A pending cancellation is acted upon, as in glibc's.
     unsafe {
         pthread_testcancel();
-        if polls(semaphore) { 0 } else { glibc::sem_wait(semaphore) }
+        if polls(semaphore, core::ptr::null()) { 0 } else { glibc::sem_wait(semaphore) }
     }
 }
 
@@ -67,7 +72,7 @@ pub unsafe extern "C-unwind" fn sem_timedwait(semaphore: *mut sem_t, deadline: *
     // SAFETY: the caller's promise.
     unsafe {
         pthread_testcancel();
-        if polls(semaphore) { 0 } else { glibc::sem_timedwait(semaphore, deadline) }
+        if polls(semaphore, deadline) { 0 } else { glibc::sem_timedwait(semaphore, deadline) }
     }
 }
 
@@ -82,6 +87,7 @@ pub unsafe extern "C-unwind" fn sem_clockwait(
     // SAFETY: the caller's promise.
     unsafe {
         pthread_testcancel();
-        if polls(semaphore) { 0 } else { glibc::sem_clockwait(semaphore, clock, deadline) }
+        let polled = crate::time::clock_of(clock).is_some() && polls(semaphore, deadline);
+        if polled { 0 } else { glibc::sem_clockwait(semaphore, clock, deadline) }
     }
 }
