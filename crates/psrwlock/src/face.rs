@@ -20,7 +20,9 @@ type At = &'static Location<'static>;
 const HANDLER_LOOKS: u32 = 64;
 
 impl<D: Configuration> RawPsRwLock<D> {
-    const fn token<C: Class>() -> ReadToken {
+    /// What a reader of the class gets, if it is not at a slot.
+    #[doc(hidden)]
+    pub const fn token<C: Class>() -> ReadToken {
         ReadToken { index: Self::index::<C>() as u8, slot: None }
     }
 

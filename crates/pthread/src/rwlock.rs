@@ -6,7 +6,7 @@
 //! | 0 to 15 | the lock | `__readers`, `__writers`, and two futexes |
 //! | 16 to 19 | the fork that it has lived through; see `fork.rs` | padding |
 //! | 28 to 31 | not zero: process-shared, and passed on to glibc | `__shared` |
-//! | 32 to 39 | the writer, a `pthread_self` | elision, padding |
+//! | 32 to 39 | the writer, by its thread pointer | elision, padding |
 //! | 48 to 51 | the kind: 2 for `PTHREAD_RWLOCK_PREFER_WRITER_NONRECURSIVE_NP` | `__flags` |
 //!
 //! # Reading again
@@ -27,7 +27,7 @@ use ulocks_core::Private;
 use ulocks_core::raw::RawRwLock;
 use ulocks_core::signal::Soft;
 use ulocks_core::time::Clock;
-use ulocks_psrwlock::{BULK, Central, PhaseFair, RawPsRwLock, ReadToken, Sifted, Unchecked};
+use ulocks_psrwlock::{BULK, Bulk, Central, PhaseFair, RawPsRwLock, ReadToken, Sifted, Unchecked};
 
 type Lock = RawPsRwLock<Sifted<BULK, Private, PhaseFair, Central, Soft, Unchecked>>;
 
@@ -70,51 +70,58 @@ unsafe extern "C" {
 }
 
 impl Holds {
-    /// The list of the calling thread.
-    fn with<R>(then: impl FnOnce(&mut Self) -> R) -> R {
-        // SAFETY: the list is this thread's, initialised by zeros, and `then` calls nothing that
-        // asks for it again. A signal handler does not lock a rwlock.
-        then(unsafe { &mut *ulocks_holds_of_thread() })
+    /// The list of the calling thread. It is used by one function at a time: a signal handler does
+    /// not lock a rwlock.
+    #[inline(always)]
+    fn mine<'a>() -> &'a mut Self {
+        // SAFETY: the list is this thread's, and initialised by zeros. No caller keeps it over a
+        // call that asks for it again.
+        unsafe { &mut *ulocks_holds_of_thread() }
     }
 
-    fn find(&mut self, lock: *const RwLock) -> Option<usize> {
-        self.entries[..self.count as usize].iter().position(|hold| hold.lock == lock)
+    #[inline(always)]
+    fn find(&mut self, lock: *const RwLock) -> Option<&mut Hold> {
+        let count = (self.count as usize).min(self.entries.len());
+        self.entries[..count].iter_mut().find(|hold| hold.lock == lock)
     }
 
+    #[inline(always)]
     fn depth(&mut self, lock: *const RwLock) -> u64 {
-        self.find(lock).map_or(0, |index| self.entries[index].depth)
+        self.find(lock).map_or(0, |hold| hold.depth)
     }
 
+    #[inline(always)]
     fn enter(&mut self, lock: *const RwLock) {
-        match self.find(lock) {
-            Some(index) => self.entries[index].depth += 1,
-            None if (self.count as usize) < self.entries.len() => {
-                self.entries[self.count as usize] = Hold { lock, depth: 1 };
-                self.count += 1;
-            }
-            None => {}
+        if let Some(hold) = self.find(lock) {
+            hold.depth += 1;
+        } else if let Some(hold) = self.entries.get_mut(self.count as usize) {
+            *hold = Hold { lock, depth: 1 };
+            self.count += 1;
         }
     }
 
+    #[inline(always)]
     fn leave(&mut self, lock: *const RwLock) {
-        let Some(index) = self.find(lock) else { return };
-        self.entries[index].depth -= 1;
-        if self.entries[index].depth == 0 {
+        let Some(hold) = self.find(lock) else { return };
+        hold.depth -= 1;
+        if hold.depth == 0 {
+            let hold: *mut Hold = hold;
             self.count -= 1;
-            self.entries[index] = self.entries[self.count as usize];
+            let last = self.entries[self.count as usize];
+            // SAFETY: an entry of this list.
+            unsafe { *hold = last };
         }
     }
 }
 
 /// What a reader passes to its release: with one class and one count it is always the same.
-fn token() -> ReadToken {
-    Lock::new().try_read().expect("a new lock is free")
-}
+const TOKEN: ReadToken = Lock::token::<Bulk>();
 
 /// As glibc, a rwlock checks the nanoseconds even if it need not wait.
 ///
 /// # Safety
 /// A deadline points to a `timespec`.
+#[inline(always)]
 unsafe fn check(patience: Patience) -> c_int {
     match patience {
         // SAFETY: the caller's promise.
@@ -140,6 +147,7 @@ impl RwLock {
         core::ptr::from_ref(self).cast_mut().cast()
     }
 
+    #[inline(always)]
     fn is_passed_on(&self, choice: Choice) -> bool {
         !choice.has_psrwlock() || self.shared.load(Relaxed) != 0
     }
@@ -151,6 +159,7 @@ impl RwLock {
 
     /// # Safety
     /// A deadline points to a `timespec`.
+    #[inline(always)]
     unsafe fn read(&self, patience: Patience) -> c_int {
         let choice = Choice::get();
         if self.is_passed_on(choice) {
@@ -172,9 +181,9 @@ impl RwLock {
             0 => self.renew(choice),
             error => return error,
         }
-        let again = self.is_recursive() && Holds::with(|holds| holds.depth(self)) > 0;
+        let again = self.is_recursive() && Holds::mine().depth(self) > 0;
         // SAFETY: the list says that this thread reads the lock.
-        let result = if again && unsafe { self.lock.read_again(&token()) }.is_some() {
+        let result = if again && unsafe { self.lock.read_again(&TOKEN) }.is_some() {
             0
         } else if is_mine(&self.writer) {
             return if matches!(patience, Patience::Never) { libc::EBUSY } else { libc::EDEADLK };
@@ -196,13 +205,14 @@ impl RwLock {
             }
         };
         if result == 0 {
-            Holds::with(|holds| holds.enter(self));
+            Holds::mine().enter(self);
         }
         result
     }
 
     /// # Safety
     /// A deadline points to a `timespec`.
+    #[inline(always)]
     unsafe fn write(&self, patience: Patience) -> c_int {
         let choice = Choice::get();
         if self.is_passed_on(choice) {
@@ -250,6 +260,7 @@ impl RwLock {
 
     /// # Safety
     /// A deadline points to a `timespec`.
+    #[inline(always)]
     unsafe fn acquire(
         &self,
         choice: Choice,
@@ -294,20 +305,21 @@ impl RwLock {
             // SAFETY: this thread wrote its name when it had the lock as a writer.
             unsafe { self.lock.unlock_write(()) };
         } else if self.lock.is_locked() {
-            Holds::with(|holds| holds.leave(self));
+            Holds::mine().leave(self);
             // SAFETY: the caller of `pthread_rwlock_unlock` holds it, and is no writer.
-            unsafe { self.lock.unlock_read(token()) };
+            unsafe { self.lock.unlock_read(TOKEN) };
         }
         0
     }
 
     /// In the child of a fork: without the readers and waiters that are not in this process.
+    #[inline(always)]
     fn renew(&self, choice: Choice) {
         if !choice.is_forked() {
             return;
         }
         fork::renew(&self.generation, || {
-            let depth = Holds::with(|holds| holds.depth(self));
+            let depth = Holds::mine().depth(self);
             let is_written = self.lock.is_write_locked();
             // SAFETY: all-zero bytes are an unlocked lock. No other thread uses it: those of the
             // parent are not in this process, and those of this process wait in `renew`.

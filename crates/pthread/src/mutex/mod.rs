@@ -11,15 +11,14 @@
 //! | 12 to 15 | the fork that the lock has lived through; see `fork.rs` | `__nusers` |
 //! | 16 to 19 | the kind | `__kind` |
 //! | 20 to 23 | how often a recursive mutex is held beyond once | `__spins`, `__elision` |
-//! | 24 to 31 | the owner of a recursive or error-checking mutex | `__list` |
+//! | 24 to 31 | the owner of a recursive or error-checking mutex, by its thread pointer | `__list` |
 //!
 //! # What is passed on to glibc
 //! Mutexes that are robust, process-shared, of priority inheritance or with a priority ceiling: the
 //! kind says so. With `ULOCKS_MUTEX=pi`, mutexes of priority inheritance are ours.
 //!
 //! # Ownership
-//! The owner of a recursive or error-checking mutex is a `pthread_self`. It is written by the
-//! holder only, so a thread that reads its own name is the holder. Plain mutexes have no owner.
+//! The owner of a recursive or error-checking mutex is written by the holder only, so a thread that reads its own name is the holder. Plain mutexes have no owner.
 
 use crate::arena::InflatedCalock;
 use crate::choice::{Algorithm, Choice};
@@ -133,12 +132,13 @@ impl Mutex {
 
     /// Whether its owner is written down. For a `PiMutex` the kernel reports a thread that locks
     /// what it holds, so that must not come so far.
+    #[inline(always)]
     fn is_owned(&self, choice: Choice) -> bool {
         matches!(self.kind() & TYPE, RECURSIVE | ERRORCHECK) || choice.mutex() == Algorithm::Pi
     }
 
     /// Whether glibc's functions are called for it.
-    #[inline]
+    #[inline(always)]
     pub fn is_passed_on(&self, choice: Choice) -> bool {
         let kind = match choice.mutex() {
             Algorithm::Glibc => return true,
@@ -156,6 +156,7 @@ impl Mutex {
     ///
     /// # Safety
     /// A deadline points to a `timespec`.
+    #[inline(always)]
     unsafe fn acquire(&self, patience: Patience) -> c_int {
         let choice = Choice::get();
         if self.is_passed_on(choice) {
@@ -200,6 +201,7 @@ impl Mutex {
         }
     }
 
+    #[inline(always)]
     unsafe fn acquire_lock(&self, choice: Choice, patience: Patience) -> c_int {
         with_lock!(self, choice.mutex(), lock => {
             if choice.has_stats() {
