@@ -4,11 +4,11 @@
 //! Its place is never unmapped, and goes to the next mutex.
 
 use core::ptr;
-use core::sync::atomic::AtomicUsize;
-use core::sync::atomic::Ordering::Relaxed;
 use ulocks_calock::RawCalock;
 use ulocks_core::inflated::{Inflated, Memory};
 use ulocks_core::raw::RawMutex;
+use ulocks_core::sync::AtomicUsize;
+use ulocks_core::sync::Ordering::Relaxed;
 use ulocks_unfair::RawMutex as RawUnfairMutex;
 
 /// `Calock` for mutexes of forty bytes.

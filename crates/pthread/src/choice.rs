@@ -14,8 +14,8 @@
 //! child of a fork, before that has a second thread.
 
 use core::ffi::{CStr, c_char};
-use core::sync::atomic::AtomicU8;
-use core::sync::atomic::Ordering::Relaxed;
+use ulocks_core::sync::AtomicU8;
+use ulocks_core::sync::Ordering::Relaxed;
 
 /// A lock for mutexes.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]

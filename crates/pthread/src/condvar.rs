@@ -32,12 +32,12 @@ use crate::time::{self, clock_of};
 use core::ffi::c_int;
 use core::mem::{self, MaybeUninit};
 use core::ptr;
-use core::sync::atomic::Ordering::{Acquire, Relaxed, Release};
-use core::sync::atomic::{AtomicU32, AtomicUsize};
 use libc::{clockid_t, pthread_cond_t, pthread_condattr_t, pthread_mutex_t, timespec};
 use ulocks_core::condvar::{RawCondvar, Waiting, Wakeup, Woken};
 use ulocks_core::futex::Waited;
 use ulocks_core::raw::RawMutex;
+use ulocks_core::sync::Ordering::{Acquire, Relaxed, Release};
+use ulocks_core::sync::{AtomicU32, AtomicUsize};
 use ulocks_core::time::Clock;
 
 #[repr(C, align(8))]

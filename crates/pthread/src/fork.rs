@@ -15,9 +15,9 @@
 use crate::choice::{Choice, note_fork};
 use crate::mutex::Mutex;
 use crate::{arena, stats};
-use core::sync::atomic::AtomicU32;
-use core::sync::atomic::Ordering::{Acquire, Relaxed, Release};
 use ulocks_core::raw::RawMutex;
+use ulocks_core::sync::AtomicU32;
+use ulocks_core::sync::Ordering::{Acquire, Relaxed, Release};
 
 /// How many forks are between this process and the one that loaded the library.
 static GENERATION: AtomicU32 = AtomicU32::new(0);

@@ -8,12 +8,12 @@
 use core::ffi::{CStr, c_int, c_void};
 use core::mem;
 use core::ptr;
-use core::sync::atomic::AtomicPtr;
-use core::sync::atomic::Ordering::{Acquire, Release};
 use libc::{
     clockid_t, pthread_cond_t, pthread_condattr_t, pthread_mutex_t, pthread_mutexattr_t, pthread_rwlock_t,
     pthread_rwlockattr_t, sem_t, timespec,
 };
+use ulocks_core::sync::AtomicPtr;
+use ulocks_core::sync::Ordering::{Acquire, Release};
 
 /// Declares each function, a place for its address, and the list for [`resolve`].
 macro_rules! functions {

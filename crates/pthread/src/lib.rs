@@ -13,8 +13,8 @@ mod spin;
 mod stats;
 mod time;
 
-use core::sync::atomic::AtomicU64;
-use core::sync::atomic::Ordering::Relaxed;
+use ulocks_core::sync::AtomicU64;
+use ulocks_core::sync::Ordering::Relaxed;
 
 /// Runs when the library is loaded. What a function needs that is called before, it prepares
 /// itself.

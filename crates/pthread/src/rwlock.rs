@@ -11,21 +11,21 @@
 //!
 //! # Reading again
 //! A thread may read a lock that it reads already. With glibc's default kind that never waits, even
-//! if a writer waits for the thread to leave. So each thread has a list of its read locks, and comes
-//! in again by the door for that. The list has room for 32 locks; a thread that reads more at once
-//! may deadlock with a writer if it reads one of the others again. A lock that is read in one thread
-//! and released in another, which POSIX does not permit, stays in the list of the first.
+//! if a writer waits for the thread to leave. So each thread has a list of its read locks, and
+//! enters one of these by `read_again`. The list has room for 32 locks. A thread that reads more at
+//! once may deadlock with a writer if it reads one of the others again. POSIX does not permit that
+//! one thread reads a lock and another releases it. Such a lock stays in the list of the first.
 
 use crate::choice::Choice;
 use crate::time::{self, Patience};
 use crate::{fork, glibc, is_mine, myself, stats};
 use core::ffi::c_int;
-use core::sync::atomic::Ordering::Relaxed;
-use core::sync::atomic::{AtomicU32, AtomicU64};
 use libc::{clockid_t, pthread_rwlock_t, pthread_rwlockattr_t, timespec};
 use ulocks_core::Private;
 use ulocks_core::raw::RawRwLock;
 use ulocks_core::signal::Soft;
+use ulocks_core::sync::Ordering::Relaxed;
+use ulocks_core::sync::{AtomicU32, AtomicU64};
 use ulocks_core::time::Clock;
 use ulocks_psrwlock::{BULK, Bulk, Central, PhaseFair, RawPsRwLock, ReadToken, Sifted, Unchecked};
 

@@ -10,9 +10,9 @@ use crate::condvar::pthread_testcancel;
 use crate::glibc;
 use core::ffi::c_int;
 use core::hint::spin_loop;
-use core::sync::atomic::AtomicU32;
-use core::sync::atomic::Ordering::Relaxed;
 use libc::{clockid_t, sem_t, timespec};
+use ulocks_core::sync::AtomicU32;
+use ulocks_core::sync::Ordering::Relaxed;
 
 /// How long a wait polls: some 5 us.
 const ROUNDS: u32 = 40;

@@ -9,13 +9,12 @@
 
 use crate::choice::{Algorithm, Choice};
 use core::ffi::c_int;
-use core::hint::spin_loop;
-use core::sync::atomic::AtomicI32;
-use core::sync::atomic::Ordering::{Acquire, Relaxed, Release};
 use libc::{pthread_spinlock_t, timespec};
+use ulocks_core::sync::Ordering::{Acquire, Relaxed, Release};
+use ulocks_core::sync::{AtomicU32, pause};
 
-const FREE: i32 = if cfg!(target_arch = "x86_64") { 1 } else { 0 };
-const HELD: i32 = 1 - FREE;
+const FREE: u32 = if cfg!(target_arch = "x86_64") { 1 } else { 0 };
+const HELD: u32 = 1 - FREE;
 
 /// About as long as a sleep and a wake-up take.
 const POLLS: u32 = 200;
@@ -25,12 +24,12 @@ const SLEEP: timespec = timespec { tv_sec: 0, tv_nsec: 50_000 };
 /// # Safety
 /// `lock` points to a spinlock that is initialised, and lives as long as the caller uses what this
 /// returns.
-unsafe fn word<'a>(lock: *mut pthread_spinlock_t) -> &'a AtomicI32 {
+unsafe fn word<'a>(lock: *mut pthread_spinlock_t) -> &'a AtomicU32 {
     // SAFETY: the caller's promise; a spinlock is an aligned `int`.
     unsafe { &*lock.cast() }
 }
 
-fn try_take(word: &AtomicI32) -> bool {
+fn try_take(word: &AtomicU32) -> bool {
     word.load(Relaxed) == FREE && word.compare_exchange(FREE, HELD, Acquire, Relaxed).is_ok()
 }
 
@@ -63,14 +62,14 @@ pub unsafe extern "C" fn pthread_spin_lock(lock: *mut pthread_spinlock_t) -> c_i
 }
 
 #[cold]
-fn lock_contended(word: &AtomicI32) {
+fn lock_contended(word: &AtomicU32) {
     let sleeps = Choice::get().mutex() != Algorithm::Glibc;
     loop {
         for _ in 0..POLLS {
             if try_take(word) {
                 return;
             }
-            spin_loop();
+            pause();
         }
         if sleeps {
             let _errno = ulocks_core::errno::Guard::new();

@@ -11,9 +11,9 @@ use crate::time::Patience;
 use core::ffi::{CStr, c_int, c_void};
 use core::fmt::Write;
 use core::ptr;
-use core::sync::atomic::Ordering::{Acquire, Relaxed, Release};
-use core::sync::atomic::{AtomicU64, AtomicUsize};
 use std::time::Instant;
+use ulocks_core::sync::Ordering::{Acquire, Relaxed, Release};
+use ulocks_core::sync::{AtomicU64, AtomicUsize};
 
 /// How many locks the table has room for. Others are counted together.
 const ENTRIES: usize = 4096;

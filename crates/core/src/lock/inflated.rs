@@ -17,7 +17,8 @@
 //!    lock: its (U) fails.
 //! 2. The lock stays at its address until [`Inflated::free`], which its user calls when no thread
 //!    uses the mutex.
-//! 3. A thread decides by one load of the word. Between two loads a held word may become an address.
+//! 3. A thread decides by one load of the word. Between two loads a held word may become an
+//!    address.
 //!
 //! # Ordering
 //! (L) is Acquire and (U) is Release: they pair. (I) is Release: it pairs with the Acquire (A) of

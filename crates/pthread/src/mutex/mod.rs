@@ -18,7 +18,8 @@
 //! kind says so. With `ULOCKS_MUTEX=pi`, mutexes of priority inheritance are ours.
 //!
 //! # Ownership
-//! The owner of a recursive or error-checking mutex is written by the holder only, so a thread that reads its own name is the holder. Plain mutexes have no owner.
+//! The owner of a recursive or error-checking mutex is written by the holder only. So a thread that
+//! reads its own name is the holder. Plain mutexes have no owner.
 
 use crate::arena::InflatedCalock;
 use crate::choice::{Algorithm, Choice};
@@ -26,11 +27,11 @@ use crate::time::{self, Patience};
 use crate::{fork, glibc, is_mine, myself, stats};
 use core::cell::UnsafeCell;
 use core::ffi::c_int;
-use core::sync::atomic::Ordering::{Acquire, Relaxed, Release};
-use core::sync::atomic::{AtomicI32, AtomicU32, AtomicU64};
 use libc::{clockid_t, pthread_mutex_t, pthread_mutexattr_t, timespec};
 use ulocks_core::futex::{Futex, Private, Waited};
 use ulocks_core::raw::RawMutex;
+use ulocks_core::sync::Ordering::{Acquire, Relaxed, Release};
+use ulocks_core::sync::{AtomicU32, AtomicU64};
 use ulocks_core::time::Deadline;
 use ulocks_fair::RawFairMutex;
 use ulocks_pi::RawPiMutex;
@@ -43,7 +44,7 @@ pub struct Mutex {
     /// See [`condvar`](crate::condvar).
     sleepers: AtomicU32,
     pub generation: AtomicU32,
-    kind: AtomicI32,
+    kind: AtomicU32,
     depth: AtomicU32,
     owner: AtomicU64,
 }
@@ -121,7 +122,7 @@ impl Mutex {
 
     #[inline(always)]
     fn kind(&self) -> i32 {
-        self.kind.load(Relaxed)
+        self.kind.load(Relaxed).cast_signed()
     }
 
     /// Whether it is neither recursive, nor checks errors, nor is passed on.
@@ -356,7 +357,7 @@ pub unsafe extern "C" fn pthread_mutex_destroy(mutex: *mut pthread_mutex_t) -> c
     // SAFETY: no thread uses it, by the promise of the caller.
     unsafe { this.clear(choice) };
     // As in glibc: a use from here on is an error, not a lock.
-    this.kind.store(-1, Release);
+    this.kind.store(u32::MAX, Release);
     0
 }
 

@@ -7,10 +7,10 @@ use crate::time::Patience;
 use crate::{glibc, is_mine, myself};
 use core::cell::UnsafeCell;
 use core::ffi::c_int;
-use core::sync::atomic::Ordering::{Relaxed, Release};
-use core::sync::atomic::{AtomicI32, AtomicU32, AtomicU64};
 use ulocks_core::futex::{FutexKey, Private};
 use ulocks_core::raw::RawMutex;
+use ulocks_core::sync::Ordering::{Relaxed, Release};
+use ulocks_core::sync::{AtomicU32, AtomicU64};
 use ulocks_core::time::Deadline;
 use ulocks_fair::RawFairMutex;
 use ulocks_pi::RawPiMutex;
@@ -25,7 +25,7 @@ ulocks_core::initial!([] Waitable = Self(Mutex {
     lock: UnsafeCell::new([0; 2]),
     sleepers: AtomicU32::new(0),
     generation: AtomicU32::new(0),
-    kind: AtomicI32::new(0),
+    kind: AtomicU32::new(0),
     depth: AtomicU32::new(0),
     owner: AtomicU64::new(0),
 }));
@@ -108,7 +108,7 @@ impl Waitable {
     pub fn check_owner(&self) -> c_int {
         let choice = Choice::get();
         let is_owner = if self.0.is_passed_on(choice) {
-            // glibc checks the owner of all but normal mutexes, and has it where we have `sleepers`.
+            // glibc checks the owner of all but normal mutexes. It is where we have `sleepers`.
             let is_checked = self.0.is_owned(choice) || self.0.kind() & (ROBUST | INHERIT | PROTECT) != 0;
             !is_checked || self.0.sleepers.load(Relaxed) == ulocks_core::tid::current()
         } else {
