@@ -1,1 +1,180 @@
 //! A library for LD_PRELOAD: `semget`, `semop`, `semtimedop` and `semctl` in user space.
+//!
+//! Each function has the C library's contract. `syscall` sends the four numbers of these calls
+//! here, and all others to the kernel.
+#![cfg(all(target_os = "linux", target_pointer_width = "64"))]
+
+use core::ffi::{c_int, c_long};
+use ulocks_sysv_arrays::{self as arrays, Op, sys::Answer};
+
+/// The C library's way to say what happened.
+#[inline]
+fn said(answer: Answer) -> c_int {
+    match answer {
+        Ok(value) => value,
+        Err(error) => {
+            // SAFETY: the address is valid for writes by this thread.
+            unsafe { *libc::__errno_location() = error };
+            -1
+        }
+    }
+}
+
+/// See semget(2).
+#[unsafe(no_mangle)]
+pub extern "C" fn semget(key: c_int, nsems: c_int, flags: c_int) -> c_int {
+    said(arrays::semget(key, nsems, flags))
+}
+
+/// See semop(2).
+///
+/// # Safety
+/// `ops` is valid for `number` operations, unless the process is in strict mode.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn semop(id: c_int, ops: *const Op, number: usize) -> c_int {
+    // SAFETY: the caller's promise.
+    said(unsafe { arrays::semop(id, ops, number) })
+}
+
+/// See semop(2).
+///
+/// # Safety
+/// As [`semop`], and `timeout` is null or valid.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn semtimedop(
+    id: c_int,
+    ops: *const Op,
+    number: usize,
+    timeout: *const libc::timespec,
+) -> c_int {
+    // SAFETY: the caller's promise.
+    said(unsafe { arrays::semtimedop(id, ops, number, timeout) })
+}
+
+/// See semctl(2). The C function has a variable number of arguments. Both architectures pass the
+/// fourth in the register of a fixed fourth one.
+///
+/// # Safety
+/// `arg` is what the command needs.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn semctl(id: c_int, num: c_int, command: c_int, arg: usize) -> c_int {
+    // SAFETY: the caller's promise.
+    said(unsafe { arrays::semctl(id, num, command, arg) })
+}
+
+/// The four calls, by number.
+///
+/// # Safety
+/// As the function of that number.
+unsafe extern "C" fn by_number(number: c_long, a: usize, b: usize, c: usize, d: usize) -> c_long {
+    // SAFETY: the caller's promise.
+    let answer = unsafe {
+        match number {
+            libc::SYS_semget => semget(a as c_int, b as c_int, c as c_int),
+            libc::SYS_semop => semop(a as c_int, b as *const Op, c),
+            libc::SYS_semtimedop => semtimedop(a as c_int, b as *const Op, c, d as *const libc::timespec),
+            _ => semctl(a as c_int, b as c_int, c as c_int, d),
+        }
+    };
+    answer.into()
+}
+
+/// The C library's answer to a failed system call.
+extern "C" fn fail(answer: c_long) -> c_long {
+    said(Err(-answer as c_int)).into()
+}
+
+/// See syscall(2).
+///
+/// # Safety
+/// As the system call.
+#[cfg(target_arch = "x86_64")]
+#[unsafe(no_mangle)]
+#[unsafe(naked)]
+pub unsafe extern "C" fn syscall(number: c_long) -> c_long {
+    // The frame of a `vfork` must not be ours: so there is none.
+    core::arch::naked_asm!(
+        "endbr64",
+        "cmp rdi, {semget}",
+        "je 2f",
+        "cmp rdi, {semop}",
+        "je 2f",
+        "cmp rdi, {semctl}",
+        "je 2f",
+        "cmp rdi, {semtimedop}",
+        "je 2f",
+        "mov rax, rdi",
+        "mov rdi, rsi",
+        "mov rsi, rdx",
+        "mov rdx, rcx",
+        "mov r10, r8",
+        "mov r8, r9",
+        "mov r9, [rsp + 8]",
+        "syscall",
+        "cmp rax, -4095",
+        "jae 3f",
+        "ret",
+        "2:",
+        "jmp {by_number}",
+        "3:",
+        "mov rdi, rax",
+        "jmp {fail}",
+        semget = const libc::SYS_semget,
+        semop = const libc::SYS_semop,
+        semctl = const libc::SYS_semctl,
+        semtimedop = const libc::SYS_semtimedop,
+        by_number = sym by_number,
+        fail = sym fail,
+    )
+}
+
+/// See syscall(2).
+///
+/// # Safety
+/// As the system call.
+#[cfg(target_arch = "aarch64")]
+#[unsafe(no_mangle)]
+#[unsafe(naked)]
+pub unsafe extern "C" fn syscall(number: c_long) -> c_long {
+    core::arch::naked_asm!(
+        "cmp x0, {semget}",
+        "b.eq 2f",
+        "cmp x0, {semop}",
+        "b.eq 2f",
+        "cmp x0, {semctl}",
+        "b.eq 2f",
+        "cmp x0, {semtimedop}",
+        "b.eq 2f",
+        "mov x8, x0",
+        "mov x0, x1",
+        "mov x1, x2",
+        "mov x2, x3",
+        "mov x3, x4",
+        "mov x4, x5",
+        "mov x5, x6",
+        "svc 0",
+        "cmn x0, 4095",
+        "b.hs 3f",
+        "ret",
+        "2:",
+        "b {by_number}",
+        "3:",
+        "b {fail}",
+        semget = const libc::SYS_semget,
+        semop = const libc::SYS_semop,
+        semctl = const libc::SYS_semctl,
+        semtimedop = const libc::SYS_semtimedop,
+        by_number = sym by_number,
+        fail = sym fail,
+    )
+}
+
+/// At the exit of the process, its adjustments are applied. A process that ends otherwise leaves
+/// that to the others.
+extern "C" fn at_exit() {
+    arrays::leave_process();
+}
+
+#[used]
+#[unsafe(link_section = ".fini_array")]
+static AT_EXIT: extern "C" fn() = at_exit;

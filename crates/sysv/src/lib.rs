@@ -1,1 +1,27 @@
-//! System V semaphore arrays in files, and the programs `ulocks-ipcs` and `ulocks-ipcrm`.
+#![doc = include_str!("../README.md")]
+#![cfg(all(target_os = "linux", target_pointer_width = "64"))]
+
+mod access;
+mod arena;
+mod array;
+mod config;
+mod lock;
+mod op;
+mod process;
+mod queue;
+mod registry;
+mod section;
+mod semctl;
+mod semget;
+mod semop;
+mod sleep;
+pub mod sys;
+mod undo;
+mod user;
+mod word;
+
+pub use op::Op;
+pub use process::leave as leave_process;
+pub use semctl::{Status, semctl, stat};
+pub use semget::semget;
+pub use semop::{semop, semtimedop};

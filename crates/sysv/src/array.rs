@@ -1,0 +1,539 @@
+//! The file of an array: where everything is, and the process's view of it.
+//!
+//! | part | size |
+//! |---|---|
+//! | [`Header`] | one page |
+//! | words, one for each semaphore | 64 bytes each if there are at most 256, otherwise 8 |
+//! | watch counts | 4 bytes for each semaphore |
+//! | queue of sleepers: their slots, oldest first | 4 bytes for each slot |
+//! | entries of the journal | 8 bytes for each semaphore, at least for 500 |
+//! | slots of sleepers | 64 bytes each |
+//! | operations of sleepers | 500 of 8 bytes for each slot |
+//! | rows of adjustments, one for each slot of a process | 16 bytes, and 4 for each semaphore |
+//!
+//! The last three parts are not allocated before they are used. Nothing in the file is a pointer.
+//! The lengths are read once, checked against the length of the file, and kept in the [`Array`],
+//! which is the process's own. So no index that another process writes leads out of the mapping.
+
+use crate::arena;
+use crate::config::{MOST_OPS, path_of};
+use crate::lock::Lock;
+use crate::registry::{ARRAYS, PROCESSES};
+use crate::sys::{self, Answer, File};
+use crate::word::Word;
+use core::ptr::null_mut;
+use ulocks_core::sync::Ordering::{AcqRel, Acquire, Relaxed, Release};
+use ulocks_core::sync::{AtomicPtr, AtomicU32, AtomicU64};
+
+/// The first bytes of a file that is complete.
+pub const MAGIC: u64 = u64::from_le_bytes(*b"ulksysvA");
+/// The version of this layout.
+pub const VERSION: u32 = 1;
+const PAGE: usize = 4_096;
+const LINE: usize = 64;
+/// With more semaphores than this, several share a line.
+const APART: usize = 256;
+
+/// The first page of the file.
+#[derive(Debug)]
+#[repr(C)]
+pub struct Header {
+    /// [`MAGIC`], written last.
+    pub magic: AtomicU64,
+    /// [`VERSION`].
+    pub version: AtomicU32,
+    /// The id of the array.
+    pub id: AtomicU32,
+    nsems: AtomicU32,
+    slots: AtomicU32,
+    processes: AtomicU32,
+    /// The key.
+    pub key: AtomicU32,
+    /// The owner's user.
+    pub uid: AtomicU32,
+    /// The owner's group.
+    pub gid: AtomicU32,
+    /// The maker's user.
+    pub cuid: AtomicU32,
+    /// The maker's group.
+    pub cgid: AtomicU32,
+    /// Access bits.
+    pub mode: AtomicU32,
+    /// 1 once the array is removed.
+    pub removed: AtomicU32,
+    reserved: [AtomicU32; 2],
+
+    /// When an operation was last performed.
+    pub otime: AtomicU64,
+    /// When the array was last made or set.
+    pub ctime: AtomicU64,
+    /// Increases when owner or access bits change. Never 0.
+    pub access: AtomicU32,
+    reserved2: [AtomicU32; 11],
+
+    /// The array lock.
+    pub lock: Lock,
+    /// How many slots are in the queue.
+    pub queued: AtomicU32,
+    /// Of these, how many have several operations.
+    pub complex: AtomicU32,
+    /// How many slots for sleepers were ever used: these have memory.
+    pub used_slots: AtomicU32,
+    /// The number of the next sleeper.
+    pub tickets: AtomicU64,
+    /// The journal: see `section.rs`.
+    pub journal: Journal,
+    /// A bit for each row in use.
+    pub rows: [AtomicU64; PROCESSES / 64],
+}
+
+/// What is written before a change.
+#[derive(Debug)]
+#[repr(C)]
+pub struct Journal {
+    /// The number of entries and 1, or 0 if nothing is under way.
+    pub state: AtomicU32,
+    /// The row that changes, or [`NONE`].
+    pub row: AtomicU32,
+    /// The process that is noted in the words.
+    pub process: AtomicU32,
+    /// The slot of the sleeper that is completed, or [`NONE`].
+    pub slot: AtomicU32,
+    /// 1 if the values are set, and all adjustments for these semaphores cleared.
+    pub sets: AtomicU32,
+    reserved: AtomicU32,
+}
+
+/// No row, no slot.
+pub const NONE: u32 = u32::MAX;
+
+/// A sleeper. All zero is free.
+#[derive(Debug)]
+#[repr(C, align(64))]
+pub struct Sleeper {
+    /// See `queue.rs`.
+    pub status: AtomicU32,
+    /// The slot of its process.
+    pub process: AtomicU32,
+    /// The epoch of its process.
+    pub epoch: AtomicU32,
+    /// Its thread.
+    pub thread: AtomicU32,
+    /// The identity of its process.
+    pub identity: AtomicU64,
+    /// Its age.
+    pub ticket: AtomicU64,
+    /// How many operations.
+    pub nsops: AtomicU32,
+    /// The operation that blocks.
+    pub blocking: AtomicU32,
+    /// Whether an operation alters a value.
+    pub alters: AtomicU32,
+    /// The process, as `getpid` says it.
+    pub number: AtomicU32,
+    /// The first operation.
+    pub first: AtomicU64,
+    reserved: AtomicU64,
+}
+
+/// The row of a process. The adjustments follow.
+#[derive(Debug)]
+#[repr(C)]
+pub struct Row {
+    /// The identity of the process.
+    pub identity: AtomicU64,
+    /// The process.
+    pub number: AtomicU32,
+    reserved: AtomicU32,
+}
+
+const _: () = assert!(size_of::<Header>() <= PAGE && size_of::<Sleeper>() == 64 && size_of::<Row>() == 16);
+
+/// Where the parts are.
+#[derive(Clone, Copy, Debug)]
+pub struct Layout {
+    nsems: usize,
+    slots: usize,
+    /// How far words are apart, as a power of two.
+    shift: u32,
+    watch: usize,
+    queue: usize,
+    journal: usize,
+    sleepers: usize,
+    operations: usize,
+    rows: usize,
+    row: usize,
+    /// The length of the file.
+    pub bytes: usize,
+}
+
+impl Layout {
+    /// The layout for so many semaphores and slots.
+    pub fn new(nsems: usize, slots: usize) -> Self {
+        let shift = if nsems <= APART { 6 } else { 3 };
+        let after = |start: usize, bytes: usize| (start + bytes).next_multiple_of(LINE);
+        let watch = after(PAGE, nsems << shift);
+        let queue = after(watch, 4 * nsems);
+        let journal = after(queue, 4 * slots);
+        let sleepers = after(journal, 8 * nsems.max(MOST_OPS)).next_multiple_of(PAGE);
+        let operations = after(sleepers, size_of::<Sleeper>() * slots);
+        let rows = after(operations, 8 * MOST_OPS * slots).next_multiple_of(PAGE);
+        let row = after(size_of::<Row>(), 4 * nsems);
+        let bytes = (rows + row * PROCESSES).next_multiple_of(PAGE);
+        Self { nsems, slots, shift, watch, queue, journal, sleepers, operations, rows, row, bytes }
+    }
+}
+
+/// The process's view of a mapped array. It lives for ever; its mapping may be blank after the
+/// array is removed.
+#[derive(Debug)]
+#[repr(C, align(64))]
+pub struct Array {
+    /// The id.
+    pub id: u32,
+    /// How many semaphores.
+    pub nsems: u32,
+    base: *mut u8,
+    /// The access that was found: the process in the upper half, then `access` of the header and
+    /// two bits. See `access.rs`.
+    pub granted: AtomicU64,
+    layout: Layout,
+    /// The slot that this process had last.
+    pub last_slot: AtomicU32,
+}
+
+// SAFETY: all that is behind the pointer is atomic.
+unsafe impl Sync for Array {}
+// SAFETY: as above; nothing belongs to a thread.
+unsafe impl Send for Array {}
+
+static TABLE: [AtomicPtr<Array>; ARRAYS] = [const { AtomicPtr::new(null_mut()) }; ARRAYS];
+
+/// The array with this id, if the process has mapped it.
+#[inline]
+pub fn mapped(id: u32) -> Option<&'static Array> {
+    let array = TABLE[id as usize % ARRAYS].load(Acquire);
+    if array.is_null() {
+        return None;
+    }
+    // SAFETY: what the table points to lives for ever.
+    Some(unsafe { &*array }).filter(|array| array.id == id)
+}
+
+/// The array with this id.
+///
+/// # Errors
+/// EINVAL if there is none; what the kernel says if its file cannot be opened.
+pub fn attach(id: u32) -> Answer<&'static Array> {
+    if let Some(array) = mapped(id) {
+        if !array.is_gone() {
+            return Ok(array);
+        }
+        array.forget();
+        return Err(libc::EINVAL);
+    }
+    let file = File::open(&path_of(id), libc::O_RDWR, 0).map_err(|error| match error {
+        libc::ENOENT | libc::ELOOP => libc::EINVAL,
+        libc::EPERM => libc::EACCES,
+        error => error,
+    })?;
+    let stat = file.stat()?;
+    let head = file.map_checked(&stat, PAGE, id)?.cast::<Header>();
+    // SAFETY: a page is mapped there, and all fields are integers.
+    let view = unsafe { &*head };
+    let (nsems, slots) = (view.nsems.load(Relaxed) as usize, view.slots.load(Relaxed) as usize);
+    let is_ours = view.magic.load(Acquire) == MAGIC
+        && view.version.load(Relaxed) == VERSION
+        && view.id.load(Relaxed) == id
+        && view.processes.load(Relaxed) as usize == PROCESSES
+        && (1..=ARRAYS).contains(&nsems)
+        && (1..=ARRAYS).contains(&slots);
+    let is_removed = view.removed.load(Relaxed) != 0;
+    // SAFETY: no other thread has seen this mapping.
+    unsafe { sys::unmap(head.cast(), PAGE) };
+    let layout = Layout::new(nsems.max(1), slots.max(1));
+    if !is_ours || stat.st_size as usize != layout.bytes {
+        complain(id);
+        return Err(libc::EIO);
+    }
+    if is_removed {
+        return Err(libc::EINVAL);
+    }
+    publish(id, &file, layout)
+}
+
+/// Says that the file of an array cannot be used.
+fn complain(id: u32) {
+    let path = path_of(id);
+    let end = path.iter().position(|&byte| byte == 0).unwrap_or(0);
+    sys::complain(&[&path[..end], b" is damaged or of another version; `ulocks-ipcrm -s` removes it"]);
+}
+
+impl File {
+    fn map_checked(&self, stat: &libc::stat, least: usize, id: u32) -> Answer<*mut u8> {
+        if stat.st_mode & libc::S_IFMT != libc::S_IFREG || (stat.st_size as usize) < least {
+            complain(id);
+            return Err(libc::EIO);
+        }
+        self.map(least)
+    }
+}
+
+/// Maps the whole file and puts it into the table.
+fn publish(id: u32, file: &File, layout: Layout) -> Answer<&'static Array> {
+    let place = arena::take::<Array>()?;
+    let base = file.map(layout.bytes)?;
+    let array = Array {
+        id,
+        nsems: layout.nsems as u32,
+        base,
+        granted: AtomicU64::new(0),
+        layout,
+        last_slot: AtomicU32::new(0),
+    };
+    // SAFETY: the arena has just given the place to this thread alone.
+    unsafe { place.write(array) };
+    let entry = &TABLE[id as usize % ARRAYS];
+    let mut known = entry.load(Acquire);
+    loop {
+        if let Some(array) = mapped(id) {
+            // SAFETY: no other thread has seen this mapping.
+            unsafe { sys::unmap(base, layout.bytes) };
+            return Ok(array);
+        }
+        match entry.compare_exchange(known, place, AcqRel, Acquire) {
+            Ok(old) => {
+                if !old.is_null() {
+                    // SAFETY: what the table points to lives for ever.
+                    unsafe { &*old }.blank();
+                }
+                // SAFETY: as above.
+                return Ok(unsafe { &*place });
+            }
+            Err(now) => known = now,
+        }
+    }
+}
+
+/// What a new array begins with.
+#[derive(Clone, Copy, Debug)]
+pub struct New {
+    /// The id.
+    pub id: u32,
+    /// The key.
+    pub key: u32,
+    /// How many semaphores.
+    pub nsems: u32,
+    /// How many sets can sleep.
+    pub waiters: u32,
+    /// Access bits.
+    pub mode: u32,
+    /// The maker's user.
+    pub uid: u32,
+    /// The maker's group.
+    pub gid: u32,
+}
+
+/// Makes the file of an array. What has its name is the remains of one that was never complete.
+pub fn make(new: New) -> Answer<&'static Array> {
+    let path = path_of(new.id);
+    let flags = libc::O_RDWR | libc::O_CREAT | libc::O_EXCL;
+    let file = match File::open(&path, flags, 0o600) {
+        Err(libc::EEXIST) => {
+            sys::unlink(&path)?;
+            File::open(&path, flags, 0o600)
+        }
+        answer => answer,
+    }?;
+    let layout = Layout::new(new.nsems as usize, new.waiters as usize);
+    let complete = || -> Answer<&'static Array> {
+        file.allocate(layout.sleepers)?;
+        file.set_len(layout.bytes)?;
+        let array = publish(new.id, &file, layout)?;
+        let head = array.head();
+        head.version.store(VERSION, Relaxed);
+        head.id.store(new.id, Relaxed);
+        head.nsems.store(new.nsems, Relaxed);
+        head.slots.store(new.waiters, Relaxed);
+        head.processes.store(PROCESSES as u32, Relaxed);
+        head.key.store(new.key, Relaxed);
+        for (place, value) in [(&head.uid, new.uid), (&head.cuid, new.uid)] {
+            place.store(value, Relaxed);
+        }
+        for (place, value) in [(&head.gid, new.gid), (&head.cgid, new.gid)] {
+            place.store(value, Relaxed);
+        }
+        head.mode.store(new.mode, Relaxed);
+        head.access.store(1, Relaxed);
+        head.ctime.store(sys::seconds(), Relaxed);
+        head.journal.row.store(NONE, Relaxed);
+        head.magic.store(MAGIC, Release);
+        file.set_mode(crate::access::file_mode(array))?;
+        Ok(array)
+    };
+    complete().inspect_err(|_| {
+        let _ = sys::unlink(&path);
+    })
+}
+
+impl Array {
+    /// The header.
+    #[inline]
+    pub fn head(&self) -> &Header {
+        // SAFETY: the mapping begins with a page, and stays mapped; all fields are atomic.
+        unsafe { &*self.base.cast() }
+    }
+
+    /// A reference to what is `offset` into the mapping.
+    ///
+    /// # Safety
+    /// A `T` is all atomic, fits there, and the offset is a multiple of its alignment.
+    #[inline]
+    unsafe fn at<T>(&self, offset: usize) -> &T {
+        // SAFETY: the caller's promise; the mapping stays.
+        unsafe { &*self.base.add(offset).cast() }
+    }
+
+    /// The word of a semaphore.
+    #[inline]
+    pub fn word(&self, index: u32) -> Option<&AtomicU64> {
+        if index >= self.nsems {
+            return None;
+        }
+        // SAFETY: the index was checked, and there is a word for each semaphore.
+        Some(unsafe { self.at(PAGE + ((index as usize) << self.layout.shift)) })
+    }
+
+    /// What the word of a semaphore holds.
+    pub fn load(&self, index: u32) -> Word {
+        Word(self.word(index).map_or(Word::REMOVED, |word| word.load(Acquire)))
+    }
+
+    /// Writes a word that has `BUSY` or `WATCHED`, by the holder of the array lock.
+    pub fn store(&self, index: u32, word: Word) {
+        if let Some(place) = self.word(index) {
+            place.store(word.0, Release);
+        }
+    }
+
+    /// How many sleepers and rows want a semaphore watched.
+    pub fn watch(&self, index: u32) -> Option<&AtomicU32> {
+        if index >= self.nsems {
+            return None;
+        }
+        // SAFETY: the index was checked, and there is a count for each semaphore.
+        Some(unsafe { self.at(self.layout.watch + 4 * index as usize) })
+    }
+
+    /// How many slots for sleepers there are.
+    pub fn slots(&self) -> usize {
+        self.layout.slots
+    }
+
+    /// A place of the queue.
+    pub fn place(&self, index: usize) -> Option<&AtomicU32> {
+        if index >= self.layout.slots {
+            return None;
+        }
+        // SAFETY: the index was checked, and there is a place for each slot.
+        Some(unsafe { self.at(self.layout.queue + 4 * index) })
+    }
+
+    /// A sleeper.
+    pub fn sleeper(&self, index: usize) -> Option<&Sleeper> {
+        if index >= self.layout.slots {
+            return None;
+        }
+        // SAFETY: the index was checked.
+        Some(unsafe { self.at(self.layout.sleepers + size_of::<Sleeper>() * index) })
+    }
+
+    /// An operation of a sleeper.
+    pub fn operation(&self, slot: usize, index: usize) -> Option<&AtomicU64> {
+        if slot >= self.layout.slots || index >= MOST_OPS {
+            return None;
+        }
+        // SAFETY: both were checked, and each slot has room for so many operations.
+        Some(unsafe { self.at(self.layout.operations + 8 * (MOST_OPS * slot + index)) })
+    }
+
+    /// An entry of the journal.
+    pub fn entry(&self, index: usize) -> Option<&AtomicU64> {
+        if index >= self.layout.nsems.max(MOST_OPS) {
+            return None;
+        }
+        // SAFETY: the index was checked.
+        Some(unsafe { self.at(self.layout.journal + 8 * index) })
+    }
+
+    /// The row of a process.
+    pub fn row(&self, process: usize) -> Option<&Row> {
+        if process >= PROCESSES {
+            return None;
+        }
+        // SAFETY: the index was checked, and each slot of a process has a row.
+        Some(unsafe { self.at(self.layout.rows + self.layout.row * process) })
+    }
+
+    /// The adjustment of a process for a semaphore: an `i16`.
+    pub fn adjustment(&self, process: usize, index: u32) -> Option<&AtomicU32> {
+        if process >= PROCESSES || index >= self.nsems {
+            return None;
+        }
+        let row = self.layout.rows + self.layout.row * process;
+        // SAFETY: both were checked, and a row has an adjustment for each semaphore.
+        Some(unsafe { self.at(row + size_of::<Row>() + 4 * index as usize) })
+    }
+
+    /// Takes memory for a sleeper.
+    pub fn populate_sleeper(&self, slot: usize, nsops: usize) -> Answer<()> {
+        let sleeper = self.sleeper(slot).ok_or(libc::ENOMEM)?;
+        sys::populate(core::ptr::from_ref(sleeper).cast(), size_of::<Sleeper>())?;
+        let first = self.operation(slot, 0).ok_or(libc::ENOMEM)?;
+        if nsops > 1 {
+            sys::populate(core::ptr::from_ref(first).cast(), 8 * nsops)?;
+        }
+        Ok(())
+    }
+
+    /// Takes memory for a row.
+    pub fn populate_row(&self, process: usize) -> Answer<()> {
+        let row = self.row(process).ok_or(libc::ENOMEM)?;
+        sys::populate(core::ptr::from_ref(row).cast(), self.layout.row)
+    }
+
+    /// Whether the array is removed, or its mapping blank.
+    pub fn is_gone(&self) -> bool {
+        let head = self.head();
+        head.removed.load(Acquire) != 0 || head.magic.load(Relaxed) != MAGIC
+    }
+
+    /// Takes a removed array out of the table, and gives its memory back.
+    pub fn forget(&self) {
+        let me = core::ptr::from_ref(self).cast_mut();
+        let entry = &TABLE[self.id as usize % ARRAYS];
+        if entry.compare_exchange(me, null_mut(), AcqRel, Acquire).is_ok() {
+            self.blank();
+        }
+    }
+
+    /// Other threads may still use the mapping: they find it blank, and see that it is gone.
+    fn blank(&self) {
+        // SAFETY: the range is this array's. All-zero parts are valid, and say that it is gone.
+        unsafe { sys::blank(self.base, self.layout.bytes) };
+    }
+
+    /// The indices of the rows in use.
+    pub fn rows(&self) -> impl Iterator<Item = usize> {
+        self.head().rows.iter().enumerate().flat_map(|(at, bits)| {
+            let mut bits = bits.load(Relaxed);
+            core::iter::from_fn(move || {
+                let bit = bits.trailing_zeros() as usize;
+                (bit < 64).then(|| {
+                    bits &= bits - 1;
+                    64 * at + bit
+                })
+            })
+        })
+    }
+}

@@ -1,0 +1,367 @@
+//! Sets that sleep: their slots, their order, and how they are completed.
+//!
+//! | status | meaning | set by |
+//! |---|---|---|
+//! | `FREE` | no set | the thread that slept, or a sweep after its death |
+//! | `WAITING` | the set sleeps, and is in the queue | its thread, under the array lock |
+//! | `DONE` | the set was performed | the holder of the array lock, by the journal |
+//! | `FAILED` and an `errno` | the set ends with that | the holder of the array lock |
+//!
+//! # Invariants
+//! 1. A slot is in the queue while it is `WAITING`. The queue has the order of the tickets.
+//! 2. A set is performed by the thread that makes it possible, with the process and adjustments of
+//!    the set's own process. The woken thread only reads its status.
+//! 3. Before a set is completed, its thread is known to live. Otherwise its slot is free.
+//! 4. Of the sets that can proceed, those that only wait for zero are first, then the oldest. After
+//!    a set that alters, the search starts again.
+
+use crate::array::{Array, Sleeper};
+use crate::op::{NO_WAIT, Op, Ops, UNDO, Verdict, evaluate};
+use crate::process::{self, Slot};
+use crate::registry;
+use crate::section::{Actor, Section};
+use crate::sys::{self, Answer, Errno};
+use ulocks_core::sync::Ordering::{Acquire, Relaxed, Release};
+
+/// The status of a slot.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Status(pub u32);
+
+impl Status {
+    /// No set.
+    pub const FREE: u32 = 0;
+    /// It sleeps.
+    pub const WAITING: u32 = 1;
+    /// It was performed.
+    pub const DONE: u32 = 2;
+    const FAILED: u32 = 1 << 16;
+
+    /// What the set ends with, once it has ended. The slot of a blank mapping is free.
+    pub fn outcome(self) -> Option<Answer> {
+        match self.0 {
+            Self::WAITING => None,
+            Self::DONE => Some(Ok(0)),
+            Self::FREE => Some(Err(libc::EIDRM)),
+            failed => Some(Err((failed & 0xffff) as Errno)),
+        }
+    }
+}
+
+impl Sleeper {
+    fn ops(&self, slot: usize) -> Ops<'static> {
+        Ops::Sleeper(slot, (self.nsops.load(Relaxed) as usize).clamp(1, crate::config::MOST_OPS))
+    }
+
+    fn owner(&self) -> Slot {
+        Slot {
+            index: self.process.load(Relaxed) as usize,
+            identity: self.identity.load(Relaxed),
+            epoch: self.epoch.load(Relaxed),
+        }
+    }
+
+    /// Invariant 3.
+    fn is_gone(&self) -> bool {
+        registry::get()
+            .is_ok_and(|registry| process::is_thread_gone(registry, self.owner(), self.thread.load(Relaxed)))
+    }
+}
+
+/// The slots in the queue, oldest first.
+fn queued(array: &Array) -> impl Iterator<Item = (usize, usize)> {
+    let len = (array.head().queued.load(Relaxed) as usize).min(array.slots());
+    (0..len).filter_map(|at| array.place(at).map(|place| (at, place.load(Relaxed) as usize)))
+}
+
+/// Puts the set of the calling thread to sleep. `blocking` is the operation that blocks.
+pub fn enqueue(section: &mut Section, ops: &[Op], owner: Slot, blocking: usize) -> Answer<usize> {
+    let array = section.array;
+    let slot = free_slot(section, ops.len())?;
+    let (head, sleeper) = (array.head(), array.sleeper(slot).ok_or(libc::ENOMEM)?);
+    let at = head.queued.load(Relaxed) as usize;
+    let place = array.place(at).ok_or(libc::ENOMEM)?;
+    for (place, value) in [
+        (&sleeper.process, owner.index as u32),
+        (&sleeper.epoch, owner.epoch),
+        (&sleeper.thread, section.thread()),
+        (&sleeper.nsops, ops.len() as u32),
+        (&sleeper.blocking, blocking as u32),
+        (&sleeper.alters, ops.iter().any(|op| op.op != 0).into()),
+        (&sleeper.number, process::number()),
+    ] {
+        place.store(value, Relaxed);
+    }
+    sleeper.identity.store(owner.identity, Relaxed);
+    sleeper.ticket.store(head.tickets.fetch_add(1, Relaxed), Relaxed);
+    sleeper.first.store(ops.first().map_or(0, |op| op.pack()), Relaxed);
+    if ops.len() > 1 {
+        head.complex.store(head.complex.load(Relaxed) + 1, Relaxed);
+        for (index, op) in ops.iter().enumerate() {
+            array.operation(slot, index).ok_or(libc::ENOMEM)?.store(op.pack(), Relaxed);
+        }
+    }
+    sleeper.status.store(Status::WAITING, Release);
+    place.store(slot as u32, Relaxed);
+    head.queued.store(at as u32 + 1, Relaxed);
+    ops.iter().for_each(|op| section.watch(op.num.into(), true));
+    Ok(slot)
+}
+
+fn free_slot(section: &mut Section, nsops: usize) -> Answer<usize> {
+    let array = section.array;
+    let is_free =
+        |slot: usize| array.sleeper(slot).is_some_and(|sleeper| sleeper.status.load(Acquire) == Status::FREE);
+    let head = array.head();
+    let used = || (head.used_slots.load(Relaxed) as usize).min(array.slots());
+    let last = array.last_slot.load(Relaxed) as usize;
+    let mut slot = (last < used() && is_free(last)).then_some(last);
+    slot = slot.or_else(|| (0..used()).find(|&slot| is_free(slot)));
+    if slot.is_none() && used() == array.slots() {
+        sweep(section);
+        slot = (0..used()).find(|&slot| is_free(slot));
+    }
+    let slot = match slot {
+        Some(slot) => {
+            if nsops > 1 {
+                array.populate_sleeper(slot, nsops)?;
+            }
+            slot
+        }
+        None if used() < array.slots() => {
+            let slot = used();
+            array.populate_sleeper(slot, nsops)?;
+            head.used_slots.store(slot as u32 + 1, Relaxed);
+            slot
+        }
+        None => return Err(libc::ENOMEM),
+    };
+    array.last_slot.store(slot as u32, Relaxed);
+    Ok(slot)
+}
+
+/// Frees the slots of dead threads.
+fn sweep(section: &mut Section) {
+    let array = section.array;
+    for slot in 0..(array.head().used_slots.load(Relaxed) as usize).min(array.slots()) {
+        let Some(sleeper) = array.sleeper(slot) else { return };
+        if sleeper.status.load(Acquire) != Status::FREE && sleeper.is_gone() {
+            withdraw(section, slot);
+        }
+    }
+}
+
+/// Takes a set out of the queue, if it is there, and frees its slot.
+pub fn withdraw(section: &mut Section, slot: usize) {
+    let at = queued(section.array).find(|&(_, of)| of == slot).map(|(at, _)| at);
+    if let Some(at) = at {
+        dequeue(section, at, slot);
+    }
+    if let Some(sleeper) = section.array.sleeper(slot) {
+        sleeper.status.store(Status::FREE, Release);
+    }
+}
+
+/// Takes the set at place `at` out of the queue.
+fn dequeue(section: &mut Section, at: usize, slot: usize) {
+    let (array, head) = (section.array, section.array.head());
+    let len = (head.queued.load(Relaxed) as usize).min(array.slots());
+    for to in at..len.saturating_sub(1) {
+        if let (Some(to), Some(from)) = (array.place(to), array.place(to + 1)) {
+            to.store(from.load(Relaxed), Relaxed);
+        }
+    }
+    head.queued.store(len.saturating_sub(1) as u32, Relaxed);
+    let Some(sleeper) = array.sleeper(slot) else { return };
+    let ops = sleeper.ops(slot);
+    if ops.len() > 1 {
+        head.complex.store(head.complex.load(Relaxed).saturating_sub(1), Relaxed);
+    }
+    ops.iter(array).for_each(|op| section.watch(op.num.into(), false));
+}
+
+/// Ends the set at place `at` with an `errno`.
+fn fail(section: &mut Section, at: usize, slot: usize, error: Errno) {
+    if let Some(sleeper) = section.array.sleeper(slot) {
+        sleeper.status.store(Status::FAILED | error as u32, Release);
+    }
+    dequeue(section, at, slot);
+    section.will_wake(slot);
+}
+
+/// Ends all sets with an `errno`.
+pub fn fail_all(section: &mut Section, error: Errno) {
+    while let Some((at, slot)) = queued(section.array).last() {
+        fail(section, at, slot, error);
+    }
+}
+
+/// What became of a set that was looked at.
+#[derive(PartialEq, Eq)]
+enum Look {
+    Sleeps,
+    /// It is not in the queue any more, and nothing has changed.
+    Left,
+    Performed,
+}
+
+/// Evaluates the set at place `at`, and ends it if it need not sleep any more.
+fn look(section: &mut Section, at: usize, slot: usize) -> Look {
+    let array = section.array;
+    let Some(sleeper) = array.sleeper(slot) else { return Look::Sleeps };
+    let ops = sleeper.ops(slot);
+    if ops.len() == 1 && !can_proceed(array, Op::unpack(sleeper.first.load(Relaxed))) {
+        return Look::Sleeps;
+    }
+    let owner = sleeper.owner();
+    let row = ops.iter(array).any(|op| op.has(UNDO)).then_some(owner.index);
+    let error = match evaluate(array, ops, row) {
+        Verdict::Blocks(index) if ops.get(array, index).is_some_and(|op| !op.has(NO_WAIT)) => {
+            sleeper.blocking.store(index as u32, Relaxed);
+            return Look::Sleeps;
+        }
+        _ if sleeper.is_gone() => {
+            dequeue(section, at, slot);
+            sleeper.status.store(Status::FREE, Release);
+            return Look::Left;
+        }
+        Verdict::Blocks(_) => libc::EAGAIN,
+        Verdict::Fails(error) => error,
+        Verdict::Proceeds(entries) => {
+            let process = sleeper.number.load(Relaxed);
+            section.commit(entries, Actor { process, row, slot: Some(slot), sets: false });
+            dequeue(section, at, slot);
+            section.will_wake(slot);
+            return Look::Performed;
+        }
+    };
+    fail(section, at, slot, error);
+    Look::Left
+}
+
+/// Whether a single operation that has slept may be possible now.
+fn can_proceed(array: &Array, op: Op) -> bool {
+    let value = array.load(op.num.into()).value();
+    if op.op == 0 { value == 0 } else { value + i32::from(op.op) >= 0 }
+}
+
+impl Section {
+    /// Completes the sleepers that a change has made possible (invariant 4). `ops` are the
+    /// operations that were performed; `None` if any semaphore may have changed. Whether a set
+    /// was performed.
+    pub fn settle(&mut self, ops: Option<Ops<'_>>) -> bool {
+        if self.array.head().queued.load(Relaxed) == 0 {
+            return false;
+        }
+        let mut performed = self.settle_zero(ops);
+        'again: loop {
+            let mut at = 0;
+            while let Some(slot) = slot_at(self.array, at) {
+                let array = self.array;
+                let Some(sleeper) = array.sleeper(slot).filter(|sleeper| sleeper.alters.load(Relaxed) != 0)
+                else {
+                    at += 1;
+                    continue;
+                };
+                let done = sleeper.ops(slot);
+                match look(self, at, slot) {
+                    Look::Sleeps => at += 1,
+                    Look::Left => {}
+                    Look::Performed => {
+                        performed = true;
+                        // The slot may be used again by now only by a thread with the array lock.
+                        self.settle_zero(Some(done));
+                        continue 'again;
+                    }
+                }
+            }
+            return performed;
+        }
+    }
+
+    /// Completes the sets that only wait for zero.
+    fn settle_zero(&mut self, ops: Option<Ops<'_>>) -> bool {
+        let array = self.array;
+        let is_zero = |num: u32| array.load(num).value() == 0;
+        let got_zero = match ops {
+            Some(ops) => ops.iter(array).any(|op| is_zero(op.num.into())),
+            None => (0..array.nsems).any(is_zero),
+        };
+        if !got_zero {
+            return false;
+        }
+        let (mut at, mut performed) = (0, false);
+        while let Some(slot) = slot_at(array, at) {
+            let only_waits = array.sleeper(slot).is_some_and(|sleeper| sleeper.alters.load(Relaxed) == 0);
+            match if only_waits { look(self, at, slot) } else { Look::Sleeps } {
+                Look::Sleeps => at += 1,
+                Look::Left => {}
+                Look::Performed => performed = true,
+            }
+        }
+        performed
+    }
+
+    /// How many living sleepers have their first blocking operation on semaphore `num`: an
+    /// operation that waits for zero, or one that subtracts.
+    pub fn count(&mut self, num: u32, for_zero: bool) -> i32 {
+        let array = self.array;
+        let mut count = 0;
+        for (_, slot) in queued(array) {
+            let Some(sleeper) = array.sleeper(slot) else { continue };
+            let blocking = sleeper.blocking.load(Relaxed) as usize;
+            let Some(op) = sleeper.ops(slot).get(array, blocking) else { continue };
+            if u32::from(op.num) == num && (op.op == 0) == for_zero && !sleeper.is_gone() {
+                count += 1;
+            }
+        }
+        count
+    }
+}
+
+fn slot_at(array: &Array, at: usize) -> Option<usize> {
+    let len = array.head().queued.load(Relaxed) as usize;
+    array.place(at).filter(|_| at < len).map(|place| place.load(Relaxed) as usize)
+}
+
+/// Derives the queue and its watch counts from the slots, after the death of a holder. Threads that
+/// were completed are woken again.
+pub fn rebuild(section: &mut Section) {
+    let (array, head) = (section.array, section.array.head());
+    let used = (head.used_slots.load(Relaxed) as usize).min(array.slots());
+    let (mut len, mut complex) = (0_usize, 0);
+    let ticket = |slot: usize| array.sleeper(slot).map_or(0, |sleeper| sleeper.ticket.load(Relaxed));
+    for (slot, sleeper) in (0..used).filter_map(|slot| array.sleeper(slot).map(|sleeper| (slot, sleeper))) {
+        match sleeper.status.load(Acquire) {
+            Status::FREE => continue,
+            Status::WAITING => {}
+            _ => {
+                sys::wake(&sleeper.status, 1);
+                continue;
+            }
+        }
+        // Insertion, from the young end.
+        let mut at = len;
+        while let Some(before) = at.checked_sub(1).and_then(|at| array.place(at)) {
+            let before = before.load(Relaxed);
+            if ticket(before as usize) <= ticket(slot) {
+                break;
+            }
+            if let Some(place) = array.place(at) {
+                place.store(before, Relaxed);
+            }
+            at -= 1;
+        }
+        if let Some(place) = array.place(at) {
+            place.store(slot as u32, Relaxed);
+        }
+        len += 1;
+        complex += u32::from(sleeper.ops(slot).len() > 1);
+        for op in sleeper.ops(slot).iter(array) {
+            if let Some(count) = array.watch(op.num.into()) {
+                count.store(count.load(Relaxed).saturating_add(1), Relaxed);
+            }
+        }
+    }
+    head.queued.store(len as u32, Relaxed);
+    head.complex.store(complex, Relaxed);
+}

@@ -1,0 +1,258 @@
+//! The file `registry` of the directory: which keys and ids there are, and which processes.
+//!
+//! # State
+//! An *entry* for each index of an array: its id, key and number of semaphores. The id is
+//! `sequence * 32768 + index`, as in the kernel, so an id is not used again for long.
+//!
+//! | transition | by | label |
+//! |---|---|---|
+//! | free to used, when the array's file is complete | a thread that makes an array | (M) |
+//! | used to free, after the array was marked as removed | a thread that removes it, or finds it removed | (F) |
+//!
+//! # Invariants
+//! 1. Entries change under the registry's lock. So does the claim of a process slot.
+//! 2. A used entry has its id, key and length written before (M), and (M) is one store. If the
+//!    holder of the lock dies before (M), a file without an entry is left. The next array with its
+//!    id replaces it.
+//! 3. If a thread dies between the mark in the array and (F), the next thread that finds the key
+//!    sees the mark and makes (F).
+//! 4. `count` and `semaphores` are derived: a thread that gets the lock from a dead holder counts
+//!    again.
+//!
+//! # Ordering
+//! (M) is Release, and lookups without the lock are Acquire. All else is ordered by the lock.
+
+use crate::config;
+use crate::lock::{Held, Lock, Thread};
+use crate::process::Process;
+use crate::sys::{self, Answer, File};
+use core::ptr::null_mut;
+use ulocks_core::sync::Ordering::{AcqRel, Acquire, Relaxed, Release};
+use ulocks_core::sync::{AtomicPtr, AtomicU32, AtomicU64};
+
+/// How many arrays there can be: as many as the kernel's.
+pub const ARRAYS: usize = 32_768;
+/// How many processes at a time can have adjustments, or sleep.
+pub const PROCESSES: usize = 4_096;
+/// The greatest sequence number, so that an id is positive.
+const SEQUENCES: u32 = 65_536;
+
+const MAGIC: u64 = u64::from_le_bytes(*b"ulksysvR");
+const VERSION: u32 = 1;
+
+/// An array, in the table.
+#[derive(Debug)]
+#[repr(C)]
+pub struct Entry {
+    /// 0 is free; otherwise the id and [`USED`].
+    state: AtomicU32,
+    key: AtomicU32,
+    nsems: AtomicU32,
+    reserved: AtomicU32,
+}
+
+const USED: u32 = 1 << 31;
+
+/// The registry, in its file. All zero is empty, but for the numbers of its format.
+#[derive(Debug)]
+#[repr(C)]
+pub struct Registry {
+    magic: AtomicU64,
+    version: AtomicU32,
+    reserved: [AtomicU32; 13],
+    lock: Lock,
+    sequence: AtomicU32,
+    /// The highest index in use, and 1.
+    high: AtomicU32,
+    count: AtomicU32,
+    semaphores: AtomicU64,
+    identities: AtomicU64,
+    /// Of slots of processes: the highest in use, and 1.
+    pub(crate) process_high: AtomicU32,
+    padding: [AtomicU32; 7],
+    entries: [Entry; ARRAYS],
+    pub(crate) processes: [Process; PROCESSES],
+}
+
+static REGISTRY: AtomicPtr<Registry> = AtomicPtr::new(null_mut());
+
+/// The registry of the directory, opened at the first call.
+pub fn get() -> Answer<&'static Registry> {
+    let known = REGISTRY.load(Acquire);
+    if !known.is_null() {
+        // SAFETY: what REGISTRY points to is mapped for ever, and has been checked.
+        return Ok(unsafe { &*known });
+    }
+    config::get().ok_or(libc::ENOSYS)?;
+    let mapped = open().inspect_err(|&error| {
+        if error == libc::EIO {
+            let path = config::path(b"registry");
+            let end = path.iter().position(|&byte| byte == 0).unwrap_or(0);
+            sys::complain(&[
+                &path[..end],
+                b" is damaged or of another version: remove the folder when no program uses it",
+            ]);
+        }
+    })?;
+    let registry = match REGISTRY.compare_exchange(null_mut(), mapped, AcqRel, Acquire) {
+        Ok(_) => mapped,
+        Err(first) => {
+            // SAFETY: no other thread has seen this mapping.
+            unsafe { sys::unmap(mapped.cast(), size_of::<Registry>()) };
+            first
+        }
+    };
+    // SAFETY: as above.
+    Ok(unsafe { &*registry })
+}
+
+fn open() -> Answer<*mut Registry> {
+    const ALL_USERS: u32 = 0o666;
+    let size = size_of::<Registry>();
+    let path = config::path(b"registry");
+    // Without O_CREAT first: Linux refuses that for files of other users in a sticky folder.
+    let file = match File::open(&path, libc::O_RDWR, 0) {
+        Err(libc::ENOENT) => {
+            match File::open(&path, libc::O_RDWR | libc::O_CREAT | libc::O_EXCL, ALL_USERS) {
+                Ok(file) => {
+                    let _ = file.set_mode(ALL_USERS); // The umask may be strict.
+                    Ok(file)
+                }
+                Err(libc::EEXIST) => File::open(&path, libc::O_RDWR, 0),
+                Err(error) => Err(error),
+            }
+        }
+        answer => answer,
+    }?;
+    file.lock()?;
+    let stat = file.stat()?;
+    if stat.st_mode & libc::S_IFMT != libc::S_IFREG {
+        return Err(libc::EIO);
+    }
+    let is_new = stat.st_size == 0;
+    if is_new {
+        file.allocate(size)?;
+        file.set_len(size)?;
+    } else if stat.st_size != size as i64 {
+        return Err(libc::EIO);
+    }
+    let registry = file.map(size)?.cast::<Registry>();
+    // SAFETY: the mapping has the size of a registry, and all its fields are integers.
+    let view = unsafe { &*registry };
+    if view.magic.load(Acquire) == 0 && view.version.load(Relaxed) == 0 {
+        // New, or its maker has died.
+        view.version.store(VERSION, Relaxed);
+        view.magic.store(MAGIC, Release);
+    }
+    if view.magic.load(Acquire) != MAGIC || view.version.load(Relaxed) != VERSION {
+        // SAFETY: no other thread has seen this mapping.
+        unsafe { sys::unmap(registry.cast(), size) };
+        return Err(libc::EIO);
+    }
+    Ok(registry)
+}
+
+/// The registry, locked.
+#[derive(Debug)]
+pub struct Section {
+    /// The registry.
+    pub registry: &'static Registry,
+    held: Held<'static>,
+}
+
+impl Registry {
+    /// Acquires the registry's lock.
+    pub fn enter(&'static self) -> Section {
+        let section = Section { registry: self, held: self.lock.lock(Thread::new()) };
+        if section.held.died {
+            section.recount();
+        }
+        section
+    }
+
+    /// An identity that no process had before.
+    pub(crate) fn next_identity(&self) -> u64 {
+        self.identities.fetch_add(1, Relaxed) + 1
+    }
+
+    /// One more than the highest index in use.
+    pub fn high(&self) -> usize {
+        (self.high.load(Acquire) as usize).min(ARRAYS)
+    }
+
+    /// How many arrays there are, and how many semaphores.
+    pub fn used(&self) -> (u32, u64) {
+        (self.count.load(Relaxed), self.semaphores.load(Relaxed))
+    }
+
+    /// The id, key and number of semaphores at `index`.
+    pub fn at(&self, index: usize) -> Option<(u32, u32, u32)> {
+        let entry = self.entries.get(index)?;
+        let state = entry.state.load(Acquire);
+        (state & USED != 0).then(|| (state & !USED, entry.key.load(Relaxed), entry.nsems.load(Relaxed)))
+    }
+
+    /// How many semaphores array `id` has, also if the caller may not open it.
+    pub fn semaphores_of(&self, id: u32) -> Option<u32> {
+        self.at(id as usize % ARRAYS).filter(|found| found.0 == id).map(|found| found.2)
+    }
+}
+
+impl Section {
+    /// Releases the lock.
+    pub fn leave(self) {
+        drop(self.held.unlock());
+    }
+
+    /// The id of the array with this key.
+    pub fn find(&self, key: u32) -> Option<u32> {
+        (0..self.registry.high())
+            .filter_map(|index| self.registry.at(index))
+            .find(|found| found.1 == key)
+            .map(|found| found.0)
+    }
+
+    /// An id for a new array.
+    pub fn fresh(&self) -> Answer<u32> {
+        let free = (0..ARRAYS).find(|&index| self.registry.at(index).is_none()).ok_or(libc::ENOSPC)?;
+        let sequence = self.registry.sequence.load(Relaxed) % SEQUENCES;
+        self.registry.sequence.store((sequence + 1) % SEQUENCES, Relaxed);
+        Ok(sequence * ARRAYS as u32 + free as u32)
+    }
+
+    /// (M)
+    pub fn add(&self, id: u32, key: u32, nsems: u32) {
+        let index = id as usize % ARRAYS;
+        let entry = &self.registry.entries[index];
+        entry.key.store(key, Relaxed);
+        entry.nsems.store(nsems, Relaxed);
+        entry.state.store(id | USED, Release); // (M)
+        self.recount();
+    }
+
+    /// (F), if the entry is still that of array `id`.
+    pub fn remove(&self, id: u32) {
+        let entry = &self.registry.entries[id as usize % ARRAYS];
+        if entry.state.load(Relaxed) == id | USED {
+            entry.state.store(0, Release); // (F)
+            self.recount();
+        }
+    }
+
+    /// Invariant 4.
+    fn recount(&self) {
+        let (mut count, mut semaphores, mut high) = (0, 0, 0);
+        let most = (self.registry.high() + 1).min(ARRAYS);
+        let most = if self.held.died { ARRAYS } else { most };
+        for index in 0..most {
+            if let Some((_, _, nsems)) = self.registry.at(index) {
+                count += 1;
+                semaphores += u64::from(nsems);
+                high = index + 1;
+            }
+        }
+        self.registry.count.store(count, Relaxed);
+        self.registry.semaphores.store(semaphores, Relaxed);
+        self.registry.high.store(high as u32, Release);
+    }
+}

@@ -1,0 +1,184 @@
+//! `semop` and `semtimedop`.
+
+use crate::array::{Array, attach, mapped};
+use crate::config::{self, MOST_OPS};
+use crate::op::{NO_WAIT, Op, Ops, UNDO, Verdict, evaluate};
+use crate::section::{Actor, Section};
+use crate::sys::{self, Answer};
+use crate::word::{MOST, Word};
+use crate::{access, process, queue, registry, sleep, undo, user};
+use core::mem::MaybeUninit;
+use ulocks_core::sync::Ordering::{AcqRel, Acquire, Relaxed};
+
+/// `semop`.
+///
+/// # Errors
+/// As the kernel's, in its order.
+///
+/// # Safety
+/// `ops` is valid for `number` operations, unless the process is in strict mode.
+#[inline]
+pub unsafe fn semop(id: i32, ops: *const Op, number: usize) -> Answer {
+    if number == 1 && ops as usize > 4_096 && !config::is_strict() {
+        // SAFETY: the caller's promise.
+        let op = unsafe { ops.read_unaligned() };
+        if let Some(answer) = single(id, op) {
+            return answer;
+        }
+    }
+    // SAFETY: the caller's promise.
+    unsafe { semtimedop(id, ops, number, core::ptr::null()) }
+}
+
+/// A single operation on a plain word; `None` if that is not possible.
+#[inline]
+fn single(id: i32, op: Op) -> Option<Answer> {
+    let array = mapped(id as u32)?;
+    let process = process::known()?;
+    if op.has(UNDO) || !access::is_granted(array, process, op.op != 0) {
+        return None;
+    }
+    let word = array.word(op.num.into())?;
+    let mut seen = Word(word.load(Acquire));
+    loop {
+        if !seen.is_plain() {
+            return None;
+        }
+        let (before, by) = (seen.value(), i32::from(op.op));
+        let after = before + by;
+        if after < 0 || (by == 0 && before != 0) {
+            return op.has(NO_WAIT).then_some(Err(libc::EAGAIN));
+        }
+        if after > MOST {
+            return Some(Err(libc::ERANGE));
+        }
+        match word.compare_exchange_weak(seen.0, seen.with(after, process).0, AcqRel, Acquire) {
+            Ok(_) => break,
+            Err(now) => seen = Word(now),
+        }
+    }
+    let (otime, now) = (&array.head().otime, sys::seconds());
+    if otime.load(Relaxed) != now {
+        otime.store(now, Relaxed);
+    }
+    Some(Ok(0))
+}
+
+/// `semtimedop`; a null `timeout` is none.
+///
+/// # Errors
+/// As the kernel's, in its order.
+///
+/// # Safety
+/// As [`semop`], and `timeout` is null or valid, unless the process is in strict mode.
+#[cold]
+#[inline(never)]
+pub unsafe fn semtimedop(id: i32, ops: *const Op, number: usize, timeout: *const libc::timespec) -> Answer {
+    let Some(config) = config::get() else {
+        let a = [id as usize, ops as usize, number, timeout as usize, 0, 0];
+        // SAFETY: the caller's promise, which the kernel checks.
+        return unsafe { sys::call(libc::SYS_semtimedop, a) }.map(|answer| answer as i32);
+    };
+    // SAFETY: the caller's promise; any bytes are a timespec.
+    let timeout = if timeout.is_null() { None } else { Some(unsafe { user::read(timeout) }?) };
+    let number = number as u32; // As the kernel does.
+    if number > config.semopm {
+        return Err(libc::E2BIG);
+    }
+    let mut copy = [const { MaybeUninit::<Op>::uninit() }; MOST_OPS];
+    let copy = &mut copy[..(number as usize).min(MOST_OPS)];
+    // SAFETY: the caller's promise; any bytes are an operation.
+    unsafe { user::read_all(ops, copy) }?;
+    // SAFETY: all of them were just written.
+    let ops = unsafe { &*(core::ptr::from_ref(copy) as *const [Op]) };
+    if ops.is_empty() || id < 0 {
+        return Err(libc::EINVAL);
+    }
+    let is_valid = |limit: &libc::timespec| limit.tv_sec >= 0 && (0..1_000_000_000).contains(&limit.tv_nsec);
+    if timeout.as_ref().is_some_and(|limit| !is_valid(limit)) {
+        return Err(libc::EINVAL);
+    }
+    let array = find(id, ops)?;
+    if let ([op], true) = (ops, config.strict)
+        && let Some(answer) = single(id, *op)
+    {
+        return answer;
+    }
+    let nanoseconds = timeout.map(|limit| {
+        (limit.tv_sec as u64).saturating_mul(1_000_000_000).saturating_add(limit.tv_nsec as u64)
+    });
+    perform(array, ops, nanoseconds)
+}
+
+/// The array, once all that is wrong with the call has been said.
+fn find(id: i32, ops: &[Op]) -> Answer<&'static Array> {
+    let alters = ops.iter().any(|op| op.op != 0);
+    let most = ops.iter().map(|op| u32::from(op.num)).max().unwrap_or(0);
+    let array = match attach(id as u32) {
+        Err(libc::EACCES) => {
+            let nsems = registry::get()?.semaphores_of(id as u32).ok_or(libc::EINVAL)?;
+            return Err(if most >= nsems { libc::EFBIG } else { libc::EACCES });
+        }
+        answer => answer?,
+    };
+    if most >= array.nsems {
+        return Err(libc::EFBIG);
+    }
+    if access::check(array, alters) { Ok(array) } else { Err(libc::EACCES) }
+}
+
+/// Performs a set under the array lock, or sleeps. `timeout` is in nanoseconds.
+fn perform(array: &'static Array, ops: &[Op], timeout: Option<u64>) -> Answer {
+    const FAR: u64 = 1 << 62;
+    sleep::end_interrupted();
+    let undoes = ops.iter().any(|op| op.has(UNDO));
+    let mut slot = process::mine();
+    if undoes {
+        slot = Some(process::claim(registry::get()?)?);
+    }
+    let deadline = timeout.map(|limit| sys::monotonic().saturating_add(limit.min(FAR)));
+    loop {
+        let mut section = Section::enter(array)?;
+        let row = slot.filter(|_| undoes).map(|slot| slot.index);
+        if let Some(slot) = slot.filter(|_| undoes)
+            && let Err(error) = undo::enable(&mut section, slot)
+        {
+            section.leave();
+            return Err(error);
+        }
+        let own = Ops::Own(ops);
+        let was_watched = section.mark(own);
+        let verdict = evaluate(array, own, row);
+        let answer = match verdict {
+            Verdict::Proceeds(entries) => {
+                let process = process::number();
+                section.commit(entries, Actor { process, row, slot: None, sets: false });
+                if was_watched && ops.iter().any(|op| op.op != 0) {
+                    section.settle(Some(own));
+                }
+                section.touch();
+                Ok(0)
+            }
+            Verdict::Fails(error) => Err(error),
+            Verdict::Blocks(index) if ops[index].has(NO_WAIT) || timeout == Some(0) => Err(libc::EAGAIN),
+            Verdict::Blocks(index) => match slot {
+                Some(owner) => match queue::enqueue(&mut section, ops, owner, index) {
+                    Ok(slot) => {
+                        section.unmark(own);
+                        return sleep::sleep(section, slot, deadline);
+                    }
+                    Err(error) => Err(error),
+                },
+                None => {
+                    section.unmark(own);
+                    section.leave();
+                    slot = Some(process::claim(registry::get()?)?);
+                    continue;
+                }
+            },
+        };
+        section.unmark(own);
+        section.leave();
+        return answer;
+    }
+}

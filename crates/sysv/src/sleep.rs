@@ -1,0 +1,104 @@
+//! How the calling thread sleeps in a set, and how a signal or a deadline ends that.
+//!
+//! A handler that runs during the sleep ends it, whatever `SA_RESTART` says. The set stays in the
+//! queue until the handler returns, or until the thread makes its next call that needs the array
+//! lock. That call, in the handler or after a jump out of it, takes the set out first.
+
+use crate::array::Array;
+use crate::queue::{self, Status};
+use crate::section::Section;
+use crate::sys::{self, Answer, Errno};
+use crate::undo;
+use core::cell::Cell;
+use ulocks_core::sync::Ordering::{Acquire, Release};
+
+/// How long a thread sleeps, in nanoseconds, before it looks whether a process has died that had
+/// adjustments.
+const LOOK_FOR_DEATHS: u64 = 50_000_000;
+/// The same while no other process has any. A thread that was killed after it completed a set, and
+/// before it woke the sleeper, delays that by so much.
+const LOOK: u64 = 1_000_000_000;
+
+#[derive(Clone, Copy)]
+struct Nap {
+    array: &'static Array,
+    slot: usize,
+    thread: u32,
+}
+
+thread_local! {
+    /// The set in which this thread sleeps.
+    static NAP: Cell<Option<Nap>> = const { Cell::new(None) };
+    /// What it ended with, if a call of a handler has taken it out.
+    static TAKEN: Cell<Answer> = const { Cell::new(Ok(0)) };
+}
+
+/// Before a call takes an array lock: ends the set that the thread has left by a handler.
+pub fn end_interrupted() {
+    let Some(nap) = NAP.take() else { return };
+    if nap.thread == ulocks_core::tid::current() {
+        TAKEN.set(withdraw(nap, libc::EINTR));
+    }
+}
+
+/// What the set has ended with; otherwise it is taken out and ends with `error`.
+fn withdraw(nap: Nap, error: Errno) -> Answer {
+    let Ok(mut section) = Section::enter(nap.array) else { return Err(libc::EIDRM) };
+    let Some(sleeper) = nap.array.sleeper(nap.slot) else { return Err(libc::EIDRM) };
+    let outcome = Status(sleeper.status.load(Acquire)).outcome();
+    queue::withdraw(&mut section, nap.slot);
+    section.leave();
+    outcome.unwrap_or(Err(error))
+}
+
+/// Releases the lock, and sleeps until the set in `slot` has ended, a signal came, or `deadline`
+/// has passed, in nanoseconds of CLOCK_MONOTONIC.
+pub fn sleep(section: Section, slot: usize, deadline: Option<u64>) -> Answer {
+    let array = section.array;
+    let nap = Nap { array, slot, thread: section.thread() };
+    let thread = section.release();
+    NAP.set(Some(nap));
+    let is_pending = thread.mask.is_signal_pending();
+    drop(thread);
+    if is_pending {
+        return end(nap, libc::EINTR);
+    }
+    let Some(sleeper) = array.sleeper(slot) else { return Err(libc::EIDRM) };
+    loop {
+        let status = sleeper.status.load(Acquire);
+        if NAP.get().is_none() {
+            return TAKEN.get();
+        }
+        if let Some(outcome) = Status(status).outcome() {
+            NAP.set(None);
+            sleeper.status.store(Status::FREE, Release);
+            return outcome;
+        }
+        let now = sys::monotonic();
+        if deadline.is_some_and(|deadline| now >= deadline) {
+            return end(nap, libc::EAGAIN);
+        }
+        let look = now + if undo::has_others(array) { LOOK_FOR_DEATHS } else { LOOK };
+        let until = deadline.map_or(look, |deadline| deadline.min(look));
+        match sys::wait(&sleeper.status, Status::WAITING, until) {
+            Err(libc::EINTR) => return end(nap, libc::EINTR),
+            Err(libc::ETIMEDOUT) if undo::has_others(array) => {
+                if let Ok(section) = Section::enter(array) {
+                    section.leave(); // That looks for the dead.
+                }
+            }
+            _ => {}
+        }
+    }
+}
+
+/// Ends the sleep with `error`, unless the set has ended already.
+fn end(nap: Nap, error: Errno) -> Answer {
+    if NAP.take().is_none() {
+        return TAKEN.get();
+    }
+    if nap.thread != ulocks_core::tid::current() {
+        return Err(error); // A child of fork, made by a handler: the set is its parent's.
+    }
+    withdraw(nap, error)
+}

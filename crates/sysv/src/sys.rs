@@ -1,0 +1,346 @@
+//! System calls, made directly: they leave `errno` alone, and no library can interpose them.
+//!
+//! The library for LD_PRELOAD defines `syscall`, `semop` and their kin. So this crate must not call
+//! those of the C library.
+
+use core::arch::asm;
+use core::ptr::{null, null_mut};
+use libc::{c_int, c_long};
+
+/// What a system call says instead of a result: an `errno`, greater than 0.
+pub type Errno = c_int;
+
+/// A result, or an `errno`.
+pub type Answer<T = c_int> = Result<T, Errno>;
+
+/// Makes a system call. The answer is the kernel's: a negative `errno` is a failure.
+///
+/// # Safety
+/// The call with these arguments must be one that leaves Rust's memory valid.
+#[cfg(target_arch = "x86_64")]
+#[inline]
+pub unsafe fn raw(number: c_long, a: [usize; 6]) -> isize {
+    let answer: isize;
+    // SAFETY: the kernel changes rax, rcx and r11 only; the caller answers for the rest.
+    unsafe {
+        asm!(
+            "syscall",
+            inlateout("rax") number as isize => answer,
+            in("rdi") a[0], in("rsi") a[1], in("rdx") a[2], in("r10") a[3], in("r8") a[4], in("r9") a[5],
+            lateout("rcx") _, lateout("r11") _,
+            options(nostack),
+        );
+    }
+    answer
+}
+
+/// Makes a system call. The answer is the kernel's: a negative `errno` is a failure.
+///
+/// # Safety
+/// The call with these arguments must be one that leaves Rust's memory valid.
+#[cfg(target_arch = "aarch64")]
+#[inline]
+pub unsafe fn raw(number: c_long, a: [usize; 6]) -> isize {
+    let answer: isize;
+    // SAFETY: the kernel changes x0 only; the caller answers for the rest.
+    unsafe {
+        asm!(
+            "svc 0",
+            in("x8") number,
+            inlateout("x0") a[0] as isize => answer,
+            in("x1") a[1], in("x2") a[2], in("x3") a[3], in("x4") a[4], in("x5") a[5],
+            options(nostack),
+        );
+    }
+    answer
+}
+
+/// As [`raw`], with the failure taken apart.
+///
+/// # Safety
+/// As [`raw`].
+#[inline]
+pub unsafe fn call(number: c_long, a: [usize; 6]) -> Result<usize, Errno> {
+    // SAFETY: the caller's promise.
+    match unsafe { raw(number, a) } {
+        answer if answer < 0 => Err(-answer as Errno),
+        answer => Ok(answer as usize),
+    }
+}
+
+/// All signals of the calling thread are blocked until this is dropped.
+#[derive(Debug)]
+pub struct Masked {
+    before: u64,
+}
+
+const SET_BYTES: usize = 8;
+
+impl Masked {
+    /// Blocks them.
+    #[inline]
+    pub fn new() -> Self {
+        let (all, mut before) = (u64::MAX, 0_u64);
+        let how = libc::SIG_SETMASK as usize;
+        let (set, old) = (&raw const all as usize, &raw mut before as usize);
+        // SAFETY: both sets are borrowed, and have the size that is given.
+        unsafe { raw(libc::SYS_rt_sigprocmask, [how, set, old, SET_BYTES, 0, 0]) };
+        Self { before }
+    }
+
+    /// Whether a signal waits that the thread had not blocked before.
+    pub fn is_signal_pending(&self) -> bool {
+        let mut pending = 0_u64;
+        let set = &raw mut pending as usize;
+        // SAFETY: the set is borrowed, and has the size that is given.
+        unsafe { raw(libc::SYS_rt_sigpending, [set, SET_BYTES, 0, 0, 0, 0]) };
+        pending & !self.before != 0
+    }
+}
+
+impl Default for Masked {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+impl Drop for Masked {
+    #[inline]
+    fn drop(&mut self) {
+        let (how, set) = (libc::SIG_SETMASK as usize, &raw const self.before as usize);
+        // SAFETY: the set is borrowed, and has the size that is given.
+        unsafe { raw(libc::SYS_rt_sigprocmask, [how, set, 0, SET_BYTES, 0, 0]) };
+    }
+}
+
+/// Seconds since 1970, as the kernel stamps arrays.
+#[inline]
+pub fn seconds() -> u64 {
+    // SAFETY: a null pointer asks for the result only.
+    unsafe { libc::time(null_mut()) as u64 }
+}
+
+/// Nanoseconds of CLOCK_MONOTONIC.
+pub fn monotonic() -> u64 {
+    let mut now = libc::timespec { tv_sec: 0, tv_nsec: 0 };
+    // SAFETY: the place is borrowed.
+    unsafe { libc::clock_gettime(libc::CLOCK_MONOTONIC, &raw mut now) };
+    (now.tv_sec as u64).wrapping_mul(1_000_000_000).wrapping_add(now.tv_nsec as u64)
+}
+
+/// Sleeps on `word` while it is `expected`, until nanosecond `until` of CLOCK_MONOTONIC.
+///
+/// There is always a time limit: without one, the kernel would restart the wait after a handler
+/// that was installed with `SA_RESTART`.
+pub fn wait(word: &ulocks_core::sync::AtomicU32, expected: u32, until: u64) -> Answer<()> {
+    let (seconds, nanoseconds) = ((until / 1_000_000_000) as i64, (until % 1_000_000_000) as i64);
+    let limit = libc::timespec { tv_sec: seconds, tv_nsec: nanoseconds };
+    let (address, limit) = (word.as_ptr() as usize, &raw const limit as usize);
+    let command = libc::FUTEX_WAIT_BITSET as usize;
+    // SAFETY: the kernel reads the word and the limit, which are borrowed for the whole call.
+    unsafe {
+        call(libc::SYS_futex, [address, command, expected as usize, limit, 0, u32::MAX as usize]).map(drop)
+    }
+}
+
+/// Wakes up to `count` threads that sleep on `word`.
+pub fn wake(word: &ulocks_core::sync::AtomicU32, count: u32) {
+    let (address, command) = (word.as_ptr() as usize, libc::FUTEX_WAKE as usize);
+    // SAFETY: a wake-up neither reads nor writes the word.
+    unsafe { raw(libc::SYS_futex, [address, command, count as usize, 0, 0, 0]) };
+}
+
+/// The calling process.
+pub fn process() -> u32 {
+    // SAFETY: the call takes nothing and cannot fail.
+    unsafe { raw(libc::SYS_getpid, [0; 6]) as u32 }
+}
+
+/// Whether thread `thread` exists in process `process`; a process that may not be signalled exists.
+pub fn exists(process: u32, thread: u32) -> bool {
+    // SAFETY: signal 0 is sent to no thread.
+    let answer = unsafe { call(libc::SYS_tgkill, [process as usize, thread as usize, 0, 0, 0, 0]) };
+    answer != Err(libc::ESRCH)
+}
+
+/// Whether a thread with this number exists in any process.
+pub fn thread_exists(thread: u32) -> bool {
+    // SAFETY: signal 0 is sent to no thread.
+    let answer = unsafe { call(libc::SYS_tkill, [thread as usize, 0, 0, 0, 0, 0]) };
+    answer != Err(libc::ESRCH)
+}
+
+/// An open file that is closed when dropped.
+#[derive(Debug)]
+pub struct File(usize);
+
+impl File {
+    /// Opens `path`, which ends with a zero byte.
+    pub fn open(path: &[u8], flags: c_int, mode: u32) -> Result<Self, Errno> {
+        if path.last() != Some(&0) {
+            return Err(libc::EINVAL);
+        }
+        let flags = flags | libc::O_CLOEXEC | libc::O_NOFOLLOW;
+        let at = libc::AT_FDCWD as usize;
+        let a = [at, path.as_ptr() as usize, flags as usize, mode as usize, 0, 0];
+        // SAFETY: the path is borrowed and ends with a zero byte.
+        unsafe { call(libc::SYS_openat, a).map(Self) }
+    }
+
+    /// The descriptor.
+    pub fn number(&self) -> usize {
+        self.0
+    }
+
+    /// What fstat says.
+    pub fn stat(&self) -> Answer<libc::stat> {
+        // SAFETY: all-zero is a valid value of these integers.
+        let mut stat: libc::stat = unsafe { core::mem::zeroed() };
+        let place = &raw mut stat as usize;
+        // SAFETY: the place has the size of the kernel's structure, which is libc's.
+        unsafe { call(libc::SYS_fstat, [self.0, place, 0, 0, 0, 0]) }.map(|_| stat)
+    }
+
+    /// Sets the length.
+    pub fn set_len(&self, bytes: usize) -> Answer<()> {
+        // SAFETY: the call changes a file only.
+        unsafe { call(libc::SYS_ftruncate, [self.0, bytes, 0, 0, 0, 0]) }.map(drop)
+    }
+
+    /// Takes memory or disk for the first `bytes`.
+    pub fn allocate(&self, bytes: usize) -> Answer<()> {
+        // SAFETY: the call changes a file only.
+        match unsafe { call(libc::SYS_fallocate, [self.0, 0, 0, bytes, 0, 0]) } {
+            Err(libc::EOPNOTSUPP | libc::ENOSYS) => Ok(()),
+            answer => answer.map(drop),
+        }
+    }
+
+    /// Sets the access bits.
+    pub fn set_mode(&self, mode: u32) -> Answer<()> {
+        // SAFETY: the call changes a file only.
+        unsafe { call(libc::SYS_fchmod, [self.0, mode as usize, 0, 0, 0, 0]) }.map(drop)
+    }
+
+    /// Locks the file against other opens of it, until it is closed.
+    pub fn lock(&self) -> Answer<()> {
+        loop {
+            // SAFETY: the call changes a file only.
+            match unsafe { call(libc::SYS_flock, [self.0, libc::LOCK_EX as usize, 0, 0, 0, 0]) } {
+                Err(libc::EINTR) => {}
+                answer => return answer.map(drop),
+            }
+        }
+    }
+
+    /// Reads up to the length of `into`, from the file's position.
+    pub fn read(&self, into: &mut [u8]) -> Answer<usize> {
+        // SAFETY: the place is borrowed, with its length.
+        unsafe { call(libc::SYS_read, [self.0, into.as_mut_ptr() as usize, into.len(), 0, 0, 0]) }
+    }
+
+    /// Maps the first `bytes`, shared, for reading and writing. The mapping stays.
+    pub fn map(&self, bytes: usize) -> Answer<*mut u8> {
+        let access = (libc::PROT_READ | libc::PROT_WRITE) as usize;
+        let a = [0, bytes, access, libc::MAP_SHARED as usize, self.0, 0];
+        // SAFETY: a new mapping at an address of the kernel's choice touches no memory in use.
+        unsafe { call(libc::SYS_mmap, a) }.map(core::ptr::with_exposed_provenance_mut)
+    }
+}
+
+impl Drop for File {
+    fn drop(&mut self) {
+        // SAFETY: the descriptor is this object's, and is closed once.
+        unsafe { raw(libc::SYS_close, [self.0, 0, 0, 0, 0, 0]) };
+    }
+}
+
+/// New zeroed memory of the process, whole pages.
+pub fn anonymous(bytes: usize) -> Answer<*mut u8> {
+    let access = (libc::PROT_READ | libc::PROT_WRITE) as usize;
+    let kind = (libc::MAP_PRIVATE | libc::MAP_ANONYMOUS) as usize;
+    // SAFETY: a new mapping at an address of the kernel's choice touches no memory in use.
+    unsafe { call(libc::SYS_mmap, [0, bytes, access, kind, usize::MAX, 0]) }
+        .map(core::ptr::with_exposed_provenance_mut)
+}
+
+/// Replaces `bytes` of a mapping by zeroes of the process's own.
+///
+/// # Safety
+/// All users of the range expect that.
+pub unsafe fn blank(from: *mut u8, bytes: usize) {
+    let access = (libc::PROT_READ | libc::PROT_WRITE) as usize;
+    let kind = libc::MAP_PRIVATE | libc::MAP_ANONYMOUS | libc::MAP_FIXED | libc::MAP_NORESERVE;
+    // SAFETY: the range was mapped by this crate, and stays mapped.
+    unsafe { raw(libc::SYS_mmap, [from as usize, bytes, access, kind as usize, usize::MAX, 0]) };
+}
+
+/// Unmaps a mapping that no thread knows.
+///
+/// # Safety
+/// As the name says.
+pub unsafe fn unmap(from: *mut u8, bytes: usize) {
+    // SAFETY: the caller's promise.
+    unsafe { raw(libc::SYS_munmap, [from as usize, bytes, 0, 0, 0, 0]) };
+}
+
+/// Takes memory for a part of a mapping, so that a full file system gives an error and no SIGBUS.
+pub fn populate(from: *const u8, bytes: usize) -> Answer<()> {
+    const POPULATE_WRITE: usize = 23;
+    let first = from as usize & !4095;
+    let end = (from as usize + bytes).next_multiple_of(4096);
+    // SAFETY: the advice changes no contents.
+    match unsafe { call(libc::SYS_madvise, [first, end - first, POPULATE_WRITE, 0, 0, 0]) } {
+        Err(libc::EINVAL | libc::ENOSYS) | Ok(_) => Ok(()), // Before Linux 5.14.
+        Err(_) => Err(libc::ENOMEM),
+    }
+}
+
+/// Removes the name `path`, which ends with a zero byte.
+pub fn unlink(path: &[u8]) -> Answer<()> {
+    if path.last() != Some(&0) {
+        return Err(libc::EINVAL);
+    }
+    let at = libc::AT_FDCWD as usize;
+    // SAFETY: the path is borrowed and ends with a zero byte.
+    unsafe { call(libc::SYS_unlinkat, [at, path.as_ptr() as usize, 0, 0, 0, 0]) }.map(drop)
+}
+
+/// Makes a folder that all users may use.
+pub fn make_folder(path: &[u8]) -> Answer<()> {
+    const ALL_STICKY: usize = 0o1777;
+    if path.last() != Some(&0) {
+        return Err(libc::EINVAL);
+    }
+    let (at, path) = (libc::AT_FDCWD as usize, path.as_ptr() as usize);
+    // SAFETY: the path is borrowed and ends with a zero byte.
+    unsafe {
+        call(libc::SYS_mkdirat, [at, path, ALL_STICKY, 0, 0, 0])?;
+        call(libc::SYS_fchmodat, [at, path, ALL_STICKY, 0, 0, 0]).map(drop) // The umask may be strict.
+    }
+}
+
+/// Writes one line to standard error.
+pub fn complain(parts: &[&[u8]]) {
+    let mut line = [0_u8; 512];
+    let mut used = 0;
+    for part in [b"ulocks_sysv: ".as_slice()].iter().chain(parts).chain(&[b"\n".as_slice()]) {
+        let room = part.len().min(line.len() - used);
+        line[used..used + room].copy_from_slice(&part[..room]);
+        used += room;
+    }
+    // SAFETY: the line is borrowed, with its length.
+    unsafe { raw(libc::SYS_write, [2, line.as_ptr() as usize, used, 0, 0, 0]) };
+}
+
+/// The value of an environment variable; `name` ends with a zero byte.
+pub fn environment(name: &core::ffi::CStr) -> Option<&'static [u8]> {
+    // SAFETY: the name ends with a zero byte.
+    let value = unsafe { libc::getenv(name.as_ptr()) };
+    if core::ptr::eq(value, null()) {
+        return None;
+    }
+    // SAFETY: the value ends with a zero byte. It is read at once, before the program can change
+    // it.
+    Some(unsafe { core::ffi::CStr::from_ptr(value) }.to_bytes())
+}

@@ -1,0 +1,116 @@
+//! Adjustments: what the end of a process gives back (`SEM_UNDO`).
+//!
+//! Each process with a slot has a row in each array: an adjustment for each semaphore. The bit of
+//! the row is set before the first adjustment, and cleared when the process ends.
+//!
+//! # Invariants
+//! 1. A row's identity is that of the process it belongs to. A process that finds another identity
+//!    in its row applies that row first.
+//! 2. A thread that gets the array lock applies the rows of dead processes before anything else.
+//!    Semaphores with adjustments are watched. So no operation sees a value that a dead process
+//!    still owes.
+//! 3. A row is applied by one journal: all its semaphores, as in the kernel.
+
+use crate::array::{Array, attach};
+use crate::op::Change;
+use crate::process::{self, Slot};
+use crate::registry::{self, Registry};
+use crate::section::{Actor, Section};
+use crate::sys::Answer;
+use crate::word::MOST;
+use ulocks_core::sync::Ordering::{Relaxed, Release};
+
+/// Invariant 2.
+pub fn reap(section: &mut Section) {
+    let array = section.array;
+    if array.rows().next().is_none() {
+        return;
+    }
+    let Ok(registry) = registry::get() else { return };
+    let mine = process::mine();
+    for index in array.rows() {
+        let Some(row) = array.row(index) else { continue };
+        let identity = row.identity.load(Relaxed);
+        let is_mine = mine.is_some_and(|mine| mine.index == index && mine.identity == identity);
+        if !is_mine && process::is_gone(registry, index, identity) {
+            apply(section, index);
+        }
+    }
+}
+
+/// Whether a process other than the caller has a row.
+pub fn has_others(array: &Array) -> bool {
+    let mine = process::mine();
+    array.rows().any(|index| mine.is_none_or(|mine| mine.index != index))
+}
+
+/// Gives the calling process its row.
+pub fn enable(section: &mut Section, slot: Slot) -> Answer<()> {
+    let array = section.array;
+    let row = array.row(slot.index).ok_or(libc::ENOMEM)?;
+    let (bits, bit) = (&array.head().rows[slot.index / 64], 1_u64 << (slot.index % 64));
+    let is_set = bits.load(Relaxed) & bit != 0;
+    if is_set && row.identity.load(Relaxed) == slot.identity {
+        return Ok(());
+    }
+    if is_set {
+        apply(section, slot.index); // Invariant 1.
+    }
+    array.populate_row(slot.index)?;
+    process::will_undo(registry::get()?, slot);
+    row.number.store(process::number(), Relaxed);
+    row.identity.store(slot.identity, Relaxed);
+    bits.fetch_or(bit, Release);
+    Ok(())
+}
+
+/// Applies a row and clears its bit.
+fn apply(section: &mut Section, index: usize) {
+    let array = section.array;
+    let Some(row) = array.row(index) else { return };
+    let mut entries = 0;
+    for num in 0..array.nsems {
+        let adjustment = array.adjustment(index, num).map_or(0, |place| place.load(Relaxed) as i16);
+        if adjustment != 0 {
+            let value = (array.load(num).value() + i32::from(adjustment)).clamp(0, MOST);
+            let change = Change { num: num as u16, value: value as u16, adjustment: Some(0) };
+            if let Some(entry) = array.entry(entries) {
+                entry.store(change.pack(), Relaxed);
+                entries += 1;
+            }
+        }
+    }
+    let process = row.number.load(Relaxed);
+    section.commit(entries, Actor { process, row: Some(index), slot: None, sets: false });
+    array.head().rows[index / 64].fetch_and(!(1 << (index % 64)), Release);
+    section.touch();
+    section.settle(None);
+}
+
+/// Applies the rows of a process that has ended, or is about to, in all arrays. Whether all arrays
+/// could be used.
+pub fn apply_everywhere(registry: &'static Registry, index: usize, identity: u64) -> bool {
+    let mut all = true;
+    for (id, _, _) in (0..registry.high()).filter_map(|at| registry.at(at)) {
+        let array = match attach(id) {
+            Ok(array) => array,
+            Err(libc::EINVAL) => continue,
+            Err(_) => {
+                all = false;
+                continue;
+            }
+        };
+        let bit = 1 << (index % 64);
+        if array.head().rows[index / 64].load(Relaxed) & bit == 0 {
+            continue;
+        }
+        if let Ok(mut section) = Section::enter(array) {
+            let is_its = array.row(index).is_some_and(|row| row.identity.load(Relaxed) == identity);
+            if is_its && array.head().rows[index / 64].load(Relaxed) & bit != 0 {
+                apply(&mut section, index);
+            }
+            section.leave();
+        }
+    }
+    all
+}
