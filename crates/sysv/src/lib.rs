@@ -5,6 +5,7 @@ mod access;
 mod arena;
 mod array;
 mod config;
+mod list;
 mod lock;
 mod op;
 mod process;
@@ -20,6 +21,7 @@ mod undo;
 mod user;
 mod word;
 
+pub use list::{Listed, find, list};
 pub use op::Op;
 pub use process::leave as leave_process;
 pub use semctl::{Status, semctl, stat};

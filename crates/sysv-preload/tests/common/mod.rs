@@ -1,0 +1,89 @@
+//! Builds the library and C programs, and runs programs with and without the library.
+
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+use std::sync::OnceLock;
+
+/// The folder of build products: `target/debug` or its like.
+fn products() -> PathBuf {
+    let exe = std::env::current_exe().expect("the test has a path");
+    exe.parent().and_then(Path::parent).expect("the test is in `deps`").to_path_buf()
+}
+
+/// The library, built anew if its source has changed.
+pub fn library() -> &'static Path {
+    static LIBRARY: OnceLock<PathBuf> = OnceLock::new();
+    LIBRARY.get_or_init(|| {
+        let products = products();
+        let target = products.parent().expect("a profile is in the target folder");
+        let mut cargo = Command::new(env!("CARGO"));
+        cargo.args(["build", "--quiet", "--package", "ulocks-sysv-preload", "--lib", "--target-dir"]);
+        cargo.arg(target).current_dir(env!("CARGO_MANIFEST_DIR"));
+        if products.file_name().is_some_and(|name| name == "release") {
+            cargo.arg("--release");
+        }
+        let status = cargo.status().expect("cargo runs");
+        assert!(status.success(), "the library does not build");
+        products.join("libulocks_sysv.so")
+    })
+}
+
+/// A folder of this test's own, emptied.
+pub fn folder(name: &str) -> PathBuf {
+    let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join(format!("sysv-{name}"));
+    let _ = std::fs::remove_dir_all(&folder);
+    std::fs::create_dir_all(&folder).expect("the target folder is writable");
+    folder
+}
+
+/// Compiles a C program of `tests` into `folder`.
+pub fn compile(folder: &Path, sources: &[&str]) -> PathBuf {
+    let tests = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests");
+    let program = folder.join("program");
+    let compiler = std::env::var_os("CC").unwrap_or_else(|| "cc".into());
+    let status = Command::new(compiler)
+        .args(["-O1", "-Wall", "-Werror", "-pthread", "-o"])
+        .arg(&program)
+        .args(sources.iter().map(|source| tests.join(source)))
+        .status()
+        .expect("a C compiler is installed");
+    assert!(status.success(), "the C program does not compile");
+    program
+}
+
+/// A directory for arrays, in memory if possible. It is removed when dropped.
+#[derive(Debug)]
+pub struct Arrays(pub PathBuf);
+
+impl Arrays {
+    /// A new one.
+    pub fn new(name: &str) -> Self {
+        let base = Path::new("/dev/shm");
+        let base = if base.is_dir() { base.to_path_buf() } else { std::env::temp_dir() };
+        let path = base.join(format!("ulocks-test-{name}-{}", std::process::id()));
+        let _ = std::fs::remove_dir_all(&path);
+        Self(path)
+    }
+}
+
+impl Drop for Arrays {
+    fn drop(&mut self) {
+        let _ = std::fs::remove_dir_all(&self.0);
+    }
+}
+
+/// A command that runs `program` with the library.
+pub fn preloaded(program: &Path, arrays: &Arrays) -> Command {
+    let mut command = Command::new(program);
+    command.env("LD_PRELOAD", library()).env("ULOCKS_SYSV_DIR", &arrays.0).stdin(Stdio::null());
+    command
+}
+
+/// Runs a command, which must succeed, and returns what it prints.
+pub fn printed(command: &mut Command) -> String {
+    let output = command.output().expect("the program runs");
+    let errors = String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.success(), "{command:?}: {}\n{errors}", output.status);
+    assert_eq!(errors, "", "{command:?}");
+    String::from_utf8(output.stdout).expect("the program prints text")
+}
