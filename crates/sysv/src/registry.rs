@@ -16,8 +16,8 @@
 //!    id replaces it.
 //! 3. If a thread dies between the mark in the array and (F), the next thread that finds the key
 //!    sees the mark and makes (F).
-//! 4. `count` and `semaphores` are derived: a thread that gets the lock from a dead holder counts
-//!    again.
+//! 4. `count`, `semaphores` and `high` are derived: a thread that gets the lock from a dead holder
+//!    counts again. `high` increases before (M), so no used entry is above it.
 //!
 //! # Ordering
 //! (M) is Release, and lookups without the lock are Acquire. All else is ordered by the lock.
@@ -226,6 +226,8 @@ impl Section {
         let entry = &self.registry.entries[index];
         entry.key.store(key, Relaxed);
         entry.nsems.store(nsems, Relaxed);
+        let high = self.registry.high.load(Relaxed).max(index as u32 + 1);
+        self.registry.high.store(high, Release); // Invariant 4.
         entry.state.store(id | USED, Release); // (M)
         self.recount();
     }
@@ -242,9 +244,7 @@ impl Section {
     /// Invariant 4.
     fn recount(&self) {
         let (mut count, mut semaphores, mut high) = (0, 0, 0);
-        let most = (self.registry.high() + 1).min(ARRAYS);
-        let most = if self.held.died { ARRAYS } else { most };
-        for index in 0..most {
+        for index in 0..self.registry.high() {
             if let Some((_, _, nsems)) = self.registry.at(index) {
                 count += 1;
                 semaphores += u64::from(nsems);

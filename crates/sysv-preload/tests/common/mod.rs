@@ -4,27 +4,20 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::sync::OnceLock;
 
-/// The folder of build products: `target/debug` or its like.
-fn products() -> PathBuf {
-    let exe = std::env::current_exe().expect("the test has a path");
-    exe.parent().and_then(Path::parent).expect("the test is in `deps`").to_path_buf()
-}
-
-/// The library, built anew if its source has changed.
-pub fn library() -> &'static Path {
-    static LIBRARY: OnceLock<PathBuf> = OnceLock::new();
-    LIBRARY.get_or_init(|| {
-        let products = products();
-        let target = products.parent().expect("a profile is in the target folder");
+/// The library, built anew if its source has changed. Users run the optimised one; the other one
+/// checks its arithmetic.
+fn library(optimised: bool) -> &'static Path {
+    static LIBRARIES: [OnceLock<PathBuf>; 2] = [OnceLock::new(), OnceLock::new()];
+    LIBRARIES[usize::from(optimised)].get_or_init(|| {
+        let exe = std::env::current_exe().expect("the test has a path");
+        let target = exe.ancestors().nth(3).expect("the test is in `deps` of a profile");
         let mut cargo = Command::new(env!("CARGO"));
         cargo.args(["build", "--quiet", "--package", "ulocks-sysv-preload", "--lib", "--target-dir"]);
         cargo.arg(target).current_dir(env!("CARGO_MANIFEST_DIR"));
-        if products.file_name().is_some_and(|name| name == "release") {
-            cargo.arg("--release");
-        }
+        cargo.args(optimised.then_some("--release"));
         let status = cargo.status().expect("cargo runs");
         assert!(status.success(), "the library does not build");
-        products.join("libulocks_sysv.so")
+        target.join(if optimised { "release" } else { "debug" }).join("libulocks_sysv.so")
     })
 }
 
@@ -72,10 +65,10 @@ impl Drop for Arrays {
     }
 }
 
-/// A command that runs `program` with the library.
-pub fn preloaded(program: &Path, arrays: &Arrays) -> Command {
+/// A command that runs `program` with the library, with or without optimisation.
+pub fn preloaded(program: &Path, arrays: &Arrays, optimised: bool) -> Command {
     let mut command = Command::new(program);
-    command.env("LD_PRELOAD", library()).env("ULOCKS_SYSV_DIR", &arrays.0).stdin(Stdio::null());
+    command.env("LD_PRELOAD", library(optimised)).env("ULOCKS_SYSV_DIR", &arrays.0).stdin(Stdio::null());
     command
 }
 

@@ -26,7 +26,7 @@ fn compare(name: &str, table: &str, strict: &str, least: usize) {
     let program = compile(&folder, &SOURCES);
     let arrays = Arrays::new(name);
     let kernel = printed(Command::new(&program).arg(table));
-    let mut with = preloaded(&program, &arrays);
+    let mut with = preloaded(&program, &arrays, strict == "1");
     let library = printed(with.arg(table).env("ULOCKS_SYSV_STRICT", strict).envs(limits()));
     assert!(!kernel.contains("no array"), "this kernel has no semaphores to compare with");
     assert!(kernel.lines().count() >= least, "only these cases ran:\n{kernel}");
