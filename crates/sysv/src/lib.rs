@@ -5,6 +5,7 @@ mod access;
 mod arena;
 mod array;
 mod config;
+mod layout;
 mod list;
 mod lock;
 mod op;

@@ -267,6 +267,13 @@ pub fn will_undo(registry: &'static Registry, slot: Slot) {
     registry.processes[slot.index].has_undo.store(1, Relaxed);
 }
 
+/// Whether the token does not say that the process lives.
+pub fn is_suspect(registry: &Registry, index: usize, identity: u64) -> bool {
+    registry.processes.get(index).is_none_or(|process| {
+        process.identity.load(Acquire) != identity || !Token::is_alive(process.token.word().load(Acquire))
+    })
+}
+
 /// Whether the process that had slot `index` with this identity is gone (invariants 1 and 2).
 pub fn is_gone(registry: &Registry, index: usize, identity: u64) -> bool {
     let Some(process) = registry.processes.get(index) else { return true };

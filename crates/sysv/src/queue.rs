@@ -15,7 +15,8 @@
 //! 4. Of the sets that can proceed, those that only wait for zero are first, then the oldest. After
 //!    a set that alters, the search starts again.
 
-use crate::array::{Array, Sleeper};
+use crate::array::Array;
+use crate::layout::Sleeper;
 use crate::op::{NO_WAIT, Op, Ops, UNDO, Verdict, evaluate};
 use crate::process::{self, Slot};
 use crate::registry;

@@ -49,7 +49,8 @@
 //! # Sources
 //! ipc/sem.c in the kernel, for what is promised. The journal and the flags are this project's.
 
-use crate::array::{Array, NONE};
+use crate::array::Array;
+use crate::layout::{MAGIC, NONE};
 use crate::lock::{Held, Thread};
 use crate::op::{Change, Ops};
 use crate::queue::{self, Status};
@@ -250,7 +251,7 @@ impl Section {
     #[cold]
     fn recover(&mut self) {
         let array = self.array;
-        if array.head().magic.load(Relaxed) != crate::array::MAGIC {
+        if array.head().magic.load(Relaxed) != MAGIC {
             return;
         }
         if array.head().journal.state.load(Acquire) != 0 {

@@ -139,7 +139,7 @@ pub fn stat(id: i32, command: i32) -> Answer<(Status, i32)> {
     if command != SEM_STAT_ANY && !access::allows(array, access::READ) {
         return Err(libc::EACCES);
     }
-    if undo::has_others(array) {
+    if undo::has_suspects(array) {
         Section::enter(array)?.leave(); // What the dead owe.
     }
     let head = array.head();
@@ -182,8 +182,10 @@ fn get_one(id: i32, num: i32, command: i32) -> Answer {
     }
     let num = num.ok_or(libc::EINVAL)?;
     let word = array.load(num);
-    if word.is_plain() && command == GETVAL {
-        return Ok(word.value());
+    match command {
+        GETVAL if word.is_plain() => return Ok(word.value()),
+        GETPID if word.is_plain() => return Ok(word.process() as i32),
+        _ => {}
     }
     let mut section = Section::enter(array)?;
     let word = array.load(num);
@@ -196,6 +198,47 @@ fn get_one(id: i32, num: i32, command: i32) -> Answer {
     Ok(answer)
 }
 
+/// Values of all semaphores, on their way between the caller and the array. The caller's memory may
+/// be slow or bad, so it is not touched under the lock.
+struct Values {
+    few: [MaybeUninit<u16>; Self::FEW],
+    /// A mapping, for an array with more than a small stack should hold.
+    many: Option<(*mut u8, usize)>,
+    len: usize,
+}
+
+impl Values {
+    const FEW: usize = 256;
+
+    fn new(len: usize) -> Answer<Self> {
+        let bytes = (2 * len).next_multiple_of(4_096);
+        let many = if len > Self::FEW { Some((sys::anonymous(bytes)?, bytes)) } else { None };
+        Ok(Self { few: [MaybeUninit::zeroed(); Self::FEW], many, len })
+    }
+
+    fn all(&mut self) -> &mut [MaybeUninit<u16>] {
+        match self.many {
+            // SAFETY: the mapping is this object's, and has room for that many.
+            Some((from, _)) => unsafe { core::slice::from_raw_parts_mut(from.cast(), self.len) },
+            None => &mut self.few[..self.len],
+        }
+    }
+
+    fn get(&mut self, num: usize) -> u16 {
+        // SAFETY: each value was zero in the beginning.
+        self.all().get(num).map_or(0, |value| unsafe { value.assume_init() })
+    }
+}
+
+impl Drop for Values {
+    fn drop(&mut self) {
+        if let Some((from, bytes)) = self.many {
+            // SAFETY: the mapping is this object's.
+            unsafe { sys::unmap(from, bytes) };
+        }
+    }
+}
+
 /// # Safety
 /// As [`semctl`].
 unsafe fn get_all(id: i32, place: *mut u16) -> Answer {
@@ -203,18 +246,16 @@ unsafe fn get_all(id: i32, place: *mut u16) -> Answer {
     if !access::allows(array, access::READ) {
         return Err(libc::EACCES);
     }
-    // The values are copied outside of the lock: the caller's memory may be slow, or bad.
-    let mut values = [const { MaybeUninit::<u16>::uninit() }; registry::ARRAYS];
-    let values = &mut values[..array.nsems as usize];
+    let mut values = Values::new(array.nsems as usize)?;
     let section = Section::enter(array)?;
     section.mark_all(true);
-    for (num, value) in values.iter_mut().enumerate() {
+    for (num, value) in values.all().iter_mut().enumerate() {
         value.write(array.load(num as u32).value() as u16);
     }
     section.mark_all(false);
     section.leave();
     // SAFETY: the caller's promise for `place`; all values were written.
-    unsafe { user::write_all(place, values) }?;
+    unsafe { user::write_all(place, values.all()) }?;
     Ok(0)
 }
 
@@ -225,21 +266,18 @@ unsafe fn set_all(id: i32, place: *const u16) -> Answer {
     if !access::allows(array, access::WRITE) {
         return Err(libc::EACCES);
     }
-    let mut values = [const { MaybeUninit::<u16>::uninit() }; registry::ARRAYS];
-    let values = &mut values[..array.nsems as usize];
+    let mut values = Values::new(array.nsems as usize)?;
     // SAFETY: the caller's promise.
-    unsafe { user::read_all(place, values) }?;
-    // SAFETY: all values were just written.
-    let values = unsafe { &*(core::ptr::from_ref(values) as *const [u16]) };
-    if values.iter().any(|&value| i32::from(value) > MOST) {
+    unsafe { user::read_all(place, values.all()) }?;
+    if (0..values.len).any(|num| i32::from(values.get(num)) > MOST) {
         return Err(libc::ERANGE);
     }
     let mut section = Section::enter(array)?;
     section.mark_all(true);
-    for (num, &value) in values.iter().enumerate() {
-        set_entry(array, num, num, value);
+    for num in 0..values.len {
+        set_entry(array, num, num, values.get(num));
     }
-    set(&mut section, values.len());
+    set(&mut section, values.len);
     section.mark_all(false);
     section.leave();
     Ok(0)

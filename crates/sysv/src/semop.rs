@@ -133,7 +133,7 @@ fn perform(array: &'static Array, ops: &[Op], timeout: Option<u64>) -> Answer {
     sleep::end_interrupted();
     let undoes = ops.iter().any(|op| op.has(UNDO));
     let mut slot = process::mine();
-    if undoes {
+    if undoes || slot.is_some() {
         slot = Some(process::claim(registry::get()?)?);
     }
     let deadline = timeout.map(|limit| sys::monotonic().saturating_add(limit.min(FAR)));

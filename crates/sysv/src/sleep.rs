@@ -58,9 +58,9 @@ pub fn sleep(section: Section, slot: usize, deadline: Option<u64>) -> Answer {
     let nap = Nap { array, slot, thread: section.thread() };
     let thread = section.release();
     NAP.set(Some(nap));
-    let is_pending = thread.mask.is_signal_pending();
+    let is_due = thread.mask.is_handler_due();
     drop(thread);
-    if is_pending {
+    if is_due {
         return end(nap, libc::EINTR);
     }
     let Some(sleeper) = array.sleeper(slot) else { return Err(libc::EIDRM) };
@@ -82,7 +82,7 @@ pub fn sleep(section: Section, slot: usize, deadline: Option<u64>) -> Answer {
         let until = deadline.map_or(look, |deadline| deadline.min(look));
         match sys::wait(&sleeper.status, Status::WAITING, until) {
             Err(libc::EINTR) => return end(nap, libc::EINTR),
-            Err(libc::ETIMEDOUT) if undo::has_others(array) => {
+            Err(libc::ETIMEDOUT) if undo::has_suspects(array) => {
                 if let Ok(section) = Section::enter(array) {
                     section.leave(); // That looks for the dead.
                 }

@@ -88,14 +88,28 @@ impl Masked {
         Self { before }
     }
 
-    /// Whether a signal waits that the thread had not blocked before.
-    pub fn is_signal_pending(&self) -> bool {
+    /// Whether a handler will run as soon as this is dropped. Ignored signals are pending too while
+    /// they are blocked, and do not count.
+    pub fn is_handler_due(&self) -> bool {
         let mut pending = 0_u64;
         let set = &raw mut pending as usize;
         // SAFETY: the set is borrowed, and has the size that is given.
         unsafe { raw(libc::SYS_rt_sigpending, [set, SET_BYTES, 0, 0, 0, 0]) };
-        pending & !self.before != 0
+        let due = pending & !self.before;
+        (0..64).filter(|bit| due & 1 << bit != 0).any(|bit| has_handler(bit + 1))
     }
+}
+
+/// Whether the process has a handler for a signal.
+fn has_handler(signal: usize) -> bool {
+    /// The kernel's `struct sigaction`: the handler is its first word.
+    const WORDS: usize = 4;
+    const IGNORE: usize = 1;
+    let mut action = [0_usize; WORDS];
+    let place = action.as_mut_ptr() as usize;
+    // SAFETY: the kernel writes its structure, which has that size, to the borrowed place.
+    unsafe { raw(libc::SYS_rt_sigaction, [signal, 0, place, SET_BYTES, 0, 0]) };
+    action[0] > IGNORE
 }
 
 impl Default for Masked {

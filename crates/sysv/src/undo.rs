@@ -44,6 +44,17 @@ pub fn has_others(array: &Array) -> bool {
     array.rows().any(|index| mine.is_none_or(|mine| mine.index != index))
 }
 
+/// Whether a process other than the caller has a row, and may be gone. This takes no lock.
+pub fn has_suspects(array: &Array) -> bool {
+    let Ok(registry) = registry::get() else { return false };
+    let mine = process::mine();
+    let mut others = array.rows().filter(|&index| mine.is_none_or(|mine| mine.index != index));
+    others.any(|index| {
+        let identity = array.row(index).map_or(0, |row| row.identity.load(Relaxed));
+        process::is_suspect(registry, index, identity)
+    })
+}
+
 /// Gives the calling process its row.
 pub fn enable(section: &mut Section, slot: Slot) -> Answer<()> {
     let array = section.array;
@@ -60,6 +71,8 @@ pub fn enable(section: &mut Section, slot: Slot) -> Answer<()> {
     process::will_undo(registry::get()?, slot);
     row.number.store(process::number(), Relaxed);
     row.identity.store(slot.identity, Relaxed);
+    let words = array.head().row_words.load(Relaxed).max(slot.index as u32 / 64 + 1);
+    array.head().row_words.store(words, Relaxed);
     bits.fetch_or(bit, Release);
     Ok(())
 }
