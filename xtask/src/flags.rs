@@ -15,6 +15,12 @@ xflags::xflags! {
         /// Draws the crates and their dependencies into ARCHITECTURE.svg.
         cmd picture {}
 
+        /// Writes the C header of crates/capi from its source.
+        cmd header {
+            /// Writes nothing, but fails if the header is not what the source says.
+            optional --check
+        }
+
         /// Checks what a user of `ulocks` compiles: the list of dependencies must stay short,
         /// without loom and the virtual machine.
         cmd lean {}
@@ -208,6 +214,12 @@ mod tests {
         );
         assert_eq!((mutants.jobs, mutants.budget, mutants.again), (Some(3), Some(60), false));
         assert!(parse("mutants --budget long").unwrap_err().contains("--budget"));
+    }
+
+    #[test]
+    fn header_is_written_or_checked() {
+        assert!(matches!(parse("header"), Ok(XtaskCmd::Header(header)) if !header.check));
+        assert!(matches!(parse("header --check"), Ok(XtaskCmd::Header(header)) if header.check));
     }
 
     #[test]

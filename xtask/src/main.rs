@@ -10,6 +10,7 @@
 mod asan;
 mod flags;
 mod fuzz;
+mod header;
 mod laws;
 mod lean;
 mod litmus;
@@ -65,6 +66,7 @@ fn run(command: XtaskCmd, steps: &mut Steps) -> anyhow::Result<()> {
         XtaskCmd::Test(_) => test::run(&shell, &workspace, steps),
         XtaskCmd::Tidy(_) => laws::run(&workspace, steps),
         XtaskCmd::Picture(_) => picture::run(&workspace, steps),
+        XtaskCmd::Header(flags) => header::run(&flags, &workspace, steps),
         XtaskCmd::Lean(_) => lean::run(&shell, &workspace, steps),
         XtaskCmd::Loom(flags) => loom::run(&flags, &shell, &workspace, steps),
         XtaskCmd::Vm(flags) => vm::run(&flags, &shell, &workspace, steps),

@@ -11,7 +11,7 @@ use crate::steps::Steps;
 use crate::tools::need;
 use crate::workspace::{Package, Workspace};
 use crate::world::{World, with_flags};
-use crate::{laws, lean, mutants, vm};
+use crate::{header, laws, lean, mutants, vm};
 use anyhow::Context;
 use std::fs;
 use xshell::{Shell, cmd};
@@ -30,6 +30,7 @@ pub fn run(shell: &Shell, workspace: &Workspace, steps: &mut Steps) -> anyhow::R
     steps.log_to(logs);
 
     laws::run(workspace, steps)?;
+    header::check(workspace, steps)?;
     lean::run(shell, workspace, steps)?;
     steps.run("fmt", cmd!(shell, "cargo fmt --all --check"), &[])?;
     steps.run("clippy", cmd!(shell, "cargo clippy --workspace --all-targets -- -D warnings"), &[])?;

@@ -108,8 +108,8 @@ pub unsafe extern "C" fn ulocks_mutex_cond_wait(
     unsafe { condvar::wait(cond_of(cond), of(mutex)) }
 }
 
-/// As ulocks_mutex_cond_wait, but gives up at a moment of CLOCK_MONOTONIC. The mutex is locked again
-/// in every case.
+/// As ulocks_mutex_cond_wait, but gives up at a moment of CLOCK_MONOTONIC.
+/// The mutex is locked again in every case.
 ///
 /// Returns 0; ETIMEDOUT: the moment has passed, and no notification came; EINVAL: the pointer to the
 /// moment is null, or its tv_nsec is not from 0 to 999999999, and the mutex was not unlocked.

@@ -110,21 +110,21 @@ pub unsafe extern "C" fn ulocks_rwlock_read_unlock(lock: *mut ulocks_rwlock_t) -
     0
 }
 
-/// Locks for reading, as an urgent reader, and waits as long as that takes. Returns 0.
+/// Locks for an urgent reader, and waits as long as that takes. Returns 0.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn ulocks_rwlock_urgent_lock(lock: *mut ulocks_rwlock_t) -> c_int {
     // SAFETY: the caller's promise.
     read::<Urgent>(unsafe { of(lock) })
 }
 
-/// Locks for reading, as an urgent reader if that needs no waiting. Returns 0, or EBUSY.
+/// Locks for an urgent reader if that needs no waiting. Returns 0, or EBUSY.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn ulocks_rwlock_urgent_trylock(lock: *mut ulocks_rwlock_t) -> c_int {
     // SAFETY: the caller's promise.
     try_read::<Urgent>(unsafe { of(lock) })
 }
 
-/// Locks for reading, as an urgent reader, or gives up at a moment of CLOCK_MONOTONIC.
+/// Locks for an urgent reader, or gives up at a moment of CLOCK_MONOTONIC.
 ///
 /// Returns 0; ETIMEDOUT: the moment has passed; EINVAL: the pointer to the moment is null, or its
 /// tv_nsec is not from 0 to 999999999.
@@ -147,21 +147,21 @@ pub unsafe extern "C" fn ulocks_rwlock_urgent_unlock(lock: *mut ulocks_rwlock_t)
     0
 }
 
-/// Locks for reading, as a nested reader, and waits as long as that takes. Returns 0.
+/// Locks for a nested reader, and waits as long as that takes. Returns 0.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn ulocks_rwlock_nested_lock(lock: *mut ulocks_rwlock_t) -> c_int {
     // SAFETY: the caller's promise.
     read::<Nested>(unsafe { of(lock) })
 }
 
-/// Locks for reading, as a nested reader if that needs no waiting. Returns 0, or EBUSY.
+/// Locks for a nested reader if that needs no waiting. Returns 0, or EBUSY.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn ulocks_rwlock_nested_trylock(lock: *mut ulocks_rwlock_t) -> c_int {
     // SAFETY: the caller's promise.
     try_read::<Nested>(unsafe { of(lock) })
 }
 
-/// Locks for reading, as a nested reader, or gives up at a moment of CLOCK_MONOTONIC.
+/// Locks for a nested reader, or gives up at a moment of CLOCK_MONOTONIC.
 ///
 /// Returns 0; ETIMEDOUT: the moment has passed; EINVAL: the pointer to the moment is null, or its
 /// tv_nsec is not from 0 to 999999999.
@@ -234,7 +234,7 @@ pub unsafe extern "C" fn ulocks_rwlock_downgrade(lock: *mut ulocks_rwlock_t) -> 
     0
 }
 
-/// Locks for reading, and perhaps writing later, and waits as long as that takes. Returns 0.
+/// Locks for an upgradable reader, and waits as long as that takes. Returns 0.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn ulocks_rwlock_upgradable_lock(lock: *mut ulocks_rwlock_t) -> c_int {
     let _errno = Guard::new();
@@ -243,7 +243,7 @@ pub unsafe extern "C" fn ulocks_rwlock_upgradable_lock(lock: *mut ulocks_rwlock_
     0
 }
 
-/// Locks for reading, and perhaps writing later if that needs no waiting. Returns 0, or EBUSY.
+/// Locks for an upgradable reader if that needs no waiting. Returns 0, or EBUSY.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn ulocks_rwlock_upgradable_trylock(lock: *mut ulocks_rwlock_t) -> c_int {
     let _errno = Guard::new();
@@ -251,7 +251,7 @@ pub unsafe extern "C" fn ulocks_rwlock_upgradable_trylock(lock: *mut ulocks_rwlo
     call::code(unsafe { of(lock) }.try_upgradable().is_some(), libc::EBUSY)
 }
 
-/// Locks for reading, and perhaps writing later, or gives up at a moment of CLOCK_MONOTONIC.
+/// Locks for an upgradable reader, or gives up at a moment of CLOCK_MONOTONIC.
 ///
 /// Returns 0; ETIMEDOUT: the moment has passed; EINVAL: the pointer to the moment is null, or its
 /// tv_nsec is not from 0 to 999999999.

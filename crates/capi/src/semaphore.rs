@@ -19,9 +19,9 @@ const _: () = {
 
 /// A counting semaphore. Threads get permits in the order in which they came.
 ///
-/// `ULOCKS_SEMAPHORE_INIT(n)` has n permits, all bytes zero has none. It needs no destruction: the
-/// thread that took the last permit of it may free its memory when no other thread uses it. It
-/// belongs to one process. At most 65523 threads may wait at once; one more ends the process.
+/// `ULOCKS_SEMAPHORE_INIT(n)` has n permits, all bytes zero has none. It needs no destruction. Its
+/// memory may be freed when no thread is inside of one of its functions. It belongs to one process.
+/// At most 65523 threads may wait at once; one more ends the process.
 #[repr(C)]
 pub struct ulocks_semaphore_t {
     _words: [u64; 2],

@@ -1,0 +1,82 @@
+//! `cargo xtask header`: writes the C header of crates/capi from its source, by cbindgen.
+//!
+//! The header is in the repository, so that a C program can be built without this command.
+//! `--check` compares it with the source. `cargo xtask test` does so.
+
+use crate::flags;
+use crate::steps::Steps;
+use crate::workspace::Workspace;
+use anyhow::{Context, anyhow};
+use std::fs;
+
+/// The directory of the package, and the header in it.
+const DIR: &str = "crates/capi";
+const FILE: &str = "include/ulocks.h";
+
+/// Writes the header, or with `--check` compares it.
+pub fn run(flags: &flags::Header, workspace: &Workspace, steps: &mut Steps) -> anyhow::Result<()> {
+    if flags.check { check(workspace, steps) } else { write(workspace, steps) }
+}
+
+/// Fails if the header is not what the source says.
+pub fn check(workspace: &Workspace, steps: &mut Steps) -> anyhow::Result<()> {
+    Ok(steps.check("header", "cargo xtask header --check", || {
+        let path = workspace.root.join(DIR).join(FILE);
+        let found = fs::read_to_string(&path).with_context(|| format!("cannot read {}", path.display()))?;
+        let expected = header(workspace)?;
+        let difference = difference(&found, &expected);
+        if let Some(difference) = &difference {
+            eprintln!("{}: {difference}; `cargo xtask header` writes it anew", path.display());
+        }
+        Ok(difference.is_none())
+    })?)
+}
+
+fn write(workspace: &Workspace, steps: &mut Steps) -> anyhow::Result<()> {
+    Ok(steps.check("header", "cargo xtask header", || {
+        let path = workspace.root.join(DIR).join(FILE);
+        fs::write(&path, header(workspace)?).with_context(|| format!("cannot write {}", path.display()))?;
+        println!("wrote {}", path.display());
+        Ok(true)
+    })?)
+}
+
+/// The header that the source says.
+fn header(workspace: &Workspace) -> anyhow::Result<String> {
+    let dir = workspace.root.join(DIR);
+    let config = cbindgen::Config::from_file(dir.join("cbindgen.toml")).map_err(|error| anyhow!(error))?;
+    // It reads the modules that this file names, in their order.
+    let builder = cbindgen::Builder::new().with_config(config).with_src(dir.join("src/lib.rs"));
+    let bindings = builder.generate().context("cbindgen cannot read crates/capi/src")?;
+    let mut bytes = Vec::new();
+    bindings.write(&mut bytes);
+    Ok(String::from_utf8(bytes)?)
+}
+
+/// The first line that differs.
+fn difference(found: &str, expected: &str) -> Option<String> {
+    let (mut theirs, mut ours) = (found.lines(), expected.lines());
+    for number in 1.. {
+        match (theirs.next(), ours.next()) {
+            (None, None) => break,
+            (theirs, ours) if theirs == ours => {}
+            (_, Some(ours)) => return Some(format!("line {number} should be `{ours}`")),
+            (Some(_), None) => return Some(format!("line {number} should not be there")),
+        }
+    }
+    (found != expected).then(|| "the ends of lines differ".to_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_first_line_that_differs_is_named() {
+        assert_eq!(difference("a\nb\n", "a\nb\n"), None);
+        assert_eq!(difference("a\nb\n", "a\nc\n").unwrap(), "line 2 should be `c`");
+        assert_eq!(difference("a\n", "a\nc\n").unwrap(), "line 2 should be `c`");
+        assert_eq!(difference("a\nb\n", "a\n").unwrap(), "line 2 should not be there");
+        assert_eq!(difference("a\r\n", "a\n").unwrap(), "the ends of lines differ");
+    }
+}
