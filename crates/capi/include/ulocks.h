@@ -39,9 +39,9 @@
  * A mutex that a few threads pass around, while the others sleep. A sleeper is let in every ten
  * milliseconds, so every thread gets the mutex at last.
  *
- * `ULOCKS_MUTEX_INIT`, or all bytes zero, is an unlocked mutex. It needs no destruction: the thread
- * that unlocks it last may free its memory at once. It belongs to one process. A thread that locks
- * a mutex that it holds waits for ever.
+ * `ULOCKS_MUTEX_INIT`, or all bytes zero, is an unlocked mutex. It needs no destruction: the
+ * thread that unlocks it last may free its memory at once. It belongs to one process. A thread
+ * that locks a mutex that it holds waits for ever.
  */
 typedef struct ulocks_calock_t {
     uint32_t _words[14];
@@ -60,9 +60,9 @@ typedef struct ulocks_calock_cond_t {
 /**
  * A mutex that threads get in the order in which they came.
  *
- * `ULOCKS_MUTEX_INIT`, or all bytes zero, is an unlocked mutex. It needs no destruction: the thread
- * that unlocks it last may free its memory at once. It belongs to one process. A thread that locks
- * a mutex that it holds waits for ever.
+ * `ULOCKS_MUTEX_INIT`, or all bytes zero, is an unlocked mutex. It needs no destruction: the
+ * thread that unlocks it last may free its memory at once. It belongs to one process. A thread
+ * that locks a mutex that it holds waits for ever.
  */
 typedef struct ulocks_fair_mutex_t {
     uint64_t _words[1];
@@ -81,9 +81,9 @@ typedef struct ulocks_fair_mutex_cond_t {
 /**
  * A mutex of four bytes. Any thread may take it next: no order, and no bound on a wait.
  *
- * `ULOCKS_MUTEX_INIT`, or all bytes zero, is an unlocked mutex. It needs no destruction: the thread
- * that unlocks it last may free its memory at once. It belongs to one process. A thread that locks
- * a mutex that it holds waits for ever.
+ * `ULOCKS_MUTEX_INIT`, or all bytes zero, is an unlocked mutex. It needs no destruction: the
+ * thread that unlocks it last may free its memory at once. It belongs to one process. A thread
+ * that locks a mutex that it holds waits for ever.
  */
 typedef struct ulocks_mutex_t {
     uint32_t _words[1];
@@ -103,16 +103,16 @@ typedef struct ulocks_mutex_cond_t {
  * A mutex of four bytes with priority inheritance. The thread that holds it runs with the highest
  * priority of those that wait for it.
  *
- * `ULOCKS_MUTEX_INIT`, or all bytes zero, is an unlocked mutex. It needs no destruction: the thread
- * that unlocks it last may free its memory at once. It belongs to one process.
+ * `ULOCKS_MUTEX_INIT`, or all bytes zero, is an unlocked mutex. It needs no destruction: the
+ * thread that unlocks it last may free its memory at once. It belongs to one process.
  */
 typedef struct ulocks_pi_mutex_t {
     uint32_t _words[1];
 } ulocks_pi_mutex_t;
 
 /**
- * A condition variable for one mutex of the type `ulocks_pi_mutex_t`. It notifies the thread of the
- * highest priority first.
+ * A condition variable for one mutex of the type `ulocks_pi_mutex_t`. It notifies the thread of
+ * the highest priority first.
  *
  * `ULOCKS_COND_INIT`, or all bytes zero, is one without waiters. It needs no destruction. Its
  * memory may be freed when no thread is inside of one of its functions.
@@ -132,10 +132,10 @@ typedef struct ulocks_pi_mutex_cond_t {
  * | ulocks_rwlock_write_ | writers |
  * | ulocks_rwlock_upgradable_ | a reader that may become a writer; one at a time, beside other readers |
  *
- * `ULOCKS_RWLOCK_INIT`, or all bytes zero, is an unlocked lock. It needs no destruction: the thread
- * that unlocks it last may free its memory at once. It belongs to one process. A thread that asks
- * for it again waits for ever, unless it reads already and asks for a later class of readers. More
- * than 131072 readers at once, or 6000 that wait, end the process.
+ * `ULOCKS_RWLOCK_INIT`, or all bytes zero, is an unlocked lock. It needs no destruction: the
+ * thread that unlocks it last may free its memory at once. It belongs to one process. A thread
+ * that asks for it again waits for ever, unless it reads already and asks for a later class of
+ * readers. More than 131072 readers at once, or 6000 that wait, end the process.
  */
 typedef struct ulocks_rwlock_t {
     uint64_t _words[2];
@@ -156,9 +156,9 @@ typedef struct ulocks_semaphore_t {
  * A mutex for many operations a second among many threads. A thread may be overtaken for a
  * millisecond, but not for ever.
  *
- * `ULOCKS_MUTEX_INIT`, or all bytes zero, is an unlocked mutex. It needs no destruction: the thread
- * that unlocks it last may free its memory at once. It belongs to one process. A thread that locks
- * a mutex that it holds waits for ever.
+ * `ULOCKS_MUTEX_INIT`, or all bytes zero, is an unlocked mutex. It needs no destruction: the
+ * thread that unlocks it last may free its memory at once. It belongs to one process. A thread
+ * that locks a mutex that it holds waits for ever.
  */
 typedef struct ulocks_throughput_mutex_t {
     uint32_t _words[2];
@@ -222,8 +222,8 @@ int ulocks_calock_cond_wait(struct ulocks_calock_cond_t *cond, struct ulocks_cal
  * As ulocks_calock_cond_wait, but gives up at a moment of CLOCK_MONOTONIC.
  * The mutex is locked again in every case.
  *
- * Returns 0; ETIMEDOUT: the moment has passed, and no notification came; EINVAL: the pointer to the
- * moment is null, or its tv_nsec is not from 0 to 999999999, and the mutex was not unlocked.
+ * Returns 0; ETIMEDOUT: the moment has passed, and no notification came; EINVAL: the pointer to
+ * the moment is null, or its tv_nsec is not from 0 to 999999999, and the mutex was not unlocked.
  */
 int ulocks_calock_cond_wait_until(struct ulocks_calock_cond_t *cond,
                                   struct ulocks_calock_t *mutex,
@@ -284,8 +284,8 @@ int ulocks_fair_mutex_cond_wait(struct ulocks_fair_mutex_cond_t *cond,
  * As ulocks_fair_mutex_cond_wait, but gives up at a moment of CLOCK_MONOTONIC.
  * The mutex is locked again in every case.
  *
- * Returns 0; ETIMEDOUT: the moment has passed, and no notification came; EINVAL: the pointer to the
- * moment is null, or its tv_nsec is not from 0 to 999999999, and the mutex was not unlocked.
+ * Returns 0; ETIMEDOUT: the moment has passed, and no notification came; EINVAL: the pointer to
+ * the moment is null, or its tv_nsec is not from 0 to 999999999, and the mutex was not unlocked.
  */
 int ulocks_fair_mutex_cond_wait_until(struct ulocks_fair_mutex_cond_t *cond,
                                       struct ulocks_fair_mutex_t *mutex,
@@ -345,8 +345,8 @@ int ulocks_mutex_cond_wait(struct ulocks_mutex_cond_t *cond, struct ulocks_mutex
  * As ulocks_mutex_cond_wait, but gives up at a moment of CLOCK_MONOTONIC.
  * The mutex is locked again in every case.
  *
- * Returns 0; ETIMEDOUT: the moment has passed, and no notification came; EINVAL: the pointer to the
- * moment is null, or its tv_nsec is not from 0 to 999999999, and the mutex was not unlocked.
+ * Returns 0; ETIMEDOUT: the moment has passed, and no notification came; EINVAL: the pointer to
+ * the moment is null, or its tv_nsec is not from 0 to 999999999, and the mutex was not unlocked.
  */
 int ulocks_mutex_cond_wait_until(struct ulocks_mutex_cond_t *cond,
                                  struct ulocks_mutex_t *mutex,
@@ -383,8 +383,8 @@ int ulocks_pi_mutex_trylock(struct ulocks_pi_mutex_t *mutex);
 /**
  * Locks the mutex, or gives up at a moment of CLOCK_MONOTONIC. It tries at least once.
  *
- * Returns 0, or an error as ulocks_pi_mutex_lock. ETIMEDOUT: the moment has passed. EINVAL: also if
- * the pointer to the moment is null, or its tv_nsec is not from 0 to 999999999.
+ * Returns 0, or an error as ulocks_pi_mutex_lock. ETIMEDOUT: the moment has passed. EINVAL: also
+ * if the pointer to the moment is null, or its tv_nsec is not from 0 to 999999999.
  */
 int ulocks_pi_mutex_lock_until(struct ulocks_pi_mutex_t *mutex,
                                const struct timespec *monotonic_deadline);
@@ -424,7 +424,8 @@ int ulocks_pi_mutex_cond_wait_until(struct ulocks_pi_mutex_cond_t *cond,
                                     const struct timespec *monotonic_deadline);
 
 /**
- * Notifies one thread that waits, with or without the mutex locked. The mutex is that of the waits.
+ * Notifies one thread that waits, with or without the mutex locked. The mutex is that of the
+ * waits.
  *
  * Returns 0, or an error of the kernel as ulocks_pi_mutex_lock.
  */
@@ -432,7 +433,8 @@ int ulocks_pi_mutex_cond_signal(struct ulocks_pi_mutex_cond_t *cond,
                                 struct ulocks_pi_mutex_t *mutex);
 
 /**
- * Notifies all threads that wait, with or without the mutex locked. The mutex is that of the waits.
+ * Notifies all threads that wait, with or without the mutex locked. The mutex is that of the
+ * waits.
  *
  * Returns 0, or an error of the kernel as ulocks_pi_mutex_lock.
  */
@@ -573,8 +575,8 @@ int ulocks_rwlock_upgradable_unlock(struct ulocks_rwlock_t *lock);
 int ulocks_rwlock_upgrade(struct ulocks_rwlock_t *lock);
 
 /**
- * As ulocks_rwlock_upgrade, if that needs no waiting. Returns 0, or EBUSY: there are other readers,
- * and the lock is upgradable as before.
+ * As ulocks_rwlock_upgrade, if that needs no waiting. Returns 0, or EBUSY: there are other
+ * readers, and the lock is upgradable as before.
  */
 int ulocks_rwlock_tryupgrade(struct ulocks_rwlock_t *lock);
 
@@ -635,8 +637,8 @@ int ulocks_semaphore_tryacquire(struct ulocks_semaphore_t *semaphore, uint32_t c
  * Takes this many permits together, or gives up at a moment of CLOCK_MONOTONIC. It tries at least
  * once.
  *
- * Returns 0; ETIMEDOUT: the moment has passed; EINVAL: more than 1073741823 permits, or the pointer
- * to the moment is null, or its tv_nsec is not from 0 to 999999999.
+ * Returns 0; ETIMEDOUT: the moment has passed; EINVAL: more than 1073741823 permits, or the
+ * pointer to the moment is null, or its tv_nsec is not from 0 to 999999999.
  */
 int ulocks_semaphore_acquire_until(struct ulocks_semaphore_t *semaphore,
                                    uint32_t count,
@@ -699,8 +701,8 @@ int ulocks_throughput_mutex_cond_wait(struct ulocks_throughput_mutex_cond_t *con
  * As ulocks_throughput_mutex_cond_wait, but gives up at a moment of CLOCK_MONOTONIC.
  * The mutex is locked again in every case.
  *
- * Returns 0; ETIMEDOUT: the moment has passed, and no notification came; EINVAL: the pointer to the
- * moment is null, or its tv_nsec is not from 0 to 999999999, and the mutex was not unlocked.
+ * Returns 0; ETIMEDOUT: the moment has passed, and no notification came; EINVAL: the pointer to
+ * the moment is null, or its tv_nsec is not from 0 to 999999999, and the mutex was not unlocked.
  */
 int ulocks_throughput_mutex_cond_wait_until(struct ulocks_throughput_mutex_cond_t *cond,
                                             struct ulocks_throughput_mutex_t *mutex,

@@ -16,9 +16,9 @@ const _: () = call::holds::<ulocks_fair_mutex_cond_t, Condvar>();
 
 /// A mutex that threads get in the order in which they came.
 ///
-/// `ULOCKS_MUTEX_INIT`, or all bytes zero, is an unlocked mutex. It needs no destruction: the thread
-/// that unlocks it last may free its memory at once. It belongs to one process. A thread that locks
-/// a mutex that it holds waits for ever.
+/// `ULOCKS_MUTEX_INIT`, or all bytes zero, is an unlocked mutex. It needs no destruction: the
+/// thread that unlocks it last may free its memory at once. It belongs to one process. A thread
+/// that locks a mutex that it holds waits for ever.
 #[repr(C)]
 pub struct ulocks_fair_mutex_t {
     _words: [u64; 1],
@@ -34,7 +34,8 @@ pub struct ulocks_fair_mutex_cond_t {
 }
 
 /// # Safety
-/// `mutex` points to a `ulocks_fair_mutex_t` that lives as long as the caller uses what this returns.
+/// `mutex` points to a `ulocks_fair_mutex_t` that lives as long as the caller uses what this
+/// returns.
 unsafe fn of<'a>(mutex: *mut ulocks_fair_mutex_t) -> &'a Lock {
     // SAFETY: the caller's promise. The type has the size and the alignment of the lock, and it is
     // changed by the functions of this file only.
@@ -111,8 +112,8 @@ pub unsafe extern "C" fn ulocks_fair_mutex_cond_wait(
 /// As ulocks_fair_mutex_cond_wait, but gives up at a moment of CLOCK_MONOTONIC.
 /// The mutex is locked again in every case.
 ///
-/// Returns 0; ETIMEDOUT: the moment has passed, and no notification came; EINVAL: the pointer to the
-/// moment is null, or its tv_nsec is not from 0 to 999999999, and the mutex was not unlocked.
+/// Returns 0; ETIMEDOUT: the moment has passed, and no notification came; EINVAL: the pointer to
+/// the moment is null, or its tv_nsec is not from 0 to 999999999, and the mutex was not unlocked.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn ulocks_fair_mutex_cond_wait_until(
     cond: *mut ulocks_fair_mutex_cond_t,

@@ -16,9 +16,9 @@ const _: () = call::holds::<ulocks_mutex_cond_t, Condvar>();
 
 /// A mutex of four bytes. Any thread may take it next: no order, and no bound on a wait.
 ///
-/// `ULOCKS_MUTEX_INIT`, or all bytes zero, is an unlocked mutex. It needs no destruction: the thread
-/// that unlocks it last may free its memory at once. It belongs to one process. A thread that locks
-/// a mutex that it holds waits for ever.
+/// `ULOCKS_MUTEX_INIT`, or all bytes zero, is an unlocked mutex. It needs no destruction: the
+/// thread that unlocks it last may free its memory at once. It belongs to one process. A thread
+/// that locks a mutex that it holds waits for ever.
 #[repr(C)]
 pub struct ulocks_mutex_t {
     _words: [u32; 1],
@@ -111,8 +111,8 @@ pub unsafe extern "C" fn ulocks_mutex_cond_wait(
 /// As ulocks_mutex_cond_wait, but gives up at a moment of CLOCK_MONOTONIC.
 /// The mutex is locked again in every case.
 ///
-/// Returns 0; ETIMEDOUT: the moment has passed, and no notification came; EINVAL: the pointer to the
-/// moment is null, or its tv_nsec is not from 0 to 999999999, and the mutex was not unlocked.
+/// Returns 0; ETIMEDOUT: the moment has passed, and no notification came; EINVAL: the pointer to
+/// the moment is null, or its tv_nsec is not from 0 to 999999999, and the mutex was not unlocked.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn ulocks_mutex_cond_wait_until(
     cond: *mut ulocks_mutex_cond_t,

@@ -20,15 +20,15 @@ const _: () = call::holds::<ulocks_pi_mutex_cond_t, Condvar>();
 /// A mutex of four bytes with priority inheritance. The thread that holds it runs with the highest
 /// priority of those that wait for it.
 ///
-/// `ULOCKS_MUTEX_INIT`, or all bytes zero, is an unlocked mutex. It needs no destruction: the thread
-/// that unlocks it last may free its memory at once. It belongs to one process.
+/// `ULOCKS_MUTEX_INIT`, or all bytes zero, is an unlocked mutex. It needs no destruction: the
+/// thread that unlocks it last may free its memory at once. It belongs to one process.
 #[repr(C)]
 pub struct ulocks_pi_mutex_t {
     _words: [u32; 1],
 }
 
-/// A condition variable for one mutex of the type `ulocks_pi_mutex_t`. It notifies the thread of the
-/// highest priority first.
+/// A condition variable for one mutex of the type `ulocks_pi_mutex_t`. It notifies the thread of
+/// the highest priority first.
 ///
 /// `ULOCKS_COND_INIT`, or all bytes zero, is one without waiters. It needs no destruction. Its
 /// memory may be freed when no thread is inside of one of its functions.
@@ -109,8 +109,8 @@ pub unsafe extern "C" fn ulocks_pi_mutex_trylock(mutex: *mut ulocks_pi_mutex_t) 
 
 /// Locks the mutex, or gives up at a moment of CLOCK_MONOTONIC. It tries at least once.
 ///
-/// Returns 0, or an error as ulocks_pi_mutex_lock. ETIMEDOUT: the moment has passed. EINVAL: also if
-/// the pointer to the moment is null, or its tv_nsec is not from 0 to 999999999.
+/// Returns 0, or an error as ulocks_pi_mutex_lock. ETIMEDOUT: the moment has passed. EINVAL: also
+/// if the pointer to the moment is null, or its tv_nsec is not from 0 to 999999999.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn ulocks_pi_mutex_lock_until(
     mutex: *mut ulocks_pi_mutex_t,
@@ -207,7 +207,8 @@ pub unsafe extern "C" fn ulocks_pi_mutex_cond_wait_until(
     }
 }
 
-/// Notifies one thread that waits, with or without the mutex locked. The mutex is that of the waits.
+/// Notifies one thread that waits, with or without the mutex locked. The mutex is that of the
+/// waits.
 ///
 /// Returns 0, or an error of the kernel as ulocks_pi_mutex_lock.
 #[unsafe(no_mangle)]
@@ -220,7 +221,8 @@ pub unsafe extern "C" fn ulocks_pi_mutex_cond_signal(
     unsafe { cond_of(cond).notify_one(of(mutex)) }.map_or_else(number, |_| 0)
 }
 
-/// Notifies all threads that wait, with or without the mutex locked. The mutex is that of the waits.
+/// Notifies all threads that wait, with or without the mutex locked. The mutex is that of the
+/// waits.
 ///
 /// Returns 0, or an error of the kernel as ulocks_pi_mutex_lock.
 #[unsafe(no_mangle)]

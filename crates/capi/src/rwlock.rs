@@ -33,10 +33,10 @@ const _: () = call::holds::<ulocks_rwlock_t, Lock>();
 /// | ulocks_rwlock_write_ | writers |
 /// | ulocks_rwlock_upgradable_ | a reader that may become a writer; one at a time, beside other readers |
 ///
-/// `ULOCKS_RWLOCK_INIT`, or all bytes zero, is an unlocked lock. It needs no destruction: the thread
-/// that unlocks it last may free its memory at once. It belongs to one process. A thread that asks
-/// for it again waits for ever, unless it reads already and asks for a later class of readers. More
-/// than 131072 readers at once, or 6000 that wait, end the process.
+/// `ULOCKS_RWLOCK_INIT`, or all bytes zero, is an unlocked lock. It needs no destruction: the
+/// thread that unlocks it last may free its memory at once. It belongs to one process. A thread
+/// that asks for it again waits for ever, unless it reads already and asks for a later class of
+/// readers. More than 131072 readers at once, or 6000 that wait, end the process.
 #[repr(C)]
 pub struct ulocks_rwlock_t {
     _words: [u64; 2],
@@ -283,8 +283,8 @@ pub unsafe extern "C" fn ulocks_rwlock_upgrade(lock: *mut ulocks_rwlock_t) -> c_
     0
 }
 
-/// As ulocks_rwlock_upgrade, if that needs no waiting. Returns 0, or EBUSY: there are other readers,
-/// and the lock is upgradable as before.
+/// As ulocks_rwlock_upgrade, if that needs no waiting. Returns 0, or EBUSY: there are other
+/// readers, and the lock is upgradable as before.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn ulocks_rwlock_tryupgrade(lock: *mut ulocks_rwlock_t) -> c_int {
     let _errno = Guard::new();

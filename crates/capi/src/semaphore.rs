@@ -83,8 +83,8 @@ pub unsafe extern "C" fn ulocks_semaphore_tryacquire(
 /// Takes this many permits together, or gives up at a moment of CLOCK_MONOTONIC. It tries at least
 /// once.
 ///
-/// Returns 0; ETIMEDOUT: the moment has passed; EINVAL: more than 1073741823 permits, or the pointer
-/// to the moment is null, or its tv_nsec is not from 0 to 999999999.
+/// Returns 0; ETIMEDOUT: the moment has passed; EINVAL: more than 1073741823 permits, or the
+/// pointer to the moment is null, or its tv_nsec is not from 0 to 999999999.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn ulocks_semaphore_acquire_until(
     semaphore: *mut ulocks_semaphore_t,

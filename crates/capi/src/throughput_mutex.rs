@@ -17,9 +17,9 @@ const _: () = call::holds::<ulocks_throughput_mutex_cond_t, Condvar>();
 /// A mutex for many operations a second among many threads. A thread may be overtaken for a
 /// millisecond, but not for ever.
 ///
-/// `ULOCKS_MUTEX_INIT`, or all bytes zero, is an unlocked mutex. It needs no destruction: the thread
-/// that unlocks it last may free its memory at once. It belongs to one process. A thread that locks
-/// a mutex that it holds waits for ever.
+/// `ULOCKS_MUTEX_INIT`, or all bytes zero, is an unlocked mutex. It needs no destruction: the
+/// thread that unlocks it last may free its memory at once. It belongs to one process. A thread
+/// that locks a mutex that it holds waits for ever.
 #[repr(C)]
 pub struct ulocks_throughput_mutex_t {
     _words: [u32; 2],
@@ -35,7 +35,8 @@ pub struct ulocks_throughput_mutex_cond_t {
 }
 
 /// # Safety
-/// `mutex` points to a `ulocks_throughput_mutex_t` that lives as long as the caller uses what this returns.
+/// `mutex` points to a `ulocks_throughput_mutex_t` that lives as long as the caller uses what this
+/// returns.
 unsafe fn of<'a>(mutex: *mut ulocks_throughput_mutex_t) -> &'a Lock {
     // SAFETY: the caller's promise. The type has the size and the alignment of the lock, and it is
     // changed by the functions of this file only.
@@ -43,8 +44,8 @@ unsafe fn of<'a>(mutex: *mut ulocks_throughput_mutex_t) -> &'a Lock {
 }
 
 /// # Safety
-/// `cond` points to a `ulocks_throughput_mutex_cond_t` that lives as long as the caller uses what this
-/// returns.
+/// `cond` points to a `ulocks_throughput_mutex_cond_t` that lives as long as the caller uses what
+/// this returns.
 unsafe fn cond_of<'a>(cond: *mut ulocks_throughput_mutex_cond_t) -> &'a Condvar {
     // SAFETY: as in `of`.
     unsafe { &*cond.cast() }
@@ -112,8 +113,8 @@ pub unsafe extern "C" fn ulocks_throughput_mutex_cond_wait(
 /// As ulocks_throughput_mutex_cond_wait, but gives up at a moment of CLOCK_MONOTONIC.
 /// The mutex is locked again in every case.
 ///
-/// Returns 0; ETIMEDOUT: the moment has passed, and no notification came; EINVAL: the pointer to the
-/// moment is null, or its tv_nsec is not from 0 to 999999999, and the mutex was not unlocked.
+/// Returns 0; ETIMEDOUT: the moment has passed, and no notification came; EINVAL: the pointer to
+/// the moment is null, or its tv_nsec is not from 0 to 999999999, and the mutex was not unlocked.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn ulocks_throughput_mutex_cond_wait_until(
     cond: *mut ulocks_throughput_mutex_cond_t,
