@@ -1,0 +1,123 @@
+//! Compiles and runs programs in C and C++ against the header, with the shared and with the static
+//! library.
+//!
+//! A program of `tests/programs` checks each result, and that no call changes `errno`.
+
+mod harness;
+
+use harness::{Linked, compile, directory, package, run, run_both};
+use std::collections::BTreeSet;
+use std::fs;
+
+#[test]
+fn mutex() {
+    run_both("tests/programs/mutex.c", "c11");
+}
+
+#[test]
+fn throughput_mutex() {
+    run_both("tests/programs/throughput_mutex.c", "c11");
+}
+
+#[test]
+fn fair_mutex() {
+    run_both("tests/programs/fair_mutex.c", "c11");
+}
+
+#[test]
+fn calock() {
+    run_both("tests/programs/calock.c", "c11");
+}
+
+#[test]
+fn pi_mutex() {
+    run_both("tests/programs/pi_mutex.c", "c11");
+}
+
+#[test]
+fn rwlock() {
+    run_both("tests/programs/rwlock.c", "c11");
+}
+
+#[test]
+fn semaphore() {
+    run_both("tests/programs/semaphore.c", "c11");
+}
+
+#[test]
+fn classes_of_cpp_14() {
+    run_both("tests/programs/wrappers.cpp", "c++14");
+}
+
+#[test]
+fn classes_of_cpp_20() {
+    run_both("tests/programs/wrappers.cpp", "c++20");
+}
+
+/// The functions that the header declares.
+fn declared() -> BTreeSet<String> {
+    let header = fs::read_to_string(package().join("include/ulocks.h")).expect("the header");
+    let mut names = BTreeSet::new();
+    // A declaration begins in the first column; comments do not.
+    for line in header.lines().filter(|line| line.starts_with(|first: char| first.is_ascii_lowercase())) {
+        if let Some((before, _)) = line.split_once('(') {
+            let name = before.rsplit([' ', '*']).next().expect("the last word");
+            if name.starts_with("ulocks_") {
+                names.insert(name.to_owned());
+            }
+        }
+    }
+    assert!(names.len() > 60, "found {names:?} only");
+    names
+}
+
+/// A program that takes the address of every function does not link if one is missing.
+#[test]
+fn both_libraries_have_every_function_of_the_header() {
+    // -Wextra has a warning for casts between types of functions.
+    let mut program = String::from("#pragma GCC diagnostic ignored \"-Wcast-function-type\"\n");
+    program += "#include \"ulocks.h\"\n#include \"ulocks.h\"\n\n";
+    program += "typedef void (*function)(void);\n\nfunction volatile functions[] = {\n";
+    for name in declared() {
+        program += &format!("    (function){name},\n");
+    }
+    program += "};\n\nint main(void) {\n";
+    program += "    for (unsigned i = 0; i < sizeof functions / sizeof *functions; i++)\n";
+    program += "        if (!functions[i])\n            return 1;\n    return 0;\n}\n";
+    for (extension, standards) in [("c", ["c99", "c17"]), ("cpp", ["c++11", "c++20"])] {
+        let source = directory().join(format!("every-{}.{extension}", std::process::id()));
+        fs::write(&source, &program).expect("a file of this test");
+        for standard in standards {
+            for linked in [Linked::Shared, Linked::Static] {
+                if let Some(binary) = compile(&source, standard, linked) {
+                    run(&binary);
+                }
+            }
+        }
+        fs::remove_file(&source).expect("a file of this test");
+    }
+}
+
+/// The programs check of each function that it leaves `errno` alone, so each must be called.
+#[test]
+fn the_programs_call_every_function_of_the_header() {
+    let mut called = String::new();
+    for entry in fs::read_dir(package().join("tests/programs")).expect("the programs") {
+        let path = entry.expect("an entry").path();
+        let text = fs::read_to_string(&path).expect("a program");
+        let stem = path.file_stem().expect("a name").to_string_lossy();
+        // `mutex.h` writes FN(_lock) for ulocks_mutex_lock and so on.
+        if text.contains("#include \"mutex.h\"") {
+            let cases = fs::read_to_string(package().join("tests/programs/mutex.h")).expect("the cases");
+            called += &cases.replace("FN(_", &format!("ulocks_{stem}_")).replace(")(", "(");
+            for operation in ["signal", "broadcast"] {
+                assert!(cases.contains(&format!("NOTIFY(_{operation},")), "{operation} is not called");
+                called += &format!("ulocks_{stem}_cond_{operation}(");
+            }
+        }
+        called += &text;
+    }
+    let missing: Vec<_> =
+        declared().into_iter().filter(|name| !called.contains(&format!("{name}("))).collect();
+    assert!(missing.is_empty(), "no program calls {missing:?}");
+}

@@ -1,0 +1,243 @@
+// The classes of ulocks.hpp, with the locks of the standard library on them.
+
+#include "check.h"
+#include "ulocks.hpp"
+
+#include <mutex>
+#include <shared_mutex>
+#include <thread>
+#include <type_traits>
+#include <vector>
+
+using namespace std::chrono;
+
+constexpr int THREADS = 4;
+constexpr int ROUNDS = 5000;
+
+template <class Body> void in_threads(Body body) {
+    std::vector<std::thread> threads;
+    for (int i = 0; i < THREADS; i++)
+        threads.emplace_back(body);
+    for (auto &thread : threads)
+        thread.join();
+}
+
+template <class Body> void in_another_thread(Body body) { std::thread(body).join(); }
+
+template <class Error> std::error_code thrown(Error error) {
+    try {
+        error();
+    } catch (const std::system_error &caught) {
+        return caught.code();
+    }
+    return {};
+}
+
+template <class Mutex> void mutexes() {
+    static Mutex mutex;
+    static int counter;
+    static_assert(!std::is_copy_constructible<Mutex>::value, "a lock is not copied");
+
+    in_threads([] {
+        for (int round = 0; round < ROUNDS; round++) {
+            if (round % 2 == 0) {
+                std::lock_guard<Mutex> guard(mutex);
+                counter++;
+            } else {
+                std::unique_lock<Mutex> lock(mutex, seconds(40));
+                CHECK(lock.owns_lock());
+                counter++;
+            }
+        }
+    });
+    CHECK(counter == THREADS * ROUNDS);
+
+    std::unique_lock<Mutex> held(mutex);
+    CHECK(mutex.is_locked());
+    in_another_thread([] {
+        CHECK(!mutex.try_lock());
+        CHECK(!mutex.try_lock_for(milliseconds(2)));
+        CHECK(!mutex.try_lock_for(-hours(1)));
+        CHECK(!mutex.try_lock_until(steady_clock::now() + milliseconds(2)));
+        CHECK(!mutex.try_lock_until(system_clock::now() + milliseconds(2)));
+    });
+    held.unlock();
+
+    // Timeouts that no clock can show.
+    CHECK(mutex.try_lock_for(hours::max()));
+    mutex.unlock();
+    CHECK(mutex.try_lock_for(duration<double>(1e300)));
+    mutex.unlock();
+
+    static Mutex other;
+    in_threads([] {
+        for (int round = 0; round < ROUNDS; round++) {
+            // std::lock backs off, whatever the order.
+            round % 2 ? std::lock(mutex, other) : std::lock(other, mutex);
+            mutex.unlock();
+            other.unlock();
+        }
+    });
+}
+
+template <class Mutex, class Condvar, class Notify> void condition_variables(Notify notify) {
+    static Mutex mutex;
+    static Condvar changed;
+    static int turn;
+
+    std::thread other([notify] {
+        std::unique_lock<Mutex> lock(mutex);
+        for (int i = 0; i < 500; i++) {
+            changed.wait(lock, [] { return turn % 2 == 1; });
+            turn++;
+            notify(changed, mutex);
+        }
+    });
+    {
+        std::unique_lock<Mutex> lock(mutex);
+        for (int i = 0; i < 500; i++) {
+            turn++;
+            notify(changed, mutex);
+            const auto answered = [] { return turn % 2 == 0; };
+            if (i % 3 == 0)
+                CHECK(changed.wait_for(lock, seconds(40), answered));
+            else if (i % 3 == 1)
+                CHECK(changed.wait_until(lock, steady_clock::now() + seconds(40), answered));
+            else
+                CHECK(changed.wait_until(lock, system_clock::now() + seconds(40), answered));
+        }
+    }
+    other.join();
+    CHECK(turn == 1000);
+
+    std::unique_lock<Mutex> lock(mutex);
+    CHECK(changed.wait_for(lock, milliseconds(2)) == std::cv_status::timeout);
+    CHECK(changed.wait_until(lock, steady_clock::now()) == std::cv_status::timeout);
+    CHECK(!changed.wait_for(lock, milliseconds(2), [] { return false; }));
+    CHECK(lock.owns_lock() && mutex.is_locked());
+}
+
+struct notify_all {
+    template <class Condvar, class Mutex> void operator()(Condvar &condvar, Mutex &) const {
+        condvar.notify_all();
+        condvar.notify_one();
+    }
+    void operator()(ulocks::pi_condition_variable &condvar, ulocks::pi_mutex &mutex) const {
+        condvar.notify_all(mutex);
+        condvar.notify_one(mutex);
+    }
+};
+
+static void pi_errors() {
+    static ulocks::pi_mutex mutex;
+    CHECK(thrown([] { mutex.unlock(); }) == std::errc::operation_not_permitted);
+    mutex.lock();
+    CHECK(thrown([] { mutex.lock(); }) == std::errc::resource_deadlock_would_occur);
+    mutex.unlock();
+
+    static ulocks::pi_condition_variable condvar;
+    static ulocks::pi_mutex not_held;
+    std::unique_lock<ulocks::pi_mutex> lock(not_held, std::adopt_lock);
+    CHECK(thrown([&lock] { condvar.wait(lock); }) == std::errc::operation_not_permitted);
+    CHECK(!lock.owns_lock());
+}
+
+static void reader_writer_locks() {
+    static ulocks::rwlock lock;
+    static int first, second;
+    in_threads([] {
+        for (int round = 0; round < ROUNDS; round++) {
+            if (round % 4 == 0) {
+                std::unique_lock<ulocks::rwlock> writer(lock);
+                first++;
+                second++;
+            } else if (round % 4 == 1) {
+                std::shared_lock<ulocks::rwlock> reader(lock);
+                CHECK(first == second);
+                ulocks::nested_view view(lock);
+                std::shared_lock<ulocks::nested_view> nested(view);
+                CHECK(first == second);
+            } else if (round % 4 == 2) {
+                ulocks::urgent_view view(lock);
+                std::shared_lock<ulocks::urgent_view> urgent(view, seconds(40));
+                CHECK(urgent.owns_lock() && first == second);
+            } else {
+                lock.lock_upgrade();
+                const int before = first;
+                lock.unlock_upgrade_and_lock();
+                CHECK(first == before);
+                first++;
+                second++;
+                lock.unlock_and_lock_shared();
+                CHECK(first == second);
+                lock.unlock_shared();
+            }
+        }
+    });
+    CHECK(first == THREADS * ROUNDS / 2);
+
+    std::shared_lock<ulocks::rwlock> reader(lock);
+    in_another_thread([] {
+        CHECK(!lock.try_lock());
+        CHECK(!lock.try_lock_for(milliseconds(2)));
+        CHECK(!lock.try_lock_until(steady_clock::now() + milliseconds(2)));
+        CHECK(lock.try_lock_shared_for(seconds(40)));
+        CHECK(lock.try_lock_upgrade());
+        CHECK(!lock.try_unlock_upgrade_and_lock());
+        lock.unlock_upgrade_and_lock_shared();
+        lock.unlock_shared();
+        lock.unlock_shared();
+    });
+    reader.unlock();
+    lock.lock();
+    in_another_thread([] {
+        CHECK(!lock.try_lock_shared());
+        CHECK(!lock.try_lock_shared_until(system_clock::now() + milliseconds(2)));
+        ulocks::nested_view view(lock);
+        CHECK(!view.try_lock_shared());
+        CHECK(!view.try_lock_shared_until(steady_clock::now() + milliseconds(2)));
+    });
+    lock.unlock_and_lock_upgrade();
+    lock.unlock_upgrade();
+    CHECK(lock.try_lock());
+    lock.unlock();
+}
+
+static void semaphores() {
+    static ulocks::semaphore two(2);
+    static int inside;
+    in_threads([] {
+        for (int round = 0; round < ROUNDS; round++) {
+            two.acquire();
+            CHECK(__atomic_add_fetch(&inside, 1, __ATOMIC_SEQ_CST) <= 2);
+            __atomic_sub_fetch(&inside, 1, __ATOMIC_SEQ_CST);
+            two.release();
+        }
+    });
+    CHECK(two.available() == 2);
+    CHECK(!two.try_acquire(3));
+    CHECK(two.try_acquire(2));
+    CHECK(!two.try_acquire_for(milliseconds(2)));
+    CHECK(!two.try_acquire_until(steady_clock::now() + milliseconds(2)));
+    CHECK(thrown([] { two.acquire(UINT32_MAX); }) == std::errc::invalid_argument);
+    CHECK(thrown([] { ulocks::semaphore many(UINT32_MAX); }) == std::errc::invalid_argument);
+    two.release(static_cast<std::uint32_t>(two.max()));
+    CHECK(thrown([] { two.release(); }) == std::errc::value_too_large);
+}
+
+int main() {
+    mutexes<ulocks::mutex>();
+    mutexes<ulocks::throughput_mutex>();
+    mutexes<ulocks::fair_mutex>();
+    mutexes<ulocks::calock>();
+    mutexes<ulocks::pi_mutex>();
+    condition_variables<ulocks::mutex, ulocks::condition_variable>(notify_all{});
+    condition_variables<ulocks::throughput_mutex, ulocks::throughput_condition_variable>(notify_all{});
+    condition_variables<ulocks::fair_mutex, ulocks::fair_condition_variable>(notify_all{});
+    condition_variables<ulocks::calock, ulocks::calock_condition_variable>(notify_all{});
+    condition_variables<ulocks::pi_mutex, ulocks::pi_condition_variable>(notify_all{});
+    pi_errors();
+    reader_writer_locks();
+    semaphores();
+    return 0;
+}
