@@ -18,7 +18,7 @@ pub struct Op {
     pub num: u16,
     /// What is added; 0 waits for zero.
     pub op: i16,
-    /// [`NO_WAIT`], [`UNDO`].
+    /// `IPC_NOWAIT`, `SEM_UNDO`.
     pub flags: i16,
 }
 

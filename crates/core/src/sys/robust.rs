@@ -148,6 +148,7 @@ impl Token {
                 return None;
             }
             // An exchange also where the bit is set already: invariant 2.
+            // Mutant: Acquire -> Relaxed: no model has two threads of one id, in two namespaces.
             match self.word().compare_exchange(seen, seen | WAITERS, Acquire, Acquire) {
                 // The next owner may have the same thread id, in another namespace.
                 Ok(_) if self.generation() == generation => return Some(seen | WAITERS),
