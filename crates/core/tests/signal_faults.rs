@@ -6,7 +6,9 @@ mod faults;
 mod signals;
 mod support;
 
-use faults::{End, FAULTS, PLACES, check, exit, first, forked, install, resolve, second, touch};
+use faults::{
+    End, FAULTS, PLACES, check, exit, first, forked, install, large_alternate_stack, resolve, second, touch,
+};
 use signals::{alone, blocked, members, set_blocked, strike};
 use std::sync::atomic::{AtomicI32, AtomicU32, AtomicUsize, Ordering::SeqCst};
 use ulocks_core::signal::{self, Mask, SYNCHRONOUS, Soft, without_masks};
@@ -148,6 +150,8 @@ fn a_fault_in_the_handler_of_a_fault_is_handled_if_it_is_another_signal() {
     let bus = FAULTS.iter().find(|(signal, _)| *signal == libc::SIGBUS).unwrap().1;
     let in_handler = |fault: fn()| {
         forked(|| {
+            // The frame of the second fault follows that of the first.
+            large_alternate_stack();
             drop(install(&[libc::SIGSEGV, libc::SIGBUS], move |context| {
                 if context.signal() == libc::SIGBUS {
                     exit(HANDLED);

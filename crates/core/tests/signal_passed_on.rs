@@ -6,7 +6,9 @@ mod faults;
 mod signals;
 mod support;
 
-use faults::{End, FAULTS, PAGE, check, child, exit, first, forked, install, resolve, touch};
+use faults::{
+    End, FAULTS, PAGE, check, child, exit, first, forked, install, large_alternate_stack, resolve, touch,
+};
 use signals::{alone, blocked, strike};
 use std::hint::black_box;
 use std::sync::atomic::{AtomicU32, AtomicUsize, Ordering::SeqCst};
@@ -116,15 +118,7 @@ fn a_stack_that_the_closure_lets_grow_is_not_an_overflow() {
                 }
             }));
             extern "C" fn with_alternate(nothing: *mut libc::c_void) -> *mut libc::c_void {
-                // SAFETY: a new mapping becomes the alternate stack.
-                unsafe {
-                    let access = libc::PROT_READ | libc::PROT_WRITE;
-                    let kind = libc::MAP_PRIVATE | libc::MAP_ANONYMOUS;
-                    let size = 64 << 10;
-                    let ss_sp = libc::mmap(std::ptr::null_mut(), size, access, kind, -1, 0);
-                    let stack = libc::stack_t { ss_sp, ss_flags: 0, ss_size: size };
-                    check(libc::sigaltstack(&raw const stack, std::ptr::null_mut()) == 0);
-                }
+                large_alternate_stack();
                 body(nothing)
             }
             let mut attributes = std::mem::zeroed();

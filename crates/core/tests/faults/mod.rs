@@ -64,6 +64,21 @@ fn bounded() {
     unsafe { libc::alarm(20) };
 }
 
+/// Gives the calling thread an alternate stack of 64 KiB, which holds several frames of the kernel
+/// on any processor. One frame takes 3.4 KiB with AVX-512, and some 11 KiB with AMX.
+pub fn large_alternate_stack() {
+    let size = 64 << 10;
+    // SAFETY: a new mapping becomes the alternate stack. Nothing unmaps it.
+    unsafe {
+        let access = libc::PROT_READ | libc::PROT_WRITE;
+        let kind = libc::MAP_PRIVATE | libc::MAP_ANONYMOUS;
+        let ss_sp = libc::mmap(std::ptr::null_mut(), size, access, kind, -1, 0);
+        check(ss_sp != libc::MAP_FAILED);
+        let stack = libc::stack_t { ss_sp, ss_flags: 0, ss_size: size };
+        check(libc::sigaltstack(&raw const stack, std::ptr::null_mut()) == 0);
+    }
+}
+
 /// Ends a forked child with a code.
 pub fn exit(code: i32) -> ! {
     // SAFETY: ends the process.

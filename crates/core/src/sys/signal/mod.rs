@@ -51,8 +51,10 @@
 //! word, on x86-64 and AArch64; elsewhere the closure has to pass it on.
 //!
 //! Their handlers run on the thread's alternate stack (`SA_ONSTACK`). Threads of the standard
-//! library have one of `max(SIGSTKSZ, AT_MINSIGSTKSZ)`, mostly 8 KiB, of which the kernel's frame
-//! takes up to several. On a thread that has none they run on its own stack: faults are handled
+//! library have one of `max(SIGSTKSZ, AT_MINSIGSTKSZ)`, mostly 8 KiB. The kernel's frame takes
+//! 3.4 KiB of it on a processor with AVX-512. So a fault in the handler of a fault, which adds a
+//! second frame, can overflow it, and kills then: a thread whose handlers may fault needs a larger
+//! one (`sigaltstack`). On a thread that has none they run on its own stack: faults are handled
 //! there, but for an overflow of that stack, which kills. Handlers of other signals run on the
 //! stack of what they interrupt.
 //!
