@@ -134,6 +134,19 @@ xflags::xflags! {
             optional --only parts: String
         }
 
+        /// Runs programs of others on glibc and with the preload libraries, and compares:
+        /// cargo xtask real [--minutes N] [--program A,B] [--locks A,B] [--suite DIR]
+        cmd real {
+            /// How long all programs together run (default 10). Each program has at least six rounds.
+            optional --minutes n: u64
+            /// Only these programs, with commas between them: redis,rocksdb.
+            optional --program names: String
+            /// Only these locks, with commas between them: throughput,fair.
+            optional --locks names: String
+            /// Runs the executables below this directory, and compares their exit codes.
+            optional --suite dir: PathBuf
+        }
+
         /// Rebuilds the HTML report of a benchmark run from its JSON.
         cmd report {
             /// The JSON file (default: the last run's, in target/ulocks-report/).
@@ -246,6 +259,19 @@ mod tests {
         };
         assert_eq!((long.minutes, long.only.as_deref()), (60, Some("vm,soak")));
         assert!(parse("long").unwrap_err().contains("--minutes"));
+    }
+
+    #[test]
+    fn real_takes_programs_and_locks_or_a_suite() {
+        let Ok(XtaskCmd::Real(real)) = parse("real --minutes 5 --program redis --locks fair,calock") else {
+            panic!("not a real command")
+        };
+        assert_eq!(
+            (real.minutes, real.program.as_deref(), real.locks.as_deref()),
+            (Some(5), Some("redis"), Some("fair,calock"))
+        );
+        assert!(matches!(parse("real --suite tests"), Ok(XtaskCmd::Real(real)) if real.suite.is_some()));
+        assert!(parse("real --minutes many").unwrap_err().contains("--minutes"));
     }
 
     #[test]

@@ -21,6 +21,7 @@ mod mutants;
 mod picture;
 mod programs;
 mod publish_check;
+mod real;
 mod report;
 mod steps;
 mod test;
@@ -77,6 +78,7 @@ fn run(command: XtaskCmd, steps: &mut Steps) -> anyhow::Result<()> {
         XtaskCmd::Mutants(flags) => mutants::run(&flags, &workspace, steps),
         XtaskCmd::Verify(flags) => verify::run(&flags, &workspace, steps),
         XtaskCmd::Long(flags) => long::run(&flags, &workspace, steps),
+        XtaskCmd::Real(flags) => real::run(&flags, &shell, &workspace, steps),
         XtaskCmd::Report(flags) => report::run(&flags, &shell, &workspace, steps),
         XtaskCmd::PublishCheck(flags) => publish_check::run(&flags, &shell, steps),
     }

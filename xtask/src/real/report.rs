@@ -1,0 +1,311 @@
+//! The results as a table for people, and as JSON.
+
+use super::programs::{Outcome, Real};
+use super::statistics::{Ratio, median_of};
+use super::{Measured, Subject};
+use anyhow::Context;
+use serde_json::{Value, json};
+use std::fmt::Write;
+use std::fs;
+use std::path::Path;
+
+/// One line of the table.
+struct Row {
+    program: &'static str,
+    subject: &'static str,
+    unit: &'static str,
+    rounds: usize,
+    rate: Option<f64>,
+    p99_us: Option<f64>,
+    cpu: Option<f64>,
+    /// Rates and CPU times, each by that of glibc in the same round.
+    ratio: Option<Ratio>,
+    cpu_ratio: Option<Ratio>,
+    p99_ratio: Option<Ratio>,
+    result: String,
+}
+
+fn good(subject: &Subject) -> impl Iterator<Item = &Outcome> {
+    subject.rounds.iter().filter_map(|round| round.as_ref().ok())
+}
+
+/// What a subject and glibc had in the rounds in which both have it.
+fn pairs(ours: &Subject, theirs: &Subject, value: impl Fn(&Outcome) -> Option<f64>) -> Vec<(f64, f64)> {
+    let both = ours.rounds.iter().zip(&theirs.rounds);
+    both.filter_map(|(ours, theirs)| Some((value(ours.as_ref().ok()?)?, value(theirs.as_ref().ok()?)?)))
+        .collect()
+}
+
+/// Why a subject is a failure, if it is.
+fn fault(subject: &Subject, measured: &Measured) -> Option<String> {
+    if let Some(error) = subject.rounds.iter().find_map(|round| round.as_ref().err()) {
+        return Some(error.clone());
+    }
+    let expected = good(&measured.subjects[0]).find_map(|outcome| outcome.answer.as_deref());
+    let wrong = good(subject)
+        .find_map(|outcome| outcome.answer.as_deref().filter(|&answer| Some(answer) != expected))?;
+    Some(format!(
+        "another answer than glibc's: {:?}, not {:?}",
+        wrong.trim(),
+        expected.unwrap_or_default().trim()
+    ))
+}
+
+/// The failures of a program, one line or more for each.
+pub fn failures(measured: &Measured) -> Vec<String> {
+    let faults =
+        measured.subjects.iter().filter_map(|subject| Some((subject.name, fault(subject, measured)?)));
+    faults.map(|(name, fault)| format!("{} with {name}: {fault}", measured.real.name)).collect()
+}
+
+fn rows(measured: &Measured) -> Vec<Row> {
+    let glibc = &measured.subjects[0];
+    let row = |subject: &Subject| {
+        let ratio = |value: fn(&Outcome) -> Option<f64>| {
+            (subject.name != glibc.name).then(|| Ratio::of(&pairs(subject, glibc, value))).flatten()
+        };
+        let has_answer = good(subject).any(|outcome| outcome.answer.is_some());
+        Row {
+            program: measured.real.name,
+            subject: subject.name,
+            unit: measured.real.unit,
+            rounds: good(subject).count(),
+            rate: median_of(good(subject).map(|outcome| outcome.rate)),
+            p99_us: median_of(good(subject).filter_map(|outcome| outcome.p99_us)),
+            cpu: median_of(good(subject).map(|outcome| outcome.cpu_per_million)),
+            ratio: ratio(|outcome| Some(outcome.rate)),
+            cpu_ratio: ratio(|outcome| Some(outcome.cpu_per_million)),
+            p99_ratio: ratio(|outcome| outcome.p99_us),
+            result: match fault(subject, measured) {
+                Some(fault) => format!("FAILED: {}", fault.lines().next().unwrap_or_default()),
+                None if has_answer => "same answer".into(),
+                None => "ok".into(),
+            },
+        }
+    };
+    measured.subjects.iter().map(row).collect()
+}
+
+fn number(value: Option<f64>) -> String {
+    match value {
+        None => "-".into(),
+        Some(value) if value >= 1000.0 => format!("{value:.0}"),
+        Some(value) if value >= 10.0 => format!("{value:.1}"),
+        Some(value) => format!("{value:.3}"),
+    }
+}
+
+fn shown(ratio: Option<Ratio>) -> String {
+    let Some(ratio) = ratio else { return "-".into() };
+    let mark = if ratio.differs() { " *" } else { "" };
+    format!("{:.2} ({:.2} to {:.2}){mark}", ratio.median, ratio.low, ratio.high)
+}
+
+const HEAD: [&str; 10] = [
+    "program",
+    "locks",
+    "rounds",
+    "rate",
+    "unit",
+    "rate by glibc",
+    "CPU s/million",
+    "CPU by glibc",
+    "p99 us",
+    "result",
+];
+
+const NOTE: &str = "Rates, CPU times and p99 are medians of the rounds. A ratio compares runs of the same \
+     round: its median, and the interval of the sign test. A star marks an interval of at least 95 % that \
+     excludes 1. CPU time is that of the program under test, not of its clients.";
+
+fn cells(row: &Row) -> [String; 10] {
+    [
+        row.program.into(),
+        row.subject.into(),
+        row.rounds.to_string(),
+        number(row.rate),
+        row.unit.into(),
+        shown(row.ratio),
+        number(row.cpu),
+        shown(row.cpu_ratio),
+        number(row.p99_us),
+        row.result.clone(),
+    ]
+}
+
+/// The table in Markdown, with columns of equal width.
+pub fn markdown(measured: &[Measured], skipped: &[&Real]) -> String {
+    let mut lines: Vec<[String; 10]> = vec![HEAD.map(str::to_owned)];
+    lines.extend(measured.iter().flat_map(rows).map(|row| cells(&row)));
+    let width = |column: usize| lines.iter().map(|line| line[column].chars().count()).max().unwrap_or(0);
+    let widths: Vec<_> = (0..HEAD.len()).map(width).collect();
+    let mut text = String::new();
+    for (nth, line) in lines.iter().enumerate() {
+        let padded: Vec<_> = line
+            .iter()
+            .zip(&widths)
+            .map(|(cell, &width)| format!("{:width$}", cell.replace('|', "/")))
+            .collect();
+        _ = writeln!(text, "| {} |", padded.join(" | "));
+        if nth == 0 {
+            let rules: Vec<_> = widths.iter().map(|&width| "-".repeat(width)).collect();
+            _ = writeln!(text, "| {} |", rules.join(" | "));
+        }
+    }
+    for real in skipped {
+        _ = writeln!(text, "\n{} was skipped: {}", real.name, real.missing().unwrap_or_default());
+    }
+    _ = writeln!(text, "\n{NOTE}");
+    text
+}
+
+fn ratio_json(ratio: Option<Ratio>) -> Value {
+    ratio.map_or(Value::Null, |ratio| {
+        json!({"median": ratio.median, "low": ratio.low, "high": ratio.high, "coverage": ratio.coverage})
+    })
+}
+
+fn to_json(measured: &[Measured], skipped: &[&Real]) -> Value {
+    let programs: Vec<_> = measured
+        .iter()
+        .map(|measured| {
+            let subjects: Vec<_> = rows(measured)
+                .iter()
+                .zip(&measured.subjects)
+                .map(|(row, subject)| {
+                    let rounds: Vec<_> = subject
+                        .rounds
+                        .iter()
+                        .map(|round| match round {
+                            Ok(outcome) => json!({
+                                "rate": outcome.rate,
+                                "cpu_per_million": outcome.cpu_per_million,
+                                "p99_us": outcome.p99_us,
+                            }),
+                            Err(error) => json!({"error": error}),
+                        })
+                        .collect();
+                    json!({
+                        "locks": row.subject,
+                        "rate": ratio_json(row.ratio),
+                        "cpu": ratio_json(row.cpu_ratio),
+                        "p99": ratio_json(row.p99_ratio),
+                        "result": row.result,
+                        "rounds": rounds,
+                    })
+                })
+                .collect();
+            json!({
+                "program": measured.real.name,
+                "what": measured.real.what,
+                "unit": measured.real.unit,
+                "seconds": measured.seconds,
+                "subjects": subjects,
+            })
+        })
+        .collect();
+    let skipped: Vec<_> =
+        skipped.iter().map(|real| json!({"program": real.name, "why": real.missing()})).collect();
+    json!({"machine": machine(), "programs": programs, "skipped": skipped})
+}
+
+/// The processors and the kernel.
+fn machine() -> String {
+    let cpus = std::thread::available_parallelism().map_or(0, usize::from);
+    let info = fs::read_to_string("/proc/cpuinfo").unwrap_or_default();
+    let model = info.lines().find_map(|line| line.strip_prefix("model name")).unwrap_or_default();
+    let kernel = fs::read_to_string("/proc/sys/kernel/osrelease").unwrap_or_default();
+    format!("{cpus} CPUs, {}, Linux {}", model.trim_start_matches(['\t', ' ', ':']), kernel.trim())
+}
+
+fn escaped(text: &str) -> String {
+    text.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;")
+}
+
+fn html(measured: &[Measured], skipped: &[&Real]) -> String {
+    let mut text = String::from(
+        "<!doctype html><html lang=\"en\"><meta charset=\"utf-8\"><title>Real programs</title><style>\
+         body{font:15px/1.5 system-ui,sans-serif;margin:2rem auto;max-width:75rem;padding:0 1rem}\
+         table{border-collapse:collapse;width:100%}td,th{padding:.25rem .6rem;text-align:left;\
+         border-bottom:1px solid #ddd}td.n{text-align:right;font-variant-numeric:tabular-nums}\
+         .bad{color:#b00020}.first td{border-top:2px solid #888}</style><h1>Real programs</h1>",
+    );
+    _ = write!(text, "<p>{}</p><table><tr>", escaped(&machine()));
+    for head in HEAD {
+        _ = write!(text, "<th>{head}</th>");
+    }
+    text += "</tr>";
+    for measured in measured {
+        for (nth, row) in rows(measured).iter().enumerate() {
+            text += if nth == 0 { "<tr class=\"first\">" } else { "<tr>" };
+            for (column, cell) in cells(row).iter().enumerate() {
+                let class = match column {
+                    9 if cell.starts_with("FAILED") => " class=\"bad\"",
+                    2 | 3 | 5..=8 => " class=\"n\"",
+                    _ => "",
+                };
+                _ = write!(text, "<td{class}>{}</td>", escaped(cell));
+            }
+            text += "</tr>";
+        }
+    }
+    _ = write!(text, "</table><p>{}</p><ul>", escaped(NOTE));
+    for measured in measured {
+        _ = write!(text, "<li><b>{}</b>: {}</li>", measured.real.name, escaped(measured.real.what));
+    }
+    for real in skipped {
+        let why = real.missing().unwrap_or_default();
+        _ = write!(text, "<li><b>{}</b> was skipped: {}</li>", real.name, escaped(&why));
+    }
+    text + "</ul></html>\n"
+}
+
+/// Writes the three files.
+pub fn write(measured: &[Measured], skipped: &[&Real], dir: &Path) -> anyhow::Result<()> {
+    fs::create_dir_all(dir).with_context(|| format!("cannot make {}", dir.display()))?;
+    fs::write(dir.join("real.json"), serde_json::to_string_pretty(&to_json(measured, skipped))? + "\n")?;
+    fs::write(dir.join("real.md"), format!("{}\n\n{}", machine(), markdown(measured, skipped)))?;
+    fs::write(dir.join("index.html"), html(measured, skipped))?;
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::programs::REAL;
+    use super::*;
+
+    fn subject(name: &'static str, rates: &[f64], answer: Option<&str>) -> Subject {
+        let outcome = |&rate: &f64| {
+            Ok(Outcome { rate, answer: answer.map(str::to_owned), ..Outcome::of(1.0, 1.0, 1.0) })
+        };
+        Subject { name, rounds: rates.iter().map(outcome).collect() }
+    }
+
+    fn measured(subjects: Vec<Subject>) -> Measured {
+        Measured { real: &REAL[0], seconds: 1, subjects }
+    }
+
+    #[test]
+    fn ratios_compare_runs_of_the_same_round() {
+        let glibc = subject("glibc", &[10.0, 100.0, 10.0, 100.0, 10.0, 100.0], None);
+        let fair = subject("fair", &[20.0, 200.0, 20.0, 200.0, 20.0, 200.0], None);
+        let measured = measured(vec![glibc, fair]);
+        assert!(failures(&measured).is_empty());
+        let text = markdown(&[measured], &[]);
+        assert!(text.contains("| 2.00 (2.00 to 2.00) *"), "{text}");
+    }
+
+    #[test]
+    fn another_answer_and_an_error_are_failures() {
+        let mut hung = subject("calock", &[], None);
+        hung.rounds.push(Err("`x` hung".into()));
+        let glibc = subject("glibc", &[1.0], Some("42\n"));
+        let measured = measured(vec![glibc, subject("fair", &[1.0], Some("43\n")), hung]);
+        let failures = failures(&measured);
+        assert_eq!(failures.len(), 2, "{failures:?}");
+        assert!(failures[0].contains("43") && failures[0].contains("42"), "{failures:?}");
+        assert!(failures[1].contains("hung"), "{failures:?}");
+        let page = html(&[measured], &[]);
+        assert!(page.contains("class=\"bad\""), "{page}");
+    }
+}
