@@ -55,9 +55,14 @@ timespec after(const std::chrono::duration<Rep, Period> &timeout) {
     if (timeout <= timeout.zero())
         return moment;
     const hours century(24 * 36525);
-    // Rounded up: a wait is never shorter than asked for.
-    const nanoseconds whole = timeout < century ? duration_cast<nanoseconds>(timeout) : nanoseconds(century);
-    const std::int64_t count = whole.count() + (whole < timeout ? 1 : 0);
+    nanoseconds whole = century;
+    if (timeout < century) {
+        whole = duration_cast<nanoseconds>(timeout);
+        // Rounded up: a wait is never shorter than asked for.
+        if (whole < timeout)
+            ++whole;
+    }
+    const std::int64_t count = whole.count();
     moment.tv_sec += static_cast<time_t>(count / 1000000000);
     moment.tv_nsec += static_cast<long>(count % 1000000000);
     if (moment.tv_nsec >= 1000000000) {
@@ -287,15 +292,15 @@ class pi_condition_variable : public detail::waits<pi_condition_variable, pi_mut
 
     // Waits until a moment of CLOCK_MONOTONIC: false if no notification came.
     bool wait_until_deadline(std::unique_lock<pi_mutex> &lock, const timespec *deadline) {
-        const auto mutex = lock.mutex()->native_handle();
-        return waited(lock, ulocks_pi_mutex_cond_wait_until(&raw_, mutex, deadline));
+        const auto held = lock.mutex()->native_handle();
+        return waited(lock, ulocks_pi_mutex_cond_wait_until(&raw_, held, deadline));
     }
 
-    void notify_one(pi_mutex &mutex) {
-        detail::check(ulocks_pi_mutex_cond_signal(&raw_, mutex.native_handle()));
+    void notify_one(pi_mutex &of) {
+        detail::check(ulocks_pi_mutex_cond_signal(&raw_, of.native_handle()));
     }
-    void notify_all(pi_mutex &mutex) {
-        detail::check(ulocks_pi_mutex_cond_broadcast(&raw_, mutex.native_handle()));
+    void notify_all(pi_mutex &of) {
+        detail::check(ulocks_pi_mutex_cond_broadcast(&raw_, of.native_handle()));
     }
     native_handle_type native_handle() noexcept { return &raw_; }
 

@@ -121,3 +121,29 @@ fn the_programs_call_every_function_of_the_header() {
         declared().into_iter().filter(|name| !called.contains(&format!("{name}("))).collect();
     assert!(missing.is_empty(), "no program calls {missing:?}");
 }
+
+#[test]
+fn examples() {
+    run_both("examples/queue.c", "c11");
+    run_both("examples/routes.c", "c11");
+    run_both("examples/pool.cpp", "c++14");
+}
+
+/// The programs of the README, in fences of that language.
+#[test]
+fn programs_of_the_readme() {
+    let readme = fs::read_to_string(package().join("README.md")).expect("the README");
+    for (language, standard) in [("c", "c11"), ("cpp", "c++14")] {
+        let (_, rest) = readme.split_once(&format!("\n```{language}\n")).expect("a program");
+        let (program, _) = rest.split_once("\n```\n").expect("the end of the program");
+        let source = directory().join(format!("readme-{}.{language}", std::process::id()));
+        fs::write(&source, format!("{program}\n")).expect("a file of this test");
+        for linked in [Linked::Shared, Linked::Static] {
+            if let Some(binary) = compile(&source, standard, linked) {
+                let printed = run(&binary);
+                assert_eq!(printed, if language == "c" { "1\n" } else { "" });
+            }
+        }
+        fs::remove_file(&source).expect("a file of this test");
+    }
+}
