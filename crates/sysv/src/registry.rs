@@ -124,7 +124,7 @@ fn open() -> Answer<*mut Registry> {
         }
         answer => answer,
     }?;
-    file.lock()?;
+    let _lock = file.lock()?;
     let stat = file.stat()?;
     if stat.st_mode & libc::S_IFMT != libc::S_IFREG {
         return Err(libc::EIO);

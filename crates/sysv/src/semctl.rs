@@ -127,8 +127,9 @@ unsafe fn info(config: &Config, command: i32, place: *mut Info) -> Answer {
 /// What IPC_STAT, SEM_STAT or SEM_STAT_ANY say, and their answer.
 ///
 /// # Errors
-/// As the kernel's.
+/// As the kernel's; ENOSYS if a setting of the environment is bad.
 pub fn stat(id: i32, command: i32) -> Answer<(Status, i32)> {
+    config::get().ok_or(libc::ENOSYS)?;
     let is_index = command != libc::IPC_STAT;
     let id = if is_index {
         registry::get()?.at(id as usize % registry::ARRAYS).ok_or(libc::EINVAL)?.0

@@ -236,15 +236,21 @@ impl File {
         unsafe { call(libc::SYS_fchmod, [self.0, mode as usize, 0, 0, 0, 0]) }.map(drop)
     }
 
-    /// Locks the file against other opens of it, until it is closed.
-    pub fn lock(&self) -> Answer<()> {
+    /// Locks the file against other opens of it, until the guard is dropped.
+    ///
+    /// Closing the file would not unlock it: a mapping keeps the open file, with its lock.
+    pub fn lock(&self) -> Answer<FileLock<'_>> {
         loop {
-            // SAFETY: the call changes a file only.
-            match unsafe { call(libc::SYS_flock, [self.0, libc::LOCK_EX as usize, 0, 0, 0, 0]) } {
+            match self.flock(libc::LOCK_EX) {
                 Err(libc::EINTR) => {}
-                answer => return answer.map(drop),
+                answer => return answer.map(|()| FileLock(self)),
             }
         }
+    }
+
+    fn flock(&self, operation: i32) -> Answer<()> {
+        // SAFETY: the call changes a file only.
+        unsafe { call(libc::SYS_flock, [self.0, operation as usize, 0, 0, 0, 0]) }.map(drop)
     }
 
     /// Reads up to the length of `into`, from the file's position.
@@ -259,6 +265,16 @@ impl File {
         let a = [0, bytes, access, libc::MAP_SHARED as usize, self.0, 0];
         // SAFETY: a new mapping at an address of the kernel's choice touches no memory in use.
         unsafe { call(libc::SYS_mmap, a) }.map(core::ptr::with_exposed_provenance_mut)
+    }
+}
+
+/// A file that is locked against other opens of it.
+#[derive(Debug)]
+pub struct FileLock<'a>(&'a File);
+
+impl Drop for FileLock<'_> {
+    fn drop(&mut self) {
+        let _ = self.0.flock(libc::LOCK_UN);
     }
 }
 
