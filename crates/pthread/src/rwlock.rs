@@ -79,21 +79,22 @@ impl Holds {
         unsafe { &mut *ulocks_holds_of_thread() }
     }
 
+    /// Where the lock is in the list.
     #[inline(always)]
-    fn find(&mut self, lock: *const RwLock) -> Option<&mut Hold> {
+    fn find(&self, lock: *const RwLock) -> Option<usize> {
         let count = (self.count as usize).min(self.entries.len());
-        self.entries[..count].iter_mut().find(|hold| hold.lock == lock)
+        self.entries[..count].iter().position(|hold| hold.lock == lock)
     }
 
     #[inline(always)]
-    fn depth(&mut self, lock: *const RwLock) -> u64 {
-        self.find(lock).map_or(0, |hold| hold.depth)
+    fn depth(&self, lock: *const RwLock) -> u64 {
+        self.find(lock).map_or(0, |place| self.entries[place].depth)
     }
 
     #[inline(always)]
     fn enter(&mut self, lock: *const RwLock) {
-        if let Some(hold) = self.find(lock) {
-            hold.depth += 1;
+        if let Some(place) = self.find(lock) {
+            self.entries[place].depth += 1;
         } else if let Some(hold) = self.entries.get_mut(self.count as usize) {
             *hold = Hold { lock, depth: 1 };
             self.count += 1;
@@ -102,14 +103,15 @@ impl Holds {
 
     #[inline(always)]
     fn leave(&mut self, lock: *const RwLock) {
-        let Some(hold) = self.find(lock) else { return };
-        hold.depth -= 1;
-        if hold.depth == 0 {
-            let hold: *mut Hold = hold;
+        let Some(place) = self.find(lock) else { return };
+        self.entries[place].depth -= 1;
+        if self.entries[place].depth == 0 {
             self.count -= 1;
-            let last = self.entries[self.count as usize];
-            // SAFETY: an entry of this list.
-            unsafe { *hold = last };
+            let last = self.count as usize;
+            // To read an entry just after it was written is slow, and the last one needs no move.
+            if place != last {
+                self.entries[place] = self.entries[last];
+            }
         }
     }
 }
