@@ -9,6 +9,8 @@ pub use lock::traits as raw;
 pub use lock::{api, condvar, meter, policy, slice, spin};
 #[doc(hidden)]
 pub use lock::{epoch, inflated};
+#[doc(no_inline)]
+pub use lock_api;
 #[cfg(feature = "parking-lot")]
 pub use sys::parking_lot;
 #[cfg(not(world = "loom"))]

@@ -4,6 +4,7 @@
 //!
 //! | module | what |
 //! |---|---|
+//! | [`Mutex`], [`RwLock`], [`Condvar`], [`Semaphore`] | the locks to begin with, by the names that std has |
 //! | [`which`] | which lock for which need, at more length |
 //! | [`prelude`] | names that nearly every user needs |
 //! | [`unfair`] | barging locks: `Mutex`, `ThroughputMutex`, `AsymMutex`, `ByteMutex`, and their condition variables |
@@ -14,15 +15,20 @@
 //! | [`semarray`] | sets of operations on many semaphores, all or nothing: `SemArray` |
 //! | [`policy`], [`spin`], [`meter`] | the one type parameter: where a lock lives, how it waits, what it counts |
 //! | [`slice`](mod@slice) | time slice extensions for holders of a lock, where the kernel has them |
+//! | [`api`], [`raw`] | guards, and the traits of raw locks, for code that is generic over locks |
 //! | [`futex`], [`time`], [`sync`] | what the locks are made of, for protocols of your own |
 //! | [`model`] | the harness that model-checks your protocols, and your use of the locks |
 #![cfg_attr(docsrs, feature(doc_cfg))]
 
+mod defaults;
 pub mod prelude;
 pub mod which;
 
+pub use defaults::*;
 #[doc(inline)]
 pub use ulocks_calock as calock;
+#[doc(no_inline)]
+pub use ulocks_core::lock_api;
 #[doc(inline)]
 pub use ulocks_fair as fair;
 #[doc(inline)]
@@ -36,5 +42,6 @@ pub use ulocks_unfair as unfair;
 
 #[doc(inline)]
 pub use ulocks_core::{
-    Policy, Private, Shared, const_fn, futex, meter, model, policy, slice, spin, sync, sync_static, time,
+    Policy, Private, Shared, api, const_fn, futex, meter, model, policy, raw, slice, spin, sync, sync_static,
+    time,
 };

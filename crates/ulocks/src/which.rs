@@ -1,9 +1,12 @@
 //! Which lock?
 //!
-//! Take the first line that is true.
+//! Begin with [`Mutex`](crate::Mutex), [`RwLock`](crate::RwLock), [`Condvar`](crate::Condvar) and
+//! [`Semaphore`](crate::Semaphore). If a line of this list is true, take the lock that it names.
+//! The first one counts.
 //!
-//! 1. *A mutex and no worry*: [`std::sync::Mutex`]. It is everywhere, well made, has no dependency,
-//!    and poisons itself when a holder panics.
+//! 1. *A holder that panics must make the data unusable*: [`std::sync::Mutex`], which poisons
+//!    itself. The locks of this family do not. std also has [`Once`](std::sync::Once) and
+//!    [`Barrier`](std::sync::Barrier), of which this family has none.
 //! 2. *It is held for a few instructions on one word*: no lock, but an atomic.
 //! 3. *Threads of different real-time priority want it*, and an urgent one must not wait for one
 //!    that cannot run: [`pi::PiMutex`](crate::pi::PiMutex).
@@ -21,18 +24,21 @@
 //!    [`unfair::AsymMutex`](crate::unfair::AsymMutex), whose release is a plain store.
 //! 8. *It is in every one of a million small objects*: `unfair::ByteMutex`, with the feature
 //!    `parking-lot`.
-//! 9. *It must be small, timed, in special memory, or shared by processes, and the order does not
-//!    matter*: [`unfair::Mutex`](crate::unfair::Mutex).
-//! 10. *Many readers, all alike, with short sections*: [`std::sync::RwLock`], or a mutex, which is
-//!     often as fast.
+//! 9. *It must be small, and the order and the longest wait do not matter*:
+//!    [`unfair::Mutex`](crate::unfair::Mutex), of four bytes.
+//! 10. *Many readers, all alike, with short sections*: a mutex, which is often as fast, or
+//!     [`std::sync::RwLock`].
 //! 11. *Readers of which some are slow and some must not wait; readers that come in again on a
 //!     thread that reads already; readers in signal handlers; many readers on many CPUs*:
 //!     [`psrwlock::PsRwLock`](crate::psrwlock::PsRwLock).
 //! 12. *Several things at once, all of them or none*:
 //!     [`semarray::SemArray`](crate::semarray::SemArray), whose sets of operations subtract from
 //!     several counts, add to others, and wait until others are zero. Where programs use `semop(2)`
-//!     between the threads of one process, it is that in user space; between processes there is
-//!     none yet.
+//!     between the threads of one process, it is that in user space. Between processes it is
+//!     `RobustSemArray` of the crate `ulocks-shm`.
+//! 13. *A process that shares the lock may be killed while it holds it*: the robust locks of the
+//!     crate `ulocks-shm`.
+//! 14. *The holder locks it again*: [`ReentrantMutex`](crate::ReentrantMutex).
 //!
 //! To wait until something is true under one of these mutexes, each has a condition variable beside
 //! it: [`unfair::Condvar`](crate::unfair::Condvar),

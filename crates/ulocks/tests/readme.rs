@@ -61,13 +61,15 @@ fn sizes_are_those_of_the_table() {
         };
     }
     check! {
-        "std::sync::Mutex": std::sync::Mutex<()>;
+        "ulocks::Mutex": ulocks::Mutex<()>;
+        "ulocks::RwLock": ulocks::RwLock<()>;
+        "ulocks::Condvar": ulocks::Condvar;
+        "ulocks::Semaphore": ulocks::Semaphore;
         "ulocks::unfair::Mutex": ulocks::unfair::Mutex<()>;
         "ulocks::unfair::ThroughputMutex": ulocks::unfair::ThroughputMutex<()>;
         "ulocks::calock::Calock": ulocks::calock::Calock<()>;
         "ulocks::unfair::AsymMutex": ulocks::unfair::AsymMutex<()>;
         "ulocks::psrwlock::PsRwLock": ulocks::psrwlock::PsRwLock<()>;
-        "ulocks::unfair::Condvar": ulocks::unfair::Condvar;
         "ulocks::fair::FairMutex": ulocks::fair::FairMutex<()>;
         "ulocks::fair::Semaphore": ulocks::fair::Semaphore;
         "ulocks::pi::PiMutex": ulocks::pi::PiMutex<()>;

@@ -1,10 +1,12 @@
 //! The typed face on the machine: lock_api's types over [`Raw`].
 
 mod condvar;
+mod reentrant;
 mod rwlock;
 
 pub use condvar::Condvar;
 pub use lock_api::WaitTimeoutResult;
+pub use reentrant::{MappedReentrantMutexGuard, ReentrantMutex, ReentrantMutexGuard, ThreadId};
 #[cfg(feature = "arc_lock")]
 pub use rwlock::{ArcRwLockReadGuard, ArcRwLockUpgradableReadGuard, ArcRwLockWriteGuard};
 pub use rwlock::{

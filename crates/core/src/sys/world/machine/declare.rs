@@ -27,6 +27,13 @@ macro_rules! const_fn {
     ($(#[$meta:meta])* $vis:vis unsafe fn $($rest:tt)*) => { $(#[$meta])* $vis const unsafe fn $($rest)* };
 }
 
+/// Declares items that the machine has and the model worlds have not.
+#[doc(hidden)]
+#[macro_export]
+macro_rules! on_machine {
+    ($($item:item)*) => { $($item)* };
+}
+
 /// Declares statics: plain ones on the machine, ones that live for a single execution in the model
 /// worlds.
 ///

@@ -11,6 +11,13 @@ macro_rules! const_fn {
     ($(#[$meta:meta])* $vis:vis unsafe fn $($rest:tt)*) => { $(#[$meta])* #[track_caller] $vis unsafe fn $($rest)* };
 }
 
+/// Declares items that the machine has and the model worlds have not.
+#[doc(hidden)]
+#[macro_export]
+macro_rules! on_machine {
+    ($($item:item)*) => {};
+}
+
 /// Runs `f`. On the machine a panic would abort; in a model it ends the execution, and has to be
 /// seen.
 #[inline(always)]
