@@ -12,4 +12,5 @@ pub mod scaling;
 pub mod semaphores;
 pub mod shared;
 mod status_line;
+pub mod tofutex;
 pub mod ulockflex;

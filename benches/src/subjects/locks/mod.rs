@@ -16,6 +16,7 @@ mod rwlock;
 mod sysv;
 mod ticket_futex;
 mod ulock;
+mod wait_wake;
 
 pub use lock_array::LockArray;
 pub use mcs_park::McsPark;
@@ -29,6 +30,7 @@ pub use rwlock::Rw;
 pub use sysv::SysV;
 pub use ticket_futex::TicketFutex;
 pub use ulock::{Readable, Ulock};
+pub use wait_wake::WaitWake;
 
 use super::rwlocks::{Peer, Psrw, PsrwDistributed, PsrwHandler, Pthread};
 use anyhow::{Result, anyhow, bail};
@@ -413,6 +415,7 @@ locks! {
     probes {
         "mcs-park" 'Q' "MCS queue lock, spins for 100 pauses, then parks": McsPark;
         "ticket-futex" 'n' "ticket lock on a futex with bit sets": TicketFutex<false> | TicketFutex<true>;
+        "wait-wake" 'h' "mutex on FUTEX_WAIT and FUTEX_WAKE that never spins": WaitWake;
         "calock-1ms" 'Y' "Calock that promotes every millisecond": Ulock<RawCalock<Private, Every<1_000_000>>>;
         "calock-100ms" 'Z' "Calock that promotes every 100 ms": Ulock<RawCalock<Private, Every<100_000_000>>>;
         "sysv-undo" 'u' "SysV semaphore with SEM_UNDO": SysV<true> | SysV<true>;
