@@ -1,41 +1,71 @@
-//! `ulocks-report FILE.json [-o PAGE.html]`: draws the page of a recorded run of `scaling` again.
+//! `ulocks-report FILE.json [-o PAGE.html]`: draws the page of a recorded run of `scaling` again,
+//! and prints its answer. `ulocks-report compare A.json B.json`: what changed between two runs.
 
-use anyhow::Context;
-use clap::Parser;
-use std::path::PathBuf;
+use anyhow::Context as _;
+use clap::{Parser, Subcommand};
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use ulocks_benches::programs::options;
 use ulocks_benches::report::{self, Report};
 
-/// Draws the page of a recorded run of `scaling` again.
+/// Draws the page of a recorded run of `scaling` again, or compares two records.
 #[derive(Parser)]
-#[command(name = "ulocks-report", version)]
+#[command(
+    name = "ulocks-report",
+    version,
+    subcommand_negates_reqs = true,
+    args_conflicts_with_subcommands = true
+)]
 struct Cli {
     /// A record, as `scaling` leaves it in target/ulocks-report or writes it with --json
-    record: PathBuf,
+    #[arg(required = true)]
+    record: Option<PathBuf>,
     /// Where to write the page [default: beside the record, ending in .html]
     #[arg(short, long, value_name = "PAGE")]
     output: Option<PathBuf>,
     /// Print the tables on standard output, too
     #[arg(long)]
     tables: bool,
+    #[command(subcommand)]
+    command: Option<Command>,
+}
+
+#[derive(Subcommand)]
+enum Command {
+    /// Compares the rates of two records, cell by cell, with a verdict for each
+    Compare {
+        /// The record of before, or of the one machine
+        a: PathBuf,
+        /// The record of after, or of the other machine
+        b: PathBuf,
+    },
+}
+
+fn read(path: &Path) -> anyhow::Result<Report> {
+    let mut record = Report::read(path)?;
+    record.summary = report::summarise(&record);
+    Ok(record)
+}
+
+fn run(cli: Cli) -> anyhow::Result<()> {
+    if let Some(Command::Compare { a, b }) = cli.command {
+        print!("{}", report::compare(&read(&a)?, &read(&b)?));
+        return Ok(());
+    }
+    let path = cli.record.context("no record is given")?;
+    let record = read(&path)?;
+    let page = cli.output.unwrap_or_else(|| path.with_extension("html"));
+    std::fs::write(&page, report::render(&record))
+        .with_context(|| format!("cannot write {}", page.display()))?;
+    if cli.tables {
+        print!("{}", report::tables(&record));
+    }
+    println!("{}\n{}", report::answer(&record), page.display());
+    Ok(())
 }
 
 fn main() -> ExitCode {
-    let cli: Cli = options::parse();
-    let run = || -> anyhow::Result<()> {
-        let mut record = Report::read(&cli.record)?;
-        record.summary = report::summarise(&record);
-        let page = cli.output.clone().unwrap_or_else(|| cli.record.with_extension("html"));
-        std::fs::write(&page, report::render(&record))
-            .with_context(|| format!("cannot write {}", page.display()))?;
-        if cli.tables {
-            print!("{}", report::tables(&record));
-        }
-        println!("{}", page.display());
-        Ok(())
-    };
-    match run() {
+    match run(options::parse()) {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {
             eprintln!("ulocks-report: {error:#}");

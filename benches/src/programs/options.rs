@@ -233,11 +233,11 @@ pub fn duration(text: &str) -> Result<Duration> {
         return Ok(Duration::ZERO);
     }
     let units = [("ns", 1.0), ("us", 1e3), ("µs", 1e3), ("ms", 1e6), ("s", 1e9)];
-    let Some((number, scale)) =
-        units.iter().find_map(|(unit, scale)| Some((text.strip_suffix(unit)?, scale)))
-    else {
-        bail!("'{text}' has no unit of time; {allowed}");
-    };
+    let end = text.find(|c: char| c.is_alphabetic()).unwrap_or(text.len());
+    let (number, unit) = text.split_at(end);
+    ensure!(!unit.is_empty(), "'{text}' has no unit of time; {allowed}");
+    let known = units.iter().find(|known| known.0 == unit);
+    let &(_, scale) = known.with_context(|| format!("'{unit}' is not a unit of time; {allowed}"))?;
     let number: f64 =
         number.parse().ok().with_context(|| format!("'{number}' is not a number; {allowed}"))?;
     let ns = number * scale;

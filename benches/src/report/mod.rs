@@ -26,7 +26,9 @@
 //! A round is every (lock, cell) once; ratios are only ever taken between two trials of one round.
 //! The last round is incomplete after an interrupt, and then only pairs that exist are compared.
 
+mod answer;
 mod chart;
+mod compare;
 #[cfg(test)]
 mod fixture;
 mod html;
@@ -35,6 +37,8 @@ pub(crate) mod svg;
 mod text;
 pub(crate) mod units;
 
+pub use answer::answer;
+pub use compare::compare;
 pub use html::render;
 pub use summary::{Point, Score, Summary, Tally, WaitSummary, Worst, open_cells, summarise};
 pub use text::tables;

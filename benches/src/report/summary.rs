@@ -145,7 +145,7 @@ impl Summary {
 }
 
 /// A figure of each (lock, cell) by round.
-type Rates<'a> = HashMap<(&'a str, usize), Vec<(u32, f64)>>;
+pub(super) type Rates<'a> = HashMap<(&'a str, usize), Vec<(u32, f64)>>;
 
 /// Computes all figures from the trials of a record; its `summary` is not looked at.
 pub fn summarise(report: &Report) -> Summary {
@@ -161,7 +161,7 @@ pub fn summarise(report: &Report) -> Summary {
     Summary { points, scores }
 }
 
-fn by_round(report: &Report, figure: fn(&Trial) -> f64) -> Rates<'_> {
+pub(super) fn by_round(report: &Report, figure: fn(&Trial) -> f64) -> Rates<'_> {
     let mut rates: Rates = HashMap::new();
     for trial in &report.trials {
         rates.entry((&trial.lock, trial.cell)).or_default().push((trial.round, figure(trial)));
@@ -170,7 +170,7 @@ fn by_round(report: &Report, figure: fn(&Trial) -> f64) -> Rates<'_> {
 }
 
 /// Operations per second; a trial without any counts as one, so that logarithms exist.
-fn throughput(trial: &Trial) -> f64 {
+pub(super) fn throughput(trial: &Trial) -> f64 {
     operations(&trial.result) / trial.result.elapsed_s.max(1e-9)
 }
 
@@ -309,7 +309,7 @@ fn score(report: &Report, rates: &Rates, cpu: &Rates, points: &[Point], lock: &s
 }
 
 /// One ratio a round, the geometric mean over cells, and then over the rounds that have all cells.
-fn over_cells(rates: &Rates, lock: &str, peer: &str, cells: &[usize]) -> Option<Ratio> {
+pub(super) fn over_cells(rates: &Rates, lock: &str, peer: &str, cells: &[usize]) -> Option<Ratio> {
     if lock == peer {
         return None;
     }

@@ -70,7 +70,10 @@ pub fn a_smoke_run_leaves_record_and_page() {
     assert!(report.trials.iter().all(|t| t.result.counts.len() == report.cells[t.cell].threads as usize));
     assert!(ulocks_benches::report::summarise(&report) == report.summary);
 
-    let page = out.lines().last().unwrap().strip_prefix("report: ").unwrap();
+    let lines: Vec<_> = out.lines().collect();
+    let answer = lines.iter().position(|line| line.starts_with("THE ANSWER")).unwrap();
+    assert!(lines.len() - answer < 40, "the answer is one screen: {out}");
+    let page = lines.last().unwrap().strip_prefix("report: ").unwrap();
     assert!(page.contains("/ulocks-report/scaling-smoke.html"), "{page}");
     assert!(std::fs::read_to_string(page).unwrap().starts_with("<!DOCTYPE html>"));
     std::fs::remove_file(copy).unwrap();

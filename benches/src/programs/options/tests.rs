@@ -18,7 +18,9 @@ fn times() {
     }
     for (text, error) in [
         ("3", "'3' has no unit of time; allowed: 0, or a number with ns, us, ms or s"),
-        ("xus", "'x' is not a number; allowed: "),
+        ("xus", "'xus' is not a unit of time; allowed: "),
+        ("3fortnights", "'fortnights' is not a unit of time; allowed: "),
+        ("1.2.3us", "'1.2.3' is not a number; allowed: "),
         ("", "'' has no unit of time; allowed: "),
         ("-1us", "a time of -1us is out of range; allowed: 0 to 1000s"),
         ("NaNs", "a time of NaNs is out of range"),

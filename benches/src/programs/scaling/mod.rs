@@ -4,8 +4,8 @@
 //! One round is every (lock, cell) once, in random order, each trial in a process of its own
 //! ([`child`]). Rounds are repeated until all throughputs are known well enough,
 //! a greatest number is reached, or the time is used up ([`plan`]). Tables go to standard output,
-//! progress to standard error; a JSON record and a page drawn from it go to `ulocks-report` in the
-//! target directory, and the page's path is the last line.
+//! progress to standard error. A JSON record and a page drawn from it go to `ulocks-report` in the
+//! target directory. The last screen is the answer in sentences, with the page's path.
 //!
 //! Exit codes: 0; 1 when a trial fails (a lock that lost an update, a trial that hung) or a file
 //! cannot be written; 2 for wrong options; 128 + N after signal N (Ctrl-C, SIGTERM, SIGHUP), which
@@ -154,7 +154,7 @@ fn measure(report: &mut Report, options: &BenchOptions) -> anyhow::Result<Option
     // A reader that closes the pipe has seen enough; the files are written all the same.
     let _ = std::io::stdout().lock().write_all(report::tables(report).as_bytes());
     let page = write(report, options.json.as_deref())?;
-    let _ = writeln!(std::io::stdout(), "\nreport: {}", page.display());
+    say(report, &page);
     Ok(signal)
 }
 
@@ -233,9 +233,13 @@ fn rounds(report: &mut Report, plan: &Plan, pin: Pin, keeper: &Runner) -> anyhow
     unreachable!("the greatest number of rounds is finite")
 }
 
-/// Says again where the report is, if the process that started this one has had one written: in
-/// `cargo bench` other benches run after this one, and the path of the report is to be its last
-/// line.
+/// The last screen: the answer, and where the page is.
+fn say(report: &Report, page: &Path) {
+    let _ = writeln!(std::io::stdout(), "{}\nreport: {}", report::answer(report), page.display());
+}
+
+/// Says the answer again, if the process that started this one has had one written: in `cargo
+/// bench` other benches run after this one, and the answer is to be the last screen.
 pub fn remind() {
     // The output of a trial is its answer.
     if std::env::args_os().any(|argument| argument == child::TRIAL) {
@@ -249,8 +253,9 @@ pub fn remind() {
     };
     if let (Some((written, page)), Some(started)) = (pages(), machine::parent_started())
         && written >= started
+        && let Ok(report) = Report::read(&page.with_extension("json"))
     {
-        let _ = writeln!(std::io::stdout(), "\nreport: {}", page.display());
+        say(&report, &page);
     }
 }
 
