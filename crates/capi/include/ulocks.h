@@ -6,6 +6,9 @@
  * bytes zero is an unlocked lock, so a static variable needs no initialiser. No function allocates
  * memory. Deadlines are moments of CLOCK_MONOTONIC, as clock_gettime writes them.
  *
+ * Processes: the locks with `shared` in their names are for processes too, in memory that these
+ * map. All others are for the threads of one process.
+ *
  * Pointers: a pointer to a lock or to a condition variable must be valid and aligned, and point to
  * an object that is not copied or moved while it is in use. Only a thread that holds a lock may
  * unlock it. In a child of fork, a lock that another thread used may not be used.
@@ -151,6 +154,157 @@ typedef struct ulocks_rwlock_t {
 typedef struct ulocks_semaphore_t {
     uint64_t _words[2];
 } ulocks_semaphore_t;
+
+/**
+ * A mutex that a few threads pass around, while the others sleep. A sleeper is let in every ten
+ * milliseconds, so every thread gets the mutex at last.
+ *
+ * `ULOCKS_MUTEX_INIT`, or all bytes zero, is an unlocked mutex. It needs no destruction: the
+ * thread that unlocks it last may free its memory at once. It may lie in memory that several
+ * processes map, at any addresses. If a process dies with it, it stays locked. A thread that locks
+ * a mutex that it holds waits for ever.
+ */
+typedef struct ulocks_shared_calock_t {
+    uint32_t _words[14];
+} ulocks_shared_calock_t;
+
+/**
+ * A condition variable for mutexes of the type `ulocks_shared_calock_t`.
+ *
+ * `ULOCKS_COND_INIT`, or all bytes zero, is one without waiters. It needs no destruction. Its
+ * memory may be freed when no thread is inside of one of its functions. It may lie in memory that
+ * several processes map, at any addresses.
+ */
+typedef struct ulocks_shared_calock_cond_t {
+    uint64_t _words[2];
+} ulocks_shared_calock_cond_t;
+
+/**
+ * A mutex that threads get in the order in which they came.
+ *
+ * `ULOCKS_MUTEX_INIT`, or all bytes zero, is an unlocked mutex. It needs no destruction: the
+ * thread that unlocks it last may free its memory at once. It may lie in memory that several
+ * processes map, at any addresses. If a process dies with it, it stays locked. A thread that locks
+ * a mutex that it holds waits for ever.
+ */
+typedef struct ulocks_shared_fair_mutex_t {
+    uint64_t _words[1];
+} ulocks_shared_fair_mutex_t;
+
+/**
+ * A condition variable for mutexes of the type `ulocks_shared_fair_mutex_t`.
+ *
+ * `ULOCKS_COND_INIT`, or all bytes zero, is one without waiters. It needs no destruction. Its
+ * memory may be freed when no thread is inside of one of its functions. It may lie in memory that
+ * several processes map, at any addresses.
+ */
+typedef struct ulocks_shared_fair_mutex_cond_t {
+    uint64_t _words[2];
+} ulocks_shared_fair_mutex_cond_t;
+
+/**
+ * A mutex of four bytes. Any thread may take it next: no order, and no bound on a wait.
+ *
+ * `ULOCKS_MUTEX_INIT`, or all bytes zero, is an unlocked mutex. It needs no destruction: the
+ * thread that unlocks it last may free its memory at once. It may lie in memory that several
+ * processes map, at any addresses. If a process dies with it, it stays locked. A thread that locks
+ * a mutex that it holds waits for ever.
+ */
+typedef struct ulocks_shared_mutex_t {
+    uint32_t _words[1];
+} ulocks_shared_mutex_t;
+
+/**
+ * A condition variable for mutexes of the type `ulocks_shared_mutex_t`.
+ *
+ * `ULOCKS_COND_INIT`, or all bytes zero, is one without waiters. It needs no destruction. Its
+ * memory may be freed when no thread is inside of one of its functions. It may lie in memory that
+ * several processes map, at any addresses.
+ */
+typedef struct ulocks_shared_mutex_cond_t {
+    uint64_t _words[2];
+} ulocks_shared_mutex_cond_t;
+
+/**
+ * A mutex of four bytes with priority inheritance. The thread that holds it runs with the highest
+ * priority of those that wait for it.
+ *
+ * `ULOCKS_MUTEX_INIT`, or all bytes zero, is an unlocked mutex. It needs no destruction: the
+ * thread that unlocks it last may free its memory at once. It may lie in memory that several
+ * processes map, at any addresses. If a process dies with it, the next lock says so.
+ */
+typedef struct ulocks_shared_pi_mutex_t {
+    uint32_t _words[1];
+} ulocks_shared_pi_mutex_t;
+
+/**
+ * A condition variable for one mutex of the type `ulocks_shared_pi_mutex_t`. It notifies the
+ * thread of the highest priority first.
+ *
+ * `ULOCKS_COND_INIT`, or all bytes zero, is one without waiters. It needs no destruction. Its
+ * memory may be freed when no thread is inside of one of its functions. It may lie in memory that
+ * several processes map, at any addresses.
+ */
+typedef struct ulocks_shared_pi_mutex_cond_t {
+    uint32_t _words[2];
+} ulocks_shared_pi_mutex_cond_t;
+
+/**
+ * A reader-writer lock where readers and writers take turns, with three classes of readers.
+ *
+ * | functions | for |
+ * |---|---|
+ * | ulocks_shared_rwlock_read_ | ordinary readers, which may take long |
+ * | ulocks_shared_rwlock_urgent_ | readers with short sections: they wait for no ordinary reader, and not for a writer that waits for one |
+ * | ulocks_shared_rwlock_nested_ | code that may run while its thread reads the lock already, by another class |
+ * | ulocks_shared_rwlock_write_ | writers |
+ * | ulocks_shared_rwlock_upgradable_ | a reader that may become a writer; one at a time, beside other readers |
+ *
+ * `ULOCKS_RWLOCK_INIT`, or all bytes zero, is an unlocked lock. It needs no destruction: the
+ * thread that unlocks it last may free its memory at once. It may lie in memory that several
+ * processes map, at any addresses. If a process dies with it, it stays locked. A thread that asks
+ * for it again waits for ever, unless it reads already and asks for a later class of readers. More
+ * than 131072 readers at once, or 6000 that wait, end the process.
+ */
+typedef struct ulocks_shared_rwlock_t {
+    uint64_t _words[2];
+} ulocks_shared_rwlock_t;
+
+/**
+ * A counting semaphore. Threads get permits in the order in which they came.
+ *
+ * `ULOCKS_SEMAPHORE_INIT(n)` has n permits, all bytes zero has none. It needs no destruction. Its
+ * memory may be freed when no thread is inside of one of its functions. It may lie in memory that
+ * several processes map, at any addresses. If a process dies, the permits that it took are lost.
+ * At most 65523 threads may wait at once; one more ends the process.
+ */
+typedef struct ulocks_shared_semaphore_t {
+    uint64_t _words[2];
+} ulocks_shared_semaphore_t;
+
+/**
+ * A mutex for many operations a second among many threads. A thread may be overtaken for a
+ * millisecond, but not for ever.
+ *
+ * `ULOCKS_MUTEX_INIT`, or all bytes zero, is an unlocked mutex. It needs no destruction: the
+ * thread that unlocks it last may free its memory at once. It may lie in memory that several
+ * processes map, at any addresses. If a process dies with it, it stays locked. A thread that locks
+ * a mutex that it holds waits for ever.
+ */
+typedef struct ulocks_shared_throughput_mutex_t {
+    uint32_t _words[2];
+} ulocks_shared_throughput_mutex_t;
+
+/**
+ * A condition variable for mutexes of the type `ulocks_shared_throughput_mutex_t`.
+ *
+ * `ULOCKS_COND_INIT`, or all bytes zero, is one without waiters. It needs no destruction. Its
+ * memory may be freed when no thread is inside of one of its functions. It may lie in memory that
+ * several processes map, at any addresses.
+ */
+typedef struct ulocks_shared_throughput_mutex_cond_t {
+    uint64_t _words[2];
+} ulocks_shared_throughput_mutex_cond_t;
 
 /**
  * A mutex for many operations a second among many threads. A thread may be overtaken for a
@@ -655,6 +809,550 @@ int ulocks_semaphore_release(struct ulocks_semaphore_t *semaphore, uint32_t coun
  * How many permits are free at this moment.
  */
 uint32_t ulocks_semaphore_available(const struct ulocks_semaphore_t *semaphore);
+
+/**
+ * Locks the mutex, and waits as long as that takes. Returns 0.
+ */
+int ulocks_shared_calock_lock(struct ulocks_shared_calock_t *mutex);
+
+/**
+ * Locks the mutex if that needs no waiting.
+ *
+ * Returns 0, or EBUSY: a thread holds the mutex.
+ */
+int ulocks_shared_calock_trylock(struct ulocks_shared_calock_t *mutex);
+
+/**
+ * Locks the mutex, or gives up at a moment of CLOCK_MONOTONIC. It tries at least once.
+ *
+ * Returns 0; ETIMEDOUT: the moment has passed; EINVAL: the pointer to the moment is null, or its
+ * tv_nsec is not from 0 to 999999999.
+ */
+int ulocks_shared_calock_lock_until(struct ulocks_shared_calock_t *mutex,
+                                    const struct timespec *monotonic_deadline);
+
+/**
+ * Unlocks the mutex. The calling thread must hold it. Returns 0.
+ */
+int ulocks_shared_calock_unlock(struct ulocks_shared_calock_t *mutex);
+
+/**
+ * Whether a thread holds the mutex at this moment.
+ */
+bool ulocks_shared_calock_is_locked(const struct ulocks_shared_calock_t *mutex);
+
+/**
+ * Unlocks the mutex, waits until notified, and locks the mutex again. The calling thread must hold
+ * the mutex.
+ *
+ * No notification is missed that comes after the unlocking. A wait may end without one, so look at
+ * the condition again. It is no cancellation point. Returns 0.
+ */
+int ulocks_shared_calock_cond_wait(struct ulocks_shared_calock_cond_t *cond,
+                                   struct ulocks_shared_calock_t *mutex);
+
+/**
+ * As ulocks_shared_calock_cond_wait, but gives up at a moment of CLOCK_MONOTONIC.
+ * The mutex is locked again in every case.
+ *
+ * Returns 0; ETIMEDOUT: the moment has passed, and no notification came; EINVAL: the pointer to
+ * the moment is null, or its tv_nsec is not from 0 to 999999999, and the mutex was not unlocked.
+ */
+int ulocks_shared_calock_cond_wait_until(struct ulocks_shared_calock_cond_t *cond,
+                                         struct ulocks_shared_calock_t *mutex,
+                                         const struct timespec *monotonic_deadline);
+
+/**
+ * Notifies one thread that waits, with or without the mutex locked. Returns 0.
+ */
+int ulocks_shared_calock_cond_signal(struct ulocks_shared_calock_cond_t *cond);
+
+/**
+ * Notifies all threads that wait, with or without the mutex locked. Returns 0.
+ */
+int ulocks_shared_calock_cond_broadcast(struct ulocks_shared_calock_cond_t *cond);
+
+/**
+ * Locks the mutex, and waits as long as that takes. Returns 0.
+ */
+int ulocks_shared_fair_mutex_lock(struct ulocks_shared_fair_mutex_t *mutex);
+
+/**
+ * Locks the mutex if that needs no waiting.
+ *
+ * Returns 0, or EBUSY: a thread holds the mutex, or another thread waits for it.
+ */
+int ulocks_shared_fair_mutex_trylock(struct ulocks_shared_fair_mutex_t *mutex);
+
+/**
+ * Locks the mutex, or gives up at a moment of CLOCK_MONOTONIC. It tries at least once.
+ *
+ * Returns 0; ETIMEDOUT: the moment has passed; EINVAL: the pointer to the moment is null, or its
+ * tv_nsec is not from 0 to 999999999.
+ */
+int ulocks_shared_fair_mutex_lock_until(struct ulocks_shared_fair_mutex_t *mutex,
+                                        const struct timespec *monotonic_deadline);
+
+/**
+ * Unlocks the mutex. The calling thread must hold it. Returns 0.
+ */
+int ulocks_shared_fair_mutex_unlock(struct ulocks_shared_fair_mutex_t *mutex);
+
+/**
+ * Whether a thread holds the mutex at this moment.
+ */
+bool ulocks_shared_fair_mutex_is_locked(const struct ulocks_shared_fair_mutex_t *mutex);
+
+/**
+ * Unlocks the mutex, waits until notified, and locks the mutex again. The calling thread must hold
+ * the mutex.
+ *
+ * No notification is missed that comes after the unlocking. A wait may end without one, so look at
+ * the condition again. It is no cancellation point. Returns 0.
+ */
+int ulocks_shared_fair_mutex_cond_wait(struct ulocks_shared_fair_mutex_cond_t *cond,
+                                       struct ulocks_shared_fair_mutex_t *mutex);
+
+/**
+ * As ulocks_shared_fair_mutex_cond_wait, but gives up at a moment of CLOCK_MONOTONIC.
+ * The mutex is locked again in every case.
+ *
+ * Returns 0; ETIMEDOUT: the moment has passed, and no notification came; EINVAL: the pointer to
+ * the moment is null, or its tv_nsec is not from 0 to 999999999, and the mutex was not unlocked.
+ */
+int ulocks_shared_fair_mutex_cond_wait_until(struct ulocks_shared_fair_mutex_cond_t *cond,
+                                             struct ulocks_shared_fair_mutex_t *mutex,
+                                             const struct timespec *monotonic_deadline);
+
+/**
+ * Notifies one thread that waits, with or without the mutex locked. Returns 0.
+ */
+int ulocks_shared_fair_mutex_cond_signal(struct ulocks_shared_fair_mutex_cond_t *cond);
+
+/**
+ * Notifies all threads that wait, with or without the mutex locked. Returns 0.
+ */
+int ulocks_shared_fair_mutex_cond_broadcast(struct ulocks_shared_fair_mutex_cond_t *cond);
+
+/**
+ * Locks the mutex, and waits as long as that takes. Returns 0.
+ */
+int ulocks_shared_mutex_lock(struct ulocks_shared_mutex_t *mutex);
+
+/**
+ * Locks the mutex if that needs no waiting.
+ *
+ * Returns 0, or EBUSY: a thread holds the mutex.
+ */
+int ulocks_shared_mutex_trylock(struct ulocks_shared_mutex_t *mutex);
+
+/**
+ * Locks the mutex, or gives up at a moment of CLOCK_MONOTONIC. It tries at least once.
+ *
+ * Returns 0; ETIMEDOUT: the moment has passed; EINVAL: the pointer to the moment is null, or its
+ * tv_nsec is not from 0 to 999999999.
+ */
+int ulocks_shared_mutex_lock_until(struct ulocks_shared_mutex_t *mutex,
+                                   const struct timespec *monotonic_deadline);
+
+/**
+ * Unlocks the mutex. The calling thread must hold it. Returns 0.
+ */
+int ulocks_shared_mutex_unlock(struct ulocks_shared_mutex_t *mutex);
+
+/**
+ * Whether a thread holds the mutex at this moment.
+ */
+bool ulocks_shared_mutex_is_locked(const struct ulocks_shared_mutex_t *mutex);
+
+/**
+ * Unlocks the mutex, waits until notified, and locks the mutex again. The calling thread must hold
+ * the mutex.
+ *
+ * No notification is missed that comes after the unlocking. A wait may end without one, so look at
+ * the condition again. It is no cancellation point. Returns 0.
+ */
+int ulocks_shared_mutex_cond_wait(struct ulocks_shared_mutex_cond_t *cond,
+                                  struct ulocks_shared_mutex_t *mutex);
+
+/**
+ * As ulocks_shared_mutex_cond_wait, but gives up at a moment of CLOCK_MONOTONIC.
+ * The mutex is locked again in every case.
+ *
+ * Returns 0; ETIMEDOUT: the moment has passed, and no notification came; EINVAL: the pointer to
+ * the moment is null, or its tv_nsec is not from 0 to 999999999, and the mutex was not unlocked.
+ */
+int ulocks_shared_mutex_cond_wait_until(struct ulocks_shared_mutex_cond_t *cond,
+                                        struct ulocks_shared_mutex_t *mutex,
+                                        const struct timespec *monotonic_deadline);
+
+/**
+ * Notifies one thread that waits, with or without the mutex locked. Returns 0.
+ */
+int ulocks_shared_mutex_cond_signal(struct ulocks_shared_mutex_cond_t *cond);
+
+/**
+ * Notifies all threads that wait, with or without the mutex locked. Returns 0.
+ */
+int ulocks_shared_mutex_cond_broadcast(struct ulocks_shared_mutex_cond_t *cond);
+
+/**
+ * Locks the mutex, and waits as long as that takes.
+ *
+ * Returns 0; EOWNERDEAD: the mutex is locked, but the thread that held it has ended without
+ * unlocking; EDEADLK: the calling thread holds it already, or a thread that waits for the calling
+ * thread does; ENOTRECOVERABLE: the thread that holds it has ended, and no thread waited then;
+ * EPERM or EINVAL: the memory has been overwritten; ENOMEM or ENOSYS: the kernel has no memory, or
+ * no priority inheritance.
+ */
+int ulocks_shared_pi_mutex_lock(struct ulocks_shared_pi_mutex_t *mutex);
+
+/**
+ * Locks the mutex if that needs no waiting.
+ *
+ * Returns 0, or an error as ulocks_shared_pi_mutex_lock. EBUSY: a thread holds the mutex; this
+ * one, too.
+ */
+int ulocks_shared_pi_mutex_trylock(struct ulocks_shared_pi_mutex_t *mutex);
+
+/**
+ * Locks the mutex, or gives up at a moment of CLOCK_MONOTONIC. It tries at least once.
+ *
+ * Returns 0, or an error as ulocks_shared_pi_mutex_lock. ETIMEDOUT: the moment has passed. EINVAL:
+ * also if the pointer to the moment is null, or its tv_nsec is not from 0 to 999999999.
+ */
+int ulocks_shared_pi_mutex_lock_until(struct ulocks_shared_pi_mutex_t *mutex,
+                                      const struct timespec *monotonic_deadline);
+
+/**
+ * Unlocks the mutex.
+ *
+ * Returns 0, or EPERM: the calling thread does not hold the mutex.
+ */
+int ulocks_shared_pi_mutex_unlock(struct ulocks_shared_pi_mutex_t *mutex);
+
+/**
+ * Whether a thread holds the mutex at this moment.
+ */
+bool ulocks_shared_pi_mutex_is_locked(const struct ulocks_shared_pi_mutex_t *mutex);
+
+/**
+ * Unlocks the mutex, waits until notified, and locks the mutex again.
+ *
+ * No notification is missed that comes after the unlocking. A wait may end without one, so look at
+ * the condition again. It is no cancellation point. All waits use the same mutex.
+ *
+ * Returns 0; EPERM: the calling thread does not hold the mutex; or an error as
+ * ulocks_shared_pi_mutex_lock. The mutex is locked only after 0 and EOWNERDEAD.
+ */
+int ulocks_shared_pi_mutex_cond_wait(struct ulocks_shared_pi_mutex_cond_t *cond,
+                                     struct ulocks_shared_pi_mutex_t *mutex);
+
+/**
+ * As ulocks_shared_pi_mutex_cond_wait, but gives up at a moment of CLOCK_MONOTONIC.
+ *
+ * ETIMEDOUT: the moment has passed, no notification came, and the mutex is locked again. EINVAL:
+ * also if the pointer to the moment is null, or its tv_nsec is not from 0 to 999999999; then the
+ * mutex was not unlocked.
+ */
+int ulocks_shared_pi_mutex_cond_wait_until(struct ulocks_shared_pi_mutex_cond_t *cond,
+                                           struct ulocks_shared_pi_mutex_t *mutex,
+                                           const struct timespec *monotonic_deadline);
+
+/**
+ * Notifies one thread that waits, with or without the mutex locked. The mutex is that of the
+ * waits.
+ *
+ * Returns 0, or an error of the kernel as ulocks_shared_pi_mutex_lock.
+ */
+int ulocks_shared_pi_mutex_cond_signal(struct ulocks_shared_pi_mutex_cond_t *cond,
+                                       struct ulocks_shared_pi_mutex_t *mutex);
+
+/**
+ * Notifies all threads that wait, with or without the mutex locked. The mutex is that of the
+ * waits.
+ *
+ * Returns 0, or an error of the kernel as ulocks_shared_pi_mutex_lock.
+ */
+int ulocks_shared_pi_mutex_cond_broadcast(struct ulocks_shared_pi_mutex_cond_t *cond,
+                                          struct ulocks_shared_pi_mutex_t *mutex);
+
+/**
+ * Locks for reading, and waits as long as that takes. Returns 0.
+ */
+int ulocks_shared_rwlock_read_lock(struct ulocks_shared_rwlock_t *lock);
+
+/**
+ * Locks for reading if that needs no waiting. Returns 0, or EBUSY.
+ */
+int ulocks_shared_rwlock_read_trylock(struct ulocks_shared_rwlock_t *lock);
+
+/**
+ * Locks for reading, or gives up at a moment of CLOCK_MONOTONIC.
+ *
+ * Returns 0; ETIMEDOUT: the moment has passed; EINVAL: the pointer to the moment is null, or its
+ * tv_nsec is not from 0 to 999999999.
+ */
+int ulocks_shared_rwlock_read_lock_until(struct ulocks_shared_rwlock_t *lock,
+                                         const struct timespec *monotonic_deadline);
+
+/**
+ * Unlocks what ulocks_shared_rwlock_read_lock and the like have locked. Returns 0.
+ */
+int ulocks_shared_rwlock_read_unlock(struct ulocks_shared_rwlock_t *lock);
+
+/**
+ * Locks for an urgent reader, and waits as long as that takes. Returns 0.
+ */
+int ulocks_shared_rwlock_urgent_lock(struct ulocks_shared_rwlock_t *lock);
+
+/**
+ * Locks for an urgent reader if that needs no waiting. Returns 0, or EBUSY.
+ */
+int ulocks_shared_rwlock_urgent_trylock(struct ulocks_shared_rwlock_t *lock);
+
+/**
+ * Locks for an urgent reader, or gives up at a moment of CLOCK_MONOTONIC.
+ *
+ * Returns 0; ETIMEDOUT: the moment has passed; EINVAL: the pointer to the moment is null, or its
+ * tv_nsec is not from 0 to 999999999.
+ */
+int ulocks_shared_rwlock_urgent_lock_until(struct ulocks_shared_rwlock_t *lock,
+                                           const struct timespec *monotonic_deadline);
+
+/**
+ * Unlocks what ulocks_shared_rwlock_urgent_lock and the like have locked. Returns 0.
+ */
+int ulocks_shared_rwlock_urgent_unlock(struct ulocks_shared_rwlock_t *lock);
+
+/**
+ * Locks for a nested reader, and waits as long as that takes. Returns 0.
+ */
+int ulocks_shared_rwlock_nested_lock(struct ulocks_shared_rwlock_t *lock);
+
+/**
+ * Locks for a nested reader if that needs no waiting. Returns 0, or EBUSY.
+ */
+int ulocks_shared_rwlock_nested_trylock(struct ulocks_shared_rwlock_t *lock);
+
+/**
+ * Locks for a nested reader, or gives up at a moment of CLOCK_MONOTONIC.
+ *
+ * Returns 0; ETIMEDOUT: the moment has passed; EINVAL: the pointer to the moment is null, or its
+ * tv_nsec is not from 0 to 999999999.
+ */
+int ulocks_shared_rwlock_nested_lock_until(struct ulocks_shared_rwlock_t *lock,
+                                           const struct timespec *monotonic_deadline);
+
+/**
+ * Unlocks what ulocks_shared_rwlock_nested_lock and the like have locked. Returns 0.
+ */
+int ulocks_shared_rwlock_nested_unlock(struct ulocks_shared_rwlock_t *lock);
+
+/**
+ * Locks for writing, and waits as long as that takes. Returns 0.
+ */
+int ulocks_shared_rwlock_write_lock(struct ulocks_shared_rwlock_t *lock);
+
+/**
+ * Locks for writing if that needs no waiting. Returns 0, or EBUSY.
+ */
+int ulocks_shared_rwlock_write_trylock(struct ulocks_shared_rwlock_t *lock);
+
+/**
+ * Locks for writing, or gives up at a moment of CLOCK_MONOTONIC.
+ *
+ * Returns 0; ETIMEDOUT: the moment has passed; EINVAL: the pointer to the moment is null, or its
+ * tv_nsec is not from 0 to 999999999.
+ */
+int ulocks_shared_rwlock_write_lock_until(struct ulocks_shared_rwlock_t *lock,
+                                          const struct timespec *monotonic_deadline);
+
+/**
+ * Unlocks what ulocks_shared_rwlock_write_lock and the like have locked. Returns 0.
+ */
+int ulocks_shared_rwlock_write_unlock(struct ulocks_shared_rwlock_t *lock);
+
+/**
+ * Turns the lock of a writer into that of an ordinary reader. No writer comes in between.
+ *
+ * Unlock it with ulocks_shared_rwlock_read_unlock. Returns 0.
+ */
+int ulocks_shared_rwlock_downgrade(struct ulocks_shared_rwlock_t *lock);
+
+/**
+ * Locks for an upgradable reader, and waits as long as that takes. Returns 0.
+ */
+int ulocks_shared_rwlock_upgradable_lock(struct ulocks_shared_rwlock_t *lock);
+
+/**
+ * Locks for an upgradable reader if that needs no waiting. Returns 0, or EBUSY.
+ */
+int ulocks_shared_rwlock_upgradable_trylock(struct ulocks_shared_rwlock_t *lock);
+
+/**
+ * Locks for an upgradable reader, or gives up at a moment of CLOCK_MONOTONIC.
+ *
+ * Returns 0; ETIMEDOUT: the moment has passed; EINVAL: the pointer to the moment is null, or its
+ * tv_nsec is not from 0 to 999999999.
+ */
+int ulocks_shared_rwlock_upgradable_lock_until(struct ulocks_shared_rwlock_t *lock,
+                                               const struct timespec *monotonic_deadline);
+
+/**
+ * Unlocks what ulocks_shared_rwlock_upgradable_lock and the like have locked. Returns 0.
+ */
+int ulocks_shared_rwlock_upgradable_unlock(struct ulocks_shared_rwlock_t *lock);
+
+/**
+ * Turns an upgradable lock into that of a writer, and waits until the other readers have left.
+ * Unlock it with ulocks_shared_rwlock_write_unlock. Returns 0.
+ */
+int ulocks_shared_rwlock_upgrade(struct ulocks_shared_rwlock_t *lock);
+
+/**
+ * As ulocks_shared_rwlock_upgrade, if that needs no waiting. Returns 0, or EBUSY: there are other
+ * readers, and the lock is upgradable as before.
+ */
+int ulocks_shared_rwlock_tryupgrade(struct ulocks_shared_rwlock_t *lock);
+
+/**
+ * As ulocks_shared_rwlock_upgrade, but gives up at a moment of CLOCK_MONOTONIC.
+ *
+ * Returns 0; ETIMEDOUT: the moment has passed; EINVAL: the pointer to the moment is null, or its
+ * tv_nsec is not from 0 to 999999999. After an error the lock is upgradable as before.
+ */
+int ulocks_shared_rwlock_upgrade_until(struct ulocks_shared_rwlock_t *lock,
+                                       const struct timespec *monotonic_deadline);
+
+/**
+ * Turns an upgradable lock into that of an ordinary reader.
+ *
+ * Unlock it with ulocks_shared_rwlock_read_unlock. Returns 0.
+ */
+int ulocks_shared_rwlock_upgradable_downgrade(struct ulocks_shared_rwlock_t *lock);
+
+/**
+ * Turns the lock of a writer into an upgradable one. No writer comes in between. Returns 0.
+ */
+int ulocks_shared_rwlock_downgrade_to_upgradable(struct ulocks_shared_rwlock_t *lock);
+
+/**
+ * Whether a thread holds the lock at this moment, in any way.
+ */
+bool ulocks_shared_rwlock_is_locked(const struct ulocks_shared_rwlock_t *lock);
+
+/**
+ * Whether a writer holds the lock at this moment.
+ */
+bool ulocks_shared_rwlock_is_write_locked(const struct ulocks_shared_rwlock_t *lock);
+
+/**
+ * Makes a semaphore with this many permits of memory with any content.
+ *
+ * Returns 0, or EINVAL: more than 1073741823 permits.
+ */
+int ulocks_shared_semaphore_init(struct ulocks_shared_semaphore_t *semaphore, uint32_t permits);
+
+/**
+ * Takes this many permits together, and waits as long as that takes. Zero permits need no waiting.
+ *
+ * Returns 0, or EINVAL: more than 1073741823 permits.
+ */
+int ulocks_shared_semaphore_acquire(struct ulocks_shared_semaphore_t *semaphore, uint32_t count);
+
+/**
+ * Takes this many permits together if that needs no waiting.
+ *
+ * Returns 0; EBUSY: there are fewer permits, or other threads wait; EINVAL: more than 1073741823
+ * permits.
+ */
+int ulocks_shared_semaphore_tryacquire(struct ulocks_shared_semaphore_t *semaphore, uint32_t count);
+
+/**
+ * Takes this many permits together, or gives up at a moment of CLOCK_MONOTONIC. It tries at least
+ * once.
+ *
+ * Returns 0; ETIMEDOUT: the moment has passed; EINVAL: more than 1073741823 permits, or the
+ * pointer to the moment is null, or its tv_nsec is not from 0 to 999999999.
+ */
+int ulocks_shared_semaphore_acquire_until(struct ulocks_shared_semaphore_t *semaphore,
+                                          uint32_t count,
+                                          const struct timespec *monotonic_deadline);
+
+/**
+ * Puts this many permits in. It never waits. Any thread may do so.
+ *
+ * Returns 0, or EOVERFLOW: there would be more than 1073741823 permits; nothing has changed.
+ */
+int ulocks_shared_semaphore_release(struct ulocks_shared_semaphore_t *semaphore, uint32_t count);
+
+/**
+ * How many permits are free at this moment.
+ */
+uint32_t ulocks_shared_semaphore_available(const struct ulocks_shared_semaphore_t *semaphore);
+
+/**
+ * Locks the mutex, and waits as long as that takes. Returns 0.
+ */
+int ulocks_shared_throughput_mutex_lock(struct ulocks_shared_throughput_mutex_t *mutex);
+
+/**
+ * Locks the mutex if that needs no waiting.
+ *
+ * Returns 0, or EBUSY: a thread holds the mutex.
+ */
+int ulocks_shared_throughput_mutex_trylock(struct ulocks_shared_throughput_mutex_t *mutex);
+
+/**
+ * Locks the mutex, or gives up at a moment of CLOCK_MONOTONIC. It tries at least once.
+ *
+ * Returns 0; ETIMEDOUT: the moment has passed; EINVAL: the pointer to the moment is null, or its
+ * tv_nsec is not from 0 to 999999999.
+ */
+int ulocks_shared_throughput_mutex_lock_until(struct ulocks_shared_throughput_mutex_t *mutex,
+                                              const struct timespec *monotonic_deadline);
+
+/**
+ * Unlocks the mutex. The calling thread must hold it. Returns 0.
+ */
+int ulocks_shared_throughput_mutex_unlock(struct ulocks_shared_throughput_mutex_t *mutex);
+
+/**
+ * Whether a thread holds the mutex at this moment.
+ */
+bool ulocks_shared_throughput_mutex_is_locked(const struct ulocks_shared_throughput_mutex_t *mutex);
+
+/**
+ * Unlocks the mutex, waits until notified, and locks the mutex again. The calling thread must hold
+ * the mutex.
+ *
+ * No notification is missed that comes after the unlocking. A wait may end without one, so look at
+ * the condition again. It is no cancellation point. Returns 0.
+ */
+int ulocks_shared_throughput_mutex_cond_wait(struct ulocks_shared_throughput_mutex_cond_t *cond,
+                                             struct ulocks_shared_throughput_mutex_t *mutex);
+
+/**
+ * As ulocks_shared_throughput_mutex_cond_wait, but gives up at a moment of CLOCK_MONOTONIC.
+ * The mutex is locked again in every case.
+ *
+ * Returns 0; ETIMEDOUT: the moment has passed, and no notification came; EINVAL: the pointer to
+ * the moment is null, or its tv_nsec is not from 0 to 999999999, and the mutex was not unlocked.
+ */
+int ulocks_shared_throughput_mutex_cond_wait_until(struct ulocks_shared_throughput_mutex_cond_t *cond,
+                                                   struct ulocks_shared_throughput_mutex_t *mutex,
+                                                   const struct timespec *monotonic_deadline);
+
+/**
+ * Notifies one thread that waits, with or without the mutex locked. Returns 0.
+ */
+int ulocks_shared_throughput_mutex_cond_signal(struct ulocks_shared_throughput_mutex_cond_t *cond);
+
+/**
+ * Notifies all threads that wait, with or without the mutex locked. Returns 0.
+ */
+int ulocks_shared_throughput_mutex_cond_broadcast(struct ulocks_shared_throughput_mutex_cond_t *cond);
 
 /**
  * Locks the mutex, and waits as long as that takes. Returns 0.

@@ -16,4 +16,5 @@ mod mutex;
 mod pi_mutex;
 mod rwlock;
 mod semaphore;
+mod shared;
 mod throughput_mutex;

@@ -8,6 +8,7 @@ mod harness;
 use harness::{Linked, compile, directory, package, run, run_both};
 use std::collections::BTreeSet;
 use std::fs;
+use std::process::Command;
 
 #[test]
 fn mutex() {
@@ -42,6 +43,41 @@ fn rwlock() {
 #[test]
 fn semaphore() {
     run_both("tests/programs/semaphore.c", "c11");
+}
+
+#[test]
+fn shared_mutex() {
+    run_both("tests/programs/shared_mutex.c", "gnu11");
+}
+
+#[test]
+fn shared_throughput_mutex() {
+    run_both("tests/programs/shared_throughput_mutex.c", "gnu11");
+}
+
+#[test]
+fn shared_fair_mutex() {
+    run_both("tests/programs/shared_fair_mutex.c", "gnu11");
+}
+
+#[test]
+fn shared_calock() {
+    run_both("tests/programs/shared_calock.c", "gnu11");
+}
+
+#[test]
+fn shared_pi_mutex() {
+    run_both("tests/programs/shared_pi_mutex.c", "gnu11");
+}
+
+#[test]
+fn shared_rwlock() {
+    run_both("tests/programs/shared_rwlock.c", "gnu11");
+}
+
+#[test]
+fn shared_semaphore() {
+    run_both("tests/programs/shared_semaphore.c", "gnu11");
 }
 
 #[test]
@@ -146,4 +182,46 @@ fn programs_of_the_readme() {
         }
         fs::remove_file(&source).expect("a file of this test");
     }
+}
+
+/// A copy that is installed as the README says is found by `pkg-config`.
+#[test]
+fn pkg_config_says_what_an_installed_copy_needs() {
+    let prefix = directory().join(format!("prefix-{}", std::process::id()));
+    let [include, lib, described] = ["include", "lib", "lib/pkgconfig"].map(|name| prefix.join(name));
+    for new in [&include, &described] {
+        fs::create_dir_all(new).expect("a directory of this test");
+    }
+    fs::copy(package().join("include/ulocks.h"), include.join("ulocks.h")).expect("the header");
+    let built = harness::libraries().join("libulocks_capi.so");
+    fs::copy(built, lib.join("libulocks.so")).expect("the library");
+    let description = fs::read_to_string(package().join("ulocks.pc.in")).expect("the description");
+    let filled = description
+        .replace("@prefix@", &prefix.display().to_string())
+        .replace("@libdir@", "${prefix}/lib")
+        .replace("@includedir@", "${prefix}/include")
+        .replace("@version@", env!("CARGO_PKG_VERSION"));
+    assert!(!filled.contains('@'), "a place that is not filled:\n{filled}");
+    fs::write(described.join("ulocks.pc"), filled).expect("a file of this test");
+
+    let asked = Command::new("pkg-config")
+        .args(["--cflags", "--libs", "ulocks"])
+        .env("PKG_CONFIG_PATH", &described)
+        .output();
+    match asked {
+        Err(_) => eprintln!("skipped, since this machine has no `pkg-config`"),
+        Ok(output) => {
+            assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+            let words = String::from_utf8(output.stdout).expect("words");
+            let binary = prefix.join("queue");
+            let mut command = Command::new("cc");
+            command.arg(package().join("examples/queue.c")).arg("-o").arg(&binary);
+            command.args(words.split_whitespace()).arg("-pthread");
+            command.arg(format!("-Wl,-rpath,{}", lib.display()));
+            let output = command.output().expect("a C compiler, which links Rust programs too");
+            assert!(output.status.success(), "{command:?}: {}", String::from_utf8_lossy(&output.stderr));
+            assert_eq!(run(&binary), "100010000\n");
+        }
+    }
+    fs::remove_dir_all(&prefix).expect("a directory of this test");
 }

@@ -2,6 +2,8 @@
 
 mod library;
 
+pub use library::directory as libraries;
+
 use std::fs::{self, File};
 use std::io::ErrorKind;
 use std::os::unix::process::CommandExt;

@@ -4,7 +4,6 @@
 #define NOTIFY(operation, cond, mutex) FN(_cond##operation)(cond, mutex)
 #define RELOCK EDEADLK
 #include "mutex.h"
-#include <unistd.h>
 
 static ulocks_pi_mutex_t left = ULOCKS_MUTEX_INIT;
 

@@ -1,0 +1,242 @@
+//! `ulocks_shared_pi_mutex_t`: RawPiMutex of this family, between processes, and its condition
+//! variable.
+
+use crate::call;
+use core::ffi::c_int;
+use libc::timespec;
+use ulocks_core::Shared;
+use ulocks_core::condvar::Wakeup;
+use ulocks_core::errno::Guard;
+use ulocks_core::futex::PiError;
+use ulocks_core::raw::RawMutex as _;
+use ulocks_core::tid;
+use ulocks_core::time::Deadline;
+use ulocks_pi::{RawPiCondvar, RawPiMutex, Taken};
+
+type Lock = RawPiMutex<Shared>;
+type Condvar = RawPiCondvar<Shared>;
+
+const _: () = call::holds::<ulocks_shared_pi_mutex_t, Lock>();
+const _: () = call::holds::<ulocks_shared_pi_mutex_cond_t, Condvar>();
+
+/// A mutex of four bytes with priority inheritance. The thread that holds it runs with the highest
+/// priority of those that wait for it.
+///
+/// `ULOCKS_MUTEX_INIT`, or all bytes zero, is an unlocked mutex. It needs no destruction: the
+/// thread that unlocks it last may free its memory at once. It may lie in memory that several
+/// processes map, at any addresses. If a process dies with it, the next lock says so.
+#[repr(C)]
+pub struct ulocks_shared_pi_mutex_t {
+    _words: [u32; 1],
+}
+
+/// A condition variable for one mutex of the type `ulocks_shared_pi_mutex_t`. It notifies the
+/// thread of the highest priority first.
+///
+/// `ULOCKS_COND_INIT`, or all bytes zero, is one without waiters. It needs no destruction. Its
+/// memory may be freed when no thread is inside of one of its functions. It may lie in memory that
+/// several processes map, at any addresses.
+#[repr(C)]
+pub struct ulocks_shared_pi_mutex_cond_t {
+    _words: [u32; 2],
+}
+
+/// # Safety
+/// `mutex` points to a `ulocks_shared_pi_mutex_t` that lives as long as the caller uses what this
+/// returns.
+unsafe fn of<'a>(mutex: *mut ulocks_shared_pi_mutex_t) -> &'a Lock {
+    // SAFETY: the caller's promise. The type has the size and the alignment of the lock, and it is
+    // changed by the functions of this file only.
+    unsafe { &*mutex.cast() }
+}
+
+/// # Safety
+/// `cond` points to a `ulocks_shared_pi_mutex_cond_t` that lives as long as the caller uses what
+/// this returns.
+unsafe fn cond_of<'a>(cond: *mut ulocks_shared_pi_mutex_cond_t) -> &'a Condvar {
+    // SAFETY: as in `of`.
+    unsafe { &*cond.cast() }
+}
+
+/// The number of an error.
+fn number(error: PiError) -> c_int {
+    match error {
+        PiError::TimedOut => libc::ETIMEDOUT,
+        PiError::Deadlock => libc::EDEADLK,
+        PiError::OwnerGone => libc::ENOTRECOVERABLE,
+        PiError::NotPermitted => libc::EPERM,
+        PiError::OutOfMemory => libc::ENOMEM,
+        PiError::Unsupported => libc::ENOSYS,
+        _ => libc::EINVAL,
+    }
+}
+
+fn acquired(result: Result<Taken, PiError>) -> c_int {
+    match result {
+        Ok(Taken::Sound) => 0,
+        Ok(Taken::OwnerDied) => libc::EOWNERDEAD,
+        Err(error) => number(error),
+    }
+}
+
+/// Whether the calling thread holds the mutex.
+fn is_mine(mutex: &Lock) -> bool {
+    mutex.state().owner() == tid::current()
+}
+
+/// Locks the mutex, and waits as long as that takes.
+///
+/// Returns 0; EOWNERDEAD: the mutex is locked, but the thread that held it has ended without
+/// unlocking; EDEADLK: the calling thread holds it already, or a thread that waits for the calling
+/// thread does; ENOTRECOVERABLE: the thread that holds it has ended, and no thread waited then;
+/// EPERM or EINVAL: the memory has been overwritten; ENOMEM or ENOSYS: the kernel has no memory, or
+/// no priority inheritance.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn ulocks_shared_pi_mutex_lock(mutex: *mut ulocks_shared_pi_mutex_t) -> c_int {
+    let _errno = Guard::new();
+    // SAFETY: the caller's promise.
+    acquired(unsafe { of(mutex) }.acquire(None))
+}
+
+/// Locks the mutex if that needs no waiting.
+///
+/// Returns 0, or an error as ulocks_shared_pi_mutex_lock. EBUSY: a thread holds the mutex; this
+/// one, too.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn ulocks_shared_pi_mutex_trylock(mutex: *mut ulocks_shared_pi_mutex_t) -> c_int {
+    let _errno = Guard::new();
+    // SAFETY: the caller's promise.
+    match unsafe { of(mutex) }.try_acquire() {
+        Ok(None) => libc::EBUSY,
+        Ok(Some(taken)) => acquired(Ok(taken)),
+        Err(error) => number(error),
+    }
+}
+
+/// Locks the mutex, or gives up at a moment of CLOCK_MONOTONIC. It tries at least once.
+///
+/// Returns 0, or an error as ulocks_shared_pi_mutex_lock. ETIMEDOUT: the moment has passed. EINVAL:
+/// also if the pointer to the moment is null, or its tv_nsec is not from 0 to 999999999.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn ulocks_shared_pi_mutex_lock_until(
+    mutex: *mut ulocks_shared_pi_mutex_t,
+    monotonic_deadline: *const timespec,
+) -> c_int {
+    let _errno = Guard::new();
+    // SAFETY: the caller's promise.
+    unsafe {
+        match call::deadline(monotonic_deadline) {
+            Ok(deadline) => acquired(of(mutex).acquire(Some(deadline))),
+            Err(error) => error,
+        }
+    }
+}
+
+/// Unlocks the mutex.
+///
+/// Returns 0, or EPERM: the calling thread does not hold the mutex.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn ulocks_shared_pi_mutex_unlock(mutex: *mut ulocks_shared_pi_mutex_t) -> c_int {
+    let _errno = Guard::new();
+    // SAFETY: the caller's promise.
+    let mutex = unsafe { of(mutex) };
+    if !is_mine(mutex) {
+        return libc::EPERM;
+    }
+    // SAFETY: this thread holds it.
+    unsafe { mutex.unlock(()) };
+    0
+}
+
+/// Whether a thread holds the mutex at this moment.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn ulocks_shared_pi_mutex_is_locked(mutex: *const ulocks_shared_pi_mutex_t) -> bool {
+    // SAFETY: the caller's promise. The lock is only read.
+    unsafe { of(mutex.cast_mut()) }.is_locked()
+}
+
+/// # Safety
+/// The pointers are valid.
+unsafe fn wait(
+    cond: *mut ulocks_shared_pi_mutex_cond_t,
+    mutex: *mut ulocks_shared_pi_mutex_t,
+    deadline: Option<Deadline>,
+) -> c_int {
+    // SAFETY: the caller's promise.
+    let (cond, mutex) = unsafe { (cond_of(cond), of(mutex)) };
+    if !is_mine(mutex) {
+        return libc::EPERM;
+    }
+    // SAFETY: this thread holds it.
+    match unsafe { cond.wait(mutex, deadline) } {
+        Ok((Taken::Sound, Wakeup::TimedOut)) => libc::ETIMEDOUT,
+        Ok((taken, _)) => acquired(Ok(taken)),
+        Err(error) => number(error),
+    }
+}
+
+/// Unlocks the mutex, waits until notified, and locks the mutex again.
+///
+/// No notification is missed that comes after the unlocking. A wait may end without one, so look at
+/// the condition again. It is no cancellation point. All waits use the same mutex.
+///
+/// Returns 0; EPERM: the calling thread does not hold the mutex; or an error as
+/// ulocks_shared_pi_mutex_lock. The mutex is locked only after 0 and EOWNERDEAD.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn ulocks_shared_pi_mutex_cond_wait(
+    cond: *mut ulocks_shared_pi_mutex_cond_t,
+    mutex: *mut ulocks_shared_pi_mutex_t,
+) -> c_int {
+    let _errno = Guard::new();
+    // SAFETY: the caller's promise.
+    unsafe { wait(cond, mutex, None) }
+}
+
+/// As ulocks_shared_pi_mutex_cond_wait, but gives up at a moment of CLOCK_MONOTONIC.
+///
+/// ETIMEDOUT: the moment has passed, no notification came, and the mutex is locked again. EINVAL:
+/// also if the pointer to the moment is null, or its tv_nsec is not from 0 to 999999999; then the
+/// mutex was not unlocked.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn ulocks_shared_pi_mutex_cond_wait_until(
+    cond: *mut ulocks_shared_pi_mutex_cond_t,
+    mutex: *mut ulocks_shared_pi_mutex_t,
+    monotonic_deadline: *const timespec,
+) -> c_int {
+    let _errno = Guard::new();
+    // SAFETY: the caller's promise.
+    unsafe {
+        match call::deadline(monotonic_deadline) {
+            Ok(deadline) => wait(cond, mutex, Some(deadline)),
+            Err(error) => error,
+        }
+    }
+}
+
+/// Notifies one thread that waits, with or without the mutex locked. The mutex is that of the
+/// waits.
+///
+/// Returns 0, or an error of the kernel as ulocks_shared_pi_mutex_lock.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn ulocks_shared_pi_mutex_cond_signal(
+    cond: *mut ulocks_shared_pi_mutex_cond_t,
+    mutex: *mut ulocks_shared_pi_mutex_t,
+) -> c_int {
+    let _errno = Guard::new();
+    // SAFETY: the caller's promise.
+    unsafe { cond_of(cond).notify_one(of(mutex)) }.map_or_else(number, |_| 0)
+}
+
+/// Notifies all threads that wait, with or without the mutex locked. The mutex is that of the
+/// waits.
+///
+/// Returns 0, or an error of the kernel as ulocks_shared_pi_mutex_lock.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn ulocks_shared_pi_mutex_cond_broadcast(
+    cond: *mut ulocks_shared_pi_mutex_cond_t,
+    mutex: *mut ulocks_shared_pi_mutex_t,
+) -> c_int {
+    let _errno = Guard::new();
+    // SAFETY: the caller's promise.
+    unsafe { cond_of(cond).notify_all(of(mutex)) }.map_or_else(number, |_| 0)
+}

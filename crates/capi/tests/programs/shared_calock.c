@@ -1,0 +1,13 @@
+/* ulocks_shared_calock_t, and its condition variable, in one process and between two. */
+
+#define MUTEX ulocks_shared_calock
+#define NOTIFY(operation, cond, mutex) FN(_cond##operation)(cond)
+#define RELOCK ETIMEDOUT
+#include "mutex.h"
+#include "process.h"
+
+int main(void) {
+    all_cases();
+    between_processes();
+    return 0;
+}
