@@ -137,7 +137,7 @@ xflags::xflags! {
         /// Runs programs of others on glibc and with the preload libraries, and compares:
         /// cargo xtask real [--minutes N] [--program A,B] [--locks A,B] [--suite DIR]
         cmd real {
-            /// How long all programs together run (default 10). Each program has at least six rounds.
+            /// How long all programs together run (default 10). Each has at least six rounds.
             optional --minutes n: u64
             /// Only these programs, with commas between them: redis,rocksdb.
             optional --program names: String

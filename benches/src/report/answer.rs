@@ -219,7 +219,7 @@ mod tests {
     fn the_answer_names_the_lock_the_margin_and_the_peer() {
         let text = answer(&plain(7));
         assert!(text.contains("hold 3 us, non-hold 7 us: use ours (<ours> & co)."), "{text}");
-        // parking_lot has 1.1 and 0.9 of std's rate in turn, four times the one and three the other.
+        // parking_lot has 1.1 and 0.9 of std's rate in turn: four times the one, three the other.
         assert!(text.contains("of the rate of parking_lot, the fastest peer"), "{text}");
         assert!(text.contains("No lock is ahead of it."), "{text}");
         assert!(text.contains("ours is the cheapest, with 2.00 [2.00 2.00] of std's rate"), "{text}");

@@ -11,7 +11,7 @@ use crate::statistics::rounds::{Ratio, Verdict};
 use crate::statistics::{geometric_mean, mean, standard_deviation, student_t};
 use std::fmt::Write;
 
-/// The comparison, as text: a table of all cells that both records have, then the count of verdicts.
+/// The comparison, as text: a table of all cells that both records have, then the verdicts counted.
 pub fn compare(before: &Report, after: &Report) -> String {
     let mut out = String::new();
     writeln!(out, "A: {}\nB: {}", before.machine, after.machine).unwrap();

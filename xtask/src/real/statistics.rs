@@ -1,7 +1,7 @@
 //! Ratios of paired rounds.
 //!
-//! A round runs every subject once, so the ratio of two subjects within a round does not change when
-//! the machine becomes slower from one round to the next. The interval is that of the sign test: it
+//! A round runs every subject once. So the ratio of two subjects within a round does not change
+//! when the machine becomes slower from one round to the next. The interval is that of the sign test: it
 //! assumes nothing about the distribution.
 
 /// The median of the ratios, and an interval for it.
