@@ -1,8 +1,8 @@
 //! Ratios of paired rounds.
 //!
 //! A round runs every subject once. So the ratio of two subjects within a round does not change
-//! when the machine becomes slower from one round to the next. The interval is that of the sign test: it
-//! assumes nothing about the distribution.
+//! when the machine becomes slower from one round to the next. The interval is that of the sign
+//! test: it assumes nothing about the distribution.
 
 /// The median of the ratios, and an interval for it.
 #[derive(Clone, Copy, Debug, PartialEq)]
