@@ -3,8 +3,8 @@
  * Written by `cargo xtask header` from crates/capi/src. Do not edit.
  *
  * All locks: a function that may fail returns 0 or an error number. No function changes errno. All
- * bytes zero is an unlocked lock, so a static variable needs no initialiser. No function allocates
- * memory. Deadlines are moments of CLOCK_MONOTONIC, as clock_gettime writes them.
+ * bytes zero is an unlocked lock, so a static variable needs no initialiser. No function of a lock
+ * allocates memory; those that open or join a region do. Deadlines are moments of CLOCK_MONOTONIC, as clock_gettime writes them.
  *
  * Processes: the locks with `shared` in their names are for processes too, in memory that these
  * map. All others are for the threads of one process.
@@ -24,6 +24,7 @@
 
 #include <stdbool.h>
 #include <stdint.h>
+#include <sys/types.h>
 #include <time.h>
 
 /* A mutex of any type, unlocked. */
@@ -37,6 +38,37 @@
 
 /* A semaphore with this many permits, 1073741823 at most. */
 #define ULOCKS_SEMAPHORE_INIT(permits) { { (permits), 0 } }
+
+/**
+ * The process has created the region: all data is zero.
+ */
+#define ULOCKS_REGION_CREATED 0
+
+/**
+ * No other process had the region open: the locks are unlocked, the data is as it was left.
+ */
+#define ULOCKS_REGION_RESET 1
+
+/**
+ * Other processes have the region open.
+ */
+#define ULOCKS_REGION_JOINED 2
+
+/**
+ * A thread that takes part in a region. Only that thread may pass it to functions, and only until
+ * the thread ends. A child of fork joins by itself.
+ */
+typedef struct ulocks_member_t ulocks_member_t;
+
+/**
+ * Locks and data by name, in memory that processes share: in a file, or without one. It has room
+ * for 256 names, and 256 KiB for what they stand for. 64 threads can take part at a time.
+ *
+ * A process opens a region once, and all its threads use that. When a process opens a region that
+ * no other process has open, the region is reset: all locks in it are unlocked, and the data stays
+ * as it was left.
+ */
+typedef struct ulocks_region_t ulocks_region_t;
 
 /**
  * A mutex that a few threads pass around, while the others sleep. A sleeper is let in every ten
@@ -123,6 +155,28 @@ typedef struct ulocks_pi_mutex_t {
 typedef struct ulocks_pi_mutex_cond_t {
     uint32_t _words[2];
 } ulocks_pi_mutex_cond_t;
+
+/**
+ * A condition variable in a region, for either mutex.
+ */
+typedef struct ulocks_robust_cond_t {
+    uint64_t _words[2];
+} ulocks_robust_cond_t;
+
+/**
+ * A mutex in a region that goes to the next thread if its holder dies, in order of arrival.
+ */
+typedef struct ulocks_robust_fair_mutex_t {
+    uint64_t _words[4];
+} ulocks_robust_fair_mutex_t;
+
+/**
+ * A mutex in a region that goes to the next thread if its holder dies. An arriving thread may take
+ * it past the waiters.
+ */
+typedef struct ulocks_robust_mutex_t {
+    uint32_t _words[2];
+} ulocks_robust_mutex_t;
 
 /**
  * A reader-writer lock where readers and writers take turns, with three classes of readers.
@@ -594,6 +648,299 @@ int ulocks_pi_mutex_cond_signal(struct ulocks_pi_mutex_cond_t *cond,
  */
 int ulocks_pi_mutex_cond_broadcast(struct ulocks_pi_mutex_cond_t *cond,
                                    struct ulocks_pi_mutex_t *mutex);
+
+/**
+ * What the calling thread's last error of a region, of a member or of a name was, as a sentence
+ * that says what to do. The text is empty if there was none, and valid until the next error.
+ */
+const char *ulocks_region_error(void);
+
+/**
+ * Creates a region in a new file with these permissions, less the umask.
+ *
+ * Returns 0; EEXIST: the file exists; EINVAL: a null pointer; ENOSPC: no room; EBUSY: another
+ * process makes a region of the file; or why the system refused.
+ */
+int ulocks_region_create(const char *file, mode_t mode, struct ulocks_region_t **region);
+
+/**
+ * Opens the region in a file.
+ *
+ * Returns 0; ENOENT: there is no file; EACCES: it may not be written; EBADMSG: it is no region, or
+ * is damaged; EPROTO: it is a region of another version or of another kind; EBUSY: a process
+ * creates or resets it and does not finish; EINVAL: a null pointer; or why the system refused.
+ */
+int ulocks_region_open(const char *file, struct ulocks_region_t **region);
+
+/**
+ * Opens the region in a file, or creates it if there is no file, or an empty one.
+ *
+ * Returns what ulocks_region_create and ulocks_region_open do.
+ */
+int ulocks_region_create_or_open(const char *file, mode_t mode, struct ulocks_region_t **region);
+
+/**
+ * Creates a region without a file: for children of fork, and for processes that get its
+ * descriptor.
+ *
+ * Returns 0; EINVAL: a null pointer; or why the system refused.
+ */
+int ulocks_region_anonymous(struct ulocks_region_t **region);
+
+/**
+ * Opens the region of a descriptor that another process has passed on. The descriptor stays the
+ * caller's.
+ *
+ * Returns what ulocks_region_open does; EBADF: no descriptor.
+ */
+int ulocks_region_from_fd(int descriptor, struct ulocks_region_t **region);
+
+/**
+ * The descriptor of the region, to be passed to another process. It stays the region's.
+ */
+int ulocks_region_fd(const struct ulocks_region_t *region);
+
+/**
+ * How the process came to the region: ULOCKS_REGION_CREATED, ULOCKS_REGION_RESET or
+ * ULOCKS_REGION_JOINED.
+ */
+int ulocks_region_attached(const struct ulocks_region_t *region);
+
+/**
+ * Closes the region in this process. No pointer into it may be used after that.
+ *
+ * Returns 0, or EBUSY: a thread of this process takes part, and the region stays open.
+ */
+int ulocks_region_close(struct ulocks_region_t *region);
+
+/**
+ * Lets the calling thread take part in the region.
+ *
+ * Returns 0; EAGAIN: 64 threads take part already; ENOSYS: the thread has no robust list that can
+ * be used; EINVAL: a null pointer.
+ */
+int ulocks_region_join(const struct ulocks_region_t *region, struct ulocks_member_t **member);
+
+/**
+ * Ends the part of the calling thread, which is the one that joined.
+ *
+ * Returns 0, or EBUSY: the thread still holds a robust lock, and takes part as before.
+ */
+int ulocks_member_leave(struct ulocks_member_t *member);
+
+/**
+ * Finds the `size` bytes of a name, or makes them, all zero. They are aligned to 64 bytes. The
+ * bytes stay at their place while the region is open.
+ *
+ * Returns 0; EINVAL: a null pointer, or the name is empty, longer than 64 bytes or no UTF-8;
+ * EPROTO: the name stands for something else, or for another number of bytes; ENOSPC: no room;
+ * EBADMSG: the region is damaged.
+ */
+int ulocks_region_bytes(const struct ulocks_region_t *region,
+                        const struct ulocks_member_t *member,
+                        const char *name,
+                        size_t size,
+                        void **bytes);
+
+/**
+ * Finds the condition variable of a name in a region, or makes it, without waiters.
+ *
+ * Returns what ulocks_region_robust_mutex does.
+ */
+int ulocks_region_robust_cond(const struct ulocks_region_t *region,
+                              const struct ulocks_member_t *member,
+                              const char *name,
+                              struct ulocks_robust_cond_t **cond);
+
+/**
+ * Notifies the thread that has waited longest. Returns 0; EINVAL: the condition variable is not in
+ * the member's region, or the member is that of another process.
+ */
+int ulocks_robust_cond_signal(struct ulocks_robust_cond_t *cond,
+                              const struct ulocks_member_t *member);
+
+/**
+ * Notifies all threads that wait. Returns what ulocks_robust_cond_signal does.
+ */
+int ulocks_robust_cond_broadcast(struct ulocks_robust_cond_t *cond,
+                                 const struct ulocks_member_t *member);
+
+/**
+ * Finds the fair mutex of a name in a region, or makes it, unlocked.
+ *
+ * Returns what ulocks_region_robust_mutex does.
+ */
+int ulocks_region_robust_fair_mutex(const struct ulocks_region_t *region,
+                                    const struct ulocks_member_t *member,
+                                    const char *name,
+                                    struct ulocks_robust_fair_mutex_t **mutex);
+
+/**
+ * Locks the mutex, and waits as long as that takes.
+ *
+ * Returns 0; EOWNERDEAD: locked, but the last holder died with it, so repair the data and call
+ * ulocks_robust_fair_mutex_consistent; ENOTRECOVERABLE: not locked, because the mutex was unlocked
+ * without that; EDEADLK: the thread holds it; EINVAL: the mutex is not in the member's region, or
+ * the member is that of another process; EBADMSG: the memory was overwritten.
+ */
+int ulocks_robust_fair_mutex_lock(struct ulocks_robust_fair_mutex_t *mutex,
+                                  const struct ulocks_member_t *member);
+
+/**
+ * Locks the mutex if that needs no waiting.
+ *
+ * Returns what ulocks_robust_fair_mutex_lock does, or EBUSY: a living thread holds the mutex.
+ */
+int ulocks_robust_fair_mutex_trylock(struct ulocks_robust_fair_mutex_t *mutex,
+                                     const struct ulocks_member_t *member);
+
+/**
+ * Locks the mutex, or gives up at a moment of CLOCK_MONOTONIC.
+ *
+ * Returns what ulocks_robust_fair_mutex_lock does; ETIMEDOUT: the moment has passed; EINVAL also: the
+ * pointer to the moment is null, or its tv_nsec is not from 0 to 999999999.
+ */
+int ulocks_robust_fair_mutex_lock_until(struct ulocks_robust_fair_mutex_t *mutex,
+                                        const struct ulocks_member_t *member,
+                                        const struct timespec *monotonic_deadline);
+
+/**
+ * Unlocks the mutex, which the calling thread must hold. If the last holder died, and the data was
+ * not said to be consistent, the mutex is not recoverable from here on.
+ *
+ * Returns 0; EPERM: the thread holds no robust lock; EINVAL: as ulocks_robust_fair_mutex_lock.
+ */
+int ulocks_robust_fair_mutex_unlock(struct ulocks_robust_fair_mutex_t *mutex,
+                                    const struct ulocks_member_t *member);
+
+/**
+ * Says that the data is whole again, after EOWNERDEAD. The calling thread must hold the mutex.
+ *
+ * Returns 0; EINVAL: no holder had died, or as ulocks_robust_fair_mutex_lock; EPERM: the thread holds no
+ * robust lock.
+ */
+int ulocks_robust_fair_mutex_consistent(struct ulocks_robust_fair_mutex_t *mutex,
+                                        const struct ulocks_member_t *member);
+
+/**
+ * Locks the mutex although it is not recoverable: the data is dirty until
+ * ulocks_robust_fair_mutex_consistent.
+ *
+ * Returns EOWNERDEAD: locked; EDEADLK, EINVAL and EBADMSG: as ulocks_robust_fair_mutex_lock.
+ */
+int ulocks_robust_fair_mutex_reset(struct ulocks_robust_fair_mutex_t *mutex,
+                                   const struct ulocks_member_t *member);
+
+/**
+ * Unlocks the mutex, waits until notified, and locks the mutex again. A wait may end without a
+ * notification, so look at the condition again.
+ *
+ * Returns what ulocks_robust_fair_mutex_lock does: the mutex is locked after 0 and EOWNERDEAD; EPERM: the
+ * thread holds no robust lock.
+ */
+int ulocks_robust_fair_mutex_cond_wait(struct ulocks_robust_cond_t *cond,
+                                       struct ulocks_robust_fair_mutex_t *mutex,
+                                       const struct ulocks_member_t *member);
+
+/**
+ * As ulocks_robust_fair_mutex_cond_wait, but gives up at a moment of CLOCK_MONOTONIC.
+ *
+ * Returns what that does; ETIMEDOUT: the moment has passed, and the mutex is locked; EINVAL also:
+ * the pointer to the moment is null, or its tv_nsec is not from 0 to 999999999.
+ */
+int ulocks_robust_fair_mutex_cond_wait_until(struct ulocks_robust_cond_t *cond,
+                                             struct ulocks_robust_fair_mutex_t *mutex,
+                                             const struct ulocks_member_t *member,
+                                             const struct timespec *monotonic_deadline);
+
+/**
+ * Finds the mutex of a name in a region, or makes it, unlocked.
+ *
+ * Returns 0; EINVAL: a null pointer, a bad name, or a member of another region; EPROTO: the name
+ * stands for something else; ENOSPC: no room; EBADMSG: the region is damaged.
+ */
+int ulocks_region_robust_mutex(const struct ulocks_region_t *region,
+                               const struct ulocks_member_t *member,
+                               const char *name,
+                               struct ulocks_robust_mutex_t **mutex);
+
+/**
+ * Locks the mutex, and waits as long as that takes.
+ *
+ * Returns 0; EOWNERDEAD: locked, but the last holder died with it, so repair the data and call
+ * ulocks_robust_mutex_consistent; ENOTRECOVERABLE: not locked, because the mutex was unlocked
+ * without that; EDEADLK: the thread holds it; EINVAL: the mutex is not in the member's region, or
+ * the member is that of another process; EBADMSG: the memory was overwritten.
+ */
+int ulocks_robust_mutex_lock(struct ulocks_robust_mutex_t *mutex,
+                             const struct ulocks_member_t *member);
+
+/**
+ * Locks the mutex if that needs no waiting.
+ *
+ * Returns what ulocks_robust_mutex_lock does, or EBUSY: a living thread holds the mutex.
+ */
+int ulocks_robust_mutex_trylock(struct ulocks_robust_mutex_t *mutex,
+                                const struct ulocks_member_t *member);
+
+/**
+ * Locks the mutex, or gives up at a moment of CLOCK_MONOTONIC.
+ *
+ * Returns what ulocks_robust_mutex_lock does; ETIMEDOUT: the moment has passed; EINVAL also: the
+ * pointer to the moment is null, or its tv_nsec is not from 0 to 999999999.
+ */
+int ulocks_robust_mutex_lock_until(struct ulocks_robust_mutex_t *mutex,
+                                   const struct ulocks_member_t *member,
+                                   const struct timespec *monotonic_deadline);
+
+/**
+ * Unlocks the mutex, which the calling thread must hold. If the last holder died, and the data was
+ * not said to be consistent, the mutex is not recoverable from here on.
+ *
+ * Returns 0; EPERM: the thread holds no robust lock; EINVAL: as ulocks_robust_mutex_lock.
+ */
+int ulocks_robust_mutex_unlock(struct ulocks_robust_mutex_t *mutex,
+                               const struct ulocks_member_t *member);
+
+/**
+ * Says that the data is whole again, after EOWNERDEAD. The calling thread must hold the mutex.
+ *
+ * Returns 0; EINVAL: no holder had died, or as ulocks_robust_mutex_lock; EPERM: the thread holds no
+ * robust lock.
+ */
+int ulocks_robust_mutex_consistent(struct ulocks_robust_mutex_t *mutex,
+                                   const struct ulocks_member_t *member);
+
+/**
+ * Locks the mutex although it is not recoverable: the data is dirty until
+ * ulocks_robust_mutex_consistent.
+ *
+ * Returns EOWNERDEAD: locked; EDEADLK, EINVAL and EBADMSG: as ulocks_robust_mutex_lock.
+ */
+int ulocks_robust_mutex_reset(struct ulocks_robust_mutex_t *mutex,
+                              const struct ulocks_member_t *member);
+
+/**
+ * Unlocks the mutex, waits until notified, and locks the mutex again. A wait may end without a
+ * notification, so look at the condition again.
+ *
+ * Returns what ulocks_robust_mutex_lock does: the mutex is locked after 0 and EOWNERDEAD; EPERM: the
+ * thread holds no robust lock.
+ */
+int ulocks_robust_mutex_cond_wait(struct ulocks_robust_cond_t *cond,
+                                  struct ulocks_robust_mutex_t *mutex,
+                                  const struct ulocks_member_t *member);
+
+/**
+ * As ulocks_robust_mutex_cond_wait, but gives up at a moment of CLOCK_MONOTONIC.
+ *
+ * Returns what that does; ETIMEDOUT: the moment has passed, and the mutex is locked; EINVAL also:
+ * the pointer to the moment is null, or its tv_nsec is not from 0 to 999999999.
+ */
+int ulocks_robust_mutex_cond_wait_until(struct ulocks_robust_cond_t *cond,
+                                        struct ulocks_robust_mutex_t *mutex,
+                                        const struct ulocks_member_t *member,
+                                        const struct timespec *monotonic_deadline);
 
 /**
  * Locks for reading, and waits as long as that takes. Returns 0.

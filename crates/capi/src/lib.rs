@@ -14,6 +14,8 @@ mod condvar;
 mod fair_mutex;
 mod mutex;
 mod pi_mutex;
+mod region;
+mod robust;
 mod rwlock;
 mod semaphore;
 mod shared;

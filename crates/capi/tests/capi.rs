@@ -81,6 +81,21 @@ fn shared_semaphore() {
 }
 
 #[test]
+fn region() {
+    run_both("tests/programs/region.c", "gnu11");
+}
+
+#[test]
+fn robust_mutex() {
+    run_both("tests/programs/robust_mutex.c", "gnu11");
+}
+
+#[test]
+fn robust_fair_mutex() {
+    run_both("tests/programs/robust_fair_mutex.c", "gnu11");
+}
+
+#[test]
 fn classes_of_cpp_14() {
     run_both("tests/programs/wrappers.cpp", "c++14");
 }
@@ -150,6 +165,11 @@ fn the_programs_call_every_function_of_the_header() {
                 assert!(cases.contains(&format!("NOTIFY(_{operation},")), "{operation} is not called");
                 called += &format!("ulocks_{stem}_cond_{operation}(");
             }
+        }
+        if text.contains("#include \"robust.h\"") {
+            let cases = fs::read_to_string(package().join("tests/programs/robust.h")).expect("the cases");
+            called += &cases.replace("FN(_", &format!("ulocks_{stem}_")).replace(")(", "(");
+            called += &cases.replace("FIND(", &format!("ulocks_region_{stem}("));
         }
         called += &text;
     }

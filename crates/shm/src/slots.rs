@@ -222,15 +222,28 @@ impl<'s> Member<'s> {
         self.slots[self.owner.slot()].token.process()
     }
 
+    /// Whether a lock lies in the member's region.
+    #[doc(hidden)]
+    #[must_use]
+    pub fn covers<T: ?Sized>(&self, lock: *const T) -> bool {
+        self.region.contains(&lock.addr())
+    }
+
+    /// Whether the caller is the thread's process, and not a child of fork.
+    #[doc(hidden)]
+    #[must_use]
+    pub fn is_of_this_process(&self) -> bool {
+        self.registration.is_of_this_process()
+    }
+
     /// Checks that a lock lies in the member's region.
     ///
     /// # Panics
     /// If not: the lock's other users are not in this member's table.
     #[inline]
     pub(crate) fn check_region<T: ?Sized>(&self, lock: &T) {
-        let address = core::ptr::from_ref(lock).addr();
         assert!(
-            self.region.contains(&address),
+            self.covers(lock),
             "the lock is not in the region that the thread has joined; join the region of the lock"
         );
     }
@@ -254,7 +267,7 @@ impl<'s> Member<'s> {
     #[inline]
     pub(crate) fn check_process(&self) {
         assert!(
-            self.registration.is_of_this_process(),
+            self.is_of_this_process(),
             "a child of fork uses a robust lock by its parent's member; join in the child"
         );
     }

@@ -8,6 +8,7 @@ use crate::safe::{SharedSafe, layout, named};
 use crate::slots::Member;
 use std::fmt;
 use std::mem::MaybeUninit;
+use std::ptr::NonNull;
 use ulocks_core::sync::UnsafeCell;
 
 /// Values by name, in a region: programs that know a name and a type find each other's locks, and
@@ -163,6 +164,46 @@ impl<const ENTRIES: usize, const BYTES: usize> Directory<ENTRIES, BYTES> {
         self.locate(me, name, true, prepare)
     }
 
+    /// The place of the `size` bytes of `name`, aligned to 64, which are all zero if they are new. A
+    /// reset keeps them.
+    ///
+    /// They are for data under a lock of another name, in a program that has no type for it.
+    ///
+    /// # Errors
+    /// As [`find_or_create`](Self::find_or_create). Another size is another type.
+    ///
+    /// # Examples
+    /// ```
+    /// use ulocks_shm::{Directory, Region};
+    ///
+    /// let region = Region::<Directory<8, 1024>>::options().anonymous()?;
+    /// let me = region.join()?;
+    /// let place = region.find_or_create_bytes(&me, "limits", 100)?;
+    /// // SAFETY: a hundred bytes, and no other thread uses them.
+    /// assert_eq!(unsafe { place.read() }, 0);
+    /// assert!(region.find_or_create_bytes(&me, "limits", 99).is_err());
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn find_or_create_bytes(
+        &self,
+        me: &Member<'_>,
+        name: &str,
+        size: usize,
+    ) -> Result<NonNull<u8>, DirectoryError> {
+        let identity = named("bytes", &[size as u64, MOST_ALIGN]);
+        let text = Text::new("bytes").expect("five bytes");
+        let kind = Kind { identity, size: size as u64, align: MOST_ALIGN as u32, shown_as: 0, name: text };
+        let prepared = |offset, fresh| {
+            if fresh == Fresh::Created {
+                // SAFETY: the place is in the arena with its size, and this thread has it alone:
+                // invariant 3.
+                unsafe { self.bytes(offset).write_bytes(0, size) };
+            }
+        };
+        let offset = self.place(me, name, true, kind, prepared)?;
+        Ok(NonNull::new(self.bytes(offset)).expect("a place in the arena"))
+    }
+
     /// What the directory has, without its lock. It ends at the first entry that is damaged.
     pub fn entries(&self) -> impl Iterator<Item = Result<Named, DirectoryError>> + '_ {
         self.table.list(BYTES as u64).map(|contents| contents.map(Named::from))
@@ -175,10 +216,6 @@ impl<const ENTRIES: usize, const BYTES: usize> Directory<ENTRIES, BYTES> {
         create: bool,
         prepare: impl FnOnce(&T, Fresh),
     ) -> Result<&T, DirectoryError> {
-        me.check_region(self);
-        let text = Text::new(name).filter(|_| !name.is_empty());
-        let text = text.ok_or(DirectoryError::Name { bytes: name.len() })?;
-        let wanted = Wanted { name: text, kind: Kind::of::<T>() };
         let prepared = |offset, fresh| {
             let value = self.value::<T>(offset);
             match fresh {
@@ -190,13 +227,35 @@ impl<const ENTRIES: usize, const BYTES: usize> Directory<ENTRIES, BYTES> {
             // SAFETY: the same. Each bit pattern is a `T`.
             prepare(unsafe { &*value }, fresh);
         };
-        // SAFETY: the directory is in the member's region, and all members of that have one table
-        // of slots.
-        let offset = unsafe { self.table.locate(me, &wanted, BYTES as u64, create, prepared) }?;
+        let offset = self.place(me, name, create, Kind::of::<T>(), prepared)?;
         // SAFETY: the place is in the arena, aligned for `T`, and no other value's: invariant 1. It
         // is prepared, each bit pattern is a `T`, and it changes through atomics and guards only.
         // The arena lives as long as `self`.
         Ok(unsafe { &*self.value::<T>(offset) })
+    }
+
+    /// The offset of the value of `name`.
+    fn place(
+        &self,
+        me: &Member<'_>,
+        name: &str,
+        create: bool,
+        kind: Kind,
+        prepared: impl FnOnce(u64, Fresh),
+    ) -> Result<u64, DirectoryError> {
+        me.check_region(self);
+        let text = Text::new(name).filter(|_| !name.is_empty());
+        let name = text.ok_or(DirectoryError::Name { bytes: name.len() })?;
+        let wanted = Wanted { name, kind };
+        // SAFETY: the directory is in the member's region, and all members of that have one table
+        // of slots.
+        unsafe { self.table.locate(me, &wanted, BYTES as u64, create, prepared) }
+    }
+
+    fn bytes(&self, offset: u64) -> *mut u8 {
+        let offset = usize::try_from(offset).expect("the arena is larger");
+        assert!(offset <= BYTES, "outside of the arena");
+        self.arena.0.with_mut(|arena| arena.cast::<u8>().wrapping_add(offset))
     }
 
     /// The place at `offset`, which the table has checked for a `T`.

@@ -184,6 +184,19 @@ impl<T: ?Sized, L: RawRobust> RobustMutex<T, L> {
         Ok(self.guard(me))
     }
 
+    /// The guard of a thread that holds the mutex, and has forgotten its guard.
+    ///
+    /// # Panics
+    /// As [`lock`](Self::lock).
+    ///
+    /// # Safety
+    /// `me` holds the mutex, and there is no other guard of that.
+    #[doc(hidden)]
+    pub unsafe fn guard_unchecked<'a>(&'a self, me: &'a Member<'_>) -> RobustGuard<'a, T, L> {
+        me.check_region(self);
+        self.guard(me)
+    }
+
     /// Whether a thread holds the mutex, living or dead, at the moment of the look.
     #[must_use]
     pub fn is_locked(&self) -> bool {

@@ -1,0 +1,70 @@
+/* Regions: files, descriptors, names, errors. */
+
+#include "check.h"
+#include "ulocks.h"
+#include <fcntl.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+static char path[64];
+
+static void a_file_keeps_its_data(void) {
+    ulocks_region_t *region;
+    ulocks_member_t *me;
+    char *bytes;
+    RETURNS(ENOENT, ulocks_region_open(path, &region));
+    CHECK(strlen(ulocks_region_error()) > 0);
+    RETURNS(0, ulocks_region_create(path, 0600, &region));
+    RETURNS(ULOCKS_REGION_CREATED, ulocks_region_attached(region));
+    RETURNS(EEXIST, ulocks_region_create(path, 0600, &region));
+    RETURNS(0, ulocks_region_join(region, &me));
+    RETURNS(0, ulocks_region_bytes(region, me, "greeting", 6, (void **)&bytes));
+    memcpy(bytes, "hello", 6);
+    RETURNS(EBUSY, ulocks_region_close(region));
+    RETURNS(0, ulocks_member_leave(me));
+    RETURNS(0, ulocks_region_close(region));
+
+    RETURNS(0, ulocks_region_create_or_open(path, 0600, &region));
+    RETURNS(ULOCKS_REGION_RESET, ulocks_region_attached(region));
+    RETURNS(0, ulocks_region_join(region, &me));
+    RETURNS(EPROTO, ulocks_region_bytes(region, me, "greeting", 7, (void **)&bytes));
+    RETURNS(ENOSPC, ulocks_region_bytes(region, me, "all", 1 << 20, (void **)&bytes));
+    RETURNS(EINVAL, ulocks_region_bytes(region, me, "greeting", 6, NULL));
+    RETURNS(0, ulocks_region_bytes(region, me, "greeting", 6, (void **)&bytes));
+    CHECK(strcmp(bytes, "hello") == 0);
+
+    ulocks_region_t *again;
+    const int descriptor = ulocks_region_fd(region);
+    CHECK(descriptor >= 0);
+    RETURNS(0, ulocks_region_from_fd(descriptor, &again));
+    RETURNS(ULOCKS_REGION_JOINED, ulocks_region_attached(again));
+    RETURNS(EINVAL, ulocks_region_bytes(again, me, "greeting", 6, (void **)&bytes));
+    RETURNS(0, ulocks_region_close(again));
+    RETURNS(0, ulocks_member_leave(me));
+    RETURNS(0, ulocks_region_close(region));
+}
+
+static void what_is_no_region_is_refused(void) {
+    ulocks_region_t *region;
+    const int file = open(path, O_WRONLY | O_TRUNC);
+    CHECK(file >= 0);
+    for (int i = 0; i < 4096; i++)
+        CHECK(write(file, "no region", 9) == 9);
+    CHECK(close(file) == 0);
+    RETURNS(EBADMSG, ulocks_region_open(path, &region));
+    RETURNS(EINVAL, ulocks_region_open(NULL, &region));
+    RETURNS(EINVAL, ulocks_region_create(NULL, 0600, &region));
+    RETURNS(EINVAL, ulocks_region_create_or_open(NULL, 0600, &region));
+    RETURNS(EINVAL, ulocks_region_anonymous(NULL));
+    RETURNS(EBADF, ulocks_region_from_fd(-1, &region));
+    RETURNS(EBADF, ulocks_region_from_fd(99, &region));
+}
+
+int main(void) {
+    snprintf(path, sizeof path, "/tmp/ulocks-region-%d", (int)getpid());
+    a_file_keeps_its_data();
+    what_is_no_region_is_refused();
+    CHECK(unlink(path) == 0);
+    return 0;
+}
