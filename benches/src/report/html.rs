@@ -4,7 +4,7 @@
 
 use super::svg::escape;
 use super::text::{Best, caveats, verdict};
-use super::{Kind, Point, Report, WaitSummary, chart, units};
+use super::{Kind, Lock, Point, Report, WaitSummary, chart, units};
 use crate::statistics::rounds::{Ratio, Verdict};
 use crate::workloads::Workload;
 use std::fmt::Write;
@@ -12,20 +12,21 @@ use std::fmt::Write;
 /// A line's look: colour in the light scheme, dashes, colour in the dark scheme.
 type Look = (&'static str, &'static str, &'static str);
 
-/// Warm colours and thick lines for the family, in the order of the record.
-const FAMILY: &[Look] = &[
-    ("#d6246e", "none", "#ff6fa8"),
-    ("#e8590c", "none", "#ff9a57"),
-    ("#b8860b", "none", "#f0c040"),
-    ("#a61e4d", "7 3", "#ff9ec4"),
-    ("#c2410c", "7 3", "#ffc09a"),
-];
-
-/// Cool colours for the peers, by name, so that a lock looks the same on every page.
-const PEERS: &[(&str, Look)] = &[
+/// Warm colours for the family, cool ones for the peers, by name, so that a lock looks the same on
+/// every page. No two are alike.
+const NAMED: &[(&str, Look)] = &[
+    ("unfair", ("#d6246e", "none", "#ff6fa8")),
+    ("throughput", ("#e8590c", "none", "#ff9a57")),
+    ("asym", ("#b8860b", "none", "#f0c040")),
+    ("byte", ("#d6246e", "3 3", "#ff6fa8")),
+    ("calock", ("#a0281c", "none", "#ff8577")),
+    ("fair", ("#e8590c", "7 3", "#ff9a57")),
+    ("semaphore", ("#b8860b", "7 3", "#f0c040")),
+    ("pi", ("#a0281c", "7 3", "#ff8577")),
     ("std", ("#1c64d8", "none", "#6aa5ff")),
     ("parking_lot", ("#0b8a7a", "none", "#3fd0bd")),
     ("parking_lot-0.12", ("#0b8a7a", "5 3", "#3fd0bd")),
+    ("parking_lot-fair", ("#0b8a7a", "2 3", "#3fd0bd")),
     ("usync", ("#7a3fd1", "none", "#b794ff")),
     ("pthread", ("#5f6b7a", "none", "#a9b4c0")),
     ("pthread-adaptive", ("#5f6b7a", "6 3", "#a9b4c0")),
@@ -35,12 +36,27 @@ const PEERS: &[(&str, Look)] = &[
     ("sysv", ("#8a5a2b", "none", "#d6a878")),
 ];
 
-/// For peers that are not listed.
-const OTHERS: &[Look] =
-    &[("#2c7fa8", "5 3", "#7cc8ee"), ("#8a3f8f", "5 3", "#e09be6"), ("#4b6f44", "5 3", "#a3cf99")];
+/// For locks that are not listed, each with each of the [`DASHES`].
+const COLOURS: &[(&str, &str)] =
+    &[("#2c7fa8", "#7cc8ee"), ("#8a3f8f", "#e09be6"), ("#4b6f44", "#a3cf99"), ("#6b5b00", "#d8c860")];
+const DASHES: &[&str] = &["none", "5 3", "2 2", "9 3 2 3", "9 3", "1 2", "5 3 1 3", "12 3"];
 
 /// No lock at all.
 const CEILING: Look = ("#8b8f94", "1 4", "#8b8f94");
+
+/// The look of each lock, in the order of the record.
+fn looks(report: &Report) -> Vec<Look> {
+    let others = DASHES.iter().flat_map(|dashes| COLOURS.iter().map(move |&(day, night)| (day, *dashes, night)));
+    let mut others = others.cycle();
+    let look = |lock: &Lock| match lock.kind {
+        Kind::Baseline => CEILING,
+        _ => match NAMED.iter().find(|(name, _)| *name == lock.name) {
+            Some((_, look)) => *look,
+            None => others.next().unwrap_or(CEILING),
+        },
+    };
+    report.locks.iter().map(look).collect()
+}
 
 /// Draws the page of a record. All figures come from its trials, not from its stored summary.
 pub fn render(report: &Report) -> String {
@@ -56,6 +72,7 @@ pub fn render(report: &Report) -> String {
     )
     .unwrap();
     head(&mut page, report);
+    write!(page, "<pre class=\"answer\">{}</pre>\n", escape(super::answer(report).trim())).unwrap();
     summary(&mut page, report);
     legend(&mut page, report);
     for workload in report.workloads() {
@@ -68,16 +85,8 @@ pub fn render(report: &Report) -> String {
 }
 
 fn colours(report: &Report) -> String {
-    let (mut family, mut others) = (FAMILY.iter().cycle(), OTHERS.iter().cycle());
     let (mut light, mut dark, mut off) = (String::new(), String::new(), String::new());
-    for (index, lock) in report.locks.iter().enumerate() {
-        let listed = PEERS.iter().find(|(name, _)| *name == lock.name).map(|(_, look)| look);
-        let look = match lock.kind {
-            Kind::Family => family.next(),
-            Kind::Peer => listed.or_else(|| others.next()),
-            Kind::Baseline => None,
-        };
-        let (day, dashes, night) = look.unwrap_or(&CEILING);
+    for (index, (lock, (day, dashes, night))) in report.locks.iter().zip(looks(report)).enumerate() {
         writeln!(light, ".s{index} {{ --c: {day}; --d: {dashes} }}").unwrap();
         if lock.kind == Kind::Family {
             writeln!(light, ".s{index} {{ --w: 3 }}\n.s{index} text.name {{ font-weight: 700 }}").unwrap();

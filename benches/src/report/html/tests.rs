@@ -95,3 +95,37 @@ fn limits_are_on_the_page() {
     report.mode = super::super::Mode::Quick;
     assert!(render(&report).contains("This is a quick look"));
 }
+
+#[test]
+fn no_two_locks_look_alike() {
+    let mut report = empty();
+    report.locks = crate::subjects::locks::Entry::all()
+        .iter()
+        .filter(|entry| !entry.metered)
+        .map(|entry| {
+            let kind = if !entry.excludes {
+                Kind::Baseline
+            } else if entry.family {
+                Kind::Family
+            } else {
+                Kind::Peer
+            };
+            Lock { name: entry.name.into(), kind, about: entry.about.into() }
+        })
+        .collect();
+    let mut seen = std::collections::HashMap::new();
+    for (lock, (day, dashes, night)) in report.locks.iter().zip(looks(&report)) {
+        for look in [(day, dashes), (night, dashes)] {
+            let other = seen.insert(look, &lock.name).filter(|other| *other != &lock.name);
+            assert_eq!(other, None, "{} looks like it", lock.name);
+        }
+    }
+    assert!(report.locks.len() > 30);
+}
+
+#[test]
+fn the_page_begins_with_the_answer() {
+    let page = render(&plain(7));
+    let (answer, table) = (page.find("THE ANSWER").unwrap(), page.find("<table>").unwrap());
+    assert!(answer < table);
+}

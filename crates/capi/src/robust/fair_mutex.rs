@@ -68,8 +68,8 @@ pub unsafe extern "C" fn ulocks_robust_fair_mutex_trylock(
 
 /// Locks the mutex, or gives up at a moment of CLOCK_MONOTONIC.
 ///
-/// Returns what ulocks_robust_fair_mutex_lock does; ETIMEDOUT: the moment has passed; EINVAL also: the
-/// pointer to the moment is null, or its tv_nsec is not from 0 to 999999999.
+/// Returns what ulocks_robust_fair_mutex_lock does; ETIMEDOUT: the moment has passed; EINVAL also:
+/// the pointer to the moment is null, or its tv_nsec is not from 0 to 999999999.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn ulocks_robust_fair_mutex_lock_until(
     mutex: *mut ulocks_robust_fair_mutex_t,
@@ -95,8 +95,8 @@ pub unsafe extern "C" fn ulocks_robust_fair_mutex_unlock(
 
 /// Says that the data is whole again, after EOWNERDEAD. The calling thread must hold the mutex.
 ///
-/// Returns 0; EINVAL: no holder had died, or as ulocks_robust_fair_mutex_lock; EPERM: the thread holds no
-/// robust lock.
+/// Returns 0; EINVAL: no holder had died, or as ulocks_robust_fair_mutex_lock; EPERM: the thread
+/// holds no robust lock.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn ulocks_robust_fair_mutex_consistent(
     mutex: *mut ulocks_robust_fair_mutex_t,
@@ -128,8 +128,8 @@ pub unsafe extern "C" fn ulocks_robust_fair_mutex_reset(
 /// Unlocks the mutex, waits until notified, and locks the mutex again. A wait may end without a
 /// notification, so look at the condition again.
 ///
-/// Returns what ulocks_robust_fair_mutex_lock does: the mutex is locked after 0 and EOWNERDEAD; EPERM: the
-/// thread holds no robust lock.
+/// Returns what ulocks_robust_fair_mutex_lock does: the mutex is locked after 0 and EOWNERDEAD;
+/// EPERM: the thread holds no robust lock.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn ulocks_robust_fair_mutex_cond_wait(
     cond: *mut ulocks_robust_cond_t,

@@ -164,8 +164,8 @@ impl<const ENTRIES: usize, const BYTES: usize> Directory<ENTRIES, BYTES> {
         self.locate(me, name, true, prepare)
     }
 
-    /// The place of the `size` bytes of `name`, aligned to 64, which are all zero if they are new. A
-    /// reset keeps them.
+    /// The place of the `size` bytes of `name`, aligned to 64, which are all zero if they are new.
+    /// A reset keeps them.
     ///
     /// They are for data under a lock of another name, in a program that has no type for it.
     ///
