@@ -37,8 +37,15 @@ const NAMED: &[(&str, Look)] = &[
 ];
 
 /// For locks that are not listed, each with each of the [`DASHES`].
-const COLOURS: &[(&str, &str)] =
-    &[("#2c7fa8", "#7cc8ee"), ("#8a3f8f", "#e09be6"), ("#4b6f44", "#a3cf99"), ("#6b5b00", "#d8c860")];
+const COLOURS: &[(&str, &str)] = &[
+    ("#2c7fa8", "#7cc8ee"),
+    ("#8a3f8f", "#e09be6"),
+    ("#4b6f44", "#a3cf99"),
+    ("#6b5b00", "#d8c860"),
+    ("#44546a", "#b8c8dd"),
+    ("#004b49", "#5fb8b4"),
+    ("#5a1e5e", "#c08ac4"),
+];
 const DASHES: &[&str] = &["none", "5 3", "2 2", "9 3 2 3", "9 3", "1 2", "5 3 1 3", "12 3"];
 
 /// No lock at all.
@@ -46,7 +53,8 @@ const CEILING: Look = ("#8b8f94", "1 4", "#8b8f94");
 
 /// The look of each lock, in the order of the record.
 fn looks(report: &Report) -> Vec<Look> {
-    let others = DASHES.iter().flat_map(|dashes| COLOURS.iter().map(move |&(day, night)| (day, *dashes, night)));
+    let others =
+        DASHES.iter().flat_map(|dashes| COLOURS.iter().map(move |&(day, night)| (day, *dashes, night)));
     let mut others = others.cycle();
     let look = |lock: &Lock| match lock.kind {
         Kind::Baseline => CEILING,
@@ -72,7 +80,7 @@ pub fn render(report: &Report) -> String {
     )
     .unwrap();
     head(&mut page, report);
-    write!(page, "<pre class=\"answer\">{}</pre>\n", escape(super::answer(report).trim())).unwrap();
+    writeln!(page, "<pre class=\"answer\">{}</pre>", escape(super::answer(report).trim())).unwrap();
     summary(&mut page, report);
     legend(&mut page, report);
     for workload in report.workloads() {

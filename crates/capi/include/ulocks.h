@@ -797,8 +797,8 @@ int ulocks_robust_fair_mutex_trylock(struct ulocks_robust_fair_mutex_t *mutex,
 /**
  * Locks the mutex, or gives up at a moment of CLOCK_MONOTONIC.
  *
- * Returns what ulocks_robust_fair_mutex_lock does; ETIMEDOUT: the moment has passed; EINVAL also: the
- * pointer to the moment is null, or its tv_nsec is not from 0 to 999999999.
+ * Returns what ulocks_robust_fair_mutex_lock does; ETIMEDOUT: the moment has passed; EINVAL also:
+ * the pointer to the moment is null, or its tv_nsec is not from 0 to 999999999.
  */
 int ulocks_robust_fair_mutex_lock_until(struct ulocks_robust_fair_mutex_t *mutex,
                                         const struct ulocks_member_t *member,
@@ -816,8 +816,8 @@ int ulocks_robust_fair_mutex_unlock(struct ulocks_robust_fair_mutex_t *mutex,
 /**
  * Says that the data is whole again, after EOWNERDEAD. The calling thread must hold the mutex.
  *
- * Returns 0; EINVAL: no holder had died, or as ulocks_robust_fair_mutex_lock; EPERM: the thread holds no
- * robust lock.
+ * Returns 0; EINVAL: no holder had died, or as ulocks_robust_fair_mutex_lock; EPERM: the thread
+ * holds no robust lock.
  */
 int ulocks_robust_fair_mutex_consistent(struct ulocks_robust_fair_mutex_t *mutex,
                                         const struct ulocks_member_t *member);
@@ -835,8 +835,8 @@ int ulocks_robust_fair_mutex_reset(struct ulocks_robust_fair_mutex_t *mutex,
  * Unlocks the mutex, waits until notified, and locks the mutex again. A wait may end without a
  * notification, so look at the condition again.
  *
- * Returns what ulocks_robust_fair_mutex_lock does: the mutex is locked after 0 and EOWNERDEAD; EPERM: the
- * thread holds no robust lock.
+ * Returns what ulocks_robust_fair_mutex_lock does: the mutex is locked after 0 and EOWNERDEAD;
+ * EPERM: the thread holds no robust lock.
  */
 int ulocks_robust_fair_mutex_cond_wait(struct ulocks_robust_cond_t *cond,
                                        struct ulocks_robust_fair_mutex_t *mutex,
@@ -905,8 +905,8 @@ int ulocks_robust_mutex_unlock(struct ulocks_robust_mutex_t *mutex,
 /**
  * Says that the data is whole again, after EOWNERDEAD. The calling thread must hold the mutex.
  *
- * Returns 0; EINVAL: no holder had died, or as ulocks_robust_mutex_lock; EPERM: the thread holds no
- * robust lock.
+ * Returns 0; EINVAL: no holder had died, or as ulocks_robust_mutex_lock; EPERM: the thread holds
+ * no robust lock.
  */
 int ulocks_robust_mutex_consistent(struct ulocks_robust_mutex_t *mutex,
                                    const struct ulocks_member_t *member);
@@ -924,8 +924,8 @@ int ulocks_robust_mutex_reset(struct ulocks_robust_mutex_t *mutex,
  * Unlocks the mutex, waits until notified, and locks the mutex again. A wait may end without a
  * notification, so look at the condition again.
  *
- * Returns what ulocks_robust_mutex_lock does: the mutex is locked after 0 and EOWNERDEAD; EPERM: the
- * thread holds no robust lock.
+ * Returns what ulocks_robust_mutex_lock does: the mutex is locked after 0 and EOWNERDEAD; EPERM:
+ * the thread holds no robust lock.
  */
 int ulocks_robust_mutex_cond_wait(struct ulocks_robust_cond_t *cond,
                                   struct ulocks_robust_mutex_t *mutex,

@@ -238,14 +238,14 @@ print(sum(done))
 ";
 
 fn python(bench: &Bench) -> anyhow::Result<Outcome> {
-    let items = 30_000 * bench.seconds;
+    let items = 200_000 * bench.seconds;
     let mut command = bench.subject("python3");
     command.args(["-c", PYTHON, &items.to_string()]);
     with_answer(bench, command, items)
 }
 
 fn sqlite(bench: &Bench) -> anyhow::Result<Outcome> {
-    let rows = 200_000 * bench.seconds;
+    let rows = 1_000_000 * bench.seconds;
     let mut command = bench.subject("sqlite3");
     command.args([
         ":memory:",

@@ -32,6 +32,7 @@ fn a_capital_letter_spins_before_it_sleeps() {
         "sem_t",
         "sysv",
         "ticket-futex",
+        "wait-wake",
         "sysv-undo",
         "ofd",
         "pthread-rw",
@@ -54,14 +55,15 @@ fn has_policy(entry: &Entry) -> bool {
 #[test]
 fn probes_run_when_they_are_named() {
     let probes: Vec<_> = Entry::all().iter().filter(|entry| entry.probe).map(|entry| entry.name).collect();
-    assert_eq!(probes[..4], ["mcs-park", "ticket-futex", "calock-1ms", "calock-100ms"]);
+    let wanted = ["mcs-park", "ticket-futex", "wait-wake", "calock-1ms", "calock-100ms"];
+    assert_eq!(probes[..5], wanted);
     let elsewhere = |name: &&str| {
         crate::subjects::rwlocks::Entry::find(name).is_ok()
             || crate::subjects::semaphores::Entry::find(name).is_ok()
             || name.starts_with("robust")
             || ["sysv-undo", "ofd"].contains(name) // `shared`
     };
-    assert!(probes[4..].iter().all(elsewhere), "{probes:?}");
+    assert!(probes[5..].iter().all(elsewhere), "{probes:?}");
     assert!(Entry::all().iter().all(|entry| entry.is_usual() == (entry.is_plain() && !entry.probe)));
 }
 
