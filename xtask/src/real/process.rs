@@ -155,10 +155,14 @@ pub fn run(command: Command, dir: &Path, guard: Duration) -> anyhow::Result<Ende
     Job::start(command, dir)?.succeed(guard)
 }
 
-/// Whether a program of this name is in a directory of `PATH`, or where Debian has its servers.
-pub fn is_installed(name: &str) -> bool {
+/// Where a program of this name is: in a directory of `PATH`, or where Debian has its servers. A
+/// path is a file that must be there.
+pub fn installed(name: &str) -> Option<PathBuf> {
     let path = std::env::var_os("PATH").unwrap_or_default();
-    std::env::split_paths(&path).chain(["/usr/sbin".into()]).any(|dir| dir.join(name).is_file())
+    let postgresql = fs::read_dir("/usr/lib/postgresql").into_iter().flatten().flatten();
+    let postgresql = postgresql.map(|version| version.path().join("bin"));
+    let folders = std::env::split_paths(&path).chain(["/usr/sbin".into()]).chain(postgresql);
+    folders.map(|folder| folder.join(name)).find(|file| file.is_file())
 }
 
 #[cfg(test)]

@@ -1,7 +1,7 @@
 //! The programs: what they need, how they run, and what their output says.
 
 use super::memcache;
-use super::process::{Ended, Job, is_installed, run};
+use super::process::{Ended, Job, installed, run};
 use super::servers;
 use anyhow::{Context, bail};
 use std::path::{Path, PathBuf};
@@ -95,6 +95,8 @@ pub const REAL: &[Real] = &[
     Real { name: "redis", what: "a store with 2 threads for input and output; redis-benchmark sets and gets", face: Face::Pthread, packages: "redis-server redis-tools", needs: &["redis-server", "redis-benchmark"], unit: "requests/s", run: servers::redis },
     Real { name: "mariadb", what: "sysbench oltp_read_write with 8 connections on a small table", face: Face::Pthread, packages: "mariadb-server sysbench", needs: &["mariadbd", "mariadb", "mariadb-install-db", "sysbench"], unit: "transactions/s", run: servers::mariadb },
     Real { name: "rocksdb", what: "db_bench: 8 threads fill and read a database", face: Face::Pthread, packages: "rocksdb-tools", needs: &["db_bench"], unit: "reads/s", run: rocksdb },
+    Real { name: "rocksdb-writing", what: "db_bench: 4 threads read while one writes", face: Face::Pthread, packages: "rocksdb-tools", needs: &["db_bench"], unit: "reads/s", run: rocksdb_writing },
+    Real { name: "postgresql", what: "pgbench with 8 connections; its POSIX semaphores are process-shared, so they are passed on", face: Face::Pthread, packages: "postgresql postgresql-contrib", needs: &["postgres", "initdb", "pgbench"], unit: "transactions/s", run: servers::postgresql },
     Real { name: "kyotocabinet", what: "kccachetest wicked: 4 threads do everything to a cache of records", face: Face::Pthread, packages: "kyotocabinet-utils", needs: &["kccachetest"], unit: "operations/s", run: kyotocabinet },
     Real { name: "sysbench-threads", what: "sysbench threads: 8 threads, 4 mutexes, yields inside", face: Face::Pthread, packages: "sysbench", needs: &["sysbench"], unit: "events/s", run: sysbench_threads },
     Real { name: "sysbench-mutex", what: "sysbench mutex: 8 threads, 4 mutexes, short regions", face: Face::Pthread, packages: "sysbench", needs: &["sysbench"], unit: "locks/s", run: sysbench_mutex },
@@ -105,13 +107,15 @@ pub const REAL: &[Real] = &[
     Real { name: "openmp", what: "a sample: OpenMP loops, locks and tasks beside a pthread mutex", face: Face::Pthread, packages: "gcc", needs: &["cc"], unit: "rounds/s", run: openmp },
     Real { name: "tbb", what: "a sample: a oneTBB pipeline beside std::mutex and std::shared_mutex", face: Face::Pthread, packages: "g++ libtbb-dev", needs: &["c++"], unit: "items/s", run: tbb },
     Real { name: "stress-sem-sysv", what: "stress-ng --sem-sysv: System V semaphore arrays", face: Face::Sysv, packages: "stress-ng", needs: &["stress-ng"], unit: "operations/s", run: |bench| stress(bench, "sem-sysv") },
+    Real { name: "perl", what: "IPC::Shareable: 4 processes count in a shared variable, under its semaphores", face: Face::Sysv, packages: "libipc-shareable-perl", needs: &["perl", "/usr/share/perl5/IPC/Shareable.pm"], unit: "rounds/s", run: perl },
+    Real { name: "php", what: "sysvsem: 4 processes count in shared memory, under a semaphore", face: Face::Sysv, packages: "php-cli", needs: &["php"], unit: "rounds/s", run: php },
     Real { name: "fakeroot", what: "fakeroot-sysv: chown of many files, each guarded by a System V semaphore", face: Face::Sysv, packages: "fakeroot", needs: &["fakeroot-sysv"], unit: "files/s", run: fakeroot },
 ];
 
 impl Real {
     /// What this machine lacks to run it.
     pub fn missing(&self) -> Option<String> {
-        let missing: Vec<_> = self.needs.iter().copied().filter(|name| !is_installed(name)).collect();
+        let missing: Vec<_> = self.needs.iter().copied().filter(|name| installed(name).is_none()).collect();
         (!missing.is_empty())
             .then(|| format!("no `{}`; get it with: apt-get install {}", missing.join("`, `"), self.packages))
     }
@@ -156,6 +160,22 @@ fn rocksdb(bench: &Bench) -> anyhow::Result<Outcome> {
     let p99 = number_after(reads, "P99:")?;
     let operations = (2 * 8 * number) as f64;
     Ok(Outcome { rate, p99_us: Some(p99), cpu_per_million: ended.cpu / operations * 1e6, answer: None })
+}
+
+fn rocksdb_writing(bench: &Bench) -> anyhow::Result<Outcome> {
+    let db = bench.dir.join("db");
+    _ = std::fs::remove_dir_all(&db);
+    let mut command = bench.subject("db_bench");
+    command.args(["--benchmarks=fillrandom,readwhilewriting", "--threads=4", "--histogram=1", "--seed=7"]);
+    command.args(["--num=10000", &format!("--duration={}", bench.seconds)]);
+    command.arg(format!("--db={}", db.display()));
+    let ended = bench.run(command)?;
+    let reads = ended.output.split("readwhilewriting").nth(1);
+    let reads = reads.context("db_bench says nothing of readwhilewriting")?;
+    let rate = number_after(reads, "micros/op")?;
+    let p99 = number_after(reads, "P99:")?;
+    let cpu_per_million = ended.cpu / (rate * bench.seconds as f64) * 1e6;
+    Ok(Outcome { rate, p99_us: Some(p99), cpu_per_million, answer: None })
 }
 
 fn kyotocabinet(bench: &Bench) -> anyhow::Result<Outcome> {
@@ -266,6 +286,23 @@ fn with_answer(bench: &Bench, command: Command, operations: u64) -> anyhow::Resu
     let ended = bench.run(command)?;
     let outcome = Outcome::of(operations as f64, begin.elapsed().as_secs_f64(), ended.cpu);
     Ok(Outcome { answer: Some(ended.output), ..outcome })
+}
+
+const PERL: &str = include_str!("samples/counter.pl");
+const PHP: &str = include_str!("samples/counter.php");
+
+fn perl(bench: &Bench) -> anyhow::Result<Outcome> {
+    let rounds = 1_000 * bench.seconds;
+    let mut command = bench.subject("perl");
+    command.args(["-e", PERL, &rounds.to_string()]);
+    with_answer(bench, command, 4 * rounds)
+}
+
+fn php(bench: &Bench) -> anyhow::Result<Outcome> {
+    let rounds = 40_000 * bench.seconds;
+    let mut command = bench.subject("php");
+    command.args(["-r", PHP, &rounds.to_string()]);
+    with_answer(bench, command, 4 * rounds)
 }
 
 const TASKS: &str = include_str!("samples/tasks.c");
