@@ -9,7 +9,7 @@ use crate::raw::{PolicyOf, RawPsRwLock, ReadToken};
 use crate::readers::Readers;
 use core::panic::Location;
 use ulocks_core::signal::Context;
-use ulocks_core::sync::Ordering::Acquire;
+use ulocks_core::sync::Ordering::Relaxed;
 use ulocks_core::time::Deadline;
 use ulocks_core::{Policy, raw};
 
@@ -99,7 +99,8 @@ impl<D: Configuration> RawPsRwLock<D> {
     /// owner waits for that thread anyway. False, and no trace, if no reader is inside or the class
     /// is full.
     fn arrive_again(&self, index: u32) -> bool {
-        let was = State(self.state.fetch_add(Self::LAYOUT.one(index), Acquire));
+        // Relaxed: the thread's first acquisition has acquired, and no writer was inside since.
+        let was = State(self.state.fetch_add(Self::LAYOUT.one(index), Relaxed));
         let inside = Self::LAYOUT.count(was, index) > 0 && !was.has(Self::LAYOUT.full(index));
         if !inside {
             self.depart(index);
