@@ -1,5 +1,17 @@
 //! A build farm: jobs that need CPUs, memory and a licence together, a job that needs all CPUs, and
 //! a pause.
+//!
+//! # Which lock, and why
+//! [`SemArray`](ulocks::semarray::SemArray), inside of [`JobPool`] (`src/job_pool.rs`, to take
+//! home): a job takes all that it needs in one step, or nothing. `Fairness::Strict` bounds the wait
+//! of the job that needs all CPUs. The pool is model-checked as it stands, with three bugs that
+//! programmers make in such code (`mutants/pool.toml`).
+//!
+//! # What would go wrong with another
+//! With a semaphore for each kind of thing, two jobs that take them in different orders deadlock:
+//! one has the licence and waits for memory, the other has the memory and waits for the licence. To
+//! take them in one order everywhere prevents that. But then a job keeps CPUs idle while it waits
+//! for the licence. `semop` of System V does what `SemArray` does, with a system call each time.
 
 use std::thread;
 use std::time::Duration;

@@ -4,6 +4,16 @@
 //! A worker holds the mutex of its job while it works. If it is killed, the next worker that tries
 //! this mutex is told, and begins the job again. No job is lost, and none is counted twice.
 //!
+//! # Which lock, and why
+//! [`RobustMutex`]: the kernel marks the mutexes of a thread that dies, so the next holder gets the
+//! guard with the news. The data may be half changed, and the holder repairs it before it calls
+//! `mark_consistent`. A guard that is dropped without that makes the mutex not recoverable.
+//!
+//! # What would go wrong with another
+//! A mutex with the policy `Shared` works between processes too, and costs less. But the mutex of a
+//! killed worker stays locked, and all others wait for ever. A file lock (`flock`) is released at a
+//! death. But the next holder does not learn of it, and each acquisition is a system call.
+//!
 //! `job_table FILE` keeps the file. `job_table report FILE` prints what is in it, at any time.
 
 use std::error::Error;
