@@ -180,6 +180,6 @@ mod tests {
         assert!(shown(How::Optimised).contains(r#""--profile" "model""#));
         assert!(shown(How::Vm).contains("--cfg ulocks_vm") && shown(How::Loom).contains("--cfg ulocks_loom"));
         let miri = format!("{:?}", miri(&workspace, &packages, 64..128));
-        assert!(miri.contains("-Zmiri-many-seeds=64..128") && miri.contains("parking-lot"), "{miri}");
+        assert!(miri.contains("-Zmiri-many-seeds=64..128") && miri.contains("parking_lot"), "{miri}");
     }
 }

@@ -140,7 +140,7 @@ pub fn dash_p(packages: &[&Package]) -> Vec<String> {
 }
 
 /// The features that add a lock.
-pub const LOCKS: [&str; 1] = ["parking-lot"];
+pub const LOCKS: [&str; 1] = ["parking_lot"];
 
 /// `--features NAME/FEATURE,..` for each of `features` that each of `packages` has.
 pub fn features(packages: &[&Package], features: &[&str]) -> Vec<String> {
@@ -298,8 +298,8 @@ mod tests {
         let workspace = Workspace::load().unwrap();
         let names = ["ulocks-testkit".to_owned(), "ulocks-unfair".to_owned()];
         let packages = workspace.select(&names, "a manifest", |_| true).unwrap();
-        let asked = "ulocks-testkit/vm,ulocks-unfair/vm,ulocks-unfair/parking-lot";
-        assert_eq!(features(&packages, &["vm", "parking-lot"]), ["--features", asked]);
+        let asked = "ulocks-testkit/vm,ulocks-unfair/vm,ulocks-unfair/parking_lot";
+        assert_eq!(features(&packages, &["vm", "parking_lot"]), ["--features", asked]);
         assert_eq!(features(&packages, &["no-such-feature"]), [""; 0]);
     }
 

@@ -116,7 +116,7 @@ mod tests {
         let packages = workspace.select(&["ulocks-core".into()], "the feature", |p| p.has_feature("vm"));
         assert_eq!(
             vm.args(&packages.unwrap()),
-            ["-p", "ulocks-core", "--features", "ulocks-core/vm,ulocks-core/parking-lot"]
+            ["-p", "ulocks-core", "--features", "ulocks-core/vm,ulocks-core/parking_lot"]
         );
     }
 

@@ -11,7 +11,7 @@ pub use lock::{api, condvar, meter, policy, slice, spin};
 pub use lock::{epoch, inflated};
 #[doc(no_inline)]
 pub use lock_api;
-#[cfg(feature = "parking-lot")]
+#[cfg(feature = "parking_lot")]
 pub use sys::parking_lot;
 #[cfg(not(world = "loom"))]
 pub use sys::robust;

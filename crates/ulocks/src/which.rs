@@ -23,7 +23,7 @@
 //! 7. *It is locked very often, nearly always by one thread at a time, in one process*:
 //!    [`unfair::AsymMutex`](crate::unfair::AsymMutex), whose release is a plain store.
 //! 8. *It is in every one of a million small objects*: `unfair::ByteMutex`, with the feature
-//!    `parking-lot`.
+//!    `parking_lot`.
 //! 9. *It must be small, and the order and the longest wait do not matter*:
 //!    [`unfair::Mutex`](crate::unfair::Mutex), of four bytes.
 //! 10. *Many readers, all alike, with short sections*: a mutex, which is often as fast, or

@@ -75,6 +75,6 @@ fn sizes_are_those_of_the_table() {
         "ulocks::pi::PiMutex": ulocks::pi::PiMutex<()>;
         "ulocks::pi::PiCondvar": ulocks::pi::PiCondvar;
     }
-    #[cfg(feature = "parking-lot")]
+    #[cfg(feature = "parking_lot")]
     check! { "ulocks::unfair::ByteMutex": ulocks::unfair::ByteMutex<()>; }
 }

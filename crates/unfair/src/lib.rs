@@ -2,7 +2,7 @@
 #![cfg_attr(docsrs, feature(doc_cfg))]
 
 mod asym;
-#[cfg(feature = "parking-lot")]
+#[cfg(feature = "parking_lot")]
 mod byte;
 mod mutex;
 mod throughput;
@@ -11,11 +11,11 @@ pub use asym::{
     AsymCondvar, AsymCondvarWith, AsymMutex, AsymMutexGuard, AsymMutexWith, MappedAsymMutexGuard,
     RawAsymMutex,
 };
-#[cfg(feature = "parking-lot")]
+#[cfg(feature = "parking_lot")]
 #[doc(hidden)]
 pub use byte::ByteState;
-#[cfg(feature = "parking-lot")]
-#[cfg_attr(docsrs, doc(cfg(feature = "parking-lot")))]
+#[cfg(feature = "parking_lot")]
+#[cfg_attr(docsrs, doc(cfg(feature = "parking_lot")))]
 pub use byte::{
     ByteBits, ByteCondvar, ByteCondvarWith, ByteMutex, ByteMutexGuard, ByteMutexWith, MappedByteMutexGuard,
     RawByteMutex, UserBits,

@@ -19,14 +19,14 @@ fn the_throughput_mutex_serves_its_clients() {
     clients::<RawThroughputMutex<Shared<Patience<1_000>>, HandOff>>();
 }
 
-#[cfg(feature = "parking-lot")]
+#[cfg(feature = "parking_lot")]
 #[test]
 fn the_mutex_in_a_byte_serves_its_clients() {
     clients::<ulocks_unfair::RawByteMutex>();
     clients::<ulocks_unfair::RawByteMutex<Private<NoSpin>, 0b0100_0000, 0b0010_0000>>();
 }
 
-#[cfg(feature = "parking-lot")]
+#[cfg(feature = "parking_lot")]
 #[test]
 fn two_bits_of_a_byte_are_a_lock() {
     use std::sync::atomic::{AtomicU8, Ordering::Relaxed};

@@ -51,7 +51,7 @@ fn a_waiter_of_a_shared_throughput_mutex_that_is_refused_does_not_leave_a_debt()
 }
 
 /// `parking_lot_core` panics while its queue names thread-local memory. It aborts by itself.
-#[cfg(feature = "parking-lot")]
+#[cfg(feature = "parking_lot")]
 #[test]
 fn a_waiter_of_a_byte_mutex_that_is_refused_does_not_leave_its_entry() {
     use ulocks_core::raw::RawMutex as _;

@@ -177,5 +177,5 @@ fn each_world_has_its_flags_and_its_directory() {
     let loom = shown("loom");
     assert!(loom.contains(r#"CARGO_TARGET_DIR="/base/loom""#), "{loom}");
     assert!(loom.contains("--cfg ulocks_loom") && loom.contains(r#""--profile" "model""#), "{loom}");
-    assert!(loom.contains("ulocks-unfair/loom,ulocks-unfair/parking-lot"), "{loom}");
+    assert!(loom.contains("ulocks-unfair/loom,ulocks-unfair/parking_lot"), "{loom}");
 }

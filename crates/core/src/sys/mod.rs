@@ -7,7 +7,7 @@ pub mod errno;
 pub mod futex;
 pub mod membarrier;
 pub mod model;
-#[cfg(feature = "parking-lot")]
+#[cfg(feature = "parking_lot")]
 pub mod parking_lot;
 #[cfg(not(world = "loom"))]
 pub mod robust;

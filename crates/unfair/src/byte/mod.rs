@@ -17,7 +17,7 @@ use ulocks_core::{Policy, Private, api, futex};
 /// Waiters queue outside of it, in `parking_lot_core`, so a million of these are a megabyte,
 /// however many of them are ever contended. This one is for the default patience and without
 /// counters; [`ByteMutexWith`] has the others, and [`RawByteMutex`] is the lock alone, also as two
-/// bits of a byte that exists already. Needs the feature `parking-lot`.
+/// bits of a byte that exists already. Needs the feature `parking_lot`.
 ///
 /// # The other six bits
 /// [`bits`](ByteBits::bits) reaches them, with and without the lock: a colour, a mark, "deleted".

@@ -2,10 +2,10 @@
 #![cfg(all(ulocks_loom, feature = "loom"))]
 
 mod asym;
-#[cfg(feature = "parking-lot")]
+#[cfg(feature = "parking_lot")]
 #[path = "../common/bits.rs"]
 mod bits;
-#[cfg(feature = "parking-lot")]
+#[cfg(feature = "parking_lot")]
 mod byte;
 mod condvar;
 mod mutex;

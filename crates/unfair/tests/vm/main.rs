@@ -3,10 +3,10 @@
 #![cfg(all(ulocks_vm, feature = "vm"))]
 
 mod asym;
-#[cfg(feature = "parking-lot")]
+#[cfg(feature = "parking_lot")]
 #[path = "../common/bits.rs"]
 mod bits;
-#[cfg(feature = "parking-lot")]
+#[cfg(feature = "parking_lot")]
 mod byte;
 mod condvar;
 mod deaths;

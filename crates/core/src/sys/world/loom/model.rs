@@ -341,7 +341,7 @@ fn run_all(
                 let nth = counter.fetch_add(1, Relaxed) + 1;
                 check_limits(limits, nth, start);
                 kernel::boot();
-                #[cfg(feature = "parking-lot")]
+                #[cfg(feature = "parking_lot")]
                 crate::sys::parking_lot::boot();
                 model();
             });
