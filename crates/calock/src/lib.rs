@@ -18,8 +18,8 @@ pub use word::State;
 
 use ulocks_core::{Private, api};
 
-/// Mutual exclusion around a `T` at a throughput that does not fall however many threads want it,
-/// where no thread starves: fifty-six bytes beside the data.
+/// `Calock<T>` is mutual exclusion around a `T` at a throughput that does not fall however many
+/// threads want it, where no thread starves: fifty-six bytes beside the data.
 ///
 /// This one is for the threads of one process, with the default patience and interval, and without
 /// counters; [`CalockWith`] has the others.
@@ -101,6 +101,13 @@ use ulocks_core::{Private, api};
 /// last may free or unmap it at once. Nothing is allocated, so it can guard a global allocator. A
 /// guard may be forgotten, which leaves the mutex locked, and a locked mutex may be moved or
 /// dropped.
+///
+/// # Methods
+/// `Calock<T>` is a name for [lock_api]'s type around a raw lock of this family. The page of
+/// lock_api lists the methods: `new`, `lock`, `try_lock`, `try_lock_for`, `try_lock_until`,
+/// `is_locked`, `get_mut`, `into_inner` and more. This page says what they promise.
+///
+/// [lock_api]: https://docs.rs/lock_api/0.5/lock_api/struct.Mutex.html
 ///
 /// # Examples
 /// ```

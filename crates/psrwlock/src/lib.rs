@@ -34,9 +34,9 @@ pub use ulocks_core::signal;
 
 use ulocks_core::api;
 
-/// Shared access for readers, exclusive access for a writer, around a `T`, where a reader of a
-/// higher class is never delayed by a writer that waits for readers of a lower class: sixteen bytes
-/// beside the data.
+/// `PsRwLock<T>` is shared access for readers and exclusive access for a writer, around a `T`,
+/// where a reader of a higher class is never delayed by a writer that waits for readers of a lower
+/// class: sixteen bytes beside the data.
 ///
 /// There are four classes of readers: [`Bulk`], which [`read`](api::RwLock::read) acquires,
 /// [`Urgent`], [`Nested`] and [`Handler`]. A writer *sifts*: it closes the lowest class and waits
@@ -123,6 +123,14 @@ use ulocks_core::api;
 /// moved or dropped. On a lock with handlers a forgotten write guard leaves the mask of its thread
 /// set, too. So does a forgotten [`PendingWrite`] that was [ready](Stage::Ready). A forgotten write
 /// that owns the write side keeps it.
+///
+/// # Methods
+/// `PsRwLock<T>` is a name for [lock_api]'s type around a raw lock of this family. The page of
+/// lock_api lists the methods: `new`, `read`, `write`, `upgradable_read`, each with `try_` and time
+/// limits, `get_mut`, `into_inner` and more. This page says what they promise. [`ByClass`] has
+/// those that name a class.
+///
+/// [lock_api]: https://docs.rs/lock_api/0.5/lock_api/struct.RwLock.html
 ///
 /// # Examples
 /// ```

@@ -2,7 +2,7 @@
 
 use crate::{fair, psrwlock, unfair};
 
-/// Mutual exclusion around a `T`: the mutex to begin with.
+/// `Mutex<T>` is mutual exclusion around a `T`: the mutex to begin with.
 ///
 /// It is [`unfair::ThroughputMutex`], whose page says all about fairness, blocking, panics,
 /// processes, signals and forks. In short: eight bytes beside the data; no allocation; all-zero
@@ -14,6 +14,14 @@ use crate::{fair, psrwlock, unfair};
 /// tables of BENCHMARKS.md its rate is 0.93 to 1.31 of the best of std, parking_lot and usync in
 /// each cell. [`unfair::Mutex`] is smaller and as fast, and may leave a waiter behind for any
 /// length of time.
+///
+/// # Methods
+/// `Mutex<T>` is a name for [lock_api]'s type around a raw lock of this family. The page of
+/// lock_api lists the methods: `new`, `lock`, `try_lock`, `try_lock_for`, `try_lock_until`,
+/// `is_locked`, `get_mut`, `into_inner` and more. That of [`unfair::ThroughputMutex`] says what
+/// they promise.
+///
+/// [lock_api]: https://docs.rs/lock_api/0.5/lock_api/struct.Mutex.html
 ///
 /// # Examples
 /// ```
@@ -40,7 +48,8 @@ pub type MappedMutexGuard<'a, T> = unfair::MappedThroughputMutexGuard<'a, T>;
 pub type ArcMutexGuard<T> = crate::api::ArcMutexGuard<unfair::RawThroughputMutex, T>;
 
 ulocks_core::on_machine! {
-    /// A [`Mutex`] that its holder may lock again. A guard gives shared access to the data only.
+    /// `ReentrantMutex<T>` is a [`Mutex`] that its holder may lock again. A guard gives shared
+    /// access to the data only.
     ///
     /// The lock in it is that of [`Mutex`], so fairness and blocking are the same. It is
     /// sixteen bytes larger. The model worlds have none.
@@ -71,11 +80,17 @@ ulocks_core::on_machine! {
     pub type ReentrantMutexGuard<'a, T> = crate::api::ReentrantMutexGuard<'a, unfair::RawThroughputMutex, T>;
 }
 
-/// Waits until something is true under a [`Mutex`].
+/// `Condvar` waits until something is true under a [`Mutex`].
 ///
 /// It is [`unfair::ThroughputCondvar`]. A wait may end without a notification, so look at the
 /// condition in a loop, or use `wait_while`. `notify_one` says whether it notified a waiter, and
 /// `notify_all` how many.
+///
+/// # Methods
+/// `new`, `wait`, `wait_until`, `wait_for`, `wait_while`, `wait_while_until`, `wait_while_for`,
+/// `notify_one` and `notify_all`, with the signatures of [lock_api]'s.
+///
+/// [lock_api]: https://docs.rs/lock_api/0.5/lock_api/struct.Condvar.html
 ///
 /// # Examples
 /// ```
@@ -97,7 +112,7 @@ ulocks_core::on_machine! {
 /// ```
 pub type Condvar = unfair::ThroughputCondvar;
 
-/// Many readers or one writer: the reader-writer lock to begin with.
+/// `RwLock<T>` lets in many readers or one writer: the reader-writer lock to begin with.
 ///
 /// It is [`psrwlock::PsRwLock`], whose page says all. In short: sixteen bytes beside the data; no
 /// allocation. Writers and readers take turns, so neither starve. A reader that must not wait for
@@ -107,6 +122,13 @@ pub type Condvar = unfair::ThroughputCondvar;
 /// with it. Debug builds panic there, and name both places. Read again by
 /// [`psrwlock::ByClass::read_in`] with the class [`Nested`](psrwlock::Nested), which never waits
 /// for a writer that waits.
+///
+/// # Methods
+/// `RwLock<T>` is a name for [lock_api]'s type around a raw lock of this family. The page of
+/// lock_api lists the methods: `new`, `read`, `write`, `upgradable_read`, each with `try_` and time
+/// limits, `get_mut`, `into_inner` and more. That of [`psrwlock::PsRwLock`] says what they promise.
+///
+/// [lock_api]: https://docs.rs/lock_api/0.5/lock_api/struct.RwLock.html
 ///
 /// # Examples
 /// ```
@@ -150,7 +172,11 @@ pub type ArcRwLockWriteGuard<T> = crate::api::ArcRwLockWriteGuard<psrwlock::RawP
 pub type ArcRwLockUpgradableReadGuard<T> =
     crate::api::ArcRwLockUpgradableReadGuard<psrwlock::RawPsRwLock<psrwlock::Sifted>, T>;
 
-/// Permits in order of arrival: [`fair::Semaphore`].
+/// `Semaphore` has permits, which it gives in order of arrival.
+///
+/// It is [`fair::Semaphore`], whose page says all. [`fair::SemaphoreWith`] has its methods:
+/// [`acquire`](fair::SemaphoreWith::acquire), [`acquire_many`](fair::SemaphoreWith::acquire_many),
+/// [`release`](fair::SemaphoreWith::release) and more.
 pub type Semaphore = fair::Semaphore;
 
 pub use crate::api::WaitTimeoutResult;

@@ -1,3 +1,19 @@
+// Of two definitions of a link the first counts. So these replace the README's links to docs.rs.
+//! [`ulocks::Mutex`]: crate::Mutex
+//! [`ulocks::unfair::ThroughputMutex`]: crate::unfair::ThroughputMutex
+//! [`ulocks::RwLock`]: crate::RwLock
+//! [`ulocks::psrwlock::PsRwLock`]: crate::psrwlock::PsRwLock
+//! [`ulocks::unfair::Mutex`]: crate::unfair::Mutex
+//! [`ulocks::calock::Calock`]: crate::calock::Calock
+//! [`ulocks::unfair::AsymMutex`]: crate::unfair::AsymMutex
+//! [`ulocks::fair::FairMutex`]: crate::fair::FairMutex
+//! [`ulocks::Semaphore`]: crate::Semaphore
+//! [`ulocks::fair::Semaphore`]: crate::fair::Semaphore
+//! [`ulocks::pi::PiMutex`]: crate::pi::PiMutex
+//! [`ulocks::semarray::SemArray`]: crate::semarray::SemArray
+//! [`ulocks::Condvar`]: crate::Condvar
+//! [`ulocks::pi::PiCondvar`]: crate::pi::PiCondvar
+//!
 #![doc = include_str!("../README.md")]
 //!
 //! # Where things are

@@ -10,8 +10,8 @@ pub use raw::{FairScope, RawFairMutex};
 
 use ulocks_core::{Private, api};
 
-/// Mutual exclusion around a `T`, strictly first in, first out: the thread that arrives first holds
-/// the mutex first.
+/// `FairMutex<T>` is mutual exclusion around a `T`, strictly first in, first out: the thread that
+/// arrives first holds the mutex first.
 ///
 /// This one is for the threads of one process, with the default patience and without counters;
 /// [`FairMutexWith`] has the others.
@@ -75,6 +75,13 @@ use ulocks_core::{Private, api};
 /// queue is on its own stack. What releases is one read-modify-write, after which the mutex is
 /// touched no more, so the thread that releases last may free or unmap it at once. A guard may be
 /// forgotten, which leaves the mutex locked, and a locked mutex may be moved or dropped.
+///
+/// # Methods
+/// `FairMutex<T>` is a name for [lock_api]'s type around a raw lock of this family. The page of
+/// lock_api lists the methods: `new`, `lock`, `try_lock`, `try_lock_for`, `try_lock_until`,
+/// `is_locked`, `get_mut`, `into_inner` and more. This page says what they promise.
+///
+/// [lock_api]: https://docs.rs/lock_api/0.5/lock_api/struct.Mutex.html
 ///
 /// # Examples
 /// ```

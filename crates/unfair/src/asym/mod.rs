@@ -7,8 +7,8 @@ pub use raw::RawAsymMutex;
 
 use ulocks_core::{Private, api};
 
-/// Mutual exclusion around a `T` whose release is a plain store: four bytes beside the data, and
-/// one atomic read-modify-write for a lock and unlock instead of two.
+/// `AsymMutex<T>` is mutual exclusion around a `T` whose release is a plain store: four bytes
+/// beside the data, and one atomic read-modify-write for a lock and unlock instead of two.
 ///
 /// It is a [`Mutex`](crate::Mutex) for locks that are mostly free. A release of that one is an
 /// atomic exchange, because it has to learn whether a thread waits. Here a waiter that is about to
@@ -66,6 +66,13 @@ use ulocks_core::{Private, api};
 ///
 /// [`AsymCondvar`] is its condition variable; a notification of all wakes all waiters instead of
 /// moving them to the mutex.
+///
+/// # Methods
+/// `AsymMutex<T>` is a name for [lock_api]'s type around a raw lock of this family. The page of
+/// lock_api lists the methods: `new`, `lock`, `try_lock`, `try_lock_for`, `try_lock_until`,
+/// `is_locked`, `get_mut`, `into_inner` and more. This page says what they promise.
+///
+/// [lock_api]: https://docs.rs/lock_api/0.5/lock_api/struct.Mutex.html
 ///
 /// # Examples
 /// ```

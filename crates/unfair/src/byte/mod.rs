@@ -11,8 +11,8 @@ pub use word::ByteState;
 
 use ulocks_core::{Policy, Private, api, futex};
 
-/// Mutual exclusion around a `T` in one byte, of which six bits are yours: for a lock inside every
-/// small object.
+/// `ByteMutex<T>` is mutual exclusion around a `T` in one byte, of which six bits are yours: for a
+/// lock inside every small object.
 ///
 /// Waiters queue outside of it, in `parking_lot_core`, so a million of these are a megabyte,
 /// however many of them are ever contended. This one is for the default patience and without
@@ -66,6 +66,13 @@ use ulocks_core::{Policy, Private, api, futex};
 /// first time, the table of queues may grow, to about 200 bytes for each thread that has parked and
 /// still lives, and is never given back; and the thread registers a thread-local destructor. So it
 /// must not guard a global allocator. Locking without contention does neither.
+///
+/// # Methods
+/// `ByteMutex<T>` is a name for [lock_api]'s type around a raw lock of this family. The page of
+/// lock_api lists the methods: `new`, `lock`, `try_lock`, `try_lock_for`, `try_lock_until`,
+/// `is_locked`, `get_mut`, `into_inner` and more. This page says what they promise.
+///
+/// [lock_api]: https://docs.rs/lock_api/0.5/lock_api/struct.Mutex.html
 ///
 /// # Examples
 /// ```
