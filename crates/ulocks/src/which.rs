@@ -38,7 +38,7 @@
 //!     `RobustSemArray` of the crate `ulocks-shm`.
 //! 13. *A process that shares the lock may be killed while it holds it*: the robust locks of the
 //!     crate `ulocks-shm`.
-//! 14. *The holder locks it again*: [`ReentrantMutex`](crate::ReentrantMutex).
+//! 14. *The holder locks it again*: `ulocks::ReentrantMutex`.
 //!
 //! To wait until something is true under one of these mutexes, each has a condition variable beside
 //! it: [`unfair::Condvar`](crate::unfair::Condvar),
