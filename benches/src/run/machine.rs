@@ -2,6 +2,7 @@
 //! another.
 
 use super::pinning;
+use super::topology::Counts;
 use serde::{Deserialize, Serialize};
 use std::ffi::CStr;
 use std::fmt;
@@ -17,6 +18,9 @@ pub struct Machine {
     pub cpus_online: usize,
     /// CPUs this process may use.
     pub cpus_allowed: usize,
+    /// Packages, NUMA nodes, cores and siblings of the CPUs online, where the kernel tells.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub topology: Option<Counts>,
     /// Frequency governor of the first CPU, where there is one and it may be read.
     pub governor: Option<String>,
     /// Kernel release.
@@ -41,6 +45,7 @@ pub fn describe() -> Machine {
         // SAFETY: no pointers are involved.
         cpus_online: unsafe { libc::sysconf(libc::_SC_NPROCESSORS_ONLN) }.max(1) as usize,
         cpus_allowed: pinning::allowed().map_or(1, |cpus| cpus.len()),
+        topology: Counts::of_this_machine(),
         governor: line("/sys/devices/system/cpu/cpu0/cpufreq/scaling_governor"),
         kernel: line("/proc/sys/kernel/osrelease").unwrap_or_else(unknown),
         libc: libc_version(),
@@ -58,6 +63,9 @@ impl fmt::Display for Machine {
         write!(f, "{}, {} CPUs", self.cpu_model, self.cpus_online)?;
         if self.cpus_allowed != self.cpus_online {
             write!(f, " ({} allowed)", self.cpus_allowed)?;
+        }
+        if let Some(topology) = &self.topology {
+            write!(f, ", {topology}")?;
         }
         if self.hypervisor {
             f.write_str(", virtual")?;

@@ -93,7 +93,7 @@ fn an_error_is_one_line() {
         ("--hold 3", "invalid value '3' for '--hold <TIME>': '3' has no unit of time; allowed: 0, "),
         (
             "--pin near",
-            "invalid value 'near' for '--pin <HOW>': unknown pinning 'near'; allowed: none, compact, scatter",
+            "invalid value 'near' for '--pin <HOW>': unknown pinning 'near'; allowed: none, compact, scatter, node",
         ),
         ("--locks x", "invalid value 'x' for '--locks <LIST>': unknown lock 'x'; allowed: none, std, "),
         ("--json", "a value is required for '--json <FILE>' but none was supplied"),

@@ -60,7 +60,7 @@ struct Arguments {
     /// Counted runs after which a row ends although its throughput is not known to 5 %
     #[arg(long, value_name = "N", value_parser = max_runs, default_value = "7")]
     max_runs: usize,
-    /// Where children run: none (wherever the scheduler likes), compact or scatter
+    /// Where children run: none (wherever the scheduler likes), compact, scatter or node
     #[arg(long, value_name = "HOW", default_value_t = Pin::default())]
     pin: Pin,
     /// Write everything here, too, each run included
