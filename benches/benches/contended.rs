@@ -14,7 +14,7 @@ use std::sync::atomic::AtomicU64;
 use std::sync::atomic::Ordering::Relaxed;
 use std::thread;
 use std::time::{Duration, Instant};
-use ulocks_benches::programs::options;
+use ulocks_benches::programs::options::{self, CriterionOptions};
 use ulocks_benches::run::busy_work::{self, Span};
 use ulocks_benches::run::pinning::{self, Pin};
 use ulocks_benches::statistics::random::Rng;
@@ -117,12 +117,15 @@ impl Load<'_> {
 }
 
 fn main() {
-    let (mut criterion, options) = common::start(Duration::from_millis(400));
+    // Without exclusion the count would be wrong.
+    let locks = |options: &CriterionOptions| options.locks().into_iter().filter(|entry| entry.excludes);
+    let points = |quick: bool| if quick { &QUICK[..] } else { &POINTS };
+    let (mut criterion, options) =
+        common::start("contended", |options| locks(options).count() * points(options.quick).len());
     let cpus = pinning::order(Pin::Scatter).unwrap_or_else(|error| options::refuse(&error));
     let iterations_per_us = busy_work::calibrate();
-    let points = if options.quick { &QUICK[..] } else { &POINTS };
-    // Without exclusion the count would be wrong.
-    for entry in options.locks().into_iter().filter(|entry| entry.excludes) {
+    for entry in locks(&options) {
+        let points = points(options.quick);
         let bench = Contended { criterion: &mut criterion, points, cpus: &cpus, iterations_per_us };
         let done = locks::visit(entry, Scope::Threads, bench).and_then(|done| done);
         done.unwrap_or_else(|error| options::refuse(&error));

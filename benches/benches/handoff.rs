@@ -3,8 +3,7 @@
 mod common;
 
 use criterion::Criterion;
-use std::time::Duration;
-use ulocks_benches::programs::options;
+use ulocks_benches::programs::options::{self, CriterionOptions};
 use ulocks_benches::run::pinning::{self, Pin};
 use ulocks_benches::subjects::locks::{self, Entry, Lock, LockArray, Scope, Visitor};
 use ulocks_benches::workloads::handoff::{LOCKS, measure};
@@ -30,10 +29,11 @@ impl Visitor for PingPong<'_> {
 }
 
 fn main() {
-    let (mut criterion, options) = common::start(Duration::from_millis(400));
-    let cpus = pinning::order(Pin::Scatter).unwrap_or_else(|error| options::refuse(&error));
     // Without exclusion no thread waits for another.
-    for entry in options.locks().into_iter().filter(|entry| entry.excludes) {
+    let locks = |options: &CriterionOptions| options.locks().into_iter().filter(|entry| entry.excludes);
+    let (mut criterion, options) = common::start("handoff", |options| locks(options).count());
+    let cpus = pinning::order(Pin::Scatter).unwrap_or_else(|error| options::refuse(&error));
+    for entry in locks(&options) {
         let bench = PingPong { criterion: &mut criterion, cpus: &cpus };
         let done = locks::visit(entry, Scope::Threads, bench).and_then(|done| done);
         done.unwrap_or_else(|error| options::refuse(&error));

@@ -8,7 +8,6 @@ mod common;
 
 use criterion::Criterion;
 use std::hint::black_box;
-use std::time::Duration;
 use ulocks_benches::programs::options;
 use ulocks_benches::subjects::locks::{self, Entry, Lock, LockArray, Scope, Visitor};
 
@@ -27,7 +26,7 @@ impl Visitor for Pair<'_> {
 }
 
 fn main() {
-    let (mut criterion, options) = common::start(Duration::from_secs(1));
+    let (mut criterion, options) = common::start("no_contention", |options| 2 * options.locks().len());
     for entry in options.locks() {
         let done = locks::visit(entry, Scope::Threads, Pair(&mut criterion)).and_then(|done| done);
         done.unwrap_or_else(|error| options::refuse(&error));

@@ -11,7 +11,7 @@ use std::hint::black_box;
 use std::sync::Barrier;
 use std::thread;
 use std::time::{Duration, Instant};
-use ulocks_benches::programs::options;
+use ulocks_benches::programs::options::{self, CriterionOptions};
 use ulocks_benches::run::busy_work::{self, Span};
 use ulocks_benches::run::pinning::{self, Pin};
 use ulocks_benches::statistics::random::Rng;
@@ -124,13 +124,22 @@ impl Visitor for Bench<'_> {
 }
 
 fn main() {
-    let (mut criterion, options) = common::start(Duration::from_millis(300));
-    let cpus = pinning::order(Pin::Scatter).unwrap_or_else(|error| options::refuse(&error));
-    let iterations_per_us = busy_work::calibrate();
     // Named locks are those of the other registry; of this one they are reader-writer locks by the
     // same names.
-    let wanted = |entry: &&Entry| options.asked_for(entry.name) && !entry.timed_mask;
-    for entry in rwlocks::Entry::all().iter().filter(wanted) {
+    let locks = |options: &CriterionOptions| {
+        let wanted = |entry: &&Entry| options.asked_for(entry.name) && !entry.timed_mask;
+        Entry::all().iter().filter(wanted).collect::<Vec<_>>()
+    };
+    let (mut criterion, options) = common::start("readers", |options| {
+        let threads = if options.quick { 1 } else { THREADS.len() };
+        let of = |entry: &&Entry| {
+            2 + usize::from(entry.urgent) + usize::from(entry.nested) + threads + READS.len()
+        };
+        locks(options).iter().map(of).sum()
+    });
+    let cpus = pinning::order(Pin::Scatter).unwrap_or_else(|error| options::refuse(&error));
+    let iterations_per_us = busy_work::calibrate();
+    for entry in locks(&options) {
         let quick = options.quick;
         let bench = Bench { criterion: &mut criterion, cpus: &cpus, iterations_per_us, quick };
         let done = rwlocks::visit(entry, bench);

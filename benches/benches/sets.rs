@@ -9,7 +9,6 @@ mod common;
 
 use criterion::{Criterion, Throughput};
 use std::hint::black_box;
-use std::time::Duration;
 use ulocks_benches::programs::options;
 use ulocks_benches::subjects::semaphores::arrays::{Array, Kernel, Ours, Posix, Singles};
 use ulocks_benches::subjects::semaphores::{KERNEL, POSIX, SEMARRAY};
@@ -68,7 +67,10 @@ fn run(criterion: &mut Criterion, asked_for: impl Fn(&str) -> bool) -> anyhow::R
 }
 
 fn main() {
-    let (mut criterion, options) = common::start(Duration::from_millis(500));
+    let (mut criterion, options) = common::start("sets", |options| {
+        let arrays = [KERNEL, SEMARRAY].into_iter().filter(|name| options.asked_for(name)).count();
+        usize::from(options.asked_for(POSIX)) + arrays * (2 + SETS.len())
+    });
     run(&mut criterion, |name| options.asked_for(name)).unwrap_or_else(|error| options::refuse(&error));
     criterion.final_summary();
 }

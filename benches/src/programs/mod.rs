@@ -11,6 +11,7 @@ pub mod psrw;
 pub mod scaling;
 pub mod semaphores;
 pub mod shared;
+pub mod shares;
 mod status_line;
 pub mod tofutex;
 pub mod ulockflex;

@@ -41,7 +41,7 @@ pub struct BenchOptions {
     /// The locks to measure
     #[arg(long, value_name = "LIST", value_parser = lock_names)]
     pub locks: Option<List<&'static Entry>>,
-    /// Where workers run: none, compact or scatter
+    /// Where workers run: none, compact, scatter or node
     #[arg(long, value_name = "HOW")]
     pub pin: Option<Pin>,
     /// Write the results here, too
@@ -54,6 +54,15 @@ pub struct BenchOptions {
     /// Fewer and shorter trials
     #[arg(long)]
     pub quick: bool,
+    /// The longest windows and all rounds, however long that takes
+    #[arg(long, conflicts_with = "quick")]
+    pub full: bool,
+    /// Go on with a run of scaling that was interrupted; its options are given again
+    #[arg(long)]
+    pub resume: bool,
+    /// Print the long tables of scaling, which are in a file otherwise
+    #[arg(long, short)]
+    pub verbose: bool,
     /// Run only the bench whose name contains this
     #[arg(value_name = "FILTER")]
     pub filter: Option<String>,
@@ -86,12 +95,13 @@ impl BenchOptions {
 pub struct List<T>(pub Vec<T>);
 
 /// What cargo bench hands on for a harness of its own and criterion does not know. A `=` stands
-/// behind what takes a value.
-const OURS: &str = "--threads= --hold= --non-hold= --seconds= --rounds= --only= --locks= --pin= --json=";
+/// behind what takes a value. `--quick` and `--verbose` mean something to both.
+const OURS: &str =
+    "--threads= --hold= --non-hold= --seconds= --rounds= --only= --locks= --pin= --json= --full --resume";
 
 /// What criterion knows and our harnesses do not.
 const CRITERIONS: &str = "\
-    --color= --colour= -c= --verbose -v --quiet --noplot -n --save-baseline= -s= \
+    --color= --colour= -c= --quiet --noplot -n --save-baseline= -s= \
     --discard-baseline --baseline= -b= --baseline-lenient= --list --format= --ignored --exact \
     --profile-time= --load-baseline= --sample-size= --warm-up-time= --measurement-time= \
     --nresamples= --noise-threshold= --confidence-level= --significance-level= \
@@ -111,11 +121,12 @@ pub fn parse_bench<P: Parser>() -> P {
 /// knows.
 ///
 /// criterion reads the arguments of the process, so a process that was given others starts itself
-/// again without them; `--locks` survives that in the environment. Before that `check` has its say
-/// on what the parsers cannot see, since no user wants to hear of a wrong option from the last
-/// bench.
+/// again without them; `--locks` and `--full` survive that in the environment. Before that `check`
+/// has its say on what the parsers cannot see, since no user wants to hear of a wrong option from
+/// the last bench.
 pub fn for_criterion(check: impl FnOnce(&BenchOptions) -> Result<()>) -> CriterionOptions {
     const LOCKS: &str = "ULOCKS_BENCH_LOCKS";
+    const FULL: &str = "ULOCKS_BENCH_FULL";
     #[derive(Parser)]
     struct Cli {
         #[command(flatten)]
@@ -128,15 +139,19 @@ pub fn for_criterion(check: impl FnOnce(&BenchOptions) -> Result<()>) -> Criteri
         let locks =
             std::env::var(LOCKS).map(|names| lock_names(&names)).unwrap_or_else(|_| Ok(List(Vec::new())));
         let locks = locks.unwrap_or_else(|error| refuse(&error));
-        return CriterionOptions { locks: locks.0, quick: options.quick };
+        let full = std::env::var_os(FULL).is_some();
+        return CriterionOptions { locks: locks.0, quick: options.quick, full };
     }
     check(&options).unwrap_or_else(|error| refuse(&error));
     let locks = options.locks.map_or(Vec::new(), |locks| locks.0);
     let names: Vec<_> = locks.iter().map(|entry| entry.name).collect();
     let mut again = Command::new("/proc/self/exe");
-    again.args(&known[1..]).env_remove(LOCKS);
+    again.args(&known[1..]).env_remove(LOCKS).env_remove(FULL);
     if !names.is_empty() {
         again.env(LOCKS, names.join(","));
+    }
+    if options.full {
+        again.env(FULL, "1");
     }
     let error = again.exec();
     refuse(&anyhow::Error::new(error).context("cannot start this bench again"));
@@ -148,6 +163,8 @@ pub struct CriterionOptions {
     locks: Vec<&'static Entry>,
     /// Whether to be done in seconds.
     pub quick: bool,
+    /// Whether to take as long as makes sense.
+    pub full: bool,
 }
 
 impl CriterionOptions {

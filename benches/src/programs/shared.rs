@@ -8,6 +8,7 @@ use crate::programs::harness::plan::Effort;
 use crate::programs::harness::{Cli, Program};
 use crate::programs::promises::promise::{Bound, Promise, Subject, at_most, versus, workload};
 use crate::programs::promises::{Promises, Record, text};
+use crate::programs::shares;
 use crate::report::Mode;
 use crate::workloads::cell::{Cell, Probe};
 use crate::workloads::figure::Figure;
@@ -121,8 +122,8 @@ impl Program for Shared {
 
     fn effort(mode: Mode) -> Effort {
         match mode {
-            Mode::Full => Effort::new(60, (6, 9), (60, 300), Some(200)),
-            Mode::Quick => Effort::new(12, (3, 5), (30, 100), None),
+            Mode::Full => Effort::new(shares::full(Self::NAME), (6, 9), (60, 300), Some(200)),
+            Mode::Quick => Effort::new(shares::quick(Self::NAME), (3, 5), (30, 100), None),
             Mode::Smoke => Effort::new(2, (1, 1), (5, 5), None),
         }
     }
@@ -153,6 +154,6 @@ mod tests {
 
     #[test]
     fn the_time_there_is_is_kept() {
-        keeps_the_time::<Shared>([62.0, 13.0, 3.0], 3);
+        keeps_the_time::<Shared>(3.0, 3);
     }
 }

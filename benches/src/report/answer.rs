@@ -10,7 +10,7 @@
 //! p99.9 wait is less than half as long.
 
 use super::summary::{Rates, by_round, over_cells, throughput};
-use super::{Kind, Mode, Report, units};
+use super::{Kind, Report, units};
 use crate::statistics::geometric_mean;
 use crate::statistics::rounds::{Ratio, Verdict};
 use crate::workloads::Workload;
@@ -44,38 +44,73 @@ pub(crate) struct Choice<'a> {
     pub ahead: Vec<(&'a str, Ratio, f64)>,
 }
 
-/// The last screen of a run.
+/// The last screen of a run: what a reader must know first, and the answer. With the paths of three
+/// files below it, it has fewer than 40 lines.
 pub fn answer(report: &Report) -> String {
-    let mut out = String::new();
+    let rates = by_round(report, throughput);
+    let all = report.workloads();
+    let choices: Vec<_> =
+        all.iter().filter_map(|&workload| Some((workload, choose(report, &rates, workload)?))).collect();
+    let Some((head, tail)) = frame(report, &rates).filter(|_| !choices.is_empty()) else {
+        return String::new();
+    };
+    let screen = |shown: usize, named: usize| {
+        let mut out = head.clone();
+        for (workload, choice) in &choices[..shown] {
+            out += &sentences(report, *workload, choice, named);
+        }
+        if shown < choices.len() {
+            writeln!(out, "And {} more workloads; see the tables.", choices.len() - shown).unwrap();
+        }
+        out + &tail
+    };
+    // First fewer locks are named, then fewer workloads are shown.
+    let sizes = (0..=NAMED).rev().map(|named| (choices.len(), named));
+    let mut screens = sizes.chain((0..choices.len()).rev().map(|shown| (shown, 0)));
+    let fitting = screens.find(|&(shown, named)| height(&screen(shown, named)) <= HEIGHT);
+    let (shown, named) = fitting.unwrap_or((0, 0));
+    screen(shown, named)
+}
+
+/// Lines of the answer on a terminal of [`WIDTH`] columns.
+const HEIGHT: usize = 35;
+/// Longer lines take two or more.
+const WIDTH: usize = 100;
+
+fn height(text: &str) -> usize {
+    text.lines().map(|line| line.chars().count().div_ceil(WIDTH).max(1)).sum()
+}
+
+/// What stands before the workloads, and behind them; nothing if there was no contention.
+fn frame(report: &Report, rates: &Rates<'_>) -> Option<(String, String)> {
+    let (mut head, mut tail) = (String::from("\n"), String::new());
     let counts: Vec<u32> = report.options.threads.iter().copied().filter(|&threads| threads > 1).collect();
     let span = match (counts.iter().min(), counts.iter().max()) {
         (Some(least), Some(most)) if least < most => format!("{least} to {most} threads"),
         (Some(one), _) => format!("{one} threads"),
-        _ => return out,
+        _ => return None,
     };
-    writeln!(out, "\nTHE ANSWER for this machine ({}), {span}", report.machine.cpu_model).unwrap();
-    let rates = by_round(report, throughput);
-    if let Some(line) = uncontended(report, &rates) {
-        writeln!(out, "{line}").unwrap();
+    let caveats = super::text::caveats(report);
+    for line in &caveats {
+        writeln!(head, "{line}").unwrap();
     }
-    for workload in report.workloads() {
-        if let Some(choice) = choose(report, &rates, workload) {
-            write!(out, "{}", sentences(report, workload, &choice)).unwrap();
-        }
+    if !caveats.is_empty() {
+        head.push('\n');
+    }
+    writeln!(head, "THE ANSWER for this machine ({}), {span}", report.machine.cpu_model).unwrap();
+    if let Some(line) = uncontended(report, rates) {
+        writeln!(head, "{line}").unwrap();
     }
     if let Some(line) = overall(report) {
-        writeln!(out, "{line}").unwrap();
+        writeln!(tail, "{line}").unwrap();
     }
     writeln!(
-        out,
+        tail,
         "The rule: the shortest p99.9 wait of the locks of this family within {:.0} % of the highest rate.",
         LEVEL * 100.0
     )
     .unwrap();
-    if report.mode != Mode::Full {
-        writeln!(out, "This was no full run: `cargo bench` without `--quick` supports a claim.").unwrap();
-    }
-    out
+    Some((head, tail))
 }
 
 /// The recommendation for a workload; none if no lock of the family ran with two threads.
@@ -136,7 +171,8 @@ fn wait(ns: f64) -> String {
     if ns.is_finite() { units::time(ns) } else { "unknown".into() }
 }
 
-fn sentences(report: &Report, workload: Workload, choice: &Choice<'_>) -> String {
+/// The recommendation in words. Of the locks that are ahead, so many are named.
+fn sentences(report: &Report, workload: Workload, choice: &Choice<'_>, named: usize) -> String {
     let mut out = String::new();
     let about = report.locks.iter().find(|l| l.name == choice.lock).map_or("", |l| l.about.as_str());
     write!(out, "{}: use {} ({about}).", units::workload(workload), choice.lock).unwrap();
@@ -151,7 +187,7 @@ fn sentences(report: &Report, workload: Workload, choice: &Choice<'_>) -> String
         None => writeln!(out, "\n    p99.9 wait up to {}. No peer ran.", wait(choice.wait)),
     }
     .unwrap();
-    for &(lock, ratio, its_wait) in choice.ahead.iter().take(NAMED) {
+    for &(lock, ratio, its_wait) in choice.ahead.iter().take(named) {
         if ratio.verdict() != Verdict::Faster {
             let part = units::fixed(its_wait / choice.wait);
             let ratio = units::ratio(Some(ratio));
@@ -167,8 +203,10 @@ fn sentences(report: &Report, workload: Workload, choice: &Choice<'_>) -> String
         };
         writeln!(out, "    Ahead: {lock}, {} of its rate, {reason}.", units::ratio(Some(ratio))).unwrap();
     }
-    if choice.ahead.len() > NAMED {
-        writeln!(out, "    And {} more; see the table.", choice.ahead.len() - NAMED).unwrap();
+    if choice.ahead.len() > named {
+        let more = choice.ahead.len() - named;
+        writeln!(out, "    {more}{} ahead or level; see the tables.", if named > 0 { " more" } else { "" })
+            .unwrap();
     }
     if choice.ahead.is_empty() {
         writeln!(out, "    No lock is ahead of it.").unwrap();
@@ -213,7 +251,8 @@ fn overall(report: &Report) -> Option<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::report::fixture::{BUSY, empty, filled, plain};
+    use crate::report::fixture::{BUSY, empty, filled, plain, with_trials};
+    use crate::report::{Cell, Ended, Lock, Mode};
 
     #[test]
     fn the_answer_names_the_lock_the_margin_and_the_peer() {
@@ -223,7 +262,37 @@ mod tests {
         assert!(text.contains("of the rate of parking_lot, the fastest peer"), "{text}");
         assert!(text.contains("No lock is ahead of it."), "{text}");
         assert!(text.contains("ours is the cheapest, with 2.00 [2.00 2.00] of std's rate"), "{text}");
-        assert!(text.lines().count() < 40);
+    }
+
+    /// Every lock but the recommended one is ahead in every workload, and every caveat is there.
+    #[test]
+    fn the_answer_is_one_screen_however_many_locks_and_workloads_there_are() {
+        let mut heights = Vec::new();
+        for (locks, workloads) in [(3, 2), (12, 4), (40, 4), (40, 8), (40, 30), (3, 30)] {
+            let mut report = empty();
+            report.mode = Mode::Quick;
+            report.ended = Ended::Interrupted;
+            report.resumed = vec!["2026-11-24T00:00:00Z".into(); 2];
+            report.options.left_out = (0..8).map(|n| format!("{} threads", 1 << n)).collect();
+            for extra in 0..locks {
+                let lock = Lock { name: format!("peer{extra}"), ..report.locks[1].clone() };
+                report.locks.push(lock);
+            }
+            let workload = |n: u64| Workload { hold_ns: 1000 * n, non_hold_ns: 1000 };
+            report.options.workloads = (0..workloads).map(workload).collect();
+            report.cells = Cell::all(&report.options.workloads, &[1, 2]);
+            let report = with_trials(report, 4, |lock, _, round| {
+                let factor = if lock.starts_with("peer") { 2.0 } else { 1.0 };
+                factor * 100e3 * (1.0 + 0.001 * f64::from(round))
+            });
+            let text = answer(&report);
+            assert!(height(&text) <= HEIGHT && HEIGHT + 4 < 40, "{} lines: {text}", height(&text));
+            assert!(text.contains("This is a quick look") && text.contains("The rule: "), "{text}");
+            assert!(locks <= NAMED || text.contains("ahead or level; see the tables"), "{text}");
+            assert_eq!(text.contains("more workloads; see the tables"), workloads > 4, "{text}");
+            heights.push(height(&text));
+        }
+        assert!(heights[0] > 20 && heights.is_sorted(), "what fits is shown: {heights:?}");
     }
 
     #[test]

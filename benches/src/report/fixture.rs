@@ -17,6 +17,7 @@ pub fn empty() -> Report {
         took_s: 61.0,
         mode: Mode::Full,
         ended: Ended::Budget,
+        resumed: Vec::new(),
         machine: machine::describe(),
         options: Settings {
             threads: vec![1, 2],
@@ -27,7 +28,8 @@ pub fn empty() -> Report {
             min_rounds: 3,
             max_rounds: 15,
             precision: 0.05,
-            budget_s: 400.0,
+            budget_s: Some(400.0),
+            left_out: Vec::new(),
             iterations_per_us: 1000.0,
             seed: 1,
         },
@@ -45,7 +47,11 @@ pub fn empty() -> Report {
 
 /// A record with one trial for each round, lock and cell; `rate` gives the operations per second.
 pub fn filled(rounds: u32, rate: impl Fn(&str, Cell, u32) -> f64) -> Report {
-    let mut report = empty();
+    with_trials(empty(), rounds, rate)
+}
+
+/// The same of another record without trials.
+pub fn with_trials(mut report: Report, rounds: u32, rate: impl Fn(&str, Cell, u32) -> f64) -> Report {
     for round in 0..rounds {
         for lock in &report.locks {
             for (index, cell) in report.cells.iter().enumerate() {

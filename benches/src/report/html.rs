@@ -314,9 +314,10 @@ fn foot(page: &mut String, report: &Report) {
     pair(
         "CPUs",
         format!(
-            "{} online, {} for this run{}",
+            "{} online, {} for this run{}{}",
             machine.cpus_online,
             machine.cpus_allowed,
+            machine.topology.map_or(String::new(), |topology| format!("; {topology}")),
             if machine.hypervisor { "; virtual" } else { "" }
         ),
     );
@@ -330,12 +331,12 @@ fn foot(page: &mut String, report: &Report) {
     pair(
         "repetition",
         format!(
-            "{} rounds run; {} to {}, until every cell is known to +-{:.0} % or {} min are over",
+            "{} rounds run; {} to {}, until every cell is known to +-{:.0} %{}",
             report.rounds(),
             options.min_rounds,
             options.max_rounds,
             options.precision * 100.0,
-            units::clock(options.budget_s)
+            options.budget_s.map_or(String::new(), |s| format!(" or {} min are over", units::clock(s)))
         ),
     );
     pair("busy work", format!("{:.0} iterations per us", options.iterations_per_us));

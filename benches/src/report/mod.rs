@@ -15,6 +15,7 @@
 //! | `schema`, `version` | as above; the version of the package that wrote it |
 //! | `took_s` | how long the run took |
 //! | `mode` | `"full"`, `"quick"` or `"smoke"`; only a full run supports a claim |
+//! | `resumed` | when the run went on after an interruption; absent if it never did |
 //! | `ended` | why no more rounds were run: `"converged"`, `"rounds"`, `"budget"`, `"interrupted"` |
 //! | `machine` | the machine's description, the load before the run, and the date |
 //! | `options` | threads, workloads, pinning and the rule for repetition, as they were used |
@@ -30,7 +31,7 @@ mod answer;
 mod chart;
 mod compare;
 #[cfg(test)]
-mod fixture;
+pub(crate) mod fixture;
 mod html;
 mod summary;
 pub(crate) mod svg;
@@ -152,7 +153,7 @@ pub struct Settings {
     pub threads: Vec<u32>,
     /// Workloads.
     pub workloads: Vec<Workload>,
-    /// `none`, `compact` or `scatter`.
+    /// `none`, `compact`, `scatter` or `node`.
     pub pin: String,
     /// Measured window of a trial.
     pub window_ms: u64,
@@ -164,8 +165,11 @@ pub struct Settings {
     pub max_rounds: u32,
     /// Half-width of the 95 % interval of throughput, relative, at which a cell is settled.
     pub precision: f64,
-    /// Time meant for all trials together.
-    pub budget_s: f64,
+    /// Time meant for all trials together; none with `--full`.
+    pub budget_s: Option<f64>,
+    /// What did not fit into that time: thread counts and locks.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub left_out: Vec<String>,
     /// Iterations of the busy work in a microsecond, one constant for all trials.
     pub iterations_per_us: f64,
     /// Of the order of trials and of the workers' random numbers.
@@ -198,6 +202,9 @@ pub struct Report {
     pub mode: Mode,
     /// Why it ended.
     pub ended: Ended,
+    /// When it went on after an interruption.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub resumed: Vec<String>,
     /// The machine it ran on, at the start of the run.
     pub machine: Machine,
     /// Options as used.

@@ -112,6 +112,19 @@ pub fn caveats(report: &Report) -> Vec<String> {
     if report.ended == Ended::Interrupted {
         lines.push("The run was interrupted: what follows rests on the trials that had ended.".into());
     }
+    if let Some(last) = report.resumed.last() {
+        let rounds =
+            if report.resumed.len() == 1 { "once".into() } else { format!("{} times", report.resumed.len()) };
+        lines.push(format!(
+            "The run was interrupted and resumed {rounds}, last at {last}: the machine may have changed in between."
+        ));
+    }
+    if !report.options.left_out.is_empty() {
+        lines.push(format!(
+            "Left out, to keep the time: {}. `--full` measures all.",
+            report.options.left_out.join(", ")
+        ));
+    }
     if report.ended != Ended::Converged && report.mode != Mode::Smoke {
         lines.push(format!(
             "Not every cell is known to +-{:.0} %: {}.",

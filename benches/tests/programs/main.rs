@@ -63,8 +63,11 @@ fn main() -> ExitCode {
             scaling::wrong_options_are_one_line_and_exit_code_2;
             scaling::foreign_filters_and_lists_run_nothing;
             scaling::a_smoke_run_leaves_record_and_page;
+            scaling::tables_are_on_the_screen_if_they_are_short_or_asked_for;
+            scaling::a_record_names_the_machine_and_no_host_user_or_folder;
             scaling::one_workload_and_its_window;
             scaling::an_interrupt_leaves_what_there_is;
+            scaling::a_killed_run_goes_on;
             scaling::a_trial_that_cannot_start_ends_the_run;
             scaling::a_trial_answers_in_json_or_says_why_not;
             sem::wrong_options_are_one_line_and_exit_code_2;

@@ -43,7 +43,8 @@ pub fn wrong_options_are_one_line_and_exit_code_2() {
         ),
         (&["--hold", "3us", "--non-hold", "7"], "'7' has no unit of time; allowed: "),
         (&["--seconds", "0"], "allowed: 0.001 to 3600"),
-        (&["--pin", "tight"], "unknown pinning 'tight'; allowed: none, compact, scatter"),
+        (&["--pin", "tight"], "unknown pinning 'tight'; allowed: none, compact, scatter, node"),
+        (&["--quick", "--full"], "cannot be used with"),
         (&["--json", "/no/such/folder/x.json"], "--json: cannot write /no/such/folder/x.json"),
     ];
     common::refuses(NAME, wrong);
@@ -61,7 +62,7 @@ pub fn a_smoke_run_leaves_record_and_page() {
     let (out, err) = (text(&output.stdout), text(&output.stderr));
     assert!(output.status.success(), "{err}");
     assert!(err.contains("a smoke run") && err.contains("rounds: 2 to 2"), "{err}");
-    assert!(out.contains("\nhold 0, non-hold 0\n") && out.contains("measures nothing"), "{out}");
+    assert!(out.contains("measures nothing"), "{out}");
 
     let report = Report::read(copy.as_ref()).unwrap();
     assert_eq!((report.mode, report.rounds()), (Mode::Smoke, 2));
@@ -70,12 +71,52 @@ pub fn a_smoke_run_leaves_record_and_page() {
     assert!(report.trials.iter().all(|t| t.result.counts.len() == report.cells[t.cell].threads as usize));
     assert!(ulocks_benches::report::summarise(&report) == report.summary);
 
-    let lines: Vec<_> = out.lines().collect();
-    let answer = lines.iter().position(|line| line.starts_with("THE ANSWER")).unwrap();
-    assert!(lines.len() - answer < 40, "the answer is one screen: {out}");
-    let page = lines.last().unwrap().strip_prefix("report: ").unwrap();
+    assert!(out.lines().count() < 40, "the last screen is all there is: {out}");
+    assert!(out.contains("\nTHE ANSWER for this machine"), "{out}");
+    let paths = out.lines().rev().take(2).map(|line| line.split_once(": ").unwrap());
+    let [(report, page), (tables, table)] = Vec::from_iter(paths)[..] else { unreachable!() };
+    assert_eq!((report, tables), ("report", "tables"));
     assert!(page.contains("/ulocks-report/scaling-smoke.html"), "{page}");
     assert!(std::fs::read_to_string(page).unwrap().starts_with("<!DOCTYPE html>"));
+    let tables = std::fs::read_to_string(table).unwrap();
+    assert!(tables.starts_with("\nhold 0, non-hold 0\n"), "{tables}");
+    assert!(!out.contains("\nhold 0, non-hold 0\n") && tables.lines().count() > 60);
+    std::fs::remove_file(copy).unwrap();
+}
+
+pub fn tables_are_on_the_screen_if_they_are_short_or_asked_for() {
+    let few = ["--threads=1,2", "--hold=1us", "--locks=std,none", "--seconds=0.02"];
+    let output = run(&few);
+    let out = text(&output.stdout);
+    assert!(out.starts_with("\nhold 1 us, non-hold 0\n"), "{out}");
+    assert!(!out.contains("THE ANSWER"), "no lock of the family ran: {out}");
+    let output = run(&["--verbose", "--seconds=0.005", "--rounds=1"]);
+    let out = text(&output.stdout);
+    assert!(out.starts_with("\nhold 0, non-hold 0\n") && out.contains("\nTHE ANSWER"), "{out}");
+}
+
+/// What is sent to the project is free of what tells who measured, and where.
+pub fn a_record_names_the_machine_and_no_host_user_or_folder() {
+    let copy = scratch("nameless.json");
+    let arguments = ["--threads=1,2", "--locks=unfair,std", "--seconds=0.01", "--json", &copy];
+    let mut command = program(&arguments);
+    command.env("HOME", "/home/nemo-at-home").env("USER", "nemo-the-user").env("LOGNAME", "nemo-the-user");
+    command.env("HOSTNAME", "nemo-the-host").env("MAIL", "nemo@example.org");
+    let output = command.output().unwrap();
+    assert!(output.status.success(), "{}", text(&output.stderr));
+    let json = std::fs::read_to_string(&copy).unwrap();
+    let host = std::fs::read_to_string("/proc/sys/kernel/hostname").unwrap();
+    let words: Vec<&str> = json.split(|c: char| !c.is_alphanumeric() && !"-._".contains(c)).collect();
+    assert!(words.contains(&"parking_lot") || words.contains(&"std"), "words are told apart");
+    assert!(!words.contains(&host.trim()), "{host}");
+    assert!(!json.contains("nemo") && !json.contains(env!("CARGO_TARGET_TMPDIR")) && !json.contains("/home"));
+    // A new field of the machine has to be looked at by a person before it is sent anywhere.
+    let record: serde_json::Value = serde_json::from_str(&json).unwrap();
+    let known =
+        "cpu_model cpus_allowed cpus_online date governor hypervisor kernel libc load_average rustc topology";
+    let mut fields: Vec<&str> = record["machine"].as_object().unwrap().keys().map(String::as_str).collect();
+    fields.sort();
+    assert!(fields.iter().all(|field| known.split(' ').any(|known| known == *field)), "{fields:?}");
     std::fs::remove_file(copy).unwrap();
 }
 
@@ -124,7 +165,70 @@ pub fn an_interrupt_leaves_what_there_is() {
     assert_eq!(report.ended, Ended::Interrupted);
     assert!(report.trials.len() < 2 * report.locks.len() * report.cells.len());
     assert!(text(&output.stdout).contains("The run was interrupted"));
+    let mut said = String::new();
+    std::io::Read::read_to_string(&mut stderr, &mut said).unwrap();
+    assert!(said.ends_with("scaling: to go on: the same command, with --resume\n"), "{said}");
     std::fs::remove_file(copy).unwrap();
+}
+
+/// A run that was killed goes on with the trials that had ended.
+pub fn a_killed_run_goes_on() {
+    let copy = scratch("resumed.json");
+    let arguments = ["--threads=2", "--locks=unfair,std", "--seconds=0.2", "--json", &copy];
+    let again = [&arguments[..], &["--resume"]].concat();
+    let journal = journal();
+    let mut child = program(&arguments).stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
+    let ended = || {
+        let text = std::fs::read_to_string(&journal).unwrap_or_default();
+        text.lines().skip(1).map(str::to_owned).collect::<Vec<_>>()
+    };
+    while ended().len() < 3 {
+        assert!(child.try_wait().unwrap().is_none(), "the run ended before its third trial");
+        std::thread::sleep(std::time::Duration::from_millis(10));
+    }
+    child.kill().unwrap();
+    child.wait().unwrap();
+    let half = "{\"trial\":{\"at_s\":1.5,";
+    let mut file = std::fs::OpenOptions::new().append(true).open(&journal).unwrap();
+    file.write_all(half.as_bytes()).unwrap();
+    let before = ended();
+
+    let other = [&again[..], &["--pin", "compact"]].concat();
+    let refused = run(&other);
+    let said = text(&refused.stderr);
+    assert_eq!(refused.status.code(), Some(2), "{said}");
+    let line = said.lines().last().unwrap();
+    assert!(line.contains("options.pin was \"scatter\" and is \"compact\""), "{said}");
+    assert!(
+        line.contains("it was begun with '--threads=2 ") && line.ends_with("a run begins anew"),
+        "{said}"
+    );
+
+    let output = run(&again);
+    let (out, said) = (text(&output.stdout), text(&output.stderr));
+    assert!(output.status.success(), "{said}");
+    assert!(said.contains(&format!("goes on after {} trials, in round 1", before.len() - 1)), "{said}");
+    let report = Report::read(copy.as_ref()).unwrap();
+    assert_eq!((report.ended, report.resumed.len()), (Ended::Rounds, 1));
+    assert_eq!(report.trials.len(), 2 * report.locks.len() * report.cells.len());
+    for (line, trial) in before[..before.len() - 1].iter().zip(&report.trials) {
+        let line: serde_json::Value = serde_json::from_str(line).unwrap();
+        assert_eq!(line["trial"]["trial"], serde_json::to_value(trial).unwrap());
+    }
+    assert!(out.contains("The run was interrupted and resumed once"), "{out}");
+
+    let nothing = run(&again);
+    assert_eq!(nothing.status.code(), Some(2));
+    assert!(text(&nothing.stderr).contains("--resume: there is no interrupted run in "));
+    std::fs::remove_file(copy).unwrap();
+}
+
+/// The journal of smoke runs, which lies beside the page of one. There is none afterwards.
+fn journal() -> std::path::PathBuf {
+    let output = run(&["--threads=1", "--locks=std", "--seconds=0.001", "--rounds=1"]);
+    let out = text(&output.stdout);
+    let page = out.lines().last().unwrap().strip_prefix("report: ").unwrap();
+    std::path::Path::new(page).with_extension("journal")
 }
 
 pub fn a_trial_that_cannot_start_ends_the_run() {

@@ -9,6 +9,7 @@ use crate::programs::harness::comparison::{Measured, Series, Side};
 use crate::programs::harness::plan::Effort;
 use crate::programs::harness::{self, Program, Subject as _};
 use crate::programs::options::{BenchOptions, List, named};
+use crate::programs::shares;
 use crate::report::{Mode, Table, units};
 use crate::subjects::condvars::{Entry, PEERS};
 use crate::subjects::locks;
@@ -168,8 +169,8 @@ impl Program for Condvar {
 
     fn effort(mode: Mode) -> Effort {
         match mode {
-            Mode::Full => Effort::new(130, (3, 9), (40, 300), Some(100)),
-            Mode::Quick => Effort::new(18, (3, 5), (25, 100), None),
+            Mode::Full => Effort::new(shares::full(Self::NAME), (3, 9), (30, 300), Some(100)),
+            Mode::Quick => Effort::new(shares::quick(Self::NAME), (3, 5), (25, 100), None),
             Mode::Smoke => Effort::new(5, (1, 1), (5, 5), None),
         }
     }

@@ -18,6 +18,7 @@ pub use row::{Measured, Row};
 
 use crate::programs::harness::plan::Effort;
 use crate::programs::harness::{self, Cli, Program};
+use crate::programs::shares;
 use crate::report::Mode;
 use crate::subjects::locks::Entry;
 use crate::workloads::Workload;
@@ -116,8 +117,8 @@ impl Program for Convoy {
 
     fn effort(mode: Mode) -> Effort {
         match mode {
-            Mode::Full => Effort::new(165, (3, 9), (60, 300), Some(100)),
-            Mode::Quick => Effort::new(15, (3, 5), (30, 100), None),
+            Mode::Full => Effort::new(shares::full(Self::NAME), (3, 9), (50, 300), Some(100)),
+            Mode::Quick => Effort::new(shares::quick(Self::NAME), (3, 5), (30, 100), None),
             Mode::Smoke => Effort::new(2, (1, 1), (5, 5), None),
         }
     }

@@ -61,7 +61,7 @@ fn a_part_of_the_table_keeps_what_ratios_are_taken_to() {
 
 #[test]
 fn the_time_there_is_is_kept() {
-    keeps_the_time::<Convoy>([180.0, 20.0, 5.0], 3);
+    keeps_the_time::<Convoy>(5.0, 3);
 }
 
 #[test]

@@ -16,6 +16,8 @@ mod record;
 pub use record::Record;
 
 use crate::programs::options::{self, BenchOptions};
+#[cfg(test)]
+use crate::programs::shares;
 use crate::report::Mode;
 use crate::run::child::{self, Task};
 use crate::run::{busy_work, machine};
@@ -154,7 +156,8 @@ pub(super) fn plan<P: Program>(
 ) -> Plan {
     let (probes, once) = P::trials(subjects);
     let window_ms = P::window(cli).map(|window| (window.as_millis() as u64).max(1));
-    Plan::new(P::effort(mode), probes, once, window_ms, cli.as_ref().rounds, iterations_per_us)
+    let effort = if cli.as_ref().full { P::effort(mode).in_full() } else { P::effort(mode) };
+    Plan::new(effort, probes, once, window_ms, cli.as_ref().rounds, iterations_per_us)
 }
 
 /// Measures, and writes tables and record; returns the signal that came in between.
@@ -184,10 +187,11 @@ pub(super) fn asked<P: Program>(arguments: &[&str], mode: Mode) -> (P::Cli, Vec<
     (cli, subjects)
 }
 
-/// What runs without arguments takes no longer than a full run, a quick look and a smoke run may,
-/// in seconds. The first two have at least so many rounds.
+/// What runs without arguments takes no longer than its share of `cargo bench` or of a quick look;
+/// these have at least so many rounds. A smoke run takes at most so many seconds.
 #[cfg(test)]
-pub(super) fn keeps_the_time<P: Program>(limits_s: [f64; 3], least_rounds: u32) {
+pub(super) fn keeps_the_time<P: Program>(smoke_s: f64, least_rounds: u32) {
+    let limits_s = [shares::full(P::NAME) as f64, shares::quick(P::NAME) as f64, smoke_s];
     for (mode, limit_s) in [Mode::Full, Mode::Quick, Mode::Smoke].into_iter().zip(limits_s) {
         let (cli, subjects) = asked::<P>(&[], mode);
         let plan = plan::<P>(&cli, mode, &subjects, 1000.0);

@@ -35,6 +35,11 @@ impl Effort {
         let budget = Duration::from_secs(seconds);
         Self { budget, rounds, max_rounds, min_window_ms, max_window_ms, usual_window_ms }
     }
+
+    /// The longest windows and all rounds, however long that takes.
+    pub fn in_full(self) -> Self {
+        Self { budget: Duration::MAX, min_window_ms: self.max_window_ms, usual_window_ms: None, ..self }
+    }
 }
 
 /// What a run will do.
@@ -92,6 +97,11 @@ impl Plan {
     pub fn takes_s(&self) -> f64 {
         let all = |probes: &[Probe]| probes.iter().map(|probe| probe.takes_s(self.lengths)).sum::<f64>();
         f64::from(self.rounds) * all(&self.probes) + all(&self.once)
+    }
+
+    /// The trials of all rounds.
+    pub fn trials(&self) -> usize {
+        self.rounds as usize * self.probes.len() + self.once.len()
     }
 
     /// The trials of a round in an order drawn from the seed.

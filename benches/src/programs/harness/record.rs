@@ -9,7 +9,7 @@ use crate::workloads::cell::{Cell, Probe, Trial};
 use crate::workloads::hogs::Hogs;
 use anyhow::Context;
 use serde::{Deserialize, Serialize};
-use std::time::{Instant, SystemTime, UNIX_EPOCH};
+use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 /// What a run leaves behind.
 #[derive(Clone, Debug, Serialize, Deserialize)]
@@ -65,7 +65,7 @@ impl<R: Serialize> Record<R> {
     /// Runs the plan of the bench called `name`, or as much of it as there is before a signal,
     /// which is returned. There are no rows yet.
     pub fn measure(
-        (name, schema): (&str, &str),
+        (name, schema): (&'static str, &str),
         mode: Mode,
         machine: Machine,
         plan: &Plan,
@@ -87,19 +87,19 @@ impl<R: Serialize> Record<R> {
         };
         eprintln!("{name}: {plan}");
         let start = Instant::now();
-        let signal = record.rounds(plan)?;
+        let signal = record.rounds(name, plan)?;
         record.took_s = start.elapsed().as_secs_f64();
         Ok((record, signal))
     }
 
     /// Runs the rounds, or those before a signal, which it returns.
-    fn rounds(&mut self, plan: &Plan) -> anyhow::Result<Option<i32>> {
+    fn rounds(&mut self, name: &'static str, plan: &Plan) -> anyhow::Result<Option<i32>> {
         let runner = Runner::new()?;
-        let progress = Progress::new(plan.probes.len(), plan.rounds);
+        let progress = Progress::new(name, (0.0, Duration::ZERO));
         for round in 0..plan.rounds {
             let seed = u64::from(self.seed) + u64::from(round);
-            for (done, probe) in plan.round(round, seed).into_iter().enumerate() {
-                progress.trial(round, done, &describe(probe));
+            for probe in plan.round(round, seed) {
+                progress.trial(self.trials.len(), plan.trials(), &describe(probe));
                 let job = probe.job(plan.lengths, seed + self.trials.len() as u64);
                 let outcome = runner.run(&job).with_context(|| {
                     progress.end();
@@ -117,7 +117,6 @@ impl<R: Serialize> Record<R> {
                     }
                 }
             }
-            progress.round(round, &plan.rounds.to_string(), "");
         }
         progress.end();
         Ok(None)

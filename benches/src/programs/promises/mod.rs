@@ -15,6 +15,7 @@ pub(super) mod text;
 
 use crate::programs::harness::plan::Effort;
 use crate::programs::harness::{self, Cli, Program, Subject};
+use crate::programs::shares;
 use crate::report::Mode;
 use crate::subjects::{locks, rwlocks};
 use crate::workloads::cell::{Probe, Trial};
@@ -57,8 +58,8 @@ impl Program for Promises {
 
     fn effort(mode: Mode) -> Effort {
         match mode {
-            Mode::Full => Effort::new(250, (3, 9), (60, 300), Some(200)),
-            Mode::Quick => Effort::new(21, (3, 5), (30, 100), None),
+            Mode::Full => Effort::new(shares::full(Self::NAME), (3, 9), (50, 300), Some(200)),
+            Mode::Quick => Effort::new(shares::quick(Self::NAME), (3, 5), (30, 100), None),
             Mode::Smoke => Effort::new(2, (1, 1), (5, 5), None),
         }
     }

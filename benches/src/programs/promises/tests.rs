@@ -325,7 +325,7 @@ fn each_trial_runs_once_a_round_and_pairs_together() {
 
 #[test]
 fn the_time_there_is_is_kept() {
-    keeps_the_time::<Promises>([255.0, 22.0, 6.0], 3);
+    keeps_the_time::<Promises>(6.0, 3);
     // What is asked for is done, however long it takes.
     let (cli, promises) = asked::<Promises>(&["--seconds", "0.5", "--rounds", "9"], Mode::Full);
     let plan = plan::<Promises>(&cli, Mode::Full, &promises, 1000.0);

@@ -18,6 +18,7 @@ pub use row::{Role, Row, Times};
 
 use crate::programs::harness::plan::Effort;
 use crate::programs::harness::{self, Cli, Program};
+use crate::programs::shares;
 use crate::report::{self, Mode};
 use crate::subjects::locks;
 use crate::subjects::rwlocks::{Entry, Traits};
@@ -129,8 +130,8 @@ impl Program for Psrw {
 
     fn effort(mode: Mode) -> Effort {
         match mode {
-            Mode::Full => Effort::new(115, (3, 9), (100, 1000), Some(200)),
-            Mode::Quick => Effort::new(20, (1, 3), (100, 300), None),
+            Mode::Full => Effort::new(shares::full(Self::NAME), (3, 9), (100, 1000), Some(200)),
+            Mode::Quick => Effort::new(shares::quick(Self::NAME), (1, 3), (100, 300), None),
             Mode::Smoke => Effort::new(5, (1, 1), (5, 5), None),
         }
     }

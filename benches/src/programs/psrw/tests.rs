@@ -106,5 +106,5 @@ fn rows_are_those_that_belong() {
 
 #[test]
 fn the_time_there_is_is_kept() {
-    keeps_the_time::<Psrw>([120.0, 25.0, 10.0], 1);
+    keeps_the_time::<Psrw>(10.0, 1);
 }

@@ -3,14 +3,19 @@
 //!
 //! One round is every (lock, cell) once, in random order, each trial in a process of its own
 //! ([`child`]). Rounds are repeated until all throughputs are known well enough,
-//! a greatest number is reached, or the time is used up ([`plan`]). Tables go to standard output,
-//! progress to standard error. A JSON record and a page drawn from it go to `ulocks-report` in the
-//! target directory. The last screen is the answer in sentences, with the page's path.
+//! a greatest number is reached, or the time is used up ([`plan`]). Each trial is written down when
+//! it has ended, so that a run can go on after an interruption ([`journal`]).
+//!
+//! A JSON record, the page drawn from it and the tables go to `ulocks-report` in the target
+//! directory, progress to standard error. The last screen, on standard output, is the answer in
+//! sentences, with the paths of these files. Before it stand the tables if they are short, if there
+//! is no answer, and with `--verbose`.
 //!
 //! Exit codes: 0; 1 when a trial fails (a lock that lost an update, a trial that hung) or a file
 //! cannot be written; 2 for wrong options; 128 + N after signal N (Ctrl-C, SIGTERM, SIGHUP), which
 //! leaves a report on the trials that had ended.
 
+mod journal;
 pub mod plan;
 
 use crate::programs::harness::{self, Cli};
@@ -18,17 +23,17 @@ use crate::programs::options::{self, BenchOptions};
 use crate::programs::progress::Progress;
 use crate::report::{self, Ended, Kind, Lock, Mode, Report, Settings, Summary, Trial};
 use crate::run::child::{self, Outcome, Runner};
-use crate::run::pinning::Pin;
 use crate::run::{busy_work, machine};
 use crate::subjects::locks::{self, Entry};
 use crate::workloads::Workload;
 use crate::workloads::trial::{TrialSpec, Workers};
 use anyhow::Context;
-use plan::Plan;
+use journal::Journal;
+use plan::{Given, Plan, Wish};
 use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
-use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 /// The name of this harness, for cargo's filters and its files.
 const NAME: &str = "scaling";
@@ -36,8 +41,8 @@ const NAME: &str = "scaling";
 /// The whole program.
 pub fn main() -> ExitCode {
     harness::main_with::<TrialSpec, Cli>(NAME, |cli| {
-        let mut report = prepare(cli.as_ref()).unwrap_or_else(|error| options::refuse(&error));
-        measure(&mut report, cli.as_ref())
+        let (mut report, plan) = prepare(cli.as_ref()).unwrap_or_else(|error| options::refuse(&error));
+        measure(&mut report, &plan, cli.as_ref())
     })
 }
 
@@ -47,7 +52,7 @@ pub fn check(options: &BenchOptions) -> anyhow::Result<()> {
 }
 
 /// Everything that can be wrong with the options shows here, before the first trial.
-fn prepare(options: &BenchOptions) -> anyhow::Result<Report> {
+fn prepare(options: &BenchOptions) -> anyhow::Result<(Report, Plan)> {
     let mode = options.mode();
     let machine = machine::describe();
     let cpus = u32::try_from(machine.cpus_allowed).unwrap_or(u32::MAX).max(1);
@@ -61,15 +66,17 @@ fn prepare(options: &BenchOptions) -> anyhow::Result<Report> {
         }
     };
     let locks = match &options.locks {
-        Some(list) => list.0.clone(),
-        None => locks::Entry::all().iter().filter(|entry| is_usual(entry, mode)).collect(),
+        Some(list) => in_order(&list.0),
+        None => usual_locks(mode),
     };
-    let locks = in_order(&locks);
-    let window_ms = options.seconds.map(|s| (s.as_millis() as u64).max(1));
-    let mut plan = Plan::new(mode, locks, report::Cell::all(&workloads, &threads), window_ms);
-    if let Some(rounds) = options.rounds {
-        (plan.min_rounds, plan.max_rounds) = (rounds, rounds);
-    }
+    let given = Given {
+        threads: options.threads.is_some(),
+        locks: options.locks.is_some(),
+        window_ms: options.seconds.map(|s| (s.as_millis() as u64).max(1)),
+        rounds: options.rounds,
+        full: options.full,
+    };
+    let plan = Plan::new(Wish { mode, locks, workloads, threads, given }, cpus);
     for (option, mean) in [("--hold", options.hold), ("--non-hold", options.non_hold)] {
         let window = Duration::from_millis(plan.window_ms);
         options::measurable(option, mean.unwrap_or_default(), window, iterations_per_us)?;
@@ -78,31 +85,39 @@ fn prepare(options: &BenchOptions) -> anyhow::Result<Report> {
         options::writable("--json", file)?;
     }
     let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
-    Ok(Report {
+    let report = Report {
         schema: report::SCHEMA.into(),
         version: env!("CARGO_PKG_VERSION").into(),
         took_s: 0.0,
         mode,
         ended: Ended::Interrupted,
+        resumed: Vec::new(),
         machine,
         options: Settings {
-            threads,
-            workloads,
+            threads: plan.threads.clone(),
+            workloads: plan.workloads.clone(),
             pin: options.pin.unwrap_or_default().to_string(),
             window_ms: plan.window_ms,
             warmup_ms: plan.warmup_ms,
             min_rounds: plan.min_rounds,
             max_rounds: plan.max_rounds,
             precision: plan.precision,
-            budget_s: plan.budget.as_secs_f64(),
+            budget_s: plan.budget.map(|budget| budget.as_secs_f64()),
+            left_out: plan.left_out.clone(),
             iterations_per_us,
             seed: now.subsec_nanos(),
         },
-        locks: plan.locks,
-        cells: plan.cells,
+        locks: plan.locks.clone(),
+        cells: plan.cells.clone(),
         trials: Vec::new(),
         summary: Summary::default(),
-    })
+    };
+    Ok((report, plan))
+}
+
+/// The locks that are measured without `--locks`.
+fn usual_locks(mode: Mode) -> Vec<Lock> {
+    in_order(&Vec::from_iter(Entry::all().iter().filter(|entry| is_usual(entry, mode))))
 }
 
 /// What is measured without `--locks`: all but twins with counters, variants with a fixed patience,
@@ -131,35 +146,39 @@ fn in_order(entries: &[&'static Entry]) -> Vec<Lock> {
         .collect()
 }
 
-/// The plan that the record's settings stand for.
-fn plan_of(report: &Report) -> Plan {
-    let (min_rounds, max_rounds) = (report.options.min_rounds, report.options.max_rounds);
-    let window_ms = Some(report.options.window_ms);
-    Plan {
-        min_rounds,
-        max_rounds,
-        ..Plan::new(report.mode, report.locks.clone(), report.cells.clone(), window_ms)
-    }
-}
-
 /// Measures, and writes the report; returns the signal that came in between.
-fn measure(report: &mut Report, options: &BenchOptions) -> anyhow::Result<Option<i32>> {
-    let plan = plan_of(report);
+fn measure(report: &mut Report, plan: &Plan, options: &BenchOptions) -> anyhow::Result<Option<i32>> {
+    let path = report::folder()?.join(stem(report.mode)).with_extension("journal");
+    let mut journal = if options.resume {
+        Journal::resume(&path, report, plan).unwrap_or_else(|error| options::refuse(&error))
+    } else {
+        Journal::begin(&path, report)?
+    };
     let keeper = Runner::new()?;
-    eprintln!("{NAME}: {}, {} CPUs\n{plan}", headline(report.mode), report.cpus());
-    let start = Instant::now();
-    let signal = rounds(report, &plan, options.pin.unwrap_or_default(), &keeper)?;
-    report.took_s = start.elapsed().as_secs_f64();
+    eprintln!("{NAME}: {}, {}\n{plan}", headline(report.mode, options.full), report.machine);
+    if let Some(last) = report.trials.last() {
+        let took = report::clock(journal.elapsed().as_secs_f64());
+        eprintln!(
+            "{NAME}: goes on after {} trials, in round {}, {took} min",
+            report.trials.len(),
+            last.round + 1
+        );
+    }
+    let signal = run(report, plan, options, &keeper, &mut journal)?;
+    report.took_s = journal.elapsed().as_secs_f64();
     report.summary = report::summarise(report);
-    // A reader that closes the pipe has seen enough; the files are written all the same.
-    let _ = std::io::stdout().lock().write_all(report::tables(report).as_bytes());
-    let page = write(report, options.json.as_deref())?;
-    say(report, &page);
+    let files = write(report, options.json.as_deref())?;
+    say(report, &files, options.verbose);
+    match signal {
+        Some(_) => eprintln!("{NAME}: to go on: the same command, with --resume"),
+        None => journal.remove()?,
+    }
     Ok(signal)
 }
 
-fn headline(mode: Mode) -> &'static str {
+fn headline(mode: Mode, in_full: bool) -> &'static str {
     match mode {
+        Mode::Full if in_full => "a full run, as long as it takes",
         Mode::Full => "a full run",
         Mode::Quick => "a quick look",
         Mode::Smoke => "a smoke run (for a measurement: cargo bench)",
@@ -167,17 +186,39 @@ fn headline(mode: Mode) -> &'static str {
 }
 
 /// Runs rounds until there are enough, or a signal comes; the report then says that it was
-/// interrupted.
-fn rounds(report: &mut Report, plan: &Plan, pin: Pin, keeper: &Runner) -> anyhow::Result<Option<i32>> {
-    let progress = Progress::new(plan.trials(), plan.rounds());
-    let start = Instant::now();
+/// interrupted. The trials that the report has are the beginning of the run.
+fn run(
+    report: &mut Report,
+    plan: &Plan,
+    options: &BenchOptions,
+    keeper: &Runner,
+    journal: &mut Journal,
+) -> anyhow::Result<Option<i32>> {
     let seed = u64::from(report.options.seed);
-    for round in 0.. {
-        for (done, (lock, cell)) in plan.round(seed + u64::from(round)).into_iter().enumerate() {
+    let a_round = plan.trials().max(1);
+    let share = report.trials.len() as f64 / (a_round * plan.rounds() as usize) as f64;
+    let progress = Progress::new(NAME, (share, journal.elapsed()));
+    loop {
+        let (rounds, done) = (report.trials.len() / a_round, report.trials.len() % a_round);
+        let round = rounds as u32;
+        if done == 0 && round > 0 {
+            journal.sync()?;
+            if let Some(ended) = ended(report, plan, round, journal.elapsed().as_secs_f64()) {
+                progress.end();
+                report.ended = ended;
+                return Ok(None);
+            }
+        }
+        for (lock, cell) in plan.round(seed + u64::from(round)).into_iter().skip(done) {
             let (name, what) = (&plan.locks[lock].name, plan.cells[cell]);
             let Workload { hold_ns, non_hold_ns } = what.workload;
             let (hold, non_hold) = (hold_ns as f64 / 1e3, non_hold_ns as f64 / 1e3);
-            progress.trial(round, done, &format!("{name} x{} ({hold}, {non_hold}) us", what.threads));
+            let all = a_round * plan.rounds().max(round + 1) as usize;
+            progress.trial(
+                report.trials.len(),
+                all,
+                &format!("{name} x{} ({hold}, {non_hold}) us", what.threads),
+            );
             let spec = TrialSpec {
                 lock: name.clone(),
                 workers: Workers::Threads(what.threads),
@@ -187,7 +228,7 @@ fn rounds(report: &mut Report, plan: &Plan, pin: Pin, keeper: &Runner) -> anyhow
                 read_share: 0,
                 warmup_ms: plan.warmup_ms,
                 window_ms: plan.window_ms,
-                pin,
+                pin: options.pin.unwrap_or_default(),
                 waits: what.timed,
                 iterations_per_us: report.options.iterations_per_us,
                 seed: seed + report.trials.len() as u64,
@@ -198,7 +239,9 @@ fn rounds(report: &mut Report, plan: &Plan, pin: Pin, keeper: &Runner) -> anyhow
             })?;
             match outcome {
                 Outcome::Done(result) => {
-                    report.trials.push(Trial { round, lock: name.clone(), cell, result });
+                    let trial = Trial { round, lock: name.clone(), cell, result };
+                    journal.trial(&trial)?;
+                    report.trials.push(trial);
                 }
                 Outcome::Interrupted(signal) => {
                     progress.end();
@@ -207,35 +250,48 @@ fn rounds(report: &mut Report, plan: &Plan, pin: Pin, keeper: &Runner) -> anyhow
                 }
             }
         }
-        let open = report::open_cells(report);
-        let cells = plan.trials_of_throughput();
-        progress.round(
-            round,
-            &format!("about {}", plan.rounds()),
-            &format!(": {} of {cells} settled", cells - open),
-        );
-        let run = round + 1;
-        let elapsed = start.elapsed().as_secs_f64();
-        let next = elapsed + elapsed / f64::from(run);
-        let ended = match () {
-            () if run >= plan.max_rounds => Some(Ended::Rounds),
-            () if run < plan.min_rounds => None,
-            () if open == 0 => Some(Ended::Converged),
-            () if next > plan.budget.as_secs_f64() => Some(Ended::Budget),
-            () => None,
-        };
-        if let Some(ended) = ended {
-            progress.end();
-            report.ended = if open == 0 { Ended::Converged } else { ended };
-            return Ok(None);
-        }
     }
-    unreachable!("the greatest number of rounds is finite")
 }
 
-/// The last screen: the answer, and where the page is.
-fn say(report: &Report, page: &Path) {
-    let _ = writeln!(std::io::stdout(), "{}\nreport: {}", report::answer(report), page.display());
+/// Why no more rounds are run after so many, if none are.
+fn ended(report: &Report, plan: &Plan, rounds: u32, elapsed_s: f64) -> Option<Ended> {
+    let next_s = elapsed_s + elapsed_s / f64::from(rounds);
+    match report::open_cells(report) {
+        0 if rounds >= plan.min_rounds => Some(Ended::Converged),
+        _ if rounds >= plan.max_rounds => Some(Ended::Rounds),
+        _ if rounds < plan.min_rounds => None,
+        _ => plan.budget.filter(|budget| next_s > budget.as_secs_f64()).map(|_| Ended::Budget),
+    }
+}
+
+/// Files of a run, beside its record.
+struct Files {
+    tables: PathBuf,
+    page: PathBuf,
+}
+
+impl Files {
+    /// They lie beside the record.
+    fn of(record: &Path) -> Self {
+        Self { tables: record.with_extension("txt"), page: record.with_extension("html") }
+    }
+}
+
+/// Tables of so many lines are no log.
+const SHORT: usize = 60;
+
+/// The last screen: the answer, and where the files are.
+fn say(report: &Report, files: &Files, verbose: bool) {
+    let answer = report::answer(report);
+    let mut out = String::new();
+    let tables = report::tables(report);
+    if verbose || answer.is_empty() || tables.lines().count() <= SHORT {
+        out += &tables;
+    }
+    out += &answer;
+    out += &format!("\ntables: {}\nreport: {}\n", files.tables.display(), files.page.display());
+    // A reader that closes the pipe has seen enough.
+    let _ = std::io::stdout().lock().write_all(out.as_bytes());
 }
 
 /// Says the answer again, if the process that started this one has had one written: in `cargo
@@ -245,17 +301,18 @@ pub fn remind() {
     if std::env::args_os().any(|argument| argument == child::TRIAL) {
         return;
     }
-    let pages = || {
+    let records = || {
         let folder = report::folder().ok()?;
-        let pages = [Mode::Full, Mode::Quick].map(|mode| folder.join(format!("{}.html", stem(mode))));
-        let written = |page: &PathBuf| Some((std::fs::metadata(page).ok()?.modified().ok()?, page.clone()));
-        pages.iter().filter_map(written).max()
+        let records = [Mode::Full, Mode::Quick].map(|mode| folder.join(format!("{}.json", stem(mode))));
+        let written =
+            |record: &PathBuf| Some((std::fs::metadata(record).ok()?.modified().ok()?, record.clone()));
+        records.iter().filter_map(written).max()
     };
-    if let (Some((written, page)), Some(started)) = (pages(), machine::parent_started())
+    if let (Some((written, record)), Some(started)) = (records(), machine::parent_started())
         && written >= started
-        && let Ok(report) = Report::read(&page.with_extension("json"))
+        && let Ok(report) = Report::read(&record)
     {
-        say(&report, &page);
+        say(&report, &Files::of(&record), false);
     }
 }
 
@@ -268,19 +325,19 @@ fn stem(mode: Mode) -> String {
     }
 }
 
-/// Writes record and page; returns the path of the page.
-fn write(report: &Report, copy: Option<&Path>) -> anyhow::Result<PathBuf> {
-    let folder = report::folder()?;
-    let stem = stem(report.mode);
+/// Writes record, tables and page; returns the paths of the latter.
+fn write(report: &Report, copy: Option<&Path>) -> anyhow::Result<Files> {
+    let record = report::folder()?.join(format!("{}.json", stem(report.mode)));
     let save = |path: &Path, text: &str| {
         std::fs::write(path, text).with_context(|| format!("cannot write {}", path.display()))
     };
     let json = report.to_json();
-    save(&folder.join(format!("{stem}.json")), &json)?;
+    save(&record, &json)?;
     if let Some(copy) = copy {
         save(copy, &json)?;
     }
-    let page = folder.join(format!("{stem}.html"));
-    save(&page, &report::render(report))?;
-    Ok(page)
+    let files = Files::of(&record);
+    save(&files.tables, &report::tables(report))?;
+    save(&files.page, &report::render(report))?;
+    Ok(files)
 }

@@ -2,11 +2,26 @@
 //!
 //! The time is shared out in this order: every lock runs in every cell at least [`MIN_ROUNDS`]
 //! times; then windows grow until [`Effort::rounds`] rounds fill the time; what is left over buys
-//! more rounds. Where even the shortest windows and fewest rounds do not fit, the plan says how
-//! long it will take instead of measuring too little.
+//! more rounds.
+//!
+//! # What is left out
+//! If even the shortest windows and fewest rounds do not fit, the plan leaves out one thing after
+//! the other until they do:
+//!
+//! 1. thread counts between 2 and the number of CPUs: each time the one whose neighbours are
+//!    closest in ratio, of several the smallest, so that what stays is spread evenly;
+//! 2. thread counts above twice the CPUs, the greatest first;
+//! 3. peers but std and parking_lot, the last of the list first;
+//! 4. thread counts above the CPUs, the greatest first.
+//!
+//! The plan names what it leaves out, and so does the record. Thread counts and locks that the
+//! command line gives stay. If it gives a window, a number of rounds, or `--full`, everything
+//! stays. What still does not fit is done all the same, and the plan says how long it will take.
 
+use super::NAME;
 use crate::programs::harness::plan::Effort;
-use crate::report::{Cell, Lock, Mode};
+use crate::programs::shares;
+use crate::report::{self, Cell, Kind, Lock, Mode, Trial};
 use crate::statistics::random::Rng;
 use crate::workloads::Workload;
 use std::fmt;
@@ -19,24 +34,58 @@ pub const MIN_ROUNDS: u32 = 3;
 const WORKLOADS_US: [(u64, u64); 4] = [(0, 0), (1, 9), (3, 7), (10, 0)];
 
 /// How much is spent on a run, and the relative half-width of the 95 % interval at which a cell is
-/// settled: 14 minutes of `cargo bench` on two CPUs, 3 minutes of `cargo bench -- --quick`.
+/// settled.
 fn effort(mode: Mode) -> (Effort, f64) {
     match mode {
-        Mode::Full => (Effort::new(330, (7, 15), (80, 500), None), 0.05),
-        Mode::Quick => (Effort::new(75, (4, 6), (50, 200), None), 0.10),
+        Mode::Full => (Effort::new(shares::full(NAME), (6, 15), (60, 500), None), 0.05),
+        Mode::Quick => (Effort::new(shares::quick(NAME), (4, 6), (50, 200), None), 0.10),
         Mode::Smoke => (Effort::new(4, (2, 2), (5, 10), None), 0.10),
     }
+}
+
+/// What is to be measured.
+#[derive(Clone, Debug)]
+pub struct Wish {
+    /// What the figures can support.
+    pub mode: Mode,
+    /// Locks in the order of the tables.
+    pub locks: Vec<Lock>,
+    /// Workloads in the order of the tables.
+    pub workloads: Vec<Workload>,
+    /// Thread counts, ascending.
+    pub threads: Vec<u32>,
+    /// What must stay as it is.
+    pub given: Given,
+}
+
+/// What the command line says, so that no plan changes it.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Given {
+    /// The thread counts.
+    pub threads: bool,
+    /// The locks.
+    pub locks: bool,
+    /// The window of a trial.
+    pub window_ms: Option<u64>,
+    /// The number of rounds.
+    pub rounds: Option<u32>,
+    /// Full windows and all rounds, however long that takes.
+    pub full: bool,
 }
 
 /// What a run will do.
 #[derive(Clone, Debug)]
 pub struct Plan {
-    /// What the figures can support.
-    pub mode: Mode,
     /// Locks in the order of the tables.
     pub locks: Vec<Lock>,
+    /// Workloads in the order of the tables.
+    pub workloads: Vec<Workload>,
+    /// Thread counts, ascending.
+    pub threads: Vec<u32>,
     /// Cells in the order of the tables.
     pub cells: Vec<Cell>,
+    /// What does not fit into the time, in words.
+    pub left_out: Vec<String>,
     /// Measured window of a trial.
     pub window_ms: u64,
     /// Not measured, before it.
@@ -47,8 +96,8 @@ pub struct Plan {
     pub max_rounds: u32,
     /// Relative half-width of the 95 % interval at which a cell is settled.
     pub precision: f64,
-    /// For all trials together.
-    pub budget: Duration,
+    /// For all trials together; none if they may take as long as they need.
+    pub budget: Option<Duration>,
 }
 
 /// Thread counts when none are given: doubled up to twice the CPUs, then eight times the CPUs.
@@ -83,26 +132,77 @@ fn warmup_of(window_ms: u64) -> u64 {
     (window_ms / 4).clamp(2, 100)
 }
 
+impl Wish {
+    /// What can be left out next on a machine with so many CPUs; it is taken out of the wish.
+    fn leave_out(&mut self, cpus: u32) -> Option<String> {
+        let above = |threads: &[u32], cpus: u32| (threads.last() > Some(&cpus)).then(|| threads.len() - 1);
+        let count = || between(&self.threads, cpus).or_else(|| above(&self.threads, 2 * cpus));
+        let lock = || {
+            let spared = |lock: &Lock| [report::STD, report::PARKING_LOT].contains(&lock.name.as_str());
+            self.locks.iter().rposition(|lock| lock.kind == Kind::Peer && !spared(lock))
+        };
+        let (counts, locks) = (!self.given.threads, !self.given.locks);
+        if let Some(index) = counts.then(count).flatten() {
+            return Some(format!("{} threads", self.threads.remove(index)));
+        }
+        if let Some(index) = locks.then(lock).flatten() {
+            return Some(self.locks.remove(index).name);
+        }
+        let last = counts.then(|| above(&self.threads, cpus)).flatten()?;
+        Some(format!("{} threads", self.threads.remove(last)))
+    }
+}
+
+/// Where, between 2 and the number of CPUs, is the count whose neighbours are closest in ratio.
+fn between(threads: &[u32], cpus: u32) -> Option<usize> {
+    let inner = 1..threads.len().saturating_sub(1);
+    let ratio = |index: usize| f64::from(threads[index + 1]) / f64::from(threads[index - 1]);
+    inner.filter(|&i| threads[i] > 2 && threads[i] < cpus).min_by(|&a, &b| ratio(a).total_cmp(&ratio(b)))
+}
+
 impl Plan {
-    /// Shares out the time. A window that is given is kept, and only the number of rounds follows
-    /// from the time.
-    pub fn new(mode: Mode, locks: Vec<Lock>, cells: Vec<Cell>, window_ms: Option<u64>) -> Self {
-        let (effort, precision) = effort(mode);
-        let trials = (locks.len() * cells.len()).max(1) as f64;
+    /// Shares out the time on a machine with so many CPUs.
+    pub fn new(mut wish: Wish, cpus: u32) -> Self {
+        let Given { window_ms, rounds, full, .. } = wish.given;
+        let everything = full || window_ms.is_some() || rounds.is_some();
+        let mut left_out = Vec::new();
+        loop {
+            let plan = Self::of_all(&wish);
+            if everything || !plan.exceeds_budget() {
+                return Self { left_out, ..plan };
+            }
+            match wish.leave_out(cpus) {
+                Some(what) => left_out.push(what),
+                None => return Self { left_out, ..plan },
+            }
+        }
+    }
+
+    /// A plan that leaves out nothing. A window that is given is kept, and only the number of
+    /// rounds follows from the time.
+    fn of_all(wish: &Wish) -> Self {
+        let (effort, precision) = effort(wish.mode);
+        let effort = if wish.given.full { effort.in_full() } else { effort };
+        let cells = Cell::all(&wish.workloads, &wish.threads);
+        let trials = (wish.locks.len() * cells.len()).max(1) as f64;
         let overhead = cells.iter().map(overhead_s).sum::<f64>() / cells.len().max(1) as f64;
         let trial_s = effort.budget.as_secs_f64() / trials / f64::from(effort.rounds) - overhead;
         let fitting = (trial_s / 1.25 * 1e3).max(0.0) as u64;
-        let window_ms = window_ms.unwrap_or(fitting.clamp(effort.min_window_ms, effort.max_window_ms));
+        let fitting = fitting.clamp(effort.min_window_ms, effort.max_window_ms);
+        let window_ms = wish.given.window_ms.unwrap_or(fitting);
+        let (least, most) = (MIN_ROUNDS.min(effort.max_rounds), effort.max_rounds);
         Self {
-            mode,
-            locks,
+            locks: wish.locks.clone(),
+            workloads: wish.workloads.clone(),
+            threads: wish.threads.clone(),
             cells,
+            left_out: Vec::new(),
             window_ms,
             warmup_ms: warmup_of(window_ms),
-            min_rounds: MIN_ROUNDS.min(effort.max_rounds),
-            max_rounds: effort.max_rounds,
+            min_rounds: wish.given.rounds.unwrap_or(least),
+            max_rounds: wish.given.rounds.unwrap_or(most),
             precision,
-            budget: effort.budget,
+            budget: (!wish.given.full).then_some(effort.budget),
         }
     }
 
@@ -124,7 +224,8 @@ impl Plan {
 
     /// Rounds that fit into the time, at least the least and at most the most.
     pub fn rounds(&self) -> u32 {
-        let fit = (self.budget.as_secs_f64() / self.round_s().max(1e-9)).min(1e6) as u32;
+        let Some(budget) = self.budget else { return self.max_rounds };
+        let fit = (budget.as_secs_f64() / self.round_s().max(1e-9)).min(1e6) as u32;
         fit.clamp(self.min_rounds, self.max_rounds)
     }
 
@@ -135,7 +236,7 @@ impl Plan {
 
     /// Whether the least that makes sense takes longer than the time there is.
     pub fn exceeds_budget(&self) -> bool {
-        self.estimate_s() > 1.02 * self.budget.as_secs_f64()
+        self.budget.is_some_and(|budget| self.estimate_s() > budget.as_secs_f64())
     }
 
     /// Every (lock, cell) once, in an order drawn from the seed.
@@ -149,11 +250,22 @@ impl Plan {
         }
         order
     }
+
+    /// Whether these trials are the first of this plan, in its order.
+    pub fn begins_with(&self, seed: u64, trials: &[Trial]) -> bool {
+        trials.chunks(self.trials().max(1)).zip(0..).all(|(trials, round)| {
+            let order = self.round(seed + u64::from(round));
+            trials.iter().zip(order).all(|(trial, (lock, cell))| {
+                (trial.round, trial.lock.as_str(), trial.cell)
+                    == (round, self.locks[lock].name.as_str(), cell)
+            })
+        })
+    }
 }
 
 impl fmt::Display for Plan {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let clock = crate::report::clock;
+        let clock = report::clock;
         let names: Vec<&str> = self.locks.iter().map(|l| l.name.as_str()).collect();
         writeln!(f, "locks: {}", names.join(", "))?;
         writeln!(
@@ -166,6 +278,15 @@ impl fmt::Display for Plan {
             self.warmup_ms,
             clock(self.round_s())
         )?;
+        let meant = self.budget.map_or(0.0, |budget| budget.as_secs_f64());
+        if !self.left_out.is_empty() {
+            let what = self.left_out.join(", ");
+            writeln!(
+                f,
+                "left out, to take no longer than {} min: {what}; --full measures all",
+                clock(meant)
+            )?;
+        }
         write!(
             f,
             "rounds: {} to {}, until every cell is known to +-{:.0} %; about {}, in {} min",
@@ -178,9 +299,8 @@ impl fmt::Display for Plan {
         if self.exceeds_budget() {
             write!(
                 f,
-                "\nThat is more than the {} min meant for it: fewer rounds or shorter windows than these say nothing. \
-                 Fewer --threads or --locks take less.",
-                clock(self.budget.as_secs_f64())
+                "\nThat is more than the {} min meant for it. Fewer --threads or --locks take less.",
+                clock(meant)
             )?;
         }
         Ok(())
@@ -188,89 +308,4 @@ impl fmt::Display for Plan {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::report::Kind;
-    use std::collections::HashSet;
-
-    fn plan(mode: Mode, locks: usize, cpus: u32, window_ms: Option<u64>) -> Plan {
-        let lock = |i| Lock { name: format!("lock{i}"), kind: Kind::Peer, about: String::new() };
-        let cells = Cell::all(&default_workloads(mode), &default_threads(cpus, mode));
-        Plan::new(mode, (0..locks).map(lock).collect(), cells, window_ms)
-    }
-
-    #[test]
-    fn thread_counts_double_and_end_oversubscribed() {
-        assert_eq!(default_threads(1, Mode::Full), [1, 2, 8]);
-        assert_eq!(default_threads(2, Mode::Full), [1, 2, 4, 16]);
-        assert_eq!(default_threads(6, Mode::Full), [1, 2, 4, 8, 12, 48]);
-        assert_eq!(default_threads(64, Mode::Full), [1, 2, 4, 8, 16, 32, 64, 128, 512]);
-    }
-
-    #[test]
-    fn the_bare_workload_has_a_cell_without_clock_reads() {
-        let cells = Cell::all(&default_workloads(Mode::Full), &[1, 2]);
-        assert_eq!(cells.len(), 10);
-        assert_eq!(cells.iter().filter(|c| !c.timed).count(), 2);
-        assert!(cells.iter().all(|c| c.timed || c.workload.is_bare()));
-        assert_eq!(cells.iter().filter(|c| c.is_main()).count(), 8);
-    }
-
-    #[test]
-    fn a_round_has_every_lock_in_every_cell_once() {
-        let plan = plan(Mode::Full, 5, 2, None);
-        for seed in 0..20 {
-            let round = plan.round(seed);
-            assert_eq!(round.len(), plan.trials());
-            assert_eq!(round.iter().collect::<HashSet<_>>().len(), plan.trials());
-            assert_eq!(round, plan.round(seed));
-            assert_ne!(round, plan.round(seed + 1));
-        }
-    }
-
-    #[test]
-    fn two_cpus_fit_into_the_time() {
-        for (mode, locks, limit_s) in
-            [(Mode::Full, 20, 340.0), (Mode::Quick, 10, 80.0), (Mode::Smoke, 10, 4.0)]
-        {
-            let plan = plan(mode, locks, 2, None);
-            assert!(!plan.exceeds_budget(), "{plan}");
-            assert!(plan.estimate_s() <= limit_s, "{plan}");
-            assert!(plan.rounds() >= plan.min_rounds);
-        }
-        assert!(plan(Mode::Full, 20, 2, None).rounds() >= 6);
-    }
-
-    #[test]
-    fn many_cpus_shrink_windows_then_rounds() {
-        let effort = effort(Mode::Full).0;
-        let big = plan(Mode::Full, 14, 64, None);
-        assert!(big.window_ms < plan(Mode::Full, 14, 2, None).window_ms);
-        assert!(big.window_ms >= effort.min_window_ms && big.rounds() >= MIN_ROUNDS);
-        assert!(!big.exceeds_budget(), "{big}");
-    }
-
-    #[test]
-    fn what_cannot_fit_says_how_long_it_takes() {
-        let huge = plan(Mode::Full, 40, 256, None);
-        assert_eq!((huge.window_ms, huge.rounds()), (effort(Mode::Full).0.min_window_ms, MIN_ROUNDS));
-        assert!(huge.exceeds_budget());
-        assert!(huge.to_string().contains("more than the 5:30 min meant for it"), "{huge}");
-        assert!(!plan(Mode::Full, 4, 2, None).to_string().contains("more than"));
-    }
-
-    #[test]
-    fn a_given_window_is_kept() {
-        let plan = plan(Mode::Full, 4, 2, Some(1000));
-        assert_eq!((plan.window_ms, plan.warmup_ms), (1000, 100));
-        assert!(plan.rounds() < 7);
-    }
-
-    #[test]
-    fn few_cells_get_long_windows_and_many_rounds() {
-        let lock = Lock { name: "std".into(), kind: Kind::Peer, about: String::new() };
-        let plan =
-            Plan::new(Mode::Full, vec![lock], Cell::all(&default_workloads(Mode::Full)[1..2], &[2]), None);
-        assert_eq!((plan.window_ms, plan.rounds()), (500, 15));
-    }
-}
+mod tests;

@@ -9,6 +9,7 @@ use super::{Record, Subject, trials};
 use crate::programs::harness::Program;
 use crate::programs::harness::plan::Effort;
 use crate::programs::options::{self, BenchOptions, List};
+use crate::programs::shares;
 use crate::report::{Mode, Table, distinct, units};
 use crate::subjects::semaphores::{Entry, FUTEX, KERNEL, Made};
 use crate::workloads::cell::Probe;
@@ -92,8 +93,8 @@ impl Program for Sembench {
 
     fn effort(mode: Mode) -> Effort {
         match mode {
-            Mode::Full => Effort::new(70, (3, 9), (100, 400), Some(300)),
-            Mode::Quick => Effort::new(12, (3, 5), (50, 150), None),
+            Mode::Full => Effort::new(shares::full(Self::NAME), (3, 9), (100, 400), Some(300)),
+            Mode::Quick => Effort::new(shares::quick(Self::NAME), (3, 5), (50, 150), None),
             Mode::Smoke => Effort::new(2, (1, 1), (5, 5), None),
         }
     }

@@ -4,6 +4,7 @@
 use super::{Record, Subject, row, trials};
 use crate::programs::harness::plan::Effort;
 use crate::programs::harness::{Cli, Program};
+use crate::programs::shares;
 use crate::report::{Mode, Table, units};
 use crate::subjects::semaphores::{Entry, KERNEL, POSIX};
 use crate::workloads::cell::Probe;
@@ -23,8 +24,8 @@ impl Program for Semscale {
 
     fn effort(mode: Mode) -> Effort {
         match mode {
-            Mode::Full => Effort::new(60, (3, 9), (60, 300), Some(200)),
-            Mode::Quick => Effort::new(10, (3, 5), (30, 100), None),
+            Mode::Full => Effort::new(shares::full(Self::NAME), (3, 9), (60, 300), Some(200)),
+            Mode::Quick => Effort::new(shares::quick(Self::NAME), (3, 5), (30, 100), None),
             Mode::Smoke => Effort::new(2, (1, 1), (5, 5), None),
         }
     }
