@@ -240,7 +240,7 @@ fn refusals_take_one_line() {
             "lock 'unfair' has no patience of 7µs",
             "allowed: 0, 1us, 3us, 10us, 30us",
         ),
-        (&["--patience", "soon"], "'soon' has no unit", "allowed: 0, or a number with ns"),
+        (&["--patience", "soon"], "'soon' is not a unit of time", "allowed: 0, or a number with ns"),
         (&["--pin", "tight"], "unknown pinning 'tight'", "allowed: none, compact, scatter"),
         (&["--json", "/nowhere/at/all"], "--json: cannot write /nowhere/at/all", "allowed: "),
     ];
