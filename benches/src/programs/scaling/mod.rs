@@ -15,7 +15,7 @@
 //! cannot be written; 2 for wrong options; 128 + N after signal N (Ctrl-C, SIGTERM, SIGHUP), which
 //! leaves a report on the trials that had ended.
 
-mod journal;
+pub mod journal;
 pub mod plan;
 
 use crate::programs::harness::{self, Cli};
