@@ -99,7 +99,7 @@ impl<D: Configuration> RawPsRwLock<D> {
     /// owner waits for that thread anyway. False, and no trace, if no reader is inside or the class
     /// is full.
     fn arrive_again(&self, index: u32) -> bool {
-        // Relaxed: the thread's first acquisition has acquired, and no writer was inside since.
+        // Relaxed: the thread has acquired before, and no writer was inside since.
         let was = State(self.state.fetch_add(Self::LAYOUT.one(index), Relaxed));
         let inside = Self::LAYOUT.count(was, index) > 0 && !was.has(Self::LAYOUT.full(index));
         if !inside {

@@ -149,9 +149,8 @@
 //! # Ordering
 //! All transitions of the state are read-modify-writes of one word and continue each other's
 //! release sequences.
-//! - (A), (B), (R) are Acquire and pair with the releases. (I) is Relaxed: the thread has acquired
-//!   before. (D) is Release and pairs with the drain's look and with (F), Acquire. (C) is Relaxed:
-//!   the word orders it with the counts.
+//! - (A), (B), (R) are Acquire and pair with the releases. (D) is Release and pairs with the
+//!   drain's look and with (F), Acquire. (C), (I) are Relaxed: the word orders (C) with the counts.
 //! - (O) is Acquire and pairs with the releases: an upgradable reader reads what the last writer
 //!   wrote. `GRANTED` is set with Release, and (T) is Acquire, for the same.
 //! - A reader reads the event before (M), Release. A writer reads it with Acquire, since it then
