@@ -3,6 +3,7 @@
 //! A `Calock` is allocated when two threads meet on a mutex, and freed by `pthread_mutex_destroy`.
 //! Its place is never unmapped, and goes to the next mutex.
 
+use crate::fork;
 use core::ptr;
 use ulocks_calock::RawCalock;
 use ulocks_core::inflated::{Inflated, Memory};
@@ -51,15 +52,13 @@ const PLACE: usize = 64;
 const MAPPING: usize = 1 << 16;
 const _: () = assert!(size_of::<RawCalock>() <= PLACE);
 
-/// Before a fork, so that the child finds the arena in order.
-pub fn hold() {
-    STATE.lock.lock();
-}
-
-/// After a fork, in both processes.
-pub fn release() {
-    // SAFETY: `hold` has locked it, in this thread or in its parent.
-    unsafe { STATE.lock.unlock(()) };
+/// For the child of a fork: begins anew, since a thread of the parent may have been inside. What
+/// the parent had not handed out is lost to the child.
+pub fn forget() {
+    fork::free_lock(&STATE.lock);
+    for word in [&STATE.freed, &STATE.next, &STATE.end] {
+        word.store(0, Relaxed);
+    }
 }
 
 impl State {

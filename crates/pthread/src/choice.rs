@@ -10,12 +10,19 @@
 //! A value that is not in the table is reported on standard error, and then all locks are glibc's.
 //!
 //! The answer is a byte that each function loads. The first call decides it, whichever that is: a
-//! library's constructor may lock before this library's constructor has run. It changes only in the
-//! child of a fork, before that has a second thread.
+//! library's constructor may lock before this library's constructor has run.
+//!
+//! # Forks
+//! The byte is alone on its page, and the kernel makes that page zero in the child of a fork. So
+//! the first call in the child, whichever that is, finds zero, and begins what a child begins anew.
+//! A handler of `pthread_atfork` would be too late: those of the program's libraries may run before
+//! it, and unlock mutexes. It serves on kernels that cannot wipe a page (before Linux 4.14), and
+//! where pages are larger.
 
+use crate::fork;
 use core::ffi::{CStr, c_char};
 use ulocks_core::sync::AtomicU8;
-use ulocks_core::sync::Ordering::Relaxed;
+use ulocks_core::sync::Ordering::{Acquire, Relaxed, Release};
 
 /// A lock for mutexes.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -40,14 +47,32 @@ const STATS: u8 = 1 << 5;
 /// This process is the child of a fork of a program with this library.
 const FORKED: u8 = 1 << 6;
 
-/// Zero until it is decided.
-static CHOICE: AtomicU8 = AtomicU8::new(0);
+/// The page that is zero again in the child of a fork.
+#[repr(C, align(4096))]
+struct Page {
+    /// The choice; zero until it is decided.
+    choice: AtomicU8,
+    /// 1 once a thread of this child has begun what a child begins anew.
+    is_begun: AtomicU8,
+    rest: [u8; PAGE - 2],
+}
+
+const PAGE: usize = 4096;
+
+static OWN_PAGE: Page = Page { choice: AtomicU8::new(0), is_begun: AtomicU8::new(0), rest: [0; _] };
+
+/// What was decided first, also in children.
+static DECIDED: AtomicU8 = AtomicU8::new(0);
+
+/// 1 if the kernel wipes the page.
+static WIPES: AtomicU8 = AtomicU8::new(0);
 
 impl Choice {
     /// The choice, decided now if this is the first call.
     #[inline(always)]
     pub fn get() -> Self {
-        match CHOICE.load(Relaxed) {
+        // Acquire: pairs with `begin_child`.
+        match OWN_PAGE.choice.load(Acquire) {
             0 => decide(),
             choice => Self(choice),
         }
@@ -56,7 +81,7 @@ impl Choice {
     /// Whether mutexes are `ThroughputMutex`, with nothing else to do.
     #[inline(always)]
     pub fn is_throughput_only() -> bool {
-        CHOICE.load(Relaxed) & (ALGORITHM | STATS | FORKED) == Algorithm::Throughput as u8
+        OWN_PAGE.choice.load(Relaxed) & (ALGORITHM | STATS | FORKED) == Algorithm::Throughput as u8
     }
 
     #[inline(always)]
@@ -88,14 +113,52 @@ impl Choice {
     }
 }
 
-/// For the child of a fork.
+/// For the child of a fork, in a handler.
 pub fn note_fork() {
-    CHOICE.fetch_or(FORKED, Relaxed);
+    if WIPES.load(Relaxed) == 0 {
+        fork::begin_child();
+        OWN_PAGE.choice.fetch_or(FORKED, Release);
+    } else {
+        _ = Choice::get();
+    }
+}
+
+/// The first call in a process.
+#[cold]
+pub fn decide() -> Choice {
+    match DECIDED.load(Acquire) {
+        0 => read_environment(),
+        decided => begin_child(decided | FORKED),
+    }
+}
+
+/// The first call in the child of a fork. If two threads make it at once, one waits for the other.
+fn begin_child(choice: u8) -> Choice {
+    if OWN_PAGE.is_begun.swap(1, Relaxed) == 0 {
+        fork::begin_child();
+        OWN_PAGE.choice.store(choice, Release);
+    }
+    while OWN_PAGE.choice.load(Acquire) == 0 {
+        core::hint::spin_loop();
+    }
+    Choice(choice)
+}
+
+/// Has the kernel wipe the page in children.
+fn wipe_on_fork() {
+    // SAFETY: it has no preconditions.
+    if unsafe { libc::getauxval(libc::AT_PAGESZ) } != PAGE as libc::c_ulong {
+        return;
+    }
+    let _errno = ulocks_core::errno::Guard::new();
+    let page = (&raw const OWN_PAGE).cast_mut().cast();
+    // SAFETY: the page belongs to the static alone, which bears to be zero at any fork.
+    let answer = unsafe { libc::madvise(page, PAGE, libc::MADV_WIPEONFORK) };
+    WIPES.store((answer == 0).into(), Relaxed);
 }
 
 /// Reads the environment. Two threads that do so at once find the same.
-#[cold]
-pub fn decide() -> Choice {
+fn read_environment() -> Choice {
     let mut is_valid = true;
     let mutex = one_of(
         c"ULOCKS_MUTEX",
@@ -113,8 +176,11 @@ pub fn decide() -> Choice {
     let semaphore = one_of(c"ULOCKS_SEM", &[("glibc", 0), ("spin", SPINNING_SEM)], &mut is_valid);
     let stats = if variable(c"ULOCKS_STATS").is_some() { STATS } else { 0 };
     let choice = if is_valid { mutex | rwlock | semaphore | stats } else { Algorithm::Glibc as u8 };
-    _ = CHOICE.compare_exchange(0, choice, Relaxed, Relaxed);
-    Choice(CHOICE.load(Relaxed))
+    wipe_on_fork();
+    _ = OWN_PAGE.choice.compare_exchange(0, choice, Relaxed, Relaxed);
+    let choice = OWN_PAGE.choice.load(Relaxed);
+    DECIDED.store(choice, Release);
+    Choice(choice)
 }
 
 /// The value of a variable, the first one by default.
@@ -124,7 +190,7 @@ fn one_of(name: &'static CStr, values: &[(&str, u8)], is_valid: &mut bool) -> u8
         return value;
     }
     // Another thread may report it, too; a second line does no harm.
-    if *is_valid && CHOICE.load(Relaxed) == 0 {
+    if *is_valid && DECIDED.load(Relaxed) == 0 {
         report(name, given, values);
     }
     *is_valid = false;

@@ -217,6 +217,15 @@ static mut GUARD: pthread_mutex_t = libc::PTHREAD_MUTEX_INITIALIZER;
 /// that holds the mutex after that sees it.
 static HAS_RELAYED: AtomicU32 = AtomicU32::new(0);
 
+/// For the child of a fork: no thread of it is inside the guard.
+pub fn forget() {
+    if HAS_RELAYED.swap(0, Relaxed) != 0 {
+        // SAFETY: the threads of the parent that use the guard are not in this process. The first
+        // call in the child is before any use by this one.
+        unsafe { (&raw mut GUARD).write(libc::PTHREAD_MUTEX_INITIALIZER) };
+    }
+}
+
 /// # Safety
 /// For `wait.c` only, with the relay that `ulocks_relay_wait` was given.
 #[unsafe(no_mangle)]
@@ -274,6 +283,10 @@ unsafe fn wait(
     let is_glibcs = mutex.0.is_passed_on(choice);
     if choice.mutex() == Algorithm::Glibc || condvar.is_shared() {
         if !is_glibcs {
+            let refused = mutex.check_owner();
+            if refused != 0 {
+                return refused;
+            }
             // SAFETY: the caller's promise.
             return unsafe { wait_relayed(Relay { condvar: address, mutex, deadline, clock, locked: 0 }) };
         }

@@ -14,7 +14,7 @@
 
 use crate::choice::{Choice, note_fork};
 use crate::mutex::Mutex;
-use crate::{arena, stats};
+use crate::{arena, condvar, stats};
 use ulocks_core::raw::RawMutex;
 use ulocks_core::sync::AtomicU32;
 use ulocks_core::sync::Ordering::{Acquire, Relaxed, Release};
@@ -25,23 +25,21 @@ static GENERATION: AtomicU32 = AtomicU32::new(0);
 /// The lock is being begun anew.
 const RENEWING: u32 = u32::MAX;
 
-/// Has `fork` call the handlers here.
+/// Has `fork` call a handler in the child.
 pub fn register() {
-    extern "C" fn prepare() {
-        arena::hold();
-    }
-    extern "C" fn parent() {
-        arena::release();
-    }
     extern "C" fn child() {
-        GENERATION.fetch_add(1, Relaxed);
         note_fork();
-        arena::release();
-        stats::forget();
     }
-    // Registered first, so `prepare` runs last and `child` first.
-    // SAFETY: the handlers are functions that stay.
-    _ = unsafe { libc::pthread_atfork(Some(prepare), Some(parent), Some(child)) };
+    // SAFETY: the handler is a function that stays.
+    _ = unsafe { libc::pthread_atfork(None, None, Some(child)) };
+}
+
+/// What a child begins anew at once.
+pub fn begin_child() {
+    GENERATION.fetch_add(1, Relaxed);
+    arena::forget();
+    condvar::forget();
+    stats::forget();
 }
 
 /// Begins the mutex anew if it is older than this process.
@@ -72,11 +70,16 @@ pub fn renew(generation: &AtomicU32, begin_anew: impl FnOnce()) {
 /// A lock of the parent: without its waiters from here on.
 pub fn renew_lock<L: RawMutex>(lock: &L) {
     let was_locked = lock.is_locked();
-    // SAFETY: all-zero bytes are an unlocked lock (law 1 of ARCHITECTURE.md). No other thread uses
-    // the lock: those of the parent are not in this process, and those of this process wait in
-    // `renew`.
-    unsafe { core::ptr::from_ref(lock).cast_mut().write_bytes(0, 1) };
+    free_lock(lock);
     if was_locked {
         _ = lock.try_lock();
     }
+}
+
+/// A lock of the parent: free from here on.
+pub fn free_lock<L: RawMutex>(lock: &L) {
+    // SAFETY: all-zero bytes are an unlocked lock (law 1 of ARCHITECTURE.md). No other thread uses
+    // the lock: those of the parent are not in this process, and those of this process wait in
+    // `renew`, or for the first call in the child.
+    unsafe { core::ptr::from_ref(lock).cast_mut().write_bytes(0, 1) };
 }

@@ -18,7 +18,7 @@
 
 use crate::choice::Choice;
 use crate::time::{self, Patience};
-use crate::{fork, glibc, is_mine, myself, stats};
+use crate::{fork, glibc, is_mine, myself};
 use core::ffi::c_int;
 use libc::{clockid_t, pthread_rwlock_t, pthread_rwlockattr_t, timespec};
 use ulocks_core::Private;
@@ -270,28 +270,15 @@ impl RwLock {
         attempt: impl Fn(&Lock) -> bool,
         wait: impl Fn(&Lock, Option<ulocks_core::time::Deadline>) -> bool,
     ) -> c_int {
-        if choice.has_stats() {
-            stats::acquired(self.address() as usize);
-        } else if matches!(patience, Patience::Forever) {
-            wait(&self.lock, None);
-            return 0;
-        }
-        if attempt(&self.lock) {
-            return 0;
-        }
-        let _contended = stats::Contended::begin(choice, self.address() as usize, patience);
-        match patience {
-            Patience::Never => libc::EBUSY,
-            Patience::Forever => {
-                wait(&self.lock, None);
-                0
-            }
-            // SAFETY: the caller's promise.
-            Patience::Until(clock, deadline) => match unsafe { time::deadline(clock, deadline) } {
-                Err(error) => error,
-                Ok(deadline) if wait(&self.lock, Some(deadline)) => 0,
-                Ok(_) => libc::ETIMEDOUT,
-            },
+        // SAFETY: the caller's promise.
+        unsafe {
+            time::acquire(
+                choice,
+                self.address() as usize,
+                patience,
+                || attempt(&self.lock),
+                |deadline| wait(&self.lock, deadline),
+            )
         }
     }
 

@@ -19,8 +19,10 @@ use ulocks_core::sync::{AtomicU64, AtomicUsize};
 const ENTRIES: usize = 4096;
 /// How far from its place an entry may be.
 const PROBES: usize = 32;
-/// How many return addresses are kept.
-const FRAMES: usize = 6;
+/// How many return addresses are shown.
+const SHOWN: usize = 6;
+/// How many are kept: those of this library come first.
+const FRAMES: usize = SHOWN + 4;
 /// How many locks are reported.
 const REPORTED: usize = 40;
 
@@ -74,7 +76,7 @@ fn entry(address: usize) -> &'static Entry {
     &OTHERS
 }
 
-/// A lock is about to be acquired.
+/// A lock was acquired.
 pub fn acquired(address: usize) {
     entry(address).acquired.fetch_add(1, Relaxed);
 }
@@ -110,16 +112,14 @@ unsafe extern "C" {
     fn backtrace(frames: *mut *mut c_void, most: c_int) -> c_int;
 }
 
-/// Remembers from where the lock was contended first.
+/// Remembers from where the lock was contended first. It does not ask the loader for names, which
+/// may be what waits for this thread: in the constructor of a library that is loaded.
 fn keep_frames(entry: &Entry) {
-    /// The frames of this library come first.
-    const OURS: usize = 4;
-    let mut frames = [ptr::null_mut(); FRAMES + OURS];
+    let mut frames = [ptr::null_mut(); FRAMES];
     let _errno = ulocks_core::errno::Guard::new();
     // SAFETY: the array has room for as many.
     let count = unsafe { backtrace(frames.as_mut_ptr(), frames.len() as c_int) };
-    let theirs = frames[..count.max(0) as usize].iter().filter(|&&frame| !is_ours(frame));
-    for (kept, &frame) in entry.frames.iter().zip(theirs) {
+    for (kept, &frame) in entry.frames.iter().zip(&frames[..count.max(0) as usize]) {
         kept.store(frame.addr(), Release);
     }
 }
@@ -198,8 +198,7 @@ fn write_report() {
     let program = std::env::args_os().next().unwrap_or_default();
     _ = writeln!(
         head,
-        "\n{} [{}]: {} acquisitions, {} had to wait, {:.3} ms in all; {} locks were contended\n\
-         waited ms   longest us  waits      acquisitions  lock, and where a thread first waited for it",
+        "\n{} [{}]: {} acquisitions, {} had to wait, {:.3} ms in all; {} locks were contended",
         program.display(),
         std::process::id(),
         total(|entry| &entry.acquired),
@@ -208,6 +207,11 @@ fn write_report() {
         contended.len(),
     );
     head.write_to(file);
+    let mut columns = Line::new();
+    columns.add(
+        b"waited ms   longest us  waits      acquisitions  lock, and where a thread first waited for it\n",
+    );
+    columns.write_to(file);
     contended.iter().take(REPORTED).for_each(|entry| line_of(entry).write_to(file));
     if contended.len() > REPORTED {
         let mut line = Line::new();
@@ -234,7 +238,9 @@ fn line_of(entry: &Entry) -> Line {
         _ => add_name(&mut line, address),
     }
     // Acquire: pairs with the Release in `keep_frames`.
-    for frame in entry.frames.iter().map(|frame| frame.load(Acquire)).take_while(|&frame| frame != 0) {
+    let frames = entry.frames.iter().map(|frame| frame.load(Acquire)).take_while(|&frame| frame != 0);
+    let theirs = frames.filter(|&frame| !is_ours(ptr::without_provenance(frame)));
+    for frame in theirs.take(SHOWN) {
         _ = line.write_str(" < ");
         add_name(&mut line, frame);
     }

@@ -1,5 +1,7 @@
-//! Deadlines of `pthread.h`.
+//! How long a call of `pthread.h` waits, and how it acquires within that time.
 
+use crate::choice::Choice;
+use crate::stats;
 use core::ffi::c_int;
 use core::time::Duration;
 use libc::{clockid_t, timespec};
@@ -43,4 +45,45 @@ pub unsafe fn deadline(clock: Clock, deadline: *const timespec) -> Result<Deadli
     let nanoseconds = nanoseconds.ok_or(libc::EINVAL)?;
     let seconds = u64::try_from(tv_sec).map_err(|_| libc::ETIMEDOUT)?;
     Ok(Deadline::new(clock, Duration::new(seconds, nanoseconds)))
+}
+
+/// Acquires a lock by `attempt`, and then by `wait`, which returns false if the deadline passed.
+/// Keeps statistics of it.
+///
+/// # Safety
+/// A deadline points to a `timespec`.
+#[inline(always)]
+pub unsafe fn acquire(
+    choice: Choice,
+    address: usize,
+    patience: Patience,
+    attempt: impl Fn() -> bool,
+    wait: impl Fn(Option<Deadline>) -> bool,
+) -> c_int {
+    if !choice.has_stats() && matches!(patience, Patience::Forever) {
+        wait(None);
+        return 0;
+    }
+    let result = if attempt() {
+        0
+    } else {
+        let _contended = stats::Contended::begin(choice, address, patience);
+        match patience {
+            Patience::Never => libc::EBUSY,
+            Patience::Forever => {
+                wait(None);
+                0
+            }
+            // SAFETY: the caller's promise.
+            Patience::Until(clock, deadline) => match unsafe { self::deadline(clock, deadline) } {
+                Err(error) => error,
+                Ok(deadline) if wait(Some(deadline)) => 0,
+                Ok(_) => libc::ETIMEDOUT,
+            },
+        }
+    };
+    if choice.has_stats() && result == 0 {
+        stats::acquired(address);
+    }
+    result
 }

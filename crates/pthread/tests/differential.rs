@@ -15,11 +15,11 @@ const PROGRAMS: &[Program] = &[
     Program::c("mutex_robust"), Program::c("mutex_stress"), Program::c("mutex_last_touch"),
     Program::c("mutex_process"),
     Program::c("cond_results"), Program::c("cond_wake"), Program::c("cond_cancel"),
-    Program::c("cond_process"), Program::c("cond_stress"),
+    Program::c("cond_process"), Program::c("cond_stress"), Program::c("cond_odd"),
     Program::c("rwlock_results"), Program::c("rwlock_threads"), Program::c("spin"),
     Program::c("sem_results"), Program::c("sem_threads"),
     Program::c("start_up").with_plugin("plugin"), Program::c("c11"), Program::cpp("standard"),
-    Program::c("preinit"),
+    Program::c("preinit"), Program::c("fork_handlers"),
 ];
 
 fn under(choice: Choice) {

@@ -24,7 +24,7 @@
 use crate::arena::InflatedCalock;
 use crate::choice::{Algorithm, Choice};
 use crate::time::{self, Patience};
-use crate::{fork, glibc, is_mine, myself, stats};
+use crate::{fork, glibc, is_mine, myself};
 use core::cell::UnsafeCell;
 use core::ffi::c_int;
 use libc::{clockid_t, pthread_mutex_t, pthread_mutexattr_t, timespec};
@@ -205,28 +205,16 @@ impl Mutex {
     #[inline(always)]
     unsafe fn acquire_lock(&self, choice: Choice, patience: Patience) -> c_int {
         with_lock!(self, choice.mutex(), lock => {
-            if choice.has_stats() {
-                stats::acquired(self.address() as usize);
-            } else if matches!(patience, Patience::Forever) {
-                lock.lock();
-                return 0;
-            }
-            if lock.try_lock().is_some() {
-                return 0;
-            }
-            let _contended = stats::Contended::begin(choice, self.address() as usize, patience);
-            match patience {
-                Patience::Never => libc::EBUSY,
-                Patience::Forever => {
+            let wait = |deadline: Option<Deadline>| match deadline {
+                None => {
                     lock.lock();
-                    0
+                    true
                 }
-                // SAFETY: the caller's promise.
-                Patience::Until(clock, deadline) => match unsafe { time::deadline(clock, deadline) } {
-                    Err(error) => error,
-                    Ok(deadline) if lock.lock_until(deadline).is_some() => 0,
-                    Ok(_) => libc::ETIMEDOUT,
-                },
+                Some(deadline) => lock.lock_until(deadline).is_some(),
+            };
+            // SAFETY: the caller's promise.
+            unsafe {
+                time::acquire(choice, self.address() as usize, patience, || lock.try_lock().is_some(), wait)
             }
         })
     }

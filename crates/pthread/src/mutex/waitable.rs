@@ -69,8 +69,13 @@ unsafe impl RawMutex for Waitable {
         if self.0.disown(choice).is_err() {
             return; // A recursive mutex that is still held, as with glibc.
         }
-        // SAFETY: the caller's promise.
-        with_lock!(self.0, choice.mutex(), lock => unsafe { lock.unlock_to_wait(()) });
+        with_lock!(self.0, choice.mutex(), lock => {
+            // As in glibc: a wait with a mutex that is free is forgiven.
+            if lock.is_locked() {
+                // SAFETY: the caller's promise.
+                unsafe { lock.unlock_to_wait(()) };
+            }
+        });
     }
 
     fn is_locked(&self) -> bool {
@@ -80,7 +85,8 @@ unsafe impl RawMutex for Waitable {
 
     fn requeue_key(&self) -> Option<FutexKey<Private>> {
         let choice = Choice::get();
-        if self.0.is_passed_on(choice) {
+        // The waiter of a recursive mutex that stays held would wait for its own release.
+        if self.0.is_passed_on(choice) || self.0.depth.load(Relaxed) > 0 {
             return None;
         }
         with_lock!(self.0, choice.mutex(), lock => lock.requeue_key())
@@ -92,7 +98,8 @@ unsafe impl RawMutex for Waitable {
 
     fn lock_requeued(&self) -> c_int {
         let choice = Choice::get();
-        if self.0.is_passed_on(choice) {
+        let is_still_held = self.0.is_owned(choice) && is_mine(&self.0.owner);
+        if self.0.is_passed_on(choice) || is_still_held {
             return self.lock();
         }
         with_lock!(self.0, choice.mutex(), lock => lock.lock_requeued());

@@ -90,10 +90,10 @@
 //! 7. Spinners and requeuers of another process are none: a fork copies `counts` but not the
 //!    threads. `spinning` and `REQUEUING` count only if the `process` beside them is the caller's.
 //!    A registration for a spin, and a grant that sets `REQUEUING`, begin anew if it is not.
-//! 8. *The mutex lives while a notification looks at it.* A grant that sets `REQUEUING` finds a
+//! 8. *The mutex lives while a notification looks at it.* The change that sets `REQUEUING` finds a
 //!    waiter that is registered. If the target, read after that, is a mutex, then every registered
 //!    waiter waits with that mutex: a waiter with another one sets `MIXED` before it registers.
-//!    Each of them leaves after the grant. It finds `REQUEUING` as it leaves, and does not return
+//!    Each of them leaves after the change. It finds `REQUEUING` as it leaves, and does not return
 //!    until that is cleared. So the mutex is not freed meanwhile.
 //!
 //! # The spin
@@ -156,7 +156,7 @@ use core::marker::PhantomData;
 pub(super) struct Protocol<L: RawMutex> {
     pub seq: Futex<L::Scope>,
     target: AtomicU32,
-    counts: AtomicU64,
+    pub counts: AtomicU64,
     mutex: PhantomData<fn(&L)>,
 }
 
@@ -433,7 +433,7 @@ impl<L: RawMutex> Protocol<L> {
         self.end_requeuing();
     }
 
-    fn end_requeuing(&self) {
+    pub fn end_requeuing(&self) {
         let mut counts = Counts(self.counts.load(Relaxed));
         // Release (P): a waiter that finds `REQUEUING` cleared may free the mutex.
         while let Err(now) =

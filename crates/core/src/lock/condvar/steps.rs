@@ -10,9 +10,12 @@
 //! if the mutex is held until then.
 
 use super::raw::MOVABLE;
+use super::word::Counts;
 use super::{RawCondvar, Wakeup};
+use crate::lock::spin;
 use crate::lock::traits::RawMutex;
 use crate::sys::futex::Waited;
+use crate::sys::sync::Ordering::{Acquire, Relaxed};
 use crate::sys::time::Deadline;
 
 /// How a waiter registered.
@@ -128,15 +131,35 @@ impl<L: RawMutex> RawCondvar<L> {
         woken
     }
 
+    /// Sets `REQUEUING` for a thread that looks at the mutex without a notification. False if no
+    /// thread waits, or another thread has set it.
+    fn begin_requeuing(&self) -> bool {
+        let Some(process) = spin::process() else { return false };
+        let mut counts = Counts(self.0.counts.load(Relaxed));
+        while counts.waiting() > 0 && !counts.is_requeuing_in(process) {
+            let next = counts.requeuing_in(process);
+            // Acquire: as (G).
+            match self.0.counts.compare_exchange(counts.0, next.0, Acquire, Relaxed) {
+                Ok(_) => return true,
+                Err(now) => counts = Counts(now),
+            }
+        }
+        false
+    }
+
     /// Wakes all sleepers, also those that were moved to the mutex. For a thread that is about to
     /// free the condition variable, and waits until all waiters have left.
     pub fn hurry(&self) {
         self.0.seq.key().wake(u32::MAX);
+        if !self.begin_requeuing() {
+            return;
+        }
         if let Some(mutex) = self.0.target_mutex() {
-            // SAFETY: the mutex outlives its waiters, for which the caller waits.
+            // SAFETY: the mutex lives while `REQUEUING` is set (Invariant 8).
             if let Some(key) = unsafe { &*mutex }.requeue_key() {
                 key.wake_bits(u32::MAX, MOVABLE);
             }
         }
+        self.0.end_requeuing();
     }
 }
