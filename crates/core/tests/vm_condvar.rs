@@ -7,6 +7,8 @@
 #![cfg(world = "vm")]
 
 mod condvar_clients;
+#[path = "condvar_clients/hurry.rs"]
+mod hurry;
 
 use condvar_clients::*;
 use ulocks_core::model::{Config, explore};
@@ -63,6 +65,12 @@ fn a_timeout_loses_no_notification() {
 fn a_cancelled_waiter_passes_its_notification_on() {
     explore(sampled(), one_is_cancelled::<SLEEPS>);
     explore(sampled(), one_is_cancelled::<SPINS>);
+}
+
+#[test]
+fn a_thread_that_hurries_waiters_leaves_a_freed_mutex_alone() {
+    explore(sampled(), hurry::while_the_mutex_goes::<SLEEPS>);
+    explore(sampled(), hurry::while_the_mutex_goes::<SPINS>);
 }
 
 #[test]

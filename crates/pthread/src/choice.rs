@@ -125,7 +125,7 @@ pub fn note_fork() {
 
 /// The first call in a process.
 #[cold]
-pub fn decide() -> Choice {
+fn decide() -> Choice {
     match DECIDED.load(Acquire) {
         0 => read_environment(),
         decided => begin_child(decided | FORKED),

@@ -22,7 +22,7 @@ use ulocks_core::sync::Ordering::Relaxed;
 #[unsafe(link_section = ".init_array")]
 static AT_START: extern "C" fn() = {
     extern "C" fn at_start() {
-        choice::decide();
+        _ = choice::Choice::get();
         glibc::resolve();
         fork::register();
         stats::register();

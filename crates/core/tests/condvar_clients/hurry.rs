@@ -1,0 +1,101 @@
+//! Threads that hurry the waiters of a condition variable, which is about to be freed.
+
+use std::sync::Arc;
+use ulocks_core::condvar::RawCondvar;
+use ulocks_core::futex::{FutexKey, Private};
+use ulocks_core::raw::RawMutex;
+use ulocks_core::sync::AtomicU32;
+use ulocks_core::sync::Ordering::Relaxed;
+use ulocks_core::time::Deadline;
+use ulocks_testkit::plain::ThreeState;
+use ulocks_testkit::thread::spawn;
+
+/// A mutex that has to be looked at before it is known whether sleepers may be requeued to it, as
+/// those of `pthread.h`.
+struct OfAKind<const NS: u32> {
+    mutex: ThreeState<Private, NS>,
+    kind: AtomicU32,
+}
+
+ulocks_core::initial!([const NS: u32] OfAKind<NS> =
+    Self { mutex: ThreeState::new(), kind: AtomicU32::new(0) });
+
+// SAFETY: every call is passed on.
+unsafe impl<const NS: u32> RawMutex for OfAKind<NS> {
+    type Scope = Private;
+    type Token = ();
+    const CONDVAR_NS: u32 = NS;
+
+    fn lock(&self) {
+        self.mutex.lock();
+    }
+
+    fn try_lock(&self) -> Option<()> {
+        self.mutex.try_lock()
+    }
+
+    fn lock_until(&self, deadline: Deadline) -> Option<()> {
+        self.mutex.lock_until(deadline)
+    }
+
+    unsafe fn unlock(&self, (): ()) {
+        // SAFETY: the caller's promise.
+        unsafe { self.mutex.unlock(()) };
+    }
+
+    fn is_locked(&self) -> bool {
+        self.mutex.is_locked()
+    }
+
+    fn requeue_key(&self) -> Option<FutexKey<Private>> {
+        (self.kind.load(Relaxed) == 0).then(|| self.mutex.requeue_key())?
+    }
+
+    fn mark_for_requeued(&self) -> bool {
+        self.mutex.mark_for_requeued()
+    }
+
+    fn lock_requeued(&self) {
+        self.mutex.lock_requeued();
+    }
+}
+
+/// What a waiter frees after its wait.
+struct Place<const NS: u32> {
+    mutex: OfAKind<NS>,
+    is_set: AtomicU32,
+}
+
+/// A waiter frees its mutex after its wait, while another thread hurries the waiters.
+pub fn while_the_mutex_goes<const NS: u32>() {
+    let condvar = Arc::new(RawCondvar::new());
+    let mutex = ulocks_testkit::new_lock::<OfAKind<NS>>();
+    let place = Box::into_raw(Box::new(Place { mutex, is_set: AtomicU32::new(0) }));
+    let address = place.expose_provenance();
+    let waiter = {
+        let condvar = Arc::clone(&condvar);
+        spawn(move || {
+            // SAFETY: from `into_raw`; no other thread uses the place once `is_set` was seen under
+            // the mutex.
+            let place: Box<Place<NS>> =
+                unsafe { Box::from_raw(std::ptr::with_exposed_provenance_mut(address)) };
+            place.mutex.lock();
+            while place.is_set.load(Relaxed) == 0 {
+                // SAFETY: the mutex is held.
+                _ = unsafe { condvar.wait(&place.mutex, (), None) };
+            }
+            // SAFETY: the mutex is held.
+            unsafe { place.mutex.unlock(()) };
+        })
+    };
+    // SAFETY: the waiter frees the place after it has seen `is_set`, under the mutex.
+    unsafe {
+        (*place).mutex.lock();
+        (*place).is_set.store(1, Relaxed);
+        (*place).mutex.unlock(());
+    }
+    condvar.notify_one();
+    condvar.hurry();
+    waiter.join().unwrap();
+    assert!(!condvar.notify_one(), "{condvar:?}");
+}
