@@ -3,12 +3,13 @@
 
 use std::process::ExitCode;
 use ulocks_benches::programs::shared::Shared;
-use ulocks_benches::programs::{harness, scaling};
+use ulocks_benches::programs::{evidence, harness, scaling};
 
 fn main() -> ExitCode {
     let code = harness::main::<Shared>();
-    // This is the last bench in the order of their names, and the last line of all of them is the
-    // path of the report.
+    // This is the last bench in the order of their names, and the last lines of all of them
+    // are the answer and the path of the page with all figures.
     scaling::remind();
+    evidence::remind();
     code
 }

@@ -1,11 +1,12 @@
 //! `ulocks-report FILE.json [-o PAGE.html]`: draws the page of a recorded run of `scaling` again,
 //! and prints its answer. `ulocks-report compare A.json B.json`: what changed between two runs.
+//! `ulocks-report index`: one page of all figures.
 
 use anyhow::Context as _;
 use clap::{Parser, Subcommand};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
-use ulocks_benches::programs::options;
+use ulocks_benches::programs::{evidence, options};
 use ulocks_benches::report::{self, Report};
 
 /// Draws the page of a recorded run of `scaling` again, or compares two records.
@@ -39,6 +40,14 @@ enum Command {
         /// The record of after, or of the other machine
         b: PathBuf,
     },
+    /// Writes one page of all figures, and the same in Markdown beside it
+    Index {
+        /// Folders of records [default: target/ulocks-report]
+        folders: Vec<PathBuf>,
+        /// Where to write the page [default: index.html in the first folder]
+        #[arg(short, long, value_name = "PAGE")]
+        output: Option<PathBuf>,
+    },
 }
 
 fn read(path: &Path) -> anyhow::Result<Report> {
@@ -48,9 +57,21 @@ fn read(path: &Path) -> anyhow::Result<Report> {
 }
 
 fn run(cli: Cli) -> anyhow::Result<()> {
-    if let Some(Command::Compare { a, b }) = cli.command {
-        print!("{}", report::compare(&read(&a)?, &read(&b)?));
-        return Ok(());
+    match cli.command {
+        Some(Command::Compare { a, b }) => {
+            print!("{}", report::compare(&read(&a)?, &read(&b)?));
+            return Ok(());
+        }
+        Some(Command::Index { mut folders, output }) => {
+            if folders.is_empty() {
+                folders.push(evidence::folder()?);
+            }
+            let page = output.unwrap_or_else(|| folders[0].join("index.html"));
+            evidence::write(&folders, &page)?;
+            println!("{}", page.display());
+            return Ok(());
+        }
+        None => {}
     }
     let path = cli.record.context("no record is given")?;
     let record = read(&path)?;

@@ -3,6 +3,7 @@
 
 pub mod condvar;
 pub mod convoy;
+pub mod evidence;
 pub mod harness;
 pub mod options;
 mod progress;

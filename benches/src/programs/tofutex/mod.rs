@@ -17,6 +17,7 @@ mod trial;
 
 pub use trial::{Section, Times, TofutexSpec};
 
+use crate::report::distinct;
 use crate::run::child::{self, Outcome, Runner};
 use crate::run::machine::{self, Machine};
 use crate::subjects::locks::Entry;
@@ -25,6 +26,9 @@ use cli::Order;
 use serde::{Deserialize, Serialize};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
+
+/// The version of the record.
+pub const SCHEMA: &str = "ulocks-tofutex/1";
 
 /// What a run leaves behind.
 #[derive(Clone, Debug, Serialize, Deserialize)]
@@ -66,7 +70,7 @@ pub fn main() -> ExitCode {
 fn run(order: &Order) -> Result<ExitCode> {
     let runner = Runner::new()?;
     let mut record = Record {
-        schema: "ulocks-tofutex/1".into(),
+        schema: SCHEMA.into(),
         machine: machine::describe(),
         threads: order.threads,
         rows: Vec::new(),
@@ -102,6 +106,14 @@ fn run(order: &Order) -> Result<ExitCode> {
     let path = write(order.json.as_deref(), &record)?;
     println!("\nrecord: {}", path.display());
     Ok(ExitCode::SUCCESS)
+}
+
+/// All tables of a record, with what their columns mean.
+pub fn tables(record: &Record) -> String {
+    let sections = distinct(record.rows.iter().map(|row| row.section));
+    let of = |section| record.rows.iter().filter(|row| row.section == section).cloned().collect::<Vec<_>>();
+    let tables = sections.into_iter().map(|section| text::table(section, &of(section)));
+    format!("{} threads\n{}\n{}\n", record.threads, tables.collect::<String>(), text::NOTES)
 }
 
 fn write(path: Option<&Path>, record: &Record) -> Result<PathBuf> {

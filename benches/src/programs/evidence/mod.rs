@@ -1,0 +1,160 @@
+//! One page of evidence: what every program has left in a folder of records, the mails that the
+//! family grew from beside it, and for each figure the command that makes it.
+//!
+//! A program is one entry of `SOURCES`. Its section is what the program itself prints, computed
+//! again from its record, so nothing on the page comes from anywhere else.
+
+mod mails;
+mod page;
+#[cfg(test)]
+mod tests;
+
+use super::condvar::Condvar;
+use super::convoy::Convoy;
+use super::harness::{Program, RecordOf, Subject};
+use super::promises::Promises;
+use super::psrw::Psrw;
+use super::semaphores::sembench::Sembench;
+use super::semaphores::semscale::Semscale;
+use super::shared::Shared;
+use super::tofutex;
+use crate::report::{self, Mode, Report};
+use crate::run::machine::Machine;
+use anyhow::{Context, Result};
+use serde::Deserialize;
+use serde::de::DeserializeOwned;
+use std::path::{Path, PathBuf};
+
+/// A program whose records the page shows.
+struct Source {
+    name: &'static str,
+    schema: &'static str,
+    about: &'static str,
+    command: &'static str,
+    read: fn(&str) -> Result<Shown>,
+}
+
+/// What the page says of a record.
+struct Shown {
+    machine: Machine,
+    mode: Mode,
+    text: String,
+}
+
+/// Every program, in the order of the page.
+#[rustfmt::skip]
+const SOURCES: &[Source] = &[
+    Source { name: "scaling", schema: report::SCHEMA, about: "all locks over thread counts", command: "cargo bench --bench scaling", read: scaling },
+    of::<Promises>("each lock of the family against what is promised of it", "cargo bench --bench promises"),
+    of::<Convoy>("the table of 2002, measured again", "cargo bench --bench convoy"),
+    of::<Psrw>("reader-writer locks", "cargo bench --bench psrw"),
+    of::<Sembench>("semaphore arrays: the program of 2010", "cargo bench --bench sembench"),
+    of::<Semscale>("semaphore arrays over thread counts", "cargo bench --bench semscale"),
+    of::<Condvar>("condition variables", "cargo bench --bench condvar"),
+    of::<Shared>("locks between processes, and the death of a holder", "cargo bench --bench shared"),
+    Source { name: "tofutex", schema: tofutex::SCHEMA, about: "the program of 2016", command: "cargo run --release --bin tofutex", read: tofutex },
+];
+
+const fn of<P: Program>(about: &'static str, command: &'static str) -> Source
+where
+    <P::Subject as Subject>::Row: DeserializeOwned,
+{
+    Source { name: P::NAME, schema: P::SCHEMA, about, command, read: program::<P> }
+}
+
+fn program<P: Program>(json: &str) -> Result<Shown>
+where
+    <P::Subject as Subject>::Row: DeserializeOwned,
+{
+    let record: RecordOf<P> = serde_json::from_str(json)?;
+    let text = P::tables(&record);
+    Ok(Shown { machine: record.machine, mode: record.mode, text })
+}
+
+fn scaling(json: &str) -> Result<Shown> {
+    let mut record = Report::from_json(json)?;
+    record.summary = report::summarise(&record);
+    let text = format!("{}\n{}", report::answer(&record), report::tables(&record));
+    Ok(Shown { machine: record.machine, mode: record.mode, text })
+}
+
+fn tofutex(json: &str) -> Result<Shown> {
+    let record: tofutex::Record = serde_json::from_str(json)?;
+    Ok(Shown { text: tofutex::tables(&record), machine: record.machine, mode: Mode::Full })
+}
+
+/// A file of a folder, and what became of it.
+struct Found {
+    file: String,
+    source: &'static Source,
+    shown: Result<Shown>,
+}
+
+/// The records of the folders. Files that are no record of a program are left out.
+fn find(folders: &[PathBuf]) -> Result<Vec<Found>> {
+    #[derive(Deserialize)]
+    struct Tag {
+        schema: String,
+    }
+    let mut found = Vec::new();
+    for folder in folders {
+        let names = std::fs::read_dir(folder).with_context(|| format!("cannot read {}", folder.display()))?;
+        let mut paths = names.map(|name| Ok(name?.path())).collect::<Result<Vec<_>>>()?;
+        paths.sort();
+        for path in paths.iter().filter(|path| path.extension().is_some_and(|end| end == "json")) {
+            let json =
+                std::fs::read_to_string(path).with_context(|| format!("cannot read {}", path.display()))?;
+            let Ok(tag) = serde_json::from_str::<Tag>(&json) else { continue };
+            // A record of another version has the same name, and is shown as one that is not read.
+            let program = |schema: &str| schema.split('/').next().map(str::to_owned);
+            let Some(source) = SOURCES.iter().find(|s| program(s.schema) == program(&tag.schema)) else {
+                continue;
+            };
+            let shown = if tag.schema == source.schema {
+                (source.read)(&json)
+            } else {
+                Err(anyhow::anyhow!("the record is `{}`; this program reads `{}`", tag.schema, source.schema))
+            };
+            let file = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
+            found.push(Found { file, source, shown });
+        }
+    }
+    Ok(found)
+}
+
+/// Where programs leave their records.
+pub fn folder() -> Result<PathBuf> {
+    report::folder()
+}
+
+/// Writes the page of the records in `folders` to `output`, and its twin in Markdown beside it.
+///
+/// # Errors
+///
+/// A folder or a record cannot be read, or a file cannot be written. A record that is damaged or of
+/// another version is no error: its section says so.
+pub fn write(folders: &[PathBuf], output: &Path) -> Result<()> {
+    let found = find(folders)?;
+    let save = |path: &Path, text: String| {
+        std::fs::write(path, text).with_context(|| format!("cannot write {}", path.display()))
+    };
+    save(output, page::html(&found))?;
+    save(&output.with_extension("md"), page::markdown(&found))
+}
+
+/// Writes the page of this build's own records, and says where it is.
+pub fn remind() {
+    // The output of a trial is its answer.
+    if std::env::args_os().any(|argument| argument == crate::run::child::TRIAL) {
+        return;
+    }
+    let page = folder().and_then(|folder| {
+        let page = folder.join("index.html");
+        write(&[folder], &page)?;
+        Ok(page)
+    });
+    match page {
+        Ok(page) => eprintln!("all figures: {}", page.display()),
+        Err(error) => eprintln!("no page of all figures: {error:#}"),
+    }
+}
