@@ -18,6 +18,7 @@ const NAMED: &[(&str, Look)] = &[
     ("unfair", ("#d6246e", "none", "#ff6fa8")),
     ("throughput", ("#e8590c", "none", "#ff9a57")),
     ("asym", ("#b8860b", "none", "#f0c040")),
+    ("biased", ("#b8860b", "3 3", "#f0c040")),
     ("byte", ("#d6246e", "3 3", "#ff6fa8")),
     ("calock", ("#a0281c", "none", "#ff8577")),
     ("fair", ("#e8590c", "7 3", "#ff9a57")),

@@ -2,6 +2,7 @@
 #![cfg_attr(docsrs, feature(doc_cfg))]
 
 mod asym;
+mod biased;
 #[cfg(feature = "parking_lot")]
 mod byte;
 mod mutex;
@@ -10,6 +11,10 @@ mod throughput;
 pub use asym::{
     AsymCondvar, AsymCondvarWith, AsymMutex, AsymMutexGuard, AsymMutexWith, MappedAsymMutexGuard,
     RawAsymMutex,
+};
+pub use biased::{
+    BiasedCondvar, BiasedCondvarWith, BiasedMutex, BiasedMutexGuard, BiasedMutexWith, MappedBiasedMutexGuard,
+    RawBiasedMutex,
 };
 #[cfg(feature = "parking_lot")]
 #[doc(hidden)]

@@ -39,6 +39,7 @@ pub fn all(cpus: u32) -> Vec<Promise> {
         fair(cpus),
         throughput(cpus),
         asym(),
+        biased(),
         semaphore(),
         pi(),
         calock(),
@@ -135,6 +136,16 @@ fn throughput(cpus: u32) -> Vec<Promise> {
         list.extend(rows.into_iter().map(|row| Promise { quick: hogs + victims == 2, obstacle, ..row }));
     }
     list
+}
+
+/// `BiasedMutex`: its owner pays for stores only.
+fn biased() -> Vec<Promise> {
+    let pair = |lock| Subject { lock, cell: Cell::Pairs };
+    let what = "uncontended pair of the owner: time by that of std".into();
+    let bound = Bound::AtMost(0.25);
+    let by_std = versus(pair("biased"), pair("std"), Figure::PairNs, bound, "uncontended", what);
+    let list = [2, 8].map(|n| against("biased", (1, 9), n, &["asym"], 0.95));
+    [Promise { quick: true, ..by_std }].into_iter().chain(list).collect()
 }
 
 /// `AsymMutex`: half the price where no thread contends.

@@ -430,6 +430,7 @@ locks! {
         "unfair" 'b' 'B' "ulocks unfair Mutex": ulocks_unfair::RawMutex { 1_000 3_000 10_000 30_000 };
         "throughput" 't' 'T' "ulocks unfair ThroughputMutex, reserved after 1 ms": ulocks_unfair::RawThroughputMutex;
         "asym" 'a' 'A' "ulocks unfair AsymMutex": ulocks_unfair::RawAsymMutex;
+        "biased" 'y' 'Y' "ulocks unfair BiasedMutex": ulocks_unfair::RawBiasedMutex;
         "byte" 'x' 'X' "ulocks unfair ByteMutex": ulocks_unfair::RawByteMutex, threads;
         "calock" 'c' 'C' "ulocks Calock": ulocks_calock::RawCalock { 3_000 };
         "fair" 'f' 'F' "ulocks fair FairMutex": ulocks_fair::RawFairMutex;

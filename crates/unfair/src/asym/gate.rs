@@ -94,7 +94,7 @@ const MARKERS_MASK: u64 = (1 << OPENING_SHIFT) - ONE_MARKER;
 
 /// One gate, on cache lines of its own.
 #[repr(align(128))]
-pub(super) struct Gate {
+pub(crate) struct Gate {
     word: AtomicU64,
     /// How many more releases must find no mark before the gate opens.
     bill: AtomicU64,
@@ -112,10 +112,10 @@ pub struct Pass(u64);
 
 impl Pass {
     /// Releases by an exchange.
-    pub(super) const NONE: Self = Self(0);
+    pub(crate) const NONE: Self = Self(0);
 
     #[inline(always)]
-    pub(super) fn is_some(self) -> bool {
+    pub(crate) fn is_some(self) -> bool {
         self.0 != Self::NONE.0
     }
 }
@@ -129,14 +129,14 @@ impl Gate {
 
     /// The gate of the mutex at `address`.
     #[inline(always)]
-    pub(super) fn of(address: usize) -> &'static Self {
+    pub(crate) fn of(address: usize) -> &'static Self {
         // By cache line, and by page, for mutexes at the same offset of many pages.
         &GATES[(address >> 6 ^ address >> 12) % GATES.len()]
     }
 
     /// (G6): a pass, if the gate is open, for a thread that is about to acquire a mutex.
     #[inline(always)]
-    pub(super) fn pass(&self) -> Pass {
+    pub(crate) fn pass(&self) -> Pass {
         // Mutant: Acquire -> Relaxed: load buffering, by litmus/asym-gate.litmus.
         let word = self.word.load(Acquire);
         if word & (OPEN | MARKERS_MASK) == OPEN { Pass(word) } else { Pass::NONE }
@@ -144,13 +144,13 @@ impl Gate {
 
     /// (G7): whether the gate is as it was, after a store with `pass` and its light fence.
     #[inline(always)]
-    pub(super) fn is_as_in(&self, pass: Pass) -> bool {
+    pub(crate) fn is_as_in(&self, pass: Pass) -> bool {
         self.word.load(Relaxed) == pass.0
     }
 
     /// A waiter that is about to mark a mutex. False if the gate cannot be shut, because the kernel
     /// refuses the fence: then the mark may get lost.
-    pub(super) fn enter(&self) -> bool {
+    pub(crate) fn enter(&self) -> bool {
         // Mutant: Acquire -> Relaxed: the kernel's comparison finds an overwritten mark gone.
         let before = self.word.fetch_add(ONE_MARKER, Acquire); // (G1)
         self.bill.store(membarrier::worth().into(), Relaxed);
@@ -166,14 +166,14 @@ impl Gate {
     }
 
     /// A waiter that has set its mark.
-    pub(super) fn leave(&self) {
+    pub(crate) fn leave(&self) {
         // Mutant: Release -> Relaxed: load buffering, by litmus/asym-gate.c.litmus.
         self.word.fetch_sub(ONE_MARKER, Release); // (G4)
     }
 
     /// A release that found the gate shut and no mark.
     #[inline]
-    pub(super) fn pay_rent(&self) {
+    pub(crate) fn pay_rent(&self) {
         match self.bill.load(Relaxed) {
             0 => self.open(),
             due => self.bill.store(due - 1, Relaxed),

@@ -1,28 +1,28 @@
-//! The asymmetric mutex as it is in the middle of a program, with its gate open: all gates begin
-//! shut, and a model has no time to get over that. And a client that uses two mutexes behind one
-//! gate.
+//! A mutex as it is in the middle of a program, with its gate open: all gates begin shut, and a
+//! model has no time to get over that. And a client that uses two mutexes behind one gate.
 
 use ulocks_core::raw::RawMutex;
 use ulocks_core::time::Deadline;
 use ulocks_testkit::new_lock;
 use ulocks_testkit::thread::{Arc, together};
-use ulocks_unfair::RawAsymMutex;
 
-/// The mutex with the policy `P`, used once.
-pub struct Warm<P: ulocks_core::Policy>(RawAsymMutex<P>);
+/// The mutex `L`, used so many times by the thread that makes it.
+pub struct Warm<L, const USES: usize>(L);
 
-ulocks_core::initial!([P: ulocks_core::Policy] Warm<P> = {
-    let mutex = new_lock::<RawAsymMutex<P>>();
-    let token = mutex.lock();
-    // SAFETY: locked the line before.
-    unsafe { mutex.unlock(token) };
+ulocks_core::initial!([L: RawMutex, const USES: usize] Warm<L, USES> = {
+    let mutex = new_lock::<L>();
+    for _ in 0..USES {
+        let token = mutex.lock();
+        // SAFETY: locked the line before.
+        unsafe { mutex.unlock(token) };
+    }
     Self(mutex)
 });
 
 // SAFETY: every call is passed on.
-unsafe impl<P: ulocks_core::Policy> RawMutex for Warm<P> {
-    type Scope = P::Scope;
-    type Token = <RawAsymMutex<P> as RawMutex>::Token;
+unsafe impl<L: RawMutex, const USES: usize> RawMutex for Warm<L, USES> {
+    type Scope = L::Scope;
+    type Token = L::Token;
 
     fn lock(&self) -> Self::Token {
         self.0.lock()

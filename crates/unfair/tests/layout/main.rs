@@ -2,6 +2,7 @@
 #![cfg(not(any(ulocks_loom, ulocks_vm)))]
 
 mod asym;
+mod biased;
 #[cfg(feature = "parking_lot")]
 mod byte;
 mod mutex;

@@ -10,10 +10,10 @@ use ulocks_testkit::tickets::{all_at_once, all_beside_a_barger, one_by_one, one_
 use ulocks_unfair::RawAsymMutex;
 
 /// With its gate open from the start, and with fewer steps, hence more executions of what is left.
-type Open = Warm<Private<NoSpin>>;
+type Open = Warm<RawAsymMutex<Private<NoSpin>>, 1>;
 
 ulocks_testkit::loom_models! {
-    locks: [Warm<Private>, Open, RawAsymMutex<Private<NoSpin>>, RawAsymMutex<Shared<NoSpin>>],
+    locks: [Warm<RawAsymMutex<Private>, 1>, Open, RawAsymMutex<Private<NoSpin>>, RawAsymMutex<Shared<NoSpin>>],
     exclusion: [
         exact(3) => 2,
         exact(2) => 3,

@@ -11,8 +11,8 @@ use ulocks_testkit::tickets::{all_at_once, all_beside_a_barger, one_by_one, one_
 use ulocks_unfair::RawAsymMutex;
 
 /// With its gate open from the start, and with fewer steps, hence more executions of what is left.
-type Open = Warm<Private<NoSpin>>;
-type OpenSpinner = Warm<Private>;
+type Open = Warm<RawAsymMutex<Private<NoSpin>>, 1>;
+type OpenSpinner = Warm<RawAsymMutex<Private>, 1>;
 type Sleeper = RawAsymMutex<Private<NoSpin>>;
 type SharedSleeper = RawAsymMutex<Shared<NoSpin>>;
 

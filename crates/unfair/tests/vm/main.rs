@@ -3,6 +3,7 @@
 #![cfg(all(ulocks_vm, feature = "vm"))]
 
 mod asym;
+mod biased;
 #[cfg(feature = "parking_lot")]
 #[path = "../common/bits.rs"]
 mod bits;
@@ -10,6 +11,8 @@ mod bits;
 mod byte;
 mod condvar;
 mod deaths;
+#[path = "../common/inside.rs"]
+mod inside;
 mod mutex;
 #[path = "../common/overtaking.rs"]
 mod overtaking;
