@@ -13,7 +13,8 @@ use ulocks_psrwlock::{
 };
 use ulocks_semarray::{Op, SemArray, Set};
 use ulocks_unfair::{
-    RawAsymMutex as Asym, RawBiasedMutex as Biased, RawByteMutex as Byte, RawMutex as Unfair, RawThroughputMutex as Throughput,
+    RawAsymMutex as Asym, RawBiasedMutex as Biased, RawByteMutex as Byte, RawMutex as Unfair,
+    RawThroughputMutex as Throughput,
 };
 use ulocks_vm::cost::{CostError, Outcome, Run};
 

@@ -418,6 +418,7 @@ locks! {
         "wait-wake" 'h' "mutex on FUTEX_WAIT and FUTEX_WAKE that never spins": WaitWake;
         "calock-1ms" 'Y' "Calock that promotes every millisecond": Ulock<RawCalock<Private, Every<1_000_000>>>;
         "calock-100ms" 'Z' "Calock that promotes every 100 ms": Ulock<RawCalock<Private, Every<100_000_000>>>;
+        "biased" '2' "ulocks unfair BiasedMutex": Ulock<ulocks_unfair::RawBiasedMutex>;
         "sysv-undo" 'u' "SysV semaphore with SEM_UNDO": SysV<true> | SysV<true>;
         "ofd" 'l' "lock of an open file description, two fcntl calls an operation": Ofd | Ofd;
         "std-rw" 'R' "std::sync::RwLock": Rw<Peer<crate::subjects::rwlocks::Std>>;
@@ -430,7 +431,6 @@ locks! {
         "unfair" 'b' 'B' "ulocks unfair Mutex": ulocks_unfair::RawMutex { 1_000 3_000 10_000 30_000 };
         "throughput" 't' 'T' "ulocks unfair ThroughputMutex, reserved after 1 ms": ulocks_unfair::RawThroughputMutex;
         "asym" 'a' 'A' "ulocks unfair AsymMutex": ulocks_unfair::RawAsymMutex;
-        "biased" 'y' 'Y' "ulocks unfair BiasedMutex": ulocks_unfair::RawBiasedMutex;
         "byte" 'x' 'X' "ulocks unfair ByteMutex": ulocks_unfair::RawByteMutex, threads;
         "calock" 'c' 'C' "ulocks Calock": ulocks_calock::RawCalock { 3_000 };
         "fair" 'f' 'F' "ulocks fair FairMutex": ulocks_fair::RawFairMutex;

@@ -6,8 +6,9 @@ pub use raw::RawBiasedMutex;
 
 use ulocks_core::{Private, api};
 
-/// Mutual exclusion around a `T` that one thread uses nearly always: that thread locks and unlocks
-/// by two plain stores, without an atomic read-modify-write. Sixteen bytes beside the data.
+/// `BiasedMutex<T>` is mutual exclusion around a `T` that one thread uses nearly always: that
+/// thread locks and unlocks by two plain stores, without an atomic read-modify-write. Sixteen
+/// bytes beside the data.
 ///
 /// A thread that has locked the mutex some two thousand times in a row, while no other thread did,
 /// becomes its *owner*. Another thread that locks the mutex ends that: it has the kernel interrupt
@@ -58,6 +59,13 @@ use ulocks_core::{Private, api};
 /// at once. Nothing is allocated. A guard may be forgotten, which leaves the mutex locked, and a
 /// locked mutex may be moved or dropped. Two copies of this crate in one process must not share a
 /// mutex.
+///
+/// # Methods
+/// `BiasedMutex<T>` is a name for [lock_api]'s type around a raw lock of this family. The page of
+/// lock_api lists the methods: `new`, `lock`, `try_lock`, `try_lock_for`, `try_lock_until`,
+/// `is_locked`, `get_mut`, `into_inner` and more. This page says what they promise.
+///
+/// [lock_api]: https://docs.rs/lock_api/0.5/lock_api/struct.Mutex.html
 ///
 /// # Examples
 /// ```

@@ -20,7 +20,7 @@ const MANY: u32 = 20_000;
 
 fn is_owned<T>(mutex: &BiasedMutex<T>) -> bool {
     // SAFETY: the raw mutex is printed only.
-    format!("{:?}", unsafe { mutex.raw() }.inner()).contains("owner")
+    format!("{:?}", unsafe { mutex.raw() }.inner()).contains("{ owner: ")
 }
 
 #[test]
