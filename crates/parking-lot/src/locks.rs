@@ -1,0 +1,87 @@
+//! The raw locks: newtypes that carry the traits of lock_api, of version 0.5 in `current.rs` and of
+//! 0.4 in `v0_12.rs`.
+
+use crate::condvar::{ExactCondvar, OtherMutex};
+use crate::rwlock::RecursiveRwLock;
+use ulocks_core::time::Deadline;
+use ulocks_fair::RawFairMutex as Fair;
+use ulocks_unfair::RawThroughputMutex as Throughput;
+
+/// The raw lock of [`Mutex`](crate::Mutex): that of `ulocks::Mutex`, eight bytes.
+///
+/// It is barging with a bound of a millisecond. A fair release is a release: the waiter that is the
+/// next reserves the mutex when it has waited for the bound.
+pub struct RawMutex(pub(crate) Throughput);
+
+/// The raw lock of [`FairMutex`](crate::FairMutex): that of `ulocks::fair::FairMutex`, eight bytes,
+/// first in, first out.
+pub struct RawFairMutex(pub(crate) Fair);
+
+/// The raw lock of [`RwLock`](crate::RwLock), of twenty-four bytes. With `RECURSIVE`, all readers
+/// read recursively.
+pub struct RawRwLock<const RECURSIVE: bool = false>(pub(crate) RecursiveRwLock);
+
+/// Tells threads apart, for [`ReentrantMutex`](crate::ReentrantMutex).
+pub struct RawThreadId;
+
+impl RawThreadId {
+    /// The address of something of this thread's.
+    #[inline]
+    pub(crate) fn current() -> core::num::NonZeroUsize {
+        std::thread_local!(static HERE: u8 = const { 0 });
+        let address = HERE.with(|here| core::ptr::from_ref(here).addr());
+        core::num::NonZeroUsize::new(address).expect("a variable has no address zero")
+    }
+}
+
+impl RawMutex {
+    pub(crate) const fn new() -> Self {
+        Self(Throughput::new())
+    }
+}
+
+impl RawFairMutex {
+    pub(crate) const fn new() -> Self {
+        Self(Fair::new())
+    }
+}
+
+impl<const RECURSIVE: bool> RawRwLock<RECURSIVE> {
+    pub(crate) const fn new() -> Self {
+        Self(RecursiveRwLock::new())
+    }
+}
+
+/// The condition variable for [`RawMutex`].
+pub(crate) struct Condvar(ExactCondvar<Throughput>);
+
+impl Condvar {
+    pub(crate) const fn new() -> Self {
+        Self(ExactCondvar::new())
+    }
+
+    /// Returns whether the deadline passed without a notification.
+    ///
+    /// # Panics
+    /// If threads wait with another mutex. The mutex is held then.
+    ///
+    /// # Safety
+    /// The caller holds `mutex`.
+    pub(crate) unsafe fn wait(&self, mutex: &RawMutex, deadline: Option<Deadline>) -> bool {
+        // SAFETY: the caller holds the mutex; its token is nothing.
+        match unsafe { self.0.wait(&mutex.0, (), deadline) } {
+            Ok(((), is_notified)) => !is_notified,
+            Err(OtherMutex(())) => panic!("attempted to use a condition variable with more than one mutex"),
+        }
+    }
+
+    #[inline]
+    pub(crate) fn notify_one(&self) -> bool {
+        self.0.notify_one()
+    }
+
+    #[inline]
+    pub(crate) fn notify_all(&self) -> usize {
+        self.0.notify_all()
+    }
+}

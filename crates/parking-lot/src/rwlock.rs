@@ -1,0 +1,312 @@
+//! Reading again on a thread that reads already: what `PsRwLock` does not know, around it.
+//!
+//! A `PsRwLock` has classes of readers. A reader of a higher class passes a writer that waits for
+//! readers of a lower one. So `Nested` readers may come in on threads that read as `Bulk`. But two
+//! `Nested` reads of one thread deadlock if a writer comes between, and a release must say its
+//! class. `read_recursive` may be nested to any depth, and its guards are of the same type as those
+//! of `read`.
+//!
+//! # Properties
+//! - [`read`](RecursiveRwLock::read) is a `Bulk` read, at the same cost.
+//! - [`read_again`](RecursiveRwLock::read_again) does not wait for a writer that waits while this
+//!   thread reads in any way.
+//! - One release for both. If all readers came by `read`, it costs one load more than the lock's.
+//!
+//! # State
+//! Beside the lock a word with two counts: the *shares*, `Nested` acquisitions of the lock that
+//! readers have in common, and the readers that have *joined* them. A reader is covered by a `Bulk`
+//! acquisition, by a share, or by having joined.
+//!
+//! | label | from | to | by |
+//! |---|---|---|---|
+//! | (S) | any | one share more | a reader that has acquired the lock as `Nested` |
+//! | (J) | a share | one more that has joined | a reader that reads again |
+//! | (L) | one that has joined | one less | any reader that leaves |
+//! | (R) | a share, none that has joined | one share less | any reader that leaves, and then releases the lock as `Nested` |
+//! | | nothing | nothing | any reader that leaves: it releases the lock as `Bulk` |
+//!
+//! # Invariants
+//! 1. Each share is an acquisition of the lock: (S) comes after that, (R) before the release.
+//! 2. If any reader has joined, there is a share: (J) needs one, and (R) takes none before the last
+//!    that has joined has left.
+//! 3. *A reader is covered until it leaves.* A reader that leaves may give up what covers another,
+//!    and leaves behind its own: a `Bulk` reader that does (L) or (R) leaves its `Bulk` acquisition
+//!    to one of those that came by (S) or (J). When the word is zero, as many of them have left or
+//!    got a `Bulk` acquisition as have come. So a reader that sees zero after its own (S) or (J) is
+//!    covered by `Bulk`. A reader that came by `read` is so in any case, also if the zero is old.
+//! 4. *Reading again does not wait for a waiting writer.* By 3 the thread's first read is covered.
+//!    If there is a share, (J) succeeds. If not, there is a `Bulk` acquisition, and the class of
+//!    `Nested` is open as long as that is not released.
+//!
+//! # Memory ordering
+//! - (S) is Release, and (J) Acquire: a reader that joins has acquired by the acquisition that made
+//!   a share. All changes are read-modify-writes, so they continue the release sequences.
+//! - (L) and (R) are Release, and (R) is Acquire: the release of the lock after (R) is ordered
+//!   after the readers that have left by (L) or (R) before.
+//! - A reader that sees zero needs no ordering: it releases the lock for itself.
+
+use ulocks_core::Private;
+use ulocks_core::raw::{
+    RawRwLock, RawRwLockDowngrade, RawRwLockFair, RawRwLockUpgrade, RawRwLockUpgradeFair,
+};
+use ulocks_core::signal::Soft;
+use ulocks_core::sync::AtomicU64;
+use ulocks_core::sync::Ordering::{AcqRel, Acquire, Relaxed, Release};
+use ulocks_core::time::Deadline;
+use ulocks_psrwlock::{
+    BULK, Bulk, Central, NESTED, Nested, PhaseFair, RawPsRwLock, ReadToken, Sifted, Unchecked,
+};
+
+type Lock = RawPsRwLock<Sifted<{ BULK | NESTED }, Private, PhaseFair, Central, Soft, Unchecked>>;
+
+const SHARE: u64 = 1;
+const JOINED: u64 = 1 << 32;
+const SHARES: u64 = JOINED - 1;
+
+const AS_BULK: ReadToken = Lock::token::<Bulk>();
+const AS_NESTED: ReadToken = Lock::token::<Nested>();
+
+/// How long an acquisition may take.
+#[derive(Clone, Copy, Debug)]
+pub enum Patience {
+    /// As long as it takes.
+    Forever,
+    /// Until then.
+    Until(Deadline),
+    /// No waiting.
+    Never,
+}
+
+/// The reader-writer lock: a `PsRwLock` whose readers may come in again.
+pub struct RecursiveRwLock {
+    lock: Lock,
+    again: AtomicU64,
+}
+
+impl RecursiveRwLock {
+    ulocks_core::const_fn! {
+        /// An unlocked lock; its bytes are all zero.
+        pub fn new() -> Self {
+            Self { lock: Lock::new(), again: AtomicU64::new(0) }
+        }
+    }
+
+    /// Acquires for reading. False if `patience` ran out.
+    #[inline]
+    pub fn read(&self, patience: Patience) -> bool {
+        match patience {
+            Patience::Forever => _ = self.lock.read(),
+            Patience::Until(deadline) => {
+                return self.lock.try_read().or_else(|| self.lock.read_until(deadline)).is_some();
+            }
+            Patience::Never => return self.lock.try_read().is_some(),
+        }
+        true
+    }
+
+    /// Acquires for reading, also on a thread that reads already and while a writer waits. False if
+    /// `patience` ran out.
+    #[inline]
+    pub fn read_again(&self, patience: Patience) -> bool {
+        if self.join() {
+            return true;
+        }
+        let at = core::panic::Location::caller();
+        let acquired = match patience {
+            Patience::Forever => Some(self.lock.read_in::<Nested>(at)),
+            Patience::Until(deadline) => {
+                let tried = self.lock.try_read_in::<Nested>(at);
+                tried.or_else(|| self.lock.read_in_until::<Nested>(deadline, at))
+            }
+            Patience::Never => self.lock.try_read_in::<Nested>(at),
+        };
+        if acquired.is_some() {
+            self.again.fetch_add(SHARE, Release); // (S)
+        }
+        acquired.is_some()
+    }
+
+    /// (J)
+    #[inline]
+    fn join(&self) -> bool {
+        let mut was = self.again.load(Relaxed);
+        while was & SHARES != 0 {
+            match self.again.compare_exchange_weak(was, was + JOINED, Acquire, Relaxed) {
+                Ok(_) => return true,
+                Err(now) => was = now,
+            }
+        }
+        false
+    }
+
+    /// A reader leaves.
+    ///
+    /// # Safety
+    /// The caller has acquired for reading.
+    #[inline]
+    pub unsafe fn unlock_read(&self) {
+        let token = match self.again.load(Relaxed) {
+            0 => AS_BULK,
+            was => match self.leave(was) {
+                Some(token) => token,
+                None => return,
+            },
+        };
+        // SAFETY: by invariants 1 and 3 there is such an acquisition, and it covers this reader.
+        unsafe { self.lock.unlock_read(token) };
+    }
+
+    /// (L), (R), or neither. Returns what is to be released.
+    #[cold]
+    fn leave(&self, mut was: u64) -> Option<ReadToken> {
+        while was != 0 {
+            let (now, token) =
+                if was >= JOINED { (was - JOINED, None) } else { (was - SHARE, Some(AS_NESTED)) };
+            match self.again.compare_exchange_weak(was, now, AcqRel, Relaxed) {
+                Ok(_) => return token,
+                Err(now) => was = now,
+            }
+        }
+        Some(AS_BULK)
+    }
+
+    /// Acquires for writing. False if `patience` ran out.
+    #[inline]
+    pub fn write(&self, patience: Patience) -> bool {
+        match patience {
+            Patience::Forever => self.lock.write(),
+            Patience::Until(deadline) => {
+                return self.lock.try_write().or_else(|| self.lock.write_until(deadline)).is_some();
+            }
+            Patience::Never => return self.lock.try_write().is_some(),
+        }
+        true
+    }
+
+    /// The writer leaves.
+    ///
+    /// # Safety
+    /// The caller has acquired for writing.
+    #[inline]
+    pub unsafe fn unlock_write(&self) {
+        // SAFETY: the caller's promise.
+        unsafe { self.lock.unlock_write(()) };
+    }
+
+    /// The writer leaves, and keeps the write side for a writer that waits.
+    ///
+    /// # Safety
+    /// The caller has acquired for writing.
+    #[inline]
+    pub unsafe fn unlock_write_fair(&self) {
+        // SAFETY: the caller's promise.
+        unsafe { self.lock.unlock_write_fair(()) };
+    }
+
+    /// The writer becomes a reader.
+    ///
+    /// # Safety
+    /// The caller has acquired for writing.
+    #[inline]
+    pub unsafe fn downgrade(&self) {
+        // SAFETY: the caller's promise.
+        let token = unsafe { self.lock.downgrade(()) };
+        debug_assert_eq!(token, AS_BULK);
+    }
+
+    /// Acquires for reading, to write perhaps. False if `patience` ran out.
+    #[inline]
+    pub fn upgradable(&self, patience: Patience) -> bool {
+        match patience {
+            Patience::Forever => self.lock.upgradable(),
+            Patience::Until(deadline) => {
+                return self.lock.try_upgradable().or_else(|| self.lock.upgradable_until(deadline)).is_some();
+            }
+            Patience::Never => return self.lock.try_upgradable().is_some(),
+        }
+        true
+    }
+
+    /// The upgradable reader leaves.
+    ///
+    /// # Safety
+    /// The caller has acquired as an upgradable reader.
+    #[inline]
+    pub unsafe fn unlock_upgradable(&self) {
+        // SAFETY: the caller's promise.
+        unsafe { self.lock.unlock_upgradable(()) };
+    }
+
+    /// The upgradable reader leaves, and keeps the write side for a writer that waits.
+    ///
+    /// # Safety
+    /// The caller has acquired as an upgradable reader.
+    #[inline]
+    pub unsafe fn unlock_upgradable_fair(&self) {
+        // SAFETY: the caller's promise.
+        unsafe { self.lock.unlock_upgradable_fair(()) };
+    }
+
+    /// The upgradable reader becomes the writer. False if `patience` ran out; it is still an
+    /// upgradable reader then.
+    ///
+    /// # Safety
+    /// The caller has acquired as an upgradable reader.
+    #[inline]
+    pub unsafe fn upgrade(&self, patience: Patience) -> bool {
+        // SAFETY: the caller's promise; what fails leaves the access as it was.
+        unsafe {
+            match patience {
+                Patience::Forever => self.lock.upgrade(()),
+                Patience::Until(deadline) => {
+                    return self
+                        .lock
+                        .try_upgrade(())
+                        .or_else(|()| self.lock.upgrade_until((), deadline))
+                        .is_ok();
+                }
+                Patience::Never => return self.lock.try_upgrade(()).is_ok(),
+            }
+        }
+        true
+    }
+
+    /// The upgradable reader becomes a reader.
+    ///
+    /// # Safety
+    /// The caller has acquired as an upgradable reader.
+    #[inline]
+    pub unsafe fn downgrade_upgradable(&self) {
+        // SAFETY: the caller's promise.
+        let token = unsafe { self.lock.downgrade_upgradable(()) };
+        debug_assert_eq!(token, AS_BULK);
+    }
+
+    /// The writer becomes an upgradable reader.
+    ///
+    /// # Safety
+    /// The caller has acquired for writing.
+    #[inline]
+    pub unsafe fn downgrade_to_upgradable(&self) {
+        // SAFETY: the caller's promise.
+        unsafe { self.lock.downgrade_to_upgradable(()) };
+    }
+
+    /// Whether a thread holds the lock at this moment.
+    #[inline]
+    pub fn is_locked(&self) -> bool {
+        self.lock.is_locked()
+    }
+
+    /// Whether a writer holds the lock at this moment.
+    #[inline]
+    pub fn is_write_locked(&self) -> bool {
+        self.lock.is_write_locked()
+    }
+}
+
+impl Default for RecursiveRwLock {
+    fn default() -> Self {
+        Self::new()
+    }
+}

@@ -1,0 +1,340 @@
+//! lock_api 0.4's traits for the raw locks.
+
+use super::{Marker, RawRwLock, lock_api};
+use crate::locks::{RawFairMutex, RawMutex, RawThreadId};
+use crate::rwlock::Patience;
+use core::num::NonZeroUsize;
+use core::time::Duration;
+use std::time::Instant;
+use ulocks_core::raw::{RawMutex as _, RawMutexFair as _};
+use ulocks_core::time::Deadline;
+
+// SAFETY: the lock below keeps this contract: exclusion, acquire and release ordering; its token is
+// nothing, so a guard may be forgotten and a locked mutex moved or dropped.
+unsafe impl lock_api::RawMutex for RawMutex {
+    const INIT: Self = Self::new();
+
+    type GuardMarker = Marker;
+
+    #[inline]
+    fn lock(&self) {
+        self.0.lock();
+    }
+
+    #[inline]
+    fn try_lock(&self) -> bool {
+        self.0.try_lock().is_some()
+    }
+
+    #[inline]
+    unsafe fn unlock(&self) {
+        // SAFETY: the caller holds this mutex.
+        unsafe { self.0.unlock(()) };
+    }
+
+    #[inline]
+    fn is_locked(&self) -> bool {
+        self.0.is_locked()
+    }
+}
+
+// SAFETY: as above; a fair release is a release.
+unsafe impl lock_api::RawMutexFair for RawMutex {
+    #[inline]
+    unsafe fn unlock_fair(&self) {
+        // SAFETY: the caller holds this mutex.
+        unsafe { self.0.unlock(()) };
+    }
+}
+
+// SAFETY: as above; an attempt gives up no earlier than its deadline.
+unsafe impl lock_api::RawMutexTimed for RawMutex {
+    type Duration = Duration;
+    type Instant = Instant;
+
+    #[inline]
+    fn try_lock_for(&self, timeout: Duration) -> bool {
+        let acquired = self.0.try_lock().or_else(|| self.0.lock_until(Deadline::after(timeout)));
+        acquired.is_some()
+    }
+
+    #[inline]
+    fn try_lock_until(&self, timeout: Instant) -> bool {
+        let acquired = self.0.try_lock().or_else(|| self.0.lock_until(Deadline::at(timeout)));
+        acquired.is_some()
+    }
+}
+
+// SAFETY: the lock below keeps this contract: exclusion, acquire and release ordering; its token is
+// nothing, so a guard may be forgotten and a locked mutex moved or dropped.
+unsafe impl lock_api::RawMutex for RawFairMutex {
+    const INIT: Self = Self::new();
+
+    type GuardMarker = Marker;
+
+    #[inline]
+    fn lock(&self) {
+        self.0.lock();
+    }
+
+    #[inline]
+    fn try_lock(&self) -> bool {
+        self.0.try_lock().is_some()
+    }
+
+    #[inline]
+    unsafe fn unlock(&self) {
+        // SAFETY: the caller holds this mutex.
+        unsafe { self.0.unlock(()) };
+    }
+
+    #[inline]
+    fn is_locked(&self) -> bool {
+        self.0.is_locked()
+    }
+}
+
+// SAFETY: as above; a fair release is a release.
+unsafe impl lock_api::RawMutexFair for RawFairMutex {
+    #[inline]
+    unsafe fn unlock_fair(&self) {
+        // SAFETY: the caller holds this mutex.
+        unsafe { self.0.unlock_fair(()) };
+    }
+}
+
+// SAFETY: as above; an attempt gives up no earlier than its deadline.
+unsafe impl lock_api::RawMutexTimed for RawFairMutex {
+    type Duration = Duration;
+    type Instant = Instant;
+
+    #[inline]
+    fn try_lock_for(&self, timeout: Duration) -> bool {
+        let acquired = self.0.try_lock().or_else(|| self.0.lock_until(Deadline::after(timeout)));
+        acquired.is_some()
+    }
+
+    #[inline]
+    fn try_lock_until(&self, timeout: Instant) -> bool {
+        let acquired = self.0.try_lock().or_else(|| self.0.lock_until(Deadline::at(timeout)));
+        acquired.is_some()
+    }
+}
+
+// SAFETY: two threads that live at the same time have different variables.
+unsafe impl lock_api::GetThreadId for RawThreadId {
+    const INIT: Self = Self;
+
+    #[inline]
+    fn nonzero_thread_id(&self) -> NonZeroUsize {
+        Self::current()
+    }
+}
+
+// SAFETY: the lock below keeps this contract: readers or one writer, acquire and release
+// ordering. It keeps no address, so a guard may be forgotten and a locked lock moved or dropped.
+unsafe impl lock_api::RawRwLock for RawRwLock {
+    const INIT: Self = Self::new();
+
+    type GuardMarker = Marker;
+
+    #[inline]
+    fn lock_shared(&self) {
+        self.0.read(Patience::Forever);
+    }
+
+    #[inline]
+    fn try_lock_shared(&self) -> bool {
+        self.0.read(Patience::Never)
+    }
+
+    #[inline]
+    unsafe fn unlock_shared(&self) {
+        // SAFETY: the caller holds this lock in this way.
+        unsafe { self.0.unlock_read() };
+    }
+
+    #[inline]
+    fn lock_exclusive(&self) {
+        self.0.write(Patience::Forever);
+    }
+
+    #[inline]
+    fn try_lock_exclusive(&self) -> bool {
+        self.0.write(Patience::Never)
+    }
+
+    #[inline]
+    unsafe fn unlock_exclusive(&self) {
+        // SAFETY: the caller holds this lock in this way.
+        unsafe { self.0.unlock_write() };
+    }
+
+    #[inline]
+    fn is_locked(&self) -> bool {
+        self.0.is_locked()
+    }
+
+    #[inline]
+    fn is_locked_exclusive(&self) -> bool {
+        self.0.is_write_locked()
+    }
+}
+
+// SAFETY: as above; a fair release is a release. A writer that waits has shut out new readers, so a
+// reader's release is fair.
+unsafe impl lock_api::RawRwLockFair for RawRwLock {
+    #[inline]
+    unsafe fn unlock_shared_fair(&self) {
+        // SAFETY: the caller holds this lock in this way.
+        unsafe { self.0.unlock_read() };
+    }
+
+    #[inline]
+    unsafe fn unlock_exclusive_fair(&self) {
+        // SAFETY: the caller holds this lock in this way.
+        unsafe { self.0.unlock_write_fair() };
+    }
+}
+
+// SAFETY: as above; no writer comes between the two.
+unsafe impl lock_api::RawRwLockDowngrade for RawRwLock {
+    #[inline]
+    unsafe fn downgrade(&self) {
+        // SAFETY: the caller holds this lock in this way.
+        unsafe { self.0.downgrade() };
+    }
+}
+
+// SAFETY: as above; an attempt gives up no earlier than its deadline.
+unsafe impl lock_api::RawRwLockTimed for RawRwLock {
+    type Duration = Duration;
+    type Instant = Instant;
+
+    #[inline]
+    fn try_lock_shared_for(&self, timeout: Duration) -> bool {
+        self.0.read(Patience::Until(Deadline::after(timeout)))
+    }
+
+    #[inline]
+    fn try_lock_shared_until(&self, timeout: Instant) -> bool {
+        self.0.read(Patience::Until(Deadline::at(timeout)))
+    }
+
+    #[inline]
+    fn try_lock_exclusive_for(&self, timeout: Duration) -> bool {
+        self.0.write(Patience::Until(Deadline::after(timeout)))
+    }
+
+    #[inline]
+    fn try_lock_exclusive_until(&self, timeout: Instant) -> bool {
+        self.0.write(Patience::Until(Deadline::at(timeout)))
+    }
+}
+
+// SAFETY: as above; such a reader does not wait for a writer that waits, if its thread reads.
+unsafe impl lock_api::RawRwLockRecursive for RawRwLock {
+    #[inline]
+    fn lock_shared_recursive(&self) {
+        self.0.read_again(Patience::Forever);
+    }
+
+    #[inline]
+    fn try_lock_shared_recursive(&self) -> bool {
+        self.0.read_again(Patience::Never)
+    }
+}
+
+// SAFETY: as above.
+unsafe impl lock_api::RawRwLockRecursiveTimed for RawRwLock {
+    #[inline]
+    fn try_lock_shared_recursive_for(&self, timeout: Duration) -> bool {
+        self.0.read_again(Patience::Until(Deadline::after(timeout)))
+    }
+
+    #[inline]
+    fn try_lock_shared_recursive_until(&self, timeout: Instant) -> bool {
+        self.0.read_again(Patience::Until(Deadline::at(timeout)))
+    }
+}
+
+// SAFETY: as above; there is one upgradable reader at most, and no writer comes between two
+// accesses.
+unsafe impl lock_api::RawRwLockUpgrade for RawRwLock {
+    #[inline]
+    fn lock_upgradable(&self) {
+        self.0.upgradable(Patience::Forever);
+    }
+
+    #[inline]
+    fn try_lock_upgradable(&self) -> bool {
+        self.0.upgradable(Patience::Never)
+    }
+
+    #[inline]
+    unsafe fn unlock_upgradable(&self) {
+        // SAFETY: the caller holds this lock in this way.
+        unsafe { self.0.unlock_upgradable() };
+    }
+
+    #[inline]
+    unsafe fn upgrade(&self) {
+        // SAFETY: the caller is the upgradable reader.
+        unsafe { self.0.upgrade(Patience::Forever) };
+    }
+
+    #[inline]
+    unsafe fn try_upgrade(&self) -> bool {
+        // SAFETY: the caller is the upgradable reader.
+        unsafe { self.0.upgrade(Patience::Never) }
+    }
+}
+
+// SAFETY: as above.
+unsafe impl lock_api::RawRwLockUpgradeFair for RawRwLock {
+    #[inline]
+    unsafe fn unlock_upgradable_fair(&self) {
+        // SAFETY: the caller holds this lock in this way.
+        unsafe { self.0.unlock_upgradable_fair() };
+    }
+}
+
+// SAFETY: as above.
+unsafe impl lock_api::RawRwLockUpgradeDowngrade for RawRwLock {
+    #[inline]
+    unsafe fn downgrade_upgradable(&self) {
+        // SAFETY: the caller holds this lock in this way.
+        unsafe { self.0.downgrade_upgradable() };
+    }
+
+    #[inline]
+    unsafe fn downgrade_to_upgradable(&self) {
+        // SAFETY: the caller holds this lock in this way.
+        unsafe { self.0.downgrade_to_upgradable() };
+    }
+}
+
+// SAFETY: as above; an attempt gives up no earlier than its deadline.
+unsafe impl lock_api::RawRwLockUpgradeTimed for RawRwLock {
+    #[inline]
+    fn try_lock_upgradable_for(&self, timeout: Duration) -> bool {
+        self.0.upgradable(Patience::Until(Deadline::after(timeout)))
+    }
+
+    #[inline]
+    fn try_lock_upgradable_until(&self, timeout: Instant) -> bool {
+        self.0.upgradable(Patience::Until(Deadline::at(timeout)))
+    }
+
+    #[inline]
+    unsafe fn try_upgrade_for(&self, timeout: Duration) -> bool {
+        // SAFETY: the caller is the upgradable reader.
+        unsafe { self.0.upgrade(Patience::Until(Deadline::after(timeout))) }
+    }
+
+    #[inline]
+    unsafe fn try_upgrade_until(&self, timeout: Instant) -> bool {
+        // SAFETY: the caller is the upgradable reader.
+        unsafe { self.0.upgrade(Patience::Until(Deadline::at(timeout))) }
+    }
+}
