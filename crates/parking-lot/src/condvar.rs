@@ -44,6 +44,8 @@
 //! - The queue and the links pass from one queue-lock holder to the next by the queue lock.
 //! - (N) is Release. A waiter's look at its status is Acquire, and sees `next_key`. It is the last
 //!   one before the node dies, so the accesses of the notifier come before that.
+//! - (N) is a read-modify-write, since loom orders a plain store and the kernel's comparison in
+//!   both ways, whichever was first.
 //! - `waiting` is Relaxed: invariant 2 rests on what orders the notifier after the waiter's release
 //!   of its mutex. A notifier that nothing orders may miss a waiter, as if it had come before.
 //! - What a waiter sees of the notifier's work comes by the mutex.
@@ -149,7 +151,7 @@ impl Queue {
         // SAFETY: it is in the queue.
         unsafe { self.remove(node) };
         let key = node.status.key();
-        node.status.store(NOTIFIED, Release);
+        node.status.swap(NOTIFIED, Release);
         Some(key)
     }
 
@@ -165,7 +167,7 @@ impl Queue {
                 self.remove(node);
             }
             next_key = Some(node.status.key());
-            node.status.store(NOTIFIED, Release);
+            node.status.swap(NOTIFIED, Release);
         }
         next_key
     }
