@@ -1,0 +1,95 @@
+//! The clients of the models on the real kernel, many times, and threads that never stop.
+
+mod clients;
+
+use clients::rwlock::{DEEP, ONCE, PLAIN, TWICE, readers_beside_writers};
+use clients::{condvar, once};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
+use std::thread;
+use ulocks_parking_lot::{Condvar, Mutex, RecursiveRwLock};
+
+#[test]
+fn notifications_count_those_that_say_they_were_notified() {
+    for round in 0..300 {
+        condvar::counts_agree(round % 5, round % 7);
+        condvar::all_at_once(1 + round % 9);
+        condvar::one_by_one(1 + round % 9);
+    }
+}
+
+#[test]
+fn one_closure_runs_and_all_see_it() {
+    (0..300).for_each(|round| once::one_of_several_runs(1 + round % 4, round % 5));
+}
+
+#[test]
+fn readers_come_in_again_beside_writers() {
+    for _ in 0..300 {
+        readers_beside_writers(&[DEEP, TWICE, ONCE, PLAIN], 2);
+    }
+}
+
+/// Four threads pass a token round. One wait for each turn: a spurious end or a lost notification
+/// would break the round.
+#[test]
+fn a_round_of_waits_without_a_loop() {
+    const TURNS: usize = 5_000;
+    let place = Arc::new((Mutex::new(0), [Condvar::new(), Condvar::new(), Condvar::new(), Condvar::new()]));
+    let threads: Vec<_> = (0..4)
+        .map(|me| {
+            let place = Arc::clone(&place);
+            thread::spawn(move || {
+                let (turn, condvars) = &*place;
+                let mut turn = turn.lock();
+                for round in 0..TURNS {
+                    if *turn != 4 * round + me {
+                        condvars[me].wait(&mut turn);
+                    }
+                    assert_eq!(*turn, 4 * round + me, "a wait ended without a notification");
+                    *turn += 1;
+                    condvars[(me + 1) % 4].notify_one();
+                }
+            })
+        })
+        .collect();
+    threads.into_iter().for_each(|thread| thread.join().unwrap());
+    assert_eq!(*place.0.lock(), 4 * TURNS);
+}
+
+/// Guards of one thread are dropped in any order, beside a writer.
+#[test]
+fn nested_guards_end_in_any_order() {
+    let lock = RecursiveRwLock::new((0u64, 0u64));
+    let writes = AtomicUsize::new(0);
+    thread::scope(|scope| {
+        for seed in 1..4usize {
+            let (lock, writes) = (&lock, &writes);
+            scope.spawn(move || {
+                let mut random = seed;
+                let mut guards = Vec::new();
+                while writes.load(Relaxed) < 2_000 {
+                    random = random.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
+                    if random >> 62 > 1 && guards.len() < 9 {
+                        guards.push(lock.read());
+                    } else if !guards.is_empty() {
+                        let guard = guards.swap_remove((random >> 40) % guards.len());
+                        assert_eq!(guard.0, guard.1, "a reader is beside a writer");
+                        drop(guard);
+                    }
+                    if random >> 58 == 7 {
+                        guards.clear();
+                        thread::yield_now();
+                    }
+                }
+            });
+        }
+        for _ in 0..2_000 {
+            let mut both = lock.write();
+            both.0 += 1;
+            both.1 += 1;
+            writes.fetch_add(1, Relaxed);
+        }
+    });
+    assert_eq!(*lock.read(), (2_000, 2_000));
+}
