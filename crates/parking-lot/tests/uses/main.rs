@@ -6,7 +6,7 @@ macro_rules! against {
         mod $module {
             use $lock_api as lock_api;
             use $lot as lot;
-            include!("both.rs");
+            include!("both.inc");
             mod version {
                 use super::{lock_api, lot};
                 include!($file);
@@ -15,8 +15,8 @@ macro_rules! against {
     };
 }
 
-against!(theirs, ::parking_lot, ::parking_lot::lock_api, "only_0_13.rs");
-against!(ours, ::ulocks_parking_lot, ::ulocks_parking_lot::lock_api, "only_0_13.rs");
-against!(theirs_0_12, ::parking_lot_012, ::parking_lot_012::lock_api, "only_0_12.rs");
+against!(theirs, ::parking_lot, ::parking_lot::lock_api, "only_0_13.inc");
+against!(ours, ::ulocks_parking_lot, ::ulocks_parking_lot::lock_api, "only_0_13.inc");
+against!(theirs_0_12, ::parking_lot_012, ::parking_lot_012::lock_api, "only_0_12.inc");
 #[cfg(feature = "v0_12")]
-against!(ours_0_12, ::ulocks_parking_lot::v0_12, ::ulocks_parking_lot::v0_12::lock_api, "only_0_12.rs");
+against!(ours_0_12, ::ulocks_parking_lot::v0_12, ::ulocks_parking_lot::v0_12::lock_api, "only_0_12.inc");
