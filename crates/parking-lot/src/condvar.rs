@@ -6,8 +6,10 @@
 //! - *No spurious wake-ups.* A wait ends only by a notification or by its deadline.
 //! - First in, first out: `notify_one` takes the waiter that has waited longest.
 //! - All waiters wait with one mutex. A wait with another one is refused while there are waiters.
-//! - `notify_all` makes at most one system call. The first waiter wakes the second when it has
-//!   acquired the mutex, and so on. So they do not wake up all at once only to wait for the mutex.
+//! - A notification that finds the mutex held wakes no thread, which would only take the CPU from
+//!   the holder. It moves the sleeper to the mutex, whose release wakes it.
+//! - `notify_all` makes one or two system calls. The first waiter moves the second to the mutex when
+//!   it has acquired that, and so on. So they do not wake up all at once only to wait for the mutex.
 //! - All-zero is a condition variable without waiters. Nothing is allocated.
 //!
 //! # State
@@ -22,8 +24,13 @@
 //! | label | the status of a node | by |
 //! |---|---|---|
 //! | (W) | made as `WAITING`, then put at the end of the queue | its thread, which holds the mutex |
-//! | (N) | `WAITING` to `NOTIFIED`, and out of the queue | a notification, holding the queue lock |
 //! | (T) | stays `WAITING`, and out of the queue | its thread, holding the queue lock, after its deadline |
+//! | (N) | `WAITING` to `TAKEN`, and out of the queue | a notification, holding the queue lock |
+//! | (M) | `TAKEN` to `MOVING` | the deliverer, if the mutex is held, before it moves the sleeper |
+//! | (D) | `TAKEN` or `MOVING` to `WOKEN`, or to `MOVED` if it has moved the sleeper | the deliverer |
+//!
+//! The *deliverer* of the first node that a notification takes is the notifier. That of each further
+//! one is the thread of the node before it, when it has acquired the mutex.
 //!
 //! # Invariants
 //! 1. While the queue lock is free, a node is in the queue if and only if it is `WAITING` and its
@@ -32,41 +39,50 @@
 //! 2. *No notification is missed.* A waiter does (W) before it releases the mutex. A notifier that
 //!    has held the mutex since, or is ordered after that release otherwise, finds `waiting` not
 //!    zero, and the node.
-//! 3. *No notified waiter is forgotten.* A waiter sleeps only while its status is `WAITING`: the
-//!    kernel compares. After (N), either the notifier wakes it, or the node before it names it in
-//!    `next_key`, and the thread of that node wakes it before its own wait ends. That thread is
-//!    itself awake or not forgotten. It does not unwind.
-//! 4. A node lives until its thread has seen `NOTIFIED` or has done (T). (N) is the last access to
-//!    the node by another thread. A wake-up goes by the node's address, as a key.
-//! 5. From (W) to the end a waiter does not unwind: the queue would name a dead node.
+//! 3. *A node and its mutex live until (D)*, or (T). A waiter does not return before, and (D) is the
+//!    last access to either by another thread. A wake-up goes by an address, as a key.
+//! 4. *No waiter that was taken is forgotten.* Its deliverer is awake or not forgotten, and does not
+//!    unwind. A waiter sleeps only while it is `WAITING` or `TAKEN`: the kernel compares. If it was
+//!    asleep, the deliverer has either moved it or wakes it after (D). If it was not, it sees (M) or
+//!    (D). While it sees `MOVING` it polls: the deliverer is in two system calls at most.
+//! 5. A thread that was moved sleeps on the mutex. The deliverer has then marked the mutex, which
+//!    was held, or has woken a thread there. A waiter that was moved locks by `lock_requeued`, so
+//!    each release wakes the next thread that sleeps there. A waiter whose deadline passes while it
+//!    sleeps there locks in this way, too: it is `MOVED`.
+//! 6. From (W) to the end a waiter does not unwind: the queue would name a dead node.
 //!
 //! # Memory ordering
 //! - The queue and the links pass from one queue-lock holder to the next by the queue lock.
-//! - (N) is Release. A waiter's look at its status is Acquire, and sees `next_key`. It is the last
-//!   one before the node dies, so the accesses of the notifier come before that.
-//! - (N) is a read-modify-write, since loom orders a plain store and the kernel's comparison in
-//!   both ways, whichever was first.
+//! - (D) is Release. A waiter's look at its status is Acquire, and sees its links: the deliverer has
+//!   the node from the queue-lock holder, or from a waiter that has.
+//! - (N) and (M) are Relaxed: no thread reads anything by them. All of them are read-modify-writes,
+//!   since loom orders a plain store and the kernel's comparison in both ways, whichever was first.
 //! - `waiting` is Relaxed: invariant 2 rests on what orders the notifier after the waiter's release
 //!   of its mutex. A notifier that nothing orders may miss a waiter, as if it had come before.
 //! - What a waiter sees of the notifier's work comes by the mutex.
 //!
 //! # Sources
-//! The promises are those of `parking_lot::Condvar`. The counts and the refusal of a second mutex
-//! need no more than a queue; there it is `parking_lot_core`'s.
+//! The promises are those of `parking_lot::Condvar`, whose queue is `parking_lot_core`'s. To move
+//! sleepers to the mutex is glibc's and Linux's `FUTEX_CMP_REQUEUE`.
 
 use core::fmt;
 use core::ptr;
-use ulocks_core::futex::{Futex, FutexKey, Private, Waited};
+use ulocks_core::futex::{Bits, Futex, Private, Waited};
 use ulocks_core::raw::RawMutex;
 use ulocks_core::sync::Ordering::{Acquire, Relaxed, Release};
-use ulocks_core::sync::{AtomicU32, UnsafeCell, without_unwinding};
+use ulocks_core::sync::{AtomicU32, UnsafeCell, spin_until, without_unwinding};
 use ulocks_core::time::Deadline;
 
 type QueueLock = ulocks_unfair::RawMutex;
-type Key = FutexKey<Private>;
 
 const WAITING: u32 = 0;
-const NOTIFIED: u32 = 1;
+const TAKEN: u32 = 1;
+const MOVING: u32 = 2;
+const WOKEN: u32 = 3;
+const MOVED: u32 = 4;
+
+/// What a thread that may be moved to a mutex sleeps with.
+const BITS: Bits = Bits::one(0);
 
 /// A waiter's place in the queue, on its stack.
 struct Node {
@@ -77,19 +93,18 @@ struct Node {
 #[derive(Clone, Copy)]
 struct Links {
     previous: *const Node,
+    /// After (N): the waiter that this one is the deliverer of.
     next: *const Node,
-    /// After (N): the waiter to wake next.
-    next_key: Option<Key>,
 }
 
 impl Node {
     fn new() -> Self {
-        let links = Links { previous: ptr::null(), next: ptr::null(), next_key: None };
+        let links = Links { previous: ptr::null(), next: ptr::null() };
         Self { status: Futex::new(WAITING), links: UnsafeCell::new(links) }
     }
 
     fn links(&self) -> Links {
-        // SAFETY: read by the queue-lock holder, or after (N) by its own thread.
+        // SAFETY: read by the queue-lock holder, or after (D) by its own thread.
         self.links.with(|links| unsafe { *links })
     }
 
@@ -101,17 +116,48 @@ impl Node {
         // SAFETY: the queue lock excludes other accesses.
         self.links.with_mut(|links| change(unsafe { &mut *links }));
     }
+
+    /// (M) and (D): notifies the thread of a node that is `TAKEN`. After that the node and the mutex
+    /// may be gone.
+    ///
+    /// # Safety
+    /// The caller is the deliverer of `node`, and `mutex` is that of its thread.
+    unsafe fn deliver<L: RawMutex<Scope = Private>>(node: *const Self, mutex: *const L) {
+        // SAFETY: both live until (D).
+        let (node, mutex) = unsafe { (&*node, &*mutex) };
+        let key = node.status.key();
+        without_unwinding(|| {
+            if let Some(to) = mutex.requeue_key()
+                && mutex.is_locked()
+            {
+                node.status.swap(MOVING, Relaxed);
+                if let Ok(moved) = node.status.cmp_requeue(MOVING, 0, 1, to) {
+                    if moved.requeued == 0 {
+                        node.status.swap(WOKEN, Release);
+                        return;
+                    }
+                    if !mutex.mark_for_requeued() {
+                        to.wake(1);
+                    }
+                    node.status.swap(MOVED, Release);
+                    return;
+                }
+            }
+            node.status.swap(WOKEN, Release);
+            key.wake(1);
+        });
+    }
 }
 
 /// The queue. All functions are for the queue-lock holder.
-struct Queue {
+struct Queue<L> {
     first: *const Node,
     last: *const Node,
-    /// The address of the mutex that the waiters in the queue wait with.
-    mutex: *const (),
+    /// The mutex that the waiters in the queue wait with.
+    mutex: *const L,
 }
 
-impl Queue {
+impl<L> Queue<L> {
     /// # Safety
     /// `node` is new, and lives until it is removed.
     unsafe fn push(&mut self, node: &Node) {
@@ -130,7 +176,7 @@ impl Queue {
     /// # Safety
     /// `node` is in the queue.
     unsafe fn remove(&mut self, node: &Node) {
-        let Links { previous, next, .. } = node.links();
+        let Links { previous, next } = node.links();
         // SAFETY: the neighbours of a node in the queue are in the queue.
         unsafe {
             match previous.as_ref() {
@@ -144,32 +190,31 @@ impl Queue {
         }
     }
 
-    /// (N) for the first waiter. After that its node may be gone.
-    fn notify_first(&mut self) -> Option<Key> {
-        // SAFETY: a node in the queue lives.
-        let node = unsafe { self.first.as_ref() }?;
-        // SAFETY: it is in the queue.
-        unsafe { self.remove(node) };
-        let key = node.status.key();
-        node.status.swap(NOTIFIED, Release);
-        Some(key)
+    /// (N) for the first waiter.
+    fn take_first(&mut self) -> *const Node {
+        let first = self.first;
+        // SAFETY: a node in the queue lives, and this one is in it.
+        if let Some(node) = unsafe { first.as_ref() } {
+            // SAFETY: as above.
+            unsafe {
+                self.remove(node);
+                node.change(|links| links.next = ptr::null());
+            }
+            node.status.swap(TAKEN, Relaxed);
+        }
+        first
     }
 
-    /// (N) for all waiters, the last one first, so that each is told of the next. The key is that
-    /// of the first.
-    fn notify_all(&mut self) -> Option<Key> {
-        let mut next_key = None;
-        // SAFETY: a node in the queue lives.
-        while let Some(node) = unsafe { self.last.as_ref() } {
-            // SAFETY: it is in the queue.
-            unsafe {
-                node.change(|links| links.next_key = next_key);
-                self.remove(node);
-            }
-            next_key = Some(node.status.key());
-            node.status.swap(NOTIFIED, Release);
+    /// (N) for all waiters. Returns the first, from which the links lead to the others.
+    fn take_all(&mut self) -> *const Node {
+        let mut node = self.first;
+        // SAFETY: a node in the queue lives, and until (D).
+        while let Some(taken) = unsafe { node.as_ref() } {
+            node = taken.links().next;
+            taken.status.swap(TAKEN, Relaxed);
         }
-        next_key
+        self.last = ptr::null();
+        core::mem::replace(&mut self.first, ptr::null())
     }
 }
 
@@ -181,8 +226,7 @@ pub struct OtherMutex<K>(pub K);
 pub struct ExactCondvar<L> {
     lock: QueueLock,
     waiting: AtomicU32,
-    queue: UnsafeCell<Queue>,
-    mutex: core::marker::PhantomData<fn(&L)>,
+    queue: UnsafeCell<Queue<L>>,
 }
 
 // SAFETY: the queue is accessed by the queue-lock holder only, and the nodes as the header says.
@@ -190,7 +234,7 @@ unsafe impl<L> Sync for ExactCondvar<L> {}
 // SAFETY: a condition variable with waiters is borrowed, so what is moved has an empty queue.
 unsafe impl<L> Send for ExactCondvar<L> {}
 
-impl<L: RawMutex> ExactCondvar<L> {
+impl<L: RawMutex<Scope = Private>> ExactCondvar<L> {
     ulocks_core::const_fn! {
         /// A condition variable without waiters.
         pub fn new() -> Self {
@@ -198,7 +242,6 @@ impl<L: RawMutex> ExactCondvar<L> {
                 lock: QueueLock::new(),
                 waiting: AtomicU32::new(0),
                 queue: UnsafeCell::new(Queue { first: ptr::null(), last: ptr::null(), mutex: ptr::null() }),
-                mutex: core::marker::PhantomData,
             }
         }
     }
@@ -222,12 +265,11 @@ impl<L: RawMutex> ExactCondvar<L> {
     ) -> Result<(L::Token, bool), OtherMutex<L::Token>> {
         without_unwinding(|| {
             let node = Node::new();
-            let address = ptr::from_ref(mutex).cast();
             let is_queued = self.locked(|queue, waiting| {
-                if waiting > 0 && queue.mutex != address {
+                if waiting > 0 && !ptr::eq(queue.mutex, mutex) {
                     return (false, waiting);
                 }
-                queue.mutex = address;
+                queue.mutex = mutex;
                 // (W). SAFETY: the node is new, and lives until (N) or (T).
                 unsafe { queue.push(&node) };
                 (true, waiting + 1)
@@ -237,24 +279,32 @@ impl<L: RawMutex> ExactCondvar<L> {
             }
             // SAFETY: the caller's promise.
             unsafe { mutex.unlock_to_wait(token) };
-            let is_notified = self.sleep(&node, deadline);
-            let token = mutex.lock();
-            if is_notified && let Some(next) = node.links().next_key {
-                next.wake(1);
+            let end = self.sleep(&node, deadline);
+            let token = if end == MOVED { mutex.lock_requeued() } else { mutex.lock() };
+            let next = node.links().next;
+            if end != WAITING && !next.is_null() {
+                // SAFETY: this thread is the deliverer, and all that were taken have one mutex.
+                unsafe { Node::deliver(next, mutex) };
             }
-            Ok((token, is_notified))
+            Ok((token, end != WAITING))
         })
     }
 
-    /// Sleeps until (N), or does (T). Returns whether it was (N).
-    fn sleep(&self, node: &Node, deadline: Option<Deadline>) -> bool {
-        while node.status.load(Acquire) == WAITING {
-            let is_late = node.status.wait(WAITING, deadline) == Waited::TimedOut;
-            if is_late && self.give_up(node) {
-                return false;
+    /// Sleeps until (D), or does (T). Returns the status at the end.
+    fn sleep(&self, node: &Node, deadline: Option<Deadline>) -> u32 {
+        loop {
+            match node.status.load(Acquire) {
+                WAITING => {
+                    let is_late = node.status.wait_bits(WAITING, BITS, deadline) == Waited::TimedOut;
+                    if is_late && self.give_up(node) {
+                        return WAITING;
+                    }
+                }
+                TAKEN => _ = node.status.wait_bits(TAKEN, BITS, None),
+                MOVING => spin_until(|| node.status.load(Relaxed) != MOVING),
+                end => return end,
             }
         }
-        true
     }
 
     /// (T), unless the waiter is notified already.
@@ -262,7 +312,7 @@ impl<L: RawMutex> ExactCondvar<L> {
     fn give_up(&self, node: &Node) -> bool {
         self.locked(|queue, waiting| {
             // Relaxed: (N) happens under the queue lock.
-            if node.status.load(Relaxed) == NOTIFIED {
+            if node.status.load(Relaxed) != WAITING {
                 return (false, waiting);
             }
             // SAFETY: it is in the queue (invariant 1).
@@ -279,11 +329,15 @@ impl<L: RawMutex> ExactCondvar<L> {
 
     #[cold]
     fn notify_first(&self) -> bool {
-        let key = self.locked(|queue, waiting| {
-            let key = queue.notify_first();
-            (key, waiting - u32::from(key.is_some()))
+        let (first, mutex) = self.locked(|queue, waiting| {
+            let first = queue.take_first();
+            ((first, queue.mutex), waiting - u32::from(!first.is_null()))
         });
-        key.inspect(|key| _ = key.wake(1)).is_some()
+        if !first.is_null() {
+            // SAFETY: this thread is the deliverer, and the mutex is that of the queue.
+            unsafe { Node::deliver(first, mutex) };
+        }
+        !first.is_null()
     }
 
     /// Notifies all waiters. Returns how many there were.
@@ -294,16 +348,18 @@ impl<L: RawMutex> ExactCondvar<L> {
 
     #[cold]
     fn notify_each(&self) -> usize {
-        let (first, count) = self.locked(|queue, waiting| ((queue.notify_all(), waiting), 0));
-        if let Some(first) = first {
-            first.wake(1);
+        let (first, mutex, count) =
+            self.locked(|queue, waiting| ((queue.take_all(), queue.mutex, waiting), 0));
+        if !first.is_null() {
+            // SAFETY: this thread is the deliverer, and the mutex is that of the queue.
+            unsafe { Node::deliver(first, mutex) };
         }
         count as usize
     }
 
     /// Calls `change` with the queue and its length, holding the queue lock. It returns the new
     /// length.
-    fn locked<R>(&self, change: impl FnOnce(&mut Queue, u32) -> (R, u32)) -> R {
+    fn locked<R>(&self, change: impl FnOnce(&mut Queue<L>, u32) -> (R, u32)) -> R {
         self.lock.lock();
         // SAFETY: the queue lock is held.
         let (result, waiting) =
@@ -315,7 +371,7 @@ impl<L: RawMutex> ExactCondvar<L> {
     }
 }
 
-impl<L: RawMutex> Default for ExactCondvar<L> {
+impl<L: RawMutex<Scope = Private>> Default for ExactCondvar<L> {
     fn default() -> Self {
         Self::new()
     }
