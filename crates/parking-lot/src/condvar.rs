@@ -8,8 +8,8 @@
 //! - All waiters wait with one mutex. A wait with another one is refused while there are waiters.
 //! - A notification that finds the mutex held wakes no thread, which would only take the CPU from
 //!   the holder. It moves the sleeper to the mutex, whose release wakes it.
-//! - `notify_all` makes one or two system calls. The first waiter moves the second to the mutex when
-//!   it has acquired that, and so on. So they do not wake up all at once only to wait for the mutex.
+//! - `notify_all` makes one or two system calls. The first waiter moves the second to the mutex
+//!   when it has acquired that, and so on. So they do not all wake up at once only to wait for it.
 //! - All-zero is a condition variable without waiters. Nothing is allocated.
 //!
 //! # State
@@ -29,8 +29,8 @@
 //! | (M) | `TAKEN` to `MOVING` | the deliverer, if the mutex is held, before it moves the sleeper |
 //! | (D) | `TAKEN` or `MOVING` to `WOKEN`, or to `MOVED` if it has moved the sleeper | the deliverer |
 //!
-//! The *deliverer* of the first node that a notification takes is the notifier. That of each further
-//! one is the thread of the node before it, when it has acquired the mutex.
+//! The *deliverer* of the first node that a notification takes is the notifier. That of each
+//! further one is the thread of the node before it, when it has acquired the mutex.
 //!
 //! # Invariants
 //! 1. While the queue lock is free, a node is in the queue if and only if it is `WAITING` and its
@@ -39,12 +39,12 @@
 //! 2. *No notification is missed.* A waiter does (W) before it releases the mutex. A notifier that
 //!    has held the mutex since, or is ordered after that release otherwise, finds `waiting` not
 //!    zero, and the node.
-//! 3. *A node and its mutex live until (D)*, or (T). A waiter does not return before, and (D) is the
-//!    last access to either by another thread. A wake-up goes by an address, as a key.
-//! 4. *No waiter that was taken is forgotten.* Its deliverer is awake or not forgotten, and does not
-//!    unwind. A waiter sleeps only while it is `WAITING` or `TAKEN`: the kernel compares. If it was
-//!    asleep, the deliverer has either moved it or wakes it after (D). If it was not, it sees (M) or
-//!    (D). While it sees `MOVING` it polls: the deliverer is in two system calls at most.
+//! 3. *A node and its mutex live until (D)*, or (T). A waiter does not return before, and (D) is
+//!    the last access to either by another thread. A wake-up goes by an address, as a key.
+//! 4. *No waiter that was taken is forgotten.* Its deliverer is awake or not forgotten, and does
+//!    not unwind. A waiter sleeps only while it is `WAITING` or `TAKEN`: the kernel compares. If it
+//!    was asleep, the deliverer has either moved it or wakes it after (D). If it was not, it sees
+//!    (M) or (D). While it sees `MOVING` it polls: the deliverer is in two system calls at most.
 //! 5. A thread that was moved sleeps on the mutex. The deliverer has then marked the mutex, which
 //!    was held, or has woken a thread there. A waiter that was moved locks by `lock_requeued`, so
 //!    each release wakes the next thread that sleeps there. A waiter whose deadline passes while it
@@ -53,8 +53,8 @@
 //!
 //! # Memory ordering
 //! - The queue and the links pass from one queue-lock holder to the next by the queue lock.
-//! - (D) is Release. A waiter's look at its status is Acquire, and sees its links: the deliverer has
-//!   the node from the queue-lock holder, or from a waiter that has.
+//! - (D) is Release. A waiter's look at its status is Acquire, and sees its links: the deliverer
+//!   has the node from the queue-lock holder, or from a waiter that has.
 //! - (N) and (M) are Relaxed: no thread reads anything by them. All of them are read-modify-writes,
 //!   since loom orders a plain store and the kernel's comparison in both ways, whichever was first.
 //! - `waiting` is Relaxed: invariant 2 rests on what orders the notifier after the waiter's release
@@ -117,8 +117,8 @@ impl Node {
         self.links.with_mut(|links| change(unsafe { &mut *links }));
     }
 
-    /// (M) and (D): notifies the thread of a node that is `TAKEN`. After that the node and the mutex
-    /// may be gone.
+    /// (M) and (D): notifies the thread of a node that is `TAKEN`. After that the node and the
+    /// mutex may be gone.
     ///
     /// # Safety
     /// The caller is the deliverer of `node`, and `mutex` is that of its thread.

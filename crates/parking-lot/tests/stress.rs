@@ -2,6 +2,7 @@
 
 mod clients;
 
+use clients::condvar::Shipped;
 use clients::rwlock::{DEEP, ONCE, PLAIN, TWICE, readers_beside_writers};
 use clients::{condvar, once};
 use std::sync::Arc;
@@ -12,9 +13,9 @@ use ulocks_parking_lot::{Condvar, Mutex, RecursiveRwLock};
 #[test]
 fn notifications_count_those_that_say_they_were_notified() {
     for round in 0..300 {
-        condvar::counts_agree(round % 5, round % 7);
-        condvar::all_at_once(1 + round % 9);
-        condvar::one_by_one(1 + round % 9);
+        condvar::counts_agree::<Shipped>(round % 5, round % 7);
+        condvar::all_at_once::<Shipped>(1 + round % 9);
+        condvar::one_by_one::<Shipped>(1 + round % 9);
     }
 }
 
@@ -60,36 +61,41 @@ fn a_round_of_waits_without_a_loop() {
 /// Guards of one thread are dropped in any order, beside a writer.
 #[test]
 fn nested_guards_end_in_any_order() {
+    const READERS: usize = 3;
+    const STEPS: usize = 30_000;
     let lock = RecursiveRwLock::new((0u64, 0u64));
-    let writes = AtomicUsize::new(0);
+    let (steps, ended) = (AtomicUsize::new(0), AtomicUsize::new(0));
     thread::scope(|scope| {
-        for seed in 1..4usize {
-            let (lock, writes) = (&lock, &writes);
+        for seed in 1..=READERS {
+            let (lock, steps, ended) = (&lock, &steps, &ended);
             scope.spawn(move || {
                 let mut random = seed;
                 let mut guards = Vec::new();
-                while writes.load(Relaxed) < 2_000 {
+                for _ in 0..STEPS {
                     random = random.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
-                    if random >> 62 > 1 && guards.len() < 9 {
+                    if random >> 63 == 1 && guards.len() < 9 {
                         guards.push(lock.read());
                     } else if !guards.is_empty() {
                         let guard = guards.swap_remove((random >> 40) % guards.len());
                         assert_eq!(guard.0, guard.1, "a reader is beside a writer");
                         drop(guard);
                     }
-                    if random >> 58 == 7 {
-                        guards.clear();
-                        thread::yield_now();
-                    }
+                    steps.fetch_add(1, Relaxed);
                 }
+                drop(guards);
+                ended.fetch_add(1, Relaxed);
             });
         }
-        for _ in 0..2_000 {
+        let mut writes = 0;
+        while ended.load(Relaxed) < READERS || writes == 0 {
             let mut both = lock.write();
             both.0 += 1;
+            thread::yield_now();
             both.1 += 1;
-            writes.fetch_add(1, Relaxed);
+            writes += 1;
         }
+        assert_eq!(lock.read().0, writes);
     });
-    assert_eq!(*lock.read(), (2_000, 2_000));
+    assert_eq!(steps.load(Relaxed), READERS * STEPS);
+    assert!(!lock.is_locked());
 }

@@ -2,35 +2,44 @@
 
 use super::Arrivals;
 use core::time::Duration;
-use ulocks_core::Private;
 use ulocks_core::raw::RawMutex;
 use ulocks_core::spin::NoSpin;
 use ulocks_core::sync::UnsafeCell;
 use ulocks_core::time::Deadline;
+use ulocks_core::{Private, futex};
 use ulocks_parking_lot::protocols::{ExactCondvar, OtherMutex};
+use ulocks_testkit::new_lock;
 use ulocks_testkit::thread::{Arc, JoinHandle, spawn};
 
-type Mutex = ulocks_unfair::RawMutex<Private<NoSpin>>;
+/// The mutex of the crate, without spins.
+pub type Shipped = ulocks_unfair::RawThroughputMutex<Private<NoSpin>>;
+/// A simpler one.
+pub type Simple = ulocks_unfair::RawMutex<Private<NoSpin>>;
 
-struct Place {
-    mutex: Mutex,
-    other: Mutex,
-    condvar: ExactCondvar<Mutex>,
+/// A mutex that these programs can be run with.
+pub trait Mutex: RawMutex<Scope = futex::Private, Token = ()> + Send + Sync + 'static {}
+
+impl<L: RawMutex<Scope = futex::Private, Token = ()> + Send + Sync + 'static> Mutex for L {}
+
+struct Place<L> {
+    mutex: L,
+    other: L,
+    condvar: ExactCondvar<L>,
     arrivals: Arrivals,
     /// Set before the last notification.
     is_over: UnsafeCell<bool>,
 }
 
 // SAFETY: `is_over` is accessed under `mutex` only.
-unsafe impl Sync for Place {}
+unsafe impl<L: Mutex> Sync for Place<L> {}
 // SAFETY: its parts are `Send`.
-unsafe impl Send for Place {}
+unsafe impl<L: Mutex> Send for Place<L> {}
 
-impl Place {
+impl<L: Mutex> Place<L> {
     fn new() -> Arc<Self> {
         Arc::new(Self {
-            mutex: Mutex::new(),
-            other: Mutex::new(),
+            mutex: new_lock(),
+            other: new_lock(),
             condvar: ExactCondvar::new(),
             arrivals: Arrivals::new(),
             is_over: UnsafeCell::new(false),
@@ -76,8 +85,8 @@ const SOON: Option<Duration> = Some(Duration::from_millis(1));
 
 /// Some wait, and some with a deadline, beside notifications for one and for all, with the mutex
 /// and without. As many waits say that they were notified as the notifications have counted.
-pub fn counts_agree(patient: usize, timed: usize) {
-    let place = Place::new();
+pub fn counts_agree<L: Mutex>(patient: usize, timed: usize) {
+    let place = Place::<L>::new();
     let all: Vec<_> = (0..patient).map(|_| place.waiter(None)).collect();
     let some: Vec<_> = (0..timed).map(|_| place.waiter(SOON)).collect();
     let notifier = {
@@ -101,8 +110,8 @@ pub fn counts_agree(patient: usize, timed: usize) {
 }
 
 /// All wait, one call notifies all, and counts all.
-pub fn all_at_once(waiters: usize) {
-    let place = Place::new();
+pub fn all_at_once<L: Mutex>(waiters: usize) {
+    let place = Place::<L>::new();
     let all: Vec<_> = (0..waiters).map(|_| place.waiter(None)).collect();
     place.arrivals.wait_for(waiters);
     let counted = place.locked(|| place.condvar.notify_all());
@@ -114,8 +123,8 @@ pub fn all_at_once(waiters: usize) {
 }
 
 /// All wait. Each notification reaches one of them.
-pub fn one_by_one(waiters: usize) {
-    let place = Place::new();
+pub fn one_by_one<L: Mutex>(waiters: usize) {
+    let place = Place::<L>::new();
     let all: Vec<_> = (0..waiters).map(|_| place.waiter(None)).collect();
     place.arrivals.wait_for(waiters);
     place.locked(|| {});
@@ -129,8 +138,8 @@ pub fn one_by_one(waiters: usize) {
 }
 
 /// A second mutex is refused while a thread waits with the first, and not after that.
-pub fn a_second_mutex_is_refused() {
-    let place = Place::new();
+pub fn a_second_mutex_is_refused<L: Mutex>() {
+    let place = Place::<L>::new();
     let waiter = place.waiter(None);
     place.arrivals.wait_for(1);
     place.locked(|| {});
