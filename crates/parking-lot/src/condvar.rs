@@ -66,6 +66,7 @@
 //! sleepers to the mutex is glibc's and Linux's `FUTEX_CMP_REQUEUE`.
 
 use core::fmt;
+use core::panic::{RefUnwindSafe, UnwindSafe};
 use core::ptr;
 use ulocks_core::futex::{Bits, Futex, Private, Waited};
 use ulocks_core::raw::RawMutex;
@@ -233,6 +234,10 @@ pub struct ExactCondvar<L> {
 unsafe impl<L> Sync for ExactCondvar<L> {}
 // SAFETY: a condition variable with waiters is borrowed, so what is moved has an empty queue.
 unsafe impl<L> Send for ExactCondvar<L> {}
+
+// No user's code runs while the queue is changed, so a panic leaves it whole.
+impl<L> UnwindSafe for ExactCondvar<L> {}
+impl<L> RefUnwindSafe for ExactCondvar<L> {}
 
 impl<L: RawMutex<Scope = Private>> ExactCondvar<L> {
     ulocks_core::const_fn! {

@@ -3,6 +3,7 @@
 
 use crate::condvar::{ExactCondvar, OtherMutex};
 use crate::rwlock::RecursiveRwLock;
+use core::panic::{RefUnwindSafe, UnwindSafe};
 use ulocks_core::time::Deadline;
 use ulocks_fair::RawFairMutex as Fair;
 use ulocks_unfair::RawThroughputMutex as Throughput;
@@ -33,6 +34,14 @@ impl RawThreadId {
         core::num::NonZeroUsize::new(address).expect("a variable has no address zero")
     }
 }
+
+// A lock runs no user's code, so a panic leaves it whole, with or without its holder.
+impl UnwindSafe for RawMutex {}
+impl RefUnwindSafe for RawMutex {}
+impl UnwindSafe for RawFairMutex {}
+impl RefUnwindSafe for RawFairMutex {}
+impl<const RECURSIVE: bool> UnwindSafe for RawRwLock<RECURSIVE> {}
+impl<const RECURSIVE: bool> RefUnwindSafe for RawRwLock<RECURSIVE> {}
 
 impl RawMutex {
     pub(crate) const fn new() -> Self {
