@@ -1,5 +1,5 @@
 //! The raw locks: newtypes that carry the traits of lock_api, of version 0.5 in `current.rs` and of
-//! 0.4 in `v0_12.rs`.
+//! 0.4 in `v0_12/locks.rs`.
 
 use crate::condvar::{ExactCondvar, OtherMutex};
 use crate::rwlock::RecursiveRwLock;
