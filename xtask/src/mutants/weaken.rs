@@ -22,7 +22,7 @@ use std::process::Command;
 use std::time::{Duration, Instant};
 
 /// The crates whose orderings are audited, with the parts of their sources.
-const SCOPE: [(&str, &[&str]); 8] = [
+const SCOPE: [(&str, &[&str]); 9] = [
     ("ulocks-core", &["lock/condvar", "lock/inflated.rs", "sys/robust.rs", "sys/signal"]),
     ("ulocks-unfair", &[""]),
     ("ulocks-fair", &[""]),
@@ -31,6 +31,7 @@ const SCOPE: [(&str, &[&str]); 8] = [
     ("ulocks-psrwlock", &[""]),
     ("ulocks-semarray", &[""]),
     ("ulocks-shm", &["slots", "robust", "directory"]),
+    ("ulocks-parking-lot", &[""]),
 ];
 /// What has its models in another package.
 const MODELS_ELSEWHERE: [(&str, &str); 1] = [("crates/core/src/sys/robust.rs", "ulocks-shm")];
