@@ -197,6 +197,7 @@ impl Once {
                 word = self.sleep(word);
                 continue;
             }
+            // Mutant: Acquire -> Relaxed: it orders this after a second panic, and a panic ends a model.
             match self.0.compare_exchange(word, (word | RUNNING) & !POISONED, Acquire, Acquire) {
                 Ok(_) if word & POISONED != 0 => return Some(OnceState::Poisoned),
                 Ok(_) => return Some(OnceState::New),
