@@ -4,7 +4,8 @@
  *
  * All locks: a function that may fail returns 0 or an error number. No function changes errno. All
  * bytes zero is an unlocked lock, so a static variable needs no initialiser. No function of a lock
- * allocates memory; those that open or join a region do. Deadlines are moments of CLOCK_MONOTONIC, as clock_gettime writes them.
+ * allocates memory; a wait for a ulocks_byte_mutex_t may, and those that open or join a region do.
+ * Deadlines are moments of CLOCK_MONOTONIC, as clock_gettime writes them.
  *
  * Processes: the locks with `shared` in their names are for processes too, in memory that these
  * map. All others are for the threads of one process.
@@ -40,6 +41,11 @@
 #define ULOCKS_SEMAPHORE_INIT(permits) { { (permits), 0 } }
 
 /**
+ * The bits of a ulocks_byte_mutex_t that are the program's.
+ */
+#define ULOCKS_BYTE_MUTEX_BITS 252
+
+/**
  * The process has created the region: all data is zero.
  */
 #define ULOCKS_REGION_CREATED 0
@@ -69,6 +75,61 @@ typedef struct ulocks_member_t ulocks_member_t;
  * as it was left.
  */
 typedef struct ulocks_region_t ulocks_region_t;
+
+/**
+ * A mutex for critical sections that are mostly free: one atomic operation for a lock and unlock
+ * instead of two. A thread that has to sleep pays for that. Any thread may take it next: no order,
+ * and no bound on a wait.
+ *
+ * The first unlocking of the process registers it with the kernel: quick with one thread, tens of
+ * milliseconds later.
+ *
+ * `ULOCKS_MUTEX_INIT`, or all bytes zero, is an unlocked mutex. It needs no destruction: the
+ * thread that unlocks it last may free its memory at once. It belongs to one process. A thread
+ * that locks a mutex that it holds waits for ever.
+ */
+typedef struct ulocks_asym_mutex_t {
+    uint64_t _words[2];
+} ulocks_asym_mutex_t;
+
+/**
+ * A condition variable for mutexes of the type `ulocks_asym_mutex_t`.
+ *
+ * `ULOCKS_COND_INIT`, or all bytes zero, is one without waiters. It needs no destruction. Its
+ * memory may be freed when no thread is inside of one of its functions.
+ */
+typedef struct ulocks_asym_mutex_cond_t {
+    uint64_t _words[2];
+} ulocks_asym_mutex_cond_t;
+
+/**
+ * A mutex of one byte, for a lock inside of every small object. Any thread may take it next.
+ *
+ * The lock uses two bits. The six bits of ULOCKS_BYTE_MUTEX_BITS belong to the program:
+ * ulocks_byte_mutex_bits and the like.
+ *
+ * Waiters queue in a table of the process. Unlike every other lock here, **a wait may allocate**:
+ * the table grows when more threads wait than ever before, and is never given back. So this mutex
+ * cannot guard an allocator. A signal handler may not use it at all. A child of fork may not wait
+ * for it, nor unlock one that threads waited for.
+ *
+ * `ULOCKS_MUTEX_INIT`, or all bytes zero, is an unlocked mutex. It needs no destruction: the
+ * thread that unlocks it last may free its memory at once. It belongs to one process. A thread
+ * that locks a mutex that it holds waits for ever.
+ */
+typedef struct ulocks_byte_mutex_t {
+    uint8_t _bytes[1];
+} ulocks_byte_mutex_t;
+
+/**
+ * A condition variable for mutexes of the type `ulocks_byte_mutex_t`.
+ *
+ * `ULOCKS_COND_INIT`, or all bytes zero, is one without waiters. It needs no destruction. Its
+ * memory may be freed when no thread is inside of one of its functions.
+ */
+typedef struct ulocks_byte_mutex_cond_t {
+    uint64_t _words[2];
+} ulocks_byte_mutex_cond_t;
 
 /**
  * A mutex that a few threads pass around, while the others sleep. A sleeper is let in every ten
@@ -385,6 +446,151 @@ typedef struct ulocks_throughput_mutex_cond_t {
 #ifdef __cplusplus
 extern "C" {
 #endif // __cplusplus
+
+/**
+ * Locks the mutex, and waits as long as that takes. Returns 0.
+ */
+int ulocks_asym_mutex_lock(struct ulocks_asym_mutex_t *mutex);
+
+/**
+ * Locks the mutex if that needs no waiting.
+ *
+ * Returns 0, or EBUSY: a thread holds the mutex.
+ */
+int ulocks_asym_mutex_trylock(struct ulocks_asym_mutex_t *mutex);
+
+/**
+ * Locks the mutex, or gives up at a moment of CLOCK_MONOTONIC. It tries at least once.
+ *
+ * Returns 0; ETIMEDOUT: the moment has passed; EINVAL: the pointer to the moment is null, or its
+ * tv_nsec is not from 0 to 999999999.
+ */
+int ulocks_asym_mutex_lock_until(struct ulocks_asym_mutex_t *mutex,
+                                 const struct timespec *monotonic_deadline);
+
+/**
+ * Unlocks the mutex. The calling thread must hold it. Returns 0.
+ */
+int ulocks_asym_mutex_unlock(struct ulocks_asym_mutex_t *mutex);
+
+/**
+ * Whether a thread holds the mutex at this moment.
+ */
+bool ulocks_asym_mutex_is_locked(const struct ulocks_asym_mutex_t *mutex);
+
+/**
+ * Unlocks the mutex, waits until notified, and locks the mutex again. The calling thread must hold
+ * the mutex.
+ *
+ * No notification is missed that comes after the unlocking. A wait may end without one, so look at
+ * the condition again. It is no cancellation point. Returns 0.
+ */
+int ulocks_asym_mutex_cond_wait(struct ulocks_asym_mutex_cond_t *cond,
+                                struct ulocks_asym_mutex_t *mutex);
+
+/**
+ * As ulocks_asym_mutex_cond_wait, but gives up at a moment of CLOCK_MONOTONIC.
+ * The mutex is locked again in every case.
+ *
+ * Returns 0; ETIMEDOUT: the moment has passed, and no notification came; EINVAL: the pointer to
+ * the moment is null, or its tv_nsec is not from 0 to 999999999, and the mutex was not unlocked.
+ */
+int ulocks_asym_mutex_cond_wait_until(struct ulocks_asym_mutex_cond_t *cond,
+                                      struct ulocks_asym_mutex_t *mutex,
+                                      const struct timespec *monotonic_deadline);
+
+/**
+ * Notifies one thread that waits, with or without the mutex locked. Returns 0.
+ */
+int ulocks_asym_mutex_cond_signal(struct ulocks_asym_mutex_cond_t *cond);
+
+/**
+ * Notifies all threads that wait, with or without the mutex locked. Returns 0.
+ */
+int ulocks_asym_mutex_cond_broadcast(struct ulocks_asym_mutex_cond_t *cond);
+
+/**
+ * Locks the mutex, and waits as long as that takes. Returns 0.
+ */
+int ulocks_byte_mutex_lock(struct ulocks_byte_mutex_t *mutex);
+
+/**
+ * Locks the mutex if that needs no waiting.
+ *
+ * Returns 0, or EBUSY: a thread holds the mutex.
+ */
+int ulocks_byte_mutex_trylock(struct ulocks_byte_mutex_t *mutex);
+
+/**
+ * Locks the mutex, or gives up at a moment of CLOCK_MONOTONIC. It tries at least once.
+ *
+ * Returns 0; ETIMEDOUT: the moment has passed; EINVAL: the pointer to the moment is null, or its
+ * tv_nsec is not from 0 to 999999999.
+ */
+int ulocks_byte_mutex_lock_until(struct ulocks_byte_mutex_t *mutex,
+                                 const struct timespec *monotonic_deadline);
+
+/**
+ * Unlocks the mutex. The calling thread must hold it. Returns 0.
+ */
+int ulocks_byte_mutex_unlock(struct ulocks_byte_mutex_t *mutex);
+
+/**
+ * Whether a thread holds the mutex at this moment.
+ */
+bool ulocks_byte_mutex_is_locked(const struct ulocks_byte_mutex_t *mutex);
+
+/**
+ * Unlocks the mutex, waits until notified, and locks the mutex again. The calling thread must hold
+ * the mutex.
+ *
+ * No notification is missed that comes after the unlocking. A wait may end without one, so look at
+ * the condition again. It is no cancellation point. Returns 0.
+ */
+int ulocks_byte_mutex_cond_wait(struct ulocks_byte_mutex_cond_t *cond,
+                                struct ulocks_byte_mutex_t *mutex);
+
+/**
+ * As ulocks_byte_mutex_cond_wait, but gives up at a moment of CLOCK_MONOTONIC.
+ * The mutex is locked again in every case.
+ *
+ * Returns 0; ETIMEDOUT: the moment has passed, and no notification came; EINVAL: the pointer to
+ * the moment is null, or its tv_nsec is not from 0 to 999999999, and the mutex was not unlocked.
+ */
+int ulocks_byte_mutex_cond_wait_until(struct ulocks_byte_mutex_cond_t *cond,
+                                      struct ulocks_byte_mutex_t *mutex,
+                                      const struct timespec *monotonic_deadline);
+
+/**
+ * Notifies one thread that waits, with or without the mutex locked. Returns 0.
+ */
+int ulocks_byte_mutex_cond_signal(struct ulocks_byte_mutex_cond_t *cond);
+
+/**
+ * Notifies all threads that wait, with or without the mutex locked. Returns 0.
+ */
+int ulocks_byte_mutex_cond_broadcast(struct ulocks_byte_mutex_cond_t *cond);
+
+/**
+ * The program's bits of the byte at this moment. The calling thread need not hold the mutex.
+ */
+uint8_t ulocks_byte_mutex_bits(const struct ulocks_byte_mutex_t *mutex);
+
+/**
+ * Sets those of the program's bits that `bits` has, and leaves the others and the lock as they
+ * are. Bits outside of ULOCKS_BYTE_MUTEX_BITS are ignored. It never waits.
+ *
+ * Returns the program's bits as they were before.
+ */
+uint8_t ulocks_byte_mutex_set_bits(struct ulocks_byte_mutex_t *mutex, uint8_t bits);
+
+/**
+ * Clears those of the program's bits that `bits` has, and leaves the others and the lock as they
+ * are. It never waits.
+ *
+ * Returns the program's bits as they were before.
+ */
+uint8_t ulocks_byte_mutex_clear_bits(struct ulocks_byte_mutex_t *mutex, uint8_t bits);
 
 /**
  * Locks the mutex, and waits as long as that takes. Returns 0.

@@ -9,6 +9,8 @@
 // | ulocks::throughput_mutex, ulocks::throughput_condition_variable | ulocks_throughput_mutex_t |
 // | ulocks::fair_mutex, ulocks::fair_condition_variable | ulocks_fair_mutex_t |
 // | ulocks::calock, ulocks::calock_condition_variable | ulocks_calock_t |
+// | ulocks::asym_mutex, ulocks::asym_condition_variable | ulocks_asym_mutex_t |
+// | ulocks::byte_mutex, ulocks::byte_condition_variable | ulocks_byte_mutex_t |
 // | ulocks::pi_mutex, ulocks::pi_condition_variable | ulocks_pi_mutex_t |
 // | ulocks::rwlock, ulocks::urgent_view, ulocks::nested_view | ulocks_rwlock_t |
 // | ulocks::semaphore | ulocks_semaphore_t |
@@ -213,6 +215,23 @@ using throughput_condition_variable =
                                      ulocks_throughput_mutex_cond_wait_until,
                                      ulocks_throughput_mutex_cond_signal,
                                      ulocks_throughput_mutex_cond_broadcast>;
+
+using asym_mutex = detail::basic_mutex<ulocks_asym_mutex_t, ulocks_asym_mutex_lock,
+                                       ulocks_asym_mutex_trylock, ulocks_asym_mutex_lock_until,
+                                       ulocks_asym_mutex_unlock, ulocks_asym_mutex_is_locked>;
+using asym_condition_variable =
+    detail::basic_condition_variable<asym_mutex, ulocks_asym_mutex_t, ulocks_asym_mutex_cond_t,
+                                     ulocks_asym_mutex_cond_wait, ulocks_asym_mutex_cond_wait_until,
+                                     ulocks_asym_mutex_cond_signal, ulocks_asym_mutex_cond_broadcast>;
+
+// One byte. For its other six bits, call ulocks_byte_mutex_bits and the like with native_handle().
+using byte_mutex = detail::basic_mutex<ulocks_byte_mutex_t, ulocks_byte_mutex_lock,
+                                       ulocks_byte_mutex_trylock, ulocks_byte_mutex_lock_until,
+                                       ulocks_byte_mutex_unlock, ulocks_byte_mutex_is_locked>;
+using byte_condition_variable =
+    detail::basic_condition_variable<byte_mutex, ulocks_byte_mutex_t, ulocks_byte_mutex_cond_t,
+                                     ulocks_byte_mutex_cond_wait, ulocks_byte_mutex_cond_wait_until,
+                                     ulocks_byte_mutex_cond_signal, ulocks_byte_mutex_cond_broadcast>;
 
 using fair_mutex = detail::basic_mutex<ulocks_fair_mutex_t, ulocks_fair_mutex_lock,
                                        ulocks_fair_mutex_trylock, ulocks_fair_mutex_lock_until,

@@ -8,6 +8,8 @@
 // The comments of the header say once, at its top, what every function asks of its pointers.
 #![allow(clippy::missing_safety_doc)]
 
+mod asym_mutex;
+mod byte_mutex;
 mod call;
 mod calock;
 mod condvar;

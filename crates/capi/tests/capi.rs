@@ -21,6 +21,16 @@ fn throughput_mutex() {
 }
 
 #[test]
+fn asym_mutex() {
+    run_both("tests/programs/asym_mutex.c", "c11");
+}
+
+#[test]
+fn byte_mutex() {
+    run_both("tests/programs/byte_mutex.c", "c11");
+}
+
+#[test]
 fn fair_mutex() {
     run_both("tests/programs/fair_mutex.c", "c11");
 }
