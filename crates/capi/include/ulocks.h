@@ -4,7 +4,8 @@
  *
  * All locks: a function that may fail returns 0 or an error number. No function changes errno. All
  * bytes zero is an unlocked lock, so a static variable needs no initialiser. No function of a lock
- * allocates memory; a wait for a ulocks_byte_mutex_t may, and those that open or join a region do.
+ * allocates memory; a wait for a ulocks_byte_mutex_t may, and so may the functions of a
+ * ulocks_semarray_t, and those that open or join a region.
  * Deadlines are moments of CLOCK_MONOTONIC, as clock_gettime writes them.
  *
  * Processes: the locks with `shared` in their names are for processes too, in memory that these
@@ -61,6 +62,26 @@
 #define ULOCKS_REGION_JOINED 2
 
 /**
+ * The set fails with EBUSY if it stops at this operation.
+ */
+#define ULOCKS_SEMOP_NOWAIT 1
+
+/**
+ * An arriving set is tried first, past those that wait: as semop on Linux.
+ */
+#define ULOCKS_SEMARRAY_BARGING 0
+
+/**
+ * A set that has waited for `strict_after_ns` stops later sets from taking what it needs.
+ */
+#define ULOCKS_SEMARRAY_STRICT 1
+
+/**
+ * The most semaphores of an array.
+ */
+#define ULOCKS_SEMARRAY_MOST 1048576
+
+/**
  * A thread that takes part in a region. Only that thread may pass it to functions, and only until
  * the thread ends. A child of fork joins by itself.
  */
@@ -75,6 +96,30 @@ typedef struct ulocks_member_t ulocks_member_t;
  * as it was left.
  */
 typedef struct ulocks_region_t ulocks_region_t;
+
+/**
+ * Semaphores on which sets of operations take effect all at one moment, or not at all: those of
+ * semop, in user space, for the threads of one process.
+ *
+ * ulocks_semarray_create makes an array, ulocks_semarray_destroy frees it. A value is from 0 to a
+ * limit. The operations of a set are looked at in their order, and each sees what the earlier ones
+ * did. A set that fails has changed nothing. Sets of more than eight operations allocate, and so
+ * may waits.
+ *
+ * Errors, as those of semop but for EBUSY:
+ *
+ * | number | why |
+ * |---|---|
+ * | EBUSY | the set cannot be performed now, and the call or the operation does not wait |
+ * | ETIMEDOUT | the moment has passed |
+ * | EINTR | a signal handler ran in an interruptible wait |
+ * | ERANGE | a value would be greater than the limit |
+ * | EFBIG | there is no semaphore of that index |
+ * | E2BIG | the set has too many operations |
+ * | EIDRM | the array was closed |
+ * | EINVAL | a null pointer, flags that do not exist, a number of values that is not the array's |
+ */
+typedef struct ulocks_semarray_t ulocks_semarray_t;
 
 /**
  * A mutex for critical sections that are mostly free: one atomic operation for a lock and unlock
@@ -269,6 +314,51 @@ typedef struct ulocks_rwlock_t {
 typedef struct ulocks_semaphore_t {
     uint64_t _words[2];
 } ulocks_semaphore_t;
+
+/**
+ * How an array is made. All bytes zero has the defaults.
+ */
+typedef struct ulocks_semarray_options_t {
+    /**
+     * The greatest value of a semaphore: 134217727 at most. 0 is the default, 32767.
+     */
+    uint32_t limit;
+    /**
+     * The most operations of a set. 0 is the default, 500.
+     */
+    uint32_t max_ops;
+    /**
+     * ULOCKS_SEMARRAY_BARGING or ULOCKS_SEMARRAY_STRICT.
+     */
+    uint32_t fairness;
+    /**
+     * Zero.
+     */
+    uint32_t reserved;
+    /**
+     * For how many nanoseconds sets may pass another one, if fairness is strict.
+     */
+    uint64_t strict_after_ns;
+} ulocks_semarray_options_t;
+
+/**
+ * One operation of a set.
+ */
+typedef struct ulocks_semop_t {
+    /**
+     * The semaphore, from 0 on.
+     */
+    uint32_t index;
+    /**
+     * Greater than 0: added to the value. Less than 0: subtracted, when the value is great enough.
+     * 0: waits until the value is 0.
+     */
+    int32_t change;
+    /**
+     * 0 or ULOCKS_SEMOP_NOWAIT.
+     */
+    uint32_t flags;
+} ulocks_semop_t;
 
 /**
  * A mutex that a few threads pass around, while the others sleep. A sleeper is let in every ten
@@ -1362,6 +1452,132 @@ int ulocks_semaphore_release(struct ulocks_semaphore_t *semaphore, uint32_t coun
  * How many permits are free at this moment.
  */
 uint32_t ulocks_semaphore_available(const struct ulocks_semaphore_t *semaphore);
+
+/**
+ * Makes an array of `count` semaphores with these values. Without values they are all 0, without
+ * options the options are the defaults.
+ *
+ * Returns 0; ERANGE: a value is greater than the limit; EINVAL: the options are not possible, or
+ * more than ULOCKS_SEMARRAY_MOST semaphores, or `array` is a null pointer. If there is no memory,
+ * the process ends.
+ */
+int ulocks_semarray_create(size_t count,
+                           const uint32_t *values,
+                           const struct ulocks_semarray_options_t *options,
+                           struct ulocks_semarray_t **array);
+
+/**
+ * Frees the array. No thread may be inside of one of its functions. A null pointer is ignored.
+ * Returns 0.
+ */
+int ulocks_semarray_destroy(struct ulocks_semarray_t *array);
+
+/**
+ * Performs a set of operations, and waits as long as that takes.
+ *
+ * Returns 0, or an error of ulocks_semarray_t; EBUSY: it stopped at an operation with
+ * ULOCKS_SEMOP_NOWAIT.
+ */
+int ulocks_semarray_apply(struct ulocks_semarray_t *array,
+                          const struct ulocks_semop_t *ops,
+                          size_t count);
+
+/**
+ * Performs a set of operations if that needs no waiting.
+ *
+ * Returns 0, or an error of ulocks_semarray_t; EBUSY: it would have to wait.
+ */
+int ulocks_semarray_tryapply(struct ulocks_semarray_t *array,
+                             const struct ulocks_semop_t *ops,
+                             size_t count);
+
+/**
+ * Performs a set of operations, or gives up at a moment of CLOCK_MONOTONIC. It tries at least
+ * once.
+ *
+ * Returns 0, or an error of ulocks_semarray_t; ETIMEDOUT: the moment has passed; EINVAL also: the
+ * pointer to the moment is null, or its tv_nsec is not from 0 to 999999999.
+ */
+int ulocks_semarray_apply_until(struct ulocks_semarray_t *array,
+                                const struct ulocks_semop_t *ops,
+                                size_t count,
+                                const struct timespec *monotonic_deadline);
+
+/**
+ * As ulocks_semarray_apply_until, or without a moment as ulocks_semarray_apply. But a signal
+ * handler that runs while the set sleeps ends the wait.
+ *
+ * Returns what those do; EINTR: a signal handler ran.
+ */
+int ulocks_semarray_apply_interruptible(struct ulocks_semarray_t *array,
+                                        const struct ulocks_semop_t *ops,
+                                        size_t count,
+                                        const struct timespec *monotonic_deadline);
+
+/**
+ * Undoes the changes of a set, and never waits. A value that would fall below 0 becomes 0, one
+ * that would exceed the limit becomes the limit.
+ *
+ * Returns 0, or EFBIG, E2BIG, EIDRM or EINVAL.
+ */
+int ulocks_semarray_give_back(struct ulocks_semarray_t *array,
+                              const struct ulocks_semop_t *ops,
+                              size_t count);
+
+/**
+ * Writes the value of a semaphore at this moment.
+ *
+ * Returns 0; EFBIG: there is no such semaphore; EINVAL: a null pointer.
+ */
+int ulocks_semarray_value(const struct ulocks_semarray_t *array, uint32_t index, uint32_t *value);
+
+/**
+ * Writes all values, as they are at one moment. `count` is how many semaphores there are.
+ *
+ * Returns 0; EINVAL: another number, or a null pointer.
+ */
+int ulocks_semarray_values(const struct ulocks_semarray_t *array, size_t count, uint32_t *values);
+
+/**
+ * Gives a semaphore a value, and performs the waiting sets that can proceed then.
+ *
+ * Returns 0, or EFBIG, ERANGE or EIDRM.
+ */
+int ulocks_semarray_set(struct ulocks_semarray_t *array, uint32_t index, uint32_t value);
+
+/**
+ * Gives all semaphores values at one moment, and performs the waiting sets that can proceed then.
+ * `count` is how many semaphores there are.
+ *
+ * Returns 0, or ERANGE, EIDRM or EINVAL.
+ */
+int ulocks_semarray_set_all(struct ulocks_semarray_t *array, size_t count, const uint32_t *values);
+
+/**
+ * Writes how many sets wait at a semaphore at this moment: until its value is greater, and until
+ * it is 0.
+ *
+ * Returns 0; EFBIG: there is no such semaphore; EINVAL: a null pointer.
+ */
+int ulocks_semarray_waiters(const struct ulocks_semarray_t *array,
+                            uint32_t index,
+                            uint32_t *increase,
+                            uint32_t *zero);
+
+/**
+ * How many semaphores there are.
+ */
+size_t ulocks_semarray_count(const struct ulocks_semarray_t *array);
+
+/**
+ * Closes the array: sets that wait, and later ones, return EIDRM. It is not freed. Returns 0.
+ */
+int ulocks_semarray_close(struct ulocks_semarray_t *array);
+
+/**
+ * Whether the array was closed.
+ */
+bool ulocks_semarray_is_closed(const struct ulocks_semarray_t *array);
 
 /**
  * Locks the mutex, and waits as long as that takes. Returns 0.

@@ -14,9 +14,11 @@
 // | ulocks::pi_mutex, ulocks::pi_condition_variable | ulocks_pi_mutex_t |
 // | ulocks::rwlock, ulocks::urgent_view, ulocks::nested_view | ulocks_rwlock_t |
 // | ulocks::semaphore | ulocks_semaphore_t |
+// | ulocks::semarray | ulocks_semarray_t |
 //
-// A static object is initialised by the compiler. A destructor does nothing. Errors are exceptions
-// of the type std::system_error; only the functions of pi_mutex and of semaphore have any.
+// A static object is initialised by the compiler, and a destructor does nothing, except for
+// semarray. Errors are exceptions of the type std::system_error; only the functions of pi_mutex, of
+// semaphore and of semarray have any.
 
 #ifndef ULOCKS_HPP
 #define ULOCKS_HPP
@@ -28,6 +30,7 @@
 #include <condition_variable> // std::cv_status
 #include <cstddef>
 #include <cstdint>
+#include <initializer_list>
 #include <mutex>
 #include <system_error>
 #include <time.h>
@@ -474,6 +477,66 @@ class semaphore {
 
   private:
     ulocks_semaphore_t raw_;
+};
+
+// Semaphores on which sets of operations take effect all at one moment, or not at all. See
+// ulocks_semarray_t, which lists the errors.
+//
+//     ulocks::semarray array{1, 0};
+//     array.apply({{0, -1, 0}, {1, 2, 0}}); // takes one of semaphore 0, adds two to semaphore 1
+class semarray {
+  public:
+    using native_handle_type = ulocks_semarray_t *;
+    using set = std::initializer_list<ulocks_semop_t>;
+
+    // Semaphores with these values.
+    semarray(std::initializer_list<std::uint32_t> values,
+             const ulocks_semarray_options_t &options = ulocks_semarray_options_t()) {
+        detail::check(ulocks_semarray_create(values.size(), values.begin(), &options, &raw_));
+    }
+    semarray(const semarray &) = delete;
+    semarray &operator=(const semarray &) = delete;
+    ~semarray() { ulocks_semarray_destroy(raw_); }
+
+    void apply(set ops) { detail::check(ulocks_semarray_apply(raw_, ops.begin(), ops.size())); }
+    bool try_apply(set ops) {
+        return detail::in_time(ulocks_semarray_tryapply(raw_, ops.begin(), ops.size()));
+    }
+
+    template <class Rep, class Period>
+    bool try_apply_for(const std::chrono::duration<Rep, Period> &timeout, set ops) {
+        const timespec deadline = detail::after(timeout);
+        return detail::in_time(
+            ulocks_semarray_apply_until(raw_, ops.begin(), ops.size(), &deadline));
+    }
+
+    template <class Clock, class Duration>
+    bool try_apply_until(const std::chrono::time_point<Clock, Duration> &moment, set ops) {
+        return detail::until(moment, [this, ops](const timespec *deadline) {
+            return detail::in_time(
+                ulocks_semarray_apply_until(raw_, ops.begin(), ops.size(), deadline));
+        });
+    }
+
+    // Undoes the changes of a set. It never waits.
+    void give_back(set ops) { detail::check(ulocks_semarray_give_back(raw_, ops.begin(), ops.size())); }
+
+    std::uint32_t value(std::uint32_t index) const {
+        std::uint32_t found;
+        detail::check(ulocks_semarray_value(raw_, index, &found));
+        return found;
+    }
+    void set_value(std::uint32_t index, std::uint32_t value) {
+        detail::check(ulocks_semarray_set(raw_, index, value));
+    }
+    std::size_t size() const noexcept { return ulocks_semarray_count(raw_); }
+
+    // Sets that wait, and later ones, throw std::errc::identifier_removed.
+    void close() noexcept { ulocks_semarray_close(raw_); }
+    native_handle_type native_handle() noexcept { return raw_; }
+
+  private:
+    ulocks_semarray_t *raw_;
 };
 
 } // namespace ulocks

@@ -20,5 +20,6 @@ mod region;
 mod robust;
 mod rwlock;
 mod semaphore;
+mod semarray;
 mod shared;
 mod throughput_mutex;

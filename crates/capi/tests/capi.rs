@@ -56,6 +56,11 @@ fn semaphore() {
 }
 
 #[test]
+fn semarray() {
+    run_both("tests/programs/semarray.c", "gnu11");
+}
+
+#[test]
 fn shared_mutex() {
     run_both("tests/programs/shared_mutex.c", "gnu11");
 }

@@ -225,6 +225,31 @@ static void semaphores() {
     CHECK(thrown([] { two.release(); }) == std::errc::value_too_large);
 }
 
+static void arrays_of_semaphores() {
+    static ulocks::semarray array{0, 2};
+    static int inside;
+    CHECK(array.size() == 2);
+    in_threads([] {
+        for (int round = 0; round < ROUNDS; round++) {
+            array.apply({{0, 0, 0}, {0, 1, 0}});
+            CHECK(++inside == 1);
+            inside--;
+            array.give_back({{0, 1, 0}});
+        }
+    });
+    CHECK(array.value(0) == 0);
+    CHECK(!array.try_apply({{1, -1, 0}, {0, -1, 0}}));
+    CHECK(!array.try_apply_for(milliseconds(2), {{1, -1, 0}, {0, -1, 0}}));
+    CHECK(!array.try_apply_until(system_clock::now() + milliseconds(2), {{0, -1, 0}}));
+    CHECK(array.value(1) == 2);
+    array.set_value(0, 1);
+    CHECK(array.try_apply({{1, -1, 0}, {0, -1, 0}}));
+    CHECK(thrown([] { array.apply({{2, 1, 0}}); }) == std::errc::file_too_large);
+    CHECK(thrown([] { ulocks::semarray beyond{40000}; }) == std::errc::result_out_of_range);
+    array.close();
+    CHECK(thrown([] { array.apply({{0, 1, 0}}); }).value() == EIDRM);
+}
+
 int main() {
     mutexes<ulocks::mutex>();
     mutexes<ulocks::throughput_mutex>();
@@ -243,5 +268,6 @@ int main() {
     pi_errors();
     reader_writer_locks();
     semaphores();
+    arrays_of_semaphores();
     return 0;
 }
