@@ -285,6 +285,31 @@ typedef struct ulocks_robust_mutex_t {
 } ulocks_robust_mutex_t;
 
 /**
+ * A reader-writer lock in a region that a holder's death does not keep locked. A reader that dies
+ * leaves no trace. If a writer dies, the next holder is told: EOWNERDEAD.
+ *
+ * | functions | for |
+ * |---|---|
+ * | ulocks_robust_rwlock_read_ | readers; they and the writers get the lock in order of arrival |
+ * | ulocks_robust_rwlock_urgent_ | readers that pass all writers that wait |
+ * | ulocks_robust_rwlock_write_ | writers |
+ *
+ * Urgent readers that always overlap shut out a writer for ever.
+ */
+typedef struct ulocks_robust_rwlock_t {
+    uint64_t _words[36];
+} ulocks_robust_rwlock_t;
+
+/**
+ * A counting semaphore in a region. The permits that a thread has come back when it dies.
+ *
+ * Of the threads that wait, the one that came first and can have what it asks for is served.
+ */
+typedef struct ulocks_robust_semaphore_t {
+    uint64_t _words[231];
+} ulocks_robust_semaphore_t;
+
+/**
  * A reader-writer lock where readers and writers take turns, with three classes of readers.
  *
  * | functions | for |
@@ -1237,6 +1262,214 @@ int ulocks_robust_mutex_cond_wait_until(struct ulocks_robust_cond_t *cond,
                                         struct ulocks_robust_mutex_t *mutex,
                                         const struct ulocks_member_t *member,
                                         const struct timespec *monotonic_deadline);
+
+/**
+ * Finds the reader-writer lock of a name in a region, or makes it, unlocked.
+ *
+ * Returns what ulocks_region_robust_mutex does.
+ */
+int ulocks_region_robust_rwlock(const struct ulocks_region_t *region,
+                                const struct ulocks_member_t *member,
+                                const char *name,
+                                struct ulocks_robust_rwlock_t **lock);
+
+/**
+ * Locks for reading, behind the writers that wait.
+ *
+ * Returns 0; EOWNERDEAD: locked, but a writer has died, so the data may be half changed, which
+ * only a writer can repair; ENOTRECOVERABLE: not locked, because a writer unlocked without
+ * ulocks_robust_rwlock_consistent; EDEADLK: the thread reads or writes already; EINVAL: the lock
+ * is not in the member's region, or the member is that of another process; EBADMSG: the memory was
+ * overwritten.
+ */
+int ulocks_robust_rwlock_read_lock(struct ulocks_robust_rwlock_t *lock,
+                                   const struct ulocks_member_t *member);
+
+/**
+ * Locks for reading if that needs no waiting.
+ *
+ * Returns what ulocks_robust_rwlock_read_lock does, or EBUSY: a writer has the lock or waits.
+ */
+int ulocks_robust_rwlock_read_trylock(struct ulocks_robust_rwlock_t *lock,
+                                      const struct ulocks_member_t *member);
+
+/**
+ * Locks for reading, or gives up at a moment of CLOCK_MONOTONIC.
+ *
+ * Returns what ulocks_robust_rwlock_read_lock does; ETIMEDOUT: the moment has passed; EINVAL also:
+ * the pointer to the moment is null, or its tv_nsec is not from 0 to 999999999.
+ */
+int ulocks_robust_rwlock_read_lock_until(struct ulocks_robust_rwlock_t *lock,
+                                         const struct ulocks_member_t *member,
+                                         const struct timespec *monotonic_deadline);
+
+/**
+ * Locks for an urgent reader, before all writers that wait.
+ *
+ * Returns what ulocks_robust_rwlock_read_lock does.
+ */
+int ulocks_robust_rwlock_urgent_lock(struct ulocks_robust_rwlock_t *lock,
+                                     const struct ulocks_member_t *member);
+
+/**
+ * Locks for an urgent reader if that needs no waiting.
+ *
+ * Returns what ulocks_robust_rwlock_read_lock does, or EBUSY: a writer has the lock.
+ */
+int ulocks_robust_rwlock_urgent_trylock(struct ulocks_robust_rwlock_t *lock,
+                                        const struct ulocks_member_t *member);
+
+/**
+ * Locks for an urgent reader, or gives up at a moment of CLOCK_MONOTONIC.
+ *
+ * Returns what ulocks_robust_rwlock_read_lock_until does.
+ */
+int ulocks_robust_rwlock_urgent_lock_until(struct ulocks_robust_rwlock_t *lock,
+                                           const struct ulocks_member_t *member,
+                                           const struct timespec *monotonic_deadline);
+
+/**
+ * Unlocks for a reader of either class.
+ *
+ * Returns 0; EPERM: the thread does not read; EINVAL: as ulocks_robust_rwlock_read_lock.
+ */
+int ulocks_robust_rwlock_read_unlock(struct ulocks_robust_rwlock_t *lock,
+                                     const struct ulocks_member_t *member);
+
+/**
+ * Locks for writing, and waits as long as that takes.
+ *
+ * Returns 0; EOWNERDEAD: locked, but a writer has died, so repair the data and call
+ * ulocks_robust_rwlock_consistent; otherwise what ulocks_robust_rwlock_read_lock does.
+ */
+int ulocks_robust_rwlock_write_lock(struct ulocks_robust_rwlock_t *lock,
+                                    const struct ulocks_member_t *member);
+
+/**
+ * Locks for writing if that needs no waiting.
+ *
+ * Returns what ulocks_robust_rwlock_write_lock does, or EBUSY: a thread has the lock or waits.
+ */
+int ulocks_robust_rwlock_write_trylock(struct ulocks_robust_rwlock_t *lock,
+                                       const struct ulocks_member_t *member);
+
+/**
+ * Locks for writing, or gives up at a moment of CLOCK_MONOTONIC.
+ *
+ * Returns what ulocks_robust_rwlock_write_lock does; ETIMEDOUT: the moment has passed; EINVAL
+ * also: the pointer to the moment is null, or its tv_nsec is not from 0 to 999999999.
+ */
+int ulocks_robust_rwlock_write_lock_until(struct ulocks_robust_rwlock_t *lock,
+                                          const struct ulocks_member_t *member,
+                                          const struct timespec *monotonic_deadline);
+
+/**
+ * Unlocks for a writer. If a writer had died, and the data was not said to be consistent, the lock
+ * is not recoverable from here on.
+ *
+ * Returns 0; EPERM: the thread does not write; EINVAL: as ulocks_robust_rwlock_read_lock.
+ */
+int ulocks_robust_rwlock_write_unlock(struct ulocks_robust_rwlock_t *lock,
+                                      const struct ulocks_member_t *member);
+
+/**
+ * Turns the lock of a writer into that of a reader, and lets other readers in. No writer comes in
+ * between. If the data is not consistent, it stays so. Unlock with
+ * ulocks_robust_rwlock_read_unlock.
+ *
+ * Returns 0; EPERM: the thread does not write; EINVAL: as ulocks_robust_rwlock_read_lock.
+ */
+int ulocks_robust_rwlock_downgrade(struct ulocks_robust_rwlock_t *lock,
+                                   const struct ulocks_member_t *member);
+
+/**
+ * Says that the data is whole again, after EOWNERDEAD.
+ *
+ * Returns 0; EINVAL: no writer had died, or as ulocks_robust_rwlock_read_lock; EPERM: the thread
+ * does not write.
+ */
+int ulocks_robust_rwlock_consistent(struct ulocks_robust_rwlock_t *lock,
+                                    const struct ulocks_member_t *member);
+
+/**
+ * Locks for writing although the lock is not recoverable: the data is dirty until
+ * ulocks_robust_rwlock_consistent.
+ *
+ * Returns EOWNERDEAD: locked; EDEADLK, EINVAL and EBADMSG: as ulocks_robust_rwlock_read_lock.
+ */
+int ulocks_robust_rwlock_reset(struct ulocks_robust_rwlock_t *lock,
+                               const struct ulocks_member_t *member);
+
+/**
+ * Whether a thread has the lock at this moment, living or dead.
+ */
+bool ulocks_robust_rwlock_is_locked(const struct ulocks_robust_rwlock_t *lock);
+
+/**
+ * Finds the semaphore of a name in a region, or makes it, without permits.
+ *
+ * Returns what ulocks_region_robust_mutex does.
+ */
+int ulocks_region_robust_semaphore(const struct ulocks_region_t *region,
+                                   const struct ulocks_member_t *member,
+                                   const char *name,
+                                   struct ulocks_robust_semaphore_t **semaphore);
+
+/**
+ * Takes this many permits together, and waits as long as that takes. They come back when the
+ * thread dies.
+ *
+ * Returns 0; EINVAL: the thread would have more than 32767 permits, or the semaphore is not in the
+ * member's region, or the member is that of another process; EBADMSG: the memory was overwritten.
+ */
+int ulocks_robust_semaphore_acquire(struct ulocks_robust_semaphore_t *semaphore,
+                                    const struct ulocks_member_t *member,
+                                    uint32_t count);
+
+/**
+ * Takes this many permits together if that needs no waiting.
+ *
+ * Returns what ulocks_robust_semaphore_acquire does, or EBUSY: there are fewer permits.
+ */
+int ulocks_robust_semaphore_tryacquire(struct ulocks_robust_semaphore_t *semaphore,
+                                       const struct ulocks_member_t *member,
+                                       uint32_t count);
+
+/**
+ * Takes this many permits together, or gives up at a moment of CLOCK_MONOTONIC.
+ *
+ * Returns what ulocks_robust_semaphore_acquire does; ETIMEDOUT: the moment has passed; EINVAL
+ * also: the pointer to the moment is null, or its tv_nsec is not from 0 to 999999999.
+ */
+int ulocks_robust_semaphore_acquire_until(struct ulocks_robust_semaphore_t *semaphore,
+                                          const struct ulocks_member_t *member,
+                                          uint32_t count,
+                                          const struct timespec *monotonic_deadline);
+
+/**
+ * Gives back this many of the permits that the calling thread has taken.
+ *
+ * Returns 0; EPERM: the thread has fewer; EINVAL: the semaphore is not in the member's region, or
+ * the member is that of another process.
+ */
+int ulocks_robust_semaphore_release(struct ulocks_robust_semaphore_t *semaphore,
+                                    const struct ulocks_member_t *member,
+                                    uint32_t count);
+
+/**
+ * Adds this many permits. They stay when the thread dies.
+ *
+ * Returns 0; EOVERFLOW: there would be more than 32767 permits, and nothing has changed; EINVAL
+ * and EBADMSG: as ulocks_robust_semaphore_acquire.
+ */
+int ulocks_robust_semaphore_add(struct ulocks_robust_semaphore_t *semaphore,
+                                const struct ulocks_member_t *member,
+                                uint32_t count);
+
+/**
+ * How many permits are free at this moment.
+ */
+uint32_t ulocks_robust_semaphore_available(const struct ulocks_robust_semaphore_t *semaphore);
 
 /**
  * Locks for reading, and waits as long as that takes. Returns 0.

@@ -351,11 +351,7 @@ pub unsafe extern "C" fn ulocks_semarray_values(
 ///
 /// Returns 0, or EFBIG, ERANGE or EIDRM.
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn ulocks_semarray_set(
-    array: *mut ulocks_semarray_t,
-    index: u32,
-    value: u32,
-) -> c_int {
+pub unsafe extern "C" fn ulocks_semarray_set(array: *mut ulocks_semarray_t, index: u32, value: u32) -> c_int {
     let _errno = Guard::new();
     // SAFETY: the caller's promise.
     code(unsafe { of(array) }.set(index as usize, value))

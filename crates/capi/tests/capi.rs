@@ -111,6 +111,16 @@ fn robust_fair_mutex() {
 }
 
 #[test]
+fn robust_rwlock() {
+    run_both("tests/programs/robust_rwlock.c", "gnu11");
+}
+
+#[test]
+fn robust_semaphore() {
+    run_both("tests/programs/robust_semaphore.c", "gnu11");
+}
+
+#[test]
 fn classes_of_cpp_14() {
     run_both("tests/programs/wrappers.cpp", "c++14");
 }

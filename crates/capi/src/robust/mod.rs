@@ -1,7 +1,9 @@
-//! Robust mutexes and their condition variable: a process may be killed while it holds one.
+//! Robust locks: a process may be killed while it holds one.
 
 mod fair_mutex;
 mod mutex;
+mod rwlock;
+mod semaphore;
 
 use crate::call;
 use crate::region::{me, named, ulocks_member_t, ulocks_region_t, usable};
@@ -49,6 +51,19 @@ fn code<L: RawRobust>(result: LockResult<'_, (), L>, timed_out: c_int) -> c_int 
     }
 }
 
+/// Runs `operate` if the member may use the lock.
+fn checked<'a, L>(
+    lock: &L,
+    member: &'a Member<'static>,
+    operate: impl FnOnce(&'a Member<'static>) -> c_int,
+) -> c_int {
+    match usable(member) {
+        Ok(member) if member.covers(lock) => operate(member),
+        Ok(_) => libc::EINVAL,
+        Err(error) => error,
+    }
+}
+
 /// Runs `acquire` if the member may use the mutex.
 fn with<'a, L: RawRobust>(
     mutex: &'a RobustMutex<(), L>,
@@ -56,11 +71,7 @@ fn with<'a, L: RawRobust>(
     acquire: impl FnOnce(&'a RobustMutex<(), L>, &'a Member<'static>) -> c_int,
 ) -> c_int {
     let _errno = Guard::new();
-    match usable(member) {
-        Ok(member) if member.covers(mutex) => acquire(mutex, member),
-        Ok(_) => libc::EINVAL,
-        Err(error) => error,
-    }
+    checked(mutex, member, |member| acquire(mutex, member))
 }
 
 /// # Safety
@@ -191,12 +202,8 @@ fn notify(
     notify: impl FnOnce(&RobustCondvar, &Member<'static>),
 ) -> c_int {
     let _errno = Guard::new();
-    match usable(member) {
-        Ok(me) if me.covers(cond) => {
-            notify(cond, me);
-            0
-        }
-        Ok(_) => libc::EINVAL,
-        Err(error) => error,
-    }
+    checked(cond, member, |me| {
+        notify(cond, me);
+        0
+    })
 }

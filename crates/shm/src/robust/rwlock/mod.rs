@@ -155,6 +155,32 @@ impl<T: ?Sized, const N: usize, P: Policy<Scope = futex::Shared>> RobustPsRwLock
         self.reading(me, Want::Bulk, Patience::Until(deadline))
     }
 
+    /// Acquires the lock for reading, if no writer has it; writers that wait do not count.
+    ///
+    /// # Errors
+    /// As [`read`](Self::read); [`Refused::TimedOut`] if it would wait.
+    ///
+    /// # Panics
+    /// As [`read`](Self::read).
+    pub fn try_read_urgent<'a>(&'a self, me: &'a Member<'_>) -> ReadResult<'a, T, N, P> {
+        self.reading(me, Want::Urgent, Patience::Never)
+    }
+
+    /// Acquires the lock for reading until `deadline`, before all writers that wait.
+    ///
+    /// # Errors
+    /// As [`read`](Self::read); [`Refused::TimedOut`] if the deadline has passed.
+    ///
+    /// # Panics
+    /// As [`read`](Self::read).
+    pub fn read_urgent_until<'a>(
+        &'a self,
+        me: &'a Member<'_>,
+        deadline: Deadline,
+    ) -> ReadResult<'a, T, N, P> {
+        self.reading(me, Want::Urgent, Patience::Until(deadline))
+    }
+
     /// Acquires the lock for writing.
     ///
     /// # Errors
@@ -219,6 +245,38 @@ impl<T: ?Sized, const N: usize, P: Policy<Scope = futex::Shared>> RobustPsRwLock
     #[must_use]
     pub fn is_locked(&self) -> bool {
         self.raw.is_locked()
+    }
+
+    /// The guard of a thread that reads, and has forgotten its guard; `None` if it does not read.
+    ///
+    /// # Panics
+    /// As [`read`](Self::read).
+    ///
+    /// # Safety
+    /// There is no other guard of the thread.
+    #[doc(hidden)]
+    pub unsafe fn read_guard_unchecked<'a>(
+        &'a self,
+        me: &'a Member<'_>,
+    ) -> Option<RobustReadGuard<'a, T, N, P>> {
+        me.check_region(self);
+        self.raw.is_reader(me).then(|| RobustReadGuard { lock: self, me })
+    }
+
+    /// The guard of a thread that writes, and has forgotten its guard; `None` if it does not write.
+    ///
+    /// # Panics
+    /// As [`read`](Self::read).
+    ///
+    /// # Safety
+    /// There is no other guard of the thread.
+    #[doc(hidden)]
+    pub unsafe fn write_guard_unchecked<'a>(
+        &'a self,
+        me: &'a Member<'_>,
+    ) -> Option<RobustWriteGuard<'a, T, N, P>> {
+        me.check_region(self);
+        self.raw.is_writer(me).then(|| self.write_guard(me))
     }
 
     /// The raw lock, for models.

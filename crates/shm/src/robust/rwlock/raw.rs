@@ -113,7 +113,7 @@ impl<P: Policy<Scope = futex::Shared>, const SLOTS: usize> RawRobustPsRwLock<P, 
         if me.slot() >= SLOTS {
             return Err(Refused::NoRoom { slot: me.slot(), room: SLOTS });
         }
-        if [self.reader(me.slot()), self.writer()].contains(&Some(me.owner())) {
+        if self.is_reader(me) || self.is_writer(me) {
             return Err(Refused::Deadlock);
         }
         self.queue.acquire(me, want as u32, self, patience)?;
@@ -197,6 +197,14 @@ impl<P: Policy<Scope = futex::Shared>, const SLOTS: usize> RawRobustPsRwLock<P, 
     fn soil(&self) {
         let (clean, dirty) = (health::CONSISTENT, health::DIRTY);
         let _ = self.health.compare_exchange(clean, dirty, Relaxed, Relaxed);
+    }
+
+    pub(super) fn is_reader(&self, me: &Member<'_>) -> bool {
+        self.reader(me.slot()) == Some(me.owner())
+    }
+
+    pub(super) fn is_writer(&self, me: &Member<'_>) -> bool {
+        self.writer() == Some(me.owner())
     }
 
     fn writer(&self) -> Option<Owner> {

@@ -306,6 +306,12 @@ impl<const SEMS: usize, const SLOTS: usize, const OPS: usize, P: Policy<Scope = 
         Ok(())
     }
 
+    /// What the death of `me` would add to semaphore `index`.
+    pub(super) fn owed(&self, me: &Member<'_>, index: usize) -> i64 {
+        let row = self.rows.get(me.slot()).filter(|_| self.holder(me.slot()) == Some(me.owner()));
+        row.and_then(|row| row.undo.get(index)).map_or(0, signed)
+    }
+
     pub(super) fn value(&self, index: usize) -> Option<u32> {
         self.values.get(index).map(|value| value.load(Relaxed))
     }

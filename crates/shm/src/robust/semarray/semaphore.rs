@@ -1,8 +1,10 @@
 //! [`RobustSemaphore`]: one semaphore.
 
 use super::{RobustPermit, RobustSemArray, SemError};
+use crate::robust::queue::Patience;
 use crate::slots::Member;
 use core::time::Duration;
+use ulocks_core::time::Deadline;
 use ulocks_core::{Policy, Shared, futex};
 use ulocks_semarray::{Op, Set};
 
@@ -102,6 +104,56 @@ impl<const SLOTS: usize, P: Policy<Scope = futex::Shared>> RobustSemaphore<SLOTS
         timeout: Duration,
     ) -> Result<RobustSemaphorePermit<'a, SLOTS, P>, SemError> {
         self.0.acquire_for(me, Set::new().sub(0, number), timeout)
+    }
+
+    /// Takes `number` permits that come back when the thread dies, and notes them in the member:
+    /// before `deadline`, or without one as long as it takes. Not through a guard, for programs in
+    /// C, which give back other numbers than they took.
+    ///
+    /// # Errors
+    /// As [`acquire_many`](Self::acquire_many), or if the permits did not come.
+    ///
+    /// # Panics
+    /// See [`RobustSemArray`].
+    #[doc(hidden)]
+    pub fn take(&self, me: &Member<'_>, number: u32, deadline: Option<Deadline>) -> Result<(), SemError> {
+        self.take_with(me, number, deadline.map_or(Patience::Forever, Patience::Until))
+    }
+
+    /// As [`take`](Self::take), if the permits are there.
+    ///
+    /// # Errors
+    /// As [`take`](Self::take).
+    ///
+    /// # Panics
+    /// See [`RobustSemArray`].
+    #[doc(hidden)]
+    pub fn try_take(&self, me: &Member<'_>, number: u32) -> Result<(), SemError> {
+        self.take_with(me, number, Patience::Never)
+    }
+
+    fn take_with(&self, me: &Member<'_>, number: u32, patience: Patience) -> Result<(), SemError> {
+        self.0.perform(me, &[Op::sub(0, number)], true, patience)?;
+        me.count(number as i32);
+        Ok(())
+    }
+
+    /// Gives back `number` of the permits that the thread took by [`take`](Self::take). Returns
+    /// whether it had so many; if not, nothing has changed.
+    ///
+    /// # Panics
+    /// See [`RobustSemArray`].
+    #[doc(hidden)]
+    pub fn give_back(&self, me: &Member<'_>, number: u32) -> bool {
+        me.check_region(self);
+        let has_them = i64::from(number) <= self.0.0.owed(me, 0);
+        if has_them {
+            // SAFETY: the semaphore lies in the member's region, and all members of that have one
+            // table.
+            unsafe { self.0.0.give_back(me, &[Op::sub(0, number)]) };
+            me.count(-(number as i32));
+        }
+        has_them
     }
 
     /// Adds permits. They stay when the thread dies. If it dies while it adds, a waiter may learn

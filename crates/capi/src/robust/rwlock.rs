@@ -1,0 +1,345 @@
+//! `ulocks_robust_rwlock_t`.
+
+use super::{checked, refused};
+use crate::call;
+use crate::region::{me, named, ulocks_member_t, ulocks_region_t};
+use core::ffi::{c_char, c_int};
+use core::mem::forget;
+use libc::timespec;
+use ulocks_core::errno::Guard;
+use ulocks_core::time::Deadline;
+use ulocks_shm::robust::mutex::LockError;
+use ulocks_shm::robust::rwlock::RobustPsRwLock;
+use ulocks_shm::slots::Member;
+
+type Lock = RobustPsRwLock<()>;
+type Me = Member<'static>;
+
+const _: () = call::holds::<ulocks_robust_rwlock_t, Lock>();
+
+/// A reader-writer lock in a region that a holder's death does not keep locked. A reader that dies
+/// leaves no trace. If a writer dies, the next holder is told: EOWNERDEAD.
+///
+/// | functions | for |
+/// |---|---|
+/// | ulocks_robust_rwlock_read_ | readers; they and the writers get the lock in order of arrival |
+/// | ulocks_robust_rwlock_urgent_ | readers that pass all writers that wait |
+/// | ulocks_robust_rwlock_write_ | writers |
+///
+/// Urgent readers that always overlap shut out a writer for ever.
+#[repr(C)]
+pub struct ulocks_robust_rwlock_t {
+    _words: [u64; 36],
+}
+
+/// # Safety
+/// The pointer is valid.
+unsafe fn of<'a>(lock: *const ulocks_robust_rwlock_t) -> &'a Lock {
+    // SAFETY: the caller's promise. The type has the size and the alignment of the lock.
+    unsafe { &*lock.cast() }
+}
+
+/// The number of a result. The lock stays with the thread, as C's functions have it.
+fn code<G>(result: Result<G, LockError<G>>, timed_out: c_int) -> c_int {
+    match result {
+        Ok(guard) => {
+            forget(guard);
+            0
+        }
+        Err(LockError::OwnerDied(guard)) => {
+            forget(guard);
+            libc::EOWNERDEAD
+        }
+        Err(LockError::NotRecoverable) => libc::ENOTRECOVERABLE,
+        Err(LockError::Refused(why)) => refused(why, timed_out),
+        Err(_) => libc::EBADMSG,
+    }
+}
+
+/// Runs `acquire` if the member may use the lock.
+///
+/// # Safety
+/// Both pointers are valid.
+unsafe fn with(
+    lock: *const ulocks_robust_rwlock_t,
+    member: *const ulocks_member_t,
+    acquire: impl FnOnce(&'static Lock, &'static Me) -> c_int,
+) -> c_int {
+    let _errno = Guard::new();
+    // SAFETY: the caller's promise.
+    let (lock, me) = unsafe { (of(lock), me(member)) };
+    checked(lock, me, |me| acquire(lock, me))
+}
+
+/// The same with a deadline.
+///
+/// # Safety
+/// Both pointers are valid. `until` is null or points to a `timespec`.
+unsafe fn with_until(
+    lock: *const ulocks_robust_rwlock_t,
+    member: *const ulocks_member_t,
+    until: *const timespec,
+    acquire: impl FnOnce(&'static Lock, &'static Me, Deadline) -> c_int,
+) -> c_int {
+    // SAFETY: the caller's promise.
+    unsafe {
+        match call::deadline(until) {
+            Ok(deadline) => with(lock, member, |lock, me| acquire(lock, me, deadline)),
+            Err(error) => error,
+        }
+    }
+}
+
+/// Finds the reader-writer lock of a name in a region, or makes it, unlocked.
+///
+/// Returns what ulocks_region_robust_mutex does.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn ulocks_region_robust_rwlock(
+    region: *const ulocks_region_t,
+    member: *const ulocks_member_t,
+    name: *const c_char,
+    lock: *mut *mut ulocks_robust_rwlock_t,
+) -> c_int {
+    // SAFETY: the caller's promise.
+    unsafe { named::<Lock, _>(region, member, name, lock) }
+}
+
+/// Locks for reading, behind the writers that wait.
+///
+/// Returns 0; EOWNERDEAD: locked, but a writer has died, so the data may be half changed, which
+/// only a writer can repair; ENOTRECOVERABLE: not locked, because a writer unlocked without
+/// ulocks_robust_rwlock_consistent; EDEADLK: the thread reads or writes already; EINVAL: the lock
+/// is not in the member's region, or the member is that of another process; EBADMSG: the memory was
+/// overwritten.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn ulocks_robust_rwlock_read_lock(
+    lock: *mut ulocks_robust_rwlock_t,
+    member: *const ulocks_member_t,
+) -> c_int {
+    // SAFETY: the caller's promise.
+    unsafe { with(lock, member, |lock, me| code(lock.read(me), libc::ETIMEDOUT)) }
+}
+
+/// Locks for reading if that needs no waiting.
+///
+/// Returns what ulocks_robust_rwlock_read_lock does, or EBUSY: a writer has the lock or waits.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn ulocks_robust_rwlock_read_trylock(
+    lock: *mut ulocks_robust_rwlock_t,
+    member: *const ulocks_member_t,
+) -> c_int {
+    // SAFETY: the caller's promise.
+    unsafe { with(lock, member, |lock, me| code(lock.try_read(me), libc::EBUSY)) }
+}
+
+/// Locks for reading, or gives up at a moment of CLOCK_MONOTONIC.
+///
+/// Returns what ulocks_robust_rwlock_read_lock does; ETIMEDOUT: the moment has passed; EINVAL also:
+/// the pointer to the moment is null, or its tv_nsec is not from 0 to 999999999.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn ulocks_robust_rwlock_read_lock_until(
+    lock: *mut ulocks_robust_rwlock_t,
+    member: *const ulocks_member_t,
+    monotonic_deadline: *const timespec,
+) -> c_int {
+    // SAFETY: the caller's promise.
+    unsafe {
+        with_until(lock, member, monotonic_deadline, |lock, me, deadline| {
+            code(lock.read_until(me, deadline), libc::ETIMEDOUT)
+        })
+    }
+}
+
+/// Locks for an urgent reader, before all writers that wait.
+///
+/// Returns what ulocks_robust_rwlock_read_lock does.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn ulocks_robust_rwlock_urgent_lock(
+    lock: *mut ulocks_robust_rwlock_t,
+    member: *const ulocks_member_t,
+) -> c_int {
+    // SAFETY: the caller's promise.
+    unsafe { with(lock, member, |lock, me| code(lock.read_urgent(me), libc::ETIMEDOUT)) }
+}
+
+/// Locks for an urgent reader if that needs no waiting.
+///
+/// Returns what ulocks_robust_rwlock_read_lock does, or EBUSY: a writer has the lock.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn ulocks_robust_rwlock_urgent_trylock(
+    lock: *mut ulocks_robust_rwlock_t,
+    member: *const ulocks_member_t,
+) -> c_int {
+    // SAFETY: the caller's promise.
+    unsafe { with(lock, member, |lock, me| code(lock.try_read_urgent(me), libc::EBUSY)) }
+}
+
+/// Locks for an urgent reader, or gives up at a moment of CLOCK_MONOTONIC.
+///
+/// Returns what ulocks_robust_rwlock_read_lock_until does.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn ulocks_robust_rwlock_urgent_lock_until(
+    lock: *mut ulocks_robust_rwlock_t,
+    member: *const ulocks_member_t,
+    monotonic_deadline: *const timespec,
+) -> c_int {
+    // SAFETY: the caller's promise.
+    unsafe {
+        with_until(lock, member, monotonic_deadline, |lock, me, deadline| {
+            code(lock.read_urgent_until(me, deadline), libc::ETIMEDOUT)
+        })
+    }
+}
+
+/// Unlocks for a reader of either class.
+///
+/// Returns 0; EPERM: the thread does not read; EINVAL: as ulocks_robust_rwlock_read_lock.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn ulocks_robust_rwlock_read_unlock(
+    lock: *mut ulocks_robust_rwlock_t,
+    member: *const ulocks_member_t,
+) -> c_int {
+    // SAFETY: the caller's promise. The guard of the acquisition was forgotten.
+    unsafe {
+        with(lock, member, |lock, me| {
+            lock.read_guard_unchecked(me).map_or(libc::EPERM, |guard| {
+                drop(guard);
+                0
+            })
+        })
+    }
+}
+
+/// Locks for writing, and waits as long as that takes.
+///
+/// Returns 0; EOWNERDEAD: locked, but a writer has died, so repair the data and call
+/// ulocks_robust_rwlock_consistent; otherwise what ulocks_robust_rwlock_read_lock does.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn ulocks_robust_rwlock_write_lock(
+    lock: *mut ulocks_robust_rwlock_t,
+    member: *const ulocks_member_t,
+) -> c_int {
+    // SAFETY: the caller's promise.
+    unsafe { with(lock, member, |lock, me| code(lock.write(me), libc::ETIMEDOUT)) }
+}
+
+/// Locks for writing if that needs no waiting.
+///
+/// Returns what ulocks_robust_rwlock_write_lock does, or EBUSY: a thread has the lock or waits.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn ulocks_robust_rwlock_write_trylock(
+    lock: *mut ulocks_robust_rwlock_t,
+    member: *const ulocks_member_t,
+) -> c_int {
+    // SAFETY: the caller's promise.
+    unsafe { with(lock, member, |lock, me| code(lock.try_write(me), libc::EBUSY)) }
+}
+
+/// Locks for writing, or gives up at a moment of CLOCK_MONOTONIC.
+///
+/// Returns what ulocks_robust_rwlock_write_lock does; ETIMEDOUT: the moment has passed; EINVAL
+/// also: the pointer to the moment is null, or its tv_nsec is not from 0 to 999999999.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn ulocks_robust_rwlock_write_lock_until(
+    lock: *mut ulocks_robust_rwlock_t,
+    member: *const ulocks_member_t,
+    monotonic_deadline: *const timespec,
+) -> c_int {
+    // SAFETY: the caller's promise.
+    unsafe {
+        with_until(lock, member, monotonic_deadline, |lock, me, deadline| {
+            code(lock.write_until(me, deadline), libc::ETIMEDOUT)
+        })
+    }
+}
+
+/// Unlocks for a writer. If a writer had died, and the data was not said to be consistent, the lock
+/// is not recoverable from here on.
+///
+/// Returns 0; EPERM: the thread does not write; EINVAL: as ulocks_robust_rwlock_read_lock.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn ulocks_robust_rwlock_write_unlock(
+    lock: *mut ulocks_robust_rwlock_t,
+    member: *const ulocks_member_t,
+) -> c_int {
+    // SAFETY: the caller's promise. The guard of the acquisition was forgotten.
+    unsafe {
+        with(lock, member, |lock, me| {
+            lock.write_guard_unchecked(me).map_or(libc::EPERM, |guard| {
+                drop(guard);
+                0
+            })
+        })
+    }
+}
+
+/// Turns the lock of a writer into that of a reader, and lets other readers in. No writer comes in
+/// between. If the data is not consistent, it stays so. Unlock with
+/// ulocks_robust_rwlock_read_unlock.
+///
+/// Returns 0; EPERM: the thread does not write; EINVAL: as ulocks_robust_rwlock_read_lock.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn ulocks_robust_rwlock_downgrade(
+    lock: *mut ulocks_robust_rwlock_t,
+    member: *const ulocks_member_t,
+) -> c_int {
+    // SAFETY: the caller's promise. The guard of the acquisition was forgotten.
+    unsafe {
+        with(lock, member, |lock, me| {
+            lock.write_guard_unchecked(me).map_or(libc::EPERM, |guard| {
+                forget(guard.downgrade());
+                0
+            })
+        })
+    }
+}
+
+/// Says that the data is whole again, after EOWNERDEAD.
+///
+/// Returns 0; EINVAL: no writer had died, or as ulocks_robust_rwlock_read_lock; EPERM: the thread
+/// does not write.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn ulocks_robust_rwlock_consistent(
+    lock: *mut ulocks_robust_rwlock_t,
+    member: *const ulocks_member_t,
+) -> c_int {
+    // SAFETY: the caller's promise. The guard of the acquisition was forgotten, and is again.
+    unsafe {
+        with(lock, member, |lock, me| {
+            lock.write_guard_unchecked(me).map_or(libc::EPERM, |mut guard| {
+                let code = if guard.is_dirty() { 0 } else { libc::EINVAL };
+                guard.mark_consistent();
+                forget(guard);
+                code
+            })
+        })
+    }
+}
+
+/// Locks for writing although the lock is not recoverable: the data is dirty until
+/// ulocks_robust_rwlock_consistent.
+///
+/// Returns EOWNERDEAD: locked; EDEADLK, EINVAL and EBADMSG: as ulocks_robust_rwlock_read_lock.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn ulocks_robust_rwlock_reset(
+    lock: *mut ulocks_robust_rwlock_t,
+    member: *const ulocks_member_t,
+) -> c_int {
+    // SAFETY: the caller's promise.
+    unsafe {
+        with(lock, member, |lock, me| match lock.reset(me) {
+            Ok(guard) => {
+                forget(guard);
+                libc::EOWNERDEAD
+            }
+            Err(why) => refused(why, libc::ETIMEDOUT),
+        })
+    }
+}
+
+/// Whether a thread has the lock at this moment, living or dead.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn ulocks_robust_rwlock_is_locked(lock: *const ulocks_robust_rwlock_t) -> bool {
+    // SAFETY: the caller's promise.
+    unsafe { of(lock) }.is_locked()
+}

@@ -1,0 +1,171 @@
+//! `ulocks_robust_semaphore_t`.
+
+use super::{checked, refused};
+use crate::call;
+use crate::region::{me, named, ulocks_member_t, ulocks_region_t};
+use core::ffi::{c_char, c_int};
+use libc::timespec;
+use ulocks_core::errno::Guard;
+use ulocks_shm::robust::semarray::{RobustSemaphore, SemError};
+use ulocks_shm::slots::Member;
+
+type Lock = RobustSemaphore;
+type Me = Member<'static>;
+
+const _: () = call::holds::<ulocks_robust_semaphore_t, Lock>();
+
+/// A counting semaphore in a region. The permits that a thread has come back when it dies.
+///
+/// Of the threads that wait, the one that came first and can have what it asks for is served.
+#[repr(C)]
+pub struct ulocks_robust_semaphore_t {
+    _words: [u64; 231],
+}
+
+/// # Safety
+/// The pointer is valid.
+unsafe fn of<'a>(semaphore: *const ulocks_robust_semaphore_t) -> &'a Lock {
+    // SAFETY: the caller's promise. The type has the size and the alignment of the lock.
+    unsafe { &*semaphore.cast() }
+}
+
+/// The number of a result; `limit` for more than 32,767 permits.
+fn code(result: Result<(), SemError>, busy: c_int, limit: c_int) -> c_int {
+    match result {
+        Ok(()) => 0,
+        Err(SemError::WouldBlock) => busy,
+        Err(SemError::Limit) => limit,
+        Err(SemError::Refused(why)) => refused(why, busy),
+        Err(_) => libc::EBADMSG,
+    }
+}
+
+/// Runs `operate` if the member may use the semaphore.
+///
+/// # Safety
+/// Both pointers are valid.
+unsafe fn with(
+    semaphore: *const ulocks_robust_semaphore_t,
+    member: *const ulocks_member_t,
+    operate: impl FnOnce(&'static Lock, &'static Me) -> c_int,
+) -> c_int {
+    let _errno = Guard::new();
+    // SAFETY: the caller's promise.
+    let (semaphore, me) = unsafe { (of(semaphore), me(member)) };
+    checked(semaphore, me, |me| operate(semaphore, me))
+}
+
+/// Finds the semaphore of a name in a region, or makes it, without permits.
+///
+/// Returns what ulocks_region_robust_mutex does.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn ulocks_region_robust_semaphore(
+    region: *const ulocks_region_t,
+    member: *const ulocks_member_t,
+    name: *const c_char,
+    semaphore: *mut *mut ulocks_robust_semaphore_t,
+) -> c_int {
+    // SAFETY: the caller's promise.
+    unsafe { named::<Lock, _>(region, member, name, semaphore) }
+}
+
+/// Takes this many permits together, and waits as long as that takes. They come back when the
+/// thread dies.
+///
+/// Returns 0; EINVAL: the thread would have more than 32767 permits, or the semaphore is not in the
+/// member's region, or the member is that of another process; EBADMSG: the memory was overwritten.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn ulocks_robust_semaphore_acquire(
+    semaphore: *mut ulocks_robust_semaphore_t,
+    member: *const ulocks_member_t,
+    count: u32,
+) -> c_int {
+    // SAFETY: the caller's promise.
+    unsafe {
+        with(semaphore, member, |semaphore, me| {
+            code(semaphore.take(me, count, None), libc::ETIMEDOUT, libc::EINVAL)
+        })
+    }
+}
+
+/// Takes this many permits together if that needs no waiting.
+///
+/// Returns what ulocks_robust_semaphore_acquire does, or EBUSY: there are fewer permits.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn ulocks_robust_semaphore_tryacquire(
+    semaphore: *mut ulocks_robust_semaphore_t,
+    member: *const ulocks_member_t,
+    count: u32,
+) -> c_int {
+    // SAFETY: the caller's promise.
+    unsafe {
+        with(semaphore, member, |semaphore, me| {
+            code(semaphore.try_take(me, count), libc::EBUSY, libc::EINVAL)
+        })
+    }
+}
+
+/// Takes this many permits together, or gives up at a moment of CLOCK_MONOTONIC.
+///
+/// Returns what ulocks_robust_semaphore_acquire does; ETIMEDOUT: the moment has passed; EINVAL
+/// also: the pointer to the moment is null, or its tv_nsec is not from 0 to 999999999.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn ulocks_robust_semaphore_acquire_until(
+    semaphore: *mut ulocks_robust_semaphore_t,
+    member: *const ulocks_member_t,
+    count: u32,
+    monotonic_deadline: *const timespec,
+) -> c_int {
+    // SAFETY: the caller's promise.
+    unsafe {
+        match call::deadline(monotonic_deadline) {
+            Ok(deadline) => with(semaphore, member, |semaphore, me| {
+                code(semaphore.take(me, count, Some(deadline)), libc::ETIMEDOUT, libc::EINVAL)
+            }),
+            Err(error) => error,
+        }
+    }
+}
+
+/// Gives back this many of the permits that the calling thread has taken.
+///
+/// Returns 0; EPERM: the thread has fewer; EINVAL: the semaphore is not in the member's region, or
+/// the member is that of another process.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn ulocks_robust_semaphore_release(
+    semaphore: *mut ulocks_robust_semaphore_t,
+    member: *const ulocks_member_t,
+    count: u32,
+) -> c_int {
+    // SAFETY: the caller's promise.
+    unsafe {
+        with(semaphore, member, |semaphore, me| call::code(semaphore.give_back(me, count), libc::EPERM))
+    }
+}
+
+/// Adds this many permits. They stay when the thread dies.
+///
+/// Returns 0; EOVERFLOW: there would be more than 32767 permits, and nothing has changed; EINVAL
+/// and EBADMSG: as ulocks_robust_semaphore_acquire.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn ulocks_robust_semaphore_add(
+    semaphore: *mut ulocks_robust_semaphore_t,
+    member: *const ulocks_member_t,
+    count: u32,
+) -> c_int {
+    // SAFETY: the caller's promise.
+    unsafe {
+        with(semaphore, member, |semaphore, me| {
+            code(semaphore.add_permits(me, count), libc::ETIMEDOUT, libc::EOVERFLOW)
+        })
+    }
+}
+
+/// How many permits are free at this moment.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn ulocks_robust_semaphore_available(
+    semaphore: *const ulocks_robust_semaphore_t,
+) -> u32 {
+    // SAFETY: the caller's promise.
+    unsafe { of(semaphore) }.available_permits()
+}
