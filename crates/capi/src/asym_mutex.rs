@@ -83,7 +83,8 @@ pub struct ulocks_asym_mutex_cond_t {
 }
 
 /// # Safety
-/// `mutex` points to a `ulocks_asym_mutex_t` that lives as long as the caller uses what this returns.
+/// `mutex` points to a `ulocks_asym_mutex_t` that lives as long as the caller uses what this
+/// returns.
 unsafe fn of<'a>(mutex: *mut ulocks_asym_mutex_t) -> &'a Lock {
     // SAFETY: the caller's promise. The type has the size and the alignment of the lock, and it is
     // changed by the functions of this file only.

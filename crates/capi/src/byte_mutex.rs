@@ -2,11 +2,11 @@
 
 use crate::{call, condvar};
 use core::ffi::c_int;
-use core::sync::atomic::Ordering::{AcqRel, Acquire};
 use libc::timespec;
 use ulocks_core::condvar::RawCondvar;
 use ulocks_core::errno::Guard;
 use ulocks_core::raw::RawMutex as _;
+use ulocks_core::sync::Ordering::{AcqRel, Acquire};
 use ulocks_unfair::{RawByteMutex, UserBits};
 
 type Lock = RawByteMutex;
@@ -48,7 +48,8 @@ pub struct ulocks_byte_mutex_cond_t {
 }
 
 /// # Safety
-/// `mutex` points to a `ulocks_byte_mutex_t` that lives as long as the caller uses what this returns.
+/// `mutex` points to a `ulocks_byte_mutex_t` that lives as long as the caller uses what this
+/// returns.
 unsafe fn of<'a>(mutex: *mut ulocks_byte_mutex_t) -> &'a Lock {
     // SAFETY: the caller's promise. The type has the size and the alignment of the lock, and it is
     // changed by the functions of this file only.
