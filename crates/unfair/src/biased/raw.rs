@@ -211,6 +211,27 @@ impl<P: Policy> RawBiasedMutex<P> {
         Some(Hold { by_bias: true, pass })
     }
 
+    /// An acquisition by another thread than the owner. Out of line, so that the owner's path is
+    /// short.
+    #[inline(never)]
+    fn lock_inner(&self) -> Hold {
+        loop {
+            if let Some(hold) = self.settle(self.inner.lock(), Patience::Until(None)) {
+                return hold;
+            }
+        }
+    }
+
+    /// The release that goes with it.
+    ///
+    /// # Safety
+    /// The inner mutex was acquired with `pass`.
+    #[inline(never)]
+    unsafe fn unlock_inner(&self, pass: Pass) {
+        // SAFETY: the caller's promise.
+        unsafe { self.inner.unlock(pass) };
+    }
+
     /// (B2), if the gate has changed since the pass. A thread that revokes may have seen (B1).
     #[cold]
     #[inline(never)]
@@ -372,13 +393,9 @@ unsafe impl<P: Policy> raw::RawMutex for RawBiasedMutex<P> {
 
     #[inline]
     fn lock(&self) -> Hold {
-        loop {
-            if let Some(hold) = self.lock_by_bias() {
-                return hold;
-            }
-            if let Some(hold) = self.settle(self.inner.lock(), Patience::Until(None)) {
-                return hold;
-            }
+        match self.lock_by_bias() {
+            Some(hold) => hold,
+            None => self.lock_inner(),
         }
     }
 
@@ -404,7 +421,7 @@ unsafe impl<P: Policy> raw::RawMutex for RawBiasedMutex<P> {
             self.release_by_store(hold.pass);
         } else {
             // SAFETY: the caller's promise, and the token is the inner mutex's.
-            unsafe { self.inner.unlock(hold.pass) };
+            unsafe { self.unlock_inner(hold.pass) };
         }
     }
 
@@ -426,7 +443,7 @@ unsafe impl<P: Policy> raw::RawMutex for RawBiasedMutex<P> {
     fn lock_requeued(&self) -> Hold {
         match self.settle(self.inner.lock_requeued(), Patience::Until(None)) {
             Some(hold) => hold,
-            None => self.lock(),
+            None => self.lock_inner(),
         }
     }
 }
