@@ -2,8 +2,24 @@
 //!
 //! A table leads from an index to the array that the process has mapped there. An entry changes
 //! from none to an array, and back when the array is found removed. The mapping of a removed array
-//! is made blank, and stays: a thread that still uses it sees all-zero memory, and that it is gone.
-//! Its exchanges come to nothing, as if they had been made just before the removal.
+//! is made blank, and stays: a thread that still looks at it sees all-zero memory, and that it is
+//! gone. Its exchanges come to nothing, as if they had been made just before the removal.
+//!
+//! # State
+//! The word `users` has the number of threads of the process that have or want the array lock or
+//! sleep in a set, and the flag `RETIRED`.
+//!
+//! | transition | by | label |
+//! |---|---|---|
+//! | one more, if not `RETIRED` | a thread that is about to take the array lock | (H) |
+//! | `RETIRED` set | the thread that takes the array out of the table | (R) |
+//! | one less | a thread that has released the lock, or that sleeps no more | (L) |
+//!
+//! # Invariants
+//! 1. The mapping is made blank after (R), when no user is left. So a lock is released in the memory
+//!    in which it was acquired, and a set that was performed is not taken for a removed one.
+//! 2. A child of fork inherits the number, but not the other threads. It may keep the memory of a
+//!    removed array until it ends.
 //!
 //! No lock guards the table, so it works in a child of fork and in a signal handler.
 
@@ -33,7 +49,11 @@ pub struct Array {
     layout: Layout,
     /// The slot that this process had last.
     pub last_slot: AtomicU32,
+    users: AtomicU32,
 }
+
+/// A flag of `users`: the array is not in the table any more.
+const RETIRED: u32 = 1 << 31;
 
 // SAFETY: all that is behind the pointer is atomic.
 unsafe impl Sync for Array {}
@@ -123,6 +143,7 @@ fn publish(id: u32, file: &File, layout: Layout) -> Answer<&'static Array> {
         granted: AtomicU64::new(0),
         layout,
         last_slot: AtomicU32::new(0),
+        users: AtomicU32::new(0),
     };
     // SAFETY: the arena has just given the place to this thread alone.
     unsafe { place.write(array) };
@@ -138,7 +159,7 @@ fn publish(id: u32, file: &File, layout: Layout) -> Answer<&'static Array> {
             Ok(old) => {
                 if !old.is_null() {
                     // SAFETY: what the table points to lives for ever.
-                    unsafe { &*old }.blank();
+                    unsafe { &*old }.retire();
                 }
                 // SAFETY: as above.
                 return Ok(unsafe { &*place });
@@ -346,11 +367,42 @@ impl Array {
         let me = core::ptr::from_ref(self).cast_mut();
         let entry = &TABLE[self.id as usize % ARRAYS];
         if entry.compare_exchange(me, null_mut(), AcqRel, Acquire).is_ok() {
+            self.retire();
+        }
+    }
+
+    /// (R)
+    fn retire(&self) {
+        if self.users.fetch_or(RETIRED, AcqRel) & !RETIRED == 0 {
             self.blank();
         }
     }
 
-    /// Other threads may still use the mapping: they find it blank, and see that it is gone.
+    /// (H): the mapping keeps its contents until [`let_go`](Self::let_go).
+    ///
+    /// # Errors
+    /// EINVAL if the array is removed.
+    pub fn hold(&self) -> Answer<()> {
+        if self.users.fetch_add(1, AcqRel) & RETIRED != 0 {
+            self.let_go();
+            return Err(libc::EINVAL);
+        }
+        Ok(())
+    }
+
+    /// (H) of a thread that holds the mapping already, and so does not ask whether it is retired.
+    pub fn hold_again(&self) {
+        self.users.fetch_add(1, AcqRel);
+    }
+
+    /// (L)
+    pub fn let_go(&self) {
+        if self.users.fetch_sub(1, AcqRel) == RETIRED + 1 {
+            self.blank();
+        }
+    }
+
+    /// Invariant 1. Two threads may come here, one after a failed (H): the second changes nothing.
     fn blank(&self) {
         // SAFETY: the range is this array's. All-zero parts are valid, and say that it is gone.
         unsafe { sys::blank(self.base, self.layout.bytes) };

@@ -92,6 +92,15 @@ impl Section {
     /// # Errors
     /// EINVAL if the array is removed.
     pub fn enter(array: &'static Array) -> Answer<Self> {
+        array.hold()?;
+        Self::enter_held(array)
+    }
+
+    /// As [`enter`](Self::enter), for a thread with a hold on the array, which passes to the section.
+    ///
+    /// # Errors
+    /// EINVAL if the array is removed.
+    pub fn enter_held(array: &'static Array) -> Answer<Self> {
         let held = array.head().lock.lock(Thread::new());
         let mut section = Self { array, held, wakes: [0; WAKES], woken: 0 };
         if section.held.died {
@@ -125,6 +134,7 @@ impl Section {
                 sys::wake(&sleeper.status, 1);
             }
         }
+        array.let_go();
         thread
     }
 

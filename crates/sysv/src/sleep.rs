@@ -43,12 +43,21 @@ pub fn end_interrupted() {
 
 /// What the set has ended with; otherwise it is taken out and ends with `error`.
 fn withdraw(nap: Nap, error: Errno) -> Answer {
-    let Ok(mut section) = Section::enter(nap.array) else { return Err(libc::EIDRM) };
-    let Some(sleeper) = nap.array.sleeper(nap.slot) else { return Err(libc::EIDRM) };
-    let outcome = Status(sleeper.status.load(Acquire)).outcome();
-    queue::withdraw(&mut section, nap.slot);
-    section.leave();
-    outcome.unwrap_or(Err(error))
+    let sleeper = nap.array.sleeper(nap.slot);
+    let outcome = || sleeper.and_then(|sleeper| Status(sleeper.status.load(Acquire)).outcome());
+    nap.array.hold_again(); // For the section.
+    let answer = match Section::enter_held(nap.array) {
+        Ok(mut section) => {
+            let outcome = outcome();
+            queue::withdraw(&mut section, nap.slot);
+            section.leave();
+            outcome.unwrap_or(Err(error))
+        }
+        // The array is removed. The set may have been performed before.
+        Err(_) => outcome().unwrap_or(Err(libc::EIDRM)),
+    };
+    nap.array.let_go();
+    answer
 }
 
 /// Releases the lock, and sleeps until the set in `slot` has ended, a signal came, or `deadline`
@@ -56,6 +65,7 @@ fn withdraw(nap: Nap, error: Errno) -> Answer {
 pub fn sleep(section: Section, slot: usize, deadline: Option<u64>) -> Answer {
     let array = section.array;
     let nap = Nap { array, slot, thread: section.thread() };
+    array.hold_again(); // Until the set is out of the queue.
     let thread = section.release();
     NAP.set(Some(nap));
     let is_due = thread.mask.is_handler_due();
@@ -72,6 +82,7 @@ pub fn sleep(section: Section, slot: usize, deadline: Option<u64>) -> Answer {
         if let Some(outcome) = Status(status).outcome() {
             NAP.set(None);
             sleeper.status.store(Status::FREE, Release);
+            array.let_go();
             return outcome;
         }
         let now = sys::monotonic();

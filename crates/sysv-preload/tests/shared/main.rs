@@ -29,6 +29,11 @@ fn a_death_at_any_instruction_leaves_all_or_nothing() {
     }
 }
 
+#[test]
+fn a_removal_takes_no_lock_away_with_it() {
+    assert_eq!(run("removal", &[]), "all returned\n");
+}
+
 /// A directory with one array, and the program that uses it.
 struct Damage {
     arrays: Arrays,
