@@ -27,6 +27,7 @@ use crate::arena;
 use crate::config::{MOST_OPS, path_of};
 use crate::layout::{Header, Layout, MAGIC, PAGE, Row, Sleeper, VERSION};
 use crate::registry::{ARRAYS, PROCESSES};
+use crate::section::Section;
 use crate::sys::{self, Answer, File};
 use crate::word::Word;
 use core::ptr::null_mut;
@@ -73,17 +74,27 @@ pub fn mapped(id: u32) -> Option<&'static Array> {
     Some(unsafe { &*array }).filter(|array| array.id == id)
 }
 
-/// The array with this id.
+/// The array with this id. No lock is held.
 ///
 /// # Errors
 /// EINVAL if there is none; what the kernel says if its file cannot be opened.
 pub fn attach(id: u32) -> Answer<&'static Array> {
+    let answer = open(id);
+    if answer.is_err()
+        && let Some(array) = mapped(id)
+    {
+        array.finish_removal();
+    }
+    answer
+}
+
+/// As [`attach`], also under the registry's lock. A removal is left as it is found.
+///
+/// # Errors
+/// As [`attach`].
+pub fn open(id: u32) -> Answer<&'static Array> {
     if let Some(array) = mapped(id) {
-        if !array.is_gone() {
-            return Ok(array);
-        }
-        array.forget();
-        return Err(libc::EINVAL);
+        return if array.is_gone() { Err(libc::EINVAL) } else { Ok(array) };
     }
     let file = File::open(&path_of(id), libc::O_RDWR, 0).map_err(|error| match error {
         libc::ENOENT | libc::ELOOP => libc::EINVAL,
@@ -360,6 +371,14 @@ impl Array {
     pub fn is_gone(&self) -> bool {
         let head = self.head();
         head.removed.load(Acquire) != 0 || head.magic.load(Relaxed) != MAGIC
+    }
+
+    /// Completes the removal of an array whose remover may have died on the way, and forgets it.
+    fn finish_removal(&'static self) {
+        match Section::enter(self) {
+            Ok(section) => section.leave(), // It is not removed.
+            Err(_) => self.forget(),
+        }
     }
 
     /// Takes a removed array out of the table, and gives its memory back.

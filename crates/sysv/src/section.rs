@@ -41,6 +41,10 @@
 //! 5. A thread that is about to change the word of a plain semaphore has made it busy first. So an
 //!    exchange of another thread comes before the evaluation, or fails.
 //!
+//! 6. An array that is marked as removed has sleepers only until its remover has ended them. If the
+//!    remover dies before, the next thread that gets the lock ends them. A sleeper that finds the
+//!    mark comes for the lock itself.
+//!
 //! # Ordering
 //! The exchange that sets `BUSY` acquires what the exchanges before released. Clearing it is
 //! Release. The array lock orders the rest. A death is between two instructions of one thread: it

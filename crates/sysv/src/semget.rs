@@ -30,7 +30,7 @@ pub fn semget(key: i32, nsems: i32, flags: i32) -> Answer {
 fn locked(section: &Section, config: &config::Config, key: i32, nsems: u32, flags: i32) -> Answer<u32> {
     while let Some(id) = section.find(key as u32).filter(|_| key != libc::IPC_PRIVATE) {
         let has = section.registry.semaphores_of(id).unwrap_or(0);
-        let array = match array::attach(id) {
+        let array = match array::open(id) {
             Err(libc::EINVAL) => {
                 section.remove(id); // Invariant 3 of the registry.
                 continue;

@@ -93,9 +93,10 @@ pub fn sleep(section: Section, slot: usize, deadline: Option<u64>) -> Answer {
         let until = deadline.map_or(look, |deadline| deadline.min(look));
         match sys::wait(&sleeper.status, Status::WAITING, until) {
             Err(libc::EINTR) => return end(nap, libc::EINTR),
-            Err(libc::ETIMEDOUT) if undo::has_suspects(array) => {
-                if let Ok(section) = Section::enter(array) {
-                    section.leave(); // That looks for the dead.
+            Err(libc::ETIMEDOUT) if undo::has_suspects(array) || array.is_gone() => {
+                array.hold_again(); // For the section.
+                if let Ok(section) = Section::enter_held(array) {
+                    section.leave(); // That looks for the dead, also for one that removed the array.
                 }
             }
             _ => {}

@@ -215,18 +215,37 @@ static int make(void)
     return over;
 }
 
+/* An array that is removed below a sleeper: if it is gone, the sleeper is told. */
+static void removing(void) { semctl(id, 0, IPC_RMID); }
+static int end_sleeper(void)
+{
+    int status, kept = id;
+    id = semget(IPC_PRIVATE, 500, 0600);
+    pid_t other = sleeper(0, 0);
+    int over = killed(removing);
+    semctl(id, 0, IPC_RMID); /* It may be removed already. */
+    waitpid(other, &status, 0);
+    if (!WIFEXITED(status) || WEXITSTATUS(status) != EIDRM) {
+        errno = WEXITSTATUS(status);
+        fail("the sleeper of a removed array");
+    }
+    id = kept;
+    return over;
+}
+
 /* The arguments: how many deaths for each call, at most; which call. */
 int main(int argc, char **argv)
 {
     const struct { const char *name; int (*run)(void); int warm; } all[] = {
         {"give", give, 1}, {"release", release, 1}, {"set", set_all, 1},
         {"sleep", go_to_sleep, 1}, {"make", make, 1}, {"first", give, 0},
+        {"remove", end_sleeper, 0},
     };
     int wanted = argc > 1 ? atoi(argv[1]) : 40;
     const char *only = argc > 2 ? argv[2] : "";
     alarm(argc > 1 ? 3000 : 55);
     id = semget(IPC_PRIVATE, 2, 0600);
-    for (int i = 0; i < 6; i++) {
+    for (int i = 0; i < 7; i++) {
         int over = 0, deaths = 0;
         if (*only && strcmp(only, all[i].name))
             continue;
