@@ -26,7 +26,7 @@
 use crate::arena;
 use crate::config::{MOST_OPS, path_of};
 use crate::layout::{Header, Layout, MAGIC, PAGE, Row, Sleeper, VERSION};
-use crate::registry::{ARRAYS, PROCESSES};
+use crate::registry::{self, ARRAYS, PROCESSES};
 use crate::section::Section;
 use crate::sys::{self, Answer, File};
 use crate::word::Word;
@@ -80,10 +80,13 @@ pub fn mapped(id: u32) -> Option<&'static Array> {
 /// EINVAL if there is none; what the kernel says if its file cannot be opened.
 pub fn attach(id: u32) -> Answer<&'static Array> {
     let answer = open(id);
-    if answer.is_err()
-        && let Some(array) = mapped(id)
-    {
-        array.finish_removal();
+    if answer.is_err() {
+        if let Some(array) = mapped(id) {
+            array.finish_removal();
+        }
+        if matches!(answer, Err(libc::EINVAL)) {
+            registry::drop_name(id)?; // Invariant 3 of the registry.
+        }
     }
     answer
 }

@@ -12,10 +12,10 @@
 //! # Invariants
 //! 1. Entries change under the registry's lock. So does the claim of a process slot.
 //! 2. A used entry has its id, key and length written before (M), and (M) is one store. If the
-//!    holder of the lock dies before (M), a file without an entry is left. The next array with its
-//!    id replaces it.
-//! 3. If a thread dies between the mark in the array and (F), the next thread that finds the key
-//!    sees the mark and makes (F).
+//!    holder of the lock dies before (M), a file without an entry is left. The thread that gets the
+//!    lock then removes the file of the last sequence number.
+//! 3. A remover marks the array, removes its file, and makes (F). If it dies on the way, the next
+//!    thread that uses the id, finds the key, or shows the directory does the rest.
 //! 4. `count`, `semaphores` and `high` are derived: a thread that gets the lock from a dead holder
 //!    counts again. `high` increases before (M), so no used entry is above it.
 //!
@@ -165,6 +165,7 @@ impl Registry {
     pub fn enter(&'static self) -> Section {
         let section = Section { registry: self, held: self.lock.lock(Thread::new()) };
         if section.held.died {
+            section.remove_unfinished();
             section.recount();
         }
         section
@@ -196,6 +197,20 @@ impl Registry {
     pub fn semaphores_of(&self, id: u32) -> Option<u32> {
         self.at(id as usize % ARRAYS).filter(|found| found.0 == id).map(|found| found.2)
     }
+}
+
+/// Removes the file and the entry of an array that is marked as removed. No lock is held.
+///
+/// # Errors
+/// As [`get`].
+pub fn drop_name(id: u32) -> Answer<()> {
+    let registry = get()?;
+    if registry.semaphores_of(id).is_some() {
+        let section = registry.enter();
+        section.remove(id);
+        section.leave();
+    }
+    Ok(())
 }
 
 impl Section {
@@ -232,12 +247,22 @@ impl Section {
         self.recount();
     }
 
-    /// (F), if the entry is still that of array `id`.
+    /// Removes the file, then (F), if the entry is still that of array `id`.
     pub fn remove(&self, id: u32) {
         let entry = &self.registry.entries[id as usize % ARRAYS];
         if entry.state.load(Relaxed) == id | USED {
+            let _ = sys::unlink(&config::path_of(id)); // Only the maker may, in a sticky folder.
             entry.state.store(0, Release); // (F)
             self.recount();
+        }
+    }
+
+    /// Invariant 2: the file that the last holder may have left. No entry has changed since it chose
+    /// the id.
+    fn remove_unfinished(&self) {
+        let sequence = (self.registry.sequence.load(Relaxed) % SEQUENCES).wrapping_sub(1) % SEQUENCES;
+        if let Some(free) = (0..ARRAYS).find(|&index| self.registry.at(index).is_none()) {
+            let _ = sys::unlink(&config::path_of(sequence * ARRAYS as u32 + free as u32));
         }
     }
 

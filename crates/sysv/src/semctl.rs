@@ -362,7 +362,7 @@ fn remove(id: i32) -> Answer {
     let mut section = Section::enter(array)?;
     section.end();
     section.leave();
-    drop_name(id)?;
+    registry::drop_name(id as u32)?;
     array.forget();
     Ok(0)
 }
@@ -370,16 +370,8 @@ fn remove(id: i32) -> Answer {
 /// Removes an array whose file is damaged: the file's owner can.
 fn discard(id: i32) -> Answer {
     sys::unlink(&config::path_of(id as u32)).map_err(|_| libc::EPERM)?;
-    drop_name(id)?;
+    registry::drop_name(id as u32)?;
     Ok(0)
-}
-
-fn drop_name(id: i32) -> Answer<()> {
-    let section = registry::get()?.enter();
-    section.remove(id as u32);
-    section.leave();
-    let _ = sys::unlink(&config::path_of(id as u32)); // Only the maker may, in a sticky folder.
-    Ok(())
 }
 
 const _: () = assert!(size_of::<Perm>() == 48 && size_of::<Info>() == 40);

@@ -13,6 +13,8 @@ fn run(name: &str, arguments: &[&str]) -> String {
     let arrays = Arrays::new(name);
     let printed = printed(preloaded(&program, &arrays, true).args(arguments));
     assert!(arrays.0.join("registry").exists(), "the library was not used");
+    let left = fs::read_dir(&arrays.0).unwrap().count();
+    assert_eq!(left, 1, "files of arrays were left behind");
     printed
 }
 

@@ -11,8 +11,8 @@
 #include <time.h>
 #include <unistd.h>
 
-union semun { int val; struct semid_ds *buf; unsigned short *array; };
-enum { KEY = 0x51d0aaaa };
+union semun { int val; struct semid_ds *buf; unsigned short *array; struct seminfo *info; };
+enum { KEY = 0x51d0aaaa, MARK = 0642 };
 
 static int id;
 static long step; /* After which the process is killed. */
@@ -233,19 +233,35 @@ static int end_sleeper(void)
     return over;
 }
 
+/* A private array that is made: its maker may die before any process knows the id. */
+static void making_private(void) { semctl(semget(IPC_PRIVATE, 2, MARK), 0, IPC_RMID); }
+static int make_private(void)
+{
+    struct seminfo info;
+    struct semid_ds status;
+    union semun u = {.info = &info}, v = {.buf = &status};
+    int over = killed(making_private), most = semctl(0, 0, SEM_INFO, u);
+    for (int index = 0; index <= most; index++) {
+        int other = semctl(index, 0, SEM_STAT, v);
+        if (other >= 0 && (status.sem_perm.mode & 0777) == MARK)
+            semctl(other, 0, IPC_RMID);
+    }
+    return over;
+}
+
 /* The arguments: how many deaths for each call, at most; which call. */
 int main(int argc, char **argv)
 {
     const struct { const char *name; int (*run)(void); int warm; } all[] = {
         {"give", give, 1}, {"release", release, 1}, {"set", set_all, 1},
         {"sleep", go_to_sleep, 1}, {"make", make, 1}, {"first", give, 0},
-        {"remove", end_sleeper, 0},
+        {"remove", end_sleeper, 0}, {"private", make_private, 0},
     };
     int wanted = argc > 1 ? atoi(argv[1]) : 40;
     const char *only = argc > 2 ? argv[2] : "";
     alarm(argc > 1 ? 3000 : 55);
     id = semget(IPC_PRIVATE, 2, 0600);
-    for (int i = 0; i < 7; i++) {
+    for (int i = 0; i < 8; i++) {
         int over = 0, deaths = 0;
         if (*only && strcmp(only, all[i].name))
             continue;
