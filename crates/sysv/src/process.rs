@@ -283,10 +283,10 @@ pub fn is_gone(registry: &Registry, index: usize, identity: u64) -> bool {
     if Token::is_alive(process.token.word().load(Acquire)) {
         return false;
     }
-    let number = process.number.load(Relaxed);
-    if known() == Some(number) {
+    if mine().is_some_and(|mine| mine.index == index && mine.identity == identity) {
         return false;
     }
+    let number = process.number.load(Relaxed); // It may be the caller's by now.
     match Stat::of(number) {
         Ok(stat) => {
             let start = process.start.load(Relaxed);

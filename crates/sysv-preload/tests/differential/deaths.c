@@ -78,6 +78,35 @@ static void before_exec(void)
 }
 static void undo_over_exec(void) { fresh(2, "4 0"); pid_t a = child(before_exec); while (value(1) == 0) usleep(1000); usleep(50000); values(); end(a, SIGKILL); values(); pids(a); }
 
+/* The next process gets this number, if the caller may say so. */
+static int set_next_number(pid_t number)
+{
+    FILE *file = fopen("/proc/sys/kernel/ns_last_pid", "w");
+    return file && fprintf(file, "%d", number - 1) > 0 && fclose(file) == 0;
+}
+static void undo_same_number(void)
+{
+    fresh(1, "1");
+    pid_t a = DO(SIGKILL, O(0, -1, UN)), b = 0;
+    end(a, SIGKILL);
+    usleep(30000); /* Its time of start has a resolution of 10 ms. */
+    for (int i = 0; i < 100 && b != a; i++) {
+        if (!set_next_number(a)) {
+            say(" cannot");
+            return;
+        }
+        b = fork();
+        if (b == 0) {
+            struct sembuf op = O(0, -1, NW);
+            _exit(getpid() != a ? 0 : semop(id, &op, 1) < 0 ? errno : 0);
+        }
+        if (b != a)
+            WAIT(b);
+    }
+    join(b);
+    values();
+}
+
 static void killed_sleeper(void) { fresh(1, 0); pid_t a = SLEEP(O(0, -1, 0)); end(a, SIGKILL); put(ctl(0, GETNCNT, 0)); OP(O(0, 1, 0)); values(); pids(a); }
 static void killed_older(void) { fresh(1, 0); pid_t a = SLEEP(O(0, -1, 0)), b = SLEEP(O(0, -1, 0)); end(a, SIGKILL); OP(O(0, 1, 0)); join(b); values(); pids(b); }
 static void killed_complex(void) { fresh(2, "0 0"); pid_t a = SLEEP(O(0, -1, UN), O(1, -1, UN)), b = SLEEP(O(0, -1, 0)); OP(O(1, 1, 0)); end(a, SIGKILL); put(ctl(0, GETNCNT, 0)); OP(O(0, 1, 0)); join(b); values(); }
@@ -214,6 +243,7 @@ const struct named cases_of_deaths[] = {
     C(undo_two),
     C(undo_not_inherited),
     C(undo_over_exec),
+    C(undo_same_number),
     C(killed_sleeper),
     C(killed_older),
     C(killed_complex),
