@@ -15,7 +15,7 @@
 //! 2. If the token is marked, `/proc` decides. A process is gone if there is none of that number
 //!    and start, or if its only thread is dead or is exiting.
 //! 3. A slot with adjustments becomes another process's only after these were applied in all
-//!    arrays.
+//!    arrays. The slot counts the rows, so that no process need look through the arrays.
 //!
 //! The page [`Me`] is wiped in a child of fork, so a child has no slot and no adjustments.
 
@@ -36,7 +36,8 @@ pub struct Process {
     start: AtomicU64,
     number: AtomicU32,
     epoch: AtomicU32,
-    has_undo: AtomicU32,
+    /// In how many arrays it has a row. It is never too small; a death can leave it too great.
+    rows: AtomicU32,
 }
 
 /// What the process knows of itself, in a page that fork wipes.
@@ -201,7 +202,7 @@ fn reserve(registry: &'static Registry, number: u32, start: u64) -> Option<Slot>
         let free = (0..PROCESSES).find(|&index| {
             let process = &registry.processes[index];
             let identity = process.identity.load(Relaxed);
-            identity == 0 || (process.has_undo.load(Relaxed) == 0 && is_gone(registry, index, identity))
+            identity == 0 || (process.rows.load(Relaxed) == 0 && is_gone(registry, index, identity))
         });
         free.map(|index| {
             let process = &registry.processes[index];
@@ -210,7 +211,7 @@ fn reserve(registry: &'static Registry, number: u32, start: u64) -> Option<Slot>
             process.number.store(number, Relaxed);
             process.start.store(start, Relaxed);
             process.epoch.store(0, Relaxed);
-            process.has_undo.store(0, Relaxed);
+            process.rows.store(0, Relaxed);
             process.identity.store(identity, Release); // (C)
             registry.process_high.store((high.max(index + 1)) as u32, Relaxed);
             Slot { index, identity, epoch: 0 }
@@ -233,13 +234,13 @@ pub fn scavenge(registry: &'static Registry) {
 /// Applies the adjustments of a slot in all arrays, then (F).
 fn give_up(registry: &'static Registry, index: usize, identity: u64) {
     let process = &registry.processes[index];
-    let has_undo = process.has_undo.load(Relaxed) != 0;
+    let has_undo = process.rows.load(Relaxed) != 0;
     if has_undo && !crate::undo::apply_everywhere(registry, index, identity) {
         return; // An array that this process may not open: another process frees the slot.
     }
     let section = registry.enter();
     if process.identity.load(Relaxed) == identity {
-        process.has_undo.store(0, Relaxed);
+        process.rows.store(0, Relaxed);
         process.identity.store(0, Release); // (F)
     }
     section.leave();
@@ -262,9 +263,18 @@ pub fn leave() {
     }
 }
 
-/// Notes that the process has adjustments in some array.
-pub fn will_undo(registry: &'static Registry, slot: Slot) {
-    registry.processes[slot.index].has_undo.store(1, Relaxed);
+/// Notes that the process will have a row in one array more.
+pub fn will_undo(registry: &Registry, slot: Slot) {
+    registry.processes[slot.index].rows.fetch_add(1, Relaxed);
+}
+
+/// Notes that a row of the process with this identity was applied.
+pub fn has_undone(registry: &Registry, index: usize, identity: u64) {
+    if let Some(process) = registry.processes.get(index)
+        && process.identity.load(Acquire) == identity
+    {
+        let _ = process.rows.fetch_update(Relaxed, Relaxed, |rows| rows.checked_sub(1));
+    }
 }
 
 /// Whether the token does not say that the process lives.

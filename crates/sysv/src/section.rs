@@ -303,7 +303,7 @@ impl Section {
         }
     }
 
-    /// Completes all sleepers of a removed array.
+    /// Completes all sleepers of a removed array, and forgets all adjustments.
     pub fn end(&mut self) {
         self.array.head().removed.store(1, Release);
         for num in 0..self.array.nsems {
@@ -312,5 +312,6 @@ impl Section {
             }
         }
         queue::fail_all(self, libc::EIDRM);
+        undo::discard_all(self.array);
     }
 }

@@ -95,9 +95,22 @@ fn apply(section: &mut Section, index: usize) {
     }
     let process = row.number.load(Relaxed);
     section.commit(entries, Actor { process, row: Some(index), slot: None, sets: false });
-    array.head().rows[index / 64].fetch_and(!(1 << (index % 64)), Release);
+    discard(array, index);
     section.touch();
     section.settle(None);
+}
+
+/// Clears the bit of a row, then counts one less for its process.
+fn discard(array: &Array, index: usize) {
+    array.head().rows[index / 64].fetch_and(!(1 << (index % 64)), Release);
+    if let (Some(row), Ok(registry)) = (array.row(index), registry::get()) {
+        process::has_undone(registry, index, row.identity.load(Relaxed));
+    }
+}
+
+/// Forgets the adjustments of all processes, for a removed array.
+pub fn discard_all(array: &Array) {
+    array.rows().for_each(|index| discard(array, index));
 }
 
 /// Applies the rows of a process that has ended, or is about to, in all arrays. Whether all arrays

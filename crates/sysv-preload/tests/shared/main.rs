@@ -36,6 +36,14 @@ fn a_removal_takes_no_lock_away_with_it() {
     assert_eq!(run("removal", &[]), "all returned\n");
 }
 
+#[test]
+fn processes_that_have_ended_use_up_no_slots() {
+    match run("slots", &[]).as_str() {
+        "not root\n" => eprintln!("not checked: this takes two users"),
+        printed => assert_eq!(printed, "all had a slot\n"),
+    }
+}
+
 /// A directory with one array, and the program that uses it.
 struct Damage {
     arrays: Arrays,
