@@ -89,20 +89,23 @@ static FOLDER: AtomicPtr<[u8; LONGEST + 1]> = AtomicPtr::new(null_mut());
 static FOLDER_LEN: AtomicU32 = AtomicU32::new(0);
 
 /// The settings; `None` if the process uses the kernel's semaphores, because a setting is bad.
-pub fn get() -> Option<Config> {
+///
+/// # Errors
+/// If the directory cannot be opened for now. The next call tries again.
+pub fn get() -> Answer<Option<Config>> {
     let mode = match MODE.load(Acquire) {
-        UNKNOWN => read(),
+        UNKNOWN => read()?,
         mode => mode,
     };
     let value = |index: usize| VALUES[index].load(Relaxed);
-    (mode == FILES).then(|| Config {
+    Ok((mode == FILES).then(|| Config {
         semmsl: value(0),
         semopm: value(1),
         semmni: value(2),
         semmns: value(3),
         waiters: value(4),
         strict: value(5) == 1,
-    })
+    }))
 }
 
 /// Whether a single operation may be tried before anything is checked.
@@ -113,7 +116,7 @@ pub fn is_strict() -> bool {
 
 /// All threads that come here read the same.
 #[cold]
-fn read() -> u32 {
+fn read() -> Answer<u32> {
     let mut mode = FILES;
     for (number, place) in NUMBERS.iter().zip(&VALUES) {
         let given = sys::environment(number.name).unwrap_or_default();
@@ -131,6 +134,7 @@ fn read() -> u32 {
     if mode == FILES {
         match remember(folder) {
             Ok(()) => {}
+            Err(error @ (libc::EMFILE | libc::ENFILE | libc::ENOMEM | libc::EINTR)) => return Err(error),
             Err(_) => {
                 refuse(name, folder, b"an absolute path of at most 255 bytes, of a folder that can be made");
                 mode = KERNEL;
@@ -138,8 +142,8 @@ fn read() -> u32 {
         }
     }
     match MODE.compare_exchange(UNKNOWN, mode, Release, Acquire) {
-        Ok(_) => mode,
-        Err(first) => first,
+        Ok(_) => Ok(mode),
+        Err(first) => Ok(first),
     }
 }
 
@@ -156,12 +160,14 @@ fn remember(folder: &[u8]) -> Answer<()> {
     if folder.len() > LONGEST || folder.first() != Some(&b'/') {
         return Err(libc::EINVAL);
     }
-    let place = crate::arena::take::<[u8; LONGEST + 1]>()?;
-    // SAFETY: the arena has just given the place to this thread alone.
-    unsafe { (&mut (*place))[..folder.len()].copy_from_slice(folder) };
-    FOLDER_LEN.store(folder.len() as u32, Relaxed);
-    // The first thread's copy stays.
-    let _ = FOLDER.compare_exchange(null_mut(), place, AcqRel, Acquire);
+    if FOLDER.load(Acquire).is_null() {
+        let place = crate::arena::take::<[u8; LONGEST + 1]>()?;
+        // SAFETY: the arena has just given the place to this thread alone.
+        unsafe { (&mut (*place))[..folder.len()].copy_from_slice(folder) };
+        FOLDER_LEN.store(folder.len() as u32, Relaxed);
+        // The first thread's copy stays.
+        let _ = FOLDER.compare_exchange(null_mut(), place, AcqRel, Acquire);
+    }
     match sys::make_folder(&path(b"")) {
         Ok(()) | Err(libc::EEXIST) => {}
         Err(error) => return Err(error),

@@ -83,7 +83,7 @@ pub fn get() -> Answer<&'static Registry> {
         // SAFETY: what REGISTRY points to is mapped for ever, and has been checked.
         return Ok(unsafe { &*known });
     }
-    config::get().ok_or(libc::ENOSYS)?;
+    config::get()?.ok_or(libc::ENOSYS)?;
     let mapped = open().inspect_err(|&error| {
         if error == libc::EIO {
             let path = config::path(b"registry");

@@ -77,7 +77,7 @@ struct Info([i32; 10]);
 /// If the command takes a pointer, `arg` is one that is valid, unless the process is in strict
 /// mode.
 pub unsafe fn semctl(id: i32, num: i32, command: i32, arg: usize) -> Answer {
-    let Some(config) = config::get() else {
+    let Some(config) = config::get()? else {
         let a = [id as usize, num as usize, command as usize, arg, 0, 0];
         // SAFETY: the caller's promise, which the kernel checks.
         return unsafe { sys::call(libc::SYS_semctl, a) }.map(|answer| answer as i32);
@@ -129,7 +129,7 @@ unsafe fn info(config: &Config, command: i32, place: *mut Info) -> Answer {
 /// # Errors
 /// As the kernel's; ENOSYS if a setting of the environment is bad.
 pub fn stat(id: i32, command: i32) -> Answer<(Status, i32)> {
-    config::get().ok_or(libc::ENOSYS)?;
+    config::get()?.ok_or(libc::ENOSYS)?;
     let is_index = command != libc::IPC_STAT;
     let id = if is_index {
         registry::get()?.at(id as usize % registry::ARRAYS).ok_or(libc::EINVAL)?.0

@@ -11,7 +11,7 @@ use crate::{access, process};
 /// # Errors
 /// As the kernel's, in its order. EIO if the directory is damaged.
 pub fn semget(key: i32, nsems: i32, flags: i32) -> Answer {
-    let Some(config) = config::get() else {
+    let Some(config) = config::get()? else {
         let a = [key as usize, nsems as usize, flags as usize, 0, 0, 0];
         // SAFETY: the call takes no pointers.
         return unsafe { sys::call(libc::SYS_semget, a) }.map(|answer| answer as i32);

@@ -74,7 +74,7 @@ fn single(id: i32, op: Op) -> Option<Answer> {
 #[cold]
 #[inline(never)]
 pub unsafe fn semtimedop(id: i32, ops: *const Op, number: usize, timeout: *const libc::timespec) -> Answer {
-    let Some(config) = config::get() else {
+    let Some(config) = config::get()? else {
         let a = [id as usize, ops as usize, number, timeout as usize, 0, 0];
         // SAFETY: the caller's promise, which the kernel checks.
         return unsafe { sys::call(libc::SYS_semtimedop, a) }.map(|answer| answer as i32);

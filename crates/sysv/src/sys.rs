@@ -216,13 +216,21 @@ impl File {
     }
 
     /// Sets the length.
+    ///
+    /// # Errors
+    /// ENOSPC also if the process may not make a file of that length.
     pub fn set_len(&self, bytes: usize) -> Answer<()> {
+        check_limit(bytes)?;
         // SAFETY: the call changes a file only.
         unsafe { call(libc::SYS_ftruncate, [self.0, bytes, 0, 0, 0, 0]) }.map(drop)
     }
 
     /// Takes memory or disk for the first `bytes`.
+    ///
+    /// # Errors
+    /// As [`set_len`](Self::set_len).
     pub fn allocate(&self, bytes: usize) -> Answer<()> {
+        check_limit(bytes)?;
         // SAFETY: the call changes a file only.
         match unsafe { call(libc::SYS_fallocate, [self.0, 0, 0, bytes, 0, 0]) } {
             Err(libc::EOPNOTSUPP | libc::ENOSYS) => Ok(()),
@@ -276,6 +284,15 @@ impl Drop for FileLock<'_> {
     fn drop(&mut self) {
         let _ = self.0.flock(libc::LOCK_UN);
     }
+}
+
+/// Whether the process may make a file of that length. The kernel would send SIGXFSZ if not.
+fn check_limit(bytes: usize) -> Answer<()> {
+    let mut limit = libc::rlimit { rlim_cur: 0, rlim_max: 0 };
+    let place = &raw mut limit as usize;
+    // SAFETY: the place is borrowed, and has the size of the kernel's structure; 0 is the caller.
+    let asked = unsafe { call(libc::SYS_prlimit64, [0, libc::RLIMIT_FSIZE as usize, 0, place, 0, 0]) };
+    if asked.is_ok() && bytes as u64 > limit.rlim_cur { Err(libc::ENOSPC) } else { Ok(()) }
 }
 
 impl Drop for File {

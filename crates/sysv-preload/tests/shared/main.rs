@@ -44,6 +44,12 @@ fn processes_that_have_ended_use_up_no_slots() {
     }
 }
 
+#[test]
+fn a_limit_of_the_process_is_an_error_for_as_long_as_it_lasts() {
+    assert_eq!(run("limits", &["file"]), "semget errno 28, then 0\n");
+    assert_eq!(run("limits", &["descriptors"]), "semget errno 24, then 0\n");
+}
+
 /// A directory with one array, and the program that uses it.
 struct Damage {
     arrays: Arrays,
