@@ -212,6 +212,9 @@ static void others_write(void) { with_mode(0602); as_other(all_kinds); }
 static void others_both(void) { with_mode(0666); as_other(all_kinds); }
 static void get_by_key(void) { put(semget(0x51d00009, 0, 0)  >= 0 ? 0 : -1); put(semget(0x51d00009, 0, 0004) >= 0 ? 0 : -1); put(semget(0x51d00009, 0, 0600) >= 0 ? 0 : -1); put(semget(0x51d00009, 9, 0600)); put(semget(0x51d00009, 1, IPC_CREAT | IPC_EXCL)); }
 static void others_get(void) { id = semget(0x51d00009, 2, 0600 | IPC_CREAT); as_other(get_by_key); ctl(0, IPC_RMID, 0); id = semget(0x51d00009, 2, 0604 | IPC_CREAT); as_other(get_by_key); }
+/* The same of an array that another process has made, so that this one has not opened it. */
+static void make_with_key(void) { exit(semget(0x51d00009, 2, 0600 | IPC_CREAT) < 0); }
+static void others_get_first(void) { pid_t a = child(make_with_key); waitpid(a, NULL, 0); as_other(get_by_key); id = semget(0x51d00009, 0, 0); }
 static void given_away(void) { with_mode(0600); struct semid_ds ds = stat_of(); ds.sem_perm.uid = 54321; put(ctl(0, IPC_SET, (long)&ds)); as_other(all_kinds); }
 static void own_no_rights(void) { int mine = semget(IPC_PRIVATE, 1, 0); id = mine; put(value(0)); OP(O(0, 0, NW)); put(ctl(0, IPC_RMID, 0)); }
 static void owner_without_bits(void) { as_other(own_no_rights); }
@@ -257,6 +260,7 @@ const struct named cases_of_deaths[] = {
     C(others_write),
     C(others_both),
     C(others_get),
+    C(others_get_first),
     C(given_away),
     C(owner_without_bits),
     C(others_undo),
