@@ -202,6 +202,10 @@ fn reserve(registry: &'static Registry, number: u32, start: u64) -> Option<Slot>
         let free = (0..PROCESSES).find(|&index| {
             let process = &registry.processes[index];
             let identity = process.identity.load(Relaxed);
+            // A free slot may still be on the robust list of a thread of its former process.
+            if Token::is_alive(process.token.word().load(Relaxed)) {
+                return false;
+            }
             identity == 0 || (process.rows.load(Relaxed) == 0 && is_gone(registry, index, identity))
         });
         free.map(|index| {

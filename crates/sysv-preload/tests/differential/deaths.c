@@ -107,6 +107,33 @@ static void undo_same_number(void)
     values();
 }
 
+/* Ends as a process does, but for its last step: the C library waits to write to a full pipe. */
+static void lingering(void)
+{
+    static char bytes[4096];
+    int full[2];
+    struct sembuf op = O(1, 0, UN);
+    if (pipe(full) || fcntl(full[1], F_SETFL, O_NONBLOCK))
+        _exit(1);
+    while (write(full[1], bytes, sizeof bytes) > 0) { }
+    fcntl(full[1], F_SETFL, 0);
+    dup2(full[1], 1);
+    semop(id, &op, 1);
+    printf("x");
+    exit(0);
+}
+static void undo_beside_lingering(void)
+{
+    fresh(2, "1 0");
+    pid_t a = child(lingering);
+    usleep(100000);
+    pid_t b = DO(SIGKILL, O(0, -1, UN));
+    end(b, SIGKILL);
+    TOP(3000, O(0, -1, 0));
+    values();
+    end(a, SIGKILL);
+}
+
 static void killed_sleeper(void) { fresh(1, 0); pid_t a = SLEEP(O(0, -1, 0)); end(a, SIGKILL); put(ctl(0, GETNCNT, 0)); OP(O(0, 1, 0)); values(); pids(a); }
 static void killed_older(void) { fresh(1, 0); pid_t a = SLEEP(O(0, -1, 0)), b = SLEEP(O(0, -1, 0)); end(a, SIGKILL); OP(O(0, 1, 0)); join(b); values(); pids(b); }
 static void killed_complex(void) { fresh(2, "0 0"); pid_t a = SLEEP(O(0, -1, UN), O(1, -1, UN)), b = SLEEP(O(0, -1, 0)); OP(O(1, 1, 0)); end(a, SIGKILL); put(ctl(0, GETNCNT, 0)); OP(O(0, 1, 0)); join(b); values(); }
@@ -247,6 +274,7 @@ const struct named cases_of_deaths[] = {
     C(undo_not_inherited),
     C(undo_over_exec),
     C(undo_same_number),
+    C(undo_beside_lingering),
     C(killed_sleeper),
     C(killed_older),
     C(killed_complex),

@@ -1,6 +1,7 @@
 /* What the cases of the oracle are written with. */
 #define _GNU_SOURCE
 #include <errno.h>
+#include <fcntl.h>
 #include <signal.h>
 #include <stdarg.h>
 #include <stdio.h>
