@@ -8,7 +8,7 @@
 //! |---|---|---|
 //! | free or dead to the new identity | a process that needs a slot, under the registry's lock | (C) |
 //! | the epoch increases | the same process after an `execve` | (E) |
-//! | used to free | the process at its exit, when it has no adjustments left | (F) |
+//! | dead to free | a process that has applied its adjustments | (F) |
 //!
 //! # Invariants
 //! 1. While the token is unmarked, its thread lives, and so does the process.
@@ -202,10 +202,6 @@ fn reserve(registry: &'static Registry, number: u32, start: u64) -> Option<Slot>
         let free = (0..PROCESSES).find(|&index| {
             let process = &registry.processes[index];
             let identity = process.identity.load(Relaxed);
-            // A free slot may still be on the robust list of a thread of its former process.
-            if Token::is_alive(process.token.word().load(Relaxed)) {
-                return false;
-            }
             identity == 0 || (process.rows.load(Relaxed) == 0 && is_gone(registry, index, identity))
         });
         free.map(|index| {
@@ -250,7 +246,8 @@ fn give_up(registry: &'static Registry, index: usize, identity: u64) {
     section.leave();
 }
 
-/// At the exit of the calling process: its adjustments are applied, and its slot is free.
+/// At the exit of the calling process: its adjustments are applied. It keeps its slot, whose token
+/// is on the list of a thread that is still to end, for calls in destructors that run later.
 pub fn leave() {
     let me = ME.load(Acquire);
     if me.is_null() {
@@ -262,8 +259,7 @@ pub fn leave() {
         return; // A child that shares the memory of its parent.
     }
     if let (Some(slot), Ok(registry)) = (mine(), registry::get()) {
-        give_up(registry, slot.index, slot.identity);
-        me.slot.store(0, Release);
+        crate::undo::apply_everywhere(registry, slot.index, slot.identity);
     }
 }
 
