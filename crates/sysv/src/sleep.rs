@@ -1,8 +1,9 @@
 //! How the calling thread sleeps in a set, and how a signal or a deadline ends that.
 //!
-//! A handler that runs during the sleep ends it, whatever `SA_RESTART` says. The set stays in the
-//! queue until the handler returns, or until the thread makes its next call that needs the array
-//! lock. That call, in the handler or after a jump out of it, takes the set out first.
+//! A handler that runs during the sleep ends it, whatever `SA_RESTART` says, unless its signal comes
+//! at the moment of a look (see [`look_after`]). The set stays in the queue until the handler
+//! returns, or until the thread makes its next call that needs the array lock. That call, in the
+//! handler or after a jump out of it, takes the set out first.
 
 use crate::array::Array;
 use crate::queue::{self, Status};
@@ -18,6 +19,17 @@ const LOOK_FOR_DEATHS: u64 = 50_000_000;
 /// The same while no other process has any. A thread that was killed after it completed a set, and
 /// before it woke the sleeper, delays that by so much.
 const LOOK: u64 = 1_000_000_000;
+
+/// When to look next: after `usual`, or up to an eighth later.
+///
+/// If a signal comes at the moment of the look, its handler runs after the kernel has said that
+/// the time is over, and the sleep goes on. So no look comes a round time after the call, as
+/// signals of timers do, and two sleepers do not look at the same moments.
+fn look_after(now: u64, usual: u64, thread: u32) -> u64 {
+    const SPREAD: u64 = 0x9e37_79b9_7f4a_7c15; // 2^64 by the golden ratio: all bits reach the upper ones.
+    let mixed = (now ^ u64::from(thread)).wrapping_mul(SPREAD) >> 32;
+    now + usual + (usual >> 6) + (mixed * (usual >> 3) >> 32)
+}
 
 #[derive(Clone, Copy)]
 struct Nap {
@@ -89,7 +101,8 @@ pub fn sleep(section: Section, slot: usize, deadline: Option<u64>) -> Answer {
         if deadline.is_some_and(|deadline| now >= deadline) {
             return end(nap, libc::EAGAIN);
         }
-        let look = now + if undo::has_others(array) { LOOK_FOR_DEATHS } else { LOOK };
+        let usual = if undo::has_others(array) { LOOK_FOR_DEATHS } else { LOOK };
+        let look = look_after(now, usual, nap.thread);
         let until = deadline.map_or(look, |deadline| deadline.min(look));
         match sys::wait(&sleeper.status, Status::WAITING, until) {
             Err(libc::EINTR) => return end(nap, libc::EINTR),

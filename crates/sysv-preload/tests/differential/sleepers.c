@@ -47,6 +47,25 @@ static void interrupted(void)
 }
 static void eintr(void) { fresh(1, 0); restart = 0; pid_t a = child(interrupted); await_asleep(1); kill(a, SIGUSR1); join(a); put(ctl(0, GETNCNT, 0)); OP(O(0, 1, 0)); values(); }
 static void eintr_restart(void) { fresh(1, 0); restart = 1; pid_t a = child(interrupted); await_asleep(1); kill(a, SIGUSR1); join(a); put(ctl(0, GETNCNT, 0)); }
+/* Signals of timers that end a whole number of seconds after the call. */
+static void interrupted_by_alarm(void)
+{
+    struct sembuf op = O(0, -1, 0);
+    signal(SIGALRM, hit);
+    timed(&op, 1, 1); /* The first sleep takes longer to begin. */
+    alarm(1);
+    _exit(timed(&op, 1, 9000) < 0 ? errno : 0);
+}
+static void eintr_alarm(void)
+{
+    enum { MANY = 30 };
+    pid_t all[MANY];
+    fresh(1, 0);
+    for (int i = 0; i < MANY; i++)
+        all[i] = child(interrupted_by_alarm), usleep(5000);
+    for (int i = 0; i < MANY; i++)
+        join(all[i]);
+}
 static void interrupted_timed(void)
 {
     struct sembuf op = O(0, -1, 0);
@@ -110,6 +129,7 @@ const struct named cases_of_sleepers[] = {
     C(eintr),
     C(eintr_restart),
     C(eintr_timed),
+    C(eintr_alarm),
     C(ignored_signal),
     C(semop_in_handler),
     C(fork_of_fork),
