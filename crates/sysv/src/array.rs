@@ -16,8 +16,8 @@
 //! | one less | a thread that has released the lock, or that sleeps no more | (L) |
 //!
 //! # Invariants
-//! 1. The mapping is made blank after (R), when no user is left. So a lock is released in the memory
-//!    in which it was acquired, and a set that was performed is not taken for a removed one.
+//! 1. The mapping is made blank after (R), when no user is left. So a lock is released in the
+//!    memory in which it was acquired, and a set that was performed is not taken for a removed one.
 //! 2. A child of fork inherits the number, but not the other threads. It may keep the memory of a
 //!    removed array until it ends.
 //!

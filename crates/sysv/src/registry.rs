@@ -257,8 +257,8 @@ impl Section {
         }
     }
 
-    /// Invariant 2: the file that the last holder may have left. No entry has changed since it chose
-    /// the id.
+    /// Invariant 2: the file that the last holder may have left. No entry has changed since it
+    /// chose the id.
     fn remove_unfinished(&self) {
         let sequence = (self.registry.sequence.load(Relaxed) % SEQUENCES).wrapping_sub(1) % SEQUENCES;
         if let Some(free) = (0..ARRAYS).find(|&index| self.registry.at(index).is_none()) {

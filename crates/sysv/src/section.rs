@@ -100,7 +100,8 @@ impl Section {
         Self::enter_held(array)
     }
 
-    /// As [`enter`](Self::enter), for a thread with a hold on the array, which passes to the section.
+    /// As [`enter`](Self::enter), for a thread with a hold on the array, which passes to the
+    /// section.
     ///
     /// # Errors
     /// EINVAL if the array is removed.

@@ -1,7 +1,7 @@
 //! How the calling thread sleeps in a set, and how a signal or a deadline ends that.
 //!
-//! A handler that runs during the sleep ends it, whatever `SA_RESTART` says, unless its signal comes
-//! at the moment of a look (see [`look_after`]). The set stays in the queue until the handler
+//! A handler that runs during the sleep ends it, whatever `SA_RESTART` says, unless its signal
+//! comes at the moment of a look (see [`look_after`]). The set stays in the queue until the handler
 //! returns, or until the thread makes its next call that needs the array lock. That call, in the
 //! handler or after a jump out of it, takes the set out first.
 
@@ -28,7 +28,7 @@ const LOOK: u64 = 1_000_000_000;
 fn look_after(now: u64, usual: u64, thread: u32) -> u64 {
     const SPREAD: u64 = 0x9e37_79b9_7f4a_7c15; // 2^64 by the golden ratio: all bits reach the upper ones.
     let mixed = (now ^ u64::from(thread)).wrapping_mul(SPREAD) >> 32;
-    now + usual + (usual >> 6) + (mixed * (usual >> 3) >> 32)
+    now + usual + (usual >> 6) + ((mixed * (usual >> 3)) >> 32)
 }
 
 #[derive(Clone, Copy)]
