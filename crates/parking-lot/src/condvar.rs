@@ -44,7 +44,8 @@
 //! 4. *No waiter that was taken is forgotten.* Its deliverer is awake or not forgotten, and does
 //!    not unwind. A waiter sleeps only while it is `WAITING` or `TAKEN`: the kernel compares. If it
 //!    was asleep, the deliverer has either moved it or wakes it after (D). If it was not, it sees
-//!    (M) or (D). While it sees `MOVING` it polls: the deliverer is in two system calls at most.
+//!    (M) or (D). While it sees `MOVING` it polls, and sleeps between polls if that takes long: the
+//!    deliverer is in two system calls at most, and may be preempted there.
 //! 5. A thread that was moved sleeps on the mutex. The deliverer has then marked the mutex, which
 //!    was held, or has woken a thread there. A waiter that was moved locks by `lock_requeued`, so
 //!    each release wakes the next thread that sleeps there. A waiter whose deadline passes while it
@@ -70,8 +71,9 @@ use core::panic::{RefUnwindSafe, UnwindSafe};
 use core::ptr;
 use ulocks_core::futex::{Bits, Futex, Private, Waited};
 use ulocks_core::raw::RawMutex;
+use ulocks_core::spin;
 use ulocks_core::sync::Ordering::{Acquire, Relaxed, Release};
-use ulocks_core::sync::{AtomicU32, UnsafeCell, spin_until, without_unwinding};
+use ulocks_core::sync::{AtomicU32, UnsafeCell, without_unwinding};
 use ulocks_core::time::Deadline;
 
 type QueueLock = ulocks_unfair::RawMutex;
@@ -306,7 +308,7 @@ impl<L: RawMutex<Scope = Private>> ExactCondvar<L> {
                     }
                 }
                 TAKEN => _ = node.status.wait_bits(TAKEN, BITS, None),
-                MOVING => spin_until(|| node.status.load(Relaxed) != MOVING),
+                MOVING => spin::outlast(|| node.status.load(Relaxed) != MOVING),
                 end => return end,
             }
         }

@@ -244,10 +244,10 @@ const BRIEFLY_NS: u32 = 2_000;
 /// The longest sleep of [`outlast`].
 const SHORT_SLEEP: Duration = Duration::from_micros(50);
 
-/// Waits until another thread is through, which takes less than [`BRIEFLY_NS`] if it runs. If it
+/// Waits until another thread is through, which takes less than two microseconds if it runs. If it
 /// was preempted, the caller leaves it a CPU, whatever the priorities of the two threads.
 #[cfg_attr(world = "vm", track_caller)]
-pub(crate) fn outlast(mut is_over: impl FnMut() -> bool) {
+pub fn outlast(mut is_over: impl FnMut() -> bool) {
     if cfg!(not(world = "machine")) {
         return spin_until(is_over); // No time passes in models.
     }
