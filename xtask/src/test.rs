@@ -51,9 +51,22 @@ pub fn run(shell: &Shell, workspace: &Workspace, steps: &mut Steps) -> anyhow::R
         world.run_models(&[], &[], &[], shell, workspace, steps)?;
     }
     vm::downstream(shell, workspace, steps)?;
+    patches(shell, workspace, steps)?;
     mutants::run_part(workspace, steps, MUTANTS_MINUTES)?;
     examples(shell, workspace, steps)?;
     benches(shell, workspace, steps)
+}
+
+/// Compiles what replaces parking_lot by a patch: packages outside of the workspace.
+fn patches(shell: &Shell, workspace: &Workspace, steps: &mut Steps) -> anyhow::Result<()> {
+    let target = workspace.target().join("patch");
+    for version in ["0.12", "0.13"] {
+        let manifest = format!("crates/parking-lot/patch/{version}/Cargo.toml");
+        let check =
+            cmd!(shell, "cargo check --manifest-path {manifest} --all-features --target-dir {target}");
+        steps.run(&format!("patch of parking_lot {version}"), check, &[])?;
+    }
+    Ok(())
 }
 
 /// Runs every example once. An example ends by itself, and reports a failure by its exit code.
