@@ -10,7 +10,7 @@ use crate::workloads::Workload;
 use std::fmt::Write;
 
 /// A line's look: colour in the light scheme, dashes, colour in the dark scheme.
-type Look = (&'static str, &'static str, &'static str);
+pub type Look = (&'static str, &'static str, &'static str);
 
 /// Warm colours for the family, cool ones for the peers, by name, so that a lock looks the same on
 /// every page. No two are alike.
@@ -52,18 +52,23 @@ const DASHES: &[&str] = &["none", "5 3", "2 2", "9 3 2 3", "9 3", "1 2", "5 3 1 
 /// No lock at all.
 const CEILING: Look = ("#8b8f94", "1 4", "#8b8f94");
 
-/// The look of each lock, in the order of the record.
-fn looks(report: &Report) -> Vec<Look> {
+/// The look of each lock of a page. No two are alike, unless there are more than fifty.
+pub fn looks<'a>(names: impl IntoIterator<Item = &'a str>) -> Vec<Look> {
     let others =
         DASHES.iter().flat_map(|dashes| COLOURS.iter().map(move |&(day, night)| (day, *dashes, night)));
     let mut others = others.cycle();
-    let look = |lock: &Lock| match lock.kind {
-        Kind::Baseline => CEILING,
-        _ => match NAMED.iter().find(|(name, _)| *name == lock.name) {
-            Some((_, look)) => *look,
-            None => others.next().unwrap_or(CEILING),
-        },
+    let look = |name| match NAMED.iter().find(|(known, _)| *known == name) {
+        Some((_, look)) => *look,
+        None => others.next().unwrap_or(CEILING),
     };
+    names.into_iter().map(look).collect()
+}
+
+/// The look of each lock, in the order of the record.
+fn looks_in(report: &Report) -> Vec<Look> {
+    let is_lock = |lock: &&Lock| lock.kind != Kind::Baseline;
+    let mut looks = looks(report.locks.iter().filter(is_lock).map(|lock| lock.name.as_str())).into_iter();
+    let look = |lock: &Lock| Some(lock).filter(is_lock).and_then(|_| looks.next()).unwrap_or(CEILING);
     report.locks.iter().map(look).collect()
 }
 
@@ -95,7 +100,7 @@ pub fn render(report: &Report) -> String {
 
 fn colours(report: &Report) -> String {
     let (mut light, mut dark, mut off) = (String::new(), String::new(), String::new());
-    for (index, (lock, (day, dashes, night))) in report.locks.iter().zip(looks(report)).enumerate() {
+    for (index, (lock, (day, dashes, night))) in report.locks.iter().zip(looks_in(report)).enumerate() {
         writeln!(light, ".s{index} {{ --c: {day}; --d: {dashes} }}").unwrap();
         if lock.kind == Kind::Family {
             writeln!(light, ".s{index} {{ --w: 3 }}\n.s{index} text.name {{ font-weight: 700 }}").unwrap();

@@ -40,7 +40,7 @@ pub(crate) mod units;
 
 pub use answer::answer;
 pub use compare::compare;
-pub use html::render;
+pub use html::{Look, looks, render};
 pub use summary::{Point, Score, Summary, Tally, WaitSummary, Worst, open_cells, summarise};
 pub use text::tables;
 pub(crate) use text::{Table, distinct};

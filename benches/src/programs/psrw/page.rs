@@ -3,25 +3,12 @@
 
 use super::Record;
 use super::tables::Property;
-use crate::report::distinct;
 use crate::report::svg::{Mark, Plot, Series, draw, escape};
 use crate::report::units;
+use crate::report::{distinct, looks};
 use crate::subjects::rwlocks::Entry;
 use crate::workloads::readers::Probe;
 use std::fmt::Write;
-
-/// Colours of the family, light and dark, in the order of the registry.
-const FAMILY: [(&str, &str); 4] =
-    [("#d6246e", "#ff6fa8"), ("#e8590c", "#ff9a57"), ("#b8860b", "#f0c040"), ("#a61e4d", "#ff9ec4")];
-/// Of the peers.
-const PEERS: [(&str, &str); 6] = [
-    ("#1c64d8", "#6aa5ff"),
-    ("#0b8a7a", "#3fd0bd"),
-    ("#5f6b7a", "#a9b4c0"),
-    ("#7a3fd1", "#b794ff"),
-    ("#5b8c1a", "#a5d65a"),
-    ("#8a5a2b", "#d6a878"),
-];
 
 /// The page of a record, if it has a property to show.
 pub(super) fn render(record: &Record) -> Option<String> {
@@ -60,13 +47,10 @@ pub(super) fn render(record: &Record) -> Option<String> {
 }
 
 fn colours(locks: &[&str]) -> String {
-    let (mut family, mut peers) = (FAMILY.iter().cycle(), PEERS.iter().cycle());
     let (mut light, mut dark) = (String::new(), String::new());
-    for (index, lock) in locks.iter().enumerate() {
-        let is_family = Entry::find(lock).is_ok_and(|entry| entry.family);
-        let (day, night) = if is_family { family.next() } else { peers.next() }.expect("a cycle has no end");
-        let width = if is_family { 2.6 } else { 1.6 };
-        writeln!(light, ".s{index} {{ --c: {day}; --w: {width} }}").unwrap();
+    for (index, (lock, (day, dashes, night))) in locks.iter().zip(looks(locks.iter().copied())).enumerate() {
+        let width = if Entry::find(lock).is_ok_and(|entry| entry.family) { 2.6 } else { 1.6 };
+        writeln!(light, ".s{index} {{ --c: {day}; --d: {dashes}; --w: {width} }}").unwrap();
         writeln!(dark, ".s{index} {{ --c: {night} }}").unwrap();
     }
     format!("{light}@media (prefers-color-scheme: dark) {{\n{dark}}}\n")

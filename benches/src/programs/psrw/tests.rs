@@ -108,3 +108,16 @@ fn rows_are_those_that_belong() {
 fn the_time_there_is_is_kept() {
     keeps_the_time::<Psrw>(10.0, 1);
 }
+
+#[test]
+fn no_two_locks_look_alike_on_the_page() {
+    let names: Vec<&str> = crate::subjects::rwlocks::Entry::all().iter().map(|entry| entry.name).collect();
+    let looks = crate::report::looks(names.iter().copied());
+    for of_scheme in
+        [|look: &crate::report::Look| (look.0, look.1), |look: &crate::report::Look| (look.2, look.1)]
+    {
+        let distinct: std::collections::HashSet<_> = looks.iter().map(of_scheme).collect();
+        assert_eq!(distinct.len(), names.len(), "{names:?}");
+    }
+    assert!(names.len() > 5);
+}

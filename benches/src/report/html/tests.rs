@@ -114,7 +114,7 @@ fn no_two_locks_look_alike() {
         })
         .collect();
     let mut seen = std::collections::HashMap::new();
-    for (lock, (day, dashes, night)) in report.locks.iter().zip(looks(&report)) {
+    for (lock, (day, dashes, night)) in report.locks.iter().zip(looks_in(&report)) {
         for look in [(day, dashes), (night, dashes)] {
             let other = seen.insert(look, &lock.name).filter(|other| *other != &lock.name);
             assert_eq!(other, None, "{} looks like it", lock.name);
