@@ -72,6 +72,10 @@ xflags::xflags! {
             repeated filter: String
         }
 
+        /// Opens the pages of the benches in chromium, and measures what a reader would see.
+        cmd page {
+        }
+
         /// Runs the litmus tests in models of processors (herd7): cargo xtask litmus [FILTER]
         cmd litmus {
             /// Only files whose name contains this.

@@ -18,6 +18,7 @@ mod long;
 mod loom;
 mod miri;
 mod mutants;
+mod page;
 mod picture;
 mod programs;
 mod publish_check;
@@ -73,6 +74,7 @@ fn run(command: XtaskCmd, steps: &mut Steps) -> anyhow::Result<()> {
         XtaskCmd::Vm(flags) => vm::run(&flags, &shell, &workspace, steps),
         XtaskCmd::Miri(flags) => miri::run(&flags, &shell, &workspace, steps),
         XtaskCmd::Tsan(flags) => tsan::run(&flags, &shell, &workspace, steps),
+        XtaskCmd::Page(_) => page::run(&shell, &workspace, steps),
         XtaskCmd::Litmus(flags) => litmus::run(&flags, &shell, &workspace, steps),
         XtaskCmd::Fuzz(flags) => fuzz::run(&flags, &shell, &workspace, steps),
         XtaskCmd::Mutants(flags) => mutants::run(&flags, &workspace, steps),

@@ -16,30 +16,30 @@ pub type Look = (&'static str, &'static str, &'static str);
 /// every page. No two are alike.
 const NAMED: &[(&str, Look)] = &[
     ("unfair", ("#d6246e", "none", "#ff6fa8")),
-    ("throughput", ("#e8590c", "none", "#ff9a57")),
-    ("asym", ("#b8860b", "none", "#f0c040")),
-    ("biased", ("#b8860b", "3 3", "#f0c040")),
+    ("throughput", ("#c2460a", "none", "#ff9a57")),
+    ("asym", ("#8a6508", "none", "#f0c040")),
+    ("biased", ("#8a6508", "3 3", "#f0c040")),
     ("byte", ("#d6246e", "3 3", "#ff6fa8")),
     ("calock", ("#a0281c", "none", "#ff8577")),
-    ("fair", ("#e8590c", "7 3", "#ff9a57")),
-    ("semaphore", ("#b8860b", "7 3", "#f0c040")),
+    ("fair", ("#c2460a", "7 3", "#ff9a57")),
+    ("semaphore", ("#8a6508", "7 3", "#f0c040")),
     ("pi", ("#a0281c", "7 3", "#ff8577")),
     ("std", ("#1c64d8", "none", "#6aa5ff")),
-    ("parking_lot", ("#0b8a7a", "none", "#3fd0bd")),
-    ("parking_lot-0.12", ("#0b8a7a", "5 3", "#3fd0bd")),
-    ("parking_lot-fair", ("#0b8a7a", "2 3", "#3fd0bd")),
+    ("parking_lot", ("#08776a", "none", "#3fd0bd")),
+    ("parking_lot-0.12", ("#08776a", "5 3", "#3fd0bd")),
+    ("parking_lot-fair", ("#08776a", "2 3", "#3fd0bd")),
     ("usync", ("#7a3fd1", "none", "#b794ff")),
     ("pthread", ("#5f6b7a", "none", "#a9b4c0")),
     ("pthread-adaptive", ("#5f6b7a", "6 3", "#a9b4c0")),
     ("pthread-pi", ("#5f6b7a", "2 3", "#a9b4c0")),
     ("pthread-robust", ("#5f6b7a", "8 3 2 3", "#a9b4c0")),
-    ("sem_t", ("#5b8c1a", "none", "#a5d65a")),
+    ("sem_t", ("#4c7616", "none", "#a5d65a")),
     ("sysv", ("#8a5a2b", "none", "#d6a878")),
 ];
 
 /// For locks that are not listed, each with each of the [`DASHES`].
 const COLOURS: &[(&str, &str)] = &[
-    ("#2c7fa8", "#7cc8ee"),
+    ("#266f93", "#7cc8ee"),
     ("#8a3f8f", "#e09be6"),
     ("#4b6f44", "#a3cf99"),
     ("#6b5b00", "#d8c860"),
@@ -50,7 +50,7 @@ const COLOURS: &[(&str, &str)] = &[
 const DASHES: &[&str] = &["none", "5 3", "2 2", "9 3 2 3", "9 3", "1 2", "5 3 1 3", "12 3"];
 
 /// No lock at all.
-const CEILING: Look = ("#8b8f94", "1 4", "#8b8f94");
+const CEILING: Look = ("#6b7076", "1 4", "#8b8f94");
 
 /// The look of each lock of a page. No two are alike, unless there are more than fifty.
 pub fn looks<'a>(names: impl IntoIterator<Item = &'a str>) -> Vec<Look> {

@@ -198,6 +198,7 @@ impl<P: Policy> RawBiasedMutex<P> {
             return None;
         }
         // Invariant 4.
+        // Mutant: Acquire -> Relaxed: no model has two threads of one id.
         if self.inner.is_locked() || self.held.load(Acquire) != FREE {
             return None;
         }
@@ -237,6 +238,7 @@ impl<P: Policy> RawBiasedMutex<P> {
     #[inline(never)]
     fn retreat(&self) {
         let key = self.held.key();
+        // Mutant: Release -> Relaxed: in the models the heavy fence orders what the owner did before.
         membarrier::store(&self.held, FREE, Release);
         key.wake(1);
     }
