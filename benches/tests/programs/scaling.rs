@@ -27,7 +27,7 @@ pub fn the_last_bench_says_where_the_report_is() {
     let folder = std::fs::read_dir(concat!(env!("CARGO_MANIFEST_DIR"), "/benches")).unwrap();
     let files = folder.map(|entry| entry.unwrap().path()).filter(|path| path.is_file());
     let last = std::fs::read_to_string(files.max().unwrap()).unwrap();
-    assert!(last.trim_end().ends_with("scaling::remind();\n    code\n}"), "{last}");
+    assert!(last.trim_end().ends_with("scaling::remind();\n    evidence::remind();\n    code\n}"), "{last}");
 }
 
 pub fn wrong_options_are_one_line_and_exit_code_2() {
