@@ -3,6 +3,7 @@
 use super::{Cell, Lock, all, page, select, table};
 use anyhow::{Context, Result, bail, ensure};
 use clap::Parser;
+use serde::Serialize;
 use std::path::{Path, PathBuf};
 use ulocks_vm::cost::{MOST_CPUS, Machine, Run};
 
@@ -39,7 +40,7 @@ pub struct Cli {
     /// large server]
     #[arg(long, value_name = "FILE")]
     machine: Option<PathBuf>,
-    /// Where cost.json and cost.html go [default: ulocks-cost in the target directory]
+    /// Where predicted.json and predicted.html go [default: ulocks-report in the target directory]
     #[arg(long, value_name = "DIR")]
     out: Option<PathBuf>,
     /// List the locks
@@ -91,16 +92,39 @@ pub fn run(cli: &Cli) -> Result<()> {
             cells.push(Cell { lock: lock.name.to_owned(), outcome });
         }
     }
-    print!("{}", table::text(&cells));
+    let record = Record {
+        schema: SCHEMA,
+        machine: machine.to_string().lines().next().unwrap_or_default().to_owned(),
+        load: cli.load(),
+        tables: table::text(&cells),
+        cells: &cells,
+    };
+    print!("{}", record.tables);
     let out = cli.out.clone().map_or_else(default_out, Ok)?;
     std::fs::create_dir_all(&out).with_context(|| format!("cannot make {}", out.display()))?;
-    let json = serde_json::to_string_pretty(&cells)? + "\n";
-    for (name, content) in [("cost.json", json), ("cost.html", page::html(&machine, &cli.load(), &cells))] {
+    let json = serde_json::to_string_pretty(&record)? + "\n";
+    let page = page::html(&machine, &record.load, &cells);
+    for (name, content) in [("predicted.json", json), ("predicted.html", page)] {
         let path = out.join(name);
         std::fs::write(&path, content).with_context(|| format!("cannot write {}", path.display()))?;
         println!("{}", path.display());
     }
     Ok(())
+}
+
+/// The version of the record. The page of all figures reads it.
+const SCHEMA: &str = "ulocks-predicted/1";
+
+/// What a run leaves behind.
+#[derive(Serialize)]
+struct Record<'a> {
+    schema: &'static str,
+    /// The first line of what the model says of itself.
+    machine: String,
+    load: String,
+    /// What is on standard output.
+    tables: String,
+    cells: &'a [Cell],
 }
 
 impl Cli {
@@ -120,7 +144,7 @@ impl Cli {
 fn default_out() -> Result<PathBuf> {
     let program = std::env::current_exe().context("cannot find this program")?;
     let target = program.ancestors().find(|folder| folder.join("CACHEDIR.TAG").exists());
-    Ok(target.unwrap_or(Path::new(".")).join("ulocks-cost"))
+    Ok(target.unwrap_or(Path::new(".")).join("ulocks-report"))
 }
 
 fn cpus(text: &str) -> Result<Cpus> {

@@ -37,6 +37,9 @@ const NAMED: &[(&str, Look)] = &[
     ("sysv", ("#8a5a2b", "none", "#d6a878")),
 ];
 
+/// The look and the width of each line, in the order of their classes, and the drawings.
+pub(crate) type Charts = (Vec<(Look, f64)>, Vec<String>);
+
 /// For locks that are not listed, each with each of the [`DASHES`].
 const COLOURS: &[(&str, &str)] = &[
     ("#266f93", "#7cc8ee"),
@@ -98,17 +101,32 @@ pub fn render(report: &Report) -> String {
     page
 }
 
-fn colours(report: &Report) -> String {
-    let (mut light, mut dark, mut off) = (String::new(), String::new(), String::new());
-    for (index, (lock, (day, dashes, night))) in report.locks.iter().zip(looks_in(report)).enumerate() {
-        writeln!(light, ".s{index} {{ --c: {day}; --d: {dashes} }}").unwrap();
-        if lock.kind == Kind::Family {
-            writeln!(light, ".s{index} {{ --w: 3 }}\n.s{index} text.name {{ font-weight: 700 }}").unwrap();
-        }
-        writeln!(dark, "  .s{index} {{ --c: {night} }}").unwrap();
-        writeln!(off, "body:has(#l{index}:not(:checked)) figure .s{index} {{ display: none }}").unwrap();
+/// The style of lines: each has its look and its width, in the order of the classes `s0`, `s1` and
+/// so on. They hold inside of `scope`, which is a selector that ends with a space, or nothing.
+pub(crate) fn style(scope: &str, lines: &[(Look, f64)]) -> String {
+    let (mut light, mut dark) = (String::new(), String::new());
+    for (index, ((day, dashes, night), width)) in lines.iter().enumerate() {
+        writeln!(light, "{scope}.s{index} {{ --c: {day}; --d: {dashes}; --w: {width} }}").unwrap();
+        writeln!(dark, "  {scope}.s{index} {{ --c: {night} }}").unwrap();
     }
-    format!("{light}@media (prefers-color-scheme: dark) {{\n{dark}}}\n{off}")
+    format!("{light}@media (prefers-color-scheme: dark) {{\n{dark}}}\n")
+}
+
+/// The look and the width of the lines of each lock, in the order of the record.
+pub(crate) fn lines_in(report: &Report) -> Vec<(Look, f64)> {
+    let width = |lock: &Lock| if lock.kind == Kind::Family { 3.0 } else { 1.6 };
+    looks_in(report).into_iter().zip(report.locks.iter().map(width)).collect()
+}
+
+fn colours(report: &Report) -> String {
+    let mut rest = String::new();
+    for (index, lock) in report.locks.iter().enumerate() {
+        if lock.kind == Kind::Family {
+            writeln!(rest, ".s{index} text.name {{ font-weight: 700 }}").unwrap();
+        }
+        writeln!(rest, "body:has(#l{index}:not(:checked)) figure .s{index} {{ display: none }}").unwrap();
+    }
+    style("", &lines_in(report)) + &rest
 }
 
 fn head(page: &mut String, report: &Report) {

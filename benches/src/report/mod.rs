@@ -39,7 +39,9 @@ mod text;
 pub(crate) mod units;
 
 pub use answer::answer;
+pub(crate) use chart::of_workload as charts;
 pub use compare::compare;
+pub(crate) use html::{Charts, lines_in, style};
 pub use html::{Look, looks, render};
 pub use summary::{Point, Score, Summary, Tally, WaitSummary, Worst, open_cells, summarise};
 pub use text::tables;

@@ -2,6 +2,8 @@
 const NO_ROOM = 1, TOUCH = 2, CONTRAST = 4.5;
 function measure(frame) {
   const page = frame.contentDocument, view = frame.contentWindow, findings = [];
+  // What is folded away is measured too.
+  for (const folded of page.querySelectorAll("details")) { folded.removeAttribute("name"); folded.open = true; }
   const style = (element) => view.getComputedStyle(element);
   const name = (element) => element.tagName.toLowerCase() + (element.textContent || "").trim().slice(0, 40).replace(/\s+/g, " ").replace(/^/, " ");
   const scrolls = (element) => element !== page.body && /auto|scroll/.test(style(element).overflowX);

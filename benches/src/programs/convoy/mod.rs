@@ -52,7 +52,7 @@ const LOCKS: [Lock; 7] = [
 /// What ratios are taken to: the kernel's semaphore, and usema's descendant.
 const SYSV: &str = "sysv";
 /// The other.
-const SEMAPHORE: &str = "semaphore";
+pub(super) const SEMAPHORE: &str = "semaphore";
 
 const CHILDREN: [u32; 6] = [1, 2, 3, 4, 100, 1000];
 /// As many as these need time.

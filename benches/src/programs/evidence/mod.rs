@@ -4,11 +4,14 @@
 //! A program is one entry of `SOURCES`. Its section is what the program itself prints, computed
 //! again from its record, so nothing on the page comes from anywhere else.
 
+mod beside;
+mod criterion;
 mod mails;
 mod page;
 #[cfg(test)]
 mod tests;
 
+use self::beside::Line;
 use super::condvar::Condvar;
 use super::convoy::Convoy;
 use super::harness::{Program, RecordOf, Subject};
@@ -18,7 +21,7 @@ use super::semaphores::sembench::Sembench;
 use super::semaphores::semscale::Semscale;
 use super::shared::Shared;
 use super::tofutex;
-use crate::report::{self, Mode, Report};
+use crate::report::{self, Charts, Mode, Report};
 use crate::run::machine::Machine;
 use anyhow::{Context, Result};
 use serde::Deserialize;
@@ -32,19 +35,44 @@ struct Source {
     about: &'static str,
     command: &'static str,
     read: fn(&str) -> Result<Shown>,
+    /// The table of its mail before anything is measured.
+    beside: fn() -> Vec<Line>,
 }
 
 /// What the page says of a record.
 struct Shown {
-    machine: Machine,
-    mode: Mode,
+    /// The processor and how many.
+    cpus: String,
+    /// All that is known of the machine, and of the moment.
+    machine: String,
+    date: String,
+    /// How it ran.
+    run: String,
+    /// Whether its figures can be quoted.
+    measures: bool,
     text: String,
+    /// The table of its mail.
+    beside: Vec<Line>,
+    charts: Option<Charts>,
+}
+
+/// What a program has for the page beside its tables.
+trait Evidence: Program {
+    /// The table of its mail: what, then, today. Without a record, nothing is known of today.
+    fn beside(_: Option<&RecordOf<Self>>) -> Vec<Line> {
+        Vec::new()
+    }
+
+    /// Its drawings.
+    fn charts(_: &RecordOf<Self>) -> Option<Charts> {
+        None
+    }
 }
 
 /// Every program, in the order of the page.
 #[rustfmt::skip]
 const SOURCES: &[Source] = &[
-    Source { name: "scaling", schema: report::SCHEMA, about: "all locks over thread counts", command: "cargo bench --bench scaling", read: scaling },
+    Source { name: "scaling", schema: report::SCHEMA, about: "all locks over thread counts", command: "cargo bench --bench scaling", read: scaling, beside: Vec::new },
     of::<Promises>("each lock of the family against what is promised of it", "cargo bench --bench promises"),
     of::<Convoy>("the table of 2002, measured again", "cargo bench --bench convoy"),
     of::<Psrw>("reader-writer locks", "cargo bench --bench psrw"),
@@ -52,35 +80,90 @@ const SOURCES: &[Source] = &[
     of::<Semscale>("semaphore arrays over thread counts", "cargo bench --bench semscale"),
     of::<Condvar>("condition variables", "cargo bench --bench condvar"),
     of::<Shared>("locks between processes, and the death of a holder", "cargo bench --bench shared"),
-    Source { name: "tofutex", schema: tofutex::SCHEMA, about: "the program of 2016", command: "cargo run --release --bin tofutex", read: tofutex },
+    Source { name: "tofutex", schema: tofutex::SCHEMA, about: "the program of 2016", command: "cargo run --release --bin tofutex", read: tofutex, beside: || beside::tofutex(None) },
+    Source { name: "predicted", schema: "ulocks-predicted/1", about: "what the locks would cost on many CPUs, in virtual time; nothing of it is measured", command: "cargo xtask vm --cost --cpus 1..64", read: predicted, beside: Vec::new },
+    criterion::SOURCE,
 ];
 
-const fn of<P: Program>(about: &'static str, command: &'static str) -> Source
+const fn of<P: Evidence>(about: &'static str, command: &'static str) -> Source
 where
     <P::Subject as Subject>::Row: DeserializeOwned,
 {
-    Source { name: P::NAME, schema: P::SCHEMA, about, command, read: program::<P> }
+    Source {
+        name: P::NAME,
+        schema: P::SCHEMA,
+        about,
+        command,
+        read: program::<P>,
+        beside: || P::beside(None),
+    }
 }
 
-fn program<P: Program>(json: &str) -> Result<Shown>
+impl Shown {
+    fn of(machine: &Machine, mode: Mode, text: String) -> Self {
+        Self {
+            cpus: format!("{}, {} CPUs", machine.cpu_model, machine.cpus_online),
+            machine: machine.to_string(),
+            date: machine.date.clone(),
+            run: match mode {
+                Mode::Full => "full",
+                Mode::Quick => "a quick look",
+                Mode::Smoke => "a smoke run, which measures nothing",
+            }
+            .into(),
+            measures: mode == Mode::Full,
+            text,
+            beside: Vec::new(),
+            charts: None,
+        }
+    }
+}
+
+fn program<P: Evidence>(json: &str) -> Result<Shown>
 where
     <P::Subject as Subject>::Row: DeserializeOwned,
 {
     let record: RecordOf<P> = serde_json::from_str(json)?;
-    let text = P::tables(&record);
-    Ok(Shown { machine: record.machine, mode: record.mode, text })
+    let shown = Shown::of(&record.machine, record.mode, P::tables(&record));
+    Ok(Shown { beside: P::beside(Some(&record)), charts: P::charts(&record), ..shown })
 }
 
 fn scaling(json: &str) -> Result<Shown> {
     let mut record = Report::from_json(json)?;
     record.summary = report::summarise(&record);
     let text = format!("{}\n{}", report::answer(&record), report::tables(&record));
-    Ok(Shown { machine: record.machine, mode: record.mode, text })
+    let drawings = record.workloads().into_iter().flat_map(|workload| report::charts(&record, workload));
+    let charts = Some((report::lines_in(&record), drawings.collect()));
+    Ok(Shown { charts, ..Shown::of(&record.machine, record.mode, text) })
 }
 
 fn tofutex(json: &str) -> Result<Shown> {
     let record: tofutex::Record = serde_json::from_str(json)?;
-    Ok(Shown { text: tofutex::tables(&record), machine: record.machine, mode: Mode::Full })
+    let rounds = record.rows.first().map_or(0, |row| row.rounds.len());
+    let run = format!("{} threads, {rounds} rounds", record.threads);
+    let shown = Shown::of(&record.machine, Mode::Full, tofutex::tables(&record));
+    Ok(Shown { run, beside: beside::tofutex(Some(&record)), ..shown })
+}
+
+/// The record of `ulocks-cost`, whose machine is a model.
+fn predicted(json: &str) -> Result<Shown> {
+    #[derive(Deserialize)]
+    struct Record {
+        machine: String,
+        load: String,
+        tables: String,
+    }
+    let record: Record = serde_json::from_str(json)?;
+    Ok(Shown {
+        cpus: "a model".into(),
+        machine: record.machine,
+        date: String::new(),
+        run: "predicted".into(),
+        measures: false,
+        text: format!("{}\n\n{}", record.load, record.tables),
+        beside: Vec::new(),
+        charts: None,
+    })
 }
 
 /// A file of a folder, and what became of it.
@@ -99,6 +182,7 @@ fn find(folders: &[PathBuf]) -> Result<Vec<Found>> {
     let mut found = Vec::new();
     for folder in folders {
         let names = std::fs::read_dir(folder).with_context(|| format!("cannot read {}", folder.display()))?;
+        found.extend(criterion::find(folder));
         let mut paths = names.map(|name| Ok(name?.path())).collect::<Result<Vec<_>>>()?;
         paths.sort();
         for path in paths.iter().filter(|path| path.extension().is_some_and(|end| end == "json")) {
@@ -119,7 +203,15 @@ fn find(folders: &[PathBuf]) -> Result<Vec<Found>> {
             found.push(Found { file, source, shown });
         }
     }
+    // The newest first: a folder's own order is that of names.
+    found.sort_by(|a, b| b.date().cmp(a.date()));
     Ok(found)
+}
+
+impl Found {
+    fn date(&self) -> &str {
+        self.shown.as_ref().map_or("", |shown| &shown.date)
+    }
 }
 
 /// Where programs leave their records.

@@ -1,24 +1,26 @@
 //! The page and its twin in Markdown: one list of blocks, written in two ways.
 
 use super::mails::{MAILS, today};
-use super::{Found, SOURCES, Source};
-use crate::report::Mode;
+use super::{Found, SOURCES, Shown, Source};
+use crate::report;
 use crate::report::svg::escape;
 use std::fmt::Write;
 
 /// What the page consists of.
-enum Block {
+enum Block<'a> {
     Title(String),
-    Section(String),
+    /// A heading, and the name by which a link finds it.
+    Section(String, &'static str),
     Text(String),
     Command(String),
     /// A header and rows.
     Table(Vec<Vec<String>>),
-    /// What a program prints, under a line that says of which run.
-    Record(String, String),
+    /// A record under a line that says of which run it is, and whether it is the first of its
+    /// program.
+    Record(&'a Found, &'a Shown, bool),
 }
 
-fn blocks(found: &[Found]) -> Vec<Block> {
+fn blocks(found: &[Found]) -> Vec<Block<'_>> {
     let mut blocks = vec![
         Block::Title("ulocks: all figures".into()),
         Block::Text(
@@ -29,46 +31,59 @@ fn blocks(found: &[Found]) -> Vec<Block> {
         Block::Table(overview(found)),
     ];
     for mail in MAILS {
-        blocks.push(Block::Section(mail.title.into()));
+        blocks.push(Block::Section(mail.title.into(), ""));
         blocks.push(Block::Text(mail.note.into()));
         if !mail.then.is_empty() {
             let rows = mail.then.iter().map(|row| row.iter().map(|&cell| cell.into()).collect());
             blocks.push(Block::Table(rows.collect()));
         }
+        if let Some(source) = mail.programs.first().and_then(|name| SOURCES.iter().find(|s| s.name == *name))
+        {
+            blocks.extend(beside(found, source));
+        }
         if let Some(heading) = mail.heading {
             blocks.push(Block::Text(format!("BENCHMARKS.md, \"{heading}\": {}", today(heading))));
         }
-        let today = mail.programs.iter().map(|program| format!("Today: the section {program}."));
+        let today = mail.programs.iter().map(|program| format!("All of today: the section {program}."));
         blocks.extend(today.chain(mail.missing.map(|missing| format!("Today: {missing}."))).map(Block::Text));
     }
     for source in SOURCES {
-        blocks.push(Block::Section(format!("{}: {}", source.name, source.about)));
+        blocks.push(Block::Section(format!("{}: {}", source.name, source.about), source.name));
         blocks.push(Block::Command(source.command.into()));
-        let runs: Vec<_> = of(found, source).collect();
-        if runs.is_empty() {
+        if of(found, source).next().is_none() {
             blocks.push(Block::Text("Not run yet. The command above runs it.".into()));
         }
-        blocks.extend(runs.into_iter().map(|run| match &run.shown {
-            Ok(shown) => Block::Record(
-                format!("{}, {}, {}", run.file, shown.machine, shown.machine.date),
-                shown.text.trim_matches('\n').into(),
-            ),
+        let mut first = true;
+        blocks.extend(of(found, source).map(|run| match &run.shown {
+            Ok(shown) => Block::Record(run, shown, std::mem::take(&mut first)),
             Err(error) => Block::Text(format!("{} is not shown: {error:#}.", run.file)),
         }));
     }
     blocks
 }
 
-fn of<'a>(found: &'a [Found], source: &'a Source) -> impl Iterator<Item = &'a Found> {
+/// The table of a mail beside the newest run of its program, and the machine of that run.
+fn beside<'a>(found: &'a [Found], source: &Source) -> impl Iterator<Item = Block<'a>> {
+    let newest = of(found, source)
+        .filter_map(|run| Some((run, run.shown.as_ref().ok().filter(|shown| shown.measures)?)))
+        .next();
+    let lines = newest.map_or_else(source.beside, |(_, shown)| shown.beside.clone());
+    let header = ["what, as a ratio", "then", "today"].map(String::from).to_vec();
+    let rows = [header].into_iter().chain(lines.into_iter().map(Vec::from)).collect();
+    let text = newest.map_or_else(
+        || format!("Not run yet: {}", source.command),
+        |(run, shown)| format!("Today: {}, {}; {}", run.file, shown.machine, source.command),
+    );
+    [Block::Table(rows), Block::Text(text)].into_iter()
+}
+
+fn of<'a>(found: &'a [Found], source: &Source) -> impl Iterator<Item = &'a Found> {
     found.iter().filter(move |run| run.source.name == source.name)
 }
 
-fn mode(mode: Mode) -> &'static str {
-    match mode {
-        Mode::Full => "full",
-        Mode::Quick => "a quick look",
-        Mode::Smoke => "a smoke run, which measures nothing",
-    }
+/// What run it is, on one line.
+fn caption(run: &Found, shown: &Shown) -> String {
+    format!("{}, {}, {}", run.file, shown.run, shown.machine)
 }
 
 /// A row for each run, and for each program that was not run.
@@ -80,8 +95,8 @@ fn overview(found: &[Found]) -> Vec<Vec<String>> {
         let before = rows.len();
         rows.extend(of(found, source).map(|run| match &run.shown {
             Ok(shown) => row(
-                format!("{}, {}", shown.machine.date, mode(shown.mode)),
-                format!("{}, {} CPUs", shown.machine.cpu_model, shown.machine.cpus_online),
+                [&shown.date, &shown.run].map(String::as_str).join(", ").trim_start_matches(", ").into(),
+                shown.cpus.clone(),
             ),
             Err(_) => row(format!("{} cannot be read", run.file), "unknown".into()),
         }));
@@ -92,36 +107,37 @@ fn overview(found: &[Found]) -> Vec<Vec<String>> {
     rows
 }
 
-/// The page: one file, no scripts, nothing fetched.
+/// The page: one file, no scripts, nothing fetched. Of the records of a program, one is open.
 pub(super) fn html(found: &[Found]) -> String {
+    let blocks = blocks(found);
     let mut page = format!(
         "<!DOCTYPE html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\"/>\n\
          <meta http-equiv=\"Content-Security-Policy\" content=\"default-src 'none'; style-src 'unsafe-inline'\"/>\n\
          <meta name=\"viewport\" content=\"width=device-width, initial-scale=1\"/>\n\
          <title>ulocks: all figures</title>\n<style>\n{}\
          pre {{ margin: 0; padding: .7rem .9rem; font: .78rem/1.45 var(--mono) }}\n\
-         .scroll {{ margin: .6rem 0 }}\nth, td {{ text-align: left }}\n\
+         .scroll, .plots {{ margin: .6rem 0 }}\nth, td {{ text-align: left }}\na {{ color: inherit }}\n{}\
          </style>\n</head>\n<body>\n<main>\n",
-        include_str!("../../report/page.css")
+        include_str!("../../report/page.css"),
+        blocks.iter().enumerate().map(|(nth, block)| style(nth, block)).collect::<String>(),
     );
-    for block in blocks(found) {
+    for (nth, block) in blocks.iter().enumerate() {
         match block {
-            Block::Title(text) => writeln!(page, "<h1>{}</h1>", escape(&text)),
-            Block::Section(text) => writeln!(page, "<h2>{}</h2>", escape(&text)),
-            Block::Text(text) => writeln!(page, "<p>{}</p>", escape(&text)),
+            Block::Title(text) => writeln!(page, "<h1>{}</h1>", escape(text)),
+            Block::Section(text, "") => writeln!(page, "<h2>{}</h2>", escape(text)),
+            Block::Section(text, name) => writeln!(page, "<h2 id=\"{name}\">{}</h2>", escape(text)),
+            Block::Text(text) => writeln!(page, "<p>{}</p>", escape(text)),
             Block::Command(text) => {
-                writeln!(page, "<div class=\"scroll\"><pre>{}</pre></div>", escape(&text))
+                writeln!(page, "<div class=\"scroll\"><pre>{}</pre></div>", escape(text))
             }
-            Block::Record(run, text) => writeln!(
-                page,
-                "<details open><summary>{}</summary>\n<div class=\"scroll\"><pre>{}</pre></div></details>",
-                escape(&run),
-                escape(&text)
-            ),
+            Block::Record(run, shown, first) => {
+                record(&mut page, nth, run, shown, *first);
+                Ok(())
+            }
             Block::Table(rows) => {
                 let line = |(index, row): (usize, &Vec<String>)| {
                     let tag = if index == 0 { "th" } else { "td" };
-                    let cells = row.iter().map(|cell| format!("<{tag}>{}</{tag}>", escape(cell)));
+                    let cells = row.iter().map(|cell| format!("<{tag}>{}</{tag}>", linked(cell)));
                     format!("<tr>{}</tr>\n", cells.collect::<String>())
                 };
                 let lines: String = rows.iter().enumerate().map(line).collect();
@@ -133,16 +149,55 @@ pub(super) fn html(found: &[Found]) -> String {
     page + "</main>\n</body>\n</html>\n"
 }
 
-/// The same in Markdown.
+/// A cell; the name of a program leads to its section.
+fn linked(cell: &str) -> String {
+    let text = escape(cell);
+    if SOURCES.iter().any(|source| source.name == cell) {
+        format!("<a href=\"#{text}\">{text}</a>")
+    } else {
+        text
+    }
+}
+
+/// The looks of the lines of a record.
+fn style(nth: usize, block: &Block<'_>) -> String {
+    match block {
+        Block::Record(_, Shown { charts: Some((lines, _)), .. }, _) => {
+            report::style(&format!(".r{nth} "), lines)
+        }
+        _ => String::new(),
+    }
+}
+
+fn record(page: &mut String, nth: usize, run: &Found, shown: &Shown, first: bool) {
+    let open = if first { " open" } else { "" };
+    let name = run.source.name;
+    let summary = escape(&caption(run, shown));
+    writeln!(page, "<details name=\"{name}\"{open}><summary>{summary}</summary>").unwrap();
+    if let Some((_, drawings)) = &shown.charts {
+        writeln!(page, "<div class=\"plots r{nth}\">").unwrap();
+        for drawing in drawings {
+            writeln!(page, "<figure>{drawing}</figure>").unwrap();
+        }
+        writeln!(page, "</div>").unwrap();
+    }
+    let text = escape(shown.text.trim_matches('\n'));
+    writeln!(page, "<div class=\"scroll\"><pre>{text}</pre></div></details>").unwrap();
+}
+
+/// The same in Markdown, without the drawings.
 pub(super) fn markdown(found: &[Found]) -> String {
     let mut page = String::new();
     for block in blocks(found) {
         match block {
             Block::Title(text) => writeln!(page, "# {text}\n"),
-            Block::Section(text) => writeln!(page, "## {text}\n"),
+            Block::Section(text, _) => writeln!(page, "## {text}\n"),
             Block::Text(text) => writeln!(page, "{text}\n"),
             Block::Command(text) => writeln!(page, "```sh\n{text}\n```\n"),
-            Block::Record(run, text) => writeln!(page, "{run}\n\n```text\n{text}\n```\n"),
+            Block::Record(run, shown, _) => {
+                let text = shown.text.trim_matches('\n');
+                writeln!(page, "{}\n\n```text\n{text}\n```\n", caption(run, shown))
+            }
             Block::Table(rows) => {
                 let line = |row: &Vec<String>| {
                     let cells = row.iter().map(|cell| format!(" {} |", cell.replace('|', "\\|")));

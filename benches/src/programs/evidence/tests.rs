@@ -26,11 +26,14 @@ fn condvar_record(schema: &str) -> String {
 fn a_program_without_a_record_has_a_row_and_its_command() {
     let (html, markdown) = page_of("none", &[]);
     for source in SOURCES {
-        let row = format!("<td>{}</td><td>not run</td><td>none</td><td>{}</td>", source.name, source.command);
+        let name = format!("<a href=\"#{0}\">{0}</a>", source.name);
+        let row = format!("<td>{name}</td><td>not run</td><td>none</td><td>{}</td>", source.command);
+        assert!(html.contains(&format!("<h2 id=\"{}\">", source.name)));
         assert!(html.contains(&row), "{row}");
         assert!(markdown.contains(&format!("| {} | not run | none |", source.name)), "{markdown}");
     }
-    assert_eq!(html.matches("Not run yet").count(), SOURCES.len());
+    let mails = mails::MAILS.iter().filter(|mail| !mail.programs.is_empty()).count();
+    assert_eq!(html.matches("Not run yet").count(), SOURCES.len() + mails);
     assert!(html.contains("not measured yet"), "nothing of the load of 2005");
 }
 
@@ -71,9 +74,73 @@ fn a_damaged_record_says_what_is_wrong() {
 fn the_page_fetches_nothing() {
     let (html, _) = page_of("closed", &[("scaling.json", fixture::plain(5).to_json())]);
     assert!(html.contains("default-src 'none'"));
-    for part in ["<script", "<link", "<img", "<iframe", "src=", "href=", "url(", "@import"] {
+    for part in ["<script", "<link", "<img", "<iframe", "src=", "url(", "@import"] {
         assert!(!html.contains(part), "{part}");
     }
+    assert_eq!(html.matches("href=").count(), html.matches("href=\"#").count());
+}
+
+#[test]
+fn of_the_records_of_a_program_the_newest_is_open() {
+    let dated = |date: &str| {
+        let mut record = fixture::plain(5);
+        record.machine.date = date.into();
+        record.to_json()
+    };
+    let files = [("a.json", dated("2026-01-02T00:00:00Z")), ("b.json", dated("2026-01-03T00:00:00Z"))];
+    let (html, _) = page_of("newest", &files);
+    let open = html.find("<details name=\"scaling\" open><summary>b.json").expect("b is open");
+    let closed = html.find("<details name=\"scaling\"><summary>a.json").expect("a is closed");
+    assert!(open < closed);
+    // The lines of each record have their own looks, and the drawings are inside of it.
+    let classes: Vec<&str> =
+        html.match_indices("<div class=\"plots r").map(|(at, _)| &html[at + 18..][..4]).collect();
+    assert_eq!(classes.len(), 2);
+    assert_ne!(classes[0], classes[1]);
+    assert!(html.matches("<svg").count() >= 6);
+}
+
+#[test]
+fn predictions_and_criterion_are_on_the_page() {
+    let predicted = r#"{"schema": "ulocks-predicted/1", "machine": "machine large", "load": "30 ns", "tables": "predicted: 7"}"#;
+    let (_, markdown) = page_of("predicted", &[("predicted.json", predicted.into())]);
+    assert!(markdown.contains("| predicted | predicted | a model |"), "{markdown}");
+    assert!(markdown.contains("machine large\n\n```text\n30 ns\n\npredicted: 7\n"), "{markdown}");
+
+    let target = std::env::temp_dir().join(format!("ulocks-evidence-{}-target", std::process::id()));
+    let new = target.join("criterion/uncontended_std/new");
+    std::fs::create_dir_all(&new).unwrap();
+    std::fs::write(new.join("benchmark.json"), r#"{"full_id": "uncontended/std"}"#).unwrap();
+    let estimates = r#"{"median": {"point_estimate": 5.5, "confidence_interval": {"lower_bound": 5.25, "upper_bound": 6.0}}}"#;
+    std::fs::write(new.join("estimates.json"), estimates).unwrap();
+    let found = criterion::find(&target.join("ulocks-report")).unwrap();
+    let shown = found.shown.unwrap();
+    std::fs::remove_dir_all(&target).unwrap();
+    let row = shown.text.lines().find(|line| line.starts_with("uncontended/std")).unwrap();
+    let cells: Vec<&str> = row.split_whitespace().collect();
+    assert_eq!(cells, ["uncontended/std", "5.50ns", "5.25ns", "6.00ns"]);
+    assert!(criterion::find(&target.join("ulocks-report")).is_none());
+}
+
+#[test]
+fn the_tables_of_the_mails_have_the_figures_of_their_time() {
+    let lines = |lines: Vec<beside::Line>| lines.iter().map(|line| line.join(" | ")).collect::<Vec<_>>();
+    let franke = lines(Convoy::beside(None));
+    assert_eq!(franke.len(), 9);
+    assert!(
+        franke.contains(
+            &"(1, 9) us, 1000 processes: loops of a calock without spinning by System V's | 77.1 | not run"
+                .into()
+        ),
+        "{franke:?}"
+    );
+    let desnoyers = lines(Psrw::beside(None));
+    assert!(desnoyers[0].contains("| 0.787 |") && desnoyers[3].contains("| 0.016 |"), "{desnoyers:?}");
+    let long = lines(beside::tofutex(None));
+    // The table of the section that sleeps has no system time.
+    assert_eq!(long.len(), 6);
+    assert!(long[0].ends_with("last thread is done, pi by wait-wake | 14.6 | not run"), "{long:?}");
+    assert_eq!(Sembench::beside(None).len(), 3);
 }
 
 #[test]

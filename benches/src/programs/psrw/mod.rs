@@ -14,6 +14,7 @@ mod page;
 mod row;
 mod tables;
 
+pub(super) use page::plots;
 pub use row::{Role, Row, Times};
 
 use crate::programs::harness::plan::Effort;

@@ -5,13 +5,14 @@ use super::Record;
 use super::tables::Property;
 use crate::report::svg::{Mark, Plot, Series, draw, escape};
 use crate::report::units;
-use crate::report::{distinct, looks};
+use crate::report::{self, Charts, distinct, looks};
 use crate::subjects::rwlocks::Entry;
 use crate::workloads::readers::Probe;
 use std::fmt::Write;
 
-/// The page of a record, if it has a property to show.
-pub(super) fn render(record: &Record) -> Option<String> {
+/// The plots of a record: the looks of their lines, and the drawings. Nothing if it has no property
+/// to show.
+pub(in crate::programs) fn plots(record: &Record) -> Option<Charts> {
     let probes = [Probe::Urgent, Probe::Handler];
     let properties: Vec<Property> =
         probes.map(Property::invariance).into_iter().chain(probes.map(Property::queue)).collect();
@@ -19,6 +20,15 @@ pub(super) fn render(record: &Record) -> Option<String> {
     if locks.is_empty() {
         return None;
     }
+    let width = |lock: &&str| if Entry::find(lock).is_ok_and(|entry| entry.family) { 2.6 } else { 1.6 };
+    let lines = looks(locks.iter().copied()).into_iter().zip(locks.iter().map(width)).collect();
+    let drawn = properties.iter().filter_map(|property| plot(record, property, &locks)).collect();
+    Some((lines, drawn))
+}
+
+/// The page of a record, if it has a property to show.
+pub(super) fn render(record: &Record) -> Option<String> {
+    let (lines, plots) = plots(record)?;
     let mut page = String::new();
     write!(
         page,
@@ -27,7 +37,7 @@ pub(super) fn render(record: &Record) -> Option<String> {
          <title>ulocks readers and writers</title>\n<style>\n{}{}</style>\n</head>\n<body>\n<main>\n\
          <h1>Readers and writers <small>what a reader at the top waits</small></h1>\n<p class=\"soft\">{}</p>\n",
         include_str!("../../report/page.css"),
-        colours(&locks),
+        report::style("", &lines),
         escape(&record.machine.to_string())
     )
     .unwrap();
@@ -35,8 +45,8 @@ pub(super) fn render(record: &Record) -> Option<String> {
         writeln!(page, "<div class=\"note\"><p>{}</p></div>", escape(&caveat)).unwrap();
     }
     page.push_str("<div class=\"plots\">\n");
-    for property in &properties {
-        plot(record, property, &locks, &mut page);
+    for plot in plots {
+        writeln!(page, "<figure>{plot}</figure>").unwrap();
     }
     page.push_str(
         "</div>\n<p>Medians over rounds. A lock whose line is flat keeps such readers from the wait on the horizontal \
@@ -46,20 +56,10 @@ pub(super) fn render(record: &Record) -> Option<String> {
     Some(page)
 }
 
-fn colours(locks: &[&str]) -> String {
-    let (mut light, mut dark) = (String::new(), String::new());
-    for (index, (lock, (day, dashes, night))) in locks.iter().zip(looks(locks.iter().copied())).enumerate() {
-        let width = if Entry::find(lock).is_ok_and(|entry| entry.family) { 2.6 } else { 1.6 };
-        writeln!(light, ".s{index} {{ --c: {day}; --d: {dashes}; --w: {width} }}").unwrap();
-        writeln!(dark, ".s{index} {{ --c: {night} }}").unwrap();
-    }
-    format!("{light}@media (prefers-color-scheme: dark) {{\n{dark}}}\n")
-}
-
-fn plot(record: &Record, property: &Property, locks: &[&str], page: &mut String) {
+fn plot(record: &Record, property: &Property, locks: &[&str]) -> Option<String> {
     let (values, measured) = property.axes(record);
     if values.is_empty() {
-        return;
+        return None;
     }
     let (percentile, of) = property.shown;
     let mark = |lock: &str, value| {
@@ -70,7 +70,7 @@ fn plot(record: &Record, property: &Property, locks: &[&str], page: &mut String)
         let points = values.iter().filter_map(|&value| mark(lock, value)).collect();
         Series { name: lock, class: format!("s{index}"), points }
     });
-    let drawn = draw(&Plot {
+    Some(draw(&Plot {
         title: format!("{percentile}, {}", property.title.split(" against ").next().unwrap_or_default()),
         axis: property.axis,
         threads: &values,
@@ -78,6 +78,5 @@ fn plot(record: &Record, property: &Property, locks: &[&str], page: &mut String)
         log: true,
         unit: units::time,
         series: series.collect(),
-    });
-    writeln!(page, "<figure>{drawn}</figure>").unwrap();
+    }))
 }

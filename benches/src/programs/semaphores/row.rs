@@ -88,7 +88,7 @@ impl Row {
     }
 
     /// Its ratio to `peer`.
-    pub(super) fn by(&self, peer: &str) -> Option<&Measured> {
+    pub(in crate::programs) fn by(&self, peer: &str) -> Option<&Measured> {
         self.by.iter().find(|by| by.other.as_ref().is_some_and(|other| other.lock == peer))
     }
 }
