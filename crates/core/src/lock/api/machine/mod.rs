@@ -20,6 +20,10 @@ use crate::sys::time::Deadline;
 use core::time::Duration;
 use std::time::Instant;
 
+// What acquires and releases is `#[track_caller]`, without a closure in between. So a raw lock that
+// looks for misuse can name the line of its user. A raw lock that is not `#[track_caller]` itself
+// pays nothing for it.
+
 /// Data behind a lock.
 pub type Mutex<L, T> = lock_api::Mutex<Raw<L>, T>;
 /// Access to the data of a [`Mutex`]; its drop releases the lock.
@@ -80,16 +84,19 @@ unsafe impl<L: RawMutex> lock_api::RawMutex for Raw<L> {
     type Guard = Token<L::Token>;
 
     #[inline]
+    #[track_caller]
     fn lock(&self) -> Self::Guard {
         Token::new(self.inner().lock())
     }
 
     #[inline]
+    #[track_caller]
     fn try_lock(&self) -> Option<Self::Guard> {
         self.inner().try_lock().map(Token::new)
     }
 
     #[inline]
+    #[track_caller]
     unsafe fn unlock(&self, guard: Self::Guard) {
         // SAFETY: the caller passes the token of its acquisition of this mutex.
         unsafe { self.inner().unlock(guard.into_inner()) };
@@ -107,20 +114,31 @@ unsafe impl<L: RawMutex> lock_api::RawMutexTimed for Raw<L> {
     type Instant = Instant;
 
     #[inline]
+    #[track_caller]
     fn try_lock_for(&self, timeout: Duration) -> Option<Self::Guard> {
         // The clock is not read if there is nothing to wait for.
-        self.inner().try_lock().or_else(|| self.inner().lock_until(Deadline::after(timeout))).map(Token::new)
+        let token = match self.inner().try_lock() {
+            None => self.inner().lock_until(Deadline::after(timeout)),
+            token => token,
+        };
+        token.map(Token::new)
     }
 
     #[inline]
+    #[track_caller]
     fn try_lock_until(&self, timeout: Instant) -> Option<Self::Guard> {
-        self.inner().try_lock().or_else(|| self.inner().lock_until(Deadline::at(timeout))).map(Token::new)
+        let token = match self.inner().try_lock() {
+            None => self.inner().lock_until(Deadline::at(timeout)),
+            token => token,
+        };
+        token.map(Token::new)
     }
 }
 
 // SAFETY: as `RawMutex`; a fair release is a release.
 unsafe impl<L: RawMutexFair> lock_api::RawMutexFair for Raw<L> {
     #[inline]
+    #[track_caller]
     unsafe fn unlock_fair(&self, guard: Self::Guard) {
         // SAFETY: the caller passes the token of its acquisition of this mutex.
         unsafe { self.inner().unlock_fair(guard.into_inner()) };

@@ -1,0 +1,174 @@
+//! Classes of locks: what the order of locks is about.
+//!
+//! The locks that one line makes are a class, as in the kernel's lockdep. So an inversion between
+//! two classes is found although the two locks of the first thread and the two of the second were
+//! never the same. A class is never freed. There are as many as there are lines that make locks.
+
+use crate::report::{LockName, Place};
+use core::panic::Location;
+use core::ptr;
+use core::sync::atomic::{
+    AtomicPtr, AtomicU32,
+    Ordering::{Acquire, Relaxed, Release},
+};
+
+/// A named class of locks, for locks that are made at many places, or that are nested by level.
+///
+/// Without it, the locks that one line makes are a class.
+///
+/// # Examples
+/// ```
+/// use ulocks_debug::{Class, Mutex};
+///
+/// static ACCOUNTS: Class = Class::new("accounts");
+///
+/// let account = Mutex::new_in(&ACCOUNTS, 10);
+/// assert_eq!(account.name(), "accounts");
+/// ```
+#[derive(Debug)]
+pub struct Class {
+    name: &'static str,
+    place: Place,
+}
+
+impl Class {
+    /// A class of its own. Declare it as a `static`.
+    #[track_caller]
+    #[must_use]
+    pub const fn new(name: &'static str) -> Self {
+        Self { name, place: Location::caller() }
+    }
+}
+
+/// What a lock knows about its class from its making.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Origin {
+    /// The line of its constructor.
+    Made(Place),
+    Named(&'static Class),
+    /// Nothing: it was made by `INIT`. The line of its first acquisition is its class.
+    Unknown,
+}
+
+/// A class in use.
+pub(crate) struct Node {
+    id: u32,
+    name: &'static str,
+    place: Place,
+    next: AtomicPtr<Node>,
+}
+
+/// How many subclasses a class has.
+pub(crate) const SUBCLASSES: u8 = 8;
+
+impl Node {
+    /// The number of a class and subclass in the graph of the order.
+    #[inline]
+    pub fn vertex(&self, subclass: u8) -> u32 {
+        self.id * u32::from(SUBCLASSES) + u32::from(subclass)
+    }
+
+    /// A hash of a class and subclass that is as good as random.
+    #[inline]
+    pub fn hash(&self, subclass: u8) -> u64 {
+        mix(u64::from(self.vertex(subclass)) + 1)
+    }
+
+    /// One bit of 64 for the class.
+    #[inline]
+    pub fn bit(&self) -> u64 {
+        1 << (self.id % 64)
+    }
+
+    pub fn name(&self) -> &'static str {
+        self.name
+    }
+
+    pub fn lock_name(&self, address: usize, subclass: u8) -> LockName {
+        LockName { name: self.name.to_owned(), made: Some(self.place), address, subclass }
+    }
+}
+
+/// The finalizer of splitmix64.
+#[inline]
+pub(crate) fn mix(value: u64) -> u64 {
+    let value = (value ^ (value >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+    let value = (value ^ (value >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+    value ^ (value >> 31)
+}
+
+/// Lists of classes by a hash of their place. A class is put at the head of its list and stays.
+static LISTS: [AtomicPtr<Node>; 1024] = [const { AtomicPtr::new(ptr::null_mut()) }; 1024];
+
+/// The class of a lock of this origin and type, made if it is new. Takes no lock.
+///
+/// Two threads that make the same class at once may make it twice. That is no fault: an inversion
+/// may be found once more, or later. It happens at most once for each place.
+#[cold]
+pub(crate) fn resolve(origin: Origin, first: Place, type_name: &'static str) -> &'static Node {
+    static IDS: AtomicU32 = AtomicU32::new(0);
+    let (place, name) = match origin {
+        Origin::Made(place) => (place, short(type_name)),
+        Origin::Named(class) => (class.place, class.name),
+        Origin::Unknown => (first, short(type_name)),
+    };
+    let hash =
+        mix(u64::from(place.line()) << 32 | u64::from(place.column()) << 16 | place.file().len() as u64);
+    let list = &LISTS[hash as usize % LISTS.len()];
+    let mut head = list.load(Acquire); // (C)
+    let mut made: Option<&'static Node> = None;
+    loop {
+        let mut next = head;
+        // SAFETY: classes are never freed, and (C) has published those of the list.
+        while let Some(node) = unsafe { next.as_ref() } {
+            // The name is compared as a text, since the compiler may have it twice. A place may make
+            // locks of several types.
+            if node.place == place && node.name == name {
+                return node;
+            }
+            next = node.next.load(Relaxed);
+        }
+        let node: &'static Node = made.unwrap_or_else(|| {
+            let id = IDS.fetch_add(1, Relaxed);
+            Box::leak(Box::new(Node { id, name, place, next: AtomicPtr::default() }))
+        });
+        made = Some(node);
+        node.next.store(head, Relaxed);
+        match list.compare_exchange(head, ptr::from_ref(node).cast_mut(), Release, Acquire) /* (C) */ {
+            Ok(_) => return node,
+            Err(other) => head = other,
+        }
+    }
+}
+
+/// The last name in the path of a type, without its parameters and without `Raw`.
+fn short(type_name: &'static str) -> &'static str {
+    let path = type_name.split('<').next().unwrap_or(type_name);
+    let last = path.rsplit("::").next().unwrap_or(path);
+    last.strip_prefix("Raw").unwrap_or(last)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_place_has_one_class() {
+        let place = Location::caller();
+        let first = resolve(Origin::Made(place), place, "a::RawMutex<B>");
+        assert!(ptr::eq(first, resolve(Origin::Unknown, place, "b::RawMutex<a::C>")));
+        assert!(!ptr::eq(first, resolve(Origin::Made(place), place, "a::RawFairMutex<B>")));
+        assert_eq!(first.name(), "Mutex");
+        let other = resolve(Origin::Made(Location::caller()), place, "a::RawMutex<B>");
+        assert_ne!(first.vertex(0), other.vertex(0));
+    }
+
+    #[test]
+    fn subclasses_are_vertices_of_their_own() {
+        let place = Location::caller();
+        let class = resolve(Origin::Made(place), place, "T");
+        let vertices: std::collections::BTreeSet<u32> =
+            (0..SUBCLASSES).map(|sub| class.vertex(sub)).collect();
+        assert_eq!(vertices.len(), usize::from(SUBCLASSES));
+    }
+}

@@ -1,0 +1,41 @@
+//! `fork`: the thread that forks should hold nothing, and its child has no other thread.
+
+use crate::order::GRAPH;
+use crate::thread::{existing, records};
+use core::mem;
+use core::ptr;
+use std::sync::Once;
+use ulocks_core::api::Token;
+
+/// Has forks watched from now on.
+pub(crate) fn watch() {
+    static WATCH: Once = Once::new();
+    // SAFETY: the three functions do not unwind, and stay where they are.
+    WATCH.call_once(|| _ = unsafe { libc::pthread_atfork(Some(prepare), Some(parent), Some(child)) });
+}
+
+extern "C" fn prepare() {
+    if let Some(me) = existing() {
+        crate::rules::fork(me);
+    }
+    // The child must not find the graph locked by a thread that it does not have.
+    mem::forget(GRAPH.lock());
+}
+
+extern "C" fn parent() {
+    // SAFETY: `prepare` has locked it, on this thread; the token of this mutex is nothing.
+    unsafe { GRAPH.force_unlock(Token::new(())) };
+}
+
+extern "C" fn child() {
+    let me = existing();
+    for record in records() {
+        match me {
+            Some(me) if ptr::eq(me, record) => me.set_tid(),
+            // No thread gets this record again, since locks may name it as their holder.
+            _ => record.vanish(),
+        }
+    }
+    // SAFETY: as in `parent`.
+    unsafe { GRAPH.force_unlock(Token::new(())) };
+}

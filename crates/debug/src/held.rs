@@ -1,0 +1,93 @@
+//! Who holds what.
+
+use crate::report::{LockName, Place, ThreadName, place};
+use crate::rules;
+use crate::thread::coarse_now;
+use core::fmt;
+use core::time::Duration;
+use serde::Serialize;
+
+/// A lock that a thread holds.
+#[derive(Clone, Debug, Serialize)]
+pub struct HeldLock {
+    /// The lock.
+    pub lock: LockName,
+    /// Its holder.
+    pub thread: ThreadName,
+    /// Where that acquired it.
+    #[serde(serialize_with = "place")]
+    pub at: Place,
+    /// For how long it has been held. The clock steps every few milliseconds.
+    #[serde(serialize_with = "millis", rename = "held_ms")]
+    pub held_for: Duration,
+    /// How many threads wait for it. A waiter on a condition variable does not count.
+    pub waiters: usize,
+}
+
+fn millis<S: serde::Serializer>(time: &Duration, serializer: S) -> Result<S::Ok, S::Error> {
+    serializer.serialize_u64(u64::try_from(time.as_millis()).unwrap_or(u64::MAX))
+}
+
+/// The checked locks that are held in this process, those held longest first.
+#[derive(Clone, Debug, Serialize)]
+#[serde(transparent)]
+pub struct Held(Vec<HeldLock>);
+
+impl Held {
+    /// The locks.
+    pub fn locks(&self) -> &[HeldLock] {
+        &self.0
+    }
+
+    /// An array with an object for each lock.
+    pub fn to_json(&self) -> String {
+        serde_json::to_string(self).expect("strings and numbers are JSON")
+    }
+}
+
+impl fmt::Display for Held {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        for held in &self.0 {
+            writeln!(
+                f,
+                "{} held by {} since {} for {} ms, {} waiting",
+                held.lock,
+                held.thread,
+                held.at,
+                held.held_for.as_millis(),
+                held.waiters
+            )?;
+        }
+        Ok(())
+    }
+}
+
+/// The checked locks that are held in this process.
+///
+/// It stops no thread. A lock that is held during the whole call is in the list. One that is
+/// acquired or released meanwhile may be, and a lock that is passed from thread to thread may be
+/// in it twice. It allocates, so a signal handler must not call it.
+///
+/// # Examples
+/// ```
+/// let log = ulocks_debug::Mutex::new(());
+/// let guard = log.lock();
+/// let held = ulocks_debug::held();
+/// assert!(held.locks().iter().any(|held| held.lock.name == "ThroughputMutex"));
+/// assert!(held.to_json().contains("\"waiters\":0"));
+/// print!("{held}");
+/// # drop(guard);
+/// ```
+pub fn held() -> Held {
+    let now = coarse_now();
+    let all = rules::all_held().into_iter().map(|(thread, held, waiters)| HeldLock {
+        lock: held.class.lock_name(held.lock, held.subclass),
+        thread,
+        at: held.place,
+        held_for: Duration::from_nanos(now.saturating_sub(held.since)),
+        waiters,
+    });
+    let mut all: Vec<HeldLock> = all.collect();
+    all.sort_by_key(|held| core::cmp::Reverse(held.held_for));
+    Held(all)
+}

@@ -1,0 +1,46 @@
+#![doc = include_str!("../README.md")]
+#![cfg_attr(docsrs, feature(doc_cfg))]
+
+mod faces;
+
+#[cfg(checking)]
+mod class;
+#[cfg(checking)]
+mod fork;
+#[cfg(checking)]
+mod held;
+#[cfg(checking)]
+mod mutex;
+#[cfg(checking)]
+mod order;
+#[cfg(checking)]
+mod policy;
+#[cfg(checking)]
+mod raw;
+#[cfg(checking)]
+mod report;
+#[cfg(checking)]
+mod rules;
+#[cfg(checking)]
+mod thread;
+#[cfg(checking)]
+mod wait;
+
+pub use faces::checked;
+#[cfg(checking)]
+pub use faces::strict::*;
+
+#[cfg(checking)]
+pub use class::Class;
+#[cfg(checking)]
+pub use held::{Held, HeldLock, held};
+#[cfg(checking)]
+pub use mutex::CheckedMutex;
+#[cfg(checking)]
+pub use policy::Policy;
+#[cfg(checking)]
+pub use raw::{Checked, TryLockError};
+#[cfg(checking)]
+pub use report::{LockName, Place, Report, Rule, Severity, Step, ThreadName, policy, set_policy};
+#[cfg(checking)]
+pub use wait::deadlocks;

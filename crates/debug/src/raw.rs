@@ -1,0 +1,442 @@
+//! [`Checked`]: a raw mutex with a checker around it.
+//!
+//! | field | set by | cleared by | read by |
+//! |---|---|---|---|
+//! | `holder` | an acquisition, after that of `raw` | a release, before that of `raw` | all |
+//! | `home` | an acquisition: the address of the lock | nothing | the holder, and a drop |
+//! | `class`, `instance` | the first acquisition | nothing | all |
+//!
+//! `holder` is the record of the holder's thread. All accesses are Relaxed. A thread compares
+//! `holder` with its own record, which no other thread stores. The words are otherwise ordered by
+//! `raw`: a holder stores them between an acquisition and a release.
+
+use crate::class::{Node, Origin, SUBCLASSES, resolve};
+use crate::order::{Asked, key};
+use crate::report::{From, Place, Report, deliver};
+use crate::rules::{self, Holder};
+use crate::thread::{Held, Record, Rewait, Wait, coarse_now, current};
+use crate::wait;
+use core::any::type_name;
+use core::fmt;
+use core::panic::Location;
+use core::ptr;
+use core::sync::atomic::{
+    AtomicPtr, AtomicU64, AtomicUsize,
+    Ordering::{Acquire, Relaxed, Release},
+};
+use ulocks_core::futex::{FutexKey, Private};
+use ulocks_core::raw::{Initial, Metered, RawMutex, RawMutexFair};
+use ulocks_core::time::Deadline;
+
+/// A raw mutex of the family that enforces the rules of a mutex; see the [crate](crate).
+///
+/// [`CheckedMutex`](crate::CheckedMutex) is its typed face, and knows the line of its making. A
+/// lock that was made by `INIT` belongs to the class of the line that acquires it first.
+///
+/// It is the raw lock and six words. It cannot be shared between processes.
+pub struct Checked<R> {
+    raw: R,
+    holder: AtomicPtr<Record>,
+    home: AtomicUsize,
+    class: AtomicPtr<Node>,
+    instance: AtomicU64,
+    origin: Origin,
+}
+
+/// The holder of a lock that was acquired at the end of a thread.
+const UNTRACKED: *mut Record = ptr::without_provenance_mut(1);
+
+impl<R: Initial> Initial for Checked<R> {
+    #[allow(clippy::declare_interior_mutable_const)]
+    const INIT: Self = Self::with_origin(Origin::Unknown);
+}
+
+/// Why [`CheckedMutex::try_lock_checked`](crate::CheckedMutex::try_lock_checked) gave no guard.
+#[derive(Debug)]
+pub enum TryLockError {
+    /// Another thread holds the lock.
+    WouldBlock,
+    /// The acquisition would break a rule. It was not made.
+    Fault(Box<Report>),
+}
+
+impl fmt::Display for TryLockError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::WouldBlock => f.write_str("the lock is held by another thread"),
+            Self::Fault(report) => report.fmt(f),
+        }
+    }
+}
+
+impl core::error::Error for TryLockError {}
+
+impl<R: Initial> Checked<R> {
+    pub(crate) const fn with_origin(origin: Origin) -> Self {
+        Self {
+            raw: R::INIT,
+            holder: AtomicPtr::new(ptr::null_mut()),
+            home: AtomicUsize::new(0),
+            class: AtomicPtr::new(ptr::null_mut()),
+            instance: AtomicU64::new(0),
+            origin,
+        }
+    }
+}
+
+impl<R> Checked<R> {
+    /// The lock that is checked.
+    pub const fn inner(&self) -> &R {
+        &self.raw
+    }
+
+    fn address(&self) -> usize {
+        ptr::from_ref(self).addr()
+    }
+
+    /// The class, if the lock was ever acquired.
+    fn known_class(&self) -> Option<&'static Node> {
+        // SAFETY: a class is never freed, and (N) has published it.
+        unsafe { self.class.load(Acquire).as_ref() } // (N)
+    }
+
+    #[inline]
+    pub(crate) fn class(&self, at: Place) -> &'static Node {
+        match self.known_class() {
+            Some(class) => class,
+            None => self.find_class(at),
+        }
+    }
+
+    #[cold]
+    fn find_class(&self, at: Place) -> &'static Node {
+        static INSTANCES: AtomicU64 = AtomicU64::new(1);
+        let class = resolve(self.origin, at, type_name::<R>());
+        // Two threads may do this at once. The number of the first one stays.
+        let number = INSTANCES.fetch_add(1, Relaxed);
+        let _ = self.instance.compare_exchange(0, number, Relaxed, Relaxed);
+        self.class.store(ptr::from_ref(class).cast_mut(), Release); // (N)
+        class
+    }
+
+    #[inline]
+    fn asked(&self, subclass: u8, at: Place) -> Asked {
+        let class = self.class(at);
+        Asked { lock: self.address(), class, subclass, instance: self.instance.load(Relaxed), at }
+    }
+
+    fn holder(&self) -> Option<&'static Record> {
+        let holder = self.holder.load(Relaxed);
+        if holder == UNTRACKED {
+            return None;
+        }
+        // SAFETY: null, or a record, and those are never freed.
+        unsafe { holder.as_ref() }
+    }
+
+    fn is_mine(&self, me: &Record) -> bool {
+        ptr::eq(self.holder.load(Relaxed), me)
+    }
+
+    /// Enters the acquisition that the raw lock has just made.
+    #[inline]
+    #[track_caller]
+    fn enter(&self, me: &'static Record, asked: &Asked) {
+        let before = self.holder.load(Relaxed);
+        if !before.is_null() {
+            rules::two_holders(me, asked, self.holder());
+        }
+        self.holder.store(ptr::from_ref(me).cast_mut(), Relaxed);
+        self.home.store(asked.lock, Relaxed);
+        let Asked { lock, class, subclass, instance, at } = *asked;
+        let held = Held { lock, class, subclass, instance, place: at, since: coarse_now() };
+        if !me.push(&held) {
+            rules::too_many(me, &held);
+        }
+    }
+
+    /// Enters a release, before the raw lock makes it. Returns whether it may.
+    #[inline]
+    #[track_caller]
+    fn leave(&self) -> bool {
+        let address = self.address();
+        if let Some(me) = current()
+            && self.is_mine(me)
+            && self.home.load(Relaxed) == address
+        {
+            self.holder.store(ptr::null_mut(), Relaxed);
+            me.pop(address);
+            return true;
+        }
+        self.leave_wrongly()
+    }
+
+    #[cold]
+    #[track_caller]
+    fn leave_wrongly(&self) -> bool {
+        let (holder, address, home) = (self.holder.load(Relaxed), self.address(), self.home.load(Relaxed));
+        let Some(me) = current() else {
+            // At the end of a thread nothing is checked.
+            self.forget_holder(home);
+            return true;
+        };
+        if holder == UNTRACKED {
+            self.holder.store(ptr::null_mut(), Relaxed);
+            return true;
+        }
+        let wrong = match self.holder() {
+            None => Holder::None,
+            Some(record) if ptr::eq(record, me) => Holder::Moved(record, home),
+            Some(record) => Holder::Other(record),
+        };
+        rules::wrong_release(me, address, self.known_class(), wrong);
+        if holder.is_null() {
+            return false;
+        }
+        self.forget_holder(home);
+        true
+    }
+
+    fn forget_holder(&self, home: usize) {
+        if let Some(record) = self.holder() {
+            record.forget(home);
+        }
+        self.holder.store(ptr::null_mut(), Relaxed);
+    }
+}
+
+impl<R: RawMutex<Scope = Private>> Checked<R> {
+    /// Acquires the lock in a subclass of its class.
+    #[inline]
+    #[track_caller]
+    pub(crate) fn lock_in(&self, subclass: u8) -> R::Token {
+        assert!(subclass < SUBCLASSES, "a class has the subclasses 0 to 7");
+        self.acquire(subclass, |raw| raw.lock())
+    }
+
+    #[inline]
+    #[track_caller]
+    fn acquire(&self, subclass: u8, wait: impl FnOnce(&R) -> R::Token) -> R::Token {
+        let Some(me) = current() else { return self.acquire_untracked(wait) };
+        let mut asked = self.asked(subclass, Location::caller());
+        if let Some(rewait) = me.take_rewait(asked.lock) {
+            // It was checked before the wait on the condition variable.
+            (asked.subclass, asked.at) = (rewait.subclass, rewait.place);
+        } else if me.holds_any() {
+            let key = key(me, &asked);
+            // A self-deadlock is reported as such, and not as an inversion.
+            if !me.is_validated(key) && !self.is_mine(me) {
+                rules::order(me, &asked, key);
+            }
+        }
+        let token = match self.raw.try_lock() {
+            Some(token) => token,
+            None => self.acquire_contended(me, &asked, None, |raw| Some(wait(raw))).expect("no deadline"),
+        };
+        self.enter(me, &asked);
+        token
+    }
+
+    #[cold]
+    fn acquire_untracked(&self, wait: impl FnOnce(&R) -> R::Token) -> R::Token {
+        let token = wait(&self.raw);
+        self.holder.store(UNTRACKED, Relaxed);
+        token
+    }
+
+    #[cold]
+    #[inline(never)]
+    #[track_caller]
+    fn acquire_contended(
+        &self,
+        me: &'static Record,
+        asked: &Asked,
+        deadline: Option<Deadline>,
+        wait: impl FnOnce(&R) -> Option<R::Token>,
+    ) -> Option<R::Token> {
+        if self.is_mine(me) {
+            // An acquisition with a deadline ends.
+            if deadline.is_none() {
+                deliver(&rules::recursion(me, asked, self.home.load(Relaxed)), From::Call);
+            }
+            return wait(&self.raw);
+        }
+        let Asked { lock, class, subclass, at, .. } = *asked;
+        me.begin_wait(&Wait { lock, class, subclass, place: at, timed: deadline.is_some() });
+        let ends = Ends(me);
+        if let Some(report) = wait::deadlock(me) {
+            deliver(&report, From::Call);
+        }
+        let token = wait(&self.raw);
+        drop(ends);
+        token
+    }
+
+    /// As [`CheckedMutex::try_lock_checked`](crate::CheckedMutex::try_lock_checked).
+    #[track_caller]
+    pub(crate) fn try_checked(&self) -> Result<R::Token, TryLockError> {
+        let Some(me) = current() else { return self.raw.try_lock().ok_or(TryLockError::WouldBlock) };
+        let asked = self.asked(0, Location::caller());
+        if self.is_mine(me) {
+            return Err(TryLockError::Fault(Box::new(rules::recursion(me, &asked, self.home.load(Relaxed)))));
+        }
+        if me.holds_any() {
+            let key = key(me, &asked);
+            if !me.is_validated(key) {
+                match rules::ordered(me, &asked, true) {
+                    Ok(()) => me.validate(key),
+                    Err(report) => {
+                        return Err(report.map_or(TryLockError::WouldBlock, TryLockError::Fault));
+                    }
+                }
+            }
+        }
+        let token = self.raw.try_lock().ok_or(TryLockError::WouldBlock)?;
+        self.enter(me, &asked);
+        Ok(token)
+    }
+}
+
+/// Ends the wait of a thread when dropped, also by a panic.
+struct Ends(&'static Record);
+
+impl Drop for Ends {
+    fn drop(&mut self) {
+        self.0.end_wait();
+    }
+}
+
+// SAFETY: every token is one of `raw`, from an acquisition of `raw` that has just returned, and is
+// given back to `raw` once at most. So exclusion and order are those of `raw`. A panic happens
+// before the acquisition or the release, or, of two holders, in a lock that is broken.
+unsafe impl<R: RawMutex<Scope = Private>> RawMutex for Checked<R> {
+    type Scope = Private;
+    type Token = R::Token;
+
+    const CONDVAR_NS: u32 = R::CONDVAR_NS;
+
+    #[inline]
+    #[track_caller]
+    fn lock(&self) -> R::Token {
+        self.acquire(0, |raw| raw.lock())
+    }
+
+    #[inline]
+    #[track_caller]
+    fn try_lock(&self) -> Option<R::Token> {
+        let token = self.raw.try_lock()?;
+        match current() {
+            Some(me) => self.enter(me, &self.asked(0, Location::caller())),
+            None => self.holder.store(UNTRACKED, Relaxed),
+        }
+        Some(token)
+    }
+
+    #[track_caller]
+    fn lock_until(&self, deadline: Deadline) -> Option<R::Token> {
+        let Some(me) = current() else {
+            let token = self.raw.lock_until(deadline)?;
+            self.holder.store(UNTRACKED, Relaxed);
+            return Some(token);
+        };
+        let asked = self.asked(0, Location::caller());
+        let token = match self.raw.try_lock() {
+            Some(token) => token,
+            None => self.acquire_contended(me, &asked, Some(deadline), |raw| raw.lock_until(deadline))?,
+        };
+        self.enter(me, &asked);
+        Some(token)
+    }
+
+    #[inline]
+    #[track_caller]
+    unsafe fn unlock(&self, token: R::Token) {
+        if self.leave() {
+            // SAFETY: the caller's promise.
+            unsafe { self.raw.unlock(token) };
+        }
+    }
+
+    #[track_caller]
+    unsafe fn unlock_to_wait(&self, token: R::Token) {
+        let me = current();
+        let held = me.and_then(|me| me.held().find(|held| held.lock == self.address()));
+        if !self.leave() {
+            return;
+        }
+        if let (Some(me), Some(Held { lock, class, subclass, instance, place: at, .. })) = (me, held) {
+            if me.holds_any() {
+                rules::wait(me, &Asked { lock, class, subclass, instance, at });
+            }
+            me.set_rewait(Some(Rewait { lock, subclass, place: at }));
+        }
+        // SAFETY: the caller's promise.
+        unsafe { self.raw.unlock_to_wait(token) };
+    }
+
+    fn is_locked(&self) -> bool {
+        self.raw.is_locked()
+    }
+
+    fn requeue_key(&self) -> Option<FutexKey<Private>> {
+        self.raw.requeue_key()
+    }
+
+    fn mark_for_requeued(&self) -> bool {
+        self.raw.mark_for_requeued()
+    }
+
+    #[track_caller]
+    fn lock_requeued(&self) -> R::Token {
+        let token = self.raw.lock_requeued();
+        match current() {
+            Some(me) => {
+                let mut asked = self.asked(0, Location::caller());
+                if let Some(rewait) = me.take_rewait(asked.lock) {
+                    (asked.subclass, asked.at) = (rewait.subclass, rewait.place);
+                }
+                self.enter(me, &asked);
+            }
+            None => self.holder.store(UNTRACKED, Relaxed),
+        }
+        token
+    }
+}
+
+// SAFETY: as `RawMutex`; the fair release is that of `raw`.
+unsafe impl<R: RawMutexFair<Scope = Private>> RawMutexFair for Checked<R> {
+    #[inline]
+    #[track_caller]
+    unsafe fn unlock_fair(&self, token: R::Token) {
+        if self.leave() {
+            // SAFETY: the caller's promise.
+            unsafe { self.raw.unlock_fair(token) };
+        }
+    }
+}
+
+impl<R: Metered> Metered for Checked<R> {
+    type Meter = R::Meter;
+
+    fn meter(&self) -> &R::Meter {
+        self.raw.meter()
+    }
+}
+
+impl<R> Drop for Checked<R> {
+    #[track_caller]
+    fn drop(&mut self) {
+        if !self.holder.get_mut().is_null() && *self.holder.get_mut() != UNTRACKED {
+            rules::dropped(self.address(), *self.home.get_mut(), self.known_class(), self.holder());
+        }
+    }
+}
+
+impl<R: fmt::Debug> fmt::Debug for Checked<R> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Checked")
+            .field("raw", &self.raw)
+            .field("origin", &self.origin)
+            .finish_non_exhaustive()
+    }
+}

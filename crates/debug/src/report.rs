@@ -1,0 +1,324 @@
+//! What is reported, and what becomes of a report.
+
+use crate::Policy;
+use core::fmt;
+use core::mem;
+use core::panic::Location;
+use core::ptr;
+use core::sync::atomic::{AtomicPtr, Ordering::Relaxed};
+use serde::{Serialize, Serializer};
+
+/// A line of a program.
+pub type Place = &'static Location<'static>;
+
+/// A rule of the locks.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize)]
+#[non_exhaustive]
+pub enum Rule {
+    /// A lock has one holder. Two of them are a fault of the lock itself, or of a release behind
+    /// the checker's back.
+    OneHolder,
+    /// A lock is released by the thread that acquired it.
+    OwnerReleases,
+    /// A lock that is not held is not released.
+    ReleasedOnce,
+    /// A thread does not acquire a lock that it holds.
+    NoRecursion,
+    /// A held lock stays at its address.
+    NotMoved,
+    /// A thread does not end while it holds a lock.
+    NoExit,
+    /// A held lock is not dropped.
+    NotDropped,
+    /// A thread does not fork while it holds a lock. A warning: a child that calls `exec` at once
+    /// does no harm.
+    NoFork,
+    /// A thread does not wait on a condition variable while it holds a lock other than that of the
+    /// wait. A warning.
+    NoLockInWait,
+    /// All threads nest locks in one order.
+    Order,
+    /// No threads wait for each other in a circle. A warning if one of the waits has a deadline.
+    Deadlock,
+    /// A thread holds at most 64 locks. A warning: the others are not checked.
+    AtMost64,
+}
+
+impl Rule {
+    const fn title(self) -> &'static str {
+        match self {
+            Self::OneHolder => "a lock has two holders",
+            Self::OwnerReleases => "a lock is released by a thread that does not hold it",
+            Self::ReleasedOnce => "a lock is released that is not held",
+            Self::NoRecursion => "self-deadlock: a thread asks for a lock that it holds",
+            Self::NotMoved => "a lock was moved or copied while it was held",
+            Self::NoExit => "a thread ends while it holds a lock",
+            Self::NotDropped => "a lock is dropped while it is held",
+            Self::NoFork => "a thread forks while it holds a lock",
+            Self::NoLockInWait => "a thread waits on a condition variable while it holds another lock",
+            Self::Order => "inversion: the order of two locks is not the same everywhere",
+            Self::Deadlock => "deadlock: threads wait for each other in a circle",
+            Self::AtMost64 => "a thread holds more than 64 locks",
+        }
+    }
+
+    const fn advice(self) -> &'static str {
+        match self {
+            Self::OneHolder => {
+                "look for a release through `Mutex::raw` or `force_unlock`; or the raw lock is broken"
+            }
+            Self::OwnerReleases => {
+                "release the lock on the thread that acquired it; a semaphore may be what is meant"
+            }
+            Self::ReleasedOnce => "release once for each acquisition, best by dropping the guard",
+            Self::NoRecursion => {
+                "pass the guard down, or split the function into one that locks and one that does not"
+            }
+            Self::NotMoved => {
+                "keep the lock in its place until it is released, for instance in a `Box` or an `Arc`"
+            }
+            Self::NoExit => "drop the guard before the thread ends; look for `mem::forget` and `leak`",
+            Self::NotDropped => "release the lock before its memory goes; look for `mem::forget` and `leak`",
+            Self::NoFork => "release the lock before `fork`, or call `exec` at once in the child",
+            Self::NoLockInWait => "release the other lock first: the notifier may need it",
+            Self::Order => {
+                "acquire the locks in one order everywhere, or release the first before the second"
+            }
+            Self::Deadlock => "acquire the locks in one order everywhere",
+            Self::AtMost64 => "nest less; the locks above 64 are not checked",
+        }
+    }
+}
+
+/// How a report is to be taken.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize)]
+pub enum Severity {
+    /// The program breaks a rule. The policy decides what happens.
+    Fault,
+    /// The program may be right. It goes on, whatever the policy.
+    Warning,
+}
+
+/// A lock, as a report names it.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct LockName {
+    /// The name of its class, if it was given one; or its type.
+    pub name: String,
+    /// Where it was made. A lock that was not made by a constructor of this crate has the place
+    /// of its first acquisition here.
+    #[serde(serialize_with = "place_option")]
+    pub made: Option<Place>,
+    /// Its address; 0 for a class as a whole.
+    pub address: usize,
+    /// Its subclass, 0 to 7.
+    pub subclass: u8,
+}
+
+impl fmt::Display for LockName {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "`{}`", self.name)?;
+        if self.subclass > 0 {
+            write!(f, " subclass {}", self.subclass)?;
+        }
+        match self.made {
+            Some(made) => write!(f, " of {made}"),
+            None => Ok(()),
+        }
+    }
+}
+
+/// A thread, as a report names it.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct ThreadName {
+    /// Its name, cut to 64 bytes; empty if it has none.
+    pub name: String,
+    /// The kernel's id of it.
+    pub tid: u32,
+}
+
+impl fmt::Display for ThreadName {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.name.as_str() {
+            "" => write!(f, "thread {}", self.tid),
+            name => write!(f, "thread {} `{name}`", self.tid),
+        }
+    }
+}
+
+/// A thread held one lock when it asked for another. The circle of a [`Report`] is made of these.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Step {
+    /// The thread that did so.
+    pub thread: ThreadName,
+    /// The lock that it held.
+    pub held: LockName,
+    /// Where it had acquired that.
+    #[serde(serialize_with = "place")]
+    pub since: Place,
+    /// The lock that it asked for.
+    pub asked: LockName,
+    /// Where it asked.
+    #[serde(serialize_with = "place")]
+    pub at: Place,
+}
+
+/// A rule that was broken: where, by which thread, and what came before.
+#[derive(Clone, Debug, Serialize)]
+pub struct Report {
+    pub(crate) rule: Rule,
+    pub(crate) severity: Severity,
+    pub(crate) lock: LockName,
+    pub(crate) thread: ThreadName,
+    #[serde(serialize_with = "place_option")]
+    pub(crate) here: Option<Place>,
+    #[serde(serialize_with = "place_option")]
+    pub(crate) before: Option<Place>,
+    pub(crate) holder: Option<ThreadName>,
+    pub(crate) steps: Vec<Step>,
+}
+
+impl Report {
+    /// The rule.
+    pub fn rule(&self) -> Rule {
+        self.rule
+    }
+
+    /// Whether the program is wrong for certain.
+    pub fn severity(&self) -> Severity {
+        self.severity
+    }
+
+    /// The lock that the thread used when it broke the rule.
+    pub fn lock(&self) -> &LockName {
+        &self.lock
+    }
+
+    /// The thread that broke the rule.
+    pub fn thread(&self) -> &ThreadName {
+        &self.thread
+    }
+
+    /// Where it did so. `None` where Rust hides the caller: in the drop of a guard or a lock, at
+    /// the end of a thread, and in `fork`.
+    pub fn here(&self) -> Option<Place> {
+        self.here
+    }
+
+    /// Where the lock, or the other lock, had been acquired.
+    pub fn before(&self) -> Option<Place> {
+        self.before
+    }
+
+    /// The thread that had acquired it, if that is known.
+    pub fn holder(&self) -> Option<&ThreadName> {
+        self.holder.as_ref()
+    }
+
+    /// The circle of an inversion or of a deadlock, and nothing else. The step of the thread that
+    /// closes the circle is the first.
+    pub fn steps(&self) -> &[Step] {
+        &self.steps
+    }
+
+    /// What to do about it.
+    pub fn advice(&self) -> &'static str {
+        self.rule.advice()
+    }
+
+    /// The report as JSON.
+    pub fn to_json(&self) -> String {
+        serde_json::to_string(self).expect("strings and numbers are JSON")
+    }
+}
+
+impl fmt::Display for Report {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let word = match self.severity {
+            Severity::Fault => "fault",
+            Severity::Warning => "warning",
+        };
+        writeln!(f, "ulocks-debug: {word}: {}", self.rule.title())?;
+        writeln!(f, "  lock    {} at {:#x}", self.lock, self.lock.address)?;
+        match self.here {
+            Some(here) => writeln!(f, "  here    {here}, {}", self.thread)?,
+            None => writeln!(f, "  here    (the place is not known), {}", self.thread)?,
+        }
+        if let Some(before) = self.before {
+            write!(f, "  before  {before}")?;
+            match &self.holder {
+                Some(holder) => writeln!(f, ", {holder}")?,
+                None => writeln!(f)?,
+            }
+        }
+        for (index, step) in self.steps.iter().enumerate() {
+            writeln!(f, "  {}. {}", index + 1, step.thread)?;
+            writeln!(f, "       held {} since {}", step.held, step.since)?;
+            writeln!(f, "       and asked for {} at {}", step.asked, step.at)?;
+        }
+        write!(f, "  to do   {}", self.advice())
+    }
+}
+
+pub(crate) fn place<S: Serializer>(place: &Place, serializer: S) -> Result<S::Ok, S::Error> {
+    serializer.collect_str(place)
+}
+
+pub(crate) fn place_option<S: Serializer>(place: &Option<Place>, serializer: S) -> Result<S::Ok, S::Error> {
+    match place {
+        Some(place) => serializer.collect_str(place),
+        None => serializer.serialize_none(),
+    }
+}
+
+/// The callback, or one of these two.
+static POLICY: AtomicPtr<()> = AtomicPtr::new(PANIC);
+const PANIC: *mut () = ptr::null_mut();
+const ABORT: *mut () = ptr::without_provenance_mut(1);
+
+/// Decides what becomes of reports from now on, in all threads.
+pub fn set_policy(policy: Policy) {
+    let value = match policy {
+        Policy::Panic => PANIC,
+        Policy::Abort => ABORT,
+        Policy::Call(function) => function as *mut (),
+    };
+    POLICY.store(value, Relaxed);
+}
+
+/// What becomes of reports.
+pub fn policy() -> Policy {
+    match POLICY.load(Relaxed) {
+        PANIC => Policy::Panic,
+        ABORT => Policy::Abort,
+        // SAFETY: `set_policy` is the only other source of values, and stores such a function.
+        function => Policy::Call(unsafe { mem::transmute::<*mut (), fn(&Report)>(function) }),
+    }
+}
+
+/// Where a report is delivered.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(crate) enum From {
+    /// A call of the user, from which a panic may unwind.
+    Call,
+    /// The end of a thread, `fork`, or a wait on a condition variable: a panic would abort.
+    Inside,
+}
+
+/// Does with `report` what the policy says. The caller holds no lock of this crate.
+#[cold]
+#[track_caller]
+pub(crate) fn deliver(report: &Report, from: From) {
+    match policy() {
+        Policy::Call(function) => function(report),
+        Policy::Abort if report.severity == Severity::Fault => {
+            eprintln!("{report}");
+            std::process::abort();
+        }
+        Policy::Panic
+            if report.severity == Severity::Fault && from == From::Call && !std::thread::panicking() =>
+        {
+            panic!("{report}");
+        }
+        _ => eprintln!("{report}"),
+    }
+}

@@ -1,0 +1,482 @@
+//! What each thread holds, and what it waits for.
+//!
+//! A thread has one *record*, from its first acquisition to its end. Records are allocated once,
+//! never freed, and used again by later threads. So a pointer to a record is always valid, and
+//! their number is that of the threads that were alive at once.
+//!
+//! | field | written by | read by |
+//! |---|---|---|
+//! | `owner_only` | the thread | the thread |
+//! | `used`, `slots` | the thread; another one that drops a lock clears that lock's address | all |
+//! | `waits`, `waiting` | the thread | all |
+//! | `taken`, `tid`, `name` | the thread, at its first acquisition and its end | all |
+//!
+//! # What other threads see
+//! A slot is written before its `lock`, which is the address: (S), a Release. Who reads the
+//! address by an Acquire, (S) again, reads the slot of that acquisition or of a later one of the
+//! same lock. The list of held locks is therefore right for every lock that was held all the time.
+//! The walk for deadlocks (`wait.rs`) needs more and says how it gets it.
+
+use crate::class::Node;
+use crate::report::{Place, ThreadName};
+use core::array;
+use core::cell::Cell;
+use core::panic::Location;
+use core::ptr;
+use core::sync::atomic::{AtomicBool, AtomicPtr, AtomicU32, AtomicU64, AtomicUsize};
+use core::sync::atomic::{
+    Ordering::{AcqRel, Acquire, Relaxed, Release},
+    fence,
+};
+use ulocks_core::tid;
+
+/// How many held locks of a thread are checked: the bits of a word.
+pub(crate) const MOST: usize = 64;
+/// How many validated sets of held locks a thread remembers.
+const REMEMBERED: usize = 256;
+const NAME_WORDS: usize = 8;
+
+/// A held lock.
+pub(crate) struct Slot {
+    lock: AtomicUsize,
+    class: AtomicPtr<Node>,
+    place: AtomicPtr<Location<'static>>,
+    instance: AtomicU64,
+    since: AtomicU64,
+    subclass: AtomicU32,
+}
+
+/// A held lock, read from its slot.
+#[derive(Clone, Copy)]
+pub(crate) struct Held {
+    pub lock: usize,
+    pub class: &'static Node,
+    pub subclass: u8,
+    pub instance: u64,
+    pub place: Place,
+    /// By the coarse clock, in nanoseconds.
+    pub since: u64,
+}
+
+impl Slot {
+    fn read(&self) -> Option<Held> {
+        let lock = self.lock.load(Acquire); // (S)
+        let (class, place) = (self.class.load(Relaxed), self.place.load(Relaxed));
+        if lock == 0 {
+            return None;
+        }
+        // SAFETY: a slot with an address has been written, with references that are `'static`.
+        let (class, place) = unsafe { (&*class, &*place) };
+        let subclass = self.subclass.load(Relaxed) as u8;
+        let (instance, since) = (self.instance.load(Relaxed), self.since.load(Relaxed));
+        Some(Held { lock, class, subclass, instance, place, since })
+    }
+}
+
+/// What a thread waits for.
+#[derive(Clone, Copy)]
+pub(crate) struct Wait {
+    pub lock: usize,
+    pub class: &'static Node,
+    pub subclass: u8,
+    pub place: Place,
+    pub timed: bool,
+}
+
+/// What a waiter on a condition variable had, and will have again.
+#[derive(Clone, Copy)]
+pub(crate) struct Rewait {
+    pub lock: usize,
+    pub subclass: u8,
+    pub place: Place,
+}
+
+#[derive(Default)]
+struct Waiting {
+    lock: AtomicUsize,
+    class: AtomicPtr<Node>,
+    place: AtomicPtr<Location<'static>>,
+    timed: AtomicBool,
+    subclass: AtomicU32,
+}
+
+struct OwnerOnly {
+    /// The sum of the hashes of what is held.
+    sum: Cell<u64>,
+    /// A bit for the class of each held lock, and perhaps of earlier ones.
+    classes: Cell<u64>,
+    /// The slot of the last acquisition.
+    last: Cell<u32>,
+    /// How many held locks have no slot.
+    over: Cell<u32>,
+    rewait: Cell<Option<Rewait>>,
+    /// Keys of acquisitions that broke no rule.
+    validated: [Cell<u64>; REMEMBERED],
+}
+
+pub(crate) struct Record {
+    owner_only: OwnerOnly,
+    used: AtomicU64,
+    slots: [Slot; MOST],
+    /// Odd while the thread waits.
+    waits: AtomicU64,
+    waiting: Waiting,
+    taken: AtomicBool,
+    tid: AtomicU32,
+    name: [AtomicU64; NAME_WORDS],
+    next: AtomicPtr<Record>,
+}
+
+// SAFETY: `owner_only` is used by the thread of the record only, as its methods ask; the rest is
+// atomic.
+unsafe impl Sync for Record {}
+
+static RECORDS: AtomicPtr<Record> = AtomicPtr::new(ptr::null_mut());
+
+/// All records, also those without a thread.
+pub(crate) fn records() -> impl Iterator<Item = &'static Record> {
+    let mut next = RECORDS.load(Acquire); // (R)
+    core::iter::from_fn(move || {
+        // SAFETY: records are never freed, and (R) has published this one.
+        let record = unsafe { next.as_ref() }?;
+        next = record.next.load(Relaxed);
+        Some(record)
+    })
+}
+
+/// The record of a thread that is at its end.
+const ENDED: *const Record = ptr::without_provenance(1);
+
+std::thread_local! {
+    static CURRENT: Cell<*const Record> = const { Cell::new(ptr::null()) };
+    static EXIT: Exit = const { Exit };
+}
+
+/// The record of this thread. `None` if the thread is at its end.
+#[inline]
+pub(crate) fn current() -> Option<&'static Record> {
+    let current = CURRENT.get();
+    if current.is_null() || current == ENDED {
+        return begin();
+    }
+    // SAFETY: neither of the two special values, so a record, and those are never freed.
+    Some(unsafe { &*current })
+}
+
+/// The record of this thread, if it has one already.
+pub(crate) fn existing() -> Option<&'static Record> {
+    let current = CURRENT.get();
+    // SAFETY: neither of the two special values, so a record, and those are never freed.
+    (!current.is_null() && current != ENDED).then(|| unsafe { &*current })
+}
+
+/// Gives this thread a record.
+#[cold]
+fn begin() -> Option<&'static Record> {
+    if !CURRENT.get().is_null() || EXIT.try_with(|_| ()).is_err() {
+        return None;
+    }
+    crate::fork::watch();
+    let free = records().find(|record| {
+        !record.taken.load(Relaxed) && record.taken.compare_exchange(false, true, AcqRel, Relaxed).is_ok() // (E)
+    });
+    let record = free.unwrap_or_else(Record::leak);
+    record.tid.store(tid::current(), Relaxed);
+    let thread = std::thread::current();
+    record.set_name(thread.name().unwrap_or(""));
+    CURRENT.set(record);
+    Some(record)
+}
+
+/// Its drop is the end of a thread.
+struct Exit;
+
+impl Drop for Exit {
+    fn drop(&mut self) {
+        let current = CURRENT.replace(ENDED);
+        if current.is_null() || current == ENDED {
+            return;
+        }
+        // SAFETY: neither of the two special values, so a record.
+        let record = unsafe { &*current };
+        record.sweep();
+        // The main thread ends with the process, which may end while locks are held.
+        if record.is_main() || !record.holds_any() {
+            record.give_back();
+            return;
+        }
+        crate::rules::exit(record);
+        // Locks name this record as their holder: no other thread may get it.
+        record.used.store(0, Relaxed);
+    }
+}
+
+/// Nanoseconds by a clock that is cheap and steps every few milliseconds.
+pub(crate) fn coarse_now() -> u64 {
+    let mut now = libc::timespec { tv_sec: 0, tv_nsec: 0 };
+    // SAFETY: `now` is a valid place for the answer.
+    unsafe { libc::clock_gettime(libc::CLOCK_MONOTONIC_COARSE, &raw mut now) };
+    now.tv_sec.cast_unsigned() * 1_000_000_000 + now.tv_nsec.cast_unsigned()
+}
+
+impl Record {
+    fn leak() -> &'static Self {
+        let slot = |_| Slot {
+            lock: AtomicUsize::new(0),
+            class: AtomicPtr::default(),
+            place: AtomicPtr::default(),
+            instance: AtomicU64::new(0),
+            since: AtomicU64::new(0),
+            subclass: AtomicU32::new(0),
+        };
+        let owner_only = OwnerOnly {
+            sum: Cell::new(0),
+            classes: Cell::new(0),
+            last: Cell::new(0),
+            over: Cell::new(0),
+            rewait: Cell::new(None),
+            validated: [const { Cell::new(0) }; REMEMBERED],
+        };
+        let record: &'static Self = Box::leak(Box::new(Self {
+            owner_only,
+            used: AtomicU64::new(0),
+            slots: array::from_fn(slot),
+            waits: AtomicU64::new(0),
+            waiting: Waiting::default(),
+            taken: AtomicBool::new(true),
+            tid: AtomicU32::new(0),
+            name: [const { AtomicU64::new(0) }; NAME_WORDS],
+            next: AtomicPtr::default(),
+        }));
+        let mut head = RECORDS.load(Relaxed);
+        loop {
+            record.next.store(head, Relaxed);
+            let this = ptr::from_ref(record).cast_mut();
+            match RECORDS.compare_exchange_weak(head, this, Release, Relaxed) /* (R) */ {
+                Ok(_) => return record,
+                Err(other) => head = other,
+            }
+        }
+    }
+
+    fn give_back(&self) {
+        self.owner_only.rewait.set(None);
+        self.owner_only.over.set(0);
+        self.taken.store(false, Release); // (E)
+    }
+
+    fn set_name(&self, name: &str) {
+        let mut cut = name.len().min(NAME_WORDS * 8);
+        while !name.is_char_boundary(cut) {
+            cut -= 1;
+        }
+        let mut bytes = [0; NAME_WORDS * 8];
+        bytes[..cut].copy_from_slice(&name.as_bytes()[..cut]);
+        for (word, chunk) in self.name.iter().zip(bytes.chunks_exact(8)) {
+            word.store(u64::from_le_bytes(chunk.try_into().expect("chunks of eight")), Relaxed);
+        }
+    }
+
+    pub fn name(&self) -> ThreadName {
+        let bytes: Vec<u8> = self.name.iter().flat_map(|word| word.load(Relaxed).to_le_bytes()).collect();
+        let name = String::from_utf8_lossy(&bytes).trim_end_matches('\0').to_owned();
+        ThreadName { name, tid: self.tid.load(Relaxed) }
+    }
+
+    pub fn is_taken(&self) -> bool {
+        self.taken.load(Acquire)
+    }
+
+    fn is_main(&self) -> bool {
+        self.tid.load(Relaxed) == std::process::id()
+    }
+
+    #[inline]
+    pub fn holds_any(&self) -> bool {
+        self.used.load(Relaxed) != 0
+    }
+
+    /// What the thread holds. Complete only for that thread itself.
+    pub fn held(&self) -> impl Iterator<Item = Held> {
+        let used = self.used.load(Acquire);
+        let slots = self.slots.iter().enumerate();
+        slots.filter(move |(index, _)| used & (1 << index) != 0).filter_map(|(_, slot)| slot.read())
+    }
+
+    /// This thread holds `lock` from now on. `false` if there is no slot for it.
+    #[inline]
+    pub fn push(&self, held: &Held) -> bool {
+        let used = self.used.load(Relaxed);
+        let free = used.trailing_ones();
+        let Some(slot) = self.slots.get(free as usize) else {
+            return self.push_over();
+        };
+        slot.class.store(ptr::from_ref(held.class).cast_mut(), Relaxed);
+        slot.place.store(ptr::from_ref(held.place).cast_mut(), Relaxed);
+        slot.instance.store(held.instance, Relaxed);
+        slot.since.store(held.since, Relaxed);
+        slot.subclass.store(held.subclass.into(), Relaxed);
+        slot.lock.store(held.lock, Release); // (S)
+        self.used.store(used | 1 << free, Release);
+        let own = &self.owner_only;
+        own.last.set(free);
+        own.sum.set(own.sum.get().wrapping_add(held.class.hash(held.subclass)));
+        own.classes.set(own.classes.get() | held.class.bit());
+        true
+    }
+
+    #[cold]
+    fn push_over(&self) -> bool {
+        self.owner_only.over.set(self.owner_only.over.get() + 1);
+        false
+    }
+
+    /// This thread no longer holds the lock at the address `lock`. `false` if it had no slot.
+    #[inline]
+    pub fn pop(&self, lock: usize) -> bool {
+        let own = &self.owner_only;
+        let mut index = own.last.get() as usize;
+        let used = self.used.load(Relaxed);
+        if used & (1 << index) == 0 || self.slots[index].lock.load(Relaxed) != lock {
+            match self.find(used, lock) {
+                Some(found) => index = found,
+                None => {
+                    own.over.set(own.over.get().saturating_sub(1));
+                    return false;
+                }
+            }
+        }
+        self.clear(used, index);
+        true
+    }
+
+    fn find(&self, used: u64, lock: usize) -> Option<usize> {
+        (0..MOST)
+            .rev()
+            .find(|&index| used & (1 << index) != 0 && self.slots[index].lock.load(Relaxed) == lock)
+    }
+
+    #[inline]
+    fn clear(&self, used: u64, index: usize) {
+        let (own, slot) = (&self.owner_only, &self.slots[index]);
+        // SAFETY: a used slot has been written, with a reference that is `'static`.
+        let class = unsafe { &*slot.class.load(Relaxed) };
+        own.sum.set(own.sum.get().wrapping_sub(class.hash(slot.subclass.load(Relaxed) as u8)));
+        slot.lock.store(0, Release);
+        let used = used & !(1 << index);
+        self.used.store(used, Release);
+        if used == 0 {
+            own.classes.set(0);
+            own.sum.set(0);
+        } else {
+            own.last.set(63 - used.leading_zeros());
+        }
+    }
+
+    /// Another thread, or this one, drops a lock that this thread holds.
+    pub fn forget(&self, lock: usize) {
+        for slot in &self.slots {
+            // The slot stays used until its thread needs it.
+            let _ = slot.lock.compare_exchange(lock, 0, Relaxed, Relaxed);
+        }
+    }
+
+    /// Frees the slots of locks that were dropped.
+    #[cold]
+    pub fn sweep(&self) {
+        let mut used = self.used.load(Relaxed);
+        for index in 0..MOST {
+            if used & (1 << index) != 0 && self.slots[index].lock.load(Relaxed) == 0 {
+                self.clear(used, index);
+                used = self.used.load(Relaxed);
+            }
+        }
+    }
+
+    /// The sum of the hashes of what this thread holds.
+    #[inline]
+    pub fn sum(&self) -> u64 {
+        self.owner_only.sum.get()
+    }
+
+    /// Whether this thread may hold a lock of `class`.
+    #[inline]
+    pub fn may_hold(&self, class: &Node) -> bool {
+        self.owner_only.classes.get() & class.bit() != 0
+    }
+
+    /// Whether an acquisition with this key has been found to break no rule.
+    #[inline]
+    pub fn is_validated(&self, key: u64) -> bool {
+        self.owner_only.validated[key as usize % REMEMBERED].get() == key
+    }
+
+    pub fn validate(&self, key: u64) {
+        self.owner_only.validated[key as usize % REMEMBERED].set(key);
+    }
+
+    pub fn set_rewait(&self, rewait: Option<Rewait>) {
+        self.owner_only.rewait.set(rewait);
+    }
+
+    /// If this thread released `lock` to wait on a condition variable: how it had acquired it.
+    #[inline]
+    pub fn take_rewait(&self, lock: usize) -> Option<Rewait> {
+        let rewait = self.owner_only.rewait.get()?;
+        if rewait.lock != lock {
+            return None;
+        }
+        self.owner_only.rewait.take()
+    }
+
+    pub fn begin_wait(&self, wait: &Wait) {
+        let waiting = &self.waiting;
+        waiting.class.store(ptr::from_ref(wait.class).cast_mut(), Relaxed);
+        waiting.place.store(ptr::from_ref(wait.place).cast_mut(), Relaxed);
+        waiting.timed.store(wait.timed, Relaxed);
+        waiting.subclass.store(wait.subclass.into(), Relaxed);
+        waiting.lock.store(wait.lock, Relaxed);
+        self.waits.store(self.waits.load(Relaxed) + 1, Release); // (W)
+    }
+
+    pub fn end_wait(&self) {
+        self.waits.store(self.waits.load(Relaxed) + 1, Release);
+        fence(Release);
+    }
+
+    /// What the thread waits for, and the number of that wait.
+    pub fn waiting(&self) -> Option<(Wait, u64)> {
+        let number = self.waits.load(Acquire); // (W)
+        if number.is_multiple_of(2) {
+            return None;
+        }
+        let waiting = &self.waiting;
+        let (class, place) = (waiting.class.load(Relaxed), waiting.place.load(Relaxed));
+        // SAFETY: a wait that has begun was written, with references that are `'static`.
+        let (class, place) = unsafe { (&*class, &*place) };
+        let (lock, timed) = (waiting.lock.load(Relaxed), waiting.timed.load(Relaxed));
+        let subclass = waiting.subclass.load(Relaxed) as u8;
+        fence(Acquire);
+        // A later wait may have been written in the meantime.
+        let same = self.waits.load(Relaxed) == number;
+        same.then_some((Wait { lock, class, subclass, place, timed }, number))
+    }
+
+    /// In the child of a fork: the thread of this record is not there.
+    pub fn vanish(&self) {
+        for slot in &self.slots {
+            slot.lock.store(0, Relaxed);
+        }
+        let own = &self.owner_only;
+        own.sum.set(0);
+        own.classes.set(0);
+        own.over.set(0);
+        own.rewait.set(None);
+        self.used.store(0, Relaxed);
+        self.waits.store(self.waits.load(Relaxed).next_multiple_of(2), Relaxed);
+    }
+
+    pub fn set_tid(&self) {
+        self.tid.store(tid::current(), Relaxed);
+    }
+}

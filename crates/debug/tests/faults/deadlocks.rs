@@ -1,0 +1,95 @@
+//! Deadlocks that happen.
+
+use crate::Fault;
+use crate::harness::{GO_ON, Places, breaks, circle};
+use std::sync::atomic::Ordering::Relaxed;
+use std::sync::{Barrier, mpsc};
+use std::time::Duration;
+use ulocks_debug::*;
+
+pub const TABLE: &[Fault] = &[
+    ("deadlock of two threads", two),
+    ("deadlock of three threads, and a fourth that waits outside", three),
+    ("deadlock of a wait with a deadline", timed),
+];
+
+/// Waits until so many threads wait for locks that are held.
+fn await_waiters(count: usize) {
+    while held().locks().iter().map(|held| held.waiters).sum::<usize>() < count {
+        std::thread::sleep(Duration::from_millis(1));
+    }
+}
+
+/// The orders are wrong, and the threads go on. So the reports of the orders come first.
+fn only_deadlocks(places: Places, orders: Vec<Places>) -> Vec<Places> {
+    GO_ON.store(false, Relaxed);
+    orders.into_iter().chain([places]).collect()
+}
+
+fn two() -> Vec<Places> {
+    static A: Mutex<()> = Mutex::new(());
+    static B: FairMutex<()> = FairMutex::new(());
+    GO_ON.store(true, Relaxed);
+    let (in_a, a1) = (A.lock(), line!());
+    let (say, hear) = mpsc::channel();
+    let other = std::thread::spawn(move || {
+        let (_b, b1) = (B.lock(), line!());
+        say.send(()).unwrap();
+        (b1, (drop(A.lock()), line!()).1)
+    });
+    hear.recv().unwrap();
+    await_waiters(1);
+    breaks(|| drop(B.lock()));
+    let b2 = line!() - 1;
+    assert_eq!(deadlocks().len(), 0, "this thread does not wait any more");
+    drop(in_a);
+    let (b1, a2) = other.join().unwrap();
+    let orders = vec![circle(Rule::Order, &[(a1, b2), (b1, a2)])];
+    only_deadlocks(circle(Rule::Deadlock, &[(a1, b2), (b1, a2)]), orders)
+}
+
+fn three() -> Vec<Places> {
+    static LOCKS: [Mutex<()>; 3] = [Mutex::new(()), Mutex::new(()), Mutex::new(())];
+    GO_ON.store(true, Relaxed);
+    static ALL: Barrier = Barrier::new(3);
+    let at = line!() + 3;
+    let others = [1, 2].map(|index: usize| {
+        std::thread::spawn(move || {
+            let _first = LOCKS[index].lock();
+            ALL.wait();
+            drop(LOCKS[(index + 1) % 3].lock());
+        })
+    });
+    let (first, a1) = (LOCKS[0].lock(), line!());
+    ALL.wait();
+    await_waiters(2);
+    let outside = std::thread::spawn(|| drop(LOCKS[0].lock()));
+    await_waiters(3);
+    breaks(|| drop(LOCKS[1].lock()));
+    let a2 = line!() - 1;
+    drop(first);
+    others.into_iter().for_each(|other| other.join().unwrap());
+    outside.join().unwrap();
+    let steps = [(a1, a2), (at, at + 2), (at, at + 2)];
+    only_deadlocks(circle(Rule::Deadlock, &steps), vec![circle(Rule::Order, &steps)])
+}
+
+fn timed() -> Vec<Places> {
+    static A: Mutex<()> = Mutex::new(());
+    static B: Calock<()> = Calock::new(());
+    let (in_a, a1) = (A.lock(), line!());
+    let (say, hear) = mpsc::channel();
+    let other = std::thread::spawn(move || {
+        let (_b, b1) = (B.lock(), line!());
+        say.send(()).unwrap();
+        (b1, (drop(A.lock()), line!()).1)
+    });
+    hear.recv().unwrap();
+    await_waiters(1);
+    // No edge leads to a lock with a deadline, so there is no inversion.
+    assert!(B.try_lock_for(Duration::from_millis(20)).is_none());
+    let b2 = line!() - 1;
+    drop(in_a);
+    let (b1, a2) = other.join().unwrap();
+    vec![circle(Rule::Deadlock, &[(a1, b2), (b1, a2)])]
+}

@@ -1,0 +1,39 @@
+//! A table of planted faults. Each is found, and nothing else is, with the right places.
+//!
+//! A fault returns the places that its report must name. They are lines of the source: the
+//! acquisition and the number of its line stand on one line.
+
+#![cfg(not(any(ulocks_loom, ulocks_vm)))]
+
+mod deadlocks;
+mod harness;
+mod misuse;
+mod orders;
+
+use harness::{Places, places, reports};
+
+type Fault = (&'static str, fn() -> Vec<Places>);
+
+#[test]
+fn every_planted_fault_is_found_with_its_places() {
+    let table: Vec<Fault> =
+        misuse::TABLE.iter().chain(orders::TABLE).chain(deadlocks::TABLE).copied().collect();
+    assert!(table.len() >= 30, "{} faults", table.len());
+    let mut wrong = Vec::new();
+    for (name, fault) in &table {
+        println!("{name}");
+        let (found, expected) = reports(fault);
+        let expected = expected.unwrap_or_else(|| panic!("{name}: the panic was not caught: {found:#?}"));
+        let places: Vec<Places> = found.iter().map(places).collect();
+        if places != expected {
+            wrong.push(format!("{name}:\n  expected {expected:?}\n  found    {places:?}"));
+        }
+        for report in &found {
+            let text = report.to_string();
+            assert!(text.contains("to do") && text.contains(&report.lock().name), "{text}");
+            assert!(serde_json::from_str::<serde_json::Value>(&report.to_json()).is_ok(), "{name}");
+        }
+    }
+    assert!(wrong.is_empty(), "{} of {} faults:\n{}", wrong.len(), table.len(), wrong.join("\n"));
+    println!("{} planted faults were found", table.len());
+}

@@ -1,0 +1,315 @@
+//! Faults in the use of one lock.
+
+use crate::Fault;
+use crate::harness::{Places, breaks, fault};
+use std::mem::{self, ManuallyDrop};
+use std::sync::Arc;
+use ulocks_core::api::{self, Token};
+use ulocks_core::futex::Private;
+use ulocks_core::raw::RawMutex;
+use ulocks_core::time::Deadline;
+use ulocks_debug::*;
+
+pub const TABLE: &[Fault] = &[
+    ("recursion: Mutex", recursion::<ulocks_unfair::RawThroughputMutex>),
+    ("recursion: UnfairMutex", recursion::<ulocks_unfair::RawMutex>),
+    ("recursion: AsymMutex", recursion::<ulocks_unfair::RawAsymMutex>),
+    ("recursion: BiasedMutex", recursion::<ulocks_unfair::RawBiasedMutex>),
+    ("recursion: FairMutex", recursion::<ulocks_fair::RawFairMutex>),
+    ("recursion: Calock", recursion::<ulocks_calock::RawCalock>),
+    ("recursion: PiMutex", recursion::<ulocks_pi::RawPiMutex>),
+    ("recursion through a function", recursion_in_function),
+    ("recursion by a mapped guard", recursion_mapped),
+    ("recursion after a forgotten guard", recursion_forgotten),
+    ("recursion in a subclass", recursion_nested),
+    ("recursion, as an error", recursion_as_error),
+    ("a second release: Mutex", second_release::<ulocks_unfair::RawThroughputMutex>),
+    ("a second release: FairMutex", second_release::<ulocks_fair::RawFairMutex>),
+    ("a release of what was never held", release_of_nothing),
+    ("a release by another thread: Mutex", foreign_release::<ulocks_unfair::RawThroughputMutex>),
+    ("a release by another thread: FairMutex", foreign_release::<ulocks_fair::RawFairMutex>),
+    ("moved, then released", moved_and_released),
+    ("moved, then locked", moved_and_locked),
+    ("copied, then released", copied),
+    ("a thread ends with a forgotten guard", exit_forgotten),
+    ("a thread ends with a leaked guard", exit_leaked),
+    ("a thread ends with two locks", exit_two),
+    ("dropped while held", dropped),
+    ("unwrapped while held", unwrapped),
+    ("dropped while another thread holds it", dropped_by_other),
+    ("two holders", two_holders),
+    ("fork", fork),
+    ("a wait with another lock: Condvar", wait_with_lock),
+    ("a wait with another lock: FairCondvar", fair_wait_with_lock),
+    ("the sixty-fifth lock", too_many),
+];
+
+fn unlock<R: RawMutex<Scope = Private, Token = ()>>() -> Token<R::Token> {
+    Token::new(())
+}
+
+/// Releases a lock that a forgotten guard has left held, so that its end is no fault.
+fn clean<R: RawMutex<Scope = Private, Token = ()>, T>(mutex: &CheckedMutex<R, T>) {
+    // SAFETY: the callers have forgotten a guard of this thread.
+    unsafe { mutex.force_unlock(unlock::<R>()) };
+}
+
+fn recursion<R: RawMutex<Scope = Private>>() -> Vec<Places> {
+    let mutex = CheckedMutex::<R, ()>::new(());
+    let (_held, before) = (mutex.lock(), line!());
+    breaks(|| drop(mutex.lock()));
+    let here = line!() - 1;
+    vec![fault(Rule::NoRecursion, here, before)]
+}
+
+fn recursion_in_function() -> Vec<Places> {
+    fn inner(mutex: &FairMutex<u32>) -> u32 {
+        *mutex.lock()
+    }
+    let here = line!() - 2;
+    let mutex = FairMutex::new(7);
+    let (_held, before) = (mutex.lock(), line!());
+    breaks(|| inner(&mutex));
+    vec![fault(Rule::NoRecursion, here, before)]
+}
+
+fn recursion_mapped() -> Vec<Places> {
+    let mutex = Mutex::new([1, 2]);
+    let (held, before) = (mutex.lock(), line!());
+    let _part = MutexGuard::map(held, |pair| &mut pair[0]);
+    let here = line!() + 1;
+    breaks(|| mutex.lock()[1] = 3);
+    vec![fault(Rule::NoRecursion, here, before)]
+}
+
+fn recursion_forgotten() -> Vec<Places> {
+    let mutex = Mutex::new(());
+    let before = line!() + 1;
+    mem::forget(mutex.lock());
+    let here = line!() + 1;
+    breaks(|| drop(mutex.lock()));
+    clean(&mutex);
+    vec![fault(Rule::NoRecursion, here, before)]
+}
+
+fn recursion_nested() -> Vec<Places> {
+    let mutex = Mutex::new(());
+    let (_held, before) = (mutex.lock_nested(1), line!());
+    let here = line!() + 1;
+    breaks(|| drop(mutex.lock_nested(2)));
+    vec![fault(Rule::NoRecursion, here, before)]
+}
+
+fn recursion_as_error() -> Vec<Places> {
+    let mutex = Mutex::new(());
+    let (_held, before) = (mutex.lock(), line!());
+    let (result, here) = (mutex.try_lock_checked(), line!());
+    let Err(TryLockError::Fault(report)) = result else { panic!("no error") };
+    assert_eq!(crate::harness::places(&report), fault(Rule::NoRecursion, here, before));
+    // It is the error, and no report besides.
+    vec![]
+}
+
+fn second_release<R: RawMutex<Scope = Private, Token = ()>>() -> Vec<Places> {
+    let mutex = CheckedMutex::<R, ()>::new(());
+    drop(mutex.lock());
+    // SAFETY: a planted fault; the checker does not pass it on.
+    breaks(|| unsafe { mutex.force_unlock(unlock::<R>()) });
+    let here = line!() - 1;
+    assert!(!mutex.is_locked());
+    drop(mutex.lock());
+    vec![fault(Rule::ReleasedOnce, here, None)]
+}
+
+fn release_of_nothing() -> Vec<Places> {
+    let mutex = Calock::new(());
+    // SAFETY: as in `second_release`.
+    breaks(|| unsafe { mutex.force_unlock(Token::new(())) });
+    let here = line!() - 1;
+    vec![fault(Rule::ReleasedOnce, here, None)]
+}
+
+fn foreign_release<R: RawMutex<Scope = Private, Token = ()> + Sync>() -> Vec<Places> {
+    let mutex = CheckedMutex::<R, ()>::new(());
+    let (held, before) = (mutex.lock(), line!());
+    let here = line!() + 4;
+    std::thread::scope(|scope| {
+        let other = scope.spawn(|| {
+            // SAFETY: a planted fault; the panic of the report keeps it from happening.
+            breaks(|| unsafe { mutex.force_unlock(unlock::<R>()) });
+        });
+        other.join().unwrap();
+    });
+    assert!(mutex.is_locked());
+    drop(held);
+    vec![fault(Rule::OwnerReleases, here, before)]
+}
+
+fn moved_and_released() -> Vec<Places> {
+    let mutex = Mutex::new(());
+    let before = line!() + 1;
+    mem::forget(mutex.lock());
+    let moved = ManuallyDrop::new(Box::new(mutex));
+    // SAFETY: the lock is held by this thread, at another address.
+    breaks(|| unsafe { moved.force_unlock(Token::new(())) });
+    let here = line!() - 1;
+    leave_record();
+    vec![fault(Rule::NotMoved, here, before), fault(Rule::NoExit, None, before)]
+}
+
+fn moved_and_locked() -> Vec<Places> {
+    let mutex = Mutex::new(());
+    let before = line!() + 1;
+    mem::forget(mutex.lock());
+    let moved = ManuallyDrop::new(Box::new(mutex));
+    let here = line!() + 1;
+    breaks(|| drop(moved.lock()));
+    leave_record();
+    vec![fault(Rule::NotMoved, here, before), fault(Rule::NoExit, None, before)]
+}
+
+/// The moved lock stays held to the end of the thread, which is a fault of its own.
+fn leave_record() {}
+
+fn copied() -> Vec<Places> {
+    let mutex = Mutex::new(());
+    let (held, before) = (mutex.lock(), line!());
+    // SAFETY: a planted fault: a lock is no plain memory. The copy is never dropped.
+    let copy = ManuallyDrop::new(unsafe { core::ptr::read(&raw const mutex) });
+    // SAFETY: as above.
+    breaks(|| unsafe { copy.force_unlock(Token::new(())) });
+    let here = line!() - 1;
+    drop(held);
+    vec![fault(Rule::NotMoved, here, before)]
+}
+
+fn exit_forgotten() -> Vec<Places> {
+    static LOCK: Mutex<()> = Mutex::new(());
+    let before = line!() + 1;
+    mem::forget(LOCK.lock());
+    vec![fault(Rule::NoExit, None, before)]
+}
+
+fn exit_leaked() -> Vec<Places> {
+    static LOCK: FairMutex<u32> = FairMutex::new(1);
+    let before = line!() + 1;
+    *FairMutexGuard::leak(LOCK.lock()) = 2;
+    vec![fault(Rule::NoExit, None, before)]
+}
+
+fn exit_two() -> Vec<Places> {
+    static LOCKS: [Mutex<()>; 2] = [Mutex::new(()), Mutex::new(())];
+    let before = line!() + 1;
+    mem::forget(LOCKS[0].lock());
+    mem::forget(LOCKS[1].lock());
+    vec![fault(Rule::NoExit, None, before), fault(Rule::NoExit, None, before + 1)]
+}
+
+fn dropped() -> Vec<Places> {
+    let mutex = Mutex::new(());
+    let before = line!() + 1;
+    mem::forget(mutex.lock());
+    breaks(|| drop(mutex));
+    vec![fault(Rule::NotDropped, None, before)]
+}
+
+fn unwrapped() -> Vec<Places> {
+    let mutex = Calock::new(3);
+    let before = line!() + 1;
+    mem::forget(mutex.lock());
+    breaks(|| mutex.into_inner());
+    vec![fault(Rule::NotDropped, None, before)]
+}
+
+fn dropped_by_other() -> Vec<Places> {
+    let mutex = Arc::new(Mutex::new(()));
+    let before = line!() + 1;
+    mem::forget(mutex.lock());
+    std::thread::spawn(move || breaks(|| drop(mutex))).join().unwrap();
+    vec![fault(Rule::NotDropped, None, before)]
+}
+
+/// A lock that is always free.
+struct Broken;
+impl ulocks_core::raw::Initial for Broken {
+    const INIT: Self = Self;
+}
+// SAFETY: there is no such promise: a planted fault. It protects nothing.
+unsafe impl RawMutex for Broken {
+    type Scope = Private;
+    type Token = ();
+    fn lock(&self) {}
+    fn try_lock(&self) -> Option<()> {
+        Some(())
+    }
+    fn lock_until(&self, _: Deadline) -> Option<()> {
+        Some(())
+    }
+    unsafe fn unlock(&self, (): ()) {}
+    fn is_locked(&self) -> bool {
+        false
+    }
+}
+
+fn two_holders() -> Vec<Places> {
+    let mutex = CheckedMutex::<Broken, ()>::new(());
+    let (held, before) = (mutex.lock(), line!());
+    let here = line!() + 2;
+    std::thread::scope(|scope| {
+        let other = scope.spawn(|| breaks(|| drop(mutex.lock())));
+        other.join().unwrap();
+    });
+    drop(held);
+    vec![fault(Rule::OneHolder, here, before)]
+}
+
+fn fork() -> Vec<Places> {
+    let mutex = Mutex::new(());
+    let (held, before) = (mutex.lock(), line!());
+    // SAFETY: the child leaves at once.
+    let child = unsafe { libc::fork() };
+    if child == 0 {
+        // SAFETY: as above.
+        unsafe { libc::_exit(0) };
+    }
+    // SAFETY: the status is not asked for.
+    unsafe { libc::waitpid(child, core::ptr::null_mut(), 0) };
+    drop(held);
+    vec![fault(Rule::NoFork, None, before)]
+}
+
+fn wait_with_lock() -> Vec<Places> {
+    let (mutex, other, changed) = (Mutex::new(()), Mutex::new(()), Condvar::new());
+    let (_other, before) = (other.lock(), line!());
+    let (mut held, here) = (mutex.lock(), line!());
+    for _ in 0..3 {
+        changed.wait_for(&mut held, std::time::Duration::from_millis(1));
+    }
+    // Once, not each time.
+    vec![fault(Rule::NoLockInWait, here, before)]
+}
+
+fn fair_wait_with_lock() -> Vec<Places> {
+    let (mutex, other, changed) = (FairMutex::new(()), Mutex::new(()), FairCondvar::new());
+    let (mut held, here) = (mutex.lock(), line!());
+    let (_other, before) = (other.try_lock().unwrap(), line!());
+    changed.wait_for(&mut held, std::time::Duration::from_millis(1));
+    let mut inversion = fault(Rule::Order, here, before);
+    inversion.steps = vec![(before, here)];
+    // Only the warning: no thread has asked for the other lock in a way that blocks.
+    inversion.steps.clear();
+    vec![fault(Rule::NoLockInWait, here, before)]
+}
+
+fn too_many() -> Vec<Places> {
+    let locks: Vec<Mutex<()>> = (0..65).map(|_| Mutex::new(())).collect();
+    let here = line!() + 1;
+    let guards: Vec<_> = locks.iter().map(|lock| lock.lock()).collect();
+    drop(guards);
+    let all = held();
+    assert!(all.locks().iter().all(|held| held.at.line() != here), "{all}");
+    vec![fault(Rule::AtMost64, here, None)]
+}
+
+/// The raw face: a lock without a constructor of this crate.
+pub type Unplaced<T> = api::Mutex<Checked<ulocks_unfair::RawMutex>, T>;

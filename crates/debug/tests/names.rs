@@ -1,0 +1,45 @@
+//! The names of `checked` are the plain locks in release builds, and the checked ones in others.
+
+#![cfg(not(any(ulocks_loom, ulocks_vm)))]
+
+use std::any::TypeId;
+
+#[test]
+fn checked_names_are_the_plain_types_without_debug_assertions() {
+    let name = TypeId::of::<ulocks_debug::checked::FairMutex<u8>>();
+    if cfg!(debug_assertions) {
+        assert_eq!(name, TypeId::of::<ulocks_debug::FairMutex<u8>>());
+    } else {
+        assert_eq!(name, TypeId::of::<ulocks_fair::FairMutex<u8>>());
+    }
+}
+
+#[test]
+fn a_checked_lock_is_the_plain_one_and_six_words() {
+    use ulocks_core::raw::Initial;
+    fn size<R: Initial>() -> (usize, usize) {
+        (size_of::<ulocks_debug::Checked<R>>(), size_of::<R>())
+    }
+    for (checked, plain) in [size::<ulocks_unfair::RawThroughputMutex>(), size::<ulocks_fair::RawFairMutex>()]
+    {
+        assert_eq!(checked - plain, 6 * size_of::<usize>());
+    }
+}
+
+#[test]
+fn a_program_of_checked_names_works_in_both_builds() {
+    use ulocks_debug::checked::{Condvar, Mutex, MutexGuard};
+    static READY: Mutex<bool> = Mutex::new(false);
+    static CHANGED: Condvar = Condvar::new();
+    let maker = std::thread::spawn(|| {
+        *READY.lock() = true;
+        CHANGED.notify_one();
+    });
+    let mut ready: MutexGuard<'_, bool> = READY.lock();
+    while !*ready {
+        CHANGED.wait(&mut ready);
+    }
+    drop(ready);
+    maker.join().unwrap();
+    assert!(!READY.is_locked());
+}
