@@ -1,5 +1,5 @@
-//! Tells the compiler whether locks are checked, as `cfg(checking)`: on the machine they are, in the
-//! model worlds they are not.
+//! Tells the compiler whether locks are checked, as `cfg(checking)`: on the machine they are, in
+//! the model worlds they are not.
 
 use std::env;
 

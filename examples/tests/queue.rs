@@ -26,7 +26,7 @@ fn many_to_many_lose_and_double_nothing() {
         queue.close();
         consumers.into_iter().map(|consumer| consumer.join().unwrap()).sum()
     });
-    assert_eq!(received, (0..THREADS * ITEMS).sum());
+    assert_eq!(received, (0..THREADS * ITEMS).sum::<u64>());
 }
 
 #[test]

@@ -7,7 +7,7 @@
 use crate::report::{LockName, Place};
 use core::panic::Location;
 use core::ptr;
-use core::sync::atomic::{
+use ulocks_core::sync::{
     AtomicPtr, AtomicU32,
     Ordering::{Acquire, Relaxed, Release},
 };
@@ -53,6 +53,8 @@ pub(crate) enum Origin {
 /// A class in use.
 pub(crate) struct Node {
     id: u32,
+    /// By subclass.
+    hashes: [u64; SUBCLASSES as usize],
     name: &'static str,
     place: Place,
     next: AtomicPtr<Node>,
@@ -71,7 +73,7 @@ impl Node {
     /// A hash of a class and subclass that is as good as random.
     #[inline]
     pub fn hash(&self, subclass: u8) -> u64 {
-        mix(u64::from(self.vertex(subclass)) + 1)
+        self.hashes[usize::from(subclass % SUBCLASSES)]
     }
 
     /// One bit of 64 for the class.
@@ -121,8 +123,8 @@ pub(crate) fn resolve(origin: Origin, first: Place, type_name: &'static str) -> 
         let mut next = head;
         // SAFETY: classes are never freed, and (C) has published those of the list.
         while let Some(node) = unsafe { next.as_ref() } {
-            // The name is compared as a text, since the compiler may have it twice. A place may make
-            // locks of several types.
+            // The name is compared as a text, since the compiler may have it twice. A place may
+            // make locks of several types.
             if node.place == place && node.name == name {
                 return node;
             }
@@ -130,7 +132,9 @@ pub(crate) fn resolve(origin: Origin, first: Place, type_name: &'static str) -> 
         }
         let node: &'static Node = made.unwrap_or_else(|| {
             let id = IDS.fetch_add(1, Relaxed);
-            Box::leak(Box::new(Node { id, name, place, next: AtomicPtr::default() }))
+            let hashes =
+                core::array::from_fn(|sub| mix(u64::from(id) * u64::from(SUBCLASSES) + sub as u64 + 1));
+            Box::leak(Box::new(Node { id, hashes, name, place, next: AtomicPtr::default() }))
         });
         made = Some(node);
         node.next.store(head, Relaxed);

@@ -4,6 +4,8 @@
 mod faces;
 
 #[cfg(checking)]
+mod checker;
+#[cfg(checking)]
 mod class;
 #[cfg(checking)]
 mod fork;
@@ -15,8 +17,6 @@ mod mutex;
 mod order;
 #[cfg(checking)]
 mod policy;
-#[cfg(checking)]
-mod raw;
 #[cfg(checking)]
 mod report;
 #[cfg(checking)]
@@ -31,6 +31,8 @@ pub use faces::checked;
 pub use faces::strict::*;
 
 #[cfg(checking)]
+pub use checker::{Checked, TryLockError};
+#[cfg(checking)]
 pub use class::Class;
 #[cfg(checking)]
 pub use held::{Held, HeldLock, held};
@@ -38,8 +40,6 @@ pub use held::{Held, HeldLock, held};
 pub use mutex::CheckedMutex;
 #[cfg(checking)]
 pub use policy::Policy;
-#[cfg(checking)]
-pub use raw::{Checked, TryLockError};
 #[cfg(checking)]
 pub use report::{LockName, Place, Report, Rule, Severity, Step, ThreadName, policy, set_policy};
 #[cfg(checking)]

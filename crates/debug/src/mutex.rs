@@ -1,7 +1,7 @@
 //! [`CheckedMutex`]: data behind a checked lock.
 
+use crate::checker::{Checked, TryLockError};
 use crate::class::{Class, Origin};
-use crate::raw::{Checked, TryLockError};
 use core::fmt;
 use core::ops::{Deref, DerefMut};
 use core::panic::Location;

@@ -5,8 +5,8 @@ use core::fmt;
 use core::mem;
 use core::panic::Location;
 use core::ptr;
-use core::sync::atomic::{AtomicPtr, Ordering::Relaxed};
 use serde::{Serialize, Serializer};
+use ulocks_core::sync::{AtomicPtr, Ordering::Relaxed};
 
 /// A line of a program.
 pub type Place = &'static Location<'static>;

@@ -23,8 +23,8 @@ use core::array;
 use core::cell::Cell;
 use core::panic::Location;
 use core::ptr;
-use core::sync::atomic::{AtomicBool, AtomicPtr, AtomicU32, AtomicU64, AtomicUsize};
-use core::sync::atomic::{
+use ulocks_core::sync::{AtomicBool, AtomicPtr, AtomicU32, AtomicU64, AtomicUsize};
+use ulocks_core::sync::{
     Ordering::{AcqRel, Acquire, Relaxed, Release},
     fence,
 };
@@ -103,8 +103,10 @@ struct Waiting {
 struct OwnerOnly {
     /// The sum of the hashes of what is held.
     sum: Cell<u64>,
-    /// A bit for the class of each held lock, and perhaps of earlier ones.
+    /// A bit for the class of each held lock.
     classes: Cell<u64>,
+    /// That bit, by slot.
+    bits: [Cell<u64>; MOST],
     /// The slot of the last acquisition.
     last: Cell<u32>,
     /// How many held locks have no slot.
@@ -232,6 +234,7 @@ impl Record {
         let owner_only = OwnerOnly {
             sum: Cell::new(0),
             classes: Cell::new(0),
+            bits: [const { Cell::new(0) }; MOST],
             last: Cell::new(0),
             over: Cell::new(0),
             rewait: Cell::new(None),
@@ -322,6 +325,7 @@ impl Record {
         own.last.set(free);
         own.sum.set(own.sum.get().wrapping_add(held.class.hash(held.subclass)));
         own.classes.set(own.classes.get() | held.class.bit());
+        own.bits[free as usize].set(held.class.bit());
         true
     }
 
@@ -370,7 +374,18 @@ impl Record {
             own.sum.set(0);
         } else {
             own.last.set(63 - used.leading_zeros());
+            own.classes.set(self.classes_of(used));
         }
+    }
+
+    #[inline]
+    fn classes_of(&self, mut used: u64) -> u64 {
+        let mut classes = 0;
+        while used != 0 {
+            classes |= self.owner_only.bits[used.trailing_zeros() as usize].get();
+            used &= used - 1;
+        }
+        classes
     }
 
     /// Another thread, or this one, drops a lock that this thread holds.

@@ -16,7 +16,7 @@
 use crate::report::{Report, Rule, Severity, Step};
 use crate::thread::{Held, Record, Wait, records};
 use core::ptr;
-use core::sync::atomic::{Ordering::SeqCst, fence};
+use ulocks_core::sync::{Ordering::SeqCst, fence};
 
 struct Link {
     waiter: &'static Record,

@@ -20,12 +20,12 @@ use core::any::type_name;
 use core::fmt;
 use core::panic::Location;
 use core::ptr;
-use core::sync::atomic::{
+use ulocks_core::futex::{FutexKey, Private};
+use ulocks_core::raw::{Initial, Metered, RawMutex, RawMutexFair};
+use ulocks_core::sync::{
     AtomicPtr, AtomicU64, AtomicUsize,
     Ordering::{Acquire, Relaxed, Release},
 };
-use ulocks_core::futex::{FutexKey, Private};
-use ulocks_core::raw::{Initial, Metered, RawMutex, RawMutexFair};
 use ulocks_core::time::Deadline;
 
 /// A raw mutex of the family that enforces the rules of a mutex; see the [crate](crate).
