@@ -83,8 +83,10 @@ pub(crate) fn check(me: &Record, asked: &Asked, again: bool) -> Result<(), Optio
     let thread = me.name();
     let mut graph = GRAPH.lock();
     let mut outcome = Ok(());
-    // The latest first: that is the pair which the report is to name.
+    // The latest first: that is the pair which the report is to name. The clock is coarse. Of two
+    // locks of one moment, the later one mostly has the higher slot.
     let mut held: Vec<Held> = me.held().collect();
+    held.reverse();
     held.sort_by_key(|held| core::cmp::Reverse(held.since));
     for held in held {
         if held.lock == asked.lock {
