@@ -86,15 +86,17 @@ pub enum Fairness {
 /// # Blocking
 /// If nothing is in its way, one operation is one compare-exchange, or one load for a zero that it
 /// finds. A set that names each semaphore once is one compare-exchange and one store for each, and
-/// one fence. Three things can be in the way:
+/// one fence. If it comes again and again, its semaphores stay locked for the first of them. Then
+/// it is one compare-exchange and one fence, and a store for each. Four things can be in the way:
 /// - a call that is changing the same semaphore;
+/// - a semaphore that stays locked for another, the first of a set;
 /// - waiting sets that the change may let proceed;
 /// - waiting sets of several operations that the semaphore decides about.
 ///
-/// Then the call locks its semaphores, completes the sets that can proceed, publishes the values,
-/// and wakes. One system call wakes up to 32 threads of a group; threads that fall asleep on one
-/// CPU for neighbouring semaphores share a group. The call does not wait for them, and they have
-/// nothing to do but return.
+/// Then the call locks its semaphores, which no longer stay locked for others, completes the sets
+/// that can proceed, publishes the values, and wakes. One system call wakes up to 32 threads of a
+/// group; threads that fall asleep on one CPU for neighbouring semaphores share a group. The call
+/// does not wait for them, and they have nothing to do but return.
 ///
 /// Some calls also take a mutex of the whole array:
 /// - a set of several operations that has to wait;

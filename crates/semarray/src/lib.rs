@@ -8,6 +8,7 @@ mod error;
 mod manage;
 mod node;
 mod op;
+mod pass;
 mod permit;
 mod raw;
 mod session;

@@ -58,7 +58,7 @@ impl<P: InOneProcess> RawSemArray<P> {
 
     /// (V): the value of a cell that is not locked. A session may take back what it writes before
     /// it publishes. And if it has published another cell already, a reader must not miss its value
-    /// here.
+    /// here. A follower is parted from its leader first.
     fn settled(&self, index: u32) -> u32 {
         let cell = &self.cells[index as usize];
         loop {
@@ -66,7 +66,16 @@ impl<P: InOneProcess> RawSemArray<P> {
             if !word.has(State::LOCK) {
                 return word.value();
             }
-            self.slot().wait_while::<P>(index, || State(cell.word.load(Relaxed)).has(State::LOCK));
+            if cell.lead().leader().is_none() {
+                self.slot().wait_while::<P>(index, || cell.is_held());
+                continue;
+            }
+            let here = 0;
+            if let Some(mut session) = self.session(&here, &[Op::add(index as usize, 0)]) {
+                let value = session.value(index);
+                session.publish();
+                return value;
+            }
         }
     }
 
@@ -220,8 +229,8 @@ impl<P: InOneProcess> RawSemArray<P> {
     /// Whether no thread has a lock, waits or watches. Models ask this when all threads are done.
     #[doc(hidden)]
     pub fn is_at_rest(&self) -> bool {
-        let flags = State::LOCK | State::SUBTRACTIONS | State::ZERO | State::COMPLEX;
-        !self.cells.iter().any(|cell| State(cell.word.load(Relaxed)).has(flags))
+        let flags = State::SUBTRACTIONS | State::ZERO | State::COMPLEX;
+        !self.cells.iter().any(|cell| cell.is_held() || State(cell.word.load(Relaxed)).has(flags))
             && self.array_lock.is_at_rest()
     }
 

@@ -23,7 +23,7 @@
 //!  array.rs, builder.rs, op.rs, permit.rs, error.rs: what users see
 //!      |
 //!      v
-//!  raw.rs, manage.rs          a set in one pass (F1) to (F3); values (V); close
+//!  raw.rs, pass.rs, manage.rs  at once (F1) to (F5); values (V); close
 //!      |         |
 //!      |         v
 //!      |     session/mod.rs   locks cells (L1), evaluates, publishes (L2), completes (O1)
@@ -48,9 +48,12 @@
 //!   first, then the oldest that can proceed. A set keeps its age when it moves to another queue.
 //!   `session/aged.rs` says what strict fairness adds.
 //! - If no flag is in the way, one operation is one compare-exchange, or for zero one load. A set
-//!   is one compare-exchange and one store a semaphore, and one fence. Neither makes a system call.
-//! - Operations on different semaphores do not contend. A complex waiter slows down operations on
-//!   the semaphores that decide about its set, and no others.
+//!   is one compare-exchange and one store a semaphore, and one fence. If the same set comes again
+//!   and again, it is one compare-exchange, one store a semaphore, and one fence. None of them
+//!   makes a system call.
+//! - Operations on different semaphores do not contend, unless one set names both again and again
+//!   (`pass.rs`). A complex waiter slows down operations on the semaphores that decide about its
+//!   set, and no others.
 //! - Another thread completes a waiter. The waiter only has to wake up and return.
 //! - Nothing is allocated after the array is made, with one exception: the watches of a set of more
 //!   than eight operations, if it meets complex waiters or becomes one.
@@ -64,6 +67,7 @@
 //! | what | where | guarded by |
 //! |---|---|---|
 //! | value, `LOCK`, `SUBTRACTIONS`, `ZERO`, `COMPLEX`, `CLOSED` | one word, [`State`] | itself; with `LOCK` only the holder writes it |
+//! | whether it is a follower, and of which cell | the cell, [`Lead`](crate::cell::Lead) | `LOCK`; of a follower the leader's |
 //! | two queues of sets that stop here; watches | the cell | `LOCK`; with `COMPLEX`, `LOCK` and the array lock |
 //! | the list of aged sets | the array lock | the array lock |
 //!
@@ -73,7 +77,7 @@
 //!
 //! | flag | set by | cleared by | meaning |
 //! |---|---|---|---|
-//! | `LOCK` | a session (L1), a set in one pass (F2) | the same, (L2), (F3) | other threads wait |
+//! | `LOCK` | a session (L1), a set in one pass (F2) | the same, (L2), (F3); never by (F5) | other threads wait, or part it from its leader (L3) |
 //! | `SUBTRACTIONS` | (L2), if a subtraction is queued | (L2) | an addition must serve |
 //! | `ZERO` | (L2), if the other queue is not empty | (L2) | a change to zero must serve |
 //! | `COMPLEX` | (L2), if a complex set is queued here, or watches | (L2) | a session needs the array lock |
@@ -85,7 +89,10 @@
 //! | one operation changes the word, or finds zero | no flag is in the way: [`State::alone`] | (F1) |
 //! | each word of a set becomes its next value with `LOCK` | the same | (F2) |
 //! | each of these words loses `LOCK`; if (F2) failed somewhere, also its change | | (F3) |
+//! | a word of a follower becomes its next value | the set has locked the leader | (F4) |
+//! | instead of (F3) the cell becomes a follower of the set's first | `pass.rs` | (F5) |
 //! | a session locks a cell | not `LOCK`; without the array lock, not `COMPLEX` | (L1) |
+//! | a session locks a follower, which is none from then on | it has locked the leader | (L3) |
 //! | the session publishes a cell | it has locked the cell | (L2) |
 //! | a thread reads a value | not `LOCK` | (V) |
 //! | a session takes the array lock, releases it | | (A1), (A2) |
@@ -108,9 +115,10 @@
 //!    changes which set that is, or where it stops, serves the sets that stopped for it.
 //! 2. Operations after the one where a set stops do not matter to it: the set cannot get further
 //!    before that one can proceed.
-//! 3. Only its holder writes a word with `LOCK`, and no thread learns a value from such a word. So
-//!    a session takes effect at one moment, although it publishes its words one by one: a thread
-//!    that has seen one of them, and comes to another before that is published, waits.
+//! 3. Only its holder, or its leader's, writes a word with `LOCK`. No other thread learns a value
+//!    from such a word. So a session takes effect at one moment, although it publishes its words
+//!    one by one: a thread that has seen one of them, and comes to another before that is
+//!    published, waits.
 //! 4. A session that waits for a cell while it has locked another has the array lock
 //!    (`session/mod.rs`). So there is no deadlock, in whatever order sets name semaphores.
 //! 5. A node leaves its queue once. A session takes it out and completes it, or its own thread
@@ -125,6 +133,7 @@
 //! | (F2), (L1) compare-exchange | Acquire | (F1), (F3), (L2) |
 //! | (F3), (L2) store | Release | (F1), (F2), (L1), (V) |
 //! | (V) load | Acquire | (F1), (F3), (L2) |
+//! | a session's fence after it has read `CLOSED` | Acquire | (L2) |
 //! | (O1) store of the outcome | Release | (O2) |
 //! | (O2) load | Acquire | (O1) |
 //! | (A1), (A2) | Acquire, Release | each other |
@@ -157,12 +166,12 @@ use crate::sleep::slots::Slot;
 use crate::word::{State, Stop};
 use core::time::Duration;
 use smallvec::SmallVec;
+use ulocks_core::Private;
 use ulocks_core::meter::{Event, Meter};
 use ulocks_core::spin::NoSpin;
-use ulocks_core::sync::Ordering::{AcqRel, Acquire, Relaxed, Release};
+use ulocks_core::sync::Ordering::{AcqRel, Acquire, Relaxed};
 use ulocks_core::sync::{AtomicU32, AtomicU64, without_unwinding};
 use ulocks_core::time::Deadline;
-use ulocks_core::{Private, membarrier};
 
 /// The greatest value that fits a word.
 pub const GREATEST_LIMIT: u32 = State::GREATEST;
@@ -294,74 +303,15 @@ impl<P: InOneProcess> RawSemArray<P> {
         self.stopped(word, op, 0)
     }
 
-    /// (F2), (F3): a set, if no flag is in the way. Locks each word together with its next value,
-    /// then unlocks all. If the result is not `Done`, nothing has changed. Operations on one
-    /// semaphore may follow each other directly. A set that comes back to a semaphore later finds
-    /// it locked, and needs a session.
-    pub(crate) fn perform_several(&self, ops: &[Op]) -> Attempt {
-        if ops.is_empty() || ops.len() > self.max_ops {
-            return Attempt::Unclear;
-        }
-        let mut repeats = false;
-        for (at, op) in ops.iter().enumerate() {
-            let Some(cell) = self.cells.get(op.index()) else {
-                self.publish_words(&ops[..at], repeats, State::before);
-                return Attempt::Unclear;
-            };
-            let mut word = cell.word.load(Relaxed);
-            let locked = self.alone(word, op).is_some_and(|next| {
-                cell.word.compare_exchange(word, next | State::LOCK, Acquire, Relaxed).is_ok()
-            });
-            if locked {
-                continue;
-            }
-            let ours = at > 0 && ops[at - 1].index == op.index;
-            if ours {
-                repeats = true;
-                word = cell.word.load(Relaxed) & !State::LOCK;
-                if let Some(next) = self.alone(word, op) {
-                    cell.word.store(next | State::LOCK, Relaxed);
-                    continue;
-                }
-            }
-            self.publish_words(&ops[..at], repeats, State::before);
-            return self.stopped(word, op, at);
-        }
-        self.publish_words(ops, repeats, |word, _| word);
-        Attempt::Done
-    }
-
-    /// (F3): publishes the words of `ops` from the last one back, each as `last` makes it. Where
-    /// operations on one semaphore follow each other, which `repeats` says, the first of them
-    /// publishes.
-    fn publish_words(&self, ops: &[Op], repeats: bool, last: impl Fn(State, &Op) -> State) {
-        if ops.is_empty() {
-            return;
-        }
-        let slot = self.slot();
-        let mut bits = 0;
-        for (at, op) in ops.iter().enumerate().rev() {
-            let word = &self.cells[op.index()].word;
-            let last = last(State(word.load(Relaxed)), op);
-            if repeats && at > 0 && ops[at - 1].index == op.index {
-                word.store(last.0, Relaxed);
-                continue;
-            }
-            membarrier::store(word, last.0 & !State::LOCK, Release);
-            bits |= 1 << (op.index % 32);
-        }
-        slot.released(bits);
-    }
-
     /// The word after the operation, if it can proceed and no flag is in the way.
     #[inline]
-    fn alone(&self, word: u32, op: &Op) -> Option<u32> {
+    pub(crate) fn alone(&self, word: u32, op: &Op) -> Option<u32> {
         State(word).alone(op, self.limit).map(|next| next.0)
     }
 
     /// The result of a set that did not get beyond `op`.
     #[cold]
-    fn stopped(&self, word: u32, op: &Op, at: usize) -> Attempt {
+    pub(crate) fn stopped(&self, word: u32, op: &Op, at: usize) -> Attempt {
         if State(word).blocks(op, self.limit) { Attempt::Blocks(at) } else { Attempt::Unclear }
     }
 

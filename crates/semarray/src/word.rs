@@ -13,7 +13,8 @@ use core::fmt;
 pub(crate) struct State(pub u32);
 
 impl State {
-    /// A thread has locked the cell: no other thread writes this word, or learns its value.
+    /// A thread has locked the cell, or it is a follower (`pass.rs`): no other thread writes this
+    /// word, or learns its value.
     pub const LOCK: u32 = 1;
     /// Sets wait here until the value is greater.
     pub const SUBTRACTIONS: u32 = 1 << 1;
@@ -39,6 +40,11 @@ impl State {
 
     pub const fn has(self, flags: u32) -> bool {
         self.0 & flags != 0
+    }
+
+    /// Whether the cell is locked, and nothing else is the matter.
+    pub const fn is_only_locked(self) -> bool {
+        self.0 & ((1 << Self::SHIFT) - 1) == Self::LOCK
     }
 
     /// The same flags and another value.

@@ -47,9 +47,9 @@ fn uncontended() -> Vec<Promise> {
     };
     let floor = |cell, words: &str| {
         let [floor, kernel] = [FLOOR, KERNEL].map(|lock| of(lock, cell));
-        let what = format!(
-            "uncontended {words}: time of bare compare-exchanges, which no array can beat, by that of {KERNEL}"
-        );
+        // A set of ours needs fewer, if it comes again and again.
+        let beat = if matches!(cell, Cell::Sets(2..)) { "" } else { ", which no array can beat," };
+        let what = format!("uncontended {words}: time of bare compare-exchanges{beat} by that of {KERNEL}");
         let name = format!("uncontended/{words}");
         shown(floor, kernel, Figure::PairNs, &name, what)
     };
@@ -63,7 +63,7 @@ fn uncontended() -> Vec<Promise> {
         floor(again, at_once),
         row(again, at_once, POSIX, 1.3),
     ];
-    for (ops, bound) in [(8, 1.0 / 5.0), (64, 1.0 / 2.5)] {
+    for (ops, bound) in [(8, 1.0 / 5.0), (64, 1.0 / 5.0)] {
         let (cell, words) = (Cell::Sets(ops), format!("set of {ops}"));
         list.extend([row(cell, &words, KERNEL, bound), floor(cell, &words)]);
     }

@@ -12,6 +12,10 @@
 //! for a cell while it has locked others, and the thread that it waits for does not wait. There is
 //! no deadlock.
 //!
+//! A cell may be a follower: it stays locked, and belongs to who locks its leader (`pass.rs`). A
+//! session that comes to one locks the leader, too, and takes the follower over (L3). If the leader
+//! is locked, the session waits for that cell, by the same rule.
+//!
 //! # Publishing
 //! 1. The array lock is released first (A2). The session is done with all that it guards, and the
 //!    cells are still locked.
@@ -32,7 +36,7 @@ pub(crate) use array_lock::ArrayLock;
 pub(crate) use heap::Heap;
 
 use crate::array::InOneProcess;
-use crate::cell::NONE;
+use crate::cell::{Lead, NONE};
 use crate::node::{Node, Outcome};
 use crate::op::Op;
 use crate::raw::RawSemArray;
@@ -42,7 +46,7 @@ use core::{mem, ptr};
 use ulocks_core::membarrier;
 use ulocks_core::meter::{Event, Meter};
 use ulocks_core::sync::Ordering::{Acquire, Relaxed, Release};
-use ulocks_core::sync::is_abandoned;
+use ulocks_core::sync::{fence, is_abandoned};
 
 /// How often a session without the array lock starts again because a cell is locked.
 const RESTARTS: usize = if FEW { 1 } else { 16 };
@@ -106,12 +110,38 @@ impl<'a, P: InOneProcess> Session<'a, P> {
         Self { has_array_lock: true, ..Self::new(array, here) }
     }
 
-    /// (L1): locks a cell, if that is possible at once.
+    /// Locks a cell, if that is possible at once.
     fn try_lock(&mut self, index: u32) -> Result<(), Obstacle> {
+        match self.try_lock_alone(index) {
+            Err(Obstacle::Busy) => self.try_part(index),
+            done => done,
+        }
+    }
+
+    /// (L3): locks the leader of a follower, and takes the follower over.
+    #[cold]
+    fn try_part(&mut self, index: u32) -> Result<(), Obstacle> {
+        let cell = &self.array.cells[index as usize];
+        let lead = cell.lead();
+        let Some(leader) = lead.leader() else { return Err(Obstacle::Busy) };
+        self.try_lock_alone(leader)?;
+        if cell.lead() != lead {
+            return Err(Obstacle::Busy); // parted meanwhile
+        }
+        let leader = &self.array.cells[leader as usize].lead;
+        leader.store(Lead(leader.load(Relaxed)).less().0, Relaxed);
+        cell.lead.store(Lead::ALONE.0, Relaxed);
+        self.note_locked(index);
+        Ok(())
+    }
+
+    /// (L1): locks a cell that follows no other, if that is possible at once.
+    fn try_lock_alone(&mut self, index: u32) -> Result<(), Obstacle> {
         let cell = &self.array.cells[index as usize];
         let mut word = cell.word.load(Relaxed);
         loop {
             if State(word).has(State::CLOSED) {
+                fence(Acquire); // the caller learns that the array was closed
                 return Err(Obstacle::Closed);
             }
             if State(word).has(State::LOCK) {
@@ -126,11 +156,17 @@ impl<'a, P: InOneProcess> Session<'a, P> {
                 Err(now) => word = now,
             }
         }
+        self.note_locked(index);
+        Ok(())
+    }
+
+    /// Adds a cell that was locked to those that this session holds.
+    fn note_locked(&mut self, index: u32) {
+        let cell = &self.array.cells[index as usize];
         cell.holder.store(self.number, Relaxed);
         // SAFETY: this session has LOCK, and the field is the holder's.
         unsafe { cell.inside(|inside| inside.held_before = self.held) };
         self.held = index;
-        Ok(())
     }
 
     /// Locks a cell, for a session with the array lock. It may have locked others. Returns false if
@@ -178,10 +214,11 @@ impl<'a, P: InOneProcess> Session<'a, P> {
         Err(Obstacle::NeedsArrayLock)
     }
 
-    /// Waits until a cell is not locked.
+    /// Waits until no thread has locked a cell, or its leader.
     fn wait_for(&self, index: u32) {
-        let cell = &self.array.cells[index as usize];
-        self.array.slot().wait_while::<P>(index, || State(cell.word.load(Relaxed)).has(State::LOCK));
+        let cells = &self.array.cells;
+        let index = cells[index as usize].lead().leader().unwrap_or(index);
+        self.array.slot().wait_while::<P>(index, || cells[index as usize].is_held());
     }
 
     /// The value of a locked cell.

@@ -29,6 +29,13 @@ fn operations_add_up() {
 }
 
 #[test]
+fn a_follower_is_parted() {
+    explore(exact(2), || arrays::a_follower_is_parted(1, 2));
+    explore(exact(2), || arrays::a_follower_is_parted(2, 2));
+    explore(exact(2), arrays::a_look_at_a_follower);
+}
+
+#[test]
 fn every_waiter_is_served() {
     explore(exact(2), || arrays::posts_and_waits(1, 1));
     explore(exact(1), || arrays::posts_and_waits(1, 2));
@@ -84,7 +91,13 @@ fn no_session_waits_for_a_waiting_session() {
 #[test]
 fn a_zero_is_seen_by_its_waiters() {
     explore(exact(2), arrays::zero_between_two_sets);
+    explore(exact(1), arrays::a_pair_makes_a_zero);
     explore(exact(0), arrays::zero_and_growth);
+}
+
+#[test]
+fn an_end_is_an_end() {
+    explore(exact(2), arrays::an_end_is_an_end);
 }
 
 #[test]

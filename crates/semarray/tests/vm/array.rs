@@ -19,6 +19,21 @@ fn operations_add_up() {
 }
 
 #[test]
+fn a_follower_is_parted() {
+    for (sets, threads) in [(1, 2), (2, 2), (2, 3), (0, 5), (1, 5)] {
+        explore(sampled(threads, 5), move || arrays::a_follower_is_parted(sets, threads));
+    }
+    explore(sampled(2, 6), arrays::a_look_at_a_follower);
+}
+
+#[test]
+fn a_leader_does_not_follow() {
+    for threads in [2, 3] {
+        explore(sampled(threads, 1), move || arrays::a_leader_does_not_follow(threads));
+    }
+}
+
+#[test]
 fn every_waiter_is_served() {
     for (posters, waiters) in [(1, 1), (1, 2), (2, 2), (2, 6)] {
         explore(sampled(posters + waiters, 1), move || arrays::posts_and_waits(posters, waiters));
@@ -79,7 +94,13 @@ fn no_session_waits_for_a_waiting_session() {
 #[test]
 fn a_zero_is_seen_by_its_waiters() {
     explore(sampled(2, 1), arrays::zero_between_two_sets);
+    explore(sampled(2, 3), arrays::a_pair_makes_a_zero);
     explore(sampled(3, 2), arrays::zero_and_growth);
+}
+
+#[test]
+fn an_end_is_an_end() {
+    explore(sampled(2, 1), arrays::an_end_is_an_end);
 }
 
 #[test]

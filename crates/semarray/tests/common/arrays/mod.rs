@@ -178,6 +178,17 @@ pub fn a_set_publishes(parcel: &Parcel) {
     sender.join().unwrap();
 }
 
+/// Who learns from a set that the array was closed finds all of it closed.
+pub fn an_end_is_an_end() {
+    let array = array(&[1, 0]);
+    let other = Arc::clone(&array);
+    let closer = spawn(move || other.close());
+    if array.apply(&[Op::sub(0, 1), Op::add(0, 1)], Wait::No) == Err(Error::Closed) {
+        assert_eq!(array.apply(&[Op::sub(1, 1)], Wait::No), Err(Error::Closed), "after the end");
+    }
+    closer.join().unwrap();
+}
+
 /// A thread that sees a value, or the end of the array, without an operation of its own sees what
 /// came before it.
 pub fn a_look_shows_what_came_before(closes: bool) {
