@@ -6,22 +6,31 @@
 //! - It *hits*: the line is where the waiter's last poll has brought it, so no thread has written
 //!   to the lock since. The poll costs the holder nothing. The critical section is a long one, and
 //!   frequent polls see its end early.
-//! - It *misses*: the holder has written, and will miss the line at its next write. So critical
-//!   sections are short, and the holder passes through many of them if it is left alone. Its line
-//!   was away for about as long as the poll took.
+//! - It *misses*: the holder has written, and will miss the line at its next write. The line was
+//!   away from it for about as long as the poll took.
 //!
-//! The clock tells the two apart. After a hit, a waiter polls again after a single pause. After a
-//! miss, it does not poll for [`LEFT_ALONE`] times as long as the poll took. That bounds what the
-//! waiter takes from the holder. If many waiters poll, each poll takes longer, so they poll more
-//! rarely. There are three strategies, each with a budget in time:
+//! The clock tells the two apart. The rule is the same for all waiters but the next one of an
+//! orderly lock:
 //!
-//! - [`backing_off`] is for an arriving thread. It knows nothing of the holder, and there may be
-//!   many arriving threads. It pauses for [`FIRST_PAUSE_NS`] before its first poll. That keeps two
-//!   threads with empty critical sections from passing the line to and fro: the holder runs several
-//!   critical sections meanwhile.
+//! - The first poll comes after a single pause.
+//! - After a hit, the waiter polls after each pause, some [`UNTIMED`] times without a look at the
+//!   clock.
+//! - After a miss, it polls again after a single pause. The miss may be the holder's acquisition,
+//!   with a long section behind it. Then the second poll hits.
+//! - After a second miss in a row, sections are short. The waiter does not poll for
+//!   [`LEFT_ALONE_NS`], or for [`LEFT_ALONE`] times as long as the poll took, if that is longer. So
+//!   the holder passes through many sections, which are cheaper by the cost of moving the line. If
+//!   many waiters poll, each poll takes longer, so they poll more rarely.
+//!
+//! A poll that acquires the lock is not timed: a reading of the clock takes as long as a short
+//! critical section, and would be part of it.
+//!
+//! There are three strategies, each with a budget in time:
+//!
+//! - [`backing_off`] is for an arriving thread. It gives up earlier if it sees that the lock is
+//!   saturated.
 //! - [`closely`] is for a waiter that was woken and found the lock taken again. There are few of
-//!   these, since a releasing thread wakes one at a time, and a wake-up has been paid for. It polls
-//!   for the first time after a single pause.
+//!   these, since a releasing thread wakes one at a time, and a wake-up has been paid for.
 //! - [`head_waiter`] is for the waiter that an orderly lock serves next, or next on its CPU. One
 //!   waiter on each CPU spins so. It certainly gets the lock, and all waiters behind it wait for
 //!   its wake-up too. It polls after each pause.
@@ -43,14 +52,16 @@ use crate::sys::sync::spin_until;
 use crate::sys::world::{PollCost, pause};
 use core::time::Duration;
 
-/// The first pause of an arriving thread. Shorter pauses lose throughput on empty critical sections
-/// (30 M/s at 13 ns, 40 to 50 M/s at 140 ns on two CPUs). Longer ones lose it on critical sections
-/// of less than a microsecond, because they overshoot the release.
-pub const FIRST_PAUSE_NS: u32 = 140;
+/// For how long a waiter leaves the line alone after two misses in a row, at least. 1.5 us lose a
+/// tenth of the throughput of empty critical sections, and 4 us gain nothing.
+pub const LEFT_ALONE_NS: u32 = 2_500;
 
-/// After a poll that missed, the waiter does not poll for this many times as long as the poll took.
-/// A higher number gains a little on empty critical sections, and overshoots the end of short ones.
+/// For how many times as long as its last poll took it leaves the line alone, at least.
 pub const LEFT_ALONE: u32 = 16;
+
+/// How many polls follow a hit without a look at the clock. They see the end of a section of a few
+/// hundred nanoseconds earlier, by what a reading of the clock takes.
+pub const UNTIMED: u32 = 10;
 
 /// For how long a waiter leaves a free lock to another waiter that spins for it. Moving a cache
 /// line there and back takes less.
@@ -125,9 +136,8 @@ pub enum Look {
     Hopeless,
 }
 
-/// An arriving thread of policy `P` polls after a long pause, and then at intervals that follow the
-/// cost of its polls. Returns whether it acquired the lock within its budget. Without a budget it
-/// does not poll.
+/// An arriving thread of policy `P` polls at intervals that follow the cost of its polls. Returns
+/// whether it acquired the lock within its budget. Without a budget it does not poll.
 #[cfg_attr(world = "vm", track_caller)]
 pub fn backing_off<P: Policy>(look: impl FnMut() -> Look) -> bool {
     backing_off_for::<P>(P::Spin::ARRIVAL_NS, P::Spin::SATURATED_NS, look)
@@ -136,15 +146,14 @@ pub fn backing_off<P: Policy>(look: impl FnMut() -> Look) -> bool {
 /// As [`backing_off`], with a budget of `ns` nanoseconds, or of `if_saturated` nanoseconds if the
 /// lock is saturated.
 #[cfg_attr(world = "vm", track_caller)]
-pub fn backing_off_for<P: Policy>(ns: u32, if_saturated: u32, mut look: impl FnMut() -> Look) -> bool {
+pub fn backing_off_for<P: Policy>(ns: u32, if_saturated: u32, look: impl FnMut() -> Look) -> bool {
     let budget = pause::budget(P::Scope::PRIVATE, ns);
-    let (first, if_saturated) = (pause::count(FIRST_PAUSE_NS), pause::count(if_saturated));
-    until_spent(budget, first, if_saturated, || pause::timed(&mut look))
+    until_spent(budget, pause::count(if_saturated), &mut Timed(look))
 }
 
-/// A woken waiter of policy `P` polls after a single pause, and then at intervals that follow the
-/// cost of its polls. Returns whether it acquired the lock within its budget. It gives up at once
-/// if it has no budget, or if it sees that another waiter is owed the next wake-up.
+/// A woken waiter of policy `P` polls at intervals that follow the cost of its polls. Returns
+/// whether it acquired the lock within its budget. It gives up at once if it has no budget, or if
+/// it sees that another waiter is owed the next wake-up.
 #[cfg_attr(world = "vm", track_caller)]
 pub fn closely<P: Policy>(look: impl FnMut() -> Look) -> bool {
     closely_for::<P>(P::Spin::WOKEN_NS, look)
@@ -152,30 +161,67 @@ pub fn closely<P: Policy>(look: impl FnMut() -> Look) -> bool {
 
 /// As [`closely`], with a budget of `ns` nanoseconds.
 #[cfg_attr(world = "vm", track_caller)]
-pub fn closely_for<P: Policy>(ns: u32, mut look: impl FnMut() -> Look) -> bool {
-    until_spent(pause::budget(P::Scope::PRIVATE, ns), 1, 0, || pause::timed(&mut look))
+pub fn closely_for<P: Policy>(ns: u32, look: impl FnMut() -> Look) -> bool {
+    until_spent(pause::budget(P::Scope::PRIVATE, ns), 0, &mut Timed(look))
+}
+
+/// What a waiter polls.
+trait Polled {
+    /// Polls, and says what the poll cost. A poll that acquires the lock costs nothing.
+    fn timed(&mut self) -> (Look, PollCost);
+    /// Polls.
+    fn look(&mut self) -> Look;
+}
+
+/// A lock, by the clock.
+struct Timed<F>(F);
+
+impl<F: FnMut() -> Look> Polled for Timed<F> {
+    #[cfg_attr(world = "vm", track_caller)]
+    fn timed(&mut self) -> (Look, PollCost) {
+        pause::timed(&mut self.0, |seen| *seen == Look::Acquired)
+    }
+
+    #[cfg_attr(world = "vm", track_caller)]
+    fn look(&mut self) -> Look {
+        (self.0)()
+    }
 }
 
 /// Polls until `budget` is spent, or until `if_saturated` is spent and the lock is seen saturated.
-/// The first poll comes after `first`. All three are in pauses.
+/// Both are in pauses.
 #[cfg_attr(world = "vm", track_caller)]
-fn until_spent(
-    budget: u32,
-    first: u32,
-    if_saturated: u32,
-    mut look: impl FnMut() -> (Look, PollCost),
-) -> bool {
-    let (mut next, mut spent) = (first, 0);
+fn until_spent(budget: u32, if_saturated: u32, lock: &mut impl Polled) -> bool {
+    let (mut next, mut spent, mut missed) = (1, 0, false);
     while spent < budget {
         let now = next.min(budget - spent);
         pause::times(now);
-        let (seen, cost) = look();
+        let (seen, cost) = lock.timed();
         spent = spent.saturating_add(now).saturating_add(cost.total);
         match seen {
             Look::Acquired => return true,
             Look::Saturated if spent >= if_saturated => return false,
             Look::Hopeless => return false,
-            _ => next = cost.miss.saturating_mul(LEFT_ALONE).max(1),
+            _ => {}
+        }
+        let misses = cost.miss > 0;
+        next = if misses && missed {
+            pause::count(LEFT_ALONE_NS).max(cost.miss.saturating_mul(LEFT_ALONE))
+        } else {
+            1
+        };
+        missed = misses && !missed;
+        if !misses {
+            let untimed = UNTIMED.min(budget.saturating_sub(spent));
+            spent += untimed;
+            for _ in 0..untimed {
+                pause::times(1);
+                match lock.look() {
+                    Look::Acquired => return true,
+                    Look::Hopeless => return false,
+                    _ => {}
+                }
+            }
         }
     }
     false
@@ -297,27 +343,60 @@ mod tests {
         assert!((1..=most).contains(&looks(|look| backing_off::<Patient>(look), Look::Taken)));
     }
 
-    /// How often a waiter with a budget of a thousand pauses polls a lock that is taken, if each
-    /// poll costs `cost`.
-    fn looks_at(cost: PollCost, first: u32) -> u32 {
-        let mut looks = 0;
-        assert!(!until_spent(1_000, first, 0, || {
-            looks += 1;
-            (Look::Taken, cost)
-        }));
-        looks
+    /// A lock that always looks the same. Its timed polls cost what the list says, and the last of
+    /// it from then on.
+    struct Fixed {
+        seen: Look,
+        costs: &'static [PollCost],
+        timed: usize,
+        untimed: usize,
+    }
+
+    impl Polled for Fixed {
+        fn timed(&mut self) -> (Look, PollCost) {
+            let cost = self.costs[self.timed.min(self.costs.len() - 1)];
+            self.timed += 1;
+            (self.seen, cost)
+        }
+
+        fn look(&mut self) -> Look {
+            self.untimed += 1;
+            self.seen
+        }
+    }
+
+    const HIT: PollCost = PollCost { total: 2, miss: 0 };
+    const MISS: PollCost = PollCost { total: 12, miss: 10 };
+
+    /// How many timed and untimed polls a waiter with so many pauses makes.
+    fn polls(budget: u32, if_saturated: u32, seen: Look, costs: &'static [PollCost]) -> (usize, usize) {
+        let mut lock = Fixed { seen, costs, timed: 0, untimed: 0 };
+        assert!(!until_spent(budget, if_saturated, &mut lock));
+        (lock.timed, lock.untimed)
     }
 
     #[test]
     fn the_cost_of_a_poll_decides_when_the_next_comes() {
-        let (hit, miss) = (PollCost { total: 2, miss: 0 }, PollCost { total: 12, miss: 10 });
-        // One pause and two; then the long first pause takes the place of 13 of them.
-        assert_eq!(looks_at(hit, 1), 334);
-        assert_eq!(looks_at(hit, 40), 321);
-        // 1 + 12, then 160 + 12 each, and what is left.
-        assert_eq!(looks_at(miss, 1), 7);
+        // A pause, a poll of two, and ten untimed polls: 13 pauses each time. The last has 9.
+        assert_eq!(polls(130, 0, Look::Taken, &[HIT]), (10, 100));
+        assert_eq!(polls(129, 0, Look::Taken, &[HIT]), (10, 99));
+        // Two misses take 26 pauses. Then the line is left alone for longer than the budget has.
+        let alone = pause::count(LEFT_ALONE_NS).max(10 * LEFT_ALONE);
+        assert_eq!(polls(26 + alone, 0, Look::Taken, &[MISS]), (3, 0));
+        // After it, one miss is no reason again.
+        assert_eq!(polls(26 + alone + 12 + 1, 0, Look::Taken, &[MISS]), (4, 0));
+        // A miss before a long section.
+        assert_eq!(polls(13 + 13, 0, Look::Taken, &[MISS, HIT]), (2, 10));
         // A poll during which the waiter was preempted is the last.
-        assert_eq!(looks_at(PollCost { total: u32::MAX, miss: u32::MAX }, 1), 1);
+        assert_eq!(polls(1_000, 0, Look::Taken, &[PollCost { total: u32::MAX, miss: u32::MAX }]), (1, 0));
+    }
+
+    #[test]
+    fn a_poll_that_costs_much_leaves_the_line_alone_for_longer() {
+        const DEAR: PollCost = PollCost { total: 100_002, miss: 100_000 };
+        let twice = 2 * (1 + 100_002);
+        assert_eq!(polls(twice + LEFT_ALONE * 100_000, 0, Look::Taken, &[DEAR]), (3, 0));
+        assert_eq!(polls(twice + LEFT_ALONE * 100_000 + 100_003, 0, Look::Taken, &[DEAR]), (4, 0));
     }
 
     #[test]
@@ -329,16 +408,9 @@ mod tests {
     /// In pauses and not by the clock: a poll may take as long as a whole budget.
     #[test]
     fn a_saturated_lock_ends_the_spin_earlier() {
-        let polls = |seen| {
-            let mut polls = 0;
-            assert!(!until_spent(1_000, 40, 300, || {
-                polls += 1;
-                (seen, PollCost { total: 2, miss: 0 })
-            }));
-            polls
-        };
-        // 40 + 2 pauses, then one and two each, up to 300 and up to 1,000.
-        assert_eq!((polls(Look::Saturated), polls(Look::Taken)), (87, 321));
+        // 13 pauses each time until the 300 are spent, and a poll more that sees it.
+        assert_eq!(polls(1_000, 300, Look::Saturated, &[HIT]), (24, 230));
+        assert_eq!(polls(1_001, 300, Look::Taken, &[HIT]), (77, 770));
         assert_eq!(looks(|look| closely::<Shared>(look), Look::Saturated), 1);
     }
 }

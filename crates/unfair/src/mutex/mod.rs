@@ -24,9 +24,9 @@ use ulocks_core::{Private, api};
 /// # Blocking
 /// [`lock`](api::Mutex::lock) is one atomic read-modify-write if the mutex is free, and so is the
 /// release. Otherwise the caller spins for up to
-/// [`ARRIVAL_NS`](ulocks_core::spin::Spin::ARRIVAL_NS) of its policy, 6 us by default, with growing
-/// pauses, for half of that if it sees that the mutex is saturated, and then sleeps in the kernel
-/// (`FUTEX_WAIT`). A release makes a system call only if a waiter may be asleep. Neither ever
+/// [`ARRIVAL_NS`](ulocks_core::spin::Spin::ARRIVAL_NS) of its policy, 6 us by default, at intervals
+/// that follow the cost of its polls, for half of that if it sees that the mutex is saturated. Then
+/// it sleeps in the kernel (`FUTEX_WAIT`). A release makes a system call only if a waiter may be asleep. Neither ever
 /// yields to the scheduler. A timed acquisition tries at least once, and may return late by its
 /// spinning budget and by what the scheduler takes.
 ///

@@ -25,9 +25,10 @@ pub(crate) fn count(ns: u32) -> u32 {
     Scale::here().pauses(ns)
 }
 
-/// Runs `look`, and returns its cost.
+/// Runs `look`, and returns its cost. The end of a look that `succeeds` is not timed, so it has no
+/// cost.
 #[inline]
-pub(crate) fn timed<R>(look: impl FnOnce() -> R) -> (R, PollCost) {
+pub(crate) fn timed<R>(look: impl FnOnce() -> R, succeeds: impl FnOnce(&R) -> bool) -> (R, PollCost) {
     let scale = Scale::here();
     if scale.reading > SLOW_READING_NS {
         let miss = scale.pauses(GUESSED_MISS_NS);
@@ -35,6 +36,9 @@ pub(crate) fn timed<R>(look: impl FnOnce() -> R) -> (R, PollCost) {
     }
     let before = clock::now(Clock::Monotonic);
     let seen = look();
+    if succeeds(&seen) {
+        return (seen, PollCost::default());
+    }
     let took = clock::now(Clock::Monotonic).saturating_sub(before);
     (seen, PollCost::of(took.as_nanos() as u64, scale.reading.into(), |ns| scale.pauses(ns)))
 }
