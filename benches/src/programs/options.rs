@@ -32,6 +32,9 @@ pub struct BenchOptions {
     /// Mean time outside the lock
     #[arg(long, value_name = "TIME", value_parser = duration)]
     pub non_hold: Option<Duration>,
+    /// Short critical sections instead of the usual workloads: 20 to 500 ns inside and outside
+    #[arg(long, conflicts_with_all = ["hold", "non_hold"])]
+    pub short: bool,
     /// Length of the measured window of each trial, in seconds
     #[arg(long, value_name = "S", value_parser = seconds)]
     pub seconds: Option<Duration>,
@@ -96,8 +99,8 @@ pub struct List<T>(pub Vec<T>);
 
 /// What cargo bench hands on for a harness of its own and criterion does not know. A `=` stands
 /// behind what takes a value. `--quick` and `--verbose` mean something to both.
-const OURS: &str =
-    "--threads= --hold= --non-hold= --seconds= --rounds= --only= --locks= --pin= --json= --full --resume";
+const OURS: &str = "--threads= --hold= --non-hold= --seconds= --rounds= --only= --locks= --pin= --json= \
+    --short --full --resume";
 
 /// What criterion knows and our harnesses do not.
 const CRITERIONS: &str = "\

@@ -77,6 +77,13 @@ pub struct Workload {
 }
 
 impl Workload {
+    /// Short critical sections: 20 to 500 ns inside, with 20 to 500 ns outside.
+    pub fn short() -> impl Iterator<Item = Self> {
+        const OUTSIDE_NS: [u64; 3] = [20, 100, 500];
+        let outside = |hold_ns| OUTSIDE_NS.map(|non_hold_ns| Self { hold_ns, non_hold_ns });
+        [20, 50, 100, 200, 500].into_iter().flat_map(outside)
+    }
+
     /// No time inside or outside: the loop is the lock and nothing else, and clock reads would be
     /// most of it.
     pub fn is_bare(self) -> bool {

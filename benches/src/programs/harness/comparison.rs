@@ -189,3 +189,24 @@ impl<'a> Series<'a> {
         })
     }
 }
+
+/// The geometric mean of the ratios of many pairs, in each round that all of them have. Its sides
+/// are those of the first pair.
+pub fn mean(pairs: &[(Series<'_>, Series<'_>)]) -> Option<Measured> {
+    let (first, other) = pairs.first()?;
+    let in_round = |round: u32| {
+        let logs = pairs.iter().map(|(mine, other)| Some((mine.at(round)? / other.at(round)?).ln()));
+        let sum = logs.sum::<Option<f64>>()?;
+        Some((sum / pairs.len() as f64).exp())
+    };
+    let ratios: Vec<f64> = first.by_round.iter().filter_map(|&(round, _)| in_round(round)).collect();
+    let ratio = mean_ratio(&ratios)?;
+    Some(Measured {
+        value: ratio.value,
+        interval: ratio.interval,
+        rounds: ratio.rounds,
+        two_modes: false,
+        mine: first.side(),
+        other: Some(other.side()),
+    })
+}

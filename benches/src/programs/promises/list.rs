@@ -2,10 +2,11 @@
 //! is promised.
 
 use super::promise::{
-    Bound, Claim, Promise, Subject, against, at_most, threads, versus, versus_best, workload,
+    Bound, Claim, Fold, Promise, Subject, against, at_most, threads, versus, versus_best, workload,
 };
 use super::{condvar, readers, semarray};
 use crate::run::syscalls;
+use crate::workloads::Workload;
 use crate::workloads::cell::Cell;
 use crate::workloads::figure::Figure;
 use crate::workloads::hogs::{Hogs, Place};
@@ -47,6 +48,7 @@ pub fn all(cpus: u32) -> Vec<Promise> {
         readers::all(cpus),
         semarray::all(cpus),
         condvar::all(),
+        scores(),
     ];
     list.into_iter().flatten().collect()
 }
@@ -134,6 +136,42 @@ fn throughput(cpus: u32) -> Vec<Promise> {
         rows.push(versus(of(THROUGHPUT), of("std"), Figure::HogsPerSecond, bound, &name, what));
         let obstacle = (place == Place::Apart && cpus < 2).then_some("needs two CPUs");
         list.extend(rows.into_iter().map(|row| Promise { quick: hogs + victims == 2, obstacle, ..row }));
+    }
+    list
+}
+
+/// The cells that a mutex is scored over: short sections, and the usual workloads.
+fn score_cells() -> Vec<Cell> {
+    let of = |workload, n| Cell::Loop { workload, workers: Workers::Threads(n), second: false };
+    let short = Workload::short().flat_map(|workload| [2, 8].map(|n| of(workload, n)));
+    let usual = WORKLOADS_US.iter().flat_map(|&us| [2, 8, 32].map(|n| threads(us, n)));
+    short.chain(usual).collect()
+}
+
+/// The mutexes that are meant for any workload, over all of them.
+fn scores() -> Vec<Promise> {
+    let cells = score_cells();
+    let mut list = Vec::new();
+    for lock in ["unfair", "throughput", "calock"] {
+        for (name, of, figure, bound, words) in [
+            ("mean", Fold::Mean, Figure::PerSecond, Bound::AtLeast(1.05), "rate, geometric mean"),
+            ("worst", Fold::Worst, Figure::PerSecond, Bound::AtLeast(0.97), "rate, worst workload"),
+            ("cpu/mean", Fold::Mean, Figure::CpuPerOp, Bound::AtMost(1.0), "CPU time, geometric mean"),
+            ("cpu/worst", Fold::Worst, Figure::CpuPerOp, Bound::AtMost(1.1), "CPU time, worst workload"),
+        ] {
+            let subject = |lock, cell| Subject { lock, cell };
+            let pair = |&cell: &Cell| (subject(lock, cell), PEERS.map(|peer| subject(peer, cell)).to_vec());
+            list.push(Promise {
+                lock,
+                name: format!("{lock}/score/{name}"),
+                what: format!("score over all workloads: {words}"),
+                figure,
+                claim: Claim::Score { cells: cells.iter().map(pair).collect(), of },
+                bound,
+                quick: false,
+                obstacle: None,
+            });
+        }
     }
     list
 }

@@ -58,8 +58,25 @@ pub enum Claim {
         /// None of them can be exceeded.
         limits: Vec<Subject>,
     },
+    /// The figure of one in each of many cells, by that of the one of several others that has the
+    /// greatest rate there.
+    Score {
+        /// The one in a cell, and the others.
+        cells: Vec<(Subject, Vec<Subject>)>,
+        /// What becomes of the ratios.
+        of: Fold,
+    },
     /// The figure itself.
     Value(Subject),
+}
+
+/// What many ratios come to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Fold {
+    /// Their geometric mean, round by round.
+    Mean,
+    /// The worst cell's ratio: the least of a rate, the greatest of any other figure.
+    Worst,
 }
 
 impl Claim {
@@ -67,6 +84,9 @@ impl Claim {
     pub fn subjects(&self) -> Vec<&Subject> {
         match self {
             Self::Value(mine) => vec![mine],
+            Self::Score { cells, .. } => {
+                cells.iter().flat_map(|(mine, others)| [mine].into_iter().chain(others)).collect()
+            }
             Self::Ratio { mine, others }
             | Self::ByBestIn { mine, others, .. }
             | Self::Share { mine, limits: others } => [mine].into_iter().chain(others).collect(),

@@ -59,6 +59,7 @@ fn prepare(options: &BenchOptions) -> anyhow::Result<(Report, Plan)> {
     let iterations_per_us = busy_work::calibrate();
     let threads = options.threads.as_ref().map_or_else(|| plan::default_threads(cpus, mode), |t| t.0.clone());
     let workloads = match (options.hold, options.non_hold) {
+        (None, None) if options.short => Workload::short().collect(),
         (None, None) => plan::default_workloads(mode),
         (hold, non_hold) => {
             let ns = |time: Option<Duration>| time.unwrap_or_default().as_nanos() as u64;

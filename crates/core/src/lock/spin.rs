@@ -13,8 +13,7 @@
 //! orderly lock:
 //!
 //! - The first poll comes after a single pause.
-//! - After a hit, the waiter polls after each pause, some [`UNTIMED`] times without a look at the
-//!   clock.
+//! - After a hit, the waiter polls again after a single pause.
 //! - After a miss, it polls again after a single pause. The miss may be the holder's acquisition,
 //!   with a long section behind it. Then the second poll hits.
 //! - After a second miss in a row, sections are short. The waiter does not poll for
@@ -58,10 +57,6 @@ pub const LEFT_ALONE_NS: u32 = 2_500;
 
 /// For how many times as long as its last poll took it leaves the line alone, at least.
 pub const LEFT_ALONE: u32 = 16;
-
-/// How many polls follow a hit without a look at the clock. They see the end of a section of a few
-/// hundred nanoseconds earlier, by what a reading of the clock takes.
-pub const UNTIMED: u32 = 10;
 
 /// For how long a waiter leaves a free lock to another waiter that spins for it. Moving a cache
 /// line there and back takes less.
@@ -146,9 +141,9 @@ pub fn backing_off<P: Policy>(look: impl FnMut() -> Look) -> bool {
 /// As [`backing_off`], with a budget of `ns` nanoseconds, or of `if_saturated` nanoseconds if the
 /// lock is saturated.
 #[cfg_attr(world = "vm", track_caller)]
-pub fn backing_off_for<P: Policy>(ns: u32, if_saturated: u32, look: impl FnMut() -> Look) -> bool {
+pub fn backing_off_for<P: Policy>(ns: u32, if_saturated: u32, mut look: impl FnMut() -> Look) -> bool {
     let budget = pause::budget(P::Scope::PRIVATE, ns);
-    until_spent(budget, pause::count(if_saturated), &mut Timed(look))
+    until_spent(budget, pause::count(if_saturated), || timed(&mut look))
 }
 
 /// A woken waiter of policy `P` polls at intervals that follow the cost of its polls. Returns
@@ -161,42 +156,25 @@ pub fn closely<P: Policy>(look: impl FnMut() -> Look) -> bool {
 
 /// As [`closely`], with a budget of `ns` nanoseconds.
 #[cfg_attr(world = "vm", track_caller)]
-pub fn closely_for<P: Policy>(ns: u32, look: impl FnMut() -> Look) -> bool {
-    until_spent(pause::budget(P::Scope::PRIVATE, ns), 0, &mut Timed(look))
+pub fn closely_for<P: Policy>(ns: u32, mut look: impl FnMut() -> Look) -> bool {
+    until_spent(pause::budget(P::Scope::PRIVATE, ns), 0, || timed(&mut look))
 }
 
-/// What a waiter polls.
-trait Polled {
-    /// Polls, and says what the poll cost. A poll that acquires the lock costs nothing.
-    fn timed(&mut self) -> (Look, PollCost);
-    /// Polls.
-    fn look(&mut self) -> Look;
-}
-
-/// A lock, by the clock.
-struct Timed<F>(F);
-
-impl<F: FnMut() -> Look> Polled for Timed<F> {
-    #[cfg_attr(world = "vm", track_caller)]
-    fn timed(&mut self) -> (Look, PollCost) {
-        pause::timed(&mut self.0, |seen| *seen == Look::Acquired)
-    }
-
-    #[cfg_attr(world = "vm", track_caller)]
-    fn look(&mut self) -> Look {
-        (self.0)()
-    }
+/// Polls, and says what the poll cost. A poll that acquires the lock costs nothing.
+#[cfg_attr(world = "vm", track_caller)]
+fn timed(look: impl FnMut() -> Look) -> (Look, PollCost) {
+    pause::timed(look, |seen| *seen == Look::Acquired)
 }
 
 /// Polls until `budget` is spent, or until `if_saturated` is spent and the lock is seen saturated.
 /// Both are in pauses.
 #[cfg_attr(world = "vm", track_caller)]
-fn until_spent(budget: u32, if_saturated: u32, lock: &mut impl Polled) -> bool {
+fn until_spent(budget: u32, if_saturated: u32, mut look: impl FnMut() -> (Look, PollCost)) -> bool {
     let (mut next, mut spent, mut missed) = (1, 0, false);
     while spent < budget {
         let now = next.min(budget - spent);
         pause::times(now);
-        let (seen, cost) = lock.timed();
+        let (seen, cost) = look();
         spent = spent.saturating_add(now).saturating_add(cost.total);
         match seen {
             Look::Acquired => return true,
@@ -211,18 +189,6 @@ fn until_spent(budget: u32, if_saturated: u32, lock: &mut impl Polled) -> bool {
             1
         };
         missed = misses && !missed;
-        if !misses {
-            let untimed = UNTIMED.min(budget.saturating_sub(spent));
-            spent += untimed;
-            for _ in 0..untimed {
-                pause::times(1);
-                match lock.look() {
-                    Look::Acquired => return true,
-                    Look::Hopeless => return false,
-                    _ => {}
-                }
-            }
-        }
     }
     false
 }
@@ -343,60 +309,41 @@ mod tests {
         assert!((1..=most).contains(&looks(|look| backing_off::<Patient>(look), Look::Taken)));
     }
 
-    /// A lock that always looks the same. Its timed polls cost what the list says, and the last of
-    /// it from then on.
-    struct Fixed {
-        seen: Look,
-        costs: &'static [PollCost],
-        timed: usize,
-        untimed: usize,
-    }
-
-    impl Polled for Fixed {
-        fn timed(&mut self) -> (Look, PollCost) {
-            let cost = self.costs[self.timed.min(self.costs.len() - 1)];
-            self.timed += 1;
-            (self.seen, cost)
-        }
-
-        fn look(&mut self) -> Look {
-            self.untimed += 1;
-            self.seen
-        }
-    }
-
     const HIT: PollCost = PollCost { total: 2, miss: 0 };
     const MISS: PollCost = PollCost { total: 12, miss: 10 };
 
-    /// How many timed and untimed polls a waiter with so many pauses makes.
-    fn polls(budget: u32, if_saturated: u32, seen: Look, costs: &'static [PollCost]) -> (usize, usize) {
-        let mut lock = Fixed { seen, costs, timed: 0, untimed: 0 };
-        assert!(!until_spent(budget, if_saturated, &mut lock));
-        (lock.timed, lock.untimed)
+    /// How many polls a waiter with so many pauses makes of a lock that always looks the same. The
+    /// polls cost what the list says, and the last of it from then on.
+    fn polls(budget: u32, if_saturated: u32, seen: Look, costs: &[PollCost]) -> usize {
+        let mut polls = 0;
+        assert!(!until_spent(budget, if_saturated, || {
+            polls += 1;
+            (seen, costs[polls.min(costs.len()) - 1])
+        }));
+        polls
     }
 
     #[test]
     fn the_cost_of_a_poll_decides_when_the_next_comes() {
-        // A pause, a poll of two, and ten untimed polls: 13 pauses each time. The last has 9.
-        assert_eq!(polls(130, 0, Look::Taken, &[HIT]), (10, 100));
-        assert_eq!(polls(129, 0, Look::Taken, &[HIT]), (10, 99));
+        // A pause, and a poll of two.
+        assert_eq!(polls(300, 0, Look::Taken, &[HIT]), 100);
         // Two misses take 26 pauses. Then the line is left alone for longer than the budget has.
         let alone = pause::count(LEFT_ALONE_NS).max(10 * LEFT_ALONE);
-        assert_eq!(polls(26 + alone, 0, Look::Taken, &[MISS]), (3, 0));
+        assert_eq!(polls(26 + alone, 0, Look::Taken, &[MISS]), 3);
         // After it, one miss is no reason again.
-        assert_eq!(polls(26 + alone + 12 + 1, 0, Look::Taken, &[MISS]), (4, 0));
+        assert_eq!(polls(26 + alone + 12 + 1, 0, Look::Taken, &[MISS]), 4);
         // A miss before a long section.
-        assert_eq!(polls(13 + 13, 0, Look::Taken, &[MISS, HIT]), (2, 10));
+        assert_eq!(polls(13 + 30, 0, Look::Taken, &[MISS, HIT]), 11);
         // A poll during which the waiter was preempted is the last.
-        assert_eq!(polls(1_000, 0, Look::Taken, &[PollCost { total: u32::MAX, miss: u32::MAX }]), (1, 0));
+        assert_eq!(polls(1_000, 0, Look::Taken, &[PollCost { total: u32::MAX, miss: u32::MAX }]), 1);
     }
 
     #[test]
     fn a_poll_that_costs_much_leaves_the_line_alone_for_longer() {
         const DEAR: PollCost = PollCost { total: 100_002, miss: 100_000 };
         let twice = 2 * (1 + 100_002);
-        assert_eq!(polls(twice + LEFT_ALONE * 100_000, 0, Look::Taken, &[DEAR]), (3, 0));
-        assert_eq!(polls(twice + LEFT_ALONE * 100_000 + 100_003, 0, Look::Taken, &[DEAR]), (4, 0));
+        assert_eq!(polls(twice + LEFT_ALONE * 100_000, 0, Look::Taken, &[DEAR]), 3);
+        assert_eq!(polls(twice + LEFT_ALONE * 100_000 + 100_003, 0, Look::Taken, &[DEAR]), 4);
     }
 
     #[test]
@@ -408,9 +355,8 @@ mod tests {
     /// In pauses and not by the clock: a poll may take as long as a whole budget.
     #[test]
     fn a_saturated_lock_ends_the_spin_earlier() {
-        // 13 pauses each time until the 300 are spent, and a poll more that sees it.
-        assert_eq!(polls(1_000, 300, Look::Saturated, &[HIT]), (24, 230));
-        assert_eq!(polls(1_001, 300, Look::Taken, &[HIT]), (77, 770));
+        assert_eq!(polls(900, 300, Look::Saturated, &[HIT]), 100);
+        assert_eq!(polls(900, 300, Look::Taken, &[HIT]), 300);
         assert_eq!(looks(|look| closely::<Shared>(look), Look::Saturated), 1);
     }
 }
