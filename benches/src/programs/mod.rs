@@ -14,5 +14,6 @@ pub mod semaphores;
 pub mod shared;
 pub mod shares;
 mod status_line;
+pub mod test_mutex;
 pub mod tofutex;
 pub mod ulockflex;

@@ -52,8 +52,9 @@ use ulocks_core::{Private, api};
 /// waits, and so is the release. Otherwise the caller spins for up to
 /// [`ARRIVAL_NS`](ulocks_core::spin::Spin::ARRIVAL_NS) of its policy, 6 us by default, at intervals
 /// that follow the cost of its polls, or not at all while one thread goes round alone. Then it
-/// sleeps in the kernel (`FUTEX_WAIT_BITSET`). A promoted waiter spins for up to 40 us before it sleeps again. A release
-/// makes a system call if it wakes a waiter; most do not. No thread ever yields to the scheduler.
+/// sleeps in the kernel (`FUTEX_WAIT_BITSET`). A promoted waiter spins for up to 40 us before it
+/// sleeps again. A release makes a system call if it wakes a waiter; most do not. No thread ever
+/// yields to the scheduler.
 ///
 /// One sleeping waiter has a timer, of 200 us at first, then growing up to an interval, to see
 /// whether the mutex is idle. So if the active threads stop coming, the mutex may be idle while

@@ -11,6 +11,7 @@ use crate::programs::psrw::{self, Psrw};
 use crate::programs::semaphores::sembench::Sembench;
 use crate::programs::semaphores::semscale::Semscale;
 use crate::programs::shared::Shared;
+use crate::programs::test_mutex::{self, Count};
 use crate::programs::tofutex::{self, Section, Times};
 use crate::report::{Charts, units};
 use crate::statistics::median;
@@ -121,6 +122,23 @@ impl Evidence for Sembench {
             line("cycles of SemArray by System V's", "no such lock", by(SEMARRAY, KERNEL)),
         ]
     }
+}
+
+/// Molnar's.
+pub(super) fn test_mutex(record: Option<&test_mutex::Record>) -> Vec<Line> {
+    type Column = (&'static str, fn(&Count) -> f64, fn(f64, f64) -> f64);
+    const COLUMNS: [Column; 3] = [
+        ("loops a second", Count::per_s, |loops, _| loops),
+        ("CPU use", Count::cpu, |_, cpu| cpu),
+        ("loops of a CPU second", Count::per_cpu_s, |loops, cpu| loops / cpu),
+    ];
+    let row = |(name, now, then): Column| {
+        let before = test_mutex::THEN.map(|(_, loops, cpu)| units::digits(then(loops, cpu)));
+        let today = record.and_then(|record| test_mutex::ratio(record, "throughput", "semaphore", now));
+        let what = format!("files of 16 tasks: {name} with mutexes by those with semaphores");
+        line(what, before.join(" on 8 CPUs, ") + " on a P4 of 2", today.map(units::digits))
+    };
+    COLUMNS.map(row).to_vec()
 }
 
 /// Long's.

@@ -3,64 +3,49 @@
 /// A mail with figures.
 pub(super) struct Mail {
     pub title: &'static str,
-    /// What was measured then and is not yet measured today: a header, and rows.
-    pub then: &'static [&'static [&'static str]],
     /// What the figures are, and why today's differ.
     pub note: &'static str,
     /// The section of BENCHMARKS.md that says how it is today.
     pub heading: Option<&'static str>,
     /// Programs of today, by name. The first of them has the mail's table.
     pub programs: &'static [&'static str],
-    /// What is not measured yet, if anything.
-    pub missing: Option<&'static str>,
 }
 
 /// All of them, by year.
 pub(super) const MAILS: &[Mail] = &[
     Mail {
         title: "Franke, 2002: ulockflex",
-        then: &[],
         note: "His factors over System V cannot come again, because the kernel has become fast. A loop of a thousand \
                processes over its semaphores took 736 us then, and takes 29 us on the Xeon of BENCHMARKS.md. A loop over \
                the calock takes 7.4 us, then as now.",
         heading: Some("The table of 2002"),
         programs: &["convoy"],
-        missing: None,
     },
     Mail {
         title: "Molnar, 2005: test-mutex",
-        then: &[
-            &["machine", "semaphores, loops/s", "CPU", "mutexes, loops/s", "CPU"],
-            &["8-way x86, 16 tasks", "34713", "63 %", "84153", "22 %"],
-            &["2-way P4 HT, 16 tasks", "127659", "100 %", "181082", "34 %"],
-        ],
-        note: "16 tasks create, unlink and close files of their own in /tmp. The locks are those of the kernel.",
+        note: "16 tasks create, unlink and close files of their own in /tmp. He compared two kernels, whose locks are those \
+               of the directory. Today the directory is a tree in memory, and the mutex is ulocks::Mutex beside the fair \
+               semaphore. Like the kernel's semaphore of then it hands over, and each hand-over costs a wake-up.",
         heading: None,
-        programs: &[],
-        missing: Some("not measured yet: there is no program of this load"),
+        programs: &["test-mutex"],
     },
     Mail {
         title: "Desnoyers, 2008: readers and writers",
-        then: &[],
         note: "His lock is in the kernel, on eight CPUs; the usual lock is the kernel's rwlock, and today std's. Ours is in \
                processes, where a signal handler stands for an interrupt and a holder can be preempted. So busy readers hold \
                its writers up where the CPUs are fewer than the threads.",
         heading: Some("The priority-sifting lock, measured"),
         programs: &["psrw"],
-        missing: None,
     },
     Mail {
         title: "Mason, 2010: sembench",
-        then: &[],
         note: "A cycle is a post and a wait. What he proposed, a list and a lock for each semaphore, has come into the \
                kernel since. So the row of System V is measured with it.",
         heading: Some("Semaphore arrays, measured"),
         programs: &["sembench", "semscale"],
-        missing: None,
     },
     Mail {
         title: "Long, 2016: tofutex",
-        then: &[],
         note: "His PI and throughput-optimised futexes spin in the kernel while the holder runs, and the latter has not come \
                into it. The lock called pi is the kernel's PI futex, and throughput is ThroughputMutex, which spins in the \
                process. His mail does not say how many threads there were. On two CPUs a thread mostly runs alone, so the \
@@ -68,7 +53,6 @@ pub(super) const MAILS: &[Mail] = &[
                futex hands over in the kernel, and loses by that much more.",
         heading: None,
         programs: &["tofutex"],
-        missing: None,
     },
 ];
 

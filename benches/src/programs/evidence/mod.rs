@@ -20,7 +20,7 @@ use super::psrw::Psrw;
 use super::semaphores::sembench::Sembench;
 use super::semaphores::semscale::Semscale;
 use super::shared::Shared;
-use super::tofutex;
+use super::{test_mutex, tofutex};
 use crate::report::{self, Charts, Mode, Report};
 use crate::run::machine::Machine;
 use anyhow::{Context, Result};
@@ -80,6 +80,7 @@ const SOURCES: &[Source] = &[
     of::<Semscale>("semaphore arrays over thread counts", "cargo bench --bench semscale"),
     of::<Condvar>("condition variables", "cargo bench --bench condvar"),
     of::<Shared>("locks between processes, and the death of a holder", "cargo bench --bench shared"),
+    Source { name: "test-mutex", schema: test_mutex::SCHEMA, about: "the program of 2005", command: "cargo run --release --bin test-mutex", read: test_mutex, beside: || beside::test_mutex(None) },
     Source { name: "tofutex", schema: tofutex::SCHEMA, about: "the program of 2016", command: "cargo run --release --bin tofutex", read: tofutex, beside: || beside::tofutex(None) },
     Source { name: "predicted", schema: "ulocks-predicted/1", about: "what the locks would cost on many CPUs, in virtual time; nothing of it is measured", command: "cargo xtask vm --cost --cpus 1..64", read: predicted, beside: Vec::new },
     criterion::SOURCE,
@@ -135,6 +136,14 @@ fn scaling(json: &str) -> Result<Shown> {
     let drawings = record.workloads().into_iter().flat_map(|workload| report::charts(&record, workload));
     let charts = Some((report::lines_in(&record), drawings.collect()));
     Ok(Shown { charts, ..Shown::of(&record.machine, record.mode, text) })
+}
+
+fn test_mutex(json: &str) -> Result<Shown> {
+    let record: test_mutex::Record = serde_json::from_str(json)?;
+    let rounds = record.rows.first().map_or(0, |row| row.rounds.len());
+    let run = format!("{} tasks, {rounds} rounds", record.tasks);
+    let shown = Shown::of(&record.machine, Mode::Full, test_mutex::tables(&record));
+    Ok(Shown { run, beside: beside::test_mutex(Some(&record)), ..shown })
 }
 
 fn tofutex(json: &str) -> Result<Shown> {

@@ -33,10 +33,6 @@ fn blocks(found: &[Found]) -> Vec<Block<'_>> {
     for mail in MAILS {
         blocks.push(Block::Section(mail.title.into(), ""));
         blocks.push(Block::Text(mail.note.into()));
-        if !mail.then.is_empty() {
-            let rows = mail.then.iter().map(|row| row.iter().map(|&cell| cell.into()).collect());
-            blocks.push(Block::Table(rows.collect()));
-        }
         if let Some(source) = mail.programs.first().and_then(|name| SOURCES.iter().find(|s| s.name == *name))
         {
             blocks.extend(beside(found, source));
@@ -45,7 +41,7 @@ fn blocks(found: &[Found]) -> Vec<Block<'_>> {
             blocks.push(Block::Text(format!("BENCHMARKS.md, \"{heading}\": {}", today(heading))));
         }
         let today = mail.programs.iter().map(|program| format!("All of today: the section {program}."));
-        blocks.extend(today.chain(mail.missing.map(|missing| format!("Today: {missing}."))).map(Block::Text));
+        blocks.extend(today.map(Block::Text));
     }
     for source in SOURCES {
         blocks.push(Block::Section(format!("{}: {}", source.name, source.about), source.name));

@@ -84,7 +84,7 @@ fn an_error_is_one_line() {
     for (line, error) in [
         (
             "--thread 2",
-            "unexpected argument '--thread'; allowed: --threads, --hold, --non-hold, --seconds, --rounds, --locks, ",
+            "unexpected argument '--thread'; allowed: --threads, --hold, --non-hold, --short, --seconds, --rounds, --locks, ",
         ),
         (
             "--threads 0",

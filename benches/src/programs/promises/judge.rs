@@ -126,8 +126,8 @@ fn verdict(bound: Bound, measured: &Measured) -> Verdict {
     }
 }
 
-/// What the ratios in many cells come to, and of which cells that is. Nothing if a trial is missing:
-/// a score without its worst cell would be too good.
+/// What the ratios in many cells come to, and of which cells that is. Nothing if a trial is
+/// missing: a score without its worst cell would be too good.
 fn score(
     cells: &[(Subject, Vec<Subject>)],
     of: Fold,

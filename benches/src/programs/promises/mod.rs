@@ -64,10 +64,15 @@ impl Program for Promises {
         }
     }
 
-    /// The few of a quick look, unless part of a name is given.
+    /// The few of a quick look, or all but scores, unless part of a name is given. Scores have some
+    /// two hundred trials of their own.
     fn subjects(cli: &Cli, mode: Mode, cpus: u32) -> Vec<Promise> {
-        let every = mode == Mode::Full || cli.as_ref().only.is_some();
-        list::all(cpus).into_iter().filter(|promise| every || promise.quick).collect()
+        let asked = cli.as_ref().only.is_some();
+        let usual = |promise: &Promise| match mode {
+            Mode::Full => !matches!(promise.claim, promise::Claim::Score { .. }),
+            Mode::Quick | Mode::Smoke => promise.quick,
+        };
+        list::all(cpus).into_iter().filter(|promise| asked || usual(promise)).collect()
     }
 
     /// Each lock in each cell once; uncontended pairs of all locks together.

@@ -15,6 +15,7 @@ pub mod seed;
 mod text;
 mod trial;
 
+pub(crate) use trial::cpu_times;
 pub use trial::{Section, Times, TofutexSpec};
 
 use crate::report::distinct;

@@ -124,7 +124,7 @@ impl Visitor for Run<'_> {
 }
 
 /// CPU time of this process, outside and inside of the kernel.
-fn cpu_times() -> (Duration, Duration) {
+pub(crate) fn cpu_times() -> (Duration, Duration) {
     let of = |time: libc::timeval| Duration::new(time.tv_sec as u64, time.tv_usec as u32 * 1000);
     // SAFETY: the structure is written by the call before it is read.
     let usage = unsafe {

@@ -26,9 +26,9 @@ use ulocks_core::{Private, api};
 /// release. Otherwise the caller spins for up to
 /// [`ARRIVAL_NS`](ulocks_core::spin::Spin::ARRIVAL_NS) of its policy, 6 us by default, at intervals
 /// that follow the cost of its polls, for half of that if it sees that the mutex is saturated. Then
-/// it sleeps in the kernel (`FUTEX_WAIT`). A release makes a system call only if a waiter may be asleep. Neither ever
-/// yields to the scheduler. A timed acquisition tries at least once, and may return late by its
-/// spinning budget and by what the scheduler takes.
+/// it sleeps in the kernel (`FUTEX_WAIT`). A release makes a system call only if a waiter may be
+/// asleep. Neither ever yields to the scheduler. A timed acquisition tries at least once, and may
+/// return late by its spinning budget and by what the scheduler takes.
 ///
 /// # Panics
 /// None of its own. Locking a mutex that the calling thread already holds is a deadlock, or, with a

@@ -22,8 +22,8 @@ pub(crate) fn times(count: u32) {
     pause_times(count);
 }
 
-/// Runs `look`, and returns its cost. The end of a look that `succeeds` is not timed. In an exploration the cost is zero, since each reading of a
-/// clock would have to be explored.
+/// Runs `look`, and returns its cost. The end of a look that `succeeds` is not timed. In an
+/// exploration the cost is zero, since each reading of a clock would have to be explored.
 #[track_caller]
 pub(crate) fn timed<R>(look: impl FnOnce() -> R, succeeds: impl FnOnce(&R) -> bool) -> (R, PollCost) {
     const LONG: u32 = 1_000_000;

@@ -1,0 +1,125 @@
+//! `test-mutex`: the programs of Molnar's mail of 2005, for the locks of today.
+//!
+//! Tasks do one thing over and over for some time. Counted are the loops of all tasks a second, how
+//! much of the CPUs they use, and the loops of a CPU second. There are two cases:
+//!
+//! - *lock*: acquire, add one to a number, release.
+//! - *files*: create, unlink and close a file of the task's own in one directory. His files were in
+//!   /tmp, and the lock was the kernel's, of the directory. Here the directory is a tree in memory
+//!   under the lock that is measured, so a loop acquires it twice.
+//!
+//! He compared a kernel with semaphores and one with mutexes. So the rows are ratios to the first
+//! lock, a semaphore in the order of arrival, and his are those of the mutexes to the semaphores
+//! ([`THEN`]).
+//!
+//! The locks take turns, round by round, each trial in a process of its own.
+
+mod cli;
+mod text;
+mod trial;
+
+pub use trial::{Case, Count, TestMutexSpec};
+
+use crate::report::distinct;
+use crate::run::child::{self, Outcome, Runner};
+use crate::run::machine::{self, Machine};
+use anyhow::{Context, Result};
+use cli::Order;
+use serde::{Deserialize, Serialize};
+use std::process::ExitCode;
+
+/// The version of the record.
+pub const SCHEMA: &str = "ulocks-test-mutex/1";
+
+/// What he measured of mutexes by semaphores: machine, loops a second, CPU use. 16 tasks each.
+pub const THEN: [(&str, f64, f64); 2] = [
+    ("8-way x86", 84_153.0 / 34_713.0, 22.0 / 63.0),
+    ("2-way P4 with hyper-threading", 181_082.0 / 127_659.0, 34.0 / 100.0),
+];
+
+/// What a run leaves behind.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct Record {
+    /// The version of what it writes.
+    pub schema: String,
+    /// The machine it ran on, at the start of the run.
+    pub machine: Machine,
+    /// How many tasks there are.
+    pub tasks: u32,
+    /// One for each case and lock.
+    pub rows: Vec<Row>,
+}
+
+/// A lock in a case.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct Row {
+    /// What a task does.
+    pub case: Case,
+    /// The lock's name in the registry.
+    pub lock: String,
+    /// A trial for each round.
+    pub rounds: Vec<Count>,
+}
+
+/// The program.
+pub fn main() -> ExitCode {
+    if std::env::args_os().nth(1).is_some_and(|argument| argument == child::TRIAL) {
+        return child::serve::<TestMutexSpec>();
+    }
+    run(&cli::parse()).unwrap_or_else(|error| {
+        eprintln!("error: {error:#}");
+        ExitCode::FAILURE
+    })
+}
+
+fn run(order: &Order) -> Result<ExitCode> {
+    let runner = Runner::new()?;
+    let machine = machine::describe();
+    println!("test-mutex: {} tasks, {} rounds; {machine}", order.tasks, order.rounds);
+    let mut record = Record { schema: SCHEMA.into(), machine, tasks: order.tasks, rows: Vec::new() };
+    for case in Case::ALL {
+        let row =
+            |lock: &&crate::subjects::locks::Entry| Row { case, lock: lock.name.into(), rounds: Vec::new() };
+        let mut rows: Vec<Row> = order.locks.iter().map(row).collect();
+        for round in 0..order.rounds {
+            for place in 0..rows.len() {
+                let turn = (place + round as usize) % rows.len();
+                let lock = rows[turn].lock.clone();
+                let spec = TestMutexSpec { lock, case, tasks: order.tasks, window_ms: order.window_ms };
+                let trial = runner.run(&spec).with_context(|| format!("{}, {case}", spec.lock))?;
+                match trial {
+                    Outcome::Done(count) => rows[turn].rounds.push(count),
+                    Outcome::Interrupted(signal) => return Ok(ExitCode::from(128 + signal as u8)),
+                }
+            }
+        }
+        print!("{}", text::table(case, &rows));
+        record.rows.extend(rows);
+    }
+    println!("\n{}", text::NOTES);
+    let path = match &order.json {
+        Some(path) => path.clone(),
+        None => crate::report::folder()?.join("test-mutex.json"),
+    };
+    std::fs::write(&path, serde_json::to_string_pretty(&record)?)
+        .with_context(|| format!("cannot write {}", path.display()))?;
+    println!("\nrecord: {}", path.display());
+    Ok(ExitCode::SUCCESS)
+}
+
+/// All tables of a record, with what their columns mean.
+pub fn tables(record: &Record) -> String {
+    let cases = distinct(record.rows.iter().map(|row| row.case));
+    let of = |case| record.rows.iter().filter(|row| row.case == case).cloned().collect::<Vec<_>>();
+    let tables = cases.into_iter().map(|case| text::table(case, &of(case)));
+    format!("{} tasks\n{}\n{}\n", record.tasks, tables.collect::<String>(), text::NOTES)
+}
+
+/// The median over rounds of `figure` of `lock` by that of `other`, in the case with files.
+pub fn ratio(record: &Record, lock: &str, other: &str, figure: fn(&Count) -> f64) -> Option<f64> {
+    let find = |lock: &str| record.rows.iter().find(|row| row.case == Case::Files && row.lock == lock);
+    text::ratio(find(lock)?, find(other)?, figure).map(|(middle, ..)| middle)
+}
+
+#[cfg(test)]
+mod tests;
