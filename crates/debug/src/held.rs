@@ -1,4 +1,4 @@
-//! Who holds what.
+//! The locks that are held, with their holders.
 
 use crate::report::{LockName, Place, ThreadName, place};
 use crate::rules;

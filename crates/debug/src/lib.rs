@@ -22,6 +22,8 @@ mod report;
 #[cfg(checking)]
 mod rules;
 #[cfg(checking)]
+mod slot;
+#[cfg(checking)]
 mod thread;
 #[cfg(checking)]
 mod wait;

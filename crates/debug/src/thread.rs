@@ -12,13 +12,13 @@
 //! | `taken`, `tid`, `name` | the thread, at its first acquisition and its end | all |
 //!
 //! # What other threads see
-//! A slot is written before its `lock`, which is the address: (S), a Release. Who reads the
-//! address by an Acquire, (S) again, reads the slot of that acquisition or of a later one of the
-//! same lock. The list of held locks is therefore right for every lock that was held all the time.
+//! Each held lock of a thread is an entry of a list (`slot.rs`) that any thread may read.
 //! The walk for deadlocks (`wait.rs`) needs more and says how it gets it.
 
 use crate::class::Node;
 use crate::report::{Place, ThreadName};
+pub(crate) use crate::slot::Held;
+use crate::slot::Slot;
 use core::array;
 use core::cell::Cell;
 use core::panic::Location;
@@ -35,43 +35,6 @@ pub(crate) const MOST: usize = 64;
 /// How many validated sets of held locks a thread remembers.
 const REMEMBERED: usize = 256;
 const NAME_WORDS: usize = 8;
-
-/// A held lock.
-pub(crate) struct Slot {
-    lock: AtomicUsize,
-    class: AtomicPtr<Node>,
-    place: AtomicPtr<Location<'static>>,
-    instance: AtomicU64,
-    since: AtomicU64,
-    subclass: AtomicU32,
-}
-
-/// A held lock, read from its slot.
-#[derive(Clone, Copy)]
-pub(crate) struct Held {
-    pub lock: usize,
-    pub class: &'static Node,
-    pub subclass: u8,
-    pub instance: u64,
-    pub place: Place,
-    /// By the coarse clock, in nanoseconds.
-    pub since: u64,
-}
-
-impl Slot {
-    fn read(&self) -> Option<Held> {
-        let lock = self.lock.load(Acquire); // (S)
-        let (class, place) = (self.class.load(Relaxed), self.place.load(Relaxed));
-        if lock == 0 {
-            return None;
-        }
-        // SAFETY: a slot with an address has been written, with references that are `'static`.
-        let (class, place) = unsafe { (&*class, &*place) };
-        let subclass = self.subclass.load(Relaxed) as u8;
-        let (instance, since) = (self.instance.load(Relaxed), self.since.load(Relaxed));
-        Some(Held { lock, class, subclass, instance, place, since })
-    }
-}
 
 /// What a thread waits for.
 #[derive(Clone, Copy)]
@@ -223,14 +186,6 @@ pub(crate) fn coarse_now() -> u64 {
 
 impl Record {
     fn leak() -> &'static Self {
-        let slot = |_| Slot {
-            lock: AtomicUsize::new(0),
-            class: AtomicPtr::default(),
-            place: AtomicPtr::default(),
-            instance: AtomicU64::new(0),
-            since: AtomicU64::new(0),
-            subclass: AtomicU32::new(0),
-        };
         let owner_only = OwnerOnly {
             sum: Cell::new(0),
             classes: Cell::new(0),
@@ -243,7 +198,7 @@ impl Record {
         let record: &'static Self = Box::leak(Box::new(Self {
             owner_only,
             used: AtomicU64::new(0),
-            slots: array::from_fn(slot),
+            slots: array::from_fn(|_| Slot::new()),
             waits: AtomicU64::new(0),
             waiting: Waiting::default(),
             taken: AtomicBool::new(true),
@@ -314,12 +269,7 @@ impl Record {
         let Some(slot) = self.slots.get(free as usize) else {
             return self.push_over();
         };
-        slot.class.store(ptr::from_ref(held.class).cast_mut(), Relaxed);
-        slot.place.store(ptr::from_ref(held.place).cast_mut(), Relaxed);
-        slot.instance.store(held.instance, Relaxed);
-        slot.since.store(held.since, Relaxed);
-        slot.subclass.store(held.subclass.into(), Relaxed);
-        slot.lock.store(held.lock, Release); // (S)
+        slot.write(held);
         self.used.store(used | 1 << free, Release);
         let own = &self.owner_only;
         own.last.set(free);
@@ -341,7 +291,7 @@ impl Record {
         let own = &self.owner_only;
         let mut index = own.last.get() as usize;
         let used = self.used.load(Relaxed);
-        if used & (1 << index) == 0 || self.slots[index].lock.load(Relaxed) != lock {
+        if used & (1 << index) == 0 || self.slots[index].lock() != lock {
             match self.find(used, lock) {
                 Some(found) => index = found,
                 None => {
@@ -355,18 +305,14 @@ impl Record {
     }
 
     fn find(&self, used: u64, lock: usize) -> Option<usize> {
-        (0..MOST)
-            .rev()
-            .find(|&index| used & (1 << index) != 0 && self.slots[index].lock.load(Relaxed) == lock)
+        (0..MOST).rev().find(|&index| used & (1 << index) != 0 && self.slots[index].lock() == lock)
     }
 
     #[inline]
     fn clear(&self, used: u64, index: usize) {
         let (own, slot) = (&self.owner_only, &self.slots[index]);
-        // SAFETY: a used slot has been written, with a reference that is `'static`.
-        let class = unsafe { &*slot.class.load(Relaxed) };
-        own.sum.set(own.sum.get().wrapping_sub(class.hash(slot.subclass.load(Relaxed) as u8)));
-        slot.lock.store(0, Release);
+        own.sum.set(own.sum.get().wrapping_sub(slot.class_hash()));
+        slot.clear();
         let used = used & !(1 << index);
         self.used.store(used, Release);
         if used == 0 {
@@ -392,7 +338,7 @@ impl Record {
     pub fn forget(&self, lock: usize) {
         for slot in &self.slots {
             // The slot stays used until its thread needs it.
-            let _ = slot.lock.compare_exchange(lock, 0, Relaxed, Relaxed);
+            slot.forget(lock);
         }
     }
 
@@ -401,7 +347,7 @@ impl Record {
     pub fn sweep(&self) {
         let mut used = self.used.load(Relaxed);
         for index in 0..MOST {
-            if used & (1 << index) != 0 && self.slots[index].lock.load(Relaxed) == 0 {
+            if used & (1 << index) != 0 && self.slots[index].lock() == 0 {
                 self.clear(used, index);
                 used = self.used.load(Relaxed);
             }
@@ -480,7 +426,7 @@ impl Record {
     /// In the child of a fork: the thread of this record is not there.
     pub fn vanish(&self) {
         for slot in &self.slots {
-            slot.lock.store(0, Relaxed);
+            slot.clear();
         }
         let own = &self.owner_only;
         own.sum.set(0);

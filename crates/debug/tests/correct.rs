@@ -4,7 +4,7 @@
 
 use std::sync::Arc;
 use std::sync::Barrier;
-use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering::Relaxed};
 use std::time::Duration;
 use ulocks_debug::*;
 
@@ -35,6 +35,7 @@ const TABLE: &[(&str, fn())] = &[
     ("many threads on a few locks", contended),
     ("a lock in a thread-local destructor", in_destructor),
     ("a lock without a size", unsized_data),
+    ("a list of two locks in turn", a_list_of_two_locks_in_turn),
 ];
 
 #[test]
@@ -290,6 +291,36 @@ fn unsized_data() {
     let boxed: Box<Mutex<[u8]>> = Box::new(Mutex::new([1, 2, 3]));
     boxed.lock()[1] = 5;
     assert_eq!(boxed.lock().iter().sum::<u8>(), 9);
+}
+
+/// Two locks take turns in one place of a thread's list, while another thread reads the list.
+fn a_list_of_two_locks_in_turn() {
+    const LEFT: &Class = &Class::new("left");
+    const RIGHT: &Class = &Class::new("right");
+    let (left, right) = (Mutex::new_in(LEFT, ()), Mutex::new_in(RIGHT, ()));
+    let is_over = AtomicBool::new(false);
+    std::thread::scope(|scope| {
+        scope.spawn(|| {
+            while !is_over.load(Relaxed) {
+                drop(left.lock());
+                drop(right.lock());
+            }
+        });
+        let address = |lock: &Mutex<()>| core::ptr::from_ref(lock) as usize;
+        let (mut seen, mut torn) = ([0, 0], None);
+        while seen.iter().any(|&seen| seen < 2_000) && torn.is_none() {
+            for held in held().locks() {
+                let is_left = held.lock.name == "left";
+                // The raw lock is somewhere inside of the lock.
+                let lock = address(if is_left { &left } else { &right });
+                let inside = lock..lock + size_of::<Mutex<()>>();
+                torn = torn.or((!inside.contains(&held.lock.address)).then(|| held.lock.name.clone()));
+                seen[usize::from(is_left)] += 1;
+            }
+        }
+        is_over.store(true, Relaxed);
+        assert_eq!(torn, None, "it has the address of the other");
+    });
 }
 
 /// The resident memory of the process, in bytes.
