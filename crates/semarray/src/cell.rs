@@ -122,8 +122,8 @@ impl Cell {
         }
     }
 
-    /// How the cell stands to others. Exact for who has `LOCK` here, or at the leader that this
-    /// names.
+    /// How the cell stands to others. Exact for the thread that has `LOCK` here, or at the leader
+    /// that this names.
     #[inline(always)]
     pub fn lead(&self) -> Lead {
         Lead(self.lead.load(Relaxed))

@@ -2,9 +2,9 @@
 //!
 //! A set that locks each of its semaphores pays a locked instruction for each. Programs mostly use
 //! the same sets again. So a cell may stay locked between two sets: it becomes the *follower* of
-//! the first cell of the set, its *leader*. Who has locked the leader has its followers, too. A set
-//! of followers is one compare-exchange at the leader, plain loads and stores at the others, and
-//! one fence, however long it is.
+//! the first cell of the set, its *leader*. The thread that has locked the leader has its
+//! followers, too. A set of followers is one compare-exchange at the leader, plain loads and stores
+//! at the others, and one fence, however long it is.
 //!
 //! # Properties
 //! - An operation on a cell that is no follower costs what it did. It loads no word of the array.
@@ -15,9 +15,9 @@
 //! # State
 //! `Cell::lead` ([`Lead`]) says what a cell is:
 //!
-//! | a cell | `LOCK` | `lead` | who may touch it |
+//! | a cell | `LOCK` | `lead` | the thread that may touch it |
 //! |---|---|---|---|
-//! | free | no | followers, rent due | who locks it |
+//! | free | no | followers, rent due | the thread that locks it |
 //! | held | yes | followers, rent due | the thread that locked it |
 //! | a follower | yes | the index of its leader | the thread that has locked the leader |
 //!
@@ -30,13 +30,13 @@
 //! | follower | held | a session that has locked the leader | (L3) |
 //!
 //! # Invariants
-//! 1. *Of a follower only who has locked its leader writes anything.* (F5) and (L3) happen under
+//! 1. *Only the thread that has locked the leader writes to a follower.* (F5) and (L3) happen under
 //!    the leader's `LOCK`, so its holder reads `lead` exactly. Another thread may read an old
 //!    `lead`. It acts on that only after it has locked the leader and read `lead` again.
 //! 2. *A leader is no follower.* (F5) asks for a cell without followers, and its leader was locked
-//!    by (F2), which a follower's `LOCK` refuses. So whoever waits for a leader waits for its
-//!    holder, a thread, and the argument against deadlocks (`session/mod.rs`) holds as it stands:
-//!    (L3) locks two cells, and does not wait.
+//!    by (F2), which a follower's `LOCK` refuses. So a thread that waits for a leader waits for its
+//!    holder, which is a thread. The argument against deadlocks (`session/mod.rs`) holds as it
+//!    stands: (L3) locks two cells, and does not wait.
 //! 3. *A follower has no flag but `LOCK`.* (F2) needs a word without the flags that matter to its
 //!    operation; (F5) looks again. To queue a set there a session comes, and parts the two. So (F4)
 //!    need not look for flags, and no change of a follower helps a waiting set.

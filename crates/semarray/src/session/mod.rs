@@ -12,9 +12,9 @@
 //! for a cell while it has locked others, and the thread that it waits for does not wait. There is
 //! no deadlock.
 //!
-//! A cell may be a follower: it stays locked, and belongs to who locks its leader (`pass.rs`). A
-//! session that comes to one locks the leader, too, and takes the follower over (L3). If the leader
-//! is locked, the session waits for that cell, by the same rule.
+//! A cell may be a follower: it stays locked, and belongs to the thread that locks its leader
+//! (`pass.rs`). A session that comes to one locks the leader, too, and takes the follower over
+//! (L3). If the leader is locked, the session waits for that cell, by the same rule.
 //!
 //! # Publishing
 //! 1. The array lock is released first (A2). The session is done with all that it guards, and the

@@ -178,7 +178,7 @@ pub fn a_set_publishes(parcel: &Parcel) {
     sender.join().unwrap();
 }
 
-/// Who learns from a set that the array was closed finds all of it closed.
+/// A thread that learns from a set that the array was closed finds all of it closed.
 pub fn an_end_is_an_end() {
     let array = array(&[1, 0]);
     let other = Arc::clone(&array);

@@ -218,7 +218,7 @@ pub fn a_pair_makes_a_zero() {
     at_rest(&array, &[0, 0]);
 }
 
-/// A set lets a follower fall and rise again. Who looks at it sees it rise only.
+/// A set lets a follower fall and rise again. A thread that looks at it sees it rise only.
 pub fn a_look_at_a_follower() {
     let array = array(&[1, 1]);
     wear_in(&array, 2);
