@@ -143,7 +143,8 @@ pub fn backing_off<P: Policy>(look: impl FnMut() -> Look) -> bool {
 #[cfg_attr(world = "vm", track_caller)]
 pub fn backing_off_for<P: Policy>(ns: u32, if_saturated: u32, mut look: impl FnMut() -> Look) -> bool {
     let budget = pause::budget(P::Scope::PRIVATE, ns);
-    until_spent(budget, pause::count(if_saturated), || timed(&mut look))
+    let timed = || pause::timed(&mut look, |seen| *seen == Look::Acquired);
+    until_spent(budget, pause::count(if_saturated), timed)
 }
 
 /// A woken waiter of policy `P` polls at intervals that follow the cost of its polls. Returns
@@ -154,16 +155,11 @@ pub fn closely<P: Policy>(look: impl FnMut() -> Look) -> bool {
     closely_for::<P>(P::Spin::WOKEN_NS, look)
 }
 
-/// As [`closely`], with a budget of `ns` nanoseconds.
+/// As [`closely`], with a budget of `ns` nanoseconds: [`backing_off_for`] that gives up at once if
+/// the lock is saturated.
 #[cfg_attr(world = "vm", track_caller)]
-pub fn closely_for<P: Policy>(ns: u32, mut look: impl FnMut() -> Look) -> bool {
-    until_spent(pause::budget(P::Scope::PRIVATE, ns), 0, || timed(&mut look))
-}
-
-/// Polls, and says what the poll cost. A poll that acquires the lock costs nothing.
-#[cfg_attr(world = "vm", track_caller)]
-fn timed(look: impl FnMut() -> Look) -> (Look, PollCost) {
-    pause::timed(look, |seen| *seen == Look::Acquired)
+pub fn closely_for<P: Policy>(ns: u32, look: impl FnMut() -> Look) -> bool {
+    backing_off_for::<P>(ns, 0, look)
 }
 
 /// Polls until `budget` is spent, or until `if_saturated` is spent and the lock is seen saturated.
