@@ -16,4 +16,5 @@ pub mod shares;
 mod status_line;
 pub mod test_mutex;
 pub mod tofutex;
+mod turns;
 pub mod ulockflex;

@@ -13,8 +13,8 @@ use crate::programs::semaphores::semscale::Semscale;
 use crate::programs::shared::Shared;
 use crate::programs::test_mutex::{self, Count};
 use crate::programs::tofutex::{self, Section, Times};
+use crate::programs::turns;
 use crate::report::{Charts, units};
-use crate::statistics::median;
 use crate::subjects::semaphores::{FUTEX, KERNEL, SEMARRAY};
 use crate::workloads::Workload;
 use crate::workloads::readers::{Rank, Run};
@@ -159,10 +159,9 @@ pub(super) fn tofutex(record: Option<&tofutex::Record>) -> Vec<Line> {
                     let same = |row: &&tofutex::Row| row.section == section && row.lock == lock;
                     Some(&record?.rows.iter().find(same)?.rounds)
                 };
-                let today = rounds(lock).zip(rounds(FIRST)).map(|(ours, first)| {
-                    let ratios: Vec<f64> = ours.iter().zip(first).map(|(a, b)| now(a) / now(b)).collect();
-                    units::digits(median(&ratios))
-                });
+                let today =
+                    rounds(lock).zip(rounds(FIRST)).and_then(|(ours, first)| turns::ratio(ours, first, now));
+                let today = today.map(|(middle, ..)| units::digits(middle));
                 let what = format!("{section}: {name}, {lock} by {FIRST}");
                 lines.push(line(what, units::digits(ours / first), today));
             }

@@ -190,10 +190,10 @@ impl<'a> Series<'a> {
     }
 }
 
-/// The geometric mean of the ratios of many pairs, in each round that all of them have. Its sides
-/// are those of the first pair.
+/// The geometric mean of the ratios of many pairs, in each round that all of them have. There is no
+/// one other: each pair has its own.
 pub fn mean(pairs: &[(Series<'_>, Series<'_>)]) -> Option<Measured> {
-    let (first, other) = pairs.first()?;
+    let (first, _) = pairs.first()?;
     let in_round = |round: u32| {
         let logs = pairs.iter().map(|(mine, other)| Some((mine.at(round)? / other.at(round)?).ln()));
         let sum = logs.sum::<Option<f64>>()?;
@@ -207,6 +207,6 @@ pub fn mean(pairs: &[(Series<'_>, Series<'_>)]) -> Option<Measured> {
         rounds: ratio.rounds,
         two_modes: false,
         mine: first.side(),
-        other: Some(other.side()),
+        other: None,
     })
 }

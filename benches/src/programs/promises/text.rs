@@ -39,12 +39,9 @@ fn table(rows: &[&Row]) -> Table {
     let mut table = Table::new(&[0, 3, 5, 6], &header);
     for row in rows {
         let (measured, of, to) = match &row.measured {
-            Some(measured) if row.cells.is_some() => {
-                (value(row, measured), row.cells.clone().unwrap_or_default(), worst_peer(row, measured))
-            }
             Some(measured) => (
                 value(row, measured),
-                side(row.figure, &measured.mine),
+                row.cells.clone().unwrap_or_else(|| side(row.figure, &measured.mine)),
                 measured
                     .other
                     .as_ref()
@@ -56,15 +53,6 @@ fn table(rows: &[&Row]) -> Table {
         table.row(vec![row.what.clone(), measured, bound(row), verdict, String::new(), of, to]);
     }
     table
-}
-
-/// The best peer of the worst workload; a mean has one for each workload.
-fn worst_peer(row: &Row, measured: &Measured) -> String {
-    let other = measured.other.as_ref().filter(|_| row.name.ends_with("worst"));
-    other.map_or_else(
-        || "the best peer of each".into(),
-        |other| format!("{} {}", other.lock, side(row.figure, other)),
-    )
 }
 
 fn value(row: &Row, measured: &Measured) -> String {

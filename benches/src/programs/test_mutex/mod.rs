@@ -20,10 +20,12 @@ mod trial;
 
 pub use trial::{Case, Count, TestMutexSpec};
 
+use crate::programs::turns;
 use crate::report::distinct;
-use crate::run::child::{self, Outcome, Runner};
+use crate::run::child::Runner;
 use crate::run::machine::{self, Machine};
-use anyhow::{Context, Result};
+use crate::subjects::locks::Entry;
+use anyhow::Result;
 use cli::Order;
 use serde::{Deserialize, Serialize};
 use std::process::ExitCode;
@@ -63,47 +65,29 @@ pub struct Row {
 
 /// The program.
 pub fn main() -> ExitCode {
-    if std::env::args_os().nth(1).is_some_and(|argument| argument == child::TRIAL) {
-        return child::serve::<TestMutexSpec>();
-    }
-    run(&cli::parse()).unwrap_or_else(|error| {
-        eprintln!("error: {error:#}");
-        ExitCode::FAILURE
-    })
+    turns::main::<TestMutexSpec>(|| run(cli::parse()))
 }
 
-fn run(order: &Order) -> Result<ExitCode> {
+fn run(order: Order) -> Result<ExitCode> {
     let runner = Runner::new()?;
-    let machine = machine::describe();
-    println!("test-mutex: {} tasks, {} rounds; {machine}", order.tasks, order.rounds);
-    let mut record = Record { schema: SCHEMA.into(), machine, tasks: order.tasks, rows: Vec::new() };
+    let Order { tasks, window_ms, .. } = order;
+    let mut record = Record { schema: SCHEMA.into(), machine: machine::describe(), tasks, rows: Vec::new() };
+    println!("test-mutex: {tasks} tasks, {} rounds; {}", order.rounds, record.machine);
     for case in Case::ALL {
-        let row =
-            |lock: &&crate::subjects::locks::Entry| Row { case, lock: lock.name.into(), rounds: Vec::new() };
-        let mut rows: Vec<Row> = order.locks.iter().map(row).collect();
-        for round in 0..order.rounds {
-            for place in 0..rows.len() {
-                let turn = (place + round as usize) % rows.len();
-                let lock = rows[turn].lock.clone();
-                let spec = TestMutexSpec { lock, case, tasks: order.tasks, window_ms: order.window_ms };
-                let trial = runner.run(&spec).with_context(|| format!("{}, {case}", spec.lock))?;
-                match trial {
-                    Outcome::Done(count) => rows[turn].rounds.push(count),
-                    Outcome::Interrupted(signal) => return Ok(ExitCode::from(128 + signal as u8)),
-                }
-            }
-        }
+        let spec = |lock: &&Entry| TestMutexSpec { lock: lock.name.into(), case, tasks, window_ms };
+        let specs: Vec<_> = order.locks.iter().map(spec).collect();
+        let what = |spec: &TestMutexSpec| format!("{}, {case}", spec.lock);
+        let answers = match turns::take(&runner, &specs, order.rounds, what)? {
+            Ok(answers) => answers,
+            Err(interrupted) => return Ok(interrupted),
+        };
+        let row = |(spec, rounds): (TestMutexSpec, _)| Row { case, lock: spec.lock, rounds };
+        let rows: Vec<Row> = specs.into_iter().zip(answers).map(row).collect();
         print!("{}", text::table(case, &rows));
         record.rows.extend(rows);
     }
     println!("\n{}", text::NOTES);
-    let path = match &order.json {
-        Some(path) => path.clone(),
-        None => crate::report::folder()?.join("test-mutex.json"),
-    };
-    std::fs::write(&path, serde_json::to_string_pretty(&record)?)
-        .with_context(|| format!("cannot write {}", path.display()))?;
-    println!("\nrecord: {}", path.display());
+    turns::write(order.json, "test-mutex", &record)?;
     Ok(ExitCode::SUCCESS)
 }
 
@@ -118,7 +102,7 @@ pub fn tables(record: &Record) -> String {
 /// The median over rounds of `figure` of `lock` by that of `other`, in the case with files.
 pub fn ratio(record: &Record, lock: &str, other: &str, figure: fn(&Count) -> f64) -> Option<f64> {
     let find = |lock: &str| record.rows.iter().find(|row| row.case == Case::Files && row.lock == lock);
-    text::ratio(find(lock)?, find(other)?, figure).map(|(middle, ..)| middle)
+    turns::ratio(&find(lock)?.rounds, &find(other)?.rounds, figure).map(|(middle, ..)| middle)
 }
 
 #[cfg(test)]

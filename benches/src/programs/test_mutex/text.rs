@@ -1,6 +1,7 @@
 //! The tables on standard output.
 
 use super::{Case, Count, Row, THEN};
+use crate::programs::turns;
 use crate::report::{Table, units};
 use crate::statistics::median;
 use std::fmt::Write;
@@ -30,7 +31,7 @@ pub fn table(case: Case, rows: &[Row]) -> String {
 
 fn fields(case: Case, row: &Row, first: &Row) -> Vec<String> {
     let of = |figure: fn(&Count) -> f64| median(&row.rounds.iter().map(figure).collect::<Vec<_>>());
-    let by = |figure| match ratio(row, first, figure) {
+    let by = |figure: fn(&Count) -> f64| match turns::ratio(&row.rounds, &first.rounds, figure) {
         _ if row.lock == first.lock => "1".into(),
         Some((middle, least, most)) => {
             format!("{} [{} {}]", units::digits(middle), units::digits(least), units::digits(most))
@@ -56,11 +57,4 @@ fn fields(case: Case, row: &Row, first: &Row) -> Vec<String> {
         by(Count::per_cpu_s),
         then(|loops, cpu| loops / cpu),
     ]
-}
-
-/// A figure of a lock by that of another, round by round: the median, the least and the most.
-pub(super) fn ratio(row: &Row, other: &Row, figure: fn(&Count) -> f64) -> Option<(f64, f64, f64)> {
-    let ratios: Vec<f64> = row.rounds.iter().zip(&other.rounds).map(|(a, b)| figure(a) / figure(b)).collect();
-    let least = ratios.iter().copied().reduce(f64::min)?;
-    Some((median(&ratios), least, ratios.iter().copied().fold(least, f64::max)))
 }

@@ -1,7 +1,7 @@
 //! One trial: all tasks of one lock.
 
-use crate::programs::tofutex::cpu_times;
 use crate::run::child::Task;
+use crate::run::threads::clock_time;
 use crate::subjects::locks::{self, Entry, Lock, LockArray, Scope, Visitor};
 use anyhow::{Result, ensure};
 use serde::{Deserialize, Serialize};
@@ -157,24 +157,23 @@ impl Visitor for Run<'_> {
             }
             loops
         };
-        let before = cpu_times();
-        let (loops, elapsed) = thread::scope(|scope| {
+        let cpu_time = || clock_time(libc::CLOCK_PROCESS_CPUTIME_ID);
+        let (loops, elapsed, cpu) = thread::scope(|scope| {
             let tasks: Vec<_> = (0..spec.tasks).map(|number| scope.spawn(move || task(number))).collect();
             start.wait();
-            let began = Instant::now();
+            let (began, before) = (Instant::now(), cpu_time());
             thread::sleep(Duration::from_millis(spec.window_ms));
             over.store(true, Relaxed);
             let loops: u64 = tasks.into_iter().map(|task| task.join().expect("a task ends")).sum();
-            (loops, began.elapsed())
+            (loops, began.elapsed(), cpu_time() - before)
         });
-        let after = cpu_times();
         let sections = if spec.case == Case::Files { 2 } else { 1 };
         let (wanted, found) = (sections * loops, directory.0.into_inner().entered);
         ensure!(found == wanted || !L::EXCLUDES, "{found} of {wanted} sections ran alone");
         Ok(Count {
             loops,
             elapsed_s: elapsed.as_secs_f64(),
-            cpu_s: (after.0 + after.1 - before.0 - before.1).as_secs_f64(),
+            cpu_s: cpu.as_secs_f64(),
             cpus: thread::available_parallelism().map_or(1, |cpus| cpus.get() as u32),
         })
     }

@@ -15,17 +15,16 @@ pub mod seed;
 mod text;
 mod trial;
 
-pub(crate) use trial::cpu_times;
 pub use trial::{Section, Times, TofutexSpec};
 
+use crate::programs::turns;
 use crate::report::distinct;
-use crate::run::child::{self, Outcome, Runner};
+use crate::run::child::Runner;
 use crate::run::machine::{self, Machine};
 use crate::subjects::locks::Entry;
-use anyhow::{Context, Result};
+use anyhow::Result;
 use cli::Order;
 use serde::{Deserialize, Serialize};
-use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 /// The version of the record.
@@ -59,53 +58,32 @@ pub struct Row {
 
 /// The program.
 pub fn main() -> ExitCode {
-    if std::env::args_os().nth(1).is_some_and(|argument| argument == child::TRIAL) {
-        return child::serve::<TofutexSpec>();
-    }
-    run(&cli::parse()).unwrap_or_else(|error| {
-        eprintln!("error: {error:#}");
-        ExitCode::FAILURE
-    })
+    turns::main::<TofutexSpec>(|| run(cli::parse()))
 }
 
-fn run(order: &Order) -> Result<ExitCode> {
+fn run(order: Order) -> Result<ExitCode> {
     let runner = Runner::new()?;
-    let mut record = Record {
-        schema: SCHEMA.into(),
-        machine: machine::describe(),
-        threads: order.threads,
-        rows: Vec::new(),
-    };
-    println!("tofutex: {} threads, {} rounds; {}", order.threads, order.rounds, record.machine);
+    let threads = order.threads;
+    let mut record =
+        Record { schema: SCHEMA.into(), machine: machine::describe(), threads, rows: Vec::new() };
+    println!("tofutex: {threads} threads, {} rounds; {}", order.rounds, record.machine);
     for (section, operations) in order.sections {
-        let each = (operations / u64::from(order.threads)).max(1);
-        let spec =
-            |lock: &Entry| TofutexSpec { lock: lock.name.into(), section, threads: order.threads, each };
-        let mut rows: Vec<Row> = order
-            .locks
-            .iter()
-            .map(|lock| {
-                let operations = each * u64::from(order.threads);
-                Row { section, operations, lock: lock.name.into(), rounds: Vec::new() }
-            })
-            .collect();
-        for round in 0..order.rounds {
-            for place in 0..rows.len() {
-                let turn = (place + round as usize) % rows.len();
-                let lock = order.locks[turn];
-                let trial = runner.run(&spec(lock)).with_context(|| format!("{}, {section}", lock.name))?;
-                match trial {
-                    Outcome::Done(times) => rows[turn].rounds.push(times),
-                    Outcome::Interrupted(signal) => return Ok(ExitCode::from(128 + signal as u8)),
-                }
-            }
-        }
+        let each = (operations / u64::from(threads)).max(1);
+        let spec = |lock: &&Entry| TofutexSpec { lock: lock.name.into(), section, threads, each };
+        let specs: Vec<_> = order.locks.iter().map(spec).collect();
+        let what = |spec: &TofutexSpec| format!("{}, {section}", spec.lock);
+        let answers = match turns::take(&runner, &specs, order.rounds, what)? {
+            Ok(answers) => answers,
+            Err(interrupted) => return Ok(interrupted),
+        };
+        let operations = each * u64::from(threads);
+        let row = |(spec, rounds): (TofutexSpec, _)| Row { section, operations, lock: spec.lock, rounds };
+        let rows: Vec<Row> = specs.into_iter().zip(answers).map(row).collect();
         print!("{}", text::table(section, &rows));
         record.rows.extend(rows);
     }
     println!("\n{}", text::NOTES);
-    let path = write(order.json.as_deref(), &record)?;
-    println!("\nrecord: {}", path.display());
+    turns::write(order.json, "tofutex", &record)?;
     Ok(ExitCode::SUCCESS)
 }
 
@@ -115,16 +93,6 @@ pub fn tables(record: &Record) -> String {
     let of = |section| record.rows.iter().filter(|row| row.section == section).cloned().collect::<Vec<_>>();
     let tables = sections.into_iter().map(|section| text::table(section, &of(section)));
     format!("{} threads\n{}\n{}\n", record.threads, tables.collect::<String>(), text::NOTES)
-}
-
-fn write(path: Option<&Path>, record: &Record) -> Result<PathBuf> {
-    let path = match path {
-        Some(path) => path.to_owned(),
-        None => crate::report::folder()?.join("tofutex.json"),
-    };
-    let text = serde_json::to_string_pretty(record)?;
-    std::fs::write(&path, text).with_context(|| format!("cannot write {}", path.display()))?;
-    Ok(path)
 }
 
 #[cfg(test)]

@@ -2,6 +2,7 @@
 
 use super::seed::{self, Figures};
 use super::{Row, Section, Times};
+use crate::programs::turns;
 use crate::report::{Table, units};
 use crate::statistics::median;
 use std::fmt::Write;
@@ -52,14 +53,12 @@ fn fields(section: Section, row: &Row, first: &Row) -> Vec<String> {
         units::time(median(&values) * 1e9)
     };
     let by = |get: fn(&Times) -> f64| {
-        let ratios: Vec<f64> = row.rounds.iter().zip(&first.rounds).map(|(a, b)| get(a) / get(b)).collect();
-        let least = ratios.iter().copied().fold(f64::INFINITY, f64::min);
-        let most = ratios.iter().copied().fold(0.0, f64::max);
         let text = |value: f64| if value.is_finite() { units::digits(value) } else { "-".into() };
-        if row.lock == first.lock {
-            "1".into()
-        } else {
-            format!("{} [{} {}]", text(median(&ratios)), text(least), text(most))
+        match turns::ratio(&row.rounds, &first.rounds, get) {
+            Some((middle, least, most)) if row.lock != first.lock => {
+                format!("{} [{} {}]", text(middle), text(least), text(most))
+            }
+            _ => "1".into(),
         }
     };
     let (then, then_first) = (seed::find(section, &row.lock), seed::find(section, &first.lock));

@@ -2,6 +2,7 @@
 
 use crate::run::child::Task;
 use crate::run::syscalls::{self, Calls, Counters};
+use crate::run::threads::{time, usage};
 use crate::subjects::locks::{self, Entry, Lock, LockArray, Scope, Visitor};
 use anyhow::{Result, ensure};
 use serde::{Deserialize, Serialize};
@@ -124,15 +125,9 @@ impl Visitor for Run<'_> {
 }
 
 /// CPU time of this process, outside and inside of the kernel.
-pub(crate) fn cpu_times() -> (Duration, Duration) {
-    let of = |time: libc::timeval| Duration::new(time.tv_sec as u64, time.tv_usec as u32 * 1000);
-    // SAFETY: the structure is written by the call before it is read.
-    let usage = unsafe {
-        let mut usage: libc::rusage = std::mem::zeroed();
-        libc::getrusage(libc::RUSAGE_SELF, &raw mut usage);
-        usage
-    };
-    (of(usage.ru_utime), of(usage.ru_stime))
+fn cpu_times() -> (Duration, Duration) {
+    let usage = usage(libc::RUSAGE_SELF);
+    (time(usage.ru_utime), time(usage.ru_stime))
 }
 
 impl Task for TofutexSpec {
