@@ -21,11 +21,22 @@ pub fn main(programs: &[Program], tests: &[(&str, fn())]) -> ExitCode {
         return program();
     }
     let filter = std::env::args().skip(1).find(|a| !a.starts_with('-')).unwrap_or_default();
+    let (mut passed, mut failed) = (0, Vec::new());
     for (name, test) in tests.iter().filter(|(name, _)| name.contains(&filter)) {
-        test();
-        println!("test {name} ... ok");
+        let ended = std::panic::catch_unwind(test);
+        println!("test {name} ... {}", if ended.is_ok() { "ok" } else { "FAILED" });
+        match ended {
+            Ok(()) => passed += 1,
+            Err(_) => failed.push(name),
+        }
     }
-    ExitCode::SUCCESS
+    // The lines of std's own harness, which `cargo xtask test` counts and shows.
+    if !failed.is_empty() {
+        println!("\nfailures:\n    {}", failed.iter().map(|name| **name).collect::<Vec<_>>().join("\n    "));
+    }
+    let result = if failed.is_empty() { "ok" } else { "FAILED" };
+    println!("\ntest result: {result}. {passed} passed; {} failed; 0 ignored", failed.len());
+    if failed.is_empty() { ExitCode::SUCCESS } else { ExitCode::from(101) }
 }
 
 /// The program called `name` with these arguments.

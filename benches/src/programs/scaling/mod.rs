@@ -258,7 +258,7 @@ fn run(
 fn ended(report: &Report, plan: &Plan, rounds: u32, elapsed_s: f64) -> Option<Ended> {
     let next_s = elapsed_s + elapsed_s / f64::from(rounds);
     match report::open_cells(report) {
-        0 if rounds >= plan.min_rounds => Some(Ended::Converged),
+        0 if rounds >= plan.min_rounds.max(plan::MIN_ROUNDS) => Some(Ended::Converged),
         _ if rounds >= plan.max_rounds => Some(Ended::Rounds),
         _ if rounds < plan.min_rounds => None,
         _ => plan.budget.filter(|budget| next_s > budget.as_secs_f64()).map(|_| Ended::Budget),
