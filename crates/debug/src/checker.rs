@@ -4,28 +4,26 @@
 //! |---|---|---|---|
 //! | `holder` | an acquisition, after that of `raw` | a release, before that of `raw` | all |
 //! | `home` | an acquisition: the address of the lock | nothing | the holder, and a drop |
-//! | `class`, `instance` | the first acquisition | nothing | all |
+//! | `identity`: the class and the number | the first acquisition | nothing | all |
 //!
 //! `holder` is the record of the holder's thread. All accesses are Relaxed. A thread compares
 //! `holder` with its own record, which no other thread stores. The words are otherwise ordered by
 //! `raw`: a holder stores them between an acquisition and a release.
 
-use crate::class::{Node, Origin, SUBCLASSES, resolve};
+use crate::access::Access;
+use crate::class::{Node, Origin, SUBCLASSES};
+use crate::identity::Identity;
 use crate::order::{Asked, key};
 use crate::report::{From, Place, Report, deliver};
 use crate::rules::{self, Holder};
-use crate::thread::{Held, Record, Rewait, Wait, coarse_now, current};
+use crate::thread::{Record, Rewait, coarse_now, current};
 use crate::wait;
-use core::any::type_name;
 use core::fmt;
 use core::panic::Location;
 use core::ptr;
 use ulocks_core::futex::{FutexKey, Private};
 use ulocks_core::raw::{Initial, Metered, RawMutex, RawMutexFair};
-use ulocks_core::sync::{
-    AtomicPtr, AtomicU64, AtomicUsize,
-    Ordering::{Acquire, Relaxed, Release},
-};
+use ulocks_core::sync::{AtomicPtr, AtomicUsize, Ordering::Relaxed};
 use ulocks_core::time::Deadline;
 
 /// A raw mutex of the family that enforces the rules of a mutex; see the [crate](crate).
@@ -38,13 +36,11 @@ pub struct Checked<R> {
     raw: R,
     holder: AtomicPtr<Record>,
     home: AtomicUsize,
-    class: AtomicPtr<Node>,
-    instance: AtomicU64,
-    origin: Origin,
+    identity: Identity,
 }
 
 /// The holder of a lock that was acquired at the end of a thread.
-const UNTRACKED: *mut Record = ptr::without_provenance_mut(1);
+pub(crate) const UNTRACKED: *mut Record = ptr::without_provenance_mut(1);
 
 impl<R: Initial> Initial for Checked<R> {
     #[allow(clippy::declare_interior_mutable_const)]
@@ -77,9 +73,7 @@ impl<R: Initial> Checked<R> {
             raw: R::INIT,
             holder: AtomicPtr::new(ptr::null_mut()),
             home: AtomicUsize::new(0),
-            class: AtomicPtr::new(ptr::null_mut()),
-            instance: AtomicU64::new(0),
-            origin,
+            identity: Identity::new(origin),
         }
     }
 }
@@ -94,35 +88,14 @@ impl<R> Checked<R> {
         ptr::from_ref(self).addr()
     }
 
-    /// The class, if the lock was ever acquired.
-    fn known_class(&self) -> Option<&'static Node> {
-        // SAFETY: a class is never freed, and (N) has published it.
-        unsafe { self.class.load(Acquire).as_ref() } // (N)
-    }
-
     #[inline]
     pub(crate) fn class(&self, at: Place) -> &'static Node {
-        match self.known_class() {
-            Some(class) => class,
-            None => self.find_class(at),
-        }
-    }
-
-    #[cold]
-    fn find_class(&self, at: Place) -> &'static Node {
-        static INSTANCES: AtomicU64 = AtomicU64::new(1);
-        let class = resolve(self.origin, at, type_name::<R>());
-        // Two threads may do this at once. The number of the first one stays.
-        let number = INSTANCES.fetch_add(1, Relaxed);
-        let _ = self.instance.compare_exchange(0, number, Relaxed, Relaxed);
-        self.class.store(ptr::from_ref(class).cast_mut(), Release); // (N)
-        class
+        self.identity.class::<R>(at)
     }
 
     #[inline]
     fn asked(&self, subclass: u8, at: Place) -> Asked {
-        let class = self.class(at);
-        Asked { lock: self.address(), class, subclass, instance: self.instance.load(Relaxed), at }
+        self.identity.asked::<R>(self.address(), Access::Exclusive, subclass, at)
     }
 
     fn holder(&self) -> Option<&'static Record> {
@@ -148,8 +121,7 @@ impl<R> Checked<R> {
         }
         self.holder.store(ptr::from_ref(me).cast_mut(), Relaxed);
         self.home.store(asked.lock, Relaxed);
-        let Asked { lock, class, subclass, instance, at } = *asked;
-        let held = Held { lock, class, subclass, instance, place: at, since: coarse_now() };
+        let held = asked.held(coarse_now());
         if !me.push(&held) {
             rules::too_many(me, &held);
         }
@@ -189,7 +161,7 @@ impl<R> Checked<R> {
             Some(record) if ptr::eq(record, me) => Holder::Moved(record, home),
             Some(record) => Holder::Other(record),
         };
-        rules::wrong_release(me, address, self.known_class(), wrong);
+        rules::wrong_release(me, (address, Access::Exclusive), self.identity.known_class(), wrong);
         if holder.is_null() {
             return false;
         }
@@ -261,15 +233,7 @@ impl<R: RawMutex<Scope = Private>> Checked<R> {
             }
             return wait(&self.raw);
         }
-        let Asked { lock, class, subclass, at, .. } = *asked;
-        me.begin_wait(&Wait { lock, class, subclass, place: at, timed: deadline.is_some() });
-        let ends = Ends(me);
-        if let Some(report) = wait::deadlock(me) {
-            deliver(&report, From::Call);
-        }
-        let token = wait(&self.raw);
-        drop(ends);
-        token
+        wait::waiting(me, asked, deadline.is_some(), || wait(&self.raw))
     }
 
     /// As [`CheckedMutex::try_lock_checked`](crate::CheckedMutex::try_lock_checked).
@@ -294,15 +258,6 @@ impl<R: RawMutex<Scope = Private>> Checked<R> {
         let token = self.raw.try_lock().ok_or(TryLockError::WouldBlock)?;
         self.enter(me, &asked);
         Ok(token)
-    }
-}
-
-/// Ends the wait of a thread when dropped, also by a panic.
-struct Ends(&'static Record);
-
-impl Drop for Ends {
-    fn drop(&mut self) {
-        self.0.end_wait();
     }
 }
 
@@ -364,11 +319,11 @@ unsafe impl<R: RawMutex<Scope = Private>> RawMutex for Checked<R> {
         if !self.leave() {
             return;
         }
-        if let (Some(me), Some(Held { lock, class, subclass, instance, place: at, .. })) = (me, held) {
+        if let (Some(me), Some(held)) = (me, held) {
             if me.holds_any() {
-                rules::wait(me, &Asked { lock, class, subclass, instance, at });
+                rules::wait(me, &Asked::again(&held));
             }
-            me.set_rewait(Some(Rewait { lock, subclass, place: at }));
+            me.set_rewait(Some(Rewait { lock: held.lock, subclass: held.subclass, place: held.place }));
         }
         // SAFETY: the caller's promise.
         unsafe { self.raw.unlock_to_wait(token) };
@@ -427,7 +382,7 @@ impl<R> Drop for Checked<R> {
     #[track_caller]
     fn drop(&mut self) {
         if !self.holder.get_mut().is_null() && *self.holder.get_mut() != UNTRACKED {
-            rules::dropped(self.address(), *self.home.get_mut(), self.known_class(), self.holder());
+            rules::dropped(self.address(), *self.home.get_mut(), self.identity.known_class(), self.holder());
         }
     }
 }
@@ -436,7 +391,7 @@ impl<R: fmt::Debug> fmt::Debug for Checked<R> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Checked")
             .field("raw", &self.raw)
-            .field("origin", &self.origin)
+            .field("identity", &self.identity)
             .finish_non_exhaustive()
     }
 }

@@ -4,6 +4,7 @@
 //! two classes is found although the two locks of the first thread and the two of the second were
 //! never the same. A class is never freed. There are as many as there are lines that make locks.
 
+use crate::access::Access;
 use crate::report::{LockName, Place};
 use core::panic::Location;
 use core::ptr;
@@ -70,10 +71,10 @@ impl Node {
         self.id * u32::from(SUBCLASSES) + u32::from(subclass)
     }
 
-    /// A hash of a class and subclass that is as good as random.
+    /// A hash of a class, a subclass and an access that is as good as random.
     #[inline]
-    pub fn hash(&self, subclass: u8) -> u64 {
-        self.hashes[usize::from(subclass % SUBCLASSES)]
+    pub fn hash(&self, subclass: u8, access: Access) -> u64 {
+        self.hashes[usize::from(subclass % SUBCLASSES)].rotate_left(7 * access.code())
     }
 
     /// One bit of 64 for the class.
@@ -86,8 +87,8 @@ impl Node {
         self.name
     }
 
-    pub fn lock_name(&self, address: usize, subclass: u8) -> LockName {
-        LockName { name: self.name.to_owned(), made: Some(self.place), address, subclass }
+    pub fn lock_name(&self, address: usize, subclass: u8, access: Access) -> LockName {
+        LockName { name: self.name.to_owned(), made: Some(self.place), address, subclass, access }
     }
 }
 

@@ -1,6 +1,8 @@
 //! The names of the checked locks, and the names that stand for checked or plain ones.
 
+use ulocks_core::signal::Soft;
 use ulocks_core::{Private, api};
+use ulocks_psrwlock::{BULK, Central, NESTED, PhaseFair, Sifted, URGENT, Unchecked};
 
 type RawMutex = ulocks_unfair::RawMutex<Private>;
 type RawThroughputMutex = ulocks_unfair::RawThroughputMutex<Private>;
@@ -10,13 +12,23 @@ type RawFairMutex = ulocks_fair::RawFairMutex<Private>;
 type RawPiMutex = ulocks_pi::RawPiMutex<Private>;
 type RawCalock = ulocks_calock::RawCalock<Private>;
 
+#[allow(dead_code)]
+type PlainPs = ulocks_psrwlock::RawPsRwLock<Sifted>;
+/// The lock of `PsRwLock` without its own check for nesting, which the checker replaces.
+#[allow(dead_code)]
+type UncheckedPs = ulocks_psrwlock::RawPsRwLock<
+    Sifted<{ BULK | URGENT | NESTED }, Private, PhaseFair, Central, Soft, Unchecked>,
+>;
+
 macro_rules! faces {
-    ($(#[$meta:meta])* $vis:vis mod $module:ident, $face:path, $raw_of:ident) => {
+    ($(#[$meta:meta])* $vis:vis mod $module:ident, $face:path, $raw_of:ident, $rw_face:path, $rw_of:ident, $rw:ident) => {
         $(#[$meta])*
         $vis mod $module {
             use super::*;
             #[allow(unused_imports)]
             use $face as Face;
+            #[allow(unused_imports)]
+            use $rw_face as RwFace;
 
             faces! { $raw_of, "[`ulocks::Mutex`](https://docs.rs/ulocks/latest/ulocks/type.Mutex.html)",
                 Mutex MutexGuard MappedMutexGuard Condvar: RawThroughputMutex }
@@ -34,7 +46,28 @@ macro_rules! faces {
                 Calock CalockGuard MappedCalockGuard CalockCondvar: RawCalock }
             faces! { $raw_of, "[`PiMutex`](ulocks_pi::PiMutex)",
                 PiMutex PiMutexGuard MappedPiMutexGuard: RawPiMutex }
+            faces! { rwlock $rw_of, "[`ulocks::RwLock`](https://docs.rs/ulocks/latest/ulocks/type.RwLock.html)",
+                RwLock RwLockReadGuard RwLockWriteGuard RwLockUpgradableReadGuard MappedRwLockReadGuard
+                MappedRwLockWriteGuard: $rw }
+            faces! { rwlock $rw_of, "[`PsRwLock`](ulocks_psrwlock::PsRwLock)",
+                PsRwLock PsRwLockReadGuard PsRwLockWriteGuard PsRwLockUpgradableReadGuard
+                MappedPsRwLockReadGuard MappedPsRwLockWriteGuard: $rw }
         }
+    };
+    (rwlock $raw_of:ident, $of:literal, $rwlock:ident $read:ident $write:ident $upgradable:ident
+        $mapped_read:ident $mapped_write:ident: $raw:ident) => {
+        #[doc = concat!("Data behind the lock of ", $of, ".")]
+        pub type $rwlock<T> = RwFace<$raw, T>;
+        #[doc = concat!("Access to read the data of a [`", stringify!($rwlock), "`].")]
+        pub type $read<'a, T> = api::RwLockReadGuard<'a, $raw_of<$raw>, T>;
+        #[doc = concat!("Access to write the data of a [`", stringify!($rwlock), "`].")]
+        pub type $write<'a, T> = api::RwLockWriteGuard<'a, $raw_of<$raw>, T>;
+        #[doc = concat!("Access to read the data of a [`", stringify!($rwlock), "`] that can become access to write.")]
+        pub type $upgradable<'a, T> = api::RwLockUpgradableReadGuard<'a, $raw_of<$raw>, T>;
+        #[doc = concat!("A [`", stringify!($read), "`] narrowed to a part of the data.")]
+        pub type $mapped_read<'a, T> = api::MappedRwLockReadGuard<'a, $raw_of<$raw>, T>;
+        #[doc = concat!("A [`", stringify!($write), "`] narrowed to a part of the data.")]
+        pub type $mapped_write<'a, T> = api::MappedRwLockWriteGuard<'a, $raw_of<$raw>, T>;
     };
     ($raw_of:ident, $of:literal, $mutex:ident $guard:ident $mapped:ident $($condvar:ident)?: $raw:ident) => {
         #[doc = concat!("Data behind the lock of ", $of, ".")]
@@ -53,21 +86,21 @@ macro_rules! faces {
 #[allow(dead_code)]
 type Plain<R> = R;
 #[cfg(checking)]
-use crate::Checked;
+use crate::{Checked, CheckedRw};
 
 #[cfg(checking)]
-faces! { pub mod strict, crate::CheckedMutex, Checked }
+faces! { pub mod strict, crate::CheckedMutex, Checked, crate::CheckedRwLock, CheckedRw, UncheckedPs }
 
 #[cfg(all(checking, debug_assertions))]
 faces! {
     /// The checked locks in builds with debug assertions, and the plain locks in others: a program
     /// imports its locks from here, and is checked by its tests.
-    pub mod checked, crate::CheckedMutex, Checked
+    pub mod checked, crate::CheckedMutex, Checked, crate::CheckedRwLock, CheckedRw, UncheckedPs
 }
 
 #[cfg(not(all(checking, debug_assertions)))]
 faces! {
     /// The checked locks in builds with debug assertions, and the plain locks in others: a program
     /// imports its locks from here, and is checked by its tests.
-    pub mod checked, api::Mutex, Plain
+    pub mod checked, api::Mutex, Plain, api::RwLock, Plain, PlainPs
 }

@@ -2,7 +2,7 @@
 
 use crate::report::{LockName, Place, ThreadName, place};
 use crate::rules;
-use crate::thread::coarse_now;
+use crate::thread::{coarse_now, records};
 use core::fmt;
 use core::time::Duration;
 use serde::Serialize;
@@ -62,11 +62,73 @@ impl fmt::Display for Held {
     }
 }
 
-/// The checked locks that are held in this process.
+/// A thread that waits for a lock or a semaphore.
+#[derive(Clone, Debug, Serialize)]
+pub struct Waiter {
+    /// What it waits for.
+    pub lock: LockName,
+    /// The thread.
+    pub thread: ThreadName,
+    /// Where it asked.
+    #[serde(serialize_with = "place")]
+    pub at: Place,
+    /// For how long it has waited. The clock steps every few milliseconds.
+    #[serde(serialize_with = "millis", rename = "waited_ms")]
+    pub waits_for: Duration,
+    /// Whether it gives up at some time.
+    pub has_deadline: bool,
+}
+
+impl fmt::Display for Waiter {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { lock, thread, at, waits_for, has_deadline } = self;
+        write!(f, "{thread} waits for {lock} at {at} for {} ms", waits_for.as_millis())?;
+        if *has_deadline { f.write_str(", and gives up at a deadline") } else { Ok(()) }
+    }
+}
+
+/// The threads of this process that wait for checked locks or semaphores, those first that have
+/// waited longest. A waiter on a condition variable is not one of them.
+///
+/// It stops no thread. A thread that waits during the whole call is in the list. It allocates, so a
+/// signal handler must not call it.
+///
+/// # Examples
+/// ```
+/// use ulocks_debug::{Mutex, waiters};
+///
+/// static LOG: Mutex<()> = Mutex::new(());
+/// let held = LOG.lock();
+/// let other = std::thread::spawn(|| drop(LOG.lock()));
+/// while waiters().is_empty() {
+///     std::thread::yield_now();
+/// }
+/// assert_eq!(waiters()[0].lock.name, "ThroughputMutex");
+/// drop(held);
+/// other.join().unwrap();
+/// ```
+pub fn waiters() -> Vec<Waiter> {
+    let now = coarse_now();
+    let all = records().filter_map(|record| Some((record, record.waiting()?.0)));
+    let mut all: Vec<Waiter> = all
+        .map(|(record, wait)| Waiter {
+            lock: wait.name(),
+            thread: record.name(),
+            at: wait.place,
+            waits_for: Duration::from_nanos(now.saturating_sub(wait.since)),
+            has_deadline: wait.timed,
+        })
+        .collect();
+    all.sort_by_key(|waiter| core::cmp::Reverse(waiter.waits_for));
+    all
+}
+
+/// The checked locks that are held in this process, once for each holder: a lock that is read has
+/// several.
 ///
 /// It stops no thread. A lock that is held during the whole call is in the list. One that is
-/// acquired or released meanwhile may be, and a lock that is passed from thread to thread may be
-/// in it twice. It allocates, so a signal handler must not call it.
+/// acquired, released, upgraded or downgraded meanwhile may be, and a lock that is passed from
+/// thread to thread may be in it twice. It allocates, so a signal handler must not call it.
 ///
 /// # Examples
 /// ```
@@ -81,7 +143,7 @@ impl fmt::Display for Held {
 pub fn held() -> Held {
     let now = coarse_now();
     let all = rules::all_held().into_iter().map(|(thread, held, waiters)| HeldLock {
-        lock: held.class.lock_name(held.lock, held.subclass),
+        lock: held.name(),
         thread,
         at: held.place,
         held_for: Duration::from_nanos(now.saturating_sub(held.since)),

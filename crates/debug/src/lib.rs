@@ -4,6 +4,8 @@
 mod faces;
 
 #[cfg(checking)]
+mod access;
+#[cfg(checking)]
 mod checker;
 #[cfg(checking)]
 mod class;
@@ -11,6 +13,8 @@ mod class;
 mod fork;
 #[cfg(checking)]
 mod held;
+#[cfg(checking)]
+mod identity;
 #[cfg(checking)]
 mod mutex;
 #[cfg(checking)]
@@ -21,6 +25,8 @@ mod policy;
 mod report;
 #[cfg(checking)]
 mod rules;
+#[cfg(checking)]
+mod rwlock;
 #[cfg(checking)]
 mod slot;
 #[cfg(checking)]
@@ -33,16 +39,20 @@ pub use faces::checked;
 pub use faces::strict::*;
 
 #[cfg(checking)]
+pub use access::Access;
+#[cfg(checking)]
 pub use checker::{Checked, TryLockError};
 #[cfg(checking)]
 pub use class::Class;
 #[cfg(checking)]
-pub use held::{Held, HeldLock, held};
+pub use held::{Held, HeldLock, Waiter, held, waiters};
 #[cfg(checking)]
 pub use mutex::CheckedMutex;
 #[cfg(checking)]
 pub use policy::Policy;
 #[cfg(checking)]
 pub use report::{LockName, Place, Report, Rule, Severity, Step, ThreadName, policy, set_policy};
+#[cfg(checking)]
+pub use rwlock::{CheckedReadToken, CheckedRw, CheckedRwLock};
 #[cfg(checking)]
 pub use wait::deadlocks;

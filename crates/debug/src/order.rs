@@ -10,14 +10,21 @@
 //! among them, all edges are in the graph, and nothing else is looked at. Two pairs have the same
 //! 64 bits with a probability of 2^-64; then an inversion may be missed.
 //!
+//! # Readers
+//! An edge also says in what way the one lock was held and the other asked for. A circle counts
+//! only if each of its locks is held in a way that keeps the thread waiting that asks for it:
+//! [`Access::blocks`]. So a circle of readers that pass waiting writers is no inversion. One of
+//! plain readers is, since writers may come between.
+//!
 //! # Locks of one class
 //! A program may nest locks of one class and subclass, by their addresses, say. A rule for classes
 //! would report it. So those are ordered one by one, by the numbers that locks get at their first
 //! acquisition. A class remembers the last 256 nestings of two of its locks. A circle among those
 //! is an inversion. A circle with an older nesting is not found.
 
+use crate::access::Access;
 use crate::class::Node;
-use crate::report::{Place, Report, Rule, Severity, Step, ThreadName};
+use crate::report::{LockName, Place, Report, Rule, Severity, Step, ThreadName};
 use crate::thread::{Held, Record};
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use ulocks_unfair::Mutex;
@@ -25,21 +32,23 @@ use ulocks_unfair::Mutex;
 /// How many nestings of two locks of one class are remembered.
 const NESTINGS: usize = 256;
 
-struct Edge {
-    step: Step,
-}
+/// An edge without the vertex that it leads from: the vertex that it leads to, in what way the one
+/// lock was held, and in what way the other was asked for.
+type EdgeTo = (u32, Access, Access);
+/// Nestings of two locks of one class: the held one, in what way, the asked one, in what way.
+type Nesting = (u64, Access, u64, Access);
 
 #[derive(Default)]
 struct Same {
-    nestings: VecDeque<(u64, u64, Step)>,
+    nestings: VecDeque<(Nesting, Step)>,
 }
 
 pub(crate) struct Graph {
-    /// By the vertices that it leads from, and to.
-    edges: BTreeMap<u32, BTreeMap<u32, Edge>>,
+    /// By the vertices that they lead from.
+    edges: BTreeMap<u32, BTreeMap<EdgeTo, Step>>,
     same: BTreeMap<u32, Same>,
     /// Edges that were reported and not entered.
-    bad: BTreeSet<(u64, u64)>,
+    bad: BTreeSet<Nesting>,
 }
 
 pub(crate) static GRAPH: Mutex<Graph> =
@@ -50,15 +59,35 @@ pub(crate) static GRAPH: Mutex<Graph> =
 pub(crate) struct Asked {
     pub lock: usize,
     pub class: &'static Node,
+    pub access: Access,
     pub subclass: u8,
     pub instance: u64,
     pub at: Place,
 }
 
+impl Asked {
+    /// The entry of the thread that gets it.
+    #[inline]
+    pub fn held(&self, since: u64) -> Held {
+        let Self { lock, class, access, subclass, instance, at } = *self;
+        Held { lock, class, subclass, access, instance, place: at, since }
+    }
+
+    /// What a thread asks for that is to have a lock again as it has it now.
+    pub fn again(held: &Held) -> Self {
+        let Held { lock, class, subclass, access, instance, place, .. } = *held;
+        Self { lock, class, access, subclass, instance, at: place }
+    }
+
+    pub fn name(&self) -> LockName {
+        self.class.lock_name(self.lock, self.subclass, self.access)
+    }
+}
+
 /// The key of an acquisition by a thread: what it holds, and what it asks for.
 #[inline]
 pub(crate) fn key(me: &Record, asked: &Asked) -> u64 {
-    let vertex = asked.class.hash(asked.subclass);
+    let vertex = asked.class.hash(asked.subclass, asked.access);
     let key = crate::class::mix(me.sum() ^ vertex.rotate_left(23));
     if me.may_hold(asked.class) { with_instances(me, asked, key) } else { key }
 }
@@ -71,7 +100,8 @@ fn with_instances(me: &Record, asked: &Asked, key: u64) -> u64 {
     if same.peek().is_none() {
         return key;
     }
-    let sum = same.fold(0_u64, |sum, held| sum.wrapping_add(crate::class::mix(held.instance)));
+    let one = |held: Held| crate::class::mix(held.instance | u64::from(held.access.code()) << 56);
+    let sum = same.fold(0_u64, |sum, held| sum.wrapping_add(one(held)));
     crate::class::mix(key ^ sum.rotate_left(17) ^ crate::class::mix(asked.instance).rotate_left(41))
 }
 
@@ -99,12 +129,12 @@ pub(crate) fn check(me: &Record, asked: &Asked, again: bool) -> Result<(), Optio
             graph.enter(&held, asked, &step)
         };
         let Some(circle) = circle else { continue };
-        let pair = if held.class.vertex(held.subclass) == asked.class.vertex(asked.subclass) {
+        let (from, to) = if held.class.vertex(held.subclass) == asked.class.vertex(asked.subclass) {
             (1 << 63 | held.instance, asked.instance)
         } else {
             (held.class.vertex(held.subclass).into(), asked.class.vertex(asked.subclass).into())
         };
-        let is_new = graph.bad.insert(pair);
+        let is_new = graph.bad.insert((from, held.access, to, asked.access));
         if outcome.is_err() {
             continue;
         }
@@ -114,101 +144,95 @@ pub(crate) fn check(me: &Record, asked: &Asked, again: bool) -> Result<(), Optio
 }
 
 fn step(thread: &ThreadName, held: &Held, asked: &Asked) -> Step {
-    Step {
-        thread: thread.clone(),
-        held: held.class.lock_name(held.lock, held.subclass),
-        since: held.place,
-        asked: asked.class.lock_name(asked.lock, asked.subclass),
-        at: asked.at,
-    }
+    Step { thread: thread.clone(), held: held.name(), since: held.place, asked: asked.name(), at: asked.at }
 }
 
 fn inversion(thread: &ThreadName, held: &Held, asked: &Asked, steps: Vec<Step>) -> Report {
     Report {
         rule: Rule::Order,
         severity: Severity::Fault,
-        lock: asked.class.lock_name(asked.lock, asked.subclass),
+        lock: asked.name(),
         thread: thread.clone(),
         here: Some(asked.at),
         before: Some(held.place),
+        held: Some(held.access),
         holder: Some(thread.clone()),
         steps,
     }
+}
+
+/// A lock or a class, and in what way it is asked for, or, at the goal, held.
+type Request<V> = (V, Access);
+
+/// Follows edges from what was asked for until a lock is asked for that the thread holds. Each
+/// lock on the way must be held in a way that keeps waiting what asks for it. `next`
+/// gives the edges out of a vertex.
+fn way<'a, V: Copy + Ord>(
+    from: Request<V>,
+    goal: Request<V>,
+    next: impl Fn(V) -> Vec<(Access, Request<V>, &'a Step)>,
+) -> Option<Vec<Step>> {
+    let mut came_from: BTreeMap<Request<V>, (Request<V>, &Step)> = BTreeMap::new();
+    let mut queue = VecDeque::from([from]);
+    while let Some(state @ (vertex, asked)) = queue.pop_front() {
+        if vertex == goal.0 && goal.1.blocks(asked) {
+            let mut steps = Vec::new();
+            let mut state = state;
+            while state != from {
+                let (before, step) = came_from[&state];
+                steps.push(step.clone());
+                state = before;
+            }
+            steps.reverse();
+            return Some(steps);
+        }
+        for (held, to, step) in next(vertex) {
+            if held.blocks(asked) && to != from && !came_from.contains_key(&to) {
+                came_from.insert(to, (state, step));
+                queue.push_back(to);
+            }
+        }
+    }
+    None
 }
 
 impl Graph {
     /// Enters the edge of two classes. Returns the circle that it would close, this edge first.
     fn enter(&mut self, held: &Held, asked: &Asked, step: &Step) -> Option<Vec<Step>> {
         let (from, to) = (held.class.vertex(held.subclass), asked.class.vertex(asked.subclass));
-        if self.edges.get(&from).is_some_and(|edges| edges.contains_key(&to)) {
+        let edge = (to, held.access, asked.access);
+        if self.edges.get(&from).is_some_and(|edges| edges.contains_key(&edge)) {
             return None;
         }
-        if let Some(path) = self.path(to, from) {
+        let out = |vertex| {
+            let edges = self.edges.get(&vertex).into_iter().flatten();
+            edges.map(|(&(to, held, asked), step)| (held, (to, asked), step)).collect()
+        };
+        if let Some(path) = way((to, asked.access), (from, held.access), out) {
             return Some(core::iter::once(step.clone()).chain(path).collect());
         }
-        self.edges.entry(from).or_default().insert(to, Edge { step: step.clone() });
+        self.edges.entry(from).or_default().insert(edge, step.clone());
         None
-    }
-
-    /// A shortest way from one vertex to another.
-    fn path(&self, from: u32, to: u32) -> Option<Vec<Step>> {
-        let mut came_from = BTreeMap::new();
-        let mut queue = VecDeque::from([from]);
-        while let Some(vertex) = queue.pop_front() {
-            if vertex == to {
-                return Some(self.way_back(&came_from, from, to));
-            }
-            for &next in self.edges.get(&vertex).into_iter().flat_map(BTreeMap::keys) {
-                if next != from && !came_from.contains_key(&next) {
-                    came_from.insert(next, vertex);
-                    queue.push_back(next);
-                }
-            }
-        }
-        None
-    }
-
-    fn way_back(&self, came_from: &BTreeMap<u32, u32>, from: u32, to: u32) -> Vec<Step> {
-        let mut steps = Vec::new();
-        let mut vertex = to;
-        while vertex != from {
-            let before = came_from[&vertex];
-            steps.push(self.edges[&before][&vertex].step.clone());
-            vertex = before;
-        }
-        steps.reverse();
-        steps
     }
 
     /// Enters a nesting of two locks of one class. Returns the circle that it would close.
     fn enter_same(&mut self, held: &Held, asked: &Asked, step: &Step) -> Option<Vec<Step>> {
-        let (from, to) = (held.instance, asked.instance);
+        let nesting = (held.instance, held.access, asked.instance, asked.access);
         let same = self.same.entry(asked.class.vertex(asked.subclass)).or_default();
-        if same.nestings.iter().any(|nesting| (nesting.0, nesting.1) == (from, to)) {
+        if same.nestings.iter().any(|(known, _)| *known == nesting) {
             return None;
         }
-        if let Some(path) = same.path(to, from, &mut BTreeSet::new()) {
+        let out = |lock| {
+            let nestings = same.nestings.iter().filter(|(nesting, _)| nesting.0 == lock);
+            nestings.map(|((_, held, to, asked), step)| (*held, (*to, *asked), step)).collect()
+        };
+        if let Some(path) = way((asked.instance, asked.access), (held.instance, held.access), out) {
             return Some(core::iter::once(step.clone()).chain(path).collect());
         }
         if same.nestings.len() == NESTINGS {
             same.nestings.pop_front();
         }
-        same.nestings.push_back((from, to, step.clone()));
+        same.nestings.push_back((nesting, step.clone()));
         None
-    }
-}
-
-impl Same {
-    fn path(&self, from: u64, to: u64, seen: &mut BTreeSet<u64>) -> Option<Vec<Step>> {
-        if from == to {
-            return Some(Vec::new());
-        }
-        if !seen.insert(from) {
-            return None;
-        }
-        self.nestings.iter().filter(|nesting| nesting.0 == from).find_map(|(_, next, step)| {
-            let rest = self.path(*next, to, seen)?;
-            Some(core::iter::once(step.clone()).chain(rest).collect())
-        })
     }
 }

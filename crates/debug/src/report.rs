@@ -1,6 +1,6 @@
 //! What is reported, and what becomes of a report.
 
-use crate::Policy;
+use crate::{Access, Policy};
 use core::fmt;
 use core::mem;
 use core::panic::Location;
@@ -24,6 +24,9 @@ pub enum Rule {
     ReleasedOnce,
     /// A thread does not acquire a lock that it holds.
     NoRecursion,
+    /// A thread that reads a lock does not read it again, unless in a higher class: if a writer
+    /// comes between, it waits for the first read, and the second read for it.
+    NoReadAgain,
     /// A held lock stays at its address.
     NotMoved,
     /// A thread does not end while it holds a lock.
@@ -51,6 +54,9 @@ impl Rule {
             Self::OwnerReleases => "a lock is released by a thread that does not hold it",
             Self::ReleasedOnce => "a lock is released that is not held",
             Self::NoRecursion => "self-deadlock: a thread asks for a lock that it holds",
+            Self::NoReadAgain => {
+                "self-deadlock if a writer comes between: a thread reads a lock that it reads already"
+            }
             Self::NotMoved => "a lock was moved or copied while it was held",
             Self::NoExit => "a thread ends while it holds a lock",
             Self::NotDropped => "a lock is dropped while it is held",
@@ -73,6 +79,9 @@ impl Rule {
             Self::ReleasedOnce => "release once for each acquisition, best by dropping the guard",
             Self::NoRecursion => {
                 "pass the guard down, or split the function into one that locks and one that does not"
+            }
+            Self::NoReadAgain => {
+                "pass the guard down, or read again in a higher class: `Bulk`, `Urgent`, `Nested`"
             }
             Self::NotMoved => {
                 "keep the lock in its place until it is released, for instance in a `Box` or an `Arc`"
@@ -112,6 +121,8 @@ pub struct LockName {
     pub address: usize,
     /// Its subclass, 0 to 7.
     pub subclass: u8,
+    /// In what way it is held, asked for or released.
+    pub access: Access,
 }
 
 impl fmt::Display for LockName {
@@ -120,10 +131,10 @@ impl fmt::Display for LockName {
         if self.subclass > 0 {
             write!(f, " subclass {}", self.subclass)?;
         }
-        match self.made {
-            Some(made) => write!(f, " of {made}"),
-            None => Ok(()),
+        if let Some(made) = self.made {
+            write!(f, " of {made}")?;
         }
+        self.access.fmt(f)
     }
 }
 
@@ -146,6 +157,9 @@ impl fmt::Display for ThreadName {
 }
 
 /// A thread held one lock when it asked for another. The circle of a [`Report`] is made of these.
+///
+/// In a deadlock, a writer may keep a reader waiting that has come after it. Both wait for the same
+/// lock then. That lock is the one that the step of the writer names twice.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Step {
     /// The thread that did so.
@@ -162,6 +176,13 @@ pub struct Step {
     pub at: Place,
 }
 
+impl Step {
+    /// Whether this is a writer that waits in front of the thread before it in the circle.
+    fn is_in_front(&self) -> bool {
+        self.held == self.asked && core::ptr::eq(self.since, self.at)
+    }
+}
+
 /// A rule that was broken: where, by which thread, and what came before.
 #[derive(Clone, Debug, Serialize)]
 pub struct Report {
@@ -173,6 +194,7 @@ pub struct Report {
     pub(crate) here: Option<Place>,
     #[serde(serialize_with = "place_option")]
     pub(crate) before: Option<Place>,
+    pub(crate) held: Option<Access>,
     pub(crate) holder: Option<ThreadName>,
     pub(crate) steps: Vec<Step>,
 }
@@ -207,6 +229,11 @@ impl Report {
     /// Where the lock, or the other lock, had been acquired.
     pub fn before(&self) -> Option<Place> {
         self.before
+    }
+
+    /// In what way it had been acquired.
+    pub fn held_as(&self) -> Option<Access> {
+        self.held
     }
 
     /// The thread that had acquired it, if that is known.
@@ -245,13 +272,20 @@ impl fmt::Display for Report {
         }
         if let Some(before) = self.before {
             write!(f, "  before  {before}")?;
-            match &self.holder {
-                Some(holder) => writeln!(f, ", {holder}")?,
-                None => writeln!(f)?,
+            if let Some(holder) = &self.holder {
+                write!(f, ", {holder}")?;
+            }
+            match self.held {
+                Some(held) if held != Access::Exclusive => writeln!(f, ",{held}")?,
+                _ => writeln!(f)?,
             }
         }
         for (index, step) in self.steps.iter().enumerate() {
             writeln!(f, "  {}. {}", index + 1, step.thread)?;
+            if step.is_in_front() {
+                writeln!(f, "       was the first to ask for {} at {}", step.asked, step.at)?;
+                continue;
+            }
             writeln!(f, "       held {} since {}", step.held, step.since)?;
             writeln!(f, "       and asked for {} at {}", step.asked, step.at)?;
         }

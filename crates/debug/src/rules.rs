@@ -1,5 +1,6 @@
 //! The rules, and their reports. All of it is off the fast path.
 
+use crate::access::Access;
 use crate::class::Node;
 use crate::order::{self, Asked};
 use crate::report::{From, LockName, Place, Report, Rule, Severity, ThreadName, deliver};
@@ -26,9 +27,17 @@ fn report(rule: Rule, lock: LockName, me: &Record) -> Report {
         thread: me.name(),
         here: None,
         before: None,
+        held: None,
         holder: None,
         steps: Vec::new(),
     }
+}
+
+/// What came before: an acquisition, and the thread that made it.
+fn before(report: &mut Report, held: Option<Held>, holder: Option<&Record>) {
+    report.before = held.map(|held| held.place);
+    report.held = held.map(|held| held.access);
+    report.holder = holder.map(Record::name);
 }
 
 /// Checks the order of an acquisition that is not known to be right.
@@ -51,11 +60,23 @@ pub(crate) fn ordered(me: &Record, asked: &Asked, again: bool) -> Result<(), Opt
 pub(crate) fn recursion(me: &Record, asked: &Asked, home: usize) -> Report {
     let held = me.held().find(|held| held.lock == home);
     let rule = if home == asked.lock { Rule::NoRecursion } else { Rule::NotMoved };
-    let name = asked.class.lock_name(asked.lock, asked.subclass);
+    let name = asked.name();
     let mut report = report(rule, name, me);
     report.here = Some(asked.at);
-    report.before = held.map(|held| held.place);
-    report.holder = Some(report.thread.clone());
+    before(&mut report, held, Some(me));
+    report
+}
+
+/// The thread asks for a lock that it holds in another way, or reads already.
+pub(crate) fn again(me: &Record, asked: &Asked, held: &Held) -> Report {
+    let rule = match (held.access.is_shared(), asked.access.is_shared()) {
+        _ if held.lock != asked.lock => Rule::NotMoved,
+        (true, true) => Rule::NoReadAgain,
+        _ => Rule::NoRecursion,
+    };
+    let mut report = report(rule, asked.name(), me);
+    report.here = Some(asked.at);
+    before(&mut report, Some(*held), Some(me));
     report
 }
 
@@ -64,27 +85,30 @@ pub(crate) fn recursion(me: &Record, asked: &Asked, home: usize) -> Report {
 #[track_caller]
 pub(crate) fn two_holders(me: &Record, asked: &Asked, holder: Option<&Record>) {
     let held = holder.and_then(|holder| holder.held().find(|held| held.lock == asked.lock));
-    let mut report = report(Rule::OneHolder, asked.class.lock_name(asked.lock, asked.subclass), me);
+    let mut report = report(Rule::OneHolder, asked.name(), me);
     report.here = Some(asked.at);
-    report.before = held.map(|held| held.place);
-    report.holder = holder.map(Record::name);
+    before(&mut report, held, holder);
     deliver(&report, From::Call);
 }
 
 /// A release by a thread that is not the holder. `home` is where the lock was acquired.
 #[cold]
 #[track_caller]
-pub(crate) fn wrong_release(me: &Record, lock: usize, class: Option<&'static Node>, holder: Holder) {
+pub(crate) fn wrong_release(
+    me: &Record,
+    (lock, access): (usize, Access),
+    class: Option<&'static Node>,
+    holder: Holder,
+) {
     let (rule, record, home) = match holder {
         Holder::None => (Rule::ReleasedOnce, None, lock),
         Holder::Other(record) => (Rule::OwnerReleases, Some(record), lock),
         Holder::Moved(record, home) => (Rule::NotMoved, Some(record), home),
     };
-    let mut report = report(rule, name(class, lock), me);
+    let mut report = report(rule, name(class, lock, access), me);
     report.here = known(Location::caller());
     let held = record.and_then(|record| record.held().find(|held| held.lock == home));
-    report.before = held.map(|held| held.place);
-    report.holder = record.map(Record::name);
+    before(&mut report, held, record);
     deliver(&report, From::Call);
 }
 
@@ -96,10 +120,10 @@ pub(crate) enum Holder {
     Moved(&'static Record, usize),
 }
 
-fn name(class: Option<&'static Node>, lock: usize) -> LockName {
+fn name(class: Option<&'static Node>, lock: usize, access: Access) -> LockName {
     match class {
-        Some(class) => class.lock_name(lock, 0),
-        None => LockName { name: "lock".to_owned(), made: None, address: lock, subclass: 0 },
+        Some(class) => class.lock_name(lock, 0, access),
+        None => LockName { name: "lock".to_owned(), made: None, address: lock, subclass: 0, access },
     }
 }
 
@@ -108,13 +132,13 @@ fn name(class: Option<&'static Node>, lock: usize) -> LockName {
 #[track_caller]
 pub(crate) fn dropped(lock: usize, home: usize, class: Option<&'static Node>, holder: Option<&Record>) {
     let held = holder.and_then(|holder| holder.held().find(|held| held.lock == home));
+    let access = held.map_or(Access::Exclusive, |held| held.access);
     if let Some(holder) = holder {
         holder.forget(home);
     }
     let Some(me) = crate::thread::current() else { return };
-    let mut report = report(Rule::NotDropped, name(class, lock), me);
-    report.before = held.map(|held| held.place);
-    report.holder = holder.map(Record::name);
+    let mut report = report(Rule::NotDropped, name(class, lock, access), me);
+    before(&mut report, held, holder);
     deliver(&report, From::Call);
 }
 
@@ -131,9 +155,8 @@ pub(crate) fn fork(me: &Record) {
 fn each_held(me: &Record, rule: Rule) {
     let held: Vec<Held> = me.held().collect();
     for held in held {
-        let mut report = report(rule, held.class.lock_name(held.lock, held.subclass), me);
-        report.before = Some(held.place);
-        report.holder = Some(report.thread.clone());
+        let mut report = report(rule, held.name(), me);
+        before(&mut report, Some(held), Some(me));
         deliver(&report, From::Inside);
     }
 }
@@ -149,11 +172,10 @@ pub(crate) fn wait(me: &Record, mutex: &Asked) {
         return;
     }
     me.validate(key);
-    let name = mutex.class.lock_name(mutex.lock, mutex.subclass);
+    let name = mutex.name();
     let mut report = report(Rule::NoLockInWait, name, me);
     report.here = Some(mutex.at);
-    report.before = Some(other.place);
-    report.holder = Some(report.thread.clone());
+    before(&mut report, Some(other), Some(me));
     deliver(&report, From::Inside);
     // The mutex is acquired again while the other locks are held.
     if let Err(Some(mut report)) = ordered(me, mutex, false) {
@@ -165,7 +187,7 @@ pub(crate) fn wait(me: &Record, mutex: &Asked) {
 /// There is no slot for a lock.
 #[cold]
 pub(crate) fn too_many(me: &Record, held: &Held) {
-    let mut report = report(Rule::AtMost64, held.class.lock_name(held.lock, held.subclass), me);
+    let mut report = report(Rule::AtMost64, held.name(), me);
     report.here = Some(held.place);
     debug_assert_eq!(me.held().count(), MOST);
     deliver(&report, From::Inside);

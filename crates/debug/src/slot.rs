@@ -11,8 +11,9 @@
 //!
 //! So what it reads is one entry. A lock that is held all the time is always found.
 
+use crate::access::Access;
 use crate::class::Node;
-use crate::report::Place;
+use crate::report::{LockName, Place};
 use core::panic::Location;
 use core::ptr;
 use ulocks_core::sync::{AtomicPtr, AtomicU32, AtomicU64, AtomicUsize};
@@ -29,7 +30,8 @@ pub(crate) struct Slot {
     place: AtomicPtr<Location<'static>>,
     instance: AtomicU64,
     since: AtomicU64,
-    subclass: AtomicU32,
+    /// The subclass in the low byte, the access above.
+    how: AtomicU32,
     /// How many entries were written here, modulo 2^32.
     turn: AtomicU32,
 }
@@ -40,10 +42,22 @@ pub(crate) struct Held {
     pub lock: usize,
     pub class: &'static Node,
     pub subclass: u8,
+    pub access: Access,
     pub instance: u64,
     pub place: Place,
     /// By the coarse clock, in nanoseconds.
     pub since: u64,
+}
+
+impl Held {
+    pub fn name(&self) -> LockName {
+        self.class.lock_name(self.lock, self.subclass, self.access)
+    }
+}
+
+/// A subclass and an access in one word.
+pub(crate) const fn how(subclass: u8, access: Access) -> u32 {
+    subclass as u32 | access.code() << 8
 }
 
 impl Slot {
@@ -54,7 +68,7 @@ impl Slot {
             place: AtomicPtr::new(ptr::null_mut()),
             instance: AtomicU64::new(0),
             since: AtomicU64::new(0),
-            subclass: AtomicU32::new(0),
+            how: AtomicU32::new(0),
             turn: AtomicU32::new(0),
         }
     }
@@ -68,7 +82,7 @@ impl Slot {
         self.place.store(ptr::from_ref(held.place).cast_mut(), Relaxed);
         self.instance.store(held.instance, Relaxed);
         self.since.store(held.since, Relaxed);
-        self.subclass.store(held.subclass.into(), Relaxed);
+        self.how.store(how(held.subclass, held.access), Relaxed);
         self.lock.store(held.lock, Release); // (S)
     }
 
@@ -83,11 +97,12 @@ impl Slot {
         // SAFETY: a slot with an address has been written, with references that are `'static`. (S)
         // shows those of that entry or of a later one, never the null pointers before the first.
         let (class, place) = unsafe { (&*class, &*place) };
-        let subclass = self.subclass.load(Relaxed) as u8;
+        let how = self.how.load(Relaxed);
         let (instance, since) = (self.instance.load(Relaxed), self.since.load(Relaxed));
         fence(Acquire); // (U)
         let same = self.turn.load(Relaxed) == turn;
-        same.then_some(Held { lock, class, subclass, instance, place, since })
+        let (subclass, access) = (how as u8, Access::from_code(how >> 8));
+        same.then_some(Held { lock, class, subclass, access, instance, place, since })
     }
 
     /// The address of the lock; 0 if there is none.
@@ -96,12 +111,19 @@ impl Slot {
         self.lock.load(Relaxed)
     }
 
-    /// The hash of the class and the subclass. The slot was written by the calling thread.
+    /// The access. The slot was written by the calling thread.
+    #[inline]
+    pub fn access(&self) -> Access {
+        Access::from_code(self.how.load(Relaxed) >> 8)
+    }
+
+    /// The hash of the class, the subclass and the access. The slot was written by the calling
+    /// thread.
     #[inline]
     pub fn class_hash(&self) -> u64 {
         // SAFETY: the slot has been written by this thread, with a reference that is `'static`.
         let class = unsafe { &*self.class.load(Relaxed) };
-        class.hash(self.subclass.load(Relaxed) as u8)
+        class.hash(self.how.load(Relaxed) as u8, self.access())
     }
 
     /// There is no entry from now on.

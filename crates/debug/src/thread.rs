@@ -15,10 +15,11 @@
 //! Each held lock of a thread is an entry of a list (`slot.rs`) that any thread may read.
 //! The walk for deadlocks (`wait.rs`) needs more and says how it gets it.
 
+use crate::access::Access;
 use crate::class::Node;
-use crate::report::{Place, ThreadName};
+use crate::report::{LockName, Place, ThreadName};
 pub(crate) use crate::slot::Held;
-use crate::slot::Slot;
+use crate::slot::{Slot, how};
 use core::array;
 use core::cell::Cell;
 use core::panic::Location;
@@ -42,8 +43,17 @@ pub(crate) struct Wait {
     pub lock: usize,
     pub class: &'static Node,
     pub subclass: u8,
+    pub access: Access,
     pub place: Place,
     pub timed: bool,
+    /// By the coarse clock, in nanoseconds.
+    pub since: u64,
+}
+
+impl Wait {
+    pub fn name(&self) -> LockName {
+        self.class.lock_name(self.lock, self.subclass, self.access)
+    }
 }
 
 /// What a waiter on a condition variable had, and will have again.
@@ -60,7 +70,9 @@ struct Waiting {
     class: AtomicPtr<Node>,
     place: AtomicPtr<Location<'static>>,
     timed: AtomicBool,
-    subclass: AtomicU32,
+    since: AtomicU64,
+    /// The subclass in the low byte, the access above.
+    how: AtomicU32,
 }
 
 struct OwnerOnly {
@@ -273,7 +285,7 @@ impl Record {
         self.used.store(used | 1 << free, Release);
         let own = &self.owner_only;
         own.last.set(free);
-        own.sum.set(own.sum.get().wrapping_add(held.class.hash(held.subclass)));
+        own.sum.set(own.sum.get().wrapping_add(held.class.hash(held.subclass, held.access)));
         own.classes.set(own.classes.get() | held.class.bit());
         own.bits[free as usize].set(held.class.bit());
         true
@@ -306,6 +318,29 @@ impl Record {
 
     fn find(&self, used: u64, lock: usize) -> Option<usize> {
         (0..MOST).rev().find(|&index| used & (1 << index) != 0 && self.slots[index].lock() == lock)
+    }
+
+    /// As [`pop`](Self::pop), if this thread holds the lock with an access that `fits`.
+    #[inline]
+    pub fn pop_as(&self, lock: usize, fits: impl Fn(Access) -> bool) -> bool {
+        let used = self.used.load(Relaxed);
+        let is_it = |index: usize| {
+            let slot = &self.slots[index];
+            used & (1 << index) != 0 && slot.lock() == lock && fits(slot.access())
+        };
+        let last = self.owner_only.last.get() as usize;
+        let found = if is_it(last) { Some(last) } else { (0..MOST).rev().find(|&index| is_it(index)) };
+        if let Some(index) = found {
+            self.clear(used, index);
+        }
+        found.is_some()
+    }
+
+    /// Forgets one lock that has no slot. `false` if there is none.
+    pub fn pop_over(&self) -> bool {
+        let over = self.owner_only.over.get();
+        self.owner_only.over.set(over.saturating_sub(1));
+        over > 0
     }
 
     #[inline]
@@ -395,7 +430,8 @@ impl Record {
         waiting.class.store(ptr::from_ref(wait.class).cast_mut(), Relaxed);
         waiting.place.store(ptr::from_ref(wait.place).cast_mut(), Relaxed);
         waiting.timed.store(wait.timed, Relaxed);
-        waiting.subclass.store(wait.subclass.into(), Relaxed);
+        waiting.since.store(wait.since, Relaxed);
+        waiting.how.store(how(wait.subclass, wait.access), Relaxed);
         waiting.lock.store(wait.lock, Relaxed);
         self.waits.store(self.waits.load(Relaxed) + 1, Release); // (W)
     }
@@ -416,11 +452,12 @@ impl Record {
         // SAFETY: a wait that has begun was written, with references that are `'static`.
         let (class, place) = unsafe { (&*class, &*place) };
         let (lock, timed) = (waiting.lock.load(Relaxed), waiting.timed.load(Relaxed));
-        let subclass = waiting.subclass.load(Relaxed) as u8;
+        let (how, since) = (waiting.how.load(Relaxed), waiting.since.load(Relaxed));
         fence(Acquire);
         // A later wait may have been written in the meantime.
         let same = self.waits.load(Relaxed) == number;
-        same.then_some((Wait { lock, class, subclass, place, timed }, number))
+        let (subclass, access) = (how as u8, Access::from_code(how >> 8));
+        same.then_some((Wait { lock, class, subclass, access, place, timed, since }, number))
     }
 
     /// In the child of a fork: the thread of this record is not there.

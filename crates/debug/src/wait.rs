@@ -1,62 +1,165 @@
 //! Deadlocks that happen: a walk from thread to lock to holder.
 //!
-//! A thread that has to wait publishes the lock, and then walks: to the holder of that lock, to the
-//! lock which that thread waits for, and so on. If the walk comes back to the thread, there is a
-//! deadlock. Of the threads of a circle, the last one to publish finds it: between the publication
-//! and the walk is a `fence(SeqCst)` (F). Two threads that publish at once store and then load each
-//! other's words, and by (F) one of them sees both. The walk stops no thread and takes no lock.
+//! A thread that has to wait publishes the lock, and then walks: to the holders of that lock, to
+//! the locks which those threads wait for, and so on. If the walk comes back to the thread, there
+//! is a deadlock. Of the threads of a circle, the last one to publish finds it: between the
+//! publication and the walk is a `fence(SeqCst)` (F). Two threads that publish at once store and
+//! then load each other's words, and by (F) one of them sees both. The walk stops no thread and
+//! takes no lock.
+//!
+//! A thread waits for *each* holder that keeps it waiting: a writer for all readers. So one circle
+//! is enough.
 //!
 //! # No false report
-//! The walk is done twice, and must find the same threads in the same waits, by their numbers. A
-//! thread whose wait has the same number both times waited in between, or had just given up by its
-//! deadline. It released nothing then, so all locks of the first walk were still held. A thread
-//! enters a lock as held after its wait has ended, and removes it before the release. So no lock of
-//! the walk was on its way from one holder to the next.
+//! The circle is looked at twice, and must have the same threads in the same waits, by their
+//! numbers. A thread whose wait has the same number both times waited in between, or had just given
+//! up by its deadline. It released nothing then, so all locks of the first look were still held. A
+//! thread enters a lock as held after its wait has ended, and removes it before the release. So no
+//! lock of the walk was on its way from one holder to the next.
+//!
+//! # Readers behind a writer
+//! A reader may also wait for a writer that waits for readers. There is no telling whether that
+//! writer has shut the reader out yet, or whether the reader is inside and about to return. So a
+//! circle with such a step is looked at for a tenth of a second, and reported if it stands. If the
+//! reader got no CPU for so long, the report comes of threads that do not wait. All of them have
+//! then asked for locks in a circle, in a way that may deadlock.
 
-use crate::report::{Report, Rule, Severity, Step};
-use crate::thread::{Held, Record, Wait, records};
+use crate::order::Asked;
+use crate::report::{From, Report, Rule, Severity, Step, deliver};
+use crate::thread::{Held, Record, Wait, coarse_now, records};
 use core::ptr;
+use core::time::Duration;
 use ulocks_core::sync::{Ordering::SeqCst, fence};
 
+/// How often a circle with a reader behind a writer is looked at, and how far apart.
+const LOOKS: u32 = 20;
+const APART: Duration = Duration::from_millis(5);
+
+/// The thread waits for another one: for a holder, or as a reader for a writer in front.
+#[derive(Clone)]
 struct Link {
     waiter: &'static Record,
     number: u64,
     wait: Wait,
-    holder: &'static Record,
-    held: Held,
+    next: &'static Record,
+    /// `None` if the other one waits in front.
+    held: Option<Held>,
+    /// Whether the other one, or one beside it, waits with a deadline.
+    is_timed: bool,
 }
 
-fn holder_of(lock: usize) -> Option<(&'static Record, Held)> {
-    records().find_map(|record| Some((record, record.held().find(|held| held.lock == lock)?)))
+impl Link {
+    /// Whether the thread is still in the same wait.
+    fn waits(&self) -> bool {
+        self.waiter.waiting().is_some_and(|(_, number)| number == self.number)
+    }
+}
+
+/// Writers that wait for the same lock, and so may shut out a reader that waits.
+fn in_front(waiter: &'static Record, wait: Wait) -> impl Iterator<Item = (&'static Record, Wait)> {
+    let writers = records().filter(move |record| wait.access.is_shared() && !ptr::eq(*record, waiter));
+    writers.filter_map(move |record| {
+        let (other, _) = record.waiting()?;
+        (other.lock == wait.lock && other.access.shuts_out()).then_some((record, other))
+    })
+}
+
+struct Walk {
+    start: &'static Record,
+    links: Vec<Link>,
+    seen: Vec<(*const Record, Option<Wait>)>,
+}
+
+impl Walk {
+    /// Whether there is a way from `waiter` to the start. `behind` is the wait of a reader that
+    /// `waiter`, a writer, may shut out: readers that do not keep that one waiting do not count.
+    fn go(&mut self, waiter: &'static Record, behind: Option<Wait>) -> bool {
+        let Some((wait, number)) = waiter.waiting() else { return false };
+        let me = (ptr::from_ref(waiter), behind);
+        let is_same = |seen: &(*const Record, Option<Wait>)| {
+            ptr::eq(seen.0, me.0) && seen.1.map(|wait| wait.access) == behind.map(|wait| wait.access)
+        };
+        if self.seen.iter().any(is_same) {
+            return false;
+        }
+        self.seen.push(me);
+        for record in records().filter(|record| !ptr::eq(*record, waiter)) {
+            let keeps = |held: &Held| {
+                let shared = held.access.is_shared() && wait.access.is_shared();
+                let is_kept = held.access.blocks(wait.access) && !shared;
+                held.lock == wait.lock
+                    && is_kept
+                    && behind.is_none_or(|behind| held.access.blocks(behind.access))
+            };
+            // A thread may hold the lock several times. One time is enough.
+            if let Some(held) = record.held().find(keeps) {
+                let link =
+                    Link { waiter, number, wait, next: record, held: Some(held), is_timed: wait.timed };
+                if self.follow(link, None) {
+                    return true;
+                }
+            }
+        }
+        let is_timed = wait.timed || in_front(waiter, wait).any(|(_, other)| other.timed);
+        let writers: Vec<&'static Record> = in_front(waiter, wait).map(|(writer, _)| writer).collect();
+        writers.into_iter().any(|writer| {
+            let link = Link { waiter, number, wait, next: writer, held: None, is_timed };
+            self.follow(link, Some(wait))
+        })
+    }
+
+    fn follow(&mut self, link: Link, behind: Option<Wait>) -> bool {
+        let next = link.next;
+        self.links.push(link);
+        let found = if ptr::eq(next, self.start) { self.fits(behind) } else { self.go(next, behind) };
+        if !found {
+            self.links.pop();
+        }
+        found
+    }
+
+    /// Whether the first link keeps waiting the reader that waits behind the start.
+    fn fits(&self, behind: Option<Wait>) -> bool {
+        let Some(behind) = behind else { return true };
+        self.links[0].held.is_some_and(|held| held.access.blocks(behind.access))
+    }
 }
 
 /// The waits from `start` back to `start`.
 fn walk(start: &'static Record) -> Option<Vec<Link>> {
-    let mut links: Vec<Link> = Vec::new();
-    let mut waiter = start;
-    loop {
-        let (wait, number) = waiter.waiting()?;
-        let (holder, held) = holder_of(wait.lock)?;
-        links.push(Link { waiter, number, wait, holder, held });
-        if ptr::eq(holder, start) {
-            return Some(links);
-        }
-        if links.iter().any(|link| ptr::eq(link.waiter, holder)) {
-            // Another circle, which does not contain `start`.
-            return None;
-        }
-        waiter = holder;
-    }
+    let mut walk = Walk { start, links: Vec::new(), seen: Vec::new() };
+    walk.go(start, None).then_some(walk.links)
 }
 
 fn confirmed(start: &'static Record) -> Option<Vec<Link>> {
     let first = walk(start)?;
-    fence(SeqCst);
-    let second = walk(start)?;
-    let key = |link: &Link| {
-        (ptr::from_ref(link.waiter), link.number, link.wait.lock, ptr::from_ref(link.holder), link.held.lock)
-    };
-    first.iter().map(key).eq(second.iter().map(key)).then_some(first)
+    let is_soft = first.iter().any(|link| link.held.is_none());
+    for look in 0..if is_soft { LOOKS } else { 1 } {
+        if look > 0 {
+            std::thread::sleep(APART);
+        }
+        fence(SeqCst);
+        // The numbers once more, after the locks were seen to be held.
+        if !first.iter().all(is_still) || !first.iter().all(Link::waits) {
+            return None;
+        }
+    }
+    Some(first)
+}
+
+/// Whether a link is as it was.
+fn is_still(link: &Link) -> bool {
+    if !link.waits() {
+        return false;
+    }
+    match link.held {
+        Some(held) => link.next.held().any(|now| {
+            (now.lock, now.access, now.since) == (held.lock, held.access, held.since)
+                && ptr::eq(now.place, held.place)
+        }),
+        // That its wait is the same is known of its own link.
+        None => link.next.waiting().is_some_and(|(wait, _)| wait.lock == link.wait.lock),
+    }
 }
 
 /// The deadlock that `start` is part of.
@@ -64,32 +167,58 @@ fn confirmed(start: &'static Record) -> Option<Vec<Link>> {
 pub(crate) fn deadlock(start: &'static Record) -> Option<Box<Report>> {
     fence(SeqCst); // (F)
     // Most walks end here, at a holder that does not wait.
-    let links = confirmed(start)?;
-    let last = links.last()?;
-    let mut held = last.held;
+    confirmed(start).map(|links| Box::new(report(&links)))
+}
+
+fn report(links: &[Link]) -> Report {
+    let (first, last) = (&links[0], &links[links.len() - 1]);
+    let mut before = last;
     let mut steps = Vec::new();
-    for link in &links {
-        steps.push(Step {
-            thread: link.waiter.name(),
-            held: held.class.lock_name(held.lock, held.subclass),
-            since: held.place,
-            asked: link.wait.class.lock_name(link.wait.lock, link.wait.subclass),
-            at: link.wait.place,
-        });
-        held = link.held;
+    for link in links {
+        let asked = link.wait.name();
+        let (held, since) = match before.held {
+            Some(held) => (held.name(), held.place),
+            None => (asked.clone(), link.wait.place),
+        };
+        steps.push(Step { thread: link.waiter.name(), held, since, asked, at: link.wait.place });
+        before = link;
     }
-    let first = &links[0];
-    let severity = if links.iter().any(|link| link.wait.timed) { Severity::Warning } else { Severity::Fault };
-    Some(Box::new(Report {
+    let next = links.get(1).unwrap_or(first);
+    let severity = if links.iter().any(|link| link.is_timed) { Severity::Warning } else { Severity::Fault };
+    Report {
         rule: Rule::Deadlock,
         severity,
-        lock: first.wait.class.lock_name(first.wait.lock, first.wait.subclass),
-        thread: start.name(),
+        lock: first.wait.name(),
+        thread: first.waiter.name(),
         here: Some(first.wait.place),
-        before: Some(first.held.place),
-        holder: Some(first.holder.name()),
+        before: Some(first.held.map_or(next.wait.place, |held| held.place)),
+        held: first.held.map(|held| held.access),
+        holder: Some(first.next.name()),
         steps,
-    }))
+    }
+}
+
+/// Publishes that the thread waits, and looks for a deadlock, while `wait` waits.
+#[track_caller]
+pub(crate) fn waiting<T>(me: &'static Record, asked: &Asked, timed: bool, wait: impl FnOnce() -> T) -> T {
+    let Asked { lock, class, access, subclass, at, .. } = *asked;
+    me.begin_wait(&Wait { lock, class, subclass, access, place: at, timed, since: coarse_now() });
+    let ends = Ends(me);
+    if let Some(report) = deadlock(me) {
+        deliver(&report, From::Call);
+    }
+    let result = wait();
+    drop(ends);
+    result
+}
+
+/// Ends the wait of a thread when dropped, also by a panic.
+struct Ends(&'static Record);
+
+impl Drop for Ends {
+    fn drop(&mut self) {
+        self.0.end_wait();
+    }
 }
 
 /// The deadlocks of this moment, one report for each circle.
@@ -97,11 +226,17 @@ pub(crate) fn deadlock(start: &'static Record) -> Option<Box<Report>> {
 /// It stops no thread and changes nothing. A deadlock is also reported by the thread that closes
 /// the circle, so this is for a program that has gone on from that report, by a callback.
 pub fn deadlocks() -> Vec<Report> {
-    let all = records().filter(|record| record.is_taken());
-    let circles = all.filter_map(|record| {
-        let links = confirmed(record)?;
-        let least = links.iter().map(|link| ptr::from_ref(link.waiter)).min()?;
-        ptr::eq(least, record).then(|| deadlock(record)).flatten()
-    });
-    circles.map(|report| *report).collect()
+    fence(SeqCst);
+    let mut circles: Vec<Vec<*const Record>> = Vec::new();
+    let mut reports = Vec::new();
+    for record in records().filter(|record| record.is_taken()) {
+        let Some(links) = confirmed(record) else { continue };
+        let mut circle: Vec<_> = links.iter().map(|link| ptr::from_ref(link.waiter)).collect();
+        circle.sort_unstable();
+        if !circles.contains(&circle) {
+            circles.push(circle);
+            reports.push(report(&links));
+        }
+    }
+    reports
 }

@@ -12,10 +12,16 @@ fn checked_names_are_the_plain_types_without_debug_assertions() {
     } else {
         assert_eq!(name, TypeId::of::<ulocks_fair::FairMutex<u8>>());
     }
+    let name = TypeId::of::<ulocks_debug::checked::RwLock<u8>>();
+    if cfg!(debug_assertions) {
+        assert_eq!(name, TypeId::of::<ulocks_debug::RwLock<u8>>());
+    } else {
+        assert_eq!(name, TypeId::of::<ulocks_psrwlock::PsRwLock<u8>>());
+    }
 }
 
 #[test]
-fn a_checked_lock_is_the_plain_one_and_six_words() {
+fn a_checked_lock_is_the_plain_one_and_some_words() {
     use ulocks_core::raw::Initial;
     fn size<R: Initial>() -> (usize, usize) {
         (size_of::<ulocks_debug::Checked<R>>(), size_of::<R>())
@@ -24,6 +30,8 @@ fn a_checked_lock_is_the_plain_one_and_six_words() {
     {
         assert_eq!(checked - plain, 6 * size_of::<usize>());
     }
+    type Raw = ulocks_psrwlock::RawPsRwLock;
+    assert_eq!(size_of::<ulocks_debug::CheckedRw<Raw>>() - size_of::<Raw>(), 5 * size_of::<usize>());
 }
 
 #[test]

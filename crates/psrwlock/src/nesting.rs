@@ -9,6 +9,12 @@
 //! releases what it acquires. Attempts and acquisitions with a deadline are entered and not
 //! checked: they end.
 //!
+//! The checked locks of `ulocks-debug` find the same faults and more, by lists of their own, and
+//! switch this check off ([`Unchecked`]). This one is not a client of those lists. They allocate,
+//! have a destructor for each thread, and are for the locks of one process on the machine. A plain
+//! lock may guard a global allocator, and lie between processes; the models run this check, too.
+//! Besides, `ulocks-debug` depends on this crate.
+//!
 //! # Forgotten guards
 //! A forgotten guard leaves its entry behind. The lock may be gone by then, and another lock may be
 //! at its address. An entry is void if the lock has no holder of its kind. But another thread may

@@ -13,17 +13,23 @@ pub const TABLE: &[Fault] = &[
     ("deadlock of a wait with a deadline", timed),
 ];
 
-/// Waits until so many threads wait for locks that are held.
-fn await_waiters(count: usize) {
-    while held().locks().iter().map(|held| held.waiters).sum::<usize>() < count {
+/// Waits until so many threads wait.
+pub fn await_waiters(count: usize) {
+    while waiters().len() < count {
         std::thread::sleep(Duration::from_millis(1));
     }
 }
 
 /// The orders are wrong, and the threads go on. So the reports of the orders come first.
-fn only_deadlocks(places: Places, orders: Vec<Places>) -> Vec<Places> {
+pub fn only_deadlocks(places: Places, orders: Vec<Places>) -> Vec<Places> {
     GO_ON.store(false, Relaxed);
     orders.into_iter().chain([places]).collect()
+}
+
+/// How many locks this thread holds.
+pub fn held_by_me() -> usize {
+    let me = ulocks_core::tid::current();
+    held().locks().iter().filter(|held| held.thread.tid == me).count()
 }
 
 fn two() -> Vec<Places> {

@@ -9,6 +9,9 @@ mod deadlocks;
 mod harness;
 mod misuse;
 mod orders;
+mod rwlocks;
+mod shared_deadlocks;
+mod shared_orders;
 
 use harness::{Places, places, reports};
 
@@ -16,9 +19,16 @@ type Fault = (&'static str, fn() -> Vec<Places>);
 
 #[test]
 fn every_planted_fault_is_found_with_its_places() {
-    let table: Vec<Fault> =
-        misuse::TABLE.iter().chain(orders::TABLE).chain(deadlocks::TABLE).copied().collect();
-    assert!(table.len() >= 30, "{} faults", table.len());
+    let table: Vec<Fault> = [
+        misuse::TABLE,
+        orders::TABLE,
+        deadlocks::TABLE,
+        rwlocks::TABLE,
+        shared_orders::TABLE,
+        shared_deadlocks::TABLE,
+    ]
+    .concat();
+    assert!(table.len() >= 90, "{} faults", table.len());
     let mut wrong = Vec::new();
     for (name, fault) in &table {
         println!("{name}");

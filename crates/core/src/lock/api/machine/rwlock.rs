@@ -124,6 +124,7 @@ unsafe impl<L: RawRwLock> lock_api::RawRwLock for Raw<L> {
     }
 
     #[inline]
+    #[track_caller]
     unsafe fn unlock_shared(&self, guard: Self::SharedGuard) {
         // SAFETY: the caller passes the token of its acquisition of this lock.
         unsafe { self.inner().unlock_read(guard.into_inner()) };
@@ -142,6 +143,7 @@ unsafe impl<L: RawRwLock> lock_api::RawRwLock for Raw<L> {
     }
 
     #[inline]
+    #[track_caller]
     unsafe fn unlock_exclusive(&self, guard: Self::ExclusiveGuard) {
         // SAFETY: the caller passes the token of its acquisition of this lock.
         unsafe { self.inner().unlock_write(guard.into_inner()) };
@@ -209,12 +211,14 @@ unsafe impl<L: RawRwLock> lock_api::RawRwLockTimed for Raw<L> {
 // SAFETY: as `RawRwLock`; a fair release is a release.
 unsafe impl<L: RawRwLockFair> lock_api::RawRwLockFair for Raw<L> {
     #[inline]
+    #[track_caller]
     unsafe fn unlock_shared_fair(&self, guard: Self::SharedGuard) {
         // SAFETY: the caller passes the token of its acquisition of this lock.
         unsafe { self.inner().unlock_read_fair(guard.into_inner()) };
     }
 
     #[inline]
+    #[track_caller]
     unsafe fn unlock_exclusive_fair(&self, guard: Self::ExclusiveGuard) {
         // SAFETY: the caller passes the token of its acquisition of this lock.
         unsafe { self.inner().unlock_write_fair(guard.into_inner()) };
@@ -249,6 +253,7 @@ unsafe impl<L: RawRwLockUpgrade> lock_api::RawRwLockUpgrade for Raw<L> {
     }
 
     #[inline]
+    #[track_caller]
     unsafe fn unlock_upgradable(&self, guard: Self::UpgradableGuard) {
         // SAFETY: the caller passes the token of its acquisition of this lock.
         unsafe { self.inner().unlock_upgradable(guard.into_inner()) };
@@ -345,6 +350,7 @@ unsafe impl<L: RawRwLockUpgrade> lock_api::RawRwLockUpgradeDowngrade for Raw<L> 
 // SAFETY: as the traits above; a fair release is a release.
 unsafe impl<L: RawRwLockUpgradeFair> lock_api::RawRwLockUpgradeFair for Raw<L> {
     #[inline]
+    #[track_caller]
     unsafe fn unlock_upgradable_fair(&self, guard: Self::UpgradableGuard) {
         // SAFETY: the caller passes the token of its acquisition of this lock.
         unsafe { self.inner().unlock_upgradable_fair(guard.into_inner()) };

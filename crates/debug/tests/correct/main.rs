@@ -2,6 +2,8 @@
 
 #![cfg(not(any(ulocks_loom, ulocks_vm)))]
 
+mod rwlocks;
+
 use std::sync::Arc;
 use std::sync::Barrier;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering::Relaxed};
@@ -41,12 +43,12 @@ const TABLE: &[(&str, fn())] = &[
 #[test]
 fn nothing_is_reported_of_correct_programs() {
     set_policy(Policy::Call(count));
-    for (name, program) in TABLE {
+    for (name, program) in TABLE.iter().chain(rwlocks::TABLE) {
         std::thread::spawn(program).join().unwrap_or_else(|_| panic!("{name}"));
         assert_eq!(REPORTS.load(Relaxed), 0, "{name}");
         assert!(held().locks().is_empty(), "{name}: {}", held());
     }
-    println!("{} correct programs", TABLE.len());
+    println!("{} correct programs", TABLE.len() + rwlocks::TABLE.len());
     large();
     assert_eq!(REPORTS.load(Relaxed), 0);
 }

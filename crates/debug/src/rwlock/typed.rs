@@ -1,0 +1,178 @@
+//! [`CheckedRwLock`]: data behind a checked reader-writer lock.
+
+use super::{CheckedReadToken, CheckedRw};
+use crate::access::Access;
+use crate::class::{Class, Origin};
+use core::fmt;
+use core::ops::{Deref, DerefMut};
+use core::panic::Location;
+use ulocks_core::api::{self, Raw};
+use ulocks_core::futex::Private;
+use ulocks_core::lock_api;
+use ulocks_core::raw::RawRwLock;
+
+/// Data behind a raw reader-writer lock of the family that enforces the rules of such a lock; see
+/// the [crate](crate).
+///
+/// [`RwLock`](crate::RwLock) and [`PsRwLock`](crate::PsRwLock) are aliases of it.
+///
+/// # Methods
+/// It dereferences to [lock_api]'s type around the lock, whose page lists the methods: `read`,
+/// `write`, `upgradable_read`, each with `try_` and time limits, `get_mut` and more. Its guards are
+/// those of lock_api, with `upgrade`, `downgrade` and so on. `read_in` reads a `PsRwLock` in a
+/// class.
+///
+/// It is a type of its own, since lock_api does not tell a lock where it is made.
+///
+/// [lock_api]: https://docs.rs/lock_api/0.5/lock_api/struct.RwLock.html
+///
+/// # Fairness and blocking
+/// Those of the lock inside. An acquisition first tries once.
+///
+/// # Panics
+/// If a rule is broken, unless [`set_policy`](crate::set_policy) says otherwise. An upgrade that
+/// panics has released the lock.
+///
+/// # Memory
+/// Five words beside those of the plain lock; otherwise as [`CheckedMutex`](crate::CheckedMutex).
+///
+/// # Signals and forks
+/// As [`CheckedMutex`](crate::CheckedMutex). There are no readers in signal handlers.
+///
+/// # Examples
+/// ```
+/// use ulocks_debug::RwLock;
+///
+/// static LIMITS: RwLock<[u32; 2]> = RwLock::new([1, 10]);
+/// LIMITS.write()[1] = 20;
+/// assert_eq!(LIMITS.read()[1], 20);
+///
+/// let twice = std::thread::spawn(|| {
+///     let first = LIMITS.read();
+///     first[0] + LIMITS.read()[1]
+/// });
+/// let panic = twice.join().unwrap_err();
+/// assert!(panic.downcast_ref::<String>().unwrap().contains("if a writer comes between"));
+/// ```
+pub struct CheckedRwLock<R: RawRwLock<Scope = Private>, T: ?Sized>(api::RwLock<CheckedRw<R>, T>);
+
+impl<R: RawRwLock<Scope = Private>, T> CheckedRwLock<R, T> {
+    /// An unlocked lock. Those that are made by one line are a class of the lock order.
+    #[track_caller]
+    pub const fn new(value: T) -> Self {
+        Self::with_origin(Origin::Made(Location::caller()), value)
+    }
+
+    /// An unlocked lock of a named class.
+    pub const fn new_in(class: &'static Class, value: T) -> Self {
+        Self::with_origin(Origin::Named(class), value)
+    }
+
+    const fn with_origin(origin: Origin, value: T) -> Self {
+        Self(lock_api::RwLock::from_raw(Raw::new(CheckedRw::with_origin(origin)), value))
+    }
+
+    /// The data, out of its lock.
+    pub fn into_inner(self) -> T {
+        self.0.into_inner()
+    }
+}
+
+impl<R: RawRwLock<Scope = Private>, T: ?Sized> CheckedRwLock<R, T> {
+    pub(super) fn checked(&self) -> &CheckedRw<R> {
+        // SAFETY: the lock is looked at, or acquired, which disturbs no guard.
+        unsafe { self.0.raw() }.inner()
+    }
+
+    /// The guard of a token of `self.checked()`.
+    ///
+    /// # Safety
+    /// The token is of an acquisition of this lock, and no guard was made of it.
+    pub(super) unsafe fn guard(
+        &self,
+        token: CheckedReadToken<R::ReadToken>,
+    ) -> api::RwLockReadGuard<'_, CheckedRw<R>, T> {
+        // SAFETY: the caller's promise.
+        unsafe { self.0.make_read_guard_unchecked(api::Token::new(token)) }
+    }
+
+    /// Reads in a subclass of its class, 0 to 7. [`read`](lock_api::RwLock::read) acquires it in
+    /// subclass 0.
+    ///
+    /// It is for locks of one class that are nested by level. A tree locks its levels in the
+    /// subclasses 0, 1 and so on.
+    ///
+    /// # Panics
+    /// If the subclass is greater than 7.
+    ///
+    /// # Examples
+    /// ```
+    /// use ulocks_debug::RwLock;
+    ///
+    /// let nodes = [(); 2].map(|()| RwLock::new(0));
+    /// let parent = nodes[0].read();
+    /// *nodes[1].write_nested(1) += 1;
+    /// assert_eq!(*nodes[1].read_nested(1), 1);
+    /// # drop(parent);
+    /// ```
+    #[track_caller]
+    pub fn read_nested(&self, subclass: u8) -> api::RwLockReadGuard<'_, CheckedRw<R>, T> {
+        let access = Access::Read(0);
+        let token = self.checked().acquire((access, subclass), R::try_read, R::read);
+        // SAFETY: the token is of this acquisition.
+        unsafe { self.guard(CheckedReadToken { token, access: Some(access) }) }
+    }
+
+    /// Writes in a subclass of its class, as [`read_nested`](Self::read_nested).
+    ///
+    /// # Panics
+    /// If the subclass is greater than 7.
+    #[track_caller]
+    pub fn write_nested(&self, subclass: u8) -> api::RwLockWriteGuard<'_, CheckedRw<R>, T> {
+        let token = self.checked().acquire((Access::Write, subclass), R::try_write, R::write);
+        // SAFETY: the lock is held by this token, and this is the only guard made of it.
+        unsafe { self.0.make_write_guard_unchecked(api::Token::new(token)) }
+    }
+
+    /// The name of its class, or the name of the lock's type.
+    #[track_caller]
+    pub fn name(&self) -> &'static str {
+        self.checked().class(Location::caller()).name()
+    }
+}
+
+impl<R: RawRwLock<Scope = Private>, T: ?Sized> Deref for CheckedRwLock<R, T> {
+    type Target = api::RwLock<CheckedRw<R>, T>;
+
+    #[inline]
+    fn deref(&self) -> &Self::Target {
+        &self.0
+    }
+}
+
+impl<R: RawRwLock<Scope = Private>, T: ?Sized> DerefMut for CheckedRwLock<R, T> {
+    #[inline]
+    fn deref_mut(&mut self) -> &mut Self::Target {
+        &mut self.0
+    }
+}
+
+impl<R: RawRwLock<Scope = Private>, T: Default> Default for CheckedRwLock<R, T> {
+    #[track_caller]
+    fn default() -> Self {
+        Self::new(T::default())
+    }
+}
+
+impl<R: RawRwLock<Scope = Private>, T> From<T> for CheckedRwLock<R, T> {
+    #[track_caller]
+    fn from(value: T) -> Self {
+        Self::new(value)
+    }
+}
+
+impl<R: RawRwLock<Scope = Private>, T: ?Sized + fmt::Debug> fmt::Debug for CheckedRwLock<R, T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.fmt(f)
+    }
+}
