@@ -183,14 +183,14 @@ impl<R: RawMutex<Scope = Private>> Checked<R> {
     #[track_caller]
     pub(crate) fn lock_in(&self, subclass: u8) -> R::Token {
         assert!(subclass < SUBCLASSES, "a class has the subclasses 0 to 7");
-        self.acquire(subclass, |raw| raw.lock())
+        self.lock_at(subclass, Location::caller())
     }
 
     #[inline]
     #[track_caller]
-    fn acquire(&self, subclass: u8, wait: impl FnOnce(&R) -> R::Token) -> R::Token {
-        let Some(me) = current() else { return self.acquire_untracked(wait) };
-        let mut asked = self.asked(subclass, Location::caller());
+    pub(crate) fn lock_at(&self, subclass: u8, at: Place) -> R::Token {
+        let Some(me) = current() else { return self.acquire_untracked() };
+        let mut asked = self.asked(subclass, at);
         if let Some(rewait) = me.take_rewait(asked.lock) {
             // It was checked before the wait on the condition variable.
             (asked.subclass, asked.at) = (rewait.subclass, rewait.place);
@@ -203,15 +203,15 @@ impl<R: RawMutex<Scope = Private>> Checked<R> {
         }
         let token = match self.raw.try_lock() {
             Some(token) => token,
-            None => self.acquire_contended(me, &asked, None, |raw| Some(wait(raw))).expect("no deadline"),
+            None => self.acquire_contended(me, &asked, None, |raw| Some(raw.lock())).expect("no deadline"),
         };
         self.enter(me, &asked);
         token
     }
 
     #[cold]
-    fn acquire_untracked(&self, wait: impl FnOnce(&R) -> R::Token) -> R::Token {
-        let token = wait(&self.raw);
+    fn acquire_untracked(&self) -> R::Token {
+        let token = self.raw.lock();
         self.holder.store(UNTRACKED, Relaxed);
         token
     }
@@ -234,6 +234,33 @@ impl<R: RawMutex<Scope = Private>> Checked<R> {
             return wait(&self.raw);
         }
         wait::waiting(me, asked, deadline.is_some(), || wait(&self.raw))
+    }
+
+    #[inline]
+    #[track_caller]
+    pub(crate) fn try_lock_at(&self, at: Place) -> Option<R::Token> {
+        let token = self.raw.try_lock()?;
+        match current() {
+            Some(me) => self.enter(me, &self.asked(0, at)),
+            None => self.holder.store(UNTRACKED, Relaxed),
+        }
+        Some(token)
+    }
+
+    #[track_caller]
+    pub(crate) fn lock_until_at(&self, deadline: Deadline, at: Place) -> Option<R::Token> {
+        let Some(me) = current() else {
+            let token = self.raw.lock_until(deadline)?;
+            self.holder.store(UNTRACKED, Relaxed);
+            return Some(token);
+        };
+        let asked = self.asked(0, at);
+        let token = match self.raw.try_lock() {
+            Some(token) => token,
+            None => self.acquire_contended(me, &asked, Some(deadline), |raw| raw.lock_until(deadline))?,
+        };
+        self.enter(me, &asked);
+        Some(token)
     }
 
     /// As [`CheckedMutex::try_lock_checked`](crate::CheckedMutex::try_lock_checked).
@@ -273,34 +300,18 @@ unsafe impl<R: RawMutex<Scope = Private>> RawMutex for Checked<R> {
     #[inline]
     #[track_caller]
     fn lock(&self) -> R::Token {
-        self.acquire(0, |raw| raw.lock())
+        self.lock_at(0, Location::caller())
     }
 
     #[inline]
     #[track_caller]
     fn try_lock(&self) -> Option<R::Token> {
-        let token = self.raw.try_lock()?;
-        match current() {
-            Some(me) => self.enter(me, &self.asked(0, Location::caller())),
-            None => self.holder.store(UNTRACKED, Relaxed),
-        }
-        Some(token)
+        self.try_lock_at(Location::caller())
     }
 
     #[track_caller]
     fn lock_until(&self, deadline: Deadline) -> Option<R::Token> {
-        let Some(me) = current() else {
-            let token = self.raw.lock_until(deadline)?;
-            self.holder.store(UNTRACKED, Relaxed);
-            return Some(token);
-        };
-        let asked = self.asked(0, Location::caller());
-        let token = match self.raw.try_lock() {
-            Some(token) => token,
-            None => self.acquire_contended(me, &asked, Some(deadline), |raw| raw.lock_until(deadline))?,
-        };
-        self.enter(me, &asked);
-        Some(token)
+        self.lock_until_at(deadline, Location::caller())
     }
 
     #[inline]

@@ -1,8 +1,6 @@
 //! The names of the checked locks, and the names that stand for checked or plain ones.
 
-use ulocks_core::signal::Soft;
 use ulocks_core::{Private, api};
-use ulocks_psrwlock::{BULK, Central, NESTED, PhaseFair, Sifted, URGENT, Unchecked};
 
 type RawMutex = ulocks_unfair::RawMutex<Private>;
 type RawThroughputMutex = ulocks_unfair::RawThroughputMutex<Private>;
@@ -12,95 +10,141 @@ type RawFairMutex = ulocks_fair::RawFairMutex<Private>;
 type RawPiMutex = ulocks_pi::RawPiMutex<Private>;
 type RawCalock = ulocks_calock::RawCalock<Private>;
 
-#[allow(dead_code)]
-type PlainPs = ulocks_psrwlock::RawPsRwLock<Sifted>;
-/// The lock of `PsRwLock` without its own check for nesting, which the checker replaces.
-#[allow(dead_code)]
-type UncheckedPs = ulocks_psrwlock::RawPsRwLock<
-    Sifted<{ BULK | URGENT | NESTED }, Private, PhaseFair, Central, Soft, Unchecked>,
->;
+/// The types behind the names where locks are checked.
+#[cfg(checking)]
+mod strictly {
+    use super::*;
+    pub use crate::{
+        Checked as Of, CheckedMutex as Mutex, CheckedReentrant as ReentrantOf,
+        CheckedReentrantMutex as ReentrantMutex, CheckedRw as RwOf, CheckedRwLock as RwLock,
+        CheckedSemaphore as Semaphore,
+    };
+    use ulocks_core::signal::Soft;
+    use ulocks_psrwlock::{BULK, Central, NESTED, PhaseFair, Sifted, URGENT, Unchecked};
+
+    /// The lock of `PsRwLock` without its own check for nesting, which the checker replaces.
+    pub type RawPsRwLock = ulocks_psrwlock::RawPsRwLock<
+        Sifted<{ BULK | URGENT | NESTED }, Private, PhaseFair, Central, Soft, Unchecked>,
+    >;
+}
+
+/// The types behind the names where they are plain.
+#[cfg(not(all(checking, debug_assertions)))]
+mod plainly {
+    #[cfg(checking)]
+    pub use ulocks_core::api::ReentrantMutex;
+    pub use ulocks_core::api::{Mutex, RwLock};
+    pub use ulocks_fair::Semaphore;
+
+    pub type Of<R> = R;
+    pub type RwOf<R> = R;
+    #[cfg(checking)]
+    pub type ReentrantOf<R> = R;
+    pub type RawPsRwLock = ulocks_psrwlock::RawPsRwLock<ulocks_psrwlock::Sifted>;
+}
 
 macro_rules! faces {
-    ($(#[$meta:meta])* $vis:vis mod $module:ident, $face:path, $raw_of:ident, $rw_face:path, $rw_of:ident, $rw:ident) => {
+    ($(#[$meta:meta])* $vis:vis mod $module:ident = $types:ident) => {
         $(#[$meta])*
         $vis mod $module {
             use super::*;
-            #[allow(unused_imports)]
-            use $face as Face;
-            #[allow(unused_imports)]
-            use $rw_face as RwFace;
+            use super::$types as types;
 
-            faces! { $raw_of, "[`ulocks::Mutex`](https://docs.rs/ulocks/latest/ulocks/type.Mutex.html)",
-                Mutex MutexGuard MappedMutexGuard Condvar: RawThroughputMutex }
-            faces! { $raw_of, "[`ThroughputMutex`](ulocks_unfair::ThroughputMutex)",
-                ThroughputMutex ThroughputMutexGuard MappedThroughputMutexGuard ThroughputCondvar: RawThroughputMutex }
-            faces! { $raw_of, "[`unfair::Mutex`](ulocks_unfair::Mutex)",
-                UnfairMutex UnfairMutexGuard MappedUnfairMutexGuard UnfairCondvar: RawMutex }
-            faces! { $raw_of, "[`AsymMutex`](ulocks_unfair::AsymMutex)",
-                AsymMutex AsymMutexGuard MappedAsymMutexGuard AsymCondvar: RawAsymMutex }
-            faces! { $raw_of, "[`BiasedMutex`](ulocks_unfair::BiasedMutex)",
-                BiasedMutex BiasedMutexGuard MappedBiasedMutexGuard BiasedCondvar: RawBiasedMutex }
-            faces! { $raw_of, "[`FairMutex`](ulocks_fair::FairMutex)",
-                FairMutex FairMutexGuard MappedFairMutexGuard FairCondvar: RawFairMutex }
-            faces! { $raw_of, "[`Calock`](ulocks_calock::Calock)",
-                Calock CalockGuard MappedCalockGuard CalockCondvar: RawCalock }
-            faces! { $raw_of, "[`PiMutex`](ulocks_pi::PiMutex)",
-                PiMutex PiMutexGuard MappedPiMutexGuard: RawPiMutex }
-            faces! { rwlock $rw_of, "[`ulocks::RwLock`](https://docs.rs/ulocks/latest/ulocks/type.RwLock.html)",
+            #[doc(no_inline)]
+            pub use ulocks_core::api::WaitTimeoutResult;
+            #[doc(no_inline)]
+            pub use ulocks_fair::Permit;
+
+            /// The semaphore of [`ulocks_fair::Semaphore`].
+            pub type Semaphore = types::Semaphore;
+
+            #[cfg(checking)]
+            /// Data behind the lock of [`Mutex`], which its holder may lock again.
+            pub type ReentrantMutex<T> = types::ReentrantMutex<RawThroughputMutex, T>;
+            #[cfg(checking)]
+            /// Shared access to the data of a [`ReentrantMutex`]; the drop of the last one unlocks.
+            pub type ReentrantMutexGuard<'a, T> =
+                api::ReentrantMutexGuard<'a, types::ReentrantOf<RawThroughputMutex>, T>;
+
+            faces! { mutex "[`ulocks::Mutex`](https://docs.rs/ulocks/latest/ulocks/type.Mutex.html)",
+                Mutex MutexGuard MappedMutexGuard ArcMutexGuard Condvar: RawThroughputMutex }
+            faces! { mutex "[`ThroughputMutex`](ulocks_unfair::ThroughputMutex)",
+                ThroughputMutex ThroughputMutexGuard MappedThroughputMutexGuard ArcThroughputMutexGuard ThroughputCondvar: RawThroughputMutex }
+            faces! { mutex "[`unfair::Mutex`](ulocks_unfair::Mutex)",
+                UnfairMutex UnfairMutexGuard MappedUnfairMutexGuard ArcUnfairMutexGuard UnfairCondvar: RawMutex }
+            faces! { mutex "[`AsymMutex`](ulocks_unfair::AsymMutex)",
+                AsymMutex AsymMutexGuard MappedAsymMutexGuard ArcAsymMutexGuard AsymCondvar: RawAsymMutex }
+            faces! { mutex "[`BiasedMutex`](ulocks_unfair::BiasedMutex)",
+                BiasedMutex BiasedMutexGuard MappedBiasedMutexGuard ArcBiasedMutexGuard BiasedCondvar: RawBiasedMutex }
+            faces! { mutex "[`FairMutex`](ulocks_fair::FairMutex)",
+                FairMutex FairMutexGuard MappedFairMutexGuard ArcFairMutexGuard FairCondvar: RawFairMutex }
+            faces! { mutex "[`Calock`](ulocks_calock::Calock)",
+                Calock CalockGuard MappedCalockGuard ArcCalockGuard CalockCondvar: RawCalock }
+            faces! { mutex "[`PiMutex`](ulocks_pi::PiMutex)",
+                PiMutex PiMutexGuard MappedPiMutexGuard ArcPiMutexGuard: RawPiMutex }
+            faces! { rwlock "[`ulocks::RwLock`](https://docs.rs/ulocks/latest/ulocks/type.RwLock.html)",
                 RwLock RwLockReadGuard RwLockWriteGuard RwLockUpgradableReadGuard MappedRwLockReadGuard
-                MappedRwLockWriteGuard: $rw }
-            faces! { rwlock $rw_of, "[`PsRwLock`](ulocks_psrwlock::PsRwLock)",
+                MappedRwLockWriteGuard ArcRwLockReadGuard ArcRwLockWriteGuard ArcRwLockUpgradableReadGuard }
+            faces! { rwlock "[`PsRwLock`](ulocks_psrwlock::PsRwLock)",
                 PsRwLock PsRwLockReadGuard PsRwLockWriteGuard PsRwLockUpgradableReadGuard
-                MappedPsRwLockReadGuard MappedPsRwLockWriteGuard: $rw }
+                MappedPsRwLockReadGuard MappedPsRwLockWriteGuard ArcPsRwLockReadGuard ArcPsRwLockWriteGuard
+                ArcPsRwLockUpgradableReadGuard }
         }
     };
-    (rwlock $raw_of:ident, $of:literal, $rwlock:ident $read:ident $write:ident $upgradable:ident
-        $mapped_read:ident $mapped_write:ident: $raw:ident) => {
+    (rwlock $of:literal, $rwlock:ident $read:ident $write:ident $upgradable:ident $mapped_read:ident
+        $mapped_write:ident $arc_read:ident $arc_write:ident $arc_upgradable:ident) => {
         #[doc = concat!("Data behind the lock of ", $of, ".")]
-        pub type $rwlock<T> = RwFace<$raw, T>;
+        pub type $rwlock<T> = types::RwLock<types::RawPsRwLock, T>;
         #[doc = concat!("Access to read the data of a [`", stringify!($rwlock), "`].")]
-        pub type $read<'a, T> = api::RwLockReadGuard<'a, $raw_of<$raw>, T>;
+        pub type $read<'a, T> = api::RwLockReadGuard<'a, types::RwOf<types::RawPsRwLock>, T>;
         #[doc = concat!("Access to write the data of a [`", stringify!($rwlock), "`].")]
-        pub type $write<'a, T> = api::RwLockWriteGuard<'a, $raw_of<$raw>, T>;
+        pub type $write<'a, T> = api::RwLockWriteGuard<'a, types::RwOf<types::RawPsRwLock>, T>;
         #[doc = concat!("Access to read the data of a [`", stringify!($rwlock), "`] that can become access to write.")]
-        pub type $upgradable<'a, T> = api::RwLockUpgradableReadGuard<'a, $raw_of<$raw>, T>;
+        pub type $upgradable<'a, T> = api::RwLockUpgradableReadGuard<'a, types::RwOf<types::RawPsRwLock>, T>;
         #[doc = concat!("A [`", stringify!($read), "`] narrowed to a part of the data.")]
-        pub type $mapped_read<'a, T> = api::MappedRwLockReadGuard<'a, $raw_of<$raw>, T>;
+        pub type $mapped_read<'a, T> = api::MappedRwLockReadGuard<'a, types::RwOf<types::RawPsRwLock>, T>;
         #[doc = concat!("A [`", stringify!($write), "`] narrowed to a part of the data.")]
-        pub type $mapped_write<'a, T> = api::MappedRwLockWriteGuard<'a, $raw_of<$raw>, T>;
+        pub type $mapped_write<'a, T> = api::MappedRwLockWriteGuard<'a, types::RwOf<types::RawPsRwLock>, T>;
+        faces! { arc $read, $arc_read = ArcRwLockReadGuard types::RwOf<types::RawPsRwLock> }
+        faces! { arc $write, $arc_write = ArcRwLockWriteGuard types::RwOf<types::RawPsRwLock> }
+        faces! { arc $upgradable, $arc_upgradable = ArcRwLockUpgradableReadGuard types::RwOf<types::RawPsRwLock> }
     };
-    ($raw_of:ident, $of:literal, $mutex:ident $guard:ident $mapped:ident $($condvar:ident)?: $raw:ident) => {
+    (mutex $of:literal, $mutex:ident $guard:ident $mapped:ident $arc:ident $($condvar:ident)?: $raw:ident) => {
         #[doc = concat!("Data behind the lock of ", $of, ".")]
-        pub type $mutex<T> = Face<$raw, T>;
+        pub type $mutex<T> = types::Mutex<$raw, T>;
         #[doc = concat!("Access to the data of a [`", stringify!($mutex), "`]; its drop releases the lock.")]
-        pub type $guard<'a, T> = api::MutexGuard<'a, $raw_of<$raw>, T>;
+        pub type $guard<'a, T> = api::MutexGuard<'a, types::Of<$raw>, T>;
         #[doc = concat!("A [`", stringify!($guard), "`] narrowed to a part of the data.")]
-        pub type $mapped<'a, T> = api::MappedMutexGuard<'a, $raw_of<$raw>, T>;
+        pub type $mapped<'a, T> = api::MappedMutexGuard<'a, types::Of<$raw>, T>;
+        faces! { arc $guard, $arc = ArcMutexGuard types::Of<$raw> }
         $(
             #[doc = concat!("A condition variable for a [`", stringify!($mutex), "`].")]
-            pub type $condvar = api::Condvar<$raw_of<$raw>>;
+            pub type $condvar = api::Condvar<types::Of<$raw>>;
         )?
+    };
+    (arc $guard:ident, $arc:ident = $of:ident $lock:ty) => {
+        #[doc = concat!("A [`", stringify!($guard), "`] that owns a share of its lock.")]
+        #[cfg(feature = "arc_lock")]
+        #[cfg_attr(docsrs, doc(cfg(feature = "arc_lock")))]
+        pub type $arc<T> = api::$of<$lock, T>;
     };
 }
 
-#[allow(dead_code)]
-type Plain<R> = R;
 #[cfg(checking)]
-use crate::{Checked, CheckedRw};
-
-#[cfg(checking)]
-faces! { pub mod strict, crate::CheckedMutex, Checked, crate::CheckedRwLock, CheckedRw, UncheckedPs }
+faces! { pub mod strict = strictly }
 
 #[cfg(all(checking, debug_assertions))]
 faces! {
     /// The checked locks in builds with debug assertions, and the plain locks in others: a program
-    /// imports its locks from here, and is checked by its tests.
-    pub mod checked, crate::CheckedMutex, Checked, crate::CheckedRwLock, CheckedRw, UncheckedPs
+    /// imports its locks from here, and is checked by its tests. It has all names of locks that
+    /// `ulocks` has.
+    pub mod checked = strictly
 }
 
 #[cfg(not(all(checking, debug_assertions)))]
 faces! {
     /// The checked locks in builds with debug assertions, and the plain locks in others: a program
-    /// imports its locks from here, and is checked by its tests.
-    pub mod checked, api::Mutex, Plain, api::RwLock, Plain, PlainPs
+    /// imports its locks from here, and is checked by its tests. It has all names of locks that
+    /// `ulocks` has.
+    pub mod checked = plainly
 }

@@ -5,6 +5,8 @@ mod faces;
 
 #[cfg(checking)]
 mod access;
+#[cfg(all(checking, feature = "arc_lock"))]
+mod arc;
 #[cfg(checking)]
 mod checker;
 #[cfg(checking)]
@@ -22,11 +24,15 @@ mod order;
 #[cfg(checking)]
 mod policy;
 #[cfg(checking)]
+mod reentrant;
+#[cfg(checking)]
 mod report;
 #[cfg(checking)]
 mod rules;
 #[cfg(checking)]
 mod rwlock;
+#[cfg(checking)]
+mod semaphore;
 #[cfg(checking)]
 mod slot;
 #[cfg(checking)]
@@ -51,8 +57,12 @@ pub use mutex::CheckedMutex;
 #[cfg(checking)]
 pub use policy::Policy;
 #[cfg(checking)]
+pub use reentrant::{CheckedReentrant, CheckedReentrantMutex};
+#[cfg(checking)]
 pub use report::{LockName, Place, Report, Rule, Severity, Step, ThreadName, policy, set_policy};
 #[cfg(checking)]
 pub use rwlock::{CheckedReadToken, CheckedRw, CheckedRwLock};
+#[cfg(checking)]
+pub use semaphore::CheckedSemaphore;
 #[cfg(checking)]
 pub use wait::deadlocks;

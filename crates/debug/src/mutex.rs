@@ -52,6 +52,7 @@ use ulocks_core::raw::RawMutex;
 /// let panic = twice.join().unwrap_err();
 /// assert!(panic.downcast_ref::<String>().unwrap().contains("self-deadlock"));
 /// ```
+#[repr(transparent)]
 pub struct CheckedMutex<R: RawMutex<Scope = Private>, T: ?Sized>(api::Mutex<Checked<R>, T>);
 
 impl<R: RawMutex<Scope = Private>, T> CheckedMutex<R, T> {

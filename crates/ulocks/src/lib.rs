@@ -30,7 +30,7 @@
 //! | [`calock`] | convoy avoidance, for far more threads than CPUs: `Calock`, `CalockCondvar` |
 //! | [`psrwlock`] | readers by class, writers that sift: `PsRwLock` |
 //! | [`semarray`] | sets of operations on many semaphores, all or nothing: `SemArray` |
-//! | `debug`, `checked` | with the feature `debug`: locks that enforce the rules of a mutex, and the same names for plain locks in release builds |
+//! | `debug`, `checked` | with the feature `debug`: locks that enforce their rules and a common order, and the same names for plain locks in release builds |
 //! | [`policy`], [`spin`], [`meter`] | the one type parameter: where a lock lives, how it waits, what it counts |
 //! | [`slice`](mod@slice) | time slice extensions for holders of a lock, where the kernel has them |
 //! | [`api`], [`raw`] | guards, and the traits of raw locks, for code that is generic over locks |

@@ -54,6 +54,7 @@ use ulocks_core::raw::RawRwLock;
 /// let panic = twice.join().unwrap_err();
 /// assert!(panic.downcast_ref::<String>().unwrap().contains("if a writer comes between"));
 /// ```
+#[repr(transparent)]
 pub struct CheckedRwLock<R: RawRwLock<Scope = Private>, T: ?Sized>(api::RwLock<CheckedRw<R>, T>);
 
 impl<R: RawRwLock<Scope = Private>, T> CheckedRwLock<R, T> {

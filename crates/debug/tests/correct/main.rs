@@ -2,6 +2,7 @@
 
 #![cfg(not(any(ulocks_loom, ulocks_vm)))]
 
+mod others;
 mod rwlocks;
 
 use std::sync::Arc;
@@ -43,12 +44,12 @@ const TABLE: &[(&str, fn())] = &[
 #[test]
 fn nothing_is_reported_of_correct_programs() {
     set_policy(Policy::Call(count));
-    for (name, program) in TABLE.iter().chain(rwlocks::TABLE) {
+    for (name, program) in TABLE.iter().chain(rwlocks::TABLE).chain(others::TABLE) {
         std::thread::spawn(program).join().unwrap_or_else(|_| panic!("{name}"));
         assert_eq!(REPORTS.load(Relaxed), 0, "{name}");
         assert!(held().locks().is_empty(), "{name}: {}", held());
     }
-    println!("{} correct programs", TABLE.len() + rwlocks::TABLE.len());
+    println!("{} correct programs", TABLE.len() + rwlocks::TABLE.len() + others::TABLE.len());
     large();
     assert_eq!(REPORTS.load(Relaxed), 0);
 }

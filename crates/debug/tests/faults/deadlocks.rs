@@ -11,6 +11,7 @@ pub const TABLE: &[Fault] = &[
     ("deadlock of two threads", two),
     ("deadlock of three threads, and a fourth that waits outside", three),
     ("deadlock of a wait with a deadline", timed),
+    ("deadlock of a reentrant lock", reentrant),
 ];
 
 /// Waits until so many threads wait.
@@ -98,4 +99,26 @@ fn timed() -> Vec<Places> {
     drop(in_a);
     let (b1, a2) = other.join().unwrap();
     vec![circle(Rule::Deadlock, &[(a1, b2), (b1, a2)])]
+}
+
+fn reentrant() -> Vec<Places> {
+    static A: ReentrantMutex<()> = ReentrantMutex::new(());
+    static B: Mutex<()> = Mutex::new(());
+    GO_ON.store(true, Relaxed);
+    let (in_a, a1) = ((A.lock(), A.lock()), line!());
+    let (say, hear) = mpsc::channel();
+    let other = std::thread::spawn(move || {
+        let (_b, b1) = (B.lock(), line!());
+        say.send(()).unwrap();
+        (b1, (drop(A.lock()), line!()).1)
+    });
+    hear.recv().unwrap();
+    await_waiters(1);
+    assert!(waiters()[0].at.file().contains("tests/"), "{}", waiters()[0]);
+    breaks(|| drop(B.lock()));
+    let b2 = line!() - 1;
+    drop(in_a);
+    let (b1, a2) = other.join().unwrap();
+    let orders = vec![circle(Rule::Order, &[(a1, b2), (b1, a2)])];
+    only_deadlocks(circle(Rule::Deadlock, &[(a1, b2), (b1, a2)]), orders)
 }

@@ -42,6 +42,8 @@ pub const TABLE: &[Fault] = &[
     ("a wait with another lock: Condvar", wait_with_lock),
     ("a wait with another lock: FairCondvar", fair_wait_with_lock),
     ("the sixty-fifth lock", too_many),
+    ("a thread ends with a reentrant lock that it has twice", exit_reentrant),
+    ("a reentrant lock is dropped while it is held", dropped_reentrant),
 ];
 
 fn unlock<R: RawMutex<Scope = Private, Token = ()>>() -> Token<R::Token> {
@@ -309,6 +311,22 @@ fn too_many() -> Vec<Places> {
     let all = held();
     assert!(all.locks().iter().all(|held| held.at.line() != here), "{all}");
     vec![fault(Rule::AtMost64, here, None)]
+}
+
+fn exit_reentrant() -> Vec<Places> {
+    static LOCK: ReentrantMutex<()> = ReentrantMutex::new(());
+    let before = line!() + 1;
+    mem::forget(LOCK.lock());
+    mem::forget(LOCK.lock());
+    vec![fault(Rule::NoExit, None, before)]
+}
+
+fn dropped_reentrant() -> Vec<Places> {
+    let lock = ReentrantMutex::new(());
+    let before = line!() + 1;
+    mem::forget(lock.try_lock_for(std::time::Duration::from_secs(1)));
+    breaks(|| drop(lock));
+    vec![fault(Rule::NotDropped, None, before)]
 }
 
 /// The raw face: a lock without a constructor of this crate.

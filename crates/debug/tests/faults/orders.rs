@@ -24,6 +24,7 @@ pub const TABLE: &[Fault] = &[
     ("inversion, as an error", as_error),
     ("inversion that is found again", again),
     ("inversion by a wait", by_wait),
+    ("inversion of a reentrant lock", reentrant),
     ("inversion after a release out of order", out_of_order),
 ];
 
@@ -249,6 +250,19 @@ fn by_wait() -> Vec<Places> {
     // The mutex is acquired again while the other lock is held.
     changed.wait_for(&mut in_mutex, Duration::from_millis(1));
     vec![fault(Rule::NoLockInWait, m, o), circle(Rule::Order, &[(o, m), (m, o)])]
+}
+
+fn reentrant() -> Vec<Places> {
+    let (a, b) = (ReentrantMutex::new(()), Mutex::new(()));
+    let (in_a, a1) = (a.lock(), line!());
+    // Only the first acquisition counts, and the lock is held until the last release.
+    let again = a.lock();
+    let (in_b, b1) = (b.lock(), line!());
+    drop((in_b, again, in_a));
+    let (_in_b, b2) = (b.lock(), line!());
+    breaks(|| drop(a.lock()));
+    let a2 = line!() - 1;
+    vec![circle(Rule::Order, &[(b2, a2), (a1, b1)])]
 }
 
 fn out_of_order() -> Vec<Places> {

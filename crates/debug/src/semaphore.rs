@@ -1,0 +1,184 @@
+//! [`CheckedSemaphore`]: a semaphore whose waiters are listed.
+
+use crate::access::Access;
+use crate::class::{Class, Origin};
+use crate::identity::Identity;
+use crate::thread::current;
+use crate::wait;
+use core::fmt;
+use core::ops::Deref;
+use core::panic::Location;
+use core::time::Duration;
+use ulocks_core::Private;
+use ulocks_core::time::Deadline;
+use ulocks_fair::{Permit, RawSemaphore, Semaphore};
+
+/// A [`Semaphore`] whose waiters are in the list of [`waiters`](crate::waiters).
+///
+/// A permit has no holder: any thread may release one. So there are no rules to break, a wait for
+/// permits adds nothing to the order of locks, and no deadlock is found through it.
+///
+/// # Fairness and blocking
+/// Those of [`Semaphore`], whose methods it has. An acquisition first tries once.
+///
+/// # Panics, errors
+/// Those of [`Semaphore`].
+///
+/// # Memory
+/// Four words beside those of the semaphore. The first wait of a thread allocates.
+///
+/// # Signals and forks
+/// A signal handler may release, and try to acquire. It must not wait.
+///
+/// # Examples
+/// ```
+/// use ulocks_debug::{Semaphore, waiters};
+///
+/// static SLOTS: Semaphore = Semaphore::new(1);
+/// let slot = SLOTS.acquire();
+/// let other = std::thread::spawn(|| drop(SLOTS.acquire()));
+/// while waiters().is_empty() {
+///     std::thread::yield_now();
+/// }
+/// assert_eq!(waiters()[0].lock.name, "Semaphore");
+/// drop(slot);
+/// other.join().unwrap();
+/// ```
+pub struct CheckedSemaphore {
+    inner: Semaphore,
+    identity: Identity,
+}
+
+type Raw = RawSemaphore<Private>;
+
+impl CheckedSemaphore {
+    /// The most permits a semaphore can have.
+    pub const MAX_PERMITS: u32 = Semaphore::MAX_PERMITS;
+
+    /// A semaphore with `permits` permits.
+    ///
+    /// # Panics
+    /// If there are more than [`MAX_PERMITS`](Self::MAX_PERMITS).
+    #[track_caller]
+    pub const fn new(permits: u32) -> Self {
+        Self { inner: Semaphore::new(permits), identity: Identity::new(Origin::Made(Location::caller())) }
+    }
+
+    /// A semaphore of a named class.
+    ///
+    /// # Panics
+    /// As [`new`](Self::new).
+    pub const fn new_in(class: &'static Class, permits: u32) -> Self {
+        Self { inner: Semaphore::new(permits), identity: Identity::new(Origin::Named(class)) }
+    }
+
+    /// Lists the thread as a waiter while `wait` waits.
+    #[cold]
+    #[track_caller]
+    fn listed<T>(&self, timed: bool, wait: impl FnOnce() -> T) -> T {
+        let Some(me) = current() else { return wait() };
+        let lock = core::ptr::from_ref(self).addr();
+        let asked = self.identity.asked::<Raw>(lock, Access::Permits, 0, Location::caller());
+        wait::waiting(me, &asked, timed, wait)
+    }
+
+    /// Acquires a permit, and waits in the queue as long as that takes.
+    ///
+    /// # Panics
+    /// As that of [`Semaphore`].
+    #[inline]
+    #[track_caller]
+    pub fn acquire(&self) -> Permit<'_> {
+        self.acquire_many(1)
+    }
+
+    /// Acquires `count` permits together, and waits in the queue as long as that takes.
+    ///
+    /// # Panics
+    /// As that of [`Semaphore`].
+    #[inline]
+    #[track_caller]
+    pub fn acquire_many(&self, count: u32) -> Permit<'_> {
+        match self.inner.try_acquire_many(count) {
+            Some(permit) => permit,
+            None => self.listed(false, || self.inner.acquire_many(count)),
+        }
+    }
+
+    /// Acquires a permit, or gives up after `timeout`.
+    ///
+    /// # Panics
+    /// As [`acquire`](Self::acquire).
+    #[inline]
+    #[track_caller]
+    pub fn try_acquire_for(&self, timeout: Duration) -> Option<Permit<'_>> {
+        self.try_acquire_many_for(1, timeout)
+    }
+
+    /// Acquires a permit, or gives up at `deadline`, an `Instant` or a [`Deadline`].
+    ///
+    /// # Panics
+    /// As [`acquire`](Self::acquire).
+    #[inline]
+    #[track_caller]
+    pub fn try_acquire_until(&self, deadline: impl Into<Deadline>) -> Option<Permit<'_>> {
+        self.try_acquire_many_until(1, deadline)
+    }
+
+    /// Acquires `count` permits together, or gives up after `timeout`.
+    ///
+    /// # Panics
+    /// As [`acquire_many`](Self::acquire_many).
+    #[inline]
+    #[track_caller]
+    pub fn try_acquire_many_for(&self, count: u32, timeout: Duration) -> Option<Permit<'_>> {
+        match self.inner.try_acquire_many(count) {
+            Some(permit) => Some(permit),
+            None => self.listed(true, || self.inner.try_acquire_many_for(count, timeout)),
+        }
+    }
+
+    /// Acquires `count` permits together, or gives up at `deadline`, an `Instant` or a
+    /// [`Deadline`].
+    ///
+    /// # Panics
+    /// As [`acquire_many`](Self::acquire_many).
+    #[inline]
+    #[track_caller]
+    pub fn try_acquire_many_until(&self, count: u32, deadline: impl Into<Deadline>) -> Option<Permit<'_>> {
+        match self.inner.try_acquire_many(count) {
+            Some(permit) => Some(permit),
+            None => self.listed(true, || self.inner.try_acquire_many_until(count, deadline)),
+        }
+    }
+
+    /// The name of its class, or "Semaphore".
+    #[track_caller]
+    pub fn name(&self) -> &'static str {
+        self.identity.class::<Raw>(Location::caller()).name()
+    }
+}
+
+/// The methods that do not wait.
+impl Deref for CheckedSemaphore {
+    type Target = Semaphore;
+
+    #[inline]
+    fn deref(&self) -> &Semaphore {
+        &self.inner
+    }
+}
+
+impl Default for CheckedSemaphore {
+    /// A semaphore without permits.
+    #[track_caller]
+    fn default() -> Self {
+        Self::new(0)
+    }
+}
+
+impl fmt::Debug for CheckedSemaphore {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.inner.fmt(f)
+    }
+}

@@ -1,0 +1,122 @@
+//! A program switches from the plain locks to the checked ones by one `use`.
+
+#![cfg(not(any(ulocks_loom, ulocks_vm)))]
+
+use std::collections::BTreeSet;
+
+/// The names of the locks at the top of `ulocks`.
+const NAMES: &str = "Condvar MappedMutexGuard MappedRwLockReadGuard MappedRwLockWriteGuard Mutex MutexGuard Permit \
+                     ReentrantMutex ReentrantMutexGuard RwLock RwLockReadGuard RwLockUpgradableReadGuard \
+                     RwLockWriteGuard Semaphore WaitTimeoutResult";
+const WITH_ARC: &str = "ArcMutexGuard ArcRwLockReadGuard ArcRwLockUpgradableReadGuard ArcRwLockWriteGuard";
+
+/// One program, with the locks of one module.
+macro_rules! program {
+    ($name:ident $locks:path) => {
+        mod $name {
+            use locks::{
+                Condvar, MappedMutexGuard, MappedRwLockReadGuard, MappedRwLockWriteGuard, Mutex, MutexGuard,
+                Permit, ReentrantMutex, ReentrantMutexGuard, RwLock, RwLockReadGuard,
+                RwLockUpgradableReadGuard, RwLockWriteGuard, Semaphore, WaitTimeoutResult,
+            };
+            use std::cell::Cell;
+            use std::time::Duration;
+            use $locks as locks;
+
+            static READY: Mutex<[u32; 2]> = Mutex::new([0; 2]);
+            static CHANGED: Condvar = Condvar::new();
+            static TABLE: RwLock<[u32; 2]> = RwLock::new([0; 2]);
+            static SLOTS: Semaphore = Semaphore::new(1);
+            static DEPTH: ReentrantMutex<Cell<u32>> = ReentrantMutex::new(Cell::new(0));
+
+            fn wait(ready: &mut MutexGuard<'_, [u32; 2]>) -> WaitTimeoutResult {
+                CHANGED.wait_for(ready, Duration::from_millis(1))
+            }
+
+            pub fn run() {
+                let maker = std::thread::spawn(|| {
+                    let slot: Permit<'_> = SLOTS.acquire();
+                    let mut second: MappedMutexGuard<'_, u32> =
+                        MutexGuard::map(READY.lock(), |ready| &mut ready[1]);
+                    *second += 1;
+                    drop(second);
+                    drop(slot);
+                    CHANGED.notify_one();
+                });
+                let mut ready = READY.lock();
+                while ready[1] == 0 {
+                    wait(&mut ready);
+                }
+                drop(ready);
+                maker.join().unwrap();
+
+                let mut second: MappedRwLockWriteGuard<'_, u32> =
+                    RwLockWriteGuard::map(TABLE.write(), |table| &mut table[1]);
+                *second += 1;
+                drop(second);
+                let upgradable: RwLockUpgradableReadGuard<'_, [u32; 2]> = TABLE.upgradable_read();
+                let mut written: RwLockWriteGuard<'_, [u32; 2]> =
+                    RwLockUpgradableReadGuard::upgrade(upgradable);
+                written[1] += 1;
+                let read: RwLockReadGuard<'_, [u32; 2]> = RwLockWriteGuard::downgrade(written);
+                drop(read);
+                let second: MappedRwLockReadGuard<'_, u32> =
+                    RwLockReadGuard::map(TABLE.read(), |table| &table[1]);
+                assert_eq!(*second, 2);
+                drop(second);
+
+                let outer: ReentrantMutexGuard<'_, Cell<u32>> = DEPTH.lock();
+                DEPTH.lock().set(1);
+                assert_eq!(outer.get(), 1);
+
+                #[cfg(feature = "arc_lock")]
+                {
+                    use locks::{
+                        ArcMutexGuard, ArcRwLockReadGuard, ArcRwLockUpgradableReadGuard, ArcRwLockWriteGuard,
+                    };
+                    use std::sync::Arc;
+                    let (mutex, lock) = (Arc::new(Mutex::new(1)), Arc::new(RwLock::new(1)));
+                    let guard: ArcMutexGuard<u32> = mutex.lock_arc();
+                    let read: ArcRwLockReadGuard<u32> = lock.read_arc();
+                    assert_eq!(*guard, *read);
+                    drop(read);
+                    let write: ArcRwLockWriteGuard<u32> = lock.write_arc();
+                    drop(write);
+                    let upgradable: ArcRwLockUpgradableReadGuard<u32> = lock.upgradable_read_arc();
+                    drop(upgradable);
+                }
+            }
+        }
+    };
+}
+
+program! { plain ulocks }
+program! { strict ulocks::debug }
+program! { checked ulocks::checked }
+
+#[test]
+fn one_program_runs_with_plain_and_with_checked_locks() {
+    plain::run();
+    strict::run();
+    checked::run();
+    assert!(ulocks::debug::held().locks().is_empty());
+}
+
+/// The program uses all of them.
+#[test]
+fn the_program_uses_all_names_of_locks() {
+    let source = include_str!("../src/defaults.rs");
+    let mut names = BTreeSet::new();
+    for line in source.lines().map(str::trim_start) {
+        let name = line.strip_prefix("pub type ").or(line.strip_prefix("pub use ")).unwrap_or("");
+        let name = name.rsplit("::").next().unwrap_or(name);
+        let name = if line.starts_with("pub type") { line.trim_start_matches("pub type ") } else { name };
+        let end = name.find(|c: char| !c.is_alphanumeric()).unwrap_or(name.len());
+        names.insert(&name[..end]);
+    }
+    names.remove("");
+    let used: BTreeSet<&str> = NAMES.split(' ').chain(WITH_ARC.split(' ')).collect();
+    assert_eq!(names, used);
+    let program = include_str!("checked.rs");
+    used.iter().for_each(|name| assert!(program.matches(name).count() > 1, "{name}"));
+}
