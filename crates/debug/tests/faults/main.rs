@@ -13,7 +13,8 @@ mod rwlocks;
 mod shared_deadlocks;
 mod shared_orders;
 
-use harness::{Places, places, reports};
+use harness::{Places, places, reports, watch};
+use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 
 type Fault = (&'static str, fn() -> Vec<Places>);
 
@@ -30,7 +31,10 @@ fn every_planted_fault_is_found_with_its_places() {
     .concat();
     assert!(table.len() >= 100, "{} faults", table.len());
     let mut wrong = Vec::new();
-    for (name, fault) in &table {
+    static RUNNING: AtomicUsize = AtomicUsize::new(0);
+    watch(&RUNNING, table.iter().map(|(name, _)| *name).collect());
+    for (index, (name, fault)) in table.iter().enumerate() {
+        RUNNING.store(index, Relaxed);
         println!("{name}");
         let (found, expected) = reports(fault);
         let expected = expected.unwrap_or_else(|| panic!("{name}: the panic was not caught: {found:#?}"));

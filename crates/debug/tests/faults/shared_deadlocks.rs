@@ -11,7 +11,7 @@ use ulocks_debug::*;
 pub const TABLE: &[Fault] = &[
     ("deadlock of a writer and one of three readers", writer_and_readers),
     ("deadlock of a reader behind a writer", behind_a_writer),
-    ("deadlock of a reader behind a writer, which comes last", writer_last),
+    ("deadlock of a writer with a deadline, and then without", writer_last),
     ("deadlock of a reader behind a writer with a deadline", behind_a_timed_writer),
     ("deadlock of two upgrades", two_upgrades),
 ];
@@ -73,11 +73,12 @@ fn behind_a_writer() -> Vec<Places> {
     only_deadlocks(circle(Rule::Deadlock, &steps), vec![circle(Rule::Order, &steps[..2])])
 }
 
-/// A writer that gives up is in front at first.
+/// A writer that gives up comes first, and one that does not comes last.
 fn writer_last() -> Vec<Places> {
     static TABLE: RwLock<u32> = RwLock::new(0);
     static LOG: Mutex<()> = Mutex::new(());
     GO_ON.store(true, Relaxed);
+    let (in_log, l1) = (LOG.lock(), line!());
     let (say, hear) = std::sync::mpsc::channel();
     let t1 = line!() + 2;
     let reader = std::thread::spawn(move || {
@@ -85,7 +86,6 @@ fn writer_last() -> Vec<Places> {
         say.send(()).unwrap();
         drop(LOG.lock());
     });
-    let (in_log, l1) = (LOG.lock(), line!());
     hear.recv().unwrap();
     await_waiters(1);
     // It keeps what it has written to itself: the order is not asked about.
