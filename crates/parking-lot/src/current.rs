@@ -1,6 +1,6 @@
 //! The names of parking_lot 0.13, over lock_api 0.5.
 
-use crate::locks::{Condvar as Inner, RawFairMutex, RawMutex, RawRwLock, RawThreadId};
+use super::locks::{Condvar as Inner, RawFairMutex, RawMutex, RawRwLock, RawThreadId};
 use crate::rwlock::Patience;
 use core::num::NonZeroUsize;
 use core::time::Duration;
@@ -126,6 +126,7 @@ unsafe impl lock_api::RawCondvarTimed for RawCondvar {
 
 impl<const RECURSIVE: bool> RawRwLock<RECURSIVE> {
     #[inline]
+    #[track_caller]
     fn acquire_shared(&self, patience: Patience) -> bool {
         if RECURSIVE { self.0.read_again(patience) } else { self.0.read(patience) }
     }
@@ -139,17 +140,20 @@ unsafe impl lock_api::RawMutex for RawMutex {
     type Guard = Marker;
 
     #[inline]
+    #[track_caller]
     fn lock(&self) -> Marker {
         self.0.lock();
         Marker::new()
     }
 
     #[inline]
+    #[track_caller]
     fn try_lock(&self) -> Option<Marker> {
         held(self.0.try_lock().is_some())
     }
 
     #[inline]
+    #[track_caller]
     unsafe fn unlock(&self, _: Marker) {
         // SAFETY: the caller holds this mutex.
         unsafe { self.0.unlock(()) };
@@ -164,6 +168,7 @@ unsafe impl lock_api::RawMutex for RawMutex {
 // SAFETY: as above; a fair release is a release.
 unsafe impl lock_api::RawMutexFair for RawMutex {
     #[inline]
+    #[track_caller]
     unsafe fn unlock_fair(&self, _: Marker) {
         // SAFETY: the caller holds this mutex.
         unsafe { self.0.unlock(()) };
@@ -176,14 +181,22 @@ unsafe impl lock_api::RawMutexTimed for RawMutex {
     type Instant = Instant;
 
     #[inline]
+    #[track_caller]
     fn try_lock_for(&self, timeout: Duration) -> Option<Marker> {
-        let acquired = self.0.try_lock().or_else(|| self.0.lock_until(Deadline::after(timeout)));
+        let acquired = match self.0.try_lock() {
+            None => self.0.lock_until(Deadline::after(timeout)),
+            acquired => acquired,
+        };
         held(acquired.is_some())
     }
 
     #[inline]
+    #[track_caller]
     fn try_lock_until(&self, timeout: Instant) -> Option<Marker> {
-        let acquired = self.0.try_lock().or_else(|| self.0.lock_until(Deadline::at(timeout)));
+        let acquired = match self.0.try_lock() {
+            None => self.0.lock_until(Deadline::at(timeout)),
+            acquired => acquired,
+        };
         held(acquired.is_some())
     }
 }
@@ -196,17 +209,20 @@ unsafe impl lock_api::RawMutex for RawFairMutex {
     type Guard = Marker;
 
     #[inline]
+    #[track_caller]
     fn lock(&self) -> Marker {
         self.0.lock();
         Marker::new()
     }
 
     #[inline]
+    #[track_caller]
     fn try_lock(&self) -> Option<Marker> {
         held(self.0.try_lock().is_some())
     }
 
     #[inline]
+    #[track_caller]
     unsafe fn unlock(&self, _: Marker) {
         // SAFETY: the caller holds this mutex.
         unsafe { self.0.unlock(()) };
@@ -221,6 +237,7 @@ unsafe impl lock_api::RawMutex for RawFairMutex {
 // SAFETY: as above; a fair release is a release.
 unsafe impl lock_api::RawMutexFair for RawFairMutex {
     #[inline]
+    #[track_caller]
     unsafe fn unlock_fair(&self, _: Marker) {
         // SAFETY: the caller holds this mutex.
         unsafe { self.0.unlock_fair(()) };
@@ -233,14 +250,22 @@ unsafe impl lock_api::RawMutexTimed for RawFairMutex {
     type Instant = Instant;
 
     #[inline]
+    #[track_caller]
     fn try_lock_for(&self, timeout: Duration) -> Option<Marker> {
-        let acquired = self.0.try_lock().or_else(|| self.0.lock_until(Deadline::after(timeout)));
+        let acquired = match self.0.try_lock() {
+            None => self.0.lock_until(Deadline::after(timeout)),
+            acquired => acquired,
+        };
         held(acquired.is_some())
     }
 
     #[inline]
+    #[track_caller]
     fn try_lock_until(&self, timeout: Instant) -> Option<Marker> {
-        let acquired = self.0.try_lock().or_else(|| self.0.lock_until(Deadline::at(timeout)));
+        let acquired = match self.0.try_lock() {
+            None => self.0.lock_until(Deadline::at(timeout)),
+            acquired => acquired,
+        };
         held(acquired.is_some())
     }
 }
@@ -264,34 +289,40 @@ unsafe impl<const RECURSIVE: bool> lock_api::RawRwLock for RawRwLock<RECURSIVE> 
     type ExclusiveGuard = Marker;
 
     #[inline]
+    #[track_caller]
     fn lock_shared(&self) -> Marker {
         self.acquire_shared(Patience::Forever);
         Marker::new()
     }
 
     #[inline]
+    #[track_caller]
     fn try_lock_shared(&self) -> Option<Marker> {
         held(self.acquire_shared(Patience::Never))
     }
 
     #[inline]
+    #[track_caller]
     unsafe fn unlock_shared(&self, _: Marker) {
         // SAFETY: the caller holds this lock in this way.
         unsafe { self.0.unlock_read() };
     }
 
     #[inline]
+    #[track_caller]
     fn lock_exclusive(&self) -> Marker {
         self.0.write(Patience::Forever);
         Marker::new()
     }
 
     #[inline]
+    #[track_caller]
     fn try_lock_exclusive(&self) -> Option<Marker> {
         held(self.0.write(Patience::Never))
     }
 
     #[inline]
+    #[track_caller]
     unsafe fn unlock_exclusive(&self, _: Marker) {
         // SAFETY: the caller holds this lock in this way.
         unsafe { self.0.unlock_write() };
@@ -312,12 +343,14 @@ unsafe impl<const RECURSIVE: bool> lock_api::RawRwLock for RawRwLock<RECURSIVE> 
 // reader's release is fair.
 unsafe impl<const RECURSIVE: bool> lock_api::RawRwLockFair for RawRwLock<RECURSIVE> {
     #[inline]
+    #[track_caller]
     unsafe fn unlock_shared_fair(&self, _: Marker) {
         // SAFETY: the caller holds this lock in this way.
         unsafe { self.0.unlock_read() };
     }
 
     #[inline]
+    #[track_caller]
     unsafe fn unlock_exclusive_fair(&self, _: Marker) {
         // SAFETY: the caller holds this lock in this way.
         unsafe { self.0.unlock_write_fair() };
@@ -327,6 +360,7 @@ unsafe impl<const RECURSIVE: bool> lock_api::RawRwLockFair for RawRwLock<RECURSI
 // SAFETY: as above; no writer comes between the two.
 unsafe impl<const RECURSIVE: bool> lock_api::RawRwLockDowngrade for RawRwLock<RECURSIVE> {
     #[inline]
+    #[track_caller]
     unsafe fn downgrade(&self, _: Marker) -> Marker {
         // SAFETY: the caller holds this lock in this way.
         unsafe { self.0.downgrade() };
@@ -340,21 +374,25 @@ unsafe impl<const RECURSIVE: bool> lock_api::RawRwLockTimed for RawRwLock<RECURS
     type Instant = Instant;
 
     #[inline]
+    #[track_caller]
     fn try_lock_shared_for(&self, timeout: Duration) -> Option<Marker> {
         held(self.acquire_shared(Patience::Until(Deadline::after(timeout))))
     }
 
     #[inline]
+    #[track_caller]
     fn try_lock_shared_until(&self, timeout: Instant) -> Option<Marker> {
         held(self.acquire_shared(Patience::Until(Deadline::at(timeout))))
     }
 
     #[inline]
+    #[track_caller]
     fn try_lock_exclusive_for(&self, timeout: Duration) -> Option<Marker> {
         held(self.0.write(Patience::Until(Deadline::after(timeout))))
     }
 
     #[inline]
+    #[track_caller]
     fn try_lock_exclusive_until(&self, timeout: Instant) -> Option<Marker> {
         held(self.0.write(Patience::Until(Deadline::at(timeout))))
     }
@@ -366,23 +404,27 @@ unsafe impl<const RECURSIVE: bool> lock_api::RawRwLockUpgrade for RawRwLock<RECU
     type UpgradableGuard = Marker;
 
     #[inline]
+    #[track_caller]
     fn lock_upgradable(&self) -> Marker {
         self.0.upgradable(Patience::Forever);
         Marker::new()
     }
 
     #[inline]
+    #[track_caller]
     fn try_lock_upgradable(&self) -> Option<Marker> {
         held(self.0.upgradable(Patience::Never))
     }
 
     #[inline]
+    #[track_caller]
     unsafe fn unlock_upgradable(&self, _: Marker) {
         // SAFETY: the caller holds this lock in this way.
         unsafe { self.0.unlock_upgradable() };
     }
 
     #[inline]
+    #[track_caller]
     unsafe fn upgrade(&self, _: Marker) -> Marker {
         // SAFETY: the caller is the upgradable reader.
         unsafe { self.0.upgrade(Patience::Forever) };
@@ -390,6 +432,7 @@ unsafe impl<const RECURSIVE: bool> lock_api::RawRwLockUpgrade for RawRwLock<RECU
     }
 
     #[inline]
+    #[track_caller]
     unsafe fn try_upgrade(&self, guard: Marker) -> Result<Marker, Marker> {
         // SAFETY: the caller is the upgradable reader.
         if unsafe { self.0.upgrade(Patience::Never) } { Ok(guard) } else { Err(guard) }
@@ -399,6 +442,7 @@ unsafe impl<const RECURSIVE: bool> lock_api::RawRwLockUpgrade for RawRwLock<RECU
 // SAFETY: as above.
 unsafe impl<const RECURSIVE: bool> lock_api::RawRwLockUpgradeFair for RawRwLock<RECURSIVE> {
     #[inline]
+    #[track_caller]
     unsafe fn unlock_upgradable_fair(&self, _: Marker) {
         // SAFETY: the caller holds this lock in this way.
         unsafe { self.0.unlock_upgradable_fair() };
@@ -408,6 +452,7 @@ unsafe impl<const RECURSIVE: bool> lock_api::RawRwLockUpgradeFair for RawRwLock<
 // SAFETY: as above.
 unsafe impl<const RECURSIVE: bool> lock_api::RawRwLockUpgradeDowngrade for RawRwLock<RECURSIVE> {
     #[inline]
+    #[track_caller]
     unsafe fn downgrade_upgradable(&self, _: Marker) -> Marker {
         // SAFETY: the caller holds this lock in this way.
         unsafe { self.0.downgrade_upgradable() };
@@ -415,6 +460,7 @@ unsafe impl<const RECURSIVE: bool> lock_api::RawRwLockUpgradeDowngrade for RawRw
     }
 
     #[inline]
+    #[track_caller]
     unsafe fn downgrade_to_upgradable(&self, _: Marker) -> Marker {
         // SAFETY: the caller holds this lock in this way.
         unsafe { self.0.downgrade_to_upgradable() };
@@ -425,16 +471,19 @@ unsafe impl<const RECURSIVE: bool> lock_api::RawRwLockUpgradeDowngrade for RawRw
 // SAFETY: as above; an attempt gives up no earlier than its deadline.
 unsafe impl<const RECURSIVE: bool> lock_api::RawRwLockUpgradeTimed for RawRwLock<RECURSIVE> {
     #[inline]
+    #[track_caller]
     fn try_lock_upgradable_for(&self, timeout: Duration) -> Option<Marker> {
         held(self.0.upgradable(Patience::Until(Deadline::after(timeout))))
     }
 
     #[inline]
+    #[track_caller]
     fn try_lock_upgradable_until(&self, timeout: Instant) -> Option<Marker> {
         held(self.0.upgradable(Patience::Until(Deadline::at(timeout))))
     }
 
     #[inline]
+    #[track_caller]
     unsafe fn try_upgrade_for(&self, guard: Marker, timeout: Duration) -> Result<Marker, Marker> {
         let patience = Patience::Until(Deadline::after(timeout));
         // SAFETY: the caller is the upgradable reader.
@@ -442,6 +491,7 @@ unsafe impl<const RECURSIVE: bool> lock_api::RawRwLockUpgradeTimed for RawRwLock
     }
 
     #[inline]
+    #[track_caller]
     unsafe fn try_upgrade_until(&self, guard: Marker, timeout: Instant) -> Result<Marker, Marker> {
         let patience = Patience::Until(Deadline::at(timeout));
         // SAFETY: the caller is the upgradable reader.

@@ -1,5 +1,7 @@
 #![doc = include_str!("../README.md")]
 #![cfg_attr(docsrs, feature(doc_cfg))]
+// The names are made of the same files for plain and for checked locks.
+#![cfg_attr(feature = "checked", allow(clippy::duplicate_mod))]
 
 mod condvar;
 mod once;
@@ -15,8 +17,12 @@ pub mod protocols {
 }
 
 ulocks_core::on_machine! {
+    mod below;
     mod locks;
     mod current;
+    #[cfg(feature = "checked")]
+    #[cfg_attr(docsrs, doc(cfg(feature = "checked")))]
+    pub mod checked;
     #[cfg(feature = "v0_12")]
     #[cfg_attr(docsrs, doc(cfg(feature = "v0_12")))]
     pub mod v0_12;

@@ -1,12 +1,12 @@
 //! The raw locks: newtypes that carry the traits of lock_api, of version 0.5 in `current.rs` and of
-//! 0.4 in `v0_12/locks.rs`.
+//! 0.4 in `v0_12/locks.rs`. `below` has the locks in them: this file and those two are compiled
+//! once for the plain locks, and once more for the checked ones.
 
 use crate::condvar::{ExactCondvar, OtherMutex};
-use crate::rwlock::RecursiveRwLock;
+use super::below::{Fair, Recursive, Throughput};
 use core::panic::{RefUnwindSafe, UnwindSafe};
+use ulocks_core::raw::Initial as _;
 use ulocks_core::time::Deadline;
-use ulocks_fair::RawFairMutex as Fair;
-use ulocks_unfair::RawThroughputMutex as Throughput;
 
 /// The raw lock of [`Mutex`](crate::Mutex): that of `ulocks::Mutex`, eight bytes.
 ///
@@ -20,7 +20,7 @@ pub struct RawFairMutex(pub(crate) Fair);
 
 /// The raw lock of [`RwLock`](crate::RwLock), of twenty-four bytes. With `RECURSIVE`, all readers
 /// read recursively.
-pub struct RawRwLock<const RECURSIVE: bool = false>(pub(crate) RecursiveRwLock);
+pub struct RawRwLock<const RECURSIVE: bool = false>(pub(crate) Recursive);
 
 /// Tells threads apart, for [`ReentrantMutex`](crate::ReentrantMutex).
 pub struct RawThreadId;
@@ -45,19 +45,19 @@ impl<const RECURSIVE: bool> RefUnwindSafe for RawRwLock<RECURSIVE> {}
 
 impl RawMutex {
     pub(crate) const fn new() -> Self {
-        Self(Throughput::new())
+        Self(Throughput::INIT)
     }
 }
 
 impl RawFairMutex {
     pub(crate) const fn new() -> Self {
-        Self(Fair::new())
+        Self(Fair::INIT)
     }
 }
 
 impl<const RECURSIVE: bool> RawRwLock<RECURSIVE> {
     pub(crate) const fn new() -> Self {
-        Self(RecursiveRwLock::new())
+        Self(Recursive::new())
     }
 }
 

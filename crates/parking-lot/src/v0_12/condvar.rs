@@ -1,7 +1,7 @@
 //! The condition variable: lock_api 0.4 has none.
 
 use super::MutexGuard;
-use crate::locks;
+use super::super::locks;
 use core::fmt;
 use core::time::Duration;
 use std::time::Instant;

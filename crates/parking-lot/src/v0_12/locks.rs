@@ -1,7 +1,7 @@
 //! lock_api 0.4's traits for the raw locks.
 
 use super::{Marker, RawRwLock, lock_api};
-use crate::locks::{RawFairMutex, RawMutex, RawThreadId};
+use super::super::locks::{RawFairMutex, RawMutex, RawThreadId};
 use crate::rwlock::Patience;
 use core::num::NonZeroUsize;
 use core::time::Duration;
@@ -17,16 +17,19 @@ unsafe impl lock_api::RawMutex for RawMutex {
     type GuardMarker = Marker;
 
     #[inline]
+    #[track_caller]
     fn lock(&self) {
         self.0.lock();
     }
 
     #[inline]
+    #[track_caller]
     fn try_lock(&self) -> bool {
         self.0.try_lock().is_some()
     }
 
     #[inline]
+    #[track_caller]
     unsafe fn unlock(&self) {
         // SAFETY: the caller holds this mutex.
         unsafe { self.0.unlock(()) };
@@ -41,6 +44,7 @@ unsafe impl lock_api::RawMutex for RawMutex {
 // SAFETY: as above; a fair release is a release.
 unsafe impl lock_api::RawMutexFair for RawMutex {
     #[inline]
+    #[track_caller]
     unsafe fn unlock_fair(&self) {
         // SAFETY: the caller holds this mutex.
         unsafe { self.0.unlock(()) };
@@ -53,14 +57,22 @@ unsafe impl lock_api::RawMutexTimed for RawMutex {
     type Instant = Instant;
 
     #[inline]
+    #[track_caller]
     fn try_lock_for(&self, timeout: Duration) -> bool {
-        let acquired = self.0.try_lock().or_else(|| self.0.lock_until(Deadline::after(timeout)));
+        let acquired = match self.0.try_lock() {
+            None => self.0.lock_until(Deadline::after(timeout)),
+            acquired => acquired,
+        };
         acquired.is_some()
     }
 
     #[inline]
+    #[track_caller]
     fn try_lock_until(&self, timeout: Instant) -> bool {
-        let acquired = self.0.try_lock().or_else(|| self.0.lock_until(Deadline::at(timeout)));
+        let acquired = match self.0.try_lock() {
+            None => self.0.lock_until(Deadline::at(timeout)),
+            acquired => acquired,
+        };
         acquired.is_some()
     }
 }
@@ -73,16 +85,19 @@ unsafe impl lock_api::RawMutex for RawFairMutex {
     type GuardMarker = Marker;
 
     #[inline]
+    #[track_caller]
     fn lock(&self) {
         self.0.lock();
     }
 
     #[inline]
+    #[track_caller]
     fn try_lock(&self) -> bool {
         self.0.try_lock().is_some()
     }
 
     #[inline]
+    #[track_caller]
     unsafe fn unlock(&self) {
         // SAFETY: the caller holds this mutex.
         unsafe { self.0.unlock(()) };
@@ -97,6 +112,7 @@ unsafe impl lock_api::RawMutex for RawFairMutex {
 // SAFETY: as above; a fair release is a release.
 unsafe impl lock_api::RawMutexFair for RawFairMutex {
     #[inline]
+    #[track_caller]
     unsafe fn unlock_fair(&self) {
         // SAFETY: the caller holds this mutex.
         unsafe { self.0.unlock_fair(()) };
@@ -109,14 +125,22 @@ unsafe impl lock_api::RawMutexTimed for RawFairMutex {
     type Instant = Instant;
 
     #[inline]
+    #[track_caller]
     fn try_lock_for(&self, timeout: Duration) -> bool {
-        let acquired = self.0.try_lock().or_else(|| self.0.lock_until(Deadline::after(timeout)));
+        let acquired = match self.0.try_lock() {
+            None => self.0.lock_until(Deadline::after(timeout)),
+            acquired => acquired,
+        };
         acquired.is_some()
     }
 
     #[inline]
+    #[track_caller]
     fn try_lock_until(&self, timeout: Instant) -> bool {
-        let acquired = self.0.try_lock().or_else(|| self.0.lock_until(Deadline::at(timeout)));
+        let acquired = match self.0.try_lock() {
+            None => self.0.lock_until(Deadline::at(timeout)),
+            acquired => acquired,
+        };
         acquired.is_some()
     }
 }
@@ -139,32 +163,38 @@ unsafe impl lock_api::RawRwLock for RawRwLock {
     type GuardMarker = Marker;
 
     #[inline]
+    #[track_caller]
     fn lock_shared(&self) {
         self.0.read(Patience::Forever);
     }
 
     #[inline]
+    #[track_caller]
     fn try_lock_shared(&self) -> bool {
         self.0.read(Patience::Never)
     }
 
     #[inline]
+    #[track_caller]
     unsafe fn unlock_shared(&self) {
         // SAFETY: the caller holds this lock in this way.
         unsafe { self.0.unlock_read() };
     }
 
     #[inline]
+    #[track_caller]
     fn lock_exclusive(&self) {
         self.0.write(Patience::Forever);
     }
 
     #[inline]
+    #[track_caller]
     fn try_lock_exclusive(&self) -> bool {
         self.0.write(Patience::Never)
     }
 
     #[inline]
+    #[track_caller]
     unsafe fn unlock_exclusive(&self) {
         // SAFETY: the caller holds this lock in this way.
         unsafe { self.0.unlock_write() };
@@ -185,12 +215,14 @@ unsafe impl lock_api::RawRwLock for RawRwLock {
 // reader's release is fair.
 unsafe impl lock_api::RawRwLockFair for RawRwLock {
     #[inline]
+    #[track_caller]
     unsafe fn unlock_shared_fair(&self) {
         // SAFETY: the caller holds this lock in this way.
         unsafe { self.0.unlock_read() };
     }
 
     #[inline]
+    #[track_caller]
     unsafe fn unlock_exclusive_fair(&self) {
         // SAFETY: the caller holds this lock in this way.
         unsafe { self.0.unlock_write_fair() };
@@ -200,6 +232,7 @@ unsafe impl lock_api::RawRwLockFair for RawRwLock {
 // SAFETY: as above; no writer comes between the two.
 unsafe impl lock_api::RawRwLockDowngrade for RawRwLock {
     #[inline]
+    #[track_caller]
     unsafe fn downgrade(&self) {
         // SAFETY: the caller holds this lock in this way.
         unsafe { self.0.downgrade() };
@@ -212,21 +245,25 @@ unsafe impl lock_api::RawRwLockTimed for RawRwLock {
     type Instant = Instant;
 
     #[inline]
+    #[track_caller]
     fn try_lock_shared_for(&self, timeout: Duration) -> bool {
         self.0.read(Patience::Until(Deadline::after(timeout)))
     }
 
     #[inline]
+    #[track_caller]
     fn try_lock_shared_until(&self, timeout: Instant) -> bool {
         self.0.read(Patience::Until(Deadline::at(timeout)))
     }
 
     #[inline]
+    #[track_caller]
     fn try_lock_exclusive_for(&self, timeout: Duration) -> bool {
         self.0.write(Patience::Until(Deadline::after(timeout)))
     }
 
     #[inline]
+    #[track_caller]
     fn try_lock_exclusive_until(&self, timeout: Instant) -> bool {
         self.0.write(Patience::Until(Deadline::at(timeout)))
     }
@@ -235,11 +272,13 @@ unsafe impl lock_api::RawRwLockTimed for RawRwLock {
 // SAFETY: as above; such a reader does not wait for a writer that waits, if its thread reads.
 unsafe impl lock_api::RawRwLockRecursive for RawRwLock {
     #[inline]
+    #[track_caller]
     fn lock_shared_recursive(&self) {
         self.0.read_again(Patience::Forever);
     }
 
     #[inline]
+    #[track_caller]
     fn try_lock_shared_recursive(&self) -> bool {
         self.0.read_again(Patience::Never)
     }
@@ -248,11 +287,13 @@ unsafe impl lock_api::RawRwLockRecursive for RawRwLock {
 // SAFETY: as above.
 unsafe impl lock_api::RawRwLockRecursiveTimed for RawRwLock {
     #[inline]
+    #[track_caller]
     fn try_lock_shared_recursive_for(&self, timeout: Duration) -> bool {
         self.0.read_again(Patience::Until(Deadline::after(timeout)))
     }
 
     #[inline]
+    #[track_caller]
     fn try_lock_shared_recursive_until(&self, timeout: Instant) -> bool {
         self.0.read_again(Patience::Until(Deadline::at(timeout)))
     }
@@ -262,28 +303,33 @@ unsafe impl lock_api::RawRwLockRecursiveTimed for RawRwLock {
 // accesses.
 unsafe impl lock_api::RawRwLockUpgrade for RawRwLock {
     #[inline]
+    #[track_caller]
     fn lock_upgradable(&self) {
         self.0.upgradable(Patience::Forever);
     }
 
     #[inline]
+    #[track_caller]
     fn try_lock_upgradable(&self) -> bool {
         self.0.upgradable(Patience::Never)
     }
 
     #[inline]
+    #[track_caller]
     unsafe fn unlock_upgradable(&self) {
         // SAFETY: the caller holds this lock in this way.
         unsafe { self.0.unlock_upgradable() };
     }
 
     #[inline]
+    #[track_caller]
     unsafe fn upgrade(&self) {
         // SAFETY: the caller is the upgradable reader.
         unsafe { self.0.upgrade(Patience::Forever) };
     }
 
     #[inline]
+    #[track_caller]
     unsafe fn try_upgrade(&self) -> bool {
         // SAFETY: the caller is the upgradable reader.
         unsafe { self.0.upgrade(Patience::Never) }
@@ -293,6 +339,7 @@ unsafe impl lock_api::RawRwLockUpgrade for RawRwLock {
 // SAFETY: as above.
 unsafe impl lock_api::RawRwLockUpgradeFair for RawRwLock {
     #[inline]
+    #[track_caller]
     unsafe fn unlock_upgradable_fair(&self) {
         // SAFETY: the caller holds this lock in this way.
         unsafe { self.0.unlock_upgradable_fair() };
@@ -302,12 +349,14 @@ unsafe impl lock_api::RawRwLockUpgradeFair for RawRwLock {
 // SAFETY: as above.
 unsafe impl lock_api::RawRwLockUpgradeDowngrade for RawRwLock {
     #[inline]
+    #[track_caller]
     unsafe fn downgrade_upgradable(&self) {
         // SAFETY: the caller holds this lock in this way.
         unsafe { self.0.downgrade_upgradable() };
     }
 
     #[inline]
+    #[track_caller]
     unsafe fn downgrade_to_upgradable(&self) {
         // SAFETY: the caller holds this lock in this way.
         unsafe { self.0.downgrade_to_upgradable() };
@@ -317,22 +366,26 @@ unsafe impl lock_api::RawRwLockUpgradeDowngrade for RawRwLock {
 // SAFETY: as above; an attempt gives up no earlier than its deadline.
 unsafe impl lock_api::RawRwLockUpgradeTimed for RawRwLock {
     #[inline]
+    #[track_caller]
     fn try_lock_upgradable_for(&self, timeout: Duration) -> bool {
         self.0.upgradable(Patience::Until(Deadline::after(timeout)))
     }
 
     #[inline]
+    #[track_caller]
     fn try_lock_upgradable_until(&self, timeout: Instant) -> bool {
         self.0.upgradable(Patience::Until(Deadline::at(timeout)))
     }
 
     #[inline]
+    #[track_caller]
     unsafe fn try_upgrade_for(&self, timeout: Duration) -> bool {
         // SAFETY: the caller is the upgradable reader.
         unsafe { self.0.upgrade(Patience::Until(Deadline::after(timeout))) }
     }
 
     #[inline]
+    #[track_caller]
     unsafe fn try_upgrade_until(&self, timeout: Instant) -> bool {
         // SAFETY: the caller is the upgradable reader.
         unsafe { self.0.upgrade(Patience::Until(Deadline::at(timeout))) }

@@ -3,13 +3,13 @@
 mod condvar;
 mod locks;
 
-pub use crate::locks::{RawFairMutex, RawMutex, RawThreadId};
+pub use super::locks::{RawFairMutex, RawMutex, RawThreadId};
 pub use crate::once::*;
 pub use condvar::{Condvar, WaitTimeoutResult};
 pub use lock_api_04 as lock_api;
 
 /// The raw lock of [`RwLock`].
-pub type RawRwLock = crate::locks::RawRwLock;
+pub type RawRwLock = super::locks::RawRwLock;
 
 #[cfg(feature = "arc_lock")]
 #[cfg_attr(docsrs, doc(cfg(feature = "arc_lock")))]

@@ -1,0 +1,5 @@
+//! The locks below the names of parking_lot.
+
+pub(crate) use crate::rwlock::RecursiveRwLock as Recursive;
+pub(crate) use ulocks_fair::RawFairMutex as Fair;
+pub(crate) use ulocks_unfair::RawThroughputMutex as Throughput;

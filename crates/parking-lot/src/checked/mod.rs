@@ -1,0 +1,23 @@
+//! parking_lot's names on the checked locks of [`ulocks_debug`]: the names of 0.13 here, and those
+//! of 0.12 in `v0_12`.
+//!
+//! They report broken rules, inversions of the lock order, and deadlocks that happen. A fault
+//! panics, unless `ulocks_debug::set_policy` says otherwise. lock_api does not tell a lock where it is made,
+//! so the locks that one line acquires first are a class. With the feature `send_guard`, a release
+//! by another thread is reported.
+
+mod below;
+#[path = "../current.rs"]
+mod current;
+#[path = "../locks.rs"]
+mod locks;
+#[cfg(feature = "v0_12")]
+#[cfg_attr(docsrs, doc(cfg(feature = "v0_12")))]
+#[path = "../v0_12/mod.rs"]
+pub mod v0_12;
+
+pub use crate::once::*;
+pub use current::*;
+pub use lock_api;
+pub use locks::{RawFairMutex, RawMutex, RawRwLock, RawThreadId};
+pub use ulocks_debug;
