@@ -2,9 +2,9 @@
 //! of 0.12 in `v0_12`.
 //!
 //! They report broken rules, inversions of the lock order, and deadlocks that happen. A fault
-//! panics, unless `ulocks_debug::set_policy` says otherwise. lock_api does not tell a lock where it is made,
-//! so the locks that one line acquires first are a class. With the feature `send_guard`, a release
-//! by another thread is reported.
+//! panics, unless `ulocks_debug::set_policy` says otherwise. lock_api does not tell a lock where it
+//! is made, so the locks that one line acquires first are a class. With the feature `send_guard`, a
+//! release by another thread is reported.
 
 mod below;
 #[path = "../current.rs"]
