@@ -4,6 +4,7 @@
 pub mod busy_work;
 pub mod child;
 pub mod clock;
+pub mod line;
 pub mod machine;
 pub mod pinning;
 pub mod syscalls;

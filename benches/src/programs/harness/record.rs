@@ -4,6 +4,7 @@ use super::plan::Plan;
 use crate::programs::progress::Progress;
 use crate::report::{self, Ended, Mode};
 use crate::run::child::{Outcome, Runner};
+use crate::run::line;
 use crate::run::machine::Machine;
 use crate::workloads::cell::{Cell, Probe, Trial};
 use crate::workloads::hogs::Hogs;
@@ -34,6 +35,9 @@ pub struct Record<R> {
     pub iterations_per_us: f64,
     /// Of the order of trials and of the workers' random numbers.
     pub seed: u32,
+    /// How long a cache line takes to another CPU and back, before each round, in nanoseconds.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub round_trips_ns: Vec<f64>,
     /// What was computed.
     pub rows: Vec<R>,
     /// Every trial in the order they ran.
@@ -55,6 +59,7 @@ impl<R> Record<R> {
             rounds: 1,
             iterations_per_us: 1000.0,
             seed: 0,
+            round_trips_ns: Vec::new(),
             rows,
             trials,
         }
@@ -82,6 +87,7 @@ impl<R: Serialize> Record<R> {
             rounds: plan.rounds,
             iterations_per_us: plan.lengths.iterations_per_us,
             seed: now.subsec_nanos(),
+            round_trips_ns: Vec::new(),
             rows: Vec::new(),
             trials: Vec::new(),
         };
@@ -97,6 +103,7 @@ impl<R: Serialize> Record<R> {
         let runner = Runner::new()?;
         let progress = Progress::new(name, (0.0, Duration::ZERO));
         for round in 0..plan.rounds {
+            self.round_trips_ns.extend(line::round_trip_ns());
             let seed = u64::from(self.seed) + u64::from(round);
             for probe in plan.round(round, seed) {
                 progress.trial(self.trials.len(), plan.trials(), &describe(probe));
@@ -156,6 +163,7 @@ impl<R: Serialize> Record<R> {
             let load = self.machine.load_average[0];
             caveats.push(format!("The machine was not idle: load {load:.1} in the minute before the run."));
         }
+        caveats.extend(line::describe(&self.round_trips_ns));
         caveats
     }
 }

@@ -1,0 +1,75 @@
+//! How long a cache line takes from one CPU to another and back.
+//!
+//! Short sections depend on this more than on the lock. On a virtual machine it may change from
+//! round to round, when the host moves the CPUs.
+
+use super::pinning::{self, Pin};
+use crate::statistics::median;
+use std::sync::Barrier;
+use std::sync::atomic::AtomicU32;
+use std::sync::atomic::Ordering::{Acquire, Release};
+use std::thread;
+use std::time::Instant;
+
+/// Round trips that are timed together.
+const BATCH: u32 = 100;
+/// Batches. A batch in which one of the two threads is preempted is one of many.
+const BATCHES: u32 = 41;
+
+/// The time in nanoseconds in which a line goes to another CPU and comes back, at this moment: the
+/// median of 41 batches. `None` if this process may use one CPU only.
+pub fn round_trip_ns() -> Option<f64> {
+    let cpus = pinning::order(Pin::Scatter).ok().filter(|cpus| cpus.len() > 1)?;
+    let (turn, start) = (AtomicU32::new(0), Barrier::new(2));
+    // The thread whose number is `odd` waits for `odd`, and then makes it the other's turn.
+    let play = |odd: u32, batches: &mut Vec<f64>| {
+        let bound = pinning::bind(cpus[odd as usize]).is_ok();
+        start.wait();
+        for _ in 0..BATCHES {
+            let began = Instant::now();
+            for _ in 0..BATCH {
+                while turn.load(Acquire) != odd {
+                    std::hint::spin_loop();
+                }
+                turn.store(1 - odd, Release);
+            }
+            batches.push(began.elapsed().as_nanos() as f64 / f64::from(BATCH));
+        }
+        bound
+    };
+    let mut batches = Vec::new();
+    let bound = thread::scope(|scope| {
+        let other = scope.spawn(|| play(1, &mut Vec::new()));
+        let one = scope.spawn(|| play(0, &mut batches));
+        one.join().expect("nothing in it panics") & other.join().expect("nothing in it panics")
+    });
+    bound.then(|| median(&batches))
+}
+
+/// Round trips in words: the lowest and the highest of them, if there are any.
+pub fn describe(round_trips_ns: &[f64]) -> Option<String> {
+    let (low, high) = round_trips_ns.iter().fold(None, |range: Option<(f64, f64)>, &ns| {
+        Some(range.map_or((ns, ns), |(low, high)| (low.min(ns), high.max(ns))))
+    })?;
+    Some(format!("A cache line went to another CPU and back in {low:.0} to {high:.0} ns, before each round."))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_round_trip_takes_a_time_where_there_are_two_cpus() {
+        let two = pinning::allowed().unwrap().len() > 1;
+        let ns = round_trip_ns();
+        assert_eq!(ns.is_some(), two);
+        assert!(ns.is_none_or(|ns| ns.is_finite() && ns > 0.0), "{ns:?}");
+    }
+
+    #[test]
+    fn round_trips_are_described_by_their_range() {
+        let text = describe(&[66.4, 310.2, 70.0]).unwrap();
+        assert_eq!(text, "A cache line went to another CPU and back in 66 to 310 ns, before each round.");
+        assert_eq!(describe(&[]), None);
+    }
+}
