@@ -514,7 +514,7 @@ typedef struct ulocks_shared_semaphore_t {
 
 /**
  * A mutex for many operations a second among many threads. A thread may be overtaken for a
- * millisecond, but not for ever.
+ * tenth of a millisecond, but not for ever.
  *
  * `ULOCKS_MUTEX_INIT`, or all bytes zero, is an unlocked mutex. It needs no destruction: the
  * thread that unlocks it last may free its memory at once. It may lie in memory that several
@@ -538,7 +538,7 @@ typedef struct ulocks_shared_throughput_mutex_cond_t {
 
 /**
  * A mutex for many operations a second among many threads. A thread may be overtaken for a
- * millisecond, but not for ever.
+ * tenth of a millisecond, but not for ever.
  *
  * `ULOCKS_MUTEX_INIT`, or all bytes zero, is an unlocked mutex. It needs no destruction: the
  * thread that unlocks it last may free its memory at once. It belongs to one process. A thread

@@ -15,7 +15,7 @@ const _: () = call::holds::<ulocks_throughput_mutex_t, Lock>();
 const _: () = call::holds::<ulocks_throughput_mutex_cond_t, Condvar>();
 
 /// A mutex for many operations a second among many threads. A thread may be overtaken for a
-/// millisecond, but not for ever.
+/// tenth of a millisecond, but not for ever.
 ///
 /// `ULOCKS_MUTEX_INIT`, or all bytes zero, is an unlocked mutex. It needs no destruction: the
 /// thread that unlocks it last may free its memory at once. It belongs to one process. A thread

@@ -10,7 +10,7 @@ use ulocks_core::time::Deadline;
 
 /// The raw lock of [`Mutex`](crate::Mutex): that of `ulocks::Mutex`, eight bytes.
 ///
-/// It is barging with a bound of a millisecond. A fair release is a release: the waiter that is the
+/// It is barging with a bound of 100 us. A fair release is a release: the waiter that is the
 /// next reserves the mutex when it has waited for the bound.
 pub struct RawMutex(pub(crate) Throughput);
 

@@ -6,7 +6,7 @@ use crate::{fair, psrwlock, unfair};
 ///
 /// It is [`unfair::ThroughputMutex`], whose page says all about fairness, blocking, panics,
 /// processes, signals and forks. In short: eight bytes beside the data; no allocation; all-zero
-/// memory is an unlocked mutex. An arriving thread may overtake a waiter, for a millisecond. Then
+/// memory is an unlocked mutex. An arriving thread may overtake a waiter, for 100 us. Then
 /// the waiter reserves the mutex, so no thread starves.
 ///
 /// # Why this one

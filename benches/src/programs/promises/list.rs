@@ -19,11 +19,13 @@ const FIFO_PEERS: [&str; 3] = ["sysv", "pthread-pi", "mcs-park"];
 /// Those that promise a median wait on one CPU, and two peers for comparison.
 const ON_ONE_CPU: [&str; 7] = ["unfair", "throughput", "asym", "byte", "fair", "semaphore", "pi"];
 
+const THROUGHPUT: &str = "throughput";
+
 const WORKLOADS_US: [(u64, u64); 4] = [(0, 0), (1, 9), (3, 7), (10, 0)];
 
 /// After so long a waiter of `ThroughputMutex` has the lock reserved, unless its type says
 /// otherwise.
-const RESERVED_AFTER_NS: u64 = 1_000_000;
+const RESERVED_AFTER_NS: u64 = 100_000;
 /// How long hogs hold.
 const HOG_NS: u64 = 100_000;
 /// What scheduling may add to a bounded wait.
@@ -39,6 +41,7 @@ pub fn all(cpus: u32) -> Vec<Promise> {
     let list = [
         fair(cpus),
         throughput(cpus),
+        bounds(cpus),
         asym(),
         biased(),
         semaphore(),
@@ -96,7 +99,6 @@ fn fair(cpus: u32) -> Vec<Promise> {
 
 /// `ThroughputMutex`: as fast as the fastest everywhere, and no thread starves.
 fn throughput(cpus: u32) -> Vec<Promise> {
-    const THROUGHPUT: &str = "throughput";
     let mut list = Vec::new();
     for n in [1, 2, 4, 8, 32, 100] {
         for us in WORKLOADS_US {
@@ -129,7 +131,7 @@ fn throughput(cpus: u32) -> Vec<Promise> {
         let ahead = u64::from(hogs);
         let bound = (RESERVED_AFTER_NS + ahead * HOG_NS + SLACK_NS) as f64;
         let holds = if hogs == 1 { "one hold".into() } else { format!("{hogs} holds") };
-        let what = format!("{words}: p99 wait, reserved after 1 ms + {holds} + 1 ms");
+        let what = format!("{words}: p99 wait, reserved after 100 us + {holds} + 1 ms");
         rows.push(at_most(of(THROUGHPUT), Figure::WaitP99, bound, &format!("{id}/p99"), what));
         let what = format!("{words}: hogs' rate by that of std");
         let (bound, name) = (Bound::AtLeast(0.95), format!("{id}/rate"));
@@ -140,11 +142,46 @@ fn throughput(cpus: u32) -> Vec<Promise> {
     list
 }
 
+/// What another bound on overtaking gives, and what it costs.
+fn bounds(cpus: u32) -> Vec<Promise> {
+    const OF: [(&str, &str); 5] = [
+        ("throughput-50us", "50us"),
+        (THROUGHPUT, "100us"),
+        ("throughput-200us", "200us"),
+        ("throughput-500us", "500us"),
+        ("throughput-1ms", "1ms"),
+    ];
+    let crowd = |hogs, victims| Cell::Hogs(Hogs { hogs, victims, hold_ns: HOG_NS, place: Place::Apart });
+    let mut list = Vec::new();
+    for (lock, after) in OF {
+        let row = |cell, figure, id: &str, words: &str| {
+            let of = |lock| Subject { lock, cell };
+            let what = format!("overtaken for {after}: {words}");
+            let row = versus(of(lock), of("std"), figure, Bound::Shown, "", what);
+            Promise { name: format!("{THROUGHPUT}/bounds/{id}/{after}"), ..row }
+        };
+        let mut rows = vec![
+            row(crowd(1, 31), Figure::WaitP99, "1+31/p99", "1 hog, 31 victims: p99 wait by that of std"),
+            row(crowd(1, 31), Figure::HogsPerSecond, "1+31/rate", "1 hog, 31 victims: hog's rate by std's"),
+            row(crowd(31, 1), Figure::WaitP99, "31+1/p99", "31 hogs, 1 victim: p99 wait by that of std"),
+            row(crowd(31, 1), Figure::HogsPerSecond, "31+1/rate", "31 hogs, 1 victim: hogs' rate by std's"),
+        ];
+        for (us, n) in [((10, 0), 4), ((10, 0), 100), ((3, 7), 32), ((1, 9), 100)] {
+            let (words, (hold, non)) = (format!("({}, {}) us, {n} threads: rate by std's", us.0, us.1), us);
+            rows.push(row(threads(us, n), Figure::PerSecond, &format!("({hold},{non})x{n}"), &words));
+        }
+        let obstacle = (cpus < 2).then_some("needs two CPUs");
+        list.extend(rows.into_iter().map(|row| Promise { lock: THROUGHPUT, obstacle, ..row }));
+    }
+    list
+}
+
 /// The cells that a mutex is scored over: short sections, and the usual workloads.
 fn score_cells() -> Vec<Cell> {
+    const THREADS: [u32; 4] = [2, 4, 8, 32];
     let of = |workload, n| Cell::Loop { workload, workers: Workers::Threads(n), second: false };
-    let short = Workload::short().flat_map(|workload| [2, 8].map(|n| of(workload, n)));
-    let usual = WORKLOADS_US.iter().flat_map(|&us| [2, 8, 32].map(|n| threads(us, n)));
+    let short = Workload::short().flat_map(|workload| THREADS.map(|n| of(workload, n)));
+    let usual = WORKLOADS_US.iter().flat_map(|&us| THREADS.map(|n| threads(us, n)));
     short.chain(usual).collect()
 }
 

@@ -64,12 +64,12 @@ impl Program for Promises {
         }
     }
 
-    /// The few of a quick look, or all but scores, unless part of a name is given. Scores have some
+    /// The few of a quick look, or all but scores and bounds, unless part of a name is given. Scores have some
     /// two hundred trials of their own.
     fn subjects(cli: &Cli, mode: Mode, cpus: u32) -> Vec<Promise> {
         let asked = cli.as_ref().only.is_some();
         let usual = |promise: &Promise| match mode {
-            Mode::Full => !matches!(promise.claim, promise::Claim::Score { .. }),
+            Mode::Full => !promise.only_if_named(),
             Mode::Quick | Mode::Smoke => promise.quick,
         };
         list::all(cpus).into_iter().filter(|promise| asked || usual(promise)).collect()

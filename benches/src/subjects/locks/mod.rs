@@ -45,6 +45,7 @@ use ulocks_shm::robust::fair_mutex::RobustFairMutex;
 use ulocks_shm::robust::mutex::RobustMutex;
 use ulocks_shm::robust::rwlock::RobustPsRwLock;
 use ulocks_shm::robust::semarray::RobustSemaphore;
+use ulocks_unfair::{After, RawThroughputMutex};
 
 /// The contenders of a lock.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -418,6 +419,14 @@ locks! {
         "wait-wake" 'h' "mutex on FUTEX_WAIT and FUTEX_WAKE that never spins": WaitWake;
         "calock-1ms" 'Y' "Calock that promotes every millisecond": Ulock<RawCalock<Private, Every<1_000_000>>>;
         "calock-100ms" 'Z' "Calock that promotes every 100 ms": Ulock<RawCalock<Private, Every<100_000_000>>>;
+        "throughput-50us" '3' "ThroughputMutex, reserved after 50 us":
+            Ulock<RawThroughputMutex<Private, After<50_000>>>;
+        "throughput-200us" '4' "ThroughputMutex, reserved after 200 us":
+            Ulock<RawThroughputMutex<Private, After<200_000>>>;
+        "throughput-500us" '5' "ThroughputMutex, reserved after 500 us":
+            Ulock<RawThroughputMutex<Private, After<500_000>>>;
+        "throughput-1ms" '6' "ThroughputMutex, reserved after 1 ms":
+            Ulock<RawThroughputMutex<Private, After<1_000_000>>>;
         "biased" '2' "ulocks unfair BiasedMutex": Ulock<ulocks_unfair::RawBiasedMutex>;
         "sysv-undo" 'u' "SysV semaphore with SEM_UNDO": SysV<true> | SysV<true>;
         "ofd" 'l' "lock of an open file description, two fcntl calls an operation": Ofd | Ofd;
@@ -429,7 +438,7 @@ locks! {
     }
     family {
         "unfair" 'b' 'B' "ulocks unfair Mutex": ulocks_unfair::RawMutex { 1_000 3_000 10_000 30_000 };
-        "throughput" 't' 'T' "ulocks unfair ThroughputMutex, reserved after 1 ms": ulocks_unfair::RawThroughputMutex;
+        "throughput" 't' 'T' "ulocks unfair ThroughputMutex, reserved after 100 us": ulocks_unfair::RawThroughputMutex;
         "asym" 'a' 'A' "ulocks unfair AsymMutex": ulocks_unfair::RawAsymMutex;
         "byte" 'x' 'X' "ulocks unfair ByteMutex": ulocks_unfair::RawByteMutex, threads;
         "calock" 'c' 'C' "ulocks Calock": ulocks_calock::RawCalock { 3_000 };

@@ -55,15 +55,26 @@ fn has_policy(entry: &Entry) -> bool {
 #[test]
 fn probes_run_when_they_are_named() {
     let probes: Vec<_> = Entry::all().iter().filter(|entry| entry.probe).map(|entry| entry.name).collect();
-    let wanted = ["mcs-park", "ticket-futex", "wait-wake", "calock-1ms", "calock-100ms", "biased"];
-    assert_eq!(probes[..6], wanted);
+    let wanted = [
+        "mcs-park",
+        "ticket-futex",
+        "wait-wake",
+        "calock-1ms",
+        "calock-100ms",
+        "throughput-50us",
+        "throughput-200us",
+        "throughput-500us",
+        "throughput-1ms",
+        "biased",
+    ];
+    assert_eq!(probes[..wanted.len()], wanted);
     let elsewhere = |name: &&str| {
         crate::subjects::rwlocks::Entry::find(name).is_ok()
             || crate::subjects::semaphores::Entry::find(name).is_ok()
             || name.starts_with("robust")
             || ["sysv-undo", "ofd"].contains(name) // `shared`
     };
-    assert!(probes[6..].iter().all(elsewhere), "{probes:?}");
+    assert!(probes[wanted.len()..].iter().all(elsewhere), "{probes:?}");
     assert!(Entry::all().iter().all(|entry| entry.is_usual() == (entry.is_plain() && !entry.probe)));
 }
 

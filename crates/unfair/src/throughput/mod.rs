@@ -27,7 +27,7 @@ use ulocks_core::{Private, api};
 /// # Fairness
 /// An arriving thread takes a free mutex past waiters, but not for ever. Sleeping waiters are
 /// served in the order in which they fell asleep. A release wakes the first. Others may overtake it
-/// for the bound, one millisecond unless the type says otherwise ([`After`]). Then it reserves the
+/// for the bound, 100 us unless the type says otherwise ([`After`]). Then it reserves the
 /// mutex: the present holder is the last to have overtaken it. With
 /// - `h`, the longest time the mutex is held,
 /// - `w`, the time until a woken thread runs,
@@ -49,10 +49,12 @@ use ulocks_core::{Private, api};
 /// [`lock`](api::Mutex::lock) is one atomic read-modify-write if the mutex is free and no thread
 /// waits, and so is the release. Otherwise the caller spins as on a [`Mutex`](crate::Mutex), for up
 /// to 6 us by default, and then sleeps in the kernel (`FUTEX_WAIT`). A waiter that has reserved
-/// spins for up to 40 us before it sleeps again. A spin ends at once if the holder waited, too,
-/// before it acquired, and did so on the CPU where the spinning thread runs: then the holder is not
-/// running. No thread ever yields to the scheduler. A timed acquisition tries at least once, and
-/// may return late by its spinning budget and by what the scheduler takes.
+/// spins for up to 40 us before it sleeps again. So does a thread that finds the mutex free and
+/// reserved. A spin ends at once if the holder waited, too, before it acquired, and did so on the
+/// CPU where the spinning thread runs: then the holder is not running. It also ends if the waiter
+/// that has reserved the mutex sleeps on that CPU. No thread ever yields to the scheduler. A timed
+/// acquisition tries at least once, and may return late by its spinning budget and by what the
+/// scheduler takes.
 ///
 /// # Panics
 /// None of its own. Locking a mutex that the calling thread already holds is a deadlock, or, with a

@@ -15,7 +15,7 @@ use ulocks_core::{Policy, cpu};
 
 /// How long a head waiter that has reserved polls before it sleeps, in nanoseconds, unless its
 /// policy never spins. About as long as a sleep and a wake-up take.
-const RESERVER_NS: u32 = 40_000;
+pub(super) const RESERVER_NS: u32 = 40_000;
 
 /// What the head waiter has done at a look.
 enum Settled {
@@ -136,7 +136,7 @@ impl<P: Policy, B: Bound> RawThroughputMutex<P, B> {
         let was = self.state();
         if !was.is_locked() {
             if self.take_as_head(was).is_ok() { Look::Acquired } else { Look::Taken }
-        } else if Self::holder_was_here(was) {
+        } else if !was.is_reserved() && Self::is_here(was) {
             Look::Hopeless
         } else {
             Look::Taken
@@ -153,7 +153,7 @@ impl<P: Policy, B: Bound> RawThroughputMutex<P, B> {
                 let left = was.without(ASLEEP | RESERVED).with(MARKED);
                 self.change(was, left, false).map(|()| Settled::GaveUp)
             } else {
-                let asleep = was.with(ASLEEP | if due { RESERVED } else { 0 });
+                let asleep = if due { was.reserved_on(cpu::current()) } else { was }.with(ASLEEP);
                 self.change(was, asleep, false).map(|()| Settled::Asleep(asleep))
             };
             match done {
@@ -168,7 +168,7 @@ impl<P: Policy, B: Bound> RawThroughputMutex<P, B> {
     fn insist(&self) -> bool {
         let mut was = self.state();
         while was.is_locked() {
-            match self.change(was, was.with(RESERVED), false) {
+            match self.change(was, was.reserved_on(cpu::current()), false) {
                 Ok(()) => break,
                 Err(now) => was = now,
             }

@@ -45,7 +45,7 @@
 //! | not `LOCKED` | `LOCKED`, a hint, and `MARKED` unless another waiter is queued | the head waiter | (L4) |
 //! | not open | with `MARKED` | an outsider about to sleep, or to give up; a notification that requeues a waiter here | (S1) |
 //! | `LOCKED` | with `ASLEEP` | the head waiter, about to sleep | (S2) |
-//! | `LOCKED` | with `RESERVED` | the head waiter, when the bound has passed | (R) |
+//! | `LOCKED` | with `RESERVED`, its own CPU as the hint | the head waiter, when the bound has passed | (R) |
 //! | `LOCKED` | with `MARKED`, without `ASLEEP` and `RESERVED` | the head waiter, giving up | (T) |
 //! | `LOCKED` | without `LOCKED`, all else as it was | the holder, which then wakes as the old value says | (U) |
 //! | any | without `ASLEEP` and `RESERVED`, with `MARKED` if `LOCKED` | between processes: a waiter, see *Deaths* | (D) |
@@ -99,10 +99,14 @@
 //! queue, and reserve. The head waiter that has just reserved polls closely for 40 us, about as
 //! long as a sleep and a wake-up take, because the mutex idles while it sleeps.
 //!
-//! All of them stop at once when the hint names their own CPU: then the holder is not running. Only
-//! an acquisition that had to wait leaves a hint, in the same CAS. A hint at each acquisition would
-//! cost 2 ns of 12 in a word of its own, since the release waits for the store, and 4 ns in this
-//! one.
+//! A free reserved mutex idles until the head waiter runs. An arriving thread that finds it so
+//! polls for 40 us too: if it slept, the head waiter would have to wake it right away. With a
+//! holder of 100 us and 31 others that hold for 1 us, it saves the holder a fifth of its rate.
+//!
+//! All of them stop at once when the hint names their own CPU. Then the thread that they wait for
+//! is not running: the holder, or the head waiter that has reserved. Only (R) and an acquisition
+//! that had to wait leave a hint, in the same CAS. A hint at each acquisition would cost 2 ns of 12
+//! in a word of its own, since the release waits for the store, and 4 ns in this one.
 //!
 //! # Deaths
 //! Between processes a waiter may be killed at any step, and break invariants 4 to 7. So no waiter
@@ -125,13 +129,14 @@
 
 use super::bound::{After, Bound};
 use super::deaths::Watch;
+use super::queue::RESERVER_NS;
 use super::word::{HEAD, OUTSIDE, Queue, ThroughputState as State, Ticket};
 use core::fmt;
 use core::marker::PhantomData;
 use core::time::Duration;
 use ulocks_core::futex::{Futex, FutexKey, Waited};
 use ulocks_core::meter::{Event, Meter};
-use ulocks_core::spin::{self, Look};
+use ulocks_core::spin::{self, Look, Spin};
 use ulocks_core::sync::Ordering::{Acquire, Relaxed, Release};
 use ulocks_core::sync::without_unwinding;
 use ulocks_core::time::Deadline;
@@ -226,7 +231,7 @@ impl<P: Policy, B: Bound> RawThroughputMutex<P, B> {
         let was = self.state();
         if was.is_open() {
             if take(was).is_ok() { Look::Acquired } else { Look::Taken }
-        } else if Self::holder_was_here(was) {
+        } else if Self::is_here(was) {
             Look::Hopeless
         } else if was.owes_wake() {
             Look::Saturated
@@ -244,9 +249,18 @@ impl<P: Policy, B: Bound> RawThroughputMutex<P, B> {
         }
     }
 
-    /// Whether the holder cannot be running, because the caller runs on the holder's CPU.
-    pub(super) fn holder_was_here(was: State) -> bool {
-        was.is_locked() && was.hint().is_some() && was.hint() == cpu::current()
+    /// A free mutex idles until the head waiter that has reserved it runs, and that one may hold it
+    /// for a moment only. A sleep and a wake-up of the caller would come on top of it.
+    fn wait_for_reserver(&self) -> bool {
+        let was = self.state();
+        let idles = was.is_reserved() && !was.is_locked() && P::Spin::WOKEN_NS > 0;
+        idles && spin::closely_for::<P>(RESERVER_NS, || self.look_in_passing())
+    }
+
+    /// Whether the thread that is waited for cannot be running, because the caller runs on its CPU:
+    /// the head waiter if the mutex is reserved, or else the holder.
+    pub(super) fn is_here(was: State) -> bool {
+        !was.is_open() && was.hint().is_some() && was.hint() == cpu::current()
     }
 
     /// Takes a mutex that is open but not zero.
@@ -268,6 +282,7 @@ impl<P: Policy, B: Bound> RawThroughputMutex<P, B> {
         self.meter.count(Event::Contended);
         self.take_if_open()
             || spin::backing_off::<P>(|| self.look_in_passing())
+            || self.wait_for_reserver()
             || without_unwinding(|| self.lock_outside(deadline, false)) // invariant 8
     }
 

@@ -11,7 +11,7 @@ use ulocks_core::futex::Bits;
 /// | 1 | `MARKED` | an outsider may be asleep; may be stale when set, never when clear | an outsider that is about to sleep, or has slept | an acquisition: the release before it has woken an outsider, or the head waiter |
 /// | 2 | `ASLEEP` | the head waiter may be asleep | the head waiter | an acquisition: the release before it has woken the head waiter |
 /// | 3 | `RESERVED` | only the head waiter may acquire | the head waiter | the head waiter, as it acquires or leaves |
-/// | 16 to 31 | hint | where the holder acquired: the number of the CPU plus one; zero is unknown | an acquisition after spinning or sleeping | any other acquisition |
+/// | 16 to 31 | hint | a number of a CPU plus one; zero is unknown. If `RESERVED` is set: where the head waiter sleeps. Otherwise: where the holder acquired | an acquisition after spinning or sleeping; the head waiter, with `RESERVED` | any other acquisition |
 ///
 /// Flags that are set while the mutex is held stay set at the release. So a free word may be other
 /// than zero. The next acquisition clears it.
@@ -51,8 +51,18 @@ impl ThroughputState {
 
     /// Held by a thread on `cpu`, if that is known.
     pub(super) fn held_on(cpu: Option<u32>) -> Self {
+        Self(Self::LOCKED).with_hint(cpu)
+    }
+
+    /// Reserved for a head waiter on `cpu`, if that is known.
+    pub(super) fn reserved_on(self, cpu: Option<u32>) -> Self {
+        self.with(Self::RESERVED).with_hint(cpu)
+    }
+
+    fn with_hint(self, cpu: Option<u32>) -> Self {
         let hint = cpu.map_or(0, |cpu| cpu.saturating_add(1));
-        Self(Self::LOCKED | if hint <= u32::from(u16::MAX) { hint << HINT_SHIFT } else { 0 })
+        let flags = self.0 & ((1 << HINT_SHIFT) - 1);
+        Self(flags | if hint <= u32::from(u16::MAX) { hint << HINT_SHIFT } else { 0 })
     }
 
     /// Whether a thread holds the mutex.
@@ -77,7 +87,8 @@ impl ThroughputState {
         self.has(Self::LOCKED) && self.has(Self::MARKED | Self::ASLEEP)
     }
 
-    /// The CPU where the holder was when it acquired, if that is known.
+    /// The CPU where the head waiter was when it reserved, or else where the holder was when it
+    /// acquired, if that is known.
     #[must_use]
     pub const fn hint(self) -> Option<u32> {
         (self.0 >> HINT_SHIFT).checked_sub(1)
@@ -210,6 +221,15 @@ mod tests {
         for unknown in [None, Some(65_535), Some(u32::MAX)] {
             assert_eq!(ThroughputState::held_on(unknown), ThroughputState(ThroughputState::LOCKED));
         }
+    }
+
+    #[test]
+    fn a_reservation_replaces_the_hint_and_leaves_the_flags() {
+        let held = ThroughputState::held_on(Some(3)).with(ThroughputState::MARKED);
+        let reserved = held.reserved_on(Some(7));
+        assert_eq!(reserved.hint(), Some(7));
+        assert_eq!(reserved.0 & 0xffff, held.0 & 0xffff | ThroughputState::RESERVED);
+        assert_eq!(held.reserved_on(None).hint(), None);
     }
 
     #[test]
