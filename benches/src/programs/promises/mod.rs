@@ -64,8 +64,8 @@ impl Program for Promises {
         }
     }
 
-    /// The few of a quick look, or all but scores and bounds, unless part of a name is given. Scores have some
-    /// two hundred trials of their own.
+    /// The few of a quick look, or all but those that run only if named, unless part of a name is
+    /// given.
     fn subjects(cli: &Cli, mode: Mode, cpus: u32) -> Vec<Promise> {
         let asked = cli.as_ref().only.is_some();
         let usual = |promise: &Promise| match mode {

@@ -116,8 +116,8 @@ pub struct Promise {
 }
 
 impl Promise {
-    /// Whether it runs only if `--only` names it: a score has hundreds of trials of its own, and the
-    /// rows of other bounds are for the choice of the default.
+    /// Whether it runs only if `--only` names it: a score has hundreds of trials of its own, and
+    /// the rows of other bounds are for the choice of the default.
     pub(super) fn only_if_named(&self) -> bool {
         matches!(self.claim, Claim::Score { .. }) || self.name.contains("/bounds/")
     }
