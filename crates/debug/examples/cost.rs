@@ -75,6 +75,15 @@ fn main() {
                 time(PAIRS, || *black_box(&checked).lock() += 1)
             }),
         ),
+        (
+            "checked, profiled",
+            Box::new(|| {
+                ulocks_debug::profile::start();
+                let time = time(PAIRS, || *black_box(&checked).lock() += 1);
+                ulocks_debug::profile::stop();
+                time
+            }),
+        ),
         ("tracing-mutex", Box::new(|| time(PAIRS, || *black_box(&tracing).lock().unwrap() += 1))),
         (
             "tracing-mutex, in another",

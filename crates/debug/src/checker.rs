@@ -16,7 +16,7 @@ use crate::identity::Identity;
 use crate::order::{Asked, key};
 use crate::report::{From, Place, Report, deliver};
 use crate::rules::{self, Holder};
-use crate::thread::{Record, Rewait, coarse_now, current};
+use crate::thread::{Record, Rewait, current, since};
 use crate::wait;
 use core::fmt;
 use core::panic::Location;
@@ -121,7 +121,7 @@ impl<R> Checked<R> {
         }
         self.holder.store(ptr::from_ref(me).cast_mut(), Relaxed);
         self.home.store(asked.lock, Relaxed);
-        let held = asked.held(coarse_now());
+        let held = asked.held(since());
         if !me.push(&held) {
             rules::too_many(me, &held);
         }

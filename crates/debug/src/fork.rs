@@ -28,6 +28,8 @@ extern "C" fn parent() {
 }
 
 extern "C" fn child() {
+    // The sums are those of the parent.
+    crate::profile::sums::reset();
     let me = existing();
     for record in records() {
         match me {

@@ -24,6 +24,8 @@ mod order;
 #[cfg(checking)]
 mod policy;
 #[cfg(checking)]
+pub mod profile;
+#[cfg(checking)]
 mod reentrant;
 #[cfg(checking)]
 mod report;

@@ -45,7 +45,7 @@ pub(crate) struct Held {
     pub access: Access,
     pub instance: u64,
     pub place: Place,
-    /// By the coarse clock, in nanoseconds.
+    /// In nanoseconds, by the coarse clock, or by that of the profile; then bit 0 is set.
     pub since: u64,
 }
 
@@ -109,6 +109,12 @@ impl Slot {
     #[inline]
     pub fn lock(&self) -> usize {
         self.lock.load(Relaxed)
+    }
+
+    /// The time of the entry. The slot was written by the calling thread.
+    #[inline]
+    pub fn since(&self) -> u64 {
+        self.since.load(Relaxed)
     }
 
     /// The access. The slot was written by the calling thread.

@@ -17,6 +17,7 @@
 
 use crate::access::Access;
 use crate::class::Node;
+use crate::profile::sums::{self, Entry, Key, Table};
 use crate::report::{LockName, Place, ThreadName};
 pub(crate) use crate::slot::Held;
 use crate::slot::{Slot, how};
@@ -86,6 +87,12 @@ struct OwnerOnly {
     last: Cell<u32>,
     /// How many held locks have no slot.
     over: Cell<u32>,
+    /// The sums of the profile, once it was on at an acquisition.
+    table: Cell<Option<&'static Table>>,
+    /// Where the hold is counted, by slot; for a slot whose time is one of the profile.
+    entries: [Cell<Option<&'static Entry>>; MOST],
+    /// When the wait began, by the clock of the profile; 0 if it was off.
+    wait_began: Cell<u64>,
     rewait: Cell<Option<Rewait>>,
     /// Keys of acquisitions that broke no rule.
     validated: [Cell<u64>; REMEMBERED],
@@ -177,6 +184,9 @@ impl Drop for Exit {
         // SAFETY: neither of the two special values, so a record.
         let record = unsafe { &*current };
         record.sweep();
+        if let Some(table) = record.owner_only.table.take() {
+            table.give_back();
+        }
         // The main thread ends with the process, which may end while locks are held.
         if record.is_main() || !record.holds_any() {
             record.give_back();
@@ -196,6 +206,13 @@ pub(crate) fn coarse_now() -> u64 {
     now.tv_sec.cast_unsigned() * 1_000_000_000 + now.tv_nsec.cast_unsigned()
 }
 
+/// The time of an acquisition: by the clock of the profile if that is on, with bit 0 set, and by
+/// the coarse clock otherwise, with bit 0 clear. Both clocks tell the same time.
+#[inline]
+pub(crate) fn since() -> u64 {
+    if sums::is_on() { sums::now() } else { coarse_now() & !1 }
+}
+
 impl Record {
     fn leak() -> &'static Self {
         let owner_only = OwnerOnly {
@@ -204,6 +221,9 @@ impl Record {
             bits: [const { Cell::new(0) }; MOST],
             last: Cell::new(0),
             over: Cell::new(0),
+            table: Cell::new(None),
+            entries: [const { Cell::new(None) }; MOST],
+            wait_began: Cell::new(0),
             rewait: Cell::new(None),
             validated: [const { Cell::new(0) }; REMEMBERED],
         };
@@ -288,7 +308,21 @@ impl Record {
         own.sum.set(own.sum.get().wrapping_add(held.class.hash(held.subclass, held.access)));
         own.classes.set(own.classes.get() | held.class.bit());
         own.bits[free as usize].set(held.class.bit());
+        if held.since & 1 != 0 {
+            let entry = self.entry(&Key { class: held.class, place: held.place, lock: held.lock });
+            entry.acquired();
+            own.entries[free as usize].set(Some(entry));
+        }
         true
+    }
+
+    /// Where the profile counts this.
+    #[inline(never)]
+    fn entry(&self, key: &Key) -> &'static Entry {
+        let table = &self.owner_only.table;
+        let taken = table.get().unwrap_or_else(|| Table::take(&self.name().name));
+        table.set(Some(taken));
+        taken.entry(key)
     }
 
     #[cold]
@@ -312,8 +346,20 @@ impl Record {
                 }
             }
         }
-        self.clear(used, index);
+        self.release(used, index);
         true
+    }
+
+    /// The lock of that slot is about to be released.
+    #[inline]
+    fn release(&self, used: u64, index: usize) {
+        let since = self.slots[index].since();
+        if since & 1 != 0
+            && let Some(entry) = self.owner_only.entries[index].get()
+        {
+            entry.released(since);
+        }
+        self.clear(used, index);
     }
 
     fn find(&self, used: u64, lock: usize) -> Option<usize> {
@@ -331,7 +377,7 @@ impl Record {
         let last = self.owner_only.last.get() as usize;
         let found = if is_it(last) { Some(last) } else { (0..MOST).rev().find(|&index| is_it(index)) };
         if let Some(index) = found {
-            self.clear(used, index);
+            self.release(used, index);
         }
         found.is_some()
     }
@@ -434,9 +480,18 @@ impl Record {
         waiting.how.store(how(wait.subclass, wait.access), Relaxed);
         waiting.lock.store(wait.lock, Relaxed);
         self.waits.store(self.waits.load(Relaxed) + 1, Release); // (W)
+        if sums::is_on() {
+            self.owner_only.wait_began.set(sums::now());
+        }
     }
 
     pub fn end_wait(&self) {
+        let began = self.owner_only.wait_began.replace(0);
+        if began != 0
+            && let Some((Wait { lock, class, place, .. }, _)) = self.waiting()
+        {
+            self.entry(&Key { class, place, lock }).waited(began);
+        }
         self.waits.store(self.waits.load(Relaxed) + 1, Release);
         fence(Release);
     }

@@ -24,7 +24,7 @@ use crate::identity::Identity;
 use crate::order::{Asked, key};
 use crate::report::{From, Place, deliver};
 use crate::rules::{self, Holder};
-use crate::thread::{Held, Record, coarse_now, current, records};
+use crate::thread::{Held, Record, current, records, since};
 use crate::wait;
 use core::fmt;
 use core::panic::Location;
@@ -147,7 +147,7 @@ impl<R: RawRwLock<Scope = Private>> CheckedRw<R> {
         if asked.access == Access::Write {
             self.writer.store(ptr::from_ref(me).cast_mut(), Relaxed);
         }
-        let held = asked.held(coarse_now());
+        let held = asked.held(since());
         if !me.push(&held) {
             rules::too_many(me, &held);
         }

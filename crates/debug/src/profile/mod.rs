@@ -1,0 +1,285 @@
+//! The contention profile: where the time of a program goes in its locks.
+//!
+//! It counts the acquisitions of all checked locks, their waits and their holds, for each class,
+//! each lock and each place. It is switched on and off at run time.
+//!
+//! # What is counted
+//! - An *acquisition* counts when the lock is held: also one by `try_lock`, and one after a wait on
+//!   a condition variable.
+//! - A *wait* begins when the lock is found taken. It counts when it ends, also if it ends without
+//!   the lock, by its deadline. So there may be more waits than acquisitions.
+//! - A *hold* counts at the release. Between its begin and its end the profile was on, and was not
+//!   reset.
+//!
+//! A waiter on a condition variable does not wait in this sense. If its notifier left it asleep on
+//! the lock, the time until it has the lock is not counted either. An acquisition by a thread that
+//! holds 64 locks already is not counted.
+//!
+//! # Cost
+//! If the profile is off, an acquisition makes one Relaxed load more. If it is on, an acquisition
+//! and a release read the clock, and add to sums of their thread: no lock, no locked instruction.
+//! The first acquisition of a thread, and the first one of a lock at a place, allocate. The release
+//! adds before it lets the lock go, so a profiled hold is some ten nanoseconds longer.
+//!
+//! A thread tells 4096 pairs of a lock and a place apart. Beyond that, the sums of a lock are those
+//! of its class and place only. A lock is known by its address. So two locks of one class, the
+//! second of which is made where the first was dropped, count as one.
+//!
+//! # Examples
+//! ```
+//! use std::time::Duration;
+//! use ulocks_debug::{Class, Mutex, profile};
+//!
+//! static TABLE: Class = Class::new("table");
+//! let table = Mutex::new_in(&TABLE, 0);
+//!
+//! profile::start();
+//! std::thread::scope(|scope| {
+//!     for _ in 0..2 {
+//!         scope.spawn(|| {
+//!             let mut rows = table.lock();
+//!             std::thread::sleep(Duration::from_millis(5)); // slow work under the lock
+//!             *rows += 1;
+//!         });
+//!     }
+//! });
+//! profile::stop();
+//!
+//! let profile = profile::snapshot();
+//! println!("{}", profile.top(10));
+//! let worst = &profile.classes()[0];
+//! assert_eq!(worst.lock.name, "table");
+//! assert_eq!(worst.sums.acquired, 2);
+//! assert!(worst.sums.held >= Duration::from_millis(10));
+//! ```
+
+#[cfg(feature = "pprof")]
+mod pprof;
+pub(crate) mod sums;
+mod text;
+
+use crate::access::Access;
+use crate::report::{LockName, Place, place, place_option};
+use core::time::Duration;
+use serde::{Serialize, Serializer};
+use std::collections::BTreeMap;
+use sums::Key;
+use ulocks_unfair::Mutex;
+
+/// How long the profile has been on.
+struct Ran {
+    /// Before it was switched on the last time.
+    before: u64,
+    /// When it was switched on, if it is on.
+    since: Option<u64>,
+}
+
+static RAN: Mutex<Ran> = Mutex::new(Ran { before: 0, since: None });
+
+/// Switches the profile on. What was counted before stays.
+pub fn start() {
+    let mut ran = RAN.lock();
+    if ran.since.is_none() {
+        ran.since = Some(sums::now());
+        sums::switch(true);
+    }
+}
+
+/// Switches the profile off. What was counted can still be read.
+pub fn stop() {
+    let mut ran = RAN.lock();
+    if let Some(since) = ran.since.take() {
+        sums::switch(false);
+        ran.before += sums::now() - since;
+    }
+}
+
+/// Forgets what was counted. The profile stays on or off.
+pub fn reset() {
+    let mut ran = RAN.lock();
+    *ran = Ran { before: 0, since: ran.since.map(|_| sums::now()) };
+    sums::reset();
+}
+
+/// Whether the profile is on.
+pub fn is_on() -> bool {
+    sums::is_on()
+}
+
+/// What was counted since the last [`reset`], in all threads, also those that have ended.
+///
+/// It stops no thread. An acquisition that is counted meanwhile may be in some of the sums and not
+/// yet in the others.
+pub fn snapshot() -> Profile {
+    let ran = RAN.lock();
+    let all: Vec<_> = sums::all().collect();
+    // Afterwards: so no hold is longer than the profile has been on.
+    let ran = ran.before + ran.since.map_or(0, |since| sums::now() - since);
+    let name = |key: &Key, address| key.class.lock_name(address, 0, Access::Exclusive);
+    let classes = all.iter().map(|(_, key, sums)| (name(key, 0), key.place, sums));
+    let locks = all.iter().filter(|(_, key, _)| key.lock != 0);
+    let locks = locks.map(|(_, key, sums)| (name(key, key.lock), key.place, sums));
+    let sites = all.iter().map(|(thread, key, sums)| (((*thread).to_owned(), name(key, 0)), key.place, sums));
+    Profile {
+        ran: Duration::from_nanos(ran),
+        classes: by_lock(classes),
+        locks: by_lock(locks),
+        sites: by_site(sites),
+    }
+}
+
+/// The order of lines of a profile: the longest wait first.
+fn weight(sums: &Sums) -> impl Ord + use<> {
+    core::cmp::Reverse((sums.waited, sums.held, sums.acquired))
+}
+
+fn by_lock<'a>(entries: impl Iterator<Item = (LockName, Place, &'a sums::Sums)>) -> Vec<LockLine> {
+    let mut lines: BTreeMap<_, LockLine> = BTreeMap::new();
+    for (lock, place, sums) in entries {
+        let key = (lock.made, lock.name.clone(), lock.address);
+        let line = lines.entry(key).or_insert_with(|| LockLine {
+            lock,
+            sums: Sums::default(),
+            waited_longest_at: None,
+            held_longest_at: None,
+        });
+        let (wait, hold) = (line.sums.longest_wait, line.sums.longest_hold);
+        line.sums.add(sums);
+        if line.sums.longest_wait > wait {
+            line.waited_longest_at = Some(place);
+        }
+        if line.sums.longest_hold > hold {
+            line.held_longest_at = Some(place);
+        }
+    }
+    let mut lines: Vec<LockLine> = lines.into_values().collect();
+    lines.sort_by_key(|line| weight(&line.sums));
+    lines
+}
+
+fn by_site<'a>(entries: impl Iterator<Item = ((String, LockName), Place, &'a sums::Sums)>) -> Vec<SiteLine> {
+    let mut lines: BTreeMap<_, SiteLine> = BTreeMap::new();
+    for ((thread, lock), at, sums) in entries {
+        let key = (thread.clone(), lock.made, lock.name.clone(), at);
+        let new = || SiteLine { thread, lock, at, sums: Sums::default() };
+        lines.entry(key).or_insert_with(new).sums.add(sums);
+    }
+    let mut lines: Vec<SiteLine> = lines.into_values().collect();
+    lines.sort_by_key(|line| weight(&line.sums));
+    lines
+}
+
+/// What was counted of a class, a lock or a place.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+pub struct Sums {
+    /// Acquisitions.
+    pub acquired: u64,
+    /// Waits: acquisitions that found the lock taken, also those that gave up.
+    pub contended: u64,
+    /// The time of all waits together.
+    #[serde(serialize_with = "nanos", rename = "waited_ns")]
+    pub waited: Duration,
+    /// The time of the longest wait.
+    #[serde(serialize_with = "nanos", rename = "longest_wait_ns")]
+    pub longest_wait: Duration,
+    /// The time of all holds together.
+    #[serde(serialize_with = "nanos", rename = "held_ns")]
+    pub held: Duration,
+    /// The time of the longest hold.
+    #[serde(serialize_with = "nanos", rename = "longest_hold_ns")]
+    pub longest_hold: Duration,
+}
+
+fn nanos<S: Serializer>(time: &Duration, serializer: S) -> Result<S::Ok, S::Error> {
+    serializer.serialize_u64(u64::try_from(time.as_nanos()).unwrap_or(u64::MAX))
+}
+
+impl Sums {
+    fn add(&mut self, more: &sums::Sums) {
+        self.acquired += more.acquired;
+        self.contended += more.contended;
+        self.waited += Duration::from_nanos(more.wait);
+        self.longest_wait = self.longest_wait.max(Duration::from_nanos(more.longest_wait));
+        self.held += Duration::from_nanos(more.hold);
+        self.longest_hold = self.longest_hold.max(Duration::from_nanos(more.longest_hold));
+    }
+}
+
+/// The sums of a class or of a lock.
+#[derive(Clone, Debug, Serialize)]
+pub struct LockLine {
+    /// The class or the lock. The address of a class is 0.
+    pub lock: LockName,
+    /// What was counted.
+    #[serde(flatten)]
+    pub sums: Sums,
+    /// Where the acquisition is that waited longest.
+    #[serde(serialize_with = "place_option")]
+    pub waited_longest_at: Option<Place>,
+    /// Where the acquisition is that held longest.
+    #[serde(serialize_with = "place_option")]
+    pub held_longest_at: Option<Place>,
+}
+
+/// The sums of the acquisitions at one place, by threads of one name, of locks of one class.
+#[derive(Clone, Debug, Serialize)]
+pub struct SiteLine {
+    /// The name of the threads; empty if they have none. After 256 names, the threads of further
+    /// names count as `(other threads)`.
+    pub thread: String,
+    /// The class. Its address is 0.
+    pub lock: LockName,
+    /// Where the acquisition is.
+    #[serde(serialize_with = "place")]
+    pub at: Place,
+    /// What was counted.
+    #[serde(flatten)]
+    pub sums: Sums,
+}
+
+/// A contention profile, from [`snapshot`]. Its `Display` is a table of the classes.
+#[derive(Clone, Debug, Serialize)]
+pub struct Profile {
+    #[serde(serialize_with = "nanos", rename = "ran_ns")]
+    ran: Duration,
+    classes: Vec<LockLine>,
+    locks: Vec<LockLine>,
+    sites: Vec<SiteLine>,
+}
+
+impl Profile {
+    /// For how long the profile has been on.
+    pub fn ran(&self) -> Duration {
+        self.ran
+    }
+
+    /// The classes, those with the longest waits first.
+    pub fn classes(&self) -> &[LockLine] {
+        &self.classes
+    }
+
+    /// The locks, those with the longest waits first.
+    pub fn locks(&self) -> &[LockLine] {
+        &self.locks
+    }
+
+    /// The places of acquisitions by threads, those with the longest waits first.
+    pub fn sites(&self) -> &[SiteLine] {
+        &self.sites
+    }
+
+    /// The first `lines` classes, locks and places of this profile.
+    #[must_use]
+    pub fn top(&self, lines: usize) -> Self {
+        let mut top = self.clone();
+        top.classes.truncate(lines);
+        top.locks.truncate(lines);
+        top.sites.truncate(lines);
+        top
+    }
+
+    /// An object with the arrays `classes`, `locks` and `sites`. Times are in nanoseconds.
+    pub fn to_json(&self) -> String {
+        serde_json::to_string(self).expect("strings and numbers are JSON")
+    }
+}

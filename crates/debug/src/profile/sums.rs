@@ -1,0 +1,328 @@
+//! The sums of the profile: each thread adds to its own.
+//!
+//! A thread has one *table* while the profile is on. The table has an *entry* for each place of an
+//! acquisition and each lock acquired there. Tables and entries are allocated once and never freed.
+//! A thread that ends leaves its table to a later thread of the same name.
+//!
+//! | field | set by | read by |
+//! |---|---|---|
+//! | `ON`, `SINCE`, `EPOCH` | `start`, `stop`, `reset`, the child of a fork | all |
+//! | `taken` of a table | a thread, when it takes a table and when it ends | all |
+//! | the name of a table | its first thread, before (T) | all |
+//! | a list of entries | the thread of the table puts a new one at the head (E) | all |
+//! | the key of an entry | its thread, before (E) | all |
+//! | the epoch and the counters of an entry | the thread of the table | all |
+//!
+//! # Invariants
+//! 1. Only the thread of a table stores to the counters of its entries. So an addition is a load
+//!    and a store, and nothing is locked. (G) orders the stores of two threads of one table.
+//! 2. A counter counts in the epoch of its entry. `reset` begins a new epoch and touches no entry.
+//!    A thread that meets an entry of an older epoch closes it (C), clears it behind a fence, and
+//!    opens it (O) in the new epoch.
+//! 3. What began before `SINCE` is not counted. So a hold counts if the profile was on, and was not
+//!    reset, from its begin to its end. The clock of that time has bit 0 set.
+//!
+//! # Reading
+//! A reader loads the epoch (O), the counters, and behind a fence (C) the epoch again. If it has
+//! read a counter that was cleared for a later epoch, the second load shows the closed epoch. The
+//! counters of an entry that is in use may differ by the acquisition that is counted just then.
+
+use crate::class::Node;
+use crate::report::Place;
+use core::cell::Cell;
+use core::ptr;
+use ulocks_core::sync::{
+    AtomicBool, AtomicPtr, AtomicU64,
+    Ordering::{AcqRel, Acquire, Relaxed, Release},
+    fence,
+};
+
+/// More tables than these are made for threads that are told apart by no name.
+const TABLES: usize = 256;
+/// How many entries of a table may have a lock of their own. The others are told apart by their
+/// class and place. A million locks that one line makes must not need a million entries.
+const ENTRIES: u32 = 4096;
+const LISTS: usize = 512;
+const OTHERS: &str = "(other threads)";
+/// An epoch that no entry is read in.
+const CLOSED: u64 = 0;
+
+static ON: AtomicBool = AtomicBool::new(false);
+static SINCE: AtomicU64 = AtomicU64::new(0);
+static EPOCH: AtomicU64 = AtomicU64::new(1);
+
+#[inline]
+pub(crate) fn is_on() -> bool {
+    ON.load(Relaxed)
+}
+
+pub(crate) fn switch(on: bool) {
+    SINCE.store(now(), Relaxed);
+    ON.store(on, Relaxed);
+}
+
+/// Forgets all sums.
+pub(crate) fn reset() {
+    SINCE.store(now(), Relaxed);
+    EPOCH.fetch_add(1, Relaxed);
+}
+
+/// Nanoseconds of the monotonic clock. Bit 0 is set, so it is never 0.
+#[inline]
+pub(crate) fn now() -> u64 {
+    let mut now = libc::timespec { tv_sec: 0, tv_nsec: 0 };
+    // SAFETY: `now` is a valid place for the answer.
+    unsafe { libc::clock_gettime(libc::CLOCK_MONOTONIC, &raw mut now) };
+    (now.tv_sec.cast_unsigned() * 1_000_000_000 + now.tv_nsec.cast_unsigned()) | 1
+}
+
+/// Whether a time is one of [`now`], and of no earlier profile.
+#[inline]
+fn counts(began: u64) -> bool {
+    began & 1 != 0 && began >= SINCE.load(Relaxed) && is_on()
+}
+
+#[derive(Default)]
+struct Counters {
+    acquired: AtomicU64,
+    contended: AtomicU64,
+    wait: AtomicU64,
+    longest_wait: AtomicU64,
+    hold: AtomicU64,
+    longest_hold: AtomicU64,
+}
+
+/// Counters of an entry as a reader found them; times in nanoseconds.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Sums {
+    pub acquired: u64,
+    pub contended: u64,
+    pub wait: u64,
+    pub longest_wait: u64,
+    pub hold: u64,
+    pub longest_hold: u64,
+}
+
+/// What an entry counts.
+#[derive(Clone, Copy)]
+pub(crate) struct Key {
+    pub class: &'static Node,
+    pub place: Place,
+    /// The address of the lock; 0 for the locks of the class that have no entry of their own.
+    pub lock: usize,
+}
+
+impl Key {
+    fn is(&self, other: &Self) -> bool {
+        self.lock == other.lock && ptr::eq(self.class, other.class) && ptr::eq(self.place, other.place)
+    }
+
+    fn list(&self) -> usize {
+        let class = ptr::from_ref(self.class).addr() as u64;
+        let place = ptr::from_ref(self.place).addr() as u64;
+        let key = (self.lock as u64) ^ class.rotate_left(21) ^ place.rotate_left(42);
+        (key.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 55) as usize % LISTS
+    }
+}
+
+/// The sums of a thread for one place and one lock.
+pub(crate) struct Entry {
+    key: Key,
+    epoch: AtomicU64,
+    counters: Counters,
+    next: *const Entry,
+}
+
+/// The entries of a thread.
+pub(crate) struct Table {
+    lists: [AtomicPtr<Entry>; LISTS],
+    /// How many entries there are; of the thread of the table.
+    count: Cell<u32>,
+    taken: AtomicBool,
+    name: Box<str>,
+    next: *const Table,
+}
+
+// SAFETY: `count` is used by the thread of the table only; names and links do not change after (T)
+// and (E); the rest is atomic.
+unsafe impl Sync for Table {}
+
+static ALL: AtomicPtr<Table> = AtomicPtr::new(ptr::null_mut());
+
+fn tables() -> impl Iterator<Item = &'static Table> {
+    let mut next: *const Table = ALL.load(Acquire); // (T)
+    core::iter::from_fn(move || {
+        // SAFETY: null, or a table; those are never freed, and (T) has published this one.
+        let table = unsafe { next.as_ref() }?;
+        next = table.next;
+        Some(table)
+    })
+}
+
+/// Adds to a counter of the calling thread.
+#[inline]
+fn add(counter: &AtomicU64, value: u64) {
+    counter.store(counter.load(Relaxed).wrapping_add(value), Relaxed);
+}
+
+#[inline]
+fn raise(counter: &AtomicU64, value: u64) {
+    if counter.load(Relaxed) < value {
+        counter.store(value, Relaxed);
+    }
+}
+
+impl Entry {
+    /// The counters, for the thread of the table, in this epoch.
+    #[inline]
+    fn open(&self) -> &Counters {
+        let epoch = EPOCH.load(Relaxed);
+        if self.epoch.load(Relaxed) != epoch {
+            self.clear(epoch);
+        }
+        &self.counters
+    }
+
+    #[cold]
+    fn clear(&self, epoch: u64) {
+        self.epoch.store(CLOSED, Relaxed);
+        fence(Release); // (C)
+        let Counters { acquired, contended, wait, longest_wait, hold, longest_hold } = &self.counters;
+        for counter in [acquired, contended, wait, longest_wait, hold, longest_hold] {
+            counter.store(0, Relaxed);
+        }
+        self.epoch.store(epoch, Release); // (O)
+    }
+
+    #[inline]
+    pub fn acquired(&self) {
+        add(&self.open().acquired, 1);
+    }
+
+    /// A wait has ended, also one without the lock.
+    pub fn waited(&self, began: u64) {
+        if counts(began) {
+            let (counters, wait) = (self.open(), now().saturating_sub(began));
+            add(&counters.contended, 1);
+            add(&counters.wait, wait);
+            raise(&counters.longest_wait, wait);
+        }
+    }
+
+    /// The lock that was acquired at `began` is about to be released.
+    #[inline]
+    pub fn released(&self, began: u64) {
+        if counts(began) {
+            let (counters, hold) = (self.open(), now().saturating_sub(began));
+            add(&counters.hold, hold);
+            raise(&counters.longest_hold, hold);
+        }
+    }
+
+    /// The sums of this epoch, for any thread.
+    fn read(&self) -> Option<Sums> {
+        let epoch = self.epoch.load(Acquire); // (O)
+        let get = |counter: &AtomicU64| counter.load(Relaxed);
+        let counters = &self.counters;
+        let sums = Sums {
+            acquired: get(&counters.acquired),
+            contended: get(&counters.contended),
+            wait: get(&counters.wait),
+            longest_wait: get(&counters.longest_wait),
+            hold: get(&counters.hold),
+            longest_hold: get(&counters.longest_hold),
+        };
+        fence(Acquire); // (C)
+        let same = epoch == self.epoch.load(Relaxed) && epoch == EPOCH.load(Relaxed);
+        (same && sums != Sums::default()).then_some(sums)
+    }
+}
+
+impl Table {
+    /// A table for the calling thread, whose name is `thread`.
+    #[cold]
+    pub fn take(thread: &str) -> &'static Self {
+        let is_full = tables().count() >= TABLES && !tables().any(|table| &*table.name == thread);
+        let name = if is_full { OTHERS } else { thread };
+        let free = tables().filter(|table| &*table.name == name).find(|table| {
+            !table.taken.load(Relaxed) && table.taken.compare_exchange(false, true, AcqRel, Relaxed).is_ok() // (G)
+        });
+        free.unwrap_or_else(|| Self::leak(name))
+    }
+
+    fn leak(name: &str) -> &'static Self {
+        let table = Box::leak(Box::new(Self {
+            lists: [const { AtomicPtr::new(ptr::null_mut()) }; LISTS],
+            count: Cell::new(0),
+            taken: AtomicBool::new(true),
+            name: name.into(),
+            next: ptr::null(),
+        }));
+        let mut head = ALL.load(Relaxed);
+        loop {
+            table.next = head;
+            match ALL.compare_exchange_weak(head, table, Release, Relaxed) /* (T) */ {
+                Ok(_) => return table,
+                Err(other) => head = other,
+            }
+        }
+    }
+
+    /// Leaves the table to a later thread. The caller is the thread of the table.
+    pub fn give_back(&self) {
+        self.taken.store(false, Release); // (G)
+    }
+
+    /// The entry of `key`, made if it is new. The caller is the thread of the table.
+    #[inline]
+    pub fn entry(&self, key: &Key) -> &'static Entry {
+        match self.find(key) {
+            Some(entry) => entry,
+            None => self.enter(key),
+        }
+    }
+
+    #[inline]
+    fn find(&self, key: &Key) -> Option<&'static Entry> {
+        list(&self.lists[key.list()]).find(|entry| entry.key.is(key))
+    }
+
+    #[cold]
+    fn enter(&self, key: &Key) -> &'static Entry {
+        let mut key = *key;
+        if self.count.get() >= ENTRIES {
+            key.lock = 0;
+            if let Some(entry) = self.find(&key) {
+                return entry;
+            }
+        }
+        self.count.set(self.count.get() + 1);
+        let head = &self.lists[key.list()];
+        let entry: &'static Entry = Box::leak(Box::new(Entry {
+            key,
+            epoch: AtomicU64::new(CLOSED),
+            counters: Counters::default(),
+            next: head.load(Relaxed),
+        }));
+        head.store(ptr::from_ref(entry).cast_mut(), Release); // (E)
+        entry
+    }
+}
+
+fn list(head: &AtomicPtr<Entry>) -> impl Iterator<Item = &'static Entry> {
+    let mut next: *const Entry = head.load(Acquire); // (E)
+    core::iter::from_fn(move || {
+        // SAFETY: null, or an entry; those are never freed, and (E) has published this one.
+        let entry = unsafe { next.as_ref() }?;
+        next = entry.next;
+        Some(entry)
+    })
+}
+
+/// The sums of all threads, each with the name of its thread.
+pub(crate) fn all() -> impl Iterator<Item = (&'static str, Key, Sums)> {
+    tables().flat_map(|table| {
+        let entries = table.lists.iter().flat_map(list);
+        entries.filter_map(|entry| Some((&*table.name, entry.key, entry.read()?)))
+    })
+}
