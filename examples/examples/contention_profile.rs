@@ -13,21 +13,15 @@
 
 use std::collections::HashMap;
 use std::thread;
+use ulocks::Private;
 use ulocks::meter::{Counted, Snapshot};
-use ulocks::raw::{Metered, RawMutex};
+use ulocks::raw::Metered;
 use ulocks::spin::Adaptive;
 use ulocks::unfair::ThroughputMutexWith;
-use ulocks::{Private, api};
 
 /// `ulocks::Mutex` with counters. Write it once for your program, and choose the policy by a
 /// feature.
 type Mutex<T> = ThroughputMutexWith<T, Private<Adaptive, Counted>>;
-
-/// What a mutex has counted until now.
-fn counts<L: RawMutex + Metered<Meter = Counted>, T: ?Sized>(mutex: &api::Mutex<L, T>) -> Snapshot {
-    // SAFETY: the raw mutex is only asked for its counters, so no guard is disturbed.
-    unsafe { mutex.raw() }.inner().meter().snapshot()
-}
 
 const THREADS: u64 = 8;
 const LOOKUPS: u64 = 50_000;
@@ -72,7 +66,7 @@ fn profile<const PARTS: usize>(name: &str) -> f64 {
         }
     });
     let mut sum = Snapshot::default();
-    for counts in cache.parts.iter().map(counts) {
+    for counts in cache.parts.iter().map(Metered::counts) {
         sum.acquired += counts.acquired;
         sum.contended += counts.contended;
         sum.spun += counts.spun;

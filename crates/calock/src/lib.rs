@@ -163,21 +163,19 @@ pub type Calock<T> = CalockWith<T, Private>;
 /// use ulocks_calock::CalockWith;
 /// use ulocks_core::Private;
 /// use ulocks_core::meter::Counted;
+/// use ulocks_core::raw::Metered;
 /// use ulocks_core::spin::NoSpin;
 ///
 /// let counted = CalockWith::<u32, Private<NoSpin, Counted>>::new(0);
 /// let held = counted.lock();
 /// std::thread::scope(|scope| {
 ///     scope.spawn(|| *counted.lock() += 1);
-///     // SAFETY: the raw mutex is only asked for its counters.
-///     let meter = unsafe { counted.raw() }.inner().meter();
-///     while meter.snapshot().slept == 0 {
+///     while counted.counts().slept == 0 {
 ///         std::thread::sleep(Duration::from_millis(1));
 ///     }
 ///     drop(held);
 /// });
-/// // SAFETY: as above.
-/// let counts = unsafe { counted.raw() }.inner().meter().snapshot();
+/// let counts = counted.counts();
 /// assert_eq!((counts.acquired, counts.contended, counts.contention()), (2, 1, Some(0.5)));
 /// assert!(counts.reentries() >= Some(1.0));
 /// // At once, while spinning, past others, after a sleep, by promotion.

@@ -323,14 +323,13 @@ unsafe impl<P: Policy, I: Interval> raw::RawMutex for RawCalock<P, I> {
     #[inline]
     fn lock_until(&self, deadline: Deadline) -> Option<()> {
         let taken = self.take() || (!deadline.has_passed() && self.lock_contended(Some(deadline)));
-        if taken {
-            self.meter.count(Event::Acquired);
-        }
+        self.meter.ended(taken);
         taken.then_some(())
     }
 
     #[inline]
     unsafe fn unlock(&self, (): ()) {
+        self.meter.released();
         // Past a parked waiter. A CAS that fails costs as much as one that succeeds.
         let was = State(self.plan(|plan| plan.left)).with(LOCKED);
         if was.0 != LOCKED {
@@ -343,6 +342,7 @@ unsafe impl<P: Policy, I: Interval> raw::RawMutex for RawCalock<P, I> {
 
     #[inline]
     unsafe fn unlock_to_wait(&self, (): ()) {
+        self.meter.released();
         if let Err(was) = self.release(LOCKED, State::UNLOCKED.0) {
             self.unlock_contended(was, true);
         }

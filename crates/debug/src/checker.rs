@@ -12,11 +12,12 @@
 
 use crate::access::Access;
 use crate::class::{Node, Origin, SUBCLASSES};
+use crate::clock::since;
 use crate::identity::Identity;
 use crate::order::{Asked, key};
 use crate::report::{From, Place, Report, deliver};
 use crate::rules::{self, Holder};
-use crate::thread::{Record, Rewait, current, since};
+use crate::thread::{Record, Rewait, current};
 use crate::wait;
 use core::fmt;
 use core::panic::Location;

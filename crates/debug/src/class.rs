@@ -39,6 +39,10 @@ impl Class {
     pub const fn new(name: &'static str) -> Self {
         Self { name, place: Location::caller() }
     }
+
+    pub(crate) const fn place(&self) -> Place {
+        self.place
+    }
 }
 
 /// What a lock knows about its class from its making.

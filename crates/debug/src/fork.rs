@@ -33,7 +33,7 @@ extern "C" fn child() {
     let me = existing();
     for record in records() {
         match me {
-            Some(me) if ptr::eq(me, record) => me.set_tid(),
+            Some(me) if ptr::eq(me, record) => me.identity().set_tid(),
             // No thread gets this record again, since locks may name it as their holder.
             _ => record.vanish(),
         }

@@ -1,8 +1,9 @@
 //! The locks that are held, with their holders.
 
+use crate::clock::coarse_now;
 use crate::report::{LockName, Place, ThreadName, place};
 use crate::rules;
-use crate::thread::{coarse_now, records};
+use crate::thread::records;
 use core::fmt;
 use core::time::Duration;
 use serde::Serialize;

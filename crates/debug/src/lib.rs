@@ -12,6 +12,8 @@ mod checker;
 #[cfg(checking)]
 mod class;
 #[cfg(checking)]
+mod clock;
+#[cfg(checking)]
 mod fork;
 #[cfg(checking)]
 mod held;
@@ -39,6 +41,8 @@ mod semaphore;
 mod slot;
 #[cfg(checking)]
 mod thread;
+#[cfg(checking)]
+mod thread_identity;
 #[cfg(checking)]
 mod wait;
 

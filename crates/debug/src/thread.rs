@@ -9,7 +9,7 @@
 //! | `owner_only` | the thread | the thread |
 //! | `used`, `slots` | the thread; another one that drops a lock clears that lock's address | all |
 //! | `waits`, `waiting` | the thread | all |
-//! | `taken`, `tid`, `name` | the thread, at its first acquisition and its end | all |
+//! | `taken`, `identity` | the thread, at its first acquisition and its end | all |
 //!
 //! # What other threads see
 //! Each held lock of a thread is an entry of a list (`slot.rs`) that any thread may read.
@@ -17,10 +17,12 @@
 
 use crate::access::Access;
 use crate::class::Node;
+use crate::clock::{is_exact, now};
 use crate::profile::sums::{self, Entry, Key, Table};
 use crate::report::{LockName, Place, ThreadName};
 pub(crate) use crate::slot::Held;
 use crate::slot::{Slot, how};
+use crate::thread_identity::ThreadIdentity;
 use core::array;
 use core::cell::Cell;
 use core::panic::Location;
@@ -30,13 +32,11 @@ use ulocks_core::sync::{
     Ordering::{AcqRel, Acquire, Relaxed, Release},
     fence,
 };
-use ulocks_core::tid;
 
 /// How many held locks of a thread are checked: the bits of a word.
 pub(crate) const MOST: usize = 64;
 /// How many validated sets of held locks a thread remembers.
 const REMEMBERED: usize = 256;
-const NAME_WORDS: usize = 8;
 
 /// What a thread waits for.
 #[derive(Clone, Copy)]
@@ -106,8 +106,7 @@ pub(crate) struct Record {
     waits: AtomicU64,
     waiting: Waiting,
     taken: AtomicBool,
-    tid: AtomicU32,
-    name: [AtomicU64; NAME_WORDS],
+    identity: ThreadIdentity,
     next: AtomicPtr<Record>,
 }
 
@@ -165,9 +164,7 @@ fn begin() -> Option<&'static Record> {
         !record.taken.load(Relaxed) && record.taken.compare_exchange(false, true, AcqRel, Relaxed).is_ok() // (E)
     });
     let record = free.unwrap_or_else(Record::leak);
-    record.tid.store(tid::current(), Relaxed);
-    let thread = std::thread::current();
-    record.set_name(thread.name().unwrap_or(""));
+    record.identity.set();
     CURRENT.set(record);
     Some(record)
 }
@@ -198,21 +195,6 @@ impl Drop for Exit {
     }
 }
 
-/// Nanoseconds by a clock that is cheap and steps every few milliseconds.
-pub(crate) fn coarse_now() -> u64 {
-    let mut now = libc::timespec { tv_sec: 0, tv_nsec: 0 };
-    // SAFETY: `now` is a valid place for the answer.
-    unsafe { libc::clock_gettime(libc::CLOCK_MONOTONIC_COARSE, &raw mut now) };
-    now.tv_sec.cast_unsigned() * 1_000_000_000 + now.tv_nsec.cast_unsigned()
-}
-
-/// The time of an acquisition: by the clock of the profile if that is on, with bit 0 set, and by
-/// the coarse clock otherwise, with bit 0 clear. Both clocks tell the same time.
-#[inline]
-pub(crate) fn since() -> u64 {
-    if sums::is_on() { sums::now() } else { coarse_now() & !1 }
-}
-
 impl Record {
     fn leak() -> &'static Self {
         let owner_only = OwnerOnly {
@@ -234,8 +216,7 @@ impl Record {
             waits: AtomicU64::new(0),
             waiting: Waiting::default(),
             taken: AtomicBool::new(true),
-            tid: AtomicU32::new(0),
-            name: [const { AtomicU64::new(0) }; NAME_WORDS],
+            identity: ThreadIdentity::new(),
             next: AtomicPtr::default(),
         }));
         let mut head = RECORDS.load(Relaxed);
@@ -255,22 +236,13 @@ impl Record {
         self.taken.store(false, Release); // (E)
     }
 
-    fn set_name(&self, name: &str) {
-        let mut cut = name.len().min(NAME_WORDS * 8);
-        while !name.is_char_boundary(cut) {
-            cut -= 1;
-        }
-        let mut bytes = [0; NAME_WORDS * 8];
-        bytes[..cut].copy_from_slice(&name.as_bytes()[..cut]);
-        for (word, chunk) in self.name.iter().zip(bytes.chunks_exact(8)) {
-            word.store(u64::from_le_bytes(chunk.try_into().expect("chunks of eight")), Relaxed);
-        }
+    /// The name and the number of the thread.
+    pub fn identity(&self) -> &ThreadIdentity {
+        &self.identity
     }
 
     pub fn name(&self) -> ThreadName {
-        let bytes: Vec<u8> = self.name.iter().flat_map(|word| word.load(Relaxed).to_le_bytes()).collect();
-        let name = String::from_utf8_lossy(&bytes).trim_end_matches('\0').to_owned();
-        ThreadName { name, tid: self.tid.load(Relaxed) }
+        self.identity.name()
     }
 
     pub fn is_taken(&self) -> bool {
@@ -278,7 +250,7 @@ impl Record {
     }
 
     fn is_main(&self) -> bool {
-        self.tid.load(Relaxed) == std::process::id()
+        self.identity.tid() == std::process::id()
     }
 
     #[inline]
@@ -308,9 +280,9 @@ impl Record {
         own.sum.set(own.sum.get().wrapping_add(held.class.hash(held.subclass, held.access)));
         own.classes.set(own.classes.get() | held.class.bit());
         own.bits[free as usize].set(held.class.bit());
-        if held.since & 1 != 0 {
+        if is_exact(held.since) {
             let entry = self.entry(&Key { class: held.class, place: held.place, lock: held.lock });
-            entry.acquired();
+            entry.acquired(held.since);
             own.entries[free as usize].set(Some(entry));
         }
         true
@@ -319,10 +291,26 @@ impl Record {
     /// Where the profile counts this.
     #[inline(never)]
     fn entry(&self, key: &Key) -> &'static Entry {
-        let table = &self.owner_only.table;
-        let taken = table.get().unwrap_or_else(|| Table::take(&self.name().name));
-        table.set(Some(taken));
-        taken.entry(key)
+        self.table().entry(key)
+    }
+
+    /// The sums of this thread.
+    #[inline]
+    pub fn table(&self) -> &'static Table {
+        self.known_table().unwrap_or_else(|| self.take_table())
+    }
+
+    #[cold]
+    fn take_table(&self) -> &'static Table {
+        let taken = Table::take(&self.name().name);
+        self.owner_only.table.set(Some(taken));
+        taken
+    }
+
+    /// The sums of this thread, if the profile was on at one of its acquisitions.
+    #[inline]
+    pub fn known_table(&self) -> Option<&'static Table> {
+        self.owner_only.table.get()
     }
 
     #[cold]
@@ -354,7 +342,7 @@ impl Record {
     #[inline]
     fn release(&self, used: u64, index: usize) {
         let since = self.slots[index].since();
-        if since & 1 != 0
+        if is_exact(since)
             && let Some(entry) = self.owner_only.entries[index].get()
         {
             entry.released(since);
@@ -481,7 +469,7 @@ impl Record {
         waiting.lock.store(wait.lock, Relaxed);
         self.waits.store(self.waits.load(Relaxed) + 1, Release); // (W)
         if sums::is_on() {
-            self.owner_only.wait_began.set(sums::now());
+            self.owner_only.wait_began.set(now());
         }
     }
 
@@ -527,9 +515,5 @@ impl Record {
         own.rewait.set(None);
         self.used.store(0, Relaxed);
         self.waits.store(self.waits.load(Relaxed).next_multiple_of(2), Relaxed);
-    }
-
-    pub fn set_tid(&self) {
-        self.tid.store(tid::current(), Relaxed);
     }
 }

@@ -24,9 +24,10 @@
 //! reader got no CPU for so long, the report comes of threads that do not wait. All of them have
 //! then asked for locks in a circle, in a way that may deadlock.
 
+use crate::clock::coarse_now;
 use crate::order::Asked;
 use crate::report::{From, Report, Rule, Severity, Step, deliver};
-use crate::thread::{Held, Record, Wait, coarse_now, records};
+use crate::thread::{Held, Record, Wait, records};
 use core::ptr;
 use core::time::Duration;
 use ulocks_core::sync::{Ordering::SeqCst, fence};

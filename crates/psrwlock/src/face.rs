@@ -8,6 +8,7 @@ use crate::pending::Asked;
 use crate::raw::{PolicyOf, RawPsRwLock, ReadToken};
 use crate::readers::Readers;
 use core::panic::Location;
+use ulocks_core::meter::Meter;
 use ulocks_core::signal::Context;
 use ulocks_core::sync::Ordering::Relaxed;
 use ulocks_core::time::Deadline;
@@ -248,6 +249,7 @@ unsafe impl<D: Configuration> raw::RawRwLock for RawPsRwLock<D> {
     #[inline]
     unsafe fn unlock_read(&self, token: ReadToken) {
         if !Self::LAYOUT.is_handler(token.index.into()) {
+            self.meter.released();
             self.leave_table(Access::Read(token.index));
         }
         match token.slot {
@@ -289,6 +291,7 @@ unsafe impl<D: Configuration> raw::RawRwLock for RawPsRwLock<D> {
 
     #[inline]
     unsafe fn unlock_write(&self, (): ()) {
+        self.meter.released();
         self.leave_table(Access::Write);
         self.unlock_write_at();
     }
@@ -358,6 +361,7 @@ unsafe impl<D: Configuration> raw::RawRwLockUpgrade for RawPsRwLock<D> {
 
     #[inline]
     unsafe fn unlock_upgradable(&self, (): ()) {
+        self.meter.released();
         self.leave_table(Access::Upgradable);
         self.unlock_upgradable_at();
     }

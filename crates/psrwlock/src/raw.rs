@@ -312,9 +312,7 @@ impl<D: Configuration> RawPsRwLock<D> {
             Ok(()) => true,
             Err(was) => self.read_contended(index, was, deadline),
         };
-        if inside {
-            self.meter.count(Event::Acquired);
-        }
+        self.meter.ended(inside);
         inside
     }
 

@@ -42,9 +42,7 @@ impl<D: Configuration> RawPsRwLock<D> {
     #[inline(always)]
     pub(crate) fn write_at(&self, deadline: Option<Deadline>) -> bool {
         let written = self.write_at_once() || self.write_contended(deadline);
-        if written {
-            self.meter.count(Event::Acquired);
-        }
+        self.meter.ended(written);
         written
     }
 

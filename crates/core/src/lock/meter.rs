@@ -47,8 +47,8 @@ pub mod sealed {
     /// A type that may be a meter.
     ///
     /// # Safety
-    /// A lock calls its meter in the middle of its protocol, between any two steps. So `count` and
-    /// `arrive` return and do not unwind. A panic would leave the lock held, or abort the process
+    /// A lock calls its meter in the middle of its protocol, between any two steps. So the methods
+    /// of a meter return and do not unwind. A panic would leave the lock held, or abort the process
     /// if a queue names a node of the caller. A meter of a test may panic to fail that test.
     pub unsafe trait Sealed {}
 }
@@ -70,6 +70,18 @@ pub trait Meter: sealed::Sealed + Sized + Send + Sync + 'static {
     const INIT: Self;
     /// Counts one `event`.
     fn count(&self, event: Event);
+    /// The holder is about to release the lock. Not called by semaphores, nor for a reader in a
+    /// signal handler.
+    #[inline(always)]
+    fn released(&self) {}
+    /// An acquisition gives up. It may have been contended.
+    #[inline(always)]
+    fn gave_up(&self) {}
+    /// An acquisition that may give up has ended.
+    #[inline(always)]
+    fn ended(&self, acquired: bool) {
+        if acquired { self.count(Event::Acquired) } else { self.gave_up() }
+    }
     /// Runs `attempt` once. If that succeeds, it is the one atomic step that acquires a fair lock
     /// or enqueues the caller. A meter of a test overrides this to record the order of arrivals.
     #[inline(always)]

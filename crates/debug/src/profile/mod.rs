@@ -55,10 +55,15 @@
 
 #[cfg(feature = "pprof")]
 mod pprof;
+mod stamped;
+mod stamps;
 pub(crate) mod sums;
 mod text;
 
+pub use stamped::{Name, Named, Stamped};
+
 use crate::access::Access;
+use crate::clock::now;
 use crate::report::{LockName, Place, place, place_option};
 use core::time::Duration;
 use serde::{Serialize, Serializer};
@@ -80,7 +85,7 @@ static RAN: Mutex<Ran> = Mutex::new(Ran { before: 0, since: None });
 pub fn start() {
     let mut ran = RAN.lock();
     if ran.since.is_none() {
-        ran.since = Some(sums::now());
+        ran.since = Some(now());
         sums::switch(true);
     }
 }
@@ -90,14 +95,14 @@ pub fn stop() {
     let mut ran = RAN.lock();
     if let Some(since) = ran.since.take() {
         sums::switch(false);
-        ran.before += sums::now() - since;
+        ran.before += now() - since;
     }
 }
 
 /// Forgets what was counted. The profile stays on or off.
 pub fn reset() {
     let mut ran = RAN.lock();
-    *ran = Ran { before: 0, since: ran.since.map(|_| sums::now()) };
+    *ran = Ran { before: 0, since: ran.since.map(|_| now()) };
     sums::reset();
 }
 
@@ -114,7 +119,7 @@ pub fn snapshot() -> Profile {
     let ran = RAN.lock();
     let all: Vec<_> = sums::all().collect();
     // Afterwards: so no hold is longer than the profile has been on.
-    let ran = ran.before + ran.since.map_or(0, |since| sums::now() - since);
+    let ran = ran.before + ran.since.map_or(0, |since| now() - since);
     let name = |key: &Key, address| key.class.lock_name(address, 0, Access::Exclusive);
     let classes = all.iter().map(|(_, key, sums)| (name(key, 0), key.place, sums));
     let locks = all.iter().filter(|(_, key, _)| key.lock != 0);

@@ -20,14 +20,17 @@
 //!    A thread that meets an entry of an older epoch closes it (C), clears it behind a fence, and
 //!    opens it (O) in the new epoch.
 //! 3. What began before `SINCE` is not counted. So a hold counts if the profile was on, and was not
-//!    reset, from its begin to its end. The clock of that time has bit 0 set.
+//!    reset, from its begin to its end. `reset` stores `SINCE` before it begins the epoch (P). A
+//!    thread that adds in the new epoch has seen by (P) the new `SINCE`.
 //!
 //! # Reading
 //! A reader loads the epoch (O), the counters, and behind a fence (C) the epoch again. If it has
 //! read a counter that was cleared for a later epoch, the second load shows the closed epoch. The
 //! counters of an entry that is in use may differ by the acquisition that is counted just then.
 
+use super::stamps::Stamps;
 use crate::class::Node;
+use crate::clock::{is_exact, now};
 use crate::report::Place;
 use core::cell::Cell;
 use core::ptr;
@@ -64,22 +67,13 @@ pub(crate) fn switch(on: bool) {
 /// Forgets all sums.
 pub(crate) fn reset() {
     SINCE.store(now(), Relaxed);
-    EPOCH.fetch_add(1, Relaxed);
+    EPOCH.fetch_add(1, Release); // (P)
 }
 
-/// Nanoseconds of the monotonic clock. Bit 0 is set, so it is never 0.
-#[inline]
-pub(crate) fn now() -> u64 {
-    let mut now = libc::timespec { tv_sec: 0, tv_nsec: 0 };
-    // SAFETY: `now` is a valid place for the answer.
-    unsafe { libc::clock_gettime(libc::CLOCK_MONOTONIC, &raw mut now) };
-    (now.tv_sec.cast_unsigned() * 1_000_000_000 + now.tv_nsec.cast_unsigned()) | 1
-}
-
-/// Whether a time is one of [`now`], and of no earlier profile.
+/// Whether what began at that time counts: it is of no earlier profile.
 #[inline]
 fn counts(began: u64) -> bool {
-    began & 1 != 0 && began >= SINCE.load(Relaxed) && is_on()
+    is_exact(began) && began >= SINCE.load(Relaxed) && is_on()
 }
 
 #[derive(Default)]
@@ -138,13 +132,15 @@ pub(crate) struct Table {
     lists: [AtomicPtr<Entry>; LISTS],
     /// How many entries there are; of the thread of the table.
     count: Cell<u32>,
+    /// Of the plain locks; of the thread of the table.
+    pub stamps: Stamps,
     taken: AtomicBool,
     name: Box<str>,
     next: *const Table,
 }
 
-// SAFETY: `count` is used by the thread of the table only; names and links do not change after (T)
-// and (E); the rest is atomic.
+// SAFETY: `count` and `stamps` are used by the thread of the table only; names and links do not
+// change after (T) and (E); the rest is atomic.
 unsafe impl Sync for Table {}
 
 static ALL: AtomicPtr<Table> = AtomicPtr::new(ptr::null_mut());
@@ -173,14 +169,17 @@ fn raise(counter: &AtomicU64, value: u64) {
 }
 
 impl Entry {
-    /// The counters, for the thread of the table, in this epoch.
+    /// The counters, for the thread of the table, if what began at that time counts.
     #[inline]
-    fn open(&self) -> &Counters {
-        let epoch = EPOCH.load(Relaxed);
+    fn open(&self, began: u64) -> Option<&Counters> {
+        let epoch = EPOCH.load(Acquire); // (P)
+        if !counts(began) {
+            return None;
+        }
         if self.epoch.load(Relaxed) != epoch {
             self.clear(epoch);
         }
-        &self.counters
+        Some(&self.counters)
     }
 
     #[cold]
@@ -194,15 +193,18 @@ impl Entry {
         self.epoch.store(epoch, Release); // (O)
     }
 
+    /// The lock was acquired at `began`.
     #[inline]
-    pub fn acquired(&self) {
-        add(&self.open().acquired, 1);
+    pub fn acquired(&self, began: u64) {
+        if let Some(counters) = self.open(began) {
+            add(&counters.acquired, 1);
+        }
     }
 
     /// A wait has ended, also one without the lock.
     pub fn waited(&self, began: u64) {
-        if counts(began) {
-            let (counters, wait) = (self.open(), now().saturating_sub(began));
+        if let Some(counters) = self.open(began) {
+            let wait = now().saturating_sub(began);
             add(&counters.contended, 1);
             add(&counters.wait, wait);
             raise(&counters.longest_wait, wait);
@@ -212,8 +214,8 @@ impl Entry {
     /// The lock that was acquired at `began` is about to be released.
     #[inline]
     pub fn released(&self, began: u64) {
-        if counts(began) {
-            let (counters, hold) = (self.open(), now().saturating_sub(began));
+        if let Some(counters) = self.open(began) {
+            let hold = now().saturating_sub(began);
             add(&counters.hold, hold);
             raise(&counters.longest_hold, hold);
         }
@@ -254,6 +256,7 @@ impl Table {
         let table = Box::leak(Box::new(Self {
             lists: [const { AtomicPtr::new(ptr::null_mut()) }; LISTS],
             count: Cell::new(0),
+            stamps: Stamps::new(),
             taken: AtomicBool::new(true),
             name: name.into(),
             next: ptr::null(),
@@ -270,6 +273,7 @@ impl Table {
 
     /// Leaves the table to a later thread. The caller is the thread of the table.
     pub fn give_back(&self) {
+        self.stamps.clear();
         self.taken.store(false, Release); // (G)
     }
 

@@ -112,6 +112,7 @@ pub type FairMutex<T> = FairMutexWith<T, Private>;
 ///
 /// ```
 /// use ulocks_core::meter::Counted;
+/// use ulocks_core::raw::Metered;
 /// use ulocks_core::spin::NoSpin;
 /// use ulocks_core::{Private, Shared};
 /// use ulocks_fair::FairMutexWith;
@@ -120,8 +121,7 @@ pub type FairMutex<T> = FairMutexWith<T, Private>;
 /// static COUNTED: FairMutexWith<u32, Private<NoSpin, Counted>> = FairMutexWith::new(0);
 ///
 /// *COUNTED.lock() += 1;
-/// // SAFETY: the raw mutex is only asked for its counters.
-/// let counters = unsafe { COUNTED.raw() }.inner().meter().snapshot();
+/// let counters = COUNTED.counts();
 /// assert_eq!((counters.acquired, counters.contended), (1, 0));
 /// ```
 pub type FairMutexWith<T, P> = api::Mutex<RawFairMutex<P>, T>;

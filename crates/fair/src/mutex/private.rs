@@ -401,14 +401,13 @@ unsafe impl<P: Policy<Scope = futex::Private>> raw::RawMutex for Protocol<P> {
     fn lock_until(&self, deadline: Deadline) -> Option<()> {
         let taken = self.meter.arrive(|| self.take()).is_ok()
             || (!deadline.has_passed() && self.lock_contended(Some(deadline)));
-        if taken {
-            self.meter.count(Event::Acquired);
-        }
+        self.meter.ended(taken);
         taken.then_some(())
     }
 
     #[inline]
     unsafe fn unlock(&self, (): ()) {
+        self.meter.released();
         // (U1); from here on the mutex may be gone, if it succeeds.
         let released = self.word.compare_exchange(State::HELD.0, State::FREE.0, Release, Relaxed);
         if let Err(word) = released {

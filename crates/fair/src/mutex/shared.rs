@@ -439,14 +439,13 @@ unsafe impl<P: Policy<Scope = futex::Shared>> raw::RawMutex for Protocol<P> {
     fn lock_until(&self, deadline: Deadline) -> Option<()> {
         let taken =
             self.take(|| Some(deadline)) || (!deadline.has_passed() && self.lock_contended(Some(deadline)));
-        if taken {
-            self.meter.count(Event::Acquired);
-        }
+        self.meter.ended(taken);
         taken.then_some(())
     }
 
     #[inline]
     unsafe fn unlock(&self, (): ()) {
+        self.meter.released();
         let serving = Serving(self.serving.load(Relaxed));
         let after = released(serving);
         let dispenser = Dispenser(self.dispenser.load(Relaxed));

@@ -12,6 +12,7 @@ pub use raw::RawSemaphore;
 
 use core::fmt;
 use core::time::Duration;
+use ulocks_core::raw::Metered;
 use ulocks_core::time::Deadline;
 use ulocks_core::{Policy, Private};
 
@@ -131,6 +132,7 @@ pub type Semaphore = SemaphoreWith<Private>;
 ///
 /// ```
 /// use ulocks_core::meter::Counted;
+/// use ulocks_core::raw::Metered;
 /// use ulocks_core::spin::NoSpin;
 /// use ulocks_core::{Private, Shared};
 /// use ulocks_fair::SemaphoreWith;
@@ -139,7 +141,7 @@ pub type Semaphore = SemaphoreWith<Private>;
 /// static COUNTED: SemaphoreWith<Private<NoSpin, Counted>> = SemaphoreWith::new(1);
 ///
 /// drop(COUNTED.acquire());
-/// let counters = COUNTED.raw().meter().snapshot();
+/// let counters = COUNTED.counts();
 /// assert_eq!((counters.acquired, counters.contended), (1, 0));
 /// ```
 #[repr(transparent)]
@@ -251,6 +253,14 @@ impl<P: Policy> SemaphoreWith<P> {
     /// The semaphore without guards.
     pub fn raw(&self) -> &RawSemaphore<P> {
         &self.0
+    }
+}
+
+impl<P: Policy> Metered for SemaphoreWith<P> {
+    type Meter = P::Meter;
+
+    fn meter(&self) -> &P::Meter {
+        self.0.meter()
     }
 }
 

@@ -135,9 +135,7 @@ impl<P: Policy> RawPiMutex<P> {
             Ok(()) => Ok(Taken::Sound),
             Err(seen) => self.acquire_contended(me, seen, deadline),
         };
-        if taken.is_ok() {
-            self.meter.count(Event::Acquired);
-        }
+        self.meter.ended(taken.is_ok());
         taken
     }
 
@@ -165,6 +163,7 @@ impl<P: Policy> RawPiMutex<P> {
     /// for is its parent's, and stays as it is.
     #[inline]
     pub(crate) fn release(&self) {
+        self.meter.released();
         let me = tid::current();
         // (U1); from here on the mutex may be gone.
         if let Err(seen) = self.futex.compare_exchange(me, UNLOCKED, Release, Relaxed) {

@@ -101,6 +101,7 @@ pub type AsymMutex<T> = AsymMutexWith<T, Private>;
 ///
 /// ```
 /// use ulocks_core::meter::Counted;
+/// use ulocks_core::raw::Metered;
 /// use ulocks_core::spin::NoSpin;
 /// use ulocks_core::{Private, Shared};
 /// use ulocks_unfair::AsymMutexWith;
@@ -109,8 +110,7 @@ pub type AsymMutex<T> = AsymMutexWith<T, Private>;
 /// static COUNTED: AsymMutexWith<u32, Private<NoSpin, Counted>> = AsymMutexWith::new(0);
 ///
 /// *COUNTED.lock() += 1;
-/// // SAFETY: the raw mutex is only asked for its counters.
-/// let counters = unsafe { COUNTED.raw() }.inner().meter().snapshot();
+/// let counters = COUNTED.counts();
 /// assert_eq!((counters.acquired, counters.contended), (1, 0));
 /// ```
 pub type AsymMutexWith<T, P> = api::Mutex<RawAsymMutex<P>, T>;

@@ -182,6 +182,7 @@ impl<P: Policy> RawAsymMutex<P> {
         } else if self.lock_asleep(deadline) {
             pass = Pass::NONE;
         } else {
+            self.meter.gave_up();
             return None;
         }
         self.meter.count(Event::Acquired);
@@ -331,6 +332,7 @@ unsafe impl<P: Policy> raw::RawMutex for RawAsymMutex<P> {
 
     #[inline]
     unsafe fn unlock(&self, pass: Pass) {
+        self.meter.released();
         let key = self.futex.key();
         if pass.is_some() {
             self.release_by_store(key, self.gate(), pass);

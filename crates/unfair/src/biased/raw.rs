@@ -420,6 +420,7 @@ unsafe impl<P: Policy> raw::RawMutex for RawBiasedMutex<P> {
     #[inline]
     unsafe fn unlock(&self, hold: Hold) {
         if hold.by_bias {
+            self.meter().released();
             self.release_by_store(hold.pass);
         } else {
             // SAFETY: the caller's promise, and the token is the inner mutex's.

@@ -406,14 +406,13 @@ where
     #[inline]
     fn lock_until(&self, deadline: Deadline) -> Option<()> {
         let taken = self.arrive() || (!deadline.has_passed() && self.lock_contended(Some(deadline)));
-        if taken {
-            self.meter.count(Event::Acquired);
-        }
+        self.meter.ended(taken);
         taken.then_some(())
     }
 
     #[inline]
     unsafe fn unlock(&self, (): ()) {
+        self.meter.released();
         self.release();
     }
 

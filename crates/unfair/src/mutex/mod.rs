@@ -95,6 +95,7 @@ pub type Mutex<T> = MutexWith<T, Private>;
 ///
 /// ```
 /// use ulocks_core::meter::Counted;
+/// use ulocks_core::raw::Metered;
 /// use ulocks_core::spin::NoSpin;
 /// use ulocks_core::{Private, Shared};
 /// use ulocks_unfair::MutexWith;
@@ -103,8 +104,7 @@ pub type Mutex<T> = MutexWith<T, Private>;
 /// static COUNTED: MutexWith<u32, Private<NoSpin, Counted>> = MutexWith::new(0);
 ///
 /// *COUNTED.lock() += 1;
-/// // SAFETY: the raw mutex is only asked for its counters.
-/// let counters = unsafe { COUNTED.raw() }.inner().meter().snapshot();
+/// let counters = COUNTED.counts();
 /// assert_eq!((counters.acquired, counters.contended), (1, 0));
 /// ```
 pub type MutexWith<T, P> = api::Mutex<RawMutex<P>, T>;

@@ -214,14 +214,13 @@ unsafe impl<P: Policy> raw::RawMutex for RawMutex<P> {
     #[inline]
     fn lock_until(&self, deadline: Deadline) -> Option<()> {
         let taken = self.take(LOCKED) || (!deadline.has_passed() && self.lock_contended(Some(deadline)));
-        if taken {
-            self.meter.count(Event::Acquired);
-        }
+        self.meter.ended(taken);
         taken.then_some(())
     }
 
     #[inline]
     unsafe fn unlock(&self, (): ()) {
+        self.meter.released();
         let key = self.futex.key();
         // (U1), (U2); from here on the mutex may be gone.
         if self.futex.swap(UNLOCKED, Release) == CONTENDED {

@@ -132,6 +132,7 @@ pub type ThroughputMutex<T> = ThroughputMutexWith<T, Private>;
 ///
 /// ```
 /// use ulocks_core::meter::Counted;
+/// use ulocks_core::raw::Metered;
 /// use ulocks_core::spin::Adaptive;
 /// use ulocks_core::{Private, Shared};
 /// use ulocks_unfair::{After, HandOff, ThroughputMutexWith};
@@ -142,8 +143,7 @@ pub type ThroughputMutex<T> = ThroughputMutexWith<T, Private>;
 /// static COUNTED: ThroughputMutexWith<u32, Private<Adaptive, Counted>> = ThroughputMutexWith::new(0);
 ///
 /// *COUNTED.lock() += 1;
-/// // SAFETY: the raw mutex is only asked for its counters.
-/// let counted = unsafe { COUNTED.raw() }.inner().meter().snapshot();
+/// let counted = COUNTED.counts();
 /// // How the mutex was obtained: at once, while spinning, past others, after a sleep, by reservation.
 /// assert_eq!((counted.fast(), counted.spun, counted.stolen, counted.woken, counted.reserved), (1, 0, 0, 0, 0));
 /// ```

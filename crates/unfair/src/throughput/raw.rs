@@ -438,14 +438,13 @@ unsafe impl<P: Policy, B: Bound> raw::RawMutex for RawThroughputMutex<P, B> {
         let taken = self.take_at_once()
             || self.take_if_open()
             || (!deadline.has_passed() && self.lock_contended(Some(deadline)));
-        if taken {
-            self.meter.count(Event::Acquired);
-        }
+        self.meter.ended(taken);
         taken.then_some(())
     }
 
     #[inline]
     unsafe fn unlock(&self, (): ()) {
+        self.meter.released();
         let key = self.futex.key();
         // (U); from here on the mutex may be gone.
         let was = State(self.futex.fetch_sub(LOCKED, Release));

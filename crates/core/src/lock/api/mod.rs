@@ -83,6 +83,7 @@ mod imp;
 #[path = "machine/mod.rs"]
 mod imp;
 
+mod metered;
 mod raw;
 
 pub use imp::*;

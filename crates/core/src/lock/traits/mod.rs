@@ -4,7 +4,7 @@ mod rwlock;
 
 pub use rwlock::{RawRwLock, RawRwLockDowngrade, RawRwLockFair, RawRwLockUpgrade, RawRwLockUpgradeFair};
 
-use crate::lock::meter::Meter;
+use crate::lock::meter::{Counted, Meter, Snapshot};
 use crate::sys::futex::{FutexKey, Scope};
 use crate::sys::time::Deadline;
 
@@ -106,10 +106,18 @@ pub unsafe trait RawMutexFair: RawMutex {
     unsafe fn unlock_fair(&self, token: Self::Token);
 }
 
-/// A lock that counts its events, if its policy says so.
+/// A lock that counts its events, if its policy says so: a raw lock, or data behind one.
 pub trait Metered {
     /// What it counts.
     type Meter: Meter;
     /// The counters.
     fn meter(&self) -> &Self::Meter;
+
+    /// The counters of a [`Counted`] lock as they stand.
+    fn counts(&self) -> Snapshot
+    where
+        Self: Metered<Meter = Counted>,
+    {
+        self.meter().snapshot()
+    }
 }

@@ -1,0 +1,219 @@
+//! Plain locks in the contention profile, by their meter.
+
+#![cfg(not(any(ulocks_loom, ulocks_vm)))]
+
+use std::sync::Mutex as Alone;
+use std::thread;
+use std::time::Duration;
+use ulocks_core::api::{Mutex, RwLock};
+use ulocks_core::meter::{Counted, Off};
+use ulocks_core::raw::{Initial, Metered, RawMutex};
+use ulocks_core::spin::Adaptive;
+use ulocks_core::{Private, Shared};
+use ulocks_debug::profile::{self, LockLine, Profile, Stamped};
+use ulocks_debug::{CheckedMutex, Class, named};
+use ulocks_psrwlock::{BULK, RawPsRwLock, Sifted};
+
+named!(Slow = "slow");
+named!(Others = "others");
+named!(Unused = "unused");
+
+type On = Private<Adaptive, Stamped<Slow>>;
+
+/// Runs `program` alone, with the profile on and empty.
+fn profiled(program: impl FnOnce()) -> Profile {
+    static ALONE: Alone<()> = Alone::new(());
+    let _alone = ALONE.lock().unwrap_or_else(|poisoned| poisoned.into_inner());
+    profile::reset();
+    profile::start();
+    program();
+    profile::stop();
+    profile::snapshot()
+}
+
+fn class<'a>(profile: &'a Profile, name: &str) -> Option<&'a LockLine> {
+    profile.classes().iter().find(|line| line.lock.name == name)
+}
+
+/// A thread waits for another one, and gives up once.
+fn contended<L: RawMutex + Sync>(lock: &str)
+where
+    L::Token: Send,
+{
+    let pause = Duration::from_millis(4);
+    let profile = profiled(|| {
+        let mutex: &Mutex<L, ()> = Box::leak(Box::new(Mutex::new(())));
+        let guard = mutex.lock();
+        let (sender, receiver) = std::sync::mpsc::channel();
+        thread::scope(|scope| {
+            scope.spawn(move || {
+                assert!(mutex.try_lock().is_none(), "{lock}");
+                assert!(mutex.try_lock_for(pause).is_none(), "{lock}");
+                sender.send(()).unwrap();
+                drop(mutex.lock());
+                drop(mutex.try_lock().unwrap());
+            });
+            receiver.recv().unwrap();
+            thread::sleep(4 * pause);
+            drop(guard);
+        });
+    });
+    let line = class(&profile, "slow").unwrap_or_else(|| panic!("{lock}: {profile}"));
+    let sums = line.sums;
+    assert_eq!(sums.acquired, 3, "{lock}");
+    // The second wait begins at some time, and may begin when the lock is free again.
+    assert!((1..=2).contains(&sums.contended), "{lock}: {sums:?}");
+    assert!(sums.waited >= pause && sums.longest_hold >= 5 * pause, "{lock}: {sums:?}");
+    assert!(sums.held >= sums.longest_hold, "{lock}: {sums:?}");
+    let at = line.held_longest_at.unwrap();
+    assert!(at.file() == file!() && Some(at) == line.lock.made, "{lock}: {at}");
+    assert_eq!(profile.locks().iter().filter(|line| line.lock.name == "slow").count(), 1, "{lock}");
+}
+
+#[test]
+fn every_mutex_is_in_the_profile() {
+    contended::<ulocks_unfair::RawMutex<On>>("Mutex");
+    contended::<ulocks_unfair::RawThroughputMutex<On>>("ThroughputMutex");
+    contended::<ulocks_unfair::RawAsymMutex<On>>("AsymMutex");
+    contended::<ulocks_fair::RawFairMutex<On>>("FairMutex");
+    contended::<ulocks_fair::RawFairMutex<Shared<Adaptive, Stamped<Slow>>>>("FairMutex, shared");
+    contended::<ulocks_calock::RawCalock<On>>("Calock");
+    contended::<ulocks_pi::RawPiMutex<On>>("PiMutex");
+}
+
+#[test]
+fn a_biased_mutex_is_in_the_profile() {
+    let mutex = Mutex::<ulocks_unfair::RawBiasedMutex<On>, u32>::new(0);
+    let profile = profiled(|| {
+        for _ in 0..100 {
+            *mutex.lock() += 1;
+        }
+        thread::scope(|scope| {
+            scope.spawn(|| *mutex.lock() += 1);
+        });
+    });
+    let sums = class(&profile, "slow").unwrap().sums;
+    assert!(sums.acquired >= 101 && !sums.held.is_zero(), "{sums:?}");
+}
+
+#[test]
+fn locks_of_one_name_are_told_apart() {
+    let locks =
+        [(); 3].map(|()| Mutex::<ulocks_unfair::RawMutex<Private<Adaptive, Stamped<Others>>>, u8>::new(0));
+    let profile = profiled(|| {
+        for (times, lock) in (1..).zip(&locks) {
+            (0..times).for_each(|_| *lock.lock() += 1);
+        }
+        // Released out of order.
+        let guards: Vec<_> = locks.iter().map(|lock| lock.lock()).collect();
+        guards.into_iter().for_each(drop);
+    });
+    let lines = profile.locks().iter().filter(|line| line.lock.name == "others");
+    let mut acquired: Vec<u64> = lines.map(|line| line.sums.acquired).collect();
+    acquired.sort_unstable();
+    assert_eq!(acquired, [2, 3, 4]);
+    assert_eq!(class(&profile, "others").unwrap().sums.acquired, 9);
+    assert!(class(&profile, "unused").is_none());
+}
+
+#[test]
+fn nothing_counts_while_it_is_off() {
+    let lock = Mutex::<ulocks_unfair::RawMutex<On>, ()>::new(());
+    let profile = profiled(|| {
+        profile::stop();
+        let begun_before = lock.lock();
+        profile::start();
+        drop(begun_before);
+        let begun_before = lock.lock();
+        profile::reset();
+        drop(begun_before);
+    });
+    assert!(class(&profile, "slow").is_none(), "{profile}");
+}
+
+#[test]
+fn a_checked_lock_of_a_stamped_lock_is_counted_twice() {
+    static OUTSIDE: Class = Class::new("outside");
+    let lock = CheckedMutex::<ulocks_unfair::RawMutex<On>, ()>::new_in(&OUTSIDE, ());
+    let profile = profiled(|| drop(lock.lock()));
+    let acquired = ["outside", "slow"].map(|name| class(&profile, name).map(|line| line.sums.acquired));
+    assert_eq!(acquired, [Some(1), Some(1)]);
+}
+
+/// The sizes of a lock without a meter, with the default policy, and in the profile.
+macro_rules! sizes {
+    ($($raw:ty, $plain:ty, $stamped:ty;)*) => {
+        [$((stringify!($plain), size_of::<$raw>(), size_of::<$plain>(), size_of::<$stamped>())),*]
+    };
+}
+
+#[test]
+fn a_lock_is_as_large_with_the_meter_as_without() {
+    type Plain = Private<Adaptive, Off>;
+    let sizes = sizes! {
+        ulocks_unfair::RawMutex<Plain>, ulocks_unfair::RawMutex, ulocks_unfair::RawMutex<On>;
+        ulocks_unfair::RawThroughputMutex<Plain>, ulocks_unfair::RawThroughputMutex, ulocks_unfair::RawThroughputMutex<On>;
+        ulocks_unfair::RawAsymMutex<Plain>, ulocks_unfair::RawAsymMutex, ulocks_unfair::RawAsymMutex<On>;
+        ulocks_unfair::RawBiasedMutex<Plain>, ulocks_unfair::RawBiasedMutex, ulocks_unfair::RawBiasedMutex<On>;
+        ulocks_fair::RawFairMutex<Plain>, ulocks_fair::RawFairMutex, ulocks_fair::RawFairMutex<On>;
+        ulocks_calock::RawCalock<Plain>, ulocks_calock::RawCalock, ulocks_calock::RawCalock<On>;
+        ulocks_pi::RawPiMutex<Plain>, ulocks_pi::RawPiMutex, ulocks_pi::RawPiMutex<On>;
+    };
+    for (lock, off, plain, stamped) in sizes {
+        assert_eq!((off, stamped), (plain, plain), "{lock}");
+    }
+}
+
+fn counts_of<L: RawMutex + Metered<Meter = Counted>>(mutex: &Mutex<L, u8>) -> u64 {
+    mutex.counts().acquired
+}
+
+#[test]
+fn counters_are_read_through_the_typed_lock() {
+    type Policy = Private<Adaptive, Counted>;
+    fn acquired<L: RawMutex + Initial + Metered<Meter = Counted>>() -> u64 {
+        let mutex = Mutex::<L, u8>::new(0);
+        *mutex.lock() += 1;
+        *mutex.lock() += 1;
+        counts_of(&mutex)
+    }
+    let all = [
+        acquired::<ulocks_unfair::RawMutex<Policy>>(),
+        acquired::<ulocks_unfair::RawThroughputMutex<Policy>>(),
+        acquired::<ulocks_unfair::RawAsymMutex<Policy>>(),
+        acquired::<ulocks_unfair::RawBiasedMutex<Policy>>(),
+        acquired::<ulocks_fair::RawFairMutex<Policy>>(),
+        acquired::<ulocks_calock::RawCalock<Policy>>(),
+        acquired::<ulocks_pi::RawPiMutex<Policy>>(),
+    ];
+    assert_eq!(all, [2; 7]);
+    let checked = CheckedMutex::<ulocks_unfair::RawMutex<Policy>, u8>::new(0);
+    *checked.lock() += 1;
+    assert_eq!(checked.counts().acquired, 1);
+    let semaphore = ulocks_fair::SemaphoreWith::<Policy>::new(1);
+    drop(semaphore.acquire());
+    assert_eq!(semaphore.counts().acquired, 1);
+}
+
+type PsRwLock<M> = RwLock<RawPsRwLock<Sifted<BULK, Private<Adaptive, M>>>, u8>;
+
+#[test]
+fn a_reader_writer_lock_is_in_the_profile() {
+    let lock = PsRwLock::<Stamped<Slow>>::new(0);
+    let counted = PsRwLock::<Counted>::new(0);
+    let profile = profiled(|| {
+        *lock.write() += 1;
+        drop(lock.upgradable_read());
+        let reader = lock.read();
+        thread::scope(|scope| {
+            scope.spawn(|| assert!(lock.try_write_for(Duration::from_millis(3)).is_none()));
+        });
+        drop(reader);
+        drop(counted.read());
+        drop(counted.write());
+    });
+    let sums = class(&profile, "slow").unwrap().sums;
+    assert_eq!((sums.acquired, sums.contended), (3, 1));
+    assert!(sums.waited >= Duration::from_millis(3) && sums.longest_hold >= sums.waited);
+    assert_eq!(counted.counts().acquired, 2);
+}
