@@ -91,6 +91,10 @@ impl Node {
         self.name
     }
 
+    pub fn place(&self) -> Place {
+        self.place
+    }
+
     pub fn lock_name(&self, address: usize, subclass: u8, access: Access) -> LockName {
         LockName { name: self.name.to_owned(), made: Some(self.place), address, subclass, access }
     }

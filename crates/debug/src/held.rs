@@ -1,4 +1,6 @@
-//! The locks that are held, with their holders.
+//! The locks that are held, with their holders: as a value, by a signal, and on a panic.
+
+pub use crate::dump::{on_panic, on_signal, on_signal_to};
 
 use crate::clock::coarse_now;
 use crate::report::{LockName, Place, ThreadName, place};
@@ -129,7 +131,8 @@ pub fn waiters() -> Vec<Waiter> {
 ///
 /// It stops no thread. A lock that is held during the whole call is in the list. One that is
 /// acquired, released, upgraded or downgraded meanwhile may be, and a lock that is passed from
-/// thread to thread may be in it twice. It allocates, so a signal handler must not call it.
+/// thread to thread may be in it twice. It allocates, so a signal handler must not call it;
+/// [`on_signal`] is for that.
 ///
 /// # Examples
 /// ```

@@ -14,9 +14,11 @@ mod class;
 #[cfg(checking)]
 mod clock;
 #[cfg(checking)]
+mod dump;
+#[cfg(checking)]
 mod fork;
 #[cfg(checking)]
-mod held;
+pub mod held;
 #[cfg(checking)]
 mod identity;
 #[cfg(checking)]

@@ -1,0 +1,320 @@
+//! The list of held locks by a signal and on a panic. Each test runs a part of itself in a process
+//! of its own, and reads what that has written.
+
+#![cfg(not(any(ulocks_loom, ulocks_vm)))]
+
+use std::collections::BTreeSet;
+use std::fs::File;
+use std::io::{Read, Seek};
+use std::os::fd::{AsRawFd, FromRawFd};
+use std::process::{Command, Output};
+use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
+use std::time::Duration;
+use std::{env, fs, ptr, thread};
+use ulocks_debug::{Class, FairMutex, Mutex, held};
+
+const CHILD: &str = "ULOCKS_DUMP_CHILD";
+
+/// Runs the test `name` again in a process of its own, or `None` in that process.
+fn child(name: &str) -> Option<Output> {
+    if env::var_os(CHILD).is_some() {
+        return None;
+    }
+    let mut command = Command::new(env::current_exe().unwrap());
+    command.args(["--exact", name, "--nocapture", "--test-threads=1"]);
+    Some(command.env(CHILD, "").env("RUST_BACKTRACE", "0").output().unwrap())
+}
+
+fn text(bytes: &[u8]) -> String {
+    String::from_utf8(bytes.to_vec()).unwrap()
+}
+
+const FIRST: &str = "ulocks-debug: held locks of process ";
+const LAST: &str = "ulocks-debug: end of held locks";
+
+/// The lists in a text, each as its lines.
+fn lists(text: &str) -> Vec<Vec<&str>> {
+    let mut lists = Vec::new();
+    let mut list: Option<Vec<&str>> = None;
+    for line in text.lines() {
+        if line.starts_with(FIRST) {
+            assert!(list.is_none(), "a list in a list: {line}");
+            list = Some(Vec::new());
+        } else if line == LAST {
+            lists.extend(list.take());
+        } else if let Some(list) = &mut list {
+            assert!(is_entry(line), "{line:?}");
+            list.push(line);
+        }
+    }
+    assert!(list.is_none(), "a list without an end");
+    lists
+}
+
+/// Whether a line is one of the two kinds, with all its parts.
+fn is_entry(line: &str) -> bool {
+    let Some(rest) = line.strip_prefix("  thread ") else { return false };
+    let holds = rest.contains(" holds `") && rest.contains(" since ") && rest.ends_with(" ms");
+    let waits = rest.contains(" waits for `") && rest.contains(" in ");
+    (holds || waits) && rest.contains(" of crates/debug/tests/dump.rs:") && rest.contains(" at 0x")
+}
+
+static OUTER: Class = Class::new("outer");
+static INNER: Class = Class::new("inner");
+
+/// A thread `holder` that holds two locks until the end of `program`, and a thread that waits.
+/// Returns the lines of the acquisitions.
+fn with_holders<T>(program: impl FnOnce([u32; 3]) -> T) -> T {
+    let (outer, inner) = (Mutex::new_in(&OUTER, ()), FairMutex::new_in(&INNER, ()));
+    let is_over = AtomicBool::new(false);
+    let mut lines = [0; 3];
+    thread::scope(|scope| {
+        let (sender, receiver) = std::sync::mpsc::channel();
+        let (outer, inner, is_over) = (&outer, &inner, &is_over);
+        let holder = move || {
+            let (_outer, first) = (outer.lock(), line!());
+            let (_inner, second) = (inner.lock(), line!());
+            sender.send([first, second]).unwrap();
+            while !is_over.load(Relaxed) {
+                thread::sleep(Duration::from_millis(1));
+            }
+        };
+        thread::Builder::new().name("holder".to_owned()).spawn_scoped(scope, holder).unwrap();
+        let [first, second] = receiver.recv().unwrap();
+        let third = line!() + 1;
+        let waiter = || drop(inner.lock());
+        thread::Builder::new().name("waiter".to_owned()).spawn_scoped(scope, waiter).unwrap();
+        while !held().locks().iter().any(|held| held.waiters == 1) {
+            thread::yield_now();
+        }
+        lines = [first, second, third];
+        let result = program(lines);
+        is_over.store(true, Relaxed);
+        result
+    })
+}
+
+fn raise(signal: i32) {
+    // SAFETY: the signal has a handler.
+    assert_eq!(unsafe { libc::raise(signal) }, 0);
+}
+
+/// Whether the list has the three lines of [`with_holders`].
+fn has_holders(list: &[&str], [first, second, third]: [u32; 3]) -> bool {
+    let file = file!();
+    let has = |parts: [&str; 3]| list.iter().any(|line| parts.iter().all(|part| line.contains(part)));
+    has(["`holder` holds `outer` of ", " at 0x", &format!(" since {file}:{first}:")])
+        && has(["`holder` holds `inner` of ", " at 0x", &format!(" since {file}:{second}:")])
+        && has(["`waiter` waits for `inner` of ", " at 0x", &format!(" in {file}:{third}:")])
+}
+
+/// The lines that the child has printed.
+fn lines_of(out: &str) -> [u32; 3] {
+    let (_, rest) = out.split_once("lines [").expect("the lines");
+    let numbers = rest.split_once(']').expect("their end").0.split(", ");
+    numbers.map(|line| line.parse().unwrap()).collect::<Vec<_>>().try_into().unwrap()
+}
+
+#[test]
+fn a_signal_prints_the_held_locks() {
+    let Some(output) = child("a_signal_prints_the_held_locks") else {
+        held::on_signal(libc::SIGUSR1).unwrap();
+        with_holders(|lines| {
+            // The list of the handler is the one that the process reads elsewhere.
+            println!("lines {lines:?}");
+            raise(libc::SIGUSR1);
+        });
+        return raise(libc::SIGUSR1);
+    };
+    let (out, err) = (text(&output.stdout), text(&output.stderr));
+    assert!(output.status.success(), "{out}{err}");
+    let found = lists(&err);
+    let [held, nothing] = &found[..] else { panic!("{err}") };
+    assert!(held.len() == 3 && has_holders(held, lines_of(&out)), "{err}");
+    assert!(nothing.is_empty(), "{err}");
+    assert!(err.contains(&format!("by signal {}", libc::SIGUSR1)), "{err}");
+}
+
+#[test]
+fn a_panic_prints_the_held_locks() {
+    let Some(output) = child("a_panic_prints_the_held_locks") else {
+        held::on_panic();
+        held::on_panic();
+        with_holders(|lines| {
+            println!("lines {lines:?}");
+            static OWN: Class = Class::new("own");
+            let own = Mutex::new_in(&OWN, ());
+            let result = thread::Builder::new().name("panics".to_owned()).spawn(move || {
+                let _own = own.lock();
+                panic!("a planted panic");
+            });
+            assert!(result.unwrap().join().is_err());
+        });
+        return;
+    };
+    let (out, err) = (text(&output.stdout), text(&output.stderr));
+    assert!(output.status.success(), "{out}{err}");
+    let found = lists(&err);
+    let [list] = &found[..] else { panic!("{err}") };
+    assert!(list.len() == 4 && has_holders(list, lines_of(&out)), "{err}");
+    assert!(list[0].contains("`panics` holds `own`"), "{err}");
+    // The hook before has run before.
+    assert!(err.find("a planted panic").unwrap() < err.find(FIRST).unwrap(), "{err}");
+    assert!(err.contains("by a panic"), "{err}");
+}
+
+/// A file in memory.
+fn memory() -> File {
+    // SAFETY: the name is a string that ends in a zero.
+    let descriptor = unsafe { libc::memfd_create(c"dump".as_ptr(), 0) };
+    assert!(descriptor >= 0);
+    // SAFETY: the descriptor is new, and nothing else has it.
+    unsafe { File::from_raw_fd(descriptor) }
+}
+
+fn contents(mut file: File) -> String {
+    file.rewind().unwrap();
+    let mut text = String::new();
+    file.read_to_string(&mut text).unwrap();
+    text
+}
+
+/// What the checker does, with the acquisition of two locks for the first time and once more, a
+/// failed attempt, and the first acquisition of the thread.
+#[cfg(target_arch = "x86_64")]
+fn inside_of_the_checker(outer: &Mutex<u32>, inner: &FairMutex<u32>) {
+    for _ in 0..2 {
+        let mut in_outer = outer.lock();
+        let mut in_inner = inner.lock();
+        *in_outer += 1;
+        *in_inner += 1;
+        drop(in_inner);
+        assert!(inner.try_lock_for(Duration::ZERO).is_some());
+        drop(in_outer);
+    }
+}
+
+/// The trap flag has each instruction followed by `SIGTRAP`. So the handler interrupts the thread
+/// at each instruction of the checker.
+#[cfg(target_arch = "x86_64")]
+#[test]
+fn a_signal_at_each_instruction_of_the_checker() {
+    let Some(output) = child("a_signal_at_each_instruction_of_the_checker") else {
+        let file = memory();
+        held::on_signal_to(libc::SIGTRAP, file.as_raw_fd()).unwrap();
+        // A new thread, whose first acquisition makes its record.
+        let step = || {
+            let (outer, inner) = (Mutex::new_in(&OUTER, 0), FairMutex::new_in(&INNER, 0));
+            // SAFETY: sets the trap flag; the signal has a handler. The stack is as before.
+            unsafe { std::arch::asm!("pushfq", "or qword ptr [rsp], 0x100", "popfq") };
+            inside_of_the_checker(&outer, &inner);
+            // SAFETY: clears the trap flag.
+            unsafe { std::arch::asm!("pushfq", "and qword ptr [rsp], 0xfffffffffffffeff", "popfq") };
+            assert_eq!((outer.into_inner(), inner.into_inner()), (2, 2));
+        };
+        thread::Builder::new().name("stepped".to_owned()).spawn(step).unwrap().join().unwrap();
+        let text = contents(file);
+        let lists = lists(&text);
+        // What is held changes by one lock at a time.
+        let sets = lists.iter().map(|list| {
+            let names = list.iter().map(|line| {
+                assert!(line.contains("`stepped` holds `"), "{line}");
+                line.split('`').nth(3).unwrap()
+            });
+            names.collect::<BTreeSet<_>>()
+        });
+        let mut changes: Vec<Vec<&str>> = sets.map(|set| set.into_iter().collect()).collect();
+        let count = changes.len();
+        changes.dedup();
+        let round = [
+            vec![],
+            vec!["outer"],
+            vec!["inner", "outer"],
+            vec!["outer"],
+            vec!["inner", "outer"],
+            vec!["outer"],
+        ];
+        let expected: Vec<Vec<&str>> = round.iter().chain(&round).cloned().chain([vec![]]).collect();
+        assert_eq!(changes, expected);
+        println!("signals: {count}");
+        return;
+    };
+    let (out, err) = (text(&output.stdout), text(&output.stderr));
+    assert!(output.status.success(), "{out}{err}");
+    let count = out.lines().find_map(|line| line.split_once("signals: ")).expect("the number of signals").1;
+    assert!(count.parse::<u32>().unwrap() > 2_000, "{count} signals");
+}
+
+#[test]
+fn signals_at_random_while_locks_are_contended() {
+    let Some(output) = child("signals_at_random_while_locks_are_contended") else {
+        let file = memory();
+        held::on_signal_to(libc::SIGUSR2, file.as_raw_fd()).unwrap();
+        let (outer, inner) = (Mutex::new_in(&OUTER, 0_u64), FairMutex::new_in(&INNER, 0_u64));
+        let is_over = AtomicBool::new(false);
+        let (sender, receiver) = std::sync::mpsc::channel();
+        thread::scope(|scope| {
+            for _ in 0..3 {
+                let (outer, inner, is_over, sender) = (&outer, &inner, &is_over, sender.clone());
+                scope.spawn(move || {
+                    // SAFETY: it has no preconditions.
+                    sender.send(unsafe { libc::pthread_self() }).unwrap();
+                    while !is_over.load(Relaxed) {
+                        let mut in_outer = outer.lock();
+                        *inner.lock() += 1;
+                        *in_outer += 1;
+                    }
+                });
+            }
+            let threads: Vec<_> = receiver.iter().take(3).collect();
+            for round in 0..600 {
+                // One list after the other: the list of the last signal is there.
+                let lists = |text: &str| text.lines().filter(|line| *line == LAST).count();
+                // SAFETY: the threads run until `is_over`.
+                assert_eq!(unsafe { libc::pthread_kill(threads[round % 3], libc::SIGUSR2) }, 0);
+                let path = format!("/proc/self/fd/{}", file.as_raw_fd());
+                while lists(&fs::read_to_string(&path).unwrap()) <= round {
+                    thread::yield_now();
+                }
+            }
+            is_over.store(true, Relaxed);
+        });
+        let text = contents(file);
+        let lists = lists(&text);
+        let holds = lists.iter().flatten().filter(|line| line.contains(" holds `")).count();
+        println!("lists: {} with {holds} holds", lists.len());
+        assert!(lists.len() == 600 && holds > 0);
+        return;
+    };
+    let (out, err) = (text(&output.stdout), text(&output.stderr));
+    assert!(output.status.success(), "{out}{err}");
+    assert!(out.contains("lists: 600"), "{out}{err}");
+}
+
+#[test]
+fn a_signal_that_has_no_handler_is_refused() {
+    for signal in [libc::SIGKILL, 0, 65, -1] {
+        let error = held::on_signal(signal).unwrap_err();
+        assert_eq!(error.raw_os_error(), Some(libc::EINVAL), "{signal}");
+    }
+}
+
+#[test]
+fn errno_and_system_calls_are_as_before() {
+    let Some(output) = child("errno_and_system_calls_are_as_before") else {
+        // A descriptor that cannot be written to.
+        held::on_signal_to(libc::SIGUSR1, -1).unwrap();
+        // SAFETY: the place of this thread's `errno`.
+        unsafe { *libc::__errno_location() = 123 };
+        raise(libc::SIGUSR1);
+        assert_eq!(std::io::Error::last_os_error().raw_os_error(), Some(123));
+        // SAFETY: all zero is a valid value.
+        let mut action: libc::sigaction = unsafe { std::mem::zeroed() };
+        // SAFETY: the place of the answer is valid.
+        unsafe { libc::sigaction(libc::SIGUSR1, ptr::null(), &raw mut action) };
+        assert_ne!(action.sa_flags & libc::SA_RESTART, 0);
+        return println!("as before");
+    };
+    let (out, err) = (text(&output.stdout), text(&output.stderr));
+    assert!(output.status.success() && out.contains("as before"), "{out}{err}");
+}
