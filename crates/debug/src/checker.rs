@@ -13,6 +13,7 @@
 use crate::access::Access;
 use crate::class::{Node, Origin, SUBCLASSES};
 use crate::clock::since;
+use crate::events;
 use crate::identity::Identity;
 use crate::order::{Asked, key};
 use crate::report::{From, Place, Report, deliver};
@@ -321,6 +322,7 @@ unsafe impl<R: RawMutex<Scope = Private>> RawMutex for Checked<R> {
         if self.leave() {
             // SAFETY: the caller's promise.
             unsafe { self.raw.unlock(token) };
+            events::released();
         }
     }
 
@@ -378,6 +380,7 @@ unsafe impl<R: RawMutexFair<Scope = Private>> RawMutexFair for Checked<R> {
         if self.leave() {
             // SAFETY: the caller's promise.
             unsafe { self.raw.unlock_fair(token) };
+            events::released();
         }
     }
 }

@@ -16,6 +16,8 @@ mod clock;
 #[cfg(checking)]
 mod dump;
 #[cfg(checking)]
+mod events;
+#[cfg(checking)]
 mod fork;
 #[cfg(checking)]
 pub mod held;
@@ -27,6 +29,8 @@ mod mutex;
 mod order;
 #[cfg(checking)]
 mod policy;
+#[cfg(checking)]
+mod probes;
 #[cfg(checking)]
 pub mod profile;
 #[cfg(checking)]

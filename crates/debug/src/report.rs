@@ -205,6 +205,10 @@ impl Report {
         self.rule
     }
 
+    pub(crate) fn title(&self) -> &'static str {
+        self.rule.title()
+    }
+
     /// Whether the program is wrong for certain.
     pub fn severity(&self) -> Severity {
         self.severity
@@ -342,6 +346,8 @@ pub(crate) enum From {
 #[cold]
 #[track_caller]
 pub(crate) fn deliver(report: &Report, from: From) {
+    crate::events::reported(report);
+    crate::probes::reported(report);
     match policy() {
         Policy::Call(function) => function(report),
         Policy::Abort if report.severity == Severity::Fault => {

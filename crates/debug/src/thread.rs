@@ -18,6 +18,8 @@
 use crate::access::Access;
 use crate::class::Node;
 use crate::clock::{is_exact, now};
+use crate::events;
+use crate::probes;
 use crate::profile::sums::{self, Entry, Key, Table};
 use crate::report::{LockName, Place, ThreadName};
 pub(crate) use crate::slot::Held;
@@ -280,6 +282,7 @@ impl Record {
         own.sum.set(own.sum.get().wrapping_add(held.class.hash(held.subclass, held.access)));
         own.classes.set(own.classes.get() | held.class.bit());
         own.bits[free as usize].set(held.class.bit());
+        probes::acquired(held.lock, held.class, held.place);
         if is_exact(held.since) {
             let entry = self.entry(&Key { class: held.class, place: held.place, lock: held.lock });
             entry.acquired(held.since);
@@ -334,13 +337,14 @@ impl Record {
                 }
             }
         }
-        self.release(used, index);
+        self.release(used, index, lock);
         true
     }
 
     /// The lock of that slot is about to be released.
     #[inline]
-    fn release(&self, used: u64, index: usize) {
+    fn release(&self, used: u64, index: usize, lock: usize) {
+        probes::released(lock);
         let since = self.slots[index].since();
         if is_exact(since)
             && let Some(entry) = self.owner_only.entries[index].get()
@@ -365,7 +369,7 @@ impl Record {
         let last = self.owner_only.last.get() as usize;
         let found = if is_it(last) { Some(last) } else { (0..MOST).rev().find(|&index| is_it(index)) };
         if let Some(index) = found {
-            self.release(used, index);
+            self.release(used, index, lock);
         }
         found.is_some()
     }
@@ -468,20 +472,31 @@ impl Record {
         waiting.how.store(how(wait.subclass, wait.access), Relaxed);
         waiting.lock.store(wait.lock, Relaxed);
         self.waits.store(self.waits.load(Relaxed) + 1, Release); // (W)
-        if sums::is_on() {
+        probes::wait_begin(wait.lock, wait.class, wait.place);
+        if sums::is_on() || events::wants_waits() {
             self.owner_only.wait_began.set(now());
         }
     }
 
     pub fn end_wait(&self) {
+        probes::wait_end(self.waiting.lock.load(Relaxed));
         let began = self.owner_only.wait_began.replace(0);
         if began != 0
-            && let Some((Wait { lock, class, place, .. }, _)) = self.waiting()
+            && let Some((wait, _)) = self.waiting()
         {
-            self.entry(&Key { class, place, lock }).waited(began);
+            self.count_wait(&wait, began);
         }
         self.waits.store(self.waits.load(Relaxed) + 1, Release);
         fence(Release);
+    }
+
+    #[cold]
+    fn count_wait(&self, wait: &Wait, began: u64) {
+        let Wait { lock, class, place, .. } = *wait;
+        if sums::is_on() {
+            self.entry(&Key { class, place, lock }).waited(began);
+        }
+        events::waited(wait, now() - began);
     }
 
     /// What the thread waits for, and the number of that wait.

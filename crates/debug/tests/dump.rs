@@ -179,17 +179,17 @@ fn contents(mut file: File) -> String {
     text
 }
 
-/// What the checker does, with the acquisition of two locks for the first time and once more, a
-/// failed attempt, and the first acquisition of the thread.
+/// What the checker does: the first acquisition of the thread, the acquisition of two locks for the
+/// first time and once more, and a wait for a lock that another thread holds.
 #[cfg(target_arch = "x86_64")]
-fn inside_of_the_checker(outer: &Mutex<u32>, inner: &FairMutex<u32>) {
+fn inside_of_the_checker(outer: &Mutex<u32>, inner: &FairMutex<u32>, taken: &Mutex<u32>) {
     for _ in 0..2 {
         let mut in_outer = outer.lock();
         let mut in_inner = inner.lock();
         *in_outer += 1;
         *in_inner += 1;
         drop(in_inner);
-        assert!(inner.try_lock_for(Duration::ZERO).is_some());
+        assert!(taken.try_lock_for(Duration::ZERO).is_none());
         drop(in_outer);
     }
 }
@@ -202,38 +202,39 @@ fn a_signal_at_each_instruction_of_the_checker() {
     let Some(output) = child("a_signal_at_each_instruction_of_the_checker") else {
         let file = memory();
         held::on_signal_to(libc::SIGTRAP, file.as_raw_fd()).unwrap();
-        // A new thread, whose first acquisition makes its record.
+        static TAKEN: Class = Class::new("taken");
+        let taken = Mutex::new_in(&TAKEN, 0);
+        let in_taken = taken.lock();
         let step = || {
             let (outer, inner) = (Mutex::new_in(&OUTER, 0), FairMutex::new_in(&INNER, 0));
             // SAFETY: sets the trap flag; the signal has a handler. The stack is as before.
             unsafe { std::arch::asm!("pushfq", "or qword ptr [rsp], 0x100", "popfq") };
-            inside_of_the_checker(&outer, &inner);
+            inside_of_the_checker(&outer, &inner, &taken);
             // SAFETY: clears the trap flag.
             unsafe { std::arch::asm!("pushfq", "and qword ptr [rsp], 0xfffffffffffffeff", "popfq") };
             assert_eq!((outer.into_inner(), inner.into_inner()), (2, 2));
         };
-        thread::Builder::new().name("stepped".to_owned()).spawn(step).unwrap().join().unwrap();
+        // A new thread, whose first acquisition makes its record.
+        thread::scope(|scope| {
+            thread::Builder::new().name("stepped".to_owned()).spawn_scoped(scope, step).unwrap();
+        });
+        drop(in_taken);
         let text = contents(file);
         let lists = lists(&text);
-        // What is held changes by one lock at a time.
+        // What the thread holds and waits for changes by one lock at a time.
         let sets = lists.iter().map(|list| {
-            let names = list.iter().map(|line| {
-                assert!(line.contains("`stepped` holds `"), "{line}");
-                line.split('`').nth(3).unwrap()
+            assert!(list.last().is_some_and(|line| line.contains(" holds `taken`")), "{list:?}");
+            let names = list[..list.len() - 1].iter().map(|line| {
+                let (_, what) = line.split_once(" `stepped` ").expect("the thread");
+                what.split_once("` of ").expect("a name").0
             });
             names.collect::<BTreeSet<_>>()
         });
         let mut changes: Vec<Vec<&str>> = sets.map(|set| set.into_iter().collect()).collect();
         let count = changes.len();
         changes.dedup();
-        let round = [
-            vec![],
-            vec!["outer"],
-            vec!["inner", "outer"],
-            vec!["outer"],
-            vec!["inner", "outer"],
-            vec!["outer"],
-        ];
+        let (outer, inner, taken) = ("holds `outer", "holds `inner", "waits for `taken");
+        let round = [vec![], vec![outer], vec![inner, outer], vec![outer], vec![outer, taken], vec![outer]];
         let expected: Vec<Vec<&str>> = round.iter().chain(&round).cloned().chain([vec![]]).collect();
         assert_eq!(changes, expected);
         println!("signals: {count}");

@@ -2,6 +2,7 @@
 
 use super::{CheckedReadToken, CheckedRw};
 use crate::access::Access;
+use crate::events;
 use crate::thread::current;
 use crate::wait;
 use core::panic::Location;
@@ -52,6 +53,7 @@ unsafe impl<R: RawRwLock<Scope = Private>> RawRwLock for CheckedRw<R> {
         if self.leave(token.access.unwrap_or(READ), token.access.is_some()) {
             // SAFETY: the caller's promise.
             unsafe { self.raw.unlock_read(token.token) };
+            events::released();
         }
     }
 
@@ -78,6 +80,7 @@ unsafe impl<R: RawRwLock<Scope = Private>> RawRwLock for CheckedRw<R> {
         if self.leave(Access::Write, true) {
             // SAFETY: the caller's promise.
             unsafe { self.raw.unlock_write(token) };
+            events::released();
         }
     }
 
@@ -145,6 +148,7 @@ unsafe impl<R: RawRwLockUpgrade<Scope = Private>> RawRwLockUpgrade for CheckedRw
         if self.leave(Access::Upgradable, true) {
             // SAFETY: the caller's promise.
             unsafe { self.raw.unlock_upgradable(token) };
+            events::released();
         }
     }
 
@@ -226,6 +230,7 @@ unsafe impl<R: RawRwLockFair<Scope = Private>> RawRwLockFair for CheckedRw<R> {
         if self.leave(token.access.unwrap_or(READ), token.access.is_some()) {
             // SAFETY: the caller's promise.
             unsafe { self.raw.unlock_read_fair(token.token) };
+            events::released();
         }
     }
 
@@ -235,6 +240,7 @@ unsafe impl<R: RawRwLockFair<Scope = Private>> RawRwLockFair for CheckedRw<R> {
         if self.leave(Access::Write, true) {
             // SAFETY: the caller's promise.
             unsafe { self.raw.unlock_write_fair(token) };
+            events::released();
         }
     }
 }
@@ -247,6 +253,7 @@ unsafe impl<R: RawRwLockUpgradeFair<Scope = Private>> RawRwLockUpgradeFair for C
         if self.leave(Access::Upgradable, true) {
             // SAFETY: the caller's promise.
             unsafe { self.raw.unlock_upgradable_fair(token) };
+            events::released();
         }
     }
 }
