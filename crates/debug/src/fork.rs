@@ -1,6 +1,7 @@
 //! `fork`: the thread that forks should hold nothing, and its child has no other thread.
 
 use crate::order::GRAPH;
+use crate::profile;
 use crate::thread::{existing, records};
 use core::mem;
 use core::ptr;
@@ -20,16 +21,17 @@ extern "C" fn prepare() {
     }
     // The child must not find the graph locked by a thread that it does not have.
     mem::forget(GRAPH.lock());
+    profile::before_fork();
 }
 
 extern "C" fn parent() {
+    // SAFETY: `prepare` has made the other call, on this thread.
+    unsafe { profile::after_fork() };
     // SAFETY: `prepare` has locked it, on this thread; the token of this mutex is nothing.
     unsafe { GRAPH.force_unlock(Token::new(())) };
 }
 
 extern "C" fn child() {
-    // The sums are those of the parent.
-    crate::profile::sums::reset();
     let me = existing();
     for record in records() {
         match me {
@@ -38,6 +40,10 @@ extern "C" fn child() {
             _ => record.vanish(),
         }
     }
+    // SAFETY: as in `parent`.
+    unsafe { profile::after_fork() };
+    // The sums are those of the parent.
+    profile::reset();
     // SAFETY: as in `parent`.
     unsafe { GRAPH.force_unlock(Token::new(())) };
 }

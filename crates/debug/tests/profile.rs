@@ -277,26 +277,56 @@ fn a_profile_is_read_while_it_is_reset() {
     });
 }
 
+/// Whether `program` returns true in a child of a fork, within ten seconds.
+fn in_child(program: impl FnOnce() -> bool) -> bool {
+    // SAFETY: the child ends in this function.
+    let child = unsafe { libc::fork() };
+    if child == 0 {
+        // SAFETY: it has no preconditions. The signal ends a child that hangs.
+        unsafe { libc::alarm(10) };
+        let is_right = program();
+        // SAFETY: nothing is to be run down.
+        unsafe { libc::_exit(i32::from(!is_right)) };
+    }
+    let mut status = 0;
+    // SAFETY: `status` is a place for the answer.
+    unsafe { libc::waitpid(child, &raw mut status, 0) };
+    status == 0
+}
+
 #[test]
 fn the_child_of_a_fork_begins_with_nothing() {
     static NAME: Class = Class::new("forked");
     let lock = Mutex::new_in(&NAME, ());
     let profile = profiled(|| {
         drop(lock.lock());
-        // SAFETY: the child uses the lock and exits.
-        let child = unsafe { libc::fork() };
-        if child == 0 {
+        let before = std::time::Instant::now();
+        let is_right = in_child(|| {
             drop(lock.lock());
-            let sums = class(&profile::snapshot(), "forked").map(|line| line.sums.acquired);
-            // SAFETY: nothing is to be run down.
-            unsafe { libc::_exit(i32::from(sums != Some(1))) };
-        }
-        let mut status = 0;
-        // SAFETY: `status` is a place for the answer.
-        unsafe { libc::waitpid(child, &raw mut status, 0) };
-        assert_eq!(status, 0);
+            let profile = profile::snapshot();
+            let acquired = class(&profile, "forked").map(|line| line.sums.acquired);
+            acquired == Some(1) && profile.ran() <= before.elapsed()
+        });
+        assert!(is_right);
     });
     assert_eq!(class(&profile, "forked").unwrap().sums.acquired, 1);
+}
+
+#[test]
+fn a_fork_while_another_thread_reads_the_profile() {
+    let is_over = AtomicBool::new(false);
+    profiled(|| {
+        thread::scope(|scope| {
+            scope.spawn(|| {
+                while !is_over.load(Relaxed) {
+                    profile::snapshot();
+                }
+            });
+            let right = (0..40).take_while(|_| in_child(|| profile::snapshot().locks().is_empty())).count();
+            is_over.store(true, Relaxed);
+            assert_eq!(right, 40);
+        });
+    });
 }
 
 /// A profile with a wait.

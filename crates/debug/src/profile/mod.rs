@@ -69,7 +69,8 @@ use core::time::Duration;
 use serde::{Serialize, Serializer};
 use std::collections::BTreeMap;
 use sums::Key;
-use ulocks_unfair::Mutex;
+use ulocks_core::api::Token;
+use ulocks_unfair::{Mutex, MutexGuard};
 
 /// How long the profile has been on.
 struct Ran {
@@ -81,9 +82,15 @@ struct Ran {
 
 static RAN: Mutex<Ran> = Mutex::new(Ran { before: 0, since: None });
 
+/// Takes `RAN`, which forks know of from then on.
+fn ran() -> MutexGuard<'static, Ran> {
+    crate::fork::watch();
+    RAN.lock()
+}
+
 /// Switches the profile on. What was counted before stays.
 pub fn start() {
-    let mut ran = RAN.lock();
+    let mut ran = ran();
     if ran.since.is_none() {
         ran.since = Some(now());
         sums::switch(true);
@@ -92,7 +99,7 @@ pub fn start() {
 
 /// Switches the profile off. What was counted can still be read.
 pub fn stop() {
-    let mut ran = RAN.lock();
+    let mut ran = ran();
     if let Some(since) = ran.since.take() {
         sums::switch(false);
         ran.before += now() - since;
@@ -101,9 +108,23 @@ pub fn stop() {
 
 /// Forgets what was counted. The profile stays on or off.
 pub fn reset() {
-    let mut ran = RAN.lock();
+    let mut ran = ran();
     *ran = Ran { before: 0, since: ran.since.map(|_| now()) };
     sums::reset();
+}
+
+/// Before a fork: the child must not find `RAN` locked by a thread that it does not have.
+pub(crate) fn before_fork() {
+    core::mem::forget(RAN.lock());
+}
+
+/// After a fork.
+///
+/// # Safety
+/// This thread has called [`before_fork`], and not this function since.
+pub(crate) unsafe fn after_fork() {
+    // SAFETY: by the caller's promise this thread holds it; the token of this mutex is nothing.
+    unsafe { RAN.force_unlock(Token::new(())) };
 }
 
 /// Whether the profile is on.
@@ -116,7 +137,7 @@ pub fn is_on() -> bool {
 /// It stops no thread. An acquisition that is counted meanwhile may be in some of the sums and not
 /// yet in the others.
 pub fn snapshot() -> Profile {
-    let ran = RAN.lock();
+    let ran = ran();
     let all: Vec<_> = sums::all().collect();
     // Afterwards: so no hold is longer than the profile has been on.
     let ran = ran.before + ran.since.map_or(0, |since| now() - since);

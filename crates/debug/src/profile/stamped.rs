@@ -80,6 +80,8 @@ macro_rules! named {
 /// While the profile is off, each event makes one Relaxed load. A release also looks up whether its
 /// thread has ever taken part in the profile.
 ///
+/// A lock of this policy inside a checked lock is counted under both names.
+///
 /// A semaphore has no holder, so its holds are not counted. `BiasedMutex` counts a wait for its
 /// owner as a hold. A lock of these may be in a process only, and may not guard a global allocator.
 /// No signal handler may acquire it.
