@@ -18,6 +18,8 @@ pub(crate) fn coarse_now() -> u64 {
 }
 
 /// The exact time.
+#[cold]
+#[inline(never)]
 pub(crate) fn now() -> u64 {
     read(libc::CLOCK_MONOTONIC) | 1
 }

@@ -17,10 +17,9 @@
 
 use crate::access::Access;
 use crate::class::Node;
-use crate::clock::{is_exact, now};
-use crate::events;
+use crate::clock::is_exact;
 use crate::probes;
-use crate::profile::sums::{self, Entry, Key, Table};
+use crate::profile::counting::Counting;
 use crate::report::{LockName, Place, ThreadName};
 pub(crate) use crate::slot::Held;
 use crate::slot::{Slot, how};
@@ -89,12 +88,7 @@ struct OwnerOnly {
     last: Cell<u32>,
     /// How many held locks have no slot.
     over: Cell<u32>,
-    /// The sums of the profile, once it was on at an acquisition.
-    table: Cell<Option<&'static Table>>,
-    /// Where the hold is counted, by slot; for a slot whose time is one of the profile.
-    entries: [Cell<Option<&'static Entry>>; MOST],
-    /// When the wait began, by the clock of the profile; 0 if it was off.
-    wait_began: Cell<u64>,
+    profile: Counting,
     rewait: Cell<Option<Rewait>>,
     /// Keys of acquisitions that broke no rule.
     validated: [Cell<u64>; REMEMBERED],
@@ -183,9 +177,7 @@ impl Drop for Exit {
         // SAFETY: neither of the two special values, so a record.
         let record = unsafe { &*current };
         record.sweep();
-        if let Some(table) = record.owner_only.table.take() {
-            table.give_back();
-        }
+        record.profile().give_back();
         // The main thread ends with the process, which may end while locks are held.
         if record.is_main() || !record.holds_any() {
             record.give_back();
@@ -205,9 +197,7 @@ impl Record {
             bits: [const { Cell::new(0) }; MOST],
             last: Cell::new(0),
             over: Cell::new(0),
-            table: Cell::new(None),
-            entries: [const { Cell::new(None) }; MOST],
-            wait_began: Cell::new(0),
+            profile: Counting::new(),
             rewait: Cell::new(None),
             validated: [const { Cell::new(0) }; REMEMBERED],
         };
@@ -284,42 +274,21 @@ impl Record {
         own.bits[free as usize].set(held.class.bit());
         probes::acquired(held.lock, held.class, held.place);
         if is_exact(held.since) {
-            let entry = self.entry(&Key { class: held.class, place: held.place, lock: held.lock });
-            entry.acquired(held.since);
-            own.entries[free as usize].set(Some(entry));
+            own.profile.acquired(&self.identity, free as usize, held);
         }
         true
-    }
-
-    /// Where the profile counts this.
-    #[inline(never)]
-    fn entry(&self, key: &Key) -> &'static Entry {
-        self.table().entry(key)
-    }
-
-    /// The sums of this thread.
-    #[inline]
-    pub fn table(&self) -> &'static Table {
-        self.known_table().unwrap_or_else(|| self.take_table())
-    }
-
-    #[cold]
-    fn take_table(&self) -> &'static Table {
-        let taken = Table::take(&self.name().name);
-        self.owner_only.table.set(Some(taken));
-        taken
-    }
-
-    /// The sums of this thread, if the profile was on at one of its acquisitions.
-    #[inline]
-    pub fn known_table(&self) -> Option<&'static Table> {
-        self.owner_only.table.get()
     }
 
     #[cold]
     fn push_over(&self) -> bool {
         self.owner_only.over.set(self.owner_only.over.get() + 1);
         false
+    }
+
+    /// What the profile keeps of this thread.
+    #[inline]
+    pub fn profile(&self) -> &Counting {
+        &self.owner_only.profile
     }
 
     /// This thread no longer holds the lock at the address `lock`. `false` if it had no slot.
@@ -346,10 +315,8 @@ impl Record {
     fn release(&self, used: u64, index: usize, lock: usize) {
         probes::released(lock);
         let since = self.slots[index].since();
-        if is_exact(since)
-            && let Some(entry) = self.owner_only.entries[index].get()
-        {
-            entry.released(since);
+        if is_exact(since) {
+            self.owner_only.profile.released(index, since);
         }
         self.clear(used, index);
     }
@@ -473,30 +440,18 @@ impl Record {
         waiting.lock.store(wait.lock, Relaxed);
         self.waits.store(self.waits.load(Relaxed) + 1, Release); // (W)
         probes::wait_begin(wait.lock, wait.class, wait.place);
-        if sums::is_on() || events::wants_waits() {
-            self.owner_only.wait_began.set(now());
-        }
+        self.profile().begin_wait();
     }
 
     pub fn end_wait(&self) {
         probes::wait_end(self.waiting.lock.load(Relaxed));
-        let began = self.owner_only.wait_began.replace(0);
-        if began != 0
+        if let Some(began) = self.profile().end_wait()
             && let Some((wait, _)) = self.waiting()
         {
-            self.count_wait(&wait, began);
+            self.profile().waited(&self.identity, &wait, began);
         }
         self.waits.store(self.waits.load(Relaxed) + 1, Release);
         fence(Release);
-    }
-
-    #[cold]
-    fn count_wait(&self, wait: &Wait, began: u64) {
-        let Wait { lock, class, place, .. } = *wait;
-        if sums::is_on() {
-            self.entry(&Key { class, place, lock }).waited(began);
-        }
-        events::waited(wait, now() - began);
     }
 
     /// What the thread waits for, and the number of that wait.

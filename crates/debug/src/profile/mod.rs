@@ -53,6 +53,7 @@
 //! assert!(worst.sums.held >= Duration::from_millis(10));
 //! ```
 
+pub(crate) mod counting;
 #[cfg(feature = "pprof")]
 mod pprof;
 mod stamped;

@@ -126,7 +126,7 @@ impl<N: Named> Stamped<N> {
     #[cold]
     #[inline(never)]
     fn acquired(&self) {
-        let Some(table) = current().map(|me| me.table()) else { return };
+        let Some(table) = current().map(|me| me.profile().table(me.identity())) else { return };
         let entry: &'static Entry = table.entry(&self.key());
         if let Some(began) = table.stamps.end_wait(self.lock()) {
             entry.waited(began);
@@ -140,7 +140,7 @@ impl<N: Named> Stamped<N> {
     #[inline(never)]
     fn contended(&self) {
         if let Some(me) = current() {
-            me.table().stamps.begin_wait(self.lock(), now());
+            me.profile().table(me.identity()).stamps.begin_wait(self.lock(), now());
         }
     }
 }
@@ -159,7 +159,7 @@ impl<N: Named> Meter for Stamped<N> {
 
     #[inline]
     fn released(&self) {
-        if let Some(table) = crate::thread::existing().and_then(|me| me.known_table())
+        if let Some(table) = crate::thread::existing().and_then(|me| me.profile().known_table())
             && let Some((_, began, entry)) = table.stamps.end_hold(self.lock())
         {
             entry.released(began);
@@ -167,7 +167,7 @@ impl<N: Named> Meter for Stamped<N> {
     }
 
     fn gave_up(&self) {
-        if let Some(table) = crate::thread::existing().and_then(|me| me.known_table())
+        if let Some(table) = crate::thread::existing().and_then(|me| me.profile().known_table())
             && let Some(began) = table.stamps.end_wait(self.lock())
         {
             table.entry(&self.key()).waited(began);

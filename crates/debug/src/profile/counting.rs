@@ -1,0 +1,89 @@
+//! What the profile keeps in the record of a thread. Only that thread uses it.
+
+use super::sums::{self, Entry, Key, Table};
+use crate::clock::now;
+use crate::events;
+use crate::thread::{Held, MOST, Wait};
+use crate::thread_identity::ThreadIdentity;
+use core::cell::Cell;
+
+pub(crate) struct Counting {
+    /// The sums, once the profile was on at an acquisition.
+    table: Cell<Option<&'static Table>>,
+    /// Where the hold is counted, by slot; for a slot whose time is exact.
+    entries: [Cell<Option<&'static Entry>>; MOST],
+    /// When the wait began; 0 if nothing asks for that.
+    wait_began: Cell<u64>,
+}
+
+impl Counting {
+    pub const fn new() -> Self {
+        Self { table: Cell::new(None), entries: [const { Cell::new(None) }; MOST], wait_began: Cell::new(0) }
+    }
+
+    /// The sums of the calling thread, whose name is that of `me`.
+    #[inline]
+    pub fn table(&self, me: &ThreadIdentity) -> &'static Table {
+        self.known_table().unwrap_or_else(|| self.take_table(me))
+    }
+
+    #[cold]
+    fn take_table(&self, me: &ThreadIdentity) -> &'static Table {
+        let taken = Table::take(&me.name().name);
+        self.table.set(Some(taken));
+        taken
+    }
+
+    /// The sums of the thread, if the profile was on at one of its acquisitions.
+    #[inline]
+    pub fn known_table(&self) -> Option<&'static Table> {
+        self.table.get()
+    }
+
+    /// The thread ends.
+    pub fn give_back(&self) {
+        if let Some(table) = self.table.take() {
+            table.give_back();
+        }
+    }
+
+    /// The thread has acquired a lock, while the profile was on.
+    #[cold]
+    #[inline(never)]
+    pub fn acquired(&self, me: &ThreadIdentity, slot: usize, held: &Held) {
+        let key = Key { class: held.class, place: held.place, lock: held.lock };
+        let entry = self.table(me).entry(&key);
+        entry.acquired(held.since);
+        self.entries[slot].set(Some(entry));
+    }
+
+    /// The thread is about to release a lock that it has acquired so.
+    #[cold]
+    #[inline(never)]
+    pub fn released(&self, slot: usize, since: u64) {
+        if let Some(entry) = self.entries[slot].get() {
+            entry.released(since);
+        }
+    }
+
+    pub fn begin_wait(&self) {
+        if sums::is_on() || events::wants_waits() {
+            self.wait_began.set(now());
+        }
+    }
+
+    /// When the wait began that ends now, if anything asks for that.
+    pub fn end_wait(&self) -> Option<u64> {
+        Some(self.wait_began.replace(0)).filter(|&began| began != 0)
+    }
+
+    /// The wait that began then has ended.
+    #[cold]
+    pub fn waited(&self, me: &ThreadIdentity, wait: &Wait, began: u64) {
+        if sums::is_on() {
+            let key = Key { class: wait.class, place: wait.place, lock: wait.lock };
+            self.table(me).entry(&key).waited(began);
+        }
+        events::waited(wait, now() - began);
+    }
+}
