@@ -11,7 +11,7 @@ use std::process::{Command, Output};
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::time::Duration;
 use std::{env, fs, ptr, thread};
-use ulocks_debug::{Class, FairMutex, Mutex, held};
+use ulocks_debug::{Class, FairMutex, Mutex, RwLock, held, waiters};
 
 const CHILD: &str = "ULOCKS_DUMP_CHILD";
 
@@ -133,6 +133,31 @@ fn a_signal_prints_the_held_locks() {
     assert!(held.len() == 3 && has_holders(held, lines_of(&out)), "{err}");
     assert!(nothing.is_empty(), "{err}");
     assert!(err.contains(&format!("by signal {}", libc::SIGUSR1)), "{err}");
+}
+
+#[test]
+fn a_list_says_who_reads_and_who_writes() {
+    static NAME: Class = Class::new("shared");
+    let Some(output) = child("a_list_says_who_reads_and_who_writes") else {
+        held::on_signal(libc::SIGUSR1).unwrap();
+        let lock = RwLock::new_in(&NAME, ());
+        return thread::scope(|scope| {
+            let reader = lock.read();
+            scope.spawn(|| drop(lock.write()));
+            while waiters().is_empty() {
+                thread::yield_now();
+            }
+            raise(libc::SIGUSR1);
+            drop(reader);
+        });
+    };
+    let err = text(&output.stderr);
+    assert!(output.status.success(), "{err}");
+    let found = lists(&err);
+    let [list] = &found[..] else { panic!("{err}") };
+    let has = |words: [&str; 2]| list.iter().any(|line| words.iter().all(|word| line.contains(word)));
+    assert!(has([" holds `shared` of ", " to read since "]), "{err}");
+    assert!(has([" waits for `shared` of ", " to write in "]), "{err}");
 }
 
 #[test]

@@ -9,7 +9,7 @@ use std::thread;
 use tracing::field::{Field, Visit};
 use tracing::{Event, Level, Subscriber};
 use tracing_subscriber::layer::{Context, Layer, SubscriberExt};
-use ulocks_debug::{Class, Mutex, Policy, Report, Rule, held, set_policy};
+use ulocks_debug::{Class, Mutex, Policy, Report, Rule, RwLock, held, set_policy};
 
 type Fields = BTreeMap<&'static str, String>;
 
@@ -54,6 +54,7 @@ fn contended_acquisitions_and_reports_are_events() {
     tracing::subscriber::set_global_default(tracing_subscriber::registry().with(Collect)).unwrap();
     set_policy(Policy::Call(count));
     a_contended_acquisition();
+    a_contended_read();
     the_lock_of_the_subscriber();
     many_threads();
     assert_eq!(REPORTS.load(Relaxed), 0);
@@ -87,6 +88,27 @@ fn a_contended_acquisition() {
     assert!(fields["made"].starts_with(file!()), "{fields:?}");
     assert!(fields["waited_ns"].parse::<u64>().unwrap() > 0, "{fields:?}");
     assert_eq!(fields["message"], "a contended acquisition");
+}
+
+/// The release of a reader-writer lock makes the events that wait, for a reader and a writer.
+fn a_contended_read() {
+    static NAME: Class = Class::new("shared");
+    let lock = RwLock::new_in(&NAME, ());
+    let guard = lock.write();
+    thread::scope(|scope| {
+        scope.spawn(|| drop(lock.read()));
+        await_waiter("shared");
+        drop(guard);
+    });
+    let guard = lock.read();
+    thread::scope(|scope| {
+        scope.spawn(|| drop(lock.write()));
+        await_waiter("shared");
+        drop(guard);
+    });
+    let events = std::mem::take(&mut *EVENTS.lock());
+    let names: Vec<&str> = events.iter().map(|(_, fields)| fields["lock"].as_str()).collect();
+    assert_eq!(names, ["\"shared\""; 2], "{events:?}");
 }
 
 /// The user takes the lock that the subscriber takes, with contention.

@@ -136,6 +136,44 @@ fn a_wait_and_a_hold_have_their_places() {
 }
 
 #[test]
+fn readers_writers_and_upgrades_are_counted() {
+    static NAME: Class = Class::new("shared");
+    let lock = RwLock::new_in(&NAME, 0);
+    let pause = Duration::from_millis(5);
+    let profile = profiled(|| {
+        let (first, second) = (lock.read(), thread::scope(|scope| scope.spawn(|| *lock.read()).join()));
+        thread::scope(|scope| {
+            scope.spawn(|| *lock.write() += second.unwrap());
+            while waiters().is_empty() {
+                thread::yield_now();
+            }
+            thread::sleep(pause);
+            drop(first);
+        });
+        // Each change of the access is an acquisition.
+        let upgraded = RwLockUpgradableReadGuard::upgrade(lock.upgradable_read());
+        drop(RwLockWriteGuard::downgrade(upgraded));
+    });
+    let LockLine { sums, .. } = class(&profile, "shared").unwrap();
+    assert_eq!((sums.acquired, sums.contended), (6, 1));
+    assert!(sums.waited >= pause && sums.longest_hold >= pause);
+}
+
+#[test]
+fn a_wait_for_permits_is_a_wait() {
+    static NAME: Class = Class::new("permits");
+    let permits = Semaphore::new_in(&NAME, 0);
+    let profile = profiled(|| {
+        assert!(permits.try_acquire_for(Duration::from_millis(5)).is_none());
+        permits.release(1).unwrap();
+        drop(permits.acquire());
+    });
+    let LockLine { sums, .. } = class(&profile, "permits").unwrap();
+    assert_eq!((sums.acquired, sums.contended), (0, 1));
+    assert!(sums.waited >= Duration::from_millis(5) && sums.held.is_zero());
+}
+
+#[test]
 fn a_wait_without_the_lock_is_a_wait() {
     static NAME: Class = Class::new("given up");
     let lock = Mutex::new_in(&NAME, ());

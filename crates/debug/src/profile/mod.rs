@@ -5,7 +5,8 @@
 //!
 //! # What is counted
 //! - An *acquisition* counts when the lock is held: also one by `try_lock`, and one after a wait on
-//!   a condition variable.
+//!   a condition variable. So does each upgrade and downgrade of a reader-writer lock, which ends
+//!   one hold and begins another.
 //! - A *wait* begins when the lock is found taken. It counts when it ends, also if it ends without
 //!   the lock, by its deadline. So there may be more waits than acquisitions.
 //! - A *hold* counts at the release. Between its begin and its end the profile was on, and was not
@@ -13,7 +14,8 @@
 //!
 //! A waiter on a condition variable does not wait in this sense. If its notifier left it asleep on
 //! the lock, the time until it has the lock is not counted either. An acquisition by a thread that
-//! holds 64 locks already is not counted.
+//! holds 64 locks already is not counted. Readers and writers of a lock count together, and differ
+//! in their places. Of a semaphore only the waits count, since permits have no holder.
 //!
 //! # Cost
 //! If the profile is off, an acquisition makes one Relaxed load more. If it is on, an acquisition
@@ -235,7 +237,8 @@ impl Sums {
 /// The sums of a class or of a lock.
 #[derive(Clone, Debug, Serialize)]
 pub struct LockLine {
-    /// The class or the lock. The address of a class is 0.
+    /// The class or the lock. The address of a class is 0. The access is [`Access::Exclusive`],
+    /// whatever it was.
     pub lock: LockName,
     /// What was counted.
     #[serde(flatten)]
@@ -254,7 +257,7 @@ pub struct SiteLine {
     /// The name of the threads; empty if they have none. After 256 names, the threads of further
     /// names count as `(other threads)`.
     pub thread: String,
-    /// The class. Its address is 0.
+    /// The class. Its address is 0, and its access is [`Access::Exclusive`], whatever it was.
     pub lock: LockName,
     /// Where the acquisition is.
     #[serde(serialize_with = "place")]
