@@ -17,7 +17,7 @@ const SHARES: [(&str, u64, u64); 13] = [
     ("convoy", 97, 14),
     ("handoff", 8, 6),
     ("no_contention", 14, 12),
-    ("promises", 173, 22),
+    ("promises", 175, 22),
     ("psrw", 75, 20),
     ("readers", 20, 14),
     ("scaling", 250, 75),

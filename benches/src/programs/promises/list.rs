@@ -213,13 +213,21 @@ fn scores() -> Vec<Promise> {
     list
 }
 
-/// `BiasedMutex`: its owner pays for stores only.
+/// `BiasedMutex`: its owner pays for stores only, and one that changes hands is an `AsymMutex`.
 fn biased() -> Vec<Promise> {
-    let pair = |lock| Subject { lock, cell: Cell::Pairs };
+    const BIASED: &str = "biased";
+    let of = |lock, cell| Subject { lock, cell };
     let what = "uncontended pair of the owner: time by that of std".into();
-    let bound = Bound::AtMost(0.25);
-    let by_std = versus(pair("biased"), pair("std"), Figure::PairNs, bound, "uncontended", what);
-    vec![Promise { quick: true, ..by_std }]
+    let (mine, std) = (of(BIASED, Cell::Pairs), of("std", Cell::Pairs));
+    let by_std = versus(mine, std, Figure::PairNs, Bound::AtMost(0.25), "uncontended", what);
+    let mut list = vec![Promise { quick: true, ..by_std }];
+    let changing = [(Cell::Handoff, "handoff"), (threads((1, 9), 2), "(1,9)x2")];
+    for (cell, name) in changing {
+        let what = format!("a mutex that changes hands, {name}: rate by that of AsymMutex");
+        let bound = Bound::AtLeast(1.0 / 1.5);
+        list.push(versus(of(BIASED, cell), of("asym", cell), Figure::PerSecond, bound, name, what));
+    }
+    list
 }
 
 /// `AsymMutex`: half the price where no thread contends.
