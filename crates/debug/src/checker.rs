@@ -15,10 +15,10 @@ use crate::class::{Node, Origin, SUBCLASSES};
 use crate::clock::since;
 use crate::events;
 use crate::identity::Identity;
-use crate::order::{Asked, key};
+use crate::order::{Asked, class_key, key};
 use crate::report::{From, Place, Report, deliver};
 use crate::rules::{self, Holder};
-use crate::thread::{Record, Rewait, current};
+use crate::thread::{Held, Record, Rewait, current};
 use crate::wait;
 use core::fmt;
 use core::panic::Location;
@@ -114,18 +114,28 @@ impl<R> Checked<R> {
     }
 
     /// Enters the acquisition that the raw lock has just made.
-    #[inline]
     #[track_caller]
     fn enter(&self, me: &'static Record, asked: &Asked) {
-        let before = self.holder.load(Relaxed);
-        if !before.is_null() {
-            rules::two_holders(me, asked, self.holder());
+        self.enter_as(me, asked.class, asked.subclass, asked.at);
+    }
+
+    #[inline(always)]
+    #[track_caller]
+    fn enter_as(&self, me: &'static Record, class: &'static Node, subclass: u8, at: Place) {
+        let since = since();
+        let lock = self.address();
+        if !self.holder.load(Relaxed).is_null() {
+            rules::two_holders(me, &self.asked(subclass, at), self.holder());
         }
         self.holder.store(ptr::from_ref(me).cast_mut(), Relaxed);
-        self.home.store(asked.lock, Relaxed);
-        let held = asked.held(since());
-        if !me.push(&held) {
-            rules::too_many(me, &held);
+        self.home.store(lock, Relaxed);
+        // Not yet on the stack: only a thread with too many locks needs it there.
+        let held = || {
+            let instance = self.identity.instance();
+            Held { lock, class, subclass, access: Access::Exclusive, instance, place: at, since }
+        };
+        if !me.push(&held()) {
+            rules::too_many(me, &held());
         }
     }
 
@@ -192,23 +202,36 @@ impl<R: RawMutex<Scope = Private>> Checked<R> {
     #[track_caller]
     pub(crate) fn lock_at(&self, subclass: u8, at: Place) -> R::Token {
         let Some(me) = current() else { return self.acquire_untracked() };
-        let mut asked = self.asked(subclass, at);
-        if let Some(rewait) = me.take_rewait(asked.lock) {
+        let (mut subclass, mut at) = (subclass, at);
+        let class = self.class(at);
+        if let Some(rewait) = me.take_rewait(self.address()) {
             // It was checked before the wait on the condition variable.
-            (asked.subclass, asked.at) = (rewait.subclass, rewait.place);
-        } else if me.holds_any() {
-            let key = key(me, &asked);
-            // A self-deadlock is reported as such, and not as an inversion.
-            if !me.is_validated(key) && !self.is_mine(me) {
-                rules::order(me, &asked, key);
-            }
+            (subclass, at) = (rewait.subclass, rewait.place);
+        } else if me.holds_any() && !me.is_validated(class_key(me, class, subclass, Access::Exclusive)) {
+            self.check_order(me, subclass, at);
         }
         let token = match self.raw.try_lock() {
             Some(token) => token,
-            None => self.acquire_contended(me, &asked, None, |raw| Some(raw.lock())).expect("no deadline"),
+            None => {
+                let asked = self.asked(subclass, at);
+                self.acquire_contended(me, &asked, None, |raw| Some(raw.lock())).expect("no deadline")
+            }
         };
-        self.enter(me, &asked);
+        self.enter_as(me, class, subclass, at);
         token
+    }
+
+    /// The class alone does not say that the acquisition breaks no rule.
+    #[cold]
+    #[inline(never)]
+    #[track_caller]
+    fn check_order(&self, me: &Record, subclass: u8, at: Place) {
+        let asked = self.asked(subclass, at);
+        let key = key(me, &asked);
+        // A self-deadlock is reported as such, and not as an inversion.
+        if !me.is_validated(key) && !self.is_mine(me) {
+            rules::order(me, &asked, key);
+        }
     }
 
     #[cold]
@@ -243,7 +266,7 @@ impl<R: RawMutex<Scope = Private>> Checked<R> {
     pub(crate) fn try_lock_at(&self, at: Place) -> Option<R::Token> {
         let token = self.raw.try_lock()?;
         match current() {
-            Some(me) => self.enter(me, &self.asked(0, at)),
+            Some(me) => self.enter_as(me, self.class(at), 0, at),
             None => self.holder.store(UNTRACKED, Relaxed),
         }
         Some(token)

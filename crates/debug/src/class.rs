@@ -81,12 +81,6 @@ impl Node {
         self.hashes[usize::from(subclass % SUBCLASSES)].rotate_left(7 * access.code())
     }
 
-    /// One bit of 64 for the class.
-    #[inline]
-    pub fn bit(&self) -> u64 {
-        1 << (self.id % 64)
-    }
-
     pub fn name(&self) -> &'static str {
         self.name
     }

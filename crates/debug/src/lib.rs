@@ -26,6 +26,8 @@ mod identity;
 #[cfg(checking)]
 mod mutex;
 #[cfg(checking)]
+mod observed;
+#[cfg(checking)]
 mod order;
 #[cfg(checking)]
 mod policy;

@@ -84,17 +84,21 @@ impl Asked {
     }
 }
 
-/// The key of an acquisition by a thread: what it holds, and what it asks for.
-#[inline]
-pub(crate) fn key(me: &Record, asked: &Asked) -> u64 {
-    let vertex = asked.class.hash(asked.subclass, asked.access);
-    let key = crate::class::mix(me.sum() ^ vertex.rotate_left(23));
-    if me.may_hold(asked.class) { with_instances(me, asked, key) } else { key }
+/// The key of an acquisition by a thread that holds something: what it holds, and what it asks for.
+///
+/// It is not the key if the thread holds locks of the class and subclass that it asks for. Such a
+/// key is never validated, since [`key`] is another one then.
+#[inline(always)]
+pub(crate) fn class_key(me: &Record, class: &Node, subclass: u8, access: Access) -> u64 {
+    // Both are as good as random.
+    me.sum() ^ class.hash(subclass, access).rotate_left(23)
 }
 
-/// If the thread holds locks of the class that it asks for, the locks count and not only the class.
+/// The key of an acquisition by a thread that holds something. If it holds locks of the class that
+/// it asks for, the locks count and not only the class.
 #[cold]
-fn with_instances(me: &Record, asked: &Asked, key: u64) -> u64 {
+pub(crate) fn key(me: &Record, asked: &Asked) -> u64 {
+    let key = class_key(me, asked.class, asked.subclass, asked.access);
     let is_same = |held: &Held| held.class.vertex(held.subclass) == asked.class.vertex(asked.subclass);
     let mut same = me.held().filter(is_same).peekable();
     if same.peek().is_none() {

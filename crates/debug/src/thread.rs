@@ -6,7 +6,7 @@
 //!
 //! | field | written by | read by |
 //! |---|---|---|
-//! | `owner_only` | the thread | the thread |
+//! | `owner_only`, `validated`, `profile` | the thread | the thread |
 //! | `used`, `slots` | the thread; another one that drops a lock clears that lock's address | all |
 //! | `waits`, `waiting` | the thread | all |
 //! | `taken`, `identity` | the thread, at its first acquisition and its end | all |
@@ -17,12 +17,10 @@
 
 use crate::access::Access;
 use crate::class::Node;
-use crate::clock::is_exact;
-use crate::probes;
 use crate::profile::counting::Counting;
 use crate::report::{LockName, Place, ThreadName};
 pub(crate) use crate::slot::Held;
-use crate::slot::{Slot, how};
+use crate::slot::{Slot, how, subclass_and_access};
 use crate::thread_identity::ThreadIdentity;
 use core::array;
 use core::cell::Cell;
@@ -73,31 +71,32 @@ struct Waiting {
     place: AtomicPtr<Location<'static>>,
     timed: AtomicBool,
     since: AtomicU64,
-    /// The subclass in the low byte, the access above.
+    /// The subclass and the access.
     how: AtomicU32,
 }
 
+#[repr(C)]
 struct OwnerOnly {
-    /// The sum of the hashes of what is held.
+    /// The sum of the hashes of what is held, if anything is.
     sum: Cell<u64>,
-    /// A bit for the class of each held lock.
-    classes: Cell<u64>,
-    /// That bit, by slot.
-    bits: [Cell<u64>; MOST],
-    /// The slot of the last acquisition.
-    last: Cell<u32>,
+    /// The address of the lock of `rewait`, or 0.
+    rewaits: Cell<usize>,
+    rewait: Cell<Option<Rewait>>,
     /// How many held locks have no slot.
     over: Cell<u32>,
-    profile: Counting,
-    rewait: Cell<Option<Rewait>>,
-    /// Keys of acquisitions that broke no rule.
-    validated: [Cell<u64>; REMEMBERED],
 }
 
+/// Two lines are the unit in which CPUs fetch memory. No two records share such a unit. `used` and
+/// what else each acquisition needs are in the first line, and each slot is a line.
+#[repr(C, align(128))]
 pub(crate) struct Record {
-    owner_only: OwnerOnly,
+    /// A bit for each slot that has an entry.
     used: AtomicU64,
+    owner_only: OwnerOnly,
     slots: [Slot; MOST],
+    /// Keys of acquisitions that broke no rule. For the thread itself.
+    validated: [Cell<u64>; REMEMBERED],
+    profile: Counting,
     /// Odd while the thread waits.
     waits: AtomicU64,
     waiting: Waiting,
@@ -106,8 +105,8 @@ pub(crate) struct Record {
     next: AtomicPtr<Record>,
 }
 
-// SAFETY: `owner_only` is used by the thread of the record only, as its methods ask; the rest is
-// atomic.
+// SAFETY: `owner_only`, `validated` and `profile` are used by the thread of the record only, as
+// their methods ask; the rest is atomic.
 unsafe impl Sync for Record {}
 
 static RECORDS: AtomicPtr<Record> = AtomicPtr::new(ptr::null_mut());
@@ -156,6 +155,7 @@ fn begin() -> Option<&'static Record> {
         return None;
     }
     crate::fork::watch();
+    crate::clock::find();
     let free = records().find(|record| {
         !record.taken.load(Relaxed) && record.taken.compare_exchange(false, true, AcqRel, Relaxed).is_ok() // (E)
     });
@@ -163,6 +163,15 @@ fn begin() -> Option<&'static Record> {
     record.identity.set();
     CURRENT.set(record);
     Some(record)
+}
+
+/// The set bits of `used`, from the lowest.
+fn indices(mut used: u64) -> impl Iterator<Item = usize> {
+    core::iter::from_fn(move || {
+        let index = used.trailing_zeros();
+        used &= used.checked_sub(1)?;
+        Some(index as usize)
+    })
 }
 
 /// Its drop is the end of a thread.
@@ -193,18 +202,16 @@ impl Record {
     fn leak() -> &'static Self {
         let owner_only = OwnerOnly {
             sum: Cell::new(0),
-            classes: Cell::new(0),
-            bits: [const { Cell::new(0) }; MOST],
-            last: Cell::new(0),
-            over: Cell::new(0),
-            profile: Counting::new(),
+            rewaits: Cell::new(0),
             rewait: Cell::new(None),
-            validated: [const { Cell::new(0) }; REMEMBERED],
+            over: Cell::new(0),
         };
         let record: &'static Self = Box::leak(Box::new(Self {
-            owner_only,
             used: AtomicU64::new(0),
+            owner_only,
             slots: array::from_fn(|_| Slot::new()),
+            validated: [const { Cell::new(0) }; REMEMBERED],
+            profile: Counting::new(),
             waits: AtomicU64::new(0),
             waiting: Waiting::default(),
             taken: AtomicBool::new(true),
@@ -223,7 +230,7 @@ impl Record {
     }
 
     fn give_back(&self) {
-        self.owner_only.rewait.set(None);
+        self.set_rewait(None);
         self.owner_only.over.set(0);
         self.taken.store(false, Release); // (E)
     }
@@ -252,13 +259,12 @@ impl Record {
 
     /// What the thread holds. Complete only for that thread itself.
     pub fn held(&self) -> impl Iterator<Item = Held> {
-        let used = self.used.load(Acquire);
-        let slots = self.slots.iter().enumerate();
-        slots.filter(move |(index, _)| used & (1 << index) != 0).filter_map(|(_, slot)| slot.read())
+        let used = self.used.load(Relaxed);
+        indices(used).filter_map(|index| self.slots[index].read(&self.used, 1 << index))
     }
 
     /// This thread holds `lock` from now on. `false` if there is no slot for it.
-    #[inline]
+    #[inline(always)]
     pub fn push(&self, held: &Held) -> bool {
         let used = self.used.load(Relaxed);
         let free = used.trailing_ones();
@@ -266,16 +272,10 @@ impl Record {
             return self.push_over();
         };
         slot.write(held);
-        self.used.store(used | 1 << free, Release);
-        let own = &self.owner_only;
-        own.last.set(free);
-        own.sum.set(own.sum.get().wrapping_add(held.class.hash(held.subclass, held.access)));
-        own.classes.set(own.classes.get() | held.class.bit());
-        own.bits[free as usize].set(held.class.bit());
-        probes::acquired(held.lock, held.class, held.place);
-        if is_exact(held.since) {
-            own.profile.acquired(&self.identity, free as usize, held);
-        }
+        self.used.store(used | 1 << free, Release); // (S) of `slot.rs`
+        let sum = if used == 0 { 0 } else { self.sum() };
+        self.owner_only.sum.set(sum.wrapping_add(held.class.hash(held.subclass, held.access)));
+        self.has_entered(free as usize, held);
         true
     }
 
@@ -288,53 +288,54 @@ impl Record {
     /// What the profile keeps of this thread.
     #[inline]
     pub fn profile(&self) -> &Counting {
-        &self.owner_only.profile
+        &self.profile
     }
 
     /// This thread no longer holds the lock at the address `lock`. `false` if it had no slot.
-    #[inline]
+    #[inline(always)]
     pub fn pop(&self, lock: usize) -> bool {
-        let own = &self.owner_only;
-        let mut index = own.last.get() as usize;
         let used = self.used.load(Relaxed);
-        if used & (1 << index) == 0 || self.slots[index].lock() != lock {
-            match self.find(used, lock) {
-                Some(found) => index = found,
-                None => {
-                    own.over.set(own.over.get().saturating_sub(1));
-                    return false;
-                }
+        // Mostly it is the last one.
+        let last = (used | 1).ilog2() as usize;
+        if used & 1 << last != 0 && self.slots[last].lock() == lock {
+            self.release(used, last, lock);
+            return true;
+        }
+        self.pop_below(used, lock)
+    }
+
+    #[inline(never)]
+    fn pop_below(&self, used: u64, lock: usize) -> bool {
+        match indices(used).find(|&index| self.slots[index].lock() == lock) {
+            Some(index) => {
+                self.release(used, index, lock);
+                true
+            }
+            None => {
+                self.owner_only.over.set(self.owner_only.over.get().saturating_sub(1));
+                false
             }
         }
-        self.release(used, index, lock);
-        true
     }
 
     /// The lock of that slot is about to be released.
-    #[inline]
+    #[inline(always)]
     fn release(&self, used: u64, index: usize, lock: usize) {
-        probes::released(lock);
-        let since = self.slots[index].since();
-        if is_exact(since) {
-            self.owner_only.profile.released(index, since);
-        }
+        self.is_about_to_leave(index, &self.slots[index], lock);
         self.clear(used, index);
-    }
-
-    fn find(&self, used: u64, lock: usize) -> Option<usize> {
-        (0..MOST).rev().find(|&index| used & (1 << index) != 0 && self.slots[index].lock() == lock)
     }
 
     /// As [`pop`](Self::pop), if this thread holds the lock with an access that `fits`.
     #[inline]
     pub fn pop_as(&self, lock: usize, fits: impl Fn(Access) -> bool) -> bool {
         let used = self.used.load(Relaxed);
-        let is_it = |index: usize| {
-            let slot = &self.slots[index];
-            used & (1 << index) != 0 && slot.lock() == lock && fits(slot.access())
+        let is_it = |index: &usize| {
+            let slot = &self.slots[*index];
+            slot.lock() == lock && fits(slot.access())
         };
-        let last = self.owner_only.last.get() as usize;
-        let found = if is_it(last) { Some(last) } else { (0..MOST).rev().find(|&index| is_it(index)) };
+        // Mostly it is the last one. What is left of an older entry has no bit.
+        let last = Some((used | 1).ilog2() as usize).filter(|last| used & 1 << last != 0);
+        let found = last.filter(is_it).or_else(|| indices(used).filter(is_it).last());
         if let Some(index) = found {
             self.release(used, index, lock);
         }
@@ -348,36 +349,19 @@ impl Record {
         over > 0
     }
 
-    #[inline]
+    #[inline(always)]
     fn clear(&self, used: u64, index: usize) {
-        let (own, slot) = (&self.owner_only, &self.slots[index]);
-        own.sum.set(own.sum.get().wrapping_sub(slot.class_hash()));
-        slot.clear();
-        let used = used & !(1 << index);
-        self.used.store(used, Release);
-        if used == 0 {
-            own.classes.set(0);
-            own.sum.set(0);
-        } else {
-            own.last.set(63 - used.leading_zeros());
-            own.classes.set(self.classes_of(used));
+        let left = used & !(1 << index);
+        if left != 0 {
+            self.owner_only.sum.set(self.sum().wrapping_sub(self.slots[index].class_hash()));
         }
-    }
-
-    #[inline]
-    fn classes_of(&self, mut used: u64) -> u64 {
-        let mut classes = 0;
-        while used != 0 {
-            classes |= self.owner_only.bits[used.trailing_zeros() as usize].get();
-            used &= used - 1;
-        }
-        classes
+        self.used.store(left, Release);
     }
 
     /// Another thread, or this one, drops a lock that this thread holds.
     pub fn forget(&self, lock: usize) {
         for slot in &self.slots {
-            // The slot stays used until its thread needs it.
+            // The bit stays set until the thread needs the slot.
             slot.forget(lock);
         }
     }
@@ -385,48 +369,49 @@ impl Record {
     /// Frees the slots of locks that were dropped.
     #[cold]
     pub fn sweep(&self) {
-        let mut used = self.used.load(Relaxed);
-        for index in 0..MOST {
-            if used & (1 << index) != 0 && self.slots[index].lock() == 0 {
-                self.clear(used, index);
-                used = self.used.load(Relaxed);
+        for index in indices(self.used.load(Relaxed)) {
+            if self.slots[index].lock() == 0 {
+                self.clear(self.used.load(Relaxed), index);
             }
         }
     }
 
-    /// The sum of the hashes of what this thread holds.
+    /// The sum of the hashes of what this thread holds. It holds something.
     #[inline]
     pub fn sum(&self) -> u64 {
         self.owner_only.sum.get()
     }
 
-    /// Whether this thread may hold a lock of `class`.
+    /// Whether this thread holds a lock of `class`.
     #[inline]
-    pub fn may_hold(&self, class: &Node) -> bool {
-        self.owner_only.classes.get() & class.bit() != 0
+    pub fn holds_one_of(&self, class: &Node) -> bool {
+        indices(self.used.load(Relaxed)).any(|index| self.slots[index].is_of(class))
     }
 
     /// Whether an acquisition with this key has been found to break no rule.
     #[inline]
     pub fn is_validated(&self, key: u64) -> bool {
-        self.owner_only.validated[key as usize % REMEMBERED].get() == key
+        self.validated[key as usize % REMEMBERED].get() == key
     }
 
     pub fn validate(&self, key: u64) {
-        self.owner_only.validated[key as usize % REMEMBERED].set(key);
+        self.validated[key as usize % REMEMBERED].set(key);
     }
 
     pub fn set_rewait(&self, rewait: Option<Rewait>) {
+        self.owner_only.rewaits.set(rewait.map_or(0, |rewait| rewait.lock));
         self.owner_only.rewait.set(rewait);
     }
 
     /// If this thread released `lock` to wait on a condition variable: how it had acquired it.
-    #[inline]
+    #[inline(always)]
     pub fn take_rewait(&self, lock: usize) -> Option<Rewait> {
-        let rewait = self.owner_only.rewait.get()?;
-        if rewait.lock != lock {
-            return None;
-        }
+        if self.owner_only.rewaits.get() == lock { self.take_this_rewait() } else { None }
+    }
+
+    #[inline(never)]
+    fn take_this_rewait(&self) -> Option<Rewait> {
+        self.owner_only.rewaits.set(0);
         self.owner_only.rewait.take()
     }
 
@@ -436,20 +421,14 @@ impl Record {
         waiting.place.store(ptr::from_ref(wait.place).cast_mut(), Relaxed);
         waiting.timed.store(wait.timed, Relaxed);
         waiting.since.store(wait.since, Relaxed);
-        waiting.how.store(how(wait.subclass, wait.access), Relaxed);
+        waiting.how.store(how(wait.subclass, wait.access).into(), Relaxed);
         waiting.lock.store(wait.lock, Relaxed);
         self.waits.store(self.waits.load(Relaxed) + 1, Release); // (W)
-        probes::wait_begin(wait.lock, wait.class, wait.place);
-        self.profile().begin_wait();
+        self.has_begun_to_wait(wait);
     }
 
     pub fn end_wait(&self) {
-        probes::wait_end(self.waiting.lock.load(Relaxed));
-        if let Some(began) = self.profile().end_wait()
-            && let Some((wait, _)) = self.waiting()
-        {
-            self.profile().waited(&self.identity, &wait, began);
-        }
+        self.is_about_to_end_its_wait();
         self.waits.store(self.waits.load(Relaxed) + 1, Release);
         fence(Release);
     }
@@ -469,20 +448,14 @@ impl Record {
         fence(Acquire);
         // A later wait may have been written in the meantime.
         let same = self.waits.load(Relaxed) == number;
-        let (subclass, access) = (how as u8, Access::from_code(how >> 8));
+        let (subclass, access) = subclass_and_access(how as u8);
         same.then_some((Wait { lock, class, subclass, access, place, timed, since }, number))
     }
 
     /// In the child of a fork: the thread of this record is not there.
     pub fn vanish(&self) {
-        for slot in &self.slots {
-            slot.clear();
-        }
-        let own = &self.owner_only;
-        own.sum.set(0);
-        own.classes.set(0);
-        own.over.set(0);
-        own.rewait.set(None);
+        self.owner_only.over.set(0);
+        self.set_rewait(None);
         self.used.store(0, Relaxed);
         self.waits.store(self.waits.load(Relaxed).next_multiple_of(2), Relaxed);
     }

@@ -22,7 +22,7 @@ use crate::checker::UNTRACKED;
 use crate::class::{Node, Origin, SUBCLASSES};
 use crate::clock::since;
 use crate::identity::Identity;
-use crate::order::{Asked, key};
+use crate::order::{Asked, class_key, key};
 use crate::report::{From, Place, deliver};
 use crate::rules::{self, Holder};
 use crate::thread::{Held, Record, current, records};
@@ -123,7 +123,7 @@ impl<R: RawRwLock<Scope = Private>> CheckedRw<R> {
         if !me.holds_any() {
             return;
         }
-        if me.may_hold(asked.class) {
+        if me.holds_one_of(asked.class) {
             match self.own(me, asked) {
                 // It is reported as such, and not as an inversion.
                 Some((true, held)) => return deliver(&rules::again(me, asked, &held), From::Call),
@@ -132,6 +132,16 @@ impl<R: RawRwLock<Scope = Private>> CheckedRw<R> {
                 _ => {}
             }
         }
+        if !me.is_validated(class_key(me, asked.class, asked.subclass, asked.access)) {
+            self.check_order(me, asked);
+        }
+    }
+
+    /// The class alone does not say that the acquisition breaks no rule.
+    #[cold]
+    #[inline(never)]
+    #[track_caller]
+    fn check_order(&self, me: &Record, asked: &Asked) {
         let key = key(me, asked);
         if !me.is_validated(key) {
             rules::order(me, asked, key);

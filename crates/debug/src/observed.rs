@@ -1,0 +1,44 @@
+//! What the profile and the probes see of a record: calls from `thread.rs`, at these points.
+
+use crate::clock::is_exact;
+use crate::probes;
+use crate::slot::{Held, Slot};
+use crate::thread::{Record, Wait};
+
+impl Record {
+    /// This thread has entered a lock in that slot.
+    #[inline(always)]
+    pub(crate) fn has_entered(&self, index: usize, held: &Held) {
+        probes::acquired(held.lock, held.class, held.place);
+        if is_exact(held.since) {
+            self.profile().acquired(self.identity(), index, held);
+        }
+    }
+
+    /// This thread is about to remove the lock of that slot.
+    #[inline(always)]
+    pub(crate) fn is_about_to_leave(&self, index: usize, slot: &Slot, lock: usize) {
+        probes::released(lock);
+        let since = slot.since();
+        if is_exact(since) {
+            self.profile().released(index, since);
+        }
+    }
+
+    /// This thread has published that it waits.
+    #[inline]
+    pub(crate) fn has_begun_to_wait(&self, wait: &Wait) {
+        probes::wait_begin(wait.lock, wait.class, wait.place);
+        self.profile().begin_wait();
+    }
+
+    /// This thread is about to publish that it waits no longer.
+    #[inline]
+    pub(crate) fn is_about_to_end_its_wait(&self) {
+        let Some((wait, _)) = self.waiting() else { return };
+        probes::wait_end(wait.lock);
+        if let Some(began) = self.profile().end_wait() {
+            self.profile().waited(self.identity(), &wait, began);
+        }
+    }
+}
