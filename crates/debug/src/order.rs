@@ -114,8 +114,12 @@ pub(crate) fn key(me: &Record, asked: &Asked) -> u64 {
 /// `again` is whether an inversion that has been reported is to be reported again.
 #[cold]
 pub(crate) fn check(me: &Record, asked: &Asked, again: bool) -> Result<(), Option<Box<Report>>> {
-    let thread = me.name();
     let mut graph = GRAPH.lock();
+    if me.held().all(|held| held.lock == asked.lock || graph.knows(&held, asked)) {
+        // Nothing is new, so nothing is allocated.
+        return Ok(());
+    }
+    let thread = me.name();
     let mut outcome = Ok(());
     // The latest first: that is the pair which the report is to name. The clock is coarse. Of two
     // locks of one moment, the later one mostly has the higher slot.
@@ -201,11 +205,22 @@ fn way<'a, V: Copy + Ord>(
 }
 
 impl Graph {
+    /// Whether the edge or the nesting is entered already.
+    fn knows(&self, held: &Held, asked: &Asked) -> bool {
+        let (from, to) = (held.class.vertex(held.subclass), asked.class.vertex(asked.subclass));
+        if from == to {
+            let nesting = (held.instance, held.access, asked.instance, asked.access);
+            return self.same.get(&to).is_some_and(|same| same.knows(nesting));
+        }
+        let edge = (to, held.access, asked.access);
+        self.edges.get(&from).is_some_and(|edges| edges.contains_key(&edge))
+    }
+
     /// Enters the edge of two classes. Returns the circle that it would close, this edge first.
     fn enter(&mut self, held: &Held, asked: &Asked, step: &Step) -> Option<Vec<Step>> {
         let (from, to) = (held.class.vertex(held.subclass), asked.class.vertex(asked.subclass));
         let edge = (to, held.access, asked.access);
-        if self.edges.get(&from).is_some_and(|edges| edges.contains_key(&edge)) {
+        if self.knows(held, asked) {
             return None;
         }
         let out = |vertex| {
@@ -223,7 +238,7 @@ impl Graph {
     fn enter_same(&mut self, held: &Held, asked: &Asked, step: &Step) -> Option<Vec<Step>> {
         let nesting = (held.instance, held.access, asked.instance, asked.access);
         let same = self.same.entry(asked.class.vertex(asked.subclass)).or_default();
-        if same.nestings.iter().any(|(known, _)| *known == nesting) {
+        if same.knows(nesting) {
             return None;
         }
         let out = |lock| {
@@ -238,5 +253,11 @@ impl Graph {
         }
         same.nestings.push_back((nesting, step.clone()));
         None
+    }
+}
+
+impl Same {
+    fn knows(&self, nesting: Nesting) -> bool {
+        self.nestings.iter().any(|(known, _)| *known == nesting)
     }
 }

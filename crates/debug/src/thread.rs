@@ -36,6 +36,8 @@ use ulocks_core::sync::{
 pub(crate) const MOST: usize = 64;
 /// How many validated sets of held locks a thread remembers.
 const REMEMBERED: usize = 256;
+/// A set has so many places to choose from.
+const GROUP: usize = 8;
 
 /// What a thread waits for.
 #[derive(Clone, Copy)]
@@ -388,14 +390,32 @@ impl Record {
         indices(self.used.load(Relaxed)).any(|index| self.slots[index].is_of(class))
     }
 
-    /// Whether an acquisition with this key has been found to break no rule.
-    #[inline]
-    pub fn is_validated(&self, key: u64) -> bool {
+    /// Whether an acquisition with this key is known to break no rule, at the first look.
+    #[inline(always)]
+    pub fn is_validated_at_once(&self, key: u64) -> bool {
         self.validated[key as usize % REMEMBERED].get() == key
     }
 
+    /// Whether an acquisition with this key has been found to break no rule.
+    pub fn is_validated(&self, key: u64) -> bool {
+        self.group(key).iter().any(|entry| entry.get() == key)
+    }
+
+    /// An acquisition with this key breaks no rule.
     pub fn validate(&self, key: u64) {
-        self.validated[key as usize % REMEMBERED].set(key);
+        // Its own place is found fastest. If another key has that, it moves to one that is free.
+        let own = &self.validated[key as usize % REMEMBERED];
+        let free = self.group(key).iter().find(|entry| entry.get() == 0);
+        let before = own.replace(key);
+        if let Some(free) = free.filter(|free| !ptr::eq(*free, own)) {
+            free.set(before);
+        }
+    }
+
+    /// The places of a key: those of a line.
+    fn group(&self, key: u64) -> &[Cell<u64>] {
+        let first = key as usize % REMEMBERED / GROUP * GROUP;
+        &self.validated[first..first + GROUP]
     }
 
     pub fn set_rewait(&self, rewait: Option<Rewait>) {

@@ -30,6 +30,7 @@ use crate::report::{From, Report, Rule, Severity, Step, deliver};
 use crate::thread::{Held, Record, Wait, records};
 use core::ptr;
 use core::time::Duration;
+use smallvec::SmallVec;
 use ulocks_core::sync::{Ordering::SeqCst, fence};
 
 /// How often a circle with a reader behind a writer is looked at, and how far apart.
@@ -65,10 +66,16 @@ fn in_front(waiter: &'static Record, wait: Wait) -> impl Iterator<Item = (&'stat
     })
 }
 
+/// Without an allocation for the waits that are short: each contended acquisition walks.
+type Links = SmallVec<[Link; 8]>;
+
+/// A thread that was looked at, and the wait of the reader that it may shut out.
+type Seen = (*const Record, Option<Wait>);
+
 struct Walk {
     start: &'static Record,
-    links: Vec<Link>,
-    seen: Vec<(*const Record, Option<Wait>)>,
+    links: Links,
+    seen: SmallVec<[Seen; 8]>,
 }
 
 impl Walk {
@@ -77,7 +84,7 @@ impl Walk {
     fn go(&mut self, waiter: &'static Record, behind: Option<Wait>) -> bool {
         let Some((wait, number)) = waiter.waiting() else { return false };
         let me = (ptr::from_ref(waiter), behind);
-        let is_same = |seen: &(*const Record, Option<Wait>)| {
+        let is_same = |seen: &Seen| {
             ptr::eq(seen.0, me.0) && seen.1.map(|wait| wait.access) == behind.map(|wait| wait.access)
         };
         if self.seen.iter().any(is_same) {
@@ -102,8 +109,7 @@ impl Walk {
             }
         }
         let is_timed = wait.timed || in_front(waiter, wait).any(|(_, other)| other.timed);
-        let writers: Vec<&'static Record> = in_front(waiter, wait).map(|(writer, _)| writer).collect();
-        writers.into_iter().any(|writer| {
+        in_front(waiter, wait).any(|(writer, _)| {
             let link = Link { waiter, number, wait, next: writer, held: None, is_timed };
             self.follow(link, Some(wait))
         })
@@ -127,12 +133,12 @@ impl Walk {
 }
 
 /// The waits from `start` back to `start`.
-fn walk(start: &'static Record) -> Option<Vec<Link>> {
-    let mut walk = Walk { start, links: Vec::new(), seen: Vec::new() };
+fn walk(start: &'static Record) -> Option<Links> {
+    let mut walk = Walk { start, links: Links::new(), seen: SmallVec::new() };
     walk.go(start, None).then_some(walk.links)
 }
 
-fn confirmed(start: &'static Record) -> Option<Vec<Link>> {
+fn confirmed(start: &'static Record) -> Option<Links> {
     let first = walk(start)?;
     let is_soft = first.iter().any(|link| link.held.is_none());
     for look in 0..if is_soft { LOOKS } else { 1 } {

@@ -132,7 +132,7 @@ impl<R: RawRwLock<Scope = Private>> CheckedRw<R> {
                 _ => {}
             }
         }
-        if !me.is_validated(class_key(me, asked.class, asked.subclass, asked.access)) {
+        if !me.is_validated_at_once(class_key(me, asked.class, asked.subclass, asked.access)) {
             self.check_order(me, asked);
         }
     }
