@@ -207,7 +207,9 @@ impl<R: RawMutex<Scope = Private>> Checked<R> {
         if let Some(rewait) = me.take_rewait(self.address()) {
             // It was checked before the wait on the condition variable.
             (subclass, at) = (rewait.subclass, rewait.place);
-        } else if me.holds_any() && !me.is_validated_at_once(class_key(me, class, subclass, Access::Exclusive)) {
+        } else if me.holds_any()
+            && !me.is_validated_at_once(class_key(me, class, subclass, Access::Exclusive))
+        {
             self.check_order(me, subclass, at);
         }
         let token = match self.raw.try_lock() {

@@ -12,6 +12,7 @@ use ulocks_core::sync::{
     AtomicPtr, AtomicU32,
     Ordering::{Acquire, Relaxed, Release},
 };
+use ulocks_core::{each, sync_static};
 
 /// A named class of locks, for locks that are made at many places, or that are nested by level.
 ///
@@ -102,16 +103,21 @@ pub(crate) fn mix(value: u64) -> u64 {
     value ^ (value >> 31)
 }
 
-/// Lists of classes by a hash of their place. A class is put at the head of its list and stays.
-static LISTS: [AtomicPtr<Node>; 1024] = [const { AtomicPtr::new(ptr::null_mut()) }; 1024];
+/// How many lists there are. In a model, classes meet in one.
+const COUNT: usize = if cfg!(modelled) { 1 } else { 1024 };
+
+sync_static! {
+    /// Lists of classes by a hash of their place. A class is put at the head of its list and stays.
+    static LISTS: [AtomicPtr<Node>; COUNT] = each!(AtomicPtr::new(ptr::null_mut()); COUNT);
+    static IDS: AtomicU32 = AtomicU32::new(0);
+}
 
 /// The class of a lock of this origin and type, made if it is new. Takes no lock.
 ///
-/// Two threads that make the same class at once may make it twice. That is no fault: an inversion
-/// may be found once more, or later. It happens at most once for each place.
+/// Of two threads that make the same class at once, the one that comes second at the list finds the
+/// class of the first and forgets its own. So a place and a name have one class.
 #[cold]
 pub(crate) fn resolve(origin: Origin, first: Place, type_name: &'static str) -> &'static Node {
-    static IDS: AtomicU32 = AtomicU32::new(0);
     let (place, name) = match origin {
         Origin::Made(place) => (place, short(type_name)),
         Origin::Named(class) => (class.place, class.name),

@@ -3,13 +3,15 @@
 
 mod faces;
 
-#[cfg(checking)]
+#[cfg(any(checking, modelled))]
+#[cfg_attr(modelled, allow(dead_code))]
 mod access;
 #[cfg(all(checking, feature = "arc_lock"))]
 mod arc;
 #[cfg(checking)]
 mod checker;
-#[cfg(checking)]
+#[cfg(any(checking, modelled))]
+#[cfg_attr(modelled, allow(dead_code))]
 mod class;
 #[cfg(checking)]
 mod clock;
@@ -23,13 +25,18 @@ mod fork;
 pub mod held;
 #[cfg(checking)]
 mod identity;
+#[cfg(modelled)]
+#[doc(hidden)]
+pub mod modelled;
 #[cfg(checking)]
 mod mutex;
-#[cfg(checking)]
+#[cfg(any(checking, modelled))]
+#[cfg_attr(modelled, allow(dead_code))]
 mod observed;
 #[cfg(checking)]
 mod order;
-#[cfg(checking)]
+#[cfg(any(checking, modelled))]
+#[cfg_attr(modelled, allow(dead_code))]
 mod policy;
 #[cfg(checking)]
 mod probes;
@@ -37,7 +44,8 @@ mod probes;
 pub mod profile;
 #[cfg(checking)]
 mod reentrant;
-#[cfg(checking)]
+#[cfg(any(checking, modelled))]
+#[cfg_attr(modelled, allow(dead_code))]
 mod report;
 #[cfg(checking)]
 mod rules;
@@ -45,38 +53,42 @@ mod rules;
 mod rwlock;
 #[cfg(checking)]
 mod semaphore;
-#[cfg(checking)]
+#[cfg(any(checking, modelled))]
+#[cfg_attr(modelled, allow(dead_code))]
 mod slot;
-#[cfg(checking)]
+#[cfg(any(checking, modelled))]
+#[cfg_attr(modelled, allow(dead_code))]
 mod thread;
-#[cfg(checking)]
+#[cfg(any(checking, modelled))]
+#[cfg_attr(modelled, allow(dead_code))]
 mod thread_identity;
-#[cfg(checking)]
+#[cfg(any(checking, modelled))]
+#[cfg_attr(modelled, allow(dead_code))]
 mod wait;
 
 pub use faces::checked;
 #[cfg(checking)]
 pub use faces::strict::*;
 
-#[cfg(checking)]
+#[cfg(any(checking, modelled))]
 pub use access::Access;
 #[cfg(checking)]
 pub use checker::{Checked, TryLockError};
-#[cfg(checking)]
+#[cfg(any(checking, modelled))]
 pub use class::Class;
 #[cfg(checking)]
 pub use held::{Held, HeldLock, Waiter, held, waiters};
 #[cfg(checking)]
 pub use mutex::CheckedMutex;
-#[cfg(checking)]
+#[cfg(any(checking, modelled))]
 pub use policy::Policy;
 #[cfg(checking)]
 pub use reentrant::{CheckedReentrant, CheckedReentrantMutex};
-#[cfg(checking)]
+#[cfg(any(checking, modelled))]
 pub use report::{LockName, Place, Report, Rule, Severity, Step, ThreadName, policy, set_policy};
 #[cfg(checking)]
 pub use rwlock::{CheckedReadToken, CheckedRw, CheckedRwLock};
 #[cfg(checking)]
 pub use semaphore::CheckedSemaphore;
-#[cfg(checking)]
+#[cfg(any(checking, modelled))]
 pub use wait::deadlocks;

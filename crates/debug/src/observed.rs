@@ -1,17 +1,21 @@
-//! What the profile and the probes see of a record: calls from `thread.rs`, at these points.
+//! What the profile and the probes see of a record: calls from `thread.rs`, at these points. In a
+//! model there is neither.
 
-use crate::clock::is_exact;
-use crate::probes;
 use crate::slot::{Held, Slot};
 use crate::thread::{Record, Wait};
+#[cfg(checking)]
+use crate::{clock::is_exact, probes};
 
+#[cfg(checking)]
 impl Record {
     /// This thread has entered a lock in that slot.
     #[inline(always)]
     pub(crate) fn has_entered(&self, index: usize, held: &Held) {
         probes::acquired(held.lock, held.class, held.place);
         if is_exact(held.since) {
-            self.profile().acquired(self.identity(), index, held);
+            // A copy, so that no other acquisition needs the entry on the stack.
+            let held = *held;
+            self.profile().acquired(self.identity(), index, &held);
         }
     }
 
@@ -41,4 +45,15 @@ impl Record {
             self.profile().waited(self.identity(), &wait, began);
         }
     }
+}
+
+#[cfg(modelled)]
+impl Record {
+    pub(crate) fn has_entered(&self, _: usize, _: &Held) {}
+
+    pub(crate) fn is_about_to_leave(&self, _: usize, _: &Slot, _: usize) {}
+
+    pub(crate) fn has_begun_to_wait(&self, _: &Wait) {}
+
+    pub(crate) fn is_about_to_end_its_wait(&self) {}
 }

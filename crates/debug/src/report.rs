@@ -7,6 +7,7 @@ use core::panic::Location;
 use core::ptr;
 use serde::{Serialize, Serializer};
 use ulocks_core::sync::{AtomicPtr, Ordering::Relaxed};
+use ulocks_core::sync_static;
 
 /// A line of a program.
 pub type Place = &'static Location<'static>;
@@ -308,8 +309,10 @@ pub(crate) fn place_option<S: Serializer>(place: &Option<Place>, serializer: S) 
     }
 }
 
-/// The callback, or one of these two.
-static POLICY: AtomicPtr<()> = AtomicPtr::new(PANIC);
+sync_static! {
+    /// The callback, or one of these two.
+    static POLICY: AtomicPtr<()> = AtomicPtr::new(PANIC);
+}
 const PANIC: *mut () = ptr::null_mut();
 const ABORT: *mut () = ptr::without_provenance_mut(1);
 
@@ -346,8 +349,11 @@ pub(crate) enum From {
 #[cold]
 #[track_caller]
 pub(crate) fn deliver(report: &Report, from: From) {
-    crate::events::reported(report);
-    crate::probes::reported(report);
+    #[cfg(checking)]
+    {
+        crate::events::reported(report);
+        crate::probes::reported(report);
+    }
     match policy() {
         Policy::Call(function) => function(report),
         Policy::Abort if report.severity == Severity::Fault => {

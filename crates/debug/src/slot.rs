@@ -32,8 +32,8 @@ const TURN: u64 = 1 << 8;
 /// A held lock, or what is left of one.
 #[repr(C, align(64))]
 pub(crate) struct Slot {
-    /// How many entries were written here, in steps of [`TURN`], and below that the subclass and the
-    /// access of the last one.
+    /// How many entries were written here, in steps of [`TURN`], and below that the subclass and
+    /// the access of the last one.
     turn: AtomicU64,
     /// The address of the lock; 0 if it was dropped.
     lock: AtomicUsize,

@@ -17,6 +17,7 @@
 
 use crate::access::Access;
 use crate::class::Node;
+#[cfg(checking)]
 use crate::profile::counting::Counting;
 use crate::report::{LockName, Place, ThreadName};
 pub(crate) use crate::slot::Held;
@@ -31,6 +32,7 @@ use ulocks_core::sync::{
     Ordering::{AcqRel, Acquire, Relaxed, Release},
     fence,
 };
+use ulocks_core::sync_static;
 
 /// How many held locks of a thread are checked: the bits of a word.
 pub(crate) const MOST: usize = 64;
@@ -98,6 +100,7 @@ pub(crate) struct Record {
     slots: [Slot; MOST],
     /// Keys of acquisitions that broke no rule. For the thread itself.
     validated: [Cell<u64>; REMEMBERED],
+    #[cfg(checking)]
     profile: Counting,
     /// Odd while the thread waits.
     waits: AtomicU64,
@@ -111,7 +114,9 @@ pub(crate) struct Record {
 // their methods ask; the rest is atomic.
 unsafe impl Sync for Record {}
 
-static RECORDS: AtomicPtr<Record> = AtomicPtr::new(ptr::null_mut());
+sync_static! {
+    static RECORDS: AtomicPtr<Record> = AtomicPtr::new(ptr::null_mut());
+}
 
 /// All records, also those without a thread.
 pub(crate) fn records() -> impl Iterator<Item = &'static Record> {
@@ -125,14 +130,17 @@ pub(crate) fn records() -> impl Iterator<Item = &'static Record> {
 }
 
 /// The record of a thread that is at its end.
+#[cfg(checking)]
 const ENDED: *const Record = ptr::without_provenance(1);
 
+#[cfg(checking)]
 std::thread_local! {
     static CURRENT: Cell<*const Record> = const { Cell::new(ptr::null()) };
     static EXIT: Exit = const { Exit };
 }
 
 /// The record of this thread. `None` if the thread is at its end.
+#[cfg(checking)]
 #[inline]
 pub(crate) fn current() -> Option<&'static Record> {
     let current = CURRENT.get();
@@ -144,6 +152,7 @@ pub(crate) fn current() -> Option<&'static Record> {
 }
 
 /// The record of this thread, if it has one already.
+#[cfg(checking)]
 pub(crate) fn existing() -> Option<&'static Record> {
     let current = CURRENT.get();
     // SAFETY: neither of the two special values, so a record, and those are never freed.
@@ -151,6 +160,7 @@ pub(crate) fn existing() -> Option<&'static Record> {
 }
 
 /// Gives this thread a record.
+#[cfg(checking)]
 #[cold]
 fn begin() -> Option<&'static Record> {
     if !CURRENT.get().is_null() || EXIT.try_with(|_| ()).is_err() {
@@ -158,9 +168,7 @@ fn begin() -> Option<&'static Record> {
     }
     crate::fork::watch();
     crate::clock::find();
-    let free = records().find(|record| {
-        !record.taken.load(Relaxed) && record.taken.compare_exchange(false, true, AcqRel, Relaxed).is_ok() // (E)
-    });
+    let free = records().find(|record| record.take());
     let record = free.unwrap_or_else(Record::leak);
     record.identity.set();
     CURRENT.set(record);
@@ -177,8 +185,10 @@ fn indices(mut used: u64) -> impl Iterator<Item = usize> {
 }
 
 /// Its drop is the end of a thread.
+#[cfg(checking)]
 struct Exit;
 
+#[cfg(checking)]
 impl Drop for Exit {
     fn drop(&mut self) {
         let current = CURRENT.replace(ENDED);
@@ -201,7 +211,7 @@ impl Drop for Exit {
 }
 
 impl Record {
-    fn leak() -> &'static Self {
+    pub fn leak() -> &'static Self {
         let owner_only = OwnerOnly {
             sum: Cell::new(0),
             rewaits: Cell::new(0),
@@ -213,6 +223,7 @@ impl Record {
             owner_only,
             slots: array::from_fn(|_| Slot::new()),
             validated: [const { Cell::new(0) }; REMEMBERED],
+            #[cfg(checking)]
             profile: Counting::new(),
             waits: AtomicU64::new(0),
             waiting: Waiting::default(),
@@ -231,7 +242,12 @@ impl Record {
         }
     }
 
-    fn give_back(&self) {
+    /// A thread without a record takes this one. `false` if another thread has it.
+    pub fn take(&self) -> bool {
+        !self.taken.load(Relaxed) && self.taken.compare_exchange(false, true, AcqRel, Relaxed).is_ok() // (E)
+    }
+
+    pub fn give_back(&self) {
         self.set_rewait(None);
         self.owner_only.over.set(0);
         self.taken.store(false, Release); // (E)
@@ -288,6 +304,7 @@ impl Record {
     }
 
     /// What the profile keeps of this thread.
+    #[cfg(checking)]
     #[inline]
     pub fn profile(&self) -> &Counting {
         &self.profile

@@ -1,6 +1,7 @@
 //! The name and the number of a thread, as words that any thread may read.
 
 use crate::report::ThreadName;
+use core::array;
 use ulocks_core::sync::{AtomicU32, AtomicU64, Ordering::Relaxed};
 use ulocks_core::tid;
 
@@ -15,7 +16,7 @@ pub(crate) struct ThreadIdentity {
 
 impl ThreadIdentity {
     pub fn new() -> Self {
-        Self { tid: AtomicU32::new(0), name: [const { AtomicU64::new(0) }; WORDS] }
+        Self { tid: AtomicU32::new(0), name: array::from_fn(|_| AtomicU64::new(0)) }
     }
 
     /// This is the calling thread from now on.

@@ -24,16 +24,21 @@
 //! reader got no CPU for so long, the report comes of threads that do not wait. All of them have
 //! then asked for locks in a circle, in a way that may deadlock.
 
-use crate::clock::coarse_now;
-use crate::order::Asked;
-use crate::report::{From, Report, Rule, Severity, Step, deliver};
+use crate::report::{Report, Rule, Severity, Step};
 use crate::thread::{Held, Record, Wait, records};
+#[cfg(checking)]
+use crate::{
+    clock::coarse_now,
+    order::Asked,
+    report::{From, deliver},
+};
 use core::ptr;
 use core::time::Duration;
 use smallvec::SmallVec;
 use ulocks_core::sync::{Ordering::SeqCst, fence};
 
-/// How often a circle with a reader behind a writer is looked at, and how far apart.
+/// How often a circle with a reader behind a writer is looked at, and how far apart. No such circle
+/// is modelled.
 const LOOKS: u32 = 20;
 const APART: Duration = Duration::from_millis(5);
 
@@ -142,7 +147,7 @@ fn confirmed(start: &'static Record) -> Option<Links> {
     let first = walk(start)?;
     let is_soft = first.iter().any(|link| link.held.is_none());
     for look in 0..if is_soft { LOOKS } else { 1 } {
-        if look > 0 {
+        if look > 0 && cfg!(checking) {
             std::thread::sleep(APART);
         }
         fence(SeqCst);
@@ -206,6 +211,7 @@ fn report(links: &[Link]) -> Report {
 }
 
 /// Publishes that the thread waits, and looks for a deadlock, while `wait` waits.
+#[cfg(checking)]
 #[track_caller]
 pub(crate) fn waiting<T>(me: &'static Record, asked: &Asked, timed: bool, wait: impl FnOnce() -> T) -> T {
     let Asked { lock, class, access, subclass, at, .. } = *asked;
@@ -220,8 +226,10 @@ pub(crate) fn waiting<T>(me: &'static Record, asked: &Asked, timed: bool, wait: 
 }
 
 /// Ends the wait of a thread when dropped, also by a panic.
+#[cfg(checking)]
 struct Ends(&'static Record);
 
+#[cfg(checking)]
 impl Drop for Ends {
     fn drop(&mut self) {
         self.0.end_wait();

@@ -1,0 +1,46 @@
+//! Models of what threads see of each other in the checker, on the virtual machine: the lists of
+//! held locks, the table of classes, and the walk for deadlocks. The mutants in
+//! `mutants/models.toml` show what they find.
+#![cfg(all(ulocks_vm, feature = "vm"))]
+
+use ulocks_core::model::{Config, Report, explore};
+use ulocks_debug::modelled::*;
+
+fn sampled(executions: u64) -> Config {
+    Config { spurious: 0, ..Config::sampled(executions) }
+}
+
+fn explored(config: Config, model: impl Fn() + 'static) {
+    let Report { executions, complete, .. } = explore(config, model);
+    println!("{executions} executions{}", if complete { ", which are all" } else { "" });
+}
+
+#[test]
+fn a_reader_sees_no_entry_made_of_two() {
+    explored(Config::exhaustive(), || entries_are_whole(1));
+    explored(sampled(20_000), || entries_are_whole(2));
+    explored(sampled(10_000), || entries_are_whole(5));
+    explored(sampled(20_000), a_later_thread_writes_whole_entries);
+}
+
+#[test]
+fn a_lock_that_another_thread_drops_is_forgotten() {
+    explored(Config::exhaustive(), a_dropped_lock_is_forgotten);
+}
+
+#[test]
+fn a_place_has_one_class_also_if_threads_make_it_at_once() {
+    explored(Config::exhaustive(), || a_place_has_one_class(2));
+    explored(sampled(10_000), || a_place_has_one_class(3));
+}
+
+#[test]
+fn a_deadlock_is_found_in_each_interleaving() {
+    explored(sampled(20_000), || a_deadlock_is_found(2));
+    explored(sampled(10_000), || a_deadlock_is_found(3));
+}
+
+#[test]
+fn no_deadlock_is_reported_that_there_is_not() {
+    explored(sampled(20_000), waits_of_different_times_are_no_deadlock);
+}
