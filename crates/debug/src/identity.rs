@@ -25,12 +25,14 @@ impl Identity {
     }
 
     /// The class, if the lock was ever acquired.
+    #[inline]
     pub fn known_class(&self) -> Option<&'static Node> {
         // SAFETY: a class is never freed, and (N) has published it.
         unsafe { self.class.load(Acquire).as_ref() } // (N)
     }
 
     /// The number; 0 if the lock was never acquired.
+    #[inline]
     pub fn instance(&self) -> u64 {
         self.instance.load(Relaxed)
     }
