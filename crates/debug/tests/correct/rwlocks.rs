@@ -10,6 +10,7 @@ pub const TABLE: &[(&str, fn())] = &[
     ("reads of one lock, upwards", upwards),
     ("attempts and deadlines of one thread", attempts),
     ("a reader of a higher class against the order", against_the_order),
+    ("an order against that of a reader of a higher class", after_a_higher_class),
     ("a reader beside an upgradable one, against the order", beside_upgradable),
     ("an upgrade with a lock that was acquired between", upgrade_with_lock),
     ("a second read with a lock that was acquired between", nested_with_lock),
@@ -71,6 +72,16 @@ fn against_the_order() {
     drop(in_table);
     let in_log = log.lock();
     assert_eq!(*table.read_in::<Nested>(), *in_log);
+}
+
+/// The same two orders, the other one first.
+fn after_a_higher_class() {
+    let (table, log) = (RwLock::new(0), Mutex::new(0));
+    let in_log = log.lock();
+    assert_eq!(*table.read_in::<Nested>(), *in_log);
+    drop(in_log);
+    let in_table = table.read();
+    assert_eq!(*log.lock(), *in_table);
 }
 
 /// No writer closes the lock as long as there is an upgradable reader.
