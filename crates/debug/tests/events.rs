@@ -56,6 +56,7 @@ fn contended_acquisitions_and_reports_are_events() {
     a_contended_acquisition();
     a_contended_read();
     the_lock_of_the_subscriber();
+    an_event_that_has_to_wait();
     many_threads();
     assert_eq!(REPORTS.load(Relaxed), 0);
     a_report();
@@ -122,6 +123,27 @@ fn the_lock_of_the_subscriber() {
     let events = std::mem::take(&mut *EVENTS.lock());
     let [(Level::DEBUG, fields)] = &events[..] else { panic!("{events:?}") };
     assert_eq!(fields["lock"], "\"subscriber\"");
+}
+
+/// The subscriber finds its lock taken, while the checker runs it. That wait is no event.
+fn an_event_that_has_to_wait() {
+    static NAME: Class = Class::new("awaited");
+    let lock = Mutex::new_in(&NAME, ());
+    let guard = lock.lock();
+    thread::scope(|scope| {
+        scope.spawn(|| {
+            drop(lock.lock());
+            drop(lock.lock()); // would make the events that are still on their way
+        });
+        await_waiter("awaited");
+        let in_subscriber = EVENTS.lock();
+        drop(guard);
+        await_waiter("subscriber");
+        drop(in_subscriber);
+    });
+    let events = std::mem::take(&mut *EVENTS.lock());
+    let names: Vec<&str> = events.iter().map(|(_, fields)| fields["lock"].as_str()).collect();
+    assert_eq!(names, ["\"awaited\""], "an event of an event: {events:?}");
 }
 
 /// Events of many threads, which contend for the subscriber's lock, too. No thread makes an event
