@@ -65,6 +65,8 @@ mod thread_identity;
 #[cfg(any(checking, modelled))]
 #[cfg_attr(modelled, allow(dead_code))]
 mod wait;
+#[cfg(checking)]
+mod wrapper;
 
 pub use faces::checked;
 #[cfg(checking)]

@@ -2,8 +2,7 @@
 
 use crate::checker::{Checked, TryLockError};
 use crate::class::{Class, Origin};
-use core::fmt;
-use core::ops::{Deref, DerefMut};
+use crate::wrapper::wrapper;
 use core::panic::Location;
 use ulocks_core::api;
 use ulocks_core::futex::Private;
@@ -140,38 +139,4 @@ impl<R: RawMutex<Scope = Private>, T: ?Sized> CheckedMutex<R, T> {
     }
 }
 
-impl<R: RawMutex<Scope = Private>, T: ?Sized> Deref for CheckedMutex<R, T> {
-    type Target = api::Mutex<Checked<R>, T>;
-
-    #[inline]
-    fn deref(&self) -> &Self::Target {
-        &self.0
-    }
-}
-
-impl<R: RawMutex<Scope = Private>, T: ?Sized> DerefMut for CheckedMutex<R, T> {
-    #[inline]
-    fn deref_mut(&mut self) -> &mut Self::Target {
-        &mut self.0
-    }
-}
-
-impl<R: RawMutex<Scope = Private>, T: Default> Default for CheckedMutex<R, T> {
-    #[track_caller]
-    fn default() -> Self {
-        Self::new(T::default())
-    }
-}
-
-impl<R: RawMutex<Scope = Private>, T> From<T> for CheckedMutex<R, T> {
-    #[track_caller]
-    fn from(value: T) -> Self {
-        Self::new(value)
-    }
-}
-
-impl<R: RawMutex<Scope = Private>, T: ?Sized + fmt::Debug> fmt::Debug for CheckedMutex<R, T> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        self.0.fmt(f)
-    }
-}
+wrapper!(CheckedMutex<R: RawMutex, T> of api::Mutex<Checked<R>, T>);

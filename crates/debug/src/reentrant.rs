@@ -7,9 +7,8 @@
 use crate::checker::Checked;
 use crate::class::{Class, Origin};
 use crate::report::Place;
+use crate::wrapper::wrapper;
 use core::cell::Cell;
-use core::fmt;
-use core::ops::{Deref, DerefMut};
 use core::panic::Location;
 use core::time::Duration;
 use std::time::Instant;
@@ -172,38 +171,4 @@ impl<R: RawMutex<Scope = Private>, T: ?Sized> CheckedReentrantMutex<R, T> {
     }
 }
 
-impl<R: RawMutex<Scope = Private>, T: ?Sized> Deref for CheckedReentrantMutex<R, T> {
-    type Target = api::ReentrantMutex<CheckedReentrant<R>, T>;
-
-    #[inline]
-    fn deref(&self) -> &Self::Target {
-        &self.0
-    }
-}
-
-impl<R: RawMutex<Scope = Private>, T: ?Sized> DerefMut for CheckedReentrantMutex<R, T> {
-    #[inline]
-    fn deref_mut(&mut self) -> &mut Self::Target {
-        &mut self.0
-    }
-}
-
-impl<R: RawMutex<Scope = Private>, T: Default> Default for CheckedReentrantMutex<R, T> {
-    #[track_caller]
-    fn default() -> Self {
-        Self::new(T::default())
-    }
-}
-
-impl<R: RawMutex<Scope = Private>, T> From<T> for CheckedReentrantMutex<R, T> {
-    #[track_caller]
-    fn from(value: T) -> Self {
-        Self::new(value)
-    }
-}
-
-impl<R: RawMutex<Scope = Private>, T: ?Sized + fmt::Debug> fmt::Debug for CheckedReentrantMutex<R, T> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        self.0.fmt(f)
-    }
-}
+wrapper!(CheckedReentrantMutex<R: RawMutex, T> of api::ReentrantMutex<CheckedReentrant<R>, T>);

@@ -3,8 +3,7 @@
 use super::{CheckedReadToken, CheckedRw};
 use crate::access::Access;
 use crate::class::{Class, Origin};
-use core::fmt;
-use core::ops::{Deref, DerefMut};
+use crate::wrapper::wrapper;
 use core::panic::Location;
 use ulocks_core::api::{self, Raw};
 use ulocks_core::futex::Private;
@@ -142,38 +141,4 @@ impl<R: RawRwLock<Scope = Private>, T: ?Sized> CheckedRwLock<R, T> {
     }
 }
 
-impl<R: RawRwLock<Scope = Private>, T: ?Sized> Deref for CheckedRwLock<R, T> {
-    type Target = api::RwLock<CheckedRw<R>, T>;
-
-    #[inline]
-    fn deref(&self) -> &Self::Target {
-        &self.0
-    }
-}
-
-impl<R: RawRwLock<Scope = Private>, T: ?Sized> DerefMut for CheckedRwLock<R, T> {
-    #[inline]
-    fn deref_mut(&mut self) -> &mut Self::Target {
-        &mut self.0
-    }
-}
-
-impl<R: RawRwLock<Scope = Private>, T: Default> Default for CheckedRwLock<R, T> {
-    #[track_caller]
-    fn default() -> Self {
-        Self::new(T::default())
-    }
-}
-
-impl<R: RawRwLock<Scope = Private>, T> From<T> for CheckedRwLock<R, T> {
-    #[track_caller]
-    fn from(value: T) -> Self {
-        Self::new(value)
-    }
-}
-
-impl<R: RawRwLock<Scope = Private>, T: ?Sized + fmt::Debug> fmt::Debug for CheckedRwLock<R, T> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        self.0.fmt(f)
-    }
-}
+wrapper!(CheckedRwLock<R: RawRwLock, T> of api::RwLock<CheckedRw<R>, T>);

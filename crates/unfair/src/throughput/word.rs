@@ -11,7 +11,10 @@ use ulocks_core::futex::Bits;
 /// | 1 | `MARKED` | an outsider may be asleep; may be stale when set, never when clear | an outsider that is about to sleep, or has slept | an acquisition: the release before it has woken an outsider, or the head waiter |
 /// | 2 | `ASLEEP` | the head waiter may be asleep | the head waiter | an acquisition: the release before it has woken the head waiter |
 /// | 3 | `RESERVED` | only the head waiter may acquire | the head waiter | the head waiter, as it acquires or leaves |
-/// | 16 to 31 | hint | a number of a CPU plus one; zero is unknown. If `RESERVED` is set: where the head waiter sleeps. Otherwise: where the holder acquired | an acquisition after spinning or sleeping; the head waiter, with `RESERVED` | any other acquisition |
+/// | 16 to 31 | hint | the number of a CPU plus one; zero is unknown | an acquisition after spinning or sleeping; the head waiter, with `RESERVED` | any other acquisition |
+///
+/// The hint of a reserved mutex says where the head waiter sleeps. That of another says where the
+/// holder acquired.
 ///
 /// Flags that are set while the mutex is held stay set at the release. So a free word may be other
 /// than zero. The next acquisition clears it.
