@@ -3,6 +3,10 @@
 //! All subjects are measured in turn, in 21 rounds, and the median of each is printed. Run it with
 //! `cargo run --release -p ulocks-debug --example cost`.
 
+// Model worlds have no checked locks.
+#![cfg_attr(any(ulocks_loom, ulocks_vm), no_main)]
+#![cfg(not(any(ulocks_loom, ulocks_vm)))]
+
 use std::hint::black_box;
 use std::sync::Barrier;
 use std::time::{Duration, Instant};

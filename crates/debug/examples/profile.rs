@@ -4,6 +4,10 @@
 //! workers are no faster than one. The profile names the lock and the line that they wait for.
 //! `cargo run --release -p ulocks-debug --example profile` prints what the README shows.
 
+// Model worlds have no checked locks.
+#![cfg_attr(any(ulocks_loom, ulocks_vm), no_main)]
+#![cfg(not(any(ulocks_loom, ulocks_vm)))]
+
 use std::thread;
 use std::time::Duration;
 use ulocks_debug::{Class, Mutex, profile};

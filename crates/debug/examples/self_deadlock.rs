@@ -1,5 +1,9 @@
 //! A thread that asks for a lock that it holds: the program of the README. It panics.
 
+// Model worlds have no checked locks.
+#![cfg_attr(any(ulocks_loom, ulocks_vm), no_main)]
+#![cfg(not(any(ulocks_loom, ulocks_vm)))]
+
 use ulocks_debug::Mutex;
 
 static CACHE: Mutex<Vec<u32>> = Mutex::new(Vec::new());

@@ -15,24 +15,28 @@
 //! Each held lock of a thread is an entry of a list (`slot.rs`) that any thread may read.
 //! The walk for deadlocks (`wait.rs`) needs more and says how it gets it.
 
+mod validated;
+mod waits;
+
+pub(crate) use crate::slot::Held;
+pub(crate) use waits::Wait;
+
 use crate::access::Access;
 use crate::class::Node;
 #[cfg(checking)]
 use crate::profile::counting::Counting;
-use crate::report::{LockName, Place, ThreadName};
-pub(crate) use crate::slot::Held;
-use crate::slot::{Slot, how, subclass_and_access};
+use crate::report::{Place, ThreadName};
+use crate::slot::Slot;
 use crate::thread_identity::ThreadIdentity;
 use core::array;
 use core::cell::Cell;
-use core::panic::Location;
 use core::ptr;
-use ulocks_core::sync::{AtomicBool, AtomicPtr, AtomicU32, AtomicU64, AtomicUsize};
 use ulocks_core::sync::{
+    AtomicBool, AtomicPtr, AtomicU64,
     Ordering::{AcqRel, Acquire, Relaxed, Release},
-    fence,
 };
 use ulocks_core::sync_static;
+use waits::Waiting;
 
 /// How many held locks of a thread are checked: the bits of a word.
 pub(crate) const MOST: usize = 64;
@@ -41,42 +45,12 @@ const REMEMBERED: usize = 256;
 /// A set has so many places to choose from.
 const GROUP: usize = 8;
 
-/// What a thread waits for.
-#[derive(Clone, Copy)]
-pub(crate) struct Wait {
-    pub lock: usize,
-    pub class: &'static Node,
-    pub subclass: u8,
-    pub access: Access,
-    pub place: Place,
-    pub timed: bool,
-    /// By the coarse clock, in nanoseconds.
-    pub since: u64,
-}
-
-impl Wait {
-    pub fn name(&self) -> LockName {
-        self.class.lock_name(self.lock, self.subclass, self.access)
-    }
-}
-
 /// What a waiter on a condition variable had, and will have again.
 #[derive(Clone, Copy)]
 pub(crate) struct Rewait {
     pub lock: usize,
     pub subclass: u8,
     pub place: Place,
-}
-
-#[derive(Default)]
-struct Waiting {
-    lock: AtomicUsize,
-    class: AtomicPtr<Node>,
-    place: AtomicPtr<Location<'static>>,
-    timed: AtomicBool,
-    since: AtomicU64,
-    /// The subclass and the access.
-    how: AtomicU32,
 }
 
 #[repr(C)]
@@ -407,34 +381,6 @@ impl Record {
         indices(self.used.load(Relaxed)).any(|index| self.slots[index].is_of(class))
     }
 
-    /// Whether an acquisition with this key is known to break no rule, at the first look.
-    #[inline(always)]
-    pub fn is_validated_at_once(&self, key: u64) -> bool {
-        self.validated[key as usize % REMEMBERED].get() == key
-    }
-
-    /// Whether an acquisition with this key has been found to break no rule.
-    pub fn is_validated(&self, key: u64) -> bool {
-        self.group(key).iter().any(|entry| entry.get() == key)
-    }
-
-    /// An acquisition with this key breaks no rule.
-    pub fn validate(&self, key: u64) {
-        // Its own place is found fastest. If another key has that, it moves to one that is free.
-        let own = &self.validated[key as usize % REMEMBERED];
-        let free = self.group(key).iter().find(|entry| entry.get() == 0);
-        let before = own.replace(key);
-        if let Some(free) = free.filter(|free| !ptr::eq(*free, own)) {
-            free.set(before);
-        }
-    }
-
-    /// The places of a key: those of a line.
-    fn group(&self, key: u64) -> &[Cell<u64>] {
-        let first = key as usize % REMEMBERED / GROUP * GROUP;
-        &self.validated[first..first + GROUP]
-    }
-
     pub fn set_rewait(&self, rewait: Option<Rewait>) {
         self.owner_only.rewaits.set(rewait.map_or(0, |rewait| rewait.lock));
         self.owner_only.rewait.set(rewait);
@@ -450,43 +396,6 @@ impl Record {
     fn take_this_rewait(&self) -> Option<Rewait> {
         self.owner_only.rewaits.set(0);
         self.owner_only.rewait.take()
-    }
-
-    pub fn begin_wait(&self, wait: &Wait) {
-        let waiting = &self.waiting;
-        waiting.class.store(ptr::from_ref(wait.class).cast_mut(), Relaxed);
-        waiting.place.store(ptr::from_ref(wait.place).cast_mut(), Relaxed);
-        waiting.timed.store(wait.timed, Relaxed);
-        waiting.since.store(wait.since, Relaxed);
-        waiting.how.store(how(wait.subclass, wait.access).into(), Relaxed);
-        waiting.lock.store(wait.lock, Relaxed);
-        self.waits.store(self.waits.load(Relaxed) + 1, Release); // (W)
-        self.has_begun_to_wait(wait);
-    }
-
-    pub fn end_wait(&self) {
-        self.is_about_to_end_its_wait();
-        self.waits.store(self.waits.load(Relaxed) + 1, Release);
-        fence(Release);
-    }
-
-    /// What the thread waits for, and the number of that wait.
-    pub fn waiting(&self) -> Option<(Wait, u64)> {
-        let number = self.waits.load(Acquire); // (W)
-        if number.is_multiple_of(2) {
-            return None;
-        }
-        let waiting = &self.waiting;
-        let (class, place) = (waiting.class.load(Relaxed), waiting.place.load(Relaxed));
-        // SAFETY: a wait that has begun was written, with references that are `'static`.
-        let (class, place) = unsafe { (&*class, &*place) };
-        let (lock, timed) = (waiting.lock.load(Relaxed), waiting.timed.load(Relaxed));
-        let (how, since) = (waiting.how.load(Relaxed), waiting.since.load(Relaxed));
-        fence(Acquire);
-        // A later wait may have been written in the meantime.
-        let same = self.waits.load(Relaxed) == number;
-        let (subclass, access) = subclass_and_access(how as u8);
-        same.then_some((Wait { lock, class, subclass, access, place, timed, since }, number))
     }
 
     /// In the child of a fork: the thread of this record is not there.
