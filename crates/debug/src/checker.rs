@@ -18,6 +18,7 @@ use crate::identity::Identity;
 use crate::order::{Asked, class_key, key};
 use crate::report::{From, Place, Report, deliver};
 use crate::rules::{self, Holder};
+use crate::signal;
 use crate::thread::{Held, Record, Rewait, current};
 use crate::wait;
 use core::fmt;
@@ -122,7 +123,7 @@ impl<R> Checked<R> {
     #[inline(always)]
     #[track_caller]
     fn enter_as(&self, me: &'static Record, class: &'static Node, subclass: u8, at: Place) {
-        let since = since();
+        let since = since(me);
         let lock = self.address();
         if !self.holder.load(Relaxed).is_null() {
             rules::two_holders(me, &self.asked(subclass, at), self.holder());
@@ -207,10 +208,11 @@ impl<R: RawMutex<Scope = Private>> Checked<R> {
         if let Some(rewait) = me.take_rewait(self.address()) {
             // It was checked before the wait on the condition variable.
             (subclass, at) = (rewait.subclass, rewait.place);
-        } else if me.holds_any()
-            && !me.is_validated_at_once(class_key(me, class, subclass, Access::Exclusive))
-        {
-            self.check_order(me, subclass, at);
+        } else {
+            self.check_signals(me, class, subclass, at, true);
+            if me.holds_any() && !me.is_validated_at_once(class_key(me, class, subclass, Access::Exclusive)) {
+                self.check_order(me, subclass, at);
+            }
         }
         let token = match self.raw.try_lock() {
             Some(token) => token,
@@ -221,6 +223,15 @@ impl<R: RawMutex<Scope = Private>> Checked<R> {
         };
         self.enter_as(me, class, subclass, at);
         token
+    }
+
+    /// The rule about signal handlers. `waits` is whether the acquisition may wait for ever.
+    #[inline(always)]
+    #[track_caller]
+    fn check_signals(&self, me: &Record, class: &Node, subclass: u8, at: Place, waits: bool) {
+        if class.uses().watch() | me.signal() != 0 {
+            signal::check(me, &self.asked(subclass, at), waits);
+        }
     }
 
     /// The class alone does not say that the acquisition breaks no rule.
@@ -266,11 +277,15 @@ impl<R: RawMutex<Scope = Private>> Checked<R> {
     #[inline]
     #[track_caller]
     pub(crate) fn try_lock_at(&self, at: Place) -> Option<R::Token> {
+        let Some(me) = current() else {
+            let token = self.raw.try_lock()?;
+            self.holder.store(UNTRACKED, Relaxed);
+            return Some(token);
+        };
+        let class = self.class(at);
+        self.check_signals(me, class, 0, at, false);
         let token = self.raw.try_lock()?;
-        match current() {
-            Some(me) => self.enter_as(me, self.class(at), 0, at),
-            None => self.holder.store(UNTRACKED, Relaxed),
-        }
+        self.enter_as(me, class, 0, at);
         Some(token)
     }
 
@@ -282,6 +297,7 @@ impl<R: RawMutex<Scope = Private>> Checked<R> {
             return Some(token);
         };
         let asked = self.asked(0, at);
+        self.check_signals(me, asked.class, 0, at, false);
         let token = match self.raw.try_lock() {
             Some(token) => token,
             None => self.acquire_contended(me, &asked, Some(deadline), |raw| raw.lock_until(deadline))?,

@@ -6,6 +6,8 @@
 
 use crate::access::Access;
 use crate::report::{LockName, Place};
+#[cfg(checking)]
+use crate::signal::leak;
 use core::panic::Location;
 use core::ptr;
 use ulocks_core::sync::{
@@ -63,6 +65,8 @@ pub(crate) struct Node {
     hashes: [u64; SUBCLASSES as usize],
     name: &'static str,
     place: Place,
+    #[cfg(checking)]
+    uses: crate::signal::Uses,
     next: AtomicPtr<Node>,
 }
 
@@ -84,6 +88,12 @@ impl Node {
 
     pub fn name(&self) -> &'static str {
         self.name
+    }
+
+    #[cfg(checking)]
+    #[inline(always)]
+    pub fn uses(&self) -> &crate::signal::Uses {
+        &self.uses
     }
 
     pub fn place(&self) -> Place {
@@ -143,7 +153,15 @@ pub(crate) fn resolve(origin: Origin, first: Place, type_name: &'static str) -> 
             let id = IDS.fetch_add(1, Relaxed);
             let hashes =
                 core::array::from_fn(|sub| mix(u64::from(id) * u64::from(SUBCLASSES) + sub as u64 + 1));
-            Box::leak(Box::new(Node { id, hashes, name, place, next: AtomicPtr::default() }))
+            leak(Node {
+                id,
+                hashes,
+                name,
+                place,
+                #[cfg(checking)]
+                uses: crate::signal::Uses::new(),
+                next: AtomicPtr::default(),
+            })
         });
         made = Some(node);
         node.next.store(head, Relaxed);
@@ -152,6 +170,11 @@ pub(crate) fn resolve(origin: Origin, first: Place, type_name: &'static str) -> 
             Err(other) => head = other,
         }
     }
+}
+
+#[cfg(modelled)]
+fn leak<T>(value: T) -> &'static T {
+    Box::leak(Box::new(value))
 }
 
 /// The last name in the path of a type, without its parameters and without `Raw`.

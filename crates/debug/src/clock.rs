@@ -8,6 +8,7 @@
 //! not found, that of the C library is called.
 
 use crate::profile::sums;
+use crate::thread::Record;
 use core::mem;
 use core::ptr;
 use ulocks_core::sync::{AtomicPtr, Ordering::Relaxed};
@@ -67,10 +68,10 @@ pub(crate) fn now() -> u64 {
     read(libc::CLOCK_MONOTONIC) | 1
 }
 
-/// The time of an acquisition: exact if the profile is on.
+/// The time of an acquisition by `me`: exact if the profile is on, but not in a signal handler.
 #[inline(always)]
-pub(crate) fn since() -> u64 {
-    if sums::is_on() { now() } else { coarse_now() }
+pub(crate) fn since(me: &Record) -> u64 {
+    if sums::is_on() && !me.is_handler() { now() } else { coarse_now() }
 }
 
 /// Whether a time is exact.

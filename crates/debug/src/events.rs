@@ -46,7 +46,7 @@ pub(crate) fn reported(report: &Report) {
 #[cfg(feature = "tracing")]
 mod imp {
     use crate::report::{Place, Report, Severity};
-    use crate::thread::{Wait, existing};
+    use crate::thread::{Wait, existing, is_in_handler};
     use core::cell::Cell;
     use tracing::{Level, level_filters::LevelFilter};
 
@@ -112,7 +112,7 @@ mod imp {
 
     #[cold]
     fn flush(events: &Events) {
-        let holds = existing().is_some_and(|me| me.holds_any());
+        let holds = existing().is_some_and(|me| me.holds_any() || me.is_handler());
         if holds || events.emits.get() || std::thread::panicking() {
             return;
         }
@@ -139,7 +139,7 @@ mod imp {
 
     pub fn reported(report: &Report) {
         EVENTS.with(|events| {
-            if events.emits.get() {
+            if events.emits.get() || is_in_handler() {
                 return;
             }
             let _emits = Emits::begin(events);

@@ -53,6 +53,8 @@ mod rules;
 mod rwlock;
 #[cfg(checking)]
 mod semaphore;
+#[cfg(checking)]
+mod signal;
 #[cfg(any(checking, modelled))]
 #[cfg_attr(modelled, allow(dead_code))]
 mod slot;
@@ -92,5 +94,7 @@ pub use report::{LockName, Place, Report, Rule, Severity, Step, ThreadName, poli
 pub use rwlock::{CheckedReadToken, CheckedRw, CheckedRwLock};
 #[cfg(checking)]
 pub use semaphore::CheckedSemaphore;
+#[cfg(checking)]
+pub use signal::SignalContext;
 #[cfg(any(checking, modelled))]
 pub use wait::deadlocks;

@@ -34,8 +34,9 @@ use ulocks_core::raw::RawMutex;
 /// first one in a new order. A checked lock can therefore not guard a global allocator.
 ///
 /// # Signals and forks
-/// A signal handler must not use a checked lock at all. A fork while the thread holds locks is
-/// reported as a warning. The child goes on with the locks that the forking thread held.
+/// A signal handler that uses checked locks makes a [`SignalContext`](crate::SignalContext). A fork
+/// while the thread holds locks is reported as a warning. The child goes on with the locks that the
+/// forking thread held.
 ///
 /// # Examples
 /// ```

@@ -33,7 +33,9 @@ impl Record {
     #[inline]
     pub(crate) fn has_begun_to_wait(&self, wait: &Wait) {
         probes::wait_begin(wait.lock, wait.class, wait.place);
-        self.profile().begin_wait();
+        if !self.is_handler() {
+            self.profile().begin_wait();
+        }
     }
 
     /// This thread is about to publish that it waits no longer.

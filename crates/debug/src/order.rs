@@ -166,6 +166,7 @@ fn inversion(thread: &ThreadName, held: &Held, asked: &Asked, steps: Vec<Step>) 
         held: Some(held.access),
         holder: Some(thread.clone()),
         steps,
+        signal: None,
     }
 }
 

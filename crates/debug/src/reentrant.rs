@@ -25,14 +25,14 @@ std::thread_local! {
 
 /// Runs `call` for the caller of `at`.
 fn called_at<T>(at: Place, call: impl FnOnce() -> T) -> T {
-    struct Reset;
+    /// A signal handler may interrupt another call.
+    struct Reset(Option<Place>);
     impl Drop for Reset {
         fn drop(&mut self) {
-            PLACE.set(None);
+            PLACE.set(self.0);
         }
     }
-    PLACE.set(Some(at));
-    let _reset = Reset;
+    let _reset = Reset(PLACE.replace(Some(at)));
     call()
 }
 

@@ -46,6 +46,9 @@ pub enum Rule {
     Deadlock,
     /// A thread holds at most 64 locks. A warning: the others are not checked.
     AtMost64,
+    /// A lock that is acquired in a signal handler is not acquired with that signal open. The
+    /// handler may interrupt the holder, and waits for it for ever.
+    NoOpenSignal,
 }
 
 impl Rule {
@@ -66,6 +69,9 @@ impl Rule {
             Self::Order => "inversion: the order of two locks is not the same everywhere",
             Self::Deadlock => "deadlock: threads wait for each other in a circle",
             Self::AtMost64 => "a thread holds more than 64 locks",
+            Self::NoOpenSignal => {
+                "self-deadlock if the signal comes: the signal is open, and its handler acquires such a lock"
+            }
         }
     }
 
@@ -96,6 +102,7 @@ impl Rule {
             }
             Self::Deadlock => "acquire the locks in one order everywhere",
             Self::AtMost64 => "nest less; the locks above 64 are not checked",
+            Self::NoOpenSignal => "block the signal while a thread has the lock, or only try in the handler",
         }
     }
 }
@@ -198,6 +205,7 @@ pub struct Report {
     pub(crate) held: Option<Access>,
     pub(crate) holder: Option<ThreadName>,
     pub(crate) steps: Vec<Step>,
+    pub(crate) signal: Option<u32>,
 }
 
 impl Report {
@@ -252,6 +260,11 @@ impl Report {
         &self.steps
     }
 
+    /// The signal whose handler has a part in it.
+    pub fn signal(&self) -> Option<u32> {
+        self.signal
+    }
+
     /// What to do about it.
     pub fn advice(&self) -> &'static str {
         self.rule.advice()
@@ -284,6 +297,9 @@ impl fmt::Display for Report {
                 Some(held) if held != Access::Exclusive => writeln!(f, ",{held}")?,
                 _ => writeln!(f)?,
             }
+        }
+        if let Some(signal) = self.signal {
+            writeln!(f, "  signal  {signal}")?;
         }
         for (index, step) in self.steps.iter().enumerate() {
             writeln!(f, "  {}. {}", index + 1, step.thread)?;
@@ -357,6 +373,14 @@ pub(crate) fn deliver(report: &Report, from: From) {
     match policy() {
         Policy::Call(function) => function(report),
         Policy::Abort if report.severity == Severity::Fault => {
+            eprintln!("{report}");
+            std::process::abort();
+        }
+        // No panic unwinds out of a handler, and what goes on may wait for ever.
+        #[cfg(checking)]
+        Policy::Panic
+            if report.severity == Severity::Fault && from == From::Call && crate::thread::is_in_handler() =>
+        {
             eprintln!("{report}");
             std::process::abort();
         }

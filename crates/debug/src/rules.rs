@@ -30,6 +30,7 @@ fn report(rule: Rule, lock: LockName, me: &Record) -> Report {
         held: None,
         holder: None,
         steps: Vec::new(),
+        signal: me.is_handler().then(|| me.signal()),
     }
 }
 
@@ -44,6 +45,9 @@ fn before(report: &mut Report, held: Option<Held>, holder: Option<&Record>) {
 #[cold]
 #[track_caller]
 pub(crate) fn order(me: &Record, asked: &Asked, key: u64) {
+    if me.is_handler() {
+        return;
+    }
     match ordered(me, asked, matches!(policy(), Policy::Panic)) {
         Ok(()) => me.validate(key),
         Err(Some(report)) => deliver(&report, From::Call),

@@ -35,6 +35,14 @@ impl ThreadIdentity {
         }
     }
 
+    /// This is the thread of `other` from now on.
+    pub fn copy(&self, other: &Self) {
+        self.tid.store(other.tid(), Relaxed);
+        for (word, of_other) in self.name.iter().zip(&other.name) {
+            word.store(of_other.load(Relaxed), Relaxed);
+        }
+    }
+
     /// The calling thread is one with another number.
     pub fn set_tid(&self) {
         self.tid.store(tid::current(), Relaxed);

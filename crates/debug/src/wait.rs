@@ -207,6 +207,7 @@ fn report(links: &[Link]) -> Report {
         held: first.held.map(|held| held.access),
         holder: Some(first.next.name()),
         steps,
+        signal: None,
     }
 }
 
@@ -217,7 +218,11 @@ pub(crate) fn waiting<T>(me: &'static Record, asked: &Asked, timed: bool, wait: 
     let Asked { lock, class, access, subclass, at, .. } = *asked;
     me.begin_wait(&Wait { lock, class, subclass, access, place: at, timed, since: coarse_now() });
     let ends = Ends(me);
-    if let Some(report) = deadlock(me) {
+    if me.is_handler() {
+        if !timed {
+            crate::signal::waits(me, asked);
+        }
+    } else if let Some(report) = deadlock(me) {
         deliver(&report, From::Call);
     }
     let result = wait();

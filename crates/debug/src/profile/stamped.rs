@@ -3,7 +3,7 @@
 use super::sums::{self, Entry, Key};
 use crate::class::{Class, Node, Origin, resolve};
 use crate::clock::now;
-use crate::thread::current;
+use crate::thread::{Record, current};
 use core::marker::PhantomData;
 use core::ptr;
 use ulocks_core::meter::{Event, Meter, sealed};
@@ -42,6 +42,11 @@ impl Name {
         self.node.store(ptr::from_ref(node).cast_mut(), Release); // (N)
         node
     }
+}
+
+/// The record of this thread. A signal handler must not count, since that allocates.
+fn thread() -> Option<&'static Record> {
+    current().filter(|me| !me.is_handler())
 }
 
 /// A type that stands for a [`Name`]. [`named`](crate::named) declares it.
@@ -126,7 +131,7 @@ impl<N: Named> Stamped<N> {
     #[cold]
     #[inline(never)]
     fn acquired(&self) {
-        let Some(table) = current().map(|me| me.profile().table(me.identity())) else { return };
+        let Some(table) = thread().map(|me| me.profile().table(me.identity())) else { return };
         let entry: &'static Entry = table.entry(&self.key());
         if let Some(began) = table.stamps.end_wait(self.lock()) {
             entry.waited(began);
@@ -139,7 +144,7 @@ impl<N: Named> Stamped<N> {
     #[cold]
     #[inline(never)]
     fn contended(&self) {
-        if let Some(me) = current() {
+        if let Some(me) = thread() {
             me.profile().table(me.identity()).stamps.begin_wait(self.lock(), now());
         }
     }

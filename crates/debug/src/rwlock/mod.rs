@@ -25,6 +25,7 @@ use crate::identity::Identity;
 use crate::order::{Asked, class_key, key};
 use crate::report::{From, Place, deliver};
 use crate::rules::{self, Holder};
+use crate::signal;
 use crate::thread::{Held, Record, current, records};
 use crate::wait;
 use core::fmt;
@@ -120,6 +121,7 @@ impl<R: RawRwLock<Scope = Private>> CheckedRw<R> {
     #[inline]
     #[track_caller]
     fn check(&self, me: &'static Record, asked: &Asked) {
+        self.check_signals(me, asked, true);
         if !me.holds_any() {
             return;
         }
@@ -134,6 +136,15 @@ impl<R: RawRwLock<Scope = Private>> CheckedRw<R> {
         }
         if !me.is_validated_at_once(class_key(me, asked.class, asked.subclass, asked.access)) {
             self.check_order(me, asked);
+        }
+    }
+
+    /// The rule about signal handlers. `waits` is whether the acquisition may wait for ever.
+    #[inline(always)]
+    #[track_caller]
+    fn check_signals(&self, me: &Record, asked: &Asked, waits: bool) {
+        if asked.class.uses().watch() | me.signal() != 0 {
+            signal::check(me, asked, waits);
         }
     }
 
@@ -158,7 +169,7 @@ impl<R: RawRwLock<Scope = Private>> CheckedRw<R> {
         if asked.access == Access::Write {
             self.writer.store(ptr::from_ref(me).cast_mut(), Relaxed);
         }
-        let held = asked.held(since());
+        let held = asked.held(since(me));
         if !me.push(&held) {
             rules::too_many(me, &held);
         }
@@ -211,6 +222,7 @@ impl<R: RawRwLock<Scope = Private>> CheckedRw<R> {
             return Some(token);
         };
         let asked = self.asked(access, 0, Location::caller());
+        self.check_signals(me, &asked, false);
         let token = match (attempt(&self.raw), wait) {
             (None, Some(wait)) => wait::waiting(me, &asked, true, || wait(&self.raw))?,
             (token, _) => token?,

@@ -36,7 +36,7 @@ use ulocks_core::raw::RawRwLock;
 /// Five words beside those of the plain lock; otherwise as [`CheckedMutex`](crate::CheckedMutex).
 ///
 /// # Signals and forks
-/// As [`CheckedMutex`](crate::CheckedMutex). There are no readers in signal handlers.
+/// As [`CheckedMutex`](crate::CheckedMutex).
 ///
 /// # Examples
 /// ```

@@ -15,10 +15,14 @@
 //! Each held lock of a thread is an entry of a list (`slot.rs`) that any thread may read.
 //! The walk for deadlocks (`wait.rs`) needs more and says how it gets it.
 
+#[cfg(checking)]
+mod handlers;
 mod validated;
 mod waits;
 
 pub(crate) use crate::slot::Held;
+#[cfg(checking)]
+pub(crate) use handlers::{is_in_handler, restore, swap};
 pub(crate) use waits::Wait;
 
 use crate::access::Access;
@@ -62,6 +66,10 @@ struct OwnerOnly {
     rewait: Cell<Option<Rewait>>,
     /// How many held locks have no slot.
     over: Cell<u32>,
+    /// Of a signal handler: its signal; otherwise 0.
+    signal: Cell<u32>,
+    /// Of a signal handler: the record of what it interrupts, if that has one.
+    interrupted: Cell<Option<&'static Record>>,
 }
 
 /// Two lines are the unit in which CPUs fetch memory. No two records share such a unit. `used` and
@@ -191,6 +199,8 @@ impl Record {
             rewaits: Cell::new(0),
             rewait: Cell::new(None),
             over: Cell::new(0),
+            signal: Cell::new(0),
+            interrupted: Cell::new(None),
         };
         let record: &'static Self = Box::leak(Box::new(Self {
             used: AtomicU64::new(0),
@@ -205,12 +215,18 @@ impl Record {
             identity: ThreadIdentity::new(),
             next: AtomicPtr::default(),
         }));
+        record.publish();
+        record
+    }
+
+    /// Enters a new record into the list of all.
+    fn publish(&'static self) {
         let mut head = RECORDS.load(Relaxed);
         loop {
-            record.next.store(head, Relaxed);
-            let this = ptr::from_ref(record).cast_mut();
+            self.next.store(head, Relaxed);
+            let this = ptr::from_ref(self).cast_mut();
             match RECORDS.compare_exchange_weak(head, this, Release, Relaxed) /* (R) */ {
-                Ok(_) => return record,
+                Ok(_) => return,
                 Err(other) => head = other,
             }
         }

@@ -2,8 +2,11 @@
 
 #![cfg(not(any(ulocks_loom, ulocks_vm)))]
 
+#[path = "../common/mod.rs"]
+mod common;
 mod others;
 mod rwlocks;
+mod signals;
 
 use std::sync::Arc;
 use std::sync::Barrier;
@@ -44,12 +47,13 @@ const TABLE: &[(&str, fn())] = &[
 #[test]
 fn nothing_is_reported_of_correct_programs() {
     set_policy(Policy::Call(count));
-    for (name, program) in TABLE.iter().chain(rwlocks::TABLE).chain(others::TABLE) {
-        std::thread::spawn(program).join().unwrap_or_else(|_| panic!("{name}"));
+    let table = [TABLE, rwlocks::TABLE, others::TABLE, signals::TABLE].concat();
+    for (name, program) in &table {
+        std::thread::spawn(*program).join().unwrap_or_else(|_| panic!("{name}"));
         assert_eq!(REPORTS.load(Relaxed), 0, "{name}");
         assert!(held().locks().is_empty(), "{name}: {}", held());
     }
-    println!("{} correct programs", TABLE.len() + rwlocks::TABLE.len() + others::TABLE.len());
+    println!("{} correct programs", table.len());
     large();
     assert_eq!(REPORTS.load(Relaxed), 0);
 }

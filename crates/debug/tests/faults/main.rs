@@ -5,6 +5,8 @@
 
 #![cfg(not(any(ulocks_loom, ulocks_vm)))]
 
+#[path = "../common/mod.rs"]
+mod common;
 mod deadlocks;
 mod harness;
 mod misuse;
@@ -12,6 +14,7 @@ mod orders;
 mod rwlocks;
 mod shared_deadlocks;
 mod shared_orders;
+mod signals;
 
 use harness::{Places, places, reports, watch};
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
@@ -27,6 +30,7 @@ fn every_planted_fault_is_found_with_its_places() {
         rwlocks::TABLE,
         shared_orders::TABLE,
         shared_deadlocks::TABLE,
+        signals::TABLE,
     ]
     .concat();
     assert!(table.len() >= 100, "{} faults", table.len());

@@ -1,0 +1,206 @@
+//! Which classes of locks are acquired in signal handlers, and which with signals open.
+//!
+//! A class has two lists: its *opened* uses, with the signals that were open, and its *handled*
+//! uses, with the signal of the handler. A use is written before it is published (P), and stays. A
+//! word says whether an acquisition has to look:
+//!
+//! | bit of `watch` | set by | cleared by |
+//! |---|---|---|
+//! | `FRESH` | the making of the class | the first acquisition outside of handlers, after its use |
+//! | `HANDLED` | the first acquisition in a handler that may wait, after its use | nothing |
+//!
+//! A thread with a class of any bit asks the kernel which signals are open. If the class is
+//! handled, the thread compares the handled uses with this acquisition, and then with the opened
+//! uses. Two of them are a fault if they have a signal in common, and the opened one keeps the
+//! handled one waiting.
+//!
+//! # What is found
+//! Both uses are in the lists, or the opened one is this acquisition. So a fault is reported at the
+//! first acquisition that comes after both. If the opened use was the last one of the class, none
+//! comes, and nothing is reported.
+//!
+//! The opened uses are those of a class's first acquisition, and those in handlers. What threads
+//! acquired between that and the first handled use, with other signals open, is not known.
+//!
+//! A thread that clears `FRESH` while a handler sets `HANDLED` may miss the handled use. The
+//! opened use is in the list then, and the next acquisition sees the bit and both uses.
+
+use super::leak;
+use crate::order::Asked;
+use crate::report::{From, Place, Report, Rule, Severity, deliver};
+use crate::slot::{how, subclass_and_access};
+use crate::thread::Record;
+use crate::thread_identity::ThreadIdentity;
+use crate::{Access, Policy, policy};
+use core::iter;
+use core::ptr;
+use ulocks_core::signal::Soft;
+use ulocks_core::sync::{
+    AtomicBool, AtomicPtr, AtomicU32,
+    Ordering::{Acquire, Relaxed, Release},
+};
+
+const FRESH: u32 = 1;
+const HANDLED: u32 = 2;
+
+/// How locks of a class are used, as far as signals are concerned.
+pub(crate) struct Uses {
+    watch: AtomicU32,
+    opened: AtomicPtr<Use>,
+    handled: AtomicPtr<Use>,
+}
+
+/// An acquisition.
+struct Use {
+    /// A bit for each signal that was open, or that of the handler.
+    signals: u64,
+    /// The subclass and the access.
+    how: u8,
+    place: Place,
+    thread: ThreadIdentity,
+    /// Of a handled use: whether it was reported.
+    reported: AtomicBool,
+    next: AtomicPtr<Use>,
+}
+
+/// The set of one signal.
+fn bit(signal: u32) -> u64 {
+    1 << (signal - 1)
+}
+
+/// The signals that are open on this thread.
+fn open() -> u64 {
+    if Soft::is_up() {
+        return 0;
+    }
+    let mut blocked = 0_u64;
+    let none = ptr::null::<u64>();
+    // SAFETY: nothing is changed, and the place of the answer has the eight bytes of a set.
+    unsafe {
+        libc::syscall(libc::SYS_rt_sigprocmask, libc::SIG_BLOCK, none, &raw mut blocked, size_of::<u64>())
+    };
+    !blocked
+}
+
+impl Use {
+    fn access(&self) -> Access {
+        subclass_and_access(self.how).1
+    }
+
+    /// Whether a lock that is acquired so keeps `handled` waiting, if that interrupts the holder.
+    fn keeps(signals: u64, how: u8, handled: &Self) -> bool {
+        let ((subclass, access), (other, asked)) =
+            (subclass_and_access(how), subclass_and_access(handled.how));
+        subclass == other && access.blocks(asked) && signals & handled.signals != 0
+    }
+}
+
+fn list(head: &AtomicPtr<Use>) -> impl Iterator<Item = &'static Use> {
+    let mut next = head.load(Acquire); // (P)
+    iter::from_fn(move || {
+        // SAFETY: uses are never freed, and (P) has published those of the list.
+        let this = unsafe { next.as_ref() }?;
+        next = this.next.load(Relaxed);
+        Some(this)
+    })
+}
+
+/// Adds a use, unless there is one like it.
+fn add(head: &AtomicPtr<Use>, signals: u64, me: &Record, asked: &Asked) {
+    let how = how(asked.subclass, asked.access);
+    if list(head).any(|other| other.how == how && signals & !other.signals == 0) {
+        return;
+    }
+    let new = leak(Use {
+        signals,
+        how,
+        place: asked.at,
+        thread: ThreadIdentity::new(),
+        reported: AtomicBool::new(false),
+        next: AtomicPtr::default(),
+    });
+    new.thread.copy(me.identity());
+    let mut first = head.load(Relaxed);
+    loop {
+        new.next.store(first, Relaxed);
+        let this = ptr::from_ref(new).cast_mut();
+        match head.compare_exchange_weak(first, this, Release, Relaxed) /* (P) */ {
+            Ok(_) => return,
+            Err(other) => first = other,
+        }
+    }
+}
+
+impl Uses {
+    pub const fn new() -> Self {
+        let (opened, handled) = (AtomicPtr::new(ptr::null_mut()), AtomicPtr::new(ptr::null_mut()));
+        Self { watch: AtomicU32::new(FRESH), opened, handled }
+    }
+
+    /// Not 0 if an acquisition has to be looked at.
+    #[inline(always)]
+    pub fn watch(&self) -> u32 {
+        self.watch.load(Relaxed)
+    }
+
+    /// The report of this acquisition, or of an earlier one.
+    fn fault(&self, me: &Record, asked: &Asked, open: u64) -> Option<Report> {
+        let how = how(asked.subclass, asked.access);
+        if let Some(handled) = list(&self.handled).find(|handled| Use::keeps(open, how, handled)) {
+            let again = handled.reported.swap(true, Relaxed);
+            let mut report = report(asked, handled);
+            (report.thread, report.here) = (me.name(), Some(asked.at));
+            return (!again || matches!(policy(), Policy::Panic)).then_some(report);
+        }
+        let opened =
+            |handled: &Use| list(&self.opened).find(|opened| Use::keeps(opened.signals, opened.how, handled));
+        let new = list(&self.handled).filter(|handled| !handled.reported.load(Relaxed));
+        let (handled, opened) = new.filter_map(|handled| Some((handled, opened(handled)?))).next()?;
+        handled.reported.store(true, Relaxed);
+        let mut report = report(asked, handled);
+        (report.lock.address, report.lock.access) = (0, opened.access());
+        (report.thread, report.here) = (opened.thread.name(), Some(opened.place));
+        Some(report)
+    }
+}
+
+fn report(asked: &Asked, handled: &Use) -> Report {
+    Report {
+        rule: Rule::NoOpenSignal,
+        severity: Severity::Fault,
+        lock: asked.name(),
+        thread: handled.thread.name(),
+        here: None,
+        before: Some(handled.place),
+        held: Some(handled.access()),
+        holder: Some(handled.thread.name()),
+        steps: Vec::new(),
+        signal: Some(handled.signals.trailing_zeros() + 1),
+    }
+}
+
+/// An acquisition of a class that is watched, or in a handler, before it is made. `waits` is
+/// whether it may wait for ever.
+#[cold]
+#[inline(never)]
+#[track_caller]
+pub(crate) fn check(me: &Record, asked: &Asked, waits: bool) {
+    let (uses, open) = (asked.class.uses(), open());
+    if me.is_handler() {
+        if waits {
+            add(&uses.handled, bit(me.signal()), me, asked);
+            uses.watch.fetch_or(HANDLED, Release); // (Q)
+        }
+        add(&uses.opened, open, me, asked);
+        return;
+    }
+    if uses.watch() & FRESH != 0 {
+        add(&uses.opened, open, me, asked);
+        uses.watch.fetch_and(!FRESH, Release);
+    }
+    if uses.watch.load(Acquire) & HANDLED != 0 // (Q)
+        && let Some(report) = uses.fault(me, asked, open)
+    {
+        deliver(&report, From::Call);
+    }
+}

@@ -1,0 +1,142 @@
+//! Correct programs with locks in signal handlers.
+
+use crate::common::{blocked, install, interrupt};
+use libc::{SIGUSR1, SIGUSR2};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
+use std::sync::mpsc;
+use ulocks_core::signal::{Mask, Soft};
+use ulocks_debug::*;
+use ulocks_psrwlock::Nested;
+
+pub const TABLE: &[(&str, fn())] = &[
+    ("a lock of a handler, with the signal blocked", with_blocked),
+    ("a handler that only tries", tries),
+    ("a handler that reads in a class above the reads of threads", reads_above),
+    ("a lock of a handler, while a soft mask is up", soft),
+    ("a handler in a handler", in_a_handler),
+    ("a handler of a thread that has used no lock", without_a_record),
+    ("two locks of a handler, in both orders of two handlers", nested),
+    ("handlers at random, while locks are contended", at_random),
+];
+
+fn leaked<T>(value: T) -> &'static T {
+    Box::leak(Box::new(value))
+}
+
+fn with_blocked() {
+    let (mutex, other) = (leaked(Mutex::new(0)), Mutex::new(0));
+    blocked(&[SIGUSR1], || *mutex.lock() += 1);
+    let in_other = other.lock();
+    interrupt(SIGUSR1, || {
+        *mutex.lock() += 1;
+        assert_eq!(held().locks().len(), 1);
+    });
+    drop(in_other);
+    // Another signal may be open.
+    blocked(&[SIGUSR1], || *mutex.lock() += 1);
+    std::thread::spawn(|| blocked(&[SIGUSR1, SIGUSR2], || *mutex.lock() += 1)).join().unwrap();
+    assert_eq!(blocked(&[SIGUSR1], || *mutex.lock()), 4);
+}
+
+fn tries() {
+    let mutex = leaked(Mutex::new(0));
+    let in_mutex = mutex.lock();
+    interrupt(SIGUSR1, || assert!(mutex.try_lock().is_none()));
+    drop(in_mutex);
+    interrupt(SIGUSR1, || *mutex.try_lock().unwrap() += 1);
+    assert_eq!(*mutex.lock(), 1);
+}
+
+fn reads_above() {
+    let lock = leaked(RwLock::new(7));
+    let held = lock.read();
+    interrupt(SIGUSR1, || assert_eq!(*lock.read_in::<Nested>(), 7));
+    drop(held);
+    assert_eq!(*lock.read(), 7);
+    blocked(&[SIGUSR1], || *lock.write() = 8);
+}
+
+fn soft() {
+    let mutex = leaked(Mutex::new(0));
+    interrupt(SIGUSR1, || *mutex.lock() += 1);
+    Soft::raise();
+    *mutex.lock() += 1;
+    Soft::lower();
+}
+
+fn in_a_handler() {
+    let (inner, outer) = (leaked(Mutex::new(0)), leaked(Mutex::new(0)));
+    install(SIGUSR2, || *inner.lock() += 1);
+    interrupt(SIGUSR1, || {
+        let mut in_outer = outer.lock();
+        // SAFETY: the signal has a handler.
+        assert_eq!(unsafe { libc::raise(SIGUSR2) }, 0);
+        *in_outer += 1;
+    });
+    let both = blocked(&[SIGUSR1, SIGUSR2], || (*inner.lock(), *outer.lock()));
+    assert_eq!(both, (1, 1));
+}
+
+fn without_a_record() {
+    let mutex = leaked(Mutex::new(0));
+    for _ in 0..3 {
+        std::thread::spawn(|| interrupt(SIGUSR1, || *mutex.lock() += 1)).join().unwrap();
+    }
+    assert_eq!(blocked(&[SIGUSR1], || *mutex.lock()), 3);
+}
+
+/// The order in a handler is not checked, and the graph not touched.
+fn nested() {
+    let (a, b) = (leaked(Mutex::new(0)), leaked(Mutex::new(0)));
+    interrupt(SIGUSR1, || *a.lock() += *b.lock());
+    interrupt(SIGUSR2, || *b.lock() += *a.lock());
+}
+
+fn at_random() {
+    const SIGNALS: u64 = 200;
+    static HANDLED: AtomicU64 = AtomicU64::new(0);
+    let count = leaked(FairMutex::new(0_u64));
+    let (a, b) = (Mutex::new(0_u64), Mutex::new(0_u64));
+    install(SIGUSR1, move || {
+        *count.lock() += 1;
+        HANDLED.fetch_add(1, Relaxed);
+    });
+    let is_over = AtomicBool::new(false);
+    let mine = std::thread::scope(|scope| {
+        let (sender, receiver) = mpsc::channel();
+        let work = || {
+            let mut mine = 0;
+            while !is_over.load(Relaxed) {
+                let mut in_a = a.lock();
+                *b.lock() += 1;
+                *in_a += 1;
+                drop(in_a);
+                blocked(&[SIGUSR1], || *count.lock() += 1);
+                mine += 1;
+            }
+            mine
+        };
+        let threads: Vec<_> = (0..3)
+            .map(|_| {
+                let sender = sender.clone();
+                scope.spawn(move || {
+                    // SAFETY: it has no preconditions.
+                    sender.send(unsafe { libc::pthread_self() }).unwrap();
+                    work()
+                })
+            })
+            .collect();
+        let ids: Vec<_> = receiver.iter().take(3).collect();
+        for sent in 0..SIGNALS {
+            // SAFETY: the threads run until `is_over`.
+            assert_eq!(unsafe { libc::pthread_kill(ids[sent as usize % 3], SIGUSR1) }, 0);
+            while HANDLED.load(Relaxed) <= sent {
+                std::thread::yield_now();
+            }
+        }
+        is_over.store(true, Relaxed);
+        threads.into_iter().map(|thread| thread.join().unwrap()).sum::<u64>()
+    });
+    assert_eq!(blocked(&[SIGUSR1], || *count.lock()), SIGNALS + mine);
+    assert_eq!((a.into_inner(), b.into_inner()), (mine, mine));
+}

@@ -1,0 +1,103 @@
+//! Signal handlers with locks that interrupt the checker at any instruction, and one that waits for
+//! its own thread. Each test runs a part of itself in a process of its own.
+
+#![cfg(not(any(ulocks_loom, ulocks_vm)))]
+
+mod common;
+
+use std::env;
+use std::os::unix::process::ExitStatusExt;
+use std::process::{Command, Output};
+use ulocks_debug::{FairMutex, Mutex};
+
+const CHILD: &str = "ULOCKS_SIGNALS_CHILD";
+
+/// Runs the test `name` again in a process of its own, or `None` in that process.
+fn child(name: &str) -> Option<Output> {
+    if env::var_os(CHILD).is_some() {
+        return None;
+    }
+    let mut command = Command::new(env::current_exe().unwrap());
+    command.args(["--exact", name, "--nocapture", "--test-threads=1"]);
+    Some(command.env(CHILD, "").env("RUST_BACKTRACE", "0").output().unwrap())
+}
+
+fn text(output: &Output) -> String {
+    [&output.stdout, &output.stderr].map(|bytes| String::from_utf8_lossy(bytes).into_owned()).concat()
+}
+
+#[test]
+fn a_handler_that_waits_for_its_own_thread_is_reported() {
+    let Some(output) = child("a_handler_that_waits_for_its_own_thread_is_reported") else {
+        let mutex: &Mutex<()> = Box::leak(Box::new(Mutex::new(())));
+        // A handler that is not reported never ends.
+        // SAFETY: the signal ends the process.
+        unsafe { libc::alarm(10) };
+        let (_held, before) = (mutex.lock(), line!());
+        eprintln!("\nlines {before} {}", line!() + 1);
+        common::interrupt(libc::SIGUSR1, || drop(mutex.lock()));
+        return;
+    };
+    let text = text(&output);
+    assert_eq!(output.status.signal(), Some(libc::SIGABRT), "{text}");
+    let lines = text.lines().find_map(|line| line.strip_prefix("lines ")).expect("the lines");
+    let (before, here) = lines.split_once(' ').expect("two");
+    let file = file!();
+    for part in [
+        "fault: self-deadlock: a thread asks for a lock that it holds".to_owned(),
+        format!("  here    {file}:{here}:"),
+        format!("  before  {file}:{before}:"),
+        format!("  signal  {}\n", libc::SIGUSR1),
+    ] {
+        assert!(text.contains(&part), "{part}\n{text}");
+    }
+}
+
+/// The first acquisition of the thread, and those of two locks for the first time and once more.
+#[cfg(target_arch = "x86_64")]
+fn inside_of_the_checker(outer: &Mutex<u32>, inner: &FairMutex<u32>) {
+    for _ in 0..2 {
+        let mut in_outer = outer.lock();
+        *inner.lock() += 1;
+        *in_outer += 1;
+    }
+}
+
+/// The trap flag has each instruction followed by `SIGTRAP`. So the handler interrupts the thread
+/// at each instruction of the checker, and acquires two locks each time.
+#[cfg(target_arch = "x86_64")]
+#[test]
+fn a_handler_with_locks_at_each_instruction_of_the_checker() {
+    use ulocks_debug::held;
+
+    let Some(output) = child("a_handler_with_locks_at_each_instruction_of_the_checker") else {
+        static FIRST: Mutex<u64> = Mutex::new(0);
+        static SECOND: FairMutex<u64> = FairMutex::new(0);
+        common::install(libc::SIGTRAP, || {
+            let mut first = FIRST.lock();
+            *SECOND.lock() += 1;
+            *first += 1;
+        });
+        // A new thread, whose first acquisition makes its record.
+        std::thread::spawn(|| {
+            let (outer, inner) = (Mutex::new(0), FairMutex::new(0));
+            // SAFETY: sets the trap flag; the signal has a handler. The stack is as before.
+            unsafe { std::arch::asm!("pushfq", "or qword ptr [rsp], 0x100", "popfq") };
+            inside_of_the_checker(&outer, &inner);
+            // SAFETY: clears the trap flag.
+            unsafe { std::arch::asm!("pushfq", "and qword ptr [rsp], 0xfffffffffffffeff", "popfq") };
+            assert!(held().locks().is_empty(), "{}", held());
+            assert_eq!((outer.into_inner(), inner.into_inner()), (2, 2));
+        })
+        .join()
+        .unwrap();
+        let counts = common::blocked(&[libc::SIGTRAP], || (*FIRST.lock(), *SECOND.lock()));
+        assert_eq!(counts.0, counts.1);
+        println!("signals: {}", counts.0);
+        return;
+    };
+    let text = text(&output);
+    assert!(output.status.success(), "{text}");
+    let count = text.lines().find_map(|line| line.split_once("signals: ")).expect("the number of signals").1;
+    assert!(count.parse::<u32>().unwrap() > 2_000, "{count} signals");
+}
