@@ -1,11 +1,11 @@
 //! `ulocks-cost`: the command line.
 
-use super::{Cell, Lock, all, page, select, table};
+use super::{Cell, Lock, all, curves, page, select, table};
 use anyhow::{Context, Result, bail, ensure};
 use clap::Parser;
 use serde::Serialize;
 use std::path::{Path, PathBuf};
-use ulocks_vm::cost::{MOST_CPUS, Machine, Run};
+use ulocks_vm::cost::{MOST_CPUS, Machine, Placement, Run};
 
 /// Predicts what the locks cost on many CPUs: throughput, line transfers, fairness, waits. Nothing
 /// is measured.
@@ -30,6 +30,12 @@ pub struct Cli {
     /// Time outside the lock, in nanoseconds
     #[arg(long, default_value_t = 150.0)]
     think: f64,
+    /// Cache lines of data that a section writes
+    #[arg(long, default_value_t = 1)]
+    lines: usize,
+    /// Spread the threads over all sockets of the machine, instead of filling one after the other
+    #[arg(long)]
+    spread: bool,
     /// Virtual time of each run, in microseconds
     #[arg(long, default_value_t = 200.0)]
     time: f64,
@@ -43,6 +49,10 @@ pub struct Cli {
     /// Where predicted.json and predicted.html go [default: ulocks-report in the target directory]
     #[arg(long, value_name = "DIR")]
     out: Option<PathBuf>,
+    /// Hold the model against published measurements instead, and put the tables into this file,
+    /// between its two marks; `-` prints them
+    #[arg(long, value_name = "FILE")]
+    curves: Option<PathBuf>,
     /// List the locks
     #[arg(long)]
     list: bool,
@@ -63,6 +73,9 @@ pub fn run(cli: &Cli) -> Result<()> {
         }
         return Ok(());
     }
+    if let Some(file) = &cli.curves {
+        return put_curves(file);
+    }
     let locks = select(&cli.locks)?;
     let Cpus(cpus) = &cli.cpus;
     let most = cpus.last().copied().unwrap_or(1);
@@ -79,13 +92,20 @@ pub fn run(cli: &Cli) -> Result<()> {
     let mut cells = Vec::new();
     for &cpus in cpus {
         for lock in &locks {
+            let threads = cli.threads.unwrap_or(cpus * cli.threads_per_cpu);
+            let (cpus, placement) = match cli.spread {
+                true => (has, Placement::Spread),
+                false => (cpus, Placement::Compact),
+            };
             let run = Run {
                 cpus,
+                placement,
+                data_lines: cli.lines,
                 hold_ns: cli.hold,
                 think_ns: cli.think,
                 time_ns: cli.time * 1_000.0,
                 warm_up_ns: cli.warm_up * 1_000.0,
-                ..Run::new(machine.clone(), cli.threads.unwrap_or(cpus * cli.threads_per_cpu))
+                ..Run::new(machine.clone(), threads)
             };
             let outcome =
                 (lock.run)(&run).with_context(|| format!("{} on {cpus} CPUs came to nothing", lock.name))?;
@@ -110,6 +130,18 @@ pub fn run(cli: &Cli) -> Result<()> {
         println!("{}", path.display());
     }
     Ok(())
+}
+
+/// Prints the comparison with published measurements, or puts it into a file.
+fn put_curves(file: &Path) -> Result<()> {
+    let text = curves::compare()?;
+    if file == Path::new("-") {
+        print!("{text}");
+        return Ok(());
+    }
+    let old = std::fs::read_to_string(file).with_context(|| format!("cannot read {}", file.display()))?;
+    let new = curves::replace(&old, &text).with_context(|| format!("{}: no marks", file.display()))?;
+    std::fs::write(file, new).with_context(|| format!("cannot write {}", file.display()))
 }
 
 /// The version of the record. The page of all figures reads it.

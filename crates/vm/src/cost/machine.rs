@@ -48,8 +48,9 @@ pub enum Origin {
     Guessed,
 }
 
-/// How many CPUs there are, and which are near to each other: CPUs are numbered through core
-/// complexes, and these through sockets.
+/// How many CPUs there are, and which are near to each other: cores are numbered through core
+/// complexes, and these through sockets. The first hardware threads of all cores come before the
+/// second ones, as Linux numbers them on most x86 servers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Topology {
@@ -57,15 +58,34 @@ pub struct Topology {
     pub sockets: usize,
     /// Core complexes (CPUs around one last-level cache) of a socket.
     pub complexes: usize,
-    /// CPUs of a core complex.
+    /// Cores of a core complex.
     pub cpus: usize,
+    /// Hardware threads of a core. Those of one core share its cache.
+    pub threads: usize,
 }
 
 impl Topology {
     /// CPUs of the machine.
     #[must_use]
     pub fn total(&self) -> usize {
+        self.cores().saturating_mul(self.threads)
+    }
+
+    /// Cores of the machine.
+    #[must_use]
+    pub fn cores(&self) -> usize {
         self.sockets.saturating_mul(self.complexes).saturating_mul(self.cpus)
+    }
+
+    /// The core of a CPU.
+    pub(super) fn core_of(&self, cpu: usize) -> usize {
+        if cpu < self.cores() { cpu } else { cpu % self.cores() }
+    }
+
+    /// The socket of a CPU.
+    #[must_use]
+    pub fn socket_of(&self, cpu: usize) -> usize {
+        self.core_of(cpu) / (self.complexes * self.cpus)
     }
 }
 
@@ -175,7 +195,7 @@ impl Machine {
     pub fn example_with(cpus: usize) -> Self {
         assert!(cpus <= MOST_CPUS, "{cpus} CPUs: the cost model has room for {MOST_CPUS}");
         let mut machine = Self::example();
-        let Topology { sockets, complexes, cpus: complex } = &mut machine.topology;
+        let Topology { sockets, complexes, cpus: complex, .. } = &mut machine.topology;
         *sockets = cpus.div_ceil(*complexes * *complex).max(*sockets);
         let socket = *complexes * *complex;
         machine.name = format!("a guess at {sockets} sockets of {socket} cores, complexes of {complex}");
@@ -215,8 +235,9 @@ impl Machine {
     /// # Errors
     /// Names the first that is not, and what is allowed.
     pub fn check(&self) -> Result<(), BadMachine> {
-        let Topology { sockets, complexes, cpus } = self.topology;
-        for (name, count) in [("sockets", sockets), ("complexes", complexes), ("cpus", cpus)] {
+        let Topology { sockets, complexes, cpus, threads } = self.topology;
+        let counts = [("sockets", sockets), ("complexes", complexes), ("cpus", cpus), ("threads", threads)];
+        for (name, count) in counts {
             if count == 0 {
                 return Err(BadMachine(format!("topology.{name} is 0; it must be at least 1")));
             }
@@ -296,7 +317,7 @@ impl Machine {
         ]
     }
 
-    /// How far apart two CPUs are.
+    /// How far apart two cores are.
     pub(super) fn distance(&self, one: usize, other: usize) -> Distance {
         let complex = self.topology.cpus;
         let socket = complex * self.topology.complexes;
@@ -329,10 +350,10 @@ impl fmt::Display for Machine {
             Some(source) => format!("  # {source}"),
             None => String::new(),
         };
-        let Topology { sockets, complexes, cpus } = self.topology;
+        let Topology { sockets, complexes, cpus, threads } = self.topology;
         writeln!(
             f,
-            "  topology {sockets} sockets x {complexes} complexes x {cpus} CPUs{}",
+            "  topology {sockets} sockets x {complexes} complexes x {cpus} cores x {threads} threads{}",
             source("topology")
         )?;
         for (name, value, ..) in self.numbers() {
@@ -422,6 +443,14 @@ mod tests {
                 assert!(machine.sources.contains_key(name), "{}: {name} has no source", file.display());
             }
         }
+    }
+
+    #[test]
+    fn second_hardware_threads_come_after_all_cores() {
+        let topology = Topology { sockets: 2, complexes: 2, cpus: 4, threads: 2 };
+        assert_eq!(topology.total(), 32);
+        assert_eq!([0, 15, 16, 31].map(|cpu| topology.core_of(cpu)), [0, 15, 0, 15]);
+        assert_eq!([7, 8, 23, 24].map(|cpu| topology.socket_of(cpu)), [0, 1, 0, 1]);
     }
 
     #[test]

@@ -1,5 +1,6 @@
-//! Cache lines, and the CPUs that have them: a directory knows for each line its owner or its
-//! sharers.
+//! Cache lines, and the cores that have them: a directory knows for each line its owner or its
+//! sharers. The hardware threads of a core share its cache, so that what one of them fetched is a
+//! hit for the other. In this file a *CPU* is a core, by its number.
 //!
 //! # State of a line
 //!
@@ -109,6 +110,11 @@ impl Directory {
             lines: Vec::new(),
             traffic: Traffic::default(),
         }
+    }
+
+    /// The core of a CPU.
+    pub(super) fn core_of(&self, cpu: usize) -> usize {
+        self.machine.topology.core_of(cpu)
     }
 
     /// The number of the line at `address`.

@@ -13,6 +13,18 @@ use std::rc::Rc;
 /// The most threads of a run.
 pub const MOST_THREADS: usize = 65_536;
 
+/// On which CPUs the workers of a run start.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Placement {
+    /// Worker `i` on CPU `i` modulo [`Run::cpus`]: socket by socket, and the second hardware
+    /// threads of all cores last.
+    #[default]
+    Compact,
+    /// In turn on each socket of the whole machine, as an idle kernel places threads that are not
+    /// pinned. Second hardware threads come last here, too.
+    Spread,
+}
+
 /// What to run. Made by [`new`](Run::new), changed field by field:
 ///
 /// ```
@@ -25,8 +37,10 @@ pub struct Run {
     pub machine: Machine,
     /// How many of its CPUs are used, from number 0 on.
     pub cpus: usize,
-    /// How many workers there are. Worker `i` starts on CPU `i` modulo `cpus`.
+    /// How many workers there are.
     pub threads: usize,
+    /// Where they start.
+    pub placement: Placement,
     /// For how long operations are counted, in nanoseconds.
     pub time_ns: f64,
     /// What passes before that.
@@ -36,6 +50,13 @@ pub struct Run {
     pub hold_ns: f64,
     /// The mean time outside the lock, likewise.
     pub think_ns: f64,
+    /// Within which time [`contend`](Run::contend) has its workers begin, each at a random moment.
+    /// Otherwise those near to the first one all come before the others, and a fair queue keeps
+    /// them so.
+    pub stagger_ns: f64,
+    /// What else may happen inside the lock, in [`Worker::hold`]: with a probability, work of so
+    /// many nanoseconds.
+    pub stalls: Vec<(f64, f64)>,
     /// How many cache lines of protected data a critical section writes.
     pub data_lines: usize,
     /// Where the random numbers start.
@@ -51,12 +72,30 @@ impl Run {
             cpus: threads.clamp(1, machine.topology.total().max(1)),
             machine,
             threads,
+            placement: Placement::Compact,
             time_ns: 200_000.0,
             warm_up_ns: 20_000.0,
             hold_ns: 30.0,
             think_ns: 150.0,
+            stagger_ns: 0.0,
+            stalls: Vec::new(),
             data_lines: 1,
             seed: 1,
+        }
+    }
+
+    /// The CPU that a worker starts on.
+    #[must_use]
+    pub fn cpu_of(&self, worker: usize) -> usize {
+        let index = worker % self.cpus.max(1);
+        let topology = &self.machine.topology;
+        match self.placement {
+            Placement::Compact => index,
+            Placement::Spread => {
+                let socket = topology.complexes * topology.cpus;
+                let (turn, number) = (index / topology.sockets, index % topology.sockets);
+                turn / socket * topology.cores() + number * socket + turn % socket
+            }
         }
     }
 
@@ -69,18 +108,27 @@ impl Run {
         if !(1..=total).contains(&self.cpus) {
             return bad(format!("cpus is {}; machine {} has 1 to {total}", self.cpus, self.machine.name));
         }
+        if self.placement == Placement::Spread && self.cpus != total {
+            return bad(format!("cpus is {}; threads that are spread need all {total}", self.cpus));
+        }
         if !(1..=MOST_THREADS).contains(&self.threads) {
             return bad(format!("threads is {}; it must be from 1 to {MOST_THREADS}", self.threads));
         }
         for (name, value, least) in [
             ("time_ns", self.time_ns, 1.0),
             ("warm_up_ns", self.warm_up_ns, 0.0),
+            ("stagger_ns", self.stagger_ns, 0.0),
             ("hold_ns", self.hold_ns, 0.0),
             ("think_ns", self.think_ns, 0.0),
         ] {
             const HOUR: f64 = 3.6e12;
             if !(least..=HOUR).contains(&value) {
                 return bad(format!("{name} is {value}; it must be from {least} to {HOUR} (an hour)"));
+            }
+        }
+        for &(probability, time) in &self.stalls {
+            if !(0.0..=1.0).contains(&probability) || !(0.0..=1e9).contains(&time) {
+                return bad(format!("a stall of {time} ns with probability {probability}"));
             }
         }
         Ok(())
@@ -116,7 +164,7 @@ impl Run {
                     let OwnLines((state, body)) = &*shared;
                     body(state, &worker);
                 };
-                world.add_thread(index % self.cpus, Box::new(body));
+                world.add_thread(self.cpu_of(index), Box::new(body));
             }
             if self.warm_up_ns > 0.0 {
                 world.state().events.push(ps(self.warm_up_ns), Event::Measure);
@@ -139,11 +187,14 @@ impl Run {
         make: impl FnOnce() -> S,
         section: impl Fn(&S, &Worker) + 'static,
     ) -> Result<Outcome, CostError> {
-        let lines = self.data_lines;
+        let (lines, stagger) = (self.data_lines, self.stagger_ns);
         self.of(
             move || (OwnLines(make()), Data::new(lines)),
             move |(lock, data), worker| {
                 *worker.data.borrow_mut() = Some(Rc::clone(data));
+                if stagger > 0.0 {
+                    work((stagger * worker.random()).round() as u64);
+                }
                 loop {
                     let began = worker.records.now.get();
                     worker.think();
@@ -217,6 +268,7 @@ impl Data {
 pub struct Worker {
     index: usize,
     hold_ns: f64,
+    stalls: Vec<(f64, f64)>,
     think_ns: f64,
     random: Cell<u64>,
     records: Rc<Records>,
@@ -230,6 +282,7 @@ impl Worker {
         Self {
             index,
             hold_ns: run.hold_ns,
+            stalls: run.stalls.clone(),
             think_ns: run.think_ns,
             random: Cell::new(mixed | 1),
             records,
@@ -281,6 +334,11 @@ impl Worker {
             }
         }
         self.work_about(self.hold_ns);
+        for &(probability, time) in &self.stalls {
+            if self.random() < probability {
+                work(time.round() as u64);
+            }
+        }
         if let Some(data) = &data {
             data.inside.set(None);
         }

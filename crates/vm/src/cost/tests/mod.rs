@@ -60,7 +60,7 @@ fn notices(seed: Seed, test: impl FnOnce() + std::panic::UnwindSafe) {
 fn plain() -> Machine {
     let mut machine = Machine::example();
     machine.name = "plain".into();
-    machine.topology = super::Topology { sockets: 1, complexes: 1, cpus: 16 };
+    machine.topology = super::Topology { sockets: 1, complexes: 1, cpus: 16, threads: 1 };
     machine.memory = super::Memory {
         hit: 1.0,
         rmw: 4.0,

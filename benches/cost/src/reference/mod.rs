@@ -1,16 +1,29 @@
-//! The spin locks of the literature, as yardsticks: what a lock costs that does nothing but its
-//! textbook algorithm.
+//! The spin locks of the literature: what a lock costs that does nothing but its algorithm. They
+//! are yardsticks for the family, and they are held against published measurements (`curves`).
 //!
 //! J. M. Mellor-Crummey, M. L. Scott, "Algorithms for Scalable Synchronization on Shared-Memory
-//! Multiprocessors" (ACM TOCS 1991). Each word lies on a cache line of its own.
+//! Multiprocessors" (ACM TOCS 1991). Each word lies on a cache line of its own. Threads name
+//! themselves by numbers, and so do nodes of queues.
+
+mod clh;
+mod cna;
+mod cohort;
+mod qspinlock;
+mod reciprocating;
+
+pub(super) use clh::Clh;
+pub(super) use cna::Cna;
+pub(super) use cohort::Cohort;
+pub(super) use qspinlock::Qspinlock;
+pub(super) use reciprocating::Reciprocating;
 
 use ulocks_vm::sync::Ordering::{AcqRel, Acquire, Relaxed, Release};
 use ulocks_vm::sync::{AtomicBool, AtomicU32, pause, spin_until};
 
 /// A lock for a number of threads that know their own.
 pub(super) trait Section {
-    /// One for `threads` threads.
-    fn new(threads: usize) -> Self;
+    /// One for as many threads as there are elements: the socket of each.
+    fn new(sockets: Vec<usize>) -> Self;
     /// Thread `me` enters. What it gets, it hands to `leave`.
     fn enter(&self, me: usize) -> u32;
     /// Thread `me` leaves.
@@ -24,7 +37,7 @@ struct Line<T>(T);
 pub(super) struct Tas(Line<AtomicBool>);
 
 impl Section for Tas {
-    fn new(_: usize) -> Self {
+    fn new(_: Vec<usize>) -> Self {
         Self(Line(AtomicBool::new(false)))
     }
 
@@ -44,7 +57,7 @@ impl Section for Tas {
 pub(super) struct Ttas(Line<AtomicBool>);
 
 impl Section for Ttas {
-    fn new(_: usize) -> Self {
+    fn new(_: Vec<usize>) -> Self {
         Self(Line(AtomicBool::new(false)))
     }
 
@@ -69,7 +82,7 @@ pub(super) struct Ticket {
 }
 
 impl Section for Ticket {
-    fn new(_: usize) -> Self {
+    fn new(_: Vec<usize>) -> Self {
         Self { next: Line(AtomicU32::new(0)), serving: Line(AtomicU32::new(0)) }
     }
 
@@ -95,8 +108,16 @@ struct Node {
     waits: AtomicBool,
 }
 
+impl Mcs {
+    /// Whether a thread waits behind `me`, which holds the lock.
+    fn has_waiter(&self, me: usize) -> bool {
+        self.nodes[me + 1].0.next.load(Acquire) != 0
+    }
+}
+
 impl Section for Mcs {
-    fn new(threads: usize) -> Self {
+    fn new(sockets: Vec<usize>) -> Self {
+        let threads = sockets.len();
         let node = |_| Line(Node { next: AtomicU32::new(0), waits: AtomicBool::new(false) });
         Self { tail: Line(AtomicU32::new(0)), nodes: (0..=threads).map(node).collect() }
     }
