@@ -17,7 +17,7 @@ mod strictly {
     pub use crate::{
         Checked as Of, CheckedMutex as Mutex, CheckedReentrant as ReentrantOf,
         CheckedReentrantMutex as ReentrantMutex, CheckedRw as RwOf, CheckedRwLock as RwLock,
-        CheckedSemaphore as Semaphore,
+        CheckedSemaphore as Semaphore, watch::watch,
     };
     use ulocks_core::signal::Soft;
     use ulocks_psrwlock::{BULK, Central, NESTED, PhaseFair, Sifted, URGENT, Unchecked};
@@ -35,6 +35,12 @@ mod plainly {
     pub use ulocks_core::api::ReentrantMutex;
     pub use ulocks_core::api::{Mutex, RwLock};
     pub use ulocks_fair::Semaphore;
+
+    /// The future as it is. Where locks are checked, it is one that reports the locks that are held
+    /// across an `.await`.
+    pub fn watch<F: Future>(future: F) -> F {
+        future
+    }
 
     pub type Of<R> = R;
     pub type RwOf<R> = R;
@@ -54,6 +60,9 @@ macro_rules! faces {
             pub use ulocks_core::api::WaitTimeoutResult;
             #[doc(no_inline)]
             pub use ulocks_fair::Permit;
+
+            #[doc(inline)]
+            pub use types::watch;
 
             /// The semaphore of [`ulocks_fair::Semaphore`].
             pub type Semaphore = types::Semaphore;

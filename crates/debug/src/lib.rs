@@ -68,6 +68,8 @@ mod thread_identity;
 #[cfg_attr(modelled, allow(dead_code))]
 mod wait;
 #[cfg(checking)]
+mod watch;
+#[cfg(checking)]
 mod wrapper;
 
 pub use faces::checked;
@@ -98,3 +100,5 @@ pub use semaphore::CheckedSemaphore;
 pub use signal::SignalContext;
 #[cfg(any(checking, modelled))]
 pub use wait::deadlocks;
+#[cfg(checking)]
+pub use watch::Watch;

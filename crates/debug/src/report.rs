@@ -49,6 +49,8 @@ pub enum Rule {
     /// A lock that is acquired in a signal handler is not acquired with that signal open. The
     /// handler may interrupt the holder, and waits for it for ever.
     NoOpenSignal,
+    /// A lock is not held across an `.await`, of a future that is [watched](crate::watch).
+    NoAwait,
 }
 
 impl Rule {
@@ -69,6 +71,7 @@ impl Rule {
             Self::Order => "inversion: the order of two locks is not the same everywhere",
             Self::Deadlock => "deadlock: threads wait for each other in a circle",
             Self::AtMost64 => "a thread holds more than 64 locks",
+            Self::NoAwait => "a lock is held across an `.await`",
             Self::NoOpenSignal => {
                 "self-deadlock if the signal comes: the signal is open, and its handler acquires such a lock"
             }
@@ -102,6 +105,7 @@ impl Rule {
             }
             Self::Deadlock => "acquire the locks in one order everywhere",
             Self::AtMost64 => "nest less; the locks above 64 are not checked",
+            Self::NoAwait => "drop the guard before the `.await`, or use a lock whose waiters are tasks",
             Self::NoOpenSignal => "block the signal while a thread has the lock, or only try in the handler",
         }
     }

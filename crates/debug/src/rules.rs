@@ -188,6 +188,15 @@ pub(crate) fn wait(me: &Record, mutex: &Asked) {
     }
 }
 
+/// A task that is watched at `place` waits, and holds a lock.
+#[cold]
+pub(crate) fn awaits(me: &Record, held: &Held, place: Place) -> Report {
+    let mut report = report(Rule::NoAwait, held.name(), me);
+    report.here = Some(place);
+    before(&mut report, Some(*held), Some(me));
+    report
+}
+
 /// There is no slot for a lock.
 #[cold]
 pub(crate) fn too_many(me: &Record, held: &Held) {

@@ -123,6 +123,11 @@ impl Slot {
         self.lock.load(Relaxed)
     }
 
+    /// Which entry it is. The slot was written by the calling thread.
+    pub fn turn(&self) -> u64 {
+        self.turn.load(Relaxed)
+    }
+
     /// The time of the entry. The slot was written by the calling thread.
     #[inline]
     pub fn since(&self) -> u64 {

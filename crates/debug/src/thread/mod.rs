@@ -19,11 +19,15 @@
 mod handlers;
 mod validated;
 mod waits;
+#[cfg(checking)]
+mod watched;
 
 pub(crate) use crate::slot::Held;
 #[cfg(checking)]
 pub(crate) use handlers::{is_in_handler, restore, swap};
 pub(crate) use waits::Wait;
+#[cfg(checking)]
+pub(crate) use watched::Turns;
 
 use crate::access::Access;
 use crate::class::Node;
@@ -70,6 +74,8 @@ struct OwnerOnly {
     signal: Cell<u32>,
     /// Of a signal handler: the record of what it interrupts, if that has one.
     interrupted: Cell<Option<&'static Record>>,
+    /// The slots of what watched futures hold and have reported, during the poll of an outer one.
+    awaits: Cell<u64>,
 }
 
 /// Two lines are the unit in which CPUs fetch memory. No two records share such a unit. `used` and
@@ -201,6 +207,7 @@ impl Record {
             over: Cell::new(0),
             signal: Cell::new(0),
             interrupted: Cell::new(None),
+            awaits: Cell::new(0),
         };
         let record: &'static Self = Box::leak(Box::new(Self {
             used: AtomicU64::new(0),
@@ -240,6 +247,7 @@ impl Record {
     pub fn give_back(&self) {
         self.set_rewait(None);
         self.owner_only.over.set(0);
+        self.owner_only.awaits.set(0);
         self.taken.store(false, Release); // (E)
     }
 

@@ -2,8 +2,11 @@
 
 #![cfg(not(any(ulocks_loom, ulocks_vm)))]
 
+mod awaits;
 #[path = "../common/mod.rs"]
 mod common;
+#[path = "../common/executor.rs"]
+mod executor;
 mod others;
 mod rwlocks;
 mod signals;
@@ -47,7 +50,7 @@ const TABLE: &[(&str, fn())] = &[
 #[test]
 fn nothing_is_reported_of_correct_programs() {
     set_policy(Policy::Call(count));
-    let table = [TABLE, rwlocks::TABLE, others::TABLE, signals::TABLE].concat();
+    let table = [TABLE, rwlocks::TABLE, others::TABLE, signals::TABLE, awaits::TABLE].concat();
     for (name, program) in &table {
         std::thread::spawn(*program).join().unwrap_or_else(|_| panic!("{name}"));
         assert_eq!(REPORTS.load(Relaxed), 0, "{name}");

@@ -5,9 +5,12 @@
 
 #![cfg(not(any(ulocks_loom, ulocks_vm)))]
 
+mod awaits;
 #[path = "../common/mod.rs"]
 mod common;
 mod deadlocks;
+#[path = "../common/executor.rs"]
+mod executor;
 mod harness;
 mod misuse;
 mod orders;
@@ -31,6 +34,7 @@ fn every_planted_fault_is_found_with_its_places() {
         shared_orders::TABLE,
         shared_deadlocks::TABLE,
         signals::TABLE,
+        awaits::TABLE,
     ]
     .concat();
     assert!(table.len() >= 100, "{} faults", table.len());
