@@ -50,10 +50,11 @@ impl<R: Initial> Initial for Checked<R> {
     const INIT: Self = Self::with_origin(Origin::Unknown);
 }
 
-/// Why [`CheckedMutex::try_lock_checked`](crate::CheckedMutex::try_lock_checked) gave no guard.
+/// Why [`CheckedMutex::try_lock_checked`](crate::CheckedMutex::try_lock_checked) gave no guard, or
+/// [`CheckedRwLock::try_read_checked`](crate::CheckedRwLock::try_read_checked).
 #[derive(Debug)]
 pub enum TryLockError {
-    /// Another thread holds the lock.
+    /// Another thread holds the lock, or a reader would have to wait for a writer.
     WouldBlock,
     /// The acquisition would break a rule. It was not made.
     Fault(Box<Report>),
@@ -314,17 +315,7 @@ impl<R: RawMutex<Scope = Private>> Checked<R> {
         if self.is_mine(me) {
             return Err(TryLockError::Fault(Box::new(rules::recursion(me, &asked, self.home.load(Relaxed)))));
         }
-        if me.holds_any() {
-            let key = key(me, &asked);
-            if !me.is_validated(key) {
-                match rules::ordered(me, &asked, true) {
-                    Ok(()) => me.validate(key),
-                    Err(report) => {
-                        return Err(report.map_or(TryLockError::WouldBlock, TryLockError::Fault));
-                    }
-                }
-            }
-        }
+        rules::attempt(me, &asked, true)?;
         let token = self.raw.try_lock().ok_or(TryLockError::WouldBlock)?;
         self.enter(me, &asked);
         Ok(token)

@@ -1,9 +1,11 @@
 //! The rules, and their reports. All of it is off the fast path.
 
 use crate::access::Access;
+use crate::checker::TryLockError;
 use crate::class::Node;
 use crate::order::{self, Asked};
 use crate::report::{From, LockName, Place, Report, Rule, Severity, ThreadName, deliver};
+use crate::signal;
 use crate::thread::{Held, MOST, Record, records};
 use crate::{Policy, policy};
 use core::panic::Location;
@@ -58,6 +60,25 @@ pub(crate) fn order(me: &Record, asked: &Asked, key: u64) {
 pub(crate) fn ordered(me: &Record, asked: &Asked, again: bool) -> Result<(), Option<Box<Report>>> {
     me.sweep();
     order::check(me, asked, again)
+}
+
+/// As [`order`] and the rule about signal handlers, for an attempt. The report is the error.
+#[cold]
+pub(crate) fn attempt(me: &Record, asked: &Asked, has_order: bool) -> Result<(), TryLockError> {
+    let fault = |report| TryLockError::Fault(Box::new(report));
+    if asked.class.uses().watch() | me.signal() != 0 {
+        signal::fault(me, asked, false).map_or(Ok(()), |report| Err(fault(report)))?;
+    }
+    let key = order::key(me, asked);
+    if !has_order || !me.holds_any() || me.is_handler() || me.is_validated(key) {
+        return Ok(());
+    }
+    match ordered(me, asked, true) {
+        Ok(()) => me.validate(key),
+        Err(Some(report)) => return Err(TryLockError::Fault(report)),
+        Err(None) => {}
+    }
+    Ok(())
 }
 
 /// The thread asks for a lock that it holds.

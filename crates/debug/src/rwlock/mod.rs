@@ -18,7 +18,7 @@ mod typed;
 pub use typed::CheckedRwLock;
 
 use crate::access::Access;
-use crate::checker::UNTRACKED;
+use crate::checker::{TryLockError, UNTRACKED};
 use crate::class::{Node, Origin, SUBCLASSES};
 use crate::clock::since;
 use crate::identity::Identity;
@@ -229,6 +229,32 @@ impl<R: RawRwLock<Scope = Private>> CheckedRw<R> {
         };
         self.enter(me, &asked);
         Some(token)
+    }
+
+    /// Acquires if that needs no waiting and breaks no rule.
+    #[track_caller]
+    fn try_checked<K>(
+        &self,
+        access: Access,
+        attempt: impl FnOnce(&R) -> Option<K>,
+    ) -> Result<K, TryLockError> {
+        let Some(me) = current() else {
+            let token = attempt(&self.raw).ok_or(TryLockError::WouldBlock)?;
+            self.enter_untracked(access);
+            return Ok(token);
+        };
+        let asked = self.asked(access, 0, Location::caller());
+        let has_order = match self.own(me, &asked) {
+            Some((true, held)) => {
+                return Err(TryLockError::Fault(Box::new(rules::again(me, &asked, &held))));
+            }
+            Some((false, _)) => !access.is_shared(),
+            None => true,
+        };
+        rules::attempt(me, &asked, has_order)?;
+        let token = attempt(&self.raw).ok_or(TryLockError::WouldBlock)?;
+        self.enter(me, &asked);
+        Ok(token)
     }
 
     /// As [`read`](RawRwLock::read), in a way that the trait does not know. `access` is one of

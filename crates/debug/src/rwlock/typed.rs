@@ -2,6 +2,7 @@
 
 use super::{CheckedReadToken, CheckedRw};
 use crate::access::Access;
+use crate::checker::TryLockError;
 use crate::class::{Class, Origin};
 use crate::wrapper::wrapper;
 use core::panic::Location;
@@ -132,6 +133,44 @@ impl<R: RawRwLock<Scope = Private>, T: ?Sized> CheckedRwLock<R, T> {
         let token = self.checked().acquire((Access::Write, subclass), R::try_write, R::write);
         // SAFETY: the lock is held by this token, and this is the only guard made of it.
         unsafe { self.0.make_write_guard_unchecked(api::Token::new(token)) }
+    }
+
+    /// Reads if that needs no waiting and breaks no rule.
+    ///
+    /// The rules are those of [`read`](lock_api::RwLock::read), the order included. The policy is
+    /// not asked: the report is the error.
+    ///
+    /// # Errors
+    /// The report, or that a writer has the lock, or waits for it.
+    ///
+    /// # Examples
+    /// ```
+    /// use ulocks_debug::{Rule, RwLock, TryLockError};
+    ///
+    /// let lock = RwLock::new(());
+    /// let held = lock.try_read_checked().unwrap();
+    /// let Err(TryLockError::Fault(report)) = lock.try_write_checked() else { panic!() };
+    /// assert_eq!(report.rule(), Rule::NoRecursion);
+    /// # drop(held);
+    /// ```
+    #[track_caller]
+    pub fn try_read_checked(&self) -> Result<api::RwLockReadGuard<'_, CheckedRw<R>, T>, TryLockError> {
+        let access = Access::Read(0);
+        let token = self.checked().try_checked(access, R::try_read)?;
+        // SAFETY: the token is of this acquisition.
+        Ok(unsafe { self.guard(CheckedReadToken { token, access: Some(access) }) })
+    }
+
+    /// Writes if that needs no waiting and breaks no rule, as
+    /// [`try_read_checked`](Self::try_read_checked).
+    ///
+    /// # Errors
+    /// The report, or that another thread has the lock.
+    #[track_caller]
+    pub fn try_write_checked(&self) -> Result<api::RwLockWriteGuard<'_, CheckedRw<R>, T>, TryLockError> {
+        let token = self.checked().try_checked(Access::Write, R::try_write)?;
+        // SAFETY: the lock is held by this token, and this is the only guard made of it.
+        Ok(unsafe { self.0.make_write_guard_unchecked(api::Token::new(token)) })
     }
 
     /// The name of its class, or the name of the lock's type.

@@ -28,7 +28,7 @@ mod pages;
 mod uses;
 
 pub(crate) use pages::{leak, zeroed};
-pub(crate) use uses::{Uses, check};
+pub(crate) use uses::{Uses, check, fault};
 
 use crate::order::Asked;
 use crate::report::{From, Rule, deliver};

@@ -185,6 +185,14 @@ fn report(asked: &Asked, handled: &Use) -> Report {
 #[inline(never)]
 #[track_caller]
 pub(crate) fn check(me: &Record, asked: &Asked, waits: bool) {
+    if let Some(report) = fault(me, asked, waits) {
+        deliver(&report, From::Call);
+    }
+}
+
+/// As [`check`]. Returns the report.
+#[cold]
+pub(crate) fn fault(me: &Record, asked: &Asked, waits: bool) -> Option<Report> {
     let (uses, open) = (asked.class.uses(), open());
     if me.is_handler() {
         if waits {
@@ -192,15 +200,12 @@ pub(crate) fn check(me: &Record, asked: &Asked, waits: bool) {
             uses.watch.fetch_or(HANDLED, Release); // (Q)
         }
         add(&uses.opened, open, me, asked);
-        return;
+        return None;
     }
     if uses.watch() & FRESH != 0 {
         add(&uses.opened, open, me, asked);
         uses.watch.fetch_and(!FRESH, Release);
     }
-    if uses.watch.load(Acquire) & HANDLED != 0 // (Q)
-        && let Some(report) = uses.fault(me, asked, open)
-    {
-        deliver(&report, From::Call);
-    }
+    let is_handled = uses.watch.load(Acquire) & HANDLED != 0; // (Q)
+    if is_handled { uses.fault(me, asked, open) } else { None }
 }

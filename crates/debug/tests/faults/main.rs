@@ -5,6 +5,7 @@
 
 #![cfg(not(any(ulocks_loom, ulocks_vm)))]
 
+mod as_errors;
 mod awaits;
 #[path = "../common/mod.rs"]
 mod common;
@@ -35,6 +36,7 @@ fn every_planted_fault_is_found_with_its_places() {
         shared_deadlocks::TABLE,
         signals::TABLE,
         awaits::TABLE,
+        as_errors::TABLE,
     ]
     .concat();
     assert!(table.len() >= 100, "{} faults", table.len());
