@@ -1,7 +1,18 @@
-//! Compiles the part that must be C: the frames in which a thread may be cancelled.
+//! Compiles the part that must be C: the frames in which a thread may be cancelled. Refuses a libc
+//! whose locks this library does not know.
+
+use std::env;
 
 fn main() {
     println!("cargo::rerun-if-changed=src/wait.c");
+    let libc = env::var("CARGO_CFG_TARGET_ENV").unwrap_or_default();
+    if libc != "gnu" {
+        println!(
+            "cargo::error=ulocks-pthread replaces the locks of glibc, and this target's libc is \
+             `{libc}`: build it for a target that ends in -gnu"
+        );
+        return;
+    }
     cc::Build::new()
         .file("src/wait.c")
         .flag("-std=gnu11")

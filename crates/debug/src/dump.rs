@@ -17,6 +17,7 @@ use core::fmt::{self, Write};
 use core::ptr;
 use std::io;
 use std::sync::Once;
+use ulocks_core::errno;
 use ulocks_core::sync::{AtomicU32, Ordering::Relaxed};
 
 /// Signals have the numbers 1 to 64.
@@ -40,8 +41,7 @@ impl Text {
             let written = unsafe { libc::write(self.descriptor, rest.as_ptr().cast(), rest.len()) };
             match usize::try_from(written) {
                 Ok(written) => rest = &rest[written.min(rest.len())..],
-                // SAFETY: the place of the calling thread's `errno`.
-                Err(_) if unsafe { *libc::__errno_location() } == libc::EINTR => {}
+                Err(_) if io::Error::last_os_error().kind() == io::ErrorKind::Interrupted => {}
                 Err(_) => break,
             }
         }
@@ -152,17 +152,12 @@ fn dump(descriptor: c_int, cause: Cause) {
 static DESCRIPTORS: [AtomicU32; SIGNALS] = [const { AtomicU32::new(2) }; SIGNALS];
 
 extern "C" fn handle(signal: c_int) {
-    // SAFETY: the place of the calling thread's `errno`.
-    let errno = unsafe { libc::__errno_location() };
-    // SAFETY: as above; a handler may read it.
-    let before = unsafe { *errno };
+    let _errno = errno::Guard::new();
     let descriptor = usize::try_from(signal).ok().and_then(|signal| DESCRIPTORS.get(signal));
     dump(
         descriptor.map_or(libc::STDERR_FILENO, |place| place.load(Relaxed).cast_signed()),
         Cause::Signal(signal),
     );
-    // SAFETY: as above.
-    unsafe { *errno = before };
 }
 
 /// Has `signal` print the held locks to standard error. As [`on_signal_to`], for the descriptor 2.

@@ -8,6 +8,17 @@
 use core::fmt;
 use core::marker::PhantomData;
 
+/// Where the calling thread keeps its `errno`: valid for its reads and writes while it runs.
+#[inline]
+pub(crate) fn location() -> *mut i32 {
+    // SAFETY: the call takes nothing and has no precondition.
+    #[cfg(not(target_os = "android"))]
+    return unsafe { libc::__errno_location() };
+    // SAFETY: as above.
+    #[cfg(target_os = "android")]
+    return unsafe { libc::__errno() };
+}
+
 /// What the kernel answered instead of a result.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Errno(pub(crate) i32);
@@ -46,9 +57,8 @@ impl Guard {
     /// Remembers the thread's `errno`.
     #[inline]
     pub fn new() -> Self {
-        // SAFETY: the call takes nothing, and the address it returns is valid for reads by this
-        // thread.
-        Self { saved: unsafe { *libc::__errno_location() }, not_send: PhantomData }
+        // SAFETY: the address is valid for reads by this thread.
+        Self { saved: unsafe { *location() }, not_send: PhantomData }
     }
 }
 
@@ -61,8 +71,8 @@ impl Default for Guard {
 impl Drop for Guard {
     #[inline]
     fn drop(&mut self) {
-        // SAFETY: the call takes nothing, and the address it returns is valid for writes by this
-        // thread, which is the one that made the guard because the guard is not `Send`.
-        unsafe { *libc::__errno_location() = self.saved };
+        // SAFETY: the address is valid for writes by this thread, which is the one that made the
+        // guard because the guard is not `Send`.
+        unsafe { *location() = self.saved };
     }
 }

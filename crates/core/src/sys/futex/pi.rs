@@ -27,12 +27,14 @@ use super::{Futex, PiError, PiWaited, Scope};
 use crate::sys::time::Deadline;
 use crate::sys::world::pi;
 
+// linux/futex.h. The libc crate lacks the three for Android.
+
 /// The bits of the word that hold the owner's thread id.
-pub const TID_MASK: u32 = libc::FUTEX_TID_MASK;
+pub const TID_MASK: u32 = 0x3fff_ffff;
 /// The bit of the word that says the kernel keeps waiters: the owner must unlock by a call.
-pub const WAITERS: u32 = libc::FUTEX_WAITERS;
+pub const WAITERS: u32 = 0x8000_0000;
 /// The bit of the word that says an owner ended without unlocking.
-pub const OWNER_DIED: u32 = libc::FUTEX_OWNER_DIED;
+pub const OWNER_DIED: u32 = 0x4000_0000;
 
 /// Priority inheritance. Not under Miri.
 impl<S: Scope> Futex<S> {

@@ -135,7 +135,7 @@ pub(super) fn set_action(signal: i32, action: &libc::sigaction) -> Result<libc::
     unsafe {
         match libc::sigaction(signal, action, before.as_mut_ptr()) {
             0 => Ok(before.assume_init()),
-            _ => Err(*libc::__errno_location()),
+            _ => Err(*errno::location()),
         }
     }
 }

@@ -78,7 +78,7 @@ impl Capability {
             Self::Time64 => time64_is_there(),
             Self::PriorityInheritance => futex_command(libc::FUTEX_TRYLOCK_PI),
             Self::LockPi2 => futex_command(libc::FUTEX_LOCK_PI2),
-            Self::RobustUnlock => futex_command(libc::FUTEX_WAKE | libc::FUTEX_ROBUST_UNLOCK),
+            Self::RobustUnlock => futex_command(libc::FUTEX_WAKE | FUTEX_ROBUST_UNLOCK),
             Self::Waitv => exists(ask(libc::SYS_futex_waitv, 0, 0, no_flag, 0)),
             Self::PrivateHash => ask(libc::SYS_prctl, PR_FUTEX_HASH, PR_FUTEX_HASH_GET_SLOTS, 0, 0).is_ok(),
             Self::Membarrier => {
@@ -92,6 +92,9 @@ impl Capability {
         }
     }
 }
+
+/// linux/futex.h. The libc crate lacks it for Android.
+const FUTEX_ROBUST_UNLOCK: i32 = 512;
 
 // linux/prctl.h
 const PR_FUTEX_HASH: usize = 78;

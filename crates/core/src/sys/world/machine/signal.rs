@@ -166,7 +166,7 @@ pub(crate) fn is_readable(address: usize) -> bool {
     // fails with EFAULT or EINVAL, and changes nothing.
     unsafe {
         let answer = libc::syscall(libc::SYS_rt_sigprocmask, NO_SUCH_CHANGE, address & !7, 0_usize, 8_usize);
-        answer == 0 || *libc::__errno_location() != libc::EFAULT
+        answer == 0 || *errno::location() != libc::EFAULT
     }
 }
 

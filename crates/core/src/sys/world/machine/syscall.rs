@@ -17,9 +17,8 @@ use crate::sys::types::time::{Clock, Deadline};
 pub(crate) fn checked(call: impl FnOnce() -> libc::c_long) -> Result<u32, Errno> {
     let _errno = errno::Guard::new();
     match call() {
-        // SAFETY: the call takes nothing, and the address it returns is valid for reads by this
-        // thread.
-        -1 => Err(Errno(unsafe { *libc::__errno_location() })),
+        // SAFETY: the address is valid for reads by this thread.
+        -1 => Err(Errno(unsafe { *errno::location() })),
         // Counts, indices and zeros: none exceeds an `int`.
         answer => Ok(answer as u32),
     }
