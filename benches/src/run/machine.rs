@@ -4,7 +4,6 @@
 use super::pinning;
 use super::topology::Counts;
 use serde::{Deserialize, Serialize};
-use std::ffi::CStr;
 use std::fmt;
 use std::fs::read_to_string;
 use std::time::{Duration, SystemTime};
@@ -106,18 +105,19 @@ fn load_average(text: &str) -> [f64; 3] {
 #[cfg(target_env = "gnu")]
 fn libc_version() -> String {
     // SAFETY: glibc returns a static C string.
-    let version = unsafe { CStr::from_ptr(libc::gnu_get_libc_version()) };
+    let version = unsafe { std::ffi::CStr::from_ptr(libc::gnu_get_libc_version()) };
     format!("glibc {}", version.to_string_lossy())
 }
 
 #[cfg(not(target_env = "gnu"))]
 fn libc_version() -> String {
-    unknown()
+    // musl has no function that tells its version.
+    if cfg!(target_env = "musl") { "musl".into() } else { unknown() }
 }
 
 /// Seconds since 1970 as UTC.
 fn date(seconds: u64) -> String {
-    let time = seconds as libc::time_t;
+    let time = seconds as _;
     // SAFETY: all-zero is a valid tm.
     let mut tm: libc::tm = unsafe { std::mem::zeroed() };
     // SAFETY: both point to values of this function.

@@ -29,8 +29,10 @@ pub(crate) struct Urgent {
 
 impl Urgent {
     pub(crate) fn new() -> Option<Self> {
-        let mut priority = libc::sched_param { sched_priority: 0 };
-        let urgent = libc::sched_param { sched_priority: 1 };
+        // SAFETY: all-zero is a valid `sched_param`; musl's has more fields than glibc's.
+        let mut priority: libc::sched_param = unsafe { std::mem::zeroed() };
+        let mut urgent = priority;
+        urgent.sched_priority = 1;
         // SAFETY: the parameters are valid for the calls; 0 is the calling thread.
         unsafe {
             let policy = libc::sched_getscheduler(0);

@@ -13,4 +13,4 @@ pub mod locks;
 pub mod rwlocks;
 pub mod semaphores;
 
-pub use registry::{Entry, Kind};
+pub use registry::{Entry, Kind, is_here};

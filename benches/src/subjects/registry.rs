@@ -18,6 +18,14 @@ pub struct Entry<K: 'static> {
     pub kind: K,
 }
 
+/// Subjects that glibc has and other libcs lack.
+const OF_GLIBC: [&str; 3] = ["pthread-adaptive", "pthread-rw-writer", "pthread-rw-writer-masked"];
+
+/// Whether this libc has the subject called `name`.
+pub fn is_here(name: &str) -> bool {
+    cfg!(target_env = "gnu") || !OF_GLIBC.contains(&name)
+}
+
 /// What is known of subjects of one kind.
 pub trait Kind: Sized + 'static {
     /// What errors call such a subject.
@@ -80,13 +88,15 @@ macro_rules! subjects {
 
             fn entries() -> &'static [Entry] {
                 static ALL: std::sync::LazyLock<Vec<Entry>> = std::sync::LazyLock::new(|| {
-                    vec![$($(Entry {
+                    let mut all = vec![$($(Entry {
                         name: $name,
                         about: $about,
                         family: stringify!($group) == "family",
                         probe: stringify!($group) == "probes",
                         kind: <$kind>::of::<$type>($($($arg),+)?),
-                    }),*),*]
+                    }),*),*];
+                    all.retain(|entry| $crate::subjects::is_here(entry.name));
+                    all
                 });
                 &ALL
             }

@@ -10,6 +10,7 @@ use faults::{
     End, FAULTS, PLACES, check, exit, first, forked, install, large_alternate_stack, resolve, second, touch,
 };
 use signals::{alone, blocked, members, set_blocked, strike};
+use std::mem::MaybeUninit;
 use std::sync::atomic::{AtomicI32, AtomicU32, AtomicUsize, Ordering::SeqCst};
 use ulocks_core::signal::{self, Mask, SYNCHRONOUS, Soft, without_masks};
 
@@ -241,11 +242,13 @@ fn a_fault_is_handled_on_a_thread_without_an_alternate_stack() {
                 resolve();
             }
         }));
-        let mut thread = 0;
-        // SAFETY: a thread of the system's, which ends the child.
+        let mut thread = MaybeUninit::uninit();
+        let nothing = std::ptr::null_mut();
+        // SAFETY: a thread of the system's, which ends the child. Its name is read only if there is
+        // such a thread.
         unsafe {
-            check(libc::pthread_create(&raw mut thread, std::ptr::null(), body, std::ptr::null_mut()) == 0);
-            libc::pthread_join(thread, std::ptr::null_mut());
+            check(libc::pthread_create(thread.as_mut_ptr(), std::ptr::null(), body, nothing) == 0);
+            libc::pthread_join(thread.assume_init(), std::ptr::null_mut());
         }
     });
     assert_eq!(end, End::Exit(HANDLED));

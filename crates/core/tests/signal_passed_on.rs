@@ -124,15 +124,15 @@ fn a_stack_that_the_closure_lets_grow_is_not_an_overflow() {
             let mut attributes = std::mem::zeroed();
             libc::pthread_attr_init(&raw mut attributes);
             check(libc::pthread_attr_setstack(&raw mut attributes, stack, SIZE) == 0);
-            let mut thread = 0;
+            let mut thread = std::mem::MaybeUninit::uninit();
             let created = libc::pthread_create(
-                &raw mut thread,
+                thread.as_mut_ptr(),
                 &raw const attributes,
                 with_alternate,
                 std::ptr::null_mut(),
             );
             check(created == 0);
-            libc::pthread_join(thread, std::ptr::null_mut());
+            libc::pthread_join(thread.assume_init(), std::ptr::null_mut());
         }
     });
     assert_eq!(end, End::Exit(BEFORE));

@@ -10,7 +10,7 @@ use std::os::fd::{AsRawFd, FromRawFd};
 use std::process::{Command, Output};
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::time::Duration;
-use std::{env, fs, ptr, thread};
+use std::{env, fs, process, ptr, thread};
 use ulocks_debug::{Class, FairMutex, Mutex, RwLock, held, waiters};
 
 const CHILD: &str = "ULOCKS_DUMP_CHILD";
@@ -284,7 +284,7 @@ fn signals_at_random_while_locks_are_contended() {
                 let (outer, inner, is_over, sender) = (&outer, &inner, &is_over, sender.clone());
                 scope.spawn(move || {
                     // SAFETY: it has no preconditions.
-                    sender.send(unsafe { libc::pthread_self() }).unwrap();
+                    sender.send(unsafe { libc::gettid() }).unwrap();
                     while !is_over.load(Relaxed) {
                         let mut in_outer = outer.lock();
                         *inner.lock() += 1;
@@ -296,8 +296,10 @@ fn signals_at_random_while_locks_are_contended() {
             for round in 0..600 {
                 // One list after the other: the list of the last signal is there.
                 let lists = |text: &str| text.lines().filter(|line| *line == LAST).count();
-                // SAFETY: the threads run until `is_over`.
-                assert_eq!(unsafe { libc::pthread_kill(threads[round % 3], libc::SIGUSR2) }, 0);
+                let (process, thread) = (process::id(), threads[round % 3]);
+                // SAFETY: three numbers. The threads run until `is_over`.
+                let sent = unsafe { libc::syscall(libc::SYS_tgkill, process, thread, libc::SIGUSR2) };
+                assert_eq!(sent, 0);
                 let path = format!("/proc/self/fd/{}", file.as_raw_fd());
                 while lists(&fs::read_to_string(&path).unwrap()) <= round {
                     thread::yield_now();

@@ -1,5 +1,6 @@
 use super::*;
 use crate::run::syscalls::{self, Counters};
+use crate::subjects::is_here;
 use std::sync::mpsc::channel;
 
 #[test]
@@ -24,7 +25,7 @@ fn a_capital_letter_spins_before_it_sleeps() {
     let of = |wanted: fn(&Entry) -> bool| Entry::all().iter().filter(move |entry| wanted(entry));
     let sleep_at_once = of(|entry| !entry.family && entry.letter.is_lowercase());
     let sleep_at_once: Vec<_> = sleep_at_once.map(|entry| entry.name).collect();
-    let expected = [
+    let mut expected = vec![
         "none",
         "pthread",
         "pthread-pi",
@@ -38,6 +39,7 @@ fn a_capital_letter_spins_before_it_sleeps() {
         "pthread-rw",
         "pthread-rw-writer",
     ];
+    expected.retain(|name| is_here(name));
     assert_eq!(sleep_at_once, expected);
     for entry in of(has_policy) {
         assert_eq!(entry.letter.is_lowercase(), entry.patience_ns == Some(0), "{}", entry.name);

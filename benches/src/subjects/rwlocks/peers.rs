@@ -178,7 +178,20 @@ impl Plain for Std {
 pub struct Pthread<const WRITERS_FIRST: bool>(UnsafeCell<libc::pthread_rwlock_t>);
 
 /// glibc's number of the kind that lets no reader pass a waiting writer; libc has no name for it.
+#[cfg(target_env = "gnu")]
 const PREFER_WRITER_NONRECURSIVE: libc::c_int = 2;
+
+/// Asks for a lock that serves writers first. The registry leaves it out where the libc has none.
+///
+/// # Safety
+/// The attributes are initialised.
+unsafe fn prefer_writers(attr: *mut libc::pthread_rwlockattr_t) -> libc::c_int {
+    // SAFETY: the attributes are initialised, by the caller's word.
+    #[cfg(target_env = "gnu")]
+    return unsafe { libc::pthread_rwlockattr_setkind_np(attr, PREFER_WRITER_NONRECURSIVE) };
+    #[cfg(not(target_env = "gnu"))]
+    return (attr, libc::EINVAL).1;
+}
 
 // SAFETY: a pthread rwlock is made to be called from several threads, and knows no owner of a read
 // lock; only its functions touch it.
@@ -235,7 +248,7 @@ impl<const WRITERS_FIRST: bool> Plain for Pthread<WRITERS_FIRST> {
         let rc = unsafe {
             let mut rc = libc::pthread_rwlockattr_init(attr);
             if rc == 0 && WRITERS_FIRST {
-                rc = libc::pthread_rwlockattr_setkind_np(attr, PREFER_WRITER_NONRECURSIVE);
+                rc = prefer_writers(attr);
             }
             if rc == 0 {
                 rc = libc::pthread_rwlock_init(place.as_mut_ptr().cast(), attr);

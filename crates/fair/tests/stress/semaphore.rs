@@ -18,6 +18,7 @@ use ulocks_core::{Policy, Private, Shared};
 use ulocks_fair::{RawSemaphore, SemaphoreWith};
 use ulocks_testkit::stress::{self, Load, Random};
 use ulocks_testkit::suite::Effort;
+use ulocks_testkit::task;
 use ulocks_testkit::watchdog;
 
 /// Runs `check` with each protocol and each way of waiting: they leave by different doors.
@@ -265,8 +266,7 @@ fn a_signal_handler_may_release() {
     std::thread::scope(|scope| {
         let (send, target) = std::sync::mpsc::channel();
         let taker = scope.spawn(move || {
-            // SAFETY: no preconditions.
-            send.send(unsafe { libc::pthread_self() }).expect("somebody listens");
+            send.send(task::id()).expect("somebody listens");
             for _ in 0..SIGNALS {
                 SEMAPHORE.acquire().forget();
                 // Both ways, so that the handler strikes either.
@@ -275,15 +275,14 @@ fn a_signal_handler_may_release() {
             }
         });
         let thread = target.recv().expect("the taker began");
-        // SAFETY: the taker runs until it has as many permits as signals were handled, and these
-        // are sent one by one.
-        let kill = |signal| assert_eq!(unsafe { libc::pthread_kill(thread, signal) }, 0);
+        // The taker runs until it has as many permits as signals were handled, and these are sent
+        // one by one.
         for sent in 1..=SIGNALS {
-            kill(libc::SIGUSR2);
+            task::signal(thread, libc::SIGUSR2);
             let mut since = Instant::now();
             while HANDLED.load(Relaxed) < sent {
                 if since.elapsed() > LOST_AFTER {
-                    kill(libc::SIGURG);
+                    task::signal(thread, libc::SIGURG);
                     since = Instant::now();
                 }
                 std::hint::spin_loop();

@@ -13,6 +13,7 @@ use ulocks_core::futex::{Futex, Private as Here};
 use ulocks_core::spin::NoSpin;
 use ulocks_core::{Private, tid};
 use ulocks_pi::{PiCondvarWith, PiLockError, PiMutexWith};
+use ulocks_testkit::task;
 use ulocks_testkit::watchdog::watch;
 
 type Exact = Private<NoSpin>;
@@ -21,9 +22,7 @@ type Mutex<T> = PiMutexWith<T, Exact>;
 /// Gives the calling thread the real-time priority `priority`. False if the system does not allow
 /// it.
 fn run_at(priority: i32) -> bool {
-    let parameters = libc::sched_param { sched_priority: priority };
-    // SAFETY: the structure lives for the call; 0 is the calling thread.
-    unsafe { libc::sched_setscheduler(0, libc::SCHED_FIFO, &raw const parameters) == 0 }
+    task::schedule(0, libc::SCHED_FIFO, priority).is_ok()
 }
 
 /// Whether threads of this process may have real-time priorities; says so if not.

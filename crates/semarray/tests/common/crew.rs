@@ -8,7 +8,8 @@
 //! was on the way during the first.
 
 use crate::script::{DRIVER, Seen, Step, predict};
-use std::os::unix::thread::JoinHandleExt;
+use std::cell::Cell;
+use std::ptr;
 use std::sync::Arc;
 use std::sync::Once;
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
@@ -16,6 +17,7 @@ use std::sync::mpsc::{Receiver, Sender, channel};
 use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 use ulocks_testkit::sets::{Ended, Op, Outcome, Refusal, Sets, Waiters};
+use ulocks_testkit::task;
 use ulocks_testkit::watchdog::watch;
 
 /// How long nothing may happen while a worker is on the way. Far beyond what a wake-up takes on a
@@ -71,6 +73,7 @@ pub struct Crew {
 struct Worker {
     jobs: Sender<Job>,
     thread: JoinHandle<()>,
+    id: i32,
     /// How many signals it has handled.
     handled: Arc<AtomicUsize>,
 }
@@ -85,13 +88,19 @@ impl Crew {
         let worker = |me| {
             let (jobs, jobs_of_mine) = channel::<Job>();
             let ends = ends.clone();
+            let handled = Arc::<AtomicUsize>::default();
+            let counter = Arc::clone(&handled);
+            let (tells, told) = channel();
             let thread = thread::spawn(move || {
+                COUNTER.set(Arc::as_ptr(&counter));
+                tells.send(task::id()).expect("the crew waits for it");
                 for job in jobs_of_mine {
                     // The crew may have been given up.
                     _ = ends.send((me, job()));
                 }
             });
-            Worker { jobs, thread, handled: Arc::default() }
+            let id = told.recv().expect("a worker panicked");
+            Worker { jobs, thread, id, handled }
         };
         Self { workers: (0..workers).map(worker).collect(), ended, out: Vec::new() }
     }
@@ -211,13 +220,9 @@ impl Crew {
     fn interrupt(&mut self, worker: usize) -> Result<(usize, Outcome), String> {
         let since = Instant::now();
         while since.elapsed() < PATIENCE {
-            let Worker { thread, handled, .. } = &self.workers[worker];
+            let Worker { id, handled, .. } = &self.workers[worker];
             let before = handled.load(Relaxed);
-            let value = libc::sigval { sival_ptr: Arc::as_ptr(handled).cast_mut().cast() };
-            // SAFETY: the thread has not been joined; its handler takes the address of a counter
-            // that lives as long as the worker, which outlives the signal, as is waited for below.
-            let sent = unsafe { libc::pthread_sigqueue(thread.as_pthread_t(), libc::SIGUSR1, value) };
-            assert_eq!(sent, 0, "the signal could not be sent");
+            task::signal(*id, libc::SIGUSR1);
             while handled.load(Relaxed) == before {
                 thread::yield_now();
             }
@@ -248,20 +253,26 @@ impl<S: Subject> Drop for Closed<S> {
     }
 }
 
-/// SIGUSR1 counts how often it was handled, in the counter that comes with it.
+thread_local! {
+    /// Where the calling worker counts signals. It is null in other threads.
+    static COUNTER: Cell<*const AtomicUsize> = const { Cell::new(ptr::null()) };
+}
+
+/// SIGUSR1 counts how often the calling worker handled it.
 fn install_handler() {
-    extern "C" fn count(_: libc::c_int, info: *mut libc::siginfo_t, _: *mut libc::c_void) {
-        // SAFETY: the kernel passes what the signal came with, and that is the address of a
-        // counter.
-        let counter = unsafe { &*(*info).si_value().sival_ptr.cast::<AtomicUsize>() };
-        counter.fetch_add(1, Relaxed);
+    extern "C" fn count(_: libc::c_int) {
+        // SAFETY: the pointer is null, or that of a counter which the thread owns a share of until
+        // it ends.
+        if let Some(counter) = unsafe { COUNTER.get().as_ref() } {
+            counter.fetch_add(1, Relaxed);
+        }
     }
     static ONCE: Once = Once::new();
     ONCE.call_once(|| {
         // SAFETY: all zeroes are a `sigaction` without flags, mask and handler.
         let mut action: libc::sigaction = unsafe { std::mem::zeroed() };
-        action.sa_sigaction = count as extern "C" fn(_, _, _) as usize;
-        action.sa_flags = libc::SA_SIGINFO | libc::SA_RESTART;
+        action.sa_sigaction = count as extern "C" fn(_) as usize;
+        action.sa_flags = libc::SA_RESTART;
         // SAFETY: the action is whole, and its handler only increments a counter.
         assert_eq!(unsafe { libc::sigaction(libc::SIGUSR1, &action, std::ptr::null_mut()) }, 0);
     });

@@ -4,6 +4,7 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering::Relaxed};
 use std::sync::{Arc, Mutex};
 use std::thread::{self, JoinHandle};
 use std::time::Duration;
+use ulocks_testkit::task;
 
 static STRUCK: AtomicUsize = AtomicUsize::new(0);
 
@@ -19,13 +20,13 @@ pub fn struck() -> usize {
 /// Sends signals to its targets until it is dropped. Their handler asks for calls to be restarted,
 /// as most programs do.
 pub struct Storm {
-    targets: Arc<Mutex<Vec<libc::pthread_t>>>,
+    targets: Arc<Mutex<Vec<i32>>>,
     over: Arc<AtomicBool>,
     sender: Option<JoinHandle<()>>,
 }
 
 /// The thread that made this is a target until it drops it.
-pub struct Target<'a>(&'a Storm, libc::pthread_t);
+pub struct Target<'a>(&'a Storm, i32);
 
 impl Storm {
     pub fn new() -> Self {
@@ -36,15 +37,15 @@ impl Storm {
             action.sa_flags = libc::SA_RESTART;
             assert_eq!(libc::sigaction(libc::SIGUSR1, &raw const action, std::ptr::null_mut()), 0);
         }
-        let targets: Arc<Mutex<Vec<libc::pthread_t>>> = Arc::default();
+        let targets: Arc<Mutex<Vec<i32>>> = Arc::default();
         let over = Arc::new(AtomicBool::new(false));
         let sender = {
             let (targets, over) = (Arc::clone(&targets), Arc::clone(&over));
             thread::spawn(move || {
                 while !over.load(Relaxed) {
                     for &target in targets.lock().unwrap().iter() {
-                        // SAFETY: a thread is among the targets only while it runs.
-                        unsafe { libc::pthread_kill(target, libc::SIGUSR1) };
+                        // A thread is among the targets only while it runs.
+                        task::signal(target, libc::SIGUSR1);
                     }
                     thread::sleep(Duration::from_micros(50));
                 }
@@ -55,8 +56,7 @@ impl Storm {
 
     /// Makes a target of the calling thread.
     pub fn strike_me(&self) -> Target<'_> {
-        // SAFETY: no preconditions.
-        let me = unsafe { libc::pthread_self() };
+        let me = task::id();
         self.targets.lock().unwrap().push(me);
         Target(self, me)
     }

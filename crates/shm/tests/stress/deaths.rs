@@ -4,7 +4,7 @@
 use crate::place::Shm;
 use std::sync::atomic::Ordering::Relaxed;
 use ulocks_shm::robust::mutex::{LockError, Refused};
-use ulocks_testkit::Child;
+use ulocks_testkit::{Child, task};
 
 const SLEEPERS: u32 = 5;
 
@@ -124,11 +124,7 @@ fn a_thread_that_ends_leaves_the_mutex() {
 /// Runs `body` so that no thread that it wakes runs before it ends: on one CPU with them, at a
 /// real-time priority. False if the kernel does not permit that.
 fn before_all_others(body: impl FnOnce()) -> bool {
-    let set = |policy, priority| {
-        let parameters = libc::sched_param { sched_priority: priority };
-        // SAFETY: 0 is the calling thread; the parameters are borrowed for the call.
-        unsafe { libc::sched_setscheduler(0, policy, &raw const parameters) == 0 }
-    };
+    let set = |policy, priority| task::schedule(0, policy, priority).is_ok();
     if !set(libc::SCHED_FIFO, 1) {
         return false;
     }

@@ -373,6 +373,7 @@ mod signals {
     //! A shower of `SIGUSR1` on chosen threads.
 
     use super::{Arc, AtomicBool, AtomicUsize, Relaxed, thread};
+    use crate::task;
     use std::sync::Mutex;
 
     static HANDLED: AtomicUsize = AtomicUsize::new(0);
@@ -381,7 +382,7 @@ mod signals {
         HANDLED.fetch_add(1, Relaxed);
     }
 
-    type Targets = Arc<Mutex<Vec<libc::pthread_t>>>;
+    type Targets = Arc<Mutex<Vec<i32>>>;
 
     pub(super) struct Storm {
         targets: Targets,
@@ -391,7 +392,7 @@ mod signals {
     }
 
     /// A thread's place among the targets; it leaves them when this is dropped.
-    pub(super) struct Target(Targets, libc::pthread_t);
+    pub(super) struct Target(Targets, i32);
 
     impl Storm {
         pub(super) fn begin() -> Self {
@@ -408,8 +409,8 @@ mod signals {
                 thread::spawn(move || {
                     while !over.load(Relaxed) {
                         for &target in targets.lock().unwrap().iter() {
-                            // SAFETY: a thread is among the targets only while it runs.
-                            unsafe { libc::pthread_kill(target, libc::SIGUSR1) };
+                            // A thread is among the targets only while it runs.
+                            task::signal(target, libc::SIGUSR1);
                         }
                         thread::sleep(std::time::Duration::from_micros(50));
                     }
@@ -432,8 +433,7 @@ mod signals {
 
     impl Target {
         pub(super) fn join(mut self) -> Self {
-            // SAFETY: no preconditions.
-            self.1 = unsafe { libc::pthread_self() };
+            self.1 = task::id();
             self.0.lock().unwrap().push(self.1);
             self
         }

@@ -1,11 +1,33 @@
 //! What the kernel says about a thread.
 
-use std::fs;
+use std::{fs, io};
 
 /// The kernel's id of the calling thread.
 pub fn id() -> i32 {
     // SAFETY: no preconditions.
     unsafe { libc::gettid() }
+}
+
+/// Sends `signal` to the thread `id` of this process. A `pthread_t` is a pointer with musl, so no
+/// thread may hand it to another.
+///
+/// # Panics
+/// If the kernel refuses: the thread has ended, or there is no such signal.
+pub fn signal(id: i32, signal: libc::c_int) {
+    // SAFETY: three numbers; the kernel looks for a thread of that id in this process.
+    let sent = unsafe { libc::syscall(libc::SYS_tgkill, libc::getpid(), id, signal) };
+    assert_eq!(sent, 0, "signal {signal} to thread {id}: {}", io::Error::last_os_error());
+}
+
+/// Gives a thread or a process a scheduling policy; 0 is the calling thread. musl's function of
+/// that name only fails.
+///
+/// # Errors
+/// Those of sched_setscheduler(2).
+pub fn schedule(id: i32, policy: libc::c_int, priority: libc::c_int) -> io::Result<()> {
+    // SAFETY: the kernel reads one number, the priority, at the address.
+    let set = unsafe { libc::syscall(libc::SYS_sched_setscheduler, id, policy, &raw const priority) };
+    if set == 0 { Ok(()) } else { Err(io::Error::last_os_error()) }
 }
 
 /// Returns when the threads `ids` of this process all sleep in the kernel.

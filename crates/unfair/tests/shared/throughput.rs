@@ -9,7 +9,7 @@ use ulocks_core::time::{Clock, Deadline};
 use ulocks_testkit::shared::Mapping;
 use ulocks_testkit::stress::Load;
 use ulocks_testkit::watchdog::watch;
-use ulocks_testkit::{Child, new_lock};
+use ulocks_testkit::{Child, new_lock, task};
 use ulocks_unfair::{After, Bound, HandOff, RawThroughputMutex, ThroughputState};
 
 ulocks_testkit::shared_tests! {
@@ -172,10 +172,8 @@ fn runs_behind_me(child: &Child) {
         for process in [0, child.id()] {
             assert_eq!(libc::sched_setaffinity(process, size_of_val(&cpus), &raw const cpus), 0);
         }
-        let mut parameters: libc::sched_param = std::mem::zeroed();
-        parameters.sched_priority = 0;
-        assert_eq!(libc::sched_setscheduler(child.id(), libc::SCHED_IDLE, &raw const parameters), 0);
     }
+    task::schedule(child.id(), libc::SCHED_IDLE, 0).expect("it is always allowed");
 }
 
 /// The wake-up of a release goes to a process that is killed before it runs, in most of the rounds.

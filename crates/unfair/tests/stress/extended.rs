@@ -13,6 +13,7 @@ use ulocks_core::spin::NoSpin;
 use ulocks_core::time::Deadline;
 use ulocks_core::{Private, api};
 use ulocks_testkit::stress::{self, Load};
+use ulocks_testkit::task;
 use ulocks_unfair::{After, HandOff, RawThroughputMutex};
 
 type Plain = Extended<RawThroughputMutex>;
@@ -167,8 +168,7 @@ fn under_interrupts<L: RawMutex + Send + Sync>() {
             scope.spawn(move || {
                 assert!(slice::pretend(&kernel.control, give_back));
                 KERNEL.set(Some(kernel));
-                // SAFETY: no preconditions.
-                sender.send(unsafe { libc::pthread_self() }).expect("somebody listens");
+                sender.send(task::id()).expect("somebody listens");
                 let mut done = 0;
                 for nth in 0.. {
                     if over.load(Relaxed) {
@@ -186,9 +186,8 @@ fn under_interrupts<L: RawMutex + Send + Sync>() {
         let granted = || kernels.iter().map(|kernel| kernel.granted.load(Relaxed)).sum::<usize>();
         while granted() < 2_000 {
             for &thread in &threads {
-                // SAFETY: the threads run until `over`, and are joined after that, at the end of
-                // the scope.
-                unsafe { libc::pthread_kill(thread, libc::SIGUSR2) };
+                // The threads run until `over`.
+                task::signal(thread, libc::SIGUSR2);
             }
             thread::sleep(Duration::from_micros(20));
         }
