@@ -311,6 +311,7 @@ macro_rules! locks {
                 family: true,
                 ..Entry::new::<$fixed_threads>($fixed, $initial, $line, locks!(@given $($fixed_processes)?))
             },)*] as [Entry; locks!(@count $($fixed)*)]);
+            all.retain(|entry| crate::subjects::is_here(entry.name));
             all
         });
 

@@ -61,6 +61,7 @@ pub use super::types::robust::ListError;
 use super::futex::{Futex, OWNER_DIED, Shared, TID_MASK, WAITERS};
 use super::sync::Ordering::{Acquire, Relaxed, Release};
 use super::sync::{AtomicPtr, AtomicU32};
+use super::types::robust::WORD;
 use super::world::robust::List;
 use super::world::{process_generation, thread_id};
 use core::fmt;
@@ -95,9 +96,6 @@ const BETWEEN: u32 = WAITERS;
 const ENTRY: usize = 32;
 #[cfg(target_pointer_width = "64")]
 const _: () = assert!(core::mem::offset_of!(Token, next) == ENTRY && size_of::<Token>() == 40);
-
-/// Which of the two words threads of this C library use.
-const WORD: usize = if cfg!(target_env = "musl") { 1 } else { 0 };
 
 impl Token {
     crate::const_fn! {

@@ -3,6 +3,9 @@
 use core::error::Error;
 use core::fmt;
 
+/// Which of a token's two words threads of this C library use.
+pub(crate) const WORD: usize = if cfg!(target_env = "musl") { 1 } else { 0 };
+
 /// Why a token could not be put on the calling thread's robust list.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
@@ -20,8 +23,8 @@ impl fmt::Display for ListError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Missing => f.write_str(
-                "the thread has no robust list; lock a robust pthread mutex once in it, which makes the C \
-                 library register one, or look for a seccomp filter that forbids `get_robust_list`",
+                "the thread has no robust list: the C library registers none, or a seccomp filter forbids \
+                 `get_robust_list`",
             ),
             Self::Foreign(offset) => write!(
                 f,

@@ -6,10 +6,13 @@
 //! one behind the other, and [`OURS`] knows their order. The C library puts its own entries in
 //! front.
 
-use super::process_generation;
 use super::syscall::checked;
-use crate::sys::types::robust::ListError;
+use super::{process_generation, thread_id};
+use crate::sys::futex::TID_MASK;
+use crate::sys::types::robust::{ListError, WORD};
 use core::cell::RefCell;
+#[cfg(not(target_os = "android"))]
+use core::mem::MaybeUninit;
 use core::ptr::null_mut;
 use core::sync::atomic::{Ordering::SeqCst, compiler_fence};
 
@@ -34,10 +37,103 @@ const LONGEST: usize = 2_048;
 /// `sys::robust`.
 const ENTRY_BYTES: isize = 32;
 
+/// What this crate has put into the calling thread's list.
+struct Ours {
+    /// The generation of the process that did.
+    generation: Option<u32>,
+    /// The head of the list; null as long as nobody has asked for it.
+    head: *mut Head,
+    /// The entries, from the front to the end.
+    entries: Vec<*mut Entry>,
+}
+
 thread_local! {
-    /// The entries of this crate in the calling thread's list, from the front to the end, and the
-    /// generation of the process that put them there.
-    static OURS: RefCell<(Option<u32>, Vec<*mut Entry>)> = const { RefCell::new((None, Vec::new())) };
+    static OURS: RefCell<Ours> =
+        const { RefCell::new(Ours { generation: None, head: null_mut(), entries: Vec::new() }) };
+}
+
+impl Ours {
+    /// Forgets the parent's entries, if this is a child of fork.
+    fn in_this_process(&mut self) {
+        let now = process_generation();
+        if self.generation != now {
+            if !self.head.is_null() {
+                cut(self.head);
+            }
+            self.entries.clear();
+            self.generation = now;
+        }
+    }
+}
+
+/// In a child of fork, takes off the list what the parent's thread holds.
+///
+/// glibc does that by itself. musl does not, and the entries may be in shared memory. An entry of
+/// the child behind one of them would be on the list of the parent, too.
+fn cut(head: *mut Head) {
+    let (end, mine) = (head.cast::<Entry>(), thread_id());
+    let mut last = end;
+    for _ in 0..=LONGEST {
+        // SAFETY: `last` is the head, or an entry of a mutex that this thread holds.
+        let next = unsafe { last.read_volatile() }.map_addr(|address| address & !PI).cast::<Entry>();
+        if next == end || next.is_null() {
+            return;
+        }
+        let word = next.wrapping_byte_offset(4 * WORD as isize - ENTRY_BYTES).cast::<u32>();
+        // SAFETY: the word of a robust mutex, which was mapped at the fork. The C library, too,
+        // accesses the first entry.
+        if unsafe { word.read_volatile() } & TID_MASK != mine {
+            // SAFETY: as above. The child's own entries are in front of its parent's.
+            unsafe { last.write_volatile(end.cast()) };
+            return;
+        }
+        last = next;
+    }
+}
+
+/// Where the C library keeps the robust list of the calling thread, if the kernel knows.
+fn registered() -> Option<*mut Head> {
+    let (mut head, mut bytes) = (null_mut::<Head>(), 0_usize);
+    // SAFETY: 0 is the calling thread; the kernel writes an address and a size to the two places,
+    // which are borrowed for the whole call.
+    let answer =
+        checked(|| unsafe { libc::syscall(libc::SYS_get_robust_list, 0, &raw mut head, &raw mut bytes) });
+    (answer.is_ok() && !head.is_null() && bytes == size_of::<Head>()).then_some(head)
+}
+
+/// Android's C library has no robust mutexes.
+#[cfg(target_os = "android")]
+fn have_it_registered() -> bool {
+    false
+}
+
+/// Acquires a robust pthread mutex once. Whether that went well.
+#[cfg(not(target_os = "android"))]
+#[cold]
+fn have_it_registered() -> bool {
+    let mut attributes = MaybeUninit::uninit();
+    let mut mutex = MaybeUninit::<libc::pthread_mutex_t>::uninit();
+    let (attributes, mutex) = (attributes.as_mut_ptr(), mutex.as_mut_ptr());
+    // SAFETY: the attributes are initialised by the first call, and the mutex before it is used.
+    // Both stay where they are until they are destroyed. No other thread knows the mutex.
+    unsafe {
+        if libc::pthread_mutexattr_init(attributes) != 0 {
+            return false;
+        }
+        let is_made = libc::pthread_mutexattr_setrobust(attributes, libc::PTHREAD_MUTEX_ROBUST) == 0
+            && libc::pthread_mutexattr_setpshared(attributes, libc::PTHREAD_PROCESS_SHARED) == 0
+            && libc::pthread_mutex_init(mutex, attributes) == 0;
+        libc::pthread_mutexattr_destroy(attributes);
+        if !is_made {
+            return false;
+        }
+        let is_acquired = libc::pthread_mutex_lock(mutex) == 0;
+        if is_acquired {
+            libc::pthread_mutex_unlock(mutex);
+        }
+        libc::pthread_mutex_destroy(mutex);
+        is_acquired
+    }
 }
 
 /// The robust list of the thread that asked for it.
@@ -49,14 +145,12 @@ pub(crate) struct List {
 impl List {
     /// The list of the calling thread.
     pub(crate) fn current() -> Result<Self, ListError> {
-        let (mut head, mut bytes) = (null_mut::<Head>(), 0_usize);
-        // SAFETY: 0 is the calling thread; the kernel writes an address and a size to the two
-        // places, which are borrowed for the whole call.
-        let answer =
-            checked(|| unsafe { libc::syscall(libc::SYS_get_robust_list, 0, &raw mut head, &raw mut bytes) });
-        if answer.is_err() || head.is_null() || bytes != size_of::<Head>() {
-            return Err(ListError::Missing);
-        }
+        OURS.with_borrow_mut(Ours::in_this_process);
+        // glibc registers the list of a thread when it starts. musl does when the thread first
+        // acquires a robust mutex.
+        let head = registered().or_else(|| if have_it_registered() { registered() } else { None });
+        let head = head.ok_or(ListError::Missing)?;
+        OURS.with_borrow_mut(|ours| ours.head = head);
         let list = Self { head };
         // SAFETY: the kernel has told where the head is, and the C library keeps it for the whole
         // life of the thread.
@@ -99,14 +193,9 @@ impl List {
     /// The two pointers before and at `entry` are this crate's, are mapped until [`remove`]
     /// (Self::remove) or the end of the thread, and are in no list.
     pub(crate) unsafe fn append(self, entry: *mut Entry) -> Result<(), ListError> {
-        OURS.with_borrow_mut(|(generation, ours)| {
-            let now = process_generation();
-            if *generation != now {
-                // A child of fork has a list of its own, which is empty.
-                ours.clear();
-                *generation = now;
-            }
-            let last = match ours.last() {
+        OURS.with_borrow_mut(|ours| {
+            ours.in_this_process();
+            let last = match ours.entries.last() {
                 Some(&last) => last,
                 None => self.before(self.end())?,
             };
@@ -119,7 +208,7 @@ impl List {
                 last.write_volatile(entry.cast());
             }
             compiler_fence(SeqCst);
-            ours.push(entry);
+            ours.entries.push(entry);
             Ok(())
         })
     }
@@ -129,7 +218,7 @@ impl List {
     /// # Safety
     /// This thread has put `entry` there with [`append`](Self::append), and it is still mapped.
     pub(crate) unsafe fn remove(self, entry: *mut Entry) -> Result<(), ListError> {
-        OURS.with_borrow_mut(|(_, ours)| {
+        OURS.with_borrow_mut(|Ours { entries: ours, .. }| {
             let Some(place) = ours.iter().position(|&of| of == entry) else { return Ok(()) };
             let next = ours.get(place + 1).copied();
             let last = match place.checked_sub(1) {
