@@ -39,7 +39,7 @@ impl Identity {
 
     /// The class of this lock, whose type is `L`.
     #[inline]
-    pub fn class<L>(&self, at: Place) -> &'static Node {
+    pub fn class<L: ?Sized>(&self, at: Place) -> &'static Node {
         match self.known_class() {
             Some(class) => class,
             None => self.find_class(at, type_name::<L>()),
@@ -59,7 +59,7 @@ impl Identity {
 
     /// What a thread asks for that asks for this lock, of type `L`, at `lock`.
     #[inline]
-    pub fn asked<L>(&self, lock: usize, access: Access, subclass: u8, at: Place) -> Asked {
+    pub fn asked<L: ?Sized>(&self, lock: usize, access: Access, subclass: u8, at: Place) -> Asked {
         let class = self.class::<L>(at);
         Asked { lock, class, access, subclass, instance: self.instance.load(Relaxed), at }
     }

@@ -47,6 +47,8 @@ mod reentrant;
 #[cfg(any(checking, modelled))]
 #[cfg_attr(modelled, allow(dead_code))]
 mod report;
+#[cfg(all(checking, feature = "shm"))]
+mod robust;
 #[cfg(checking)]
 mod rules;
 #[cfg(checking)]
@@ -92,6 +94,8 @@ pub use policy::Policy;
 pub use reentrant::{CheckedReentrant, CheckedReentrantMutex};
 #[cfg(any(checking, modelled))]
 pub use report::{LockName, Place, Report, Rule, Severity, Step, ThreadName, policy, set_policy};
+#[cfg(all(checking, feature = "shm"))]
+pub use robust::{Robust, RobustGuard};
 #[cfg(checking)]
 pub use rwlock::{CheckedReadToken, CheckedRw, CheckedRwLock};
 #[cfg(checking)]

@@ -15,6 +15,12 @@ mod executor;
 mod harness;
 mod misuse;
 mod orders;
+#[cfg(feature = "shm")]
+mod robust;
+#[cfg(not(feature = "shm"))]
+mod robust {
+    pub const TABLE: &[crate::Fault] = &[];
+}
 mod rwlocks;
 mod shared_deadlocks;
 mod shared_orders;
@@ -34,6 +40,7 @@ fn every_planted_fault_is_found_with_its_places() {
         rwlocks::TABLE,
         shared_orders::TABLE,
         shared_deadlocks::TABLE,
+        robust::TABLE,
         signals::TABLE,
         awaits::TABLE,
         as_errors::TABLE,

@@ -227,8 +227,8 @@ fn no_writer_comes_between_a_write_and_its_downgrade() {
 fn fair_releases_hand_over() {
     // A thread that is woken for the write side, and sees nothing of it yet, gets it all the same.
     explore(unordered(1), || behind(Held::WrittenFairly, [At::<Two>::writes, At::<Two>::writes]));
-    // With two preemptions these take half a minute. On the virtual machine, `leaving.rs` plays these
-    // roles with six more, at random.
+    // With two preemptions these take half a minute. On the virtual machine, `leaving.rs` plays
+    // these roles with six more, at random.
     explore(exact(1), || {
         together_with([At::<Two>::writes_fairly, At::<Two>::writes_fairly, At::<Two>::reads::<Bulk>])
     });

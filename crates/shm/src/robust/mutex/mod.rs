@@ -78,6 +78,17 @@ pub enum LockError<G> {
     Refused(Refused),
 }
 
+impl<G> LockError<G> {
+    /// The same error with another guard.
+    pub fn map<H>(self, f: impl FnOnce(G) -> H) -> LockError<H> {
+        match self {
+            Self::OwnerDied(guard) => LockError::OwnerDied(f(guard)),
+            Self::NotRecoverable => LockError::NotRecoverable,
+            Self::Refused(refused) => LockError::Refused(refused),
+        }
+    }
+}
+
 impl<G> fmt::Debug for LockError<G> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         fmt::Display::fmt(self, f)

@@ -1,0 +1,188 @@
+//! Robust locks of a region.
+
+use crate::Fault;
+use crate::deadlocks::await_waiters;
+use crate::harness::{Places, breaks, circle, fault};
+use std::sync::Barrier;
+use std::time::Duration;
+use ulocks_core::time::Deadline;
+use ulocks_debug::*;
+use ulocks_shm::Region;
+use ulocks_shm::robust::fair_mutex::RawRobustFairMutex;
+use ulocks_shm::robust::mutex::{LockError, Refused, RobustMutex};
+use ulocks_shm::robust::rwlock::RobustPsRwLock;
+
+pub const TABLE: &[Fault] = &[
+    ("a robust mutex is acquired twice", twice),
+    ("a robust fair mutex is acquired twice, by two handles", twice_by_two_handles),
+    ("inversion of a robust mutex and a mutex", inversion),
+    ("deadlock of two robust mutexes", deadlock),
+    ("a thread ends with a robust mutex", exit),
+    ("a robust reader writes", reader_writes),
+    ("a robust reader reads again", reads_again),
+    ("a robust writer that has become a reader writes", downgraded_writes),
+    ("inversion of two robust reader-writer locks", inversion_of_rwlocks),
+];
+
+fn region<L: ulocks_shm::SharedSafe>() -> Region<L> {
+    Region::options().anonymous().expect("a region")
+}
+
+fn twice() -> Vec<Places> {
+    let region = region::<RobustMutex<u32>>();
+    let me = region.join().unwrap();
+    let mutex = Robust::new(&*region);
+    let (held, l1) = (mutex.lock(&me).unwrap(), line!());
+    breaks(|| drop(mutex.lock(&me)));
+    let l2 = line!() - 1;
+    assert!(matches!(mutex.try_lock(&me), Err(LockError::Refused(Refused::Deadlock))));
+    assert_eq!(mutex.name(), "RobustMutex");
+    drop(held);
+    vec![fault(Rule::NoRecursion, l2, l1)]
+}
+
+fn twice_by_two_handles() -> Vec<Places> {
+    let region = region::<RobustMutex<u32, RawRobustFairMutex>>();
+    let me = region.join().unwrap();
+    let (one, other) = (Robust::new(&*region), Robust::new(&*region));
+    let (held, l1) = (one.lock(&me).unwrap(), line!());
+    breaks(|| drop(other.lock(&me)));
+    let l2 = line!() - 1;
+    drop(held);
+    assert!(held_is_empty());
+    vec![fault(Rule::NoRecursion, l2, l1)]
+}
+
+fn held_is_empty() -> bool {
+    held().locks().is_empty()
+}
+
+fn inversion() -> Vec<Places> {
+    static LOG: Class = Class::new("log");
+    let region = region::<RobustMutex<u32>>();
+    let me = region.join().unwrap();
+    let (log, table) = (Robust::new_in(&LOG, &*region), Mutex::new(0));
+    let (in_log, h1) = (log.lock(&me).unwrap(), line!());
+    let (in_table, a1) = (table.lock(), line!());
+    assert_eq!(held().locks().iter().filter(|held| held.lock.name == "log").count(), 1);
+    drop((in_table, in_log));
+    let (in_table, h2) = (table.lock(), line!());
+    breaks(|| drop(log.lock(&me)));
+    let a2 = line!() - 1;
+    // An attempt does not wait.
+    *log.try_lock(&me).unwrap() += 1;
+    *log.try_lock_for(&me, Duration::from_secs(1)).unwrap() += 1;
+    drop(in_table);
+    assert_eq!(*log.lock(&me).unwrap(), 2);
+    vec![circle(Rule::Order, &[(h2, a2), (h1, a1)])]
+}
+
+/// With deadlines, so that it ends. No order is asked for.
+fn deadlock() -> Vec<Places> {
+    let (a, b) = (region::<RobustMutex<u32>>(), region::<RobustMutex<u32>>());
+    let (in_a, in_b) = (Robust::new(&*a), Robust::new(&*b));
+    let both = Barrier::new(2);
+    let start = line!();
+    std::thread::scope(|scope| {
+        scope.spawn(|| {
+            let (mine, theirs) = (a.join().unwrap(), b.join().unwrap());
+            let _held = in_a.lock(&mine).unwrap();
+            both.wait();
+            // Until the other one has given up.
+            drop(in_b.lock_until(&theirs, Deadline::after(Duration::from_secs(60))).unwrap());
+        });
+        let (theirs, mine) = (a.join().unwrap(), b.join().unwrap());
+        let held = in_b.lock(&mine).unwrap();
+        both.wait();
+        await_waiters(1);
+        let timeout = Duration::from_millis(20);
+        assert!(in_a.try_lock_for(&theirs, timeout).is_err());
+        drop(held);
+    });
+    vec![circle(Rule::Deadlock, &[(start + 10, start + 14), (start + 4, start + 7)])]
+}
+
+/// The kernel tells the next owner, whose guard is checked, too.
+fn exit() -> Vec<Places> {
+    let region = region::<RobustMutex<u32>>();
+    let mutex = Robust::new(&*region);
+    let l1 = line!() + 5;
+    std::thread::scope(|scope| {
+        scope
+            .spawn(|| {
+                let me = region.join().unwrap();
+                std::mem::forget(mutex.lock(&me).unwrap());
+                std::mem::forget(me);
+            })
+            .join()
+            .unwrap();
+    });
+    let me = region.join().unwrap();
+    let Err(LockError::OwnerDied(mut guard)) = mutex.lock(&me) else { panic!("the owner has died") };
+    assert_eq!(held().locks().len(), 1);
+    assert!(guard.is_dirty());
+    guard.mark_consistent();
+    drop(guard);
+    assert!(held_is_empty());
+    mutex.lock(&me).unwrap().abandon();
+    assert!(held_is_empty());
+    assert!(matches!(mutex.lock(&me), Err(LockError::NotRecoverable)));
+    mutex.reset(&me).unwrap().mark_consistent();
+    assert!(held_is_empty());
+    vec![fault(Rule::NoExit, None, l1)]
+}
+
+fn reader_writes() -> Vec<Places> {
+    let region = region::<RobustPsRwLock<u32>>();
+    let me = region.join().unwrap();
+    let lock = Robust::new(&*region);
+    let (reads, l1) = (lock.read(&me).unwrap(), line!());
+    breaks(|| drop(lock.write(&me)));
+    let l2 = line!() - 1;
+    drop(reads);
+    assert!(held_is_empty());
+    *lock.write(&me).unwrap() += 1;
+    assert_eq!(*lock.read_urgent(&me).unwrap(), 1);
+    vec![fault(Rule::NoRecursion, l2, l1)]
+}
+
+fn reads_again() -> Vec<Places> {
+    let region = region::<RobustPsRwLock<u32>>();
+    let me = region.join().unwrap();
+    let lock = Robust::new(&*region);
+    let (reads, l1) = (lock.read(&me).unwrap(), line!());
+    // The lock has room for one reader of a thread, whatever the class.
+    breaks(|| drop(lock.read_urgent(&me)));
+    let l2 = line!() - 1;
+    drop(reads);
+    vec![fault(Rule::NoReadAgain, l2, l1)]
+}
+
+fn downgraded_writes() -> Vec<Places> {
+    let region = region::<RobustPsRwLock<u32>>();
+    let me = region.join().unwrap();
+    let lock = Robust::new(&*region);
+    let (writes, l1) = (lock.write(&me).unwrap(), line!());
+    let reads = writes.downgrade();
+    assert!(held().locks().iter().all(|held| held.lock.access == Access::Read(0)));
+    breaks(|| drop(lock.write(&me)));
+    let l2 = line!() - 1;
+    drop(reads);
+    assert!(held_is_empty());
+    vec![fault(Rule::NoRecursion, l2, l1)]
+}
+
+fn inversion_of_rwlocks() -> Vec<Places> {
+    let (a, b) = (region::<RobustPsRwLock<u32>>(), region::<RobustPsRwLock<u32>>());
+    let (of_a, of_b) = (a.join().unwrap(), b.join().unwrap());
+    let in_a = Robust::new(&*a);
+    let in_b = Robust::new(&*b);
+    let (reads, h1) = (in_a.read(&of_a).unwrap(), line!());
+    let (writes, a1) = (in_b.write(&of_b).unwrap(), line!());
+    drop((writes, reads));
+    let (reads, h2) = (in_b.read(&of_b).unwrap(), line!());
+    breaks(|| drop(in_a.write(&of_a)));
+    let a2 = line!() - 1;
+    drop(reads);
+    vec![circle(Rule::Order, &[(h2, a2), (h1, a1)])]
+}
