@@ -151,6 +151,31 @@ xflags::xflags! {
             optional --suite dir: PathBuf
         }
 
+        /// Runs the native tests of every crate in virtual machines with other kernels and CPUs:
+        /// cargo xtask machines [--kernel SUITE[-rt]] [--arch NAME] [--cpus N] [-- FILTER..]
+        cmd machines {
+            /// The suite of Debian whose kernel is booted, as bookworm or trixie-rt (default sid).
+            optional --kernel suite: String
+            /// The processor: x86_64, aarch64, riscv64 or i686.
+            optional --arch name: String
+            /// How many CPUs (default 4).
+            optional --cpus n: u32
+            /// On how many NUMA nodes (default 1).
+            optional --nodes n: u32
+            /// Two CPUs share a core.
+            optional --smt
+            /// The C library: gnu, this machine's (the default); suite, the kernel's suite's; musl.
+            optional --libc name: String
+            /// What goes on beside the tests: offline or half-cpu.
+            optional --under load: String
+            /// Only machines of the standard list whose names contain this.
+            optional --only text: String
+            /// How many machines run at once (default 1).
+            optional --jobs n: usize
+            /// Only tests whose program and name contain one of these.
+            repeated filter: String
+        }
+
         /// Rebuilds the HTML report of a benchmark run from its JSON.
         cmd report {
             /// The JSON file (default: the last run's, in target/ulocks-report/).
@@ -276,6 +301,15 @@ mod tests {
         );
         assert!(matches!(parse("real --suite tests"), Ok(XtaskCmd::Real(real)) if real.suite.is_some()));
         assert!(parse("real --minutes many").unwrap_err().contains("--minutes"));
+    }
+
+    #[test]
+    fn machines_takes_what_a_machine_has_and_a_filter() {
+        let line = "machines --kernel trixie-rt --arch aarch64 --cpus 64 --nodes 2 --smt -- core-api fair";
+        let Ok(XtaskCmd::Machines(machines)) = parse(line) else { panic!("not a machines command") };
+        assert_eq!((machines.cpus, machines.nodes, machines.smt), (Some(64), Some(2), true));
+        assert_eq!(machines.filter, ["core-api", "fair"]);
+        assert!(parse("machines --cpus many").unwrap_err().contains("--cpus"));
     }
 
     #[test]

@@ -16,6 +16,7 @@ mod lean;
 mod litmus;
 mod long;
 mod loom;
+mod machines;
 mod miri;
 mod mutants;
 mod page;
@@ -80,6 +81,7 @@ fn run(command: XtaskCmd, steps: &mut Steps) -> anyhow::Result<()> {
         XtaskCmd::Mutants(flags) => mutants::run(&flags, &workspace, steps),
         XtaskCmd::Verify(flags) => verify::run(&flags, &workspace, steps),
         XtaskCmd::Long(flags) => long::run(&flags, &workspace, steps),
+        XtaskCmd::Machines(flags) => machines::run(&flags, &workspace, steps),
         XtaskCmd::Real(flags) => real::run(&flags, &shell, &workspace, steps),
         XtaskCmd::Report(flags) => report::run(&flags, &shell, &workspace, steps),
         XtaskCmd::PublishCheck(flags) => publish_check::run(&flags, &shell, steps),

@@ -25,6 +25,8 @@ pub enum How {
     Native,
     /// As `cargo xtask test` builds them, but optimised.
     Optimised,
+    /// Optimised, for another target of Rust.
+    For(&'static str),
     /// For loom.
     Loom,
     /// For the virtual machine.
@@ -49,6 +51,17 @@ pub struct Program {
 }
 
 impl Program {
+    /// A program that cargo has built for a target of `package`, whose directory is `dir`.
+    #[cfg(test)]
+    pub fn new(package: &str, target: &str, path: PathBuf, dir: PathBuf) -> Self {
+        Self { package: package.into(), target: target.into(), path, dir }
+    }
+
+    /// Where cargo would run it.
+    pub fn dir(&self) -> &Path {
+        &self.dir
+    }
+
     /// A command that runs it as cargo does.
     pub fn command(&self) -> Command {
         let mut command = Command::new(&self.path);
@@ -59,9 +72,14 @@ impl Program {
     /// The names of its tests.
     pub fn tests(&self) -> anyhow::Result<Vec<String>> {
         let printed = self.command().args(["--list", "--format", "terse"]).output()?;
-        let lines = String::from_utf8_lossy(&printed.stdout);
-        Ok(lines.lines().filter_map(|line| Some(line.strip_suffix(": test")?.to_owned())).collect())
+        Ok(listed(&printed.stdout))
     }
+}
+
+/// The names of tests that `--list --format terse` has printed.
+pub fn listed(printed: &[u8]) -> Vec<String> {
+    let lines = String::from_utf8_lossy(printed);
+    lines.lines().filter_map(|line| Some(line.strip_suffix(": test")?.to_owned())).collect()
 }
 
 /// Builds the targets `targets` of `packages`. A target may be a pattern. Returns None if the build
@@ -106,6 +124,10 @@ fn command(workspace: &Workspace, how: How, packages: &[&Package]) -> anyhow::Re
         How::Native => _ = cargo.arg("test").args(dash_p(packages)).arg("--all-features"),
         How::Optimised => {
             cargo.args(["test", "--profile", "model"]).args(dash_p(packages)).arg("--all-features");
+        }
+        How::For(target) => {
+            cargo.args(["test", "--profile", "model", "--target", target]);
+            cargo.args(dash_p(packages)).arg("--all-features");
         }
         How::Loom | How::Vm => {
             let world = World::new(if how == How::Vm { "vm" } else { "loom" }, &target);

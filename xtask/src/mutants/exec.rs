@@ -5,9 +5,10 @@ use crate::steps::Tally;
 use serde::{Deserialize, Serialize};
 use std::fmt;
 use std::fs::{self, File};
+use std::io;
 use std::os::unix::process::CommandExt;
 use std::path::Path;
-use std::process::{Command, ExitStatus, Stdio};
+use std::process::{Child, Command, ExitStatus, Stdio};
 use std::thread::sleep;
 use std::time::{Duration, Instant};
 
@@ -201,11 +202,16 @@ fn ran(status: Option<ExitStatus>, output: &Path) -> anyhow::Result<Ran> {
     Ok(Ran { end, output })
 }
 
+/// A shell that kills the process group of `child` when its input ends: when that is dropped, and
+/// also if this process is killed.
+pub fn reaper(child: &Child) -> io::Result<Child> {
+    let mut reaper = Command::new("sh");
+    reaper.args(["-c", "read _; kill -KILL \"$0\"", &format!("-{}", child.id())]).process_group(0);
+    reaper.stdin(Stdio::piped()).stderr(Stdio::null()).spawn()
+}
+
 /// Runs `command` as a process group. None if it has not ended after `limit`.
-///
-/// A shell reads from this process, and kills the group when its input ends. The input ends when
-/// this function returns, and also if this process is killed. So neither a test nor a child of a
-/// test stays behind.
+/// The [`reaper`] sees to it that neither a test nor a child of a test stays behind.
 pub fn run_within(command: &mut Command, limit: Duration) -> anyhow::Result<Option<ExitStatus>> {
     run_until(command, limit, || false)
 }
@@ -217,9 +223,7 @@ fn run_until(
     mut is_enough: impl FnMut() -> bool,
 ) -> anyhow::Result<Option<ExitStatus>> {
     let mut child = command.stdin(Stdio::null()).process_group(0).spawn()?;
-    let mut reaper = Command::new("sh");
-    reaper.args(["-c", "read _; kill -KILL \"$0\"", &format!("-{}", child.id())]).process_group(0);
-    let mut reaper = reaper.stdin(Stdio::piped()).stderr(Stdio::null()).spawn()?;
+    let mut reaper = reaper(&child)?;
     let start = Instant::now();
     let mut status = child.try_wait()?;
     while status.is_none() && start.elapsed() < limit && !is_enough() {

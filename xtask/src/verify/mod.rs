@@ -5,6 +5,7 @@
 //! |---|---|
 //! | `crates/*/checks.toml` | which tests check which property of which lock (`map.rs` has the format) |
 //! | `verification.jsonl` | what each of these tests did when it last ran (`records.rs`) |
+//! | `machines.jsonl` | what each virtual machine did (`machines/records.rs`) |
 //! | `VERIFICATION.md` | the table (`table.rs`) |
 //!
 //! With `--table` no test runs: the table is generated from the records. The score of the orderings
@@ -18,11 +19,13 @@ mod scan;
 mod table;
 
 use crate::flags;
+use crate::machines;
 use crate::mutants::{self, spec};
 use crate::steps::Steps;
 use crate::workspace::Workspace;
 use anyhow::{Context, bail};
 use map::{Check, Lock, Tool};
+pub use records::today;
 use records::{Audit, Records};
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs::{self, File};
@@ -71,7 +74,8 @@ pub fn faults(workspace: &Workspace) -> anyhow::Result<Vec<String>> {
 
 fn generate(locks: &[Lock], records: &Records, workspace: &Workspace) -> anyhow::Result<String> {
     let (mutants, _) = spec::load(workspace)?;
-    Ok(table::text(locks, &mutants, records, workspace))
+    let machines = machines::records::Records::load(workspace)?.markdown();
+    Ok(table::text(locks, &mutants, records, workspace) + &machines)
 }
 
 /// Runs the tests that `flags` select.

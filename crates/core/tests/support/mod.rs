@@ -12,14 +12,13 @@ use std::panic;
 use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
 use std::sync::{Arc, Once};
 use std::thread::{self, Scope, ScopedJoinHandle};
-use std::time::Duration;
 use ulocks_core::futex::{Futex, Scope as FutexScope};
 use ulocks_core::tid;
+use ulocks_testkit::watchdog::patience;
 
-const PATIENCE: Duration = Duration::from_secs(120);
-
-/// Ends the program if it is still there after two minutes. What any thread panicked with before is
-/// on stderr then: written past the test harness, which holds output back until a test has ended.
+/// Ends the program if it is still there after [`patience`]. What any thread panicked with before
+/// is on stderr then: written past the test harness, which holds output back until a test has
+/// ended.
 pub fn watchdog() {
     static START: Once = Once::new();
     START.call_once(|| {
@@ -29,8 +28,8 @@ pub fn watchdog() {
             hook(info);
         }));
         thread::spawn(|| {
-            thread::sleep(PATIENCE);
-            let _ = writeln!(io::stderr(), "a test hangs: {PATIENCE:?} have passed");
+            thread::sleep(patience());
+            let _ = writeln!(io::stderr(), "a test hangs: {:?} have passed", patience());
             std::process::abort();
         });
     });

@@ -1,6 +1,7 @@
 //! A page that children share, with slots and mutexes in it.
 
 use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
+use ulocks_core::capabilities::{Capability, capabilities};
 use ulocks_core::spin::NoSpin;
 use ulocks_core::{Shared, futex};
 use ulocks_shm::robust::RawRobust;
@@ -41,8 +42,11 @@ impl Place {
         // SAFETY: a place lies in a mapping that outlives its members: a thread of a test ends
         // before the mapping does, and a child ends without unmapping it.
         let me = unsafe { Member::join(&self.slots, start..start + size_of::<Self>()) }.unwrap();
-        // A waiter that depends on its next look hangs, and the watchdog ends the test.
-        me.set_recheck(std::time::Duration::from_hours(1));
+        // A waiter that depends on its next look hangs, and the watchdog ends the test. Before
+        // Linux 5.16 each waiter depends on it.
+        if capabilities().has(Capability::Waitv) {
+            me.set_recheck(std::time::Duration::from_hours(1));
+        }
         me
     }
 }

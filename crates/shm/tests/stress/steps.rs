@@ -82,7 +82,8 @@ fn a_death_at_any_instruction(subject: &'static Subject, stride: usize) {
         points += 1;
     }
     println!("killed at {points} instructions");
-    assert!(points * stride > 300, "{points} instructions are too few for a pair");
+    // An optimised pair has about 290 instructions.
+    assert!(points * stride > 200, "{points} steps of {stride} instructions are too few for a pair");
 }
 
 #[test]

@@ -8,17 +8,24 @@ use std::time::Duration;
 
 /// How long a client may take before it counts as hung. Far beyond what any of them needs on a
 /// loaded machine.
-pub const PATIENCE: Duration = Duration::from_secs(120);
+const PATIENCE: Duration = Duration::from_secs(120);
+
+/// How long a client may take before it counts as hung. The variable `ULOCKS_PATIENCE` gives other
+/// seconds than 120, for machines that are emulated.
+pub fn patience() -> Duration {
+    let given = std::env::var("ULOCKS_PATIENCE").ok();
+    given.map_or(PATIENCE, |text| Duration::from_secs(text.parse().expect("ULOCKS_PATIENCE: seconds")))
+}
 
 /// Aborts the process if it is not dropped in time.
 #[must_use = "dropped at once, it guards nothing"]
 pub struct Watchdog(#[allow(dead_code, reason = "its drop is the message")] Sender<()>);
 
-/// Watches until the result is dropped. After [`PATIENCE`] prints `name`, what `state` says and
+/// Watches until the result is dropped. After [`patience`] it prints `name`, what `state` says and
 /// what each thread of the process waits for in the kernel, and aborts: a hung test is a failed
 /// test, with something to go by.
 pub fn watch(name: &str, state: impl Fn() -> String + Send + 'static) -> Watchdog {
-    watch_for(PATIENCE, name, state)
+    watch_for(patience(), name, state)
 }
 
 /// As [`watch`], with another limit.

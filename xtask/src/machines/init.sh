@@ -1,0 +1,87 @@
+#!/bin/busybox sh
+# The first process of the guest. It runs the tests of /plan, and tells the serial line of each.
+/bin/busybox mkdir -p /bin /proc /sys /dev /tmp /run /root
+/bin/busybox --install -s /bin
+export PATH=/bin HOME=/root TMPDIR=/tmp RUST_BACKTRACE=1
+mount -t proc proc /proc
+mount -t sysfs sys /sys
+mount -t devtmpfs dev /dev
+mkdir -p /dev/pts /dev/shm
+mount -t devpts pts /dev/pts
+mount -t tmpfs shm /dev/shm
+mount -t tmpfs tmp /tmp
+mount -t cgroup2 cgroup /sys/fs/cgroup
+ip link set lo up
+# The memory limits the number of threads too low for the tests with crowds.
+echo 200000 >/proc/sys/kernel/pid_max
+echo 200000 >/proc/sys/kernel/threads-max
+echo 1000000 >/proc/sys/vm/max_map_count
+# The kernel writes to the line only when it dies.
+dmesg -n 1
+. /plan/settings
+
+# Takes the last CPU offline and puts it back, until the file /run/stay is there.
+offline() {
+    file=/sys/devices/system/cpu/cpu$(($(nproc) - 1))/online
+    turns=0
+    while [ ! -e /run/stay ]; do
+        echo 0 >$file && sleep 1 && echo 1 >$file && turns=$((turns + 1))
+        echo $turns >/run/turns
+        sleep 1
+    done
+}
+
+# Runs one test after the other, each in a session of its own, which ends with it.
+worker() {
+    nth=0
+    # A file that can be made once only says who has taken a test.
+    set -C
+    while read -r limit directory program test; do
+        nth=$((nth + 1))
+        { true >/run/taken.$nth; } 2>/dev/null || continue
+        echo "@start $1 $program $test"
+        cd "$directory"
+        CARGO_MANIFEST_DIR=$directory setsid timeout -s KILL "$limit" \
+            "/tests/$program" --exact "$test" --test-threads=1 --nocapture \
+            >|"/run/out.$1" 2>&1 </dev/null &
+        pid=$!
+        wait $pid
+        code=$?
+        kill -KILL -$pid 2>/dev/null
+        if [ $code = 0 ]; then
+            grep -i -e 'skipped[:,]' -e '^not enabled:' -e '^nothing was asked' "/run/out.$1"
+        else
+            tail -n 80 "/run/out.$1"
+        fi | while IFS= read -r line; do echo "@out $1 $line"; done
+        echo "@end $1 $code"
+    done </plan/tests
+}
+
+echo
+echo "@boot $(uname -r) $(nproc) $(ls -d /sys/devices/system/node/node[0-9]* | wc -l)"
+case $UNDER in
+half-cpu)
+    mkdir /sys/fs/cgroup/half
+    echo +cpu >/sys/fs/cgroup/cgroup.subtree_control
+    echo "50000 100000" >/sys/fs/cgroup/half/cpu.max
+    echo $$ >/sys/fs/cgroup/half/cgroup.procs
+    ;;
+offline) offline & ;;
+esac
+workers=
+nth=0
+while [ $nth -lt "$WORKERS" ]; do
+    worker $nth &
+    workers="$workers $!"
+    nth=$((nth + 1))
+done
+wait $workers
+case $UNDER in
+half-cpu) echo "@under $(grep nr_throttled /sys/fs/cgroup/half/cpu.stat)" ;;
+offline)
+    touch /run/stay
+    echo "@under turns $(cat /run/turns)"
+    ;;
+esac
+echo "@done"
+poweroff -f

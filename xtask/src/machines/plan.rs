@@ -1,0 +1,240 @@
+//! Which tests run on a machine, and which are skipped for a reason of `skips.toml`.
+
+use super::image::name;
+use super::spec::{Libc, Machine, Under};
+use crate::programs::Program;
+use anyhow::{Context, bail, ensure};
+use serde::Deserialize;
+use std::collections::BTreeMap;
+
+/// The list of tests that some machines cannot run.
+const SKIPS: &str = include_str!("skips.toml");
+
+/// The tests of a program.
+pub struct Suite {
+    /// The program.
+    pub program: Program,
+    /// The names of its tests.
+    pub tests: Vec<String>,
+}
+
+/// How long a test may take, in seconds. The watchdogs of the tests wait for less, and print more.
+const LIMIT: u64 = 900;
+
+/// An entry of the list.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Skip {
+    /// The package, the target and the test. Each may end with `*`.
+    pub tests: String,
+    /// On which machines; see [`applies`].
+    pub when: String,
+    /// Why these machines cannot run them.
+    pub why: String,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Skips {
+    skip: Vec<Skip>,
+}
+
+/// The committed list.
+pub fn skips() -> anyhow::Result<Vec<Skip>> {
+    let skips: Skips = toml::from_str(SKIPS).context("skips.toml")?;
+    for Skip { tests, why, .. } in &skips.skip {
+        ensure!(tests.split(' ').count() == 3, "skips.toml: {tests}: give a package, a target and a test");
+        ensure!(why.len() > 10, "skips.toml: {tests}: give a reason");
+    }
+    Ok(skips.skip)
+}
+
+/// Whether the condition `when` holds for a machine: a comparison of `cpus` or `kernel` with a
+/// number by `<` or `>=`, or one word for its processor, C library, flavour or load. `always` holds
+/// for each machine.
+pub fn applies(when: &str, machine: &Machine, kernel: (u32, u32)) -> anyhow::Result<bool> {
+    let words: Vec<&str> = when.split(' ').collect();
+    let number = |text: &str| -> anyhow::Result<(u32, u32)> {
+        let (major, minor) = text.split_once('.').unwrap_or((text, "0"));
+        Ok((major.parse()?, minor.parse()?))
+    };
+    let refused = || format!("skips.toml: {when}: no such condition");
+    match words.as_slice() {
+        [what @ ("cpus" | "kernel"), sign @ ("<" | ">="), bound] => {
+            let value = if *what == "cpus" { (machine.cpus, 0) } else { kernel };
+            let bound = number(bound).with_context(refused)?;
+            Ok((value < bound) == (*sign == "<"))
+        }
+        ["always"] => Ok(true),
+        ["rt"] => Ok(machine.rt),
+        ["musl"] => Ok(machine.libc == Libc::Musl),
+        ["offline"] => Ok(machine.under == Under::Offline),
+        ["half-cpu"] => Ok(machine.under == Under::HalfCpu),
+        ["not-x86_64"] => Ok(machine.arch.name != "x86_64"),
+        _ => bail!(refused()),
+    }
+}
+
+/// Whether `pattern` fits the test.
+fn fits(pattern: &str, program: &Program, test: &str) -> bool {
+    let names = [program.package.as_str(), program.target.as_str(), test];
+    let mut parts = pattern.split(' ').zip(names);
+    parts.all(|(part, name)| match part.strip_suffix('*') {
+        Some(start) => name.starts_with(start),
+        None => part == name,
+    })
+}
+
+/// A test to run.
+#[derive(Debug, PartialEq, Eq)]
+struct Line {
+    directory: String,
+    program: String,
+    test: String,
+}
+
+/// What a machine runs.
+#[derive(Debug, Default)]
+pub struct Plan {
+    lines: Vec<Line>,
+    /// How many tests are skipped for each reason.
+    pub skipped: BTreeMap<String, usize>,
+    /// How long a test may take, in seconds.
+    pub limit: u64,
+}
+
+impl Plan {
+    /// The tests of `suites` whose names contain a word of `filter`, without those of `skips`. An
+    /// entry that applies to the machine and fits no test is an error.
+    pub fn new(
+        (machine, kernel): (&Machine, (u32, u32)),
+        suites: &[Suite],
+        skips: &[Skip],
+        filter: &[String],
+    ) -> anyhow::Result<Self> {
+        let mut used = vec![false; skips.len()];
+        let mut active = vec![false; skips.len()];
+        for (nth, skip) in skips.iter().enumerate() {
+            active[nth] = applies(&skip.when, machine, kernel)?;
+        }
+        let mut plan = Self { limit: LIMIT, ..Self::default() };
+        if machine.under == Under::HalfCpu {
+            plan.limit *= 2;
+        }
+        for Suite { program, tests } in suites {
+            for test in tests {
+                let entry =
+                    (0..skips.len()).find(|&nth| active[nth] && fits(&skips[nth].tests, program, test));
+                if let Some(nth) = entry {
+                    used[nth] = true;
+                }
+                let full = format!("{} {test}", name(program));
+                if !filter.is_empty() && !filter.iter().any(|word| full.contains(word.as_str())) {
+                    continue;
+                }
+                match entry {
+                    Some(nth) => *plan.skipped.entry(skips[nth].why.clone()).or_default() += 1,
+                    None => plan.lines.push(Line {
+                        directory: program.dir().display().to_string(),
+                        program: name(program),
+                        test: test.clone(),
+                    }),
+                }
+            }
+        }
+        for (nth, Skip { tests, when, .. }) in skips.iter().enumerate() {
+            if active[nth] && !used[nth] {
+                bail!(
+                    "skips.toml: {tests} ({when}): no test of {machine} fits, or an earlier entry takes all"
+                );
+            }
+        }
+        ensure!(!plan.lines.is_empty(), "{}: no test has that in its name", filter.join(" "));
+        Ok(plan)
+    }
+
+    /// How many tests it runs.
+    pub fn len(&self) -> usize {
+        self.lines.len()
+    }
+
+    /// The list for the guest.
+    pub fn list(&self) -> String {
+        let line = |Line { directory, program, test }: &Line| {
+            format!("{} {directory} {program} {test}\n", self.limit)
+        };
+        self.lines.iter().map(line).collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::path::PathBuf;
+
+    fn suites() -> Vec<Suite> {
+        let suite = |package: &str, target: &str, tests: &[&str]| Suite {
+            program: Program::new(package, target, PathBuf::from("/t/deps/x"), PathBuf::from("/r/crate")),
+            tests: tests.iter().map(|&test| test.into()).collect(),
+        };
+        vec![suite("ulocks-core", "api", &["a::one", "a::two"]), suite("ulocks-fair", "many", &["b"])]
+    }
+
+    fn skip(tests: &str, when: &str) -> Skip {
+        Skip { tests: tests.into(), when: when.into(), why: format!("since {tests}") }
+    }
+
+    fn plan(skips: &[Skip], filter: &[&str]) -> Result<Plan, String> {
+        let filter: Vec<String> = filter.iter().map(|&word| word.into()).collect();
+        let machine = Machine { cpus: 2, ..Machine::default() };
+        Plan::new((&machine, (5, 10)), &suites(), skips, &filter).map_err(|error| error.to_string())
+    }
+
+    #[test]
+    fn the_list_has_a_line_for_each_test_and_its_limit() {
+        let all = plan(&[], &[]).unwrap();
+        assert_eq!(all.list().lines().next(), Some("900 /r/crate ulocks-core-api a::one"));
+        assert_eq!((all.len(), all.skipped.len()), (3, 0));
+        assert_eq!(plan(&[], &["core-api a::t", "fair"]).unwrap().len(), 2);
+        assert!(plan(&[], &["nothing"]).unwrap_err().contains("nothing"));
+    }
+
+    #[test]
+    fn a_skipped_test_is_counted_with_its_reason() {
+        let some = plan(&[skip("ulocks-core api a::*", "cpus < 4")], &[]).unwrap();
+        assert_eq!((some.len(), some.skipped["since ulocks-core api a::*"]), (1, 2));
+        assert_eq!(plan(&[skip("ulocks-core api a::*", "cpus >= 4")], &[]).unwrap().len(), 3);
+    }
+
+    #[test]
+    fn an_entry_that_fits_no_test_is_an_error_where_it_applies() {
+        let error = plan(&[skip("ulocks-core api gone", "kernel < 5.16")], &["fair"]).unwrap_err();
+        assert!(error.contains("ulocks-core api gone (kernel < 5.16): no test"), "{error}");
+        assert!(plan(&[skip("ulocks-core api gone", "kernel < 5.9")], &[]).is_ok());
+        let twice = [skip("* * *", "always"), skip("ulocks-core api a::one", "always")];
+        assert!(plan(&twice, &[]).unwrap_err().contains("an earlier entry"));
+    }
+
+    #[test]
+    fn conditions_speak_of_the_machine() {
+        let machine = Machine { under: Under::Offline, rt: true, cpus: 64, ..Machine::default() };
+        let holds = |when| applies(when, &machine, (6, 12)).unwrap();
+        assert!(holds("always") && holds("rt") && holds("offline") && holds("kernel >= 6.12"));
+        assert!(holds("cpus >= 64") && holds("kernel < 7.0"));
+        assert!(!holds("musl") && !holds("half-cpu") && !holds("not-x86_64") && !holds("cpus < 4"));
+        for wrong in ["cpus", "cpus > 3", "kernel < new", "weather", ""] {
+            assert!(applies(wrong, &machine, (6, 12)).is_err(), "{wrong}");
+        }
+    }
+
+    #[test]
+    fn each_entry_of_the_list_applies_to_a_machine_of_the_standard_list() {
+        for Skip { tests, when, .. } in skips().unwrap() {
+            let mut machines = Machine::standard().into_iter();
+            let kernels = [(5, 10), (6, 1), (6, 12), (7, 2)];
+            let of =
+                |machine: &Machine| kernels.iter().any(|&kernel| applies(&when, machine, kernel).unwrap());
+            assert!(machines.any(|machine| of(&machine)), "{tests}: {when}");
+        }
+    }
+}

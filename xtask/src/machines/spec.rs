@@ -1,0 +1,324 @@
+//! What a virtual machine has: processor, kernel, CPUs, C library, and what goes on beside the
+//! tests.
+
+use crate::flags::Machines;
+use anyhow::{Context, ensure};
+use std::fmt;
+use std::path::Path;
+
+/// A processor, with the names that Debian, Rust and QEMU give it.
+#[derive(Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Arch {
+    /// As Rust and `uname` name it.
+    pub name: &'static str,
+    /// Rust's targets, with GNU's C library and with musl.
+    pub targets: (&'static str, &'static str),
+    /// Debian's architecture, whose kernel is booted.
+    pub debian: &'static str,
+    /// QEMU's emulator, and the package that has it.
+    pub qemu: (&'static str, &'static str),
+    /// The model of the machine and of the processor.
+    pub model: &'static [&'static str],
+    /// The name of the serial port.
+    pub console: &'static str,
+    /// QEMU's emulator of single programs.
+    pub user: &'static str,
+    /// The prefix of the GNU tools, and the package that has them.
+    pub gnu: (&'static str, &'static str),
+}
+
+/// All that a machine can have. 32-bit programs run on the 64-bit kernel.
+#[rustfmt::skip]
+pub static ARCHES: [Arch; 4] = [
+    Arch { name: "x86_64", targets: ("x86_64-unknown-linux-gnu", "x86_64-unknown-linux-musl"), debian: "amd64", qemu: ("qemu-system-x86_64", "qemu-system-x86"), model: &["-machine", "q35", "-cpu", "max"], console: "ttyS0", user: "qemu-x86_64", gnu: ("x86_64-linux-gnu", "gcc") },
+    Arch { name: "aarch64", targets: ("aarch64-unknown-linux-gnu", "aarch64-unknown-linux-musl"), debian: "arm64", qemu: ("qemu-system-aarch64", "qemu-system-arm"), model: &["-machine", "virt,gic-version=3", "-cpu", "max,pauth-impdef=on"], console: "ttyAMA0", user: "qemu-aarch64", gnu: ("aarch64-linux-gnu", "gcc-aarch64-linux-gnu") },
+    Arch { name: "riscv64", targets: ("riscv64gc-unknown-linux-gnu", "riscv64gc-unknown-linux-musl"), debian: "riscv64", qemu: ("qemu-system-riscv64", "qemu-system-misc"), model: &["-machine", "virt", "-cpu", "rv64"], console: "ttyS0", user: "qemu-riscv64", gnu: ("riscv64-linux-gnu", "gcc-riscv64-linux-gnu") },
+    Arch { name: "i686", targets: ("i686-unknown-linux-gnu", "i686-unknown-linux-musl"), debian: "amd64", qemu: ("qemu-system-x86_64", "qemu-system-x86"), model: &["-machine", "q35", "-cpu", "max"], console: "ttyS0", user: "qemu-i386", gnu: ("i686-linux-gnu", "gcc-i686-linux-gnu") },
+];
+
+impl Arch {
+    fn named(name: &str) -> anyhow::Result<&'static Self> {
+        ARCHES.iter().find(|arch| arch.name == name).with_context(|| {
+            let known: Vec<_> = ARCHES.iter().map(|arch| arch.name).collect();
+            format!("--arch {name}: no such processor; there are: {}", known.join(", "))
+        })
+    }
+
+    /// Whether programs for it run on this machine without an emulator.
+    pub fn is_host(&self) -> bool {
+        self.name == std::env::consts::ARCH
+    }
+
+    /// Rust's name of the target.
+    pub fn target(&self, libc: Libc) -> &'static str {
+        if libc == Libc::Musl { self.targets.1 } else { self.targets.0 }
+    }
+}
+
+/// The C library of the test programs.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Libc {
+    /// That of this machine.
+    Gnu,
+    /// That of the suite that the kernel is from, which must be as new as that of this machine.
+    Suite,
+    /// That of the Rust toolchain, in the programs themselves.
+    Musl,
+}
+
+impl Libc {
+    const ALL: [Self; 3] = [Self::Gnu, Self::Suite, Self::Musl];
+
+    /// Its name in the command line.
+    fn name(self) -> &'static str {
+        match self {
+            Self::Gnu => "gnu",
+            Self::Suite => "suite",
+            Self::Musl => "musl",
+        }
+    }
+}
+
+/// What goes on in the machine while the tests run.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Under {
+    /// Nothing else.
+    Nothing,
+    /// The last CPU is taken offline and put back, again and again.
+    Offline,
+    /// All tests are in a control group that has half a CPU.
+    HalfCpu,
+}
+
+impl Under {
+    const ALL: [Self; 3] = [Self::Nothing, Self::Offline, Self::HalfCpu];
+
+    /// Its name in the command line and in the guest.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Nothing => "nothing",
+            Self::Offline => "offline",
+            Self::HalfCpu => "half-cpu",
+        }
+    }
+}
+
+/// A virtual machine.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Machine {
+    /// The processor.
+    pub arch: &'static Arch,
+    /// The suite of Debian whose kernel is booted.
+    pub suite: String,
+    /// Whether the kernel is PREEMPT_RT.
+    pub rt: bool,
+    /// How many CPUs it has.
+    pub cpus: u32,
+    /// How many NUMA nodes the CPUs are on.
+    pub nodes: u32,
+    /// Whether two CPUs share a core.
+    pub smt: bool,
+    /// The C library.
+    pub libc: Libc,
+    /// What goes on beside the tests.
+    pub under: Under,
+}
+
+/// The newest kernels.
+const NEWEST: &str = "sid";
+const MOST_CPUS: u32 = 255;
+
+impl Default for Machine {
+    fn default() -> Self {
+        let suite = NEWEST.to_owned();
+        let (arch, libc, under) = (&ARCHES[0], Libc::Gnu, Under::Nothing);
+        Self { arch, suite, rt: false, cpus: 4, nodes: 1, smt: false, libc, under }
+    }
+}
+
+impl Machine {
+    /// The machines of `cargo xtask machines` without options.
+    pub fn standard() -> Vec<Self> {
+        let with = |suite: &str, cpus| Self { suite: suite.into(), cpus, ..Self::default() };
+        vec![
+            Self { libc: Libc::Suite, ..with(NEWEST, 4) },
+            with("bullseye", 2),
+            with("bookworm", 3),
+            Self { smt: true, ..with("trixie", 4) },
+            Self { rt: true, ..with("trixie", 4) },
+            with(NEWEST, 1),
+            Self { under: Under::Offline, ..with(NEWEST, 4) },
+            Self { under: Under::HalfCpu, ..with(NEWEST, 2) },
+            Self { arch: &ARCHES[1], ..with("trixie", 2) },
+            Self { libc: Libc::Musl, ..with("trixie", 2) },
+            Self { nodes: 2, smt: true, ..with(NEWEST, 64) },
+        ]
+    }
+
+    /// The machines that `flags` ask for: one, or the standard list.
+    pub fn chosen(flags: &Machines) -> anyhow::Result<Vec<Self>> {
+        let options = flags.kernel.is_some() || flags.arch.is_some() || flags.cpus.is_some();
+        let switches = flags.nodes.is_some() || flags.smt || flags.libc.is_some() || flags.under.is_some();
+        let machines = if options || switches { vec![Self::one(flags)?] } else { Self::standard() };
+        let only = flags.only.as_deref().unwrap_or_default();
+        let chosen: Vec<_> =
+            machines.into_iter().filter(|machine| machine.to_string().contains(only)).collect();
+        ensure!(!chosen.is_empty(), "--only {only}: no machine of the list has that in its name");
+        Ok(chosen)
+    }
+
+    fn one(flags: &Machines) -> anyhow::Result<Self> {
+        let kernel = flags.kernel.as_deref().unwrap_or(NEWEST);
+        let (suite, rt) = kernel.strip_suffix("-rt").map_or((kernel, false), |suite| (suite, true));
+        let is_word = !suite.is_empty() && suite.chars().all(|c| c.is_ascii_alphanumeric() || c == '-');
+        ensure!(is_word, "--kernel {kernel}: give a suite of Debian, as bookworm, trixie-rt or sid");
+        let arch = Arch::named(flags.arch.as_deref().unwrap_or("x86_64"))?;
+        let (cpus, nodes) = (flags.cpus.unwrap_or(4), flags.nodes.unwrap_or(1));
+        ensure!((1..=MOST_CPUS).contains(&cpus), "--cpus {cpus}: give 1 to {MOST_CPUS}");
+        ensure!(nodes >= 1 && cpus % nodes == 0, "--nodes {nodes}: give a divisor of the CPUs, {cpus}");
+        ensure!(!flags.smt || cpus % (2 * nodes) == 0, "--smt: each node needs an even number of CPUs");
+        let libc = flags.libc.as_deref().unwrap_or("gnu");
+        let libc = Libc::ALL.into_iter().find(|known| known.name() == libc).with_context(|| {
+            format!("--libc {libc}: no such library; there are: {}", Libc::ALL.map(Libc::name).join(", "))
+        })?;
+        let under = flags.under.as_deref().unwrap_or("nothing");
+        let under = Under::ALL.into_iter().find(|known| known.name() == under).with_context(|| {
+            format!("--under {under}: no such load; there are: {}", Under::ALL.map(Under::name).join(", "))
+        })?;
+        ensure!(under != Under::Offline || cpus > 1, "--under offline: give at least 2 CPUs");
+        Ok(Self { arch, suite: suite.into(), rt, cpus, nodes, smt: flags.smt, libc, under })
+    }
+
+    /// The kernel's name in the command line.
+    pub fn kernel(&self) -> String {
+        format!("{}{}", self.suite, if self.rt { "-rt" } else { "" })
+    }
+
+    /// The options of `cargo xtask machines` that give this machine alone.
+    pub fn options(&self) -> String {
+        let mut text = format!("--arch {} --kernel {} --cpus {}", self.arch.name, self.kernel(), self.cpus);
+        if self.nodes > 1 {
+            text += &format!(" --nodes {}", self.nodes);
+        }
+        if self.smt {
+            text += " --smt";
+        }
+        if self.libc != Libc::Gnu {
+            text += &format!(" --libc {}", self.libc.name());
+        }
+        if self.under != Under::Nothing {
+            text += &format!(" --under {}", self.under.name());
+        }
+        text
+    }
+
+    /// How much memory it gets, in MiB: the programs stay in memory.
+    pub fn memory(&self) -> u32 {
+        2048 + 32 * self.cpus
+    }
+
+    /// QEMU's options, except for the accelerator.
+    pub fn qemu(&self, kernel: &Path, image: &Path) -> Vec<String> {
+        let mut options: Vec<String> = self.arch.model.iter().map(|&option| option.into()).collect();
+        let mut add = |values: &[&str]| options.extend(values.iter().map(|&value| value.into()));
+        let threads = if self.smt { 2 } else { 1 };
+        let cores = self.cpus / self.nodes / threads;
+        let smp = format!("{},sockets={},cores={cores},threads={threads}", self.cpus, self.nodes);
+        add(&["-smp", &smp, "-m", &format!("{}M", self.memory())]);
+        for node in (0..self.nodes).filter(|_| self.nodes > 1) {
+            let (each, size) = (self.cpus / self.nodes, self.memory() / self.nodes);
+            add(&["-object", &format!("memory-backend-ram,id=m{node},size={size}M")]);
+            let (first, last) = (node * each, (node + 1) * each - 1);
+            add(&["-numa", &format!("node,nodeid={node},memdev=m{node},cpus={first}-{last}")]);
+        }
+        add(&["-nodefaults", "-display", "none", "-serial", "stdio", "-no-reboot"]);
+        add(&["-kernel", &kernel.to_string_lossy(), "-initrd", &image.to_string_lossy()]);
+        add(&["-append", &format!("console={} quiet panic=-1", self.arch.console)]);
+        options
+    }
+}
+
+impl fmt::Display for Machine {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} {} {} CPU", self.arch.name, self.kernel(), self.cpus)?;
+        f.write_str(if self.cpus == 1 { "" } else { "s" })?;
+        if self.nodes > 1 {
+            write!(f, " {} nodes", self.nodes)?;
+        }
+        f.write_str(if self.smt { " SMT" } else { "" })?;
+        f.write_str(match self.libc {
+            Libc::Gnu => "",
+            Libc::Suite => " with its glibc",
+            Libc::Musl => " musl",
+        })?;
+        match self.under {
+            Under::Nothing => Ok(()),
+            Under::Offline => f.write_str(" a CPU goes offline"),
+            Under::HalfCpu => f.write_str(" half a CPU's time"),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::flags::{Xtask, XtaskCmd};
+
+    fn chosen(line: &str) -> Result<Vec<Machine>, String> {
+        let line = format!("machines {line}");
+        let xtask = Xtask::from_vec(line.split_whitespace().map(Into::into).collect()).unwrap();
+        let XtaskCmd::Machines(flags) = xtask.subcommand else { panic!("not a machines command") };
+        Machine::chosen(&flags).map_err(|error| error.to_string())
+    }
+
+    #[test]
+    fn the_standard_list_has_what_differs_between_machines() {
+        let all = chosen("").unwrap();
+        assert!(all.len() >= 8);
+        for suite in ["bullseye", "bookworm", "trixie", "sid"] {
+            assert!(all.iter().any(|machine| machine.suite == suite), "{suite}");
+        }
+        for cpus in [1, 3, 64] {
+            assert!(all.iter().any(|machine| machine.cpus == cpus), "{cpus}");
+        }
+        assert!(all.iter().any(|machine| machine.rt) && all.iter().any(|machine| machine.nodes == 2));
+        // Each is what its own options give, so a line of the table can be repeated.
+        for machine in &all {
+            assert_eq!(chosen(&machine.options()), Ok(vec![machine.clone()]));
+        }
+    }
+
+    #[test]
+    fn options_give_one_machine_and_wrong_ones_are_refused_with_the_right_ones() {
+        let one = chosen("--arch aarch64 --kernel bookworm-rt --cpus 6 --nodes 3 --smt").unwrap();
+        assert_eq!(one[0].to_string(), "aarch64 bookworm-rt 6 CPUs 3 nodes SMT");
+        assert_eq!(
+            chosen("--only nowhere").unwrap_err(),
+            "--only nowhere: no machine of the list has that in its name"
+        );
+        assert_eq!(chosen("--only goes").map(|all| all.len()), Ok(1));
+        let refused = |line: &str, says: &str| {
+            let error = chosen(line).unwrap_err();
+            assert!(error.contains(says), "{line}: {error}");
+        };
+        refused("--arch sparc", "x86_64, aarch64, riscv64, i686");
+        refused("--cpus 0", "1 to 255");
+        refused("--cpus 3 --nodes 2", "divisor");
+        refused("--cpus 3 --smt", "even");
+        refused("--cpus 1 --under offline", "at least 2");
+        refused("--libc b", "gnu, suite, musl");
+        refused("--under water", "offline, half-cpu");
+        refused("--kernel ../x", "suite");
+    }
+
+    #[test]
+    fn two_nodes_share_cpus_and_memory() {
+        let machine = Machine { cpus: 64, nodes: 2, smt: true, ..Machine::default() };
+        let options = machine.qemu(Path::new("k"), Path::new("i")).join(" ");
+        assert!(options.contains("-smp 64,sockets=2,cores=16,threads=2 -m 4096M"), "{options}");
+        assert!(options.contains("memory-backend-ram,id=m1,size=2048M"), "{options}");
+        assert!(options.contains("nodeid=1,memdev=m1,cpus=32-63"), "{options}");
+        let options = Machine::default().qemu(Path::new("k"), Path::new("i")).join(" ");
+        assert!(!options.contains("numa") && options.contains("console=ttyS0"), "{options}");
+    }
+}
