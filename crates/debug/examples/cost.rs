@@ -88,6 +88,15 @@ fn main() {
                 time
             }),
         ),
+        (
+            "checked, with stacks",
+            Box::new(|| {
+                ulocks_debug::set_stacks(true);
+                let time = time(FEW, || *black_box(&checked).lock() += 1);
+                ulocks_debug::set_stacks(false);
+                time
+            }),
+        ),
         ("tracing-mutex", Box::new(|| time(PAIRS, || *black_box(&tracing).lock().unwrap() += 1))),
         (
             "tracing-mutex, in another",

@@ -7,11 +7,10 @@
 //! does then. So the kernel's own function, which the C library calls, is called directly. If it is
 //! not found, that of the C library is called.
 
-use crate::profile::sums;
 use crate::thread::Record;
 use core::mem;
 use core::ptr;
-use ulocks_core::sync::{AtomicPtr, Ordering::Relaxed};
+use ulocks_core::sync::{AtomicPtr, AtomicU32, Ordering::Relaxed};
 
 type Read = unsafe extern "C" fn(libc::clockid_t, *mut libc::timespec) -> libc::c_int;
 
@@ -68,10 +67,30 @@ pub(crate) fn now() -> u64 {
     read(libc::CLOCK_MONOTONIC) | 1
 }
 
-/// The time of an acquisition by `me`: exact if the profile is on, but not in a signal handler.
+/// Who wants exact times, a bit each.
+static WANTED: AtomicU32 = AtomicU32::new(0);
+pub(crate) const PROFILE: u32 = 1;
+pub(crate) const STACKS: u32 = 2;
+
+/// `by` wants exact times from now on, or no more.
+pub(crate) fn want(by: u32, on: bool) {
+    if on {
+        WANTED.fetch_or(by, Relaxed)
+    } else {
+        WANTED.fetch_and(!by, Relaxed)
+    };
+}
+
+/// Whether `by` wants exact times.
+#[inline]
+pub(crate) fn is_wanted(by: u32) -> bool {
+    WANTED.load(Relaxed) & by != 0
+}
+
+/// The time of an acquisition by `me`: exact if that is wanted, but not in a signal handler.
 #[inline(always)]
 pub(crate) fn since(me: &Record) -> u64 {
-    if sums::is_on() && !me.is_handler() { now() } else { coarse_now() }
+    if WANTED.load(Relaxed) != 0 && !me.is_handler() { now() } else { coarse_now() }
 }
 
 /// Whether a time is exact.

@@ -2,6 +2,7 @@
 
 use crate::order::GRAPH;
 use crate::profile;
+use crate::stacks::TABLE;
 use crate::thread::{existing, records};
 use core::mem;
 use core::ptr;
@@ -19,16 +20,25 @@ extern "C" fn prepare() {
     if let Some(me) = existing() {
         crate::rules::fork(me);
     }
-    // The child must not find the graph locked by a thread that it does not have.
+    // The child must not find the two locked by a thread that it does not have.
     mem::forget(GRAPH.lock());
+    mem::forget(TABLE.lock());
     profile::before_fork();
+}
+
+/// Releases what `prepare` has locked.
+fn release() {
+    // SAFETY: `prepare` has locked both, on this thread; the tokens of these mutexes are nothing.
+    unsafe {
+        TABLE.force_unlock(Token::new(()));
+        GRAPH.force_unlock(Token::new(()));
+    }
 }
 
 extern "C" fn parent() {
     // SAFETY: `prepare` has made the other call, on this thread.
     unsafe { profile::after_fork() };
-    // SAFETY: `prepare` has locked it, on this thread; the token of this mutex is nothing.
-    unsafe { GRAPH.force_unlock(Token::new(())) };
+    release();
 }
 
 extern "C" fn child() {
@@ -44,6 +54,5 @@ extern "C" fn child() {
     unsafe { profile::after_fork() };
     // The sums are those of the parent.
     profile::reset();
-    // SAFETY: as in `parent`.
-    unsafe { GRAPH.force_unlock(Token::new(())) };
+    release();
 }

@@ -62,6 +62,9 @@ mod signal;
 mod slot;
 #[cfg(any(checking, modelled))]
 #[cfg_attr(modelled, allow(dead_code))]
+mod stacks;
+#[cfg(any(checking, modelled))]
+#[cfg_attr(modelled, allow(dead_code))]
 mod thread;
 #[cfg(any(checking, modelled))]
 #[cfg_attr(modelled, allow(dead_code))]
@@ -102,6 +105,10 @@ pub use rwlock::{CheckedReadToken, CheckedRw, CheckedRwLock};
 pub use semaphore::CheckedSemaphore;
 #[cfg(checking)]
 pub use signal::SignalContext;
+#[cfg(any(checking, modelled))]
+pub use stacks::Stack;
+#[cfg(checking)]
+pub use stacks::set_stacks;
 #[cfg(any(checking, modelled))]
 pub use wait::deadlocks;
 #[cfg(checking)]

@@ -1,10 +1,12 @@
 //! What the profile and the probes see of a record: calls from `thread.rs`, at these points. In a
 //! model there is neither.
 
+#[cfg(checking)]
+use crate::clock::{PROFILE, is_exact, is_wanted};
 use crate::slot::{Held, Slot};
 use crate::thread::{Record, Wait};
 #[cfg(checking)]
-use crate::{clock::is_exact, probes};
+use crate::{probes, stacks};
 
 #[cfg(checking)]
 impl Record {
@@ -15,7 +17,7 @@ impl Record {
         if is_exact(held.since) {
             // A copy, so that no other acquisition needs the entry on the stack.
             let held = *held;
-            self.profile().acquired(self.identity(), index, &held);
+            self.has_entered_exactly(index, &held);
         }
     }
 
@@ -26,7 +28,17 @@ impl Record {
         let since = slot.since();
         if is_exact(since) {
             self.profile().released(index, since);
+            stacks::drop_at(self, since);
         }
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn has_entered_exactly(&self, index: usize, held: &Held) {
+        if is_wanted(PROFILE) {
+            self.profile().acquired(self.identity(), index, held);
+        }
+        stacks::keep(self, held.since, held.place);
     }
 
     /// This thread has published that it waits.
@@ -35,6 +47,7 @@ impl Record {
         probes::wait_begin(wait.lock, wait.class, wait.place);
         if !self.is_handler() {
             self.profile().begin_wait();
+            stacks::keep(self, wait.since, wait.place);
         }
     }
 
@@ -43,6 +56,7 @@ impl Record {
     pub(crate) fn is_about_to_end_its_wait(&self) {
         let Some((wait, _)) = self.waiting() else { return };
         probes::wait_end(wait.lock);
+        stacks::drop_at(self, wait.since);
         if let Some(began) = self.profile().end_wait() {
             self.profile().waited(self.identity(), &wait, began);
         }

@@ -25,6 +25,7 @@
 use crate::access::Access;
 use crate::class::Node;
 use crate::report::{LockName, Place, Report, Rule, Severity, Step, ThreadName};
+use crate::stacks;
 use crate::thread::{Held, Record};
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use ulocks_unfair::Mutex;
@@ -119,7 +120,7 @@ pub(crate) fn check(me: &Record, asked: &Asked, again: bool) -> Result<(), Optio
         // Nothing is new, so nothing is allocated.
         return Ok(());
     }
-    let thread = me.name();
+    let (thread, here) = (me.name(), stacks::here(Some(asked.at)));
     let mut outcome = Ok(());
     // The latest first: that is the pair which the report is to name. The clock is coarse. Of two
     // locks of one moment, the later one mostly has the higher slot.
@@ -130,7 +131,8 @@ pub(crate) fn check(me: &Record, asked: &Asked, again: bool) -> Result<(), Optio
         if held.lock == asked.lock {
             continue;
         }
-        let step = step(&thread, &held, asked);
+        let mut step = step(&thread, &held, asked);
+        (step.held_stack, step.asked_stack) = (stacks::of(me, held.since), here.clone());
         let circle = if held.class.vertex(held.subclass) == asked.class.vertex(asked.subclass) {
             graph.enter_same(&held, asked, &step)
         } else {
@@ -146,27 +148,37 @@ pub(crate) fn check(me: &Record, asked: &Asked, again: bool) -> Result<(), Optio
         if outcome.is_err() {
             continue;
         }
-        outcome = Err((is_new || again).then(|| Box::new(inversion(&thread, &held, asked, circle))));
+        outcome = Err((is_new || again).then(|| Box::new(inversion(&step, &held, asked, circle))));
     }
     outcome
 }
 
 fn step(thread: &ThreadName, held: &Held, asked: &Asked) -> Step {
-    Step { thread: thread.clone(), held: held.name(), since: held.place, asked: asked.name(), at: asked.at }
+    Step {
+        thread: thread.clone(),
+        held: held.name(),
+        since: held.place,
+        held_stack: None,
+        asked: asked.name(),
+        at: asked.at,
+        asked_stack: None,
+    }
 }
 
-fn inversion(thread: &ThreadName, held: &Held, asked: &Asked, steps: Vec<Step>) -> Report {
+fn inversion(step: &Step, held: &Held, asked: &Asked, steps: Vec<Step>) -> Report {
     Report {
         rule: Rule::Order,
         severity: Severity::Fault,
         lock: asked.name(),
-        thread: thread.clone(),
+        thread: step.thread.clone(),
         here: Some(asked.at),
         before: Some(held.place),
         held: Some(held.access),
-        holder: Some(thread.clone()),
+        holder: Some(step.thread.clone()),
         steps,
         signal: None,
+        stack: step.asked_stack.clone(),
+        stack_before: step.held_stack.clone(),
     }
 }
 

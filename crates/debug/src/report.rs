@@ -1,5 +1,6 @@
 //! What is reported, and what becomes of a report.
 
+use crate::stacks::Stack;
 use crate::{Access, Policy};
 use core::fmt;
 use core::mem;
@@ -181,11 +182,17 @@ pub struct Step {
     /// Where it had acquired that.
     #[serde(serialize_with = "place")]
     pub since: Place,
+    /// Its stack there, if [stacks](crate::set_stacks) were wanted.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub held_stack: Option<Stack>,
     /// The lock that it asked for.
     pub asked: LockName,
     /// Where it asked.
     #[serde(serialize_with = "place")]
     pub at: Place,
+    /// Its stack there, if stacks were wanted.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub asked_stack: Option<Stack>,
 }
 
 impl Step {
@@ -210,6 +217,10 @@ pub struct Report {
     pub(crate) holder: Option<ThreadName>,
     pub(crate) steps: Vec<Step>,
     pub(crate) signal: Option<u32>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) stack: Option<Stack>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) stack_before: Option<Stack>,
 }
 
 impl Report {
@@ -269,6 +280,16 @@ impl Report {
         self.signal
     }
 
+    /// The stack of the thread that broke the rule, if [stacks](crate::set_stacks) are wanted.
+    pub fn stack(&self) -> Option<&Stack> {
+        self.stack.as_ref()
+    }
+
+    /// The stack of the acquisition before, if stacks were wanted then.
+    pub fn stack_before(&self) -> Option<&Stack> {
+        self.stack_before.as_ref()
+    }
+
     /// What to do about it.
     pub fn advice(&self) -> &'static str {
         self.rule.advice()
@@ -312,10 +333,24 @@ impl fmt::Display for Report {
                 continue;
             }
             writeln!(f, "       held {} since {}", step.held, step.since)?;
+            write_stack(f, step.held_stack.as_ref())?;
             writeln!(f, "       and asked for {} at {}", step.asked, step.at)?;
+            write_stack(f, step.asked_stack.as_ref())?;
+        }
+        if self.steps.is_empty() {
+            for (name, stack) in [("here", &self.stack), ("before", &self.stack_before)] {
+                if stack.is_some() {
+                    writeln!(f, "  stack   {name}")?;
+                    write_stack(f, stack.as_ref())?;
+                }
+            }
         }
         write!(f, "  to do   {}", self.advice())
     }
+}
+
+fn write_stack(f: &mut fmt::Formatter<'_>, stack: Option<&Stack>) -> fmt::Result {
+    stack.map_or(Ok(()), |stack| stack.write(f, "            "))
 }
 
 pub(crate) fn place<S: Serializer>(place: &Place, serializer: S) -> Result<S::Ok, S::Error> {

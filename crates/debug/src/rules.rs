@@ -6,6 +6,7 @@ use crate::class::Node;
 use crate::order::{self, Asked};
 use crate::report::{From, LockName, Place, Report, Rule, Severity, ThreadName, deliver};
 use crate::signal;
+use crate::stacks;
 use crate::thread::{Held, MOST, Record, records};
 use crate::{Policy, policy};
 use core::panic::Location;
@@ -33,7 +34,15 @@ fn report(rule: Rule, lock: LockName, me: &Record) -> Report {
         holder: None,
         steps: Vec::new(),
         signal: me.is_handler().then(|| me.signal()),
+        stack: stacks::here(None),
+        stack_before: None,
     }
+}
+
+/// Where the thread is.
+fn here(report: &mut Report, place: Place) {
+    report.here = Some(place);
+    report.stack = report.stack.take().map(|stack| stack.at(place));
 }
 
 /// What came before: an acquisition, and the thread that made it.
@@ -41,6 +50,7 @@ fn before(report: &mut Report, held: Option<Held>, holder: Option<&Record>) {
     report.before = held.map(|held| held.place);
     report.held = held.map(|held| held.access);
     report.holder = holder.map(Record::name);
+    report.stack_before = holder.zip(held).and_then(|(holder, held)| stacks::of(holder, held.since));
 }
 
 /// Checks the order of an acquisition that is not known to be right.
@@ -87,7 +97,7 @@ pub(crate) fn recursion(me: &Record, asked: &Asked, home: usize) -> Report {
     let rule = if home == asked.lock { Rule::NoRecursion } else { Rule::NotMoved };
     let name = asked.name();
     let mut report = report(rule, name, me);
-    report.here = Some(asked.at);
+    here(&mut report, asked.at);
     before(&mut report, held, Some(me));
     report
 }
@@ -100,7 +110,7 @@ pub(crate) fn again(me: &Record, asked: &Asked, held: &Held) -> Report {
         _ => Rule::NoRecursion,
     };
     let mut report = report(rule, asked.name(), me);
-    report.here = Some(asked.at);
+    here(&mut report, asked.at);
     before(&mut report, Some(*held), Some(me));
     report
 }
@@ -111,7 +121,7 @@ pub(crate) fn again(me: &Record, asked: &Asked, held: &Held) -> Report {
 pub(crate) fn two_holders(me: &Record, asked: &Asked, holder: Option<&Record>) {
     let held = holder.and_then(|holder| holder.held().find(|held| held.lock == asked.lock));
     let mut report = report(Rule::OneHolder, asked.name(), me);
-    report.here = Some(asked.at);
+    here(&mut report, asked.at);
     before(&mut report, held, holder);
     deliver(&report, From::Call);
 }
@@ -199,7 +209,7 @@ pub(crate) fn wait(me: &Record, mutex: &Asked) {
     me.validate(key);
     let name = mutex.name();
     let mut report = report(Rule::NoLockInWait, name, me);
-    report.here = Some(mutex.at);
+    here(&mut report, mutex.at);
     before(&mut report, Some(other), Some(me));
     deliver(&report, From::Inside);
     // The mutex is acquired again while the other locks are held.
@@ -213,7 +223,7 @@ pub(crate) fn wait(me: &Record, mutex: &Asked) {
 #[cold]
 pub(crate) fn awaits(me: &Record, held: &Held, place: Place) -> Report {
     let mut report = report(Rule::NoAwait, held.name(), me);
-    report.here = Some(place);
+    here(&mut report, place);
     before(&mut report, Some(*held), Some(me));
     report
 }
@@ -222,7 +232,7 @@ pub(crate) fn awaits(me: &Record, held: &Held, place: Place) -> Report {
 #[cold]
 pub(crate) fn too_many(me: &Record, held: &Held) {
     let mut report = report(Rule::AtMost64, held.name(), me);
-    report.here = Some(held.place);
+    here(&mut report, held.place);
     debug_assert_eq!(me.held().count(), MOST);
     deliver(&report, From::Inside);
 }

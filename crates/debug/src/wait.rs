@@ -25,6 +25,7 @@
 //! then asked for locks in a circle, in a way that may deadlock.
 
 use crate::report::{Report, Rule, Severity, Step};
+use crate::stacks;
 use crate::thread::{Held, Record, Wait, records};
 #[cfg(checking)]
 use crate::{
@@ -192,7 +193,15 @@ fn report(links: &[Link]) -> Report {
             Some(held) => (held.name(), held.place),
             None => (asked.clone(), link.wait.place),
         };
-        steps.push(Step { thread: link.waiter.name(), held, since, asked, at: link.wait.place });
+        steps.push(Step {
+            thread: link.waiter.name(),
+            held,
+            since,
+            held_stack: before.held.and_then(|held| stacks::of(link.waiter, held.since)),
+            asked,
+            at: link.wait.place,
+            asked_stack: stacks::of(link.waiter, link.wait.since),
+        });
         before = link;
     }
     let next = links.get(1).unwrap_or(first);
@@ -208,6 +217,8 @@ fn report(links: &[Link]) -> Report {
         holder: Some(first.next.name()),
         steps,
         signal: None,
+        stack: stacks::of(first.waiter, first.wait.since),
+        stack_before: first.held.and_then(|held| stacks::of(first.next, held.since)),
     }
 }
 

@@ -30,7 +30,7 @@
 
 use super::stamps::Stamps;
 use crate::class::Node;
-use crate::clock::{is_exact, now};
+use crate::clock::{PROFILE, is_exact, is_wanted, now, want};
 use crate::report::Place;
 use core::cell::Cell;
 use core::ptr;
@@ -50,18 +50,17 @@ const OTHERS: &str = "(other threads)";
 /// An epoch that no entry is read in.
 const CLOSED: u64 = 0;
 
-static ON: AtomicBool = AtomicBool::new(false);
 static SINCE: AtomicU64 = AtomicU64::new(0);
 static EPOCH: AtomicU64 = AtomicU64::new(1);
 
 #[inline]
 pub(crate) fn is_on() -> bool {
-    ON.load(Relaxed)
+    is_wanted(PROFILE)
 }
 
 pub(crate) fn switch(on: bool) {
     SINCE.store(now(), Relaxed);
-    ON.store(on, Relaxed);
+    want(PROFILE, on);
 }
 
 /// Forgets all sums.

@@ -14,6 +14,7 @@ use crate::identity::Identity;
 use crate::order::{Asked, class_key, key};
 use crate::report::{From, deliver};
 use crate::rules;
+use crate::signal;
 use crate::thread::{Record, current};
 use crate::wait;
 use core::fmt;
@@ -113,6 +114,7 @@ impl<'a, L: ?Sized> Robust<'a, L> {
     ) -> Result<RobustGuard<G>, LockError<RobustGuard<G>>> {
         let Some(me) = current() else { return entered(wait(), None) };
         let asked = self.asked(access);
+        signal::look(me, &asked, true);
         if me.holds_any() {
             check(me, &asked);
         }
@@ -133,6 +135,9 @@ impl<'a, L: ?Sized> Robust<'a, L> {
     ) -> Result<RobustGuard<G>, LockError<RobustGuard<G>>> {
         let me = current();
         let asked = self.asked(access);
+        if let Some(me) = me {
+            signal::look(me, &asked, false);
+        }
         let result = match (attempt(), wait, me) {
             (Err(LockError::Refused(Refused::TimedOut)), Some(wait), Some(me)) => {
                 wait::waiting(me, &asked, true, wait)

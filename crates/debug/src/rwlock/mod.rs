@@ -121,7 +121,7 @@ impl<R: RawRwLock<Scope = Private>> CheckedRw<R> {
     #[inline]
     #[track_caller]
     fn check(&self, me: &'static Record, asked: &Asked) {
-        self.check_signals(me, asked, true);
+        signal::look(me, asked, true);
         if !me.holds_any() {
             return;
         }
@@ -136,15 +136,6 @@ impl<R: RawRwLock<Scope = Private>> CheckedRw<R> {
         }
         if !me.is_validated_at_once(class_key(me, asked.class, asked.subclass, asked.access)) {
             self.check_order(me, asked);
-        }
-    }
-
-    /// The rule about signal handlers. `waits` is whether the acquisition may wait for ever.
-    #[inline(always)]
-    #[track_caller]
-    fn check_signals(&self, me: &Record, asked: &Asked, waits: bool) {
-        if asked.class.uses().watch() | me.signal() != 0 {
-            signal::check(me, asked, waits);
         }
     }
 
@@ -222,7 +213,7 @@ impl<R: RawRwLock<Scope = Private>> CheckedRw<R> {
             return Some(token);
         };
         let asked = self.asked(access, 0, Location::caller());
-        self.check_signals(me, &asked, false);
+        signal::look(me, &asked, false);
         let token = match (attempt(&self.raw), wait) {
             (None, Some(wait)) => wait::waiting(me, &asked, true, || wait(&self.raw))?,
             (token, _) => token?,

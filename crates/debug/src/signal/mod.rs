@@ -141,6 +141,15 @@ impl Drop for SignalContext {
     }
 }
 
+/// The rule about signal handlers, before an acquisition. `waits` is whether that may wait for ever.
+#[inline(always)]
+#[track_caller]
+pub(crate) fn look(me: &Record, asked: &Asked, waits: bool) {
+    if asked.class.uses().watch() | me.signal() != 0 {
+        check(me, asked, waits);
+    }
+}
+
 /// A handler is about to wait for a lock, without a deadline. If its thread holds the lock, this is
 /// reported.
 #[cold]

@@ -29,6 +29,7 @@ use super::leak;
 use crate::order::Asked;
 use crate::report::{From, Place, Report, Rule, Severity, deliver};
 use crate::slot::{how, subclass_and_access};
+use crate::stacks;
 use crate::thread::Record;
 use crate::thread_identity::ThreadIdentity;
 use crate::{Access, Policy, policy};
@@ -150,6 +151,7 @@ impl Uses {
             let again = handled.reported.swap(true, Relaxed);
             let mut report = report(asked, handled);
             (report.thread, report.here) = (me.name(), Some(asked.at));
+            report.stack = stacks::here(Some(asked.at));
             return (!again || matches!(policy(), Policy::Panic)).then_some(report);
         }
         let opened =
@@ -176,6 +178,8 @@ fn report(asked: &Asked, handled: &Use) -> Report {
         holder: Some(handled.thread.name()),
         steps: Vec::new(),
         signal: Some(handled.signals.trailing_zeros() + 1),
+        stack: None,
+        stack_before: None,
     }
 }
 

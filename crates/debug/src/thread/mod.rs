@@ -156,6 +156,7 @@ fn begin() -> Option<&'static Record> {
     }
     crate::fork::watch();
     crate::clock::find();
+    crate::stacks::look_at_environment();
     let free = records().find(|record| record.take());
     let record = free.unwrap_or_else(Record::leak);
     record.identity.set();

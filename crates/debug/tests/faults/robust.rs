@@ -1,6 +1,7 @@
 //! Robust locks of a region.
 
 use crate::Fault;
+use crate::common::{blocked, interrupt};
 use crate::deadlocks::await_waiters;
 use crate::harness::{Places, breaks, circle, fault};
 use std::sync::Barrier;
@@ -22,6 +23,7 @@ pub const TABLE: &[Fault] = &[
     ("a robust reader reads again", reads_again),
     ("a robust writer that has become a reader writes", downgraded_writes),
     ("inversion of two robust reader-writer locks", inversion_of_rwlocks),
+    ("a robust mutex of the class of a handler, with the signal open", signal_open),
 ];
 
 fn region<L: ulocks_shm::SharedSafe>() -> Region<L> {
@@ -51,6 +53,21 @@ fn twice_by_two_handles() -> Vec<Places> {
     drop(held);
     assert!(held_is_empty());
     vec![fault(Rule::NoRecursion, l2, l1)]
+}
+
+fn signal_open() -> Vec<Places> {
+    static CLASS: Class = Class::new("of a handler");
+    let region = region::<RobustMutex<u32>>();
+    let me = region.join().unwrap();
+    let mutex = Robust::new_in(&CLASS, &*region);
+    let of_handler: &Mutex<()> = Box::leak(Box::new(Mutex::new_in(&CLASS, ())));
+    let before = line!() + 1;
+    interrupt(libc::SIGUSR1, || drop(of_handler.lock()));
+    drop(blocked(&[libc::SIGUSR1], || mutex.lock(&me).unwrap()));
+    breaks(|| drop(mutex.lock(&me)));
+    let here = line!() - 1;
+    breaks(|| drop(mutex.try_lock(&me)));
+    vec![fault(Rule::NoOpenSignal, here, before)]
 }
 
 fn held_is_empty() -> bool {
