@@ -141,7 +141,8 @@ impl Drop for SignalContext {
     }
 }
 
-/// The rule about signal handlers, before an acquisition. `waits` is whether that may wait for ever.
+/// The rule about signal handlers, before an acquisition. `waits` is whether that may wait for
+/// ever.
 #[inline(always)]
 #[track_caller]
 pub(crate) fn look(me: &Record, asked: &Asked, waits: bool) {
