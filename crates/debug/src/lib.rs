@@ -25,6 +25,8 @@ mod fork;
 pub mod held;
 #[cfg(checking)]
 mod identity;
+#[cfg(checking)]
+mod listed;
 #[cfg(modelled)]
 #[doc(hidden)]
 pub mod modelled;
@@ -102,7 +104,7 @@ pub use robust::{Robust, RobustGuard};
 #[cfg(checking)]
 pub use rwlock::{CheckedReadToken, CheckedRw, CheckedRwLock};
 #[cfg(checking)]
-pub use semaphore::CheckedSemaphore;
+pub use semaphore::{CheckedSemaphore, LockPermit};
 #[cfg(checking)]
 pub use signal::SignalContext;
 #[cfg(any(checking, modelled))]

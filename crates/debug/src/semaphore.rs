@@ -1,8 +1,11 @@
-//! [`CheckedSemaphore`]: a semaphore whose waiters are listed.
+//! [`CheckedSemaphore`]: a semaphore whose waiters are listed, and that may be a lock.
 
 use crate::access::Access;
 use crate::class::{Class, Origin};
 use crate::identity::Identity;
+use crate::listed::{Listed, check};
+use crate::order::Asked;
+use crate::signal;
 use crate::thread::current;
 use crate::wait;
 use core::fmt;
@@ -16,7 +19,8 @@ use ulocks_fair::{Permit, RawSemaphore, Semaphore};
 /// A [`Semaphore`] whose waiters are in the list of [`waiters`](crate::waiters).
 ///
 /// A permit has no holder: any thread may release one. So there are no rules to break, a wait for
-/// permits adds nothing to the order of locks, and no deadlock is found through it.
+/// permits adds nothing to the order of locks, and no deadlock is found through it. A semaphore
+/// that is used as a lock says so by [`acquire_as_lock`](Self::acquire_as_lock), and has a holder.
 ///
 /// # Fairness and blocking
 /// Those of [`Semaphore`], whose methods it has. An acquisition first tries once.
@@ -25,7 +29,7 @@ use ulocks_fair::{Permit, RawSemaphore, Semaphore};
 /// Those of [`Semaphore`].
 ///
 /// # Memory
-/// Four words beside those of the semaphore. The first wait of a thread allocates.
+/// Five words beside those of the semaphore. The first wait of a thread allocates.
 ///
 /// # Signals and forks
 /// A signal handler may release, and try to acquire. It must not wait.
@@ -46,6 +50,8 @@ use ulocks_fair::{Permit, RawSemaphore, Semaphore};
 /// ```
 pub struct CheckedSemaphore {
     inner: Semaphore,
+    /// With how many permits it was made.
+    made_with: u32,
     identity: Identity,
 }
 
@@ -61,7 +67,7 @@ impl CheckedSemaphore {
     /// If there are more than [`MAX_PERMITS`](Self::MAX_PERMITS).
     #[track_caller]
     pub const fn new(permits: u32) -> Self {
-        Self { inner: Semaphore::new(permits), identity: Identity::new(Origin::Made(Location::caller())) }
+        Self::with_origin(permits, Origin::Made(Location::caller()))
     }
 
     /// A semaphore of a named class.
@@ -69,7 +75,11 @@ impl CheckedSemaphore {
     /// # Panics
     /// As [`new`](Self::new).
     pub const fn new_in(class: &'static Class, permits: u32) -> Self {
-        Self { inner: Semaphore::new(permits), identity: Identity::new(Origin::Named(class)) }
+        Self::with_origin(permits, Origin::Named(class))
+    }
+
+    const fn with_origin(permits: u32, origin: Origin) -> Self {
+        Self { inner: Semaphore::new(permits), made_with: permits, identity: Identity::new(origin) }
     }
 
     /// Lists the thread as a waiter while `wait` waits.
@@ -152,10 +162,90 @@ impl CheckedSemaphore {
         }
     }
 
+    /// Acquires the one permit of a semaphore that is used as a lock, and waits as long as that
+    /// takes. The thread that has it is its holder.
+    ///
+    /// It is for a semaphore whose permit always goes back by the thread that took it. All rules of
+    /// a mutex hold for it then, with the order of locks and deadlocks.
+    ///
+    /// What other methods of the semaphore do is not seen. If some threads acquire the permit by
+    /// [`acquire`](Self::acquire), or give one back by `release`, deadlocks may be missed, and
+    /// reported that `release` would end.
+    ///
+    /// # Panics
+    /// If the semaphore was not made with one permit. If a rule is broken, unless
+    /// [`set_policy`](crate::set_policy) says otherwise. As that of [`Semaphore`].
+    ///
+    /// # Examples
+    /// ```
+    /// use ulocks_debug::{Rule, Semaphore, held};
+    ///
+    /// let printer = Semaphore::new(1);
+    /// let permit = printer.acquire_as_lock();
+    /// assert_eq!(held().locks()[0].lock.name, "Semaphore");
+    /// assert!(printer.try_acquire_as_lock().is_none());
+    /// # drop(permit);
+    /// ```
+    #[track_caller]
+    pub fn acquire_as_lock(&self) -> LockPermit<'_> {
+        self.assert_is_lock();
+        let Some(me) = current() else {
+            return LockPermit { _entry: Listed::new(None), permit: self.inner.acquire() };
+        };
+        let asked = self.asked_as_lock();
+        check(me, &asked);
+        let permit = match self.inner.try_acquire() {
+            Some(permit) => permit,
+            None => wait::waiting(me, &asked, false, || self.inner.acquire()),
+        };
+        LockPermit { _entry: Listed::new(Some((me, &asked))), permit }
+    }
+
+    /// As [`acquire_as_lock`](Self::acquire_as_lock), if that needs no waiting.
+    ///
+    /// # Panics
+    /// If the semaphore was not made with one permit.
+    #[track_caller]
+    pub fn try_acquire_as_lock(&self) -> Option<LockPermit<'_>> {
+        self.assert_is_lock();
+        let asked = self.asked_as_lock();
+        let me = current();
+        if let Some(me) = me {
+            signal::look(me, &asked, false);
+        }
+        let permit = self.inner.try_acquire()?;
+        Some(LockPermit { _entry: Listed::new(me.map(|me| (me, &asked))), permit })
+    }
+
+    #[track_caller]
+    fn assert_is_lock(&self) {
+        assert_eq!(self.made_with, 1, "a lock is a semaphore with one permit");
+    }
+
+    #[track_caller]
+    fn asked_as_lock(&self) -> Asked {
+        let lock = core::ptr::from_ref(self).addr();
+        self.identity.asked::<Raw>(lock, Access::Exclusive, 0, Location::caller())
+    }
+
     /// The name of its class, or "Semaphore".
     #[track_caller]
     pub fn name(&self) -> &'static str {
         self.identity.class::<Raw>(Location::caller()).name()
+    }
+}
+
+/// The permit of a semaphore that is used as a lock; its drop gives it back. It is the thread's.
+#[must_use = "dropped at once, it gives the permit back"]
+pub struct LockPermit<'a> {
+    // Dropped first: a thread is taken off the list before it releases.
+    _entry: Listed,
+    permit: Permit<'a>,
+}
+
+impl fmt::Debug for LockPermit<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.permit.fmt(f)
     }
 }
 

@@ -9,16 +9,13 @@ mod rwlock;
 
 use crate::access::Access;
 use crate::class::{Class, Origin};
-use crate::clock::since;
 use crate::identity::Identity;
-use crate::order::{Asked, class_key, key};
-use crate::report::{From, deliver};
-use crate::rules;
+use crate::listed::{Listed, check};
+use crate::order::Asked;
 use crate::signal;
 use crate::thread::{Record, current};
 use crate::wait;
 use core::fmt;
-use core::marker::PhantomData;
 use core::ops::{Deref, DerefMut};
 use core::panic::Location;
 use core::ptr;
@@ -114,10 +111,7 @@ impl<'a, L: ?Sized> Robust<'a, L> {
     ) -> Result<RobustGuard<G>, LockError<RobustGuard<G>>> {
         let Some(me) = current() else { return entered(wait(), None) };
         let asked = self.asked(access);
-        signal::look(me, &asked, true);
-        if me.holds_any() {
-            check(me, &asked);
-        }
+        check(me, &asked);
         let result = match attempt() {
             Err(LockError::Refused(Refused::TimedOut)) => wait::waiting(me, &asked, false, wait),
             result => result,
@@ -149,21 +143,6 @@ impl<'a, L: ?Sized> Robust<'a, L> {
     }
 }
 
-/// The rules of an acquisition without a deadline, before it is made.
-#[track_caller]
-fn check(me: &'static Record, asked: &Asked) {
-    if let Some(held) = me.held().find(|held| held.lock == asked.lock) {
-        // It is reported as such, and not as an inversion. The lock refuses it.
-        return deliver(&rules::again(me, asked, &held), From::Call);
-    }
-    if !me.is_validated_at_once(class_key(me, asked.class, asked.subclass, asked.access)) {
-        let key = key(me, asked);
-        if !me.is_validated(key) {
-            rules::order(me, asked, key);
-        }
-    }
-}
-
 /// Enters an acquisition that the lock has made, and one that found a dead owner.
 fn entered<G>(
     result: Result<G, LockError<G>>,
@@ -182,50 +161,6 @@ fn only_refused<G>(result: Result<G, LockError<G>>) -> Result<G, Refused> {
         Ok(guard) | Err(LockError::OwnerDied(guard)) => Ok(guard),
         Err(LockError::Refused(refused)) => Err(refused),
         Err(_) => unreachable!("a reset makes the lock recoverable"),
-    }
-}
-
-/// A line in the list of its thread, until it is dropped.
-struct Listed {
-    /// `None` at the end of a thread, where nothing is listed.
-    listed: Option<(&'static Record, Asked)>,
-    /// The list is that of the thread.
-    not_send: PhantomData<*const ()>,
-}
-
-impl Listed {
-    fn new(how: Option<(&'static Record, &Asked)>) -> Self {
-        let listed = how.map(|(me, asked)| {
-            let held = asked.held(since(me));
-            if !me.push(&held) {
-                rules::too_many(me, &held);
-            }
-            (me, *asked)
-        });
-        Self { listed, not_send: PhantomData }
-    }
-
-    /// What was held in one way is held in another from now on.
-    fn turned(self, access: Access) -> Self {
-        let listed = self.listed;
-        drop(self);
-        Self::new(
-            listed
-                .map(|(me, asked)| (me, Asked { access, ..asked }))
-                .as_ref()
-                .map(|(me, asked)| (*me, asked)),
-        )
-    }
-}
-
-impl Drop for Listed {
-    fn drop(&mut self) {
-        if let Some((me, asked)) = self.listed
-            && !me.pop_as(asked.lock, |held| held == asked.access)
-        {
-            // There was no slot for it.
-            me.pop_over();
-        }
     }
 }
 

@@ -10,6 +10,7 @@ pub const TABLE: &[(&str, fn())] = &[
     ("a semaphore of several threads", semaphore),
     ("a semaphore that is waited for while locks are held", semaphore_in_lock),
     ("a list of waiters for permits", semaphore_list),
+    ("a semaphore that is a lock, of several threads", semaphore_as_lock),
     #[cfg(feature = "arc_lock")]
     ("guards that own a share", arc),
 ];
@@ -107,6 +108,29 @@ fn semaphore_list() {
         drop(slot);
     });
     assert!(waiters().is_empty());
+}
+
+fn semaphore_as_lock() {
+    let (slot, inner) = (Semaphore::new(1), Mutex::new(0));
+    std::thread::scope(|scope| {
+        for _ in 0..4 {
+            scope.spawn(|| {
+                for _ in 0..200 {
+                    let permit = slot.acquire_as_lock();
+                    *inner.lock() += 1;
+                    drop(permit);
+                    drop(slot.try_acquire_as_lock());
+                }
+            });
+        }
+    });
+    // A thread may use it as both, in turn.
+    slot.acquire().forget();
+    assert!(slot.try_acquire_as_lock().is_none());
+    slot.release(1).unwrap();
+    let held_back = inner.lock();
+    assert!(slot.try_acquire_as_lock().is_some());
+    assert_eq!(*held_back, 800);
 }
 
 #[cfg(feature = "arc_lock")]

@@ -22,6 +22,7 @@ mod robust {
     pub const TABLE: &[crate::Fault] = &[];
 }
 mod rwlocks;
+mod semaphores;
 mod shared_deadlocks;
 mod shared_orders;
 mod signals;
@@ -44,6 +45,7 @@ fn every_planted_fault_is_found_with_its_places() {
         signals::TABLE,
         awaits::TABLE,
         as_errors::TABLE,
+        semaphores::TABLE,
     ]
     .concat();
     assert!(table.len() >= 100, "{} faults", table.len());
