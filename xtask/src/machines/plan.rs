@@ -49,10 +49,22 @@ pub fn skips() -> anyhow::Result<Vec<Skip>> {
     Ok(skips.skip)
 }
 
+/// What decides whether an entry of the list applies.
+#[derive(Clone, Copy)]
+pub struct Facts<'a> {
+    /// The machine.
+    pub machine: &'a Machine,
+    /// The version of its kernel.
+    pub kernel: (u32, u32),
+    /// Whether QEMU translates its instructions.
+    pub is_translated: bool,
+}
+
 /// Whether the condition `when` holds for a machine: a comparison of `cpus` or `kernel` with a
-/// number by `<` or `>=`, or one word for its processor, C library, flavour or load. `always` holds
-/// for each machine.
-pub fn applies(when: &str, machine: &Machine, kernel: (u32, u32)) -> anyhow::Result<bool> {
+/// number by `<` or `>=`, or one word for its processor, C library, flavour or load, or for the
+/// translator. `always` holds for each machine.
+fn applies(when: &str, facts: Facts<'_>) -> anyhow::Result<bool> {
+    let Facts { machine, kernel, is_translated } = facts;
     let words: Vec<&str> = when.split(' ').collect();
     let number = |text: &str| -> anyhow::Result<(u32, u32)> {
         let (major, minor) = text.split_once('.').unwrap_or((text, "0"));
@@ -66,6 +78,7 @@ pub fn applies(when: &str, machine: &Machine, kernel: (u32, u32)) -> anyhow::Res
             Ok((value < bound) == (*sign == "<"))
         }
         ["always"] => Ok(true),
+        ["translated"] => Ok(is_translated),
         ["rt"] => Ok(machine.rt),
         ["musl"] => Ok(machine.libc == Libc::Musl),
         ["offline"] => Ok(machine.under == Under::Offline),
@@ -107,15 +120,16 @@ impl Plan {
     /// The tests of `suites` whose names contain a word of `filter`, without those of `skips`. An
     /// entry that applies to the machine and fits no test is an error.
     pub fn new(
-        (machine, kernel): (&Machine, (u32, u32)),
+        facts: Facts<'_>,
         suites: &[Suite],
         skips: &[Skip],
         filter: &[String],
     ) -> anyhow::Result<Self> {
+        let machine = facts.machine;
         let mut used = vec![false; skips.len()];
         let mut active = vec![false; skips.len()];
         for (nth, skip) in skips.iter().enumerate() {
-            active[nth] = applies(&skip.when, machine, kernel)?;
+            active[nth] = applies(&skip.when, facts)?;
         }
         let mut plan = Self { limit: LIMIT, ..Self::default() };
         if machine.under == Under::HalfCpu {
@@ -187,7 +201,8 @@ mod tests {
     fn plan(skips: &[Skip], filter: &[&str]) -> Result<Plan, String> {
         let filter: Vec<String> = filter.iter().map(|&word| word.into()).collect();
         let machine = Machine { cpus: 2, ..Machine::default() };
-        Plan::new((&machine, (5, 10)), &suites(), skips, &filter).map_err(|error| error.to_string())
+        let facts = Facts { machine: &machine, kernel: (5, 10), is_translated: true };
+        Plan::new(facts, &suites(), skips, &filter).map_err(|error| error.to_string())
     }
 
     #[test]
@@ -218,12 +233,19 @@ mod tests {
     #[test]
     fn conditions_speak_of_the_machine() {
         let machine = Machine { under: Under::Offline, rt: true, cpus: 64, ..Machine::default() };
-        let holds = |when| applies(when, &machine, (6, 12)).unwrap();
+        let facts = Facts { machine: &machine, kernel: (6, 12), is_translated: false };
+        let holds = |when| applies(when, facts).unwrap();
         assert!(holds("always") && holds("rt") && holds("offline") && holds("kernel >= 6.12"));
         assert!(holds("cpus >= 64") && holds("kernel < 7.0"));
-        assert!(!holds("musl") && !holds("half-cpu") && !holds("not-x86_64") && !holds("cpus < 4"));
+        assert!(
+            !holds("translated")
+                && !holds("musl")
+                && !holds("half-cpu")
+                && !holds("not-x86_64")
+                && !holds("cpus < 4")
+        );
         for wrong in ["cpus", "cpus > 3", "kernel < new", "weather", ""] {
-            assert!(applies(wrong, &machine, (6, 12)).is_err(), "{wrong}");
+            assert!(applies(wrong, facts).is_err(), "{wrong}");
         }
     }
 
@@ -231,9 +253,11 @@ mod tests {
     fn each_entry_of_the_list_applies_to_a_machine_of_the_standard_list() {
         for Skip { tests, when, .. } in skips().unwrap() {
             let mut machines = Machine::standard().into_iter();
-            let kernels = [(5, 10), (6, 1), (6, 12), (7, 2)];
-            let of =
-                |machine: &Machine| kernels.iter().any(|&kernel| applies(&when, machine, kernel).unwrap());
+            let of = |machine: &Machine| {
+                [(5, 10), (6, 1), (6, 12), (7, 2)]
+                    .into_iter()
+                    .any(|kernel| applies(&when, Facts { machine, kernel, is_translated: true }).unwrap())
+            };
             assert!(machines.any(|machine| of(&machine)), "{tests}: {when}");
         }
     }
