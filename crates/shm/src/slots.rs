@@ -70,6 +70,9 @@ impl Slot {
 }
 
 /// After so long a thread that sleeps for a robust lock looks again.
+///
+/// Before Linux 5.16 there is no `futex_waitv`, so a thread cannot sleep for the lock and for the
+/// death of its holder at once. There a waiter notices a death only when it looks again.
 pub const RECHECK: Duration = Duration::from_millis(200);
 
 /// The greatest number of slots in a table.
