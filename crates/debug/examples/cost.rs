@@ -10,6 +10,7 @@
 use std::hint::black_box;
 use std::sync::Barrier;
 use std::time::{Duration, Instant};
+use ulocks_core::signal::{Mask, Soft};
 
 const ROUNDS: usize = 21;
 const PAIRS: u32 = 100_000;
@@ -61,6 +62,13 @@ fn main() {
     let plain = ulocks_unfair::ThroughputMutex::new(0_u64);
     let checked = ulocks_debug::Mutex::new(0_u64);
     let outer = ulocks_debug::FairMutex::new(());
+    // A handler has acquired one of its class. It was in another subclass, so there is no fault.
+    let handled = ulocks_debug::Mutex::new(0_u64);
+    Soft::raise();
+    let context = ulocks_debug::SignalContext::enter(libc::SIGUSR1);
+    *handled.lock_nested(1) += 1;
+    drop(context);
+    Soft::lower();
     let tracing = tracing_mutex::stdsync::tracing::Mutex::new(0_u64);
     let tracing_outer = tracing_mutex::stdsync::tracing::Mutex::new(());
     let no_deadlocks = no_deadlocks::Mutex::new(0_u64);
@@ -88,6 +96,7 @@ fn main() {
                 time
             }),
         ),
+        ("checked, of handlers", Box::new(|| time(PAIRS, || *black_box(&handled).lock() += 1))),
         (
             "checked, with stacks",
             Box::new(|| {

@@ -122,6 +122,19 @@ sync_static! {
     static IDS: AtomicU32 = AtomicU32::new(0);
 }
 
+/// All classes.
+#[cfg(checking)]
+pub(crate) fn nodes() -> impl Iterator<Item = &'static Node> {
+    let follow = |next: *mut Node| {
+        // SAFETY: classes are never freed, and (C) has published those of the list.
+        unsafe { next.as_ref() }
+    };
+    LISTS.iter().flat_map(move |list| {
+        let first = follow(list.load(Acquire)); // (C)
+        core::iter::successors(first, move |node| follow(node.next.load(Relaxed)))
+    })
+}
+
 /// The class of a lock of this origin and type, made if it is new. Takes no lock.
 ///
 /// Of two threads that make the same class at once, the one that comes second at the list finds the

@@ -28,7 +28,7 @@ mod pages;
 mod uses;
 
 pub(crate) use pages::{leak, zeroed};
-pub(crate) use uses::{Uses, check, fault};
+pub(crate) use uses::{Uses, check, fault, report_pending};
 
 use crate::order::Asked;
 use crate::report::{From, Rule, deliver};
@@ -46,12 +46,14 @@ use core::marker::PhantomData;
 /// A lock that a handler waits for must not be held by a thread while the signal is open: the
 /// handler may interrupt that thread, and waits for ever. So if a lock of some class is acquired in
 /// a handler, and one of the class is acquired with that signal open, this is reported, in
-/// whatever threads and order that happens: [`Rule::NoOpenSignal`]. A handler that only tries does
-/// not wait, and a try of a thread counts.
+/// whatever threads and order that happens: [`Rule::NoOpenSignal`]. The next acquisition of the
+/// class by a thread reports it, or the end of a thread. A handler that only tries does not wait,
+/// and a try of a thread counts.
 ///
 /// The signals that are open are asked of the kernel when a lock of a class is acquired for the
-/// first time, and at each acquisition once a handler has acquired one of the class: 0.1 to 0.3
-/// microseconds. While a `Soft` mask of `ulocks_core::signal` is up, all signals count as blocked.
+/// first time, and at each acquisition once a handler has acquired one of the class. That is a
+/// system call; the [crate](crate) says what was measured. While a `Soft` mask of
+/// `ulocks_core::signal` is up, all signals count as blocked.
 ///
 /// If the thread opens the signal later, while it holds the lock, this is not seen. Neither is an
 /// inversion in which a handler has a part.

@@ -16,8 +16,8 @@
 //!
 //! # What is found
 //! Both uses are in the lists, or the opened one is this acquisition. So a fault is reported at the
-//! first acquisition that comes after both. If the opened use was the last one of the class, none
-//! comes, and nothing is reported.
+//! first acquisition of the class that comes after both. If none comes, the handler has found the
+//! opened use, and left word (`PENDING`): a thread that ends reports it.
 //!
 //! The opened uses are those of a class's first acquisition, and those in handlers. What threads
 //! acquired between that and the first handled use, with other signals open, is not known.
@@ -26,8 +26,9 @@
 //! opened use is in the list then, and the next acquisition sees the bit and both uses.
 
 use super::leak;
+use crate::class::{Node, nodes};
 use crate::order::Asked;
-use crate::report::{From, Place, Report, Rule, Severity, deliver};
+use crate::report::{From, LockName, Place, Report, Rule, Severity, deliver};
 use crate::slot::{how, subclass_and_access};
 use crate::stacks;
 use crate::thread::Record;
@@ -43,6 +44,9 @@ use ulocks_core::sync::{
 
 const FRESH: u32 = 1;
 const HANDLED: u32 = 2;
+
+/// Whether a handler has found a fault that no thread has looked for since.
+static PENDING: AtomicBool = AtomicBool::new(false);
 
 /// How locks of a class are used, as far as signals are concerned.
 pub(crate) struct Uses {
@@ -71,7 +75,8 @@ fn bit(signal: u32) -> u64 {
 
 /// The signals that are open on this thread.
 fn open() -> u64 {
-    if Soft::is_up() {
+    // Miri has no signals.
+    if Soft::is_up() || cfg!(miri) {
         return 0;
     }
     let mut blocked = 0_u64;
@@ -149,28 +154,38 @@ impl Uses {
         let how = how(asked.subclass, asked.access);
         if let Some(handled) = list(&self.handled).find(|handled| Use::keeps(open, how, handled)) {
             let again = handled.reported.swap(true, Relaxed);
-            let mut report = report(asked, handled);
+            let mut report = report(asked.name(), handled);
             (report.thread, report.here) = (me.name(), Some(asked.at));
             report.stack = stacks::here(Some(asked.at));
             return (!again || matches!(policy(), Policy::Panic)).then_some(report);
         }
-        let opened =
-            |handled: &Use| list(&self.opened).find(|opened| Use::keeps(opened.signals, opened.how, handled));
+        self.earlier(asked.class)
+    }
+
+    /// The opened use that keeps a handled one waiting.
+    fn opened(&self, handled: &Use) -> Option<&'static Use> {
+        list(&self.opened).find(|opened| Use::keeps(opened.signals, opened.how, handled))
+    }
+
+    /// The report of two uses in the lists of `class`, which are these. Each is reported once.
+    fn earlier(&self, class: &Node) -> Option<Report> {
         let new = list(&self.handled).filter(|handled| !handled.reported.load(Relaxed));
-        let (handled, opened) = new.filter_map(|handled| Some((handled, opened(handled)?))).next()?;
-        handled.reported.store(true, Relaxed);
-        let mut report = report(asked, handled);
-        (report.lock.address, report.lock.access) = (0, opened.access());
+        let (handled, opened) = new.filter_map(|handled| Some((handled, self.opened(handled)?))).next()?;
+        if handled.reported.swap(true, Relaxed) {
+            return None;
+        }
+        let (subclass, access) = subclass_and_access(opened.how);
+        let mut report = report(class.lock_name(0, subclass, access), handled);
         (report.thread, report.here) = (opened.thread.name(), Some(opened.place));
         Some(report)
     }
 }
 
-fn report(asked: &Asked, handled: &Use) -> Report {
+fn report(lock: LockName, handled: &Use) -> Report {
     Report {
         rule: Rule::NoOpenSignal,
         severity: Severity::Fault,
-        lock: asked.name(),
+        lock,
         thread: handled.thread.name(),
         here: None,
         before: Some(handled.place),
@@ -204,6 +219,9 @@ pub(crate) fn fault(me: &Record, asked: &Asked, waits: bool) -> Option<Report> {
             uses.watch.fetch_or(HANDLED, Release); // (Q)
         }
         add(&uses.opened, open, me, asked);
+        if list(&uses.handled).any(|handled| uses.opened(handled).is_some()) {
+            PENDING.store(true, Release); // (L)
+        }
         return None;
     }
     if uses.watch() & FRESH != 0 {
@@ -212,4 +230,18 @@ pub(crate) fn fault(me: &Record, asked: &Asked, waits: bool) -> Option<Report> {
     }
     let is_handled = uses.watch.load(Acquire) & HANDLED != 0; // (Q)
     if is_handled { uses.fault(me, asked, open) } else { None }
+}
+
+/// A thread ends: what handlers have found, and no acquisition has reported.
+pub(crate) fn report_pending() {
+    if !PENDING.swap(false, Acquire)
+    /* (L) */
+    {
+        return;
+    }
+    for class in nodes() {
+        while let Some(report) = class.uses().earlier(class) {
+            deliver(&report, From::Inside);
+        }
+    }
 }

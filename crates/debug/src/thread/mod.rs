@@ -188,6 +188,7 @@ impl Drop for Exit {
         let record = unsafe { &*current };
         record.sweep();
         record.profile().give_back();
+        crate::signal::report_pending();
         // The main thread ends with the process, which may end while locks are held.
         if record.is_main() || !record.holds_any() {
             record.give_back();

@@ -88,8 +88,9 @@ fn without_a_record() {
 /// The order in a handler is not checked, and the graph not touched.
 fn nested() {
     let (a, b) = (leaked(Mutex::new(0)), leaked(Mutex::new(0)));
-    interrupt(SIGUSR1, || *a.lock() += *b.lock());
-    interrupt(SIGUSR2, || *b.lock() += *a.lock());
+    let both = [SIGUSR1, SIGUSR2];
+    interrupt(SIGUSR1, move || blocked(&both, || *a.lock() += *b.lock()));
+    interrupt(SIGUSR2, move || blocked(&both, || *b.lock() += *a.lock()));
 }
 
 fn at_random() {

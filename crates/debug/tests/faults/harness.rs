@@ -10,11 +10,14 @@ use ulocks_debug::{Policy, Report, Rule, Severity, set_policy};
 static REPORTS: Mutex<Vec<Report>> = Mutex::new(Vec::new());
 /// Whether inversions are to go on, so that they deadlock.
 pub static GO_ON: AtomicBool = AtomicBool::new(false);
+/// Whether the report comes at the end of a thread, which may not panic.
+pub static AT_EXIT: AtomicBool = AtomicBool::new(false);
 
 fn record(report: &Report) {
     REPORTS.lock().unwrap_or_else(|poisoned| poisoned.into_inner()).push(report.clone());
     let goes_on = report.rule() == Rule::Order && GO_ON.load(Relaxed);
-    let is_inside = report.rule() == Rule::NoExit || report.severity() == Severity::Warning;
+    let is_inside =
+        report.rule() == Rule::NoExit || report.severity() == Severity::Warning || AT_EXIT.load(Relaxed);
     if !goes_on && !is_inside && !std::thread::panicking() {
         // Not printed by the hook: there are many.
         std::panic::resume_unwind(Box::new("planted"));

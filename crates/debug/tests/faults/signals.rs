@@ -2,9 +2,10 @@
 
 use crate::Fault;
 use crate::common::{blocked, interrupt};
-use crate::harness::{Places, breaks, fault};
+use crate::harness::{AT_EXIT, Places, breaks, fault};
 use libc::{SIGUSR1, SIGUSR2};
 use std::mem;
+use std::sync::atomic::Ordering::Relaxed;
 use std::time::Duration;
 use ulocks_core::futex::Private;
 use ulocks_core::raw::RawMutex;
@@ -18,6 +19,7 @@ pub const TABLE: &[Fault] = &[
     ("a lock of a handler, with the signal open: Calock", open::<ulocks_calock::RawCalock>),
     ("a lock of a handler, with the signal open: PiMutex", open::<ulocks_pi::RawPiMutex>),
     ("a lock with the signal open, and then in a handler", open_first),
+    ("a lock with the signal open, and then in a handler, and never again", never_again),
     ("another lock of the class, with the signal open", other_lock),
     ("a lock in a subclass, with the signal open", nested),
     ("a try with the signal open", try_open),
@@ -55,6 +57,18 @@ fn open_first() -> Vec<Places> {
     breaks(|| blocked(&[SIGUSR1], || drop(mutex.lock())));
     // Once is enough.
     blocked(&[SIGUSR1], || drop(mutex.lock()));
+    vec![fault(Rule::NoOpenSignal, here, before)]
+}
+
+fn never_again() -> Vec<Places> {
+    let mutex = leaked(Mutex::new(()));
+    let (first, here) = (mutex.lock(), line!());
+    drop(first);
+    let before = line!() + 1;
+    interrupt(SIGUSR1, || drop(mutex.lock()));
+    AT_EXIT.store(true, Relaxed);
+    std::thread::spawn(|| drop(Mutex::new(()).lock())).join().unwrap();
+    AT_EXIT.store(false, Relaxed);
     vec![fault(Rule::NoOpenSignal, here, before)]
 }
 
