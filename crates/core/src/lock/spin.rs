@@ -204,6 +204,22 @@ pub fn head_waiter<P: Policy>(was_woken: bool, mut look: impl FnMut() -> bool) -
     })
 }
 
+/// A waiter that could not sleep `refused` times in a row, because the lock's word had changed by
+/// then, leaves the line alone before it looks again. It does nothing after the first time, which
+/// may be chance. Then it pauses for [`LEFT_ALONE_NS`], and for twice as long each time.
+///
+/// Such waiters are the spinners of a lock that nothing else limits in number: they have no budget,
+/// and do not sleep.
+#[cfg_attr(world = "vm", track_caller)]
+pub fn leave_alone(refused: u32) {
+    if refused > 1 {
+        pause::times(pause::count(LEFT_ALONE_NS) << (refused - 2).min(MOST_DOUBLINGS));
+    }
+}
+
+/// How often [`leave_alone`] doubles its pause: up to 80 us.
+const MOST_DOUBLINGS: u32 = 5;
+
 /// How many pauses a spin of `ns` nanoseconds has. Zero if the thread that the caller waits for
 /// cannot run meanwhile.
 pub fn budget<S: Scope>(ns: u32) -> u32 {

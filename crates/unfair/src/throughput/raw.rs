@@ -43,7 +43,7 @@
 //! | open | `LOCKED` and a hint only | an arriving thread that finds more than 0, or spins | (L2) |
 //! | open | `LOCKED`, `MARKED` and a hint | an outsider that has slept | (L3) |
 //! | not `LOCKED` | `LOCKED`, a hint, and `MARKED` unless another waiter is queued | the head waiter | (L4) |
-//! | not open | with `MARKED` | an outsider about to sleep, or to give up; a notification that requeues a waiter here | (S1) |
+//! | not open | with `MARKED` | an outsider about to sleep that finds no mark, or about to give up; a notification that requeues a waiter here | (S1) |
 //! | `LOCKED` | with `ASLEEP` | the head waiter, about to sleep | (S2) |
 //! | `LOCKED` | with `RESERVED`, its own CPU as the hint | the head waiter, when the bound has passed | (R) |
 //! | `LOCKED` | with `MARKED`, without `ASLEEP` and `RESERVED` | the head waiter, giving up | (T) |
@@ -76,6 +76,10 @@
 //!    on its way, and that acquires.
 //! 8. A waiter that may have to sleep does not unwind: its ticket would stay in the queue, or its
 //!    debt unpaid. If the kernel refuses the wait, the process aborts.
+//! 9. An outsider that reads a word with `MARKED` that is not open may sleep on it without (S1).
+//!    The load may be out of date, but the kernel compares it with the word. If they are equal,
+//!    the word is marked and not open when the outsider falls asleep, as (S1) would leave it. So
+//!    invariant 5 holds. An outsider that gives up has no such comparison, and does (S1).
 //!
 //! # The bound
 //! Let `h` be the longest hold and `w` the time until a woken thread runs. The head waiter acquires
@@ -102,6 +106,12 @@
 //! A free reserved mutex idles until the head waiter runs. An arriving thread that finds it so
 //! polls for 40 us too: if it slept, the head waiter would have to wake it right away. With a
 //! holder of 100 us and 31 others that hold for 1 us, it saves the holder a fifth of its rate.
+//!
+//! *Waiters that cannot sleep.* An outsider does not sleep if the word changes between its look and
+//! the kernel's. On many CPUs it nearly always does, and all of them would write to the word. Two
+//! rules keep the line for the holder (BENCHMARKS.md, *The family on many CPUs*). An outsider that
+//! finds a mark does not write (invariant 9). And an outsider that could not sleep twice in a row
+//! leaves the line alone before it looks again, for twice as long each time, up to 80 us.
 //!
 //! All of them stop at once when the hint names their own CPU. Then the thread that they wait for
 //! is not running: the holder, or the head waiter that has reserved. Only (R) and an acquisition
@@ -293,7 +303,9 @@ impl<P: Policy, B: Bound> RawThroughputMutex<P, B> {
         let mut gives_up = false;
         let mut overdue = None;
         let mut watch = Watch::NEW;
+        let mut refused = 0;
         loop {
+            spin::leave_alone(refused);
             if owes && !gives_up && spin::closely::<P>(|| self.look(|was| self.take_awake(was))) {
                 return true;
             }
@@ -307,7 +319,7 @@ impl<P: Policy, B: Bound> RawThroughputMutex<P, B> {
                     }
                 }
             }
-            let Some(marked) = self.mark(owes) else { return true };
+            let Some(marked) = self.mark(owes, !gives_up) else { return true };
             if gives_up {
                 return false;
             }
@@ -316,6 +328,7 @@ impl<P: Policy, B: Bound> RawThroughputMutex<P, B> {
             let waited = self.futex.wait_bits(marked.0, OUTSIDE, until);
             owes = true;
             woken = waited == Waited::Woken;
+            refused = if waited == Waited::Mismatch { refused + 1 } else { 0 };
             gives_up = waited == Waited::TimedOut && !watches;
             if waited == Waited::TimedOut && watches {
                 self.end_watch(&mut watch);
@@ -326,12 +339,15 @@ impl<P: Policy, B: Bound> RawThroughputMutex<P, B> {
     }
 
     /// (S1): leaves `MARKED` in a word that is not open, and returns that word; `None` if it
-    /// acquired instead.
-    fn mark(&self, owes: bool) -> Option<State> {
+    /// acquired instead. If the caller `sleeps` on that word, a mark that it has read is as good as
+    /// its own (invariant 9).
+    fn mark(&self, owes: bool, sleeps: bool) -> Option<State> {
         let mut was = self.state();
         loop {
             let done = if was.is_open() {
                 if owes { self.take_awake(was) } else { self.steal(was, cpu::current()) }.map(|()| None)
+            } else if sleeps && was.has(MARKED) {
+                Ok(Some(was))
             } else {
                 // Even if it is marked already: a load may be out of date.
                 let marked = was.with(MARKED);
