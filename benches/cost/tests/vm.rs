@@ -41,3 +41,17 @@ fn model_locks_exclude_and_let_every_thread_in() {
         }
     }
 }
+
+/// Sections of 1 us, of which 16 CPUs use all that there is.
+#[test]
+fn barging_locks_do_not_collapse_from_16_cpus_to_128() {
+    for lock in all().iter().filter(|lock| ["unfair", "throughput", "asym", "byte"].contains(&lock.name)) {
+        let rate = |cpus| {
+            let (hold_ns, think_ns, time_ns) = (1_000.0, 9_000.0, 2e6);
+            let run = Run { hold_ns, think_ns, time_ns, ..Run::new(Machine::example(), cpus) };
+            (lock.run)(&run).unwrap().per_us
+        };
+        let (few, many) = (rate(16), rate(128));
+        assert!(many > 0.75 * few, "{}: {few} operations per us on 16 CPUs, {many} on 128", lock.name);
+    }
+}
