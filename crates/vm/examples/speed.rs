@@ -70,7 +70,7 @@ fn exhaust(threads: usize, rounds: u32) {
     let start = Instant::now();
     let report = explore(&config, threads, rounds);
     let time = start.elapsed();
-    let cut = if report.complete { "" } else { "  (cut)" };
+    let cut = if report.finished { "" } else { "  (cut)" };
     println!(
         "  {:<28} {:>12} {:>11} {:>11.2} {:>11.2}{cut}",
         format!("{threads} threads x {rounds}"),

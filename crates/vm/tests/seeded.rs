@@ -49,7 +49,7 @@ fn found(name: &str, kinds: &[&str], model: impl Fn() + 'static) {
             }
             Ok(report) => {
                 assert_ne!(strategy, Strategy::Mixed, "{name} is not found: {report}");
-                assert!(!report.complete, "{name} is not found in all executions: {report}");
+                assert!(!report.finished, "{name} is not found in all executions: {report}");
                 line += "-,";
             }
         }

@@ -148,7 +148,7 @@ fn missed(program: &[Vec<Step>], chances: u64) -> Option<(usize, Vec<Vec<Seen>>)
     let newest = Config { stale: 0, ..exhaustive.clone() };
 
     let ((all, report), (some, smaller)) = (outcomes(&all, program), outcomes(&exhaustive, program));
-    if !report.complete || !smaller.complete {
+    if !report.finished || !smaller.finished {
         return None;
     }
     let ((chance, _), (newest, _)) = (outcomes(&chance, program), outcomes(&newest, program));

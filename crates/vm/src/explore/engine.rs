@@ -130,7 +130,7 @@ impl Engine for Explorer<'_, '_> {
         if self.is_inert() {
             return;
         }
-        let footprint = self.machine.borrow_mut().end_round();
+        let footprint = self.machine.borrow_mut().end_round(at);
         self.announced(Status::Spinning, footprint, at);
         self.machine.borrow_mut().look_again(at);
     }

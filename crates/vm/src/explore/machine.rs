@@ -12,12 +12,14 @@
 //! 4. When no thread can go, the execution has ended, or it is stuck: without a wake-up if some
 //!    sleeper's words have all changed since it fell asleep, in a deadlock otherwise. An armed
 //!    signal need not come and saves no thread.
-//! 5. Four bounds keep executions finite, and each leaves out repetitions only: one thread's steps
-//!    in a row (not where all executions are tried), reads of one old message, failures of one weak
-//!    exchange for no reason, fruitless rounds of a busy-wait. An execution that is endless all the
-//!    same is a livelock.
+//! 5. Four bounds keep executions finite, and each leaves out repetitions: one thread's steps in a
+//!    row (not where all executions are tried), reads of one old message, failures of one weak
+//!    exchange for no reason, fruitless rounds of a busy-wait. A program can count repetitions, so
+//!    `bounds.rs` keeps where they were left out. An execution that is endless all the same is a
+//!    livelock.
 
 use super::Config;
+use super::bounds::Bounds;
 use super::kernel::{Clocks, Sleeper};
 use super::rounds::Round;
 use super::run::Choices;
@@ -125,6 +127,7 @@ pub(super) struct Machine<'a, 's> {
     pub(super) deaths: u32,
     pub(super) died_at: Option<At>,
     pub(super) spurious: u32,
+    pub(super) bounds: Bounds,
     /// Whether what is created now was there before the run.
     pub(super) before_all: bool,
     /// Scratch for `schedule`.
@@ -163,6 +166,7 @@ impl<'a, 's> Machine<'a, 's> {
             deaths: 0,
             died_at: None,
             spurious: 0,
+            bounds: Bounds::default(),
             before_all: false,
             enabled: Vec::new(),
         }
@@ -194,7 +198,7 @@ impl<'a, 's> Machine<'a, 's> {
     }
 
     pub(super) fn pick(&mut self, kind: Kind, count: usize) -> usize {
-        if count < 2 { 0 } else { chooser(self.choices, self.config.stale > 0)(kind, count) }
+        if count < 2 { 0 } else { chooser(self.choices, self.config.stale > 0, &mut false)(kind, count) }
     }
 
     pub(super) fn yielded(&mut self) {

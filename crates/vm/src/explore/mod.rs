@@ -46,6 +46,7 @@
 //! | `ULOCKS_VM_SEED` | the seed |
 //! | `ULOCKS_VM_REPLAY` | runs this one execution |
 
+mod bounds;
 mod engine;
 mod explorer;
 mod kernel;
@@ -63,6 +64,7 @@ mod stuck;
 mod verdict;
 mod words;
 
+pub use bounds::{Bounds, Hit};
 pub use run::run;
 pub(crate) use run::run_from;
 pub use verdict::{Stuck, Verdict};
@@ -88,7 +90,8 @@ pub enum Strategy {
     /// All, less those that sleep sets show to repeat another; and within bounds, without which no
     /// loop would end: a thread reads one old message at most [`Config::stale`] times, a weak
     /// exchange fails for no reason once before it is tried again, and a fruitless round of a
-    /// busy-wait is not repeated before there is something new to see.
+    /// busy-wait is not repeated before there is something new to see. [`Report::bounds`] says which
+    /// of them left something out.
     Exhaustive,
     /// The one that a fuzzer's input says.
     Bytes(Vec<u8>),
@@ -298,7 +301,11 @@ pub struct Report {
     /// The most threads of an execution, the first one included.
     pub threads: usize,
     /// Whether these are all executions there are, within the bounds of [`Strategy::Exhaustive`].
+    pub finished: bool,
+    /// Whether these are all executions there are: it finished, and hit no bound.
     pub complete: bool,
+    /// The bounds that left executions out, and where.
+    pub bounds: Bounds,
     /// Executions in which a thread died.
     pub deaths: u64,
     /// Executions in which survivors waited for the dead for ever.
@@ -307,7 +314,7 @@ pub struct Report {
 
 impl fmt::Display for Report {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let all = if self.complete { "all " } else { "" };
+        let all = if self.finished { "all " } else { "" };
         write!(f, "{all}{} executions", self.executions)?;
         if self.redundant > 0 {
             write!(f, " and {} redundant", self.redundant)?;
@@ -315,6 +322,9 @@ impl fmt::Display for Report {
         write!(f, " of up to {} threads, {} steps", self.threads, self.steps)?;
         if self.deaths > 0 {
             write!(f, ", {} with a death, {} with survivors held up", self.deaths, self.blocked)?;
+        }
+        if self.bounds.is_hit() {
+            write!(f, "; left out: {}", self.bounds)?;
         }
         Ok(())
     }
@@ -382,7 +392,7 @@ pub fn explore(config: Config, model: impl Fn() + 'static) -> Report {
         Ok(report) => {
             println!("{}: {report} ({config})", story::place_of(at));
             assert!(
-                report.complete || config.strategy != Strategy::Exhaustive,
+                report.finished || config.strategy != Strategy::Exhaustive,
                 "the exploration is not exhaustive: more than the {} executions allowed",
                 config.executions
             );

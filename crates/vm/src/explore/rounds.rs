@@ -4,6 +4,7 @@
 //! until one of the words it looked at can show it another value, or until the round could go
 //! otherwise by itself; and then it has to see one.
 
+use super::bounds::Bound;
 use super::machine::Machine;
 use super::story::Said;
 use super::words::{chooser, number};
@@ -65,10 +66,13 @@ impl Machine<'_, '_> {
         core::mem::replace(&mut self.threads[self.current].round, round)
     }
 
-    pub(super) fn end_round(&mut self) -> Footprint {
+    pub(super) fn end_round(&mut self, at: At) -> Footprint {
         self.choices.yielded(self.current);
         let round = &mut self.threads[self.current].round;
         round.is_open = false;
+        let waits = !round.goes_on();
+        self.hit_if(waits, Bound::Rounds, at);
+        let round = &self.threads[self.current].round;
         match round.looks.as_slice() {
             // The next round begins at once, and others may run before it looks at anything.
             _ if round.goes_on() => Footprint::Local,
@@ -95,13 +99,15 @@ impl Machine<'_, '_> {
             return; // it has read nothing
         }
         let look = fresh[self.pick(Kind::Message, fresh.len())];
+        let mut left_out = false;
         self.memory.raise(
             me,
             look.loc,
             look.message,
             look.value,
-            &mut chooser(self.choices, self.config.stale > 0),
+            &mut chooser(self.choices, self.config.stale > 0, &mut left_out),
         );
+        self.hit_if(left_out, Bound::Stale, at);
         self.tell(at, || Said::Text("looks again".into()));
     }
 

@@ -1,5 +1,6 @@
 //! The harness: one execution after another, until one goes wrong or none is left.
 
+use super::bounds::Bounds;
 use super::explorer::Explorer;
 use super::machine::Machine;
 use super::mixed::Mixed;
@@ -40,6 +41,7 @@ pub(crate) fn run_from(
     while choices.begin() {
         let outcome = execute(config, &mut choices, systematic, None, model);
         report.steps += outcome.steps;
+        report.bounds.add(&outcome.bounds);
         report.threads = report.threads.max(outcome.threads);
         if let Some((at, blocked)) = outcome.death.filter(|_| !choices.is_redundant()) {
             report.deaths += 1;
@@ -56,7 +58,8 @@ pub(crate) fn run_from(
             return Err(Box::new(told(config, systematic, model, verdict, execution, &found)));
         }
     }
-    report.complete = choices.strategy().is_complete();
+    report.finished = choices.strategy().is_complete();
+    report.complete = report.finished && !report.bounds.is_hit();
     Ok(report)
 }
 
@@ -65,6 +68,7 @@ pub(super) struct Outcome {
     pub(super) verdict: Option<Verdict>,
     pub(super) steps: u64,
     threads: usize,
+    bounds: Bounds,
     /// Where a thread died, and whether the survivors wait for the dead for ever.
     pub(super) death: Option<(At, bool)>,
     story: Option<Story>,
@@ -86,7 +90,8 @@ pub(super) fn execute(
     let machine = explorer.into_machine();
     crate::process::end_run();
     let (steps, threads, death) = (machine.steps(), machine.threads.len(), machine.death());
-    Outcome { verdict, steps, threads, death, story: machine.into_story() }
+    let bounds = machine.bounds;
+    Outcome { verdict, steps, threads, bounds, death, story: machine.into_story() }
 }
 
 /// What an execution may take to count as one of those that may be spent on shrinking.

@@ -1,5 +1,6 @@
 //! The words of an execution: the numbers in their bytes, and the operations on their histories.
 
+use super::bounds::Bound;
 use super::machine::{Machine, Status, Thread};
 use super::run::Choices;
 use super::story::Said;
@@ -99,7 +100,15 @@ impl Machine<'_, '_> {
 
     pub(super) fn load(&mut self, loc: Loc, order: Ordering, at: At) -> Result<u64, Fault> {
         let fresh = self.must_read_the_newest(loc);
-        let read = self.memory.load(self.current, loc, order, at, &mut chooser(self.choices, !fresh))?;
+        let mut left_out = false;
+        let read = self.memory.load(
+            self.current,
+            loc,
+            order,
+            at,
+            &mut chooser(self.choices, !fresh, &mut left_out),
+        )?;
+        self.hit_if(left_out, Bound::Stale, at);
         self.has_read(loc, &read);
         self.looked(loc, read.message, read.value, false);
         self.tell(at, || Said::Load { loc, order, seen: Seen::of(&read) });
@@ -144,8 +153,16 @@ impl Machine<'_, '_> {
 
     pub(super) fn store(&mut self, loc: Loc, value: u64, order: Ordering, at: At) -> Result<(), Fault> {
         let stale = self.config.stale > 0;
-        let written =
-            self.memory.store(self.current, loc, value, order, at, &mut chooser(self.choices, stale))?;
+        let mut left_out = false;
+        let written = self.memory.store(
+            self.current,
+            loc,
+            value,
+            order,
+            at,
+            &mut chooser(self.choices, stale, &mut left_out),
+        )?;
+        self.hit_if(left_out, Bound::Stale, at);
         self.looked(loc, written.message, value, true);
         self.tell(at, || Said::Store { loc, order, value, newer: written.newer });
         Ok(())
@@ -160,16 +177,22 @@ impl Machine<'_, '_> {
         let me = self.current;
         let fresh = self.must_read_the_newest(loc);
         // An exchange that fails for no reason, is tried again at the same place, and fails again
-        // shows nothing new.
+        // shows nothing new, unless the program counts.
         let may_fail = !self.is_systematic || self.threads[me].failed_weakly != Some((loc, at));
+        let (mut stale, mut weak) = (false, false);
         let updated = {
-            let mut choose = chooser(self.choices, !fresh);
+            let mut choose = chooser(self.choices, !fresh, &mut stale);
             let mut choose = |kind, count| match kind {
-                Kind::WeakFailure if !may_fail => 0,
+                Kind::WeakFailure if !may_fail => {
+                    weak |= count > 1;
+                    0
+                }
                 _ => choose(kind, count),
             };
             self.memory.update(me, loc, update, at, &mut choose)?
         };
+        self.hit_if(stale, Bound::Stale, at);
+        self.hit_if(weak, Bound::WeakFailures, at);
         self.has_read(loc, &updated.read);
         let failed = &mut self.threads[me].failed_weakly;
         if updated.spurious || *failed == Some((loc, at)) {
@@ -200,6 +223,14 @@ impl Machine<'_, '_> {
             would_have: updated.spurious,
         });
         Ok(if after.is_some() { Ok(before) } else { Err(before) })
+    }
+
+    /// An exploration of all executions has left some out.
+    #[inline]
+    pub(super) fn hit_if(&mut self, left_out: bool, bound: Bound, at: At) {
+        if left_out && self.is_systematic {
+            self.bounds.hit(bound, at);
+        }
     }
 
     pub(super) fn fence(&mut self, order: Ordering, at: At) {
@@ -255,13 +286,18 @@ impl Machine<'_, '_> {
     }
 }
 
-/// The source of answers to the questions of the memory; without `stale`, the tame answer does.
+/// The source of answers to the questions of the memory. Without `stale`, the tame answer does;
+/// `left_out` tells whether there was another one.
 pub(super) fn chooser<'c>(
     choices: &'c mut Choices<'_>,
     stale: bool,
+    left_out: &'c mut bool,
 ) -> impl FnMut(Kind, usize) -> usize + 'c {
     move |kind, count| match kind {
-        Kind::Message | Kind::Place if !stale => 0,
+        Kind::Message | Kind::Place if !stale => {
+            *left_out |= count > 1;
+            0
+        }
         _ => choices.pick(kind, count),
     }
 }

@@ -8,6 +8,7 @@
 
 mod agreement;
 mod barrier;
+mod bounds;
 mod crash;
 mod futex;
 mod locks;

@@ -116,7 +116,7 @@ fn survivors_may_wait_for_the_dead_if_that_is_allowed() {
     let config = with(Deaths::Threads(1));
     assert!(matches!(failure(&config, model).verdict, Verdict::Deadlock(_)));
     let report = explore(Config { survivors: Survivors::MayBlock, ..config }, model);
-    assert!(report.complete && 0 < report.blocked && report.blocked < report.deaths, "{report}");
+    assert!(report.finished && 0 < report.blocked && report.blocked < report.deaths, "{report}");
     // A thread that waits for the living is still stuck.
     let nobody = || crate::discard(futex::wait(&AtomicU32::new(0), 0, u32::MAX, None, true));
     let config = Config { survivors: Survivors::MayBlock, ..with(Deaths::Threads(1)) };
@@ -140,7 +140,7 @@ fn a_sleeper_that_dies_is_not_woken_in_anothers_place() {
     };
     // All threads end: those that slept when the word changed were woken, dead or alive.
     let report = explore(with(Deaths::Threads(2)), move || crate::discard(model()));
-    assert!(report.complete && report.deaths > 0);
+    assert!(report.finished && report.deaths > 0);
 }
 
 #[test]

@@ -147,7 +147,7 @@ fn any_bytes_are_an_execution() {
             _ => run(&config, counting_or_dead::<Ttas>),
         };
         let report = report.unwrap_or_else(|failure| panic!("{failure}"));
-        assert_eq!((report.executions, report.complete), (1, false));
+        assert_eq!((report.executions, report.finished), (1, false));
         steps.insert(report.steps);
     }
     assert!(steps.len() > 20, "{steps:?}");

@@ -8,7 +8,7 @@ use ulocks_vm::sync::{AtomicU32, spin_until};
 
 fn exhaustively<L: Lock>(threads: usize, rounds: usize) {
     let report = explore(Config::exhaustive(), counting::<L>(threads, rounds));
-    assert!(report.complete);
+    assert!(report.finished);
 }
 
 #[test]

@@ -139,7 +139,7 @@ pub fn by_machine(program: &Program) -> (BTreeSet<Outcome>, u64) {
     // No program here looks at a word so often that it would have to see the newest value.
     let config = Config { stale: 16, ..Config::exhaustive() };
     let report = run(&config, model).unwrap_or_else(|failure| panic!("{program:#?}\n{failure}"));
-    assert!(report.complete, "more than {} executions: {program:#?}", config.executions);
+    assert!(report.finished, "more than {} executions: {program:#?}", config.executions);
     (taken(&found), report.executions + report.redundant)
 }
 

@@ -1,0 +1,86 @@
+//! The bounds of an exploration of all executions that kept it from some of them.
+
+use core::fmt;
+use core::panic::Location;
+
+/// Where a bound first left something out, and how often it did in all executions together.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Hit {
+    /// The line of the model.
+    pub at: &'static Location<'static>,
+    /// How often.
+    pub times: u64,
+}
+
+/// The bounds that were hit. An exploration that hit none has seen all executions there are.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Bounds {
+    /// A load had to read the newest value although an older one was there:
+    /// [`Config::stale`](super::Config::stale).
+    pub stale: Option<Hit>,
+    /// A weak exchange did not fail for no reason, since it had just done so.
+    pub weak_failures: Option<Hit>,
+    /// A fruitless round of a busy-wait was not repeated until there was something new to see. That
+    /// leaves out executions only if a round does more than look: if it counts, say.
+    pub rounds: Option<Hit>,
+}
+
+/// One of the bounds.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Bound {
+    Stale,
+    WeakFailures,
+    Rounds,
+}
+
+impl Bounds {
+    /// Whether one of them was hit.
+    #[must_use]
+    pub fn is_hit(&self) -> bool {
+        *self != Self::default()
+    }
+
+    fn all(&self) -> [(&'static str, Option<Hit>); 3] {
+        [
+            ("an old value read as often in a row as allowed", self.stale),
+            ("a second failure in a row of a weak exchange", self.weak_failures),
+            ("a fruitless round of a busy-wait repeated", self.rounds),
+        ]
+    }
+
+    /// The bound was hit.
+    pub(super) fn hit(&mut self, bound: Bound, at: &'static Location<'static>) {
+        let place = match bound {
+            Bound::Stale => &mut self.stale,
+            Bound::WeakFailures => &mut self.weak_failures,
+            Bound::Rounds => &mut self.rounds,
+        };
+        place.get_or_insert(Hit { at, times: 0 }).times += 1;
+    }
+
+    /// Those of another execution.
+    pub(super) fn add(&mut self, other: &Self) {
+        for (mine, theirs) in [
+            (&mut self.stale, other.stale),
+            (&mut self.weak_failures, other.weak_failures),
+            (&mut self.rounds, other.rounds),
+        ] {
+            if let Some(hit) = theirs {
+                mine.get_or_insert(Hit { times: 0, ..hit }).times += hit.times;
+            }
+        }
+    }
+}
+
+/// What was left out, and where first.
+impl fmt::Display for Bounds {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let hits = self.all().into_iter().filter_map(|(what, hit)| Some((what, hit?)));
+        for (nth, (what, hit)) in hits.enumerate() {
+            let comma = if nth == 0 { "" } else { ", " };
+            write!(f, "{comma}{what} ({}, {} times)", super::story::place_of(hit.at), hit.times)?;
+        }
+        Ok(())
+    }
+}

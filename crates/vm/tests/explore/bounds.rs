@@ -1,0 +1,89 @@
+//! What a report says of the bounds that left executions out.
+
+use crate::threads;
+use ulocks_vm::explore::{Config, Report, explore};
+use ulocks_vm::sync::Ordering::Relaxed;
+use ulocks_vm::sync::{AtomicU32, spin_until};
+
+fn all(model: impl Fn() + 'static) -> Report {
+    let report = explore(Config::exhaustive(), model);
+    assert!(report.finished && report.complete != report.bounds.is_hit(), "{report}");
+    report
+}
+
+/// The wrong program passes, for two failures in a row are out of bounds; the report says so.
+#[test]
+fn two_failures_in_a_row_of_a_weak_exchange() {
+    let exchanges = |count: u32, most: u32| {
+        all(move || {
+            let word = AtomicU32::new(0);
+            let fails = |_: &u32| word.compare_exchange_weak(0, 1, Relaxed, Relaxed) == Err(0);
+            assert!((0..count).filter(fails).count() <= most as usize);
+        })
+    };
+    let at = line!() - 4;
+    let report = exchanges(2, 1);
+    let hit = report.bounds.weak_failures.expect("the second one did not fail");
+    assert_eq!((hit.at.line(), hit.times), (at, 1));
+    assert!(hit.at.file().ends_with("bounds.rs"));
+    assert!(report.bounds.stale.is_none() && report.bounds.rounds.is_none(), "{report}");
+    let text = report.to_string();
+    assert!(text.contains("left out: a second failure in a row of a weak exchange ("), "{text}");
+    assert!(exchanges(1, 1).complete);
+}
+
+/// Reads of an old value, after another word has told that there is a newer one.
+fn old_reads<const COUNT: usize>() -> Report {
+    all(|| {
+        threads::<_, (), 2>(
+            [0; 2].map(AtomicU32::new),
+            [
+                |[value, flag]| {
+                    value.store(1, Relaxed);
+                    flag.store(1, Relaxed);
+                },
+                |[value, flag]| {
+                    if flag.load(Relaxed) == 1 {
+                        let old = (0..COUNT).take_while(|_| value.load(Relaxed) == 0).count();
+                        assert!(old < 4, "an old value four times in a row");
+                    }
+                },
+            ],
+        );
+    })
+}
+
+/// Four reads in a row of an old value are out of bounds, and so the wrong program passes.
+#[test]
+fn the_fourth_read_of_an_old_value() {
+    let report = old_reads::<4>();
+    let hit = report.bounds.stale.expect("the fourth read had to see the newest value");
+    assert_eq!(hit.at.line(), line!() - 14);
+    assert!(report.to_string().contains("left out: an old value read as often in a row as allowed ("));
+    assert!(old_reads::<3>().complete);
+}
+
+/// A round that counts is another one each time, and the machine does not know.
+#[test]
+fn a_round_that_would_do_the_same() {
+    let report = all(|| {
+        threads::<_, (), 2>(
+            AtomicU32::new(0),
+            [|word| word.store(1, Relaxed), |word| spin_until(|| word.load(Relaxed) == 1)],
+        );
+    });
+    assert!(report.bounds.rounds.is_some() && report.bounds.stale.is_none(), "{report}");
+}
+
+/// Sequentially consistent memory is a bound, too.
+#[test]
+fn newest_values_only() {
+    let config = Config { stale: 0, ..Config::exhaustive() };
+    let report = explore(config, || {
+        threads::<_, (), 2>(
+            AtomicU32::new(0),
+            [|word| word.store(1, Relaxed), |word| _ = word.load(Relaxed)],
+        );
+    });
+    assert!(report.finished && report.bounds.stale.is_some(), "{report}");
+}
