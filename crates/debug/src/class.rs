@@ -7,9 +7,9 @@
 use crate::access::Access;
 use crate::report::{LockName, Place};
 #[cfg(checking)]
-use crate::signal::leak;
+use crate::signal::{forget, keep};
 use core::panic::Location;
-use core::ptr;
+use core::ptr::{self, NonNull};
 use ulocks_core::sync::{
     AtomicPtr, AtomicU32,
     Ordering::{Acquire, Relaxed, Release},
@@ -138,7 +138,7 @@ pub(crate) fn nodes() -> impl Iterator<Item = &'static Node> {
 /// The class of a lock of this origin and type, made if it is new. Takes no lock.
 ///
 /// Of two threads that make the same class at once, the one that comes second at the list finds the
-/// class of the first and forgets its own. So a place and a name have one class.
+/// class of the first and frees its own. So a place and a name have one class.
 #[cold]
 pub(crate) fn resolve(origin: Origin, first: Place, type_name: &'static str) -> &'static Node {
     let (place, name) = match origin {
@@ -150,7 +150,7 @@ pub(crate) fn resolve(origin: Origin, first: Place, type_name: &'static str) -> 
         mix(u64::from(place.line()) << 32 | u64::from(place.column()) << 16 | place.file().len() as u64);
     let list = &LISTS[hash as usize % LISTS.len()];
     let mut head = list.load(Acquire); // (C)
-    let mut made: Option<&'static Node> = None;
+    let mut made: Option<NonNull<Node>> = None;
     loop {
         let mut next = head;
         // SAFETY: classes are never freed, and (C) has published those of the list.
@@ -158,15 +158,19 @@ pub(crate) fn resolve(origin: Origin, first: Place, type_name: &'static str) -> 
             // The name is compared as a text, since the compiler may have it twice. A place may
             // make locks of several types.
             if node.place == place && node.name == name {
+                if let Some(mine) = made {
+                    // SAFETY: it is in no list.
+                    unsafe { forget(mine) };
+                }
                 return node;
             }
             next = node.next.load(Relaxed);
         }
-        let node: &'static Node = made.unwrap_or_else(|| {
+        let mine = made.unwrap_or_else(|| {
             let id = IDS.fetch_add(1, Relaxed);
             let hashes =
                 core::array::from_fn(|sub| mix(u64::from(id) * u64::from(SUBCLASSES) + sub as u64 + 1));
-            leak(Node {
+            keep(Node {
                 id,
                 hashes,
                 name,
@@ -176,9 +180,11 @@ pub(crate) fn resolve(origin: Origin, first: Place, type_name: &'static str) -> 
                 next: AtomicPtr::default(),
             })
         });
-        made = Some(node);
+        made = Some(mine);
+        // SAFETY: it stays from here on, unless it is not published.
+        let node = unsafe { mine.as_ref() };
         node.next.store(head, Relaxed);
-        match list.compare_exchange(head, ptr::from_ref(node).cast_mut(), Release, Acquire) /* (C) */ {
+        match list.compare_exchange(head, mine.as_ptr(), Release, Acquire) /* (C) */ {
             Ok(_) => return node,
             Err(other) => head = other,
         }
@@ -186,9 +192,13 @@ pub(crate) fn resolve(origin: Origin, first: Place, type_name: &'static str) -> 
 }
 
 #[cfg(modelled)]
-fn leak<T>(value: T) -> &'static T {
-    Box::leak(Box::new(value))
+fn keep<T>(value: T) -> NonNull<T> {
+    NonNull::from(Box::leak(Box::new(value)))
 }
+
+/// In the model nothing is freed while others may look.
+#[cfg(modelled)]
+unsafe fn forget<T>(_: NonNull<T>) {}
 
 /// The last name in the path of a type, without its parameters and without `Raw`.
 fn short(type_name: &'static str) -> &'static str {

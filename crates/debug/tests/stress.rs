@@ -35,8 +35,8 @@ static OUTER: Class = Class::new("outer");
 static TABLE: Class = Class::new("table");
 static INNER: Class = Class::new("inner");
 
-/// Threads that begin and end lock in one order, while another one reads all lists. They go on until
-/// it has seen some locks.
+/// Threads that begin and end lock in one order, while another one reads all lists. They go on
+/// until it has seen some locks.
 #[test]
 fn lists_are_whole_while_threads_come_and_go() {
     const LEAST: usize = 30;

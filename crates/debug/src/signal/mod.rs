@@ -27,7 +27,7 @@
 mod pages;
 mod uses;
 
-pub(crate) use pages::{leak, zeroed};
+pub(crate) use pages::{forget, keep, zeroed};
 pub(crate) use uses::{Uses, check, fault, report_pending};
 
 use crate::order::Asked;

@@ -24,15 +24,24 @@ pub(crate) fn zeroed<T>() -> Option<NonNull<T>> {
 
 /// Keeps a value for ever: in a page of its own if this is a handler. There are as many as there
 /// are lines that handlers acquire locks in.
-pub(crate) fn leak<T>(value: T) -> &'static T {
+pub(crate) fn keep<T>(value: T) -> NonNull<T> {
     if is_in_handler()
         && let Some(place) = zeroed::<T>()
     {
-        // SAFETY: the place is large enough, aligned, unused, and stays.
-        return unsafe {
-            place.write(value);
-            place.as_ref()
-        };
+        // SAFETY: the place is large enough, aligned, and unused.
+        unsafe { place.write(value) };
+        return place;
     }
-    Box::leak(Box::new(value))
+    NonNull::from(Box::leak(Box::new(value)))
+}
+
+/// Frees what [`keep`] has kept in this call of this thread, unless this is a handler.
+///
+/// # Safety
+/// Nothing refers to it any more.
+pub(crate) unsafe fn forget<T>(kept: NonNull<T>) {
+    if !is_in_handler() {
+        // SAFETY: outside of handlers it is a box, and the caller's promise.
+        drop(unsafe { Box::from_raw(kept.as_ptr()) });
+    }
 }

@@ -25,7 +25,7 @@
 //! A thread that clears `FRESH` while a handler sets `HANDLED` may miss the handled use. The
 //! opened use is in the list then, and the next acquisition sees the bit and both uses.
 
-use super::leak;
+use super::keep;
 use crate::class::{Node, nodes};
 use crate::order::Asked;
 use crate::report::{From, LockName, Place, Report, Rule, Severity, deliver};
@@ -117,7 +117,7 @@ fn add(head: &AtomicPtr<Use>, signals: u64, me: &Record, asked: &Asked) {
     if list(head).any(|other| other.how == how && signals & !other.signals == 0) {
         return;
     }
-    let new = leak(Use {
+    let kept = keep(Use {
         signals,
         how,
         place: asked.at,
@@ -125,12 +125,13 @@ fn add(head: &AtomicPtr<Use>, signals: u64, me: &Record, asked: &Asked) {
         reported: AtomicBool::new(false),
         next: AtomicPtr::default(),
     });
+    // SAFETY: it is never freed.
+    let new: &'static Use = unsafe { kept.as_ref() };
     new.thread.copy(me.identity());
     let mut first = head.load(Relaxed);
     loop {
         new.next.store(first, Relaxed);
-        let this = ptr::from_ref(new).cast_mut();
-        match head.compare_exchange_weak(first, this, Release, Relaxed) /* (P) */ {
+        match head.compare_exchange_weak(first, kept.as_ptr(), Release, Relaxed) /* (P) */ {
             Ok(_) => return,
             Err(other) => first = other,
         }

@@ -90,8 +90,8 @@ pub enum Strategy {
     /// All, less those that sleep sets show to repeat another; and within bounds, without which no
     /// loop would end: a thread reads one old message at most [`Config::stale`] times, a weak
     /// exchange fails for no reason once before it is tried again, and a fruitless round of a
-    /// busy-wait is not repeated before there is something new to see. [`Report::bounds`] says which
-    /// of them left something out.
+    /// busy-wait is not repeated before there is something new to see. [`Report::bounds`] says
+    /// which of them left something out.
     Exhaustive,
     /// The one that a fuzzer's input says.
     Bytes(Vec<u8>),
