@@ -170,6 +170,8 @@ xflags::xflags! {
             optional --under load: String
             /// Only machines of the standard list whose names contain this.
             optional --only text: String
+            /// Also runs tests that are skipped only because they are slow where QEMU translates.
+            optional --slow
             /// How many machines run at once (default 1).
             optional --jobs n: usize
             /// Only tests whose program and name contain one of these.

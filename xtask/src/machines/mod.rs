@@ -84,7 +84,7 @@ pub fn run(flags: &flags::Machines, workspace: &Workspace, steps: &mut Steps) ->
     let mut works = VecDeque::new();
     for (machine, kernel) in machines.iter().zip(&kernels) {
         let built = &built[machine.arch.target(machine.libc)];
-        let is_translated = !kvm || !Accel::kvm_is_there(machine.arch);
+        let is_translated = !flags.slow && (!kvm || !Accel::kvm_is_there(machine.arch));
         let facts = Facts { machine, kernel: kernel.version, is_translated };
         let plan = Plan::new(facts, &built.suites, &skips, &flags.filter)?;
         works.push_back(Work { machine, kernel, built, plan });

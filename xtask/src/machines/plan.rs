@@ -56,7 +56,7 @@ pub struct Facts<'a> {
     pub machine: &'a Machine,
     /// The version of its kernel.
     pub kernel: (u32, u32),
-    /// Whether QEMU translates its instructions.
+    /// Whether QEMU translates its instructions, and slow tests are not asked for.
     pub is_translated: bool,
 }
 
