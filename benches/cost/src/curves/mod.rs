@@ -27,7 +27,9 @@ pub struct Published {
     machine: String,
     load: Load,
     fitted: String,
-    /// The numbers of threads at which the first lock's cells were fitted on.
+    /// How many of the locks, from the first one, were fitted on.
+    fitted_locks: usize,
+    /// At which numbers of threads.
     fitted_threads: Vec<usize>,
     /// Virtual time of each run, in microseconds.
     time_us: f64,

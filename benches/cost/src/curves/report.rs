@@ -50,6 +50,11 @@ enum Order {
 }
 
 impl Curve<'_> {
+    /// Whether the cell of this lock and those before it were fitted on.
+    fn fitted(&self, lock: usize, threads: usize) -> bool {
+        lock < self.published.fitted_locks && self.published.fitted_threads.contains(&threads)
+    }
+
     /// A lock's rate over its own at one thread.
     fn growth(&self, row: usize, lock: usize) -> Pair {
         let rows = &self.published.rows;
@@ -57,7 +62,7 @@ impl Curve<'_> {
         Pair {
             published: rows[row].rates[lock] / rows[0].rates[lock],
             predicted: self.predicted[row][lock] / self.predicted[0][lock],
-            given: row == 0 || lock == 0 && self.published.fitted_threads.contains(&threads),
+            given: row == 0 || self.fitted(lock, threads),
         }
     }
 
@@ -67,7 +72,7 @@ impl Curve<'_> {
         Pair {
             published: rates[lock] / rates[0],
             predicted: self.predicted[row][lock] / self.predicted[row][0],
-            given: false,
+            given: row == 0 || self.fitted(lock, self.published.rows[row].threads),
         }
     }
 
@@ -180,6 +185,10 @@ pub fn markdown(curves: &[Curve<'_>]) -> String {
 }
 
 fn summary(text: &mut String, name: &str, errors: &[f64], order: &str, ties: impl std::fmt::Display) {
+    if errors.is_empty() {
+        let _ = writeln!(text, "| {name} | fitted | | 0 | {order} | {ties} |");
+        return;
+    }
     let mut sorted = errors.to_vec();
     sorted.sort_by(f64::total_cmp);
     let median = sorted.get(sorted.len() / 2).copied().unwrap_or(0.0) * 100.0;
