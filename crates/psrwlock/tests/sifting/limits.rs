@@ -15,6 +15,8 @@ use ulocks_psrwlock::{
 /// Four classes share 56 bits, and half of what 14 of them can count may be inside.
 const ROOM: usize = 1 << 13;
 const SHORT: Duration = Duration::from_millis(1);
+/// Longer than any machine takes to find out that there is no room.
+const LONG: Duration = Duration::from_secs(60);
 
 type Lock<R = Central> =
     PsRwLockWith<u32, Sifted<{ BULK | URGENT | NESTED | HANDLER }, Private, PhaseFair, R, Soft, Unchecked>>;
@@ -36,7 +38,7 @@ fn a_class_that_is_full_admits_nobody_and_leaves_the_others_alone() {
         assert_eq!(inside.len(), ROOM);
         let before = lock.state();
         assert!(lock.try_read_in::<C>().is_none());
-        for message in [message(|| lock.read_in::<C>()), message(|| lock.try_read_in_for::<C>(SHORT))] {
+        for message in [message(|| lock.read_in::<C>()), message(|| lock.try_read_in_for::<C>(LONG))] {
             assert!(
                 message.contains(&format!("too many {name} readers")) && message.contains("8192"),
                 "{message}"
@@ -126,7 +128,7 @@ fn a_line_that_is_full_admits_nobody() {
         let held = lock.write();
         for (waiting, room, message_of) in [
             (ROOM, "12000", &(|| message(|| lock.read())) as &dyn Fn() -> String),
-            (ROOM, "12000", &|| message(|| lock.try_read_in_for::<Urgent>(SHORT))),
+            (ROOM, "12000", &|| message(|| lock.try_read_in_for::<Urgent>(LONG))),
             (TOP_ROOM << 14, "6000", &|| message(|| lock.read_in::<Nested>())),
         ] {
             lines.store(waiting, Relaxed);
