@@ -49,7 +49,7 @@ worker() {
         code=$?
         kill -KILL -$pid 2>/dev/null
         if [ $code = 0 ]; then
-            grep -i -e 'skipped[:,]' -e '^not enabled:' -e '^nothing was asked' "/run/out.$1"
+            grep -i -e 'skipped[:,]' -e 'not enabled:' -e 'nothing was asked' "/run/out.$1"
         else
             tail -n 80 "/run/out.$1"
         fi | while IFS= read -r line; do echo "@out $1 $line"; done
