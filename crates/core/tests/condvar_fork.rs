@@ -57,8 +57,8 @@ impl Place {
 /// The child's waiter sleeps, so its notification must be a wake-up, whatever the parent's counts
 /// says of spinners.
 fn in_child(place: &Place) {
-    // SAFETY: ends the child if it hangs.
-    unsafe { libc::alarm(20) };
+    // SAFETY: ends the child if it hangs. Translated, its rounds take half a minute.
+    unsafe { libc::alarm(100) };
     let id = &AtomicI32::new(0);
     scope(|threads| {
         threads.spawn(move || {
