@@ -50,7 +50,7 @@ pub enum Rule {
     /// A lock that is acquired in a signal handler is not acquired with that signal open. The
     /// handler may interrupt the holder, and waits for it for ever.
     NoOpenSignal,
-    /// A lock is not held across an `.await`, of a future that is [watched](crate::watch).
+    /// A lock is not held across an `.await`, of a future in `watch`.
     NoAwait,
 }
 
@@ -182,7 +182,7 @@ pub struct Step {
     /// Where it had acquired that.
     #[serde(serialize_with = "place")]
     pub since: Place,
-    /// Its stack there, if [stacks](crate::set_stacks) were wanted.
+    /// Its stack there, if `set_stacks` had asked for it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub held_stack: Option<Stack>,
     /// The lock that it asked for.
@@ -280,7 +280,7 @@ impl Report {
         self.signal
     }
 
-    /// The stack of the thread that broke the rule, if [stacks](crate::set_stacks) are wanted.
+    /// The stack of the thread that broke the rule, if `set_stacks` has asked for it.
     pub fn stack(&self) -> Option<&Stack> {
         self.stack.as_ref()
     }

@@ -27,7 +27,7 @@ const MOST: usize = 32;
 const INSIDE: [&str; 3] = ["ulocks_debug::", "lock_api::", "ulocks_core::"];
 const DEPTH: usize = 24;
 
-/// The stack of an acquisition, of a wait, or of a fault; see [`set_stacks`].
+/// The stack of an acquisition, of a wait, or of a fault; see `set_stacks`.
 ///
 /// It is shown without the frames of the checker, and without those below the main function of the
 /// thread. Names and lines are those that the program has: build it with debug information.
