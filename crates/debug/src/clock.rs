@@ -67,7 +67,7 @@ pub(crate) fn now() -> u64 {
     read(libc::CLOCK_MONOTONIC) | 1
 }
 
-/// Who wants exact times, a bit each.
+/// The parts of the checker that want exact times, a bit each.
 static WANTED: AtomicU32 = AtomicU32::new(0);
 pub(crate) const PROFILE: u32 = 1;
 pub(crate) const STACKS: u32 = 2;

@@ -3,27 +3,18 @@
 
 #![cfg(not(any(ulocks_loom, ulocks_vm)))]
 
+#[path = "common/child.rs"]
+mod child;
+
+use child::child;
 use std::collections::BTreeSet;
 use std::fs::File;
 use std::io::{Read, Seek};
 use std::os::fd::{AsRawFd, FromRawFd};
-use std::process::{Command, Output};
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::time::Duration;
-use std::{env, fs, process, ptr, thread};
+use std::{fs, process, ptr, thread};
 use ulocks_debug::{Class, FairMutex, Mutex, RwLock, held, waiters};
-
-const CHILD: &str = "ULOCKS_DUMP_CHILD";
-
-/// Runs the test `name` again in a process of its own, or `None` in that process.
-fn child(name: &str) -> Option<Output> {
-    if env::var_os(CHILD).is_some() {
-        return None;
-    }
-    let mut command = Command::new(env::current_exe().unwrap());
-    command.args(["--exact", name, "--nocapture", "--test-threads=1"]);
-    Some(command.env(CHILD, "").env("RUST_BACKTRACE", "0").output().unwrap())
-}
 
 fn text(bytes: &[u8]) -> String {
     String::from_utf8(bytes.to_vec()).unwrap()

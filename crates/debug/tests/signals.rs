@@ -3,24 +3,14 @@
 
 #![cfg(not(any(ulocks_loom, ulocks_vm)))]
 
+#[path = "common/child.rs"]
+mod child;
 mod common;
 
-use std::env;
+use child::child;
 use std::os::unix::process::ExitStatusExt;
-use std::process::{Command, Output};
+use std::process::Output;
 use ulocks_debug::{FairMutex, Mutex};
-
-const CHILD: &str = "ULOCKS_SIGNALS_CHILD";
-
-/// Runs the test `name` again in a process of its own, or `None` in that process.
-fn child(name: &str) -> Option<Output> {
-    if env::var_os(CHILD).is_some() {
-        return None;
-    }
-    let mut command = Command::new(env::current_exe().unwrap());
-    command.args(["--exact", name, "--nocapture", "--test-threads=1"]);
-    Some(command.env(CHILD, "").env("RUST_BACKTRACE", "0").output().unwrap())
-}
 
 fn text(output: &Output) -> String {
     [&output.stdout, &output.stderr].map(|bytes| String::from_utf8_lossy(bytes).into_owned()).concat()

@@ -47,7 +47,8 @@ use ulocks_shm::robust::mutex::{LockError, Refused};
 /// checker. A region that is mapped twice in a process has two addresses, and so two locks.
 ///
 /// # Signals and forks
-/// As [`CheckedMutex`](crate::CheckedMutex).
+/// A signal handler must not use it. A fork while the thread holds the lock is reported as a
+/// warning. The child does not hold what its parent holds, and joins the region by itself.
 ///
 /// # Examples
 /// ```

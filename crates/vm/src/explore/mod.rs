@@ -302,7 +302,8 @@ pub struct Report {
     pub threads: usize,
     /// Whether these are all executions there are, within the bounds of [`Strategy::Exhaustive`].
     pub finished: bool,
-    /// Whether these are all executions there are: it finished, and hit no bound.
+    /// Whether these are all executions there are: it finished, and hit no bound. What [`Config`]
+    /// does not let happen is no bound: spurious wake-ups, time-outs, deaths.
     pub complete: bool,
     /// The bounds that left executions out, and where.
     pub bounds: Bounds,

@@ -70,8 +70,8 @@ impl Machine<'_, '_> {
         self.choices.yielded(self.current);
         let round = &mut self.threads[self.current].round;
         round.is_open = false;
-        let waits = !round.goes_on();
-        self.hit_if(waits, Bound::Rounds, at);
+        let is_fruitless = !round.goes_on();
+        self.hit_if(is_fruitless, Bound::Rounds, at);
         let round = &self.threads[self.current].round;
         match round.looks.as_slice() {
             // The next round begins at once, and others may run before it looks at anything.
