@@ -60,10 +60,9 @@ ulocks_testkit::loom_models! {
     try_lock: StrictSpinner,
     no_lost_wake: [
         exact(4) => (2, 2),
-        exact(2) => (3, 1),
-        exact(1) => (3, 2),
+        exact(2) => (3, 2),
         unordered(1) => (3, 1),
-        timed(1, 3) => (3, 1),
+        timed(2, 3) => (3, 1),
         Config { spurious: 2, ..exact(1) } => (3, 1),
     ],
     timeout_vs_unlock: [timed(3, 4) => 2, timed(1, 4) => 3],

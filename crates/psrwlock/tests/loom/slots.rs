@@ -45,7 +45,7 @@ fn attempts_and_upgrades_see_the_slots() {
     explore(exact(3), || {
         together_with([At::<Slots<1>>::tries_to_upgrade, At::<Slots<1>>::reads_twice::<Bulk>])
     });
-    explore(exact(2), || {
+    explore(exact(3), || {
         together_with([At::<Slots<1>>::goes_up_and_down, At::<Slots<1>>::reads_twice::<Bulk>])
     });
     explore(timed(3, 2), || {

@@ -226,17 +226,15 @@ fn no_writer_comes_between_a_write_and_its_downgrade() {
 #[test]
 fn fair_releases_hand_over() {
     // A thread that is woken for the write side, and sees nothing of it yet, gets it all the same.
-    explore(unordered(1), || behind(Held::WrittenFairly, [At::<Two>::writes, At::<Two>::writes]));
-    // With two preemptions these take half a minute. On the virtual machine, `leaving.rs` plays
-    // these roles with six more, at random.
-    explore(exact(1), || {
+    explore(unordered(2), || behind(Held::WrittenFairly, [At::<Two>::writes, At::<Two>::writes]));
+    explore(exact(2), || {
         together_with([At::<Two>::writes_fairly, At::<Two>::writes_fairly, At::<Two>::reads::<Bulk>])
     });
-    explore(exact(1), || {
+    explore(exact(2), || {
         together_with([At::<Two>::reads_upgradably_and_fairly, At::<Two>::writes, At::<Two>::writes_fairly])
     });
-    explore(timed(1, 3), || behind(Held::WrittenFairly, [At::<Two>::writes_in_time, At::<Two>::upgrades]));
-    explore(timed(1, 3), || {
+    explore(timed(2, 3), || behind(Held::WrittenFairly, [At::<Two>::writes_in_time, At::<Two>::upgrades]));
+    explore(timed(2, 3), || {
         behind(Held::UpgradableFairly, [At::<Two>::writes_in_time, At::<Two>::writes_in_time])
     });
 }
