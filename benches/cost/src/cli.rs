@@ -46,11 +46,11 @@ pub struct Cli {
     /// large server]
     #[arg(long, value_name = "FILE")]
     machine: Option<PathBuf>,
-    /// Where predicted.json and predicted.html go [default: ulocks-report in the target directory]
+    /// Where predicted.json and the pages go [default: ulocks-report in the target directory]
     #[arg(long, value_name = "DIR")]
     out: Option<PathBuf>,
-    /// Hold the model against published measurements instead, and put the tables into this file,
-    /// between its two marks; `-` prints them
+    /// Hold the model against published measurements instead: put the tables into this file,
+    /// between its two marks (`-` prints them), and the plots into curves.html
     #[arg(long, value_name = "FILE")]
     curves: Option<PathBuf>,
     /// List the locks
@@ -74,7 +74,7 @@ pub fn run(cli: &Cli) -> Result<()> {
         return Ok(());
     }
     if let Some(file) = &cli.curves {
-        return put_curves(file);
+        return cli.put_curves(file);
     }
     let locks = select(&cli.locks)?;
     let Cpus(cpus) = &cli.cpus;
@@ -120,28 +120,10 @@ pub fn run(cli: &Cli) -> Result<()> {
         cells: &cells,
     };
     print!("{}", record.tables);
-    let out = cli.out.clone().map_or_else(default_out, Ok)?;
-    std::fs::create_dir_all(&out).with_context(|| format!("cannot make {}", out.display()))?;
     let json = serde_json::to_string_pretty(&record)? + "\n";
     let page = page::html(&machine, &record.load, &cells);
-    for (name, content) in [("predicted.json", json), ("predicted.html", page)] {
-        let path = out.join(name);
-        std::fs::write(&path, content).with_context(|| format!("cannot write {}", path.display()))?;
-        println!("{}", path.display());
-    }
-    Ok(())
-}
-
-/// Prints the comparison with published measurements, or puts it into a file.
-fn put_curves(file: &Path) -> Result<()> {
-    let text = curves::compare()?;
-    if file == Path::new("-") {
-        print!("{text}");
-        return Ok(());
-    }
-    let old = std::fs::read_to_string(file).with_context(|| format!("cannot read {}", file.display()))?;
-    let new = curves::replace(&old, &text).with_context(|| format!("{}: no marks", file.display()))?;
-    std::fs::write(file, new).with_context(|| format!("cannot write {}", file.display()))
+    cli.keep("predicted.json", &json)?;
+    cli.keep("predicted.html", &page)
 }
 
 /// The version of the record. The page of all figures reads it.
@@ -160,6 +142,31 @@ struct Record<'a> {
 }
 
 impl Cli {
+    /// Prints the comparison with published measurements, or puts it into a file; and its plots.
+    fn put_curves(&self, file: &Path) -> Result<()> {
+        let curves::Comparison { tables, page } = curves::compare()?;
+        if file == Path::new("-") {
+            print!("{tables}");
+        } else {
+            let old =
+                std::fs::read_to_string(file).with_context(|| format!("cannot read {}", file.display()))?;
+            let new =
+                curves::replace(&old, &tables).with_context(|| format!("{}: no marks", file.display()))?;
+            std::fs::write(file, new).with_context(|| format!("cannot write {}", file.display()))?;
+        }
+        self.keep("curves.html", &page)
+    }
+
+    /// Writes a file of the report, and says where it is.
+    fn keep(&self, name: &str, content: &str) -> Result<()> {
+        let out = self.out.clone().map_or_else(default_out, Ok)?;
+        std::fs::create_dir_all(&out).with_context(|| format!("cannot make {}", out.display()))?;
+        let path = out.join(name);
+        std::fs::write(&path, content).with_context(|| format!("cannot write {}", path.display()))?;
+        println!("{}", path.display());
+        Ok(())
+    }
+
     /// The load, for people.
     fn load(&self) -> String {
         let threads = self

@@ -17,20 +17,26 @@ fill:none}svg .name{fill:var(--c)}svg path.cpus,svg text.cpus{display:none}";
 /// What is plotted of an outcome.
 type Value = fn(&Outcome) -> Option<f64>;
 
-/// The page.
-pub(super) fn html(machine: &Machine, load: &str, cells: &[Cell]) -> String {
-    let mut page = String::from(
+/// A page's beginning, with a colour for each of `lines` lines. They come back to the first colour.
+pub(crate) fn begin(title: &str, lines: usize) -> String {
+    let mut page = format!(
         "<!doctype html>\n<html lang=\"en\">\n<meta charset=\"utf-8\">\n\
-         <meta name=\"viewport\" content=\"width=device-width\">\n<title>ulocks: predicted cost</title>\n<style>",
+         <meta name=\"viewport\" content=\"width=device-width\">\n<title>ulocks: {}</title>\n<style>{STYLE}",
+        escape(title)
     );
-    page.push_str(STYLE);
-    let locks = locks(cells);
-    for (index, _) in locks.iter().enumerate() {
+    for index in 0..lines {
         let _ = write!(page, ".s{index}{{--c:{}}}", COLOURS[index % COLOURS.len()]);
     }
+    page + "</style>\n"
+}
+
+/// The page.
+pub(super) fn html(machine: &Machine, load: &str, cells: &[Cell]) -> String {
+    let locks = locks(cells);
+    let mut page = begin("predicted cost", locks.len());
     let _ = write!(
         page,
-        "</style>\n<h1>What the locks would cost</h1>\n<p class=\"warn\">Predicted by a model of caches, kernel and \
+        "<h1>What the locks would cost</h1>\n<p class=\"warn\">Predicted by a model of caches, kernel and \
          scheduler from the parameters below. Nothing here was measured. Counts, orders and growth hold up; \
          nanoseconds are no better than the parameters.</p>\n<p>{}.</p>\n",
         escape(load)
@@ -91,7 +97,7 @@ fn plot(title: &str, log: bool, value: Value, locks: &[&str], cells: &[Cell]) ->
 }
 
 /// A value with about three digits.
-fn short(value: f64) -> String {
+pub(crate) fn short(value: f64) -> String {
     match value.abs() {
         v if v >= 100.0 => format!("{value:.0}"),
         v if v >= 10.0 => format!("{value:.1}"),

@@ -7,6 +7,7 @@
 //! Shapes are compared, not nanoseconds: each lock's rate over its own rate at one thread, and each
 //! lock's rate over the first lock's at the same number of threads.
 
+mod page;
 mod report;
 
 pub use report::{BEGIN, END, markdown, replace};
@@ -114,17 +115,26 @@ pub fn published() -> Result<Vec<Published>> {
     PUBLISHED.iter().map(read).collect()
 }
 
-/// The tables as Markdown, with the model's predictions. Each is made in a thread of its own.
+/// What the model says of the published tables.
+pub struct Comparison {
+    /// As Markdown, with all errors.
+    pub tables: String,
+    /// As a page of plots.
+    pub page: String,
+}
+
+/// Holds the model against all published tables. Each is predicted in a thread of its own.
 ///
 /// # Errors
 /// If a file is wrong, or a run fails.
-pub fn compare() -> Result<String> {
+pub fn compare() -> Result<Comparison> {
     let tables = published()?;
     let predicted: Result<Vec<_>> = std::thread::scope(|scope| {
         let running: Vec<_> = tables.iter().map(|table| scope.spawn(|| table.predict())).collect();
         running.into_iter().map(|thread| thread.join().expect("a run of the model")).collect()
     });
-    Ok(markdown(&predicted?))
+    let predicted = predicted?;
+    Ok(Comparison { tables: markdown(&predicted), page: page::html(&predicted) })
 }
 
 impl Published {

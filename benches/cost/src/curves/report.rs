@@ -18,9 +18,9 @@ pub fn replace(text: &str, tables: &str) -> Option<String> {
 
 /// A published ratio and the predicted one.
 #[derive(Clone, Copy)]
-struct Pair {
-    published: f64,
-    predicted: f64,
+pub(super) struct Pair {
+    pub(super) published: f64,
+    pub(super) predicted: f64,
     /// Whether the ratio is 1 by definition, or was fitted on.
     given: bool,
 }
@@ -56,7 +56,7 @@ impl Curve<'_> {
     }
 
     /// A lock's rate over its own at one thread.
-    fn growth(&self, row: usize, lock: usize) -> Pair {
+    pub(super) fn growth(&self, row: usize, lock: usize) -> Pair {
         let rows = &self.published.rows;
         let threads = rows[row].threads;
         Pair {
@@ -98,14 +98,16 @@ impl Curve<'_> {
         order
     }
 
-    /// The errors of all ratios that were not given, without signs.
-    fn errors(&self) -> Vec<f64> {
+    /// The errors of all ratios that were not given, without signs, ascending.
+    pub(super) fn sorted_errors(&self) -> Vec<f64> {
         let locks = self.published.locks.len();
         let pairs = (0..self.predicted.len()).flat_map(|row| {
             let growth = (0..locks).map(move |lock| self.growth(row, lock));
             growth.chain((1..locks).map(move |lock| self.gain(row, lock)))
         });
-        pairs.filter(|pair| !pair.given).map(|pair| pair.error().abs()).collect()
+        let mut errors: Vec<_> = pairs.filter(|pair| !pair.given).map(|pair| pair.error().abs()).collect();
+        errors.sort_by(f64::total_cmp);
+        errors
     }
 
     fn table(&self) -> String {
@@ -169,13 +171,14 @@ pub fn markdown(curves: &[Curve<'_>]) -> String {
     );
     let mut all = Vec::new();
     for curve in curves {
-        let errors = curve.errors();
+        let errors = curve.sorted_errors();
         let orders: Vec<_> = (0..curve.predicted.len()).map(|row| curve.order(row)).collect();
         let count = |what| orders.iter().filter(|order| **order == what).count();
         let (right, wrong, ties) = (count(Order::Right), count(Order::Wrong), count(Order::Tie));
         summary(&mut text, &curve.published.title, &errors, &format!("{right} of {}", right + wrong), ties);
         all.extend(errors);
     }
+    all.sort_by(f64::total_cmp);
     summary(&mut text, "all", &all, "", "");
     for curve in curves {
         text.push_str(&curve.table());
@@ -189,11 +192,8 @@ fn summary(text: &mut String, name: &str, errors: &[f64], order: &str, ties: imp
         let _ = writeln!(text, "| {name} | fitted | | 0 | {order} | {ties} |");
         return;
     }
-    let mut sorted = errors.to_vec();
-    sorted.sort_by(f64::total_cmp);
-    let median = sorted.get(sorted.len() / 2).copied().unwrap_or(0.0) * 100.0;
-    let worst = sorted.last().copied().unwrap_or(0.0) * 100.0;
-    let _ = writeln!(text, "| {name} | {median:.0} % | {worst:.0} % | {} | {order} | {ties} |", sorted.len());
+    let (median, worst) = (errors[errors.len() / 2] * 100.0, errors[errors.len() - 1] * 100.0);
+    let _ = writeln!(text, "| {name} | {median:.0} % | {worst:.0} % | {} | {order} | {ties} |", errors.len());
 }
 
 #[cfg(test)]
@@ -215,10 +215,10 @@ mod tests {
         let rates = |row: &Row| row.rates.clone();
         let mut curve = Curve { published: table, predicted: table.rows.iter().map(rates).collect() };
         let last = table.rows.len() - 1;
-        assert!(curve.order(last) == Order::Right && curve.errors().iter().all(|error| *error < 1e-9));
+        assert!(curve.order(last) == Order::Right && curve.sorted_errors().iter().all(|error| *error < 1e-9));
         curve.predicted[last].reverse();
         assert!(curve.order(last) == Order::Wrong);
         assert!(curve.order(1) == Order::Tie, "the source has one number for both");
-        assert!(curve.errors().iter().any(|error| *error > 0.2));
+        assert!(curve.sorted_errors().iter().any(|error| *error > 0.2));
     }
 }
