@@ -110,6 +110,8 @@ pub(crate) trait Engine {
     // Words.
     /// The bytes of a new word that holds `value`.
     fn create(&self, value: u64, width: Width, at: At) -> u64;
+    /// Reports call the word `label`. Not a step.
+    fn name(&self, _word: Word, _label: &str) {}
     /// The word ends. Not a step.
     fn retire(&self, word: Word);
     fn load(&self, word: Word, order: Ordering, at: At) -> u64;

@@ -31,6 +31,10 @@ impl Engine for Explorer<'_, '_> {
         self.machine.borrow_mut().create(value, width, at)
     }
 
+    fn name(&self, word: Word, label: &str) {
+        self.machine.borrow_mut().name(word, label);
+    }
+
     fn retire(&self, word: Word) {
         if self.is_inert() {
             return;

@@ -185,8 +185,7 @@ impl<'a, 's> Explorer<'a, 's> {
         let mut machine = self.machine.borrow_mut();
         let parent = machine.current();
         let thread = machine.start_thread(Some((parent, own_process)));
-        let what = if own_process { "a process, thread" } else { "thread" };
-        machine.tell(at, || Said::Text(format!("starts {what} {thread}")));
+        machine.tell(at, || Said::Starts { thread, own_process });
         debug_assert_eq!(number, thread);
         thread
     }

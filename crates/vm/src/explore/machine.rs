@@ -216,6 +216,7 @@ impl<'a, 's> Machine<'a, 's> {
 
     pub(super) fn fault(&mut self, fault: &Fault, at: At) {
         let mut text = fault.to_string();
+        text += self.story.as_ref().and_then(|story| story.missing(fault)).as_deref().unwrap_or_default();
         if matches!(fault, Fault::Race { second, .. } if second.what == What::Retire) {
             text += "; join the threads that use it before it goes: what the counts of a `std::sync::Arc` order is not \
                      known here";
@@ -306,7 +307,7 @@ impl<'a, 's> Machine<'a, 's> {
 
     pub(super) fn joined(&mut self, thread: usize, at: At) {
         self.memory.join(self.current, thread);
-        self.tell(at, || Said::Text(format!("has joined thread {thread}")));
+        self.tell(at, || Said::Joined { thread });
     }
 
     pub(super) fn announce(&mut self, status: Status, footprint: Footprint, at: At) {

@@ -51,7 +51,9 @@ mod engine;
 mod explorer;
 mod kernel;
 mod machine;
+mod missing;
 mod mixed;
+mod names;
 mod pi;
 mod quiet;
 #[cfg(test)]

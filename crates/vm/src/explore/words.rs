@@ -4,16 +4,16 @@ use super::bounds::Bound;
 use super::machine::{Machine, Status, Thread};
 use super::run::Choices;
 use super::story::Said;
-use super::story::place;
 use crate::choice::{Footprint, Kind, Strategy as _};
 use crate::engine::{At, Update, Width, Word};
-use crate::memory::{Fault, Loc, Read, Why};
+use crate::memory::{Fault, Loc, MsgId, Read, Why};
 use core::ops::Range;
 use core::sync::atomic::Ordering;
 
 /// A value read, for reports.
 pub(super) struct Seen {
     pub(super) value: u64,
+    pub(super) message: MsgId,
     pub(super) newer: usize,
     pub(super) writer: Option<usize>,
     pub(super) written_at: Option<At>,
@@ -24,6 +24,7 @@ impl Seen {
     fn of(read: &Read) -> Self {
         Self {
             value: read.value,
+            message: read.message,
             newer: read.newer,
             writer: read.writer,
             written_at: read.written_at,
@@ -39,7 +40,7 @@ impl Machine<'_, '_> {
             false => self.memory.create(self.current, value, at),
         };
         if let Some(story) = &mut self.story {
-            story.made(loc, at);
+            story.made(self.steps, self.current, loc, at);
         }
         self.number(loc, width)
     }
@@ -92,9 +93,18 @@ impl Machine<'_, '_> {
     }
 
     pub(super) fn retire(&mut self, word: Word, at: At) -> Result<(), Fault> {
-        match self.known(word) {
-            Some(loc) => self.memory.retire(self.current, loc, at),
-            None => Ok(()),
+        let Some(loc) = self.known(word) else { return Ok(()) };
+        self.tell(at, || Said::Dropped { loc });
+        self.memory.retire(self.current, loc, at)
+    }
+
+    /// The model calls the word `label`.
+    pub(super) fn name(&mut self, word: Word, label: &str) {
+        if self.story.is_some()
+            && let Some(loc) = self.loc_of(word)
+            && let Some(story) = &mut self.story
+        {
+            story.label(loc, label);
         }
     }
 
@@ -164,7 +174,7 @@ impl Machine<'_, '_> {
         )?;
         self.hit_if(left_out, Bound::Stale, at);
         self.looked(loc, written.message, value, true);
-        self.tell(at, || Said::Store { loc, order, value, newer: written.newer });
+        self.tell(at, || Said::Store { loc, order, value, newer: written.newer, message: written.message });
         Ok(())
     }
 
@@ -219,7 +229,7 @@ impl Machine<'_, '_> {
             name,
             order: if after.is_some() { success } else { failure },
             seen: Seen::of(&updated.read),
-            after: after.and_then(|(_, value)| value),
+            after: after.map(|(message, value)| (message, value.unwrap_or(before))),
             would_have: updated.spurious,
         });
         Ok(if after.is_some() { Ok(before) } else { Err(before) })
@@ -235,7 +245,7 @@ impl Machine<'_, '_> {
 
     pub(super) fn fence(&mut self, order: Ordering, at: At) {
         self.memory.fence(self.current, order);
-        self.tell(at, || Said::Text(format!("fence({order:?})")));
+        self.tell(at, || Said::Fence { order });
     }
 
     /// A fence on every thread of the process, wherever it is, between two of the caller. More than
@@ -257,14 +267,16 @@ impl Machine<'_, '_> {
             self.memory.hear(current, thread);
         }
         self.memory.fence(current, Ordering::SeqCst);
-        self.tell(at, || Said::Text("membarrier: a fence(SeqCst) on every thread of the process".into()));
+        self.tell(at, || Said::Membarrier);
     }
 
     pub(super) fn read_plain(&mut self, address: usize, size: usize, at: At) -> Result<(), Fault> {
+        self.tell(at, || Said::Plain { address, size, write: false });
         self.memory.plain_read(self.current, address, size, at)
     }
 
     pub(super) fn write_plain(&mut self, address: usize, size: usize, at: At) -> Result<(), Fault> {
+        self.tell(at, || Said::Plain { address, size, write: true });
         self.memory.plain_write(self.current, address, size, at)
     }
 
@@ -305,18 +317,4 @@ pub(super) fn chooser<'c>(
 /// The number of a word for people and for footprints.
 pub(super) fn number(loc: Loc) -> u32 {
     loc.index() as u32
-}
-
-/// For reports: where a value that was read came from.
-pub(super) fn describe(seen: &Seen) -> String {
-    let Seen { value, newer, writer, written_at, why } = seen;
-    if *newer == 0 {
-        return format!("{value:#x}");
-    }
-    let writes = if *newer == 1 { "write" } else { "writes" };
-    let from = match (writer, written_at) {
-        (Some(thread), Some(at)) => format!(" of thread {thread} at {}", place(at)),
-        _ => " of the beginning".to_owned(),
-    };
-    format!("{value:#x}{from}, {newer} {writes} behind: {why}")
 }

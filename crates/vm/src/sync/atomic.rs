@@ -83,6 +83,13 @@ macro_rules! atomic {
                 Self { bytes: UnsafeCell::new(bytes as $bytes), value: PhantomData }
             }
 
+            /// The same atomic. Stories call it `label`; else they call it what the source does.
+            #[must_use]
+            pub fn named(self, label: &str) -> Self {
+                engine::with(|engine| engine.name(self.word(), label));
+                self
+            }
+
             pub(crate) fn word(&self) -> Word {
                 Word::new(NonNull::from(&self.bytes).cast(), Width::$width)
             }

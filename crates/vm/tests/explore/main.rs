@@ -17,6 +17,7 @@ mod replay;
 mod robust;
 mod signals;
 mod spin;
+mod stories;
 mod time;
 mod verdicts;
 mod words;

@@ -190,7 +190,7 @@ fn a_spin_that_nobody_ends_is_a_deadlock_that_names_the_word() {
         Verdict::Deadlock(stuck) => {
             let text = stuck.to_string();
             assert!(text.contains("spins at ") && text.contains("spin.rs:"), "{text}");
-            assert!(text.contains("having seen word 1 = 0x4"), "{text}");
+            assert!(text.contains("having seen words[1] = 0x4"), "{text}");
         }
         other => panic!("{other}"),
     }
