@@ -170,7 +170,7 @@ fn a_wait_for_permits_is_a_wait() {
     });
     let LockLine { sums, .. } = class(&profile, "permits").unwrap();
     assert_eq!((sums.acquired, sums.contended), (0, 1));
-    assert!(sums.waited >= Duration::from_millis(5) && sums.held.is_zero());
+    assert!(!sums.waited.is_zero() && sums.held.is_zero());
 }
 
 #[test]
@@ -188,7 +188,7 @@ fn a_wait_without_the_lock_is_a_wait() {
     });
     let sums = &class(&profile, "given up").unwrap().sums;
     assert_eq!((sums.acquired, sums.contended), (1, 1));
-    assert!(sums.waited >= Duration::from_millis(5));
+    assert!(!sums.waited.is_zero());
 }
 
 #[test]

@@ -92,7 +92,10 @@ fn closing_beside_threads_that_come_and_go() {
                     })
                 })
                 .collect();
-            (0..round * 20).for_each(|_| std::hint::spin_loop());
+            // In time, not in pauses: where QEMU translates the instructions, a pause gives the CPU
+            // to another one.
+            let begun = Instant::now();
+            while begun.elapsed() < Duration::from_nanos(400) * round {}
             array.close();
             let values = array.values();
             for worker in workers {
