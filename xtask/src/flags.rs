@@ -166,12 +166,18 @@ xflags::xflags! {
             optional --smt
             /// The C library: gnu, this machine's (the default); suite, the kernel's suite's; musl.
             optional --libc name: String
-            /// What goes on beside the tests: offline or half-cpu.
+            /// What goes on beside the tests: offline, half-cpu, docker-old or docker-new.
             optional --under load: String
-            /// Only machines of the standard list whose names contain this.
-            optional --only text: String
+            /// Runs `cargo bench -- --quick` in place of the tests.
+            optional --bench
+            /// Runs the tests under this machine's kernel; QEMU translates single programs.
+            optional --user
+            /// Only machines of the standard list whose names contain this; may be repeated.
+            repeated --only text: String
             /// Also runs tests that are skipped only because they are slow where QEMU translates.
             optional --slow
+            /// Only tests that the last run of the machine in this target directory has not passed.
+            optional --rest
             /// How many machines run at once (default 1).
             optional --jobs n: usize
             /// Only tests whose program and name contain one of these.

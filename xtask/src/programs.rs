@@ -98,14 +98,31 @@ pub fn build(
             target => cargo.args(["--test", target]),
         };
     }
-    cargo.args(["--no-run", "--message-format=json-render-diagnostics"]);
-    let [output, errors] =
-        ["messages", "progress"].map(|name| workspace.target().join(format!("programs-{name}")));
-    fs::create_dir_all(workspace.target())?;
     println!(
         "-- building for {how:?}: {}",
         packages.iter().map(|p| p.name.as_str()).collect::<Vec<_>>().join(" ")
     );
+    finish(cargo, workspace, limit)
+}
+
+/// Builds the benches of the package `package`, optimised, for this machine.
+pub fn benches(workspace: &Workspace, package: &str) -> anyhow::Result<Vec<Program>> {
+    let mut cargo = Command::new("cargo");
+    cargo.current_dir(&workspace.root).args(["bench", "--profile", "model", "-p", package, "--benches"]);
+    println!("-- building the benches of {package}");
+    Ok(finish(cargo, workspace, Duration::MAX)?.unwrap_or_default())
+}
+
+/// Runs `cargo`, and reads which programs it has built.
+fn finish(
+    mut cargo: Command,
+    workspace: &Workspace,
+    limit: Duration,
+) -> anyhow::Result<Option<Vec<Program>>> {
+    cargo.args(["--no-run", "--message-format=json-render-diagnostics"]);
+    let [output, errors] =
+        ["messages", "progress"].map(|name| workspace.target().join(format!("programs-{name}")));
+    fs::create_dir_all(workspace.target())?;
     let ran = exec::finish_apart(&mut cargo, &output, &errors, limit)?;
     match ran.end {
         End::OutOfTime => Ok(None),
@@ -163,7 +180,7 @@ fn program(line: &str, workspace: &Workspace) -> Option<Program> {
         return None;
     }
     let target = match message["target"]["kind"][0].as_str()? {
-        "test" => message["target"]["name"].as_str()?.to_owned(),
+        "test" | "bench" => message["target"]["name"].as_str()?.to_owned(),
         "lib" => LIB.to_owned(),
         _ => return None,
     };

@@ -109,6 +109,7 @@ pub fn caveats(report: &Report) -> Vec<String> {
         ),
         Mode::Smoke => lines.push("This is a smoke run: it shows that the program works and measures nothing.".into()),
     }
+    lines.extend(report.machine.translated());
     if report.ended == Ended::Interrupted {
         lines.push("The run was interrupted: what follows rests on the trials that had ended.".into());
     }

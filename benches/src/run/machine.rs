@@ -36,6 +36,18 @@ pub struct Machine {
     pub date: String,
 }
 
+impl Machine {
+    /// What a reader must know of the figures if QEMU translates the machine's instructions.
+    pub fn translated(&self) -> Option<String> {
+        let is_translated = self.cpu_model.contains("QEMU TCG");
+        is_translated.then(|| {
+            "QEMU translates this machine's instructions. It shows that the programs end, and what the \
+             locks do there; no figure means anything."
+                .into()
+        })
+    }
+}
+
 /// Describes this machine at this moment. What cannot be read is called unknown.
 pub fn describe() -> Machine {
     let cpuinfo = read_to_string("/proc/cpuinfo").unwrap_or_default();
@@ -159,6 +171,9 @@ mod tests {
         assert!(hypervisor(cpuinfo));
         assert_eq!(cpu_model(""), std::env::consts::ARCH);
         assert_eq!(load_average("0.50 1.25 2.00 1/100 4242\n"), [0.5, 1.25, 2.0]);
+        let model = |name: &str| Machine { cpu_model: name.into(), ..describe() };
+        assert!(model("QEMU TCG CPU version 2.5+").translated().is_some());
+        assert!(model("QEMU Virtual CPU version 2.5+").translated().is_none());
         assert_eq!(date(1_014_739_749), "2002-02-26T16:09:09Z");
     }
 

@@ -2,8 +2,8 @@
 //! kernel unpacks into memory.
 
 use super::kernel::Kernel;
-use super::plan::Plan;
-use super::spec::{Arch, Libc, Machine, Under};
+use super::plan::{Plan, Suite};
+use super::spec::{Arch, Machine, Runs};
 use crate::programs::Program;
 use crate::tools::{Missing, need};
 use crate::workspace::Workspace;
@@ -11,13 +11,18 @@ use anyhow::{Context, ensure};
 use std::collections::BTreeSet;
 use std::fs::{self, File};
 use std::io;
+use std::os::unix::fs::symlink;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
 /// The first process.
 const INIT: &str = include_str!("init.sh");
+/// What runs the tests.
+pub const WORKER: &str = include_str!("worker.sh");
 /// How many tests run at once. Many of them sleep for most of their time.
-const WORKERS: usize = 4;
+pub const WORKERS: usize = 4;
+/// The program of the test kit that runs others under a profile of Docker.
+const CONFINED: &str = "ulocks-confined";
 
 /// Demands what packs images for `arch`.
 pub fn needs(arch: &Arch) -> Result<(), Missing> {
@@ -44,11 +49,11 @@ pub fn name(program: &Program) -> String {
 
 /// Packs `programs` for all machines of this processor and C library.
 pub fn programs(
-    (arch, libc): (&Arch, Libc),
+    (arch, name_of_work): (&Arch, &str),
     programs: &[Program],
     workspace: &Workspace,
 ) -> anyhow::Result<PathBuf> {
-    let work = workspace.target().join("machines").join(arch.target(libc));
+    let work = workspace.target().join("machines").join(name_of_work);
     let root = work.join("root");
     _ = fs::remove_dir_all(&root);
     fs::create_dir_all(root.join("tests"))?;
@@ -60,10 +65,13 @@ pub fn programs(
         let package = workspace.packages.iter().find(|package| package.name == program.package);
         let built = program.path.ancestors().nth(2).context("a program without a directory")?;
         for bin in package.into_iter().flat_map(|package| package.bins()) {
-            let path = built.join(bin);
+            let path = built.join(&bin);
             if path.exists() && !below(&root, &path).exists() {
                 fs::create_dir_all(below(&root, built))?;
                 pack(arch, &path, &below(&root, &path), &mut libraries)?;
+                if bin == CONFINED {
+                    fs::copy(below(&root, &path), root.join("tests").join(CONFINED))?;
+                }
             }
         }
     }
@@ -141,7 +149,11 @@ pub fn machine(
         }
     }
     fs::write(root.join("plan/tests"), plan.list())?;
-    fs::write(root.join("plan/settings"), settings(machine.under, plan.limit))?;
+    fs::write(root.join("plan/settings"), settings(machine, plan.limit))?;
+    fs::write(root.join("plan/worker.sh"), WORKER)?;
+    // The benches write their records beside it.
+    fs::create_dir_all(root.join("tests"))?;
+    fs::write(root.join("tests/CACHEDIR.TAG"), "")?;
     fs::write(root.join("init"), INIT)?;
     for file in ["init", "bin/busybox"] {
         use std::os::unix::fs::PermissionsExt;
@@ -157,9 +169,24 @@ pub fn machine(
     Ok(image)
 }
 
+/// What a shell of this machine needs to run the programs: links to them, the plan, and a place for
+/// notes.
+pub fn programs_here(suites: &[Suite], plan: &Plan, dir: &Path) -> anyhow::Result<()> {
+    for name in ["tests", "run"] {
+        fs::create_dir_all(dir.join(name))?;
+    }
+    for Suite { program, .. } in suites {
+        symlink(&program.path, dir.join("tests").join(name(program)))?;
+    }
+    Ok(fs::write(dir.join("plan"), plan.list())?)
+}
+
 /// What the first process reads. The watchdogs of the tests come before the limit.
-fn settings(under: Under, limit: u64) -> String {
-    format!("WORKERS={WORKERS}\nUNDER={}\nexport ULOCKS_PATIENCE={}\n", under.name(), limit * 2 / 3)
+fn settings(machine: &Machine, limit: u64) -> String {
+    // Benches disturb each other.
+    let workers = if machine.runs == Runs::Benches { 1 } else { WORKERS };
+    let (under, patience) = (machine.under.name(), limit * 2 / 3);
+    format!("WORKERS={workers}\nUNDER={under}\nexport ULOCKS_PATIENCE={patience}\n")
 }
 
 fn cpio(root: &Path, image: &Path) -> anyhow::Result<()> {
@@ -180,6 +207,7 @@ fn read(command: &mut Command) -> anyhow::Result<String> {
 
 #[cfg(test)]
 mod tests {
+    use super::super::spec::Under;
     use super::*;
 
     #[test]
@@ -204,11 +232,14 @@ mod tests {
     #[test]
     fn the_first_process_tells_what_the_parser_reads() {
         for word in ["@boot ", "@start ", "@out ", "@end ", "@under ", "@done"] {
-            assert!(INIT.contains(&format!("echo \"{word}")), "{word}");
+            assert!([INIT, WORKER].concat().contains(&format!("echo \"{word}")), "{word}");
         }
-        for under in [Under::Offline, Under::HalfCpu] {
-            assert!(INIT.contains(&format!("{})", under.name())));
+        for under in ["offline", "half-cpu", "docker-*"] {
+            assert!(INIT.contains(&format!("{under})")));
         }
-        assert_eq!(settings(Under::Offline, 90), "WORKERS=4\nUNDER=offline\nexport ULOCKS_PATIENCE=60\n");
+        let offline = Machine { under: Under::Offline, ..Machine::default() };
+        assert_eq!(settings(&offline, 90), "WORKERS=4\nUNDER=offline\nexport ULOCKS_PATIENCE=60\n");
+        let benches = Machine { runs: Runs::Benches, ..offline };
+        assert!(settings(&benches, 90).starts_with("WORKERS=1"));
     }
 }

@@ -18,7 +18,9 @@ echo 200000 >/proc/sys/kernel/threads-max
 echo 1000000 >/proc/sys/vm/max_map_count
 # The kernel writes to the line only when it dies.
 dmesg -n 1
+PLAN=/plan/tests TESTS=/tests RUN=/run LAUNCH=
 . /plan/settings
+. /plan/worker.sh
 
 # Takes the last CPU offline and puts it back, until the file /run/stay is there.
 offline() {
@@ -31,32 +33,6 @@ offline() {
     done
 }
 
-# Runs one test after the other, each in a session of its own, which ends with it.
-worker() {
-    nth=0
-    # A file that can be made once only says who has taken a test.
-    set -C
-    while read -r limit directory program test; do
-        nth=$((nth + 1))
-        { true >/run/taken.$nth; } 2>/dev/null || continue
-        echo "@start $1 $program $test"
-        cd "$directory"
-        CARGO_MANIFEST_DIR=$directory setsid timeout -s KILL "$limit" \
-            "/tests/$program" --exact "$test" --test-threads=1 --nocapture \
-            >|"/run/out.$1" 2>&1 </dev/null &
-        pid=$!
-        wait $pid
-        code=$?
-        kill -KILL -$pid 2>/dev/null
-        if [ $code = 0 ]; then
-            grep -i -e 'skipped[:,]' -e 'not enabled:' -e 'nothing was asked' "/run/out.$1"
-        else
-            tail -n 80 "/run/out.$1"
-        fi | while IFS= read -r line; do echo "@out $1 $line"; done
-        echo "@end $1 $code"
-    done </plan/tests
-}
-
 echo
 echo "@boot $(uname -r) $(nproc) $(ls -d /sys/devices/system/node/node[0-9]* | wc -l)"
 case $UNDER in
@@ -67,15 +43,12 @@ half-cpu)
     echo $$ >/sys/fs/cgroup/half/cgroup.procs
     ;;
 offline) offline & ;;
+docker-*)
+    LAUNCH="/tests/ulocks-confined $UNDER"
+    echo "@under $($LAUNCH)"
+    ;;
 esac
-workers=
-nth=0
-while [ $nth -lt "$WORKERS" ]; do
-    worker $nth &
-    workers="$workers $!"
-    nth=$((nth + 1))
-done
-wait $workers
+run
 case $UNDER in
 half-cpu) echo "@under $(grep nr_throttled /sys/fs/cgroup/half/cpu.stat)" ;;
 offline)

@@ -76,6 +76,12 @@ fn version(release: &str) -> Option<(u32, u32)> {
     Some((numbers.next()?.parse().ok()?, numbers.next()?.parse().ok()?))
 }
 
+/// The first two numbers of the release of the kernel that runs here.
+pub fn of_this_machine() -> anyhow::Result<(u32, u32)> {
+    let release = fs::read_to_string("/proc/sys/kernel/osrelease")?;
+    version(&release).with_context(|| format!("{release}: no version of a kernel"))
+}
+
 /// Puts [`FILES`] into `work`.
 fn fetch(machine: &Machine, work: &Path) -> anyhow::Result<()> {
     let apt = Apt::new(machine.arch.debian, &machine.suite, work)?;

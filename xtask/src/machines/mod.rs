@@ -32,10 +32,10 @@ use guest::Accel;
 use kernel::Kernel;
 use plan::{Facts, Plan, Suite};
 use records::{Record, Records};
-use serial::Serial;
-use spec::{Libc, Machine, Under};
+use serial::{Ended, Serial};
+use spec::{Libc, Machine, Runs, Under};
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
-use std::fs;
+use std::fs::{self, OpenOptions};
 use std::path::PathBuf;
 use std::process::Command;
 use std::sync::Mutex;
@@ -46,6 +46,13 @@ use std::time::{Duration, Instant};
 /// compiler or cargo, which a guest has not. Those of the last compute, and ask the kernel for
 /// nothing; translated, they take hours.
 const NOT_HERE: [&str; 4] = ["ulocks-capi", "ulocks-pthread", "ulocks-sysv-preload", "ulocks-vm"];
+/// The package whose benches run.
+const BENCHES: &str = "ulocks-benches";
+/// What a bench gets in place of the name of a test.
+const QUICK: &str = "--bench --quick";
+/// What is said of their figures.
+const NO_FIGURES: &str = "The benches have shown that they run on such a machine, and how the locks \
+                          behave there. QEMU translated it, so none of their figures means anything.";
 /// After so long without a line the machine counts as hung, beyond the limit of a test.
 const SILENCE: Duration = Duration::from_secs(60);
 /// How long a guest may take to boot in order to show that KVM works.
@@ -62,45 +69,68 @@ pub fn run(flags: &flags::Machines, workspace: &Workspace, steps: &mut Steps) ->
     let skips = plan::skips()?;
     let mut kernels = Vec::new();
     for machine in &machines {
-        kernels.push(kernel::get(machine)?);
+        kernels.push(if machine.runs == Runs::Programs { None } else { Some(kernel::get(machine)?) });
     }
 
-    let mut built = BTreeMap::<&str, Built>::new();
+    let mut built = BTreeMap::<String, Built>::new();
     for machine in &machines {
-        let target = machine.arch.target(machine.libc);
-        if built.contains_key(target) {
+        let target = target(machine);
+        if built.contains_key(&target) {
             continue;
         }
         let repeat = format!("cargo xtask machines {}", machine.options());
         steps.check(&format!("build for {target}"), &repeat, || {
-            built.insert(target, Built::new(machine, workspace)?);
+            let now = Built::new(machine, &target, workspace)?;
+            built.insert(target.clone(), now);
             Ok(true)
         })?;
     }
 
-    let (first, built_first) = (&machines[0], &built[machines[0].arch.target(machines[0].libc)]);
-    let probe = Work { machine: first, kernel: &kernels[0], built: built_first, plan: Plan::default() };
-    let kvm = kvm_boots(&probe, workspace)?;
+    let booted = machines.iter().zip(&kernels).find(|(_, kernel)| kernel.is_some());
+    let kvm = match booted {
+        Some((machine, kernel)) => {
+            let (kernel, built) = (kernel.as_ref(), &built[&target(machine)]);
+            let log = workspace.target().join("machines/kvm.log");
+            let plan = Plan::default();
+            kvm_boots(&Work { machine, kernel, built, plan, passed: Vec::new(), log }, workspace)?
+        }
+        None => false,
+    };
     let mut works = VecDeque::new();
     for (machine, kernel) in machines.iter().zip(&kernels) {
-        let built = &built[machine.arch.target(machine.libc)];
-        let is_translated = !flags.slow && (!kvm || !Accel::kvm_is_there(machine.arch));
-        let facts = Facts { machine, kernel: kernel.version, is_translated };
-        let plan = Plan::new(facts, &built.suites, &skips, &flags.filter)?;
-        works.push_back(Work { machine, kernel, built, plan });
+        let (kernel, built) = (kernel.as_ref(), &built[&target(machine)]);
+        let is_run = kvm && machine.runs != Runs::Programs && Accel::kvm_is_there(machine.arch);
+        let version = kernel.map_or_else(kernel::of_this_machine, |kernel| Ok(kernel.version))?;
+        let facts = Facts { machine, kernel: version, is_translated: !flags.slow && !is_run };
+        let skips = if machine.runs == Runs::Benches { &[] } else { skips.as_slice() };
+        let mut plan = Plan::new(facts, &built.suites, skips, &flags.filter)?;
+        let log = workspace.target().join("machines").join(format!("{}.log", machine.file()));
+        let passed = match fs::read_to_string(&log) {
+            Ok(log) if flags.rest => plan.leave_out_passed(&log),
+            _ => Vec::new(),
+        };
+        works.push_back(Work { machine, kernel, built, plan, passed, log });
     }
     let all = run_all(works, kvm, jobs, workspace);
     let is_whole = flags.filter.is_empty();
     report(all, is_whole, workspace, steps)
 }
 
+/// What is built for a machine: other machines can share it.
+fn target(machine: &Machine) -> String {
+    let benches = if machine.runs == Runs::Benches { "-benches" } else { "" };
+    format!("{}{benches}", machine.arch.target(machine.libc))
+}
+
 /// Demands the tools that build for `machine` and boot it.
 fn needs(machine: &Machine) -> Result<(), Missing> {
     let (arch, target) = (machine.arch, machine.arch.target(machine.libc));
     let (emulator, package) = arch.qemu;
-    need("QEMU", format!("apt-get install {package}"), &[emulator, "--version"])?;
     image::needs(arch)?;
-    if !arch.is_host() {
+    if machine.runs != Runs::Programs {
+        need("QEMU", format!("apt-get install {package}"), &[emulator, "--version"])?;
+    }
+    if machine.runs == Runs::Programs || !arch.is_host() {
         need("QEMU for programs", "apt-get install qemu-user", &[arch.user, "--version"])?;
     }
     let sysroot = Command::new("rustc").args(["--print", "sysroot"]).output();
@@ -116,7 +146,23 @@ struct Built {
 }
 
 impl Built {
-    fn new(machine: &Machine, workspace: &Workspace) -> anyhow::Result<Self> {
+    fn new(machine: &Machine, target: &str, workspace: &Workspace) -> anyhow::Result<Self> {
+        let suites = if machine.runs == Runs::Benches {
+            let programs = programs::benches(workspace, BENCHES)?.into_iter();
+            programs.map(|program| Suite { program, tests: vec![QUICK.into()] }).collect()
+        } else {
+            Self::tests(machine, workspace)?
+        };
+        let programs: Vec<_> = suites.iter().map(|suite| suite.program.clone()).collect();
+        let image = match machine.runs {
+            Runs::Programs => PathBuf::new(),
+            _ => image::programs((machine.arch, target), &programs, workspace)?,
+        };
+        Ok(Self { suites, image })
+    }
+
+    /// The native tests.
+    fn tests(machine: &Machine, workspace: &Workspace) -> anyhow::Result<Vec<Suite>> {
         let (arch, libc) = (machine.arch, machine.libc);
         let how = match (arch.is_host(), libc) {
             (true, Libc::Gnu | Libc::Suite) => How::Optimised,
@@ -138,9 +184,7 @@ impl Built {
             suites.push(Suite { program, tests });
         }
         suites.retain(|suite| !suite.tests.is_empty());
-        let programs: Vec<_> = suites.iter().map(|suite| suite.program.clone()).collect();
-        let image = image::programs((arch, libc), &programs, workspace)?;
-        Ok(Self { suites, image })
+        Ok(suites)
     }
 }
 
@@ -149,9 +193,10 @@ fn tests_of(program: &Program, machine: &Machine) -> anyhow::Result<Vec<String>>
     if machine.arch.is_host() {
         return program.tests();
     }
-    let mut command = Command::new(machine.arch.user);
-    command.arg("-L").arg(format!("/usr/{}", machine.arch.gnu.0)).arg(&program.path);
-    let printed = command.args(["--list", "--format", "terse"]).output()?;
+    let launch = machine.launch();
+    let mut command = Command::new(&launch[0]);
+    let printed =
+        command.args(&launch[1..]).arg(&program.path).args(["--list", "--format", "terse"]).output()?;
     ensure!(printed.status.success(), "{command:?}: {}", String::from_utf8_lossy(&printed.stderr));
     Ok(programs::listed(&printed.stdout))
 }
@@ -159,9 +204,13 @@ fn tests_of(program: &Program, machine: &Machine) -> anyhow::Result<Vec<String>>
 /// A machine with what it runs.
 struct Work<'a> {
     machine: &'a Machine,
-    kernel: &'a Kernel,
+    kernel: Option<&'a Kernel>,
     built: &'a Built,
     plan: Plan,
+    /// What has passed before, and is not run again.
+    passed: Vec<Ended>,
+    /// Where its lines are kept.
+    log: PathBuf,
 }
 
 /// What a machine did.
@@ -210,16 +259,15 @@ impl<'a> Work<'a> {
         patience: Duration,
         workspace: &Workspace,
     ) -> anyhow::Result<(Serial, Option<String>)> {
-        let file: String =
-            self.machine.to_string().chars().map(|c| if c.is_alphanumeric() { c } else { '-' }).collect();
-        let dir = workspace.target().join("machines").join(&file);
+        let dir = workspace.target().join("machines").join(self.machine.file());
+        _ = fs::remove_dir_all(&dir);
         fs::create_dir_all(&dir)?;
-        let image = image::machine(self.machine, &self.plan, &self.built.image, self.kernel, &dir)?;
-        let log = workspace.target().join("machines").join(format!("{file}.log"));
-        let files = (self.kernel.image.as_path(), image.as_path());
+        let goes_on = !self.passed.is_empty();
+        let mut log = OpenOptions::new();
+        let log = log.create(true).write(true).append(goes_on).truncate(!goes_on).open(&self.log)?;
         let all = self.plan.len();
         let mut nth = 0;
-        let ran = guest::run((self.machine, accel), files, patience, &log, |ended| {
+        let told = |ended: &Ended| {
             nth += 1;
             if ended.code != 0 {
                 println!("[{}] {} {} FAILED: {}", self.machine, ended.program, ended.test, ended.why());
@@ -227,13 +275,25 @@ impl<'a> Work<'a> {
             } else if nth % 100 == 0 {
                 println!("[{}] {nth} of {all}", self.machine);
             }
-        });
+        };
+        let ran = if let Some(kernel) = self.kernel {
+            let image = image::machine(self.machine, &self.plan, &self.built.image, kernel, &dir)?;
+            guest::run((self.machine, accel), (&kernel.image, &image), patience, log, told)
+        } else {
+            image::programs_here(&self.built.suites, &self.plan, &dir)?;
+            let times = (patience, self.plan.limit);
+            guest::programs(&dir, &self.machine.launch().join(" "), times, log, told)
+        };
         fs::remove_dir_all(&dir)?;
         ran
     }
 
     fn run(self, kvm: bool, workspace: &Workspace) -> Did<'a> {
-        let accel = if kvm && Accel::kvm_is_there(self.machine.arch) { Accel::Kvm } else { Accel::Tcg };
+        let accel = match self.kernel {
+            None => Accel::User,
+            Some(_) if kvm && Accel::kvm_is_there(self.machine.arch) => Accel::Kvm,
+            Some(_) => Accel::Tcg,
+        };
         let start = Instant::now();
         println!("[{}] {} tests, {}", self.machine, self.plan.len(), accel.name());
         let patience = Duration::from_secs(self.plan.limit) + SILENCE;
@@ -255,6 +315,7 @@ impl<'a> Work<'a> {
         let Machine { cpus, nodes, under, .. } = *self.machine;
         let expected = (cpus, nodes);
         match &serial.boot {
+            _ if self.kernel.is_none() => {}
             Some((release, cpus, nodes)) if (*cpus, *nodes) != expected => {
                 faults.push(format!("{release} has {cpus} CPUs on {nodes} nodes, not {expected:?}"));
             }
@@ -286,7 +347,8 @@ impl Did<'_> {
     /// the tests themselves.
     fn skipped(&self) -> BTreeMap<String, usize> {
         let mut reasons = self.work.plan.skipped.clone();
-        for ended in self.serial.ended.iter().filter(|ended| ended.code == 0) {
+        let ended = self.work.passed.iter().chain(&self.serial.ended);
+        for ended in ended.filter(|ended| ended.code == 0) {
             for line in &ended.output {
                 *reasons.entry(format!("{} {}: {line}", ended.program, ended.test)).or_default() += 1;
             }
@@ -302,7 +364,8 @@ impl Did<'_> {
             date: records::today(),
             kernel,
             accel: self.accel.name().into(),
-            passed: self.serial.ended.len(),
+            passed: self.work.passed.len() + self.serial.ended.len(),
+            again: if self.work.passed.is_empty() { 0 } else { self.serial.ended.len() },
             skipped: self.skipped(),
             seconds: self.took.as_secs(),
         }
@@ -319,7 +382,7 @@ fn report(all: Vec<Did<'_>>, is_whole: bool, workspace: &Workspace, steps: &mut 
     let mut reasons = BTreeMap::<String, Vec<String>>::new();
     for did in &all {
         let record = did.record();
-        let (failed, passed) = (did.failed(), did.serial.ended.len() - did.failed());
+        let (failed, passed) = (did.failed(), record.passed - did.failed());
         let skipped: usize = record.skipped.values().sum();
         let result = if did.is_green() { "" } else { "  FAILED" };
         println!(
@@ -335,6 +398,9 @@ fn report(all: Vec<Did<'_>>, is_whole: bool, workspace: &Workspace, steps: &mut 
     }
     for (why, machines) in reasons {
         println!("skipped: {why} ({})", machines.join("; "));
+    }
+    if all.iter().any(|did| did.work.machine.runs == Runs::Benches && did.accel != Accel::Kvm) {
+        println!("{NO_FIGURES}");
     }
     if is_whole {
         records.save(workspace)?;

@@ -1,7 +1,8 @@
 //! Which tests run on a machine, and which are skipped for a reason of `skips.toml`.
 
 use super::image::name;
-use super::spec::{Libc, Machine, Under};
+use super::serial::{Ended, Serial};
+use super::spec::{Libc, Machine, Runs, Under};
 use crate::programs::Program;
 use anyhow::{Context, bail, ensure};
 use serde::Deserialize;
@@ -80,9 +81,9 @@ fn applies(when: &str, facts: Facts<'_>) -> anyhow::Result<bool> {
         ["always"] => Ok(true),
         ["translated"] => Ok(is_translated),
         ["rt"] => Ok(machine.rt),
+        ["programs"] => Ok(machine.runs == Runs::Programs),
         ["musl"] => Ok(machine.libc == Libc::Musl),
-        ["offline"] => Ok(machine.under == Under::Offline),
-        ["half-cpu"] => Ok(machine.under == Under::HalfCpu),
+        [load] if Under::ALL.iter().any(|under| under.name() == *load) => Ok(machine.under.name() == *load),
         ["not-x86_64"] => Ok(machine.arch.name != "x86_64"),
         _ => bail!(refused()),
     }
@@ -167,6 +168,28 @@ impl Plan {
         Ok(plan)
     }
 
+    /// Leaves out the tests that have passed in the run whose lines are in `log`. Returns how these
+    /// ended.
+    pub fn leave_out_passed(&mut self, log: &str) -> Vec<Ended> {
+        let mut serial = Serial::default();
+        let mut passed = BTreeMap::new();
+        for line in log.lines() {
+            if let Some(ended) = serial.read(line) {
+                passed.insert((ended.program.clone(), ended.test.clone()), ended.clone());
+            }
+        }
+        passed.retain(|_, ended| ended.code == 0);
+        let mut left_out = Vec::new();
+        self.lines.retain(|line| match passed.remove(&(line.program.clone(), line.test.clone())) {
+            Some(ended) => {
+                left_out.push(ended);
+                false
+            }
+            None => true,
+        });
+        left_out
+    }
+
     /// How many tests it runs.
     pub fn len(&self) -> usize {
         self.lines.len()
@@ -212,6 +235,19 @@ mod tests {
         assert_eq!((all.len(), all.skipped.len()), (3, 0));
         assert_eq!(plan(&[], &["core-api a::t", "fair"]).unwrap().len(), 2);
         assert!(plan(&[], &["nothing"]).unwrap_err().contains("nothing"));
+    }
+
+    #[test]
+    fn the_rest_is_what_has_not_passed_last() {
+        let log = "$ qemu\n@boot 7.2 4 1\n\
+                   @start 0 ulocks-core-api a::one\n@out 0 skipped: no\n@end 0 0\n\
+                   @start 0 ulocks-core-api a::two\n@end 0 0\n@start 1 ulocks-gone-api c\n@end 1 0\n\
+                   $ qemu\n@start 0 ulocks-core-api a::two\n@end 0 101\n@start 1 ulocks-fair-many b\n";
+        let mut rest = plan(&[], &[]).unwrap();
+        let passed = rest.leave_out_passed(log);
+        let names: Vec<_> = rest.lines.iter().map(|line| line.test.as_str()).collect();
+        assert_eq!(names, ["a::two", "b"]);
+        assert_eq!((passed.len(), passed[0].output.as_slice()), (1, ["skipped: no".to_owned()].as_slice()));
     }
 
     #[test]

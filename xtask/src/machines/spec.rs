@@ -2,7 +2,7 @@
 //! tests.
 
 use crate::flags::Machines;
-use anyhow::{Context, ensure};
+use anyhow::{Context, bail, ensure};
 use std::fmt;
 use std::path::Path;
 
@@ -88,10 +88,15 @@ pub enum Under {
     Offline,
     /// All tests are in a control group that has half a CPU.
     HalfCpu,
+    /// Each test is under the seccomp profile of Docker 19.03.
+    DockerOld,
+    /// Each test is under the seccomp profile of Docker 29.
+    DockerNew,
 }
 
 impl Under {
-    const ALL: [Self; 3] = [Self::Nothing, Self::Offline, Self::HalfCpu];
+    pub const ALL: [Self; 5] =
+        [Self::Nothing, Self::Offline, Self::HalfCpu, Self::DockerOld, Self::DockerNew];
 
     /// Its name in the command line and in the guest.
     pub fn name(self) -> &'static str {
@@ -99,6 +104,8 @@ impl Under {
             Self::Nothing => "nothing",
             Self::Offline => "offline",
             Self::HalfCpu => "half-cpu",
+            Self::DockerOld => "docker-old",
+            Self::DockerNew => "docker-new",
         }
     }
 }
@@ -122,6 +129,19 @@ pub struct Machine {
     pub libc: Libc,
     /// What goes on beside the tests.
     pub under: Under,
+    /// What runs on it.
+    pub runs: Runs,
+}
+
+/// What a machine runs, and how.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Runs {
+    /// The native tests, under a kernel of its own.
+    Tests,
+    /// `cargo bench -- --quick`, under a kernel of its own.
+    Benches,
+    /// The native tests under the kernel of this machine. QEMU translates single programs.
+    Programs,
 }
 
 /// The newest kernels.
@@ -131,8 +151,8 @@ const MOST_CPUS: u32 = 255;
 impl Default for Machine {
     fn default() -> Self {
         let suite = NEWEST.to_owned();
-        let (arch, libc, under) = (&ARCHES[0], Libc::Gnu, Under::Nothing);
-        Self { arch, suite, rt: false, cpus: 4, nodes: 1, smt: false, libc, under }
+        let (arch, libc, under, runs) = (&ARCHES[0], Libc::Gnu, Under::Nothing, Runs::Tests);
+        Self { arch, suite, rt: false, cpus: 4, nodes: 1, smt: false, libc, under, runs }
     }
 }
 
@@ -151,7 +171,11 @@ impl Machine {
             Self { under: Under::HalfCpu, ..with(NEWEST, 2) },
             Self { arch: &ARCHES[1], ..with("trixie", 2) },
             Self { libc: Libc::Musl, ..with("trixie", 2) },
+            Self { libc: Libc::Musl, under: Under::DockerOld, ..with("bookworm", 2) },
+            Self { under: Under::DockerNew, ..with(NEWEST, 2) },
             Self { nodes: 2, smt: true, ..with(NEWEST, 64) },
+            Self { nodes: 2, smt: true, runs: Runs::Benches, ..with(NEWEST, 64) },
+            Self { arch: &ARCHES[1], runs: Runs::Programs, ..Self::default() },
         ]
     }
 
@@ -159,12 +183,17 @@ impl Machine {
     pub fn chosen(flags: &Machines) -> anyhow::Result<Vec<Self>> {
         let options = flags.kernel.is_some() || flags.arch.is_some() || flags.cpus.is_some();
         let switches = flags.nodes.is_some() || flags.smt || flags.libc.is_some() || flags.under.is_some();
-        let machines = if options || switches { vec![Self::one(flags)?] } else { Self::standard() };
-        let only = flags.only.as_deref().unwrap_or_default();
-        let chosen: Vec<_> =
-            machines.into_iter().filter(|machine| machine.to_string().contains(only)).collect();
-        ensure!(!chosen.is_empty(), "--only {only}: no machine of the list has that in its name");
-        Ok(chosen)
+        let runs = flags.bench || flags.user;
+        let machines = if options || switches || runs { vec![Self::one(flags)?] } else { Self::standard() };
+        let is_asked = |text: &String| machines.iter().any(|machine| machine.to_string().contains(text));
+        if let Some(only) = flags.only.iter().find(|only| !is_asked(only)) {
+            bail!("--only {only}: no machine of the list has that in its name");
+        }
+        let is_chosen = |machine: &Self| {
+            let name = machine.to_string();
+            flags.only.is_empty() || flags.only.iter().any(|only| name.contains(only))
+        };
+        Ok(machines.into_iter().filter(is_chosen).collect())
     }
 
     fn one(flags: &Machines) -> anyhow::Result<Self> {
@@ -186,7 +215,30 @@ impl Machine {
             format!("--under {under}: no such load; there are: {}", Under::ALL.map(Under::name).join(", "))
         })?;
         ensure!(under != Under::Offline || cpus > 1, "--under offline: give at least 2 CPUs");
-        Ok(Self { arch, suite: suite.into(), rt, cpus, nodes, smt: flags.smt, libc, under })
+        let is_docker = matches!(under, Under::DockerOld | Under::DockerNew);
+        ensure!(!is_docker || arch.name == "x86_64", "--under {}: --arch x86_64 only", under.name());
+        let machine = Self {
+            arch,
+            suite: suite.into(),
+            rt,
+            cpus,
+            nodes,
+            smt: flags.smt,
+            libc,
+            under,
+            ..Self::default()
+        };
+        match (flags.bench, flags.user) {
+            (false, false) => Ok(machine),
+            (true, false) => Ok(Self { runs: Runs::Benches, ..machine }),
+            (false, true) => {
+                let machine = Self { runs: Runs::Programs, ..machine };
+                let plain = Self { arch, libc, runs: Runs::Programs, ..Self::default() };
+                ensure!(machine == plain, "--user: only --arch and --libc go with it");
+                Ok(machine)
+            }
+            (true, true) => bail!("--bench needs a kernel of its own: leave out --user"),
+        }
     }
 
     /// The kernel's name in the command line.
@@ -196,6 +248,14 @@ impl Machine {
 
     /// The options of `cargo xtask machines` that give this machine alone.
     pub fn options(&self) -> String {
+        if self.runs == Runs::Programs {
+            let libc = format!(" --libc {}", self.libc.name());
+            return format!(
+                "--arch {} --user{}",
+                self.arch.name,
+                if self.libc == Libc::Gnu { "" } else { &libc }
+            );
+        }
         let mut text = format!("--arch {} --kernel {} --cpus {}", self.arch.name, self.kernel(), self.cpus);
         if self.nodes > 1 {
             text += &format!(" --nodes {}", self.nodes);
@@ -209,7 +269,24 @@ impl Machine {
         if self.under != Under::Nothing {
             text += &format!(" --under {}", self.under.name());
         }
+        if self.runs == Runs::Benches {
+            text += " --bench";
+        }
         text
+    }
+
+    /// The name of its files.
+    pub fn file(&self) -> String {
+        self.to_string().chars().map(|c| if c.is_alphanumeric() { c } else { '-' }).collect()
+    }
+
+    /// What runs a program of this machine, beside its kernel.
+    pub fn launch(&self) -> Vec<String> {
+        let mut words = vec![self.arch.user.to_owned()];
+        if self.libc != Libc::Musl {
+            words.extend(["-L".into(), format!("/usr/{}", self.arch.gnu.0)]);
+        }
+        words
     }
 
     /// How much memory it gets, in MiB: the programs stay in memory.
@@ -240,8 +317,12 @@ impl Machine {
 
 impl fmt::Display for Machine {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{} {} {} CPU", self.arch.name, self.kernel(), self.cpus)?;
-        f.write_str(if self.cpus == 1 { "" } else { "s" })?;
+        if self.runs == Runs::Programs {
+            write!(f, "{} programs on this kernel", self.arch.name)?;
+        } else {
+            write!(f, "{} {} {} CPU", self.arch.name, self.kernel(), self.cpus)?;
+            f.write_str(if self.cpus == 1 { "" } else { "s" })?;
+        }
         if self.nodes > 1 {
             write!(f, " {} nodes", self.nodes)?;
         }
@@ -251,10 +332,13 @@ impl fmt::Display for Machine {
             Libc::Suite => " with its glibc",
             Libc::Musl => " musl",
         })?;
+        f.write_str(if self.runs == Runs::Benches { " benches" } else { "" })?;
         match self.under {
             Under::Nothing => Ok(()),
             Under::Offline => f.write_str(" a CPU goes offline"),
             Under::HalfCpu => f.write_str(" half a CPU's time"),
+            Under::DockerOld => f.write_str(" under Docker's old profile"),
+            Under::DockerNew => f.write_str(" under Docker's new profile"),
         }
     }
 }
@@ -297,6 +381,7 @@ mod tests {
             "--only nowhere: no machine of the list has that in its name"
         );
         assert_eq!(chosen("--only goes").map(|all| all.len()), Ok(1));
+        assert_eq!(chosen("--only goes --only bullseye").map(|all| all.len()), Ok(2));
         let refused = |line: &str, says: &str| {
             let error = chosen(line).unwrap_err();
             assert!(error.contains(says), "{line}: {error}");
@@ -307,8 +392,11 @@ mod tests {
         refused("--cpus 3 --smt", "even");
         refused("--cpus 1 --under offline", "at least 2");
         refused("--libc b", "gnu, suite, musl");
-        refused("--under water", "offline, half-cpu");
+        refused("--under water", "offline, half-cpu, docker-old");
         refused("--kernel ../x", "suite");
+        refused("--arch aarch64 --under docker-new", "x86_64 only");
+        refused("--user --cpus 2", "only --arch and --libc");
+        refused("--user --bench", "leave out --user");
     }
 
     #[test]

@@ -156,6 +156,7 @@ impl<R: Serialize> Record<R> {
             Mode::Quick => caveats.push("A quick look: few of the rows, short windows.".into()),
             Mode::Smoke => caveats.push("A smoke run: it measures nothing.".into()),
         }
+        caveats.extend(self.machine.translated());
         if self.ended == Ended::Interrupted {
             caveats.push("The run was interrupted: what follows rests on the trials that had ended.".into());
         }
