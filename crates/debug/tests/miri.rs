@@ -3,13 +3,25 @@
 
 use ulocks_core::Private;
 use ulocks_core::spin::NoSpin;
-use ulocks_debug::{Checked, FairCondvar, FairMutex};
+use ulocks_debug::{
+    Checked, FairCondvar, FairMutex, ThroughputCondvar, ThroughputMutex, UnfairCondvar, UnfairMutex,
+};
 use ulocks_fair::RawFairMutex;
 use ulocks_unfair::{RawMutex, RawThroughputMutex};
 
-ulocks_testkit::miri_tests! {
-    FairMutex, FairCondvar;
-    Checked<RawMutex<Private>>,
-    Checked<RawThroughputMutex<Private<NoSpin>>>,
-    Checked<RawFairMutex<Private>>,
+mod unfair {
+    use super::*;
+    ulocks_testkit::miri_tests! { UnfairMutex, UnfairCondvar; Checked<RawMutex<Private>> }
+}
+
+mod throughput {
+    use super::*;
+    ulocks_testkit::miri_tests! {
+        ThroughputMutex, ThroughputCondvar; Checked<RawThroughputMutex<Private<NoSpin>>>
+    }
+}
+
+mod fair {
+    use super::*;
+    ulocks_testkit::miri_tests! { FairMutex, FairCondvar; Checked<RawFairMutex<Private>> }
 }

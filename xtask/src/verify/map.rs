@@ -65,7 +65,8 @@ pub enum Tool {
     Tsan,
     /// The real code on the real kernel.
     Stress,
-    /// A comparison with the same operation of the kernel, or with a sequential model.
+    /// A comparison with the same operation of the kernel, with a sequential model, or with the
+    /// machine code of another build.
     Differential,
     /// libFuzzer.
     Fuzz,

@@ -1,0 +1,86 @@
+//! A user's library that is compiled twice: with the names of `ulocks_debug::checked`, and, by
+//! `--cfg plain`, with the plain locks. `main.rs` compares the instructions of both.
+
+// So both have the same crates before them, whose copies of generic functions they call.
+extern crate ulocks_debug as _;
+
+#[cfg(not(plain))]
+mod locks {
+    pub use ulocks_debug::checked::{
+        AsymMutex, BiasedMutex, Calock, Condvar, FairMutex, Mutex, PiMutex, RwLock, Semaphore, UnfairMutex,
+    };
+}
+
+#[cfg(plain)]
+mod locks {
+    pub use ulocks_calock::Calock;
+    pub use ulocks_fair::{FairMutex, Semaphore};
+    /// The plain lock of this name returns errors. `checked` has its raw lock.
+    pub type PiMutex<T> = ulocks_core::api::Mutex<ulocks_pi::RawPiMutex, T>;
+    pub use ulocks_psrwlock::PsRwLock as RwLock;
+    pub use ulocks_unfair::Mutex as UnfairMutex;
+    pub use ulocks_unfair::{AsymMutex, BiasedMutex, ThroughputCondvar as Condvar, ThroughputMutex as Mutex};
+}
+
+use core::time::Duration;
+use locks::{
+    AsymMutex, BiasedMutex, Calock, Condvar, FairMutex, Mutex, PiMutex, RwLock, Semaphore, UnfairMutex,
+};
+
+macro_rules! mutexes {
+    ($($mutex:ident: $pair:ident, $attempt:ident, $timed:ident;)*) => {$(
+        #[unsafe(no_mangle)]
+        pub fn $pair(lock: &$mutex<u64>) {
+            *lock.lock() += 1;
+        }
+
+        #[unsafe(no_mangle)]
+        pub fn $attempt(lock: &$mutex<u64>) -> Option<u64> {
+            Some(*lock.try_lock()?)
+        }
+
+        #[unsafe(no_mangle)]
+        pub fn $timed(lock: &$mutex<u64>) -> bool {
+            lock.try_lock_for(Duration::from_millis(1)).is_some()
+        }
+    )*};
+}
+
+mutexes! {
+    Mutex: mutex_pair, mutex_attempt, mutex_timed;
+    UnfairMutex: unfair_pair, unfair_attempt, unfair_timed;
+    AsymMutex: asym_pair, asym_attempt, asym_timed;
+    BiasedMutex: biased_pair, biased_attempt, biased_timed;
+    FairMutex: fair_pair, fair_attempt, fair_timed;
+    Calock: calock_pair, calock_attempt, calock_timed;
+    PiMutex: pi_pair, pi_attempt, pi_timed;
+}
+
+#[unsafe(no_mangle)]
+pub fn nested(outer: &Mutex<u64>, inner: &FairMutex<u64>) {
+    let mut in_outer = outer.lock();
+    *in_outer += *inner.lock();
+}
+
+#[unsafe(no_mangle)]
+pub fn condition(lock: &Mutex<bool>, changed: &Condvar) {
+    let mut ready = lock.lock();
+    while !*ready {
+        changed.wait(&mut ready);
+    }
+}
+
+#[unsafe(no_mangle)]
+pub fn read(lock: &RwLock<u64>) -> u64 {
+    *lock.read()
+}
+
+#[unsafe(no_mangle)]
+pub fn write(lock: &RwLock<u64>) {
+    *lock.write() += 1;
+}
+
+#[unsafe(no_mangle)]
+pub fn permit(semaphore: &Semaphore) {
+    drop(semaphore.acquire());
+}
