@@ -9,6 +9,7 @@
 
 use std::hint::black_box;
 use std::sync::Barrier;
+use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::time::{Duration, Instant};
 use ulocks_core::signal::{Mask, Soft};
 
@@ -31,31 +32,69 @@ fn median(mut times: Vec<f64>) -> f64 {
     times[times.len() / 2]
 }
 
-/// Pairs of all threads in a millisecond, on locks of their own.
-fn rate(threads: usize) -> f64 {
+/// A word that shares no line with anything.
+#[derive(Default)]
+#[repr(align(128))]
+struct Apart<T>(T);
+
+/// Rounds of all threads in a millisecond. Each thread has a `subject` of its own.
+fn rate<T>(threads: usize, make: impl Fn() -> T + Sync, round: impl Fn(&T) + Sync) -> f64 {
     let ready = Barrier::new(threads + 1);
     let window = Duration::from_millis(30);
     let total: u64 = std::thread::scope(|scope| {
         let run = || {
-            let lock = ulocks_debug::Mutex::new(0_u64);
-            let second = ulocks_debug::FairMutex::new(0_u64);
+            let subject = Apart(make());
             ready.wait();
-            let (start, mut pairs) = (Instant::now(), 0);
+            let (start, mut rounds) = (Instant::now(), 0);
             while start.elapsed() < window {
                 for _ in 0..500 {
-                    let mut guard = lock.lock();
-                    *guard += 1;
-                    *second.lock() += 1;
+                    round(&subject.0);
                 }
-                pairs += 1000;
+                rounds += 500;
             }
-            pairs
+            rounds
         };
         let all: Vec<_> = (0..threads).map(|_| scope.spawn(run)).collect();
         ready.wait();
         all.into_iter().map(|thread| thread.join().unwrap()).sum()
     });
     total as f64 / window.as_secs_f64() / 1e3
+}
+
+/// What two threads do in the time of one: with nothing but two atomic words, with two plain locks,
+/// and with two checked ones. Each thread has its own.
+fn scaling() -> [f64; 3] {
+    let by_one = |rate: &dyn Fn(usize) -> f64| {
+        let one = rate(1);
+        rate(2) / one
+    };
+    type Words = [AtomicU64; 2];
+    type Plain = (ulocks_unfair::ThroughputMutex<u64>, ulocks_fair::FairMutex<u64>);
+    type Checked = (ulocks_debug::Mutex<u64>, ulocks_debug::FairMutex<u64>);
+    [
+        by_one(&|threads| {
+            rate(threads, Words::default, |words| {
+                // As many locked instructions as two locks have.
+                for word in [0, 1, 1, 0] {
+                    black_box(words)[word].fetch_add(1, Relaxed);
+                }
+            })
+        }),
+        by_one(&|threads| {
+            rate(threads, Plain::default, |locks| {
+                let mut first = locks.0.lock();
+                *first += 1;
+                *locks.1.lock() += 1;
+            })
+        }),
+        by_one(&|threads| {
+            rate(threads, Checked::default, |locks| {
+                let mut first = locks.0.lock();
+                *first += 1;
+                *locks.1.lock() += 1;
+            })
+        }),
+    ]
 }
 
 fn main() {
@@ -124,19 +163,23 @@ fn main() {
         ),
     ];
     let mut times = vec![Vec::new(); subjects.len()];
-    let mut rates = [Vec::new(), Vec::new()];
+    let mut scalings = [const { Vec::new() }; 3];
     for _ in 0..ROUNDS {
         for (times, (_, subject)) in times.iter_mut().zip(&subjects) {
             times.push(subject());
         }
-        for threads in [1, 2] {
-            rates[threads - 1].push(rate(threads));
+        for (all, one) in scalings.iter_mut().zip(scaling()) {
+            all.push(one);
         }
     }
     let medians: Vec<f64> = times.into_iter().map(median).collect();
     for (time, (name, _)) in medians.iter().zip(&subjects) {
         println!("{name:28} {time:9.1} ns  {:7.2} of plain", time / medians[0]);
     }
-    let scaling = rates[1].iter().zip(&rates[0]).map(|(two, one)| two / one).collect();
-    println!("two threads by one, own locks, nested: {:.2}", median(scaling));
+    println!("two threads by one, on words or locks of their own, nested:");
+    for (name, mut all) in ["atomic words", "plain", "checked"].into_iter().zip(scalings) {
+        all.sort_by(f64::total_cmp);
+        let [low, middle, high] = [1, 2, 3].map(|quarter| all[all.len() * quarter / 4]);
+        println!("{name:28} {middle:.2} [{low:.2} {high:.2}]");
+    }
 }
