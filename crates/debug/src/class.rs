@@ -6,7 +6,6 @@
 
 use crate::access::Access;
 use crate::report::{LockName, Place};
-#[cfg(checking)]
 use crate::signal::{forget, keep};
 use core::panic::Location;
 use core::ptr::{self, NonNull};
@@ -65,7 +64,6 @@ pub(crate) struct Node {
     hashes: [u64; SUBCLASSES as usize],
     name: &'static str,
     place: Place,
-    #[cfg(checking)]
     uses: crate::signal::Uses,
     next: AtomicPtr<Node>,
 }
@@ -90,7 +88,6 @@ impl Node {
         self.name
     }
 
-    #[cfg(checking)]
     #[inline(always)]
     pub fn uses(&self) -> &crate::signal::Uses {
         &self.uses
@@ -120,19 +117,6 @@ sync_static! {
     /// Lists of classes by a hash of their place. A class is put at the head of its list and stays.
     static LISTS: [AtomicPtr<Node>; COUNT] = each!(AtomicPtr::new(ptr::null_mut()); COUNT);
     static IDS: AtomicU32 = AtomicU32::new(0);
-}
-
-/// All classes.
-#[cfg(checking)]
-pub(crate) fn nodes() -> impl Iterator<Item = &'static Node> {
-    let follow = |next: *mut Node| {
-        // SAFETY: classes are never freed, and (C) has published those of the list.
-        unsafe { next.as_ref() }
-    };
-    LISTS.iter().flat_map(move |list| {
-        let first = follow(list.load(Acquire)); // (C)
-        core::iter::successors(first, move |node| follow(node.next.load(Relaxed)))
-    })
 }
 
 /// The class of a lock of this origin and type, made if it is new. Takes no lock.
@@ -175,7 +159,6 @@ pub(crate) fn resolve(origin: Origin, first: Place, type_name: &'static str) -> 
                 hashes,
                 name,
                 place,
-                #[cfg(checking)]
                 uses: crate::signal::Uses::new(),
                 next: AtomicPtr::default(),
             })
@@ -190,15 +173,6 @@ pub(crate) fn resolve(origin: Origin, first: Place, type_name: &'static str) -> 
         }
     }
 }
-
-#[cfg(modelled)]
-fn keep<T>(value: T) -> NonNull<T> {
-    NonNull::from(Box::leak(Box::new(value)))
-}
-
-/// In the model nothing is freed while others may look.
-#[cfg(modelled)]
-unsafe fn forget<T>(_: NonNull<T>) {}
 
 /// The last name in the path of a type, without its parameters and without `Raw`.
 fn short(type_name: &'static str) -> &'static str {

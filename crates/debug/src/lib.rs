@@ -8,6 +8,9 @@ mod faces;
 mod access;
 #[cfg(all(checking, feature = "arc_lock"))]
 mod arc;
+#[cfg(any(checking, modelled))]
+#[cfg_attr(modelled, allow(dead_code))]
+mod asked;
 #[cfg(checking)]
 mod checker;
 #[cfg(any(checking, modelled))]
@@ -57,7 +60,8 @@ mod rules;
 mod rwlock;
 #[cfg(checking)]
 mod semaphore;
-#[cfg(checking)]
+#[cfg(any(checking, modelled))]
+#[cfg_attr(modelled, allow(dead_code))]
 mod signal;
 #[cfg(any(checking, modelled))]
 #[cfg_attr(modelled, allow(dead_code))]

@@ -23,8 +23,10 @@
 //! is an inversion. A circle with an older nesting is not found.
 
 use crate::access::Access;
+pub(crate) use crate::asked::Asked;
 use crate::class::Node;
-use crate::report::{LockName, Place, Report, Rule, Severity, Step, ThreadName};
+use crate::report::{Report, Rule, Severity, Step, ThreadName};
+use crate::signal::Edge;
 use crate::stacks;
 use crate::thread::{Held, Record};
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
@@ -54,36 +56,6 @@ pub(crate) struct Graph {
 
 pub(crate) static GRAPH: Mutex<Graph> =
     Mutex::new(Graph { edges: BTreeMap::new(), same: BTreeMap::new(), bad: BTreeSet::new() });
-
-/// What is asked for.
-#[derive(Clone, Copy)]
-pub(crate) struct Asked {
-    pub lock: usize,
-    pub class: &'static Node,
-    pub access: Access,
-    pub subclass: u8,
-    pub instance: u64,
-    pub at: Place,
-}
-
-impl Asked {
-    /// The entry of the thread that gets it.
-    #[inline]
-    pub fn held(&self, since: u64) -> Held {
-        let Self { lock, class, access, subclass, instance, at } = *self;
-        Held { lock, class, subclass, access, instance, place: at, since }
-    }
-
-    /// What a thread asks for that is to have a lock again as it has it now.
-    pub fn again(held: &Held) -> Self {
-        let Held { lock, class, subclass, access, instance, place, .. } = *held;
-        Self { lock, class, access, subclass, instance, at: place }
-    }
-
-    pub fn name(&self) -> LockName {
-        self.class.lock_name(self.lock, self.subclass, self.access)
-    }
-}
 
 /// The key of an acquisition by a thread that holds something: what it holds, and what it asks for.
 ///
@@ -139,18 +111,28 @@ pub(crate) fn check(me: &Record, asked: &Asked, again: bool) -> Result<(), Optio
             graph.enter(&held, asked, &step)
         };
         let Some(circle) = circle else { continue };
-        let (from, to) = if held.class.vertex(held.subclass) == asked.class.vertex(asked.subclass) {
-            (1 << 63 | held.instance, asked.instance)
-        } else {
-            (held.class.vertex(held.subclass).into(), asked.class.vertex(asked.subclass).into())
-        };
-        let is_new = graph.bad.insert((from, held.access, to, asked.access));
+        let is_new = graph.is_new(&held, asked);
         if outcome.is_err() {
             continue;
         }
         outcome = Err((is_new || again).then(|| Box::new(inversion(&step, &held, asked, circle))));
     }
     outcome
+}
+
+/// Enters the edges that signal handlers have left. Returns the first inversion among them that was
+/// not found before.
+#[cold]
+pub(crate) fn enter_from_handlers(edges: Vec<Edge>) -> Option<Report> {
+    let mut graph = GRAPH.lock();
+    edges.into_iter().find_map(|Edge { held, asked, thread, signal }| {
+        if graph.knows(&held, &asked) {
+            return None;
+        }
+        let step = Step { signal: Some(signal), ..step(&thread.name(), &held, &asked) };
+        let circle = graph.enter(&held, &asked, &step)?;
+        graph.is_new(&held, &asked).then(|| inversion(&step, &held, &asked, circle))
+    })
 }
 
 fn step(thread: &ThreadName, held: &Held, asked: &Asked) -> Step {
@@ -162,6 +144,7 @@ fn step(thread: &ThreadName, held: &Held, asked: &Asked) -> Step {
         asked: asked.name(),
         at: asked.at,
         asked_stack: None,
+        signal: None,
     }
 }
 
@@ -175,8 +158,8 @@ fn inversion(step: &Step, held: &Held, asked: &Asked, steps: Vec<Step>) -> Repor
         before: Some(held.place),
         held: Some(held.access),
         holder: Some(step.thread.clone()),
+        signal: steps.iter().find_map(|step| step.signal),
         steps,
-        signal: None,
         stack: step.asked_stack.clone(),
         stack_before: step.held_stack.clone(),
     }
@@ -227,6 +210,16 @@ impl Graph {
         }
         let edge = (to, held.access, asked.access);
         self.edges.get(&from).is_some_and(|edges| edges.contains_key(&edge))
+    }
+
+    /// Whether an edge that closes a circle was not found before. It is from now on.
+    fn is_new(&mut self, held: &Held, asked: &Asked) -> bool {
+        let (from, to) = (held.class.vertex(held.subclass), asked.class.vertex(asked.subclass));
+        let (from, to) = match from == to {
+            true => (1 << 63 | held.instance, asked.instance),
+            false => (from.into(), to.into()),
+        };
+        self.bad.insert((from, held.access, to, asked.access))
     }
 
     /// Enters the edge of two classes. Returns the circle that it would close, this edge first.

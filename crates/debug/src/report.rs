@@ -193,6 +193,9 @@ pub struct Step {
     /// Its stack there, if stacks were wanted.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub asked_stack: Option<Stack>,
+    /// If a signal handler asked, its signal. It may interrupt the thread that holds the lock.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub signal: Option<u32>,
 }
 
 impl Step {
@@ -334,7 +337,11 @@ impl fmt::Display for Report {
             }
             writeln!(f, "       held {} since {}", step.held, step.since)?;
             write_stack(f, step.held_stack.as_ref())?;
-            writeln!(f, "       and asked for {} at {}", step.asked, step.at)?;
+            match step.signal {
+                None => write!(f, "       and asked for ")?,
+                Some(signal) => write!(f, "       and a handler of signal {signal} asked for ")?,
+            }
+            writeln!(f, "{} at {}", step.asked, step.at)?;
             write_stack(f, step.asked_stack.as_ref())?;
         }
         if self.steps.is_empty() {

@@ -60,6 +60,7 @@ pub(crate) fn order(me: &Record, asked: &Asked, key: u64) {
     if me.is_handler() {
         return;
     }
+    signal::report_news(From::Call);
     match ordered(me, asked, matches!(policy(), Policy::Panic)) {
         Ok(()) => me.validate(key),
         Err(Some(report)) => deliver(&report, From::Call),

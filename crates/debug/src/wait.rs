@@ -201,6 +201,7 @@ fn report(links: &[Link]) -> Report {
             asked,
             at: link.wait.place,
             asked_stack: stacks::of(link.waiter, link.wait.since),
+            signal: None,
         });
         before = link;
     }

@@ -12,158 +12,34 @@
 //!
 //! # What makes it safe in a signal handler
 //! - `H` is a record that no thread has, or it lies in pages of the kernel's (`pages.rs`). A record
-//!   is taken by one compare-and-exchange. So is what else a handler leaves behind: a new class and
-//!   a new use (`uses.rs`).
+//!   is taken by one compare-and-exchange. So is what else a handler leaves behind: a new class, a
+//!   new use, and a new nesting.
 //! - Of `R` nothing is written. Its list is read as another thread reads it.
-//! - A handler does not touch the graph of the order: that is behind a lock, and allocates. So the
-//!   order of two locks in a handler is not checked.
+//! - A handler does not touch the graph of the order: that is behind a lock, and allocates. It
+//!   leaves its edges to threads (`news.rs`).
 //! - It counts nothing for the profile, makes no events, and does not walk for deadlocks.
 //! - The report of a fault in a handler allocates, and may wait for ever in the allocator, if the
 //!   handler has interrupted that. Then a program hangs that is wrong.
 //!
-//! What the handler has learnt is reported by threads (`uses.rs`). A handler itself reports what
-//! cannot wait: its thread holds the lock that the handler waits for.
+//! What the handler has learnt is reported by threads (`uses.rs`, `news.rs`). A handler itself
+//! reports what cannot wait: its thread holds the lock that the handler waits for.
 
+#[cfg(checking)]
+mod context;
+mod list;
+mod news;
 mod pages;
 mod uses;
 
-pub(crate) use pages::{forget, keep, zeroed};
-pub(crate) use uses::{Uses, check, fault, report_pending};
-
-use crate::order::Asked;
-use crate::report::{From, Rule, deliver};
-use crate::rules;
-use crate::thread::{Held, Record, swap};
-use core::ffi::c_int;
-use core::fmt;
-use core::marker::PhantomData;
-
-/// Tells the checker that the calling code is a signal handler, until this is dropped.
-///
-/// A handler that uses checked locks makes one before it does so. It is dropped last.
-///
-/// # What is checked
-/// A lock that a handler waits for must not be held by a thread while the signal is open: the
-/// handler may interrupt that thread, and waits for ever. So if a lock of some class is acquired in
-/// a handler, and one of the class is acquired with that signal open, this is reported, in
-/// whatever threads and order that happens: [`Rule::NoOpenSignal`]. The next acquisition of the
-/// class by a thread reports it, or the end of a thread. A handler that only tries does not wait,
-/// and a try of a thread counts.
-///
-/// The signals that are open are asked of the kernel when a lock of a class is acquired for the
-/// first time, and at each acquisition once a handler has acquired one of the class. That is a
-/// system call; the [crate](crate) says what was measured. While a `Soft` mask of
-/// `ulocks_core::signal` is up, all signals count as blocked.
-///
-/// If the thread opens the signal later, while it holds the lock, this is not seen. Neither is an
-/// inversion in which a handler has a part.
-///
-/// # Panics
-/// If `signal` is not 1 to 64. A panic of a handler aborts the process. So does a fault in it,
-/// after its report, unless the policy is [`Call`](crate::Policy::Call): the function is then
-/// called in the handler.
-///
-/// # Signals
-/// To make and to drop it is async-signal-safe. In a shared object that was loaded by `dlopen`, the
-/// first use of thread-local memory by a thread may allocate. The handler must not leave by
-/// `siglongjmp`, and must not fork.
-///
-/// # Examples
-/// ```
-/// use ulocks_debug::{Mutex, SignalContext};
-///
-/// static COUNT: Mutex<u32> = Mutex::new(0);
-///
-/// extern "C" fn handle(signal: libc::c_int) {
-///     let _context = SignalContext::enter(signal);
-///     *COUNT.lock() += 1;
-/// }
-///
-/// # fn with_blocked<T>(signal: libc::c_int, work: impl FnOnce() -> T) -> T {
-/// #     // SAFETY: all zero is a valid set, and the pointers are valid.
-/// #     unsafe {
-/// #         let (mut set, mut before) = std::mem::zeroed::<[libc::sigset_t; 2]>().into();
-/// #         libc::sigaddset(&raw mut set, signal);
-/// #         libc::pthread_sigmask(libc::SIG_BLOCK, &raw const set, &raw mut before);
-/// #         let result = work();
-/// #         libc::pthread_sigmask(libc::SIG_SETMASK, &raw const before, std::ptr::null_mut());
-/// #         result
-/// #     }
-/// # }
-/// // SAFETY: the handler does what a handler may do.
-/// unsafe { libc::signal(libc::SIGUSR1, handle as *const () as libc::sighandler_t) };
-/// // SAFETY: the signal has a handler.
-/// unsafe { libc::raise(libc::SIGUSR1) };
-/// // `pthread_sigmask` blocks the signal, runs the closure, and opens the signal.
-/// let count = with_blocked(libc::SIGUSR1, || *COUNT.lock());
-/// assert_eq!(count, 1);
-///
-/// let open = std::thread::spawn(|| *COUNT.lock());
-/// let panic = open.join().unwrap_err();
-/// assert!(panic.downcast_ref::<String>().unwrap().contains("the signal is open"));
-/// ```
-#[must_use = "the handler is one until this is dropped"]
-pub struct SignalContext {
-    /// `None` if the kernel had no memory. Then nothing is checked in this handler.
-    record: Option<&'static Record>,
-    before: *const Record,
-    /// It belongs to the thread.
-    not_send: PhantomData<*mut ()>,
-}
-
-impl SignalContext {
-    /// From here on the calling code is a handler of `signal`.
-    pub fn enter(signal: c_int) -> Self {
-        assert!((1..=64).contains(&signal), "a signal is a number from 1 to 64");
-        let record = Record::of_handler(signal.cast_unsigned());
-        Self { record, before: swap(record), not_send: PhantomData }
-    }
-}
-
-impl fmt::Debug for SignalContext {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("SignalContext")
-            .field("signal", &self.record.map(Record::signal))
-            .finish_non_exhaustive()
-    }
-}
-
-impl Drop for SignalContext {
-    fn drop(&mut self) {
-        if let Some(record) = self.record {
-            record.sweep();
-            if record.holds_any() {
-                rules::exit(record);
-            }
-        }
-        crate::thread::restore(self.before);
-        if let Some(record) = self.record {
-            record.end_handler();
-        }
-    }
-}
-
-/// The rule about signal handlers, before an acquisition. `waits` is whether that may wait for
-/// ever.
-#[inline(always)]
-#[track_caller]
-pub(crate) fn look(me: &Record, asked: &Asked, waits: bool) {
-    if asked.class.uses().watch() | me.signal() != 0 {
-        check(me, asked, waits);
-    }
-}
-
-/// A handler is about to wait for a lock, without a deadline. If its thread holds the lock, this is
-/// reported.
-#[cold]
-#[track_caller]
-pub(crate) fn waits(me: &'static Record, asked: &Asked) {
-    let keeps = |held: &Held| held.lock == asked.lock && held.access.blocks(asked.access);
-    let holder = me.interrupted().find_map(|record| Some((record, record.held().find(keeps)?)));
-    if let Some((record, held)) = holder {
-        let mut report = rules::again(me, asked, &held);
-        report.rule = Rule::NoRecursion;
-        report.holder = Some(record.name());
-        deliver(&report, From::Call);
-    }
-}
+#[cfg(checking)]
+pub use context::SignalContext;
+#[cfg(checking)]
+pub(crate) use context::{look, waits};
+#[cfg(checking)]
+pub(crate) use news::{Edge, interrupts, report_news};
+#[cfg(checking)]
+pub(crate) use pages::zeroed;
+pub(crate) use pages::{forget, keep};
+pub(crate) use uses::Uses;
+#[cfg(checking)]
+pub(crate) use uses::{check, fault};

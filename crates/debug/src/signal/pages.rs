@@ -1,11 +1,14 @@
 //! Memory that is never freed, also for signal handlers.
 
+#[cfg(checking)]
 use crate::thread::is_in_handler;
-use core::mem;
-use core::ptr::{self, NonNull};
+use core::ptr::NonNull;
+#[cfg(checking)]
+use core::{mem, ptr};
 
 /// A place for a `T`, in pages of the kernel's, all zero. `None` if there is no memory. The system
 /// call is async-signal-safe, unlike the allocator.
+#[cfg(checking)]
 pub(crate) fn zeroed<T>() -> Option<NonNull<T>> {
     const { assert!(mem::align_of::<T>() <= 4096, "a page is aligned well enough") };
     // SAFETY: new pages are asked for, so no others change.
@@ -25,6 +28,7 @@ pub(crate) fn zeroed<T>() -> Option<NonNull<T>> {
 /// Keeps a value for ever: in a page of its own if this is a handler. There are as many as there
 /// are lines that handlers acquire locks in.
 pub(crate) fn keep<T>(value: T) -> NonNull<T> {
+    #[cfg(checking)]
     if is_in_handler()
         && let Some(place) = zeroed::<T>()
     {
@@ -39,7 +43,10 @@ pub(crate) fn keep<T>(value: T) -> NonNull<T> {
 ///
 /// # Safety
 /// Nothing refers to it any more.
+#[cfg_attr(modelled, expect(unused_variables))]
 pub(crate) unsafe fn forget<T>(kept: NonNull<T>) {
+    // In a model nothing is freed while others may look.
+    #[cfg(checking)]
     if !is_in_handler() {
         // SAFETY: outside of handlers it is a box, and the caller's promise.
         drop(unsafe { Box::from_raw(kept.as_ptr()) });

@@ -1,8 +1,8 @@
 //! Which classes of locks are acquired in signal handlers, and which with signals open.
 //!
 //! A class has two lists: its *opened* uses, with the signals that were open, and its *handled*
-//! uses, with the signal of the handler. A use is written before it is published (P), and stays. A
-//! word says whether an acquisition has to look:
+//! uses, with the signal of the handler. All uses of all classes are in one more list. A word says
+//! whether an acquisition has to look:
 //!
 //! | bit of `watch` | set by | cleared by |
 //! |---|---|---|
@@ -15,38 +15,38 @@
 //! handled one waiting.
 //!
 //! # What is found
-//! Both uses are in the lists, or the opened one is this acquisition. So a fault is reported at the
-//! first acquisition of the class that comes after both. If none comes, the handler has found the
-//! opened use, and left word (`PENDING`): a thread that ends reports it.
+//! A fault is reported at the first acquisition of the class that comes after both uses. If none
+//! comes, a thread that looks at the news (`news.rs`) reports it.
 //!
-//! The opened uses are those of a class's first acquisition, and those in handlers. What threads
-//! acquired between that and the first handled use, with other signals open, is not known.
+//! The opened uses are those of a class's first acquisition, those in handlers, and those that a
+//! handler has interrupted. What threads acquired between the first and the first handled use, with
+//! other signals open, is not known.
 //!
 //! A thread that clears `FRESH` while a handler sets `HANDLED` may miss the handled use. The
 //! opened use is in the list then, and the next acquisition sees the bit and both uses.
 
-use super::keep;
-use crate::class::{Node, nodes};
-use crate::order::Asked;
-use crate::report::{From, LockName, Place, Report, Rule, Severity, deliver};
-use crate::slot::{how, subclass_and_access};
+use super::{keep, list, news};
+use crate::asked::Asked;
+use crate::class::Node;
+#[cfg(checking)]
+use crate::report::{From, deliver};
+use crate::report::{LockName, Place, Report, Rule, Severity};
+use crate::slot::{Held, how, subclass_and_access};
 use crate::stacks;
 use crate::thread::Record;
 use crate::thread_identity::ThreadIdentity;
 use crate::{Access, Policy, policy};
-use core::iter;
 use core::ptr;
+#[cfg(checking)]
 use ulocks_core::signal::Soft;
 use ulocks_core::sync::{
     AtomicBool, AtomicPtr, AtomicU32,
     Ordering::{Acquire, Relaxed, Release},
 };
+use ulocks_core::sync_static;
 
 const FRESH: u32 = 1;
 const HANDLED: u32 = 2;
-
-/// Whether a handler has found a fault that no thread has looked for since.
-static PENDING: AtomicBool = AtomicBool::new(false);
 
 /// How locks of a class are used, as far as signals are concerned.
 pub(crate) struct Uses {
@@ -56,7 +56,10 @@ pub(crate) struct Uses {
 }
 
 /// An acquisition.
-struct Use {
+pub(super) struct Use {
+    class: &'static Node,
+    /// In which of the two lists it is.
+    is_handled: bool,
     /// A bit for each signal that was open, or that of the handler.
     signals: u64,
     /// The subclass and the access.
@@ -65,15 +68,23 @@ struct Use {
     thread: ThreadIdentity,
     /// Of a handled use: whether it was reported.
     reported: AtomicBool,
+    /// In the list of its class.
     next: AtomicPtr<Use>,
+    next_of_all: AtomicPtr<Use>,
+}
+
+sync_static! {
+    /// The uses of all classes.
+    static ALL: AtomicPtr<Use> = AtomicPtr::new(ptr::null_mut());
 }
 
 /// The set of one signal.
-fn bit(signal: u32) -> u64 {
+pub(super) fn bit(signal: u32) -> u64 {
     1 << (signal - 1)
 }
 
 /// The signals that are open on this thread.
+#[cfg(checking)]
 fn open() -> u64 {
     // Miri has no signals.
     if Soft::is_up() || cfg!(miri) {
@@ -89,6 +100,28 @@ fn open() -> u64 {
 }
 
 impl Use {
+    pub fn signals(&self) -> u64 {
+        self.signals
+    }
+
+    pub fn class(&self) -> &'static Node {
+        self.class
+    }
+
+    pub fn is_handled(&self) -> bool {
+        self.is_handled
+    }
+
+    pub fn thread(&self) -> &ThreadIdentity {
+        &self.thread
+    }
+
+    /// The lock, as one that is held: some lock of the class.
+    pub fn held(&self) -> Held {
+        let (subclass, access) = subclass_and_access(self.how);
+        Held { lock: 0, class: self.class, subclass, access, instance: 0, place: self.place, since: 0 }
+    }
+
     fn access(&self) -> Access {
         subclass_and_access(self.how).1
     }
@@ -101,47 +134,54 @@ impl Use {
     }
 }
 
-fn list(head: &AtomicPtr<Use>) -> impl Iterator<Item = &'static Use> {
-    let mut next = head.load(Acquire); // (P)
-    iter::from_fn(move || {
-        // SAFETY: uses are never freed, and (P) has published those of the list.
-        let this = unsafe { next.as_ref() }?;
-        next = this.next.load(Relaxed);
-        Some(this)
-    })
+fn list(head: &AtomicPtr<Use>) -> impl Iterator<Item = &'static Use> + use<> {
+    list::each(head, |one| &one.next)
+}
+
+/// The uses of all classes.
+pub(super) fn all() -> impl Iterator<Item = &'static Use> {
+    list::each(&ALL, |one| &one.next_of_all)
+}
+
+/// The thread of `me` holds, or is about to hold, a lock of `class` with `signals` open.
+pub(super) fn add_opened(signals: u64, me: &Record, asked: &Asked) {
+    add(&asked.class.uses().opened, signals, me, asked, false);
 }
 
 /// Adds a use, unless there is one like it.
-fn add(head: &AtomicPtr<Use>, signals: u64, me: &Record, asked: &Asked) {
+fn add(head: &AtomicPtr<Use>, signals: u64, me: &Record, asked: &Asked, is_handled: bool) {
     let how = how(asked.subclass, asked.access);
     if list(head).any(|other| other.how == how && signals & !other.signals == 0) {
         return;
     }
     let kept = keep(Use {
+        class: asked.class,
+        is_handled,
         signals,
         how,
         place: asked.at,
         thread: ThreadIdentity::new(),
         reported: AtomicBool::new(false),
         next: AtomicPtr::default(),
+        next_of_all: AtomicPtr::default(),
     });
     // SAFETY: it is never freed.
-    let new: &'static Use = unsafe { kept.as_ref() };
-    new.thread.copy(me.identity());
-    let mut first = head.load(Relaxed);
-    loop {
-        new.next.store(first, Relaxed);
-        match head.compare_exchange_weak(first, kept.as_ptr(), Release, Relaxed) /* (P) */ {
-            Ok(_) => return,
-            Err(other) => first = other,
-        }
-    }
+    unsafe { kept.as_ref() }.thread.copy(me.identity());
+    list::push(head, kept, |one| &one.next);
+    list::push(&ALL, kept, |one| &one.next_of_all);
+    news::left(me.is_handler());
 }
 
 impl Uses {
-    pub const fn new() -> Self {
+    pub fn new() -> Self {
         let (opened, handled) = (AtomicPtr::new(ptr::null_mut()), AtomicPtr::new(ptr::null_mut()));
         Self { watch: AtomicU32::new(FRESH), opened, handled }
+    }
+
+    /// The signals whose handlers an opened use keeps waiting for a lock of this class.
+    pub(super) fn kept_by(&self, opened: &Use) -> u64 {
+        let kept = list(&self.handled).filter(|handled| Use::keeps(opened.signals, opened.how, handled));
+        kept.fold(0, |all, handled| all | handled.signals)
     }
 
     /// Not 0 if an acquisition has to be looked at.
@@ -164,14 +204,14 @@ impl Uses {
     }
 
     /// The opened use that keeps a handled one waiting.
-    fn opened(&self, handled: &Use) -> Option<&'static Use> {
+    fn keeper(&self, handled: &Use) -> Option<&'static Use> {
         list(&self.opened).find(|opened| Use::keeps(opened.signals, opened.how, handled))
     }
 
     /// The report of two uses in the lists of `class`, which are these. Each is reported once.
-    fn earlier(&self, class: &Node) -> Option<Report> {
+    pub(super) fn earlier(&self, class: &Node) -> Option<Report> {
         let new = list(&self.handled).filter(|handled| !handled.reported.load(Relaxed));
-        let (handled, opened) = new.filter_map(|handled| Some((handled, self.opened(handled)?))).next()?;
+        let (handled, opened) = new.filter_map(|handled| Some((handled, self.keeper(handled)?))).next()?;
         if handled.reported.swap(true, Relaxed) {
             return None;
         }
@@ -201,48 +241,41 @@ fn report(lock: LockName, handled: &Use) -> Report {
 
 /// An acquisition of a class that is watched, or in a handler, before it is made. `waits` is
 /// whether it may wait for ever.
+#[cfg(checking)]
 #[cold]
 #[inline(never)]
 #[track_caller]
 pub(crate) fn check(me: &Record, asked: &Asked, waits: bool) {
-    if let Some(report) = fault(me, asked, waits) {
-        deliver(&report, From::Call);
+    match fault(me, asked, waits) {
+        Some(report) => deliver(&report, From::Call),
+        None if me.is_handler() => {}
+        None => news::report_news(From::Call),
     }
 }
 
-/// As [`check`]. Returns the report.
+/// As [`check`], without the news. Returns the report.
+#[cfg(checking)]
 #[cold]
 pub(crate) fn fault(me: &Record, asked: &Asked, waits: bool) -> Option<Report> {
-    let (uses, open) = (asked.class.uses(), open());
+    used(me, asked, waits, open())
+}
+
+/// A thread or a handler acquires a lock with the signals of `open` open. Returns the report.
+pub(crate) fn used(me: &Record, asked: &Asked, waits: bool, open: u64) -> Option<Report> {
+    let uses = asked.class.uses();
     if me.is_handler() {
         if waits {
-            add(&uses.handled, bit(me.signal()), me, asked);
+            add(&uses.handled, bit(me.signal()), me, asked, true);
             uses.watch.fetch_or(HANDLED, Release); // (Q)
+            news::nest(me, asked);
         }
-        add(&uses.opened, open, me, asked);
-        if list(&uses.handled).any(|handled| uses.opened(handled).is_some()) {
-            PENDING.store(true, Release); // (L)
-        }
+        add_opened(open, me, asked);
         return None;
     }
     if uses.watch() & FRESH != 0 {
-        add(&uses.opened, open, me, asked);
+        add_opened(open, me, asked);
         uses.watch.fetch_and(!FRESH, Release);
     }
     let is_handled = uses.watch.load(Acquire) & HANDLED != 0; // (Q)
     if is_handled { uses.fault(me, asked, open) } else { None }
-}
-
-/// A thread ends: what handlers have found, and no acquisition has reported.
-pub(crate) fn report_pending() {
-    if !PENDING.swap(false, Acquire)
-    /* (L) */
-    {
-        return;
-    }
-    for class in nodes() {
-        while let Some(report) = class.uses().earlier(class) {
-            deliver(&report, From::Inside);
-        }
-    }
 }

@@ -1,32 +1,39 @@
 //! The records of signal handlers; `signal/mod.rs` says what they are for.
 
-use super::{CURRENT, ENDED, Record, existing, records};
-use crate::signal::zeroed;
+use super::{Record, records};
 use crate::thread_identity::ThreadIdentity;
-use core::cell::Cell;
 use core::iter;
-use core::ptr;
-use ulocks_core::sync::{AtomicBool, Ordering::Relaxed};
+use ulocks_core::sync::Ordering::Relaxed;
+#[cfg(checking)]
+use {
+    super::{CURRENT, ENDED, existing},
+    crate::signal::zeroed,
+    core::{cell::Cell, ptr},
+    ulocks_core::sync::AtomicBool,
+};
 
 /// Whether the calling code is a signal handler that has said so.
+#[cfg(checking)]
 pub(crate) fn is_in_handler() -> bool {
     existing().is_some_and(Record::is_handler)
 }
 
 /// Gives this thread another record. `None` has nothing checked. Returns what was there.
+#[cfg(checking)]
 pub(crate) fn swap(record: Option<&'static Record>) -> *const Record {
     CURRENT.replace(record.map_or(ENDED, ptr::from_ref))
 }
 
 /// Gives this thread the record back that [`swap`] has returned.
+#[cfg(checking)]
 pub(crate) fn restore(before: *const Record) {
     CURRENT.set(before);
 }
 
 impl Record {
-    /// A record for a handler of `signal` that has interrupted this thread.
-    pub fn of_handler(signal: u32) -> Option<&'static Self> {
-        let interrupted = existing();
+    /// A record for a handler of `signal` that has interrupted the thread, or the handler, of the
+    /// record `interrupted`.
+    pub fn of_handler(signal: u32, interrupted: Option<&'static Self>) -> Option<&'static Self> {
         let record = records().find(|record| record.take()).or_else(Self::in_pages)?;
         record.owner_only.signal.set(signal);
         record.owner_only.interrupted.set(interrupted);
@@ -40,7 +47,13 @@ impl Record {
         Some(record)
     }
 
+    #[cfg(modelled)]
+    fn in_pages() -> Option<&'static Self> {
+        Some(Self::leak())
+    }
+
     /// A new record, made without the allocator and without a copy on the stack, which is small.
+    #[cfg(checking)]
     fn in_pages() -> Option<&'static Self> {
         let place = zeroed::<Self>()?.as_ptr();
         // SAFETY: the place is large enough, aligned, unused, and stays. Its fields are atomics and
@@ -55,7 +68,7 @@ impl Record {
         Some(record)
     }
 
-    /// The handler has returned. [`swap`] has given its thread another record already.
+    /// The handler has returned, and its thread has got its record back.
     pub fn end_handler(&self) {
         self.owner_only.signal.set(0);
         self.owner_only.interrupted.set(None);

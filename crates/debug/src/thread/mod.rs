@@ -15,7 +15,6 @@
 //! Each held lock of a thread is an entry of a list (`slot.rs`) that any thread may read.
 //! The walk for deadlocks (`wait.rs`) needs more and says how it gets it.
 
-#[cfg(checking)]
 mod handlers;
 mod validated;
 mod waits;
@@ -188,7 +187,7 @@ impl Drop for Exit {
         let record = unsafe { &*current };
         record.sweep();
         record.profile().give_back();
-        crate::signal::report_pending();
+        crate::signal::report_news(crate::report::From::Inside);
         // The main thread ends with the process, which may end while locks are held.
         if record.is_main() || !record.holds_any() {
             record.give_back();

@@ -15,13 +15,27 @@ extern "C" fn handle(signal: i32) {
     handler();
 }
 
-/// Has `signal` handled by `handler`.
+/// A signal for one test.
+pub fn own_signal(number: i32) -> i32 {
+    libc::SIGRTMIN() + number
+}
+
+/// All signals of tests.
+pub fn signals() -> Vec<i32> {
+    (0..10).map(own_signal).chain([libc::SIGUSR1, libc::SIGUSR2]).collect()
+}
+
+/// Has `signal` handled by `handler`, with all signals of tests blocked. Two handlers that may
+/// interrupt each other would have no order of locks.
 pub fn install(signal: i32, handler: impl Fn() + Send + Sync + 'static) {
     let handler: Handler = Box::new(handler);
     HANDLERS[signal as usize].store(Box::leak(Box::new(handler)), Relaxed);
     // SAFETY: all zero is a valid action, and the handler is there.
     unsafe {
         let mut action: libc::sigaction = std::mem::zeroed();
+        for blocked in signals() {
+            libc::sigaddset(&raw mut action.sa_mask, blocked);
+        }
         action.sa_sigaction = handle as *const () as libc::sighandler_t;
         assert_eq!(libc::sigaction(signal, &raw const action, ptr::null_mut()), 0);
     }
@@ -36,6 +50,16 @@ pub fn interrupt(signal: i32, handler: impl Fn() + Send + Sync + 'static) {
 
 /// Runs `work` with `signals` blocked.
 pub fn blocked<T>(signals: &[i32], work: impl FnOnce() -> T) -> T {
+    with_mask(libc::SIG_BLOCK, signals, work)
+}
+
+/// Runs `work` with `signals` open.
+#[allow(dead_code)] // Not each target uses it.
+pub fn opened<T>(signals: &[i32], work: impl FnOnce() -> T) -> T {
+    with_mask(libc::SIG_UNBLOCK, signals, work)
+}
+
+fn with_mask<T>(how: i32, signals: &[i32], work: impl FnOnce() -> T) -> T {
     struct Restore(libc::sigset_t);
     impl Drop for Restore {
         fn drop(&mut self) {
@@ -48,7 +72,7 @@ pub fn blocked<T>(signals: &[i32], work: impl FnOnce() -> T) -> T {
         let mut set: libc::sigset_t = std::mem::zeroed();
         let mut before: libc::sigset_t = std::mem::zeroed();
         signals.iter().for_each(|&signal| assert_eq!(libc::sigaddset(&raw mut set, signal), 0));
-        libc::pthread_sigmask(libc::SIG_BLOCK, &raw const set, &raw mut before);
+        libc::pthread_sigmask(how, &raw const set, &raw mut before);
         Restore(before)
     };
     work()

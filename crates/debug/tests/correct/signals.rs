@@ -1,6 +1,6 @@
 //! Correct programs with locks in signal handlers.
 
-use crate::common::{blocked, install, interrupt};
+use crate::common::{blocked, install, interrupt, opened, own_signal, signals};
 use libc::{SIGUSR1, SIGUSR2};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
 use std::sync::mpsc;
@@ -15,7 +15,11 @@ pub const TABLE: &[(&str, fn())] = &[
     ("a lock of a handler, while a soft mask is up", soft),
     ("a handler in a handler", in_a_handler),
     ("a handler of a thread that has used no lock", without_a_record),
-    ("two locks of a handler, in both orders of two handlers", nested),
+    ("two locks of a handler, in one order everywhere", nested),
+    ("a lock of a handler under one that is held with the signal open", under_open),
+    ("a lock of a handler, and under it one that is never held with the signal open", over_blocked),
+    ("a lock of a handler, and under it one that is tried", over_tried),
+    ("a lock of a handler that reads above the writes of threads", over_read),
     ("handlers at random, while locks are contended", at_random),
 ];
 
@@ -65,16 +69,17 @@ fn soft() {
 }
 
 fn in_a_handler() {
-    let (inner, outer) = (leaked(Mutex::new(0)), leaked(Mutex::new(0)));
-    install(SIGUSR2, || *inner.lock() += 1);
-    interrupt(SIGUSR1, || {
+    let (inner, outer, other) = (leaked(Mutex::new(0)), leaked(Mutex::new(0)), own_signal(0));
+    install(other, || *inner.lock() += 1);
+    interrupt(SIGUSR1, move || {
         let mut in_outer = outer.lock();
         // SAFETY: the signal has a handler.
-        assert_eq!(unsafe { libc::raise(SIGUSR2) }, 0);
+        opened(&[other], || assert_eq!(unsafe { libc::raise(other) }, 0));
         *in_outer += 1;
     });
-    let both = blocked(&[SIGUSR1, SIGUSR2], || (*inner.lock(), *outer.lock()));
-    assert_eq!(both, (1, 1));
+    // One after the other: `outer` in `inner` would be an inversion.
+    assert_eq!(blocked(&signals(), || *inner.lock()), 1);
+    assert_eq!(blocked(&signals(), || *outer.lock()), 1);
 }
 
 fn without_a_record() {
@@ -85,12 +90,65 @@ fn without_a_record() {
     assert_eq!(blocked(&[SIGUSR1], || *mutex.lock()), 3);
 }
 
-/// The order in a handler is not checked, and the graph not touched.
 fn nested() {
     let (a, b) = (leaked(Mutex::new(0)), leaked(Mutex::new(0)));
     let both = [SIGUSR1, SIGUSR2];
-    interrupt(SIGUSR1, move || blocked(&both, || *a.lock() += *b.lock()));
-    interrupt(SIGUSR2, move || blocked(&both, || *b.lock() += *a.lock()));
+    for signal in both {
+        interrupt(signal, move || blocked(&both, || *a.lock() += *b.lock()));
+    }
+    blocked(&both, || *a.lock() += *b.lock());
+    looks();
+}
+
+/// Has the thread look at what handlers have left: it acquires a lock of a new class.
+#[track_caller]
+fn looks() {
+    drop(Mutex::new(()).lock());
+}
+
+fn under_open() {
+    let (usual, table) = (leaked(Mutex::new(0)), leaked(Mutex::new(0)));
+    *usual.lock() += 1;
+    interrupt(SIGUSR1, || *table.lock() += 1);
+    blocked(&[SIGUSR1], || {
+        let mut in_usual = usual.lock();
+        *in_usual += *table.lock();
+    });
+    looks();
+}
+
+/// Another signal is open.
+fn over_blocked() {
+    let (usual, table) = (leaked(Mutex::new(0)), leaked(Mutex::new(0)));
+    interrupt(SIGUSR1, || *table.lock() += 1);
+    blocked(&[SIGUSR1], || {
+        let mut in_table = table.lock();
+        *in_table += *usual.lock();
+    });
+    blocked(&[SIGUSR1], || *usual.lock() += 1);
+    looks();
+}
+
+fn over_tried() {
+    let (usual, table) = (leaked(Mutex::new(0)), leaked(Mutex::new(0)));
+    *usual.lock() += 1;
+    interrupt(SIGUSR1, || *table.lock() += 1);
+    blocked(&[SIGUSR1], || {
+        let mut in_table = table.lock();
+        *in_table += *usual.try_lock().unwrap();
+    });
+    looks();
+}
+
+/// The handler's read passes a writer of the other lock that waits, and no writer holds this one.
+fn over_read() {
+    let (usual, table) = (leaked(Mutex::new(0)), leaked(RwLock::new(1)));
+    *usual.lock() += 1;
+    interrupt(SIGUSR1, || assert_eq!(*table.read_in::<Nested>(), 1));
+    let in_table = table.read();
+    *usual.lock() += *in_table;
+    drop(in_table);
+    looks();
 }
 
 fn at_random() {

@@ -12,6 +12,7 @@ mod common;
 mod deadlocks;
 #[path = "../common/executor.rs"]
 mod executor;
+mod handler_orders;
 mod harness;
 mod misuse;
 mod orders;
@@ -43,12 +44,13 @@ fn every_planted_fault_is_found_with_its_places() {
         shared_deadlocks::TABLE,
         robust::TABLE,
         signals::TABLE,
+        handler_orders::TABLE,
         awaits::TABLE,
         as_errors::TABLE,
         semaphores::TABLE,
     ]
     .concat();
-    assert!(table.len() >= 146, "{} faults", table.len());
+    assert!(table.len() >= 156, "{} faults", table.len());
     let mut wrong = Vec::new();
     static RUNNING: AtomicUsize = AtomicUsize::new(0);
     watch(&RUNNING, table.iter().map(|(name, _)| *name).collect());

@@ -1,7 +1,7 @@
 //! Locks of signal handlers, acquired with the signal open.
 
 use crate::Fault;
-use crate::common::{blocked, interrupt};
+use crate::common::{blocked, interrupt, opened, own_signal, signals};
 use crate::harness::{AT_EXIT, Places, breaks, fault};
 use libc::{SIGUSR1, SIGUSR2};
 use std::mem;
@@ -116,12 +116,12 @@ fn other_signal() -> Vec<Places> {
 }
 
 fn two_handlers() -> Vec<Places> {
-    let mutex = leaked(Mutex::new(()));
+    let (mutex, other) = (leaked(Mutex::new(())), own_signal(0));
     let here = line!() + 1;
-    interrupt(SIGUSR1, || drop(mutex.lock()));
+    interrupt(SIGUSR1, move || opened(&[other], || drop(mutex.lock())));
     let before = line!() + 1;
-    interrupt(SIGUSR2, || blocked(&[SIGUSR1], || drop(mutex.lock())));
-    breaks(|| blocked(&[SIGUSR1, SIGUSR2], || drop(mutex.lock())));
+    interrupt(other, || drop(mutex.lock()));
+    breaks(|| blocked(&signals(), || drop(mutex.lock())));
     vec![fault(Rule::NoOpenSignal, here, before)]
 }
 
