@@ -5,62 +5,92 @@
 //! gives that one, and goes on with the first answer to everything. A tree of threads alone would
 //! have `n!` branches where `n` threads touch different words. Two things cut them:
 //!
+//! - **Races.** At each question one thread is tried, and another one only if some execution shows
+//!   the need: two of its operations race, and in the other order they may lead elsewhere.
+//!   [`races`](super::races) says which thread has to go first then.
 //! - **Sleep sets.** After all executions in which thread `a` goes first were tried, the sibling
-//!   branches leave `a` out: it *sleeps* until something runs that does not change places with its
-//!   operation ([`footprint`](super::footprint) says what does). A branch in which every enabled
-//!   thread sleeps repeats what was tried, and ends as *redundant*.
-//! - **Invisible operations.** Where a thread can do something that no other can tell, it does so,
-//!   and no other order is tried.
+//!   branches leave `a` out: it *sleeps* until something runs after which it is not covered
+//!   ([`footprint`](super::footprint) says what does). A branch in which every enabled thread
+//!   sleeps repeats what was tried, and ends as *redundant*.
 //!
-//! Both keep every state in which nothing can run any more, and every operation that fails, from
-//! every state it can fail in. Where operations change places in both directions or not at all,
-//! there is exactly one execution for each Mazurkiewicz trace; redundant ones come on top and are
-//! counted apart.
+//! Both keep every state in which nothing can run any more. If any operation fails, one that is
+//! tried fails. Where operations change places in both directions or not at all, there is exactly
+//! one execution for each Mazurkiewicz trace; redundant ones come on top and are counted apart.
 //!
 //! # Preconditions
-//! The model is deterministic: the same answers lead to the same questions. Executions that are not
-//! redundant come to their end, for what was left out for one that is cut short may not have been
-//! seen anywhere: a caller that limits steps must call the exploration failed. Footprints name all
-//! that an operation touches.
+//! 1. The model is deterministic: the same answers lead to the same questions.
+//! 2. Executions that are not redundant come to their end, for what was left out for one that is
+//!    cut short may not have been seen anywhere: a caller that limits steps must call the
+//!    exploration failed.
+//! 3. Footprints name all that an operation touches. What makes a thread able to run is touched by
+//!    its operation, or announced by [`follows`](Strategy::follows).
+//! 4. If an operation keeps a thread from going that could go, neither is covered after the other,
+//!    and the thread does the same if it goes at any earlier state from which only what covers it
+//!    has run. Where that is not so, the caller demands [`all_orders`](Strategy::all_orders).
 //!
 //! # State
 //! `nodes` are the questions of this execution, and `depth` is how many of them were asked. The
 //! candidates of a thread node lie in `entries`, in this order:
 //!
 //! ```text
-//! start          first awake        current              end
-//!   | asleep on arrival | tried before | running | still to try |
-//!   '------- left out, after `current` ran, if covered ---'
+//! start              awake          current         planned         end
+//!   | asleep on arrival | tried before | running | to be tried | open |
+//!   '--- left out, after `current` ran, if covered ---'
 //! ```
 //!
 //! # Invariants
-//! 1. `start <= first awake <= current < end`, and the ranges of the nodes lie one behind the
+//! 1. `start <= awake <= current < planned <= end`, and the ranges of the nodes lie one behind the
 //!    other.
 //! 2. What stands before `current` has been tried, here or at an earlier node, with all that
 //!    follows.
 //! 3. A pick's answers below `answer` have been tried.
+//! 4. For each race of the execution that is not reversed elsewhere, an initial of its reversal
+//!    stands before `planned`.
 //!
-//! Source: P. Godefroid, *Partial-Order Methods for the Verification of Concurrent Systems*, LNCS
-//! 1032, 1996. There, transitions are deterministic and change places both ways. That one direction
-//! is enough, and that an inner choice may need another answer when two operations change places,
-//! follows by the same induction: let `e` lead from a state to a final one, and begin with `u`,
-//! which is tried here. If what follows `u` is left out, then for a sleeping `t` that could come
-//! next; since `u, t` leads to nothing that `t, u` does not lead to, some execution that begins
-//! with `t` ends in the same state, and `t` was tried here before, or slept on arrival.
+//! # Why nothing is lost
+//! Let `s` be a state at which the search has returned from all it tried, and `w` a sequence of
+//! operations from there. A thread *begins* `w` if it could run at `s`, and its first operation of
+//! `w` is covered after all before it. The claim: if no thread that slept at `s` begins `w`, some
+//! execution was run from `s` that `w`, with something more behind it, turns into by moves. It
+//! holds for all later states by induction.
+//!
+//! - If a tried thread begins `w`, take the first of them, `p`, and move it to the front. None that
+//!   sleeps behind it begins the rest, or it would begin `w`. So the claim for the state behind `p`
+//!   gives the execution.
+//! - Else, if some tried `p` is covered after all of `w` and not in it, put it behind `w`, move it
+//!   to the front, and go on likewise.
+//! - Else each tried `p` is covered after a prefix of `w` only, and not after the next operation,
+//!   `f`. Of the tried, take the one with the longest prefix. Behind `p`, the claim holds for that
+//!   prefix and `f`: none that sleeps begins them. So an execution was run with `p` and `f` in a
+//!   race, and a thread is planned here that begins `w`, or is covered after a longer prefix. Both
+//!   contradict the choice.
+//!
+//! The claim is for prefixes, so a redundant execution shows races as any other. In the last case
+//! `p` may keep the thread of `f` from running at all. Then that thread could run at `s`, by the
+//! fourth precondition, and begins `w`; whatever is kept from running is therefore planned.
+//!
+//! With the whole execution as `w`, the states at its end are reached. Sources: P. Godefroid,
+//! *Partial-Order Methods for the Verification of Concurrent Systems*, LNCS 1032, 1996, for sleep
+//! sets; P. Abdulla and others, *Optimal Dynamic Partial Order Reduction*, POPL 2014, for source
+//! sets, and for the choice of the longest prefix. In both, operations change places both ways.
 
 use super::footprint::Relation;
+use super::races::{Standing, Trace};
 use super::{Candidate, Footprint, Kind, Strategy};
 
-/// A candidate of a thread node, and where it stood among the enabled.
-#[derive(Clone, Copy, Debug)]
+/// A candidate of a thread node.
+#[derive(Clone, Debug)]
 struct Entry {
     candidate: Candidate,
+    /// Where it stood among the enabled.
     index: usize,
+    /// The threads that reverse a race if they run after it, where they can.
+    then: Vec<usize>,
 }
 
 #[derive(Clone, Copy, Debug)]
 enum Node {
-    Thread { start: usize, current: usize, end: usize },
+    Thread { start: usize, awake: usize, current: usize, planned: usize, end: usize },
     Pick { kind: Kind, n: usize, answer: usize },
 }
 
@@ -92,6 +122,11 @@ pub(crate) struct Exhaustive {
     /// The node of the thread that runs.
     running: Option<usize>,
     is_redundant: bool,
+    trace: Trace,
+    /// The node whose running entry says what is to run now, and how much of it has run.
+    leading: Option<(usize, usize)>,
+    /// Whether all candidates of the next question are to be tried.
+    all_orders: bool,
 }
 
 impl Exhaustive {
@@ -109,6 +144,9 @@ impl Exhaustive {
             depth: 0,
             running: None,
             is_redundant: false,
+            trace: Trace::default(),
+            leading: None,
+            all_orders: false,
         }
     }
 
@@ -124,22 +162,28 @@ impl Exhaustive {
     /// there is none.
     fn advance(&mut self) -> bool {
         assert_eq!(self.depth, self.nodes.len(), "{NOT_DETERMINISTIC}it asked less than before");
-        while let Some(node) = self.nodes.last_mut() {
+        if !self.is_redundant {
+            self.plan_what_was_kept_from_running(&[]);
+        }
+        let is_left = loop {
+            let Some(node) = self.nodes.last_mut() else { break false };
             match node {
-                Node::Thread { current, end, .. } if *current + 1 < *end => {
+                Node::Thread { current, planned, .. } if *current + 1 < *planned => {
                     *current += 1;
-                    return true;
+                    break true;
                 }
                 Node::Pick { n, answer, .. } if *answer + 1 < *n => {
                     *answer += 1;
-                    return true;
+                    break true;
                 }
                 Node::Thread { start, .. } => self.entries.truncate(*start),
                 Node::Pick { .. } => {}
             }
             self.nodes.pop();
-        }
-        false
+        };
+        let is_thread = matches!(self.nodes.last(), Some(Node::Thread { .. }));
+        self.trace.truncate(self.nodes.len() - usize::from(is_thread));
+        is_left
     }
 
     /// Whether all executions have been tried in which `candidate` runs now.
@@ -152,6 +196,68 @@ impl Exhaustive {
         left_out.iter().any(|entry| entry.candidate == *candidate && (self.covered)(candidate.footprint, ran))
     }
 
+    /// Has the open entry `open` of `node` tried, and `then` after it.
+    fn plan(&mut self, node: usize, open: usize, then: Vec<usize>) {
+        let Node::Thread { planned, .. } = &mut self.nodes[node] else { unreachable!("a thread's node") };
+        self.entries[open].then = then;
+        self.entries.swap(open, *planned);
+        *planned += 1;
+    }
+
+    /// What could go before the last operation, and cannot go now that `enabled` can.
+    fn plan_what_was_kept_from_running(&mut self, enabled: &[Candidate]) {
+        let Some(node) = self.running else { return };
+        let Node::Thread { planned, end, .. } = self.nodes[node] else { unreachable!("a thread's node") };
+        for open in planned..end {
+            let thread = self.entries[open].candidate.thread;
+            if enabled.iter().all(|candidate| candidate.thread != thread) {
+                self.plan(node, open, Vec::new());
+            }
+        }
+    }
+
+    /// The last operation of the trace is new: has its races reversed.
+    fn reverse_races(&mut self) {
+        for race in 0..self.trace.races.len() {
+            let first = self.trace.races[race];
+            let node = self.trace.event(first).node;
+            let Node::Thread { start, awake, planned, end, .. } = self.nodes[node] else {
+                unreachable!("a thread's node")
+            };
+            let entries = &self.entries;
+            let place = |thread| (start..end).find(|&entry| entries[entry].candidate.thread == thread);
+            let reversal = self.trace.reversal(first, self.covered, |thread| match place(thread) {
+                None => Standing::Blocked,
+                Some(entry) if entry < awake => Standing::Asleep,
+                Some(entry) if entry < planned => Standing::Tried,
+                Some(_) => Standing::Open,
+            });
+            if let Some(reversal) = reversal {
+                let open = place(reversal.thread).expect("it could run");
+                self.plan(node, open, reversal.then);
+            }
+        }
+    }
+
+    /// The thread that the reversal of a race has run now.
+    fn led(&self) -> Option<usize> {
+        let (node, passed) = self.leading?;
+        let Node::Thread { current, .. } = self.nodes[node] else { unreachable!("a thread's node") };
+        self.entries[current].then.get(passed).copied()
+    }
+
+    /// A thread's node was passed.
+    fn lead(&mut self, node: usize) {
+        let Node::Thread { current, .. } = self.nodes[node] else { unreachable!("a thread's node") };
+        if self.entries[current].then.is_empty() {
+            if let Some((_, passed)) = &mut self.leading {
+                *passed += 1;
+            }
+        } else {
+            self.leading = Some((node, 0));
+        }
+    }
+
     /// Whether it changes places with whatever others may do.
     fn is_invisible(&self, footprint: Footprint) -> bool {
         (self.covered)(Footprint::Everything, footprint)
@@ -162,25 +268,30 @@ impl Exhaustive {
         let start = self.entries.len();
         for (index, &candidate) in enabled.iter().enumerate() {
             if self.is_asleep(&candidate) {
-                self.entries.push(Entry { candidate, index });
+                self.entries.push(Entry { candidate, index, then: Vec::new() });
             }
         }
-        let current = self.entries.len();
+        let awake = self.entries.len();
         for (index, &candidate) in enabled.iter().enumerate() {
-            if !self.entries[start..current].iter().any(|asleep| asleep.index == index) {
-                self.entries.push(Entry { candidate, index });
+            if !self.entries[start..awake].iter().any(|asleep| asleep.index == index) {
+                self.entries.push(Entry { candidate, index, then: Vec::new() });
             }
-        }
-        self.entries[current..].sort_by_key(|entry| turn(entry.candidate.footprint));
-        if self.entries.get(current).is_some_and(|entry| self.is_invisible(entry.candidate.footprint)) {
-            self.entries.truncate(current + 1);
         }
         let end = self.entries.len();
-        if current == end {
+        if awake == end {
             self.entries.truncate(start);
             return false;
         }
-        self.nodes.push(Node::Thread { start, current, end });
+        let led = self.led();
+        self.entries[awake..]
+            .sort_by_key(|entry| (led != Some(entry.candidate.thread), turn(entry.candidate.footprint)));
+        // What no other can tell is never the first of a race.
+        let planned = if self.all_orders && !self.is_invisible(self.entries[awake].candidate.footprint) {
+            end
+        } else {
+            awake + 1
+        };
+        self.nodes.push(Node::Thread { start, awake, current: awake, planned, end });
         true
     }
 
@@ -191,7 +302,7 @@ impl Exhaustive {
         };
         let is_same = |entry: &Entry| enabled.get(entry.index) == Some(&entry.candidate);
         assert!(
-            self.entries[start..end].iter().all(is_same),
+            enabled.len() == end - start && self.entries[start..end].iter().all(is_same),
             "{NOT_DETERMINISTIC}other threads were enabled, or were about to do something else"
         );
     }
@@ -228,6 +339,9 @@ impl Strategy for Exhaustive {
         self.depth = 0;
         self.running = None;
         self.is_redundant = false;
+        self.trace.begin();
+        self.leading = None;
+        self.all_orders = false;
         true
     }
 
@@ -237,15 +351,27 @@ impl Strategy for Exhaustive {
         }
         if self.depth < self.nodes.len() {
             self.check_thread_node(enabled);
-        } else if !self.add_thread_node(enabled) {
-            self.is_redundant = true;
-            self.redundant += 1;
-            return 0;
+        } else {
+            self.plan_what_was_kept_from_running(enabled);
+            if !self.add_thread_node(enabled) {
+                self.is_redundant = true;
+                self.redundant += 1;
+                return 0;
+            }
         }
+        self.all_orders = false;
         self.running = Some(self.depth);
         let Node::Thread { current, .. } = self.nodes[self.depth] else { unreachable!("checked or added") };
+        let Entry { candidate, index, .. } = self.entries[current];
+        if self.trace.is_new() {
+            self.trace.add(self.depth, candidate.thread, candidate.footprint, self.covered);
+            self.reverse_races();
+        } else {
+            self.trace.pass();
+        }
+        self.lead(self.depth);
         self.depth += 1;
-        self.entries[current].index
+        index
     }
 
     fn pick(&mut self, kind: Kind, n: usize) -> usize {
@@ -266,6 +392,14 @@ impl Strategy for Exhaustive {
                 "{NOT_DETERMINISTIC}it asked for one of {n} ({kind:?}), where before it asked something else"
             ),
         }
+    }
+
+    fn follows(&mut self, thread: usize, other: usize) {
+        self.trace.follows(thread, other);
+    }
+
+    fn all_orders(&mut self) {
+        self.all_orders = true;
     }
 
     fn is_redundant(&self) -> bool {

@@ -30,6 +30,7 @@ mod bytes;
 mod exhaustive;
 pub(crate) mod footprint;
 mod pct;
+mod races;
 mod random;
 mod recorder;
 mod rng;
@@ -95,6 +96,14 @@ pub(crate) trait Strategy {
     /// `thread` spins: it can do nothing useful before others have run.
     fn yielded(&mut self, _thread: usize) {}
 
+    /// `thread` begins, or has waited for the end of `other`: all that it does from here on comes
+    /// after what `other` has done.
+    fn follows(&mut self, _thread: usize, _other: usize) {}
+
+    /// The next question is about threads of which one may be kept from running by what touches
+    /// nothing of its own: no order may be left out.
+    fn all_orders(&mut self) {}
+
     /// Whether the execution is known to repeat another. The caller may end it at once; all answers
     /// are 0 from here on.
     fn is_redundant(&self) -> bool {
@@ -117,6 +126,14 @@ impl<S: Strategy + ?Sized> Strategy for Box<S> {
 
     fn yielded(&mut self, thread: usize) {
         (**self).yielded(thread);
+    }
+
+    fn follows(&mut self, thread: usize, other: usize) {
+        (**self).follows(thread, other);
+    }
+
+    fn all_orders(&mut self) {
+        (**self).all_orders();
     }
 
     fn is_redundant(&self) -> bool {

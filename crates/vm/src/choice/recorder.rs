@@ -51,6 +51,14 @@ impl<S: Strategy> Strategy for Recorder<S> {
         self.strategy.yielded(thread);
     }
 
+    fn follows(&mut self, thread: usize, other: usize) {
+        self.strategy.follows(thread, other);
+    }
+
+    fn all_orders(&mut self) {
+        self.strategy.all_orders();
+    }
+
     fn is_redundant(&self) -> bool {
         self.strategy.is_redundant()
     }

@@ -107,9 +107,9 @@ pub(super) enum Op {
     Read(u32),
     Write(u32),
     Add(u32),
-    /// Takes one from a semaphore; blocked while it is 0.
-    Take(u32),
-    /// Gives one to a semaphore.
+    /// Waits until the word is not 0.
+    Await(u32),
+    /// Adds one to a word.
     Give(u32),
     /// One of so many answers.
     Pick(usize),
@@ -129,9 +129,9 @@ impl Op {
     pub(super) fn footprint(self) -> Footprint {
         match self {
             Self::Local | Self::SkipIfOdd | Self::Pick(_) => Footprint::Local,
-            Self::Read(word) => Footprint::Read(word),
+            Self::Read(word) | Self::Await(word) => Footprint::Read(word),
             Self::Write(word) => Footprint::Write(word),
-            Self::Add(word) | Self::Take(word) | Self::Give(word) => Footprint::Update(word),
+            Self::Add(word) | Self::Give(word) => Footprint::Update(word),
             Self::Sleep(word) | Self::Notify(word) => Footprint::futex(&[word]),
             Self::Wake => Footprint::futex(&[]),
             Self::Tick => Footprint::Clock,
@@ -140,9 +140,9 @@ impl Op {
     }
 }
 
-/// The number of words of a [`Newest`]; the last one is a semaphore.
+/// The number of words of a [`Newest`]; the last one is a gate.
 const WORDS: usize = 3;
-const SEMAPHORE: u32 = 2;
+const GATE: u32 = 2;
 
 /// A system with one value a word.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
@@ -171,8 +171,8 @@ impl Newest {
                 2..=4 => Op::Read(word),
                 5..=7 => Op::Write(word),
                 8 => Op::Add(word),
-                9 => Op::Take(SEMAPHORE),
-                10 => Op::Give(SEMAPHORE),
+                9 => Op::Await(GATE),
+                10 => Op::Give(GATE),
                 11 => Op::Sleep(word),
                 12 => Op::Wake,
                 13 => Op::Notify(word),
@@ -199,7 +199,7 @@ impl System for Newest {
     fn enabled(&self) -> Vec<Candidate> {
         let can_run = |&thread: &usize| match self.next(thread) {
             None => false,
-            Some(Op::Take(word)) => self.words[word as usize] > 0,
+            Some(Op::Await(word)) => self.words[word as usize] > 0,
             Some(_) => !self.sleepers.contains(&thread),
         };
         let candidate = |thread| Candidate {
@@ -215,7 +215,7 @@ impl System for Newest {
         let mine = mix(1 + thread as u64, self.counters[thread] as u64);
         let register = self.registers[thread];
         let heard = match op {
-            Op::Local | Op::Write(_) | Op::Take(_) | Op::Give(_) => 0,
+            Op::Local | Op::Write(_) | Op::Await(_) | Op::Give(_) => 0,
             Op::SkipIfOdd => {
                 self.counters[thread] += (register & 1) as usize;
                 0
@@ -244,12 +244,11 @@ impl System for Newest {
             Op::Add(word) | Op::Notify(word) => {
                 self.words[word as usize] = mix(self.words[word as usize], mine);
             }
-            Op::Take(word) => self.words[word as usize] -= 1,
             Op::Give(word) => self.words[word as usize] += 1,
             Op::Everything => {
                 self.words[0] = mix(self.words[0], mine);
                 self.words[1] = mix(self.words[1], mine);
-                self.words[SEMAPHORE as usize] ^= 1;
+                self.words[GATE as usize] += 1;
             }
             _ => {}
         }

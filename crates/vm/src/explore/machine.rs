@@ -266,6 +266,9 @@ impl<'a, 's> Machine<'a, 's> {
             priority: 0,
             knows_itself: false,
         });
+        if let Some((parent, _)) = parent {
+            self.choices.follows(number, parent);
+        }
         number
     }
 
@@ -307,6 +310,7 @@ impl<'a, 's> Machine<'a, 's> {
 
     pub(super) fn joined(&mut self, thread: usize, at: At) {
         self.memory.join(self.current, thread);
+        self.choices.follows(self.current, thread);
         self.tell(at, || Said::Joined { thread });
     }
 
@@ -346,6 +350,10 @@ impl<'a, 's> Machine<'a, 's> {
                     if !self.is_systematic && self.streak >= LONGEST_STREAK && self.enabled.len() > 1 {
                         let tired = self.current;
                         self.enabled.retain(|candidate| candidate.thread != tired);
+                    }
+                    // An armed signal need not come: any last step of another keeps it from coming.
+                    if !self.handlers.is_empty() {
+                        self.choices.all_orders();
                     }
                     self.choices.thread(&self.enabled)
                 }

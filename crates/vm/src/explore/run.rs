@@ -198,6 +198,14 @@ impl choice::Strategy for Driver<'_> {
         on_strategy!(self, strategy => strategy.yielded(thread));
     }
 
+    fn follows(&mut self, thread: usize, other: usize) {
+        on_strategy!(self, strategy => strategy.follows(thread, other));
+    }
+
+    fn all_orders(&mut self) {
+        on_strategy!(self, strategy => strategy.all_orders());
+    }
+
     fn is_redundant(&self) -> bool {
         on_strategy!(self, strategy => strategy.is_redundant())
     }
