@@ -2,7 +2,7 @@
 //!
 //! Random small programs of loads, stores, read-modify-writes, fences, timed sleeps and wake-ups.
 //! The outcome of an execution is every value read, how every sleep ended, and the values in the
-//! end. Sleep sets leave out most orders of steps; if they left out one too many, chance would come
+//! end. It leaves out most orders of steps; if it left out one too many, chance would come
 //! upon an outcome that the exhaustive exploration has not. And one that reads each old value a few
 //! times only has no others than one that reads them as often as it likes, and all those of one
 //! that reads none.

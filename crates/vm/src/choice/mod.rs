@@ -8,7 +8,7 @@
 //! |---|---|---|
 //! | [`Random`] | by chance, each execution with its own habits | after the executions asked for |
 //! | [`Pct`] | threads by priorities with a few changes, the rest as `Random` | after the executions asked for |
-//! | [`Exhaustive`] | each in turn, less what commutes | when nothing is left, or cut by its budget |
+//! | [`Exhaustive`] | each in turn, less what leads nowhere else | when nothing is left, or cut by its budget |
 //! | [`Bytes`] | as an input string says | after one execution |
 //!
 //! A [`Recorder`] around any of them writes down the string that makes `Bytes` repeat the

@@ -89,8 +89,8 @@ pub enum Strategy {
         /// How many steps have to come in a certain order.
         depth: usize,
     },
-    /// All, less those that sleep sets show to repeat another; and within bounds, without which no
-    /// loop would end: a thread reads one old message at most [`Config::stale`] times, a weak
+    /// All, less those that repeat another, which is most: another order of steps is tried only
+    /// where two of them race. And within bounds, without which no loop would end: a thread reads one old message at most [`Config::stale`] times, a weak
     /// exchange fails for no reason once before it is tried again, and a fruitless round of a
     /// busy-wait is not repeated before there is something new to see. [`Report::bounds`] says
     /// which of them left something out.
@@ -296,7 +296,7 @@ impl fmt::Display for Config {
 pub struct Report {
     /// Executions, those that repeat another left out.
     pub executions: u64,
-    /// Executions that sleep sets found to repeat another only after they had begun.
+    /// Executions that turned out to repeat another only after they had begun.
     pub redundant: u64,
     /// Steps of all executions together.
     pub steps: u64,

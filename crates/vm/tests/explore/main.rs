@@ -12,6 +12,7 @@ mod bounds;
 mod crash;
 mod futex;
 mod locks;
+mod optimal;
 mod processes;
 mod replay;
 mod robust;
