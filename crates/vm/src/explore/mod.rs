@@ -90,10 +90,10 @@ pub enum Strategy {
         depth: usize,
     },
     /// All, less those that repeat another, which is most: another order of steps is tried only
-    /// where two of them race. And within bounds, without which no loop would end: a thread reads one old message at most [`Config::stale`] times, a weak
-    /// exchange fails for no reason once before it is tried again, and a fruitless round of a
-    /// busy-wait is not repeated before there is something new to see. [`Report::bounds`] says
-    /// which of them left something out.
+    /// where two of them race. And within bounds, without which no loop would end: a thread reads
+    /// one old message at most [`Config::stale`] times, a weak exchange fails for no reason once
+    /// before it is tried again, and a fruitless round of a busy-wait is not repeated before there
+    /// is something new to see. [`Report::bounds`] says which of them left something out.
     Exhaustive,
     /// The one that a fuzzer's input says.
     Bytes(Vec<u8>),
