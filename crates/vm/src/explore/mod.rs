@@ -44,6 +44,7 @@
 //! |---|---|
 //! | `ULOCKS_VM_EXECUTIONS` | the number of executions of every exploration that is not exhaustive; a seeded bug may take as many as its test says |
 //! | `ULOCKS_VM_SEED` | the seed |
+//! | `ULOCKS_VM_SECONDS` | how long an exploration goes on looking: [`Config::budget`] |
 //! | `ULOCKS_VM_REPLAY` | runs this one execution |
 
 mod bounds;
@@ -73,6 +74,7 @@ pub use verdict::{Stuck, Verdict};
 
 use core::fmt;
 use core::panic::Location;
+use core::time::Duration;
 use std::env;
 
 /// How executions are chosen.
@@ -180,6 +182,9 @@ pub struct Config {
     /// How many executions there are at most. An exhaustive exploration that is cut by it has
     /// failed.
     pub executions: u64,
+    /// How long it goes on looking. It ends after the execution in which the time is up, and its
+    /// report says so: [`Report::out_of_time`]. By default, until the executions are done.
+    pub budget: Option<Duration>,
     /// Where chance begins.
     pub seed: u64,
     /// Steps of one execution beyond which it counts as endless.
@@ -209,6 +214,7 @@ impl Default for Config {
         Self {
             strategy: Strategy::Mixed,
             executions: 10_000,
+            budget: None,
             seed: 1,
             max_steps: 20_000,
             stale: 8,
@@ -253,6 +259,9 @@ impl Config {
         }
         if let Some(seed) = number("ULOCKS_VM_SEED") {
             self.seed = seed;
+        }
+        if let Some(seconds) = number("ULOCKS_VM_SECONDS") {
+            self.budget = Some(Duration::from_secs(seconds));
         }
         if let Ok(replay) = env::var("ULOCKS_VM_REPLAY") {
             self.strategy = Strategy::Replay(replay);
@@ -304,6 +313,8 @@ pub struct Report {
     pub threads: usize,
     /// Whether these are all executions there are, within the bounds of [`Strategy::Exhaustive`].
     pub finished: bool,
+    /// Whether [`Config::budget`] was spent before all executions that were asked for were done.
+    pub out_of_time: bool,
     /// Whether these are all executions there are: it finished, and hit no bound. What [`Config`]
     /// does not let happen is no bound: spurious wake-ups, time-outs, deaths.
     pub complete: bool,
@@ -317,7 +328,11 @@ pub struct Report {
 
 impl fmt::Display for Report {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let all = if self.finished { "all " } else { "" };
+        let all = match self {
+            Self { finished: true, .. } => "all ",
+            Self { out_of_time: true, .. } => "cut by the clock: ",
+            _ => "",
+        };
         write!(f, "{all}{} executions", self.executions)?;
         if self.redundant > 0 {
             write!(f, " and {} redundant", self.redundant)?;
@@ -386,7 +401,8 @@ pub fn note(text: impl Fn() -> String) {
 ///
 /// # Panics
 /// With the story of an execution that went wrong; or if an exhaustive exploration does not end
-/// within [`Config::executions`].
+/// within [`Config::executions`]. One that [`Config::budget`] cuts does not panic: its report is
+/// not [`finished`](Report::finished).
 #[track_caller]
 pub fn explore(config: Config, model: impl Fn() + 'static) -> Report {
     let at = Location::caller();
@@ -395,7 +411,7 @@ pub fn explore(config: Config, model: impl Fn() + 'static) -> Report {
         Ok(report) => {
             println!("{}: {report} ({config})", story::place_of(at));
             assert!(
-                report.finished || config.strategy != Strategy::Exhaustive,
+                report.finished || report.out_of_time || config.strategy != Strategy::Exhaustive,
                 "the exploration is not exhaustive: more than the {} executions allowed",
                 config.executions
             );

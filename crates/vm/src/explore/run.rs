@@ -14,6 +14,7 @@ use crate::choice::{
 };
 use crate::engine::{At, install, next_run};
 use std::rc::Rc;
+use std::time::Instant;
 
 /// The source of answers to the questions of an execution, and what was answered.
 pub(super) type Choices<'s> = Recorder<Driver<'s>>;
@@ -38,7 +39,12 @@ pub(crate) fn run_from(
     let (input, systematic) = input(&config.strategy);
     let mut choices = Recorder::new(Driver::new(config, &input));
     let mut report = Report::default();
+    let end = config.budget.map(|budget| Instant::now() + budget);
     while choices.begin() {
+        if end.is_some_and(|end| report.executions + report.redundant > 0 && Instant::now() >= end) {
+            report.out_of_time = true;
+            break;
+        }
         let outcome = execute(config, &mut choices, systematic, None, model);
         report.steps += outcome.steps;
         report.bounds.add(&outcome.bounds);
@@ -58,7 +64,7 @@ pub(crate) fn run_from(
             return Err(Box::new(told(config, systematic, model, verdict, execution, &found)));
         }
     }
-    report.finished = choices.strategy().is_complete();
+    report.finished = !report.out_of_time && choices.strategy().is_complete();
     report.complete = report.finished && !report.bounds.is_hit();
     Ok(report)
 }

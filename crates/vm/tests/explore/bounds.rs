@@ -1,6 +1,7 @@
 //! What a report says of the bounds that left executions out.
 
 use crate::threads;
+use std::time::Duration;
 use ulocks_vm::explore::{Config, Report, explore};
 use ulocks_vm::sync::Ordering::Relaxed;
 use ulocks_vm::sync::{AtomicU32, spin_until};
@@ -86,4 +87,24 @@ fn newest_values_only() {
         );
     });
     assert!(report.finished && report.bounds.stale.is_some(), "{report}");
+}
+
+#[test]
+fn an_exploration_that_its_budget_cuts_says_so_and_is_not_complete() {
+    let config = Config { budget: Some(Duration::ZERO), ..Config::exhaustive() };
+    let model = || {
+        let _ = threads(AtomicU32::new(0), [|word: &AtomicU32| word.fetch_add(1, Relaxed); 2]);
+    };
+    let report = explore(config, model);
+    assert_eq!(
+        (report.executions, report.out_of_time, report.finished, report.complete),
+        (1, true, false, false)
+    );
+    assert!(report.to_string().starts_with("cut by the clock: 1 executions"), "{report}");
+
+    let report = explore(Config { budget: Some(Duration::from_secs(3_600)), ..Config::exhaustive() }, model);
+    assert_eq!(
+        (report.executions, report.out_of_time, report.finished, report.complete),
+        (2, false, true, true)
+    );
 }
