@@ -31,6 +31,7 @@ mod tools;
 mod tsan;
 mod verify;
 mod vm;
+mod vm_coverage;
 mod workspace;
 mod world;
 

@@ -1,13 +1,15 @@
 //! `cargo xtask vm`: runs the models in the world of the virtual machine, `tests/vm*.rs`. With
 //! `--cost` it predicts what the locks would cost on machines with many CPUs.
 //!
-//! Each model says how many executions it runs. `--budget` replaces that number.
+//! Each model says how many executions it runs. `--budget` replaces that number. With `--coverage`
+//! the models also say what never happened at which site.
 
 use crate::flags::Vm;
 use crate::steps::Steps;
+use crate::vm_coverage::{self, Total};
 use crate::workspace::Workspace;
 use crate::world::World;
-use anyhow::bail;
+use anyhow::{Context, bail};
 use xshell::{Shell, cmd};
 
 /// The variable from which the harness reads the number of executions.
@@ -22,8 +24,18 @@ pub fn run(flags: &Vm, shell: &Shell, workspace: &Workspace, steps: &mut Steps) 
         return cost(flags, shell, workspace, steps);
     }
     let budget = flags.budget.map(|executions| executions.to_string());
-    let env: Vec<_> = budget.iter().map(|executions| (BUDGET, executions.as_str())).collect();
+    let mut env: Vec<_> = budget.iter().map(|executions| (BUDGET, executions.as_str())).collect();
+    let counts = workspace.target().join("vm-coverage.tsv");
+    if flags.coverage {
+        Total::begin(&counts)?;
+        env.push((vm_coverage::VARIABLE, counts.to_str().context("the target directory is not UTF-8")?));
+    }
     World::vm(workspace).run_models(&flags.package, &flags.filter, &env, shell, workspace, steps)?;
+    if flags.coverage {
+        let report = Total::read(&counts)?.report(&flags.package);
+        println!("{report}");
+        return Ok(());
+    }
     if flags.package.is_empty() && flags.filter.is_empty() {
         downstream(shell, workspace, steps)?;
     }
@@ -47,8 +59,8 @@ fn check(flags: &Vm) -> anyhow::Result<()> {
         bail!("--budget 0: give at least 1; a budget is a number of executions");
     }
     if flags.cost {
-        if flags.budget.is_some() || !flags.package.is_empty() {
-            bail!("--cost runs no models: leave out --budget and -p");
+        if flags.budget.is_some() || flags.coverage || !flags.package.is_empty() {
+            bail!("--cost runs no models: leave out --budget, --coverage and -p");
         }
     } else if flags.cpus.is_some() || flags.locks.is_some() {
         bail!("--cpus and --locks need --cost: cargo xtask vm --cost --cpus 1..256");
@@ -98,6 +110,8 @@ mod tests {
         assert_eq!(refusal("vm --cost --cpus 1..256 --locks ticket,mcs"), None);
         assert!(refusal("vm --budget 0").unwrap().contains("at least 1"));
         assert!(refusal("vm --cost --budget 9").unwrap().contains("--budget"));
+        assert!(refusal("vm --cost --coverage").unwrap().contains("--coverage"));
+        assert_eq!(refusal("vm --coverage -p ulocks-unfair"), None);
         assert!(refusal("vm --cpus 4").unwrap().contains("--cost"));
     }
 }

@@ -71,11 +71,12 @@ pub fn sweep(config: &Config, thread: usize, model: impl Fn() + 'static) -> Resu
         let deaths = Deaths::At { thread, step };
         let config = Config { deaths, survivors: Survivors::MayBlock, ..config.clone() };
         let mut places = Vec::new();
-        let report = run_from(&config, &model, &mut |place| {
+        let mut died = |place| {
             if !places.contains(&place) {
                 places.push(place);
             }
-        })?;
+        };
+        let report = run_from(&config, &model, &mut died, &mut None)?;
         if report.deaths == 0 {
             break;
         }

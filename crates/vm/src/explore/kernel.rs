@@ -4,6 +4,7 @@
 //! Each method is one step for all other threads. Nothing here orders memory: a wake-up makes
 //! nothing visible, and the kernel's own look at a word is a relaxed load of the newest value.
 
+use super::coverage::{Event, Operation};
 use super::machine::{Machine, Status};
 use super::pi::Inherits;
 use super::story::Said;
@@ -58,7 +59,7 @@ impl Clocks {
     }
 
     /// How long after the beginning of the run `time` is; `None` if it never comes.
-    fn moment(time: Time) -> Option<Duration> {
+    pub(super) fn moment(time: Time) -> Option<Duration> {
         Some(time.since_zero.saturating_sub(Self::zero(time.clock))).filter(|moment| *moment < NEVER)
     }
 }
@@ -93,22 +94,26 @@ impl Machine<'_, '_> {
         deadline: Option<Time>,
         at: At,
     ) -> Result<Result<(), Waited>, Fault> {
+        let wait = Operation::wait(deadline);
         for (_, loc, expected) in entries {
             // The kernel reads the newest value, on the thread's behalf: the thread reads nothing
             // older after that. It is a relaxed load all the same, and orders nothing else.
             let holds = self.memory.load(self.current(), *loc, Relaxed, at, &mut |_, _| 0)?.value;
             if holds != u64::from(*expected) {
                 let (loc, expected) = (*loc, *expected);
+                self.cover(at, wait, &[Event::FoundChanged]);
                 self.tell(at, || Said::NoSleep { loc, expected, holds });
                 return Ok(Err(Waited::Mismatch));
             }
         }
         if deadline.is_some_and(|deadline| self.has_come(deadline)) {
+            self.cover(at, wait, &[Event::TimedOut]);
             self.tell(at, || Said::Text("does not sleep: its deadline has passed".into()));
             return Ok(Err(Waited::TimedOut));
         }
         if self.spurious < self.config.spurious && self.pick(Kind::Spurious, 2) == 1 {
             self.spurious += 1;
+            self.cover(at, wait, &[Event::WokenForNoReason]);
             self.tell(at, || Said::Text("sleeps, and is woken spuriously".into()));
             return Ok(Err(Waited::Woken));
         }
@@ -124,6 +129,7 @@ impl Machine<'_, '_> {
             expired: false,
             inherits: None,
         });
+        self.cover(at, wait, &[Event::Slept]);
         self.tell(at, || Said::Sleeps { loc });
         Ok(Ok(()))
     }
@@ -140,12 +146,15 @@ impl Machine<'_, '_> {
     pub(super) fn leave_queue(&mut self, thread: usize) -> (Waited, Option<usize>) {
         let place = self.queue.iter().position(|sleeper| sleeper.thread == thread);
         let sleeper = place.and_then(|place| self.queue.remove(place)).expect("the thread is in the queue");
-        let ended = match sleeper {
-            Sleeper { woken: Some(entry), .. } => (Waited::Woken, Some(entry)),
-            Sleeper { expired: true, .. } => (Waited::TimedOut, None),
-            _ => (Waited::Interrupted, None),
+        let (ended, event) = match sleeper {
+            Sleeper { woken: Some(entry), .. } => ((Waited::Woken, Some(entry)), Event::Woken),
+            Sleeper { expired: true, .. } => ((Waited::TimedOut, None), Event::TimedOut),
+            _ => ((Waited::Interrupted, None), Event::Interrupted),
         };
         if let Some(at) = self.threads[thread].at {
+            if sleeper.inherits.is_none() {
+                self.cover_end(at, Operation::wait(sleeper.deadline), event);
+            }
             self.tell(at, || Said::Text(format!("returns from its sleep: {:?}", ended.0)));
         }
         ended
@@ -171,6 +180,7 @@ impl Machine<'_, '_> {
     pub(super) fn wake(&mut self, key: Key, count: u32, bits: u32, at: At) -> u32 {
         let woken = self.take(key, count, bits);
         let answer = woken.len() as u32;
+        self.cover(at, Operation::Wake, if answer > 0 { &[Event::Woken] } else { &[] });
         self.tell(at, || Said::Woke { woken, moved: Vec::new() });
         answer
     }
@@ -186,6 +196,7 @@ impl Machine<'_, '_> {
     ) -> Option<(u32, u32)> {
         let holds = self.memory.newest(loc);
         if holds != u64::from(expected) {
+            self.cover(at, Operation::Wake, &[Event::FoundChanged]);
             self.tell(at, || Said::Text(format!("requeues nobody: the word holds {holds:#x}")));
             return None;
         }
@@ -208,6 +219,7 @@ impl Machine<'_, '_> {
         let counts = (woken.len() as u32, moved.len() as u32);
         let names = moved.iter().map(|sleeper| sleeper.thread).collect();
         self.queue.extend(moved);
+        self.cover(at, Operation::Wake, if counts == (0, 0) { &[] } else { &[Event::Woken] });
         self.tell(at, || Said::Woke { woken, moved: names });
         Some(counts)
     }
@@ -225,13 +237,16 @@ impl Machine<'_, '_> {
 
     pub(super) fn has_passed(&mut self, deadline: Time, at: At) -> bool {
         if self.has_come(deadline) {
+            self.cover(at, Operation::Deadline, &[Event::TimedOut]);
             return true;
         }
         let Some(moment) = Clocks::moment(deadline).filter(|_| self.config.timeouts) else { return false };
         if self.pick(Kind::Expire, 2) == 0 {
+            self.cover(at, Operation::Deadline, &[Event::NotYet]);
             self.saw_deadline(moment);
             return false;
         }
+        self.cover(at, Operation::Deadline, &[Event::TimedOut]);
         self.tell(at, || Said::Text("time passes: its deadline is over".into()));
         self.move_to(moment);
         true

@@ -20,6 +20,7 @@
 
 use super::Config;
 use super::bounds::Bounds;
+use super::coverage::Coverage;
 use super::kernel::{Clocks, Sleeper};
 use super::rounds::Round;
 use super::run::Choices;
@@ -89,6 +90,8 @@ pub(super) struct Thread {
     pub(super) taken: u32,
     /// Its own, without what it inherits.
     pub(super) priority: u8,
+    /// Whether another thread has run since it could have carried out what it announced.
+    pub(super) preempted: bool,
     /// Whether it has asked for its number, and so may have written its id into a lock.
     pub(super) knows_itself: bool,
 }
@@ -116,6 +119,8 @@ pub(super) struct Machine<'a, 's> {
     pub(super) run: u64,
     pub(super) verdict: Option<Verdict>,
     pub(super) story: Option<Story>,
+    /// What is known of the sites, if that is asked for.
+    pub(super) coverage: Option<Coverage>,
     /// The histories of words, by the number in their bytes.
     pub(super) words: Vec<Loc>,
     pub(super) first_number: u64,
@@ -155,6 +160,7 @@ impl<'a, 's> Machine<'a, 's> {
             run,
             verdict: None,
             story,
+            coverage: None,
             words: Vec::new(),
             // Numbers differ from run to run, so that a word that outlived its run is noticed.
             first_number: 1 + (run % 0x7f_ffff) * 0x100,
@@ -264,6 +270,7 @@ impl<'a, 's> Machine<'a, 's> {
             robust_list: None,
             taken: 0,
             priority: 0,
+            preempted: false,
             knows_itself: false,
         });
         if let Some((parent, _)) = parent {
@@ -368,6 +375,9 @@ impl<'a, 's> Machine<'a, 's> {
                 continue;
             }
             self.streak = if thread == self.current { self.streak + 1 } else { 0 };
+            if self.coverage.is_some() && local.is_none() && thread != CLOCK {
+                self.cover_preemptions(thread);
+            }
             if self.threads[thread].status == Status::Exiting {
                 self.exit(thread);
                 continue;

@@ -46,8 +46,10 @@
 //! | `ULOCKS_VM_SEED` | the seed |
 //! | `ULOCKS_VM_SECONDS` | how long an exploration goes on looking: [`Config::budget`] |
 //! | `ULOCKS_VM_REPLAY` | runs this one execution |
+//! | `ULOCKS_VM_COVERAGE` | `1`: an exploration without a failure prints its [`Coverage`]; else the file to which it appends it |
 
 mod bounds;
+mod coverage;
 mod engine;
 mod explorer;
 mod kernel;
@@ -68,14 +70,16 @@ mod verdict;
 mod words;
 
 pub use bounds::{Bounds, Hit};
-pub use run::run;
+pub use coverage::{Coverage, Event, Operation, Site};
 pub(crate) use run::run_from;
+pub use run::{cover, run};
 pub use verdict::{Stuck, Verdict};
 
 use core::fmt;
 use core::panic::Location;
 use core::time::Duration;
 use std::env;
+use std::rc::Rc;
 
 /// How executions are chosen.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -407,9 +411,14 @@ pub fn note(text: impl Fn() -> String) {
 pub fn explore(config: Config, model: impl Fn() + 'static) -> Report {
     let at = Location::caller();
     let config = config.with_environment();
-    match run(&config, model) {
+    let asked = env::var_os("ULOCKS_VM_COVERAGE");
+    let mut coverage = asked.is_some().then(Coverage::default);
+    match run_from(&config, &(Rc::new(model) as Rc<dyn Fn()>), &mut |_| (), &mut coverage) {
         Ok(report) => {
             println!("{}: {report} ({config})", story::place_of(at));
+            if let (Some(asked), Some(coverage)) = (asked, coverage) {
+                coverage.publish(&asked, at);
+            }
             assert!(
                 report.finished || report.out_of_time || config.strategy != Strategy::Exhaustive,
                 "the exploration is not exhaustive: more than the {} executions allowed",

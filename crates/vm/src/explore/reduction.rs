@@ -2,7 +2,7 @@
 //! programs run on the machine itself twice, with and without, and must come to the same results.
 
 use super::Config;
-use super::run::{Choices, Driver, execute, relation};
+use super::run::{Choices, Driver, Kept, execute, relation};
 use crate::choice::footprint::{Relation, is_covered};
 use crate::choice::{Exhaustive, Footprint, Recorder, Strategy as _};
 use crate::clock::{Clock, Time, has_passed, now};
@@ -178,7 +178,7 @@ fn ends(program: &[Vec<Op>], config: &Config, relation: Relation) -> Option<(BTr
     while choices.begin() {
         *known.lock().unwrap() = vec![Vec::new(); program.len()];
         last.borrow_mut().clear();
-        let outcome = execute(config, &mut choices, true, None, &model);
+        let outcome = execute(config, &mut choices, true, Kept::Nothing, &model);
         if !choices.is_redundant() {
             executions += 1;
             let verdict = outcome.verdict.map(|verdict| verdict.kind());

@@ -1,6 +1,7 @@
 //! The harness: one execution after another, until one goes wrong or none is left.
 
 use super::bounds::Bounds;
+use super::coverage::Coverage;
 use super::explorer::Explorer;
 use super::machine::Machine;
 use super::mixed::Mixed;
@@ -27,14 +28,26 @@ pub(super) type Choices<'s> = Recorder<Driver<'s>>;
 /// # Panics
 /// If [`Strategy::Replay`] does not hold the string of a failure.
 pub fn run(config: &Config, model: impl Fn() + 'static) -> Result<Report, Box<Failure>> {
-    run_from(config, &(Rc::new(model) as Rc<dyn Fn()>), &mut |_| ())
+    run_from(config, &(Rc::new(model) as Rc<dyn Fn()>), &mut |_| (), &mut None)
 }
 
-/// As [`run`]; `died` is told where a thread died.
+/// As [`run`], with what the executions did at each site. Takes longer.
+///
+/// # Errors
+/// As [`run`].
+pub fn cover(config: &Config, model: impl Fn() + 'static) -> Result<(Report, Coverage), Box<Failure>> {
+    let mut coverage = Some(Coverage::default());
+    let report = run_from(config, &(Rc::new(model) as Rc<dyn Fn()>), &mut |_| (), &mut coverage)?;
+    Ok((report, coverage.unwrap_or_default()))
+}
+
+/// As [`run`]; `died` is told where a thread died, and `coverage`, if it is kept, what the
+/// executions did.
 pub(crate) fn run_from(
     config: &Config,
     model: &Rc<dyn Fn()>,
     died: &mut dyn FnMut(String),
+    coverage: &mut Option<Coverage>,
 ) -> Result<Report, Box<Failure>> {
     let (input, systematic) = input(&config.strategy);
     let mut choices = Recorder::new(Driver::new(config, &input));
@@ -45,7 +58,8 @@ pub(crate) fn run_from(
             report.out_of_time = true;
             break;
         }
-        let outcome = execute(config, &mut choices, systematic, None, model);
+        let outcome = execute(config, &mut choices, systematic, Kept::Coverage(coverage.take()), model);
+        *coverage = outcome.coverage;
         report.steps += outcome.steps;
         report.bounds.add(&outcome.bounds);
         report.threads = report.threads.max(outcome.threads);
@@ -78,6 +92,15 @@ pub(super) struct Outcome {
     /// Where a thread died, and whether the survivors wait for the dead for ever.
     pub(super) death: Option<(At, bool)>,
     story: Option<Story>,
+    coverage: Option<Coverage>,
+}
+
+/// What an execution keeps beside its verdict.
+pub(super) enum Kept {
+    Nothing,
+    Story,
+    /// With what those before it did, if that is kept at all.
+    Coverage(Option<Coverage>),
 }
 
 /// Runs `model` once. `systematic`: by the rules of an exploration of all executions
@@ -86,18 +109,25 @@ pub(super) fn execute(
     config: &Config,
     choices: &mut Choices<'_>,
     systematic: bool,
-    story: Option<Story>,
+    kept: Kept,
     model: &Rc<dyn Fn()>,
 ) -> Outcome {
-    let explorer = Explorer::new(Machine::new(config, choices, systematic, next_run(), story));
+    let (story, coverage) = match kept {
+        Kept::Nothing => (None, None),
+        Kept::Story => (Some(Story::default()), None),
+        Kept::Coverage(coverage) => (None, coverage),
+    };
+    let mut machine = Machine::new(config, choices, systematic, next_run(), story);
+    machine.coverage = coverage;
+    let explorer = Explorer::new(machine);
     let body = Rc::clone(model);
     let _quiet = Quiet::new();
     let verdict = install(&explorer, || explorer.run(Box::new(move || body())));
-    let machine = explorer.into_machine();
+    let mut machine = explorer.into_machine();
     crate::process::end_run();
     let (steps, threads, death) = (machine.steps(), machine.threads.len(), machine.death());
-    let bounds = machine.bounds;
-    Outcome { verdict, steps, threads, bounds, death, story: machine.into_story() }
+    let (bounds, coverage) = (machine.bounds, machine.coverage.take());
+    Outcome { verdict, steps, threads, bounds, death, story: machine.into_story(), coverage }
 }
 
 /// What an execution may take to count as one of those that may be spent on shrinking.
@@ -112,22 +142,22 @@ fn told(
     execution: u64,
     found: &[u8],
 ) -> Failure {
-    let again = |input: &[u8], story| {
+    let again = |input: &[u8], kept| {
         let mut choices: Choices<'_> = Recorder::new(Driver::Bytes(Bytes::new(input)));
         choices.begin();
-        execute(config, &mut choices, systematic, story, model)
+        execute(config, &mut choices, systematic, kept, model)
     };
     let mut steps_left = config.shrink as u64 * STEPS_OF_A_SHORT_EXECUTION;
     let same = |input: &[u8]| {
         if steps_left == 0 {
             return false;
         }
-        let outcome = again(input, None);
+        let outcome = again(input, Kept::Nothing);
         steps_left = steps_left.saturating_sub(outcome.steps);
         outcome.verdict.is_some_and(|other| other.kind() == verdict.kind())
     };
     let small = shrink(found, config.shrink, same);
-    let last = again(&small, Some(Story::default()));
+    let last = again(&small, Kept::Story);
     let mark = if systematic { SYSTEMATIC_MARK } else { "" };
     Failure {
         verdict: last.verdict.unwrap_or(verdict),

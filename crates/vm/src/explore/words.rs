@@ -1,12 +1,13 @@
 //! The words of an execution: the numbers in their bytes, and the operations on their histories.
 
 use super::bounds::Bound;
+use super::coverage::{Event, Operation};
 use super::machine::{Machine, Status, Thread};
 use super::run::Choices;
 use super::story::Said;
 use crate::choice::{Footprint, Kind, Strategy as _};
 use crate::engine::{At, Update, Width, Word};
-use crate::memory::{Fault, Loc, MsgId, Read, Why};
+use crate::memory::{Fault, Loc, MsgId, Read, Updated, Why};
 use core::ops::Range;
 use core::sync::atomic::Ordering;
 
@@ -121,6 +122,7 @@ impl Machine<'_, '_> {
         self.hit_if(left_out, Bound::Stale, at);
         self.has_read(loc, &read);
         self.looked(loc, read.message, read.value, false);
+        self.cover(at, Operation::Load, if read.newer > 0 { &[Event::ReadOld] } else { &[] });
         self.tell(at, || Said::Load { loc, order, seen: Seen::of(&read) });
         Ok(read.value)
     }
@@ -174,6 +176,7 @@ impl Machine<'_, '_> {
         )?;
         self.hit_if(left_out, Bound::Stale, at);
         self.looked(loc, written.message, value, true);
+        self.cover(at, Operation::Store, if written.newer > 0 { &[Event::PlacedBehind] } else { &[] });
         self.tell(at, || Said::Store { loc, order, value, newer: written.newer, message: written.message });
         Ok(())
     }
@@ -224,6 +227,19 @@ impl Machine<'_, '_> {
             self.begins_again();
         }
         let (name, success, failure) = (update.name, update.success, update.failure);
+        let operation = Operation::of(update);
+        self.cover(
+            at,
+            operation,
+            match updated {
+                Updated { written: None, spurious: true, .. } => &[Event::FailedForNoReason],
+                Updated { written: None, .. } => &[Event::Failed],
+                _ => &[Event::Exchanged],
+            },
+        );
+        if updated.read.newer > 0 {
+            self.cover_end(at, operation, Event::ReadOld);
+        }
         self.tell(at, || Said::Update {
             loc,
             name,

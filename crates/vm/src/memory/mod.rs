@@ -78,7 +78,7 @@ mod seed;
 mod tests;
 mod view;
 
-pub(crate) use access::{Read, Why};
+pub(crate) use access::{Read, Updated, Why};
 pub(crate) use fault::{Access, Fault, What};
 
 use crate::choice::Kind;

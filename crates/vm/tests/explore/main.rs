@@ -9,6 +9,7 @@
 mod agreement;
 mod barrier;
 mod bounds;
+mod coverage;
 mod crash;
 mod futex;
 mod locks;
