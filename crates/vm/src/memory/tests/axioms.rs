@@ -115,11 +115,13 @@ struct Event {
     op: Option<(usize, usize)>,
 }
 
-/// The events of a program, once it is settled which exchanges succeed.
+/// The events of a program, once it is settled which exchanges succeed and which conditions hold.
 struct Graph {
     events: Vec<Event>,
     sb: Relation,
     rmw: Relation,
+    /// The conditions that were come to: thread, read, value, and whether it holds.
+    conditions: Vec<(usize, usize, u64, bool)>,
 }
 
 /// An execution that was observed: what each operation did.
@@ -160,7 +162,7 @@ pub(super) fn admit(program: &Program, observed: &Observed) -> bool {
 pub(super) fn outcomes(program: &Program) -> BTreeSet<Outcome> {
     let exchanges: Vec<(usize, usize)> = (0..program.len())
         .flat_map(|t| (0..program[t].len()).map(move |i| (t, i)))
-        .filter(|&(t, i)| matches!(program[t][i], Op::Cas { .. }))
+        .filter(|&(t, i)| matches!(program[t][i], Op::Cas { .. } | Op::If(..)))
         .collect();
     let mut found = BTreeSet::new();
     for succeeding in 0..1u32 << exchanges.len() {
@@ -179,13 +181,22 @@ impl Graph {
         let initial = |x| Event { kind: Kind::Write, loc: Some(x), order: Relaxed, op: None };
         let mut events: Vec<Event> = (0..words(program)).map(initial).collect();
         let initials = events.len();
-        let (mut sb, mut rmw) = (Vec::new(), Vec::new());
+        let (mut sb, mut rmw, mut conditions) = (Vec::new(), Vec::new(), Vec::new());
         for (t, ops) in program.iter().enumerate() {
             let mut before: Vec<usize> = (0..initials).collect();
             for (i, &op) in ops.iter().enumerate() {
+                if let Op::If(read, value) = op {
+                    let holds = succeeds((t, i));
+                    conditions.push((t, read, value, holds));
+                    if holds {
+                        continue;
+                    }
+                    break;
+                }
                 let kinds: &[Kind] = match op {
                     Op::Load(..) => &[Kind::Read],
-                    Op::Store(..) => &[Kind::Write],
+                    Op::Store(..) | Op::Copy(..) => &[Kind::Write],
+                    Op::If(..) => &[],
                     Op::Fence(_) => &[Kind::Fence],
                     Op::Cas { .. } if !succeeds((t, i)) => &[Kind::Read],
                     Op::Swap(..) | Op::Add(..) | Op::Cas { .. } => &[Kind::Read, Kind::Write],
@@ -195,7 +206,9 @@ impl Graph {
                     | Op::Store(_, _, order)
                     | Op::Swap(_, _, order)
                     | Op::Add(_, _, order)
+                    | Op::Copy(_, _, order)
                     | Op::Fence(order) => order,
+                    Op::If(..) => Relaxed,
                     Op::Cas { success, failure, .. } => {
                         if succeeds((t, i)) {
                             success
@@ -221,7 +234,7 @@ impl Graph {
             relation
         };
         let (sb, rmw) = (relation(sb), relation(rmw));
-        Self { events, sb, rmw }
+        Self { events, sb, rmw, conditions }
     }
 
     fn choose_sources(
@@ -272,7 +285,8 @@ impl Graph {
                     (Kind::Write, Op::Store(_, value, _) | Op::Swap(_, value, _)) => Some(value),
                     (Kind::Write, Op::Add(_, value, _)) => values[e - 1].map(|before| before + value),
                     (Kind::Write, Op::Cas { new, .. }) => Some(new),
-                    (Kind::Write, Op::Load(..) | Op::Fence(_)) => unreachable!("not a write"),
+                    (Kind::Write, Op::Copy(_, read, _)) => values[self.read(t, read)],
+                    (Kind::Write, Op::Load(..) | Op::Fence(_) | Op::If(..)) => unreachable!("not a write"),
                 };
             }
         }
@@ -291,7 +305,19 @@ impl Graph {
                 reads[t].push(values[e]);
             }
         }
-        Some((values, reads))
+        let holds = |&(t, read, value, holds): &(usize, usize, u64, bool)| {
+            (reads[t][read] % FAILED == value) == holds
+        };
+        self.conditions.iter().all(holds).then_some((values, reads))
+    }
+
+    /// The event of a thread's read of this number.
+    fn read(&self, thread: usize, number: usize) -> usize {
+        let is_read = |&e: &usize| {
+            let Event { kind, op, .. } = self.events[e];
+            kind == Kind::Read && op.is_some_and(|(t, _)| t == thread)
+        };
+        (0..self.events.len()).filter(is_read).nth(number).expect("an operation that reads")
     }
 
     fn choose_orders(

@@ -33,6 +33,8 @@ pub(super) struct Class {
     pub(super) sc: usize,
     pub(super) updates: usize,
     pub(super) fences: usize,
+    /// In 10: how often a condition stands before an operation, or a store copies what was read.
+    pub(super) depends: usize,
     pub(super) fence_orders: &'static [Ordering],
 }
 
@@ -40,15 +42,23 @@ const ALL_FENCES: &[Ordering] = &[Acquire, Release, AcqRel, SeqCst, SeqCst, SeqC
 
 #[rustfmt::skip]
 pub(super) const CLASSES: &[Class] = &[
-    Class { name: "2 threads", threads: 2, ops: 4, words: 2, sc: 0, updates: 3, fences: 2, fence_orders: ALL_FENCES },
-    Class { name: "2 threads, SC accesses", threads: 2, ops: 4, words: 2, sc: 5, updates: 3, fences: 2, fence_orders: ALL_FENCES },
-    Class { name: "2 threads, SC fences", threads: 2, ops: 4, words: 2, sc: 1, updates: 1, fences: 4, fence_orders: &[SeqCst] },
-    Class { name: "2 threads, other fences", threads: 2, ops: 4, words: 2, sc: 0, updates: 1, fences: 4, fence_orders: &[Acquire, Release] },
-    Class { name: "3 threads", threads: 3, ops: 3, words: 2, sc: 0, updates: 2, fences: 3, fence_orders: ALL_FENCES },
-    Class { name: "3 threads, SC accesses", threads: 3, ops: 3, words: 2, sc: 6, updates: 2, fences: 2, fence_orders: &[SeqCst] },
-    Class { name: "3 threads, nothing but SC", threads: 3, ops: 2, words: 2, sc: 10, updates: 1, fences: 0, fence_orders: &[SeqCst] },
-    Class { name: "3 threads, 3 words", threads: 3, ops: 3, words: 3, sc: 3, updates: 1, fences: 3, fence_orders: ALL_FENCES },
-    Class { name: "4 threads", threads: 4, ops: 2, words: 2, sc: 4, updates: 2, fences: 2, fence_orders: &[SeqCst] },
+    Class { name: "2 threads", threads: 2, ops: 4, words: 2, sc: 0, updates: 3, fences: 2, fence_orders: ALL_FENCES, depends: 0 },
+    Class { name: "2 threads, SC accesses", threads: 2, ops: 4, words: 2, sc: 5, updates: 3, fences: 2, fence_orders: ALL_FENCES, depends: 0 },
+    Class { name: "2 threads, SC fences", threads: 2, ops: 4, words: 2, sc: 1, updates: 1, fences: 4, fence_orders: &[SeqCst], depends: 0 },
+    Class { name: "2 threads, other fences", threads: 2, ops: 4, words: 2, sc: 0, updates: 1, fences: 4, fence_orders: &[Acquire, Release], depends: 0 },
+    Class { name: "3 threads", threads: 3, ops: 3, words: 2, sc: 0, updates: 2, fences: 3, fence_orders: ALL_FENCES, depends: 0 },
+    Class { name: "3 threads, SC accesses", threads: 3, ops: 3, words: 2, sc: 6, updates: 2, fences: 2, fence_orders: &[SeqCst], depends: 0 },
+    Class { name: "3 threads, nothing but SC", threads: 3, ops: 2, words: 2, sc: 10, updates: 1, fences: 0, fence_orders: &[SeqCst], depends: 0 },
+    Class { name: "3 threads, 3 words", threads: 3, ops: 3, words: 3, sc: 3, updates: 1, fences: 3, fence_orders: ALL_FENCES, depends: 0 },
+    Class { name: "4 threads", threads: 4, ops: 2, words: 2, sc: 4, updates: 2, fences: 2, fence_orders: &[SeqCst], depends: 0 },
+];
+
+/// Threads whose stores copy what they have read, and that end where a condition does not hold.
+#[rustfmt::skip]
+pub(super) const DEPENDENT: &[Class] = &[
+    Class { name: "2 threads that depend", threads: 2, ops: 4, words: 2, sc: 2, updates: 2, fences: 1, fence_orders: ALL_FENCES, depends: 5 },
+    Class { name: "3 threads that depend", threads: 3, ops: 3, words: 2, sc: 2, updates: 2, fences: 1, fence_orders: ALL_FENCES, depends: 5 },
+    Class { name: "4 threads that depend", threads: 4, ops: 2, words: 2, sc: 2, updates: 2, fences: 1, fence_orders: &[SeqCst], depends: 5 },
 ];
 
 /// Whether to leave out the twins: where there are many interleavings.
@@ -68,7 +78,23 @@ pub(super) fn generate(random: &mut Random, class: Class) -> Program {
     (0..class.threads)
         .map(|_| {
             let ops = 1 + random.below(class.ops).max(random.below(class.ops));
-            (0..ops).map(|_| operation(random, class, &mut value)).collect()
+            let (mut thread, mut reads) = (Vec::new(), 0);
+            for _ in 0..ops {
+                let depends = reads > 0 && class.depends > 0 && random.below(10) < class.depends;
+                let op = operation(random, class, &mut value);
+                match op {
+                    Op::Store(x, _, order) if depends => thread.push(Op::Copy(x, random.below(reads), order)),
+                    op if depends => {
+                        // The value is one of the program, or the initial one: else it never holds.
+                        let read = random.below(reads);
+                        let wanted = random.below(2) * random.below(value as usize);
+                        thread.extend([Op::If(read, wanted as u64), op]);
+                    }
+                    op => thread.push(op),
+                }
+                reads += usize::from(!matches!(op, Op::Store(..) | Op::Fence(_)));
+            }
+            thread
         })
         .collect()
 }
@@ -125,7 +151,7 @@ pub(super) fn worn() -> Memory {
 #[test]
 fn random_programs_do_what_the_axioms_allow() {
     let seed = std::env::var("ULOCKS_VM_SEED").map_or(1, |n| n.parse().expect("ULOCKS_VM_SEED is a number"));
-    for &class in CLASSES {
+    for &class in CLASSES.iter().chain(DEPENDENT) {
         let mut random = Random(seed);
         let start = std::time::Instant::now();
         let (mut machine_time, mut outcomes, mut most) = (core::time::Duration::ZERO, 0, 0);

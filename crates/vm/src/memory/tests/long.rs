@@ -20,6 +20,7 @@ const NO_SC: Class = Class {
     sc: 0,
     updates: 2,
     fences: 1,
+    depends: 0,
     fence_orders: &[Acquire, Release, AcqRel],
 };
 const SC_FENCES: Class = Class { name: "SC fences", fences: 3, fence_orders: &[SeqCst], ..NO_SC };

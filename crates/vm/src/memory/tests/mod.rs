@@ -6,12 +6,14 @@
 //!   memory.
 //! - `fuzz`: random little programs have the same outcomes by both. `ULOCKS_VM_FUZZ` is how many
 //!   programs of each class, `ULOCKS_VM_SEED` which.
+//! - `herd`: programs as litmus files for herd7, and its answers compared.
 //! - `long`: executions of some sixty operations, each of which the axioms admit.
 //! - `seeded`: bugs, and that the table and the random programs find each.
 //! - `smoke`: faults, and what reports are told.
 
 mod axioms;
 mod fuzz;
+mod herd;
 mod litmus;
 mod long;
 mod program;

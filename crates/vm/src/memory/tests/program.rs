@@ -15,8 +15,20 @@ pub(super) enum Op {
     Store(usize, u64, Ordering),
     Swap(usize, u64, Ordering),
     Add(usize, u64, Ordering),
-    Cas { x: usize, expected: u64, new: u64, success: Ordering, failure: Ordering, weak: bool },
+    Cas {
+        x: usize,
+        expected: u64,
+        new: u64,
+        success: Ordering,
+        failure: Ordering,
+        weak: bool,
+    },
     Fence(Ordering),
+    /// Stores what an operation of the thread before has returned: the one of this number, of those
+    /// that return something.
+    Copy(usize, usize, Ordering),
+    /// The thread goes on if that operation has read this value, and ends otherwise.
+    If(usize, u64),
 }
 
 pub(super) type Program = Vec<Vec<Op>>;
@@ -44,6 +56,8 @@ impl fmt::Debug for Op {
                 write!(f, "{weak}cas{x} {expected}->{new} {success:?}/{failure:?}")
             }
             Self::Fence(order) => write!(f, "fence {order:?}"),
+            Self::Copy(x, read, order) => write!(f, "w{x}=r{read} {order:?}"),
+            Self::If(read, value) => write!(f, "if r{read}=={value}"),
         }
     }
 }
@@ -61,8 +75,9 @@ impl Op {
             | Self::Store(x, ..)
             | Self::Swap(x, ..)
             | Self::Add(x, ..)
+            | Self::Copy(x, ..)
             | Self::Cas { x, .. } => Some(x),
-            Self::Fence(_) => None,
+            Self::Fence(_) | Self::If(..) => None,
         }
     }
 }
@@ -156,15 +171,24 @@ fn execute(
             break;
         }
         let t = enabled[if enabled.len() == 1 { 0 } else { walk.choose(enabled.len()) }];
-        let op = program[t][next[t]];
+        let returned = |read: usize| outcome.reads[t][read] % FAILED;
+        let op = match program[t][next[t]] {
+            Op::Copy(x, read, order) => Op::Store(x, returned(read), order),
+            op => op,
+        };
         let done = step(&mut memory, threads[t], &locs, op, &mut |kind, n| {
             if free(kind) { walk.choose(n) } else { 0 }
         });
         next[t] += 1;
+        outcome.reads[t].extend(done.returned);
+        // A condition is no step: nothing of it is in memory.
+        while let Some(&Op::If(read, value)) = program[t].get(next[t]) {
+            let holds = outcome.reads[t][read] % FAILED == value;
+            next[t] = if holds { next[t] + 1 } else { program[t].len() };
+        }
         if next[t] == program[t].len() {
             memory.end(threads[t]);
         }
-        outcome.reads[t].extend(done.returned);
         if cut_twins
             && let Some((other, earlier)) = before
             && t < other
@@ -222,5 +246,6 @@ pub(super) fn step(
             memory.fence(thread, order);
             Done::default()
         }
+        Op::Copy(..) | Op::If(..) => unreachable!("depends on the thread: `execute` replaces it"),
     }
 }

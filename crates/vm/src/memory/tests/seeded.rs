@@ -101,7 +101,8 @@ fn with_order(op: Op, map: fn(Ordering) -> Ordering) -> Op {
             let failure = if map(failure) == AcqRel { Acquire } else { failure };
             Op::Cas { x, expected, new, success: map(success), failure, weak }
         }
-        fence @ Op::Fence(_) => fence,
+        Op::Copy(x, read, order) => Op::Copy(x, read, if map(order) == AcqRel { Release } else { order }),
+        other @ (Op::Fence(_) | Op::If(..)) => other,
     }
 }
 
