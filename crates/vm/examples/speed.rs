@@ -5,7 +5,7 @@
 //! are those of the tests.
 
 use std::time::{Duration, Instant};
-use ulocks_vm::explore::{Config, Report, Strategy, run};
+use ulocks_vm::explore::{Config, Report, Strategy, cover, run};
 
 /// Locks that are explored.
 #[path = "../tests/locks/mod.rs"]
@@ -31,6 +31,7 @@ fn main() {
             sample(&strategy, threads);
         }
     }
+    watch();
     println!("explorer, exhaustive             executions   redundant     seconds   M steps/s");
     for (threads, rounds) in [(2, 2), (3, 1), (2, 3)] {
         exhaust(threads, rounds);
@@ -63,6 +64,24 @@ fn sample(strategy: &Strategy, threads: usize) {
         format!("{}, {threads} threads x 2", if *strategy == Strategy::Random { "random" } else { "PCT" });
     let per_second = executions as f64 / time.as_secs_f64();
     println!("  {name:<28} {per_second:>12.0} {:>11.2}", million_a_second(steps, time));
+}
+
+/// What it takes to keep the coverage: the same executions without and with it, in turns.
+fn watch() {
+    let model = || small::counting(3, 2, || small::three_state::ThreeState::new(None));
+    let [mut without, mut with] = [Duration::ZERO; 2];
+    for seed in 1..=10 {
+        let config = Config { seed, ..Config::sampled(1_000) };
+        let start = Instant::now();
+        let report = run(&config, model()).expect("a sound lock");
+        without += start.elapsed();
+        let start = Instant::now();
+        let (watched, _) = cover(&config, model()).expect("a sound lock");
+        with += start.elapsed();
+        assert_eq!(report, watched);
+    }
+    let ratio = with.as_secs_f64() / without.as_secs_f64();
+    println!("  with coverage, 3 threads x 2: {ratio:.2} times as long");
 }
 
 fn exhaust(threads: usize, rounds: u32) {

@@ -46,12 +46,14 @@
 //! | `ULOCKS_VM_SEED` | the seed |
 //! | `ULOCKS_VM_SECONDS` | how long an exploration goes on looking: [`Config::budget`] |
 //! | `ULOCKS_VM_REPLAY` | runs this one execution |
+//! | `ULOCKS_VM_HTML` | the directory to which a failed exploration writes its story as a page |
 //! | `ULOCKS_VM_COVERAGE` | `1`: an exploration without a failure prints its [`Coverage`]; else the file to which it appends it |
 
 mod bounds;
 mod coverage;
 mod engine;
 mod explorer;
+mod html;
 mod kernel;
 mod machine;
 mod missing;
@@ -364,6 +366,7 @@ pub struct Failure {
     /// What happened, step by step.
     pub story: String,
     config: String,
+    picture: html::Picture,
 }
 
 /// Characters of a replay beyond which it is not shown.
@@ -426,7 +429,10 @@ pub fn explore(config: Config, model: impl Fn() + 'static) -> Report {
             );
             report
         }
-        Err(failure) => panic!("{failure}"),
+        Err(failure) => match failure.publish(at) {
+            Some(page) => panic!("{failure}\n{page}"),
+            None => panic!("{failure}"),
+        },
     }
 }
 

@@ -3,6 +3,7 @@
 use super::bounds::Bounds;
 use super::coverage::Coverage;
 use super::explorer::Explorer;
+use super::html::{Picture, picture};
 use super::machine::Machine;
 use super::mixed::Mixed;
 use super::quiet::Quiet;
@@ -163,7 +164,8 @@ fn told(
         verdict: last.verdict.unwrap_or(verdict),
         execution,
         replay: format!("{mark}{}", text::encode(&small)),
-        story: last.story.map_or_else(String::new, |story| story.tale()),
+        story: last.story.as_ref().map_or_else(String::new, Story::tale),
+        picture: Picture(last.story.as_ref().map_or_else(String::new, picture)),
         config: config.to_string(),
     }
 }

@@ -14,6 +14,7 @@ mod crash;
 mod futex;
 mod locks;
 mod optimal;
+mod pages;
 mod processes;
 mod replay;
 mod robust;
