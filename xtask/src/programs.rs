@@ -144,6 +144,9 @@ fn command(workspace: &Workspace, how: How, packages: &[&Package]) -> anyhow::Re
         }
         How::For(target) => {
             cargo.args(["test", "--profile", "model", "--target", target]);
+            if let Some((name, linker)) = linker(target) {
+                cargo.env(name, linker);
+            }
             cargo.args(dash_p(packages)).arg("--all-features");
         }
         How::Loom | How::Vm => {
@@ -160,6 +163,14 @@ fn command(workspace: &Workspace, how: How, packages: &[&Package]) -> anyhow::Re
         }
     }
     Ok(cargo)
+}
+
+/// The variable that names the linker for `target`, and the linker, if this machine's own links
+/// nothing for its processor.
+fn linker(target: &str) -> Option<(String, String)> {
+    let processor = target.split('-').next()?.trim_end_matches("gc");
+    let variable = format!("CARGO_TARGET_{}_LINKER", target.to_uppercase().replace('-', "_"));
+    (processor != std::env::consts::ARCH).then(|| (variable, format!("{processor}-linux-gnu-gcc")))
 }
 
 /// `cargo miri test` for `packages` and the schedules `seeds`.
@@ -217,6 +228,9 @@ mod tests {
         let shown = |how| format!("{:?}", command(&workspace, how, &packages).unwrap());
         assert!(shown(How::Native).ends_with(r#""test" "-p" "ulocks-unfair" "--all-features""#));
         assert!(shown(How::Optimised).contains(r#""--profile" "model""#));
+        let linker = linker("riscv64gc-unknown-linux-gnu").unwrap();
+        assert_eq!(linker.0, "CARGO_TARGET_RISCV64GC_UNKNOWN_LINUX_GNU_LINKER");
+        assert_eq!(linker.1, "riscv64-linux-gnu-gcc");
         assert!(shown(How::Vm).contains("--cfg ulocks_vm") && shown(How::Loom).contains("--cfg ulocks_loom"));
         let miri = format!("{:?}", miri(&workspace, &packages, 64..128));
         assert!(miri.contains("-Zmiri-many-seeds=64..128") && miri.contains("parking_lot"), "{miri}");

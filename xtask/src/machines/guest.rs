@@ -134,7 +134,13 @@ fn read(
     let mut serial = Serial::default();
     let end = loop {
         match arriving.recv_timeout(patience) {
-            Ok(line) => each(&line, &mut serial),
+            Ok(line) => {
+                each(&line, &mut serial);
+                // A kernel without ACPI cannot power off.
+                if serial.done {
+                    break End::Closed;
+                }
+            }
             Err(RecvTimeoutError::Timeout) => break End::Silent(patience),
             Err(RecvTimeoutError::Disconnected) => break End::Closed,
         }

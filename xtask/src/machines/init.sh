@@ -11,6 +11,7 @@ mount -t devpts pts /dev/pts
 mount -t tmpfs shm /dev/shm
 mount -t tmpfs tmp /tmp
 mount -t cgroup2 cgroup /sys/fs/cgroup
+mount -t debugfs debug /sys/kernel/debug
 ip link set lo up
 # The memory limits the number of threads too low for the tests with crowds.
 echo 200000 >/proc/sys/kernel/pid_max
@@ -33,8 +34,10 @@ offline() {
     done
 }
 
+nodes=$(ls -d /sys/devices/system/node/node[0-9]* 2>/dev/null | wc -l)
 echo
-echo "@boot $(uname -r) $(nproc) $(ls -d /sys/devices/system/node/node[0-9]* | wc -l)"
+# A kernel that knows no nodes has one.
+echo "@boot $(uname -r) $(nproc) $((nodes > 0 ? nodes : 1))"
 case $UNDER in
 half-cpu)
     mkdir /sys/fs/cgroup/half
@@ -56,5 +59,8 @@ offline)
     echo "@under turns $(cat /run/turns)"
     ;;
 esac
+slices=/sys/kernel/debug/rseq/stats
+[ ! -r $slices ] || cat $slices
+[ ! -r $slices ] || echo "@under $(grep sgrant $slices | tr -s ' ')"
 echo "@done"
 poweroff -f

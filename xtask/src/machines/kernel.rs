@@ -4,7 +4,8 @@
 //! apt gets a root of its own with one source: a suite on the mirror that this machine already
 //! uses. Nothing is installed.
 
-use super::spec::{Libc, Machine};
+use super::source;
+use super::spec::{Flavour, Libc, Machine};
 use crate::tools::{Missing, need};
 use anyhow::{Context, bail};
 use std::env;
@@ -85,7 +86,15 @@ pub fn of_this_machine() -> anyhow::Result<(u32, u32)> {
 /// Puts [`FILES`] into `work`.
 fn fetch(machine: &Machine, work: &Path) -> anyhow::Result<()> {
     let apt = Apt::new(machine.arch.debian, &machine.suite, work)?;
-    let flavour = format!("{}{}", if machine.rt { "rt-" } else { "" }, machine.arch.debian);
+    if machine.flavour == Flavour::Slice {
+        println!("-- fetching the source of the kernel of {}", machine.suite);
+        apt.run("apt-get", &["-qq", "update"])?;
+        source::build(&apt, work)?;
+        apt.unpack(&["busybox-static"])?;
+        return keep_busybox(work);
+    }
+    let rt = if machine.flavour == Flavour::Rt { "rt-" } else { "" };
+    let flavour = format!("{rt}{}", machine.arch.debian);
     let meta = format!("linux-image-{flavour}");
     println!("-- fetching {meta} of {}", machine.suite);
     apt.run("apt-get", &["-qq", "update"])?;
@@ -100,6 +109,10 @@ fn fetch(machine: &Machine, work: &Path) -> anyhow::Result<()> {
     apt.unpack(&[&image, "busybox-static"])?;
     let found = find(&work.join("root"), &|name| name.starts_with("vmlinu"));
     fs::rename(found.context("the package has no kernel image")?, work.join("vmlinuz"))?;
+    keep_busybox(work)
+}
+
+fn keep_busybox(work: &Path) -> anyhow::Result<()> {
     let found = find(&work.join("root"), &|name| name == "busybox");
     fs::rename(found.context("the package has no busybox")?, work.join("busybox"))?;
     Ok(())
@@ -138,7 +151,7 @@ fn image_package(depends: &str, prefix: &str) -> Option<String> {
 }
 
 /// The first file below `dir` whose name is as `is_it` says.
-fn find(dir: &Path, is_it: &dyn Fn(&str) -> bool) -> Option<PathBuf> {
+pub fn find(dir: &Path, is_it: &dyn Fn(&str) -> bool) -> Option<PathBuf> {
     let mut entries: Vec<PathBuf> = fs::read_dir(dir).ok()?.flatten().map(|entry| entry.path()).collect();
     entries.sort();
     for path in entries {
@@ -153,7 +166,7 @@ fn find(dir: &Path, is_it: &dyn Fn(&str) -> bool) -> Option<PathBuf> {
 }
 
 /// apt with a root of its own.
-struct Apt {
+pub struct Apt {
     work: PathBuf,
     options: Vec<String>,
 }
@@ -184,7 +197,7 @@ impl Apt {
     }
 
     /// Fetches `packages`, and puts their files below `root` of the directory.
-    fn unpack(&self, packages: &[&str]) -> anyhow::Result<()> {
+    pub fn unpack(&self, packages: &[&str]) -> anyhow::Result<()> {
         self.run("apt-get", &[&["-qq", "download"], packages].concat())?;
         for entry in fs::read_dir(&self.work)? {
             let path = entry?.path();
@@ -195,7 +208,8 @@ impl Apt {
         Ok(())
     }
 
-    fn run(&self, tool: &str, args: &[&str]) -> anyhow::Result<String> {
+    /// Runs a tool of apt.
+    pub fn run(&self, tool: &str, args: &[&str]) -> anyhow::Result<String> {
         run(Command::new(tool).args(&self.options).args(args).current_dir(&self.work))
     }
 }
@@ -208,7 +222,8 @@ fn mirror() -> anyhow::Result<String> {
     found.map(str::to_owned).context("apt knows no mirror of Debian; `apt-get update` may help")
 }
 
-fn run(command: &mut Command) -> anyhow::Result<String> {
+/// Runs `command`, and returns what it prints.
+pub fn run(command: &mut Command) -> anyhow::Result<String> {
     let output = command.output().with_context(|| format!("cannot run {:?}", command.get_program()))?;
     if !output.status.success() {
         let errors = String::from_utf8_lossy(&output.stderr);

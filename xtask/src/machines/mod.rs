@@ -19,6 +19,7 @@ mod kernel;
 mod plan;
 pub mod records;
 mod serial;
+mod source;
 mod spec;
 
 use crate::flags;
@@ -33,7 +34,7 @@ use kernel::Kernel;
 use plan::{Facts, Plan, Suite};
 use records::{Record, Records};
 use serial::{Ended, Serial};
-use spec::{Libc, Machine, Runs, Under};
+use spec::{Flavour, Libc, Machine, Runs, Under};
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::fs::{self, OpenOptions};
 use std::path::PathBuf;
@@ -92,7 +93,7 @@ pub fn run(flags: &flags::Machines, workspace: &Workspace, steps: &mut Steps) ->
             let (kernel, built) = (kernel.as_ref(), &built[&target(machine)]);
             let log = workspace.target().join("machines/kvm.log");
             let plan = Plan::default();
-            kvm_boots(&Work { machine, kernel, built, plan, passed: Vec::new(), log }, workspace)?
+            kvm_boots(&Work { machine, kernel, built, plan, passed: Vec::new(), later: 0, log }, workspace)?
         }
         None => false,
     };
@@ -100,16 +101,18 @@ pub fn run(flags: &flags::Machines, workspace: &Workspace, steps: &mut Steps) ->
     for (machine, kernel) in machines.iter().zip(&kernels) {
         let (kernel, built) = (kernel.as_ref(), &built[&target(machine)]);
         let is_run = kvm && machine.runs != Runs::Programs && Accel::kvm_is_there(machine.arch);
+        // The few tests of the slices are not too slow.
+        let is_translated = !flags.slow && !is_run && machine.flavour != Flavour::Slice;
         let version = kernel.map_or_else(kernel::of_this_machine, |kernel| Ok(kernel.version))?;
-        let facts = Facts { machine, kernel: version, is_translated: !flags.slow && !is_run };
+        let facts = Facts { machine, kernel: version, is_translated };
         let skips = if machine.runs == Runs::Benches { &[] } else { skips.as_slice() };
         let mut plan = Plan::new(facts, &built.suites, skips, &flags.filter)?;
         let log = workspace.target().join("machines").join(format!("{}.log", machine.file()));
-        let passed = match fs::read_to_string(&log) {
+        let (passed, later) = match fs::read_to_string(&log) {
             Ok(log) if flags.rest => plan.leave_out_passed(&log),
-            _ => Vec::new(),
+            _ => (Vec::new(), 0),
         };
-        works.push_back(Work { machine, kernel, built, plan, passed, log });
+        works.push_back(Work { machine, kernel, built, plan, passed, later, log });
     }
     let all = run_all(works, kvm, jobs, workspace);
     let is_whole = flags.filter.is_empty();
@@ -209,6 +212,8 @@ struct Work<'a> {
     plan: Plan,
     /// What has passed before, and is not run again.
     passed: Vec<Ended>,
+    /// How many of these did not pass in the machine's first run.
+    later: usize,
     /// Where its lines are kept.
     log: PathBuf,
 }
@@ -312,14 +317,14 @@ impl<'a> Work<'a> {
     /// What the guest should have done and has not.
     fn faults(&self, serial: &Serial) -> Vec<String> {
         let mut faults = Vec::new();
-        let Machine { cpus, nodes, under, .. } = *self.machine;
+        let Machine { cpus, nodes, under, flavour, .. } = *self.machine;
         let expected = (cpus, nodes);
         match &serial.boot {
             _ if self.kernel.is_none() => {}
             Some((release, cpus, nodes)) if (*cpus, *nodes) != expected => {
                 faults.push(format!("{release} has {cpus} CPUs on {nodes} nodes, not {expected:?}"));
             }
-            Some((release, ..)) if !release.contains("-rt-") && self.machine.rt => {
+            Some((release, ..)) if !release.contains("-rt-") && flavour == Flavour::Rt => {
                 faults.push(format!("{release} is no PREEMPT_RT kernel"));
             }
             _ => {}
@@ -329,6 +334,9 @@ impl<'a> Work<'a> {
         }
         if serial.done && under != Under::Nothing && serial.struck.unwrap_or(0) == 0 {
             faults.push(format!("the load `{}` never struck", under.name()));
+        }
+        if serial.done && flavour == Flavour::Slice && serial.struck.unwrap_or(0) == 0 {
+            faults.push("the kernel has extended no time slice".into());
         }
         faults
     }
@@ -365,7 +373,7 @@ impl Did<'_> {
             kernel,
             accel: self.accel.name().into(),
             passed: self.work.passed.len() + self.serial.ended.len(),
-            again: if self.work.passed.is_empty() { 0 } else { self.serial.ended.len() },
+            again: if self.work.passed.is_empty() { 0 } else { self.work.later + self.serial.ended.len() },
             skipped: self.skipped(),
             seconds: self.took.as_secs(),
         }

@@ -2,7 +2,7 @@
 
 use super::image::name;
 use super::serial::{Ended, Serial};
-use super::spec::{Libc, Machine, Runs, Under};
+use super::spec::{Flavour, Libc, Machine, Runs, Under};
 use crate::programs::Program;
 use anyhow::{Context, bail, ensure};
 use serde::Deserialize;
@@ -21,6 +21,9 @@ pub struct Suite {
 
 /// How long a test may take, in seconds. The watchdogs of the tests wait for less, and print more.
 const LIMIT: u64 = 900;
+
+/// What is in the names of the tests of time slice extensions.
+const SLICES: [&str; 2] = ["slice", "extended"];
 
 /// An entry of the list.
 #[derive(Clone, Debug, Deserialize)]
@@ -80,7 +83,8 @@ fn applies(when: &str, facts: Facts<'_>) -> anyhow::Result<bool> {
         }
         ["always"] => Ok(true),
         ["translated"] => Ok(is_translated),
-        ["rt"] => Ok(machine.rt),
+        ["rt"] => Ok(machine.flavour == Flavour::Rt),
+        ["smt"] => Ok(machine.smt),
         ["programs"] => Ok(machine.runs == Runs::Programs),
         ["musl"] => Ok(machine.libc == Libc::Musl),
         [load] if Under::ALL.iter().any(|under| under.name() == *load) => Ok(machine.under.name() == *load),
@@ -144,6 +148,10 @@ impl Plan {
                     used[nth] = true;
                 }
                 let full = format!("{} {test}", name(program));
+                let is_of_slices = SLICES.iter().any(|word| full.contains(word));
+                if machine.flavour == Flavour::Slice && !is_of_slices {
+                    continue;
+                }
                 if !filter.is_empty() && !filter.iter().any(|word| full.contains(word.as_str())) {
                     continue;
                 }
@@ -168,26 +176,28 @@ impl Plan {
         Ok(plan)
     }
 
-    /// Leaves out the tests that have passed in the run whose lines are in `log`. Returns how these
-    /// ended.
-    pub fn leave_out_passed(&mut self, log: &str) -> Vec<Ended> {
-        let mut serial = Serial::default();
+    /// Leaves out the tests that have passed in the runs whose lines are in `log`. Returns how
+    /// these ended, and how many of them did not pass in the first run.
+    pub fn leave_out_passed(&mut self, log: &str) -> (Vec<Ended>, usize) {
+        let (mut serial, mut runs, mut later) = (Serial::default(), 0, 0);
         let mut passed = BTreeMap::new();
         for line in log.lines() {
+            runs += usize::from(line.starts_with("@boot"));
             if let Some(ended) = serial.read(line) {
-                passed.insert((ended.program.clone(), ended.test.clone()), ended.clone());
+                passed.insert((ended.program.clone(), ended.test.clone()), (ended.clone(), runs));
             }
         }
-        passed.retain(|_, ended| ended.code == 0);
+        passed.retain(|_, (ended, _)| ended.code == 0);
         let mut left_out = Vec::new();
         self.lines.retain(|line| match passed.remove(&(line.program.clone(), line.test.clone())) {
-            Some(ended) => {
+            Some((ended, run)) => {
+                later += usize::from(run > 1);
                 left_out.push(ended);
                 false
             }
             None => true,
         });
-        left_out
+        (left_out, later)
     }
 
     /// How many tests it runs.
@@ -242,11 +252,14 @@ mod tests {
         let log = "$ qemu\n@boot 7.2 4 1\n\
                    @start 0 ulocks-core-api a::one\n@out 0 skipped: no\n@end 0 0\n\
                    @start 0 ulocks-core-api a::two\n@end 0 0\n@start 1 ulocks-gone-api c\n@end 1 0\n\
-                   $ qemu\n@start 0 ulocks-core-api a::two\n@end 0 101\n@start 1 ulocks-fair-many b\n";
+                   $ qemu\n@boot 7.2 4 1\n@start 0 ulocks-core-api a::two\n@end 0 101\n@start 1 ulocks-fair-many b\n";
         let mut rest = plan(&[], &[]).unwrap();
-        let passed = rest.leave_out_passed(log);
+        let (passed, later) = rest.leave_out_passed(log);
         let names: Vec<_> = rest.lines.iter().map(|line| line.test.as_str()).collect();
         assert_eq!(names, ["a::two", "b"]);
+        assert_eq!(later, 0);
+        let more = format!("{log}\n@boot 7.2 4 1\n@start 0 ulocks-core-api a::two\n@end 0 0\n");
+        assert_eq!(plan(&[], &[]).unwrap().leave_out_passed(&more).1, 1);
         assert_eq!((passed.len(), passed[0].output.as_slice()), (1, ["skipped: no".to_owned()].as_slice()));
     }
 
@@ -268,7 +281,7 @@ mod tests {
 
     #[test]
     fn conditions_speak_of_the_machine() {
-        let machine = Machine { under: Under::Offline, rt: true, cpus: 64, ..Machine::default() };
+        let machine = Machine { under: Under::Offline, flavour: Flavour::Rt, cpus: 64, ..Machine::default() };
         let facts = Facts { machine: &machine, kernel: (6, 12), is_translated: false };
         let holds = |when| applies(when, facts).unwrap();
         assert!(holds("always") && holds("rt") && holds("offline") && holds("kernel >= 6.12"));

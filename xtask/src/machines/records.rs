@@ -44,7 +44,7 @@ pub struct Record {
     pub accel: String,
     /// How many tests passed.
     pub passed: usize,
-    /// How many of them passed in a second run, of what the first one had not passed.
+    /// How many of them passed in a later run, of what the first one had not passed.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub again: usize,
     /// How many tests were skipped for each reason.

@@ -117,8 +117,8 @@ pub struct Machine {
     pub arch: &'static Arch,
     /// The suite of Debian whose kernel is booted.
     pub suite: String,
-    /// Whether the kernel is PREEMPT_RT.
-    pub rt: bool,
+    /// What the kernel is built for.
+    pub flavour: Flavour,
     /// How many CPUs it has.
     pub cpus: u32,
     /// How many NUMA nodes the CPUs are on.
@@ -131,6 +131,31 @@ pub struct Machine {
     pub under: Under,
     /// What runs on it.
     pub runs: Runs,
+}
+
+/// What a kernel is built for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Flavour {
+    /// As Debian builds it.
+    Plain,
+    /// PREEMPT_RT, as Debian builds it.
+    Rt,
+    /// Time slice extensions, which Debian's kernels leave out. It is built here, and runs their
+    /// tests only.
+    Slice,
+}
+
+impl Flavour {
+    const ALL: [Self; 3] = [Self::Rt, Self::Slice, Self::Plain];
+
+    /// What its name adds to that of the suite.
+    fn suffix(self) -> &'static str {
+        match self {
+            Self::Plain => "",
+            Self::Rt => "-rt",
+            Self::Slice => "-slice",
+        }
+    }
 }
 
 /// What a machine runs, and how.
@@ -152,7 +177,8 @@ impl Default for Machine {
     fn default() -> Self {
         let suite = NEWEST.to_owned();
         let (arch, libc, under, runs) = (&ARCHES[0], Libc::Gnu, Under::Nothing, Runs::Tests);
-        Self { arch, suite, rt: false, cpus: 4, nodes: 1, smt: false, libc, under, runs }
+        let flavour = Flavour::Plain;
+        Self { arch, suite, flavour, cpus: 4, nodes: 1, smt: false, libc, under, runs }
     }
 }
 
@@ -165,7 +191,7 @@ impl Machine {
             with("bullseye", 2),
             with("bookworm", 3),
             Self { smt: true, ..with("trixie", 4) },
-            Self { rt: true, ..with("trixie", 4) },
+            Self { flavour: Flavour::Rt, ..with("trixie", 4) },
             with(NEWEST, 1),
             Self { under: Under::Offline, ..with(NEWEST, 4) },
             Self { under: Under::HalfCpu, ..with(NEWEST, 2) },
@@ -173,6 +199,7 @@ impl Machine {
             Self { libc: Libc::Musl, ..with("trixie", 2) },
             Self { libc: Libc::Musl, under: Under::DockerOld, ..with("bookworm", 2) },
             Self { under: Under::DockerNew, ..with(NEWEST, 2) },
+            Self { flavour: Flavour::Slice, libc: Libc::Suite, ..with(NEWEST, 2) },
             Self { nodes: 2, smt: true, ..with(NEWEST, 64) },
             Self { nodes: 2, smt: true, runs: Runs::Benches, ..with(NEWEST, 64) },
             Self { arch: &ARCHES[1], runs: Runs::Programs, ..Self::default() },
@@ -198,9 +225,14 @@ impl Machine {
 
     fn one(flags: &Machines) -> anyhow::Result<Self> {
         let kernel = flags.kernel.as_deref().unwrap_or(NEWEST);
-        let (suite, rt) = kernel.strip_suffix("-rt").map_or((kernel, false), |suite| (suite, true));
+        let known = Flavour::ALL.into_iter().find(|known| kernel.ends_with(known.suffix()));
+        let flavour = known.unwrap_or(Flavour::Plain);
+        let suite = kernel.strip_suffix(flavour.suffix()).unwrap_or(kernel);
         let is_word = !suite.is_empty() && suite.chars().all(|c| c.is_ascii_alphanumeric() || c == '-');
-        ensure!(is_word, "--kernel {kernel}: give a suite of Debian, as bookworm, trixie-rt or sid");
+        ensure!(
+            is_word,
+            "--kernel {kernel}: give a suite of Debian, as bookworm, trixie-rt, sid-slice or sid"
+        );
         let arch = Arch::named(flags.arch.as_deref().unwrap_or("x86_64"))?;
         let (cpus, nodes) = (flags.cpus.unwrap_or(4), flags.nodes.unwrap_or(1));
         ensure!((1..=MOST_CPUS).contains(&cpus), "--cpus {cpus}: give 1 to {MOST_CPUS}");
@@ -220,7 +252,7 @@ impl Machine {
         let machine = Self {
             arch,
             suite: suite.into(),
-            rt,
+            flavour,
             cpus,
             nodes,
             smt: flags.smt,
@@ -243,7 +275,7 @@ impl Machine {
 
     /// The kernel's name in the command line.
     pub fn kernel(&self) -> String {
-        format!("{}{}", self.suite, if self.rt { "-rt" } else { "" })
+        format!("{}{}", self.suite, self.flavour.suffix())
     }
 
     /// The options of `cargo xtask machines` that give this machine alone.
@@ -299,8 +331,10 @@ impl Machine {
         let mut options: Vec<String> = self.arch.model.iter().map(|&option| option.into()).collect();
         let mut add = |values: &[&str]| options.extend(values.iter().map(|&value| value.into()));
         let threads = if self.smt { 2 } else { 1 };
-        let cores = self.cpus / self.nodes / threads;
-        let smp = format!("{},sockets={},cores={cores},threads={threads}", self.cpus, self.nodes);
+        // A kernel without ACPI knows one CPU of each socket.
+        let sockets = if self.flavour == Flavour::Slice { self.cpus } else { self.nodes };
+        let cores = self.cpus / sockets / threads;
+        let smp = format!("{},sockets={sockets},cores={cores},threads={threads}", self.cpus);
         add(&["-smp", &smp, "-m", &format!("{}M", self.memory())]);
         for node in (0..self.nodes).filter(|_| self.nodes > 1) {
             let (each, size) = (self.cpus / self.nodes, self.memory() / self.nodes);
@@ -365,7 +399,10 @@ mod tests {
         for cpus in [1, 3, 64] {
             assert!(all.iter().any(|machine| machine.cpus == cpus), "{cpus}");
         }
-        assert!(all.iter().any(|machine| machine.rt) && all.iter().any(|machine| machine.nodes == 2));
+        assert!(
+            all.iter().any(|machine| machine.flavour == Flavour::Rt)
+                && all.iter().any(|machine| machine.nodes == 2)
+        );
         // Each is what its own options give, so a line of the table can be repeated.
         for machine in &all {
             assert_eq!(chosen(&machine.options()), Ok(vec![machine.clone()]));

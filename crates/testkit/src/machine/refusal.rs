@@ -55,6 +55,14 @@ fn filter(numbers: &[libc::c_long], command: Option<libc::c_int>, errno: libc::c
         program.push(step(ANSWER, 0, 0, ALLOW));
     }
     program.push(step(ANSWER, 0, 0, ERRNO | errno as u32));
+    install(program);
+}
+
+/// Puts a filter before the system calls of the calling thread, and of what it starts.
+///
+/// # Panics
+/// If the kernel takes no filter.
+pub fn install(mut program: Vec<libc::sock_filter>) {
     let program = libc::sock_fprog { len: program.len() as u16, filter: program.as_mut_ptr() };
     // SAFETY: the first call takes numbers. The second reads a program that lives until it returns,
     // and which the kernel copies; from then on calls of this thread are answered with an error, as

@@ -39,6 +39,9 @@ pub fn until_asleep(ids: &[i32]) {
 }
 
 /// Returns when `process` sleeps in the kernel, in its first thread.
+///
+/// # Panics
+/// If it has ended.
 pub(super) fn until_process_asleep(process: i32) {
     until_all(&[process], |id| format!("/proc/{id}/stat"));
 }
@@ -47,7 +50,9 @@ fn until_all(ids: &[i32], stat: impl Fn(i32) -> String) {
     let asleep = |&id: &i32| {
         let stat = fs::read_to_string(stat(id)).expect("a thread that exists");
         // The name before it is in parentheses and may contain anything.
-        stat.rsplit(") ").next().is_some_and(|rest| rest.starts_with('S'))
+        let state = stat.rsplit(") ").next().unwrap_or_default();
+        assert!(!state.starts_with('Z'), "{id} has ended, and was waited for until it sleeps");
+        state.starts_with('S')
     };
     while !ids.iter().all(asleep) {
         std::thread::yield_now();

@@ -19,7 +19,8 @@ use ulocks_core::{Private, api};
 /// that got an extension gives the CPU back in its release, which may then last as long as the
 /// kernel lets others run.
 ///
-/// **It was never run on a kernel that extends time slices.** The tests play such a kernel.
+/// **It has run on a kernel that extends time slices in a translated guest only.** Elsewhere the
+/// tests play such a kernel.
 ///
 /// # Examples
 /// ```

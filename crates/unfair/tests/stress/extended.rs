@@ -256,3 +256,41 @@ fn waits_and_panics_ask_for_nothing() {
         });
     });
 }
+
+/// What the kernel counts in `/sys/kernel/debug/rseq/stats`, if it counts: extensions granted,
+/// given back by the thread after its section, and ended by the kernel because they took too long.
+fn counts() -> Option<[u64; 3]> {
+    let text = std::fs::read_to_string("/sys/kernel/debug/rseq/stats").ok()?;
+    let count =
+        |name: &str| text.lines().find_map(|line| line.strip_prefix(name)?.trim().parse::<u64>().ok());
+    Some([count("sgrant:")?, count("syield:")?, count("sexpir:")?])
+}
+
+/// More threads than CPUs, so the kernel's clock interrupts holders. Where it extends time slices
+/// and counts them, most of these holders leave their section before they are preempted.
+#[test]
+fn a_holder_that_is_interrupted_leaves_its_section_first() {
+    let threads = 2 * thread::available_parallelism().map_or(1, usize::from);
+    let lock = api::Mutex::<Plain, u64>::new(0);
+    let before = counts();
+    let answers: Vec<_> = thread::scope(|scope| {
+        let run = || {
+            let answer = slice::enable();
+            for _ in 0..if answer.is_ok() { 100_000 } else { 100 } {
+                let mut total = lock.lock();
+                // SAFETY: the reference is exclusive; volatile, so that the section takes its time.
+                (0..50).for_each(|_| unsafe { (&raw mut *total).write_volatile(*total + 1) });
+            }
+            answer
+        };
+        let threads: Vec<_> = (0..threads).map(|_| scope.spawn(run)).collect();
+        threads.into_iter().map(|thread| thread.join().unwrap()).collect()
+    });
+    if let Some(error) = answers.into_iter().find_map(Result::err) {
+        println!("not enabled: {error}");
+    } else if let (Some(before), Some(after)) = (before, counts()) {
+        let [granted, given_back, expired] = std::array::from_fn(|nth| after[nth] - before[nth]);
+        println!("{granted} extensions: {given_back} were given back, {expired} were too short");
+        assert!(given_back > 0, "no holder was let go on");
+    }
+}

@@ -13,6 +13,7 @@
 
 use std::io;
 use std::ops::RangeInclusive;
+use ulocks_testkit::refusal::install;
 
 /// The last number there is.
 const MAX: u32 = u32::MAX;
@@ -121,20 +122,6 @@ impl Profile {
         }
         program.push(step(ANSWER, 0, 0, ALLOW));
         install(program);
-    }
-}
-
-/// Puts a filter before the system calls of the calling thread, and of those that it starts.
-fn install(mut program: Vec<libc::sock_filter>) {
-    let program = libc::sock_fprog { len: program.len() as u16, filter: program.as_mut_ptr() };
-    // SAFETY: the first call takes numbers. The second reads a program that lives until it returns,
-    // and which the kernel copies; from then on calls of this thread are answered with an error, as
-    // any of them may be.
-    unsafe {
-        let done = libc::prctl(libc::PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0);
-        assert_eq!(done, 0, "PR_SET_NO_NEW_PRIVS: {}", io::Error::last_os_error());
-        let done = libc::prctl(libc::PR_SET_SECCOMP, libc::SECCOMP_MODE_FILTER, &raw const program);
-        assert_eq!(done, 0, "PR_SET_SECCOMP: {}", io::Error::last_os_error());
     }
 }
 
