@@ -44,3 +44,20 @@ fn a_deadlock_is_found_in_each_interleaving() {
 fn no_deadlock_is_reported_that_there_is_not() {
     explored(sampled(20_000), waits_of_different_times_are_no_deadlock);
 }
+
+#[test]
+fn a_fault_of_a_signal_handler_is_found_in_each_interleaving() {
+    explored(sampled(5_000), || a_fault_of_a_handler_is_found(1));
+    explored(sampled(5_000), || a_fault_of_a_handler_is_found(2));
+    explored(sampled(2_000), no_fault_of_a_handler_is_found_that_there_is_not);
+}
+
+#[test]
+fn an_edge_of_a_signal_handler_is_entered_in_each_interleaving() {
+    explored(sampled(5_000), an_edge_through_a_handler_is_entered);
+}
+
+#[test]
+fn a_signal_handler_has_a_list_of_its_own_at_each_step() {
+    explored(sampled(5_000), a_handler_interrupts_at_any_step);
+}

@@ -35,11 +35,16 @@ mod uses;
 pub use context::SignalContext;
 #[cfg(checking)]
 pub(crate) use context::{look, waits};
+pub(crate) use news::Edge;
+#[cfg(modelled)]
+pub(crate) use news::{earlier, edges, take};
 #[cfg(checking)]
-pub(crate) use news::{Edge, interrupts, report_news};
+pub(crate) use news::{interrupts, report_news};
 #[cfg(checking)]
 pub(crate) use pages::zeroed;
 pub(crate) use pages::{forget, keep};
 pub(crate) use uses::Uses;
+#[cfg(modelled)]
+pub(crate) use uses::used;
 #[cfg(checking)]
 pub(crate) use uses::{check, fault};

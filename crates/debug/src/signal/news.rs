@@ -29,7 +29,9 @@
 use super::uses::{self, Use, bit};
 use super::{keep, list};
 use crate::asked::Asked;
-use crate::report::{From, Report, deliver};
+use crate::report::Report;
+#[cfg(checking)]
+use crate::report::{From, deliver};
 use crate::slot::Held;
 use crate::thread::Record;
 use crate::thread_identity::ThreadIdentity;
@@ -74,7 +76,7 @@ pub(super) fn left(by_handler: bool) {
 }
 
 /// Whether the caller has to look at all lists.
-fn take() -> bool {
+pub(crate) fn take() -> bool {
     // Without handlers no two uses are a fault.
     NEWS.load(Relaxed) & UNREAD != 0 && NEWS.fetch_and(!UNREAD, Acquire) & HANDLERS != 0 // (T)
 }
@@ -132,21 +134,18 @@ pub(crate) fn edges() -> Vec<Edge> {
     edges
 }
 
-/// A fault that the lists tell of, and that was not reported. `None` if there is nothing new.
-fn fault() -> Option<Report> {
-    if !take() {
-        return None;
-    }
+/// A fault of two uses that was not reported.
+pub(crate) fn earlier() -> Option<Report> {
     let handled = uses::all().filter(|one| one.is_handled());
-    let of_uses = handled.map(Use::class).find_map(|class| class.uses().earlier(class));
-    #[cfg(checking)]
-    let of_uses = of_uses.or_else(|| crate::order::enter_from_handlers(edges()));
-    of_uses
+    handled.map(Use::class).find_map(|class| class.uses().earlier(class))
 }
 
 /// A thread looks at what handlers have left.
+#[cfg(checking)]
 #[track_caller]
 pub(crate) fn report_news(from: From) {
+    // A fault that the lists tell of. None if there is nothing new.
+    let fault = || take().then(|| earlier().or_else(|| crate::order::enter_from_handlers(edges()))).flatten();
     while let Some(report) = fault() {
         NEWS.fetch_or(UNREAD, Relaxed);
         deliver(&report, from);

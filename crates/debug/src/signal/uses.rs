@@ -151,7 +151,7 @@ pub(super) fn add_opened(signals: u64, me: &Record, asked: &Asked) {
 /// Adds a use, unless there is one like it.
 fn add(head: &AtomicPtr<Use>, signals: u64, me: &Record, asked: &Asked, is_handled: bool) {
     let how = how(asked.subclass, asked.access);
-    if list(head).any(|other| other.how == how && signals & !other.signals == 0) {
+    if signals == 0 || list(head).any(|other| other.how == how && signals & !other.signals == 0) {
         return;
     }
     let kept = keep(Use {

@@ -1,9 +1,13 @@
 //! Clients of the checker's protocols, for the virtual machine: `tests/vm.rs` explores them.
 //!
 //! What other threads see of a thread is modelled: its list of held locks, its wait, the walk over
-//! both, and the table of classes. The locks here are numbers, since the checker asks a lock for
-//! nothing. What a thread keeps for itself and what is guarded by a mutex is not modelled: the
-//! validated sets, and the graph of the order.
+//! both, the table of classes, and what signal handlers leave (`handlers.rs`). The locks here are
+//! numbers, since the checker asks a lock for nothing. What a thread keeps for itself and what is
+//! guarded by a mutex is not modelled: the validated sets, and the graph of the order.
+
+mod handlers;
+
+pub use handlers::*;
 
 use crate::access::Access;
 use crate::class::{Node, Origin, resolve};
