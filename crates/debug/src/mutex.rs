@@ -140,4 +140,4 @@ impl<R: RawMutex<Scope = Private>, T: ?Sized> CheckedMutex<R, T> {
     }
 }
 
-wrapper!(CheckedMutex<R: RawMutex, T> of api::Mutex<Checked<R>, T>);
+wrapper!(CheckedMutex<R: RawMutex, T> of api::Mutex<Checked<R>, T>, read by lock);

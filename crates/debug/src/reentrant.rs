@@ -171,4 +171,4 @@ impl<R: RawMutex<Scope = Private>, T: ?Sized> CheckedReentrantMutex<R, T> {
     }
 }
 
-wrapper!(CheckedReentrantMutex<R: RawMutex, T> of api::ReentrantMutex<CheckedReentrant<R>, T>);
+wrapper!(CheckedReentrantMutex<R: RawMutex, T> of api::ReentrantMutex<CheckedReentrant<R>, T>, read by lock);

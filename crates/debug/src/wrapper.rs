@@ -1,9 +1,10 @@
 //! What every checked lock has beside its methods: those of the typed lock inside, and the traits
 //! of a plain lock.
 
-/// `wrapper!(Checked<R: Raw, T> of Typed)`: a tuple of one `Typed`, with a constructor `new`.
+/// `wrapper!(Checked<R: Raw, T> of Typed, read by method)`: a tuple of one `Typed`, with the
+/// constructors `new` and `with_origin`.
 macro_rules! wrapper {
-    ($name:ident<R: $raw:ident, T> of $typed:ty) => {
+    ($name:ident<R: $raw:ident, T> of $typed:ty, read by $read:ident) => {
         impl<R: $raw<Scope = Private>, T: ?Sized> core::ops::Deref for $name<R, T> {
             type Target = $typed;
 
@@ -37,6 +38,27 @@ macro_rules! wrapper {
         impl<R: $raw<Scope = Private>, T: ?Sized + core::fmt::Debug> core::fmt::Debug for $name<R, T> {
             fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
                 self.0.fmt(f)
+            }
+        }
+
+        /// The data. This waits for the lock.
+        #[cfg(feature = "serde")]
+        #[cfg_attr(docsrs, doc(cfg(feature = "serde")))]
+        impl<R: $raw<Scope = Private>, T: ?Sized + serde::Serialize> serde::Serialize for $name<R, T> {
+            fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+                self.0.$read().serialize(serializer)
+            }
+        }
+
+        /// A lock around the data. Its class is the line that acquires it first.
+        #[cfg(feature = "serde")]
+        #[cfg_attr(docsrs, doc(cfg(feature = "serde")))]
+        impl<'de, R: $raw<Scope = Private>, T: serde::Deserialize<'de>> serde::Deserialize<'de>
+            for $name<R, T>
+        {
+            fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+                T::deserialize(deserializer)
+                    .map(|value| Self::with_origin(crate::class::Origin::Unknown, value))
             }
         }
     };

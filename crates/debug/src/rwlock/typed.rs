@@ -180,4 +180,4 @@ impl<R: RawRwLock<Scope = Private>, T: ?Sized> CheckedRwLock<R, T> {
     }
 }
 
-wrapper!(CheckedRwLock<R: RawRwLock, T> of api::RwLock<CheckedRw<R>, T>);
+wrapper!(CheckedRwLock<R: RawRwLock, T> of api::RwLock<CheckedRw<R>, T>, read by read);
