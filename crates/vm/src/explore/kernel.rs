@@ -13,7 +13,7 @@ use crate::choice::{Footprint, Kind};
 use crate::clock::{Clock, Time};
 use crate::engine::{At, Key, Update, Width, Word};
 use crate::futex::Waited;
-use crate::memory::{Fault, Loc};
+use crate::memory::{Fault, Loc, MsgId};
 use crate::pi::{OWNER_DIED, TID_MASK, WAITERS};
 use core::cell::Cell;
 use core::ptr::NonNull;
@@ -32,6 +32,16 @@ pub(super) struct Sleeper {
     pub(super) expired: bool,
     /// What it waits for, if that is a priority-inheriting futex. Plain wake-ups do not find it.
     pub(super) inherits: Option<Inherits>,
+}
+
+/// A wake call that found fewer sleepers than it asked for.
+pub(super) struct Vain {
+    pub(super) key: Key,
+    pub(super) bits: u32,
+    pub(super) thread: usize,
+    pub(super) at: At,
+    /// The newest message of any word at that time.
+    pub(super) announced: MsgId,
 }
 
 /// The clocks of one execution. Both move together.
@@ -181,8 +191,18 @@ impl Machine<'_, '_> {
         let woken = self.take(key, count, bits);
         let answer = woken.len() as u32;
         self.cover(at, Operation::Wake, if answer > 0 { &[Event::Woken] } else { &[] });
+        if answer < count {
+            self.woke_in_vain(key, bits, at);
+        }
         self.tell(at, || Said::Woke { woken, moved: Vec::new() });
         answer
+    }
+
+    /// Only the last such call of a thread counts: it announces what the earlier ones did.
+    fn woke_in_vain(&mut self, key: Key, bits: u32, at: At) {
+        let thread = self.current();
+        self.vain.retain(|vain| (vain.key, vain.bits, vain.thread) != (key, bits, thread));
+        self.vain.push(Vain { key, bits, thread, at, announced: self.memory.last_message() });
     }
 
     pub(super) fn requeue(
@@ -218,6 +238,9 @@ impl Machine<'_, '_> {
         }
         let counts = (woken.len() as u32, moved.len() as u32);
         let names = moved.iter().map(|sleeper| sleeper.thread).collect();
+        if counts.0 < wake {
+            self.woke_in_vain(from, u32::MAX, at);
+        }
         self.queue.extend(moved);
         self.cover(at, Operation::Wake, if counts == (0, 0) { &[] } else { &[Event::Woken] });
         self.tell(at, || Said::Woke { woken, moved: names });

@@ -9,9 +9,9 @@
 //! 3. A waiting thread is a candidate as soon as what it waits for has come, or a signal has;
 //!    chosen for a signal alone, it runs a handler. The clock is a candidate where all executions
 //!    are tried; otherwise it is asked for before each step.
-//! 4. When no thread can go, the execution has ended, or it is stuck: without a wake-up if some
-//!    sleeper's words have all changed since it fell asleep, in a deadlock otherwise. An armed
-//!    signal need not come and saves no thread.
+//! 4. When no thread can go, the execution has ended, or it is stuck: without a wake-up that was
+//!    owed, or came too early (`stuck.rs` says when), in a deadlock otherwise. An armed signal need
+//!    not come and saves no thread.
 //! 5. Four bounds keep executions finite, and each leaves out repetitions: one thread's steps in a
 //!    row (not where all executions are tried), reads of one old message, failures of one weak
 //!    exchange for no reason, fruitless rounds of a busy-wait. A program can count repetitions, so
@@ -21,7 +21,7 @@
 use super::Config;
 use super::bounds::Bounds;
 use super::coverage::Coverage;
-use super::kernel::{Clocks, Sleeper};
+use super::kernel::{Clocks, Sleeper, Vain};
 use super::rounds::Round;
 use super::run::Choices;
 use super::signals::Signals;
@@ -126,6 +126,7 @@ pub(super) struct Machine<'a, 's> {
     pub(super) first_number: u64,
     pub(super) bytes: Vec<Loc>,
     pub(super) queue: VecDeque<Sleeper>,
+    pub(super) vain: Vec<Vain>,
     pub(super) clocks: Clocks,
     pub(super) regions: Vec<(Range<usize>, usize)>,
     pub(super) handlers: Vec<super::signals::Installed>,
@@ -166,6 +167,7 @@ impl<'a, 's> Machine<'a, 's> {
             first_number: 1 + (run % 0x7f_ffff) * 0x100,
             bytes: Vec::new(),
             queue: VecDeque::new(),
+            vain: Vec::new(),
             clocks: Clocks::default(),
             regions: Vec::new(),
             handlers: Vec::new(),

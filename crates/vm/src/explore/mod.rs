@@ -31,8 +31,8 @@
 //! A panic; a data race on an [`UnsafeCell`](crate::sync::UnsafeCell) or
 //! [`Watch`](crate::sync::Watch); an atomic used before its initialisation was published or after
 //! its end; a deadlock; a lost wake-up, which is a deadlock in which a sleeper sleeps on a word
-//! that has changed since; a livelock, which is an execution that reaches [`Config::max_steps`].
-//! See [`Verdict`].
+//! that has changed since, or was woken before it slept; a livelock, which is an execution that
+//! reaches [`Config::max_steps`]. See [`Verdict`].
 //!
 //! # Replays
 //! An execution is a string of choices. A failure is shrunk before it is shown: as few choices as

@@ -1,6 +1,21 @@
 //! What is said of an execution in which no thread can go.
+//!
+//! A wake-up is lost in one of two ways. Both are told from what the kernel sees: futexes, their
+//! words, and calls. For whom a thread waits is not known.
+//!
+//! - **Forgotten.** The word of a sleeper holds another value than it fell asleep on. The sleeper
+//!   would not sleep if it looked again: the thread that changed the word owed a wake-up.
+//! - **Missed.** The wake-up came too early. A wake call on the sleeper's futex found fewer
+//!   sleepers than it asked for, and announced the value that the sleeper fell asleep on later.
+//!   That value is the word's newest, and was there when the call was made. The caller had written
+//!   it, or no thread had.
+//!
+//! A sleeper that was forgotten is evidence enough. One that missed its wake-up may also wait for
+//! the next one, from a thread that is stuck for another reason. So it counts only if every thread
+//! that is stuck missed a wake-up, or waits for the end of one that did. All else is a deadlock.
 
 use super::Survivors;
+use super::kernel::Vain;
 use super::machine::{Machine, Status, Thread};
 use super::pi::Inherits;
 use super::story::place;
@@ -18,8 +33,6 @@ impl Machine<'_, '_> {
             return None;
         }
         let stuck = self.stuck();
-        // A sleeper whose word no longer holds what it fell asleep on would not sleep if it looked
-        // again: another thread changed the word and owed it a wake-up.
         let forgotten = self.queue.iter().any(|sleeper| match sleeper.inherits {
             Some(Inherits::Lock) => self.is_forgotten(sleeper),
             _ => sleeper
@@ -27,7 +40,36 @@ impl Machine<'_, '_> {
                 .iter()
                 .all(|(_, loc, expected)| self.memory.newest(*loc) != u64::from(*expected)),
         });
-        Some(if forgotten { Verdict::LostWakeUp(stuck) } else { Verdict::Deadlock(stuck) })
+        let lost = forgotten || self.all_missed_theirs();
+        Some(if lost { Verdict::LostWakeUp(stuck) } else { Verdict::Deadlock(stuck) })
+    }
+
+    /// Whether every thread that is stuck missed a wake-up, or waits for the end of one that did.
+    fn all_missed_theirs(&self) -> bool {
+        let is_explained = |number: usize, status: Status| match status {
+            Status::Done => true,
+            Status::Asleep => self.missed(number).is_some(),
+            Status::Joining(_) => true,
+            Status::Ready | Status::Spinning | Status::Exiting => false,
+        };
+        let sleeps = |thread: &Thread| thread.status == Status::Asleep;
+        self.threads.iter().any(sleeps)
+            && self.threads.iter().enumerate().all(|(number, thread)| is_explained(number, thread.status))
+    }
+
+    /// The wake-up that came too early for a sleeper.
+    fn missed(&self, thread: usize) -> Option<&Vain> {
+        let sleeper = self.queue.iter().find(|sleeper| sleeper.thread == thread)?;
+        let missed = |vain: &&Vain| {
+            sleeper.entries.iter().any(|(key, loc, _)| {
+                let (newest, writer) = self.memory.newest_message(*loc);
+                *key == vain.key
+                    && vain.bits & sleeper.bits != 0
+                    && newest <= vain.announced
+                    && writer.is_none_or(|writer| writer == vain.thread)
+            })
+        };
+        self.vain.iter().find(missed).filter(|_| sleeper.inherits.is_none())
     }
 
     /// What each thread that has not ended is doing.
@@ -72,7 +114,10 @@ impl Machine<'_, '_> {
                 format!("{name}, expecting {expected:#x}, which holds {:#x} now", self.memory.newest(*loc))
             })
             .collect();
-        format!(" on {}", entries.join(" and on "))
+        let early = self.missed(number).map_or_else(String::new, |vain| {
+            format!("; thread {} woke at {}, before it slept", vain.thread, place(vain.at))
+        });
+        format!(" on {}{early}", entries.join(" and on "))
     }
 
     pub(super) fn word_name(&self, loc: Loc) -> String {

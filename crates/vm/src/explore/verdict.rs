@@ -16,8 +16,9 @@ pub enum Verdict {
     Dead(String),
     /// No thread can go on, and no wake-up is missing: each waits for another.
     Deadlock(Stuck),
-    /// No thread can go on, and a sleeper sleeps on a word that has changed since: the thread that
-    /// changed it owed a wake-up.
+    /// No thread can go on, and a wake-up is missing. A sleeper sleeps on a word that has changed
+    /// since: the thread that changed it owed a wake-up. Or the wake-up came too early: the sleeper
+    /// fell asleep on the very value that a wake call had announced before, to no sleeper.
     LostWakeUp(Stuck),
     /// The threads go on and on, and none comes to its end.
     Livelock(Stuck),

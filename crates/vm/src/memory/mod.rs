@@ -344,6 +344,18 @@ impl Memory {
         self.words[loc.index()].newest().value
     }
 
+    /// The newest message of a word, and the thread that wrote it; `None` for the word's first.
+    pub(crate) fn newest_message(&self, loc: Loc) -> (MsgId, Option<usize>) {
+        let word = &self.words[loc.index()];
+        let newest = word.newest();
+        (newest.id, newest.writer.filter(|_| word.messages.len() > 1))
+    }
+
+    /// The message that was written last, to whatever word.
+    pub(crate) fn last_message(&self) -> MsgId {
+        MsgId(self.messages)
+    }
+
     /// `size` bytes of plain data at `address` are read.
     pub(crate) fn plain_read(
         &mut self,

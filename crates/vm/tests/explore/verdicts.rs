@@ -60,6 +60,92 @@ fn an_unlock_that_wakes_nobody_is_a_lost_wake_up() {
     says("lost wake-up", &["expecting 0x1, which holds 0x0 now", "thread 0 waits at "], model);
 }
 
+/// A futex of a sequence: a waiter that reads it after the unlock, and so sleeps on the news.
+fn sequence_read_after_the_unlock(is_bumped: bool) -> impl Fn() + 'static {
+    move || {
+        threads(
+            (ThreeStates::default(), AtomicU32::new(0), AtomicU32::new(0), is_bumped),
+            [
+                |(lock, flag, sequence, _)| {
+                    let mut is_set = false;
+                    lock.locked(|| is_set = flag.load(Relaxed) == 1);
+                    if !is_set {
+                        let seen = sequence.load(Acquire);
+                        crate::discard(futex::wait(sequence, seen, u32::MAX, None, true));
+                    }
+                },
+                |(lock, flag, sequence, is_bumped)| {
+                    lock.locked(|| flag.store(1, Relaxed));
+                    if *is_bumped {
+                        sequence.fetch_add(1, Release);
+                    }
+                    futex::wake(crate::address(sequence), 1, u32::MAX, true);
+                },
+            ],
+        );
+    }
+}
+
+#[test]
+fn a_wake_up_that_came_too_early_is_lost() {
+    let parts = ["thread 1 sleeps at ", "thread 2 woke at ", "before it slept", "thread 0 waits at "];
+    says("lost wake-up", &parts, sequence_read_after_the_unlock(true));
+    says("lost wake-up", &parts, sequence_read_after_the_unlock(false));
+}
+
+/// Each sleeps on the other's futex before it wakes. What a third thread announced there in vain is
+/// history, for another has written the word since.
+#[test]
+fn a_cycle_of_waits_is_a_deadlock_whatever_wake_ups_came_before() {
+    let model = || {
+        threads(
+            (AtomicU32::new(0), AtomicU32::new(0)),
+            [
+                |(a, b)| {
+                    futex::wake(crate::address(b), 1, u32::MAX, true);
+                    a.store(7, Relaxed);
+                    crate::discard(futex::wait(a, 7, u32::MAX, None, true));
+                    futex::wake(crate::address(b), 1, u32::MAX, true);
+                },
+                |(a, b)| {
+                    futex::wake(crate::address(a), 1, u32::MAX, true);
+                    b.store(7, Relaxed);
+                    crate::discard(futex::wait(b, 7, u32::MAX, None, true));
+                    futex::wake(crate::address(a), 1, u32::MAX, true);
+                },
+            ],
+        );
+    };
+    says("deadlock", &["thread 1 sleeps at ", "thread 2 sleeps at "], model);
+}
+
+/// Two spin for each other. The last wake-up of a third came early, and it waits for the next.
+#[test]
+fn one_that_missed_a_wake_up_does_not_explain_the_others() {
+    let model = || {
+        threads(
+            [0; 4].map(AtomicU32::new),
+            [
+                |[sequence, woke, a, b]| {
+                    futex::wake(crate::address(sequence), 1, u32::MAX, true);
+                    woke.store(1, Relaxed);
+                    spin_until(|| a.load(Relaxed) == 1);
+                    b.store(1, Relaxed);
+                },
+                |[_, _, a, b]| {
+                    spin_until(|| b.load(Relaxed) == 1);
+                    a.store(1, Relaxed);
+                },
+                |[sequence, woke, ..]| {
+                    spin_until(|| woke.load(Relaxed) == 1);
+                    crate::discard(futex::wait(sequence, 0, u32::MAX, None, true));
+                },
+            ],
+        );
+    };
+    says("deadlock", &["thread 1 spins at ", "thread 3 sleeps at "], model);
+}
+
 #[test]
 fn threads_that_make_way_for_each_other_for_ever_are_a_livelock() {
     let model = || {
