@@ -76,7 +76,9 @@
 
 use super::footprint::Relation;
 use super::races::{Standing, Trace};
+use super::share::{Claims, SPLIT, Share};
 use super::{Candidate, Footprint, Kind, Strategy};
+use std::sync::Arc;
 
 /// A candidate of a thread node.
 #[derive(Clone, Debug)]
@@ -127,6 +129,8 @@ pub(crate) struct Exhaustive {
     leading: Option<(usize, usize)>,
     /// Whether all candidates of the next question are to be tried.
     all_orders: bool,
+    /// Of a search that shares the tree with others: which part it is in.
+    share: Option<Share>,
 }
 
 impl Exhaustive {
@@ -147,7 +151,25 @@ impl Exhaustive {
             trace: Trace::default(),
             leading: None,
             all_orders: false,
+            share: None,
         }
+    }
+
+    /// One of several searches that run all executions together, each the parts that it claims. An
+    /// execution of another search's part is redundant.
+    pub(crate) fn sharing(covered: Relation, claims: Arc<Claims>) -> Self {
+        Self { share: Some(Share::new(claims)), ..Self::new(u64::MAX, covered) }
+    }
+
+    /// The part that the execution which has just ended belongs to; `None` if it is not this
+    /// search's.
+    pub(crate) fn part(&mut self) -> Option<usize> {
+        let share = self.share.as_mut()?;
+        if share.is_before_parts() {
+            // It ended on the way: a part of one execution.
+            share.enter(usize::MAX);
+        }
+        share.mine()
     }
 
     pub(crate) fn coverage(&self) -> Coverage {
@@ -331,6 +353,9 @@ impl Strategy for Exhaustive {
             self.is_complete = true;
             return false;
         }
+        if let Some(share) = &mut self.share {
+            share.begin(self.nodes.len());
+        }
         if self.begun == self.limit {
             self.is_over = true;
             return false;
@@ -348,6 +373,14 @@ impl Strategy for Exhaustive {
     fn thread(&mut self, enabled: &[Candidate]) -> usize {
         if self.is_redundant {
             return 0;
+        }
+        if let Some(share) = self.share.as_mut().filter(|share| share.is_before_parts()) {
+            if self.trace.passed() < SPLIT {
+                self.all_orders = true;
+            } else if !share.enter(self.nodes.len()) {
+                self.is_redundant = true;
+                return 0;
+            }
         }
         if self.depth < self.nodes.len() {
             self.check_thread_node(enabled);

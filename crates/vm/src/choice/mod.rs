@@ -34,6 +34,7 @@ mod races;
 mod random;
 mod recorder;
 mod rng;
+pub(crate) mod share;
 mod shrink;
 pub(crate) mod text;
 #[cfg(test)]

@@ -136,6 +136,11 @@ impl Trace {
         }
     }
 
+    /// How many events have run in this execution.
+    pub(super) fn passed(&self) -> usize {
+        self.passed
+    }
+
     /// Whether the next event has not run in the execution before.
     pub(super) fn is_new(&self) -> bool {
         self.passed == self.events.len()

@@ -25,6 +25,10 @@ impl<S> Recorder<S> {
     pub(crate) fn strategy(&self) -> &S {
         &self.strategy
     }
+
+    pub(crate) fn strategy_mut(&mut self) -> &mut S {
+        &mut self.strategy
+    }
 }
 
 impl<S: Strategy> Strategy for Recorder<S> {

@@ -59,6 +59,7 @@ mod machine;
 mod missing;
 mod mixed;
 mod names;
+mod parallel;
 mod pi;
 mod quiet;
 #[cfg(test)]
@@ -73,6 +74,7 @@ mod words;
 
 pub use bounds::{Bounds, Hit};
 pub use coverage::{Coverage, Event, Operation, Site};
+pub use parallel::{run_on, run_parallel};
 pub(crate) use run::run_from;
 pub use run::{cover, run};
 pub use verdict::{Stuck, Verdict};

@@ -59,29 +59,58 @@ pub(crate) fn run_from(
             report.out_of_time = true;
             break;
         }
-        let outcome = execute(config, &mut choices, systematic, Kept::Coverage(coverage.take()), model);
-        *coverage = outcome.coverage;
-        report.steps += outcome.steps;
-        report.bounds.add(&outcome.bounds);
-        report.threads = report.threads.max(outcome.threads);
-        if let Some((at, blocked)) = outcome.death.filter(|_| !choices.is_redundant()) {
-            report.deaths += 1;
-            report.blocked += u64::from(blocked);
+        let mut outcome = execute(config, &mut choices, systematic, Kept::Coverage(coverage.take()), model);
+        *coverage = outcome.coverage.take();
+        let is_redundant = choices.is_redundant();
+        report.count(&outcome, is_redundant);
+        if let Some((at, _)) = outcome.death.filter(|_| !is_redundant) {
             died(place(at));
-        }
-        match choices.is_redundant() {
-            true => report.redundant += 1,
-            false => report.executions += 1,
         }
         if let Some(verdict) = outcome.verdict {
             let execution = report.executions + report.redundant;
-            let found = choices.bytes().to_vec();
-            return Err(Box::new(told(config, systematic, model, verdict, execution, &found)));
+            let found = Found { verdict, bytes: choices.bytes().to_vec() };
+            return Err(Box::new(told(config, systematic, model, execution, found)));
         }
     }
     report.finished = !report.out_of_time && choices.strategy().is_complete();
     report.complete = report.finished && !report.bounds.is_hit();
     Ok(report)
+}
+
+impl Report {
+    /// Counts an execution.
+    pub(super) fn count(&mut self, outcome: &Outcome, is_redundant: bool) {
+        self.steps += outcome.steps;
+        self.bounds.add(&outcome.bounds);
+        self.threads = self.threads.max(outcome.threads);
+        if is_redundant {
+            self.redundant += 1;
+            return;
+        }
+        self.executions += 1;
+        if let Some((_, blocked)) = outcome.death {
+            self.deaths += 1;
+            self.blocked += u64::from(blocked);
+        }
+    }
+
+    /// Counts the executions of another report.
+    pub(super) fn add(&mut self, other: &Self) {
+        self.executions += other.executions;
+        self.redundant += other.redundant;
+        self.steps += other.steps;
+        self.threads = self.threads.max(other.threads);
+        self.bounds.add(&other.bounds);
+        self.out_of_time |= other.out_of_time;
+        self.deaths += other.deaths;
+        self.blocked += other.blocked;
+    }
+}
+
+/// An execution that went wrong, as it was found.
+pub(super) struct Found {
+    pub(super) verdict: Verdict,
+    pub(super) bytes: Vec<u8>,
 }
 
 /// How one execution ended.
@@ -135,13 +164,12 @@ pub(super) fn execute(
 const STEPS_OF_A_SHORT_EXECUTION: u64 = 1_000;
 
 /// A failure, as small as it gets, with its story.
-fn told(
+pub(super) fn told(
     config: &Config,
     systematic: bool,
     model: &Rc<dyn Fn()>,
-    verdict: Verdict,
     execution: u64,
-    found: &[u8],
+    Found { verdict, bytes }: Found,
 ) -> Failure {
     let again = |input: &[u8], kept| {
         let mut choices: Choices<'_> = Recorder::new(Driver::Bytes(Bytes::new(input)));
@@ -157,7 +185,7 @@ fn told(
         steps_left = steps_left.saturating_sub(outcome.steps);
         outcome.verdict.is_some_and(|other| other.kind() == verdict.kind())
     };
-    let small = shrink(found, config.shrink, same);
+    let small = shrink(&bytes, config.shrink, same);
     let last = again(&small, Kept::Story);
     let mark = if systematic { SYSTEMATIC_MARK } else { "" };
     Failure {

@@ -15,6 +15,7 @@ mod futex;
 mod locks;
 mod optimal;
 mod pages;
+mod parallel;
 mod processes;
 mod replay;
 mod robust;

@@ -1,5 +1,6 @@
 //! How many executions an exploration takes: one for each execution graph, and few that repeat one.
 
+use crate::discard;
 use std::sync::Arc;
 use ulocks_vm::explore::{Config, explore};
 use ulocks_vm::sync::AtomicU32;
@@ -25,9 +26,9 @@ fn counts(program: &[Vec<Op>], order: Ordering) -> (u64, u64) {
             thread::spawn(move || {
                 for op in ops {
                     match op {
-                        Load(word) => drop(words[word].load(order)),
+                        Load(word) => discard(words[word].load(order)),
                         Store(word) => words[word].store(1, order),
-                        Add(word) => drop(words[word].fetch_add(1, order)),
+                        Add(word) => discard(words[word].fetch_add(1, order)),
                     }
                 }
             })

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 use ulocks_vm::clock::{Clock, Time, has_passed, now};
 use ulocks_vm::explore::{Config, Verdict};
-use ulocks_vm::futex::{Waited, wait, wake};
+use ulocks_vm::futex::{Waited, cmp_requeue, wait, wake};
 use ulocks_vm::sync::AtomicU32;
 use ulocks_vm::sync::Ordering::Relaxed;
 use ulocks_vm::sync::spin_until;
@@ -46,6 +46,21 @@ fn a_timed_wait_is_woken_or_times_out_and_the_waker_knows_which() {
         };
         all_outcomes(model, [(0, true), (1, false)]);
     }
+}
+
+/// The requeue shows that the thread sleeps. The wake-up after it keeps the deadline from passing,
+/// so that no execution shows the two in the other order unless one is made for it.
+#[test]
+fn a_deadline_passes_before_the_wake_up_that_would_keep_it_from_passing() {
+    let model = || {
+        let words = Arc::new([AtomicU32::new(0), AtomicU32::new(0)]);
+        let shared = Arc::clone(&words);
+        let sleeper = thread::spawn(move || times_out(&shared[0], monotonic(1)));
+        let moved = cmp_requeue(&words[0], 0, 0, 1, address(&words[1]), true);
+        let woken = wake(address(&words[1]), 1, ALL, true);
+        (moved, woken, sleeper.join().unwrap())
+    };
+    all_outcomes(model, [(Some((0, 0)), 0, true), (Some((0, 1)), 0, true), (Some((0, 1)), 1, false)]);
 }
 
 #[test]
