@@ -162,17 +162,29 @@ impl Trace {
         self.clock.clear();
         self.clock.extend_from_slice(&self.live[row(thread) * self.stride..][..self.stride]);
         self.clock[row(thread)] = self.events.len() as u32 + 1;
+        let mut end = self.unordered();
         for (number, event) in self.events.iter().enumerate().rev() {
+            if number < end {
+                break;
+            }
             if self.clock[row(event.thread)] as usize > number || covered(event.footprint, footprint) {
                 continue;
             }
             self.races.push(number);
             let theirs = &self.clocks[number * self.stride..][..self.stride];
             self.clock.iter_mut().zip(theirs).for_each(|(mine, &theirs)| *mine = theirs.max(*mine));
+            end = self.unordered();
         }
         self.events.push(Event { node, thread, footprint });
         self.clocks.extend_from_slice(&self.clock);
         self.pass();
+    }
+
+    /// From which event on some may not come before the one that `clock` is of.
+    fn unordered(&self) -> usize {
+        let last = |row: usize| self.live[row * self.stride + row];
+        let rows = (0..self.stride).filter(|&row| last(row) > self.clock[row]);
+        rows.map(|row| self.clock[row] as usize).min().unwrap_or(usize::MAX)
     }
 
     /// Whether `earlier` comes before `later` in the fixed order, or is it.
