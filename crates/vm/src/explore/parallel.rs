@@ -29,8 +29,8 @@ use std::time::Instant;
 /// Explores `model` as [`run`] does, on all CPUs if `config` asks for all executions. Whatever the
 /// number of CPUs, the report and the failure are the same.
 ///
-/// Executions are as many as `run` counts. A few more are redundant, since all orders of the first
-/// steps are tried.
+/// Their counts may differ somewhat from those of `run`: all orders of the first steps are tried,
+/// so that other executions may stand for the same outcomes.
 ///
 /// # Errors
 /// As [`run`]; the failing execution is the first one in the order of the answers.
@@ -109,7 +109,7 @@ fn work(
     let all = Exhaustive::sharing(relation(config), Arc::clone(claims));
     let mut choices = Recorder::new(Driver::Exhaustive(all));
     while choices.begin() {
-        let outcome = execute(config, &mut choices, true, Kept::Coverage(None), model);
+        let outcome = execute(config, &mut choices, true, Kept::Nothing, model);
         let Driver::Exhaustive(all) = choices.strategy_mut() else { unreachable!("made so above") };
         let Some(number) = all.part() else { continue };
         let part = parts.entry(number).or_default();

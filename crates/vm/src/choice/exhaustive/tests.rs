@@ -1,5 +1,6 @@
 use super::super::footprint::{is_covered, is_covered_if_newest};
 use super::super::rng::Rng;
+use super::super::share::Claims;
 use super::super::toy::{Access, Newest, Op, System, Weak, execute, explore, reachable};
 use super::*;
 use Footprint::{Clock, Everything, Fence, Futex, Local, Read, Update, Write};
@@ -241,6 +242,45 @@ fn an_exploration_that_its_limit_cuts_is_not_complete() {
         assert_eq!(coverage.executions + coverage.redundant, limit.min(runs));
         assert_eq!(outcomes == reachable(&system), limit >= runs);
         assert!(!strategy.begin(), "and stays over");
+    }
+}
+
+/// All executions of `system` by three searches in turn, an execution each.
+fn by_three<S: System>(system: &S, relation: Relation) -> (BTreeSet<Vec<u64>>, u64) {
+    let claims = Arc::new(Claims::new(u64::MAX));
+    let mut searches = [(); 3].map(|()| Exhaustive::sharing(relation, Arc::clone(&claims)));
+    let (mut owners, mut outcomes, mut executions) = (BTreeMap::new(), BTreeSet::new(), 0);
+    let mut is_left = true;
+    while is_left {
+        is_left = false;
+        for (number, search) in searches.iter_mut().enumerate() {
+            if !search.begin() {
+                continue;
+            }
+            is_left = true;
+            let end = execute(system, search);
+            let Some(part) = search.part() else { continue };
+            assert_eq!(*owners.entry(part).or_insert(number), number, "two searches run one part");
+            if !search.is_redundant() {
+                executions += 1;
+                outcomes.insert(end.outcome());
+            }
+        }
+    }
+    (outcomes, executions)
+}
+
+#[test]
+fn several_searches_run_each_part_once_and_all_together() {
+    for system in weak_systems(300) {
+        let mut alone = all(is_covered);
+        assert_eq!(by_three(&system, is_covered).0, explore(&system, &mut alone), "{system:?}");
+    }
+    for system in newest_systems(300, 3, true) {
+        let mut alone = all(is_covered_if_newest);
+        let outcomes = explore(&system, &mut alone);
+        let together = by_three(&system, is_covered_if_newest);
+        assert_eq!(together, (outcomes, alone.coverage().executions), "{system:?}");
     }
 }
 
