@@ -24,6 +24,7 @@ pub(crate) type At = &'static Location<'static>;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Width {
     W8,
+    W16,
     W32,
     W64,
 }
@@ -62,6 +63,7 @@ impl Word {
         unsafe {
             match self.width {
                 Width::W8 => self.bytes.read().into(),
+                Width::W16 => self.bytes.cast::<u16>().read().into(),
                 Width::W32 => self.bytes.cast::<u32>().read().into(),
                 Width::W64 => self.bytes.cast::<u64>().read(),
             }
@@ -74,6 +76,7 @@ impl Word {
         unsafe {
             match self.width {
                 Width::W8 => self.bytes.write(bits as u8),
+                Width::W16 => self.bytes.cast::<u16>().write(bits as u16),
                 Width::W32 => self.bytes.cast::<u32>().write(bits as u32),
                 Width::W64 => self.bytes.cast::<u64>().write(bits),
             }
@@ -93,6 +96,32 @@ pub(crate) struct Update<'a> {
     /// The new value, or `None` to leave the word alone. Called any number of times; has no effects
     /// of its own.
     pub(crate) change: &'a dyn Fn(u64) -> Option<u64>,
+}
+
+/// What the newest value of a word has to be for a thread to go on: [`Engine::settle`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Until {
+    /// None of these bits is set.
+    Clear(u64),
+    /// One of these bits is set.
+    Set(u64),
+}
+
+impl Until {
+    pub(crate) fn holds(self, value: u64) -> bool {
+        match self {
+            Self::Clear(bits) => value & bits == 0,
+            Self::Set(bits) => value & bits != 0,
+        }
+    }
+}
+
+/// What part of an execution is varied.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Steering {
+    Stop,
+    Resume,
+    Skip,
 }
 
 /// A futex by address. An address in a region that is mapped more than once names the same futex by
@@ -118,6 +147,26 @@ pub(crate) trait Engine {
     fn store(&self, word: Word, value: u64, order: Ordering, at: At);
     /// The value before, as `Ok` if it was changed.
     fn update(&self, word: Word, update: &Update<'_>, at: At) -> Result<u64, u64>;
+    /// Waits until the newest value is as `until` says, and updates the word then, in one step. For
+    /// the objects of [`sync`](crate::sync): a lock is taken or it is not, and no old value of its
+    /// word says otherwise.
+    fn settle(&self, word: Word, until: Option<Until>, update: &Update<'_>, at: At) -> Result<u64, u64> {
+        loop {
+            self.begin_round();
+            if until.is_none_or(|until| until.holds(self.load(word, Ordering::Relaxed, at))) {
+                let seen = self.update(word, update, at);
+                if seen.is_ok() || until.is_none() {
+                    self.leave_round();
+                    return seen;
+                }
+            }
+            self.end_round(at);
+        }
+    }
+    /// The owner of the word reads it as plain data: no write may be unordered with this.
+    fn read_alone(&self, word: Word, _at: At) -> u64 {
+        self.peek(word)
+    }
     /// The newest value, without a step: for `Debug`, and for the owner of the word.
     fn peek(&self, word: Word) -> u64;
     fn fence(&self, order: Ordering, at: At);
@@ -179,6 +228,10 @@ pub(crate) trait Engine {
     fn look_at_clock(&self, _at: At) {}
     fn now(&self, clock: crate::clock::Clock) -> Duration;
     fn has_passed(&self, deadline: Time, at: At) -> bool;
+    /// Whether deadlines pass.
+    fn time_passes(&self) -> bool {
+        true
+    }
 
     // Threads.
     /// Starts a thread of the calling thread's process.
@@ -186,6 +239,10 @@ pub(crate) trait Engine {
     /// Waits until the thread has ended.
     fn join(&self, thread: usize, at: At);
     fn current_thread(&self) -> usize;
+    /// As `current_thread`, for the machine's own use: the program is not told the number.
+    fn running_thread(&self) -> usize {
+        self.current_thread()
+    }
     /// Starts the first thread of a new process.
     fn spawn_process(&self, _body: Box<dyn FnOnce()>, _at: At) -> usize {
         not_here("a process")
@@ -214,6 +271,8 @@ pub(crate) trait Engine {
     fn choose(&self, _count: usize, _at: At) -> usize {
         0
     }
+    /// From here on the run is varied, or it is not.
+    fn steer(&self, _steering: Steering) {}
     /// A line of the story.
     fn note(&self, _text: &dyn Fn() -> String, _at: At) {}
     /// The number of this run, different from that of every other run of this program.

@@ -9,6 +9,7 @@ mod engine;
 pub mod explore;
 mod fibers;
 pub mod futex;
+pub mod future;
 pub mod linear;
 mod memory;
 pub mod pi;

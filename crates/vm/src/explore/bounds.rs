@@ -24,6 +24,11 @@ pub struct Bounds {
     /// A fruitless round of a busy-wait was not repeated until there was something new to see. That
     /// leaves out executions only if a round does more than look: if it counts, say.
     pub rounds: Option<Hit>,
+    /// A thread kept its turn, since the execution had had all its preemptions:
+    /// [`Config::preemptions`](super::Config::preemptions).
+    pub preemptions: Option<Hit>,
+    /// The model did not want to vary this part: [`stop`](super::stop), [`skip`](super::skip).
+    pub stopped: Option<Hit>,
 }
 
 /// One of the bounds.
@@ -32,6 +37,8 @@ pub(super) enum Bound {
     Stale,
     WeakFailures,
     Rounds,
+    Preemptions,
+    Stopped,
 }
 
 impl Bounds {
@@ -41,11 +48,13 @@ impl Bounds {
         *self != Self::default()
     }
 
-    fn all(&self) -> [(&'static str, Option<Hit>); 3] {
+    fn all(&self) -> [(&'static str, Option<Hit>); 5] {
         [
             ("an old value read as often in a row as allowed", self.stale),
             ("a second failure in a row of a weak exchange", self.weak_failures),
             ("a fruitless round of a busy-wait repeated", self.rounds),
+            ("a preemption more than allowed", self.preemptions),
+            ("what the model stopped from being varied", self.stopped),
         ]
     }
 
@@ -55,6 +64,8 @@ impl Bounds {
             Bound::Stale => &mut self.stale,
             Bound::WeakFailures => &mut self.weak_failures,
             Bound::Rounds => &mut self.rounds,
+            Bound::Preemptions => &mut self.preemptions,
+            Bound::Stopped => &mut self.stopped,
         };
         place.get_or_insert(Hit { at, times: 0 }).times += 1;
     }
@@ -65,6 +76,8 @@ impl Bounds {
             (&mut self.stale, other.stale),
             (&mut self.weak_failures, other.weak_failures),
             (&mut self.rounds, other.rounds),
+            (&mut self.preemptions, other.preemptions),
+            (&mut self.stopped, other.stopped),
         ] {
             if let Some(hit) = theirs {
                 mine.get_or_insert(Hit { times: 0, ..hit }).times += hit.times;

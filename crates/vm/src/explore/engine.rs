@@ -17,7 +17,7 @@ use super::story::Said;
 use super::words::number;
 use crate::choice::{Footprint, Kind};
 use crate::clock::{Clock, Time};
-use crate::engine::{At, Engine, Key, Update, Width, Word};
+use crate::engine::{At, Engine, Key, Steering, Until, Update, Width, Word};
 use crate::futex::{Entry, Waited};
 use crate::pi::{Call, Refusal};
 use crate::signal::Request;
@@ -78,6 +78,26 @@ impl Engine for Explorer<'_, '_> {
         self.step(footprint, at);
         let done = self.machine.borrow_mut().update(loc, update, at);
         done.unwrap_or_else(|fault| self.fail(&fault, at))
+    }
+
+    fn settle(&self, word: Word, until: Option<Until>, update: &Update<'_>, at: At) -> Result<u64, u64> {
+        if self.is_inert() {
+            return Ok(self.peek(word));
+        }
+        let loc = self.loc(word);
+        let status = until.map_or(Status::Ready, |until| Status::Settling(loc, until));
+        self.announced(status, Footprint::futex(&[number(loc)]), at);
+        let done = self.machine.borrow_mut().settle(loc, update, at);
+        done.unwrap_or_else(|fault| self.fail(&fault, at))
+    }
+
+    fn read_alone(&self, word: Word, at: At) -> u64 {
+        if self.is_inert() {
+            return self.peek(word);
+        }
+        let loc = self.loc(word);
+        let read = self.machine.borrow_mut().read_alone(loc, at);
+        read.unwrap_or_else(|fault| self.fail(&fault, at))
     }
 
     fn peek(&self, word: Word) -> u64 {
@@ -277,6 +297,10 @@ impl Engine for Explorer<'_, '_> {
         self.machine.borrow_mut().has_passed(deadline, at)
     }
 
+    fn time_passes(&self) -> bool {
+        self.machine.borrow().config.timeouts
+    }
+
     fn spawn(&self, body: Box<dyn FnOnce()>, at: At) -> usize {
         self.start(body, false, at)
     }
@@ -302,6 +326,10 @@ impl Engine for Explorer<'_, '_> {
         me
     }
 
+    fn running_thread(&self) -> usize {
+        self.machine.borrow().current()
+    }
+
     fn current_process(&self) -> usize {
         self.machine.borrow().process()
     }
@@ -314,6 +342,10 @@ impl Engine for Explorer<'_, '_> {
         let chosen = machine.pick(Kind::User, count);
         machine.tell(at, || Said::Text(format!("chooses {chosen} of {count}")));
         chosen
+    }
+
+    fn steer(&self, steering: Steering) {
+        self.machine.borrow_mut().steering.steer(steering);
     }
 
     fn signals(&self, request: Request, at: At) -> u64 {

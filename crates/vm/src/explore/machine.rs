@@ -22,14 +22,16 @@ use super::Config;
 use super::bounds::Bounds;
 use super::coverage::Coverage;
 use super::kernel::{Clocks, Sleeper, Vain};
+use super::narrow::Narrow;
 use super::rounds::Round;
 use super::run::Choices;
 use super::signals::Signals;
+use super::steering::Steering;
 use super::story::{Said, Story};
 use super::verdict::Verdict;
 use super::words::chooser;
 use crate::choice::{Candidate, Footprint, Kind, Strategy as _};
-use crate::engine::{At, Word};
+use crate::engine::{At, Until, Word};
 use crate::memory::{Fault, Loc, Memory, MsgId, What};
 use core::any::Any;
 use core::ops::Range;
@@ -45,6 +47,8 @@ pub(super) enum Status {
     Spinning,
     /// A wake-up, or the end of its deadline, or a signal.
     Asleep,
+    /// A newest value.
+    Settling(Loc, Until),
     /// The end of a thread.
     Joining(usize),
     /// It has died, and the kernel has not yet cleaned up after it.
@@ -98,7 +102,7 @@ pub(super) struct Thread {
 
 impl Thread {
     fn waits(&self) -> bool {
-        matches!(self.status, Status::Spinning | Status::Asleep | Status::Joining(_))
+        !matches!(self.status, Status::Ready | Status::Exiting | Status::Done)
     }
 }
 
@@ -124,7 +128,8 @@ pub(super) struct Machine<'a, 's> {
     /// The histories of words, by the number in their bytes.
     pub(super) words: Vec<Loc>,
     pub(super) first_number: u64,
-    pub(super) bytes: Vec<Loc>,
+    pub(super) bytes: Narrow<8>,
+    pub(super) halves: Narrow<16>,
     pub(super) queue: VecDeque<Sleeper>,
     pub(super) vain: Vec<Vain>,
     pub(super) clocks: Clocks,
@@ -136,6 +141,7 @@ pub(super) struct Machine<'a, 's> {
     pub(super) bounds: Bounds,
     /// Whether what is created now was there before the run.
     pub(super) before_all: bool,
+    pub(super) steering: Steering,
     /// Scratch for `schedule`.
     pub(super) enabled: Vec<Candidate>,
 }
@@ -165,7 +171,8 @@ impl<'a, 's> Machine<'a, 's> {
             words: Vec::new(),
             // Numbers differ from run to run, so that a word that outlived its run is noticed.
             first_number: 1 + (run % 0x7f_ffff) * 0x100,
-            bytes: Vec::new(),
+            bytes: Narrow::default(),
+            halves: Narrow::default(),
             queue: VecDeque::new(),
             vain: Vec::new(),
             clocks: Clocks::default(),
@@ -176,6 +183,7 @@ impl<'a, 's> Machine<'a, 's> {
             spurious: 0,
             bounds: Bounds::default(),
             before_all: false,
+            steering: Steering::default(),
             enabled: Vec::new(),
         }
     }
@@ -206,10 +214,15 @@ impl<'a, 's> Machine<'a, 's> {
     }
 
     pub(super) fn pick(&mut self, kind: Kind, count: usize) -> usize {
-        if count < 2 { 0 } else { chooser(self.choices, self.config.stale > 0, &mut false)(kind, count) }
+        if count < 2 || self.steering.is_tame() {
+            0
+        } else {
+            chooser(self.choices, self.config.stale > 0, &mut false)(kind, count)
+        }
     }
 
     pub(super) fn yielded(&mut self) {
+        self.steering.yields();
         self.choices.yielded(self.current);
     }
 
@@ -311,6 +324,20 @@ impl<'a, 's> Machine<'a, 's> {
         self.verdict = Some(Verdict::Panic(text));
     }
 
+    /// Whether all threads have come to their end, by themselves.
+    pub(super) fn has_ended(&self) -> bool {
+        self.deaths == 0 && self.threads.iter().all(|thread| thread.status == Status::Done)
+    }
+
+    /// What was not given back.
+    pub(super) fn leaks(&mut self, text: String) -> Verdict {
+        let steps = self.steps;
+        if let Some(story) = &mut self.story {
+            story.tell_without_place(steps, 0, text.clone());
+        }
+        Verdict::Leak(text)
+    }
+
     /// The model goes on after a panic, whose clean-up has not happened here.
     pub(super) fn caught(&mut self) {
         let text = super::quiet::take_message().unwrap_or_else(|| "a panic".into());
@@ -361,10 +388,14 @@ impl<'a, 's> Machine<'a, 's> {
                         self.enabled.retain(|candidate| candidate.thread != tired);
                     }
                     // An armed signal need not come: any last step of another keeps it from coming.
-                    if !self.handlers.is_empty() {
+                    // A thread that must keep its turn keeps others from going.
+                    if !self.handlers.is_empty() || self.is_restricted() {
                         self.choices.all_orders();
                     }
-                    self.choices.thread(&self.enabled)
+                    self.restrict_enabled();
+                    let chosen = self.choices.thread(&self.enabled);
+                    self.takes_its_turn(self.enabled[chosen].thread);
+                    chosen
                 }
             };
             if self.is_systematic && self.redundant_since.is_none() && self.choices.is_redundant() {
@@ -434,6 +465,7 @@ impl<'a, 's> Machine<'a, 's> {
             Status::Done => false,
             Status::Joining(other) => self.threads[other].status == Status::Done,
             Status::Asleep => self.sleeper_can_go(number),
+            Status::Settling(loc, until) => until.holds(self.memory.newest(loc)),
             Status::Spinning => {
                 let round = &thread.round;
                 round.goes_on()

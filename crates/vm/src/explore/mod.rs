@@ -59,6 +59,7 @@ mod machine;
 mod missing;
 mod mixed;
 mod names;
+mod narrow;
 mod parallel;
 mod pi;
 mod quiet;
@@ -67,6 +68,7 @@ mod reduction;
 mod rounds;
 mod run;
 mod signals;
+mod steering;
 mod story;
 mod stuck;
 mod verdict;
@@ -77,6 +79,7 @@ pub use coverage::{Coverage, Event, Operation, Site};
 pub use parallel::{run_on, run_parallel};
 pub(crate) use run::run_from;
 pub use run::{cover, run};
+pub use steering::{resume, skip, stop};
 pub use verdict::{Stuck, Verdict};
 
 use core::fmt;
@@ -193,6 +196,10 @@ pub struct Config {
     /// How long it goes on looking. It ends after the execution in which the time is up, and its
     /// report says so: [`Report::out_of_time`]. By default, until the executions are done.
     pub budget: Option<Duration>,
+    /// How often in an execution a thread may lose its turn although it could go on. A thread that
+    /// yields does not lose it. With a limit an exhaustive exploration leaves executions out, also
+    /// some that keep to the limit: [`Bounds::preemptions`].
+    pub preemptions: Option<u32>,
     /// Where chance begins.
     pub seed: u64,
     /// Steps of one execution beyond which it counts as endless.
@@ -202,6 +209,10 @@ pub struct Config {
     /// newest value and stores go last: memory is sequentially consistent, and what is ordered by
     /// nothing is still a data race.
     pub stale: u32,
+    /// Whether the end of an atomic has to be ordered after its uses. That is not known of a
+    /// program that shares it by a [`std::sync::Arc`], whose counts order nothing here. A use after
+    /// the end is an error either way.
+    pub ordered_drops: bool,
     /// Whether deadlines pass. Without, timed waits sleep until they are woken, so that no time-out
     /// hides a lost wake-up.
     pub timeouts: bool,
@@ -223,9 +234,11 @@ impl Default for Config {
             strategy: Strategy::Mixed,
             executions: 10_000,
             budget: None,
+            preemptions: None,
             seed: 1,
             max_steps: 20_000,
             stale: 8,
+            ordered_drops: true,
             timeouts: true,
             spurious: 1,
             deaths: Deaths::None,
@@ -257,7 +270,12 @@ impl Config {
         Self { strategy: Strategy::Replay(replay.to_owned()), ..self }
     }
 
-    fn with_environment(mut self) -> Self {
+    /// As the environment says: see the module's documentation.
+    ///
+    /// # Panics
+    /// If a variable does not hold a number.
+    #[must_use]
+    pub fn with_environment(mut self) -> Self {
         fn number(name: &str) -> Option<u64> {
             let text = env::var(name).ok()?;
             Some(text.parse().unwrap_or_else(|_| panic!("{name}={text}: not a number")))
@@ -294,6 +312,9 @@ impl fmt::Display for Config {
         }
         if self.stale == 0 {
             write!(f, ", newest values only")?;
+        }
+        if let Some(most) = self.preemptions {
+            write!(f, ", up to {most} preemptions")?;
         }
         if !self.timeouts {
             write!(f, ", no time-outs")?;

@@ -147,14 +147,23 @@ pub(super) fn execute(
         Kept::Story => (Some(Story::default()), None),
         Kept::Coverage(coverage) => (None, coverage),
     };
-    let mut machine = Machine::new(config, choices, systematic, next_run(), story);
+    let run = next_run();
+    let mut machine = Machine::new(config, choices, systematic, run, story);
     machine.coverage = coverage;
     let explorer = Explorer::new(machine);
     let body = Rc::clone(model);
     let _quiet = Quiet::new();
-    let verdict = install(&explorer, || explorer.run(Box::new(move || body())));
+    let body = move || {
+        body();
+        crate::thread::end_of_thread();
+    };
+    let verdict = install(&explorer, || explorer.run(Box::new(body)));
     let mut machine = explorer.into_machine();
     crate::process::end_run();
+    crate::thread::forget_tokens();
+    crate::thread::forget_all();
+    let leak = crate::sync::leaks::end_run(run).filter(|_| verdict.is_none() && machine.has_ended());
+    let verdict = verdict.or_else(|| leak.map(|leak| machine.leaks(leak)));
     let (steps, threads, death) = (machine.steps(), machine.threads.len(), machine.death());
     let (bounds, coverage) = (machine.bounds, machine.coverage.take());
     Outcome { verdict, steps, threads, bounds, death, story: machine.into_story(), coverage }

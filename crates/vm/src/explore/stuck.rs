@@ -50,7 +50,7 @@ impl Machine<'_, '_> {
             Status::Done => true,
             Status::Asleep => self.missed(number).is_some(),
             Status::Joining(_) => true,
-            Status::Ready | Status::Spinning | Status::Exiting => false,
+            Status::Ready | Status::Spinning | Status::Settling(..) | Status::Exiting => false,
         };
         let sleeps = |thread: &Thread| thread.status == Status::Asleep;
         self.threads.iter().any(sleeps)
@@ -81,6 +81,10 @@ impl Machine<'_, '_> {
                 Status::Ready => format!("thread {number} runs at {at}"),
                 Status::Spinning => format!("thread {number} spins at {at}{}", self.looked_at(thread)),
                 Status::Asleep => format!("thread {number} sleeps at {at}{}", self.sleeps_on(number)),
+                Status::Settling(loc, _) => {
+                    let (name, holds) = (self.word_name(loc), self.memory.newest(loc));
+                    format!("thread {number} waits at {at} for {name}, which holds {holds:#x}")
+                }
                 Status::Joining(other) => format!("thread {number} waits at {at} for thread {other} to end"),
             };
             Some(what)

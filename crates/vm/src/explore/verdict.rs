@@ -22,6 +22,9 @@ pub enum Verdict {
     LostWakeUp(Stuck),
     /// The threads go on and on, and none comes to its end.
     Livelock(Stuck),
+    /// All threads ended, and a value that has to be given back was not: an
+    /// [`Arc`](crate::sync::Arc), for one.
+    Leak(String),
     /// The machine was used in a way it cannot answer for.
     Misuse(String),
 }
@@ -50,6 +53,7 @@ impl Verdict {
             Self::Deadlock(_) => "deadlock",
             Self::LostWakeUp(_) => "lost wake-up",
             Self::Livelock(_) => "livelock",
+            Self::Leak(_) => "leak",
             Self::Misuse(_) => "misuse",
         }
     }
@@ -60,7 +64,7 @@ impl fmt::Display for Verdict {
         let kind = self.kind();
         match self {
             Self::Race(text) | Self::Unpublished(text) | Self::Dead(text) => f.write_str(text),
-            Self::Panic(text) | Self::Misuse(text) => write!(f, "{kind}: {text}"),
+            Self::Panic(text) | Self::Leak(text) | Self::Misuse(text) => write!(f, "{kind}: {text}"),
             Self::Deadlock(stuck) => write!(f, "{kind}: nobody can go on: {stuck}"),
             Self::LostWakeUp(stuck) => {
                 write!(f, "{kind}: nobody can go on, and a wake-up is missing: {stuck}")

@@ -3,6 +3,7 @@
 use super::bounds::Bound;
 use super::coverage::{Event, Operation};
 use super::machine::{Machine, Status, Thread};
+use super::narrow::Class;
 use super::run::Choices;
 use super::story::Said;
 use crate::choice::{Footprint, Kind, Strategy as _};
@@ -43,18 +44,15 @@ impl Machine<'_, '_> {
         if let Some(story) = &mut self.story {
             story.made(self.steps, self.current, loc, at);
         }
-        self.number(loc, width)
+        self.number(loc, width, Some((self.current, value)))
     }
 
     /// Gives `loc` the number that goes into the bytes of its word.
-    fn number(&mut self, loc: Loc, width: Width) -> u64 {
-        if width == Width::W8 {
-            self.bytes.push(loc);
-            assert!(
-                self.bytes.len() < 256,
-                "one execution can make 255 atomics of one byte, and no more: use wider ones, or a shorter model"
-            );
-            return self.byte_number(self.bytes.len() - 1);
+    fn number(&mut self, loc: Loc, width: Width, class: Class) -> u64 {
+        match width {
+            Width::W8 => return self.bytes.number(loc, class, self.run),
+            Width::W16 => return self.halves.number(loc, class, self.run),
+            Width::W32 | Width::W64 => {}
         }
         self.words.push(loc);
         let number = self.first_number + self.words.len() as u64 - 1;
@@ -67,26 +65,24 @@ impl Machine<'_, '_> {
         let bits = word.bits();
         if bits == 0 {
             let loc = self.memory.create_zeroed();
-            let number = self.number(loc, word.width());
+            let number = self.number(loc, word.width(), None);
             word.set_bits(number);
+            self.known(word);
             return Some(loc);
         }
         self.known(word)
     }
 
-    fn known(&self, word: Word) -> Option<Loc> {
-        if word.width() == Width::W8 {
-            let index = (word.bits() + 254).checked_sub(self.run % 255)?;
-            return self.bytes.get(index as usize % 255).copied().filter(|_| word.bits() != 0);
+    fn known(&mut self, word: Word) -> Option<Loc> {
+        let address = self.canonical_address(word.address());
+        match word.width() {
+            Width::W8 => self.bytes.find(word.bits(), address, self.run),
+            Width::W16 => self.halves.find(word.bits(), address, self.run),
+            Width::W32 | Width::W64 => {
+                let index = word.bits().checked_sub(self.first_number)?;
+                self.words.get(usize::try_from(index).ok()?).copied()
+            }
         }
-        let index = word.bits().checked_sub(self.first_number)?;
-        self.words.get(usize::try_from(index).ok()?).copied()
-    }
-
-    /// The number of the atomic of one byte that was made as the one of this index; another one in
-    /// another run.
-    fn byte_number(&self, index: usize) -> u64 {
-        1 + (index as u64 + self.run) % 255
     }
 
     pub(super) fn peek(&mut self, word: Word) -> u64 {
@@ -95,8 +91,13 @@ impl Machine<'_, '_> {
 
     pub(super) fn retire(&mut self, word: Word, at: At) -> Result<(), Fault> {
         let Some(loc) = self.known(word) else { return Ok(()) };
+        match word.width() {
+            Width::W8 => self.bytes.end(loc),
+            Width::W16 => self.halves.end(loc),
+            Width::W32 | Width::W64 => {}
+        }
         self.tell(at, || Said::Dropped { loc });
-        self.memory.retire(self.current, loc, at)
+        self.memory.retire(self.current, loc, self.config.ordered_drops, at)
     }
 
     /// The model calls the word `label`.
@@ -107,6 +108,38 @@ impl Machine<'_, '_> {
         {
             story.label(loc, label);
         }
+    }
+
+    /// An update of the newest value.
+    pub(super) fn settle(
+        &mut self,
+        loc: Loc,
+        update: &Update<'_>,
+        at: At,
+    ) -> Result<Result<u64, u64>, Fault> {
+        let updated = self.memory.update(self.current, loc, update, at, &mut |_, _| 0)?;
+        let before = updated.read.value;
+        let after = updated.written.is_some().then(|| (update.change)(before)).flatten();
+        let message = updated.written.as_ref().map_or(updated.read.message, |written| written.message);
+        self.looked(loc, updated.read.message, before, false);
+        self.looked(loc, message, after.unwrap_or(before), after.is_some());
+        let name = update.name;
+        self.tell(at, || Said::Update {
+            loc,
+            name,
+            order: if after.is_some() { update.success } else { update.failure },
+            seen: Seen::of(&updated.read),
+            after: after.map(|after| (message, after)),
+            would_have: false,
+        });
+        Ok(if after.is_some() { Ok(before) } else { Err(before) })
+    }
+
+    /// A read as plain data.
+    pub(super) fn read_alone(&mut self, loc: Loc, at: At) -> Result<u64, Fault> {
+        let value = self.memory.read_alone(self.current, loc, at)?;
+        self.tell(at, || Said::Text(format!("reads {value:#x} as plain data")));
+        Ok(value)
     }
 
     pub(super) fn load(&mut self, loc: Loc, order: Ordering, at: At) -> Result<u64, Fault> {
@@ -131,7 +164,7 @@ impl Machine<'_, '_> {
     /// newer ones. On a real machine every store becomes visible at some time; without this rule no
     /// loop around a load would have to end.
     fn must_read_the_newest(&self, loc: Loc) -> bool {
-        self.config.stale == 0 || self.is_at_the_limit(loc)
+        self.config.stale == 0 || self.steering.is_tame() || self.is_at_the_limit(loc)
     }
 
     fn is_at_the_limit(&self, loc: Loc) -> bool {
@@ -164,7 +197,7 @@ impl Machine<'_, '_> {
     }
 
     pub(super) fn store(&mut self, loc: Loc, value: u64, order: Ordering, at: At) -> Result<(), Fault> {
-        let stale = self.config.stale > 0;
+        let stale = self.config.stale > 0 && !self.steering.is_tame();
         let mut left_out = false;
         let written = self.memory.store(
             self.current,
@@ -191,7 +224,8 @@ impl Machine<'_, '_> {
         let fresh = self.must_read_the_newest(loc);
         // An exchange that fails for no reason, is tried again at the same place, and fails again
         // shows nothing new, unless the program counts.
-        let may_fail = !self.is_systematic || self.threads[me].failed_weakly != Some((loc, at));
+        let may_fail = !self.steering.is_tame()
+            && (!self.is_systematic || self.threads[me].failed_weakly != Some((loc, at)));
         let (mut stale, mut weak) = (false, false);
         let updated = {
             let mut choose = chooser(self.choices, !fresh, &mut stale);

@@ -112,6 +112,7 @@ impl Memory {
     ) -> Result<Written, Fault> {
         let is_sc = order == Ordering::SeqCst;
         let step = self.begin_step(thread, loc, is_sc, at)?;
+        self.words[step.slot].may_write(thread, &self.threads[thread].now, at)?;
         let lowest = self.words[step.slot].position(self.floor(step));
         self.offered.clear();
         for position in (lowest..self.words[step.slot].messages.len()).rev() {
@@ -162,6 +163,7 @@ impl Memory {
                 let label = self.room(step, position);
                 self.keep_order(step, position, true, Some(label), update.success);
                 self.observe(step, position, update.success);
+                self.words[step.slot].may_write(thread, &self.threads[thread].now, at)?;
                 let message = &mut self.words[step.slot].messages[position];
                 message.taken = true;
                 let continued =
@@ -171,6 +173,12 @@ impl Memory {
                 Ok(Updated { read, written: Some(written), spurious: false })
             }
         }
+    }
+
+    /// The word is read as plain data.
+    pub(crate) fn read_alone(&mut self, thread: usize, loc: Loc, at: At) -> Result<u64, Fault> {
+        let step = self.begin_step(thread, loc, false, at)?;
+        self.words[step.slot].read_alone(thread, step.epoch, &self.threads[thread].now, at)
     }
 
     fn begin_step(&mut self, thread: usize, loc: Loc, is_sc: bool, at: At) -> Result<Step, Fault> {

@@ -39,6 +39,8 @@ pub(super) struct History {
     ended: Option<Access>,
     /// By thread: the last access, and which of its events that was. 0: none.
     last: Vec<(u32, Option<At>)>,
+    /// The reads of it as plain data, by thread and its event.
+    alone: Vec<(usize, u32, At)>,
 }
 
 impl History {
@@ -49,6 +51,7 @@ impl History {
         self.created = created;
         self.ended = None;
         self.last.clear();
+        self.alone.clear();
     }
 
     pub(super) fn newest(&self) -> &Message {
@@ -115,17 +118,52 @@ impl History {
     }
 
     /// That `thread`, which has accessed the word just now, comes after all others, and may end it.
-    pub(super) fn end(&mut self, thread: usize, view: &View, at: At) -> Result<(), Fault> {
+    /// Without a view it may.
+    pub(super) fn end(&mut self, thread: usize, view: Option<&View>, at: At) -> Result<(), Fault> {
         let access = Access { thread, what: What::Retire, at };
         for (other, &(epoch, place)) in self.last.iter().enumerate() {
             if let Some(place) = place
-                && view.epoch(other) < epoch
+                && view.is_some_and(|view| view.epoch(other) < epoch)
             {
                 let first = Access { thread: other, what: What::Atomic, at: place };
                 return Err(Fault::Race { first, second: access });
             }
         }
         self.ended = Some(access);
+        Ok(())
+    }
+
+    /// That `thread` comes after all writes, and may read the word as plain data with its event
+    /// `epoch`; it has done so then. The value.
+    pub(super) fn read_alone(
+        &mut self,
+        thread: usize,
+        epoch: u32,
+        view: &View,
+        at: At,
+    ) -> Result<u64, Fault> {
+        let second = Access { thread, what: What::PlainRead, at };
+        for message in &self.messages {
+            if let Message { writer: Some(writer), epoch, at: Some(at), .. } = *message
+                && view.epoch(writer) < epoch
+            {
+                let first = Access { thread: writer, what: What::Atomic, at };
+                return Err(Fault::Race { first, second });
+            }
+        }
+        self.alone.push((thread, epoch, at));
+        Ok(self.newest().value)
+    }
+
+    /// That `thread` comes after all reads of the word as plain data, and may write it.
+    pub(super) fn may_write(&self, thread: usize, view: &View, at: At) -> Result<(), Fault> {
+        for &(reader, epoch, place) in &self.alone {
+            if view.epoch(reader) < epoch {
+                let first = Access { thread: reader, what: What::PlainRead, at: place };
+                let second = Access { thread, what: What::Atomic, at };
+                return Err(Fault::Race { first, second });
+            }
+        }
         Ok(())
     }
 

@@ -308,11 +308,13 @@ impl Memory {
     }
 
     /// The atomic ends, which is a write to all of it: a thread that used it must have done so
-    /// before.
-    pub(crate) fn retire(&mut self, thread: usize, loc: Loc, at: At) -> Result<(), Fault> {
-        self.enter(thread, loc, false, at)?;
+    /// before. Unless it is not `ordered`: then it ends, and no use of it may follow.
+    pub(crate) fn retire(&mut self, thread: usize, loc: Loc, ordered: bool, at: At) -> Result<(), Fault> {
+        if ordered {
+            self.enter(thread, loc, false, at)?;
+        }
         let word = &mut self.words[loc.index()];
-        word.end(thread, &self.threads[thread].now, at)?;
+        word.end(thread, Some(&self.threads[thread].now).filter(|_| ordered), at)?;
         self.free.push_back(loc.slot);
         Ok(())
     }

@@ -1,6 +1,6 @@
 //! The atomic types. Each is as large as the machine's own, and its bytes belong to the engine.
 
-use crate::engine::{self, Update, Width, Word};
+use crate::engine::{self, At, Update, Width, Word};
 use core::cell::UnsafeCell;
 use core::fmt;
 use core::marker::PhantomData;
@@ -37,7 +37,21 @@ macro_rules! integer_value {
         }
     )*};
 }
-integer_value!(u8 u32 u64 usize);
+integer_value!(u8 u16 u32 u64 usize);
+
+macro_rules! signed_value {
+    ($($int:ident as $bits:ident)*) => {$(
+        impl Value for $int {
+            fn to_bits(self) -> u64 {
+                self as $bits as u64
+            }
+            fn from_bits(bits: u64) -> Self {
+                bits as Self
+            }
+        }
+    )*};
+}
+signed_value!(i8 as u8 i16 as u16 i32 as u32 i64 as u64 isize as usize);
 
 impl Value for bool {
     fn to_bits(self) -> u64 {
@@ -78,7 +92,10 @@ macro_rules! atomic {
             #[track_caller]
             #[must_use]
             pub fn new(value: $value) -> Self {
-                let at = Location::caller();
+                Self::new_at(value, Location::caller())
+            }
+
+            pub(super) fn new_at(value: $value, at: At) -> Self {
                 let bytes = engine::with(|engine| engine.create(value.to_bits(), Width::$width, at));
                 Self { bytes: UnsafeCell::new(bytes as $bytes), value: PhantomData }
             }
@@ -171,6 +188,31 @@ macro_rules! atomic {
                     }
                 }
                 Err(seen)
+            }
+
+            /// The value, to read and to change as plain data. What was known of the atomic ends,
+            /// as if it were dropped, and it begins anew with what `f` leaves.
+            #[track_caller]
+            pub fn with_mut<R>(&mut self, f: impl FnOnce(&mut $value) -> R) -> R {
+                let at = Location::caller();
+                let mut value =
+                    <$value>::from_bits(engine::with(|engine| engine.read_alone(self.word(), at)));
+                let result = f(&mut value);
+                engine::with(|engine| engine.retire(self.word()));
+                let bytes = engine::with(|engine| engine.create(value.to_bits(), Width::$width, at));
+                *self.bytes.get_mut() = bytes as $bytes;
+                result
+            }
+
+            /// Reads the value as plain data: a write that is not ordered with this is a data race.
+            ///
+            /// # Safety
+            /// No other thread writes the atomic meanwhile. (That one does is reported.)
+            #[track_caller]
+            #[must_use]
+            pub unsafe fn unsync_load(&self) -> $value {
+                let at = Location::caller();
+                <$value>::from_bits(engine::with(|engine| engine.read_alone(self.word(), at)))
             }
 
             /// The value, out of the atomic.
@@ -311,6 +353,18 @@ atomic!(/// As `core::sync::atomic::AtomicBool`.
     AtomicBool, bool, u8, W8);
 atomic!(/// As `core::sync::atomic::AtomicU8`.
     AtomicU8, u8, u8, W8);
+atomic!(/// As `core::sync::atomic::AtomicI8`.
+    AtomicI8, i8, u8, W8);
+atomic!(/// As `core::sync::atomic::AtomicU16`.
+    AtomicU16, u16, u16, W16);
+atomic!(/// As `core::sync::atomic::AtomicI16`.
+    AtomicI16, i16, u16, W16);
+atomic!(/// As `core::sync::atomic::AtomicI32`.
+    AtomicI32, i32, u32, W32);
+atomic!(/// As `core::sync::atomic::AtomicI64`.
+    AtomicI64, i64, u64, W64);
+atomic!(/// As `core::sync::atomic::AtomicIsize`.
+    AtomicIsize, isize, u64, W64);
 atomic!(/// As `core::sync::atomic::AtomicU32`.
     AtomicU32, u32, u32, W32);
 atomic!(/// As `core::sync::atomic::AtomicU64`.
@@ -319,15 +373,18 @@ atomic!(/// As `core::sync::atomic::AtomicUsize`.
     AtomicUsize, usize, u64, W64);
 atomic!(/// As `core::sync::atomic::AtomicPtr`.
     AtomicPtr<T>, *mut T, u64, W64);
-arithmetic!(AtomicU8, u8);
-arithmetic!(AtomicU32, u32);
-arithmetic!(AtomicU64, u64);
-arithmetic!(AtomicUsize, usize);
+
+macro_rules! integers {
+    ($($name:ident $value:ident,)*) => {$(
+        arithmetic!($name, $value);
+        bitwise!($name, $value);
+    )*};
+}
+integers!(
+    AtomicU8 u8, AtomicU16 u16, AtomicU32 u32, AtomicU64 u64, AtomicUsize usize,
+    AtomicI8 i8, AtomicI16 i16, AtomicI32 i32, AtomicI64 i64, AtomicIsize isize,
+);
 bitwise!(AtomicBool, bool);
-bitwise!(AtomicU8, u8);
-bitwise!(AtomicU32, u32);
-bitwise!(AtomicU64, u64);
-bitwise!(AtomicUsize, usize);
 
 impl<T> Default for AtomicPtr<T> {
     #[track_caller]
@@ -339,6 +396,13 @@ impl<T> Default for AtomicPtr<T> {
 impl From<bool> for AtomicBool {
     #[track_caller]
     fn from(value: bool) -> Self {
+        Self::new(value)
+    }
+}
+
+impl<T> From<*mut T> for AtomicPtr<T> {
+    #[track_caller]
+    fn from(value: *mut T) -> Self {
         Self::new(value)
     }
 }

@@ -1,13 +1,32 @@
 //! Atomics, cells and the busy-wait of the machine, with the faces they have in `core` and in loom.
 
+mod arc;
 mod atomic;
 mod cell;
+mod condvar;
+mod lazy;
+pub(crate) mod leaks;
+pub mod mpsc;
+mod mutex;
+mod object;
+mod once;
 mod per_run;
+mod rwlock;
 
-pub use atomic::{AtomicBool, AtomicPtr, AtomicU8, AtomicU32, AtomicU64, AtomicUsize, fence};
+pub use arc::Arc;
+pub use atomic::{
+    AtomicBool, AtomicI8, AtomicI16, AtomicI32, AtomicI64, AtomicIsize, AtomicPtr, AtomicU8, AtomicU16,
+    AtomicU32, AtomicU64, AtomicUsize, fence,
+};
 pub use cell::{UnsafeCell, Watch};
+pub use condvar::{Barrier, BarrierWaitResult, Condvar, WaitTimeoutResult};
 pub use core::sync::atomic::{Ordering, compiler_fence};
+pub use lazy::{DroppedPerRun, Tracked};
+pub use mutex::{Mutex, MutexGuard};
+pub(crate) use object::Token;
+pub use once::{LazyLock, Once, OnceLock};
 pub use per_run::PerRun;
+pub use rwlock::{RwLock, RwLockReadGuard, RwLockWriteGuard};
 
 use crate::engine;
 use core::panic::Location;

@@ -1,5 +1,6 @@
 //! Statics: one value a run.
 
+use super::leaks;
 use crate::engine;
 use core::any::Any;
 use core::fmt;
@@ -70,7 +71,7 @@ impl<T: 'static> PerRun<T> {
     #[cold]
     fn make(&self) -> &'static T {
         let mut value = None;
-        engine::with(|engine| engine.before_all(&mut || value = Some((self.make)())));
+        engine::with(|engine| engine.before_all(&mut || value = Some(leaks::ignoring(self.make))));
         let value = value.expect("the engine calls what it is given");
         let value = &Box::leak(Box::new(OwnLines(value))).0;
         // An engine may let another thread run while a value is made. Then the value that was

@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex};
 use ulocks_vm::explore::{Config, Verdict, explore, run};
 use ulocks_vm::futex;
 use ulocks_vm::sync::Ordering::{Acquire, Relaxed, Release};
-use ulocks_vm::sync::{AtomicBool, AtomicPtr, AtomicU8, AtomicU32, UnsafeCell, Watch, spin_until};
+use ulocks_vm::sync::{AtomicPtr, AtomicU8, AtomicU32, UnsafeCell, Watch, spin_until};
 use ulocks_vm::thread;
 
 /// That the first failure among all executions of `model` is of this kind and says all of `parts`.
@@ -371,13 +371,6 @@ fn an_operation_outside_of_a_run_is_refused() {
     let text =
         refused.downcast_ref::<String>().map_or_else(|| refused.downcast_ref::<&str>().copied(), |s| Some(s));
     assert!(text.unwrap_or_default().contains("outside of a run"), "{text:?}");
-}
-
-#[test]
-fn the_256th_atomic_of_one_byte_is_refused() {
-    let model = |count: usize| move || (0..count).for_each(|_| drop(AtomicBool::new(true)));
-    all_outcomes(model(255), [()]);
-    says("panic", &["255 atomics of one byte"], model(256));
 }
 
 #[test]

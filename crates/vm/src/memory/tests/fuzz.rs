@@ -142,7 +142,7 @@ pub(super) fn worn() -> Memory {
     for value in 0..70 {
         let loc = memory.create(thread, value, at);
         memory.store(thread, loc, 1, Relaxed, at, &mut |_, _| 0).expect("no fault");
-        memory.retire(thread, loc, at).expect("no fault");
+        memory.retire(thread, loc, true, at).expect("no fault");
     }
     memory.end(thread);
     memory

@@ -87,7 +87,7 @@ fn churn(memory: &mut Memory, thread: usize, order: Ordering) {
     memory.store(thread, loc, 2, order, at, &mut |_, n| n - 1).expect("no fault");
     let value = memory.load(thread, loc, Acquire, at, &mut |_, n| n - 1).expect("no fault").value;
     assert_eq!(value, 2, "a thread overlooks its own store");
-    memory.retire(thread, loc, at).expect("no fault");
+    memory.retire(thread, loc, true, at).expect("no fault");
 }
 
 /// The first of `limit` executions that the axioms do not admit.

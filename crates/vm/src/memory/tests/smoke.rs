@@ -35,10 +35,10 @@ fn an_atomic_must_be_published_and_may_not_be_used_after_its_end() {
     assert!(matches!(fault, Fault::Unpublished { .. }), "{fault}");
     let child = memory.spawn(Some(first));
     assert_eq!(memory.load(child, loc, Relaxed, at, &mut newest).unwrap().value, 7);
-    let fault = memory.retire(first, loc, at).unwrap_err();
+    let fault = memory.retire(first, loc, true, at).unwrap_err();
     assert!(matches!(fault, Fault::Race { .. }), "{fault}");
     memory.join(first, child);
-    memory.retire(first, loc, at).unwrap();
+    memory.retire(first, loc, true, at).unwrap();
     let fault = memory.store(first, loc, 1, Relaxed, at, &mut newest).unwrap_err();
     assert!(matches!(fault, Fault::Dead { ended: Some(_), .. }), "{fault}");
 }
@@ -49,13 +49,13 @@ fn a_place_is_used_again_and_old_names_stay_dead() {
     let mut memory = Memory::new();
     let thread = memory.spawn(None);
     let first = memory.create(thread, 1, at);
-    memory.retire(thread, first, at).unwrap();
+    memory.retire(thread, first, true, at).unwrap();
     let mut others = Vec::new();
     for value in 0..1000 {
         let loc = memory.create(thread, value, at);
         assert_eq!(memory.load(thread, loc, Relaxed, at, &mut newest).unwrap().value, value);
         assert!(loc.index() < 70, "slots are not used again");
-        memory.retire(thread, loc, at).unwrap();
+        memory.retire(thread, loc, true, at).unwrap();
         others.push(loc);
     }
     let fault = memory.load(thread, first, Relaxed, at, &mut newest).unwrap_err();

@@ -1,8 +1,21 @@
-//! Threads of the machine, with the face of `std::thread`.
+//! Threads of the machine, with the face of `std::thread`. A thread is known by its number.
+
+mod builder;
+mod local;
+mod park;
+mod scope;
+
+pub use builder::Builder;
+pub use local::{AccessError, LocalKey};
+pub(crate) use local::{end_of_thread, forget_all};
+pub(crate) use park::forget_tokens;
+pub use park::{park, park_timeout, unpark};
+pub use scope::{Scope, ScopedJoinHandle, scope};
 
 use crate::engine;
 use core::fmt;
 use core::panic::Location;
+use core::time::Duration;
 use std::cell::RefCell;
 use std::rc::Rc;
 
@@ -26,23 +39,55 @@ pub fn spawn<T: Send + 'static>(body: impl FnOnce() -> T + Send + 'static) -> Jo
 }
 
 /// Hands `body` to `spawn`, with a place for what it returns.
-pub(crate) fn start<T: Send + 'static>(
-    body: impl FnOnce() -> T + Send + 'static,
-    spawn: impl FnOnce(Box<dyn FnOnce()>) -> usize,
+pub(crate) fn start<'a, T: Send + 'a>(
+    body: impl FnOnce() -> T + Send + 'a,
+    spawn: impl FnOnce(Box<dyn FnOnce() + 'a>) -> usize,
 ) -> JoinHandle<T> {
     let result = Rc::new(RefCell::new(None));
     let slot = Rc::clone(&result);
     let thread = spawn(Box::new(move || {
         let value = body();
+        end_of_thread();
         *slot.borrow_mut() = Some(value);
     }));
     JoinHandle { thread, result }
+}
+
+/// Waits until the thread of this number has ended.
+#[track_caller]
+pub fn wait_for(thread: usize) {
+    let at = Location::caller();
+    engine::with(|engine| engine.join(thread, at));
+}
+
+/// Lets others go first.
+#[track_caller]
+pub fn yield_now() {
+    crate::sync::yield_now();
+}
+
+/// Waits until `duration` has passed: a time-out, where
+/// [`Config::timeouts`](crate::explore::Config::timeouts) is on, and a yield, where it is off.
+#[track_caller]
+pub fn sleep(duration: Duration) {
+    use crate::clock::{Clock, Time, has_passed, now};
+    let deadline = Time { clock: Clock::Monotonic, since_zero: now(Clock::Monotonic) + duration };
+    if crate::engine::with(|engine| engine.time_passes()) {
+        crate::sync::spin_until(|| has_passed(deadline));
+    } else {
+        yield_now();
+    }
 }
 
 /// The number of the calling thread: 0 runs the model itself.
 #[must_use]
 pub fn current() -> usize {
     engine::with(|engine| engine.current_thread())
+}
+
+/// As [`current`], for the machine's own use: the program is not told the number.
+fn running() -> usize {
+    engine::with(|engine| engine.running_thread())
 }
 
 /// The CPU on which the calling thread runs, if the run has CPUs: in the cost model, from 0 on. An
@@ -63,6 +108,12 @@ impl<T> JoinHandle<T> {
     #[must_use]
     pub fn thread(&self) -> usize {
         self.thread
+    }
+
+    /// Whether the thread has returned. What it did is not ordered by that.
+    #[must_use]
+    pub fn is_finished(&self) -> bool {
+        self.result.borrow().is_some()
     }
 
     /// Waits until the thread has ended, and takes what it returned.

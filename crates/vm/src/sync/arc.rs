@@ -1,0 +1,338 @@
+//! A shared pointer of std's shape, whose counts order as std's do and whose leaks are reported.
+
+use super::leaks;
+use super::{AtomicU64, fence};
+use crate::engine::{self, At};
+use core::borrow::Borrow;
+use core::cell::Cell;
+use core::cmp::Ordering as Order;
+use core::fmt;
+use core::hash::{Hash, Hasher};
+use core::mem::ManuallyDrop;
+use core::ops::Deref;
+use core::panic::Location;
+use core::pin::Pin;
+use core::sync::atomic::Ordering::{Acquire, Relaxed, Release};
+use std::rc::Rc;
+
+/// As `std::sync::Arc`, with the ordering of its counts: what a thread did before it drops its
+/// pointer is known to the thread that drops the last one. A pointer that is not dropped by the end
+/// of the execution is a leak, which ends the run.
+///
+/// A drop is a step. A clone is none: it happens together with the step before it. There are no
+/// weak pointers.
+///
+/// # Examples
+/// ```
+/// use ulocks_vm::explore::{Config, finds_bug_saying};
+/// use ulocks_vm::sync::Arc;
+///
+/// finds_bug_saying("leak", Config::exhaustive(), || std::mem::forget(Arc::new(1)));
+/// ```
+pub struct Arc<T: ?Sized> {
+    /// Dropped in `drop`, before the count may go.
+    data: ManuallyDrop<std::sync::Arc<T>>,
+    count: Rc<Count>,
+}
+
+/// How many pointers there are.
+pub(super) struct Count {
+    pointers: Cell<usize>,
+    /// Into which drops release.
+    dropped: AtomicU64,
+    leak: u64,
+}
+
+// SAFETY: the data is shared as by `std::sync::Arc`. All threads of a run are on one OS thread, and
+// the count is touched between steps.
+unsafe impl<T: ?Sized + Sync + Send> Send for Arc<T> {}
+// SAFETY: as above.
+unsafe impl<T: ?Sized + Sync + Send> Sync for Arc<T> {}
+
+impl<T> Arc<T> {
+    /// A pointer to `value`.
+    #[track_caller]
+    pub fn new(value: T) -> Self {
+        Self::begin(std::sync::Arc::new(value), Location::caller())
+    }
+
+    /// A pinned pointer to `value`.
+    #[track_caller]
+    pub fn pin(value: T) -> Pin<Self> {
+        let pointer = Self::begin(std::sync::Arc::new(value), Location::caller());
+        // SAFETY: the value lies behind a `std::sync::Arc` of its own and is moved out of it only
+        // by `try_unwrap`, which needs the unpinned pointer.
+        unsafe { Pin::new_unchecked(pointer) }
+    }
+
+    /// The value, if this is the only pointer.
+    ///
+    /// # Errors
+    /// The pointer, if it is not.
+    #[track_caller]
+    pub fn try_unwrap(this: Self) -> Result<T, Self> {
+        if !this.is_alone(Location::caller()) {
+            return Err(this);
+        }
+        this.count.end();
+        let mut this = ManuallyDrop::new(this);
+        // SAFETY: `this` is not dropped, so the data is taken once.
+        let data = unsafe { ManuallyDrop::take(&mut this.data) };
+        // SAFETY: likewise, the count.
+        drop(unsafe { core::ptr::read(&raw const this.count) });
+        Ok(std::sync::Arc::try_unwrap(data).unwrap_or_else(|_| unreachable!("the only pointer")))
+    }
+
+    /// The value, if this is the only pointer. Of several threads that call this, one gets it.
+    #[track_caller]
+    pub fn into_inner(this: Self) -> Option<T> {
+        Self::try_unwrap(this).ok()
+    }
+}
+
+impl<T: Clone> Arc<T> {
+    /// The value, copied if there is another pointer.
+    #[track_caller]
+    pub fn make_mut(this: &mut Self) -> &mut T {
+        if !this.is_alone(Location::caller()) {
+            *this = Self::new((**this).clone());
+        }
+        // SAFETY: this is the only pointer.
+        unsafe { &mut *std::sync::Arc::as_ptr(&this.data).cast_mut() }
+    }
+}
+
+impl<T: ?Sized> Arc<T> {
+    /// Makes a pointer of std's, for values that are unsized: `from_std(std::sync::Arc::new(x) as
+    /// std::sync::Arc<dyn Trait>)`.
+    ///
+    /// # Panics
+    /// If there is another pointer to the value.
+    #[track_caller]
+    #[must_use]
+    pub fn from_std(mut pointer: std::sync::Arc<T>) -> Self {
+        assert!(std::sync::Arc::get_mut(&mut pointer).is_some(), "the pointer is shared already");
+        Self::begin(pointer, Location::caller())
+    }
+
+    #[track_caller]
+    fn begin(data: std::sync::Arc<T>, at: At) -> Self {
+        let address = std::sync::Arc::as_ptr(&data).cast::<()>().addr();
+        let (dropped, leak) = (AtomicU64::new(0), leaks::begin("Arc", at));
+        let count = Rc::new(Count { pointers: Cell::new(1), dropped, leak });
+        leaks::remember(leak, address, &count);
+        Self { data: ManuallyDrop::new(data), count }
+    }
+
+    /// How many pointers there are.
+    #[track_caller]
+    #[must_use]
+    pub fn strong_count(this: &Self) -> usize {
+        this.count.dropped.fetch_add(0, Relaxed);
+        this.count.pointers.get()
+    }
+
+    /// The value, if this is the only pointer.
+    #[track_caller]
+    pub fn get_mut(this: &mut Self) -> Option<&mut T> {
+        if this.is_alone(Location::caller()) { std::sync::Arc::get_mut(&mut this.data) } else { None }
+    }
+
+    #[track_caller]
+    fn is_alone(&self, _at: At) -> bool {
+        self.count.dropped.fetch_add(0, Acquire);
+        self.count.pointers.get() == 1
+    }
+
+    /// Whether both point to one value.
+    #[must_use]
+    pub fn ptr_eq(this: &Self, other: &Self) -> bool {
+        std::sync::Arc::ptr_eq(&this.data, &other.data)
+    }
+
+    /// The address of the value.
+    #[must_use]
+    pub fn as_ptr(this: &Self) -> *const T {
+        std::sync::Arc::as_ptr(&this.data)
+    }
+
+    /// The address of the value, in place of the pointer.
+    #[must_use = "the pointer is leaked if it is not made again by `from_raw`"]
+    pub fn into_raw(this: Self) -> *const T {
+        let mut this = ManuallyDrop::new(this);
+        // SAFETY: `this` is not dropped, so the count is taken once.
+        drop(unsafe { core::ptr::read(&raw const this.count) });
+        // SAFETY: likewise, the data.
+        std::sync::Arc::into_raw(unsafe { ManuallyDrop::take(&mut this.data) })
+    }
+
+    /// The pointer that `into_raw` took.
+    ///
+    /// # Safety
+    /// As `std::sync::Arc::from_raw`.
+    ///
+    /// # Panics
+    /// If there is no pointer to the value any more.
+    #[track_caller]
+    #[must_use]
+    pub unsafe fn from_raw(ptr: *const T) -> Self {
+        let count = leaks::find(ptr.cast::<()>().addr());
+        let count = count.expect("`Arc::from_raw` of a value that no pointer of this execution points to");
+        // SAFETY: by the caller's promise, `ptr` is from `into_raw`, which took it from a
+        // `std::sync::Arc`.
+        Self { data: ManuallyDrop::new(unsafe { std::sync::Arc::from_raw(ptr) }), count }
+    }
+
+    /// One pointer more.
+    ///
+    /// # Safety
+    /// As `std::sync::Arc::increment_strong_count`.
+    #[track_caller]
+    pub unsafe fn increment_strong_count(ptr: *const T) {
+        // SAFETY: the caller's promise.
+        let this = unsafe { Self::from_raw(ptr) };
+        let _ = Self::into_raw(this.clone());
+        let _ = Self::into_raw(this);
+    }
+
+    /// One pointer less.
+    ///
+    /// # Safety
+    /// As `std::sync::Arc::decrement_strong_count`.
+    #[track_caller]
+    pub unsafe fn decrement_strong_count(ptr: *const T) {
+        // SAFETY: the caller's promise.
+        drop(unsafe { Self::from_raw(ptr) });
+    }
+}
+
+impl Count {
+    /// The last pointer goes.
+    fn end(&self) {
+        self.pointers.set(0);
+        leaks::end(self.leak);
+    }
+}
+
+impl<T: ?Sized> Deref for Arc<T> {
+    type Target = T;
+
+    fn deref(&self) -> &T {
+        &self.data
+    }
+}
+
+impl<T: ?Sized> Clone for Arc<T> {
+    fn clone(&self) -> Self {
+        self.count.pointers.update(|pointers| pointers + 1);
+        Self { data: self.data.clone(), count: Rc::clone(&self.count) }
+    }
+}
+
+impl<T: ?Sized> Drop for Arc<T> {
+    fn drop(&mut self) {
+        if engine::is_installed() {
+            self.count.dropped.fetch_add(1, Release);
+            self.count.pointers.update(|pointers| pointers.saturating_sub(1));
+            if self.count.pointers.get() == 0 {
+                fence(Acquire);
+                self.count.end();
+            }
+        }
+        // SAFETY: this is the only place that drops it, and it is not used after.
+        unsafe { ManuallyDrop::drop(&mut self.data) };
+    }
+}
+
+impl<T: Default> Default for Arc<T> {
+    #[track_caller]
+    fn default() -> Self {
+        Self::new(T::default())
+    }
+}
+
+impl<T> From<T> for Arc<T> {
+    #[track_caller]
+    fn from(value: T) -> Self {
+        Self::new(value)
+    }
+}
+
+impl<T> From<Box<T>> for Arc<T> {
+    #[track_caller]
+    fn from(value: Box<T>) -> Self {
+        Self::new(*value)
+    }
+}
+
+impl From<&str> for Arc<str> {
+    #[track_caller]
+    fn from(value: &str) -> Self {
+        Self::from_std(value.into())
+    }
+}
+
+impl<T> From<Vec<T>> for Arc<[T]> {
+    #[track_caller]
+    fn from(value: Vec<T>) -> Self {
+        Self::from_std(value.into())
+    }
+}
+
+impl<T: ?Sized> AsRef<T> for Arc<T> {
+    fn as_ref(&self) -> &T {
+        self
+    }
+}
+
+impl<T: ?Sized> Borrow<T> for Arc<T> {
+    fn borrow(&self) -> &T {
+        self
+    }
+}
+
+impl<T: ?Sized> Unpin for Arc<T> {}
+
+impl<T: ?Sized + PartialEq> PartialEq for Arc<T> {
+    fn eq(&self, other: &Self) -> bool {
+        **self == **other
+    }
+}
+
+impl<T: ?Sized + Eq> Eq for Arc<T> {}
+
+impl<T: ?Sized + PartialOrd> PartialOrd for Arc<T> {
+    fn partial_cmp(&self, other: &Self) -> Option<Order> {
+        (**self).partial_cmp(&**other)
+    }
+}
+
+impl<T: ?Sized + Ord> Ord for Arc<T> {
+    fn cmp(&self, other: &Self) -> Order {
+        (**self).cmp(&**other)
+    }
+}
+
+impl<T: ?Sized + Hash> Hash for Arc<T> {
+    fn hash<H: Hasher>(&self, state: &mut H) {
+        (**self).hash(state);
+    }
+}
+
+impl<T: ?Sized + fmt::Debug> fmt::Debug for Arc<T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        (**self).fmt(f)
+    }
+}
+
+impl<T: ?Sized + fmt::Display> fmt::Display for Arc<T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        (**self).fmt(f)
+    }
+}
+
+impl<T: ?Sized> fmt::Pointer for Arc<T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Pointer::fmt(&Self::as_ptr(self), f)
+    }
+}

@@ -1,0 +1,119 @@
+//! What the objects of this module are made of: a word whose newest value counts.
+//!
+//! A lock is held or it is free, and an old value of its word says nothing. So an operation of an
+//! object is one step: it waits until the newest value lets it go on, and changes it. All changes
+//! are read-modify-writes, so a thread that acquires learns of all that was released into the word.
+//!
+//! State of an object beside its word is plain Rust data. It is touched after a step of the object
+//! and before the next step of any thread, so it changes together with the word.
+
+use super::AtomicU64;
+use crate::engine::{self, At, Until, Update};
+use core::mem::ManuallyDrop;
+use core::panic::Location;
+use core::sync::atomic::Ordering;
+
+pub(crate) struct Object {
+    word: AtomicU64,
+}
+
+impl Object {
+    #[track_caller]
+    pub(crate) fn new(value: u64) -> Self {
+        Self::new_at(value, Location::caller())
+    }
+
+    fn new_at(value: u64, at: At) -> Self {
+        Self { word: AtomicU64::new_at(value, at) }
+    }
+
+    /// Waits until the value is as `until` says, and changes it. The value before.
+    pub(crate) fn step(
+        &self,
+        name: &'static str,
+        until: Option<Until>,
+        order: Ordering,
+        at: At,
+        change: impl Fn(u64) -> u64,
+    ) -> u64 {
+        let (Ok(before) | Err(before)) = self.settle(name, until, order, at, &|value| Some(change(value)));
+        before
+    }
+
+    /// Changes the value, unless `change` declines.
+    pub(crate) fn try_step(
+        &self,
+        name: &'static str,
+        order: Ordering,
+        at: At,
+        change: impl Fn(u64) -> Option<u64>,
+    ) -> Result<u64, u64> {
+        self.settle(name, None, order, at, &change)
+    }
+
+    fn settle(
+        &self,
+        name: &'static str,
+        until: Option<Until>,
+        success: Ordering,
+        at: At,
+        change: &dyn Fn(u64) -> Option<u64>,
+    ) -> Result<u64, u64> {
+        let update = Update { name, success, failure: Ordering::Relaxed, weak: false, change };
+        engine::with(|engine| engine.settle(self.word.word(), until, &update, at))
+    }
+
+    /// The value, without a step.
+    pub(crate) fn peek(&self) -> u64 {
+        engine::with(|engine| engine.peek(self.word.word()))
+    }
+}
+
+/// A wake-up for one thread, which may come before that thread waits. It ends without a trace: what
+/// it wakes for has an order of its own, and the token may give none.
+pub(crate) struct Token(ManuallyDrop<Object>);
+
+impl Token {
+    const GIVEN: u64 = 1;
+
+    /// A token that all threads know of: what makes it known need not order anything.
+    #[track_caller]
+    pub(crate) fn new() -> Self {
+        let at = Location::caller();
+        let mut object = None;
+        engine::with(|engine| engine.before_all(&mut || object = Some(Object::new_at(0, at))));
+        Self(ManuallyDrop::new(object.expect("the engine calls what it is given")))
+    }
+
+    pub(crate) fn give(&self, name: &'static str, order: Ordering, at: At) {
+        self.0.step(name, None, order, at, |_| Self::GIVEN);
+    }
+
+    pub(crate) fn take(&self, name: &'static str, order: Ordering, at: At) {
+        self.0.step(name, Some(Until::Set(Self::GIVEN)), order, at, |_| 0);
+    }
+
+    /// Whether the token was there.
+    pub(crate) fn try_take(&self, name: &'static str, order: Ordering, at: At) -> bool {
+        self.0.try_step(name, order, at, |value| (value == Self::GIVEN).then_some(0)).is_ok()
+    }
+
+    /// As `take`, until `timeout` has passed. Whether the token was there.
+    pub(crate) fn take_for(
+        &self,
+        name: &'static str,
+        order: Ordering,
+        timeout: core::time::Duration,
+        at: At,
+    ) -> bool {
+        use crate::clock::{Clock, Time, has_passed, now};
+        let since_zero = now(Clock::Monotonic) + timeout;
+        let deadline = Time { clock: Clock::Monotonic, since_zero };
+        let mut taken = false;
+        super::spin_until(|| {
+            taken = self.try_take(name, order, at);
+            taken || has_passed(deadline)
+        });
+        taken
+    }
+}

@@ -1,0 +1,128 @@
+//! Variables of which each thread has its own.
+
+use core::any::Any;
+use core::cell::RefCell;
+use core::fmt;
+use core::marker::PhantomData;
+use core::mem;
+use std::collections::HashMap;
+use std::rc::Rc;
+
+/// As `std::thread::LocalKey`. The macro [`thread_local!`](crate::thread_local!) declares one.
+pub struct LocalKey<T: 'static> {
+    #[doc(hidden)]
+    pub init: fn() -> T,
+    #[doc(hidden)]
+    pub marker: PhantomData<fn(T)>,
+}
+
+/// The thread is past the end of its variables.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct AccessError;
+
+impl fmt::Display for AccessError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("already destroyed")
+    }
+}
+
+impl std::error::Error for AccessError {}
+
+/// A variable; `None` once it has been destroyed.
+type Slot = Option<Rc<dyn Any>>;
+
+thread_local! {
+    /// By thread and key.
+    static VALUES: RefCell<HashMap<(usize, usize), Slot>> = RefCell::default();
+    /// In which order they were made, by thread.
+    static MADE: RefCell<HashMap<usize, Vec<usize>>> = RefCell::default();
+}
+
+/// Destroys the variables of the calling thread, those made first first, as std does.
+pub(crate) fn end_of_thread() {
+    let thread = super::running();
+    loop {
+        let keys = MADE.with_borrow_mut(|made| made.remove(&thread));
+        let Some(keys) = keys else { return };
+        for key in keys {
+            let value = VALUES.with_borrow_mut(|values| values.insert((thread, key), None));
+            drop(value);
+        }
+    }
+}
+
+/// The run is over. What threads have left that did not end is leaked, as all that they own.
+pub(crate) fn forget_all() {
+    mem::forget(VALUES.take());
+    MADE.take();
+}
+
+impl<T: 'static> LocalKey<T> {
+    /// Calls `f` with the variable of the calling thread, which is made at its first use.
+    ///
+    /// # Panics
+    /// If it has been destroyed.
+    pub fn with<R>(&'static self, f: impl FnOnce(&T) -> R) -> R {
+        self.try_with(f).expect("a thread-local variable is used after it was destroyed")
+    }
+
+    /// As [`with`](Self::with).
+    ///
+    /// # Errors
+    /// If the variable has been destroyed.
+    pub fn try_with<R>(&'static self, f: impl FnOnce(&T) -> R) -> Result<R, AccessError> {
+        let value = self.value()?;
+        Ok(f(&value))
+    }
+
+    fn value(&'static self) -> Result<Rc<T>, AccessError> {
+        let key = (super::running(), core::ptr::from_ref(self).addr());
+        let slot = VALUES.with_borrow(|values| values.get(&key).cloned());
+        let value = match slot {
+            Some(None) => return Err(AccessError),
+            Some(Some(value)) => value,
+            None => {
+                let value: Rc<dyn Any> = Rc::new((self.init)());
+                VALUES.with_borrow_mut(|values| values.insert(key, Some(Rc::clone(&value))));
+                MADE.with_borrow_mut(|made| made.entry(key.0).or_default().push(key.1));
+                value
+            }
+        };
+        Ok(value.downcast().expect("the key is that of the type"))
+    }
+}
+
+impl<T: 'static> LocalKey<RefCell<T>> {
+    /// Calls `f` with the value, borrowed.
+    pub fn with_borrow<R>(&'static self, f: impl FnOnce(&T) -> R) -> R {
+        self.with(|cell| f(&cell.borrow()))
+    }
+
+    /// Calls `f` with the value, borrowed exclusively.
+    pub fn with_borrow_mut<R>(&'static self, f: impl FnOnce(&mut T) -> R) -> R {
+        self.with(|cell| f(&mut cell.borrow_mut()))
+    }
+}
+
+impl<T: 'static> fmt::Debug for LocalKey<T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("LocalKey { .. }")
+    }
+}
+
+/// As `std::thread_local!`, for threads of the machine.
+#[macro_export]
+macro_rules! thread_local {
+    () => {};
+    ($(#[$attr:meta])* $vis:vis static $name:ident: $t:ty = const $init:block $(; $($rest:tt)*)?) => {
+        $crate::thread_local!($(#[$attr])* $vis static $name: $t = $init);
+        $($crate::thread_local!($($rest)*);)?
+    };
+    ($(#[$attr:meta])* $vis:vis static $name:ident: $t:ty = $init:expr $(; $($rest:tt)*)?) => {
+        $(#[$attr])* $vis static $name: $crate::thread::LocalKey<$t> = $crate::thread::LocalKey {
+            init: (|| $init) as fn() -> $t,
+            marker: ::core::marker::PhantomData,
+        };
+        $($crate::thread_local!($($rest)*);)?
+    };
+}

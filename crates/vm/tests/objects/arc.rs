@@ -1,0 +1,89 @@
+//! The shared pointer: what its drops order, and its leaks.
+
+use crate::Plain;
+use ulocks_vm::explore::{Config, explore, finds_bug_saying};
+use ulocks_vm::sync::{Arc, DroppedPerRun, Mutex, PerRun, Tracked};
+use ulocks_vm::thread;
+
+/// What a thread did before it dropped its pointer is known to the thread that drops the value.
+#[test]
+fn the_last_drop_knows_the_others() {
+    struct Reads(Plain);
+    impl Drop for Reads {
+        fn drop(&mut self) {
+            self.0.get();
+        }
+    }
+    explore(Config::exhaustive(), || {
+        let data = Arc::new(Reads(Plain::default()));
+        let other = Arc::clone(&data);
+        let other = thread::spawn(move || {
+            other.0.add(1);
+            drop(other);
+        });
+        drop(data);
+        other.join().unwrap();
+    });
+}
+
+#[test]
+fn one_of_two_gets_the_value() {
+    explore(Config::exhaustive(), || {
+        let one = Arc::new(Plain::default());
+        let two = Arc::clone(&one);
+        let other = thread::spawn(move || Arc::into_inner(two).is_some());
+        let mine = Arc::into_inner(one).is_some();
+        assert!(!(other.join().unwrap() && mine));
+    });
+}
+
+#[test]
+fn get_mut_is_exclusive() {
+    explore(Config::exhaustive(), || {
+        let mut one = Arc::new(Plain::default());
+        let two = Arc::clone(&one);
+        let other = thread::spawn(move || {
+            two.add(1);
+            drop(two);
+        });
+        if let Some(data) = Arc::get_mut(&mut one) {
+            assert_eq!(data.add(1), 2);
+        }
+        other.join().unwrap();
+    });
+}
+
+#[test]
+fn a_pointer_that_is_kept_is_a_leak() {
+    let failure = finds_bug_saying("leak", Config::exhaustive(), || {
+        struct Ring(Mutex<Option<Arc<Ring>>>);
+        let ring = Arc::new(Ring(Mutex::new(None)));
+        *ring.0.lock().unwrap() = Some(Arc::clone(&ring));
+    });
+    assert!(failure.to_string().contains("arc.rs"), "{failure}");
+    finds_bug_saying("leak", Config::exhaustive(), || std::mem::forget(Tracked::new("thing")));
+}
+
+#[test]
+fn raw_pointers_count() {
+    explore(Config::exhaustive(), || {
+        let one: Arc<str> = Arc::from("text");
+        let raw = Arc::into_raw(one.clone());
+        unsafe { Arc::increment_strong_count(raw) };
+        assert_eq!(Arc::strong_count(&one), 3);
+        unsafe { Arc::decrement_strong_count(raw) };
+        drop(unsafe { Arc::from_raw(raw) });
+        assert_eq!((Arc::strong_count(&one), &*one), (1, "text"));
+    });
+}
+
+#[test]
+fn statics_are_no_leaks() {
+    static KEPT: PerRun<Arc<u32>> = PerRun::new(|| Arc::new(1));
+    static DROPPED: DroppedPerRun<Arc<u32>> = DroppedPerRun::new(|| Arc::new(2));
+    explore(Config::exhaustive(), || {
+        assert_eq!(**KEPT + **DROPPED.get(), 3);
+        unsafe { DroppedPerRun::drop_all() };
+    });
+    finds_bug_saying("leak", Config::exhaustive(), || assert_eq!(**DROPPED.get(), 2));
+}

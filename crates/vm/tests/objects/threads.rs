@@ -1,0 +1,106 @@
+//! Parking, scopes, and variables of a thread.
+
+use crate::{Plain, all_outcomes};
+use std::cell::{Cell, RefCell};
+use std::time::Duration;
+use ulocks_vm::explore::{Config, explore, finds_bug_saying};
+use ulocks_vm::sync::{Arc, AtomicU32, Ordering::Relaxed};
+use ulocks_vm::thread;
+
+#[test]
+fn a_token_is_kept_and_orders() {
+    explore(Config::exhaustive(), || {
+        let data = Arc::new(Plain::default());
+        let me = thread::current();
+        let other = {
+            let data = Arc::clone(&data);
+            thread::spawn(move || {
+                data.add(1);
+                thread::unpark(me);
+            })
+        };
+        thread::park();
+        assert_eq!(data.get(), 1);
+        other.join().unwrap();
+    });
+}
+
+#[test]
+fn a_second_park_needs_a_second_token() {
+    finds_bug_saying("deadlock", Config::exhaustive(), || {
+        thread::unpark(0);
+        thread::unpark(0);
+        thread::park();
+        thread::park();
+    });
+    explore(Config::exhaustive(), || thread::park_timeout(Duration::from_millis(1)));
+}
+
+#[test]
+fn threads_of_a_scope_borrow_and_are_joined() {
+    let model = || {
+        let (data, word) = (Plain::default(), AtomicU32::new(0));
+        let seen = thread::scope(|scope| {
+            scope.spawn(|| data.add(1));
+            let other = scope.spawn(|| word.swap(1, Relaxed));
+            (word.swap(2, Relaxed), other.join().unwrap())
+        });
+        assert_eq!(data.get(), 1);
+        seen
+    };
+    all_outcomes(model, [(0, 2), (1, 0)]);
+}
+
+ulocks_vm::thread_local! {
+    static NUMBER: Cell<u32> = Cell::new(7);
+    static KEPT: RefCell<Option<Noted>> = const { RefCell::new(None) };
+}
+
+/// Counts its drops in a word of the execution.
+struct Noted(Arc<AtomicU32>);
+
+impl Drop for Noted {
+    fn drop(&mut self) {
+        self.0.fetch_add(1, Relaxed);
+        assert!(KEPT.try_with(|_| ()).is_err(), "the variable is gone by now");
+    }
+}
+
+#[test]
+fn each_thread_has_its_own_variables_and_drops_them() {
+    explore(Config::exhaustive(), || {
+        let drops = Arc::new(AtomicU32::new(0));
+        NUMBER.set_to(1);
+        let other = {
+            let drops = Arc::clone(&drops);
+            thread::spawn(move || {
+                assert_eq!(NUMBER.with(Cell::get), 7);
+                KEPT.with_borrow_mut(|kept| *kept = Some(Noted(drops)));
+            })
+        };
+        other.join().unwrap();
+        assert_eq!(drops.load(Relaxed), 1);
+        assert_eq!(NUMBER.with(Cell::get), 1);
+    });
+}
+
+trait SetTo {
+    fn set_to(&'static self, number: u32);
+}
+
+impl SetTo for thread::LocalKey<Cell<u32>> {
+    fn set_to(&'static self, number: u32) {
+        self.with(|cell| cell.set(number));
+    }
+}
+
+#[test]
+fn a_thread_with_a_name_runs() {
+    explore(Config::exhaustive(), || {
+        let builder = thread::Builder::new().name("worker".into()).stack_size(1 << 20);
+        assert_eq!(builder.name_of(), Some("worker"));
+        let handle = builder.spawn(|| 3).unwrap();
+        assert_eq!(handle.join().unwrap(), 3);
+        thread::sleep(Duration::from_millis(1));
+    });
+}
