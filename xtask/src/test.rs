@@ -51,6 +51,7 @@ pub fn run(shell: &Shell, workspace: &Workspace, steps: &mut Steps) -> anyhow::R
         world.run_models(&[], &[], &[], shell, workspace, steps)?;
     }
     vm::downstream(shell, workspace, steps)?;
+    vm::loom_tests(shell, workspace, steps)?;
     patches(shell, workspace, steps)?;
     mutants::run_part(workspace, steps, MUTANTS_MINUTES)?;
     examples(shell, workspace, steps)?;

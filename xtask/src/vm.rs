@@ -8,7 +8,7 @@ use crate::flags::Vm;
 use crate::steps::Steps;
 use crate::vm_coverage::{self, Total};
 use crate::workspace::Workspace;
-use crate::world::World;
+use crate::world::{World, with_flags};
 use anyhow::{Context, bail};
 use xshell::{Shell, cmd};
 
@@ -38,6 +38,7 @@ pub fn run(flags: &Vm, shell: &Shell, workspace: &Workspace, steps: &mut Steps) 
     }
     if flags.package.is_empty() && flags.filter.is_empty() {
         downstream(shell, workspace, steps)?;
+        loom_tests(shell, workspace, steps)?;
     }
     Ok(())
 }
@@ -51,6 +52,17 @@ pub fn downstream(shell: &Shell, workspace: &Workspace, steps: &mut Steps) -> an
         "cargo test --manifest-path examples/downstream/Cargo.toml --profile model --features vm"
     );
     Ok(steps.run("downstream, vm", run, &world.env())?)
+}
+
+/// Runs the loom tests of a crate outside of this workspace, with the patch that the README of
+/// `ulocks-loom` gives.
+pub fn loom_tests(shell: &Shell, workspace: &Workspace, steps: &mut Steps) -> anyhow::Result<()> {
+    let target = workspace.target().join("loom-tests");
+    let manifest = "examples/loom-tests/Cargo.toml";
+    let run =
+        cmd!(shell, "cargo test --manifest-path {manifest} --profile model --target-dir {target} --test loom");
+    let flags = with_flags("RUSTFLAGS", "--cfg loom");
+    Ok(steps.run("loom tests of a user, patched", run, &[("RUSTFLAGS", &flags)])?)
 }
 
 /// Refuses options that exclude each other.

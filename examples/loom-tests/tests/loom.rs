@@ -1,0 +1,146 @@
+//! Tests written for loom, which the patch in the manifest runs on the virtual machine.
+
+#![cfg(loom)]
+
+use loom::sync::atomic::{AtomicBool, AtomicUsize, Ordering, Ordering::SeqCst};
+use loom::sync::{Arc, Condvar, Mutex, Notify, RwLock, mpsc};
+use loom::thread;
+use loom_tests::Slot;
+
+fn fill_and_take(publish: Ordering) {
+    let slot = Arc::new(Slot::publishing_with(publish));
+    let filler = {
+        let slot = Arc::clone(&slot);
+        // SAFETY: the only call.
+        thread::spawn(move || unsafe { slot.fill(7) })
+    };
+    // SAFETY: by this thread alone.
+    let taken = unsafe { slot.take() };
+    assert!(taken.is_none_or(|value| value == 7));
+    filler.join().unwrap();
+}
+
+#[test]
+fn a_slot_hands_over() {
+    loom::model(|| fill_and_take(Ordering::Release));
+}
+
+#[test]
+#[should_panic(expected = "data race")]
+fn a_slot_that_does_not_release_is_a_race() {
+    loom::model(|| fill_and_take(Ordering::Relaxed));
+}
+
+/// That the patch was applied: loom itself fails here, since it takes `SeqCst` for `AcqRel`.
+#[test]
+fn sequentially_consistent_accesses_are() {
+    loom::model(|| {
+        let words = Arc::new((AtomicBool::new(false), AtomicBool::new(false)));
+        let other = {
+            let words = Arc::clone(&words);
+            thread::spawn(move || {
+                words.0.store(true, SeqCst);
+                words.1.load(SeqCst)
+            })
+        };
+        words.1.store(true, SeqCst);
+        let seen = words.0.load(SeqCst);
+        assert!(other.join().unwrap() || seen);
+    });
+}
+
+#[test]
+fn the_objects_work_together() {
+    loom::model(|| {
+        let shared = Arc::new((Mutex::new(0), Condvar::new(), RwLock::new(1), Notify::new()));
+        let (sender, receiver) = mpsc::channel();
+        let other = {
+            let shared = Arc::clone(&shared);
+            let builder = thread::Builder::new().name("other".into());
+            let body = move || {
+                assert_eq!(thread::current().name(), Some("other"));
+                *shared.0.lock().unwrap() += *shared.2.read().unwrap();
+                shared.1.notify_one();
+                sender.send(3).unwrap();
+                shared.3.notify();
+                thread::park();
+            };
+            builder.spawn(body).unwrap()
+        };
+        let mut count = shared.0.lock().unwrap();
+        while *count == 0 {
+            count = shared.1.wait(count).unwrap();
+        }
+        drop(count);
+        shared.3.wait();
+        assert_eq!(receiver.recv(), Ok(3));
+        other.thread().unpark();
+        other.join().unwrap();
+    });
+}
+
+loom::lazy_static! {
+    static ref MADE: AtomicUsize = AtomicUsize::new(5);
+}
+
+loom::thread_local! {
+    static OWN: std::cell::Cell<u32> = std::cell::Cell::new(1);
+}
+
+#[test]
+fn statics_begin_anew_in_each_execution() {
+    loom::model(|| {
+        let other = thread::spawn(|| (MADE.fetch_add(1, SeqCst), OWN.with(|own| own.replace(2))));
+        let mine = (MADE.fetch_add(1, SeqCst), OWN.with(|own| own.replace(2)));
+        let theirs = other.join().unwrap();
+        assert_eq!((mine.0 + theirs.0, mine.1, theirs.1), (11, 1, 1));
+    });
+}
+
+#[test]
+#[should_panic(expected = "leak")]
+fn memory_that_is_kept_is_a_leak() {
+    loom::model(|| std::mem::forget(loom::alloc::Track::new(1)));
+}
+
+#[test]
+fn a_task_is_woken() {
+    loom::model(|| {
+        let shared = Arc::new((loom::future::AtomicWaker::new(), AtomicBool::new(false)));
+        let other = {
+            let shared = Arc::clone(&shared);
+            thread::spawn(move || {
+                shared.1.store(true, Ordering::Release);
+                shared.0.wake();
+            })
+        };
+        loom::future::block_on(std::future::poll_fn(|context| {
+            shared.0.register_by_ref(context.waker());
+            match shared.1.load(Ordering::Acquire) {
+                true => std::task::Poll::Ready(()),
+                false => std::task::Poll::Pending,
+            }
+        }));
+        other.join().unwrap();
+    });
+}
+
+/// A model whose bounds cut it passes, as in loom.
+#[test]
+fn a_bounded_model_passes() {
+    let mut builder = loom::model::Builder::new();
+    builder.max_permutations = Some(2);
+    builder.preemption_bound = Some(1);
+    builder.check(|| {
+        let word = Arc::new(AtomicUsize::new(0));
+        let add = |word: &Arc<AtomicUsize>| {
+            let word = Arc::clone(word);
+            thread::spawn(move || word.fetch_add(1, SeqCst))
+        };
+        let threads = [add(&word), add(&word), add(&word)];
+        for thread in threads {
+            thread.join().unwrap();
+        }
+        assert_eq!(word.load(SeqCst), 3);
+    });
+}
