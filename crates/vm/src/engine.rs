@@ -331,5 +331,6 @@ pub(crate) fn with<R>(body: impl FnOnce(&dyn Engine) -> R) -> R {
          inside the closure that is given to `explore` or `cost`",
     );
     // SAFETY: `install` keeps the engine borrowed while the pointer is set.
-    body(unsafe { engine.as_ref() })
+    let engine = unsafe { engine.as_ref() };
+    crate::frames::call(|| body(engine))
 }

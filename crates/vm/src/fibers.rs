@@ -5,6 +5,7 @@
 //! dropped: a thread that is dead or stuck runs no destructors, and the ones it has might wait for
 //! threads that are no more.
 
+use crate::frames;
 use core::any::Any;
 use core::cell::{Cell, RefCell};
 use core::ops::Range;
@@ -35,12 +36,15 @@ thread_local! {
     static STACKS: RefCell<Vec<DefaultStack>> = const { RefCell::new(Vec::new()) };
     /// The way out of the coroutine that runs.
     static YIELDER: Cell<Option<NonNull<Yielder<(), ()>>>> = const { Cell::new(None) };
+    /// The base of its stack.
+    static BASE: Cell<usize> = const { Cell::new(0) };
 }
 
 /// The coroutines of one run, by number.
 #[derive(Default)]
 pub(crate) struct Fibers {
     fibers: RefCell<Vec<Option<Fiber>>>,
+    bases: RefCell<Vec<usize>>,
 }
 
 impl Fibers {
@@ -49,6 +53,9 @@ impl Fibers {
         let stack = STACKS
             .with_borrow_mut(Vec::pop)
             .unwrap_or_else(|| DefaultStack::new(STACK_BYTES).expect("no memory for a stack"));
+        let base = stack.base().get();
+        frames::clear(base);
+        self.bases.borrow_mut().push(base);
         let fiber = Fiber::with_stack(stack, move |yielder, ()| {
             YIELDER.set(Some(NonNull::from(yielder)));
             catch_unwind(AssertUnwindSafe(body))
@@ -61,6 +68,7 @@ impl Fibers {
     /// Runs the coroutine until it suspends or ends.
     pub(crate) fn resume(&self, number: usize) -> Stopped {
         let mut fiber = self.fibers.borrow_mut()[number].take().expect("a coroutine that has ended");
+        BASE.set(self.bases.borrow()[number]);
         let stopped = fiber.resume(());
         YIELDER.set(None);
         match stopped {
@@ -81,12 +89,20 @@ impl Fibers {
     }
 }
 
+/// Appends the state of the coroutine that runs, as it was when it called the engine, to `bytes`.
+/// False if it cannot be told.
+pub(crate) fn state(bytes: &mut Vec<u8>) -> bool {
+    frames::state(BASE.get(), bytes)
+}
+
 /// Gives the processor back to the code that resumed this coroutine.
 pub(crate) fn suspend() {
     let yielder = YIELDER.get().expect("suspended outside of a coroutine");
+    let top = frames::top();
     // SAFETY: the yielder lives on the stack of the coroutine that is running, which is this one.
     unsafe { yielder.as_ref() }.suspend(());
     YIELDER.set(Some(yielder));
+    frames::set_top(top);
 }
 
 impl Drop for Fibers {

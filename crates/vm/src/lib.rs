@@ -8,6 +8,7 @@ pub mod crash;
 mod engine;
 pub mod explore;
 mod fibers;
+mod frames;
 pub mod futex;
 pub mod future;
 pub mod linear;

@@ -22,7 +22,8 @@ pub struct Bounds {
     /// A weak exchange did not fail for no reason, since it had just done so.
     pub weak_failures: Option<Hit>,
     /// A fruitless round of a busy-wait was not repeated until there was something new to see. That
-    /// leaves out executions only if a round does more than look: if it counts, say.
+    /// leaves out executions only if a round does more than look: if it counts, in a closure of
+    /// [`spin_until`](crate::sync::spin_until) or outside of the thread's stack.
     pub rounds: Option<Hit>,
     /// A thread kept its turn, since the execution had had all its preemptions:
     /// [`Config::preemptions`](super::Config::preemptions).

@@ -54,7 +54,7 @@ impl Engine for Explorer<'_, '_> {
         }
         let loc = self.loc(word);
         let footprint = self.machine.borrow().reading(loc, Footprint::Read(number(loc)));
-        self.step(footprint, at);
+        self.look(footprint, at);
         let read = self.machine.borrow_mut().load(loc, order, at);
         read.unwrap_or_else(|fault| self.fail(&fault, at))
     }
@@ -75,7 +75,7 @@ impl Engine for Explorer<'_, '_> {
         }
         let loc = self.loc(word);
         let footprint = self.machine.borrow().reading(loc, Footprint::Update(number(loc)));
-        self.step(footprint, at);
+        self.look(footprint, at);
         let done = self.machine.borrow_mut().update(loc, update, at);
         done.unwrap_or_else(|fault| self.fail(&fault, at))
     }
@@ -108,7 +108,7 @@ impl Engine for Explorer<'_, '_> {
         if self.is_inert() {
             return;
         }
-        self.step(Footprint::Fence, at);
+        self.look(Footprint::Fence, at);
         self.machine.borrow_mut().fence(order, at);
     }
 
@@ -169,14 +169,15 @@ impl Engine for Explorer<'_, '_> {
 
     fn point(&self, at: At) {
         if !self.is_inert() {
-            self.step(Footprint::Local, at);
+            self.look(Footprint::Local, at);
         }
     }
 
     fn yield_now(&self, at: At) {
         if !self.is_inert() {
             self.machine.borrow_mut().yielded();
-            self.step(Footprint::Everything, at);
+            let footprint = self.machine.borrow().yielding();
+            self.look(footprint, at);
         }
     }
 
@@ -188,7 +189,7 @@ impl Engine for Explorer<'_, '_> {
         }
         let (key, loc) = (self.key(key), self.loc(word));
         loop {
-            self.step(Footprint::futex(&[number(loc)]), at);
+            self.look(Footprint::futex(&[number(loc)]), at);
             let sleeps = self.machine.borrow_mut().begin_wait(&[(key, loc, expected)], bits, deadline, at);
             match sleeps.unwrap_or_else(|fault| self.fail(&fault, at)) {
                 Err(ended) => return ended,
@@ -241,7 +242,7 @@ impl Engine for Explorer<'_, '_> {
             })
             .collect();
         let words: Vec<u32> = entries.iter().map(|(_, loc, _)| number(*loc)).collect();
-        self.step(Footprint::futex(&words), at);
+        self.look(Footprint::futex(&words), at);
         let sleeps = self.machine.borrow_mut().begin_wait(&entries, u32::MAX, deadline, at);
         match sleeps.unwrap_or_else(|fault| self.fail(&fault, at)) {
             Err(ended) => (ended, None),
@@ -281,7 +282,7 @@ impl Engine for Explorer<'_, '_> {
 
     fn look_at_clock(&self, at: At) {
         if !self.is_inert() {
-            self.step(Footprint::Clock, at);
+            self.look(Footprint::Clock, at);
         }
     }
 
@@ -293,7 +294,7 @@ impl Engine for Explorer<'_, '_> {
         if self.is_inert() {
             return true;
         }
-        self.step(Footprint::Clock, at);
+        self.look(Footprint::Clock, at);
         self.machine.borrow_mut().has_passed(deadline, at)
     }
 
@@ -339,6 +340,7 @@ impl Engine for Explorer<'_, '_> {
             return 0;
         }
         let mut machine = self.machine.borrow_mut();
+        machine.moves_on();
         let chosen = machine.pick(Kind::User, count);
         machine.tell(at, || Said::Text(format!("chooses {chosen} of {count}")));
         chosen

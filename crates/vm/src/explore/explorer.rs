@@ -74,6 +74,18 @@ impl<'a, 's> Explorer<'a, 's> {
 
     /// Announces an operation and returns when this thread is chosen to carry it out.
     pub(super) fn step(&self, footprint: Footprint, at: At) {
+        self.machine.borrow_mut().moves_on();
+        self.announced(Status::Ready, footprint, at);
+    }
+
+    /// As `step`, for an operation that may change nothing and be repeated. A thread that has done
+    /// a fruitless round waits for something new first.
+    pub(super) fn look(&self, footprint: Footprint, at: At) {
+        let waits = self.machine.borrow_mut().visit(at);
+        if let Some((wait, outer)) = waits {
+            self.announced(Status::Spinning, wait, at);
+            self.machine.borrow_mut().go_on_from(outer, at);
+        }
         self.announced(Status::Ready, footprint, at);
     }
 
@@ -137,8 +149,10 @@ impl<'a, 's> Explorer<'a, 's> {
             let delivery = self.machine.borrow_mut().next_signal(demand);
             let Some(delivery) = delivery else { return any };
             let round = self.machine.borrow_mut().set_round(Round::default());
+            self.machine.borrow_mut().moves_on();
             (delivery.handler)();
             let mut machine = self.machine.borrow_mut();
+            machine.moves_on();
             machine.set_round(round);
             machine.return_from_handler(delivery.outer);
             any = true;

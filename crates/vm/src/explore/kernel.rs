@@ -108,7 +108,9 @@ impl Machine<'_, '_> {
         for (_, loc, expected) in entries {
             // The kernel reads the newest value, on the thread's behalf: the thread reads nothing
             // older after that. It is a relaxed load all the same, and orders nothing else.
-            let holds = self.memory.load(self.current(), *loc, Relaxed, at, &mut |_, _| 0)?.value;
+            let read = self.memory.load(self.current(), *loc, Relaxed, at, &mut |_, _| 0)?;
+            let holds = read.value;
+            self.looked(*loc, read.message, holds, false);
             if holds != u64::from(*expected) {
                 let (loc, expected) = (*loc, *expected);
                 self.cover(at, wait, &[Event::FoundChanged]);
@@ -121,6 +123,7 @@ impl Machine<'_, '_> {
             self.tell(at, || Said::Text("does not sleep: its deadline has passed".into()));
             return Ok(Err(Waited::TimedOut));
         }
+        self.moves_on();
         if self.spurious < self.config.spurious && self.pick(Kind::Spurious, 2) == 1 {
             self.spurious += 1;
             self.cover(at, wait, &[Event::WokenForNoReason]);

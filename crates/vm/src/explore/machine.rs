@@ -22,6 +22,7 @@ use super::Config;
 use super::bounds::Bounds;
 use super::coverage::Coverage;
 use super::kernel::{Clocks, Sleeper, Vain};
+use super::loops::Loops;
 use super::narrow::Narrow;
 use super::rounds::Round;
 use super::run::Choices;
@@ -84,6 +85,8 @@ pub(super) struct Thread {
     pub(super) reads: Vec<(Loc, MsgId, u32)>,
     /// The round of its busy-wait.
     pub(super) round: Round,
+    /// What it has done since it changed something last.
+    pub(super) loops: Loops,
     /// How far the kernel has come with its robust list, once it has died.
     pub(super) walk: Option<super::kernel::Walk>,
     /// Where its last weak exchange failed for no reason, and was not tried again since.
@@ -210,6 +213,7 @@ impl<'a, 's> Machine<'a, 's> {
 
     pub(super) fn into_story(self) -> Option<Story> {
         self.memory.recycle();
+        self.threads.into_iter().for_each(|thread| thread.loops.recycle());
         self.story
     }
 
@@ -224,6 +228,11 @@ impl<'a, 's> Machine<'a, 's> {
     pub(super) fn yielded(&mut self) {
         self.steering.yields();
         self.choices.yielded(self.current);
+    }
+
+    /// What a yield touches: nothing. By chance it is a step at which others may go first.
+    pub(super) fn yielding(&self) -> Footprint {
+        if self.is_systematic { Footprint::Local } else { Footprint::Everything }
     }
 
     // The story.
@@ -279,6 +288,7 @@ impl<'a, 's> Machine<'a, 's> {
             died: false,
             reads: Vec::new(),
             round: Round::default(),
+            loops: Loops::new(),
             walk: None,
             failed_weakly: None,
             signals: Signals::masking(masked),
@@ -345,6 +355,7 @@ impl<'a, 's> Machine<'a, 's> {
     }
 
     pub(super) fn joined(&mut self, thread: usize, at: At) {
+        self.moves_on();
         self.memory.join(self.current, thread);
         self.choices.follows(self.current, thread);
         self.tell(at, || Said::Joined { thread });

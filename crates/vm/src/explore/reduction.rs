@@ -8,7 +8,7 @@ use crate::choice::{Exhaustive, Footprint, Recorder, Strategy as _};
 use crate::clock::{Clock, Time, has_passed, now};
 use crate::futex::{self, Waited};
 use crate::sync::Ordering::{self, AcqRel, Acquire, Relaxed, Release, SeqCst};
-use crate::sync::{AtomicU32, UnsafeCell, fence, spin_until};
+use crate::sync::{AtomicU32, UnsafeCell, fence, spin_until, yield_now};
 use crate::thread;
 use core::cell::RefCell;
 use core::time::Duration;
@@ -32,10 +32,56 @@ enum Op {
     Requeue(Which),
     /// Spins until the word is not 0.
     Spin(Which),
+    /// Spins until one of the words is not 0, with a fence and a yield in each round.
+    SpinOnBoth,
+    /// Exchanges the word for 1 until it was 0.
+    Swap(Which),
+    /// Takes one off, once there is one; it looks before and after.
+    Take(Which),
+    /// Sleeps as long as the word is 0.
+    Sleep(Which),
     /// Whether a millisecond has passed since it began.
     Clock,
+    /// Stores 0.
+    Clear(Which),
     /// Writes plain data, if the word is odd.
     Plain(Which),
+}
+
+/// How a program spins.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(super) enum Loop {
+    /// By `spin_until`.
+    Machines,
+    /// By a loop.
+    Bare,
+    /// By a loop that gives up after so many rounds.
+    Bounded(u32),
+}
+
+/// What a thread knows that gave up.
+const GAVE_UP: u32 = u32::MAX;
+
+impl Loop {
+    /// The first answer of `round`.
+    fn spin(self, mut round: impl FnMut() -> Option<u32>) -> u32 {
+        match self {
+            Self::Machines => {
+                let mut answer = None;
+                spin_until(|| {
+                    answer = round();
+                    answer.is_some()
+                });
+                answer.expect("the wait is over")
+            }
+            Self::Bare => loop {
+                if let Some(answer) = round() {
+                    return answer;
+                }
+            },
+            Self::Bounded(rounds) => (0..rounds).find_map(|_| round()).unwrap_or(GAVE_UP),
+        }
+    }
 }
 
 /// A generator of our own: the strategies' is not to blame for the programs.
@@ -86,7 +132,7 @@ unsafe impl Sync for Shared {}
 
 impl Shared {
     /// What `op` makes its thread know.
-    fn run(&self, op: Op, me: usize, step: usize) -> u32 {
+    fn run(&self, op: Op, me: usize, step: usize, how: Loop) -> u32 {
         let mine = 10 * (me as u32 + 1) + step as u32;
         let address = |word: Which| core::ptr::from_ref(&self.words[word]).addr();
         let deadline = |ms| Time {
@@ -97,6 +143,10 @@ impl Shared {
             Op::Load(word, order) => self.words[word].load(order),
             Op::Store(word, order) => {
                 self.words[word].store(mine, order);
+                0
+            }
+            Op::Clear(word) => {
+                self.words[word].store(0, Relaxed);
                 0
             }
             Op::Add(word, order) => self.words[word].fetch_add(100, order),
@@ -119,14 +169,30 @@ impl Shared {
                 let moved = futex::cmp_requeue(&self.words[word], 0, 0, 1, address(1 - word), true);
                 moved.map_or(9, |(woken, moved)| 10 * woken + moved)
             }
-            Op::Spin(word) => {
-                let mut seen = 0;
-                spin_until(|| {
-                    seen = self.words[word].load(Acquire);
-                    seen != 0
-                });
-                seen
-            }
+            Op::Spin(word) => how.spin(|| Some(self.words[word].load(Acquire)).filter(|seen| *seen != 0)),
+            Op::SpinOnBoth => how.spin(|| {
+                let seen = self.words.each_ref().map(|word| word.load(Relaxed));
+                fence(SeqCst);
+                yield_now();
+                Some(seen[0] + 1_000 * seen[1]).filter(|seen| *seen != 0)
+            }),
+            Op::Swap(word) => how.spin(|| Some(self.words[word].swap(1, AcqRel)).filter(|seen| *seen == 0)),
+            Op::Take(word) => how.spin(|| {
+                let word = &self.words[word];
+                let seen = word.load(Relaxed);
+                let taken = seen > 0 && word.compare_exchange(seen, seen - 1, Acquire, Relaxed).is_ok();
+                if taken || word.load(Relaxed) > 900 {
+                    return Some(seen);
+                }
+                None
+            }),
+            Op::Sleep(word) => how.spin(|| {
+                let seen = self.words[word].load(Acquire);
+                if seen == 0 {
+                    _ = futex::wait(&self.words[word], 0, 1, None, true);
+                }
+                Some(seen).filter(|seen| *seen != 0)
+            }),
             Op::Clock => has_passed(deadline(1)).into(),
             Op::Plain(word) => {
                 let seen = self.words[word].load(Acquire);
@@ -152,7 +218,7 @@ const LIMIT: u64 = 5_000;
 type End = (Option<&'static str>, Vec<Vec<u32>>, Vec<u32>);
 
 /// All ends of `program`, or `None` if there are too many executions.
-fn ends(program: &[Vec<Op>], config: &Config, relation: Relation) -> Option<(BTreeSet<End>, u64)> {
+fn ends(program: &[Vec<Op>], config: &Config, relation: Relation, how: Loop) -> Option<(BTreeSet<End>, u64)> {
     let known: Arc<Mutex<Vec<Vec<u32>>>> = Arc::default();
     let last: Rc<RefCell<Vec<u32>>> = Rc::default();
     let (for_model, for_end, code) = (Arc::clone(&known), Rc::clone(&last), program.to_vec());
@@ -163,7 +229,7 @@ fn ends(program: &[Vec<Op>], config: &Config, relation: Relation) -> Option<(BTr
             let (shared, known, ops) = (Arc::clone(&shared), Arc::clone(&for_model), ops.clone());
             thread::spawn(move || {
                 for (step, op) in ops.into_iter().enumerate() {
-                    let answer = shared.run(op, me, step);
+                    let answer = shared.run(op, me, step, how);
                     known.lock().unwrap_or_else(PoisonError::into_inner)[me].push(answer);
                 }
             })
@@ -205,8 +271,9 @@ fn nothing_is_lost(stale: u32) {
     let (mut small, mut with, mut without) = (0, 0, 0);
     for seed in 0..PROGRAMS {
         let program = program(seed);
-        let Some((all, executions)) = ends(&program, &config, nothing) else { continue };
-        let (some, fewer) = ends(&program, &config, relation(&config)).expect("fewer than without");
+        let Some((all, executions)) = ends(&program, &config, nothing, Loop::Machines) else { continue };
+        let (some, fewer) =
+            ends(&program, &config, relation(&config), Loop::Machines).expect("fewer than without");
         assert_eq!(some, all, "seed {seed}: {program:?}");
         small += 1;
         with += fewer;
@@ -233,8 +300,10 @@ fn a_wrong_relation_is_noticed() {
     let config = Config { stale: 0, ..Config::exhaustive() };
     let is_noticed = (0..60).any(|seed| {
         let program = program(seed);
-        let all = ends(&program, &config, nothing);
-        all.is_some_and(|(all, _)| ends(&program, &config, is_covered).is_some_and(|(some, _)| some != all))
+        let all = ends(&program, &config, nothing, Loop::Machines);
+        all.is_some_and(|(all, _)| {
+            ends(&program, &config, is_covered, Loop::Machines).is_some_and(|(some, _)| some != all)
+        })
     });
     assert!(is_noticed);
 }
@@ -242,4 +311,62 @@ fn a_wrong_relation_is_noticed() {
 #[test]
 fn nothing_is_lost_where_only_newest_values_are_read() {
     nothing_is_lost(0);
+}
+
+impl Lcg {
+    /// Two or three threads, one of which spins; stores of 0 too.
+    fn looping(&mut self) -> Vec<Vec<Op>> {
+        let spin = |lcg: &mut Self| match lcg.below(5) {
+            4 => Op::Take(lcg.below(2)),
+            0 => Op::Spin(lcg.below(2)),
+            1 => Op::SpinOnBoth,
+            2 => Op::Swap(lcg.below(2)),
+            _ => Op::Sleep(lcg.below(2)),
+        };
+        let other = |lcg: &mut Self| match lcg.below(6) {
+            0 => spin(lcg),
+            1 => Op::Clear(lcg.below(2)),
+            2 => Op::Wake(lcg.below(2)),
+            3 => Op::Load(lcg.below(2), Acquire),
+            4 => Op::Add(lcg.below(2), AcqRel),
+            _ => Op::Store(lcg.below(2), Release),
+        };
+        let mut threads: Vec<Vec<Op>> = vec![vec![other(self), spin(self), Op::Plain(self.below(2))]];
+        for _ in 0..1 + self.below(2) {
+            threads.push((0..1 + self.below(3)).map(|_| other(self)).collect());
+        }
+        threads
+    }
+}
+
+/// Holds the ends of programs that spin by loops against those of the same programs that spin by
+/// `spin_until`, and against those of loops that give up.
+#[test]
+fn a_bare_loop_comes_to_the_same_ends() {
+    const PROGRAMS: u64 = 150;
+    let config = Config { stale: u32::MAX, max_steps: 1_000, ..Config::exhaustive() };
+    let ends = |program: &[Vec<Op>], how| ends(program, &config, relation(&config), how);
+    let (mut with_machines, mut with_bounded, mut stuck) = (0, 0, 0);
+    for seed in 0..PROGRAMS {
+        let program = Lcg(seed * 7_919 + 1).looping();
+        let Some((bare, _)) = ends(&program, Loop::Bare) else { continue };
+        assert!(!bare.iter().any(|end| end.0 == Some("livelock")), "seed {seed}: {program:?}");
+        stuck += u32::from(bare.iter().any(|end| end.0.is_some()));
+        // A round of `spin_until` that sleeps and is woken does more than look: not comparable.
+        let sleeps = program.iter().flatten().any(|op| matches!(op, Op::Sleep(_)));
+        if let Some((machines, _)) = ends(&program, Loop::Machines).filter(|_| !sleeps) {
+            assert_eq!(bare, machines, "seed {seed}: {program:?}");
+            with_machines += 1;
+        }
+        if let Some((bounded, _)) = ends(&program, Loop::Bounded(4)) {
+            let is_over =
+                |end: &&End| end.0.is_none() && !end.1.iter().flatten().any(|&known| known == GAVE_UP);
+            let some: BTreeSet<_> = bare.iter().filter(is_over).collect();
+            let all: BTreeSet<_> = bounded.iter().filter(is_over).collect();
+            assert_eq!(some, all, "seed {seed}: {program:?}");
+            with_bounded += 1;
+        }
+    }
+    println!("{with_machines} and {with_bounded} programs, {stuck} that get stuck or go wrong");
+    assert!(with_machines > 70 && with_bounded > 100 && stuck > 50);
 }

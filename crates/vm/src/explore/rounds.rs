@@ -1,4 +1,5 @@
-//! Busy-waits: what a fruitless round has read, and what lets its thread go on.
+//! Busy-waits: what a fruitless round has read, and what lets its thread go on. Rounds are those of
+//! [`spin_until`](crate::sync::spin_until), and those that `loops.rs` recognises.
 //!
 //! A round that is repeated with nothing new to see would do the same again. So its thread waits
 //! until one of the words it looked at can show it another value, or until the round could go
@@ -44,6 +45,24 @@ impl Round {
         self.again || self.looks.iter().any(|look| look.first.is_some_and(|first| first != look.value))
     }
 
+    /// One more look. A word that was seen before counts with what it shows now.
+    pub(super) fn look(&mut self, look: Look) {
+        match self.looks.iter_mut().find(|known| known.loc == look.loc) {
+            Some(known) => *known = Look { first: known.first, ..look },
+            None => self.looks.push(look),
+        }
+    }
+
+    /// What a thread that has done this round touches when it begins the next one.
+    pub(super) fn footprint(&self) -> Footprint {
+        match self.looks.as_slice() {
+            // The next round begins at once, and others may run before it looks at anything.
+            _ if self.goes_on() => Footprint::Local,
+            [look] if self.deadline.is_none() => Footprint::Read(number(look.loc)),
+            _ => Footprint::Everything,
+        }
+    }
+
     /// Whether nothing that the machine knows of can make the next round another.
     pub(super) fn is_blind(&self) -> bool {
         self.looks.is_empty() && self.deadline.is_none()
@@ -68,17 +87,12 @@ impl Machine<'_, '_> {
 
     pub(super) fn end_round(&mut self, at: At) -> Footprint {
         self.choices.yielded(self.current);
+        self.moves_on();
         let round = &mut self.threads[self.current].round;
         round.is_open = false;
         let is_fruitless = !round.goes_on();
         self.hit_if(is_fruitless, Bound::Rounds, at);
-        let round = &self.threads[self.current].round;
-        match round.looks.as_slice() {
-            // The next round begins at once, and others may run before it looks at anything.
-            _ if round.goes_on() => Footprint::Local,
-            [look] if round.deadline.is_none() => Footprint::Read(number(look.loc)),
-            _ => Footprint::Everything,
-        }
+        self.threads[self.current].round.footprint()
     }
 
     /// The next round has to see something new: one of the values that let the thread go, if it was
@@ -114,25 +128,22 @@ impl Machine<'_, '_> {
     /// Remembers what a spinning thread read. A word that it wrote itself counts with what it
     /// wrote.
     pub(super) fn looked(&mut self, loc: Loc, message: MsgId, value: u64, wrote: bool) {
+        self.log_look(Look::read(loc, message, value));
         let round = &mut self.threads[self.current].round;
         if round.is_open {
-            match round.looks.iter_mut().find(|look| look.loc == loc) {
-                Some(look) => *look = Look { message, value, ..*look },
-                None => {
-                    let first = (!wrote).then_some(value);
-                    round.looks.push(Look { loc, message, value, first });
-                }
-            }
+            round.look(Look { loc, message, value, first: (!wrote).then_some(value) });
         }
     }
 
     /// The next round of a spinning thread may go otherwise by itself.
     pub(super) fn begins_again(&mut self) {
+        self.moves_on();
         self.threads[self.current].round.again = true;
     }
 
     /// A spinning thread has found that a deadline has not passed.
     pub(super) fn saw_deadline(&mut self, moment: Duration) {
+        self.log_deadline(moment);
         let round = &mut self.threads[self.current].round;
         if round.is_open {
             round.deadline = Some(round.deadline.map_or(moment, |other| other.min(moment)));

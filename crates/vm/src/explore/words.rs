@@ -37,6 +37,7 @@ impl Seen {
 
 impl Machine<'_, '_> {
     pub(super) fn create(&mut self, value: u64, width: Width, at: At) -> u64 {
+        self.moves_on();
         let loc = match self.before_all {
             true => self.memory.create_known(value, at),
             false => self.memory.create(self.current, value, at),
@@ -86,10 +87,12 @@ impl Machine<'_, '_> {
     }
 
     pub(super) fn peek(&mut self, word: Word) -> u64 {
+        self.moves_on();
         self.known(word).map_or(0, |loc| self.memory.newest(loc))
     }
 
     pub(super) fn retire(&mut self, word: Word, at: At) -> Result<(), Fault> {
+        self.moves_on();
         let Some(loc) = self.known(word) else { return Ok(()) };
         match word.width() {
             Width::W8 => self.bytes.end(loc),
@@ -210,6 +213,7 @@ impl Machine<'_, '_> {
         self.hit_if(left_out, Bound::Stale, at);
         self.looked(loc, written.message, value, true);
         self.cover(at, Operation::Store, if written.newer > 0 { &[Event::PlacedBehind] } else { &[] });
+        self.moves_on();
         self.tell(at, || Said::Store { loc, order, value, newer: written.newer, message: written.message });
         Ok(())
     }
@@ -250,7 +254,11 @@ impl Machine<'_, '_> {
         match after {
             Some((message, value)) => {
                 self.looked(loc, updated.read.message, before, false);
-                self.looked(loc, message, value.unwrap_or(before), true);
+                let value = value.unwrap_or(before);
+                self.looked(loc, message, value, true);
+                if value != before {
+                    self.moves_on();
+                }
             }
             None => self.looked(loc, updated.read.message, before, false),
         }
@@ -326,6 +334,7 @@ impl Machine<'_, '_> {
     }
 
     pub(super) fn write_plain(&mut self, address: usize, size: usize, at: At) -> Result<(), Fault> {
+        self.moves_on();
         self.tell(at, || Said::Plain { address, size, write: true });
         self.memory.plain_write(self.current, address, size, at)
     }

@@ -46,6 +46,8 @@ pub(crate) fn start<'a, T: Send + 'a>(
     let result = Rc::new(RefCell::new(None));
     let slot = Rc::clone(&result);
     let thread = spawn(Box::new(move || {
+        // What the closure has captured belongs to the state of its thread, and so on its stack.
+        let body = core::hint::black_box(body);
         let value = body();
         end_of_thread();
         *slot.borrow_mut() = Some(value);

@@ -1,0 +1,201 @@
+//! Bare busy-waits: loops around loads that do not go through [`spin_until`], recognised as they
+//! run.
+//!
+//! # Protocol
+//! Before an operation that may be repeated, its thread is *visited*: its state is noted, as bytes
+//! (`frames.rs`). The *log* is what the thread has looked at since the oldest visit.
+//!
+//! | event | visits and log |
+//! |---|---|
+//! | a load; an update that fails or puts back the value it read; a fence; a yield; a look at a deadline that has not come; a futex wait that does not sleep, since the word has changed | a visit before it, what it read into the log after it |
+//! | all else: a store, another value, a wake-up, sleep, time that passes, plain data written, a choice of the model, a signal, an exchange that fails for no reason, the end of a round of [`spin_until`] | forgotten |
+//! | the state equals that of an older visit | the way from there to here is a *fruitless round* |
+//!
+//! A thread that has done a fruitless round waits as in `rounds.rs`, with the same code: until one
+//! of the words that it looked at in the round can show another value, or a deadline comes. Then it
+//! has to see one. If the round saw two values of one word, another thread wrote meanwhile. Then the
+//! next round can be another by itself, and the thread does not wait.
+//!
+//! # Why no execution is lost
+//! 1. Equal bytes are the same state of the thread: the same instruction, the same locals. A loop
+//!    that counts its rounds has another state in each, and is not recognised before the count is
+//!    over. So a loop with a bound runs to its end.
+//! 2. Take an execution with a fruitless round. Take the round's operations out. They changed no
+//!    value, woke no thread, and took no wake-up, so every other operation can be answered as
+//!    before. An update that was taken out leaves its reader the value that it had read. Reads and
+//!    fences only added order. So what is left is an execution. It comes to the same end, and has
+//!    one fruitless round less.
+//! 3. So every end is that of an execution in which no thread does a fruitless round, except for
+//!    threads that wait for ever: one round of them is left, which found what is newest. In those a
+//!    thread never waits before its last round, and so each is tried.
+//!
+//! What is explored are true executions: a thread that waits is one that is not scheduled.
+//!
+//! # Assumptions
+//! - Beside words and cells of the machine, a round changes nothing that outlives it but the
+//!   thread's own stack. A loop that counts in a `Box` or in a static does. What is left out is
+//!   reported as [`Bound::Rounds`].
+//! - A state that comes back has the same bytes. A loop whose rounds allocate may be given
+//!   other addresses. It is recognised later, or not at all.
+//!
+//! Sources: J. Oberhauser et al., *VSync*, ASPLOS 2021 (await model checking, from which the
+//! argument is). M. Kokologiannakis, X. Ren, V. Vafeiadis, *Dynamic Partial Order Reductions for
+//! Spinloops*, FMCAD 2021 (there, loops are found in the code).
+//!
+//! [`spin_until`]: crate::sync::spin_until
+
+use super::bounds::Bound;
+use super::machine::Machine;
+use super::rounds::{Look, Round};
+use crate::choice::{Footprint, Strategy as _};
+use crate::engine::At;
+use crate::fibers;
+use crate::memory::{Loc, MsgId};
+use core::ops::Range;
+use core::time::Duration;
+use std::cell::RefCell;
+
+/// A loop whose rounds take more operations than that is not recognised.
+const LONGEST_ROUND: usize = 32;
+
+/// A state that a thread was in.
+struct Visit {
+    at: At,
+    /// A digest of its registers, by which most others are told from it.
+    registers: u64,
+    /// Where its bytes are.
+    bytes: Range<usize>,
+    /// How much had been logged by then.
+    looks: usize,
+    deadlines: usize,
+}
+
+/// What a thread has done since it changed something last.
+#[derive(Default)]
+pub(super) struct Loops {
+    visits: Vec<Visit>,
+    bytes: Vec<u8>,
+    looks: Vec<Look>,
+    deadlines: Vec<Duration>,
+}
+
+thread_local! {
+    /// What threads of earlier executions have allocated.
+    static SPARE: RefCell<Vec<Loops>> = const { RefCell::new(Vec::new()) };
+}
+
+impl Loops {
+    pub(super) fn new() -> Self {
+        SPARE.with_borrow_mut(Vec::pop).unwrap_or_default()
+    }
+
+    /// The execution is over; what was allocated serves the next one.
+    pub(super) fn recycle(mut self) {
+        if self.bytes.capacity() > 0 {
+            self.forget();
+            SPARE.with_borrow_mut(|spare| spare.push(self));
+        }
+    }
+
+    fn forget(&mut self) {
+        self.visits.clear();
+        self.bytes.clear();
+        self.looks.clear();
+        self.deadlines.clear();
+    }
+
+    /// Notes the state of the thread that runs. What it looked at since it was in the same state,
+    /// if it was.
+    fn visit(&mut self, at: At) -> Option<(usize, usize)> {
+        if self.visits.len() == LONGEST_ROUND {
+            self.forget();
+        }
+        let start = self.bytes.len();
+        if !fibers::state(&mut self.bytes) {
+            self.forget();
+            return None;
+        }
+        let (before, now) = self.bytes.split_at(start);
+        let registers = digest(now);
+        let is_same = |visit: &&Visit| {
+            core::ptr::eq(visit.at, at) && visit.registers == registers && before[visit.bytes.clone()] == *now
+        };
+        let same = self.visits.iter().rev().find(is_same).map(|visit| (visit.looks, visit.deadlines));
+        let (bytes, looks, deadlines) = (start..self.bytes.len(), self.looks.len(), self.deadlines.len());
+        self.visits.push(Visit { at, registers, bytes, looks, deadlines });
+        same
+    }
+
+    /// The round that began when so much had been logged.
+    fn round(&self, (looks, deadlines): (usize, usize)) -> Round {
+        let mut round = Round { is_open: true, ..Round::default() };
+        for &look in &self.looks[looks..] {
+            // What the round itself does changes no value: another thread has.
+            round.again |= round.looks.iter().any(|known| known.loc == look.loc && known.value != look.value);
+            round.look(look);
+        }
+        round.deadline = self.deadlines[deadlines..].iter().min().copied();
+        round
+    }
+}
+
+/// The first words of a state are the registers; a loop that counts does so in one of them.
+fn digest(state: &[u8]) -> u64 {
+    let words =
+        state.chunks_exact(8).take(6).map(|word| u64::from_ne_bytes(word.try_into().expect("8 bytes")));
+    words.fold(0, |digest, word| (digest.rotate_left(5) ^ word).wrapping_mul(0x517c_c1b7_2722_0a95))
+}
+
+impl Machine<'_, '_> {
+    /// The thread that runs is about to do something that may be part of a busy-wait. The
+    /// footprint of its wait, if it has done a fruitless round; and the round of the [`spin_until`]
+    /// that it is in, for [`Self::go_on_from`].
+    ///
+    /// [`spin_until`]: crate::sync::spin_until
+    pub(super) fn visit(&mut self, at: At) -> Option<(Footprint, Round)> {
+        let loops = &mut self.threads[self.current].loops;
+        let since = loops.visit(at)?;
+        let round = loops.round(since);
+        loops.forget();
+        if round.goes_on() || round.is_blind() {
+            return None;
+        }
+        self.hit_if(true, Bound::Rounds, at);
+        self.choices.yielded(self.current);
+        let footprint = round.footprint();
+        Some((footprint, self.set_round(round)))
+    }
+
+    /// The wait is over: the next round begins in the same state.
+    pub(super) fn go_on_from(&mut self, outer: Round, at: At) {
+        self.look_again(at);
+        self.set_round(outer);
+        let loops = &mut self.threads[self.current].loops;
+        loops.forget();
+        loops.visit(at);
+    }
+
+    /// The thread that runs changes something, or its next round may be another by itself.
+    pub(super) fn moves_on(&mut self) {
+        if let Some(thread) = self.threads.get_mut(self.current) {
+            thread.loops.forget();
+        }
+    }
+
+    /// The thread that runs has read this, or put it back.
+    pub(super) fn log_look(&mut self, look: Look) {
+        self.threads[self.current].loops.looks.push(look);
+    }
+
+    /// The thread that runs has found that a deadline has not passed.
+    pub(super) fn log_deadline(&mut self, moment: Duration) {
+        self.threads[self.current].loops.deadlines.push(moment);
+    }
+}
+
+impl Look {
+    /// `value` was read from `message`.
+    pub(super) fn read(loc: Loc, message: MsgId, value: u64) -> Self {
+        Self { loc, message, value, first: Some(value) }
+    }
+}
