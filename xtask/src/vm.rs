@@ -59,8 +59,10 @@ pub fn downstream(shell: &Shell, workspace: &Workspace, steps: &mut Steps) -> an
 pub fn loom_tests(shell: &Shell, workspace: &Workspace, steps: &mut Steps) -> anyhow::Result<()> {
     let target = workspace.target().join("loom-tests");
     let manifest = "examples/loom-tests/Cargo.toml";
-    let run =
-        cmd!(shell, "cargo test --manifest-path {manifest} --profile model --target-dir {target} --test loom");
+    let run = cmd!(
+        shell,
+        "cargo test --manifest-path {manifest} --profile model --target-dir {target} --test loom"
+    );
     let flags = with_flags("RUSTFLAGS", "--cfg loom");
     Ok(steps.run("loom tests of a user, patched", run, &[("RUSTFLAGS", &flags)])?)
 }

@@ -197,6 +197,11 @@ pub(crate) trait Engine {
     fn yield_now(&self, at: At) {
         self.point(at);
     }
+    /// A step whose place among the steps of all other threads makes a difference, though it
+    /// touches no word: what it stands for is written down outside of the machine.
+    fn event(&self, at: At) {
+        self.yield_now(at);
+    }
     /// `ns` nanoseconds of computation that touch no shared memory.
     fn work(&self, ns: u64, at: At);
 

@@ -173,6 +173,14 @@ impl Engine for Explorer<'_, '_> {
         }
     }
 
+    fn event(&self, at: At) {
+        if !self.is_inert() {
+            self.machine.borrow_mut().yielded();
+            self.machine.borrow_mut().moves_on();
+            self.step(Footprint::Everything, at);
+        }
+    }
+
     fn yield_now(&self, at: At) {
         if !self.is_inert() {
             self.machine.borrow_mut().yielded();

@@ -2,8 +2,9 @@
 
 use super::report::{NotLinearizable, Order};
 use super::{Specification, report};
-use crate::{engine, sync, thread};
+use crate::{engine, thread};
 use core::fmt;
+use core::panic::Location;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 /// When operations were called and returned.
@@ -134,7 +135,8 @@ impl<C, R> Recorder<C, R> {
     #[track_caller]
     pub fn call(&self, call: C) -> Open<C, R> {
         let thread = if engine::is_installed() {
-            sync::yield_now();
+            let at = Location::caller();
+            engine::with(|engine| engine.event(at));
             thread::current()
         } else {
             number_of_os_thread()
