@@ -11,6 +11,7 @@ mod fibers;
 mod frames;
 pub mod futex;
 pub mod future;
+pub mod guide;
 pub mod linear;
 mod memory;
 pub mod pi;

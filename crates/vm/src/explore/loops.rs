@@ -8,13 +8,13 @@
 //! | event | visits and log |
 //! |---|---|
 //! | a load; an update that fails or puts back the value it read; a fence; a yield; a look at a deadline that has not come; a futex wait that does not sleep, since the word has changed | a visit before it, what it read into the log after it |
-//! | all else: a store, another value, an operation of a lock or a channel of `sync` that succeeds, a wake-up, sleep, time that passes, plain data written, a choice of the model, a signal, an exchange that fails for no reason, the end of a round of [`spin_until`], a call that a history records | forgotten |
+//! | all else: a store, another value, a lock or a channel of `sync` that succeeds, a wake-up, sleep, time that passes, plain data written, a choice of the model, a signal, an exchange that fails for no reason, the end of a round of [`spin_until`], a call that a history records | forgotten |
 //! | the state equals that of an older visit | the way from there to here is a *fruitless round* |
 //!
 //! A thread that has done a fruitless round waits as in `rounds.rs`, with the same code: until one
 //! of the words that it looked at in the round can show another value, or a deadline comes. Then it
-//! has to see one. If the round saw two values of one word, another thread wrote meanwhile. Then the
-//! next round can be another by itself, and the thread does not wait.
+//! has to see one. If the round saw two values of one word, another thread wrote meanwhile. Then
+//! the next round can be another by itself, and the thread does not wait.
 //!
 //! # Why no execution is lost
 //! 1. Equal bytes are the same state of the thread: the same instruction, the same locals. A loop

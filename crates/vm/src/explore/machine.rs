@@ -15,8 +15,7 @@
 //! 5. Four bounds keep executions finite, and each leaves out repetitions: one thread's steps in a
 //!    row (not where all executions are tried), reads of one old message, failures of one weak
 //!    exchange for no reason, fruitless rounds of a busy-wait. A program can count repetitions, so
-//!    `bounds.rs` keeps where they were left out. An execution that is endless all the same is a
-//!    livelock.
+//!    `bounds.rs` keeps where they were left out. An execution without an end is a livelock.
 
 use super::Config;
 use super::bounds::Bounds;

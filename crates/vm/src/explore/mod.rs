@@ -36,10 +36,9 @@
 //!
 //! # Busy-waits
 //! A thread that has done a round of a busy-wait in vain waits until a word that it looked at can
-//! show another value. Rounds are those of [`spin_until`](crate::sync::spin_until), and those of
-//! any loop in which a thread comes back to the same state without having changed anything. The
-//! state is its stack and its registers: a loop that counts in a local has another one in each
-//! round, and is followed to its end. What it counts on the heap or in a static is not seen.
+//! show another value. Rounds are those of [`spin_until`](crate::sync::spin_until), and of any loop
+//! in which a thread comes back to the same stack and registers, and has changed nothing. A loop
+//! that counts in a local is followed to its end. A count on the heap or in a static is not seen.
 //!
 //! # Replays
 //! An execution is a string of choices. A failure is shrunk before it is shown: as few choices as

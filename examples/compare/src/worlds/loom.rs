@@ -1,0 +1,10 @@
+//! Loom's.
+
+mod world {
+    pub use loom::cell::UnsafeCell;
+    pub use loom::sync::Arc;
+    pub use loom::sync::atomic::{AtomicU32, fence};
+    pub use loom::thread::{spawn, yield_now};
+}
+#[path = "../programs.rs"]
+pub mod programs;
