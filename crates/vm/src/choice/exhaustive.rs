@@ -94,6 +94,7 @@ struct Entry {
 enum Node {
     Thread { start: usize, awake: usize, current: usize, planned: usize, end: usize },
     Pick { kind: Kind, n: usize, answer: usize },
+    Fact(Option<u32>),
 }
 
 /// How far an exhaustive exploration came.
@@ -199,7 +200,7 @@ impl Exhaustive {
                     break true;
                 }
                 Node::Thread { start, .. } => self.entries.truncate(*start),
-                Node::Pick { .. } => {}
+                Node::Pick { .. } | Node::Fact(_) => {}
             }
             self.nodes.pop();
         };
@@ -433,6 +434,27 @@ impl Strategy for Exhaustive {
 
     fn all_orders(&mut self) {
         self.all_orders = true;
+    }
+
+    fn fact(&mut self, found: Option<u32>) -> Option<u32> {
+        if self.is_redundant {
+            return found;
+        }
+        match self.nodes.get(self.depth) {
+            Some(&Node::Fact(before)) => {
+                self.depth += 1;
+                before
+            }
+            Some(_) => panic!("{NOT_DETERMINISTIC}it told a fact, where before it asked something"),
+            None => {
+                // What searches share must not depend on what one of them has found.
+                let is_shared = self.share.as_ref().is_some_and(Share::is_before_parts);
+                let found = found.filter(|_| !is_shared);
+                self.nodes.push(Node::Fact(found));
+                self.depth += 1;
+                found
+            }
+        }
     }
 
     fn is_redundant(&self) -> bool {

@@ -105,6 +105,12 @@ pub(crate) trait Strategy {
     /// nothing of its own: no order may be left out.
     fn all_orders(&mut self) {}
 
+    /// What the caller has found, `found`, which may depend on more than the answers before. Where
+    /// the same was asked after the same answers, what was found then.
+    fn fact(&mut self, found: Option<u32>) -> Option<u32> {
+        found
+    }
+
     /// Whether the execution is known to repeat another. The caller may end it at once; all answers
     /// are 0 from here on.
     fn is_redundant(&self) -> bool {
@@ -135,6 +141,10 @@ impl<S: Strategy + ?Sized> Strategy for Box<S> {
 
     fn all_orders(&mut self) {
         (**self).all_orders();
+    }
+
+    fn fact(&mut self, found: Option<u32>) -> Option<u32> {
+        (**self).fact(found)
     }
 
     fn is_redundant(&self) -> bool {

@@ -63,6 +63,10 @@ impl<S: Strategy> Strategy for Recorder<S> {
         self.strategy.all_orders();
     }
 
+    fn fact(&mut self, found: Option<u32>) -> Option<u32> {
+        self.strategy.fact(found)
+    }
+
     fn is_redundant(&self) -> bool {
         self.strategy.is_redundant()
     }

@@ -7,24 +7,31 @@
 //!
 //! | event | visits and log |
 //! |---|---|
-//! | a load; an update that fails or puts back the value it read; a fence; a yield; a look at a deadline that has not come; a futex wait that does not sleep, since the word has changed | a visit before it, what it read into the log after it |
-//! | all else: a store, another value, a lock or a channel of `sync` that succeeds, a wake-up, sleep, time that passes, plain data written, a choice of the model, a signal, an exchange that fails for no reason, the end of a round of [`spin_until`], a call that a history records | forgotten |
-//! | the state equals that of an older visit | the way from there to here is a *fruitless round* |
+//! | a load; an update; a fence; a yield; a look at a deadline that has not come; a futex wait that does not sleep, since the word has changed | a visit before it, what it read into the log after it |
+//! | all else: a store, a lock or a channel of `sync` that succeeds, a wake-up, sleep, time that passes, plain data written, a choice of the model, a signal, an exchange that fails for no reason, the end of a round of [`spin_until`], a call that a history records | forgotten |
+//! | the first visit of a place | its state is not looked at |
+//! | the state equals that of an older visit of the place | the way from there to here is a *fruitless round* |
+//!
+//! Equal or not may depend on the run: a hole in a frame may hold what an allocation has left
+//! there. At the first visit of a place it is likely to, so that state is not looked at. And a
+//! search of all executions is told, as a fact, at which visit the state was the same. Where it
+//! comes by the same answers again, it gives the fact of the first time. What is a wait once, and
+//! another round elsewhere, loses nothing: an execution without fruitless rounds has no such fact.
 //!
 //! A thread that has done a fruitless round waits as in `rounds.rs`, with the same code: until one
 //! of the words that it looked at in the round can show another value, or a deadline comes. Then it
-//! has to see one. If the round saw two values of one word, another thread wrote meanwhile. Then
-//! the next round can be another by itself, and the thread does not wait.
+//! has to see one. If the round saw two values of one word, its own update or another thread
+//! changed it. Then the next round can be another by itself, and the thread does not wait.
 //!
 //! # Why no execution is lost
 //! 1. Equal bytes are the same state of the thread: the same instruction, the same locals. A loop
 //!    that counts its rounds has another state in each, and is not recognised before the count is
 //!    over. So a loop with a bound runs to its end.
-//! 2. Take an execution with a fruitless round. Take the round's operations out. They changed no
-//!    value, woke no thread, and took no wake-up, so every other operation can be answered as
-//!    before. An update that was taken out leaves its reader the value that it had read. Reads and
-//!    fences only added order. So what is left is an execution. It comes to the same end, and has
-//!    one fruitless round less.
+//! 2. Take an execution with a fruitless round in which each word showed one value. Take the
+//!    round's operations out. They changed no value, woke no thread, and took no wake-up, so every
+//!    other operation can be answered as before. An update that was taken out leaves its reader the
+//!    value that it had read. Reads and fences only added order. So what is left is an execution.
+//!    It comes to the same end, and has one fruitless round less.
 //! 3. So every end is that of an execution in which no thread does a fruitless round, except for
 //!    threads that wait for ever: one round of them is left, which found what is newest. In those a
 //!    thread never waits before its last round, and so each is tried.
@@ -63,7 +70,7 @@ struct Visit {
     at: At,
     /// A digest of its registers, by which most others are told from it.
     registers: u64,
-    /// Where its bytes are.
+    /// Where its bytes are; there are none if they were not looked at.
     bytes: Range<usize>,
     /// How much had been logged by then.
     looks: usize,
@@ -104,33 +111,39 @@ impl Loops {
         self.deadlines.clear();
     }
 
-    /// Notes the state of the thread that runs. What it looked at since it was in the same state,
-    /// if it was.
-    fn visit(&mut self, at: At) -> Option<(usize, usize)> {
+    /// Whether the thread was here before.
+    fn was_at(&self, at: At) -> bool {
+        self.visits.iter().any(|visit| core::ptr::eq(visit.at, at))
+    }
+
+    /// Notes the state of the thread that runs, if it `is_clean`. The visit at which the thread was
+    /// in the same state, if there is one.
+    fn visit(&mut self, at: At, is_clean: bool) -> Option<u32> {
         if self.visits.len() == LONGEST_ROUND {
             self.forget();
         }
         let start = self.bytes.len();
-        if !fibers::state(&mut self.bytes) {
+        if is_clean && !fibers::state(&mut self.bytes) {
             self.forget();
             return None;
         }
         let (before, now) = self.bytes.split_at(start);
         let registers = digest(now);
-        let is_same = |visit: &&Visit| {
+        let is_same = |visit: &Visit| {
             core::ptr::eq(visit.at, at) && visit.registers == registers && before[visit.bytes.clone()] == *now
         };
-        let same = self.visits.iter().rev().find(is_same).map(|visit| (visit.looks, visit.deadlines));
-        let (bytes, looks, deadlines) = (start..self.bytes.len(), self.looks.len(), self.deadlines.len());
+        let same = self.visits.iter().rposition(is_same).filter(|_| is_clean);
+        let bytes = start..self.bytes.len();
+        let (looks, deadlines) = (self.looks.len(), self.deadlines.len());
         self.visits.push(Visit { at, registers, bytes, looks, deadlines });
-        same
+        same.map(|visit| visit as u32)
     }
 
-    /// The round that began when so much had been logged.
-    fn round(&self, (looks, deadlines): (usize, usize)) -> Round {
+    /// The round that began with this visit.
+    fn round(&self, visit: u32) -> Round {
+        let Visit { looks, deadlines, .. } = self.visits[visit as usize];
         let mut round = Round { is_open: true, ..Round::default() };
         for &look in &self.looks[looks..] {
-            // What the round itself does changes no value: another thread has.
             round.again |= round.looks.iter().any(|known| known.loc == look.loc && known.value != look.value);
             round.look(look);
         }
@@ -154,8 +167,12 @@ impl Machine<'_, '_> {
     /// [`spin_until`]: crate::sync::spin_until
     pub(super) fn visit(&mut self, at: At) -> Option<(Footprint, Round)> {
         let loops = &mut self.threads[self.current].loops;
-        let since = loops.visit(at)?;
-        let round = loops.round(since);
+        let is_back = loops.was_at(at);
+        let same = loops.visit(at, is_back);
+        // Where it came to the same place before, by the same answers, it goes on as it did then.
+        let same = if is_back { self.choices.fact(same)? } else { return None };
+        let loops = &mut self.threads[self.current].loops;
+        let round = loops.round(same);
         loops.forget();
         if round.goes_on() || round.is_blind() {
             return None;
@@ -172,7 +189,7 @@ impl Machine<'_, '_> {
         self.set_round(outer);
         let loops = &mut self.threads[self.current].loops;
         loops.forget();
-        loops.visit(at);
+        loops.visit(at, true);
     }
 
     /// The thread that runs changes something, or its next round may be another by itself.

@@ -281,6 +281,10 @@ impl choice::Strategy for Driver<'_> {
         on_strategy!(self, strategy => strategy.all_orders());
     }
 
+    fn fact(&mut self, found: Option<u32>) -> Option<u32> {
+        on_strategy!(self, strategy => strategy.fact(found))
+    }
+
     fn is_redundant(&self) -> bool {
         on_strategy!(self, strategy => strategy.is_redundant())
     }

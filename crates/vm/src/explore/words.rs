@@ -257,11 +257,7 @@ impl Machine<'_, '_> {
         match after {
             Some((message, value)) => {
                 self.looked(loc, updated.read.message, before, false);
-                let value = value.unwrap_or(before);
-                self.looked(loc, message, value, true);
-                if value != before {
-                    self.moves_on();
-                }
+                self.looked(loc, message, value.unwrap_or(before), true);
             }
             None => self.looked(loc, updated.read.message, before, false),
         }
