@@ -1,6 +1,6 @@
 //! The futex: what a sleeper and a waker may rely on.
 
-use super::{RACE, some, timed, unordered, whole};
+use super::{LOST, RACE, some, timed, unordered, whole};
 use crate::outcomes::Outcomes;
 use std::sync::{Arc, Mutex as StdMutex};
 use std::time::{Duration, Instant};
@@ -79,7 +79,7 @@ fn a_change_of_the_word_before_the_wake_up_is_never_missed() {
 
 #[test]
 fn a_wake_up_before_the_sleep_is_not_kept() {
-    finds_bug_saying("deadlock", whole(), || {
+    finds_bug_saying(LOST, whole(), || {
         let word = Arc::new(Word::new(0));
         let waker = {
             let word = Arc::clone(&word);

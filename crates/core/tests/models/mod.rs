@@ -20,6 +20,8 @@ mod world {
     pub const DURING_READ: &str = "currently reading";
     /// What it says of threads that all sleep.
     pub const STUCK: &str = "deadlock";
+    /// What it says of a sleeper whose wake-up came before it slept.
+    pub const LOST: &str = "deadlock";
 
     /// A model small enough to see every execution of it.
     pub fn whole() -> Config {
@@ -56,6 +58,8 @@ mod world {
     pub const DURING_READ: &str = "at the same time";
     /// What it says of threads that all sleep.
     pub const STUCK: &str = "nobody can go on";
+    /// What it says of a sleeper whose wake-up came before it slept.
+    pub const LOST: &str = "lost wake-up";
 
     /// A model small enough to see every execution of it.
     pub fn whole() -> Config {
