@@ -14,9 +14,24 @@ pub enum Op {
     Store(usize, u64, Ordering),
     Swap(usize, u64, Ordering),
     Add(usize, u64, Ordering),
-    Cas { x: usize, expected: u64, new: u64, success: Ordering, failure: Ordering, weak: bool },
+    Cas {
+        x: usize,
+        expected: u64,
+        new: u64,
+        success: Ordering,
+        failure: Ordering,
+        weak: bool,
+    },
     Fence(Ordering),
+    /// Not in a program of this test: the axioms know of it.
+    #[allow(dead_code, reason = "the axioms match it")]
+    Copy(usize, usize, Ordering),
+    /// Likewise.
+    #[allow(dead_code, reason = "the axioms match it")]
+    If(usize, u64),
 }
+
+const NO_DEPENDENCE: &str = "no program here depends on what it has read";
 
 /// The operations of each thread.
 pub type Program = Vec<Vec<Op>>;
@@ -42,6 +57,7 @@ impl fmt::Debug for Op {
                 write!(f, "cas{x} {expected}->{new} {success:?}/{failure:?}")
             }
             Self::Fence(order) => write!(f, "fence {order:?}"),
+            Self::Copy(..) | Self::If(..) => unreachable!("{NO_DEPENDENCE}"),
         }
     }
 }
@@ -66,8 +82,9 @@ impl Op {
             | Self::Store(x, ..)
             | Self::Swap(x, ..)
             | Self::Add(x, ..)
-            | Self::Cas { x, .. } => Some(x),
-            Self::Fence(_) => None,
+            | Self::Cas { x, .. }
+            | Self::Copy(x, ..) => Some(x),
+            Self::Fence(_) | Self::If(..) => None,
         }
     }
 
@@ -92,6 +109,7 @@ impl Op {
                 fence(order);
                 return None;
             }
+            Self::Copy(..) | Self::If(..) => unreachable!("{NO_DEPENDENCE}"),
         };
         Some(value.into())
     }
@@ -177,6 +195,7 @@ pub fn by_interleaving(program: &Program) -> BTreeSet<Outcome> {
                 }
                 Op::Cas { x, .. } => Some(memory[x] | FAILED),
                 Op::Fence(_) => None,
+                Op::Copy(..) | Op::If(..) => unreachable!("{NO_DEPENDENCE}"),
             };
             next[t] += 1;
             reads[t].extend(returned);
