@@ -7,6 +7,7 @@ pub use ulocks_vm::thread::{
 
 use core::cell::{Cell, RefCell};
 use core::fmt;
+use core::marker::PhantomData;
 use std::io;
 use std::sync::Arc;
 use ulocks_vm::thread;
@@ -50,6 +51,8 @@ pub struct ThreadId(usize);
 pub struct JoinHandle<T> {
     handle: thread::JoinHandle<Crosses<T>>,
     thread: Thread,
+    /// What the thread returns need not be `Send`, so the handle is not.
+    not_send: PhantomData<*const T>,
 }
 
 /// Starts threads that have names.
@@ -102,7 +105,7 @@ where
     let handle = thread::spawn(move || Crosses(f.take()()));
     let number = handle.thread();
     NAMES.with_borrow_mut(|names| names.push((number, name.clone())));
-    JoinHandle { handle, thread: Thread { id: ThreadId(number), name } }
+    JoinHandle { handle, thread: Thread { id: ThreadId(number), name }, not_send: PhantomData }
 }
 
 impl Builder {

@@ -3,32 +3,27 @@
 use crate::engine::At;
 use crate::explore::choose;
 use crate::sync::{Arc, Mutex, Token};
-use core::cell::Cell;
 use core::fmt;
 use core::future::Future;
 use core::panic::Location;
 use core::pin::pin;
-use core::sync::atomic::Ordering::{Acquire, Release};
+use core::sync::atomic::AtomicBool;
+use core::sync::atomic::Ordering::{Acquire, Relaxed, Release};
 use core::task::{Context, Poll, RawWaker, RawWakerVTable, Waker};
 
 /// A wake-up for one waiting thread. It may come before the thread waits, and one wait may end
 /// without it, as wake-ups of an executor may be spurious.
 pub struct Notify {
     token: Token,
-    was_spurious: Cell<bool>,
+    was_spurious: AtomicBool,
 }
-
-// SAFETY: all threads of a run are on one OS thread; the cell is touched between steps.
-unsafe impl Send for Notify {}
-// SAFETY: as above.
-unsafe impl Sync for Notify {}
 
 impl Notify {
     /// One without a wake-up.
     #[track_caller]
     #[must_use]
     pub fn new() -> Self {
-        Self { token: Token::new(), was_spurious: Cell::new(false) }
+        Self { token: Token::new(), was_spurious: AtomicBool::new(false) }
     }
 
     /// Leaves a wake-up.
@@ -44,8 +39,8 @@ impl Notify {
     }
 
     fn wait_at(&self, at: At) {
-        if !self.was_spurious.get() && choose(2) == 1 {
-            self.was_spurious.set(true);
+        if !self.was_spurious.load(Relaxed) && choose(2) == 1 {
+            self.was_spurious.store(true, Relaxed);
             return;
         }
         self.token.take("wait", Acquire, at);

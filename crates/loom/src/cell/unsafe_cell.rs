@@ -1,29 +1,25 @@
 //! A cell whose accesses last: from the call of a closure to its return, or as long as a pointer.
 
 use core::fmt;
-use std::rc::Rc;
+use std::sync::Arc;
 use ulocks_vm::sync::Watch;
 
 /// As `core::cell::UnsafeCell`, with accesses that are checked. An access begins and ends; two that
 /// overlap, or that nothing orders, are an error unless both read.
 pub struct UnsafeCell<T: ?Sized> {
-    watch: Rc<Watch>,
+    watch: Arc<Watch>,
     data: core::cell::UnsafeCell<T>,
 }
 
-// SAFETY: to send the cell is to send the data. All threads of an execution are on one OS thread,
-// so the count of `watch` is touched by one thread.
-unsafe impl<T: ?Sized + Send> Send for UnsafeCell<T> {}
-
 /// Shared access to the data of an [`UnsafeCell`], which ends when this is dropped.
 pub struct ConstPtr<T: ?Sized> {
-    watch: Rc<Watch>,
+    watch: Arc<Watch>,
     data: *const T,
 }
 
 /// Exclusive access to the data of an [`UnsafeCell`], which ends when this is dropped.
 pub struct MutPtr<T: ?Sized> {
-    watch: Rc<Watch>,
+    watch: Arc<Watch>,
     data: *mut T,
 }
 
@@ -31,7 +27,7 @@ impl<T> UnsafeCell<T> {
     /// A cell that holds `value`.
     #[track_caller]
     pub fn new(value: T) -> Self {
-        Self { watch: Rc::new(Watch::new()), data: core::cell::UnsafeCell::new(value) }
+        Self { watch: Arc::new(Watch::new()), data: core::cell::UnsafeCell::new(value) }
     }
 
     /// The value, out of its cell.
@@ -69,14 +65,14 @@ impl<T: ?Sized> UnsafeCell<T> {
     #[track_caller]
     pub fn get(&self) -> ConstPtr<T> {
         self.watch.open_read();
-        ConstPtr { watch: Rc::clone(&self.watch), data: self.data.get() }
+        ConstPtr { watch: Arc::clone(&self.watch), data: self.data.get() }
     }
 
     /// Exclusive access for as long as the pointer is kept.
     #[track_caller]
     pub fn get_mut(&self) -> MutPtr<T> {
         self.watch.open_write();
-        MutPtr { watch: Rc::clone(&self.watch), data: self.data.get() }
+        MutPtr { watch: Arc::clone(&self.watch), data: self.data.get() }
     }
 }
 

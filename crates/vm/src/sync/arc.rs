@@ -4,7 +4,6 @@ use super::leaks;
 use super::{AtomicU64, fence};
 use crate::engine::{self, At};
 use core::borrow::Borrow;
-use core::cell::Cell;
 use core::cmp::Ordering as Order;
 use core::fmt;
 use core::hash::{Hash, Hasher};
@@ -12,8 +11,8 @@ use core::mem::ManuallyDrop;
 use core::ops::Deref;
 use core::panic::Location;
 use core::pin::Pin;
+use core::sync::atomic::AtomicUsize;
 use core::sync::atomic::Ordering::{Acquire, Relaxed, Release};
-use std::rc::Rc;
 
 /// As `std::sync::Arc`, with the ordering of its counts: what a thread did before it drops its
 /// pointer is known to the thread that drops the last one. A pointer that is not dropped by the end
@@ -32,22 +31,16 @@ use std::rc::Rc;
 pub struct Arc<T: ?Sized> {
     /// Dropped in `drop`, before the count may go.
     data: ManuallyDrop<std::sync::Arc<T>>,
-    count: Rc<Count>,
+    count: std::sync::Arc<Count>,
 }
 
-/// How many pointers there are.
+/// How many pointers there are. The number is for the machine alone, so it orders nothing.
 pub(super) struct Count {
-    pointers: Cell<usize>,
+    pointers: AtomicUsize,
     /// Into which drops release.
     dropped: AtomicU64,
     leak: u64,
 }
-
-// SAFETY: the data is shared as by `std::sync::Arc`. All threads of a run are on one OS thread, and
-// the count is touched between steps.
-unsafe impl<T: ?Sized + Sync + Send> Send for Arc<T> {}
-// SAFETY: as above.
-unsafe impl<T: ?Sized + Sync + Send> Sync for Arc<T> {}
 
 impl<T> Arc<T> {
     /// A pointer to `value`.
@@ -119,7 +112,7 @@ impl<T: ?Sized> Arc<T> {
     fn begin(data: std::sync::Arc<T>, at: At) -> Self {
         let address = std::sync::Arc::as_ptr(&data).cast::<()>().addr();
         let (dropped, leak) = (AtomicU64::new(0), leaks::begin("Arc", at));
-        let count = Rc::new(Count { pointers: Cell::new(1), dropped, leak });
+        let count = std::sync::Arc::new(Count { pointers: AtomicUsize::new(1), dropped, leak });
         leaks::remember(leak, address, &count);
         Self { data: ManuallyDrop::new(data), count }
     }
@@ -129,7 +122,7 @@ impl<T: ?Sized> Arc<T> {
     #[must_use]
     pub fn strong_count(this: &Self) -> usize {
         this.count.dropped.fetch_add(0, Relaxed);
-        this.count.pointers.get()
+        this.count.pointers.load(Relaxed)
     }
 
     /// The value, if this is the only pointer.
@@ -141,7 +134,7 @@ impl<T: ?Sized> Arc<T> {
     #[track_caller]
     fn is_alone(&self, _at: At) -> bool {
         self.count.dropped.fetch_add(0, Acquire);
-        self.count.pointers.get() == 1
+        self.count.pointers.load(Relaxed) == 1
     }
 
     /// Whether both point to one value.
@@ -209,7 +202,7 @@ impl<T: ?Sized> Arc<T> {
 impl Count {
     /// The last pointer goes.
     fn end(&self) {
-        self.pointers.set(0);
+        self.pointers.store(0, Relaxed);
         leaks::end(self.leak);
     }
 }
@@ -224,8 +217,8 @@ impl<T: ?Sized> Deref for Arc<T> {
 
 impl<T: ?Sized> Clone for Arc<T> {
     fn clone(&self) -> Self {
-        self.count.pointers.update(|pointers| pointers + 1);
-        Self { data: self.data.clone(), count: Rc::clone(&self.count) }
+        self.count.pointers.fetch_add(1, Relaxed);
+        Self { data: self.data.clone(), count: std::sync::Arc::clone(&self.count) }
     }
 }
 
@@ -233,8 +226,7 @@ impl<T: ?Sized> Drop for Arc<T> {
     fn drop(&mut self) {
         if engine::is_installed() {
             self.count.dropped.fetch_add(1, Release);
-            self.count.pointers.update(|pointers| pointers.saturating_sub(1));
-            if self.count.pointers.get() == 0 {
+            if self.count.pointers.fetch_sub(1, Relaxed) == 1 {
                 fence(Acquire);
                 self.count.end();
             }

@@ -1,15 +1,13 @@
 //! A condition variable and a barrier of std's shape.
 
 use super::mutex::{Mutex, MutexGuard};
-use super::object::{Object, Token};
-use core::cell::RefCell;
+use super::object::{Beside, Object, Token};
 use core::fmt;
 use core::panic::Location;
 use core::sync::atomic::Ordering::Relaxed;
 use core::time::Duration;
 use std::collections::VecDeque;
-use std::rc::Rc;
-use std::sync::LockResult;
+use std::sync::{Arc, LockResult};
 
 /// As `std::sync::Condvar`.
 ///
@@ -17,14 +15,8 @@ use std::sync::LockResult;
 /// the exploration. There are no spurious wake-ups.
 pub struct Condvar {
     state: Object,
-    waiters: RefCell<VecDeque<Rc<Token>>>,
+    waiters: Beside<VecDeque<Arc<Token>>>,
 }
-
-// SAFETY: all threads of a run are on one OS thread, and are switched in steps only; the waiters
-// are touched after a step of `state` and before the next step.
-unsafe impl Send for Condvar {}
-// SAFETY: as above.
-unsafe impl Sync for Condvar {}
 
 /// Whether a wait ended by its time-out.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -43,14 +35,14 @@ impl Condvar {
     #[track_caller]
     #[must_use]
     pub fn new() -> Self {
-        Self { state: Object::new(0), waiters: RefCell::default() }
+        Self { state: Object::new(0), waiters: Beside::default() }
     }
 
     #[track_caller]
-    fn enqueue(&self) -> Rc<Token> {
-        let token = Rc::new(Token::new());
+    fn enqueue(&self) -> Arc<Token> {
+        let token = Arc::new(Token::new());
         self.state.step("wait", None, Relaxed, Location::caller(), |events| events + 1);
-        self.waiters.borrow_mut().push_back(Rc::clone(&token));
+        self.waiters.with(|waiters| waiters.push_back(Arc::clone(&token)));
         token
     }
 
@@ -99,10 +91,11 @@ impl Condvar {
         drop(guard);
         let notified = token.take_for("wait", Relaxed, timeout, at) || {
             self.state.step("give up", None, Relaxed, at, |events| events + 1);
-            let mut waiters = self.waiters.borrow_mut();
-            let before = waiters.len();
-            waiters.retain(|waiter| !Rc::ptr_eq(waiter, &token));
-            waiters.len() == before
+            self.waiters.with(|waiters| {
+                let before = waiters.len();
+                waiters.retain(|waiter| !Arc::ptr_eq(waiter, &token));
+                waiters.len() == before
+            })
         };
         Ok((mutex.take(at), WaitTimeoutResult(!notified)))
     }
@@ -112,9 +105,9 @@ impl Condvar {
     pub fn notify_one(&self) {
         let at = Location::caller();
         self.state.step("notify_one", None, Relaxed, at, |events| events + 1);
-        let count = self.waiters.borrow().len();
+        let count = self.waiters.with(|waiters| waiters.len());
         let chosen = if count > 1 { crate::explore::choose(count) } else { 0 };
-        let waiter = self.waiters.borrow_mut().remove(chosen);
+        let waiter = self.waiters.with(|waiters| waiters.remove(chosen));
         if let Some(waiter) = waiter {
             waiter.give("wake", Relaxed, at);
         }
@@ -125,7 +118,7 @@ impl Condvar {
     pub fn notify_all(&self) {
         let at = Location::caller();
         self.state.step("notify_all", None, Relaxed, at, |events| events + 1);
-        let waiters = self.waiters.take();
+        let waiters = self.waiters.with(core::mem::take);
         for waiter in waiters {
             waiter.give("wake", Relaxed, at);
         }
@@ -141,7 +134,7 @@ impl Default for Condvar {
 
 impl fmt::Debug for Condvar {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Condvar").field("waiters", &self.waiters.borrow().len()).finish()
+        f.debug_struct("Condvar").field("waiters", &self.waiters.with(|waiters| waiters.len())).finish()
     }
 }
 

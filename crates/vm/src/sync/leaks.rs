@@ -4,7 +4,7 @@ use super::arc::Count;
 use crate::engine::{self, At};
 use core::cell::RefCell;
 use std::collections::{BTreeMap, HashMap};
-use std::rc::Rc;
+use std::sync::Arc;
 
 struct Kept {
     what: &'static str,
@@ -18,7 +18,7 @@ struct Live {
     made: u64,
     kept: BTreeMap<u64, Kept>,
     /// The counts of the values that an `Arc` points to, by address.
-    counts: HashMap<usize, Rc<Count>>,
+    counts: HashMap<usize, Arc<Count>>,
     /// While it is not 0, nothing is counted: statics are not given back.
     ignored: u32,
 }
@@ -48,17 +48,17 @@ pub(crate) fn begin(what: &'static str, at: At) -> u64 {
 }
 
 /// The `Arc` that points to `address` is counted by `count`.
-pub(super) fn remember(number: u64, address: usize, count: &Rc<Count>) {
+pub(super) fn remember(number: u64, address: usize, count: &Arc<Count>) {
     live(|live| {
         if let Some(kept) = live.kept.get_mut(&number) {
             kept.address = Some(address);
         }
-        live.counts.insert(address, Rc::clone(count));
+        live.counts.insert(address, Arc::clone(count));
     });
 }
 
 /// The count of the `Arc` that points to `address`.
-pub(super) fn find(address: usize) -> Option<Rc<Count>> {
+pub(super) fn find(address: usize) -> Option<Arc<Count>> {
     live(|live| live.counts.get(&address).cloned())
 }
 

@@ -4,15 +4,14 @@
 //! it, by whatever thread. (std promises that for the message itself.)
 
 use super::arc::Arc;
-use super::object::{Object, Token};
+use super::object::{Beside, Object, Token};
 use crate::engine::{At, Until};
-use core::cell::RefCell;
 use core::fmt;
 use core::panic::Location;
+use core::sync::atomic::AtomicUsize;
 use core::sync::atomic::Ordering::{AcqRel, Acquire, Relaxed, Release};
 use core::time::Duration;
 use std::collections::VecDeque;
-use std::rc::Rc;
 pub use std::sync::mpsc::{RecvError, RecvTimeoutError, SendError, TryRecvError, TrySendError};
 
 /// How many messages there are.
@@ -26,17 +25,11 @@ const FULL: u64 = 1 << 63;
 
 struct Channel<T> {
     state: Object,
-    messages: RefCell<VecDeque<(T, Option<Rc<Token>>)>>,
+    messages: Beside<VecDeque<(T, Option<std::sync::Arc<Token>>)>>,
     /// `None`: no limit. 0: a send waits until its message is taken.
     room: Option<u64>,
-    senders: core::cell::Cell<usize>,
+    senders: AtomicUsize,
 }
-
-// SAFETY: all threads of a run are on one OS thread, and are switched in steps only; the messages
-// are touched after a step of `state` and before the next step.
-unsafe impl<T: Send> Send for Channel<T> {}
-// SAFETY: as above.
-unsafe impl<T: Send> Sync for Channel<T> {}
 
 /// A channel without a limit.
 #[track_caller]
@@ -57,8 +50,8 @@ pub fn sync_channel<T>(bound: usize) -> (SyncSender<T>, Receiver<T>) {
 impl<T> Channel<T> {
     #[track_caller]
     fn new(room: Option<u64>) -> Arc<Self> {
-        let (state, messages) = (Object::new(0), RefCell::default());
-        Arc::new(Self { state, messages, room, senders: core::cell::Cell::new(1) })
+        let (state, messages) = (Object::new(0), Beside::new(VecDeque::new()));
+        Arc::new(Self { state, messages, room, senders: AtomicUsize::new(1) })
     }
 
     /// One message more.
@@ -74,8 +67,8 @@ impl<T> Channel<T> {
         if before & NO_RECEIVER != 0 {
             return Err(SendError(message));
         }
-        let taken = (self.room == Some(0)).then(|| Rc::new(Token::new()));
-        self.messages.borrow_mut().push_back((message, taken.clone()));
+        let taken = (self.room == Some(0)).then(|| std::sync::Arc::new(Token::new()));
+        self.messages.with(|messages| messages.push_back((message, taken.clone())));
         if let Some(taken) = taken {
             taken.take("send waits to be received", Acquire, at);
         }
@@ -84,15 +77,14 @@ impl<T> Channel<T> {
 
     fn drop_sender(&self) {
         let at = Location::caller();
-        self.senders.update(|senders| senders - 1);
-        if self.senders.get() == 0 {
+        if self.senders.fetch_sub(1, Relaxed) == 1 {
             self.state.step("last sender drops", None, Release, at, |state| state | NO_SENDER);
         }
     }
 
     /// The message that a step has counted out.
     fn taken(&self, at: At) -> Option<T> {
-        let (message, sender) = self.messages.borrow_mut().pop_front()?;
+        let (message, sender) = self.messages.with(VecDeque::pop_front)?;
         if let Some(sender) = sender {
             sender.give("receive", Release, at);
         }
@@ -147,7 +139,7 @@ impl<T> SyncSender<T> {
         let add = |state: u64| (has_room && state & (FULL | NO_RECEIVER) == 0).then(|| channel.added(state));
         match channel.state.try_step("try_send", AcqRel, at, add) {
             Ok(_) => {
-                channel.messages.borrow_mut().push_back((message, None));
+                channel.messages.with(|messages| messages.push_back((message, None)));
                 Ok(())
             }
             Err(state) if state & NO_RECEIVER != 0 => Err(TrySendError::Disconnected(message)),
@@ -215,14 +207,14 @@ impl<T> Receiver<T> {
 
 impl<T> Clone for Sender<T> {
     fn clone(&self) -> Self {
-        self.0.senders.update(|senders| senders + 1);
+        self.0.senders.fetch_add(1, Relaxed);
         Self(Arc::clone(&self.0))
     }
 }
 
 impl<T> Clone for SyncSender<T> {
     fn clone(&self) -> Self {
-        self.0.senders.update(|senders| senders + 1);
+        self.0.senders.fetch_add(1, Relaxed);
         Self(Arc::clone(&self.0))
     }
 }
@@ -251,7 +243,7 @@ impl<T> Drop for Receiver<T> {
         let at = Location::caller();
         // A sender that waits for room goes on, and finds the receiver gone.
         self.0.state.step("receiver drops", None, AcqRel, at, |state| (state | NO_RECEIVER) & !FULL);
-        let left = self.0.messages.take();
+        let left = self.0.messages.with(core::mem::take);
         for (message, sender) in left {
             drop(message);
             if let Some(sender) = sender {

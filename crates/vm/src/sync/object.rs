@@ -4,14 +4,15 @@
 //! object is one step: it waits until the newest value lets it go on, and changes it. All changes
 //! are read-modify-writes, so a thread that acquires learns of all that was released into the word.
 //!
-//! State of an object beside its word is plain Rust data. It is touched after a step of the object
-//! and before the next step of any thread, so it changes together with the word.
+//! State of an object beside its word is plain Rust data, [`Beside`]. It is touched after a step of
+//! the object and before the next step of any thread, so it changes together with the word.
 
 use super::AtomicU64;
 use crate::engine::{self, At, Until, Update};
 use core::mem::ManuallyDrop;
 use core::panic::Location;
 use core::sync::atomic::Ordering;
+use std::sync::{Mutex, PoisonError};
 
 pub(crate) struct Object {
     word: AtomicU64,
@@ -66,6 +67,22 @@ impl Object {
     /// The value, without a step.
     pub(crate) fn peek(&self) -> u64 {
         engine::with(|engine| engine.peek(self.word.word()))
+    }
+}
+
+/// State beside a word. No step is made under its lock, so no thread of the machine waits for it.
+/// The lock is for threads of the system, to which safe code may send an object.
+#[derive(Debug, Default)]
+pub(crate) struct Beside<T>(Mutex<T>);
+
+impl<T> Beside<T> {
+    pub(crate) const fn new(state: T) -> Self {
+        Self(Mutex::new(state))
+    }
+
+    /// Calls `f` with the state. `f` makes no step.
+    pub(crate) fn with<R>(&self, f: impl FnOnce(&mut T) -> R) -> R {
+        f(&mut self.0.lock().unwrap_or_else(PoisonError::into_inner))
     }
 }
 

@@ -1,8 +1,8 @@
 //! Initialisation that happens once, of std's shape.
 
-use super::object::Object;
+use super::object::{Beside, Object};
 use crate::engine::Until;
-use core::cell::{Cell, UnsafeCell};
+use core::cell::UnsafeCell;
 use core::fmt;
 use core::ops::Deref;
 use core::panic::Location;
@@ -149,25 +149,21 @@ impl<T> fmt::Debug for OnceLock<T> {
 /// As `std::sync::LazyLock`.
 pub struct LazyLock<T, F = fn() -> T> {
     cell: OnceLock<T>,
-    make: Cell<Option<F>>,
+    make: Beside<Option<F>>,
 }
-
-// SAFETY: `make` is taken by the one thread that the cell lets run; all threads are on one OS
-// thread.
-unsafe impl<T: Send + Sync, F: Send> Sync for LazyLock<T, F> {}
 
 impl<T, F: FnOnce() -> T> LazyLock<T, F> {
     /// A value that `make` makes when it is first used.
     #[track_caller]
     #[must_use]
     pub fn new(make: F) -> Self {
-        Self { cell: OnceLock::new(), make: Cell::new(Some(make)) }
+        Self { cell: OnceLock::new(), make: Beside::new(Some(make)) }
     }
 
     /// The value.
     #[track_caller]
     pub fn force(this: &Self) -> &T {
-        this.cell.get_or_init(|| this.make.take().expect("made once")())
+        this.cell.get_or_init(|| this.make.with(Option::take).expect("made once")())
     }
 }
 

@@ -13,23 +13,17 @@ pub use park::{park, park_timeout, unpark};
 pub use scope::{Scope, ScopedJoinHandle, scope};
 
 use crate::engine;
+use crate::sync::Beside;
 use core::fmt;
 use core::panic::Location;
 use core::time::Duration;
-use std::cell::RefCell;
-use std::rc::Rc;
+use std::sync::Arc;
 
 /// Waits for a thread and takes what it returned.
 pub struct JoinHandle<T> {
     thread: usize,
-    result: Rc<RefCell<Option<T>>>,
+    result: Arc<Beside<Option<T>>>,
 }
-
-// SAFETY: all threads of the machine run on one OS thread, which is also the only one on which the
-// engine answers: to use the handle on another is a panic before `result` is touched.
-unsafe impl<T: Send> Send for JoinHandle<T> {}
-// SAFETY: as above.
-unsafe impl<T: Send> Sync for JoinHandle<T> {}
 
 /// Starts a thread in the process of the calling one.
 #[track_caller]
@@ -43,14 +37,14 @@ pub(crate) fn start<'a, T: Send + 'a>(
     body: impl FnOnce() -> T + Send + 'a,
     spawn: impl FnOnce(Box<dyn FnOnce() + 'a>) -> usize,
 ) -> JoinHandle<T> {
-    let result = Rc::new(RefCell::new(None));
-    let slot = Rc::clone(&result);
+    let result = Arc::new(Beside::new(None));
+    let slot = Arc::clone(&result);
     let thread = spawn(Box::new(move || {
         // What the closure has captured belongs to the state of its thread, and so on its stack.
         let body = core::hint::black_box(body);
         let value = body();
         end_of_thread();
-        *slot.borrow_mut() = Some(value);
+        slot.with(|slot| *slot = Some(value));
     }));
     JoinHandle { thread, result }
 }
@@ -115,7 +109,7 @@ impl<T> JoinHandle<T> {
     /// Whether the thread has returned. What it did is not ordered by that.
     #[must_use]
     pub fn is_finished(&self) -> bool {
-        self.result.borrow().is_some()
+        self.result.with(|result| result.is_some())
     }
 
     /// Waits until the thread has ended, and takes what it returned.
@@ -126,7 +120,7 @@ impl<T> JoinHandle<T> {
     pub fn join(self) -> std::thread::Result<T> {
         let at = Location::caller();
         engine::with(|engine| engine.join(self.thread, at));
-        self.result.borrow_mut().take().ok_or_else(|| Box::new("the thread died") as _)
+        self.result.with(Option::take).ok_or_else(|| Box::new("the thread died") as _)
     }
 }
 

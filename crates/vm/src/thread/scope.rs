@@ -2,7 +2,7 @@
 
 use super::{JoinHandle, start};
 use crate::engine;
-use core::cell::RefCell;
+use crate::sync::Beside;
 use core::marker::PhantomData;
 use core::mem::transmute;
 use core::panic::Location;
@@ -10,13 +10,10 @@ use core::panic::Location;
 /// Where threads are started that end before [`scope`] returns.
 #[derive(Debug)]
 pub struct Scope<'scope, 'env: 'scope> {
-    threads: RefCell<Vec<usize>>,
+    threads: Beside<Vec<usize>>,
     scope: PhantomData<&'scope mut &'scope ()>,
     env: PhantomData<&'env mut &'env ()>,
 }
-
-// SAFETY: all threads of a run are on one OS thread, and the list is touched between steps.
-unsafe impl Sync for Scope<'_, '_> {}
 
 /// As [`JoinHandle`], of a thread of a scope.
 #[derive(Debug)]
@@ -35,13 +32,13 @@ where
     impl Drop for JoinAll<'_, '_, '_> {
         fn drop(&mut self) {
             loop {
-                let next = self.0.threads.borrow_mut().pop();
+                let next = self.0.threads.with(Vec::pop);
                 let Some(thread) = next else { return };
                 engine::with(|engine| engine.join(thread, self.1));
             }
         }
     }
-    let scope = Scope { threads: RefCell::default(), scope: PhantomData, env: PhantomData };
+    let scope = Scope { threads: Beside::default(), scope: PhantomData, env: PhantomData };
     let _join_all = JoinAll(&scope, Location::caller());
     f(&scope)
 }
@@ -61,7 +58,7 @@ impl<'scope> Scope<'scope, '_> {
             let body: Box<dyn FnOnce()> = unsafe { transmute::<Box<dyn FnOnce() + 'scope>, _>(body) };
             engine::with(|engine| engine.spawn(body, at))
         });
-        self.threads.borrow_mut().push(handle.thread());
+        self.threads.with(|threads| threads.push(handle.thread()));
         ScopedJoinHandle { handle, scope: PhantomData }
     }
 }
