@@ -52,6 +52,9 @@ mod axioms;
 #[path = "../locks/mod.rs"]
 #[allow(dead_code, reason = "for other tests")]
 mod locks;
+#[allow(dead_code, reason = "dependences are for other tests")]
+#[path = "../../src/memory/tests/op.rs"]
+mod op;
 mod program;
 mod verdicts;
 mod worlds;

@@ -1,93 +1,16 @@
-//! Little programs: what they are made of, and what they can do in each of the worlds.
+//! What little programs can do in each of the worlds.
 
+pub(crate) use crate::op::{FAILED, Op, Outcome, Program, words};
 use crate::sync::{AtomicU32, Ordering, fence};
 use crate::thread;
 use crate::worlds::explore_by_loom;
-use core::fmt;
 use machine::explore::{Config, run};
 use std::collections::BTreeSet;
 use std::sync::{Arc, Mutex};
 
-#[derive(Clone, Copy, PartialEq, Eq, Hash)]
-pub enum Op {
-    Load(usize, Ordering),
-    Store(usize, u64, Ordering),
-    Swap(usize, u64, Ordering),
-    Add(usize, u64, Ordering),
-    Cas {
-        x: usize,
-        expected: u64,
-        new: u64,
-        success: Ordering,
-        failure: Ordering,
-        weak: bool,
-    },
-    Fence(Ordering),
-    /// Not in a program of this test: the axioms know of it.
-    #[allow(dead_code, reason = "the axioms match it")]
-    Copy(usize, usize, Ordering),
-    /// Likewise.
-    #[allow(dead_code, reason = "the axioms match it")]
-    If(usize, u64),
-}
-
 const NO_DEPENDENCE: &str = "no program here depends on what it has read";
 
-/// The operations of each thread.
-pub type Program = Vec<Vec<Op>>;
-
-/// What the operations of each thread returned, and the last value of each word. A load and a
-/// read-modify-write return the value read; a failed exchange returns it with [`FAILED`].
-#[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Default)]
-pub struct Outcome {
-    pub reads: Vec<Vec<u64>>,
-    pub last: Vec<u64>,
-}
-
-pub const FAILED: u64 = 1 << 40;
-
-impl fmt::Debug for Op {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match *self {
-            Self::Load(x, order) => write!(f, "r{x} {order:?}"),
-            Self::Store(x, value, order) => write!(f, "w{x}={value} {order:?}"),
-            Self::Swap(x, value, order) => write!(f, "swap{x}={value} {order:?}"),
-            Self::Add(x, value, order) => write!(f, "add{x}+{value} {order:?}"),
-            Self::Cas { x, expected, new, success, failure, .. } => {
-                write!(f, "cas{x} {expected}->{new} {success:?}/{failure:?}")
-            }
-            Self::Fence(order) => write!(f, "fence {order:?}"),
-            Self::Copy(..) | Self::If(..) => unreachable!("{NO_DEPENDENCE}"),
-        }
-    }
-}
-
-impl fmt::Debug for Outcome {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        for reads in &self.reads {
-            let show = |&read: &u64| match read & FAILED {
-                0 => read.to_string(),
-                _ => format!("{} (fails)", read & !FAILED),
-            };
-            write!(f, "[{}] ", reads.iter().map(show).collect::<Vec<_>>().join(", "))?;
-        }
-        write!(f, "last {:?}", self.last)
-    }
-}
-
 impl Op {
-    pub fn loc(&self) -> Option<usize> {
-        match *self {
-            Self::Load(x, _)
-            | Self::Store(x, ..)
-            | Self::Swap(x, ..)
-            | Self::Add(x, ..)
-            | Self::Cas { x, .. }
-            | Self::Copy(x, ..) => Some(x),
-            Self::Fence(_) | Self::If(..) => None,
-        }
-    }
-
     /// Does it, and returns what it returned.
     fn run(self, memory: &[AtomicU32]) -> Option<u64> {
         let value = match self {
@@ -113,10 +36,6 @@ impl Op {
         };
         Some(value.into())
     }
-}
-
-pub fn words(program: &Program) -> usize {
-    program.iter().flatten().filter_map(Op::loc).max().map_or(0, |x| x + 1)
 }
 
 /// One execution, in the world that explores.

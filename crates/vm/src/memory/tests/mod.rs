@@ -16,6 +16,7 @@ mod fuzz;
 mod herd;
 mod litmus;
 mod long;
+mod op;
 mod program;
 mod seeded;
 mod smoke;
