@@ -8,6 +8,7 @@ use std::sync::Mutex as Plain;
 use std::sync::mpsc;
 use std::{env, thread};
 use ulocks_debug::*;
+use ulocks_testkit::task::until_asleep;
 
 static REPORTS: Plain<Vec<Report>> = Plain::new(Vec::new());
 
@@ -112,6 +113,8 @@ fn a_deadlock() {
     while waiters().is_empty() {
         thread::yield_now();
     }
+    // It has looked for a deadlock, and would else report this one, too.
+    until_asleep(&[waiters()[0].thread.tid.cast_signed()]);
     // The order is wrong, too, but a wait with a deadline does not say so.
     assert!(B.try_lock_for(std::time::Duration::from_millis(10)).is_none());
     drop(in_a);

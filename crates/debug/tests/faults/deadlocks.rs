@@ -6,6 +6,7 @@ use std::sync::atomic::Ordering::Relaxed;
 use std::sync::{Barrier, mpsc};
 use std::time::Duration;
 use ulocks_debug::*;
+use ulocks_testkit::task::until_asleep;
 
 pub const TABLE: &[Fault] = &[
     ("deadlock of two threads", two),
@@ -14,11 +15,13 @@ pub const TABLE: &[Fault] = &[
     ("deadlock of a reentrant lock", reentrant),
 ];
 
-/// Waits until so many threads wait.
+/// Waits until so many threads wait. They have then looked for a deadlock, and sleep. Otherwise one
+/// of them could also report what the caller is about to do.
 pub fn await_waiters(count: usize) {
     while waiters().len() < count {
         std::thread::sleep(Duration::from_millis(1));
     }
+    until_asleep(&waiters().iter().map(|waiter| waiter.thread.tid.cast_signed()).collect::<Vec<_>>());
 }
 
 /// The orders are wrong, and the threads go on. So the reports of the orders come first.
