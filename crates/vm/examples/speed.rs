@@ -4,8 +4,11 @@
 //! `cargo run --release -p ulocks-vm --example speed`. One row a line; nothing is judged. The locks
 //! are those of the tests.
 
+use std::iter::successors;
+use std::num::NonZero;
+use std::thread::available_parallelism;
 use std::time::{Duration, Instant};
-use ulocks_vm::explore::{Config, Report, Strategy, cover, run};
+use ulocks_vm::explore::{Config, Report, Strategy, cover, run, run_on};
 
 /// Locks that are explored.
 #[path = "../tests/locks/mod.rs"]
@@ -36,6 +39,7 @@ fn main() {
     for (threads, rounds) in [(2, 2), (3, 1), (2, 3)] {
         exhaust(threads, rounds);
     }
+    share();
 }
 
 /// `rounds` critical sections in each of `threads` threads, under the mutex of three states.
@@ -98,4 +102,34 @@ fn exhaust(threads: usize, rounds: u32) {
         time.as_secs_f64(),
         million_a_second(report.steps, time),
     );
+}
+
+/// The same exploration by one worker and by more, in turns. The ratio is that of the medians.
+fn share() {
+    let cpus = available_parallelism().map_or(1, NonZero::get);
+    let config = Config { executions: MOST_EXECUTIONS, ..Config::exhaustive() };
+    let time = |workers| {
+        let model = small::counting(2, 3, || small::three_state::ThreeState::new(None));
+        let start = Instant::now();
+        let report = run_on(workers, &config, model).expect("a sound lock");
+        (start.elapsed(), report.executions)
+    };
+    let counts: Vec<usize> =
+        successors(Some(1), |count| Some(count * 2)).take_while(|&count| count <= cpus).collect();
+    let mut times = vec![Vec::new(); counts.len()];
+    let mut executions = Vec::new();
+    for _ in 0..3 {
+        for (times, &workers) in times.iter_mut().zip(&counts) {
+            let (time, count) = time(workers);
+            times.push(time);
+            executions.push(count);
+        }
+    }
+    assert!(executions.iter().all(|&count| count == executions[0]), "{executions:?}");
+    println!("explorer, exhaustive, 2 threads x 3, by workers      seconds    one worker's time by it");
+    times.iter_mut().for_each(|times| times.sort());
+    for (&workers, each) in counts.iter().zip(&times) {
+        let ratio = times[0][1].as_secs_f64() / each[1].as_secs_f64();
+        println!("  {workers:<50} {:>9.2} {ratio:>13.2}", each[1].as_secs_f64());
+    }
 }
