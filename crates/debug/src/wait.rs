@@ -4,8 +4,8 @@
 //! the locks which those threads wait for, and so on. If the walk comes back to the thread, there
 //! is a deadlock. Of the threads of a circle, the last one to publish finds it: between the
 //! publication and the walk is a `fence(SeqCst)` (F). Two threads that publish at once store and
-//! then load each other's words, and by (F) one of them sees both. If both do, both report. The walk
-//! stops no thread and takes no lock.
+//! then load each other's words, and by (F) one of them sees both. If both do, both report. The
+//! walk stops no thread and takes no lock.
 //!
 //! A thread waits for *each* holder that keeps it waiting: a writer for all readers. So one circle
 //! is enough.
