@@ -98,7 +98,7 @@ impl<R> Checked<R> {
     }
 
     #[inline]
-    fn asked(&self, subclass: u8, at: Place) -> Asked {
+    pub(crate) fn asked(&self, subclass: u8, at: Place) -> Asked {
         self.identity.asked::<R>(self.address(), Access::Exclusive, subclass, at)
     }
 
@@ -115,9 +115,69 @@ impl<R> Checked<R> {
         ptr::eq(self.holder.load(Relaxed), me)
     }
 
+    /// The rule about signal handlers. `waits` is whether the acquisition may wait for ever.
+    #[inline(always)]
+    #[track_caller]
+    pub(crate) fn check_signals(&self, me: &Record, class: &Node, subclass: u8, at: Place, waits: bool) {
+        if class.uses().watch() | me.signal() != 0 {
+            signal::check(me, &self.asked(subclass, at), waits);
+        }
+    }
+
+    /// The class alone does not say that the acquisition breaks no rule.
+    #[cold]
+    #[inline(never)]
+    #[track_caller]
+    pub(crate) fn check_order(&self, me: &Record, subclass: u8, at: Place) {
+        let asked = self.asked(subclass, at);
+        let key = key(me, &asked);
+        // A self-deadlock is reported as such, and not as an inversion.
+        if !me.is_validated(key) && !self.is_mine(me) {
+            rules::order(me, &asked, key);
+        }
+    }
+
+    /// Waits for the lock by `wait`, which has a deadline if the wait is `timed`.
+    #[cold]
+    #[inline(never)]
+    #[track_caller]
+    pub(crate) fn acquire_contended<T>(
+        &self,
+        me: &'static Record,
+        asked: &Asked,
+        timed: bool,
+        wait: impl FnOnce(&R) -> T,
+    ) -> T {
+        if self.is_mine(me) {
+            // An acquisition with a deadline ends.
+            if !timed {
+                deliver(&rules::recursion(me, asked, self.home.load(Relaxed)), From::Call);
+            }
+            return wait(&self.raw);
+        }
+        wait::waiting(me, asked, timed, || wait(&self.raw))
+    }
+
+    /// Enters the release of a wait on a condition variable, before the raw lock makes it. Returns
+    /// whether it may, and how the thread held the lock.
+    #[track_caller]
+    pub(crate) fn leave_to_wait(&self) -> (bool, Option<(&'static Record, Asked)>) {
+        let holds = |me: &'static Record| me.held().find(|held| held.lock == self.address());
+        let held = current().and_then(|me| Some((me, Asked::again(&holds(me)?))));
+        if !self.leave() {
+            return (false, None);
+        }
+        if let Some((me, asked)) = &held
+            && me.holds_any()
+        {
+            rules::wait(me, asked);
+        }
+        (true, held)
+    }
+
     /// Enters the acquisition that the raw lock has just made.
     #[track_caller]
-    fn enter(&self, me: &'static Record, asked: &Asked) {
+    pub(crate) fn enter(&self, me: &'static Record, asked: &Asked) {
         self.enter_as(me, asked.class, asked.subclass, asked.at);
     }
 
@@ -139,6 +199,14 @@ impl<R> Checked<R> {
         if !me.push(&held()) {
             rules::too_many(me, &held());
         }
+    }
+
+    /// Enters an acquisition at the end of a thread, where nothing is checked, and passes on what
+    /// it gave.
+    #[cold]
+    pub(crate) fn enter_untracked<T>(&self, taken: T) -> T {
+        self.holder.store(UNTRACKED, Relaxed);
+        taken
     }
 
     /// Enters a release, before the raw lock makes it. Returns whether it may.
@@ -219,70 +287,22 @@ impl<R: RawMutex<Scope = Private>> Checked<R> {
             Some(token) => token,
             None => {
                 let asked = self.asked(subclass, at);
-                self.acquire_contended(me, &asked, None, |raw| Some(raw.lock())).expect("no deadline")
+                self.acquire_contended(me, &asked, false, R::lock)
             }
         };
         self.enter_as(me, class, subclass, at);
         token
     }
 
-    /// The rule about signal handlers. `waits` is whether the acquisition may wait for ever.
-    #[inline(always)]
-    #[track_caller]
-    fn check_signals(&self, me: &Record, class: &Node, subclass: u8, at: Place, waits: bool) {
-        if class.uses().watch() | me.signal() != 0 {
-            signal::check(me, &self.asked(subclass, at), waits);
-        }
-    }
-
-    /// The class alone does not say that the acquisition breaks no rule.
-    #[cold]
-    #[inline(never)]
-    #[track_caller]
-    fn check_order(&self, me: &Record, subclass: u8, at: Place) {
-        let asked = self.asked(subclass, at);
-        let key = key(me, &asked);
-        // A self-deadlock is reported as such, and not as an inversion.
-        if !me.is_validated(key) && !self.is_mine(me) {
-            rules::order(me, &asked, key);
-        }
-    }
-
     #[cold]
     fn acquire_untracked(&self) -> R::Token {
-        let token = self.raw.lock();
-        self.holder.store(UNTRACKED, Relaxed);
-        token
-    }
-
-    #[cold]
-    #[inline(never)]
-    #[track_caller]
-    fn acquire_contended(
-        &self,
-        me: &'static Record,
-        asked: &Asked,
-        deadline: Option<Deadline>,
-        wait: impl FnOnce(&R) -> Option<R::Token>,
-    ) -> Option<R::Token> {
-        if self.is_mine(me) {
-            // An acquisition with a deadline ends.
-            if deadline.is_none() {
-                deliver(&rules::recursion(me, asked, self.home.load(Relaxed)), From::Call);
-            }
-            return wait(&self.raw);
-        }
-        wait::waiting(me, asked, deadline.is_some(), || wait(&self.raw))
+        self.enter_untracked(self.raw.lock())
     }
 
     #[inline]
     #[track_caller]
     pub(crate) fn try_lock_at(&self, at: Place) -> Option<R::Token> {
-        let Some(me) = current() else {
-            let token = self.raw.try_lock()?;
-            self.holder.store(UNTRACKED, Relaxed);
-            return Some(token);
-        };
+        let Some(me) = current() else { return Some(self.enter_untracked(self.raw.try_lock()?)) };
         let class = self.class(at);
         self.check_signals(me, class, 0, at, false);
         let token = self.raw.try_lock()?;
@@ -293,15 +313,13 @@ impl<R: RawMutex<Scope = Private>> Checked<R> {
     #[track_caller]
     pub(crate) fn lock_until_at(&self, deadline: Deadline, at: Place) -> Option<R::Token> {
         let Some(me) = current() else {
-            let token = self.raw.lock_until(deadline)?;
-            self.holder.store(UNTRACKED, Relaxed);
-            return Some(token);
+            return Some(self.enter_untracked(self.raw.lock_until(deadline)?));
         };
         let asked = self.asked(0, at);
         self.check_signals(me, asked.class, 0, at, false);
         let token = match self.raw.try_lock() {
             Some(token) => token,
-            None => self.acquire_contended(me, &asked, Some(deadline), |raw| raw.lock_until(deadline))?,
+            None => self.acquire_contended(me, &asked, true, |raw| raw.lock_until(deadline))?,
         };
         self.enter(me, &asked);
         Some(token)
@@ -360,16 +378,12 @@ unsafe impl<R: RawMutex<Scope = Private>> RawMutex for Checked<R> {
 
     #[track_caller]
     unsafe fn unlock_to_wait(&self, token: R::Token) {
-        let me = current();
-        let held = me.and_then(|me| me.held().find(|held| held.lock == self.address()));
-        if !self.leave() {
+        let (may, held) = self.leave_to_wait();
+        if !may {
             return;
         }
-        if let (Some(me), Some(held)) = (me, held) {
-            if me.holds_any() {
-                rules::wait(me, &Asked::again(&held));
-            }
-            me.set_rewait(Some(Rewait { lock: held.lock, subclass: held.subclass, place: held.place }));
+        if let Some((me, Asked { lock, subclass, at, .. })) = held {
+            me.set_rewait(Some(Rewait { lock, subclass, place: at }));
         }
         // SAFETY: the caller's promise.
         unsafe { self.raw.unlock_to_wait(token) };

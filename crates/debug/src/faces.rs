@@ -15,7 +15,7 @@ type RawCalock = ulocks_calock::RawCalock<Private>;
 mod strictly {
     use super::*;
     pub use crate::{
-        Checked as Of, CheckedMutex as Mutex, CheckedReentrant as ReentrantOf,
+        Checked as Of, CheckedMutex as Mutex, CheckedPiMutex as PiMutex, CheckedReentrant as ReentrantOf,
         CheckedReentrantMutex as ReentrantMutex, CheckedRw as RwOf, CheckedRwLock as RwLock,
         CheckedSemaphore as Semaphore, watch::watch,
     };
@@ -35,6 +35,8 @@ mod plainly {
     pub use ulocks_core::api::ReentrantMutex;
     pub use ulocks_core::api::{Mutex, RwLock};
     pub use ulocks_fair::Semaphore;
+
+    pub type PiMutex<P, T> = ulocks_pi::PiMutexWith<T, P>;
 
     /// The future as it is. Where locks are checked, it is one that reports the locks that are held
     /// across an `.await`.
@@ -59,7 +61,11 @@ macro_rules! faces {
             #[doc(no_inline)]
             pub use ulocks_core::api::WaitTimeoutResult;
             #[doc(no_inline)]
+            pub use ulocks_core::condvar::Wakeup;
+            #[doc(no_inline)]
             pub use ulocks_fair::Permit;
+            #[doc(no_inline)]
+            pub use ulocks_pi::PiLockError;
 
             #[doc(inline)]
             pub use types::watch;
@@ -89,8 +95,19 @@ macro_rules! faces {
                 FairMutex FairMutexGuard MappedFairMutexGuard ArcFairMutexGuard FairCondvar: RawFairMutex }
             faces! { mutex "[`Calock`](ulocks_calock::Calock)",
                 Calock CalockGuard MappedCalockGuard ArcCalockGuard CalockCondvar: RawCalock }
-            faces! { mutex "[`PiMutex`](ulocks_pi::PiMutex)",
-                PiMutex PiMutexGuard MappedPiMutexGuard ArcPiMutexGuard: RawPiMutex }
+            faces! { guards PiMutex PiMutexGuard MappedPiMutexGuard: types::Of<RawPiMutex> }
+            /// Data behind the lock of [`PiMutex`](ulocks_pi::PiMutex).
+            pub type PiMutex<T> = types::PiMutex<Private, T>;
+            /// A condition variable for a [`PiMutex`].
+            pub type PiCondvar = ulocks_pi::PiCondvarOf<types::Of<RawPiMutex>>;
+            /// What a [`PiMutex`] returns.
+            pub type PiLockResult<'a, T> = Result<PiMutexGuard<'a, T>, PiLockError<PiMutexGuard<'a, T>>>;
+            /// What an attempt to lock a [`PiMutex`] returns.
+            pub type PiTryLockResult<'a, T> =
+                Result<Option<PiMutexGuard<'a, T>>, PiLockError<PiMutexGuard<'a, T>>>;
+            /// What a timed wait with a [`PiMutex`] returns: the guard, and whether it timed out.
+            pub type PiWaitResult<'a, T> =
+                Result<(PiMutexGuard<'a, T>, Wakeup), PiLockError<PiMutexGuard<'a, T>>>;
             faces! { rwlock "[`ulocks::RwLock`](https://docs.rs/ulocks/latest/ulocks/type.RwLock.html)",
                 RwLock RwLockReadGuard RwLockWriteGuard RwLockUpgradableReadGuard MappedRwLockReadGuard
                 MappedRwLockWriteGuard ArcRwLockReadGuard ArcRwLockWriteGuard ArcRwLockUpgradableReadGuard }
@@ -118,18 +135,19 @@ macro_rules! faces {
         faces! { arc $write, $arc_write = ArcRwLockWriteGuard types::RwOf<types::RawPsRwLock> }
         faces! { arc $upgradable, $arc_upgradable = ArcRwLockUpgradableReadGuard types::RwOf<types::RawPsRwLock> }
     };
-    (mutex $of:literal, $mutex:ident $guard:ident $mapped:ident $arc:ident $($condvar:ident)?: $raw:ident) => {
+    (mutex $of:literal, $mutex:ident $guard:ident $mapped:ident $arc:ident $condvar:ident: $raw:ident) => {
         #[doc = concat!("Data behind the lock of ", $of, ".")]
         pub type $mutex<T> = types::Mutex<$raw, T>;
-        #[doc = concat!("Access to the data of a [`", stringify!($mutex), "`]; its drop releases the lock.")]
-        pub type $guard<'a, T> = api::MutexGuard<'a, types::Of<$raw>, T>;
-        #[doc = concat!("A [`", stringify!($guard), "`] narrowed to a part of the data.")]
-        pub type $mapped<'a, T> = api::MappedMutexGuard<'a, types::Of<$raw>, T>;
+        faces! { guards $mutex $guard $mapped: types::Of<$raw> }
         faces! { arc $guard, $arc = ArcMutexGuard types::Of<$raw> }
-        $(
-            #[doc = concat!("A condition variable for a [`", stringify!($mutex), "`].")]
-            pub type $condvar = api::Condvar<types::Of<$raw>>;
-        )?
+        #[doc = concat!("A condition variable for a [`", stringify!($mutex), "`].")]
+        pub type $condvar = api::Condvar<types::Of<$raw>>;
+    };
+    (guards $mutex:ident $guard:ident $mapped:ident: $lock:ty) => {
+        #[doc = concat!("Access to the data of a [`", stringify!($mutex), "`]; its drop releases the lock.")]
+        pub type $guard<'a, T> = api::MutexGuard<'a, $lock, T>;
+        #[doc = concat!("A [`", stringify!($guard), "`] narrowed to a part of the data.")]
+        pub type $mapped<'a, T> = api::MappedMutexGuard<'a, $lock, T>;
     };
     (arc $guard:ident, $arc:ident = $of:ident $lock:ty) => {
         #[doc = concat!("A [`", stringify!($guard), "`] that owns a share of its lock.")]

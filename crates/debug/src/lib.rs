@@ -40,6 +40,8 @@ mod mutex;
 mod observed;
 #[cfg(checking)]
 mod order;
+#[cfg(checking)]
+mod pi;
 #[cfg(any(checking, modelled))]
 #[cfg_attr(modelled, allow(dead_code))]
 mod policy;
@@ -97,6 +99,8 @@ pub use class::Class;
 pub use held::{Held, HeldLock, Waiter, held, waiters};
 #[cfg(checking)]
 pub use mutex::CheckedMutex;
+#[cfg(checking)]
+pub use pi::CheckedPiMutex;
 #[cfg(any(checking, modelled))]
 pub use policy::Policy;
 #[cfg(checking)]

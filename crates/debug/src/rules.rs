@@ -12,10 +12,11 @@ use crate::{Policy, policy};
 use core::panic::Location;
 use core::ptr;
 
-/// A caller outside of lock_api, whose guards do not pass on the place of their drop.
+/// A caller outside of lock_api, whose guards do not pass on the place of their drop, and outside
+/// of the condition variables.
 pub(crate) fn known(place: Place) -> Option<Place> {
-    let file = place.file();
-    (!file.contains("/lock_api-") && !file.contains("/core/src/lock/api/")).then_some(place)
+    let ours = ["/lock_api-", "/core/src/lock/", "/pi/src/condvar/"];
+    (!ours.iter().any(|path| place.file().contains(path))).then_some(place)
 }
 
 fn report(rule: Rule, lock: LockName, me: &Record) -> Report {
@@ -120,6 +121,10 @@ pub(crate) fn again(me: &Record, asked: &Asked, held: &Held) -> Report {
 #[cold]
 #[track_caller]
 pub(crate) fn two_holders(me: &Record, asked: &Asked, holder: Option<&Record>) {
+    if holder.is_some_and(Record::has_ended) {
+        // Its thread was reported then, and the kernel has released the lock.
+        return;
+    }
     let held = holder.and_then(|holder| holder.held().find(|held| held.lock == asked.lock));
     let mut report = report(Rule::OneHolder, asked.name(), me);
     here(&mut report, asked.at);

@@ -2,9 +2,10 @@
 //! of a plain lock.
 
 /// `wrapper!(Checked<R: Raw, T> of Typed, read by method)`: a tuple of one `Typed`, with the
-/// constructors `new` and `with_origin`.
+/// constructors `new` and `with_origin`. Without a method to read by it is not serialized, as the
+/// plain lock is not.
 macro_rules! wrapper {
-    ($name:ident<R: $raw:ident, T> of $typed:ty, read by $read:ident) => {
+    ($name:ident<R: $raw:ident, T> of $typed:ty $(, read by $read:ident)?) => {
         impl<R: $raw<Scope = Private>, T: ?Sized> core::ops::Deref for $name<R, T> {
             type Target = $typed;
 
@@ -41,6 +42,7 @@ macro_rules! wrapper {
             }
         }
 
+        $(
         /// The data. This waits for the lock.
         #[cfg(feature = "serde")]
         #[cfg_attr(docsrs, doc(cfg(feature = "serde")))]
@@ -61,6 +63,7 @@ macro_rules! wrapper {
                     .map(|value| Self::with_origin(crate::class::Origin::Unknown, value))
             }
         }
+        )?
     };
 }
 

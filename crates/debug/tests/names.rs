@@ -18,6 +18,17 @@ fn checked_names_are_the_plain_types_without_debug_assertions() {
     } else {
         assert_eq!(name, TypeId::of::<ulocks_psrwlock::PsRwLock<u8>>());
     }
+    let names = (
+        TypeId::of::<ulocks_debug::checked::PiMutex<u8>>(),
+        TypeId::of::<ulocks_debug::checked::PiCondvar>(),
+    );
+    if cfg!(debug_assertions) {
+        let checked = TypeId::of::<ulocks_debug::PiMutex<u8>>();
+        assert_eq!(names, (checked, TypeId::of::<ulocks_debug::PiCondvar>()));
+    } else {
+        let plain = TypeId::of::<ulocks_pi::PiMutex<u8>>();
+        assert_eq!(names, (plain, TypeId::of::<ulocks_pi::PiCondvar>()));
+    }
 }
 
 #[test]
@@ -48,6 +59,24 @@ fn a_program_of_checked_names_works_in_both_builds() {
         CHANGED.wait(&mut ready);
     }
     drop(ready);
+    maker.join().unwrap();
+    assert!(!READY.is_locked());
+}
+
+#[test]
+fn a_program_of_a_checked_pi_mutex_works_in_both_builds() {
+    use ulocks_debug::checked::{PiCondvar, PiLockError, PiLockResult, PiMutex, PiWaitResult, Wakeup};
+    static READY: PiMutex<bool> = PiMutex::new(false);
+    static CHANGED: PiCondvar = PiCondvar::new();
+    let maker = std::thread::spawn(|| {
+        *READY.lock().or_else(PiLockError::recover).unwrap() = true;
+        CHANGED.notify_one(&READY).unwrap();
+    });
+    let ready: PiLockResult<'_, bool> = READY.lock();
+    let ready = CHANGED.wait_while(ready.unwrap(), |ready| !*ready).unwrap();
+    let waited: PiWaitResult<'_, bool> = CHANGED.wait_for(ready, std::time::Duration::ZERO);
+    assert!(matches!(waited, Ok((_, Wakeup::TimedOut | Wakeup::Notified))));
+    drop(waited);
     maker.join().unwrap();
     assert!(!READY.is_locked());
 }

@@ -4,10 +4,10 @@
 mod condvar;
 mod mutex;
 
-pub use condvar::{PiCondvar, PiCondvarWith, PiWaitResult, RawPiCondvar};
+pub use condvar::{PiCondvar, PiCondvarOf, PiCondvarWith, PiWaitResult, RawPiCondvar};
 #[doc(hidden)]
 pub use mutex::State;
 pub use mutex::{
-    MappedPiMutexGuard, PiLockError, PiLockResult, PiMutex, PiMutexGuard, PiMutexWith, PiTryLockResult,
-    RawPiMutex, Taken,
+    MappedPiMutexGuard, PiLockError, PiLockResult, PiMutex, PiMutexGuard, PiMutexOf, PiMutexWith,
+    PiTryLockResult, RawPi, RawPiMutex, Taken,
 };

@@ -9,7 +9,7 @@
 //! | `owner_only`, `validated`, `profile` | the thread | the thread |
 //! | `used`, `slots` | the thread; another one that drops a lock clears that lock's address | all |
 //! | `waits`, `waiting` | the thread | all |
-//! | `taken`, `identity` | the thread, at its first acquisition and its end | all |
+//! | `taken`, `ended`, `identity` | the thread, at its first acquisition and its end | all |
 //!
 //! # What other threads see
 //! Each held lock of a thread is an entry of a list (`slot.rs`) that any thread may read.
@@ -93,6 +93,8 @@ pub(crate) struct Record {
     waits: AtomicU64,
     waiting: Waiting,
     taken: AtomicBool,
+    /// The thread has ended with locks held.
+    ended: AtomicBool,
     identity: ThreadIdentity,
     next: AtomicPtr<Record>,
 }
@@ -194,6 +196,7 @@ impl Drop for Exit {
             return;
         }
         crate::rules::exit(record);
+        record.ended.store(true, Relaxed);
         // Locks name this record as their holder: no other thread may get it.
         record.used.store(0, Relaxed);
     }
@@ -220,6 +223,7 @@ impl Record {
             waits: AtomicU64::new(0),
             waiting: Waiting::default(),
             taken: AtomicBool::new(true),
+            ended: AtomicBool::new(false),
             identity: ThreadIdentity::new(),
             next: AtomicPtr::default(),
         }));
@@ -263,6 +267,12 @@ impl Record {
 
     pub fn is_taken(&self) -> bool {
         self.taken.load(Acquire)
+    }
+
+    /// Whether the thread has ended with locks held. A thread that got one of these from the kernel
+    /// sees it.
+    pub fn has_ended(&self) -> bool {
+        self.ended.load(Relaxed)
     }
 
     fn is_main(&self) -> bool {

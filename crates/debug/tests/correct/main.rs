@@ -8,6 +8,7 @@ mod common;
 #[path = "../common/executor.rs"]
 mod executor;
 mod others;
+mod pi;
 mod rwlocks;
 mod signals;
 
@@ -50,7 +51,7 @@ const TABLE: &[(&str, fn())] = &[
 #[test]
 fn nothing_is_reported_of_correct_programs() {
     set_policy(Policy::Call(count));
-    let table = [TABLE, rwlocks::TABLE, others::TABLE, signals::TABLE, awaits::TABLE].concat();
+    let table = [TABLE, rwlocks::TABLE, others::TABLE, pi::TABLE, signals::TABLE, awaits::TABLE].concat();
     for (name, program) in &table {
         std::thread::spawn(*program).join().unwrap_or_else(|_| panic!("{name}"));
         assert_eq!(REPORTS.load(Relaxed), 0, "{name}");

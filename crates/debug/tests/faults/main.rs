@@ -16,6 +16,7 @@ mod handler_orders;
 mod harness;
 mod misuse;
 mod orders;
+mod pi;
 #[cfg(feature = "shm")]
 mod robust;
 #[cfg(not(feature = "shm"))]
@@ -48,9 +49,10 @@ fn every_planted_fault_is_found_with_its_places() {
         awaits::TABLE,
         as_errors::TABLE,
         semaphores::TABLE,
+        pi::TABLE,
     ]
     .concat();
-    assert!(table.len() >= 156, "{} faults", table.len());
+    assert!(table.len() >= 172, "{} faults", table.len());
     let mut wrong = Vec::new();
     static RUNNING: AtomicUsize = AtomicUsize::new(0);
     watch(&RUNNING, table.iter().map(|(name, _)| *name).collect());

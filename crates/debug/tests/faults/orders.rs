@@ -78,9 +78,9 @@ fn other_instances() -> Vec<Places> {
 fn two_kinds() -> Vec<Places> {
     let (a, b) = (Calock::new(()), PiMutex::new(()));
     let (in_a, first) = (a.lock(), line!());
-    let (in_b, second) = (b.lock(), line!());
+    let (in_b, second) = (b.lock().unwrap(), line!());
     drop((in_b, in_a));
-    let (_in_b, third) = (b.lock(), line!());
+    let (_in_b, third) = (b.lock().unwrap(), line!());
     breaks(|| drop(a.lock()));
     let fourth = line!() - 1;
     vec![circle(Rule::Order, &[(third, fourth), (first, second)])]

@@ -14,7 +14,7 @@ use std::process::Command;
 
 const PROGRAM: &str = "tests/instructions/program.rs";
 /// The exported functions of the program.
-const FUNCTIONS: usize = 26;
+const FUNCTIONS: usize = 27;
 
 /// What stands where the locks come from.
 #[derive(Clone, Copy, Debug, PartialEq)]

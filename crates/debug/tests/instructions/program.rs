@@ -7,7 +7,8 @@ extern crate ulocks_debug as _;
 #[cfg(not(plain))]
 mod locks {
     pub use ulocks_debug::checked::{
-        AsymMutex, BiasedMutex, Calock, Condvar, FairMutex, Mutex, PiMutex, RwLock, Semaphore, UnfairMutex,
+        AsymMutex, BiasedMutex, Calock, Condvar, FairMutex, Mutex, PiCondvar, PiMutex, RwLock, Semaphore,
+        UnfairMutex,
     };
 }
 
@@ -15,8 +16,7 @@ mod locks {
 mod locks {
     pub use ulocks_calock::Calock;
     pub use ulocks_fair::{FairMutex, Semaphore};
-    /// The plain lock of this name returns errors. `checked` has its raw lock.
-    pub type PiMutex<T> = ulocks_core::api::Mutex<ulocks_pi::RawPiMutex, T>;
+    pub use ulocks_pi::{PiCondvar, PiMutex};
     pub use ulocks_psrwlock::PsRwLock as RwLock;
     pub use ulocks_unfair::Mutex as UnfairMutex;
     pub use ulocks_unfair::{AsymMutex, BiasedMutex, ThroughputCondvar as Condvar, ThroughputMutex as Mutex};
@@ -24,7 +24,8 @@ mod locks {
 
 use core::time::Duration;
 use locks::{
-    AsymMutex, BiasedMutex, Calock, Condvar, FairMutex, Mutex, PiMutex, RwLock, Semaphore, UnfairMutex,
+    AsymMutex, BiasedMutex, Calock, Condvar, FairMutex, Mutex, PiCondvar, PiMutex, RwLock, Semaphore,
+    UnfairMutex,
 };
 
 macro_rules! mutexes {
@@ -53,7 +54,26 @@ mutexes! {
     BiasedMutex: biased_pair, biased_attempt, biased_timed;
     FairMutex: fair_pair, fair_attempt, fair_timed;
     Calock: calock_pair, calock_attempt, calock_timed;
-    PiMutex: pi_pair, pi_attempt, pi_timed;
+}
+
+#[unsafe(no_mangle)]
+pub fn pi_pair(lock: &PiMutex<u64>) -> bool {
+    lock.lock().map(|mut value| *value += 1).is_ok()
+}
+
+#[unsafe(no_mangle)]
+pub fn pi_attempt(lock: &PiMutex<u64>) -> Option<u64> {
+    Some(*lock.try_lock().ok()??)
+}
+
+#[unsafe(no_mangle)]
+pub fn pi_timed(lock: &PiMutex<u64>) -> bool {
+    lock.try_lock_for(Duration::from_millis(1)).is_ok_and(|guard| guard.is_some())
+}
+
+#[unsafe(no_mangle)]
+pub fn pi_condition(lock: &PiMutex<bool>, changed: &PiCondvar) -> bool {
+    lock.lock().is_ok_and(|ready| changed.wait_while(ready, |ready| !*ready).is_ok())
 }
 
 #[unsafe(no_mangle)]

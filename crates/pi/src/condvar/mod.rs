@@ -4,14 +4,13 @@ pub(crate) mod raw;
 
 pub use raw::RawPiCondvar;
 
-use crate::mutex::raw::RawPiMutex;
-use crate::mutex::{PiLockError, PiLockResult, PiMutexGuard, PiMutexWith, Taken, told};
+use crate::mutex::{Locked, PiLockError, PiMutexGuard, PiMutexOf, RawPi, RawPiMutex, Taken, told};
 use core::fmt;
 use core::time::Duration;
 use ulocks_core::condvar::Wakeup;
 use ulocks_core::futex::PiError;
 use ulocks_core::time::Deadline;
-use ulocks_core::{Policy, Private, api, const_fn};
+use ulocks_core::{Private, api, const_fn};
 
 /// A condition variable for a [`PiMutex`](crate::PiMutex): a thread that is notified waits for the
 /// mutex at once, without waking up first, and lends its priority to the holder meanwhile.
@@ -74,17 +73,24 @@ use ulocks_core::{Policy, Private, api, const_fn};
 /// ```
 pub type PiCondvar = PiCondvarWith<Private>;
 
-/// A [`PiCondvar`] for a [`PiMutexWith`] of the same policy.
+/// A [`PiCondvar`] for a [`PiMutexWith`](crate::PiMutexWith) of the same policy.
+pub type PiCondvarWith<P = Private> = PiCondvarOf<RawPiMutex<P>>;
+
+/// A condition variable for a [`PiMutexOf`] of the same mutex `L`: [`PiCondvar`], and a checked
+/// one.
 #[repr(transparent)]
-pub struct PiCondvarWith<P: Policy = Private> {
-    raw: RawPiCondvar<P>,
+pub struct PiCondvarOf<L: RawPi> {
+    raw: RawPiCondvar<L::Policy>,
 }
 
 /// What a timed wait returns: the guard, and whether the wait timed out.
 pub type PiWaitResult<'a, T, P = Private> =
     Result<(PiMutexGuard<'a, T, P>, Wakeup), PiLockError<PiMutexGuard<'a, T, P>>>;
 
-impl<P: Policy> PiCondvarWith<P> {
+type Guard<'a, L, T> = api::MutexGuard<'a, L, T>;
+type Waited<G> = Result<(G, Wakeup), PiLockError<G>>;
+
+impl<L: RawPi> PiCondvarOf<L> {
     const_fn! {
         /// A condition variable no thread waits on; its bytes are all zero.
         pub fn new() -> Self {
@@ -96,7 +102,7 @@ impl<P: Policy> PiCondvarWith<P> {
     ///
     /// # Errors
     /// See [`PiLockError`].
-    pub fn wait<'a, T: ?Sized>(&self, guard: PiMutexGuard<'a, T, P>) -> PiLockResult<'a, T, P> {
+    pub fn wait<'a, T: ?Sized>(&self, guard: Guard<'a, L, T>) -> Locked<Guard<'a, L, T>> {
         self.wait_with(guard, None).map(|(guard, _)| guard)
     }
 
@@ -106,9 +112,9 @@ impl<P: Policy> PiCondvarWith<P> {
     /// See [`PiLockError`]; the condition is not known then.
     pub fn wait_while<'a, T: ?Sized>(
         &self,
-        mut guard: PiMutexGuard<'a, T, P>,
+        mut guard: Guard<'a, L, T>,
         mut condition: impl FnMut(&mut T) -> bool,
-    ) -> PiLockResult<'a, T, P> {
+    ) -> Locked<Guard<'a, L, T>> {
         while condition(&mut guard) {
             guard = self.wait(guard)?;
         }
@@ -121,9 +127,9 @@ impl<P: Policy> PiCondvarWith<P> {
     /// See [`PiLockError`].
     pub fn wait_for<'a, T: ?Sized>(
         &self,
-        guard: PiMutexGuard<'a, T, P>,
+        guard: Guard<'a, L, T>,
         timeout: Duration,
-    ) -> PiWaitResult<'a, T, P> {
+    ) -> Waited<Guard<'a, L, T>> {
         self.wait_with(guard, Some(Deadline::after(timeout)))
     }
 
@@ -134,9 +140,9 @@ impl<P: Policy> PiCondvarWith<P> {
     /// See [`PiLockError`].
     pub fn wait_until<'a, T: ?Sized>(
         &self,
-        guard: PiMutexGuard<'a, T, P>,
+        guard: Guard<'a, L, T>,
         deadline: impl Into<Deadline>,
-    ) -> PiWaitResult<'a, T, P> {
+    ) -> Waited<Guard<'a, L, T>> {
         self.wait_with(guard, Some(deadline.into()))
     }
 
@@ -146,8 +152,8 @@ impl<P: Policy> PiCondvarWith<P> {
     /// # Errors
     /// [`PiError::OwnerGone`] or [`PiError::Deadlock`] if a waiter could not wait for the mutex,
     /// and [`PiError::Inconsistent`] if the waiters wait with another mutex. They sleep on then.
-    pub fn notify_one<T: ?Sized>(&self, mutex: &PiMutexWith<T, P>) -> Result<usize, PiError> {
-        self.raw.notify_one(mutex.raw())
+    pub fn notify_one<T: ?Sized>(&self, mutex: &PiMutexOf<L, T>) -> Result<usize, PiError> {
+        self.raw.notify_one(mutex.raw().pi())
     }
 
     /// Notifies all waiters, which wait for `mutex` from now on; returns how many were asleep to be
@@ -155,34 +161,34 @@ impl<P: Policy> PiCondvarWith<P> {
     ///
     /// # Errors
     /// As [`notify_one`](Self::notify_one).
-    pub fn notify_all<T: ?Sized>(&self, mutex: &PiMutexWith<T, P>) -> Result<usize, PiError> {
-        self.raw.notify_all(mutex.raw())
+    pub fn notify_all<T: ?Sized>(&self, mutex: &PiMutexOf<L, T>) -> Result<usize, PiError> {
+        self.raw.notify_all(mutex.raw().pi())
     }
 
     fn wait_with<'a, T: ?Sized>(
         &self,
-        guard: PiMutexGuard<'a, T, P>,
+        guard: Guard<'a, L, T>,
         deadline: Option<Deadline>,
-    ) -> PiWaitResult<'a, T, P> {
+    ) -> Waited<Guard<'a, L, T>> {
         let mut ended = (Taken::Sound, Wakeup::Notified);
-        let wait = |raw: &RawPiMutex<P>| {
+        let wait = |raw: &L| {
             // SAFETY: `wait_with` calls this for the holder of the mutex.
-            ended = unsafe { self.raw.wait(raw, deadline) }?;
+            ended = unsafe { raw.wait(&self.raw, deadline) }?;
             Ok(())
         };
-        // SAFETY: `RawPiCondvar::wait` returns `Ok` with the mutex held by the calling thread.
+        // SAFETY: `RawPi::wait` returns `Ok` with the mutex held by the calling thread.
         let guard = unsafe { api::wait_with(guard, wait) };
         Ok((told(guard, ended.0 == Taken::Sound)?, ended.1))
     }
 }
 
-impl<P: Policy> Default for PiCondvarWith<P> {
+impl<L: RawPi> Default for PiCondvarOf<L> {
     fn default() -> Self {
         Self::new()
     }
 }
 
-impl<P: Policy> fmt::Debug for PiCondvarWith<P> {
+impl<L: RawPi> fmt::Debug for PiCondvarOf<L> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.pad("PiCondvar { .. }")
     }

@@ -1,10 +1,12 @@
 //! [`PiMutex`]: its holder runs with the priority of the best waiter.
 
 mod error;
+mod face;
 pub(crate) mod raw;
 mod word;
 
 pub use error::PiLockError;
+pub use face::RawPi;
 pub use raw::{RawPiMutex, Taken};
 #[doc(hidden)]
 pub use word::State;
@@ -12,9 +14,8 @@ pub use word::State;
 use core::fmt;
 use core::time::Duration;
 use ulocks_core::futex::PiError;
-use ulocks_core::raw::RawMutex as _;
 use ulocks_core::time::Deadline;
-use ulocks_core::{Policy, Private, api, const_fn};
+use ulocks_core::{Private, api, const_fn};
 
 /// A mutex whose holder inherits the priority of its waiters; four bytes beside the data.
 ///
@@ -26,7 +27,7 @@ use ulocks_core::{Policy, Private, api, const_fn};
 /// a hundred times slower than [`unfair::Mutex`](https://docs.rs/ulocks-unfair).
 ///
 /// This one is for the threads of one process, with the default patience and without counters;
-/// [`PiMutexWith`] has the others.
+/// [`PiMutexWith`] has the others. Both are names of a [`PiMutexOf`], whose page lists the methods.
 ///
 /// # Fairness
 /// Of the waiters that sleep the one of highest priority is served first, and among equals the one
@@ -35,7 +36,7 @@ use ulocks_core::{Policy, Private, api, const_fn};
 /// while no waiter sleeps it may overtake other spinners.
 ///
 /// # Blocking
-/// [`lock`](PiMutexWith::lock) is one atomic read-modify-write if the mutex is free, and so is the
+/// [`lock`](PiMutexOf::lock) is one atomic read-modify-write if the mutex is free, and so is the
 /// release if there are no waiters. Otherwise the caller spins for up to
 /// [`ARRIVAL_NS`](ulocks_core::spin::Spin::ARRIVAL_NS) of its policy, 6 us by default, while no
 /// waiter is known to sleep. While it looks as if a waiter slept and nothing proves it, the caller
@@ -110,9 +111,12 @@ pub type PiMutex<T> = PiMutexWith<T, Private>;
 /// static ACROSS_PROCESSES: PiMutexWith<u32, Shared> = PiMutexWith::new(0);
 /// static EXACT: PiMutexWith<u32, Private<NoSpin>> = PiMutexWith::new(0);
 /// ```
+pub type PiMutexWith<T, P = Private> = PiMutexOf<RawPiMutex<P>, T>;
+
+/// Data behind a priority-inheriting mutex `L` that returns errors: [`PiMutex`], and a checked one.
 #[repr(transparent)]
-pub struct PiMutexWith<T: ?Sized, P: Policy = Private> {
-    inner: api::Mutex<RawPiMutex<P>, T>,
+pub struct PiMutexOf<L: RawPi, T: ?Sized> {
+    inner: api::Mutex<L, T>,
 }
 
 /// What holds a [`PiMutex`] locked, and gives access to its data.
@@ -129,11 +133,25 @@ pub type PiLockResult<'a, T, P = Private> =
 pub type PiTryLockResult<'a, T, P = Private> =
     Result<Option<PiMutexGuard<'a, T, P>>, PiLockError<PiMutexGuard<'a, T, P>>>;
 
-impl<T, P: Policy> PiMutexWith<T, P> {
+type Guard<'a, L, T> = api::MutexGuard<'a, L, T>;
+pub(crate) type Locked<G> = Result<G, PiLockError<G>>;
+type Tried<G> = Result<Option<G>, PiLockError<G>>;
+
+// As lock_api's methods they are `#[track_caller]`, without a closure in between: a checked mutex
+// names the line of its user.
+
+impl<L: RawPi, T> PiMutexOf<L, T> {
     const_fn! {
         /// An unlocked mutex.
         pub fn new(value: T) -> Self {
             Self { inner: api::Mutex::new(value) }
+        }
+    }
+
+    const_fn! {
+        /// A mutex that was made with the other face; see [`as_infallible`](Self::as_infallible).
+        pub fn from_infallible(inner: api::Mutex<L, T>) -> Self {
+            Self { inner }
         }
     }
 
@@ -143,14 +161,17 @@ impl<T, P: Policy> PiMutexWith<T, P> {
     }
 }
 
-impl<T: ?Sized, P: Policy> PiMutexWith<T, P> {
+impl<L: RawPi, T: ?Sized> PiMutexOf<L, T> {
     /// Acquires the mutex, waiting as long as it takes.
     ///
     /// # Errors
     /// See [`PiLockError`].
     #[inline]
-    pub fn lock(&self) -> PiLockResult<'_, T, P> {
-        self.guard(|raw| raw.acquire(None))
+    #[track_caller]
+    pub fn lock(&self) -> Locked<Guard<'_, L, T>> {
+        let taken = self.raw().acquire(None);
+        // SAFETY: it is the outcome of an acquisition of this mutex.
+        unsafe { self.guard(taken) }
     }
 
     /// Acquires the mutex if that needs no waiting; `None` if a thread holds it, the caller
@@ -159,8 +180,11 @@ impl<T: ?Sized, P: Policy> PiMutexWith<T, P> {
     /// # Errors
     /// See [`PiLockError`]; neither `Deadlock` nor `OwnerGone`.
     #[inline]
-    pub fn try_lock(&self) -> PiTryLockResult<'_, T, P> {
-        in_time(self.guard(|raw| raw.try_acquire()?.ok_or(PiError::TimedOut)))
+    #[track_caller]
+    pub fn try_lock(&self) -> Tried<Guard<'_, L, T>> {
+        let taken = self.raw().try_acquire().and_then(|taken| taken.ok_or(PiError::TimedOut));
+        // SAFETY: it is the outcome of an acquisition of this mutex.
+        in_time(unsafe { self.guard(taken) })
     }
 
     /// Acquires the mutex, or gives up after `timeout` (`None`).
@@ -168,12 +192,16 @@ impl<T: ?Sized, P: Policy> PiMutexWith<T, P> {
     /// # Errors
     /// See [`PiLockError`].
     #[inline]
-    pub fn try_lock_for(&self, timeout: Duration) -> PiTryLockResult<'_, T, P> {
+    #[track_caller]
+    pub fn try_lock_for(&self, timeout: Duration) -> Tried<Guard<'_, L, T>> {
         // The clock is not read if there is nothing to wait for.
-        in_time(self.guard(|raw| match raw.try_acquire()? {
-            Some(taken) => Ok(taken),
-            None => raw.acquire(Some(Deadline::after(timeout))),
-        }))
+        let taken = match self.raw().try_acquire() {
+            Ok(Some(taken)) => Ok(taken),
+            Ok(None) => self.raw().acquire(Some(Deadline::after(timeout))),
+            Err(error) => Err(error),
+        };
+        // SAFETY: it is the outcome of an acquisition of this mutex.
+        in_time(unsafe { self.guard(taken) })
     }
 
     /// Acquires the mutex, or gives up at `deadline` (`None`), which may be an `Instant`, a
@@ -182,9 +210,11 @@ impl<T: ?Sized, P: Policy> PiMutexWith<T, P> {
     /// # Errors
     /// See [`PiLockError`].
     #[inline]
-    pub fn try_lock_until(&self, deadline: impl Into<Deadline>) -> PiTryLockResult<'_, T, P> {
-        let deadline = deadline.into();
-        in_time(self.guard(|raw| raw.acquire(Some(deadline))))
+    #[track_caller]
+    pub fn try_lock_until(&self, deadline: impl Into<Deadline>) -> Tried<Guard<'_, L, T>> {
+        let taken = self.raw().acquire(Some(deadline.into()));
+        // SAFETY: it is the outcome of an acquisition of this mutex.
+        in_time(unsafe { self.guard(taken) })
     }
 
     /// The data; the borrow stands for the lock. It also reaches what an owner that ended has left
@@ -199,34 +229,36 @@ impl<T: ?Sized, P: Policy> PiMutexWith<T, P> {
     }
 
     /// The raw mutex, for its counters and its state.
-    pub fn raw(&self) -> &RawPiMutex<P> {
-        // SAFETY: what is safe to do to a raw mutex either takes it or, for a holder, gives it up;
-        // see `release`, which is not public.
+    pub fn raw(&self) -> &L {
+        // SAFETY: what is safe to do to a raw mutex either takes it or, for a holder, gives it up:
+        // the trait says so.
         unsafe { self.inner.raw() }.inner()
+    }
+
+    /// The guard of an acquisition of [`raw`](Self::raw) that has ended.
+    ///
+    /// # Errors
+    /// See [`PiLockError`].
+    ///
+    /// # Safety
+    /// `taken` is the outcome of an acquisition of this mutex, of which there is no guard yet.
+    #[inline]
+    #[track_caller]
+    pub unsafe fn guard(&self, taken: Result<Taken, PiError>) -> Locked<Guard<'_, L, T>> {
+        let sound = !matches!(taken, Ok(Taken::OwnerDied));
+        // SAFETY: the caller's promise; its token is nothing.
+        told(unsafe { api::lock_with(&self.inner, |_| taken.map(drop)) }, sound)
     }
 
     /// The same mutex with the face that every lock of the family has, whose operations panic
     /// instead of returning an error, and keep the death of an owner to themselves.
-    pub fn as_infallible(&self) -> &api::Mutex<RawPiMutex<P>, T> {
+    pub fn as_infallible(&self) -> &api::Mutex<L, T> {
         &self.inner
-    }
-
-    #[inline]
-    fn guard(
-        &self,
-        acquire: impl FnOnce(&RawPiMutex<P>) -> Result<Taken, PiError>,
-    ) -> PiLockResult<'_, T, P> {
-        let mut sound = true;
-        // SAFETY: `Ok` comes of an acquisition of this very mutex; its token is nothing.
-        let guard = unsafe {
-            api::lock_with(&self.inner, |raw| acquire(raw).map(|taken| sound = taken == Taken::Sound))
-        };
-        told(guard, sound)
     }
 }
 
 /// What the holder of `guard` is told.
-pub(crate) fn told<G>(guard: Result<G, PiError>, sound: bool) -> Result<G, PiLockError<G>> {
+pub(crate) fn told<G>(guard: Result<G, PiError>, sound: bool) -> Locked<G> {
     match guard {
         Ok(guard) if sound => Ok(guard),
         Ok(guard) => Err(PiLockError::OwnerDied(guard)),
@@ -234,7 +266,7 @@ pub(crate) fn told<G>(guard: Result<G, PiError>, sound: bool) -> Result<G, PiLoc
     }
 }
 
-fn in_time<G>(locked: Result<G, PiLockError<G>>) -> Result<Option<G>, PiLockError<G>> {
+fn in_time<G>(locked: Locked<G>) -> Tried<G> {
     match locked {
         Ok(guard) => Ok(Some(guard)),
         Err(PiLockError::Refused(PiError::TimedOut)) => Ok(None),
@@ -242,19 +274,19 @@ fn in_time<G>(locked: Result<G, PiLockError<G>>) -> Result<Option<G>, PiLockErro
     }
 }
 
-impl<T: Default, P: Policy> Default for PiMutexWith<T, P> {
+impl<L: RawPi, T: Default> Default for PiMutexOf<L, T> {
     fn default() -> Self {
         Self::new(T::default())
     }
 }
 
-impl<T, P: Policy> From<T> for PiMutexWith<T, P> {
+impl<L: RawPi, T> From<T> for PiMutexOf<L, T> {
     fn from(value: T) -> Self {
         Self::new(value)
     }
 }
 
-impl<T: ?Sized + fmt::Debug, P: Policy> fmt::Debug for PiMutexWith<T, P> {
+impl<L: RawPi, T: ?Sized + fmt::Debug> fmt::Debug for PiMutexOf<L, T> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let mut shown = f.debug_struct("PiMutex");
         match self.try_lock().unwrap_or_else(|error| error.recover().ok()) {
