@@ -197,6 +197,7 @@ pub(super) fn keeps_the_time<P: Program>(smoke_s: f64, least_rounds: u32) {
         let plan = plan::<P>(&cli, mode, &subjects, 1000.0);
         let takes_s = plan.takes_s();
         assert!(takes_s <= limit_s, "{}, {mode:?}: {takes_s} s, {plan}", P::NAME);
+        assert!(plan.limit().is_some_and(|limit| limit.as_secs_f64() >= 1.99 * takes_s), "{plan}");
         assert!(mode == Mode::Smoke || plan.rounds >= least_rounds, "{plan}");
     }
 }

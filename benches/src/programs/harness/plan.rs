@@ -6,6 +6,11 @@ use crate::workloads::cell::{Lengths, Probe};
 use std::fmt;
 use std::time::Duration;
 
+/// A run ends in any case when it has taken so many times what its plan reckons with. A plan knows
+/// how long its windows are, and supposes that processes and threads cost what they do on a usual
+/// machine. Where QEMU translates the machine's instructions, they cost a hundred times as much.
+pub const OVERRUN: u32 = 2;
+
 /// How much is spent on a run.
 #[derive(Clone, Copy, Debug)]
 pub struct Effort {
@@ -97,6 +102,12 @@ impl Plan {
     pub fn takes_s(&self) -> f64 {
         let all = |probes: &[Probe]| probes.iter().map(|probe| probe.takes_s(self.lengths)).sum::<f64>();
         f64::from(self.rounds) * all(&self.probes) + all(&self.once)
+    }
+
+    /// After how long it ends in any case; none if it may take as long as it needs.
+    pub fn limit(&self) -> Option<Duration> {
+        let meant_s = self.budget.filter(|&budget| budget < Duration::MAX)?.as_secs_f64();
+        Some(Duration::from_secs_f64(meant_s.max(self.takes_s())) * OVERRUN)
     }
 
     /// The trials of all rounds.

@@ -1,6 +1,6 @@
 //! What a run leaves behind, and how its trials are run.
 
-use super::plan::Plan;
+use super::plan::{OVERRUN, Plan};
 use crate::programs::progress::Progress;
 use crate::report::{self, Ended, Mode};
 use crate::run::child::{Outcome, Runner};
@@ -93,19 +93,31 @@ impl<R: Serialize> Record<R> {
         };
         eprintln!("{name}: {plan}");
         let start = Instant::now();
-        let signal = record.rounds(name, plan)?;
+        // A smoke run shows that everything runs.
+        let limit = plan.limit().filter(|_| mode != Mode::Smoke);
+        let signal = record.rounds(name, plan, limit.map(|limit| start + limit))?;
         record.took_s = start.elapsed().as_secs_f64();
         Ok((record, signal))
     }
 
-    /// Runs the rounds, or those before a signal, which it returns.
-    fn rounds(&mut self, name: &'static str, plan: &Plan) -> anyhow::Result<Option<i32>> {
+    /// Runs the rounds, or what there is of them before `end` or a signal, which it returns.
+    fn rounds(
+        &mut self,
+        name: &'static str,
+        plan: &Plan,
+        end: Option<Instant>,
+    ) -> anyhow::Result<Option<i32>> {
         let runner = Runner::new()?;
         let progress = Progress::new(name, (0.0, Duration::ZERO));
         for round in 0..plan.rounds {
             self.round_trips_ns.extend(line::round_trip_ns());
             let seed = u64::from(self.seed) + u64::from(round);
             for probe in plan.round(round, seed) {
+                if end.is_some_and(|end| Instant::now() >= end) {
+                    progress.end();
+                    self.ended = Ended::Budget;
+                    return Ok(None);
+                }
                 progress.trial(self.trials.len(), plan.trials(), &describe(probe));
                 let job = probe.job(plan.lengths, seed + self.trials.len() as u64);
                 let outcome = runner.run(&job).with_context(|| {
@@ -159,6 +171,13 @@ impl<R: Serialize> Record<R> {
         caveats.extend(self.machine.translated());
         if self.ended == Ended::Interrupted {
             caveats.push("The run was interrupted: what follows rests on the trials that had ended.".into());
+        }
+        if self.ended == Ended::Budget {
+            caveats.push(format!(
+                "The run took {OVERRUN} times as long as its plan reckons and was ended: what follows rests on \
+                 the {} trials that had ended.",
+                self.trials.len()
+            ));
         }
         if self.machine.load_average[0] > 0.5 {
             let load = self.machine.load_average[0];

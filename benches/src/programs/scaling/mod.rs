@@ -186,8 +186,9 @@ fn headline(mode: Mode, in_full: bool) -> &'static str {
     }
 }
 
-/// Runs rounds until there are enough, or a signal comes; the report then says that it was
-/// interrupted. The trials that the report has are the beginning of the run.
+/// Runs rounds until there are enough, the plan's limit has passed ([`Plan::limit`]), or a signal
+/// comes; the report then says that it was interrupted. The trials that the report has are the
+/// beginning of the run.
 fn run(
     report: &mut Report,
     plan: &Plan,
@@ -211,6 +212,11 @@ fn run(
             }
         }
         for (lock, cell) in plan.round(seed + u64::from(round)).into_iter().skip(done) {
+            if plan.limit().is_some_and(|limit| journal.elapsed() >= limit) {
+                progress.end();
+                report.ended = Ended::Budget;
+                return Ok(None);
+            }
             let (name, what) = (&plan.locks[lock].name, plan.cells[cell]);
             let Workload { hold_ns, non_hold_ns } = what.workload;
             let (hold, non_hold) = (hold_ns as f64 / 1e3, non_hold_ns as f64 / 1e3);

@@ -16,10 +16,12 @@
 //!
 //! The plan names what it leaves out, and so does the record. Thread counts and locks that the
 //! command line gives stay. If it gives a window, a number of rounds, or `--full`, everything
-//! stays. What still does not fit is done all the same, and the plan says how long it will take.
+//! stays. What still does not fit is done all the same, and the plan says how long it will take. If
+//! the machine is far slower than the plan reckons, the run ends with a part of a round
+//! ([`Plan::limit`]).
 
 use super::NAME;
-use crate::programs::harness::plan::Effort;
+use crate::programs::harness::plan::{Effort, OVERRUN};
 use crate::programs::shares;
 use crate::report::{self, Cell, Kind, Lock, Mode, Trial};
 use crate::statistics::random::Rng;
@@ -96,6 +98,8 @@ pub struct Plan {
     pub max_rounds: u32,
     /// Relative half-width of the 95 % interval at which a cell is settled.
     pub precision: f64,
+    /// Whether it may end with a part of a round.
+    may_end_early: bool,
     /// For all trials together; none if they may take as long as they need.
     pub budget: Option<Duration>,
 }
@@ -202,6 +206,7 @@ impl Plan {
             min_rounds: wish.given.rounds.unwrap_or(least),
             max_rounds: wish.given.rounds.unwrap_or(most),
             precision,
+            may_end_early: wish.mode != Mode::Smoke && wish.given.rounds.is_none(),
             budget: (!wish.given.full).then_some(effort.budget),
         }
     }
@@ -237,6 +242,12 @@ impl Plan {
     /// Whether the least that makes sense takes longer than the time there is.
     pub fn exceeds_budget(&self) -> bool {
         self.budget.is_some_and(|budget| self.estimate_s() > budget.as_secs_f64())
+    }
+
+    /// After how long it ends in any case; none if it may take as long as it needs.
+    pub fn limit(&self) -> Option<Duration> {
+        let meant_s = self.budget.filter(|_| self.may_end_early)?.as_secs_f64();
+        Some(Duration::from_secs_f64(meant_s.max(self.estimate_s())) * OVERRUN)
     }
 
     /// Every (lock, cell) once, in an order drawn from the seed.

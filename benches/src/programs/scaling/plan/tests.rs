@@ -154,6 +154,22 @@ fn what_is_given_stays_and_the_plan_says_how_long_it_takes() {
 }
 
 #[test]
+fn a_run_that_takes_twice_as_long_as_it_should_ends_unless_its_rounds_are_given() {
+    let window = Given { window_ms: Some(1000), ..Given::default() };
+    for (given, cpus) in [(Given::default(), 2), (Given::default(), 64), (window, 64)] {
+        let plan = usual(Mode::Quick, cpus, given);
+        let limit_s = plan.limit().unwrap().as_secs_f64();
+        let meant_s = effort(Mode::Quick).0.budget.as_secs_f64();
+        assert!(limit_s >= 1.99 * meant_s && limit_s >= 1.99 * plan.estimate_s(), "{limit_s} s, {plan}");
+    }
+    let rounds = Given { rounds: Some(9), ..Given::default() };
+    let full = Given { full: true, ..Given::default() };
+    assert_eq!(usual(Mode::Quick, 64, rounds).limit(), None);
+    assert_eq!(usual(Mode::Full, 64, full).limit(), None);
+    assert_eq!(usual(Mode::Smoke, 64, Given::default()).limit(), None);
+}
+
+#[test]
 fn a_run_in_full_has_the_longest_windows_and_no_limit() {
     let (effort, _) = effort(Mode::Full);
     for cpus in [2, 64, 256] {
