@@ -8,8 +8,8 @@
 #![cfg_attr(any(ulocks_loom, ulocks_vm), no_main)]
 #![cfg(not(any(ulocks_loom, ulocks_vm)))]
 
+use std::thread;
 use std::time::Duration;
-use std::{env, fs, path::Path, thread};
 use ulocks_debug::{Class, Mutex, profile};
 
 static TABLE: Class = Class::new("table");
@@ -62,14 +62,7 @@ fn main() {
 
     let profile = profile::snapshot();
     println!("{}", profile.top(5));
-    let folded = profile.folded_waits();
-    println!("The waits, as folded stacks:\n{folded}");
-    // With the name of a folder: into that, and as a picture.
-    if let Some(folder) = env::args_os().nth(1) {
-        let folder = Path::new(&folder);
-        fs::write(folder.join("profile.folded"), &folded).expect("a folder");
-        fs::write(folder.join("profile.svg"), flame::svg("all waits", &folded)).expect("a folder");
-    }
+    println!("The waits, as folded stacks:\n{}", profile.folded_waits());
 
     let worst = &profile.classes()[0];
     assert_eq!(worst.lock.name, "journal");
@@ -78,6 +71,3 @@ fn main() {
     let waiting = worst.sums.waited.as_secs_f64() / profile.ran().as_secs_f64();
     println!("On average {waiting:.1} of {WORKERS} workers wait for the journal.");
 }
-
-#[path = "flame/mod.rs"]
-mod flame;

@@ -2,9 +2,6 @@
 
 #![cfg(not(any(ulocks_loom, ulocks_vm)))]
 
-#[path = "../examples/flame/mod.rs"]
-mod flame;
-
 use std::alloc::{GlobalAlloc, Layout, System};
 use std::cell::Cell;
 use std::sync::Barrier;
@@ -425,20 +422,4 @@ fn the_profile_as_json() {
     assert!(line["waited_longest_at"].as_str().unwrap().starts_with(file!()));
     assert_eq!(json["sites"].as_array().unwrap().len(), profile.sites().len());
     assert_eq!(u128::from(json["ran_ns"].as_u64().unwrap()), profile.ran().as_nanos());
-}
-
-#[test]
-fn the_picture_is_that_of_the_folded_stacks() {
-    let (folded, picture) = (include_str!("../docs/profile.folded"), include_str!("../docs/profile.svg"));
-    assert_eq!(flame::svg("all waits", folded), picture, "the README says how it is drawn anew");
-    let three = flame::svg("all", "one;a 3000000\none;b 1000000\ntwo & 4000000\n");
-    let frame = |name: &str| {
-        let line = three.lines().find(|line| line.contains(&format!("<title>{name}, "))).unwrap();
-        line.split('"').filter_map(|word| word.parse::<f64>().ok()).take(3).collect::<Vec<_>>()
-    };
-    // From the left, from the top, and how wide.
-    assert_eq!(frame("all"), [0.0, 0.0, 1200.0]);
-    assert_eq!(frame("one"), [0.0, 24.0, 600.0]);
-    assert_eq!(frame("b"), [450.0, 48.0, 150.0]);
-    assert_eq!(frame("two &amp;"), [600.0, 24.0, 600.0]);
 }

@@ -17,16 +17,6 @@
 //! holds 64 locks already is not counted. Readers and writers of a lock count together, and differ
 //! in their places. Of a semaphore only the waits count, since permits have no holder.
 //!
-//! # A picture
-//! The waits of `examples/profile.rs`, four workers that write to a journal under its lock, as a
-//! flame graph. A frame is as wide as its time. It says: nearly all that is waited for is the
-//! journal, at one line, and no worker is better off than the others.
-//!
-#![doc = include_str!("../../docs/profile.svg")]
-//!
-//! It was drawn from [`Profile::folded_waits`], by `cargo run --release -p ulocks-debug --example
-//! profile -- crates/debug/docs`.
-//!
 //! # Cost
 //! If the profile is off, an acquisition makes one Relaxed load more. If it is on, an acquisition
 //! and a release read the clock, and add to sums of their thread: no lock, no locked instruction.

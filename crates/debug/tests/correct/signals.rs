@@ -179,8 +179,9 @@ fn at_random() {
             .map(|_| {
                 let sender = sender.clone();
                 scope.spawn(move || {
+                    // musl's is a pointer, which no channel takes.
                     // SAFETY: it has no preconditions.
-                    sender.send(unsafe { libc::pthread_self() }).unwrap();
+                    sender.send(unsafe { libc::pthread_self() } as usize).unwrap();
                     work()
                 })
             })
@@ -188,7 +189,7 @@ fn at_random() {
         let ids: Vec<_> = receiver.iter().take(3).collect();
         for sent in 0..SIGNALS {
             // SAFETY: the threads run until `is_over`.
-            assert_eq!(unsafe { libc::pthread_kill(ids[sent as usize % 3], SIGUSR1) }, 0);
+            assert_eq!(unsafe { libc::pthread_kill(ids[sent as usize % 3] as libc::pthread_t, SIGUSR1) }, 0);
             while HANDLED.load(Relaxed) <= sent {
                 std::thread::yield_now();
             }
