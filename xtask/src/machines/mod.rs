@@ -351,17 +351,32 @@ impl Did<'_> {
         self.faults.is_empty() && self.failed() == 0
     }
 
+    /// What has ended well, in this run or before.
+    fn passed(&self) -> impl Iterator<Item = &Ended> {
+        self.work.passed.iter().chain(&self.serial.ended).filter(|ended| ended.code == 0)
+    }
+
     /// The reasons for which something was skipped, with the number of tests: by the list, or by
     /// the tests themselves.
     fn skipped(&self) -> BTreeMap<String, usize> {
         let mut reasons = self.work.plan.skipped.clone();
-        let ended = self.work.passed.iter().chain(&self.serial.ended);
-        for ended in ended.filter(|ended| ended.code == 0) {
+        for ended in self.passed().filter(|_| self.work.machine.runs != Runs::Benches) {
             for line in &ended.output {
                 *reasons.entry(format!("{} {}: {line}", ended.program, ended.test)).or_default() += 1;
             }
         }
         reasons
+    }
+
+    /// What the benches say of their figures, and how many of them.
+    fn said(&self) -> BTreeMap<String, usize> {
+        let mut said = BTreeMap::new();
+        for ended in self.passed().filter(|_| self.work.machine.runs == Runs::Benches) {
+            for line in ended.output.iter().collect::<BTreeSet<_>>() {
+                *said.entry(line.trim_end_matches('.').to_owned()).or_default() += 1;
+            }
+        }
+        said
     }
 
     fn record(&self) -> Record {
@@ -375,6 +390,7 @@ impl Did<'_> {
             passed: self.work.passed.len() + self.serial.ended.len(),
             again: if self.work.passed.is_empty() { 0 } else { self.work.later + self.serial.ended.len() },
             skipped: self.skipped(),
+            said: self.said(),
             seconds: self.took.as_secs(),
         }
     }
@@ -406,6 +422,9 @@ fn report(all: Vec<Did<'_>>, is_whole: bool, workspace: &Workspace, steps: &mut 
     }
     for (why, machines) in reasons {
         println!("skipped: {why} ({})", machines.join("; "));
+    }
+    for (what, count) in all.iter().flat_map(Did::said) {
+        println!("{count} benches say: {what}");
     }
     if all.iter().any(|did| did.work.machine.runs == Runs::Benches && did.accel != Accel::Kvm) {
         println!("{NO_FIGURES}");
