@@ -27,6 +27,8 @@
 //! 4. If an operation keeps a thread from going that could go, neither is covered after the other,
 //!    and the thread does the same if it goes at any earlier state from which only what covers it
 //!    has run. Where that is not so, the caller demands [`all_orders`](Strategy::all_orders).
+//! 5. If a thread comes to an operation that what ran before keeps from running, the caller says so
+//!    before its next question: [`kept`](Strategy::kept).
 //!
 //! # State
 //! `nodes` are the questions of this execution, and `depth` is how many of them were asked. The
@@ -66,8 +68,14 @@
 //!   contradict the choice.
 //!
 //! The claim is for prefixes, so a redundant execution shows races as any other. In the last case
-//! `p` may keep the thread of `f` from running at all. Then that thread could run at `s`, by the
-//! fourth precondition, and begins `w`; whatever is kept from running is therefore planned.
+//! `p` may keep `f` from running at all, as the owner of a lock does. There are two cases:
+//! - `f` is the first of its thread in `w`. Then that thread could run at `s`, by the fourth
+//!   precondition, and begins `w`; whatever is kept from running is therefore planned.
+//! - Its thread comes to `f` by another operation of `w`. Take the arrival at `f` for an operation
+//!   that does nothing, and keeps its order with all that touches the word of `f`. The claim holds
+//!   for a `w` that ends with an arrival. So an execution was run in which the thread arrives while
+//!   `p` keeps it from running. There the arrival is held against what ran before as if it were
+//!   `f`, and the race with `p` is found.
 //!
 //! With the whole execution as `w`, the states at its end are reached. Sources: P. Godefroid,
 //! *Partial-Order Methods for the Verification of Concurrent Systems*, LNCS 1032, 1996, for sleep
@@ -239,7 +247,8 @@ impl Exhaustive {
         }
     }
 
-    /// The last operation of the trace is new: has its races reversed.
+    /// The last operation of the trace is new, or is held against the others: has its races
+    /// reversed.
     fn reverse_races(&mut self) {
         for race in 0..self.trace.races.len() {
             let first = self.trace.races[race];
@@ -339,7 +348,7 @@ fn turn(footprint: Footprint) -> u8 {
         Footprint::Local | Footprint::Fence => 0,
         Footprint::Write(_) => 1,
         Footprint::Update(_) => 2,
-        Footprint::Futex { .. } | Footprint::Clock | Footprint::Everything => 3,
+        Footprint::Newest(_) | Footprint::Futex { .. } | Footprint::Clock | Footprint::Everything => 3,
         Footprint::Read(_) => 4,
     }
 }
@@ -430,6 +439,14 @@ impl Strategy for Exhaustive {
 
     fn follows(&mut self, thread: usize, other: usize) {
         self.trace.follows(thread, other);
+    }
+
+    fn kept(&mut self, thread: usize, footprint: Footprint) {
+        if !self.is_redundant && self.trace.is_new() {
+            self.trace.hold(usize::MAX, thread, footprint, self.covered);
+            self.reverse_races();
+            self.trace.let_go();
+        }
     }
 
     fn all_orders(&mut self) {

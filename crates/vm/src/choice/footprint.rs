@@ -23,8 +23,9 @@
 //! of the graph of events, not of the order in which the graph was built.
 //!
 //! An operation for which it matters what is the newest message at the time is no mere `Read` or
-//! `Update`: the kernel's look at a futex, or a read of a thread that may not read old messages any
-//! more. It has the footprint of a `Futex`.
+//! `Update`. The kernel's look at a futex has the footprint of a `Futex`. Operations of locks and
+//! channels, and those of a thread that may not read old messages any more, are
+//! [`Newest`](Footprint::Newest): they keep their order with all accesses of the word.
 //!
 //! # With newest values only: [`is_covered_if_newest`]
 //! Loads read the newest message and stores go last, so the order of two operations on one word
@@ -59,6 +60,8 @@ pub(crate) enum Footprint {
     Update(u32),
     /// Orders the accesses of its own thread.
     Fence,
+    /// Reads the newest value of a word and may write it, or waits until it can.
+    Newest(u32),
     /// Sleeps or wakes, and reads or writes these words. See [`Footprint::futex`].
     Futex { words: [Option<u32>; 2] },
     /// Reads the time, or lets it pass.
@@ -83,10 +86,10 @@ impl Footprint {
         matches!(self, Self::Local | Self::Fence)
     }
 
-    /// The word of a plain access.
+    /// The word of an access.
     fn word(self) -> Option<u32> {
         match self {
-            Self::Read(word) | Self::Write(word) | Self::Update(word) => Some(word),
+            Self::Read(word) | Self::Write(word) | Self::Update(word) | Self::Newest(word) => Some(word),
             _ => None,
         }
     }
@@ -128,7 +131,7 @@ pub(crate) fn is_covered_if_newest(left_out: Footprint, ran: Footprint) -> bool 
 
 #[cfg(test)]
 mod tests {
-    use super::Footprint::{Clock, Everything, Fence, Local, Read, Update, Write};
+    use super::Footprint::{Clock, Everything, Fence, Local, Newest, Read, Update, Write};
     use super::*;
 
     fn all() -> Vec<Footprint> {
@@ -142,6 +145,7 @@ mod tests {
             Read(2),
             Write(2),
             Update(2),
+            Newest(1),
             none,
             one,
             two,
@@ -171,8 +175,9 @@ mod tests {
             pairs.extend([(a, none), (a, Clock)]);
         }
         for a in accesses(2) {
-            pairs.extend([(a, none), (a, one), (a, Clock)]);
+            pairs.extend([(a, none), (a, one), (a, Clock), (a, Newest(1))]);
         }
+        pairs.extend([(Newest(1), none), (Newest(1), Clock)]);
         both_ways(&pairs)
     }
 

@@ -101,6 +101,10 @@ pub(crate) trait Strategy {
     /// after what `other` has done.
     fn follows(&mut self, _thread: usize, _other: usize) {}
 
+    /// `thread` has come to an operation of this footprint, and is kept from running by what ran
+    /// before. It will run when it can.
+    fn kept(&mut self, _thread: usize, _footprint: Footprint) {}
+
     /// The next question is about threads of which one may be kept from running by what touches
     /// nothing of its own: no order may be left out.
     fn all_orders(&mut self) {}
@@ -137,6 +141,10 @@ impl<S: Strategy + ?Sized> Strategy for Box<S> {
 
     fn follows(&mut self, thread: usize, other: usize) {
         (**self).follows(thread, other);
+    }
+
+    fn kept(&mut self, thread: usize, footprint: Footprint) {
+        (**self).kept(thread, footprint);
     }
 
     fn all_orders(&mut self) {

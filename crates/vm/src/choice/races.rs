@@ -154,8 +154,14 @@ impl Trace {
         self.passed += 1;
     }
 
-    /// A new event. `races` are then those before it that race with it, none between them.
+    /// A new event has run. `races` are then those before it that race with it, none between them.
     pub(super) fn add(&mut self, node: usize, thread: usize, footprint: Footprint, covered: Relation) {
+        self.hold(node, thread, footprint, covered);
+        self.pass();
+    }
+
+    /// `add`, of an event that has not run and is to be [let go](Self::let_go) of.
+    pub(super) fn hold(&mut self, node: usize, thread: usize, footprint: Footprint, covered: Relation) {
         debug_assert_eq!(self.passed, self.events.len());
         self.admit(thread);
         self.races.clear();
@@ -177,7 +183,12 @@ impl Trace {
         }
         self.events.push(Event { node, thread, footprint });
         self.clocks.extend_from_slice(&self.clock);
-        self.pass();
+    }
+
+    /// The last event has not run.
+    pub(super) fn let_go(&mut self) {
+        self.events.pop();
+        self.clocks.truncate(self.events.len() * self.stride);
     }
 
     /// From which event on some may not come before the one that `clock` is of.

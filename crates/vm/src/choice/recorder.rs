@@ -1,7 +1,7 @@
 //! Writes executions down.
 
 use super::bytes::write;
-use super::{Candidate, Kind, Strategy};
+use super::{Candidate, Footprint, Kind, Strategy};
 
 /// Answers as the strategy inside, and remembers the answers of this execution.
 #[derive(Clone, Debug)]
@@ -57,6 +57,10 @@ impl<S: Strategy> Strategy for Recorder<S> {
 
     fn follows(&mut self, thread: usize, other: usize) {
         self.strategy.follows(thread, other);
+    }
+
+    fn kept(&mut self, thread: usize, footprint: Footprint) {
+        self.strategy.kept(thread, footprint);
     }
 
     fn all_orders(&mut self) {

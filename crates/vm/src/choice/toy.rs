@@ -17,6 +17,10 @@ pub(super) type Answer<'a> = &'a mut dyn FnMut(Kind, usize) -> usize;
 
 pub(super) trait System: Clone + Eq + Hash {
     fn enabled(&self) -> Vec<Candidate>;
+    /// What `thread` would touch if it were not kept from running.
+    fn kept(&self, _thread: usize) -> Option<Footprint> {
+        None
+    }
     /// One operation of an enabled thread.
     fn step(&mut self, thread: usize, answer: Answer<'_>);
     fn outcome(&self) -> Outcome;
@@ -37,6 +41,9 @@ pub(super) fn execute<S: System>(system: &S, strategy: &mut impl Strategy) -> S 
             return system;
         }
         system.step(last, &mut |kind, n| if n == 1 { 0 } else { strategy.pick(kind, n) });
+        if let Some(footprint) = system.kept(last) {
+            strategy.kept(last, footprint);
+        }
     }
 }
 
@@ -121,6 +128,12 @@ pub(super) enum Op {
     Notify(u32),
     /// Reads the clock, which then advances.
     Tick,
+    /// Adds to a word, as an operation of a lock does.
+    Settle(u32),
+    /// Waits until the lock is free, and takes it.
+    Lock,
+    /// Frees the lock, by whichever thread.
+    Unlock,
     /// Reads and changes all there is, and wakes everyone.
     Everything,
 }
@@ -132,6 +145,8 @@ impl Op {
             Self::Read(word) | Self::Await(word) => Footprint::Read(word),
             Self::Write(word) => Footprint::Write(word),
             Self::Add(word) | Self::Give(word) => Footprint::Update(word),
+            Self::Settle(word) => Footprint::Newest(word),
+            Self::Lock | Self::Unlock => Footprint::Newest(LOCK),
             Self::Sleep(word) | Self::Notify(word) => Footprint::futex(&[word]),
             Self::Wake => Footprint::futex(&[]),
             Self::Tick => Footprint::Clock,
@@ -140,9 +155,11 @@ impl Op {
     }
 }
 
-/// The number of words of a [`Newest`]; the last one is a gate.
-const WORDS: usize = 3;
+/// The number of words of a [`Newest`]; the last ones are a gate and a lock.
+const WORDS: usize = 4;
 const GATE: u32 = 2;
+/// Odd if it is held.
+const LOCK: u32 = 3;
 
 /// A system with one value a word.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
@@ -165,7 +182,7 @@ impl Newest {
     pub(super) fn random(rng: &mut Rng, length: usize, with_picks: bool) -> Self {
         let op = |rng: &mut Rng| {
             let word = rng.below(2) as u32;
-            match rng.below(if with_picks { 17 } else { 16 }) {
+            match rng.below(if with_picks { 20 } else { 19 }) {
                 0 => Op::Local,
                 1 => Op::SkipIfOdd,
                 2..=4 => Op::Read(word),
@@ -178,6 +195,9 @@ impl Newest {
                 13 => Op::Notify(word),
                 14 => Op::Tick,
                 15 => Op::Everything,
+                16 => Op::Settle(word),
+                17 => Op::Lock,
+                18 => Op::Unlock,
                 _ => Op::Pick(2),
             }
         };
@@ -187,6 +207,10 @@ impl Newest {
 
     pub(super) fn next(&self, thread: usize) -> Option<Op> {
         self.programs[thread].get(self.counters[thread]).copied()
+    }
+
+    fn is_held(&self) -> bool {
+        self.words[LOCK as usize] % 2 == 1
     }
 
     fn wake(&mut self, count: usize) -> u64 {
@@ -200,6 +224,7 @@ impl System for Newest {
         let can_run = |&thread: &usize| match self.next(thread) {
             None => false,
             Some(Op::Await(word)) => self.words[word as usize] > 0,
+            Some(Op::Lock) => !self.is_held(),
             Some(_) => !self.sleepers.contains(&thread),
         };
         let candidate = |thread| Candidate {
@@ -207,6 +232,10 @@ impl System for Newest {
             footprint: self.next(thread).map_or(Footprint::Local, Op::footprint),
         };
         (0..self.programs.len()).filter(can_run).map(candidate).collect()
+    }
+
+    fn kept(&self, thread: usize) -> Option<Footprint> {
+        (self.is_held() && self.next(thread) == Some(Op::Lock)).then(|| Op::Lock.footprint())
     }
 
     fn step(&mut self, thread: usize, answer: Answer<'_>) {
@@ -220,7 +249,8 @@ impl System for Newest {
                 self.counters[thread] += (register & 1) as usize;
                 0
             }
-            Op::Read(word) | Op::Add(word) => self.words[word as usize],
+            Op::Read(word) | Op::Add(word) | Op::Settle(word) => self.words[word as usize],
+            Op::Lock | Op::Unlock => 1 + self.words[LOCK as usize],
             Op::Pick(n) => 1 + answer(Kind::User, n) as u64,
             Op::Wake | Op::Notify(_) => self.wake(1),
             Op::Sleep(word) => {
@@ -241,10 +271,12 @@ impl System for Newest {
         };
         match op {
             Op::Write(word) => self.words[word as usize] = mix(mine, register),
-            Op::Add(word) | Op::Notify(word) => {
+            Op::Add(word) | Op::Settle(word) | Op::Notify(word) => {
                 self.words[word as usize] = mix(self.words[word as usize], mine);
             }
             Op::Give(word) => self.words[word as usize] += 1,
+            Op::Lock => self.words[LOCK as usize] += 1,
+            Op::Unlock if self.is_held() => self.words[LOCK as usize] += 1,
             Op::Everything => {
                 self.words[0] = mix(self.words[0], mine);
                 self.words[1] = mix(self.words[1], mine);

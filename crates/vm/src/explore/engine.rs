@@ -86,7 +86,7 @@ impl Engine for Explorer<'_, '_> {
         }
         let loc = self.loc(word);
         let status = until.map_or(Status::Ready, |until| Status::Settling(loc, until));
-        self.announced(status, Footprint::futex(&[number(loc)]), at);
+        self.announced(status, Footprint::Newest(number(loc)), at);
         let done = self.machine.borrow_mut().settle(loc, update, at);
         done.unwrap_or_else(|fault| self.fail(&fault, at))
     }

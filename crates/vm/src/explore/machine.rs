@@ -224,16 +224,6 @@ impl<'a, 's> Machine<'a, 's> {
         }
     }
 
-    pub(super) fn yielded(&mut self) {
-        self.steering.yields();
-        self.choices.yielded(self.current);
-    }
-
-    /// What a yield touches: nothing. By chance it is a step at which others may go first.
-    pub(super) fn yielding(&self) -> Footprint {
-        if self.is_systematic { Footprint::Local } else { Footprint::Everything }
-    }
-
     // The story.
 
     pub(super) fn tell(&mut self, at: At, what: impl FnOnce() -> Said) {
@@ -365,6 +355,12 @@ impl<'a, 's> Machine<'a, 's> {
         thread.status = status;
         thread.footprint = footprint;
         thread.at = Some(at);
+        if self.is_systematic
+            && matches!(status, Status::Settling(..))
+            && !self.can_go_by_itself(self.current)
+        {
+            self.choices.kept(self.current, footprint);
+        }
     }
 
     /// Chooses the next thread and makes it the current one.

@@ -12,7 +12,8 @@ use super::verdict::Verdict;
 use super::{Config, Failure, Report, Strategy};
 use crate::choice::footprint::{Relation, is_covered, is_covered_if_newest};
 use crate::choice::{
-    self, Bytes, Candidate, Exhaustive, Kind, Odds, Pct, Random, Recorder, Strategy as _, shrink, text,
+    self, Bytes, Candidate, Exhaustive, Footprint, Kind, Odds, Pct, Random, Recorder, Strategy as _, shrink,
+    text,
 };
 use crate::engine::{At, install, next_run};
 use std::rc::Rc;
@@ -275,6 +276,10 @@ impl choice::Strategy for Driver<'_> {
 
     fn follows(&mut self, thread: usize, other: usize) {
         on_strategy!(self, strategy => strategy.follows(thread, other));
+    }
+
+    fn kept(&mut self, thread: usize, footprint: Footprint) {
+        on_strategy!(self, strategy => strategy.kept(thread, footprint));
     }
 
     fn all_orders(&mut self) {

@@ -3,6 +3,7 @@
 
 use super::bounds::Bound;
 use super::machine::Machine;
+use crate::choice::{Footprint, Strategy as _};
 use crate::engine;
 
 /// How far the current execution is varied.
@@ -57,6 +58,16 @@ pub fn skip() {
 }
 
 impl Machine<'_, '_> {
+    pub(super) fn yielded(&mut self) {
+        self.steering.yields();
+        self.choices.yielded(self.current);
+    }
+
+    /// What a yield touches: nothing. By chance it is a step at which others may go first.
+    pub(super) fn yielding(&self) -> Footprint {
+        if self.is_systematic { Footprint::Local } else { Footprint::Everything }
+    }
+
     /// Whether threads may be kept from going by what they do not touch.
     pub(super) fn is_restricted(&self) -> bool {
         self.config.preemptions.is_some() || self.steering.was_tame

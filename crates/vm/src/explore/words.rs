@@ -183,7 +183,7 @@ impl Machine<'_, '_> {
     /// does not say so: an old message would do.
     pub(super) fn reading(&self, loc: Loc, otherwise: Footprint) -> Footprint {
         if self.is_systematic && self.config.stale > 0 && self.is_at_the_limit(loc) {
-            Footprint::futex(&[number(loc)])
+            Footprint::Newest(number(loc))
         } else {
             otherwise
         }

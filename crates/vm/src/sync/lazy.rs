@@ -1,11 +1,13 @@
 //! Statics that are dropped at the end of an execution.
 
-use super::leaks;
-use crate::engine;
+use super::{Once, leaks};
+use crate::{engine, thread};
 use core::any::Any;
 use core::cell::RefCell;
 use core::fmt;
+use core::mem::ManuallyDrop;
 use std::collections::HashMap;
+use std::rc::Rc;
 
 /// As [`PerRun`](super::PerRun), for values that have to be dropped, such as an
 /// [`Arc`](super::Arc): [`drop_all`](Self::drop_all) drops those of the execution.
@@ -13,9 +15,18 @@ pub struct DroppedPerRun<T> {
     make: fn() -> T,
 }
 
+/// One static's value in a run.
+struct Lazily {
+    /// Ends without a trace: an execution that was cut leaves it behind.
+    once: Rc<ManuallyDrop<Once>>,
+    value: Option<*mut dyn Any>,
+    /// The threads to which the value is known.
+    knowing: Vec<usize>,
+}
+
 struct Values {
     run: u64,
-    values: HashMap<usize, *mut dyn Any>,
+    values: HashMap<usize, Lazily>,
     order: Vec<usize>,
 }
 
@@ -33,46 +44,44 @@ impl<T> DroppedPerRun<T> {
 }
 
 impl<T: 'static> DroppedPerRun<T> {
-    /// The value, made at its first use in an execution. It is there until
-    /// [`drop_all`](DroppedPerRun::drop_all).
+    /// The value, made at its first use in an execution, once: a thread that uses it meanwhile
+    /// waits. It is there until [`drop_all`](DroppedPerRun::drop_all).
     pub fn get(&'static self) -> &'static T {
-        self.made().unwrap_or_else(|| {
-            let mut value = None;
-            engine::with(|engine| engine.before_all(&mut || value = Some((self.make)())));
-            let value = value.expect("the engine calls what it is given");
-            // Another thread may have run while the value was made. Then the value that was
-            // finished first counts.
-            self.made().unwrap_or_else(|| self.keep(value))
-        })
+        let thread = thread::running();
+        let once = self.with(|lazily| (!lazily.knowing.contains(&thread)).then(|| Rc::clone(&lazily.once)));
+        if let Some(once) = once {
+            once.call_once(|| {
+                let value = Box::into_raw(Box::new((self.make)()));
+                self.with(|lazily| lazily.value = Some(value));
+                VALUES.with_borrow_mut(|values| values.order.push(self.address()));
+            });
+            self.with(|lazily| lazily.knowing.push(thread));
+        }
+        let value = self.with(|lazily| lazily.value).expect("`once` has run");
+        // SAFETY: the value lives until `drop_all`, whose caller promises that no reference is used
+        // after it.
+        unsafe { &*value }.downcast_ref().expect("of this static")
     }
 
     fn address(&self) -> usize {
         core::ptr::from_ref(self).addr()
     }
 
-    fn made(&self) -> Option<&'static T> {
+    /// Calls `f`, which makes no step, with what is known of the value in this run.
+    fn with<R>(&self, f: impl FnOnce(&mut Lazily) -> R) -> R {
         let run = engine::with(|engine| engine.run());
-        VALUES.with_borrow(|values| {
-            let value = *values.values.get(&self.address()).filter(|_| values.run == run)?;
-            // SAFETY: the value lives until `drop_all`, whose caller promises that no reference is
-            // used after it.
-            unsafe { &*value }.downcast_ref()
-        })
-    }
-
-    fn keep(&self, value: T) -> &'static T {
-        let run = engine::with(|engine| engine.run());
-        let value = Box::into_raw(Box::new(value));
         VALUES.with_borrow_mut(|values| {
             if values.run != run {
                 // What an execution that was cut has left is leaked, as all that it owned.
                 *values = Values { run, values: HashMap::new(), order: Vec::new() };
             }
-            values.values.insert(self.address(), value);
-            values.order.push(self.address());
-        });
-        // SAFETY: just allocated; it lives until `drop_all`.
-        unsafe { &*value }
+            f(values.values.entry(self.address()).or_insert_with(|| {
+                let mut once = None;
+                engine::with(|engine| engine.before_all(&mut || once = Some(Once::new())));
+                let once = once.expect("the engine calls what it is given");
+                Lazily { once: Rc::new(ManuallyDrop::new(once)), value: None, knowing: Vec::new() }
+            }))
+        })
     }
 }
 
@@ -87,10 +96,10 @@ impl DroppedPerRun<()> {
         loop {
             let last = VALUES.with_borrow_mut(|values| {
                 let address = values.order.pop().filter(|_| values.run == run)?;
-                values.values.remove(&address)
+                values.values.remove(&address)?.value
             });
             let Some(value) = last else { return };
-            // SAFETY: from `Box::into_raw` in `keep`, and not in the table any more; by the
+            // SAFETY: from `Box::into_raw` in `get`, and not in the table any more; by the
             // caller's promise nothing refers to it.
             drop(unsafe { Box::from_raw(value) });
         }

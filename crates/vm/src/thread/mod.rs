@@ -82,7 +82,7 @@ pub fn current() -> usize {
 }
 
 /// As [`current`], for the machine's own use: the program is not told the number.
-fn running() -> usize {
+pub(crate) fn running() -> usize {
     engine::with(|engine| engine.running_thread())
 }
 

@@ -2,7 +2,8 @@
 
 use crate::Plain;
 use ulocks_vm::explore::{Config, explore, finds_bug_saying};
-use ulocks_vm::sync::{Arc, DroppedPerRun, Mutex, PerRun, Tracked};
+use ulocks_vm::sync::Ordering::Relaxed;
+use ulocks_vm::sync::{Arc, AtomicU32, DroppedPerRun, Mutex, PerRun, Tracked, UnsafeCell};
 use ulocks_vm::thread;
 
 /// What a thread did before it dropped its pointer is known to the thread that drops the value.
@@ -86,4 +87,30 @@ fn statics_are_no_leaks() {
         unsafe { DroppedPerRun::drop_all() };
     });
     finds_bug_saying("leak", Config::exhaustive(), || assert_eq!(**DROPPED.get(), 2));
+}
+
+#[test]
+fn a_static_is_made_once_and_known_to_each_thread_that_uses_it() {
+    struct Made(AtomicU32, UnsafeCell<u32>);
+    // SAFETY: the cell is written while the value is made, and only read after that.
+    unsafe impl Sync for Made {}
+    static MADE: DroppedPerRun<Made> = DroppedPerRun::new(|| {
+        let made = Made(AtomicU32::new(0), UnsafeCell::new(0));
+        made.0.store(7, Relaxed);
+        // SAFETY: no other thread has the cell yet.
+        made.1.with_mut(|cell| unsafe { *cell = 7 });
+        made
+    });
+    explore(Config::exhaustive(), || {
+        let look = || {
+            assert_eq!(MADE.get().0.fetch_add(0, Relaxed), 7);
+            // SAFETY: nothing writes the cell any more.
+            assert_eq!(MADE.get().1.with(|cell| unsafe { *cell }), 7);
+        };
+        let other = thread::spawn(look);
+        look();
+        other.join().unwrap();
+        // SAFETY: the other thread has ended.
+        unsafe { DroppedPerRun::drop_all() };
+    });
 }

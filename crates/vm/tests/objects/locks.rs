@@ -3,7 +3,10 @@
 use crate::{Plain, all_outcomes};
 use std::time::Duration;
 use ulocks_vm::explore::{Config, explore, finds_bug_saying};
-use ulocks_vm::sync::{Arc, Barrier, Condvar, LazyLock, Mutex, Once, OnceLock, RwLock, spin_until};
+use ulocks_vm::sync::Ordering::Relaxed;
+use ulocks_vm::sync::{
+    Arc, AtomicU32, Barrier, Condvar, LazyLock, Mutex, Once, OnceLock, RwLock, spin_until,
+};
 use ulocks_vm::thread;
 
 #[test]
@@ -19,6 +22,27 @@ fn a_mutex_excludes_and_orders() {
         (one.join().unwrap(), two.join().unwrap(), three)
     };
     all_outcomes(model, [(1, 2, 3), (1, 3, 2), (2, 1, 3), (2, 3, 1), (3, 1, 2), (3, 2, 1)]);
+}
+
+#[test]
+fn threads_that_come_from_elsewhere_take_a_mutex_in_each_order() {
+    for (reads_of_one, reads_of_two) in [(0, 1), (1, 0), (1, 1), (2, 1)] {
+        let model = move || {
+            let (word, order) = (Arc::new(AtomicU32::new(0)), Arc::new(Mutex::new(Vec::new())));
+            let come = |number, reads| {
+                let (word, order) = (Arc::clone(&word), Arc::clone(&order));
+                thread::spawn(move || {
+                    (0..reads).for_each(|_| _ = word.load(Relaxed));
+                    order.lock().unwrap().push(number);
+                })
+            };
+            let (one, two) = (come(1, reads_of_one), come(2, reads_of_two));
+            one.join().unwrap();
+            two.join().unwrap();
+            order.lock().unwrap().clone()
+        };
+        all_outcomes(model, [vec![1, 2], vec![2, 1]]);
+    }
 }
 
 #[test]

@@ -1,9 +1,9 @@
 use super::super::footprint::{is_covered, is_covered_if_newest};
 use super::super::rng::Rng;
 use super::super::share::Claims;
-use super::super::toy::{Access, Newest, Op, System, Weak, execute, explore, reachable};
+use super::super::toy::{self, Access, Op, System, Weak, execute, explore, reachable};
 use super::*;
-use Footprint::{Clock, Everything, Fence, Futex, Local, Read, Update, Write};
+use Footprint::{Clock, Everything, Fence, Futex, Local, Newest, Read, Update, Write};
 use core::cell::Cell;
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -16,8 +16,8 @@ fn nothing(_: Footprint, _: Footprint) -> bool {
     false
 }
 
-fn newest_systems(count: u64, length: usize, with_picks: bool) -> impl Iterator<Item = Newest> {
-    (0..count).map(move |seed| Newest::random(&mut Rng::new(seed), length, with_picks))
+fn newest_systems(count: u64, length: usize, with_picks: bool) -> impl Iterator<Item = toy::Newest> {
+    (0..count).map(move |seed| toy::Newest::random(&mut Rng::new(seed), length, with_picks))
 }
 
 fn weak_systems(count: u64) -> impl Iterator<Item = Weak> {
@@ -77,6 +77,7 @@ fn class(footprint: Footprint) -> usize {
         Futex { .. } => 4,
         Clock => 5,
         Everything => 6,
+        Newest(_) => 7,
     }
 }
 
@@ -100,8 +101,8 @@ fn unnoticed<S: System>(
 
 #[test]
 fn a_wrong_entry_in_the_relation_of_newest_values_is_noticed() {
-    let systems: Vec<_> = newest_systems(1_000, 3, false).collect();
-    let footprints = [Read(0), Write(0), Update(0), Footprint::futex(&[0]), Clock, Everything];
+    let systems: Vec<_> = newest_systems(1_000, 3, false).chain(newest_systems(1_000, 4, false)).collect();
+    let footprints = [Read(0), Write(0), Update(0), Newest(0), Footprint::futex(&[0]), Clock, Everything];
     assert_eq!(unnoticed(is_covered_if_newest, &footprints, &systems), []);
 }
 
@@ -117,11 +118,12 @@ fn touched(op: Op) -> (Vec<u32>, bool) {
     match op {
         Op::Local | Op::SkipIfOdd | Op::Pick(_) => (vec![], false),
         Op::Read(word) | Op::Await(word) => (vec![word], false),
-        Op::Write(word) | Op::Add(word) | Op::Give(word) => (vec![word], true),
+        Op::Write(word) | Op::Add(word) | Op::Settle(word) | Op::Give(word) => (vec![word], true),
         Op::Sleep(word) | Op::Notify(word) => (vec![word, 10, 11], true),
         Op::Wake => (vec![10, 11], true),
         Op::Tick => (vec![11], true),
-        Op::Everything => (vec![0, 1, 2, 10, 11], true),
+        Op::Lock | Op::Unlock => (vec![3], true),
+        Op::Everything => (vec![0, 1, 2, 3, 10, 11], true),
     }
 }
 
@@ -135,7 +137,11 @@ type Event = (usize, usize, Op);
 
 /// The traces of a system without picks: of each schedule, which of two dependent events came
 /// first.
-fn traces(system: &Newest, events: &mut Vec<Event>, found: &mut BTreeSet<Vec<(usize, usize, usize, usize)>>) {
+fn traces(
+    system: &toy::Newest,
+    events: &mut Vec<Event>,
+    found: &mut BTreeSet<Vec<(usize, usize, usize, usize)>>,
+) {
     let enabled = system.enabled();
     if enabled.is_empty() {
         let mut order = Vec::new();
@@ -178,9 +184,11 @@ fn without_picks_there_is_one_execution_for_each_mazurkiewicz_trace() {
 #[test]
 fn what_is_apart_is_tried_in_one_order_and_what_is_not_in_all() {
     let writers = |word: fn(u32) -> u32| {
-        Newest::new((0..3).map(|thread| vec![Op::Write(word(thread)), Op::Write(word(thread))]).collect())
+        toy::Newest::new(
+            (0..3).map(|thread| vec![Op::Write(word(thread)), Op::Write(word(thread))]).collect(),
+        )
     };
-    let count = |system: &Newest, relation| {
+    let count = |system: &toy::Newest, relation| {
         let mut strategy = all(relation);
         explore(system, &mut strategy);
         strategy.coverage().executions
@@ -195,7 +203,7 @@ fn what_is_apart_is_tried_in_one_order_and_what_is_not_in_all() {
 #[test]
 fn redundant_executions_are_counted_apart() {
     let system = (0..1_000)
-        .map(|seed| Newest::random(&mut Rng::new(seed), 3, false))
+        .map(|seed| toy::Newest::random(&mut Rng::new(seed), 3, false))
         .find(|system| {
             let mut strategy = all(is_covered_if_newest);
             explore(system, &mut strategy);
@@ -220,7 +228,7 @@ fn redundant_executions_are_counted_apart() {
 #[test]
 fn where_a_thread_does_what_no_other_can_tell_no_other_order_is_tried() {
     let quiet = vec![Op::Local, Op::Pick(3), Op::Local];
-    let system = Newest::new(vec![quiet.clone(), quiet.clone(), quiet]);
+    let system = toy::Newest::new(vec![quiet.clone(), quiet.clone(), quiet]);
     let mut strategy = all(is_covered_if_newest);
     assert_eq!(explore(&system, &mut strategy).len(), 27);
     assert_eq!(strategy.coverage(), Coverage { executions: 27, redundant: 0, is_complete: true });
@@ -228,7 +236,7 @@ fn where_a_thread_does_what_no_other_can_tell_no_other_order_is_tried() {
 
 #[test]
 fn an_exploration_that_its_limit_cuts_is_not_complete() {
-    let system = Newest::new(vec![vec![Op::Add(0), Op::Pick(2)]; 3]);
+    let system = toy::Newest::new(vec![vec![Op::Add(0), Op::Pick(2)]; 3]);
     let mut whole = all(is_covered_if_newest);
     explore(&system, &mut whole);
     let Coverage { executions, redundant, .. } = whole.coverage();
