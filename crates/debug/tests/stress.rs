@@ -3,11 +3,13 @@
 
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering::Relaxed};
 use std::thread;
+use std::time::Duration;
 use ulocks_core::Private;
 use ulocks_core::raw::RawMutex;
 use ulocks_core::spin::NoSpin;
-use ulocks_debug::{Checked, Class, FairMutex, Mutex, RwLock, deadlocks, held, waiters};
+use ulocks_debug::*;
 use ulocks_fair::RawFairMutex;
+use ulocks_pi::RawPiMutex;
 use ulocks_testkit::stress::{self, Load};
 use ulocks_testkit::watchdog::watch;
 use ulocks_unfair::RawThroughputMutex;
@@ -26,6 +28,51 @@ fn a_checked_lock_does_what_the_lock_inside_does() {
     serves::<Checked<RawThroughputMutex<Private>>>();
     serves::<Checked<RawThroughputMutex<Private<NoSpin>>>>();
     serves::<Checked<RawFairMutex<Private>>>();
+    serves::<Checked<RawPiMutex<Private>>>();
+}
+
+/// A place for one item: each thread waits at nearly each step, every third time with a deadline
+/// that passes soon.
+#[test]
+fn a_checked_pi_condvar_passes_everything_on() {
+    const ITEMS: usize = 500;
+    let _alone = ALONE.lock();
+    let _watchdog = watch("a place with a PiCondvar", || format!("{:?}", held()));
+    let (place, changed, sum) = (PiMutex::new(None), PiCondvar::new(), AtomicUsize::new(0));
+    let wait = |guard, nth: usize| match nth.is_multiple_of(3) {
+        true => changed.wait_for(guard, Duration::from_micros(50)).map(|(guard, _)| guard),
+        false => changed.wait(guard),
+    };
+    thread::scope(|scope| {
+        for _ in 0..2 {
+            scope.spawn(|| {
+                for item in 1..=ITEMS {
+                    let mut to = place.lock().unwrap();
+                    while to.is_some() {
+                        to = wait(to, item).unwrap();
+                    }
+                    *to = Some(item);
+                    changed.notify_all(&place).unwrap();
+                }
+            });
+            scope.spawn(|| {
+                for nth in 1..=ITEMS {
+                    let mut from = place.lock().unwrap();
+                    let item = loop {
+                        match from.take() {
+                            Some(item) => break item,
+                            None => from = wait(from, nth).unwrap(),
+                        }
+                    };
+                    changed.notify_all(&place).unwrap();
+                    drop(from);
+                    sum.fetch_add(item, Relaxed);
+                }
+            });
+        }
+    });
+    assert_eq!(sum.into_inner(), ITEMS * (ITEMS + 1));
+    assert!(held().locks().is_empty() && !place.is_locked());
 }
 
 /// The lists are of the whole process: one test at a time.
