@@ -59,7 +59,11 @@ pub trait Task: Serialize + DeserializeOwned {
 }
 
 /// The trial's side of [`Runner::run`]: what a program does when its only argument is [`TRIAL`].
+///
+/// It registers with the kernel for `membarrier` while it has one thread. A program does that once
+/// in its life. With threads it takes tens of milliseconds, which is as long as a trial.
 pub fn serve<T: Task>() -> ExitCode {
+    let _ = ulocks_core::membarrier::ready();
     let serve = || -> Result<()> {
         let task: T =
             serde_json::from_reader(io::stdin().lock()).context("not the description of a trial")?;
