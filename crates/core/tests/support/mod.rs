@@ -12,6 +12,7 @@ use std::panic;
 use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
 use std::sync::{Arc, Once};
 use std::thread::{self, Scope, ScopedJoinHandle};
+use std::time::Duration;
 use ulocks_core::futex::{Futex, Scope as FutexScope};
 use ulocks_core::tid;
 use ulocks_testkit::watchdog::patience;
@@ -84,7 +85,9 @@ pub fn started<'scope, T: Send + 'scope>(
 pub fn until_asleep(process: u32, thread: u32) {
     watchdog();
     while !is_asleep(process, thread) {
-        thread::yield_now();
+        // A yield leaves this thread on its CPU if the machine has CPUs enough. A waiter for a lock
+        // with priority inheritance spins in the kernel for as long as the owner is on one.
+        thread::sleep(Duration::from_micros(100));
     }
 }
 
