@@ -5,6 +5,7 @@ use anyhow::{Result, bail};
 use ulocks_calock::RawCalock;
 use ulocks_core::raw::{RawMutex, RawRwLock};
 use ulocks_core::signal::Soft;
+use ulocks_core::slice::Extended;
 use ulocks_core::spin::NoSpin;
 use ulocks_core::{Private, Shared};
 use ulocks_fair::RawFairMutex as Fair;
@@ -38,6 +39,11 @@ const LOCKS: &[Lock] = &[
     lock("biased", "unfair::BiasedMutex, default patience", family::<Biased<Private>>),
     lock("byte", "unfair::ByteMutex over a lot of one queue", family::<Byte<Private>>),
     lock("throughput", "unfair::ThroughputMutex, default patience", family::<Throughput<Private>>),
+    lock(
+        "throughput-extended",
+        "unfair::ExtendedThroughputMutex, default patience",
+        family::<Extended<Throughput<Private>>>,
+    ),
     lock("throughput-shared", "unfair::ThroughputMutex between processes", family::<Throughput<Shared>>),
     lock("calock", "calock::Calock, default patience", family::<RawCalock<Private>>),
     lock("calock-nospin", "calock::Calock whose waiters sleep at once", family::<RawCalock<Private<NoSpin>>>),

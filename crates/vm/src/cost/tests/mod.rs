@@ -35,6 +35,8 @@ pub(super) enum Seed {
     SharersSurvive,
     /// The end of a time slice is ignored.
     EndlessSlice,
+    /// A thread that asks for it is extended again and again.
+    EndlessExtension,
     /// Sleepers that are moved stay where a wake-up on the old futex finds them.
     RequeueWakes,
 }
@@ -87,8 +89,13 @@ fn plain() -> Machine {
         timer_slack: 0.0,
         spawn: 1_000.0,
     };
-    machine.scheduler =
-        super::Scheduler { slice: 10_000.0, wake_preemption: false, context_switch: 500.0, migration: 0.0 };
+    machine.scheduler = super::Scheduler {
+        slice: 10_000.0,
+        wake_preemption: false,
+        context_switch: 500.0,
+        migration: 0.0,
+        extension: 0.0,
+    };
     machine
 }
 

@@ -1,4 +1,5 @@
-//! No time slice extensions: a model has no time slices.
+//! Time slice extensions: nothing in an exploration, which has no time slices. In the cost model the
+//! virtual machine says what they give, and no thread has to be enabled.
 
 use crate::sys::types::slice::SliceError;
 
@@ -11,7 +12,13 @@ pub(crate) fn is_enabled() -> bool {
 }
 
 #[inline(always)]
-pub(crate) fn enter() {}
+pub(crate) fn enter() {
+    #[cfg(world = "vm")]
+    ulocks_vm::thread::ask_for_extension(true);
+}
 
 #[inline(always)]
-pub(crate) fn leave() {}
+pub(crate) fn leave() {
+    #[cfg(world = "vm")]
+    ulocks_vm::thread::ask_for_extension(false);
+}
