@@ -15,9 +15,9 @@ use ulocks_core::{Private, api};
 /// [`ulocks_core::slice`] says what is needed, and what is not promised. The promises of
 /// `ThroughputMutex` hold as they are.
 ///
-/// What it gives is predicted only, by the cost model (BENCHMARKS.md, "Time slice extensions"): with
-/// eight threads on two CPUs, 3 us inside and 7 outside, as many operations, a fifth of the mean
-/// wait, and a third of the longest. On sixteen CPUs with 64 threads nothing.
+/// What it gives is predicted only, by the cost model (BENCHMARKS.md, "Time slice extensions"):
+/// with eight threads on two CPUs, 3 us inside and 7 outside, as many operations, a fifth of the
+/// mean wait, and a third of the longest. On sixteen CPUs with 64 threads nothing.
 ///
 /// Where it is enabled, an acquisition and its release cost a nanosecond more together. A holder
 /// that got an extension gives the CPU back in its release, which may then last as long as the

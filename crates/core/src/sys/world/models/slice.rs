@@ -1,5 +1,5 @@
-//! Time slice extensions: nothing in an exploration, which has no time slices. In the cost model the
-//! virtual machine says what they give, and no thread has to be enabled.
+//! Time slice extensions: nothing in an exploration, which has no time slices. In the cost model
+//! the virtual machine says what they give, and no thread has to be enabled.
 
 use crate::sys::types::slice::SliceError;
 
