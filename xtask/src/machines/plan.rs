@@ -66,8 +66,11 @@ pub struct Facts<'a> {
 
 /// Whether the condition `when` holds for a machine: a comparison of `cpus` or `kernel` with a
 /// number by `<` or `>=`, or one word for its processor, C library, flavour or load, or for the
-/// translator. `always` holds for each machine.
+/// translator. `always` holds for each machine. ` and ` joins two conditions.
 fn applies(when: &str, facts: Facts<'_>) -> anyhow::Result<bool> {
+    if let Some((first, rest)) = when.split_once(" and ") {
+        return Ok(applies(first, facts)? && applies(rest, facts)?);
+    }
     let Facts { machine, kernel, is_translated } = facts;
     let words: Vec<&str> = when.split(' ').collect();
     let number = |text: &str| -> anyhow::Result<(u32, u32)> {
@@ -88,6 +91,7 @@ fn applies(when: &str, facts: Facts<'_>) -> anyhow::Result<bool> {
         ["programs"] => Ok(machine.runs == Runs::Programs),
         ["musl"] => Ok(machine.libc == Libc::Musl),
         [load] if Under::ALL.iter().any(|under| under.name() == *load) => Ok(machine.under.name() == *load),
+        ["x86_64"] => Ok(machine.arch.name == "x86_64"),
         ["not-x86_64"] => Ok(machine.arch.name != "x86_64"),
         _ => bail!(refused()),
     }
@@ -285,7 +289,8 @@ mod tests {
         let facts = Facts { machine: &machine, kernel: (6, 12), is_translated: false };
         let holds = |when| applies(when, facts).unwrap();
         assert!(holds("always") && holds("rt") && holds("offline") && holds("kernel >= 6.12"));
-        assert!(holds("cpus >= 64") && holds("kernel < 7.0"));
+        assert!(holds("cpus >= 64") && holds("kernel < 7.0") && holds("rt and x86_64"));
+        assert!(!holds("rt and translated") && !holds("musl and x86_64"));
         assert!(
             !holds("translated")
                 && !holds("musl")
@@ -293,7 +298,7 @@ mod tests {
                 && !holds("not-x86_64")
                 && !holds("cpus < 4")
         );
-        for wrong in ["cpus", "cpus > 3", "kernel < new", "weather", ""] {
+        for wrong in ["cpus", "cpus > 3", "kernel < new", "weather", "", "rt and "] {
             assert!(applies(wrong, facts).is_err(), "{wrong}");
         }
     }

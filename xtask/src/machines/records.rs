@@ -24,6 +24,8 @@ A test that failed where it measured the slow guest and not the lock was mended 
 (`--rest`); the table says how many were.
 The tests of `ulocks-capi`, `ulocks-pthread` and `ulocks-sysv-preload` run in no guest, since they need a
 compiler. Those of `ulocks-vm` run in none, since they ask the kernel for nothing.
+`user` is QEMU's translator of programs. They run under the kernel of this machine, and each thread on
+one of its own.
 A machine with `benches` in its name ran `cargo bench -- --quick`, and each of its programs counts.
 
 | machine | kernel | run by | passed | skipped | last run | command |
