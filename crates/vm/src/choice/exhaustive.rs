@@ -77,7 +77,8 @@
 //!   `p` keeps it from running. There the arrival is held against what ran before as if it were
 //!   `f`, and the race with `p` is found.
 //!
-//! With the whole execution as `w`, the states at its end are reached. Sources: P. Godefroid,
+//! With the whole execution as `w`, the states at its end are reached. `within.rs` has what holds
+//! under a limit of preemptions. Sources: P. Godefroid,
 //! *Partial-Order Methods for the Verification of Concurrent Systems*, LNCS 1032, 1996, for sleep
 //! sets; P. Abdulla and others, *Optimal Dynamic Partial Order Reduction*, POPL 2014, for source
 //! sets, and for the choice of the longest prefix. In both, operations change places both ways.
@@ -87,6 +88,10 @@ use super::races::{Standing, Trace};
 use super::share::{Claims, SPLIT, Share};
 use super::{Candidate, Footprint, Kind, Strategy};
 use std::sync::Arc;
+use within::Sleepers;
+pub(crate) use within::Turn;
+
+mod within;
 
 /// A candidate of a thread node.
 #[derive(Clone, Debug)]
@@ -138,6 +143,9 @@ pub(crate) struct Exhaustive {
     leading: Option<(usize, usize)>,
     /// Whether all candidates of the next question are to be tried.
     all_orders: bool,
+    /// Whose turn it is at the next question, under a limit of preemptions; and who sleeps.
+    turn: Option<Turn>,
+    sleepers: Sleepers,
     /// Of a search that shares the tree with others: which part it is in.
     share: Option<Share>,
 }
@@ -160,6 +168,8 @@ impl Exhaustive {
             trace: Trace::default(),
             leading: None,
             all_orders: false,
+            turn: None,
+            sleepers: Sleepers::default(),
             share: None,
         }
     }
@@ -219,6 +229,9 @@ impl Exhaustive {
 
     /// Whether all executions have been tried in which `candidate` runs now.
     fn is_asleep(&self, candidate: &Candidate) -> bool {
+        if self.turn.is_some() {
+            return self.sleepers.contains(candidate);
+        }
         let Some(Node::Thread { start, current, .. }) = self.running.map(|node| self.nodes[node]) else {
             return false;
         };
@@ -242,17 +255,23 @@ impl Exhaustive {
         for open in planned..end {
             let thread = self.entries[open].candidate.thread;
             if enabled.iter().all(|candidate| candidate.thread != thread) {
+                if self.turn.is_some() {
+                    return self.plan_all(node);
+                }
                 self.plan(node, open, Vec::new());
             }
         }
     }
 
-    /// The last operation of the trace is new, or is held against the others: has its races
-    /// reversed.
+    /// Has the races of the last operation of the trace reversed, which is new or held.
     fn reverse_races(&mut self) {
         for race in 0..self.trace.races.len() {
             let first = self.trace.races[race];
             let node = self.trace.event(first).node;
+            if self.turn.is_some() {
+                self.plan_all(node);
+                continue;
+            }
             let Node::Thread { start, awake, planned, end, .. } = self.nodes[node] else {
                 unreachable!("a thread's node")
             };
@@ -314,15 +333,15 @@ impl Exhaustive {
             self.entries.truncate(start);
             return false;
         }
-        let led = self.led();
+        let first = self.turn.map_or_else(|| self.led(), |turn| turn.owner);
         self.entries[awake..]
-            .sort_by_key(|entry| (led != Some(entry.candidate.thread), turn(entry.candidate.footprint)));
-        // What no other can tell is never the first of a race.
-        let planned = if self.all_orders && !self.is_invisible(self.entries[awake].candidate.footprint) {
-            end
-        } else {
-            awake + 1
+            .sort_by_key(|entry| (first != Some(entry.candidate.thread), entry.candidate.footprint.turn()));
+        let all = match self.turn {
+            Some(turn) => self.all_orders || turn.owner.is_none(),
+            // What no other can tell is never the first of a race.
+            None => self.all_orders && !self.is_invisible(self.entries[awake].candidate.footprint),
         };
+        let planned = if all { end } else { awake + 1 };
         self.nodes.push(Node::Thread { start, awake, current: awake, planned, end });
         true
     }
@@ -341,17 +360,6 @@ impl Exhaustive {
 }
 
 const NOT_DETERMINISTIC: &str = "the model is not deterministic: with the same answers ";
-
-/// What is tried first: the invisible, then what leaves most to be left out after it.
-fn turn(footprint: Footprint) -> u8 {
-    match footprint {
-        Footprint::Local | Footprint::Fence => 0,
-        Footprint::Write(_) => 1,
-        Footprint::Update(_) => 2,
-        Footprint::Newest(_) | Footprint::Futex { .. } | Footprint::Clock | Footprint::Everything => 3,
-        Footprint::Read(_) => 4,
-    }
-}
 
 impl Strategy for Exhaustive {
     fn begin(&mut self) -> bool {
@@ -377,6 +385,8 @@ impl Strategy for Exhaustive {
         self.trace.begin();
         self.leading = None;
         self.all_orders = false;
+        self.turn = None;
+        self.sleepers.clear();
         true
     }
 
@@ -395,7 +405,9 @@ impl Strategy for Exhaustive {
         if self.depth < self.nodes.len() {
             self.check_thread_node(enabled);
         } else {
-            self.plan_what_was_kept_from_running(enabled);
+            if self.turn.is_none() {
+                self.plan_what_was_kept_from_running(enabled);
+            }
             if !self.add_thread_node(enabled) {
                 self.is_redundant = true;
                 self.redundant += 1;
@@ -413,6 +425,7 @@ impl Strategy for Exhaustive {
             self.trace.pass();
         }
         self.lead(self.depth);
+        self.pass_turn(candidate, enabled);
         self.depth += 1;
         index
     }
@@ -451,6 +464,10 @@ impl Strategy for Exhaustive {
 
     fn all_orders(&mut self) {
         self.all_orders = true;
+    }
+
+    fn within(&mut self, turn: Turn, enabled: &[Candidate]) {
+        self.take_turns(turn, enabled);
     }
 
     fn fact(&mut self, found: Option<u32>) -> Option<u32> {

@@ -86,6 +86,17 @@ impl Footprint {
         matches!(self, Self::Local | Self::Fence)
     }
 
+    /// What is tried first: the invisible, then what leaves most to be left out after it.
+    pub(super) fn turn(self) -> u8 {
+        match self {
+            Self::Local | Self::Fence => 0,
+            Self::Write(_) => 1,
+            Self::Update(_) => 2,
+            Self::Newest(_) | Self::Futex { .. } | Self::Clock | Self::Everything => 3,
+            Self::Read(_) => 4,
+        }
+    }
+
     /// The word of an access.
     fn word(self) -> Option<u32> {
         match self {

@@ -41,7 +41,7 @@ pub(crate) mod text;
 mod toy;
 
 pub(crate) use bytes::Bytes;
-pub(crate) use exhaustive::Exhaustive;
+pub(crate) use exhaustive::{Exhaustive, Turn};
 pub(crate) use footprint::Footprint;
 pub(crate) use pct::Pct;
 pub(crate) use random::{Odds, Random};
@@ -109,6 +109,10 @@ pub(crate) trait Strategy {
     /// nothing of its own: no order may be left out.
     fn all_orders(&mut self) {}
 
+    /// The next question is asked under a limit of preemptions: `turn` says whose turn it is, and
+    /// `enabled` which threads can run, of which the question may leave out some.
+    fn within(&mut self, _turn: Turn, _enabled: &[Candidate]) {}
+
     /// What the caller has found, `found`, which may depend on more than the answers before. Where
     /// the same was asked after the same answers, what was found then.
     fn fact(&mut self, found: Option<u32>) -> Option<u32> {
@@ -149,6 +153,10 @@ impl<S: Strategy + ?Sized> Strategy for Box<S> {
 
     fn all_orders(&mut self) {
         (**self).all_orders();
+    }
+
+    fn within(&mut self, turn: Turn, enabled: &[Candidate]) {
+        (**self).within(turn, enabled);
     }
 
     fn fact(&mut self, found: Option<u32>) -> Option<u32> {

@@ -1,7 +1,7 @@
 //! Writes executions down.
 
 use super::bytes::write;
-use super::{Candidate, Footprint, Kind, Strategy};
+use super::{Candidate, Footprint, Kind, Strategy, Turn};
 
 /// Answers as the strategy inside, and remembers the answers of this execution.
 #[derive(Clone, Debug)]
@@ -65,6 +65,10 @@ impl<S: Strategy> Strategy for Recorder<S> {
 
     fn all_orders(&mut self) {
         self.strategy.all_orders();
+    }
+
+    fn within(&mut self, turn: Turn, enabled: &[Candidate]) {
+        self.strategy.within(turn, enabled);
     }
 
     fn fact(&mut self, found: Option<u32>) -> Option<u32> {

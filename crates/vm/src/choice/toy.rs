@@ -6,10 +6,13 @@
 //! release and acquire. Both print no two different histories as the same outcome if a thread could
 //! tell.
 
+mod weak;
+
 use super::rng::Rng;
-use super::{Candidate, Footprint, Kind, Strategy};
+use super::{Candidate, Footprint, Kind, Strategy, Turn};
 use std::collections::{BTreeSet, HashSet};
 use std::hash::Hash;
+pub(super) use weak::{Access, Weak};
 
 /// What is left at the end, as numbers.
 pub(super) type Outcome = Vec<u64>;
@@ -17,8 +20,14 @@ pub(super) type Answer<'a> = &'a mut dyn FnMut(Kind, usize) -> usize;
 
 pub(super) trait System: Clone + Eq + Hash {
     fn enabled(&self) -> Vec<Candidate>;
+    /// How many surprises there may still be, if there is a limit.
+    fn surprises(&mut self) -> &mut Option<u32>;
     /// What `thread` would touch if it were not kept from running.
     fn kept(&self, _thread: usize) -> Option<Footprint> {
+        None
+    }
+    /// What `thread` waits for that has not ended and cannot go on.
+    fn waits(&self, _thread: usize) -> Option<Footprint> {
         None
     }
     /// One operation of an enabled thread.
@@ -36,9 +45,19 @@ pub(super) fn execute<S: System>(system: &S, strategy: &mut impl Strategy) -> S 
         if enabled.is_empty() {
             return system;
         }
+        let goes_on = enabled[0].thread == last;
+        if let Some(left) = *system.surprises() {
+            let (owner, waits) = (goes_on.then_some(last), system.waits(last));
+            strategy.within(Turn { owner, waits }, &enabled);
+            enabled.truncate(if goes_on && left == 0 { 1 } else { usize::MAX });
+        }
+        let before = last;
         last = enabled[strategy.thread(&enabled)].thread;
         if strategy.is_redundant() {
             return system;
+        }
+        if let Some(left) = system.surprises() {
+            *left -= u32::from(goes_on && last != before);
         }
         system.step(last, &mut |kind, n| if n == 1 { 0 } else { strategy.pick(kind, n) });
         if let Some(footprint) = system.kept(last) {
@@ -85,15 +104,25 @@ fn successors<S: System>(system: &S, thread: usize) -> Vec<S> {
 /// All outcomes, by a plain search through the states: shares nothing with the strategies.
 pub(super) fn reachable<S: System>(system: &S) -> BTreeSet<Outcome> {
     let mut outcomes = BTreeSet::new();
-    let mut seen = HashSet::from([system.clone()]);
-    let mut open = vec![system.clone()];
-    while let Some(state) = open.pop() {
+    let mut seen = HashSet::new();
+    let mut open = vec![(system.clone(), usize::MAX)];
+    while let Some((mut state, turn)) = open.pop() {
         let enabled = state.enabled();
         if enabled.is_empty() {
             outcomes.insert(state.outcome());
         }
-        for candidate in enabled {
-            open.extend(successors(&state, candidate.thread).into_iter().filter(|s| seen.insert(s.clone())));
+        let goes_on = enabled.iter().any(|candidate| candidate.thread == turn);
+        let limit = *state.surprises();
+        for Candidate { thread, .. } in enabled {
+            let is_surprise = goes_on && thread != turn;
+            if let Some(left) = limit {
+                let Some(left) = left.checked_sub(is_surprise.into()) else { continue };
+                *state.surprises() = Some(left);
+            }
+            // Without a limit it makes no difference whose turn it is.
+            let turn = if limit.is_some() { thread } else { usize::MAX };
+            let next = successors(&state, thread).into_iter().map(|next| (next, turn));
+            open.extend(next.filter(|next| seen.insert(next.clone())));
         }
     }
     outcomes
@@ -170,12 +199,21 @@ pub(super) struct Newest {
     words: [u64; WORDS],
     sleepers: Vec<usize>,
     clock: u64,
+    surprises: Option<u32>,
 }
 
 impl Newest {
     pub(super) fn new(programs: Vec<Vec<Op>>) -> Self {
         let (counters, registers) = (vec![0; programs.len()], vec![0; programs.len()]);
-        Self { programs, counters, registers, words: [0; WORDS], sleepers: Vec::new(), clock: 0 }
+        Self {
+            programs,
+            counters,
+            registers,
+            words: [0; WORDS],
+            sleepers: Vec::new(),
+            clock: 0,
+            surprises: None,
+        }
     }
 
     /// Two or three threads with up to `length` operations each.
@@ -232,6 +270,17 @@ impl System for Newest {
             footprint: self.next(thread).map_or(Footprint::Local, Op::footprint),
         };
         (0..self.programs.len()).filter(can_run).map(candidate).collect()
+    }
+
+    fn surprises(&mut self) -> &mut Option<u32> {
+        &mut self.surprises
+    }
+
+    fn waits(&self, thread: usize) -> Option<Footprint> {
+        let op = self.programs.get(thread)?.get(self.counters[thread])?;
+        let can_run = self.enabled().iter().any(|candidate| candidate.thread == thread);
+        let asleep = self.sleepers.contains(&thread).then(|| Footprint::futex(&[]));
+        (!can_run).then(|| asleep.unwrap_or(op.footprint()))
     }
 
     fn kept(&self, thread: usize) -> Option<Footprint> {
@@ -294,174 +343,5 @@ impl System for Newest {
         let sleepers = self.sleepers.iter().map(|&thread| 1_000 + thread as u64);
         let words = self.words.iter().chain(&self.registers).chain([&self.clock]).copied();
         words.chain(counters).chain(sleepers).collect()
-    }
-}
-
-/// Operations of [`Weak`].
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub(super) enum Access {
-    Load {
-        word: u32,
-        acquire: bool,
-    },
-    Store {
-        word: u32,
-        release: bool,
-    },
-    /// Always writes.
-    Add {
-        word: u32,
-        acq_rel: bool,
-    },
-    /// Writes if the value is even.
-    Exchange {
-        word: u32,
-        acq_rel: bool,
-    },
-}
-
-impl Access {
-    fn footprint(self) -> Footprint {
-        match self {
-            Self::Load { word, .. } => Footprint::Read(word),
-            Self::Store { word, .. } => Footprint::Write(word),
-            Self::Add { word, .. } | Self::Exchange { word, .. } => Footprint::Update(word),
-        }
-    }
-}
-
-/// A message is named by its author; 0 is the first one of each word.
-type Name = u64;
-
-#[derive(Clone, Debug, PartialEq, Eq, Hash)]
-struct Message {
-    name: Name,
-    value: u64,
-    view: Vec<Name>,
-    /// The next one was written by a read-modify-write that read this one.
-    is_updated: bool,
-}
-
-/// A small machine of views: each word a history, in its order.
-#[derive(Clone, Debug, PartialEq, Eq, Hash)]
-pub(super) struct Weak {
-    programs: Vec<Vec<Access>>,
-    counters: Vec<usize>,
-    registers: Vec<u64>,
-    /// Of each thread, by word: the oldest message it may read.
-    views: Vec<Vec<Name>>,
-    words: Vec<Vec<Message>>,
-}
-
-impl Weak {
-    pub(super) fn new(programs: Vec<Vec<Access>>) -> Self {
-        let first = Message { name: 0, value: 0, view: vec![0; 2], is_updated: false };
-        let threads = programs.len();
-        Self {
-            programs,
-            counters: vec![0; threads],
-            registers: vec![0; threads],
-            views: vec![vec![0; 2]; threads],
-            words: vec![vec![first]; 2],
-        }
-    }
-
-    /// Two or three threads with up to `length` operations each.
-    pub(super) fn random(rng: &mut Rng, length: usize) -> Self {
-        let access = |rng: &mut Rng| {
-            let (word, strong) = (rng.below(2) as u32, rng.below(2) == 0);
-            match rng.below(8) {
-                0..=2 => Access::Load { word, acquire: strong },
-                3..=5 => Access::Store { word, release: strong },
-                6 => Access::Add { word, acq_rel: strong },
-                _ => Access::Exchange { word, acq_rel: strong },
-            }
-        };
-        let threads = 2 + rng.below(2);
-        Self::new((0..threads).map(|_| (0..1 + rng.below(length)).map(|_| access(rng)).collect()).collect())
-    }
-
-    fn position(&self, word: usize, name: Name) -> usize {
-        self.words[word].iter().position(|message| message.name == name).expect("a message that exists")
-    }
-
-    fn join(&self, a: &[Name], b: &[Name]) -> Vec<Name> {
-        let later = |word| if self.position(word, a[word]) >= self.position(word, b[word]) { a } else { b };
-        (0..a.len()).map(|word| later(word)[word]).collect()
-    }
-
-    /// The places from the newest message back to the oldest `thread` may see, those that `allowed`
-    /// refuses left out.
-    fn places(&self, thread: usize, word: usize, allowed: impl Fn(&Message) -> bool) -> Vec<usize> {
-        let floor = self.position(word, self.views[thread][word]);
-        (floor..self.words[word].len()).rev().filter(|&place| allowed(&self.words[word][place])).collect()
-    }
-
-    fn read(&mut self, thread: usize, word: usize, place: usize, acquire: bool) {
-        let message = self.words[word][place].clone();
-        self.registers[thread] = mix(self.registers[thread], message.value);
-        self.views[thread][word] = message.name;
-        if acquire {
-            self.views[thread] = self.join(&self.views[thread], &message.view);
-        }
-    }
-
-    /// Writes behind `place`; `with` is the view of a release sequence it continues.
-    fn write(&mut self, thread: usize, word: usize, place: usize, release: bool, with: Option<Vec<Name>>) {
-        let name = 100 * (1 + thread as u64) + self.counters[thread] as u64;
-        let value = mix(name, if with.is_some() { self.words[word][place].value } else { 0 });
-        let message = Message { name, value, view: vec![0; self.words.len()], is_updated: false };
-        self.words[word].insert(place + 1, message);
-        self.views[thread][word] = name;
-        let mut view = with.unwrap_or_else(|| vec![0; self.words.len()]);
-        if release {
-            view = self.join(&view, &self.views[thread]);
-        }
-        view[word] = name;
-        self.words[word][place + 1].view = view;
-    }
-}
-
-impl System for Weak {
-    fn enabled(&self) -> Vec<Candidate> {
-        let next = |thread: usize| self.programs[thread].get(self.counters[thread]);
-        let candidate = |thread| Some(Candidate { thread, footprint: next(thread)?.footprint() });
-        (0..self.programs.len()).filter_map(candidate).collect()
-    }
-
-    fn step(&mut self, thread: usize, answer: Answer<'_>) {
-        let access = self.programs[thread][self.counters[thread]];
-        self.counters[thread] += 1;
-        let mut one_of = |kind, places: Vec<usize>| places[answer(kind, places.len())];
-        match access {
-            Access::Load { word, acquire } => {
-                let place = one_of(Kind::Message, self.places(thread, word as usize, |_| true));
-                self.read(thread, word as usize, place, acquire);
-            }
-            Access::Store { word, release } => {
-                let place = one_of(Kind::Place, self.places(thread, word as usize, |m| !m.is_updated));
-                self.write(thread, word as usize, place, release, None);
-            }
-            Access::Add { word, acq_rel } | Access::Exchange { word, acq_rel } => {
-                let word = word as usize;
-                let writes = |m: &Message| matches!(access, Access::Add { .. }) || m.value & 1 == 0;
-                let places = self.places(thread, word, |m| !writes(m) || !m.is_updated);
-                let place = one_of(Kind::Message, places);
-                self.read(thread, word, place, acq_rel);
-                if writes(&self.words[word][place]) {
-                    let view = self.words[word][place].view.clone();
-                    self.words[word][place].is_updated = true;
-                    self.write(thread, word, place, acq_rel, Some(view));
-                }
-            }
-        }
-    }
-
-    fn outcome(&self) -> Outcome {
-        let histories = self
-            .words
-            .iter()
-            .flat_map(|word| word.iter().flat_map(|message| [message.name, message.value]).chain([u64::MAX]));
-        histories.chain(self.registers.iter().copied()).collect()
     }
 }

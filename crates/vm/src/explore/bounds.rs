@@ -25,8 +25,8 @@ pub struct Bounds {
     /// leaves out executions only if a round does more than look: if it counts, in a closure of
     /// [`spin_until`](crate::sync::spin_until) or outside of the thread's stack.
     pub rounds: Option<Hit>,
-    /// A thread kept its turn, since the execution had had all its preemptions:
-    /// [`Config::preemptions`](super::Config::preemptions).
+    /// A thread kept its turn or read the newest value, since the execution had had all its
+    /// preemptions: [`Config::preemptions`](super::Config::preemptions).
     pub preemptions: Option<Hit>,
     /// The model did not want to vary this part: [`stop`](super::stop), [`skip`](super::skip).
     pub stopped: Option<Hit>,

@@ -103,7 +103,7 @@ pub(super) struct Thread {
 }
 
 impl Thread {
-    fn waits(&self) -> bool {
+    pub(super) fn waits(&self) -> bool {
         !matches!(self.status, Status::Ready | Status::Exiting | Status::Done)
     }
 }
@@ -395,7 +395,7 @@ impl<'a, 's> Machine<'a, 's> {
                     }
                     // An armed signal need not come: any last step of another keeps it from coming.
                     // A thread that must keep its turn keeps others from going.
-                    if !self.handlers.is_empty() || self.is_restricted() {
+                    if !self.handlers.is_empty() || self.keeps_its_turn() {
                         self.choices.all_orders();
                     }
                     self.restrict_enabled();

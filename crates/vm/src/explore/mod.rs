@@ -203,9 +203,9 @@ pub struct Config {
     /// How long it goes on looking. It ends after the execution in which the time is up, and its
     /// report says so: [`Report::out_of_time`]. By default, until the executions are done.
     pub budget: Option<Duration>,
-    /// How often in an execution a thread may lose its turn although it could go on. A thread that
-    /// yields does not lose it. With a limit an exhaustive exploration leaves executions out, also
-    /// some that keep to the limit: [`Bounds::preemptions`].
+    /// How often in an execution a thread may lose its turn although it could go on, and has not
+    /// yielded. An old value that is read counts as one, and so does a weak exchange that fails
+    /// for no reason, and a store behind a newer one: [`Bounds::preemptions`].
     pub preemptions: Option<u32>,
     /// Where chance begins.
     pub seed: u64,

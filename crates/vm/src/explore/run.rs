@@ -12,8 +12,8 @@ use super::verdict::Verdict;
 use super::{Config, Failure, Report, Strategy};
 use crate::choice::footprint::{Relation, is_covered, is_covered_if_newest};
 use crate::choice::{
-    self, Bytes, Candidate, Exhaustive, Footprint, Kind, Odds, Pct, Random, Recorder, Strategy as _, shrink,
-    text,
+    self, Bytes, Candidate, Exhaustive, Footprint, Kind, Odds, Pct, Random, Recorder, Strategy as _, Turn,
+    shrink, text,
 };
 use crate::engine::{At, install, next_run};
 use std::rc::Rc;
@@ -249,9 +249,9 @@ macro_rules! on_strategy {
 
 /// Which orders the exhaustive strategy may leave out.
 pub(super) fn relation(config: &Config) -> Relation {
-    match config.stale {
-        0 => is_covered_if_newest,
-        _ => is_covered,
+    match (config.stale, config.preemptions) {
+        (1.., None) => is_covered,
+        _ => is_covered_if_newest,
     }
 }
 
@@ -284,6 +284,10 @@ impl choice::Strategy for Driver<'_> {
 
     fn all_orders(&mut self) {
         on_strategy!(self, strategy => strategy.all_orders());
+    }
+
+    fn within(&mut self, turn: Turn, enabled: &[Candidate]) {
+        on_strategy!(self, strategy => strategy.within(turn, enabled));
     }
 
     fn fact(&mut self, found: Option<u32>) -> Option<u32> {

@@ -3,7 +3,7 @@
 
 use super::bounds::Bound;
 use super::machine::Machine;
-use crate::choice::{Footprint, Strategy as _};
+use crate::choice::{Footprint, Strategy as _, Turn};
 use crate::engine;
 
 /// How far the current execution is varied.
@@ -16,8 +16,9 @@ pub(super) struct Steering {
     turn: usize,
     /// The thread whose turn it is has given it away.
     has_yielded: bool,
-    /// How often a thread has lost its turn although it could go on.
-    preemptions: u32,
+    /// How often a thread has lost its turn although it could go on, and what else counts as that:
+    /// `choice/exhaustive/within.rs` says.
+    surprises: u32,
 }
 
 impl Steering {
@@ -33,10 +34,6 @@ impl Steering {
     /// Whether only the tame answers are given.
     pub(super) fn is_tame(&self) -> bool {
         self.is_stopped || self.is_skipped
-    }
-
-    pub(super) fn yields(&mut self) {
-        self.has_yielded = true;
     }
 }
 
@@ -59,7 +56,7 @@ pub fn skip() {
 
 impl Machine<'_, '_> {
     pub(super) fn yielded(&mut self) {
-        self.steering.yields();
+        self.steering.has_yielded |= self.current == self.steering.turn;
         self.choices.yielded(self.current);
     }
 
@@ -68,14 +65,42 @@ impl Machine<'_, '_> {
         if self.is_systematic { Footprint::Local } else { Footprint::Everything }
     }
 
-    /// Whether threads may be kept from going by what they do not touch.
-    pub(super) fn is_restricted(&self) -> bool {
-        self.config.preemptions.is_some() || self.steering.was_tame
+    /// Whether a thread may have to go on since the model does not want this part to be varied.
+    pub(super) fn keeps_its_turn(&self) -> bool {
+        self.steering.was_tame
+    }
+
+    /// Whether there may be no more surprises.
+    pub(super) fn may_not_surprise(&self) -> bool {
+        self.config.preemptions.is_some_and(|most| self.steering.surprises >= most)
+    }
+
+    /// The bound that leaves out a surprise; `otherwise` where there may be some.
+    pub(super) fn bound(&self, otherwise: Bound) -> Bound {
+        if self.may_not_surprise() { Bound::Preemptions } else { otherwise }
+    }
+
+    /// What has happened counts as a preemption does, if it is a surprise.
+    pub(super) fn count_surprise(&mut self, is_surprise: bool) {
+        self.steering.surprises += u32::from(is_surprise);
+    }
+
+    /// Whose turn it is, the threads that can go being known.
+    fn turn(&self) -> Turn {
+        let turn = self.steering.turn;
+        if self.enabled.iter().any(|candidate| candidate.thread == turn) {
+            return Turn { owner: (!self.steering.has_yielded).then_some(turn), waits: None };
+        }
+        let waits = self.threads.get(turn).filter(|thread| thread.waits());
+        Turn { owner: None, waits: waits.map(|thread| thread.footprint) }
     }
 
     /// Leaves those candidates that may be chosen.
     pub(super) fn restrict_enabled(&mut self) {
         let turn = self.steering.turn;
+        if self.config.preemptions.is_some() {
+            self.choices.within(self.turn(), &self.enabled);
+        }
         if self.enabled.len() < 2 {
             return;
         }
@@ -89,8 +114,7 @@ impl Machine<'_, '_> {
             }
             return;
         }
-        let Some(most) = self.config.preemptions else { return };
-        if self.steering.preemptions < most || self.steering.has_yielded {
+        if !self.may_not_surprise() || self.steering.has_yielded {
             return;
         }
         if let Some(own) = self.enabled.iter().position(|candidate| candidate.thread == turn) {
@@ -107,7 +131,7 @@ impl Machine<'_, '_> {
         let steering = &mut self.steering;
         if thread != steering.turn {
             let could_go_on = self.enabled.iter().any(|candidate| candidate.thread == steering.turn);
-            steering.preemptions += u32::from(could_go_on && !steering.has_yielded);
+            steering.surprises += u32::from(could_go_on && !steering.has_yielded);
             steering.turn = thread;
         }
         steering.has_yielded = false;

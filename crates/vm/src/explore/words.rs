@@ -149,7 +149,7 @@ impl Machine<'_, '_> {
     }
 
     pub(super) fn load(&mut self, loc: Loc, order: Ordering, at: At) -> Result<u64, Fault> {
-        let fresh = self.must_read_the_newest(loc);
+        let fresh = self.must_read_the_newest(loc) || self.may_not_surprise();
         let mut left_out = false;
         let read = self.memory.load(
             self.current,
@@ -158,7 +158,8 @@ impl Machine<'_, '_> {
             at,
             &mut chooser(self.choices, !fresh, &mut left_out),
         )?;
-        self.hit_if(left_out, Bound::Stale, at);
+        self.hit_if(left_out, self.bound(Bound::Stale), at);
+        self.count_surprise(read.newer > 0);
         self.has_read(loc, &read);
         self.looked(loc, read.message, read.value, false);
         self.cover(at, Operation::Load, if read.newer > 0 { &[Event::ReadOld] } else { &[] });
@@ -203,7 +204,7 @@ impl Machine<'_, '_> {
     }
 
     pub(super) fn store(&mut self, loc: Loc, value: u64, order: Ordering, at: At) -> Result<(), Fault> {
-        let stale = self.config.stale > 0 && !self.steering.is_tame();
+        let stale = self.config.stale > 0 && !self.steering.is_tame() && !self.may_not_surprise();
         let mut left_out = false;
         let written = self.memory.store(
             self.current,
@@ -213,7 +214,8 @@ impl Machine<'_, '_> {
             at,
             &mut chooser(self.choices, stale, &mut left_out),
         )?;
-        self.hit_if(left_out, Bound::Stale, at);
+        self.hit_if(left_out, self.bound(Bound::Stale), at);
+        self.count_surprise(written.newer > 0);
         self.looked(loc, written.message, value, true);
         self.cover(at, Operation::Store, if written.newer > 0 { &[Event::PlacedBehind] } else { &[] });
         self.moves_on();
@@ -228,10 +230,11 @@ impl Machine<'_, '_> {
         at: At,
     ) -> Result<Result<u64, u64>, Fault> {
         let me = self.current;
-        let fresh = self.must_read_the_newest(loc);
+        let fresh = self.may_not_surprise() || self.must_read_the_newest(loc);
         // An exchange that fails for no reason, is tried again at the same place, and fails again
         // shows nothing new, unless the program counts.
         let may_fail = !self.steering.is_tame()
+            && !self.may_not_surprise()
             && (!self.is_systematic || self.threads[me].failed_weakly != Some((loc, at)));
         let (mut stale, mut weak) = (false, false);
         let updated = {
@@ -245,8 +248,9 @@ impl Machine<'_, '_> {
             };
             self.memory.update(me, loc, update, at, &mut choose)?
         };
-        self.hit_if(stale, Bound::Stale, at);
-        self.hit_if(weak, Bound::WeakFailures, at);
+        self.hit_if(stale, self.bound(Bound::Stale), at);
+        self.hit_if(weak, self.bound(Bound::WeakFailures), at);
+        self.count_surprise(updated.spurious || updated.read.newer > 0);
         self.has_read(loc, &updated.read);
         let failed = &mut self.threads[me].failed_weakly;
         if updated.spurious || *failed == Some((loc, at)) {

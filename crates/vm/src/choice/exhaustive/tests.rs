@@ -5,6 +5,7 @@ use super::super::toy::{self, Access, Op, System, Weak, execute, explore, reacha
 use super::*;
 use Footprint::{Clock, Everything, Fence, Futex, Local, Newest, Read, Update, Write};
 use core::cell::Cell;
+use core::fmt::Debug;
 use std::collections::{BTreeMap, BTreeSet};
 
 fn all(relation: Relation) -> Exhaustive {
@@ -39,6 +40,53 @@ fn every_outcome_is_found_in_a_machine_of_views() {
         let mut strategy = all(is_covered);
         assert_eq!(explore(&system, &mut strategy), reachable(&system), "{system:?}");
         assert!(strategy.coverage().is_complete);
+    }
+}
+
+/// Holds what is found of the executions that keep to a limit against all of them. How many there
+/// were, and how many without leaving any out.
+fn nothing_is_lost_within<S: System + Debug>(systems: impl Iterator<Item = S>, most: u32) -> (u64, u64) {
+    let (mut with, mut without) = (0, 0);
+    for mut system in systems {
+        *system.surprises() = Some(most);
+        let (mut strategy, mut plain) = (all(is_covered_if_newest), all(nothing));
+        assert_eq!(explore(&system, &mut strategy), reachable(&system), "{most} {system:?}");
+        explore(&system, &mut plain);
+        let Coverage { executions, redundant, is_complete } = strategy.coverage();
+        assert!(is_complete);
+        with += executions + redundant;
+        without += plain.coverage().executions;
+    }
+    (with, without)
+}
+
+#[test]
+fn every_outcome_within_a_limit_is_found_where_values_are_the_newest() {
+    for most in 0..4 {
+        let (with, without) = nothing_is_lost_within(newest_systems(500, 4, true), most);
+        println!("{most}: {with} of {without}");
+        assert!(most == 0 || with < without, "{with} of {without}");
+    }
+}
+
+/// A holder that loses its turn gets it back for nothing, since the other thread waits for the
+/// lock. To lose it after the release would take another preemption.
+#[test]
+fn a_holder_that_lost_its_turn_is_tried_when_the_other_waits() {
+    let holder = vec![Op::Write(1), Op::Lock, Op::Unlock, Op::Write(0)];
+    let other = vec![Op::Read(1), Op::Read(0), Op::Lock, Op::Read(0)];
+    let system = toy::Newest::new(vec![holder, other]);
+    for most in 0..4 {
+        nothing_is_lost_within([system.clone()].into_iter(), most);
+    }
+}
+
+#[test]
+fn every_outcome_within_a_limit_is_found_in_a_machine_of_views() {
+    for most in 0..4 {
+        let (with, without) = nothing_is_lost_within(weak_systems(500), most);
+        println!("{most}: {with} of {without}");
+        assert!(most == 0 || with < without, "{with} of {without}");
     }
 }
 
