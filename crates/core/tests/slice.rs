@@ -46,7 +46,7 @@ fn it_is_enabled_or_says_why_not_and_keeps_errno() {
         let known = capabilities().has(Capability::SliceExtension);
         assert_eq!(answer == Err(SliceError::Unsupported), !known);
         #[cfg(not(miri))]
-        assert_eq!(state(), if known { i64::from(answer.is_ok()) } else { -1 });
+        assert_eq!(state(), if known { libc::c_long::from(answer.is_ok()) } else { -1 });
         // SAFETY: as above.
         unsafe { *libc::__errno_location() = 0 };
     });

@@ -51,7 +51,7 @@ fn read(clock: libc::clockid_t) -> u64 {
         // SAFETY: as above.
         unsafe { read(clock, &raw mut now) };
     }
-    now.tv_sec.cast_unsigned() * 1_000_000_000 + now.tv_nsec.cast_unsigned()
+    now.tv_sec as u64 * 1_000_000_000 + now.tv_nsec as u64
 }
 
 /// The time by a clock that is cheap and steps every few milliseconds.
@@ -120,7 +120,7 @@ mod tests {
         let mut now = libc::timespec { tv_sec: 0, tv_nsec: 0 };
         // SAFETY: `now` is a valid place for the answer.
         unsafe { libc::clock_gettime(libc::CLOCK_MONOTONIC_COARSE, &raw mut now) };
-        let after = now.tv_sec.cast_unsigned() * 1_000_000_000 + now.tv_nsec.cast_unsigned();
+        let after = now.tv_sec as u64 * 1_000_000_000 + now.tv_nsec as u64;
         assert!((before..=after).contains(&between), "{before} {between} {after}");
     }
 }

@@ -31,6 +31,8 @@ fn checked_names_are_the_plain_types_without_debug_assertions() {
     }
 }
 
+/// The words are counted for 64-bit processors.
+#[cfg(target_pointer_width = "64")]
 #[test]
 fn a_checked_lock_is_the_plain_one_and_some_words() {
     use ulocks_core::raw::Initial;

@@ -69,14 +69,14 @@ fn nested_guards_end_in_any_order() {
         for seed in 1..=READERS {
             let (lock, steps, ended) = (&lock, &steps, &ended);
             scope.spawn(move || {
-                let mut random = seed;
+                let mut random = seed as u64;
                 let mut guards = Vec::new();
                 for _ in 0..STEPS {
                     random = random.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
                     if random >> 63 == 1 && guards.len() < 9 {
                         guards.push(lock.read());
                     } else if !guards.is_empty() {
-                        let guard = guards.swap_remove((random >> 40) % guards.len());
+                        let guard = guards.swap_remove((random >> 40) as usize % guards.len());
                         assert_eq!(guard.0, guard.1, "a reader is beside a writer");
                         drop(guard);
                     }

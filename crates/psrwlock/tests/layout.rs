@@ -34,8 +34,10 @@ static MASKED_BY_THE_KERNEL: PsRwLockWith<
 const _: () = assert!(size_of::<RawPsRwLock>() == 16 && align_of::<RawPsRwLock>() == 8);
 const _: () = assert!(size_of::<RawPsRwLock<Sifted<BULK, Shared, WriterBatch<3>>>>() == 16);
 const _: () = assert!(size_of::<RawPsRwLock<Sifted<{ THREE | HANDLER }, Private<Patience<3_000>>>>>() == 16);
-const _: () =
-    assert!(size_of::<RawPsRwLock<Sifted<THREE, Private<Adaptive, Counted>>>>() == 16 + size_of::<Counted>());
+const _: () = assert!(
+    size_of::<RawPsRwLock<Sifted<THREE, Private<Adaptive, Counted>>>>()
+        == (16 + size_of::<Counted>()).next_multiple_of(8)
+);
 const _: () = assert!(size_of::<PsRwLock<()>>() == 16 && size_of::<PsRwLock<u64>>() == 24);
 /// Slots are on cache lines of their own.
 const _: () =

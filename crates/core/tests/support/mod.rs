@@ -97,8 +97,9 @@ pub fn is_asleep(process: u32, thread: u32) -> bool {
     let line = fs::read_to_string(&path).unwrap_or_else(|error| panic!("{path}: {error}"));
     // "running", or the number of the system call and its arguments.
     let number = line.split(' ').next().and_then(|number| number.trim().parse::<libc::c_long>().ok());
-    // futex_time64, futex_waitv, futex_wait
-    number.is_some_and(|number| number == libc::SYS_futex || [422, 449, 455].contains(&number))
+    // futex_time64, futex_waitv, futex_wait; and futex of x86-64, whose kernel may run a program of
+    // another processor in QEMU.
+    number.is_some_and(|number| number == libc::SYS_futex || [202, 422, 449, 455].contains(&number))
 }
 
 /// Returns once `done`.

@@ -11,10 +11,13 @@ ulocks_testkit::layout_tests! {
     RawFairMutex<Private>, RawFairMutex<Shared>, RawFairMutex<Private<NoSpin, Counted>>,
 }
 
-const _: () = assert!(size_of::<RawFairMutex>() == 8 && align_of::<RawFairMutex>() == 8);
+/// A word with a pointer in it.
+const WORD: usize = size_of::<usize>();
+
+const _: () = assert!(size_of::<RawFairMutex>() == WORD && align_of::<RawFairMutex>() == WORD);
 const _: () = assert!(size_of::<RawFairMutex<Shared>>() == 8);
-const _: () = assert!(size_of::<RawFairMutex<Private<Patience<3_000>>>>() == 8);
-const _: () = assert!(size_of::<FairMutex<()>>() == 8 && size_of::<FairMutex<u64>>() == 16);
+const _: () = assert!(size_of::<RawFairMutex<Private<Patience<3_000>>>>() == WORD);
+const _: () = assert!(size_of::<FairMutex<()>>() == WORD && size_of::<FairMutex<u64>>() == WORD + 8);
 
 #[test]
 fn new_is_all_zero() {
@@ -25,6 +28,6 @@ fn new_is_all_zero() {
         // multiple of its size.
         unsafe { std::slice::from_raw_parts((&raw const mutex).cast::<u8>(), size) }.to_vec()
     }
-    assert_eq!(bytes::<Private>(), [0; 8]);
+    assert_eq!(bytes::<Private>(), [0; WORD]);
     assert_eq!(bytes::<Shared>(), [0; 8]);
 }

@@ -4,7 +4,8 @@ use crate::steps::{Result, applying, with_values};
 use std::time::{Duration, Instant};
 use ulocks_semarray::{Builder, Error, Op, SemArray, Set};
 
-const TOO_FAR: usize = u32::MAX as usize + 1;
+/// Beyond 32 bits, where there are more.
+const TOO_FAR: usize = (u32::MAX as usize).saturating_add(1);
 
 fn out_of_range(index: usize, limit: u32) -> Result {
     Err(Error::ValueOutOfRange { index, limit })
@@ -78,7 +79,8 @@ fn what_can_never_be_is_refused_in_every_way() {
                 assert_eq!(each_way(array, ops), [error; 9], "{ops:?}");
                 assert_eq!(array.values(), [1, 0], "an error changed something: {ops:?}");
             }
-            for op in [Op::add(TOO_FAR, 1), Op::sub(TOO_FAR + 1, 1), Op::wait_zero(usize::MAX)] {
+            for op in [Op::add(TOO_FAR, 1), Op::sub(TOO_FAR.saturating_add(1), 1), Op::wait_zero(usize::MAX)]
+            {
                 assert!(matches!(array.apply(&[op]), Err(Error::IndexOutOfRange { len: 2, .. })));
                 assert!(matches!(array.apply(&[first, op]), Err(Error::IndexOutOfRange { len: 2, .. })));
             }

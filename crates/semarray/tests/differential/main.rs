@@ -7,7 +7,9 @@
 //!
 //! `PROPTEST_CASES` is the number of random scripts; the default is 400. If the kernel has no such
 //! arrays, its half is left out, and the test says so.
-#![cfg(not(any(ulocks_loom, ulocks_vm)))]
+//!
+//! Not on 32-bit processors, where the kernel's call has another name and another time.
+#![cfg(all(not(any(ulocks_loom, ulocks_vm)), target_pointer_width = "64"))]
 
 #[path = "../common/crew.rs"]
 mod crew;

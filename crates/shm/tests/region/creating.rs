@@ -197,6 +197,7 @@ fn a_mapping_that_is_refused_is_an_error() {
         let pages = fs::read_to_string("/proc/self/statm").expect("statm");
         let pages: u64 = pages.split(' ').next().and_then(|size| size.parse().ok()).expect("a number");
         let room = pages * 4096 + (1 << 20);
+        let room = room as libc::rlim_t;
         let limit = libc::rlimit { rlim_cur: room, rlim_max: room };
         // SAFETY: the limit is for this child.
         assert_eq!(unsafe { libc::setrlimit(libc::RLIMIT_AS, &raw const limit) }, 0);
