@@ -147,7 +147,14 @@ fn command(workspace: &Workspace, how: How, packages: &[&Package]) -> anyhow::Re
             if let Some((name, linker)) = linker(target) {
                 cargo.env(name, linker);
             }
-            cargo.args(dash_p(packages)).arg("--all-features");
+            cargo.args(dash_p(packages));
+            // The model worlds do not compile for each target.
+            let of = |package: &&Package| {
+                let names = package.features_on_the_machine();
+                names.map(|name| format!("{}/{name}", package.name)).collect::<Vec<_>>()
+            };
+            let features: Vec<_> = packages.iter().flat_map(of).collect();
+            cargo.args(["--features", &features.join(",")]);
         }
         How::Loom | How::Vm => {
             let world = World::new(if how == How::Vm { "vm" } else { "loom" }, &target);

@@ -95,6 +95,13 @@ impl Package {
         self.manifest.get("features", name).is_some()
     }
 
+    /// Its features, except for those of the model worlds.
+    pub fn features_on_the_machine(&self) -> impl Iterator<Item = &str> {
+        let sections = self.manifest.sections.iter().filter(|section| section.name == "features");
+        let names = sections.flat_map(|section| &section.entries).map(|(key, _)| key.as_str());
+        names.filter(|name| !["loom", "vm"].contains(name))
+    }
+
     /// Whether one of its dependencies is `name`.
     pub fn depends_on(&self, name: &str) -> bool {
         let of_dependencies =

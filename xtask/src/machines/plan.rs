@@ -91,6 +91,8 @@ fn applies(when: &str, facts: Facts<'_>) -> anyhow::Result<bool> {
         ["programs"] => Ok(machine.runs == Runs::Programs),
         ["musl"] => Ok(machine.libc == Libc::Musl),
         [load] if Under::ALL.iter().any(|under| under.name() == *load) => Ok(machine.under.name() == *load),
+        ["64-bit"] => Ok(machine.arch.name != "i686"),
+        ["32-bit"] => Ok(machine.arch.name == "i686"),
         ["x86_64"] => Ok(machine.arch.name == "x86_64"),
         ["not-x86_64"] => Ok(machine.arch.name != "x86_64"),
         _ => bail!(refused()),
@@ -290,6 +292,7 @@ mod tests {
         let holds = |when| applies(when, facts).unwrap();
         assert!(holds("always") && holds("rt") && holds("offline") && holds("kernel >= 6.12"));
         assert!(holds("cpus >= 64") && holds("kernel < 7.0") && holds("rt and x86_64"));
+        assert!(holds("64-bit"));
         assert!(!holds("rt and translated") && !holds("musl and x86_64"));
         assert!(
             !holds("translated")

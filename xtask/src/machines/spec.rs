@@ -197,6 +197,7 @@ impl Machine {
             Self { under: Under::HalfCpu, ..with(NEWEST, 2) },
             Self { arch: &ARCHES[1], ..with("trixie", 2) },
             Self { libc: Libc::Musl, ..with("trixie", 2) },
+            Self { arch: &ARCHES[3], ..with(NEWEST, 2) },
             Self { libc: Libc::Musl, under: Under::DockerOld, ..with("bookworm", 2) },
             Self { under: Under::DockerNew, ..with(NEWEST, 2) },
             Self { flavour: Flavour::Slice, libc: Libc::Suite, ..with(NEWEST, 2) },
