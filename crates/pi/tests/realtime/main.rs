@@ -59,7 +59,8 @@ fn is_asleep(thread: u32) -> bool {
     let call = fs::read_to_string(format!("/proc/self/task/{thread}/syscall")).unwrap_or_default();
     let number = call.split(' ').next().and_then(|number| number.parse().ok());
     // The second is that of x86-64, whose kernel may run a program of another processor in QEMU.
-    number.is_some_and(|number| [libc::SYS_futex, 202].contains(&number))
+    // The third is futex_time64, which 32-bit programs call.
+    number.is_some_and(|number| [libc::SYS_futex, 202, 422].contains(&number))
 }
 
 /// Runs `body` in a thread of that priority (0: an ordinary one), and returns its id once it sleeps
