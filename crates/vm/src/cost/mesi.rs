@@ -180,10 +180,6 @@ impl Directory {
                 self.traffic.invalidations += line.sharers.len() + owned;
                 line.owner = Some(cpu);
                 line.modified = true;
-                #[cfg(test)]
-                if super::tests::seeded(super::tests::Seed::SharersSurvive) {
-                    return (done, true);
-                }
                 line.sharers = CpuSet::default();
                 (done, true)
             }

@@ -187,10 +187,6 @@ impl State {
     }
 
     pub(super) fn slice_over(&mut self, cpu: usize, slice: u64) {
-        #[cfg(test)]
-        if super::tests::seeded(super::tests::Seed::EndlessSlice) {
-            return;
-        }
         let has_queue = self.cpus.has_queue(cpu);
         let state = self.cpus.get(cpu);
         if !state.armed || state.slice != slice {
@@ -209,10 +205,6 @@ impl State {
         let now = self.now();
         let extension = self.costs.extension;
         let running = &mut self.threads[thread];
-        #[cfg(test)]
-        if super::tests::seeded(super::tests::Seed::EndlessExtension) {
-            running.is_extended = false;
-        }
         if running.asks && extension > 0 && !std::mem::replace(&mut running.is_extended, true) {
             let state = self.cpus.get(cpu);
             state.slice += 1; // what else would have ended it is cancelled
@@ -387,8 +379,6 @@ impl State {
 
     /// Moves sleepers to another queue.
     pub(super) fn move_sleepers(&mut self, from: Key, count: u32, to: Key) -> Vec<Sleeper> {
-        #[cfg(test)]
-        let to = if super::tests::seeded(super::tests::Seed::RequeueWakes) { from } else { to };
         let moved = self.futexes.requeue(from, count, to);
         for sleeper in &moved {
             let keys = &mut self.threads[sleeper.thread].keys;

@@ -2,7 +2,7 @@
 
 use super::super::{Outcome, Placement, Run, Topology, Worker};
 use super::locks::Line;
-use super::{Seed, notices, on_plain};
+use super::on_plain;
 use crate::sync::{AtomicU32, Ordering::*, UnsafeCell, spin_until, work};
 
 fn counts(outcome: &Outcome) -> (u64, u64) {
@@ -130,11 +130,6 @@ fn a_write_costs_every_reader() {
 fn readers_share() {
     readers_fetch_once();
     a_write_costs_every_reader();
-}
-
-#[test]
-fn copies_that_survive_a_write_are_noticed() {
-    notices(Seed::SharersSurvive, a_write_costs_every_reader);
 }
 
 #[test]

@@ -2,7 +2,7 @@
 
 use super::super::{CostError, Ended, Run};
 use super::locks::Line;
-use super::{Seed, notices, on_plain};
+use super::on_plain;
 use crate::clock::{Clock, Time, now};
 use crate::futex::{self, Entry, Waited};
 use crate::sync::{AtomicU32, Ordering::*, work};
@@ -120,6 +120,7 @@ fn a_deadline_ends_a_sleep() {
     assert_eq!(outcome.kernel.timeouts, 3);
 }
 
+#[test]
 fn requeued_sleepers_wait_elsewhere() {
     let outcome = on_plain(4)
         .of(
@@ -143,16 +144,6 @@ fn requeued_sleepers_wait_elsewhere() {
         )
         .unwrap();
     assert_eq!((outcome.kernel.requeued, outcome.kernel.woken, outcome.kernel.mismatches), (3, 3, 1));
-}
-
-#[test]
-fn requeue_moves() {
-    requeued_sleepers_wait_elsewhere();
-}
-
-#[test]
-fn a_requeue_that_moves_nobody_is_noticed() {
-    notices(Seed::RequeueWakes, requeued_sleepers_wait_elsewhere);
 }
 
 #[test]

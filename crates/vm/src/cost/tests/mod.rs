@@ -1,5 +1,5 @@
-//! The laws of locks come out of the model, counts that can be made by hand are exact, and errors
-//! that are put into the model on purpose are noticed by these tests.
+//! The laws of locks come out of the model, and counts that can be made by hand are exact. Errors
+//! planted in the model, which these tests must notice, are in `mutants/cost.toml`.
 
 mod counts;
 mod kernel;
@@ -24,38 +24,6 @@ mod world {
 mod locks;
 
 use super::{CostError, Machine, Outcome, Run};
-use std::cell::Cell;
-
-/// An error to put into the model.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Seed {
-    /// A spinner sleeps without a look at what has changed since it read.
-    UncheckedSleep,
-    /// A write leaves the copies of others valid.
-    SharersSurvive,
-    /// The end of a time slice is ignored.
-    EndlessSlice,
-    /// A thread that asks for it is extended again and again.
-    EndlessExtension,
-    /// Sleepers that are moved stay where a wake-up on the old futex finds them.
-    RequeueWakes,
-}
-
-thread_local! {
-    static SEEDED: Cell<Option<Seed>> = const { Cell::new(None) };
-}
-
-pub(super) fn seeded(seed: Seed) -> bool {
-    SEEDED.get() == Some(seed)
-}
-
-/// Runs `test` on a model with an error in it, and demands that it fails.
-fn notices(seed: Seed, test: impl FnOnce() + std::panic::UnwindSafe) {
-    SEEDED.set(Some(seed));
-    let outcome = std::panic::catch_unwind(test);
-    SEEDED.set(None);
-    assert!(outcome.is_err(), "{seed:?} was not noticed");
-}
 
 /// A machine on which times are easy to add up: one complex of 16 CPUs, no time for anything but
 /// what a test sets.
