@@ -1,7 +1,7 @@
 //! [`CheckedMutex`]: data behind a checked lock.
 
 use crate::checker::{Checked, TryLockError};
-use crate::class::{Class, Origin};
+use crate::class::Origin;
 use crate::wrapper::wrapper;
 use core::panic::Location;
 use ulocks_core::api;
@@ -56,24 +56,8 @@ use ulocks_core::raw::RawMutex;
 pub struct CheckedMutex<R: RawMutex<Scope = Private>, T: ?Sized>(api::Mutex<Checked<R>, T>);
 
 impl<R: RawMutex<Scope = Private>, T> CheckedMutex<R, T> {
-    /// An unlocked mutex. Those that are made by one line are a class of the lock order.
-    #[track_caller]
-    pub const fn new(value: T) -> Self {
-        Self::with_origin(Origin::Made(Location::caller()), value)
-    }
-
-    /// An unlocked mutex of a named class.
-    pub const fn new_in(class: &'static Class, value: T) -> Self {
-        Self::with_origin(Origin::Named(class), value)
-    }
-
     const fn with_origin(origin: Origin, value: T) -> Self {
         Self(lock_api::Mutex::from_raw(api::Raw::new(Checked::with_origin(origin)), value))
-    }
-
-    /// The data, out of its mutex.
-    pub fn into_inner(self) -> T {
-        self.0.into_inner()
     }
 }
 

@@ -3,7 +3,7 @@
 
 use crate::access::Access;
 use crate::checker::{Checked, TryLockError};
-use crate::class::{Class, Origin, SUBCLASSES};
+use crate::class::{Origin, SUBCLASSES};
 use crate::order::class_key;
 use crate::thread::current;
 use crate::wrapper::wrapper;
@@ -67,25 +67,9 @@ pub struct CheckedPiMutex<P: Policy<Scope = Private>, T: ?Sized>(PiMutexOf<Check
 type Guard<'a, P, T> = api::MutexGuard<'a, Checked<RawPiMutex<P>>, T>;
 
 impl<P: Policy<Scope = Private>, T> CheckedPiMutex<P, T> {
-    /// An unlocked mutex. Those that are made by one line are a class of the lock order.
-    #[track_caller]
-    pub const fn new(value: T) -> Self {
-        Self::with_origin(Origin::Made(Location::caller()), value)
-    }
-
-    /// An unlocked mutex of a named class.
-    pub const fn new_in(class: &'static Class, value: T) -> Self {
-        Self::with_origin(Origin::Named(class), value)
-    }
-
     const fn with_origin(origin: Origin, value: T) -> Self {
         let raw = api::Raw::new(Checked::with_origin(origin));
         Self(PiMutexOf::from_infallible(lock_api::Mutex::from_raw(raw, value)))
-    }
-
-    /// The data, out of its mutex.
-    pub fn into_inner(self) -> T {
-        self.0.into_inner()
     }
 }
 

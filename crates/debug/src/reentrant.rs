@@ -5,7 +5,7 @@
 //! the typed face leaves that line in a variable of the thread.
 
 use crate::checker::Checked;
-use crate::class::{Class, Origin};
+use crate::class::Origin;
 use crate::report::Place;
 use crate::wrapper::wrapper;
 use core::cell::Cell;
@@ -123,25 +123,9 @@ pub struct CheckedReentrantMutex<R: RawMutex<Scope = Private>, T: ?Sized>(
 type Guard<'a, R, T> = api::ReentrantMutexGuard<'a, CheckedReentrant<R>, T>;
 
 impl<R: RawMutex<Scope = Private>, T> CheckedReentrantMutex<R, T> {
-    /// An unlocked mutex. Those that are made by one line are a class of the lock order.
-    #[track_caller]
-    pub const fn new(value: T) -> Self {
-        Self::with_origin(Origin::Made(Location::caller()), value)
-    }
-
-    /// An unlocked mutex of a named class.
-    pub const fn new_in(class: &'static Class, value: T) -> Self {
-        Self::with_origin(Origin::Named(class), value)
-    }
-
     const fn with_origin(origin: Origin, value: T) -> Self {
         let raw = Raw::new(CheckedReentrant(Checked::with_origin(origin)));
         Self(lock_api::ReentrantMutex::from_raw(raw, ThreadId, value))
-    }
-
-    /// The data, out of its mutex.
-    pub fn into_inner(self) -> T {
-        self.0.into_inner()
     }
 }
 

@@ -1,11 +1,29 @@
 //! What every checked lock has beside its methods: those of the typed lock inside, and the traits
 //! of a plain lock.
 
-/// `wrapper!(Checked<R: Raw, T> of Typed, read by method)`: a tuple of one `Typed`, with the
-/// constructors `new` and `with_origin`. Without a method to read by it is not serialized, as the
-/// plain lock is not.
+/// `wrapper!(Checked<R: Raw, T> of Typed, read by method)`: a tuple of one `Typed`, with a
+/// constructor `with_origin`. Without a method to read by it is not serialized, as the plain lock
+/// is not.
 macro_rules! wrapper {
     ($name:ident<R: $raw:ident, T> of $typed:ty $(, read by $read:ident)?) => {
+        impl<R: $raw<Scope = Private>, T> $name<R, T> {
+            /// An unlocked lock. Those that are made by one line are a class of the lock order.
+            #[track_caller]
+            pub const fn new(value: T) -> Self {
+                Self::with_origin(crate::class::Origin::Made(core::panic::Location::caller()), value)
+            }
+
+            /// An unlocked lock of a named class.
+            pub const fn new_in(class: &'static crate::class::Class, value: T) -> Self {
+                Self::with_origin(crate::class::Origin::Named(class), value)
+            }
+
+            /// The data, out of its lock.
+            pub fn into_inner(self) -> T {
+                self.0.into_inner()
+            }
+        }
+
         impl<R: $raw<Scope = Private>, T: ?Sized> core::ops::Deref for $name<R, T> {
             type Target = $typed;
 

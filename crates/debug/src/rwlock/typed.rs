@@ -3,7 +3,7 @@
 use super::{CheckedReadToken, CheckedRw};
 use crate::access::Access;
 use crate::checker::TryLockError;
-use crate::class::{Class, Origin};
+use crate::class::Origin;
 use crate::wrapper::wrapper;
 use core::panic::Location;
 use ulocks_core::api::{self, Raw};
@@ -58,24 +58,8 @@ use ulocks_core::raw::RawRwLock;
 pub struct CheckedRwLock<R: RawRwLock<Scope = Private>, T: ?Sized>(api::RwLock<CheckedRw<R>, T>);
 
 impl<R: RawRwLock<Scope = Private>, T> CheckedRwLock<R, T> {
-    /// An unlocked lock. Those that are made by one line are a class of the lock order.
-    #[track_caller]
-    pub const fn new(value: T) -> Self {
-        Self::with_origin(Origin::Made(Location::caller()), value)
-    }
-
-    /// An unlocked lock of a named class.
-    pub const fn new_in(class: &'static Class, value: T) -> Self {
-        Self::with_origin(Origin::Named(class), value)
-    }
-
     const fn with_origin(origin: Origin, value: T) -> Self {
         Self(lock_api::RwLock::from_raw(Raw::new(CheckedRw::with_origin(origin)), value))
-    }
-
-    /// The data, out of its lock.
-    pub fn into_inner(self) -> T {
-        self.0.into_inner()
     }
 }
 
