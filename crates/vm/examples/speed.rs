@@ -112,7 +112,7 @@ fn share() {
         let model = small::counting(2, 3, || small::three_state::ThreeState::new(None));
         let start = Instant::now();
         let report = run_on(workers, &config, model).expect("a sound lock");
-        // What a limit cuts depends on who comes to it first.
+        // What a limit cuts depends on which worker comes to it first.
         (start.elapsed(), report.finished.then_some(report.executions))
     };
     let counts: Vec<usize> =

@@ -11,6 +11,11 @@ use std::time::Duration;
 /// machine. Where QEMU translates the machine's instructions, they cost a hundred times as much.
 pub const OVERRUN: u32 = 2;
 
+/// After how long a run ends in any case that is meant to take `budget`, and will take `takes_s`.
+pub fn limit(budget: Duration, takes_s: f64) -> Duration {
+    Duration::from_secs_f64(budget.as_secs_f64().max(takes_s)) * OVERRUN
+}
+
 /// How much is spent on a run.
 #[derive(Clone, Copy, Debug)]
 pub struct Effort {
@@ -106,8 +111,8 @@ impl Plan {
 
     /// After how long it ends in any case; none if it may take as long as it needs.
     pub fn limit(&self) -> Option<Duration> {
-        let meant_s = self.budget.filter(|&budget| budget < Duration::MAX)?.as_secs_f64();
-        Some(Duration::from_secs_f64(meant_s.max(self.takes_s())) * OVERRUN)
+        let budget = self.budget.filter(|&budget| budget < Duration::MAX)?;
+        Some(limit(budget, self.takes_s()))
     }
 
     /// The trials of all rounds.

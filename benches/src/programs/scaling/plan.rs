@@ -21,7 +21,7 @@
 //! ([`Plan::limit`]).
 
 use super::NAME;
-use crate::programs::harness::plan::{Effort, OVERRUN};
+use crate::programs::harness::plan::{Effort, limit};
 use crate::programs::shares;
 use crate::report::{self, Cell, Kind, Lock, Mode, Trial};
 use crate::statistics::random::Rng;
@@ -246,8 +246,7 @@ impl Plan {
 
     /// After how long it ends in any case; none if it may take as long as it needs.
     pub fn limit(&self) -> Option<Duration> {
-        let meant_s = self.budget.filter(|_| self.may_end_early)?.as_secs_f64();
-        Some(Duration::from_secs_f64(meant_s.max(self.estimate_s())) * OVERRUN)
+        self.budget.filter(|_| self.may_end_early).map(|budget| limit(budget, self.estimate_s()))
     }
 
     /// Every (lock, cell) once, in an order drawn from the seed.

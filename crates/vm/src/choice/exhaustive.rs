@@ -143,7 +143,7 @@ pub(crate) struct Exhaustive {
     leading: Option<(usize, usize)>,
     /// Whether all candidates of the next question are to be tried.
     all_orders: bool,
-    /// Whose turn it is at the next question, under a limit of preemptions; and who sleeps.
+    /// Under a limit of preemptions: whose turn it is next, and which threads sleep.
     turn: Option<Turn>,
     sleepers: Sleepers,
     /// Of a search that shares the tree with others: which part it is in.

@@ -7,10 +7,16 @@
 //!
 //! | event | visits and log |
 //! |---|---|
-//! | a load; an update; a fence; a yield; a look at a deadline that has not come; a futex wait that does not sleep, since the word has changed | a visit before it, what it read into the log after it |
-//! | all else: a store, a lock or a channel of `sync` that succeeds, a wake-up, sleep, time that passes, plain data written, a choice of the model, a signal, an exchange that fails for no reason, the end of a round of [`spin_until`], a call that a history records | forgotten |
+//! | a *look* | a visit before it, what it read into the log after it |
+//! | any other operation | forgotten |
 //! | the first visit of a place | its state is not looked at |
 //! | the state equals that of an older visit of the place | the way from there to here is a *fruitless round* |
+//!
+//! Looks are a load, an update, a fence, a yield, a deadline that has not come, and a futex wait
+//! that does not sleep, since the word has changed. Others are a store, a lock or a channel of
+//! `sync` that succeeds, a wake-up, sleep, time that passes, plain data written, a choice of the
+//! model, a signal, an exchange that fails for no reason, the end of a round of [`spin_until`], and
+//! a call that a history records.
 //!
 //! Equal or not may depend on the run: a hole in a frame may hold what an allocation has left
 //! there. At the first visit of a place it is likely to, so that state is not looked at. And a

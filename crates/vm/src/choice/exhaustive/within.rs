@@ -5,8 +5,8 @@
 //!
 //! | event | surprises |
 //! |---|---|
-//! | another thread is chosen than the one whose turn it is, which could go on and has not yielded | 1 |
-//! | another thread is chosen, and the one whose turn it was cannot go on, or has yielded | 0 |
+//! | another thread than the one whose turn it is goes on, which could and has not yielded | 1 |
+//! | another thread goes on, and the one whose turn it was cannot, or has yielded | 0 |
 //! | a load or a read-modify-write reads another message than the newest | 1 |
 //! | a store goes to another place than the last | 1 |
 //! | a weak exchange fails for no reason | 1 |
@@ -41,9 +41,9 @@
 //!   in `X` wakes the owner, move `a` to the front. That has no more surprises. The owner is left
 //!   after `a` in place of before it. What `a` lets go on are not those that wait in `X`, or they
 //!   would have woken the owner. A thread that joins the owner's may; then `a` was the last of the
-//!   owner, which is left for nothing. Where `a` stood, two switches become one. Each
-//!   operation finds the same messages newest. So there is
-//!   one which the search comes to earlier, a contradiction.
+//!   owner, which is left for nothing. Where `a` stood, two switches become one. Each operation
+//!   finds the same messages newest. So there is one which the search comes to earlier, a
+//!   contradiction.
 //! - Something wakes the owner; let `x` be the first that does. `a`, and then `X` up to `x`, has no
 //!   more surprises than `w`, if `a` is answered tamely. So by induction one that it turns into was
 //!   run. In it `x` runs or arrives, and is in a race with `a`, since what is between them would
