@@ -194,10 +194,8 @@ xflags::xflags! {
             optional --out path: PathBuf
         }
 
-        /// Checks whether crates.io would accept the crates: cargo publish --workspace --dry-run.
+        /// Packages the public crates, and builds and tests what was packaged.
         cmd publish-check {
-            /// Also with uncommitted changes in the working tree.
-            optional --allow-dirty
         }
     }
 }

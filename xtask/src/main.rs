@@ -85,7 +85,7 @@ fn run(command: XtaskCmd, steps: &mut Steps) -> anyhow::Result<()> {
         XtaskCmd::Machines(flags) => machines::run(&flags, &workspace, steps),
         XtaskCmd::Real(flags) => real::run(&flags, &shell, &workspace, steps),
         XtaskCmd::Report(flags) => report::run(&flags, &shell, &workspace, steps),
-        XtaskCmd::PublishCheck(flags) => publish_check::run(&flags, &shell, steps),
+        XtaskCmd::PublishCheck(_) => publish_check::run(&shell, &workspace, steps),
     }
 }
 

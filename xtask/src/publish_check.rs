@@ -1,15 +1,84 @@
-//! `cargo xtask publish-check`: checks whether crates.io would accept the public crates.
+//! `cargo xtask publish-check`: packages the public crates, and builds and tests what was packaged.
+//!
+//! The crates lie in `target/packages` then, as somebody finds them who unpacks them from
+//! crates.io, in a workspace of their own.
 
-use crate::flags::PublishCheck;
 use crate::steps::Steps;
+use crate::workspace::Workspace;
+use anyhow::{Context, bail};
+use std::fmt::Write as _;
+use std::fs;
+use std::path::Path;
 use xshell::{Shell, cmd};
 
-/// Packages every public crate, and builds it from its package with every feature.
-pub fn run(flags: &PublishCheck, shell: &Shell, steps: &mut Steps) -> anyhow::Result<()> {
-    let dirty = flags.allow_dirty.then_some("--allow-dirty");
-    Ok(steps.run(
-        "publish",
-        cmd!(shell, "cargo publish --workspace --all-features --dry-run {dirty...}"),
-        &[],
-    )?)
+/// What each of them has.
+const HAS: [&str; 4] = ["LICENSE-APACHE", "LICENSE-MIT", "README.md", "src/lib.rs"];
+/// What none of them has: it needs the repository.
+const LACKS: [&str; 4] = ["tests", "mutants", "checks.toml", "patch"];
+
+/// Packages every public crate, and runs the tests that are in the packages, with all features.
+pub fn run(shell: &Shell, workspace: &Workspace, steps: &mut Steps) -> anyhow::Result<()> {
+    let public: Vec<&str> = workspace
+        .packages
+        .iter()
+        .filter(|package| package.is_public())
+        .map(|package| package.name.as_str())
+        .collect();
+    let selected = public.iter().flat_map(|name| ["-p", name]);
+    let pack = cmd!(shell, "cargo package --quiet --no-verify --allow-dirty {selected...}");
+    steps.run("packages", pack, &[])?;
+
+    let dir = workspace.target().join("packages");
+    let packed = workspace.target().join("package");
+    fs::create_dir_all(&dir)?;
+    let mut manifest =
+        String::from("[workspace]\nresolver = \"3\"\nmembers = [\"*-*\"]\nexclude = [\"target\"]\n");
+    let profiles = fs::read_to_string(workspace.root.join("Cargo.toml"))?;
+    let profiles = profiles.find("[profile.dev]").map(|at| &profiles[at..]).context("no profiles")?;
+    let mut patch = String::from("\n[patch.crates-io]\n");
+    for name in public {
+        let version = unpack(shell, name, &packed, &dir)?;
+        writeln!(patch, "{name} = {{ path = \"{version}\" }}")?;
+    }
+    write!(manifest, "{patch}\n{profiles}")?;
+    fs::write(dir.join("Cargo.toml"), manifest)?;
+    fs::copy(workspace.root.join("Cargo.lock"), dir.join("Cargo.lock"))?;
+
+    let _there = shell.push_dir(&dir);
+    let test = cmd!(shell, "cargo test --workspace --all-features --no-fail-fast --target-dir target");
+    Ok(steps.run("packages, tests", test, &[])?)
+}
+
+/// Unpacks the package `name` of `packed` into a folder of `dir`, whose name it returns.
+fn unpack(shell: &Shell, name: &str, packed: &Path, dir: &Path) -> anyhow::Result<String> {
+    let is_of = |file: &str| {
+        let rest = file.strip_prefix(name).and_then(|rest| rest.strip_prefix('-'));
+        rest.is_some_and(|rest| {
+            rest.starts_with(|first: char| first.is_ascii_digit()) && rest.ends_with(".crate")
+        })
+    };
+    let mut found = fs::read_dir(packed)?
+        .map(|entry| Ok(entry?.file_name().to_string_lossy().into_owned()))
+        .filter(|file: &anyhow::Result<String>| file.as_ref().map_or(true, |file| is_of(file)));
+    let file = found.next().with_context(|| format!("there is no package of {name}"))??;
+    let folder = file.trim_end_matches(".crate").to_owned();
+    let whole = dir.join(&folder);
+    if whole.exists() {
+        fs::remove_dir_all(&whole)?;
+    }
+    let file = packed.join(&file);
+    cmd!(shell, "tar -xzf {file} -C {dir}").quiet().run()?;
+    for part in HAS {
+        if !whole.join(part).is_file() {
+            bail!("the package of {name} has no {part}");
+        }
+    }
+    for part in LACKS {
+        if whole.join(part).exists() {
+            bail!(
+                "the package of {name} has {part}, which needs the repository: see `include` in Cargo.toml"
+            );
+        }
+    }
+    Ok(folder)
 }

@@ -11,7 +11,7 @@ use crate::steps::Steps;
 use crate::tools::need;
 use crate::workspace::{Package, Workspace};
 use crate::world::{World, with_flags};
-use crate::{header, laws, lean, mutants, vm};
+use crate::{header, laws, lean, mutants, publish_check, vm};
 use anyhow::Context;
 use std::fs;
 use xshell::{Shell, cmd};
@@ -53,6 +53,7 @@ pub fn run(shell: &Shell, workspace: &Workspace, steps: &mut Steps) -> anyhow::R
     vm::downstream(shell, workspace, steps)?;
     vm::loom_tests(shell, workspace, steps)?;
     patches(shell, workspace, steps)?;
+    publish_check::run(shell, workspace, steps)?;
     mutants::run_part(workspace, steps, MUTANTS_MINUTES)?;
     examples(shell, workspace, steps)?;
     benches(shell, workspace, steps)

@@ -22,3 +22,31 @@ fn a_set_that_is_refused_does_not_free_its_watches() {
         refusal::wait_refused(|| _ = array.apply(&[Op::sub(0, 1), Op::sub(1, 1)]));
     });
 }
+
+/// Runs `read` in a thread that may not sleep, while another session has locked the one semaphore.
+fn refused(test: &str, read: impl FnOnce(&SemArray) + Send) {
+    refusal::aborts(test, &refusal::WAIT, || {
+        let array = SemArray::with_values([0]);
+        array.raw().keep_locked(0);
+        refusal::wait_refused(|| read(&array));
+    });
+}
+
+#[test]
+fn a_read_of_all_values_that_is_refused_does_not_keep_the_array_locked() {
+    let test = "a_read_of_all_values_that_is_refused_does_not_keep_the_array_locked";
+    refused(test, |array| _ = array.values());
+}
+
+#[test]
+fn a_count_of_waiters_that_is_refused_does_not_keep_the_array_locked() {
+    let test = "a_count_of_waiters_that_is_refused_does_not_keep_the_array_locked";
+    refused(test, |array| _ = array.waiters(0));
+}
+
+/// The thread has no cell locked, but is counted in the parking slot.
+#[test]
+fn a_read_of_a_value_that_is_refused_does_not_stay_counted_in_the_slot() {
+    let test = "a_read_of_a_value_that_is_refused_does_not_stay_counted_in_the_slot";
+    refused(test, |array| _ = array.value(0));
+}

@@ -97,27 +97,33 @@ pub enum Wakeup {
 /// use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 /// use ulocks_core::condvar::RawCondvar;
 /// use ulocks_core::raw::RawMutex;
-/// # use ulocks_testkit::plain::Plain as Mutex;
 ///
-/// static MUTEX: Mutex = ulocks_core::initial!(Mutex);
-/// static CHANGED: RawCondvar<Mutex> = RawCondvar::new();
-/// static OPEN: AtomicBool = AtomicBool::new(false);
-///
-/// let opener = std::thread::spawn(|| {
-///     let token = MUTEX.lock();
-///     OPEN.store(true, Relaxed);
-///     // SAFETY: the token is from this thread's `lock`.
-///     unsafe { MUTEX.unlock(token) };
-///     CHANGED.notify_one();
-/// });
-/// let mut token = MUTEX.lock();
-/// while !OPEN.load(Relaxed) {
-///     // SAFETY: this thread holds the mutex by `token`.
-///     (token, _) = unsafe { CHANGED.wait(&MUTEX, token, None) };
+/// /// A door that opens once, for any mutex of the family.
+/// struct Door<L: RawMutex> {
+///     mutex: L,
+///     changed: RawCondvar<L>,
+///     is_open: AtomicBool,
 /// }
-/// // SAFETY: the token is from the last `wait`, or from `lock`.
-/// unsafe { MUTEX.unlock(token) };
-/// opener.join().unwrap();
+///
+/// impl<L: RawMutex> Door<L> {
+///     fn open(&self) {
+///         let token = self.mutex.lock();
+///         self.is_open.store(true, Relaxed);
+///         // SAFETY: the token is from this thread's `lock`.
+///         unsafe { self.mutex.unlock(token) };
+///         self.changed.notify_all();
+///     }
+///
+///     fn wait(&self) {
+///         let mut token = self.mutex.lock();
+///         while !self.is_open.load(Relaxed) {
+///             // SAFETY: this thread holds the mutex by `token`.
+///             (token, _) = unsafe { self.changed.wait(&self.mutex, token, None) };
+///         }
+///         // SAFETY: the token is from the last `wait`, or from `lock`.
+///         unsafe { self.mutex.unlock(token) };
+///     }
+/// }
 /// ```
 #[repr(transparent)]
 pub struct RawCondvar<L: RawMutex>(Protocol<L>);
