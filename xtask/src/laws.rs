@@ -18,8 +18,10 @@
 //! | a property of a lock has tests or a reason; the table is up to date | `crates/*/checks.toml` |
 //! | a label names one transition; a state word is not public | `src` of the lock crates and core |
 //! | what ARCHITECTURE.md says is so ([`house`]) | ARCHITECTURE.md |
+//! | the ratios are those of the records ([`figures`]) | README.md |
 //! | workspace lints; no lib or bin is a bench; every bench has its own `main` | every manifest |
 
+mod figures;
 mod house;
 mod markdown;
 mod nodes;
@@ -97,6 +99,7 @@ fn check(workspace: &Workspace) -> anyhow::Result<Vec<String>> {
     findings.extend(weaken::load(workspace)?.1);
     findings.extend(verify::faults(workspace)?);
     findings.extend(house::faults(workspace)?);
+    findings.extend(figures::faults(&workspace.root)?);
     findings.extend(markdown::faults(&workspace.root)?);
     Ok(findings)
 }

@@ -10,10 +10,11 @@ use crate::{fair, psrwlock, unfair};
 /// the waiter reserves the mutex, so no thread starves.
 ///
 /// # Why this one
-/// It is the lock of the family with the rate of a barging mutex and a bound on the wait. In the
-/// tables of BENCHMARKS.md its rate is 0.93 to 1.31 of the best of std, parking_lot and usync in
-/// each cell. [`unfair::Mutex`] is smaller and as fast, and may leave a waiter behind for any
-/// length of time.
+/// It barges, and has a bound on the wait. With 2 to 32 threads on two virtual CPUs its rate was
+/// 0.91 to 1.56 of the better of std and parking_lot. With 2 to 128 threads on sixteen it was 0.21
+/// to 1.49 of the best of these and usync. The least is that of empty sections with more threads
+/// than CPUs; without these it was 0.83. BENCHMARKS.md has the machines and the tables.
+/// [`unfair::Mutex`] is smaller, and may leave a waiter behind for any length of time.
 ///
 /// # Methods
 /// `Mutex<T>` is a name for [lock_api]'s type around a raw lock of this family. The page of
@@ -115,7 +116,7 @@ pub type Condvar = unfair::ThroughputCondvar;
 /// `RwLock<T>` lets in many readers or one writer: the reader-writer lock to begin with.
 ///
 /// It is [`psrwlock::PsRwLock`], whose page says all. In short: sixteen bytes beside the data; no
-/// allocation. Writers and readers take turns, so neither starve. A reader that must not wait for
+/// allocation. Writers and readers take turns, so neither starves. A reader that must not wait for
 /// slow readers has classes of its own.
 ///
 /// A thread that reads must not `read` again: a writer that waits between the two would deadlock

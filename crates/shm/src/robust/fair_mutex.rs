@@ -69,7 +69,7 @@ pub(crate) const CLEAN: u32 = 1 << 28;
 /// takes a lock of the queue for a short time, spins for some microseconds, and sleeps in the
 /// kernel (`futex_waitv`) until it is granted the mutex or a thread dies that it watches. It looks
 /// again each 200 ms. A release hands the mutex to the first waiter: with more threads than
-/// processors each acquisition waits for a switch of threads, so [`RobustMutex`] is faster.
+/// processors each acquisition waits for a switch of threads. [`RobustMutex`] has no such wait.
 ///
 /// # Process-shared
 /// As [`RobustMutex`].
