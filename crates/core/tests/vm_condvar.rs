@@ -71,6 +71,7 @@ fn a_cancelled_waiter_passes_its_notification_on() {
 fn a_thread_that_hurries_waiters_leaves_a_freed_mutex_alone() {
     explore(sampled(), hurry::while_the_mutex_goes::<SLEEPS>);
     explore(sampled(), hurry::while_the_mutex_goes::<SPINS>);
+    explore(sampled(), hurry::after_the_first_mutex_went::<SLEEPS>);
 }
 
 #[test]
