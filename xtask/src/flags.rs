@@ -116,6 +116,8 @@ xflags::xflags! {
             /// Only one part of the planted bugs: 3/17 is the third of 17 parts. `cargo xtask test`
             /// runs one part, and at the next commit the next part.
             optional --part nth: String
+            /// Only the orderings without a verdict in verification.jsonl on the present code.
+            optional --stale
             /// Also runs mutants whose verdict an earlier run has recorded.
             optional --again
             /// Also runs the weakened orderings that comments explain.
@@ -130,6 +132,12 @@ xflags::xflags! {
             optional --only lock: String
             /// Only this tool: loom, vm, miri, tsan, stress, differential or fuzz.
             optional --tool name: String
+            /// Only tests without a record of the present source.
+            optional --stale
+            /// Begins no test after this many minutes. Each record is stored at once.
+            optional --budget minutes: u64
+            /// Prints what would run and how long that took last, and runs nothing.
+            optional --plan
         }
 
         /// Looks for bugs by chance, with one tool after the other: cargo xtask long --minutes N

@@ -8,6 +8,7 @@
 //! wrong.
 
 mod asan;
+mod code;
 mod flags;
 mod fuzz;
 mod header;

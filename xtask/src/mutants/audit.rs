@@ -11,8 +11,8 @@ use anyhow::{Context, bail};
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
 use std::process::Command;
-use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex};
 use std::thread;
 use std::time::Instant;
 
@@ -54,6 +54,72 @@ pub struct Effort {
     pub until: Option<Instant>,
 }
 
+/// The stages of a command, one after the other. Each builds only what it needs.
+pub struct Course<'a> {
+    /// The verdicts of earlier runs.
+    pub store: &'a Store<'a>,
+    mutants: &'a [Mutant],
+    sites: &'a [Placed],
+    effort: Effort,
+    /// Mutants that do not compile beside the others, and why.
+    alone: BTreeMap<u32, String>,
+    /// How many runs were not begun in time.
+    pub left: usize,
+}
+
+impl<'a> Course<'a> {
+    /// No stage has run. `mutants` and `sites` are planted in all stages.
+    pub fn new(store: &'a Store<'a>, mutants: &'a [Mutant], sites: &'a [Placed], effort: Effort) -> Self {
+        Self { store, mutants, sites, effort, alone: BTreeMap::new(), left: 0 }
+    }
+
+    /// Builds the tests that are `needed`, and calls `run`. None if the time is up. Then the `runs`
+    /// of the stage are counted as not begun.
+    pub fn stage<R>(
+        &mut self,
+        needed: Needed,
+        runs: usize,
+        run: impl FnOnce(&Audit<'_>) -> anyhow::Result<R>,
+    ) -> anyhow::Result<Option<R>> {
+        if self.effort.until.is_some_and(|until| Instant::now() >= until) {
+            self.left += runs;
+            return Ok(None);
+        }
+        let alone = std::mem::take(&mut self.alone);
+        let audit = Audit::prepare(self.store, self.mutants, self.sites, needed, self.effort, alone)?;
+        let done = run(&audit)?;
+        self.left += audit.left.into_inner();
+        self.alone = audit.plan.alone;
+        Ok(Some(done))
+    }
+}
+
+/// What is found out once, when it is first asked for.
+pub struct Once<K, V>(Mutex<BTreeMap<K, Arc<Mutex<Option<V>>>>>);
+
+impl<K: Ord, V: Clone> Once<K, V> {
+    /// Nothing is known.
+    pub fn new() -> Self {
+        Self(Mutex::new(BTreeMap::new()))
+    }
+
+    /// What is known of `key`, or what `find` finds. Others that ask for the same wait meanwhile.
+    pub fn get(&self, key: K, find: impl FnOnce() -> anyhow::Result<V>) -> anyhow::Result<V> {
+        let cell = Arc::clone(self.0.lock().unwrap().entry(key).or_default());
+        let mut cell = cell.lock().unwrap();
+        if cell.is_none() {
+            *cell = Some(find()?);
+        }
+        Ok(cell.clone().expect("it was found"))
+    }
+
+    /// All that was found out.
+    pub fn into_known(self) -> Vec<V> {
+        let cells = self.0.into_inner().unwrap().into_values();
+        cells.filter_map(|cell| cell.lock().unwrap().clone()).collect()
+    }
+}
+
 /// The planted workspace with what is built of it.
 pub struct Audit<'a> {
     /// The verdicts of earlier runs.
@@ -69,15 +135,16 @@ pub struct Audit<'a> {
 impl<'a> Audit<'a> {
     /// Plants all mutants and sites, and builds the tests that are `needed`. If a mutant does not
     /// compile beside the others, it gets a build of its own.
-    pub fn prepare(
+    fn prepare(
         store: &'a Store<'a>,
         mutants: &[Mutant],
         sites: &[Placed],
         needed: Needed,
         effort: Effort,
+        alone: BTreeMap<u32, String>,
     ) -> anyhow::Result<Self> {
         let Store { scratch, .. } = store;
-        let mut plan = Plan::new(scratch.workspace, mutants, sites, BTreeMap::new())?;
+        let mut plan = Plan::new(scratch.workspace, mutants, sites, alone)?;
         scratch.renew(&plan)?;
         let mut programs = BTreeMap::new();
         for (unit, tests) in needed {
@@ -138,11 +205,6 @@ impl<'a> Audit<'a> {
         let is_in_time = self.effort.until.is_none_or(|until| Instant::now() < until);
         self.left.fetch_add(usize::from(!is_in_time), Ordering::Relaxed);
         is_in_time
-    }
-
-    /// How many runs were not begun in time.
-    pub fn left(&self) -> usize {
-        self.left.load(Ordering::Relaxed)
     }
 
     /// A command that runs the test program `test` of `unit`, in the directory where cargo would

@@ -1,7 +1,7 @@
 //! The audit of the planted bugs in `crates/*/mutants`: the tests that a specification names run
 //! with the bug.
 
-use super::audit::{Audit, Needed, Store};
+use super::audit::{Audit, Course, Needed, Once, Store};
 use super::build::{Built, Unit};
 use super::exec::{self, LIMIT, Verdict};
 use super::plant::VARIABLE;
@@ -9,7 +9,7 @@ use super::report::Row;
 use super::results::Record;
 use super::scratch::renew_file;
 use super::spec::{Mutant, Probe};
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 use std::fs;
 use std::path::Path;
 use std::process::Command;
@@ -42,15 +42,20 @@ pub fn pending<'a>(store: &Store<'_>, chosen: &'a [Mutant]) -> (Vec<Job<'a>>, Ve
     (pending, rows)
 }
 
-/// Adds the tests of the jobs to `needed`.
-pub fn need(jobs: &[Job<'_>], needed: &mut Needed) {
+/// Runs the tests of the jobs, and before the first job with some tests, these tests without a
+/// mutant.
+pub fn run(course: &mut Course<'_>, jobs: &[Job<'_>]) -> anyhow::Result<Vec<Row>> {
+    if jobs.is_empty() {
+        return Ok(Vec::new());
+    }
+    let mut needed = Needed::new();
     for Job { probe, .. } in jobs {
         needed.entry(unit(probe)).or_default().insert(probe.test.clone());
     }
+    Ok(course.stage(needed, jobs.len(), |audit| run_built(audit, jobs))?.unwrap_or_default())
 }
 
-/// Runs the tests of `jobs` without a mutant, and then the jobs.
-pub fn run(audit: &Audit<'_>, jobs: &[Job<'_>]) -> anyhow::Result<Vec<Row>> {
+fn run_built(audit: &Audit<'_>, jobs: &[Job<'_>]) -> anyhow::Result<Vec<Row>> {
     let mut printed = BTreeSet::new();
     for mutant in jobs.iter().filter_map(|job| job.mutant) {
         if let Some(why) = audit.plan.alone.get(&mutant.id())
@@ -59,38 +64,44 @@ pub fn run(audit: &Audit<'_>, jobs: &[Job<'_>]) -> anyhow::Result<Vec<Row>> {
             println!("{} gets a build of its own: {why}", mutant.name);
         }
     }
-    let probes: BTreeMap<_, _> = jobs.iter().map(|job| (key(job.probe), job.probe)).collect();
-    let without = probes.values().map(|probe| Job { mutant: None, probe }).collect();
-    let mut rows = audit.on_all_cpus(without, |worker, job: Job<'_>| {
-        let (key, hash) = job.key(audit.store);
-        match audit.store.earlier(&key, hash) {
-            Some(record) => Ok((job, job.row(record.verdict, record.took).with_note("earlier"))),
-            None => Ok((job, job.run(audit, worker)?)),
-        }
+    let without = Once::new();
+    let passes = |probe, worker| {
+        let job = Job { mutant: None, probe };
+        let row: Row = without.get(key(probe), || {
+            let (key, hash) = job.key(audit.store);
+            match audit.store.earlier(&key, hash) {
+                Some(record) => Ok(job.row(record.verdict, record.took).with_note("earlier")),
+                None => job.run(audit, worker),
+            }
+        })?;
+        anyhow::Ok(row.verdict.is_as_specified())
+    };
+    // Jobs with the same tests stand together, so that few runs without a mutant come first.
+    let mut jobs = jobs.to_vec();
+    jobs.sort_by_key(|job| key(job.probe));
+    let is_alone = |job: &Job<'_>| audit.plan.alone.contains_key(&job.mutant.map_or(0, Mutant::id));
+    let (apart, together): (Vec<_>, Vec<_>) = jobs.into_iter().partition(is_alone);
+    let mut rows = audit.on_all_cpus(together, |worker, job: Job<'_>| match passes(job.probe, worker)? {
+        true => job.run(audit, worker),
+        false => Ok(job.row(Verdict::NotRun, Duration::ZERO)),
     })?;
-    let passes: BTreeSet<_> =
-        rows.iter().filter(|(_, row)| row.verdict.is_as_specified()).map(|(job, _)| key(job.probe)).collect();
-    let known: BTreeSet<_> = rows.iter().map(|(job, _)| key(job.probe)).collect();
-    let mut rows: Vec<Row> = rows.drain(..).map(|(_, row)| row).collect();
-
-    let (mut together, mut apart) = (Vec::new(), Vec::new());
-    for job in jobs {
-        let id = job.mutant.map_or(0, Mutant::id);
-        // If the tests were not run without a mutant because the time was up, there is no row.
-        if !passes.contains(&key(job.probe)) && known.contains(&key(job.probe)) {
-            rows.push(job.row(Verdict::NotRun, Duration::ZERO));
-        } else if audit.plan.alone.contains_key(&id) {
-            apart.push(*job);
-        } else {
-            together.push(*job);
+    // A mutant that is built alone changes the programs. So the runs without a mutant come before.
+    let mut ready = Vec::new();
+    for job in apart {
+        if !audit.is_in_time() {
+            continue;
+        }
+        match passes(job.probe, 0)? {
+            true => ready.push(job),
+            false => rows.push(job.row(Verdict::NotRun, Duration::ZERO)),
         }
     }
-    rows.extend(audit.on_all_cpus(together, |worker, job: Job<'_>| job.run(audit, worker))?);
-    for job in apart {
+    for job in ready {
         if audit.is_in_time() {
             rows.push(job.run_alone(audit)?.with_note("alone"));
         }
     }
+    rows.splice(..0, without.into_known());
     Ok(rows)
 }
 
@@ -147,7 +158,15 @@ impl Job<'_> {
         let mut text = row.line();
         if row.verdict.is_as_specified() {
             let ((key, hash), verdict, took) = (self.key(audit.store), row.verdict, row.took);
-            audit.store.results.add(&Record { key, hash, verdict, took, by: None, executions: None })?;
+            audit.store.results.add(&Record {
+                key,
+                hash,
+                verdict,
+                took,
+                by: None,
+                executions: None,
+                code: None,
+            })?;
         } else {
             text += &format!("\n{}", ran.the_end());
         }

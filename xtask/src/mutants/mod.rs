@@ -23,38 +23,42 @@
 //! changed. An interrupted run may leave a mutant that is alone in the copy; the next run
 //! overwrites it. A mutant with a verdict is not run again (`results.rs`).
 //!
-//! The tests first run without any mutant. They must pass, and at least one test must run.
-//! Otherwise a failure under a mutant would prove nothing: the test might always fail, or the
-//! filter might select no test.
+//! The tests also run without any mutant. They must pass, and at least one test must run. Otherwise
+//! a failure under a mutant would prove nothing: the test might always fail, or the filter might
+//! select no test. Such a run comes when it is first needed, so the first verdict does not wait for
+//! the other crates.
 
 mod audit;
 mod build;
 pub mod exec;
 mod logic;
+mod models;
 mod orderings;
 mod part;
 mod plant;
 mod report;
 mod results;
 mod scratch;
-mod source;
+pub mod source;
 pub mod spec;
 mod standing;
 pub mod weaken;
 
 use crate::flags;
 use crate::steps::Steps;
+use crate::verify;
 use crate::workspace::Workspace;
 use anyhow::{Context, bail};
-use audit::{Audit, Effort, Needed, Store};
+use audit::{Course, Effort, Store};
 use report::{score, table};
 use spec::{Mutant, Probe, WORLDS};
-pub use standing::{Standing, standing};
+pub use standing::{Audited, Orderings, Standing, collect, standing};
 use std::collections::BTreeSet;
 use std::fs;
 use std::thread;
 use std::time::{Duration, Instant};
-use weaken::{Placed, Weakening};
+use weaken::Placed;
+pub use weaken::Weakening;
 
 const KINDS: [&str; 2] = ["logic", "orderings"];
 
@@ -68,6 +72,11 @@ struct All {
 struct Chosen {
     mutants: Vec<Mutant>,
     weakenings: Vec<Weakening>,
+}
+
+/// All weakenings of the workspace.
+pub fn weakenings(workspace: &Workspace) -> anyhow::Result<Vec<Weakening>> {
+    Ok(weaken::load(workspace)?.0.iter().flat_map(Placed::weakenings).collect())
 }
 
 /// Checks all specifications, then runs the chosen mutants.
@@ -84,7 +93,15 @@ pub fn run(flags: &flags::Mutants, workspace: &Workspace, steps: &mut Steps) -> 
         Ok(faults.is_empty())
     })?;
     let changed = flags.changed.as_deref().map(|revision| scratch::changed(&workspace.root, revision));
-    let chosen = choose(&all, flags, changed.transpose()?.as_ref())?;
+    let mut chosen = choose(&all, flags, changed.transpose()?.as_ref())?;
+    if flags.stale {
+        let records = verify::orderings(workspace)?;
+        let is_of_today = |weakening: &Weakening| {
+            records.get(&weakening.key).is_some_and(|record| record.code == weakening.code)
+        };
+        chosen.mutants.clear();
+        chosen.weakenings.retain(|weakening| weakening.explained.is_none() && !is_of_today(weakening));
+    }
     if flags.list {
         list(&chosen);
         return Ok(());
@@ -118,15 +135,12 @@ fn run_chosen(
     let (bugs, mut logic) = logic::pending(store, &chosen.mutants);
     let world = flags.world.as_deref();
     let (weaker, mut orderings) = weaken::pending(store, &chosen.weakenings, world, flags.explained);
-    let mut needed = Needed::new();
-    logic::need(&bugs, &mut needed);
-    weaken::need(&weaker, &mut needed);
     let known = logic.len() + orderings.len();
     println!("{} mutants to run; {known} are explained, or have a verdict", bugs.len() + weaker.len());
-    let audit = Audit::prepare(store, &all.mutants, &all.sites, needed, effort)?;
+    let mut course = Course::new(store, &all.mutants, &all.sites, effort);
     // The orderings come first: a mutant that is built alone changes the programs.
-    orderings.extend(weaken::run(&audit, weaker)?);
-    logic.extend(logic::run(&audit, &bugs)?);
+    orderings.extend(weaken::run(&mut course, weaker)?);
+    logic.extend(logic::run(&mut course, &bugs)?);
 
     orderings.sort_by(|a, b| a.mutant.cmp(&b.mutant));
     let mut text = String::new();
@@ -138,8 +152,8 @@ fn run_chosen(
     if let Some(score) = score(&orderings) {
         text += &format!("{score}\n");
     }
-    if audit.left() > 0 {
-        text += &format!("{} runs were not begun in time; to resume, run the command again\n", audit.left());
+    if course.left > 0 {
+        text += &format!("{} runs were not begun in time; to resume, run the command again\n", course.left);
     }
     print!("\n{text}");
     let path = store.scratch.base.join("report.txt");
@@ -195,7 +209,9 @@ fn choose(all: &All, flags: &flags::Mutants, changed: Option<&BTreeSet<String>>)
             && is_named("", &weakening.name)
     });
     if mutants.is_empty() && weakenings.is_empty() {
-        bail!("no mutant is selected; `cargo xtask mutants --list` names all");
+        let asked = repeat(flags);
+        let asked = asked.trim_start_matches("cargo xtask mutants").trim();
+        bail!("no mutant fits `{asked}`; `cargo xtask mutants --list` names all");
     }
     Ok(Chosen { mutants, weakenings })
 }
@@ -226,6 +242,7 @@ fn repeat(flags: &flags::Mutants) -> String {
     for (flag, value) in values {
         line.extend(value.iter().map(|value| format!(" {flag} {value}")));
     }
+    line += if flags.stale { " --stale" } else { "" };
     line + if flags.explained { " --explained" } else { "" }
 }
 

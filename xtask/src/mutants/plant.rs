@@ -262,7 +262,8 @@ mod tests {
     fn an_ordering_passes_the_selector_wherever_no_mutant_has_its_own_body() {
         let text = "fn a() { x(Acquire); y::fence(SeqCst) }\nfn b() { x(Release) }";
         let (sites, _) = orderings::find(text, &Constants::new()).unwrap();
-        let placed = |(id, site)| Placed { id, site, file: "f.rs".into(), package: "p".into() };
+        let placed =
+            |(id, site)| Placed { id, site, file: "f.rs".into(), package: "p".into(), code: String::new() };
         let edits: Vec<_> = (1..).zip(sites).map(placed).map(|site| edit(text, "s", &site)).collect();
         let body = (7..39, 9, "{ m(Acquire) }".to_owned());
         assert_eq!(&text[body.0.clone()], "{ x(Acquire); y::fence(SeqCst) }");

@@ -5,7 +5,7 @@ use super::results::Record;
 use std::time::Duration;
 
 /// A line of the table.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub struct Row {
     /// The mutant.
     pub mutant: String,
@@ -109,6 +109,7 @@ mod tests {
             took: Duration::ZERO,
             by: Some("a::b".into()),
             executions: Some(7),
+            code: None,
         };
         let row = row(Verdict::Caught).with_note("earlier").with_record(&record);
         assert_eq!(row.line(), "m, vm: caught, 1.5 s, earlier, by a::b, at execution 7");

@@ -6,9 +6,9 @@
 
 use super::exec::Verdict;
 use super::source;
+use crate::code;
 use crate::workspace::{Package, Workspace};
 use anyhow::Context;
-use proc_macro2::{TokenStream, TokenTree};
 use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs::{self, File};
@@ -35,11 +35,16 @@ pub struct Record {
     /// After how many executions.
     #[serde(default)]
     pub executions: Option<u64>,
+    /// The hash of the code of a weakened ordering's file.
+    #[serde(default)]
+    pub code: Option<String>,
 }
 
 /// The file of the records.
 pub struct Results {
     known: BTreeMap<(String, u64), Record>,
+    /// By the key and the hash of a file's code, the last of each.
+    of_code: BTreeMap<(String, String), Record>,
     file: Mutex<File>,
 }
 
@@ -48,17 +53,28 @@ impl Results {
     pub fn open(path: &Path) -> anyhow::Result<Self> {
         let text = fs::read_to_string(path).unwrap_or_default();
         let records = text.lines().filter_map(|line| serde_json::from_str::<Record>(line).ok());
-        let known = records.map(|record| ((record.key.clone(), record.hash), record)).collect();
+        let (mut known, mut of_code) = (BTreeMap::new(), BTreeMap::new());
+        for record in records {
+            if let Some(code) = &record.code {
+                of_code.insert((record.key.clone(), code.clone()), record.clone());
+            }
+            known.insert((record.key.clone(), record.hash), record);
+        }
         let mut file = File::options().create(true).append(true).open(path)?;
         if !text.is_empty() && !text.ends_with('\n') {
             file.write_all(b"\n")?;
         }
-        Ok(Self { known, file: Mutex::new(file) })
+        Ok(Self { known, of_code, file: Mutex::new(file) })
     }
 
     /// The record of `key`, if nothing has changed since.
     pub fn find(&self, key: &str, hash: u64) -> Option<&Record> {
         self.known.get(&(key.to_owned(), hash))
+    }
+
+    /// The last record of `key` while the file of the mutant had this code.
+    pub fn find_of_code(&self, key: &str, code: &str) -> Option<&Record> {
+        self.of_code.get(&(key.to_owned(), code.to_owned()))
     }
 
     /// Adds `record` to the file.
@@ -118,7 +134,7 @@ fn of_sources(package: &Package) -> anyhow::Result<u64> {
         let is_source = path.extension().is_some_and(|extension| extension == "rs");
         let tokens = std::str::from_utf8(&content).ok().filter(|_| is_source).map(source::tokens);
         match tokens {
-            Some(Ok(tokens)) => hash_tokens(tokens, &mut hasher),
+            Some(Ok(tokens)) => code::hash_tokens(tokens, true, &mut hasher),
             _ => content.hash(&mut hasher),
         }
     }
@@ -135,32 +151,6 @@ fn files(dir: &Path, found: &mut Vec<PathBuf>) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// Hashes all tokens, except those of documentation.
-fn hash_tokens(tokens: TokenStream, hasher: &mut DefaultHasher) {
-    let mut trees = tokens.into_iter().peekable();
-    while let Some(tree) = trees.next() {
-        if source::is_punct(&tree, '#') {
-            trees.next_if(|next| source::is_punct(next, '!'));
-            if trees.next_if(is_documentation).is_some() {
-                continue;
-            }
-        }
-        match tree {
-            TokenTree::Group(group) => {
-                format!("{:?}", group.delimiter()).hash(hasher);
-                hash_tokens(group.stream(), hasher);
-                0_u8.hash(hasher);
-            }
-            tree => tree.to_string().hash(hasher),
-        }
-    }
-}
-
-fn is_documentation(tree: &TokenTree) -> bool {
-    let TokenTree::Group(group) = tree else { return false };
-    group.stream().into_iter().next().is_some_and(|first| source::is_word(&first, "doc"))
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -168,7 +158,15 @@ mod tests {
 
     fn record(key: &str, hash: u64) -> Record {
         let took = Duration::from_millis(1500);
-        Record { key: key.into(), hash, verdict: Verdict::Caught, took, by: None, executions: Some(7) }
+        Record {
+            key: key.into(),
+            hash,
+            verdict: Verdict::Caught,
+            took,
+            by: None,
+            executions: Some(7),
+            code: None,
+        }
     }
 
     #[test]
@@ -188,20 +186,6 @@ mod tests {
         assert_eq!(third.find("a", 1), Some(&record("a", 1)), "the cut line costs nothing else");
         assert_eq!(third.find("b", 3), Some(&record("b", 3)));
         fs::remove_file(path).unwrap();
-    }
-
-    #[test]
-    fn tokens_count_and_comments_do_not() {
-        let hash = |text: &str| {
-            let mut hasher = DefaultHasher::new();
-            hash_tokens(source::tokens(text).unwrap(), &mut hasher);
-            hasher.finish()
-        };
-        let plain = hash("fn f() { a(b) }");
-        assert_eq!(hash("//! x\n\n/// y\nfn f() { // z\n    a(b) }"), plain);
-        for other in ["fn f() { a(c) }", "fn f() { a b () }", "#[inline] fn f() { a(b) }"] {
-            assert_ne!(hash(other), plain, "{other}");
-        }
     }
 
     #[test]

@@ -1,81 +1,144 @@
-//! How far the audit of the orderings has come: the verdicts that belong to the present code.
+//! How far the audit of the orderings has come: the verdicts on record that belong to the present
+//! code.
+//!
+//! A verdict belongs to the code of the file that the ordering is in. The records are in
+//! `verification.jsonl`, so a clean clone has them. `target/mutants` has the verdicts of the last
+//! runs, from which [`collect`] adds to the records.
 
 use super::audit::Store;
 use super::exec::Verdict;
-use super::weaken::{self, Placed};
+use super::weaken::{self, Weakening};
 use crate::workspace::Workspace;
 use serde::{Deserialize, Serialize};
+use std::collections::{BTreeMap, BTreeSet};
 
-/// The numbers of weakened orderings by verdict.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+/// A verdict on record.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Audited {
+    /// The day.
+    pub date: String,
+    /// The hash of the code of the file.
+    pub code: String,
+    /// What came of it.
+    pub verdict: Verdict,
+}
+
+/// The verdicts on record, by the keys of the weakenings.
+pub type Orderings = BTreeMap<String, Audited>;
+
+/// The present weakenings by verdict.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Standing {
-    /// A model reports them.
+    /// How many a model reports.
     pub caught: usize,
-    /// No model reports them in time.
-    pub survived: usize,
-    /// A comment says why no model can report them.
+    /// What no model reports in time: the file and the change.
+    pub survived: Vec<String>,
+    /// How many have a comment that says why no model can report them.
     pub explained: usize,
-    /// They were not run, or the code has changed since the run.
-    pub unknown: usize,
+    /// How many have a verdict, but their file has changed since.
+    pub stale: usize,
+    /// How many were never audited.
+    pub never: usize,
+    /// The oldest day of a verdict that counts.
+    pub since: Option<String>,
 }
 
 impl Standing {
-    /// How many of the unexplained ones were run.
-    pub fn run(&self) -> usize {
-        self.caught + self.survived
-    }
-
-    /// The percentage of caught orderings among the orderings that were run. None if none was run.
-    pub fn score(&self) -> Option<f64> {
-        (self.run() > 0).then(|| percent(self.caught, self.run()))
-    }
-
-    /// The percentage of orderings that were run among the unexplained ones.
-    pub fn coverage(&self) -> f64 {
-        match self.run() + self.unknown {
-            0 => 100.0,
-            all => percent(self.run(), all),
-        }
+    /// How many there are that no comment explains.
+    pub fn all(&self) -> usize {
+        self.caught + self.survived.len() + self.stale + self.never
     }
 }
 
-/// Reads the records of this workspace. None if there are none.
+/// The verdicts on record of `weakenings`.
+pub fn standing(weakenings: &[Weakening], records: &Orderings) -> Standing {
+    let mut standing = Standing::default();
+    for weakening in weakenings {
+        let record = records.get(&weakening.key);
+        match record.filter(|record| record.code == weakening.code) {
+            _ if weakening.explained.is_some() => standing.explained += 1,
+            None if record.is_some() => standing.stale += 1,
+            None => standing.never += 1,
+            Some(record) => {
+                match record.verdict {
+                    Verdict::Caught => standing.caught += 1,
+                    verdict => {
+                        // Without the line, which changes with every comment above it.
+                        let (place, change) = weakening.name.split_once(' ').unwrap_or_default();
+                        let file = place.split(':').next().unwrap_or_default();
+                        standing.survived.push(format!("`{file}`: {change}: {verdict}"));
+                    }
+                }
+                let is_older = standing.since.as_ref().is_none_or(|since| record.date < *since);
+                standing.since = if is_older { Some(record.date.clone()) } else { standing.since };
+            }
+        }
+    }
+    standing
+}
+
+/// Adds the verdicts that the runs in this target directory found on the present code, and forgets
+/// orderings that are gone, and explained ones.
 ///
 /// # Errors
 /// If an audit runs at the moment, or a file cannot be read.
-pub fn standing(workspace: &Workspace) -> anyhow::Result<Option<Standing>> {
+pub fn collect(
+    workspace: &Workspace,
+    weakenings: &[Weakening],
+    records: &mut Orderings,
+    today: &str,
+) -> anyhow::Result<()> {
+    let known: BTreeSet<_> = weakenings.iter().filter(|weakening| weakening.explained.is_none()).collect();
+    let keys: BTreeSet<_> = known.iter().map(|weakening| &weakening.key).collect();
+    records.retain(|key, _| keys.contains(key));
     if !workspace.target().join("mutants/results.jsonl").is_file() {
-        return Ok(None);
+        return Ok(());
     }
-    let sites = weaken::load(workspace)?.0;
-    let weakenings: Vec<_> = sites.iter().flat_map(Placed::weakenings).collect();
     let store = Store::open(workspace, false)?;
-    let (pending, rows) = weaken::pending(&store, &weakenings, None, false);
-    let mut standing = Standing { unknown: pending.len(), ..Standing::default() };
-    for row in rows {
-        *match row.verdict {
-            Verdict::Caught => &mut standing.caught,
-            Verdict::Explained => &mut standing.explained,
-            Verdict::Survived | Verdict::NotReached | Verdict::OutOfTime => &mut standing.survived,
-            _ => &mut standing.unknown,
-        } += 1;
+    for weakening in known {
+        let Some(verdict) = weaken::verdict(&store, weakening) else { continue };
+        let new = Audited { date: today.to_owned(), code: weakening.code.clone(), verdict };
+        let is_known = |old: &Audited| (&old.code, old.verdict) == (&new.code, verdict);
+        if !records.get(&weakening.key).is_some_and(is_known) {
+            records.insert(weakening.key.clone(), new);
+        }
     }
-    Ok((standing.run() > 0).then_some(standing))
-}
-
-fn percent(part: usize, all: usize) -> f64 {
-    100.0 * part as f64 / all as f64
+    Ok(())
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
+    fn weakening(key: &str, explained: bool) -> Weakening {
+        Weakening {
+            value: "1:x".into(),
+            name: format!("src/{key}.rs:7 Acquire -> Relaxed"),
+            key: key.into(),
+            file: format!("src/{key}.rs"),
+            package: "p".into(),
+            code: "now".into(),
+            explained: explained.then(|| "why".into()),
+        }
+    }
+
     #[test]
-    fn the_score_is_of_what_was_run_and_the_coverage_of_what_should_be() {
-        let half = Standing { caught: 3, survived: 1, explained: 9, unknown: 4 };
-        assert_eq!((half.score(), half.coverage()), (Some(75.0), 50.0));
-        let none = Standing { unknown: 4, ..Standing::default() };
-        assert_eq!((none.score(), none.coverage()), (None, 0.0));
+    fn every_ordering_of_today_counts_and_a_verdict_on_other_code_does_not() {
+        let record = |code: &str, verdict| Audited { date: "2026-11-23".into(), code: code.into(), verdict };
+        let records = Orderings::from([
+            ("caught".into(), record("now", Verdict::Caught)),
+            ("late".into(), record("now", Verdict::OutOfTime)),
+            ("stale".into(), record("before", Verdict::Caught)),
+            ("explained".into(), record("now", Verdict::Survived)),
+            ("gone".into(), record("now", Verdict::Caught)),
+        ]);
+        let weakenings: Vec<_> = ["caught", "late", "stale", "explained", "new"]
+            .map(|key| weakening(key, key == "explained"))
+            .into();
+        let standing = standing(&weakenings, &records);
+        let survived = vec!["`src/late.rs`: Acquire -> Relaxed: OUT OF TIME".to_owned()];
+        let since = Some("2026-11-23".to_owned());
+        assert_eq!(standing, Standing { caught: 1, survived, explained: 1, stale: 1, never: 1, since });
+        assert_eq!(standing.all(), 4);
     }
 }

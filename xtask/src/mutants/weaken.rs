@@ -6,16 +6,17 @@
 //! any model reaches its site at all. Each world has a record of its own, so a run in one world is
 //! a part of the run in both.
 
-use super::audit::{Audit, Needed, Store};
-use super::build::Unit;
+use super::audit::{Audit, Course, Needed, Once, Store};
 use super::exec::{self, End, LIMIT, Verdict};
+use super::models::{Models, WORLDS, models};
 use super::orderings::{self, Constants, Site};
 use super::plant::VARIABLE;
 use super::report::Row;
 use super::results::Record;
-use crate::workspace::{Package, Workspace};
+use crate::code;
+use crate::workspace::Workspace;
 use anyhow::Context;
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -33,10 +34,6 @@ const SCOPE: [(&str, &[&str]); 9] = [
     ("ulocks-shm", &["slots", "robust", "directory"]),
     ("ulocks-parking-lot", &[""]),
 ];
-/// What has its models in another package.
-const MODELS_ELSEWHERE: [(&str, &str); 1] = [("crates/core/src/sys/robust.rs", "ulocks-shm")];
-/// The worlds with a model of memory, the faster one first.
-const WORLDS: [&str; 2] = ["vm", "loom"];
 /// A run with a mutant may take this many times as long as a run without one.
 const PATIENCE: u32 = 4;
 
@@ -51,10 +48,12 @@ pub struct Placed {
     pub file: String,
     /// Its package.
     pub package: String,
+    /// The hash of its file's code.
+    pub code: String,
 }
 
 /// A site weakened in one way.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Weakening {
     /// The site's number, and the letter.
     pub value: String,
@@ -66,6 +65,8 @@ pub struct Weakening {
     pub file: String,
     /// Its package.
     pub package: String,
+    /// The hash of its file's code.
+    pub code: String,
     /// Why no model can report it.
     pub explained: Option<String>,
 }
@@ -92,11 +93,13 @@ pub fn load(workspace: &Workspace) -> anyhow::Result<(Vec<Placed>, Vec<String>)>
             let (sites, wrong) =
                 orderings::find(&text, &constants).map_err(|fault| anyhow::anyhow!("{file}: {fault}"))?;
             faults.extend(wrong.into_iter().map(|(line, what)| format!("{file}:{line}: {what}")));
+            let code = code::of_file(&text).map_err(|fault| anyhow::anyhow!("{file}: {fault}"))?;
             let place = |(nth, site)| Placed {
                 id: super::spec::number(&file, &format!("site {nth}")),
                 site,
                 file: file.clone(),
                 package: name.to_owned(),
+                code: code.clone(),
             };
             placed.extend((0..).zip(sites).map(place));
         }
@@ -123,76 +126,24 @@ fn sources(path: &Path, found: &mut Vec<PathBuf>) -> anyhow::Result<()> {
 impl Placed {
     /// All ways to weaken it.
     pub fn weakenings(&self) -> impl Iterator<Item = Weakening> {
-        let Self { id, site, file, package } = self;
+        let Self { id, site, file, package, code } = self;
         site.ways.iter().map(move |way| Weakening {
             value: format!("{id}:{}", way.letter),
             name: format!("{file}:{} {} -> {}", site.line, site.from, way.to),
             key: format!("{file} {id} {} -> {}", site.from, way.to),
             file: file.clone(),
             package: package.clone(),
+            code: code.clone(),
             explained: way.explained.clone(),
         })
     }
 }
 
-/// The models of a lock in a world: some of the tests of a package.
-#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub struct Models {
-    /// Their package, and their world.
-    pub unit: Unit,
-    /// Their targets.
-    pub tests: Vec<String>,
-    /// Parts of the names of tests that are left out.
-    pub without: Vec<String>,
-}
-
-impl Models {
-    /// The models for `file` in `world`.
-    fn new(package: &Package, file: &str, world: &str) -> Self {
-        let unit = Unit { world: world.to_owned(), package: package.name.clone() };
-        let within = file.split_once("/src/").map_or(file, |(_, within)| within);
-        let part = within.split(['/', '.']).next().unwrap_or_default();
-        if package.name == "ulocks-core" {
-            // Its two halves are folders.
-            let part = within.split(['/', '.']).nth(1).unwrap_or_default();
-            let test = format!("{world}_{part}");
-            let tests = package.tests(world).into_iter().filter(|known| *known == test).collect();
-            return Self { unit, tests, without: Vec::new() };
-        }
-        let is_lock = |part: &str| package.dir.join(format!("tests/{world}/{part}.rs")).is_file();
-        let others = fs::read_dir(package.dir.join("src")).into_iter().flatten().flatten();
-        let others = others.filter(|entry| entry.path().join("mod.rs").is_file());
-        let mut without: Vec<String> = others
-            .map(|entry| entry.file_name().to_string_lossy().into_owned())
-            // The models of a condition variable are also models of the mutexes. A folder that has
-            // no models of its own is a part of all locks.
-            .filter(|other| is_lock(part) && other != part && other != "condvar")
-            .map(|other| format!("{other}::"))
-            .collect();
-        without.push("bugs::".into());
-        without.sort();
-        Self { unit, tests: package.tests(world), without }
-    }
-
-    fn shown(&self) -> String {
-        format!("{}: {} {}", self.unit.world, self.unit.package, self.tests.join(" "))
-    }
-}
-
-/// The models for `weakening`, in the worlds that `world` selects.
-pub fn models(workspace: &Workspace, weakening: &Weakening, world: Option<&str>) -> Vec<Models> {
-    let elsewhere = MODELS_ELSEWHERE.iter().find(|(file, _)| *file == weakening.file);
-    let name = elsewhere.map_or(weakening.package.as_str(), |(_, package)| package);
-    let package = workspace.packages.iter().find(|package| package.name == name);
-    let worlds = WORLDS.into_iter().filter(|name| world.is_none_or(|world| world == *name));
-    let models = worlds.flat_map(|world| Some(Models::new(package?, &weakening.file, world)));
-    models.filter(|models| !models.tests.is_empty()).collect()
-}
-
 /// The outcome of a run of models.
 struct Outcome {
     verdict: Verdict,
-    by: Option<String>,
+    /// The target and the test that has failed.
+    failed: Option<(String, Option<String>)>,
     executions: Option<u64>,
     passed: u64,
 }
@@ -206,6 +157,8 @@ pub struct Job<'a> {
     models: Vec<Models>,
     /// The records of the other worlds.
     found: Vec<Record>,
+    /// Why it cannot be run.
+    not: Option<String>,
 }
 
 /// The runs that the `chosen` weakenings still need, and the rows of the weakenings that are
@@ -222,17 +175,12 @@ pub fn pending<'a>(
             rows.push(Row::new(&weakening.name, "", Verdict::Explained, Duration::ZERO).with_note(why));
             continue;
         }
-        let all = models(store.scratch.workspace, weakening, world);
-        let mut job = Job { weakening, worlds: shown(&all), models: Vec::new(), found: Vec::new() };
-        for models in all {
-            let (key, hash) = job.key(store, &models);
-            match store.earlier(&key, hash) {
-                Some(record) => job.found.push(record.clone()),
-                None => job.models.push(models),
-            }
-        }
+        let job = Job::new(store.scratch.workspace, weakening, world, |job, models| {
+            let (key, hash) = job.key(store, models);
+            store.earlier(&key, hash).cloned()
+        });
         match job.deciding() {
-            Some(record) if record.verdict == Verdict::Caught || job.models.is_empty() => {
+            Some(record) if job.is_decided() => {
                 rows.push(job.row(record.verdict).with_note("earlier").with_record(record));
             }
             _ => pending.push(job),
@@ -241,58 +189,117 @@ pub fn pending<'a>(
     (pending, rows)
 }
 
-/// Adds the models of the jobs to `needed`.
-pub fn need(jobs: &[Job<'_>], needed: &mut Needed) {
-    for models in jobs.iter().flat_map(|job| &job.models) {
-        needed.entry(models.unit.clone()).or_default().extend(models.tests.iter().cloned());
+/// The verdict of an earlier run on `weakening` in all worlds, while its file had the code that it
+/// has now.
+pub fn verdict(store: &Store<'_>, weakening: &Weakening) -> Option<Verdict> {
+    let job = Job::new(store.scratch.workspace, weakening, None, |job, models| {
+        let (key, hash) = job.key(store, models);
+        let results = &store.results;
+        results.find(&key, hash).or_else(|| results.find_of_code(&key, &weakening.code)).cloned()
+    });
+    job.deciding().filter(|_| job.is_decided()).map(|record| record.verdict)
+}
+
+/// Runs the jobs: those of one package after those of another, on the virtual machine, and what
+/// survives there under loom. So the first verdict waits for one build.
+pub fn run(course: &mut Course<'_>, jobs: Vec<Job<'_>>) -> anyhow::Result<Vec<Row>> {
+    let mut of_packages = BTreeMap::<String, Vec<Job<'_>>>::new();
+    for job in jobs {
+        let package = job.models.first().map_or("", |models| &models.unit.package).to_owned();
+        of_packages.entry(package).or_default().push(job);
     }
+    let mut rows = Vec::new();
+    for mut jobs in of_packages.into_values() {
+        for world in WORLDS {
+            let (now, later): (Vec<_>, Vec<_>) = jobs.into_iter().partition(|job| job.needs(world));
+            jobs = later;
+            let mut needed = Needed::new();
+            for models in now.iter().flat_map(|job| &job.models).filter(|models| models.unit.world == world) {
+                needed.entry(models.unit.clone()).or_default().extend(models.tests.iter().cloned());
+            }
+            if now.is_empty() {
+                continue;
+            }
+            let done = course.stage(needed, now.len(), |audit| {
+                let passes = Once::new();
+                audit.on_all_cpus(now, |worker, mut job: Job<'_>| {
+                    job.run(audit, world, &passes, worker)?;
+                    Ok(job)
+                })
+            })?;
+            jobs.extend(done.into_iter().flatten());
+        }
+        rows.extend(jobs.iter().map(Job::outcome));
+    }
+    Ok(rows)
 }
 
-/// Runs the models of `jobs` without a mutant, and then the jobs.
-pub fn run(audit: &Audit<'_>, jobs: Vec<Job<'_>>) -> anyhow::Result<Vec<Row>> {
-    let needed: BTreeSet<Models> = jobs.iter().flat_map(|job| job.models.iter().cloned()).collect();
-    let without = audit.on_all_cpus(needed.into_iter().collect(), |worker, models: Models| {
-        let took = without_mutant(audit, &models, worker)?;
-        Ok((models, took))
-    })?;
-    let without: BTreeMap<Models, Option<Duration>> = without.into_iter().collect();
-    audit.on_all_cpus(jobs, |worker, job: Job<'_>| {
-        let row = job.run(audit, &without, worker)?;
-        println!("{}", row.line());
-        Ok(row)
-    })
-}
+/// Whether tests pass without a mutant: a target, and the test, or all of the target's models.
+type Passes = Once<(Models, String, Option<String>), bool>;
 
-/// How long the models take without a mutant. None if they do not pass.
-fn without_mutant(audit: &Audit<'_>, models: &Models, worker: usize) -> anyhow::Result<Option<Duration>> {
-    let key = format!("no mutant, {} without {}", models.shown(), models.without.join(" "));
+/// Whether `test` of the target `target`, or all models there, pass without a mutant.
+fn passes(
+    audit: &Audit<'_>,
+    models: &Models,
+    (target, test): (&str, Option<&str>),
+    worker: usize,
+) -> anyhow::Result<bool> {
+    let named = test.map_or_else(|| format!("without {}", models.without.join(" ")), str::to_owned);
+    let key = format!("no mutant, {}: {} {target} {named}", models.unit.world, models.unit.package);
     let hash = audit.store.hashes.of(&models.unit.package, &key);
-    if let Some(record) = audit.store.earlier(&key, hash) {
-        return Ok(Some(record.took));
+    if audit.store.earlier(&key, hash).is_some() {
+        return Ok(true);
     }
     let start = Instant::now();
-    let outcome = outcome(audit, models, None, Duration::MAX, worker)?;
-    let took = start.elapsed();
-    let verdict = match outcome.verdict {
-        Verdict::Survived if outcome.passed == 0 => Verdict::NoTest,
-        Verdict::Survived => Verdict::Passes,
-        // There is no mutant to catch.
-        Verdict::Caught => Verdict::Wrong,
-        verdict => verdict,
+    let mut command = match test {
+        Some(test) => {
+            let mut command = audit.command(&models.unit, target)?;
+            command.args(["--nocapture", "--exact", test]);
+            command
+        }
+        None => command(audit, models, target, None)?,
     };
-    let failed = outcome.by.map_or(String::new(), |by| format!(", {by} fails"));
-    println!("(no mutant), {}: {verdict}{failed}, {:.1} s", models.shown(), took.as_secs_f64());
-    if verdict != Verdict::Passes {
-        return Ok(None);
+    let ran = exec::finish(&mut command, &audit.output(worker), Duration::MAX)?;
+    let (verdict, took) = (ran.judge(None), start.elapsed());
+    println!("{key}: {verdict}, {:.1} s", took.as_secs_f64());
+    if verdict == Verdict::Passes {
+        let record = Record { key, hash, verdict, took, by: None, executions: None, code: None };
+        audit.store.results.add(&record)?;
     }
-    audit.store.results.add(&Record { key, hash, verdict, took, by: None, executions: None })?;
-    Ok(Some(took))
+    Ok(verdict == Verdict::Passes)
 }
 
-impl Job<'_> {
+impl<'a> Job<'a> {
+    /// `find` finds the record of a world.
+    fn new(
+        workspace: &Workspace,
+        weakening: &'a Weakening,
+        world: Option<&str>,
+        find: impl Fn(&Self, &Models) -> Option<Record>,
+    ) -> Self {
+        let all = models(workspace, weakening, world);
+        let (models, found, not) = (Vec::new(), Vec::new(), None);
+        let mut job = Self { weakening, worlds: shown(&all), models, found, not };
+        for models in all {
+            match find(&job, &models) {
+                Some(record) => job.found.push(record),
+                None => job.models.push(models),
+            }
+        }
+        job
+    }
+
     fn row(&self, verdict: Verdict) -> Row {
         let took = self.found.iter().map(|record| record.took).sum();
         Row::new(&self.weakening.name, &self.worlds, verdict, took)
+    }
+
+    /// The row of what is known.
+    fn outcome(&self) -> Row {
+        match (&self.not, self.deciding()) {
+            (None, Some(record)) => self.row(record.verdict).with_record(record),
+            (why, _) => self.row(Verdict::NotRun).with_note(why.as_deref().unwrap_or("it has no models")),
+        }
     }
 
     /// The key and the hash of its record in one world.
@@ -308,38 +315,76 @@ impl Job<'_> {
         verdicts.iter().find_map(|verdict| self.found.iter().find(|record| record.verdict == *verdict))
     }
 
-    fn run(
-        mut self,
-        audit: &Audit<'_>,
-        without: &BTreeMap<Models, Option<Duration>>,
-        worker: usize,
-    ) -> anyhow::Result<Row> {
+    /// Whether no other world can change the verdict. One model that reports it is enough.
+    fn is_decided(&self) -> bool {
+        let is_caught = |record: &Record| record.verdict == Verdict::Caught;
+        !self.found.is_empty() && (self.models.is_empty() || self.found.iter().any(is_caught))
+    }
+
+    /// Whether it has to run in `world`.
+    fn needs(&self, world: &str) -> bool {
+        let has_models = self.models.iter().any(|models| models.unit.world == world);
+        has_models && self.not.is_none() && !self.is_decided()
+    }
+
+    /// Runs the models of `world`.
+    fn run(&mut self, audit: &Audit<'_>, world: &str, known: &Passes, worker: usize) -> anyhow::Result<()> {
         let value = &self.weakening.value;
-        if let Some(why) = audit.plan.alone.get(&id(value)) {
-            return Ok(self.row(Verdict::NotRun).with_note(why));
-        }
-        for models in std::mem::take(&mut self.models) {
-            let Some(Some(passes)) = without.get(&models) else {
-                return Ok(self.row(Verdict::NotRun).with_note("its models fail without a mutant"));
-            };
-            let start = Instant::now();
-            let limit = LIMIT.max(*passes * PATIENCE);
-            let Outcome { mut verdict, by, executions, .. } =
-                outcome(audit, &models, Some(value), limit, worker)?;
-            let took = start.elapsed();
-            if verdict == Verdict::Survived && !self.is_reached(audit, &models, worker)? {
-                verdict = Verdict::NotReached;
+        let nth = self.models.iter().position(|models| models.unit.world == world);
+        let models = self.models.remove(nth.context("a weakening without models")?);
+        self.not = audit.plan.alone.get(&id(value)).cloned();
+        if self.not.is_none() {
+            let (start, mut limit) = (Instant::now(), LIMIT);
+            let mut outcome = outcome(audit, &models, Some(value), limit, worker)?;
+            if outcome.verdict == Verdict::OutOfTime {
+                // On a loaded machine the models may take as long without a mutant.
+                let begun = Instant::now();
+                if self::outcome(audit, &models, None, Duration::MAX, worker)?.verdict == Verdict::Survived {
+                    limit = begun.elapsed() * PATIENCE;
+                    if limit > LIMIT {
+                        outcome = self::outcome(audit, &models, Some(value), limit, worker)?;
+                    }
+                }
             }
-            let (key, hash) = self.key(audit.store, &models);
-            let record = Record { key, hash, verdict, took, by, executions };
-            audit.store.results.add(&record)?;
-            self.found.push(record);
-            if verdict == Verdict::Caught {
-                break;
-            }
+            self.judge(audit, models, outcome, start.elapsed(), known, worker)?;
         }
-        let record = self.deciding().context("a weakening without models")?;
-        Ok(self.row(record.verdict).with_record(record))
+        if self.not.is_some() || self.is_decided() {
+            println!("{}", self.outcome().line());
+        }
+        Ok(())
+    }
+
+    /// Records what a run shows, if it shows anything.
+    fn judge(
+        &mut self,
+        audit: &Audit<'_>,
+        models: Models,
+        outcome: Outcome,
+        took: Duration,
+        known: &Passes,
+        worker: usize,
+    ) -> anyhow::Result<()> {
+        let Outcome { mut verdict, failed, executions, passed } = outcome;
+        if let Some((target, test)) = &failed {
+            let key = (models.clone(), target.clone(), test.clone());
+            if !known.get(key, || passes(audit, &models, (target, test.as_deref()), worker))? {
+                let what = test.as_deref().unwrap_or(target);
+                self.not = Some(format!("{what} fails without a mutant too"));
+                return Ok(());
+            }
+        } else if verdict == Verdict::Survived && passed == 0 {
+            self.not = Some("its models are no tests".into());
+            return Ok(());
+        }
+        if verdict == Verdict::Survived && !self.is_reached(audit, &models, worker)? {
+            verdict = Verdict::NotReached;
+        }
+        let (key, hash) = self.key(audit.store, &models);
+        let (by, code) = (failed.and_then(|(_, test)| test), Some(self.weakening.code.clone()));
+        let record = Record { key, hash, verdict, took, by, executions, code };
+        audit.store.results.add(&record)?;
+        self.found.push(record);
+        Ok(())
     }
 
     /// Whether some of the models run the site.
@@ -385,9 +430,10 @@ fn outcome(
             End::Failed => Verdict::Caught,
             End::OutOfTime => Verdict::OutOfTime,
         };
-        return Ok(Outcome { verdict, by: ran.failed_test(), executions: ran.executions(), passed });
+        let failed = (verdict == Verdict::Caught).then(|| (test.clone(), ran.failed_test()));
+        return Ok(Outcome { verdict, failed, executions: ran.executions(), passed });
     }
-    Ok(Outcome { verdict: Verdict::Survived, by: None, executions: None, passed })
+    Ok(Outcome { verdict: Verdict::Survived, failed: None, executions: None, passed })
 }
 
 fn command(audit: &Audit<'_>, models: &Models, test: &str, value: Option<&str>) -> anyhow::Result<Command> {
@@ -404,6 +450,7 @@ fn command(audit: &Audit<'_>, models: &Models, test: &str, value: Option<&str>) 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::collections::BTreeSet;
 
     #[test]
     fn the_sites_of_this_workspace_have_numbers_of_their_own_and_models() {
@@ -422,21 +469,5 @@ mod tests {
             assert_eq!(models(&workspace, &weakening, None).len(), worlds, "{name}");
             assert_eq!(models(&workspace, &weakening, Some("vm")).len(), 1, "{name}");
         }
-    }
-
-    #[test]
-    fn the_models_of_a_lock_are_those_of_its_crate_without_those_of_other_locks() {
-        let workspace = Workspace::load().unwrap();
-        let package = |name: &str| workspace.packages.iter().find(|package| package.name == name).unwrap();
-        let unfair = Models::new(package("ulocks-unfair"), "crates/unfair/src/mutex/raw.rs", "vm");
-        assert_eq!(unfair.without, ["asym::", "biased::", "bugs::", "byte::", "throughput::"]);
-        assert_eq!(unfair.tests, ["vm"]);
-        let queue = Models::new(package("ulocks-fair"), "crates/fair/src/queue/mod.rs", "vm");
-        assert_eq!(queue.without, ["bugs::"], "the queue is a part of both locks");
-        let core = Models::new(package("ulocks-core"), "crates/core/src/lock/condvar/raw.rs", "loom");
-        assert_eq!(core.tests, ["loom_condvar"]);
-        assert_eq!(core.without, [""; 0]);
-        let calock = Models::new(package("ulocks-calock"), "crates/calock/src/raw.rs", "vm");
-        assert_eq!(calock.without, ["bugs::"]);
     }
 }

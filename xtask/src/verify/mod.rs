@@ -8,16 +8,22 @@
 //! | `machines.jsonl` | what each virtual machine did (`machines/records.rs`) |
 //! | `VERIFICATION.md` | the table (`table.rs`) |
 //!
-//! With `--table` no test runs: the table is generated from the records. The score of the orderings
-//! is read from `target/mutants`, unless fewer sites have a verdict there than when it was last
-//! read.
+//! With `--table` no test runs: the table is generated from the records. Verdicts on orderings that
+//! are in `target/mutants` are added to the records first.
+//!
+//! With `--stale` only tests without a record of the present source run. The tools and packages
+//! whose tests were the quickest last time come first. Cargo builds once for each of them. A record
+//! is stored when its test ends, so a run that is stopped, or whose `--budget` ends, keeps what it
+//! has.
 
-mod map;
+pub mod map;
+mod plan;
 mod records;
 mod run;
-mod scan;
+pub mod scan;
 mod table;
 
+use crate::code::Codes;
 use crate::flags;
 use crate::machines;
 use crate::mutants::{self, spec};
@@ -25,10 +31,13 @@ use crate::steps::Steps;
 use crate::workspace::Workspace;
 use anyhow::{Context, bail};
 use map::{Check, Lock, Tool};
+use plan::Group;
 pub use records::today;
-use records::{Audit, Records};
-use std::collections::{BTreeMap, BTreeSet};
+use records::{Records, State};
+use std::collections::BTreeSet;
 use std::fs::{self, File};
+use std::time::{Duration, Instant};
+use table::Sources;
 
 const TABLE: &str = "VERIFICATION.md";
 
@@ -48,13 +57,19 @@ pub fn run(flags: &flags::Verify, workspace: &Workspace, steps: &mut Steps) -> a
     let mut records = Records::load(workspace)?;
     let all = checks(&locks, |_| true, None);
     records.retain(&all.iter().copied().collect::<Vec<_>>());
+    let codes = Codes::load(workspace)?;
     let ran = match flags.table {
         true => Ok(()),
-        false => run_chosen(flags, workspace, steps, &locks, &mut records),
+        false => run_chosen(flags, workspace, steps, &locks, &mut records, &codes),
     };
-    refresh_audit(workspace, &mut records);
+    if flags.plan {
+        return ran;
+    }
+    let weakenings = mutants::weakenings(workspace)?;
+    mutants::collect(workspace, &weakenings, &mut records.orderings, &today())
+        .unwrap_or_else(|error| println!("no new verdicts on orderings: {error:#}"));
     records.save(workspace)?;
-    let text = generate(&locks, &records, workspace)?;
+    let text = generate(&locks, &records, &codes, workspace)?;
     fs::write(workspace.root.join(TABLE), text).with_context(|| format!("cannot write {TABLE}"))?;
     println!("written: {TABLE}");
     ran
@@ -64,7 +79,8 @@ pub fn run(flags: &flags::Verify, workspace: &Workspace, steps: &mut Steps) -> a
 pub fn faults(workspace: &Workspace) -> anyhow::Result<Vec<String>> {
     let (locks, mut faults) = map::load(workspace)?;
     if faults.is_empty() {
-        let text = generate(&locks, &Records::load(workspace)?, workspace)?;
+        let codes = Codes::load(workspace)?;
+        let text = generate(&locks, &Records::load(workspace)?, &codes, workspace)?;
         if fs::read_to_string(workspace.root.join(TABLE)).ok().as_ref() != Some(&text) {
             faults.push(format!("{TABLE}: out of date: run `cargo xtask verify --table`"));
         }
@@ -72,10 +88,21 @@ pub fn faults(workspace: &Workspace) -> anyhow::Result<Vec<String>> {
     Ok(faults)
 }
 
-fn generate(locks: &[Lock], records: &Records, workspace: &Workspace) -> anyhow::Result<String> {
+/// The verdicts on weakened orderings that are on record.
+pub fn orderings(workspace: &Workspace) -> anyhow::Result<mutants::Orderings> {
+    Ok(Records::load(workspace)?.orderings)
+}
+
+fn generate(
+    locks: &[Lock],
+    records: &Records,
+    codes: &Codes,
+    workspace: &Workspace,
+) -> anyhow::Result<String> {
     let (mutants, _) = spec::load(workspace)?;
     let machines = machines::records::Records::load(workspace)?.markdown();
-    Ok(table::text(locks, &mutants, records, workspace) + &machines)
+    let standing = &mutants::standing(&mutants::weakenings(workspace)?, &records.orderings);
+    Ok(table::text(&Sources { locks, mutants: &mutants, records, codes, standing }, workspace) + &machines)
 }
 
 /// Runs the tests that `flags` select.
@@ -85,47 +112,76 @@ fn run_chosen(
     steps: &mut Steps,
     locks: &[Lock],
     records: &mut Records,
+    codes: &Codes,
 ) -> anyhow::Result<()> {
+    let until = flags.budget.map(|minutes| Instant::now() + Duration::from_secs(60 * minutes));
     let tool = flags.tool.as_deref().map(|name| {
         let all = Tool::ALL.map(Tool::name).join(", ");
         Tool::named(name).with_context(|| format!("--tool {name}: no such tool; there are: {all}"))
     });
     let tool = tool.transpose()?;
-    let is_chosen = |lock: &Lock| flags.only.as_deref().is_none_or(|only| lock.name.contains(only));
-    let chosen = checks(locks, is_chosen, tool);
-    if chosen.is_empty() {
-        let names: Vec<_> = locks.iter().map(|lock| lock.name.as_str()).collect();
-        bail!("no test is selected; the locks are: {}", names.join(", "));
+    let mut chosen = choose(locks, flags.only.as_deref(), tool)?;
+    if flags.stale {
+        chosen.retain(|check| records.state(check, codes) < State::Today);
     }
-    let mut groups = BTreeMap::<_, Vec<&Check>>::new();
-    for check in chosen {
-        groups.entry((check.tool, check.package.as_str())).or_default().push(check);
+    let groups = plan::groups(&chosen, records);
+    println!("{}", plan::text(&groups));
+    if flags.plan {
+        return Ok(());
     }
-    let mut first = Ok(());
+    let (mut first, mut left) = (Ok(()), 0);
     let mut skipped = BTreeSet::new();
-    for ((tool, package), checks) in groups {
-        if let Some(missing) = run::missing(tool) {
-            if skipped.insert(tool) {
-                println!("{tool} is skipped: {missing}");
+    for Group { tool: of_group, package, checks, .. } in groups {
+        if let Some(missing) = run::missing(of_group) {
+            if tool.is_some() {
+                return Err(missing.into());
+            }
+            if skipped.insert(of_group) {
+                println!("{of_group} is skipped: {missing}");
             }
             continue;
         }
-        let repeat = repeat(flags, tool);
-        let ran = steps.check(&format!("{tool} {package}"), &repeat, || {
+        let (mut begun, count) = (0, checks.len());
+        let ran = steps.check(&format!("{of_group} {package}"), &repeat(flags, of_group), || {
             let mut all_pass = true;
-            run::run(workspace, tool, package, &checks, |check, figures| {
+            run::run(workspace, of_group, package, &checks, until, |check, figures| {
+                begun += 1;
                 all_pass &= figures.is_some();
-                records.note(check, figures);
+                let code = codes.of(&check.package).to_owned();
+                records.note(check, figures.map(|figures| records::Figures { code, ..figures }));
                 // An interrupted run keeps what it has found.
                 records.save(workspace)
             })?;
             Ok(all_pass)
         });
+        left += count - begun;
         if let (Ok(()), Err(failed)) = (&first, ran) {
             first = Err(failed);
         }
     }
+    if left > 0 {
+        println!("{left} tests have no result: the time was up, or their program was not built");
+    }
     Ok(first?)
+}
+
+/// The checks that `--only` and `--tool` select.
+fn choose<'a>(
+    locks: &'a [Lock],
+    only: Option<&str>,
+    tool: Option<Tool>,
+) -> anyhow::Result<BTreeSet<&'a Check>> {
+    let is_chosen = |lock: &Lock| only.is_none_or(|only| lock.name.contains(only));
+    if let Some(only) = only.filter(|_| !locks.iter().any(is_chosen)) {
+        let names: Vec<_> = locks.iter().map(|lock| lock.name.as_str()).collect();
+        bail!("--only {only}: no lock has that in its name; the locks are: {}", names.join(", "));
+    }
+    let chosen = checks(locks, is_chosen, tool);
+    if let (true, Some(tool)) = (chosen.is_empty(), tool) {
+        let only = only.map_or(String::new(), |only| format!(" of the locks `{only}`"));
+        bail!("--tool {tool}: it runs no test{only}");
+    }
+    Ok(chosen)
 }
 
 fn repeat(flags: &flags::Verify, tool: Tool) -> String {
@@ -138,21 +194,6 @@ fn checks(locks: &[Lock], is_chosen: impl Fn(&Lock) -> bool, tool: Option<Tool>)
     let locks = locks.iter().filter(|lock| is_chosen(lock));
     let all = locks.flat_map(|lock| &lock.properties).flat_map(|property| property.tests.values().flatten());
     all.filter(|check| tool.is_none_or(|tool| check.tool == tool)).collect()
-}
-
-/// Records the score of the audit of the orderings, unless the last record covers more sites.
-fn refresh_audit(workspace: &Workspace, records: &mut Records) {
-    match mutants::standing(workspace) {
-        Ok(Some(standing)) => {
-            let known = records.audit.as_ref().map_or(0.0, |audit| audit.standing.coverage());
-            let is_news = records.audit.as_ref().is_none_or(|audit| audit.standing != standing);
-            if is_news && standing.coverage() >= known {
-                records.audit = Some(Audit { date: records::today(), standing });
-            }
-        }
-        Ok(None) => {}
-        Err(error) => println!("the score of the orderings cannot be read: {error:#}"),
-    }
 }
 
 #[cfg(test)]
@@ -174,5 +215,15 @@ mod tests {
         assert!(some.iter().all(|check| check.package == "ulocks-unfair"));
         assert!(checks(&locks, |_| true, None).len() > some.len());
         assert!(checks(&locks, |_| false, None).is_empty());
+    }
+
+    #[test]
+    fn a_filter_that_fits_nothing_is_refused() {
+        let (locks, _) = map::load(&Workspace::load().unwrap()).unwrap();
+        let refused = |only, tool| choose(&locks, only, tool).unwrap_err().to_string();
+        assert!(refused(Some("no::Lock"), None).starts_with("--only no::Lock: no lock has that"));
+        let what = "--tool fuzz: it runs no test of the locks `unfair::Mutex`";
+        assert_eq!(refused(Some("unfair::Mutex"), Some(Tool::Fuzz)), what);
+        assert!(choose(&locks, Some("unfair::Mutex"), Some(Tool::Vm)).is_ok());
     }
 }

@@ -1,12 +1,16 @@
 //! The figures of the last run of each test: `verification.jsonl`, a line for each test.
 //!
 //! The file is committed. So the table can be generated without a run, and a test that was not run
-//! again keeps its figures with their date.
+//! again keeps its figures with their date. Each record has the hash of the code that it speaks of
+//! (`code.rs`). If the code has changed since, the record is stale, and the table says so. The
+//! verdicts on weakened orderings are kept in the same way.
 
 use super::map::{Check, Tool};
-use crate::mutants::Standing;
+use crate::code::Codes;
+use crate::mutants::{Audited, Orderings};
 use crate::workspace::Workspace;
 use anyhow::Context;
+use serde::de::IgnoredAny;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use std::fs;
@@ -21,6 +25,9 @@ const FILE: &str = "verification.jsonl";
 pub struct Figures {
     /// The day.
     pub date: String,
+    /// The hash of the code that it speaks of.
+    #[serde(skip_serializing_if = "String::is_empty")]
+    pub code: String,
     /// How long it ran.
     pub seconds: f64,
     /// The most threads of an execution.
@@ -48,25 +55,40 @@ fn is_zero(count: &u64) -> bool {
 #[derive(Serialize, Deserialize)]
 #[serde(untagged)]
 enum Line {
-    Audit { audit: Audit },
-    Test { test: String, figures: Figures },
+    Ordering {
+        ordering: String,
+        #[serde(flatten)]
+        audited: Audited,
+    },
+    /// The score without the orderings that it is of: it counts for nothing.
+    #[serde(skip_serializing)]
+    Score {
+        #[serde(rename = "audit")]
+        _audit: IgnoredAny,
+    },
+    Test {
+        test: String,
+        figures: Figures,
+    },
 }
 
-/// The score of the audit of the orderings on a day.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct Audit {
-    /// The day.
-    pub date: String,
-    /// The verdicts.
-    pub standing: Standing,
+/// Whether there is a record, and of what.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum State {
+    /// There is none: the test was never run, or it failed.
+    Never,
+    /// It is of other code.
+    Stale,
+    /// It is of the present code.
+    Today,
 }
 
 /// All records.
 #[derive(Debug, Default, PartialEq)]
 pub struct Records {
     tests: BTreeMap<String, Figures>,
-    /// The audit of the orderings.
-    pub audit: Option<Audit>,
+    /// The verdicts on weakened orderings.
+    pub orderings: Orderings,
 }
 
 impl Records {
@@ -85,7 +107,8 @@ impl Records {
         let mut records = Self::default();
         for (nth, line) in (1..).zip(text.lines()) {
             match serde_json::from_str(line).with_context(|| format!("{FILE}:{nth}"))? {
-                Line::Audit { audit } => records.audit = Some(audit),
+                Line::Ordering { ordering, audited } => _ = records.orderings.insert(ordering, audited),
+                Line::Score { .. } => {}
                 Line::Test { test, figures } => _ = records.tests.insert(test, figures),
             }
         }
@@ -99,8 +122,9 @@ impl Records {
 
     fn text(&self) -> anyhow::Result<String> {
         let mut text = String::new();
-        if let Some(audit) = self.audit.clone() {
-            text += &(serde_json::to_string(&Line::Audit { audit })? + "\n");
+        for (ordering, audited) in &self.orderings {
+            let line = Line::Ordering { ordering: ordering.clone(), audited: audited.clone() };
+            text += &(serde_json::to_string(&line)? + "\n");
         }
         for (test, figures) in &self.tests {
             let line = Line::Test { test: test.clone(), figures: figures.clone() };
@@ -112,6 +136,15 @@ impl Records {
     /// The figures of the last run of `check`.
     pub fn of(&self, check: &Check) -> Option<&Figures> {
         self.tests.get(&key(check))
+    }
+
+    /// Whether `check` has a record, and whether that is of the present code.
+    pub fn state(&self, check: &Check, codes: &Codes) -> State {
+        match self.of(check) {
+            None => State::Never,
+            Some(figures) if figures.code == codes.of(&check.package) => State::Today,
+            Some(_) => State::Stale,
+        }
     }
 
     /// Records the figures of `check`. None means that it failed: then its older figures are
@@ -219,6 +252,7 @@ fn date(days: u64) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::mutants::exec::Verdict;
 
     fn check(test: &str) -> Check {
         Check { tool: Tool::Vm, package: "p".into(), target: "vm".into(), test: test.into() }
@@ -244,13 +278,28 @@ mod tests {
 
     #[test]
     fn records_are_read_as_they_were_written() {
-        let standing = Standing { caught: 8, survived: 1, explained: 2, unknown: 3 };
-        let audit = Audit { date: "2026-11-23".into(), standing };
-        let mut records = Records { audit: Some(audit), ..Records::default() };
+        let audited = Audited { date: "2026-11-23".into(), code: "1".into(), verdict: Verdict::Caught };
+        let orderings = [("src/x.rs 7 Acquire -> Relaxed".to_owned(), audited)].into();
+        let mut records = Records { orderings, ..Records::default() };
         records.note(&check("a"), Some(Figures { threads: Some(3), all: 4, ..Figures::default() }));
         records.note(&check("b"), Some(Figures::default()));
-        assert_eq!(Records::parse(&records.text().unwrap()).unwrap(), records);
+        let text = records.text().unwrap();
+        assert_eq!(Records::parse(&text).unwrap(), records);
+        let score = "{\"audit\":{\"date\":\"2026-11-23\",\"standing\":{\"caught\":1}}}\n";
+        assert_eq!(Records::parse(&format!("{score}{text}")).unwrap(), records);
         assert!(Records::parse("{\"test\": 1}").unwrap_err().to_string().contains("verification.jsonl:1"));
+    }
+
+    #[test]
+    fn a_record_of_other_code_is_stale() {
+        let mut records = Records::default();
+        let figures = |code: &str| Some(Figures { code: code.into(), ..Figures::default() });
+        records.note(&check("a"), figures("now"));
+        records.note(&check("b"), figures("before"));
+        records.note(&check("c"), Some(Figures::default()));
+        let codes = Codes::fixed(&[("p", "now")]);
+        let states = ["a", "b", "c", "d"].map(|test| records.state(&check(test), &codes));
+        assert_eq!(states, [State::Today, State::Stale, State::Stale, State::Never]);
     }
 
     #[test]

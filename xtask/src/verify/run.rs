@@ -19,24 +19,33 @@ const FUZZ_SECONDS: u64 = 60;
 /// Miri is a hundred times as slow as the machine, and runs each test once for each schedule.
 const MIRI_LIMIT: Duration = Duration::from_secs(1800);
 
-/// Runs the checks of one tool and one package. Calls `note` with each check and its figures, or
-/// with None if the check failed.
+/// Runs the checks of one tool and one package, and begins none after `until`. Calls `note` with
+/// each check and its figures, or with None if the check failed.
 pub fn run(
     workspace: &Workspace,
     tool: Tool,
     package: &str,
     checks: &[&Check],
+    until: Option<Instant>,
     mut note: impl FnMut(&Check, Option<Figures>) -> anyhow::Result<()>,
 ) -> anyhow::Result<()> {
+    let left = || until.map_or(Duration::MAX, |until| until.saturating_duration_since(Instant::now()));
+    if left().is_zero() {
+        return Ok(());
+    }
     let output = workspace.target().join("verify-output");
     let package = workspace.packages.iter().find(|known| known.name == package);
     let targets = checks.iter().map(|check| check.target.as_str()).collect();
     let built = match (how(tool), package) {
-        (Some(how), Some(package)) => programs::build(workspace, how, &[package], &targets, Duration::MAX)?,
-        _ => None,
+        (Some(how), Some(package)) => programs::build(workspace, how, &[package], &targets, left())?,
+        _ => Some(Vec::new()),
     };
-    let built = built.unwrap_or_default();
+    // None if the time was up before the programs were built.
+    let Some(built) = built else { return Ok(()) };
     for check in checks {
+        if left().is_zero() {
+            return Ok(());
+        }
         let (mut command, limit) = match (tool, package) {
             (Tool::Fuzz, _) => (fuzz_command(workspace, &check.target), LIMIT),
             (Tool::Miri, Some(package)) => (miri_command(workspace, package, check), MIRI_LIMIT),

@@ -5,7 +5,9 @@
 //! compare.
 
 use super::map::{Check, Checked, Lock, PROPERTIES, Tool};
-use super::records::{Audit, Figures, Records};
+use super::records::{Figures, Records, State};
+use crate::code::Codes;
+use crate::mutants::Standing;
 use crate::mutants::spec::Mutant;
 use crate::workspace::Workspace;
 use std::collections::BTreeSet;
@@ -19,14 +21,21 @@ This file says which tests check which property of which lock. Do not edit it: `
 records their figures. `cargo xtask tidy` reports this file if it is out of date. The last section says
 on which other machines the tests pass.
 
+A record has a hash of the code that it speaks of: the source of the package of the test, and of the
+packages that it needs, such as `ulocks-core`. Comments do not count. Neither do the test itself and
+what runs it. If this code has changed since the run, the record is stale. The verdict on a weakened
+ordering belongs to the code of its file.
+
 ";
 
 const LEGEND: &str = "\
 Each letter is a tool that checks the property: **L** loom, **V** the virtual machine, **M** Miri, **T**
 ThreadSanitizer, **S** stress tests on the real kernel, **D** a comparison with the kernel or with a
-sequential model, **F** libFuzzer. A letter is bold if a planted bug shows that the check can fail. `-`
-means that the property does not apply; the section of the lock says why. **EMPTY** means that no test
-checks the property.
+sequential model, **F** libFuzzer. A capital letter means that all the tests have passed on the present
+source. A small letter means that all have passed, but some on other source. If a test was never run,
+or has failed, there is no letter. A letter is bold if a planted bug shows that the check can fail. `-`
+means that the property does not apply; the section of the lock says why. `not run` means that there
+are tests, and no letter. **EMPTY** means that no test checks the property.
 
 Miri, ThreadSanitizer and libFuzzer run without planted bugs. A bug counts for a check only if every
 test that must report the bug belongs to that check. Seconds are those of the machine that ran the test
@@ -34,61 +43,110 @@ last.
 
 ";
 
+/// What the table is made of.
+pub struct Sources<'a> {
+    /// The locks and their checks.
+    pub locks: &'a [Lock],
+    /// The planted bugs.
+    pub mutants: &'a [Mutant],
+    /// What ran.
+    pub records: &'a Records,
+    /// The present code.
+    pub codes: &'a Codes,
+    /// The audit of the orderings.
+    pub standing: &'a Standing,
+}
+
 /// The file.
-pub fn text(locks: &[Lock], mutants: &[Mutant], records: &Records, workspace: &Workspace) -> String {
+pub fn text(sources: &Sources<'_>, workspace: &Workspace) -> String {
+    let Sources { locks, mutants, records, codes, standing } = sources;
     let shown = |lock: &Lock, checks: &[Check]| -> Vec<String> {
         let found = lock.shown_by(checks, mutants, workspace);
         found.into_iter().map(|mutant| mutant.name.clone()).collect()
     };
-    let mut text = HEADER.to_owned() + &audit_line(records.audit.as_ref()) + "\n\n## Overview\n\n" + LEGEND;
-    text += "| lock |";
+    let state = |checks: &[Check]| state(checks, records, codes);
+    let rows = locks.iter().flat_map(|lock| &lock.properties).flat_map(|property| property.tests.values());
+    let states: Vec<_> = rows.map(|checks| state(checks)).collect();
+    let mut text = HEADER.to_owned() + &rows_line(&states) + "\n\n" + &audit_lines(standing);
+    text += &format!("\n## Overview\n\n{LEGEND}| lock |");
     PROPERTIES.iter().for_each(|(_, name)| text += &format!(" {name} |"));
     text += &format!("\n|{}\n", "---|".repeat(PROPERTIES.len() + 1));
-    for lock in locks {
+    for lock in *locks {
         text += &format!("| `{}` |", lock.name);
         for property in &lock.properties {
-            text += &format!(" {} |", overview(property, |checks| !shown(lock, checks).is_empty()));
+            text += &format!(" {} |", overview(property, state, |checks| !shown(lock, checks).is_empty()));
         }
         text += "\n";
     }
-    for lock in locks {
-        text += &section(lock, records, |checks| shown(lock, checks));
+    for lock in *locks {
+        text += &section(lock, records, codes, |checks| shown(lock, checks));
     }
     text
 }
 
-/// The line that gives the score of the orderings.
-fn audit_line(audit: Option<&Audit>) -> String {
-    let command = "`cargo xtask mutants --kind orderings`";
-    let score = audit.and_then(|Audit { date, standing }| Some((date, standing, standing.score()?)));
-    let Some((date, standing, score)) = score else {
-        return format!("Ordering audit score: none on record; {command} finds it.");
-    };
-    let (caught, all, explained) = (standing.caught, standing.run(), standing.explained);
-    let part = match standing.unknown {
-        0 => "all sites are covered".to_owned(),
-        left => format!("{:.0} % of the sites are covered, {left} were not run", standing.coverage().floor()),
-    };
+/// The state of a row: the worst of its tests.
+fn state(checks: &[Check], records: &Records, codes: &Codes) -> State {
+    checks.iter().map(|check| records.state(check, codes)).min().unwrap_or(State::Never)
+}
+
+/// How many rows of the sections, a lock and a property and a tool each, are of the present source.
+fn rows_line(states: &[State]) -> String {
+    let count = |state| states.iter().filter(|known| **known == state).count();
     format!(
-        "Ordering audit score: {score:.1} % ({caught} of {all} caught, {explained} explained; {part}; {date}, {command})"
+        "{} of {} rows below are records of the present source, {} are stale, and {} have a test that was never run, \
+         or that failed.",
+        count(State::Today),
+        states.len(),
+        count(State::Stale),
+        count(State::Never)
     )
 }
 
-fn overview(property: &Checked, is_shown: impl Fn(&[Check]) -> bool) -> String {
+/// The score of the orderings, over all sites of the present source, and what no model reports.
+fn audit_lines(standing: &Standing) -> String {
+    let Standing { caught, survived, explained, stale, never, since } = standing;
+    let (all, command) = (standing.all(), "cargo xtask mutants --kind orderings");
+    let percent = if all == 0 { 100.0 } else { 100.0 * *caught as f64 / all as f64 };
+    let since = since.as_ref().map_or(String::new(), |since| format!(", the oldest verdict is of {since}"));
+    let mut text = format!(
+        "Ordering audit: the source has {} weakened orderings. Comments explain {explained}. Of the other {all}, \
+         {caught} are caught ({percent:.1} %), {} survive, and {} are not audited; {stale} of these have a verdict \
+         that is stale (`{command}`{since}).\n",
+        all + explained,
+        survived.len(),
+        stale + never,
+    );
+    if !survived.is_empty() {
+        text += "\nThese survive:\n\n";
+        survived.iter().for_each(|ordering| text += &format!("- {ordering}\n"));
+    }
+    text
+}
+
+fn overview(
+    property: &Checked,
+    state: impl Fn(&[Check]) -> State,
+    is_shown: impl Fn(&[Check]) -> bool,
+) -> String {
     if property.tests.is_empty() {
         return if property.not.is_some() { "-" } else { "**EMPTY**" }.into();
     }
-    let letter = |tool: Tool| tool.name()[..1].to_uppercase();
     let (mut bold, mut plain) = (String::new(), String::new());
     for (tool, checks) in &property.tests {
-        if is_shown(checks) { bold += &letter(*tool) } else { plain += &letter(*tool) }
+        let letter = match state(checks) {
+            State::Never => continue,
+            State::Stale => tool.name()[..1].to_owned(),
+            State::Today => tool.name()[..1].to_uppercase(),
+        };
+        if is_shown(checks) { bold += &letter } else { plain += &letter }
     }
     let bold = if bold.is_empty() { bold } else { format!("**{bold}**") };
-    [bold, plain].into_iter().filter(|part| !part.is_empty()).collect::<Vec<_>>().join(" ")
+    let letters = [bold, plain].into_iter().filter(|part| !part.is_empty()).collect::<Vec<_>>().join(" ");
+    if letters.is_empty() { "not run".into() } else { letters }
 }
 
 /// The section of a lock.
-fn section(lock: &Lock, records: &Records, shown: impl Fn(&[Check]) -> Vec<String>) -> String {
+fn section(lock: &Lock, records: &Records, codes: &Codes, shown: impl Fn(&[Check]) -> Vec<String>) -> String {
     let mut text = format!("\n## `{}`\n\n", lock.name);
     text += "| property | tool | tests | bound | last run | planted bugs that it reports |\n";
     text += "|---|---|---|---|---|---|\n";
@@ -103,7 +161,10 @@ fn section(lock: &Lock, records: &Records, shown: impl Fn(&[Check]) -> Vec<Strin
                 None => "-".to_owned(),
                 Some(_) => some(&shown(checks)),
             };
-            let (tests, bound, date) = (tests.join(", "), bound(*tool, &found), dates(&found, checks.len()));
+            let is_stale = |check: &&Check| records.state(check, codes) == State::Stale;
+            let stale = checks.iter().filter(is_stale).count();
+            let (tests, bound) = (tests.join(", "), bound(*tool, &found));
+            let date = dates(&found, stale, checks.len());
             text += &format!("| {name} | {tool} | {tests} | {bound} | {date} | {bugs} |\n");
         }
     }
@@ -174,14 +235,15 @@ fn bound(tool: Tool, found: &[&Figures]) -> String {
     parts.join(", ")
 }
 
-/// The oldest day, and how many were never run.
-fn dates(found: &[&Figures], all: usize) -> String {
-    let oldest = found.iter().map(|figures| figures.date.as_str()).min().unwrap_or("never");
-    match all - found.len() {
-        0 => oldest.into(),
-        _ if found.is_empty() => oldest.into(),
-        left => format!("{oldest}, {left} of {all} never"),
-    }
+/// The oldest day, how many of `all` tests have a stale record, and how many have none.
+fn dates(found: &[&Figures], stale: usize, all: usize) -> String {
+    let Some(oldest) = found.iter().map(|figures| figures.date.as_str()).min() else { return "never".into() };
+    let part = |count: usize, what: &str| match count {
+        0 => String::new(),
+        count if count == all => format!(", {what}"),
+        count => format!(", {count} of {all} {what}"),
+    };
+    format!("{oldest}{}{}", part(stale, "stale"), part(all - found.len(), "never"))
 }
 
 /// `12345` as `12,345`.
@@ -200,7 +262,6 @@ fn grouped(number: u64) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::mutants::Standing;
 
     fn check(tool: Tool, test: &str) -> Check {
         Check { tool, package: "p".into(), target: tool.name().into(), test: test.into() }
@@ -219,6 +280,7 @@ mod tests {
         let mut records = Records::default();
         let figures = |threads, all, sampled, date: &str| Figures {
             date: date.into(),
+            code: if date.ends_with("23") { "now" } else { "before" }.into(),
             seconds: 1.5,
             threads,
             all,
@@ -232,47 +294,60 @@ mod tests {
             Tool::Vm => ["one", "two", "three", "four"].map(str::to_owned).into(),
             _ => Vec::new(),
         };
-        let text = section(&lock(), &records, bugs);
+        let codes = Codes::fixed(&[("p", "now")]);
+        let text = section(&lock(), &records, &codes, bugs);
         let vm = "| exclusion | vm | `a`, `b` | up to 16 threads, all 12 and 1,234,575 sampled executions, 3.0 s \
-                  | 2026-11-22 | `one`, `two`, `three`, 1 more |\n";
+                  | 2026-11-22, 1 of 2 stale | `one`, `two`, `three`, 1 more |\n";
         assert!(text.contains(vm), "{text}");
-        let stress = "| exclusion | stress | `a`, `b` | 1.5 s | 2026-11-22, 1 of 2 never | **none** |\n";
+        let stress =
+            "| exclusion | stress | `a`, `b` | 1.5 s | 2026-11-22, 1 of 2 stale, 1 of 2 never | **none** |\n";
         assert!(text.contains(stress), "{text}");
         assert!(text.contains("| no lost wake-up | **EMPTY** | | | | |\n"), "{text}");
         assert!(text.ends_with("does not apply:\n\n- order: no order is promised.\n"), "{text}");
-        let never = section(&lock(), &Records::default(), |_| Vec::new());
+        let never = section(&lock(), &Records::default(), &codes, |_| Vec::new());
         assert!(never.contains("| exclusion | vm | `a`, `b` | **not run** | never | **none** |"), "{never}");
     }
 
     #[test]
-    fn the_overview_tells_what_is_empty_from_what_does_not_apply() {
+    fn a_letter_is_of_a_record_of_the_present_source() {
         let lock = lock();
-        let is_vm = |checks: &[Check]| checks[0].tool == Tool::Vm;
-        assert_eq!(overview(&lock.properties[0], is_vm), "**V** S");
-        assert_eq!(overview(&lock.properties[0], |_| false), "VS");
-        assert_eq!(overview(&lock.properties[1], is_vm), "**EMPTY**");
-        assert_eq!(overview(&lock.properties[2], is_vm), "-");
+        let letters = |nth: usize, vm, stress, is_vm: bool| {
+            let state = |checks: &[Check]| if checks[0].tool == Tool::Vm { vm } else { stress };
+            overview(&lock.properties[nth], state, |checks| is_vm && checks[0].tool == Tool::Vm)
+        };
+        assert_eq!(letters(0, State::Today, State::Today, true), "**V** S");
+        assert_eq!(letters(0, State::Today, State::Today, false), "VS");
+        assert_eq!(letters(0, State::Today, State::Stale, true), "**V** s");
+        assert_eq!(letters(0, State::Stale, State::Today, true), "**v** S");
+        assert_eq!(letters(0, State::Today, State::Never, false), "V");
+        assert_eq!(letters(0, State::Never, State::Never, true), "not run");
+        assert_eq!(letters(1, State::Today, State::Today, true), "**EMPTY**");
+        assert_eq!(letters(2, State::Today, State::Today, true), "-");
     }
 
     #[test]
-    fn the_score_has_its_day_and_says_what_part_it_covers() {
-        let line = |standing| audit_line(Some(&Audit { date: "2026-11-23".into(), standing }));
-        let half = line(Standing { caught: 3, survived: 1, explained: 9, unknown: 4 });
-        let command = "2026-11-23, `cargo xtask mutants --kind orderings`)";
-        assert_eq!(
-            half,
-            format!(
-                "Ordering audit score: 75.0 % (3 of 4 caught, 9 explained; 50 % of the sites are covered, 4 were not \
-                 run; {command}"
-            )
-        );
-        let all = line(Standing { caught: 4, ..Standing::default() });
-        assert_eq!(
-            all,
-            format!(
-                "Ordering audit score: 100.0 % (4 of 4 caught, 0 explained; all sites are covered; {command}"
-            )
-        );
-        assert!(audit_line(None).starts_with("Ordering audit score: none on record"));
+    fn a_row_is_as_its_worst_test() {
+        let checks = ["a", "b", "c"].map(|test| check(Tool::Vm, test));
+        let codes = Codes::fixed(&[("p", "now")]);
+        let mut records = Records::default();
+        let figures = |code: &str| Some(Figures { code: code.into(), ..Figures::default() });
+        records.note(&checks[0], figures("now"));
+        records.note(&checks[1], figures("before"));
+        assert_eq!(state(&checks[..1], &records, &codes), State::Today);
+        assert_eq!(state(&checks[..2], &records, &codes), State::Stale);
+        assert_eq!(state(&checks, &records, &codes), State::Never);
+        let line = rows_line(&[State::Today, State::Stale, State::Stale, State::Never]);
+        assert!(line.starts_with("1 of 4 rows below are records of the present source, 2 are stale, and 1 "));
+    }
+
+    #[test]
+    fn the_score_is_of_all_orderings() {
+        let since = Some("2026-11-23".to_owned());
+        let survived = vec!["`x.rs`: Acquire -> Relaxed: SURVIVED".to_owned()];
+        let text = audit_lines(&Standing { caught: 3, survived, explained: 9, stale: 1, never: 1, since });
+        let part = "has 15 weakened orderings. Comments explain 9. Of the other 6, 3 are caught (50.0 %), \
+                    1 survive, and 2 are not audited; 1 of these have a verdict that is stale";
+        assert!(text.contains(part), "{text}");
+        assert!(text.ends_with("- `x.rs`: Acquire -> Relaxed: SURVIVED\n"), "{text}");
     }
 }

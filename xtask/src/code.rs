@@ -1,0 +1,236 @@
+//! Hashes of source code, by which a record says what it speaks of.
+//!
+//! A hash covers the tokens of the code, and neither comments, nor documentation, nor white space:
+//! a changed comment makes no record stale. It also leaves out modules of unit tests.
+//!
+//! | hash | covers |
+//! |---|---|
+//! | of a package ([`Codes`]) | its `src`, and that of the packages that it needs, such as `ulocks-core` |
+//! | of a file ([`of_file`]) | the file |
+//!
+//! A record does not cover the test itself, the test kit, and the virtual machine: they are tools.
+//! So a changed test does not make the records of all other tests stale. Whoever changes a test
+//! runs it.
+
+use crate::mutants::source::{is_punct, is_word, tokens};
+use crate::workspace::{Package, Workspace};
+use anyhow::Context;
+use proc_macro2::{Delimiter, TokenStream, TokenTree};
+use std::collections::BTreeMap;
+use std::fs;
+use std::hash::{Hash, Hasher};
+use std::path::Path;
+
+/// Packages that check locks, and are no part of one.
+const TOOLS: [&str; 3] = ["ulocks-vm", "ulocks-loom", "ulocks-testkit"];
+/// The workspace of the fuzz targets, which are in no package of ours.
+const FUZZ: &str = "fuzz";
+
+/// The hashes of the packages of a workspace.
+#[derive(Debug, Default, PartialEq, Eq)]
+pub struct Codes {
+    of: BTreeMap<String, String>,
+}
+
+impl Codes {
+    /// Reads the sources of all packages.
+    pub fn load(workspace: &Workspace) -> anyhow::Result<Self> {
+        let mut own = BTreeMap::new();
+        for package in workspace.packages.iter().filter(|package| package.is_public()) {
+            let mut hasher = Fnv::default();
+            sources(&package.dir.join("src"), &package.dir, &mut hasher)?;
+            own.insert(package.name.as_str(), hasher.finish());
+        }
+        let mut of = BTreeMap::new();
+        for package in &workspace.packages {
+            of.insert(package.name.clone(), text(whole(package, &own, workspace)));
+        }
+        let fuzz = workspace.root.join(FUZZ);
+        if fuzz.is_dir() {
+            of.insert(String::new(), text(whole(&Package::read(fuzz)?, &own, workspace)));
+        }
+        Ok(Self { of })
+    }
+
+    /// The hash of `package`. Fuzz targets have no package: the empty name stands for what they
+    /// run.
+    pub fn of(&self, package: &str) -> &str {
+        self.of.get(package).map_or("", String::as_str)
+    }
+
+    /// Hashes that were not read from source.
+    #[cfg(test)]
+    pub fn fixed(of: &[(&str, &str)]) -> Self {
+        Self { of: of.iter().map(|&(package, code)| (package.to_owned(), code.to_owned())).collect() }
+    }
+}
+
+/// The hash of `package` and of what it needs.
+fn whole(package: &Package, own: &BTreeMap<&str, u64>, workspace: &Workspace) -> u64 {
+    let (mut closure, mut open) = (BTreeMap::new(), vec![package]);
+    while let Some(package) = open.pop() {
+        let code = own.get(package.name.as_str()).copied().unwrap_or_default();
+        if closure.insert(package.name.as_str(), code).is_none() {
+            let all = workspace.packages.iter().filter(|other| !TOOLS.contains(&other.name.as_str()));
+            open.extend(all.filter(|other| package.needs(&other.name)));
+        }
+    }
+    let mut hasher = Fnv::default();
+    closure.hash(&mut hasher);
+    hasher.finish()
+}
+
+/// The hash of the code of a file.
+pub fn of_file(code: &str) -> Result<String, String> {
+    let mut hasher = Fnv::default();
+    hash_tokens(tokens(code)?, false, &mut hasher);
+    Ok(text(hasher.finish()))
+}
+
+fn text(hash: u64) -> String {
+    format!("{hash:016x}")
+}
+
+/// Hashes the sources below `dir`, without unit tests and programs.
+fn sources(dir: &Path, root: &Path, hasher: &mut Fnv) -> anyhow::Result<()> {
+    let entries = fs::read_dir(dir).with_context(|| format!("cannot read {}", dir.display()))?;
+    let mut paths = entries.map(|entry| Ok(entry?.path())).collect::<anyhow::Result<Vec<_>>>()?;
+    paths.sort();
+    for path in paths {
+        let stem = path.file_stem().and_then(|stem| stem.to_str()).unwrap_or_default();
+        if ["tests", "bin"].contains(&stem) {
+            continue;
+        }
+        if path.is_dir() {
+            sources(&path, root, hasher)?;
+        } else if path.extension().is_some_and(|extension| extension == "rs") {
+            path.strip_prefix(root)?.to_string_lossy().hash(hasher);
+            let code =
+                fs::read_to_string(&path).with_context(|| format!("cannot read {}", path.display()))?;
+            let code = tokens(&code).map_err(|fault| anyhow::anyhow!("{}: {fault}", path.display()))?;
+            hash_tokens(code, false, hasher);
+        }
+    }
+    Ok(())
+}
+
+/// Hashes all tokens, except those of documentation, and, unless `with_tests`, of unit tests.
+pub fn hash_tokens<H: Hasher>(tokens: TokenStream, with_tests: bool, hasher: &mut H) {
+    let mut trees = tokens.into_iter().peekable();
+    while let Some(tree) = trees.next() {
+        if is_punct(&tree, '#') {
+            trees.next_if(|next| is_punct(next, '!'));
+            if trees.next_if(is_documentation).is_some() {
+                continue;
+            }
+            if !with_tests && trees.next_if(is_of_tests).is_some() {
+                let ends = |tree: &TokenTree| is_punct(tree, ';') || is_block(tree);
+                trees.by_ref().find(ends);
+                continue;
+            }
+        }
+        match tree {
+            TokenTree::Group(group) => {
+                format!("{:?}", group.delimiter()).hash(hasher);
+                hash_tokens(group.stream(), with_tests, hasher);
+                0_u8.hash(hasher);
+            }
+            tree => tree.to_string().hash(hasher),
+        }
+    }
+}
+
+fn is_documentation(tree: &TokenTree) -> bool {
+    let TokenTree::Group(group) = tree else { return false };
+    group.stream().into_iter().next().is_some_and(|first| is_word(&first, "doc"))
+}
+
+/// Whether `tree` is the inside of `#[cfg(test)]` or of `#[cfg(all(test, ..))]`.
+fn is_of_tests(tree: &TokenTree) -> bool {
+    let TokenTree::Group(group) = tree else { return false };
+    if !group.stream().into_iter().next().is_some_and(|first| is_word(&first, "cfg")) {
+        return false;
+    }
+    let text = group.stream().to_string().replace(' ', "");
+    text == "cfg(test)" || text.starts_with("cfg(all(test,")
+}
+
+fn is_block(tree: &TokenTree) -> bool {
+    matches!(tree, TokenTree::Group(group) if group.delimiter() == Delimiter::Brace)
+}
+
+/// FNV-1a, of 64 bits. Records are kept in git, and the hasher of the standard library may change
+/// with its version.
+struct Fnv(u64);
+
+impl Default for Fnv {
+    fn default() -> Self {
+        Self(0xcbf2_9ce4_8422_2325)
+    }
+}
+
+impl Hasher for Fnv {
+    fn write(&mut self, bytes: &[u8]) {
+        for byte in bytes {
+            self.0 = (self.0 ^ u64::from(*byte)).wrapping_mul(0x0000_0100_0000_01b3);
+        }
+    }
+
+    fn finish(&self) -> u64 {
+        self.0
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::workspace::Manifest;
+
+    #[test]
+    fn code_counts_and_comments_and_unit_tests_do_not() {
+        let plain = of_file("fn f() { a(b) }").unwrap();
+        let same = [
+            "//! x\n\n/// y\nfn f() { // z\n    a(b) }",
+            "fn f() { a(b) }\n#[cfg(test)]\nmod tests { fn g() {} }",
+            "#[cfg(all(test, not(miri)))]\nmod tests;\nfn f() { a(b) }",
+        ];
+        for same in same {
+            assert_eq!(of_file(same).unwrap(), plain, "{same}");
+        }
+        for other in ["fn f() { a(c) }", "fn f() { a b () }", "#[cfg(x)] fn f() { a(b) }"] {
+            assert_ne!(of_file(other).unwrap(), plain, "{other}");
+        }
+        assert_eq!(plain, "b5132634b9b411c6", "another hash makes all records stale");
+    }
+
+    #[test]
+    fn a_package_has_the_code_of_what_it_needs_without_tools_and_tests() {
+        let dir = std::env::temp_dir().join(format!("ulocks-codes-{}", std::process::id()));
+        let _ = fs::remove_dir_all(&dir);
+        let write = |path: &str, text: &str| {
+            fs::create_dir_all(dir.join(path).parent().unwrap()).unwrap();
+            fs::write(dir.join(path), text).unwrap();
+        };
+        let package = |name: &str, manifest: &str| {
+            write(&format!("{name}/src/deep/x.rs"), "fn x() {}");
+            Package { name: name.into(), manifest: Manifest::parse(manifest), dir: dir.join(name) }
+        };
+        let uses = "[dependencies]\ncore.workspace = true\nulocks-vm.workspace = true\n\
+                    [dev-dependencies]\nbeside.workspace = true\n";
+        let packages =
+            vec![package("lock", uses), package("core", ""), package("ulocks-vm", ""), package("beside", "")];
+        let workspace = Workspace { root: dir.clone(), packages };
+        let code = || Codes::load(&workspace).unwrap().of("lock").to_owned();
+        let before = code();
+        write("lock/src/deep/tests.rs", "fn y() {}");
+        write("lock/src/bin/x.rs", "fn y() {}");
+        write("lock/tests/vm.rs", "fn y() {}");
+        write("ulocks-vm/src/deep/x.rs", "fn y() {}");
+        write("beside/src/deep/x.rs", "fn y() {}");
+        write("core/src/deep/x.rs", "/// New.\nfn x() {}");
+        assert_eq!(code(), before);
+        write("core/src/deep/x.rs", "fn y() {}");
+        assert_ne!(code(), before);
+        fs::remove_dir_all(dir).unwrap();
+    }
+}
