@@ -13,6 +13,7 @@
 //! | prose in comments is at most 100 columns wide; tables, code in fences and explained mutants are not prose | every source file |
 //! | prose is at most 100 columns wide ([`markdown`]) | every Markdown file |
 //! | a crate has a README and a `lib.rs`; a protocol in `raw.rs` has models in both model worlds and a stress test | public crates |
+//! | each lock has models, stress, a test of its layout, planted bugs, and a row of checks ([`locks`]) | lock crates |
 //! | a mutant applies, and the tests that must find it exist | `crates/*/mutants` |
 //! | what explains a weaker ordering stands at one that can become weaker | `src` of the lock crates and core |
 //! | a property of a lock has tests or a reason; the table is up to date | `crates/*/checks.toml` |
@@ -23,6 +24,7 @@
 
 mod figures;
 mod house;
+mod locks;
 mod markdown;
 mod nodes;
 
@@ -58,8 +60,7 @@ pub fn run(workspace: &Workspace, steps: &mut Steps) -> anyhow::Result<()> {
 fn check(workspace: &Workspace) -> anyhow::Result<Vec<String>> {
     let mut findings = Vec::new();
     for package in &workspace.packages {
-        let is_lock = package.dir.parent() == Some(&workspace.root.join("crates"))
-            && !NOT_LOCKS.contains(&package.name.as_str());
+        let is_lock = is_lock_crate(package, workspace);
         let manifest = shown(&package.dir.join("Cargo.toml"), &workspace.root);
         findings.extend(manifest_laws(package).into_iter().map(|what| format!("{manifest}: {what}")));
 
@@ -97,11 +98,17 @@ fn check(workspace: &Workspace) -> anyhow::Result<Vec<String>> {
     }
     findings.extend(spec::load(workspace)?.1);
     findings.extend(weaken::load(workspace)?.1);
+    findings.extend(locks::faults(workspace)?);
     findings.extend(verify::faults(workspace)?);
     findings.extend(house::faults(workspace)?);
     findings.extend(figures::faults(&workspace.root)?);
     findings.extend(markdown::faults(&workspace.root)?);
     Ok(findings)
+}
+
+fn is_lock_crate(package: &Package, workspace: &Workspace) -> bool {
+    package.dir.parent() == Some(&workspace.root.join("crates"))
+        && !NOT_LOCKS.contains(&package.name.as_str())
 }
 
 /// Laws of code, line by line; `in_lock` adds those of the lock crates.

@@ -87,9 +87,7 @@ fn wrong_maps(text: &str, root: &Path) -> anyhow::Result<Vec<String>> {
 fn aliases(workspace: &Workspace) -> anyhow::Result<BTreeMap<String, usize>> {
     let mut found = BTreeMap::new();
     for package in &workspace.packages {
-        if package.dir.parent() != Some(&workspace.root.join("crates"))
-            || super::NOT_LOCKS.contains(&package.name.as_str())
-        {
+        if !super::is_lock_crate(package, workspace) {
             continue;
         }
         for path in super::sources(&package.dir.join("src"))? {

@@ -17,12 +17,24 @@ pub struct Tests {
     pub all: BTreeSet<String>,
     /// The words in calls of macros, with the names of their modules: some may be names of tests.
     possible: BTreeSet<String>,
+    /// All names in their source, and in the modules that it takes from elsewhere.
+    words: BTreeSet<String>,
 }
 
 impl Tests {
     /// Whether there is a test `name`, or a macro may make one.
     pub fn has(&self, name: &str) -> bool {
         self.all.contains(name) || self.possible.contains(name)
+    }
+
+    /// Whether a test has `part` in its name, or a macro may make such a test.
+    pub fn has_part(&self, part: &str) -> bool {
+        self.all.iter().chain(&self.possible).any(|name| name.contains(part))
+    }
+
+    /// Whether the source names `word`.
+    pub fn names(&self, word: &str) -> bool {
+        self.words.contains(word)
     }
 }
 
@@ -56,7 +68,18 @@ fn read_target(root: &Path) -> Result<Tests, String> {
 fn read(file: &Path, children: &Path, prefix: &str, found: &mut Tests) -> Result<(), String> {
     let text = fs::read_to_string(file).map_err(|error| format!("{}: {error}", file.display()))?;
     let tokens: TokenStream = text.parse().map_err(|error| format!("{}: {error}", file.display()))?;
+    words(tokens.clone(), &mut found.words);
     items(tokens, file, children, prefix, found)
+}
+
+fn words(tokens: TokenStream, found: &mut BTreeSet<String>) {
+    for tree in tokens {
+        match tree {
+            TokenTree::Ident(name) => _ = found.insert(name.to_string()),
+            TokenTree::Group(group) => words(group.stream(), found),
+            _ => {}
+        }
+    }
 }
 
 fn items(
@@ -249,6 +272,8 @@ mod tests {
         ])
         .unwrap();
         assert_eq!(Vec::from_iter(found.all.clone()), ["a::deep::three", "a::one", "b::c", "e::four"]);
+        assert!(found.has_part("deep::th") && !found.has_part("two"), "two is no test");
+        assert!(found.names("two") && found.names("four") && !found.names("five"));
     }
 
     #[test]

@@ -1,0 +1,289 @@
+//! A law of the lock crates: each lock is checked, and not only each crate.
+//!
+//! A lock is a type that implements `RawMutex`, `RawRwLock` or `RawRobust` of this family, or a
+//! public type `RawNAME` in a file `raw.rs`, such as a semaphore or a condition variable. A type
+//! that is generic over another lock is none: it is checked with that lock.
+//!
+//! | what a lock needs | where |
+//! |---|---|
+//! | a row of checks, with a model and a stress test | `checks.toml`: `[[lock]]`, whose name ends in `NAME` |
+//! | models | `tests/vm*`, and `tests/loom*` if the crate has that |
+//! | a stress test | `tests/stress*` |
+//! | a test of its layout | `tests/layout` |
+//! | a planted bug in the folder of its source | the files of `mutants` that its row names |
+//!
+//! A test of a lock names its type: `NAME`, `RawNAME`, `NAMEWith` or `NAMEOf`. The law does not see
+//! whether the test does anything with it.
+
+use crate::mutants::source::{is_punct, is_word, tokens};
+use crate::mutants::spec::{self, Mutant};
+use crate::verify::map::{self, Lock, Tool};
+use crate::verify::scan;
+use crate::workspace::{Package, Workspace};
+use anyhow::Context;
+use proc_macro2::{TokenStream, TokenTree};
+use std::collections::BTreeMap;
+use std::fs;
+
+/// The traits of a raw lock.
+const TRAITS: [&str; 3] = ["RawMutex", "RawRwLock", "RawRobust"];
+/// Types that are a part of a lock, or a face of one: the package, the type, and why.
+const PARTS: [(&str, &str); 2] = [
+    // The two protocols of `RawFairMutex`, in one folder with it.
+    ("ulocks-fair", "Protocol"),
+    // A mutex of the C library or ours: its tests are programs in C.
+    ("ulocks-pthread", "Waitable"),
+];
+/// Locks that users know by another name.
+const NAMES: [(&str, &str); 1] = [("RecursiveRwLock", "RwLock")];
+
+/// A lock.
+#[derive(Debug, PartialEq, Eq)]
+struct Found {
+    /// The type.
+    name: String,
+    /// Where it is declared.
+    file: String,
+}
+
+/// What the locks of the workspace lack.
+pub fn faults(workspace: &Workspace) -> anyhow::Result<Vec<String>> {
+    let (rows, _) = map::load(workspace)?;
+    let (mutants, _) = spec::load(workspace)?;
+    let mut faults = Vec::new();
+    for package in workspace.packages.iter().filter(|package| super::is_lock_crate(package, workspace)) {
+        let mut files = Vec::new();
+        for path in super::sources(&package.dir.join("src"))? {
+            let text =
+                fs::read_to_string(&path).with_context(|| format!("cannot read {}", path.display()))?;
+            files.push((super::shown(&path, &workspace.root), text));
+        }
+        for lock in locks(&package.name, &files)? {
+            faults.extend(missing(&lock, package, &rows, &mutants));
+        }
+    }
+    Ok(faults)
+}
+
+/// The locks in `files`, the sources of `package`.
+fn locks(package: &str, files: &[(String, String)]) -> anyhow::Result<Vec<Found>> {
+    let (mut found, mut declared) = (BTreeMap::new(), BTreeMap::new());
+    for (file, text) in files {
+        // Few files have a lock, and most of the time would go into tokens.
+        if !TRAITS.iter().any(|name| text.contains(name)) && !text.contains("struct ") {
+            continue;
+        }
+        let tokens = tokens(text).map_err(|fault| anyhow::anyhow!("{file}: {fault}"))?;
+        let is_raw = file.ends_with("/raw.rs");
+        let mut types = Vec::new();
+        scan_items(tokens, &mut types);
+        for item in types {
+            match item {
+                Item::Declared(name) => {
+                    if is_raw && name.starts_with("Raw") {
+                        found.entry(name.clone()).or_insert_with(|| file.clone());
+                    }
+                    declared.entry(name).or_insert_with(|| file.clone());
+                }
+                Item::Implements(name) => _ = found.entry(name).or_insert_with(|| file.clone()),
+            }
+        }
+    }
+    found.retain(|name, _| !PARTS.contains(&(package, name.as_str())));
+    let place = |(name, file): (String, String)| {
+        let file = declared.get(&name).cloned().unwrap_or(file);
+        Found { name, file }
+    };
+    Ok(found.into_iter().map(place).collect())
+}
+
+enum Item {
+    /// `pub struct NAME`
+    Declared(String),
+    /// `impl .. TRAIT for NAME`
+    Implements(String),
+}
+
+fn scan_items(tokens: TokenStream, found: &mut Vec<Item>) {
+    let trees: Vec<TokenTree> = tokens.into_iter().collect();
+    for (at, tree) in trees.iter().enumerate() {
+        match (tree, trees.get(at + 1)) {
+            (word, Some(TokenTree::Ident(name))) if is_word(word, "struct") => {
+                found.push(Item::Declared(name.to_string()));
+            }
+            (word, _) if is_word(word, "impl") => found.extend(implements(&trees[at..])),
+            _ => {}
+        }
+    }
+}
+
+/// The type that an `impl` at the beginning of `trees` makes a lock.
+fn implements(trees: &[TokenTree]) -> Option<Item> {
+    let end = trees.iter().position(|tree| matches!(tree, TokenTree::Group(_) if is_block(tree)))?;
+    let head = &trees[..end];
+    let at = head.iter().position(|tree| is_word(tree, "for"))?;
+    let name = head[at + 1..].iter().find_map(|tree| match tree {
+        TokenTree::Ident(name) => Some(name.to_string()),
+        _ => None,
+    })?;
+    // Before `for`: the generics, which may have bounds, and then the path of the trait.
+    let TokenTree::Ident(last) = &head[at - 1] else { return None };
+    let is_foreign = head[..at].iter().any(|tree| is_word(tree, "lock_api"));
+    let mut path = at - 1;
+    while path >= 3 && is_punct(&head[path - 1], ':') && is_punct(&head[path - 2], ':') {
+        path -= 3;
+    }
+    // A bound of a parameter names another lock.
+    let is_adapter = head[..path].iter().any(|tree| tree.to_string().starts_with("Raw"));
+    let is_lock = TRAITS.iter().any(|name| last == name);
+    (is_lock && !is_foreign && !is_adapter).then_some(Item::Implements(name))
+}
+
+fn is_block(tree: &TokenTree) -> bool {
+    matches!(tree, TokenTree::Group(group) if group.delimiter() == proc_macro2::Delimiter::Brace)
+}
+
+/// What `lock` of `package` lacks.
+fn missing(lock: &Found, package: &Package, rows: &[Lock], mutants: &[Mutant]) -> Vec<String> {
+    let Found { name, file } = lock;
+    let plain = name.strip_prefix("Raw").unwrap_or(name);
+    let called = NAMES.iter().find(|(own, _)| own == name).map_or(plain, |(_, called)| *called);
+    let names = [name.clone(), plain.to_owned(), format!("{plain}With"), format!("{plain}Of")];
+    let mut missing = Vec::new();
+
+    let all = ["vm", "loom", "stress", "layout"].map(|prefix| (prefix, package.tests(prefix)));
+    for (prefix, targets) in all {
+        // Loom has no priority inheritance and no processes.
+        if prefix == "loom" && targets.is_empty() {
+            continue;
+        }
+        let is_named = |target: &String| {
+            scan::tests(&package.dir, target).is_ok_and(|tests| names.iter().any(|name| tests.names(name)))
+        };
+        if !targets.iter().any(is_named) {
+            let what = match prefix {
+                "vm" => "no model on the virtual machine",
+                "loom" => "no model under loom",
+                "stress" => "no stress test",
+                _ => "no test of the layout",
+            };
+            missing.push(format!("{what} names it: add one to tests/{prefix}"));
+        }
+    }
+
+    let of_row = |row: &&Lock| {
+        let (_, own) = row.name.rsplit_once("::").unwrap_or(("", &row.name));
+        own.split(',').next() == Some(called)
+    };
+    let rows: Vec<_> = rows.iter().filter(of_row).collect();
+    if rows.is_empty() {
+        let krate = package.name.trim_start_matches("ulocks-").replace('-', "_");
+        missing.push(format!("checks.toml has no row for it: add a [[lock]] named `{krate}::{called}`, with its planted bugs as `mutants`"));
+        return numbered(lock, missing);
+    }
+    let tools = |tool| rows.iter().flat_map(|row| &row.properties).any(|row| row.tests.contains_key(&tool));
+    if !tools(Tool::Vm) && !tools(Tool::Loom) {
+        missing.push("its row in checks.toml names no model".to_owned());
+    }
+    if !tools(Tool::Stress) {
+        missing.push("its row in checks.toml names no stress test".to_owned());
+    }
+    let folder = file.rsplit_once('/').map_or("", |(folder, _)| folder);
+    let plants = |mutant: &&Mutant| rows.iter().any(|row| row.mutants.contains(&mutant.spec));
+    if !mutants.iter().filter(plants).any(|mutant| mutant.file.starts_with(folder)) {
+        missing.push(format!("no planted bug of its row in checks.toml is in {folder}: add one to mutants/"));
+    }
+    numbered(lock, missing)
+}
+
+fn numbered(Found { name, file }: &Found, missing: Vec<String>) -> Vec<String> {
+    missing.into_iter().map(|what| format!("{file}: the lock `{name}`: {what}")).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::workspace::Manifest;
+    use std::path::PathBuf;
+
+    fn found(text: &str) -> Vec<String> {
+        let files = [("crates/x/src/tas/raw.rs".to_owned(), text.to_owned())];
+        locks("ulocks-x", &files).unwrap().into_iter().map(|lock| lock.name).collect()
+    }
+
+    #[test]
+    fn what_implements_a_raw_lock_is_a_lock_and_what_wraps_one_is_none() {
+        assert_eq!(found("unsafe impl<P: Policy> raw::RawMutex for RawTasMutex<P> {}"), ["RawTasMutex"]);
+        assert_eq!(found("impl RawRwLock for Flag { fn f() {} }"), ["Flag"]);
+        assert_eq!(found("pub struct RawEvent<P> where P: Policy { x: u8 }"), ["RawEvent"]);
+        for other in [
+            "unsafe impl<R: raw::RawMutex<Scope = Private>> RawMutex for Checked<R> {}",
+            "unsafe impl<L: RawMutex> RawMutex for Extended<L> {}",
+            "unsafe impl lock_api::RawMutex for Face {}",
+            "unsafe impl<P: Policy> raw::RawMutexFair for RawTasMutex<P> {}",
+            "impl<L: RawMutex> Default for Other<L> {}",
+            "fn f(lock: impl Fn()) { for x in RawMutex {} }",
+            "pub struct Node;",
+        ] {
+            assert_eq!(found(other), [""; 0], "{other}");
+        }
+    }
+
+    const ROW: &str = "
+[[lock]]
+name = \"x::TasMutex\"
+mutants = [\"mutex.toml\"]
+exclusion = { vm = [\"ulocks-unfair vm/mutex::at_most_one_is_inside\"] }
+wake-up = { not = \"x\" }
+order = { not = \"x\" }
+timeout = { not = \"x\" }
+last-touch = { stress = [\"ulocks-unfair stress/mutex::excludes\"] }
+";
+
+    /// What the lock `RawTasMutex` in a crate with these tests and rows lacks.
+    fn lacks(name: &str, tests: &[(&str, &str)], rows: &str) -> String {
+        let dir: PathBuf = std::env::temp_dir().join(format!("ulocks-law-{}-{name}", std::process::id()));
+        let _ = fs::remove_dir_all(&dir);
+        for (target, text) in tests {
+            fs::create_dir_all(dir.join("tests")).unwrap();
+            fs::write(dir.join("tests").join(target).with_extension("rs"), text).unwrap();
+        }
+        let package = Package { name: "ulocks-x".into(), manifest: Manifest::default(), dir: dir.clone() };
+        let workspace = Workspace::load().unwrap();
+        let (rows, faults) = map::parse(rows, "ulocks-unfair", &workspace);
+        assert_eq!(faults, [""; 0]);
+        let file = "crates/unfair/src/mutex/raw.rs".to_owned();
+        let lock = Found { name: "RawTasMutex".into(), file };
+        let mutants = spec::load(&workspace).unwrap().0;
+        let missing = missing(&lock, &package, &rows, &mutants).join("\n");
+        let _ = fs::remove_dir_all(dir);
+        missing
+    }
+
+    #[test]
+    fn a_lock_beside_a_tested_one_needs_tests_of_its_own() {
+        let of_other = [("vm", "RawMutex"), ("loom", "RawMutex"), ("stress", ""), ("layout", "TasMutexes")];
+        let missing = lacks("other", &of_other, "lock = []");
+        for what in [
+            "crates/unfair/src/mutex/raw.rs: the lock `RawTasMutex`: no model on the virtual machine names it",
+            "no model under loom names it",
+            "no stress test names it",
+            "no test of the layout names it",
+            "checks.toml has no row for it: add a [[lock]] named `x::TasMutex`, with its planted bugs",
+        ] {
+            assert!(missing.contains(what), "{what} is not in:\n{missing}");
+        }
+        assert_eq!(missing.lines().count(), 5, "{missing}");
+    }
+
+    #[test]
+    fn a_lock_with_tests_a_row_and_a_planted_bug_passes() {
+        let own =
+            [("vm", "vm_models! { [RawTasMutex] }"), ("stress", "x(TasMutex)"), ("layout", "TasMutexWith")];
+        assert_eq!(lacks("own", &own, ROW), "");
+        let no_bug = ROW.replace("mutex.toml", "asym.toml");
+        assert!(lacks("bug", &own, &no_bug).contains("no planted bug of its row in checks.toml is in"));
+        let no_stress = ROW.replace("stress = [\"ulocks-unfair stress/mutex::excludes\"]", "not = \"x\"");
+        assert!(lacks("stress", &own, &no_stress).contains("its row in checks.toml names no stress test"));
+    }
+}
