@@ -24,16 +24,13 @@ const GET: &str = "opam install herdtools7, or as litmus/README.md says";
 
 /// Runs each test and its variants, and demands the outcomes that the files expect.
 pub fn run(flags: &Litmus, shell: &Shell, workspace: &Workspace, steps: &mut Steps) -> anyhow::Result<()> {
-    need("herd7 (herdtools7)", GET, &["herd7", "-version"])?;
     let mut tests = Vec::new();
     steps.check("litmus files", "cargo xtask litmus", || {
         tests = read_all(&workspace.root)?;
         Ok(true)
     })?;
-    if let Some(filter) = &flags.filter {
-        tests.retain(|test| test.name.contains(filter.as_str()));
-        ensure!(!tests.is_empty(), "{filter}: no file in {DIR}/ of that name");
-    }
+    select(&mut tests, flags.filter.as_deref())?;
+    need("herd7 (herdtools7)", GET, &["herd7", "-version"])?;
 
     let out = workspace.target().join(DIR);
     fs::create_dir_all(&out)?;
@@ -45,6 +42,15 @@ pub fn run(flags: &Litmus, shell: &Shell, workspace: &Workspace, steps: &mut Ste
         }
     }
     failed.map_or(Ok(()), |failed| Err(failed.into()))
+}
+
+/// Keeps the tests whose names contain `filter`.
+fn select(tests: &mut Vec<Test>, filter: Option<&str>) -> anyhow::Result<()> {
+    if let Some(filter) = filter {
+        tests.retain(|test| test.name.contains(filter));
+        ensure!(!tests.is_empty(), "{filter}: no file in {DIR}/ has that in its name");
+    }
+    Ok(())
 }
 
 /// All tests of the repository, by name. It checks that the source has the lines that they quote.
@@ -261,6 +267,17 @@ fn replace(code: &str, replacements: &str) -> anyhow::Result<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_filter_that_fits_no_file_is_refused() {
+        let root = Workspace::load().unwrap().root;
+        let all = || read_all(&root).unwrap();
+        let (mut some, mut none) = (all(), all());
+        select(&mut some, Some("asym")).unwrap();
+        assert!(!some.is_empty() && some.len() < all().len());
+        let refused = select(&mut none, Some("no-such-file")).unwrap_err().to_string();
+        assert_eq!(refused, "no-such-file: no file in litmus/ has that in its name");
+    }
 
     const GOOD: &str = "AArch64 lb\n(* Load\n   buffering. *)\n(* Source: a/b.rs\n   \"x.load(Relaxed)\"\n   \
         \"y\" *)\n(* Expected: Never *)\n(* Variant plain: \"STLR\" => \"STR\", \"LDAR\" =>\n   \"LDR\". \

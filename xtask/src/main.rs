@@ -9,6 +9,7 @@
 
 mod asan;
 mod code;
+mod filters;
 mod flags;
 mod fuzz;
 mod header;

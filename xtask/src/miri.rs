@@ -5,6 +5,7 @@
 //! priority inheritance, waitv and shared mappings, so their tests say `#[cfg_attr(miri, ignore)]`.
 //! The virtual machine does not run under Miri, since Miri cannot switch stacks.
 
+use crate::filters;
 use crate::flags::Miri;
 use crate::steps::Steps;
 use crate::tools::{Missing, need, need_toolchain};
@@ -25,6 +26,7 @@ pub fn run(flags: &Miri, shell: &Shell, workspace: &Workspace, steps: &mut Steps
         bail!("--seeds 0: give at least 1; a seed is one schedule");
     }
     let packages = packages(workspace, &flags.package)?;
+    filters::check(&flags.filter, &packages, "miri", true)?;
     needs(toolchain)?;
 
     let with_files = packages.iter().any(|package| !package.tests("miri").is_empty());

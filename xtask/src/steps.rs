@@ -106,6 +106,11 @@ impl Steps {
         if passed { Ok(()) } else { Err(Failed { step: name.into(), repeat }) }
     }
 
+    /// How many tests the steps have run.
+    pub fn tests_run(&self) -> u64 {
+        self.tests.passed + self.tests.failed
+    }
+
     /// Prints what was done, and how many tests the steps reported.
     pub fn print_table(&self) {
         if self.done.is_empty() {

@@ -6,6 +6,7 @@
 //! instead. ThreadSanitizer cannot see what the kernel does to a word. `--cfg ulocks_tsan` compiles
 //! calls that tell it.
 
+use crate::filters;
 use crate::flags::Tsan;
 use crate::steps::Steps;
 use crate::tools::{Missing, need, need_toolchain};
@@ -20,6 +21,7 @@ use xshell::{Shell, cmd};
 pub fn run(flags: &Tsan, shell: &Shell, workspace: &Workspace, steps: &mut Steps) -> anyhow::Result<()> {
     let toolchain = flags.toolchain.as_deref().unwrap_or("nightly");
     let packages = workspace.select(&flags.package, "stress tests", |p| !p.tests("stress").is_empty())?;
+    filters::check(&flags.filter, &packages, "stress", false)?;
     needs(toolchain)?;
     let (rustflags, args) = (rustflags(), cargo_args(toolchain, &workspace.target())?);
     let packages = [dash_p(&packages), features(&packages, &LOCKS)].concat();
@@ -28,7 +30,7 @@ pub fn run(flags: &Tsan, shell: &Shell, workspace: &Workspace, steps: &mut Steps
         shell,
         "rustup run {toolchain} cargo test {args...} {packages...} --test stress* --no-fail-fast -- {filter...}"
     );
-    Ok(steps.run("tsan", test, &[("RUSTFLAGS", &rustflags)])?)
+    filters::demand_tests(filter, steps, |steps| Ok(steps.run("tsan", test, &[("RUSTFLAGS", &rustflags)])?))
 }
 
 /// Demands the toolchain and the sources that build instrumented code.

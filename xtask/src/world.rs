@@ -5,6 +5,7 @@
 //! no feature of that world. A world has a target directory of its own, because a change of
 //! `RUSTFLAGS` rebuilds everything.
 
+use crate::filters;
 use crate::steps::Steps;
 use crate::workspace::{LOCKS, Package, Workspace, dash_p, features};
 use std::env;
@@ -85,12 +86,15 @@ impl World {
     ) -> anyhow::Result<()> {
         let name = self.name.as_str();
         let packages = workspace.select(names, &format!("{name} models"), |p| self.has_models(p))?;
+        filters::check(filter, &packages, name, false)?;
         let (packages, models) = (self.args(&packages), format!("{name}*"));
         let run = cmd!(
             shell,
             "cargo test --profile model {packages...} --test {models} --no-fail-fast -- {filter...}"
         );
-        Ok(steps.run(name, run, &[&self.env(), more_env].concat())?)
+        filters::demand_tests(filter, steps, |steps| {
+            Ok(steps.run(name, run, &[&self.env(), more_env].concat())?)
+        })
     }
 }
 

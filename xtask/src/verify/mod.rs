@@ -27,7 +27,7 @@ use crate::code::Codes;
 use crate::flags;
 use crate::machines;
 use crate::mutants::{self, spec};
-use crate::steps::Steps;
+use crate::steps::{Failed, Steps};
 use crate::workspace::Workspace;
 use anyhow::{Context, bail};
 use map::{Check, Lock, Tool};
@@ -62,7 +62,8 @@ pub fn run(flags: &flags::Verify, workspace: &Workspace, steps: &mut Steps) -> a
         true => Ok(()),
         false => run_chosen(flags, workspace, steps, &locks, &mut records, &codes),
     };
-    if flags.plan {
+    let is_refused = ran.as_ref().is_err_and(|error| !error.is::<Failed>());
+    if flags.plan || is_refused {
         return ran;
     }
     let weakenings = mutants::weakenings(workspace)?;

@@ -19,6 +19,10 @@ pub struct Tests {
     possible: BTreeSet<String>,
     /// All names in their source, and in the modules that it takes from elsewhere.
     words: BTreeSet<String>,
+    /// The words in the calls of macros, by the macro.
+    calls: BTreeMap<String, BTreeSet<String>>,
+    /// The words in the definitions of macros, by the macro.
+    definitions: BTreeMap<String, BTreeSet<String>>,
 }
 
 impl Tests {
@@ -27,9 +31,13 @@ impl Tests {
         self.all.contains(name) || self.possible.contains(name)
     }
 
-    /// Whether a test has `part` in its name, or a macro may make such a test.
+    /// Whether a test has `part` in its name, or a macro of the target may make such a test.
     pub fn has_part(&self, part: &str) -> bool {
-        self.all.iter().chain(&self.possible).any(|name| name.contains(part))
+        let calls = self.calls.iter().filter(|(name, _)| self.definitions.contains_key(*name));
+        let made = self.definitions.iter().chain(calls).flat_map(|(_, words)| words);
+        // A macro knows no module that it is called in.
+        let last = part.rsplit("::").next().unwrap_or(part);
+        self.all.iter().any(|name| name.contains(part)) || made.into_iter().any(|word| word.contains(last))
     }
 
     /// Whether the source names `word`.
@@ -68,15 +76,43 @@ fn read_target(root: &Path) -> Result<Tests, String> {
 fn read(file: &Path, children: &Path, prefix: &str, found: &mut Tests) -> Result<(), String> {
     let text = fs::read_to_string(file).map_err(|error| format!("{}: {error}", file.display()))?;
     let tokens: TokenStream = text.parse().map_err(|error| format!("{}: {error}", file.display()))?;
-    words(tokens.clone(), &mut found.words);
+    words(tokens.clone(), found);
     items(tokens, file, children, prefix, found)
 }
 
-fn words(tokens: TokenStream, found: &mut BTreeSet<String>) {
+/// Reads the words, and which of them belong to macros.
+fn words(tokens: TokenStream, found: &mut Tests) {
+    let trees: Vec<TokenTree> = tokens.into_iter().collect();
+    for (at, tree) in trees.iter().enumerate() {
+        match tree {
+            TokenTree::Ident(name) => _ = found.words.insert(name.to_string()),
+            TokenTree::Group(group) => {
+                let of_macro = match &trees[..at] {
+                    [.., TokenTree::Ident(name), bang] if is_bang(bang) => Some((name, &mut found.calls)),
+                    [.., TokenTree::Ident(_), bang, TokenTree::Ident(name)] if is_bang(bang) => {
+                        Some((name, &mut found.definitions))
+                    }
+                    _ => None,
+                };
+                if let Some((name, known)) = of_macro {
+                    all_words(group.stream(), known.entry(name.to_string()).or_default());
+                }
+                words(group.stream(), found);
+            }
+            _ => {}
+        }
+    }
+}
+
+fn is_bang(tree: &TokenTree) -> bool {
+    matches!(tree, TokenTree::Punct(punct) if punct.as_char() == '!')
+}
+
+fn all_words(tokens: TokenStream, found: &mut BTreeSet<String>) {
     for tree in tokens {
         match tree {
             TokenTree::Ident(name) => _ = found.insert(name.to_string()),
-            TokenTree::Group(group) => words(group.stream(), found),
+            TokenTree::Group(group) => all_words(group.stream(), found),
             _ => {}
         }
     }
@@ -125,6 +161,8 @@ fn items(
                 if let Some(call) = called(&trees[at + 1..]) {
                     let made = made_by(&call, file)?;
                     found.all.extend(made.iter().map(|name| format!("{prefix}{name}")));
+                    // `::NAME!` and the group, whose words name no other tests.
+                    at += CALL;
                 }
             }
             // A call of a macro, but not its definition, in which a name stands before the group.
@@ -143,6 +181,9 @@ fn items(
 
 /// The crate whose macros make tests.
 const KIT: &str = "ulocks_testkit";
+
+/// How many tokens [`called`] reads.
+const CALL: usize = 5;
 
 /// The name of the macro, if these are the tokens of `::NAME!`.
 fn called(trees: &[TokenTree]) -> Option<String> {
@@ -288,6 +329,7 @@ mod tests {
         let text = "macro_rules! all { ($name:ident) => { #[test] fn $name() {} } }\nall!(one, two);";
         let found = scan(&[("vm.rs", text)]).unwrap();
         assert!(found.has("one") && found.has("two") && !found.has("three"));
+        assert!(found.has_part("a::one") && found.has_part("tw") && !found.has_part("three"));
         assert_eq!(Vec::from_iter(found.all.clone()), [""; 0]);
     }
 
