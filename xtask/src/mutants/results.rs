@@ -3,6 +3,9 @@
 //! `results.jsonl` has a line for each verdict, with a hash of the mutant and of the tokens of all
 //! sources that its tests are built from. A line counts as long as this hash does not change. So a
 //! changed comment makes no test run again.
+//!
+//! The line of a weakened ordering also has the hash of its file's code. By that one `cargo xtask
+//! verify` keeps verdicts in `verification.jsonl` (`standing.rs`).
 
 use super::exec::Verdict;
 use super::source;

@@ -179,3 +179,19 @@ fn each_world_has_its_flags_and_its_directory() {
     assert!(loom.contains("--cfg ulocks_loom") && loom.contains(r#""--profile" "model""#), "{loom}");
     assert!(loom.contains("ulocks-unfair/loom,ulocks-unfair/parking_lot"), "{loom}");
 }
+
+#[test]
+fn what_is_found_out_once_is_found_out_when_it_is_first_asked_for() {
+    let once = audit::Once::new();
+    let mut runs = 0;
+    for (key, found) in [("a", 1), ("a", 2), ("b", 3)] {
+        let known = once.get(key, || {
+            runs += 1;
+            Ok(found)
+        });
+        assert_eq!(known.unwrap(), if key == "a" { 1 } else { 3 });
+    }
+    assert_eq!(runs, 2);
+    assert!(once.get("c", || Err(anyhow::anyhow!("x"))).is_err());
+    assert_eq!(once.into_known(), [1, 3]);
+}
