@@ -20,6 +20,8 @@
 //!    memory in which it was acquired, and a set that was performed is not taken for a removed one.
 //! 2. A child of fork inherits the number, but not the other threads. It may keep the memory of a
 //!    removed array until it ends.
+//! 3. A mapping that has lost its file (see `fault.rs`) is out of the table before it is made
+//!    blank. So no operation changes its words that has not begun before, and others get EIO.
 //!
 //! No lock guards the table, so it works in a child of fork and in a signal handler.
 
@@ -28,11 +30,12 @@ use crate::config::{MOST_OPS, path_of};
 use crate::layout::{Header, Layout, MAGIC, PAGE, Row, Sleeper, VERSION};
 use crate::registry::{self, ARRAYS, PROCESSES};
 use crate::section::Section;
-use crate::sys::{self, Answer, File};
+use crate::sys::{self, Answer, Errno, File};
 use crate::word::Word;
+use core::mem::offset_of;
 use core::ptr::null_mut;
 use ulocks_core::sync::Ordering::{AcqRel, Acquire, Relaxed, Release};
-use ulocks_core::sync::{AtomicPtr, AtomicU32, AtomicU64};
+use ulocks_core::sync::{AtomicBool, AtomicPtr, AtomicU32, AtomicU64};
 
 /// The process's view of a mapped array. It lives for ever; its mapping may be blank after the
 /// array is removed.
@@ -51,6 +54,10 @@ pub struct Array {
     /// The slot that this process had last.
     pub last_slot: AtomicU32,
     users: AtomicU32,
+    /// Whether the file became shorter than the mapping.
+    is_lost: AtomicBool,
+    /// The array that was mapped before.
+    next: AtomicPtr<Array>,
 }
 
 /// A flag of `users`: the array is not in the table any more.
@@ -61,6 +68,8 @@ unsafe impl Sync for Array {}
 // SAFETY: as above; nothing belongs to a thread.
 unsafe impl Send for Array {}
 
+/// The array that was mapped last, and through `next` all others.
+static ALL: AtomicPtr<Array> = AtomicPtr::new(null_mut());
 static TABLE: [AtomicPtr<Array>; ARRAYS] = [const { AtomicPtr::new(null_mut()) }; ARRAYS];
 
 /// The array with this id, if the process has mapped it.
@@ -74,10 +83,34 @@ pub fn mapped(id: u32) -> Option<&'static Array> {
     Some(unsafe { &*array }).filter(|array| array.id == id)
 }
 
+/// Makes the array blank that has `address` in its mapping, for it has lost its file there. Whether
+/// there is such an array.
+pub fn lose(address: usize) -> bool {
+    let mut next = ALL.load(Acquire);
+    while !next.is_null() {
+        // SAFETY: arrays live for ever.
+        let array = unsafe { &*next };
+        let start = array.base as usize;
+        if (start..start + array.layout.bytes).contains(&address) {
+            let first = !array.is_lost.swap(true, AcqRel);
+            let entry = &TABLE[array.id as usize % ARRAYS];
+            let _ = entry.compare_exchange(next, null_mut(), AcqRel, Acquire); // Invariant 3.
+            let is_blank = array.blank().is_ok();
+            if first && is_blank {
+                complain(array.id);
+            }
+            return is_blank;
+        }
+        next = array.next.load(Acquire);
+    }
+    false
+}
+
 /// The array with this id. No lock is held.
 ///
 /// # Errors
-/// EINVAL if there is none; what the kernel says if its file cannot be opened.
+/// EINVAL if there is none; EIO if its file is damaged; what the kernel says if that cannot be
+/// opened.
 pub fn attach(id: u32) -> Answer<&'static Array> {
     let answer = open(id);
     if answer.is_err() {
@@ -97,7 +130,7 @@ pub fn attach(id: u32) -> Answer<&'static Array> {
 /// As [`attach`].
 pub fn open(id: u32) -> Answer<&'static Array> {
     if let Some(array) = mapped(id) {
-        return if array.is_gone() { Err(libc::EINVAL) } else { Ok(array) };
+        return if array.is_gone() { Err(array.why_gone()) } else { Ok(array) };
     }
     let file = File::open(&path_of(id), libc::O_RDWR, 0).map_err(|error| match error {
         libc::ENOENT | libc::ELOOP => libc::EINVAL,
@@ -105,19 +138,20 @@ pub fn open(id: u32) -> Answer<&'static Array> {
         error => error,
     })?;
     let stat = file.stat()?;
-    let head = file.map_checked(&stat, PAGE, id)?.cast::<Header>();
-    // SAFETY: a page is mapped there, and all fields are integers.
-    let view = unsafe { &*head };
-    let (nsems, slots) = (view.nsems.load(Relaxed) as usize, view.slots.load(Relaxed) as usize);
-    let is_ours = view.magic.load(Acquire) == MAGIC
-        && view.version.load(Relaxed) == VERSION
-        && view.id.load(Relaxed) == id
-        && view.processes.load(Relaxed) as usize == PROCESSES
+    // The file may become shorter at any time, so it is not looked at through a mapping.
+    let mut head = [0; 64];
+    let has_head = stat.st_mode & libc::S_IFMT == libc::S_IFREG && file.read(&mut head)? == head.len();
+    let field = |at: usize| u32::from_ne_bytes([head[at], head[at + 1], head[at + 2], head[at + 3]]);
+    let (nsems, slots) =
+        (field(offset_of!(Header, nsems)) as usize, field(offset_of!(Header, slots)) as usize);
+    let is_ours = has_head
+        && head.starts_with(&MAGIC.to_ne_bytes())
+        && field(offset_of!(Header, version)) == VERSION
+        && field(offset_of!(Header, id)) == id
+        && field(offset_of!(Header, processes)) as usize == PROCESSES
         && (1..=ARRAYS).contains(&nsems)
         && (1..=ARRAYS).contains(&slots);
-    let is_removed = view.removed.load(Relaxed) != 0;
-    // SAFETY: no other thread has seen this mapping.
-    unsafe { sys::unmap(head.cast(), PAGE) };
+    let is_removed = field(offset_of!(Header, removed)) != 0;
     let layout = Layout::new(nsems.max(1), slots.max(1));
     if !is_ours || stat.st_size as usize != layout.bytes {
         complain(id);
@@ -136,16 +170,6 @@ fn complain(id: u32) {
     sys::complain(&[&path[..end], b" is damaged or of another version; `ulocks-ipcrm -s` removes it"]);
 }
 
-impl File {
-    fn map_checked(&self, stat: &libc::stat, least: usize, id: u32) -> Answer<*mut u8> {
-        if stat.st_mode & libc::S_IFMT != libc::S_IFREG || (stat.st_size as usize) < least {
-            complain(id);
-            return Err(libc::EIO);
-        }
-        self.map(least)
-    }
-}
-
 /// Maps the whole file and puts it into the table.
 fn publish(id: u32, file: &File, layout: Layout) -> Answer<&'static Array> {
     let place = arena::take::<Array>()?;
@@ -158,16 +182,27 @@ fn publish(id: u32, file: &File, layout: Layout) -> Answer<&'static Array> {
         layout,
         last_slot: AtomicU32::new(0),
         users: AtomicU32::new(0),
+        is_lost: AtomicBool::new(false),
+        next: AtomicPtr::new(null_mut()),
     };
     // SAFETY: the arena has just given the place to this thread alone.
     unsafe { place.write(array) };
+    // SAFETY: what was just written lives for ever.
+    let array = unsafe { &*place };
+    let mut last = ALL.load(Acquire);
+    loop {
+        array.next.store(last, Relaxed);
+        match ALL.compare_exchange(last, place, AcqRel, Acquire) {
+            Ok(_) => break,
+            Err(now) => last = now,
+        }
+    }
     let entry = &TABLE[id as usize % ARRAYS];
     let mut known = entry.load(Acquire);
     loop {
-        if let Some(array) = mapped(id) {
-            // SAFETY: no other thread has seen this mapping.
-            unsafe { sys::unmap(base, layout.bytes) };
-            return Ok(array);
+        if let Some(first) = mapped(id) {
+            let _ = array.blank(); // Without it, the unused mapping keeps the file.
+            return Ok(first);
         }
         match entry.compare_exchange(known, place, AcqRel, Acquire) {
             Ok(old) => {
@@ -175,8 +210,7 @@ fn publish(id: u32, file: &File, layout: Layout) -> Answer<&'static Array> {
                     // SAFETY: what the table points to lives for ever.
                     unsafe { &*old }.retire();
                 }
-                // SAFETY: as above.
-                return Ok(unsafe { &*place });
+                return Ok(array);
             }
             Err(now) => known = now,
         }
@@ -205,14 +239,7 @@ pub struct New {
 /// Makes the file of an array. What has its name is the remains of one that was never complete.
 pub fn make(new: New) -> Answer<&'static Array> {
     let path = path_of(new.id);
-    let flags = libc::O_RDWR | libc::O_CREAT | libc::O_EXCL;
-    let file = match File::open(&path, flags, 0o600) {
-        Err(libc::EEXIST) => {
-            sys::unlink(&path)?;
-            File::open(&path, flags, 0o600)
-        }
-        answer => answer,
-    }?;
+    let file = File::make(&path)?;
     let layout = Layout::new(new.nsems as usize, new.waiters as usize);
     let complete = || -> Answer<&'static Array> {
         file.allocate(layout.sleepers)?;
@@ -376,6 +403,26 @@ impl Array {
         head.removed.load(Acquire) != 0 || head.magic.load(Relaxed) != MAGIC
     }
 
+    /// What a call on an array that is gone ends with: EINVAL if it was removed, EIO if its file
+    /// was truncated or cleared.
+    pub fn why_gone(&self) -> Errno {
+        let is_removed = self.head().removed.load(Acquire) != 0 || self.users.load(Acquire) & RETIRED != 0;
+        if is_removed && !self.is_lost() { libc::EINVAL } else { libc::EIO }
+    }
+
+    /// Whether the mapping has lost its file.
+    pub fn is_lost(&self) -> bool {
+        self.is_lost.load(Acquire)
+    }
+
+    /// What a call on this array ends with: EIO if the array was lost meanwhile.
+    ///
+    /// # Errors
+    /// As in `answer`, and EIO.
+    pub fn unless_lost<T>(&self, answer: Answer<T>) -> Answer<T> {
+        if self.is_lost() { Err(libc::EIO) } else { answer }
+    }
+
     /// Completes the removal of an array whose remover may have died on the way, and forgets it.
     fn finish_removal(&'static self) {
         match Section::enter(self) {
@@ -396,7 +443,7 @@ impl Array {
     /// (R)
     fn retire(&self) {
         if self.users.fetch_or(RETIRED, AcqRel) & !RETIRED == 0 {
-            self.blank();
+            let _ = self.blank(); // Without it, the mapping stays marked as removed.
         }
     }
 
@@ -420,14 +467,14 @@ impl Array {
     /// (L)
     pub fn let_go(&self) {
         if self.users.fetch_sub(1, AcqRel) == RETIRED + 1 {
-            self.blank();
+            let _ = self.blank(); // As in `retire`.
         }
     }
 
     /// Invariant 1. Two threads may come here, one after a failed (H): the second changes nothing.
-    fn blank(&self) {
+    fn blank(&self) -> Answer<()> {
         // SAFETY: the range is this array's. All-zero parts are valid, and say that it is gone.
-        unsafe { sys::blank(self.base, self.layout.bytes) };
+        unsafe { sys::blank(self.base, self.layout.bytes) }
     }
 
     /// The indices of the rows in use.

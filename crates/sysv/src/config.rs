@@ -7,7 +7,9 @@ use ulocks_core::sync::{AtomicPtr, AtomicU32};
 
 /// The longest path of the directory, in bytes.
 pub const LONGEST: usize = 255;
-const DEFAULT: &[u8] = b"/dev/shm/ulocks-sysv";
+/// The start of the default: the number of the effective user follows.
+const DEFAULT: &[u8] = b"/dev/shm/ulocks-sysv-";
+const MOST_DIGITS: usize = 10;
 
 /// A number of the environment.
 struct Number {
@@ -87,6 +89,8 @@ static VALUES: [AtomicU32; NUMBERS.len()] = [const { AtomicU32::new(0) }; NUMBER
 /// The directory: a length, and that many bytes.
 static FOLDER: AtomicPtr<[u8; LONGEST + 1]> = AtomicPtr::new(null_mut());
 static FOLDER_LEN: AtomicU32 = AtomicU32::new(0);
+/// The access bits of the directory.
+static FOLDER_MODE: AtomicU32 = AtomicU32::new(0);
 
 /// The settings; `None` if the process uses the kernel's semaphores, because a setting is bad.
 ///
@@ -130,13 +134,28 @@ fn read() -> Answer<u32> {
         }
     }
     let name = c"ULOCKS_SYSV_DIR";
-    let folder = sys::environment(name).filter(|path| !path.is_empty()).unwrap_or(DEFAULT);
+    let user = crate::access::user();
+    let mut own = [0; DEFAULT.len() + MOST_DIGITS];
+    own[..DEFAULT.len()].copy_from_slice(DEFAULT);
+    let own_len = DEFAULT.len() + write_number(user, &mut own[DEFAULT.len()..]);
+    let given = sys::environment(name).filter(|path| !path.is_empty());
     if mode == FILES {
-        match remember(folder) {
+        match remember(given.unwrap_or(&own[..own_len]), given.is_none().then_some(user)) {
             Ok(()) => {}
             Err(error @ (libc::EMFILE | libc::ENFILE | libc::ENOMEM | libc::EINTR)) => return Err(error),
             Err(_) => {
-                refuse(name, folder, b"an absolute path of at most 255 bytes, of a folder that can be made");
+                match given {
+                    Some(folder) => refuse(
+                        name,
+                        folder,
+                        b"an absolute path of at most 255 bytes, of a folder that can be made",
+                    ),
+                    None => sys::complain(&[
+                        &own[..own_len],
+                        b" is not a folder that its user alone may use",
+                        KERNEL_THEN,
+                    ]),
+                }
                 mode = KERNEL;
             }
         }
@@ -147,16 +166,30 @@ fn read() -> Answer<u32> {
     }
 }
 
+const KERNEL_THEN: &[u8] = b"; the program runs on the kernel's semaphores";
+
 fn refuse(name: &core::ffi::CStr, given: &[u8], rule: &[u8]) {
-    let then = b"; the program runs on the kernel's semaphores";
-    sys::complain(&[name.to_bytes(), b"=", given, b" is not allowed: it must be ", rule, then]);
+    sys::complain(&[name.to_bytes(), b"=", given, b" is not allowed: it must be ", rule, KERNEL_THEN]);
 }
 
 fn parse(text: &[u8]) -> Option<u32> {
     core::str::from_utf8(text).ok()?.parse().ok()
 }
 
-fn remember(folder: &[u8]) -> Answer<()> {
+/// Writes a number in decimal. Returns how many digits it has.
+fn write_number(number: u32, into: &mut [u8]) -> usize {
+    let digits = number.checked_ilog10().unwrap_or(0) as usize + 1;
+    let mut rest = number;
+    for place in into[..digits].iter_mut().rev() {
+        *place = b'0' + (rest % 10) as u8;
+        rest /= 10;
+    }
+    digits
+}
+
+/// Notes the directory, which is made if need be. With `owner`, it must be one that this user alone
+/// may use.
+fn remember(folder: &[u8], owner: Option<u32>) -> Answer<()> {
     if folder.len() > LONGEST || folder.first() != Some(&b'/') {
         return Err(libc::EINVAL);
     }
@@ -168,11 +201,29 @@ fn remember(folder: &[u8]) -> Answer<()> {
         // The first thread's copy stays.
         let _ = FOLDER.compare_exchange(null_mut(), place, AcqRel, Acquire);
     }
-    match sys::make_folder(&path(b"")) {
+    let mut path = path(b"");
+    if owner.is_some() {
+        path[folder.len()] = 0; // With a slash at its end, a symbolic link would be followed.
+    }
+    match sys::make_folder(&path) {
         Ok(()) | Err(libc::EEXIST) => {}
         Err(error) => return Err(error),
     }
-    sys::File::open(&path(b""), libc::O_DIRECTORY | libc::O_RDONLY, 0).map(drop)
+    let stat = sys::File::open(&path, libc::O_DIRECTORY | libc::O_RDONLY, 0)?.stat()?;
+    if owner.is_some_and(|owner| stat.st_uid != owner || stat.st_mode & 0o077 != 0) {
+        return Err(libc::EACCES);
+    }
+    FOLDER_MODE.store(stat.st_mode, Relaxed);
+    Ok(())
+}
+
+/// The access bits of the registry: those may use it who may make files in the directory.
+pub fn registry_mode() -> u32 {
+    let folder = FOLDER_MODE.load(Relaxed);
+    [0o030, 0o003]
+        .into_iter()
+        .filter(|class| folder & class == *class)
+        .fold(0o600, |all, class| all | class << 1)
 }
 
 /// The path of `name` in the directory, with a zero byte at its end.
@@ -192,11 +243,19 @@ pub fn path(name: &[u8]) -> [u8; LONGEST + 33] {
 
 /// The path of the file of array `id`.
 pub fn path_of(id: u32) -> [u8; LONGEST + 33] {
-    let mut name = *b"sem.0000000000";
-    let (mut rest, mut at) = (id, name.len());
-    while at > 4 {
-        at -= 1;
-        name[at] = b'0' + (rest % 10) as u8;
+    numbered(*b"sem.0000000000", id)
+}
+
+/// The path of a registry that thread `thread` makes.
+pub fn path_of_new_registry(thread: u32) -> [u8; LONGEST + 33] {
+    numbered(*b"registry.0000000000", thread)
+}
+
+/// The path of a name whose last digits are a number.
+fn numbered<const LEN: usize>(mut name: [u8; LEN], number: u32) -> [u8; LONGEST + 33] {
+    let mut rest = number;
+    for place in name[LEN - MOST_DIGITS..].iter_mut().rev() {
+        *place = b'0' + (rest % 10) as u8;
         rest /= 10;
     }
     path(&name)

@@ -5,6 +5,7 @@ mod access;
 mod arena;
 mod array;
 mod config;
+mod fault;
 mod layout;
 mod list;
 mod lock;

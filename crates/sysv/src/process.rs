@@ -170,10 +170,10 @@ fn attach(process: &'static Process) {
 
 fn claim_new(registry: &'static Registry, me: &'static Me) -> Answer<Slot> {
     let (number, start) = (me.number.load(Relaxed), start_of(me.number.load(Relaxed)));
-    let mut found = reserve(registry, number, start);
+    let mut found = reserve(registry, number, start)?;
     if found.is_none() {
         scavenge(registry);
-        found = reserve(registry, number, start);
+        found = reserve(registry, number, start)?;
     }
     let slot = found.ok_or(libc::ENOMEM)?;
     me.identity.store(slot.identity, Relaxed);
@@ -184,8 +184,8 @@ fn claim_new(registry: &'static Registry, me: &'static Me) -> Answer<Slot> {
 }
 
 /// (C) or (E).
-fn reserve(registry: &'static Registry, number: u32, start: u64) -> Option<Slot> {
-    let section = registry.enter();
+fn reserve(registry: &'static Registry, number: u32, start: u64) -> Answer<Option<Slot>> {
+    let section = registry.enter()?;
     let high = (registry.process_high.load(Relaxed) as usize).min(PROCESSES);
     let own = registry.processes[..high].iter().position(|process| {
         process.identity.load(Relaxed) != 0
@@ -218,7 +218,7 @@ fn reserve(registry: &'static Registry, number: u32, start: u64) -> Option<Slot>
         })
     };
     section.leave();
-    slot
+    Ok(slot)
 }
 
 /// Applies what dead processes have left in all arrays, and frees their slots.
@@ -238,7 +238,7 @@ fn give_up(registry: &'static Registry, index: usize, identity: u64) {
     if has_undo && !crate::undo::apply_everywhere(registry, index, identity) {
         return; // An array that this process may not open: another process frees the slot.
     }
-    let section = registry.enter();
+    let Ok(section) = registry.enter() else { return };
     if process.identity.load(Relaxed) == identity {
         process.rows.store(0, Relaxed);
         process.identity.store(0, Release); // (F)
@@ -284,8 +284,13 @@ pub fn is_suspect(registry: &Registry, index: usize, identity: u64) -> bool {
     })
 }
 
-/// Whether the process that had slot `index` with this identity is gone (invariants 1 and 2).
+/// Whether the process that had slot `index` with this identity is gone (invariants 1 and 2). In a
+/// registry that was lost, nobody is.
 pub fn is_gone(registry: &Registry, index: usize, identity: u64) -> bool {
+    seems_gone(registry, index, identity) && registry.check().is_ok()
+}
+
+fn seems_gone(registry: &Registry, index: usize, identity: u64) -> bool {
     let Some(process) = registry.processes.get(index) else { return true };
     if process.identity.load(Acquire) != identity {
         return true;
@@ -310,7 +315,7 @@ pub fn is_gone(registry: &Registry, index: usize, identity: u64) -> bool {
 pub fn is_thread_gone(registry: &Registry, slot: Slot, thread: u32) -> bool {
     let Some(process) = registry.processes.get(slot.index) else { return true };
     if process.identity.load(Acquire) != slot.identity || process.epoch.load(Relaxed) != slot.epoch {
-        return true;
+        return registry.check().is_ok();
     }
     const THREAD: u32 = (1 << 30) - 1;
     let word = process.token.word().load(Acquire);

@@ -11,6 +11,7 @@
 //!
 //! # Invariants
 //! 1. Entries change under the registry's lock. So does the claim of a process slot.
+//!    The file has its size and its format before it has its name. Another size is damage.
 //! 2. A used entry has its id, key and length written before (M), and (M) is one store. If the
 //!    holder of the lock dies before (M), a file without an entry is left. The thread that gets the
 //!    lock then removes the file of the last sequence number.
@@ -28,7 +29,7 @@ use crate::process::Process;
 use crate::sys::{self, Answer, File};
 use core::ptr::null_mut;
 use ulocks_core::sync::Ordering::{AcqRel, Acquire, Relaxed, Release};
-use ulocks_core::sync::{AtomicPtr, AtomicU32, AtomicU64};
+use ulocks_core::sync::{AtomicBool, AtomicPtr, AtomicU32, AtomicU64};
 
 /// How many arrays there can be: as many as the kernel's.
 pub const ARRAYS: usize = 32_768;
@@ -77,21 +78,21 @@ pub struct Registry {
 static REGISTRY: AtomicPtr<Registry> = AtomicPtr::new(null_mut());
 
 /// The registry of the directory, opened at the first call.
+///
+/// # Errors
+/// EIO if it is damaged, also if that has happened since the first call.
 pub fn get() -> Answer<&'static Registry> {
     let known = REGISTRY.load(Acquire);
     if !known.is_null() {
-        // SAFETY: what REGISTRY points to is mapped for ever, and has been checked.
-        return Ok(unsafe { &*known });
+        // SAFETY: what REGISTRY points to is mapped for ever.
+        let registry = unsafe { &*known };
+        return registry.check().inspect_err(|_| complain()).map(|()| registry);
     }
     config::get()?.ok_or(libc::ENOSYS)?;
+    crate::fault::install();
     let mapped = open().inspect_err(|&error| {
         if error == libc::EIO {
-            let path = config::path(b"registry");
-            let end = path.iter().position(|&byte| byte == 0).unwrap_or(0);
-            sys::complain(&[
-                &path[..end],
-                b" is damaged or of another version: remove the folder when no program uses it",
-            ]);
+            complain();
         }
     })?;
     let registry = match REGISTRY.compare_exchange(null_mut(), mapped, AcqRel, Acquire) {
@@ -106,50 +107,75 @@ pub fn get() -> Answer<&'static Registry> {
     Ok(unsafe { &*registry })
 }
 
+/// Says once that the registry cannot be used.
+fn complain() {
+    static SAID: AtomicBool = AtomicBool::new(false);
+    if !SAID.swap(true, Relaxed) {
+        let path = config::path(b"registry");
+        let end = path.iter().position(|&byte| byte == 0).unwrap_or(0);
+        sys::complain(&[
+            &path[..end],
+            b" is damaged or of another version: remove the folder when no program uses it",
+        ]);
+    }
+}
+
+/// Makes the mapping blank if `address` is in it, for it has lost its file there. Whether it did.
+pub fn lose(address: usize) -> bool {
+    let start = REGISTRY.load(Acquire);
+    let bytes = size_of::<Registry>();
+    let is_here = !start.is_null() && (start as usize..start as usize + bytes).contains(&address);
+    // SAFETY: all users look at `magic`, and an all-zero registry is valid.
+    is_here && unsafe { sys::blank(start.cast(), bytes) }.is_ok()
+}
+
 fn open() -> Answer<*mut Registry> {
-    const ALL_USERS: u32 = 0o666;
     let size = size_of::<Registry>();
     let path = config::path(b"registry");
-    // Without O_CREAT first: Linux refuses that for files of other users in a sticky folder.
     let file = match File::open(&path, libc::O_RDWR, 0) {
         Err(libc::ENOENT) => {
-            match File::open(&path, libc::O_RDWR | libc::O_CREAT | libc::O_EXCL, ALL_USERS) {
-                Ok(file) => {
-                    let _ = file.set_mode(ALL_USERS); // The umask may be strict.
-                    Ok(file)
-                }
-                Err(libc::EEXIST) => File::open(&path, libc::O_RDWR, 0),
-                Err(error) => Err(error),
-            }
+            make(&path)?;
+            File::open(&path, libc::O_RDWR, 0)
         }
         answer => answer,
     }?;
-    let _lock = file.lock()?;
     let stat = file.stat()?;
-    if stat.st_mode & libc::S_IFMT != libc::S_IFREG {
+    // The file may become shorter at any time, so it is not looked at through a mapping.
+    let mut head = [0; HEAD.len()];
+    let is_regular = stat.st_mode & libc::S_IFMT == libc::S_IFREG;
+    if !is_regular || stat.st_size != size as i64 || file.read(&mut head)? != head.len() || head != HEAD {
         return Err(libc::EIO);
     }
-    let is_new = stat.st_size == 0;
-    if is_new {
-        file.allocate(size)?;
-        file.set_len(size)?;
-    } else if stat.st_size != size as i64 {
-        return Err(libc::EIO);
+    file.map(size).map(<*mut u8>::cast)
+}
+
+/// What the file begins with.
+const HEAD: [u8; 12] = {
+    let (mut head, magic, version) = ([0; 12], MAGIC.to_ne_bytes(), VERSION.to_ne_bytes());
+    let (first, last) = head.split_at_mut(8);
+    first.copy_from_slice(&magic);
+    last.copy_from_slice(&version);
+    head
+};
+
+/// Makes an empty registry, unless another thread is first.
+fn make(path: &[u8]) -> Answer<()> {
+    let new = config::path_of_new_registry(ulocks_core::tid::current());
+    let file = File::make(&new)?;
+    let complete = || {
+        file.allocate(size_of::<Registry>())?;
+        file.set_len(size_of::<Registry>())?;
+        file.write(&HEAD)?;
+        file.set_mode(config::registry_mode())?; // The umask may be strict.
+        sys::rename_new(&new, path)
+    };
+    match complete() {
+        Ok(()) => Ok(()),
+        Err(error) => {
+            let _ = sys::unlink(&new);
+            if error == libc::EEXIST { Ok(()) } else { Err(error) }
+        }
     }
-    let registry = file.map(size)?.cast::<Registry>();
-    // SAFETY: the mapping has the size of a registry, and all its fields are integers.
-    let view = unsafe { &*registry };
-    if view.magic.load(Acquire) == 0 && view.version.load(Relaxed) == 0 {
-        // New, or its maker has died.
-        view.version.store(VERSION, Relaxed);
-        view.magic.store(MAGIC, Release);
-    }
-    if view.magic.load(Acquire) != MAGIC || view.version.load(Relaxed) != VERSION {
-        // SAFETY: no other thread has seen this mapping.
-        unsafe { sys::unmap(registry.cast(), size) };
-        return Err(libc::EIO);
-    }
-    Ok(registry)
 }
 
 /// The registry, locked.
@@ -161,14 +187,33 @@ pub struct Section {
 }
 
 impl Registry {
+    /// Whether nobody has truncated or cleared the file, up to this moment: what was read before
+    /// is what users of the directory wrote.
+    ///
+    /// # Errors
+    /// EIO.
+    pub fn check(&self) -> Answer<()> {
+        if self.magic.load(Acquire) == MAGIC { Ok(()) } else { Err(libc::EIO) }
+    }
+
     /// Acquires the registry's lock.
-    pub fn enter(&'static self) -> Section {
+    ///
+    /// # Errors
+    /// EIO if the file is damaged.
+    pub fn enter(&'static self) -> Answer<Section> {
         let section = Section { registry: self, held: self.lock.lock(Thread::new()) };
         if section.held.died {
             section.remove_unfinished();
             section.recount();
         }
-        section
+        match self.check() {
+            Ok(()) => Ok(section),
+            Err(error) => {
+                section.leave();
+                complain();
+                Err(error)
+            }
+        }
     }
 
     /// An identity that no process had before.
@@ -206,7 +251,7 @@ impl Registry {
 pub fn drop_name(id: u32) -> Answer<()> {
     let registry = get()?;
     if registry.semaphores_of(id).is_some() {
-        let section = registry.enter();
+        let section = registry.enter()?;
         section.remove(id);
         section.leave();
     }
@@ -227,11 +272,15 @@ impl Section {
             .map(|found| found.0)
     }
 
-    /// An id for a new array.
+    /// An id for a new array. It has no file, or one that was never complete.
+    ///
+    /// # Errors
+    /// ENOSPC if there are too many arrays; EIO if the registry is damaged.
     pub fn fresh(&self) -> Answer<u32> {
         let free = (0..ARRAYS).find(|&index| self.registry.at(index).is_none()).ok_or(libc::ENOSPC)?;
         let sequence = self.registry.sequence.load(Relaxed) % SEQUENCES;
         self.registry.sequence.store((sequence + 1) % SEQUENCES, Relaxed);
+        self.registry.check()?; // In a registry that was lost, all ids look free.
         Ok(sequence * ARRAYS as u32 + free as u32)
     }
 
@@ -261,7 +310,8 @@ impl Section {
     /// chose the id.
     fn remove_unfinished(&self) {
         let sequence = (self.registry.sequence.load(Relaxed) % SEQUENCES).wrapping_sub(1) % SEQUENCES;
-        if let Some(free) = (0..ARRAYS).find(|&index| self.registry.at(index).is_none()) {
+        let free = (0..ARRAYS).find(|&index| self.registry.at(index).is_none());
+        if let (Some(free), Ok(())) = (free, self.registry.check()) {
             let _ = sys::unlink(&config::path_of(sequence * ARRAYS as u32 + free as u32));
         }
     }

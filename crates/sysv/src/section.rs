@@ -94,7 +94,7 @@ impl Section {
     /// Acquires the lock, and repairs what dead processes have left.
     ///
     /// # Errors
-    /// EINVAL if the array is removed.
+    /// EINVAL if the array is removed; EIO if its file was truncated.
     pub fn enter(array: &'static Array) -> Answer<Self> {
         array.hold()?;
         Self::enter_held(array)
@@ -104,7 +104,7 @@ impl Section {
     /// section.
     ///
     /// # Errors
-    /// EINVAL if the array is removed.
+    /// EINVAL if the array is removed; EIO if its file was truncated.
     pub fn enter_held(array: &'static Array) -> Answer<Self> {
         let held = array.head().lock.lock(Thread::new());
         let mut section = Self { array, held, wakes: [0; WAKES], woken: 0 };
@@ -113,8 +113,9 @@ impl Section {
         }
         if array.is_gone() {
             section.leave();
+            let error = array.why_gone();
             array.forget();
-            return Err(libc::EINVAL);
+            return Err(error);
         }
         undo::reap(&mut section);
         Ok(section)

@@ -167,7 +167,7 @@ pub fn stat(id: i32, command: i32) -> Answer<(Status, i32)> {
         nsems: array.nsems.into(),
         reserved3: [0; 2],
     };
-    Ok((status, if is_index { id as i32 } else { 0 }))
+    array.unless_lost(Ok((status, if is_index { id as i32 } else { 0 })))
 }
 
 /// The array, and whether `num` is one of its semaphores.
@@ -184,8 +184,8 @@ fn get_one(id: i32, num: i32, command: i32) -> Answer {
     let num = num.ok_or(libc::EINVAL)?;
     let word = array.load(num);
     match command {
-        GETVAL if word.is_plain() => return Ok(word.value()),
-        GETPID if word.is_plain() => return Ok(word.process() as i32),
+        GETVAL if word.is_plain() => return array.unless_lost(Ok(word.value())),
+        GETPID if word.is_plain() => return array.unless_lost(Ok(word.process() as i32)),
         _ => {}
     }
     let mut section = Section::enter(array)?;
@@ -196,7 +196,7 @@ fn get_one(id: i32, num: i32, command: i32) -> Answer {
         command => section.count(num, command == GETZCNT),
     };
     section.leave();
-    Ok(answer)
+    array.unless_lost(Ok(answer))
 }
 
 /// Values of all semaphores, on their way between the caller and the array. The caller's memory may
@@ -255,6 +255,7 @@ unsafe fn get_all(id: i32, place: *mut u16) -> Answer {
     }
     section.mark_all(false);
     section.leave();
+    array.unless_lost(Ok(()))?;
     // SAFETY: the caller's promise for `place`; all values were written.
     unsafe { user::write_all(place, values.all()) }?;
     Ok(0)
@@ -281,7 +282,7 @@ unsafe fn set_all(id: i32, place: *const u16) -> Answer {
     set(&mut section, values.len);
     section.mark_all(false);
     section.leave();
-    Ok(0)
+    array.unless_lost(Ok(0))
 }
 
 fn set_value(id: i32, num: i32, value: i32) -> Answer {
@@ -305,7 +306,7 @@ fn set_value(id: i32, num: i32, value: i32) -> Answer {
     set(&mut section, 1);
     section.unmark_one(num);
     section.leave();
-    Ok(0)
+    array.unless_lost(Ok(0))
 }
 
 fn set_entry(array: &Array, at: usize, num: usize, value: u16) {

@@ -21,7 +21,7 @@ pub fn semget(key: i32, nsems: i32, flags: i32) -> Answer {
         return Err(libc::EINVAL);
     }
     process::number();
-    let section = registry::get()?.enter();
+    let section = registry::get()?.enter()?;
     let answer = locked(&section, &config, key, nsems, flags);
     section.leave();
     answer.map(|id| id as i32)
@@ -50,6 +50,7 @@ fn locked(section: &Section, config: &config::Config, key: i32, nsems: u32, flag
             Ok(_) => Err(libc::EACCES),
         };
     }
+    section.registry.check()?; // In a registry that was lost, no key is found.
     if key != libc::IPC_PRIVATE && flags & libc::IPC_CREAT == 0 {
         return Err(libc::ENOENT);
     }

@@ -47,7 +47,7 @@ fn single(id: i32, op: Op) -> Option<Answer> {
         let (before, by) = (seen.value(), i32::from(op.op));
         let after = before + by;
         if after < 0 || (by == 0 && before != 0) {
-            return op.has(NO_WAIT).then_some(Err(libc::EAGAIN));
+            return op.has(NO_WAIT).then_some(array.unless_lost(Err(libc::EAGAIN)));
         }
         if after > MOST {
             return Some(Err(libc::ERANGE));
@@ -56,6 +56,9 @@ fn single(id: i32, op: Op) -> Option<Answer> {
             Ok(_) => break,
             Err(now) => seen = Word(now),
         }
+    }
+    if array.is_lost() {
+        return Some(Err(libc::EIO)); // The exchange was made in memory of this process alone.
     }
     let (otime, now) = (&array.head().otime, sys::seconds());
     if otime.load(Relaxed) != now {
@@ -179,6 +182,6 @@ fn perform(array: &'static Array, ops: &[Op], timeout: Option<u64>) -> Answer {
         };
         section.unmark(own);
         section.leave();
-        return answer;
+        return array.unless_lost(answer);
     }
 }

@@ -110,6 +110,8 @@ pub fn sleep(section: Section, slot: usize, deadline: Option<u64>) -> Answer {
                 array.hold_again(); // For the section.
                 if let Ok(section) = Section::enter_held(array) {
                     section.leave(); // That looks for the dead, also for one that removed the array.
+                } else if array.is_lost() {
+                    return end(nap, libc::EIDRM); // Nobody else knows of the set.
                 }
             }
             _ => {}

@@ -68,20 +68,24 @@ pub unsafe fn call(number: c_long, a: [usize; 6]) -> Result<usize, Errno> {
     }
 }
 
-/// All signals of the calling thread are blocked until this is dropped.
+/// All signals of the calling thread but SIGBUS are blocked until this is dropped.
+///
+/// While SIGBUS is blocked, a fault would end the process: see `fault.rs`.
 #[derive(Debug)]
 pub struct Masked {
     before: u64,
 }
 
+/// SIGBUS in a set of signals.
+const BUS: u64 = 1 << (libc::SIGBUS - 1);
 const SET_BYTES: usize = 8;
 
 impl Masked {
     /// Blocks them.
     #[inline]
     pub fn new() -> Self {
-        let (all, mut before) = (u64::MAX, 0_u64);
-        let how = libc::SIG_SETMASK as usize;
+        let (all, mut before) = (!BUS, 0_u64);
+        let how = libc::SIG_BLOCK as usize;
         let (set, old) = (&raw const all as usize, &raw mut before as usize);
         // SAFETY: both sets are borrowed, and have the size that is given.
         unsafe { raw(libc::SYS_rt_sigprocmask, [how, set, old, SET_BYTES, 0, 0]) };
@@ -170,6 +174,13 @@ pub fn process() -> u32 {
     unsafe { raw(libc::SYS_getpid, [0; 6]) as u32 }
 }
 
+/// Sends a signal to the calling thread.
+pub fn send_to_self(signal: c_int) {
+    let (process, thread) = (process() as usize, ulocks_core::tid::current() as usize);
+    // SAFETY: the call touches no memory; the caller wants what the signal does.
+    unsafe { raw(libc::SYS_tgkill, [process, thread, signal as usize, 0, 0, 0]) };
+}
+
 /// Whether thread `thread` exists in process `process`; a process that may not be signalled exists.
 pub fn exists(process: u32, thread: u32) -> bool {
     // SAFETY: signal 0 is sent to no thread.
@@ -244,27 +255,29 @@ impl File {
         unsafe { call(libc::SYS_fchmod, [self.0, mode as usize, 0, 0, 0, 0]) }.map(drop)
     }
 
-    /// Locks the file against other opens of it, until the guard is dropped.
-    ///
-    /// Closing the file would not unlock it: a mapping keeps the open file, with its lock.
-    pub fn lock(&self) -> Answer<FileLock<'_>> {
-        loop {
-            match self.flock(libc::LOCK_EX) {
-                Err(libc::EINTR) => {}
-                answer => return answer.map(|()| FileLock(self)),
-            }
-        }
-    }
-
-    fn flock(&self, operation: i32) -> Answer<()> {
-        // SAFETY: the call changes a file only.
-        unsafe { call(libc::SYS_flock, [self.0, operation as usize, 0, 0, 0, 0]) }.map(drop)
-    }
-
     /// Reads up to the length of `into`, from the file's position.
     pub fn read(&self, into: &mut [u8]) -> Answer<usize> {
         // SAFETY: the place is borrowed, with its length.
         unsafe { call(libc::SYS_read, [self.0, into.as_mut_ptr() as usize, into.len(), 0, 0, 0]) }
+    }
+
+    /// Writes the bytes at the file's position, all of them or none.
+    pub fn write(&self, bytes: &[u8]) -> Answer<()> {
+        // SAFETY: the bytes are borrowed, with their length.
+        let done = unsafe { call(libc::SYS_write, [self.0, bytes.as_ptr() as usize, bytes.len(), 0, 0, 0]) }?;
+        if done == bytes.len() { Ok(()) } else { Err(libc::ENOSPC) }
+    }
+
+    /// Makes a file with this name. What has the name is removed first.
+    pub fn make(path: &[u8]) -> Answer<Self> {
+        let flags = libc::O_RDWR | libc::O_CREAT | libc::O_EXCL;
+        match Self::open(path, flags, 0o600) {
+            Err(libc::EEXIST) => {
+                unlink(path)?;
+                Self::open(path, flags, 0o600)
+            }
+            answer => answer,
+        }
     }
 
     /// Maps the first `bytes`, shared, for reading and writing. The mapping stays.
@@ -273,16 +286,6 @@ impl File {
         let a = [0, bytes, access, libc::MAP_SHARED as usize, self.0, 0];
         // SAFETY: a new mapping at an address of the kernel's choice touches no memory in use.
         unsafe { call(libc::SYS_mmap, a) }.map(core::ptr::with_exposed_provenance_mut)
-    }
-}
-
-/// A file that is locked against other opens of it.
-#[derive(Debug)]
-pub struct FileLock<'a>(&'a File);
-
-impl Drop for FileLock<'_> {
-    fn drop(&mut self) {
-        let _ = self.0.flock(libc::LOCK_UN);
     }
 }
 
@@ -315,11 +318,14 @@ pub fn anonymous(bytes: usize) -> Answer<*mut u8> {
 ///
 /// # Safety
 /// All users of the range expect that.
-pub unsafe fn blank(from: *mut u8, bytes: usize) {
+///
+/// # Errors
+/// ENOMEM if the kernel has no room for the new mapping. Then the range stays as it was.
+pub unsafe fn blank(from: *mut u8, bytes: usize) -> Answer<()> {
     let access = (libc::PROT_READ | libc::PROT_WRITE) as usize;
     let kind = libc::MAP_PRIVATE | libc::MAP_ANONYMOUS | libc::MAP_FIXED | libc::MAP_NORESERVE;
     // SAFETY: the range was mapped by this crate, and stays mapped.
-    unsafe { raw(libc::SYS_mmap, [from as usize, bytes, access, kind as usize, usize::MAX, 0]) };
+    unsafe { call(libc::SYS_mmap, [from as usize, bytes, access, kind as usize, usize::MAX, 0]) }.map(drop)
 }
 
 /// Unmaps a mapping that no thread knows.
@@ -353,18 +359,27 @@ pub fn unlink(path: &[u8]) -> Answer<()> {
     unsafe { call(libc::SYS_unlinkat, [at, path.as_ptr() as usize, 0, 0, 0, 0]) }.map(drop)
 }
 
-/// Makes a folder that all users may use.
+/// Gives the file `from` the name `to`, unless that name is taken. Both end with a zero byte.
+pub fn rename_new(from: &[u8], to: &[u8]) -> Answer<()> {
+    const NOREPLACE: usize = 1;
+    if from.last() != Some(&0) || to.last() != Some(&0) {
+        return Err(libc::EINVAL);
+    }
+    let at = libc::AT_FDCWD as usize;
+    let a = [at, from.as_ptr() as usize, at, to.as_ptr() as usize, NOREPLACE, 0];
+    // SAFETY: both paths are borrowed and end with a zero byte.
+    unsafe { call(libc::SYS_renameat2, a) }.map(drop)
+}
+
+/// Makes a folder that its user alone may use.
 pub fn make_folder(path: &[u8]) -> Answer<()> {
-    const ALL_STICKY: usize = 0o1777;
+    const OWN: usize = 0o700;
     if path.last() != Some(&0) {
         return Err(libc::EINVAL);
     }
     let (at, path) = (libc::AT_FDCWD as usize, path.as_ptr() as usize);
     // SAFETY: the path is borrowed and ends with a zero byte.
-    unsafe {
-        call(libc::SYS_mkdirat, [at, path, ALL_STICKY, 0, 0, 0])?;
-        call(libc::SYS_fchmodat, [at, path, ALL_STICKY, 0, 0, 0]).map(drop) // The umask may be strict.
-    }
+    unsafe { call(libc::SYS_mkdirat, [at, path, OWN, 0, 0, 0]) }.map(drop)
 }
 
 /// Writes one line to standard error.

@@ -56,8 +56,11 @@ pub fn has_suspects(array: &Array) -> bool {
 }
 
 /// Gives the calling process its row.
+///
+/// # Errors
+/// ENOMEM without memory for it; EIO if the registry is damaged, and so the slot may be another's.
 pub fn enable(section: &mut Section, slot: Slot) -> Answer<()> {
-    let array = section.array;
+    let (array, registry) = (section.array, registry::get()?);
     let row = array.row(slot.index).ok_or(libc::ENOMEM)?;
     let (bits, bit) = (&array.head().rows[slot.index / 64], 1_u64 << (slot.index % 64));
     let is_set = bits.load(Relaxed) & bit != 0;
@@ -68,7 +71,7 @@ pub fn enable(section: &mut Section, slot: Slot) -> Answer<()> {
         apply(section, slot.index); // Invariant 1.
     }
     array.populate_row(slot.index)?;
-    process::will_undo(registry::get()?, slot);
+    process::will_undo(registry, slot);
     row.number.store(process::number(), Relaxed);
     row.identity.store(slot.identity, Relaxed);
     let words = array.head().row_words.load(Relaxed).max(slot.index as u32 / 64 + 1);

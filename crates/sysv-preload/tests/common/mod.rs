@@ -57,6 +57,13 @@ impl Arrays {
         let _ = std::fs::remove_dir_all(&path);
         Self(path)
     }
+
+    /// Makes the directory, for all users. The library makes one for its user alone.
+    pub fn let_in_all_users(&self) {
+        std::fs::create_dir(&self.0).expect("the directory is new");
+        let all = std::os::unix::fs::PermissionsExt::from_mode(0o1777);
+        std::fs::set_permissions(&self.0, all).expect("the directory is this test's");
+    }
 }
 
 impl Drop for Arrays {

@@ -25,6 +25,7 @@ fn compare(name: &str, table: &str, strict: &str, least: usize) {
     let folder = folder(name);
     let program = compile(&folder, &SOURCES);
     let arrays = Arrays::new(name);
+    arrays.let_in_all_users(); // Some cases have a second user.
     let kernel = printed(Command::new(&program).arg(table));
     let mut with = preloaded(&program, &arrays, strict == "1");
     let library = printed(with.arg(table).env("ULOCKS_SYSV_STRICT", strict).envs(limits()));

@@ -5,7 +5,7 @@ use std::process::ExitCode;
 use ulocks_sysv_arrays::{find, list, semctl};
 
 const USAGE: &str = "\
-Removes semaphore arrays of the directory ULOCKS_SYSV_DIR (default /dev/shm/ulocks-sysv).
+Removes semaphore arrays of the directory ULOCKS_SYSV_DIR (default: the user's own).
 
 usage: ulocks-ipcrm [-s ID]... [-S KEY]...     these arrays; a key may begin with 0x
        ulocks-ipcrm -a                         all arrays that the user may remove

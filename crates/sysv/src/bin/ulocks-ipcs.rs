@@ -6,7 +6,7 @@ use std::process::ExitCode;
 use ulocks_sysv_arrays::{Listed, Status, list, semctl, stat};
 
 const USAGE: &str = "\
-Shows the semaphore arrays of the directory ULOCKS_SYSV_DIR (default /dev/shm/ulocks-sysv).
+Shows the semaphore arrays of the directory ULOCKS_SYSV_DIR (default: the user's own).
 
 usage: ulocks-ipcs [-s] [--json]      all arrays
        ulocks-ipcs [-s] -i ID         one array, with its semaphores

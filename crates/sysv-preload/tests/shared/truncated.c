@@ -1,0 +1,166 @@
+/* Files of the directory become shorter while processes have them mapped. Each line says what calls get. */
+#define _GNU_SOURCE
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
+#include <sys/sem.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+enum { KEY = 0x7a11 };
+
+static const char *path_of(const char *name)
+{
+    static char path[PATH_MAX];
+    snprintf(path, sizeof path, "%s/%s", getenv("ULOCKS_SYSV_DIR"), name);
+    return path;
+}
+
+/* Makes a file shorter; with `zeroed`, as long as before again. */
+static void shorten(const char *name, long length, int zeroed)
+{
+    struct stat before;
+    if (stat(path_of(name), &before) || truncate(path_of(name), length)
+        || (zeroed && truncate(path_of(name), before.st_size)))
+        abort();
+}
+
+static void say(const char *what, int result)
+{
+    printf(" %s %d", what, result < 0 ? errno : 0);
+}
+
+static int make(int key)
+{
+    int id = semget(key, 3, 0600 | IPC_CREAT);
+    unsigned short all[] = {1, 1, 1};
+    if (id < 0 || semctl(id, 0, SETALL, all))
+        abort();
+    return id;
+}
+
+/* The calls, and the operations that need no lock. */
+static void use(int id)
+{
+    struct sembuf up = {0, 1, IPC_NOWAIT}, down = {0, -1, IPC_NOWAIT};
+    struct sembuf set[] = {{0, 1, IPC_NOWAIT}, {0, -1, IPC_NOWAIT}}, undo = {1, -1, IPC_NOWAIT | SEM_UNDO};
+    unsigned short all[3];
+    struct semid_ds status;
+    say("down", semop(id, &down, 1));
+    say("up", semop(id, &up, 1));
+    say("set", semop(id, set, 2));
+    say("undo", semop(id, &undo, 1));
+    say("GETALL", semctl(id, 0, GETALL, all));
+    say("SETVAL", semctl(id, 0, SETVAL, 1));
+    say("STAT", semctl(id, 0, IPC_STAT, &status));
+    say("semget", semget(KEY, 3, 0600));
+    say("CREAT", semget(KEY, 3, 0600 | IPC_CREAT));
+    puts("");
+    fflush(stdout);
+}
+
+/* A process that sleeps in the array; its end of the pipe says what it got. */
+static int sleeper(int id)
+{
+    int ends[2], result;
+    if (pipe(ends))
+        abort();
+    fflush(stdout);
+    if (fork() == 0) {
+        struct sembuf down = {2, -5, 0};
+        prctl(PR_SET_PDEATHSIG, SIGKILL);
+        alarm(30);
+        result = semop(id, &down, 1) < 0 ? errno : 0;
+        _exit(write(ends[1], &result, sizeof result) < 0);
+    }
+    close(ends[1]);
+    for (int tries = 0; semctl(id, 2, GETNCNT) != 1; tries++) {
+        if (tries == 10000) {
+            puts("the sleeper does not sleep");
+            exit(1);
+        }
+        usleep(1000);
+    }
+    return ends[0];
+}
+
+static volatile sig_atomic_t called;
+static char *own;
+
+/* As a program does that looks after its own faults. */
+static void on_bus(int signal)
+{
+    called++;
+    if (own)
+        mmap(own, 4096, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1, 0);
+    (void)signal;
+}
+
+/* A signal of the program's own is not swallowed. */
+static void others(int with_handler)
+{
+    int status, file = memfd_create("own", 0);
+    fflush(stdout);
+    if (fork() == 0) {
+        if (with_handler)
+            signal(SIGBUS, on_bus);
+        make(IPC_PRIVATE);
+        raise(SIGBUS);
+        own = mmap(0, 4096, PROT_READ | PROT_WRITE, MAP_SHARED, file, 0);
+        int seen = *(volatile char *)own;
+        _exit(seen + called);
+    }
+    wait(&status);
+    if (WIFSIGNALED(status))
+        printf("killed by %s\n", WTERMSIG(status) == SIGBUS ? "SIGBUS" : "another signal");
+    else
+        printf("called %d times\n", WEXITSTATUS(status));
+}
+
+int main(int argc, char **argv)
+{
+    const char *what = argc > 1 ? argv[1] : "";
+    long length = argc > 2 ? atol(argv[2]) : 0;
+    int zeroed = argc > 3, result = -1;
+    alarm(60);
+    if (!strcmp(what, "array")) {
+        int id = make(KEY), other = make(IPC_PRIVATE), out = sleeper(id);
+        printf("before:");
+        use(id);
+        shorten("sem.0000000000", length, zeroed);
+        printf("after:");
+        use(id);
+        if (read(out, &result, sizeof result) != sizeof result)
+            puts("the sleeper was killed");
+        printf("sleeper: %d\nother:", result);
+        use(other);
+    } else if (!strcmp(what, "registry")) {
+        int id = make(KEY);
+        printf("before:");
+        use(id);
+        shorten("registry", length, zeroed);
+        printf("after:");
+        use(id);
+    } else if (!strcmp(what, "signals")) {
+        others(0);
+        others(1);
+    } else if (!strcmp(what, "removed")) {
+        int id = make(KEY);
+        unlink(path_of("sem.0000000000"));
+        fflush(stdout);
+        /* A process that has not mapped it makes another one, which this process finds. */
+        execl("/proc/self/exe", argv[0], "again", id == 0 ? "0" : "?", NULL);
+    } else if (!strcmp(what, "again")) {
+        int id = semget(KEY, 3, 0600 | IPC_CREAT);
+        printf("another one: %d, found again: %d\n", id > 0, semget(KEY, 3, 0600) == id);
+        semctl(id, 0, IPC_RMID);
+    }
+    return 0;
+}
