@@ -2,8 +2,8 @@
 //!
 //! The kernel sends SIGBUS to a thread that touches a mapping behind the end of its file. The
 //! handler makes the whole mapping blank, which is the state of a removed array, and the
-//! instruction is tried again. So calls end with an error, and the process lives. A full file system has the same
-//! effect where memory cannot be taken beforehand.
+//! instruction is tried again. So calls end with an error, and the process lives. A full file
+//! system has the same effect where memory cannot be taken beforehand.
 //!
 //! The handler passes on every signal that is not of a mapping of this crate. A program that
 //! installs its own handler later, or a thread that blocks SIGBUS, is ended by the signal as
