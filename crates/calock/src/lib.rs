@@ -94,8 +94,9 @@ use ulocks_core::{Private, api};
 /// # Signals and forks
 /// Signals are handled while a thread waits, and the wait goes on. A handler must not use a mutex
 /// that the code it interrupts may hold. A child of `fork` gets a private copy of a `Private` mutex
-/// in the state it was in, with the waiters' marks but without the waiters: unless no thread
-/// waited, the child may not use it.
+/// in the state it was in, with the waiters' marks but without the waiters. What another thread
+/// held stays locked there. What the forking thread held, the child can release. Unless no thread
+/// waited, the child may not lock it: it may have gone to a waiter that is not there.
 ///
 /// # Memory
 /// The release is one read-modify-write and touches the mutex no more, so the thread that releases

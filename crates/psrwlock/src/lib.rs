@@ -114,7 +114,9 @@ use ulocks_core::api;
 /// operations are not for handlers. Signals are handled while a thread waits, and the wait goes on.
 ///
 /// A child of `fork` gets a private copy of a `Private` lock in its present state, with the counts
-/// of readers that its other threads were. Unless no thread used it, the child may not use it.
+/// of readers that its other threads were. What another thread held stays locked there. What the
+/// forking thread held, the child can release. Unless no other thread held it or waited, the child
+/// may not lock it.
 ///
 /// # Memory
 /// A release ends with one read-modify-write and touches the lock no more, so the thread that

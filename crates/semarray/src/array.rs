@@ -134,8 +134,9 @@ pub enum Fairness {
 /// single compare-exchange; but that cannot be known before. A signal that is handled while a set
 /// sleeps does not end the sleep, except in
 /// [`apply_interruptible`](SemArrayWith::apply_interruptible). A child of `fork` gets a private
-/// copy of the array. If another thread waited or was in a call at that moment, the child must not
-/// use the copy.
+/// copy of the array. What other threads acquired is not given back there. If another thread waited
+/// or was in a call at that moment, the child must not use the copy: permits go to sets of threads
+/// that are not there.
 ///
 /// # Memory
 /// A hundred and twenty-eight bytes a semaphore, a pair of cache lines of its own. They are

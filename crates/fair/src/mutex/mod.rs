@@ -67,8 +67,9 @@ use ulocks_core::{Private, api};
 /// # Signals and forks
 /// Signals are handled while a thread waits, and the wait goes on. A handler must not use a mutex
 /// that the code it interrupts may hold or wait for. The child of a `fork` gets a private copy of a
-/// `Private` mutex in the state it was in. If threads were waiting, their places in the queue are
-/// gone, so it must not be used there.
+/// `Private` mutex in the state it was in. What another thread held stays locked there. What the
+/// forking thread held, the child can release and lock again, unless threads waited: it has gone to
+/// one of them, which is not there.
 ///
 /// # Memory
 /// Eight bytes. Nothing is allocated, so it can guard a global allocator: a waiter's place in the

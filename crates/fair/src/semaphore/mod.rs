@@ -83,7 +83,9 @@ impl core::error::Error for TooManyPermits {}
 /// A signal handler may release, whatever it interrupts, also a release or an acquisition of the
 /// same semaphore. It may also try to acquire. Signals are handled while a thread waits, and the
 /// wait goes on. A child of `fork` gets a copy of a `Private` semaphore, with the count that it
-/// had. If threads of the parent waited at that moment, the copy must not be used.
+/// had. Permits of other threads are not given back there. The child can release what the forking
+/// thread acquired, and acquire again, unless threads waited: permits go to them, and they are not
+/// there.
 ///
 /// # Memory
 /// Sixteen bytes: the counts of permits and of waiters in one word, so that one look tells both,

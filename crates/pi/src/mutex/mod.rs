@@ -57,9 +57,11 @@ use ulocks_core::{Private, api, const_fn};
 ///
 /// # Signals and forks
 /// Signals are handled while a thread waits, and the wait goes on. A child of `fork` does not hold
-/// what its parent holds: to drop the copy of a guard there does nothing, and to lock the copy of a
-/// `Private` mutex that was locked waits for the thread of the parent, until that ends. After a
-/// fork, ids are right without any help.
+/// what its parent holds: to drop the copy of a guard there does nothing. The copy of a `Private`
+/// mutex that was locked is never the child's. To lock it waits for the thread of the parent until
+/// that ends, or fails at once with
+/// [`PiLockError::Inconsistent`](crate::PiLockError::Inconsistent), depending on the kernel. After
+/// a fork, ids are right without any help.
 ///
 /// # Memory
 /// What releases touches the mutex no more, so the thread that releases last may free or unmap it

@@ -54,7 +54,8 @@ use ulocks_core::{Private, api};
 /// # Signals and forks
 /// Signals are handled while a thread waits, and the wait goes on. A handler must not use a mutex
 /// that the code it interrupts may hold. A child of `fork` gets a private copy in the state it was
-/// in. A filter that takes `membarrier` away from a process that has used it costs speed: waiters
+/// in. What another thread held stays locked there. What the forking thread held, the child can
+/// release and lock again, also if threads waited. A filter that takes `membarrier` away from a process that has used it costs speed: waiters
 /// look at the mutex once a millisecond then.
 ///
 /// # Memory

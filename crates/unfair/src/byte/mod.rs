@@ -54,7 +54,7 @@ use ulocks_core::{Policy, Private, api, futex};
 /// `ByteMutex` at all, not even one that the code it interrupts cannot hold: the queue behind it is
 /// not reentrant. After a `fork` of a process with several threads, the child must not wait for
 /// one, nor release one that is waited for: a lock of the queue's table may have been held at the
-/// fork.
+/// fork. What another thread held stays locked there.
 ///
 /// # Memory
 /// The release is one read-modify-write and touches the mutex no more, so the thread that releases

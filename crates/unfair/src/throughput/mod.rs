@@ -90,8 +90,9 @@ use ulocks_core::{Private, api};
 /// # Signals and forks
 /// Signals are handled while a thread waits, and the wait goes on. A handler must not use a mutex
 /// that the code it interrupts may hold. A child of `fork` gets a private copy of a `Private` mutex
-/// in its present state, with the waiters' positions but without the waiters. Unless no thread
-/// waited, the child may not use it.
+/// in its present state, with the waiters' positions but without the waiters. What another thread
+/// held stays locked there. What the forking thread held, the child can release. Unless no thread
+/// waited, the child may not lock it: it may be reserved for a waiter that is not there.
 ///
 /// # Memory
 /// The release is one read-modify-write and touches the mutex no more, so the thread that releases

@@ -1,0 +1,300 @@
+//! What a child of `fork` can do with its copy of a lock: for each lock that is held by the thread
+//! that forks, with and without waiters, and that is held by another thread.
+//!
+//! The README says which locks go on in the child. Here each of them does. The others are tried
+//! once: a wait for a thread that is not there would never end.
+
+use std::fs;
+use std::sync::mpsc;
+use std::time::{Duration, Instant};
+use ulocks::semarray::{Op, SemArray};
+
+/// How long a child, or a waiter on its way to sleep, may take.
+const LIMIT_S: u32 = 60;
+const WAITERS: usize = 3;
+
+/// A lock, in one of its modes.
+trait Lock: Sync {
+    /// What releases it when dropped.
+    type Held<'a>
+    where
+        Self: 'a;
+
+    fn acquire(&self) -> Self::Held<'_>;
+    fn try_acquire(&self) -> Option<Self::Held<'_>>;
+}
+
+/// `Lock` for a type, or for a mode of it.
+macro_rules! lock {
+    ($name:ident, $lock:ty, $held:ty, $acquire:expr, $try_acquire:expr) => {
+        struct $name<'l>(&'l $lock);
+        impl Lock for $name<'_> {
+            type Held<'a>
+                = $held
+            where
+                Self: 'a;
+
+            fn acquire(&self) -> Self::Held<'_> {
+                $acquire(self.0)
+            }
+
+            fn try_acquire(&self) -> Option<Self::Held<'_>> {
+                $try_acquire(self.0)
+            }
+        }
+    };
+}
+
+macro_rules! mutex {
+    ($name:ident, $lock:ty, $held:ty) => {
+        lock!($name, $lock, $held, <$lock>::lock, <$lock>::try_lock);
+    };
+}
+
+mutex!(Throughput, ulocks::Mutex<()>, ulocks::MutexGuard<'a, ()>);
+mutex!(Unfair, ulocks::unfair::Mutex<()>, ulocks::unfair::MutexGuard<'a, ()>);
+mutex!(Asym, ulocks::unfair::AsymMutex<()>, ulocks::unfair::AsymMutexGuard<'a, ()>);
+mutex!(Biased, ulocks::unfair::BiasedMutex<()>, ulocks::unfair::BiasedMutexGuard<'a, ()>);
+#[cfg(feature = "parking_lot")]
+mutex!(Byte, ulocks::unfair::ByteMutex<()>, ulocks::unfair::ByteMutexGuard<'a, ()>);
+mutex!(Calock, ulocks::calock::Calock<()>, ulocks::calock::CalockGuard<'a, ()>);
+mutex!(Fair, ulocks::fair::FairMutex<()>, ulocks::fair::FairMutexGuard<'a, ()>);
+lock!(
+    Write,
+    ulocks::RwLock<()>,
+    ulocks::RwLockWriteGuard<'a, ()>,
+    ulocks::RwLock::write,
+    ulocks::RwLock::try_write
+);
+lock!(
+    Read,
+    ulocks::RwLock<()>,
+    ulocks::RwLockReadGuard<'a, ()>,
+    ulocks::RwLock::read,
+    ulocks::RwLock::try_read
+);
+lock!(
+    Permit,
+    ulocks::Semaphore,
+    ulocks::fair::Permit<'a>,
+    ulocks::Semaphore::acquire,
+    ulocks::Semaphore::try_acquire
+);
+lock!(Set, SemArray, ulocks::semarray::Permit<'a>, permit, try_permit);
+
+fn permit(array: &SemArray) -> ulocks::semarray::Permit<'_> {
+    array.acquire(Op::sub(0, 1)).unwrap()
+}
+
+fn try_permit(array: &SemArray) -> Option<ulocks::semarray::Permit<'_>> {
+    array.try_acquire(Op::sub(0, 1)).ok()
+}
+
+/// What a child has found.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Found {
+    /// An attempt failed.
+    Locked,
+    /// An attempt got the lock.
+    Free,
+}
+
+/// Runs `body` in a child, which gets no longer than the limit.
+fn child(body: impl FnOnce() -> Found) -> Found {
+    // SAFETY: the child runs `body`, which uses locks only, and leaves by `_exit`.
+    let child = unsafe { libc::fork() };
+    assert!(child >= 0, "no child can be had");
+    if child == 0 {
+        // SAFETY: neither has preconditions; the signal ends a child that waits for ever.
+        unsafe {
+            libc::alarm(LIMIT_S);
+            libc::_exit(body() as i32);
+        }
+    }
+    let mut status = 0;
+    // SAFETY: the child is this process's, and the place is borrowed.
+    assert_eq!(unsafe { libc::waitpid(child, &raw mut status, 0) }, child);
+    let hung = libc::WIFSIGNALED(status) && libc::WTERMSIG(status) == libc::SIGALRM;
+    assert!(!hung, "the child waited for the lock for {LIMIT_S} s");
+    assert!(libc::WIFEXITED(status), "the child was killed: {status:#x}");
+    if libc::WEXITSTATUS(status) == Found::Free as i32 { Found::Free } else { Found::Locked }
+}
+
+/// Returns when the threads sleep in the kernel.
+fn until_asleep(threads: &[i32]) {
+    let begun = Instant::now();
+    for thread in threads {
+        let stat = || fs::read_to_string(format!("/proc/self/task/{thread}/stat")).unwrap();
+        while !stat().rsplit(") ").next().unwrap().starts_with('S') {
+            let limit = Duration::from_secs(LIMIT_S.into());
+            assert!(begun.elapsed() < limit, "a waiter of the lock does not sleep after {limit:?}");
+            std::thread::sleep(Duration::from_millis(1));
+        }
+    }
+}
+
+/// What a child finds that releases what this thread holds of `held`, while `waiters` threads wait
+/// for `wanted`, a mode of the same lock. If the child is to go on, it uses both.
+fn held_by_the_forking_thread<H: Lock, W: Lock>(
+    held: &H,
+    wanted: &W,
+    waiters: usize,
+    goes_on: bool,
+) -> Found {
+    let mut holding = Some(held.acquire());
+    std::thread::scope(|scope| {
+        let (here, threads) = mpsc::channel();
+        for _ in 0..waiters {
+            let here = here.clone();
+            scope.spawn(move || {
+                // SAFETY: no preconditions.
+                here.send(unsafe { libc::gettid() }).unwrap();
+                drop(wanted.acquire());
+            });
+        }
+        until_asleep(&threads.iter().take(waiters).collect::<Vec<_>>());
+        let found = child(|| {
+            drop(holding.take());
+            let found = if held.try_acquire().is_some() { Found::Free } else { Found::Locked };
+            for _ in 0..if goes_on { 3 } else { 0 } {
+                drop(held.acquire());
+                drop(wanted.acquire());
+            }
+            found
+        });
+        drop(holding.take()); // Or the waiters of this process wait for ever.
+        found
+    })
+}
+
+/// What a child finds while another thread holds the lock.
+fn held_by_another_thread<L: Lock>(lock: &L) -> Found {
+    std::thread::scope(|scope| {
+        let (holds, held) = mpsc::channel();
+        let (over, end) = mpsc::channel::<()>();
+        scope.spawn(move || {
+            let holding = lock.acquire();
+            holds.send(()).unwrap();
+            let _ = end.recv();
+            drop(holding);
+        });
+        held.recv_timeout(Duration::from_secs(LIMIT_S.into())).expect("the other thread holds the lock");
+        let found = child(|| if lock.try_acquire().is_some() { Found::Free } else { Found::Locked });
+        drop(over);
+        found
+    })
+}
+
+/// What a child finds that uses a lock after another thread, which still lives.
+fn used_by_another_thread<L: Lock>(lock: &L) -> Found {
+    std::thread::scope(|scope| {
+        let (uses, used) = mpsc::channel();
+        let (over, end) = mpsc::channel::<()>();
+        scope.spawn(move || {
+            (0..100).for_each(|_| drop(lock.acquire()));
+            uses.send(()).unwrap();
+            let _ = end.recv();
+        });
+        used.recv_timeout(Duration::from_secs(LIMIT_S.into())).expect("the other thread uses the lock");
+        let found = child(|| {
+            (0..3).for_each(|_| drop(lock.acquire()));
+            Found::Free
+        });
+        drop(over);
+        found
+    })
+}
+
+/// The four cases of a lock. With `waiters`, a child either goes on, or finds the lock as it says,
+/// or is not promised anything.
+fn check<L: Lock>(lock: &L, waiters: Option<Found>) {
+    assert_eq!(used_by_another_thread(lock), Found::Free, "used by another thread before");
+    assert_eq!(held_by_another_thread(lock), Found::Locked, "held by another thread");
+    assert_eq!(held_by_the_forking_thread(lock, lock, 0, true), Found::Free, "without waiters");
+    if let Some(found) = waiters {
+        let goes_on = found == Found::Free;
+        assert_eq!(held_by_the_forking_thread(lock, lock, WAITERS, goes_on), found, "with waiters");
+    }
+}
+
+#[test]
+fn unfair_mutex_goes_on_also_with_waiters() {
+    check(&Unfair(&ulocks::unfair::Mutex::new(())), Some(Found::Free));
+}
+
+#[test]
+fn asym_mutex_goes_on_also_with_waiters() {
+    check(&Asym(&ulocks::unfair::AsymMutex::new(())), Some(Found::Free));
+}
+
+#[test]
+fn biased_mutex_goes_on_also_with_waiters() {
+    check(&Biased(&ulocks::unfair::BiasedMutex::new(())), Some(Found::Free));
+}
+
+/// With waiters it depends: on whether one of them had joined the queue.
+#[test]
+fn throughput_mutex_goes_on_without_waiters() {
+    check(&Throughput(&ulocks::Mutex::new(())), None);
+}
+
+/// With waiters it depends: on whether a thread was inside of the table of queues.
+#[cfg(feature = "parking_lot")]
+#[test]
+fn byte_mutex_goes_on_without_waiters() {
+    check(&Byte(&ulocks::unfair::ByteMutex::new(())), None);
+}
+
+/// With waiters it depends: on whether one of them was promoted.
+#[test]
+fn calock_goes_on_without_waiters() {
+    check(&Calock(&ulocks::calock::Calock::new(())), None);
+}
+
+#[test]
+fn fair_mutex_with_waiters_stays_locked() {
+    check(&Fair(&ulocks::fair::FairMutex::new(())), Some(Found::Locked));
+}
+
+#[test]
+fn semaphore_with_waiters_has_no_permit() {
+    check(&Permit(&ulocks::Semaphore::new(1)), Some(Found::Locked));
+}
+
+#[test]
+fn semarray_with_waiters_has_no_permit() {
+    check(&Set(&SemArray::with_values([1])), Some(Found::Locked));
+}
+
+#[test]
+fn rwlock_with_waiters_of_the_other_kind_stays_locked() {
+    let lock = ulocks::RwLock::new(());
+    let (read, write) = (Read(&lock), Write(&lock));
+    check(&write, None);
+    assert_eq!(held_by_the_forking_thread(&read, &write, 0, true), Found::Free, "a reader alone");
+    assert_eq!(held_by_the_forking_thread(&read, &write, WAITERS, false), Found::Locked);
+    assert_eq!(held_by_the_forking_thread(&write, &read, WAITERS, false), Found::Locked);
+    // Another reader is one that never leaves: the child can read, and not write.
+    let held = held_by_another_thread(&write);
+    assert_eq!(held, Found::Locked);
+    assert_eq!(held_by_another_thread(&read), Found::Free);
+}
+
+/// The child holds nothing, whoever held it in the parent.
+#[test]
+fn pi_mutex_stays_with_the_thread_of_the_parent() {
+    let mutex = ulocks::pi::PiMutex::new(());
+    let mut holding = Some(mutex.lock().unwrap());
+    let found = child(|| {
+        drop(holding.take());
+        let is_free = mutex.try_lock().unwrap().is_some();
+        // The kernel lets the child wait for the other process's thread, or refuses at once.
+        let waited = mutex.try_lock_for(Duration::from_millis(10));
+        let is_refused = matches!(waited, Ok(None) | Err(ulocks::pi::PiLockError::Inconsistent));
+        if is_free || !is_refused { Found::Free } else { Found::Locked }
+    });
+    assert_eq!(found, Found::Locked);
+    drop(holding.take());
+    let found = child(|| if mutex.try_lock().unwrap().is_some() { Found::Free } else { Found::Locked });
+    assert_eq!(found, Found::Free, "nobody held it");
+}
