@@ -10,7 +10,7 @@
 //! p99.9 wait is less than half as long.
 
 use super::summary::{Rates, by_round, over_cells, throughput};
-use super::{Kind, Report, units};
+use super::{Ended, Kind, Report, units};
 use crate::statistics::geometric_mean;
 use crate::statistics::rounds::{Ratio, Verdict};
 use crate::workloads::Workload;
@@ -46,7 +46,13 @@ pub(crate) struct Choice<'a> {
 
 /// The last screen of a run: what a reader must know first, and the answer. With the paths of three
 /// files below it, it has fewer than 40 lines.
+///
+/// There is none before a whole round has ended: locks would be compared in different cells.
 pub fn answer(report: &Report) -> String {
+    let is_cut_short = matches!(report.ended, Ended::Budget | Ended::Interrupted);
+    if is_cut_short && report.trials.iter().all(|trial| trial.round == 0) {
+        return String::new();
+    }
     let rates = by_round(report, throughput);
     let all = report.workloads();
     let choices: Vec<_> =
@@ -262,6 +268,19 @@ mod tests {
         assert!(text.contains("of the rate of parking_lot, the fastest peer"), "{text}");
         assert!(text.contains("No lock is ahead of it."), "{text}");
         assert!(text.contains("ours is the cheapest, with 2.00 [2.00 2.00] of std's rate"), "{text}");
+    }
+
+    #[test]
+    fn an_interrupted_first_round_has_no_answer() {
+        for (rounds, ended, has_one) in [
+            (1, Ended::Interrupted, false),
+            (1, Ended::Budget, false),
+            (1, Ended::Rounds, true),
+            (2, Ended::Interrupted, true),
+        ] {
+            let report = Report { ended, ..plain(rounds) };
+            assert_eq!(!answer(&report).is_empty(), has_one, "{rounds} {ended:?}");
+        }
     }
 
     /// Every lock but the recommended one is ahead in every workload, and every caveat is there.

@@ -77,12 +77,13 @@ pub enum Mode {
 }
 
 /// Why a run ended.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Ended {
     /// Every interval is as narrow as was asked for.
     Converged,
-    /// The greatest number of rounds was run.
+    /// The greatest number of rounds was run. So it was if an old record does not say.
+    #[default]
     Rounds,
     /// The next round would not fit into the time.
     Budget,
@@ -314,6 +315,22 @@ pub(crate) fn folder() -> anyhow::Result<PathBuf> {
     let folder = target.join("ulocks-report");
     std::fs::create_dir_all(&folder).with_context(|| format!("cannot create {}", folder.display()))?;
     Ok(folder)
+}
+
+/// The same, once it is known that files can be made there: a run that could not leave its record
+/// would be lost.
+pub(crate) fn writable_folder() -> anyhow::Result<PathBuf> {
+    let folder = folder()?;
+    let probe = folder.join(format!(".probe-{}", std::process::id()));
+    std::fs::write(&probe, "").with_context(|| format!("cannot write into {}", folder.display()))?;
+    std::fs::remove_file(&probe).with_context(|| format!("cannot remove {}", probe.display()))?;
+    Ok(folder)
+}
+
+/// What the files of a run are called that would be called `stem` if it had come to its end. An
+/// interrupted run replaces no file of a complete one.
+pub(crate) fn stem_of(stem: &str, ended: Ended) -> String {
+    if ended == Ended::Interrupted { format!("{stem}-interrupted") } else { stem.into() }
 }
 
 #[cfg(test)]

@@ -3,12 +3,12 @@
 //! Short sections depend on this more than on the lock. On a virtual machine it may change from
 //! round to round, when the host moves the CPUs.
 
+use super::crew::Crew;
 use super::pinning::{self, Pin};
 use crate::statistics::median;
-use std::sync::Barrier;
 use std::sync::atomic::AtomicU32;
 use std::sync::atomic::Ordering::{Acquire, Release};
-use std::thread;
+use std::thread::{self, Builder};
 use std::time::Instant;
 
 /// Round trips that are timed together.
@@ -17,14 +17,14 @@ const BATCH: u32 = 100;
 const BATCHES: u32 = 41;
 
 /// The time in nanoseconds in which a line goes to another CPU and comes back, at this moment: the
-/// median of 41 batches. `None` if this process may use one CPU only.
+/// median of 41 batches. `None` if this process may use one CPU only, or cannot have two threads.
 pub fn round_trip_ns() -> Option<f64> {
     let cpus = pinning::order(Pin::Scatter).ok().filter(|cpus| cpus.len() > 1)?;
-    let (turn, start) = (AtomicU32::new(0), Barrier::new(2));
+    let turn = AtomicU32::new(0);
+    let bind = |odd: usize| pinning::bind(cpus[odd]).is_ok();
     // The thread whose number is `odd` waits for `odd`, and then makes it the other's turn.
-    let play = |odd: u32, batches: &mut Vec<f64>| {
-        let bound = pinning::bind(cpus[odd as usize]).is_ok();
-        start.wait();
+    let play = |odd: usize, bound: bool| {
+        let (odd, mut batches) = (odd as u32, Vec::new());
         for _ in 0..BATCHES {
             let began = Instant::now();
             for _ in 0..BATCH {
@@ -35,15 +35,11 @@ pub fn round_trip_ns() -> Option<f64> {
             }
             batches.push(began.elapsed().as_nanos() as f64 / f64::from(BATCH));
         }
-        bound
+        bound.then_some(batches)
     };
-    let mut batches = Vec::new();
-    let bound = thread::scope(|scope| {
-        let other = scope.spawn(|| play(1, &mut Vec::new()));
-        let one = scope.spawn(|| play(0, &mut batches));
-        one.join().expect("nothing in it panics") & other.join().expect("nothing in it panics")
-    });
-    bound.then(|| median(&batches))
+    let played = thread::scope(|scope| Crew::start(scope, 2, |_| Builder::new(), bind, play).map(Crew::join));
+    let both: Option<Vec<_>> = played.ok()?.into_iter().collect();
+    both.map(|both| median(&both[0]))
 }
 
 /// Round trips in words: the lowest and the highest of them, if there are any.

@@ -4,6 +4,7 @@
 pub mod busy_work;
 pub mod child;
 pub mod clock;
+pub mod crew;
 pub mod line;
 pub mod machine;
 pub mod pinning;

@@ -24,13 +24,13 @@
 //! ```
 
 use crate::run::child::Task;
+use crate::run::crew::Crew;
 use crate::run::pinning::{self, Pin};
 use crate::run::threads::keep_a_thread_asleep;
 use crate::subjects::locks::{self, Entry, Lock, LockArray, Scope, Visitor};
 use anyhow::{Result, ensure};
 use serde::{Deserialize, Serialize};
-use std::sync::Barrier;
-use std::thread;
+use std::thread::{self, Builder};
 use std::time::{Duration, Instant};
 
 /// Locks that are passed around.
@@ -42,14 +42,16 @@ const ROUND_TRIPS: u64 = 4;
 /// The time `round_trips` take between threads on the first two of `cpus`.
 pub fn measure<L: Lock>(row: &LockArray<L>, cpus: &[usize], round_trips: u64) -> Result<Duration> {
     let turns = round_trips.div_ceil(ROUND_TRIPS);
-    let ready = Barrier::new(2);
     let [zero, one, two, three] = [0, 1, 2, 3].map(|index| row.get(index));
-    let elapsed = thread::scope(|s| {
-        let a = s.spawn(|| {
-            let bound = pinning::bind(cpus[0]);
-            let (mut at_zero, mut at_two) = (zero.acquire(), two.acquire());
-            ready.wait();
-            let start = Instant::now();
+    let prepare = |index: usize| {
+        let bound = pinning::bind(cpus[index % cpus.len()]);
+        let (first, second) = if index == 0 { (zero, two) } else { (one, three) };
+        (bound, first.acquire(), second.acquire())
+    };
+    let play = |index: usize, (bound, first, second): (Result<()>, _, _)| {
+        let start = Instant::now();
+        if index == 0 {
+            let (mut at_zero, mut at_two) = (first, second);
             for _ in 0..turns {
                 drop(at_zero);
                 let at_one = one.acquire();
@@ -60,12 +62,8 @@ pub fn measure<L: Lock>(row: &LockArray<L>, cpus: &[usize], round_trips: u64) ->
                 drop(at_three);
                 at_two = two.acquire();
             }
-            bound.map(|()| start.elapsed())
-        });
-        let b = s.spawn(|| {
-            let bound = pinning::bind(cpus[1 % cpus.len()]);
-            let (mut at_one, mut at_three) = (one.acquire(), three.acquire());
-            ready.wait();
+        } else {
+            let (mut at_one, mut at_three) = (first, second);
             for _ in 0..turns {
                 let at_zero = zero.acquire();
                 drop(at_one);
@@ -76,11 +74,13 @@ pub fn measure<L: Lock>(row: &LockArray<L>, cpus: &[usize], round_trips: u64) ->
                 at_three = three.acquire();
                 drop(at_two);
             }
-            bound
-        });
-        let elapsed = a.join().expect("a lock that can be acquired")?;
-        b.join().expect("a lock that can be acquired")?;
-        anyhow::Ok(elapsed)
+        }
+        bound.map(|()| start.elapsed())
+    };
+    let elapsed = thread::scope(|scope| {
+        let crew = Crew::start(scope, 2, |_| Builder::new(), prepare, play)?;
+        let times: Result<Vec<Duration>> = crew.join().into_iter().collect();
+        times.map(|times| times[0])
     })?;
     // What was asked for, of what was done.
     Ok(elapsed.mul_f64(round_trips as f64 / (turns * ROUND_TRIPS) as f64))

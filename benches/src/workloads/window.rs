@@ -1,13 +1,13 @@
 //! Threads that begin together, and the window in which they are counted.
 
 use super::Spec;
+use crate::run::crew::Crew;
 use crate::run::pinning;
 use crate::run::threads::{Urgent, clock_time};
 use anyhow::Result;
-use std::sync::Barrier;
 use std::sync::atomic::AtomicU64;
 use std::sync::atomic::Ordering::Release;
-use std::thread;
+use std::thread::{self, Builder};
 use std::time::{Duration, Instant};
 
 /// The first phase of a run: nothing counts yet.
@@ -26,28 +26,17 @@ pub struct Line<T>(pub T);
 /// `meanwhile` on the calling thread. Returns what all of them return.
 pub(super) fn together<T: Send, R>(
     threads: usize,
-    cpu: impl Fn(usize) -> usize,
+    cpu: impl Fn(usize) -> usize + Sync,
     body: impl Fn(usize) -> Result<T> + Sync,
     meanwhile: impl FnOnce() -> R,
 ) -> Result<(Vec<T>, R)> {
-    let gate = Barrier::new(threads + 1);
-    thread::scope(|s| {
-        let start = |index: usize| {
-            let (gate, body, cpu) = (&gate, &body, cpu(index));
-            let build = thread::Builder::new().stack_size(256 * 1024);
-            build.spawn_scoped(s, move || {
-                let bound = pinning::bind(cpu);
-                gate.wait();
-                bound?;
-                body(index)
-            })
-        };
-        // All of them, or the gate never opens: a thread that cannot be had ends the process.
-        let started: Vec<_> = (0..threads).map(|index| start(index).expect("a thread can be had")).collect();
-        gate.wait();
+    let bind = |index: usize| pinning::bind(cpu(index));
+    let work = |index: usize, bound: Result<()>| bound.and_then(|()| body(index));
+    thread::scope(|scope| {
+        let small = |_| Builder::new().stack_size(256 * 1024);
+        let crew = Crew::start(scope, threads, small, &bind, &work)?;
         let seen = meanwhile();
-        let ended = started.into_iter().map(|thread| thread.join().expect("a thread does not panic"));
-        Ok((ended.collect::<Result<Vec<T>>>()?, seen))
+        Ok((crew.join().into_iter().collect::<Result<Vec<T>>>()?, seen))
     })
 }
 

@@ -8,6 +8,7 @@ mod psrw;
 mod scaling;
 mod sem;
 mod shared;
+mod turns;
 
 use common::{Program, knows_its_name, refuses, run, text};
 use std::process::ExitCode;
@@ -44,7 +45,12 @@ macro_rules! tests {
 }
 
 fn main() -> ExitCode {
-    let programs = [&harnessed()[..], &[("scaling", programs::scaling::main)]].concat();
+    let others: [Program; 3] = [
+        ("scaling", programs::scaling::main),
+        ("test-mutex", programs::test_mutex::main),
+        ("tofutex", programs::tofutex::main),
+    ];
+    let programs = [&harnessed()[..], &others].concat();
     common::main(
         &programs,
         tests! {
@@ -76,6 +82,9 @@ fn main() -> ExitCode {
             sem::one_size_with_the_letters_of_2010;
             sem::an_interrupt_leaves_a_record_and_no_semaphores;
             shared::a_smoke_run_leaves_a_record_of_every_row;
+            turns::an_interrupt_leaves_what_there_is_and_no_good_record_is_lost;
+            turns::a_thread_that_cannot_be_had_is_an_error_at_once;
+            turns::a_folder_that_cannot_be_written_is_an_error_at_once;
         },
     )
 }

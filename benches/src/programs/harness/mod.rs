@@ -169,6 +169,7 @@ fn measure<P: Program>(cli: &P::Cli) -> Result<Option<i32>> {
         eprintln!("{}: no row is of these --locks and has a name that contains this --only", P::NAME);
         return Ok(None);
     }
+    crate::report::writable_folder()?;
     let plan = plan::<P>(cli, mode, &subjects, busy_work::calibrate());
     let (mut record, signal) = Record::measure((P::NAME, P::SCHEMA), mode, machine, &plan)?;
     record.rows = subjects.iter().filter_map(|subject| subject.row(&record.trials)).collect();

@@ -143,12 +143,12 @@ impl<R: Serialize> Record<R> {
 
     /// Writes the record of the bench called `name` and says where.
     pub fn write(&self, name: &str) -> anyhow::Result<()> {
-        let file = match self.mode {
-            Mode::Full => format!("{name}.json"),
-            Mode::Quick => format!("{name}-quick.json"),
-            Mode::Smoke => format!("{name}-smoke.json"),
+        let stem = match self.mode {
+            Mode::Full => name.into(),
+            Mode::Quick => format!("{name}-quick"),
+            Mode::Smoke => format!("{name}-smoke"),
         };
-        let path = report::folder()?.join(file);
+        let path = report::folder()?.join(report::stem_of(&stem, self.ended) + ".json");
         let json = report::one_trial_a_line(serde_json::to_value(self)?);
         std::fs::write(&path, json).with_context(|| format!("cannot write {}", path.display()))?;
         eprintln!("{name}: {}", path.display());

@@ -159,7 +159,7 @@ impl Program for Psrw {
     /// Writes the page with the properties.
     fn finish(record: &Record) -> Result<()> {
         if let Some(page) = page::render(record) {
-            let path = report::folder()?.join(format!("{}.html", Self::NAME));
+            let path = report::folder()?.join(report::stem_of(Self::NAME, record.ended) + ".html");
             std::fs::write(&path, page).with_context(|| format!("cannot write {}", path.display()))?;
             eprintln!("{}: {}", Self::NAME, path.display());
         }

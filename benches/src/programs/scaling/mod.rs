@@ -149,7 +149,7 @@ fn in_order(entries: &[&'static Entry]) -> Vec<Lock> {
 
 /// Measures, and writes the report; returns the signal that came in between.
 fn measure(report: &mut Report, plan: &Plan, options: &BenchOptions) -> anyhow::Result<Option<i32>> {
-    let path = report::folder()?.join(stem(report.mode)).with_extension("journal");
+    let path = report::writable_folder()?.join(stem(report.mode)).with_extension("journal");
     let mut journal = if options.resume {
         Journal::resume(&path, report, plan).unwrap_or_else(|error| options::refuse(&error))
     } else {
@@ -334,7 +334,7 @@ fn stem(mode: Mode) -> String {
 
 /// Writes record, tables and page; returns the paths of the latter.
 fn write(report: &Report, copy: Option<&Path>) -> anyhow::Result<Files> {
-    let record = report::folder()?.join(format!("{}.json", stem(report.mode)));
+    let record = report::folder()?.join(report::stem_of(&stem(report.mode), report.ended) + ".json");
     let save = |path: &Path, text: &str| {
         std::fs::write(path, text).with_context(|| format!("cannot write {}", path.display()))
     };

@@ -21,7 +21,7 @@ mod trial;
 pub use trial::{Case, Count, TestMutexSpec};
 
 use crate::programs::turns;
-use crate::report::distinct;
+use crate::report::{Ended, distinct};
 use crate::run::child::Runner;
 use crate::run::machine::{self, Machine};
 use crate::subjects::locks::Entry;
@@ -44,6 +44,9 @@ pub const THEN: [(&str, f64, f64); 2] = [
 pub struct Record {
     /// The version of what it writes.
     pub schema: String,
+    /// Why it ended.
+    #[serde(default)]
+    pub ended: Ended,
     /// The machine it ran on, at the start of the run.
     pub machine: Machine,
     /// How many tasks there are.
@@ -70,25 +73,36 @@ pub fn main() -> ExitCode {
 
 fn run(order: Order) -> Result<ExitCode> {
     let runner = Runner::new()?;
+    let destination = turns::Destination::new("test-mutex", order.json)?;
+    let mut signal = None;
     let Order { tasks, window_ms, .. } = order;
-    let mut record = Record { schema: SCHEMA.into(), machine: machine::describe(), tasks, rows: Vec::new() };
+    let mut record = Record {
+        schema: SCHEMA.into(),
+        ended: Ended::Rounds,
+        machine: machine::describe(),
+        tasks,
+        rows: Vec::new(),
+    };
     println!("test-mutex: {tasks} tasks, {} rounds; {}", order.rounds, record.machine);
     for case in Case::ALL {
         let spec = |lock: &&Entry| TestMutexSpec { lock: lock.name.into(), case, tasks, window_ms };
         let specs: Vec<_> = order.locks.iter().map(spec).collect();
         let what = |spec: &TestMutexSpec| format!("{}, {case}", spec.lock);
-        let answers = match turns::take(&runner, &specs, order.rounds, what)? {
-            Ok(answers) => answers,
-            Err(interrupted) => return Ok(interrupted),
-        };
+        let (answers, interrupted) = turns::take(&runner, &specs, order.rounds, what)?;
         let row = |(spec, rounds): (TestMutexSpec, _)| Row { case, lock: spec.lock, rounds };
-        let rows: Vec<Row> = specs.into_iter().zip(answers).map(row).collect();
-        print!("{}", text::table(case, &rows));
+        let ran = specs.into_iter().zip(answers).filter(|(_, rounds)| !rounds.is_empty());
+        let rows: Vec<Row> = ran.map(row).collect();
+        if !rows.is_empty() {
+            print!("{}", text::table(case, &rows));
+        }
         record.rows.extend(rows);
+        if interrupted.is_some() {
+            (signal, record.ended) = (interrupted, Ended::Interrupted);
+            break;
+        }
     }
     println!("\n{}", text::NOTES);
-    turns::write(order.json, "test-mutex", &record)?;
-    Ok(ExitCode::SUCCESS)
+    destination.write(&record, signal)
 }
 
 /// All tables of a record, with what their columns mean.

@@ -35,6 +35,7 @@ fn a_table_has_the_ratios_of_2005_beside_the_default_mutex() {
     assert!(line("std").contains("75 %") && !line("std").contains("2.42"), "{text}");
     let record = Record {
         schema: SCHEMA.into(),
+        ended: Ended::Rounds,
         machine: crate::run::machine::describe(),
         tasks: 2,
         rows: rows.to_vec(),

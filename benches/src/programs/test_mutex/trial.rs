@@ -1,6 +1,7 @@
 //! One trial: all tasks of one lock.
 
 use crate::run::child::Task;
+use crate::run::crew::Crew;
 use crate::run::threads::clock_time;
 use crate::subjects::locks::{self, Entry, Lock, LockArray, Scope, Visitor};
 use anyhow::{Result, ensure};
@@ -9,9 +10,8 @@ use std::cell::UnsafeCell;
 use std::collections::BTreeMap;
 use std::fmt;
 use std::hint::black_box;
-use std::sync::Barrier;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
-use std::thread;
+use std::thread::{self, Builder};
 use std::time::{Duration, Instant};
 
 /// What a task does over and over.
@@ -120,7 +120,7 @@ impl Visitor for Run<'_> {
         let locks = LockArray::<L>::new(Scope::Threads, 1)?;
         let lock = locks.get(0);
         let directory = Guarded(UnsafeCell::default());
-        let (start, over) = (Barrier::new(spec.tasks as usize + 1), AtomicBool::new(false));
+        let over = AtomicBool::new(false);
         let create = |name: String, inode| {
             lock.with(|| {
                 // SAFETY: `lock.with` runs this while it holds the lock, and it does not come back.
@@ -139,10 +139,8 @@ impl Visitor for Run<'_> {
                 unsafe { directory.enter(|_| ()) }
             })
         };
-        let task = |number: u32| {
-            let name = format!("file-{number}");
+        let task = |_, name: String| {
             let mut loops = 0;
-            start.wait();
             while !over.load(Relaxed) {
                 match spec.case {
                     Case::Lock => count(),
@@ -159,14 +157,14 @@ impl Visitor for Run<'_> {
         };
         let cpu_time = || clock_time(libc::CLOCK_PROCESS_CPUTIME_ID);
         let (loops, elapsed, cpu) = thread::scope(|scope| {
-            let tasks: Vec<_> = (0..spec.tasks).map(|number| scope.spawn(move || task(number))).collect();
-            start.wait();
+            let prepare = |number| format!("file-{number}");
+            let tasks = Crew::start(scope, spec.tasks as usize, |_| Builder::new(), prepare, task)?;
             let (began, before) = (Instant::now(), cpu_time());
             thread::sleep(Duration::from_millis(spec.window_ms));
             over.store(true, Relaxed);
-            let loops: u64 = tasks.into_iter().map(|task| task.join().expect("a task ends")).sum();
-            (loops, began.elapsed(), cpu_time() - before)
-        });
+            let loops: u64 = tasks.join().into_iter().sum();
+            anyhow::Ok((loops, began.elapsed(), cpu_time() - before))
+        })?;
         let sections = if spec.case == Case::Files { 2 } else { 1 };
         let (wanted, found) = (sections * loops, directory.0.into_inner().entered);
         ensure!(found == wanted || !L::EXCLUDES, "{found} of {wanted} sections ran alone");

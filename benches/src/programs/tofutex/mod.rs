@@ -18,7 +18,7 @@ mod trial;
 pub use trial::{Section, Times, TofutexSpec};
 
 use crate::programs::turns;
-use crate::report::distinct;
+use crate::report::{Ended, distinct};
 use crate::run::child::Runner;
 use crate::run::machine::{self, Machine};
 use crate::subjects::locks::Entry;
@@ -35,6 +35,9 @@ pub const SCHEMA: &str = "ulocks-tofutex/1";
 pub struct Record {
     /// The version of what it writes.
     pub schema: String,
+    /// Why it ended.
+    #[serde(default)]
+    pub ended: Ended,
     /// The machine it ran on, at the start of the run.
     pub machine: Machine,
     /// How many threads want the lock.
@@ -63,28 +66,38 @@ pub fn main() -> ExitCode {
 
 fn run(order: Order) -> Result<ExitCode> {
     let runner = Runner::new()?;
+    let destination = turns::Destination::new("tofutex", order.json)?;
+    let mut signal = None;
     let threads = order.threads;
-    let mut record =
-        Record { schema: SCHEMA.into(), machine: machine::describe(), threads, rows: Vec::new() };
+    let mut record = Record {
+        schema: SCHEMA.into(),
+        ended: Ended::Rounds,
+        machine: machine::describe(),
+        threads,
+        rows: Vec::new(),
+    };
     println!("tofutex: {threads} threads, {} rounds; {}", order.rounds, record.machine);
     for (section, operations) in order.sections {
         let each = (operations / u64::from(threads)).max(1);
         let spec = |lock: &&Entry| TofutexSpec { lock: lock.name.into(), section, threads, each };
         let specs: Vec<_> = order.locks.iter().map(spec).collect();
         let what = |spec: &TofutexSpec| format!("{}, {section}", spec.lock);
-        let answers = match turns::take(&runner, &specs, order.rounds, what)? {
-            Ok(answers) => answers,
-            Err(interrupted) => return Ok(interrupted),
-        };
+        let (answers, interrupted) = turns::take(&runner, &specs, order.rounds, what)?;
         let operations = each * u64::from(threads);
         let row = |(spec, rounds): (TofutexSpec, _)| Row { section, operations, lock: spec.lock, rounds };
-        let rows: Vec<Row> = specs.into_iter().zip(answers).map(row).collect();
-        print!("{}", text::table(section, &rows));
+        let ran = specs.into_iter().zip(answers).filter(|(_, rounds)| !rounds.is_empty());
+        let rows: Vec<Row> = ran.map(row).collect();
+        if !rows.is_empty() {
+            print!("{}", text::table(section, &rows));
+        }
         record.rows.extend(rows);
+        if interrupted.is_some() {
+            (signal, record.ended) = (interrupted, Ended::Interrupted);
+            break;
+        }
     }
     println!("\n{}", text::NOTES);
-    turns::write(order.json, "tofutex", &record)?;
-    Ok(ExitCode::SUCCESS)
+    destination.write(&record, signal)
 }
 
 /// All tables of a record, with what their columns mean.

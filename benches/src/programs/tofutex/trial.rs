@@ -1,6 +1,7 @@
 //! One trial: all threads of one lock.
 
 use crate::run::child::Task;
+use crate::run::crew::Crew;
 use crate::run::syscalls::{self, Calls, Counters};
 use crate::run::threads::{time, usage};
 use crate::subjects::locks::{self, Entry, Lock, LockArray, Scope, Visitor};
@@ -8,8 +9,7 @@ use anyhow::{Result, ensure};
 use serde::{Deserialize, Serialize};
 use std::cell::UnsafeCell;
 use std::fmt;
-use std::sync::Barrier;
-use std::thread;
+use std::thread::{self, Builder};
 use std::time::{Duration, Instant};
 
 /// What a thread does while it holds the lock.
@@ -86,7 +86,6 @@ impl Visitor for Run<'_> {
         let locks = LockArray::<L>::new(Scope::Threads, 1)?;
         let lock = locks.get(0);
         let number = Guarded(UnsafeCell::new(0));
-        let start = Barrier::new(spec.threads as usize + 1);
         let section = || {
             // SAFETY: `lock.with` runs this while it holds the lock.
             unsafe { number.add_one() };
@@ -96,17 +95,14 @@ impl Visitor for Run<'_> {
         };
         let before = cpu_times();
         let results = thread::scope(|scope| {
-            let work = || {
-                let counters = Counters::default();
-                start.wait();
+            let work = |_, counters: Counters| {
                 let began = Instant::now();
                 syscalls::count(&counters, || (0..spec.each).for_each(|_| lock.with(section)));
                 (began, Instant::now(), counters.read())
             };
-            let threads: Vec<_> = (0..spec.threads).map(|_| scope.spawn(work)).collect();
-            start.wait();
-            threads.into_iter().map(|thread| thread.join().expect("a worker ends")).collect::<Vec<_>>()
-        });
+            let prepare = |_| Counters::default();
+            Crew::start(scope, spec.threads as usize, |_| Builder::new(), prepare, work).map(Crew::join)
+        })?;
         let (user, system) = cpu_times();
         let (wanted, found) = (spec.each * u64::from(spec.threads), number.0.into_inner());
         ensure!(found == wanted || !L::EXCLUDES, "{found} of {wanted} sections ran alone");

@@ -16,6 +16,7 @@
 //! workers work, and a window is measured, not a whole run.
 
 use super::{Order, Outcome, Run, Spec};
+use crate::run::crew::Crew;
 use crate::run::pinning::{self, Pin};
 use crate::run::syscalls;
 use crate::run::threads::clock_time;
@@ -28,7 +29,7 @@ use std::cell::Cell;
 use std::ptr;
 use std::sync::atomic::Ordering::{Acquire, Relaxed, Release};
 use std::sync::atomic::{AtomicU32, AtomicU64};
-use std::thread;
+use std::thread::{self, Builder};
 use std::time::{Duration, Instant};
 use ulocks_semarray::groups::CHAINED;
 
@@ -387,21 +388,15 @@ fn run_with<P: Post>(spec: &Spec, post: &P, own_calls: bool) -> Result<Outcome> 
         posts: posts.get(),
         calls: if own_calls { calls.get() } else { wakeups.read().wakes },
     };
+    let bind = |index: usize| pinning::bind(cpus[index % cpus.len()]);
+    // One that cannot be bound works all the same: the main thread waits for all of them.
+    let work = |index: usize, bound: Result<()>| {
+        let tally = shared.work(index);
+        bound.map(|()| tally)
+    };
     let (tally, [from, to]) = thread::scope(|s| {
-        let start = |index: usize| {
-            let (shared, cpu) = (&shared, cpus[index % cpus.len()]);
-            let build = thread::Builder::new().stack_size(64 * 1024);
-            build.spawn_scoped(s, move || {
-                // One that cannot be bound works all the same: the main thread waits for all of
-                // them.
-                let bound = pinning::bind(cpu);
-                let tally = shared.work(index);
-                bound.map(|()| tally)
-            })
-        };
-        // All of them: a thread that cannot be had ends the process.
-        let workers: Vec<_> =
-            (0..threads as usize).map(|index| start(index).expect("a thread can be had")).collect();
+        let small = |_| Builder::new().stack_size(64 * 1024);
+        let crew = Crew::start(s, threads as usize, small, &bind, &work)?;
         let mut scratch = post.scratch();
         let mut round = || {
             let found = finder.find(&shared.workers, wakes as usize);
@@ -425,8 +420,7 @@ fn run_with<P: Post>(spec: &Spec, post: &P, own_calls: bool) -> Result<Outcome> 
             round();
             thread::sleep(Duration::from_micros(200));
         }
-        let ended = workers.into_iter().map(|worker| worker.join().expect("a worker that can wait"));
-        anyhow::Ok((ended.collect::<Result<Vec<Tally>>>()?, window))
+        anyhow::Ok((crew.join().into_iter().collect::<Result<Vec<Tally>>>()?, window))
     })?;
 
     let unposted = shared.unposted.load(Relaxed);
