@@ -32,7 +32,8 @@ use ulocks_core::time::Deadline;
 /// A raw mutex of the family that enforces the rules of a mutex; see the [crate](crate).
 ///
 /// [`CheckedMutex`](crate::CheckedMutex) is its typed face, and knows the line of its making. A
-/// lock that was made by `INIT` belongs to the class of the line that acquires it first.
+/// lock that was made by `INIT`, or is zeroed memory, belongs to the class of the line that acquires
+/// it first.
 ///
 /// It is the raw lock and six words. It cannot be shared between processes.
 pub struct Checked<R> {
@@ -47,7 +48,7 @@ pub(crate) const UNTRACKED: *mut Record = ptr::without_provenance_mut(1);
 
 impl<R: Initial> Initial for Checked<R> {
     #[allow(clippy::declare_interior_mutable_const)]
-    const INIT: Self = Self::with_origin(Origin::Unknown);
+    const INIT: Self = Self::with_origin(Origin::UNKNOWN);
 }
 
 /// Why [`CheckedMutex::try_lock_checked`](crate::CheckedMutex::try_lock_checked) gave no guard, or

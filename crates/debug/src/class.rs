@@ -47,14 +47,28 @@ impl Class {
     }
 }
 
-/// What a lock knows about its class from its making.
+/// What a lock knows about its class from its making: the line of its constructor, or a named class.
+///
+/// All-zero memory is a lock too, so all-zero bytes are an origin. `None` of a reference is all zero,
+/// which the language promises. An enum with a reference in each of two variants has no such value.
 #[derive(Clone, Copy, Debug)]
-pub(crate) enum Origin {
-    /// The line of its constructor.
-    Made(Place),
-    Named(&'static Class),
-    /// Nothing: it was made by `INIT`. The line of its first acquisition is its class.
-    Unknown,
+pub(crate) struct Origin {
+    made: Option<Place>,
+    named: Option<&'static Class>,
+}
+
+impl Origin {
+    /// Nothing is known: `INIT` made the lock, or it is zeroed memory. Its class is the line that
+    /// acquires it first, together with the type of the lock.
+    pub const UNKNOWN: Self = Self { made: None, named: None };
+
+    pub const fn made(place: Place) -> Self {
+        Self { made: Some(place), named: None }
+    }
+
+    pub const fn named(class: &'static Class) -> Self {
+        Self { made: None, named: Some(class) }
+    }
 }
 
 /// A class in use.
@@ -125,10 +139,9 @@ sync_static! {
 /// class of the first and frees its own. So a place and a name have one class.
 #[cold]
 pub(crate) fn resolve(origin: Origin, first: Place, type_name: &'static str) -> &'static Node {
-    let (place, name) = match origin {
-        Origin::Made(place) => (place, short(type_name)),
-        Origin::Named(class) => (class.place, class.name),
-        Origin::Unknown => (first, short(type_name)),
+    let (place, name) = match origin.named {
+        Some(class) => (class.place, class.name),
+        None => (origin.made.unwrap_or(first), short(type_name)),
     };
     let hash =
         mix(u64::from(place.line()) << 32 | u64::from(place.column()) << 16 | place.file().len() as u64);
@@ -188,18 +201,28 @@ mod tests {
     #[test]
     fn a_place_has_one_class() {
         let place = Location::caller();
-        let first = resolve(Origin::Made(place), place, "a::RawMutex<B>");
-        assert!(ptr::eq(first, resolve(Origin::Unknown, place, "b::RawMutex<a::C>")));
-        assert!(!ptr::eq(first, resolve(Origin::Made(place), place, "a::RawFairMutex<B>")));
+        let first = resolve(Origin::made(place), place, "a::RawMutex<B>");
+        assert!(ptr::eq(first, resolve(Origin::UNKNOWN, place, "b::RawMutex<a::C>")));
+        assert!(!ptr::eq(first, resolve(Origin::made(place), place, "a::RawFairMutex<B>")));
         assert_eq!(first.name(), "Mutex");
-        let other = resolve(Origin::Made(Location::caller()), place, "a::RawMutex<B>");
+        let other = resolve(Origin::made(Location::caller()), place, "a::RawMutex<B>");
         assert_ne!(first.vertex(0), other.vertex(0));
+    }
+
+    /// The bytes of a lock in zeroed memory.
+    #[test]
+    fn a_zeroed_origin_knows_nothing() {
+        // SAFETY: two options of references, for which all zero is `None`.
+        let zeroed: Origin = unsafe { core::mem::zeroed() };
+        assert!(zeroed.made.is_none() && zeroed.named.is_none());
+        let place = Location::caller();
+        assert_eq!(resolve(zeroed, place, "Zeroed").place(), place);
     }
 
     #[test]
     fn subclasses_are_vertices_of_their_own() {
         let place = Location::caller();
-        let class = resolve(Origin::Made(place), place, "T");
+        let class = resolve(Origin::made(place), place, "T");
         let vertices: std::collections::BTreeSet<u32> =
             (0..SUBCLASSES).map(|sub| class.vertex(sub)).collect();
         assert_eq!(vertices.len(), usize::from(SUBCLASSES));

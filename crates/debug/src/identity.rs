@@ -50,11 +50,15 @@ impl Identity {
     fn find_class(&self, at: Place, type_name: &'static str) -> &'static Node {
         static INSTANCES: AtomicU64 = AtomicU64::new(1);
         let class = resolve(self.origin, at, type_name);
-        // Two threads may do this at once. The number of the first one stays.
+        // Two threads may do this at once, at two places. What the first one says stays.
         let number = INSTANCES.fetch_add(1, Relaxed);
         let _ = self.instance.compare_exchange(0, number, Relaxed, Relaxed);
-        self.class.store(ptr::from_ref(class).cast_mut(), Release); // (N)
-        class
+        let (none, mine) = (ptr::null_mut(), ptr::from_ref(class).cast_mut());
+        match self.class.compare_exchange(none, mine, Release, Acquire) /* (N) */ {
+            Ok(_) => class,
+            // SAFETY: not null, and as in `known_class`.
+            Err(first) => unsafe { &*first },
+        }
     }
 
     /// What a thread asks for that asks for this lock, of type `L`, at `lock`.

@@ -29,7 +29,7 @@ use ulocks_fair::{Permit, RawSemaphore, Semaphore};
 /// Those of [`Semaphore`].
 ///
 /// # Memory
-/// Five words beside those of the semaphore. The first wait of a thread allocates.
+/// Five words beside those of the semaphore. All-zero memory has no permits. The first wait of a thread allocates.
 ///
 /// # Signals and forks
 /// A signal handler may release, and try to acquire. It must not wait.
@@ -67,7 +67,7 @@ impl CheckedSemaphore {
     /// If there are more than [`MAX_PERMITS`](Self::MAX_PERMITS).
     #[track_caller]
     pub const fn new(permits: u32) -> Self {
-        Self::with_origin(permits, Origin::Made(Location::caller()))
+        Self::with_origin(permits, Origin::made(Location::caller()))
     }
 
     /// A semaphore of a named class.
@@ -75,7 +75,7 @@ impl CheckedSemaphore {
     /// # Panics
     /// As [`new`](Self::new).
     pub const fn new_in(class: &'static Class, permits: u32) -> Self {
-        Self::with_origin(permits, Origin::Named(class))
+        Self::with_origin(permits, Origin::named(class))
     }
 
     const fn with_origin(permits: u32, origin: Origin) -> Self {

@@ -10,12 +10,12 @@ macro_rules! wrapper {
             /// An unlocked lock. Those that are made by one line are a class of the lock order.
             #[track_caller]
             pub const fn new(value: T) -> Self {
-                Self::with_origin(crate::class::Origin::Made(core::panic::Location::caller()), value)
+                Self::with_origin(crate::class::Origin::made(core::panic::Location::caller()), value)
             }
 
             /// An unlocked lock of a named class.
             pub const fn new_in(class: &'static crate::class::Class, value: T) -> Self {
-                Self::with_origin(crate::class::Origin::Named(class), value)
+                Self::with_origin(crate::class::Origin::named(class), value)
             }
 
             /// The data, out of its lock.
@@ -78,7 +78,7 @@ macro_rules! wrapper {
         {
             fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
                 T::deserialize(deserializer)
-                    .map(|value| Self::with_origin(crate::class::Origin::Unknown, value))
+                    .map(|value| Self::with_origin(crate::class::Origin::UNKNOWN, value))
             }
         }
         )?

@@ -40,7 +40,7 @@ fn place(number: usize) -> Place {
 }
 
 fn class(number: usize) -> &'static Node {
-    resolve(Origin::Made(place(number)), place(number), "lock")
+    resolve(Origin::made(place(number)), place(number), "lock")
 }
 
 /// In what way each lock is held and asked for.

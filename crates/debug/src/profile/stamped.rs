@@ -38,7 +38,7 @@ impl Name {
 
     #[cold]
     fn find(&'static self) -> &'static Node {
-        let node = resolve(Origin::Named(&self.class), self.class.place(), "");
+        let node = resolve(Origin::named(&self.class), self.class.place(), "");
         self.node.store(ptr::from_ref(node).cast_mut(), Release); // (N)
         node
     }

@@ -75,12 +75,12 @@ impl<'a, L: ?Sized> Robust<'a, L> {
     /// A handle for `lock`. The locks of all handles that one line makes are a class.
     #[track_caller]
     pub const fn new(lock: &'a L) -> Self {
-        Self { lock, identity: Identity::new(Origin::Made(Location::caller())) }
+        Self { lock, identity: Identity::new(Origin::made(Location::caller())) }
     }
 
     /// A handle for `lock`, which is of a named class.
     pub const fn new_in(class: &'static Class, lock: &'a L) -> Self {
-        Self { lock, identity: Identity::new(Origin::Named(class)) }
+        Self { lock, identity: Identity::new(Origin::named(class)) }
     }
 
     /// The lock that is checked.

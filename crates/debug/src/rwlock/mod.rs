@@ -38,7 +38,7 @@ use ulocks_core::sync::{AtomicPtr, Ordering::Relaxed};
 /// A raw reader-writer lock of the family that enforces its rules; see the [crate](crate).
 ///
 /// [`CheckedRwLock`] is its typed face, and knows the line of its making. A lock that was made by
-/// `INIT` belongs to the class of the line that acquires it first.
+/// `INIT`, or is zeroed memory, belongs to the class of the line that acquires it first.
 ///
 /// It is the raw lock and five words. It cannot be shared between processes.
 pub struct CheckedRw<R: RawRwLock<Scope = Private>> {
@@ -64,7 +64,7 @@ impl<K> CheckedReadToken<K> {
 
 impl<R: RawRwLock<Scope = Private>> Initial for CheckedRw<R> {
     #[allow(clippy::declare_interior_mutable_const)]
-    const INIT: Self = Self::with_origin(Origin::Unknown);
+    const INIT: Self = Self::with_origin(Origin::UNKNOWN);
 }
 
 impl<R: RawRwLock<Scope = Private>> CheckedRw<R> {

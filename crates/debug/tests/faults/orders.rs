@@ -21,6 +21,7 @@ pub const TABLE: &[Fault] = &[
     ("inversion of two locks of one class", same_class),
     ("three philosophers of one class", philosophers),
     ("inversion of locks without a constructor", unplaced),
+    ("inversion of locks in zeroed memory", in_zeroed_memory),
     ("inversion, as an error", as_error),
     ("inversion that is found again", again),
     ("inversion by a wait", by_wait),
@@ -211,6 +212,20 @@ fn unplaced() -> Vec<Places> {
     drop((in_b, in_a));
     let (_in_b, b2) = (B.lock(), line!());
     breaks(|| drop(A.lock()));
+    let a2 = line!() - 1;
+    vec![circle(Rule::Order, &[(b2, a2), (a1, b1)])]
+}
+
+fn in_zeroed_memory() -> Vec<Places> {
+    // SAFETY: zeroes are an unlocked lock around 0.
+    let zeroed = || unsafe { Box::<Mutex<u32>>::new_zeroed().assume_init() };
+    let (a, b) = (zeroed(), zeroed());
+    let (in_a, a1) = (a.lock(), line!());
+    let (in_b, b1) = (b.lock(), line!());
+    assert_eq!((a.name(), held().locks()[0].lock.made.unwrap().line()), ("ThroughputMutex", a1));
+    drop((in_b, in_a));
+    let (_in_b, b2) = (b.lock(), line!());
+    breaks(|| drop(a.lock()));
     let a2 = line!() - 1;
     vec![circle(Rule::Order, &[(b2, a2), (a1, b1)])]
 }
