@@ -6,7 +6,7 @@
 //! | property | `model`: few operations, every order | on the machine: many operations |
 //! |---|---|---|
 //! | exclusion and publication | [`model::exclusion`] | `stress::exclusion`, `shared::exclusion` |
-//! | no thread sleeps for ever | [`model::no_lost_wake`] | every one of them, by its `watchdog` |
+//! | no thread sleeps for ever | [`model::no_lost_wake`] | every one of them, by its `watchdog`; every test, by `limit` |
 //! | a wait that gives up strands no thread | [`model::timeout_vs_unlock`] | `stress::timed`, `stress::cancel`, `shared::timed` |
 //! | the release is the last access | [`model::last_unlocker_frees`] | `stress::last_unlocker_unmaps` |
 //! | a death lets no thread in | [`model::exclusion_despite_deaths`] | |
@@ -39,7 +39,7 @@ pub mod model;
 pub mod order;
 pub mod plain;
 #[cfg(world = "machine")]
-pub use machine::{Child, crowd, refusal, rw, shared, stress, task, watchdog};
+pub use machine::{Child, crowd, limit, refusal, rw, shared, stress, task, watchdog};
 pub mod sets;
 pub mod suite;
 pub mod thread;

@@ -1,5 +1,6 @@
 //! A process that uses a lock until it ends or is killed.
 
+use super::limit::until;
 use super::task;
 use std::io;
 
@@ -35,13 +36,11 @@ impl Child {
     /// Returns when the child sleeps in the kernel and `seen` holds.
     #[must_use]
     pub fn sleeps(self, seen: impl Fn() -> bool) -> Self {
-        loop {
+        until("a child sleeps and has done what it was to do", || {
             task::until_process_asleep(self.0);
-            if seen() {
-                return self;
-            }
-            std::thread::sleep(std::time::Duration::from_micros(100));
-        }
+            seen()
+        });
+        self
     }
 
     /// Sends the child a signal that it handles.
@@ -89,8 +88,9 @@ impl Child {
     /// Waits for the child's end, and says how it came, in the form of `waitpid`.
     ///
     /// # Panics
-    /// If the child was waited for before.
+    /// If the child was waited for before, or does not end within the patience of a watchdog.
     pub fn waited(self) -> i32 {
+        until("a child ends", || self.has_ended());
         let mut status = 0;
         // SAFETY: it is a child that was not waited for; `status` is a place for the result.
         let waited = unsafe { libc::waitpid(self.0, &raw mut status, 0) };

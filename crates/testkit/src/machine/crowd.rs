@@ -16,6 +16,7 @@
 //! }
 //! ```
 
+use super::limit::until;
 use super::stress::Protected;
 use super::task;
 use super::watchdog::watch;
@@ -25,7 +26,6 @@ use std::hint::black_box;
 use std::sync::atomic::{AtomicI32, AtomicUsize, Ordering::Relaxed};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread;
-use std::time::Duration;
 use ulocks_core::raw::RawMutex;
 
 /// How many a lock must bear.
@@ -183,9 +183,7 @@ pub fn wait(threads: usize, pass: impl Fn() + Send + Sync + 'static, open: impl 
     }
     let waited = crowd.len();
     let ids = || ids[..waited].iter().map(|id| id.load(Relaxed));
-    while ids().any(|id| id == 0) {
-        thread::sleep(Duration::from_millis(1));
-    }
+    until("each of the crowd has begun", || ids().all(|id| id != 0));
     task::until_asleep(&ids().collect::<Vec<_>>());
     assert_eq!(came_through.load(Relaxed), 0, "somebody came through before it was opened");
     watched(open);

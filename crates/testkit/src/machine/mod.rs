@@ -2,6 +2,7 @@
 
 mod child;
 pub mod crowd;
+pub mod limit;
 pub mod refusal;
 pub mod rw;
 pub mod shared;

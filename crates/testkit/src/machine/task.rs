@@ -1,5 +1,6 @@
 //! What the kernel says about a thread.
 
+use super::limit::until;
 use std::time::Duration;
 use std::{fs, io};
 
@@ -34,7 +35,7 @@ pub fn schedule(id: i32, policy: libc::c_int, priority: libc::c_int) -> io::Resu
 /// Returns when the threads `ids` of this process all sleep in the kernel.
 ///
 /// # Panics
-/// If one of them does not exist.
+/// If one of them does not exist, or does not sleep within the patience of a watchdog.
 pub fn until_asleep(ids: &[i32]) {
     until_all(ids, |id| format!("/proc/self/task/{id}/stat"));
 }
@@ -42,7 +43,7 @@ pub fn until_asleep(ids: &[i32]) {
 /// Returns when `process` sleeps in the kernel, in its first thread.
 ///
 /// # Panics
-/// If it has ended.
+/// If it has ended, or does not sleep within the patience.
 pub(super) fn until_process_asleep(process: i32) {
     until_all(&[process], |id| format!("/proc/{id}/stat"));
 }
@@ -55,9 +56,14 @@ fn until_all(ids: &[i32], stat: impl Fn(i32) -> String) {
         assert!(!state.starts_with('Z'), "{id} has ended, and was waited for until it sleeps");
         state.starts_with('S')
     };
-    while !ids.iter().all(asleep) {
-        // A yield leaves this thread on its CPU if the machine has CPUs enough. A waiter for a lock
-        // with priority inheritance spins in the kernel for as long as the owner is on one.
-        std::thread::sleep(Duration::from_micros(100));
-    }
+    let what = format!("{} threads sleep in the kernel, the first of them {:?}", ids.len(), ids.first());
+    until(&what, || {
+        let done = ids.iter().all(asleep);
+        if !done {
+            // A waiter for a lock with priority inheritance spins in the kernel for as long as the
+            // owner is on a CPU.
+            std::thread::sleep(Duration::from_micros(100));
+        }
+        done
+    });
 }

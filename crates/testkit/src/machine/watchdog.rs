@@ -1,10 +1,14 @@
 //! An end for tests that hang: what is known about them, then an abort.
 
+use super::limit::threads;
+use super::task;
+use std::backtrace::Backtrace;
 use std::io::{Write as _, stderr};
 use std::sync::Arc;
+use std::sync::atomic::{AtomicI32, Ordering::Relaxed};
 use std::sync::mpsc::{RecvTimeoutError, Sender, channel};
-use std::thread;
-use std::time::Duration;
+use std::time::{Duration, Instant};
+use std::{fs, mem, ptr, thread};
 
 /// How long a client may take before it counts as hung. Far beyond what any of them needs on a
 /// loaded machine.
@@ -22,8 +26,8 @@ pub fn patience() -> Duration {
 pub struct Watchdog(#[allow(dead_code, reason = "its drop is the message")] Sender<()>);
 
 /// Watches until the result is dropped. After [`patience`] it prints `name`, what `state` says and
-/// what each thread of the process waits for in the kernel, and aborts: a hung test is a failed
-/// test, with something to go by.
+/// where each thread of the process stands, and aborts: a hung test is a failed test, with
+/// something to go by.
 pub fn watch(name: &str, state: impl Fn() -> String + Send + 'static) -> Watchdog {
     watch_for(patience(), name, state)
 }
@@ -34,24 +38,71 @@ pub fn watch_for(limit: Duration, name: &str, state: impl Fn() -> String + Send 
     let name: Arc<str> = name.into();
     thread::spawn(move || {
         if kept.recv_timeout(limit) == Err(RecvTimeoutError::Timeout) {
-            // libtest would keep what `eprintln!` writes, and the abort would lose it.
-            let _ = writeln!(stderr(), "{name}: not finished after {limit:?}\n{}\n{}", state(), threads());
-            std::process::abort();
+            end(&name, limit, &state);
         }
     });
     Watchdog(keep)
 }
 
-/// One line for each thread: its id, whether it runs or sleeps, and in which kernel function.
-fn threads() -> String {
-    let mut lines = String::new();
-    for entry in std::fs::read_dir("/proc/self/task").into_iter().flatten().flatten() {
-        let path = entry.path();
-        let read = |file| std::fs::read_to_string(path.join(file)).unwrap_or_default();
-        let stat = read("stat");
-        let state = stat.rsplit(") ").next().and_then(|rest| rest.get(..1)).unwrap_or("?").to_owned();
-        let id = entry.file_name();
-        lines += &format!("  thread {}: state {state}, in {}\n", id.display(), read("wchan"));
+/// The end of a process that hangs.
+pub(super) fn end(name: &str, limit: Duration, state: &dyn Fn() -> String) -> ! {
+    // libtest would keep what `eprintln!` writes, and the abort would lose it.
+    let mut out = stderr();
+    let threads = threads();
+    let _ = writeln!(out, "{name}: not finished after {limit:?}\n{}", state());
+    for &id in &threads {
+        let _ = writeln!(out, "  {}", in_the_kernel(id));
     }
-    lines
+    let _ = writeln!(out, "{name}: where the first of these threads stand");
+    let others = threads.into_iter().filter(|&id| id != task::id());
+    others.take(AT_MOST).for_each(show);
+    std::process::abort();
+}
+
+/// A thread: its id and its name, whether it runs or sleeps, and in which kernel function.
+fn in_the_kernel(id: i32) -> String {
+    let read = |file| fs::read_to_string(format!("/proc/self/task/{id}/{file}")).unwrap_or_default();
+    let stat = read("stat");
+    let state = stat.rsplit(") ").next().and_then(|rest| rest.get(..1)).unwrap_or("?");
+    format!("thread {id} `{}`: state {state}, in {}", read("comm").trim_end(), read("wchan"))
+}
+
+/// Of a crowd, a few are enough.
+const AT_MOST: usize = 16;
+
+/// The thread that prints where it stands.
+static SHOWING: AtomicI32 = AtomicI32::new(0);
+
+/// Has a thread print where it stands. A thread that blocks the signal does not, and one that was
+/// interrupted in the allocator may not come back from it.
+fn show(id: i32) {
+    let number = libc::SIGRTMAX() - 3;
+    // SAFETY: all zero is a valid value of this structure.
+    let mut action: libc::sigaction = unsafe { mem::zeroed() };
+    action.sa_sigaction = print_trace as *const () as libc::sighandler_t;
+    action.sa_flags = libc::SA_RESTART;
+    SHOWING.store(id, Relaxed);
+    // SAFETY: the action is a valid one, whose handler ends in `abort` at the latest: this process
+    // does not go on.
+    unsafe { libc::sigaction(number, &raw const action, ptr::null_mut()) };
+    // SAFETY: three numbers. A thread that has ended is not found.
+    unsafe { libc::syscall(libc::SYS_tgkill, libc::getpid(), id, number) };
+    let began = Instant::now();
+    // The first one reads the debug information.
+    while SHOWING.load(Relaxed) != 0 && began.elapsed() < Duration::from_secs(20) {
+        thread::sleep(Duration::from_millis(1));
+    }
+}
+
+/// Prints the frames of this thread that are not of the standard library.
+extern "C" fn print_trace(_: libc::c_int) {
+    let trace = Backtrace::force_capture().to_string();
+    let lines: Vec<&str> = trace.lines().collect();
+    let is_ours = |frame: &&[&str]| {
+        frame.len() == 2 && frame[1].trim_start().starts_with("at ") && !frame[1].contains("/rustc/")
+    };
+    let ours: Vec<String> = lines.windows(2).filter(is_ours).map(|frame| frame.join("\n")).collect();
+    let text = if ours.is_empty() { trace } else { ours.join("\n") };
+    let _ = writeln!(stderr(), "  thread {}:\n{text}", task::id());
+    SHOWING.store(0, Relaxed);
 }

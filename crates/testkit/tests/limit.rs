@@ -1,0 +1,78 @@
+//! A test that hangs ends, and says where.
+
+#![cfg(not(any(ulocks_loom, ulocks_vm)))]
+
+use std::env;
+use std::panic::catch_unwind;
+use std::process::{Command, Output};
+use std::sync::Mutex;
+use std::sync::mpsc::channel;
+use ulocks_testkit::limit::{output, until};
+
+const CHILD: &str = "ULOCKS_TESTKIT_CHILD";
+
+/// This binary with the test `name` alone, in a process that has a second of patience.
+fn again(name: &str) -> Command {
+    let mut command = Command::new(env::current_exe().unwrap());
+    command.args(["--exact", name, "--test-threads=2"]).env(CHILD, "").env("ULOCKS_PATIENCE", "1");
+    command
+}
+
+/// What a process has printed that hung.
+fn is_ended(output: &Output) -> String {
+    let text = String::from_utf8_lossy(&output.stderr).into_owned();
+    assert!(!output.status.success(), "{text}");
+    assert!(text.contains("not finished after 5s"), "{text}");
+    text
+}
+
+/// The lines of this file in which a wait is.
+fn lines_with(what: &str) -> Vec<String> {
+    let lines = (1..).zip(include_str!("limit.rs").lines()).filter(|(_, line)| line.ends_with(what));
+    lines.map(|(number, _)| format!("tests/limit.rs:{number}:")).collect()
+}
+
+#[test]
+fn a_test_that_hangs_in_a_lock_says_where() {
+    if env::var_os(CHILD).is_some() {
+        let mutex = Mutex::new(());
+        let _held = mutex.lock();
+        std::thread::scope(|scope| {
+            scope.spawn(|| {
+                drop(mutex.lock()); // a wait
+            });
+        });
+    }
+    let text = is_ended(&output(&mut again("a_test_that_hangs_in_a_lock_says_where")));
+    let [line] = &lines_with("// a wait")[..] else { panic!("one line hangs") };
+    assert!(text.contains(line), "{line} is not in {text}");
+    assert!(text.contains("`a_test_that_han"), "the name of the thread, and so of the test: {text}");
+}
+
+#[test]
+fn a_test_that_hangs_in_a_channel_says_where() {
+    if env::var_os(CHILD).is_some() {
+        let (sender, receiver) = channel::<()>();
+        receiver.recv().unwrap(); // another wait
+        drop(sender);
+    }
+    let text = is_ended(&output(&mut again("a_test_that_hangs_in_a_channel_says_where")));
+    let [line] = &lines_with("// another wait")[..] else { panic!("one line hangs") };
+    assert!(text.contains(line), "{line} is not in {text}");
+}
+
+#[test]
+fn a_loop_and_a_process_say_what_they_waited_for() {
+    if env::var_os(CHILD).is_some() {
+        let outcomes = [
+            catch_unwind(|| until("it is never", || false)),
+            catch_unwind(|| drop(output(Command::new("sh").args(["-c", "echo begun; exec sleep 100"])))),
+        ];
+        let texts = outcomes.map(|outcome| outcome.unwrap_err().downcast::<String>().unwrap());
+        assert!(texts[0].contains("waiting until it is never"), "{}", texts[0]);
+        assert!(texts[1].contains("sleep 100") && texts[1].contains("begun"), "{}", texts[1]);
+        return;
+    }
+    let output = output(&mut again("a_loop_and_a_process_say_what_they_waited_for"));
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stdout));
+}
