@@ -7,6 +7,12 @@
 //!   Slots, waits and names of threads are read as another thread reads them (`slot.rs`). An entry
 //!   that the interrupted thread is just writing is left out.
 //! - It leaves `errno` as it was.
+//!
+//! # Lists at once
+//! Signals in several threads write lists at the same time. A list may be of any length, and the
+//! stack of a handler is small, so it cannot be one write. Each line is one. Each list has a number,
+//! which is in all of its lines. In one thread the second signal waits until the first list is
+//! complete: two handlers at once may be more than the alternate stack has room for.
 
 use crate::access::Access;
 use crate::class::Node;
@@ -28,6 +34,8 @@ const LINE: usize = 1024;
 /// Text on its way to a descriptor.
 struct Text {
     descriptor: c_int,
+    /// That of the list.
+    number: u32,
     buffer: [u8; LINE],
     length: usize,
 }
@@ -112,27 +120,30 @@ impl fmt::Display for Cause {
 }
 
 fn line_of(text: &mut Text, record: &Record, now: u64) -> fmt::Result {
+    let number = text.number;
     for Held { lock, class, subclass, access, place, since, .. } in record.held() {
         let (thread, lock) = (Thread(record), Lock(class, subclass, lock, access));
         let millis = now.saturating_sub(since) / 1_000_000;
-        writeln!(text, "  {thread} holds {lock} since {place} for {millis} ms")?;
+        writeln!(text, "  #{number} {thread} holds {lock} since {place} for {millis} ms")?;
     }
     if let Some((wait, _)) = record.waiting() {
         let (thread, lock) = (Thread(record), Lock(wait.class, wait.subclass, wait.lock, wait.access));
-        writeln!(text, "  {thread} waits for {lock} in {}", wait.place)?;
+        writeln!(text, "  #{number} {thread} waits for {lock} in {}", wait.place)?;
     }
     Ok(())
 }
 
 /// Writes the list. The calling thread comes first.
 fn dump(descriptor: c_int, cause: Cause) {
-    let mut text = Text { descriptor, buffer: [0; LINE], length: 0 };
+    static LISTS: AtomicU32 = AtomicU32::new(1);
+    let number = LISTS.fetch_add(1, Relaxed);
+    let mut text = Text { descriptor, number, buffer: [0; LINE], length: 0 };
     let now = coarse_now();
     let me = existing();
     let write = || -> fmt::Result {
         // SAFETY: it has no preconditions.
         let process = unsafe { libc::getpid() };
-        writeln!(text, "ulocks-debug: held locks of process {process}, by {cause}")?;
+        writeln!(text, "ulocks-debug: #{number} held locks of process {process}, by {cause}")?;
         if let Some(me) = me {
             line_of(&mut text, me, now)?;
         }
@@ -141,7 +152,7 @@ fn dump(descriptor: c_int, cause: Cause) {
                 line_of(&mut text, record, now)?;
             }
         }
-        writeln!(text, "ulocks-debug: end of held locks")
+        writeln!(text, "ulocks-debug: #{number} end of held locks")
     };
     // `Text` does not fail.
     let _ = { write }();
@@ -180,10 +191,18 @@ pub fn on_signal(signal: c_int) -> io::Result<()> {
 /// The list is that of [`held`](crate::held()), one line for each lock. It begins with the thread
 /// that handles the signal. The handler allocates nothing and takes no lock. It may interrupt a
 /// thread inside of the checker. Then a lock that this thread is about to enter or to remove may be
-/// missing. Two handlers at once mix their lines.
+/// missing.
 ///
-/// The handler replaces that of the program, if there was one. Interrupted system calls go on. A
-/// thread with an alternate signal stack handles the signal there; it needs 4 KiB.
+/// # Two lists at once
+/// Each list has a number, which is in all of its lines: of handlers that run at the same time,
+/// `grep '#7 '` finds the lines of one. A line of up to 1024 bytes is one `write`. So give a
+/// descriptor to which writes are whole and go to the end: a pipe, a terminal, or a file that is
+/// open for appending. In other files two writes at once may go to the same place.
+///
+/// # Signals
+/// The handler replaces that of the program, if there was one. Interrupted system calls go on. The
+/// thread blocks all signals while it writes. A thread with an alternate signal stack handles the
+/// signal there; it needs 4 KiB.
 ///
 /// # Errors
 /// If the kernel refuses a handler of that signal, as for `SIGKILL`.
@@ -192,7 +211,7 @@ pub fn on_signal(signal: c_int) -> io::Result<()> {
 /// ```
 /// use std::{fs::File, os::fd::IntoRawFd};
 ///
-/// let log = File::create("/dev/null")?.into_raw_fd();
+/// let log = File::options().append(true).open("/dev/null")?.into_raw_fd();
 /// ulocks_debug::held::on_signal_to(libc::SIGUSR2, log)?;
 /// # Ok::<(), std::io::Error>(())
 /// ```
@@ -204,6 +223,9 @@ pub fn on_signal_to(signal: c_int, descriptor: c_int) -> io::Result<()> {
     let mut action: libc::sigaction = unsafe { core::mem::zeroed() };
     action.sa_sigaction = handle as *const () as libc::sighandler_t;
     action.sa_flags = libc::SA_RESTART | libc::SA_ONSTACK;
+    // A handler in this one may not find room on the alternate stack.
+    // SAFETY: the place of the set is valid.
+    unsafe { libc::sigfillset(&raw mut action.sa_mask) };
     // SAFETY: the action is a valid one. Its handler only does what a handler may do, and does not
     // unwind.
     if unsafe { libc::sigaction(signal, &raw const action, ptr::null_mut()) } != 0 {

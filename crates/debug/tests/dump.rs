@@ -7,44 +7,53 @@
 mod child;
 
 use child::child;
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fs::File;
 use std::io::{Read, Seek};
 use std::os::fd::{AsRawFd, FromRawFd};
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::time::Duration;
-use std::{fs, process, ptr, thread};
+use std::{fs, ptr, thread};
 use ulocks_debug::{Class, FairMutex, Mutex, RwLock, held, waiters};
+use ulocks_testkit::limit::until;
+use ulocks_testkit::task;
 
 fn text(bytes: &[u8]) -> String {
     String::from_utf8(bytes.to_vec()).unwrap()
 }
 
-const FIRST: &str = "ulocks-debug: held locks of process ";
-const LAST: &str = "ulocks-debug: end of held locks";
+const FIRST: &str = "held locks of process ";
+const LAST: &str = "end of held locks";
 
-/// The lists in a text, each as its lines.
+/// A line of a list: the number of the list, and the rest.
+fn numbered(line: &str) -> Option<(u32, &str)> {
+    let rest = line.strip_prefix("ulocks-debug: #").or_else(|| line.strip_prefix("  #"))?;
+    let (number, rest) = rest.split_once(' ')?;
+    Some((number.parse().ok()?, rest))
+}
+
+/// The lists in a text in the order in which they end, each as its lines. They may be mixed.
 fn lists(text: &str) -> Vec<Vec<&str>> {
     let mut lists = Vec::new();
-    let mut list: Option<Vec<&str>> = None;
+    let mut open: BTreeMap<u32, Vec<&str>> = BTreeMap::new();
     for line in text.lines() {
-        if line.starts_with(FIRST) {
-            assert!(list.is_none(), "a list in a list: {line}");
-            list = Some(Vec::new());
-        } else if line == LAST {
-            lists.extend(list.take());
-        } else if let Some(list) = &mut list {
-            assert!(is_entry(line), "{line:?}");
-            list.push(line);
+        let Some((number, rest)) = numbered(line) else { continue };
+        if rest.starts_with(FIRST) {
+            assert!(open.insert(number, Vec::new()).is_none(), "two lists have the number {number}");
+        } else if rest == LAST {
+            lists.push(open.remove(&number).expect("the beginning of a list"));
+        } else {
+            assert!(is_entry(rest), "{line:?}");
+            open.get_mut(&number).expect("the beginning of a list").push(rest);
         }
     }
-    assert!(list.is_none(), "a list without an end");
+    assert!(open.is_empty(), "a list without an end");
     lists
 }
 
 /// Whether a line is one of the two kinds, with all its parts.
 fn is_entry(line: &str) -> bool {
-    let Some(rest) = line.strip_prefix("  thread ") else { return false };
+    let Some(rest) = line.strip_prefix("thread ") else { return false };
     let holds = rest.contains(" holds `") && rest.contains(" since ") && rest.ends_with(" ms");
     let waits = rest.contains(" waits for `") && rest.contains(" in ");
     (holds || waits) && rest.contains(" of crates/debug/tests/dump.rs:") && rest.contains(" at 0x")
@@ -75,9 +84,7 @@ fn with_holders<T>(program: impl FnOnce([u32; 3]) -> T) -> T {
         let third = line!() + 1;
         let waiter = || drop(inner.lock());
         thread::Builder::new().name("waiter".to_owned()).spawn_scoped(scope, waiter).unwrap();
-        while !held().locks().iter().any(|held| held.waiters == 1) {
-            thread::yield_now();
-        }
+        until("a thread waits", || held().locks().iter().any(|held| held.waiters == 1));
         lines = [first, second, third];
         let result = program(lines);
         is_over.store(true, Relaxed);
@@ -135,9 +142,7 @@ fn a_list_says_who_reads_and_who_writes() {
         return thread::scope(|scope| {
             let reader = lock.read();
             scope.spawn(|| drop(lock.write()));
-            while waiters().is_empty() {
-                thread::yield_now();
-            }
+            until("the writer waits", || !waiters().is_empty());
             raise(libc::SIGUSR1);
             drop(reader);
         });
@@ -179,11 +184,14 @@ fn a_panic_prints_the_held_locks() {
     assert!(err.contains("by a panic"), "{err}");
 }
 
-/// A file in memory.
+/// A file in memory. Its end has a lock, and its position has none: two threads that write at once
+/// would write to one place.
 fn memory() -> File {
     // SAFETY: the name is a string that ends in a zero.
     let descriptor = unsafe { libc::memfd_create(c"dump".as_ptr(), 0) };
     assert!(descriptor >= 0);
+    // SAFETY: three numbers.
+    assert_eq!(unsafe { libc::fcntl(descriptor, libc::F_SETFL, libc::O_APPEND) }, 0);
     // SAFETY: the descriptor is new, and nothing else has it.
     unsafe { File::from_raw_fd(descriptor) }
 }
@@ -262,53 +270,160 @@ fn a_signal_at_each_instruction_of_the_checker() {
     assert!(count.parse::<u32>().unwrap() > 2_000, "{count} signals");
 }
 
+/// Three threads that acquire two locks all the time, and `SIGNALS` signals to each of them. `pace`
+/// is called after each with the number of signals that were sent, and what is in the file.
+fn while_locks_are_contended(pace: impl Fn(usize, &dyn Fn() -> String)) {
+    let file = memory();
+    held::on_signal_to(libc::SIGUSR2, file.as_raw_fd()).unwrap();
+    let (outer, inner) = (Mutex::new_in(&OUTER, 0_u64), FairMutex::new_in(&INNER, 0_u64));
+    let is_over = AtomicBool::new(false);
+    let (sender, receiver) = std::sync::mpsc::channel();
+    let path = format!("/proc/self/fd/{}", file.as_raw_fd());
+    let written = || fs::read_to_string(&path).unwrap();
+    thread::scope(|scope| {
+        for _ in 0..THREADS {
+            let (outer, inner, is_over, sender) = (&outer, &inner, &is_over, sender.clone());
+            scope.spawn(move || {
+                sender.send(task::id()).unwrap();
+                while !is_over.load(Relaxed) {
+                    let mut in_outer = outer.lock();
+                    *inner.lock() += 1;
+                    *in_outer += 1;
+                }
+            });
+        }
+        let threads: Vec<_> = receiver.iter().take(THREADS).collect();
+        for sent in 1..=THREADS * SIGNALS {
+            task::signal(threads[sent % THREADS], libc::SIGUSR2);
+            pace(sent, &written);
+        }
+        is_over.store(true, Relaxed);
+    });
+    let text = contents(file);
+    let lists = lists(&text);
+    let holds = lists.iter().flatten().filter(|line| line.contains(" holds `")).count();
+    println!("lists: {} with {holds} holds", lists.len());
+    assert!(holds > 0);
+}
+
+const THREADS: usize = 3;
+const SIGNALS: usize = 200;
+
+/// How many lists are complete.
+fn ended(text: &str) -> usize {
+    text.lines().filter(|line| numbered(line).is_some_and(|(_, rest)| rest == LAST)).count()
+}
+
 #[test]
 fn signals_at_random_while_locks_are_contended() {
     let Some(output) = child("signals_at_random_while_locks_are_contended") else {
-        let file = memory();
-        held::on_signal_to(libc::SIGUSR2, file.as_raw_fd()).unwrap();
-        let (outer, inner) = (Mutex::new_in(&OUTER, 0_u64), FairMutex::new_in(&INNER, 0_u64));
-        let is_over = AtomicBool::new(false);
-        let (sender, receiver) = std::sync::mpsc::channel();
-        thread::scope(|scope| {
-            for _ in 0..3 {
-                let (outer, inner, is_over, sender) = (&outer, &inner, &is_over, sender.clone());
-                scope.spawn(move || {
-                    // SAFETY: it has no preconditions.
-                    sender.send(unsafe { libc::gettid() }).unwrap();
-                    while !is_over.load(Relaxed) {
-                        let mut in_outer = outer.lock();
-                        *inner.lock() += 1;
-                        *in_outer += 1;
-                    }
-                });
-            }
-            let threads: Vec<_> = receiver.iter().take(3).collect();
-            for round in 0..600 {
-                // One list after the other: the list of the last signal is there.
-                let lists = |text: &str| text.lines().filter(|line| *line == LAST).count();
-                let (process, thread) = (process::id(), threads[round % 3]);
-                // SAFETY: three numbers. The threads run until `is_over`.
-                let sent = unsafe { libc::syscall(libc::SYS_tgkill, process, thread, libc::SIGUSR2) };
-                assert_eq!(sent, 0);
-                let path = format!("/proc/self/fd/{}", file.as_raw_fd());
-                while lists(&fs::read_to_string(&path).unwrap()) <= round {
-                    thread::yield_now();
-                }
-            }
-            is_over.store(true, Relaxed);
+        return while_locks_are_contended(|sent, written| {
+            until(&format!("{sent} lists are complete"), || ended(&written()) == sent);
         });
-        let text = contents(file);
-        let lists = lists(&text);
-        let holds = lists.iter().flatten().filter(|line| line.contains(" holds `")).count();
-        println!("lists: {} with {holds} holds", lists.len());
-        assert!(lists.len() == 600 && holds > 0);
-        return;
     };
     let (out, err) = (text(&output.stdout), text(&output.stderr));
     assert!(output.status.success(), "{out}{err}");
-    assert!(out.contains("lists: 600"), "{out}{err}");
+    assert!(out.contains("lists: 600 "), "{out}{err}");
 }
+
+/// A thread takes one signal of a number at a time, so some signals are lost, and no list is.
+#[test]
+fn no_line_is_lost_of_lists_of_several_threads_at_once() {
+    let Some(output) = child("no_line_is_lost_of_lists_of_several_threads_at_once") else {
+        return while_locks_are_contended(|sent, written| {
+            // The other two may be in the middle of theirs.
+            let begun = sent / THREADS;
+            until(&format!("{begun} lists are complete"), || ended(&written()) >= begun);
+        });
+    };
+    let (out, err) = (text(&output.stdout), text(&output.stderr));
+    assert!(output.status.success(), "{out}{err}");
+    let count = out.split_once("lists: ").expect("the lists").1.split(' ').next().unwrap();
+    let count: usize = count.parse().unwrap();
+    assert!((SIGNALS..=THREADS * SIGNALS).contains(&count), "{out}{err}");
+}
+
+/// Two lists, of which the second one is asked for while the first one is written: a pipe that is
+/// full stops it in the middle. Returns the text, and the number of the list in each line.
+fn two_lists(of_one_thread: bool) -> (String, Vec<u32>) {
+    let (mut reader, writer) = std::io::pipe().unwrap();
+    // SAFETY: three numbers. The kernel gives one page, which is less than a list of these.
+    assert!(unsafe { libc::fcntl(writer.as_raw_fd(), libc::F_SETPIPE_SZ, 1) } > 0);
+    for signal in [libc::SIGUSR1, libc::SIGUSR2] {
+        held::on_signal_to(signal, writer.as_raw_fd()).unwrap();
+    }
+    static OUTER: Class = Class::new("outer, and so many words more that a list is three pages long");
+    let locks: Vec<_> = (0..LOCKS).map(|_| Mutex::new_in(&OUTER, ())).collect();
+    let (sender, receiver) = std::sync::mpsc::channel();
+    let is_over = AtomicBool::new(false);
+    let mut text = Vec::new();
+    let spin = || {
+        sender.send(task::id()).unwrap();
+        while !is_over.load(Relaxed) {
+            std::hint::spin_loop();
+        }
+    };
+    thread::scope(|scope| {
+        scope.spawn(|| {
+            let _held: Vec<_> = locks.iter().map(|lock| lock.lock()).collect();
+            spin();
+        });
+        let holder = receiver.recv().unwrap();
+        scope.spawn(spin);
+        let other = receiver.recv().unwrap();
+        task::signal(holder, libc::SIGUSR1);
+        task::until_asleep(&[holder]);
+        let mut some = [0; 4096];
+        if of_one_thread {
+            task::signal(holder, libc::SIGUSR2);
+        } else {
+            task::signal(other, libc::SIGUSR2);
+            // The one that came first writes a second page, and is then behind the other one.
+            for _ in 0..2 {
+                task::until_asleep(&[holder, other]);
+                let length = reader.read(&mut some).unwrap();
+                text.extend_from_slice(&some[..length]);
+            }
+        }
+        until("two lists are complete", || {
+            let length = reader.read(&mut some).unwrap();
+            text.extend_from_slice(&some[..length]);
+            ended(&String::from_utf8_lossy(&text)) == 2
+        });
+        is_over.store(true, Relaxed);
+    });
+    let text = String::from_utf8(text).unwrap();
+    let lengths: Vec<usize> = lists(&text).iter().map(Vec::len).collect();
+    assert_eq!(lengths, [LOCKS; 2], "{text}");
+    let mut numbers: Vec<u32> = text.lines().map(|line| numbered(line).expect(line).0).collect();
+    numbers.dedup();
+    (text, numbers)
+}
+
+#[test]
+fn a_second_signal_waits_for_the_list_of_its_thread() {
+    let Some(output) = child("a_second_signal_waits_for_the_list_of_its_thread") else {
+        let (text, numbers) = two_lists(true);
+        assert_eq!(numbers, [1, 2], "{text}");
+        return println!("one by one");
+    };
+    let (out, err) = (text(&output.stdout), text(&output.stderr));
+    assert!(output.status.success() && out.contains("one by one"), "{out}{err}");
+}
+
+#[test]
+fn lists_of_two_threads_that_are_mixed_can_be_told_apart() {
+    let Some(output) = child("lists_of_two_threads_that_are_mixed_can_be_told_apart") else {
+        let (text, numbers) = two_lists(false);
+        assert!(numbers.len() > 2, "they are not mixed: {text}");
+        return println!("told apart");
+    };
+    let (out, err) = (text(&output.stdout), text(&output.stderr));
+    assert!(output.status.success() && out.contains("told apart"), "{out}{err}");
+}
+
+/// So many that their list is longer than two pages of 4 KiB. A thread may hold 64.
+const LOCKS: usize = 60;
 
 #[test]
 fn a_signal_that_has_no_handler_is_refused() {

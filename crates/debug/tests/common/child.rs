@@ -2,6 +2,7 @@
 
 use std::env;
 use std::process::{Command, Output};
+use ulocks_testkit::limit::output;
 
 const CHILD: &str = "ULOCKS_DEBUG_CHILD";
 
@@ -12,5 +13,5 @@ pub fn child(name: &str) -> Option<Output> {
     }
     let mut command = Command::new(env::current_exe().unwrap());
     command.args(["--exact", name, "--nocapture", "--test-threads=1"]);
-    Some(command.env(CHILD, "").env("RUST_BACKTRACE", "0").output().unwrap())
+    Some(output(command.env(CHILD, "").env("RUST_BACKTRACE", "0")))
 }
