@@ -15,6 +15,9 @@
 //! Programs that compare locks run trials of all of them in turn, in fresh processes, and judge
 //! ratios within a round.
 
+#[cfg(test)]
+use ulocks_testkit as _;
+
 pub mod programs;
 pub mod report;
 pub mod run;

@@ -2,6 +2,7 @@
 //! by side, and beside a thousand threads the short windows of other tests would hold nothing.
 
 use std::process::{Command, Stdio};
+use ulocks_testkit as _;
 
 const PROGRAM: &str = env!("CARGO_BIN_EXE_ulockflex");
 

@@ -9,6 +9,7 @@ use std::process::{Child, Command, Output, Stdio};
 use std::thread::sleep;
 use std::time::{Duration, Instant};
 use ulocks_benches::subjects::locks;
+use ulocks_testkit as _;
 
 const PROGRAM: &str = env!("CARGO_BIN_EXE_ulockflex");
 /// One workload, short runs.

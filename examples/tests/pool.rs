@@ -6,6 +6,7 @@ use std::thread;
 use std::time::Duration;
 use ulocks::semarray::{Builder, Fairness};
 use ulocks_examples::{JobPool, PoolError};
+use ulocks_testkit as _;
 
 const SHORT: Duration = Duration::from_millis(5);
 

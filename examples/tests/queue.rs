@@ -4,6 +4,7 @@
 use std::thread;
 use std::time::{Duration, Instant};
 use ulocks_examples::{BoundedQueue, PopError, PushError};
+use ulocks_testkit as _;
 
 const SHORT: Duration = Duration::from_millis(5);
 

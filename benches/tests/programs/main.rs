@@ -21,6 +21,7 @@ use ulocks_benches::programs::psrw::Psrw;
 use ulocks_benches::programs::semaphores::sembench::Sembench;
 use ulocks_benches::programs::semaphores::semscale::Semscale;
 use ulocks_benches::programs::shared::Shared;
+use ulocks_testkit as _;
 
 fn of<P: Harnessed>() -> Program {
     (P::NAME, harness::main::<P>)

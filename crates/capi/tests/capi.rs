@@ -9,6 +9,7 @@ use harness::{Linked, compile, directory, package, run, run_both};
 use std::collections::BTreeSet;
 use std::fs;
 use std::process::Command;
+use ulocks_testkit as _;
 
 #[test]
 fn mutex() {

@@ -11,6 +11,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 use ulocks_core::api;
 use ulocks_core::raw::RawMutex;
+use ulocks_testkit as _;
 
 type Mutex<T> = api::Mutex<Plain, T>;
 type MutexGuard<'a, T> = api::MutexGuard<'a, Plain, T>;

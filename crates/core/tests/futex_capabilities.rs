@@ -11,6 +11,7 @@ use support::asleep;
 use ulocks_core::capabilities::{Capability, capabilities, force_fallback};
 use ulocks_core::futex::{Futex, PiError, Private, Waited, Waiter, WaitvError, WaitvOutcome, waitv};
 use ulocks_core::time::{Clock, Deadline};
+use ulocks_testkit as _;
 
 static ONE_AT_A_TIME: Mutex<()> = Mutex::new(());
 

@@ -7,6 +7,7 @@ use ulocks_core::errno::Guard;
 use ulocks_core::futex::{Futex, FutexKey, Private, Shared, Waiter, waitv};
 use ulocks_core::tid;
 use ulocks_core::time::Deadline;
+use ulocks_testkit as _;
 
 fn set(errno: i32) {
     // SAFETY: the address is this thread's own errno.

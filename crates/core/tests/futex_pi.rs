@@ -18,6 +18,7 @@ use ulocks_core::futex::{
 };
 use ulocks_core::tid;
 use ulocks_core::time::{Clock, Deadline};
+use ulocks_testkit as _;
 
 /// Beyond every limit the kernel sets to thread ids (2^22).
 const NOBODY: u32 = TID_MASK;

@@ -7,6 +7,7 @@ mod support;
 use std::thread;
 use support::{Mapping, Sleeper, asleep, until};
 use ulocks_core::futex::{Bits, Futex, Private, RequeueError, Requeued, Scope, Shared, Waited};
+use ulocks_testkit as _;
 
 fn counts_and_order<S: Scope>() {
     let (from, to) = (Futex::<S>::new(1), Futex::<S>::new(2));

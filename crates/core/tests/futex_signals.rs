@@ -12,6 +12,7 @@ use support::{Signal, asleep, until_asleep};
 use ulocks_core::capabilities::{Capability, capabilities};
 use ulocks_core::futex::{Bits, Futex, Private, Waited, Waiter, WaitvOutcome, waitv};
 use ulocks_core::time::Deadline;
+use ulocks_testkit as _;
 
 static ONE_AT_A_TIME: Mutex<()> = Mutex::new(());
 

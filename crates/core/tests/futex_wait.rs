@@ -10,6 +10,7 @@ use std::time::{Duration, Instant, SystemTime};
 use support::{Child, Mapping, Sleeper, asleep, memory_file, until};
 use ulocks_core::futex::{Bits, Futex, FutexKey, Private, Scope, Shared, Waited};
 use ulocks_core::time::{Clock, Deadline};
+use ulocks_testkit as _;
 
 const SHORT: Duration = Duration::from_millis(3);
 

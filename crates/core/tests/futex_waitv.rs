@@ -10,6 +10,7 @@ use support::{Child, Mapping, asleep, memory_file};
 use ulocks_core::capabilities::{Capability, capabilities};
 use ulocks_core::futex::{Futex, Private, Shared, Waiter, WaitvError, WaitvOutcome, waitv};
 use ulocks_core::time::Deadline;
+use ulocks_testkit as _;
 
 /// Whether to go on: if not, the call was seen to be refused.
 fn supported() -> bool {

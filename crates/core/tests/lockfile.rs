@@ -8,6 +8,7 @@
 use std::fs;
 use std::path::Path;
 use std::process::Command;
+use ulocks_testkit as _;
 
 /// The names of the packages in the lockfile of a crate with the given rest of a manifest.
 fn locked(name: &str, rest: &str) -> Vec<String> {

@@ -7,6 +7,7 @@ use std::sync::atomic::Ordering::{Acquire, Relaxed, Release};
 use std::sync::atomic::{AtomicU32, AtomicUsize};
 use ulocks_core::capabilities::{Capability, capabilities, force_fallback};
 use ulocks_core::membarrier::{heavy, light, ready, store};
+use ulocks_testkit as _;
 
 /// A capability that is forced away is away for the whole process.
 static ALONE: Mutex<()> = Mutex::new(());

@@ -11,6 +11,7 @@ use ulocks_core::capabilities::{Capability, capabilities};
 use ulocks_core::futex::{Bits, Futex, Private, RequeueError, Shared, Waited};
 use ulocks_core::tid;
 use ulocks_core::time::{Clock, Deadline};
+use ulocks_testkit as _;
 
 /// Calls `wake` until it finds a sleeper.
 fn until_one(mut wake: impl FnMut() -> u32) {

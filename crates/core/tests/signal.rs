@@ -10,6 +10,7 @@ use std::cell::Cell;
 use support::Child;
 use ulocks_core::signal::{self, Handlers, Hard, Installed, Mask, Soft, Unmasked};
 use ulocks_core::tid;
+use ulocks_testkit as _;
 
 thread_local! {
     static LOG: Log = const { Log { entries: [const { Cell::new(Entry::NONE) }; 16], length: Cell::new(0) } };

@@ -13,6 +13,7 @@ use signals::{alone, blocked, members, set_blocked, strike};
 use std::mem::MaybeUninit;
 use std::sync::atomic::{AtomicI32, AtomicU32, AtomicUsize, Ordering::SeqCst};
 use ulocks_core::signal::{self, Mask, SYNCHRONOUS, Soft, without_masks};
+use ulocks_testkit as _;
 
 const HANDLED: i32 = 42;
 

@@ -8,6 +8,7 @@ mod support;
 use signals::{alone, errno, members, strike};
 use std::sync::atomic::{AtomicBool, AtomicI32, AtomicU32, Ordering::Relaxed};
 use ulocks_core::signal::{self, Handlers, Hard, InstallError, Mask, Soft};
+use ulocks_testkit as _;
 
 #[test]
 fn handlers_of_the_class_keep_each_other_out() {

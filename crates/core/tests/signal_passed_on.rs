@@ -13,6 +13,7 @@ use signals::{alone, blocked, strike};
 use std::hint::black_box;
 use std::sync::atomic::{AtomicU32, AtomicUsize, Ordering::SeqCst};
 use ulocks_core::signal::{self, Context, Mask, Soft};
+use ulocks_testkit as _;
 
 const SAYS: &str = "has overflowed its stack";
 const BEFORE: i32 = 43;

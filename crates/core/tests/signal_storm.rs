@@ -8,6 +8,7 @@ use signals::{alone, blocked, errno, queue, realtime};
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicUsize, Ordering::Relaxed};
 use ulocks_core::signal::{Handlers, Mask, Soft};
 use ulocks_core::tid;
+use ulocks_testkit as _;
 
 /// Signals from all sides at a thread that does nothing but raise and lower: from threads, counted,
 /// each with its number; from two timers.

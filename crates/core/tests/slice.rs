@@ -12,6 +12,7 @@ use std::thread;
 use ulocks_core::api;
 use ulocks_core::capabilities::{Capability, capabilities, force_fallback};
 use ulocks_core::slice::{Extended, SliceError, enable, enter, is_enabled, leave};
+use ulocks_testkit as _;
 
 /// A capability that is forced away is away for the whole process.
 static ALONE: Mutex<()> = Mutex::new(());

@@ -6,6 +6,7 @@
 use std::thread;
 use ulocks_core::spin::{Look, Patience, closely};
 use ulocks_core::{Private, Shared};
+use ulocks_testkit as _;
 
 fn looks_in_one_process() -> bool {
     closely::<Private<Patience<1_000_000>>>(|| Look::Acquired)

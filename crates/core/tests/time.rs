@@ -4,6 +4,7 @@
 
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 use ulocks_core::time::{Clock, Deadline};
+use ulocks_testkit as _;
 
 const HOUR: Duration = Duration::from_secs(3600);
 /// Miri keeps the time of day to itself.

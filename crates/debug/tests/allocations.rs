@@ -11,6 +11,7 @@ use std::sync::Barrier;
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 use std::time::Duration;
 use ulocks_debug::*;
+use ulocks_testkit as _;
 
 struct Counted;
 

@@ -10,6 +10,7 @@ use tracing::field::{Field, Visit};
 use tracing::{Event, Level, Subscriber};
 use tracing_subscriber::layer::{Context, Layer, SubscriberExt};
 use ulocks_debug::{Class, Mutex, Policy, Report, Rule, RwLock, held, set_policy};
+use ulocks_testkit as _;
 
 type Fields = BTreeMap<&'static str, String>;
 

@@ -3,6 +3,7 @@
 #![cfg(not(any(ulocks_loom, ulocks_vm)))]
 
 use std::any::TypeId;
+use ulocks_testkit as _;
 
 #[test]
 fn checked_names_are_the_plain_types_without_debug_assertions() {

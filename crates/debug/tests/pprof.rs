@@ -7,6 +7,7 @@ use std::collections::BTreeMap;
 use std::io::Read;
 use std::thread;
 use ulocks_debug::*;
+use ulocks_testkit as _;
 
 /// The fields of a message, by number.
 type Fields = BTreeMap<u64, Vec<Field>>;

@@ -11,6 +11,7 @@ use std::env;
 use std::fs;
 use std::ops::Range;
 use std::process::Command;
+use ulocks_testkit as _;
 
 /// The instruction that a tracer replaces.
 const NOP: &[u8] = if cfg!(target_arch = "x86_64") { &[0x90] } else { &[0x1f, 0x20, 0x03, 0xd5] };

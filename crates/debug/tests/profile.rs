@@ -10,6 +10,7 @@ use std::thread;
 use std::time::Duration;
 use ulocks_debug::profile::{self, LockLine, Profile, Sums};
 use ulocks_debug::*;
+use ulocks_testkit as _;
 
 /// Counts the allocations of each thread.
 struct Counting;

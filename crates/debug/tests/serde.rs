@@ -4,6 +4,7 @@
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use ulocks_debug::{FairMutex, Mutex, ReentrantMutex, RwLock};
+use ulocks_testkit as _;
 
 #[test]
 fn a_lock_is_its_data() {

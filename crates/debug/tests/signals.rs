@@ -11,6 +11,7 @@ use child::child;
 use std::os::unix::process::ExitStatusExt;
 use std::process::Output;
 use ulocks_debug::{FairMutex, Mutex};
+use ulocks_testkit as _;
 
 fn text(output: &Output) -> String {
     [&output.stdout, &output.stderr].map(|bytes| String::from_utf8_lossy(bytes).into_owned()).concat()

@@ -13,6 +13,7 @@ use ulocks_core::{Private, Shared};
 use ulocks_debug::profile::{self, LockLine, Profile, Stamped};
 use ulocks_debug::{CheckedMutex, Class, named};
 use ulocks_psrwlock::{BULK, RawPsRwLock, Sifted};
+use ulocks_testkit as _;
 
 named!(Slow = "slow");
 named!(Others = "others");

@@ -2,6 +2,7 @@
 #![cfg(not(any(ulocks_loom, ulocks_vm)))]
 
 use ulocks_pi::{MappedPiMutexGuard, PiLockError, PiMutex, PiMutexGuard};
+use ulocks_testkit as _;
 
 #[test]
 fn guards_give_access_and_go() {

@@ -10,6 +10,7 @@ use ulocks_core::{Private, Shared};
 use ulocks_semarray::{
     Builder, Error, Fairness, InOneProcess, Op, Permit, RawSemArray, SemArray, SemArrayWith, Set,
 };
+use ulocks_testkit as _;
 
 /// The fields that every operation reads have a cache line of their own, and the fields that are
 /// written another.

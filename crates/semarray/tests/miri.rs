@@ -10,6 +10,7 @@ use ulocks_core::Private;
 use ulocks_core::meter::Counted;
 use ulocks_core::spin::{NoSpin, Patience};
 use ulocks_semarray::{Builder, Error, Fairness, InOneProcess, Op, SemArray, SemArrayWith};
+use ulocks_testkit as _;
 
 fn array<P: InOneProcess>(values: &[u32], fairness: Fairness) -> SemArrayWith<P> {
     Builder::with_values(values).fairness(fairness).build().unwrap()

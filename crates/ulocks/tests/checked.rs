@@ -3,6 +3,7 @@
 #![cfg(not(any(ulocks_loom, ulocks_vm)))]
 
 use std::collections::BTreeSet;
+use ulocks_testkit as _;
 
 /// The names of the locks at the top of `ulocks`.
 const NAMES: &str = "Condvar MappedMutexGuard MappedRwLockReadGuard MappedRwLockWriteGuard Mutex MutexGuard Permit \

@@ -1,5 +1,8 @@
 //! What the README's table says of sizes.
 
+#[cfg(not(any(ulocks_loom, ulocks_vm)))]
+use ulocks_testkit as _;
+
 use std::alloc::{GlobalAlloc, Layout, System};
 use std::cell::Cell;
 use std::mem::size_of;

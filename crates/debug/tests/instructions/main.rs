@@ -11,6 +11,7 @@ use std::fs;
 use std::hash::{Hash, Hasher};
 use std::path::{Path, PathBuf};
 use std::process::Command;
+use ulocks_testkit as _;
 
 const PROGRAM: &str = "tests/instructions/program.rs";
 /// The exported functions of the program.

@@ -10,6 +10,7 @@ use ulocks_core::signal::Soft;
 use ulocks_psrwlock::{
     BULK, Central, Checked, Distributed, NESTED, PhaseFair, PsRwLockWith, Readers, Sifted, URGENT, Unchecked,
 };
+use ulocks_testkit as _;
 
 /// A lock whose discipline checks, also without debug assertions.
 type Lock<R = Central> =
