@@ -1,8 +1,8 @@
 //! `ulockflex` with a thousand children. A file of its own: cargo runs the tests of one file side
 //! by side, and beside a thousand threads the short windows of other tests would hold nothing.
 
-use std::process::{Command, Stdio};
-use ulocks_testkit as _;
+use std::process::Command;
+use ulocks_testkit::limit::output;
 
 const PROGRAM: &str = env!("CARGO_BIN_EXE_ulockflex");
 
@@ -11,7 +11,7 @@ fn a_thousand_children_are_no_trouble() {
     for children in ["--threads", "--processes"] {
         let crowd = [children, "1000", "--locks", "unfair,sysv", "--hold", "1us", "--non-hold", "2us"];
         let short = ["--seconds", "0.2", "--max-runs", "2"];
-        let output = Command::new(PROGRAM).args(crowd).args(short).stdin(Stdio::null()).output().unwrap();
+        let output = output(Command::new(PROGRAM).args(crowd).args(short));
         let stderr = String::from_utf8(output.stderr).unwrap();
         assert!(output.status.success(), "{children}: {}, {stderr}", output.status);
         let table = String::from_utf8(output.stdout).unwrap();

@@ -9,7 +9,7 @@ use std::process::{Child, Command, Output, Stdio};
 use std::thread::sleep;
 use std::time::{Duration, Instant};
 use ulocks_benches::subjects::locks;
-use ulocks_testkit as _;
+use ulocks_testkit::limit::output;
 
 const PROGRAM: &str = env!("CARGO_BIN_EXE_ulockflex");
 /// One workload, short runs.
@@ -21,7 +21,7 @@ const COLUMNS: [&str; 15] =
 const WATCHDOG: Duration = Duration::from_secs(120);
 
 fn ulockflex(arguments: &[&str]) -> Output {
-    Command::new(PROGRAM).args(arguments).stdin(Stdio::null()).output().unwrap()
+    output(Command::new(PROGRAM).args(arguments))
 }
 
 /// The output of a run that succeeds.

@@ -57,7 +57,7 @@ pub fn program(name: &str, arguments: &[&str]) -> Command {
 
 /// Runs it.
 pub fn run(name: &str, arguments: &[&str]) -> Output {
-    program(name, arguments).output().unwrap()
+    ulocks_testkit::limit::output(&mut program(name, arguments))
 }
 
 pub fn text(bytes: &[u8]) -> String {

@@ -9,7 +9,7 @@ use harness::{Linked, compile, directory, package, run, run_both};
 use std::collections::BTreeSet;
 use std::fs;
 use std::process::Command;
-use ulocks_testkit as _;
+use ulocks_testkit::limit::output;
 
 #[test]
 fn mutex() {
@@ -256,16 +256,16 @@ fn pkg_config_says_what_an_installed_copy_needs() {
         .output();
     match asked {
         Err(_) => eprintln!("skipped, since this machine has no `pkg-config`"),
-        Ok(output) => {
-            assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
-            let words = String::from_utf8(output.stdout).expect("words");
+        Ok(asked) => {
+            assert!(asked.status.success(), "{}", String::from_utf8_lossy(&asked.stderr));
+            let words = String::from_utf8(asked.stdout).expect("words");
             let binary = prefix.join("queue");
             let mut command = Command::new("cc");
             command.arg(package().join("examples/queue.c")).arg("-o").arg(&binary);
             command.args(words.split_whitespace()).arg("-pthread");
             command.arg(format!("-Wl,-rpath,{}", lib.display()));
-            let output = command.output().expect("a C compiler, which links Rust programs too");
-            assert!(output.status.success(), "{command:?}: {}", String::from_utf8_lossy(&output.stderr));
+            let compiled = output(&mut command);
+            assert!(compiled.status.success(), "{command:?}: {}", String::from_utf8_lossy(&compiled.stderr));
             assert_eq!(run(&binary), "100010000\n");
         }
     }

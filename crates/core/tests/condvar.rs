@@ -359,9 +359,7 @@ fn a_killed_waiter_does_no_harm() {
         }
         child
     };
-    while buffer.waits.load(Relaxed) == 0 {
-        std::thread::yield_now();
-    }
+    ulocks_testkit::limit::until("a thread waits", || buffer.waits.load(Relaxed) != 0);
     // The thread that gets the mutex now knows that the child has released it, hence is registered.
     buffer.mutex.lock();
     // SAFETY: `child` is ours; locked above.

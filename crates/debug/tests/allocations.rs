@@ -157,9 +157,9 @@ fn contention_allocates_nothing() {
         ready.wait();
         let guard = lock.lock();
         ready.wait();
-        while held().locks().iter().all(|held| held.waiters == 0) {
-            std::thread::yield_now();
-        }
+        ulocks_testkit::limit::until("a thread waits for a lock", || {
+            held().locks().iter().any(|held| held.waiters != 0)
+        });
         drop(guard);
         sleeper.join().unwrap()
     });

@@ -75,9 +75,7 @@ fn with_holders<T>(program: impl FnOnce([u32; 3]) -> T) -> T {
             let (_outer, first) = (outer.lock(), line!());
             let (_inner, second) = (inner.lock(), line!());
             sender.send([first, second]).unwrap();
-            while !is_over.load(Relaxed) {
-                thread::sleep(Duration::from_millis(1));
-            }
+            ulocks_testkit::limit::until("the program of the test has ended", || is_over.load(Relaxed));
         };
         thread::Builder::new().name("holder".to_owned()).spawn_scoped(scope, holder).unwrap();
         let [first, second] = receiver.recv().unwrap();

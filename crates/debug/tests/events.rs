@@ -45,9 +45,8 @@ fn count(report: &Report) {
 
 /// Waits until a thread waits for the lock of this name.
 fn await_waiter(name: &str) {
-    while !held().locks().iter().any(|held| held.lock.name == name && held.waiters > 0) {
-        thread::yield_now();
-    }
+    let is_so = || held().locks().iter().any(|held| held.lock.name == name && held.waiters > 0);
+    ulocks_testkit::limit::until(&format!("a thread waits for `{name}`"), is_so);
 }
 
 #[test]

@@ -85,9 +85,9 @@ fn the_file_for_pprof_is_read_again() {
     thread::scope(|scope| {
         let work = || *lock.lock() += 1;
         thread::Builder::new().name("reader".to_owned()).spawn_scoped(scope, work).unwrap();
-        while !held().locks().iter().any(|held| held.waiters > 0) {
-            thread::yield_now();
-        }
+        ulocks_testkit::limit::until("a thread waits for a lock", || {
+            held().locks().iter().any(|held| held.waiters > 0)
+        });
         drop(guard);
     });
     profile::stop();

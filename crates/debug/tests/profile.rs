@@ -52,9 +52,8 @@ fn class<'a>(profile: &'a Profile, name: &str) -> Option<&'a LockLine> {
 
 /// Waits until a thread waits for a lock of class `name`.
 fn await_waiter(name: &str) {
-    while !held().locks().iter().any(|held| held.lock.name == name && held.waiters > 0) {
-        thread::yield_now();
-    }
+    let is_so = || held().locks().iter().any(|held| held.lock.name == name && held.waiters > 0);
+    ulocks_testkit::limit::until(&format!("a thread waits for `{name}`"), is_so);
 }
 
 #[test]
@@ -145,9 +144,7 @@ fn readers_writers_and_upgrades_are_counted() {
         let (first, second) = (lock.read(), thread::scope(|scope| scope.spawn(|| *lock.read()).join()));
         thread::scope(|scope| {
             scope.spawn(|| *lock.write() += second.unwrap());
-            while waiters().is_empty() {
-                thread::yield_now();
-            }
+            ulocks_testkit::limit::until("a thread waits", || !waiters().is_empty());
             thread::sleep(pause);
             drop(first);
         });
@@ -381,9 +378,9 @@ fn contended(name: &'static Class) -> Profile {
         thread::scope(|scope| {
             let work = || drop(lock.lock());
             thread::Builder::new().name("waits; long".to_owned()).spawn_scoped(scope, work).unwrap();
-            while !held().locks().iter().any(|held| held.waiters > 0) {
-                thread::yield_now();
-            }
+            ulocks_testkit::limit::until("a thread waits for a lock", || {
+                held().locks().iter().any(|held| held.waiters > 0)
+            });
             drop(guard);
         });
     })

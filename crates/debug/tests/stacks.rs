@@ -110,9 +110,7 @@ fn a_deadlock() {
         });
     });
     hear.recv().unwrap();
-    while waiters().is_empty() {
-        thread::yield_now();
-    }
+    ulocks_testkit::limit::until("a thread waits", || !waiters().is_empty());
     // It has looked for a deadlock, and would else report this one, too.
     until_asleep(&[waiters()[0].thread.tid.cast_signed()]);
     // The order is wrong, too, but a wait with a deadline does not say so.

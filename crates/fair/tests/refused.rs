@@ -67,9 +67,7 @@ fn a_release_of_a_semaphore_that_cannot_wake_does_not_go_on() {
         let semaphore = SemaphoreWith::<Here>::new(0);
         thread::scope(|scope| {
             scope.spawn(|| semaphore.acquire().forget());
-            while semaphore.raw().meter().snapshot().slept == 0 {
-                thread::yield_now();
-            }
+            ulocks_testkit::limit::until("a thread sleeps", || semaphore.raw().meter().snapshot().slept != 0);
             refusal::refuse_futex(libc::FUTEX_WAKE_BITSET);
             let released = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| semaphore.release(1)));
             eprintln!("a release without a wake-up has come to its end: {released:?}");

@@ -220,9 +220,7 @@ fn until_asleep(thread: libc::pid_t) {
         // The state follows the name, which is in brackets.
         stat.rsplit(") ").next().unwrap().starts_with('S')
     };
-    while !asleep() {
-        std::thread::yield_now();
-    }
+    ulocks_testkit::limit::until("the waiter is asleep", || asleep());
 }
 
 #[test]

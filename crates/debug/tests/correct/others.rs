@@ -98,9 +98,7 @@ fn semaphore_list() {
     let slot = slots.acquire();
     std::thread::scope(|scope| {
         scope.spawn(|| drop(slots.acquire_many(1)));
-        while waiters().is_empty() {
-            std::thread::yield_now();
-        }
+        ulocks_testkit::limit::until("a thread waits", || !waiters().is_empty());
         let all = waiters();
         assert_eq!((all.len(), all[0].lock.access, all[0].has_deadline), (1, Access::Permits, false));
         assert!(all[0].to_string().contains("waits for `slots`"), "{}", all[0]);

@@ -317,9 +317,7 @@ fn lists() {
             scope.spawn(|| {
                 let _reads = lock.read_in::<Urgent>();
                 ready.wait();
-                while !done.load(Relaxed) {
-                    std::thread::yield_now();
-                }
+                ulocks_testkit::limit::until("the test is done", || done.load(Relaxed));
             });
         }
         ready.wait();
@@ -330,9 +328,7 @@ fn lists() {
         assert_eq!((count(Access::Read(0)), count(Access::Read(1)), accesses.len()), (1, 2, 3), "{all}");
         assert!(all.to_string().contains("to read in class 1"), "{all}");
         let writer = scope.spawn(|| drop(lock.write()));
-        while waiters().is_empty() {
-            std::thread::yield_now();
-        }
+        ulocks_testkit::limit::until("a thread waits", || !waiters().is_empty());
         let waits = waiters();
         assert_eq!((waits.len(), waits[0].lock.access), (1, Access::Write));
         assert!(waits[0].to_string().contains("to write at"), "{}", waits[0]);

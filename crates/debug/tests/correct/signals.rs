@@ -190,9 +190,7 @@ fn at_random() {
         for sent in 0..SIGNALS {
             // SAFETY: the threads run until `is_over`.
             assert_eq!(unsafe { libc::pthread_kill(ids[sent as usize % 3] as libc::pthread_t, SIGUSR1) }, 0);
-            while HANDLED.load(Relaxed) <= sent {
-                std::thread::yield_now();
-            }
+            ulocks_testkit::limit::until("the signal is handled", || HANDLED.load(Relaxed) > sent);
         }
         is_over.store(true, Relaxed);
         threads.into_iter().map(|thread| thread.join().unwrap()).sum::<u64>()

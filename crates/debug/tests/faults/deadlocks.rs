@@ -18,9 +18,7 @@ pub const TABLE: &[Fault] = &[
 /// Waits until so many threads wait. They have then looked for a deadlock, and sleep. Otherwise one
 /// of them could also report what the caller is about to do.
 pub fn await_waiters(count: usize) {
-    while waiters().len() < count {
-        std::thread::sleep(Duration::from_millis(1));
-    }
+    ulocks_testkit::limit::until("all threads wait", || waiters().len() >= count);
     until_asleep(&waiters().iter().map(|waiter| waiter.thread.tid.cast_signed()).collect::<Vec<_>>());
 }
 

@@ -162,9 +162,8 @@ fn thousands_may_wait() {
                     std::thread::Builder::new().stack_size(64 << 10).spawn(wait).expect("a thread")
                 })
                 .collect();
-            while semaphore.raw().waiters() < threads as u32 {
-                std::thread::yield_now();
-            }
+            let all_wait = || semaphore.raw().waiters() >= threads as u32;
+            ulocks_testkit::limit::until("all threads wait", all_wait);
             if at_once {
                 semaphore.release(threads as u32).expect("room");
             } else {
@@ -188,9 +187,7 @@ fn hundreds_may_give_up_behind_one_that_stays() {
             let semaphore = Arc::clone(&semaphore);
             std::thread::spawn(move || semaphore.acquire(1))
         };
-        while !semaphore.is_queued() {
-            std::thread::yield_now();
-        }
+        ulocks_testkit::limit::until("a thread is queued", || semaphore.is_queued());
         let others = Arc::clone(&semaphore);
         let had = ulocks_testkit::thread::together(200, move |me| {
             others.acquire_until(1, Deadline::after(Duration::from_micros(100 + 10 * me as u64)))

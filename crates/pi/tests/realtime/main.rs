@@ -48,10 +48,9 @@ fn priority_of(thread: u32) -> i32 {
     rest.split(' ').nth(15).and_then(|field| field.parse().ok()).expect("a number")
 }
 
-fn until(mut done: impl FnMut() -> bool) {
-    while !done() {
-        thread::sleep(Duration::from_millis(1));
-    }
+#[track_caller]
+fn until(done: impl FnMut() -> bool) {
+    ulocks_testkit::limit::until("it is so as this line says", done);
 }
 
 /// Whether a thread is in a futex call, asleep.

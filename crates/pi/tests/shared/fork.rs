@@ -73,14 +73,10 @@ fn who_waits_inherits_from_a_process_that_ends() {
             let mut guard = mutex.lock().unwrap();
             *guard = 1;
             // Until the other one waits.
-            while !mutex.raw().state().has_waiters() {
-                std::thread::sleep(Duration::from_millis(1));
-            }
+            ulocks_testkit::limit::until("the mutex has waiters", || mutex.raw().state().has_waiters());
             std::mem::forget(guard);
         } else {
-            while *unlocked(mutex) == 0 {
-                std::thread::sleep(Duration::from_millis(1));
-            }
+            ulocks_testkit::limit::until("the other process has counted", || *unlocked(mutex) != 0);
             let Err(PiLockError::OwnerDied(mut guard)) = mutex.lock() else { panic!("not told") };
             *guard = 2;
         }

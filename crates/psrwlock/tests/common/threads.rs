@@ -9,10 +9,9 @@ use ulocks_testkit::task;
 use ulocks_testkit::watchdog::{Watchdog, watch};
 
 /// Returns when `is_so`.
+#[track_caller]
 pub fn until(is_so: impl Fn() -> bool) {
-    while !is_so() {
-        std::thread::yield_now();
-    }
+    ulocks_testkit::limit::until("it is so as this line says", is_so);
 }
 
 /// Starts a thread that runs `body`, which is to wait for a lock, and returns when it sleeps in the

@@ -46,9 +46,8 @@ impl Child {
 
     /// Returns when it sleeps in the kernel and `seen` holds for the lock.
     pub fn sleeps(self, lock: &Lock, seen: impl Fn(State) -> bool) -> Self {
-        while !(seen(lock.state()) && self.is_in('S')) {
-            std::thread::yield_now();
-        }
+        let is_so = || seen(lock.state()) && self.is_in('S');
+        ulocks_testkit::limit::until("the child sleeps", is_so);
         self
     }
 
@@ -60,9 +59,7 @@ impl Child {
     /// Returns when it is stopped.
     pub fn stopped(self) -> Self {
         self.signal(libc::SIGSTOP);
-        while !self.is_in('T') {
-            std::thread::yield_now();
-        }
+        ulocks_testkit::limit::until("the child is stopped", || self.is_in('T'));
         self
     }
 

@@ -33,9 +33,7 @@ fn one_call_wakes_a_group() {
     let ids: Vec<_> = sleepers
         .iter()
         .map(|(_, id)| {
-            while id.load(Relaxed) == 0 {
-                std::thread::yield_now();
-            }
+            ulocks_testkit::limit::until("the thread has begun", || id.load(Relaxed) != 0);
             id.load(Relaxed)
         })
         .collect();

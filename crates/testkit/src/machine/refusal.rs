@@ -182,9 +182,7 @@ pub fn waiter_unwinds<L: RawMutex + Metered<Meter = Counted> + Sync>(test: &str)
                 unsafe { lock.unlock(token) };
             };
             let sleeper_after = |slept| {
-                while lock.meter().snapshot().slept <= slept {
-                    thread::yield_now();
-                }
+                crate::limit::until("one more waiter sleeps", || lock.meter().snapshot().slept > slept);
             };
             scope.spawn(waits);
             sleeper_after(0);
@@ -207,9 +205,7 @@ pub fn release_aborts<L: RawMutex + Metered<Meter = Counted> + Sync>(test: &str)
         let token = lock.lock();
         thread::scope(|scope| {
             scope.spawn(|| _ = lock.lock());
-            while lock.meter().snapshot().slept == 0 {
-                thread::yield_now();
-            }
+            crate::limit::until("a waiter sleeps", || lock.meter().snapshot().slept != 0);
             refuse_futex(libc::FUTEX_WAKE_BITSET);
             // SAFETY: the token is this thread's.
             let released = catch_unwind(AssertUnwindSafe(|| unsafe { lock.unlock(token) }));
