@@ -1,6 +1,7 @@
 //! Sizes, as the README gives them.
 
 use ulocks_parking_lot::{Condvar, FairMutex, Mutex, Once, RecursiveRwLock, ReentrantMutex, RwLock};
+use ulocks_testkit as _;
 
 /// The documents speak of 64-bit processors.
 #[cfg(target_pointer_width = "64")]

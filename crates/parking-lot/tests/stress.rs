@@ -9,6 +9,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 use std::thread;
 use ulocks_parking_lot::{Condvar, Mutex, RecursiveRwLock};
+use ulocks_testkit as _;
 
 #[test]
 fn notifications_count_those_that_say_they_were_notified() {

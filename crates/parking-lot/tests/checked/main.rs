@@ -5,6 +5,7 @@
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::time::Duration;
+use ulocks_testkit::limit::until;
 
 /// The message of the panic that `call` ends with.
 fn fault(call: impl FnOnce()) -> String {
@@ -39,9 +40,7 @@ fn read_recursive_comes_in_beside_a_waiting_writer() {
     std::thread::scope(|scope| {
         let first = lock.read();
         scope.spawn(|| *lock.write() += 1);
-        while waiters().is_empty() {
-            std::thread::yield_now();
-        }
+        until("a thread waits", || !waiters().is_empty());
         let again = (lock.read_recursive(), lock.read_recursive());
         assert_eq!(*first, *again.0);
         drop(first);

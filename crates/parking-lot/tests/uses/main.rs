@@ -1,6 +1,7 @@
 //! The same uses, compiled against parking_lot and against this crate: every item of the README's
 //! table. What compiles against one and not against the other is a gap.
 
+use ulocks_testkit as _;
 macro_rules! against {
     ($module:ident, $lot:path, $lock_api:path, $file:literal) => {
         mod $module {
