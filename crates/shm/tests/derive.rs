@@ -5,6 +5,7 @@ use std::mem::MaybeUninit;
 use ulocks_core::Shared;
 use ulocks_core::sync::{AtomicU32, AtomicU64, Ordering::Relaxed};
 use ulocks_shm::{Region, SharedSafe};
+use ulocks_testkit as _;
 use ulocks_unfair::MutexWith;
 
 #[derive(SharedSafe)]

@@ -6,6 +6,7 @@ use std::io;
 use ulocks_semarray::{Op, Set};
 use ulocks_shm::Region;
 use ulocks_shm::robust::semarray::{RobustSemArray, SemError};
+use ulocks_testkit as _;
 
 const SEMS: usize = 3;
 type Array = RobustSemArray<SEMS, 64, 4>;
