@@ -3,6 +3,7 @@
 #![cfg(not(any(ulocks_loom, ulocks_vm)))]
 
 use std::alloc::{GlobalAlloc, Layout, System};
+use ulocks_testkit as _;
 use ulocks_unfair::Mutex;
 
 struct Guarded {
