@@ -7,6 +7,7 @@
 mod harness;
 
 use harness::{Choice, Program, compare};
+use ulocks_testkit as _;
 
 /// What a choice of locks must be tried on.
 #[rustfmt::skip]
