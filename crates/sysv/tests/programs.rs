@@ -3,6 +3,7 @@
 use std::path::PathBuf;
 use std::process::{Command, Output};
 use ulocks_sysv_arrays::{Op, semctl, semget, semop};
+use ulocks_testkit::limit::output;
 
 const SETVAL: i32 = 16;
 
@@ -10,7 +11,7 @@ struct Folder(PathBuf);
 
 impl Folder {
     fn run(&self, program: &str, arguments: &[&str]) -> Output {
-        Command::new(program).args(arguments).env("ULOCKS_SYSV_DIR", &self.0).output().unwrap()
+        output(Command::new(program).args(arguments).env("ULOCKS_SYSV_DIR", &self.0))
     }
 
     #[track_caller]
@@ -88,7 +89,7 @@ fn programs_show_and_remove() {
     assert_eq!(std::fs::read_dir(&folder.0).unwrap().count(), 1, "only the registry is left");
 
     // What a bad setting says.
-    let output = Command::new(ipcs).env("ULOCKS_SYSV_SEMOPM", "many").output().unwrap();
+    let output = output(Command::new(ipcs).env("ULOCKS_SYSV_SEMOPM", "many"));
     let errors = String::from_utf8(output.stderr).unwrap();
     assert_eq!(output.status.code(), Some(1));
     assert!(
