@@ -81,7 +81,7 @@ pub fn preloaded(program: &Path, arrays: &Arrays, optimised: bool) -> Command {
 
 /// Runs a command, which must succeed, and returns what it prints.
 pub fn printed(command: &mut Command) -> String {
-    let output = command.output().expect("the program runs");
+    let output = ulocks_testkit::limit::output(command);
     let errors = String::from_utf8_lossy(&output.stderr);
     assert!(output.status.success(), "{command:?}: {}\n{errors}", output.status);
     assert_eq!(errors, "", "{command:?}");

@@ -5,6 +5,7 @@ mod common;
 
 use common::{Arrays, compile, folder, preloaded, printed};
 use std::process::Command;
+use ulocks_testkit as _;
 
 const SOURCES: [&str; 5] = [
     "differential/kit.c",

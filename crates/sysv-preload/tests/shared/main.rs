@@ -8,6 +8,7 @@ mod users;
 
 use common::{Arrays, compile, folder, preloaded, printed};
 use std::fs;
+use ulocks_testkit as _;
 
 fn run(name: &str, arguments: &[&str]) -> String {
     let program = compile(&folder(name), &[&format!("shared/{name}.c")]);
