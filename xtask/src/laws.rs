@@ -18,12 +18,14 @@
 //! | what explains a weaker ordering stands at one that can become weaker | `src` of the lock crates and core |
 //! | a property of a lock has tests or a reason; the table is up to date | `crates/*/checks.toml` |
 //! | a label names one transition; a state word is not public | `src` of the lock crates and core |
+//! | tests have a limit ([`limits`]) | the roots of tests |
 //! | what ARCHITECTURE.md says is so ([`house`]) | ARCHITECTURE.md |
 //! | the ratios are those of the records ([`figures`]) | README.md |
 //! | workspace lints; no lib or bin is a bench; every bench has its own `main` | every manifest |
 
 mod figures;
 mod house;
+mod limits;
 mod locks;
 mod markdown;
 mod nodes;
@@ -91,8 +93,9 @@ fn check(workspace: &Workspace) -> anyhow::Result<Vec<String>> {
         }
         let unguarded = nodes::unguarded(&texts).into_iter();
         findings.extend(unguarded.map(|(nth, line, what)| format!("{}:{line}: {what}", files[nth])));
+        let dir = shown(&package.dir, &workspace.root);
+        findings.extend(limits::missing(package)?.into_iter().map(|what| format!("{dir}/{what}")));
         if package.is_public() {
-            let dir = shown(&package.dir, &workspace.root);
             findings.extend(missing_files_of(&package.dir)?.into_iter().map(|what| format!("{dir}: {what}")));
         }
     }

@@ -47,10 +47,11 @@ impl Class {
     }
 }
 
-/// What a lock knows about its class from its making: the line of its constructor, or a named class.
+/// What a lock knows about its class from its making: the line of its constructor, or a named
+/// class.
 ///
-/// All-zero memory is a lock too, so all-zero bytes are an origin. `None` of a reference is all zero,
-/// which the language promises. An enum with a reference in each of two variants has no such value.
+/// All-zero memory is a lock too, so all-zero bytes are an origin. `None` of a reference is all
+/// zero, which the language promises. An enum promises no such value.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Origin {
     made: Option<Place>,

@@ -10,9 +10,9 @@
 //!
 //! # Lists at once
 //! Signals in several threads write lists at the same time. A list may be of any length, and the
-//! stack of a handler is small, so it cannot be one write. Each line is one. Each list has a number,
-//! which is in all of its lines. In one thread the second signal waits until the first list is
-//! complete: two handlers at once may be more than the alternate stack has room for.
+//! stack of a handler is small, so it cannot be one write. Each line is one. Each list has a
+//! number, which is in all of its lines. In one thread the second signal waits until the first list
+//! is complete: two handlers at once may be more than the alternate stack has room for.
 
 use crate::access::Access;
 use crate::class::Node;

@@ -30,9 +30,10 @@ use ulocks_core::raw::RawMutex;
 /// If a rule is broken, unless [`set_policy`](crate::set_policy) says otherwise.
 ///
 /// # Memory
-/// Six words beside those of the plain lock. All-zero memory is an unlocked lock, if the data may be
-/// zero; its class is the line that acquires it first. The first acquisition of a thread allocates,
-/// and the first one in a new order. A checked lock can therefore not guard a global allocator.
+/// Six words beside those of the plain lock. All-zero memory is an unlocked lock, if the data may
+/// be zero; its class is the line that acquires it first. The first acquisition of a thread
+/// allocates, and the first one in a new order. A checked lock can therefore not guard a global
+/// allocator.
 ///
 /// # Signals and forks
 /// A signal handler that uses checked locks makes a [`SignalContext`](crate::SignalContext). A fork

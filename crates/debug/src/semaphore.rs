@@ -29,7 +29,8 @@ use ulocks_fair::{Permit, RawSemaphore, Semaphore};
 /// Those of [`Semaphore`].
 ///
 /// # Memory
-/// Five words beside those of the semaphore. All-zero memory has no permits. The first wait of a thread allocates.
+/// Five words beside those of the semaphore. All-zero memory has no permits. The first wait of a
+/// thread allocates.
 ///
 /// # Signals and forks
 /// A signal handler may release, and try to acquire. It must not wait.
