@@ -44,7 +44,6 @@ const LOCKS: &[Lock] = &[
         "unfair::ExtendedThroughputMutex, default patience",
         family::<Extended<Throughput<Private>>>,
     ),
-    lock("throughput-shared", "unfair::ThroughputMutex between processes", family::<Throughput<Shared>>),
     lock("calock", "calock::Calock, default patience", family::<RawCalock<Private>>),
     lock("calock-nospin", "calock::Calock whose waiters sleep at once", family::<RawCalock<Private<NoSpin>>>),
     lock("calock-shared", "calock::Calock between processes", family::<RawCalock<Shared>>),

@@ -517,30 +517,6 @@ typedef struct ulocks_shared_semaphore_t {
  * tenth of a millisecond, but not for ever.
  *
  * `ULOCKS_MUTEX_INIT`, or all bytes zero, is an unlocked mutex. It needs no destruction: the
- * thread that unlocks it last may free its memory at once. It may lie in memory that several
- * processes map, at any addresses. If a process dies with it, it stays locked. A thread that locks
- * a mutex that it holds waits for ever.
- */
-typedef struct ulocks_shared_throughput_mutex_t {
-    uint32_t _words[2];
-} ulocks_shared_throughput_mutex_t;
-
-/**
- * A condition variable for mutexes of the type `ulocks_shared_throughput_mutex_t`.
- *
- * `ULOCKS_COND_INIT`, or all bytes zero, is one without waiters. It needs no destruction. Its
- * memory may be freed when no thread is inside of one of its functions. It may lie in memory that
- * several processes map, at any addresses.
- */
-typedef struct ulocks_shared_throughput_mutex_cond_t {
-    uint64_t _words[2];
-} ulocks_shared_throughput_mutex_cond_t;
-
-/**
- * A mutex for many operations a second among many threads. A thread may be overtaken for a
- * tenth of a millisecond, but not for ever.
- *
- * `ULOCKS_MUTEX_INIT`, or all bytes zero, is an unlocked mutex. It needs no destruction: the
  * thread that unlocks it last may free its memory at once. It belongs to one process. A thread
  * that locks a mutex that it holds waits for ever.
  */
@@ -2293,68 +2269,6 @@ int ulocks_shared_semaphore_release(struct ulocks_shared_semaphore_t *semaphore,
  * How many permits are free at this moment.
  */
 uint32_t ulocks_shared_semaphore_available(const struct ulocks_shared_semaphore_t *semaphore);
-
-/**
- * Locks the mutex, and waits as long as that takes. Returns 0.
- */
-int ulocks_shared_throughput_mutex_lock(struct ulocks_shared_throughput_mutex_t *mutex);
-
-/**
- * Locks the mutex if that needs no waiting.
- *
- * Returns 0, or EBUSY: a thread holds the mutex.
- */
-int ulocks_shared_throughput_mutex_trylock(struct ulocks_shared_throughput_mutex_t *mutex);
-
-/**
- * Locks the mutex, or gives up at a moment of CLOCK_MONOTONIC. It tries at least once.
- *
- * Returns 0; ETIMEDOUT: the moment has passed; EINVAL: the pointer to the moment is null, or its
- * tv_nsec is not from 0 to 999999999.
- */
-int ulocks_shared_throughput_mutex_lock_until(struct ulocks_shared_throughput_mutex_t *mutex,
-                                              const struct timespec *monotonic_deadline);
-
-/**
- * Unlocks the mutex. The calling thread must hold it. Returns 0.
- */
-int ulocks_shared_throughput_mutex_unlock(struct ulocks_shared_throughput_mutex_t *mutex);
-
-/**
- * Whether a thread holds the mutex at this moment.
- */
-bool ulocks_shared_throughput_mutex_is_locked(const struct ulocks_shared_throughput_mutex_t *mutex);
-
-/**
- * Unlocks the mutex, waits until notified, and locks the mutex again. The calling thread must hold
- * the mutex.
- *
- * No notification is missed that comes after the unlocking. A wait may end without one, so look at
- * the condition again. It is no cancellation point. Returns 0.
- */
-int ulocks_shared_throughput_mutex_cond_wait(struct ulocks_shared_throughput_mutex_cond_t *cond,
-                                             struct ulocks_shared_throughput_mutex_t *mutex);
-
-/**
- * As ulocks_shared_throughput_mutex_cond_wait, but gives up at a moment of CLOCK_MONOTONIC.
- * The mutex is locked again in every case.
- *
- * Returns 0; ETIMEDOUT: the moment has passed, and no notification came; EINVAL: the pointer to
- * the moment is null, or its tv_nsec is not from 0 to 999999999, and the mutex was not unlocked.
- */
-int ulocks_shared_throughput_mutex_cond_wait_until(struct ulocks_shared_throughput_mutex_cond_t *cond,
-                                                   struct ulocks_shared_throughput_mutex_t *mutex,
-                                                   const struct timespec *monotonic_deadline);
-
-/**
- * Notifies one thread that waits, with or without the mutex locked. Returns 0.
- */
-int ulocks_shared_throughput_mutex_cond_signal(struct ulocks_shared_throughput_mutex_cond_t *cond);
-
-/**
- * Notifies all threads that wait, with or without the mutex locked. Returns 0.
- */
-int ulocks_shared_throughput_mutex_cond_broadcast(struct ulocks_shared_throughput_mutex_cond_t *cond);
 
 /**
  * Locks the mutex, and waits as long as that takes. Returns 0.

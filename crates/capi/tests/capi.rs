@@ -67,11 +67,6 @@ fn shared_mutex() {
 }
 
 #[test]
-fn shared_throughput_mutex() {
-    run_both("tests/programs/shared_throughput_mutex.c", "gnu11");
-}
-
-#[test]
 fn shared_fair_mutex() {
     run_both("tests/programs/shared_fair_mutex.c", "gnu11");
 }

@@ -4,13 +4,11 @@ use crate::raw::{RawSemArray, Wait, Waiters};
 use crate::{Builder, Error, Op, Permit, Set};
 use core::fmt;
 use core::time::Duration;
+use ulocks_core::Private;
 use ulocks_core::spin::NoSpin;
 use ulocks_core::time::Deadline;
-use ulocks_core::{Policy, Private, futex};
 
-/// A policy for one process. Every [`Private`] policy is one.
-pub trait InOneProcess: Policy<Scope = futex::Private> {}
-impl<P: Policy<Scope = futex::Private>> InOneProcess for P {}
+pub use ulocks_core::policy::InOneProcess;
 
 /// Which sets may pass which. [`SemArray`](SemArray#fairness) says what each choice promises.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]

@@ -19,14 +19,13 @@ use ulocks_psrwlock::{
 };
 use ulocks_shm::{Attached, Options, Region, SharedSafe};
 use ulocks_testkit::Child;
-use ulocks_unfair::{HandOff, RawAsymMutex, RawThroughputMutex};
+use ulocks_unfair::RawAsymMutex;
 
 const THREE: u8 = BULK | URGENT | NESTED;
 type Counting = Shared<Adaptive, Counted>;
 type PsRaw<const C: u8 = THREE, P = Shared, F = PhaseFair, R = Central> = RawPsRwLock<Sifted<C, P, F, R>>;
 
 const _: () = assert!(size_of::<api::Mutex<ulocks_unfair::RawMutex<Shared>, u32>>() == 8);
-const _: () = assert!(size_of::<api::Mutex<RawThroughputMutex<Shared>, u64>>() == 16);
 const _: () = assert!(size_of::<api::Mutex<RawAsymMutex<Shared>, u32>>() == 8);
 const _: () = assert!(size_of::<api::Mutex<RawFairMutex<Shared>, u64>>() == 16);
 const _: () = assert!(size_of::<api::Mutex<RawCalock<Shared>, u64>>() == 64);
@@ -125,9 +124,7 @@ fn mutexes_in_a_region() {
     let _turn = turn();
     mutex::<ulocks_unfair::RawMutex<Shared>>("mutex");
     mutex::<ulocks_unfair::RawMutex<Shared<NoSpin, Counted>>>("mutex-counted");
-    mutex::<RawThroughputMutex<Shared>>("throughput");
-    mutex::<RawThroughputMutex<Counting, HandOff>>("throughput-hand-off");
-    mutex::<Extended<RawThroughputMutex<Shared>>>("throughput-extended");
+    mutex::<Extended<ulocks_unfair::RawMutex<Shared>>>("mutex-extended");
     mutex::<RawAsymMutex<Shared>>("asym");
     mutex::<RawFairMutex<Shared>>("fair");
     mutex::<RawFairMutex<Counting>>("fair-counted");
@@ -266,8 +263,7 @@ fn hashes_differ() {
         hash::<Plain>(),
         hash::<ulocks_unfair::RawMutex<Counting>>(),
         hash::<RawAsymMutex<Shared>>(),
-        hash::<RawThroughputMutex<Shared>>(),
-        hash::<Extended<RawThroughputMutex<Shared>>>(),
+        hash::<Extended<RawAsymMutex<Shared>>>(),
         hash::<RawFairMutex<Shared>>(),
         hash::<RawCalock<Shared>>(),
         hash::<PsRaw>(),

@@ -54,7 +54,7 @@
 //! | type | meaning |
 //! |---|---|
 //! | `Mutex<T>` | threads of this process, spinning as long as measurement found best, no counters |
-//! | `MutexWith<T, Shared>` | every process that maps the lock |
+//! | `MutexWith<T, Shared>` | every process that maps the lock; not of each lock |
 //! | `MutexWith<T, Private<NoSpin>>` | sleep at once: for holds far longer than a wake-up, or when CPU time is dear |
 //! | `MutexWith<T, Private<Patience<3_000>>>` | spin for up to 3 us: enough to cover a hold of that length |
 //! | `MutexWith<T, Private<Adaptive, Counted>>` | count acquisitions, contention, sleeps and wake-ups in the lock |

@@ -16,7 +16,7 @@ ulocks_testkit::miri_tests! {
 fn the_throughput_mutex_serves_its_clients() {
     clients::<RawThroughputMutex>();
     clients::<RawThroughputMutex<Private<NoSpin>, HandOff>>();
-    clients::<RawThroughputMutex<Shared<Patience<1_000>>, HandOff>>();
+    clients::<RawThroughputMutex<Private<Patience<1_000>>, HandOff>>();
 }
 
 #[cfg(feature = "parking_lot")]

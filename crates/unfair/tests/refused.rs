@@ -51,13 +51,6 @@ fn a_waiter_of_a_throughput_mutex_that_is_refused_does_not_leave_a_debt() {
     );
 }
 
-#[test]
-fn a_waiter_of_a_shared_throughput_mutex_that_is_refused_does_not_leave_a_debt() {
-    refusal::waiter_aborts::<RawThroughputMutex<Between>>(
-        "a_waiter_of_a_shared_throughput_mutex_that_is_refused_does_not_leave_a_debt",
-    );
-}
-
 /// `parking_lot_core` panics while its queue names thread-local memory. It aborts by itself.
 #[cfg(feature = "parking_lot")]
 #[test]

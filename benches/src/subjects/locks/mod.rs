@@ -439,7 +439,7 @@ locks! {
     }
     family {
         "unfair" 'b' 'B' "ulocks unfair Mutex": ulocks_unfair::RawMutex { 1_000 3_000 10_000 30_000 };
-        "throughput" 't' 'T' "ulocks unfair ThroughputMutex, reserved after 100 us": ulocks_unfair::RawThroughputMutex;
+        "throughput" 't' 'T' "ulocks unfair ThroughputMutex, reserved after 100 us": ulocks_unfair::RawThroughputMutex, threads;
         "asym" 'a' 'A' "ulocks unfair AsymMutex": ulocks_unfair::RawAsymMutex;
         "byte" 'x' 'X' "ulocks unfair ByteMutex": ulocks_unfair::RawByteMutex, threads;
         "calock" 'c' 'C' "ulocks Calock": ulocks_calock::RawCalock { 3_000 };

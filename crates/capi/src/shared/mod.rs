@@ -8,4 +8,3 @@ mod mutex;
 mod pi_mutex;
 mod rwlock;
 mod semaphore;
-mod throughput_mutex;

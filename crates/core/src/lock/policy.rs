@@ -48,6 +48,28 @@ impl<W: Spin, M: Meter> Policy for Shared<W, M> {
     type Meter = M;
 }
 
+/// A policy of one process: every [`Private`] one.
+///
+/// Some locks ask for it, because they keep addresses, or because a waiter that is killed would
+/// strand the others:
+///
+/// ```compile_fail
+/// use ulocks_core::Shared;
+/// use ulocks_core::policy::InOneProcess;
+///
+/// fn lock_with<P: InOneProcess>() {}
+/// lock_with::<Shared>();
+/// ```
+#[diagnostic::on_unimplemented(
+    message = "this lock is for the threads of one process, and `{Self}` is no policy of one process",
+    label = "the policy of a lock for one process is `Private`",
+    note = "between processes use `unfair::MutexWith<T, Shared>`, which any thread may take next",
+    note = "if a process may be killed use `RobustMutex` or `RobustSemArray`, of `ulocks-shm`"
+)]
+pub trait InOneProcess: Policy<Scope = futex::Private> {}
+
+impl<W: Spin, M: Meter> InOneProcess for Private<W, M> {}
+
 impl<W, M> fmt::Debug for Private<W, M> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("Private")

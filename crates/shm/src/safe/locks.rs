@@ -25,7 +25,7 @@ use ulocks_core::spin::Spin;
 use ulocks_core::{Shared, meter::Meter};
 use ulocks_fair::{RawFairMutex, RawSemaphore, SemaphoreWith};
 use ulocks_psrwlock::{Fairness, Nesting, RawPsRwLock, Readers, Sifted};
-use ulocks_unfair::{Bound, RawAsymMutex, RawThroughputMutex};
+use ulocks_unfair::RawAsymMutex;
 
 // SAFETY: no bytes.
 unsafe impl SharedSafe for Off {
@@ -71,7 +71,6 @@ macro_rules! raw_locks {
 
 raw_locks! {
     [] ulocks_unfair::RawMutex<Shared<W, M>>, "RawMutex", [];
-    [B: Bound] RawThroughputMutex<Shared<W, M>, B>, "RawThroughputMutex", [];
     [] RawAsymMutex<Shared<W, M>>, "RawAsymMutex", [];
     [] RawFairMutex<Shared<W, M>>, "RawFairMutex", [];
     [] RawSemaphore<Shared<W, M>>, "RawSemaphore", [];

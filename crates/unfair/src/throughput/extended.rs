@@ -50,10 +50,10 @@ pub type ExtendedThroughputMutex<T> = ExtendedThroughputMutexWith<T, Private>;
 /// An [`ExtendedThroughputMutex`] with another policy or another bound.
 ///
 /// ```
-/// use ulocks_core::Shared;
+/// use ulocks_core::Private;
 /// use ulocks_unfair::{ExtendedThroughputMutexWith, HandOff};
 ///
-/// static STRICT: ExtendedThroughputMutexWith<u32, Shared, HandOff> = ExtendedThroughputMutexWith::new(0);
+/// static STRICT: ExtendedThroughputMutexWith<u32, Private, HandOff> = ExtendedThroughputMutexWith::new(0);
 /// *STRICT.lock() += 1;
 /// ```
 pub type ExtendedThroughputMutexWith<T, P, B = After> = api::Mutex<Extended<RawThroughputMutex<P, B>>, T>;

@@ -1,7 +1,6 @@
 //! [`ThroughputMutex`]: barging and stealing, with a bound on how long that goes on.
 
 mod bound;
-mod deaths;
 mod extended;
 mod queue;
 mod raw;
@@ -70,26 +69,20 @@ use ulocks_core::{Private, api};
 /// asks for nothing.
 ///
 /// # Process-shared
-/// [`ThroughputMutexWith`]`<T, Shared>`: no address is stored, all-zero memory is an unlocked
-/// mutex, and processes may map it wherever they like. It is not robust: if a process dies while it
-/// holds the mutex, the mutex stays locked.
+/// No: the type is for the threads of one process. A waiter that is killed would keep its place in
+/// the queue, and the bound would end with it. Between processes there is
+/// [`MutexWith`](crate::MutexWith)`<T, Shared>`, without a bound, or `RobustMutex` of `ulocks-shm`.
 ///
-/// If processes are killed while they wait, or between a release and the wake-up that they owe, the
-/// bound of the other waiters holds again after `1 s` and, for each of the dead,
-/// `2 * (bound + 100 ms + w) + h`, also if the mutex is never free. Until then the mutex may lie
-/// idle. `try_lock` fails on it for `200 ms + w` at most if the dead had reserved it, and no thread
-/// else acquires it either. The times hold if a waiter waits for that long: without a deadline, or
-/// with a later one. If all waiters give up sooner, a mutex that the dead had reserved stays
-/// reserved. Waiters of a condition variable are waiters of the mutex in this sense when they have
-/// been woken.
+/// ```compile_fail
+/// use ulocks_core::Shared;
+/// use ulocks_unfair::ThroughputMutexWith;
 ///
-/// A waiter without a deadline wakes by itself once a second, and ten times as often or once in a
-/// longer bound while another waiter is the head. A process that is stopped for the bound and 100
-/// ms while its waiter is the head loses the position.
+/// static ACROSS_PROCESSES: ThroughputMutexWith<u32, Shared> = ThroughputMutexWith::new(0);
+/// ```
 ///
 /// # Signals and forks
 /// Signals are handled while a thread waits, and the wait goes on. A handler must not use a mutex
-/// that the code it interrupts may hold. A child of `fork` gets a private copy of a `Private` mutex
+/// that the code it interrupts may hold. A child of `fork` gets a private copy of the mutex
 /// in its present state, with the waiters' positions but without the waiters. What another thread
 /// held stays locked there. What the forking thread held, the child can release. Unless no thread
 /// waited, the child may not lock it: it may be reserved for a waiter that is not there.
@@ -128,17 +121,16 @@ use ulocks_core::{Private, api};
 /// ```
 pub type ThroughputMutex<T> = ThroughputMutexWith<T, Private>;
 
-/// A [`ThroughputMutex`] with another policy or another bound: between processes, with other
-/// patience, with counters inside, or with strict hand-off.
+/// A [`ThroughputMutex`] with another policy or another bound: with other patience, with counters
+/// inside, or with strict hand-off.
 ///
 /// ```
 /// use ulocks_core::meter::Counted;
 /// use ulocks_core::raw::Metered;
 /// use ulocks_core::spin::Adaptive;
-/// use ulocks_core::{Private, Shared};
+/// use ulocks_core::Private;
 /// use ulocks_unfair::{After, HandOff, ThroughputMutexWith};
 ///
-/// static ACROSS_PROCESSES: ThroughputMutexWith<u32, Shared> = ThroughputMutexWith::new(0);
 /// static IMPATIENT: ThroughputMutexWith<u32, Private, After<200_000>> = ThroughputMutexWith::new(0);
 /// static STRICT: ThroughputMutexWith<u32, Private, HandOff> = ThroughputMutexWith::new(0);
 /// static COUNTED: ThroughputMutexWith<u32, Private<Adaptive, Counted>> = ThroughputMutexWith::new(0);

@@ -2,20 +2,56 @@
 //! when the bound has passed, or gives up. Labels and invariants are those of `raw`.
 
 use super::bound::Bound;
-use super::deaths::Watch;
-use super::raw::{ASLEEP, MARKED, Outcome, RESERVED, RawThroughputMutex};
+use super::raw::{ASLEEP, MARKED, RESERVED, RawThroughputMutex};
 use super::word::{HEAD, Queue, ThroughputState as State, Ticket};
 use core::time::Duration;
-use ulocks_core::futex::{Scope, Waited};
+use ulocks_core::futex::{Bits, Futex, Private, Waited};
+use ulocks_core::membarrier::SLOTS;
 use ulocks_core::meter::{Event, Meter};
+use ulocks_core::policy::InOneProcess;
 use ulocks_core::spin::{self, Look, Spin};
-use ulocks_core::sync::Ordering::Relaxed;
+use ulocks_core::sync::Ordering::{Acquire, Relaxed, Release};
 use ulocks_core::time::Deadline;
-use ulocks_core::{Policy, cpu};
+use ulocks_core::{cpu, sync_static};
 
 /// How long a head waiter that has reserved polls before it sleeps, in nanoseconds, unless its
 /// policy never spins. About as long as a sleep and a wake-up take.
 pub(super) const RESERVER_NS: u32 = 40_000;
+
+/// How many places there are: with the bits of a futex, more than a queue has tickets. One in the
+/// model worlds.
+const PLACES: usize = SLOTS * SLOTS;
+
+sync_static! {
+    /// Futexes that are sequences: each counts how often a waiter in it became the head.
+    static SEQUENCES: [Futex<Private>; PLACES] = ulocks_core::each!(Futex::new(0); PLACES);
+}
+
+/// Where a queued waiter sleeps until it is the head.
+///
+/// A futex wakes by one bit of 32. If all waiters of a queue slept on one futex, each hand-over
+/// would wake one in 32 of them. So they sleep in a table in static memory, and the waiters of one
+/// queue have a futex or a bit each. A mutex elsewhere may have the same places. Its waiters are
+/// woken in vain then, look, and sleep again.
+///
+/// A waiter reads the sequence, then its position in the queue (Release), and sleeps while the
+/// sequence is what it read. A head that leaves shortens the queue (Acquire), then advances the
+/// sequence of the next, then wakes it. If the waiter found another head, it had read the sequence
+/// before that was advanced. So it sleeps and is woken, or it does not fall asleep. Without that
+/// order it might have read the advanced one (`litmus/calock-sequence.litmus`).
+#[derive(Clone, Copy)]
+struct Place {
+    sequence: usize,
+    bits: Bits,
+}
+
+impl Place {
+    fn of(mutex: usize, ticket: Ticket) -> Self {
+        let ticket = usize::from(ticket.number());
+        let home = mutex >> 3 ^ mutex >> 12;
+        Self { sequence: home.wrapping_add(ticket) % PLACES, bits: Bits::one((ticket / PLACES) as u32) }
+    }
+}
 
 /// What the head waiter has done at a look.
 enum Settled {
@@ -27,96 +63,84 @@ enum Settled {
     Asleep(State),
 }
 
-impl<P: Policy, B: Bound> RawThroughputMutex<P, B> {
-    /// The wait of a waiter with a ticket.
-    pub(super) fn lock_queued(
-        &self,
-        ticket: Ticket,
-        watch: &mut Watch,
-        deadline: Option<Deadline>,
-    ) -> Outcome {
-        if !self.wait_to_be_head(ticket, watch) {
-            return Outcome::PassedOver;
-        }
+impl<P: InOneProcess, B: Bound> RawThroughputMutex<P, B> {
+    /// The wait of a waiter with a ticket. False if `deadline` passed first.
+    pub(super) fn lock_queued(&self, ticket: Ticket, deadline: Option<Deadline>) -> bool {
+        self.wait_to_be_head(ticket);
+        let acquired = self.lock_as_head(deadline);
+        self.leave_queue();
+        acquired
+    }
+
+    /// The wait of the head waiter, until it may leave the queue. False if `deadline` passed first.
+    fn lock_as_head(&self, deadline: Option<Deadline>) -> bool {
         // The clock is read once, and by heads only.
         let bound = (B::NS > 0).then(|| Deadline::after(Duration::from_nanos(B::NS)));
         let mut due = bound.is_none();
         let mut gives_up = false;
         if due && self.insist() {
-            return self.leave_queue(ticket, Outcome::Acquired);
+            return true;
         }
         loop {
             let asleep = match self.settle(due, gives_up) {
-                Settled::Acquired => return self.leave_queue(ticket, Outcome::Acquired),
-                Settled::GaveUp => return self.leave_queue(ticket, Outcome::GaveUp),
+                Settled::Acquired => return true,
+                Settled::GaveUp => return false,
                 Settled::Asleep(asleep) => asleep,
             };
             let ends_as_due = !due && !Deadline::earlier(bound, deadline).1;
-            // The head waiter watches, too. It finds nothing to repair but its own marks, which
-            // others may have cleared.
-            let (until, watches) =
-                if ends_as_due { (bound, false) } else { self.watch(watch, asleep, self.queue(), deadline) };
             self.meter.count(Event::Slept);
-            let waited = self.futex.wait_bits(asleep.0, HEAD, until);
-            *watch = Watch::NEW;
+            let waited = self.futex.wait_bits(asleep.0, HEAD, if ends_as_due { bound } else { deadline });
             let acquired = if waited != Waited::TimedOut {
                 spin::closely::<P>(|| self.look_as_head())
             } else if ends_as_due {
                 due = true;
                 self.insist()
             } else {
-                gives_up = !watches;
+                gives_up = true;
                 false
             };
             if acquired {
-                return self.leave_queue(ticket, Outcome::Acquired);
-            }
-            if !P::Scope::PRIVATE && !self.queue().is_head(ticket) {
-                return Outcome::PassedOver;
+                return true;
             }
         }
     }
 
-    /// Sleeps until `ticket` is the head of the queue. False if it was passed over.
-    fn wait_to_be_head(&self, ticket: Ticket, watch: &mut Watch) -> bool {
+    fn place(&self, ticket: Ticket) -> Place {
+        Place::of(core::ptr::from_ref(&self.queue).addr(), ticket)
+    }
+
+    /// Sleeps until `ticket` is the head of the queue.
+    fn wait_to_be_head(&self, ticket: Ticket) {
+        let place = self.place(ticket);
         loop {
-            // A read-modify-write: a sleeper must have seen the value that the kernel compares.
-            let queue = Queue(self.queue.fetch_add(0, Relaxed));
-            if queue.is_head(ticket) || !queue.contains(ticket) {
-                return queue.is_head(ticket);
+            let sequence = &SEQUENCES[place.sequence];
+            let seen = sequence.load(Relaxed);
+            // A read-modify-write, so that (Q2) learns of it, or it of (Q2).
+            // Mutant: Release -> Relaxed: load buffering, by litmus/calock-sequence.litmus.
+            if Queue(self.queue.fetch_add(0, Release)).is_head(ticket) {
+                return;
             }
             self.meter.count(Event::Slept);
-            let (until, _) = self.watch(watch, self.state(), queue, None);
-            if self.queue.wait_bits(queue.0, ticket.bits(), until) == Waited::TimedOut {
-                self.end_watch(watch);
-            }
+            sequence.wait_bits(seen, place.bits, None);
         }
     }
 
-    /// (Q2): takes `ticket`, the head, out of the queue, and wakes the next. If it is not the head,
-    /// its owner was taken for dead, and may have acquired or given up in place of the present
-    /// head: wakes that one.
-    fn leave_queue(&self, ticket: Ticket, outcome: Outcome) -> Outcome {
+    /// (Q2): takes the head out of the queue, and wakes the next waiter.
+    fn leave_queue(&self) {
         let mut queue = self.queue();
-        while P::Scope::PRIVATE || queue.is_head(ticket) {
+        let shorter = loop {
             let shorter = queue.without_head();
-            match self.queue.compare_exchange(queue.0, shorter.0, Relaxed, Relaxed) {
-                Ok(_) => {
-                    self.wake_next(shorter);
-                    return outcome;
-                }
+            // Mutant: Acquire -> Relaxed: load buffering, by litmus/calock-sequence.litmus.
+            match self.queue.compare_exchange(queue.0, shorter.0, Acquire, Relaxed) {
+                Ok(_) => break shorter,
                 Err(now) => queue = Queue(now),
             }
-        }
-        self.wake_heads();
-        outcome
-    }
-
-    /// Wakes the new head of the queue. A waiter that shares its bit looks and sleeps again.
-    pub(super) fn wake_next(&self, queue: Queue) {
-        if queue.length() > 0 {
+        };
+        if shorter.length() > 0 {
             self.meter.count(Event::Woke);
-            self.queue.key().wake_bits(u32::MAX, queue.head().bits());
+            let place = self.place(shorter.head());
+            SEQUENCES[place.sequence].fetch_add(1, Relaxed);
+            SEQUENCES[place.sequence].key().wake_bits(u32::MAX, place.bits);
         }
     }
 

@@ -48,9 +48,8 @@
 //! | `LOCKED` | with `RESERVED`, its own CPU as the hint | the head waiter, when the bound has passed | (R) |
 //! | `LOCKED` | with `MARKED`, without `ASLEEP` and `RESERVED` | the head waiter, giving up | (T) |
 //! | `LOCKED` | without `LOCKED`, all else as it was | the holder, which then wakes as the old value says | (U) |
-//! | any | without `ASLEEP` and `RESERVED`, with `MARKED` if `LOCKED` | between processes: a waiter, see *Deaths* | (D) |
-//! | queue | one more | an outsider that was woken and found the mutex taken; between processes also one that was not woken for long | (Q1) |
-//! | queue | one less, at the head | the head waiter, after (L4) or (T), which then wakes the next; or (D) | (Q2) |
+//! | queue | one more | an outsider that was woken and found the mutex taken | (Q1) |
+//! | queue | one less, at the head | the head waiter, after (L4) or (T), which then wakes the next | (Q2) |
 //!
 //! (U) wakes the head waiter if `ASLEEP` was set; otherwise, if `MARKED` was, an outsider.
 //!
@@ -68,9 +67,10 @@
 //!    three holds. `MARKED` is set on a mutex that is not open; or a wake-up for an outsider is on
 //!    its way; or there is a debtor: an outsider that was woken, or a queued waiter. A debtor is
 //!    awake, or itself not forgotten; so in the end it pays.
-//! 6. A queued waiter that is not the head sleeps on the second word, and (Q2) wakes it. It has no
+//! 6. A queued waiter that is not the head sleeps in a *place*, and (Q2) wakes it. It has no
 //!    deadline, so it stays in the queue until it is the head. So a head waiter with another behind
-//!    it need not pay at (L4).
+//!    it need not pay at (L4). The places are in static memory ([`Place`](super::queue)): (Q2)
+//!    wakes the next waiter and no other of this mutex, however long the queue is.
 //! 7. `RESERVED` implies a head waiter that set it. It is set and cleared on a locked mutex only.
 //!    So a free reserved mutex has a head waiter that is awake, or asleep with the wake-up of (U)
 //!    on its way, and that acquires.
@@ -118,18 +118,16 @@
 //! that had to wait leave a hint, in the same CAS. A hint at each acquisition would cost 2 ns of 12
 //! in a word of its own, since the release waits for the store, and 4 ns in this one.
 //!
-//! # Deaths
-//! Between processes a waiter may be killed at any step, and break invariants 4 to 7. So no waiter
-//! there sleeps for longer than a *watch*. At its end it checks whether the head waiter is dead,
-//! and then takes it out of the queue (D). An outsider without a deadline that slept for a whole
-//! watch joins the queue. If a head waiter that was taken for dead is alive, it loses its position;
-//! exclusion holds. The rules are in `deaths.rs`.
+//! # One process
+//! A waiter that is killed leaves its ticket in the queue or its debt unpaid, and strands the
+//! others (invariants 4 to 7). So the policy is one of a single process, whose threads are killed
+//! together.
 //!
 //! # Ordering
 //! Each (L) is Acquire and pairs with (U), which is Release. All transitions of the first word are
 //! read-modify-writes, so the others continue the release sequence and are Relaxed. The second word
-//! carries no data. A futex call carries no ordering, and its result decides only which waiter
-//! joins the queue.
+//! orders the places, and carries no other data: see `queue.rs`. A futex call carries no ordering,
+//! and its result decides only which waiter joins the queue.
 //!
 //! # Sources
 //! W. Long, "futex: Throughput-optimized (TO) futexes" (LKML, 2016): steal, one top waiter that
@@ -138,7 +136,6 @@
 //! in place of the hand-off, so that no ownership is in flight; a bound in time; the queue.
 
 use super::bound::{After, Bound};
-use super::deaths::Watch;
 use super::queue::RESERVER_NS;
 use super::word::{HEAD, OUTSIDE, Queue, ThroughputState as State, Ticket};
 use core::fmt;
@@ -146,11 +143,12 @@ use core::marker::PhantomData;
 use core::time::Duration;
 use ulocks_core::futex::{Futex, FutexKey, Waited};
 use ulocks_core::meter::{Event, Meter};
+use ulocks_core::policy::InOneProcess;
 use ulocks_core::spin::{self, Look, Spin};
 use ulocks_core::sync::Ordering::{Acquire, Relaxed, Release};
-use ulocks_core::sync::without_unwinding;
+use ulocks_core::sync::{AtomicU32, without_unwinding};
 use ulocks_core::time::Deadline;
-use ulocks_core::{Policy, Private, cpu, raw};
+use ulocks_core::{Private, cpu, raw};
 
 const LOCKED: u32 = State::LOCKED;
 pub(super) const MARKED: u32 = State::MARKED;
@@ -159,30 +157,20 @@ pub(super) const RESERVED: u32 = State::RESERVED;
 
 /// The raw mutex, without data: two words, and the counters if the policy has any.
 #[repr(C)]
-pub struct RawThroughputMutex<P: Policy = Private, B: Bound = After> {
+pub struct RawThroughputMutex<P: InOneProcess = Private, B: Bound = After> {
     pub(super) futex: Futex<P::Scope>,
-    pub(super) queue: Futex<P::Scope>,
+    pub(super) queue: AtomicU32,
     pub(super) meter: P::Meter,
     bound: PhantomData<fn() -> B>,
 }
 
-/// How the wait of a queued waiter ends.
-pub(super) enum Outcome {
-    /// It holds the mutex.
-    Acquired,
-    /// Its deadline has passed, and it has left the queue.
-    GaveUp,
-    /// It was taken for dead, and is not in the queue any more.
-    PassedOver,
-}
-
-impl<P: Policy, B: Bound> RawThroughputMutex<P, B> {
+impl<P: InOneProcess, B: Bound> RawThroughputMutex<P, B> {
     ulocks_core::const_fn! {
         /// An unlocked mutex; its bytes are all zero.
         pub fn new() -> Self {
             Self {
                 futex: Futex::new(State::UNLOCKED.0),
-                queue: Futex::new(0),
+                queue: AtomicU32::new(0),
                 meter: P::Meter::INIT,
                 bound: PhantomData,
             }
@@ -302,7 +290,6 @@ impl<P: Policy, B: Bound> RawThroughputMutex<P, B> {
         let mut woken = owes;
         let mut gives_up = false;
         let mut overdue = None;
-        let mut watch = Watch::NEW;
         let mut refused = 0;
         loop {
             spin::leave_alone(refused);
@@ -310,31 +297,18 @@ impl<P: Policy, B: Bound> RawThroughputMutex<P, B> {
                 return true;
             }
             if woken && let Some(ticket) = self.join_queue(deadline, &mut overdue) {
-                match self.lock_queued(ticket, &mut watch, deadline) {
-                    Outcome::Acquired => return true,
-                    Outcome::GaveUp => return false,
-                    Outcome::PassedOver => {
-                        self.disown();
-                        continue;
-                    }
-                }
+                return self.lock_queued(ticket, deadline);
             }
             let Some(marked) = self.mark(owes, !gives_up) else { return true };
             if gives_up {
                 return false;
             }
-            let (until, watches) = self.watch(&mut watch, marked, self.queue(), deadline);
             self.meter.count(Event::Slept);
-            let waited = self.futex.wait_bits(marked.0, OUTSIDE, until);
+            let waited = self.futex.wait_bits(marked.0, OUTSIDE, deadline);
             owes = true;
             woken = waited == Waited::Woken;
             refused = if waited == Waited::Mismatch { refused + 1 } else { 0 };
-            gives_up = waited == Waited::TimedOut && !watches;
-            if waited == Waited::TimedOut && watches {
-                self.end_watch(&mut watch);
-                // As an overdue waiter: outside it would sleep behind all others again.
-                (woken, overdue) = (true, Some(Deadline::after(Duration::ZERO)));
-            }
+            gives_up = waited == Waited::TimedOut;
         }
     }
 
@@ -397,7 +371,7 @@ impl<P: Policy, B: Bound> RawThroughputMutex<P, B> {
     }
 }
 
-impl<P: Policy, B: Bound> raw::Metered for RawThroughputMutex<P, B> {
+impl<P: InOneProcess, B: Bound> raw::Metered for RawThroughputMutex<P, B> {
     type Meter = P::Meter;
 
     fn meter(&self) -> &P::Meter {
@@ -405,13 +379,13 @@ impl<P: Policy, B: Bound> raw::Metered for RawThroughputMutex<P, B> {
     }
 }
 
-impl<P: Policy, B: Bound> Default for RawThroughputMutex<P, B> {
+impl<P: InOneProcess, B: Bound> Default for RawThroughputMutex<P, B> {
     fn default() -> Self {
         Self::new()
     }
 }
 
-impl<P: Policy<Meter: fmt::Debug>, B: Bound> fmt::Debug for RawThroughputMutex<P, B> {
+impl<P: InOneProcess<Meter: fmt::Debug>, B: Bound> fmt::Debug for RawThroughputMutex<P, B> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("RawThroughputMutex")
             .field("state", &self.state())
@@ -420,14 +394,14 @@ impl<P: Policy<Meter: fmt::Debug>, B: Bound> fmt::Debug for RawThroughputMutex<P
     }
 }
 
-ulocks_core::initial!([P: Policy, B: Bound] RawThroughputMutex<P, B> = Self::new());
+ulocks_core::initial!([P: InOneProcess, B: Bound] RawThroughputMutex<P, B> = Self::new());
 
 // SAFETY:
 // * One token at a time: invariant 1.
 // * A release happens before the next acquisition returns: section "Ordering".
 // * The token is nothing and no address is kept, so it may be forgotten and the mutex moved or
 //   dropped.
-unsafe impl<P: Policy, B: Bound> raw::RawMutex for RawThroughputMutex<P, B> {
+unsafe impl<P: InOneProcess, B: Bound> raw::RawMutex for RawThroughputMutex<P, B> {
     type Scope = P::Scope;
     type Token = ();
     const CONDVAR_NS: u32 = <P::Spin as spin::Spin>::CONDVAR_NS;

@@ -133,9 +133,8 @@ pub(super) struct Queue(pub(super) u32);
 pub(super) struct Ticket(u16);
 
 impl Ticket {
-    /// The futex bit with which its owner sleeps on the second word until it is the head.
-    pub(super) fn bits(self) -> Bits {
-        Bits::one(self.0.into())
+    pub(super) const fn number(self) -> u16 {
+        self.0
     }
 }
 
@@ -154,11 +153,6 @@ impl Queue {
 
     pub(super) fn is_head(self, ticket: Ticket) -> bool {
         self.length() > 0 && self.head() == ticket
-    }
-
-    /// Whether `ticket` is in this queue: not if its owner was passed over.
-    pub(super) fn contains(self, ticket: Ticket) -> bool {
-        ticket.0.wrapping_sub(self.head().0) < self.length()
     }
 
     /// One more waiter, and its ticket; `None` if the queue is full.
@@ -188,12 +182,12 @@ mod tests {
     fn a_queue_is_first_in_first_out() {
         let (one, first) = Queue(0).with_one_more().unwrap();
         let (two, second) = one.with_one_more().unwrap();
-        assert!(two.is_head(first) && !two.is_head(second) && two.contains(second));
+        assert!(two.is_head(first) && !two.is_head(second) && two.length() == 2);
         let last = two.without_head();
-        assert!(last.is_head(second) && !last.contains(first) && last.length() == 1);
+        assert!(last.is_head(second) && !last.is_head(first) && last.length() == 1);
         let empty = last.without_head();
-        assert!(empty.length() == 0 && !empty.contains(second) && !empty.is_head(empty.head()));
-        assert!(!Queue(0).is_head(first) && !Queue(0).contains(first));
+        assert!(empty.length() == 0 && !empty.is_head(second) && !empty.is_head(empty.head()));
+        assert!(!Queue(0).is_head(first));
     }
 
     #[test]
@@ -201,7 +195,7 @@ mod tests {
         let (mut queue, _) = Queue(0).with_one_more().unwrap();
         for _ in 0..150_000 {
             let (longer, ticket) = queue.with_one_more().unwrap();
-            assert!(longer.contains(ticket) && longer.length() == 2);
+            assert!(!longer.is_head(ticket) && longer.length() == 2);
             queue = longer.without_head();
             assert!(queue.is_head(ticket));
         }

@@ -1,14 +1,14 @@
 //! A client of the throughput mutex: once it is reserved, no thread overtakes the reserver.
 
 use std::sync::Arc;
-use ulocks_core::Policy;
+use ulocks_core::policy::InOneProcess;
 use ulocks_core::raw::RawMutex;
 use ulocks_core::sync::UnsafeCell;
 use ulocks_testkit::new_lock;
 use ulocks_testkit::thread::together;
 use ulocks_unfair::{Bound, RawThroughputMutex};
 
-struct Shared<P: Policy, B: Bound> {
+struct Shared<P: InOneProcess, B: Bound> {
     mutex: RawThroughputMutex<P, B>,
     last: UnsafeCell<Last>,
 }
@@ -23,15 +23,15 @@ struct Last {
 }
 
 // SAFETY: `last` is accessed under `mutex` only.
-unsafe impl<P: Policy, B: Bound> Sync for Shared<P, B> {}
+unsafe impl<P: InOneProcess, B: Bound> Sync for Shared<P, B> {}
 // SAFETY: both parts are `Send`.
-unsafe impl<P: Policy, B: Bound> Send for Shared<P, B> {}
+unsafe impl<P: InOneProcess, B: Bound> Send for Shared<P, B> {}
 
 /// Threads, one for each of `rounds`, that acquire the mutex so often. A holder that has seen the
 /// reservation of another is not the next holder. So between the reservation and the reserver's
 /// acquisition there is one release and no acquisition. `hold` is run by the holder.
 /// Returns how many reservations were seen.
-pub fn reserver_is_next<P: Policy, B: Bound>(
+pub fn reserver_is_next<P: InOneProcess, B: Bound>(
     rounds: Vec<usize>,
     hold: impl Fn() + Copy + Send + Sync + 'static,
 ) -> usize {

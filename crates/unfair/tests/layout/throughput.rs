@@ -1,9 +1,10 @@
 //! The throughput mutex.
 
+use ulocks_core::Private;
 use ulocks_core::meter::Counted;
+use ulocks_core::policy::InOneProcess;
 use ulocks_core::slice::Extended;
 use ulocks_core::spin::{Adaptive, NoSpin};
-use ulocks_core::{Policy, Private, Shared};
 use ulocks_unfair::{
     After, Bound, ExtendedThroughputMutex, HandOff, RawThroughputMutex, ThroughputMutex, ThroughputMutexWith,
 };
@@ -12,13 +13,13 @@ ulocks_testkit::layout_tests! {
     ThroughputMutex;
     RawThroughputMutex<Private<Adaptive, Counted>>;
     RawThroughputMutex<Private>,
-    RawThroughputMutex<Shared, HandOff>,
+    RawThroughputMutex<Private, HandOff>,
     RawThroughputMutex<Private<NoSpin, Counted>>,
 }
 
-static STRICT: ThroughputMutexWith<u32, Shared, HandOff> = ThroughputMutexWith::new(1);
+static STRICT: ThroughputMutexWith<u32, Private, HandOff> = ThroughputMutexWith::new(1);
 const _: () = assert!(size_of::<RawThroughputMutex>() == 8 && align_of::<RawThroughputMutex>() == 4);
-const _: () = assert!(size_of::<RawThroughputMutex<Shared, After<50_000>>>() == 8);
+const _: () = assert!(size_of::<RawThroughputMutex<Private, After<50_000>>>() == 8);
 const _: () = assert!(size_of::<Extended<RawThroughputMutex>>() == 8);
 const _: () = assert!(size_of::<ExtendedThroughputMutex<u32>>() == 12);
 const _: () = assert!(size_of::<ThroughputMutex<()>>() == 8 && size_of::<ThroughputMutex<u32>>() == 12);
@@ -30,7 +31,7 @@ fn a_strict_one_lives_in_a_static() {
 
 #[test]
 fn new_is_all_zero() {
-    fn check<P: Policy, B: Bound>(size: usize) {
+    fn check<P: InOneProcess, B: Bound>(size: usize) {
         let new = RawThroughputMutex::<P, B>::new();
         // SAFETY: the bytes of an initialised value without padding: two words, and counters of a
         // multiple of their size.
@@ -38,6 +39,6 @@ fn new_is_all_zero() {
         assert_eq!(bytes, vec![0; size]);
     }
     check::<Private, After>(8);
-    check::<Shared, HandOff>(8);
+    check::<Private, HandOff>(8);
     check::<Private<NoSpin, Counted>, After>(8 + size_of::<Counted>());
 }

@@ -1,11 +1,11 @@
 //! The throughput mutex.
 
 use crate::overtaking::reserver_is_next;
+use ulocks_core::Private;
 use ulocks_core::model::{Config, explore};
 use ulocks_core::slice::Extended;
 use ulocks_core::spin::NoSpin;
 use ulocks_core::sync::yield_now;
-use ulocks_core::{Private, Shared};
 use ulocks_testkit::model;
 use ulocks_testkit::suite::{exact, timed, unordered};
 use ulocks_testkit::tickets::{all_at_once, all_beside_a_barger, one_by_one, one_gives_up};
@@ -18,7 +18,7 @@ type Sleeper = RawThroughputMutex<Private<NoSpin>>;
 type Strict = RawThroughputMutex<Private<NoSpin>, HandOff>;
 
 ulocks_testkit::loom_models! {
-    locks: [Mutex, Sleeper, Strict, RawThroughputMutex<Shared>],
+    locks: [Mutex, Sleeper, Strict],
     exclusion: [
         exact(2) => 2,
         exact(2) => 3,

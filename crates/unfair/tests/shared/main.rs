@@ -4,4 +4,3 @@
 mod asym;
 mod biased;
 mod mutex;
-mod throughput;

@@ -10,7 +10,6 @@ mod bits;
 #[cfg(feature = "parking_lot")]
 mod byte;
 mod condvar;
-mod deaths;
 #[path = "../common/inside.rs"]
 mod inside;
 mod mutex;

@@ -2,11 +2,10 @@
 
 use crate::mutex::sampled;
 use crate::overtaking::reserver_is_next;
-use ulocks_core::model::{Config, Strategy, explore};
+use ulocks_core::Private;
+use ulocks_core::model::explore;
 use ulocks_core::slice::Extended;
 use ulocks_core::spin::NoSpin;
-use ulocks_core::{Private, Shared};
-use ulocks_testkit::model;
 use ulocks_testkit::suite;
 use ulocks_testkit::tickets::{all_at_once, all_beside_a_barger, one_by_one, one_gives_up};
 use ulocks_unfair::{After, HandOff, RawThroughputMutex};
@@ -16,8 +15,6 @@ type Mutex = RawThroughputMutex<Private>;
 type Sleeper = RawThroughputMutex<Private<NoSpin>>;
 /// Reserves whenever it was woken in vain.
 type Strict = RawThroughputMutex<Private<NoSpin>, HandOff>;
-/// Would take the head of the line for dead if deadlines passed.
-type BetweenProcesses = RawThroughputMutex<Shared<NoSpin>, HandOff>;
 
 ulocks_testkit::vm_models! {
     sampled: sampled,
@@ -30,20 +27,6 @@ ulocks_testkit::vm_models! {
     },
     try_lock: [Mutex],
     deaths: [Mutex = 1, Sleeper = 2, Strict = 3],
-}
-
-/// Between processes waiters look now and then whether the head is dead, for ever if need be. A run
-/// may let no time pass, or by chance, but not as much as its priorities please.
-#[test]
-fn a_mutex_between_processes_keeps_these_promises() {
-    for threads in [3, 4, 8] {
-        let timeless = Config { timeouts: false, ..sampled(threads, 4) };
-        explore(timeless.clone(), move || model::exclusion::<BetweenProcesses>(threads));
-        explore(timeless.clone(), move || model::no_lost_wake::<BetweenProcesses>(threads, 2));
-        let by_chance = Config { strategy: Strategy::Random, ..sampled(threads, 4) };
-        explore(by_chance.clone(), move || model::exclusion::<BetweenProcesses>(threads));
-        explore(by_chance, move || model::timeout_vs_unlock::<BetweenProcesses>(threads));
-    }
 }
 
 #[test]
