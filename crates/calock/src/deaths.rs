@@ -10,10 +10,20 @@
 //! | none | neither | the holder may hold for long; without a standby the next waiter that parks becomes it |
 //!
 //! A waiter that parks notes in the word `due` which waiter is due, and since when, unless that is
-//! noted already. If the same waiter has been due for [`WATCH`](super::parked::WATCH), or for two
-//! intervals if that is longer, it is taken for dead. No waiter sleeps past that time, nor for
-//! longer, and a waiter that parks later finds it at once.
+//! noted already. If the same waiter has been due for a *watch*, it is taken for dead. A watch is
+//! [`WATCH`](super::parked::WATCH), or two intervals if that is longer. A waiter that parks later,
+//! or whose sleep ends, finds it out.
 //!
+//! # Who watches
+//! The sleep of a waiter ends when it has a turn to watch. While few waiters are parked, each has a
+//! turn after each watch, or when the waiter that is due must be dead. The standby and the promoted
+//! waiter always do. Of many waiters, each in so many has a turn in the same watch: so the lock has
+//! a few watchers at a time, of whatever crowd. If all of them are dead, the next few look a watch
+//! later. The turn follows from the value of `promotions` after which the waiter is overdue. These
+//! values are consecutive for waiters that park one after the other. A lock of which every waiter
+//! watched would wake each of a thousand sleepers once a second.
+//!
+//! # What is done
 //! (D) is then made by one of the waiters that find out: a CAS that adds one to `promotions`, for
 //! the dead, chooses it. If the lock was granted to the dead, the chosen waiter frees the lock. It
 //! clears `LOCKED`, `GRANTED`, `PROMOTED`, `AWAKE` and `TO_STAND_BY`. Otherwise it becomes the
@@ -27,15 +37,20 @@
 //!   whose sleep ends becomes the standby all the same.
 //! - A dead waiter that is `PROMOTED` is granted the lock, and is then due.
 //!
-//! A waiter whose sleep ends this often sleeps behind all others each time, like a waiter whose
+//! A waiter that has had a turn to watch sleeps behind all others again, like a waiter whose
 //! wake-up was wasted. So it also checks whether it is overdue, and then promotes itself.
 //!
 //! # How long it takes
-//! Call the time above `s`. A waiter notes which waiter is due when it parks or when its sleep
-//! ends, so after `s` at the latest, and takes it for dead after another `s`. So promotions go on
-//! `2s` after a death. They go on after `4s` if the dead waiter had both `PROMOTED` and `STANDBY`,
-//! which are found one after the other; the lock may be idle for the first `2s`. The dead count
-//! among the waiters of "How long a waiter waits".
+//! Call a watch `s`. A waiter notes which waiter is due when it parks or when its sleep ends, so
+//! after `s` at the latest, and takes it for dead after another `s`. So promotions go on `2s` after
+//! a death. They go on after `4s` if the dead waiter had both `PROMOTED` and `STANDBY`, which are
+//! found one after the other; the lock may be idle for the first `2s`. The dead count among the
+//! waiters of "How long a waiter waits".
+//!
+//! Of many waiters those of two turns may look up to `2s` apart. Then a waiter is noted after `2s`
+//! and taken for dead after another `3s`: `5s` in place of `2s`, and `10s` in place of `4s`. If half
+//! of the waiters or more are dead, a turn may be that of dead ones only, and costs another `s`.
+//! There are fewer turns than such dead.
 //!
 //! If the waiter that was due had only been stopped, it has lost its promotion, or there are two
 //! standbys until two leave before the next release. A promoted waiter that lost its promotion may
@@ -54,6 +69,21 @@ use core::time::Duration;
 use ulocks_core::Policy;
 use ulocks_core::sync::Ordering::Relaxed;
 use ulocks_core::time::Deadline;
+
+/// Of how many waiters each watches. Of more it is between half as many and nearly twice as many at
+/// a time.
+const WATCHERS: u32 = 4;
+
+/// How many watches a waiter sleeps for, in the watch of number `now`. It is overdue after
+/// `overdue` promotions, and one of so many that are parked.
+const fn until_its_turn(overdue: u32, parked: u32, now: u32) -> u32 {
+    // A power of two: the turns of a waiter are among those that it had when fewer were parked.
+    let turns = (parked / WATCHERS).next_power_of_two();
+    match overdue.wrapping_sub(now) % turns {
+        0 => turns,
+        later => later,
+    }
+}
 
 /// Which waiter is due.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -147,17 +177,30 @@ impl<P: Policy, I: Interval> RawCalock<P, I> {
         State::LOCKED | State::GRANTED | State::PROMOTED | State::AWAKE | State::TO_STAND_BY;
 
     /// How long a waiter that leaves `was` in the word sleeps: until the waiter that is due must be
-    /// dead. Notes a waiter that is newly due.
-    pub(crate) fn watch(&self, mine: Mine, was: State) -> Duration {
+    /// dead, or of many waiters until it has a turn to watch. Notes a waiter that is newly due.
+    pub(crate) fn watch(&self, mine: Mine, overdue: u32, was: State) -> Duration {
         let due = Due::of(was, self.promotions.load(Relaxed));
         let (noted, now) = (self.due.load(Relaxed), Due::now());
-        if !due.is(noted) {
+        let lasts = if !due.is(noted) {
             // If this CAS fails, another waiter has made a note at this moment.
             _ = self.due.compare_exchange(noted, due.noted(now), Relaxed, Relaxed);
+            Self::DEAD_AFTER
         } else if due.is_other_than(mine) {
-            return Self::DEAD_AFTER.saturating_sub(Due::lasted(noted, now));
+            Self::DEAD_AFTER.saturating_sub(Due::lasted(noted, now))
+        } else {
+            Self::DEAD_AFTER
+        };
+        let watches_always = mine.flags != 0 || was.parked() < 2 * WATCHERS;
+        if watches_always || lasts.is_zero() {
+            return lasts;
         }
-        Self::DEAD_AFTER
+        Self::DEAD_AFTER.saturating_mul(until_its_turn(overdue, was.parked(), Self::watches()))
+    }
+
+    /// How many watches have passed since the zero of the clock.
+    fn watches() -> u32 {
+        let now = Deadline::after(Duration::ZERO).since_zero();
+        (now.as_nanos() / Self::DEAD_AFTER.as_nanos()) as u32
     }
 
     /// (D), if the waiter that was due must be dead; true if so. The CAS on `promotions` chooses
@@ -222,6 +265,21 @@ mod tests {
         let due = Due::of(STANDBY.with(State::PROMOTED | State::GRANTED), 0);
         assert!(due.is_other_than(standby) && !due.is_other_than(promoted));
         assert!(!Due::of(State(State::LOCKED), 0).is_other_than(Mine::default()));
+    }
+
+    /// Each waiter watches again and again, and in each watch a few of them do.
+    #[test]
+    fn of_many_waiters_a_few_watch_at_a_time() {
+        for parked in (2 * WATCHERS..300).chain([1_000, 4_000, 10_000]) {
+            let first = u32::MAX - parked / 2;
+            let mut watchers = vec![0; (parked / WATCHERS).next_power_of_two() as usize];
+            for overdue in (0..parked).map(|nth| first.wrapping_add(nth)) {
+                let turn = until_its_turn(overdue, parked, 7);
+                watchers[turn as usize - 1] += 1;
+                assert_eq!(until_its_turn(overdue, parked, 7 + turn), watchers.len() as u32);
+            }
+            assert!(watchers.iter().all(|some| (2..8).contains(some)), "{parked}: {watchers:?}");
+        }
     }
 
     #[test]

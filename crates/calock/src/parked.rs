@@ -14,7 +14,8 @@ use ulocks_core::spin::{self, Look, Spin as _};
 use ulocks_core::sync::Ordering::{Acquire, Relaxed};
 use ulocks_core::time::Deadline;
 
-/// How long a waiter sleeps at a time between processes, where others may be dead.
+/// How long a waiter sleeps at a time between processes, where others may be dead, if it has a turn
+/// to watch.
 pub(crate) const WATCH: Duration = Duration::from_secs(1);
 /// The first sleep of the standby of a lock that was idle, in microseconds.
 const FIRST_SLEEP_US: u32 = 200;
@@ -43,7 +44,7 @@ pub(crate) struct Waiter {
     pub(crate) promote_at: Deadline,
     /// As the standby: `releases` when it fell asleep.
     releases: u32,
-    /// Between processes: when its sleep ends at the latest, because another waiter may be dead.
+    /// Between processes: when its sleep ends at the latest, to look whether another waiter is dead.
     watch_ends: Deadline,
 }
 
@@ -91,6 +92,9 @@ impl<P: Policy, I: Interval> RawCalock<P, I> {
             let Some(parked) = self.park(&mut waiter) else { return true };
             let promotions = || self.promotions.load(Relaxed);
             let overdue = *waiter.overdue.get_or_insert_with(|| promotions().wrapping_add(parked.parked()));
+            if !P::Scope::PRIVATE {
+                waiter.watch_ends = Deadline::after(self.watch(waiter.mine, overdue, parked));
+            }
             let ended = self.sleep(&mut waiter, deadline);
             waiter.woken = ended == Ended::Woken;
             let is_overdue = || promotions().wrapping_sub(overdue).wrapping_sub(1) < 1 << 31;
@@ -148,9 +152,6 @@ impl<P: Policy, I: Interval> RawCalock<P, I> {
                     waiter.mine = mine;
                     self.count_requeued_wake(was, waiter);
                     waiter.owes_requeued = false;
-                    if !P::Scope::PRIVATE {
-                        waiter.watch_ends = Deadline::after(self.watch(mine, parked));
-                    }
                     return Some(parked);
                 }
                 Err(now) => was = now,

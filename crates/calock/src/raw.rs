@@ -100,8 +100,8 @@
 //!    one to stand by. (P) on a free lock leaves `STANDBY` set. A standby without a timer is
 //!    promoted, so the lock is held or granted.
 //!    Between processes there is a fifth: (D) has freed the lock, and the waiter that made it is
-//!    awake. It takes the lock, or finds it held, or stands by in (P). If it is killed before, each
-//!    other waiter finds the free lock when its sleep ends, at the latest after `DEAD_AFTER`.
+//!    awake. It takes the lock, or finds it held, or stands by in (P). If it is killed before, the
+//!    next waiter with a turn to watch finds the free lock: see `deaths.rs`.
 //! 5. If the lock is granted, the promoted waiter is awake, or its wake-up is on its way: it parks
 //!    only before the grant, and clears `AWAKE`. The release that grants finds that, and wakes it.
 //!    `PROMOTED` implies `LOCKED`: (R) needs `LOCKED`, and (U) then keeps it.

@@ -71,6 +71,22 @@ fn a_lock_that_is_kept_for_the_dead_is_freed() {
     });
 }
 
+/// Of many waiters a few watch at a time.
+#[test]
+fn a_lock_that_is_kept_for_the_dead_is_freed_by_one_of_a_crowd() {
+    const CROWD: u32 = 40;
+    with_a_lock("promoted killed, a crowd waits", |lock: &Lock| {
+        let held = lock.lock();
+        let promoted = asleep(adds_one(lock), lock, PROMOTED);
+        let others: Vec<_> = (0..CROWD).map(|_| adds_one(lock)).collect();
+        let others: Vec<_> = others.into_iter().map(|other| other.sleeps(|| true)).collect();
+        promoted.killed();
+        drop(held);
+        others.into_iter().for_each(Child::ends);
+        assert_eq!(*lock.lock(), CROWD);
+    });
+}
+
 #[test]
 fn a_lock_that_is_kept_for_the_dead_is_freed_for_an_arrival() {
     with_a_lock("promoted killed, nobody else waits", |lock: &Lock| {
