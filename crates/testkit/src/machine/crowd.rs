@@ -1,8 +1,9 @@
-//! A crowd: ten thousand threads that wait for one lock at the same moment, and what waiting makes
-//! them allocate.
+//! A crowd: ten thousand threads that wait for one lock at the same moment, what waiting makes them
+//! allocate, and how often they wake while the lock is held.
 //!
-//! A lock of the family allocates nothing, however many wait. The test names the allocator that
-//! looks:
+//! A lock of the family allocates nothing, however many wait. And a sleeper sleeps: a few of a
+//! crowd may wake by themselves now and then, to see whether another is dead, but not each of them.
+//! The test names the allocator that looks:
 //!
 //! ```no_run
 //! use ulocks_testkit::plain::Plain;
@@ -26,10 +27,14 @@ use std::hint::black_box;
 use std::sync::atomic::{AtomicI32, AtomicUsize, Ordering::Relaxed};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread;
+use std::time::Duration;
 use ulocks_core::raw::RawMutex;
 
 /// How many a lock must bear.
 pub const TEN_THOUSAND: usize = 10_000;
+
+/// For how long the sleepers of a held lock are looked at: for longer than one that polls sleeps.
+const LOOK: Duration = Duration::from_millis(1_500);
 
 /// The stack of each: the default would take 20 GiB of addresses for all of them.
 const STACK_BYTES: usize = 32 << 10;
@@ -95,14 +100,25 @@ pub struct Crowd {
     pub waited: usize,
     /// What they allocated meanwhile.
     pub allocations: usize,
+    /// How often they woke while the lock was held, in a second and a half.
+    pub wake_ups: u64,
 }
 
 impl Crowd {
     /// # Panics
-    /// If one of them allocated, or unless a hundred came together.
+    /// If one of them allocated, if more than one in ten woke while the lock was held, or unless a
+    /// hundred came together.
     pub fn check(self) {
+        self.check_sleep();
         assert_eq!(self.allocations, 0, "waiting allocates: {self:?}");
         assert!(self.waited >= self.wanted.min(100), "this machine permits too few threads: {self:?}");
+    }
+
+    /// # Panics
+    /// If more than one in ten woke while the lock was held; a hundred may, of however few.
+    pub fn check_sleep(self) {
+        let permitted = self.waited.max(1_000) as u64 / 10;
+        assert!(self.wake_ups <= permitted, "sleepers of a held lock wake by themselves: {self:?}");
     }
 }
 
@@ -184,11 +200,15 @@ pub fn wait(threads: usize, pass: impl Fn() + Send + Sync + 'static, open: impl 
     let waited = crowd.len();
     let ids = || ids[..waited].iter().map(|id| id.load(Relaxed));
     until("each of the crowd has begun", || ids().all(|id| id != 0));
-    task::until_asleep(&ids().collect::<Vec<_>>());
+    let ids: Vec<_> = ids().collect();
+    task::until_asleep(&ids);
+    let slept = task::sleeps(&ids);
+    thread::sleep(LOOK);
+    let wake_ups = task::sleeps(&ids) - slept;
     assert_eq!(came_through.load(Relaxed), 0, "somebody came through before it was opened");
     watched(open);
     for thread in crowd {
         thread.join().expect("one of the crowd panicked");
     }
-    Crowd { wanted: threads, waited, allocations: ALLOCATIONS.swap(0, Relaxed) }
+    Crowd { wanted: threads, waited, allocations: ALLOCATIONS.swap(0, Relaxed), wake_ups }
 }

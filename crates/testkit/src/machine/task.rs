@@ -40,6 +40,20 @@ pub fn until_asleep(ids: &[i32]) {
     until_all(ids, |id| format!("/proc/self/task/{id}/stat"));
 }
 
+/// How often the threads `ids` of this process have gone to sleep so far, all together.
+///
+/// # Panics
+/// If one of them does not exist.
+pub fn sleeps(ids: &[i32]) -> u64 {
+    let slept = |id: &i32| -> u64 {
+        let status =
+            fs::read_to_string(format!("/proc/self/task/{id}/status")).expect("a thread that exists");
+        let times = status.lines().find_map(|line| line.strip_prefix("voluntary_ctxt_switches:"));
+        times.and_then(|times| times.trim().parse().ok()).expect("proc(5): a number of switches")
+    };
+    ids.iter().map(slept).sum()
+}
+
 /// Returns when `process` sleeps in the kernel, in its first thread.
 ///
 /// # Panics

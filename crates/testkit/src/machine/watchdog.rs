@@ -3,6 +3,7 @@
 use super::limit::threads;
 use super::task;
 use std::backtrace::Backtrace;
+use std::collections::BTreeMap;
 use std::io::{Write as _, stderr};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicI32, Ordering::Relaxed};
@@ -49,22 +50,30 @@ pub(super) fn end(name: &str, limit: Duration, state: &dyn Fn() -> String) -> ! 
     // libtest would keep what `eprintln!` writes, and the abort would lose it.
     let mut out = stderr();
     let threads = threads();
-    let _ = writeln!(out, "{name}: not finished after {limit:?}\n{}", state());
-    for &id in &threads {
-        let _ = writeln!(out, "  {}", in_the_kernel(id));
-    }
+    let _ = writeln!(out, "{name}: not finished after {limit:?}\n{}\n{}", state(), states(&threads));
     let _ = writeln!(out, "{name}: where the first of these threads stand");
     let others = threads.into_iter().filter(|&id| id != task::id());
     others.take(AT_MOST).for_each(show);
     std::process::abort();
 }
 
-/// A thread: its id and its name, whether it runs or sleeps, and in which kernel function.
-fn in_the_kernel(id: i32) -> String {
-    let read = |file| fs::read_to_string(format!("/proc/self/task/{id}/{file}")).unwrap_or_default();
-    let stat = read("stat");
-    let state = stat.rsplit(") ").next().and_then(|rest| rest.get(..1)).unwrap_or("?");
-    format!("thread {id} `{}`: state {state}, in {}", read("comm").trim_end(), read("wchan"))
+/// What the threads do: how many of them run or sleep, and in which kernel function. Of the states
+/// that few are in it names the threads.
+fn states(threads: &[i32]) -> String {
+    let mut states = BTreeMap::<_, Vec<String>>::new();
+    for id in threads {
+        let read = |file| fs::read_to_string(format!("/proc/self/task/{id}/{file}")).unwrap_or_default();
+        let stat = read("stat");
+        let state = stat.rsplit(") ").next().and_then(|rest| rest.get(..1)).unwrap_or("?").to_owned();
+        let named = format!("{id} `{}`", read("comm").trim_end());
+        states.entry((state, read("wchan"))).or_default().push(named);
+    }
+    let line = |((state, function), threads): ((String, String), Vec<String>)| {
+        let named =
+            if threads.len() <= AT_MOST { format!(": {}", threads.join(", ")) } else { String::new() };
+        format!("  {} threads: state {state}, in {function}{named}\n", threads.len())
+    };
+    states.into_iter().map(line).collect()
 }
 
 /// Of a crowd, a few are enough.
@@ -105,4 +114,38 @@ extern "C" fn print_trace(_: libc::c_int) {
     let text = if ours.is_empty() { trace } else { ours.join("\n") };
     let _ = writeln!(stderr(), "  thread {}:\n{text}", task::id());
     SHOWING.store(0, Relaxed);
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::sync::mpsc;
+
+    /// A crowd that hangs had a line for each of ten thousand threads.
+    #[test]
+    fn a_state_that_many_threads_are_in_is_one_line() {
+        let (end, ended) = mpsc::channel::<()>();
+        let ended = std::sync::Mutex::new(ended);
+        let text = thread::scope(|scope| {
+            let ids: Vec<_> = (0..AT_MOST + 20)
+                .map(|_| {
+                    let (send, id) = mpsc::channel();
+                    scope.spawn(|| {
+                        let send = send;
+                        send.send(super::super::task::id()).unwrap();
+                        _ = ended.lock().unwrap().recv();
+                    });
+                    id.recv().unwrap()
+                })
+                .collect();
+            super::super::task::until_asleep(&ids);
+            let text = states(&threads());
+            drop(end);
+            text
+        });
+        let many =
+            |line: &&str| line.split_whitespace().next().and_then(|some| some.parse().ok()) > Some(AT_MOST);
+        assert_eq!(text.lines().filter(many).count(), 1, "{text}");
+        assert!(text.lines().count() <= AT_MOST, "{text}");
+    }
 }
