@@ -48,9 +48,9 @@
 //! waiters of "How long a waiter waits".
 //!
 //! Of many waiters those of two turns may look up to `2s` apart. Then a waiter is noted after `2s`
-//! and taken for dead after another `3s`: `5s` in place of `2s`, and `10s` in place of `4s`. If half
-//! of the waiters or more are dead, a turn may be that of dead ones only, and costs another `s`.
-//! There are fewer turns than such dead.
+//! and taken for dead after another `3s`: `5s` in place of `2s`, and `10s` in place of `4s`. If
+//! half of the waiters or more are dead, a turn may be that of dead ones only, and costs another
+//! `s`. There are fewer turns than such dead.
 //!
 //! If the waiter that was due had only been stopped, it has lost its promotion, or there are two
 //! standbys until two leave before the next release. A promoted waiter that lost its promotion may

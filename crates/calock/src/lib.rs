@@ -84,8 +84,8 @@ use ulocks_core::{Private, api};
 /// gives up sooner. If no thread waits when that time is over, the next waiter that sleeps does.
 ///
 /// If eight threads or more wait, these times are `5s` and `10s`: a few of the waiters wake every
-/// `s` to look, and the others sleep. If half of them or more are dead, each of the dead adds `2s` at
-/// most.
+/// `s` to look, and the others sleep. If half of them or more are dead, each of the dead adds `2s`
+/// at most.
 ///
 /// With an interval of more than half an hour the dead are never found. The time is that of the
 /// monotonic clock. Between processes in time namespaces with different offsets, the living may

@@ -44,7 +44,7 @@ pub(crate) struct Waiter {
     pub(crate) promote_at: Deadline,
     /// As the standby: `releases` when it fell asleep.
     releases: u32,
-    /// Between processes: when its sleep ends at the latest, to look whether another waiter is dead.
+    /// Between processes: when its sleep ends at the latest. Another waiter may be dead.
     watch_ends: Deadline,
 }
 
