@@ -11,6 +11,8 @@ static WATCHED: crowd::Watched = crowd::Watched;
 
 const THREE: u8 = BULK | URGENT | NESTED;
 
+/// All wait for a writer, and sleep. A writer that waits for readers is not among them: it wakes by
+/// itself, up to 185 times a second, to see whether they have left.
 #[test]
 fn ten_thousand_wait_and_allocate_nothing() {
     rw::crowd::ten_thousand_wait::<RawPsRwLock<Sifted<THREE, Private<NoSpin>>>>().check();

@@ -5,6 +5,7 @@ mod asym;
 mod biased;
 #[cfg(feature = "parking_lot")]
 mod byte;
+mod condvar;
 mod mutex;
 mod throughput;
 
