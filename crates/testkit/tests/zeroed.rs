@@ -164,8 +164,8 @@ fn unfair() {
     use ulocks::unfair::*;
     mutexes! {
         Mutex<u32>; MutexWith<u32, Shared>;
-        ThroughputMutex<u32>; ThroughputMutexWith<u32, Shared>;
-        ExtendedThroughputMutex<u32>; ExtendedThroughputMutexWith<u32, Shared>;
+        ThroughputMutex<u32>; ThroughputMutexWith<u32, Private>;
+        ExtendedThroughputMutex<u32>; ExtendedThroughputMutexWith<u32, Private>;
         AsymMutex<u32>; AsymMutexWith<u32, Shared>;
         BiasedMutex<u32>; BiasedMutexWith<u32, Private<NoSpin>>;
         ByteMutex<u32>; ByteMutexWith<u32, Private<NoSpin>>;
@@ -173,9 +173,9 @@ fn unfair() {
     condvars! {
         Condvar, with Mutex<u32>; CondvarWith<Shared>, with MutexWith<u32, Shared>;
         ThroughputCondvar, with ThroughputMutex<u32>;
-        ThroughputCondvarWith<Shared>, with ThroughputMutexWith<u32, Shared>;
+        ThroughputCondvarWith<Private>, with ThroughputMutexWith<u32, Private>;
         ExtendedThroughputCondvar, with ExtendedThroughputMutex<u32>;
-        ExtendedThroughputCondvarWith<Shared>, with ExtendedThroughputMutexWith<u32, Shared>;
+        ExtendedThroughputCondvarWith<Private>, with ExtendedThroughputMutexWith<u32, Private>;
         AsymCondvar, with AsymMutex<u32>; AsymCondvarWith<Shared>, with AsymMutexWith<u32, Shared>;
         BiasedCondvar, with BiasedMutex<u32>;
         BiasedCondvarWith<Private<NoSpin>>, with BiasedMutexWith<u32, Private<NoSpin>>;
