@@ -1,8 +1,9 @@
 //! `cargo xtask test`: runs everything that must pass before a merge.
 //!
 //! It needs the stable toolchain with rustfmt and clippy, a C linker, and crates.io. It needs no
-//! nightly, no root, and no network beyond the registry. Cheap steps come first. One part of the
-//! planted bugs runs, and at the next commit the next part.
+//! nightly, no root, and no network beyond the registry. One step needs the musl target of the
+//! processor, and is left out without it. Cheap steps come first. One part of the planted bugs runs,
+//! and at the next commit the next part.
 //!
 //! The output of each step goes to a file in `target/xtask-test`. If a step fails, the messages of
 //! its failures are printed.
@@ -14,6 +15,7 @@ use crate::world::{World, with_flags};
 use crate::{header, laws, lean, mutants, publish_check, vm};
 use anyhow::Context;
 use std::fs;
+use std::path::Path;
 use xshell::{Shell, cmd};
 
 /// After this many minutes no further planted bug is begun. A part takes two or three minutes on
@@ -56,6 +58,7 @@ pub fn run(shell: &Shell, workspace: &Workspace, steps: &mut Steps) -> anyhow::R
     publish_check::run(shell, workspace, steps)?;
     mutants::run_part(workspace, steps, MUTANTS_MINUTES)?;
     examples(shell, workspace, steps)?;
+    musl(shell, workspace, steps)?;
     benches(shell, workspace, steps)
 }
 
@@ -81,6 +84,26 @@ fn examples(shell: &Shell, workspace: &Workspace, steps: &mut Steps) -> anyhow::
         }
     }
     Ok(())
+}
+
+/// Takes each lock in a static program that is optimised as a whole. The linker resolves names by
+/// other rules there: a call of a function that the standard library names weakly may lead nowhere.
+/// Without the target the step is left out.
+fn musl(shell: &Shell, workspace: &Workspace, steps: &mut Steps) -> anyhow::Result<()> {
+    let triple = format!("{}-unknown-linux-musl", std::env::consts::ARCH);
+    let libraries =
+        cmd!(shell, "rustc --print target-libdir --target {triple}").quiet().ignore_stderr().read();
+    if !libraries.is_ok_and(|folder| Path::new(&folder).is_dir()) {
+        eprintln!("\n== static and optimised as a whole: SKIPPED, for the target {triple} is missing");
+        eprintln!("get it with: rustup target add {triple}");
+        return Ok(());
+    }
+    let target = workspace.target().join("musl");
+    let run = cmd!(
+        shell,
+        "cargo run --quiet --release --target {triple} --target-dir {target} -p ulocks --all-features --example each_lock"
+    );
+    Ok(steps.run("static and optimised as a whole", run, &[("CARGO_PROFILE_RELEASE_LTO", "fat")])?)
 }
 
 /// Runs every bench once in its test mode: it measures nothing, but runs each path and each check.

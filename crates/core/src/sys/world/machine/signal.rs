@@ -1,5 +1,6 @@
 //! Signals of the machine: the class, the thread-local words, and what only the kernel can do.
 
+use super::tid::by_kernel;
 use crate::sys::errno;
 use crate::sys::signal::{Blocked, Context, RESERVED, Thread};
 use core::ffi::c_void;
@@ -214,7 +215,7 @@ pub(crate) fn send_at_any_rate(signal: i32, info: &Info) {
     if !queue(signal, info) {
         let _errno = errno::Guard::new();
         // SAFETY: sends a signal to the calling thread.
-        unsafe { libc::syscall(libc::SYS_tgkill, libc::getpid(), libc::gettid(), signal) };
+        unsafe { libc::syscall(libc::SYS_tgkill, libc::getpid(), by_kernel(), signal) };
     }
 }
 
@@ -225,7 +226,7 @@ fn queue(signal: i32, info: &Info) -> bool {
         libc::syscall(
             libc::SYS_rt_tgsigqueueinfo,
             libc::getpid(),
-            libc::gettid(),
+            by_kernel(),
             signal,
             core::ptr::from_ref(info),
         )

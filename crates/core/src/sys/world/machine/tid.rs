@@ -105,11 +105,20 @@ pub(crate) fn generation() -> Option<u32> {
     Some(self::page().load(Relaxed)).filter(|&generation| generation != 0)
 }
 
+/// The id by a system call.
+///
+/// It does not go through libc's function. The standard library refers to `gettid` weakly. In a
+/// static program with fat link-time optimisation that makes this reference weak too, and then a
+/// linker need not find the function: the call would be to address zero.
+pub(crate) fn by_kernel() -> libc::pid_t {
+    // SAFETY: the call takes nothing and cannot fail.
+    unsafe { if cfg!(miri) { libc::gettid() } else { libc::syscall(libc::SYS_gettid) as libc::pid_t } }
+}
+
 #[cold]
 #[inline(never)]
 fn ask() -> u32 {
-    // SAFETY: the call takes nothing and cannot fail.
-    let id = unsafe { libc::gettid() } as u32;
+    let id = by_kernel() as u32;
     let page = page();
     if !core::ptr::eq(page, &UNCACHED) {
         let generation = match page.load(Acquire) {
