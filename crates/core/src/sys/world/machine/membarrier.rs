@@ -4,7 +4,6 @@ use super::atomic::{AtomicU32, Ordering, compiler_fence};
 use super::syscall::checked;
 use crate::sys::errno::Errno;
 use crate::sys::world::capabilities::{Capability, missing, note_missing};
-use core::sync::atomic::AtomicBool;
 
 /// A few dozen cache lines: a table of this size has room for the locks that are in use at a time.
 pub(crate) const SLOTS: usize = 64;
@@ -25,20 +24,48 @@ pub(crate) fn store(word: &AtomicU32, value: u32, order: Ordering) {
     word.store(value, order);
 }
 
-pub(crate) fn ready() -> bool {
-    static REGISTERED: AtomicBool = AtomicBool::new(false);
+/// What the first answer to a registration was, for good. Of two threads that share a lock each
+/// asks for itself which fence its side is, so neither answer may ever be taken back. A thread whose
+/// filter refuses the call hears `MISSING` beside one that hears `REGISTERED`: the first to note it
+/// decides for both.
+struct Registration(AtomicU32);
 
+const UNKNOWN: u32 = 0;
+const REGISTERED: u32 = 1;
+const MISSING: u32 = 2;
+
+static REGISTRATION: Registration = Registration(AtomicU32::new(UNKNOWN));
+
+impl Registration {
+    /// Whether the process is registered. Asks by `register` if no answer is noted yet.
+    #[inline(always)]
+    fn settle(&self, register: impl FnOnce() -> bool) -> bool {
+        // Relaxed: the kernel orders the registration before what a later call does.
+        match self.0.load(Ordering::Relaxed) {
+            UNKNOWN => self.note(register()),
+            known => known == REGISTERED,
+        }
+    }
+
+    #[cold]
+    fn note(&self, is_registered: bool) -> bool {
+        let answer = if is_registered { REGISTERED } else { MISSING };
+        match self.0.compare_exchange(UNKNOWN, answer, Ordering::Relaxed, Ordering::Relaxed) {
+            Ok(_) => is_registered,
+            Err(first) => first == REGISTERED,
+        }
+    }
+}
+
+pub(crate) fn ready() -> bool {
     if missing(Capability::Membarrier) {
         return false;
     }
-    if !REGISTERED.load(Ordering::Relaxed) {
-        if call(libc::MEMBARRIER_CMD_REGISTER_PRIVATE_EXPEDITED).is_err() {
-            note_missing(Capability::Membarrier);
-            return false;
-        }
-        REGISTERED.store(true, Ordering::Relaxed);
+    let is_registered = REGISTRATION.settle(register);
+    if !is_registered {
+        note_missing(Capability::Membarrier);
     }
-    true
+    is_registered
 }
 
 pub(crate) fn heavy() -> bool {
@@ -49,15 +76,35 @@ pub(crate) fn heavy() -> bool {
         Ok(_) => true,
         // Not registered: no thread asked whether it is ready, or this is a child whose kernel does
         // not inherit that.
-        Err(Errno(libc::EPERM)) => {
-            call(libc::MEMBARRIER_CMD_REGISTER_PRIVATE_EXPEDITED).is_ok()
-                && call(libc::MEMBARRIER_CMD_PRIVATE_EXPEDITED).is_ok()
-        }
+        Err(Errno(libc::EPERM)) => register() && call(libc::MEMBARRIER_CMD_PRIVATE_EXPEDITED).is_ok(),
         Err(_) => false,
     }
+}
+
+fn register() -> bool {
+    call(libc::MEMBARRIER_CMD_REGISTER_PRIVATE_EXPEDITED).is_ok()
 }
 
 fn call(command: libc::c_int) -> Result<u32, Errno> {
     // SAFETY: the commands take no memory and change nothing but the order of other CPUs' accesses.
     checked(|| unsafe { libc::syscall(libc::SYS_membarrier, command, 0, 0) })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Another thread's question is answered while this one's is on its way.
+    #[test]
+    fn the_first_answer_is_never_taken_back() {
+        for first in [true, false] {
+            let registration = Registration(AtomicU32::new(UNKNOWN));
+            let second = registration.settle(|| {
+                assert_eq!(registration.settle(|| first), first);
+                !first
+            });
+            assert_eq!(second, first, "the second thread has another answer than the first");
+            assert_eq!(registration.settle(|| !first), first, "the answer has changed");
+        }
+    }
 }
